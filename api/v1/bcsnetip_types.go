@@ -1,0 +1,125 @@
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// BCSNetIP is one address and its lease record. Its name is the address; an IPv6 address is written
+// out in full with "-" in place of ":". The controller creates it, people do not. It has no status
+// subresource: creating an object can be the commit of an allocation, and finalizer and lease
+// change in one write.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Cluster,shortName=bnip
+type BCSNetIP struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec BCSNetIPSpec `json:"spec"`
+	// +kubebuilder:default={status: Available}
+	Status BCSNetIPStatus `json:"status,omitempty"`
+}
+
+// BCSNetIPSpec says which pool an address belongs to.
+type BCSNetIPSpec struct {
+	// pool that the address belongs to.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Pool string `json:"pool"`
+	// mask is the prefix length of the subnet.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=128
+	Mask int32 `json:"mask"`
+	// gateway of the subnet.
+	// +kubebuilder:validation:MaxLength=39
+	Gateway string `json:"gateway"`
+	// address in its usual notation where the object's name is not one: set for IPv6.
+	// +optional
+	// +kubebuilder:validation:MaxLength=39
+	Address string `json:"address,omitempty"`
+}
+
+// IPPhase is the state of an address.
+type IPPhase string
+
+// Values of IPPhase.
+const (
+	// IPAvailable: nobody holds the address.
+	IPAvailable IPPhase = "Available"
+	// IPActive: a container holds the address.
+	IPActive IPPhase = "Active"
+	// IPReserved: the address is kept for someone and not in use.
+	IPReserved IPPhase = "Reserved"
+)
+
+// BCSNetIPStatus is the lease record of an address.
+type BCSNetIPStatus struct {
+	// status is Available, Active or Reserved.
+	// +optional
+	// +kubebuilder:validation:Enum=Available;Active;Reserved
+	// +kubebuilder:default=Available
+	Status IPPhase `json:"status,omitempty"`
+	// host is the IP of the host that the holder runs on.
+	// +optional
+	// +kubebuilder:validation:MaxLength=39
+	Host string `json:"host,omitempty"`
+	// fixed says that the address stays with its pod beyond the container.
+	// +optional
+	Fixed bool `json:"fixed,omitempty"`
+	// containerID of the holder, the sandbox ID that the container runtime gives to CNI.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	ContainerID string `json:"containerID,omitempty"`
+	// ifName is the interface of the holder that carries the address.
+	// +optional
+	// +kubebuilder:validation:MaxLength=15
+	IfName string `json:"ifName,omitempty"`
+	// podPrimaryKey identifies the pod that a fixed address belongs to: its primarykey annotation,
+	// else namespace/name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	PodPrimaryKey string `json:"podPrimaryKey,omitempty"`
+	// podName of the holder.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	PodName string `json:"podName,omitempty"`
+	// podNamespace of the holder.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	PodNamespace string `json:"podNamespace,omitempty"`
+	// podUID of the holder.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	PodUID string `json:"podUID,omitempty"`
+	// owner names a holder that is no pod: a virtual machine, a service address, an appliance.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Owner string `json:"owner,omitempty"`
+	// supersededContainerIDs are earlier containers of the same pod that held this lease, newest
+	// last, at most four. A late request of one of them changes nothing.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:items:MaxLength=256
+	SupersededContainerIDs []string `json:"supersededContainerIDs,omitempty"`
+	// startedAt is when the request that took the address began, RFC 3339 with nanoseconds, by the
+	// caller's clock if it told, else by the time of the API server. It tells a late ADD from a new one.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	StartedAt string `json:"startedAt,omitempty"`
+	// updateTime is when the state last changed, RFC 3339 with nanoseconds, by the time of the API server.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	UpdateTime string `json:"updateTime,omitempty"`
+	// fixedIPExpiredTime is when a kept address is given up, RFC 3339 with nanoseconds.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	FixedIPExpiredTime string `json:"fixedIPExpiredTime,omitempty"`
+}
+
+// BCSNetIPList is a list of addresses.
+//
+// +kubebuilder:object:root=true
+type BCSNetIPList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []BCSNetIP `json:"items"`
+}

@@ -1,0 +1,46 @@
+package v1
+
+// Condition types of a BCSNetPool.
+const (
+	// ConditionReady: hosts can draw addresses from the pool.
+	ConditionReady = "Ready"
+	// ConditionExhausted: no address of the pool can be handed out at present.
+	ConditionExhausted = "Exhausted"
+	// ConditionOverlap: addresses of the pool are also in another pool.
+	ConditionOverlap = "Overlap"
+	// ConditionDraining: addresses that are no longer in the pool, or whose pool is being deleted,
+	// are still in use.
+	ConditionDraining = "Draining"
+)
+
+// Reasons of the condition Ready.
+const (
+	ReasonReady          = "Ready"
+	ReasonInitializing   = "Initializing"
+	ReasonInvalidSpec    = "InvalidSpec"
+	ReasonNoAddresses    = "NoAddresses"
+	ReasonNoHosts        = "NoHosts"
+	ReasonCordoned       = "Cordoned"
+	ReasonTerminating    = "Terminating"
+	ReasonObjectsFailing = "ObjectsFailing"
+)
+
+// Reasons of the condition Exhausted.
+const (
+	ReasonAddressesFree   = "AddressesFree"
+	ReasonNoAddressesFree = "NoAddressesFree"
+)
+
+// Reasons of the condition Overlap.
+const (
+	ReasonNoOverlap   = "NoOverlap"
+	ReasonSharedOwned = "OverlapServedHere"
+	ReasonSharedLost  = "OverlapServedElsewhere"
+)
+
+// Reasons of the condition Draining.
+const (
+	ReasonNothingToDrain  = "NothingToDrain"
+	ReasonAddressesRetire = "AddressesRetired"
+	ReasonPoolDeleted     = "PoolDeleted"
+)

@@ -1,0 +1,32 @@
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion is the group and version of all objects here.
+var GroupVersion = schema.GroupVersion{Group: "networkextension.bkbcs.tencent.com", Version: "v1"}
+
+// Resources as they appear in request paths.
+const (
+	PoolResource = "bcsnetpools"
+	IPResource   = "bcsnetips"
+)
+
+// Finalizers.
+const (
+	// PoolFinalizer keeps a pool until its addresses are released.
+	PoolFinalizer = "networkextension.bkbcs.tencent.com/pool"
+	// HeldFinalizer is on every BCSNetIP that is Active or Reserved; it is set and dropped in the
+	// same write as the state, so that a deleted object never forgets its holder.
+	HeldFinalizer = "networkextension.bkbcs.tencent.com/held"
+)
+
+// AddToScheme adds the types of this package to a scheme.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion, &BCSNetPool{}, &BCSNetPoolList{}, &BCSNetIP{}, &BCSNetIPList{})
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}
