@@ -1,0 +1,167 @@
+package ipam
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// State of an address.
+type State uint8
+
+// States of an address. An address without an object is Available.
+const (
+	Available State = iota
+	Active
+	Reserved
+)
+
+// String is the word that objects and answers use.
+func (s State) String() string {
+	switch s {
+	case Active:
+		return "Active"
+	case Reserved:
+		return "Reserved"
+	default:
+		return "Available"
+	}
+}
+
+// DefaultIfName is the interface of requests that name none.
+const DefaultIfName = "eth0"
+
+// MaxSuperseded is how many earlier container IDs a lease remembers.
+const MaxSuperseded = 4
+
+// Params are what an address takes from its pool.
+type Params struct {
+	Pool    string
+	Bits    int
+	Gateway netip.Addr
+}
+
+// Holder is who has an address. A holder is a container of a pod, or an owner that is no pod.
+type Holder struct {
+	Host        netip.Addr
+	ContainerID string
+	IfName      string
+	Namespace   string
+	PodName     string
+	PodUID      string
+	Owner       string
+	// Superseded are earlier containers of the same pod, newest last, at most MaxSuperseded.
+	Superseded []string
+	// StartedAt is when the request that took the address began.
+	StartedAt time.Time
+}
+
+// Who names the holder: namespace/pod, or the owner.
+func (h Holder) Who() string {
+	switch {
+	case h.Owner != "":
+		return h.Owner
+	case h.PodName != "":
+		return h.Namespace + "/" + h.PodName
+	default:
+		return "container " + h.ContainerID
+	}
+}
+
+// attachment is the identity that an address is held for, beside the interface: the pod's UID, or
+// the owner. Empty for callers that know no more than a container ID.
+func (h Holder) attachment() string {
+	if h.Owner != "" {
+		return "owner/" + h.Owner
+	}
+	return h.PodUID
+}
+
+// SameAttachment says whether two holders are the same attachment: the same interface of the same
+// pod or owner, or, where one of them knows no pod UID, of the same container.
+func (h Holder) SameAttachment(o Holder) bool {
+	if h.IfName != o.IfName {
+		return false
+	}
+	if a, b := h.attachment(), o.attachment(); a != "" && b != "" {
+		return a == b
+	}
+	return h.ContainerID != "" && h.ContainerID == o.ContainerID
+}
+
+// Sticky is what an address keeps beyond its container. This release carries it along unchanged.
+type Sticky struct {
+	Fixed         bool
+	PodPrimaryKey string
+	ExpiredTime   string
+}
+
+// Lease is one address as of one version of its object.
+type Lease struct {
+	Addr netip.Addr
+	// Version is the resourceVersion of the object; 0 when there is no object.
+	Version uint64
+	State   State
+	Params
+	Holder
+	Sticky
+	// Updated is when the state last changed; zero when nobody ever held the address.
+	Updated time.Time
+	// Deleting: the object has a deletionTimestamp. Such an address is never handed out.
+	Deleting bool
+	// HeldFinalizer: the object carries the finalizer that goes with Active and Reserved.
+	HeldFinalizer bool
+	// Foreign: the object holds more than this struct does (labels, fields of a newer release), so a
+	// write must start from the object as it is stored.
+	Foreign bool
+}
+
+// Bind gives the address to a holder, or moves it to another container of the same holder. It is
+// refused (ok false) when somebody else has it, when it is reserved, and when its object is being
+// deleted.
+func Bind(l Lease, p Params, h Holder, now time.Time) (next Lease, ok bool) {
+	if l.Deleting {
+		return l, false
+	}
+	next = l
+	switch l.State {
+	case Available:
+		next.Params = p
+		h.Superseded = nil
+	case Active:
+		if !l.SameAttachment(h) && (l.ContainerID == "" || l.ContainerID != h.ContainerID || l.IfName != h.IfName) {
+			return l, false
+		}
+		h.Superseded = l.Superseded
+		if l.ContainerID != h.ContainerID && l.ContainerID != "" {
+			h.Superseded = append(slices.Clone(l.Superseded), l.ContainerID)
+			if n := len(h.Superseded) - MaxSuperseded; n > 0 {
+				h.Superseded = h.Superseded[n:]
+			}
+		}
+	default:
+		return l, false
+	}
+	next.State, next.Holder, next.Updated, next.HeldFinalizer = Active, h, now, true
+	return next, true
+}
+
+// Release gives the address up, whoever has it; the caller has checked who does. An address that is
+// Available stays as it is (changed false).
+func Release(l Lease, now time.Time) (next Lease, changed bool) {
+	if l.State == Available && !l.HeldFinalizer {
+		return l, false
+	}
+	next = l
+	next.State, next.Holder, next.Sticky, next.Updated, next.HeldFinalizer = Available, Holder{}, Sticky{}, now, false
+	return next, true
+}
+
+// Refresh gives an address the values that its pool has now, without touching who holds it.
+func Refresh(l Lease, p Params) (next Lease, changed bool) {
+	if l.Params == p || l.Deleting {
+		return l, false
+	}
+	l.Params = p
+	return l, true
+}

@@ -1,0 +1,135 @@
+package ipam
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"net/netip"
+	"strings"
+
+	"go4.org/netipx"
+)
+
+// ParseRange reads one entry of an address list: a single address, a range "a-b" or "a~b" with both
+// ends included, or a CIDR. It accepts no zones, no IPv4-mapped IPv6 addresses, no reversed ranges, no
+// CIDR with host bits set and no range larger than a /64.
+func ParseRange(s string) (netipx.IPRange, error) {
+	s = strings.TrimSpace(s)
+	if strings.Contains(s, "/") {
+		return parseCIDR(s)
+	}
+	from, to, isRange := strings.Cut(s, "-")
+	if !isRange {
+		from, to, isRange = strings.Cut(s, "~")
+	}
+	if !isRange {
+		to = from
+	}
+	a, err := ParseAddr(from)
+	if err != nil {
+		return netipx.IPRange{}, fmt.Errorf("%q is not an address, a range a-b or a CIDR", s)
+	}
+	b, err := ParseAddr(to)
+	if err != nil {
+		return netipx.IPRange{}, fmt.Errorf("%q is not an address, a range a-b or a CIDR", s)
+	}
+	switch {
+	case a.Is4() != b.Is4():
+		return netipx.IPRange{}, fmt.Errorf("range %q mixes IPv4 and IPv6", s)
+	case b.Less(a):
+		return netipx.IPRange{}, fmt.Errorf("range %q is reversed: write %s-%s", s, b, a)
+	case sizeOf(a, b).BitLen() > 65 || sizeOf(a, b).Cmp(maxRange) > 0:
+		return netipx.IPRange{}, fmt.Errorf("range %q is larger than a /64, the largest that a pool can hold", s)
+	}
+	return netipx.IPRangeFrom(a, b), nil
+}
+
+func parseCIDR(s string) (netipx.IPRange, error) {
+	p, err := netip.ParsePrefix(s)
+	if err != nil || p.Addr().Is4In6() {
+		return netipx.IPRange{}, fmt.Errorf("%q is not an address, a range a-b or a CIDR", s)
+	}
+	if p != p.Masked() {
+		return netipx.IPRange{}, fmt.Errorf("CIDR %q has host bits set: write %s", s, p.Masked())
+	}
+	if p.Addr().BitLen()-p.Bits() > 64 {
+		return netipx.IPRange{}, fmt.Errorf("range %q is larger than a /64, the largest that a pool can hold", s)
+	}
+	return netipx.RangeOfPrefix(p), nil
+}
+
+// ParseAddr reads one address, IPv4 or IPv6, without zone; IPv4-mapped IPv6 addresses are refused,
+// because one address must have one name.
+func ParseAddr(s string) (netip.Addr, error) {
+	a, err := netip.ParseAddr(strings.TrimSpace(s))
+	if err != nil || a.Zone() != "" || a.Is4In6() {
+		return netip.Addr{}, fmt.Errorf("%q is not an IP address", s)
+	}
+	return a, nil
+}
+
+var maxRange = new(big.Int).Lsh(big.NewInt(1), 64)
+
+// sizeOf is the number of addresses from a to b, both included, of one family.
+func sizeOf(a, b netip.Addr) *big.Int {
+	x, y := a.As16(), b.As16()
+	n := new(big.Int).Sub(new(big.Int).SetBytes(y[:]), new(big.Int).SetBytes(x[:]))
+	return n.Add(n, big.NewInt(1))
+}
+
+// Size is the number of addresses in a range; it saturates at 2^64-1.
+func Size(r netipx.IPRange) uint64 {
+	n := sizeOf(r.From(), r.To())
+	if !n.IsUint64() {
+		return math.MaxUint64
+	}
+	return n.Uint64()
+}
+
+// SizeOfSet is the number of addresses in a set; it saturates at 2^64-1.
+func SizeOfSet(s *netipx.IPSet) uint64 {
+	var n uint64
+	for _, r := range s.Ranges() {
+		size := Size(r)
+		if n+size < n {
+			return math.MaxUint64
+		}
+		n += size
+	}
+	return n
+}
+
+// FormatSet writes a set as "a-b, c", in address order.
+func FormatSet(s *netipx.IPSet) string {
+	var out []string
+	for _, r := range s.Ranges() {
+		out = append(out, FormatRange(r))
+	}
+	return strings.Join(out, ", ")
+}
+
+// FormatRange writes a range as "a-b", or as "a" when it holds one address.
+func FormatRange(r netipx.IPRange) string {
+	if r.From() == r.To() {
+		return r.From().String()
+	}
+	return r.From().String() + "-" + r.To().String()
+}
+
+// ObjectName is the name of the BCSNetIP of an address: the address itself, or, for IPv6, written
+// out in full with "-" in place of ":".
+func ObjectName(a netip.Addr) string {
+	if a.Is4() {
+		return a.String()
+	}
+	return strings.ReplaceAll(a.StringExpanded(), ":", "-")
+}
+
+// ParseObjectName is the inverse of ObjectName. Any other spelling is refused.
+func ParseObjectName(name string) (netip.Addr, error) {
+	a, err := ParseAddr(strings.ReplaceAll(name, "-", ":"))
+	if err != nil || ObjectName(a) != name {
+		return netip.Addr{}, fmt.Errorf("%q is not the name of an address", name)
+	}
+	return a, nil
+}

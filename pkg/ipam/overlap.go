@@ -1,0 +1,148 @@
+package ipam
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"go4.org/netipx"
+)
+
+// FirstOverlap finds two of the given ranges that share an address, the lowest such pair.
+func FirstOverlap(ranges []netipx.IPRange) (a, b netipx.IPRange, found bool) {
+	sorted := slices.Clone(ranges)
+	slices.SortFunc(sorted, func(a, b netipx.IPRange) int { return a.From().Compare(b.From()) })
+	for i := 1; i < len(sorted); i++ {
+		if sorted[i-1].To().Compare(sorted[i].From()) >= 0 {
+			return sorted[i-1], sorted[i], true
+		}
+	}
+	return a, b, false
+}
+
+// overlap is the addresses that two pools share; one of the two serves them all.
+type overlap struct {
+	pools  [2]*poolState
+	shared *netipx.IPSet
+	// held counts the shared addresses that each pool's leases hold.
+	held   [2]int
+	winner *poolState
+}
+
+// decide says which pool serves the shared addresses: one that is not being deleted, then the one that
+// holds leases on them, then the older, then by name.
+func (o *overlap) decide() *poolState {
+	a, b := o.pools[0], o.pools[1]
+	first := cmp.Or(
+		compareBool(a.Terminating, b.Terminating),
+		compareBool(o.held[0] == 0, o.held[1] == 0),
+		a.Created.Compare(b.Created),
+		cmp.Compare(a.Name, b.Name))
+	if first <= 0 {
+		return a
+	}
+	return b
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	default:
+		return -1
+	}
+}
+
+// findOverlaps looks for the pools that share addresses with p, and rebuilds those for which
+// something changed; the caller rebuilds p itself.
+func (x *Index) findOverlaps(p *poolState) {
+	before := p.overlaps
+	p.overlaps = map[string]*overlap{}
+	for _, q := range x.pools {
+		if q == p {
+			continue
+		}
+		was := before[q.Name]
+		delete(q.overlaps, p.Name)
+		if p.Plan.Subnet.Overlaps(q.Plan.Subnet) {
+			if shared, _ := intersect(p.Plan.Usable, q.Plan.Usable); len(shared.Ranges()) > 0 {
+				o := &overlap{pools: [2]*poolState{p, q}, shared: shared}
+				o.held[0], o.held[1] = x.heldIn(p.Name, shared), x.heldIn(q.Name, shared)
+				o.winner = o.decide()
+				p.overlaps[q.Name], q.overlaps[p.Name] = o, o
+			}
+		}
+		if was != nil || q.overlaps[p.Name] != nil {
+			x.rebuild(q)
+		}
+	}
+}
+
+func (x *Index) heldIn(pool string, set *netipx.IPSet) (n int) {
+	m := x.byPool[pool]
+	if m == nil {
+		return 0
+	}
+	for r := range m.records {
+		if r.state != Available && set.Contains(r.addr) {
+			n++
+		}
+	}
+	return n
+}
+
+// countOverlaps keeps the counts of held shared addresses.
+func (x *Index) countOverlaps(pool string, a netip.Addr, by int) {
+	p, ok := x.pools[pool]
+	if !ok {
+		return
+	}
+	for _, o := range p.overlaps {
+		if o.shared.Contains(a) {
+			side := 0
+			if o.pools[1] == p {
+				side = 1
+			}
+			o.held[side] += by
+			x.staleOverlaps = append(x.staleOverlaps, o)
+		}
+	}
+}
+
+// resolveOverlaps decides anew where leases on shared addresses came or went.
+func (x *Index) resolveOverlaps() {
+	for _, o := range x.staleOverlaps {
+		if o.decide() != o.winner {
+			o.winner = o.decide()
+			x.rebuild(o.pools[0])
+			x.rebuild(o.pools[1])
+		}
+	}
+	x.staleOverlaps = x.staleOverlaps[:0]
+}
+
+// Overlap is what a pool shares with another.
+type Overlap struct {
+	Other  string
+	Shared *netipx.IPSet
+	// Served: this pool, not the other, hands out the shared addresses.
+	Served bool
+}
+
+// Overlaps are the pools that share addresses with one, by name.
+func (x *Index) Overlaps(name string) []Overlap {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	p, ok := x.pools[name]
+	if !ok {
+		return nil
+	}
+	var out []Overlap
+	for other, o := range p.overlaps {
+		out = append(out, Overlap{Other: other, Shared: o.shared, Served: o.winner == p})
+	}
+	slices.SortFunc(out, func(a, b Overlap) int { return cmp.Compare(a.Other, b.Other) })
+	return out
+}

@@ -1,0 +1,171 @@
+package ipam
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// Get is the entry of an address; ok is false when it has no object.
+func (x *Index) Get(a netip.Addr) (Lease, bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	r, ok := x.byAddr[a]
+	if !ok {
+		return Lease{Addr: a}, false
+	}
+	return r.lease(), true
+}
+
+// Len is how many addresses have an object.
+func (x *Index) Len() int {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return len(x.byAddr)
+}
+
+// ByContainer are the addresses that a container holds; an empty ifName means all its interfaces.
+func (x *Index) ByContainer(id, ifName string) []Lease {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var out []Lease
+	for r := x.byContainer[xxhash.Sum64String(id)]; r != nil; r = r.nextContainer {
+		if r.containerID() == id && (ifName == "" || r.ifName.Value() == ifName) {
+			out = append(out, r.lease())
+		}
+	}
+	return sorted(out)
+}
+
+// ByAttachment are the addresses that a pod (by UID) or an owner holds on an interface. The holder's
+// other fields do not count. A holder without pod UID and owner has none.
+func (x *Index) ByAttachment(h Holder) []Lease {
+	at := h.attachment()
+	if at == "" {
+		return nil
+	}
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var out []Lease
+	for r := x.byAttachment[xxhash.Sum64String(at)]; r != nil; r = r.nextAttachment {
+		if r.attachment() == at && r.ifName.Value() == h.IfName {
+			out = append(out, r.lease())
+		}
+	}
+	return sorted(out)
+}
+
+// ByHost are the addresses in use or reserved on a host.
+func (x *Index) ByHost(host netip.Addr) []Lease {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return leases(x.byHost[host])
+}
+
+// ByPool are the addresses whose object names a pool.
+func (x *Index) ByPool(name string) []Lease {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	m := x.byPool[name]
+	if m == nil {
+		return nil
+	}
+	return leases(m.records)
+}
+
+// All are all addresses that have an object.
+func (x *Index) All() []Lease {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	out := make([]Lease, 0, len(x.byAddr))
+	for _, r := range x.byAddr {
+		out = append(out, r.lease())
+	}
+	return sorted(out)
+}
+
+func leases(records map[*record]struct{}) []Lease {
+	out := make([]Lease, 0, len(records))
+	for r := range records {
+		out = append(out, r.lease())
+	}
+	return sorted(out)
+}
+
+func sorted(ls []Lease) []Lease {
+	slices.SortFunc(ls, func(a, b Lease) int { return a.Addr.Compare(b.Addr) })
+	return ls
+}
+
+// PoolStats are the counts of one pool.
+type PoolStats struct {
+	// Capacity is how many addresses the pool serves, less those that another pool serves; it
+	// saturates at 2^64-1, like Free.
+	Capacity uint64
+	Free     uint64
+	// Objects, Active and Reserved count the objects that name the pool.
+	Objects, Active, Reserved int
+	// Draining are the held addresses that are no longer in the pool's plan.
+	Draining []Lease
+	// ByHost counts the held addresses per host.
+	ByHost map[netip.Addr]int
+}
+
+// Stats counts a pool. It looks at every object of the pool.
+func (x *Index) Stats(name string) PoolStats {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	s := PoolStats{ByHost: map[netip.Addr]int{}}
+	p := x.pools[name]
+	if p != nil {
+		s.Capacity, s.Free = p.set.n, p.set.free()
+	}
+	m := x.byPool[name]
+	if m == nil {
+		return s
+	}
+	s.Objects, s.Active, s.Reserved = len(m.records), m.active, m.reserved
+	for r := range m.records {
+		if r.state == Available {
+			continue
+		}
+		s.ByHost[r.host.Value()]++
+		if p != nil && p.Valid() && !p.Plan.Usable.Contains(r.addr) {
+			s.Draining = append(s.Draining, r.lease())
+		}
+	}
+	sorted(s.Draining)
+	return s
+}
+
+// Pools are all pools, by name.
+func (x *Index) Pools() []Pool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	out := make([]Pool, 0, len(x.pools))
+	for _, p := range x.pools {
+		out = append(out, p.Pool)
+	}
+	slices.SortFunc(out, func(a, b Pool) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Pool is one pool by name.
+func (x *Index) Pool(name string) (Pool, bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if p, ok := x.pools[name]; ok {
+		return p.Pool, true
+	}
+	return Pool{}, false
+}
+
+// NodeOf names the node that an address belongs to itself.
+func (x *Index) NodeOf(a netip.Addr) (string, bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	n, ok := x.nodeIP[a]
+	return n, ok
+}

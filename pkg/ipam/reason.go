@@ -1,0 +1,96 @@
+package ipam
+
+import "fmt"
+
+// Reason is a stable word for why a request was not done.
+type Reason string
+
+// Reasons. ReasonTable documents each.
+const (
+	ReasonBadRequest          Reason = "BadRequest"
+	ReasonBadAddress          Reason = "BadAddress"
+	ReasonMissingField        Reason = "MissingField"
+	ReasonPodNotFound         Reason = "PodNotFound"
+	ReasonPodEnded            Reason = "PodEnded"
+	ReasonPodReplaced         Reason = "PodReplaced"
+	ReasonHostNotInPool       Reason = "HostNotInPool"
+	ReasonNamespaceNotServed  Reason = "NamespaceNotServed"
+	ReasonNetworkNotFound     Reason = "NetworkNotFound"
+	ReasonPoolCordoned        Reason = "PoolCordoned"
+	ReasonPoolExhausted       Reason = "PoolExhausted"
+	ReasonAddressNotInPool    Reason = "AddressNotInPool"
+	ReasonAddressInUse        Reason = "AddressInUse"
+	ReasonAddressNotHeld      Reason = "AddressNotHeld"
+	ReasonContainerHoldsOther Reason = "ContainerHoldsOther"
+	ReasonContainerDeleted    Reason = "ContainerDeleted"
+	ReasonContainerSuperseded Reason = "ContainerSuperseded"
+	ReasonOutcomeUnknown      Reason = "OutcomeUnknown"
+	ReasonUnavailable         Reason = "Unavailable"
+	ReasonForbidden           Reason = "Forbidden"
+	ReasonNotFound            Reason = "NotFound"
+	ReasonInternal            Reason = "Internal"
+)
+
+// ReasonInfo documents a reason.
+type ReasonInfo struct {
+	Reason Reason
+	// Code is the envelope's code: 1 the request is wrong, 2 it cannot be done.
+	Code int
+	// Retry: the same request can succeed later without anybody changing anything.
+	Retry   bool
+	Meaning string
+}
+
+// ReasonTable lists every reason with its code and meaning.
+func ReasonTable() []ReasonInfo {
+	return []ReasonInfo{
+		{ReasonBadRequest, 1, false, "The request is malformed: no JSON, a wrong type, a value out of its bounds."},
+		{ReasonMissingField, 1, false, "A required field is missing or empty."},
+		{ReasonBadAddress, 1, false, "An address in the request is not an IP address, or the same family is asked for twice."},
+		{ReasonPodNotFound, 2, true, "The API server knows no such pod."},
+		{ReasonPodEnded, 2, false, "The pod has ended (Succeeded or Failed)."},
+		{ReasonPodReplaced, 2, false, "The pod of that name has another UID than the request."},
+		{ReasonHostNotInPool, 2, false, "No pool, or not the pool of the address asked for, lists the host."},
+		{ReasonNamespaceNotServed, 2, false, "The pools of the host are bound to other namespaces."},
+		{ReasonNetworkNotFound, 2, false, "None of the host's pools is part of the network asked for."},
+		{ReasonPoolCordoned, 2, true, "The pools that fit hand out nothing: they are cordoned or being deleted."},
+		{ReasonPoolExhausted, 2, true, "Every address of the pools that fit is taken."},
+		{ReasonAddressNotInPool, 2, false, "The address asked for is in no pool."},
+		{ReasonAddressInUse, 2, true, "The address asked for is held by somebody else, reserved, or a node's own."},
+		{ReasonAddressNotHeld, 2, false, "The address is not held by the container or owner that wants to release it."},
+		{ReasonContainerHoldsOther, 2, false, "The container already holds another address than the one asked for."},
+		{ReasonContainerDeleted, 2, false, "A DEL for the container came after this ADD began."},
+		{ReasonContainerSuperseded, 2, false, "A newer container of the same pod holds its address."},
+		{ReasonOutcomeUnknown, 2, true, "The API server did not say whether it stored the change; asking again settles it."},
+		{ReasonUnavailable, 2, true, "The API server does not answer, or this replica is not ready."},
+		{ReasonForbidden, 2, false, "The API server does not allow the controller to do this."},
+		{ReasonNotFound, 2, false, "There is no such object."},
+		{ReasonInternal, 2, true, "Something went wrong that should not; the log has more."},
+	}
+}
+
+// Refusal is why a request was not done: what, which object, why, and what to do next.
+type Refusal struct {
+	Reason  Reason
+	Message string
+	// Hint is the next step, in words or as a command; may be empty.
+	Hint string
+}
+
+// Error is the message with the hint behind it.
+func (r *Refusal) Error() string {
+	if r.Hint == "" {
+		return r.Message
+	}
+	return r.Message + "; hint: " + r.Hint
+}
+
+// Refuse makes a Refusal without a hint.
+func Refuse(reason Reason, format string, args ...any) *Refusal {
+	return &Refusal{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// WithHint is the same refusal with a next step.
+func (r *Refusal) WithHint(format string, args ...any) *Refusal {
+	return &Refusal{Reason: r.Reason, Message: r.Message, Hint: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,111 @@
+package ipam
+
+import (
+	"net/netip"
+	"time"
+	"unique"
+)
+
+// record is a Lease as the index keeps it, in about 250 bytes with its strings: what repeats (pool,
+// host, interface, namespace) is interned, the three strings that do not are one allocation.
+type record struct {
+	addr      netip.Addr
+	version   uint64
+	updated   int64 // Unix nanoseconds, 0 = never
+	started   int64
+	params    unique.Handle[Params]
+	host      unique.Handle[netip.Addr]
+	ifName    unique.Handle[string]
+	namespace unique.Handle[string]
+	ids       string // container ID, pod UID, pod name, one behind the other
+	extra     *extra // nil for nearly all
+
+	nextContainer, nextAttachment *record // chains of the index
+
+	lenContainer, lenUID uint16
+	state                State
+	flags                uint8
+}
+
+// extra is what few leases have.
+type extra struct {
+	owner      string
+	superseded []string
+	sticky     Sticky
+}
+
+const (
+	flagDeleting = 1 << iota
+	flagFinalizer
+	flagForeign
+)
+
+func pack(l Lease) *record {
+	r := &record{
+		addr: l.Addr, version: l.Version, state: l.State,
+		updated: nanos(l.Updated), started: nanos(l.StartedAt),
+		params: unique.Make(l.Params), host: unique.Make(l.Host),
+		ifName: unique.Make(l.IfName), namespace: unique.Make(l.Namespace),
+		ids:          l.ContainerID + l.PodUID + l.PodName,
+		lenContainer: uint16(len(l.ContainerID)), lenUID: uint16(len(l.PodUID)),
+	}
+	if l.Owner != "" || len(l.Superseded) > 0 || l.Sticky != (Sticky{}) {
+		r.extra = &extra{owner: l.Owner, superseded: l.Superseded, sticky: l.Sticky}
+	}
+	if l.Deleting {
+		r.flags |= flagDeleting
+	}
+	if l.HeldFinalizer {
+		r.flags |= flagFinalizer
+	}
+	if l.Foreign {
+		r.flags |= flagForeign
+	}
+	return r
+}
+
+func (r *record) lease() Lease {
+	l := Lease{
+		Addr: r.addr, Version: r.version, State: r.state, Params: r.params.Value(),
+		Holder: Holder{
+			Host: r.host.Value(), ContainerID: r.containerID(), IfName: r.ifName.Value(),
+			Namespace: r.namespace.Value(), PodName: r.podName(), PodUID: r.podUID(),
+			StartedAt: fromNanos(r.started),
+		},
+		Updated:       fromNanos(r.updated),
+		Deleting:      r.flags&flagDeleting != 0,
+		HeldFinalizer: r.flags&flagFinalizer != 0,
+		Foreign:       r.flags&flagForeign != 0,
+	}
+	if r.extra != nil {
+		l.Owner, l.Superseded, l.Sticky = r.extra.owner, r.extra.superseded, r.extra.sticky
+	}
+	return l
+}
+
+func (r *record) containerID() string { return r.ids[:r.lenContainer] }
+func (r *record) podUID() string {
+	return r.ids[r.lenContainer : r.lenContainer+r.lenUID]
+}
+func (r *record) podName() string { return r.ids[r.lenContainer+r.lenUID:] }
+
+func (r *record) attachment() string {
+	if r.extra != nil && r.extra.owner != "" {
+		return "owner/" + r.extra.owner
+	}
+	return r.podUID()
+}
+
+func nanos(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+func fromNanos(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, n).UTC()
+}
