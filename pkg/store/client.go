@@ -1,0 +1,227 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// Outcomes of a write or read, beside success and the API server's own refusals.
+var (
+	// ErrConflict: nothing was stored, because the object is not as the caller believes.
+	ErrConflict = errors.New("the object has changed")
+	// ErrNotFound: there is no such object.
+	ErrNotFound = errors.New("there is no such object")
+	// ErrUnknown: the write may have been stored, or may yet be.
+	ErrUnknown = errors.New("the outcome of the write is unknown")
+	// ErrUnavailable: nothing was stored, because the API server could not be reached or refused to
+	// serve for now.
+	ErrUnavailable = errors.New("the API server is not available")
+)
+
+const (
+	// MaxWrites is how many writes may be in flight; more wait their turn.
+	MaxWrites = 128
+	// WriteTimeout bounds one write. A write that was sent is waited for even when its caller has gone.
+	WriteTimeout = 10 * time.Second
+)
+
+// Client reads and writes leases.
+type Client struct {
+	rest  rest.Interface
+	gate  *gate
+	clock *Clock
+	// index, when there is one, is told of every write that was stored.
+	index *ipam.Index
+}
+
+// New makes a client. The index may be nil; the clock learns from every answer of the API server.
+func New(cfg *rest.Config, index *ipam.Index, clock *Clock) (*Client, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.GroupVersion = &v1.GroupVersion
+	cfg.APIPath = "/apis"
+	cfg.NegotiatedSerializer = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
+	cfg.ContentType, cfg.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	cfg.QPS, cfg.RateLimiter, cfg.Timeout = -1, nil, 0
+	cfg.Wrap(clock.Wrap)
+	r, err := rest.RESTClientFor(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{rest: r, gate: newGate(MaxWrites), clock: clock, index: index}, nil
+}
+
+// Now is the API server's time.
+func (c *Client) Now() time.Time { return c.clock.Now() }
+
+// Get reads one lease from the API server, never from a cache.
+func (c *Client) Get(ctx context.Context, a netip.Addr) (ipam.Lease, error) {
+	body, err := c.get(ctx, a)
+	if err != nil {
+		return ipam.Lease{Addr: a}, err
+	}
+	return decodeLease(body)
+}
+
+func (c *Client) get(ctx context.Context, a netip.Addr) ([]byte, error) {
+	body, err := c.rest.Get().Resource(v1.IPResource).Name(ipam.ObjectName(a)).Do(ctx).Raw()
+	if err != nil {
+		return nil, readError(err)
+	}
+	return body, nil
+}
+
+// Write commits a lease: it creates the object when the lease's version is 0, else it replaces the
+// object of exactly that version. The answer is the lease as stored.
+func (c *Client) Write(ctx context.Context, l ipam.Lease) (ipam.Lease, error) {
+	if err := c.gate.acquire(ctx, l.Pool); err != nil {
+		return l, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	defer c.gate.release()
+	// From here on the write happens, also when the caller goes: one whose outcome nobody waits for
+	// would be in doubt.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), WriteTimeout)
+	defer cancel()
+	body, err := c.encode(ctx, l)
+	if err != nil {
+		return l, err
+	}
+	var request *rest.Request
+	if l.Version == 0 {
+		request = c.rest.Post().Resource(v1.IPResource)
+	} else {
+		request = c.rest.Put().Resource(v1.IPResource).Name(ipam.ObjectName(l.Addr))
+	}
+	raw, err := request.Body(body).Do(ctx).Raw()
+	if err != nil {
+		return l, writeError(err)
+	}
+	stored, err := decodeLease(raw)
+	if err != nil {
+		return l, fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
+	if c.index != nil {
+		c.index.Wrote(stored)
+	}
+	return stored, nil
+}
+
+func (c *Client) encode(ctx context.Context, l ipam.Lease) ([]byte, error) {
+	if l.Version == 0 || !l.Foreign {
+		return json.Marshal(Object(l))
+	}
+	stored, err := c.get(ctx, l.Addr)
+	if errors.Is(err, ErrNotFound) {
+		return nil, ErrConflict
+	}
+	if err != nil {
+		return nil, err
+	}
+	return mergeInto(stored, l)
+}
+
+// Delete removes the object of an address if it still has the given version.
+func (c *Client) Delete(ctx context.Context, a netip.Addr, pool string, version uint64) error {
+	if err := c.gate.acquire(ctx, pool); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	defer c.gate.release()
+	rv := strconv.FormatUint(version, 10)
+	body, err := json.Marshal(metav1.DeleteOptions{
+		TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
+		Preconditions: &metav1.Preconditions{ResourceVersion: &rv},
+	})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, WriteTimeout)
+	defer cancel()
+	if err := c.rest.Delete().Resource(v1.IPResource).Name(ipam.ObjectName(a)).Body(body).Do(ctx).Error(); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return writeError(err)
+	}
+	if c.index != nil {
+		c.index.WroteDelete(a, version)
+	}
+	return nil
+}
+
+// Each calls fn with every lease that a field selector matches ("" for all), as the API server has
+// them now, in the order of their names. It decodes as it reads: memory does not grow with the list.
+func (c *Client) Each(ctx context.Context, fieldSelector string, fn func(ipam.Lease) error) error {
+	request := c.rest.Get().Resource(v1.IPResource)
+	if fieldSelector != "" {
+		request = request.Param("fieldSelector", fieldSelector)
+	}
+	_, err := c.each(ctx, request, fn)
+	return err
+}
+
+// each streams a list and returns its resourceVersion.
+func (c *Client) each(ctx context.Context, request *rest.Request, fn func(ipam.Lease) error) (string, error) {
+	body, err := request.Stream(ctx)
+	if err != nil {
+		return "", readError(err)
+	}
+	defer body.Close()
+	return readList(body, fn)
+}
+
+// List collects what Each finds.
+func (c *Client) List(ctx context.Context, fieldSelector string) ([]ipam.Lease, error) {
+	var out []ipam.Lease
+	err := c.Each(ctx, fieldSelector, func(l ipam.Lease) error {
+		out = append(out, l)
+		return nil
+	})
+	return out, err
+}
+
+func readError(err error) error {
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("%w: %w", ErrNotFound, err)
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsBadRequest(err),
+		apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+		return err
+	default:
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+}
+
+// writeError says what became of a write. Only an answer of the API server, or a connection that
+// never was, tells that nothing was stored.
+func writeError(err error) error {
+	var op *net.OpError
+	var asURL *url.Error
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
+		return fmt.Errorf("%w: %w", ErrConflict, err)
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsInvalid(err),
+		apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
+		return err
+	case apierrors.IsTooManyRequests(err), errors.As(err, &op) && op.Op == "dial":
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	case errors.As(err, &asURL) && asURL.Op == "parse":
+		return err
+	default:
+		return fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
+}

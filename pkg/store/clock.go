@@ -1,0 +1,73 @@
+package store
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Clock tells the time of the API server, so that replicas whose own clocks differ agree. It learns
+// from the Date header of every answer, which has whole seconds: each answer bounds the offset from
+// below and above, and the bounds narrow with every answer. While the local clock lies within the
+// bounds it is taken as right.
+type Clock struct {
+	mu        sync.Mutex
+	low, high time.Duration // bounds of server minus local
+	known     bool
+	local     func() time.Time
+}
+
+// NewClock makes a clock over a local one; nil means time.Now.
+func NewClock(local func() time.Time) *Clock {
+	if local == nil {
+		local = time.Now
+	}
+	return &Clock{local: local}
+}
+
+// Now is the API server's time as far as is known.
+func (c *Clock) Now() time.Time { return c.local().Add(c.Offset()).UTC() }
+
+// Offset is what to add to the local time.
+func (c *Clock) Offset() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case !c.known || c.low <= 0 && 0 <= c.high:
+		return 0
+	case c.low > 0:
+		return c.low
+	default:
+		return c.high
+	}
+}
+
+// observe takes the Date of an answer to a request sent and answered at these local times.
+func (c *Clock) observe(date, sent, received time.Time) {
+	low, high := date.Sub(received), date.Add(time.Second).Sub(sent)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.known || low > c.high || high < c.low { // the first, or one of the clocks was set
+		c.low, c.high, c.known = low, high, true
+		return
+	}
+	c.low, c.high = max(c.low, low), min(c.high, high)
+}
+
+// Wrap has the clock learn from every answer that passes.
+func (c *Clock) Wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		sent := c.local()
+		resp, err := next.RoundTrip(r)
+		if err == nil {
+			if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+				c.observe(date, sent, c.local())
+			}
+		}
+		return resp, err
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

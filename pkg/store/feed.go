@@ -1,0 +1,239 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// Feed keeps the client's index equal to the objects by a list and a watch. client-go's Reflector
+// drives it; what it carries are leases, decoded straight from the stream, and what it fills is the
+// index itself: there is no second copy of the objects.
+type Feed struct {
+	client *Client
+	synced atomic.Bool
+}
+
+// NewFeed makes the feed of a client that has an index.
+func NewFeed(c *Client) *Feed { return &Feed{client: c} }
+
+// Synced says whether the index holds a full list.
+func (f *Feed) Synced() bool { return f.synced.Load() }
+
+// Run feeds the index until the context ends.
+func (f *Feed) Run(ctx context.Context) {
+	cache.NewReflectorWithOptions(listWatch{f}, &item{}, sink{f}, cache.ReflectorOptions{
+		Name: "bcsnetips", TypeDescription: "BCSNetIP",
+	}).RunWithContext(ctx)
+}
+
+// item carries a lease through the Reflector.
+type item struct {
+	ipam.Lease
+	version string
+}
+
+// GetObjectKind says nothing: the Reflector knows the type by its Go type.
+func (i *item) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// DeepCopyObject copies the item.
+func (i *item) DeepCopyObject() runtime.Object { c := *i; return &c }
+
+// GetObjectMeta tells the Reflector the resourceVersion.
+func (i *item) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{Name: ipam.ObjectName(i.Addr), ResourceVersion: i.version}
+}
+
+// items is a list of items.
+type items struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+	Items []item
+}
+
+// DeepCopyObject copies the list.
+func (l *items) DeepCopyObject() runtime.Object {
+	c := *l
+	c.Items = append([]item(nil), l.Items...)
+	return &c
+}
+
+type listWatch struct{ f *Feed }
+
+var _ cache.ListerWatcherWithContext = listWatch{}
+
+// IsWatchListSemanticsUnSupported keeps the Reflector from asking for the initial state as watch
+// events: for tens of thousands of objects the list is more than twice as fast.
+func (listWatch) IsWatchListSemanticsUnSupported() bool { return true }
+
+func (lw listWatch) List(o metav1.ListOptions) (runtime.Object, error) {
+	return lw.ListWithContext(context.Background(), o)
+}
+
+func (lw listWatch) Watch(o metav1.ListOptions) (watch.Interface, error) {
+	return lw.WatchWithContext(context.Background(), o)
+}
+
+// ListWithContext reads all leases. A relist is never older than what was seen before; the first list
+// is as new as the API server can give, never "any version", and comes in one piece.
+func (lw listWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	request := lw.f.client.rest.Get().Resource(v1.IPResource)
+	if o.ResourceVersion != "" && o.ResourceVersion != "0" {
+		request = request.Param("resourceVersion", o.ResourceVersion).
+			Param("resourceVersionMatch", string(metav1.ResourceVersionMatchNotOlderThan))
+	}
+	list := &items{}
+	rv, err := lw.f.client.each(ctx, request, func(l ipam.Lease) error {
+		list.Items = append(list.Items, item{Lease: l})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	list.ResourceVersion = rv
+	return list, nil
+}
+
+func (lw listWatch) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	request := lw.f.client.rest.Get().Resource(v1.IPResource).
+		Param("watch", "true").
+		Param("allowWatchBookmarks", "true").
+		Param("resourceVersion", o.ResourceVersion)
+	if o.TimeoutSeconds != nil {
+		request = request.Param("timeoutSeconds", strconv.FormatInt(*o.TimeoutSeconds, 10)).
+			Timeout(time.Duration(*o.TimeoutSeconds) * time.Second)
+	}
+	body, err := stream(ctx, request)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	w := &watcher{events: make(chan watch.Event), done: ctx.Done(), stop: cancel}
+	go w.read(body)
+	return w, nil
+}
+
+func stream(ctx context.Context, request *rest.Request) (io.ReadCloser, error) {
+	body, err := request.Stream(ctx)
+	if err != nil {
+		return nil, readError(err)
+	}
+	return body, nil
+}
+
+// watcher decodes a watch stream.
+type watcher struct {
+	events chan watch.Event
+	done   <-chan struct{}
+	stop   context.CancelFunc
+}
+
+func (w *watcher) Stop()                          { w.stop() }
+func (w *watcher) ResultChan() <-chan watch.Event { return w.events }
+
+// frame is one watch event, decoded in one pass. The object of an ERROR is a metav1.Status, whose
+// fields stand beside those of a BCSNetIP; only its "status", a word, does not fit.
+type frame struct {
+	Type   watch.EventType `json:"type"`
+	Object struct {
+		v1.BCSNetIP `json:",inline"`
+		Code        int32               `json:"code"`
+		Reason      metav1.StatusReason `json:"reason"`
+		Message     string              `json:"message"`
+	} `json:"object"`
+}
+
+func (w *watcher) read(body io.ReadCloser) {
+	defer body.Close()
+	defer close(w.events)
+	d := newDecoder(json.NewDecoder(body))
+	for {
+		var f frame
+		foreign, err := d.decode(&f)
+		var mismatch *json.UnmarshalTypeError
+		if err != nil && (f.Type != watch.Error || !errors.As(err, &mismatch)) {
+			return // the stream ended; the Reflector takes it up again
+		}
+		e, ok := f.event(foreign)
+		if !ok {
+			continue
+		}
+		select {
+		case w.events <- e:
+		case <-w.done:
+			return
+		}
+	}
+}
+
+func (f *frame) event(foreign bool) (watch.Event, bool) {
+	switch f.Type {
+	case watch.Error:
+		return watch.Event{Type: watch.Error, Object: &metav1.Status{
+			Status: metav1.StatusFailure, Code: f.Object.Code, Reason: f.Object.Reason, Message: f.Object.Message,
+		}}, true
+	case watch.Bookmark:
+		return watch.Event{Type: watch.Bookmark, Object: &item{version: f.Object.ResourceVersion}}, true
+	default:
+		l, err := Lease(&f.Object.BCSNetIP, foreign)
+		if err != nil {
+			return watch.Event{}, false
+		}
+		return watch.Event{Type: f.Type, Object: &item{Lease: l, version: f.Object.ResourceVersion}}, true
+	}
+}
+
+// sink fills the index.
+type sink struct{ f *Feed }
+
+var _ cache.ReflectorStore = sink{}
+
+func (s sink) Add(o any) error { return s.Update(o) }
+
+func (s sink) Update(o any) error {
+	s.f.client.index.Watched(o.(*item).Lease)
+	return nil
+}
+
+func (s sink) Delete(o any) error {
+	s.f.client.index.WatchedDelete(o.(*item).Addr, o.(*item).Lease.Version)
+	return nil
+}
+
+func (s sink) Replace(all []any, rv string) error {
+	leases := make([]ipam.Lease, 0, len(all))
+	for _, o := range all {
+		i, ok := o.(*item)
+		if !ok {
+			return fmt.Errorf("the list holds a %T", o)
+		}
+		leases = append(leases, i.Lease)
+	}
+	s.f.client.index.Replace(leases, parseVersion(rv))
+	s.f.synced.Store(true)
+	return nil
+}
+
+func (s sink) Resync() error { return nil }
+
+// Bookmark takes note of how far the watch has come while nothing changed.
+func (s sink) Bookmark(rv string) error {
+	s.f.client.index.Reached(parseVersion(rv))
+	return nil
+}

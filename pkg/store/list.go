@@ -1,0 +1,83 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// readList decodes a BCSNetIPList as it streams in, one item at a time, and returns the list's
+// resourceVersion. Objects that are no addresses are passed over.
+func readList(r io.Reader, fn func(ipam.Lease) error) (string, error) {
+	d := newDecoder(json.NewDecoder(r))
+	if err := expect(d, json.Delim('{')); err != nil {
+		return "", err
+	}
+	var meta metav1.ListMeta
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return "", listError(err)
+		}
+		switch key {
+		case "metadata":
+			_, err = d.decode(&meta)
+		case "items":
+			err = readItems(d, fn)
+		default:
+			var skipped json.RawMessage
+			_, err = d.decode(&skipped)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return meta.ResourceVersion, expect(d, json.Delim('}'))
+}
+
+func readItems(d decoder, fn func(ipam.Lease) error) error {
+	if err := expect(d, json.Delim('[')); err != nil {
+		return err
+	}
+	for d.More() {
+		var o v1.BCSNetIP
+		foreign, err := d.decode(&o)
+		if err != nil {
+			return listError(err)
+		}
+		l, err := Lease(&o, foreign)
+		if err != nil {
+			continue // the schema refuses such names; an older one may have let them in
+		}
+		if err := fn(l); err != nil {
+			return err
+		}
+	}
+	return expect(d, json.Delim(']'))
+}
+
+func expect(d decoder, want json.Delim) error {
+	got, err := d.Token()
+	if err != nil {
+		return listError(err)
+	}
+	if got != want {
+		return fmt.Errorf("%w: the list has %v where %v should be", ErrUnavailable, got, want)
+	}
+	return nil
+}
+
+func listError(err error) error {
+	return fmt.Errorf("%w: the list ended early: %w", ErrUnavailable, err)
+}
+
+func parseVersion(rv string) uint64 {
+	v, _ := strconv.ParseUint(rv, 10, 64)
+	return v
+}

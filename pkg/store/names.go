@@ -1,0 +1,17 @@
+package store
+
+import (
+	"reflect"
+	"strings"
+)
+
+// jsonNames are the JSON names of a struct's fields.
+func jsonNames(v any) []string {
+	var names []string
+	t := reflect.TypeOf(v)
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
+}

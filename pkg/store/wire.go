@@ -1,0 +1,200 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// Object is the BCSNetIP of a lease. Its managedFields are one empty entry, which tells the API
+// server to keep none: a third faster to write, half the size to list.
+func Object(l ipam.Lease) *v1.BCSNetIP {
+	o := &v1.BCSNetIP{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1.GroupVersion.String(), Kind: "BCSNetIP"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:          ipam.ObjectName(l.Addr),
+			ManagedFields: []metav1.ManagedFieldsEntry{{}},
+		},
+		Spec: v1.BCSNetIPSpec{Pool: l.Pool, Mask: int32(l.Bits), Gateway: addrString(l.Gateway)},
+		Status: v1.BCSNetIPStatus{
+			Status: v1.IPPhase(l.State.String()), Host: addrString(l.Host), Fixed: l.Fixed,
+			ContainerID: l.ContainerID, IfName: l.IfName, PodPrimaryKey: l.PodPrimaryKey,
+			PodName: l.PodName, PodNamespace: l.Namespace, PodUID: l.PodUID, Owner: l.Owner,
+			SupersededContainerIDs: l.Superseded, SetSize: int32(l.SetSize),
+			StartedAt: FormatTime(l.StartedAt), UpdateTime: FormatTime(l.Updated), FixedIPExpiredTime: l.ExpiredTime,
+		},
+	}
+	if l.Version != 0 {
+		o.ResourceVersion = strconv.FormatUint(l.Version, 10)
+	}
+	if !l.Addr.Is4() {
+		o.Spec.Address = l.Addr.String()
+	}
+	if l.HeldFinalizer {
+		o.Finalizers = []string{v1.HeldFinalizer}
+	}
+	return o
+}
+
+// Lease reads a BCSNetIP; foreign says that the object has fields beside those of the Go type.
+func Lease(o *v1.BCSNetIP, foreign bool) (ipam.Lease, error) {
+	addr, err := ipam.ParseObjectName(o.Name)
+	if err != nil {
+		return ipam.Lease{}, err
+	}
+	version, err := strconv.ParseUint(o.ResourceVersion, 10, 64)
+	if err != nil {
+		return ipam.Lease{}, fmt.Errorf("BCSNetIP %s: resourceVersion %q is not a number", o.Name, o.ResourceVersion)
+	}
+	l := ipam.Lease{
+		Addr: addr, Version: version,
+		Params: ipam.Params{Pool: o.Spec.Pool, Bits: int(o.Spec.Mask)},
+		Holder: ipam.Holder{
+			ContainerID: o.Status.ContainerID, IfName: o.Status.IfName,
+			Namespace: o.Status.PodNamespace, PodName: o.Status.PodName, PodUID: o.Status.PodUID,
+			Owner: o.Status.Owner, Superseded: o.Status.SupersededContainerIDs, SetSize: int(o.Status.SetSize),
+		},
+		Sticky:        ipam.Sticky{Fixed: o.Status.Fixed, PodPrimaryKey: o.Status.PodPrimaryKey, ExpiredTime: o.Status.FixedIPExpiredTime},
+		Deleting:      o.DeletionTimestamp != nil,
+		HeldFinalizer: slices.Contains(o.Finalizers, v1.HeldFinalizer),
+		Foreign:       foreign || len(o.Labels)+len(o.Annotations)+len(o.OwnerReferences) > 0,
+	}
+	switch o.Status.Status {
+	case v1.IPActive:
+		l.State = ipam.Active
+	case v1.IPReserved:
+		l.State = ipam.Reserved
+	}
+	if len(o.Finalizers) > 1 || len(o.Finalizers) == 1 && !l.HeldFinalizer {
+		l.Foreign = true
+	}
+	// What does not parse is kept as it is stored until somebody writes the lease anew.
+	var ok [4]bool
+	l.Gateway, ok[0] = parseAddr(o.Spec.Gateway)
+	l.Host, ok[1] = parseAddr(o.Status.Host)
+	l.Updated, ok[2] = ParseTime(o.Status.UpdateTime)
+	l.StartedAt, ok[3] = ParseTime(o.Status.StartedAt)
+	if slices.Contains(ok[:], false) {
+		l.Foreign = true
+	}
+	return l, nil
+}
+
+func addrString(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.String()
+}
+
+func parseAddr(s string) (netip.Addr, bool) {
+	if s == "" {
+		return netip.Addr{}, true
+	}
+	a, err := ipam.ParseAddr(s)
+	return a, err == nil
+}
+
+// FormatTime writes a time as objects hold it: RFC 3339 with nanoseconds, UTC; empty for the zero time.
+func FormatTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// ParseTime is the inverse of FormatTime; ok is false for anything else.
+func ParseTime(s string) (t time.Time, ok bool) {
+	if s == "" {
+		return t, true
+	}
+	t, err := time.Parse(time.RFC3339Nano, s)
+	return t, err == nil
+}
+
+// decoder reads objects from a stream and notices fields that it does not know.
+type decoder struct{ *json.Decoder }
+
+func newDecoder(j *json.Decoder) decoder {
+	j.DisallowUnknownFields()
+	return decoder{j}
+}
+
+// decode fills v. A field that v lacks is no error: it makes foreign true. The JSON package finishes
+// the value before it reports such a field, so nothing is lost and the stream stays in step.
+func (d decoder) decode(v any) (foreign bool, err error) {
+	err = d.Decode(v)
+	if err != nil && strings.HasPrefix(err.Error(), "json: unknown field ") {
+		return true, nil
+	}
+	return false, err
+}
+
+// decodeLease reads one object.
+func decodeLease(body []byte) (ipam.Lease, error) {
+	var o v1.BCSNetIP
+	foreign, err := newDecoder(json.NewDecoder(bytes.NewReader(body))).decode(&o)
+	if err != nil {
+		return ipam.Lease{}, fmt.Errorf("reading a BCSNetIP: %w", err)
+	}
+	return Lease(&o, foreign)
+}
+
+// mergeInto writes a lease into an object as it is stored, and leaves alone what this release does
+// not know.
+func mergeInto(stored []byte, l ipam.Lease) ([]byte, error) {
+	var raw map[string]any
+	if err := json.Unmarshal(stored, &raw); err != nil {
+		return nil, err
+	}
+	ours, err := json.Marshal(Object(l))
+	if err != nil {
+		return nil, err
+	}
+	var set map[string]any
+	if err := json.Unmarshal(ours, &set); err != nil {
+		return nil, err
+	}
+	for field, known := range map[string][]string{"spec": jsonNames(v1.BCSNetIPSpec{}), "status": jsonNames(v1.BCSNetIPStatus{})} {
+		part, _ := raw[field].(map[string]any)
+		if part == nil {
+			part = map[string]any{}
+		}
+		for _, name := range known {
+			delete(part, name)
+		}
+		values, _ := set[field].(map[string]any)
+		for name, v := range values {
+			part[name] = v
+		}
+		raw[field] = part
+	}
+	meta, _ := raw["metadata"].(map[string]any)
+	if meta == nil {
+		return nil, fmt.Errorf("the stored object has no metadata")
+	}
+	meta["resourceVersion"] = strconv.FormatUint(l.Version, 10)
+	meta["managedFields"] = []any{map[string]any{}}
+	var finalizers []any
+	stringsOf, _ := meta["finalizers"].([]any)
+	for _, f := range stringsOf {
+		if f != v1.HeldFinalizer {
+			finalizers = append(finalizers, f)
+		}
+	}
+	if l.HeldFinalizer {
+		finalizers = append(finalizers, v1.HeldFinalizer)
+	}
+	meta["finalizers"] = finalizers
+	return json.Marshal(raw)
+}
