@@ -52,6 +52,8 @@ type Holder struct {
 	Owner       string
 	// Superseded are earlier containers of the same pod, newest last, at most MaxSuperseded.
 	Superseded []string
+	// SetSize is how many addresses the request takes together; 0 stands for one.
+	SetSize int
 	// StartedAt is when the request that took the address began.
 	StartedAt time.Time
 }

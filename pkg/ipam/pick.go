@@ -16,7 +16,7 @@ type Want struct {
 	Network string
 	// Addrs are the addresses asked for, at most one per family.
 	Addrs []netip.Addr
-	// Have are the addresses that the attachment holds already.
+	// Have are the addresses that the attachment holds already, fewer than it takes together.
 	Have []Lease
 	// Key names the attachment. It also decides where in a pool the search begins.
 	Key string
@@ -32,7 +32,8 @@ type Pick struct {
 }
 
 // Pick chooses the addresses that a request lacks: one of each family that the pools of one network
-// offer. It returns none when the request has all it can get. Every address it returns is held.
+// offer; when some are held already, those that are missing from the same network. Every address it
+// returns is held.
 func (x *Index) Pick(w Want, now time.Time) ([]Pick, *Refusal) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -24,7 +24,7 @@ type record struct {
 
 	lenContainer, lenUID uint16
 	state                State
-	flags                uint8
+	flags, setSize       uint8
 }
 
 // extra is what few leases have.
@@ -48,6 +48,7 @@ func pack(l Lease) *record {
 		ifName: unique.Make(l.IfName), namespace: unique.Make(l.Namespace),
 		ids:          l.ContainerID + l.PodUID + l.PodName,
 		lenContainer: uint16(len(l.ContainerID)), lenUID: uint16(len(l.PodUID)),
+		setSize: uint8(l.SetSize),
 	}
 	if l.Owner != "" || len(l.Superseded) > 0 || l.Sticky != (Sticky{}) {
 		r.extra = &extra{owner: l.Owner, superseded: l.Superseded, sticky: l.Sticky}
@@ -70,7 +71,7 @@ func (r *record) lease() Lease {
 		Holder: Holder{
 			Host: r.host.Value(), ContainerID: r.containerID(), IfName: r.ifName.Value(),
 			Namespace: r.namespace.Value(), PodName: r.podName(), PodUID: r.podUID(),
-			StartedAt: fromNanos(r.started),
+			SetSize: int(r.setSize), StartedAt: fromNanos(r.started),
 		},
 		Updated:       fromNanos(r.updated),
 		Deleting:      r.flags&flagDeleting != 0,
