@@ -169,3 +169,14 @@ func (x *Index) NodeOf(a netip.Addr) (string, bool) {
 	n, ok := x.nodeIP[a]
 	return n, ok
 }
+
+// PoolOf names the pool that serves an address.
+func (x *Index) PoolOf(a netip.Addr) (string, bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	p, _, ok := x.serving(a)
+	if !ok {
+		return "", false
+	}
+	return p.Name, true
+}

@@ -15,7 +15,11 @@ type Clock struct {
 	low, high time.Duration // bounds of server minus local
 	known     bool
 	local     func() time.Time
+	last      time.Time
 }
+
+// maxHold is how far the clock may run ahead of itself rather than step back.
+const maxHold = 2 * time.Second
 
 // NewClock makes a clock over a local one; nil means time.Now.
 func NewClock(local func() time.Time) *Clock {
@@ -25,13 +29,21 @@ func NewClock(local func() time.Time) *Clock {
 	return &Clock{local: local}
 }
 
-// Now is the API server's time as far as is known.
-func (c *Clock) Now() time.Time { return c.local().Add(c.Offset()).UTC() }
-
-// Offset is what to add to the local time.
-func (c *Clock) Offset() time.Duration {
+// Now is the API server's time as far as is known. No two calls get the same time, and none an
+// earlier one than the call before, unless a clock was set back by more than two seconds.
+func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	now := c.local().Add(c.offset()).UTC()
+	if !now.After(c.last) && c.last.Sub(now) < maxHold {
+		now = c.last.Add(1)
+	}
+	c.last = now
+	return now
+}
+
+// offset is what to add to the local time.
+func (c *Clock) offset() time.Duration {
 	switch {
 	case !c.known || c.low <= 0 && 0 <= c.high:
 		return 0

@@ -1,0 +1,290 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// PodFinder finds the pod of a request; workload.Pods is one.
+type PodFinder interface {
+	Find(ctx context.Context, namespace, name, uid string, host netip.Addr) (workload.Pod, error)
+	FindLive(ctx context.Context, namespace, name, uid string) (workload.Pod, error)
+}
+
+// Allocator answers ADD and DEL.
+type Allocator struct {
+	index  *ipam.Index
+	leases *store.Client
+	pods   PodFinder
+	locks  *locks
+	marks  *marks
+	orphan chan ipam.Lease
+	log    *slog.Logger
+}
+
+// New makes an allocator over an index that is fed by the client's feed. Call it before the feed runs.
+func New(index *ipam.Index, leases *store.Client, pods PodFinder, log *slog.Logger) *Allocator {
+	a := &Allocator{
+		index: index, leases: leases, pods: pods, log: log,
+		locks: newLocks(), marks: newMarks(leases.Now), orphan: make(chan ipam.Lease, 1024),
+	}
+	index.Subscribe(a.changed)
+	return a
+}
+
+// maxAttempts bounds how often one request looks again after another writer was faster.
+const maxAttempts = 64
+
+// Allocate gives the addresses of an interface: those that it holds already, else free ones. It is
+// idempotent: the same request gets the same answer. A *ipam.Refusal says why there is none.
+func (a *Allocator) Allocate(ctx context.Context, r Request) ([]Address, error) {
+	if r.IfName == "" {
+		r.IfName = ipam.DefaultIfName
+	}
+	if r.StartedAt.IsZero() {
+		r.StartedAt = a.leases.Now()
+	}
+	release, err := a.locks.acquire(ctx, r.key())
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	defer release()
+	if a.overtaken(r) {
+		return nil, deleted(r)
+	}
+	h, err := a.holder(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	prefer, err := a.settleDoubts(ctx, r, h)
+	if err != nil {
+		return nil, err
+	}
+	for range maxAttempts {
+		held, again, err := a.attempt(ctx, r, &h, prefer)
+		switch {
+		case err != nil:
+			return nil, err
+		case again:
+			continue
+		case a.overtaken(r):
+			return nil, a.undo(ctx, r, held)
+		}
+		return a.addresses(held), nil
+	}
+	return nil, ipam.Refuse(ipam.ReasonUnavailable, "other writers were faster %d times in a row", maxAttempts).
+		WithHint("ask again")
+}
+
+// attempt goes once through the protocol; again says that the picture has changed and it is worth
+// another look.
+func (a *Allocator) attempt(ctx context.Context, r Request, h *ipam.Holder, prefer []netip.Addr) (held []ipam.Lease, again bool, err error) {
+	held, err = a.held(ctx, *h)
+	if err != nil {
+		return nil, false, err
+	}
+	if refusal := holdsOther(r, held, a.index); refusal != nil {
+		return nil, false, refusal
+	}
+	for i, l := range held {
+		held[i], again, err = a.reaffirm(ctx, r, h, l)
+		if err != nil || again {
+			return nil, again, err
+		}
+	}
+	if len(held) == 0 || len(held) < held[0].SetSize {
+		if held, again, err = a.take(ctx, r, *h, held, prefer); err != nil || again {
+			return nil, again, err
+		}
+	}
+	return a.confirm(ctx, *h, held)
+}
+
+// holder is the identity that the request's addresses are held for.
+func (a *Allocator) holder(ctx context.Context, r Request) (ipam.Holder, error) {
+	h := ipam.Holder{
+		Host: r.Host, ContainerID: r.ContainerID, IfName: r.IfName,
+		Namespace: r.Namespace, PodName: r.PodName, Owner: r.Owner, StartedAt: r.StartedAt,
+	}
+	if r.Owner != "" {
+		return h, nil
+	}
+	pod, err := a.pods.Find(ctx, r.Namespace, r.PodName, r.PodUID, r.Host)
+	switch {
+	case errors.Is(err, workload.ErrNotFound) && pod.UID != "":
+		return h, ipam.Refuse(ipam.ReasonPodReplaced, "pod %s/%s has UID %s, the request is for %s", r.Namespace, r.PodName, pod.UID, r.PodUID)
+	case errors.Is(err, workload.ErrNotFound):
+		return h, ipam.Refuse(ipam.ReasonPodNotFound, "pod %s/%s does not exist", r.Namespace, r.PodName)
+	case err != nil:
+		return h, readFailed(err)
+	case pod.Ended:
+		return h, ipam.Refuse(ipam.ReasonPodEnded, "pod %s/%s has ended", r.Namespace, r.PodName)
+	}
+	h.PodUID = pod.UID
+	return h, nil
+}
+
+// take picks what the request lacks and commits it.
+func (a *Allocator) take(ctx context.Context, r Request, h ipam.Holder, held []ipam.Lease, prefer []netip.Addr) ([]ipam.Lease, bool, error) {
+	want := ipam.Want{
+		Host: r.Host, Namespace: r.Namespace, Network: r.Network, Addrs: r.Addrs, Have: held,
+		Key: r.seed(h), Who: r.who(),
+	}
+	var picks []ipam.Pick
+	var refusal *ipam.Refusal
+	if len(prefer) > 0 && len(r.Addrs) == 0 {
+		want.Addrs = prefer
+		if picks, refusal = a.index.Pick(want, a.leases.Now()); refusal != nil {
+			picks, want.Addrs = nil, nil
+		}
+	}
+	if picks == nil {
+		if picks, refusal = a.index.Pick(want, a.leases.Now()); refusal != nil {
+			return nil, false, refusal
+		}
+	}
+	if n := len(held) + len(picks); n > 1 {
+		h.SetSize = n
+	}
+	for i, p := range picks {
+		stored, err := a.commit(ctx, r, h, p)
+		if err == nil {
+			held = append(held, stored)
+			continue
+		}
+		for _, rest := range picks[i+1:] {
+			a.index.Drop(rest.Current.Addr)
+		}
+		if errors.Is(err, store.ErrConflict) {
+			return nil, true, nil
+		}
+		return nil, false, err
+	}
+	return held, false, nil
+}
+
+// seed decides where in a pool the search for an address begins: at the pod's UID and interface, so that
+// replicas that are asked at once agree.
+func (r Request) seed(h ipam.Holder) string {
+	if h.PodUID != "" {
+		return h.PodUID + "/" + h.IfName
+	}
+	return r.key()
+}
+
+// commit writes one picked address and ends its hold, unless the outcome is in doubt.
+func (a *Allocator) commit(ctx context.Context, r Request, h ipam.Holder, p ipam.Pick) (ipam.Lease, error) {
+	addr := p.Current.Addr
+	next, ok := ipam.Bind(p.Current, p.Pool.Params(), h, a.leases.Now())
+	if !ok || ctx.Err() != nil {
+		a.index.Drop(addr)
+		if err := ctx.Err(); err != nil {
+			return next, unavailable(err)
+		}
+		return next, store.ErrConflict
+	}
+	stored, err := a.leases.Write(ctx, next)
+	switch {
+	case errors.Is(err, store.ErrUnknown):
+		a.index.Doubt(addr, r.key(), a.leases.Now())
+		return next, unknown(addr, err)
+	case errors.Is(err, store.ErrConflict):
+		err = a.lookAgain(ctx, next)
+	}
+	a.index.Drop(addr)
+	if err != nil && !errors.Is(err, store.ErrConflict) {
+		err = writeFailed(err)
+	}
+	return stored, err
+}
+
+// lookAgain reads an address after a conflict, so that the index knows what is really there. It
+// returns ErrConflict, or why it could not read.
+func (a *Allocator) lookAgain(ctx context.Context, believed ipam.Lease) error {
+	live, err := a.leases.Get(ctx, believed.Addr)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		a.index.WroteDelete(believed.Addr, believed.Version)
+	case err != nil:
+		return err
+	default:
+		a.index.Wrote(live)
+	}
+	return store.ErrConflict
+}
+
+// addresses adds what the pools say now to the leases of an answer.
+func (a *Allocator) addresses(held []ipam.Lease) []Address {
+	slices.SortFunc(held, func(x, y ipam.Lease) int { return x.Addr.Compare(y.Addr) })
+	out := make([]Address, 0, len(held))
+	for _, l := range held {
+		p, _ := a.index.Pool(l.Pool)
+		out = append(out, Address{Lease: l, Link: p.Link})
+	}
+	return out
+}
+
+func (a *Allocator) overtaken(r Request) bool {
+	return r.ContainerID != "" && a.marks.deleted(r.ContainerID, r.IfName, r.StartedAt)
+}
+
+func deleted(r Request) *ipam.Refusal {
+	return ipam.Refuse(ipam.ReasonContainerDeleted, "container %s was deleted after this request began", r.ContainerID)
+}
+
+// undo gives back what a request took although a DEL had overtaken it.
+func (a *Allocator) undo(ctx context.Context, r Request, held []ipam.Lease) error {
+	for _, l := range held {
+		if _, err := a.releaseOne(ctx, l, func(now ipam.Lease) bool {
+			return now.ContainerID == r.ContainerID && now.IfName == r.IfName && !now.StartedAt.After(r.StartedAt)
+		}); err != nil {
+			return err
+		}
+	}
+	return deleted(r)
+}
+
+func unavailable(err error) *ipam.Refusal {
+	return ipam.Refuse(ipam.ReasonUnavailable, "the request ran out of time: %v", err).WithHint("ask again")
+}
+
+func unknown(addr netip.Addr, err error) *ipam.Refusal {
+	return ipam.Refuse(ipam.ReasonOutcomeUnknown, "the API server did not say whether it stored address %s: %v", addr, err).
+		WithHint("ask again: the same request settles it")
+}
+
+func readFailed(err error) *ipam.Refusal {
+	if apierrors.IsForbidden(err) {
+		return ipam.Refuse(ipam.ReasonForbidden, "%v", err).WithHint("check the controller's ClusterRole")
+	}
+	return ipam.Refuse(ipam.ReasonUnavailable, "reading from the API server: %v", err).WithHint("ask again")
+}
+
+func writeFailed(err error) error {
+	var refusal *ipam.Refusal
+	switch {
+	case errors.As(err, &refusal):
+		return refusal
+	case errors.Is(err, store.ErrUnavailable), apierrors.IsUnauthorized(err):
+		return ipam.Refuse(ipam.ReasonUnavailable, "writing to the API server: %v", err).WithHint("ask again")
+	case apierrors.IsForbidden(err):
+		return ipam.Refuse(ipam.ReasonForbidden, "%v", err).WithHint("check the controller's ClusterRole")
+	default:
+		return fmt.Errorf("writing to the API server: %w", err)
+	}
+}
+
+// doubtLife is how long the outcome of a write can stay open: longer than the API server's own
+// request timeout of one minute.
+const doubtLife = 70 * time.Second

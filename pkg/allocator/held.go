@@ -1,0 +1,200 @@
+package allocator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// held is what an attachment holds, one address per family. Where the index shows more, two replicas
+// served it at once: every replica picks the same one, and the others are released.
+func (a *Allocator) held(ctx context.Context, h ipam.Holder) ([]ipam.Lease, error) {
+	all := a.index.ByAttachment(h)
+	if h.ContainerID != "" {
+		for _, l := range a.index.ByContainer(h.ContainerID, h.IfName) {
+			if !slices.ContainsFunc(all, func(o ipam.Lease) bool { return o.Addr == l.Addr }) {
+				all = append(all, l)
+			}
+		}
+	}
+	var held []ipam.Lease
+	for _, is4 := range []bool{true, false} {
+		var family []ipam.Lease
+		for _, l := range all {
+			if l.Addr.Is4() == is4 && l.State == ipam.Active {
+				family = append(family, l)
+			}
+		}
+		if len(family) == 0 {
+			continue
+		}
+		keep := winner(family)
+		held = append(held, keep)
+		for _, l := range family {
+			if l.Addr == keep.Addr {
+				continue
+			}
+			a.log.Info("releasing the second address of one container", "address", l.Addr.String(), "kept", keep.Addr.String(), "container", l.ContainerID)
+			if _, err := a.releaseOne(ctx, l, func(now ipam.Lease) bool {
+				return now.ContainerID == l.ContainerID && now.IfName == l.IfName
+			}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return held, nil
+}
+
+// winner is the one of several leases of one attachment that stays: of two containers the newer, of
+// one container the lease with the lower version.
+func winner(ls []ipam.Lease) ipam.Lease {
+	newest := slices.MaxFunc(ls, func(a, b ipam.Lease) int {
+		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.Version, b.Version))
+	})
+	keep := newest
+	for _, l := range ls {
+		if l.ContainerID == newest.ContainerID && l.Version < keep.Version {
+			keep = l
+		}
+	}
+	return keep
+}
+
+// holdsOther refuses a request for something else than what is held.
+func holdsOther(r Request, held []ipam.Lease, x *ipam.Index) *ipam.Refusal {
+	for _, l := range held {
+		if l.ContainerID == r.ContainerID && r.Owner == "" && l.PodName != "" &&
+			(l.PodName != r.PodName || l.Namespace != r.Namespace) {
+			return ipam.Refuse(ipam.ReasonContainerHoldsOther, "container %s holds address %s for pod %s, the request is for %s",
+				r.ContainerID, l.Addr, l.Who(), r.who())
+		}
+		for _, want := range r.Addrs {
+			if want.Is4() == l.Addr.Is4() && want != l.Addr {
+				return ipam.Refuse(ipam.ReasonContainerHoldsOther, "%s holds address %s, the request is for %s", r.who(), l.Addr, want).
+					WithHint("release %s first, or ask without an address", l.Addr)
+			}
+		}
+		if p, ok := x.Pool(l.Pool); ok && r.Network != "" && p.Network != r.Network {
+			return ipam.Refuse(ipam.ReasonContainerHoldsOther, "%s holds address %s of pool %s, the request is for network %s",
+				r.who(), l.Addr, l.Pool, r.Network).WithHint("release %s first, or use another ifName", l.Addr)
+		}
+	}
+	return nil
+}
+
+// reaffirm makes sure by one read that a lease is still the request's. A newer container of the same
+// pod takes it over by one write. again says that the index was wrong and has been told.
+func (a *Allocator) reaffirm(ctx context.Context, r Request, h *ipam.Holder, l ipam.Lease) (ipam.Lease, bool, error) {
+	if slices.Contains(l.Superseded, r.ContainerID) && r.ContainerID != "" ||
+		l.ContainerID != r.ContainerID && l.StartedAt.After(r.StartedAt) {
+		return l, false, ipam.Refuse(ipam.ReasonContainerSuperseded, "container %s holds address %s of %s in place of container %s",
+			l.ContainerID, l.Addr, r.who(), r.ContainerID)
+	}
+	if l.ContainerID == r.ContainerID && l.PodUID != h.PodUID && h.PodUID != "" {
+		// The same container under another UID: one of the two is out of date.
+		pod, err := a.pods.FindLive(ctx, r.Namespace, r.PodName, r.PodUID)
+		if err != nil {
+			return l, false, readFailed(err)
+		}
+		h.PodUID = pod.UID
+	}
+	if l.ContainerID == r.ContainerID && l.PodUID == h.PodUID {
+		return a.unchanged(ctx, l)
+	}
+	bound := *h
+	bound.SetSize = l.SetSize
+	next, ok := ipam.Bind(l, l.Params, bound, a.leases.Now())
+	if !ok {
+		return l, false, ipam.Refuse(ipam.ReasonAddressInUse, "the object of address %s, which %s holds, is being deleted", l.Addr, r.who()).
+			WithHint("ask again in a moment")
+	}
+	if err := ctx.Err(); err != nil {
+		return l, false, unavailable(err)
+	}
+	stored, err := a.leases.Write(ctx, next)
+	switch {
+	case errors.Is(err, store.ErrConflict):
+		if err = a.lookAgain(ctx, l); errors.Is(err, store.ErrConflict) {
+			return l, true, nil
+		}
+		return l, false, readFailed(err)
+	case errors.Is(err, store.ErrUnknown):
+		a.index.Doubt(l.Addr, r.key(), a.leases.Now())
+		return l, false, unknown(l.Addr, err)
+	case err != nil:
+		return l, false, writeFailed(err)
+	}
+	return stored, false, nil
+}
+
+// unchanged reads a lease that the index shows as the request's.
+func (a *Allocator) unchanged(ctx context.Context, l ipam.Lease) (ipam.Lease, bool, error) {
+	live, err := a.leases.Get(ctx, l.Addr)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		a.index.WroteDelete(l.Addr, l.Version)
+		return l, true, nil
+	case err != nil:
+		return l, false, readFailed(err)
+	}
+	if live.State == ipam.Active && live.ContainerID == l.ContainerID && live.IfName == l.IfName && live.SameAttachment(l.Holder) {
+		return live, false, nil
+	}
+	a.index.Wrote(live)
+	return l, true, nil
+}
+
+// confirm waits until the watch has delivered the writes of the request and looks at the attachment
+// again: whatever another replica did before them is visible now.
+func (a *Allocator) confirm(ctx context.Context, h ipam.Holder, leases []ipam.Lease) ([]ipam.Lease, bool, error) {
+	var version uint64
+	for _, l := range leases {
+		version = max(version, l.Version)
+	}
+	if err := a.index.WaitSeen(ctx, version); err != nil {
+		return nil, false, ipam.Refuse(ipam.ReasonOutcomeUnknown, "address %s is stored, but the watch did not deliver it in time", leases[0].Addr).
+			WithHint("ask again: the same request gets it")
+	}
+	held, err := a.held(ctx, h)
+	if err != nil {
+		return nil, false, err
+	}
+	same := slices.EqualFunc(byAddr(held), byAddr(leases), func(x, y ipam.Lease) bool {
+		return x.Addr == y.Addr && x.ContainerID == h.ContainerID
+	})
+	if !same {
+		return nil, true, nil
+	}
+	return held, false, nil
+}
+
+func byAddr(ls []ipam.Lease) []ipam.Lease {
+	return slices.SortedFunc(slices.Values(ls), func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
+}
+
+// settleDoubts finds out what became of writes of unknown outcome for this attachment. One that was
+// not stored may still arrive; asking for the same address again makes sure that only one of the two
+// writes can.
+func (a *Allocator) settleDoubts(ctx context.Context, r Request, h ipam.Holder) (prefer []netip.Addr, err error) {
+	for addr := range a.index.Doubts(r.key()) {
+		live, err := a.leases.Get(ctx, addr)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			prefer = append(prefer, addr)
+		case err != nil:
+			return nil, readFailed(err)
+		case live.State == ipam.Available:
+			prefer = append(prefer, addr)
+			fallthrough
+		default:
+			a.index.Wrote(live)
+		}
+		a.index.Drop(addr)
+	}
+	return prefer, nil
+}

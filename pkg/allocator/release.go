@@ -1,0 +1,176 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// Release gives up what a container holds. One that holds nothing is no error: the DEL is remembered,
+// so that an ADD that it overtook does not bring an address back. The answer is what was released.
+func (a *Allocator) Release(ctx context.Context, r ReleaseRequest) ([]ipam.Lease, error) {
+	began := r.StartedAt
+	if began.IsZero() {
+		began = a.leases.Now()
+	}
+	if r.ContainerID != "" {
+		a.marks.put(r.ContainerID, r.IfName, began)
+	}
+	var released []ipam.Lease
+	for _, l := range a.releasable(r) {
+		gone, err := a.releaseOne(ctx, l, r.matches)
+		if err != nil {
+			return released, err
+		}
+		if gone {
+			released = append(released, l)
+		}
+	}
+	return released, nil
+}
+
+// releasable are the leases of the index that a DEL is about.
+func (a *Allocator) releasable(r ReleaseRequest) []ipam.Lease {
+	var all []ipam.Lease
+	if r.ContainerID != "" {
+		all = a.index.ByContainer(r.ContainerID, r.IfName)
+	}
+	ifName := r.IfName
+	if ifName == "" {
+		ifName = ipam.DefaultIfName
+	}
+	all = append(all, a.index.ByAttachment(ipam.Holder{PodUID: r.PodUID, Owner: r.Owner, IfName: ifName})...)
+	return slices.DeleteFunc(all, func(l ipam.Lease) bool {
+		if p, ok := a.index.Pool(l.Pool); ok && r.Network != "" && p.Network != r.Network {
+			return true
+		}
+		return !r.matches(l)
+	})
+}
+
+// matches says whether a lease is one that the DEL is about: by container ID; by pod UID only where the
+// lease has no container; by owner; never by pod name.
+func (r ReleaseRequest) matches(l ipam.Lease) bool {
+	switch {
+	case l.State != ipam.Active, r.IfName != "" && l.IfName != r.IfName:
+		return false
+	case !r.StartedAt.IsZero() && l.StartedAt.After(r.StartedAt):
+		return false // the lease belongs to an ADD that came after this DEL
+	case r.ContainerID != "" && l.ContainerID == r.ContainerID:
+		return true
+	case r.Owner != "":
+		return l.Owner == r.Owner
+	default:
+		return r.PodUID != "" && l.PodUID == r.PodUID && l.ContainerID == ""
+	}
+}
+
+// ReleaseAddress gives up one address if the given container or owner holds it. An address that nobody
+// holds is no error (released false).
+func (a *Allocator) ReleaseAddress(ctx context.Context, addr netip.Addr, containerID, owner string) (l ipam.Lease, released bool, err error) {
+	l, err = a.leases.Get(ctx, addr)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		if _, known := a.index.PoolOf(addr); !known {
+			return l, false, ipam.Refuse(ipam.ReasonAddressNotInPool, "address %s is in no pool", addr).WithHint("see: bcsnetctl pool list")
+		}
+		return l, false, nil
+	case err != nil:
+		return l, false, readFailed(err)
+	case l.State == ipam.Available:
+		return l, false, nil
+	}
+	mine := func(l ipam.Lease) bool {
+		return l.State == ipam.Active && (containerID != "" && l.ContainerID == containerID || owner != "" && l.Owner == owner)
+	}
+	if !mine(l) {
+		return l, false, ipam.Refuse(ipam.ReasonAddressNotHeld, "address %s is held by %s (container %s)", addr, l.Who(), l.ContainerID)
+	}
+	released, err = a.releaseOne(ctx, l, mine)
+	return l, released, err
+}
+
+func (a *Allocator) releaseOne(ctx context.Context, l ipam.Lease, still func(ipam.Lease) bool) (bool, error) {
+	return ReleaseLease(ctx, a.leases, l, still)
+}
+
+// ReleaseLease makes an address Available by compare-and-swap. When somebody else changed it in the
+// meantime it reads it again, and lets it be if still no longer holds: then released is false.
+func ReleaseLease(ctx context.Context, leases *store.Client, l ipam.Lease, still func(ipam.Lease) bool) (released bool, err error) {
+	for range maxAttempts {
+		if err := ctx.Err(); err != nil {
+			return false, unavailable(err)
+		}
+		next, changed := ipam.Release(l, leases.Now())
+		if !changed {
+			return false, nil
+		}
+		_, err := leases.Write(ctx, next)
+		switch {
+		case err == nil:
+			return true, nil
+		case errors.Is(err, store.ErrUnknown):
+			return false, unknown(l.Addr, err)
+		case !errors.Is(err, store.ErrConflict):
+			return false, writeFailed(err)
+		}
+		live, err := leases.Get(ctx, l.Addr)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			return false, nil
+		case err != nil:
+			return false, readFailed(err)
+		case !still(live):
+			return false, nil
+		}
+		l = live
+	}
+	return false, ipam.Refuse(ipam.ReasonUnavailable, "other writers of address %s were faster %d times in a row", l.Addr, maxAttempts).
+		WithHint("ask again")
+}
+
+// hostWrites is how many addresses of a host are released at once.
+const hostWrites = 16
+
+// ReleaseHost frees every address that is held on a host, on the word of an operator that the machine
+// is off. It reads the addresses from the API server. What it released comes back also with an error;
+// asking again does the rest.
+func ReleaseHost(ctx context.Context, leases *store.Client, host netip.Addr) ([]ipam.Lease, error) {
+	all, err := leases.List(ctx, "status.host="+host.String())
+	if err != nil {
+		return nil, readFailed(err)
+	}
+	var mu sync.Mutex
+	var released []ipam.Lease
+	var group errgroup.Group
+	group.SetLimit(hostWrites)
+	for _, l := range all {
+		if l.State != ipam.Active {
+			continue
+		}
+		group.Go(func() error {
+			gone, err := ReleaseLease(ctx, leases, l, func(now ipam.Lease) bool {
+				return now.State == ipam.Active && now.Host == host
+			})
+			if err != nil {
+				return fmt.Errorf("releasing %s: %w", l.Addr, err)
+			}
+			if gone {
+				mu.Lock()
+				released = append(released, l)
+				mu.Unlock()
+			}
+			return nil
+		})
+	}
+	err = group.Wait()
+	return byAddr(released), err
+}

@@ -1,0 +1,69 @@
+package allocator
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// MaxRequestTime bounds a request from its arrival to its last write. A pool that is deleted waits
+// this long for requests that do not know of it yet.
+const MaxRequestTime = 30 * time.Second
+
+// Request asks for the addresses of one interface of a container, or of an owner that is no pod.
+type Request struct {
+	Host netip.Addr
+	// ContainerID of the sandbox; may be empty when Owner is set.
+	ContainerID string
+	// IfName of the interface; empty stands for eth0.
+	IfName             string
+	Namespace, PodName string
+	// PodUID of the pod, when the caller knows it.
+	PodUID string
+	// Owner in place of the pod.
+	Owner string
+	// Network restricts the request to the pools of one network.
+	Network string
+	// Addrs are the addresses asked for, at most one per family.
+	Addrs []netip.Addr
+	// StartedAt is when the caller began, by its own clock; zero when it did not tell.
+	StartedAt time.Time
+}
+
+// key names the attachment that a request is about, by what every caller knows.
+func (r Request) key() string {
+	if r.Owner != "" {
+		return "owner/" + r.Owner + "/" + r.IfName
+	}
+	return r.Namespace + "/" + r.PodName + "/" + r.IfName
+}
+
+// who names the requester in messages.
+func (r Request) who() string {
+	if r.Owner != "" {
+		return "owner " + r.Owner
+	}
+	return "pod " + r.Namespace + "/" + r.PodName
+}
+
+// ReleaseRequest gives up what a container holds.
+type ReleaseRequest struct {
+	ContainerID string
+	// IfName of the interface; empty means all of the container.
+	IfName string
+	// PodUID also releases what the pod holds without a container ID.
+	PodUID string
+	// Owner in place of the container.
+	Owner string
+	// Network restricts the release to the pools of one network.
+	Network string
+	// StartedAt is when the caller began, by its own clock; zero when it did not tell.
+	StartedAt time.Time
+}
+
+// Address is one address of an answer with what its pool says about it.
+type Address struct {
+	ipam.Lease
+	Link ipam.Link
+}
