@@ -104,7 +104,7 @@ type BCSNetPoolSpec struct {
 	DNS *DNS `json:"dns,omitempty"`
 
 	// materialize says when the BCSNetIP objects of the pool are created: Always one object per
-	// address when the pool is made, OnDemand when an address is first used. Auto (the default)
+	// address when the pool is made (up to 65,536 in ranges and CIDRs), OnDemand when an address is first used. Auto (the default)
 	// creates those of addresses written singly, and those of ranges and CIDRs while they are at
 	// most 4,096 addresses together.
 	// +optional
@@ -130,6 +130,10 @@ const (
 // MaterializeAutoLimit is the largest number of addresses in ranges and CIDRs for which Auto
 // creates one object each.
 const MaterializeAutoLimit = 4096
+
+// MaterializeAlwaysLimit is the largest number of addresses in ranges and CIDRs for which Always
+// creates one object each; above it the pool behaves like OnDemand and its Ready condition says so.
+const MaterializeAlwaysLimit = 65536
 
 // Route is one route for the pod.
 type Route struct {

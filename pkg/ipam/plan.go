@@ -25,8 +25,9 @@ type Plan struct {
 	// Usable addresses may be handed out: what is available and not excluded, less the network,
 	// broadcast and gateway addresses.
 	Usable *netipx.IPSet
-	// Ranged is the part of Usable that was written as ranges and CIDRs.
-	Ranged *netipx.IPSet
+	// Single and Ranged are the parts of Usable that were written as single addresses, and as ranges
+	// and CIDRs.
+	Single, Ranged *netipx.IPSet
 	// Notes are oddities that do no harm, such as entries that overlap.
 	Notes []string
 }
@@ -52,16 +53,19 @@ func NewPlan(s PlanSpec) (Plan, error) {
 	if !p.Subnet.Contains(p.Gateway) {
 		return p, fmt.Errorf("gateway %s is not in subnet %s", p.Gateway, p.Subnet)
 	}
-	available, ranged, notes, err := readEntries("availableIPs", s.Available, p.Subnet)
-	excluded, _, _, err2 := readEntries("excludeIPs", s.Exclude, p.Subnet)
+	available, err := readEntries("availableIPs", s.Available, p.Subnet)
+	excluded, err2 := readEntries("excludeIPs", s.Exclude, p.Subnet)
 	if err := errors.Join(err, err2); err != nil {
 		return p, err
 	}
-	p.Notes = notes
-	if p.Usable, err = subtract(available, excluded, p.unusable()); err != nil {
+	p.Notes = available.notes
+	if p.Usable, err = subtract(available.all, excluded.all, p.unusable()); err != nil {
 		return p, err
 	}
-	if p.Ranged, err = intersect(ranged, p.Usable); err != nil {
+	if p.Ranged, err = intersect(available.ranged, p.Usable); err != nil {
+		return p, err
+	}
+	if p.Single, err = intersect(available.single, p.Usable); err != nil {
 		return p, err
 	}
 	if SizeOfSet(p.Usable) == math.MaxUint64 && len(p.Usable.Ranges()) > 1 {
@@ -86,48 +90,74 @@ func (p Plan) unusable() *netipx.IPSet {
 	return set
 }
 
+// Addresses lists the usable addresses in order: those written singly, and with ranged also those
+// written as ranges and CIDRs. The caller has checked that they are few enough.
+func (p Plan) Addresses(ranged bool) []netip.Addr {
+	set := p.Single
+	if ranged {
+		set = p.Usable
+	}
+	var out []netip.Addr
+	for _, r := range set.Ranges() {
+		for a := r.From(); a.IsValid() && a.Compare(r.To()) <= 0; a = a.Next() {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
 // maxReported is how many wrong entries an error spells out.
 const maxReported = 10
 
-func readEntries(field string, entries []string, subnet netip.Prefix) (all, ranged *netipx.IPSet, notes []string, err error) {
-	var a, r netipx.IPSetBuilder
+// entries is an address list that was read.
+type entries struct {
+	all, single, ranged *netipx.IPSet
+	notes               []string
+}
+
+func readEntries(field string, list []string, subnet netip.Prefix) (entries, error) {
+	var single, ranged netipx.IPSetBuilder
 	var errs []error
-	parsed := make([]netipx.IPRange, 0, len(entries))
-	for i, entry := range entries {
+	parsed := make([]netipx.IPRange, 0, len(list))
+	for i, entry := range list {
 		got, err := ParseRange(entry)
 		switch {
 		case err != nil:
 			errs = append(errs, fmt.Errorf("%s[%d]: %w", field, i, err))
-			continue
 		case got.From().Is4() != subnet.Addr().Is4():
 			errs = append(errs, fmt.Errorf("%s[%d]: %q is not of the family of subnet %s", field, i, entry, subnet))
-			continue
 		case !subnet.Contains(got.From()) || !subnet.Contains(got.To()):
 			errs = append(errs, fmt.Errorf("%s[%d]: %q is not in subnet %s", field, i, entry, subnet))
-			continue
-		}
-		parsed = append(parsed, got)
-		a.AddRange(got)
-		if got.From() != got.To() {
-			r.AddRange(got)
+		case got.From() == got.To():
+			single.Add(got.From())
+			parsed = append(parsed, got)
+		default:
+			ranged.AddRange(got)
+			parsed = append(parsed, got)
 		}
 	}
 	if n := len(errs); n > maxReported {
 		errs = append(errs[:maxReported], fmt.Errorf("%s: %d more entries are wrong", field, n-maxReported))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, nil, nil, err
+		return entries{}, err
 	}
-	if all, err = a.IPSet(); err != nil {
-		return nil, nil, nil, err
+	var e entries
+	var err error
+	if e.single, err = single.IPSet(); err != nil {
+		return e, err
 	}
-	if ranged, err = r.IPSet(); err != nil {
-		return nil, nil, nil, err
+	if e.ranged, err = ranged.IPSet(); err != nil {
+		return e, err
+	}
+	single.AddSet(e.ranged)
+	if e.all, err = single.IPSet(); err != nil {
+		return e, err
 	}
 	if a, b, found := FirstOverlap(parsed); found {
-		notes = append(notes, fmt.Sprintf("%s: %s and %s overlap; shared addresses count once", field, FormatRange(a), FormatRange(b)))
+		e.notes = append(e.notes, fmt.Sprintf("%s: %s and %s overlap; shared addresses count once", field, FormatRange(a), FormatRange(b)))
 	}
-	return all, ranged, notes, nil
+	return e, nil
 }
 
 func subtract(set *netipx.IPSet, less ...*netipx.IPSet) (*netipx.IPSet, error) {

@@ -1,0 +1,82 @@
+package store
+
+import (
+	"fmt"
+	"net/netip"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// Pool reads a BCSNetPool. What is wrong with its spec stands in the Problem of the answer; such a pool
+// keeps its name and serves nothing.
+func Pool(o *v1.BCSNetPool) ipam.Pool {
+	p := ipam.Pool{
+		Name: o.Name, Created: o.CreationTimestamp.Time,
+		Network: o.Spec.Network, Priority: o.Spec.Priority,
+		Cordoned: o.Spec.Cordoned, Terminating: o.DeletionTimestamp != nil,
+		Hosts: map[netip.Addr]struct{}{}, Namespaces: map[string]struct{}{},
+	}
+	for _, ns := range o.Spec.Namespaces {
+		p.Namespaces[ns] = struct{}{}
+	}
+	for i, h := range o.Spec.Hosts {
+		a, err := ipam.ParseAddr(h)
+		if err != nil {
+			p.Problem = fmt.Sprintf("hosts[%d]: %v", i, err)
+			return p
+		}
+		p.Hosts[a] = struct{}{}
+	}
+	var err error
+	if p.Plan, err = ipam.NewPlan(PlanSpec(o)); err == nil {
+		p.Link, err = link(o)
+	}
+	if err != nil {
+		p.Problem = err.Error()
+	}
+	return p
+}
+
+// PlanSpec is the part of a pool's spec that its addresses follow from.
+func PlanSpec(o *v1.BCSNetPool) ipam.PlanSpec {
+	return ipam.PlanSpec{
+		Net: o.Spec.Net, Mask: int(o.Spec.Mask), Gateway: o.Spec.Gateway,
+		Available: o.Spec.AvailableIPs, Exclude: o.Spec.ExcludeIPs,
+	}
+}
+
+func link(o *v1.BCSNetPool) (ipam.Link, error) {
+	l := ipam.Link{VLAN: int(o.Spec.VLAN), MTU: int(o.Spec.MTU)}
+	for i, r := range o.Spec.Routes {
+		dst, err := netip.ParsePrefix(r.Dst)
+		if err != nil {
+			return l, fmt.Errorf("routes[%d]: %q is not a CIDR", i, r.Dst)
+		}
+		route := ipam.Route{Dst: dst}
+		if r.GW != "" {
+			if route.GW, err = ipam.ParseAddr(r.GW); err != nil {
+				return l, fmt.Errorf("routes[%d]: gw: %w", i, err)
+			}
+		}
+		l.Routes = append(l.Routes, route)
+	}
+	if d := o.Spec.DNS; d != nil {
+		l.DNS = &ipam.DNS{Nameservers: d.Nameservers, Domain: d.Domain, Search: d.Search, Options: d.Options}
+	}
+	return l, nil
+}
+
+// Materialized are the addresses of a pool that get an object before anybody uses them. Addresses written
+// singly always do; those of ranges and CIDRs by what spec.materialize says.
+func Materialized(o *v1.BCSNetPool, p ipam.Plan) []netip.Addr {
+	ranged := ipam.SizeOfSet(p.Ranged)
+	all := ranged <= v1.MaterializeAutoLimit
+	switch o.Spec.Materialize {
+	case v1.MaterializeAlways:
+		all = ranged <= v1.MaterializeAlwaysLimit
+	case v1.MaterializeOnDemand:
+		all = false
+	}
+	return p.Addresses(all)
+}
