@@ -100,6 +100,12 @@ type BCSNetIPStatus struct {
 	// +kubebuilder:validation:MaxItems=4
 	// +kubebuilder:validation:items:MaxLength=256
 	SupersededContainerIDs []string `json:"supersededContainerIDs,omitempty"`
+	// setSize is how many addresses the request takes together, one of each family of a network; 0
+	// stands for one. A request that holds fewer is completed by the next call.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=16
+	SetSize int32 `json:"setSize,omitempty"`
 	// startedAt is when the request that took the address began, RFC 3339 with nanoseconds, by the
 	// caller's clock if it told, else by the time of the API server. It tells a late ADD from a new one.
 	// +optional
