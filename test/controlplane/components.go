@@ -1,0 +1,207 @@
+package controlplane
+
+import (
+	_ "embed"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+)
+
+//go:embed kwok.yaml
+var kwokStages []byte
+
+// layout decides ports and identities, and makes the processes.
+func (cp *ControlPlane) layout(o options) error {
+	ports, err := freeAddresses(4)
+	if err != nil {
+		return err
+	}
+	etcd, apiserver := ports[0], ports[1]
+	if cp.Config, err = cp.identity("https://"+apiserver.String(), "kubernetes-admin", "system:masters"); err != nil {
+		return err
+	}
+	if cp.http, err = rest.HTTPClientFor(cp.Config); err != nil {
+		return err
+	}
+	if cp.clients, err = kubernetes.NewForConfigAndClient(cp.Config, cp.http); err != nil {
+		return err
+	}
+	if err := cp.WriteKubeconfig(cp.adminKubeconfig()); err != nil {
+		return err
+	}
+	if err := cp.layoutEtcd(etcd, o); err != nil {
+		return err
+	}
+	cp.layoutAPIServer(apiserver, etcd, o)
+	if o.controllerManager {
+		if err := cp.layoutControllerManager(ports[2], o); err != nil {
+			return err
+		}
+	}
+	if o.scheduler {
+		if err := cp.layoutScheduler(ports[3], o); err != nil {
+			return err
+		}
+	}
+	if o.kwok {
+		return cp.layoutKwok(o)
+	}
+	return nil
+}
+
+func (cp *ControlPlane) layoutEtcd(listen netip.AddrPort, o options) error {
+	// The API server shows etcd the certificate that it would show anybody.
+	pair, err := cp.pki.client("etcd-client")
+	if err != nil {
+		return err
+	}
+	for name, data := range map[string][]byte{"etcd-client.crt": pair.cert, "etcd-client.key": pair.key} {
+		if err := cp.pki.write(name, data); err != nil {
+			return err
+		}
+	}
+	cp.etcd = cp.component(etcdBinary, 5*time.Second, o,
+		"--data-dir="+filepath.Join(cp.Dir, "etcd"),
+		"--listen-client-urls=https://"+listen.String(),
+		"--advertise-client-urls=https://"+listen.String(),
+		"--listen-peer-urls=http://127.0.0.1:0", // alone: any port will do
+		"--cert-file="+cp.pki.path("serving.crt"),
+		"--key-file="+cp.pki.path("serving.key"),
+		"--trusted-ca-file="+cp.pki.path("ca.crt"),
+		"--client-cert-auth",
+		"--enable-grpc-gateway=false", // calls itself, and has no client certificate
+	)
+	cp.etcd.ready = cp.answersOK("https://" + listen.String() + "/readyz")
+	return nil
+}
+
+func (cp *ControlPlane) layoutAPIServer(listen, etcd netip.AddrPort, o options) {
+	args := []string{
+		"--bind-address=" + listen.Addr().String(),
+		"--advertise-address=" + listen.Addr().String(),
+		fmt.Sprintf("--secure-port=%d", listen.Port()),
+		"--endpoint-reconciler-type=none", // refuses loopback addresses; no pod of ours calls in
+		"--tls-cert-file=" + cp.pki.path("serving.crt"),
+		"--tls-private-key-file=" + cp.pki.path("serving.key"),
+		"--client-ca-file=" + cp.pki.path("ca.crt"),
+		"--requestheader-client-ca-file=" + cp.pki.path("ca.crt"),
+		"--requestheader-allowed-names=front-proxy",
+		"--requestheader-username-headers=X-Remote-User",
+		"--etcd-servers=https://" + etcd.String(),
+		"--etcd-cafile=" + cp.pki.path("ca.crt"),
+		"--etcd-certfile=" + cp.pki.path("etcd-client.crt"),
+		"--etcd-keyfile=" + cp.pki.path("etcd-client.key"),
+		"--authorization-mode=Node,RBAC",
+		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+		"--service-account-key-file=" + cp.pki.path("sa.key"),
+		"--service-account-signing-key-file=" + cp.pki.path("sa.key"),
+		"--service-cluster-ip-range=10.96.0.0/16",
+		"--allow-privileged",
+	}
+	if !o.controllerManager {
+		// Nobody creates the default ServiceAccounts that this plugin wants every pod to have.
+		args = append(args, "--disable-admission-plugins=ServiceAccount")
+	}
+	// Open watches hold a graceful end back for a minute; the state is in etcd, there is no need.
+	cp.apiserver = cp.component(apiserverBinary, 2*time.Second, o, args...)
+	cp.apiserver.ready = cp.answersOK(cp.Config.Host + "/readyz")
+}
+
+func (cp *ControlPlane) layoutControllerManager(listen netip.AddrPort, o options) error {
+	kubeconfig, err := cp.componentKubeconfig(controllerManagerBinary, "system:kube-controller-manager")
+	if err != nil {
+		return err
+	}
+	cp.controllerManager = cp.component(controllerManagerBinary, 2*time.Second, o, append(
+		cp.serving(listen, kubeconfig),
+		"--kubeconfig="+kubeconfig,
+		"--leader-elect=false",
+		"--use-service-account-credentials",
+		"--root-ca-file="+cp.pki.path("ca.crt"),
+		"--service-account-private-key-file="+cp.pki.path("sa.key"),
+		"--kube-api-qps=500", "--kube-api-burst=1000", // a Deployment of hundreds should not take minutes
+	)...)
+	cp.controllerManager.ready = allOf(
+		cp.answersOK("https://"+listen.String()+"/healthz"),
+		cp.hasServiceAccount("default", "default"),
+	)
+	return nil
+}
+
+func (cp *ControlPlane) layoutScheduler(listen netip.AddrPort, o options) error {
+	kubeconfig, err := cp.componentKubeconfig(schedulerBinary, "system:kube-scheduler")
+	if err != nil {
+		return err
+	}
+	config, err := yaml.Marshal(map[string]any{
+		"apiVersion":       "kubescheduler.config.k8s.io/v1",
+		"kind":             "KubeSchedulerConfiguration",
+		"clientConnection": map[string]any{"kubeconfig": kubeconfig, "qps": 500, "burst": 1000},
+		"leaderElection":   map[string]any{"leaderElect": false},
+		"extenders":        o.extenders,
+	})
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(cp.Dir, schedulerBinary+".yaml")
+	if err := os.WriteFile(file, config, 0o600); err != nil {
+		return err
+	}
+	cp.scheduler = cp.component(schedulerBinary, 2*time.Second, o,
+		append(cp.serving(listen, kubeconfig), "--config="+file)...)
+	cp.scheduler.ready = cp.answersOK("https://" + listen.String() + "/readyz")
+	return nil
+}
+
+func (cp *ControlPlane) layoutKwok(o options) error {
+	stages := filepath.Join(cp.Dir, kwokBinary+".yaml")
+	if err := os.WriteFile(stages, kwokStages, 0o600); err != nil {
+		return err
+	}
+	// kwok acts as many kubelets and impersonates; it has no role of its own in a real cluster.
+	cp.kwok = cp.component(kwokBinary, 2*time.Second, o,
+		"--kubeconfig="+cp.adminKubeconfig(),
+		"--config="+stages,
+		"--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
+		"--node-lease-duration-seconds=40", // the kubelet's own; without it nodes turn NotReady
+	)
+	listen, err := FreeAddress()
+	if err != nil {
+		return err
+	}
+	cp.kwok.args = append(cp.kwok.args, "--server-address="+listen.String())
+	cp.kwok.ready = cp.answersOK("http://" + listen.String() + "/healthz")
+	return nil
+}
+
+// component makes a process of the named binary. HOME is ours: some of them look there for
+// configuration.
+func (cp *ControlPlane) component(name string, grace time.Duration, o options, args ...string) *process {
+	return &process{
+		name:  name,
+		path:  filepath.Join(cp.assets, name),
+		args:  append(args, o.args[name]...),
+		env:   []string{"HOME=" + cp.Dir},
+		dir:   cp.Dir,
+		log:   filepath.Join(cp.LogDir, name+".log"),
+		grace: grace,
+	}
+}
+
+// serving is the common part of components that serve health and metrics to authorized callers.
+func (cp *ControlPlane) serving(listen netip.AddrPort, kubeconfig string) []string {
+	return []string{
+		"--bind-address=" + listen.Addr().String(),
+		fmt.Sprintf("--secure-port=%d", listen.Port()),
+		"--tls-cert-file=" + cp.pki.path("serving.crt"),
+		"--tls-private-key-file=" + cp.pki.path("serving.key"),
+		"--authentication-kubeconfig=" + kubeconfig,
+		"--authorization-kubeconfig=" + kubeconfig,
+	}
+}

@@ -1,0 +1,101 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// tokenSeconds is how long a ServiceAccount's token lasts: longer than any control plane here.
+const tokenSeconds = 365 * 24 * 3600
+
+// WriteKubeconfig writes the administrator's kubeconfig, with all keys inside it.
+func (cp *ControlPlane) WriteKubeconfig(path string) error {
+	return WriteKubeconfigFor(cp.Config, path)
+}
+
+// WriteKubeconfigFor writes a kubeconfig for cfg, with all keys inside it. Certificates, keys and
+// tokens that cfg names as files are not supported.
+func WriteKubeconfigFor(cfg *rest.Config, path string) error {
+	const name = "bcsnet-local"
+	c := clientcmdapi.NewConfig()
+	c.Clusters[name] = &clientcmdapi.Cluster{Server: cfg.Host, CertificateAuthorityData: cfg.CAData}
+	c.AuthInfos[name] = &clientcmdapi.AuthInfo{
+		ClientCertificateData: cfg.CertData,
+		ClientKeyData:         cfg.KeyData,
+		Token:                 cfg.BearerToken,
+	}
+	c.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	c.CurrentContext = name
+	return clientcmd.WriteToFile(*c, path)
+}
+
+// ServiceAccountConfig returns the identity of a ServiceAccount, which it creates with its
+// namespace when they are missing. It grants no rights; the manifests do.
+func (cp *ControlPlane) ServiceAccountConfig(ctx context.Context, namespace, name string) (*rest.Config, error) {
+	if err := cp.ensureNamespace(ctx, namespace); err != nil {
+		return nil, err
+	}
+	accounts := cp.clients.CoreV1().ServiceAccounts(namespace)
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, err := accounts.Create(ctx, account, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return nil, fmt.Errorf("create the ServiceAccount %s/%s: %w", namespace, name, err)
+	}
+	seconds := int64(tokenSeconds)
+	token, err := accounts.CreateToken(ctx, name, &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("get a token for the ServiceAccount %s/%s: %w", namespace, name, err)
+	}
+	cfg := rest.AnonymousClientConfig(cp.Config)
+	cfg.BearerToken = token.Status.Token
+	return cfg, nil
+}
+
+func (cp *ControlPlane) ensureNamespace(ctx context.Context, name string) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	_, err := cp.clients.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create the namespace %s: %w", name, err)
+	}
+	return nil
+}
+
+// identity returns a configuration with a client certificate and without a client-side rate limit.
+func (cp *ControlPlane) identity(host, user string, groups ...string) (*rest.Config, error) {
+	pair, err := cp.pki.client(user, groups...)
+	if err != nil {
+		return nil, err
+	}
+	return &rest.Config{
+		Host:  host,
+		QPS:   -1,
+		Burst: -1,
+		TLSClientConfig: rest.TLSClientConfig{
+			CAData:   cp.pki.caPEM,
+			CertData: pair.cert,
+			KeyData:  pair.key,
+		},
+	}, nil
+}
+
+// componentKubeconfig gives a component its own identity and returns its kubeconfig's path.
+func (cp *ControlPlane) componentKubeconfig(component, user string) (string, error) {
+	cfg, err := cp.identity(cp.Config.Host, user)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(cp.Dir, component+".kubeconfig")
+	return path, WriteKubeconfigFor(cfg, path)
+}
+
+func (cp *ControlPlane) adminKubeconfig() string { return filepath.Join(cp.Dir, "admin.kubeconfig") }

@@ -1,0 +1,62 @@
+package controlplane
+
+import "slices"
+
+// Option changes what Start starts.
+type Option func(*options)
+
+type options struct {
+	dataDir, logDir                    string
+	controllerManager, scheduler, kwok bool
+	extenders                          []map[string]any
+	args                               map[string][]string
+}
+
+// WithDataDir keeps etcd's data, keys and kubeconfigs in dir, and leaves it there at Stop. A start
+// on the same directory continues with the objects of the last one, under new keys.
+func WithDataDir(dir string) Option { return func(o *options) { o.dataDir = dir } }
+
+// WithLogDir puts the components' logs into dir; the default is logs/ in the data directory, which
+// goes with it when it is a temporary one.
+func WithLogDir(dir string) Option { return func(o *options) { o.logDir = dir } }
+
+// WithControllerManager adds kube-controller-manager: workloads make pods, owners are collected,
+// namespaces have a default ServiceAccount, and pods need one, as in any cluster.
+func WithControllerManager() Option { return func(o *options) { o.controllerManager = true } }
+
+// WithScheduler adds kube-scheduler.
+func WithScheduler() Option { return func(o *options) { o.scheduler = true } }
+
+// WithSchedulerExtender adds kube-scheduler with one extender, in the fields of its configuration
+// file: urlPrefix, filterVerb, prioritizeVerb, weight, managedResources, …
+func WithSchedulerExtender(extender map[string]any) Option {
+	return func(o *options) {
+		o.scheduler = true
+		o.extenders = append(o.extenders, extender)
+	}
+}
+
+// WithKwok adds kwok, which is the kubelet of every node annotated kwok.x-k8s.io/node=fake: the node
+// turns Ready, its pods Running, and deleted pods go. It gives pods no address; that is our work.
+func WithKwok() Option { return func(o *options) { o.kwok = true } }
+
+// WithArgs appends command line arguments for one component, named as its binary. The last
+// of two equal flags wins.
+func WithArgs(component string, args ...string) Option {
+	return func(o *options) { o.args[component] = append(slices.Clip(o.args[component]), args...) }
+}
+
+// binaries lists the files that the chosen components need.
+func (o options) binaries() []string {
+	names := []string{etcdBinary, apiserverBinary}
+	if o.controllerManager {
+		names = append(names, controllerManagerBinary)
+	}
+	if o.scheduler {
+		names = append(names, schedulerBinary)
+	}
+	if o.kwok {
+		names = append(names, kwokBinary)
+	}
+	return names
+}
