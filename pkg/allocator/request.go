@@ -9,7 +9,7 @@ import (
 
 // MaxRequestTime bounds a request from its arrival to its last write. A pool that is deleted waits
 // this long for requests that do not know of it yet.
-const MaxRequestTime = 30 * time.Second
+const MaxRequestTime = 15 * time.Second
 
 // Request asks for the addresses of one interface of a container, or of an owner that is no pod.
 type Request struct {

@@ -14,7 +14,9 @@ import (
 type Pool struct {
 	Name    string
 	Created time.Time
-	Plan    Plan
+	// Generation is that of the spec which the rest was read from.
+	Generation int64
+	Plan       Plan
 	// Problem says why the pool's spec cannot be used; such a pool serves nothing.
 	Problem    string
 	Hosts      map[netip.Addr]struct{}

@@ -75,17 +75,6 @@ func (x *Index) ByPool(name string) []Lease {
 	return leases(m.records)
 }
 
-// All are all addresses that have an object.
-func (x *Index) All() []Lease {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	out := make([]Lease, 0, len(x.byAddr))
-	for _, r := range x.byAddr {
-		out = append(out, r.lease())
-	}
-	return sorted(out)
-}
-
 func leases(records map[*record]struct{}) []Lease {
 	out := make([]Lease, 0, len(records))
 	for r := range records {
@@ -179,4 +168,17 @@ func (x *Index) PoolOf(a netip.Addr) (string, bool) {
 		return "", false
 	}
 	return p.Name, true
+}
+
+// Find are the addresses that have an object and match, in order. It looks at all of them.
+func (x *Index) Find(match func(Lease) bool) []Lease {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var out []Lease
+	for _, r := range x.byAddr {
+		if l := r.lease(); match(l) {
+			out = append(out, l)
+		}
+	}
+	return sorted(out)
 }

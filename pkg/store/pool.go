@@ -12,7 +12,7 @@ import (
 // keeps its name and serves nothing.
 func Pool(o *v1.BCSNetPool) ipam.Pool {
 	p := ipam.Pool{
-		Name: o.Name, Created: o.CreationTimestamp.Time,
+		Name: o.Name, Created: o.CreationTimestamp.Time, Generation: o.Generation,
 		Network: o.Spec.Network, Priority: o.Spec.Priority,
 		Cordoned: o.Spec.Cordoned, Terminating: o.DeletionTimestamp != nil,
 		Hosts: map[netip.Addr]struct{}{}, Namespaces: map[string]struct{}{},

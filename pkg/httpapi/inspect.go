@@ -1,0 +1,112 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/netip"
+	"strconv"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+const (
+	defaultPage = 500
+	maxPage     = 5000
+)
+
+// list shows the addresses that have an object and match every filter of the query: containerID,
+// podNamespace, podName, host, pool, status.
+func (s *Service) list(r *http.Request, _ []byte) (any, string, error) {
+	q := r.URL.Query()
+	var host netip.Addr
+	if h := q.Get("host"); h != "" {
+		var err error
+		if host, err = parseHost(h); err != nil {
+			return nil, "", err
+		}
+	}
+	status := q.Get("status")
+	if status != "" && status != "Available" && status != "Active" && status != "Reserved" {
+		return nil, "", ipam.Refuse(ipam.ReasonBadRequest, "status %q is not Available, Active or Reserved", status)
+	}
+	equal := func(filter, value string) bool { return filter == "" || filter == value }
+	return s.page(r, s.Index.Find(func(l ipam.Lease) bool {
+		return equal(q.Get("containerID"), l.ContainerID) && equal(q.Get("podNamespace"), l.Namespace) &&
+			equal(q.Get("podName"), l.PodName) && equal(q.Get("pool"), l.Pool) && equal(status, l.State.String()) &&
+			(!host.IsValid() || l.Host == host)
+	}))
+}
+
+// page cuts a list by the query parameters limit and continue.
+func (s *Service) page(r *http.Request, all []ipam.Lease) (any, string, error) {
+	q := r.URL.Query()
+	limit := defaultPage
+	if v := q.Get("limit"); v != "" {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 1 || n > maxPage {
+			return nil, "", ipam.Refuse(ipam.ReasonBadRequest, "limit %q is not between 1 and %d", v, maxPage)
+		}
+		limit = n
+	}
+	out := LeaseList{Items: []Lease{}, Total: len(all)}
+	var after netip.Addr
+	if c := q.Get("continue"); c != "" {
+		var err error
+		if after, err = parseAddress(c); err != nil {
+			return nil, "", err
+		}
+	}
+	for _, l := range all {
+		if after.IsValid() && !after.Less(l.Addr) {
+			continue
+		}
+		if len(out.Items) == limit {
+			out.Continue = out.Items[limit-1].IPAddr
+			break
+		}
+		out.Items = append(out.Items, wireLease(l))
+	}
+	return out, "", nil
+}
+
+func (s *Service) inspectContainer(r *http.Request, _ []byte) (any, string, error) {
+	return s.page(r, s.Index.ByContainer(r.PathValue("container"), r.URL.Query().Get("ifName")))
+}
+
+func (s *Service) inspectPod(r *http.Request, _ []byte) (any, string, error) {
+	ns, name := r.PathValue("namespace"), r.PathValue("pod")
+	return s.page(r, s.Index.Find(func(l ipam.Lease) bool { return l.Namespace == ns && l.PodName == name }))
+}
+
+func (s *Service) inspectHost(r *http.Request, _ []byte) (any, string, error) {
+	host, err := parseHost(r.PathValue("host"))
+	if err != nil {
+		return nil, "", err
+	}
+	return s.page(r, s.Index.ByHost(host))
+}
+
+func (s *Service) inspectPool(r *http.Request, _ []byte) (any, string, error) {
+	name := r.PathValue("pool")
+	all := s.Index.ByPool(name)
+	if _, ok := s.Index.Pool(name); !ok && len(all) == 0 {
+		return nil, "", ipam.Refuse(ipam.ReasonNotFound, "there is no pool %s", name).WithHint("see: bcsnetctl pool list")
+	}
+	return s.page(r, all)
+}
+
+func (s *Service) inspectAddress(r *http.Request, _ []byte) (any, string, error) {
+	addr, err := parseAddress(r.PathValue("address"))
+	if err != nil {
+		return nil, "", err
+	}
+	l, ok := s.Index.Get(addr)
+	if ok {
+		return wireLease(l), "", nil
+	}
+	name, ok := s.Index.PoolOf(addr)
+	if !ok {
+		return nil, "", ipam.Refuse(ipam.ReasonAddressNotInPool, "address %s is in no pool", addr).WithHint("see: bcsnetctl pool list")
+	}
+	p, _ := s.Index.Pool(name)
+	return wireLease(ipam.Lease{Addr: addr, Params: p.Params()}), "", nil
+}

@@ -1,0 +1,181 @@
+package httpapi
+
+import (
+	"encoding/json"
+
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// Envelope is the answer of every allocator route.
+type Envelope struct {
+	// Code is 0 when it was done, 1 when the request is wrong, 2 when it cannot be done.
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Result  bool   `json:"result"`
+	// Data is null on error.
+	Data any `json:"data"`
+	// RequestID echoes the header X-Request-Id, or is new.
+	RequestID string `json:"request_id"`
+	// Reason is a stable word for why it was not done; empty on success.
+	Reason ipam.Reason `json:"reason,omitempty"`
+	// Hint is the next step, when there is one to name.
+	Hint string `json:"hint,omitempty"`
+}
+
+// AllocateRequest is the body of POST /netservicecontroller/v1/allocator.
+type AllocateRequest struct {
+	Host         string `json:"host"`
+	ContainerID  string `json:"containerID"`
+	PodName      string `json:"podName"`
+	PodNamespace string `json:"podNamespace"`
+	// IPAddr asks for an address; one of each family, comma-separated, for two.
+	IPAddr string `json:"ipAddr"`
+	// HostGateway replaces the pool's gateway in the answer where the controller is configured to.
+	HostGateway string `json:"hostGateway"`
+	IfName      string `json:"ifName"`
+	Network     string `json:"network"`
+	PodUID      string `json:"podUID"`
+	// StartedAt is when the plugin began, RFC 3339.
+	StartedAt string `json:"startedAt"`
+	Owner     string `json:"owner"`
+}
+
+// ReleaseRequest is the body of DELETE /netservicecontroller/v1/allocator.
+type ReleaseRequest struct {
+	Host         string `json:"host"`
+	ContainerID  string `json:"containerID"`
+	PodName      string `json:"podName"`
+	PodNamespace string `json:"podNamespace"`
+	IfName       string `json:"ifName"`
+	Network      string `json:"network"`
+	PodUID       string `json:"podUID"`
+	StartedAt    string `json:"startedAt"`
+	Owner        string `json:"owner"`
+}
+
+// ReleaseAddressRequest is the body of DELETE /netservicecontroller/v1/allocator/ip/{address}.
+type ReleaseAddressRequest struct {
+	ContainerID string `json:"containerID"`
+	Owner       string `json:"owner"`
+}
+
+// Allocation is the data of a successful POST. The fields of the first address stand beside the
+// request's; IPs has all of them.
+type Allocation struct {
+	Host         string `json:"host"`
+	ContainerID  string `json:"containerID"`
+	PodName      string `json:"podName"`
+	PodNamespace string `json:"podNamespace"`
+	Owner        string `json:"owner,omitempty"`
+	IfName       string `json:"ifName"`
+	Address
+	IPs []Address `json:"ips"`
+}
+
+// Address is one address with what a CNI plugin needs to set it up.
+type Address struct {
+	IPAddr  string `json:"ipAddr"`
+	Gateway string `json:"gateway"`
+	Mask    int    `json:"mask"`
+	Pool    string `json:"pool"`
+	VLAN    int    `json:"vlan"`
+	// MacAddr is 02:02: and the four octets of an IPv4 address; empty for IPv6.
+	MacAddr string  `json:"macAddr,omitempty"`
+	MTU     int     `json:"mtu,omitempty"`
+	Routes  []Route `json:"routes,omitempty"`
+	DNS     *DNS    `json:"dns,omitempty"`
+}
+
+// Route in the form of the CNI specification.
+type Route struct {
+	Dst string `json:"dst"`
+	GW  string `json:"gw,omitempty"`
+}
+
+// DNS in the form of the CNI specification.
+type DNS struct {
+	Nameservers []string `json:"nameservers,omitempty"`
+	Domain      string   `json:"domain,omitempty"`
+	Search      []string `json:"search,omitempty"`
+	Options     []string `json:"options,omitempty"`
+}
+
+// Release is the data of a successful DELETE.
+type Release struct {
+	Host         string `json:"host,omitempty"`
+	ContainerID  string `json:"containerID,omitempty"`
+	PodName      string `json:"podName,omitempty"`
+	PodNamespace string `json:"podNamespace,omitempty"`
+	Owner        string `json:"owner,omitempty"`
+	// IPs are the addresses that this call released.
+	IPs []string `json:"ips"`
+}
+
+// Lease is one address as the inspect routes show it.
+type Lease struct {
+	IPAddr       string `json:"ipAddr"`
+	Status       string `json:"status"`
+	Pool         string `json:"pool"`
+	Mask         int    `json:"mask"`
+	Gateway      string `json:"gateway"`
+	Host         string `json:"host,omitempty"`
+	ContainerID  string `json:"containerID,omitempty"`
+	IfName       string `json:"ifName,omitempty"`
+	PodName      string `json:"podName,omitempty"`
+	PodNamespace string `json:"podNamespace,omitempty"`
+	PodUID       string `json:"podUID,omitempty"`
+	Owner        string `json:"owner,omitempty"`
+	UpdateTime   string `json:"updateTime,omitempty"`
+}
+
+// LeaseList is the data of the inspect routes.
+type LeaseList struct {
+	Items []Lease `json:"items"`
+	// Total counts what matches, also beyond the page.
+	Total int `json:"total"`
+	// Continue is the query parameter that gets the next page; empty on the last.
+	Continue string `json:"continue,omitempty"`
+}
+
+func wireLease(l ipam.Lease) Lease {
+	w := Lease{
+		IPAddr: l.Addr.String(), Status: l.State.String(), Pool: l.Pool, Mask: l.Bits,
+		ContainerID: l.ContainerID, IfName: l.IfName, PodName: l.PodName, PodNamespace: l.Namespace,
+		PodUID: l.PodUID, Owner: l.Owner, UpdateTime: store.FormatTime(l.Updated),
+	}
+	if l.Gateway.IsValid() {
+		w.Gateway = l.Gateway.String()
+	}
+	if l.Host.IsValid() {
+		w.Host = l.Host.String()
+	}
+	return w
+}
+
+func wireAddress(a allocator.Address, gateway string) Address {
+	w := Address{
+		IPAddr: a.Addr.String(), Gateway: gateway, Mask: a.Bits, Pool: a.Pool,
+		VLAN: a.Link.VLAN, MTU: a.Link.MTU, MacAddr: ipam.MAC(a.Addr),
+	}
+	for _, r := range a.Link.Routes {
+		route := Route{Dst: r.Dst.String()}
+		if r.GW.IsValid() {
+			route.GW = r.GW.String()
+		}
+		w.Routes = append(w.Routes, route)
+	}
+	if d := a.Link.DNS; d != nil {
+		w.DNS = &DNS{Nameservers: d.Nameservers, Domain: d.Domain, Search: d.Search, Options: d.Options}
+	}
+	return w
+}
+
+func marshal(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // plain structs of strings and numbers
+	}
+	return b
+}
