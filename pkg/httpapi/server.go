@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -50,10 +52,12 @@ type Service struct {
 	// NodeGateway is the gateway that the node of a host names in its annotation; invalid for none.
 	NodeGateway func(host netip.Addr) netip.Addr
 	Metrics     *Metrics
-	Log         *slog.Logger
+	// Gatherer is what /metrics shows.
+	Gatherer prometheus.Gatherer
+	Log      *slog.Logger
 }
 
-// Handler serves the allocator routes, /healthz, /readyz and the OpenAPI document.
+// Handler serves the allocator routes, /healthz, /readyz, /metrics and the OpenAPI document.
 func (s *Service) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range s.routes() {
@@ -73,6 +77,7 @@ func (s *Service) Handler() http.Handler {
 		}
 		plain(w, http.StatusOK, "ok")
 	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.Gatherer, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /openapi.json", serveOpenAPI)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		write(w, r, http.StatusNotFound, ipam.Refuse(ipam.ReasonNotFound, "there is no %s", r.URL.Path).WithHint("see /openapi.json"))

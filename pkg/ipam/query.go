@@ -88,45 +88,60 @@ func sorted(ls []Lease) []Lease {
 	return ls
 }
 
-// PoolStats are the counts of one pool.
-type PoolStats struct {
+// PoolCounts are the counts of one pool.
+type PoolCounts struct {
 	// Capacity is how many addresses the pool serves, less those that another pool serves; it
 	// saturates at 2^64-1, like Free.
 	Capacity uint64
 	Free     uint64
 	// Objects, Active and Reserved count the objects that name the pool.
 	Objects, Active, Reserved int
-	// Draining are the held addresses that are no longer in the pool's plan.
-	Draining []Lease
-	// ByHost counts the held addresses per host.
-	ByHost map[netip.Addr]int
 }
 
-// Stats counts a pool. It looks at every object of the pool.
-func (x *Index) Stats(name string) PoolStats {
+// Counts counts a pool at no cost.
+func (x *Index) Counts(name string) PoolCounts {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	s := PoolStats{ByHost: map[netip.Addr]int{}}
-	p := x.pools[name]
-	if p != nil {
-		s.Capacity, s.Free = p.set.n, p.set.free()
+	return x.countsOf(name)
+}
+
+func (x *Index) countsOf(name string) (c PoolCounts) {
+	if p := x.pools[name]; p != nil {
+		c.Capacity, c.Free = p.set.n, p.set.free()
 	}
-	m := x.byPool[name]
+	if m := x.byPool[name]; m != nil {
+		c.Objects, c.Active, c.Reserved = len(m.records), m.active, m.reserved
+	}
+	return c
+}
+
+// Use is where the held addresses of a pool are.
+type Use struct {
+	// ByHost counts them per host.
+	ByHost map[netip.Addr]int
+	// Draining counts those that are no longer in the pool's plan, per host.
+	Draining map[netip.Addr]int
+}
+
+// Use looks at every object of a pool.
+func (x *Index) Use(name string) Use {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	u := Use{ByHost: map[netip.Addr]int{}, Draining: map[netip.Addr]int{}}
+	p, m := x.pools[name], x.byPool[name]
 	if m == nil {
-		return s
+		return u
 	}
-	s.Objects, s.Active, s.Reserved = len(m.records), m.active, m.reserved
 	for r := range m.records {
 		if r.state == Available {
 			continue
 		}
-		s.ByHost[r.host.Value()]++
+		u.ByHost[r.host.Value()]++
 		if p != nil && p.Valid() && !p.Plan.Usable.Contains(r.addr) {
-			s.Draining = append(s.Draining, r.lease())
+			u.Draining[r.host.Value()]++
 		}
 	}
-	sorted(s.Draining)
-	return s
+	return u
 }
 
 // Pools are all pools, by name.

@@ -1,0 +1,31 @@
+package controller
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// NewCommand is the command line of bcsnet-controller.
+func NewCommand(version string) *cobra.Command {
+	var o Options
+	c := &cobra.Command{
+		Use:   "bcsnet-controller",
+		Short: "Keep BCSNetPool and BCSNetIP objects and answer CNI plugins over HTTP",
+		Long: `bcsnet-controller watches BCSNetPool objects, keeps one BCSNetIP object per address, and serves the
+allocator HTTP API that CNI plugins call. Every flag can also be set in the environment: --log-level is
+BCSNET_LOG_LEVEL.`,
+		Example: `  # against the cluster of the current kubeconfig, without a leader election
+  bcsnet-controller --leader-elect=false`,
+		Version: version, Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
+		PreRunE: func(c *cobra.Command, _ []string) error {
+			if err := SetFromEnv(c.Flags(), os.LookupEnv); err != nil {
+				return err
+			}
+			return o.Validate()
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return Run(c.Context(), o) },
+	}
+	o.AddFlags(c.Flags())
+	return c
+}

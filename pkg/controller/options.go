@@ -1,0 +1,98 @@
+package controller
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/bcsnet/bcsnet/pkg/httpapi"
+)
+
+// Options are the flags of bcsnet-controller.
+type Options struct {
+	Kubeconfig              string
+	HTTPBindAddress         string
+	MetricsBindAddress      string
+	HealthProbeBindAddress  string
+	LeaderElect             bool
+	LeaderElectionNamespace string
+	GatewaySource           string
+	LogLevel                string
+	LogFormat               string
+}
+
+// EnvPrefix stands before the name of a flag in the environment: BCSNET_HTTP_BIND_ADDRESS.
+const EnvPrefix = "BCSNET_"
+
+// AddFlags adds the flags with their defaults.
+func (o *Options) AddFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "path of a kubeconfig; empty for $KUBECONFIG, else the service account of the pod")
+	f.StringVar(&o.HTTPBindAddress, "http-bind-address", "127.0.0.1:8090", "address of the allocator's HTTP service")
+	f.StringVar(&o.MetricsBindAddress, "metrics-bind-address", "127.0.0.1:8091", "address of /metrics; 0 for none")
+	f.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", "127.0.0.1:8092", "address of /healthz and /readyz; 0 for none")
+	f.BoolVar(&o.LeaderElect, "leader-elect", true, "let only one replica run the reconcilers; every replica answers requests")
+	f.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "bcsnet-system", "namespace of the Lease")
+	f.StringVar(&o.GatewaySource, "gateway-source", string(httpapi.GatewayPool), `where the gateway of an answer comes from: "pool", or "host" for the request's hostGateway, else the node's annotation, else the pool's`)
+	f.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
+	f.StringVar(&o.LogFormat, "log-format", "text", "text or json")
+}
+
+// SetFromEnv sets every flag that the command line did not set and the environment does.
+func SetFromEnv(f *pflag.FlagSet, lookup func(string) (string, bool)) (err error) {
+	f.VisitAll(func(fl *pflag.Flag) {
+		name := EnvPrefix + strings.ToUpper(strings.ReplaceAll(fl.Name, "-", "_"))
+		v, ok := lookup(name)
+		if !ok || fl.Changed || err != nil {
+			return
+		}
+		if e := f.Set(fl.Name, v); e != nil {
+			err = fmt.Errorf("%s=%q: %w", name, v, e)
+		}
+	})
+	return err
+}
+
+// Validate checks the values. The error is one line.
+func (o *Options) Validate() error {
+	for flag, addr := range map[string]string{
+		"http-bind-address": o.HTTPBindAddress, "metrics-bind-address": o.MetricsBindAddress, "health-probe-bind-address": o.HealthProbeBindAddress,
+	} {
+		if addr == "0" && flag != "http-bind-address" {
+			continue
+		}
+		if _, _, err := net.SplitHostPort(addr); err != nil {
+			return fmt.Errorf("--%s %q is not HOST:PORT", flag, addr)
+		}
+	}
+	switch httpapi.GatewaySource(o.GatewaySource) {
+	case httpapi.GatewayPool, httpapi.GatewayHost:
+	default:
+		return fmt.Errorf("--gateway-source %q is not pool or host", o.GatewaySource)
+	}
+	if o.LeaderElect && o.LeaderElectionNamespace == "" {
+		return fmt.Errorf("--leader-election-namespace is empty")
+	}
+	if o.LogFormat != "text" && o.LogFormat != "json" {
+		return fmt.Errorf("--log-format %q is not text or json", o.LogFormat)
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(o.LogLevel)); err != nil {
+		return fmt.Errorf("--log-level %q is not debug, info, warn or error", o.LogLevel)
+	}
+	return nil
+}
+
+// Logger makes the logger that the options ask for, on standard error.
+func (o *Options) Logger() *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(o.LogLevel)) // Validate has checked it
+	h := &slog.HandlerOptions{Level: level}
+	if o.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(os.Stderr, h))
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, h))
+}

@@ -1,0 +1,112 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// terminate takes a deleted pool down: its free objects go at once, the pool itself when nobody holds
+// an address of it any more. Another replica that does not know of the deletion yet may still hand
+// one out; so the pool stays for the longest time that a request can take, and goes only after a list
+// from the API server itself shows nothing held.
+func (r *poolReconciler) terminate(ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool) (reconcile.Result, error) {
+	if !controllerutil.ContainsFinalizer(pool, v1.PoolFinalizer) {
+		return reconcile.Result{}, nil
+	}
+	left, err := r.retire(ctx, p, r.index.ByPool(p.Name))
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("pool %s: %w", pool.Name, err)
+	}
+	held := activeByHost(r.index.ByPool(p.Name))
+	waiting := "waiting for requests that began before the deletion"
+	if len(held) > 0 {
+		waiting = fmt.Sprintf("the pool goes when %s in use %s released: %s; to release a host that is off: bcsnetctl release-host HOST",
+			plural(total(held), "address"), verb(total(held)), perHost(held))
+	}
+	if err := r.publish(ctx, pool, p, view{waiting: waiting}); err != nil {
+		return reconcile.Result{}, err
+	}
+	draining := meta.FindStatusCondition(pool.Status.Conditions, v1.ConditionDraining)
+	rest := allocator.MaxRequestTime
+	if draining != nil && draining.Reason == v1.ReasonPoolDeleted {
+		rest -= r.leases.Now().Sub(draining.LastTransitionTime.Time)
+	}
+	switch {
+	case left > 0:
+		return reconcile.Result{RequeueAfter: time.Millisecond}, nil
+	case len(held) > 0:
+		return reconcile.Result{RequeueAfter: fullPass}, nil
+	case rest > 0:
+		return reconcile.Result{RequeueAfter: rest}, nil
+	}
+	return r.finish(ctx, pool, p)
+}
+
+func verb(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+// finish looks at the API server itself and lets the pool go.
+func (r *poolReconciler) finish(ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool) (reconcile.Result, error) {
+	stored, err := r.leases.List(ctx, "spec.pool="+p.Name)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if len(activeByHost(stored)) > 0 {
+		return reconcile.Result{RequeueAfter: statusDelay}, nil // the index learns of them from the watch
+	}
+	if left, err := r.retire(ctx, p, stored); err != nil || left > 0 {
+		return reconcile.Result{RequeueAfter: statusDelay}, err
+	}
+	changed := pool.DeepCopy()
+	controllerutil.RemoveFinalizer(changed, v1.PoolFinalizer)
+	err = r.client.Patch(ctx, changed, client.MergeFromWithOptions(pool, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: statusDelay}, nil
+	}
+	return reconcile.Result{}, client.IgnoreNotFound(err)
+}
+
+// retire removes the objects of a pool that nobody holds. What an operator set aside goes too: it was
+// set aside in this pool.
+func (r *poolReconciler) retire(ctx context.Context, p ipam.Pool, all []ipam.Lease) (left int, err error) {
+	var writes []write
+	for _, l := range all {
+		switch {
+		case l.State == ipam.Active || l.Deleting && !l.HeldFinalizer:
+		case l.HeldFinalizer:
+			if next, changed := ipam.Release(l, r.leases.Now()); changed {
+				writes = append(writes, write{lease: next})
+			}
+		default:
+			writes = append(writes, write{lease: l, remove: true})
+		}
+	}
+	done, err := r.apply(ctx, p.Name, writes, passTime)
+	return len(writes) - done, err
+}
+
+func activeByHost(all []ipam.Lease) map[netip.Addr]int {
+	by := map[netip.Addr]int{}
+	for _, l := range all {
+		if l.State == ipam.Active {
+			by[l.Host]++
+		}
+	}
+	return by
+}

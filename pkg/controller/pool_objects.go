@@ -1,0 +1,173 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+const (
+	// parallelWrites is how many objects of a pool are written at once: enough to keep the API server
+	// busy, few enough to leave room for requests.
+	parallelWrites = 16
+	// passTime bounds one pass over a pool's objects, so that its status follows.
+	passTime = 800 * time.Millisecond
+	// sweepKeep is how many Available objects a large pool keeps; the rest go, as nobody needs them.
+	sweepKeep = 4096
+	// sweepAbove is the size from which on an IPv4 pool counts as large; IPv6 pools always do.
+	sweepAbove = 65536
+)
+
+// write is one change of an object that a pool needs.
+type write struct {
+	lease  ipam.Lease
+	remove bool
+}
+
+// arrange makes the objects of a pool what its plan says, one write each, in parallel, for about a
+// second. left is how many objects are still to be written.
+func (r *poolReconciler) arrange(ctx context.Context, o *v1.BCSNetPool, p ipam.Pool) (left int, err error) {
+	r.mu.Lock()
+	s, ok := r.settled[p.Name]
+	r.mu.Unlock()
+	if ok && s.generation == p.Generation && time.Since(s.at) < fullPass {
+		return 0, nil
+	}
+	if !p.Valid() {
+		return 0, nil // nothing is taken away on the word of a spec that cannot be read
+	}
+	began := time.Now()
+	writes := r.due(o, p)
+	// Changes from here on unsettle the pool again.
+	r.mu.Lock()
+	r.settled[p.Name] = settled{p.Generation, began}
+	r.mu.Unlock()
+	done, err := r.apply(ctx, p.Name, writes, passTime)
+	if left = len(writes) - done; left > 0 || err != nil {
+		r.unsettle(p.Name)
+	}
+	return left, err
+}
+
+// due lists the writes that a pool needs.
+func (r *poolReconciler) due(o *v1.BCSNetPool, p ipam.Pool) []write {
+	var out []write
+	for _, a := range store.Materialized(o, p.Plan) {
+		l, exists := r.index.Get(a)
+		if serving, _ := r.index.PoolOf(a); serving != p.Name {
+			continue
+		}
+		switch {
+		case !exists:
+			out = append(out, write{lease: ipam.Lease{Addr: a, Params: p.Params()}})
+		case l.Pool != p.Name && l.State == ipam.Available:
+			if next, changed := ipam.Refresh(l, p.Params()); changed {
+				out = append(out, write{lease: next})
+			}
+		}
+	}
+	var resting []ipam.Lease
+	for _, l := range r.index.ByPool(p.Name) {
+		switch serving, _ := r.index.PoolOf(l.Addr); {
+		case l.Deleting:
+		case l.State == ipam.Available && serving == "":
+			out = append(out, write{lease: l, remove: true})
+		case serving != p.Name && p.Plan.Usable.Contains(l.Addr):
+		default:
+			if next, changed := ipam.Refresh(l, p.Params()); changed && p.Plan.Subnet.Contains(l.Addr) {
+				out = append(out, write{lease: next})
+			} else if l.State == ipam.Available && !p.Plan.Single.Contains(l.Addr) {
+				resting = append(resting, l)
+			}
+		}
+	}
+	return append(out, sweep(p, resting)...)
+}
+
+// sweep removes the objects that rest longest where a large pool keeps too many.
+func sweep(p ipam.Pool, resting []ipam.Lease) []write {
+	large := !p.Plan.Subnet.Addr().Is4() || ipam.SizeOfSet(p.Plan.Usable) > sweepAbove
+	if !large || len(resting) <= sweepKeep {
+		return nil
+	}
+	slices.SortFunc(resting, func(a, b ipam.Lease) int { return a.Updated.Compare(b.Updated) })
+	var out []write
+	for _, l := range resting[:len(resting)-sweepKeep] {
+		out = append(out, write{lease: l, remove: true})
+	}
+	return out
+}
+
+// apply does writes in parallel until the time is over. A conflict is no error: somebody was faster,
+// and the watch brings what they did.
+func (r *poolReconciler) apply(ctx context.Context, pool string, writes []write, limit time.Duration) (done int, err error) {
+	began := time.Now()
+	var mu sync.Mutex
+	var group errgroup.Group
+	group.SetLimit(parallelWrites)
+	for _, w := range writes {
+		if time.Since(began) > limit {
+			break
+		}
+		mu.Lock()
+		failed := err != nil
+		mu.Unlock()
+		if failed {
+			break
+		}
+		group.Go(func() error {
+			e := r.write(ctx, pool, w)
+			mu.Lock()
+			defer mu.Unlock()
+			if done++; e != nil && err == nil {
+				err = e
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // errors are in err
+	return done, err
+}
+
+func (r *poolReconciler) write(ctx context.Context, pool string, w write) error {
+	var err error
+	if w.remove {
+		err = r.leases.Delete(ctx, w.lease.Addr, pool, w.lease.Version)
+	} else {
+		_, err = r.leases.Write(ctx, w.lease)
+	}
+	if !errors.Is(err, store.ErrConflict) {
+		return err
+	}
+	// The index may not know yet what is there.
+	if live, err := r.leases.Get(ctx, w.lease.Addr); err == nil {
+		r.index.Wrote(live)
+	}
+	r.unsettle(pool)
+	r.enqueue(pool, statusDelay)
+	return nil
+}
+
+// hostsOf lists the hosts with addresses, most addresses first.
+func hostsOf(by map[netip.Addr]int) []netip.Addr {
+	var hosts []netip.Addr
+	for h := range by {
+		hosts = append(hosts, h)
+	}
+	slices.SortFunc(hosts, func(a, b netip.Addr) int {
+		if by[a] != by[b] {
+			return by[b] - by[a]
+		}
+		return a.Compare(b)
+	})
+	return hosts
+}

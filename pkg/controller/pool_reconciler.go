@@ -1,0 +1,169 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+const (
+	// statusDelay gathers the changes of a pool's leases into one status write.
+	statusDelay = 400 * time.Millisecond
+	// behindDelay is how soon a pool is looked at again that the index does not know yet.
+	behindDelay = 10 * time.Millisecond
+	// fullPass is how often the objects of a pool are compared in full although nothing hinted at it.
+	fullPass = 10 * time.Minute
+)
+
+// poolReconciler makes the objects and the status of a pool what its spec says.
+type poolReconciler struct {
+	client client.Client
+	index  *ipam.Index
+	leases *store.Client
+	events events.EventRecorder
+	log    *slog.Logger
+	ready  func() error
+
+	mu sync.Mutex
+	// settled holds the pools whose objects were found as they should be, and when.
+	settled map[string]settled
+	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+type settled struct {
+	generation int64
+	at         time.Time
+}
+
+func newPoolReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Client, log *slog.Logger) *poolReconciler {
+	r := &poolReconciler{
+		client: mgr.GetClient(), index: index, leases: leases, events: mgr.GetEventRecorder("bcsnet-controller"),
+		log: log, settled: map[string]settled{},
+	}
+	index.Subscribe(r.leaseChanged)
+	return r
+}
+
+// setup registers the reconciler: it runs on the leader, for every change of a pool and, gathered, of
+// its leases.
+func (r *poolReconciler) setup(mgr ctrl.Manager, ready func() error) error {
+	r.ready = ready
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("pool").
+		For(&v1.BCSNetPool{}).
+		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.queue = q
+			return nil
+		})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).
+		Complete(r)
+}
+
+// enqueue has a pool reconciled after a delay; nothing happens on a replica that does not lead.
+func (r *poolReconciler) enqueue(name string, after time.Duration) {
+	r.mu.Lock()
+	q := r.queue
+	r.mu.Unlock()
+	if q != nil && name != "" {
+		q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}, after)
+	}
+}
+
+// leaseChanged is told of every change of the index.
+func (r *poolReconciler) leaseChanged(old, l ipam.Lease) {
+	if old.Pool != l.Pool && old.Pool != "" {
+		r.enqueue(old.Pool, statusDelay)
+	}
+	gone := l.Version == 0
+	serving, served := r.index.PoolOf(l.Addr)
+	if gone || l.State == ipam.Available && (!served || serving != l.Pool) {
+		r.unsettle(l.Pool)
+		r.unsettle(old.Pool)
+		r.unsettle(serving)
+		if served {
+			r.enqueue(serving, statusDelay)
+		}
+	}
+	r.enqueue(l.Pool, statusDelay)
+}
+
+// poolChanged is told when the addresses or rules of a pool change: those that share addresses with it
+// are affected too.
+func (r *poolReconciler) poolChanged(name string) {
+	r.unsettle(name)
+	for _, o := range r.index.Overlaps(name) {
+		r.unsettle(o.Other)
+		r.enqueue(o.Other, 0)
+	}
+	r.enqueue(name, 0)
+}
+
+func (r *poolReconciler) unsettle(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.settled, name)
+}
+
+// Reconcile brings one pool up to date.
+func (r *poolReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	if err := r.ready(); err != nil {
+		return reconcile.Result{RequeueAfter: behindDelay}, nil
+	}
+	var pool v1.BCSNetPool
+	if err := r.client.Get(ctx, req.NamespacedName, &pool); err != nil {
+		r.unsettle(req.Name)
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	known, ok := r.index.Pool(pool.Name)
+	if !ok || known.Generation != pool.Generation {
+		return reconcile.Result{RequeueAfter: behindDelay}, nil
+	}
+	if !pool.DeletionTimestamp.IsZero() {
+		return r.terminate(ctx, &pool, known)
+	}
+	if !controllerutil.ContainsFinalizer(&pool, v1.PoolFinalizer) {
+		return reconcile.Result{}, r.addFinalizer(ctx, &pool)
+	}
+	left, workErr := r.arrange(ctx, &pool, known)
+	if err := r.publish(ctx, &pool, known, view{left: left, failure: workErr}); err != nil {
+		return reconcile.Result{}, err
+	}
+	switch {
+	case workErr != nil:
+		return reconcile.Result{}, fmt.Errorf("pool %s: %w", pool.Name, workErr)
+	case left > 0:
+		return reconcile.Result{RequeueAfter: time.Millisecond}, nil
+	default:
+		return reconcile.Result{RequeueAfter: fullPass}, nil
+	}
+}
+
+// addFinalizer writes only that; the change brings the pool back.
+func (r *poolReconciler) addFinalizer(ctx context.Context, pool *v1.BCSNetPool) error {
+	changed := pool.DeepCopy()
+	controllerutil.AddFinalizer(changed, v1.PoolFinalizer)
+	err := r.client.Patch(ctx, changed, client.MergeFromWithOptions(pool, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil // a newer pool is on its way
+	}
+	return err
+}

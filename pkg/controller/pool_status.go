@@ -1,0 +1,208 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/netip"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// view is what a reconciliation found beside the index.
+type view struct {
+	// left is how many objects are still to be written; failure is why that does not go on.
+	left    int
+	failure error
+	// waiting says what keeps a deleted pool; empty when the pool is not deleted.
+	waiting string
+}
+
+// publish writes the status where it changed, and an event for every condition that turned.
+func (r *poolReconciler) publish(ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool, v view) error {
+	next := pool.DeepCopy()
+	r.fill(next, p, v)
+	if equality.Semantic.DeepEqual(pool.Status, next.Status) {
+		return nil
+	}
+	next.Status.UpdateTime = store.FormatTime(r.leases.Now())
+	if err := r.client.Status().Patch(ctx, next, client.MergeFromWithOptions(pool, client.MergeFromWithOptimisticLock{})); err != nil {
+		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+			return nil // a newer pool is on its way
+		}
+		return fmt.Errorf("writing the status of pool %s: %w", pool.Name, err)
+	}
+	for _, c := range next.Status.Conditions {
+		before := meta.FindStatusCondition(pool.Status.Conditions, c.Type)
+		if before == nil && c.Status == healthy(c.Type) || before != nil && before.Status == c.Status {
+			continue
+		}
+		kind := corev1.EventTypeNormal
+		if c.Status != healthy(c.Type) {
+			kind = corev1.EventTypeWarning
+		}
+		r.events.Eventf(next, nil, kind, c.Reason, c.Type, "%s", c.Message)
+	}
+	*pool = *next
+	return nil
+}
+
+// healthy is the status of a condition when all is well.
+func healthy(condition string) metav1.ConditionStatus {
+	if condition == v1.ConditionReady {
+		return metav1.ConditionTrue
+	}
+	return metav1.ConditionFalse
+}
+
+func (r *poolReconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view) {
+	counts, use := r.index.Counts(p.Name), r.index.Use(p.Name)
+	s := &pool.Status
+	s.Capacity, s.Available = saturate(counts.Capacity), saturate(counts.Free)
+	s.Active, s.Reserved = int64(counts.Active), int64(counts.Reserved)
+	s.ObservedGeneration = pool.Generation
+	switch {
+	case v.waiting != "":
+		s.Status = v1.PoolTerminating
+	case v.left > 0 && s.Status != v1.PoolNormal || v.failure != nil && s.Status == "":
+		s.Status = v1.PoolInitializing
+	default:
+		s.Status = v1.PoolNormal
+	}
+	for _, c := range []metav1.Condition{
+		readyCondition(pool, p, counts, v), exhaustedCondition(p, counts),
+		overlapCondition(r.index.Overlaps(p.Name)), drainingCondition(use, v),
+	} {
+		c.ObservedGeneration = pool.Generation
+		meta.SetStatusCondition(&s.Conditions, c)
+	}
+}
+
+func saturate(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
+
+func condition(kind string, status bool, reason, format string, args ...any) metav1.Condition {
+	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...)}
+	if status {
+		c.Status = metav1.ConditionTrue
+	}
+	return c
+}
+
+func readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.PoolCounts, v view) metav1.Condition {
+	no := func(reason, format string, args ...any) metav1.Condition {
+		return condition(v1.ConditionReady, false, reason, format, args...)
+	}
+	switch {
+	case v.waiting != "":
+		return no(v1.ReasonTerminating, "the pool is being deleted and hands out nothing")
+	case !p.Valid():
+		return no(v1.ReasonInvalidSpec, "%s; the pool hands out nothing, addresses in use stay", p.Problem)
+	case len(o.Spec.AvailableIPs) == 0:
+		return no(v1.ReasonNoAddresses, "availableIPs is empty; add addresses: bcsnetctl pool add-ip %s RANGE", p.Name)
+	case counts.Capacity == 0:
+		return no(v1.ReasonNoAddresses, "no address is left of availableIPs after network, broadcast, gateway, excludeIPs and what other pools serve")
+	case len(p.Hosts) == 0:
+		return no(v1.ReasonNoHosts, "no host may draw from the pool; add one: bcsnetctl pool add-host %s HOST", p.Name)
+	case p.Cordoned:
+		return no(v1.ReasonCordoned, "the pool is cordoned and hands out nothing; to end that: bcsnetctl pool uncordon %s", p.Name)
+	case v.failure != nil:
+		return no(v1.ReasonObjectsFailing, "%d objects are still to be written: %v", v.left, v.failure)
+	}
+	message := fmt.Sprintf("%d addresses for %s", counts.Capacity, plural(len(p.Hosts), "host"))
+	notes := p.Plan.Notes
+	if o.Spec.Materialize == v1.MaterializeAlways && ipam.SizeOfSet(p.Plan.Ranged) > v1.MaterializeAlwaysLimit {
+		notes = append(notes[:len(notes):len(notes)], fmt.Sprintf("materialize Always is for at most %d addresses; objects appear when first used", v1.MaterializeAlwaysLimit))
+	}
+	return condition(v1.ConditionReady, true, v1.ReasonReady, "%s", strings.Join(append([]string{message}, notes...), "; "))
+}
+
+func exhaustedCondition(p ipam.Pool, counts ipam.PoolCounts) metav1.Condition {
+	if counts.Free > 0 || counts.Capacity == 0 {
+		return condition(v1.ConditionExhausted, false, v1.ReasonAddressesFree, "addresses are free")
+	}
+	return condition(v1.ConditionExhausted, true, v1.ReasonNoAddressesFree,
+		"none of %d addresses is free: see bcsnetctl lease list --pool %s; add addresses: bcsnetctl pool add-ip %s RANGE", counts.Capacity, p.Name, p.Name)
+}
+
+// maxShared bounds how much of a shared range a message spells out.
+const maxShared = 200
+
+func overlapCondition(overlaps []ipam.Overlap) metav1.Condition {
+	if len(overlaps) == 0 {
+		return condition(v1.ConditionOverlap, false, v1.ReasonNoOverlap, "no address is in another pool")
+	}
+	var parts []string
+	reason := v1.ReasonSharedOwned
+	for _, o := range overlaps {
+		who := "this pool"
+		if !o.Served {
+			who, reason = "pool "+o.Other, v1.ReasonSharedLost
+		}
+		shared := ipam.FormatSet(o.Shared)
+		if len(shared) > maxShared {
+			shared = shared[:strings.LastIndex(shared[:maxShared], ",")+1] + " …"
+		}
+		parts = append(parts, fmt.Sprintf("%s also in pool %s, handed out by %s", shared, o.Other, who))
+	}
+	return condition(v1.ConditionOverlap, true, reason, "%s", strings.Join(parts, "; "))
+}
+
+func drainingCondition(use ipam.Use, v view) metav1.Condition {
+	switch {
+	case v.waiting != "":
+		return condition(v1.ConditionDraining, true, v1.ReasonPoolDeleted, "%s", v.waiting)
+	case len(use.Draining) > 0:
+		return condition(v1.ConditionDraining, true, v1.ReasonAddressesRetire, "%s no longer in the pool and still in use: %s",
+			plural(total(use.Draining), "address"), perHost(use.Draining))
+	default:
+		return condition(v1.ConditionDraining, false, v1.ReasonNothingToDrain, "no address in use is outside the pool")
+	}
+}
+
+func total(by map[netip.Addr]int) (n int) {
+	for _, c := range by {
+		n += c
+	}
+	return n
+}
+
+// maxHosts is how many hosts a message spells out.
+const maxHosts = 10
+
+// perHost says where addresses are: "2 on 10.0.0.11, 1 on 10.0.0.12".
+func perHost(by map[netip.Addr]int) string {
+	var parts []string
+	for i, h := range hostsOf(by) {
+		if i == maxHosts {
+			parts = append(parts, fmt.Sprintf("and on %d more hosts", len(by)-maxHosts))
+			break
+		}
+		where := "no host"
+		if h.IsValid() {
+			where = h.String()
+		}
+		parts = append(parts, fmt.Sprintf("%d on %s", by[h], where))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func plural(n int, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "s"):
+		return fmt.Sprintf("%d %ses", n, noun)
+	default:
+		return fmt.Sprintf("%d %ss", n, noun)
+	}
+}

@@ -1,0 +1,249 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// LeaseName is the Lease that the leader holds.
+const LeaseName = "bcsnet-controller"
+
+// Run runs the controller until the context ends, then finishes the requests under way.
+func Run(ctx context.Context, o Options) error {
+	log := o.Logger()
+	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
+	klog.SetLogger(logr.FromSlogHandler(log.Handler()))
+	cfg, err := restConfig(o.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", o.HTTPBindAddress)
+	if err != nil {
+		return fmt.Errorf("--http-bind-address: %w", err)
+	}
+	mgr, err := newManager(cfg, o)
+	if err != nil {
+		_ = listener.Close() // the first error counts
+		return err
+	}
+	if err := assemble(ctx, mgr, cfg, o, listener, log); err != nil {
+		_ = listener.Close() // the first error counts
+		return err
+	}
+	log.Info("starting", "http", listener.Addr().String(), "api-server", cfg.Host)
+	return mgr.Start(ctx)
+}
+
+func restConfig(kubeconfig string) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig: %w", err)
+	}
+	cfg.UserAgent = "bcsnet-controller"
+	cfg.QPS = -1 // the API server's own fairness bounds us
+	return cfg, nil
+}
+
+// newManager needs no API server: what it watches is known beforehand, so a controller that starts
+// first simply waits.
+func newManager(cfg *rest.Config, o Options) (ctrl.Manager, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	noCopy := true
+	return ctrl.NewManager(cfg, ctrl.Options{
+		Scheme:                        scheme,
+		MapperProvider:                func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper(), nil },
+		LeaderElection:                o.LeaderElect,
+		LeaderElectionID:              LeaseName,
+		LeaderElectionNamespace:       o.LeaderElectionNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		Metrics:                       metricsserver.Options{BindAddress: o.MetricsBindAddress},
+		HealthProbeBindAddress:        o.HealthProbeBindAddress,
+		GracefulShutdownTimeout:       new(allocator.MaxRequestTime + 5*time.Second),
+		Controller:                    ctrlconfig.Controller{CacheSyncTimeout: 365 * 24 * time.Hour, SkipNameValidation: new(true)},
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&corev1.Pod{}: {UnsafeDisableDeepCopy: &noCopy, Transform: func(o any) (any, error) {
+				if p, ok := o.(*corev1.Pod); ok {
+					return workload.Trim(p), nil
+				}
+				return o, nil
+			}},
+			&corev1.Node{}: {UnsafeDisableDeepCopy: &noCopy, Transform: func(o any) (any, error) {
+				if n, ok := o.(*corev1.Node); ok {
+					return trimNode(n), nil
+				}
+				return o, nil
+			}},
+		}},
+	})
+}
+
+// mapper knows the kinds that the controller uses.
+func mapper() meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper(nil)
+	m.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
+	m.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
+	m.Add(v1.GroupVersion.WithKind("BCSNetPool"), meta.RESTScopeRoot)
+	m.Add(v1.GroupVersion.WithKind("BCSNetIP"), meta.RESTScopeRoot)
+	return m
+}
+
+// assemble connects the parts.
+func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options, listener net.Listener, log *slog.Logger) error {
+	index := ipam.NewIndex()
+	leases, err := store.New(cfg, index, store.NewClock(nil))
+	if err != nil {
+		return err
+	}
+	feed := store.NewFeed(leases)
+	nodes := newNodes(index)
+	pods := &workload.Pods{Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), NodeAddrs: nodes.of}
+	alloc := allocator.New(index, leases, pods, log)
+	reconciler := newPoolReconciler(mgr, index, leases, log)
+	synced, err := watchInputs(ctx, mgr.GetCache(), index, nodes, reconciler)
+	if err != nil {
+		return err
+	}
+	synced["BCSNetIPs"] = feed.Synced
+	ready := func() error {
+		for what, ok := range synced {
+			if !ok() {
+				return fmt.Errorf("the list of %s has not come from the API server yet", what)
+			}
+		}
+		return nil
+	}
+	service := &httpapi.Service{
+		Index: index, Leases: leases, Allocator: alloc, Ready: ready,
+		Gateway: httpapi.GatewaySource(o.GatewaySource), NodeGateway: nodes.gateway,
+		Metrics: httpapi.NewMetrics(metrics.Registry), Gatherer: metrics.Registry, Log: log,
+	}
+	metrics.Registry.MustRegister(newPoolMetrics(index))
+	if err := reconciler.setup(mgr, ready); err != nil {
+		return err
+	}
+	server := service.Server()
+	return errors.Join(
+		mgr.AddHealthzCheck("ping", healthz.Ping),
+		mgr.AddReadyzCheck("index", func(*http.Request) error { return ready() }),
+		mgr.Add(everywhere(func(ctx context.Context) error { feed.Run(ctx); return nil })),
+		mgr.Add(everywhere(alloc.Run)),
+		mgr.Add(everywhere(func(ctx context.Context) error { return reportReady(ctx, ready, log) })),
+		mgr.Add(&manager.Server{
+			Name: "allocator", Server: server, Listener: listener, ShutdownTimeout: new(allocator.MaxRequestTime),
+		}),
+	)
+}
+
+// everywhere is a part of the manager that runs on every replica, leader or not.
+type everywhere func(context.Context) error
+
+// Start runs the part.
+func (f everywhere) Start(ctx context.Context) error { return f(ctx) }
+
+// NeedLeaderElection says no.
+func (everywhere) NeedLeaderElection() bool { return false }
+
+// watchInputs feeds pools, nodes and pods, on every replica. It returns what must be filled before a
+// request can be decided.
+func watchInputs(ctx context.Context, c cache.Cache, index *ipam.Index, nodes *nodes, r *poolReconciler) (map[string]func() bool, error) {
+	synced := map[string]func() bool{}
+	watch := func(what string, o client.Object, h toolscache.ResourceEventHandler) error {
+		informer, err := c.GetInformer(ctx, o, cache.BlockUntilSynced(false))
+		if err != nil {
+			return err
+		}
+		registration, err := informer.AddEventHandler(h)
+		if err != nil {
+			return err
+		}
+		synced[what] = registration.HasSynced
+		return nil
+	}
+	return synced, errors.Join(
+		watch("BCSNetPools", &v1.BCSNetPool{}, handler(func(p *v1.BCSNetPool) {
+			if known, ok := index.Pool(p.Name); ok && known.Generation == p.Generation && known.Created.Equal(p.CreationTimestamp.Time) {
+				return // the status changed
+			}
+			index.SetPool(store.Pool(p))
+			r.poolChanged(p.Name)
+		}, func(p *v1.BCSNetPool) {
+			r.poolChanged(p.Name)
+			index.RemovePool(p.Name)
+		})),
+		watch("Nodes", &corev1.Node{}, handler(nodes.set, func(n *corev1.Node) { nodes.remove(n.Name) })),
+		watch("Pods", &corev1.Pod{}, handler(func(*corev1.Pod) {}, func(*corev1.Pod) {})),
+	)
+}
+
+// handler calls set for what is there and remove for what has gone.
+func handler[T any](set, remove func(T)) toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { set(o.(T)) },
+		UpdateFunc: func(_, o any) { set(o.(T)) },
+		DeleteFunc: func(o any) {
+			if unknown, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+				o = unknown.Obj
+			}
+			if t, ok := o.(T); ok {
+				remove(t)
+			}
+		},
+	}
+}
+
+// reportReady says in the log what the controller waits for, until it is ready.
+func reportReady(ctx context.Context, ready func() error, log *slog.Logger) error {
+	began := time.Now()
+	poll, say := time.NewTicker(20*time.Millisecond), time.NewTicker(10*time.Second)
+	defer poll.Stop()
+	defer say.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-poll.C:
+			if ready() == nil {
+				log.Info("ready", "after", time.Since(began).Round(time.Millisecond))
+				<-ctx.Done()
+				return nil
+			}
+		case <-say.C:
+			log.Warn("not ready: is the API server up, are the CRDs installed, may the controller list them?", "reason", ready())
+		}
+	}
+}
