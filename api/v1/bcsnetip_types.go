@@ -8,7 +8,28 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // change in one write.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Cluster,shortName=bnip
+// +kubebuilder:resource:scope=Cluster,shortName=bnip,categories=bcsnet
+// +kubebuilder:selectablefield:JSONPath=`.spec.pool`
+// +kubebuilder:selectablefield:JSONPath=`.status.status`
+// +kubebuilder:selectablefield:JSONPath=`.status.host`
+// +kubebuilder:selectablefield:JSONPath=`.status.podNamespace`
+// +kubebuilder:selectablefield:JSONPath=`.status.podName`
+// +kubebuilder:selectablefield:JSONPath=`.status.containerID`
+// +kubebuilder:selectablefield:JSONPath=`.status.owner`
+// +kubebuilder:printcolumn:name=Pool,type=string,JSONPath=`.spec.pool`
+// +kubebuilder:printcolumn:name=Status,type=string,JSONPath=`.status.status`
+// +kubebuilder:printcolumn:name=Host,type=string,JSONPath=`.status.host`
+// +kubebuilder:printcolumn:name=Namespace,type=string,JSONPath=`.status.podNamespace`
+// +kubebuilder:printcolumn:name=Pod,type=string,JSONPath=`.status.podName`
+// +kubebuilder:printcolumn:name=Owner,type=string,JSONPath=`.status.owner`,priority=1
+// +kubebuilder:printcolumn:name=Container,type=string,JSONPath=`.status.containerID`,priority=1
+// +kubebuilder:printcolumn:name=Interface,type=string,JSONPath=`.status.ifName`,priority=1
+// +kubebuilder:printcolumn:name=Gateway,type=string,JSONPath=`.spec.gateway`,priority=1
+// +kubebuilder:printcolumn:name=Updated,type=date,JSONPath=`.status.updateTime`,priority=1
+// +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule=`isIP(self.metadata.name) || (self.metadata.name.matches('^[0-9a-f]{4}(-[0-9a-f]{4}){7}$') && isIP(self.metadata.name.replace('-', ':')))`,messageExpression=`'name %s is not that of an address: IPv4 as in 10.0.0.20, IPv6 in full with - for :, as in 2001-0db8-0000-0000-0000-0000-0000-0020'.format([self.metadata.name])`,fieldPath=`.metadata`
+// +kubebuilder:validation:XValidation:rule=`!isIP(self.metadata.name.replace('-', ':')) || !isIP(self.spec.gateway) || ip(self.metadata.name.replace('-', ':')).family() == ip(self.spec.gateway).family()`,messageExpression=`'gateway %s is not of the family of the address %s'.format([self.spec.gateway, self.metadata.name])`,fieldPath=`.spec.gateway`
+// +kubebuilder:validation:XValidation:rule=`!has(self.spec.address) || self.spec.address == '' || !isIP(self.metadata.name.replace('-', ':')) || (isIP(self.spec.address) && ip(self.spec.address) in [ip(self.metadata.name.replace('-', ':'))])`,messageExpression=`'address %s is not the address %s that the object is named after'.format([self.spec.address, self.metadata.name.replace('-', ':')])`,fieldPath=`.spec.address`
 type BCSNetIP struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -19,6 +40,8 @@ type BCSNetIP struct {
 }
 
 // BCSNetIPSpec says which pool an address belongs to.
+//
+// +kubebuilder:validation:XValidation:rule=`self.mask <= 32 || self.mask > 128 || self.gateway.contains(':')`,messageExpression=`'mask %d is too long for IPv4: use 1 to 32'.format([self.mask])`,fieldPath=`.mask`
 type BCSNetIPSpec struct {
 	// pool that the address belongs to.
 	// +kubebuilder:validation:MinLength=1
@@ -30,6 +53,7 @@ type BCSNetIPSpec struct {
 	Mask int32 `json:"mask"`
 	// gateway of the subnet.
 	// +kubebuilder:validation:MaxLength=39
+	// +kubebuilder:validation:XValidation:rule=`isIP(self)`,message=`must be an IPv4 or IPv6 address; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken`
 	Gateway string `json:"gateway"`
 	// address in its usual notation where the object's name is not one: set for IPv6.
 	// +optional
@@ -51,6 +75,8 @@ const (
 )
 
 // BCSNetIPStatus is the lease record of an address.
+//
+// +kubebuilder:validation:XValidation:rule=`!has(self.status) || self.status != 'Active' || (has(self.containerID) && self.containerID != '') || (has(self.owner) && self.owner != '')`,message=`an Active address has a holder: set containerID, or owner for a holder that is no pod`,fieldPath=`.containerID`,reason=FieldValueRequired
 type BCSNetIPStatus struct {
 	// status is Available, Active or Reserved.
 	// +optional
@@ -60,6 +86,7 @@ type BCSNetIPStatus struct {
 	// host is the IP of the host that the holder runs on.
 	// +optional
 	// +kubebuilder:validation:MaxLength=39
+	// +kubebuilder:validation:XValidation:rule=`self == '' || isIP(self)`,message=`must be the IPv4 or IPv6 address of a host; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken`
 	Host string `json:"host,omitempty"`
 	// fixed says that the address stays with its pod beyond the container.
 	// +optional

@@ -5,8 +5,26 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // BCSNetPool is a range of addresses in one subnet and who may use them.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Cluster,shortName=bnp
+// +kubebuilder:resource:scope=Cluster,shortName=bnp,categories=bcsnet
 // +kubebuilder:subresource:status
+// +kubebuilder:selectablefield:JSONPath=`.spec.network`
+// +kubebuilder:printcolumn:name=Net,type=string,JSONPath=`.spec.net`
+// +kubebuilder:printcolumn:name=Mask,type=integer,JSONPath=`.spec.mask`
+// +kubebuilder:printcolumn:name=Gateway,type=string,JSONPath=`.spec.gateway`
+// +kubebuilder:printcolumn:name=Total,type=integer,JSONPath=`.status.capacity`
+// +kubebuilder:printcolumn:name=Active,type=integer,JSONPath=`.status.active`
+// +kubebuilder:printcolumn:name=Reserved,type=integer,JSONPath=`.status.reserved`
+// +kubebuilder:printcolumn:name=Free,type=integer,JSONPath=`.status.available`
+// +kubebuilder:printcolumn:name=Status,type=string,JSONPath=`.status.status`
+// +kubebuilder:printcolumn:name=Network,type=string,JSONPath=`.spec.network`,priority=1
+// +kubebuilder:printcolumn:name=VLAN,type=integer,JSONPath=`.spec.vlan`,priority=1
+// +kubebuilder:printcolumn:name=Priority,type=integer,JSONPath=`.spec.priority`,priority=1
+// +kubebuilder:printcolumn:name=Cordoned,type=boolean,JSONPath=`.spec.cordoned`,priority=1
+// +kubebuilder:printcolumn:name=Ready,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,priority=1
+// +kubebuilder:printcolumn:name=Reason,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
+// +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule=`self.spec.net == oldSelf.spec.net || oldSelf.?status.?active.orValue(0) == 0 && oldSelf.?status.?reserved.orValue(0) == 0`,messageExpression=`'cannot change from %s to %s while addresses of the pool are held (%d active, %d reserved): release them first, or make another pool'.format([oldSelf.spec.net, self.spec.net, oldSelf.?status.?active.orValue(0), oldSelf.?status.?reserved.orValue(0)])`,fieldPath=`.spec.net`,reason=FieldValueForbidden
+// +kubebuilder:validation:XValidation:rule=`self.spec.mask == oldSelf.spec.mask || oldSelf.?status.?active.orValue(0) == 0 && oldSelf.?status.?reserved.orValue(0) == 0`,messageExpression=`'cannot change from %d to %d while addresses of the pool are held (%d active, %d reserved): release them first, or make another pool'.format([oldSelf.spec.mask, self.spec.mask, oldSelf.?status.?active.orValue(0), oldSelf.?status.?reserved.orValue(0)])`,fieldPath=`.spec.mask`,reason=FieldValueForbidden
 type BCSNetPool struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -15,31 +33,58 @@ type BCSNetPool struct {
 	Status BCSNetPoolStatus `json:"status,omitempty"`
 }
 
+// The rules of the API server and what they leave out. A rule may cost 10,000,000 units by estimate
+// (each entry of a list counts in full) and 1,000,000 when it runs, an object 10,000,000; and a loop takes
+// time by the square of the list: 20 ms for 4,096 entries, 400 ms for 16,384, at every write of the
+// object and of its status. So three things are left to the controller, which says Ready=False, InvalidSpec:
+//
+//   - that the entries of availableIPs lie in the subnet, in a list of more than 4,096 entries;
+//   - that an IPv6 range is not reversed (both ends are known to lie in one /64);
+//   - that all of availableIPs together are no more than a /64.
+//
+// How the rules are written, so that Kubernetes 1.31 takes them:
+//
+//   - [x].all(v, …) gives x the name v;
+//   - the prefix length becomes text by a table of digits, as string(int) counts as unbounded;
+//   - addresses are compared by "a in [b]", as == on them counts as unbounded before 1.33;
+//   - containsCIDR is wrong for most CIDRs in 1.31, so both halves of it are spelled out.
+
 // BCSNetPoolSpec is what the operator wants of a pool.
+//
+// +kubebuilder:validation:XValidation:rule=`self.mask <= 32 || self.mask > 128 || !isIP(self.net) || ip(self.net).family() == 6`,messageExpression=`'mask %d is too long for the IPv4 subnet %s: use 1 to 32'.format([self.mask, self.net])`,fieldPath=`.mask`
+// +kubebuilder:validation:XValidation:rule=`self.mask < 1 || self.mask > 128 || [self.net + '/' + ['','1','2','3','4','5','6','7','8','9','10','11','12'][self.mask / 10] + ['0','1','2','3','4','5','6','7','8','9'][self.mask % 10]].all(p, !isCIDR(p) || [cidr(p)].all(c, c.ip() in [c.masked().ip()]))`,messageExpression=`'net %s has bits set beyond mask %d: the address of that subnet is %s'.format([self.net, self.mask, string(cidr(self.net + '/' + ['','1','2','3','4','5','6','7','8','9','10','11','12'][self.mask / 10] + ['0','1','2','3','4','5','6','7','8','9'][self.mask % 10]).masked().ip())])`,fieldPath=`.net`
+// +kubebuilder:validation:XValidation:rule=`!isIP(self.net) || !isIP(self.gateway) || ip(self.net).family() == ip(self.gateway).family()`,messageExpression=`'gateway %s is not of the family of net %s: use an address of the subnet'.format([self.gateway, self.net])`,fieldPath=`.gateway`
+// +kubebuilder:validation:XValidation:rule=`self.mask < 1 || self.mask > 128 || [self.net + '/' + ['','1','2','3','4','5','6','7','8','9','10','11','12'][self.mask / 10] + ['0','1','2','3','4','5','6','7','8','9'][self.mask % 10]].all(p, !isCIDR(p) || [cidr(p)].all(c, c.prefixLength() == (c.ip().family() == 4 ? 32 : 128) || !isIP(self.gateway) || ip(self.gateway).family() != c.ip().family() || c.containsIP(self.gateway)))`,messageExpression=`'gateway %s does not lie in the subnet %s/%d: use an address of the subnet'.format([self.gateway, self.net, self.mask])`,fieldPath=`.gateway`
+// +kubebuilder:validation:XValidation:rule=`self.mask < 1 || self.mask > 30 || ![self.net, self.gateway].all(a, isIP(a) && ip(a).family() == 4) || [[self.net, self.gateway].map(a, a.split('.', 4)).map(o, ((int(o[0]) * 256 + int(o[1])) * 256 + int(o[2])) * 256 + int(o[3]))].all(n, n[1] != n[0] && n[1] != n[0] + [1, 2, 4, 8, 16, 32, 64, 128][(32 - self.mask) % 8] * [1, 256, 65536, 16777216][(32 - self.mask) / 8] - 1)`,messageExpression=`'gateway %s is the %s address of the subnet %s/%d: use an address between the two'.format([self.gateway, self.gateway == self.net ? 'network' : 'broadcast', self.net, self.mask])`,fieldPath=`.gateway`
+// +kubebuilder:validation:XValidation:rule=`!has(self.availableIPs) || self.availableIPs.size() > 4096 || self.mask < 1 || self.mask > 128 || [self.net + '/' + ['','1','2','3','4','5','6','7','8','9','10','11','12'][self.mask / 10] + ['0','1','2','3','4','5','6','7','8','9'][self.mask % 10]].all(p, !isCIDR(p) || [cidr(p)].all(c, self.availableIPs.all(x, isIP(x) ? c.containsIP(x) : isCIDR(x) ? c.containsIP(cidr(x).ip()) && cidr(x).prefixLength() >= c.prefixLength() : x.replace('~', '-').split('-', 2).all(a, !isIP(a) || c.containsIP(a)))))`,messageExpression=`'%s does not lie in the subnet %s/%d: list only addresses of the subnet'.format([self.availableIPs.filter(x, [self.net + '/' + ['','1','2','3','4','5','6','7','8','9','10','11','12'][self.mask / 10] + ['0','1','2','3','4','5','6','7','8','9'][self.mask % 10]].exists(p, [cidr(p)].exists(c, !(isIP(x) ? c.containsIP(x) : isCIDR(x) ? c.containsIP(cidr(x).ip()) && cidr(x).prefixLength() >= c.prefixLength() : x.replace('~', '-').split('-', 2).all(a, !isIP(a) || c.containsIP(a))))))[0], self.net, self.mask])`,message=`every entry must lie in the subnet`,fieldPath=`.availableIPs`
+// +kubebuilder:validation:XValidation:rule=`!has(self.excludeIPs) || self.mask < 1 || self.mask > 128 || [self.net + '/' + ['','1','2','3','4','5','6','7','8','9','10','11','12'][self.mask / 10] + ['0','1','2','3','4','5','6','7','8','9'][self.mask % 10]].all(p, !isCIDR(p) || [cidr(p)].all(c, self.excludeIPs.all(x, isIP(x) ? c.containsIP(x) : isCIDR(x) ? c.containsIP(cidr(x).ip()) && cidr(x).prefixLength() >= c.prefixLength() : x.replace('~', '-').split('-', 2).all(a, !isIP(a) || c.containsIP(a)))))`,messageExpression=`'%s does not lie in the subnet %s/%d: list only addresses of the subnet'.format([self.excludeIPs.filter(x, [self.net + '/' + ['','1','2','3','4','5','6','7','8','9','10','11','12'][self.mask / 10] + ['0','1','2','3','4','5','6','7','8','9'][self.mask % 10]].exists(p, [cidr(p)].exists(c, !(isIP(x) ? c.containsIP(x) : isCIDR(x) ? c.containsIP(cidr(x).ip()) && cidr(x).prefixLength() >= c.prefixLength() : x.replace('~', '-').split('-', 2).all(a, !isIP(a) || c.containsIP(a))))))[0], self.net, self.mask])`,message=`every entry must lie in the subnet`,fieldPath=`.excludeIPs`
+// +kubebuilder:validation:XValidation:rule=`!has(self.routes) || !isIP(self.net) || self.routes.all(r, (has(r.gw) && r.gw != '') || !isCIDR(r.dst) || cidr(r.dst).ip().family() == ip(self.net).family())`,messageExpression=`'the route to %s has no gw, and the gateway of the pool is not of its family: set gw'.format([self.routes.filter(r, (!has(r.gw) || r.gw == '') && isCIDR(r.dst) && cidr(r.dst).ip().family() != ip(self.net).family())[0].dst])`,fieldPath=`.routes`
+// +kubebuilder:validation:XValidation:rule=`!has(self.mtu) || self.mtu < 68 || self.mtu >= 1280 || !isIP(self.net) || ip(self.net).family() == 4`,messageExpression=`'mtu %d is too small for IPv6: use at least 1280, or 0 to leave it to the plugin'.format([self.mtu])`,fieldPath=`.mtu`
 type BCSNetPoolSpec struct {
 	// net is the subnet's address, IPv4 or IPv6, without the prefix length. It cannot change while
-	// addresses of the pool are in use.
-	// +kubebuilder:validation:MinLength=2
+	// addresses of the pool are active or reserved.
 	// +kubebuilder:validation:MaxLength=39
+	// +kubebuilder:validation:XValidation:rule=`isIP(self)`,message=`must be the IPv4 or IPv6 address of the subnet alone (the prefix length goes into mask); zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken`
 	Net string `json:"net"`
 
 	// mask is the prefix length of the subnet, 1 to 32 for IPv4 and 1 to 128 for IPv6. It cannot
-	// change while addresses of the pool are in use.
+	// change while addresses of the pool are active or reserved.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=128
 	Mask int32 `json:"mask"`
 
-	// gateway of the subnet. It lies inside the subnet and is never handed out.
-	// +kubebuilder:validation:MinLength=2
+	// gateway of the subnet. It lies inside the subnet, unless that is a /32 or /128, and is never
+	// handed out. It may change at any time.
 	// +kubebuilder:validation:MaxLength=39
+	// +kubebuilder:validation:XValidation:rule=`isIP(self)`,message=`must be an IPv4 or IPv6 address; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken`
 	Gateway string `json:"gateway"`
 
 	// hosts are the IPs of the hosts that may draw from the pool. An empty list lets no host draw.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4096
-	// +kubebuilder:validation:items:MinLength=2
 	// +kubebuilder:validation:items:MaxLength=39
+	// +kubebuilder:validation:items:XValidation:rule=`isIP(self)`,message=`must be the IPv4 or IPv6 address of a host; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken`
 	Hosts []string `json:"hosts,omitempty"`
 
 	// availableIPs are the addresses to hand out: single addresses, ranges "a-b" or "a~b", and
@@ -48,16 +93,18 @@ type BCSNetPoolSpec struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16384
-	// +kubebuilder:validation:items:MinLength=2
 	// +kubebuilder:validation:items:MaxLength=79
+	// +kubebuilder:validation:items:XValidation:rule=`isIP(self) || (isCIDR(self) ? [cidr(self)].all(c, c.ip() in [c.masked().ip()] && (c.ip().family() == 4 || c.prefixLength() >= 64)) : self.replace('~', '-').split('-', 2).map(a, isIP(a) ? ip(a).family() : 0).sum() in [8, 12])`,messageExpression=`!isCIDR(self) ? 'must be an IPv4 or IPv6 address, a range a-b or a~b of two addresses of one family, or a CIDR, without blanks' : cidr(self).ip() in [cidr(self).masked().ip()] ? 'is larger than a /64, the largest that a pool can hold' : 'has bits set beyond the prefix length: write %s'.format([string(cidr(self).masked())])`
+	// +kubebuilder:validation:items:XValidation:rule=`isIP(self) || [self.replace('~', '-')].all(s, [s.split('-', 2).map(a, isIP(a) ? ip(a).family() : 0).sum()].all(f, f == 8 ? [s.replace('-', '.').split('.', 8)].all(o, ((int(o[0]) * 256 + int(o[1])) * 256 + int(o[2])) * 256 + int(o[3]) <= ((int(o[4]) * 256 + int(o[5])) * 256 + int(o[6])) * 256 + int(o[7])) : f != 12 || cidr(s.split('-', 2)[0] + '/64').containsIP(s.split('-', 2)[1])))`,messageExpression=`self.contains(':') ? 'reaches beyond one /64, the largest range that a pool can hold' : [self.replace('~', '-').split('-', 2)].map(r, 'is reversed: write %s-%s'.format([r[1], r[0]]))[0]`
 	AvailableIPs []string `json:"availableIPs,omitempty"`
 
 	// excludeIPs are taken out of availableIPs; the same notation.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4096
-	// +kubebuilder:validation:items:MinLength=2
 	// +kubebuilder:validation:items:MaxLength=79
+	// +kubebuilder:validation:items:XValidation:rule=`isIP(self) || (isCIDR(self) ? [cidr(self)].all(c, c.ip() in [c.masked().ip()] && (c.ip().family() == 4 || c.prefixLength() >= 64)) : self.replace('~', '-').split('-', 2).map(a, isIP(a) ? ip(a).family() : 0).sum() in [8, 12])`,messageExpression=`!isCIDR(self) ? 'must be an IPv4 or IPv6 address, a range a-b or a~b of two addresses of one family, or a CIDR, without blanks' : cidr(self).ip() in [cidr(self).masked().ip()] ? 'is larger than a /64, the largest that a pool can hold' : 'has bits set beyond the prefix length: write %s'.format([string(cidr(self).masked())])`
+	// +kubebuilder:validation:items:XValidation:rule=`isIP(self) || [self.replace('~', '-')].all(s, [s.split('-', 2).map(a, isIP(a) ? ip(a).family() : 0).sum()].all(f, f == 8 ? [s.replace('-', '.').split('.', 8)].all(o, ((int(o[0]) * 256 + int(o[1])) * 256 + int(o[2])) * 256 + int(o[3]) <= ((int(o[4]) * 256 + int(o[5])) * 256 + int(o[6])) * 256 + int(o[7])) : f != 12 || cidr(s.split('-', 2)[0] + '/64').containsIP(s.split('-', 2)[1])))`,messageExpression=`self.contains(':') ? 'reaches beyond one /64, the largest range that a pool can hold' : [self.replace('~', '-').split('-', 2)].map(r, 'is reversed: write %s-%s'.format([r[1], r[0]]))[0]`
 	ExcludeIPs []string `json:"excludeIPs,omitempty"`
 
 	// namespaces binds the pool to these namespaces alone, and them to their bound pools. A pool
@@ -65,14 +112,15 @@ type BCSNetPoolSpec struct {
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
-	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:XValidation:rule=`self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')`,message=`must be the name of a namespace: lower-case letters, digits and -, with a letter or digit at both ends`
 	Namespaces []string `json:"namespaces,omitempty"`
 
 	// network names the network that this pool is part of. The IPv4 and the IPv6 pools of one
 	// network belong together: a request takes one address of each family.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')`,message=`must be lower-case letters, digits, - and ., with a letter or digit at both ends and around each dot`
 	Network string `json:"network,omitempty"`
 
 	// priority orders the pools that fit a request; the higher is tried first, equal ones by name.
@@ -91,6 +139,7 @@ type BCSNetPoolSpec struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=65535
+	// +kubebuilder:validation:XValidation:rule=`self == 0 || self >= 68`,message=`must be 68 to 65535, at least 1280 for IPv6, or 0 to leave it to the plugin`
 	MTU int32 `json:"mtu,omitempty"`
 
 	// routes that the CNI plugin adds in the pod.
@@ -136,14 +185,17 @@ const MaterializeAutoLimit = 4096
 const MaterializeAlwaysLimit = 65536
 
 // Route is one route for the pod.
+//
+// +kubebuilder:validation:XValidation:rule=`!has(self.gw) || !isIP(self.gw) || !isCIDR(self.dst) || ip(self.gw).family() == cidr(self.dst).ip().family()`,messageExpression=`'gw %s is not of the family of dst %s'.format([self.gw, self.dst])`,fieldPath=`.gw`
 type Route struct {
 	// dst is the destination network as a CIDR.
-	// +kubebuilder:validation:MinLength=4
 	// +kubebuilder:validation:MaxLength=43
+	// +kubebuilder:validation:XValidation:rule=`isCIDR(self) && cidr(self).ip() in [cidr(self).masked().ip()]`,messageExpression=`!isCIDR(self) ? 'must be a CIDR, such as 10.8.0.0/16 or 0.0.0.0/0' : 'has bits set beyond the prefix length: write %s'.format([string(cidr(self).masked())])`
 	Dst string `json:"dst"`
 	// gw is the next hop; without it, the pool's gateway.
 	// +optional
 	// +kubebuilder:validation:MaxLength=39
+	// +kubebuilder:validation:XValidation:rule=`self == '' || isIP(self)`,message=`must be an IPv4 or IPv6 address; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken`
 	GW string `json:"gw,omitempty"`
 }
 
@@ -154,6 +206,7 @@ type DNS struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=39
+	// +kubebuilder:validation:items:XValidation:rule=`isIP(self)`,message=`must be the IPv4 or IPv6 address of a nameserver; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken`
 	Nameservers []string `json:"nameservers,omitempty"`
 	// domain used for short host names.
 	// +optional
