@@ -29,7 +29,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule=`isIP(self.metadata.name) || (self.metadata.name.matches('^[0-9a-f]{4}(-[0-9a-f]{4}){7}$') && isIP(self.metadata.name.replace('-', ':')))`,messageExpression=`'name %s is not that of an address: IPv4 as in 10.0.0.20, IPv6 in full with - for :, as in 2001-0db8-0000-0000-0000-0000-0000-0020'.format([self.metadata.name])`,fieldPath=`.metadata`
 // +kubebuilder:validation:XValidation:rule=`!isIP(self.metadata.name.replace('-', ':')) || !isIP(self.spec.gateway) || ip(self.metadata.name.replace('-', ':')).family() == ip(self.spec.gateway).family()`,messageExpression=`'gateway %s is not of the family of the address %s'.format([self.spec.gateway, self.metadata.name])`,fieldPath=`.spec.gateway`
-// +kubebuilder:validation:XValidation:rule=`!has(self.spec.address) || self.spec.address == '' || !isIP(self.metadata.name.replace('-', ':')) || (isIP(self.spec.address) && ip(self.spec.address) in [ip(self.metadata.name.replace('-', ':'))])`,messageExpression=`'address %s is not the address %s that the object is named after'.format([self.spec.address, self.metadata.name.replace('-', ':')])`,fieldPath=`.spec.address`
+// +kubebuilder:validation:XValidation:rule=`!has(self.spec.address) || self.spec.address == "" || !isIP(self.metadata.name.replace('-', ':')) || (isIP(self.spec.address) && ip(self.spec.address) in [ip(self.metadata.name.replace('-', ':'))])`,messageExpression=`'address %s is not the address %s that the object is named after'.format([self.spec.address, self.metadata.name.replace('-', ':')])`,fieldPath=`.spec.address`
 type BCSNetIP struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -76,7 +76,7 @@ const (
 
 // BCSNetIPStatus is the lease record of an address.
 //
-// +kubebuilder:validation:XValidation:rule=`!has(self.status) || self.status != 'Active' || (has(self.containerID) && self.containerID != '') || (has(self.owner) && self.owner != '')`,message=`an Active address has a holder: set containerID, or owner for a holder that is no pod`,fieldPath=`.containerID`,reason=FieldValueRequired
+// +kubebuilder:validation:XValidation:rule=`!has(self.status) || self.status != 'Active' || (has(self.containerID) && self.containerID != "") || (has(self.owner) && self.owner != "")`,message=`an Active address has a holder: set containerID, or owner for a holder that is no pod`,fieldPath=`.containerID`,reason=FieldValueRequired
 type BCSNetIPStatus struct {
 	// status is Available, Active or Reserved.
 	// +optional
@@ -86,7 +86,7 @@ type BCSNetIPStatus struct {
 	// host is the IP of the host that the holder runs on.
 	// +optional
 	// +kubebuilder:validation:MaxLength=39
-	// +kubebuilder:validation:XValidation:rule=`self == '' || isIP(self)`,message=`must be the IPv4 or IPv6 address of a host; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken`
+	// +kubebuilder:validation:XValidation:rule=`self == "" || isIP(self)`,message=`must be the IPv4 or IPv6 address of a host; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken`
 	Host string `json:"host,omitempty"`
 	// fixed says that the address stays with its pod beyond the container.
 	// +optional
