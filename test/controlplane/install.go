@@ -1,15 +1,22 @@
 package controlplane
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
 )
 
 // SystemNamespace is where the controller lives in a cluster.
@@ -31,8 +38,8 @@ func (cp *ControlPlane) InstallCRDs(ctx context.Context, path string) error {
 	return context.Cause(ctx)
 }
 
-// InstallManifests installs what the module's config directory has for the controller, but
-// not the controller's own Deployment: CRDs, its namespace, RBAC and policies.
+// InstallManifests installs what users install, config/crd and config/default of this module,
+// except for the controller's own Deployment: StartController runs it as a process.
 func (cp *ControlPlane) InstallManifests(ctx context.Context) error {
 	root, err := ModuleRoot()
 	if err != nil {
@@ -44,15 +51,44 @@ func (cp *ControlPlane) InstallManifests(ctx context.Context) error {
 	if err := cp.ensureNamespace(ctx, SystemNamespace); err != nil {
 		return err
 	}
-	rbac := filepath.Join(root, "config", "rbac")
-	if _, err := os.Stat(rbac); errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	out, err := cp.Kubectl(ctx, "apply", "--server-side", "--kustomize", rbac).CombinedOutput()
+	render := cp.Kubectl(ctx, "kustomize", filepath.Join(root, "config", "default"))
+	var stderr bytes.Buffer
+	render.Stderr = &stderr
+	manifests, err := render.Output()
 	if err != nil {
-		return fmt.Errorf("apply %s: %w: %s", rbac, err, out)
+		return fmt.Errorf("render config/default: %w: %s", err, stderr.Bytes())
+	}
+	if manifests, err = without(manifests, "CustomResourceDefinition", "Deployment"); err != nil {
+		return fmt.Errorf("read config/default: %w", err)
+	}
+	apply := cp.Kubectl(ctx, "apply", "--server-side", "--filename", "-")
+	apply.Stdin = bytes.NewReader(manifests)
+	if out, err := apply.CombinedOutput(); err != nil {
+		return fmt.Errorf("apply config/default: %w: %s", err, out)
 	}
 	return nil
+}
+
+// without drops the YAML documents of some kinds.
+func without(documents []byte, kinds ...string) ([]byte, error) {
+	var kept bytes.Buffer
+	for reader := yamlutil.NewYAMLReader(bufio.NewReader(bytes.NewReader(documents))); ; {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return kept.Bytes(), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		var object metav1.TypeMeta
+		if err := yaml.Unmarshal(document, &object); err != nil {
+			return nil, err
+		}
+		if !slices.Contains(kinds, object.Kind) {
+			kept.WriteString("---\n")
+			kept.Write(document)
+		}
+	}
 }
 
 // Kubectl prepares a call of kubectl as the administrator.

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+)
+
+// patience is how long the supervisor may take to stop everything in order.
+const patience = time.Minute
+
+// down stops what up started, waits until it is gone, and removes its files.
+func down(ctx context.Context, o options) error {
+	lock, err := o.lock()
+	if errors.Is(err, os.ErrNotExist) {
+		fmt.Fprintln(os.Stderr, "✔ nothing is up")
+		return nil
+	}
+	if errors.Is(err, errHeld) {
+		fmt.Fprintln(os.Stderr, "► stopping")
+		lock, err = stopSupervisor(ctx, o)
+	}
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := os.RemoveAll(o.dir); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "✔ down, %s is removed\n", shorten(o.dir))
+	return nil
+}
+
+// stopSupervisor returns with the lock: then the supervisor and all its children are gone.
+func stopSupervisor(ctx context.Context, o options) (*os.File, error) {
+	pid, err := o.pid()
+	if err != nil {
+		return nil, fmt.Errorf("something holds %s, but not a supervisor that we know: %w", o.file("lock"), err)
+	}
+	// An error means that it has just gone; the lock tells.
+	_ = syscall.Kill(pid, syscall.SIGTERM)
+	kill := time.NewTimer(patience)
+	defer kill.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		lock, err := o.tryLock()
+		if !errors.Is(err, errHeld) {
+			return lock, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-kill.C:
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,98 @@
+// Local runs one control plane with the controller in the background, for trying things out:
+//
+//	go run ./hack/local up|down|status
+//
+// `make up` and `make down` call it. Everything it keeps is in .local/ of the module: env to source,
+// kubeconfig, logs/ and data/.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/bcsnet/bcsnet/test/controlplane"
+)
+
+const usage = `usage: local up|down|status [flags]
+
+  up      start a control plane and the controller, and return when they are ready
+  down    stop them and remove their files
+  status  say what runs; exit code 1 when something does not
+
+flags:
+`
+
+// options are the same for all verbs, so that the supervisor gets them passed on as they are.
+type options struct {
+	dir          string // absolute
+	controller   string // absolute
+	noController bool
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(os.Stderr, "✗", err)
+		}
+		stop()
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	verbs := map[string]func(context.Context, options) error{
+		"up": up, "down": down, "status": status, superviseVerb: supervise,
+	}
+	var verb string
+	if len(args) > 0 {
+		verb, args = args[0], args[1:]
+	}
+	o, err := parse(verb, args)
+	if err != nil {
+		return err
+	}
+	do, ok := verbs[verb]
+	if !ok {
+		return fmt.Errorf("no verb %q; hint: up, down or status", verb)
+	}
+	return do(ctx, o)
+}
+
+func parse(verb string, args []string) (o options, err error) {
+	root, err := controlplane.ModuleRoot()
+	if err != nil {
+		return o, err
+	}
+	flags := flag.NewFlagSet(verb, flag.ContinueOnError)
+	flags.StringVar(&o.dir, "dir", filepath.Join(root, ".local"), "`directory` that holds everything")
+	flags.StringVar(&o.controller, "controller", filepath.Join(root, "bin", "bcsnet-controller"), "the controller's `binary`")
+	flags.BoolVar(&o.noController, "no-controller", false, "run the control plane alone; you start the controller yourself")
+	flags.Usage = func() {
+		fmt.Fprint(flags.Output(), usage)
+		flags.PrintDefaults()
+	}
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("%s takes flags only, not %q", verb, flags.Args())
+	}
+	if o.dir, err = filepath.Abs(o.dir); err != nil {
+		return o, err
+	}
+	o.controller, err = filepath.Abs(o.controller)
+	return o, err
+}
+
+// args are the flags that parse turns into o.
+func (o options) args() []string {
+	return []string{"-dir", o.dir, "-controller", o.controller, fmt.Sprintf("-no-controller=%t", o.noController)}
+}
