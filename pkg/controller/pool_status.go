@@ -36,7 +36,11 @@ func (r *poolReconciler) publish(ctx context.Context, pool *v1.BCSNetPool, p ipa
 		return nil
 	}
 	next.Status.UpdateTime = store.FormatTime(r.leases.Now())
-	if err := r.client.Status().Patch(ctx, next, client.MergeFromWithOptions(pool, client.MergeFromWithOptimisticLock{})); err != nil {
+	base := pool.DeepCopy()
+	if base.Status.UpdateTime == "" { // a patch leaves out what did not change: write the zeros once
+		base.Status.Capacity, base.Status.Available, base.Status.Active, base.Status.Reserved = -1, -1, -1, -1
+	}
+	if err := r.client.Status().Patch(ctx, next, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 			return nil // a newer pool is on its way
 		}
