@@ -1,0 +1,135 @@
+package api
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+)
+
+// address is the address of the bcs-netservice-controller document, with digits for xx.
+func address(name string, edit ...func(*v1.BCSNetIP)) *v1.BCSNetIP {
+	o := &v1.BCSNetIP{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       v1.BCSNetIPSpec{Pool: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1"},
+	}
+	if strings.Contains(name, "-") {
+		o.Spec = v1.BCSNetIPSpec{Pool: "v6", Mask: 64, Gateway: "2001:db8::1"}
+	}
+	for _, e := range edit {
+		e(o)
+	}
+	return o
+}
+
+func TestIPRules(t *testing.T) {
+	c := connect(t)
+	const six = "2001-0db8-0000-0000-0000-0000-0000-0020"
+	type edits = []func(*v1.BCSNetIP)
+	spelled := func(a string) edits { return edits{func(o *v1.BCSNetIP) { o.Spec.Address = a }} }
+	status := func(s v1.BCSNetIPStatus) edits { return edits{func(o *v1.BCSNetIP) { o.Status = s }} }
+	tests := map[string]struct {
+		name  string
+		edits edits
+		want  []string // what the API server says; nothing: it takes the address
+	}{
+		"document": {name: "10.0.0.20"},
+		"IPv6":     {name: six},
+		"name is no address": {name: "web-0", want: []string{
+			"metadata: Invalid value: name web-0 " + notName,
+		}},
+		"name is out of range": {name: "10.0.0.256", want: []string{
+			"metadata: Invalid value: name 10.0.0.256 " + notName,
+		}},
+		"name has leading 0": {name: "10.0.0.020", want: []string{
+			"metadata: Invalid value: name 10.0.0.020 " + notName,
+		}},
+		"IPv6 name is short": {name: "2001-db8--20", want: []string{
+			"metadata: Invalid value: name 2001-db8--20 " + notName,
+		}},
+		"IPv6 name lacks zeros": {name: "2001-db8-0-0-0-0-0-20", want: []string{
+			"metadata: Invalid value: name 2001-db8-0-0-0-0-0-20 " + notName,
+		}},
+		"IPv6 name is mapped": {name: "0000-0000-0000-0000-0000-ffff-0a00-0014", want: []string{
+			"metadata: Invalid value: name 0000-0000-0000-0000-0000-ffff-0a00-0014 " + notName,
+		}},
+		"name is a CIDR": {name: "10.0.0.20-24", want: []string{
+			"metadata: Invalid value: name 10.0.0.20-24 " + notName,
+		}},
+
+		"address is the same":      {name: "10.0.0.20", edits: spelled("10.0.0.20")},
+		"IPv6 address is the same": {name: six, edits: spelled("2001:db8::20")},
+		"IPv6 address in capitals": {name: six, edits: spelled("2001:0DB8::0020")},
+		"address differs": {name: "10.0.0.20", edits: spelled("10.0.0.21"), want: []string{
+			"spec.address: Invalid value: address 10.0.0.21 is not the address 10.0.0.20 that the object is named after",
+		}},
+		"IPv6 address differs": {name: six, edits: spelled("2001:db8::21"), want: []string{
+			"spec.address: Invalid value: address 2001:db8::21 is not the address 2001:0db8:0000:0000:0000:0000:0000:0020 that the object is named after",
+		}},
+		"address is no address": {name: "10.0.0.20", edits: spelled("ten"), want: []string{
+			"spec.address: Invalid value: address ten is not the address 10.0.0.20 that the object is named after",
+		}},
+		"address is of other family": {name: "10.0.0.20", edits: spelled("2001:db8::20"), want: []string{
+			"spec.address: Invalid value: address 2001:db8::20 is not the address 10.0.0.20 that the object is named after",
+		}},
+
+		"pool missing": {name: "10.0.0.20", edits: edits{func(o *v1.BCSNetIP) { o.Spec.Pool = "" }}, want: []string{
+			`spec.pool: Invalid value: "": spec.pool in body should be at least 1 chars long`,
+		}},
+		"mask 0": {name: "10.0.0.20", edits: edits{func(o *v1.BCSNetIP) { o.Spec.Mask = 0 }}, want: []string{
+			"spec.mask: Invalid value: 0: spec.mask in body should be greater than or equal to 1",
+		}},
+		"mask 33": {name: "10.0.0.20", edits: edits{func(o *v1.BCSNetIP) { o.Spec.Mask = 33 }}, want: []string{
+			"spec.mask: Invalid value: mask 33 is too long for IPv4: use 1 to 32",
+		}},
+		"IPv6 mask 128": {name: six, edits: edits{func(o *v1.BCSNetIP) { o.Spec.Mask = 128 }}},
+		"gateway is no address": {name: "10.0.0.20", edits: edits{func(o *v1.BCSNetIP) { o.Spec.Gateway = "gw" }}, want: []string{
+			`spec.gateway: Invalid value: "gw": ` + notAddress,
+		}},
+		"gateway of other family": {name: six, edits: edits{func(o *v1.BCSNetIP) { o.Spec.Gateway = "10.0.0.1" }}, want: []string{
+			"spec.gateway: Invalid value: gateway 10.0.0.1 is not of the family of the address 2001-0db8-0000-0000-0000-0000-0000-0020",
+			"spec.mask: Invalid value: mask 64 is too long for IPv4: use 1 to 32",
+		}},
+
+		"Active by a container": {name: "10.0.0.20", edits: status(v1.BCSNetIPStatus{Status: v1.IPActive, ContainerID: "c1", Host: "10.0.0.11"})},
+		"Active by an owner":    {name: "10.0.0.20", edits: status(v1.BCSNetIPStatus{Status: v1.IPActive, Owner: "vm-7", Host: "2001:db8::11"})},
+		"Active by nobody": {name: "10.0.0.20", edits: status(v1.BCSNetIPStatus{Status: v1.IPActive}), want: []string{
+			"status.containerID: Required value: an Active address has a holder: set containerID, or owner for a holder that is no pod",
+		}},
+		"Reserved by nobody": {name: "10.0.0.20", edits: status(v1.BCSNetIPStatus{Status: v1.IPReserved})},
+		"status of another word": {name: "10.0.0.20", edits: status(v1.BCSNetIPStatus{Status: "active"}), want: []string{
+			`status.status: Unsupported value: "active": supported values: "Available", "Active", "Reserved"`,
+			unchecked,
+		}},
+		"host is no address": {name: "10.0.0.20", edits: status(v1.BCSNetIPStatus{Host: "node-1"}), want: []string{
+			`status.host: Invalid value: "node-1": ` + notHost,
+		}},
+		"container ID is too long": {name: "10.0.0.20", edits: status(v1.BCSNetIPStatus{ContainerID: strings.Repeat("c", 257)}), want: []string{
+			"status.containerID: Too long: may not be more than 256 bytes",
+			unchecked,
+		}},
+		"owner is too long": {name: "10.0.0.20", edits: status(v1.BCSNetIPStatus{Owner: strings.Repeat("o", 254)}), want: []string{
+			"status.owner: Too long: may not be more than 253 bytes",
+			unchecked,
+		}},
+		"interface is too long": {name: "10.0.0.20", edits: status(v1.BCSNetIPStatus{IfName: strings.Repeat("e", 16)}), want: []string{
+			"status.ifName: Too long: may not be more than 15 bytes",
+			unchecked,
+		}},
+		"too many former containers": {name: "10.0.0.20", edits: status(v1.BCSNetIPStatus{SupersededContainerIDs: []string{"1", "2", "3", "4", "5"}}), want: []string{
+			"status.supersededContainerIDs: Too many: 5: must have at most 4 items",
+			unchecked,
+		}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := c.Create(t.Context(), address(tt.name, tt.edits...), client.DryRunAll)
+			if diff := compare(t, tt.want, err); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
