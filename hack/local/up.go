@@ -99,7 +99,7 @@ func explain(o options) error {
 	fmt.Println("\nsets KUBECONFIG, BCSNET_URL and PATH; then for example:")
 	fmt.Print("\n  kubectl get bcsnetpools\n  kubectl bcsnet --help\n")
 	if s.URL != "" {
-		fmt.Println("  curl -s $BCSNET_URL/version")
+		fmt.Println("  curl -s $BCSNET_URL/openapi.json")
 	}
 	fmt.Printf("\nLogs are in %s; `make down` stops and removes everything.\n", shorten(o.file("logs")))
 	return nil

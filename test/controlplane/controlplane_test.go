@@ -104,14 +104,14 @@ spec:
 
 func TestAPIServerComesBackWithPortAndData(t *testing.T) {
 	clients := clientsFor(t, shared.Config)
-	mark := createConfigMap(t, clients, "mark")
+	mark := createConfigMap(t, clients)
 
 	for name, away := range map[string]func() error{"stop": shared.StopAPIServer, "kill": shared.KillAPIServer} {
 		t.Run(name, func(t *testing.T) {
 			if err := away(); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := clients.CoreV1().ConfigMaps("default").Get(t.Context(), "mark", metav1.GetOptions{}); err == nil {
+			if _, err := clients.CoreV1().ConfigMaps("default").Get(t.Context(), mark.Name, metav1.GetOptions{}); err == nil {
 				t.Error("the API server answers while it is away")
 			}
 			if err := shared.StartAPIServer(t.Context()); err != nil {
@@ -128,13 +128,13 @@ func TestAPIServerComesBackWithPortAndData(t *testing.T) {
 
 func TestPausedAPIServerAnswersLater(t *testing.T) {
 	clients := clientsFor(t, shared.Config)
-	mark := createConfigMap(t, clients, "paused")
+	mark := createConfigMap(t, clients)
 	if err := shared.PauseAPIServer(); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if _, err := clients.CoreV1().ConfigMaps("default").Get(ctx, "paused", metav1.GetOptions{}); !isTimeout(err) {
+	if _, err := clients.CoreV1().ConfigMaps("default").Get(ctx, mark.Name, metav1.GetOptions{}); !isTimeout(err) {
 		t.Errorf("Get from a paused API server: %v, want a timeout", err)
 	}
 	if err := shared.ResumeAPIServer(); err != nil {
@@ -145,7 +145,7 @@ func TestPausedAPIServerAnswersLater(t *testing.T) {
 
 func TestEtcdKeepsWhatItAcknowledged(t *testing.T) {
 	clients := clientsFor(t, shared.Config)
-	mark := createConfigMap(t, clients, "durable")
+	mark := createConfigMap(t, clients)
 	if err := shared.KillEtcd(); err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestDataDirIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mark := createConfigMap(t, clientsFor(t, first.Config), "kept")
+	mark := createConfigMap(t, clientsFor(t, first.Config))
 	if err := first.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -261,9 +261,9 @@ func clientsFor(t *testing.T, cfg *rest.Config) kubernetes.Interface {
 	return clients
 }
 
-func createConfigMap(t *testing.T, clients kubernetes.Interface, name string) *corev1.ConfigMap {
+func createConfigMap(t *testing.T, clients kubernetes.Interface) *corev1.ConfigMap {
 	t.Helper()
-	mark := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	mark := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "mark-"}}
 	mark, err := clients.CoreV1().ConfigMaps("default").Create(t.Context(), mark, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

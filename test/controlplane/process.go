@@ -17,7 +17,7 @@ import (
 const (
 	// A start takes three seconds; a busy CI machine gets much more before we call it failed.
 	startTimeout = 2 * time.Minute
-	pollInterval = 20 * time.Millisecond
+	pollInterval = 50 * time.Millisecond
 )
 
 // process is one child that can be started again after it ended, on the same ports and files.
