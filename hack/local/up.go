@@ -96,7 +96,11 @@ func explain(o options) error {
 		return err
 	}
 	fmt.Printf("\n  . %s\n", shorten(o.file("env")))
-	fmt.Println("\nsets KUBECONFIG, BCSNET_URL and PATH; then for example:")
+	names := "KUBECONFIG and PATH"
+	if s.URL != "" {
+		names = "KUBECONFIG, BCSNET_URL and PATH"
+	}
+	fmt.Printf("\nsets %s; then for example:\n", names)
 	fmt.Print("\n  kubectl get bcsnetpools\n  kubectl bcsnet --help\n")
 	if s.URL != "" {
 		fmt.Println("  curl -s $BCSNET_URL/openapi.json")
