@@ -90,13 +90,16 @@ func Size(r netipx.IPRange) uint64 {
 func SizeOfSet(s *netipx.IPSet) uint64 {
 	var n uint64
 	for _, r := range s.Ranges() {
-		size := Size(r)
-		if n+size < n {
-			return math.MaxUint64
-		}
-		n += size
+		n = addSaturated(n, Size(r))
 	}
 	return n
+}
+
+func addSaturated(a, b uint64) uint64 {
+	if a+b < a {
+		return math.MaxUint64
+	}
+	return a + b
 }
 
 // FormatSet writes a set as "a-b, c", in address order.

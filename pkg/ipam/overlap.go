@@ -11,7 +11,9 @@ import (
 // FirstOverlap finds two of the given ranges that share an address, the lowest such pair.
 func FirstOverlap(ranges []netipx.IPRange) (a, b netipx.IPRange, found bool) {
 	sorted := slices.Clone(ranges)
-	slices.SortFunc(sorted, func(a, b netipx.IPRange) int { return a.From().Compare(b.From()) })
+	slices.SortFunc(sorted, func(a, b netipx.IPRange) int {
+		return cmp.Or(a.From().Compare(b.From()), a.To().Compare(b.To()))
+	})
 	for i := 1; i < len(sorted); i++ {
 		if sorted[i-1].To().Compare(sorted[i].From()) >= 0 {
 			return sorted[i-1], sorted[i], true
@@ -55,16 +57,15 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// findOverlaps looks for the pools that share addresses with p, and rebuilds those for which
-// something changed; the caller rebuilds p itself.
-func (x *Index) findOverlaps(p *poolState) {
+// findOverlaps looks for the pools that share addresses with p. It returns those for which something
+// changed; the caller rebuilds them together with p.
+func (x *Index) findOverlaps(p *poolState) (changed []*poolState) {
 	before := p.overlaps
 	p.overlaps = map[string]*overlap{}
 	for _, q := range x.pools {
 		if q == p {
 			continue
 		}
-		was := before[q.Name]
 		delete(q.overlaps, p.Name)
 		if p.Plan.Subnet.Overlaps(q.Plan.Subnet) {
 			if shared, _ := intersect(p.Plan.Usable, q.Plan.Usable); len(shared.Ranges()) > 0 {
@@ -74,10 +75,11 @@ func (x *Index) findOverlaps(p *poolState) {
 				p.overlaps[q.Name], q.overlaps[p.Name] = o, o
 			}
 		}
-		if was != nil || q.overlaps[p.Name] != nil {
-			x.rebuild(q)
+		if before[q.Name] != nil || q.overlaps[p.Name] != nil {
+			changed = append(changed, q)
 		}
 	}
+	return changed
 }
 
 func (x *Index) heldIn(pool string, set *netipx.IPSet) (n int) {
@@ -113,14 +115,26 @@ func (x *Index) countOverlaps(pool string, a netip.Addr, by int) {
 
 // resolveOverlaps decides anew where leases on shared addresses came or went.
 func (x *Index) resolveOverlaps() {
+	if len(x.staleOverlaps) == 0 {
+		return
+	}
+	var changed []*poolState
 	for _, o := range x.staleOverlaps {
-		if o.decide() != o.winner {
-			o.winner = o.decide()
-			x.rebuild(o.pools[0])
-			x.rebuild(o.pools[1])
+		winner := o.decide()
+		if winner == o.winner {
+			continue
+		}
+		o.winner = winner
+		for _, p := range o.pools {
+			if !slices.Contains(changed, p) {
+				changed = append(changed, p)
+			}
 		}
 	}
 	x.staleOverlaps = x.staleOverlaps[:0]
+	if len(changed) > 0 {
+		x.rebuild(changed...)
+	}
 }
 
 // Overlap is what a pool shares with another.

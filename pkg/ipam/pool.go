@@ -2,7 +2,6 @@ package ipam
 
 import (
 	"cmp"
-	"encoding/binary"
 	"net/netip"
 	"slices"
 	"time"
@@ -78,36 +77,27 @@ type poolState struct {
 	overlaps map[string]*overlap
 }
 
-// segment is a run of addresses that one pool serves; base is the number of its first address in the
-// pool's free set.
-type segment struct {
-	netipx.IPRange
-	base uint64
-	pool *poolState
-}
-
 // SetPool adds a pool or takes its changes.
 func (x *Index) SetPool(p Pool) {
-	if p.Plan.Usable == nil {
-		p.Plan.Usable, p.Plan.Ranged = &netipx.IPSet{}, &netipx.IPSet{}
+	if p.Plan.Usable == nil || !p.Valid() {
+		none := &netipx.IPSet{}
+		p.Plan.Usable, p.Plan.Single, p.Plan.Ranged = none, none, none
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	old, exists := x.pools[p.Name]
+	s, exists := x.pools[p.Name]
 	if !exists {
-		old = &poolState{set: newFreeSet(0), overlaps: map[string]*overlap{}}
-		old.Plan.Usable = &netipx.IPSet{}
-		x.pools[p.Name] = old
+		s = &poolState{set: newFreeSet(0), overlaps: map[string]*overlap{}}
+		x.pools[p.Name] = s
 	} else {
-		x.unlist(old)
+		x.unlist(s)
 	}
-	same := exists && old.Plan.Usable.Equal(p.Plan.Usable) && old.Plan.Subnet == p.Plan.Subnet &&
-		old.Created.Equal(p.Created) && old.Terminating == p.Terminating
-	old.Pool = p
-	x.list(old)
+	same := exists && s.Plan.Usable.Equal(p.Plan.Usable) && s.Plan.Subnet == p.Plan.Subnet &&
+		s.Created.Equal(p.Created) && s.Terminating == p.Terminating
+	s.Pool = p
+	x.list(s)
 	if !same {
-		x.findOverlaps(old)
-		x.rebuild(old)
+		x.rebuild(append(x.findOverlaps(s), s)...)
 	}
 }
 
@@ -122,8 +112,7 @@ func (x *Index) RemovePool(name string) {
 	x.unlist(p)
 	p.Plan.Usable = &netipx.IPSet{}
 	delete(x.pools, name)
-	x.findOverlaps(p)
-	x.joinSegments()
+	x.rebuild(x.findOverlaps(p)...)
 }
 
 // list enters a pool under its hosts, in the order of preference, and its namespaces.
@@ -154,133 +143,4 @@ func (x *Index) unlist(p *poolState) {
 // replicas must agree.
 func preference(a, b *poolState) int {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Name, b.Name))
-}
-
-// rebuild computes which addresses a pool serves and which of them are free.
-func (x *Index) rebuild(p *poolState) {
-	served := p.Plan.Usable
-	for _, o := range p.overlaps {
-		if o.winner != p {
-			served, _ = subtract(served, o.shared) // sets of one family: cannot fail
-		}
-	}
-	p.segments = p.segments[:0:0]
-	var n uint64
-	for _, r := range served.Ranges() {
-		p.segments = append(p.segments, segment{IPRange: r, base: n, pool: p})
-		n += Size(r)
-	}
-	p.set = newFreeSet(n)
-	x.joinSegments()
-	if n <= uint64(len(x.byAddr)) {
-		for i := range n {
-			x.refresh(p.address(i))
-		}
-		return
-	}
-	for a := range x.byAddr {
-		x.refresh(a)
-	}
-	for a := range x.holds {
-		x.refresh(a)
-	}
-	for a := range x.nodeIP {
-		x.refresh(a)
-	}
-}
-
-func (x *Index) joinSegments() {
-	x.segments = x.segments[:0]
-	for _, p := range x.pools {
-		x.segments = append(x.segments, p.segments...)
-	}
-	slices.SortFunc(x.segments, func(a, b segment) int { return a.From().Compare(b.From()) })
-}
-
-// serving finds the pool that serves an address, and the address's number in its free set.
-func (x *Index) serving(a netip.Addr) (*poolState, uint64, bool) {
-	at, exact := slices.BinarySearchFunc(x.segments, a, func(s segment, a netip.Addr) int { return s.From().Compare(a) })
-	if !exact {
-		at--
-	}
-	if at < 0 || x.segments[at].To().Less(a) {
-		return nil, 0, false
-	}
-	s := x.segments[at]
-	return s.pool, s.base + distance(s.From(), a), true
-}
-
-// address is the i-th address that the pool serves.
-func (p *poolState) address(i uint64) netip.Addr {
-	at, exact := slices.BinarySearchFunc(p.segments, i, func(s segment, i uint64) int { return cmp.Compare(s.base, i) })
-	if !exact {
-		at--
-	}
-	return advance(p.segments[at].From(), i-p.segments[at].base)
-}
-
-// refresh brings the free set of the pool that serves an address up to date.
-func (x *Index) refresh(a netip.Addr) {
-	if p, i, ok := x.serving(a); ok && i < p.set.n {
-		p.set.set(i, x.occupied(a))
-	}
-}
-
-// occupied says whether an address cannot be handed out at present.
-func (x *Index) occupied(a netip.Addr) bool {
-	if r, ok := x.byAddr[a]; ok && (r.state != Available || r.flags&flagDeleting != 0) {
-		return true
-	}
-	if _, held := x.holds[a]; held {
-		return true
-	}
-	_, node := x.nodeIP[a]
-	return node
-}
-
-// SetNode takes the addresses that a node itself has; none for a node that is gone. They are never
-// handed out.
-func (x *Index) SetNode(name string, addrs []netip.Addr) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	old := x.nodes[name]
-	if slices.Equal(old, addrs) {
-		return
-	}
-	for _, a := range old {
-		if x.nodeIP[a] == name {
-			delete(x.nodeIP, a)
-		}
-	}
-	for _, a := range addrs {
-		x.nodeIP[a] = name
-	}
-	if x.nodes[name] = addrs; len(addrs) == 0 {
-		delete(x.nodes, name)
-	}
-	for _, a := range slices.Concat(old, addrs) {
-		x.refresh(a)
-	}
-}
-
-// distance is b-a, for addresses of one family that are less than 2^64 apart.
-func distance(a, b netip.Addr) uint64 {
-	x, y := a.As16(), b.As16()
-	return binary.BigEndian.Uint64(y[8:]) - binary.BigEndian.Uint64(x[8:])
-}
-
-// advance is a+n.
-func advance(a netip.Addr, n uint64) netip.Addr {
-	if a.Is4() {
-		b := a.As4()
-		binary.BigEndian.PutUint32(b[:], binary.BigEndian.Uint32(b[:])+uint32(n))
-		return netip.AddrFrom4(b)
-	}
-	b := a.As16()
-	low := binary.BigEndian.Uint64(b[8:])
-	if low+n < low {
-		binary.BigEndian.PutUint64(b[:8], binary.BigEndian.Uint64(b[:8])+1)
-	}
-	binary.BigEndian.PutUint64(b[8:], low+n)
-	return netip.AddrFrom16(b)
 }

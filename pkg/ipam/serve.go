@@ -1,0 +1,139 @@
+package ipam
+
+import (
+	"cmp"
+	"encoding/binary"
+	"net/netip"
+	"slices"
+
+	"go4.org/netipx"
+)
+
+// segment is a run of addresses that one pool serves; base is the number of its first address in the
+// pool's free set.
+type segment struct {
+	netipx.IPRange
+	base uint64
+	pool *poolState
+}
+
+// rebuild computes which addresses pools serve and which of them are free. All pools between which
+// addresses move are rebuilt together: only then is every address in one place.
+func (x *Index) rebuild(pools ...*poolState) {
+	for _, p := range pools {
+		p.assign()
+	}
+	x.joinSegments()
+	for _, p := range pools {
+		x.refreshPool(p)
+	}
+}
+
+// assign gives a pool all its addresses but those that it loses to others.
+func (p *poolState) assign() {
+	served := p.Plan.Usable
+	for _, o := range p.overlaps {
+		if o.winner != p {
+			served, _ = subtract(served, o.shared) // sets of one family: cannot fail
+		}
+	}
+	p.segments = nil
+	var n uint64
+	for _, r := range served.Ranges() {
+		p.segments = append(p.segments, segment{IPRange: r, base: n, pool: p})
+		n = addSaturated(n, Size(r))
+	}
+	p.set = newFreeSet(n)
+}
+
+// refreshPool fills the new free set of a pool, from whichever is less: its addresses, or those that
+// can be occupied.
+func (x *Index) refreshPool(p *poolState) {
+	if p.set.n <= uint64(len(x.byAddr)) {
+		for i := range p.set.n {
+			x.refresh(p.address(i))
+		}
+		return
+	}
+	for a := range x.byAddr {
+		x.refresh(a)
+	}
+	for a := range x.holds {
+		x.refresh(a)
+	}
+	for a := range x.nodeIP {
+		x.refresh(a)
+	}
+}
+
+func (x *Index) joinSegments() {
+	x.segments = x.segments[:0]
+	for _, p := range x.pools {
+		x.segments = append(x.segments, p.segments...)
+	}
+	slices.SortFunc(x.segments, func(a, b segment) int { return a.From().Compare(b.From()) })
+}
+
+// serving finds the pool that serves an address, and the address's number in its free set.
+func (x *Index) serving(a netip.Addr) (*poolState, uint64, bool) {
+	at, exact := slices.BinarySearchFunc(x.segments, a, func(s segment, a netip.Addr) int { return s.From().Compare(a) })
+	if !exact {
+		at--
+	}
+	if at < 0 || x.segments[at].To().Less(a) {
+		return nil, 0, false
+	}
+	s := x.segments[at]
+	return s.pool, s.base + distance(s.From(), a), true
+}
+
+// address is the i-th address that the pool serves.
+func (p *poolState) address(i uint64) netip.Addr {
+	at, exact := slices.BinarySearchFunc(p.segments, i, func(s segment, i uint64) int { return cmp.Compare(s.base, i) })
+	if !exact {
+		at--
+	}
+	return advance(p.segments[at].From(), i-p.segments[at].base)
+}
+
+// refresh brings the free set of the pool that serves an address up to date. The last address of a
+// full /64 has no number and is never handed out.
+func (x *Index) refresh(a netip.Addr) {
+	if p, i, ok := x.serving(a); ok && i < p.set.n {
+		p.set.set(i, x.occupied(a))
+	}
+}
+
+// occupied says whether an address cannot be handed out at present.
+func (x *Index) occupied(a netip.Addr) bool {
+	if r, ok := x.byAddr[a]; ok && (r.state != Available || r.flags&flagDeleting != 0) {
+		return true
+	}
+	if _, held := x.holds[a]; held {
+		return true
+	}
+	_, node := x.nodeIP[a]
+	return node
+}
+
+// distance is b-a, for addresses of one family that are less than 2^64 apart.
+func distance(a, b netip.Addr) uint64 {
+	x, y := a.As16(), b.As16()
+	return binary.BigEndian.Uint64(y[8:]) - binary.BigEndian.Uint64(x[8:])
+}
+
+// advance is a+n.
+func advance(a netip.Addr, n uint64) netip.Addr {
+	if a.Is4() {
+		b := a.As4()
+		binary.BigEndian.PutUint32(b[:], binary.BigEndian.Uint32(b[:])+uint32(n))
+		return netip.AddrFrom4(b)
+	}
+	b := a.As16()
+	low := binary.BigEndian.Uint64(b[8:])
+	if low+n < low {
+		binary.BigEndian.PutUint64(b[:8], binary.BigEndian.Uint64(b[:8])+1)
+	}
+	binary.BigEndian.PutUint64(b[8:], low+n)
+	return netip.AddrFrom16(b)
+}
