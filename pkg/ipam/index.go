@@ -32,7 +32,7 @@ type Index struct {
 	holds  map[netip.Addr]Hold
 	doubts int
 	nodes  map[string][]netip.Addr
-	nodeIP map[netip.Addr]string
+	nodeIP map[netip.Addr][]string // names of the nodes, sorted
 
 	pools    map[string]*poolState
 	segments []segment
@@ -66,7 +66,7 @@ func NewIndex() *Index {
 		deleted:      map[netip.Addr]uint64{},
 		holds:        map[netip.Addr]Hold{},
 		nodes:        map[string][]netip.Addr{},
-		nodeIP:       map[netip.Addr]string{},
+		nodeIP:       map[netip.Addr][]string{},
 		pools:        map[string]*poolState{},
 		hosts:        map[netip.Addr][]*poolState{},
 		bound:        map[string]int{},

@@ -154,7 +154,7 @@ func (x *Index) taken(a netip.Addr) *Refusal {
 	if !x.occupied(a) {
 		return nil
 	}
-	if node, ok := x.nodeIP[a]; ok {
+	if node, ok := x.nodeOf(a); ok {
 		return Refuse(ReasonAddressInUse, "address %s is the own address of node %s", a, node).
 			WithHint("take it out of the pool: bcsnetctl pool remove-ip POOL %s", a)
 	}

@@ -166,14 +166,6 @@ func (x *Index) Pool(name string) (Pool, bool) {
 	return Pool{}, false
 }
 
-// NodeOf names the node that an address belongs to itself.
-func (x *Index) NodeOf(a netip.Addr) (string, bool) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	n, ok := x.nodeIP[a]
-	return n, ok
-}
-
 // PoolOf names the pool that serves an address.
 func (x *Index) PoolOf(a netip.Addr) (string, bool) {
 	x.mu.RLock()

@@ -1,0 +1,167 @@
+package ipam
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"go4.org/netipx"
+)
+
+// now is the time of tests; at is so many seconds later.
+var now = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+
+func at(seconds int) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
+
+// equal compares what go-cmp cannot look into.
+var equal = cmp.Options{
+	cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}),
+	cmp.Comparer(func(a, b *netipx.IPSet) bool { return a == b || a != nil && b != nil && a.Equal(b) }),
+}
+
+// message is the text of an error, empty for none.
+func message(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func ip(s string) netip.Addr { return netip.MustParseAddr(s) }
+
+func ips(list ...string) (out []netip.Addr) {
+	for _, s := range list {
+		out = append(out, ip(s))
+	}
+	return out
+}
+
+func mustRange(t testing.TB, s string) netipx.IPRange {
+	t.Helper()
+	r, err := ParseRange(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func mustSet(t testing.TB, entries ...string) *netipx.IPSet {
+	t.Helper()
+	var b netipx.IPSetBuilder
+	for _, e := range entries {
+		b.AddRange(mustRange(t, e))
+	}
+	set, err := b.IPSet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+const (
+	host1 = "192.168.0.1"
+	host2 = "192.168.0.2"
+)
+
+// option changes a pool of a test.
+type option func(*Pool)
+
+// pool makes a pool of host1 with the first address after the network's own as gateway.
+func pool(t testing.TB, name, subnet string, available []string, options ...option) Pool {
+	t.Helper()
+	prefix := netip.MustParsePrefix(subnet)
+	plan, err := NewPlan(PlanSpec{
+		Net: prefix.Addr().String(), Mask: prefix.Bits(), Gateway: prefix.Addr().Next().String(), Available: available,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Pool{Name: name, Created: now, Plan: plan, Hosts: map[netip.Addr]struct{}{ip(host1): {}}}
+	for _, o := range options {
+		o(&p)
+	}
+	return p
+}
+
+func hosts(list ...string) option {
+	return func(p *Pool) {
+		p.Hosts = map[netip.Addr]struct{}{}
+		for _, h := range list {
+			p.Hosts[ip(h)] = struct{}{}
+		}
+	}
+}
+
+func namespaces(list ...string) option {
+	return func(p *Pool) {
+		p.Namespaces = map[string]struct{}{}
+		for _, ns := range list {
+			p.Namespaces[ns] = struct{}{}
+		}
+	}
+}
+
+func network(name string) option { return func(p *Pool) { p.Network = name } }
+func priority(n int32) option    { return func(p *Pool) { p.Priority = n } }
+func created(seconds int) option { return func(p *Pool) { p.Created = at(seconds) } }
+func problem(what string) option { return func(p *Pool) { p.Problem = what } }
+func cordoned(p *Pool)           { p.Cordoned = true }
+func terminating(p *Pool)        { p.Terminating = true }
+
+func indexOf(pools ...Pool) *Index {
+	x := NewIndex()
+	for _, p := range pools {
+		x.SetPool(p)
+	}
+	return x
+}
+
+// lease is an address of a pool held by a pod on host1.
+func lease(addr, pool string, version uint64) Lease {
+	return Lease{
+		Addr: ip(addr), Version: version, State: Active, Params: Params{Pool: pool, Bits: 24},
+		Holder: Holder{
+			Host: ip(host1), ContainerID: "container-of-" + addr, IfName: DefaultIfName,
+			Namespace: "shop", PodName: "pod-of-" + addr, PodUID: "uid-of-" + addr,
+		},
+		Updated: now, HeldFinalizer: true,
+	}
+}
+
+// available is an object that nobody holds.
+func available(addr, pool string, version uint64) Lease {
+	return Lease{Addr: ip(addr), Version: version, Params: Params{Pool: pool, Bits: 24}}
+}
+
+func reserved(addr, pool string, version uint64) Lease {
+	l := available(addr, pool, version)
+	l.State, l.HeldFinalizer = Reserved, true
+	return l
+}
+
+// want is a request of a pod on host1.
+func want(options ...func(*Want)) Want {
+	w := Want{Host: ip(host1), Namespace: "shop", Key: "key", Who: "pod shop/a"}
+	for _, o := range options {
+		o(&w)
+	}
+	return w
+}
+
+// picked are the pools and addresses of picks, as "pool address".
+func picked(picks []Pick) (out []string) {
+	for _, p := range picks {
+		out = append(out, p.Pool.Name+" "+p.Current.Addr.String())
+	}
+	return out
+}
+
+// refused is the text of a refusal with its reason, empty for none.
+func refused(r *Refusal) string {
+	if r == nil {
+		return ""
+	}
+	return string(r.Reason) + ": " + r.Error()
+}
