@@ -1,9 +1,7 @@
 package ipam
 
 import (
-	"context"
 	"net/netip"
-	"slices"
 	"sync"
 
 	"github.com/cespare/xxhash/v2"
@@ -50,11 +48,6 @@ type members struct {
 	active, reserved int
 }
 
-type waiter struct {
-	version uint64
-	done    chan struct{}
-}
-
 // NewIndex makes an empty index.
 func NewIndex() *Index {
 	return &Index{
@@ -84,180 +77,11 @@ func (x *Index) notify(old, new Lease) {
 	}
 }
 
-// Watched takes an object that the watch delivered.
-func (x *Index) Watched(l Lease) {
-	x.mu.Lock()
-	old, changed := x.apply(l)
-	x.reached(l.Version)
-	x.mu.Unlock()
-	if changed {
-		x.notify(old, l)
-	}
-}
-
-// WatchedDelete takes the deletion of an object that the watch delivered; version is the deletion's.
-func (x *Index) WatchedDelete(a netip.Addr, version uint64) {
-	x.mu.Lock()
-	if x.deleted[a] < version {
-		delete(x.deleted, a)
-	}
-	old := Lease{Addr: a}
-	r, found := x.byAddr[a]
-	found = found && r.version <= version
-	if found {
-		old = r.lease()
-		x.drop(r)
-	}
-	x.reached(version)
-	x.mu.Unlock()
-	if found {
-		x.notify(old, Lease{Addr: a})
-	}
-}
-
-// Reached takes note that the watch has delivered everything up to version.
-func (x *Index) Reached(version uint64) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.reached(version)
-}
-
-// Wrote takes the result of a write of this process. What the watch has passed already is old news:
-// it was delivered, or replaced by something newer.
-func (x *Index) Wrote(l Lease) {
-	x.mu.Lock()
-	if l.Version <= x.seen {
-		x.mu.Unlock()
-		return
-	}
-	old, changed := x.apply(l)
-	x.mu.Unlock()
-	if changed {
-		x.notify(old, l)
-	}
-}
-
-// WroteDelete takes note that this process deleted the object of an address at the given version.
-// The note stays until the watch delivers the deletion, so that a late event cannot bring it back.
-func (x *Index) WroteDelete(a netip.Addr, version uint64) {
-	x.mu.Lock()
-	r, found := x.byAddr[a]
-	found = found && r.version == version
-	var old Lease
-	if found {
-		old = r.lease()
-		x.deleted[a] = version
-		x.drop(r)
-	}
-	x.mu.Unlock()
-	if found {
-		x.notify(old, Lease{Addr: a})
-	}
-}
-
-// Replace takes a full list as of version: entries that it does not hold go, unless they are newer
-// than the list.
-func (x *Index) Replace(all []Lease, version uint64) {
-	type change struct{ old, new Lease }
-	var changes []change
-	x.mu.Lock()
-	listed := make(map[netip.Addr]struct{}, len(all))
-	for _, l := range all {
-		listed[l.Addr] = struct{}{}
-		if old, changed := x.apply(l); changed {
-			changes = append(changes, change{old, l})
-		}
-	}
-	for a, r := range x.byAddr {
-		if _, ok := listed[a]; !ok && r.version <= version {
-			changes = append(changes, change{r.lease(), Lease{Addr: a}})
-			x.drop(r)
-		}
-	}
-	for a, v := range x.deleted {
-		if _, ok := listed[a]; !ok && v <= version {
-			delete(x.deleted, a)
-		}
-	}
-	x.reached(version)
-	x.mu.Unlock()
-	for _, c := range changes {
-		x.notify(c.old, c.new)
-	}
-}
-
-// WaitSeen returns when the watch has reached version, or with the context's error.
-func (x *Index) WaitSeen(ctx context.Context, version uint64) error {
-	x.mu.Lock()
-	if x.seen >= version {
-		x.mu.Unlock()
-		return nil
-	}
-	w := waiter{version, make(chan struct{})}
-	x.waiters = append(x.waiters, w)
-	x.mu.Unlock()
-	select {
-	case <-w.done:
-		return nil
-	case <-ctx.Done():
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		x.waiters = slices.DeleteFunc(x.waiters, func(o waiter) bool { return o.done == w.done })
-		return ctx.Err()
-	}
-}
-
-// reached moves seen forward and wakes who waits for it. There are at most as many waiters as
-// requests under way.
-func (x *Index) reached(version uint64) {
-	if version <= x.seen {
-		return
-	}
-	x.seen = version
-	x.waiters = slices.DeleteFunc(x.waiters, func(w waiter) bool {
-		if w.version > version {
-			return false
-		}
-		close(w.done)
-		return true
-	})
-}
-
-func (x *Index) apply(l Lease) (old Lease, changed bool) {
-	if v, ok := x.deleted[l.Addr]; ok {
-		if l.Version <= v {
-			return old, false
-		}
-		delete(x.deleted, l.Addr)
-	}
-	old = Lease{Addr: l.Addr}
-	if r, ok := x.byAddr[l.Addr]; ok {
-		if r.version >= l.Version {
-			return old, false
-		}
-		old = r.lease()
-		x.unlink(r)
-	}
-	r := pack(l)
-	x.byAddr[l.Addr] = r
-	x.link(r)
-	x.settle(l.Addr)
-	return old, true
-}
-
-func (x *Index) drop(r *record) {
-	x.unlink(r)
-	delete(x.byAddr, r.addr)
-	x.settle(r.addr)
-}
-
-// settle brings everything that is derived from an entry up to date after it changed.
-func (x *Index) settle(a netip.Addr) {
-	x.resolveOverlaps()
-	x.refresh(a)
-}
-
 func (x *Index) link(r *record) {
+	x.count(r, +1)
+	if r.state == Available {
+		return
+	}
 	if id := r.containerID(); id != "" {
 		k := xxhash.Sum64String(id)
 		r.nextContainer, x.byContainer[k] = x.byContainer[k], r
@@ -266,16 +90,19 @@ func (x *Index) link(r *record) {
 		k := xxhash.Sum64String(at)
 		r.nextAttachment, x.byAttachment[k] = x.byAttachment[k], r
 	}
-	if h := r.host.Value(); h.IsValid() && r.state != Available {
+	if h := r.host.Value(); h.IsValid() {
 		if x.byHost[h] == nil {
 			x.byHost[h] = map[*record]struct{}{}
 		}
 		x.byHost[h][r] = struct{}{}
 	}
-	x.count(r, +1)
 }
 
 func (x *Index) unlink(r *record) {
+	x.count(r, -1)
+	if r.state == Available {
+		return
+	}
 	if id := r.containerID(); id != "" {
 		unchain(x.byContainer, xxhash.Sum64String(id), r, func(r *record) **record { return &r.nextContainer })
 	}
@@ -287,7 +114,6 @@ func (x *Index) unlink(r *record) {
 	if len(x.byHost[h]) == 0 {
 		delete(x.byHost, h)
 	}
-	x.count(r, -1)
 }
 
 func unchain(heads map[uint64]*record, k uint64, r *record, next func(*record) **record) {

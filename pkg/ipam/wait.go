@@ -1,0 +1,63 @@
+package ipam
+
+import (
+	"context"
+	"slices"
+)
+
+type waiter struct {
+	version uint64
+	done    chan struct{}
+}
+
+// Reached takes note that the watch has delivered everything up to version.
+func (x *Index) Reached(version uint64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.reached(version)
+}
+
+// Seen is the version that the watch has reached. It never goes back, also when the versions of the API
+// server do, as after a restore: then the index has to be made anew.
+func (x *Index) Seen() uint64 {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.seen
+}
+
+// WaitSeen returns when the watch has reached version, or with the context's error.
+func (x *Index) WaitSeen(ctx context.Context, version uint64) error {
+	x.mu.Lock()
+	if x.seen >= version {
+		x.mu.Unlock()
+		return nil
+	}
+	w := waiter{version, make(chan struct{})}
+	x.waiters = append(x.waiters, w)
+	x.mu.Unlock()
+	select {
+	case <-w.done:
+		return nil
+	case <-ctx.Done():
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.waiters = slices.DeleteFunc(x.waiters, func(o waiter) bool { return o.done == w.done })
+		return ctx.Err()
+	}
+}
+
+// reached moves seen forward and wakes who waits for it. There are at most as many waiters as
+// requests under way.
+func (x *Index) reached(version uint64) {
+	if version <= x.seen {
+		return
+	}
+	x.seen = version
+	x.waiters = slices.DeleteFunc(x.waiters, func(w waiter) bool {
+		if w.version > version {
+			return false
+		}
+		close(w.done)
+		return true
+	})
+}
