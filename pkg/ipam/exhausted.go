@@ -9,7 +9,8 @@ import (
 // maxNamed is how many pools a message spells out.
 const maxNamed = 5
 
-// exhausted says why none of the pools that fit gave an address, with their counts.
+// exhausted says why pools that fit gave no address, with their counts. The hint is about the pool
+// that is in the way, not one that has room.
 func (x *Index) exhausted(w Want, fit []*poolState) *Refusal {
 	var counts []string
 	for _, p := range fit[:min(len(fit), maxNamed)] {
@@ -19,35 +20,46 @@ func (x *Index) exhausted(w Want, fit []*poolState) *Refusal {
 		counts = append(counts, fmt.Sprintf("and %d more pools", n))
 	}
 	message := fmt.Sprintf("no available IP for %s: %s", w.Who, strings.Join(counts, "; "))
-	if !slices.ContainsFunc(fit, func(p *poolState) bool { return p.Serves() }) {
-		return Refuse(ReasonPoolCordoned, "%s", message).WithHint("see: bcsnetctl pool describe %s", fit[0].Name)
+	if full := slices.IndexFunc(fit, func(p *poolState) bool { return p.Serves() && p.set.free() == 0 }); full >= 0 {
+		return Refuse(ReasonPoolExhausted, "%s", message).
+			WithHint("see who holds them: bcsnetctl lease list --pool %s; add addresses: bcsnetctl pool add-ip %s RANGE",
+				fit[full].Name, fit[full].Name)
 	}
-	return Refuse(ReasonPoolExhausted, "%s", message).
-		WithHint("see who holds them: bcsnetctl lease list --pool %s; add addresses: bcsnetctl pool add-ip %s RANGE", fit[0].Name, fit[0].Name)
+	stopped := slices.IndexFunc(fit, func(p *poolState) bool { return !p.Serves() })
+	return Refuse(ReasonPoolCordoned, "%s", message).WithHint("%s", fit[stopped].cure())
 }
 
 func (x *Index) counts(p *poolState) string {
 	if !p.Serves() {
 		return fmt.Sprintf("pool %s is %s", p.Name, p.why())
 	}
-	var active, reserved int
-	if m := x.byPool[p.Name]; m != nil {
-		active, reserved = m.active, m.reserved
+	c := x.countsOf(p.Name)
+	counts := fmt.Sprintf("pool %s (%s) has %d of %d addresses free, %d active, %d reserved",
+		p.Name, p.Plan.Subnet, c.Free, c.Capacity, c.Active, c.Reserved)
+	if leases := uint64(c.Active + c.Reserved); p.set.taken > leases {
+		counts += fmt.Sprintf(", %d otherwise in use", p.set.taken-leases)
 	}
-	return fmt.Sprintf("pool %s (%s) has %d of %d addresses free, %d active, %d reserved",
-		p.Name, p.Plan.Subnet, p.set.free(), p.set.n, active, reserved)
+	return counts
 }
 
 // why says what keeps a pool from handing out addresses.
 func (p *poolState) why() string {
 	switch {
+	case !p.Valid():
+		return "not usable: " + p.Problem
 	case p.Terminating:
 		return "being deleted"
-	case p.Cordoned:
-		return "cordoned"
 	default:
-		return "not usable: " + p.Problem
+		return "cordoned"
 	}
+}
+
+// cure says what to do about a pool that hands out nothing.
+func (p *poolState) cure() string {
+	if p.Valid() && !p.Terminating {
+		return "let it hand out addresses again: bcsnetctl pool uncordon " + p.Name
+	}
+	return "see: bcsnetctl pool describe " + p.Name
 }
 
 func poolNames(pools []*poolState) string {
@@ -56,7 +68,7 @@ func poolNames(pools []*poolState) string {
 		names = append(names, p.Name)
 	}
 	if n := len(pools) - maxNamed; n > 0 {
-		names = append(names, fmt.Sprintf("%d more", n))
+		names = append(names, fmt.Sprintf("and %d more pools", n))
 	}
-	return "pool " + strings.Join(names, ", ")
+	return strings.Join(names, ", ")
 }

@@ -34,8 +34,11 @@ type Index struct {
 
 	pools    map[string]*poolState
 	segments []segment
-	hosts    map[netip.Addr][]*poolState
-	bound    map[string]int
+	// Where requests look for pools, in the order of preference: those bound to a namespace, those of a
+	// host that are bound to none, those of a network.
+	bound    map[string][]*poolState
+	unbound  map[netip.Addr][]*poolState
+	networks map[string][]*poolState
 
 	staleOverlaps []*overlap
 
@@ -61,8 +64,9 @@ func NewIndex() *Index {
 		nodes:        map[string][]netip.Addr{},
 		nodeIP:       map[netip.Addr][]string{},
 		pools:        map[string]*poolState{},
-		hosts:        map[netip.Addr][]*poolState{},
-		bound:        map[string]int{},
+		bound:        map[string][]*poolState{},
+		unbound:      map[netip.Addr][]*poolState{},
+		networks:     map[string][]*poolState{},
 	}
 }
 

@@ -59,15 +59,6 @@ func (p Pool) Valid() bool { return p.Problem == "" }
 // Serves says whether the pool hands out addresses at all.
 func (p Pool) Serves() bool { return p.Valid() && !p.Cordoned && !p.Terminating }
 
-// group names the pools that a request takes its addresses from together: those of one network, else
-// the pool alone.
-func (p Pool) group() string {
-	if p.Network != "" {
-		return "network/" + p.Network
-	}
-	return "pool/" + p.Name
-}
-
 func (p Pool) is4() bool { return p.Plan.Subnet.Addr().Is4() }
 
 type poolState struct {
@@ -115,27 +106,44 @@ func (x *Index) RemovePool(name string) {
 	x.rebuild(x.findOverlaps(p)...)
 }
 
-// list enters a pool under its hosts, in the order of preference, and its namespaces.
+// list enters a pool where requests look for it: under its namespaces, or under its hosts when it
+// has none, and under its network. All lists are in the order of preference.
 func (x *Index) list(p *poolState) {
-	for h := range p.Hosts {
-		at, _ := slices.BinarySearchFunc(x.hosts[h], p, preference)
-		x.hosts[h] = slices.Insert(x.hosts[h], at, p)
-	}
 	for ns := range p.Namespaces {
-		x.bound[ns]++
+		enter(x.bound, ns, p)
+	}
+	if len(p.Namespaces) == 0 {
+		for h := range p.Hosts {
+			enter(x.unbound, h, p)
+		}
+	}
+	if p.Network != "" {
+		enter(x.networks, p.Network, p)
 	}
 }
 
 func (x *Index) unlist(p *poolState) {
-	for h := range p.Hosts {
-		if x.hosts[h] = slices.DeleteFunc(x.hosts[h], func(o *poolState) bool { return o == p }); len(x.hosts[h]) == 0 {
-			delete(x.hosts, h)
+	for ns := range p.Namespaces {
+		leave(x.bound, ns, p)
+	}
+	if len(p.Namespaces) == 0 {
+		for h := range p.Hosts {
+			leave(x.unbound, h, p)
 		}
 	}
-	for ns := range p.Namespaces {
-		if x.bound[ns]--; x.bound[ns] == 0 {
-			delete(x.bound, ns)
-		}
+	if p.Network != "" {
+		leave(x.networks, p.Network, p)
+	}
+}
+
+func enter[K comparable](lists map[K][]*poolState, k K, p *poolState) {
+	at, _ := slices.BinarySearchFunc(lists[k], p, preference)
+	lists[k] = slices.Insert(lists[k], at, p)
+}
+
+func leave[K comparable](lists map[K][]*poolState, k K, p *poolState) {
+	if lists[k] = slices.DeleteFunc(lists[k], func(o *poolState) bool { return o == p }); len(lists[k]) == 0 {
+		delete(lists, k)
 	}
 }
 

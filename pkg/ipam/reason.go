@@ -53,7 +53,7 @@ func ReasonTable() []ReasonInfo {
 		{ReasonHostNotInPool, 2, false, "No pool, or not the pool of the address asked for, lists the host."},
 		{ReasonNamespaceNotServed, 2, false, "The pools of the host are bound to other namespaces."},
 		{ReasonNetworkNotFound, 2, false, "None of the host's pools is part of the network asked for."},
-		{ReasonPoolCordoned, 2, true, "The pools that fit hand out nothing: they are cordoned or being deleted."},
+		{ReasonPoolCordoned, 2, true, "A pool that the request needs hands out nothing: it is cordoned, being deleted or not usable."},
 		{ReasonPoolExhausted, 2, true, "Every address of the pools that fit is taken."},
 		{ReasonAddressNotInPool, 2, false, "The address asked for is in no pool."},
 		{ReasonAddressInUse, 2, true, "The address asked for is held by somebody else, reserved, or a node's own."},

@@ -1,0 +1,104 @@
+package ipam
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// asked checks the addresses asked for, except those that are held already.
+func (x *Index) asked(w Want) (choices []choice, refusal *Refusal) {
+	for _, a := range w.Addrs {
+		if slices.ContainsFunc(w.Have, func(l Lease) bool { return l.Addr == a }) {
+			continue
+		}
+		if len(w.Have) == 0 && !x.served(w) {
+			return nil, x.unserved(w)
+		}
+		p, _, ok := x.serving(a)
+		switch {
+		case !ok:
+			return nil, x.notServed(w, a)
+		case !x.fits(p, w):
+			return nil, x.unfit(w, a, p)
+		case !p.Serves():
+			return nil, Refuse(ReasonPoolCordoned, "address %s is in pool %s, which hands out nothing: it is %s", a, p.Name, p.why()).
+				WithHint("%s", p.cure())
+		}
+		if refusal := x.taken(a, p); refusal != nil {
+			return nil, refusal
+		}
+		choices = append(choices, choice{p, a})
+	}
+	return choices, nil
+}
+
+// served says whether any pool fits.
+func (x *Index) served(w Want) bool {
+	for range x.fitting(w) {
+		return true
+	}
+	return false
+}
+
+// notServed says why no pool serves an address; of several pools around it, it names one that fits.
+func (x *Index) notServed(w Want, a netip.Addr) *Refusal {
+	var around []*poolState
+	for _, p := range x.pools {
+		if p.Valid() && p.Plan.Subnet.Contains(a) {
+			around = append(around, p)
+		}
+	}
+	if len(around) == 0 {
+		return Refuse(ReasonAddressNotInPool, "address %s is in no pool", a).WithHint("see: bcsnetctl pool list")
+	}
+	slices.SortFunc(around, preference)
+	p := around[max(0, slices.IndexFunc(around, func(p *poolState) bool { return x.fits(p, w) }))]
+	if p.Plan.unusable().Contains(a) {
+		return Refuse(ReasonAddressNotInPool, "address %s is the network, broadcast or gateway address of pool %s (%s)", a, p.Name, p.Plan.Subnet).
+			WithHint("ask for another address")
+	}
+	return Refuse(ReasonAddressNotInPool, "address %s is not one of the addresses of pool %s (%s)", a, p.Name, p.Plan.Subnet).
+		WithHint("add it with: bcsnetctl pool add-ip %s %s", p.Name, a)
+}
+
+// unfit says why the pool of an address asked for does not fit.
+func (x *Index) unfit(w Want, a netip.Addr, p *poolState) *Refusal {
+	switch {
+	case !p.lists(w):
+		return Refuse(ReasonHostNotInPool, "address %s is in pool %s, which host %s may not draw from", a, p.Name, w.Host).
+			WithHint("add the host with: bcsnetctl pool add-host %s %s", p.Name, w.Host)
+	case !x.servesNamespace(p, w.Namespace):
+		return Refuse(ReasonNamespaceNotServed, "address %s is in pool %s, which does not serve namespace %s", a, p.Name, w.Namespace).
+			WithHint("see spec.namespaces in: bcsnetctl pool describe %s", p.Name)
+	default:
+		return Refuse(ReasonNetworkNotFound, "address %s is in pool %s, which is not part of network %s", a, p.Name, w.Network).
+			WithHint("ask for another address or network")
+	}
+}
+
+// taken says why an address of a pool cannot be handed out, nil when it can.
+func (x *Index) taken(a netip.Addr, p *poolState) *Refusal {
+	if node, ok := x.nodeOf(a); ok {
+		return Refuse(ReasonAddressInUse, "address %s of pool %s is the own address of node %s", a, p.Name, node).
+			WithHint("take it out of the pool: bcsnetctl pool remove-ip %s %s", p.Name, a)
+	}
+	if r, ok := x.byAddr[a]; ok {
+		switch {
+		case r.state == Active:
+			l := r.lease()
+			return Refuse(ReasonAddressInUse, "address %s of pool %s is held by %s on host %s", a, p.Name, l.Who(), l.Host).
+				WithHint("ask for another address, or wait until it is released")
+		case r.state == Reserved:
+			return Refuse(ReasonAddressInUse, "address %s of pool %s is reserved", a, p.Name).
+				WithHint("ask for another address; see what is reserved: bcsnetctl lease list --pool %s", p.Name)
+		case r.flags&flagDeleting != 0:
+			return Refuse(ReasonAddressInUse, "the object of address %s of pool %s is being deleted", a, p.Name).
+				WithHint("ask again in a moment")
+		}
+	}
+	if _, ok := x.holds[a]; ok {
+		return Refuse(ReasonAddressInUse, "address %s of pool %s is being given to another request", a, p.Name).
+			WithHint("ask again in a moment")
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package ipam
+
+import (
+	"iter"
+	"slices"
+)
+
+// fitting are the pools that a request may draw from, in the order of preference. It looks at no more
+// of them than its user does.
+func (x *Index) fitting(w Want) iter.Seq[*poolState] {
+	candidates := x.unbound[w.Host]
+	switch {
+	case w.Network != "":
+		candidates = x.networks[w.Network]
+	case len(x.bound[w.Namespace]) > 0:
+		candidates = x.bound[w.Namespace]
+	}
+	return func(yield func(*poolState) bool) {
+		for _, p := range candidates {
+			if x.fits(p, w) && !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+func (x *Index) fits(p *poolState, w Want) bool {
+	return p.lists(w) && x.servesNamespace(p, w.Namespace) && (w.Network == "" || w.Network == p.Network)
+}
+
+// lists says whether the requester's host may draw from the pool.
+func (p *poolState) lists(w Want) bool {
+	_, ok := p.Hosts[w.Host]
+	return ok
+}
+
+// servesNamespace: a namespace with pools of its own draws from these alone.
+func (x *Index) servesNamespace(p *poolState, ns string) bool {
+	if len(x.bound[ns]) > 0 {
+		_, ok := p.Namespaces[ns]
+		return ok
+	}
+	return len(p.Namespaces) == 0
+}
+
+// together are the pools from which a request takes its addresses together: those of p's network that
+// fit, or p alone if it is part of none and fits.
+func (x *Index) together(p *poolState, w Want) []*poolState {
+	all := []*poolState{p}
+	if p.Network != "" {
+		all = x.networks[p.Network]
+	}
+	fit := make([]*poolState, 0, len(all))
+	for _, p := range all {
+		if x.fits(p, w) {
+			fit = append(fit, p)
+		}
+	}
+	return fit
+}
+
+// heldTogether are the pools that may complete what the request holds; none when the pools of what it
+// holds are gone or fit no longer.
+func (x *Index) heldTogether(w Want) []*poolState {
+	for _, l := range w.Have {
+		if p, ok := x.pools[l.Pool]; ok {
+			if fit := x.together(p, w); len(fit) > 0 {
+				return fit
+			}
+		}
+	}
+	return nil
+}
+
+// unserved says why no pool fits a request.
+func (x *Index) unserved(w Want) *Refusal {
+	var listed []*poolState
+	serving := false
+	for _, p := range x.pools {
+		if p.lists(w) {
+			listed = append(listed, p)
+			serving = serving || x.servesNamespace(p, w.Namespace)
+		}
+	}
+	slices.SortFunc(listed, preference)
+	switch {
+	case len(listed) == 0:
+		return Refuse(ReasonHostNotInPool, "host %s does not exist in pools", w.Host).
+			WithHint("add it with: bcsnetctl pool add-host POOL %s", w.Host)
+	case !serving:
+		return Refuse(ReasonNamespaceNotServed, "none of the pools of host %s serves namespace %s: %s",
+			w.Host, w.Namespace, poolNames(listed)).
+			WithHint("see spec.namespaces in: bcsnetctl pool describe %s", listed[0].Name)
+	default:
+		return Refuse(ReasonNetworkNotFound, "no pool that host %s may draw from for namespace %s is part of network %s",
+			w.Host, w.Namespace, w.Network).
+			WithHint("set spec.network of a pool, or ask for another network")
+	}
+}
