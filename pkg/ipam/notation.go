@@ -38,7 +38,7 @@ func ParseRange(s string) (netipx.IPRange, error) {
 		return netipx.IPRange{}, fmt.Errorf("range %q mixes IPv4 and IPv6", s)
 	case b.Less(a):
 		return netipx.IPRange{}, fmt.Errorf("range %q is reversed: write %s-%s", s, b, a)
-	case sizeOf(a, b).BitLen() > 65 || sizeOf(a, b).Cmp(maxRange) > 0:
+	case sizeOf(a, b).Cmp(maxRange) > 0:
 		return netipx.IPRange{}, fmt.Errorf("range %q is larger than a /64, the largest that a pool can hold", s)
 	}
 	return netipx.IPRangeFrom(a, b), nil
@@ -68,6 +68,7 @@ func ParseAddr(s string) (netip.Addr, error) {
 	return a, nil
 }
 
+// maxRange is the size of a /64.
 var maxRange = new(big.Int).Lsh(big.NewInt(1), 64)
 
 // sizeOf is the number of addresses from a to b, both included, of one family.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"net/netip"
 
 	"go4.org/netipx"
@@ -32,10 +33,35 @@ type Plan struct {
 	Notes []string
 }
 
-// NewPlan checks a pool's spec and computes its addresses. The error names every entry that is
-// wrong, the first ten of them in words; a plan comes only without an error.
+// NewPlan checks a pool's spec and computes its addresses. The error spells out the first ten wrong
+// entries of each list and counts the others; a plan comes only without an error.
 func NewPlan(s PlanSpec) (Plan, error) {
-	var p Plan
+	p, err := newSubnet(s)
+	if err != nil {
+		return Plan{}, err
+	}
+	available, err := readEntries("availableIPs", s.Available, p.Subnet)
+	excluded, err2 := readEntries("excludeIPs", s.Exclude, p.Subnet)
+	if err := errors.Join(err, err2); err != nil {
+		return Plan{}, err
+	}
+	p.Notes = available.notes
+	if p.Usable, err = subtract(available.all, excluded.all, p.unusable()); err != nil {
+		return Plan{}, err
+	}
+	if p.Ranged, err = intersect(available.ranged, p.Usable); err != nil {
+		return Plan{}, err
+	}
+	if p.Single, err = intersect(available.single, p.Usable); err != nil {
+		return Plan{}, err
+	}
+	if tooLarge(p.Usable) {
+		return Plan{}, errors.New("availableIPs hold more addresses than a /64, the largest that a pool can hold")
+	}
+	return p, nil
+}
+
+func newSubnet(s PlanSpec) (p Plan, err error) {
 	net, err := ParseAddr(s.Net)
 	if err != nil {
 		return p, fmt.Errorf("net: %w", err)
@@ -53,25 +79,19 @@ func NewPlan(s PlanSpec) (Plan, error) {
 	if !p.Subnet.Contains(p.Gateway) {
 		return p, fmt.Errorf("gateway %s is not in subnet %s", p.Gateway, p.Subnet)
 	}
-	available, err := readEntries("availableIPs", s.Available, p.Subnet)
-	excluded, err2 := readEntries("excludeIPs", s.Exclude, p.Subnet)
-	if err := errors.Join(err, err2); err != nil {
-		return p, err
-	}
-	p.Notes = available.notes
-	if p.Usable, err = subtract(available.all, excluded.all, p.unusable()); err != nil {
-		return p, err
-	}
-	if p.Ranged, err = intersect(available.ranged, p.Usable); err != nil {
-		return p, err
-	}
-	if p.Single, err = intersect(available.single, p.Usable); err != nil {
-		return p, err
-	}
-	if SizeOfSet(p.Usable) == math.MaxUint64 && len(p.Usable.Ranges()) > 1 {
-		return p, fmt.Errorf("availableIPs hold more addresses than a /64, the largest that a pool can hold")
-	}
 	return p, nil
+}
+
+// tooLarge: neighbouring entries are one range, and several can be more than a /64 together.
+func tooLarge(set *netipx.IPSet) bool {
+	if SizeOfSet(set) < math.MaxUint64 {
+		return false
+	}
+	total := new(big.Int)
+	for _, r := range set.Ranges() {
+		total.Add(total, sizeOf(r.From(), r.To()))
+	}
+	return total.Cmp(maxRange) > 0
 }
 
 // unusable are the addresses of the subnet that nobody gets: the network, broadcast and gateway
