@@ -119,8 +119,8 @@ type Lease struct {
 }
 
 // Bind gives the address to a holder, or moves it to another container of the same holder. It is
-// refused (ok false) when somebody else has it, when it is reserved, and when its object is being
-// deleted.
+// refused (ok false) when somebody else has it, when a newer container took the holder's place, when
+// the address is reserved, and when its object is being deleted.
 func Bind(l Lease, p Params, h Holder, now time.Time) (next Lease, ok bool) {
 	if l.Deleting {
 		return l, false
@@ -131,21 +131,44 @@ func Bind(l Lease, p Params, h Holder, now time.Time) (next Lease, ok bool) {
 		next.Params = p
 		h.Superseded = nil
 	case Active:
-		if !l.SameAttachment(h) && (l.ContainerID == "" || l.ContainerID != h.ContainerID || l.IfName != h.IfName) {
+		if !l.movesTo(h) {
 			return l, false
 		}
 		h.Superseded = l.Superseded
-		if l.ContainerID != h.ContainerID && l.ContainerID != "" {
-			h.Superseded = append(slices.Clone(l.Superseded), l.ContainerID)
-			if n := len(h.Superseded) - MaxSuperseded; n > 0 {
-				h.Superseded = h.Superseded[n:]
-			}
+		switch h.ContainerID {
+		case l.ContainerID:
+		case "": // who names no container does not take the address from the one that has it
+			h.ContainerID = l.ContainerID
+		default:
+			h.Superseded = supersede(l.Superseded, l.ContainerID)
 		}
 	default:
 		return l, false
 	}
 	next.State, next.Holder, next.Updated, next.HeldFinalizer = Active, h, now, true
 	return next, true
+}
+
+// movesTo says whether a holder's address may move to another: within the same container, whose pod
+// may have been known by another UID, or within the same attachment; never between owners, and never
+// back to a container that a newer one replaced.
+func (h Holder) movesTo(to Holder) bool {
+	if h.Owner != to.Owner {
+		return false
+	}
+	if h.ContainerID != "" && h.ContainerID == to.ContainerID && h.IfName == to.IfName {
+		return true
+	}
+	return h.SameAttachment(to) && !slices.Contains(h.Superseded, to.ContainerID)
+}
+
+// supersede adds a container to the earlier ones of a lease, of which it keeps the last.
+func supersede(earlier []string, id string) []string {
+	if id == "" {
+		return earlier
+	}
+	all := append(slices.Clone(earlier), id)
+	return all[max(0, len(all)-MaxSuperseded):]
 }
 
 // Release gives the address up, whoever has it; the caller has checked who does. An address that is

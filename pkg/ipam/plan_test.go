@@ -158,8 +158,8 @@ func TestNewPlanRefuses(t *testing.T) {
 				`availableIPs[1]: "x" is not an address, a range a-b or a CIDR`,
 		},
 		"two neighbouring /64s, which are one range": {v6("2001:db8:0:2::/64", "2001:db8:0:3::/64"), tooLarge},
-		"two /64s apart":                             {v6("2001:db8:0:2::/64", "2001:db8:0:4::/64"), tooLarge},
-		"a /64 and one more":                         {v6("2001:db8:0:2::/64", "2001:db8:0:4::9"), tooLarge},
+		"two /64s apart":     {v6("2001:db8:0:2::/64", "2001:db8:0:4::/64"), tooLarge},
+		"a /64 and one more": {v6("2001:db8:0:2::/64", "2001:db8:0:4::9"), tooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := NewPlan(tc.spec)

@@ -1,0 +1,293 @@
+package ipam
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+var (
+	oldParams = Params{Pool: "old", Bits: 24, Gateway: ip("10.0.0.1")}
+	newParams = Params{Pool: "new", Bits: 25, Gateway: ip("10.0.0.126")}
+)
+
+// held is a lease in the given state, with what goes along with it.
+func held(s State, change ...func(*Lease)) Lease {
+	l := Lease{Addr: ip("10.0.0.9"), Version: 7, State: s, Params: oldParams, Updated: at(-60), Foreign: true}
+	if s == Active {
+		l.Holder = Holder{
+			Host: ip(host1), ContainerID: "c1", IfName: "eth0", Namespace: "shop", PodName: "web", PodUID: "u1",
+			SetSize: 2, StartedAt: at(-61),
+		}
+	}
+	if s != Available {
+		l.HeldFinalizer = true
+		l.Sticky = Sticky{Fixed: true, PodPrimaryKey: "shop/web", ExpiredTime: "later"}
+	}
+	for _, c := range change {
+		c(&l)
+	}
+	return l
+}
+
+func deleting(l *Lease)                     { l.Deleting = true }
+func superseded(ids ...string) func(*Lease) { return func(l *Lease) { l.Superseded = ids } }
+
+// holder is the one of an Active lease of held, changed.
+func holder(change ...func(*Holder)) Holder {
+	h := Holder{
+		Host: ip(host1), ContainerID: "c1", IfName: "eth0", Namespace: "shop", PodName: "web", PodUID: "u1",
+		SetSize: 1, StartedAt: at(-1),
+	}
+	for _, c := range change {
+		c(&h)
+	}
+	return h
+}
+
+func container(id string) func(*Holder) { return func(h *Holder) { h.ContainerID = id } }
+func uid(uid string) func(*Holder)      { return func(h *Holder) { h.PodUID = uid } }
+func ifName(name string) func(*Holder)  { return func(h *Holder) { h.IfName = name } }
+func owner(name string) func(*Holder) {
+	return func(h *Holder) { h.Owner, h.PodName, h.PodUID, h.Namespace = name, "", "", "" }
+}
+
+func TestBind(t *testing.T) {
+	// became is an Active lease of the holder, as Bind makes it from the given one.
+	became := func(from Lease, p Params, h Holder, superseded ...string) *Lease {
+		from.State, from.Params, from.Holder, from.Updated, from.HeldFinalizer = Active, p, h, now, true
+		from.Superseded = superseded
+		return &from
+	}
+	for name, tc := range map[string]struct {
+		from Lease
+		to   Holder
+		want *Lease // nil: refused
+	}{
+		"an address without object": {
+			from: Lease{Addr: ip("10.0.0.9")}, to: holder(),
+			want: became(Lease{Addr: ip("10.0.0.9")}, newParams, holder()),
+		},
+		"Available": {from: held(Available), to: holder(), want: became(held(Available), newParams, holder())},
+		"Available forgets superseded containers of somebody else": {
+			from: held(Available, superseded("x")), to: holder(func(h *Holder) { h.Superseded = []string{"y"} }),
+			want: became(held(Available), newParams, holder()),
+		},
+		"Available to an owner": {
+			from: held(Available), to: holder(owner("vm-1"), container("")),
+			want: became(held(Available), newParams, holder(owner("vm-1"), container(""))),
+		},
+		"Available, deleting": {from: held(Available, deleting), to: holder()},
+		"Reserved":            {from: held(Reserved), to: holder()},
+		"Reserved, deleting":  {from: held(Reserved, deleting), to: holder()},
+		"Active, deleting":    {from: held(Active, deleting), to: holder()},
+
+		"Active, the same container again": {from: held(Active), to: holder(), want: became(held(Active), oldParams, holder())},
+		"Active, the same container keeps the superseded": {
+			from: held(Active, superseded("c0")), to: holder(), want: became(held(Active), oldParams, holder(), "c0"),
+		},
+		"Active, same container, other UID": {
+			from: held(Active), to: holder(uid("u2")), want: became(held(Active), oldParams, holder(uid("u2"))),
+		},
+		"Active, same container, no UID": {
+			from: held(Active), to: holder(uid("")), want: became(held(Active), oldParams, holder(uid(""))),
+		},
+		"Active, other container, same UID": {
+			from: held(Active), to: holder(container("c2")), want: became(held(Active), oldParams, holder(container("c2")), "c1"),
+		},
+		"Active, other container, same UID, four superseded": {
+			from: held(Active, superseded("a", "b", "c", "d")), to: holder(container("c2")),
+			want: became(held(Active), oldParams, holder(container("c2")), "b", "c", "d", "c1"),
+		},
+		"Active, other container, same UID, too many superseded": {
+			from: held(Active, superseded("z", "a", "b", "c", "d")), to: holder(container("c2")),
+			want: became(held(Active), oldParams, holder(container("c2")), "b", "c", "d", "c1"),
+		},
+		"Active, a superseded container comes back": {from: held(Active, superseded("c0")), to: holder(container("c0"))},
+		"Active, no container, same UID": {
+			from: held(Active), to: holder(container("")), want: became(held(Active), oldParams, holder()),
+		},
+		"Active without container, same UID": {
+			from: held(Active, func(l *Lease) { l.ContainerID = "" }), to: holder(),
+			want: became(held(Active), oldParams, holder()),
+		},
+		"Active, other container, other UID":           {from: held(Active), to: holder(container("c2"), uid("u2"))},
+		"Active, other container, no UID":              {from: held(Active), to: holder(container("c2"), uid(""))},
+		"Active without UID, other container":          {from: held(Active, func(l *Lease) { l.PodUID = "" }), to: holder(container("c2"))},
+		"Active, neither container nor UID":            {from: held(Active), to: holder(container(""), uid(""))},
+		"Active without both, to one without both":     {from: held(Active, func(l *Lease) { l.ContainerID, l.PodUID = "", "" }), to: holder(container(""), uid(""))},
+		"Active, same UID, other interface":            {from: held(Active), to: holder(container("c2"), ifName("net1"))},
+		"Active, same container, other interface":      {from: held(Active), to: holder(ifName("net1"))},
+		"Active, a pod's, to an owner":                 {from: held(Active), to: holder(owner("vm-1"), container(""))},
+		"Active, a pod's, to an owner, same container": {from: held(Active), to: holder(owner("vm-1"))},
+		"Active, an owner's, to a pod":                 {from: ownersLease("vm-1", ""), to: holder()},
+		"Active, an owner's, to a pod, same container": {from: ownersLease("vm-1", "c1"), to: holder()},
+		"Active, an owner's, to a container, same one": {from: ownersLease("vm-1", "c1"), to: holder(uid(""))},
+		"Active, an owner's, to another":               {from: ownersLease("vm-1", ""), to: holder(owner("vm-2"), container(""))},
+		"Active, an owner's, to the same": {
+			from: ownersLease("vm-1", ""), to: holder(owner("vm-1"), container("")),
+			want: became(ownersLease("vm-1", ""), oldParams, holder(owner("vm-1"), container(""))),
+		},
+		"Active, an owner's, to the same in a new container": {
+			from: ownersLease("vm-1", "c1"), to: holder(owner("vm-1"), container("c2")),
+			want: became(ownersLease("vm-1", ""), oldParams, holder(owner("vm-1"), container("c2")), "c1"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := tc.from
+			next, ok := Bind(tc.from, newParams, tc.to, now)
+			want := tc.from
+			if tc.want != nil {
+				want = *tc.want
+			}
+			if ok != (tc.want != nil) {
+				t.Errorf("ok = %v", ok)
+			}
+			if diff := cmp.Diff(want, next, equal); diff != "" {
+				t.Errorf("lease (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(before, tc.from, equal); diff != "" {
+				t.Errorf("the lease given was changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+func ownersLease(name, container string) Lease {
+	return held(Active, func(l *Lease) { owner(name)(&l.Holder); l.ContainerID = container })
+}
+
+// Rebinding again and again keeps the last four containers and never touches the slice of an earlier lease.
+func TestBindBoundsSuperseded(t *testing.T) {
+	l, ok := Bind(held(Available), oldParams, holder(container("c0")), now)
+	if !ok {
+		t.Fatal("refused")
+	}
+	var all []string
+	for i := range 20 {
+		before := l
+		all = append(all, l.ContainerID)
+		if l, ok = Bind(l, oldParams, holder(container(fmt.Sprint("c", i+1))), now); !ok {
+			t.Fatalf("container %d was refused", i+1)
+		}
+		if diff := cmp.Diff(all[max(0, len(all)-MaxSuperseded):], l.Superseded); diff != "" {
+			t.Fatalf("superseded after %d (-want +got):\n%s", i+1, diff)
+		}
+		for _, id := range l.Superseded {
+			if _, ok := Bind(l, oldParams, holder(container(id)), now); ok {
+				t.Fatalf("superseded container %s got the address back", id)
+			}
+		}
+		if diff := cmp.Diff(all[max(0, len(all)-1-MaxSuperseded):len(all)-1], before.Superseded, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("the earlier lease was changed (-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestRelease(t *testing.T) {
+	free := func(l Lease) Lease {
+		l.State, l.Holder, l.Sticky, l.Updated, l.HeldFinalizer = Available, Holder{}, Sticky{}, now, false
+		return l
+	}
+	finalizer := func(l *Lease) { l.HeldFinalizer = true }
+	for name, tc := range map[string]struct {
+		from        Lease
+		wantChanged bool
+	}{
+		"an address without object":     {from: Lease{Addr: ip("10.0.0.9")}},
+		"Available":                     {from: held(Available)},
+		"Available, deleting":           {from: held(Available, deleting)},
+		"Available with finalizer":      {from: held(Available, finalizer), wantChanged: true},
+		"the same, deleting":            {from: held(Available, finalizer, deleting), wantChanged: true},
+		"Active":                        {from: held(Active, superseded("c0")), wantChanged: true},
+		"Active, an owner's":            {from: ownersLease("vm-1", ""), wantChanged: true},
+		"Active, deleting":              {from: held(Active, deleting), wantChanged: true},
+		"Active without finalizer":      {from: held(Active, func(l *Lease) { l.HeldFinalizer = false }), wantChanged: true},
+		"Reserved":                      {from: held(Reserved), wantChanged: true},
+		"Reserved, deleting":            {from: held(Reserved, deleting), wantChanged: true},
+		"Reserved with a former holder": {from: held(Reserved, func(l *Lease) { l.Holder = holder() }), wantChanged: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := tc.from
+			if tc.wantChanged {
+				want = free(tc.from)
+			}
+			next, changed := Release(tc.from, now)
+			if changed != tc.wantChanged {
+				t.Errorf("changed = %v", changed)
+			}
+			if diff := cmp.Diff(want, next, equal); diff != "" {
+				t.Errorf("lease (-want +got):\n%s", diff)
+			}
+			if again, changed := Release(next, at(1)); changed {
+				t.Errorf("releasing twice changes it again: %+v", again)
+			}
+		})
+	}
+}
+
+func TestRefresh(t *testing.T) {
+	for _, s := range []State{Available, Active, Reserved} {
+		for _, gone := range []bool{false, true} {
+			for name, p := range map[string]Params{"same": oldParams, "new": newParams} {
+				t.Run(fmt.Sprintf("%s, deleting %v, %s values", s, gone, name), func(t *testing.T) {
+					from := held(s, func(l *Lease) { l.Deleting = gone })
+					want, wantChanged := from, name == "new" && !gone
+					if wantChanged {
+						want.Params = newParams
+					}
+					next, changed := Refresh(from, p)
+					if changed != wantChanged {
+						t.Errorf("changed = %v", changed)
+					}
+					if diff := cmp.Diff(want, next, equal); diff != "" {
+						t.Errorf("lease (-want +got):\n%s", diff)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestSameAttachment(t *testing.T) {
+	for name, tc := range map[string]struct {
+		a, b Holder
+		want bool
+	}{
+		"itself":                              {holder(), holder(), true},
+		"other container of the pod":          {holder(), holder(container("c2")), true},
+		"other pod":                           {holder(), holder(container("c2"), uid("u2")), false},
+		"same container, other UID":           {holder(), holder(uid("u2")), false},
+		"same container, UID not known":       {holder(), holder(uid("")), true},
+		"other container, UID not known":      {holder(), holder(container("c2"), uid("")), false},
+		"nothing known":                       {holder(container(""), uid("")), holder(container(""), uid("")), false},
+		"other interface":                     {holder(), holder(ifName("net1")), false},
+		"same owner":                          {holder(owner("a"), container("")), holder(owner("a"), container("c2")), true},
+		"other owner":                         {holder(owner("a")), holder(owner("b")), false},
+		"owner and pod":                       {holder(owner("a")), holder(), false},
+		"owner of the name of a UID, and pod": {holder(owner("u1")), holder(), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.a.SameAttachment(tc.b); got != tc.want {
+				t.Errorf("SameAttachment = %v", got)
+			}
+			if got := tc.b.SameAttachment(tc.a); got != tc.want {
+				t.Errorf("SameAttachment the other way = %v", got)
+			}
+		})
+	}
+}
+
+func TestWho(t *testing.T) {
+	for want, h := range map[string]Holder{
+		"shop/web":     holder(),
+		"vm-1":         holder(owner("vm-1")),
+		"container c1": {ContainerID: "c1"},
+	} {
+		if got := h.Who(); got != want {
+			t.Errorf("Who() = %q, want %q", got, want)
+		}
+	}
+}
