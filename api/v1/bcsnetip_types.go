@@ -2,6 +2,9 @@ package v1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+// The rules here run at every allocation and release, so they are few: what an address has from its
+// pool (mask, and the family of the gateway) was judged there.
+
 // BCSNetIP is one address and its lease record. Its name is the address; an IPv6 address is written
 // out in full with "-" in place of ":". The controller creates it, people do not. It has no status
 // subresource: creating an object can be the commit of an allocation, and finalizer and lease
@@ -28,7 +31,6 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name=Updated,type=date,JSONPath=`.status.updateTime`,priority=1
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule=`isIP(self.metadata.name) || (self.metadata.name.matches('^[0-9a-f]{4}(-[0-9a-f]{4}){7}$') && isIP(self.metadata.name.replace('-', ':')))`,messageExpression=`'name %s is not that of an address: IPv4 as in 10.0.0.20, IPv6 in full with - for :, as in 2001-0db8-0000-0000-0000-0000-0000-0020'.format([self.metadata.name])`,fieldPath=`.metadata`
-// +kubebuilder:validation:XValidation:rule=`!isIP(self.metadata.name.replace('-', ':')) || !isIP(self.spec.gateway) || ip(self.metadata.name.replace('-', ':')).family() == ip(self.spec.gateway).family()`,messageExpression=`'gateway %s is not of the family of the address %s'.format([self.spec.gateway, self.metadata.name])`,fieldPath=`.spec.gateway`
 // +kubebuilder:validation:XValidation:rule=`!has(self.spec.address) || self.spec.address == "" || !isIP(self.metadata.name.replace('-', ':')) || (isIP(self.spec.address) && ip(self.spec.address) in [ip(self.metadata.name.replace('-', ':'))])`,messageExpression=`'address %s is not the address %s that the object is named after'.format([self.spec.address, self.metadata.name.replace('-', ':')])`,fieldPath=`.spec.address`
 type BCSNetIP struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -40,8 +42,6 @@ type BCSNetIP struct {
 }
 
 // BCSNetIPSpec says which pool an address belongs to.
-//
-// +kubebuilder:validation:XValidation:rule=`self.mask <= 32 || self.mask > 128 || self.gateway.contains(':')`,messageExpression=`'mask %d is too long for IPv4: use 1 to 32'.format([self.mask])`,fieldPath=`.mask`
 type BCSNetIPSpec struct {
 	// pool that the address belongs to.
 	// +kubebuilder:validation:MinLength=1
@@ -76,7 +76,7 @@ const (
 
 // BCSNetIPStatus is the lease record of an address.
 //
-// +kubebuilder:validation:XValidation:rule=`!has(self.status) || self.status != 'Active' || (has(self.containerID) && self.containerID != "") || (has(self.owner) && self.owner != "")`,message=`an Active address has a holder: set containerID, or owner for a holder that is no pod`,fieldPath=`.containerID`,reason=FieldValueRequired
+// +kubebuilder:validation:XValidation:rule=`self.status != 'Active' || self.?containerID.orValue("") != "" || self.?owner.orValue("") != ""`,message=`an Active address has a holder: set containerID, or owner for a holder that is no pod`,fieldPath=`.containerID`,reason=FieldValueRequired
 type BCSNetIPStatus struct {
 	// status is Available, Active or Reserved.
 	// +optional
