@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// apiRequests reads the API server's own counters: "VERB resource" to number.
+func (b *bench) apiRequests(ctx context.Context) (map[string]float64, error) {
+	set, err := kubernetes.NewForConfig(b.cp.Config)
+	if err != nil {
+		return nil, err
+	}
+	body, err := set.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil {
+		return nil, err
+	}
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(string(body)))
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]float64{}
+	for _, m := range families["apiserver_request_total"].GetMetric() {
+		labels := map[string]string{}
+		for _, l := range m.GetLabel() {
+			labels[l.GetName()] = l.GetValue()
+		}
+		switch labels["resource"] {
+		case v1.IPResource, "pods":
+			if labels["verb"] != "WATCH" {
+				out[labels["verb"]+" "+labels["resource"]] += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return out, nil
+}
+
+// memory is the controller's resident memory in bytes, by its own metrics.
+func (b *bench) memory(ctx context.Context) (float64, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, b.controller.MetricsURL+"/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	resp, err := b.http.Do(r)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(resp.Body)
+	if err != nil {
+		return 0, err
+	}
+	for _, m := range families["process_resident_memory_bytes"].GetMetric() {
+		return m.GetGauge().GetValue(), nil
+	}
+	return 0, fmt.Errorf("the controller has no metric process_resident_memory_bytes")
+}
+
+// indexBytes is how much heap an index takes per address, filled with what the API server has.
+func indexBytes(ctx context.Context, c *store.Client) (float64, error) {
+	heap := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	x := ipam.NewIndex()
+	if err := c.Each(ctx, "", func(l ipam.Lease) error { x.Watched(l); return nil }); err != nil {
+		return 0, err
+	}
+	after := heap()
+	n := x.Len()
+	runtime.KeepAlive(x)
+	return float64(after-before) / float64(n), nil
+}
+
+// drop deletes a pool without the wait for late requests: the bench makes none.
+func (b *bench) drop(ctx context.Context, p *v1.BCSNetPool) error {
+	if err := b.empty(ctx, p); err != nil {
+		return err
+	}
+	if err := b.admin.Delete(ctx, p); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	return client.IgnoreNotFound(b.change(ctx, p, func() { p.Finalizers = nil }))
+}
+
+// change reads a pool, changes it and writes it, again where the controller was faster.
+func (b *bench) change(ctx context.Context, p *v1.BCSNetPool, by func()) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if err := b.admin.Get(ctx, client.ObjectKeyFromObject(p), p); err != nil {
+			return err
+		}
+		by()
+		return b.admin.Update(ctx, p)
+	})
+}
+
+// empty takes a pool's hosts away, so that nobody draws from it, and removes its objects.
+func (b *bench) empty(ctx context.Context, p *v1.BCSNetPool) error {
+	if err := b.change(ctx, p, func() { p.Spec.Hosts, p.Spec.AvailableIPs = nil, nil }); err != nil {
+		return err
+	}
+	all, err := b.filler.List(ctx, "spec.pool="+p.Name)
+	if err != nil {
+		return err
+	}
+	var group errgroup.Group
+	group.SetLimit(64)
+	for _, l := range all {
+		group.Go(func() error {
+			if next, changed := ipam.Release(l, b.filler.Now()); changed {
+				stored, err := b.filler.Write(ctx, next)
+				if err != nil {
+					return nil // the controller was faster
+				}
+				l = stored
+			}
+			_ = b.filler.Delete(ctx, l.Addr, l.Pool, l.Version) // the controller may be faster
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// cpu is the processor time that this process and its children have used so far, by process name.
+func cpu() (map[string]time.Duration, error) {
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return nil, err
+	}
+	const tick = 10 * time.Millisecond // USER_HZ is 100 on Linux
+	self, out := strconv.Itoa(os.Getpid()), map[string]time.Duration{}
+	for _, path := range stats {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		open, shut := strings.IndexByte(string(text), '('), strings.LastIndexByte(string(text), ')')
+		fields := strings.Fields(string(text[shut+1:]))
+		pid, parent := filepath.Base(filepath.Dir(path)), fields[1]
+		if pid != self && parent != self {
+			continue
+		}
+		user, _ := strconv.Atoi(fields[11])
+		system, _ := strconv.Atoi(fields[12])
+		out[string(text[open+1:shut])] += time.Duration(user+system) * tick
+	}
+	return out, nil
+}

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+)
+
+// compared is one measurement of all three: the two floors with the controller stopped, then bcsnet.
+type compared struct {
+	bare, handler, service result
+}
+
+// compareAt takes rounds of all three in turn, so that whatever else the machine does meets all alike.
+func (b *bench) compareAt(ctx context.Context, callers int, releases bool) (c compared, err error) {
+	var bares, handlers, services []result
+	for round := range b.rounds {
+		if err := b.controller.Stop(); err != nil {
+			return c, err
+		}
+		do, undo := b.bare.take, b.bare.free
+		add := func(ctx context.Context, i, n int) error { return b.floor.call(ctx, http.MethodPost, i, n) }
+		del := func(ctx context.Context, i, n int) error { return b.floor.call(ctx, http.MethodDelete, i, n) }
+		if err := b.bare.prepare(ctx, maxCallers); err != nil {
+			return c, err
+		}
+		r, err := b.timed(ctx, callers, do, undo, releases)
+		if err != nil {
+			return c, fmt.Errorf("bare client: %w", err)
+		}
+		bares = append(bares, r)
+		if err := b.restartFloor(ctx); err != nil {
+			return c, err
+		}
+		if r, err = b.timed(ctx, callers, add, del, releases); err != nil {
+			return c, fmt.Errorf("empty handler: %w", err)
+		}
+		handlers = append(handlers, r)
+		if err := b.controller.Start(ctx); err != nil {
+			return c, err
+		}
+		s := service{b, fmt.Sprintf("%d/%t/%d", callers, releases, round)}
+		if r, err = b.timed(ctx, callers, s.add, s.del, releases); err != nil {
+			return c, fmt.Errorf("bcsnet: %w", err)
+		}
+		services = append(services, r)
+	}
+	return compared{median(bares), median(handlers), median(services)}, nil
+}
+
+// timed measures taking, or giving back, in cycles of both.
+func (b *bench) timed(ctx context.Context, callers int, take, free operation, releases bool) (result, error) {
+	if releases {
+		return load(ctx, callers, b.slice, cycle{before: take, timed: free})
+	}
+	return load(ctx, callers, b.slice, cycle{timed: take, after: free})
+}
+
+func (b *bench) restartFloor(ctx context.Context) error {
+	_ = b.floorCmd.Process.Kill()
+	_ = b.floorCmd.Wait()
+	return b.startFloor(ctx)
+}
+
+// floors compares at 1, 16 and 64 callers on a pool of 4,096 whose objects exist.
+func (b *bench) floors(ctx context.Context) error {
+	p, err := b.pool(ctx, "bench-4096", "10.16.0.0/20", v1.MaterializeAlways)
+	if err != nil {
+		return err
+	}
+	if err := b.waitNormal(ctx, p); err != nil {
+		return err
+	}
+	for _, releases := range []bool{false, true} {
+		for _, callers := range []int{1, 16, 64} {
+			what := "allocate"
+			if releases {
+				what = "release"
+			}
+			say("%s: %d callers beside both floors", what, callers)
+			c, err := b.compareAt(ctx, callers, releases)
+			if err != nil {
+				return err
+			}
+			b.report.floor(what, callers, c)
+		}
+	}
+	return b.drop(ctx, p)
+}
+
+// pools measures whether the size of a pool and how full it is make a difference.
+func (b *bench) pools(ctx context.Context) error {
+	const callers = 16
+	for i, size := range []int{256, 4096, b.large} {
+		bits := 32
+		for n := 1; n < size; n *= 2 {
+			bits--
+		}
+		mode := v1.MaterializeAlways
+		if size > v1.MaterializeAutoLimit {
+			mode = v1.MaterializeOnDemand
+		}
+		p, err := b.pool(ctx, fmt.Sprintf("bench-%d", size), fmt.Sprintf("10.%d.0.0/%d", 32+i*16, bits), mode)
+		if err != nil {
+			return err
+		}
+		if err := b.waitNormal(ctx, p); err != nil {
+			return err
+		}
+		for _, full := range []bool{false, true} {
+			if full {
+				say("filling 90 %% of a pool of %d", size)
+				if err := b.fill(ctx, p, size*9/10); err != nil {
+					return err
+				}
+			}
+			say("allocate: pool of %d, 90 %% full: %t", size, full)
+			c, err := b.compareAt(ctx, callers, false)
+			if err != nil {
+				return err
+			}
+			b.report.pool(size, full, callers, c)
+		}
+		if size < b.large {
+			if err := b.empty(ctx, p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// requests counts what one operation costs on the API server, by its own metrics.
+func (b *bench) requests(ctx context.Context) error {
+	p, err := b.pool(ctx, "bench-requests", "10.96.0.0/22", v1.MaterializeAlways)
+	if err != nil {
+		return err
+	}
+	if err := b.waitNormal(ctx, p); err != nil {
+		return err
+	}
+	const n = 500
+	s := service{b, "requests"}
+	// One container at a time per pod, so: take, repeat, release, for each of n containers.
+	add, again, del := map[string]float64{}, map[string]float64{}, map[string]float64{}
+	for i := 0; i < n; i += maxCallers {
+		for _, step := range []struct {
+			into map[string]float64
+			op   operation
+		}{{add, s.add}, {again, s.add}, {del, s.del}} {
+			before, err := b.apiRequests(ctx)
+			if err != nil {
+				return err
+			}
+			for c := range maxCallers {
+				if err := step.op(ctx, c, i); err != nil {
+					return err
+				}
+			}
+			after, err := b.apiRequests(ctx)
+			if err != nil {
+				return err
+			}
+			for k, v := range after {
+				step.into[k] += v - before[k]
+			}
+		}
+	}
+	total := float64((n + maxCallers - 1) / maxCallers * maxCallers)
+	b.report.requests("first allocation", add, total)
+	b.report.requests("repeated allocation", again, total)
+	b.report.requests("release", del, total)
+	return b.drop(ctx, p)
+}
+
+// starts measures a new large pool, a restart with as many leases, and memory.
+func (b *bench) starts(ctx context.Context) error {
+	name := fmt.Sprintf("bench-%d", b.large)
+	var p v1.BCSNetPool
+	if err := b.admin.Get(ctx, client.ObjectKey{Name: name}, &p); err != nil { // the part pools did not run
+		made, err := b.pool(ctx, name, "10.64.0.0/16", v1.MaterializeOnDemand)
+		if err != nil {
+			return err
+		}
+		p = *made
+	}
+	say("filling a pool of %d", b.large)
+	if err := b.fill(ctx, &p, b.large-2*maxCallers); err != nil {
+		return err
+	}
+	var ready []time.Duration
+	for range b.rounds {
+		if err := b.controller.Stop(); err != nil {
+			return err
+		}
+		began := time.Now()
+		if err := b.controller.Start(ctx); err != nil {
+			return err
+		}
+		ready = append(ready, time.Since(began))
+	}
+	b.report.duration(fmt.Sprintf("start to ready with %d leases", b.large), ready)
+	rss, err := b.memory(ctx)
+	if err != nil {
+		return err
+	}
+	b.report.number(fmt.Sprintf("resident memory with %d leases, after a start", b.large), rss/(1<<20), "MiB")
+	perAddress, err := indexBytes(ctx, b.filler)
+	if err != nil {
+		return err
+	}
+	b.report.number("index, per address", perAddress, "bytes")
+	var drawable []time.Duration
+	s := service{b, "drawable"}
+	if err := b.drop(ctx, &p); err != nil {
+		return err
+	}
+	for i := range b.rounds {
+		began := time.Now()
+		p, err := b.pool(ctx, fmt.Sprintf("new-%d", i), fmt.Sprintf("10.%d.0.0/16", 128+i), v1.MaterializeOnDemand)
+		if err != nil {
+			return err
+		}
+		for s.add(ctx, i, i) != nil {
+			if err := pause(ctx, 2*time.Millisecond); err != nil {
+				return err
+			}
+		}
+		drawable = append(drawable, time.Since(began))
+		if err := s.del(ctx, i, i); err != nil {
+			return err
+		}
+		if err := b.drop(ctx, p); err != nil {
+			return err
+		}
+	}
+	b.report.duration("new pool of 65536 addresses until its first address is given", drawable)
+	return nil
+}

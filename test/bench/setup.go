@@ -1,0 +1,270 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/test/controlplane"
+)
+
+const (
+	maxCallers = 64
+	hosts      = 8
+	namespace  = "bench"
+)
+
+// bench is the control plane and everything on it.
+type bench struct {
+	settings
+	cp         *controlplane.ControlPlane
+	controller *controlplane.Controller
+	admin      client.Client
+	filler     *store.Client // as the administrator: fills pools
+	bare       *bare
+	floor      floorClient
+	floorCmd   *exec.Cmd
+	http       *http.Client
+	report     report
+}
+
+func say(format string, args ...any) { fmt.Fprintf(os.Stderr, "► "+format+"\n", args...) }
+
+func setUp(ctx context.Context, o settings) (_ *bench, err error) {
+	say("starting etcd, kube-apiserver and the controller")
+	b := &bench{settings: o, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: maxCallers}}}
+	defer func() {
+		if err != nil {
+			b.close()
+		}
+	}()
+	if b.cp, err = controlplane.Start(ctx); err != nil {
+		return nil, err
+	}
+	if err = b.cp.InstallManifests(ctx); err != nil {
+		return nil, err
+	}
+	if b.controller, err = b.cp.StartController(ctx, controlplane.ControllerOptions{}); err != nil {
+		return nil, err
+	}
+	admin := rest.CopyConfig(b.cp.Config)
+	admin.QPS = -1
+	scheme := runtime.NewScheme()
+	if err = errors.Join(clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	if b.admin, err = client.New(admin, client.Options{Scheme: scheme}); err != nil {
+		return nil, err
+	}
+	if b.filler, err = store.New(admin, nil, store.NewClock(nil)); err != nil {
+		return nil, err
+	}
+	if b.bare, err = newBare(b.controller.Config); err != nil {
+		return nil, err
+	}
+	if err = b.bare.prepare(ctx, maxCallers); err != nil {
+		return nil, err
+	}
+	if err = b.startFloor(ctx); err != nil {
+		return nil, err
+	}
+	return b, b.makePods(ctx)
+}
+
+func (b *bench) startFloor(ctx context.Context) error {
+	kubeconfig := filepath.Join(b.cp.Dir, "floor.kubeconfig")
+	if err := controlplane.WriteKubeconfigFor(b.controller.Config, kubeconfig); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	b.floorCmd = exec.CommandContext(ctx, self, "-floor-handler", kubeconfig)
+	b.floorCmd.Stderr = os.Stderr
+	b.floorCmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := b.floorCmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := b.floorCmd.Start(); err != nil {
+		return err
+	}
+	url, err := bufio.NewReader(out).ReadString('\n')
+	b.floor = floorClient{http: b.http, url: strings.TrimSpace(url)}
+	return err
+}
+
+func (b *bench) close() {
+	if b.floorCmd != nil && b.floorCmd.Process != nil {
+		_ = b.floorCmd.Process.Kill()
+		_ = b.floorCmd.Wait()
+	}
+	if b.cp != nil {
+		_ = b.cp.Stop()
+	}
+}
+
+func host(caller int) string { return fmt.Sprintf("10.99.0.%d", 11+caller%hosts) }
+
+func podName(caller int) string { return fmt.Sprintf("bench-7d4b9c6f5d-%05d", caller) }
+
+// makePods makes a node per host and a pod per caller, bound to its node.
+func (b *bench) makePods(ctx context.Context) error {
+	if err := b.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
+		return err
+	}
+	for i := range hosts {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i)}}
+		if err := b.admin.Create(ctx, n); err != nil {
+			return err
+		}
+		n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: host(i)}}
+		if err := b.admin.Status().Update(ctx, n); err != nil {
+			return err
+		}
+	}
+	for i := range maxCallers {
+		p := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: podName(i)},
+			Spec:       corev1.PodSpec{NodeName: fmt.Sprintf("node-%d", i%hosts), Containers: []corev1.Container{{Name: "c", Image: "c"}}},
+		}
+		if err := b.admin.Create(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pool makes a pool of n addresses in 10.N.0.0/12 for the bench hosts and waits until it is Normal.
+func (b *bench) pool(ctx context.Context, name, cidr string, mode v1.Materialize) (*v1.BCSNetPool, error) {
+	prefix := netip.MustParsePrefix(cidr)
+	p := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.BCSNetPoolSpec{
+		Net: "10.0.0.0", Mask: 8, Gateway: "10.254.0.1", AvailableIPs: []string{prefix.String()}, Materialize: mode,
+	}}
+	for i := range hosts {
+		p.Spec.Hosts = append(p.Spec.Hosts, host(i))
+	}
+	return p, b.admin.Create(ctx, p)
+}
+
+func (b *bench) waitNormal(ctx context.Context, p *v1.BCSNetPool) error {
+	for {
+		if err := b.admin.Get(ctx, client.ObjectKeyFromObject(p), p); err != nil {
+			return err
+		}
+		if p.Status.Status == v1.PoolNormal && p.Status.ObservedGeneration == p.Generation {
+			return nil
+		}
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// fill takes the first n addresses of a pool as other pods would have.
+func (b *bench) fill(ctx context.Context, p *v1.BCSNetPool, n int) error {
+	plan, err := ipam.NewPlan(store.PlanSpec(p))
+	if err != nil {
+		return err
+	}
+	existing := map[netip.Addr]ipam.Lease{}
+	if err := b.filler.Each(ctx, "", func(l ipam.Lease) error { existing[l.Addr] = l; return nil }); err != nil {
+		return err
+	}
+	var group errgroup.Group
+	group.SetLimit(64)
+	params := ipam.Params{Pool: p.Name, Bits: plan.Subnet.Bits(), Gateway: plan.Gateway}
+	for i, a := range plan.Addresses(true)[:n] {
+		group.Go(func() error {
+			l, ok := existing[a]
+			if !ok {
+				l = ipam.Lease{Addr: a}
+			}
+			h := holder(i, i)
+			h.ContainerID, h.PodName = containerID("fill"+p.Name, i, 0), fmt.Sprintf("fill-7d4b9c6f5d-%05d", i)
+			h.PodUID = fmt.Sprintf("0b5fd196-789c-4dad-b384-%012d", i)
+			h.Host = netip.MustParseAddr(host(i))
+			next, ok := ipam.Bind(l, params, h, b.filler.Now())
+			if !ok {
+				return nil
+			}
+			_, err := b.filler.Write(ctx, next)
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+func containerID(kind string, caller, n int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%d", kind, caller, n))
+	return hex.EncodeToString(sum[:])
+}
+
+// service calls the allocator as a CNI plugin does.
+type service struct {
+	b    *bench
+	kind string
+}
+
+func (s service) add(ctx context.Context, caller, n int) error {
+	return s.call(ctx, http.MethodPost, caller, n)
+}
+
+func (s service) del(ctx context.Context, caller, n int) error {
+	return s.call(ctx, http.MethodDelete, caller, n)
+}
+
+func (s service) call(ctx context.Context, method string, caller, n int) error {
+	body, err := json.Marshal(httpapi.AllocateRequest{
+		Host: host(caller), ContainerID: containerID(s.kind, caller, n), PodName: podName(caller), PodNamespace: namespace,
+	})
+	if err != nil {
+		return err
+	}
+	answer, err := send(ctx, s.b.http, method, s.b.controller.URL+httpapi.Prefix, body)
+	if err != nil {
+		return err
+	}
+	var e httpapi.Envelope
+	if err := json.Unmarshal(answer, &e); err != nil {
+		return err
+	}
+	if e.Code != 0 {
+		return fmt.Errorf("%s: %s", e.Reason, e.Message)
+	}
+	return nil
+}
