@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // The samples of the bcs-netservice-controller document, with digits for xx, go through kubectl as
@@ -45,6 +46,19 @@ func TestCRDsAreEstablished(t *testing.T) {
 		if err != nil || out != "" {
 			t.Errorf("%s: %v: %s", resource, err, out)
 		}
+	}
+}
+
+func TestKustomization(t *testing.T) {
+	root, err := controlplane.ModuleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := kubectl(t, "apply", "--server-side", "--dry-run=server", "--force-conflicts", "-k", filepath.Join(root, "config", "crd"), "-o", "name")
+	want := "customresourcedefinition.apiextensions.k8s.io/bcsnetips.networkextension.bkbcs.tencent.com\n" +
+		"customresourcedefinition.apiextensions.k8s.io/bcsnetpools.networkextension.bkbcs.tencent.com\n"
+	if diff := cmp.Diff(want, out); diff != "" || err != nil {
+		t.Errorf("kubectl apply -k: %v (-want +got):\n%s", err, diff)
 	}
 }
 

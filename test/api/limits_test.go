@@ -1,8 +1,11 @@
 package api
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +27,9 @@ func listed(first string, n int) []string {
 // status must not weigh on the API server.
 func TestLargestPool(t *testing.T) {
 	c := connect(t)
+	if err := c.Create(t.Context(), pool(), client.DryRunAll); err != nil { // the first write waits for the server's caches
+		t.Fatal(err)
+	}
 	tests := map[string]*v1.BCSNetPool{
 		"IPv4": pool(subnet("10.0.0.0", 8, "10.0.0.1"), available(listed("10.1.0.0", 16384)...), hosts(listed("192.168.0.0", 4096)...)),
 		"IPv6": pool(v6, available(listed("2001:db8::1:0:0:1000", 16384)...), hosts(listed("2001:db8:1::", 4096)...)),
@@ -47,6 +53,31 @@ func TestLargestPool(t *testing.T) {
 				t.Errorf("create took %v, status %v; want less than %v", created, reported, limit)
 			}
 		})
+	}
+}
+
+// kubectl apply keeps a copy of the manifest in an annotation, which may have 256 KiB; so a pool of
+// that size needs --server-side.
+func TestLargestPoolThroughKubectl(t *testing.T) {
+	c := connect(t)
+	p := pool(subnet("10.0.0.0", 8, "10.0.0.1"), available(listed("10.101.0.0", 16384)...), hosts(listed("192.168.0.0", 4096)...))
+	p.APIVersion, p.Kind = v1.GroupVersion.String(), "BCSNetPool"
+	manifest, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := kubectlInput(t, string(manifest), "apply", "-f", "-")
+	if err == nil || !strings.Contains(out, "metadata.annotations: Too long") {
+		t.Errorf("kubectl apply: %v: %.200s", err, out)
+	}
+	t.Cleanup(func() {
+		if err := c.Delete(context.Background(), p); client.IgnoreNotFound(err) != nil {
+			t.Error(err)
+		}
+	})
+	out, err = kubectlInput(t, string(manifest), "apply", "--server-side", "-f", "-")
+	if err != nil || out != "bcsnetpool.networkextension.bkbcs.tencent.com/10.0.0.0 serverside-applied\n" {
+		t.Errorf("kubectl apply --server-side: %v: %.200s", err, out)
 	}
 }
 
