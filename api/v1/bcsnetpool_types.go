@@ -46,7 +46,7 @@ type BCSNetPool struct {
 //
 //   - [x].all(v, …) gives x the name v;
 //   - the prefix length becomes text by a table of digits, as string(int) counts as unbounded;
-//   - addresses are compared by "a in [b]", as == on them counts as unbounded before 1.33;
+//   - addresses are compared by "a in [b]", as == on them counts as unbounded there;
 //   - containsCIDR is wrong for most CIDRs in 1.31, so both halves of it are spelled out.
 
 // BCSNetPoolSpec is what the operator wants of a pool.
