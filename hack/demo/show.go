@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/test/controlplane"
+)
+
+// demo is the stage: what runs, and where the tour is told.
+type demo struct {
+	root, kubeconfig string
+	cp               *controlplane.ControlPlane
+	controller       *controlplane.Controller
+	out              io.Writer
+	step             int
+}
+
+func (d *demo) title(what, why string) {
+	d.step++
+	fmt.Fprintf(d.out, "\n── %d. %s\n   %s\n", d.step, what, why)
+}
+
+func (d *demo) note(format string, args ...any) { fmt.Fprintf(d.out, "✔ "+format+"\n", args...) }
+
+// kubectl shows a command and its output, and wants the output to hold some words. Where fails is true
+// the command must fail.
+func (d *demo) kubectl(ctx context.Context, fails bool, wants []string, args ...string) error {
+	fmt.Fprintf(d.out, "$ kubectl %s\n", strings.Join(args, " "))
+	cmd := exec.CommandContext(ctx, filepath.Join(d.root, "bin", "kube", "kubectl"), args...)
+	cmd.Dir = d.root
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+d.kubeconfig, "KUBECACHEDIR="+filepath.Join(d.cp.Dir, "kubectl-cache"),
+		"PATH="+filepath.Join(d.root, "bin")+":"+filepath.Join(d.root, "bin", "kube")+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	fmt.Fprint(d.out, string(out))
+	if (err != nil) != fails {
+		return fmt.Errorf("kubectl %s: ended with %v", args[0], err)
+	}
+	return contains(string(out), wants)
+}
+
+// until repeats a quiet kubectl until its output holds some words, then shows it.
+func (d *demo) until(ctx context.Context, wants []string, args ...string) error {
+	var out []byte
+	for {
+		out, _ = d.cp.Kubectl(ctx, args...).CombinedOutput()
+		if contains(string(out), wants) == nil {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("kubectl %s never showed %q; at last: %s", strings.Join(args, " "), wants, out)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	fmt.Fprintf(d.out, "$ kubectl %s\n%s", strings.Join(args, " "), out)
+	return nil
+}
+
+func contains(text string, wants []string) error {
+	for _, w := range wants {
+		if !strings.Contains(text, w) {
+			return fmt.Errorf("%q is not in the output", w)
+		}
+	}
+	return nil
+}
+
+// answer is an envelope whose data is an allocation.
+type answer struct {
+	Code    int                `json:"code"`
+	Message string             `json:"message"`
+	Result  bool               `json:"result"`
+	Data    httpapi.Allocation `json:"data"`
+	Reason  string             `json:"reason"`
+}
+
+// call sends a request as a CNI plugin does, shows it as a curl line, and shows the answer.
+func (d *demo) call(ctx context.Context, method, path string, body any) (a answer, err error) {
+	url := d.controller.URL + httpapi.Prefix + path
+	curl := "curl -X " + method
+	var payload []byte
+	if body != nil {
+		if payload, err = json.Marshal(body); err != nil {
+			return a, err
+		}
+		curl += " -H 'Content-Type: application/json' -d '" + string(payload) + "'"
+	}
+	fmt.Fprintf(d.out, "$ %s %s\n", curl, url)
+	r, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(payload))
+	if err != nil {
+		return a, err
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return a, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return a, err
+	}
+	fmt.Fprint(d.out, string(text))
+	var loose struct {
+		answer
+		Data json.RawMessage `json:"data"`
+	}
+	if err := json.Unmarshal(text, &loose); err != nil {
+		return a, err
+	}
+	a = loose.answer
+	_ = json.Unmarshal(loose.Data, &a.Data) // an array after a host release
+	return a, nil
+}
