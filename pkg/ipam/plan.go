@@ -76,7 +76,8 @@ func newSubnet(s PlanSpec) (p Plan, err error) {
 	if p.Gateway, err = ParseAddr(s.Gateway); err != nil {
 		return p, fmt.Errorf("gateway: %w", err)
 	}
-	if !p.Subnet.Contains(p.Gateway) {
+	// A subnet of one address, a host route, has its gateway elsewhere.
+	if p.Gateway.Is4() != net.Is4() || !p.Subnet.IsSingleIP() && !p.Subnet.Contains(p.Gateway) {
 		return p, fmt.Errorf("gateway %s is not in subnet %s", p.Gateway, p.Subnet)
 	}
 	return p, nil
