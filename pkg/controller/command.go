@@ -3,7 +3,10 @@ package controller
 import (
 	"os"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
 )
 
 // NewCommand is the command line of bcsnet-controller.
@@ -24,7 +27,12 @@ BCSNET_LOG_LEVEL.`,
 			}
 			return o.Validate()
 		},
-		RunE: func(c *cobra.Command, _ []string) error { return Run(c.Context(), o) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			log := logr.FromSlogHandler(o.Logger().Handler())
+			ctrl.SetLogger(log)
+			klog.SetLogger(log)
+			return Run(c.Context(), o)
+		},
 	}
 	o.AddFlags(c.Flags())
 	return c

@@ -1,7 +1,15 @@
 package controller
 
 import (
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -41,4 +49,21 @@ func (m *poolMetrics) Collect(ch chan<- prometheus.Metric) {
 		gauge(m.addresses, float64(c.Active), p.Name, "active")
 		gauge(m.addresses, float64(c.Reserved), p.Name, "reserved")
 	}
+}
+
+// addMetricsServer serves /metrics on an address of its own; "0" means none.
+func addMetricsServer(mgr ctrl.Manager, address string, g prometheus.Gatherer) error {
+	if address == "0" {
+		return nil
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("--metrics-bind-address: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(g, promhttp.HandlerOpts{}))
+	return mgr.Add(&manager.Server{
+		Name: "metrics", Listener: listener, ShutdownTimeout: new(time.Second),
+		Server: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute},
+	})
 }

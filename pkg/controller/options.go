@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -23,6 +24,8 @@ type Options struct {
 	GatewaySource           string
 	LogLevel                string
 	LogFormat               string
+	// LogOutput is where the log goes; nil for standard error.
+	LogOutput io.Writer
 }
 
 // EnvPrefix stands before the name of a flag in the environment: BCSNET_HTTP_BIND_ADDRESS.
@@ -86,13 +89,17 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// Logger makes the logger that the options ask for, on standard error.
+// Logger makes the logger that the options ask for.
 func (o *Options) Logger() *slog.Logger {
+	var out io.Writer = os.Stderr
+	if o.LogOutput != nil {
+		out = o.LogOutput
+	}
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(o.LogLevel)) // Validate has checked it
 	h := &slog.HandlerOptions{Level: level}
 	if o.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(os.Stderr, h))
+		return slog.New(slog.NewJSONHandler(out, h))
 	}
-	return slog.New(slog.NewTextHandler(os.Stderr, h))
+	return slog.New(slog.NewTextHandler(out, h))
 }

@@ -7,9 +7,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,7 +20,6 @@ import (
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,11 +40,10 @@ import (
 // LeaseName is the Lease that the leader holds.
 const LeaseName = "bcsnet-controller"
 
-// Run runs the controller until the context ends, then finishes the requests under way.
+// Run runs the controller until the context ends, then finishes the requests under way. Several may run
+// in one process.
 func Run(ctx context.Context, o Options) error {
 	log := o.Logger()
-	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
-	klog.SetLogger(logr.FromSlogHandler(log.Handler()))
 	cfg, err := restConfig(o.Kubeconfig)
 	if err != nil {
 		return err
@@ -51,18 +52,51 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("--http-bind-address: %w", err)
 	}
-	mgr, err := newManager(cfg, o)
+	mgr, err := newManager(cfg, o, log)
 	if err != nil {
 		_ = listener.Close() // the first error counts
 		return err
 	}
-	if err := assemble(ctx, mgr, cfg, o, listener, log); err != nil {
+	server, err := assemble(ctx, mgr, cfg, o, listener, log)
+	if err != nil {
 		_ = listener.Close() // the first error counts
 		return err
 	}
 	log.Info("starting", "http", listener.Addr().String(), "api-server", cfg.Host)
-	return mgr.Start(ctx)
+	return startAndDrain(ctx, mgr, server, log)
 }
+
+// startAndDrain runs the manager until the context ends. The allocator's server ends first, with the
+// requests that are under way: the manager by itself stops the feed before it, and a request waits for
+// the feed to deliver its writes.
+func startAndDrain(ctx context.Context, mgr ctrl.Manager, server *http.Server, log *slog.Logger) error {
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		select {
+		case <-running.Done(): // the manager ended by itself
+			return
+		case <-ctx.Done():
+		}
+		defer stop()
+		log.Info("ending: no new requests, those under way are finished")
+		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+		defer cancel()
+		if err := server.Shutdown(limit); err != nil {
+			log.Warn("requests were cut off", "after", drainTime, "error", err)
+		}
+	}()
+	err := mgr.Start(running)
+	stop()
+	<-drained
+	return err
+}
+
+// drainTime is how long requests that are under way may take after the end was asked for: the longest
+// that a request can take, its last write included.
+const drainTime = allocator.MaxRequestTime + store.WriteTimeout
 
 func restConfig(kubeconfig string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
@@ -78,7 +112,7 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 
 // newManager needs no API server: what it watches is known beforehand, so a controller that starts
 // first simply waits.
-func newManager(cfg *rest.Config, o Options) (ctrl.Manager, error) {
+func newManager(cfg *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme)); err != nil {
 		return nil, err
@@ -86,14 +120,15 @@ func newManager(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 	noCopy := true
 	return ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                        scheme,
+		Logger:                        logr.FromSlogHandler(log.Handler()),
 		MapperProvider:                func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper(), nil },
 		LeaderElection:                o.LeaderElect,
 		LeaderElectionID:              LeaseName,
 		LeaderElectionNamespace:       o.LeaderElectionNamespace,
 		LeaderElectionReleaseOnCancel: true,
-		Metrics:                       metricsserver.Options{BindAddress: o.MetricsBindAddress},
+		Metrics:                       metricsserver.Options{BindAddress: "0"}, // ours shows more
 		HealthProbeBindAddress:        o.HealthProbeBindAddress,
-		GracefulShutdownTimeout:       new(allocator.MaxRequestTime + 5*time.Second),
+		GracefulShutdownTimeout:       new(5 * time.Second),
 		Controller:                    ctrlconfig.Controller{CacheSyncTimeout: 365 * 24 * time.Hour, SkipNameValidation: new(true)},
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}: {UnsafeDisableDeepCopy: &noCopy, Transform: func(o any) (any, error) {
@@ -122,12 +157,12 @@ func mapper() meta.RESTMapper {
 	return m
 }
 
-// assemble connects the parts.
-func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options, listener net.Listener, log *slog.Logger) error {
+// assemble connects the parts. The server that it returns is the allocator's.
+func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options, listener net.Listener, log *slog.Logger) (*http.Server, error) {
 	index := ipam.NewIndex()
 	leases, err := store.New(cfg, index, store.NewClock(nil))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	feed := store.NewFeed(leases)
 	nodes := newNodes(index)
@@ -136,37 +171,49 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	reconciler := newPoolReconciler(mgr, index, leases, log)
 	synced, err := watchInputs(ctx, mgr.GetCache(), index, nodes, reconciler)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	synced["BCSNetIPs"] = feed.Synced
-	ready := func() error {
-		for what, ok := range synced {
-			if !ok() {
-				return fmt.Errorf("the list of %s has not come from the API server yet", what)
-			}
-		}
-		return nil
-	}
+	ready := func() error { return waitingFor(synced) }
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(newPoolMetrics(index))
+	// What controller-runtime and client-go count is the same for all that run in this process.
+	gatherer := prometheus.Gatherers{metrics.Registry, registry}
 	service := &httpapi.Service{
 		Index: index, Leases: leases, Allocator: alloc, Ready: ready,
 		Gateway: httpapi.GatewaySource(o.GatewaySource), NodeGateway: nodes.gateway,
-		Metrics: httpapi.NewMetrics(metrics.Registry), Gatherer: metrics.Registry, Log: log,
+		Metrics: httpapi.NewMetrics(registry), Gatherer: gatherer, Log: log,
 	}
-	metrics.Registry.MustRegister(newPoolMetrics(index))
 	if err := reconciler.setup(mgr, ready); err != nil {
-		return err
+		return nil, err
 	}
 	server := service.Server()
-	return errors.Join(
+	return server, errors.Join(
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("index", func(*http.Request) error { return ready() }),
 		mgr.Add(everywhere(func(ctx context.Context) error { feed.Run(ctx); return nil })),
 		mgr.Add(everywhere(alloc.Run)),
 		mgr.Add(everywhere(func(ctx context.Context) error { return reportReady(ctx, ready, log) })),
 		mgr.Add(&manager.Server{
-			Name: "allocator", Server: server, Listener: listener, ShutdownTimeout: new(allocator.MaxRequestTime),
+			Name: "allocator", Server: server, Listener: listener, ShutdownTimeout: new(time.Second), // it has drained
 		}),
+		addMetricsServer(mgr, o.MetricsBindAddress, gatherer),
 	)
+}
+
+// waitingFor says which lists have not come yet; nil when all have.
+func waitingFor(synced map[string]func() bool) error {
+	var missing []string
+	for what, ok := range synced {
+		if !ok() {
+			missing = append(missing, what)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	slices.Sort(missing)
+	return fmt.Errorf("the list of %s has not come from the API server yet", strings.Join(missing, ", "))
 }
 
 // everywhere is a part of the manager that runs on every replica, leader or not.
