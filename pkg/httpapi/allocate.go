@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"errors"
-	"fmt"
 	"net/http"
 	"net/netip"
 
@@ -27,30 +25,29 @@ func (s *Service) allocate(r *http.Request, body []byte) (any, string, error) {
 		Host: request.Host.String(), ContainerID: in.ContainerID, PodName: in.PodName, PodNamespace: in.PodNamespace,
 		Owner: in.Owner, IfName: addresses[0].IfName,
 	}
+	answered := make([]string, 0, len(addresses))
 	for _, a := range addresses {
 		out.IPs = append(out.IPs, wireAddress(a, s.gateway(a, request.Host, gateway)))
+		answered = append(answered, a.Addr.String())
 	}
 	out.Address = out.IPs[0]
+	s.Log.Info("allocated", "addresses", answered, "for", holderName(in.Owner, in.PodNamespace, in.PodName),
+		"container", in.ContainerID, "host", out.Host, "request_id", idOf(r))
 	return out, "", nil
 }
 
 // parse checks the fields in the order in which the released allocator does.
 func (in AllocateRequest) parse() (r allocator.Request, gateway netip.Addr, err error) {
-	if in.Host == "" || in.ContainerID == "" && in.Owner == "" {
-		return r, gateway, ipam.Refuse(ipam.ReasonMissingField, "lost Host/ContainerID info in request")
-	}
-	if (in.PodName == "" || in.PodNamespace == "") && in.Owner == "" {
-		return r, gateway, ipam.Refuse(ipam.ReasonMissingField, "lost PodNamespace/PodName info in request")
-	}
-	if in.Owner != "" && (in.PodName != "" || in.PodNamespace != "") {
-		return r, gateway, ipam.Refuse(ipam.ReasonBadRequest, "owner stands in place of podName and podNamespace: give one or the other")
-	}
-	if err := errors.Join(
-		bounded("containerID", in.ContainerID, maxContainerID), bounded("ifName", in.IfName, maxIfName),
-		bounded("podName", in.PodName, maxName), bounded("podNamespace", in.PodNamespace, maxNamespace),
-		bounded("podUID", in.PodUID, maxUID), bounded("owner", in.Owner, maxName), bounded("network", in.Network, maxName),
-	); err != nil {
+	if err := complete(in.Host, in.ContainerID, in.PodName, in.PodNamespace, in.Owner); err != nil {
 		return r, gateway, err
+	}
+	if err := bounded(in.fields()...); err != nil {
+		return r, gateway, err
+	}
+	if in.Owner == "" {
+		if err := podNames(in.PodNamespace, in.PodName); err != nil {
+			return r, gateway, err
+		}
 	}
 	r = allocator.Request{
 		ContainerID: in.ContainerID, IfName: in.IfName, Namespace: in.PodNamespace, PodName: in.PodName,
@@ -65,12 +62,35 @@ func (in AllocateRequest) parse() (r allocator.Request, gateway netip.Addr, err 
 	if r.StartedAt, err = parseStarted(in.StartedAt); err != nil {
 		return r, gateway, err
 	}
-	if in.HostGateway != "" {
-		if gateway, err = ipam.ParseAddr(in.HostGateway); err != nil {
-			return r, gateway, ipam.Refuse(ipam.ReasonBadAddress, "hostGateway: %v", err)
-		}
+	gateway, err = parseGateway(in.HostGateway)
+	return r, gateway, err
+}
+
+func (in AllocateRequest) fields() []field {
+	return []field{
+		{"host", in.Host, maxAddress}, {"containerID", in.ContainerID, maxContainerID},
+		{"podName", in.PodName, maxName}, {"podNamespace", in.PodNamespace, maxNamespace},
+		{"ipAddr", in.IPAddr, maxAddress}, {"hostGateway", in.HostGateway, maxAddress},
+		{"ifName", in.IfName, maxIfName}, {"network", in.Network, maxName}, {"podUID", in.PodUID, maxUID},
+		{"startedAt", in.StartedAt, maxTime}, {"owner", in.Owner, maxName},
 	}
-	return r, gateway, nil
+}
+
+// complete refuses a request that does not say who it is for: a container of a pod, or an owner.
+func complete(host, containerID, podName, podNamespace, owner string) error {
+	switch {
+	case host == "" || containerID == "" && owner == "":
+		return ipam.Refuse(ipam.ReasonMissingField, "lost Host/ContainerID info in request")
+	case owner != "" && (podName != "" || podNamespace != ""):
+		return ipam.Refuse(ipam.ReasonBadRequest, "owner stands in place of podName and podNamespace: give one or the other")
+	case owner == "" && (podName == "" || podNamespace == ""):
+		return ipam.Refuse(ipam.ReasonMissingField, "lost PodNamespace/PodName info in request")
+	}
+	return nil
+}
+
+func holderName(owner, namespace, pod string) string {
+	return ipam.Holder{Owner: owner, Namespace: namespace, PodName: pod}.Who()
 }
 
 // gateway is what the answer names: the pool's, or, where the service is configured so and the address
@@ -88,98 +108,4 @@ func (s *Service) gateway(a allocator.Address, host, asked netip.Addr) string {
 		return ""
 	}
 	return a.Lease.Gateway.String()
-}
-
-func (s *Service) release(r *http.Request, body []byte) (any, string, error) {
-	var in ReleaseRequest
-	if err := s.decode(r, body, &in); err != nil {
-		return nil, "", err
-	}
-	request, err := in.parse()
-	if err != nil {
-		return nil, "", err
-	}
-	released, err := s.Allocator.Release(r.Context(), request)
-	if err != nil {
-		return nil, "", err
-	}
-	out := Release{
-		Host: in.Host, ContainerID: in.ContainerID, PodName: in.PodName, PodNamespace: in.PodNamespace, Owner: in.Owner,
-		IPs: names(released),
-	}
-	if len(released) > 0 {
-		return out, "", nil
-	}
-	if in.Owner != "" {
-		return out, fmt.Sprintf("didn't find related BCSNetIP instance for owner %s", in.Owner), nil
-	}
-	return out, fmt.Sprintf("didn't find related BCSNetIP instance for container %s", in.ContainerID), nil
-}
-
-func (in ReleaseRequest) parse() (r allocator.ReleaseRequest, err error) {
-	if in.Host == "" || in.ContainerID == "" && in.Owner == "" {
-		return r, ipam.Refuse(ipam.ReasonMissingField, "lost Host/ContainerID info in request")
-	}
-	if (in.PodName == "" || in.PodNamespace == "") && in.Owner == "" {
-		return r, ipam.Refuse(ipam.ReasonMissingField, "lost PodNamespace/PodName info in request")
-	}
-	if err := errors.Join(
-		bounded("containerID", in.ContainerID, maxContainerID), bounded("ifName", in.IfName, maxIfName),
-		bounded("podUID", in.PodUID, maxUID), bounded("owner", in.Owner, maxName),
-	); err != nil {
-		return r, err
-	}
-	if _, err := parseHost(in.Host); err != nil {
-		return r, err
-	}
-	started, err := parseStarted(in.StartedAt)
-	return allocator.ReleaseRequest{
-		ContainerID: in.ContainerID, IfName: in.IfName, PodUID: in.PodUID, Owner: in.Owner, Network: in.Network, StartedAt: started,
-	}, err
-}
-
-func (s *Service) releaseHost(r *http.Request, _ []byte) (any, string, error) {
-	host, err := parseHost(r.PathValue("host"))
-	if err != nil {
-		return nil, "", err
-	}
-	released, err := allocator.ReleaseHost(r.Context(), s.Leases, host)
-	if err != nil {
-		return nil, "", err
-	}
-	if len(released) == 0 {
-		return names(released), fmt.Sprintf("host %s holds no address", host), nil
-	}
-	s.Log.Info("host released", "host", host.String(), "addresses", len(released), "request_id", idOf(r))
-	return names(released), "", nil
-}
-
-func (s *Service) releaseAddress(r *http.Request, body []byte) (any, string, error) {
-	addr, err := parseAddress(r.PathValue("address"))
-	if err != nil {
-		return nil, "", err
-	}
-	var in ReleaseAddressRequest
-	if err := s.decode(r, body, &in); err != nil {
-		return nil, "", err
-	}
-	if (in.ContainerID == "") == (in.Owner == "") {
-		return nil, "", ipam.Refuse(ipam.ReasonMissingField, "give containerID or owner: who holds the address")
-	}
-	l, released, err := s.Allocator.ReleaseAddress(r.Context(), addr, in.ContainerID, in.Owner)
-	if err != nil {
-		return nil, "", err
-	}
-	if !released {
-		return Release{IPs: []string{}}, fmt.Sprintf("address %s is not in use", addr), nil
-	}
-	return Release{ContainerID: in.ContainerID, Owner: in.Owner, PodName: l.PodName, PodNamespace: l.Namespace, IPs: []string{addr.String()}}, "", nil
-}
-
-func names(ls []ipam.Lease) []string {
-	out := make([]string, 0, len(ls))
-	for _, l := range ls {
-		out = append(out, l.Addr.String())
-	}
-	return out
 }

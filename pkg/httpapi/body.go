@@ -7,9 +7,11 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/netip"
+	"os"
+	"reflect"
+	"slices"
 	"strings"
-	"time"
+	"sync"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -18,7 +20,8 @@ import (
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
 	if ct := r.Header.Get("Content-Type"); ct != "" {
 		if media, _, err := mime.ParseMediaType(ct); err != nil || media != "application/json" {
-			return nil, http.StatusUnsupportedMediaType, ipam.Refuse(ipam.ReasonBadRequest, "Content-Type %q is not application/json", ct)
+			return nil, http.StatusUnsupportedMediaType, ipam.Refuse(ipam.ReasonBadRequest, "Content-Type %q is not application/json", clip(ct)).
+				WithHint("send Content-Type: application/json, or none")
 		}
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
@@ -26,108 +29,95 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
 	switch {
 	case errors.As(err, &large):
 		return nil, http.StatusRequestEntityTooLarge, ipam.Refuse(ipam.ReasonBadRequest, "the body is larger than %d bytes", maxBody)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, http.StatusRequestTimeout, ipam.Refuse(ipam.ReasonBadRequest, "the body did not arrive within %s", readTime)
 	case err != nil:
 		return nil, http.StatusBadRequest, ipam.Refuse(ipam.ReasonBadRequest, "the body ended early: %v", err)
+	case len(bytes.TrimSpace(body)) == 0:
+		return nil, http.StatusBadRequest, ipam.Refuse(ipam.ReasonBadRequest, "the body is empty; a JSON object is expected")
 	case !json.Valid(body):
 		return nil, http.StatusBadRequest, ipam.Refuse(ipam.ReasonBadRequest, "the body is not JSON")
 	}
-	return body, 0, nil
+	return body, http.StatusOK, nil
 }
 
-// decode fills v from a body that is JSON. Unknown fields are ignored and logged.
+// decode fills the fields of v, a pointer to a struct, from a body that is JSON. Fields that v lacks are
+// ignored and logged.
 func (s *Service) decode(r *http.Request, body []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	err := d.Decode(v)
+	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("null")) { // Unmarshal takes it for an empty object
+		return ipam.Refuse(ipam.ReasonBadRequest, "the body must be a JSON object, not null")
+	}
+	err := json.Unmarshal(body, v)
 	var wrong *json.UnmarshalTypeError
 	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &wrong) && wrong.Field != "":
-		return ipam.Refuse(ipam.ReasonBadRequest, "field %s must be a %s, not a JSON %s", wrong.Field, wrong.Type, wrong.Value)
-	case errors.As(err, &wrong):
+	case errors.As(err, &wrong) && wrong.Field == "":
 		return ipam.Refuse(ipam.ReasonBadRequest, "the body must be a JSON object, not a JSON %s", wrong.Value)
-	default: // an unknown field; the rest has been read, unless a type error hides behind it
-		s.Log.Info("request has a field that is not known", "error", err, "path", r.URL.Path, "request_id", idOf(r))
-		if err := json.Unmarshal(body, v); err != nil {
-			return s.decodeLenient(err)
-		}
-		return nil
-	}
-}
-
-func (s *Service) decodeLenient(err error) error {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
+	case errors.As(err, &wrong):
 		return ipam.Refuse(ipam.ReasonBadRequest, "field %s must be a %s, not a JSON %s", wrong.Field, wrong.Type, wrong.Value)
+	case err != nil:
+		return ipam.Refuse(ipam.ReasonBadRequest, "the body cannot be read: %v", err)
 	}
-	return ipam.Refuse(ipam.ReasonBadRequest, "the body cannot be read: %v", err)
-}
-
-// Bounds of what is stored; the schema of BCSNetIP has the same.
-const (
-	maxContainerID = 256
-	maxIfName      = 15
-	maxName        = 253
-	maxNamespace   = 63
-	maxUID         = 128
-)
-
-// bounded refuses fields that are too long or hold control characters.
-func bounded(field, value string, limit int) error {
-	if len(value) > limit {
-		return ipam.Refuse(ipam.ReasonBadRequest, "%s is longer than %d characters", field, limit)
-	}
-	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' }) {
-		return ipam.Refuse(ipam.ReasonBadRequest, "%s has characters that are not printable", field)
+	strict := json.NewDecoder(bytes.NewReader(body))
+	strict.DisallowUnknownFields()
+	if strict.Decode(v) != nil {
+		s.logUnknown(r, body, v)
 	}
 	return nil
 }
 
-func parseHost(s string) (netip.Addr, error) {
-	a, err := ipam.ParseAddr(s)
-	if err != nil {
-		return a, ipam.Refuse(ipam.ReasonBadRequest, "host %q is not an IP address", s)
+// logUnknown names the fields of a body that a struct lacks: as a line of its own the first time that a
+// field is seen, later only for those who debug, because a plugin that sends it sends it always.
+func (s *Service) logUnknown(r *http.Request, body []byte, v any) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(body, &all); err != nil {
+		return // it was read before
 	}
-	return a, nil
-}
-
-func parseAddress(s string) (netip.Addr, error) {
-	a, err := ipam.ParseAddr(s)
-	if err != nil {
-		return a, ipam.Refuse(ipam.ReasonBadAddress, "%q is not an IP address", s)
-	}
-	return a, nil
-}
-
-// parseAddresses reads ipAddr: nothing, one address, or one of each family, comma-separated.
-func parseAddresses(s string) ([]netip.Addr, error) {
-	if strings.TrimSpace(s) == "" {
-		return nil, nil
-	}
-	var out []netip.Addr
-	for part := range strings.SplitSeq(s, ",") {
-		a, err := parseAddress(part)
-		if err != nil {
-			return nil, err
+	var names []string
+	known := jsonFields(v)
+	for name := range all {
+		if !slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) }) {
+			names = append(names, clip(name))
 		}
-		for _, o := range out {
-			if o.Is4() == a.Is4() {
-				return nil, ipam.Refuse(ipam.ReasonBadAddress, "ipAddr asks for %s and %s: one address of each family at most", o, a)
-			}
-		}
-		out = append(out, a)
 	}
-	return out, nil
+	slices.Sort(names)
+	log := s.Log.Debug
+	if s.unknown.add(names) {
+		log = s.Log.Info
+	}
+	log("the request has fields that are not known here; they are ignored", "fields", names, "method", r.Method, "path", clip(r.URL.Path), "request_id", idOf(r))
 }
 
-func parseStarted(s string) (time.Time, error) {
-	if s == "" {
-		return time.Time{}, nil
+// jsonFields are the JSON names of the fields of the struct that v points to.
+func jsonFields(v any) []string {
+	var names []string
+	t := reflect.TypeOf(v).Elem()
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		names = append(names, name)
 	}
-	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil {
-		return t, ipam.Refuse(ipam.ReasonBadRequest, "startedAt %q is not a time in RFC 3339", s)
+	return names
+}
+
+// unknownFields remembers which fields have been logged, the first ones.
+type unknownFields struct {
+	mu   sync.Mutex
+	seen map[string]struct{}
+}
+
+const maxUnknown = 64
+
+// add says whether one of the names is new.
+func (u *unknownFields) add(names []string) (isNew bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, n := range names {
+		if _, ok := u.seen[n]; ok || len(u.seen) >= maxUnknown {
+			continue
+		}
+		if u.seen == nil {
+			u.seen = map[string]struct{}{}
+		}
+		u.seen[n], isNew = struct{}{}, true
 	}
-	return t, nil
+	return isNew
 }

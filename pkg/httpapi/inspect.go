@@ -13,8 +13,13 @@ const (
 	maxPage     = 5000
 )
 
-// list shows the addresses that have an object and match every filter of the query: containerID,
-// podNamespace, podName, host, pool, status.
+// filters and paging are the query parameters of the routes that answer a list.
+func filters() []string {
+	return []string{"containerID", "host", "owner", "podName", "podNamespace", "pool", "status"}
+}
+func paging() []string { return []string{"continue", "limit"} }
+
+// list shows the addresses that have an object and match every filter of the query.
 func (s *Service) list(r *http.Request, _ []byte) (any, string, error) {
 	q := r.URL.Query()
 	var host netip.Addr
@@ -25,13 +30,16 @@ func (s *Service) list(r *http.Request, _ []byte) (any, string, error) {
 		}
 	}
 	status := q.Get("status")
-	if status != "" && status != "Available" && status != "Active" && status != "Reserved" {
-		return nil, "", ipam.Refuse(ipam.ReasonBadRequest, "status %q is not Available, Active or Reserved", status)
+	switch status {
+	case "", ipam.Available.String(), ipam.Active.String(), ipam.Reserved.String():
+	default:
+		return nil, "", ipam.Refuse(ipam.ReasonBadRequest, "status %q is not Available, Active or Reserved", clip(status))
 	}
 	equal := func(filter, value string) bool { return filter == "" || filter == value }
+	containerID, namespace, pod, pool, owner := q.Get("containerID"), q.Get("podNamespace"), q.Get("podName"), q.Get("pool"), q.Get("owner")
 	return s.page(r, s.Index.Find(func(l ipam.Lease) bool {
-		return equal(q.Get("containerID"), l.ContainerID) && equal(q.Get("podNamespace"), l.Namespace) &&
-			equal(q.Get("podName"), l.PodName) && equal(q.Get("pool"), l.Pool) && equal(status, l.State.String()) &&
+		return equal(containerID, l.ContainerID) && equal(namespace, l.Namespace) && equal(pod, l.PodName) &&
+			equal(pool, l.Pool) && equal(owner, l.Owner) && equal(status, l.State.String()) &&
 			(!host.IsValid() || l.Host == host)
 	}))
 }
@@ -43,7 +51,7 @@ func (s *Service) page(r *http.Request, all []ipam.Lease) (any, string, error) {
 	if v := q.Get("limit"); v != "" {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 1 || n > maxPage {
-			return nil, "", ipam.Refuse(ipam.ReasonBadRequest, "limit %q is not between 1 and %d", v, maxPage)
+			return nil, "", ipam.Refuse(ipam.ReasonBadRequest, "limit %q is not a number from 1 to %d", clip(v), maxPage)
 		}
 		limit = n
 	}
@@ -89,7 +97,7 @@ func (s *Service) inspectPool(r *http.Request, _ []byte) (any, string, error) {
 	name := r.PathValue("pool")
 	all := s.Index.ByPool(name)
 	if _, ok := s.Index.Pool(name); !ok && len(all) == 0 {
-		return nil, "", ipam.Refuse(ipam.ReasonNotFound, "there is no pool %s", name).WithHint("see: bcsnetctl pool list")
+		return nil, "", ipam.Refuse(ipam.ReasonNotFound, "there is no pool %s", clip(name)).WithHint("see: bcsnetctl pool list")
 	}
 	return s.page(r, all)
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// Metrics counts and times the operations of the service.
+// Metrics counts and times the operations of the service. Its labels have few values: the names of the
+// operations and the reasons, never what a caller sent.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
@@ -31,7 +32,10 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
-func (m *Metrics) observe(operation string, reason ipam.Reason, took time.Duration) {
+func (m *Metrics) count(operation string, reason ipam.Reason) {
 	m.requests.WithLabelValues(operation, string(reason)).Inc()
-	m.seconds.WithLabelValues(operation).Observe(took.Seconds())
+}
+
+func (m *Metrics) took(operation string, d time.Duration) {
+	m.seconds.WithLabelValues(operation).Observe(d.Seconds())
 }

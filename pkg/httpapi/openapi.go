@@ -3,12 +3,26 @@ package httpapi
 import (
 	_ "embed"
 	"net/http"
+
+	"sigs.k8s.io/yaml"
 )
 
-//go:embed openapi.json
-var openAPI []byte
+//go:embed openapi.yaml
+var openAPIYAML []byte
 
-func serveOpenAPI(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(openAPI) // the client may have gone
+// openAPI is the document as it is served.
+func openAPI() []byte {
+	out, err := yaml.YAMLToJSON(openAPIYAML)
+	if err != nil {
+		panic(err) // a test reads it
+	}
+	return out
+}
+
+func openAPIHandler() http.Handler {
+	document := openAPI()
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(document) // the client may have gone
+	})
 }

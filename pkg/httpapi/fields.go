@@ -1,0 +1,154 @@
+package httpapi
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// Bounds of the fields, in bytes. What is stored has the same ones in the schema of BCSNetIP.
+const (
+	maxContainerID = 256
+	maxIfName      = 15
+	maxName        = 253
+	maxNamespace   = 63
+	maxUID         = 128
+	maxAddress     = 128
+	maxTime        = 64
+)
+
+// field is a string of a request with its bound.
+type field struct {
+	name, value string
+	limit       int
+}
+
+// bounded refuses fields that are too long or hold what cannot be printed; one message names them all.
+func bounded(fields ...field) error {
+	var problems []string
+	for _, f := range fields {
+		switch {
+		case len(f.value) > f.limit:
+			problems = append(problems, fmt.Sprintf("%s is longer than %d bytes", f.name, f.limit))
+		case strings.ContainsFunc(f.value, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }):
+			problems = append(problems, f.name+" has characters that are not printable")
+		}
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return ipam.Refuse(ipam.ReasonBadRequest, "%s", strings.Join(problems, "; "))
+}
+
+// podNames refuses what cannot be the name of a pod or namespace: the API server is asked for them.
+func podNames(namespace, name string) error {
+	if len(validation.IsDNS1123Label(namespace)) > 0 {
+		return ipam.Refuse(ipam.ReasonBadRequest, "podNamespace %q cannot be the name of a namespace", namespace)
+	}
+	if len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return ipam.Refuse(ipam.ReasonBadRequest, "podName %q cannot be the name of a pod", name)
+	}
+	return nil
+}
+
+func parseHost(s string) (netip.Addr, error) {
+	a, err := ipam.ParseAddr(s)
+	if err != nil {
+		return a, ipam.Refuse(ipam.ReasonBadRequest, "host %q is not an IP address", clip(s))
+	}
+	return a, nil
+}
+
+func parseAddress(s string) (netip.Addr, error) {
+	a, err := ipam.ParseAddr(s)
+	if err != nil {
+		return a, ipam.Refuse(ipam.ReasonBadAddress, "%q is not an IP address", clip(s))
+	}
+	return a, nil
+}
+
+// parseAddresses reads ipAddr: nothing, one address, or one of each family, comma-separated.
+func parseAddresses(s string) ([]netip.Addr, error) {
+	if strings.TrimSpace(s) == "" {
+		return nil, nil
+	}
+	var out []netip.Addr
+	for part := range strings.SplitSeq(s, ",") {
+		a, err := ipam.ParseAddr(part)
+		if err != nil {
+			return nil, ipam.Refuse(ipam.ReasonBadAddress, "ipAddr: %q is not an IP address", clip(part))
+		}
+		for _, o := range out {
+			if o.Is4() == a.Is4() {
+				return nil, ipam.Refuse(ipam.ReasonBadAddress, "ipAddr asks for %s and %s: one address of each family at most", o, a)
+			}
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+func parseGateway(s string) (netip.Addr, error) {
+	if s == "" {
+		return netip.Addr{}, nil
+	}
+	a, err := ipam.ParseAddr(s)
+	if err != nil {
+		return a, ipam.Refuse(ipam.ReasonBadAddress, "hostGateway %q is not an IP address", clip(s))
+	}
+	return a, nil
+}
+
+// parseStarted reads startedAt. A year that no clock of a running host shows is refused: times are
+// compared in nanoseconds, which have no room for it.
+func parseStarted(s string) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil || t.Year() < 1970 || t.Year() > 2200 {
+		return t, ipam.Refuse(ipam.ReasonBadRequest, "startedAt %q is not a time in RFC 3339, such as 2026-01-02T15:04:05.123456789Z", clip(s))
+	}
+	return t, nil
+}
+
+// checkQuery refuses query parameters that an operation does not know: a filter with a typing error
+// would otherwise match everything.
+func checkQuery(r *http.Request, known []string) error {
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return ipam.Refuse(ipam.ReasonBadRequest, "the query cannot be read: %v", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(q)) {
+		if !slices.Contains(known, name) {
+			refusal := ipam.Refuse(ipam.ReasonBadRequest, "query parameter %q is not known here", clip(name))
+			if len(known) > 0 {
+				return refusal.WithHint("known are: %s", strings.Join(known, ", "))
+			}
+			return refusal
+		}
+		if len(q[name]) > 1 {
+			return ipam.Refuse(ipam.ReasonBadRequest, "query parameter %q is given %d times", name, len(q[name]))
+		}
+	}
+	return nil
+}
+
+// clip shortens what a caller sent for use in a message.
+func clip(s string) string {
+	const limit = 100
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "…"
+}

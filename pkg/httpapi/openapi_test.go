@@ -1,0 +1,202 @@
+package httpapi
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+func document(t *testing.T) *openapi3.T {
+	t.Helper()
+	doc, err := openapi3.NewLoader().LoadFromData(openAPI())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// The document is valid, and its examples fit its schemas.
+func TestOpenAPIIsValid(t *testing.T) {
+	if err := document(t).Validate(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Every operation of the mux is in the document, with its query parameters and body, and none more.
+func TestOpenAPIHasTheRoutes(t *testing.T) {
+	type operation struct {
+		Query []string
+		Body  bool
+	}
+	want, got := map[string]operation{}, map[string]operation{}
+	for _, r := range routes() {
+		want[r.method+" "+r.path+" "+r.name] = operation{slices.Sorted(slices.Values(r.query)), r.hasBody}
+	}
+	s := &Service{Gatherer: prometheus.NewRegistry()}
+	for path := range s.pages() {
+		name, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), ".")
+		want[http.MethodGet+" "+path+" "+name] = operation{}
+	}
+	for path, item := range document(t).Paths.Map() {
+		for method, o := range item.Operations() {
+			var query []string
+			for _, p := range slices.Concat(item.Parameters, o.Parameters) {
+				if p.Value.In == openapi3.ParameterInQuery {
+					query = append(query, p.Value.Name)
+				}
+			}
+			slices.Sort(query)
+			got[method+" "+path+" "+o.OperationID] = operation{query, o.RequestBody != nil}
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("operations (-mux +document):\n%s", diff)
+	}
+}
+
+// The properties of a schema are the JSON fields of its Go type, of the same kind; what is always there
+// is required.
+func TestOpenAPIHasTheFields(t *testing.T) {
+	doc := document(t)
+	for name, v := range map[string]any{
+		"Envelope": Envelope{}, "AllocateRequest": AllocateRequest{}, "ReleaseRequest": ReleaseRequest{},
+		"ReleaseAddressRequest": ReleaseAddressRequest{}, "Allocation": Allocation{}, "Address": Address{}, "Route": Route{},
+		"DNS": DNS{}, "Release": Release{}, "Lease": Lease{}, "LeaseList": LeaseList{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ref := doc.Components.Schemas[name]
+			if ref == nil {
+				t.Fatal("there is no such schema")
+			}
+			properties, required := map[string]string{}, []string{}
+			flatten(ref.Value, properties, &required)
+			want, always := map[string]string{}, []string{}
+			goFields(reflect.TypeOf(v), want, &always)
+			if diff := cmp.Diff(want, properties); diff != "" {
+				t.Errorf("properties (-Go +document):\n%s", diff)
+			}
+			if strings.HasSuffix(name, "Request") {
+				return // which fields a request needs depends on the others
+			}
+			slices.Sort(required)
+			slices.Sort(always)
+			if diff := cmp.Diff(always, required); diff != "" {
+				t.Errorf("required (-Go +document):\n%s", diff)
+			}
+		})
+	}
+}
+
+// flatten collects the properties of a schema, its allOf included, with the kind of each.
+func flatten(s *openapi3.Schema, properties map[string]string, required *[]string) {
+	for name, p := range s.Properties {
+		properties[name] = kindOf(p)
+	}
+	*required = append(*required, s.Required...)
+	for _, part := range s.AllOf {
+		flatten(part.Value, properties, required)
+	}
+}
+
+func kindOf(p *openapi3.SchemaRef) string {
+	switch types := p.Value.Type; {
+	case types.Is("array"):
+		return "array of " + kindOf(p.Value.Items)
+	case types.Is("object"):
+		return "object " + p.Ref[strings.LastIndex(p.Ref, "/")+1:]
+	case types == nil:
+		return "any"
+	default:
+		return strings.Join(types.Slice(), " ")
+	}
+}
+
+// goFields collects the JSON fields of a struct the same way.
+func goFields(t reflect.Type, fields map[string]string, always *[]string) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Anonymous {
+			goFields(f.Type, fields, always)
+			continue
+		}
+		name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
+		fields[name] = goKind(f.Type)
+		if option != "omitempty" {
+			*always = append(*always, name)
+		}
+	}
+}
+
+func goKind(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return goKind(t.Elem())
+	case reflect.Slice:
+		return "array of " + goKind(t.Elem())
+	case reflect.Struct:
+		return "object " + t.Name()
+	case reflect.Interface:
+		return "any"
+	case reflect.Int:
+		return "integer"
+	case reflect.Bool:
+		return "boolean"
+	default:
+		return t.Kind().String()
+	}
+}
+
+func TestOpenAPIHasTheReasons(t *testing.T) {
+	var want, got []string
+	for _, i := range ipam.ReasonTable() {
+		want = append(want, string(i.Reason))
+	}
+	for _, v := range document(t).Components.Schemas["Reason"].Value.Enum {
+		got = append(got, v.(string))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("reasons (-ipam +document):\n%s", diff)
+	}
+}
+
+// The bounds that the document names are those that the code has.
+func TestOpenAPIHasTheBounds(t *testing.T) {
+	limits := map[string]uint64{}
+	for _, f := range slices.Concat(AllocateRequest{}.fields(), ReleaseRequest{}.fields(), ReleaseAddressRequest{}.fields()) {
+		limits[f.name] = uint64(f.limit)
+	}
+	doc := document(t)
+	for _, name := range []string{"AllocateRequest", "ReleaseRequest", "ReleaseAddressRequest"} {
+		for field, p := range doc.Components.Schemas[name].Value.Properties {
+			if p.Value.MaxLength == nil || *p.Value.MaxLength != limits[field] {
+				t.Errorf("%s.%s: maxLength differs from %d", name, field, limits[field])
+			}
+		}
+	}
+	limit := doc.Components.Parameters["Limit"].Value.Schema.Value
+	if *limit.Max != maxPage || limit.Default != float64(defaultPage) {
+		t.Errorf("limit: maximum %v, default %v", *limit.Max, limit.Default)
+	}
+	for name, says := range map[string]string{"SlowBody": "15 seconds", "LargeBody": "65536 bytes"} {
+		if d := *doc.Components.Responses[name].Value.Description; !strings.Contains(d, says) {
+			t.Errorf("%s: %q", name, d)
+		}
+	}
+	if readTime.Seconds() != 15 || maxBody != 65536 {
+		t.Errorf("the bounds are %s and %d bytes", readTime, maxBody)
+	}
+	statuses := slices.Sorted(maps.Keys(doc.Paths.Find(Prefix).Post.Responses.Map()))
+	if diff := cmp.Diff([]string{"200", "400", "408", "413", "415", "500", "503"}, statuses); diff != "" {
+		t.Errorf("statuses of POST (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,131 @@
+package httpapi
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+func (s *Service) release(r *http.Request, body []byte) (any, string, error) {
+	var in ReleaseRequest
+	if err := s.decode(r, body, &in); err != nil {
+		return nil, "", err
+	}
+	request, err := in.parse()
+	if err != nil {
+		return nil, "", err
+	}
+	released, err := s.Allocator.Release(r.Context(), request)
+	s.logReleased(r, released, "container", in.ContainerID, "for", holderName(in.Owner, in.PodNamespace, in.PodName))
+	if err != nil {
+		return nil, "", err
+	}
+	out := Release{
+		Host: in.Host, ContainerID: in.ContainerID, PodName: in.PodName, PodNamespace: in.PodNamespace, Owner: in.Owner,
+		IPs: names(released),
+	}
+	if len(released) > 0 {
+		return out, "", nil
+	}
+	if in.ContainerID == "" {
+		return out, fmt.Sprintf("didn't find related BCSNetIP instance for owner %s", in.Owner), nil
+	}
+	return out, fmt.Sprintf("didn't find related BCSNetIP instance for container %s", in.ContainerID), nil
+}
+
+// parse asks for less than a POST does: a DEL that is refused comes again and again.
+func (in ReleaseRequest) parse() (r allocator.ReleaseRequest, err error) {
+	if err := complete(in.Host, in.ContainerID, in.PodName, in.PodNamespace, in.Owner); err != nil {
+		return r, err
+	}
+	if err := bounded(in.fields()...); err != nil {
+		return r, err
+	}
+	if _, err := parseHost(in.Host); err != nil {
+		return r, err
+	}
+	started, err := parseStarted(in.StartedAt)
+	return allocator.ReleaseRequest{
+		ContainerID: in.ContainerID, IfName: in.IfName, PodUID: in.PodUID, Owner: in.Owner, Network: in.Network, StartedAt: started,
+	}, err
+}
+
+func (in ReleaseRequest) fields() []field {
+	return []field{
+		{"host", in.Host, maxAddress}, {"containerID", in.ContainerID, maxContainerID},
+		{"podName", in.PodName, maxName}, {"podNamespace", in.PodNamespace, maxNamespace},
+		{"ifName", in.IfName, maxIfName}, {"network", in.Network, maxName}, {"podUID", in.PodUID, maxUID},
+		{"startedAt", in.StartedAt, maxTime}, {"owner", in.Owner, maxName},
+	}
+}
+
+func (s *Service) releaseHost(r *http.Request, _ []byte) (any, string, error) {
+	host, err := parseHost(r.PathValue("host"))
+	if err != nil {
+		return nil, "", err
+	}
+	released, err := allocator.ReleaseHost(r.Context(), s.Leases, host)
+	s.logReleased(r, released, "host", host.String())
+	switch {
+	case err != nil && len(released) > 0:
+		why := asRefusal(err)
+		return nil, "", ipam.Refuse(why.Reason, "%s; of host %s, %d addresses are released already", why.Message, host, len(released)).
+			WithHint("%s", cmp.Or(why.Hint, "ask again for the rest"))
+	case err != nil:
+		return nil, "", err
+	case len(released) == 0:
+		return names(released), fmt.Sprintf("host %s holds no address", host), nil
+	}
+	return names(released), "", nil
+}
+
+func (s *Service) releaseAddress(r *http.Request, body []byte) (any, string, error) {
+	addr, err := parseAddress(r.PathValue("address"))
+	if err != nil {
+		return nil, "", err
+	}
+	var in ReleaseAddressRequest
+	if err := s.decode(r, body, &in); err != nil {
+		return nil, "", err
+	}
+	if (in.ContainerID == "") == (in.Owner == "") {
+		return nil, "", ipam.Refuse(ipam.ReasonMissingField, "give containerID or owner: who holds the address")
+	}
+	if err := bounded(in.fields()...); err != nil {
+		return nil, "", err
+	}
+	l, released, err := s.Allocator.ReleaseAddress(r.Context(), addr, in.ContainerID, in.Owner)
+	if err != nil {
+		return nil, "", err
+	}
+	if !released {
+		return Release{IPs: []string{}}, fmt.Sprintf("address %s is not in use", addr), nil
+	}
+	s.logReleased(r, []ipam.Lease{l}, "container", in.ContainerID, "for", l.Who())
+	out := Release{ContainerID: l.ContainerID, Owner: l.Owner, PodName: l.PodName, PodNamespace: l.Namespace, IPs: []string{addr.String()}}
+	if l.Host.IsValid() {
+		out.Host = l.Host.String()
+	}
+	return out, "", nil
+}
+
+func (in ReleaseAddressRequest) fields() []field {
+	return []field{{"containerID", in.ContainerID, maxContainerID}, {"owner", in.Owner, maxName}}
+}
+
+func (s *Service) logReleased(r *http.Request, released []ipam.Lease, about ...any) {
+	if len(released) > 0 {
+		s.Log.Info("released", append(about, "addresses", names(released), "request_id", idOf(r))...)
+	}
+}
+
+func names(ls []ipam.Lease) []string {
+	out := make([]string, 0, len(ls))
+	for _, l := range ls {
+		out = append(out, l.Addr.String())
+	}
+	return out
+}

@@ -1,0 +1,100 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// Prefix is the path that all allocator routes share.
+const Prefix = "/netservicecontroller/v1/allocator"
+
+// route is one operation of the allocator.
+type route struct {
+	method, path, name string
+	// query are the parameters that the operation knows.
+	query []string
+	// hasBody: the operation reads a JSON body.
+	hasBody bool
+	// handle returns the data and message of a success.
+	handle func(s *Service, r *http.Request, body []byte) (data any, message string, err error)
+}
+
+func routes() []route {
+	return []route{
+		{http.MethodPost, Prefix, "allocate", nil, true, (*Service).allocate},
+		{http.MethodDelete, Prefix, "release", nil, true, (*Service).release},
+		{http.MethodDelete, Prefix + "/host/{host}", "releaseHost", nil, false, (*Service).releaseHost},
+		{http.MethodDelete, Prefix + "/ip/{address}", "releaseAddress", nil, true, (*Service).releaseAddress},
+		{http.MethodGet, Prefix, "list", slices.Concat(filters(), paging()), false, (*Service).list},
+		{http.MethodGet, Prefix + "/container/{container}", "inspectContainer", slices.Concat([]string{"ifName"}, paging()), false, (*Service).inspectContainer},
+		{http.MethodGet, Prefix + "/pod/{namespace}/{pod}", "inspectPod", paging(), false, (*Service).inspectPod},
+		{http.MethodGet, Prefix + "/host/{host}", "inspectHost", paging(), false, (*Service).inspectHost},
+		{http.MethodGet, Prefix + "/pool/{pool}", "inspectPool", paging(), false, (*Service).inspectPool},
+		{http.MethodGet, Prefix + "/ip/{address}", "inspectAddress", nil, false, (*Service).inspectAddress},
+	}
+}
+
+// pages are what is served beside the allocator, without the envelope; all by GET.
+func (s *Service) pages() map[string]http.Handler {
+	return map[string]http.Handler{
+		"/healthz":      http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok") }),
+		"/readyz":       http.HandlerFunc(s.readyz),
+		"/metrics":      promhttp.HandlerFor(s.Gatherer, promhttp.HandlerOpts{}),
+		"/openapi.json": openAPIHandler(),
+	}
+}
+
+func (s *Service) readyz(w http.ResponseWriter, _ *http.Request) {
+	if err := s.Ready(); err != nil {
+		plain(w, http.StatusServiceUnavailable, "not ready: "+err.Error())
+		return
+	}
+	plain(w, http.StatusOK, "ok")
+}
+
+// Handler serves the allocator routes, /healthz, /readyz, /metrics and the OpenAPI document.
+func (s *Service) Handler() http.Handler {
+	mux := http.NewServeMux()
+	methods := map[string][]string{}
+	handle := func(method, path string, h http.Handler) {
+		mux.Handle(method+" "+path, h)
+		if methods[path] = append(methods[path], method); method == http.MethodGet {
+			methods[path] = append(methods[path], http.MethodHead) // the mux serves it along with GET
+		}
+	}
+	for _, op := range routes() {
+		handle(op.method, op.path, s.operation(op))
+	}
+	for path, page := range s.pages() {
+		handle(http.MethodGet, path, page)
+	}
+	for path, allowed := range methods {
+		slices.Sort(allowed)
+		mux.Handle(path, s.otherMethods(allowed))
+	}
+	mux.HandleFunc("/", s.noSuchPath)
+	return requestID(mux)
+}
+
+// otherMethods answers for a path the methods that it does not have.
+func (s *Service) otherMethods(allowed []string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		if r.Method == http.MethodOptions {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		s.refuse(w, r, noOperation, http.StatusMethodNotAllowed, ipam.Refuse(ipam.ReasonBadRequest,
+			"method %s is not allowed here: use %s", clip(r.Method), strings.Join(allowed, " or ")))
+	})
+}
+
+func (s *Service) noSuchPath(w http.ResponseWriter, r *http.Request) {
+	s.refuse(w, r, noOperation, http.StatusNotFound,
+		ipam.Refuse(ipam.ReasonNotFound, "there is no %s", clip(r.URL.Path)).WithHint("see /openapi.json"))
+}

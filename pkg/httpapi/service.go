@@ -1,0 +1,68 @@
+package httpapi
+
+import (
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// GatewaySource says where the gateway of an answer comes from.
+type GatewaySource string
+
+// Values of GatewaySource.
+const (
+	// GatewayPool: always the pool's.
+	GatewayPool GatewaySource = "pool"
+	// GatewayHost: the request's hostGateway, else the annotation of the node, else the pool's.
+	GatewayHost GatewaySource = "host"
+)
+
+// Service holds what the handlers need.
+type Service struct {
+	Index     *ipam.Index
+	Leases    *store.Client
+	Allocator *allocator.Allocator
+	// Ready says why requests cannot be decided yet; nil when they can.
+	Ready func() error
+	// Gateway says whether a host may replace the pool's gateway.
+	Gateway GatewaySource
+	// NodeGateway is the gateway that the node of a host names in its annotation; invalid for none.
+	NodeGateway func(host netip.Addr) netip.Addr
+	Metrics     *Metrics
+	// Gatherer is what /metrics shows.
+	Gatherer prometheus.Gatherer
+	Log      *slog.Logger
+
+	unknown unknownFields
+}
+
+// Bounds that keep slow and large requests from doing harm.
+const (
+	headerTime = 5 * time.Second
+	readTime   = 15 * time.Second
+	// writeTime covers the longest request and the last write of it, which is waited for.
+	writeTime = allocator.MaxRequestTime + store.WriteTimeout + 5*time.Second
+	idleTime  = 2 * time.Minute
+	maxHeader = 64 << 10
+	maxBody   = 64 << 10
+)
+
+// Server is an http.Server with these bounds.
+func (s *Service) Server() *http.Server {
+	return &http.Server{
+		Handler:           s.Handler(),
+		ReadHeaderTimeout: headerTime,
+		ReadTimeout:       readTime,
+		WriteTimeout:      writeTime,
+		IdleTimeout:       idleTime,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
+	}
+}
