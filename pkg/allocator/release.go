@@ -43,11 +43,11 @@ func (a *Allocator) releasable(r ReleaseRequest) []ipam.Lease {
 	if r.ContainerID != "" {
 		all = a.index.ByContainer(r.ContainerID, r.IfName)
 	}
-	ifName := r.IfName
-	if ifName == "" {
-		ifName = ipam.DefaultIfName
+	for _, l := range a.index.ByAttachment(ipam.Holder{PodUID: r.PodUID, Owner: r.Owner, IfName: r.IfName}) {
+		if !slices.ContainsFunc(all, func(o ipam.Lease) bool { return o.Addr == l.Addr }) {
+			all = append(all, l)
+		}
 	}
-	all = append(all, a.index.ByAttachment(ipam.Holder{PodUID: r.PodUID, Owner: r.Owner, IfName: ifName})...)
 	return slices.DeleteFunc(all, func(l ipam.Lease) bool {
 		if p, ok := a.index.Pool(l.Pool); ok && r.Network != "" && p.Network != r.Network {
 			return true

@@ -39,8 +39,8 @@ func (x *Index) ByContainer(id, ifName string) []Lease {
 	return sorted(out)
 }
 
-// ByAttachment are the addresses that a pod (by UID) or an owner holds on an interface. The holder's
-// other fields do not count. A holder without pod UID and owner has none.
+// ByAttachment are the addresses that a pod (by UID) or an owner holds on an interface, on all of them when
+// IfName is empty. The holder's other fields do not count. A holder without pod UID and owner has none.
 func (x *Index) ByAttachment(h Holder) []Lease {
 	at := h.attachment()
 	if at == "" {
@@ -50,7 +50,7 @@ func (x *Index) ByAttachment(h Holder) []Lease {
 	defer x.mu.RUnlock()
 	var out []Lease
 	for r := x.byAttachment[xxhash.Sum64String(at)]; r != nil; r = r.nextAttachment {
-		if r.attachment() == at && r.ifName.Value() == h.IfName {
+		if r.attachment() == at && (h.IfName == "" || r.ifName.Value() == h.IfName) {
 			out = append(out, r.lease())
 		}
 	}
