@@ -1,6 +1,7 @@
-# Everything here needs Go and a shell, nothing else: the Kubernetes binaries are built from source.
+# Everything here needs Go, gcc, git and a shell, nothing else: tools and the Kubernetes binaries are
+# built from source at the versions that hack/tools and hack/kube pin.
 
-VERSION ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
 .DEFAULT_GOAL := help
@@ -17,7 +18,70 @@ build: ## Build the controller, the CLI and the kubectl plugin into bin/.
 kube: ## Build etcd, the Kubernetes binaries and kwok into bin/kube/ (minutes once, then instant).
 	@hack/kube/build.sh
 
-##@ Local cluster
+.PHONY: clean
+clean: ## Stop the local control plane and remove what was built.
+	@if [ -d .local ]; then go run ./hack/local down; fi
+	rm -rf bin dist
+
+##@ Check
+
+# What to test and how, say: make test PKG=./pkg/ipam TESTFLAGS='-run Pick -count 10'
+# Packages are tested in the order in which they are named: those that need no cluster come first.
+PKG ?= ./api/... ./pkg/... ./...
+TESTFLAGS ?=
+TESTFORMAT ?= pkgname-and-test-fails
+
+.PHONY: test
+test: kube build bin/tools/gotestsum ## Run all tests with the race detector (PKG=./pkg/ipam for some).
+	@CGO_ENABLED=1 bin/tools/gotestsum --format $(TESTFORMAT) --format-hide-empty-pkg -- \
+		-race -vet=off -p 2 -timeout 20m $(TESTFLAGS) $(PKG)
+
+.PHONY: verify
+verify: tools ## Check that all is generated, tidy, formatted and without findings.
+	@hack/verify.sh
+
+.PHONY: bench
+bench: kube build ## Measure throughput and latency beside their floors (docs/benchmarks.md).
+	@go run ./test/bench
+
+##@ Change
+
+.PHONY: generate
+generate: bin/tools/controller-gen ## Write again what is generated: deepcopy, CRDs, go generate.
+	bin/tools/controller-gen object paths=./api/...
+	bin/tools/controller-gen crd paths=./api/... output:crd:dir=config/crd
+	go generate ./...
+
+.PHONY: fmt
+fmt: bin/tools/golangci-lint ## Format the Go code and sort its imports.
+	bin/tools/golangci-lint fmt ./...
+
+.PHONY: lint
+lint: bin/tools/golangci-lint ## Run the linters (make lint LINTFLAGS=--fix mends what it can).
+	bin/tools/golangci-lint run $(LINTFLAGS) ./...
+
+.PHONY: tools
+tools: bin/tools/controller-gen bin/tools/golangci-lint bin/tools/gotestsum ## Build the tools into bin/tools/.
+
+# A tool is built again when its pins or the Go version change: a linter built with an older Go
+# refuses code for a newer one.
+GOVERSION := $(shell go env GOVERSION)
+
+bin/tools/%: hack/tools/%/go.mod hack/tools/%/go.sum bin/tools/.$(GOVERSION)
+	@echo "tools: building $*" >&2
+	@GOWORK=off GOFLAGS=-mod=readonly go -C hack/tools/$* build -buildvcs=false -o $(CURDIR)/bin/tools/ tool
+	@touch $@
+
+bin/tools/.$(GOVERSION):
+	@mkdir -p $(@D)
+	@rm -f $(@D)/.go*
+	@touch $@
+
+##@ Try it
+
+.PHONY: demo
+demo: kube build ## Take the whole tour on a control plane of its own; leaves nothing behind.
+	@go run ./hack/demo
 
 .PHONY: up
 up: kube build ## Start a local control plane with the controller; the files are in .local/.
