@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+)
+
+var shells = []string{"bash", "zsh", "fish", "powershell"}
+
+type completion struct {
+	*session
+	cmd   *cobra.Command
+	shell string
+}
+
+func newCompletion(s *session) *cobra.Command {
+	v := &completion{session: s}
+	cmd := &cobra.Command{
+		Use: "completion SHELL", GroupID: "other", Args: takes(1, 1), RunE: runs(v),
+		Short: "Print the completion script for bash, zsh, fish or powershell",
+		Long: `Print the completion script for a shell. It completes commands, flags, and the names of pools and hosts
+in the cluster. For kubectl bcsnet …, put kubectl_complete-bcsnet on PATH beside kubectl-bcsnet, and load
+kubectl's own completion.`,
+		Example: `  source <(bcsnetctl completion bash)
+  bcsnetctl completion zsh > "${fpath[1]}/_bcsnetctl"
+  bcsnetctl completion fish | source
+  bcsnetctl completion powershell | Out-String | Invoke-Expression`,
+		ValidArgs: shells,
+	}
+	v.cmd = cmd
+	return cmd
+}
+
+func (v *completion) Complete(args []string) error {
+	v.shell = args[0]
+	return nil
+}
+
+func (v *completion) Validate() error {
+	for _, known := range shells {
+		if v.shell == known {
+			return nil
+		}
+	}
+	return usagef("there is no completion for %q, only for bash, zsh, fish and powershell", v.shell)
+}
+
+func (v *completion) Run(context.Context) error {
+	root := v.cmd.Root()
+	switch v.shell {
+	case "bash":
+		return root.GenBashCompletionV2(v.Out, true)
+	case "zsh":
+		return root.GenZshCompletion(v.Out)
+	case "fish":
+		return root.GenFishCompletion(v.Out, true)
+	default:
+		return root.GenPowerShellCompletionWithDesc(v.Out)
+	}
+}

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"net/http"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// dryRun says how far a change goes: to the end, to the API server that checks it and stores nothing,
+// or not even there. It is a flag whose value is never optional, unlike kubectl's: there,
+// "--dry-run server" takes "server" as an argument.
+type dryRun string
+
+const (
+	dryRunNone   dryRun = "none"
+	dryRunClient dryRun = "client"
+	dryRunServer dryRun = "server"
+)
+
+// String is the flag's value.
+func (d *dryRun) String() string { return string(*d) }
+
+// Set takes the flag's value.
+func (d *dryRun) Set(v string) error {
+	switch dryRun(v) {
+	case dryRunNone, dryRunClient, dryRunServer:
+		*d = dryRun(v)
+		return nil
+	}
+	return usagef("it is none, client or server")
+}
+
+// Type is shown in the help.
+func (d *dryRun) Type() string { return "none|client|server" }
+
+func (d *dryRun) addTo(cmd *cobra.Command) {
+	*d = dryRunNone
+	cmd.Flags().Var(d, "dry-run", "client: only say what would change; server: let the API server check it, too")
+	complete(cmd, "dry-run", string(dryRunNone), string(dryRunClient), string(dryRunServer))
+}
+
+// options are the values for requests of the API.
+func (d dryRun) options() []string {
+	if d == dryRunServer {
+		return []string{metav1.DryRunAll}
+	}
+	return nil
+}
+
+func (d dryRun) suffix() string {
+	if d == dryRunClient || d == dryRunServer {
+		return " (" + string(d) + " dry run)"
+	}
+	return ""
+}
+
+// wrap has every write that passes be a dry run: for libraries that know none.
+func (d dryRun) wrap(next http.RoundTripper) http.RoundTripper {
+	if d != dryRunServer {
+		return next
+	}
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.Method != http.MethodGet {
+			r = r.Clone(r.Context())
+			query := r.URL.Query()
+			query.Set("dryRun", metav1.DryRunAll)
+			r.URL.RawQuery = query.Encode()
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

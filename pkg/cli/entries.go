@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"go4.org/netipx"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// entry is an entry of an address list: its addresses, and how they are written.
+type entry struct {
+	netipx.IPRange
+	text string
+}
+
+// parseEntries reads entries of an address list as they are typed. The error is one of usage.
+func parseEntries(args []string) ([]entry, error) {
+	var out []entry
+	for _, arg := range args {
+		r, err := ipam.ParseRange(arg)
+		if err != nil {
+			return nil, usagef("%v", err).withHint("write addresses as 10.0.0.20, 10.0.0.20-10.0.0.29 or 10.0.0.32/28")
+		}
+		out = append(out, entry{r, strings.TrimSpace(arg)})
+	}
+	if a, b, found := ipam.FirstOverlap(rangesOf(out)); found {
+		return nil, usagef("%s and %s overlap", ipam.FormatRange(a), ipam.FormatRange(b)).withHint("name every address once")
+	}
+	return out, nil
+}
+
+func rangesOf(entries []entry) []netipx.IPRange {
+	var out []netipx.IPRange
+	for _, e := range entries {
+		out = append(out, e.IPRange)
+	}
+	return out
+}
+
+// removeEntries takes addresses out of an address list. Entries without any of them stay as they are
+// written and where they are; the others become what is left of them, in as few entries as can be, in the
+// same place and with the same sign between the ends of a range. Entries that cannot be read stay.
+func removeEntries(list []string, remove *netipx.IPSet) []string {
+	var out []string
+	for _, have := range list {
+		r, err := ipam.ParseRange(have)
+		if err != nil || !remove.OverlapsRange(r) {
+			out = append(out, have)
+			continue
+		}
+		for _, left := range minus(r, remove).Ranges() {
+			text := ipam.FormatRange(left)
+			if strings.Contains(have, "~") {
+				text = strings.Replace(text, "-", "~", 1)
+			}
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// minus is a range without some addresses.
+func minus(r netipx.IPRange, less *netipx.IPSet) *netipx.IPSet {
+	var b netipx.IPSetBuilder
+	b.AddRange(r)
+	b.RemoveSet(less)
+	return built(&b)
+}
+
+// setOf is the set of the addresses of some ranges.
+func setOf(ranges ...netipx.IPRange) *netipx.IPSet {
+	var b netipx.IPSetBuilder
+	for _, r := range ranges {
+		b.AddRange(r)
+	}
+	return built(&b)
+}
+
+// setOfEntries is the set of the addresses of an address list; entries that cannot be read count for none.
+func setOfEntries(list []string) *netipx.IPSet {
+	var b netipx.IPSetBuilder
+	for _, have := range list {
+		if r, err := ipam.ParseRange(have); err == nil {
+			b.AddRange(r)
+		}
+	}
+	return built(&b)
+}
+
+func intersection(a, b *netipx.IPSet) *netipx.IPSet {
+	var s netipx.IPSetBuilder
+	s.AddSet(a)
+	s.Intersect(b)
+	return built(&s)
+}
+
+// built is the set of a builder that was given valid ranges only, for which it knows no error.
+func built(b *netipx.IPSetBuilder) *netipx.IPSet {
+	set, err := b.IPSet()
+	if err != nil {
+		return &netipx.IPSet{}
+	}
+	return set
+}
+
+// addresses is how many there are in a set, in words.
+func addresses(s *netipx.IPSet) string { return plural(ipam.SizeOfSet(s), "address") }
+
+// maxSpelled bounds how much of a set a sentence spells out.
+const maxSpelled = 120
+
+// spell writes a set, cut where it gets long.
+func spell(s *netipx.IPSet) string {
+	text := ipam.FormatSet(s)
+	if len(text) <= maxSpelled {
+		return text
+	}
+	return text[:strings.LastIndex(text[:maxSpelled], ",")+1] + " …"
+}
+
+// arguments writes a set as arguments of a command.
+func arguments(s *netipx.IPSet) string {
+	return strings.ReplaceAll(strings.ReplaceAll(spell(s), " …", "..."), ", ", " ")
+}
+
+// parseHosts reads host IPs as they are typed, each once. The error is one of usage.
+func parseHosts(args []string) ([]netip.Addr, error) {
+	var out []netip.Addr
+	seen := map[netip.Addr]bool{}
+	for _, arg := range args {
+		a, err := ipam.ParseAddr(arg)
+		if err != nil {
+			return nil, usagef("host %q is not an IP address", arg).withHint("a host is named by its IP; see them: bcsnetctl host list")
+		}
+		if !seen[a] {
+			out, seen[a] = append(out, a), true
+		}
+	}
+	return out, nil
+}
+
+func sortAddrs(all []netip.Addr) { slices.SortFunc(all, netip.Addr.Compare) }

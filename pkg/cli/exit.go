@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"context"
+	"errors"
+)
+
+// Exit codes. 3 is left to commands that look for differences.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitTimeout     = 124
+	exitInterrupted = 130
+)
+
+// exitCode is the one place where an error becomes an exit code. ctx ends when the user interrupts.
+func exitCode(ctx context.Context, err error) int {
+	var f *failure
+	switch {
+	case err == nil:
+		return exitDone
+	case ctx.Err() != nil:
+		return exitInterrupted
+	case errors.As(err, &f) && f.code != 0:
+		return f.code
+	case errors.Is(err, context.DeadlineExceeded):
+		return exitTimeout
+	default:
+		return exitFailed
+	}
+}

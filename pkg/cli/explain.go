@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+const (
+	hintRights     = "your user needs the ClusterRole bcsnet-operator, or bcsnet-viewer to look only; who you are: kubectl auth whoami"
+	hintController = "see whether the controller runs: kubectl -n bcsnet-system get pods"
+	hintInstall    = "install them: kubectl apply -k config/default; a cluster to try things on: make up"
+)
+
+// explain says in words what the API server or the way to it answered. Other errors stay as they are.
+func (s *session) explain(err error) error {
+	var f *failure
+	var r *ipam.Refusal
+	if err == nil || errors.As(err, &f) || errors.As(err, &r) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	var status *apierrors.StatusError
+	if errors.As(err, &status) {
+		return explainStatus(status)
+	}
+	var sent *url.Error
+	var timeout net.Error
+	switch {
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return (&failure{message: fmt.Sprintf("the API server %s did not answer in time", s.config.Host), code: exitTimeout, cause: err}).
+			withHint("see whether it lives: kubectl get --raw /readyz; --request-timeout sets how long to wait")
+	case errors.As(err, &sent):
+		return (&failure{message: fmt.Sprintf("the API server %s cannot be reached: %v", s.config.Host, sent.Err), cause: err}).
+			withHint("see whether it lives: kubectl get --raw /readyz; other clusters: kubectl config get-contexts")
+	}
+	return err
+}
+
+func explainStatus(err *apierrors.StatusError) *failure {
+	f := &failure{message: err.Error(), cause: err}
+	switch {
+	case noSuchResource(err):
+		f.message = "the cluster does not know the objects of bcsnet: their CRDs are not installed"
+		f.hint = hintInstall
+	case apierrors.IsForbidden(err):
+		f.reason, f.hint = ipam.ReasonForbidden, hintRights
+	case apierrors.IsUnauthorized(err):
+		f.message = "the API server does not accept the credentials"
+		f.hint = "see which ones are used: kubectl config view --minify"
+	case apierrors.IsInvalid(err) && err.ErrStatus.Details != nil && len(err.ErrStatus.Details.Causes) > 0:
+		f.reason, f.message = reasonPoolInvalid, "the API server does not accept it: "+causes(err.ErrStatus.Details.Causes)
+	case apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
+		f.code = exitTimeout
+	}
+	return f
+}
+
+// noSuchResource is true when the API server does not know the kind of object, not only the object.
+func noSuchResource(err error) bool {
+	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
+// causes are the complaints about an object's fields. What the API server says of rules that it did not
+// come to is left out.
+func causes(all []metav1.StatusCause) string {
+	var out []string
+	for _, c := range all {
+		if c.Field == "" || c.Field == "<nil>" {
+			continue
+		}
+		out = append(out, c.Field+": "+c.Message)
+	}
+	return strings.Join(out, "; ")
+}

@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// held are the addresses that the query finds and match takes, in order.
+func (s *session) held(ctx context.Context, q leaseQuery, match func(ipam.Lease) bool) ([]ipam.Lease, error) {
+	leases, err := s.leases()
+	if err != nil {
+		return nil, err
+	}
+	var out []ipam.Lease
+	err = leases.Each(ctx, q.selector(), func(l ipam.Lease) error {
+		if match(l) {
+			out = append(out, l)
+		}
+		return nil
+	})
+	slices.SortFunc(out, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
+	return out, s.explain(err)
+}
+
+// maxSorted is how many addresses are kept to be sorted: a table of more is sorted in parts.
+const maxSorted = 1 << 17
+
+// print prints what the query finds, and returns how many there were.
+func (q *leaseQuery) print(ctx context.Context, s *session, o *output, columns []column[ipam.Lease]) (map[ipam.State]int, error) {
+	if o.printer != nil {
+		return nil, q.printObjects(ctx, s, o)
+	}
+	leases, err := s.leases()
+	if err != nil {
+		return nil, err
+	}
+	counts := map[ipam.State]int{}
+	t := newTable(o, columns)
+	var part []ipam.Lease
+	flush := func() error {
+		slices.SortFunc(part, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
+		err := t.write(s.Out, part)
+		part, t.headers = part[:0], false
+		return err
+	}
+	err = leases.Each(ctx, q.selector(), func(l ipam.Lease) error {
+		counts[l.State]++
+		if part = append(part, l); len(part) == maxSorted {
+			return flush()
+		}
+		return nil
+	})
+	if err = errors.Join(err, flush()); err != nil {
+		return counts, s.explain(err)
+	}
+	return counts, nil
+}
+
+// pageSize is how many objects one request asks for.
+const pageSize = 500
+
+func (q *leaseQuery) printObjects(ctx context.Context, s *session, o *output) error {
+	c, err := s.dynamic()
+	if err != nil {
+		return err
+	}
+	var items []unstructured.Unstructured
+	options := metav1.ListOptions{FieldSelector: q.selector(), Limit: pageSize}
+	for {
+		page, err := c.Resource(resource(v1.IPResource)).List(ctx, options)
+		if err != nil {
+			return s.explain(err)
+		}
+		items = append(items, page.Items...)
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			break
+		}
+	}
+	addr := func(u unstructured.Unstructured) netip.Addr {
+		a, _ := ipam.ParseObjectName(u.GetName()) // what is no address comes first
+		return a
+	}
+	slices.SortStableFunc(items, func(a, b unstructured.Unstructured) int { return addr(a).Compare(addr(b)) })
+	return o.list(s.Out, items)
+}
+
+// leaseColumns are the columns of addresses; those of leases leave out the status.
+func (s *session) leaseColumns(status bool) []column[ipam.Lease] {
+	columns := []column[ipam.Lease]{
+		{name: "ADDRESS", cell: func(l ipam.Lease) string { return l.Addr.String() }},
+		{name: "POOL", cell: func(l ipam.Lease) string { return l.Pool }},
+		{name: "STATUS", cell: func(l ipam.Lease) string { return l.State.String() }},
+		{name: "HOST", cell: func(l ipam.Lease) string { return addrText(l.Host) }},
+		{name: "NAMESPACE", cell: func(l ipam.Lease) string { return l.Namespace }},
+		{name: "POD", cell: holderText},
+		{name: "IF", cell: func(l ipam.Lease) string { return printers.EscapeTerminal(l.IfName) }},
+		{name: "CONTAINER", wide: true, cell: func(l ipam.Lease) string { return printers.EscapeTerminal(l.ContainerID) }},
+		{name: "GATEWAY", wide: true, cell: func(l ipam.Lease) string { return addrText(l.Gateway) }},
+		{name: "AGE", cell: func(l ipam.Lease) string { return s.age(l.Updated) }},
+	}
+	if !status {
+		columns = slices.DeleteFunc(columns, func(c column[ipam.Lease]) bool { return c.name == "STATUS" })
+	}
+	return columns
+}
+
+// holderText is the pod, or the owner where that is no pod.
+func holderText(l ipam.Lease) string {
+	if l.Owner != "" {
+		return fmt.Sprintf("%s (owner)", printers.EscapeTerminal(l.Owner))
+	}
+	return l.PodName
+}
+
+func addrText(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.String()
+}

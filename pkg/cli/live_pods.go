@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"context"
+	"net/netip"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// podReads is how many pods are read at once.
+const podReads = 16
+
+// warnLive says which of the pods that hold addresses of a host still exist.
+func (v *releaseHost) warnLive(ctx context.Context, h netip.Addr, held []ipam.Lease) {
+	live, err := v.livePods(ctx, held)
+	if err != nil && ctx.Err() == nil {
+		v.say.warn("host %s: it is unknown whether its pods still exist: %v", h, err)
+	}
+	if len(live) > 0 {
+		v.say.warn("host %s: %s on it still %s and %s the address: %s", h, plural(len(live), "pod"),
+			oneOr(len(live), "exists", "exist"), oneOr(len(live), "loses", "lose"), shortList(live))
+	}
+}
+
+// livePods names the pods among the holders that exist and have not ended.
+func (s *session) livePods(ctx context.Context, held []ipam.Lease) ([]string, error) {
+	c, err := s.dynamic()
+	if err != nil {
+		return nil, err
+	}
+	pods := c.Resource(corev1.SchemeGroupVersion.WithResource("pods"))
+	alive := make([]bool, len(held))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(podReads)
+	for i, l := range held {
+		if l.PodName == "" {
+			continue
+		}
+		group.Go(func() (err error) {
+			alive[i], err = isLive(ctx, pods, l)
+			return err
+		})
+	}
+	err = s.explain(group.Wait())
+	var names []string
+	seen := map[string]bool{}
+	for i, l := range held {
+		if alive[i] && !seen[l.Who()] {
+			names, seen[l.Who()] = append(names, l.Who()), true
+		}
+	}
+	return names, err
+}
+
+func isLive(ctx context.Context, pods dynamic.NamespaceableResourceInterface, l ipam.Lease) (bool, error) {
+	o, err := pods.Namespace(l.Namespace).Get(ctx, l.PodName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, err
+	case l.PodUID != "" && string(o.GetUID()) != l.PodUID:
+		return false, nil // another pod of that name
+	}
+	phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
+	return phase != string(corev1.PodSucceeded) && phase != string(corev1.PodFailed), nil
+}

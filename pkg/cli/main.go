@@ -1,0 +1,32 @@
+// Package cli is the command line: one tree of commands under two names, bcsnetctl and kubectl bcsnet.
+// It works on the objects themselves and needs no controller. What a command finds goes to standard
+// output, what it has to say to standard error.
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// Main runs the command line args, args[0] being the name that was called, and returns the exit code
+// of the process. The first Ctrl-C lets a command say what it has done; the second ends it at once.
+func Main(args []string, version string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	defer context.AfterFunc(ctx, stop)()
+	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
+	return run(ctx, args, version, streams)
+}
+
+func run(ctx context.Context, args []string, version string, streams genericiooptions.IOStreams) int {
+	s := newSession(calledName(args[0]), version, streams)
+	root := newRoot(s)
+	root.SetArgs(args[1:])
+	err := root.ExecuteContext(ctx)
+	s.report(ctx, err)
+	return exitCode(ctx, err)
+}

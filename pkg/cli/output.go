@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/printers"
+)
+
+// output is the flag -o. Tables are ours, everything else is printed as kubectl does.
+type output struct {
+	flags     *genericclioptions.PrintFlags
+	formats   []string
+	noHeaders bool
+	// printer is nil where objects are not printed as such; validate sets it.
+	printer printers.ResourcePrinter
+}
+
+// objectFormats are those of kubectl.
+var objectFormats = []string{"json", "yaml", "name", "jsonpath=", "go-template="}
+
+// addTo gives a command that lists things its flags: a table is the default.
+func (o *output) addTo(cmd *cobra.Command) {
+	o.add(cmd, append([]string{"table", "wide"}, objectFormats...))
+	cmd.Flags().BoolVar(&o.noHeaders, "no-headers", false, "leave out the line of column names")
+}
+
+// addToChange gives a command that changes objects the flag: by default it prints none.
+func (o *output) addToChange(cmd *cobra.Command) { o.add(cmd, objectFormats) }
+
+func (o *output) add(cmd *cobra.Command, formats []string) {
+	o.flags, o.formats = genericclioptions.NewPrintFlags(""), formats
+	o.flags.AddFlags(cmd)
+	cmd.Flag("output").Usage = "print `FORMAT`: " + strings.Join(formats, "|")
+	for _, name := range []string{"template", "allow-missing-template-keys", "show-managed-fields"} {
+		cmd.Flag(name).Hidden = true // known to users of kubectl; the help is for the others
+	}
+	complete(cmd, "output", formats...)
+}
+
+// validate finds the printer.
+func (o *output) validate() error {
+	if f := *o.flags.OutputFormat; slices.Contains(o.formats, f) && !slices.Contains(objectFormats, f) ||
+		f == "" && *o.flags.TemplatePrinterFlags.TemplateArgument == "" {
+		return nil
+	}
+	var err error
+	o.printer, err = o.flags.ToPrinter()
+	var unknown genericclioptions.NoCompatiblePrinterError
+	switch {
+	case errors.As(err, &unknown):
+		return usagef("there is no output format %q", *o.flags.OutputFormat).
+			withHint("the formats are %s", strings.Join(o.formats, ", "))
+	case err != nil:
+		return usagef("output format: %v", err)
+	}
+	return nil
+}
+
+func (o *output) wide() bool { return *o.flags.OutputFormat == "wide" }
+
+// names is true for -o name.
+func (o *output) names() bool { return *o.flags.OutputFormat == "name" }
+
+// object prints one object where -o asks for it.
+func (o *output) object(w io.Writer, obj runtime.Object) error {
+	if o.printer == nil || obj == nil {
+		return nil
+	}
+	b := bufio.NewWriter(w)
+	if err := o.printer.PrintObj(obj, b); err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+// list prints objects as one list, in the form that kubectl gives it.
+func (o *output) list(w io.Writer, items []unstructured.Unstructured) error {
+	l := &unstructured.UnstructuredList{Object: map[string]any{
+		"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""},
+	}, Items: items}
+	return o.object(w, l)
+}

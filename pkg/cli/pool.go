@@ -1,0 +1,15 @@
+package cli
+
+import "github.com/spf13/cobra"
+
+func newPool(s *session) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "pool", Aliases: []string{"pools"}, GroupID: "objects", Args: cobra.ArbitraryArgs, RunE: group,
+		Short: "Ranges of addresses and the hosts that draw from them",
+	}
+	cmd.AddCommand(
+		newPoolList(s), newPoolDescribe(s), newPoolCreate(s), newPoolDelete(s),
+		newPoolAddHost(s), newPoolRemoveHost(s), newPoolAddIP(s), newPoolRemoveIP(s),
+		newPoolCordon(s), newPoolUncordon(s))
+	return cmd
+}

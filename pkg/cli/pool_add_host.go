@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+type poolAddHost struct {
+	*session
+	output output
+	name   string
+	args   []string
+	hosts  []netip.Addr
+}
+
+func newPoolAddHost(s *session) *cobra.Command {
+	v := &poolAddHost{session: s}
+	cmd := &cobra.Command{
+		Use: "add-host POOL HOST...", Args: takes(2, 0), RunE: runs(v),
+		Short: "Let hosts draw from a pool",
+		Long: `Let hosts draw from a pool. A host is named by the IP that its node has and that the CNI plugin sends.
+A host that the pool already has is no error.`,
+		Example: `  bcsnetctl pool add-host blue 10.0.0.13
+  bcsnetctl pool add-host blue 10.0.0.13 10.0.0.14 --dry-run=client`,
+		ValidArgsFunction: s.completePoolNodes,
+	}
+	s.dry.addTo(cmd)
+	v.output.addToChange(cmd)
+	return cmd
+}
+
+func (v *poolAddHost) Complete(args []string) error {
+	v.name, v.args = args[0], args[1:]
+	return nil
+}
+
+func (v *poolAddHost) Validate() (err error) {
+	if v.hosts, err = parseHosts(v.args); err != nil {
+		return err
+	}
+	return v.output.validate()
+}
+
+func (v *poolAddHost) Run(ctx context.Context) error {
+	api, err := v.pools()
+	if err != nil {
+		return err
+	}
+	var added, same []string
+	edited, err := api.edit(ctx, v.name, func(p pool) (map[string]any, error) {
+		added, same = nil, nil
+		list := slices.Clone(p.Spec.Hosts)
+		for _, h := range v.hosts {
+			if hostIndex(p.Spec.Hosts, h) >= 0 {
+				same = append(same, h.String())
+				continue
+			}
+			added = append(added, h.String())
+			list = append(list, h.String())
+		}
+		if len(added) == 0 {
+			return nil, nil
+		}
+		return map[string]any{"hosts": values(list)}, nil
+	})
+	if err != nil {
+		return err
+	}
+	if len(same) > 0 {
+		v.say.note("already in pool %s: %s", v.name, strings.Join(same, ", "))
+	}
+	if len(added) > 0 {
+		v.say.done("%s added to pool %s", namedHosts(added), v.name)
+	}
+	return v.output.object(v.Out, edited.stored)
+}
+
+// hostIndex is the place of a host in a list, however it is written there; -1 when it is not in it.
+func hostIndex(list []string, h netip.Addr) int {
+	return slices.IndexFunc(list, func(s string) bool { a, err := ipam.ParseAddr(s); return err == nil && a == h })
+}
+
+// namedHosts is "host a", "2 hosts: a, b".
+func namedHosts(hosts []string) string {
+	if len(hosts) == 1 {
+		return "host " + hosts[0]
+	}
+	return plural(len(hosts), "host") + " (" + shortList(hosts) + ")"
+}

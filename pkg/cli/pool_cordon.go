@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+)
+
+// poolCordon stops or resumes allocations from pools.
+type poolCordon struct {
+	*session
+	output output
+	names  []string
+	cordon bool
+}
+
+func newPoolCordon(s *session) *cobra.Command {
+	return (&poolCordon{session: s, cordon: true}).command(&cobra.Command{
+		Use: "cordon POOL...", Short: "Hand out nothing new from pools",
+		Long: "Hand out nothing new from pools. Addresses in use stay as they are.",
+		Example: `  bcsnetctl pool cordon blue
+  bcsnetctl pool cordon blue green --dry-run=server`,
+	})
+}
+
+func newPoolUncordon(s *session) *cobra.Command {
+	return (&poolCordon{session: s}).command(&cobra.Command{
+		Use: "uncordon POOL...", Short: "Hand out addresses from pools again",
+		Long:    "Hand out addresses from pools again.",
+		Example: `  bcsnetctl pool uncordon blue`,
+	})
+}
+
+func (v *poolCordon) command(cmd *cobra.Command) *cobra.Command {
+	cmd.Args, cmd.RunE, cmd.ValidArgsFunction = takes(1, 0), runs(v), v.completePools
+	v.dry.addTo(cmd)
+	v.output.addToChange(cmd)
+	return cmd
+}
+
+func (v *poolCordon) Complete(args []string) error {
+	v.names = args
+	return nil
+}
+
+func (v *poolCordon) Validate() error { return v.output.validate() }
+
+func (v *poolCordon) Run(ctx context.Context) error {
+	api, err := v.pools()
+	if err != nil {
+		return err
+	}
+	var failed several
+	for _, name := range v.names {
+		if err := v.one(ctx, api, name); err != nil {
+			failed = append(failed, err)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return failed.orNil()
+}
+
+func (v *poolCordon) one(ctx context.Context, api *pools, name string) error {
+	changed := false
+	edited, err := api.edit(ctx, name, func(p pool) (map[string]any, error) {
+		if changed = p.Spec.Cordoned != v.cordon; !changed {
+			return nil, nil
+		}
+		if !v.cordon {
+			return map[string]any{"cordoned": nil}, nil
+		}
+		return map[string]any{"cordoned": true}, nil
+	})
+	if err != nil {
+		return err
+	}
+	word := map[bool]string{true: "cordoned", false: "uncordoned"}[v.cordon]
+	switch {
+	case !changed:
+		v.say.note("pool %s is %s already", name, map[bool]string{true: "cordoned", false: "not cordoned"}[v.cordon])
+	case v.cordon && edited.Status.Active > 0:
+		v.say.done("pool %s cordoned; %s in use stay as they are", name, plural(edited.Status.Active, "address"))
+	default:
+		v.say.done("pool %s %s", name, word)
+	}
+	return v.output.object(v.Out, edited.stored)
+}

@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+type poolCreate struct {
+	*session
+	output      output
+	cidr        string
+	materialize string
+	object      v1.BCSNetPool
+	plan        ipam.Plan
+}
+
+func newPoolCreate(s *session) *cobra.Command {
+	v := &poolCreate{session: s}
+	spec := &v.object.Spec
+	cmd := &cobra.Command{
+		Use: "create NAME --cidr CIDR --gateway IP --range A-B", Args: takes(1, 1), RunE: runs(v),
+		Short: "Create a pool",
+		Long: `Create a pool. Nothing is filled in: the subnet, the gateway and the addresses to hand out are for you
+to say. Network, broadcast and gateway addresses inside the ranges are left out.`,
+		Example: `  bcsnetctl pool create blue --cidr 10.0.0.0/24 --gateway 10.0.0.1 --range 10.0.0.20-10.0.0.99 --host 10.0.0.11
+  bcsnetctl pool create six --cidr 2001:db8::/64 --gateway 2001:db8::1 --range 2001:db8::100-2001:db8::1ff \
+    --network blue --namespace payments --dry-run=server -o yaml`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	f := cmd.Flags()
+	f.StringVar(&v.cidr, "cidr", "", "the subnet as a `CIDR` (required)")
+	f.StringVar(&spec.Gateway, "gateway", "", "the gateway's `IP` in the subnet (required)")
+	f.StringSliceVar(&spec.AvailableIPs, "range", nil, "`ADDRESSES` to hand out: a-b, a CIDR or a single one; repeatable (required)")
+	f.StringSliceVar(&spec.ExcludeIPs, "exclude", nil, "`ADDRESSES` in the ranges not to hand out; repeatable")
+	f.StringSliceVar(&spec.Hosts, "host", nil, "`IP` of a host that may draw from the pool; repeatable")
+	f.StringSliceVar(&spec.Namespaces, "namespace", nil, "bind the pool to this `NAMESPACE` alone; repeatable")
+	f.StringVar(&spec.Network, "network", "", "`NAME` shared by the IPv4 and IPv6 pools of one network")
+	f.Int32Var(&spec.VLAN, "vlan", 0, "VLAN `ID` for the CNI plugin; 0 is untagged")
+	f.Int32Var(&spec.MTU, "mtu", 0, "MTU in `BYTES` for the CNI plugin; 0 leaves it to the plugin")
+	f.Int32Var(&spec.Priority, "priority", 0, "order `N` among the pools that fit a request; the higher goes first")
+	f.StringVar(&v.materialize, "materialize", "", "`WHEN` addresses get their objects: Auto (the default), Always or OnDemand")
+	s.dry.addTo(cmd)
+	v.output.addToChange(cmd)
+	complete(cmd, "materialize", materializeValues...)
+	completeWith(cmd, "namespace", s.completeNamespaces)
+	completeWith(cmd, "host", s.completeHosts)
+	for _, name := range []string{"cidr", "gateway", "range", "exclude", "network", "vlan", "mtu", "priority"} {
+		complete(cmd, name)
+	}
+	return cmd
+}
+
+var materializeValues = []string{string(v1.MaterializeAuto), string(v1.MaterializeAlways), string(v1.MaterializeOnDemand)}
+
+func (v *poolCreate) Complete(args []string) error {
+	v.object.Name = args[0]
+	return nil
+}
+
+func (v *poolCreate) Validate() error {
+	if problems := validation.NameIsDNSSubdomain(v.object.Name, false); len(problems) > 0 {
+		return usagef("%q is no name for a pool: %s", v.object.Name, problems[0])
+	}
+	var missing []string
+	for _, required := range []struct {
+		flag string
+		set  bool
+	}{{"--cidr", v.cidr != ""}, {"--gateway", v.object.Spec.Gateway != ""}, {"--range", len(v.object.Spec.AvailableIPs) > 0}} {
+		if !required.set {
+			missing = append(missing, required.flag)
+		}
+	}
+	if len(missing) > 0 {
+		return usagef("a pool needs %s", strings.Join(missing, ", "))
+	}
+	subnet, err := netip.ParsePrefix(v.cidr)
+	if err != nil {
+		return usagef("--cidr %q is not a CIDR such as 10.0.0.0/24", v.cidr)
+	}
+	spec := &v.object.Spec
+	spec.Net, spec.Mask = subnet.Addr().String(), int32(subnet.Bits())
+	if _, err := parseEntries(spec.AvailableIPs); err != nil {
+		return err
+	}
+	if _, err := parseHosts(spec.Hosts); err != nil {
+		return err
+	}
+	if err := v.setMaterialize(); err != nil {
+		return err
+	}
+	if v.plan, err = ipam.NewPlan(store.PlanSpec(&v.object)); err != nil {
+		return usagef("%v", err)
+	}
+	if len(v.plan.Usable.Ranges()) == 0 {
+		return usagef("the ranges hold no address to hand out: network, broadcast, gateway and excluded ones do not count")
+	}
+	return v.output.validate()
+}
+
+func (v *poolCreate) setMaterialize() error {
+	for _, value := range materializeValues {
+		if strings.EqualFold(value, v.materialize) {
+			v.object.Spec.Materialize = v1.Materialize(value)
+			return nil
+		}
+	}
+	if v.materialize == "" {
+		return nil
+	}
+	return usagef("--materialize %q is not Auto, Always or OnDemand", v.materialize)
+}
+
+func (v *poolCreate) Run(ctx context.Context) error {
+	api, err := v.pools()
+	if err != nil {
+		return err
+	}
+	others, exists, err := api.others(ctx, v.object.Name)
+	if err != nil {
+		return err
+	}
+	if exists {
+		return v.existing()
+	}
+	if err := overlapsOthers(v.object.Name, v.plan.Usable, others); err != nil {
+		return err
+	}
+	created, err := v.create(ctx, api)
+	if err != nil {
+		return err
+	}
+	v.say.done("pool %s created: %s for %s", v.object.Name, addresses(v.plan.Usable), plural(len(v.object.Spec.Hosts), "host"))
+	if len(v.object.Spec.Hosts) == 0 {
+		v.say.warn("no host may draw from it yet")
+		v.hint("let hosts draw: bcsnetctl pool add-host %s HOST...", v.object.Name)
+	}
+	return v.output.object(v.Out, created)
+}
+
+func (v *poolCreate) create(ctx context.Context, api *pools) (*unstructured.Unstructured, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v.object)
+	if err != nil {
+		return nil, err
+	}
+	o := &unstructured.Unstructured{Object: content}
+	unstructured.RemoveNestedField(o.Object, "status")
+	o.SetGroupVersionKind(v1.GroupVersion.WithKind("BCSNetPool"))
+	if v.dry == dryRunClient {
+		return o, nil
+	}
+	created, err := api.api.Create(ctx, o, metav1.CreateOptions{FieldManager: programName, DryRun: v.dry.options()})
+	if apierrors.IsAlreadyExists(err) {
+		return nil, v.existing()
+	}
+	return created, v.explain(err)
+}
+
+func (v *poolCreate) existing() error {
+	return refuse(reasonPoolExists, "there is a pool %s already", v.object.Name).
+		withHint("see it: bcsnetctl pool describe %s; give it more: bcsnetctl pool add-ip %s ADDRESS...", v.object.Name, v.object.Name)
+}

@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+type poolDelete struct {
+	*session
+	names   []string
+	yes     bool
+	wait    bool
+	timeout time.Duration
+}
+
+func newPoolDelete(s *session) *cobra.Command {
+	v := &poolDelete{session: s}
+	cmd := &cobra.Command{
+		Use: "delete POOL...", Aliases: []string{"rm"}, Args: takes(1, 0), RunE: runs(v),
+		Short: "Delete pools",
+		Long: `Delete pools, after a question. A pool hands out nothing from then on, and goes when the last of its
+addresses in use is released; the command waits for that. Interrupting it does not bring the pool back.`,
+		Example: `  bcsnetctl pool delete blue
+  bcsnetctl pool delete blue green --yes --wait=false`,
+		ValidArgsFunction: s.completePools,
+	}
+	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&v.wait, "wait", true, "wait until the pools are gone")
+	cmd.Flags().DurationVar(&v.timeout, "timeout", 5*time.Minute, "how long to wait; 0 is for ever")
+	s.dry.addTo(cmd)
+	return cmd
+}
+
+func (v *poolDelete) Complete(args []string) error {
+	v.names = args
+	return nil
+}
+
+func (v *poolDelete) Validate() error {
+	if v.timeout < 0 {
+		return usagef("--timeout %s is negative", v.timeout)
+	}
+	return nil
+}
+
+func (v *poolDelete) Run(ctx context.Context) error {
+	api, err := v.pools()
+	if err != nil {
+		return err
+	}
+	var all []pool
+	var failed several
+	for _, name := range v.names {
+		p, err := api.get(ctx, name)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		all = append(all, p)
+	}
+	if len(failed) > 0 {
+		return failed // nothing was deleted: all names are right or none is taken
+	}
+	for _, p := range all {
+		v.radius(ctx, p)
+	}
+	if v.dry == dryRunNone && !v.yes {
+		if err := v.confirm(ctx, fmt.Sprintf("Delete %s?", poolWords(v.names))); err != nil {
+			return err
+		}
+	}
+	return v.deleteAll(ctx, api, all)
+}
+
+func poolWords(names []string) string {
+	if len(names) == 1 {
+		return "pool " + names[0]
+	}
+	return plural(len(names), "pool") + " (" + shortList(names) + ")"
+}
+
+// radius says what goes with a pool.
+func (v *poolDelete) radius(ctx context.Context, p pool) {
+	total := "no addresses"
+	if n := p.Status.Capacity; n > 0 {
+		total = plural(n, "address")
+	} else if set := setOfEntries(p.Spec.AvailableIPs); !counted(p.BCSNetPool) {
+		total = addresses(set)
+	}
+	held, err := v.held(ctx, leaseQuery{pool: p.Name, status: ipam.Active.String()}, func(ipam.Lease) bool { return true })
+	use := "none in use"
+	switch {
+	case err != nil:
+		use = "it is unknown how many are in use: " + err.Error()
+	case len(held) > 0:
+		use = fmt.Sprintf("%d in use: %s", len(held), perHost(held))
+	}
+	if p.DeletionTimestamp != nil {
+		use += "; it is being deleted already"
+	}
+	v.say.start("pool %s (%s): %s, %s", p.Name, cidrOf(p.BCSNetPool), total, use)
+}
+
+// perHost says where addresses are: "2 on 10.0.0.11, 1 on 10.0.0.12".
+func perHost(held []ipam.Lease) string {
+	by := map[netip.Addr]int{}
+	var hosts []netip.Addr
+	for _, l := range held {
+		if by[l.Host]++; by[l.Host] == 1 {
+			hosts = append(hosts, l.Host)
+		}
+	}
+	sortAddrs(hosts)
+	var parts []string
+	for _, h := range hosts {
+		where := "no host"
+		if h.IsValid() {
+			where = h.String()
+		}
+		parts = append(parts, fmt.Sprintf("%d on %s", by[h], where))
+	}
+	return shortList(parts)
+}
+
+func (v *poolDelete) deleteAll(ctx context.Context, api *pools, all []pool) error {
+	var failed several
+	var left []pool
+	for _, p := range all {
+		err := v.deleteOne(ctx, api, p)
+		switch {
+		case err != nil:
+			failed = append(failed, fmt.Errorf("pool %s was not deleted: %w", p.Name, err))
+		case v.dry != dryRunNone || !v.wait:
+			v.say.done("pool %s deleted", p.Name)
+		default:
+			left = append(left, p)
+		}
+	}
+	waiting := ctx
+	if v.timeout > 0 {
+		var cancel context.CancelFunc
+		waiting, cancel = context.WithTimeout(ctx, v.timeout)
+		defer cancel()
+	}
+	for _, p := range left {
+		if err := v.waitGone(waiting, api, p); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	return failed.orNil()
+}
+
+// deleteOne deletes the pool that was shown, not another one that has taken its name meanwhile.
+func (v *poolDelete) deleteOne(ctx context.Context, api *pools, p pool) error {
+	if v.dry == dryRunClient {
+		return nil
+	}
+	err := api.api.Delete(ctx, p.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &p.UID}, DryRun: v.dry.options(),
+	})
+	if apierrors.IsNotFound(err) && !noSuchResource(err) {
+		return nil
+	}
+	return v.explain(err)
+}

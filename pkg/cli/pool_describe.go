@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+type poolDescribe struct {
+	*session
+	name string
+}
+
+func newPoolDescribe(s *session) *cobra.Command {
+	v := &poolDescribe{session: s}
+	return &cobra.Command{
+		Use: "describe POOL", Aliases: []string{"show"}, Args: takes(1, 1), RunE: runs(v),
+		Short: "Show a pool: capacity, what is wrong, which host holds how much",
+		Long: `Show a pool: its addresses and how many are free, the conditions that are not as they should be, how
+many addresses each host holds, and what to do next. Only what has something to say is shown.`,
+		Example:           `  bcsnetctl pool describe blue`,
+		ValidArgsFunction: s.completePoolFirst(nil),
+	}
+}
+
+func (v *poolDescribe) Complete(args []string) error {
+	v.name = args[0]
+	return nil
+}
+
+func (v *poolDescribe) Validate() error { return nil }
+
+func (v *poolDescribe) Run(ctx context.Context) error {
+	api, err := v.pools()
+	if err != nil {
+		return err
+	}
+	p, err := api.get(ctx, v.name)
+	if err != nil {
+		return err
+	}
+	d := &description{session: v.session, pool: p, plan: store.Pool(p.BCSNetPool), byHost: map[netip.Addr]*hostUse{}}
+	leases, err := v.leases()
+	if err != nil {
+		return err
+	}
+	query := leaseQuery{pool: v.name}
+	if err := leases.Each(ctx, query.selector(), d.take); err != nil {
+		return v.explain(err)
+	}
+	return d.write()
+}
+
+// description is what is known of a pool.
+type description struct {
+	*session
+	pool   pool
+	plan   ipam.Pool
+	byHost map[netip.Addr]*hostUse
+	// active and reserved count the leases, retired those of them that the pool no longer lists.
+	active, reserved, retired int64
+}
+
+// hostUse is what one host holds of the pool.
+type hostUse struct {
+	host             netip.Addr
+	active, reserved int64
+	listed           bool
+}
+
+// take counts one address.
+func (d *description) take(l ipam.Lease) error {
+	if l.State == ipam.Available {
+		return nil
+	}
+	u := d.byHost[l.Host]
+	if u == nil {
+		u = &hostUse{host: l.Host}
+		d.byHost[l.Host] = u
+	}
+	if l.State == ipam.Active {
+		d.active++
+		u.active++
+	} else {
+		d.reserved++
+		u.reserved++
+	}
+	if d.plan.Valid() && !d.plan.Plan.Usable.Contains(l.Addr) {
+		d.retired++
+	}
+	return nil
+}
+
+// capacity is how many addresses the pool hands out, and how many of them are free. The status knows what
+// other pools and nodes take away; where it does not speak of the pool as it is now, the spec is counted.
+func (d *description) capacity() (total, free int64, counted bool) {
+	if s := d.pool.Status; s.ObservedGeneration == d.pool.Generation {
+		return s.Capacity, s.Available, true
+	}
+	if !d.plan.Valid() {
+		return 0, 0, false
+	}
+	total = int64(min(ipam.SizeOfSet(d.plan.Plan.Usable), 1<<63-1))
+	return total, max(0, total-(d.active+d.reserved-d.retired)), false
+}

@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// write prints the sections that have something to say.
+func (d *description) write() error {
+	var b bytes.Buffer
+	d.head(&b)
+	d.conditions(&b)
+	if err := d.hosts(&b); err != nil {
+		return err
+	}
+	d.next(&b)
+	_, err := d.Out.Write(b.Bytes())
+	return err
+}
+
+func (d *description) head(b *bytes.Buffer) {
+	p := d.pool
+	line := func(label, format string, args ...any) {
+		fmt.Fprintf(b, "%-12s %s\n", label+":", fmt.Sprintf(format, args...))
+	}
+	line("Pool", "%s", p.Name)
+	line("Subnet", "%s, gateway %s", cidrOf(p.BCSNetPool), p.Spec.Gateway)
+	line("Addresses", "%s", orNone(d.ranges(p.Spec.AvailableIPs)))
+	if len(p.Spec.ExcludeIPs) > 0 {
+		line("Excluded", "%s", d.ranges(p.Spec.ExcludeIPs))
+	}
+	total, free, counted := d.capacity()
+	text := fmt.Sprintf("%d of %d free", free, total)
+	if d.active > 0 {
+		text += fmt.Sprintf(", %d active", d.active)
+	}
+	if d.reserved > 0 {
+		text += fmt.Sprintf(", %d reserved", d.reserved)
+	}
+	if free < total {
+		text += ", used " + d.out.used(total-free, total)
+	}
+	if !counted {
+		text += " (counted here: no controller has seen the pool as it is now)"
+	}
+	line("Capacity", "%s", text)
+	if link := linkText(p.Spec); link != "" {
+		line("Link", "%s", link)
+	}
+	if len(p.Spec.Namespaces) > 0 {
+		line("Namespaces", "%s", strings.Join(p.Spec.Namespaces, ", "))
+	}
+	if p.Spec.Network != "" {
+		line("Network", "%s", p.Spec.Network)
+	}
+	if p.Spec.Priority != 0 {
+		line("Priority", "%d", p.Spec.Priority)
+	}
+	word, _ := d.state(p.BCSNetPool)
+	line("State", "%s", d.out.paint(d.stateColor(p.BCSNetPool), word))
+	line("Age", "%s", d.age(p.CreationTimestamp.Time))
+}
+
+// ranges writes an address list in order, neighbours joined; one that cannot be read as it stands.
+func (d *description) ranges(list []string) string {
+	for _, entry := range list {
+		if _, err := ipam.ParseRange(entry); err != nil {
+			return printers.EscapeTerminal(shortList(list))
+		}
+	}
+	return spell(setOfEntries(list))
+}
+
+func linkText(s v1.BCSNetPoolSpec) string {
+	var parts []string
+	if s.VLAN != 0 {
+		parts = append(parts, fmt.Sprintf("VLAN %d", s.VLAN))
+	}
+	if s.MTU != 0 {
+		parts = append(parts, fmt.Sprintf("MTU %d", s.MTU))
+	}
+	for _, r := range s.Routes {
+		parts = append(parts, "route "+r.Dst+" via "+cmp.Or(r.GW, s.Gateway))
+	}
+	if s.DNS != nil && len(s.DNS.Nameservers) > 0 {
+		parts = append(parts, "DNS "+strings.Join(s.DNS.Nameservers, ", "))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// conditions prints those that are not as they should be.
+func (d *description) conditions(b *bytes.Buffer) {
+	var lines []string
+	for _, c := range d.pool.Status.Conditions {
+		good := metav1.ConditionFalse
+		if c.Type == v1.ConditionReady {
+			good = metav1.ConditionTrue
+		}
+		if c.Status != good {
+			lines = append(lines, fmt.Sprintf("  %s=%s, %s: %s", c.Type, c.Status, c.Reason, d.called(printers.EscapeTerminal(c.Message))))
+		}
+	}
+	section(b, "Conditions", lines)
+}
+
+// maxIdle is how many hosts that hold nothing are listed.
+const maxIdle = 10
+
+func (d *description) hosts(b *bytes.Buffer) error {
+	var idle []*hostUse
+	for _, text := range d.pool.Spec.Hosts {
+		h, err := ipam.ParseAddr(text)
+		if err != nil {
+			continue
+		}
+		if u := d.byHost[h]; u != nil {
+			u.listed = true
+			continue
+		}
+		idle = append(idle, &hostUse{host: h, listed: true})
+	}
+	var rows []*hostUse
+	for _, u := range d.byHost {
+		rows = append(rows, u)
+	}
+	rows = append(rows, idle[:min(len(idle), maxIdle)]...)
+	if len(rows) == 0 {
+		return nil
+	}
+	slices.SortFunc(rows, func(x, y *hostUse) int { return x.host.Compare(y.host) })
+	fmt.Fprintln(b, "\nHosts:")
+	var t bytes.Buffer
+	count := func(n int64) string { return strconv.FormatInt(n, 10) }
+	err := table[*hostUse]{headers: true, columns: []column[*hostUse]{
+		{name: "HOST", cell: func(u *hostUse) string { return addrText(u.host) }},
+		{name: "ACTIVE", cell: func(u *hostUse) string { return count(u.active) }},
+		{name: "RESERVED", cell: func(u *hostUse) string { return count(u.reserved) }},
+		{name: "IN POOL", cell: func(u *hostUse) string { return map[bool]string{true: "yes", false: "no"}[u.listed] }},
+	}}.write(&t, rows)
+	for line := range strings.Lines(t.String()) {
+		b.WriteString("  " + line)
+	}
+	if n := len(idle) - maxIdle; n > 0 {
+		fmt.Fprintf(b, "  and %s that hold nothing\n", plural(n, "more host"))
+	}
+	return err
+}
+
+// next prints commands where the conditions do not name one.
+func (d *description) next(b *bytes.Buffer) {
+	name := d.pool.Name
+	var lines []string
+	add := func(what, command string) { lines = append(lines, "  "+what+": "+d.called(command)) }
+	switch word, _ := d.state(d.pool.BCSNetPool); word {
+	case stateUnseen, stateUpdating:
+		lines = append(lines, "  "+hintController)
+	case v1.ReasonInvalidSpec:
+		add("mend the spec", "kubectl edit bcsnetpool "+name)
+	case v1.ReasonTerminating:
+		add("see who holds its addresses", "bcsnetctl lease list --pool "+name)
+	case stateOverlap:
+		add("leave the addresses to one of the pools", "bcsnetctl pool remove-ip POOL ADDRESS...")
+	}
+	if d.retired > 0 {
+		add("see who holds the addresses that drain", "bcsnetctl lease list --pool "+name)
+	}
+	for _, u := range d.byHost {
+		if !u.listed && u.active > 0 && u.host.IsValid() {
+			add("hosts that hold addresses and are not in the pool may be gone", "bcsnetctl host list")
+			break
+		}
+	}
+	section(b, "Next", lines)
+}
+
+func section(b *bytes.Buffer, title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s:\n%s\n", title, strings.Join(lines, "\n"))
+}
+
+func orNone(text string) string { return cmp.Or(text, "none") }

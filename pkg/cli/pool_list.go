@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+type poolList struct {
+	*session
+	output   output
+	selector string
+}
+
+func newPoolList(s *session) *cobra.Command {
+	v := &poolList{session: s}
+	cmd := &cobra.Command{
+		Use: "list", Aliases: []string{"ls", "get"}, Args: takes(0, 0), RunE: runs(v),
+		Short: "List pools and how full they are",
+		Long: `List pools and how full they are, as their status says. STATE is Ready, or the gravest thing to know;
+bcsnetctl pool describe says more. Unseen means that no controller has looked at the pool yet.`,
+		Example: `  bcsnetctl pool list
+  bcsnetctl pool list -o wide -l team=payments
+  bcsnetctl pool list -o jsonpath='{range .items[*]}{.metadata.name} {.status.available}{"\n"}{end}'`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	v.output.addTo(cmd)
+	cmd.Flags().StringVarP(&v.selector, "selector", "l", "", "only pools with these `LABELS`, as in kubectl")
+	return cmd
+}
+
+func (v *poolList) Complete([]string) error { return nil }
+
+func (v *poolList) Validate() error {
+	if _, err := labels.Parse(v.selector); err != nil {
+		return usagef("--selector %q: %v", v.selector, err)
+	}
+	return v.output.validate()
+}
+
+func (v *poolList) Run(ctx context.Context) error {
+	api, err := v.pools()
+	if err != nil {
+		return err
+	}
+	all, err := api.list(ctx, v.selector)
+	if err != nil {
+		return err
+	}
+	if v.output.printer != nil {
+		var items []unstructured.Unstructured
+		for _, p := range all {
+			items = append(items, *p.stored)
+		}
+		return v.output.list(v.Out, items)
+	}
+	if err := newTable(&v.output, v.columns()).write(v.Out, all); err != nil {
+		return err
+	}
+	v.sumUp(all)
+	return nil
+}
+
+func (v *poolList) columns() []column[pool] {
+	count := func(n func(pool) int64) func(pool) string {
+		return func(p pool) string {
+			if !counted(p.BCSNetPool) {
+				return ""
+			}
+			return strconv.FormatInt(n(p), 10)
+		}
+	}
+	return []column[pool]{
+		{name: "NAME", cell: func(p pool) string { return p.Name }},
+		{name: "CIDR", cell: func(p pool) string { return cidrOf(p.BCSNetPool) }},
+		{name: "HOSTS", cell: func(p pool) string { return strconv.Itoa(len(p.Spec.Hosts)) }},
+		{name: "TOTAL", cell: count(func(p pool) int64 { return p.Status.Capacity })},
+		{name: "ACTIVE", cell: count(func(p pool) int64 { return p.Status.Active })},
+		{name: "RESERVED", cell: count(func(p pool) int64 { return p.Status.Reserved })},
+		{name: "FREE", cell: count(func(p pool) int64 { return p.Status.Available })},
+		{name: "USED", cell: func(p pool) string { return v.out.used(p.Status.Capacity-p.Status.Available, p.Status.Capacity) }},
+		{name: "STATE", cell: func(p pool) string {
+			word, _ := v.state(p.BCSNetPool)
+			return v.out.paint(v.stateColor(p.BCSNetPool), word)
+		}},
+		{name: "GATEWAY", wide: true, cell: func(p pool) string { return p.Spec.Gateway }},
+		{name: "VLAN", wide: true, cell: func(p pool) string { return unlessZero(p.Spec.VLAN) }},
+		{name: "NAMESPACES", wide: true, cell: func(p pool) string { return strings.Join(p.Spec.Namespaces, ",") }},
+		{name: "NETWORK", wide: true, cell: func(p pool) string { return p.Spec.Network }},
+		{name: "PRIORITY", wide: true, cell: func(p pool) string { return strconv.Itoa(int(p.Spec.Priority)) }},
+		{name: "AGE", cell: func(p pool) string { return v.age(p.CreationTimestamp.Time) }},
+	}
+}
+
+// sumUp says how many there are and which ones to look at.
+func (v *poolList) sumUp(all []pool) {
+	if len(all) == 0 {
+		what := "no pools"
+		if v.selector != "" {
+			what += " with labels " + v.selector
+		}
+		v.say.note("%s in %s", what, v.where())
+		if v.selector == "" {
+			v.hint("make one: bcsnetctl pool create --help")
+		}
+		return
+	}
+	var names []string
+	for _, p := range all {
+		if word, attention := v.state(p.BCSNetPool); attention {
+			names = append(names, fmt.Sprintf("%s (%s)", p.Name, word))
+		}
+	}
+	text := plural(len(all), "pool")
+	switch len(names) {
+	case 0:
+	case 1:
+		text += ", 1 needs attention: " + names[0]
+	default:
+		text += fmt.Sprintf(", %d need attention: %s", len(names), shortList(names))
+	}
+	v.say.note("%s", text)
+}

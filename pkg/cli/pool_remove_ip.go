@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"go4.org/netipx"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+type poolRemoveIP struct {
+	*session
+	output  output
+	name    string
+	args    []string
+	entries []entry
+}
+
+func newPoolRemoveIP(s *session) *cobra.Command {
+	v := &poolRemoveIP{session: s}
+	cmd := &cobra.Command{
+		Use: "remove-ip POOL ADDRESS...", Args: takes(2, 0), RunE: runs(v),
+		Short: "Take addresses, ranges or CIDRs out of a pool",
+		Long: `Take addresses out of a pool: single ones, ranges a-b with both ends, or CIDRs, also out of the middle
+of a range that the pool has. Addresses in use drain: they stay with their pods and are not handed out again.`,
+		Example: `  bcsnetctl pool remove-ip blue 10.0.0.70
+  bcsnetctl pool remove-ip blue 10.0.0.64-10.0.0.95 --dry-run=client`,
+		ValidArgsFunction: s.completePoolFirst(func(p pool) []string { return p.Spec.AvailableIPs }),
+	}
+	s.dry.addTo(cmd)
+	v.output.addToChange(cmd)
+	return cmd
+}
+
+func (v *poolRemoveIP) Complete(args []string) error {
+	v.name, v.args = args[0], args[1:]
+	return nil
+}
+
+func (v *poolRemoveIP) Validate() (err error) {
+	if v.entries, err = parseEntries(v.args); err != nil {
+		return err
+	}
+	return v.output.validate()
+}
+
+func (v *poolRemoveIP) Run(ctx context.Context) error {
+	api, err := v.pools()
+	if err != nil {
+		return err
+	}
+	var gone *netipx.IPSet
+	var before, after []string
+	edited, err := api.edit(ctx, v.name, func(p pool) (map[string]any, error) {
+		before = p.Spec.AvailableIPs
+		have := setOfEntries(before)
+		for _, e := range v.entries {
+			if !have.OverlapsRange(e.IPRange) {
+				return nil, v.absent(p, e)
+			}
+		}
+		gone = intersection(have, setOf(rangesOf(v.entries)...))
+		after = removeEntries(before, gone)
+		return map[string]any{"availableIPs": values(after)}, nil
+	})
+	if err != nil {
+		return err
+	}
+	v.say.done("%s taken out of pool %s: %s", addresses(gone), v.name, spell(gone))
+	for _, was := range before {
+		if !slices.Contains(after, was) {
+			if rest := removeEntries([]string{was}, gone); len(rest) > 0 {
+				v.say.note("  %s is now %s", was, shortList(rest))
+			}
+		}
+	}
+	if asked := ipam.SizeOfSet(setOf(rangesOf(v.entries)...)); asked > ipam.SizeOfSet(gone) {
+		v.say.note("  the other %s were not in the pool", plural(asked-ipam.SizeOfSet(gone), "address"))
+	}
+	if len(after) == 0 {
+		v.say.warn("pool %s has no addresses left", v.name)
+	}
+	v.draining(ctx, gone)
+	return v.output.object(v.Out, edited.stored)
+}
+
+func (v *poolRemoveIP) absent(p pool, e entry) error {
+	f := refuse(ipam.ReasonAddressNotInPool, "%s is not in pool %s", e.text, v.name)
+	if near := nearest(e.text, p.Spec.AvailableIPs); near != "" {
+		return f.withHint("did you mean %s? Its addresses: bcsnetctl pool describe %s", near, v.name)
+	}
+	return f.withHint("see its addresses: bcsnetctl pool describe %s", v.name)
+}
+
+// draining says which of the addresses are in use.
+func (v *poolRemoveIP) draining(ctx context.Context, gone *netipx.IPSet) {
+	held, err := v.held(ctx, leaseQuery{pool: v.name, status: ipam.Active.String()}, func(l ipam.Lease) bool { return gone.Contains(l.Addr) })
+	if err != nil {
+		v.say.warn("it is unknown whether some of them are in use: %v", err)
+		return
+	}
+	var who []string
+	for _, l := range held {
+		who = append(who, fmt.Sprintf("%s (%s on %s)", l.Addr, l.Who(), addrText(l.Host)))
+	}
+	switch len(who) {
+	case 0:
+	case 1:
+		v.say.warn("1 of them is in use and will drain: %s", who[0])
+	default:
+		v.say.warn("%d of them are in use and will drain: %s", len(who), shortList(who))
+	}
+}

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+)
+
+// State words of a pool beside the reasons of its Ready condition.
+const (
+	stateReady     = "Ready"
+	stateUnseen    = "Unseen"   // no controller has looked at the pool
+	stateUpdating  = "Updating" // nor at its last change
+	stateExhausted = "Exhausted"
+	stateOverlap   = "Overlap"
+	stateDraining  = "Draining"
+)
+
+// patience is how long a pool may be without a status before that is odd.
+const patience = 30 * time.Second
+
+// state is one word for how a pool is, the gravest first, and whether somebody should look at it.
+func (s *session) state(p *v1.BCSNetPool) (word string, attention bool) {
+	on := func(condition string) bool { return meta.IsStatusConditionTrue(p.Status.Conditions, condition) }
+	ready := meta.FindStatusCondition(p.Status.Conditions, v1.ConditionReady)
+	switch {
+	case p.DeletionTimestamp != nil:
+		return v1.ReasonTerminating, true
+	case p.Status.ObservedGeneration == 0:
+		return stateUnseen, s.now().Sub(p.CreationTimestamp.Time) > patience
+	case p.Status.ObservedGeneration < p.Generation:
+		return stateUpdating, false
+	case ready != nil && ready.Status != metav1.ConditionTrue:
+		return ready.Reason, ready.Reason != v1.ReasonCordoned && ready.Reason != v1.ReasonInitializing
+	case on(v1.ConditionExhausted):
+		return stateExhausted, true
+	case on(v1.ConditionOverlap):
+		return stateOverlap, true
+	case on(v1.ConditionDraining):
+		return stateDraining, false
+	case p.Status.Status == v1.PoolInitializing:
+		return v1.ReasonInitializing, false
+	default:
+		return stateReady, false
+	}
+}
+
+// stateColor is the colour that goes with a state.
+func (s *session) stateColor(p *v1.BCSNetPool) color {
+	word, attention := s.state(p)
+	switch {
+	case attention:
+		return red
+	case word == stateReady:
+		return green
+	default:
+		return yellow
+	}
+}
+
+// cidrOf is the subnet of a pool as it is written.
+func cidrOf(p *v1.BCSNetPool) string { return fmt.Sprintf("%s/%d", p.Spec.Net, p.Spec.Mask) }
+
+// counted says whether the status counts the pool as it is now.
+func counted(p *v1.BCSNetPool) bool { return p.Status.ObservedGeneration != 0 }

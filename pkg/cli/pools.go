@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// pools reads and writes pools.
+type pools struct {
+	*session
+	api dynamic.ResourceInterface
+}
+
+// pool is a pool as this release knows it, and as it is stored.
+type pool struct {
+	*v1.BCSNetPool
+	stored *unstructured.Unstructured
+}
+
+func (s *session) pools() (*pools, error) {
+	c, err := s.dynamic()
+	if err != nil {
+		return nil, err
+	}
+	return &pools{session: s, api: c.Resource(resource(v1.PoolResource))}, nil
+}
+
+func readPool(stored *unstructured.Unstructured) (pool, error) {
+	p := pool{BCSNetPool: &v1.BCSNetPool{}, stored: stored}
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, p.BCSNetPool)
+	if err != nil {
+		return p, fmt.Errorf("pool %s cannot be read: %w", stored.GetName(), err)
+	}
+	return p, nil
+}
+
+// get reads a pool; one that is not there is an error that knows a better name.
+func (p *pools) get(ctx context.Context, name string) (pool, error) {
+	stored, err := p.api.Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err) && !noSuchResource(err):
+		return pool{}, p.unknown(ctx, name)
+	case err != nil:
+		return pool{}, p.explain(err)
+	}
+	return readPool(stored)
+}
+
+// list reads all pools that a label selector matches, by name.
+func (p *pools) list(ctx context.Context, selector string) ([]pool, error) {
+	stored, err := p.api.List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, p.explain(err)
+	}
+	var all []pool
+	for i := range stored.Items {
+		one, err := readPool(&stored.Items[i])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(a, b pool) int { return cmp.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// unknown is the error for a pool that is not there.
+func (p *pools) unknown(ctx context.Context, name string) error {
+	all, err := p.list(ctx, "")
+	if err != nil {
+		return err
+	}
+	f := refuse(reasonPoolNotFound, "there is no pool %s", name)
+	var names []string
+	for _, o := range all {
+		names = append(names, o.Name)
+	}
+	if near := nearest(name, names); near != "" {
+		return f.withHint("did you mean %s? All pools: bcsnetctl pool list", near)
+	}
+	if len(names) == 0 {
+		return f.withHint("there are no pools at all; make one: bcsnetctl pool create --help")
+	}
+	return f.withHint("see all pools: bcsnetctl pool list")
+}
+
+// others are the pools beside one, as the allocator sees them, and whether that one exists.
+func (p *pools) others(ctx context.Context, name string) (others []ipam.Pool, exists bool, err error) {
+	all, err := p.list(ctx, "")
+	if err != nil {
+		return nil, false, err
+	}
+	for _, o := range all {
+		if o.Name == name {
+			exists = true
+			continue
+		}
+		others = append(others, store.Pool(o.BCSNetPool))
+	}
+	return others, exists, nil
+}
+
+// conflictBackoff is how often and how fast an edit begins anew when others change the pool, too.
+var conflictBackoff = wait.Backoff{Steps: 12, Duration: 10 * time.Millisecond, Factor: 1.7, Jitter: 0.5}
+
+// edit changes fields of a pool's spec: change gets the pool as it is and returns the fields to set (nil to
+// unset), none for nothing to do. Only these fields are sent, and they are stored only if nobody else changed the pool
+// meanwhile; else change is asked again.
+func (p *pools) edit(ctx context.Context, name string, change func(pool) (map[string]any, error)) (edited pool, err error) {
+	err = wait.ExponentialBackoffWithContext(ctx, conflictBackoff, func(ctx context.Context) (bool, error) {
+		if edited, err = p.get(ctx, name); err != nil {
+			return false, err
+		}
+		if edited.DeletionTimestamp != nil {
+			return false, refuse(reasonPoolTerminating, "pool %s is being deleted and takes no changes", name).
+				withHint("see what it waits for: bcsnetctl pool describe %s", name)
+		}
+		spec, err := change(edited)
+		if err != nil || len(spec) == 0 {
+			return err == nil, err
+		}
+		edited, err = p.patch(ctx, edited, spec)
+		if apierrors.IsConflict(err) {
+			return false, nil
+		}
+		return err == nil, p.explain(err)
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		err = refuse(ipam.ReasonUnavailable, "pool %s was changed by others %d times in a row", name, conflictBackoff.Steps).
+			withHint("try again in a moment")
+	}
+	return edited, err
+}
+
+func (p *pools) patch(ctx context.Context, old pool, spec map[string]any) (pool, error) {
+	if p.dry == dryRunClient {
+		next := old.stored.DeepCopy()
+		for field, value := range spec {
+			if value == nil {
+				unstructured.RemoveNestedField(next.Object, "spec", field)
+			} else if err := unstructured.SetNestedField(next.Object, value, "spec", field); err != nil {
+				return pool{}, err
+			}
+		}
+		return readPool(next)
+	}
+	body, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": old.ResourceVersion},
+		"spec":     spec,
+	})
+	if err != nil {
+		return pool{}, err
+	}
+	stored, err := p.api.Patch(ctx, old.Name, types.MergePatchType, body,
+		metav1.PatchOptions{FieldManager: programName, DryRun: p.dry.options()})
+	if err != nil {
+		return pool{}, err
+	}
+	return readPool(stored)
+}
+
+// values are strings as an object's field holds them.
+func values(list []string) []any {
+	out := make([]any, 0, len(list))
+	for _, v := range list {
+		out = append(out, v)
+	}
+	return out
+}

@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+type releaseHost struct {
+	*session
+	output output
+	args   []string
+	hosts  []netip.Addr
+}
+
+func newReleaseHost(s *session) *cobra.Command {
+	v := &releaseHost{session: s}
+	cmd := &cobra.Command{
+		Use: "release-host HOST...", GroupID: "objects", Args: takes(1, 0), RunE: runs(v),
+		Short: "Free every address in use on hosts that are off",
+		Long: `Free every address in use on hosts, on your word that the machines are off. Pods that still exist lose
+their addresses, too: others may get them at once. Nothing is asked, so that scripts can call this; look first
+with --dry-run=client. The addresses that were released go to standard output.
+
+HOST is the IP of a host; - reads hosts from standard input, one a line. A host that holds nothing is no error.
+What fails can be run again: it does the rest.`,
+		Example: `  bcsnetctl release-host 10.0.0.11 --dry-run=client
+  bcsnetctl release-host 10.0.0.11 10.0.0.12 -o name
+  bcsnetctl host list -o jsonpath='{range .items[?(@.state=="gone")]}{.host}{"\n"}{end}' | bcsnetctl release-host -`,
+		ValidArgsFunction: s.completeHosts,
+	}
+	s.dry.addTo(cmd)
+	v.output.addTo(cmd)
+	return cmd
+}
+
+func (v *releaseHost) Complete(args []string) error {
+	for _, arg := range args {
+		if arg != "-" {
+			v.args = append(v.args, arg)
+			continue
+		}
+		lines, err := readLines(v.In)
+		if err != nil {
+			return fmt.Errorf("reading hosts from standard input: %w", err)
+		}
+		v.args = append(v.args, lines...)
+	}
+	return nil
+}
+
+// readLines reads lines; blank ones and those after # do not count.
+func readLines(r io.Reader) ([]string, error) {
+	var out []string
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		text, _, _ := strings.Cut(lines.Text(), "#")
+		if text = strings.TrimSpace(text); text != "" {
+			out = append(out, text)
+		}
+	}
+	return out, lines.Err()
+}
+
+func (v *releaseHost) Validate() (err error) {
+	if v.hosts, err = parseHosts(v.args); err != nil {
+		return err
+	}
+	return v.output.validate()
+}
+
+func (v *releaseHost) Run(ctx context.Context) error {
+	leases, err := v.leases()
+	if err != nil {
+		return err
+	}
+	if len(v.hosts) == 0 {
+		v.say.note("standard input named no host: nothing to release")
+	}
+	var released []ipam.Lease
+	var failed several
+	for _, h := range v.hosts {
+		gone, err := v.one(ctx, leases, h)
+		released = append(released, gone...)
+		if err != nil {
+			failed = append(failed, err)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	slices.SortFunc(released, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
+	if err := v.print(released); err != nil {
+		failed = append(failed, err)
+	}
+	return failed.orNil()
+}
+
+// one releases one host, and says what was done and what was not.
+func (v *releaseHost) one(ctx context.Context, leases *store.Client, h netip.Addr) ([]ipam.Lease, error) {
+	held, err := v.held(ctx, leaseQuery{host: h.String(), status: ipam.Active.String()}, func(ipam.Lease) bool { return true })
+	if err != nil {
+		return nil, fmt.Errorf("host %s: nothing was released: %w", h, err)
+	}
+	if len(held) == 0 {
+		v.say.note("host %s holds no addresses: nothing to release", h)
+		return nil, nil
+	}
+	v.warnLive(ctx, h, held)
+	if v.dry == dryRunClient {
+		v.say.done("host %s: %s released", h, plural(len(held), "address"))
+		return held, nil
+	}
+	gone, err := allocator.ReleaseHost(ctx, leases, h)
+	if err == nil {
+		v.say.done("host %s: %s released", h, plural(len(gone), "address"))
+		return gone, nil
+	}
+	return gone, v.partly(ctx, h, len(gone), len(held), err)
+}
+
+// partly is the error for a host of which not everything was released.
+func (v *releaseHost) partly(ctx context.Context, h netip.Addr, gone, held int, err error) error {
+	f := &failure{message: fmt.Sprintf("host %s: %d of %s released", h, gone, plural(held, "address")), cause: err}
+	f.hint = "run it again: it does the rest"
+	var r *ipam.Refusal
+	switch {
+	case ctx.Err() != nil:
+		f.cause = nil
+	case errors.As(err, &r):
+		f.reason = r.Reason
+		f.message += ": " + strings.TrimSuffix(err.Error(), "; hint: "+r.Hint)
+		if r.Reason == ipam.ReasonForbidden {
+			f.hint = hintRights
+		}
+	default:
+		f.message += ": " + v.explain(err).Error()
+	}
+	return f
+}
+
+func (v *releaseHost) print(released []ipam.Lease) error {
+	if v.output.printer == nil {
+		return newTable(&v.output, v.leaseColumns(false)).write(v.Out, released)
+	}
+	var items []unstructured.Unstructured
+	for _, l := range released {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(store.Object(l))
+		if err != nil {
+			return err
+		}
+		o := unstructured.Unstructured{Object: content}
+		o.SetManagedFields(nil)
+		items = append(items, o)
+	}
+	return v.output.list(v.Out, items)
+}

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// verb is one command. Complete takes what was typed and reads what it names; Validate judges it without
+// looking at anything else; Run does it.
+type verb interface {
+	Complete(args []string) error
+	Validate() error
+	Run(ctx context.Context) error
+}
+
+// runs is the RunE of a verb.
+func runs(v verb) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := v.Complete(args); err != nil {
+			return misused(cmd, err)
+		}
+		if err := v.Validate(); err != nil {
+			return misused(cmd, err)
+		}
+		return v.Run(cmd.Context())
+	}
+}
+
+// misused gives an error of usage that has no hint an example.
+func misused(cmd *cobra.Command, err error) error {
+	f, ok := err.(*failure)
+	if !ok || f.code != exitUsage || f.hint != "" {
+		return err
+	}
+	if example := firstExample(cmd); example != "" {
+		return f.withHint("for example: %s", example)
+	}
+	return f.withHint("see %s --help", cmd.CommandPath())
+}
+
+func firstExample(cmd *cobra.Command) string {
+	for line := range strings.Lines(cmd.Example) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			return line
+		}
+	}
+	return ""
+}
+
+// newRoot builds the tree.
+func newRoot(s *session) *cobra.Command {
+	root := &cobra.Command{
+		Use:           strings.ReplaceAll(s.name, " ", "-"), // the file of a kubectl plugin
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: s.name},
+		Short:         "Manage address pools, hosts and leases",
+		Long:          rootHelp,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE:          group,
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetHelpCommandGroupID("other")
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.ErrOut)
+	s.flags.AddFlags(root.PersistentFlags())
+	root.AddGroup(
+		&cobra.Group{ID: "objects", Title: "Pools, addresses, hosts:"},
+		&cobra.Group{ID: "other", Title: "Other:"})
+	root.AddCommand(
+		newPool(s), newIP(s), newLease(s), newHost(s), newReleaseHost(s),
+		newVersion(s), newCompletion(s), newOptions())
+	root.SetUsageTemplate(usageTemplate)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return misused(cmd, usagef("%v", err)) })
+	completeContexts(s, root)
+	rename(s, root)
+	return root
+}
+
+const rootHelp = `Manage the address pools of bcsnet: which addresses there are, which hosts draw from them, and who
+holds which. Works on the objects in the cluster, also while the controller is down.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 124 out of time, 130 interrupted.`
+
+// rename has the help speak the name that was called.
+func rename(s *session, cmd *cobra.Command) {
+	cmd.Long, cmd.Example = s.called(cmd.Long), s.called(cmd.Example)
+	for _, sub := range cmd.Commands() {
+		rename(s, sub)
+	}
+}
+
+// group is the RunE of commands that only hold others: alone they show their help.
+func group(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	f := usagef("%s has no command %q", cmd.CommandPath(), args[0])
+	var names []string
+	for _, sub := range cmd.Commands() {
+		names = append(names, sub.Name())
+	}
+	if near := nearest(args[0], names); near != "" {
+		return f.withHint("did you mean %s %s?", cmd.CommandPath(), near)
+	}
+	return f.withHint("see %s --help", cmd.CommandPath())
+}
+
+// takes checks the number of arguments; most 0 is for no bound.
+func takes(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		wanted := strings.TrimPrefix(cmd.Use, cmd.Name()+" ")
+		switch {
+		case len(args) < least:
+			return misused(cmd, usagef("%s needs %s", cmd.CommandPath(), wanted))
+		case most == 0 && least == 0 && len(args) > 0:
+			return misused(cmd, usagef("%s takes no argument, not %q", cmd.CommandPath(), args[0]))
+		case most > 0 && len(args) > most:
+			return misused(cmd, usagef("%s takes only %s, not also %q", cmd.CommandPath(), wanted, args[most]))
+		}
+		return nil
+	}
+}
+
+func newOptions() *cobra.Command {
+	return &cobra.Command{
+		Use: "options", Short: "List the flags that choose the cluster", GroupID: "other", Args: takes(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := cmd.OutOrStdout().Write([]byte("These flags go with every command:\n\n" + cmd.InheritedFlags().FlagUsages()))
+			return err
+		},
+	}
+}
+
+// usageTemplate is cobra's, with the many flags for the cluster in a command of their own.
+const usageTemplate = `Usage:{{if .Runnable}}{{if not .HasAvailableSubCommands}}
+  {{.UseLine}}{{end}}{{end}}{{if .HasAvailableSubCommands}}
+  {{.CommandPath}} COMMAND{{end}}{{if .HasExample}}
+
+Examples:
+{{.Example}}{{end}}{{if .HasAvailableSubCommands}}{{$cmds := .Commands}}{{if eq (len .Groups) 0}}
+
+Commands:{{range $cmds}}{{if .IsAvailableCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{else}}{{range $group := .Groups}}
+
+{{.Title}}{{range $cmds}}{{if (and (eq .GroupID $group.ID) .IsAvailableCommand)}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{end}}{{end}}{{if and .HasParent .HasAvailableLocalFlags}}
+
+Flags:
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}
+
+Flags that choose the cluster (--kubeconfig, --context, --as, …): {{.Root.DisplayName}} options
+`

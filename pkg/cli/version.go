@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/yaml"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+)
+
+type versionVerb struct {
+	*session
+	client bool
+	format string
+}
+
+// versions is what is printed.
+type versions struct {
+	Client  string `json:"client"`
+	Go      string `json:"go"`
+	Cluster string `json:"cluster,omitempty"`
+	// Kubernetes is the API server's version, Objects are the resources of ours that it serves.
+	Kubernetes string   `json:"kubernetes,omitempty"`
+	Group      string   `json:"group,omitempty"`
+	Objects    []string `json:"objects,omitempty"`
+}
+
+func newVersion(s *session) *cobra.Command {
+	v := &versionVerb{session: s}
+	cmd := &cobra.Command{
+		Use: "version", GroupID: "other", Args: takes(0, 0), RunE: runs(v),
+		Short: "Show the version, and what the cluster serves",
+		Long:  "Show the version of this program, that of the API server, and which objects of bcsnet it serves.",
+		Example: `  bcsnetctl version
+  bcsnetctl version --client -o json`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	cmd.Flags().BoolVar(&v.client, "client", false, "this program only; the cluster is not asked")
+	cmd.Flags().StringVarP(&v.format, "output", "o", "", "print `FORMAT`: json|yaml")
+	complete(cmd, "output", "json", "yaml")
+	return cmd
+}
+
+func (v *versionVerb) Complete([]string) error { return nil }
+
+func (v *versionVerb) Validate() error {
+	if !slices.Contains([]string{"", "json", "yaml"}, v.format) {
+		return usagef("there is no output format %q", v.format).withHint("the formats are json, yaml")
+	}
+	return nil
+}
+
+func (v *versionVerb) Run(ctx context.Context) error {
+	all := versions{Client: v.version, Go: fmt.Sprintf("%s %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)}
+	var err error
+	if !v.client {
+		err = v.ask(ctx, &all)
+	}
+	if printed := v.print(all); printed != nil {
+		return printed
+	}
+	return err
+}
+
+// ask fills in what the cluster says.
+func (v *versionVerb) ask(ctx context.Context, all *versions) error {
+	cfg, err := v.connect()
+	if err != nil {
+		return err
+	}
+	c, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		return v.configProblem(err)
+	}
+	all.Cluster = cfg.Host
+	server, err := c.ServerVersionWithContext(ctx)
+	if err != nil {
+		return v.explain(err)
+	}
+	all.Kubernetes = server.GitVersion
+	served, err := c.ServerResourcesForGroupVersionWithContext(ctx, v1.GroupVersion.String())
+	switch {
+	case apierrors.IsNotFound(err):
+		return (&failure{message: "the cluster does not know the objects of bcsnet: their CRDs are not installed", cause: err}).withHint(hintInstall)
+	case err != nil:
+		return v.explain(err)
+	}
+	all.Group = served.GroupVersion
+	for _, r := range served.APIResources {
+		if !strings.Contains(r.Name, "/") {
+			all.Objects = append(all.Objects, r.Name)
+		}
+	}
+	return nil
+}
+
+func (v *versionVerb) print(all versions) error {
+	var text []byte
+	var err error
+	switch v.format {
+	case "json":
+		text, err = json.MarshalIndent(all, "", "  ")
+		text = append(text, '\n')
+	case "yaml":
+		text, err = yaml.Marshal(all)
+	default:
+		text = fmt.Appendf(nil, "client:   %s (%s)\n", all.Client, all.Go)
+		if all.Kubernetes != "" {
+			text = fmt.Appendf(text, "cluster:  %s, Kubernetes %s\n", all.Cluster, all.Kubernetes)
+		}
+		if all.Group != "" {
+			text = fmt.Appendf(text, "objects:  %s: %s\n", all.Group, strings.Join(all.Objects, ", "))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	_, err = v.Out.Write(text)
+	return err
+}
