@@ -42,8 +42,13 @@ func readList(r io.Reader, fn func(ipam.Lease) error) (string, error) {
 }
 
 func readItems(d decoder, fn func(ipam.Lease) error) error {
-	if err := expect(d, json.Delim('[')); err != nil {
-		return err
+	switch got, err := d.Token(); {
+	case err != nil:
+		return listError(err)
+	case got == nil: // how some encoders write an empty list
+		return nil
+	case got != json.Delim('['):
+		return outOfPlace(got, '[')
 	}
 	for d.More() {
 		var o v1.BCSNetIP
@@ -68,9 +73,13 @@ func expect(d decoder, want json.Delim) error {
 		return listError(err)
 	}
 	if got != want {
-		return fmt.Errorf("%w: the list has %v where %v should be", ErrUnavailable, got, want)
+		return outOfPlace(got, want)
 	}
 	return nil
+}
+
+func outOfPlace(got json.Token, want json.Delim) error {
+	return fmt.Errorf("%w: the list has %v where %v should be", ErrUnavailable, got, want)
 }
 
 func listError(err error) error {
