@@ -36,6 +36,10 @@ func (g *gate) acquire(ctx context.Context, key string) error {
 	g.mu.Unlock()
 	select {
 	case <-ready:
+		if err := ctx.Err(); err != nil { // both came at once
+			g.release()
+			return err
+		}
 		return nil
 	case <-ctx.Done():
 	}
