@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -39,8 +41,17 @@ func (f *Feed) Synced() bool { return f.synced.Load() }
 func (f *Feed) Run(ctx context.Context) {
 	cache.NewReflectorWithOptions(listWatch{f}, &item{}, sink{f}, cache.ReflectorOptions{
 		Name: "bcsnetips", TypeDescription: "BCSNetIP",
+		Backoff: &wait.Backoff{Duration: firstDelay, Cap: maxDelay, Factor: 2, Jitter: 0.5, Steps: math.MaxInt32},
 	}).RunWithContext(ctx)
 }
+
+// Delays before another list or watch after one that failed. A request waits for the watch to deliver
+// its write, so the feed must be back soon after the API server is: the Reflector's own delay of up to a
+// minute is longer than a request lasts.
+const (
+	firstDelay = 100 * time.Millisecond
+	maxDelay   = 3 * time.Second
+)
 
 // item carries a lease through the Reflector.
 type item struct {
