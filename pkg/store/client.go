@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 
@@ -55,7 +56,10 @@ func New(cfg *rest.Config, index *ipam.Index, clock *Clock) (*Client, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.GroupVersion = &v1.GroupVersion
 	cfg.APIPath = "/apis"
-	cfg.NegotiatedSerializer = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
+	// Leases are decoded here; what the API server says against a request is a metav1.Status.
+	answers := runtime.NewScheme()
+	metav1.AddToGroupVersion(answers, schema.GroupVersion{Version: "v1"})
+	cfg.NegotiatedSerializer = serializer.NewCodecFactory(answers).WithoutConversion()
 	cfg.ContentType, cfg.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	cfg.QPS, cfg.RateLimiter, cfg.Timeout = -1, nil, 0
 	cfg.Wrap(clock.Wrap)
@@ -79,11 +83,19 @@ func (c *Client) Get(ctx context.Context, a netip.Addr) (ipam.Lease, error) {
 }
 
 func (c *Client) get(ctx context.Context, a netip.Addr) ([]byte, error) {
-	body, err := c.rest.Get().Resource(v1.IPResource).Name(ipam.ObjectName(a)).Do(ctx).Raw()
+	body, err := answer(c.rest.Get().Resource(v1.IPResource).Name(ipam.ObjectName(a)).Do(ctx))
 	if err != nil {
 		return nil, readError(err)
 	}
 	return body, nil
+}
+
+// answer is the body of an answer, or what the API server says against the request.
+func answer(r rest.Result) ([]byte, error) {
+	if err := r.Error(); err != nil { // Raw alone would not say why
+		return nil, err
+	}
+	return r.Raw()
 }
 
 // Write commits a lease: it creates the object when the lease's version is 0, else it replaces the
@@ -95,9 +107,9 @@ func (c *Client) Write(ctx context.Context, l ipam.Lease) (ipam.Lease, error) {
 	defer c.gate.release()
 	// From here on the write happens, also when the caller goes: one whose outcome nobody waits for
 	// would be in doubt.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), WriteTimeout)
+	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), WriteTimeout)
 	defer cancel()
-	body, err := c.encode(ctx, l)
+	body, err := c.encode(sending, l)
 	if err != nil {
 		return l, err
 	}
@@ -107,7 +119,7 @@ func (c *Client) Write(ctx context.Context, l ipam.Lease) (ipam.Lease, error) {
 	} else {
 		request = c.rest.Put().Resource(v1.IPResource).Name(ipam.ObjectName(l.Addr))
 	}
-	raw, err := request.Body(body).Do(ctx).Raw()
+	raw, err := send(ctx, sending, request.Body(body))
 	if err != nil {
 		return l, writeError(err)
 	}
@@ -135,6 +147,29 @@ func (c *Client) encode(ctx context.Context, l ipam.Lease) ([]byte, error) {
 	return mergeInto(stored, l)
 }
 
+// send sends a write once, and again only when the API server turned it away unseen, for as long as the
+// caller waits. (client-go would also send it again after an error of the server with Retry-After: the
+// first may have been stored, and the conflict with it would pass for somebody else's.)
+func send(caller, sending context.Context, write *rest.Request) ([]byte, error) {
+	write.MaxRetries(0)
+	for {
+		raw, err := answer(write.Do(sending))
+		if !apierrors.IsTooManyRequests(err) {
+			return raw, err
+		}
+		seconds, _ := apierrors.SuggestsClientDelay(err)
+		again := time.NewTimer(time.Duration(max(seconds, 1)) * time.Second)
+		select {
+		case <-again.C:
+			continue
+		case <-caller.Done():
+		case <-sending.Done():
+		}
+		again.Stop()
+		return nil, err
+	}
+}
+
 // Delete removes the object of an address if it still has the given version.
 func (c *Client) Delete(ctx context.Context, a netip.Addr, pool string, version uint64) error {
 	if err := c.gate.acquire(ctx, pool); err != nil {
@@ -149,9 +184,9 @@ func (c *Client) Delete(ctx context.Context, a netip.Addr, pool string, version 
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, WriteTimeout)
+	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), WriteTimeout)
 	defer cancel()
-	if err := c.rest.Delete().Resource(v1.IPResource).Name(ipam.ObjectName(a)).Body(body).Do(ctx).Error(); err != nil {
+	if _, err := send(ctx, sending, c.rest.Delete().Resource(v1.IPResource).Name(ipam.ObjectName(a)).Body(body)); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
