@@ -130,6 +130,10 @@ func newManager(cfg *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, er
 		HealthProbeBindAddress:        o.HealthProbeBindAddress,
 		GracefulShutdownTimeout:       new(5 * time.Second),
 		Controller:                    ctrlconfig.Controller{CacheSyncTimeout: 365 * 24 * time.Hour, SkipNameValidation: new(true)},
+		NewCache: func(cfg *rest.Config, o cache.Options) (cache.Cache, error) {
+			c, err := cache.New(cfg, o)
+			return eagerCache{c}, err
+		},
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}: {UnsafeDisableDeepCopy: &noCopy, Transform: func(o any) (any, error) {
 				if p, ok := o.(*corev1.Pod); ok {
@@ -146,6 +150,14 @@ func newManager(cfg *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, er
 		}},
 	})
 }
+
+// eagerCache lets the manager go on before the cache is filled. The manager would start nothing else until
+// then, nor end when it is asked to: a controller without an API server would say nothing and hang.
+// What needs a filled cache waits for ready.
+type eagerCache struct{ cache.Cache }
+
+// WaitForCacheSync does not wait.
+func (eagerCache) WaitForCacheSync(context.Context) bool { return true }
 
 // mapper knows the kinds that the controller uses.
 func mapper() meta.RESTMapper {
@@ -276,7 +288,7 @@ func handler[T any](set, remove func(T)) toolscache.ResourceEventHandler {
 // reportReady says in the log what the controller waits for, until it is ready.
 func reportReady(ctx context.Context, ready func() error, log *slog.Logger) error {
 	began := time.Now()
-	poll, say := time.NewTicker(20*time.Millisecond), time.NewTicker(10*time.Second)
+	poll, say := time.NewTicker(20*time.Millisecond), time.NewTicker(2*time.Second)
 	defer poll.Stop()
 	defer say.Stop()
 	for {
@@ -290,6 +302,7 @@ func reportReady(ctx context.Context, ready func() error, log *slog.Logger) erro
 				return nil
 			}
 		case <-say.C:
+			say.Reset(10 * time.Second)
 			log.Warn("not ready: is the API server up, are the CRDs installed, may the controller list them?", "reason", ready())
 		}
 	}
