@@ -103,7 +103,7 @@ func (lw listWatch) Watch(o metav1.ListOptions) (watch.Interface, error) {
 // ListWithContext reads all leases. A relist is never older than what was seen before; the first list
 // is as new as the API server can give, never "any version", and comes in one piece.
 func (lw listWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	request := lw.f.client.rest.Get().Resource(v1.IPResource)
+	request := lw.f.client.rest.Get().Resource(v1.IPResource).MaxRetries(0) // the Reflector knows better when
 	if o.ResourceVersion != "" && o.ResourceVersion != "0" {
 		request = request.Param("resourceVersion", o.ResourceVersion).
 			Param("resourceVersionMatch", string(metav1.ResourceVersionMatchNotOlderThan))
@@ -122,7 +122,7 @@ func (lw listWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (
 
 func (lw listWatch) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	request := lw.f.client.rest.Get().Resource(v1.IPResource).
+	request := lw.f.client.rest.Get().Resource(v1.IPResource).MaxRetries(0).
 		Param("watch", "true").
 		Param("allowWatchBookmarks", "true").
 		Param("resourceVersion", o.ResourceVersion)
