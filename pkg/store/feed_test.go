@@ -1,0 +1,507 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/test/intercept"
+)
+
+// The feed lists once, streams, and then follows the watch: what is made, changed and removed, by whom
+// ever, is in the index.
+func TestFeed(t *testing.T) {
+	direct, addr := connect(t, nil), subnet()
+	before := write(t, direct, active(t, available(addr(1)), "c"))
+	tap := &intercept.Tap{}
+	c, f := feeding(t, tap)
+	until(t, "the feed has a list", f.Synced)
+	if got, _ := c.index.Get(before.Addr); got.Version != before.Version || got.ContainerID != "c" {
+		t.Errorf("the list brought %+v", got)
+	}
+	made := write(t, direct, available(addr(2)))
+	until(t, "the watch brings a new object", has(c.index, made.Addr, made.Version))
+	released, _ := ipam.Release(before, now())
+	changed := write(t, direct, released)
+	until(t, "the watch brings a change", has(c.index, changed.Addr, changed.Version))
+	if err := direct.Delete(t.Context(), made.Addr, made.Pool, made.Version); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the watch brings a deletion", func() bool { _, ok := c.index.Get(made.Addr); return !ok })
+	if l, w := tap.Count(lists), tap.Count(watches); l != 1 || w != 1 {
+		t.Errorf("%d lists and %d watches, want one of each", l, w)
+	}
+}
+
+// The index holds what the list holds, whatever the size; and Synced says so not before all of it is there.
+func TestFeedIsSyncedWithTheWholeList(t *testing.T) {
+	tap, gate := &intercept.Tap{}, intercept.NewGate()
+	tap.On(lists, gate.HoldStream)
+	direct, addr := connect(t, nil), subnet()
+	for n := range 50 {
+		write(t, direct, available(addr(n+1)))
+	}
+	c, f := feeding(t, tap)
+	<-gate.Arrived()
+	if f.Synced() || c.index.Len() != 0 {
+		t.Errorf("synced %v with %d entries before the list has come", f.Synced(), c.index.Len())
+	}
+	gate.Open()
+	until(t, "the feed has a list", f.Synced)
+	all, err := direct.List(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(all, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
+	if diff := cmp.Diff(all, c.index.Find(func(ipam.Lease) bool { return true }), compareAddrs); diff != "" {
+		t.Errorf("-API server +index:\n%s", diff)
+	}
+}
+
+// A watch that ends is taken up where it ended: nothing is missed, nothing is listed again.
+func TestWatchCutAndResumed(t *testing.T) {
+	tap, gate := &intercept.Tap{}, intercept.NewGate()
+	gate.Open()
+	tap.On(watches, gate.HoldStream)
+	direct, addr := connect(t, nil), subnet()
+	c, f := feeding(t, tap)
+	until(t, "the feed has a list", f.Synced)
+	first := write(t, direct, available(addr(1)))
+	until(t, "the watch works", has(c.index, first.Addr, first.Version))
+	for n := range 3 {
+		gate.Shut()
+		kept := write(t, direct, active(t, available(addr(10+n)), "c"))
+		gone := write(t, direct, available(addr(20+n)))
+		if err := direct.Delete(t.Context(), gone.Addr, gone.Pool, gone.Version); err != nil {
+			t.Fatal(err)
+		}
+		gate.Cut()
+		gate.Open()
+		until(t, "the change made meanwhile", has(c.index, kept.Addr, kept.Version))
+		until(t, "the deletion made meanwhile", func() bool { _, ok := c.index.Get(gone.Addr); return !ok })
+	}
+	if n := tap.Count(lists); n != 1 {
+		t.Errorf("%d lists, want 1", n)
+	}
+}
+
+// A replica that was away for too long is told that its version has expired. It lists again, as new as
+// what it knew or newer.
+func TestExpired(t *testing.T) {
+	for what, expired := range map[string]intercept.Hook{
+		"by the answer": intercept.Answer(410, metav1.StatusReasonExpired, 0),
+		"by an event": func(r *http.Request, _ http.RoundTripper) (*http.Response, error) {
+			return intercept.Respond(r, 200, []byte(expiredFrame)), nil
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			tap, gate := &intercept.Tap{}, intercept.NewGate()
+			gate.Open()
+			tap.On(watches, gate.HoldStream)
+			direct, addr := connect(t, nil), subnet()
+			c, f := feeding(t, tap)
+			until(t, "the feed has a list", f.Synced)
+			gone, kept := write(t, direct, available(addr(1))), write(t, direct, available(addr(2)))
+			until(t, "the watch works", has(c.index, kept.Addr, kept.Version))
+
+			var asked atomic.Value
+			remove := tap.On(watches, expired)
+			tap.On(lists, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				remove()
+				asked.Store(r.URL.Query().Get("resourceVersionMatch") + " " + versionOf(r))
+				return next.RoundTrip(r)
+			})
+			gate.Shut()
+			if err := direct.Delete(t.Context(), gone.Addr, gone.Pool, gone.Version); err != nil {
+				t.Fatal(err)
+			}
+			held := write(t, direct, active(t, kept, "c"))
+			gate.Cut()
+			gate.Open()
+			until(t, "what changed meanwhile", has(c.index, held.Addr, held.Version))
+			until(t, "what went meanwhile", func() bool { _, ok := c.index.Get(gone.Addr); return !ok })
+			if got, want := asked.Load(), fmt.Sprintf("NotOlderThan %d", kept.Version); got != want {
+				t.Errorf("listed %v, want %s", got, want)
+			}
+			after := write(t, direct, available(addr(3)))
+			until(t, "the watch works again", has(c.index, after.Addr, after.Version))
+		})
+	}
+}
+
+// A version that the API server has not reached, as after a restore of etcd, does not stop the feed: it
+// lists what there is.
+func TestVersionOfTheFuture(t *testing.T) {
+	t.Parallel()
+	tap, gate := &intercept.Tap{}, intercept.NewGate()
+	gate.Open()
+	tap.On(watches, gate.HoldStream)
+	direct, addr := connect(t, nil), subnet()
+	c, f := feeding(t, tap)
+	until(t, "the feed has a list", f.Synced)
+	<-gate.Arrived()
+	tap.On(watches, intercept.Answer(410, metav1.StatusReasonExpired, 0))
+	var relisted atomic.Bool
+	tap.On(lists, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if versionOf(r) != "" {
+			q := r.URL.Query()
+			q.Set("resourceVersion", "999999999")
+			r = r.Clone(r.Context())
+			r.URL.RawQuery = q.Encode()
+		} else {
+			relisted.Store(true)
+		}
+		return next.RoundTrip(r)
+	})
+	gate.Cut()
+	until(t, "the feed lists without a version", relisted.Load)
+	tap.On(watches, gate.HoldStream)
+	l := write(t, direct, available(addr(1)))
+	until(t, "the feed works again", has(c.index, l.Addr, l.Version))
+}
+
+// recorded keeps the next list that passes, to be given again later as the list of a lagging API server.
+type recorded struct {
+	mu   sync.Mutex
+	body []byte
+}
+
+func (l *recorded) record(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	resp, err := next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.body = body
+	return intercept.Respond(r, resp.StatusCode, body), nil
+}
+
+func (l *recorded) replay(r *http.Request, _ http.RoundTripper) (*http.Response, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return intercept.Respond(r, 200, l.body), nil
+}
+
+// A relist that lags behind does not take the index back in time: not what the watch has brought, not
+// what this process wrote, and not what it deleted.
+func TestRelistDoesNotGoBack(t *testing.T) {
+	tap, gate := &intercept.Tap{}, intercept.NewGate()
+	gate.Open()
+	removeGate := tap.On(watches, gate.HoldStream)
+	direct, addr := connect(t, nil), subnet()
+	gone := write(t, direct, available(addr(1)))
+	kept := write(t, direct, available(addr(2)))
+	old := &recorded{}
+	tap.On(lists, old.record)
+	c, f := feeding(t, tap)
+	until(t, "the feed has a list", f.Synced)
+	<-gate.Arrived()
+
+	// The watch says nothing from here on; these are our own writes.
+	gate.Shut()
+	held := write(t, c, active(t, kept, "c"))
+	made := write(t, c, active(t, available(addr(3)), "d"))
+	if err := c.Delete(t.Context(), gone.Addr, gone.Pool, gone.Version); err != nil {
+		t.Fatal(err)
+	}
+	check := func(when string) {
+		t.Helper()
+		for _, want := range []ipam.Lease{held, made} {
+			if got, _ := c.index.Get(want.Addr); got.Version != want.Version {
+				t.Errorf("%s: the index has %+v, want version %d", when, got, want.Version)
+			}
+		}
+		if got, ok := c.index.Get(gone.Addr); ok {
+			t.Errorf("%s: what was deleted is back: %+v", when, got)
+		}
+	}
+	check("after the writes")
+	var relisted atomic.Bool
+	tap.On(watches, intercept.Answer(410, metav1.StatusReasonExpired, 0))
+	tap.On(lists, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if relisted.Load() {
+			return gate.Hold(r, next)
+		}
+		defer relisted.Store(true)
+		return old.replay(r, next)
+	})
+	gate.Cut()
+	until(t, "the old list was taken", func() bool { return tap.Count(lists) > 2 }) // the next one waits
+	check("after the old list")
+	removeGate()
+	tap.On(watches, func(r *http.Request, next http.RoundTripper) (*http.Response, error) { return next.RoundTrip(r) })
+	gate.Open()
+	again := write(t, direct, available(gone.Addr))
+	until(t, "the feed works again", has(c.index, again.Addr, again.Version))
+	if got, _ := c.index.Get(made.Addr); got.Version != made.Version {
+		t.Errorf("in the end: %+v", got)
+	}
+}
+
+// A list whose connection dies in the middle changes nothing, neither the first nor a later one.
+func TestListThatDiesInTheMiddle(t *testing.T) {
+	tap, gate := &intercept.Tap{}, intercept.NewGate()
+	gate.Open()
+	tap.On(watches, gate.HoldStream)
+	direct, addr := connect(t, nil), subnet()
+	for n := range 20 {
+		write(t, direct, available(addr(n+1)))
+	}
+	var died atomic.Int64
+	dying := func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		if err == nil {
+			resp.Body = struct {
+				io.Reader
+				io.Closer
+			}{io.MultiReader(io.LimitReader(resp.Body, 3000), failing{io.ErrUnexpectedEOF}), resp.Body}
+			died.Add(1)
+		}
+		return resp, err
+	}
+	remove := tap.On(lists, dying)
+	c, f := feeding(t, tap)
+	until(t, "a list has died", func() bool { return died.Load() > 1 })
+	if f.Synced() || c.index.Len() != 0 {
+		t.Fatalf("synced %v with %d entries", f.Synced(), c.index.Len())
+	}
+	remove()
+	until(t, "the feed has a list", f.Synced)
+	<-gate.Arrived()
+	entries := c.index.Len()
+
+	died.Store(0)
+	remove = tap.On(lists, dying)
+	tap.On(watches, intercept.Answer(410, metav1.StatusReasonExpired, 0))
+	gate.Cut()
+	until(t, "a relist has died", func() bool { return died.Load() > 1 })
+	if got := c.index.Len(); got != entries || !f.Synced() {
+		t.Errorf("%d entries, synced %v; want the %d of before", got, f.Synced(), entries)
+	}
+	remove()
+	tap.On(watches, gate.HoldStream)
+	l := write(t, direct, available(addr(100)))
+	until(t, "the feed works again", has(c.index, l.Addr, l.Version))
+}
+
+// A bookmark tells that nothing happened up to a version: who waits for it goes on.
+func TestBookmark(t *testing.T) {
+	tap := &intercept.Tap{}
+	var version atomic.Uint64
+	tap.On(watches, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		if err != nil {
+			return nil, err
+		}
+		from, err := strconv.ParseUint(versionOf(r), 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		version.Store(from + 1)
+		frame := fmt.Sprintf(`{"type":"BOOKMARK","object":{"kind":"BCSNetIP","apiVersion":%q,"metadata":{"resourceVersion":"%d","creationTimestamp":null},"spec":{"gateway":"","mask":0,"pool":""}}}`,
+			v1.GroupVersion, from+1)
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader([]byte(frame)), resp.Body), resp.Body}
+		return resp, nil
+	})
+	c, f := feeding(t, tap)
+	until(t, "the feed has a list and a watch", func() bool { return f.Synced() && version.Load() > 0 })
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := c.index.WaitSeen(ctx, version.Load()); err != nil {
+		t.Errorf("waiting for the version of a bookmark: %v", err)
+	}
+	l := write(t, c, available(subnet()(1)))
+	if err := c.index.WaitSeen(ctx, l.Version); err != nil {
+		t.Errorf("waiting for a write after the bookmark: %v", err)
+	}
+}
+
+// Objects that no writer of ours makes do not stop the feed, in a list or in a watch, and lose nothing
+// that is not ours.
+func TestStrangeObjectsInTheFeed(t *testing.T) {
+	addr := subnet()
+	admin := objects(t)
+	make := func(n int, status map[string]any) netip.Addr {
+		a := addr(n)
+		if _, err := admin.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": v1.GroupVersion.String(), "kind": "BCSNetIP", "metadata": map[string]any{"name": ipam.ObjectName(a)},
+			"spec": map[string]any{"pool": "p", "mask": int64(24), "gateway": "10.0.0.1"}, "status": status,
+		}}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	strange := map[string]any{"status": "Active", "containerID": "c", "updateTime": "yesterday", "startedAt": "?", "fixedIPExpiredTime": "soon"}
+	listed := make(1, strange)
+	c, f := feeding(t, nil)
+	until(t, "the feed has a list", f.Synced)
+	watched := make(2, strange)
+	for _, a := range []netip.Addr{listed, watched} {
+		until(t, "the index has "+a.String(), func() bool { _, ok := c.index.Get(a); return ok })
+		l, _ := c.index.Get(a)
+		if l.State != ipam.Active || l.ContainerID != "c" || !l.Updated.IsZero() || !l.Foreign || l.ExpiredTime != "soon" {
+			t.Errorf("%s is %+v", a, l)
+		}
+		released, _ := ipam.Release(l, now())
+		if got := write(t, c, released); got.State != ipam.Available || got.Updated.IsZero() {
+			t.Errorf("%s released is %+v", a, got)
+		}
+	}
+}
+
+// Every kind of event comes out of the stream as what it is, and the stream stays in step after an
+// unknown field, a strange name and an error.
+func TestWatchFrames(t *testing.T) {
+	body := `{"type":"ADDED","object":` + plainObject + `}` + "\n" +
+		`{"new":{"type":"x"},"type":"MODIFIED","object":` + strangeObject + `}` +
+		`{"type":"ADDED","object":{"metadata":{"name":"strange","resourceVersion":"9"}}}` +
+		`{"type":"DELETED","object":` + plainObject + `}` +
+		`{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"12"}}}` +
+		expiredFrame +
+		`{"type":"ADDED","obj`
+	type event struct {
+		Type    watch.EventType
+		Version uint64
+		Foreign bool
+		Code    int32
+		Reason  metav1.StatusReason
+	}
+	var got []event
+	for _, e := range frames([]byte(body)) {
+		switch o := e.Object.(type) {
+		case *item:
+			got = append(got, event{Type: e.Type, Version: parseVersion(o.version), Foreign: o.Foreign})
+		case *metav1.Status:
+			got = append(got, event{Type: e.Type, Code: o.Code, Reason: o.Reason})
+		}
+	}
+	want := []event{
+		{Type: watch.Added, Version: 7}, {Type: watch.Modified, Version: 8, Foreign: true}, {Type: watch.Deleted, Version: 7},
+		{Type: watch.Bookmark, Version: 12}, {Type: watch.Error, Code: 410, Reason: metav1.StatusReasonExpired},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Many writers and a feed whose watch is cut again and again: in the end the index is what the API
+// server has, and its notices add up to it.
+func TestFeedUnderFire(t *testing.T) {
+	t.Parallel()
+	tap, gate := &intercept.Tap{}, intercept.NewGate()
+	gate.Open()
+	tap.On(watches, gate.HoldStream)
+	index := ipam.NewIndex()
+	var mu sync.Mutex
+	noticed := map[netip.Addr]ipam.Lease{}
+	index.Subscribe(func(_, l ipam.Lease) {
+		mu.Lock()
+		defer mu.Unlock()
+		if l.Version > noticed[l.Addr].Version || l.Version == 0 {
+			noticed[l.Addr] = l
+		}
+	})
+	c := connectTo(t, config(t, tap), index)
+	f := NewFeed(c)
+	start(t, f)
+	direct, addr := connect(t, nil), subnet()
+	until(t, "the feed has a list", f.Synced)
+	var writers sync.WaitGroup
+	var last atomic.Uint64
+	for n := range 8 {
+		writers.Go(func() {
+			for round := range 25 {
+				by := []*Client{c, direct}[round%2]
+				a := addr(n%4 + 1) // two writers for each address
+				l, err := by.Get(t.Context(), a)
+				if errors.Is(err, ErrNotFound) {
+					l, err = available(a), nil
+				}
+				if err == nil {
+					switch {
+					case l.State == ipam.Active:
+						l, _ = ipam.Release(l, now())
+						l, err = by.Write(t.Context(), l)
+					case l.Version != 0 && round%5 == 4:
+						err = by.Delete(t.Context(), a, l.Pool, l.Version)
+					default:
+						l, err = by.Write(t.Context(), active(t, l, fmt.Sprintf("c%d-%d", n, round)))
+					}
+				}
+				if err != nil && !errors.Is(err, ErrConflict) {
+					t.Error(err)
+				}
+				last.Store(max(last.Load(), l.Version))
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { writers.Wait(); close(done) }()
+	for cuts := 0; ; cuts++ {
+		select {
+		case <-done:
+		default:
+			from := tap.Count(watches)
+			until(t, "the watch was taken up", func() bool {
+				gate.Cut()
+				return tap.Count(watches) > from
+			})
+			continue
+		}
+		break
+	}
+	fence := write(t, direct, available(addr(200)))
+	if err := index.WaitSeen(t.Context(), fence.Version); err != nil {
+		t.Fatal(err)
+	}
+	inSubnet := func(l ipam.Lease) bool {
+		return addr(0).As4()[1] == l.Addr.As4()[1] && addr(0).As4()[2] == l.Addr.As4()[2]
+	}
+	want, err := direct.List(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ours []ipam.Lease
+	for _, l := range want {
+		if l.Addr.Is4() && inSubnet(l) {
+			ours = append(ours, l)
+		}
+	}
+	slices.SortFunc(ours, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
+	if diff := cmp.Diff(ours, index.Find(func(l ipam.Lease) bool { return l.Addr.Is4() && inSubnet(l) }), compareAddrs); diff != "" {
+		t.Errorf("-API server +index:\n%s", diff)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for _, l := range ours {
+		if diff := cmp.Diff(l, noticed[l.Addr], compareAddrs); diff != "" {
+			t.Errorf("-API server +noticed:\n%s", diff)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+const (
+	plainObject   = `{"apiVersion":"networkextension.bkbcs.tencent.com/v1","kind":"BCSNetIP","metadata":{"name":"10.0.0.9","resourceVersion":"7"},"spec":{"pool":"p","mask":24,"gateway":"10.0.0.1"},"status":{"status":"Active","containerID":"c","updateTime":"2026-01-02T03:04:05.000000006Z"}}`
+	strangeObject = `{"metadata":{"name":"10.0.0.9","resourceVersion":"8"},"new":[{"a":1}],"status":{"host":"node","updateTime":"yesterday","more":{}}}`
+	expiredFrame  = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old","reason":"Expired","details":{},"code":410}}`
+)
+
+// What decodes as a lease, and knows no foreign fields, comes back from what is written for it.
+func FuzzDecodeLease(f *testing.F) {
+	for _, seed := range []string{plainObject, strangeObject, `{}`, `null`, `{"metadata":{"name":"2001-0db8-0000-0000-0000-0000-0000-0020","resourceVersion":"1"}}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		l, err := decodeLease(body)
+		if err != nil || l.Version == 0 || l.Foreign || l.Deleting || l.SetSize > 1<<31-1 {
+			return
+		}
+		again, err := json.Marshal(Object(l))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := decodeLease(again)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(l, got, compareAddrs); diff != "" {
+			t.Errorf("-read first +read again:\n%s", diff)
+		}
+	})
+}
+
+// A part of a list is never taken for the whole.
+func FuzzReadList(f *testing.F) {
+	for _, seed := range []string{
+		`{"metadata":{"resourceVersion":"9"},"items":[` + plainObject + `,` + strangeObject + `]}`,
+		`{"items":null,"metadata":{"resourceVersion":"9"}}`, `{"items":[{}]}`, `{`, ``,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		nothing := func(ipam.Lease) error { return nil }
+		if _, err := readList(bytes.NewReader(body), nothing); err != nil || !json.Valid(body) {
+			return
+		}
+		whole := bytes.TrimRight(body, " \t\r\n")
+		for _, cut := range []int{len(whole) - 1, len(whole) / 2, len(whole) / 3} {
+			if version, err := readList(bytes.NewReader(whole[:cut]), nothing); err == nil {
+				t.Errorf("%d of %d bytes pass for a list of version %q: %s", cut, len(whole), version, whole)
+			}
+		}
+	})
+}
+
+// A watch stream of any bytes ends, and every event carries what its type says.
+func FuzzWatchFrames(f *testing.F) {
+	for _, seed := range []string{
+		`{"type":"ADDED","object":` + plainObject + `}` + "\n" + `{"type":"MODIFIED","object":` + strangeObject + `}`,
+		`{"type":"BOOKMARK","object":{"kind":"BCSNetIP","metadata":{"resourceVersion":"12","annotations":{"k8s.io/initial-events-end":"true"}}}}`,
+		expiredFrame, `{"type":"DELETED","object":{}}`, `{"type":"ADDED","object":null}`, `{"type":1}`, `x`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for _, e := range frames(body) {
+			switch o := e.Object.(type) {
+			case *item:
+				if e.Type != watch.Bookmark && !o.Addr.IsValid() {
+					t.Errorf("%s without an address", e.Type)
+				}
+			default:
+				if e.Type != watch.Error {
+					t.Errorf("%s carries a %T", e.Type, e.Object)
+				}
+			}
+		}
+	})
+}
+
+// frames decodes a watch stream to its end.
+func frames(body []byte) []watch.Event {
+	w := &watcher{events: make(chan watch.Event), done: make(chan struct{})}
+	go w.read(io.NopCloser(bytes.NewReader(body)))
+	var out []watch.Event
+	for e := range w.events {
+		out = append(out, e)
+	}
+	return out
+}

@@ -1,0 +1,201 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// Pools take turns, however many requests one of them has waiting.
+func TestGateIsFair(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(1)
+		if err := g.acquire(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		var order []string
+		for _, w := range []string{"a1", "a2", "a3", "b1", "a4", "c1", "b2"} {
+			go func() {
+				if err := g.acquire(t.Context(), w[:1]); err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				order = append(order, w)
+				mu.Unlock()
+			}()
+			synctest.Wait() // it stands in the queue
+		}
+		for range 8 {
+			g.release()
+			synctest.Wait()
+		}
+		want := []string{"a1", "b1", "c1", "a2", "b2", "a3", "a4"}
+		if diff := cmp.Diff(want, order); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		if g.free != 1 || len(g.queues) != 0 || len(g.turn) != 0 {
+			t.Errorf("left: %+v", g)
+		}
+	})
+}
+
+// Who waits no longer than its deadline leaves nothing behind, and who comes too late does not start.
+func TestGateDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(1)
+		if err := g.acquire(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		if err := g.acquire(ctx, "a"); err != context.DeadlineExceeded || time.Since(began) != time.Second {
+			t.Errorf("%v after %s", err, time.Since(began))
+		}
+		if len(g.queues) != 0 || len(g.turn) != 0 {
+			t.Errorf("left: %+v", g)
+		}
+		g.release()
+		if err := g.acquire(ctx, "a"); err != context.DeadlineExceeded {
+			t.Errorf("a place for one that is over: %v", err)
+		}
+		if g.free != 1 {
+			t.Errorf("%d places are free, want 1", g.free)
+		}
+	})
+}
+
+// A place that comes at the moment of the deadline is used by the next, never lost, and never starts a
+// write whose caller has gone.
+func TestGatePlaceAndDeadlineAtOnce(t *testing.T) {
+	for range 200 {
+		synctest.Test(t, func(t *testing.T) {
+			g := newGate(1)
+			if err := g.acquire(t.Context(), "a"); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			result, next := make(chan error, 1), make(chan error, 1)
+			go func() { result <- g.acquire(ctx, "a") }()
+			synctest.Wait()
+			go func() { next <- g.acquire(t.Context(), "b") }()
+			synctest.Wait()
+			cancel()
+			g.release()
+			if err := <-result; err != context.Canceled {
+				t.Fatalf("%v, want that it was canceled", err)
+			}
+			if err := <-next; err != nil {
+				t.Fatal(err)
+			}
+			g.release()
+			if g.free != 1 || len(g.turn) != 0 {
+				t.Fatalf("left: %+v", g)
+			}
+		})
+	}
+}
+
+// Whatever happens in whatever order: never more holders than places, nobody waits while a place is
+// free, and in the end all places are free.
+func TestGateModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		places := rapid.IntRange(1, 3).Draw(rt, "places")
+		steps := rapid.SliceOfN(rapid.IntRange(0, 9), 1, 60).Draw(rt, "steps")
+		synctest.Test(t, func(t *testing.T) {
+			g := newGate(places)
+			type waiter struct {
+				cancel context.CancelFunc
+				done   chan error
+			}
+			var waiting []waiter
+			holders := 0
+			settle := func() {
+				synctest.Wait()
+				waiting = slices.DeleteFunc(waiting, func(w waiter) bool {
+					select {
+					case err := <-w.done:
+						if err == nil {
+							holders++
+						}
+						w.cancel()
+						return true
+					default:
+						return false
+					}
+				})
+				if holders > places || holders+g.free != places {
+					t.Fatalf("%d of %d places held, %d free", holders, places, g.free)
+				}
+				if g.free > 0 && len(waiting) > 0 {
+					t.Fatalf("%d wait while %d places are free", len(waiting), g.free)
+				}
+			}
+			for _, s := range steps {
+				switch {
+				case s < 5:
+					ctx, cancel := context.WithCancel(t.Context())
+					w := waiter{cancel, make(chan error, 1)}
+					waiting = append(waiting, w)
+					go func() { w.done <- g.acquire(ctx, fmt.Sprint(s%3)) }()
+				case s < 8 && holders > 0:
+					holders--
+					g.release()
+				case len(waiting) > 0:
+					waiting[s%len(waiting)].cancel()
+				}
+				settle()
+			}
+			for holders > 0 || len(waiting) > 0 {
+				if holders > 0 {
+					holders--
+					g.release()
+				}
+				settle()
+			}
+			if g.free != places || len(g.queues) != 0 || len(g.turn) != 0 {
+				t.Fatalf("left: %+v", g)
+			}
+		})
+	})
+}
+
+// The same under real concurrency.
+func TestGateStress(t *testing.T) {
+	const places = 4
+	g := newGate(places)
+	var inside, most atomic.Int64
+	var all sync.WaitGroup
+	for worker := range 32 {
+		all.Go(func() {
+			for range 500 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(200))*time.Microsecond)
+				if g.acquire(ctx, fmt.Sprint(worker%5)) == nil {
+					n := inside.Add(1)
+					for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+					}
+					inside.Add(-1)
+					g.release()
+				}
+				cancel()
+			}
+		})
+	}
+	all.Wait()
+	if most.Load() > places {
+		t.Errorf("%d inside at once, want at most %d", most.Load(), places)
+	}
+	if g.free != places || len(g.queues) != 0 || len(g.turn) != 0 {
+		t.Errorf("left: %+v", g)
+	}
+}

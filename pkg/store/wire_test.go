@@ -1,0 +1,355 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/netip"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+var compareAddrs = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
+
+var (
+	drawIPv4 = rapid.Custom(func(t *rapid.T) netip.Addr {
+		return netip.AddrFrom4([4]byte(rapid.SliceOfN(rapid.Byte(), 4, 4).Draw(t, "bytes")))
+	})
+	drawIPv6 = rapid.Custom(func(t *rapid.T) netip.Addr {
+		b := [16]byte(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "bytes"))
+		b[0] = 0x20 // no IPv4 in disguise
+		return netip.AddrFrom16(b)
+	})
+	drawText = rapid.StringMatching(`[a-zA-Z0-9/:."<>&é -]{0,20}`)
+	drawTime = rapid.Custom(func(t *rapid.T) time.Time {
+		if rapid.Bool().Draw(t, "never") {
+			return time.Time{}
+		}
+		return time.Unix(rapid.Int64Range(0, 1<<33).Draw(t, "seconds"), rapid.Int64Range(0, 999_999_999).Draw(t, "nanoseconds")).UTC()
+	})
+)
+
+// drawLease draws a lease with every field that an object holds.
+func drawLease(t *rapid.T) ipam.Lease {
+	family := rapid.SampledFrom([]*rapid.Generator[netip.Addr]{drawIPv4, drawIPv6}).Draw(t, "family")
+	optional := func(name string) netip.Addr {
+		if rapid.Bool().Draw(t, "no "+name) {
+			return netip.Addr{}
+		}
+		return family.Draw(t, name)
+	}
+	text := func(name string) string { return drawText.Draw(t, name) }
+	l := ipam.Lease{
+		Addr:    family.Draw(t, "address"),
+		Version: rapid.Uint64Range(1, 1<<63).Draw(t, "version"),
+		State:   rapid.SampledFrom([]ipam.State{ipam.Available, ipam.Active, ipam.Reserved}).Draw(t, "state"),
+		Params:  ipam.Params{Pool: text("pool"), Bits: rapid.IntRange(1, 128).Draw(t, "bits"), Gateway: optional("gateway")},
+		Holder: ipam.Holder{
+			Host: optional("host"), ContainerID: text("container"), IfName: text("interface"),
+			Namespace: text("namespace"), PodName: text("pod"), PodUID: text("UID"), Owner: text("owner"),
+			SetSize: rapid.IntRange(0, 16).Draw(t, "set size"), StartedAt: drawTime.Draw(t, "started"),
+		},
+		Sticky:        ipam.Sticky{Fixed: rapid.Bool().Draw(t, "fixed"), PodPrimaryKey: text("key"), ExpiredTime: text("expires")},
+		Updated:       drawTime.Draw(t, "updated"),
+		HeldFinalizer: rapid.Bool().Draw(t, "finalizer"),
+	}
+	if ids := rapid.SliceOfN(drawText, 0, ipam.MaxSuperseded).Draw(t, "superseded"); len(ids) > 0 {
+		l.Superseded = ids
+	}
+	return l
+}
+
+// What is written is read back, whole.
+func TestLeaseRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := drawLease(t)
+		body, err := json.Marshal(Object(want))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := decodeLease(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got, compareAddrs); diff != "" {
+			t.Fatalf("-want +got:\n%s", diff)
+		}
+	})
+}
+
+// Every field of a lease takes part in the round trip: a new one must be added to drawLease too.
+func TestLeaseRoundTripHasEveryField(t *testing.T) {
+	seen := map[string]bool{}
+	rapid.Check(t, func(t *rapid.T) { nonZero(reflect.ValueOf(drawLease(t)), "", seen) })
+	all := map[string]bool{}
+	every(reflect.TypeFor[ipam.Lease](), "", all)
+	delete(all, "Deleting") // the API server's word, not ours
+	delete(all, "Foreign")  // what a lease has no fields for
+	if diff := cmp.Diff(all, seen); diff != "" {
+		t.Errorf("fields of a lease -all +drawn:\n%s", diff)
+	}
+}
+
+func every(typ reflect.Type, path string, into map[string]bool) {
+	for i := range typ.NumField() {
+		f := typ.Field(i)
+		if f.Anonymous {
+			every(f.Type, path, into)
+			continue
+		}
+		into[path+f.Name] = true
+	}
+}
+
+func nonZero(v reflect.Value, path string, into map[string]bool) {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		switch {
+		case f.Anonymous:
+			nonZero(v.Field(i), path, into)
+		case !v.Field(i).IsZero():
+			into[path+f.Name] = true
+		}
+	}
+}
+
+// The fields that a merge sets are those of the types, by their JSON names.
+func TestMergeKeepsWhatItDoesNotKnow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		before, after := drawLease(t), drawLease(t)
+		after.Addr = before.Addr
+		body, err := json.Marshal(Object(before))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var raw map[string]any
+		if err := json.Unmarshal(body, &raw); err != nil {
+			t.Fatal(err)
+		}
+		raw["spec"].(map[string]any)["tier"] = "gold"
+		raw["status"].(map[string]any)["history"] = []any{map[string]any{"holder": "x"}}
+		meta := raw["metadata"].(map[string]any)
+		meta["labels"] = map[string]any{"team": "a"}
+		meta["uid"] = "u"
+		finalizers, _ := meta["finalizers"].([]any)
+		meta["finalizers"] = append([]any{"example.org/other"}, finalizers...)
+		if body, err = json.Marshal(raw); err != nil {
+			t.Fatal(err)
+		}
+		merged, err := mergeInto(body, after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := decodeLease(merged)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := after
+		want.Foreign = true
+		if diff := cmp.Diff(want, got, compareAddrs); diff != "" {
+			t.Fatalf("the lease -want +got:\n%s", diff)
+		}
+		var kept struct {
+			Metadata metav1.ObjectMeta
+			Spec     struct{ Tier string }
+			Status   struct{ History []map[string]string }
+		}
+		if err := json.Unmarshal(merged, &kept); err != nil {
+			t.Fatal(err)
+		}
+		finalizersWanted := []string{"example.org/other"}
+		if after.HeldFinalizer {
+			finalizersWanted = append(finalizersWanted, v1.HeldFinalizer)
+		}
+		switch {
+		case kept.Spec.Tier != "gold", len(kept.Status.History) != 1, kept.Metadata.Labels["team"] != "a", kept.Metadata.UID != "u",
+			!slices.Equal(kept.Metadata.Finalizers, finalizersWanted):
+			t.Fatalf("something was lost: %s", merged)
+		}
+	})
+}
+
+// Objects that are not as they should be are read as far as they go, and keep what they have.
+func TestStrangeObjects(t *testing.T) {
+	const name, version = `"name":"10.0.0.9"`, `"resourceVersion":"7"`
+	plain := ipam.Lease{Addr: netip.MustParseAddr("10.0.0.9"), Version: 7}
+	foreign := plain
+	foreign.Foreign = true
+	activeForeign := foreign
+	activeForeign.State, activeForeign.ContainerID = ipam.Active, "c"
+	deleting := plain
+	deleting.Deleting = true
+	for what, test := range map[string]struct {
+		body string
+		want ipam.Lease
+		err  bool
+	}{
+		"bare":                 {body: `{"metadata":{` + name + `,` + version + `}}`, want: plain},
+		"no status":            {body: `{"metadata":{` + name + `,` + version + `},"status":null}`, want: plain},
+		"state of the future":  {body: `{"metadata":{` + name + `,` + version + `},"status":{"status":"Quarantined"}}`, want: plain},
+		"time without meaning": {body: `{"metadata":{` + name + `,` + version + `},"status":{"updateTime":"yesterday"}}`, want: foreign},
+		"start without meaning": {
+			body: `{"metadata":{` + name + `,` + version + `},"status":{"status":"Active","containerID":"c","startedAt":"2020-13-45"}}`, want: activeForeign,
+		},
+		"host that is a name":     {body: `{"metadata":{` + name + `,` + version + `},"status":{"host":"node-7"}}`, want: foreign},
+		"gateway that is a name":  {body: `{"metadata":{` + name + `,` + version + `},"spec":{"gateway":"gw"}}`, want: foreign},
+		"unknown field":           {body: `{"metadata":{` + name + `,` + version + `},"status":{"new":{"a":[1]}}}`, want: foreign},
+		"unknown field on top":    {body: `{"metadata":{` + name + `,` + version + `},"new":1}`, want: foreign},
+		"unknown field, in front": {body: `{"new":{"x":{}},"metadata":{` + name + `,` + version + `}}`, want: foreign},
+		"label":                   {body: `{"metadata":{` + name + `,` + version + `,"labels":{"a":"b"}}}`, want: foreign},
+		"annotation":              {body: `{"metadata":{` + name + `,` + version + `,"annotations":{"a":"b"}}}`, want: foreign},
+		"owner":                   {body: `{"metadata":{` + name + `,` + version + `,"ownerReferences":[{"name":"x"}]}}`, want: foreign},
+		"another's finalizer":     {body: `{"metadata":{` + name + `,` + version + `,"finalizers":["a/b"]}}`, want: foreign},
+		"being deleted":           {body: `{"metadata":{` + name + `,` + version + `,"deletionTimestamp":"2026-01-02T03:04:05Z"}}`, want: deleting},
+		"name that is no address": {body: `{"metadata":{"name":"x",` + version + `}}`, err: true},
+		"version that is none":    {body: `{"metadata":{` + name + `,"resourceVersion":"abc"}}`, err: true},
+		"no version":              {body: `{"metadata":{` + name + `}}`, err: true},
+		"a list":                  {body: `[]`, err: true},
+		"cut short":               {body: `{"metadata":{` + name, err: true},
+	} {
+		t.Run(what, func(t *testing.T) {
+			got, err := decodeLease([]byte(test.body))
+			if test.err {
+				if err == nil {
+					t.Fatalf("read as %+v", got)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got, compareAddrs); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestReadList(t *testing.T) {
+	item := func(name, version string) string {
+		return `{"metadata":{"name":"` + name + `","resourceVersion":"` + version + `"}}`
+	}
+	for what, test := range map[string]struct {
+		body    string
+		names   []string
+		version string
+		err     bool
+	}{
+		"empty":              {body: `{"metadata":{"resourceVersion":"5"},"items":[]}`, version: "5"},
+		"metadata last":      {body: `{"kind":"BCSNetIPList","items":[` + item("10.0.0.1", "3") + `],"metadata":{"resourceVersion":"5"}}`, names: []string{"10.0.0.1"}, version: "5"},
+		"unknown fields":     {body: `{"new":[{}],"metadata":{"resourceVersion":"5","new":1},"items":[]}`, version: "5"},
+		"an object too many": {body: `{"metadata":{"resourceVersion":"5"},"items":[` + item("strange", "3") + `,` + item("10.0.0.1", "3") + `]}`, names: []string{"10.0.0.1"}, version: "5"},
+		"items null":         {body: `{"metadata":{"resourceVersion":"5"},"items":null}`, version: "5"},
+		"cut in an item":     {body: `{"metadata":{"resourceVersion":"5"},"items":[` + item("10.0.0.1", "3") + `,{"metada`, names: []string{"10.0.0.1"}, err: true},
+		"cut after an item":  {body: `{"metadata":{"resourceVersion":"5"},"items":[` + item("10.0.0.1", "3"), names: []string{"10.0.0.1"}, err: true},
+		"cut at the end":     {body: `{"metadata":{"resourceVersion":"5"},"items":[]`, err: true},
+		"nothing":            {body: ``, err: true},
+		"no object":          {body: `[]`, err: true},
+		"items no list":      {body: `{"items":{}}`, err: true},
+	} {
+		t.Run(what, func(t *testing.T) {
+			var names []string
+			version, err := readList(bytes.NewReader([]byte(test.body)), func(l ipam.Lease) error {
+				names = append(names, l.Addr.String())
+				return nil
+			})
+			if (err != nil) != test.err || !slices.Equal(names, test.names) || err == nil && version != test.version {
+				t.Errorf("got %v, version %q, error %v; want %v, %q, error %v", names, version, err, test.names, test.version, test.err)
+			}
+		})
+	}
+}
+
+func TestParseTimeIsTheInverseOfFormatTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := drawTime.Draw(t, "time").In(time.FixedZone("away", rapid.IntRange(-43200, 43200).Draw(t, "zone")))
+		got, ok := ParseTime(FormatTime(want))
+		if !ok || !got.Equal(want) || got.Location() != time.UTC && !got.IsZero() {
+			t.Fatalf("%v was read back as %v, %v", want, got, ok)
+		}
+	})
+}
+
+// The addresses of a pool that get an object are those that the pool's spec says.
+func TestMaterialized(t *testing.T) {
+	spec := func(m v1.Materialize, entries ...string) *v1.BCSNetPool {
+		return &v1.BCSNetPool{Spec: v1.BCSNetPoolSpec{
+			Net: "10.0.0.0", Mask: 16, Gateway: "10.0.0.1", AvailableIPs: entries, Materialize: m,
+		}}
+	}
+	for what, test := range map[string]struct {
+		pool *v1.BCSNetPool
+		want int
+	}{
+		"single ones, on demand":   {spec(v1.MaterializeOnDemand, "10.0.0.9", "10.0.0.11", "10.0.1.0/24"), 2},
+		"single ones alone":        {spec(v1.MaterializeOnDemand, "10.0.0.9"), 1},
+		"small range, by itself":   {spec("", "10.0.0.9", "10.0.1.0/24"), 257},
+		"large range, by itself":   {spec(v1.MaterializeAuto, "10.0.0.9", "10.0.16.0/20", "10.0.32.1"), 4098},
+		"larger range, by itself":  {spec(v1.MaterializeAuto, "10.0.0.9", "10.0.16.0-10.0.32.0"), 1},
+		"larger range, told to":    {spec(v1.MaterializeAlways, "10.0.0.9", "10.0.16.0-10.0.32.0"), 4098},
+		"nothing":                  {spec(v1.MaterializeAlways), 0},
+		"gateway is never counted": {spec(v1.MaterializeAlways, "10.0.0.1"), 0},
+	} {
+		t.Run(what, func(t *testing.T) {
+			p := Pool(test.pool)
+			if p.Problem != "" {
+				t.Fatal(p.Problem)
+			}
+			if got := len(Materialized(test.pool, p.Plan)); got != test.want {
+				t.Errorf("%d addresses get an object, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+// What the spec says wrongly stands in the pool's problem, and the pool keeps its name.
+func TestPool(t *testing.T) {
+	good := v1.BCSNetPoolSpec{
+		Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", AvailableIPs: []string{"10.0.0.9"}, Hosts: []string{"192.0.2.1"},
+		Namespaces: []string{"a"}, Network: "n", Priority: 3, VLAN: 7, MTU: 9000, Cordoned: true,
+		Routes: []v1.Route{{Dst: "10.1.0.0/16"}, {Dst: "10.2.0.0/16", GW: "10.0.0.2"}},
+		DNS:    &v1.DNS{Nameservers: []string{"10.0.0.53"}, Domain: "d", Search: []string{"s"}, Options: []string{"o"}},
+	}
+	p := Pool(&v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: "p", Generation: 4}, Spec: good})
+	want := ipam.Pool{
+		Name: "p", Generation: 4, Network: "n", Priority: 3, Cordoned: true,
+		Hosts:      map[netip.Addr]struct{}{netip.MustParseAddr("192.0.2.1"): {}},
+		Namespaces: map[string]struct{}{"a": {}},
+		Link: ipam.Link{
+			VLAN: 7, MTU: 9000,
+			Routes: []ipam.Route{
+				{Dst: netip.MustParsePrefix("10.1.0.0/16")},
+				{Dst: netip.MustParsePrefix("10.2.0.0/16"), GW: netip.MustParseAddr("10.0.0.2")},
+			},
+			DNS: &ipam.DNS{Nameservers: []string{"10.0.0.53"}, Domain: "d", Search: []string{"s"}, Options: []string{"o"}},
+		},
+	}
+	if diff := cmp.Diff(want, p, compareAddrs, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
+		cmpopts.IgnoreFields(ipam.Pool{}, "Plan")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for problem, change := range map[string]func(*v1.BCSNetPoolSpec){
+		`hosts[1]: "node-1" is not an IP address`:                  func(s *v1.BCSNetPoolSpec) { s.Hosts = append(s.Hosts, "node-1") },
+		`routes[0]: "10.1.0.0" is not a CIDR`:                      func(s *v1.BCSNetPoolSpec) { s.Routes = []v1.Route{{Dst: "10.1.0.0"}} },
+		`routes[0]: gw: "x" is not an IP address`:                  func(s *v1.BCSNetPoolSpec) { s.Routes = []v1.Route{{Dst: "10.1.0.0/16", GW: "x"}} },
+		`gateway 10.0.1.1 is not in subnet 10.0.0.0/24`:            func(s *v1.BCSNetPoolSpec) { s.Gateway = "10.0.1.1" },
+		`availableIPs[0]: "10.9.0.9" is not in subnet 10.0.0.0/24`: func(s *v1.BCSNetPoolSpec) { s.AvailableIPs = []string{"10.9.0.9"} },
+	} {
+		t.Run(problem, func(t *testing.T) {
+			o := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: *good.DeepCopy()}
+			change(&o.Spec)
+			if p := Pool(o); p.Problem != problem || p.Name != "p" || p.Serves() {
+				t.Errorf("pool %q: problem %q", p.Name, p.Problem)
+			}
+		})
+	}
+}

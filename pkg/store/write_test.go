@@ -1,0 +1,355 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/test/intercept"
+)
+
+// Every field of a lease is stored, by a create and by an update, and read back by a get and a list.
+func TestStoredWhole(t *testing.T) {
+	c, addr := connect(t, nil), subnet()
+	six := netip.MustParseAddr("2001:db8::9")
+	for what, want := range map[string]ipam.Lease{
+		"IPv4": {
+			Addr: addr(9), State: ipam.Active, Params: params,
+			Holder: ipam.Holder{
+				Host: addr(1), ContainerID: "c2", IfName: "net1", Namespace: "default", PodName: "web-0", PodUID: "u",
+				Superseded: []string{"c0", "c1"}, SetSize: 2, StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
+			},
+			Sticky:  ipam.Sticky{Fixed: true, PodPrimaryKey: "default/web-0", ExpiredTime: "2026-01-02T03:04:05.6Z"},
+			Updated: time.Date(2026, 1, 2, 3, 4, 5, 7, time.UTC), HeldFinalizer: true,
+		},
+		"IPv6": {
+			Addr: six, State: ipam.Reserved, Params: ipam.Params{Pool: "p6", Bits: 64, Gateway: netip.MustParseAddr("2001:db8::1")},
+			Holder:  ipam.Holder{Host: netip.MustParseAddr("2001:db8:1::1"), Owner: "vm-7", IfName: "eth0"},
+			Updated: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), HeldFinalizer: true,
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			created := write(t, c, want)
+			if created.Version == 0 {
+				t.Fatal("no version came back")
+			}
+			want.Version = created.Version
+			check := func(what string, got ipam.Lease) {
+				t.Helper()
+				if diff := cmp.Diff(want, got, compareAddrs); diff != "" {
+					t.Errorf("%s: -want +got:\n%s", what, diff)
+				}
+			}
+			check("the answer of the create", created)
+			check("get", read(t, c, want.Addr))
+			want.ContainerID, want.Superseded = "c3", []string{"c1", "c2"}
+			want.Version = write(t, c, want).Version
+			if want.Version == created.Version {
+				t.Fatal("the version stayed")
+			}
+			check("get after the update", read(t, c, want.Addr))
+			listed, err := c.List(t.Context(), "status.host="+want.Host.String())
+			if err != nil || len(listed) != 1 {
+				t.Fatalf("listed: %+v, %v", listed, err)
+			}
+			check("list", listed[0])
+		})
+	}
+}
+
+// What stands in the way of a write, and what the write then leaves: the object of somebody else.
+func TestCompareAndSwap(t *testing.T) {
+	c, addr := connect(t, nil), subnet()
+	remove := func(a netip.Addr) {
+		if err := objects(t).Delete(t.Context(), ipam.ObjectName(a), metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for what, test := range map[string]struct {
+		n     int
+		spoil func(a netip.Addr, first ipam.Lease) // what somebody else does
+		write func(first ipam.Lease) ipam.Lease
+		left  string // the container that holds the address afterwards; "-" for no object
+	}{
+		"create, there is one": {
+			n:     1,
+			spoil: func(netip.Addr, ipam.Lease) {},
+			write: func(first ipam.Lease) ipam.Lease { return active(t, available(first.Addr), "late") },
+			left:  "first",
+		},
+		"update, somebody was faster": {
+			n: 2,
+			spoil: func(_ netip.Addr, first ipam.Lease) {
+				released, _ := ipam.Release(first, now())
+				write(t, c, active(t, write(t, c, released), "faster"))
+			},
+			write: func(first ipam.Lease) ipam.Lease { first.ContainerID = "late"; return first },
+			left:  "faster",
+		},
+		"update, the object is gone": {
+			n: 3,
+			spoil: func(a netip.Addr, first ipam.Lease) {
+				released, _ := ipam.Release(first, now())
+				write(t, c, released)
+				remove(a)
+			},
+			write: func(first ipam.Lease) ipam.Lease { first.ContainerID = "late"; return first },
+			left:  "-",
+		},
+		"update, the object was made anew": {
+			n: 4,
+			spoil: func(a netip.Addr, first ipam.Lease) {
+				released, _ := ipam.Release(first, now())
+				write(t, c, released)
+				remove(a)
+				write(t, c, active(t, available(a), "faster"))
+			},
+			write: func(first ipam.Lease) ipam.Lease { first.ContainerID = "late"; return first },
+			left:  "faster",
+		},
+		"update with foreign fields, the object is gone": {
+			n: 5,
+			spoil: func(a netip.Addr, first ipam.Lease) {
+				released, _ := ipam.Release(first, now())
+				write(t, c, released)
+				remove(a)
+			},
+			write: func(first ipam.Lease) ipam.Lease { first.Foreign, first.ContainerID = true, "late"; return first },
+			left:  "-",
+		},
+		"update with foreign fields, somebody was faster": {
+			n: 6,
+			spoil: func(a netip.Addr, _ ipam.Lease) {
+				patch(t, a, `{"metadata":{"labels":{"a":"b"}},"status":{"containerID":"faster"}}`)
+			},
+			write: func(first ipam.Lease) ipam.Lease { first.Foreign, first.ContainerID = true, "late"; return first },
+			left:  "faster",
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			a := addr(test.n)
+			first := write(t, c, active(t, available(a), "first"))
+			test.spoil(a, first)
+			if l, err := c.Write(t.Context(), test.write(first)); !errors.Is(err, ErrConflict) {
+				t.Fatalf("written: %+v, %v; want ErrConflict", l, err)
+			}
+			switch left, err := c.Get(t.Context(), a); {
+			case test.left == "-":
+				if !errors.Is(err, ErrNotFound) {
+					t.Errorf("there is %+v, %v", left, err)
+				}
+			case err != nil || left.ContainerID != test.left:
+				t.Errorf("container %q holds it, %v; want %s", left.ContainerID, err, test.left)
+			}
+		})
+	}
+}
+
+func TestDelete(t *testing.T) {
+	index := ipam.NewIndex()
+	c, addr := connectTo(t, config(t, nil), index), subnet()
+	l := write(t, c, available(addr(1)))
+	newer := write(t, c, ipam.Lease{Addr: l.Addr, Version: l.Version, Params: ipam.Params{Pool: "q", Bits: 24, Gateway: params.Gateway}})
+	if err := c.Delete(t.Context(), l.Addr, l.Pool, l.Version); !errors.Is(err, ErrConflict) {
+		t.Fatalf("deleted by an old version: %v", err)
+	}
+	if got := read(t, c, l.Addr); got.Version != newer.Version {
+		t.Fatalf("the object is %+v, want version %d", got, newer.Version)
+	}
+	if err := c.Delete(t.Context(), l.Addr, l.Pool, newer.Version); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := index.Get(l.Addr); ok {
+		t.Error("the index still has what was deleted")
+	}
+	if err := c.Delete(t.Context(), l.Addr, l.Pool, newer.Version); err != nil {
+		t.Errorf("deleted again: %v", err)
+	}
+	if err := c.Delete(t.Context(), addr(99), l.Pool, 1); err != nil {
+		t.Errorf("deleted what never was: %v", err)
+	}
+	// The address can be given out at once: the marker of the deletion does not stop the new object.
+	again := write(t, c, active(t, available(l.Addr), "c"))
+	if got, ok := index.Get(l.Addr); !ok || got.Version != again.Version {
+		t.Errorf("the index has %+v, want version %d", got, again.Version)
+	}
+}
+
+// Finalizer and state change in one write each, so that nobody can delete the object of an address
+// that is held.
+func TestFinalizerComesAndGoesWithTheState(t *testing.T) {
+	tap := &intercept.Tap{}
+	c, addr := connect(t, tap), subnet()
+	l := write(t, c, available(addr(1)))
+	tap.Forget()
+	held := write(t, c, active(t, l, "c"))
+	if got := stored(t, l.Addr).GetFinalizers(); !cmp.Equal(got, []string{v1.HeldFinalizer}) || !held.HeldFinalizer {
+		t.Errorf("finalizers of a held address: %v", got)
+	}
+	released, _ := ipam.Release(held, now())
+	free := write(t, c, released)
+	if got := stored(t, l.Addr).GetFinalizers(); len(got) != 0 || free.HeldFinalizer {
+		t.Errorf("finalizers of a free address: %v", got)
+	}
+	if n := tap.Count(intercept.Writes); n != 2 {
+		t.Errorf("%d writes, want one for each change", n)
+	}
+	if n := tap.Count(intercept.Method(http.MethodGet)); n != 0 {
+		t.Errorf("%d reads, want none", n)
+	}
+}
+
+// An object that somebody deletes while its address is held stays until the address is released, and
+// goes then.
+func TestDeletedWhileHeld(t *testing.T) {
+	c, _ := feeding(t, nil)
+	addr := subnet()
+	held := write(t, c, active(t, available(addr(1)), "c"))
+	if err := objects(t).Delete(t.Context(), ipam.ObjectName(held.Addr), metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	now1 := read(t, c, held.Addr)
+	if !now1.Deleting || now1.State != ipam.Active || now1.ContainerID != "c" {
+		t.Fatalf("the object is %+v", now1)
+	}
+	until(t, "the index knows that the object is being deleted", func() bool {
+		l, _ := c.index.Get(held.Addr)
+		return l.Deleting
+	})
+	if _, ok := ipam.Bind(now1, params, ipam.Holder{ContainerID: "c", IfName: "eth0"}, now()); ok {
+		t.Error("the address could be bound again")
+	}
+	released, _ := ipam.Release(now1, now())
+	write(t, c, released)
+	if l, err := c.Get(t.Context(), held.Addr); !errors.Is(err, ErrNotFound) {
+		t.Fatalf("the object is still there: %+v, %v", l, err)
+	}
+	until(t, "the index forgets the object", func() bool {
+		_, ok := c.index.Get(held.Addr)
+		return !ok
+	})
+	again := write(t, c, active(t, available(held.Addr), "d"))
+	until(t, "the index has the new object", has(c.index, held.Addr, again.Version))
+}
+
+// Objects are small once they were updated: without managedFields, which would be more than a third of
+// them. On a create the API server writes them whatever it is told.
+func TestObjectsAreSmall(t *testing.T) {
+	c, addr := connect(t, nil), subnet()
+	held := active(t, write(t, c, available(addr(1))), "4a1f00000000000000000000000000000000000000000000000000000000000a")
+	held.PodUID = "6f7b4c1e-0000-4000-8000-00000000000a"
+	o := stored(t, write(t, c, held).Addr)
+	if got := o.GetManagedFields(); len(got) != 0 {
+		t.Errorf("managedFields %v", got)
+	}
+	body, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(body) > 750 {
+		t.Errorf("%d bytes: %s", len(body), body)
+	}
+	// Somebody else's change brings them back; our next write drops them again.
+	l := write(t, c, available(addr(3)))
+	patch(t, l.Addr, `{"metadata":{"labels":{"a":"b"}}}`)
+	if got := stored(t, l.Addr).GetManagedFields(); len(got) == 0 {
+		t.Fatal("the API server tracks no fields: this test proves nothing")
+	}
+	l = write(t, c, active(t, read(t, c, l.Addr), "c"))
+	if got := stored(t, l.Addr).GetManagedFields(); len(got) != 0 {
+		t.Errorf("after an update: managedFields %v", got)
+	}
+}
+
+// Nothing that another release or a person added is lost when an address changes hands.
+func TestForeignMetadataIsKept(t *testing.T) {
+	tap := &intercept.Tap{}
+	c, addr := connect(t, tap), subnet()
+	l := write(t, c, available(addr(1)))
+	patch(t, l.Addr, `{"metadata":{"labels":{"team":"a"},"annotations":{"note":"x"},"finalizers":["example.org/other"],
+		"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"x","uid":"u"}]}}`)
+	l = read(t, c, l.Addr)
+	if !l.Foreign {
+		t.Fatal("the lease is not marked as one with foreign fields")
+	}
+	tap.Forget()
+	held := write(t, c, active(t, l, "c"))
+	if !held.Foreign {
+		t.Error("the mark is lost")
+	}
+	if r, w := tap.Count(intercept.Method(http.MethodGet)), tap.Count(intercept.Writes); r != 1 || w != 1 {
+		t.Errorf("%d reads and %d writes, want one of each", r, w)
+	}
+	check := func(finalizers ...string) {
+		t.Helper()
+		o := stored(t, l.Addr)
+		if o.GetLabels()["team"] != "a" || o.GetAnnotations()["note"] != "x" || len(o.GetOwnerReferences()) != 1 {
+			t.Errorf("something was lost: %v", o)
+		}
+		if diff := cmp.Diff(finalizers, o.GetFinalizers()); diff != "" {
+			t.Errorf("finalizers -want +got:\n%s", diff)
+		}
+	}
+	check("example.org/other", v1.HeldFinalizer)
+	released, _ := ipam.Release(held, now())
+	write(t, c, released)
+	check("example.org/other")
+	patch(t, l.Addr, `{"metadata":{"finalizers":null}}`)
+}
+
+// A deletion that another finalizer holds up shows as such, and the address is not handed out.
+func TestDeleteHeldUpByAnotherFinalizer(t *testing.T) {
+	c, _ := feeding(t, nil)
+	addr := subnet()
+	l := write(t, c, available(addr(1)))
+	patch(t, l.Addr, `{"metadata":{"finalizers":["example.org/other"]}}`)
+	l = read(t, c, l.Addr)
+	if err := c.Delete(t.Context(), l.Addr, l.Pool, l.Version); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the index knows that the object is being deleted", func() bool {
+		l, ok := c.index.Get(l.Addr)
+		return ok && l.Deleting
+	})
+	patch(t, l.Addr, `{"metadata":{"finalizers":null}}`)
+	until(t, "the index forgets the object", func() bool {
+		_, ok := c.index.Get(l.Addr)
+		return !ok
+	})
+}
+
+// A list comes in the order of the names, takes selectors, and stops when its reader says so.
+func TestEach(t *testing.T) {
+	c, addr := connect(t, nil), subnet()
+	pool := "each-" + strconv.Itoa(int(addr(0).As4()[2]))
+	for _, n := range []int{3, 1, 2} {
+		l := available(addr(n))
+		l.Pool = pool
+		write(t, c, l)
+	}
+	all, err := c.List(t.Context(), "spec.pool="+pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []netip.Addr
+	for _, l := range all {
+		got = append(got, l.Addr)
+	}
+	if diff := cmp.Diff([]netip.Addr{addr(1), addr(2), addr(3)}, got, compareAddrs); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	enough := errors.New("enough")
+	n := 0
+	if err := c.Each(t.Context(), "spec.pool="+pool, func(ipam.Lease) error { n++; return enough }); !errors.Is(err, enough) || n != 1 {
+		t.Errorf("read %d, %v", n, err)
+	}
+}
