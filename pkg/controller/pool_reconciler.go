@@ -106,15 +106,18 @@ func (r *poolReconciler) leaseChanged(old, l ipam.Lease) {
 	r.enqueue(l.Pool, statusDelay)
 }
 
-// poolChanged is told when the addresses or rules of a pool change: those that share addresses with it
-// are affected too.
-func (r *poolReconciler) poolChanged(name string) {
+// poolChanged makes a change of a pool in the index, and has the pool looked at, with those that shared
+// addresses with it before or do so now.
+func (r *poolReconciler) poolChanged(name string, change func()) {
+	affected := r.index.Overlaps(name)
+	change()
+	affected = append(affected, r.index.Overlaps(name)...)
 	r.unsettle(name)
-	for _, o := range r.index.Overlaps(name) {
+	r.enqueue(name, 0)
+	for _, o := range affected {
 		r.unsettle(o.Other)
 		r.enqueue(o.Other, 0)
 	}
-	r.enqueue(name, 0)
 }
 
 func (r *poolReconciler) unsettle(name string) {

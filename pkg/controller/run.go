@@ -258,11 +258,9 @@ func watchInputs(ctx context.Context, c cache.Cache, index *ipam.Index, nodes *n
 			if known, ok := index.Pool(p.Name); ok && known.Generation == p.Generation && known.Created.Equal(p.CreationTimestamp.Time) {
 				return // the status changed
 			}
-			index.SetPool(store.Pool(p))
-			r.poolChanged(p.Name)
+			r.poolChanged(p.Name, func() { index.SetPool(store.Pool(p)) })
 		}, func(p *v1.BCSNetPool) {
-			r.poolChanged(p.Name)
-			index.RemovePool(p.Name)
+			r.poolChanged(p.Name, func() { index.RemovePool(p.Name) })
 		})),
 		watch("Nodes", &corev1.Node{}, handler(nodes.set, func(n *corev1.Node) { nodes.remove(n.Name) })),
 		watch("Pods", &corev1.Pod{}, handler(func(*corev1.Pod) {}, func(*corev1.Pod) {})),

@@ -1,0 +1,222 @@
+// Package pools_test checks what the pool reconciler promises, on a real API server and with the
+// controller as it is shipped.
+package pools_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/test/controlplane"
+)
+
+const host = "10.0.0.11"
+
+var (
+	cluster    *controlplane.ControlPlane
+	controller *controlplane.Controller
+	admin      client.Client
+	plugin     = &http.Client{Transport: &http.Transport{}}
+)
+
+func TestMain(m *testing.M) { os.Exit(controlplane.Main(m, &cluster)) }
+
+var prepared = sync.OnceValue(func() error {
+	ctx := context.Background()
+	if err := cluster.InstallManifests(ctx); err != nil {
+		return err
+	}
+	scheme := runtime.NewScheme()
+	err := errors.Join(clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme))
+	if err != nil {
+		return err
+	}
+	if admin, err = client.New(cluster.Config, client.Options{Scheme: scheme}); err != nil {
+		return err
+	}
+	controller, err = cluster.StartController(ctx, controlplane.ControllerOptions{})
+	return err
+})
+
+// newPool makes a pool in 10.0.0.0/8 and lets it go after the test, with whatever it still holds.
+func newPool(t *testing.T, name string, change func(*v1.BCSNetPoolSpec), addresses ...string) *v1.BCSNetPool {
+	t.Helper()
+	if err := prepared(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(plugin.CloseIdleConnections)
+	p := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.BCSNetPoolSpec{
+		Net: "10.0.0.0", Mask: 8, Gateway: "10.255.255.254", Hosts: []string{host}, AvailableIPs: addresses,
+	}}
+	if change != nil {
+		change(&p.Spec)
+	}
+	if err := admin.Create(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.IgnoreNotFound(admin.Delete(context.Background(), p)); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// edit changes a pool's spec.
+func edit(t *testing.T, p *v1.BCSNetPool, change func(*v1.BCSNetPoolSpec)) {
+	t.Helper()
+	if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(p), p); err != nil {
+			return err
+		}
+		change(&p.Spec)
+		return admin.Update(t.Context(), p)
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eventually repeats a check until it finds nothing wrong.
+func eventually(t *testing.T, within time.Duration, check func() error) {
+	t.Helper()
+	deadline := time.Now().Add(within)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+		<-tick.C
+	}
+}
+
+// patience is for what must come, however slow the machine is.
+const patience = 60 * time.Second
+
+// wantStatus waits for the counts of a pool.
+func wantStatus(t *testing.T, p *v1.BCSNetPool, capacity, available, active int64) {
+	t.Helper()
+	eventually(t, patience, func() error {
+		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(p), p); err != nil {
+			return err
+		}
+		s := p.Status
+		if s.Capacity != capacity || s.Available != available || s.Active != active || s.ObservedGeneration != p.Generation {
+			return fmt.Errorf("pool %s: capacity %d, available %d, active %d of generation %d; want %d, %d, %d of %d",
+				p.Name, s.Capacity, s.Available, s.Active, s.ObservedGeneration, capacity, available, active, p.Generation)
+		}
+		return nil
+	})
+}
+
+// wantCondition waits for a condition whose message holds some words.
+func wantCondition(t *testing.T, p *v1.BCSNetPool, kind string, status metav1.ConditionStatus, reason string, words ...string) {
+	t.Helper()
+	eventually(t, patience, func() error {
+		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(p), p); err != nil {
+			return err
+		}
+		c := meta.FindStatusCondition(p.Status.Conditions, kind)
+		if c == nil || c.Status != status || c.Reason != reason {
+			return fmt.Errorf("pool %s: condition %s is %+v; want %s, %s", p.Name, kind, c, status, reason)
+		}
+		for _, w := range words {
+			if !strings.Contains(c.Message, w) {
+				return fmt.Errorf("pool %s: condition %s says %q; want %q in it", p.Name, kind, c.Message, w)
+			}
+		}
+		return nil
+	})
+}
+
+// wantObjects waits until exactly these addresses have an object that names the pool.
+func wantObjects(t *testing.T, pool string, want ...string) {
+	t.Helper()
+	eventually(t, patience, func() error {
+		var list v1.BCSNetIPList
+		if err := admin.List(t.Context(), &list, client.MatchingFields{"spec.pool": pool}); err != nil {
+			return err
+		}
+		var got []string
+		for _, ip := range list.Items {
+			got = append(got, ip.Name)
+		}
+		if strings.Join(got, " ") != strings.Join(want, " ") {
+			return fmt.Errorf("pool %s has the objects %v, want %v", pool, got, want)
+		}
+		return nil
+	})
+}
+
+// newPod makes a pod that may ask for an address.
+func newPod(t *testing.T, name string) {
+	t.Helper()
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c"}}},
+	}
+	if err := admin.Create(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = admin.Delete(context.Background(), p, client.GracePeriodSeconds(0)) })
+}
+
+type answer struct {
+	Code    int             `json:"code"`
+	Message string          `json:"message"`
+	Reason  string          `json:"reason"`
+	Data    json.RawMessage `json:"data"`
+	Address httpapi.Allocation
+}
+
+// ask sends an ADD or a DEL for a pod.
+func ask(t *testing.T, method, pod, ipAddr string) (a answer) {
+	t.Helper()
+	body, err := json.Marshal(httpapi.AllocateRequest{
+		Host: host, ContainerID: "sandbox-" + pod, PodName: pod, PodNamespace: "default", IPAddr: ipAddr,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), method, controller.URL+httpapi.Prefix, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := plugin.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &a); err != nil {
+		t.Fatalf("%s: %q: %v", resp.Status, text, err)
+	}
+	_ = json.Unmarshal(a.Data, &a.Address) // null after a refusal
+	return a
+}
