@@ -141,6 +141,13 @@ func reserved(addr, pool string, version uint64) Lease {
 	return l
 }
 
+// take has a pod hold each of the given addresses of a pool.
+func (x *Index) take(pool string, addrs ...string) {
+	for _, a := range addrs {
+		x.Watched(lease(a, pool, x.Seen()+1))
+	}
+}
+
 // want is a request of a pod on host1.
 func want(options ...func(*Want)) Want {
 	w := Want{Host: ip(host1), Namespace: "shop", Key: "key", Who: "pod shop/a"}
@@ -149,6 +156,12 @@ func want(options ...func(*Want)) Want {
 	}
 	return w
 }
+
+func asking(addrs ...string) func(*Want)  { return func(w *Want) { w.Addrs = ips(addrs...) } }
+func having(leases ...Lease) func(*Want)  { return func(w *Want) { w.Have = leases } }
+func ofNetwork(name string) func(*Want)   { return func(w *Want) { w.Network = name } }
+func inNamespace(name string) func(*Want) { return func(w *Want) { w.Namespace = name } }
+func onHost(host string) func(*Want)      { return func(w *Want) { w.Host = ip(host) } }
 
 // picked are the pools and addresses of picks, as "pool address".
 func picked(picks []Pick) (out []string) {
