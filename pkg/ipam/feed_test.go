@@ -1,0 +1,126 @@
+package ipam
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What the index shows of one address after events and answers in any order that can happen.
+func TestNothingOldComesBack(t *testing.T) {
+	const a = "10.0.0.9"
+	v := func(version uint64) Lease { return lease(a, "a", version) }
+	type step = func(*Index)
+	watched := func(version uint64) step { return func(x *Index) { x.Watched(v(version)) } }
+	watchedDelete := func(version uint64) step { return func(x *Index) { x.WatchedDelete(ip(a), version) } }
+	wrote := func(version uint64) step { return func(x *Index) { x.Wrote(v(version)) } }
+	wroteDelete := func(version uint64) step { return func(x *Index) { x.WroteDelete(ip(a), version) } }
+	list := func(version uint64, of ...uint64) step {
+		return func(x *Index) {
+			var all []Lease
+			for _, n := range of {
+				all = append(all, v(n))
+			}
+			x.Replace(all, version)
+		}
+	}
+	reached := func(version uint64) step { return func(x *Index) { x.Reached(version) } }
+	for name, tc := range map[string]struct {
+		steps []step
+		want  uint64 // version shown, 0 for none
+		notes int    // deletes that the watch has not confirmed
+	}{
+		"the watch alone":                       {[]step{watched(1), watched(3)}, 3, 0},
+		"an event twice":                        {[]step{watched(3), watched(3)}, 3, 0},
+		"an older event":                        {[]step{watched(3), watched(1)}, 3, 0},
+		"own write before its event":            {[]step{watched(1), wrote(3), watched(3)}, 3, 0},
+		"own write after its event":             {[]step{watched(1), watched(3), wrote(3)}, 3, 0},
+		"own write, event of the one before":    {[]step{wrote(3), watched(2)}, 3, 0},
+		"own write after somebody else's":       {[]step{watched(5), wrote(3)}, 5, 0},
+		"own writes out of order":               {[]step{wrote(5), wrote(3)}, 5, 0},
+		"own write after its delete":            {[]step{watched(3), watchedDelete(5), wrote(3)}, 0, 0},
+		"own write after delete and bookmark":   {[]step{watchedDelete(5), reached(9), wrote(7)}, 0, 0},
+		"own write ahead of the watch":          {[]step{watchedDelete(5), wrote(7)}, 7, 0},
+		"deleted and made anew":                 {[]step{watched(3), watchedDelete(5), watched(7)}, 7, 0},
+		"event of before a delete":              {[]step{watched(3), watchedDelete(5), watched(3)}, 0, 0},
+		"delete of before an event":             {[]step{watched(7), watchedDelete(5)}, 7, 0},
+		"delete of before an own write":         {[]step{watched(3), wrote(7), watchedDelete(5)}, 7, 0},
+		"own delete":                            {[]step{watched(3), wroteDelete(3)}, 0, 1},
+		"own delete, then its event":            {[]step{watched(3), wroteDelete(3), watchedDelete(5)}, 0, 0},
+		"own delete after its event":            {[]step{watched(3), watchedDelete(5), wroteDelete(3)}, 0, 0},
+		"own delete, late event":                {[]step{wrote(3), wroteDelete(3), watched(3)}, 0, 1},
+		"own delete, late event, then its own":  {[]step{wrote(3), wroteDelete(3), watched(3), watchedDelete(5)}, 0, 0},
+		"own delete of a version not seen":      {[]step{watched(1), wroteDelete(3)}, 0, 1},
+		"own delete, late answer":               {[]step{watched(1), wroteDelete(3), wrote(3)}, 0, 1},
+		"own delete of nothing, late answer":    {[]step{wroteDelete(3), wrote(3)}, 0, 1},
+		"own delete of an older version":        {[]step{watched(5), wroteDelete(3)}, 5, 0},
+		"own delete, made anew by us":           {[]step{watched(3), wroteDelete(3), wrote(7), watchedDelete(5)}, 7, 0},
+		"own delete, made anew by others":       {[]step{watched(3), wroteDelete(3), watchedDelete(5), watched(7)}, 7, 0},
+		"two own deletes, event of the first":   {[]step{watched(3), wroteDelete(3), wrote(7), wroteDelete(7), watchedDelete(5)}, 0, 1},
+		"two own deletes, both events":          {[]step{watched(3), wroteDelete(3), wrote(7), wroteDelete(7), watchedDelete(5), watched(7), watchedDelete(9)}, 0, 0},
+		"list":                                  {[]step{list(4, 3)}, 3, 0},
+		"list without it":                       {[]step{watched(3), list(4)}, 0, 0},
+		"list, newer own write":                 {[]step{wrote(7), list(5, 3)}, 7, 0},
+		"list without it, newer own write":      {[]step{wrote(7), list(5)}, 7, 0},
+		"list, own delete not in it yet":        {[]step{watched(3), wroteDelete(3), list(4, 3)}, 0, 1},
+		"list, own delete in it":                {[]step{watched(3), wroteDelete(3), list(6)}, 0, 0},
+		"list, made anew after own delete":      {[]step{watched(3), wroteDelete(3), list(8, 7)}, 7, 0},
+		"list of before a delete":               {[]step{watched(3), watchedDelete(5), list(4, 3)}, 0, 0},
+		"list of before an event":               {[]step{watched(3), list(2)}, 3, 0},
+		"own write that the list has overtaken": {[]step{list(6), wrote(5)}, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := indexOf(pool(t, "a", "10.0.0.0/24", []string{a}))
+			for i, step := range tc.steps {
+				before := x.Seen()
+				step(x)
+				if x.Seen() < before {
+					t.Fatalf("step %d: the watch went back from %d to %d", i+1, before, x.Seen())
+				}
+			}
+			want := Lease{Addr: ip(a)}
+			if tc.want > 0 {
+				want = v(tc.want)
+			}
+			got, ok := x.Get(ip(a))
+			if diff := cmp.Diff(want, got, equal); diff != "" || ok != (tc.want > 0) {
+				t.Errorf("Get (-want +got), %v:\n%s", ok, diff)
+			}
+			if free := x.Counts("a").Free == 1; free != (tc.want == 0) {
+				t.Errorf("free = %v", free)
+			}
+			if len(x.deleted) != tc.notes {
+				t.Errorf("%d deletes are kept in mind, want %d", len(x.deleted), tc.notes)
+			}
+		})
+	}
+}
+
+// Every change is told once, with what was there before.
+func TestSubscribe(t *testing.T) {
+	x := NewIndex()
+	type change struct{ Old, New Lease }
+	var got []change
+	x.Subscribe(func(old, new Lease) {
+		x.Len() // outside the lock
+		got = append(got, change{old, new})
+	})
+	none := Lease{Addr: ip("10.0.0.9")}
+	v := func(version uint64) Lease { return lease("10.0.0.9", "a", version) }
+	x.Wrote(v(1))
+	x.Watched(v(1))
+	x.Watched(v(2))
+	x.Wrote(v(2))
+	x.WatchedDelete(ip("10.0.0.9"), 3)
+	x.WatchedDelete(ip("10.0.0.9"), 4)
+	x.Replace([]Lease{v(5)}, 6)
+	x.Replace([]Lease{v(5)}, 6)
+	x.WroteDelete(ip("10.0.0.9"), 5)
+	x.Replace(nil, 8)
+	x.Wrote(v(9))
+	x.Replace(nil, 10)
+	want := []change{{none, v(1)}, {v(1), v(2)}, {v(2), none}, {none, v(5)}, {v(5), none}, {none, v(9)}, {v(9), none}}
+	if diff := cmp.Diff(want, got, equal); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,72 @@
+package ipam
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A picked address is nobody else's until the hold is dropped, whatever happens to its object meanwhile.
+func TestHoldKeepsAnAddress(t *testing.T) {
+	p := pool(t, "a", "10.0.0.0/24", []string{"10.0.0.9"})
+	for name, meanwhile := range map[string]func(*Index){
+		"nothing":            func(*Index) {},
+		"doubt":              func(x *Index) { x.Doubt(ip("10.0.0.9"), "key", now) },
+		"an object appears":  func(x *Index) { x.Watched(available("10.0.0.9", "a", 1)) },
+		"taken and given up": func(x *Index) { x.take("a", "10.0.0.9"); x.WatchedDelete(ip("10.0.0.9"), 2) },
+		"a full list":        func(x *Index) { x.Replace(nil, 5) },
+		"a node has it":      func(x *Index) { x.SetNode("n", ips("10.0.0.9")); x.SetNode("n", nil) },
+		"the pool changes": func(x *Index) {
+			x.SetPool(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.9", "10.0.0.10"}, cordoned))
+			x.SetPool(p)
+		},
+		"the pool is rebuilt": func(x *Index) { x.RemovePool("a"); x.SetPool(p) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := indexOf(p)
+			if picks, refusal := x.Pick(want(), now); len(picks) != 1 {
+				t.Fatal(refused(refusal))
+			}
+			meanwhile(x)
+			if picks, _ := x.Pick(want(), now); picks != nil {
+				t.Errorf("given twice: %v", picked(picks))
+			}
+			x.Drop(ip("10.0.0.9"))
+			if picks, refusal := x.Pick(want(), now); len(picks) != 1 {
+				t.Errorf("not given after the drop: %s", refused(refusal))
+			}
+		})
+	}
+}
+
+func TestDoubts(t *testing.T) {
+	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8-10.0.0.9"}))
+	doubts := func(key string, want map[netip.Addr]Hold) {
+		t.Helper()
+		if diff := cmp.Diff(want, x.Doubts(key), equal); diff != "" {
+			t.Errorf("Doubts(%q) (-want +got):\n%s", key, diff)
+		}
+	}
+	doubts("", nil)
+	picks, _ := x.Pick(want(asking("10.0.0.8")), now)
+	doubts("", nil) // a write under way is no doubt
+	x.Doubt(picks[0].Current.Addr, "key", at(1))
+	x.Doubt(picks[0].Current.Addr, "key", at(2))
+	x.Doubt(ip("10.0.0.9"), "other", at(3))
+	x.Doubt(ip("172.16.0.1"), "other", at(4)) // in no pool
+	eight, nine, far := Hold{"key", true, at(2)}, Hold{"other", true, at(3)}, Hold{"other", true, at(4)}
+	doubts("key", map[netip.Addr]Hold{ip("10.0.0.8"): eight})
+	doubts("other", map[netip.Addr]Hold{ip("10.0.0.9"): nine, ip("172.16.0.1"): far})
+	doubts("", map[netip.Addr]Hold{ip("10.0.0.8"): eight, ip("10.0.0.9"): nine, ip("172.16.0.1"): far})
+	doubts("nobody", map[netip.Addr]Hold{})
+	for range 2 { // twice does no harm
+		for _, a := range ips("10.0.0.8", "10.0.0.9", "172.16.0.1") {
+			x.Drop(a)
+		}
+	}
+	doubts("", nil)
+	if got := x.Counts("a").Free; got != 2 {
+		t.Errorf("%d addresses are free, want 2", got)
+	}
+}
