@@ -2,7 +2,146 @@ package ipam
 
 import (
 	"net/netip"
+	"slices"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
 )
+
+// check compares the index with the model.
+func (m *machine) check(t *rapid.T) {
+	known := m.model.known()
+	if m.x.Seen() != m.model.seen {
+		t.Fatalf("seen %d, want %d", m.x.Seen(), m.model.seen)
+	}
+	m.checkLeases(t, known)
+	m.checkPools(t, known)
+	checkFreeSets(t, m.x)
+	for _, a := range universe {
+		if node, _ := m.x.NodeOf(a); node != m.model.nodeOf(a) {
+			t.Fatalf("NodeOf(%s) = %q, want %q", a, node, m.model.nodeOf(a))
+		}
+	}
+	doubts := map[netip.Addr]Hold{}
+	for a, h := range m.model.holds {
+		if h.Doubt {
+			doubts[a] = h
+		}
+	}
+	if diff := cmp.Diff(doubts, m.x.Doubts(""), equal, cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("doubts (-model +index):\n%s", diff)
+	}
+}
+
+func (m *machine) checkLeases(t *rapid.T, known map[netip.Addr]Lease) {
+	scan := func(match func(Lease) bool) (out []Lease) {
+		for _, l := range known {
+			if match(l) {
+				out = append(out, l)
+			}
+		}
+		return sorted(out)
+	}
+	held := func(match func(Lease) bool) []Lease {
+		return scan(func(l Lease) bool { return l.State != Available && match(l) })
+	}
+	same := func(what string, want, got []Lease) {
+		t.Helper()
+		if diff := cmp.Diff(want, got, equal, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("%s (-model +index):\n%s", what, diff)
+		}
+	}
+	everything := scan(func(Lease) bool { return true })
+	same("all", everything, m.x.Find(func(Lease) bool { return true }))
+	told := make([]Lease, 0, len(m.mirror))
+	for _, l := range m.mirror {
+		told = append(told, l)
+	}
+	same("what subscribers were told", everything, sorted(told))
+	if m.x.Len() != len(known) {
+		t.Fatalf("Len() = %d, want %d", m.x.Len(), len(known))
+	}
+	for _, a := range universe {
+		want, ok := known[a]
+		if !ok {
+			want = Lease{Addr: a}
+		}
+		got, found := m.x.Get(a)
+		if diff := cmp.Diff(want, got, equal); diff != "" || found != ok {
+			t.Fatalf("Get(%s), %v (-model +index):\n%s", a, found, diff)
+		}
+	}
+	for _, id := range []string{"c1", "c2", "c3"} {
+		same("ByContainer "+id, held(func(l Lease) bool { return l.ContainerID == id }), m.x.ByContainer(id, ""))
+		same("ByContainer "+id+" net1", held(func(l Lease) bool { return l.ContainerID == id && l.IfName == "net1" }), m.x.ByContainer(id, "net1"))
+	}
+	if got := m.x.ByContainer("", ""); got != nil {
+		t.Fatalf("no container holds %v", got)
+	}
+	for _, h := range []Holder{
+		{IfName: "eth0", PodUID: "u1"}, {IfName: "net1", PodUID: "u1"}, {IfName: "eth0", PodUID: "u2"},
+		{IfName: "eth0", Owner: "vm-1"}, {IfName: "eth0", Owner: "vm-2", PodUID: "u1"}, {IfName: "eth0"},
+	} {
+		same("ByAttachment", held(func(l Lease) bool {
+			return l.IfName == h.IfName && l.Owner == h.Owner && (h.Owner != "" || h.PodUID != "" && l.PodUID == h.PodUID)
+		}), m.x.ByAttachment(h))
+	}
+	for _, host := range ips(host1, host2) {
+		same("ByHost", held(func(l Lease) bool { return l.Host == host }), m.x.ByHost(host))
+	}
+}
+
+func (m *machine) checkPools(t *rapid.T, known map[netip.Addr]Lease) {
+	serving := m.model.serving(known)
+	for _, a := range universe {
+		if got, _ := m.x.PoolOf(a); got != serving[a] {
+			t.Fatalf("%s is served by %q, want %q", a, got, serving[a])
+		}
+	}
+	for _, name := range slices.Concat(poolNames4, poolNames6, []string{"gone"}) {
+		var want PoolCounts
+		use := Use{ByHost: map[netip.Addr]int{}, Draining: map[netip.Addr]int{}}
+		for a, pool := range serving {
+			if pool == name {
+				want.Capacity++
+				if !m.model.occupied(a, known) {
+					want.Free++
+				}
+			}
+		}
+		p, exists := m.model.pools[name]
+		var objects []Lease
+		for a, l := range known {
+			if l.Pool != name {
+				continue
+			}
+			objects = append(objects, l)
+			want.Objects++
+			switch l.State {
+			case Active:
+				want.Active++
+			case Reserved:
+				want.Reserved++
+			}
+			if l.State != Available {
+				use.ByHost[l.Host]++
+				if exists && p.Valid() && !m.model.usable(name)[a] {
+					use.Draining[l.Host]++
+				}
+			}
+		}
+		if diff := cmp.Diff(want, m.x.Counts(name)); diff != "" {
+			t.Fatalf("counts of pool %s (-model +index):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(use, m.x.Use(name), equal); diff != "" {
+			t.Fatalf("use of pool %s (-model +index):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(sorted(objects), m.x.ByPool(name), equal, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("objects of pool %s (-model +index):\n%s", name, diff)
+		}
+	}
+}
 
 // fataler is a test, or a run of a property.
 type fataler interface {

@@ -1,0 +1,264 @@
+package ipam
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// model is what the index should know, kept as plainly as possible: the objects and their history as
+// the API server has them, what of it the index was told, and the pools.
+type model struct {
+	log   []fact // every change of an object, in order; the index of a change is its version less one
+	seen  uint64
+	told  map[netip.Addr][]fact // what was told beside the watch
+	pools map[string]Pool
+	holds map[netip.Addr]Hold
+	nodes map[string][]netip.Addr
+}
+
+// fact is the state of an address at a version. That of a delete of ours is known only as "after" the
+// version that was deleted.
+type fact struct {
+	version uint64
+	after   bool
+	lease   Lease
+	gone    bool
+}
+
+func newModel() *model {
+	return &model{
+		told: map[netip.Addr][]fact{}, pools: map[string]Pool{}, holds: map[netip.Addr]Hold{}, nodes: map[string][]netip.Addr{},
+	}
+}
+
+// at is the state of all objects at a version.
+func (m *model) at(version uint64) map[netip.Addr]Lease {
+	all := map[netip.Addr]Lease{}
+	for _, f := range m.log[:version] {
+		if delete(all, f.lease.Addr); !f.gone {
+			all[f.lease.Addr] = f.lease
+		}
+	}
+	return all
+}
+
+// stored is what the API server has now.
+func (m *model) stored() map[netip.Addr]Lease { return m.at(uint64(len(m.log))) }
+
+// commit is a change of an object.
+func (m *model) commit(l Lease, gone bool) fact {
+	l.Version = uint64(len(m.log)) + 1
+	f := fact{version: l.Version, lease: l, gone: gone}
+	m.log = append(m.log, f)
+	return f
+}
+
+// known is what the index should show: of each address the newest thing that it was told.
+func (m *model) known() map[netip.Addr]Lease {
+	newest := map[netip.Addr]fact{}
+	learn := func(f fact) {
+		old, ok := newest[f.lease.Addr]
+		if !ok || old.version < f.version || old.version == f.version && !old.after {
+			newest[f.lease.Addr] = f
+		}
+	}
+	for _, f := range m.log[:m.seen] {
+		learn(f)
+	}
+	for _, facts := range m.told {
+		for _, f := range facts {
+			learn(f)
+		}
+	}
+	all := map[netip.Addr]Lease{}
+	for a, f := range newest {
+		if !f.gone {
+			all[a] = f.lease
+		}
+	}
+	return all
+}
+
+func (m *model) occupied(a netip.Addr, known map[netip.Addr]Lease) bool {
+	l, ok := known[a]
+	_, held := m.holds[a]
+	return ok && (l.State != Available || l.Deleting) || held || m.nodeOf(a) != ""
+}
+
+func (m *model) nodeOf(a netip.Addr) string {
+	var names []string
+	for name, addrs := range m.nodes {
+		if slices.Contains(addrs, a) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return slices.Min(names)
+}
+
+// usable are the addresses of a pool.
+func (m *model) usable(name string) map[netip.Addr]bool {
+	p := m.pools[name]
+	all := map[netip.Addr]bool{}
+	if p.Valid() {
+		for _, a := range p.Plan.Addresses(true) {
+			all[a] = true
+		}
+	}
+	return all
+}
+
+// serving says which pool serves each address: the one that beats every other pool that has it.
+func (m *model) serving(known map[netip.Addr]Lease) map[netip.Addr]string {
+	usable := map[string]map[netip.Addr]bool{}
+	for name := range m.pools {
+		usable[name] = m.usable(name)
+	}
+	out := map[netip.Addr]string{}
+	for name := range m.pools {
+		for a := range usable[name] {
+			wins := true
+			for other := range m.pools {
+				if other != name && usable[other][a] {
+					wins = wins && m.beats(name, other, usable, known)
+				}
+			}
+			if wins {
+				out[a] = name
+			}
+		}
+	}
+	return out
+}
+
+func (m *model) beats(name, other string, usable map[string]map[netip.Addr]bool, known map[netip.Addr]Lease) bool {
+	holds := func(pool string) bool {
+		for a, l := range known {
+			if l.Pool == pool && l.State != Available && usable[name][a] && usable[other][a] {
+				return true
+			}
+		}
+		return false
+	}
+	p, q := m.pools[name], m.pools[other]
+	switch {
+	case p.Terminating != q.Terminating:
+		return q.Terminating
+	case holds(name) != holds(other):
+		return holds(name)
+	case !p.Created.Equal(q.Created):
+		return p.Created.Before(q.Created)
+	default:
+		return name < other
+	}
+}
+
+// fits is the rule of who may draw from a pool.
+func (m *model) fits(p Pool, w Want) bool {
+	bound := false
+	for _, q := range m.pools {
+		if _, ok := q.Namespaces[w.Namespace]; ok {
+			bound = true
+		}
+	}
+	_, mine := p.Namespaces[w.Namespace]
+	_, host := p.Hosts[w.Host]
+	return host && (bound && mine || !bound && len(p.Namespaces) == 0) && (w.Network == "" || w.Network == p.Network)
+}
+
+func (m *model) fitting(w Want, network string, only string) (fit []Pool) {
+	for _, p := range m.pools {
+		if m.fits(p, w) && (only == p.Name || only == "" || network != "" && p.Network == network) {
+			fit = append(fit, p)
+		}
+	}
+	slices.SortFunc(fit, func(a, b Pool) int { return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Name, b.Name)) })
+	return fit
+}
+
+// pick is what Pick should give, as "pool address"; ok is false when it should refuse.
+func (m *model) pick(w Want) (picks []string, ok bool) {
+	known := m.known()
+	serving := m.serving(known)
+	families := map[bool]bool{}
+	for _, l := range w.Have {
+		families[l.Addr.Is4()] = true
+	}
+	var first *Pool
+	for _, a := range w.Addrs {
+		if slices.ContainsFunc(w.Have, func(l Lease) bool { return l.Addr == a }) {
+			continue
+		}
+		p, served := m.pools[serving[a]]
+		if !served || !m.fits(p, w) || p.Cordoned || p.Terminating || !p.Valid() || m.occupied(a, known) {
+			return nil, false
+		}
+		picks, families[a.Is4()] = append(picks, p.Name+" "+a.String()), true
+		if first == nil {
+			first = &p
+		}
+	}
+	rest := func(from []Pool) ([]string, bool) {
+		picks := slices.Clone(picks)
+		for _, is4 := range []bool{true, false} {
+			if families[is4] || !slices.ContainsFunc(from, func(p Pool) bool { return p.is4() == is4 && p.Valid() }) {
+				continue
+			}
+			got := ""
+			for _, p := range from {
+				if got == "" && p.is4() == is4 {
+					got = m.firstFree(p, w.Key, known, serving)
+				}
+			}
+			if got == "" {
+				return nil, false
+			}
+			picks = append(picks, got)
+		}
+		return picks, true
+	}
+	if len(w.Have) > 0 {
+		for _, l := range w.Have {
+			if p, ok := m.pools[l.Pool]; ok {
+				if from := m.fitting(w, p.Network, p.Name); len(from) > 0 {
+					return rest(from)
+				}
+			}
+		}
+		return picks, true
+	}
+	if first != nil {
+		return rest(m.fitting(w, first.Network, first.Name))
+	}
+	for _, p := range m.fitting(w, "", "") {
+		if picks, ok := rest(m.fitting(w, p.Network, p.Name)); ok && len(picks) > 0 {
+			return picks, true
+		}
+	}
+	return nil, false
+}
+
+func (m *model) firstFree(p Pool, key string, known map[netip.Addr]Lease, serving map[netip.Addr]string) string {
+	if p.Cordoned || p.Terminating || !p.Valid() {
+		return ""
+	}
+	var served []netip.Addr
+	for _, a := range p.Plan.Addresses(true) {
+		if serving[a] == p.Name {
+			served = append(served, a)
+		}
+	}
+	for i := range served {
+		n := uint64(len(served))
+		a := served[(xxhash.Sum64String(key)%n+uint64(i))%n]
+		if !m.occupied(a, known) {
+			return p.Name + " " + a.String()
+		}
+	}
+	return ""
+}
