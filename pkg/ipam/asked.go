@@ -82,7 +82,7 @@ func (x *Index) taken(a netip.Addr, p *poolState) *Refusal {
 		return Refuse(ReasonAddressInUse, "address %s of pool %s is the own address of node %s", a, p.Name, node).
 			WithHint("take it out of the pool: bcsnetctl pool remove-ip %s %s", p.Name, a)
 	}
-	if r, ok := x.byAddr[a]; ok {
+	if r := x.record(a); r != nil {
 		switch {
 		case r.state == Active:
 			l := r.lease()
@@ -91,7 +91,7 @@ func (x *Index) taken(a netip.Addr, p *poolState) *Refusal {
 		case r.state == Reserved:
 			return Refuse(ReasonAddressInUse, "address %s of pool %s is reserved", a, p.Name).
 				WithHint("ask for another address; see what is reserved: bcsnetctl lease list --pool %s", p.Name)
-		case r.flags&flagDeleting != 0:
+		case r.has(flagDeleting):
 			return Refuse(ReasonAddressInUse, "the object of address %s of pool %s is being deleted", a, p.Name).
 				WithHint("ask again in a moment")
 		}

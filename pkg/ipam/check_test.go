@@ -18,6 +18,7 @@ func (m *machine) check(t *rapid.T) {
 	m.checkLeases(t, known)
 	m.checkPools(t, known)
 	checkFreeSets(t, m.x)
+	checkLeftovers(t, m.x)
 	for _, a := range universe {
 		if node, _ := m.x.NodeOf(a); node != m.model.nodeOf(a) {
 			t.Fatalf("NodeOf(%s) = %q, want %q", a, node, m.model.nodeOf(a))
@@ -82,9 +83,10 @@ func (m *machine) checkLeases(t *rapid.T, known map[netip.Addr]Lease) {
 	for _, h := range []Holder{
 		{IfName: "eth0", PodUID: "u1"}, {IfName: "net1", PodUID: "u1"}, {IfName: "eth0", PodUID: "u2"},
 		{IfName: "eth0", Owner: "vm-1"}, {IfName: "eth0", Owner: "vm-2", PodUID: "u1"}, {IfName: "eth0"},
+		{PodUID: "u1"}, {Owner: "vm-1"}, {},
 	} {
 		same("ByAttachment", held(func(l Lease) bool {
-			return l.IfName == h.IfName && l.Owner == h.Owner && (h.Owner != "" || h.PodUID != "" && l.PodUID == h.PodUID)
+			return (h.IfName == "" || l.IfName == h.IfName) && l.Owner == h.Owner && (h.Owner != "" || h.PodUID != "" && l.PodUID == h.PodUID)
 		}), m.x.ByAttachment(h))
 	}
 	for _, host := range ips(host1, host2) {
@@ -189,6 +191,29 @@ func checkFreeSets(t fataler, x *Index) {
 				}
 			}
 		}
+	}
+}
+
+// checkLeftovers looks for entries that nothing is left of.
+func checkLeftovers(t fataler, x *Index) {
+	t.Helper()
+	for name, table := range map[string]table{"addresses": x.byAddr, "containers": x.byContainer, "attachments": x.byAttachment} {
+		if n := len(slices.Collect(table.all())); n != table.size || n > len(table.heads) {
+			t.Fatalf("the table of %s holds %d, counts %d, has room for %d", name, n, table.size, len(table.heads))
+		}
+	}
+	for h, of := range x.byHost {
+		if len(of) == 0 {
+			t.Fatalf("byHost keeps nothing of %s", h)
+		}
+	}
+	for name, of := range x.byPool {
+		if len(of.records) == 0 {
+			t.Fatalf("byPool keeps nothing of %s", name)
+		}
+	}
+	if len(x.staleOverlaps) > 0 {
+		t.Fatalf("%d overlaps are not settled", len(x.staleOverlaps))
 	}
 }
 

@@ -25,8 +25,8 @@ func (x *Index) WatchedDelete(a netip.Addr, version uint64) {
 		delete(x.deleted, a)
 	}
 	old := Lease{Addr: a}
-	r, found := x.byAddr[a]
-	found = found && r.version <= version
+	r := x.record(a)
+	found := r != nil && r.version <= version
 	if found {
 		old = r.lease()
 		x.drop(r)
@@ -59,7 +59,8 @@ func (x *Index) Wrote(l Lease) {
 // something else, the deletion was delivered already.
 func (x *Index) WroteDelete(a netip.Addr, version uint64) {
 	x.mu.Lock()
-	r, found := x.byAddr[a]
+	r := x.record(a)
+	found := r != nil
 	if found && r.version > version || (!found || r.version < version) && version <= x.seen {
 		x.mu.Unlock()
 		return
@@ -93,9 +94,9 @@ func (x *Index) Replace(all []Lease, version uint64) {
 			changes = append(changes, change{old, l})
 		}
 	}
-	for a, r := range x.byAddr {
-		if _, ok := listed[a]; !ok && r.version <= version {
-			changes = append(changes, change{r.lease(), Lease{Addr: a}})
+	for r := range x.byAddr.all() {
+		if _, ok := listed[r.addr]; !ok && r.version <= version {
+			changes = append(changes, change{r.lease(), Lease{Addr: r.addr}})
 			x.drop(r)
 		}
 	}
@@ -119,23 +120,20 @@ func (x *Index) apply(l Lease) (old Lease, changed bool) {
 		delete(x.deleted, l.Addr)
 	}
 	old = Lease{Addr: l.Addr}
-	if r, ok := x.byAddr[l.Addr]; ok {
+	if r := x.record(l.Addr); r != nil {
 		if r.version >= l.Version {
 			return old, false
 		}
 		old = r.lease()
 		x.unlink(r)
 	}
-	r := pack(l)
-	x.byAddr[l.Addr] = r
-	x.link(r)
+	x.link(pack(l))
 	x.settle(l.Addr)
 	return old, true
 }
 
 func (x *Index) drop(r *record) {
 	x.unlink(r)
-	delete(x.byAddr, r.addr)
 	x.settle(r.addr)
 }
 

@@ -1,10 +1,9 @@
 package ipam
 
 import (
+	"hash/maphash"
 	"net/netip"
 	"sync"
-
-	"github.com/cespare/xxhash/v2"
 )
 
 // Index is the memory of the allocator: every address that has an object, every pool, and which
@@ -15,9 +14,10 @@ import (
 // when occupied says no. Every address is served by at most one pool.
 type Index struct {
 	mu           sync.RWMutex
-	byAddr       map[netip.Addr]*record
-	byContainer  map[uint64]*record
-	byAttachment map[uint64]*record
+	seed         maphash.Seed
+	byAddr       table
+	byContainer  table // of held addresses, like the next two
+	byAttachment table
 	byHost       map[netip.Addr]map[*record]struct{}
 	byPool       map[string]*members
 
@@ -53,21 +53,56 @@ type members struct {
 
 // NewIndex makes an empty index.
 func NewIndex() *Index {
-	return &Index{
-		byAddr:       map[netip.Addr]*record{},
-		byContainer:  map[uint64]*record{},
-		byAttachment: map[uint64]*record{},
-		byHost:       map[netip.Addr]map[*record]struct{}{},
-		byPool:       map[string]*members{},
-		deleted:      map[netip.Addr]uint64{},
-		holds:        map[netip.Addr]Hold{},
-		nodes:        map[string][]netip.Addr{},
-		nodeIP:       map[netip.Addr][]string{},
-		pools:        map[string]*poolState{},
-		bound:        map[string][]*poolState{},
-		unbound:      map[netip.Addr][]*poolState{},
-		networks:     map[string][]*poolState{},
+	x := &Index{
+		seed:     maphash.MakeSeed(),
+		byHost:   map[netip.Addr]map[*record]struct{}{},
+		byPool:   map[string]*members{},
+		deleted:  map[netip.Addr]uint64{},
+		holds:    map[netip.Addr]Hold{},
+		nodes:    map[string][]netip.Addr{},
+		nodeIP:   map[netip.Addr][]string{},
+		pools:    map[string]*poolState{},
+		bound:    map[string][]*poolState{},
+		unbound:  map[netip.Addr][]*poolState{},
+		networks: map[string][]*poolState{},
 	}
+	x.byAddr = table{
+		hash: func(r *record) uint64 { return x.hashAddr(r.addr) },
+		next: func(r *record) **record { return &r.nextAddr },
+	}
+	x.byContainer = table{
+		hash: func(r *record) uint64 { return x.hashContainer(r.container()) },
+		next: func(r *record) **record { return &r.nextContainer },
+	}
+	x.byAttachment = table{
+		hash: func(r *record) uint64 { return x.hashAttachment(r.owner(), r.uid()) },
+		next: func(r *record) **record { return &r.nextAttachment },
+	}
+	return x
+}
+
+func (x *Index) hashAddr(a netip.Addr) uint64 {
+	b := a.As16()
+	return maphash.Bytes(x.seed, b[:])
+}
+
+func (x *Index) hashContainer(id compact) uint64 { return maphash.String(x.seed, id.bytes) }
+
+func (x *Index) hashAttachment(owner string, uid compact) uint64 {
+	if owner != "" {
+		return maphash.String(x.seed, owner)
+	}
+	return maphash.String(x.seed, uid.bytes)
+}
+
+// record is the entry of an address, nil when it has none.
+func (x *Index) record(a netip.Addr) *record {
+	for r := x.byAddr.first(x.hashAddr(a)); r != nil; r = r.nextAddr {
+		if r.addr == a {
+			return r
+		}
+	}
+	return nil
 }
 
 // Subscribe has fn called after every change of an entry, outside the index's lock and possibly from
@@ -82,17 +117,16 @@ func (x *Index) notify(old, new Lease) {
 }
 
 func (x *Index) link(r *record) {
+	x.byAddr.add(r)
 	x.count(r, +1)
 	if r.state == Available {
 		return
 	}
-	if id := r.containerID(); id != "" {
-		k := xxhash.Sum64String(id)
-		r.nextContainer, x.byContainer[k] = x.byContainer[k], r
+	if r.container().bytes != "" {
+		x.byContainer.add(r)
 	}
-	if at := r.attachment(); at != "" {
-		k := xxhash.Sum64String(at)
-		r.nextAttachment, x.byAttachment[k] = x.byAttachment[k], r
+	if r.owner() != "" || r.uid().bytes != "" {
+		x.byAttachment.add(r)
 	}
 	if h := r.host.Value(); h.IsValid() {
 		if x.byHost[h] == nil {
@@ -103,35 +137,22 @@ func (x *Index) link(r *record) {
 }
 
 func (x *Index) unlink(r *record) {
+	x.byAddr.remove(r)
 	x.count(r, -1)
 	if r.state == Available {
 		return
 	}
-	if id := r.containerID(); id != "" {
-		unchain(x.byContainer, xxhash.Sum64String(id), r, func(r *record) **record { return &r.nextContainer })
+	if r.container().bytes != "" {
+		x.byContainer.remove(r)
 	}
-	if at := r.attachment(); at != "" {
-		unchain(x.byAttachment, xxhash.Sum64String(at), r, func(r *record) **record { return &r.nextAttachment })
+	if r.owner() != "" || r.uid().bytes != "" {
+		x.byAttachment.remove(r)
 	}
 	h := r.host.Value()
 	delete(x.byHost[h], r)
 	if len(x.byHost[h]) == 0 {
 		delete(x.byHost, h)
 	}
-}
-
-func unchain(heads map[uint64]*record, k uint64, r *record, next func(*record) **record) {
-	if heads[k] == r {
-		if heads[k] = *next(r); heads[k] == nil {
-			delete(heads, k)
-		}
-	}
-	for p := heads[k]; p != nil; p = *next(p) {
-		if *next(p) == r {
-			*next(p) = *next(r)
-		}
-	}
-	*next(r) = nil
 }
 
 func (x *Index) count(r *record, by int) {

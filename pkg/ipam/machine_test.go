@@ -18,6 +18,12 @@ func TestIndexAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &machine{x: NewIndex(), model: newModel()}
 		m.x.Subscribe(m.changed)
+		for range rapid.IntRange(0, 4).Draw(t, "pools") {
+			m.setPool(t)
+		}
+		for range rapid.IntRange(0, 10).Draw(t, "objects") {
+			m.othersWrite(t)
+		}
 		t.Repeat(map[string]func(*rapid.T){
 			"others write":     m.othersWrite,
 			"others delete":    m.othersDelete,

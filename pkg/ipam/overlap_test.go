@@ -85,6 +85,11 @@ func TestOverlapIsServedByOne(t *testing.T) {
 			{"b", set(b(created(9))), "b"},
 			{"a", set(a(created(1))), "b"},
 		},
+		"objects that were there before their pools": {
+			{"an object of b", func(x *Index) { x.Watched(available("10.0.0.25", "b", 1)) }, ""},
+			{"b", set(b(created(9))), "b"},
+			{"a", set(a(created(1))), "a"},
+		},
 		"the shared part shrinks to nothing": {
 			{"both", func(x *Index) { x.SetPool(a(created(1))); x.SetPool(b(created(9))) }, "a"},
 			{"a gives it up", set(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.10-10.0.0.19"}, created(1))), "b"},
@@ -119,27 +124,30 @@ func TestOverlapIsServedByOne(t *testing.T) {
 
 // While addresses move between two small pools in a big index, those in use stay in use.
 func TestOverlapFlipKeepsAddressesInUse(t *testing.T) {
-	x := indexOf(
-		pool(t, "a", "10.0.0.0/24", []string{"10.0.0.10-10.0.0.29"}, created(1)),
-		pool(t, "b", "10.0.0.0/24", []string{"10.0.0.20-10.0.0.39"}, created(9)),
-		pool(t, "big", "10.1.0.0/16", []string{"10.1.0.0/16"}))
-	for i := range uint64(100) {
-		x.take("big", advance(ip("10.1.1.0"), i).String())
-	}
-	x.SetNode("node-1", ips("10.0.0.22"))
-	x.Doubt(ip("10.0.0.23"), "key", now)
-	x.take("a", "10.0.0.24")
-	for range 2 {
-		x.take("b", "10.0.0.25") // both hold one now: still a
-		checkFreeSets(t, x)
-		x.WatchedDelete(ip("10.0.0.24"), x.Seen()+1) // only b
-		checkFreeSets(t, x)
-		if got, _ := x.PoolOf(ip("10.0.0.24")); got != "b" {
-			t.Fatalf("the shared part is served by %q, want b", got)
-		}
-		x.take("a", "10.0.0.24")
-		x.WatchedDelete(ip("10.0.0.25"), x.Seen()+1)
-		checkFreeSets(t, x)
+	a := pool(t, "a", "10.0.0.0/24", []string{"10.0.0.10-10.0.0.29"}, created(1))
+	b := pool(t, "b", "10.0.0.0/24", []string{"10.0.0.20-10.0.0.39"}, created(9))
+	big := pool(t, "big", "10.1.0.0/16", []string{"10.1.0.0/16"})
+	for name, x := range map[string]*Index{"lower first": indexOf(a, b, big), "upper first": indexOf(b, a, big)} {
+		t.Run(name, func(t *testing.T) {
+			for i := range uint64(100) {
+				x.take("big", advance(ip("10.1.1.0"), i).String())
+			}
+			x.SetNode("node-1", ips("10.0.0.22"))
+			x.Doubt(ip("10.0.0.23"), "key", now)
+			x.take("a", "10.0.0.24")
+			for range 2 {
+				x.take("b", "10.0.0.25") // both hold one now: still a
+				checkFreeSets(t, x)
+				x.WatchedDelete(ip("10.0.0.24"), x.Seen()+1) // only b
+				checkFreeSets(t, x)
+				if got, _ := x.PoolOf(ip("10.0.0.24")); got != "b" {
+					t.Fatalf("the shared part is served by %q, want b", got)
+				}
+				x.take("a", "10.0.0.24")
+				x.WatchedDelete(ip("10.0.0.25"), x.Seen()+1)
+				checkFreeSets(t, x)
+			}
+		})
 	}
 }
 

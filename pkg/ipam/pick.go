@@ -51,7 +51,7 @@ func (x *Index) Pick(w Want, now time.Time) ([]Pick, *Refusal) {
 		x.holds[c.addr] = Hold{Key: w.Key, Since: now}
 		x.refresh(c.addr)
 		current := Lease{Addr: c.addr}
-		if r, ok := x.byAddr[c.addr]; ok {
+		if r := x.record(c.addr); r != nil {
 			current = r.lease()
 		}
 		picks = append(picks, Pick{Pool: c.pool.Pool, Current: current})

@@ -4,16 +4,14 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
-
-	"github.com/cespare/xxhash/v2"
 )
 
 // Get is the entry of an address; ok is false when it has no object.
 func (x *Index) Get(a netip.Addr) (Lease, bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	r, ok := x.byAddr[a]
-	if !ok {
+	r := x.record(a)
+	if r == nil {
 		return Lease{Addr: a}, false
 	}
 	return r.lease(), true
@@ -23,16 +21,17 @@ func (x *Index) Get(a netip.Addr) (Lease, bool) {
 func (x *Index) Len() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return len(x.byAddr)
+	return x.byAddr.size
 }
 
 // ByContainer are the addresses that a container holds; an empty ifName means all its interfaces.
 func (x *Index) ByContainer(id, ifName string) []Lease {
+	key := compactHex(id)
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	var out []Lease
-	for r := x.byContainer[xxhash.Sum64String(id)]; r != nil; r = r.nextContainer {
-		if r.containerID() == id && (ifName == "" || r.ifName.Value() == ifName) {
+	for r := x.byContainer.first(x.hashContainer(key)); r != nil; r = r.nextContainer {
+		if r.container() == key && (ifName == "" || r.ifName.Value() == ifName) {
 			out = append(out, r.lease())
 		}
 	}
@@ -42,15 +41,15 @@ func (x *Index) ByContainer(id, ifName string) []Lease {
 // ByAttachment are the addresses that a pod (by UID) or an owner holds on an interface, on all of them when
 // IfName is empty. The holder's other fields do not count. A holder without pod UID and owner has none.
 func (x *Index) ByAttachment(h Holder) []Lease {
-	at := h.attachment()
-	if at == "" {
+	if h.Owner == "" && h.PodUID == "" {
 		return nil
 	}
+	uid := compactUUID(h.PodUID)
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	var out []Lease
-	for r := x.byAttachment[xxhash.Sum64String(at)]; r != nil; r = r.nextAttachment {
-		if r.attachment() == at && (h.IfName == "" || r.ifName.Value() == h.IfName) {
+	for r := x.byAttachment.first(x.hashAttachment(h.Owner, uid)); r != nil; r = r.nextAttachment {
+		if r.owner() == h.Owner && (h.Owner != "" || r.uid() == uid) && (h.IfName == "" || r.ifName.Value() == h.IfName) {
 			out = append(out, r.lease())
 		}
 	}
@@ -182,7 +181,7 @@ func (x *Index) Find(match func(Lease) bool) []Lease {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	var out []Lease
-	for _, r := range x.byAddr {
+	for r := range x.byAddr.all() {
 		if l := r.lease(); match(l) {
 			out = append(out, l)
 		}

@@ -6,7 +6,7 @@ import (
 	"unique"
 )
 
-// record is a Lease as the index keeps it, in about 250 bytes with its strings: what repeats (pool,
+// record is a Lease as the index keeps it, in about 240 bytes with its strings: what repeats (pool,
 // host, interface, namespace) is interned, the three strings that do not are one allocation.
 type record struct {
 	addr      netip.Addr
@@ -20,7 +20,7 @@ type record struct {
 	ids       string // container ID, pod UID, pod name, one behind the other
 	extra     *extra // nil for nearly all
 
-	nextContainer, nextAttachment *record // chains of the index
+	nextAddr, nextContainer, nextAttachment *record // chains of the index's tables
 
 	lenContainer, lenUID uint16
 	state                State
@@ -38,30 +38,29 @@ const (
 	flagDeleting = 1 << iota
 	flagFinalizer
 	flagForeign
+	flagPackedContainer
+	flagPackedUID
 )
 
 func pack(l Lease) *record {
+	container, uid := compactHex(l.ContainerID), compactUUID(l.PodUID)
 	r := &record{
 		addr: l.Addr, version: l.Version, state: l.State,
 		updated: nanos(l.Updated), started: nanos(l.StartedAt),
 		params: unique.Make(l.Params), host: unique.Make(l.Host),
 		ifName: unique.Make(l.IfName), namespace: unique.Make(l.Namespace),
-		ids:          l.ContainerID + l.PodUID + l.PodName,
-		lenContainer: uint16(len(l.ContainerID)), lenUID: uint16(len(l.PodUID)),
+		ids:          container.bytes + uid.bytes + l.PodName,
+		lenContainer: uint16(len(container.bytes)), lenUID: uint16(len(uid.bytes)),
 		setSize: uint8(l.SetSize),
 	}
 	if l.Owner != "" || len(l.Superseded) > 0 || l.Sticky != (Sticky{}) {
 		r.extra = &extra{owner: l.Owner, superseded: l.Superseded, sticky: l.Sticky}
 	}
-	if l.Deleting {
-		r.flags |= flagDeleting
-	}
-	if l.HeldFinalizer {
-		r.flags |= flagFinalizer
-	}
-	if l.Foreign {
-		r.flags |= flagForeign
-	}
+	r.set(flagDeleting, l.Deleting)
+	r.set(flagFinalizer, l.HeldFinalizer)
+	r.set(flagForeign, l.Foreign)
+	r.set(flagPackedContainer, container.packed)
+	r.set(flagPackedUID, uid.packed)
 	return r
 }
 
@@ -69,14 +68,14 @@ func (r *record) lease() Lease {
 	l := Lease{
 		Addr: r.addr, Version: r.version, State: r.state, Params: r.params.Value(),
 		Holder: Holder{
-			Host: r.host.Value(), ContainerID: r.containerID(), IfName: r.ifName.Value(),
-			Namespace: r.namespace.Value(), PodName: r.podName(), PodUID: r.podUID(),
+			Host: r.host.Value(), ContainerID: r.container().hex(), IfName: r.ifName.Value(),
+			Namespace: r.namespace.Value(), PodName: r.podName(), PodUID: r.uid().uuid(),
 			SetSize: int(r.setSize), StartedAt: fromNanos(r.started),
 		},
 		Updated:       fromNanos(r.updated),
-		Deleting:      r.flags&flagDeleting != 0,
-		HeldFinalizer: r.flags&flagFinalizer != 0,
-		Foreign:       r.flags&flagForeign != 0,
+		Deleting:      r.has(flagDeleting),
+		HeldFinalizer: r.has(flagFinalizer),
+		Foreign:       r.has(flagForeign),
 	}
 	if r.extra != nil {
 		l.Owner, l.Superseded, l.Sticky = r.extra.owner, r.extra.superseded, r.extra.sticky
@@ -84,17 +83,29 @@ func (r *record) lease() Lease {
 	return l
 }
 
-func (r *record) containerID() string { return r.ids[:r.lenContainer] }
-func (r *record) podUID() string {
-	return r.ids[r.lenContainer : r.lenContainer+r.lenUID]
+func (r *record) has(flag uint8) bool { return r.flags&flag != 0 }
+
+func (r *record) set(flag uint8, on bool) {
+	if on {
+		r.flags |= flag
+	}
 }
+
+func (r *record) container() compact {
+	return compact{r.ids[:r.lenContainer], r.has(flagPackedContainer)}
+}
+
+func (r *record) uid() compact {
+	return compact{r.ids[r.lenContainer : r.lenContainer+r.lenUID], r.has(flagPackedUID)}
+}
+
 func (r *record) podName() string { return r.ids[r.lenContainer+r.lenUID:] }
 
-func (r *record) attachment() string {
-	if r.extra != nil && r.extra.owner != "" {
-		return "owner/" + r.extra.owner
+func (r *record) owner() string {
+	if r.extra == nil {
+		return ""
 	}
-	return r.podUID()
+	return r.extra.owner
 }
 
 func nanos(t time.Time) int64 {

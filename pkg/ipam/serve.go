@@ -49,14 +49,14 @@ func (p *poolState) assign() {
 // refreshPool fills the new free set of a pool, from whichever is less: its addresses, or those that
 // can be occupied.
 func (x *Index) refreshPool(p *poolState) {
-	if p.set.n <= uint64(len(x.byAddr)) {
+	if p.set.n <= uint64(x.byAddr.size) {
 		for i := range p.set.n {
 			x.refresh(p.address(i))
 		}
 		return
 	}
-	for a := range x.byAddr {
-		x.refresh(a)
+	for r := range x.byAddr.all() {
+		x.refresh(r.addr)
 	}
 	for a := range x.holds {
 		x.refresh(a)
@@ -106,7 +106,7 @@ func (x *Index) refresh(a netip.Addr) {
 
 // occupied says whether an address cannot be handed out at present.
 func (x *Index) occupied(a netip.Addr) bool {
-	if r, ok := x.byAddr[a]; ok && (r.state != Available || r.flags&flagDeleting != 0) {
+	if r := x.record(a); r != nil && (r.state != Available || r.has(flagDeleting)) {
 		return true
 	}
 	if _, held := x.holds[a]; held {

@@ -1,0 +1,105 @@
+package ipam
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"runtime"
+	"testing"
+)
+
+// memoryBudget is what an address may take in the index, in bytes, maps included.
+const memoryBudget = 400
+
+// fleet makes n leases of a pool as a cluster has them: 10 hosts, 40 namespaces, pods of deployments.
+// Its addresses follow one another, or, where there are many more than n, lie anywhere.
+func fleet(p Pool, n int) []Lease {
+	random := rand.New(rand.NewPCG(1, 2))
+	bytes := func(n int) []byte {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = byte(random.Uint32())
+		}
+		return b
+	}
+	serving := indexOf(p).pools[p.Name]
+	taken := map[netip.Addr]bool{}
+	address := func(i int) netip.Addr {
+		a := serving.address(uint64(i))
+		for serving.set.n > uint64(2*n) {
+			if a = serving.address(random.Uint64N(serving.set.n)); !taken[a] {
+				break
+			}
+		}
+		taken[a] = true
+		return a
+	}
+	leases := make([]Lease, 0, n)
+	for i := range n {
+		u := bytes(16)
+		leases = append(leases, Lease{
+			Addr: address(i), Version: uint64(i + 1), State: Active, Params: p.Params(),
+			Holder: Holder{
+				Host: advance(ip("192.168.0.1"), uint64(i%10)), ContainerID: hex.EncodeToString(bytes(32)), IfName: DefaultIfName,
+				Namespace: fmt.Sprintf("team-%02d", i%40), PodName: fmt.Sprintf("checkout-services-%x-%x", bytes(5), bytes(3)),
+				PodUID: fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:]), StartedAt: now,
+			},
+			Updated: now, HeldFinalizer: true,
+		})
+	}
+	return leases
+}
+
+// bytesPerAddress measures the heap that an index of the leases takes. Strings count: they are copied,
+// so that the index has its own.
+func bytesPerAddress(p Pool, n int) float64 {
+	leases := fleet(p, n)
+	heap := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	x := NewIndex()
+	x.SetPool(p)
+	x.Replace(leases, uint64(n))
+	after := heap()
+	runtime.KeepAlive(x)
+	runtime.KeepAlive(leases)
+	return (float64(after) - float64(before)) / float64(n)
+}
+
+// memoryPools are a pool of 65,536 addresses that are all held, and a /64 of which 65,536 are.
+func memoryPools(t testing.TB) map[string]Pool {
+	return map[string]Pool{
+		"IPv4 full":   pool(t, "production-vlan-120", "10.0.0.0/15", []string{"10.0.0.0/16", "10.1.0.0/24"}),
+		"IPv6 sparse": pool(t, "production-vlan-120", "2001:db8::/64", []string{"2001:db8::/64"}),
+	}
+}
+
+func TestMemoryPerAddress(t *testing.T) {
+	for name, p := range memoryPools(t) {
+		t.Run(name, func(t *testing.T) {
+			if got := bytesPerAddress(p, 65536); got > memoryBudget {
+				t.Errorf("the index takes %.0f bytes per address, the budget is %d", got, memoryBudget)
+			} else {
+				t.Logf("%.0f bytes per address", got)
+			}
+		})
+	}
+}
+
+func BenchmarkMemoryPerAddress(b *testing.B) {
+	for name, p := range memoryPools(b) {
+		b.Run(name, func(b *testing.B) {
+			var got float64
+			for b.Loop() {
+				got = bytesPerAddress(p, 65536)
+			}
+			b.ReportMetric(got, "B/address")
+		})
+	}
+}

@@ -1,0 +1,63 @@
+package ipam
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// aWildLease draws a lease with anything in its fields that an object can have.
+func aWildLease(t *rapid.T) Lease {
+	text := func(label string, of ...string) string {
+		return rapid.OneOf(rapid.SampledFrom(append(of, "")), rapid.StringN(0, 40, 256)).Draw(t, label)
+	}
+	when := func(label string) time.Time {
+		if rapid.Bool().Draw(t, label+" known") {
+			return time.Time{}
+		}
+		return time.Unix(rapid.Int64Range(1, 1<<33).Draw(t, label), rapid.Int64Range(0, 999_999_999).Draw(t, label+" ns")).UTC()
+	}
+	l := Lease{
+		Addr: anAddr(t), Version: rapid.Uint64().Draw(t, "version"), State: State(rapid.IntRange(0, 2).Draw(t, "state")),
+		Params: Params{Pool: text("pool"), Bits: rapid.IntRange(0, 128).Draw(t, "bits")},
+		Holder: Holder{
+			ContainerID: text("container", realisticContainer, "0123", "ABCDEF"), IfName: text("interface", "eth0"),
+			Namespace: text("namespace"), PodName: text("pod"), PodUID: text("uid", realisticUID, "{"+realisticUID+"}"),
+			Owner: text("owner"), SetSize: rapid.IntRange(0, 16).Draw(t, "set size"), StartedAt: when("started"),
+		},
+		Sticky:  Sticky{Fixed: rapid.Bool().Draw(t, "fixed"), PodPrimaryKey: text("key"), ExpiredTime: text("expired")},
+		Updated: when("updated"), Deleting: rapid.Bool().Draw(t, "deleting"),
+		HeldFinalizer: rapid.Bool().Draw(t, "finalizer"), Foreign: rapid.Bool().Draw(t, "foreign"),
+	}
+	if rapid.Bool().Draw(t, "gateway known") {
+		l.Gateway = anAddr(t)
+	}
+	if rapid.Bool().Draw(t, "host known") {
+		l.Host = anAddr(t)
+	}
+	if n := rapid.IntRange(0, 4).Draw(t, "superseded"); n > 0 {
+		l.Superseded = rapid.SliceOfN(rapid.String(), n, n).Draw(t, "superseded IDs")
+	}
+	return l
+}
+
+const (
+	realisticContainer = "4f2a9c0d1e8b7a6f5d4c3b2a190817263544536271809fae0bdc1aeb2f3c4d5e"
+	realisticUID       = "0a1b2c3d-4e5f-4678-9abc-def012345678"
+)
+
+// What the index keeps of a lease is all of it.
+func TestRecordKeepsTheLease(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := aWildLease(t)
+		r := pack(l)
+		if diff := cmp.Diff(l, r.lease(), equal); diff != "" {
+			t.Fatalf("lease (-given +kept):\n%s", diff)
+		}
+		if r.container() != compactHex(l.ContainerID) || r.uid() != compactUUID(l.PodUID) || r.owner() != l.Owner {
+			t.Fatalf("kept %v, %v, %q", r.container(), r.uid(), r.owner())
+		}
+	})
+}
