@@ -4,8 +4,6 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 )
 
@@ -30,7 +28,7 @@ func (m *machine) check(t *rapid.T) {
 			doubts[a] = h
 		}
 	}
-	if diff := cmp.Diff(doubts, m.x.Doubts(""), equal, cmpopts.EquateEmpty()); diff != "" {
+	if diff := leaseDiff(doubts, m.x.Doubts("")); diff != "" {
 		t.Fatalf("doubts (-model +index):\n%s", diff)
 	}
 }
@@ -49,7 +47,7 @@ func (m *machine) checkLeases(t *rapid.T, known map[netip.Addr]Lease) {
 	}
 	same := func(what string, want, got []Lease) {
 		t.Helper()
-		if diff := cmp.Diff(want, got, equal, cmpopts.EquateEmpty()); diff != "" {
+		if diff := leaseDiff(want, got); diff != "" {
 			t.Fatalf("%s (-model +index):\n%s", what, diff)
 		}
 	}
@@ -69,7 +67,7 @@ func (m *machine) checkLeases(t *rapid.T, known map[netip.Addr]Lease) {
 			want = Lease{Addr: a}
 		}
 		got, found := m.x.Get(a)
-		if diff := cmp.Diff(want, got, equal); diff != "" || found != ok {
+		if diff := leaseDiff(want, got); diff != "" || found != ok {
 			t.Fatalf("Get(%s), %v (-model +index):\n%s", a, found, diff)
 		}
 	}
@@ -133,13 +131,13 @@ func (m *machine) checkPools(t *rapid.T, known map[netip.Addr]Lease) {
 				}
 			}
 		}
-		if diff := cmp.Diff(want, m.x.Counts(name)); diff != "" {
+		if diff := leaseDiff(want, m.x.Counts(name)); diff != "" {
 			t.Fatalf("counts of pool %s (-model +index):\n%s", name, diff)
 		}
-		if diff := cmp.Diff(use, m.x.Use(name), equal); diff != "" {
+		if diff := leaseDiff(use, m.x.Use(name)); diff != "" {
 			t.Fatalf("use of pool %s (-model +index):\n%s", name, diff)
 		}
-		if diff := cmp.Diff(sorted(objects), m.x.ByPool(name), equal, cmpopts.EquateEmpty()); diff != "" {
+		if diff := leaseDiff(sorted(objects), m.x.ByPool(name)); diff != "" {
 			t.Fatalf("objects of pool %s (-model +index):\n%s", name, diff)
 		}
 	}

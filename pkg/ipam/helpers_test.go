@@ -2,6 +2,7 @@ package ipam
 
 import (
 	"net/netip"
+	"reflect"
 	"testing"
 	"time"
 
@@ -19,6 +20,14 @@ func at(seconds int) time.Time { return now.Add(time.Duration(seconds) * time.Se
 var equal = cmp.Options{
 	cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}),
 	cmp.Comparer(func(a, b *netipx.IPSet) bool { return a == b || a != nil && b != nil && a.Equal(b) }),
+}
+
+// leaseDiff says how leases, or what holds them, differ. It is quick where they do not.
+func leaseDiff[T any](want, got T) string {
+	if reflect.DeepEqual(want, got) {
+		return ""
+	}
+	return cmp.Diff(want, got, equal, cmpopts.EquateEmpty())
 }
 
 // message is the text of an error, empty for none.

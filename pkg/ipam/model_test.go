@@ -2,6 +2,7 @@ package ipam
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -121,16 +122,17 @@ func (m *model) serving(known map[netip.Addr]Lease) map[netip.Addr]string {
 	}
 	out := map[netip.Addr]string{}
 	for name := range m.pools {
-		for a := range usable[name] {
-			wins := true
-			for other := range m.pools {
-				if other != name && usable[other][a] {
-					wins = wins && m.beats(name, other, usable, known)
-				}
+		wins := maps.Clone(usable[name])
+		for other := range m.pools {
+			if other == name || m.beats(name, other, usable, known) {
+				continue
 			}
-			if wins {
-				out[a] = name
+			for a := range usable[other] {
+				delete(wins, a)
 			}
+		}
+		for a := range wins {
+			out[a] = name
 		}
 	}
 	return out

@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -24,7 +25,7 @@ func aWildLease(t *rapid.T) Lease {
 		Params: Params{Pool: text("pool"), Bits: rapid.IntRange(0, 128).Draw(t, "bits")},
 		Holder: Holder{
 			ContainerID: text("container", realisticContainer, "0123", "ABCDEF"), IfName: text("interface", "eth0"),
-			Namespace: text("namespace"), PodName: text("pod"), PodUID: text("uid", realisticUID, "{"+realisticUID+"}"),
+			Namespace: text("namespace"), PodName: text("pod"), PodUID: text("uid", realisticUID, strings.Replace(realisticUID, "-", "0", 1), "{"+realisticUID[1:35]+"}"),
 			Owner: text("owner"), SetSize: rapid.IntRange(0, 16).Draw(t, "set size"), StartedAt: when("started"),
 		},
 		Sticky:  Sticky{Fixed: rapid.Bool().Draw(t, "fixed"), PodPrimaryKey: text("key"), ExpiredTime: text("expired")},

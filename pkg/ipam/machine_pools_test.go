@@ -1,0 +1,144 @@
+package ipam
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+)
+
+func (m *machine) setPool(t *rapid.T) {
+	var p Pool
+	entries := func(of []netip.Addr) (list []string) {
+		for range rapid.IntRange(0, 3).Draw(t, "entries") {
+			from := rapid.IntRange(0, len(of)-1).Draw(t, "from")
+			to := rapid.IntRange(from, min(len(of)-1, from+9)).Draw(t, "to")
+			list = append(list, of[from].String()+"-"+of[to].String())
+		}
+		return list
+	}
+	spec := PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", Available: entries(universe4)}
+	p.Name = rapid.SampledFrom(slices.Concat(poolNames4, poolNames6)).Draw(t, "pool")
+	if slices.Contains(poolNames6, p.Name) {
+		spec = PlanSpec{Net: "2001:db8::", Mask: 64, Gateway: "2001:db8::1", Available: entries(universe6)}
+	}
+	plan, err := NewPlan(spec)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	p.Plan = plan
+	if rapid.IntRange(0, 9).Draw(t, "bad") == 0 {
+		p.Problem = "bad"
+	}
+	m.change(t, p)
+}
+
+// setPoolAgain changes a pool, not its addresses.
+func (m *machine) setPoolAgain(t *rapid.T) {
+	if len(m.model.pools) == 0 {
+		t.Skip("no pools")
+	}
+	m.change(t, m.model.pools[rapid.SampledFrom(slices.Sorted(maps.Keys(m.model.pools))).Draw(t, "pool")])
+}
+
+func (m *machine) change(t *rapid.T, p Pool) {
+	set := func(label string, of ...string) map[string]struct{} {
+		out := map[string]struct{}{}
+		for _, s := range of {
+			if rapid.Bool().Draw(t, label+" "+s) {
+				out[s] = struct{}{}
+			}
+		}
+		return out
+	}
+	p.Hosts = map[netip.Addr]struct{}{}
+	for h := range set("host", host1, host2) {
+		p.Hosts[ip(h)] = struct{}{}
+	}
+	if rapid.IntRange(0, 2).Draw(t, "bound") == 0 {
+		p.Namespaces = set("namespace", "shop", "bank")
+	} else {
+		p.Namespaces = nil
+	}
+	p.Created = at(rapid.IntRange(0, 2).Draw(t, "age"))
+	p.Network = rapid.SampledFrom([]string{"", "blue", "red"}).Draw(t, "network")
+	p.Priority = int32(rapid.IntRange(0, 1).Draw(t, "priority"))
+	p.Cordoned = rapid.IntRange(0, 5).Draw(t, "cordoned") == 0
+	p.Terminating = rapid.IntRange(0, 5).Draw(t, "terminating") == 0
+	m.model.pools[p.Name] = p
+	m.x.SetPool(p)
+}
+
+func (m *machine) removePool(t *rapid.T) {
+	name := rapid.SampledFrom(slices.Concat(poolNames4, poolNames6)).Draw(t, "pool")
+	delete(m.model.pools, name)
+	m.x.RemovePool(name)
+}
+
+func (m *machine) setNode(t *rapid.T) {
+	name := rapid.SampledFrom([]string{"node-1", "node-2"}).Draw(t, "node")
+	addrs := rapid.SliceOfN(rapid.SampledFrom(universe[:4]), 0, 3).Draw(t, "addresses")
+	m.model.nodes[name] = addrs
+	m.x.SetNode(name, addrs)
+}
+
+func (m *machine) pick(t *rapid.T) {
+	w := Want{
+		Host:      ip(rapid.SampledFrom([]string{host1, host2}).Draw(t, "host")),
+		Namespace: rapid.SampledFrom([]string{"shop", "bank", ""}).Draw(t, "namespace"),
+		Network:   rapid.SampledFrom([]string{"", "", "blue"}).Draw(t, "network"),
+		Key:       fmt.Sprint("pod", rapid.IntRange(0, 50).Draw(t, "pod")), Who: "pod shop/a",
+	}
+	some := func(label string) bool { return rapid.IntRange(0, 3).Draw(t, label) == 0 }
+	for _, of := range [][]netip.Addr{universe4, universe6} {
+		if some("ask") {
+			w.Addrs = append(w.Addrs, rapid.SampledFrom(of).Draw(t, "asked"))
+		}
+		if some("have") {
+			l := aLease(t, rapid.SampledFrom(of).Draw(t, "held"))
+			w.Have = append(w.Have, l)
+		}
+	}
+	known := m.model.known()
+	want, ok := m.model.pick(w)
+	picks, refusal := m.x.Pick(w, now)
+	if (refusal == nil) != ok {
+		t.Fatalf("Pick gives %v, %s; the model says %v, %v", picked(picks), refused(refusal), want, ok)
+	}
+	if diff := cmp.Diff(want, picked(picks), cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("picks (-model +index):\n%s", diff)
+	}
+	if refusal != nil && (refusal.Message == "" || refusal.Hint == "") {
+		t.Fatalf("refusal without message or hint: %s", refused(refusal))
+	}
+	for _, p := range picks {
+		a := p.Current.Addr
+		current := Lease{Addr: a}
+		if l, ok := known[a]; ok {
+			current = l
+		}
+		if diff := leaseDiff(current, p.Current); diff != "" {
+			t.Fatalf("current lease of a pick (-model +index):\n%s", diff)
+		}
+		m.model.holds[a] = Hold{Key: w.Key, Since: now}
+	}
+}
+
+func (m *machine) doubt(t *rapid.T) {
+	a := anAddr(t)
+	m.model.holds[a] = Hold{Key: "doubt", Doubt: true, Since: now}
+	m.x.Doubt(a, "doubt", now)
+}
+
+func (m *machine) drop(t *rapid.T) {
+	a := anAddr(t)
+	if len(m.model.holds) > 0 {
+		a = rapid.SampledFrom(slices.SortedFunc(maps.Keys(m.model.holds), netip.Addr.Compare)).Draw(t, "held")
+	}
+	delete(m.model.holds, a)
+	m.x.Drop(a)
+}
