@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -44,12 +45,13 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.LogFormat, "log-format", "text", "text or json")
 }
 
-// SetFromEnv sets every flag that the command line did not set and the environment does.
+// SetFromEnv sets every flag that the command line did not set and the environment does. Cobra's own
+// flags, help and version, are questions and not among them.
 func SetFromEnv(f *pflag.FlagSet, lookup func(string) (string, bool)) (err error) {
 	f.VisitAll(func(fl *pflag.Flag) {
 		name := EnvPrefix + strings.ToUpper(strings.ReplaceAll(fl.Name, "-", "_"))
 		v, ok := lookup(name)
-		if !ok || fl.Changed || err != nil {
+		if !ok || fl.Changed || err != nil || fl.Name == "help" || fl.Name == "version" {
 			return
 		}
 		if e := f.Set(fl.Name, v); e != nil {
@@ -61,14 +63,23 @@ func SetFromEnv(f *pflag.FlagSet, lookup func(string) (string, bool)) (err error
 
 // Validate checks the values. The error is one line.
 func (o *Options) Validate() error {
-	for flag, addr := range map[string]string{
-		"http-bind-address": o.HTTPBindAddress, "metrics-bind-address": o.MetricsBindAddress, "health-probe-bind-address": o.HealthProbeBindAddress,
+	for _, f := range []struct {
+		flag, address string
+		optional      bool
+	}{
+		{"http-bind-address", o.HTTPBindAddress, false},
+		{"metrics-bind-address", o.MetricsBindAddress, true},
+		{"health-probe-bind-address", o.HealthProbeBindAddress, true},
 	} {
-		if addr == "0" && flag != "http-bind-address" {
+		if f.optional && f.address == "0" {
 			continue
 		}
-		if _, _, err := net.SplitHostPort(addr); err != nil {
-			return fmt.Errorf("--%s %q is not HOST:PORT", flag, addr)
+		_, port, err := net.SplitHostPort(f.address)
+		if err == nil {
+			_, err = strconv.ParseUint(port, 10, 16)
+		}
+		if err != nil {
+			return fmt.Errorf("--%s %q is not HOST:PORT", f.flag, f.address)
 		}
 	}
 	switch httpapi.GatewaySource(o.GatewaySource) {
@@ -82,16 +93,17 @@ func (o *Options) Validate() error {
 	if o.LogFormat != "text" && o.LogFormat != "json" {
 		return fmt.Errorf("--log-format %q is not text or json", o.LogFormat)
 	}
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(o.LogLevel)); err != nil {
+	switch strings.ToLower(o.LogLevel) {
+	case "debug", "info", "warn", "error":
+		return nil
+	default:
 		return fmt.Errorf("--log-level %q is not debug, info, warn or error", o.LogLevel)
 	}
-	return nil
 }
 
 // Logger makes the logger that the options ask for.
 func (o *Options) Logger() *slog.Logger {
-	var out io.Writer = os.Stderr
+	var out io.Writer = os.Stderr //nolint:forbidigo // the default of a program
 	if o.LogOutput != nil {
 		out = o.LogOutput
 	}

@@ -1,0 +1,219 @@
+package controller
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/spf13/pflag"
+)
+
+// parse reads a command line and an environment as the command does.
+func parse(args []string, env map[string]string) (Options, error) {
+	var o Options
+	f := pflag.NewFlagSet("bcsnet-controller", pflag.ContinueOnError)
+	o.AddFlags(f)
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if err := SetFromEnv(f, func(name string) (string, bool) { v, ok := env[name]; return v, ok }); err != nil {
+		return o, err
+	}
+	return o, o.Validate()
+}
+
+func defaults() Options {
+	return Options{
+		HTTPBindAddress: "127.0.0.1:8090", MetricsBindAddress: "127.0.0.1:8091", HealthProbeBindAddress: "127.0.0.1:8092",
+		LeaderElect: true, LeaderElectionNamespace: "bcsnet-system", GatewaySource: "pool", LogLevel: "info", LogFormat: "text",
+	}
+}
+
+func TestOptions(t *testing.T) {
+	with := func(change func(*Options)) Options {
+		o := defaults()
+		change(&o)
+		return o
+	}
+	for name, c := range map[string]struct {
+		args []string
+		env  map[string]string
+		want Options
+	}{
+		"defaults": {nil, nil, defaults()},
+		"every flag": {
+			[]string{
+				"--kubeconfig", "/k", "--http-bind-address", ":80", "--metrics-bind-address=[::1]:81", "--health-probe-bind-address=0",
+				"--leader-elect=false", "--leader-election-namespace=net", "--gateway-source=host", "--log-level=debug", "--log-format=json",
+			}, nil,
+			Options{
+				Kubeconfig: "/k", HTTPBindAddress: ":80", MetricsBindAddress: "[::1]:81", HealthProbeBindAddress: "0",
+				LeaderElectionNamespace: "net", GatewaySource: "host", LogLevel: "debug", LogFormat: "json",
+			},
+		},
+		"everything in the environment": {
+			nil, map[string]string{
+				"BCSNET_KUBECONFIG": "/k", "BCSNET_HTTP_BIND_ADDRESS": "localhost:80", "BCSNET_METRICS_BIND_ADDRESS": "0",
+				"BCSNET_HEALTH_PROBE_BIND_ADDRESS": "10.0.0.1:82", "BCSNET_LEADER_ELECT": "false", "BCSNET_LEADER_ELECTION_NAMESPACE": "net",
+				"BCSNET_GATEWAY_SOURCE": "host", "BCSNET_LOG_LEVEL": "ERROR", "BCSNET_LOG_FORMAT": "json",
+			},
+			Options{
+				Kubeconfig: "/k", HTTPBindAddress: "localhost:80", MetricsBindAddress: "0", HealthProbeBindAddress: "10.0.0.1:82",
+				LeaderElectionNamespace: "net", GatewaySource: "host", LogLevel: "ERROR", LogFormat: "json",
+			},
+		},
+		"the flag wins": {
+			[]string{"--log-level=warn", "--leader-elect"},
+			map[string]string{"BCSNET_LOG_LEVEL": "nonsense", "BCSNET_LEADER_ELECT": "nonsense", "BCSNET_LOG_FORMAT": "json"},
+			with(func(o *Options) { o.LogLevel, o.LogFormat = "warn", "json" }),
+		},
+		"others' variables": {nil, map[string]string{"BCSNET_URL": "http://x", "LOG_LEVEL": "debug", "BCSNET_HELP": "x"}, defaults()},
+		"a lease needs a namespace only where there is one": {
+			[]string{"--leader-elect=false", "--leader-election-namespace="}, nil,
+			with(func(o *Options) { o.LeaderElect, o.LeaderElectionNamespace = false, "" }),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := parse(c.args, c.env)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got, cmpopts.IgnoreFields(Options{}, "LogOutput")); diff != "" {
+				t.Errorf("options (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A bad value ends the start with one line that names the flag, or the variable, and the value.
+func TestBadOptions(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(file, []byte("nonsense: [\n- }"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		args []string
+		env  map[string]string
+		want []string
+	}{
+		"http address":             {[]string{"--http-bind-address=8090"}, nil, []string{`--http-bind-address "8090" is not HOST:PORT`}},
+		"no http address":          {[]string{"--http-bind-address=0"}, nil, []string{`--http-bind-address "0" is not HOST:PORT`}},
+		"empty http address":       {nil, map[string]string{"BCSNET_HTTP_BIND_ADDRESS": ""}, []string{`--http-bind-address "" is not HOST:PORT`}},
+		"http port":                {[]string{"--http-bind-address=127.0.0.1:99999"}, nil, []string{`--http-bind-address "127.0.0.1:99999" is not HOST:PORT`}},
+		"http port with a name":    {[]string{"--http-bind-address=127.0.0.1:x"}, nil, []string{`--http-bind-address "127.0.0.1:x" is not HOST:PORT`}},
+		"http without port":        {[]string{"--http-bind-address=127.0.0.1:"}, nil, []string{`--http-bind-address "127.0.0.1:" is not HOST:PORT`}},
+		"http URL":                 {[]string{"--http-bind-address=http://127.0.0.1:80"}, nil, []string{`--http-bind-address "http://127.0.0.1:80" is not HOST:PORT`}},
+		"metrics address":          {[]string{"--metrics-bind-address=localhost"}, nil, []string{`--metrics-bind-address "localhost" is not HOST:PORT`}},
+		"health address":           {nil, map[string]string{"BCSNET_HEALTH_PROBE_BIND_ADDRESS": "::1"}, []string{`--health-probe-bind-address "::1" is not HOST:PORT`}},
+		"leader-elect":             {[]string{"--leader-elect=maybe"}, nil, []string{"--leader-elect", `"maybe"`}},
+		"leader-elect in env":      {nil, map[string]string{"BCSNET_LEADER_ELECT": "maybe"}, []string{"BCSNET_LEADER_ELECT", `"maybe"`}},
+		"leader namespace":         {[]string{"--leader-election-namespace="}, nil, []string{"--leader-election-namespace is empty"}},
+		"gateway source":           {[]string{"--gateway-source=node"}, nil, []string{`--gateway-source "node" is not pool or host`}},
+		"log level":                {nil, map[string]string{"BCSNET_LOG_LEVEL": "loud"}, []string{`--log-level "loud" is not debug, info, warn or error`}},
+		"log level with an offset": {[]string{"--log-level=info+2"}, nil, []string{`--log-level "info+2" is not debug, info, warn or error`}},
+		"log format":               {[]string{"--log-format=xml"}, nil, []string{`--log-format "xml" is not text or json`}},
+		"unknown flag":             {[]string{"--colour"}, nil, []string{"unknown flag: --colour"}},
+		"argument":                 {[]string{"serve"}, nil, []string{`unknown command "serve"`}},
+		"no kubeconfig":            {[]string{"--kubeconfig=/does/not/exist"}, nil, []string{"--kubeconfig: ", "/does/not/exist"}},
+		"a kubeconfig of nonsense": {[]string{"--kubeconfig=" + file}, nil, []string{"--kubeconfig: ", file}},
+		"an address of others":     {[]string{"--http-bind-address=192.0.2.1:80"}, nil, []string{"--http-bind-address: ", "192.0.2.1:80"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for k, v := range c.env {
+				t.Setenv(k, v)
+			}
+			c.args = append(c.args, defaultKubeconfig(t, c.args)...)
+			cmd := NewCommand("test")
+			var out bytes.Buffer
+			cmd.SetArgs(c.args)
+			cmd.SetOut(&out)
+			cmd.SetErr(&out)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			err := cmd.ExecuteContext(ctx)
+			if err == nil {
+				t.Fatal("it started, and ended only when it was told to")
+			}
+			if strings.Contains(err.Error(), "\n") || out.Len() > 0 {
+				t.Errorf("more than one line: %q, and %q", err, out.String())
+			}
+			for _, part := range c.want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("the error has no %q: %v", part, err)
+				}
+			}
+		})
+	}
+}
+
+// defaultKubeconfig names an API server that nobody asks for anything, where the test names none.
+func defaultKubeconfig(t *testing.T, args []string) []string {
+	t.Helper()
+	for _, a := range args {
+		if strings.HasPrefix(a, "--kubeconfig") {
+			return nil
+		}
+	}
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	text := `{"apiVersion":"v1","kind":"Config","clusters":[{"name":"c","cluster":{"server":"http://127.0.0.1:1"}}],
+"contexts":[{"name":"c","context":{"cluster":"c"}}],"current-context":"c"}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"--kubeconfig=" + file}
+}
+
+// Questions about the command are answered whatever the environment holds: a VERSION is easily there.
+func TestVersionAndHelp(t *testing.T) {
+	t.Setenv("BCSNET_VERSION", "1.2.3")
+	t.Setenv("BCSNET_HELP", "me")
+	for arg, want := range map[string]string{"--version": "bcsnet-controller version test", "--help": "--http-bind-address"} {
+		cmd := NewCommand("test")
+		var out bytes.Buffer
+		cmd.SetArgs([]string{arg})
+		cmd.SetOut(&out)
+		if err := cmd.ExecuteContext(t.Context()); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("%s: %v: %s", arg, err, out.String())
+		}
+	}
+	cmd := NewCommand("test")
+	cmd.SetArgs([]string{"--log-level=loud"})
+	if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "--log-level") {
+		t.Errorf("the environment's VERSION and HELP stop the start: %v", err)
+	}
+}
+
+func TestLogger(t *testing.T) {
+	for _, c := range []struct{ level, format, want string }{
+		{"info", "text", "level=INFO msg=b n=1\nlevel=ERROR msg=d n=1\n"},
+		{"error", "json", `{"level":"ERROR","msg":"d","n":1}` + "\n"},
+		{"debug", "text", "level=DEBUG msg=a n=1\nlevel=INFO msg=b n=1\nlevel=ERROR msg=d n=1\n"},
+	} {
+		var out bytes.Buffer
+		o := Options{LogLevel: c.level, LogFormat: c.format, LogOutput: &out}
+		log := o.Logger().With(slog.Int("n", 1))
+		log.Debug("a")
+		log.Info("b")
+		log.Error("d")
+		var got strings.Builder
+		for line := range strings.Lines(out.String()) {
+			_, rest, _ := strings.Cut(line, "level")
+			if c.format == "json" {
+				rest = strings.Replace(rest, `":`, `{"level":`, 1)
+			} else {
+				rest = "level" + rest
+			}
+			got.WriteString(rest)
+		}
+		if got.String() != c.want {
+			t.Errorf("%s, %s: %q, want %q", c.level, c.format, got.String(), c.want)
+		}
+	}
+}
