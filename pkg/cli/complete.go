@@ -54,7 +54,7 @@ func (s *session) completePools(cmd *cobra.Command, args []string, _ string) ([]
 			}
 			about := cidrOf(p.BCSNetPool)
 			if counted(p.BCSNetPool) {
-				about += fmt.Sprintf(" %d of %d free", p.Status.Available, p.Status.Capacity)
+				about += fmt.Sprintf(" %s of %s free", count(p.Status.Available), count(p.Status.Capacity))
 			}
 			out = append(out, cobra.CompletionWithDesc(p.Name, about))
 		}

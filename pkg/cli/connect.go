@@ -3,7 +3,9 @@ package cli
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -50,17 +52,22 @@ func (s *session) configProblem(err error) error {
 	case clientcmd.IsEmptyConfig(err), clientcmd.IsConfigurationInvalid(err) && *s.flags.KubeConfig == "" && s.getenv("KUBECONFIG") == "":
 		return noCluster()
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, os.ErrPermission):
-		return (&failure{message: "cannot read the kubeconfig: " + err.Error(), cause: err}).
+		return (&failure{message: "the kubeconfig cannot be used: " + err.Error(), cause: err}).
 			withHint("name another with --kubeconfig or KUBECONFIG")
-	case clientcmd.IsContextNotFound(err):
-		return (&failure{message: err.Error(), cause: err}).withHint("see the contexts: kubectl config get-contexts")
+	}
+	if raw, readErr := s.flags.ToRawKubeConfigLoader().RawConfig(); readErr == nil && raw.Contexts[*s.flags.Context] == nil && *s.flags.Context != "" {
+		f := &failure{message: "the kubeconfig has no context " + *s.flags.Context, cause: err}
+		if near := nearest(*s.flags.Context, slices.Sorted(maps.Keys(raw.Contexts))); near != "" {
+			return f.withHint("did you mean %s? All contexts: kubectl config get-contexts", near)
+		}
+		return f.withHint("see the contexts: kubectl config get-contexts")
 	}
 	return (&failure{message: "the kubeconfig cannot be used: " + err.Error(), cause: err}).
 		withHint("see what it holds: kubectl config view")
 }
 
 func noCluster() *failure {
-	return (&failure{message: "no cluster: there is no kubeconfig"}).
+	return (&failure{message: "no cluster: there is no kubeconfig, or it names none"}).
 		withHint("export KUBECONFIG=FILE or pass --kubeconfig FILE; a cluster to try things on: make up && . .local/env")
 }
 
@@ -98,8 +105,10 @@ func (s *session) leases() (*store.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	limit := timeLimit(cfg.Timeout)
 	cfg = rest.CopyConfig(cfg)
 	cfg.Wrap(s.dry.wrap)
+	cfg.Wrap(limit.wrap)
 	c, err := store.New(cfg, nil, store.NewClock(s.now))
 	if err != nil {
 		return nil, s.configProblem(err)

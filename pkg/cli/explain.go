@@ -57,6 +57,9 @@ func explainStatus(err *apierrors.StatusError) *failure {
 		f.hint = "see which ones are used: kubectl config view --minify"
 	case apierrors.IsInvalid(err) && err.ErrStatus.Details != nil && len(err.ErrStatus.Details.Causes) > 0:
 		f.reason, f.message = reasonPoolInvalid, "the API server does not accept it: "+causes(err.ErrStatus.Details.Causes)
+	case apierrors.IsBadRequest(err) && strings.Contains(f.message, "field label not supported"):
+		f.code = exitUsage
+		f.hint = "the fields are spec.pool and status.status, host, podNamespace, podName, containerID, owner"
 	case apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
 		f.code = exitTimeout
 	}

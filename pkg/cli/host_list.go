@@ -81,29 +81,29 @@ func (v *hostList) Run(ctx context.Context) error {
 	if err := newTable(&v.output, hostColumns()).write(v.Out, rows); err != nil {
 		return err
 	}
-	return v.sumUp(rows)
+	v.sumUp(rows)
+	return nil
 }
 
-func (v *hostList) sumUp(rows []hostRow) error {
+func (v *hostList) sumUp(rows []hostRow) {
 	if len(rows) == 0 {
 		v.say.note("no hosts in %s: neither nodes nor hosts of pools", v.where())
-		return nil
+		return
 	}
 	gone, left := 0, 0
-	var one string
+	var hosts []string
 	for _, r := range rows {
 		if r.state == hostGone && r.active > 0 {
 			gone++
 			left += r.active
-			one = r.host.String()
+			hosts = append(hosts, r.host.String())
 		}
 	}
 	v.say.note("%s", plural(len(rows), "host"))
 	if gone > 0 {
-		v.say.warn("%s gone with %s in use", oneOr(gone, "host "+one+" is", plural(gone, "host")+" are"), plural(left, "address"))
-		v.hint("to free what a host that is off holds: bcsnetctl release-host %s", one)
+		v.say.warn("%s gone with %s in use", oneOr(gone, "host "+hosts[0]+" is", plural(gone, "host")+" are"), plural(left, "address"))
+		v.hint("to free what hosts that are off hold: bcsnetctl release-host %s", strings.Join(hosts[:min(len(hosts), maxNamed)], " "))
 	}
-	return nil
 }
 
 func hostColumns() []column[hostRow] {

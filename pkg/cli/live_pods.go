@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"net/netip"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -36,19 +37,21 @@ func (s *session) livePods(ctx context.Context, held []ipam.Lease) ([]string, er
 		return nil, err
 	}
 	pods := c.Resource(corev1.SchemeGroupVersion.WithResource("pods"))
-	alive := make([]bool, len(held))
-	group, ctx := errgroup.WithContext(ctx)
+	alive, failed := make([]bool, len(held)), make([]error, len(held))
+	var group errgroup.Group
 	group.SetLimit(podReads)
 	for i, l := range held {
 		if l.PodName == "" {
 			continue
 		}
-		group.Go(func() (err error) {
-			alive[i], err = isLive(ctx, pods, l)
-			return err
+		group.Go(func() error {
+			alive[i], failed[i] = isLive(ctx, pods, l)
+			return failed[i]
 		})
 	}
-	err = s.explain(group.Wait())
+	if group.Wait() != nil { // the first by address, so that the same is said every time
+		err = s.explain(failed[slices.IndexFunc(failed, func(err error) bool { return err != nil })])
+	}
 	var names []string
 	seen := map[string]bool{}
 	for i, l := range held {

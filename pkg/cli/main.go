@@ -13,16 +13,17 @@ import (
 )
 
 // Main runs the command line args, args[0] being the name that was called, and returns the exit code
-// of the process. The first Ctrl-C lets a command say what it has done; the second ends it at once.
+// of the process.
 func Main(args []string, version string) int {
+	return run(args, version, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})
+}
+
+// run is Main with streams of the caller's choice. The first Ctrl-C lets a command say what it has done;
+// the second ends the process.
+func run(args []string, version string, streams genericiooptions.IOStreams) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
-	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
-	return run(ctx, args, version, streams)
-}
-
-func run(ctx context.Context, args []string, version string, streams genericiooptions.IOStreams) int {
 	s := newSession(calledName(args[0]), version, streams)
 	root := newRoot(s)
 	root.SetArgs(args[1:])

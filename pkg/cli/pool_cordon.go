@@ -76,14 +76,16 @@ func (v *poolCordon) one(ctx context.Context, api *pools, name string) error {
 	if err != nil {
 		return err
 	}
-	word := map[bool]string{true: "cordoned", false: "uncordoned"}[v.cordon]
 	switch {
 	case !changed:
-		v.say.note("pool %s is %s already", name, map[bool]string{true: "cordoned", false: "not cordoned"}[v.cordon])
-	case v.cordon && edited.Status.Active > 0:
-		v.say.done("pool %s cordoned; %s in use stay as they are", name, plural(edited.Status.Active, "address"))
+		v.say.note("pool %s is %s", name, map[bool]string{true: "cordoned already", false: "not cordoned"}[v.cordon])
+	case !v.cordon:
+		v.say.done("pool %s uncordoned", name)
+	case edited.Status.Active > 0:
+		n := edited.Status.Active
+		v.say.done("pool %s cordoned; %s in use %s", name, plural(n, "address"), oneOr(n, "stays as it is", "stay as they are"))
 	default:
-		v.say.done("pool %s %s", name, word)
+		v.say.done("pool %s cordoned", name)
 	}
 	return v.output.object(v.Out, edited.stored)
 }

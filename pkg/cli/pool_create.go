@@ -71,7 +71,8 @@ func (v *poolCreate) Complete(args []string) error {
 
 func (v *poolCreate) Validate() error {
 	if problems := validation.NameIsDNSSubdomain(v.object.Name, false); len(problems) > 0 {
-		return usagef("%q is no name for a pool: %s", v.object.Name, problems[0])
+		return usagef("%q is no name for a pool", v.object.Name).
+			withHint("a name is lower-case letters, digits, - and ., with a letter or digit at both ends")
 	}
 	var missing []string
 	for _, required := range []struct {
@@ -101,7 +102,7 @@ func (v *poolCreate) Validate() error {
 		return err
 	}
 	if v.plan, err = ipam.NewPlan(store.PlanSpec(&v.object)); err != nil {
-		return usagef("%v", err)
+		return usagef("%s", strings.NewReplacer("availableIPs", "--range", "excludeIPs", "--exclude").Replace(err.Error()))
 	}
 	if len(v.plan.Usable.Ranges()) == 0 {
 		return usagef("the ranges hold no address to hand out: network, broadcast, gateway and excluded ones do not count")

@@ -138,8 +138,10 @@ func (v *poolDelete) deleteAll(ctx context.Context, api *pools, all []pool) erro
 		switch {
 		case err != nil:
 			failed = append(failed, fmt.Errorf("pool %s was not deleted: %w", p.Name, err))
-		case v.dry != dryRunNone || !v.wait:
+		case v.dry != dryRunNone:
 			v.say.done("pool %s deleted", p.Name)
+		case !v.wait:
+			v.say.done("deletion of pool %s requested", p.Name)
 		default:
 			left = append(left, p)
 		}

@@ -19,7 +19,7 @@ const pollEvery = 500 * time.Millisecond
 
 // waitGone waits until a pool is gone, and says what it waits for whenever that changes.
 func (v *poolDelete) waitGone(ctx context.Context, api *pools, p pool) error {
-	said, what := "", ""
+	said, what := "", waitsForController
 	err := wait.PollUntilContextCancel(ctx, pollEvery, true, func(ctx context.Context) (bool, error) {
 		stored, err := api.api.Get(ctx, p.Name, metav1.GetOptions{})
 		switch {

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,7 +39,7 @@ func (d *description) head(b *bytes.Buffer) {
 		line("Excluded", "%s", d.ranges(p.Spec.ExcludeIPs))
 	}
 	total, free, counted := d.capacity()
-	text := fmt.Sprintf("%d of %d free", free, total)
+	text := fmt.Sprintf("%s of %s free", count(free), count(total))
 	if d.active > 0 {
 		text += fmt.Sprintf(", %d active", d.active)
 	}
@@ -140,12 +139,11 @@ func (d *description) hosts(b *bytes.Buffer) error {
 	slices.SortFunc(rows, func(x, y *hostUse) int { return x.host.Compare(y.host) })
 	fmt.Fprintln(b, "\nHosts:")
 	var t bytes.Buffer
-	count := func(n int64) string { return strconv.FormatInt(n, 10) }
 	err := table[*hostUse]{headers: true, columns: []column[*hostUse]{
 		{name: "HOST", cell: func(u *hostUse) string { return addrText(u.host) }},
 		{name: "ACTIVE", cell: func(u *hostUse) string { return count(u.active) }},
 		{name: "RESERVED", cell: func(u *hostUse) string { return count(u.reserved) }},
-		{name: "IN POOL", cell: func(u *hostUse) string { return map[bool]string{true: "yes", false: "no"}[u.listed] }},
+		{name: "IN POOL", cell: inPool},
 	}}.write(&t, rows)
 	for line := range strings.Lines(t.String()) {
 		b.WriteString("  " + line)
@@ -161,7 +159,8 @@ func (d *description) next(b *bytes.Buffer) {
 	name := d.pool.Name
 	var lines []string
 	add := func(what, command string) { lines = append(lines, "  "+what+": "+d.called(command)) }
-	switch word, _ := d.state(d.pool.BCSNetPool); word {
+	word, _ := d.state(d.pool.BCSNetPool)
+	switch word {
 	case stateUnseen, stateUpdating:
 		lines = append(lines, "  "+hintController)
 	case v1.ReasonInvalidSpec:
@@ -171,7 +170,7 @@ func (d *description) next(b *bytes.Buffer) {
 	case stateOverlap:
 		add("leave the addresses to one of the pools", "bcsnetctl pool remove-ip POOL ADDRESS...")
 	}
-	if d.retired > 0 {
+	if d.retired > 0 && word != v1.ReasonTerminating {
 		add("see who holds the addresses that drain", "bcsnetctl lease list --pool "+name)
 	}
 	for _, u := range d.byHost {
@@ -181,6 +180,17 @@ func (d *description) next(b *bytes.Buffer) {
 		}
 	}
 	section(b, "Next", lines)
+}
+
+func inPool(u *hostUse) string {
+	switch {
+	case u.listed:
+		return "yes"
+	case u.host.IsValid():
+		return "no"
+	default:
+		return ""
+	}
 }
 
 func section(b *bytes.Buffer, title string, lines []string) {

@@ -67,22 +67,22 @@ func (v *poolList) Run(ctx context.Context) error {
 }
 
 func (v *poolList) columns() []column[pool] {
-	count := func(n func(pool) int64) func(pool) string {
+	status := func(n func(pool) int64) func(pool) string {
 		return func(p pool) string {
 			if !counted(p.BCSNetPool) {
 				return ""
 			}
-			return strconv.FormatInt(n(p), 10)
+			return count(n(p))
 		}
 	}
 	return []column[pool]{
 		{name: "NAME", cell: func(p pool) string { return p.Name }},
 		{name: "CIDR", cell: func(p pool) string { return cidrOf(p.BCSNetPool) }},
 		{name: "HOSTS", cell: func(p pool) string { return strconv.Itoa(len(p.Spec.Hosts)) }},
-		{name: "TOTAL", cell: count(func(p pool) int64 { return p.Status.Capacity })},
-		{name: "ACTIVE", cell: count(func(p pool) int64 { return p.Status.Active })},
-		{name: "RESERVED", cell: count(func(p pool) int64 { return p.Status.Reserved })},
-		{name: "FREE", cell: count(func(p pool) int64 { return p.Status.Available })},
+		{name: "TOTAL", cell: status(func(p pool) int64 { return p.Status.Capacity })},
+		{name: "ACTIVE", cell: status(func(p pool) int64 { return p.Status.Active })},
+		{name: "RESERVED", cell: status(func(p pool) int64 { return p.Status.Reserved })},
+		{name: "FREE", cell: status(func(p pool) int64 { return p.Status.Available })},
 		{name: "USED", cell: func(p pool) string { return v.out.used(p.Status.Capacity-p.Status.Available, p.Status.Capacity) }},
 		{name: "STATE", cell: func(p pool) string {
 			word, _ := v.state(p.BCSNetPool)

@@ -78,7 +78,8 @@ func (v *poolRemoveIP) Run(ctx context.Context) error {
 		}
 	}
 	if asked := ipam.SizeOfSet(setOf(rangesOf(v.entries)...)); asked > ipam.SizeOfSet(gone) {
-		v.say.note("  the other %s were not in the pool", plural(asked-ipam.SizeOfSet(gone), "address"))
+		others := asked - ipam.SizeOfSet(gone)
+		v.say.note("  the other %s %s not in the pool", plural(others, "address"), oneOr(others, "was", "were"))
 	}
 	if len(after) == 0 {
 		v.say.warn("pool %s has no addresses left", v.name)

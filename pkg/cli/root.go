@@ -2,9 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // verb is one command. Complete takes what was typed and reads what it names; Validate judges it without
@@ -74,7 +76,7 @@ func newRoot(s *session) *cobra.Command {
 		newPool(s), newIP(s), newLease(s), newHost(s), newReleaseHost(s),
 		newVersion(s), newCompletion(s), newOptions())
 	root.SetUsageTemplate(usageTemplate)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return misused(cmd, usagef("%v", err)) })
+	root.SetFlagErrorFunc(flagError)
 	completeContexts(s, root)
 	rename(s, root)
 	return root
@@ -91,6 +93,20 @@ func rename(s *session, cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		rename(s, sub)
 	}
+}
+
+// flagError is the error for a flag that is wrong; one that does not exist may be misspelt.
+func flagError(cmd *cobra.Command, err error) error {
+	f := usagef("%v", err)
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near := nearest(unknown.GetSpecifiedName(), names); near != "" {
+			return f.withHint("did you mean --%s? See %s --help", near, cmd.CommandPath())
+		}
+	}
+	return f.withHint("see %s --help", cmd.CommandPath())
 }
 
 // group is the RunE of commands that only hold others: alone they show their help.

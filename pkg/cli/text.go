@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -29,6 +30,14 @@ func (s *session) age(t time.Time) string {
 	return duration.HumanDuration(max(0, s.now().Sub(t)))
 }
 
+// count writes a count of a pool's status, which saturates.
+func count(n int64) string {
+	if n == math.MaxInt64 {
+		return "2^63+"
+	}
+	return strconv.FormatInt(n, 10)
+}
+
 func unlessZero(n int32) string {
 	if n == 0 {
 		return ""
@@ -48,7 +57,7 @@ func shortList(names []string) string {
 }
 
 // oneOr is the form of a word that goes with a number.
-func oneOr(n int, one, many string) string {
+func oneOr[N int | int64 | uint64](n N, one, many string) string {
 	if n == 1 {
 		return one
 	}

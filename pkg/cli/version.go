@@ -99,6 +99,7 @@ func (v *versionVerb) ask(ctx context.Context, all *versions) error {
 			all.Objects = append(all.Objects, r.Name)
 		}
 	}
+	slices.Sort(all.Objects)
 	return nil
 }
 

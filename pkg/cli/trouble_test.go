@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+)
+
+// TestReleaseHostPartly: what fails is said and can be run again; what was released is printed.
+func TestReleaseHostPartly(t *testing.T) {
+	w := newWorld(t)
+	w.havePool(t)
+	for _, a := range []string{"10.1.0.20", "10.1.0.21", "10.1.0.22"} {
+		w.haveLease(t, a, "10.0.0.11", "vm-"+a)
+	}
+	var mended atomic.Bool
+	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/10.1.0.21") && !mended.Load() {
+			rw.Header().Set("Content-Type", "application/json")
+			rw.WriteHeader(http.StatusForbidden)
+			_, _ = io.WriteString(rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"a webhook says no"}`)
+			return
+		}
+		next.ServeHTTP(rw, r)
+	})
+	stdout, stderr := w.call(t, "--server", url, "release-host", "10.0.0.11", "--no-headers", "-o", "name")
+	if want := "bcsnetip.networkextension.bkbcs.tencent.com/10.1.0.20\nbcsnetip.networkextension.bkbcs.tencent.com/10.1.0.22\n"; stdout != want {
+		t.Errorf("got %q, want %q", stdout, want)
+	}
+	contains(t, stderr, "✗ host 10.0.0.11: 2 of 3 addresses released: releasing 10.1.0.21: a webhook says no (Forbidden)\n", "[exit 1]")
+	mended.Store(true)
+	stdout, stderr = w.call(t, "--server", url, "release-host", "10.0.0.11", "-o", "name")
+	if stdout != "bcsnetip.networkextension.bkbcs.tencent.com/10.1.0.21\n" || stderr != "✔ host 10.0.0.11: 1 address released\n" {
+		t.Errorf("again: %q, %q", stdout, stderr)
+	}
+}
+
+// TestReleaseHostInterrupted: Ctrl-C between two hosts leaves a record of the first.
+func TestReleaseHostInterrupted(t *testing.T) {
+	w := newWorld(t)
+	w.havePool(t)
+	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
+	w.haveLease(t, "10.1.0.21", "10.0.0.12", "vm-2")
+	second := make(chan struct{})
+	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
+		if strings.Contains(r.URL.RawQuery, "10.0.0.12") {
+			close(second)
+			<-r.Context().Done() // until the program gives up
+			return
+		}
+		next.ServeHTTP(rw, r)
+	})
+	var stdout, stderr bytes.Buffer
+	cmd := w.command(t, "--server", url, "release-host", "10.0.0.11", "10.0.0.12", "-o", "name")
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-second
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted {
+		t.Errorf("it ended with %v", err)
+	}
+	if stdout.String() != "bcsnetip.networkextension.bkbcs.tencent.com/10.1.0.20\n" {
+		t.Errorf("released: %q", stdout.String())
+	}
+	contains(t, stderr.String(), "✔ host 10.0.0.11: 1 address released\n", "✗ interrupted\n")
+}
+
+// TestServerThatDoesNotAnswer is a timeout, not a failure.
+func TestServerThatDoesNotAnswer(t *testing.T) {
+	w := newWorld(t)
+	url := proxy(t, func(_ http.ResponseWriter, r *http.Request, _ http.Handler) { <-r.Context().Done() })
+	_, stderr := w.call(t, "--server", url, "--request-timeout", "200ms", "lease", "list")
+	contains(t, stderr, "✗ the API server SERVER did not answer in time\n", "[exit 124]")
+	_, stderr = w.call(t, "--server", url, "--request-timeout", "200ms", "pool", "list")
+	contains(t, stderr, "✗ the API server SERVER did not answer in time\n", "[exit 124]")
+}
+
+// TestListThatBreaksOff: half a list is an error, never a short list.
+func TestListThatBreaksOff(t *testing.T) {
+	w := newWorld(t)
+	w.havePool(t)
+	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
+	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, _ http.Handler) {
+		rw.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(rw, `{"kind":"BCSNetIPList","apiVersion":"networkextension.bkbcs.tencent.com/v1","metadata":{},"items":[`)
+	})
+	_, stderr := w.call(t, "--server", url, "lease", "list")
+	contains(t, stderr, "the list ended early", "[exit 1]")
+}
+
+// TestClosedPipe: a reader that has enough ends the program without a word, as with other tools.
+func TestClosedPipe(t *testing.T) {
+	w := newWorld(t)
+	w.havePool(t)
+	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
+	for _, args := range [][]string{{"ip", "list"}, {"pool", "list"}, {"pool", "describe", "blue"}, {"ip", "list", "-o", "json"}} {
+		r, out, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var stderr bytes.Buffer
+		cmd := w.command(t, args...)
+		cmd.Env = append(cmd.Env, rawEnv+"=1")
+		cmd.Stdout, cmd.Stderr = out, &stderr
+		err = cmd.Run()
+		if closed := out.Close(); closed != nil {
+			t.Fatal(closed)
+		}
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGPIPE || stderr.Len() > 0 {
+			t.Errorf("%v: it ended with %v, and said %q", args, err, stderr.String())
+		}
+	}
+}

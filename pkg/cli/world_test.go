@@ -1,0 +1,251 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/test/controlplane"
+)
+
+// world is the cluster as the tests arrange it.
+type world struct {
+	client      client.Client
+	kubernetes  kubernetes.Interface
+	kubeconfigs map[string]string
+	binaries    string
+	controller  *controlplane.Controller
+}
+
+// manifests installs CRDs and roles once for all tests.
+var manifests = sync.OnceValue(func() error { return cluster.InstallManifests(context.Background()) })
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	if err := manifests(); err != nil {
+		t.Fatal(err)
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{v1.AddToScheme, corev1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := httpClient(t, cluster.Config)
+	w := &world{binaries: os.Getenv(controlplane.AssetsEnv)}
+	root, err := controlplane.ModuleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.binaries == "" {
+		w.binaries = filepath.Join(root, "bin", "kube")
+	}
+	if w.client, err = client.New(cluster.Config, client.Options{Scheme: scheme, HTTPClient: h}); err != nil {
+		t.Fatal(err)
+	}
+	if w.kubernetes, err = kubernetes.NewForConfigAndClient(cluster.Config, h); err != nil {
+		t.Fatal(err)
+	}
+	w.kubeconfigs = identities(t, w.kubernetes)
+	// Pods need the account that kube-controller-manager makes elsewhere.
+	if _, err := cluster.ServiceAccountConfig(t.Context(), "default", "default"); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func httpClient(t *testing.T, cfg *rest.Config) *http.Client {
+	t.Helper()
+	h, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.CloseIdleConnections)
+	return h
+}
+
+// wipe removes all pools, addresses, nodes and pods.
+func (w *world) wipe(ctx context.Context) error {
+	for _, kind := range []client.Object{&v1.BCSNetPool{}, &v1.BCSNetIP{}, &corev1.Node{}} {
+		if err := w.client.DeleteAllOf(ctx, kind); err != nil {
+			return err
+		}
+	}
+	if err := w.client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace("default"), client.GracePeriodSeconds(0)); err != nil {
+		return err
+	}
+	return eventually(ctx, func(ctx context.Context) (bool, error) {
+		var pools v1.BCSNetPoolList
+		var ips v1.BCSNetIPList
+		if err := errors.Join(w.client.List(ctx, &pools), w.client.List(ctx, &ips)); err != nil {
+			return false, err
+		}
+		var left []client.Object
+		for i := range pools.Items {
+			left = append(left, &pools.Items[i])
+		}
+		for i := range ips.Items {
+			left = append(left, &ips.Items[i])
+		}
+		for _, o := range left {
+			o.SetFinalizers(nil)
+			if err := w.client.Update(ctx, o); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+				return false, err
+			}
+		}
+		return len(left) == 0, nil
+	})
+}
+
+func eventually(ctx context.Context, ok wait.ConditionWithContextFunc) error {
+	return wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, time.Minute, true, ok)
+}
+
+// commands are those of the scripts beside testscript's own.
+func (w *world) commands() map[string]func(*testscript.TestScript, bool, []string) {
+	do := func(f func(ctx context.Context, ts *testscript.TestScript, args []string) error) func(*testscript.TestScript, bool, []string) {
+		return func(ts *testscript.TestScript, neg bool, args []string) {
+			if neg {
+				ts.Fatalf("there is no ! for this command")
+			}
+			ts.Check(f(context.Background(), ts, args))
+		}
+	}
+	return map[string]func(*testscript.TestScript, bool, []string){
+		"controller":  do(w.startController),
+		"settled":     do(w.settled),
+		"deleting":    do(w.deleting),
+		"lease":       do(w.lease),
+		"uninstalled": do(w.uninstalled),
+	}
+}
+
+// startController runs the controller until the end of the script.
+func (w *world) startController(ctx context.Context, ts *testscript.TestScript, _ []string) (err error) {
+	if w.controller == nil {
+		w.controller, err = cluster.StartController(ctx, controlplane.ControllerOptions{})
+	} else {
+		err = w.controller.Start(ctx)
+	}
+	if err == nil {
+		ts.Defer(func() { ts.Check(w.controller.Stop()) })
+	}
+	return err
+}
+
+// settled waits until the status of every pool speaks of the pool and its addresses as they are.
+func (w *world) settled(ctx context.Context, _ *testscript.TestScript, _ []string) error {
+	return eventually(ctx, func(ctx context.Context) (bool, error) {
+		var pools v1.BCSNetPoolList
+		var ips v1.BCSNetIPList
+		if err := errors.Join(w.client.List(ctx, &pools), w.client.List(ctx, &ips)); err != nil {
+			return false, err
+		}
+		for _, p := range pools.Items {
+			var active, reserved int64
+			for _, ip := range ips.Items {
+				switch {
+				case ip.Spec.Pool != p.Name:
+				case ip.Status.Status == v1.IPActive:
+					active++
+				case ip.Status.Status == v1.IPReserved:
+					reserved++
+				}
+			}
+			s := p.Status
+			if s.ObservedGeneration != p.Generation || s.Status == v1.PoolInitializing || s.Active != active || s.Reserved != reserved {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+}
+
+// deleting POOL waits until somebody has deleted the pool.
+func (w *world) deleting(ctx context.Context, _ *testscript.TestScript, args []string) error {
+	return eventually(ctx, func(ctx context.Context) (bool, error) {
+		var p v1.BCSNetPool
+		err := w.client.Get(ctx, client.ObjectKey{Name: args[0]}, &p)
+		return err == nil && p.DeletionTimestamp != nil, err
+	})
+}
+
+// lease ADDRESS POOL HOST NAMESPACE/POD, or an owner without a slash, makes an address Active as the
+// allocator would; the pod need not exist. A lone "reserved" for the holder sets the address aside.
+func (w *world) lease(ctx context.Context, ts *testscript.TestScript, args []string) error {
+	cfg := rest.CopyConfig(cluster.Config)
+	leases, err := store.New(cfg, nil, store.NewClock(nil))
+	if err != nil {
+		return err
+	}
+	var p v1.BCSNetPool
+	if err := w.client.Get(ctx, client.ObjectKey{Name: args[1]}, &p); err != nil {
+		return err
+	}
+	return eventually(ctx, func(ctx context.Context) (bool, error) {
+		l, err := leases.Get(ctx, netip.MustParseAddr(args[0]))
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return false, err
+		}
+		l.Params = store.Pool(&p).Params()
+		l.Updated, l.HeldFinalizer = leases.Now(), true
+		if err := w.hold(ctx, &l, netip.MustParseAddr(args[2]), args[3]); err != nil {
+			return false, err
+		}
+		_, err = leases.Write(ctx, l)
+		if errors.Is(err, store.ErrConflict) { // the controller has just made the object
+			return false, nil
+		}
+		return err == nil, err
+	})
+}
+
+// hold enters the holder into a lease.
+func (w *world) hold(ctx context.Context, l *ipam.Lease, host netip.Addr, who string) error {
+	l.State = ipam.Active
+	l.Holder = ipam.Holder{Host: host, ContainerID: "c-" + l.Addr.String(), IfName: ipam.DefaultIfName}
+	namespace, name, isPod := strings.Cut(who, "/")
+	switch {
+	case who == "reserved":
+		l.State, l.Holder = ipam.Reserved, ipam.Holder{}
+		return nil
+	case !isPod:
+		l.Owner, l.ContainerID = who, ""
+		return nil
+	}
+	l.Namespace, l.PodName = namespace, name
+	var pod corev1.Pod
+	err := w.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &pod)
+	l.PodUID = string(pod.UID)
+	return client.IgnoreNotFound(err)
+}
+
+// uninstalled removes the CRDs until the end of the script.
+func (w *world) uninstalled(ctx context.Context, ts *testscript.TestScript, _ []string) error {
+	root, err := controlplane.ModuleRoot()
+	if err != nil {
+		return err
+	}
+	crds := filepath.Join(root, "config", "crd")
+	ts.Defer(func() { ts.Check(cluster.InstallCRDs(ctx, crds)) })
+	return cluster.Kubectl(ctx, "delete", "--wait", "-k", crds).Run()
+}
