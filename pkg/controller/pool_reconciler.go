@@ -128,7 +128,7 @@ func (r *poolReconciler) unsettle(name string) {
 
 // Reconcile brings one pool up to date.
 func (r *poolReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	if err := r.ready(); err != nil {
+	if r.ready() != nil {
 		return reconcile.Result{RequeueAfter: behindDelay}, nil
 	}
 	var pool v1.BCSNetPool

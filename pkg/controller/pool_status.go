@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -125,7 +126,7 @@ func readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.PoolCounts, v vie
 	message := fmt.Sprintf("%d addresses for %s", counts.Capacity, plural(len(p.Hosts), "host"))
 	notes := p.Plan.Notes
 	if o.Spec.Materialize == v1.MaterializeAlways && ipam.SizeOfSet(p.Plan.Ranged) > v1.MaterializeAlwaysLimit {
-		notes = append(notes[:len(notes):len(notes)], fmt.Sprintf("materialize Always is for at most %d addresses; objects appear when first used", v1.MaterializeAlwaysLimit))
+		notes = append(slices.Clip(notes), fmt.Sprintf("materialize Always is for at most %d addresses; objects appear when first used", v1.MaterializeAlwaysLimit))
 	}
 	return condition(v1.ConditionReady, true, v1.ReasonReady, "%s", strings.Join(append([]string{message}, notes...), "; "))
 }

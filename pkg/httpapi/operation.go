@@ -74,8 +74,7 @@ func statusOf(err error) int {
 }
 
 func asRefusal(err error) *ipam.Refusal {
-	var r *ipam.Refusal
-	if errors.As(err, &r) {
+	if r, ok := errors.AsType[*ipam.Refusal](err); ok {
 		return r
 	}
 	return ipam.Refuse(ipam.ReasonInternal, "%v", err)

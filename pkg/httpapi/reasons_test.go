@@ -79,8 +79,9 @@ func statusesOf(r ipam.Reason) string {
 		return status + "; 400, 405, 408, 413, 415"
 	case ipam.ReasonNotFound:
 		return status + "; 404 for a path"
+	default:
+		return status
 	}
-	return status
 }
 
 func reasonsInOpenAPI(old string) (string, error) {

@@ -172,6 +172,7 @@ func (x *Index) count(r *record, by int) {
 		m.active += by
 	case Reserved:
 		m.reserved += by
+	case Available:
 	}
 	if r.state != Available {
 		x.countOverlaps(name, r.addr, by)

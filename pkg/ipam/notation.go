@@ -69,6 +69,8 @@ func ParseAddr(s string) (netip.Addr, error) {
 }
 
 // maxRange is the size of a /64.
+//
+//nolint:gochecknoglobals // a constant in all but name
 var maxRange = new(big.Int).Lsh(big.NewInt(1), 64)
 
 // sizeOf is the number of addresses from a to b, both included, of one family.

@@ -347,7 +347,7 @@ func TestBookmark(t *testing.T) {
 func TestStrangeObjectsInTheFeed(t *testing.T) {
 	addr := subnet()
 	admin := objects(t)
-	make := func(n int, status map[string]any) netip.Addr {
+	create := func(n int, status map[string]any) netip.Addr {
 		a := addr(n)
 		if _, err := admin.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": v1.GroupVersion.String(), "kind": "BCSNetIP", "metadata": map[string]any{"name": ipam.ObjectName(a)},
@@ -358,10 +358,10 @@ func TestStrangeObjectsInTheFeed(t *testing.T) {
 		return a
 	}
 	strange := map[string]any{"status": "Active", "containerID": "c", "updateTime": "yesterday", "startedAt": "?", "fixedIPExpiredTime": "soon"}
-	listed := make(1, strange)
+	listed := create(1, strange)
 	c, f := feeding(t, nil)
 	until(t, "the feed has a list", f.Synced)
-	watched := make(2, strange)
+	watched := create(2, strange)
 	for _, a := range []netip.Addr{listed, watched} {
 		until(t, "the index has "+a.String(), func() bool { _, ok := c.index.Get(a); return ok })
 		l, _ := c.index.Get(a)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -59,14 +60,14 @@ func TestGateDeadline(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()
-		if err := g.acquire(ctx, "a"); err != context.DeadlineExceeded || time.Since(began) != time.Second {
+		if err := g.acquire(ctx, "a"); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
 			t.Errorf("%v after %s", err, time.Since(began))
 		}
 		if len(g.queues) != 0 || len(g.turn) != 0 {
 			t.Errorf("left: %+v", g)
 		}
 		g.release()
-		if err := g.acquire(ctx, "a"); err != context.DeadlineExceeded {
+		if err := g.acquire(ctx, "a"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a place for one that is over: %v", err)
 		}
 		if g.free != 1 {
@@ -92,7 +93,7 @@ func TestGatePlaceAndDeadlineAtOnce(t *testing.T) {
 			synctest.Wait()
 			cancel()
 			g.release()
-			if err := <-result; err != context.Canceled {
+			if err := <-result; !errors.Is(err, context.Canceled) {
 				t.Fatalf("%v, want that it was canceled", err)
 			}
 			if err := <-next; err != nil {

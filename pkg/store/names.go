@@ -9,8 +9,8 @@ import (
 func jsonNames(v any) []string {
 	var names []string
 	t := reflect.TypeOf(v)
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+	for field := range t.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		names = append(names, name)
 	}
 	return names

@@ -38,7 +38,7 @@ func proxied(t *testing.T) (*Client, *intercept.Proxy) {
 }
 
 type writing struct {
-	prepare func(t *testing.T, c *Client, l ipam.Lease) ipam.Lease
+	prepare func(t testing.TB, c *Client, l ipam.Lease) ipam.Lease
 	do      func(ctx context.Context, c *Client, l ipam.Lease) error
 	done    func(l ipam.Lease, err error) bool // whether a read shows that the write was stored
 }
@@ -52,10 +52,10 @@ func writings() map[string]writing {
 	}
 	ours := func(l ipam.Lease, err error) bool { return err == nil && l.ContainerID == "ours" }
 	return map[string]writing{
-		"create": {func(_ *testing.T, _ *Client, l ipam.Lease) ipam.Lease { return l }, store, ours},
-		"update": {func(t *testing.T, c *Client, l ipam.Lease) ipam.Lease { return write(t, c, l) }, store, ours},
+		"create": {func(_ testing.TB, _ *Client, l ipam.Lease) ipam.Lease { return l }, store, ours},
+		"update": {write, store, ours},
 		"delete": {
-			func(t *testing.T, c *Client, l ipam.Lease) ipam.Lease { return write(t, c, l) },
+			write,
 			func(ctx context.Context, c *Client, l ipam.Lease) error {
 				return c.Delete(ctx, l.Addr, l.Pool, l.Version)
 			},

@@ -77,6 +77,7 @@ func Materialized(o *v1.BCSNetPool, p ipam.Plan) []netip.Addr {
 		all = ranged <= v1.MaterializeAlwaysLimit
 	case v1.MaterializeOnDemand:
 		all = false
+	case v1.MaterializeAuto:
 	}
 	return p.Addresses(all)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -74,6 +75,7 @@ func Lease(o *v1.BCSNetIP, foreign bool) (ipam.Lease, error) {
 		l.State = ipam.Active
 	case v1.IPReserved:
 		l.State = ipam.Reserved
+	case v1.IPAvailable:
 	}
 	if len(o.Finalizers) > 1 || len(o.Finalizers) == 1 && !l.HeldFinalizer {
 		l.Foreign = true
@@ -174,9 +176,7 @@ func mergeInto(stored []byte, l ipam.Lease) ([]byte, error) {
 			delete(part, name)
 		}
 		values, _ := set[field].(map[string]any)
-		for name, v := range values {
-			part[name] = v
-		}
+		maps.Copy(part, values)
 		raw[field] = part
 	}
 	meta, _ := raw["metadata"].(map[string]any)

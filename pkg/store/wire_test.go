@@ -100,8 +100,8 @@ func TestLeaseRoundTripHasEveryField(t *testing.T) {
 }
 
 func every(typ reflect.Type, path string, into map[string]bool) {
-	for i := range typ.NumField() {
-		f := typ.Field(i)
+	for f := range typ.Fields() {
+		f := f
 		if f.Anonymous {
 			every(f.Type, path, into)
 			continue
@@ -159,9 +159,13 @@ func TestMergeKeepsWhatItDoesNotKnow(t *testing.T) {
 			t.Fatalf("the lease -want +got:\n%s", diff)
 		}
 		var kept struct {
-			Metadata metav1.ObjectMeta
-			Spec     struct{ Tier string }
-			Status   struct{ History []map[string]string }
+			Metadata metav1.ObjectMeta `json:"metadata"`
+			Spec     struct {
+				Tier string `json:"tier"`
+			} `json:"spec"`
+			Status struct {
+				History []map[string]string `json:"history"`
+			} `json:"status"`
 		}
 		if err := json.Unmarshal(merged, &kept); err != nil {
 			t.Fatal(err)

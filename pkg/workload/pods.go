@@ -16,7 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// ErrNotFound: there is no such pod.
+// ErrNotFound says that there is no such pod.
 var ErrNotFound = errors.New("there is no such pod")
 
 // Pod is what the allocator needs to know of a pod.

@@ -237,9 +237,11 @@ func deleting(_ *corev1.Pod, w *workload.Pod) { w.Deleting = true }
 func ended(_ *corev1.Pod, w *workload.Pod)    { w.Ended = true }
 func nothing(_ *corev1.Pod, w *workload.Pod)  { *w = workload.Pod{} }
 func phase(t *testing.T, c client.Client, to corev1.PodPhase) func(*corev1.Pod) {
+	t.Helper()
 	return func(p *corev1.Pod) { status(t, c, p, func(s *corev1.PodStatus) { s.Phase = to }) }
 }
 func gone(t *testing.T, c client.Client) func(*corev1.Pod) {
+	t.Helper()
 	return func(p *corev1.Pod) { remove(t, c, p, client.GracePeriodSeconds(0)) }
 }
 

@@ -73,6 +73,7 @@ type edits = []func(*v1.BCSNetPoolSpec)
 
 // judge puts pools before the API server without keeping them.
 func judge(t *testing.T, tests map[string]poolCase) {
+	t.Helper()
 	c := connect(t)
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

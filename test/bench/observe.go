@@ -132,11 +132,9 @@ func (b *bench) empty(ctx context.Context, p *v1.BCSNetPool) error {
 	for _, l := range all {
 		group.Go(func() error {
 			if next, changed := ipam.Release(l, b.filler.Now()); changed {
-				stored, err := b.filler.Write(ctx, next)
-				if err != nil {
-					return nil // the controller was faster
+				if stored, err := b.filler.Write(ctx, next); err == nil { // else the controller was faster
+					l = stored
 				}
-				l = stored
 			}
 			_ = b.filler.Delete(ctx, l.Addr, l.Pool, l.Version) // the controller may be faster
 			return nil

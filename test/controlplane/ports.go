@@ -31,7 +31,7 @@ func freeAddresses(n int) ([]netip.AddrPort, error) {
 		if err != nil {
 			continue
 		}
-		defer listener.Close() // only at the end, so that none is found twice
+		defer listener.Close() //nolint:gocritic // only at the end, so that none is found twice
 		if found = append(found, candidate); len(found) == n {
 			return found, nil
 		}

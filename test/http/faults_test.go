@@ -242,6 +242,7 @@ func TestEndFinishesRequests(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(*testing.T, *rest.Config) (url string, end func() error){
 		"in process": func(t *testing.T, cfg *rest.Config) (string, func() error) {
+			t.Helper()
 			i, err := start(cfg, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -252,6 +253,7 @@ func TestEndFinishesRequests(t *testing.T) {
 			return i.URL, i.Stop
 		},
 		"the program": func(t *testing.T, cfg *rest.Config) (string, func() error) {
+			t.Helper()
 			kubeconfig := t.TempDir() + "/kubeconfig"
 			if err := controlplane.WriteKubeconfigFor(cfg, kubeconfig); err != nil {
 				t.Fatal(err)
@@ -289,7 +291,7 @@ func TestEndFinishesRequests(t *testing.T) {
 			eventually(t, func() error {
 				_, _, err := getText(t.Context(), url+"/healthz")
 				if !errors.Is(err, syscall.ECONNREFUSED) {
-					return fmt.Errorf("it still takes requests: %v", err)
+					return fmt.Errorf("it still takes requests (%v)", err) //nolint:errorlint // may be nil
 				}
 				return nil
 			})

@@ -120,7 +120,7 @@ func TestSlowClients(t *testing.T) {
 
 func TestLargeHeader(t *testing.T) {
 	t.Parallel()
-	r, err := http.NewRequestWithContext(t.Context(), "GET", shared.controller.URL+prefix, nil)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, shared.controller.URL+prefix, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package http_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -132,13 +133,6 @@ func (s *site) pod(name string) *corev1.Pod {
 	return p
 }
 
-func (s *site) deletePod(p *corev1.Pod) {
-	s.t.Helper()
-	if err := shared.admin.Delete(s.t.Context(), p, client.GracePeriodSeconds(0)); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
 // request is the body of a POST or DELETE for a pod.
 func (s *site) request(container, pod string) object {
 	return object{"host": s.Host, "containerID": container, "podName": pod, "podNamespace": s.Namespace}
@@ -147,9 +141,7 @@ func (s *site) request(container, pod string) object {
 // with is a copy of a body with more fields, in pairs; nil takes one out.
 func with(body object, fields ...any) object {
 	out := object{}
-	for k, v := range body {
-		out[k] = v
-	}
+	maps.Copy(out, body)
 	for i := 0; i < len(fields); i += 2 {
 		if out[fields[i].(string)] = fields[i+1]; fields[i+1] == nil {
 			delete(out, fields[i].(string))

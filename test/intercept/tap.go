@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -44,12 +45,7 @@ func Named(name string) Match {
 // Method matches a verb of HTTP.
 func Method(methods ...string) Match {
 	return func(r *http.Request) bool {
-		for _, m := range methods {
-			if r.Method == m {
-				return true
-			}
-		}
-		return false
+		return slices.Contains(methods, r.Method)
 	}
 }
 
@@ -86,15 +82,12 @@ type tapped struct {
 func (t tapped) RoundTrip(r *http.Request) (*http.Response, error) {
 	t.tap.mu.Lock()
 	t.tap.seen = append(t.tap.seen, r)
-	var hook Hook
-	for _, h := range t.tap.hooks {
-		if h.match(r) {
-			hook = h.hook
-		}
-	}
+	hooks := t.tap.hooks
 	t.tap.mu.Unlock()
-	if hook != nil {
-		return hook(r, t.next)
+	for _, h := range slices.Backward(hooks) { // a match may look at the counts
+		if h.match(r) {
+			return h.hook(r, t.next)
+		}
 	}
 	return t.next.RoundTrip(r)
 }
@@ -104,13 +97,13 @@ func (t *Tap) On(m Match, h Hook) (remove func()) {
 	entry := &hooked{m, h}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.hooks = append(t.hooks, entry)
+	t.hooks = append(slices.Clip(t.hooks), entry)
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		for i, e := range t.hooks {
 			if e == entry {
-				t.hooks = append(t.hooks[:i:i], t.hooks[i+1:]...)
+				t.hooks = slices.Concat(t.hooks[:i], t.hooks[i+1:])
 				return
 			}
 		}
@@ -139,7 +132,7 @@ func (t *Tap) Forget() {
 
 // Fail answers with an error; nothing is sent.
 func Fail(err error) Hook {
-	return func(r *http.Request, _ http.RoundTripper) (*http.Response, error) { return nil, err }
+	return func(*http.Request, http.RoundTripper) (*http.Response, error) { return nil, err }
 }
 
 // LoseAnswer sends the request, waits for the answer and throws it away for an error.

@@ -185,11 +185,11 @@ func newPod(t *testing.T, name string) {
 }
 
 type answer struct {
-	Code    int             `json:"code"`
-	Message string          `json:"message"`
-	Reason  string          `json:"reason"`
-	Data    json.RawMessage `json:"data"`
-	Address httpapi.Allocation
+	Code    int                `json:"code"`
+	Message string             `json:"message"`
+	Reason  string             `json:"reason"`
+	Data    json.RawMessage    `json:"data"`
+	Address httpapi.Allocation `json:"-"`
 }
 
 // ask sends an ADD or a DEL for a pod.
