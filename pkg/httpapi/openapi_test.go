@@ -124,7 +124,6 @@ func kindOf(p *openapi3.SchemaRef) string {
 // goFields collects the JSON fields of a struct the same way.
 func goFields(t reflect.Type, fields map[string]string, always *[]string) {
 	for f := range t.Fields() {
-		f := f
 		if f.Anonymous {
 			goFields(f.Type, fields, always)
 			continue

@@ -1,0 +1,181 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// bench is a service without an API server behind it: good for all that is decided before that is asked.
+type bench struct {
+	*Service
+	registry *prometheus.Registry
+	log      bytes.Buffer
+	handler  http.Handler
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{registry: prometheus.NewRegistry()}
+	b.Service = &Service{
+		Index: ipam.NewIndex(), Ready: func() error { return nil }, Metrics: NewMetrics(b.registry), Gatherer: b.registry,
+		Log: slog.New(slog.NewTextHandler(&b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	b.handler = b.Handler()
+	return b
+}
+
+func (b *bench) do(t *testing.T, method, path, body string) (int, Envelope) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	b.handler.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
+	var e Envelope
+	if w.Body.Len() > 0 {
+		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil {
+			t.Fatalf("%s: %v", w.Body, err)
+		}
+	}
+	return w.Code, e
+}
+
+// A handler that panics answers 500 with an envelope, and the log has the rest under the request's ID.
+func TestPanicInAHandler(t *testing.T) {
+	b := newBench(t)
+	b.Allocator = nil // what a release asks next
+	status, e := b.do(t, "DELETE", Prefix, `{"host":"10.0.0.11","containerID":"c","podName":"p","podNamespace":"n"}`)
+	want := Envelope{Code: 2, Reason: ipam.ReasonInternal, RequestID: e.RequestID,
+		Message: "internal error; the controller's log has more under request_id " + e.RequestID}
+	if diff := cmp.Diff(want, e); diff != "" || status != http.StatusInternalServerError {
+		t.Errorf("%d (-want +got):\n%s", status, diff)
+	}
+	if log := b.log.String(); !strings.Contains(log, e.RequestID) || !strings.Contains(log, "stack=") || !strings.Contains(log, "level=ERROR") {
+		t.Errorf("the log has no stack under the request's ID: %s", log)
+	}
+}
+
+func TestErrorsWithoutAReason(t *testing.T) {
+	err := fmt.Errorf("outer: %w", errors.New("inner"))
+	if got := asRefusal(err); statusOf(err) != http.StatusInternalServerError || got.Reason != ipam.ReasonInternal || got.Message != "outer: inner" {
+		t.Errorf("%d %+v", statusOf(err), got)
+	}
+	wrapped := fmt.Errorf("releasing: %w", ipam.Refuse(ipam.ReasonUnavailable, "away"))
+	if got := asRefusal(wrapped); statusOf(wrapped) != http.StatusServiceUnavailable || got.Message != "away" {
+		t.Errorf("%d %+v", statusOf(wrapped), got)
+	}
+}
+
+// Fields that nobody knows stand in the log at the first time, all of them; later only for who debugs.
+func TestUnknownFieldsAreLoggedOnce(t *testing.T) {
+	b := newBench(t)
+	for range 3 {
+		b.do(t, "POST", Prefix, `{"b":1,"a":[2],"HOST":"","host":""}`)
+	}
+	b.do(t, "POST", Prefix, `{"c":1,"a":1}`)
+	var levels []string
+	for line := range strings.Lines(b.log.String()) {
+		if !strings.Contains(line, "not known here") {
+			continue
+		}
+		_, line, _ = strings.Cut(line, "level=")
+		level, _, _ := strings.Cut(line, " ")
+		_, line, _ = strings.Cut(line, "fields=")
+		fields, _, _ := strings.Cut(line, " method")
+		levels = append(levels, level+" "+fields)
+	}
+	want := []string{`INFO "[a b]"`, `DEBUG "[a b]"`, `DEBUG "[a b]"`, `INFO "[a c]"`}
+	if diff := cmp.Diff(want, levels); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+	// Whoever makes names up fills neither the memory nor, at the usual level, the log.
+	for i := range 1000 {
+		b.do(t, "POST", Prefix, fmt.Sprintf(`{"made-up-%d":1}`, i))
+	}
+	if n := len(b.unknown.seen); n != maxUnknown {
+		t.Errorf("%d names are kept, want %d", n, maxUnknown)
+	}
+}
+
+// Whatever callers send, metrics have the same few series.
+func TestMetricLabelsAreBounded(t *testing.T) {
+	b := newBench(t)
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for j := range 50 {
+				for _, r := range [][2]string{
+					{fmt.Sprintf("M%d-%d", i, j), Prefix}, {"GET", fmt.Sprintf("/path-%d-%d", i, j)}, {"GET", fmt.Sprintf("%s/host/x%d-%d", Prefix, i, j)},
+					{"POST", Prefix}, {"GET", fmt.Sprintf("%s?q%d-%d=1", Prefix, i, j)}, {"GET", Prefix},
+				} {
+					b.handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(r[0], r[1], strings.NewReader("x")))
+				}
+			}
+		})
+	}
+	all.Wait()
+	families, err := b.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			key := f.GetName()
+			for _, l := range m.GetLabel() {
+				key += " " + l.GetValue()
+			}
+			got[key] = m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	want := map[string]float64{
+		"bcsnet_requests_total none BadRequest": 400, "bcsnet_requests_total none NotFound": 400,
+		"bcsnet_requests_total inspectHost BadRequest": 400, "bcsnet_requests_total allocate BadRequest": 400,
+		"bcsnet_requests_total list BadRequest": 400, "bcsnet_requests_total list ": 400,
+		"bcsnet_request_duration_seconds inspectHost": 400, "bcsnet_request_duration_seconds allocate": 400, "bcsnet_request_duration_seconds list": 800,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("series (-want +got):\n%s", diff)
+	}
+}
+
+// What is malformed is said to be so also while nothing can be decided.
+func TestNotReady(t *testing.T) {
+	b := newBench(t)
+	b.Ready = func() error { return errors.New("the lists have not come") }
+	for _, c := range []struct {
+		method, path, body, message string
+		status                      int
+	}{
+		{"POST", Prefix, `{}`, "not ready: the lists have not come", 503},
+		{"GET", Prefix, ``, "not ready: the lists have not come", 503},
+		{"POST", Prefix, `{`, "the body is not JSON", 400},
+		{"GET", Prefix + "?x=1", ``, `query parameter "x" is not known here`, 200},
+		{"GET", "/nowhere", ``, "there is no /nowhere", 404},
+	} {
+		if status, e := b.do(t, c.method, c.path, c.body); status != c.status || e.Message != c.message || e.Code == 0 {
+			t.Errorf("%s %s: %d %+v", c.method, c.path, status, e)
+		}
+	}
+}
+
+func TestClip(t *testing.T) {
+	for in, want := range map[string]string{
+		"": "", strings.Repeat("x", 100): strings.Repeat("x", 100), strings.Repeat("x", 101): strings.Repeat("x", 100) + "…",
+		strings.Repeat("x", 99) + "öö": strings.Repeat("x", 99) + "…",
+	} {
+		if got := clip(in); got != want {
+			t.Errorf("clip(%q) = %q", in, got)
+		}
+	}
+}
