@@ -129,7 +129,7 @@ func (r *poolReconciler) unsettle(name string) {
 // Reconcile brings one pool up to date.
 func (r *poolReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	if r.ready() != nil {
-		return reconcile.Result{RequeueAfter: behindDelay}, nil
+		return reconcile.Result{RequeueAfter: behindDelay}, nil //nolint:nilerr // the feeds are behind: no fault of this pool
 	}
 	var pool v1.BCSNetPool
 	if err := r.client.Get(ctx, req.NamespacedName, &pool); err != nil {

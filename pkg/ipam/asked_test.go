@@ -118,7 +118,7 @@ func TestPickAddressesAskedFor(t *testing.T) {
 			text: "AddressInUse: address 10.0.0.9 of pool a is the own address of node node-1; hint: take it out of the pool: bcsnetctl pool remove-ip a 10.0.0.9",
 		},
 		"under way to another request": {
-			pools: []Pool{a()}, before: func(x *Index) { x.Pick(want(asking("10.0.0.9")), now) }, want: want(asking("10.0.0.9")),
+			pools: []Pool{a()}, before: func(x *Index) { _, _ = x.Pick(want(asking("10.0.0.9")), now) }, want: want(asking("10.0.0.9")),
 			text: "AddressInUse: address 10.0.0.9 of pool a is being given to another request; hint: ask again in a moment",
 		},
 		"in doubt for another request": {

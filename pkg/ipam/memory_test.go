@@ -74,6 +74,7 @@ func bytesPerAddress(p Pool, n int) float64 {
 
 // memoryPools are a pool of 65,536 addresses that are all held, and a /64 of which 65,536 are.
 func memoryPools(t testing.TB) map[string]Pool {
+	t.Helper()
 	return map[string]Pool{
 		"IPv4 full":   pool(t, "production-vlan-120", "10.0.0.0/15", []string{"10.0.0.0/16", "10.1.0.0/24"}),
 		"IPv6 sparse": pool(t, "production-vlan-120", "2001:db8::/64", []string{"2001:db8::/64"}),

@@ -101,7 +101,6 @@ func TestLeaseRoundTripHasEveryField(t *testing.T) {
 
 func every(typ reflect.Type, path string, into map[string]bool) {
 	for f := range typ.Fields() {
-		f := f
 		if f.Anonymous {
 			every(f.Type, path, into)
 			continue
