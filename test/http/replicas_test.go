@@ -1,0 +1,73 @@
+package http_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// The same requests at once to two replicas: each container has one address, and all are told the same.
+func TestReplicasAgree(t *testing.T) {
+	t.Parallel()
+	other := startFor(t, account(t, shared.cluster), nil).caller()
+	s := newSite(t)
+	s.pool(12, nil)
+	eventually(t, func() error {
+		if a := other.do(t, "GET", prefix+"/pool/"+s.Namespace, nil); a.Code != 0 {
+			return fmt.Errorf("%s", a.Raw)
+		}
+		return nil
+	})
+	const pods, each = 10, 3
+	var all sync.WaitGroup
+	answers := make([][]result, pods)
+	bodies := make([]object, pods)
+	for i := range pods {
+		name := fmt.Sprintf("web-%d", i)
+		s.pod(name)
+		bodies[i] = s.request(newID(), name)
+		answers[i] = make([]result, 2*each)
+		for j := range 2 * each {
+			call := []caller{s.call, other}[j%2]
+			all.Go(func() {
+				a, err := call.send(t.Context(), "POST", prefix, bodies[i])
+				answers[i][j] = result{a, err}
+			})
+		}
+	}
+	all.Wait()
+	seen := map[string]int{}
+	for i := range pods {
+		told := map[string]bool{}
+		for _, r := range answers[i] {
+			told[ips(r.must(t).done(t))[0]] = true
+		}
+		held := active(t, shared.admin, bodies[i]["containerID"].(string))
+		if len(told) != 1 || len(held) != 1 || !told[held[0]] {
+			t.Errorf("web-%d: told %v, Active are %v", i, told, held)
+		}
+		for _, a := range held {
+			seen[a]++
+		}
+	}
+	for a, n := range seen {
+		if n > 1 {
+			t.Errorf("%s is held %d times", a, n)
+		}
+	}
+	// Whoever is asked to release, both know.
+	for i := range pods {
+		if got := ips([]caller{s.call, other}[i%2].do(t, "DELETE", prefix, bodies[i]).done(t)); len(got) != 1 {
+			t.Errorf("web-%d: DEL freed %v", i, got)
+		}
+	}
+	for _, call := range []caller{s.call, other} {
+		eventually(t, func() error {
+			if got := addressesOf(call.get(t, "/host/"+s.Host)); !slices.Equal(got, []string{}) {
+				return fmt.Errorf("still held: %v", got)
+			}
+			return nil
+		})
+	}
+}
