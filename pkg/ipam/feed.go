@@ -2,55 +2,72 @@ package ipam
 
 import "net/netip"
 
+// change is an entry before and after, nil where there is none. What a record says of its lease never
+// changes, so that it can be read outside the lock.
+type change struct {
+	addr     netip.Addr
+	old, new *record
+}
+
+// update changes the index and tells the subscribers about it outside the lock.
+func (x *Index) update(do func() []change) {
+	x.mu.Lock()
+	changes := do()
+	x.mu.Unlock()
+	if len(x.subscribers) == 0 {
+		return
+	}
+	for _, c := range changes {
+		old, new := leaseOf(c.addr, c.old), leaseOf(c.addr, c.new)
+		for _, fn := range x.subscribers {
+			fn(old, new)
+		}
+	}
+}
+
+// leaseOf is the lease of an entry, or of an address that has none.
+func leaseOf(a netip.Addr, r *record) Lease {
+	if r == nil {
+		return Lease{Addr: a}
+	}
+	return r.lease()
+}
+
 // Watched takes an object that the watch delivered. The watch delivers in the order of versions: an
 // event that it has passed already is old news.
 func (x *Index) Watched(l Lease) {
-	x.mu.Lock()
-	if l.Version <= x.seen {
-		x.mu.Unlock()
-		return
-	}
-	old, changed := x.apply(l)
-	x.reached(l.Version)
-	x.mu.Unlock()
-	if changed {
-		x.notify(old, l)
-	}
+	x.update(func() (changes []change) {
+		if l.Version > x.seen {
+			changes = x.apply(changes, l)
+			x.reached(l.Version)
+		}
+		return changes
+	})
 }
 
 // WatchedDelete takes the deletion of an object that the watch delivered; version is the deletion's.
 func (x *Index) WatchedDelete(a netip.Addr, version uint64) {
-	x.mu.Lock()
-	if x.deleted[a] < version {
-		delete(x.deleted, a)
-	}
-	old := Lease{Addr: a}
-	r := x.record(a)
-	found := r != nil && r.version <= version
-	if found {
-		old = r.lease()
-		x.drop(r)
-	}
-	x.reached(version)
-	x.mu.Unlock()
-	if found {
-		x.notify(old, Lease{Addr: a})
-	}
+	x.update(func() (changes []change) {
+		if x.deleted[a] < version {
+			delete(x.deleted, a)
+		}
+		if r := x.record(a); r != nil && r.version <= version {
+			changes = x.drop(changes, r)
+		}
+		x.reached(version)
+		return changes
+	})
 }
 
 // Wrote takes the result of a write of this process. What the watch has passed already is old news:
 // it was delivered, or replaced by something newer.
 func (x *Index) Wrote(l Lease) {
-	x.mu.Lock()
-	if l.Version <= x.seen {
-		x.mu.Unlock()
-		return
-	}
-	old, changed := x.apply(l)
-	x.mu.Unlock()
-	if changed {
-		x.notify(old, l)
-	}
+	x.update(func() (changes []change) {
+		if l.Version > x.seen {
+			changes = x.apply(changes, l)
+		}
+		return changes
+	})
 }
 
 // WroteDelete takes note that this process deleted the object of an address at the given version.
@@ -58,83 +75,74 @@ func (x *Index) Wrote(l Lease) {
 // to an earlier write can bring it back. Where the watch has passed the version and the index shows
 // something else, the deletion was delivered already.
 func (x *Index) WroteDelete(a netip.Addr, version uint64) {
-	x.mu.Lock()
-	r := x.record(a)
-	found := r != nil
-	if found && r.version > version || (!found || r.version < version) && version <= x.seen {
-		x.mu.Unlock()
-		return
-	}
-	x.deleted[a] = max(x.deleted[a], version)
-	old := Lease{Addr: a}
-	if found {
-		old = r.lease()
-		x.drop(r)
-	}
-	x.mu.Unlock()
-	if found {
-		x.notify(old, Lease{Addr: a})
-	}
+	x.update(func() (changes []change) {
+		r := x.record(a)
+		switch {
+		case r != nil && r.version > version:
+			return nil
+		case (r == nil || r.version < version) && version <= x.seen:
+			return nil
+		}
+		x.deleted[a] = max(x.deleted[a], version)
+		if r != nil {
+			changes = x.drop(changes, r)
+		}
+		return changes
+	})
 }
 
 // Replace takes a full list as of version: entries that it does not hold go, unless they are newer
 // than the list. A list older than what the watch delivered changes nothing.
 func (x *Index) Replace(all []Lease, version uint64) {
-	type change struct{ old, new Lease }
-	var changes []change
-	x.mu.Lock()
-	if version < x.seen {
-		x.mu.Unlock()
-		return
-	}
-	listed := make(map[netip.Addr]struct{}, len(all))
-	for _, l := range all {
-		listed[l.Addr] = struct{}{}
-		if old, changed := x.apply(l); changed {
-			changes = append(changes, change{old, l})
+	x.update(func() (changes []change) {
+		if version < x.seen {
+			return nil
 		}
-	}
-	for r := range x.byAddr.all() {
-		if _, ok := listed[r.addr]; !ok && r.version <= version {
-			changes = append(changes, change{r.lease(), Lease{Addr: r.addr}})
-			x.drop(r)
+		listed := make(map[netip.Addr]struct{}, len(all))
+		for _, l := range all {
+			listed[l.Addr] = struct{}{}
+			changes = x.apply(changes, l)
 		}
-	}
-	for a, v := range x.deleted {
-		if _, ok := listed[a]; !ok && v <= version {
-			delete(x.deleted, a)
+		for r := range x.byAddr.all() {
+			if _, ok := listed[r.addr]; !ok && r.version <= version {
+				changes = x.drop(changes, r)
+			}
 		}
-	}
-	x.reached(version)
-	x.mu.Unlock()
-	for _, c := range changes {
-		x.notify(c.old, c.new)
-	}
+		for a, v := range x.deleted {
+			if _, ok := listed[a]; !ok && v <= version {
+				delete(x.deleted, a)
+			}
+		}
+		x.reached(version)
+		return changes
+	})
 }
 
-func (x *Index) apply(l Lease) (old Lease, changed bool) {
+// apply enters a lease unless something newer is known.
+func (x *Index) apply(changes []change, l Lease) []change {
 	if v, ok := x.deleted[l.Addr]; ok {
 		if l.Version <= v {
-			return old, false
+			return changes
 		}
 		delete(x.deleted, l.Addr)
 	}
-	old = Lease{Addr: l.Addr}
-	if r := x.record(l.Addr); r != nil {
-		if r.version >= l.Version {
-			return old, false
+	old := x.record(l.Addr)
+	if old != nil {
+		if old.version >= l.Version {
+			return changes
 		}
-		old = r.lease()
-		x.unlink(r)
+		x.unlink(old)
 	}
-	x.link(pack(l))
+	r := pack(l)
+	x.link(r)
 	x.settle(l.Addr)
-	return old, true
+	return append(changes, change{l.Addr, old, r})
 }
 
-func (x *Index) drop(r *record) {
+func (x *Index) drop(changes []change, r *record) []change {
 	x.unlink(r)
 	x.settle(r.addr)
+	return append(changes, change{r.addr, r, nil})
 }
 
 // settle brings everything that is derived from an entry up to date after it changed.

@@ -110,12 +110,6 @@ func (x *Index) record(a netip.Addr) *record {
 // before the index is fed.
 func (x *Index) Subscribe(fn func(old, new Lease)) { x.subscribers = append(x.subscribers, fn) }
 
-func (x *Index) notify(old, new Lease) {
-	for _, fn := range x.subscribers {
-		fn(old, new)
-	}
-}
-
 func (x *Index) link(r *record) {
 	x.byAddr.add(r)
 	x.count(r, +1)

@@ -67,19 +67,33 @@ func (x *Index) findOverlaps(p *poolState) (changed []*poolState) {
 			continue
 		}
 		delete(q.overlaps, p.Name)
-		if p.Plan.Subnet.Overlaps(q.Plan.Subnet) {
-			if shared, _ := intersect(p.Plan.Usable, q.Plan.Usable); len(shared.Ranges()) > 0 {
-				o := &overlap{pools: [2]*poolState{p, q}, shared: shared}
-				o.held[0], o.held[1] = x.heldIn(p.Name, shared), x.heldIn(q.Name, shared)
-				o.winner = o.decide()
-				p.overlaps[q.Name], q.overlaps[p.Name] = o, o
-			}
+		if meet(p.usable, q.usable) {
+			shared, _ := intersect(p.Plan.Usable, q.Plan.Usable) // sets of one family: cannot fail
+			o := &overlap{pools: [2]*poolState{p, q}, shared: shared}
+			o.held[0], o.held[1] = x.heldIn(p.Name, shared), x.heldIn(q.Name, shared)
+			o.winner = o.decide()
+			p.overlaps[q.Name], q.overlaps[p.Name] = o, o
 		}
 		if before[q.Name] != nil || q.overlaps[p.Name] != nil {
 			changed = append(changed, q)
 		}
 	}
 	return changed
+}
+
+// meet says whether two sets, as ranges in order, share an address.
+func meet(a, b []netipx.IPRange) bool {
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case a[0].To().Less(b[0].From()):
+			a = a[1:]
+		case b[0].To().Less(a[0].From()):
+			b = b[1:]
+		default:
+			return true
+		}
+	}
+	return false
 }
 
 func (x *Index) heldIn(pool string, set *netipx.IPSet) (n int) {

@@ -63,6 +63,7 @@ func (p Pool) is4() bool { return p.Plan.Subnet.Addr().Is4() }
 
 type poolState struct {
 	Pool
+	usable   []netipx.IPRange // of the plan
 	segments []segment
 	set      *freeSet
 	overlaps map[string]*overlap
@@ -85,7 +86,7 @@ func (x *Index) SetPool(p Pool) {
 	}
 	same := exists && s.Plan.Usable.Equal(p.Plan.Usable) && s.Plan.Subnet == p.Plan.Subnet &&
 		s.Created.Equal(p.Created) && s.Terminating == p.Terminating
-	s.Pool = p
+	s.Pool, s.usable = p, p.Plan.Usable.Ranges()
 	x.list(s)
 	if !same {
 		x.rebuild(append(x.findOverlaps(s), s)...)
@@ -101,9 +102,9 @@ func (x *Index) RemovePool(name string) {
 		return
 	}
 	x.unlist(p)
-	p.Plan.Usable = &netipx.IPSet{}
+	p.Plan.Usable, p.usable = &netipx.IPSet{}, nil
 	delete(x.pools, name)
-	x.rebuild(x.findOverlaps(p)...)
+	x.rebuild(append(x.findOverlaps(p), p)...)
 }
 
 // list enters a pool where requests look for it: under its namespaces, or under its hosts when it

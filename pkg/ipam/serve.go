@@ -23,7 +23,7 @@ func (x *Index) rebuild(pools ...*poolState) {
 	for _, p := range pools {
 		p.assign()
 	}
-	x.joinSegments()
+	x.joinSegments(pools)
 	for _, p := range pools {
 		x.refreshPool(p)
 	}
@@ -66,12 +66,24 @@ func (x *Index) refreshPool(p *poolState) {
 	}
 }
 
-func (x *Index) joinSegments() {
-	x.segments = x.segments[:0]
-	for _, p := range x.pools {
-		x.segments = append(x.segments, p.segments...)
+// joinSegments puts the segments of changed pools in the place of their old ones, in address order.
+func (x *Index) joinSegments(changed []*poolState) {
+	kept := slices.DeleteFunc(x.segments, func(s segment) bool { return slices.Contains(changed, s.pool) })
+	var fresh []segment
+	for _, p := range changed {
+		fresh = append(fresh, p.segments...)
 	}
-	slices.SortFunc(x.segments, func(a, b segment) int { return a.From().Compare(b.From()) })
+	byAddr := func(a, b segment) int { return a.From().Compare(b.From()) }
+	slices.SortFunc(fresh, byAddr)
+	joined := make([]segment, 0, len(kept)+len(fresh))
+	for len(kept) > 0 && len(fresh) > 0 {
+		from := &kept
+		if byAddr(fresh[0], kept[0]) < 0 {
+			from = &fresh
+		}
+		joined, *from = append(joined, (*from)[0]), (*from)[1:]
+	}
+	x.segments = append(append(joined, kept...), fresh...)
 }
 
 // serving finds the pool that serves an address, and the address's number in its free set.
