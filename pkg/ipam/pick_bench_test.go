@@ -9,12 +9,14 @@ import (
 
 // benchPool is a pool of 256 or 65,536 addresses that is tried first.
 func benchPool(t testing.TB, size int, options ...option) Pool {
+	t.Helper()
 	entries := map[int][]string{256: {"10.0.4.0/24"}, 65536: {"10.1.0.0/16"}}[size]
 	return pool(t, "first", "10.0.0.0/14", entries, append(options, priority(1))...)
 }
 
 // benchIndex holds the pool, filled in one run from its start, and others of the same host of one address each.
 func benchIndex(t testing.TB, p Pool, filled, pools int) *Index {
+	t.Helper()
 	x := NewIndex()
 	x.SetPool(p)
 	for i := range pools - 1 {
@@ -27,6 +29,7 @@ func benchIndex(t testing.TB, p Pool, filled, pools int) *Index {
 
 // pickAndDrop is one request without its write.
 func pickAndDrop(t testing.TB, x *Index, w Want) {
+	t.Helper()
 	picks, refusal := x.Pick(w, now)
 	if refusal != nil {
 		t.Fatal(refusal)
