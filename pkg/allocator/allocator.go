@@ -60,18 +60,18 @@ func (a *Allocator) Allocate(ctx context.Context, r Request) ([]Address, error) 
 		return nil, unavailable(err)
 	}
 	defer release()
-	if a.overtaken(r) {
-		return nil, deleted(r)
-	}
 	h, err := a.holder(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	prefer, err := a.settleDoubts(ctx, r, h)
+	prefer, err := a.settleDoubts(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	for range maxAttempts {
+		if a.overtaken(r) {
+			return nil, deleted(r)
+		}
 		held, again, err := a.attempt(ctx, r, &h, prefer)
 		switch {
 		case err != nil:
@@ -90,9 +90,9 @@ func (a *Allocator) Allocate(ctx context.Context, r Request) ([]Address, error) 
 // attempt goes once through the protocol; again says that the picture has changed and it is worth
 // another look.
 func (a *Allocator) attempt(ctx context.Context, r Request, h *ipam.Holder, prefer []netip.Addr) (held []ipam.Lease, again bool, err error) {
-	held, err = a.held(ctx, *h)
-	if err != nil {
-		return nil, false, err
+	held, again, err = a.held(ctx, *h)
+	if err != nil || again {
+		return nil, again, err
 	}
 	if refusal := holdsOther(r, held, a.index); refusal != nil {
 		return nil, false, refusal
@@ -121,18 +121,26 @@ func (a *Allocator) holder(ctx context.Context, r Request) (ipam.Holder, error) 
 		return h, nil
 	}
 	pod, err := a.pods.Find(ctx, r.Namespace, r.PodName, r.PodUID, r.Host)
-	switch {
-	case errors.Is(err, workload.ErrNotFound) && pod.UID != "":
-		return h, ipam.Refuse(ipam.ReasonPodReplaced, "pod %s/%s has UID %s, the request is for %s", r.Namespace, r.PodName, pod.UID, r.PodUID)
-	case errors.Is(err, workload.ErrNotFound):
-		return h, ipam.Refuse(ipam.ReasonPodNotFound, "pod %s/%s does not exist", r.Namespace, r.PodName)
-	case err != nil:
-		return h, readFailed(err)
-	case pod.Ended:
-		return h, ipam.Refuse(ipam.ReasonPodEnded, "pod %s/%s has ended", r.Namespace, r.PodName)
+	if err := unfit(r, pod, err); err != nil {
+		return h, err
 	}
 	h.PodUID = pod.UID
 	return h, nil
+}
+
+// unfit says why the pod that was found for a request gets no address, nil when it does.
+func unfit(r Request, pod workload.Pod, err error) error {
+	switch {
+	case errors.Is(err, workload.ErrNotFound) && pod.UID != "":
+		return ipam.Refuse(ipam.ReasonPodReplaced, "pod %s/%s has UID %s, the request is for %s", r.Namespace, r.PodName, pod.UID, r.PodUID)
+	case errors.Is(err, workload.ErrNotFound):
+		return ipam.Refuse(ipam.ReasonPodNotFound, "pod %s/%s does not exist", r.Namespace, r.PodName)
+	case err != nil:
+		return readFailed(err)
+	case pod.Ended:
+		return ipam.Refuse(ipam.ReasonPodEnded, "pod %s/%s has ended", r.Namespace, r.PodName)
+	}
+	return nil
 }
 
 // take picks what the request lacks and commits it.
@@ -197,7 +205,7 @@ func (a *Allocator) commit(ctx context.Context, r Request, h ipam.Holder, p ipam
 	stored, err := a.leases.Write(ctx, next)
 	switch {
 	case errors.Is(err, store.ErrUnknown):
-		a.index.Doubt(addr, r.key(), a.leases.Now())
+		a.doubt(r, p.Current)
 		return next, unknown(addr, err)
 	case errors.Is(err, store.ErrConflict):
 		err = a.lookAgain(ctx, next)
@@ -207,6 +215,15 @@ func (a *Allocator) commit(ctx context.Context, r Request, h ipam.Holder, p ipam
 		err = writeFailed(err)
 	}
 	return stored, err
+}
+
+// doubt keeps an address for a request whose write of it has an unknown outcome, unless the watch has
+// brought the outcome already: the write was for the believed version alone.
+func (a *Allocator) doubt(r Request, believed ipam.Lease) {
+	a.index.Doubt(believed.Addr, r.key(), a.leases.Now())
+	if l, ok := a.index.Get(believed.Addr); ok && l.Version > believed.Version {
+		a.index.Drop(believed.Addr)
+	}
 }
 
 // lookAgain reads an address after a conflict, so that the index knows what is really there. It

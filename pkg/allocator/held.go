@@ -12,17 +12,21 @@ import (
 )
 
 // held is what an attachment holds, one address per family. Where the index shows more, two replicas
-// served it at once: every replica picks the same one, and the others are released.
-func (a *Allocator) held(ctx context.Context, h ipam.Holder) ([]ipam.Lease, error) {
+// served it at once: every replica picks the same one, and the others are released. again says that the
+// index was wrong and has been told.
+func (a *Allocator) held(ctx context.Context, h ipam.Holder) (held []ipam.Lease, again bool, err error) {
 	all := a.index.ByAttachment(h)
 	if h.ContainerID != "" {
 		for _, l := range a.index.ByContainer(h.ContainerID, h.IfName) {
+			if l.State == ipam.Active && !sameRequester(l.Holder, h) {
+				return nil, false, ipam.Refuse(ipam.ReasonContainerHoldsOther, "container %s holds address %s for %s, the request is for %s",
+					h.ContainerID, l.Addr, l.Who(), h.Who())
+			}
 			if !slices.ContainsFunc(all, func(o ipam.Lease) bool { return o.Addr == l.Addr }) {
 				all = append(all, l)
 			}
 		}
 	}
-	var held []ipam.Lease
 	for _, is4 := range []bool{true, false} {
 		var family []ipam.Lease
 		for _, l := range all {
@@ -34,20 +38,41 @@ func (a *Allocator) held(ctx context.Context, h ipam.Holder) ([]ipam.Lease, erro
 			continue
 		}
 		keep := winner(family)
-		held = append(held, keep)
-		for _, l := range family {
-			if l.Addr == keep.Addr {
-				continue
-			}
-			a.log.Info("releasing the second address of one container", "address", l.Addr.String(), "kept", keep.Addr.String(), "container", l.ContainerID)
-			if _, err := a.releaseOne(ctx, l, func(now ipam.Lease) bool {
-				return now.ContainerID == l.ContainerID && now.IfName == l.IfName
-			}); err != nil {
-				return nil, err
+		if len(family) > 1 {
+			again, err := a.releaseOthers(ctx, keep, family)
+			if err != nil || again {
+				return nil, again, err
 			}
 		}
+		held = append(held, keep)
 	}
-	return held, nil
+	return held, false, nil
+}
+
+// sameRequester says whether a lease of a container is for the pod or owner that now asks in the
+// container's name. The UIDs may differ: one of them can be out of date.
+func sameRequester(l, h ipam.Holder) bool {
+	return l.Owner == h.Owner && (h.Owner != "" || l.PodName == "" || l.Namespace == h.Namespace && l.PodName == h.PodName)
+}
+
+// releaseOthers releases all but one of the leases of an attachment, after one read that makes sure that
+// the one is really held: of an attachment whose other lease has gone, none is superfluous.
+func (a *Allocator) releaseOthers(ctx context.Context, keep ipam.Lease, family []ipam.Lease) (again bool, err error) {
+	if _, again, err := a.unchanged(ctx, keep); err != nil || again {
+		return again, err
+	}
+	for _, l := range family {
+		if l.Addr == keep.Addr {
+			continue
+		}
+		a.log.Info("releasing the second address of one attachment", "address", l.Addr.String(), "kept", keep.Addr.String(), "container", l.ContainerID)
+		if _, err := a.releaseOne(ctx, l, func(now ipam.Lease) bool {
+			return now.State == ipam.Active && now.ContainerID == l.ContainerID && now.IfName == l.IfName
+		}); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
 }
 
 // winner is the one of several leases of one attachment that stays: of two containers the newer, of
@@ -68,11 +93,6 @@ func winner(ls []ipam.Lease) ipam.Lease {
 // holdsOther refuses a request for something else than what is held.
 func holdsOther(r Request, held []ipam.Lease, x *ipam.Index) *ipam.Refusal {
 	for _, l := range held {
-		if l.ContainerID == r.ContainerID && r.Owner == "" && l.PodName != "" &&
-			(l.PodName != r.PodName || l.Namespace != r.Namespace) {
-			return ipam.Refuse(ipam.ReasonContainerHoldsOther, "container %s holds address %s for pod %s, the request is for %s",
-				r.ContainerID, l.Addr, l.Who(), r.who())
-		}
 		for _, want := range r.Addrs {
 			if want.Is4() == l.Addr.Is4() && want != l.Addr {
 				return ipam.Refuse(ipam.ReasonContainerHoldsOther, "%s holds address %s, the request is for %s", r.who(), l.Addr, want).
@@ -88,22 +108,25 @@ func holdsOther(r Request, held []ipam.Lease, x *ipam.Index) *ipam.Refusal {
 }
 
 // reaffirm makes sure by one read that a lease is still the request's. A newer container of the same
-// pod takes it over by one write. again says that the index was wrong and has been told.
-func (a *Allocator) reaffirm(ctx context.Context, r Request, h *ipam.Holder, l ipam.Lease) (ipam.Lease, bool, error) {
-	if slices.Contains(l.Superseded, r.ContainerID) && r.ContainerID != "" ||
-		l.ContainerID != r.ContainerID && l.StartedAt.After(r.StartedAt) {
+// pod takes it over by one write. again says that the picture was wrong and has been mended.
+func (a *Allocator) reaffirm(ctx context.Context, r Request, h *ipam.Holder, l ipam.Lease) (_ ipam.Lease, again bool, err error) {
+	mine := l.ContainerID == r.ContainerID || r.ContainerID == "" // an owner need not name its container
+	if !mine && (slices.Contains(l.Superseded, r.ContainerID) || l.StartedAt.After(r.StartedAt)) {
 		return l, false, ipam.Refuse(ipam.ReasonContainerSuperseded, "container %s holds address %s of %s in place of container %s",
 			l.ContainerID, l.Addr, r.who(), r.ContainerID)
 	}
-	if l.ContainerID == r.ContainerID && l.PodUID != h.PodUID && h.PodUID != "" {
-		// The same container under another UID: one of the two is out of date.
+	if r.Owner == "" && (mine && l.PodUID != h.PodUID || !mine && r.PodUID == "") {
+		// Either one of two UIDs is out of date, or the address is about to move to another container on
+		// the word of the cache, whose pod may have been replaced by another of its name.
 		pod, err := a.pods.FindLive(ctx, r.Namespace, r.PodName, r.PodUID)
-		if err != nil {
-			return l, false, readFailed(err)
+		if err := unfit(r, pod, err); err != nil {
+			return l, false, err
 		}
-		h.PodUID = pod.UID
+		if h.PodUID = pod.UID; !mine && l.PodUID != h.PodUID {
+			return l, true, nil // the lease of another pod
+		}
 	}
-	if l.ContainerID == r.ContainerID && l.PodUID == h.PodUID {
+	if mine && l.PodUID == h.PodUID {
 		return a.unchanged(ctx, l)
 	}
 	bound := *h
@@ -124,7 +147,7 @@ func (a *Allocator) reaffirm(ctx context.Context, r Request, h *ipam.Holder, l i
 		}
 		return l, false, readFailed(err)
 	case errors.Is(err, store.ErrUnknown):
-		a.index.Doubt(l.Addr, r.key(), a.leases.Now())
+		a.doubt(r, l)
 		return l, false, unknown(l.Addr, err)
 	case err != nil:
 		return l, false, writeFailed(err)
@@ -160,12 +183,12 @@ func (a *Allocator) confirm(ctx context.Context, h ipam.Holder, leases []ipam.Le
 		return nil, false, ipam.Refuse(ipam.ReasonOutcomeUnknown, "address %s is stored, but the watch did not deliver it in time", leases[0].Addr).
 			WithHint("ask again: the same request gets it")
 	}
-	held, err := a.held(ctx, h)
-	if err != nil {
-		return nil, false, err
+	held, again, err := a.held(ctx, h)
+	if err != nil || again {
+		return nil, again, err
 	}
 	same := slices.EqualFunc(byAddr(held), byAddr(leases), func(x, y ipam.Lease) bool {
-		return x.Addr == y.Addr && x.ContainerID == h.ContainerID
+		return x.Addr == y.Addr && x.ContainerID == y.ContainerID
 	})
 	if !same {
 		return nil, true, nil
@@ -180,7 +203,7 @@ func byAddr(ls []ipam.Lease) []ipam.Lease {
 // settleDoubts finds out what became of writes of unknown outcome for this attachment. One that was
 // not stored may still arrive; asking for the same address again makes sure that only one of the two
 // writes can.
-func (a *Allocator) settleDoubts(ctx context.Context, r Request, h ipam.Holder) (prefer []netip.Addr, err error) {
+func (a *Allocator) settleDoubts(ctx context.Context, r Request) (prefer []netip.Addr, err error) {
 	for addr := range a.index.Doubts(r.key()) {
 		live, err := a.leases.Get(ctx, addr)
 		switch {

@@ -3,6 +3,7 @@ package allocator
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -11,15 +12,14 @@ import (
 
 // changed is told of every change of the index.
 func (a *Allocator) changed(_, l ipam.Lease) {
-	if l.State != ipam.Active {
-		return
-	}
-	for addr := range a.index.Doubts("") {
-		if addr == l.Addr { // whoever has it: the write in doubt has lost or won
-			a.index.Drop(addr)
+	if l.Version != 0 {
+		for addr := range a.index.Doubts("") {
+			if addr == l.Addr { // whoever changed it: the write in doubt has lost or won
+				a.index.Drop(addr)
+			}
 		}
 	}
-	if l.ContainerID == "" || !a.marks.deleted(l.ContainerID, l.IfName, l.StartedAt) {
+	if l.State != ipam.Active || l.ContainerID == "" || !a.marks.deleted(l.ContainerID, l.IfName, l.StartedAt) {
 		return
 	}
 	select {
@@ -28,24 +28,33 @@ func (a *Allocator) changed(_, l ipam.Lease) {
 	}
 }
 
+// settleEvery is how often Run looks after what is left over.
+const settleEvery = 2 * time.Second
+
 // Run releases addresses whose container was deleted before its ADD was seen, and settles writes whose
 // outcome nobody asked for again. It returns when the context ends.
 func (a *Allocator) Run(ctx context.Context) error {
-	tick := time.NewTicker(10 * time.Second)
+	tick := time.NewTicker(settleEvery)
 	defer tick.Stop()
+	var failed []ipam.Lease // released another time; as many as containers that are deleted while the API server is away
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case l := <-a.orphan:
-			a.releaseOrphan(ctx, l)
+			if err := a.releaseOrphan(ctx, l); err != nil {
+				failed = append(failed, l)
+			}
 		case <-tick.C:
 			a.forgetDoubts(ctx)
+			failed = slices.DeleteFunc(failed, func(l ipam.Lease) bool { return a.releaseOrphan(ctx, l) == nil })
 		}
 	}
 }
 
-func (a *Allocator) releaseOrphan(ctx context.Context, l ipam.Lease) {
+func (a *Allocator) releaseOrphan(ctx context.Context, l ipam.Lease) error {
+	ctx, cancel := context.WithTimeout(ctx, MaxRequestTime)
+	defer cancel()
 	released, err := a.releaseOne(ctx, l, func(now ipam.Lease) bool {
 		return now.State == ipam.Active && now.ContainerID == l.ContainerID && now.IfName == l.IfName && now.StartedAt.Equal(l.StartedAt)
 	})
@@ -55,6 +64,7 @@ func (a *Allocator) releaseOrphan(ctx context.Context, l ipam.Lease) {
 	case released:
 		a.log.Info("released an address whose container had been deleted", "address", l.Addr.String(), "container", l.ContainerID)
 	}
+	return err
 }
 
 // forgetDoubts ends doubts that are so old that the write cannot arrive any more.

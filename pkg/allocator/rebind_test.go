@@ -1,0 +1,260 @@
+package allocator
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// Rules 2 and 6: a new container of the same pod keeps the address, by one write. What the old container
+// still has to say changes nothing.
+func TestNewContainerKeepsTheAddress(t *testing.T) {
+	for what, told := range map[string]bool{"UID told": true, "UID not told": false} {
+		t.Run(what, func(t *testing.T) {
+			x := newNet("9-12")
+			r := newReplica(t, x.pool)
+			p := newPod(t, fmt.Sprintf("keeps-%v", told), x.host, r)
+			one, two := x.of(p, "keeps-1-"+p.Name), x.of(p, "keeps-2-"+p.Name)
+			reads := 1 // that the pod is still the same
+			if told {
+				one.PodUID, two.PodUID, reads = string(p.UID), string(p.UID), 0
+			}
+			a := r.one(one)
+			r.tap.Forget()
+			if got := r.one(two); got != a {
+				t.Fatalf("got %s, want %s", got, a)
+			}
+			r.cost("the new container's ADD", 1, reads)
+			if l := r.lease(a); l.ContainerID != two.ContainerID || !slices.Equal(l.Superseded, []string{one.ContainerID}) {
+				t.Errorf("stored: %+v", l)
+			}
+			r.tap.Forget()
+			if got := r.del(del(one)); len(got) != 0 {
+				t.Errorf("the old container's DEL released %v", got)
+			}
+			_, err := r.Allocate(t.Context(), one)
+			refused(t, err, ipam.ReasonContainerSuperseded)
+			r.cost("the old container's DEL and ADD", 0, 0)
+			if got := r.one(two); got != a {
+				t.Errorf("got %s, want %s", got, a)
+			}
+			if got := r.del(del(two)); !slices.Equal(got, []netip.Addr{a}) {
+				t.Errorf("released %v, want %s", got, a)
+			}
+		})
+	}
+}
+
+// Rule 6: a late ADD of a sandbox that a newer one replaced is refused, whether it is remembered by its
+// ID or began before the newer one.
+func TestLateAddOfAReplacedContainer(t *testing.T) {
+	x := newNet("9-12")
+	r := newReplica(t, x.pool)
+	p := newPod(t, "replaced", x.host, r)
+	at := func(container string, s int) Request {
+		request := x.of(p, container)
+		request.StartedAt = time.Unix(int64(1_700_000_000+s), 0)
+		return request
+	}
+	a := r.one(at("replaced-1", 1))
+	r.one(at("replaced-2", 2))
+	r.tap.Forget()
+	for what, late := range map[string]Request{
+		"remembered":            at("replaced-1", 1),
+		"remembered, as new":    at("replaced-1", 9),
+		"never seen, but older": at("replaced-0", 1),
+	} {
+		_, err := r.Allocate(t.Context(), late)
+		t.Log(what)
+		refused(t, err, ipam.ReasonContainerSuperseded)
+	}
+	r.cost("late ADDs", 0, 0)
+	if l := r.lease(a); l.ContainerID != "replaced-2" || len(x.held(t)) != 1 {
+		t.Errorf("stored: %+v, held: %v", l, x.held(t))
+	}
+}
+
+// Rule 6: a lease remembers its last four containers.
+func TestReplacedContainersAreBounded(t *testing.T) {
+	x := newNet("9-12")
+	r := newReplica(t, x.pool)
+	p := newPod(t, "bounded", x.host, r)
+	var a netip.Addr
+	for n := range 7 {
+		a = r.one(x.of(p, fmt.Sprintf("bounded-%d", n)))
+	}
+	if diff := cmp.Diff([]string{"bounded-2", "bounded-3", "bounded-4", "bounded-5"}, r.lease(a).Superseded); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if held := x.held(t); len(held) != 1 {
+		t.Errorf("held: %v", held)
+	}
+}
+
+// Promise 3: a pod of the same name and another UID has its own address. The late DEL of the old pod's
+// container frees the old one alone.
+func TestSameNameAnotherPod(t *testing.T) {
+	x := newNet("9-12")
+	r := newReplica(t, x.pool)
+	old := newPod(t, "stateful-0", x.host, r)
+	a := r.one(x.of(old, "stateful-old"))
+	removePod(t, old)
+	anew := newPod(t, "stateful-0", x.host, r)
+	b := r.one(x.of(anew, "stateful-new"))
+	if a == b {
+		t.Fatalf("both have %s while the old one was not released", a)
+	}
+	if got := r.del(ReleaseRequest{ContainerID: "stateful-old", PodUID: string(old.UID)}); !slices.Equal(got, []netip.Addr{a}) {
+		t.Errorf("released %v, want %s", got, a)
+	}
+	if held := x.held(t); len(held) != 1 || held[b] != "stateful-new" {
+		t.Errorf("held: %v, want %s", held, b)
+	}
+	removePod(t, anew)
+}
+
+// The cache still shows a pod that was replaced by another of its name on the same host. The new pod does
+// not get the old one's address, which may still be on the wire.
+func TestCacheShowsTheReplacedPod(t *testing.T) {
+	x := newNet("9-12")
+	r := newReplica(t, x.pool)
+	old := newPod(t, "stale-0", x.host, r)
+	a := r.one(x.of(old, "stale-old"))
+	r.podsWatch.Shut()
+	defer r.podsWatch.Open()
+	removePod(t, old)
+	anew := newPod(t, "stale-0", x.host)
+	b := r.one(x.of(anew, "stale-new"))
+	if a == b {
+		t.Fatalf("the new pod got %s, which the old one still has", a)
+	}
+	if l := r.lease(b); l.PodUID != string(anew.UID) {
+		t.Errorf("stored for UID %s, want %s", l.PodUID, anew.UID)
+	}
+	if l := r.lease(a); l.ContainerID != "stale-old" || l.PodUID != string(old.UID) {
+		t.Errorf("the old pod's lease is now %+v", l)
+	}
+}
+
+// A lease that was written with the UID of a replaced pod, on the word of the cache, is corrected by the
+// next request of its container.
+func TestWrongUIDIsCorrected(t *testing.T) {
+	x := newNet("9-12")
+	r := newReplica(t, x.pool)
+	old := newPod(t, "wrong-0", x.host, r)
+	r.podsWatch.Shut()
+	removePod(t, old)
+	anew := newPod(t, "wrong-0", x.host)
+	request := x.of(anew, "wrong-c")
+	a := r.one(request)
+	if l := r.lease(a); l.PodUID != string(old.UID) {
+		t.Fatalf("stored for UID %s: this test proves nothing", l.PodUID)
+	}
+	r.podsWatch.Open()
+	r.sees(anew)
+	r.tap.Forget()
+	if got := r.one(request); got != a {
+		t.Errorf("got %s, want %s", got, a)
+	}
+	r.cost("the correction", 1, 1)
+	if l := r.lease(a); l.PodUID != string(anew.UID) || l.ContainerID != "wrong-c" || len(l.Superseded) != 0 {
+		t.Errorf("stored: %+v", l)
+	}
+	r.tap.Forget()
+	r.one(request)
+	r.cost("afterwards", 0, 1)
+}
+
+// The other way round: a cache that fell behind does not spoil a lease that has the right UID, and a pod
+// that has gone is refused as such.
+func TestRightUIDIsKept(t *testing.T) {
+	x := newNet("9-12")
+	r := newReplica(t, x.pool)
+	old := newPod(t, "right-0", x.host, r)
+	r.podsWatch.Shut()
+	defer r.podsWatch.Open()
+	removePod(t, old)
+	anew := newPod(t, "right-0", x.host)
+	request := x.of(anew, "right-c")
+	request.PodUID = string(anew.UID)
+	a := r.one(request)
+	request.PodUID = ""
+	r.tap.Forget()
+	if got := r.one(request); got != a || r.lease(a).PodUID != string(anew.UID) {
+		t.Errorf("got %s for UID %s", got, r.lease(a).PodUID)
+	}
+	if n := r.tap.Count(writes); n != 0 {
+		t.Errorf("%d writes, want none", n)
+	}
+	removePod(t, anew)
+	_, err := r.Allocate(t.Context(), request)
+	refused(t, err, ipam.ReasonPodNotFound)
+}
+
+// Two containers of one pod at once have one address in the end, the newer's.
+func TestTwoContainersAtOnce(t *testing.T) {
+	x := newNet("9-12")
+	r := newReplica(t, x.pool)
+	for n := range 10 {
+		p := newPod(t, fmt.Sprintf("twins-%d", n), x.host, r)
+		older, newer := x.of(p, p.Name+"-older"), x.of(p, p.Name+"-newer")
+		older.StartedAt, newer.StartedAt = time.Unix(1_700_000_001, 0), time.Unix(1_700_000_002, 0)
+		first, second := r.adding(t.Context(), older), r.adding(t.Context(), newer)
+		if got := <-second; got.err != nil {
+			t.Fatal(got.err)
+		}
+		if got := <-first; got.err != nil {
+			refused(t, got.err, ipam.ReasonContainerSuperseded)
+		}
+		held := x.held(t)
+		if a := r.one(newer); len(held) != 1 || held[a] != newer.ContainerID {
+			t.Errorf("held: %v, want %s for the newer", held, a)
+		}
+		_, err := r.Allocate(t.Context(), older)
+		refused(t, err, ipam.ReasonContainerSuperseded)
+		if got := r.del(del(older)); len(got) != 0 {
+			t.Errorf("the older released %v", got)
+		}
+		r.del(del(newer))
+	}
+}
+
+// Rule 7: an address whose object somebody deletes stays with its holder, is not moved to another
+// container and not given to anybody else before it is gone.
+func TestObjectIsBeingDeleted(t *testing.T) {
+	x := newNet("9")
+	r := newReplica(t, x.pool)
+	p := newPod(t, "deleting", x.host, r)
+	request := x.of(p, "deleting-1")
+	a := r.one(request)
+	o := &v1.BCSNetIP{ObjectMeta: metav1.ObjectMeta{Name: ipam.ObjectName(a)}}
+	c := admin(t)
+	if err := v1.AddToScheme(c.Scheme()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Delete(t.Context(), o, client.GracePeriodSeconds(0)); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the index knows", func() bool { l, _ := r.index.Get(a); return l.Deleting })
+	if got := r.one(request); got != a {
+		t.Errorf("got %s, want %s", got, a)
+	}
+	_, err := r.Allocate(t.Context(), x.of(p, "deleting-2"))
+	refused(t, err, ipam.ReasonAddressInUse)
+	_, err = r.Allocate(t.Context(), x.vm("else"))
+	refused(t, err, ipam.ReasonPoolExhausted)
+	r.del(del(request))
+	until(t, "the object is gone", func() bool { _, ok := r.index.Get(a); return !ok })
+	if got := r.one(x.vm("else")); got != a {
+		t.Errorf("got %s, want %s", got, a)
+	}
+}

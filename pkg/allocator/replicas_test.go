@@ -1,0 +1,307 @@
+package allocator
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// settled checks that exactly one address of a net is held, by a container, and that every replica
+// answers it.
+func settled(t *testing.T, x net, request Request, rs ...*replica) netip.Addr {
+	t.Helper()
+	held := x.held(t)
+	if len(held) != 1 {
+		t.Fatalf("held: %v, want one address", held)
+	}
+	for a, container := range held {
+		if container != request.ContainerID {
+			t.Fatalf("%s is held by %s, want %s", a, container, request.ContainerID)
+		}
+		for n, r := range rs {
+			r.picture(x, held)
+			if got := r.one(request); got != a {
+				t.Fatalf("replica %d answers %s, want %s", n, got, a)
+			}
+		}
+		return a
+	}
+	return netip.Addr{}
+}
+
+// Rule 4: what another replica took meanwhile costs a write that conflicts and a read, and then the next
+// address is tried; one that was asked for is refused.
+func TestConflictWithAnotherReplica(t *testing.T) {
+	for what, materialized := range map[string]bool{"update": true, "create": false} {
+		t.Run(what, func(t *testing.T) {
+			x := newNet("9-10")
+			one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+			if materialized {
+				x.materialize(t, one)
+				until(t, "the other replica knows", func() bool { return len(two.index.ByPool(x.pool.Name)) == 2 })
+			}
+			two.watch.Shut()
+			taken := x.vm("taken")
+			taken.Addrs = []netip.Addr{x.addr(9)}
+			one.one(taken)
+
+			two.tap.Forget()
+			wants := x.vm("wants")
+			wants.Addrs = []netip.Addr{x.addr(9)}
+			_, err := two.Allocate(t.Context(), wants)
+			refused(t, err, ipam.ReasonAddressInUse, taken.Owner)
+			two.cost("a conflict", 1, 1)
+			two.watch.Open()
+			wants.Addrs = nil
+			if got := two.one(wants); got != x.addr(10) {
+				t.Errorf("got %s, want %s", got, x.addr(10))
+			}
+		})
+	}
+}
+
+// One replica's picture is far behind and all that it believes free is taken: it tries on until the pool
+// is exhausted in truth, and says so.
+func TestConflictsUntilExhausted(t *testing.T) {
+	x := newNet("9-28")
+	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+	two.watch.Shut()
+	for n := range 19 {
+		one.one(x.vm(fmt.Sprint("first", n)))
+	}
+	done := two.adding(t.Context(), x.vm("last"))
+	until(t, "the last address is taken", func() bool { return len(x.held(t)) == 20 })
+	_, err := two.Allocate(t.Context(), x.vm("late"))
+	refused(t, err, ipam.ReasonPoolExhausted)
+	two.watch.Open()
+	if got := <-done; got.err != nil {
+		t.Error(got.err)
+	}
+}
+
+// apart makes two replicas serve one container at once with different addresses: neither sees the other's
+// write, and the second believes the first one's address to be in use. It returns what each took, and
+// their answers, which wait for the watches.
+func apart(t *testing.T, x net, one, two *replica, first, second Request) (a, b netip.Addr, answers [2]<-chan outcome, leave func()) {
+	t.Helper()
+	one.watch.Shut()
+	two.watch.Shut()
+	ctx, leave := context.WithCancel(t.Context())
+	answers[0] = one.adding(ctx, first)
+	until(t, "the first is stored", func() bool { return len(x.held(t)) == 1 })
+	for a = range x.held(t) {
+	}
+	two.index.Doubt(a, "nobody", two.leases.Now())
+	answers[1] = two.adding(ctx, second)
+	until(t, "the second is stored", func() bool { return len(x.held(t)) == 2 })
+	for b = range x.held(t) {
+		if b != a {
+			break
+		}
+	}
+	two.index.Drop(a)
+	return a, b, answers, leave
+}
+
+// Rule 5: two replicas that serve one container at once from different pictures give one address, the
+// same everywhere: the one that was written first. The other one is released.
+func TestOneContainerAtTwoReplicas(t *testing.T) {
+	for what, order := range map[string]func(one, two *replica){
+		"the first sees it first":  func(one, two *replica) { one.watch.Open(); two.watch.Open() },
+		"the second sees it first": func(one, two *replica) { two.watch.Open(); one.watch.Open() },
+	} {
+		t.Run(what, func(t *testing.T) {
+			x := newNet("9-12")
+			one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+			p := newPod(t, "apart-"+strings.Fields(what)[1], x.host, one, two)
+			request := x.of(p, p.Name+"-c")
+			a, _, answers, leave := apart(t, x, one, two, request, request)
+			defer leave()
+			order(one, two)
+			for n, answer := range answers {
+				if got := <-answer; got.err != nil || !slices.Equal(got.addrs, []netip.Addr{a}) {
+					t.Errorf("replica %d answers %v, %v; want %s", n, got.addrs, got.err, a)
+				}
+			}
+			if got := settled(t, x, request, one, two); got != a {
+				t.Errorf("%s is held, want %s", got, a)
+			}
+		})
+	}
+}
+
+// Rule 5: of two containers of one pod, served at once by two replicas, the newer has the address, and
+// every replica says so to both.
+func TestTwoContainersAtTwoReplicas(t *testing.T) {
+	for what, newerFirst := range map[string]bool{"the newer is written first": true, "the older is written first": false} {
+		t.Run(what, func(t *testing.T) {
+			x := newNet("9-12")
+			one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+			p := newPod(t, fmt.Sprintf("rivals-%v", newerFirst), x.host, one, two)
+			older, newer := x.of(p, p.Name+"-older"), x.of(p, p.Name+"-newer")
+			older.StartedAt, newer.StartedAt = time.Unix(1_700_000_001, 0), time.Unix(1_700_000_002, 0)
+			requests := [2]Request{older, newer}
+			if newerFirst {
+				requests = [2]Request{newer, older}
+			}
+			_, _, answers, leave := apart(t, x, one, two, requests[0], requests[1])
+			defer leave()
+			one.watch.Open()
+			two.watch.Open()
+			for n, answer := range answers {
+				switch got := <-answer; {
+				case requests[n].ContainerID == newer.ContainerID && got.err != nil:
+					t.Errorf("the newer: %v", got.err)
+				case got.err != nil:
+					refused(t, got.err, ipam.ReasonContainerSuperseded)
+				}
+			}
+			settled(t, x, newer, one, two)
+			for _, r := range []*replica{one, two} {
+				if _, err := r.Allocate(t.Context(), older); err != nil {
+					refused(t, err, ipam.ReasonContainerSuperseded)
+				} else {
+					t.Error("the older has an address")
+				}
+			}
+			settled(t, x, newer, one, two)
+		})
+	}
+}
+
+// Rule 5, and promise 4: a replica whose picture is old must not release the address that the container
+// is left with, because it still sees another that has gone.
+func TestOldPictureOfTwoLeases(t *testing.T) {
+	x := newNet("9-12")
+	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+	p := newPod(t, "picture", x.host, one, two)
+	request := x.of(p, "picture-c")
+	a, b, answers, leave := apart(t, x, one, two, request, request)
+	leave() // both clients go; both leases stay
+	for _, answer := range answers {
+		refused(t, (<-answer).err, ipam.ReasonOutcomeUnknown)
+	}
+	one.watch.Open()
+	two.watch.Open()
+	both := map[netip.Addr]string{a: "picture-c", b: "picture-c"}
+	one.picture(x, both)
+	two.picture(x, both)
+
+	two.watch.Shut()
+	if _, released, err := one.ReleaseAddress(t.Context(), a, "picture-c", ""); err != nil || !released {
+		t.Fatal(released, err)
+	}
+	one.picture(x, map[netip.Addr]string{b: "picture-c"})
+	if got := one.one(request); got != b {
+		t.Fatalf("got %s, want %s", got, b)
+	}
+	if got := two.one(request); got != b {
+		t.Errorf("the replica with the old picture answers %s, want %s", got, b)
+	}
+	if held := x.held(t); len(held) != 1 || held[b] == "" {
+		t.Errorf("held: %v, want %s", held, b)
+	}
+	two.watch.Open()
+}
+
+// Rule 2: a replica that was stopped, and is asked about an address that has moved on, does not answer it.
+func TestStoppedReplica(t *testing.T) {
+	x := newNet("9-10")
+	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+	p := newPod(t, "stopped", x.host, one, two)
+	request := x.of(p, "stopped-c")
+	a := one.one(request)
+	two.picture(x, map[netip.Addr]string{a: "stopped-c"})
+
+	two.watch.Shut()
+	if _, err := ReleaseHost(t.Context(), one.leases, x.host); err != nil {
+		t.Fatal(err)
+	}
+	other := x.vm("other")
+	other.Addrs = []netip.Addr{a}
+	one.picture(x, nil)
+	one.one(other)
+	done := two.adding(t.Context(), request)
+	until(t, "it has another address", func() bool { return len(x.held(t)) == 2 })
+	two.watch.Open()
+	got := <-done
+	if got.err != nil || len(got.addrs) != 1 || got.addrs[0] == a {
+		t.Errorf("got %v, %v; want another than %s", got.addrs, got.err, a)
+	}
+	for _, r := range []*replica{one, two} {
+		if again := r.one(request); !slices.Equal([]netip.Addr{again}, got.addrs) {
+			t.Errorf("answers %s, want %v", again, got.addrs)
+		}
+	}
+}
+
+// The same where nothing else took the address: free again, it is taken anew.
+func TestStoppedReplicaAndAFreeAddress(t *testing.T) {
+	x := newNet("9")
+	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+	p := newPod(t, "freed", x.host, one, two)
+	request := x.of(p, "freed-c")
+	a := one.one(request)
+	two.picture(x, map[netip.Addr]string{a: "freed-c"})
+	two.watch.Shut()
+	if _, err := ReleaseHost(t.Context(), one.leases, x.host); err != nil {
+		t.Fatal(err)
+	}
+	done := two.adding(t.Context(), request)
+	until(t, "it is held again", func() bool { return x.held(t)[a] == "freed-c" })
+	two.watch.Open()
+	if got := <-done; got.err != nil || !slices.Equal(got.addrs, []netip.Addr{a}) {
+		t.Errorf("got %v, %v", got.addrs, got.err)
+	}
+	one.picture(x, map[netip.Addr]string{a: "freed-c"})
+}
+
+// Many containers, each asked for at both replicas at once, and again with the pods' next containers: one
+// address each, the same everywhere, none twice.
+func TestManyContainersAtTwoReplicas(t *testing.T) {
+	x := newNet("9-60")
+	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+	var pods []*corev1.Pod
+	for n := range 16 {
+		pods = append(pods, newPod(t, fmt.Sprintf("crowd-%d", n), x.host, one, two))
+	}
+	for round := range 3 {
+		type both struct {
+			request Request
+			answers [2]<-chan outcome
+		}
+		var all []both
+		for _, p := range pods {
+			request := x.of(p, fmt.Sprintf("%s-c%d", p.Name, round))
+			all = append(all, both{request, [2]<-chan outcome{one.adding(t.Context(), request), two.adding(t.Context(), request)}})
+		}
+		given := map[netip.Addr]string{}
+		for _, b := range all {
+			x0, x1 := <-b.answers[0], <-b.answers[1]
+			if x0.err != nil || x1.err != nil || !slices.Equal(x0.addrs, x1.addrs) {
+				t.Fatalf("%s: %v, %v and %v, %v", b.request.ContainerID, x0.addrs, x0.err, x1.addrs, x1.err)
+			}
+			if other, twice := given[x0.addrs[0]]; twice {
+				t.Fatalf("%s is given to %s and %s", x0.addrs[0], other, b.request.ContainerID)
+			}
+			given[x0.addrs[0]] = b.request.ContainerID
+		}
+		held := x.held(t)
+		if len(held) != len(pods) {
+			t.Errorf("%d addresses are held, want %d", len(held), len(pods))
+		}
+		for a, container := range given {
+			if held[a] != container {
+				t.Errorf("%s is held by %q, want %s", a, held[a], container)
+			}
+		}
+	}
+}
