@@ -2,11 +2,10 @@ package cli
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 )
-
-var shells = []string{"bash", "zsh", "fish", "powershell"}
 
 type completion struct {
 	*session
@@ -19,14 +18,15 @@ func newCompletion(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "completion SHELL", GroupID: "other", Args: takes(1, 1), RunE: runs(v),
 		Short: "Print the completion script for bash, zsh, fish or powershell",
-		Long: `Print the completion script for a shell. It completes commands, flags, and the names of pools and hosts
-in the cluster. For kubectl bcsnet …, put kubectl_complete-bcsnet on PATH beside kubectl-bcsnet, and load
-kubectl's own completion.`,
+		Long: `Print the completion script for a shell. It completes commands, flags, and the
+names of pools and hosts in the cluster. For kubectl bcsnet, put
+kubectl_complete-bcsnet on PATH beside kubectl-bcsnet, and load kubectl's own
+completion.`,
 		Example: `  source <(bcsnetctl completion bash)
   bcsnetctl completion zsh > "${fpath[1]}/_bcsnetctl"
   bcsnetctl completion fish | source
   bcsnetctl completion powershell | Out-String | Invoke-Expression`,
-		ValidArgs: shells,
+		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
 	}
 	v.cmd = cmd
 	return cmd
@@ -38,10 +38,8 @@ func (v *completion) Complete(args []string) error {
 }
 
 func (v *completion) Validate() error {
-	for _, known := range shells {
-		if v.shell == known {
-			return nil
-		}
+	if slices.Contains(v.cmd.ValidArgs, v.shell) {
+		return nil
 	}
 	return usagef("there is no completion for %q, only for bash, zsh, fish and powershell", v.shell)
 }

@@ -32,32 +32,32 @@ func (d *dryRun) Set(v string) error {
 }
 
 // Type is shown in the help.
-func (d *dryRun) Type() string { return "none|client|server" }
+func (d *dryRun) Type() string { return "STRATEGY" }
 
 func (d *dryRun) addTo(cmd *cobra.Command) {
 	*d = dryRunNone
-	cmd.Flags().Var(d, "dry-run", "client: only say what would change; server: let the API server check it, too")
+	cmd.Flags().Var(d, "dry-run", "none; client: only say what would change; server: have the API server check it, too")
 	complete(cmd, "dry-run", string(dryRunNone), string(dryRunClient), string(dryRunServer))
 }
 
 // options are the values for requests of the API.
-func (d dryRun) options() []string {
-	if d == dryRunServer {
+func (d *dryRun) options() []string {
+	if *d == dryRunServer {
 		return []string{metav1.DryRunAll}
 	}
 	return nil
 }
 
-func (d dryRun) suffix() string {
-	if d == dryRunClient || d == dryRunServer {
-		return " (" + string(d) + " dry run)"
+func (d *dryRun) suffix() string {
+	if *d == dryRunClient || *d == dryRunServer {
+		return " (" + string(*d) + " dry run)"
 	}
 	return ""
 }
 
 // wrap has every write that passes be a dry run: for libraries that know none.
-func (d dryRun) wrap(next http.RoundTripper) http.RoundTripper {
-	if d != dryRunServer {
+func (d *dryRun) wrap(next http.RoundTripper) http.RoundTripper {
+	if *d != dryRunServer {
 		return next
 	}
 	return roundTripper(func(r *http.Request) (*http.Response, error) {

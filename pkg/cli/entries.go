@@ -118,12 +118,12 @@ func spell(s *netipx.IPSet) string {
 	if len(text) <= maxSpelled {
 		return text
 	}
-	return text[:strings.LastIndex(text[:maxSpelled], ",")+1] + " …"
+	return text[:strings.LastIndex(text[:maxSpelled], ",")+1] + " ..."
 }
 
 // arguments writes a set as arguments of a command.
 func arguments(s *netipx.IPSet) string {
-	return strings.ReplaceAll(strings.ReplaceAll(spell(s), " …", "..."), ", ", " ")
+	return strings.ReplaceAll(spell(s), ", ", " ")
 }
 
 // parseHosts reads host IPs as they are typed, each once. The error is one of usage.

@@ -27,8 +27,7 @@ func (s *session) explain(err error) error {
 	if err == nil || errors.As(err, &f) || errors.As(err, &r) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	var status *apierrors.StatusError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		return explainStatus(status)
 	}
 	var sent *url.Error

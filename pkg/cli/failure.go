@@ -118,12 +118,11 @@ func (s several) orNil() error {
 }
 
 func flatten(err error) []error {
-	switch e := err.(type) {
-	case nil:
+	if err == nil {
 		return nil
-	case several:
-		return e
-	default:
-		return []error{err}
 	}
+	if all, ok := errors.AsType[several](err); ok {
+		return all
+	}
+	return []error{err}
 }

@@ -32,8 +32,9 @@ func newHostList(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls", "get"}, Args: takes(0, 0), RunE: runs(v),
 		Short: "List hosts: their nodes, pools and addresses in use",
-		Long: `List the hosts of all pools, all nodes, and all hosts that hold addresses. STATE is that of the node;
-gone means that no node has the host's IP. With -o name, the host IPs alone, for bcsnetctl release-host.`,
+		Long: `List the hosts of all pools, all nodes, and all hosts that hold addresses. STATE
+is that of the node; gone means that no node has the host's IP. With -o name,
+the host IPs alone, for bcsnetctl release-host.`,
 		Example: `  bcsnetctl host list
   bcsnetctl host list -o jsonpath='{.items[?(@.state=="gone")].host}'`,
 		ValidArgsFunction: cobra.NoFileCompletions,

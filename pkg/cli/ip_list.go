@@ -30,8 +30,9 @@ func newIPList(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls", "get"}, Args: takes(0, 0), RunE: runs(v),
 		Short: "List addresses in numerical order",
-		Long: `List addresses in numerical order, whether in use or not. An address that nobody has used yet may have
-no object: large pools make them on demand. Such an address is free and not listed.`,
+		Long: `List addresses in numerical order, whether in use or not. An address that nobody
+has used yet may have no object: large pools make them on demand. Such an
+address is free and not listed.`,
 		Example: `  bcsnetctl ip list --pool blue
   bcsnetctl ip list --host 10.0.0.11 --status Active
   bcsnetctl ip list --field-selector status.containerID=4f1c2a77 -o wide`,

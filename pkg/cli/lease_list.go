@@ -28,7 +28,8 @@ func newLeaseList(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls", "get"}, Args: takes(0, 0), RunE: runs(v),
 		Short: "List the addresses in use and who holds them",
-		Long:  "List the addresses in use (status Active) and who holds them, in numerical order.",
+		Long: `List the addresses in use (status Active) and who holds them, in numerical
+order.`,
 		Example: `  bcsnetctl lease list --host 10.0.0.11
   bcsnetctl lease list -n payments --pod web-0
   bcsnetctl lease list --pool blue -o wide`,

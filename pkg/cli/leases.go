@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"slices"
 
@@ -35,7 +36,33 @@ func (s *session) held(ctx context.Context, q leaseQuery, match func(ipam.Lease)
 // maxSorted is how many addresses are kept to be sorted: a table of more is sorted in parts.
 const maxSorted = 1 << 17
 
-// print prints what the query finds, and returns how many there were.
+// leaseTable prints addresses as they come, in order, in memory that does not grow without end.
+type leaseTable struct {
+	w      io.Writer
+	table  table[ipam.Lease]
+	limit  int
+	part   []ipam.Lease
+	counts map[ipam.State]int
+}
+
+func (t *leaseTable) take(l ipam.Lease) error {
+	t.counts[l.State]++
+	if t.part = append(t.part, l); len(t.part) < t.limit {
+		return nil
+	}
+	return t.flush()
+}
+
+func (t *leaseTable) flush() error {
+	slices.SortFunc(t.part, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
+	err := t.table.write(t.w, t.part)
+	if len(t.part) > 0 {
+		t.part, t.table.headers = t.part[:0], false
+	}
+	return err
+}
+
+// print prints what the query finds, and returns how many there were of each state.
 func (q *leaseQuery) print(ctx context.Context, s *session, o *output, columns []column[ipam.Lease]) (map[ipam.State]int, error) {
 	if o.printer != nil {
 		return nil, q.printObjects(ctx, s, o)
@@ -44,26 +71,9 @@ func (q *leaseQuery) print(ctx context.Context, s *session, o *output, columns [
 	if err != nil {
 		return nil, err
 	}
-	counts := map[ipam.State]int{}
-	t := newTable(o, columns)
-	var part []ipam.Lease
-	flush := func() error {
-		slices.SortFunc(part, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
-		err := t.write(s.Out, part)
-		part, t.headers = part[:0], false
-		return err
-	}
-	err = leases.Each(ctx, q.selector(), func(l ipam.Lease) error {
-		counts[l.State]++
-		if part = append(part, l); len(part) == maxSorted {
-			return flush()
-		}
-		return nil
-	})
-	if err = errors.Join(err, flush()); err != nil {
-		return counts, s.explain(err)
-	}
-	return counts, nil
+	t := &leaseTable{w: s.Out, table: newTable(o, columns), limit: maxSorted, counts: map[ipam.State]int{}}
+	err = s.explain(leases.Each(ctx, q.selector(), t.take))
+	return t.counts, errors.Join(err, t.flush())
 }
 
 // pageSize is how many objects one request asks for.

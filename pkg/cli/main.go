@@ -13,14 +13,8 @@ import (
 )
 
 // Main runs the command line args, args[0] being the name that was called, and returns the exit code
-// of the process.
-func Main(args []string, version string) int {
-	return run(args, version, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})
-}
-
-// run is Main with streams of the caller's choice. The first Ctrl-C lets a command say what it has done;
-// the second ends the process.
-func run(args []string, version string, streams genericiooptions.IOStreams) int {
+// of the process. The first Ctrl-C lets a command say what it has done; the second ends the process.
+func Main(args []string, version string, streams genericiooptions.IOStreams) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()

@@ -32,10 +32,10 @@ const rawEnv = "BCSNETCTL_TEST_RAW"
 func program() {
 	const version = "v0.0.0-test"
 	if os.Getenv(rawEnv) != "" {
-		os.Exit(Main(os.Args, version))
+		os.Exit(Main(os.Args, version, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}))
 	}
 	var stdout, stderr bytes.Buffer
-	code := run(os.Args, version, genericiooptions.IOStreams{In: os.Stdin, Out: &stdout, ErrOut: &stderr})
+	code := Main(os.Args, version, genericiooptions.IOStreams{In: os.Stdin, Out: &stdout, ErrOut: &stderr})
 	if code != exitDone {
 		fmt.Fprintf(&stderr, "[exit %d]\n", code)
 	}

@@ -24,16 +24,16 @@ type output struct {
 }
 
 // objectFormats are those of kubectl.
-var objectFormats = []string{"json", "yaml", "name", "jsonpath=", "go-template="}
+func objectFormats() []string { return []string{"json", "yaml", "name", "jsonpath=", "go-template="} }
 
 // addTo gives a command that lists things its flags: a table is the default.
 func (o *output) addTo(cmd *cobra.Command) {
-	o.add(cmd, append([]string{"table", "wide"}, objectFormats...))
+	o.add(cmd, append([]string{"table", "wide"}, objectFormats()...))
 	cmd.Flags().BoolVar(&o.noHeaders, "no-headers", false, "leave out the line of column names")
 }
 
 // addToChange gives a command that changes objects the flag: by default it prints none.
-func (o *output) addToChange(cmd *cobra.Command) { o.add(cmd, objectFormats) }
+func (o *output) addToChange(cmd *cobra.Command) { o.add(cmd, objectFormats()) }
 
 func (o *output) add(cmd *cobra.Command, formats []string) {
 	o.flags, o.formats = genericclioptions.NewPrintFlags(""), formats
@@ -47,7 +47,7 @@ func (o *output) add(cmd *cobra.Command, formats []string) {
 
 // validate finds the printer.
 func (o *output) validate() error {
-	if f := *o.flags.OutputFormat; slices.Contains(o.formats, f) && !slices.Contains(objectFormats, f) ||
+	if f := *o.flags.OutputFormat; slices.Contains(o.formats, f) && !slices.Contains(objectFormats(), f) ||
 		f == "" && *o.flags.TemplatePrinterFlags.TemplateArgument == "" {
 		return nil
 	}

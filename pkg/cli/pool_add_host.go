@@ -24,8 +24,8 @@ func newPoolAddHost(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "add-host POOL HOST...", Args: takes(2, 0), RunE: runs(v),
 		Short: "Let hosts draw from a pool",
-		Long: `Let hosts draw from a pool. A host is named by the IP that its node has and that the CNI plugin sends.
-A host that the pool already has is no error.`,
+		Long: `Let hosts draw from a pool. A host is named by the IP that its node has and that
+the CNI plugin sends. A host that the pool already has is no error.`,
 		Example: `  bcsnetctl pool add-host blue 10.0.0.13
   bcsnetctl pool add-host blue 10.0.0.13 10.0.0.14 --dry-run=client`,
 		ValidArgsFunction: s.completePoolNodes,

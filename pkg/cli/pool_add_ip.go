@@ -20,9 +20,9 @@ func newPoolAddIP(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "add-ip POOL ADDRESS...", Args: takes(2, 0), RunE: runs(v),
 		Short: "Add addresses, ranges or CIDRs to a pool",
-		Long: `Add addresses to a pool: single ones, ranges a-b with both ends, or CIDRs. All are added or none.
-Addresses outside the subnet, in this pool already or in another pool are refused; an entry that the pool
-already has is no error.`,
+		Long: `Add addresses to a pool: single ones, ranges a-b with both ends, or CIDRs. All
+are added or none. Addresses outside the subnet, in this pool already or in
+another pool are refused; an entry that the pool already has is no error.`,
 		Example: `  bcsnetctl pool add-ip blue 10.0.0.64-10.0.0.95
   bcsnetctl pool add-ip blue 10.0.0.20 10.0.0.128/27 --dry-run=server`,
 		ValidArgsFunction: s.completePoolFirst(nil),

@@ -32,8 +32,9 @@ func newPoolCreate(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "create NAME --cidr CIDR --gateway IP --range A-B", Args: takes(1, 1), RunE: runs(v),
 		Short: "Create a pool",
-		Long: `Create a pool. Nothing is filled in: the subnet, the gateway and the addresses to hand out are for you
-to say. Network, broadcast and gateway addresses inside the ranges are left out.`,
+		Long: `Create a pool. Nothing is filled in: the subnet, the gateway and the addresses
+to hand out are for you to say. Network, broadcast and gateway addresses inside
+the ranges are left out.`,
 		Example: `  bcsnetctl pool create blue --cidr 10.0.0.0/24 --gateway 10.0.0.1 --range 10.0.0.20-10.0.0.99 --host 10.0.0.11
   bcsnetctl pool create six --cidr 2001:db8::/64 --gateway 2001:db8::1 --range 2001:db8::100-2001:db8::1ff \
     --network blue --namespace payments --dry-run=server -o yaml`,
@@ -53,7 +54,7 @@ to say. Network, broadcast and gateway addresses inside the ranges are left out.
 	f.StringVar(&v.materialize, "materialize", "", "`WHEN` addresses get their objects: Auto (the default), Always or OnDemand")
 	s.dry.addTo(cmd)
 	v.output.addToChange(cmd)
-	complete(cmd, "materialize", materializeValues...)
+	complete(cmd, "materialize", materializeValues()...)
 	completeWith(cmd, "namespace", s.completeNamespaces)
 	completeWith(cmd, "host", s.completeHosts)
 	for _, name := range []string{"cidr", "gateway", "range", "exclude", "network", "vlan", "mtu", "priority"} {
@@ -62,7 +63,9 @@ to say. Network, broadcast and gateway addresses inside the ranges are left out.
 	return cmd
 }
 
-var materializeValues = []string{string(v1.MaterializeAuto), string(v1.MaterializeAlways), string(v1.MaterializeOnDemand)}
+func materializeValues() []string {
+	return []string{string(v1.MaterializeAuto), string(v1.MaterializeAlways), string(v1.MaterializeOnDemand)}
+}
 
 func (v *poolCreate) Complete(args []string) error {
 	v.object.Name = args[0]
@@ -111,7 +114,7 @@ func (v *poolCreate) Validate() error {
 }
 
 func (v *poolCreate) setMaterialize() error {
-	for _, value := range materializeValues {
+	for _, value := range materializeValues() {
 		if strings.EqualFold(value, v.materialize) {
 			v.object.Spec.Materialize = v1.Materialize(value)
 			return nil

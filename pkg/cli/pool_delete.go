@@ -26,8 +26,9 @@ func newPoolDelete(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "delete POOL...", Aliases: []string{"rm"}, Args: takes(1, 0), RunE: runs(v),
 		Short: "Delete pools",
-		Long: `Delete pools, after a question. A pool hands out nothing from then on, and goes when the last of its
-addresses in use is released; the command waits for that. Interrupting it does not bring the pool back.`,
+		Long: `Delete pools, after a question. A pool hands out nothing from then on, and goes
+when the last of its addresses in use is released; the command waits for that.
+Interrupting it does not bring the pool back.`,
 		Example: `  bcsnetctl pool delete blue
   bcsnetctl pool delete blue green --yes --wait=false`,
 		ValidArgsFunction: s.completePools,

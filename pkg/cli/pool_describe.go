@@ -20,8 +20,9 @@ func newPoolDescribe(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use: "describe POOL", Aliases: []string{"show"}, Args: takes(1, 1), RunE: runs(v),
 		Short: "Show a pool: capacity, what is wrong, which host holds how much",
-		Long: `Show a pool: its addresses and how many are free, the conditions that are not as they should be, how
-many addresses each host holds, and what to do next. Only what has something to say is shown.`,
+		Long: `Show a pool: its addresses and how many are free, the conditions that are not as
+they should be, how many addresses each host holds, and what to do next. Only
+what has something to say is shown.`,
 		Example:           `  bcsnetctl pool describe blue`,
 		ValidArgsFunction: s.completePoolFirst(nil),
 	}

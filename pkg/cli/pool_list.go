@@ -22,8 +22,9 @@ func newPoolList(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls", "get"}, Args: takes(0, 0), RunE: runs(v),
 		Short: "List pools and how full they are",
-		Long: `List pools and how full they are, as their status says. STATE is Ready, or the gravest thing to know;
-bcsnetctl pool describe says more. Unseen means that no controller has looked at the pool yet.`,
+		Long: `List pools and how full they are, as their status says. STATE is Ready, or the
+gravest thing to know; bcsnetctl pool describe says more. Unseen means that no
+controller has looked at the pool yet.`,
 		Example: `  bcsnetctl pool list
   bcsnetctl pool list -o wide -l team=payments
   bcsnetctl pool list -o jsonpath='{range .items[*]}{.metadata.name} {.status.available}{"\n"}{end}'`,
@@ -83,7 +84,7 @@ func (v *poolList) columns() []column[pool] {
 		{name: "ACTIVE", cell: status(func(p pool) int64 { return p.Status.Active })},
 		{name: "RESERVED", cell: status(func(p pool) int64 { return p.Status.Reserved })},
 		{name: "FREE", cell: status(func(p pool) int64 { return p.Status.Available })},
-		{name: "USED", cell: func(p pool) string { return v.out.used(p.Status.Capacity-p.Status.Available, p.Status.Capacity) }},
+		{name: "USED", cell: v.used},
 		{name: "STATE", cell: func(p pool) string {
 			word, _ := v.state(p.BCSNetPool)
 			return v.out.paint(v.stateColor(p.BCSNetPool), word)
@@ -95,6 +96,14 @@ func (v *poolList) columns() []column[pool] {
 		{name: "PRIORITY", wide: true, cell: func(p pool) string { return strconv.Itoa(int(p.Spec.Priority)) }},
 		{name: "AGE", cell: func(p pool) string { return v.age(p.CreationTimestamp.Time) }},
 	}
+}
+
+func (v *poolList) used(p pool) string {
+	taken, total := p.Status.Capacity-p.Status.Available, p.Status.Capacity
+	if v.out.roomy {
+		return v.out.used(taken, total)
+	}
+	return share(taken, total)
 }
 
 // sumUp says how many there are and which ones to look at.

@@ -23,8 +23,9 @@ func newPoolRemoveHost(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "remove-host POOL HOST...", Args: takes(2, 0), RunE: runs(v),
 		Short: "No longer let hosts draw from a pool",
-		Long: `No longer let hosts draw from a pool. Addresses that pods on the host have stay as they are; when the
-machine is gone for good, bcsnetctl release-host frees them.`,
+		Long: `No longer let hosts draw from a pool. Addresses that pods on the host have stay
+as they are; when the machine is gone for good, bcsnetctl release-host frees
+them.`,
 		Example: `  bcsnetctl pool remove-host blue 10.0.0.13
   bcsnetctl pool remove-host blue 10.0.0.13 10.0.0.14 --dry-run=client`,
 		ValidArgsFunction: s.completePoolFirst(func(p pool) []string { return p.Spec.Hosts }),

@@ -24,8 +24,9 @@ func newPoolRemoveIP(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "remove-ip POOL ADDRESS...", Args: takes(2, 0), RunE: runs(v),
 		Short: "Take addresses, ranges or CIDRs out of a pool",
-		Long: `Take addresses out of a pool: single ones, ranges a-b with both ends, or CIDRs, also out of the middle
-of a range that the pool has. Addresses in use drain: they stay with their pods and are not handed out again.`,
+		Long: `Take addresses out of a pool: single ones, ranges a-b with both ends, or CIDRs,
+also out of the middle of a range that the pool has. Addresses in use drain:
+they stay with their pods and are not handed out again.`,
 		Example: `  bcsnetctl pool remove-ip blue 10.0.0.70
   bcsnetctl pool remove-ip blue 10.0.0.64-10.0.0.95 --dry-run=client`,
 		ValidArgsFunction: s.completePoolFirst(func(p pool) []string { return p.Spec.AvailableIPs }),

@@ -116,14 +116,15 @@ func (p *pools) others(ctx context.Context, name string) (others []ipam.Pool, ex
 	return others, exists, nil
 }
 
-// conflictBackoff is how often and how fast an edit begins anew when others change the pool, too.
-var conflictBackoff = wait.Backoff{Steps: 12, Duration: 10 * time.Millisecond, Factor: 1.7, Jitter: 0.5}
+// maxConflicts is how often an edit begins anew when others change the pool, too.
+const maxConflicts = 12
 
 // edit changes fields of a pool's spec: change gets the pool as it is and returns the fields to set (nil to
 // unset), none for nothing to do. Only these fields are sent, and they are stored only if nobody else changed the pool
 // meanwhile; else change is asked again.
 func (p *pools) edit(ctx context.Context, name string, change func(pool) (map[string]any, error)) (edited pool, err error) {
-	err = wait.ExponentialBackoffWithContext(ctx, conflictBackoff, func(ctx context.Context) (bool, error) {
+	backoff := wait.Backoff{Steps: maxConflicts, Duration: 10 * time.Millisecond, Factor: 1.7, Jitter: 0.5}
+	err = wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
 		if edited, err = p.get(ctx, name); err != nil {
 			return false, err
 		}
@@ -142,7 +143,7 @@ func (p *pools) edit(ctx context.Context, name string, change func(pool) (map[st
 		return err == nil, p.explain(err)
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		err = refuse(ipam.ReasonUnavailable, "pool %s was changed by others %d times in a row", name, conflictBackoff.Steps).
+		err = refuse(ipam.ReasonUnavailable, "pool %s was changed by others %d times in a row", name, maxConflicts).
 			withHint("try again in a moment")
 	}
 	return edited, err

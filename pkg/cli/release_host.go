@@ -31,12 +31,13 @@ func newReleaseHost(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "release-host HOST...", GroupID: "objects", Args: takes(1, 0), RunE: runs(v),
 		Short: "Free every address in use on hosts that are off",
-		Long: `Free every address in use on hosts, on your word that the machines are off. Pods that still exist lose
-their addresses, too: others may get them at once. Nothing is asked, so that scripts can call this; look first
-with --dry-run=client. The addresses that were released go to standard output.
+		Long: `Free every address in use on hosts, on your word that the machines are off. Pods
+that still exist lose their addresses, too: others may get them at once. Nothing
+is asked, so that scripts can call this; look first with --dry-run=client. The
+addresses that were released go to standard output.
 
-HOST is the IP of a host; - reads hosts from standard input, one a line. A host that holds nothing is no error.
-What fails can be run again: it does the rest.`,
+HOST is the IP of a host; - reads hosts from standard input, one a line. A host
+that holds nothing is no error. What fails can be run again: it does the rest.`,
 		Example: `  bcsnetctl release-host 10.0.0.11 --dry-run=client
   bcsnetctl release-host 10.0.0.11 10.0.0.12 -o name
   bcsnetctl host list -o jsonpath='{range .items[?(@.state=="gone")]}{.host}{"\n"}{end}' | bcsnetctl release-host -`,

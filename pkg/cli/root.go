@@ -32,14 +32,16 @@ func runs(v verb) func(*cobra.Command, []string) error {
 
 // misused gives an error of usage that has no hint an example.
 func misused(cmd *cobra.Command, err error) error {
-	f, ok := err.(*failure)
+	f, ok := errors.AsType[*failure](err)
 	if !ok || f.code != exitUsage || f.hint != "" {
 		return err
 	}
 	if example := firstExample(cmd); example != "" {
-		return f.withHint("for example: %s", example)
+		f.hint = "for example: " + example
+	} else {
+		f.hint = "see " + cmd.CommandPath() + " --help"
 	}
-	return f.withHint("see %s --help", cmd.CommandPath())
+	return err
 }
 
 func firstExample(cmd *cobra.Command) string {
@@ -82,8 +84,12 @@ func newRoot(s *session) *cobra.Command {
 	return root
 }
 
-const rootHelp = `Manage the address pools of bcsnet: which addresses there are, which hosts draw from them, and who
-holds which. Works on the objects in the cluster, also while the controller is down.
+// helpWidth is the width of help texts, whatever the terminal.
+const helpWidth = 80
+
+const rootHelp = `Manage the address pools of bcsnet: which addresses there are, which hosts draw
+from them, and who holds which. Works on the objects in the cluster, also while
+the controller is down.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 124 out of time, 130 interrupted.`
 
@@ -98,8 +104,7 @@ func rename(s *session, cmd *cobra.Command) {
 // flagError is the error for a flag that is wrong; one that does not exist may be misspelt.
 func flagError(cmd *cobra.Command, err error) error {
 	f := usagef("%v", err)
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		if near := nearest(unknown.GetSpecifiedName(), names); near != "" {
@@ -145,7 +150,7 @@ func newOptions() *cobra.Command {
 	return &cobra.Command{
 		Use: "options", Short: "List the flags that choose the cluster", GroupID: "other", Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := cmd.OutOrStdout().Write([]byte("These flags go with every command:\n\n" + cmd.InheritedFlags().FlagUsages()))
+			_, err := cmd.OutOrStdout().Write([]byte("These flags go with every command:\n\n" + cmd.InheritedFlags().FlagUsagesWrapped(helpWidth)))
 			return err
 		},
 	}
@@ -166,7 +171,7 @@ Commands:{{range $cmds}}{{if .IsAvailableCommand}}
   {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{end}}{{end}}{{if and .HasParent .HasAvailableLocalFlags}}
 
 Flags:
-{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}
+{{.LocalFlags.FlagUsagesWrapped 80 | trimTrailingWhitespaces}}{{end}}
 
-Flags that choose the cluster (--kubeconfig, --context, --as, …): {{.Root.DisplayName}} options
+Flags for the cluster (--kubeconfig, --context, ...): {{.Root.DisplayName}} options
 `

@@ -36,7 +36,7 @@ func newTable[T any](o *output, columns []column[T]) table[T] {
 }
 
 const (
-	columnGap = "   "
+	columnGap = "  "
 	emptyCell = "-"
 )
 

@@ -12,10 +12,19 @@ import (
 // terminal is what a stream can show. Only colour and bars depend on it, never a table's columns.
 type terminal struct {
 	tty, color, utf8 bool
+	// roomy is a terminal where tables have room for bars.
+	roomy bool
 }
+
+// roomyWidth is the number of columns that a table of pools needs with bars.
+const roomyWidth = 100
 
 func terminalOf(stream any, getenv func(string) string) terminal {
 	t := terminal{tty: isTerminal(stream), utf8: isUTF8(getenv)}
+	if t.tty {
+		width, _, err := term.GetSize(int(stream.(*os.File).Fd()))
+		t.roomy = err == nil && width >= roomyWidth
+	}
 	t.color = t.tty && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
 	return t
 }
@@ -83,22 +92,27 @@ func (t terminal) bar(part, total int64) string {
 	return t.paint(c, strings.Repeat(full, n)) + strings.Repeat(empty, barWidth-n)
 }
 
-// used is how much is taken, with a bar on a terminal.
-func (t terminal) used(part, total int64) string {
+// share is how much is taken, in percent.
+func share(part, total int64) string {
 	if total <= 0 {
 		return ""
 	}
-	share := fmt.Sprintf("%d%%", int64(float64(part)/float64(total)*100))
+	text := fmt.Sprintf("%d%%", int64(float64(part)/float64(total)*100))
 	switch {
-	case part > 0 && share == "0%":
-		share = "<1%"
-	case part < total && share == "100%":
-		share = "99%"
+	case part > 0 && text == "0%":
+		return "<1%"
+	case part < total && text == "100%":
+		return "99%"
 	}
+	return text
+}
+
+// used is how much is taken, with a bar where there is one.
+func (t terminal) used(part, total int64) string {
 	if bar := t.bar(part, total); bar != "" {
-		return bar + " " + share
+		return bar + " " + share(part, total)
 	}
-	return share
+	return share(part, total)
 }
 
 // trimmer takes the blanks from the end of every line that passes.

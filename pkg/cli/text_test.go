@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 func TestCalledName(t *testing.T) {
@@ -114,7 +116,7 @@ func TestTable(t *testing.T) {
 	for _, c := range []string{"\x1b[31m", "\x1b[0m"} {
 		got = strings.ReplaceAll(got, c, "")
 	}
-	want := "NAME   COLOUR   EMPTY\na      a        -\nköln   köln     -\n日本   日本     -\na  b   a  b     -\n"
+	want := "NAME  COLOUR  EMPTY\na     a       -\nköln  köln    -\n日本  日本    -\na  b  a  b    -\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -185,5 +187,26 @@ func TestState(t *testing.T) {
 		if word, attention := s.state(pool(test.change)); word != test.want || attention != test.attention {
 			t.Errorf("got %s (attention %v), want %s (%v)", word, attention, test.want, test.attention)
 		}
+	}
+}
+
+// TestLeaseTableInParts: more addresses than are kept are printed in parts, under one line of names.
+func TestLeaseTableInParts(t *testing.T) {
+	var b bytes.Buffer
+	columns := []column[ipam.Lease]{{name: "ADDRESS", cell: func(l ipam.Lease) string { return l.Addr.String() }}}
+	table := &leaseTable{w: &b, table: table[ipam.Lease]{columns: columns, headers: true}, limit: 2, counts: map[ipam.State]int{}}
+	for _, a := range []string{"10.0.0.10", "10.0.0.9", "10.0.0.8"} {
+		if err := table.take(ipam.Lease{Addr: netip.MustParseAddr(a), State: ipam.Active}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := table.flush(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("ADDRESS\n10.0.0.9\n10.0.0.10\n10.0.0.8\n", b.String()); diff != "" {
+		t.Error(diff)
+	}
+	if table.counts[ipam.Active] != 3 {
+		t.Errorf("counted %v", table.counts)
 	}
 }

@@ -92,7 +92,7 @@ func TestListThatBreaksOff(t *testing.T) {
 	w := newWorld(t)
 	w.havePool(t)
 	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
-	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, _ http.Handler) {
+	url := proxy(t, func(rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		rw.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(rw, `{"kind":"BCSNetIPList","apiVersion":"networkextension.bkbcs.tencent.com/v1","metadata":{},"items":[`)
 	})

@@ -38,7 +38,8 @@ func newVersion(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "version", GroupID: "other", Args: takes(0, 0), RunE: runs(v),
 		Short: "Show the version, and what the cluster serves",
-		Long:  "Show the version of this program, that of the API server, and which objects of bcsnet it serves.",
+		Long: `Show the version of this program, that of the API server, and which objects of
+bcsnet it serves.`,
 		Example: `  bcsnetctl version
   bcsnetctl version --client -o json`,
 		ValidArgsFunction: cobra.NoFileCompletions,

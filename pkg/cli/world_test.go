@@ -191,7 +191,7 @@ func (w *world) deleting(ctx context.Context, _ *testscript.TestScript, args []s
 
 // lease ADDRESS POOL HOST NAMESPACE/POD, or an owner without a slash, makes an address Active as the
 // allocator would; the pod need not exist. A lone "reserved" for the holder sets the address aside.
-func (w *world) lease(ctx context.Context, ts *testscript.TestScript, args []string) error {
+func (w *world) lease(ctx context.Context, _ *testscript.TestScript, args []string) error {
 	cfg := rest.CopyConfig(cluster.Config)
 	leases, err := store.New(cfg, nil, store.NewClock(nil))
 	if err != nil {
