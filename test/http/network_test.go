@@ -69,10 +69,7 @@ func TestDualStack(t *testing.T) {
 
 	// Without being asked it is a pair too; then IPv6 is used up, and IPv4 alone is no answer.
 	second, taken := s.given("web-1")
-	free := s.ip(20)
-	if taken == free {
-		free = s.ip(22)
-	}
+	free := s.unused(3, s.ip(21), taken)
 	if got := ips(s.add(second).done(t)); len(got) != 2 || got[1] != s.ip6(0x20) {
 		t.Errorf("web-1 has %v", got)
 	}
@@ -104,8 +101,7 @@ func TestHostGateway(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = shared.admin.Delete(t.Context(), n) })
 	}
-	bare := "172.18.0.1" // no node has it
-	far, odd := "172.18.0.2", "172.18.0.3"
+	bare, far, odd := s.host(21), s.host(22), s.host(23) // no node has the first
 	network := "gw-" + s.Namespace
 	s.pool(9, func(p *v1.BCSNetPool) { p.Spec.Hosts, p.Spec.Network = []string{s.Host, bare, far, odd}, network })
 	s.pool6(9, func(p *v1.BCSNetPool) { p.Spec.Hosts, p.Spec.Network = []string{s.Host, bare, far, odd}, network })

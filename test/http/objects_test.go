@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -78,6 +79,23 @@ func (s *site) create(o client.Object) {
 
 // ip is an address of the site's IPv4 subnet.
 func (s *site) ip(last int) string { return fmt.Sprintf("%s.%d", s.Net, last) }
+
+// unused is an address of a pool of n that is none of those.
+func (s *site) unused(n int, used ...string) string {
+	s.t.Helper()
+	for i := range n {
+		if !slices.Contains(used, s.ip(20+i)) {
+			return s.ip(20 + i)
+		}
+	}
+	s.t.Fatalf("all of %d are used: %v", n, used)
+	return ""
+}
+
+// host is another host of the site.
+func (s *site) host(last int) string {
+	return fmt.Sprintf("%s%d", strings.TrimSuffix(s.Host, "11"), last)
+}
 
 // ip6 is an address of the site's IPv6 subnet.
 func (s *site) ip6(last int) string { return fmt.Sprintf("%s:%x", s.Net6, last) }

@@ -75,10 +75,7 @@ func TestCordonedPool(t *testing.T) {
 		return nil
 	})
 	a.refusedWith(t, "PoolCordoned", fmt.Sprintf("no available IP for pod %s/web-1: ", s.Namespace), "pool "+pool.Name+" is cordoned")
-	free := s.ip(20)
-	if free == address {
-		free = s.ip(21)
-	}
+	free := s.unused(3, address)
 	s.add(with(body, "ipAddr", free)).refusedWith(t, "PoolCordoned", "address "+free, "pool "+pool.Name, "cordoned")
 	if again := s.add(held).done(t)["ipAddr"]; again != address {
 		t.Errorf("the lease answers %v, want %s", again, address)
@@ -124,11 +121,9 @@ func TestAddressesAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = shared.admin.Delete(t.Context(), node) })
-	holder, used := s.given("web-0")
-	reserved := s.ip(20)
-	if reserved == used {
-		reserved = s.ip(21)
-	}
+	s.pod("web-0")
+	holder, used, reserved := s.request(newID(), "web-0"), s.ip(20), s.ip(21)
+	s.add(with(holder, "ipAddr", used)).done(t)
 	o := stored(t, reserved)
 	o.Status.Status = v1.IPReserved
 	if err := shared.admin.Update(t.Context(), o); err != nil {

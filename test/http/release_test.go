@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -119,7 +120,8 @@ func TestReleaseHost(t *testing.T) {
 	t.Parallel()
 	s, other := newSite(t), newSite(t)
 	s.pool(4, nil)
-	s.pool6(1, func(p *v1.BCSNetPool) { p.Spec.Hosts = []string{"fd00::abc"} })
+	host6 := s.ip6(0xabc)
+	s.pool6(1, func(p *v1.BCSNetPool) { p.Spec.Hosts = []string{host6} })
 	other.pool(1, nil)
 	var want []string
 	for i := range 3 {
@@ -143,8 +145,8 @@ func TestReleaseHost(t *testing.T) {
 		t.Errorf("%s of another host is free", kept)
 	}
 	// However the address of the host is written.
-	s.call.do(t, "POST", prefix, object{"host": "fd00::abc", "owner": s.owner("vm6")}).done(t)
-	if got, _ := release("FD00:0:0::0abc"); !slices.Equal(got, []string{s.ip6(0x20)}) {
+	s.call.do(t, "POST", prefix, object{"host": host6, "owner": s.owner("vm6")}).done(t)
+	if got, _ := release(strings.ToUpper(s.Net6) + "0:0:0:0abc"); !slices.Equal(got, []string{s.ip6(0x20)}) {
 		t.Errorf("freed %v", got)
 	}
 	// Nothing gives the addresses back by itself, and the pods that still exist may ask again.
