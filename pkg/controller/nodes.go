@@ -15,14 +15,16 @@ const GatewayAnnotation = "netservicecontroller.bkbcs.tencent.com/gateway"
 
 // nodes keeps the addresses and gateway annotations of the nodes.
 type nodes struct {
-	index    *ipam.Index
+	index *ipam.Index
+	// changed is told of the addresses that a node has got or lost.
+	changed  func([]netip.Addr)
 	mu       sync.RWMutex
 	addrs    map[string][]netip.Addr
 	gateways map[netip.Addr]netip.Addr
 }
 
-func newNodes(index *ipam.Index) *nodes {
-	return &nodes{index: index, addrs: map[string][]netip.Addr{}, gateways: map[netip.Addr]netip.Addr{}}
+func newNodes(index *ipam.Index, changed func([]netip.Addr)) *nodes {
+	return &nodes{index: index, changed: changed, addrs: map[string][]netip.Addr{}, gateways: map[netip.Addr]netip.Addr{}}
 }
 
 // set takes a node's state.
@@ -45,7 +47,8 @@ func (n *nodes) remove(name string) { n.put(name, nil, netip.Addr{}) }
 
 func (n *nodes) put(name string, addrs []netip.Addr, gateway netip.Addr) {
 	n.mu.Lock()
-	for _, a := range n.addrs[name] {
+	before := n.addrs[name]
+	for _, a := range before {
 		delete(n.gateways, a)
 	}
 	n.addrs[name] = addrs
@@ -59,6 +62,9 @@ func (n *nodes) put(name string, addrs []netip.Addr, gateway netip.Addr) {
 	}
 	n.mu.Unlock()
 	n.index.SetNode(name, addrs)
+	if !slices.Equal(before, addrs) {
+		n.changed(slices.Concat(before, addrs))
+	}
 }
 
 // of are the addresses of a node.

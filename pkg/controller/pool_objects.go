@@ -45,12 +45,11 @@ func (r *poolReconciler) arrange(ctx context.Context, o *v1.BCSNetPool, p ipam.P
 	if !p.Valid() {
 		return 0, nil // nothing is taken away on the word of a spec that cannot be read
 	}
-	began := time.Now()
-	writes := r.due(o, p)
 	// Changes from here on unsettle the pool again.
 	r.mu.Lock()
-	r.settled[p.Name] = settled{p.Generation, began}
+	r.settled[p.Name] = settled{p.Generation, time.Now()}
 	r.mu.Unlock()
+	writes := r.due(o, p)
 	done, err := r.apply(ctx, p.Name, writes, passTime)
 	if left = len(writes) - done; left > 0 || err != nil {
 		r.unsettle(p.Name)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,8 +28,12 @@ import (
 const (
 	// statusDelay gathers the changes of a pool's leases into one status write.
 	statusDelay = 400 * time.Millisecond
-	// behindDelay is how soon a pool is looked at again that the index does not know yet.
-	behindDelay = 10 * time.Millisecond
+	// behindDelay is how soon a pool is looked at again that the index does not know yet, notReadyDelay how
+	// soon all are while the lists have not come.
+	behindDelay, notReadyDelay = 10 * time.Millisecond, 100 * time.Millisecond
+	// minBackoff and maxBackoff are how long a pool rests after a failure. An API server that was away for
+	// an hour finds its pools looked at within seconds.
+	minBackoff, maxBackoff = 50 * time.Millisecond, 5 * time.Second
 	// fullPass is how often the objects of a pool are compared in full although nothing hinted at it.
 	fullPass = 10 * time.Minute
 )
@@ -74,7 +80,10 @@ func (r *poolReconciler) setup(mgr ctrl.Manager, ready func() error) error {
 			r.queue = q
 			return nil
 		})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: 4,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
+		}).
 		Complete(r)
 }
 
@@ -90,20 +99,38 @@ func (r *poolReconciler) enqueue(name string, after time.Duration) {
 
 // leaseChanged is told of every change of the index.
 func (r *poolReconciler) leaseChanged(old, l ipam.Lease) {
-	if old.Pool != l.Pool && old.Pool != "" {
-		r.enqueue(old.Pool, statusDelay)
+	serving, _ := r.index.PoolOf(l.Addr)
+	concerned := []string{l.Pool}
+	for _, name := range []string{old.Pool, serving} {
+		if !slices.Contains(concerned, name) {
+			concerned = append(concerned, name)
+		}
 	}
 	gone := l.Version == 0
-	serving, served := r.index.PoolOf(l.Addr)
-	if gone || l.State == ipam.Available && (!served || serving != l.Pool) {
-		r.unsettle(l.Pool)
-		r.unsettle(old.Pool)
-		r.unsettle(serving)
-		if served {
+	misplaced := gone || l.State == ipam.Available && serving != l.Pool
+	if l.State != old.State {
+		// Who serves what two pools share depends on who holds addresses of it.
+		for _, o := range r.index.Overlaps(l.Pool) {
+			if misplaced = true; !slices.Contains(concerned, o.Other) {
+				concerned = append(concerned, o.Other)
+			}
+		}
+	}
+	for _, name := range concerned {
+		if misplaced {
+			r.unsettle(name)
+		}
+		r.enqueue(name, statusDelay)
+	}
+}
+
+// nodeChanged has the pools looked at that serve an address which a node has got or lost.
+func (r *poolReconciler) nodeChanged(addrs []netip.Addr) {
+	for _, a := range addrs {
+		if serving, ok := r.index.PoolOf(a); ok {
 			r.enqueue(serving, statusDelay)
 		}
 	}
-	r.enqueue(l.Pool, statusDelay)
 }
 
 // poolChanged makes a change of a pool in the index, and has the pool looked at, with those that shared
@@ -129,7 +156,7 @@ func (r *poolReconciler) unsettle(name string) {
 // Reconcile brings one pool up to date.
 func (r *poolReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	if r.ready() != nil {
-		return reconcile.Result{RequeueAfter: behindDelay}, nil //nolint:nilerr // the feeds are behind: no fault of this pool
+		return reconcile.Result{RequeueAfter: notReadyDelay}, nil //nolint:nilerr // the feeds are behind: no fault of this pool
 	}
 	var pool v1.BCSNetPool
 	if err := r.client.Get(ctx, req.NamespacedName, &pool); err != nil {

@@ -71,7 +71,7 @@ func healthy(condition string) metav1.ConditionStatus {
 }
 
 func (r *poolReconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view) {
-	counts, use := r.index.Counts(p.Name), r.index.Use(p.Name)
+	counts := r.index.Counts(p.Name)
 	s := &pool.Status
 	s.Capacity, s.Available = saturate(counts.Capacity), saturate(counts.Free)
 	s.Active, s.Reserved = int64(counts.Active), int64(counts.Reserved)
@@ -86,7 +86,7 @@ func (r *poolReconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view) {
 	}
 	for _, c := range []metav1.Condition{
 		readyCondition(pool, p, counts, v), exhaustedCondition(p, counts),
-		overlapCondition(r.index.Overlaps(p.Name)), drainingCondition(use, v),
+		overlapCondition(r.index.Overlaps(p.Name)), drainingCondition(r.index.Draining(p.Name), v),
 	} {
 		c.ObservedGeneration = pool.Generation
 		meta.SetStatusCondition(&s.Conditions, c)
@@ -162,13 +162,13 @@ func overlapCondition(overlaps []ipam.Overlap) metav1.Condition {
 	return condition(v1.ConditionOverlap, true, reason, "%s", strings.Join(parts, "; "))
 }
 
-func drainingCondition(use ipam.Use, v view) metav1.Condition {
+func drainingCondition(draining map[netip.Addr]int, v view) metav1.Condition {
 	switch {
 	case v.waiting != "":
 		return condition(v1.ConditionDraining, true, v1.ReasonPoolDeleted, "%s", v.waiting)
-	case len(use.Draining) > 0:
+	case len(draining) > 0:
 		return condition(v1.ConditionDraining, true, v1.ReasonAddressesRetire, "%s no longer in the pool and still in use: %s",
-			plural(total(use.Draining), "address"), perHost(use.Draining))
+			plural(total(draining), "address"), perHost(draining))
 	default:
 		return condition(v1.ConditionDraining, false, v1.ReasonNothingToDrain, "no address in use is outside the pool")
 	}

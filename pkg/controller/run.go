@@ -181,10 +181,10 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 		return nil, err
 	}
 	feed := store.NewFeed(leases)
-	nodes := newNodes(index)
+	reconciler := newPoolReconciler(mgr, index, leases, log)
+	nodes := newNodes(index, reconciler.nodeChanged)
 	pods := &workload.Pods{Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), NodeAddrs: nodes.of}
 	alloc := allocator.New(index, leases, pods, log)
-	reconciler := newPoolReconciler(mgr, index, leases, log)
 	synced, err := watchInputs(ctx, mgr.GetCache(), index, nodes, reconciler)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -101,7 +102,7 @@ func (m *machine) checkPools(t *rapid.T, known map[netip.Addr]Lease) {
 	}
 	for _, name := range slices.Concat(poolNames4, poolNames6, []string{"gone"}) {
 		var want PoolCounts
-		use := Use{ByHost: map[netip.Addr]int{}, Draining: map[netip.Addr]int{}}
+		draining := map[netip.Addr]int{}
 		for a, pool := range serving {
 			if pool == name {
 				want.Capacity++
@@ -124,18 +125,15 @@ func (m *machine) checkPools(t *rapid.T, known map[netip.Addr]Lease) {
 			case Reserved:
 				want.Reserved++
 			}
-			if l.State != Available {
-				use.ByHost[l.Host]++
-				if exists && p.Valid() && !m.model.usable(name)[a] {
-					use.Draining[l.Host]++
-				}
+			if l.State != Available && exists && p.Valid() && !m.model.usable(name)[a] {
+				draining[l.Host]++
 			}
 		}
 		if diff := leaseDiff(want, m.x.Counts(name)); diff != "" {
 			t.Fatalf("counts of pool %s (-model +index):\n%s", name, diff)
 		}
-		if diff := leaseDiff(use, m.x.Use(name)); diff != "" {
-			t.Fatalf("use of pool %s (-model +index):\n%s", name, diff)
+		if got := m.x.Draining(name); !maps.Equal(draining, got) {
+			t.Fatalf("draining addresses of pool %s: %v, want %v", name, got, draining)
 		}
 		if diff := leaseDiff(sorted(objects), m.x.ByPool(name)); diff != "" {
 			t.Fatalf("objects of pool %s (-model +index):\n%s", name, diff)

@@ -78,7 +78,7 @@ func TestConcurrentUse(t *testing.T) {
 			x.SetNode("node-1", ips("10.0.0.39"))
 			x.SetNode("node-1", nil)
 			x.Counts("a")
-			x.Use("a")
+			x.Draining("a")
 			x.Pools()
 			x.Overlaps("a")
 			x.ByHost(ip(host1))

@@ -49,6 +49,28 @@ type Index struct {
 type members struct {
 	records          map[*record]struct{}
 	active, reserved int
+	// draining are the held ones that are no longer in the pool's plan.
+	draining map[*record]struct{}
+}
+
+// drains says whether a held address is outside what its pool, if there is one, has now.
+func (x *Index) drains(r *record) bool {
+	p := x.pools[r.params.Value().Pool]
+	return p != nil && p.Valid() && r.state != Available && !p.Plan.Usable.Contains(r.addr)
+}
+
+// findDraining looks at all addresses of a pool whose plan has changed.
+func (x *Index) findDraining(pool string) {
+	m := x.byPool[pool]
+	if m == nil {
+		return
+	}
+	clear(m.draining)
+	for r := range m.records {
+		if x.drains(r) {
+			m.draining[r] = struct{}{}
+		}
+	}
 }
 
 // NewIndex makes an empty index.
@@ -153,13 +175,17 @@ func (x *Index) count(r *record, by int) {
 	name := r.params.Value().Pool
 	m := x.byPool[name]
 	if m == nil {
-		m = &members{records: map[*record]struct{}{}}
+		m = &members{records: map[*record]struct{}{}, draining: map[*record]struct{}{}}
 		x.byPool[name] = m
 	}
 	if by > 0 {
 		m.records[r] = struct{}{}
+		if x.drains(r) {
+			m.draining[r] = struct{}{}
+		}
 	} else {
 		delete(m.records, r)
+		delete(m.draining, r)
 	}
 	switch r.state {
 	case Active:

@@ -85,10 +85,11 @@ func (x *Index) SetPool(p Pool) {
 		x.unlist(s)
 	}
 	same := exists && s.Plan.Usable.Equal(p.Plan.Usable) && s.Plan.Subnet == p.Plan.Subnet &&
-		s.Created.Equal(p.Created) && s.Terminating == p.Terminating
+		s.Created.Equal(p.Created) && s.Terminating == p.Terminating && s.Valid() == p.Valid()
 	s.Pool, s.usable = p, p.Plan.Usable.Ranges()
 	x.list(s)
 	if !same {
+		x.findDraining(p.Name)
 		x.rebuild(append(x.findOverlaps(s), s)...)
 	}
 }
@@ -104,6 +105,7 @@ func (x *Index) RemovePool(name string) {
 	x.unlist(p)
 	p.Plan.Usable, p.usable = &netipx.IPSet{}, nil
 	delete(x.pools, name)
+	x.findDraining(name)
 	x.rebuild(append(x.findOverlaps(p), p)...)
 }
 

@@ -114,33 +114,19 @@ func (x *Index) countsOf(name string) (c PoolCounts) {
 	return c
 }
 
-// Use is where the held addresses of a pool are.
-type Use struct {
-	// ByHost counts them per host.
-	ByHost map[netip.Addr]int
-	// Draining counts those that are no longer in the pool's plan, per host.
-	Draining map[netip.Addr]int
-}
-
-// Use looks at every object of a pool.
-func (x *Index) Use(name string) Use {
+// Draining counts, per host, the held addresses of a pool that are no longer in its plan.
+func (x *Index) Draining(name string) map[netip.Addr]int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	u := Use{ByHost: map[netip.Addr]int{}, Draining: map[netip.Addr]int{}}
-	p, m := x.pools[name], x.byPool[name]
-	if m == nil {
-		return u
+	m := x.byPool[name]
+	if m == nil || len(m.draining) == 0 {
+		return nil
 	}
-	for r := range m.records {
-		if r.state == Available {
-			continue
-		}
-		u.ByHost[r.host.Value()]++
-		if p != nil && p.Valid() && !p.Plan.Usable.Contains(r.addr) {
-			u.Draining[r.host.Value()]++
-		}
+	by := map[netip.Addr]int{}
+	for r := range m.draining {
+		by[r.host.Value()]++
 	}
-	return u
+	return by
 }
 
 // Pools are all pools, by name.

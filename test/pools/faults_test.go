@@ -1,0 +1,182 @@
+package pools_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/test/controlplane"
+)
+
+// TestKilledHalfWay: a controller that is killed while it makes or removes the objects of a pool goes on
+// where it was, with one write per object in all.
+func TestKilledHalfWay(t *testing.T) {
+	const size = 4096
+	p := newPool(t, "killed", nil)
+	wantCondition(t, p, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonNoAddresses)
+	before := requests(t)
+	crash := func() {
+		t.Helper()
+		if err := controller.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		<-controller.Done()
+		n := countObjects(t, p.Name)
+		t.Logf("killed at %d of %d objects", n, size)
+		if n == 0 || n == size {
+			t.Errorf("the controller was not killed half way")
+		}
+		if err := controller.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	edit(t, p, func(s *v1.BCSNetPoolSpec) { s.AvailableIPs = []string{"10.32.0.0/20"} })
+	waitForObjects(t, p.Name, func(n int) bool { return n > size/8 })
+	crash()
+	wantStatus(t, p, size, size, 0)
+	wantObjectCount(t, p.Name, size)
+	if n := requests(t)["POST bcsnetips"] - before["POST bcsnetips"]; n > size+64 { // what was under way at the kill
+		t.Errorf("%v creates for %d objects", n, size)
+	}
+
+	if err := admin.Delete(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	waitForObjects(t, p.Name, func(n int) bool { return n < size*7/8 })
+	crash()
+	wantGone(t, p)
+	wantObjectCount(t, p.Name, 0)
+}
+
+// TestLeaderIsKilled: another replica takes over what the leader was at: here the deletion of a pool
+// that waits for a lease.
+func TestLeaderIsKilled(t *testing.T) {
+	p := newPool(t, "failover", nil, "10.33.0.20-10.33.0.22")
+	wantStatus(t, p, 3, 3, 0)
+	newPod(t, "failover")
+	if a := ask(t, http.MethodPost, "failover", ""); a.Code != 0 {
+		t.Fatal(a.Message)
+	}
+	if err := admin.Delete(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	wantCondition(t, p, v1.ConditionDraining, metav1.ConditionTrue, v1.ReasonPoolDeleted)
+
+	second, err := cluster.StartController(t.Context(), controlplane.ControllerOptions{Name: "second"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := controller
+	controller = second
+	t.Cleanup(func() {
+		controller = first
+		if err := second.Stop(); err != nil {
+			t.Error(err)
+		}
+		if err := first.Start(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := first.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-first.Done()
+	if a := ask(t, http.MethodDelete, "failover", ""); a.Code != 0 { // the second serves without leading
+		t.Error(a.Message)
+	}
+	wantGone(t, p)
+	wantObjectCount(t, p.Name, 0)
+	other := newPool(t, "failover-new", nil, "10.33.0.20")
+	wantStatus(t, other, 1, 1, 0)
+}
+
+// TestAPIServerRestarts: what changes while the API server was away and after is followed, without a new
+// start of the controller.
+func TestAPIServerRestarts(t *testing.T) {
+	p := newPool(t, "api-server", nil, "10.34.0.20")
+	wantStatus(t, p, 1, 1, 0)
+	if err := cluster.KillAPIServer(); err != nil {
+		t.Fatal(err)
+	}
+	<-time.After(3 * time.Second) // the controller fails and backs off
+	if err := cluster.StartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, p, func(s *v1.BCSNetPoolSpec) { s.AvailableIPs = []string{"10.34.0.20-10.34.0.29"} })
+	wantStatus(t, p, 10, 10, 0)
+	wantObjectCount(t, p.Name, 10)
+	select {
+	case <-controller.Done():
+		t.Error("the controller has ended")
+	default:
+	}
+}
+
+// TestManyPools: pools that come at once are all served, and cost nothing when nothing changes.
+func TestManyPools(t *testing.T) {
+	const n = 200
+	pools := make([]*v1.BCSNetPool, n)
+	others := func(s *v1.BCSNetPoolSpec) { s.Hosts = []string{"10.0.0.12"} }
+	for i := range pools {
+		pools[i] = newPool(t, fmt.Sprintf("many-%d", i), others, fmt.Sprintf("10.35.%d.1-10.35.%d.4", i, i))
+	}
+	for _, p := range pools {
+		wantStatus(t, p, 4, 4, 0)
+		wantCondition(t, p, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonReady)
+		wantObjectCount(t, p.Name, 4)
+	}
+	before := requests(t)
+	<-time.After(3 * time.Second)
+	after := requests(t)
+	for _, what := range []string{
+		"PATCH bcsnetpools", "PATCH bcsnetpools/status", "PUT bcsnetpools", "PUT bcsnetpools/status",
+		"POST bcsnetips", "PUT bcsnetips", "PATCH bcsnetips", "DELETE bcsnetips", "LIST bcsnetips", "GET bcsnetips", "LIST bcsnetpools", "GET bcsnetpools",
+	} {
+		if d := after[what] - before[what]; d != 0 {
+			t.Errorf("%v requests %s while nothing changed", d, what)
+		}
+	}
+}
+
+// wantGone waits until a pool has gone.
+func wantGone(t *testing.T, p *v1.BCSNetPool) {
+	t.Helper()
+	eventually(t, 2*patience, func() error {
+		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(p), p); client.IgnoreNotFound(err) != nil || err == nil {
+			return fmt.Errorf("pool %s is still there: %w", p.Name, err)
+		}
+		return nil
+	})
+}
+
+func countObjects(t *testing.T, pool string) int {
+	t.Helper()
+	var list metav1.PartialObjectMetadataList
+	list.SetGroupVersionKind(v1.GroupVersion.WithKind("BCSNetIPList"))
+	if err := admin.List(t.Context(), &list, client.MatchingFields{"spec.pool": pool}); err != nil {
+		t.Fatal(err)
+	}
+	return len(list.Items)
+}
+
+// waitForObjects waits until a number of objects name the pool.
+func waitForObjects(t *testing.T, pool string, enough func(int) bool) {
+	t.Helper()
+	eventually(t, patience, func() error {
+		if n := countObjects(t, pool); !enough(n) {
+			return fmt.Errorf("pool %s has %d objects", pool, n)
+		}
+		return nil
+	})
+}
+
+func wantObjectCount(t *testing.T, pool string, want int) {
+	t.Helper()
+	waitForObjects(t, pool, func(n int) bool { return n == want })
+}
