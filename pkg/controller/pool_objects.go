@@ -60,7 +60,8 @@ func (r *poolReconciler) arrange(ctx context.Context, o *v1.BCSNetPool, p ipam.P
 // due lists the writes that a pool needs.
 func (r *poolReconciler) due(o *v1.BCSNetPool, p ipam.Pool) []write {
 	var out []write
-	for _, a := range store.Materialized(o, p.Plan) {
+	materialized, ranged := store.Materialized(o, p.Plan)
+	for _, a := range materialized {
 		l, exists := r.index.Get(a)
 		if serving, _ := r.index.PoolOf(a); serving != p.Name {
 			continue
@@ -84,7 +85,7 @@ func (r *poolReconciler) due(o *v1.BCSNetPool, p ipam.Pool) []write {
 		default:
 			if next, changed := ipam.Refresh(l, p.Params()); changed && p.Plan.Subnet.Contains(l.Addr) {
 				out = append(out, write{lease: next})
-			} else if l.State == ipam.Available && !p.Plan.Single.Contains(l.Addr) {
+			} else if l.State == ipam.Available && !ranged && !p.Plan.Single.Contains(l.Addr) {
 				resting = append(resting, l)
 			}
 		}

@@ -68,16 +68,16 @@ func link(o *v1.BCSNetPool) (ipam.Link, error) {
 }
 
 // Materialized are the addresses of a pool that get an object before anybody uses them. Addresses written
-// singly always do; those of ranges and CIDRs by what spec.materialize says.
-func Materialized(o *v1.BCSNetPool, p ipam.Plan) []netip.Addr {
-	ranged := ipam.SizeOfSet(p.Ranged)
-	all := ranged <= v1.MaterializeAutoLimit
+// singly always do; those of ranges and CIDRs where ranged says so.
+func Materialized(o *v1.BCSNetPool, p ipam.Plan) (addrs []netip.Addr, ranged bool) {
+	size := ipam.SizeOfSet(p.Ranged)
+	ranged = size <= v1.MaterializeAutoLimit
 	switch o.Spec.Materialize {
 	case v1.MaterializeAlways:
-		all = ranged <= v1.MaterializeAlwaysLimit
+		ranged = size <= v1.MaterializeAlwaysLimit
 	case v1.MaterializeOnDemand:
-		all = false
+		ranged = false
 	case v1.MaterializeAuto:
 	}
-	return p.Addresses(all)
+	return p.Addresses(ranged), ranged
 }

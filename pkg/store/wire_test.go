@@ -307,7 +307,8 @@ func TestMaterialized(t *testing.T) {
 			if p.Problem != "" {
 				t.Fatal(p.Problem)
 			}
-			if got := len(Materialized(test.pool, p.Plan)); got != test.want {
+			addrs, _ := Materialized(test.pool, p.Plan)
+			if got := len(addrs); got != test.want {
 				t.Errorf("%d addresses get an object, want %d", got, test.want)
 			}
 		})
