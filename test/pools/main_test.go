@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -74,7 +75,12 @@ func newPool(t *testing.T, name string, change func(*v1.BCSNetPoolSpec), address
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := client.IgnoreNotFound(admin.Delete(context.Background(), p)); err != nil {
+		// A deleted pool stays for a while; it is no pool of the next test's host.
+		noHosts := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"hosts":null}}`))
+		err := errors.Join(
+			client.IgnoreNotFound(admin.Patch(context.Background(), p, noHosts)),
+			client.IgnoreNotFound(admin.Delete(context.Background(), p)))
+		if err != nil {
 			t.Error(err)
 		}
 	})

@@ -41,7 +41,8 @@ const (
 var (
 	cluster  *controlplane.ControlPlane
 	admin    client.Client
-	replicas []string
+	replicas []string // their URLs
+	metrics  []string // and those of their metrics
 	caller   = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: callers}}
 )
 
@@ -66,7 +67,7 @@ func prepare(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		replicas = append(replicas, c.URL)
+		replicas, metrics = append(replicas, c.URL), append(metrics, c.MetricsURL+"/metrics")
 	}
 	if err := admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		return err
@@ -96,7 +97,8 @@ func prepare(ctx context.Context) error {
 func host(i int) string    { return fmt.Sprintf("10.0.0.%d", 11+i%hosts) }
 func podName(i int) string { return fmt.Sprintf("storm-%d", i) }
 
-// pool makes a pool for all hosts, returns its name, and takes it away after the test.
+// pool makes a pool for all hosts that every replica knows, returns its name, and takes it away after
+// the test.
 func pool(t *testing.T, cidr string) string {
 	t.Helper()
 	if err := prepared(); err != nil {
@@ -117,7 +119,31 @@ func pool(t *testing.T, cidr string) string {
 			t.Error(err)
 		}
 	})
+	for _, url := range metrics {
+		for !served(t, url, p.Name) {
+			<-time.After(10 * time.Millisecond)
+		}
+	}
 	return p.Name
+}
+
+// served says whether a replica counts a pool among those that it knows.
+func served(t *testing.T, url, pool string) bool {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := caller.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Contains(string(text), fmt.Sprintf("pool=%q", pool))
 }
 
 // answer is what the callers look at.
