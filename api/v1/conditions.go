@@ -16,7 +16,6 @@ const (
 // Reasons of the condition Ready.
 const (
 	ReasonReady          = "Ready"
-	ReasonInitializing   = "Initializing"
 	ReasonInvalidSpec    = "InvalidSpec"
 	ReasonNoAddresses    = "NoAddresses"
 	ReasonNoHosts        = "NoHosts"

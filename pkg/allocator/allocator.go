@@ -24,20 +24,20 @@ type PodFinder interface {
 
 // Allocator answers ADD and DEL.
 type Allocator struct {
-	index  *ipam.Index
-	leases *store.Client
-	pods   PodFinder
-	locks  *locks
-	marks  *marks
-	orphan chan ipam.Lease
-	log    *slog.Logger
+	index   *ipam.Index
+	leases  *store.Client
+	pods    PodFinder
+	locks   *locks
+	marks   *marks
+	orphans *orphans
+	log     *slog.Logger
 }
 
 // New makes an allocator over an index that is fed by the client's feed. Call it before the feed runs.
 func New(index *ipam.Index, leases *store.Client, pods PodFinder, log *slog.Logger) *Allocator {
 	a := &Allocator{
 		index: index, leases: leases, pods: pods, log: log,
-		locks: newLocks(), marks: newMarks(leases.Now), orphan: make(chan ipam.Lease, 1024),
+		locks: newLocks(), marks: newMarks(leases.Now), orphans: newOrphans(),
 	}
 	index.Subscribe(a.changed)
 	return a

@@ -92,9 +92,11 @@ func winner(ls []ipam.Lease) ipam.Lease {
 
 // holdsOther refuses a request for something else than what is held.
 func holdsOther(r Request, held []ipam.Lease, x *ipam.Index) *ipam.Refusal {
+	complete := len(held) > 0 && len(held) >= held[0].SetSize
 	for _, l := range held {
 		for _, want := range r.Addrs {
-			if want.Is4() == l.Addr.Is4() && want != l.Addr {
+			missing := !slices.ContainsFunc(held, func(o ipam.Lease) bool { return o.Addr == want })
+			if missing && (complete || want.Is4() == l.Addr.Is4()) {
 				return ipam.Refuse(ipam.ReasonContainerHoldsOther, "%s holds address %s, the request is for %s", r.who(), l.Addr, want).
 					WithHint("release %s first, or ask without an address", l.Addr)
 			}
@@ -204,19 +206,22 @@ func byAddr(ls []ipam.Lease) []ipam.Lease {
 // not stored may still arrive; asking for the same address again makes sure that only one of the two
 // writes can.
 func (a *Allocator) settleDoubts(ctx context.Context, r Request) (prefer []netip.Addr, err error) {
-	for addr := range a.index.Doubts(r.key()) {
+	doubts := a.index.Doubts(r.key())
+	for addr := range doubts {
 		live, err := a.leases.Get(ctx, addr)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			prefer = append(prefer, addr)
 		case err != nil:
-			return nil, readFailed(err)
+			return nil, readFailed(err) // all stay in doubt: the next call prefers them, too
 		case live.State == ipam.Available:
 			prefer = append(prefer, addr)
 			fallthrough
 		default:
 			a.index.Wrote(live)
 		}
+	}
+	for addr := range doubts {
 		a.index.Drop(addr)
 	}
 	return prefer, nil

@@ -57,7 +57,7 @@ func (a *Allocator) releasable(r ReleaseRequest) []ipam.Lease {
 }
 
 // matches says whether a lease is one that the DEL is about: by container ID; by pod UID only where the
-// lease has no container; by owner; never by pod name.
+// lease has no container; by owner, unless the two name different containers; never by pod name.
 func (r ReleaseRequest) matches(l ipam.Lease) bool {
 	switch {
 	case l.State != ipam.Active, r.IfName != "" && l.IfName != r.IfName:
@@ -67,7 +67,7 @@ func (r ReleaseRequest) matches(l ipam.Lease) bool {
 	case r.ContainerID != "" && l.ContainerID == r.ContainerID:
 		return true
 	case r.Owner != "":
-		return l.Owner == r.Owner
+		return l.Owner == r.Owner && (r.ContainerID == "" || l.ContainerID == "")
 	default:
 		return r.PodUID != "" && l.PodUID == r.PodUID && l.ContainerID == ""
 	}
@@ -91,7 +91,13 @@ func (a *Allocator) ReleaseAddress(ctx context.Context, addr netip.Addr, contain
 	mine := func(l ipam.Lease) bool {
 		return l.State == ipam.Active && (containerID != "" && l.ContainerID == containerID || owner != "" && l.Owner == owner)
 	}
-	if !mine(l) {
+	switch {
+	case mine(l):
+	case l.State == ipam.Reserved:
+		return l, false, ipam.Refuse(ipam.ReasonAddressNotHeld, "address %s is reserved, nobody holds it", addr)
+	case l.ContainerID == "":
+		return l, false, ipam.Refuse(ipam.ReasonAddressNotHeld, "address %s is held by %s", addr, l.Who())
+	default:
 		return l, false, ipam.Refuse(ipam.ReasonAddressNotHeld, "address %s is held by %s (container %s)", addr, l.Who(), l.ContainerID)
 	}
 	released, err = a.releaseOne(ctx, l, mine)
@@ -137,8 +143,8 @@ func ReleaseLease(ctx context.Context, leases *store.Client, l ipam.Lease, still
 		WithHint("ask again")
 }
 
-// hostWrites is how many addresses of a host are released at once.
-const hostWrites = 16
+// parallelWrites is how many addresses are released at once, of a host or of deleted containers.
+const parallelWrites = 16
 
 // ReleaseHost frees every address that is held on a host, on the word of an operator that the machine
 // is off. It reads the addresses from the API server. What it released comes back also with an error;
@@ -151,7 +157,7 @@ func ReleaseHost(ctx context.Context, leases *store.Client, host netip.Addr) ([]
 	var mu sync.Mutex
 	var released []ipam.Lease
 	var group errgroup.Group
-	group.SetLimit(hostWrites)
+	group.SetLimit(parallelWrites)
 	for _, l := range all {
 		if l.State != ipam.Active {
 			continue

@@ -36,7 +36,7 @@ func (r Request) key() string {
 	if r.Owner != "" {
 		return "owner/" + r.Owner + "/" + r.IfName
 	}
-	return r.Namespace + "/" + r.PodName + "/" + r.IfName
+	return "pod/" + r.Namespace + "/" + r.PodName + "/" + r.IfName
 }
 
 // who names the requester in messages.

@@ -3,8 +3,12 @@ package allocator
 import (
 	"context"
 	"errors"
-	"slices"
+	"maps"
+	"net/netip"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -22,10 +26,37 @@ func (a *Allocator) changed(_, l ipam.Lease) {
 	if l.State != ipam.Active || l.ContainerID == "" || !a.marks.deleted(l.ContainerID, l.IfName, l.StartedAt) {
 		return
 	}
+	a.orphans.put(l)
+}
+
+// orphans are leases whose container was deleted before its ADD was seen. There are no more than marks.
+type orphans struct {
+	mu   sync.Mutex
+	by   map[netip.Addr]ipam.Lease
+	some chan struct{} // holds one element when there may be some
+}
+
+func newOrphans() *orphans {
+	return &orphans{by: map[netip.Addr]ipam.Lease{}, some: make(chan struct{}, 1)}
+}
+
+func (o *orphans) put(l ipam.Lease) {
+	o.mu.Lock()
+	o.by[l.Addr] = l
+	o.mu.Unlock()
 	select {
-	case a.orphan <- l:
-	default: // Run is behind; collection finds it
+	case o.some <- struct{}{}:
+	default:
 	}
+}
+
+// take empties the set.
+func (o *orphans) take() map[netip.Addr]ipam.Lease {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	all := o.by
+	o.by = map[netip.Addr]ipam.Lease{}
+	return all
 }
 
 // settleEvery is how often Run looks after what is left over.
@@ -36,20 +67,38 @@ const settleEvery = 2 * time.Second
 func (a *Allocator) Run(ctx context.Context) error {
 	tick := time.NewTicker(settleEvery)
 	defer tick.Stop()
-	var failed []ipam.Lease // released another time; as many as containers that are deleted while the API server is away
+	failed := map[netip.Addr]ipam.Lease{} // tried again at the next tick
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case l := <-a.orphan:
-			if err := a.releaseOrphan(ctx, l); err != nil {
-				failed = append(failed, l)
-			}
+		case <-a.orphans.some:
+			maps.Copy(failed, a.releaseOrphans(ctx, a.orphans.take()))
 		case <-tick.C:
 			a.forgetDoubts(ctx)
-			failed = slices.DeleteFunc(failed, func(l ipam.Lease) bool { return a.releaseOrphan(ctx, l) == nil })
+			failed = a.releaseOrphans(ctx, failed)
 		}
 	}
+}
+
+// releaseOrphans returns those that it could not release.
+func (a *Allocator) releaseOrphans(ctx context.Context, all map[netip.Addr]ipam.Lease) map[netip.Addr]ipam.Lease {
+	var mu sync.Mutex
+	failed := map[netip.Addr]ipam.Lease{}
+	var group errgroup.Group
+	group.SetLimit(parallelWrites)
+	for _, l := range all {
+		group.Go(func() error {
+			if a.releaseOrphan(ctx, l) != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				failed[l.Addr] = l
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // what failed is in the map
+	return failed
 }
 
 func (a *Allocator) releaseOrphan(ctx context.Context, l ipam.Lease) error {

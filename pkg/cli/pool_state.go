@@ -35,7 +35,7 @@ func (s *session) state(p *v1.BCSNetPool) (word string, attention bool) {
 	case p.Status.ObservedGeneration < p.Generation:
 		return stateUpdating, false
 	case ready != nil && ready.Status != metav1.ConditionTrue:
-		return ready.Reason, ready.Reason != v1.ReasonCordoned && ready.Reason != v1.ReasonInitializing
+		return ready.Reason, ready.Reason != v1.ReasonCordoned
 	case on(v1.ConditionExhausted):
 		return stateExhausted, true
 	case on(v1.ConditionOverlap):
@@ -43,7 +43,7 @@ func (s *session) state(p *v1.BCSNetPool) (word string, attention bool) {
 	case on(v1.ConditionDraining):
 		return stateDraining, false
 	case p.Status.Status == v1.PoolInitializing:
-		return v1.ReasonInitializing, false
+		return string(v1.PoolInitializing), false
 	default:
 		return stateReady, false
 	}

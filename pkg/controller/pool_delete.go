@@ -25,7 +25,7 @@ func (r *poolReconciler) terminate(ctx context.Context, pool *v1.BCSNetPool, p i
 	if !controllerutil.ContainsFinalizer(pool, v1.PoolFinalizer) {
 		return reconcile.Result{}, nil
 	}
-	left, err := r.retire(ctx, p, r.index.ByPool(p.Name))
+	retired, err := r.retire(ctx, p, r.index.ByPool(p.Name))
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("pool %s: %w", pool.Name, err)
 	}
@@ -38,14 +38,13 @@ func (r *poolReconciler) terminate(ctx context.Context, pool *v1.BCSNetPool, p i
 	if err := r.publish(ctx, pool, p, view{waiting: waiting}); err != nil {
 		return reconcile.Result{}, err
 	}
-	draining := meta.FindStatusCondition(pool.Status.Conditions, v1.ConditionDraining)
-	rest := allocator.MaxRequestTime
-	if draining != nil && draining.Reason == v1.ReasonPoolDeleted {
+	rest := allocator.MaxRequestTime + time.Second // the condition has whole seconds
+	if draining := meta.FindStatusCondition(pool.Status.Conditions, v1.ConditionDraining); draining != nil {
 		rest -= r.leases.Now().Sub(draining.LastTransitionTime.Time)
 	}
 	switch {
-	case left > 0:
-		return reconcile.Result{RequeueAfter: time.Millisecond}, nil
+	case retired > 0:
+		return reconcile.Result{RequeueAfter: behindDelay}, nil
 	case len(held) > 0:
 		return reconcile.Result{RequeueAfter: fullPass}, nil
 	case rest > 0:
@@ -70,7 +69,8 @@ func (r *poolReconciler) finish(ctx context.Context, pool *v1.BCSNetPool, p ipam
 	if len(activeByHost(stored)) > 0 {
 		return reconcile.Result{RequeueAfter: statusDelay}, nil // the index learns of them from the watch
 	}
-	if left, err := r.retire(ctx, p, stored); err != nil || left > 0 {
+	// Any of them may be somebody's by the time that its removal fails: only an empty list is the end.
+	if retired, err := r.retire(ctx, p, stored); err != nil || retired > 0 {
 		return reconcile.Result{RequeueAfter: statusDelay}, err
 	}
 	changed := pool.DeepCopy()
@@ -82,9 +82,9 @@ func (r *poolReconciler) finish(ctx context.Context, pool *v1.BCSNetPool, p ipam
 	return reconcile.Result{}, client.IgnoreNotFound(err)
 }
 
-// retire removes the objects of a pool that nobody holds. What an operator set aside goes too: it was
-// set aside in this pool.
-func (r *poolReconciler) retire(ctx context.Context, p ipam.Pool, all []ipam.Lease) (left int, err error) {
+// retire removes the objects of a pool that nobody holds, and says how many there were. What an operator
+// set aside goes too: it was set aside in this pool.
+func (r *poolReconciler) retire(ctx context.Context, p ipam.Pool, all []ipam.Lease) (retired int, err error) {
 	var writes []write
 	for _, l := range all {
 		switch {
@@ -97,8 +97,25 @@ func (r *poolReconciler) retire(ctx context.Context, p ipam.Pool, all []ipam.Lea
 			writes = append(writes, write{lease: l, remove: true})
 		}
 	}
-	done, err := r.apply(ctx, p.Name, writes, passTime)
-	return len(writes) - done, err
+	_, err = r.apply(ctx, p.Name, writes, passTime)
+	return len(writes), err
+}
+
+// tidy removes what is free of a pool that no longer exists, as after its deletion by force: no other
+// pool would ever look at it.
+func (r *poolReconciler) tidy(ctx context.Context, name string) error {
+	r.unsettle(name)
+	if _, exists := r.index.Pool(name); exists {
+		return nil // the pool is on its way into the cache, or its end into the index
+	}
+	var writes []write
+	for _, l := range r.index.ByPool(name) {
+		if _, served := r.index.PoolOf(l.Addr); l.State == ipam.Available && !l.Deleting && !served {
+			writes = append(writes, write{lease: l, remove: true})
+		}
+	}
+	_, err := r.apply(ctx, name, writes, passTime)
+	return err
 }
 
 func activeByHost(all []ipam.Lease) map[netip.Addr]int {

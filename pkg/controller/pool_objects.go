@@ -128,7 +128,10 @@ func (r *poolReconciler) apply(ctx context.Context, pool string, writes []write,
 			e := r.write(ctx, pool, w)
 			mu.Lock()
 			defer mu.Unlock()
-			if done++; e != nil && err == nil {
+			switch {
+			case e == nil:
+				done++
+			case err == nil:
 				err = e
 			}
 			return nil

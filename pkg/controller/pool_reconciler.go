@@ -159,9 +159,11 @@ func (r *poolReconciler) Reconcile(ctx context.Context, req reconcile.Request) (
 		return reconcile.Result{RequeueAfter: notReadyDelay}, nil //nolint:nilerr // the feeds are behind: no fault of this pool
 	}
 	var pool v1.BCSNetPool
-	if err := r.client.Get(ctx, req.NamespacedName, &pool); err != nil {
-		r.unsettle(req.Name)
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+	switch err := r.client.Get(ctx, req.NamespacedName, &pool); {
+	case apierrors.IsNotFound(err):
+		return reconcile.Result{}, r.tidy(ctx, req.Name)
+	case err != nil:
+		return reconcile.Result{}, err
 	}
 	known, ok := r.index.Pool(pool.Name)
 	if !ok || known.Generation != pool.Generation {

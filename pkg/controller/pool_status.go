@@ -32,6 +32,10 @@ type view struct {
 // publish writes the status where it changed, and an event for every condition that turned.
 func (r *poolReconciler) publish(ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool, v view) error {
 	next := pool.DeepCopy()
+	if c := meta.FindStatusCondition(next.Status.Conditions, v1.ConditionDraining); c != nil && v.waiting != "" && c.Reason != v1.ReasonPoolDeleted {
+		// Addresses that drained before are no end of the pool: the deletion counts from its own beginning.
+		meta.RemoveStatusCondition(&next.Status.Conditions, v1.ConditionDraining)
+	}
 	r.fill(next, p, v)
 	if equality.Semantic.DeepEqual(pool.Status, next.Status) {
 		return nil
@@ -56,10 +60,18 @@ func (r *poolReconciler) publish(ctx context.Context, pool *v1.BCSNetPool, p ipa
 		if c.Status != healthy(c.Type) {
 			kind = corev1.EventTypeWarning
 		}
-		r.events.Eventf(next, nil, kind, c.Reason, c.Type, "%s", c.Message)
+		r.events.Eventf(next, nil, kind, c.Reason, c.Type, "%s", clip(c.Message, maxNote))
 	}
 	*pool = *next
 	return nil
+}
+
+// clip shortens a text to a number of bytes.
+func clip(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit-len("…")], "") + "…"
 }
 
 // healthy is the status of a condition when all is well.
@@ -89,6 +101,7 @@ func (r *poolReconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view) {
 		overlapCondition(r.index.Overlaps(p.Name)), drainingCondition(r.index.Draining(p.Name), v),
 	} {
 		c.ObservedGeneration = pool.Generation
+		c.LastTransitionTime = metav1.NewTime(r.leases.Now())
 		meta.SetStatusCondition(&s.Conditions, c)
 	}
 }
@@ -96,7 +109,7 @@ func (r *poolReconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view) {
 func saturate(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
 
 func condition(kind string, status bool, reason, format string, args ...any) metav1.Condition {
-	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...)}
+	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: clip(fmt.Sprintf(format, args...), maxMessage)}
 	if status {
 		c.Status = metav1.ConditionTrue
 	}
@@ -132,15 +145,23 @@ func readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.PoolCounts, v vie
 }
 
 func exhaustedCondition(p ipam.Pool, counts ipam.PoolCounts) metav1.Condition {
-	if counts.Free > 0 || counts.Capacity == 0 {
+	switch {
+	case counts.Capacity == 0:
+		return condition(v1.ConditionExhausted, false, v1.ReasonAddressesFree, "the pool has no addresses to run out of")
+	case counts.Free > 0:
 		return condition(v1.ConditionExhausted, false, v1.ReasonAddressesFree, "addresses are free")
 	}
 	return condition(v1.ConditionExhausted, true, v1.ReasonNoAddressesFree,
 		"none of %d addresses is free: see bcsnetctl lease list --pool %s; add addresses: bcsnetctl pool add-ip %s RANGE", counts.Capacity, p.Name, p.Name)
 }
 
-// maxShared bounds how much of a shared range a message spells out.
-const maxShared = 200
+const (
+	// maxShared bounds how much of a shared range a message spells out, maxOverlaps of how many pools.
+	maxShared, maxOverlaps = 200, 10
+	// maxMessage and maxNote are the longest messages that the API server takes in a condition and in an
+	// event, in bytes.
+	maxMessage, maxNote = 32768, 1024
+)
 
 func overlapCondition(overlaps []ipam.Overlap) metav1.Condition {
 	if len(overlaps) == 0 {
@@ -148,16 +169,22 @@ func overlapCondition(overlaps []ipam.Overlap) metav1.Condition {
 	}
 	var parts []string
 	reason := v1.ReasonSharedOwned
-	for _, o := range overlaps {
+	for i, o := range overlaps {
 		who := "this pool"
 		if !o.Served {
 			who, reason = "pool "+o.Other, v1.ReasonSharedLost
+		}
+		if i >= maxOverlaps {
+			continue
 		}
 		shared := ipam.FormatSet(o.Shared)
 		if len(shared) > maxShared {
 			shared = shared[:strings.LastIndex(shared[:maxShared], ",")+1] + " …"
 		}
 		parts = append(parts, fmt.Sprintf("%s also in pool %s, handed out by %s", shared, o.Other, who))
+	}
+	if more := len(overlaps) - maxOverlaps; more > 0 {
+		parts = append(parts, "and with "+plural(more, "more pool"))
 	}
 	return condition(v1.ConditionOverlap, true, reason, "%s", strings.Join(parts, "; "))
 }

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -37,11 +38,23 @@ func (s *Service) list(r *http.Request, _ []byte) (any, string, error) {
 	}
 	equal := func(filter, value string) bool { return filter == "" || filter == value }
 	containerID, namespace, pod, pool, owner := q.Get("containerID"), q.Get("podNamespace"), q.Get("podName"), q.Get("pool"), q.Get("owner")
-	return s.page(r, s.Index.Find(func(l ipam.Lease) bool {
+	match := func(l ipam.Lease) bool {
 		return equal(containerID, l.ContainerID) && equal(namespace, l.Namespace) && equal(pod, l.PodName) &&
 			equal(pool, l.Pool) && equal(owner, l.Owner) && equal(status, l.State.String()) &&
 			(!host.IsValid() || l.Host == host)
-	}))
+	}
+	var all []ipam.Lease
+	switch { // by the index that leaves least to look at
+	case containerID != "":
+		all = s.Index.ByContainer(containerID, "")
+	case host.IsValid():
+		all = s.Index.ByHost(host)
+	case pool != "":
+		all = s.Index.ByPool(pool)
+	default:
+		return s.page(r, s.Index.Find(match))
+	}
+	return s.page(r, slices.DeleteFunc(all, func(l ipam.Lease) bool { return !match(l) }))
 }
 
 // page cuts a list by the query parameters limit and continue.

@@ -80,12 +80,16 @@ func asRefusal(err error) *ipam.Refusal {
 	return ipam.Refuse(ipam.ReasonInternal, "%v", err)
 }
 
-// refuse answers with a refusal, counts it and logs it: as an error only what should not happen, as
-// a refused ADD comes again every few seconds.
+// refuse answers with a refusal, counts it and logs it: as an error what should not happen, as a warning, once
+// a second at most, what the cluster's operator has to mend. Other refused ADDs come again every few seconds.
 func (s *Service) refuse(w http.ResponseWriter, r *http.Request, operation string, status int, why *ipam.Refusal) {
 	log := s.Log.Debug
-	if why.Reason == ipam.ReasonInternal {
+	switch why.Reason {
+	case ipam.ReasonInternal:
 		log = s.Log.Error
+	case ipam.ReasonForbidden, ipam.ReasonUnavailable, ipam.ReasonOutcomeUnknown:
+		s.troubles.Do(func() { log = s.Log.Warn })
+	default:
 	}
 	log("request refused", "operation", operation, "status", status, "reason", why.Reason, "message", why.Message, "request_id", idOf(r))
 	s.Metrics.count(operation, why.Reason)

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"time"
 	"slices"
 	"strings"
 
@@ -59,6 +60,7 @@ func (s *Service) readyz(w http.ResponseWriter, _ *http.Request) {
 
 // Handler serves the allocator routes, /healthz, /readyz, /metrics and the OpenAPI document.
 func (s *Service) Handler() http.Handler {
+	s.troubles.Interval = time.Second
 	mux := http.NewServeMux()
 	methods := map[string][]string{}
 	handle := func(method, path string, h http.Handler) {

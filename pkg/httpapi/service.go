@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -40,7 +41,8 @@ type Service struct {
 	Gatherer prometheus.Gatherer
 	Log      *slog.Logger
 
-	unknown unknownFields
+	unknown  unknownFields
+	troubles rate.Sometimes
 }
 
 // Bounds that keep slow and large requests from doing harm.

@@ -29,6 +29,9 @@ func (x *Index) asked(w Want) (choices []choice, refusal *Refusal) {
 		}
 		choices = append(choices, choice{p, a})
 	}
+	if refusal := x.apart(w, choices); refusal != nil {
+		return nil, refusal
+	}
 	return choices, nil
 }
 
@@ -99,6 +102,25 @@ func (x *Index) taken(a netip.Addr, p *poolState) *Refusal {
 	if _, ok := x.holds[a]; ok {
 		return Refuse(ReasonAddressInUse, "address %s of pool %s is being given to another request", a, p.Name).
 			WithHint("ask again in a moment")
+	}
+	return nil
+}
+
+// apart refuses addresses asked for that are of different networks, among themselves or with what is held.
+func (x *Index) apart(w Want, asked []choice) *Refusal {
+	beside := asked
+	for _, l := range w.Have {
+		if p, ok := x.pools[l.Pool]; ok {
+			beside = append(slices.Clip(beside), choice{p, l.Addr})
+		}
+	}
+	for _, a := range asked {
+		for _, b := range beside {
+			if a.pool.Network != b.pool.Network {
+				return Refuse(ReasonNetworkNotFound, "address %s of pool %s and address %s of pool %s are not of one network", a.addr, a.pool.Name, b.addr, b.pool.Name).
+					WithHint("ask for addresses of one network; see: bcsnetctl pool list -o wide")
+			}
+		}
 	}
 	return nil
 }

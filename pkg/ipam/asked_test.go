@@ -88,6 +88,10 @@ func TestPickAddressesAskedFor(t *testing.T) {
 			pools: []Pool{a(blue), b(network("red"))}, want: want(asking("10.0.0.9"), ofNetwork("red")),
 			text: "NetworkNotFound: address 10.0.0.9 is in pool a, which is not part of network red; hint: ask for another address or network",
 		},
+		"one of each family, of different networks": {
+			pools: []Pool{a(blue), a6(network("red"))}, want: want(asking("10.0.0.9", "2001:db8::9")),
+			text: "NetworkNotFound: address 10.0.0.9 of pool a and address 2001:db8::9 of pool a6 are not of one network; hint: ask for addresses of one network; see: bcsnetctl pool list -o wide",
+		},
 		"of a cordoned pool": {
 			pools: []Pool{a(cordoned), b()}, want: want(asking("10.0.0.9")),
 			text: "PoolCordoned: address 10.0.0.9 is in pool a, which hands out nothing: it is cordoned; hint: let it hand out addresses again: bcsnetctl pool uncordon a",

@@ -192,6 +192,7 @@ func (m *model) pick(w Want) (picks []string, ok bool) {
 		families[l.Addr.Is4()] = true
 	}
 	var first *Pool
+	var networks []string // of what is asked for and held
 	for _, a := range w.Addrs {
 		if slices.ContainsFunc(w.Have, func(l Lease) bool { return l.Addr == a }) {
 			continue
@@ -201,9 +202,17 @@ func (m *model) pick(w Want) (picks []string, ok bool) {
 			return nil, false
 		}
 		picks, families[a.Is4()] = append(picks, p.Name+" "+a.String()), true
-		if first == nil {
+		if networks = append(networks, p.Network); first == nil {
 			first = &p
 		}
+	}
+	for _, l := range w.Have {
+		if p, ok := m.pools[l.Pool]; ok {
+			networks = append(networks, p.Network)
+		}
+	}
+	if slices.Sort(networks); len(picks) > 0 && len(slices.Compact(networks)) > 1 {
+		return nil, false
 	}
 	rest := func(from []Pool) ([]string, bool) {
 		picks := slices.Clone(picks)

@@ -59,19 +59,20 @@ func (x *Index) ByAttachment(h Holder) []Lease {
 // ByHost are the addresses in use or reserved on a host.
 func (x *Index) ByHost(host netip.Addr) []Lease {
 	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return leases(x.byHost[host])
+	out := leases(x.byHost[host])
+	x.mu.RUnlock()
+	return sorted(out)
 }
 
 // ByPool are the addresses whose object names a pool.
 func (x *Index) ByPool(name string) []Lease {
 	x.mu.RLock()
-	defer x.mu.RUnlock()
-	m := x.byPool[name]
-	if m == nil {
-		return nil
+	var out []Lease
+	if m := x.byPool[name]; m != nil {
+		out = leases(m.records)
 	}
-	return leases(m.records)
+	x.mu.RUnlock()
+	return sorted(out)
 }
 
 func leases(records map[*record]struct{}) []Lease {
@@ -79,7 +80,7 @@ func leases(records map[*record]struct{}) []Lease {
 	for r := range records {
 		out = append(out, r.lease())
 	}
-	return sorted(out)
+	return out
 }
 
 func sorted(ls []Lease) []Lease {
@@ -164,13 +165,13 @@ func (x *Index) PoolOf(a netip.Addr) (string, bool) {
 
 // Find are the addresses that have an object and match, in order. It looks at all of them.
 func (x *Index) Find(match func(Lease) bool) []Lease {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
 	var out []Lease
+	x.mu.RLock()
 	for r := range x.byAddr.all() {
 		if l := r.lease(); match(l) {
 			out = append(out, l)
 		}
 	}
+	x.mu.RUnlock()
 	return sorted(out)
 }

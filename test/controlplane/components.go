@@ -144,7 +144,6 @@ func (cp *ControlPlane) layoutScheduler(listen netip.AddrPort, o options) error 
 		"kind":             "KubeSchedulerConfiguration",
 		"clientConnection": map[string]any{"kubeconfig": kubeconfig, "qps": 500, "burst": 1000},
 		"leaderElection":   map[string]any{"leaderElect": false},
-		"extenders":        o.extenders,
 	})
 	if err != nil {
 		return err

@@ -8,7 +8,6 @@ type Option func(*options)
 type options struct {
 	dataDir, logDir                    string
 	controllerManager, scheduler, kwok bool
-	extenders                          []map[string]any
 	args                               map[string][]string
 }
 
@@ -26,15 +25,6 @@ func WithControllerManager() Option { return func(o *options) { o.controllerMana
 
 // WithScheduler adds kube-scheduler.
 func WithScheduler() Option { return func(o *options) { o.scheduler = true } }
-
-// WithSchedulerExtender adds kube-scheduler with one extender, in the fields of its configuration
-// file: urlPrefix, filterVerb, prioritizeVerb, weight, managedResources, …
-func WithSchedulerExtender(extender map[string]any) Option {
-	return func(o *options) {
-		o.scheduler = true
-		o.extenders = append(o.extenders, extender)
-	}
-}
 
 // WithKwok adds kwok, which is the kubelet of every node annotated kwok.x-k8s.io/node=fake: the node
 // turns Ready, its pods Running, and deleted pods go. It gives pods no address; that is our work.

@@ -2,6 +2,7 @@ package http_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -162,7 +163,7 @@ func TestAddressesAskedFor(t *testing.T) {
 
 	// What is held already is what may be asked for.
 	s.add(with(holder, "ipAddr", used)).done(t)
-	for _, change := range [][]any{{"ipAddr", s.ip(22)}, {"podName", "web-1"}, {"network", "blue"}} {
-		s.add(with(holder, change...)).refusedWith(t, "ContainerHoldsOther", "address "+used, change[1].(string))
+	for _, change := range [][]any{{"ipAddr", s.ip(22)}, {"ipAddr", s.ip6(22)}, {"ipAddr", used + "," + s.ip6(22)}, {"podName", "web-1"}, {"network", "blue"}} {
+		s.add(with(holder, change...)).refusedWith(t, "ContainerHoldsOther", "address "+used, strings.TrimPrefix(change[1].(string), used+","))
 	}
 }

@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
@@ -80,6 +83,57 @@ func TestObjectsMadeByHand(t *testing.T) {
 	wantCondition(t, p, v1.ConditionDraining, metav1.ConditionFalse, v1.ReasonNothingToDrain)
 	wantObjects(t, p.Name, "10.17.0.20", "10.17.0.21", "10.17.0.22", "10.17.0.23")
 	wantStatus(t, p, 4, 3, 0)
+}
+
+// TestDrainingBeforeTheDeletion: the time that a deleted pool waits for requests under way counts from its
+// deletion, also when it was draining long before.
+func TestDrainingBeforeTheDeletion(t *testing.T) {
+	newPod(t, "drains")
+	p := newPool(t, "drains", nil, "10.20.0.20-10.20.0.21")
+	wantStatus(t, p, 2, 2, 0)
+	if a := ask(t, http.MethodPost, "drains", "10.20.0.20"); a.Code != 0 {
+		t.Fatal(a.Message)
+	}
+	edit(t, p, func(s *v1.BCSNetPoolSpec) { s.AvailableIPs = []string{"10.20.0.21"} })
+	wantCondition(t, p, v1.ConditionDraining, metav1.ConditionTrue, v1.ReasonAddressesRetire)
+	<-time.After(2 * time.Second) // conditions have whole seconds
+	if err := admin.Delete(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	wantCondition(t, p, v1.ConditionDraining, metav1.ConditionTrue, v1.ReasonPoolDeleted)
+	since := meta.FindStatusCondition(p.Status.Conditions, v1.ConditionDraining).LastTransitionTime
+	if since.Before(p.DeletionTimestamp) {
+		t.Errorf("the pool was deleted at %s and drains since %s", p.DeletionTimestamp, since)
+	}
+	if a := ask(t, http.MethodDelete, "drains", ""); a.Code != 0 {
+		t.Error(a.Message)
+	}
+	wantGone(t, p)
+}
+
+// TestPoolRemovedByForce: the address of a lease whose pool was removed by force goes with its lease.
+func TestPoolRemovedByForce(t *testing.T) {
+	newPod(t, "forced")
+	p := newPool(t, "forced", nil, "10.21.0.20-10.21.0.21")
+	wantStatus(t, p, 2, 2, 0)
+	a := ask(t, http.MethodPost, "forced", "10.21.0.20")
+	if a.Code != 0 {
+		t.Fatal(a.Message)
+	}
+	wantStatus(t, p, 2, 1, 1)
+	if err := admin.Delete(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	wantCondition(t, p, v1.ConditionDraining, metav1.ConditionTrue, v1.ReasonPoolDeleted)
+	if err := admin.Patch(t.Context(), p, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+		t.Fatal(err)
+	}
+	wantGone(t, p)
+	wantObjects(t, "forced", "10.21.0.20")
+	if a := ask(t, http.MethodDelete, "forced", ""); a.Code != 0 {
+		t.Error(a.Message)
+	}
+	wantObjects(t, "forced")
 }
 
 // TestAddressOfANode: an address that a node itself has is not free as long as the node has it.

@@ -1,0 +1,40 @@
+package controller
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"go4.org/netipx"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// TestOverlapConditionIsBounded: a pool that shares addresses with very many others still has a status
+// that the API server takes, and the reason looks at all of them.
+func TestOverlapConditionIsBounded(t *testing.T) {
+	shared, err := (&netipx.IPSetBuilder{}).IPSet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []ipam.Overlap
+	for i := range 5000 {
+		all = append(all, ipam.Overlap{Other: fmt.Sprintf("%s-%d", strings.Repeat("n", 240), i), Shared: shared, Served: i < 4999})
+	}
+	c := overlapCondition(all)
+	if len(c.Message) > maxMessage || !strings.HasSuffix(c.Message, "; and with 4990 more pools") {
+		t.Errorf("%d bytes that end in %q", len(c.Message), c.Message[max(0, len(c.Message)-60):])
+	}
+	if c.Reason != v1.ReasonSharedLost {
+		t.Errorf("reason %s although another pool hands some out", c.Reason)
+	}
+}
+
+func TestClip(t *testing.T) {
+	for in, want := range map[string]string{"": "", "0123456789": "0123456789", "0123456789a": "0123456…", "012345ä89ab": "012345…"} {
+		if got := clip(in, 10); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
