@@ -25,11 +25,13 @@ type bare struct {
 	client *store.Client
 	mu     sync.Mutex
 	leases map[int]ipam.Lease
+	// next is the address of the next object that create makes.
+	next netip.Addr
 }
 
-func newBare(cfg *rest.Config) (*bare, error) {
+func newBare(cfg *rest.Config, next netip.Addr) (*bare, error) {
 	c, err := store.New(cfg, nil, store.NewClock(nil))
-	return &bare{client: c, leases: map[int]ipam.Lease{}}, err
+	return &bare{client: c, leases: map[int]ipam.Lease{}, next: next}, err
 }
 
 // prepare makes the objects, so that what is measured are updates.
@@ -79,6 +81,20 @@ func (b *bare) free(ctx context.Context, caller, _ int) error {
 	return b.write(ctx, caller, next, ok)
 }
 
+// create makes the object of an address that nobody used before, held.
+func (b *bare) create(ctx context.Context, caller, n int) error {
+	b.mu.Lock()
+	a := b.next
+	b.next = a.Next()
+	b.mu.Unlock()
+	next, ok := ipam.Bind(ipam.Lease{Addr: a}, ipam.Params{Pool: "floor", Bits: 8, Gateway: netip.MustParseAddr("10.254.0.1")}, holder(caller, n), b.client.Now())
+	if !ok {
+		return fmt.Errorf("a new lease cannot be bound")
+	}
+	_, err := b.client.Write(ctx, next)
+	return err
+}
+
 // holder looks like the holder of a pod's address.
 func holder(caller, n int) ipam.Holder {
 	return ipam.Holder{
@@ -89,12 +105,12 @@ func holder(caller, n int) ipam.Holder {
 
 // serveFloor is the second floor: an HTTP server in a process of its own that decodes the request, does
 // the write of the bare client and answers.
-func serveFloor(ctx context.Context, kubeconfig string) error {
+func serveFloor(ctx context.Context, kubeconfig string, next netip.Addr) error {
 	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return err
 	}
-	b, err := newBare(cfg)
+	b, err := newBare(cfg, next)
 	if err != nil {
 		return err
 	}
@@ -112,9 +128,13 @@ func serveFloor(ctx context.Context, kubeconfig string) error {
 		if err == nil {
 			err = json.Unmarshal(body, &in)
 		}
-		if err == nil && r.Method == http.MethodPost {
+		switch {
+		case err != nil:
+		case r.Method == http.MethodPost:
 			err = b.take(r.Context(), in.Caller, in.N)
-		} else if err == nil {
+		case r.Method == http.MethodPut:
+			err = b.create(r.Context(), in.Caller, in.N)
+		default:
 			err = b.free(r.Context(), in.Caller, in.N)
 		}
 		if err != nil {

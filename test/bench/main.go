@@ -7,6 +7,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -22,12 +23,13 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 3, "how often each measurement is taken; the median counts")
 	flag.IntVar(&o.large, "large", 65536, "addresses of the largest pool")
 	flag.StringVar(&o.out, "out", "", "file whose tables are rewritten; default docs/benchmarks.md of this module")
-	flag.StringVar(&o.only, "only", "", "measure only this part: floors, pools, requests or start")
+	flag.StringVar(&o.only, "only", "", "measure only this part: floors, requests, pools, start or first")
 	handler := flag.String("floor-handler", "", "internal: serve the empty handler with this kubeconfig")
+	next := flag.String("floor-next", "10.192.0.0", "internal: the first address that the empty handler makes an object of")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	err := run(ctx, o, *handler)
+	err := run(ctx, o, *handler, *next)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -45,9 +47,13 @@ type settings struct {
 
 func (o settings) wants(part string) bool { return o.only == "" || o.only == part }
 
-func run(ctx context.Context, o settings, handler string) error {
+func run(ctx context.Context, o settings, handler, next string) error {
 	if handler != "" {
-		return serveFloor(ctx, handler)
+		first, err := netip.ParseAddr(next)
+		if err != nil {
+			return err
+		}
+		return serveFloor(ctx, handler, first)
 	}
 	if o.out == "" {
 		root, err := controlplane.ModuleRoot()
@@ -64,7 +70,7 @@ func run(ctx context.Context, o settings, handler string) error {
 	for _, part := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{"floors", b.floors}, {"requests", b.requests}, {"pools", b.pools}, {"start", b.starts}} {
+	}{{"floors", b.floors}, {"requests", b.requests}, {"pools", b.pools}, {"start", b.starts}, {"first", b.first}} {
 		if !o.wants(part.name) {
 			continue
 		}

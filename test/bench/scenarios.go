@@ -16,20 +16,43 @@ type compared struct {
 	bare, handler, service result
 }
 
+// kind is one of the writes that are compared.
+type kind int
+
+const (
+	allocate kind = iota // an update of an object that exists
+	release              // the same, back
+	first                // a create: the first use of an address on demand
+)
+
+func (k kind) String() string { return [...]string{"allocate", "release", "first allocation"}[k] }
+
+// cycle times one of two operations that undo each other.
+func (k kind) cycle(take, free, create operation) cycle {
+	switch k {
+	case release:
+		return cycle{before: take, timed: free}
+	case first:
+		return cycle{timed: create}
+	default:
+		return cycle{timed: take, after: free}
+	}
+}
+
 // compareAt takes rounds of all three in turn, so that whatever else the machine does meets all alike.
-func (b *bench) compareAt(ctx context.Context, callers int, releases bool) (c compared, err error) {
+func (b *bench) compareAt(ctx context.Context, callers int, k kind) (c compared, err error) {
 	var bares, handlers, services []result
+	through := func(method string) operation {
+		return func(ctx context.Context, i, n int) error { return b.floor.call(ctx, method, i, n) }
+	}
 	for round := range b.rounds {
 		if err := b.controller.Stop(); err != nil {
 			return c, err
 		}
-		do, undo := b.bare.take, b.bare.free
-		add := func(ctx context.Context, i, n int) error { return b.floor.call(ctx, http.MethodPost, i, n) }
-		del := func(ctx context.Context, i, n int) error { return b.floor.call(ctx, http.MethodDelete, i, n) }
 		if err := b.bare.prepare(ctx, maxCallers); err != nil {
 			return c, err
 		}
-		r, err := b.timed(ctx, callers, do, undo, releases)
+		r, err := b.warmLoad(ctx, callers, k.cycle(b.bare.take, b.bare.free, b.bare.create))
 		if err != nil {
 			return c, fmt.Errorf("bare client: %w", err)
 		}
@@ -37,15 +60,15 @@ func (b *bench) compareAt(ctx context.Context, callers int, releases bool) (c co
 		if err := b.restartFloor(ctx); err != nil {
 			return c, err
 		}
-		if r, err = b.timed(ctx, callers, add, del, releases); err != nil {
+		if r, err = b.warmLoad(ctx, callers, k.cycle(through(http.MethodPost), through(http.MethodDelete), through(http.MethodPut))); err != nil {
 			return c, fmt.Errorf("empty handler: %w", err)
 		}
 		handlers = append(handlers, r)
 		if err := b.controller.Start(ctx); err != nil {
 			return c, err
 		}
-		s := service{b, fmt.Sprintf("%d/%t/%d", callers, releases, round)}
-		if r, err = b.timed(ctx, callers, s.add, s.del, releases); err != nil {
+		s := service{b, fmt.Sprintf("%d/%s/%d", callers, k, round)}
+		if r, err = b.warmLoad(ctx, callers, k.cycle(s.add, s.del, s.first)); err != nil {
 			return c, fmt.Errorf("bcsnet: %w", err)
 		}
 		services = append(services, r)
@@ -53,12 +76,21 @@ func (b *bench) compareAt(ctx context.Context, callers int, releases bool) (c co
 	return compared{median(bares), median(handlers), median(services)}, nil
 }
 
-// timed measures taking, or giving back, in cycles of both.
-func (b *bench) timed(ctx context.Context, callers int, take, free operation, releases bool) (result, error) {
-	if releases {
-		return load(ctx, callers, b.slice, cycle{before: take, timed: free})
+// warmUp is how long what was just started runs before it is measured: connections, leadership and the
+// first garbage collections are no part of an operation.
+const warmUp = 700 * time.Millisecond
+
+func (b *bench) warmLoad(ctx context.Context, callers int, c cycle) (result, error) {
+	other := func(op operation) operation { // for other containers than those that are measured
+		if op == nil {
+			return nil
+		}
+		return func(ctx context.Context, caller, n int) error { return op(ctx, caller, -n-1) }
 	}
-	return load(ctx, callers, b.slice, cycle{timed: take, after: free})
+	if _, err := load(ctx, callers, warmUp, cycle{other(c.before), other(c.timed), other(c.after)}); err != nil {
+		return result{}, err
+	}
+	return load(ctx, callers, b.slice, c)
 }
 
 func (b *bench) restartFloor(ctx context.Context) error {
@@ -76,21 +108,34 @@ func (b *bench) floors(ctx context.Context) error {
 	if err := b.waitNormal(ctx, p); err != nil {
 		return err
 	}
-	for _, releases := range []bool{false, true} {
+	if err := b.compare(ctx, allocate, release); err != nil {
+		return err
+	}
+	return b.drop(ctx, p)
+}
+
+// compare reports kinds of writes at 1, 16 and 64 callers.
+func (b *bench) compare(ctx context.Context, kinds ...kind) error {
+	for _, k := range kinds {
 		for _, callers := range []int{1, 16, 64} {
-			what := "allocate"
-			if releases {
-				what = "release"
-			}
-			say("%s: %d callers beside both floors", what, callers)
-			c, err := b.compareAt(ctx, callers, releases)
+			say("%s: %d callers beside both floors", k, callers)
+			c, err := b.compareAt(ctx, callers, k)
 			if err != nil {
 				return err
 			}
-			b.report.floor(what, callers, c)
+			b.report.floor(k.String(), callers, c)
 		}
 	}
-	return b.drop(ctx, p)
+	return nil
+}
+
+// first compares allocations of addresses whose object does not exist yet. It comes last: what it makes
+// stays.
+func (b *bench) first(ctx context.Context) error {
+	if _, err := b.pool(ctx, "bench-first", "10.144.0.0/12", v1.MaterializeOnDemand); err != nil {
+		return err
+	}
+	return b.compare(ctx, first)
 }
 
 // pools measures whether the size of a pool and how full it is make a difference.
@@ -120,7 +165,7 @@ func (b *bench) pools(ctx context.Context) error {
 				}
 			}
 			say("allocate: pool of %d, 90 %% full: %t", size, full)
-			c, err := b.compareAt(ctx, callers, false)
+			c, err := b.compareAt(ctx, callers, allocate)
 			if err != nil {
 				return err
 			}

@@ -48,6 +48,7 @@ type bench struct {
 	bare       *bare
 	floor      floorClient
 	floorCmd   *exec.Cmd
+	floorLives int
 	http       *http.Client
 	report     report
 }
@@ -83,7 +84,7 @@ func setUp(ctx context.Context, o settings) (_ *bench, err error) {
 	if b.filler, err = store.New(admin, nil, store.NewClock(nil)); err != nil {
 		return nil, err
 	}
-	if b.bare, err = newBare(b.controller.Config); err != nil {
+	if b.bare, err = newBare(b.controller.Config, netip.MustParseAddr("10.160.0.0")); err != nil {
 		return nil, err
 	}
 	if err = b.bare.prepare(ctx, maxCallers); err != nil {
@@ -104,7 +105,10 @@ func (b *bench) startFloor(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.floorCmd = exec.CommandContext(ctx, self, "-floor-handler", kubeconfig)
+	// Every life of the handler makes other objects: of 16,384 addresses each.
+	next := netip.AddrFrom4([4]byte{10, byte(192 + b.floorLives/4), byte(b.floorLives % 4 * 64), 0})
+	b.floorLives++
+	b.floorCmd = exec.CommandContext(ctx, self, "-floor-handler", kubeconfig, "-floor-next", next.String())
 	b.floorCmd.Stderr = os.Stderr
 	b.floorCmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := b.floorCmd.StdoutPipe()
@@ -249,9 +253,19 @@ func (s service) del(ctx context.Context, caller, n int) error {
 }
 
 func (s service) call(ctx context.Context, method string, caller, n int) error {
-	body, err := json.Marshal(httpapi.AllocateRequest{
+	return s.send(ctx, method, httpapi.AllocateRequest{
 		Host: host(caller), ContainerID: containerID(s.kind, caller, n), PodName: podName(caller), PodNamespace: namespace,
 	})
+}
+
+// first asks for the address of an owner that had none before.
+func (s service) first(ctx context.Context, caller, n int) error {
+	id := containerID(s.kind, caller, n)
+	return s.send(ctx, http.MethodPost, httpapi.AllocateRequest{Host: host(caller), ContainerID: id, Owner: "bench-" + id[:12]})
+}
+
+func (s service) send(ctx context.Context, method string, request httpapi.AllocateRequest) error {
+	body, err := json.Marshal(request)
 	if err != nil {
 		return err
 	}
