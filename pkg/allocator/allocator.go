@@ -43,6 +43,15 @@ func New(index *ipam.Index, leases *store.Client, pods PodFinder, log *slog.Logg
 	return a
 }
 
+// began is when a request began: what its caller says, but never in the future. A lease from a host whose
+// clock is ahead could not be released or taken over by those that are right.
+func (a *Allocator) began(told time.Time) time.Time {
+	if now := a.leases.Now(); told.IsZero() || told.After(now) {
+		return now
+	}
+	return told
+}
+
 // maxAttempts bounds how often one request looks again after another writer was faster.
 const maxAttempts = 64
 
@@ -52,9 +61,7 @@ func (a *Allocator) Allocate(ctx context.Context, r Request) ([]Address, error) 
 	if r.IfName == "" {
 		r.IfName = ipam.DefaultIfName
 	}
-	if r.StartedAt.IsZero() {
-		r.StartedAt = a.leases.Now()
-	}
+	r.StartedAt = a.began(r.StartedAt)
 	release, err := a.locks.acquire(ctx, r.key())
 	if err != nil {
 		return nil, unavailable(err)

@@ -17,10 +17,7 @@ import (
 // Release gives up what a container holds. One that holds nothing is no error: the DEL is remembered,
 // so that an ADD that it overtook does not bring an address back. The answer is what was released.
 func (a *Allocator) Release(ctx context.Context, r ReleaseRequest) ([]ipam.Lease, error) {
-	began := r.StartedAt
-	if began.IsZero() {
-		began = a.leases.Now()
-	}
+	began := a.began(r.StartedAt)
 	if r.ContainerID != "" {
 		a.marks.put(r.ContainerID, r.IfName, began)
 	}

@@ -105,6 +105,29 @@ func TestReleaseOfANetwork(t *testing.T) {
 	}
 }
 
+// The clock of a host is ahead: what it says counts as now, so that its leases can be released and taken
+// over by those whose clocks are right.
+func TestStartedInTheFuture(t *testing.T) {
+	x := newNet("9-12")
+	r := newReplica(t, x.pool)
+	request := x.of(newPod(t, "ahead", x.host, r), "ahead-c")
+	request.StartedAt = time.Now().Add(time.Hour)
+	a := r.one(request)
+	if began := r.lease(a).StartedAt; time.Since(began) < -2*time.Second {
+		t.Errorf("stored as begun at %v, which is to come", began)
+	}
+	d := del(request)
+	d.StartedAt = time.Now().Add(2 * time.Second)
+	if got := r.del(d); !slices.Equal(got, []netip.Addr{a}) {
+		t.Errorf("released %v, want %s", got, a)
+	}
+	request.StartedAt = time.Time{}
+	<-time.After(time.Millisecond)
+	if _, err := r.Allocate(t.Context(), request); err != nil {
+		t.Errorf("an ADD after a DEL from the future: %v", err)
+	}
+}
+
 // Rule 6: a DEL that comes before its ADD wins, whether the caller told its times or they arrive in that
 // order; an ADD that began later is served.
 func TestDelBeforeItsAdd(t *testing.T) {

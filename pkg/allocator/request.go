@@ -27,7 +27,8 @@ type Request struct {
 	Network string
 	// Addrs are the addresses asked for, at most one per family.
 	Addrs []netip.Addr
-	// StartedAt is when the caller began, by its own clock; zero when it did not tell.
+	// StartedAt is when the caller began, by its own clock; zero when it did not tell. The future counts
+	// as now.
 	StartedAt time.Time
 }
 
@@ -58,7 +59,8 @@ type ReleaseRequest struct {
 	Owner string
 	// Network restricts the release to the pools of one network.
 	Network string
-	// StartedAt is when the caller began, by its own clock; zero when it did not tell.
+	// StartedAt is when the caller began, by its own clock; zero when it did not tell. The future counts
+	// as now.
 	StartedAt time.Time
 }
 

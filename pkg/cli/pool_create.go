@@ -136,7 +136,7 @@ func (v *poolCreate) Run(ctx context.Context) error {
 		return err
 	}
 	if exists {
-		return v.existing()
+		return v.existing(ctx, api)
 	}
 	if err := overlapsOthers(v.object.Name, v.plan.Usable, others); err != nil {
 		return err
@@ -166,12 +166,16 @@ func (v *poolCreate) create(ctx context.Context, api *pools) (*unstructured.Unst
 	}
 	created, err := api.api.Create(ctx, o, metav1.CreateOptions{FieldManager: programName, DryRun: v.dry.options()})
 	if apierrors.IsAlreadyExists(err) {
-		return nil, v.existing()
+		return nil, v.existing(ctx, api)
 	}
 	return created, v.explain(err)
 }
 
-func (v *poolCreate) existing() error {
+func (v *poolCreate) existing(ctx context.Context, api *pools) error {
+	if p, err := api.get(ctx, v.object.Name); err == nil && p.DeletionTimestamp != nil {
+		return refuse(reasonPoolTerminating, "there is a pool %s already, which is being deleted", v.object.Name).
+			withHint("create it when that one is gone; see what it waits for: bcsnetctl pool describe %s", v.object.Name)
+	}
 	return refuse(reasonPoolExists, "there is a pool %s already", v.object.Name).
 		withHint("see it: bcsnetctl pool describe %s; give it more: bcsnetctl pool add-ip %s ADDRESS...", v.object.Name, v.object.Name)
 }

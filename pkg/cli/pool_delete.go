@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,7 +42,8 @@ Interrupting it does not bring the pool back.`,
 }
 
 func (v *poolDelete) Complete(args []string) error {
-	v.names = args
+	slices.Sort(args)
+	v.names = slices.Compact(args)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -52,6 +53,9 @@ func readPool(stored *unstructured.Unstructured) (pool, error) {
 
 // get reads a pool; one that is not there is an error that knows a better name.
 func (p *pools) get(ctx context.Context, name string) (pool, error) {
+	if len(validation.NameIsDNSSubdomain(name, false)) > 0 {
+		return pool{}, usagef("%q cannot be the name of a pool", name)
+	}
 	stored, err := p.api.Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err) && !noSuchResource(err):

@@ -34,7 +34,7 @@ func newReleaseHost(s *session) *cobra.Command {
 		Long: `Free every address in use on hosts, on your word that the machines are off. Pods
 that still exist lose their addresses, too: others may get them at once. Nothing
 is asked, so that scripts can call this; look first with --dry-run=client. The
-addresses that were released go to standard output.
+addresses that were released go to standard output, as they were before.
 
 HOST is the IP of a host; - reads hosts from standard input, one a line. A host
 that holds nothing is no error. What fails can be run again: it does the rest.`,

@@ -12,15 +12,22 @@ import (
 
 // plural is "1 address", "2 addresses".
 func plural[N int | int64 | uint64](n N, noun string) string {
+	number := strconv.FormatUint(uint64(n), 10)
+	if uint64(n) >= math.MaxInt64 {
+		number = saturated
+	}
 	switch {
 	case n == 1:
 		return "1 " + noun
 	case noun[len(noun)-1] == 's':
-		return fmt.Sprintf("%d %ses", n, noun)
+		return number + " " + noun + "es"
 	default:
-		return fmt.Sprintf("%d %ss", n, noun)
+		return number + " " + noun + "s"
 	}
 }
+
+// saturated stands for counts that a status has no room for.
+const saturated = "2^63+"
 
 // age is how long ago something was, as kubectl says it.
 func (s *session) age(t time.Time) string {
@@ -33,7 +40,7 @@ func (s *session) age(t time.Time) string {
 // count writes a count of a pool's status, which saturates.
 func count(n int64) string {
 	if n == math.MaxInt64 {
-		return "2^63+"
+		return saturated
 	}
 	return strconv.FormatInt(n, 10)
 }

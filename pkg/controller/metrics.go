@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -51,19 +50,17 @@ func (m *poolMetrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// addMetricsServer serves /metrics on an address of its own; "0" means none.
-func addMetricsServer(mgr ctrl.Manager, address string, g prometheus.Gatherer) error {
+// addServer serves some pages on an address of their own; "0" means none. name is that of its flag.
+func addServer(mgr ctrl.Manager, name, address string, pages http.Handler) error {
 	if address == "0" {
 		return nil
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return fmt.Errorf("--metrics-bind-address: %w", err)
+		return fmt.Errorf("--%s-bind-address: %w", name, err)
 	}
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(g, promhttp.HandlerOpts{}))
 	return mgr.Add(&manager.Server{
-		Name: "metrics", Listener: listener, ShutdownTimeout: new(time.Second),
-		Server: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute},
+		Name: name, Listener: listener, ShutdownTimeout: new(time.Second),
+		Server: &http.Server{Handler: pages, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute},
 	})
 }

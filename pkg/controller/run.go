@@ -24,7 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -131,7 +130,7 @@ func newManager(cfg *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, er
 		LeaderElectionNamespace:       o.LeaderElectionNamespace,
 		LeaderElectionReleaseOnCancel: true,
 		Metrics:                       metricsserver.Options{BindAddress: "0"}, // ours shows more
-		HealthProbeBindAddress:        o.HealthProbeBindAddress,
+		HealthProbeBindAddress:        "0",                                     // ours, too
 		GracefulShutdownTimeout:       new(5 * time.Second),
 		Controller:                    ctrlconfig.Controller{CacheSyncTimeout: 365 * 24 * time.Hour, SkipNameValidation: new(true)},
 		NewCache: func(cfg *rest.Config, o cache.Options) (cache.Cache, error) {
@@ -205,15 +204,14 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	}
 	server := service.Server()
 	return server, errors.Join(
-		mgr.AddHealthzCheck("ping", healthz.Ping),
-		mgr.AddReadyzCheck("index", func(*http.Request) error { return ready() }),
 		mgr.Add(everywhere(func(ctx context.Context) error { feed.Run(ctx); return nil })),
 		mgr.Add(everywhere(alloc.Run)),
 		mgr.Add(everywhere(func(ctx context.Context) error { return reportReady(ctx, ready, log) })),
 		mgr.Add(&manager.Server{
 			Name: "allocator", Server: server, Listener: listener, ShutdownTimeout: new(time.Second), // it has drained
 		}),
-		addMetricsServer(mgr, o.MetricsBindAddress, gatherer),
+		addServer(mgr, "metrics", o.MetricsBindAddress, service.Pages("/metrics")),
+		addServer(mgr, "health-probe", o.HealthProbeBindAddress, service.Pages("/healthz", "/readyz")),
 	)
 }
 

@@ -22,7 +22,7 @@ func (s *Service) allocate(r *http.Request, body []byte) (any, string, error) {
 		return nil, "", err
 	}
 	out := Allocation{
-		Host: request.Host.String(), ContainerID: in.ContainerID, PodName: in.PodName, PodNamespace: in.PodNamespace,
+		Host: addresses[0].Host.String(), ContainerID: in.ContainerID, PodName: in.PodName, PodNamespace: in.PodNamespace,
 		Owner: in.Owner, IfName: addresses[0].IfName,
 	}
 	answered := make([]string, 0, len(addresses))
@@ -42,6 +42,9 @@ func (in AllocateRequest) parse() (r allocator.Request, gateway netip.Addr, err 
 		return r, gateway, err
 	}
 	if err := bounded(in.fields()...); err != nil {
+		return r, gateway, err
+	}
+	if err := interfaceName(in.IfName); err != nil {
 		return r, gateway, err
 	}
 	if in.Owner == "" {

@@ -61,6 +61,15 @@ func podNames(namespace, name string) error {
 	return nil
 }
 
+// interfaceName refuses what Linux refuses as the name of a network interface (dev_valid_name in its
+// net/core/dev.c); empty stands for the default.
+func interfaceName(name string) error {
+	if name == "." || name == ".." || strings.ContainsFunc(name, func(r rune) bool { return r == '/' || r == ':' || unicode.IsSpace(r) }) {
+		return ipam.Refuse(ipam.ReasonBadRequest, "ifName %q cannot be the name of an interface", name)
+	}
+	return nil
+}
+
 func parseHost(s string) (netip.Addr, error) {
 	a, err := ipam.ParseAddr(s)
 	if err != nil {

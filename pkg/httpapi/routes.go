@@ -2,9 +2,9 @@ package httpapi
 
 import (
 	"net/http"
-	"time"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -48,6 +48,16 @@ func (s *Service) pages() map[string]http.Handler {
 		"/metrics":      promhttp.HandlerFor(s.Gatherer, promhttp.HandlerOpts{}),
 		"/openapi.json": openAPIHandler(),
 	}
+}
+
+// Pages is a handler of some of the pages that Handler serves beside the allocator: /healthz, /readyz,
+// /metrics, /openapi.json.
+func (s *Service) Pages(paths ...string) http.Handler {
+	all, mux := s.pages(), http.NewServeMux()
+	for _, path := range paths {
+		mux.Handle(http.MethodGet+" "+path, all[path])
+	}
+	return mux
 }
 
 func (s *Service) readyz(w http.ResponseWriter, _ *http.Request) {

@@ -60,6 +60,10 @@ func (x *Index) notServed(w Want, a netip.Addr) *Refusal {
 		return Refuse(ReasonAddressNotInPool, "address %s is the network, broadcast or gateway address of pool %s (%s)", a, p.Name, p.Plan.Subnet).
 			WithHint("ask for another address")
 	}
+	if p.Plan.Excluded.Contains(a) {
+		return Refuse(ReasonAddressNotInPool, "address %s is among the excludeIPs of pool %s (%s)", a, p.Name, p.Plan.Subnet).
+			WithHint("ask for another address, or take it out of spec.excludeIPs")
+	}
 	return Refuse(ReasonAddressNotInPool, "address %s is not one of the addresses of pool %s (%s)", a, p.Name, p.Plan.Subnet).
 		WithHint("add it with: bcsnetctl pool add-ip %s %s", p.Name, a)
 }

@@ -72,6 +72,13 @@ func TestPickAddressesAskedFor(t *testing.T) {
 			pools: []Pool{a()}, want: want(asking("10.0.0.1")),
 			text: "AddressNotInPool: address 10.0.0.1 is the network, broadcast or gateway address of pool a (10.0.0.0/24); hint: ask for another address",
 		},
+		"excluded": {
+			pools: []Pool{a(func(p *Pool) {
+				p.Plan = newPlan(t, PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", Available: []string{"10.0.0.8-10.0.0.9"}, Exclude: []string{"10.0.0.9"}})
+			})},
+			want: want(asking("10.0.0.9")),
+			text: "AddressNotInPool: address 10.0.0.9 is among the excludeIPs of pool a (10.0.0.0/24); hint: ask for another address, or take it out of spec.excludeIPs",
+		},
 		"of a pool of other hosts": {
 			pools: []Pool{a(hosts(host2)), b()}, want: want(asking("10.0.0.9")),
 			text: "HostNotInPool: address 10.0.0.9 is in pool a, which host 192.168.0.1 may not draw from; hint: add the host with: bcsnetctl pool add-host a 192.168.0.1",

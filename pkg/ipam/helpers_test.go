@@ -81,15 +81,21 @@ type option func(*Pool)
 func pool(t testing.TB, name, subnet string, available []string, options ...option) Pool {
 	t.Helper()
 	prefix := netip.MustParsePrefix(subnet)
-	plan, err := NewPlan(PlanSpec{
+	plan := newPlan(t, PlanSpec{
 		Net: prefix.Addr().String(), Mask: prefix.Bits(), Gateway: prefix.Addr().Next().String(), Available: available,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	p := Pool{Name: name, Created: now, Plan: plan, Hosts: map[netip.Addr]struct{}{ip(host1): {}}}
 	for _, o := range options {
 		o(&p)
+	}
+	return p
+}
+
+func newPlan(t testing.TB, s PlanSpec) Plan {
+	t.Helper()
+	p, err := NewPlan(s)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return p
 }

@@ -29,6 +29,8 @@ type Plan struct {
 	// Single and Ranged are the parts of Usable that were written as single addresses, and as ranges
 	// and CIDRs.
 	Single, Ranged *netipx.IPSet
+	// Excluded are the addresses of excludeIPs.
+	Excluded *netipx.IPSet
 	// Notes are oddities that do no harm, such as entries that overlap.
 	Notes []string
 }
@@ -45,7 +47,7 @@ func NewPlan(s PlanSpec) (Plan, error) {
 	if err := errors.Join(err, err2); err != nil {
 		return Plan{}, err
 	}
-	p.Notes = available.notes
+	p.Notes, p.Excluded = available.notes, excluded.all
 	if p.Usable, err = subtract(available.all, excluded.all, p.unusable()); err != nil {
 		return Plan{}, err
 	}
