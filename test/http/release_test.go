@@ -58,10 +58,16 @@ func TestRelease(t *testing.T) {
 	// Another one that began before the DEL is late; one that begins now is served.
 	s.add(with(body, "startedAt", time.Now().Add(-time.Minute).Format(time.RFC3339Nano))).
 		refusedWith(t, "ContainerDeleted", "container "+body["containerID"].(string))
-	s.add(with(body, "startedAt", time.Now().Add(time.Minute).Format(time.RFC3339Nano))).done(t)
+	before := time.Now()
+	ahead := with(body, "startedAt", time.Now().Add(time.Minute).Format(time.RFC3339Nano)) // the host's clock is
+	s.add(ahead).done(t)
 	// A DEL that began before that ADD changes nothing.
-	if got := ips(s.del(with(body, "startedAt", time.Now().Format(time.RFC3339Nano))).done(t)); len(got) != 0 {
+	if got := ips(s.del(with(body, "startedAt", before.Format(time.RFC3339Nano))).done(t)); len(got) != 0 {
 		t.Errorf("a late DEL freed %v", got)
+	}
+	// One that begins now does, even by a clock that is right.
+	if got := ips(s.del(with(body, "startedAt", time.Now().Format(time.RFC3339Nano))).done(t)); len(got) != 1 {
+		t.Errorf("DEL freed %v", got)
 	}
 }
 
