@@ -146,6 +146,44 @@ type BCSNetIPStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	FixedIPExpiredTime string `json:"fixedIPExpiredTime,omitempty"`
+	// history is who held the address before and what was done to it by hand, newest first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=3
+	History []HistoryEntry `json:"history,omitempty"`
+}
+
+// HistoryEntry is one earlier holder of an address, or one change of it by hand.
+type HistoryEntry struct {
+	// holder is namespace/pod, or the owner; empty when nobody held the address.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Holder string `json:"holder,omitempty"`
+	// host that the holder ran on.
+	// +optional
+	// +kubebuilder:validation:MaxLength=39
+	Host string `json:"host,omitempty"`
+	// since is when the holder got the address, RFC 3339.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Since string `json:"since,omitempty"`
+	// until is when the holder lost the address, or when the change was made, RFC 3339.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Until string `json:"until,omitempty"`
+	// verb is what was done by hand: release, release-host, reserve, unreserve. Empty when the holder
+	// gave the address up itself.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Verb string `json:"verb,omitempty"`
+	// by is the user who did it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	By string `json:"by,omitempty"`
+	// reason is why, in the user's words.
+	// +optional
+	// +kubebuilder:validation:MaxLength=80
+	Reason string `json:"reason,omitempty"`
 }
 
 // BCSNetIPList is a list of addresses.

@@ -102,17 +102,18 @@ func (a *Allocator) ReleaseAddress(ctx context.Context, addr netip.Addr, contain
 }
 
 func (a *Allocator) releaseOne(ctx context.Context, l ipam.Lease, still func(ipam.Lease) bool) (bool, error) {
-	return ReleaseLease(ctx, a.leases, l, still)
+	return ReleaseLease(ctx, a.leases, l, ipam.Change{}, still)
 }
 
 // ReleaseLease makes an address Available by compare-and-swap. When somebody else changed it in the
-// meantime it reads it again, and lets it be if still no longer holds: then released is false.
-func ReleaseLease(ctx context.Context, leases *store.Client, l ipam.Lease, still func(ipam.Lease) bool) (released bool, err error) {
+// meantime it reads it again, and lets it be if still no longer holds: then released is false. c goes into
+// the history of the address; it is zero for a holder that gives its address up.
+func ReleaseLease(ctx context.Context, leases *store.Client, l ipam.Lease, c ipam.Change, still func(ipam.Lease) bool) (released bool, err error) {
 	for range maxAttempts {
 		if err := ctx.Err(); err != nil {
 			return false, unavailable(err)
 		}
-		next, changed := ipam.Release(l, leases.Now())
+		next, changed := ipam.Release(l, leases.Now(), c)
 		if !changed {
 			return false, nil
 		}
@@ -145,8 +146,8 @@ const parallelWrites = 16
 
 // ReleaseHost frees every address that is held on a host, on the word of an operator that the machine
 // is off. It reads the addresses from the API server. What it released comes back also with an error;
-// asking again does the rest.
-func ReleaseHost(ctx context.Context, leases *store.Client, host netip.Addr) ([]ipam.Lease, error) {
+// asking again does the rest. c says on whose word.
+func ReleaseHost(ctx context.Context, leases *store.Client, host netip.Addr, c ipam.Change) ([]ipam.Lease, error) {
 	all, err := leases.List(ctx, "status.host="+host.String())
 	if err != nil {
 		return nil, readFailed(err)
@@ -160,7 +161,7 @@ func ReleaseHost(ctx context.Context, leases *store.Client, host netip.Addr) ([]
 			continue
 		}
 		group.Go(func() error {
-			gone, err := ReleaseLease(ctx, leases, l, func(now ipam.Lease) bool {
+			gone, err := ReleaseLease(ctx, leases, l, c, func(now ipam.Lease) bool {
 				return now.State == ipam.Active && now.Host == host
 			})
 			if err != nil {

@@ -222,7 +222,7 @@ func TestStoppedReplica(t *testing.T) {
 	two.picture(x, map[netip.Addr]string{a: "stopped-c"})
 
 	two.watch.Shut()
-	if _, err := ReleaseHost(t.Context(), one.leases, x.host); err != nil {
+	if _, err := ReleaseHost(t.Context(), one.leases, x.host, ipam.Change{}); err != nil {
 		t.Fatal(err)
 	}
 	other := x.vm("other")
@@ -252,7 +252,7 @@ func TestStoppedReplicaAndAFreeAddress(t *testing.T) {
 	a := one.one(request)
 	two.picture(x, map[netip.Addr]string{a: "freed-c"})
 	two.watch.Shut()
-	if _, err := ReleaseHost(t.Context(), one.leases, x.host); err != nil {
+	if _, err := ReleaseHost(t.Context(), one.leases, x.host, ipam.Change{}); err != nil {
 		t.Fatal(err)
 	}
 	done := two.adding(t.Context(), request)

@@ -5,11 +5,12 @@ import (
 	"errors"
 )
 
-// Exit codes. 3 is left to commands that look for differences.
+// Exit codes.
 const (
 	exitDone        = 0
 	exitFailed      = 1
 	exitUsage       = 2
+	exitFindings    = 3 // findings or differences
 	exitTimeout     = 124
 	exitInterrupted = 130
 )

@@ -125,7 +125,7 @@ func (v *releaseHost) one(ctx context.Context, leases *store.Client, h netip.Add
 		v.say.done("host %s: %s released", h, plural(len(held), "address"))
 		return held, nil
 	}
-	gone, err := allocator.ReleaseHost(ctx, leases, h)
+	gone, err := allocator.ReleaseHost(ctx, leases, h, ipam.Change{Verb: ipam.VerbReleaseHost, By: v.who(ctx)})
 	if err == nil {
 		v.say.done("host %s: %s released", h, plural(len(gone), "address"))
 		return gone, nil

@@ -31,6 +31,8 @@ type session struct {
 	flags *genericclioptions.ConfigFlags
 	// config is the way to the cluster; nil before it is needed.
 	config *rest.Config
+	// user is the answer of who; nil before it is needed.
+	user *string
 }
 
 func newSession(name, version string, streams genericiooptions.IOStreams) *session {

@@ -90,7 +90,7 @@ func (r *poolReconciler) retire(ctx context.Context, p ipam.Pool, all []ipam.Lea
 		switch {
 		case l.State == ipam.Active || l.Deleting && !l.HeldFinalizer:
 		case l.HeldFinalizer:
-			if next, changed := ipam.Release(l, r.leases.Now()); changed {
+			if next, changed := ipam.Release(l, r.leases.Now(), ipam.Change{}); changed {
 				writes = append(writes, write{lease: next})
 			}
 		default:

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"cmp"
 	"fmt"
+	"net"
 	"net/http"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
@@ -62,12 +63,21 @@ func (in ReleaseRequest) fields() []field {
 	}
 }
 
+// caller is the IP that a request came from.
+func caller(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
 func (s *Service) releaseHost(r *http.Request, _ []byte) (any, string, error) {
 	host, err := parseHost(r.PathValue("host"))
 	if err != nil {
 		return nil, "", err
 	}
-	released, err := allocator.ReleaseHost(r.Context(), s.Leases, host)
+	released, err := allocator.ReleaseHost(r.Context(), s.Leases, host, ipam.Change{Verb: ipam.VerbReleaseHost, By: "HTTP from " + caller(r)})
 	s.logReleased(r, released, "host", host.String())
 	switch {
 	case err != nil && len(released) > 0:

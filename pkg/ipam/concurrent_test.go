@@ -53,7 +53,7 @@ func TestConcurrentUse(t *testing.T) {
 					if held := x.ByContainer(h.ContainerID, ""); len(held) != 1 || len(x.ByAttachment(h)) != 1 {
 						t.Errorf("container %s holds %v", h.ContainerID, held)
 					}
-					free, _ := Release(stored, now)
+					free, _ := Release(stored, now, Change{})
 					x.Wrote(commit(free, false))
 				}
 			}

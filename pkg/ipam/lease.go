@@ -109,6 +109,8 @@ type Lease struct {
 	Sticky
 	// Updated is when the state last changed; zero when nobody ever held the address.
 	Updated time.Time
+	// History is who held the address before.
+	History History
 	// Deleting: the object has a deletionTimestamp. Such an address is never handed out.
 	Deleting bool
 	// HeldFinalizer: the object carries the finalizer that goes with Active and Reserved.
@@ -172,13 +174,28 @@ func supersede(earlier []string, id string) []string {
 }
 
 // Release gives the address up, whoever has it; the caller has checked who does. An address that is
-// Available stays as it is (changed false).
-func Release(l Lease, now time.Time) (next Lease, changed bool) {
+// Available stays as it is (changed false). The holder goes into the history.
+func Release(l Lease, now time.Time, c Change) (next Lease, changed bool) {
 	if l.State == Available && !l.HeldFinalizer {
 		return l, false
 	}
 	next = l
+	if l.State == Active || c != (Change{}) {
+		next.History = l.History.Add(past(l, now, c))
+	}
 	next.State, next.Holder, next.Sticky, next.Updated, next.HeldFinalizer = Available, Holder{}, Sticky{}, now, false
+	return next, true
+}
+
+// Reserve sets a free address aside by hand. It is refused (ok false) when somebody has the address, when
+// it is reserved already, and when its object is being deleted.
+func Reserve(l Lease, p Params, now time.Time, c Change) (next Lease, ok bool) {
+	if l.State != Available || l.Deleting {
+		return l, false
+	}
+	next = l
+	next.State, next.Params, next.Updated, next.HeldFinalizer = Reserved, p, now, true
+	next.History = l.History.Add(past(l, now, c))
 	return next, true
 }
 

@@ -188,6 +188,9 @@ func TestBindBoundsSuperseded(t *testing.T) {
 
 func TestRelease(t *testing.T) {
 	free := func(l Lease) Lease {
+		if l.State == Active {
+			l.History = l.History.Add(Past{Holder: l.Who(), Host: l.Host, Since: l.Updated, Until: now})
+		}
 		l.State, l.Holder, l.Sticky, l.Updated, l.HeldFinalizer = Available, Holder{}, Sticky{}, now, false
 		return l
 	}
@@ -214,14 +217,14 @@ func TestRelease(t *testing.T) {
 			if tc.wantChanged {
 				want = free(tc.from)
 			}
-			next, changed := Release(tc.from, now)
+			next, changed := Release(tc.from, now, Change{})
 			if changed != tc.wantChanged {
 				t.Errorf("changed = %v", changed)
 			}
 			if diff := cmp.Diff(want, next, equal); diff != "" {
 				t.Errorf("lease (-want +got):\n%s", diff)
 			}
-			if again, changed := Release(next, at(1)); changed {
+			if again, changed := Release(next, at(1), Change{}); changed {
 				t.Errorf("releasing twice changes it again: %+v", again)
 			}
 		})

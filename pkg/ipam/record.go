@@ -1,13 +1,14 @@
 package ipam
 
 import (
+	"math"
 	"net/netip"
 	"time"
 	"unique"
 )
 
-// record is a Lease as the index keeps it, in about 240 bytes with its strings: what repeats (pool,
-// host, interface, namespace) is interned, the three strings that do not are one allocation.
+// record is a Lease as the index keeps it, in about 240 bytes with its strings and without history: what repeats (pool,
+// host, interface, namespace) is interned, the strings that do not are one allocation.
 type record struct {
 	addr      netip.Addr
 	version   uint64
@@ -17,12 +18,13 @@ type record struct {
 	host      unique.Handle[netip.Addr]
 	ifName    unique.Handle[string]
 	namespace unique.Handle[string]
-	ids       string // container ID, pod UID, pod name, one behind the other
+	ids       string // container ID, pod UID, pod name, history, one behind the other
 	extra     *extra // nil for nearly all
 
 	nextAddr, nextContainer, nextAttachment *record // chains of the index's tables
 
 	lenContainer, lenUID uint16
+	lenName              uint8
 	state                State
 	flags, setSize       uint8
 }
@@ -43,14 +45,15 @@ const (
 )
 
 func pack(l Lease) *record {
+	podName := l.PodName[:min(len(l.PodName), math.MaxUint8)] // the schema allows 253 bytes
 	container, uid := compactHex(l.ContainerID), compactUUID(l.PodUID)
 	r := &record{
 		addr: l.Addr, version: l.Version, state: l.State,
 		updated: nanos(l.Updated), started: nanos(l.StartedAt),
 		params: unique.Make(l.Params), host: unique.Make(l.Host),
 		ifName: unique.Make(l.IfName), namespace: unique.Make(l.Namespace),
-		ids:          container.bytes + uid.bytes + l.PodName,
-		lenContainer: uint16(len(container.bytes)), lenUID: uint16(len(uid.bytes)),
+		ids:          container.bytes + uid.bytes + podName + string(l.History),
+		lenContainer: uint16(len(container.bytes)), lenUID: uint16(len(uid.bytes)), lenName: uint8(len(podName)),
 		setSize: uint8(l.SetSize),
 	}
 	if l.Owner != "" || len(l.Superseded) > 0 || l.Sticky != (Sticky{}) {
@@ -73,6 +76,7 @@ func (r *record) lease() Lease {
 			SetSize: int(r.setSize), StartedAt: fromNanos(r.started),
 		},
 		Updated:       fromNanos(r.updated),
+		History:       History(r.ids[r.names()+int(r.lenName):]),
 		Deleting:      r.has(flagDeleting),
 		HeldFinalizer: r.has(flagFinalizer),
 		Foreign:       r.has(flagForeign),
@@ -99,7 +103,10 @@ func (r *record) uid() compact {
 	return compact{r.ids[r.lenContainer : r.lenContainer+r.lenUID], r.has(flagPackedUID)}
 }
 
-func (r *record) podName() string { return r.ids[r.lenContainer+r.lenUID:] }
+// names is where the pod's name begins.
+func (r *record) names() int { return int(r.lenContainer) + int(r.lenUID) }
+
+func (r *record) podName() string { return r.ids[r.names():][:r.lenName] }
 
 func (r *record) owner() string {
 	if r.extra == nil {

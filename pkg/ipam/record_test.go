@@ -38,6 +38,9 @@ func aWildLease(t *rapid.T) Lease {
 	if rapid.Bool().Draw(t, "host known") {
 		l.Host = anAddr(t)
 	}
+	for range rapid.IntRange(0, MaxHistory).Draw(t, "history") {
+		l.History = l.History.Add(aPast(t))
+	}
 	if n := rapid.IntRange(0, 4).Draw(t, "superseded"); n > 0 {
 		l.Superseded = rapid.SliceOfN(rapid.String(), n, n).Draw(t, "superseded IDs")
 	}

@@ -38,7 +38,7 @@ func TestFeed(t *testing.T) {
 	}
 	made := write(t, direct, available(addr(2)))
 	until(t, "the watch brings a new object", has(c.index, made.Addr, made.Version))
-	released, _ := ipam.Release(before, now())
+	released, _ := ipam.Release(before, now(), ipam.Change{})
 	changed := write(t, direct, released)
 	until(t, "the watch brings a change", has(c.index, changed.Addr, changed.Version))
 	if err := direct.Delete(t.Context(), made.Addr, made.Pool, made.Version); err != nil {
@@ -368,7 +368,7 @@ func TestStrangeObjectsInTheFeed(t *testing.T) {
 		if l.State != ipam.Active || l.ContainerID != "c" || !l.Updated.IsZero() || !l.Foreign || l.ExpiredTime != "soon" {
 			t.Errorf("%s is %+v", a, l)
 		}
-		released, _ := ipam.Release(l, now())
+		released, _ := ipam.Release(l, now(), ipam.Change{})
 		if got := write(t, c, released); got.State != ipam.Available || got.Updated.IsZero() {
 			t.Errorf("%s released is %+v", a, got)
 		}
@@ -446,7 +446,7 @@ func TestFeedUnderFire(t *testing.T) {
 				if err == nil {
 					switch {
 					case l.State == ipam.Active:
-						l, _ = ipam.Release(l, now())
+						l, _ = ipam.Release(l, now(), ipam.Change{})
 						l, err = by.Write(t.Context(), l)
 					case l.Version != 0 && round%5 == 4:
 						err = by.Delete(t.Context(), a, l.Pool, l.Version)

@@ -83,7 +83,7 @@ func TestFieldsOfALaterReleaseAreKept(t *testing.T) {
 	moved, _ := ipam.Refresh(l, ipam.Params{Pool: "q", Bits: 25, Gateway: params.Gateway})
 	l = write(t, c, moved)
 	check("a change of the pool")
-	released, _ := ipam.Release(l, now())
+	released, _ := ipam.Release(l, now(), ipam.Change{})
 	l = write(t, c, released)
 	check("a release")
 	if l.State != ipam.Available || l.Pool != "q" || l.ContainerID != "" || l.HeldFinalizer {

@@ -33,6 +33,7 @@ func Object(l ipam.Lease) *v1.BCSNetIP {
 			PodName: l.PodName, PodNamespace: l.Namespace, PodUID: l.PodUID, Owner: l.Owner,
 			SupersededContainerIDs: l.Superseded, SetSize: int32(l.SetSize),
 			StartedAt: FormatTime(l.StartedAt), UpdateTime: FormatTime(l.Updated), FixedIPExpiredTime: l.ExpiredTime,
+			History: history(l.History),
 		},
 	}
 	if l.Version != 0 {
@@ -86,10 +87,40 @@ func Lease(o *v1.BCSNetIP, foreign bool) (ipam.Lease, error) {
 	l.Host, ok[1] = parseAddr(o.Status.Host)
 	l.Updated, ok[2] = ParseTime(o.Status.UpdateTime)
 	l.StartedAt, ok[3] = ParseTime(o.Status.StartedAt)
-	if slices.Contains(ok[:], false) {
+	var known bool
+	if l.History, known = readHistory(o.Status.History); !known || slices.Contains(ok[:], false) {
 		l.Foreign = true
 	}
 	return l, nil
+}
+
+func history(h ipam.History) (out []v1.HistoryEntry) {
+	for _, p := range h.Entries() {
+		out = append(out, v1.HistoryEntry{
+			Holder: p.Holder, Host: addrString(p.Host), Since: FormatTime(p.Since), Until: FormatTime(p.Until),
+			Verb: p.Verb, By: p.By, Reason: p.Reason,
+		})
+	}
+	return out
+}
+
+// readHistory reads what it can; known is false when that is not all.
+func readHistory(entries []v1.HistoryEntry) (h ipam.History, known bool) {
+	if len(entries) == 0 {
+		return "", true
+	}
+	known = true
+	var all []ipam.Past
+	for _, e := range entries {
+		p := ipam.Past{Holder: e.Holder, Change: ipam.Change{Verb: e.Verb, By: e.By, Reason: e.Reason}}
+		var ok [3]bool
+		p.Host, ok[0] = parseAddr(e.Host)
+		p.Since, ok[1] = ParseTime(e.Since)
+		p.Until, ok[2] = ParseTime(e.Until)
+		known = known && !slices.Contains(ok[:], false)
+		all = append(all, p)
+	}
+	return ipam.NewHistory(all), known
 }
 
 func addrString(a netip.Addr) string {

@@ -62,6 +62,12 @@ func drawLease(t *rapid.T) ipam.Lease {
 		Updated:       drawTime.Draw(t, "updated"),
 		HeldFinalizer: rapid.Bool().Draw(t, "finalizer"),
 	}
+	for range rapid.IntRange(0, ipam.MaxHistory).Draw(t, "history") {
+		l.History = l.History.Add(ipam.Past{
+			Holder: text("earlier holder"), Host: optional("earlier host"), Since: drawTime.Draw(t, "since"), Until: drawTime.Draw(t, "until"),
+			Change: ipam.Change{Verb: text("verb"), By: text("by"), Reason: text("reason")},
+		})
+	}
 	if ids := rapid.SliceOfN(drawText, 0, ipam.MaxSuperseded).Draw(t, "superseded"); len(ids) > 0 {
 		l.Superseded = ids
 	}
@@ -135,7 +141,7 @@ func TestMergeKeepsWhatItDoesNotKnow(t *testing.T) {
 			t.Fatal(err)
 		}
 		raw["spec"].(map[string]any)["tier"] = "gold"
-		raw["status"].(map[string]any)["history"] = []any{map[string]any{"holder": "x"}}
+		raw["status"].(map[string]any)["claim"] = map[string]any{"name": "x"}
 		meta := raw["metadata"].(map[string]any)
 		meta["labels"] = map[string]any{"team": "a"}
 		meta["uid"] = "u"
@@ -163,7 +169,7 @@ func TestMergeKeepsWhatItDoesNotKnow(t *testing.T) {
 				Tier string `json:"tier"`
 			} `json:"spec"`
 			Status struct {
-				History []map[string]string `json:"history"`
+				Claim map[string]string `json:"claim"`
 			} `json:"status"`
 		}
 		if err := json.Unmarshal(merged, &kept); err != nil {
@@ -174,7 +180,7 @@ func TestMergeKeepsWhatItDoesNotKnow(t *testing.T) {
 			finalizersWanted = append(finalizersWanted, v1.HeldFinalizer)
 		}
 		switch {
-		case kept.Spec.Tier != "gold", len(kept.Status.History) != 1, kept.Metadata.Labels["team"] != "a", kept.Metadata.UID != "u",
+		case kept.Spec.Tier != "gold", kept.Status.Claim["name"] != "x", kept.Metadata.Labels["team"] != "a", kept.Metadata.UID != "u",
 			!slices.Equal(kept.Metadata.Finalizers, finalizersWanted):
 			t.Fatalf("something was lost: %s", merged)
 		}

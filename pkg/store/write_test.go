@@ -89,7 +89,7 @@ func TestCompareAndSwap(t *testing.T) {
 		"update, somebody was faster": {
 			n: 2,
 			spoil: func(_ netip.Addr, first ipam.Lease) {
-				released, _ := ipam.Release(first, now())
+				released, _ := ipam.Release(first, now(), ipam.Change{})
 				write(t, c, active(t, write(t, c, released), "faster"))
 			},
 			write: func(first ipam.Lease) ipam.Lease { first.ContainerID = "late"; return first },
@@ -98,7 +98,7 @@ func TestCompareAndSwap(t *testing.T) {
 		"update, the object is gone": {
 			n: 3,
 			spoil: func(a netip.Addr, first ipam.Lease) {
-				released, _ := ipam.Release(first, now())
+				released, _ := ipam.Release(first, now(), ipam.Change{})
 				write(t, c, released)
 				remove(a)
 			},
@@ -108,7 +108,7 @@ func TestCompareAndSwap(t *testing.T) {
 		"update, the object was made anew": {
 			n: 4,
 			spoil: func(a netip.Addr, first ipam.Lease) {
-				released, _ := ipam.Release(first, now())
+				released, _ := ipam.Release(first, now(), ipam.Change{})
 				write(t, c, released)
 				remove(a)
 				write(t, c, active(t, available(a), "faster"))
@@ -119,7 +119,7 @@ func TestCompareAndSwap(t *testing.T) {
 		"update with foreign fields, the object is gone": {
 			n: 5,
 			spoil: func(a netip.Addr, first ipam.Lease) {
-				released, _ := ipam.Release(first, now())
+				released, _ := ipam.Release(first, now(), ipam.Change{})
 				write(t, c, released)
 				remove(a)
 			},
@@ -195,7 +195,7 @@ func TestFinalizerComesAndGoesWithTheState(t *testing.T) {
 	if got := stored(t, l.Addr).GetFinalizers(); !cmp.Equal(got, []string{v1.HeldFinalizer}) || !held.HeldFinalizer {
 		t.Errorf("finalizers of a held address: %v", got)
 	}
-	released, _ := ipam.Release(held, now())
+	released, _ := ipam.Release(held, now(), ipam.Change{})
 	free := write(t, c, released)
 	if got := stored(t, l.Addr).GetFinalizers(); len(got) != 0 || free.HeldFinalizer {
 		t.Errorf("finalizers of a free address: %v", got)
@@ -228,7 +228,7 @@ func TestDeletedWhileHeld(t *testing.T) {
 	if _, ok := ipam.Bind(now1, params, ipam.Holder{ContainerID: "c", IfName: "eth0"}, now()); ok {
 		t.Error("the address could be bound again")
 	}
-	released, _ := ipam.Release(now1, now())
+	released, _ := ipam.Release(now1, now(), ipam.Change{})
 	write(t, c, released)
 	if l, err := c.Get(t.Context(), held.Addr); !errors.Is(err, ErrNotFound) {
 		t.Fatalf("the object is still there: %+v, %v", l, err)
@@ -300,7 +300,7 @@ func TestForeignMetadataIsKept(t *testing.T) {
 		}
 	}
 	check("example.org/other", v1.HeldFinalizer)
-	released, _ := ipam.Release(held, now())
+	released, _ := ipam.Release(held, now(), ipam.Change{})
 	write(t, c, released)
 	check("example.org/other")
 	patch(t, l.Addr, `{"metadata":{"finalizers":null}}`)

@@ -77,7 +77,7 @@ func (b *bare) take(ctx context.Context, caller, n int) error {
 }
 
 func (b *bare) free(ctx context.Context, caller, _ int) error {
-	next, ok := ipam.Release(b.get(caller), b.client.Now())
+	next, ok := ipam.Release(b.get(caller), b.client.Now(), ipam.Change{})
 	return b.write(ctx, caller, next, ok)
 }
 

@@ -131,7 +131,7 @@ func (b *bench) empty(ctx context.Context, p *v1.BCSNetPool) error {
 	group.SetLimit(64)
 	for _, l := range all {
 		group.Go(func() error {
-			if next, changed := ipam.Release(l, b.filler.Now()); changed {
+			if next, changed := ipam.Release(l, b.filler.Now(), ipam.Change{}); changed {
 				if stored, err := b.filler.Write(ctx, next); err == nil { // else the controller was faster
 					l = stored
 				}

@@ -1,0 +1,10 @@
+// Package config carries the manifests, for programs that install them or compare them with what a
+// cluster has.
+package config
+
+import "embed"
+
+// Files are the manifests by their paths in this folder, such as crd/kustomization.yaml.
+//
+//go:embed crd/*.yaml default/*.yaml manager/*.yaml rbac/*.yaml
+var Files embed.FS
