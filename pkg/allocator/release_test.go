@@ -23,14 +23,17 @@ func TestRelease(t *testing.T) {
 	r := newReplica(t, x.pool)
 	p := newPod(t, "releases", x.host, r)
 	a := r.one(x.of(p, "releases-c"))
+	held := r.lease(a)
 	r.tap.Forget()
 	if got := r.del(ReleaseRequest{ContainerID: "releases-c"}); !slices.Equal(got, []netip.Addr{a}) {
 		t.Errorf("released %v, want %s", got, a)
 	}
 	r.cost("DEL", 1, 0)
-	want := ipam.Lease{Addr: a, Params: ipam.Params{Pool: x.pool.Name, Bits: 24, Gateway: x.addr(254)}}
 	got := r.lease(a)
-	want.Version, want.Updated = got.Version, got.Updated
+	want := ipam.Lease{
+		Addr: a, Params: ipam.Params{Pool: x.pool.Name, Bits: 24, Gateway: x.addr(254)}, Version: got.Version, Updated: got.Updated,
+		History: ipam.NewHistory([]ipam.Past{{Holder: "default/releases", Host: x.host, Since: held.Updated, Until: got.Updated}}),
+	}
 	if diff := cmp.Diff(want, got, compareAddrs); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
