@@ -108,8 +108,21 @@ func median(rs []result) result {
 		p50:       pick(func(a, b result) int { return int(a.p50 - b.p50) }).p50,
 		p99:       pick(func(a, b result) int { return int(a.p99 - b.p99) }).p99,
 		ops:       rs[0].ops,
-		cpu:       rs[len(rs)-1].cpu,
+		cpu:       medianCPU(rs),
 	}
+}
+
+func medianCPU(rs []result) map[string]time.Duration {
+	out := map[string]time.Duration{}
+	for name := range rs[0].cpu {
+		var all []time.Duration
+		for _, r := range rs {
+			all = append(all, r.cpu[name])
+		}
+		slices.Sort(all)
+		out[name] = all[len(all)/2]
+	}
+	return out
 }
 
 func compare(a, b float64) int {

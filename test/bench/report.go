@@ -11,7 +11,7 @@ import (
 
 // report gathers the tables.
 type report struct {
-	floors, sizes, costs, numbers []string
+	floors, cpu, sizes, costs, numbers []string
 }
 
 func ratio(a, b float64) string { return fmt.Sprintf("%.2f", a/b) }
@@ -24,8 +24,22 @@ func (r *report) floor(what string, callers int, c compared) {
 		ratio(c.service.perSecond, c.handler.perSecond), ratio(c.service.perSecond, c.bare.perSecond),
 		ms(c.bare.p99), ms(c.handler.p99), ms(c.service.p99), ratio(float64(c.service.p99), float64(c.handler.p99)))
 	fmt.Println(row)
-	fmt.Println("  cpu:", c.bare.cpu, c.handler.cpu, c.service.cpu)
 	r.floors = append(r.floors, row)
+	spent := func(of func(result) time.Duration) string {
+		return ms(of(c.bare)) + " / " + ms(of(c.handler)) + " / " + ms(of(c.service))
+	}
+	row = fmt.Sprintf("| %s | %d | %s | %s | %s |", what, callers,
+		spent(func(r result) time.Duration { return r.cpu["kube-apiserver"] }), spent(func(r result) time.Duration { return r.cpu["etcd"] }),
+		spent(func(r result) (all time.Duration) {
+			for name, t := range r.cpu {
+				if name != "kube-apiserver" && name != "etcd" {
+					all += t
+				}
+			}
+			return all
+		}))
+	fmt.Println(row)
+	r.cpu = append(r.cpu, row)
 }
 
 func (r *report) pool(size int, full bool, callers int, c compared) {
@@ -98,6 +112,8 @@ func (r *report) tables() string {
 	}
 	table("Throughput and latency beside the floors",
 		"| operation | callers | bare client /s | empty handler /s | bcsnet /s | of handler | of bare | p99 ms bare / handler / bcsnet | p99 of handler |", r.floors)
+	table("Processor time per cycle, ms: bare / handler / bcsnet",
+		"| operation | callers | kube-apiserver | etcd | client, with handler or controller |", r.cpu)
 	table("Size of the pool, and how full it is",
 		"| addresses | state | callers | empty handler /s | bcsnet /s | of handler | of bare | p99 of handler |", r.sizes)
 	table("Requests to the API server per operation", "| operation | requests |", r.costs)
