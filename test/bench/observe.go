@@ -168,3 +168,32 @@ func cpu() (map[string]time.Duration, error) {
 	}
 	return out, nil
 }
+
+// atRest waits until all processes have nearly nothing to do, or half a minute: a controller that starts
+// has the API server read and encode every lease, and both clean up after that for seconds.
+func atRest(ctx context.Context) error {
+	const interval, busy = 500 * time.Millisecond, 0.1
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	before := -time.Hour
+	for range 60 {
+		all, err := cpu()
+		if err != nil {
+			return err
+		}
+		var now time.Duration
+		for _, t := range all {
+			now += t
+		}
+		if float64(now-before) < busy*float64(interval) {
+			return nil
+		}
+		before = now
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}

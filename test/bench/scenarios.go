@@ -87,6 +87,9 @@ func (b *bench) warmLoad(ctx context.Context, callers int, c cycle) (result, err
 		}
 		return func(ctx context.Context, caller, n int) error { return op(ctx, caller, -n-1) }
 	}
+	if err := atRest(ctx); err != nil {
+		return result{}, err
+	}
 	if _, err := load(ctx, callers, warmUp, cycle{other(c.before), other(c.timed), other(c.after)}); err != nil {
 		return result{}, err
 	}
