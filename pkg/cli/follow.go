@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,8 +30,32 @@ const followRest = time.Second
 // named selects the one object of a name.
 func named(name string) string { return fields.OneTermEqualSelector("metadata.name", name).String() }
 
-// until watches the set until see has seen enough.
-func (f followed[T]) until(ctx context.Context) error {
+// deadline shares a time limit among several things that are waited for one after the other: it says how
+// much is left; 0 is for ever.
+func (s *session) deadline(limit time.Duration) func() time.Duration {
+	began := s.now()
+	return func() time.Duration {
+		if limit == 0 {
+			return 0
+		}
+		return max(limit-s.now().Sub(began), 1) // what is left of a limit is never for ever
+	}
+}
+
+// lookTime is how much longer than the waiting a look at the set may take.
+const lookTime = 10 * time.Second
+
+// until watches the set until see has seen enough, for at most some time; 0 is for ever. The set is seen
+// once at least. That the time is over is the error errTooLong.
+func (f followed[T]) until(ctx context.Context, limit time.Duration) error {
+	waiting := ctx
+	if limit > 0 {
+		var stopLooking, stopWaiting context.CancelFunc
+		ctx, stopLooking = context.WithTimeout(ctx, limit+lookTime)
+		defer stopLooking()
+		waiting, stopWaiting = context.WithTimeout(ctx, limit)
+		defer stopWaiting()
+	}
 	for {
 		set, version, err := f.list(ctx)
 		if err != nil {
@@ -38,7 +63,7 @@ func (f followed[T]) until(ctx context.Context) error {
 		}
 		done, err := f.see(set)
 		if err == nil && !done {
-			done, err = f.watch(ctx, set, version)
+			done, err = f.watch(waiting, set, version)
 		}
 		if err != nil || done {
 			return err
@@ -46,17 +71,22 @@ func (f followed[T]) until(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-waiting.Done():
+			return errTooLong
 		case <-time.After(followRest):
 		}
 	}
 }
+
+// errTooLong: the time for waiting is over, and what was waited for has not come.
+var errTooLong = errors.New("the time is over")
 
 func (f followed[T]) list(ctx context.Context) (map[string]T, string, error) {
 	set := map[string]T{}
 	for options := (metav1.ListOptions{FieldSelector: f.fields, Limit: pageSize}); ; {
 		page, err := f.api.List(ctx, options)
 		if err != nil {
-			return nil, "", f.problem(ctx, err)
+			return nil, "", f.session.explain(err)
 		}
 		for i := range page.Items {
 			if set[page.Items[i].GetName()], err = f.read(&page.Items[i]); err != nil {
@@ -73,8 +103,11 @@ func (f followed[T]) list(ctx context.Context) (map[string]T, string, error) {
 // minutes, and when it has forgotten the version; the set is read again then.
 func (f followed[T]) watch(ctx context.Context, set map[string]T, version string) (bool, error) {
 	changes, err := f.api.Watch(ctx, metav1.ListOptions{FieldSelector: f.fields, ResourceVersion: version})
-	if err != nil {
-		return false, f.problem(ctx, err)
+	switch {
+	case ctx.Err() != nil:
+		return false, nil
+	case err != nil:
+		return false, f.session.explain(err)
 	}
 	defer changes.Stop()
 	for change := range changes.ResultChan() {
@@ -91,13 +124,5 @@ func (f followed[T]) watch(ctx context.Context, set map[string]T, version string
 			return done, err
 		}
 	}
-	return false, ctx.Err()
-}
-
-// problem is the end of the time where that is why a request failed.
-func (f followed[T]) problem(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return f.session.explain(err)
+	return false, nil
 }

@@ -10,8 +10,6 @@ import (
 
 // established waits until the API server serves a definition.
 func (v *install) established(ctx context.Context, crd step) error {
-	limited, cancel := context.WithTimeout(ctx, v.timeout)
-	defer cancel()
 	name, said := crd.want.GetName(), false
 	err := followed[bool]{session: v.session, api: crd.api, fields: named(name), read: served, see: func(set map[string]bool) (bool, error) {
 		if !set[name] && !said {
@@ -19,8 +17,8 @@ func (v *install) established(ctx context.Context, crd step) error {
 			said = true
 		}
 		return set[name], nil
-	}}.until(limited)
-	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+	}}.until(ctx, v.timeout)
+	if errors.Is(err, errTooLong) {
 		f := &failure{code: exitTimeout, message: title(crd.want) + " is not served after " + v.timeout.String(), cause: err}
 		return f.withHint("see why: kubectl get crd %s -o yaml; then run it again: it does the rest", name)
 	}
@@ -29,13 +27,14 @@ func (v *install) established(ctx context.Context, crd step) error {
 
 // served says whether the API server serves the objects of a definition.
 func served(crd *unstructured.Unstructured) (bool, error) {
-	conditions, _, err := unstructured.NestedSlice(crd.Object, "status", "conditions")
+	field, _, _ := unstructured.NestedFieldNoCopy(crd.Object, "status", "conditions") // null at first
+	conditions, _ := field.([]any)
 	for _, c := range conditions {
 		if m, ok := c.(map[string]any); ok && m["type"] == "Established" {
-			return m["status"] == "True", err
+			return m["status"] == "True", nil
 		}
 	}
-	return false, err
+	return false, nil
 }
 
 // sameObject compares two versions of an object but for what every write changes.

@@ -4,21 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
 // waitGone waits until a pool is gone, and says what it waits for whenever that changes.
-func (v *poolDelete) waitGone(ctx context.Context, api *pools, p pool) error {
-	what, err := api.untilGone(ctx, p.Name, p.UID)
+func (v *poolDelete) waitGone(ctx context.Context, api *pools, p pool, limit time.Duration) error {
+	what, err := api.untilGone(ctx, p, limit)
 	switch {
 	case err == nil:
 		v.say.done("pool %s deleted", p.Name)
 		return nil
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case errors.Is(err, errTooLong):
 		f := &failure{code: exitTimeout, message: fmt.Sprintf("pool %s is not gone after %s: %s", p.Name, v.timeout, what), cause: err}
 		if what == waitsForController {
 			return f.withHint(hintController)
@@ -31,13 +31,13 @@ func (v *poolDelete) waitGone(ctx context.Context, api *pools, p pool) error {
 	}
 }
 
-// untilGone waits until the pool of a UID is gone, and returns what it waited for last.
-func (p *pools) untilGone(ctx context.Context, name string, uid types.UID) (what string, err error) {
+// untilGone waits until a pool is gone, and returns what it waited for last.
+func (p *pools) untilGone(ctx context.Context, gone pool, limit time.Duration) (what string, err error) {
 	said := ""
 	what = waitsForController
-	err = followed[pool]{session: p.session, api: p.api, fields: named(name), read: readPool, see: func(set map[string]pool) (bool, error) {
-		now, exists := set[name]
-		if !exists || now.UID != uid {
+	err = followed[pool]{session: p.session, api: p.api, fields: named(gone.Name), read: readPool, see: func(set map[string]pool) (bool, error) {
+		now, exists := set[gone.Name]
+		if !exists || now.UID != gone.UID {
 			return true, nil
 		}
 		if what = waitsFor(now.BCSNetPool); what == said {
@@ -45,12 +45,12 @@ func (p *pools) untilGone(ctx context.Context, name string, uid types.UID) (what
 		}
 		said = what
 		if now.DeletionTimestamp == nil {
-			p.say.wait("pool %s: waiting until it is deleted: %s", name, what)
+			p.say.wait("pool %s: waiting until it is deleted: %s", gone.Name, what)
 		} else {
-			p.say.wait("pool %s is being deleted: %s", name, p.called(what))
+			p.say.wait("pool %s is being deleted: %s", gone.Name, p.called(what))
 		}
 		return false, nil
-	}}.until(ctx)
+	}}.until(ctx, limit)
 	return what, err
 }
 

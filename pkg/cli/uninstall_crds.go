@@ -72,14 +72,12 @@ func (v *uninstall) each(ctx context.Context, c dynamic.Interface, r schema.Grou
 // finish waits until a definition that was deleted is gone. The API server deletes the objects; without a
 // controller nobody else takes their finalizers off.
 func (v *uninstall) finish(ctx context.Context, c dynamic.Interface, crd step) error {
-	limited, cancel := context.WithTimeout(ctx, v.timeout)
-	defer cancel()
 	name, _, err := unstructured.NestedString(crd.have.Object, "spec", "names", "plural")
 	if err != nil {
 		return err
 	}
 	if v.deleteLeases {
-		if err := v.unfinalize(limited, c, resource(name)); err != nil {
+		if err := v.unfinalize(ctx, c, resource(name)); err != nil {
 			return err
 		}
 	}
@@ -94,8 +92,8 @@ func (v *uninstall) finish(ctx context.Context, c dynamic.Interface, crd step) e
 			said = true
 		}
 		return false, nil
-	}}.until(limited)
-	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+	}}.until(ctx, v.timeout)
+	if errors.Is(err, errTooLong) {
 		f := &failure{code: exitTimeout, message: title(crd.want) + " is not gone after " + v.timeout.String(), cause: err}
 		return f.withHint("see what is left: kubectl get %s; then run it again: it does the rest", name)
 	}

@@ -133,8 +133,6 @@ func (v *versionVerb) askMore(ctx context.Context, all *versions) error {
 	all.Controller, err = v.controller(ctx, c)
 	if err != nil {
 		v.say.warn("the controller cannot be looked at in full: %v", v.explain(err))
-	} else if all.Controller == nil {
-		v.say.note("the cluster has no Deployment %s/%s", systemNamespace, controllerName)
 	}
 	return nil
 }

@@ -16,6 +16,8 @@ import (
 
 // controllerVersion is what the cluster says of the controller.
 type controllerVersion struct {
+	// Deployed: the cluster has the Deployment of the manifests.
+	Deployed bool   `json:"deployed"`
 	Image    string `json:"image,omitempty"`
 	Replicas int64  `json:"replicas"`
 	Ready    int64  `json:"ready"`
@@ -28,16 +30,16 @@ func crdResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 }
 
-// controller looks at the Deployment and the Lease; nil when there is no Deployment.
+// controller looks at the Deployment and the Lease.
 func (v *versionVerb) controller(ctx context.Context, c dynamic.Interface) (*controllerVersion, error) {
 	d, err := c.Resource(appsv1.SchemeGroupVersion.WithResource("deployments")).Namespace(systemNamespace).Get(ctx, controllerName, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, nil
+		return &controllerVersion{}, nil
 	case err != nil:
 		return nil, err
 	}
-	found := &controllerVersion{Image: image(*d)}
+	found := &controllerVersion{Deployed: true, Image: image(*d)}
 	found.Replicas, _, _ = unstructured.NestedInt64(d.Object, "spec", "replicas")
 	found.Ready, _, _ = unstructured.NestedInt64(d.Object, "status", "readyReplicas")
 	lease, err := c.Resource(coordinationv1.SchemeGroupVersion.WithResource("leases")).Namespace(systemNamespace).Get(ctx, controllerName, metav1.GetOptions{})
@@ -81,6 +83,9 @@ func sameSchema(a, b unstructured.Unstructured) bool {
 }
 
 func (c *controllerVersion) String() string {
+	if !c.Deployed {
+		return "no Deployment " + systemNamespace + "/" + controllerName
+	}
 	text := fmt.Sprintf("%s, %d of %s ready", c.Image, c.Ready, plural(c.Replicas, "replica"))
 	if c.Leader != "" {
 		text += ", leader " + c.Leader

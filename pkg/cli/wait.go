@@ -15,9 +15,11 @@ type waiting struct {
 	*session
 	until   string
 	timeout time.Duration
-	goal    goal
-	pools   []string
-	addrs   []netip.Addr
+	// left says how much of the time is left.
+	left  func() time.Duration
+	goal  goal
+	pools []string
+	addrs []netip.Addr
 }
 
 func newWait(s *session) *cobra.Command {
@@ -77,11 +79,7 @@ func (v *waiting) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if v.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, v.timeout)
-		defer cancel()
-	}
+	v.left = v.deadline(v.timeout)
 	var failed several
 	for _, name := range v.pools {
 		if err := v.forPool(ctx, api, name); err != nil {
@@ -106,8 +104,8 @@ func (v *waiting) forPool(ctx context.Context, api *pools, name string) error {
 	case err != nil:
 		return err
 	case v.goal.word == goalDeleted:
-		what, err := api.untilGone(ctx, p.Name, p.UID)
-		return v.end(ctx, err, "pool "+p.Name, goalDeleted, what, "bcsnetctl pool describe "+p.Name)
+		what, err := api.untilGone(ctx, p, v.left())
+		return v.end(err, outcome{done: "pool " + name + " is deleted", late: "pool " + name + " is not deleted", what: what, hint: describing(name)})
 	case v.goal.word == goalReleased:
 		return v.forRelease(ctx, p)
 	default:

@@ -33,41 +33,49 @@ func (v *waiting) forCondition(ctx context.Context, api *pools, p pool) error {
 			said = what
 		}
 		return ok, nil
-	}}.until(ctx)
-	return v.end(ctx, err, "pool "+p.Name, v.goal.word, what, "bcsnetctl pool describe "+p.Name)
+	}}.until(ctx, v.left())
+	return v.end(err, outcome{
+		done: "pool " + p.Name + " is " + v.goal.word, late: "pool " + p.Name + " is " + v.goal.unmet,
+		what: what, hint: describing(p.Name),
+	})
 }
 
 // forRelease follows the addresses in use themselves: no controller is needed to count them.
 func (v *waiting) forRelease(ctx context.Context, p pool) error {
 	query := leaseQuery{pool: p.Name, status: ipam.Active.String()}
-	return v.forFree(ctx, query.selector(), "pool "+p.Name, inUse, "bcsnetctl lease list --pool "+p.Name)
+	return v.forFree(ctx, query.selector(), "pool "+p.Name, inUse, outcome{
+		done: "no address of pool " + p.Name + " is in use", late: "pool " + p.Name + " is not released",
+		hint: "bcsnetctl lease list --pool " + p.Name,
+	})
 }
 
 func (v *waiting) forAddress(ctx context.Context, a netip.Addr) error {
 	name := ipam.ObjectName(a)
 	selector := named(name) + ",status.status!=" + ipam.Available.String()
-	return v.forFree(ctx, selector, "address "+a.String(), func(set map[string]ipam.Lease) string { return holding(set[name]) },
-		"bcsnetctl ip list --field-selector metadata.name="+name)
+	return v.forFree(ctx, selector, "address "+a.String(), func(set map[string]ipam.Lease) string { return holding(set[name]) }, outcome{
+		done: "address " + a.String() + " is free", late: "address " + a.String() + " is not free",
+		hint: "bcsnetctl ip list -o wide --field-selector metadata.name=" + name,
+	})
 }
 
 // forFree waits until no address is left of those that a selector matches.
-func (v *waiting) forFree(ctx context.Context, selector, who string, how func(map[string]ipam.Lease) string, hint string) error {
+func (v *waiting) forFree(ctx context.Context, selector, who string, how func(map[string]ipam.Lease) string, o outcome) error {
 	c, err := v.dynamic()
 	if err != nil {
 		return err
 	}
-	what, said, when := "", "", time.Time{}
+	said, when := "", time.Time{}
 	err = followed[ipam.Lease]{session: v.session, api: c.Resource(resource(v1.IPResource)), fields: selector, read: readLease, see: func(set map[string]ipam.Lease) (bool, error) {
 		if len(set) == 0 {
 			return true, nil
 		}
-		if what = how(set); what != said && v.now().Sub(when) >= sayEvery {
-			v.say.wait("%s: waiting until it is released: %s", who, what)
-			said, when = what, v.now()
+		if o.what = how(set); o.what != said && v.now().Sub(when) >= sayEvery {
+			v.say.wait("%s: waiting until it is released: %s", who, o.what)
+			said, when = o.what, v.now()
 		}
 		return false, nil
-	}}.until(ctx)
-	return v.end(ctx, err, who, goalReleased, what, hint)
+	}}.until(ctx, v.left())
+	return v.end(err, o)
 }
 
 func readLease(stored *unstructured.Unstructured) (ipam.Lease, error) {
@@ -78,23 +86,28 @@ func readLease(stored *unstructured.Unstructured) (ipam.Lease, error) {
 	return store.Lease(&o, false)
 }
 
+// outcome is what to say at the end of the waiting for one thing: when it is so, and when it is not in
+// time, with the state that it is in and the command that shows more.
+type outcome struct{ done, late, what, hint string }
+
+func describing(name string) string { return "bcsnetctl pool describe " + name }
+
 // end says how the waiting for one thing ended.
-func (v *waiting) end(ctx context.Context, err error, who, word, what, hint string) error {
+func (v *waiting) end(err error, o outcome) error {
 	switch {
 	case err == nil:
-		v.say.done("%s is %s", who, word)
+		v.say.done("%s", o.done)
 		return nil
-	case !errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case !errors.Is(err, errTooLong):
 		return err
 	}
-	f := &failure{code: exitTimeout, cause: err}
-	f.message = who + " is not " + word + " after " + v.timeout.String()
-	if what != "" {
-		f.message += ": " + what
+	f := &failure{code: exitTimeout, cause: err, message: o.late + " after " + v.timeout.String()}
+	if o.what != "" {
+		f.message += ": " + o.what
 	}
-	switch what {
+	switch o.what {
 	case waitsForFirstLook, waitsForSecondLook, waitsForController:
 		return f.withHint(hintController)
 	}
-	return f.withHint("%s", "look closer: "+hint)
+	return f.withHint("look closer: %s", o.hint)
 }

@@ -15,7 +15,8 @@ import (
 type goal struct {
 	condition string
 	want      bool
-	word      string
+	// word is how it is then, unmet how it is before.
+	word, unmet string
 }
 
 const (
@@ -36,9 +37,9 @@ func parseGoal(text string) (goal, error) {
 	case text == "":
 		return goal{}, usagef("--for is missing: say what to wait for")
 	case i >= 0 && (!given || value == "true"):
-		return goal{condition: conditions[i], want: true, word: word}, nil
+		return goal{condition: conditions[i], want: true, word: word, unmet: "not " + word}, nil
 	case i >= 0 && value == "false":
-		return goal{condition: conditions[i], word: "not " + word}, nil
+		return goal{condition: conditions[i], word: "not " + word, unmet: "still " + word}, nil
 	case !given && (word == goalReleased || word == goalDeleted):
 		return goal{word: word}, nil
 	}
