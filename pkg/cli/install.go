@@ -31,7 +31,7 @@ to the release of this program; pools and addresses stay as they are, and so do
 the controller's image, unless --image names another, and its number of replicas.
 
 --print writes the manifests to standard output and asks no cluster.`,
-		Example: `  bcsnetctl install --image registry.example.com/bcsnet-controller:v1.0.0
+		Example: `  bcsnetctl install --image registry.example.com/bcsnet-controller:v1
   bcsnetctl install --crds-only --dry-run=server
   bcsnetctl install --print --image bcsnet-controller:dev | kubectl apply -f -`,
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -65,15 +65,18 @@ func (v *report) Run(ctx context.Context) error {
 	}
 	// The file appears when it is whole.
 	f, err := os.CreateTemp(filepath.Dir(v.file), ".bcsnet-report-*")
+	if why, ok := errors.AsType[*fs.PathError](err); ok {
+		return &failure{message: fmt.Sprintf("%s cannot be written: %v", v.file, why.Err), cause: err}
+	}
 	if err != nil {
-		return fmt.Errorf("the archive cannot be written: %w", err)
+		return err
 	}
 	defer os.Remove(f.Name())
 	if err := errors.Join(v.write(ctx, f), f.Close()); err != nil {
 		return err
 	}
 	if err := os.Rename(f.Name(), v.file); err != nil {
-		return fmt.Errorf("the archive cannot be written: %w", err)
+		return fmt.Errorf("the archive is not where it should be: %w", err)
 	}
 	v.say.done("%s written", v.file)
 	return nil

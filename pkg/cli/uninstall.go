@@ -110,7 +110,7 @@ func (v *uninstall) removeAll(ctx context.Context, c dynamic.Interface, steps []
 	checked := false
 	for _, one := range steps {
 		isCRD := one.want.GetKind() == kindCRD
-		if isCRD && !checked && v.dry == dryRunNone {
+		if isCRD && !checked && !v.deleteLeases && v.dry == dryRunNone {
 			// Only now can the controller hand out nothing any more.
 			if err := v.guard(ctx, c); err != nil {
 				return err
