@@ -29,9 +29,9 @@ func newEvents(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "events [POOL...]", Aliases: []string{"event"}, GroupID: "objects", Args: cobra.ArbitraryArgs, RunE: runs(v),
 		Short: "Show what happened to pools",
-		Long: `Show the events of pools, the newest last: a pool got ready or lost that, ran out
-of addresses, began to drain, shares addresses with another. The controller makes
-them; Kubernetes forgets them after an hour, as it does all events.`,
+		Long: `Show the events of pools, the newest last: a pool is ready or no longer, ran out
+of addresses, began to drain, shares addresses with another. The controller
+makes them; Kubernetes forgets them after an hour, as it does all events.`,
 		Example: `  bcsnetctl events
   bcsnetctl events blue --type Warning
   bcsnetctl events -w`,

@@ -26,9 +26,10 @@ func newInstall(s *session) *cobra.Command {
 		Use: "install", Aliases: []string{"upgrade"}, GroupID: "other", Args: takes(0, 0), RunE: runs(v),
 		Short: "Install bcsnet into the cluster, or bring it up to date",
 		Long: `Install the definitions of the objects (CRDs), the roles and the controller into
-the namespace bcsnet-system, after a question. What is there already is brought up
-to the release of this program; pools and addresses stay as they are, and so do
-the controller's image, unless --image names another, and its number of replicas.
+the namespace bcsnet-system, after a question. What is there already is brought
+up to the release of this program; pools and addresses stay as they are, and so
+do the controller's image, unless --image names another, and its number of
+replicas.
 
 --print writes the manifests to standard output and asks no cluster.`,
 		Example: `  bcsnetctl install --image registry.example.com/bcsnet-controller:v1

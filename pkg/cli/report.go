@@ -29,8 +29,8 @@ func newReport(s *session) *cobra.Command {
 		Short: "Gather what others need to help into one file",
 		Long: `Gather into one archive: pools, addresses, their events, nodes (addresses and
 conditions), the pods and the logs of the controller, versions. Values of
-environment variables are left out, Secrets and ConfigMaps are not read. What you
-may not read is left out, too, and named in the README of the archive. Look
+environment variables are left out, Secrets and ConfigMaps are not read. What
+you may not read is left out, too, and named in the README of the archive. Look
 through it before you hand it on: it holds the names of pods and hosts.`,
 		Example: `  bcsnetctl report
   bcsnetctl report -f /tmp/prod-a.tar.gz --force

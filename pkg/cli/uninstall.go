@@ -26,8 +26,8 @@ func newUninstall(s *session) *cobra.Command {
 		Use: "uninstall", GroupID: "other", Args: takes(0, 0), RunE: runs(v),
 		Short: "Remove the controller and its roles; pools and addresses stay",
 		Long: `Remove the controller, its roles and the namespace bcsnet-system with everything
-in it, after a question. Pools and addresses stay: nothing is handed out or freed
-until bcsnet is installed again, which goes on where this one ended.
+in it, after a question. Pools and addresses stay: nothing is handed out or
+freed until bcsnet is installed again, which goes on where this one ended.
 
 --crds removes the definitions of the objects, too, and with them every object.
 That is refused while there are pools, or addresses in use or reserved, unless

@@ -48,9 +48,9 @@ func newVersion(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "version", GroupID: "other", Args: takes(0, 0), RunE: runs(v),
 		Short: "Show the version, and what the cluster serves",
-		Long: `Show the version of this program, that of the API server, which objects of bcsnet
-it serves and whether their definitions are those of this program, and the
-controller: its image, its replicas and which of them leads.`,
+		Long: `Show the version of this program, that of the API server, which objects of
+bcsnet it serves and whether their definitions are those of this program, and
+the controller: its image, its replicas and which of them leads.`,
 		Example: `  bcsnetctl version
   bcsnetctl version --client -o json`,
 		ValidArgsFunction: cobra.NoFileCompletions,
