@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -53,8 +52,8 @@ func (s *session) completePools(cmd *cobra.Command, args []string, _ string) ([]
 				continue
 			}
 			about := cidrOf(p.BCSNetPool)
-			if counted(p.BCSNetPool) {
-				about += fmt.Sprintf(" %s of %s free", count(p.Status.Available), count(p.Status.Capacity))
+			if taken := share(p.Status.Capacity-p.Status.Available, p.Status.Capacity); taken != "" {
+				about += " " + taken + " used"
 			}
 			out = append(out, cobra.CompletionWithDesc(p.Name, about))
 		}

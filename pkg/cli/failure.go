@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -115,6 +116,11 @@ func (s several) orNil() error {
 		return nil
 	}
 	return s
+}
+
+// compact leaves out what is no error.
+func (s several) compact() error {
+	return slices.DeleteFunc(s, func(err error) bool { return err == nil }).orNil()
 }
 
 func flatten(err error) []error {

@@ -64,6 +64,9 @@ func (o *output) validate() error {
 	return nil
 }
 
+// given is true when -o was given.
+func (o *output) given() bool { return *o.flags.OutputFormat != "" }
+
 func (o *output) wide() bool { return *o.flags.OutputFormat == "wide" }
 
 // names is true for -o name.

@@ -149,14 +149,9 @@ func (v *poolDelete) deleteAll(ctx context.Context, api *pools, all []pool) erro
 			left = append(left, p)
 		}
 	}
-	waiting := ctx
-	if v.timeout > 0 {
-		var cancel context.CancelFunc
-		waiting, cancel = context.WithTimeout(ctx, v.timeout)
-		defer cancel()
-	}
+	limit := v.deadline(v.timeout)
 	for _, p := range left {
-		if err := v.waitGone(waiting, api, p); err != nil {
+		if err := v.waitGone(ctx, api, p, limit()); err != nil {
 			failed = append(failed, err)
 		}
 	}

@@ -6,45 +6,19 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
-// pollEvery is how often a pool is looked at while it is waited for.
-const pollEvery = 500 * time.Millisecond
-
 // waitGone waits until a pool is gone, and says what it waits for whenever that changes.
-func (v *poolDelete) waitGone(ctx context.Context, api *pools, p pool) error {
-	said, what := "", waitsForController
-	err := wait.PollUntilContextCancel(ctx, pollEvery, true, func(ctx context.Context) (bool, error) {
-		stored, err := api.api.Get(ctx, p.Name, metav1.GetOptions{})
-		switch {
-		case ctx.Err() != nil:
-			return false, ctx.Err()
-		case apierrors.IsNotFound(err), err == nil && stored.GetUID() != p.UID:
-			return true, nil
-		case err != nil:
-			return false, v.explain(err)
-		}
-		now, err := readPool(stored)
-		if err != nil {
-			return false, err
-		}
-		if what = waitsFor(now.BCSNetPool); what != said {
-			v.say.wait("pool %s is being deleted: %s", p.Name, v.called(what))
-			said = what
-		}
-		return false, nil
-	})
+func (v *poolDelete) waitGone(ctx context.Context, api *pools, p pool, limit time.Duration) error {
+	what, err := api.untilGone(ctx, p, limit)
 	switch {
 	case err == nil:
 		v.say.done("pool %s deleted", p.Name)
 		return nil
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case errors.Is(err, errTooLong):
 		f := &failure{code: exitTimeout, message: fmt.Sprintf("pool %s is not gone after %s: %s", p.Name, v.timeout, what), cause: err}
 		if what == waitsForController {
 			return f.withHint(hintController)
@@ -57,10 +31,39 @@ func (v *poolDelete) waitGone(ctx context.Context, api *pools, p pool) error {
 	}
 }
 
-const waitsForController = "waiting for the controller to see that"
+// untilGone waits until a pool is gone, and returns what it waited for last.
+func (p *pools) untilGone(ctx context.Context, gone pool, limit time.Duration) (what string, err error) {
+	said := ""
+	what = waitsForController
+	err = followed[pool]{session: p.session, api: p.api, fields: named(gone.Name), read: readPool, see: func(set map[string]pool) (bool, error) {
+		now, exists := set[gone.Name]
+		if !exists || now.UID != gone.UID {
+			return true, nil
+		}
+		if what = waitsFor(now.BCSNetPool); what == said {
+			return false, nil
+		}
+		said = what
+		if now.DeletionTimestamp == nil {
+			p.say.wait("pool %s: waiting until it is deleted: %s", gone.Name, what)
+		} else {
+			p.say.wait("pool %s is being deleted: %s", gone.Name, p.called(what))
+		}
+		return false, nil
+	}}.until(ctx, limit)
+	return what, err
+}
 
-// waitsFor is why a deleted pool is still there.
+const (
+	waitsForController = "waiting for the controller to see that"
+	waitsForSomebody   = "nobody has deleted it yet"
+)
+
+// waitsFor is why a pool is still there.
 func waitsFor(p *v1.BCSNetPool) string {
+	if p.DeletionTimestamp == nil {
+		return waitsForSomebody
+	}
 	c := meta.FindStatusCondition(p.Status.Conditions, v1.ConditionDraining)
 	if c != nil && c.Reason == v1.ReasonPoolDeleted {
 		return c.Message

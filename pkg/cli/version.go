@@ -31,15 +31,26 @@ type versions struct {
 	Kubernetes string   `json:"kubernetes,omitempty"`
 	Group      string   `json:"group,omitempty"`
 	Objects    []string `json:"objects,omitempty"`
+	// Schemas is current or outdated: whether the definitions of the objects are those of this program.
+	Schemas string `json:"schemas,omitempty"`
+	// Outdated are the definitions that are not.
+	Outdated   []string           `json:"outdated,omitempty"`
+	Controller *controllerVersion `json:"controller,omitempty"`
 }
+
+const (
+	schemasCurrent  = "current"
+	schemasOutdated = "outdated"
+)
 
 func newVersion(s *session) *cobra.Command {
 	v := &versionVerb{session: s}
 	cmd := &cobra.Command{
 		Use: "version", GroupID: "other", Args: takes(0, 0), RunE: runs(v),
 		Short: "Show the version, and what the cluster serves",
-		Long: `Show the version of this program, that of the API server, and which objects of
-bcsnet it serves.`,
+		Long: `Show the version of this program, that of the API server, which objects of
+bcsnet it serves and whether their definitions are those of this program, and
+the controller: its image, its replicas and which of them leads.`,
 		Example: `  bcsnetctl version
   bcsnetctl version --client -o json`,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -101,6 +112,28 @@ func (v *versionVerb) ask(ctx context.Context, all *versions) error {
 		}
 	}
 	slices.Sort(all.Objects)
+	return v.askMore(ctx, all)
+}
+
+// askMore fills in what not everybody may read; that is said and is no error.
+func (v *versionVerb) askMore(ctx context.Context, all *versions) error {
+	c, err := v.dynamic()
+	if err != nil {
+		return err
+	}
+	old, err := v.outdated(ctx, c)
+	switch {
+	case err != nil:
+		v.say.warn("the definitions of the objects cannot be read: %v", v.explain(err))
+	case len(old) > 0:
+		all.Schemas, all.Outdated = schemasOutdated, old
+	default:
+		all.Schemas = schemasCurrent
+	}
+	all.Controller, err = v.controller(ctx, c)
+	if err != nil {
+		v.say.warn("the controller cannot be looked at in full: %v", v.explain(err))
+	}
 	return nil
 }
 
@@ -114,17 +147,32 @@ func (v *versionVerb) print(all versions) error {
 	case "yaml":
 		text, err = yaml.Marshal(all)
 	default:
-		text = fmt.Appendf(nil, "client:   %s (%s)\n", all.Client, all.Go)
-		if all.Kubernetes != "" {
-			text = fmt.Appendf(text, "cluster:  %s, Kubernetes %s\n", all.Cluster, all.Kubernetes)
-		}
-		if all.Group != "" {
-			text = fmt.Appendf(text, "objects:  %s: %s\n", all.Group, strings.Join(all.Objects, ", "))
-		}
+		text = v.text(all)
 	}
 	if err != nil {
 		return err
 	}
 	_, err = v.Out.Write(text)
 	return err
+}
+
+func (v *versionVerb) text(all versions) []byte {
+	text := fmt.Appendf(nil, "client:      %s (%s)\n", all.Client, all.Go)
+	if all.Kubernetes != "" {
+		text = fmt.Appendf(text, "cluster:     %s, Kubernetes %s\n", all.Cluster, all.Kubernetes)
+	}
+	if all.Group != "" {
+		text = fmt.Appendf(text, "objects:     %s: %s\n", all.Group, strings.Join(all.Objects, ", "))
+	}
+	switch all.Schemas {
+	case schemasCurrent:
+		text = fmt.Appendf(text, "schemas:     current\n")
+	case schemasOutdated:
+		text = fmt.Appendf(text, "schemas:     not those of this program: %s; to bring them: %s\n",
+			strings.Join(all.Outdated, ", "), v.called("bcsnetctl install --crds-only"))
+	}
+	if all.Controller != nil {
+		text = fmt.Appendf(text, "controller:  %s\n", all.Controller)
+	}
+	return text
 }

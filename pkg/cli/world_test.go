@@ -15,6 +15,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
@@ -83,10 +85,16 @@ func httpClient(t *testing.T, cfg *rest.Config) *http.Client {
 	return h
 }
 
-// wipe removes all pools, addresses, nodes and pods.
+// wipe removes all pools, addresses, nodes and pods, and the events about them.
 func (w *world) wipe(ctx context.Context) error {
 	for _, kind := range []client.Object{&v1.BCSNetPool{}, &v1.BCSNetIP{}, &corev1.Node{}} {
 		if err := w.client.DeleteAllOf(ctx, kind); err != nil {
+			return err
+		}
+	}
+	for _, namespace := range []string{metav1.NamespaceDefault, controlplane.SystemNamespace} {
+		events := w.kubernetes.EventsV1().Events(namespace)
+		if err := events.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 			return err
 		}
 	}
@@ -136,6 +144,7 @@ func (w *world) commands() map[string]func(*testscript.TestScript, bool, []strin
 		"deleting":    do(w.deleting),
 		"lease":       do(w.lease),
 		"uninstalled": do(w.uninstalled),
+		"happened":    do(w.happened),
 	}
 }
 
@@ -237,6 +246,15 @@ func (w *world) hold(ctx context.Context, l *ipam.Lease, host netip.Addr, who st
 	err := w.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &pod)
 	l.PodUID = string(pod.UID)
 	return client.IgnoreNotFound(err)
+}
+
+// happened POOL REASON waits until the API server has an event about the pool.
+func (w *world) happened(ctx context.Context, _ *testscript.TestScript, args []string) error {
+	selector := fields.Set{"regarding.name": args[0], "reason": args[1]}.AsSelector().String()
+	return eventually(ctx, func(ctx context.Context) (bool, error) {
+		found, err := w.kubernetes.EventsV1().Events(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{FieldSelector: selector})
+		return err == nil && len(found.Items) > 0, err
+	})
 }
 
 // uninstalled removes the CRDs until the end of the script.

@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/dynamic"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+)
+
+type eventList struct {
+	*session
+	output output
+	pools  []string
+	kind   string
+	watch  bool
+}
+
+func newEvents(s *session) *cobra.Command {
+	v := &eventList{session: s}
+	cmd := &cobra.Command{
+		Use: "events [POOL...]", Aliases: []string{"event"}, GroupID: "objects", Args: cobra.ArbitraryArgs, RunE: runs(v),
+		Short: "Show what happened to pools",
+		Long: `Show the events of pools, the newest last: a pool is ready or no longer, ran out
+of addresses, began to drain, shares addresses with another. The controller
+makes them; Kubernetes forgets them after an hour, as it does all events.`,
+		Example: `  bcsnetctl events
+  bcsnetctl events blue --type Warning
+  bcsnetctl events -w`,
+		ValidArgsFunction: s.completePools,
+	}
+	v.output.addTo(cmd)
+	cmd.Flags().StringVar(&v.kind, "type", "", "only events of this `TYPE`: Normal or Warning")
+	cmd.Flags().BoolVarP(&v.watch, "watch", "w", false, "go on and print events as they happen")
+	complete(cmd, "type", corev1.EventTypeNormal, corev1.EventTypeWarning)
+	return cmd
+}
+
+func (v *eventList) Complete(args []string) error {
+	v.pools = args
+	return nil
+}
+
+func (v *eventList) Validate() error {
+	kinds := []string{"", corev1.EventTypeNormal, corev1.EventTypeWarning}
+	i := slices.IndexFunc(kinds, func(k string) bool { return strings.EqualFold(k, v.kind) })
+	if i < 0 {
+		return usagef("--type %q is not Normal or Warning", v.kind)
+	}
+	v.kind = kinds[i]
+	return v.output.validate()
+}
+
+func (v *eventList) Run(ctx context.Context) error {
+	c, err := v.dynamic()
+	if err != nil {
+		return err
+	}
+	// Events about objects without a namespace are in this one.
+	api := c.Resource(eventsv1.SchemeGroupVersion.WithResource("events")).Namespace(metav1.NamespaceDefault)
+	found, version, err := v.list(ctx, api)
+	if err != nil {
+		return err
+	}
+	if err := v.print(ctx, found); err != nil || !v.watch {
+		return err
+	}
+	return v.follow(ctx, api, found, version)
+}
+
+// selector finds the events about our objects.
+func (v *eventList) selector() string {
+	set := fields.Set{"regarding.apiVersion": v1.GroupVersion.String()}
+	if v.kind != "" {
+		set["type"] = v.kind
+	}
+	if len(v.pools) == 1 {
+		set["regarding.name"] = v.pools[0]
+	}
+	return set.AsSelector().String()
+}
+
+// list reads the events, the newest last.
+func (v *eventList) list(ctx context.Context, api dynamic.ResourceInterface) (found []event, version string, err error) {
+	for options := (metav1.ListOptions{FieldSelector: v.selector(), Limit: pageSize}); ; {
+		page, err := api.List(ctx, options)
+		if err != nil {
+			return nil, "", v.explain(err)
+		}
+		for i := range page.Items {
+			e, err := readEvent(&page.Items[i])
+			if err != nil {
+				return nil, "", err
+			}
+			if v.wants(e) {
+				found = append(found, e)
+			}
+		}
+		version = page.GetResourceVersion()
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			slices.SortStableFunc(found, func(a, b event) int { return a.when.Compare(b.when) })
+			return found, version, nil
+		}
+	}
+}
+
+func (v *eventList) wants(e event) bool {
+	return len(v.pools) == 0 || slices.Contains(v.pools, e.Regarding.Name)
+}
+
+func (v *eventList) print(ctx context.Context, found []event) error {
+	if v.output.printer != nil && !v.watch {
+		var items []unstructured.Unstructured
+		for _, e := range found {
+			items = append(items, *e.stored)
+		}
+		return v.output.list(v.Out, items)
+	}
+	if len(found) == 0 {
+		return v.empty(ctx)
+	}
+	return v.write(found)
+}
+
+// empty says where was looked. A pool that never was is an error.
+func (v *eventList) empty(ctx context.Context) error {
+	api, err := v.session.pools()
+	if err != nil {
+		return err
+	}
+	for _, name := range v.pools {
+		if _, err := api.get(ctx, name); err != nil {
+			return err
+		}
+	}
+	what := "no events"
+	if v.kind != "" {
+		what = "no " + v.kind + " events"
+	}
+	about := "pools"
+	if len(v.pools) > 0 {
+		about = poolWords(v.pools)
+	}
+	v.say.note("%s about %s in %s; Kubernetes keeps them for an hour", what, about, v.where())
+	return nil
+}

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/client-go/dynamic"
+)
+
+// event is an Event and when it last happened.
+type event struct {
+	*eventsv1.Event
+	stored *unstructured.Unstructured
+	when   time.Time
+	count  int32
+}
+
+func readEvent(stored *unstructured.Unstructured) (event, error) {
+	e := event{Event: &eventsv1.Event{}, stored: stored, count: 1}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, e.Event); err != nil {
+		return e, fmt.Errorf("event %s cannot be read: %w", stored.GetName(), err)
+	}
+	switch {
+	case e.Series != nil:
+		e.when, e.count = e.Series.LastObservedTime.Time, e.Series.Count
+	case !e.DeprecatedLastTimestamp.IsZero(): // made by a client of the older API
+		e.when, e.count = e.DeprecatedLastTimestamp.Time, max(1, e.DeprecatedCount)
+	case !e.EventTime.IsZero():
+		e.when = e.EventTime.Time
+	default:
+		e.when = e.CreationTimestamp.Time
+	}
+	return e, nil
+}
+
+// follow prints events as they happen. What was printed is printed again only when it happens again.
+func (v *eventList) follow(ctx context.Context, api dynamic.ResourceInterface, found []event, version string) error {
+	v.output.noHeaders = v.output.noHeaders || len(found) > 0
+	seen := map[string]int32{}
+	for _, e := range found {
+		seen[e.Name] = e.count
+	}
+	for {
+		changes, err := api.Watch(ctx, metav1.ListOptions{FieldSelector: v.selector(), ResourceVersion: version})
+		if err != nil {
+			return v.explain(err)
+		}
+		if err := v.take(changes, seen); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(followRest):
+		}
+		// The API server ended the watch, as it does after some minutes.
+		if found, version, err = v.list(ctx, api); err != nil {
+			return err
+		}
+		if err := v.fresh(found, seen); err != nil {
+			return err
+		}
+	}
+}
+
+func (v *eventList) take(changes watch.Interface, seen map[string]int32) error {
+	defer changes.Stop()
+	for change := range changes.ResultChan() {
+		o, ok := change.Object.(*unstructured.Unstructured)
+		if !ok || change.Type == watch.Error {
+			return nil
+		}
+		if change.Type == watch.Deleted {
+			delete(seen, o.GetName())
+			continue
+		}
+		e, err := readEvent(o)
+		if err != nil {
+			return err
+		}
+		if err := v.fresh([]event{e}, seen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fresh prints the events that were not printed as they are now.
+func (v *eventList) fresh(found []event, seen map[string]int32) error {
+	for _, e := range found {
+		if !v.wants(e) || seen[e.Name] == e.count {
+			continue
+		}
+		seen[e.Name] = e.count
+		if err := v.write([]event{e}); err != nil {
+			return err
+		}
+		v.output.noHeaders = true
+	}
+	return nil
+}
+
+func (v *eventList) write(found []event) error {
+	if v.output.printer == nil {
+		return newTable(&v.output, v.columns()).write(v.Out, found)
+	}
+	for _, e := range found {
+		if err := v.output.object(v.Out, e.stored); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *eventList) columns() []column[event] {
+	width := func(n int, cell func(event) string) func(event) string {
+		if !v.watch {
+			return cell
+		}
+		return func(e event) string { return fmt.Sprintf("%-*s", n, cell(e)) } // lines that come one by one
+	}
+	return []column[event]{
+		{name: "AGE", cell: width(5, func(e event) string { return v.age(e.when) })},
+		{name: "TYPE", cell: width(7, func(e event) string {
+			if e.Type == corev1.EventTypeWarning {
+				return v.out.paint(yellow, e.Type)
+			}
+			return e.Type
+		})},
+		{name: "REASON", cell: width(22, func(e event) string { return printers.EscapeTerminal(e.Reason) })},
+		{name: "OBJECT", cell: width(12, func(e event) string { return strings.ToLower(e.Regarding.Kind) + "/" + e.Regarding.Name })},
+		{name: "COUNT", wide: true, cell: width(5, func(e event) string { return strconv.Itoa(int(e.count)) })},
+		{name: "FROM", wide: true, cell: width(17, func(e event) string { return e.ReportingController })},
+		{name: "MESSAGE", cell: func(e event) string { return v.called(printers.EscapeTerminal(e.Note)) }},
+	}
+}

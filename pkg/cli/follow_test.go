@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+)
+
+func discard() genericiooptions.IOStreams {
+	return genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard}
+}
+
+// TestWaitIsTold: waiting costs a read and a watch, however long it takes, and a watch that breaks off is
+// begun again.
+func TestWaitIsTold(t *testing.T) {
+	w := newWorld(t)
+	p := w.havePool(t)
+	var mu sync.Mutex
+	var asked []string
+	broken := make(chan struct{})
+	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
+		kind := "read"
+		if r.URL.Query().Get("watch") != "" {
+			kind = "watch"
+		}
+		mu.Lock()
+		asked = append(asked, kind)
+		watches := strings.Count(strings.Join(asked, " "), "watch")
+		mu.Unlock()
+		if kind == "watch" && watches == 1 {
+			close(broken) // with an empty answer
+			return
+		}
+		next.ServeHTTP(rw, r)
+	})
+	done := make(chan string)
+	go func() {
+		_, stderr := w.call(t, "--server", url, "wait", "blue", "--for=ready", "--timeout=1m")
+		done <- stderr
+	}()
+	<-broken
+	p.Status.ObservedGeneration = p.Generation
+	meta.SetStatusCondition(&p.Status.Conditions, metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonReady})
+	if err := w.client.Status().Update(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	stderr := <-done
+	if stderr != "◎ pool blue: waiting until it is ready: no controller has looked at the pool yet\n✔ pool blue is ready\n" {
+		t.Errorf("it said %q", stderr)
+	}
+	if got := strings.Join(asked, " "); got != "read read watch read" && got != "read read watch read watch" {
+		t.Errorf("it asked: %s", got)
+	}
+}
+
+// TestEventsAreTold: events appear as they happen, until Ctrl-C.
+func TestEventsAreTold(t *testing.T) {
+	w := newWorld(t)
+	p := w.havePool(t)
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := w.command(t, "events", "-w", "blue")
+	cmd.Env = append(cmd.Env, rawEnv+"=1")
+	cmd.Stdout = in
+	w.happen(t, p, "first", "one")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = in.Close() // the program has it
+	lines := bufio.NewScanner(out)
+	next := func() string {
+		if !lines.Scan() {
+			t.Fatalf("no more lines: %v", lines.Err())
+		}
+		return lines.Text()
+	}
+	if header := next(); !strings.HasPrefix(header, "AGE ") {
+		t.Errorf("the first line is %q", header)
+	}
+	contains(t, next(), "Warning", "first", "bcsnetpool/blue", "one")
+	w.happen(t, p, "second", "two")
+	contains(t, next(), "Warning", "second", "bcsnetpool/blue", "two")
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // how it ended is in its state
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// happen makes an event about a pool, as the controller does.
+func (w *world) happen(t *testing.T, p *v1.BCSNetPool, reason, note string) {
+	t.Helper()
+	e := &eventsv1.Event{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "blue-", Namespace: metav1.NamespaceDefault},
+		EventTime:  metav1.NowMicro(), Type: corev1.EventTypeWarning, Reason: reason, Action: "Test", Note: note,
+		ReportingController: "test", ReportingInstance: "test",
+		Regarding: corev1.ObjectReference{APIVersion: v1.GroupVersion.String(), Kind: "BCSNetPool", Name: p.Name, UID: p.UID},
+	}
+	if _, err := w.kubernetes.EventsV1().Events(metav1.NamespaceDefault).Create(t.Context(), e, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCompletionGivesUp: a shell does not hang on an API server that does not answer, and says nothing.
+func TestCompletionGivesUp(t *testing.T) {
+	w := newWorld(t)
+	url := proxy(t, func(_ http.ResponseWriter, r *http.Request, _ http.Handler) { <-r.Context().Done() })
+	cmd := w.command(t, "--server", url, "__completeNoDesc", "wait", "")
+	cmd.Env = append(cmd.Env, rawEnv+"=1")
+	began := time.Now()
+	out, err := cmd.Output()
+	if err != nil || string(out) != ":4\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+	if took := time.Since(began); took > 5*completeTime { // the machine may be busy
+		t.Errorf("it took %s", took)
+	}
+}

@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+type install struct {
+	*session
+	output   output
+	image    string
+	crdsOnly bool
+	print    bool
+	yes      bool
+	timeout  time.Duration
+}
+
+func newInstall(s *session) *cobra.Command {
+	v := &install{session: s}
+	cmd := &cobra.Command{
+		Use: "install", Aliases: []string{"upgrade"}, GroupID: "other", Args: takes(0, 0), RunE: runs(v),
+		Short: "Install bcsnet into the cluster, or bring it up to date",
+		Long: `Install the definitions of the objects (CRDs), the roles and the controller into
+the namespace bcsnet-system, after a question. What is there already is brought
+up to the release of this program; pools and addresses stay as they are, and so
+do the controller's image, unless --image names another, and its number of
+replicas.
+
+--print writes the manifests to standard output and asks no cluster.`,
+		Example: `  bcsnetctl install --image registry.example.com/bcsnet-controller:v1
+  bcsnetctl install --crds-only --dry-run=server
+  bcsnetctl install --print --image bcsnet-controller:dev | kubectl apply -f -`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	cmd.Flags().StringVar(&v.image, "image", "", "run this `IMAGE` of bcsnet-controller")
+	cmd.Flags().BoolVar(&v.crdsOnly, "crds-only", false, "only the definitions of the objects")
+	cmd.Flags().BoolVar(&v.print, "print", false, "print the manifests as YAML and change nothing")
+	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
+	cmd.Flags().DurationVar(&v.timeout, "timeout", time.Minute, "how long to wait for the definitions to be served")
+	complete(cmd, "image")
+	s.dry.addTo(cmd)
+	v.output.addToChange(cmd)
+	return cmd
+}
+
+func (v *install) Complete([]string) error { return nil }
+
+func (v *install) Validate() error {
+	switch {
+	case v.crdsOnly && v.image != "":
+		return usagef("--crds-only installs no controller: --image does not go with it")
+	case v.print && (v.output.given() || v.dry != dryRunNone):
+		return usagef("--print changes nothing and prints YAML: neither --dry-run nor -o goes with it")
+	case v.timeout <= 0:
+		return usagef("--timeout %s is no time", v.timeout)
+	}
+	return v.output.validate()
+}
+
+func (v *install) Run(ctx context.Context) error {
+	all, err := v.wanted()
+	if err != nil {
+		return err
+	}
+	if v.print {
+		return v.printAll(all)
+	}
+	c, err := v.dynamic()
+	if err != nil {
+		return err
+	}
+	steps, err := v.plan(ctx, c, all)
+	if err != nil {
+		return err
+	}
+	fresh := 0
+	for _, s := range steps {
+		if s.have == nil {
+			fresh++
+		}
+	}
+	v.say.start("%s for %s: %d new, %d there already", plural(len(steps), "object"), v.where(), fresh, len(steps)-fresh)
+	if v.dry == dryRunNone && !v.yes {
+		if err := v.confirm(ctx, "Apply them?"); err != nil {
+			return err
+		}
+	}
+	applied, err := v.applyAll(ctx, steps)
+	if err == nil && !v.crdsOnly && v.dry == dryRunNone {
+		v.hint("see the controller start: kubectl -n %s rollout status deployment %s", systemNamespace, controllerName)
+	}
+	if v.output.printer == nil {
+		return err
+	}
+	return several{err, v.output.list(v.Out, applied)}.compact()
+}
+
+// wanted are the manifests with what the flags say.
+func (v *install) wanted() ([]unstructured.Unstructured, error) {
+	folder := "default"
+	if v.crdsOnly {
+		folder = "crd"
+	}
+	all, err := render(folder)
+	if err != nil || v.image == "" {
+		return all, err
+	}
+	for _, o := range all {
+		if o.GetKind() == kindDeployment {
+			err = setImage(o, v.image)
+		}
+	}
+	return all, err
+}
+
+func (v *install) printAll(all []unstructured.Unstructured) error {
+	for i, o := range all {
+		text, err := yaml.Marshal(o.Object)
+		if err != nil {
+			return err
+		}
+		separator := "---\n"
+		if i == 0 {
+			separator = ""
+		}
+		if _, err := fmt.Fprintf(v.Out, "%s%s", separator, text); err != nil {
+			return err
+		}
+	}
+	if !v.crdsOnly && v.image == "" {
+		v.say.warn("the image of the controller is a placeholder; name yours with --image")
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+)
+
+// step is one object to install.
+type step struct {
+	api  dynamic.ResourceInterface
+	want unstructured.Unstructured
+	// have is the object in the cluster; nil when there is none.
+	have *unstructured.Unstructured
+}
+
+// stepFor looks an object up.
+func (s *session) stepFor(ctx context.Context, c dynamic.Interface, want unstructured.Unstructured) (step, error) {
+	kind, _ := meta.UnsafeGuessKindToResource(want.GroupVersionKind()) // right for the kinds in the manifests
+	one := step{api: c.Resource(kind), want: want}
+	if ns := want.GetNamespace(); ns != "" {
+		one.api = c.Resource(kind).Namespace(ns)
+	}
+	have, err := one.api.Get(ctx, want.GetName(), metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return one, nil
+	case err != nil:
+		return one, s.administrators(err)
+	}
+	one.have = have
+	return one, nil
+}
+
+// administrators explains an error of what only administrators do.
+func (s *session) administrators(err error) error {
+	err = s.explain(err)
+	if f, ok := errors.AsType[*failure](err); ok && f.hint == hintRights {
+		f.hint = "this needs an administrator of the cluster; who you are: kubectl auth whoami"
+	}
+	return err
+}
+
+// plan looks at what is there. What people set on a Deployment that exists stays.
+func (v *install) plan(ctx context.Context, c dynamic.Interface, all []unstructured.Unstructured) ([]step, error) {
+	var steps []step
+	for _, want := range all {
+		one, err := v.stepFor(ctx, c, want)
+		if err != nil {
+			return nil, err
+		}
+		if want.GetKind() == kindDeployment {
+			if err := v.keep(one); err != nil {
+				return nil, err
+			}
+		}
+		steps = append(steps, one)
+	}
+	return steps, nil
+}
+
+func (v *install) keep(d step) error {
+	switch {
+	case d.have == nil && v.image == "":
+		return usagef("--image is missing: there is no controller in the cluster yet whose image could stay").
+			withHint("name the image that you built: bcsnetctl install --image REGISTRY/bcsnet-controller:TAG")
+	case d.have == nil:
+		return nil
+	}
+	if n, found, err := unstructured.NestedInt64(d.have.Object, "spec", "replicas"); found && err == nil {
+		if err := unstructured.SetNestedField(d.want.Object, n, "spec", "replicas"); err != nil {
+			return err
+		}
+	}
+	if v.image != "" {
+		return nil
+	}
+	return setImage(d.want, image(*d.have))
+}
+
+// applyAll applies the objects in order, and has the definitions served before anything else comes.
+func (v *install) applyAll(ctx context.Context, steps []step) ([]unstructured.Unstructured, error) {
+	missing := map[string]bool{} // namespaces that a dry run does not make
+	var applied []unstructured.Unstructured
+	for _, one := range steps {
+		if one.want.GetKind() == kindNamespace && one.have == nil {
+			missing[one.want.GetName()] = v.dry != dryRunNone
+		}
+		stored, err := v.apply(ctx, one, missing[one.want.GetNamespace()])
+		if err != nil {
+			f := &failure{message: fmt.Sprintf("%s was not applied, nor what comes after it: %v", title(one.want), err), cause: err}
+			if inner, ok := errors.AsType[*failure](err); ok {
+				f.reason, f.hint = inner.reason, inner.hint
+			}
+			return applied, f
+		}
+		applied = append(applied, *stored)
+		v.say.done("%s %s", title(one.want), v.outcome(one.have, stored))
+		if one.want.GetKind() == kindCRD && v.dry == dryRunNone {
+			if err := v.established(ctx, one); err != nil {
+				return applied, err
+			}
+		}
+	}
+	return applied, nil
+}
+
+// apply sends one object. What goes into a namespace that a dry run does not make is sent nowhere.
+func (v *install) apply(ctx context.Context, one step, nowhere bool) (*unstructured.Unstructured, error) {
+	if v.dry == dryRunClient || nowhere {
+		return &one.want, nil
+	}
+	stored, err := one.api.Apply(ctx, one.want.GetName(), &one.want,
+		metav1.ApplyOptions{FieldManager: programName, Force: true, DryRun: v.dry.options()})
+	return stored, v.administrators(err)
+}
+
+// outcome is what became of an object.
+func (v *install) outcome(before, after *unstructured.Unstructured) string {
+	switch {
+	case before == nil:
+		return "created"
+	case v.dry == dryRunClient:
+		return "applied"
+	case sameObject(before, after):
+		return "unchanged"
+	default:
+		return "configured"
+	}
+}

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// established waits until the API server serves a definition.
+func (v *install) established(ctx context.Context, crd step) error {
+	name, said := crd.want.GetName(), false
+	err := followed[bool]{session: v.session, api: crd.api, fields: named(name), read: served, see: func(set map[string]bool) (bool, error) {
+		if !set[name] && !said {
+			v.say.wait("%s: waiting until it is served", title(crd.want))
+			said = true
+		}
+		return set[name], nil
+	}}.until(ctx, v.timeout)
+	if errors.Is(err, errTooLong) {
+		f := &failure{code: exitTimeout, message: title(crd.want) + " is not served after " + v.timeout.String(), cause: err}
+		return f.withHint("see why: kubectl get crd %s -o yaml; then run it again: it does the rest", name)
+	}
+	return err
+}
+
+// served says whether the API server serves the objects of a definition.
+func served(crd *unstructured.Unstructured) (bool, error) {
+	field, _, _ := unstructured.NestedFieldNoCopy(crd.Object, "status", "conditions") // null at first
+	conditions, _ := field.([]any)
+	for _, c := range conditions {
+		if m, ok := c.(map[string]any); ok && m["type"] == "Established" {
+			return m["status"] == "True", nil
+		}
+	}
+	return false, nil
+}
+
+// sameObject compares two versions of an object but for what every write changes.
+func sameObject(a, b *unstructured.Unstructured) bool {
+	bare := func(o *unstructured.Unstructured) map[string]any {
+		o = o.DeepCopy()
+		o.SetManagedFields(nil)
+		o.SetResourceVersion("")
+		o.SetGeneration(0)
+		unstructured.RemoveNestedField(o.Object, "status")
+		return o.Object
+	}
+	return equality.Semantic.DeepEqual(bare(a), bare(b))
+}

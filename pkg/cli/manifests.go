@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/bcsnet/bcsnet/config"
+)
+
+// Names that the manifests give.
+const (
+	systemNamespace = "bcsnet-system"
+	controllerName  = "bcsnet-controller" // of the Deployment, its container and the leader's Lease
+)
+
+// Kinds in the manifests that are treated in a way of their own.
+const (
+	kindCRD        = "CustomResourceDefinition"
+	kindDeployment = "Deployment"
+	kindNamespace  = "Namespace"
+)
+
+// render makes the objects of a folder of package config, such as default, in an order in which they can
+// be created.
+func render(folder string) ([]unstructured.Unstructured, error) {
+	disk := filesys.MakeFsInMemory()
+	err := fs.WalkDir(config.Files, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := config.Files.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return disk.WriteFile(path, content)
+	})
+	if err != nil {
+		return nil, err
+	}
+	options := krusty.MakeDefaultOptions()
+	options.Reorder = krusty.ReorderOptionLegacy
+	rendered, err := krusty.MakeKustomizer(options).Run(disk, folder)
+	if err != nil {
+		return nil, fmt.Errorf("the manifests in this program cannot be rendered: %w", err)
+	}
+	var all []unstructured.Unstructured
+	for _, r := range rendered.Resources() {
+		text, err := r.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		var o unstructured.Unstructured
+		if err := o.UnmarshalJSON(text); err != nil {
+			return nil, err
+		}
+		all = append(all, o)
+	}
+	// The definitions come first: they are waited for, and can be all that is wanted.
+	slices.SortStableFunc(all, func(a, b unstructured.Unstructured) int { return rank(a) - rank(b) })
+	return all, nil
+}
+
+func rank(o unstructured.Unstructured) int {
+	if o.GetKind() == kindCRD {
+		return 0
+	}
+	return 1
+}
+
+// title names an object in a sentence.
+func title(o unstructured.Unstructured) string { return o.GetKind() + " " + o.GetName() }
+
+// image is that of the controller in its Deployment; empty for other objects.
+func image(o unstructured.Unstructured) string {
+	c, _, _ := controllerContainer(o)
+	text, _, _ := unstructured.NestedString(c, "image")
+	return text
+}
+
+// setImage sets the image of the controller in its Deployment.
+func setImage(o unstructured.Unstructured, name string) error {
+	c, all, err := controllerContainer(o)
+	if err != nil {
+		return err
+	}
+	c["image"] = name
+	return unstructured.SetNestedSlice(o.Object, all, "spec", "template", "spec", "containers")
+}
+
+func controllerContainer(o unstructured.Unstructured) (map[string]any, []any, error) {
+	all, _, err := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
+	if err != nil || len(all) == 0 {
+		return nil, nil, fmt.Errorf("%s has no container", title(o))
+	}
+	c, ok := all[0].(map[string]any)
+	if !ok {
+		return nil, nil, fmt.Errorf("%s has a container that is none", title(o))
+	}
+	return c, all, nil
+}

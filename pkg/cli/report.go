@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+)
+
+type report struct {
+	*session
+	cmd   *cobra.Command
+	file  string
+	force bool
+}
+
+// reportFile is the default of --file.
+const reportFile = "bcsnet-report.tar.gz"
+
+func newReport(s *session) *cobra.Command {
+	v := &report{session: s}
+	v.cmd = &cobra.Command{
+		Use: "report", Aliases: []string{"support-bundle"}, GroupID: "other", Args: takes(0, 0), RunE: runs(v),
+		Short: "Gather what others need to help into one file",
+		Long: `Gather into one archive: pools, addresses, their events, nodes (addresses and
+conditions), the pods and the logs of the controller, versions. Values of
+environment variables are left out, Secrets and ConfigMaps are not read. What
+you may not read is left out, too, and named in the README of the archive. Look
+through it before you hand it on: it holds the names of pods and hosts.`,
+		Example: `  bcsnetctl report
+  bcsnetctl report -f /tmp/prod-a.tar.gz --force
+  bcsnetctl report -f - | ssh jumphost 'cat > report.tar.gz'`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	v.cmd.Flags().StringVarP(&v.file, "file", "f", reportFile, "write this `FILE`; - is standard output")
+	v.cmd.Flags().BoolVar(&v.force, "force", false, "replace a file that exists")
+	return v.cmd
+}
+
+func (v *report) Complete([]string) error { return nil }
+
+func (v *report) Validate() error {
+	switch {
+	case v.file == "":
+		return usagef("--file is empty")
+	case v.file == "-" && isTerminal(v.Out):
+		return usagef("an archive is nothing for a terminal").withHint("write a file: bcsnetctl report -f FILE")
+	case v.file == "-" || v.force:
+		return nil
+	}
+	if _, err := os.Lstat(v.file); !errors.Is(err, fs.ErrNotExist) {
+		return usagef("%s exists already", v.file).withHint("to replace it: --force; or name another: bcsnetctl report -f FILE")
+	}
+	return nil
+}
+
+func (v *report) Run(ctx context.Context) error {
+	if v.file == "-" {
+		return v.write(ctx, v.Out)
+	}
+	// The file appears when it is whole.
+	f, err := os.CreateTemp(filepath.Dir(v.file), ".bcsnet-report-*")
+	if why, ok := errors.AsType[*fs.PathError](err); ok {
+		return &failure{message: fmt.Sprintf("%s cannot be written: %v", v.file, why.Err), cause: err}
+	}
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	if err := errors.Join(v.write(ctx, f), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), v.file); err != nil {
+		return fmt.Errorf("the archive is not where it should be: %w", err)
+	}
+	v.say.done("%s written", v.file)
+	return nil
+}
+
+// write gathers everything. It is an error when nothing at all could be read.
+func (v *report) write(ctx context.Context, w io.Writer) error {
+	b := newBundle(w, v.now())
+	parts, err := v.parts(ctx)
+	if err != nil {
+		return err
+	}
+	var first error
+	got := 0
+	for _, p := range parts {
+		n, err := b.add(ctx, p)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, errUnwritable):
+			return err
+		case err != nil:
+			err = v.explain(err)
+			if first == nil {
+				first = err
+			}
+			b.missing(p, err)
+			v.say.warn("%s could not be read: %v", p.what, err)
+		default:
+			got++
+			v.say.done("%s%s", p.what, howMany(n))
+		}
+	}
+	if got == 0 && first != nil {
+		return first
+	}
+	return b.finish(ctx, v.session)
+}

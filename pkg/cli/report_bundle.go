@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+)
+
+// part is one file of a report.
+type part struct {
+	file, what string
+	// write returns how many objects it wrote; negative where there is nothing to count.
+	write func(ctx context.Context, w io.Writer) (int, error)
+}
+
+// bundle is an archive under way.
+type bundle struct {
+	gzip  *gzip.Writer
+	tar   *tar.Writer
+	now   time.Time
+	files []string
+	lost  []string
+}
+
+// reportFolder is the folder that the archive unpacks to.
+const reportFolder = "bcsnet-report/"
+
+// errUnwritable: the archive, not what goes into it, is the trouble.
+var errUnwritable = errors.New("the archive cannot be written")
+
+func newBundle(w io.Writer, now time.Time) *bundle {
+	z := gzip.NewWriter(w)
+	return &bundle{gzip: z, tar: tar.NewWriter(z), now: now.UTC().Truncate(time.Second)}
+}
+
+// add writes one file. It is gathered on disk first: an archive wants the size beforehand, and the
+// addresses of a cluster are many. What was gathered before an error is kept.
+func (b *bundle) add(ctx context.Context, p part) (n int, err error) {
+	spool, err := os.CreateTemp("", "bcsnet-report-*")
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", errUnwritable, err)
+	}
+	defer os.Remove(spool.Name())
+	defer spool.Close()
+	n, failed := p.write(ctx, spool)
+	size, err := spool.Seek(0, io.SeekEnd)
+	if err == nil && (size > 0 || failed == nil) {
+		err = b.copy(p, spool, size)
+	}
+	if err != nil {
+		return n, fmt.Errorf("%w: %w", errUnwritable, err)
+	}
+	return n, failed
+}
+
+func (b *bundle) copy(p part, spool io.ReadSeeker, size int64) error {
+	if _, err := spool.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	header := &tar.Header{Name: reportFolder + p.file, Mode: 0o600, Size: size, ModTime: b.now, Format: tar.FormatPAX}
+	if err := b.tar.WriteHeader(header); err != nil {
+		return err
+	}
+	b.files = append(b.files, fmt.Sprintf("* `%s`: %s", p.file, p.what))
+	_, err := io.Copy(b.tar, spool)
+	return err
+}
+
+// missing notes what could not be read, or not in full.
+func (b *bundle) missing(p part, err error) {
+	b.lost = append(b.lost, fmt.Sprintf("* `%s`: %s: %v", p.file, p.what, err))
+}
+
+// finish writes the README and ends the archive.
+func (b *bundle) finish(ctx context.Context, s *session) error {
+	var text bytes.Buffer
+	fmt.Fprintf(&text, "# bcsnet report\n\nMade by %s %s at %s of %s.\n", programName, s.version, b.now.Format(time.RFC3339), s.where())
+	fmt.Fprintf(&text, "\nFiles ending in .jsonl hold one object a line. Values of environment variables, managedFields and the\n"+
+		"annotation of kubectl apply were left out; Secrets and ConfigMaps were not read.\n\n%s\n", strings.Join(b.files, "\n"))
+	if len(b.lost) > 0 {
+		fmt.Fprintf(&text, "\n## Not read, or not in full\n\n%s\n", strings.Join(b.lost, "\n"))
+	}
+	_, err := b.add(ctx, part{file: "README.md", write: func(_ context.Context, w io.Writer) (int, error) {
+		_, err := text.WriteTo(w)
+		return -1, err
+	}})
+	if err = errors.Join(err, b.tar.Close(), b.gzip.Close()); err != nil && !errors.Is(err, errUnwritable) {
+		return fmt.Errorf("%w: %w", errUnwritable, err)
+	}
+	return err
+}
+
+func howMany(n int) string {
+	if n < 0 {
+		return ""
+	}
+	return fmt.Sprintf(": %d", n)
+}

@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+)
+
+type uninstall struct {
+	*session
+	crds         bool
+	deleteLeases bool
+	yes          bool
+	timeout      time.Duration
+}
+
+func newUninstall(s *session) *cobra.Command {
+	v := &uninstall{session: s}
+	cmd := &cobra.Command{
+		Use: "uninstall", GroupID: "other", Args: takes(0, 0), RunE: runs(v),
+		Short: "Remove the controller and its roles; pools and addresses stay",
+		Long: `Remove the controller, its roles and the namespace bcsnet-system with everything
+in it, after a question. Pools and addresses stay: nothing is handed out or
+freed until bcsnet is installed again, which goes on where this one ended.
+
+--crds removes the definitions of the objects, too, and with them every object.
+That is refused while there are pools, or addresses in use or reserved, unless
+--delete-leases says that they may go. Pods keep the addresses that they have,
+and nothing knows of them any more.`,
+		Example: `  bcsnetctl uninstall --dry-run=client
+  bcsnetctl uninstall --yes
+  bcsnetctl uninstall --crds --delete-leases`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	cmd.Flags().BoolVar(&v.crds, "crds", false, "remove the definitions of the objects, too")
+	cmd.Flags().BoolVar(&v.deleteLeases, "delete-leases", false, "with --crds: delete pools and addresses, whoever holds them")
+	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
+	cmd.Flags().DurationVar(&v.timeout, "timeout", 5*time.Minute, "how long to wait for the end of the definitions")
+	s.dry.addTo(cmd)
+	return cmd
+}
+
+func (v *uninstall) Complete([]string) error { return nil }
+
+func (v *uninstall) Validate() error {
+	switch {
+	case v.deleteLeases && !v.crds:
+		return usagef("--delete-leases goes with --crds alone: without it pools and addresses stay")
+	case v.timeout <= 0:
+		return usagef("--timeout %s is no time", v.timeout)
+	}
+	return nil
+}
+
+func (v *uninstall) Run(ctx context.Context) error {
+	c, err := v.dynamic()
+	if err != nil {
+		return err
+	}
+	steps, err := v.plan(ctx, c)
+	if err != nil {
+		return err
+	}
+	if len(steps) == 0 {
+		v.say.note("nothing to remove in %s", v.where())
+		return nil
+	}
+	v.say.start("%s in %s, and everything in the namespace %s", plural(len(steps), "object"), v.where(), systemNamespace)
+	if err := v.guard(ctx, c); err != nil {
+		return err
+	}
+	if v.dry == dryRunNone && !v.yes {
+		if err := v.confirm(ctx, "Remove them?"); err != nil {
+			return err
+		}
+	}
+	return v.removeAll(ctx, c, steps)
+}
+
+// plan finds what is there, in the order of its removal: the controller loses its rights before the objects
+// that it writes go.
+func (v *uninstall) plan(ctx context.Context, c dynamic.Interface) ([]step, error) {
+	all, err := render("default")
+	if err != nil {
+		return nil, err
+	}
+	var steps []step
+	for _, o := range slices.Backward(all) {
+		if o.GetKind() == kindCRD && !v.crds {
+			continue
+		}
+		one, err := v.stepFor(ctx, c, o)
+		if err != nil {
+			return nil, err
+		}
+		if one.have != nil {
+			steps = append(steps, one)
+		}
+	}
+	return steps, nil
+}
+
+func (v *uninstall) removeAll(ctx context.Context, c dynamic.Interface, steps []step) error {
+	checked := false
+	for _, one := range steps {
+		isCRD := one.want.GetKind() == kindCRD
+		if isCRD && !checked && !v.deleteLeases && v.dry == dryRunNone {
+			// Only now can the controller hand out nothing any more.
+			if err := v.guard(ctx, c); err != nil {
+				return err
+			}
+			checked = true
+		}
+		if err := v.remove(ctx, one); err != nil {
+			return fmt.Errorf("%s was not removed, nor what comes after it: %w", title(one.want), err)
+		}
+		switch {
+		case isCRD && v.dry == dryRunNone:
+			if err := v.finish(ctx, c, one); err != nil {
+				return err
+			}
+		case one.want.GetKind() == kindNamespace && v.dry == dryRunNone:
+			v.say.done("deletion of %s requested", title(one.want))
+			continue
+		}
+		v.say.done("%s deleted", title(one.want))
+	}
+	return nil
+}
+
+// remove deletes the object that was found, not another one that has taken its name meanwhile.
+func (v *uninstall) remove(ctx context.Context, one step) error {
+	if v.dry == dryRunClient {
+		return nil
+	}
+	uid := one.have.GetUID()
+	err := one.api.Delete(ctx, one.have.GetName(), metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &uid}, DryRun: v.dry.options(),
+		PropagationPolicy: new(metav1.DeletePropagationBackground),
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return v.administrators(err)
+}

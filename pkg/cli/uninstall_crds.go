@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+const reasonLeasesHeld ipam.Reason = "LeasesHeld"
+
+// guard refuses to remove definitions with objects that matter, unless it was told to.
+func (v *uninstall) guard(ctx context.Context, c dynamic.Interface) error {
+	if !v.crds {
+		return nil
+	}
+	pools, err := v.count(ctx, c, v1.PoolResource, "")
+	if err != nil {
+		return err
+	}
+	held, err := v.count(ctx, c, v1.IPResource, "status.status!="+ipam.Available.String())
+	if err != nil || pools+held == 0 {
+		return err
+	}
+	what := fmt.Sprintf("%s and %s in use or reserved", plural(pools, "pool"), plural(held, "address"))
+	if v.deleteLeases {
+		v.say.warn("deleted with the definitions: %s", what)
+		return nil
+	}
+	return refuse(reasonLeasesHeld, "the definitions stay: with them would go %s", what).
+		withHint("see who holds what: bcsnetctl lease list; to delete it all the same: bcsnetctl uninstall --crds --delete-leases")
+}
+
+// count is how many objects a field selector matches; none where their definition is gone.
+func (v *uninstall) count(ctx context.Context, c dynamic.Interface, name, selector string) (n int, err error) {
+	err = v.each(ctx, c, resource(name), selector, func(page []unstructured.Unstructured) error {
+		n += len(page)
+		return nil
+	})
+	return n, err
+}
+
+// each reads objects page by page.
+func (v *uninstall) each(ctx context.Context, c dynamic.Interface, r schema.GroupVersionResource, selector string, take func([]unstructured.Unstructured) error) error {
+	for options := (metav1.ListOptions{FieldSelector: selector, Limit: pageSize}); ; {
+		page, err := c.Resource(r).List(ctx, options)
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err != nil:
+			return v.administrators(err)
+		}
+		if err := take(page.Items); err != nil {
+			return err
+		}
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			return nil
+		}
+	}
+}
+
+// finish waits until a definition that was deleted is gone. The API server deletes the objects; without a
+// controller nobody else takes their finalizers off.
+func (v *uninstall) finish(ctx context.Context, c dynamic.Interface, crd step) error {
+	name, _, err := unstructured.NestedString(crd.have.Object, "spec", "names", "plural")
+	if err != nil {
+		return err
+	}
+	if v.deleteLeases {
+		if err := v.unfinalize(ctx, c, resource(name)); err != nil {
+			return err
+		}
+	}
+	uid, said := crd.have.GetUID(), false
+	read := func(o *unstructured.Unstructured) (types.UID, error) { return o.GetUID(), nil }
+	err = followed[types.UID]{session: v.session, api: crd.api, fields: named(crd.have.GetName()), read: read, see: func(set map[string]types.UID) (bool, error) {
+		if set[crd.have.GetName()] != uid {
+			return true, nil
+		}
+		if !said {
+			v.say.wait("%s: waiting until its objects are gone", title(crd.want))
+			said = true
+		}
+		return false, nil
+	}}.until(ctx, v.timeout)
+	if errors.Is(err, errTooLong) {
+		f := &failure{code: exitTimeout, message: title(crd.want) + " is not gone after " + v.timeout.String(), cause: err}
+		return f.withHint("see what is left: kubectl get %s; then run it again: it does the rest", name)
+	}
+	return err
+}
+
+// unfinalize takes the finalizers off all objects of a kind.
+func (v *uninstall) unfinalize(ctx context.Context, c dynamic.Interface, r schema.GroupVersionResource) error {
+	return v.each(ctx, c, r, "", func(page []unstructured.Unstructured) error {
+		var group errgroup.Group
+		group.SetLimit(podReads)
+		for _, o := range page {
+			if len(o.GetFinalizers()) == 0 {
+				continue
+			}
+			group.Go(func() error {
+				_, err := c.Resource(r).Patch(ctx, o.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{FieldManager: programName})
+				if apierrors.IsNotFound(err) {
+					return nil
+				}
+				return v.administrators(err)
+			})
+		}
+		return group.Wait()
+	})
+}

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+type waiting struct {
+	*session
+	until   string
+	timeout time.Duration
+	// left says how much of the time is left.
+	left  func() time.Duration
+	goal  goal
+	pools []string
+	addrs []netip.Addr
+}
+
+func newWait(s *session) *cobra.Command {
+	v := &waiting{session: s}
+	cmd := &cobra.Command{
+		Use: "wait POOL|ADDRESS...", GroupID: "objects", Args: takes(1, 0), RunE: runs(v),
+		Short: "Wait until pools are ready, or addresses are free",
+		Long: `Wait until pools or addresses are as --for says, for use in scripts. It is told
+of changes and asks for none; what it waits for goes to standard error. The exit
+code is 124 when the time is over, with the reason why it is not so yet.
+
+--for:
+  ready            hosts can draw addresses from the pool
+  exhausted=false  addresses of the pool are free; also exhausted
+  draining=false   no address in use is outside the pool; also draining
+  overlap=false    the pool shares no address with another; also overlap
+  released         no address of the pool is in use; an ADDRESS is free, that
+                   is, neither in use nor reserved
+  deleted          the pool is gone, or never was`,
+		Example: `  bcsnetctl wait blue --for=ready
+  bcsnetctl wait blue green --for=exhausted=false --timeout=1h
+  bcsnetctl wait 10.1.0.20 --for=released --timeout=30s`,
+		ValidArgsFunction: s.completePools,
+	}
+	cmd.Flags().StringVar(&v.until, "for", "", "wait for this `STATE`")
+	cmd.Flags().DurationVar(&v.timeout, "timeout", 5*time.Minute, "how long to wait; 0 is for ever")
+	complete(cmd, "for", goals()...)
+	return cmd
+}
+
+func (v *waiting) Complete(args []string) error {
+	for _, arg := range args {
+		if a, err := ipam.ParseAddr(arg); err == nil {
+			v.addrs = append(v.addrs, a)
+			continue
+		}
+		v.pools = append(v.pools, arg)
+	}
+	return nil
+}
+
+func (v *waiting) Validate() (err error) {
+	if v.goal, err = parseGoal(v.until); err != nil {
+		return err
+	}
+	if len(v.addrs) > 0 && v.goal.word != goalReleased {
+		return usagef("%s is an address: it can be waited for with --for=released alone", v.addrs[0])
+	}
+	if v.timeout < 0 {
+		return usagef("--timeout %s is negative", v.timeout)
+	}
+	return nil
+}
+
+func (v *waiting) Run(ctx context.Context) error {
+	api, err := v.session.pools()
+	if err != nil {
+		return err
+	}
+	v.left = v.deadline(v.timeout)
+	var failed several
+	for _, name := range v.pools {
+		if err := v.forPool(ctx, api, name); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	for _, a := range v.addrs {
+		if err := v.forAddress(ctx, a); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	return failed.orNil()
+}
+
+func (v *waiting) forPool(ctx context.Context, api *pools, name string) error {
+	p, err := api.get(ctx, name)
+	f, _ := errors.AsType[*failure](err)
+	switch {
+	case v.goal.word == goalDeleted && f != nil && f.reason == reasonPoolNotFound:
+		v.say.done("there is no pool %s", name)
+		return nil
+	case err != nil:
+		return err
+	case v.goal.word == goalDeleted:
+		what, err := api.untilGone(ctx, p, v.left())
+		return v.end(err, outcome{done: "pool " + name + " is deleted", late: "pool " + name + " is not deleted", what: what, hint: describing(name)})
+	case v.goal.word == goalReleased:
+		return v.forRelease(ctx, p)
+	default:
+		return v.forCondition(ctx, api, p)
+	}
+}
