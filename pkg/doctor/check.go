@@ -94,6 +94,7 @@ type Report struct {
 func Examine(s *Snapshot, checks []Check) Report {
 	r := Report{Skipped: map[Part][]string{}}
 	f := newFacts(s)
+	by := map[Severity][]Finding{}
 	for _, c := range checks {
 		if i := slices.IndexFunc(c.Needs, func(p Part) bool { return s.Missing[p] != "" }); i >= 0 {
 			r.Skipped[c.Needs[i]] = append(r.Skipped[c.Needs[i]], c.ID)
@@ -102,12 +103,10 @@ func Examine(s *Snapshot, checks []Check) Report {
 		r.Ran = append(r.Ran, c)
 		for _, found := range c.run(f) {
 			found.Check, found.Group, found.Severity, found.Impact = c.ID, c.Group, c.Severity, c.Impact
-			r.Findings = append(r.Findings, found)
+			by[c.Severity] = append(by[c.Severity], found)
 		}
 	}
-	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
-		return slices.Index(Severities(), a.Severity) - slices.Index(Severities(), b.Severity)
-	})
+	r.Findings = slices.Concat(by[Error], by[Warning], by[Info])
 	return r
 }
 

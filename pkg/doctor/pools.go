@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"go4.org/netipx"
@@ -42,7 +43,7 @@ func eachPool(ask func(*facts, *Pool) (Finding, bool)) func(*facts) []Finding {
 }
 
 func poolInvalid(_ *facts, p *Pool) (Finding, bool) {
-	return onPool(p, p.Problem, "kubectl edit bnp "+p.Name), !p.Valid()
+	return onPool(p, strings.ReplaceAll(p.Problem, "\n", "; "), "kubectl edit bnp "+p.Name), !p.Valid()
 }
 
 func poolNotReady(f *facts, p *Pool) (Finding, bool) {
