@@ -103,6 +103,8 @@ func (v *doctorVerb) Validate() error {
 		return usagef("--severity %q is not %s", v.severity, "error, warning or info")
 	case v.list && v.fix:
 		return usagef("--list only lists the checks, --fix runs them")
+	case v.fix && len(leakChecks(v.checks)) == 0:
+		return usagef("--fix mends leaks alone, and --only and --skip leave none of their checks")
 	case !v.fix && (v.yes || v.dry != dryRunNone):
 		return usagef("--yes and --dry-run go with --fix: nothing is changed without it")
 	case v.fix && v.dry == dryRunNone && !v.yes && !isTerminal(v.In):
@@ -115,7 +117,7 @@ func (v *doctorVerb) Run(ctx context.Context) error {
 	if v.list {
 		return v.listChecks()
 	}
-	snapshot, err := v.snapshot(ctx, doctor.Needs(v.checks))
+	snapshot, err := v.snapshot(ctx, doctor.Reads(v.checks))
 	if err != nil {
 		return err
 	}
@@ -163,16 +165,12 @@ func (v *doctorVerb) chosen(ctx context.Context, all []doctor.Finding) (out []do
 
 // skipped warns of what could not be read, and fails when that leaves nothing.
 func (v *doctorVerb) skipped(s *doctor.Snapshot, r doctor.Report) error {
-	if len(r.Ran) == 0 {
-		var all several
-		for _, part := range doctor.Needs(v.checks) {
-			if why := s.Missing[part]; why != "" {
-				all = append(all, fmt.Errorf("no check could run: %s cannot be read: %s", part, why))
-			}
+	for _, part := range doctor.Reads(v.checks) {
+		if why := s.Missing[part]; why != nil && len(r.Ran) == 0 {
+			return fmt.Errorf("no check could run: %s cannot be read: %w", part, why)
 		}
-		return all[:1]
 	}
-	for _, part := range doctor.Needs(v.checks) {
+	for _, part := range doctor.Reads(v.checks) {
 		if ids := r.Skipped[part]; len(ids) > 0 {
 			v.say.warn("%s cannot be read, so %s skipped: %s", part, oneOr(len(ids), "this check was", "these checks were"), strings.Join(ids, ", "))
 			v.say.note("  %s", s.Missing[part])

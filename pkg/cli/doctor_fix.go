@@ -31,6 +31,11 @@ type leakFixer struct {
 
 // run releases what the user says and returns the findings that are left.
 func (f *leakFixer) run(ctx context.Context, found []doctor.Finding) (left []doctor.Finding, err error) {
+	for _, part := range doctor.Reads(leakChecks(f.checks)) {
+		if why := f.snapshot.Missing[part]; why != nil {
+			return found, fmt.Errorf("nothing is released: %s cannot be read: %w", part, why)
+		}
+	}
 	if f.leases, err = f.doctorVerb.leases(); err != nil {
 		return nil, err
 	}
@@ -56,6 +61,11 @@ func (f *leakFixer) run(ctx context.Context, found []doctor.Finding) (left []doc
 	}
 	more, err := f.releaseAll(ctx, fixable)
 	return append(more, left...), err
+}
+
+// leakChecks are the checks whose findings can be mended here.
+func leakChecks(checks []doctor.Check) []doctor.Check {
+	return slices.DeleteFunc(slices.Clone(checks), func(c doctor.Check) bool { return c.Group != doctor.GroupLeaks })
 }
 
 // leftAlone says on which hosts leaks stay.

@@ -40,7 +40,7 @@ func (s *session) snapshot(ctx context.Context, parts []doctor.Part) (*doctor.Sn
 		return nil, err
 	}
 	defer s.sayLater("reading the cluster")()
-	r := &snapshotReader{session: s, api: api, snapshot: &doctor.Snapshot{Missing: map[doctor.Part]string{}}}
+	r := &snapshotReader{session: s, api: api, snapshot: &doctor.Snapshot{Missing: map[doctor.Part]error{}}}
 	read := map[doctor.Part]func(context.Context) error{
 		doctor.PartCRDs: r.readCRDs, doctor.PartController: r.readController, doctor.PartServices: r.readServices,
 		doctor.PartPools: r.readPools, doctor.PartPods: r.readPods, doctor.PartNodes: r.readNodes,
@@ -56,7 +56,7 @@ func (s *session) snapshot(ctx context.Context, parts []doctor.Part) (*doctor.Sn
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			r.snapshot.Missing[part] = err.Error()
+			r.snapshot.Missing[part] = err
 			return nil
 		})
 	}

@@ -91,7 +91,10 @@ func (v *doctorVerb) mark(s doctor.Severity) string {
 // looked says what was looked at.
 func (v *doctorVerb) looked(s *doctor.Snapshot, r doctor.Report) string {
 	var over []string
-	for _, part := range doctor.Needs(r.Ran) {
+	for _, part := range doctor.Reads(r.Ran) {
+		if s.Missing[part] != nil {
+			continue
+		}
 		switch part {
 		case doctor.PartPools:
 			over = append(over, plural(len(s.Pools), "pool"))
@@ -124,9 +127,9 @@ func (v *doctorVerb) findingObjects(s *doctor.Snapshot, r doctor.Report, found [
 		summary[string(severity)] = int64(counts[severity])
 	}
 	skipped := []any{}
-	for _, part := range doctor.Needs(v.checks) {
+	for _, part := range doctor.Reads(v.checks) {
 		if ids := r.Skipped[part]; len(ids) > 0 {
-			skipped = append(skipped, map[string]any{"part": string(part), "why": s.Missing[part], "checks": values(ids)})
+			skipped = append(skipped, map[string]any{"part": string(part), "why": s.Missing[part].Error(), "checks": values(ids)})
 		}
 	}
 	l := &unstructured.UnstructuredList{Object: map[string]any{

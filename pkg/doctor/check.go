@@ -53,9 +53,10 @@ type Check struct {
 	Impact string
 	// Mend says what to do about it.
 	Mend string
-	// Needs are the parts of the snapshot that the check looks at.
-	Needs []Part
-	run   func(*facts) []Finding
+	// Needs are the parts of the snapshot without which the check cannot run, Wants those that it takes into
+	// account where they can be read.
+	Needs, Wants []Part
+	run          func(*facts) []Finding
 }
 
 // Finding is one thing that is wrong. The command that mends it names the program bcsnetctl.
@@ -96,7 +97,7 @@ func Examine(s *Snapshot, checks []Check) Report {
 	f := newFacts(s)
 	by := map[Severity][]Finding{}
 	for _, c := range checks {
-		if i := slices.IndexFunc(c.Needs, func(p Part) bool { return s.Missing[p] != "" }); i >= 0 {
+		if i := slices.IndexFunc(c.Needs, func(p Part) bool { return s.Missing[p] != nil }); i >= 0 {
 			r.Skipped[c.Needs[i]] = append(r.Skipped[c.Needs[i]], c.ID)
 			continue
 		}
@@ -139,17 +140,11 @@ func Names() []string {
 	return names
 }
 
-// Needs are the parts that some checks look at.
-func Needs(checks []Check) []Part {
-	var parts []Part
-	for _, c := range checks {
-		for _, p := range c.Needs {
-			if !slices.Contains(parts, p) {
-				parts = append(parts, p)
-			}
-		}
-	}
-	return parts
+// Reads are the parts that some checks look at, in their order.
+func Reads(checks []Check) []Part {
+	return slices.DeleteFunc(Parts(), func(p Part) bool {
+		return !slices.ContainsFunc(checks, func(c Check) bool { return slices.Contains(c.Needs, p) || slices.Contains(c.Wants, p) })
+	})
 }
 
 // maxNamed is how many names a sentence spells out.

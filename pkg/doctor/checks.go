@@ -108,25 +108,25 @@ func poolChecks() []Check {
 }
 
 func leakChecks() []Check {
-	parts := []Part{PartAddresses, PartPods}
+	parts, nodes := []Part{PartAddresses, PartPods}, []Part{PartNodes}
 	const lost = "the address is lost to its pool until it is released"
 	return []Check{{
-		ID: LeakPodGone, Group: GroupLeaks, Severity: Error, Needs: parts, run: leak(LeakPodGone),
+		ID: LeakPodGone, Group: GroupLeaks, Severity: Error, Needs: parts, Wants: nodes, run: leak(LeakPodGone),
 		Title:   "an address is held for a pod that does not exist",
 		Meaning: "There is no pod of the holder's name.",
 		Impact:  lost, Mend: mendLeak,
 	}, {
-		ID: LeakPodEnded, Group: GroupLeaks, Severity: Error, Needs: parts, run: leak(LeakPodEnded),
+		ID: LeakPodEnded, Group: GroupLeaks, Severity: Error, Needs: parts, Wants: nodes, run: leak(LeakPodEnded),
 		Title:   "an address is held for a pod that has ended",
 		Meaning: "The pod is Succeeded or Failed for more than a minute.",
 		Impact:  lost, Mend: mendLeak,
 	}, {
-		ID: LeakPodReplaced, Group: GroupLeaks, Severity: Error, Needs: parts, run: leak(LeakPodReplaced),
+		ID: LeakPodReplaced, Group: GroupLeaks, Severity: Error, Needs: parts, Wants: nodes, run: leak(LeakPodReplaced),
 		Title:   "an address is held for an earlier pod of the same name",
 		Meaning: "The pod of the holder's name has another UID, as when a StatefulSet has made it anew.",
 		Impact:  lost, Mend: mendLeak,
 	}, {
-		ID: LeakPodOtherAddress, Group: GroupLeaks, Severity: Error, Needs: parts, run: leak(LeakPodOtherAddress),
+		ID: LeakPodOtherAddress, Group: GroupLeaks, Severity: Error, Needs: parts, Wants: nodes, run: leak(LeakPodOtherAddress),
 		Title: "an address is held for a pod that has another",
 		Meaning: "The pod runs, its status gives addresses, and none of them is this one. Of pods with several networks, those in the annotation " +
 			"`k8s.v1.cni.cncf.io/network-status` count, too; without it, only the lease of `eth0` is judged.",
@@ -169,9 +169,9 @@ func hostChecks() []Check {
 		Impact:  "the addresses are lost to their pools if the machine is off",
 		Mend:    "If the machine is off for good: `bcsnetctl release-host HOST`.",
 	}, {
-		ID: "host-in-no-pool", Group: GroupHosts, Severity: Warning, Needs: []Part{PartPools, PartAddresses}, run: hostsInNoPool,
+		ID: "host-in-no-pool", Group: GroupHosts, Severity: Warning, Needs: []Part{PartPools, PartAddresses}, Wants: []Part{PartNodes}, run: hostsInNoPool,
 		Title:   "addresses are in use on a host that no pool lists",
-		Meaning: "The host was taken out of its pools, or its pool is gone, while pods on it hold addresses.",
+		Meaning: "The host was taken out of its pools, or its pool is gone, while pods on it hold addresses. Hosts that are no nodes are left to `host-gone`.",
 		Impact:  "pods that start on the host get no address",
 		Mend:    "Add the host to a pool, or drain the node.",
 	}, {

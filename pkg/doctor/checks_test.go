@@ -95,13 +95,13 @@ func poolCases() map[string]checkCase {
 			[]string{"pool-not-ready pool/blue: 3 left: forbidden"}},
 		"a cordoned pool": {pools(pool("blue", "10.1.0.20-10.1.0.29", ready(metav1.ConditionFalse, v1.ReasonCordoned, "cordoned"))), nil},
 
-		"a full pool":                  {pools(pool("blue", "10.1.0.20-10.1.0.22")), []string{"pool-exhausted pool/blue: none of its 3 addresses is free"}},
+		"a full pool":                  {pools(pool("blue", "10.1.0.20-10.1.0.22")), []string{"pool-exhausted pool/blue: all of its 3 addresses are taken"}},
 		"a full pool that is cordoned": {pools(pool("blue", "10.1.0.20-10.1.0.22", func(p *v1.BCSNetPool) { p.Spec.Cordoned = true })), nil},
 		"a pool filled by a node": {func(s *doctor.Snapshot) {
 			s.Pools = []doctor.Pool{pool("blue", "10.1.0.20-10.1.0.23")}
 			s.Nodes[0].Addrs = append(s.Nodes[0].Addrs, addr("10.1.0.23"))
 		}, []string{
-			"pool-exhausted pool/blue: none of its 3 addresses is free",
+			"pool-exhausted pool/blue: all of its 3 addresses are taken",
 			"node-address-in-pool ip/10.1.0.23: node node-1 has it, pool blue, too",
 		}},
 		"a pool that is nearly full": {func(s *doctor.Snapshot) {
@@ -120,7 +120,7 @@ func poolCases() map[string]checkCase {
 		}},
 		"neighbours": {pools(blue, pool("red", "10.1.0.30-10.1.0.40")), nil},
 		"a pool in the Service network": {func(s *doctor.Snapshot) { s.Services = []netip.Prefix{netip.MustParsePrefix("10.1.0.28/30")} },
-			[]string{"pool-overlaps-service-network pool/blue: addresses of it are in the network 10.1.0.28/30 of the cluster's Services"}},
+			[]string{"pool-overlaps-service-network pool/blue: 10.1.0.28-10.1.0.29 are in the network 10.1.0.28/30 of the cluster's Services"}},
 		"a pool in the nodes' subnet": {func(s *doctor.Snapshot) { s.Nodes[0].Addrs = append(s.Nodes[0].Addrs, addr("10.1.0.9")) }, nil},
 		"a node's address that a pod holds": {func(s *doctor.Snapshot) { s.Nodes[0].Addrs = append(s.Nodes[0].Addrs, addr("10.1.0.20")) },
 			[]string{"node-address-held ip/10.1.0.20: node node-1 has it, and so has default/web-0"}},
@@ -164,7 +164,7 @@ func leakCases() map[string]checkCase {
 		}, []string{gone + ", which is no ready node: its container may still run"}},
 		"a pod that is gone, nodes unknown": {func(s *doctor.Snapshot) {
 			with()(s)
-			s.Missing[doctor.PartNodes], s.Nodes = "forbidden", nil
+			s.Missing[doctor.PartNodes], s.Nodes = errForbidden, nil
 		}, []string{gone}},
 
 		"a pod that has ended": {func(s *doctor.Snapshot) { s.Pods[0].Ended, s.Pods[0].EndedAt = true, old },
@@ -245,6 +245,12 @@ func hostCases() map[string]checkCase {
 			"host-in-no-pool host/10.0.0.12: 1 address in use on it, but no pool lists it",
 			"node-in-no-pool node/node-2: no pool lists 10.0.0.12",
 		}},
+		"a host that no pool lists, nodes unknown": {func(s *doctor.Snapshot) {
+			s.Missing[doctor.PartNodes], s.Nodes = errForbidden, nil
+			s.Leases[1].Host = addr("10.0.0.12")
+		}, []string{"host-in-no-pool host/10.0.0.12: 1 address in use on it, but no pool lists it"}},
+		"a host that is gone and in no pool": {func(s *doctor.Snapshot) { s.Leases[1].Host = addr("10.0.0.12") },
+			[]string{"host-gone host/10.0.0.12: no node has this IP; 1 address in use on it"}},
 		"a lease on no host": {func(s *doctor.Snapshot) { s.Leases[1].Host = netip.Addr{} }, nil},
 		"two nodes with one address": {func(s *doctor.Snapshot) {
 			s.Nodes = append(s.Nodes, doctor.Node{Name: "node-0", Addrs: s.Nodes[0].Addrs})

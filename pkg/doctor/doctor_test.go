@@ -1,6 +1,7 @@
 package doctor_test
 
 import (
+	"errors"
 	"net/netip"
 	"slices"
 	"strings"
@@ -23,6 +24,8 @@ var (
 	old = now.Add(-48 * time.Hour)
 	// lately is too near to be judged.
 	lately = now.Add(-30 * time.Second)
+
+	errForbidden = errors.New("forbidden")
 )
 
 func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
@@ -65,7 +68,7 @@ func pod(name string, addrs ...string) workload.Pod {
 func healthy() *doctor.Snapshot {
 	return &doctor.Snapshot{
 		Now:        now,
-		Missing:    map[doctor.Part]string{},
+		Missing:    map[doctor.Part]error{},
 		CRDs:       []doctor.CRD{{Name: "bcsnetpools"}},
 		Controller: doctor.Controller{Pods: 2, Ready: 2, Leader: "a", Renewed: now.Add(-time.Second), Term: 15 * time.Second},
 		Pools:      []doctor.Pool{pool("blue", "10.1.0.20-10.1.0.29")},
@@ -96,10 +99,10 @@ func TestHealthy(t *testing.T) {
 }
 
 func TestMissingParts(t *testing.T) {
-	s := &doctor.Snapshot{Now: now, Missing: map[doctor.Part]string{}, Nodes: healthy().Nodes}
-	for _, p := range doctor.Needs(doctor.Checks()) {
+	s := &doctor.Snapshot{Now: now, Missing: map[doctor.Part]error{}, Nodes: healthy().Nodes}
+	for _, p := range doctor.Reads(doctor.Checks()) {
 		if p != doctor.PartNodes {
-			s.Missing[p] = "forbidden"
+			s.Missing[p] = errForbidden
 		}
 	}
 	r := doctor.Examine(s, doctor.Checks())

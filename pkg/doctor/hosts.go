@@ -11,7 +11,8 @@ func host(a netip.Addr) Object { return Object{"host", a.String()} }
 // hostsInNoPool finds hosts that hold addresses and may draw none.
 func hostsInNoPool(f *facts) (out []Finding) {
 	for _, h := range inOrder(f.active) {
-		if h.IsValid() && len(f.listed[h]) == 0 {
+		gone := len(f.Nodes) > 0 && f.nodes[h] == nil
+		if h.IsValid() && !gone && len(f.listed[h]) == 0 {
 			out = append(out, Finding{
 				Object: host(h), Fix: "bcsnetctl pool add-host POOL " + h.String(),
 				Cause: fmt.Sprintf("%s in use on it, but no pool lists it", plural(f.active[h], "address")),

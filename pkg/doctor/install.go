@@ -36,15 +36,15 @@ func onController(cause, fix string) []Finding {
 	return []Finding{{Object: Object{"lease", ControllerNamespace + "/" + ControllerName}, Cause: cause, Fix: fix}}
 }
 
-// leads says whether somebody leads: a leader renews its Lease several times in its term.
-func (c Controller) leads(now time.Time) bool {
+// Leads says whether somebody leads: a leader renews its Lease several times in its term.
+func (c Controller) Leads(now time.Time) bool {
 	return c.Leader != "" && now.Sub(c.Renewed) <= 2*c.Term
 }
 
 func noController(f *facts) []Finding {
 	c := f.Controller
 	switch {
-	case c.Ready > 0 || c.leads(f.Now):
+	case c.Ready > 0 || c.Leads(f.Now):
 		return nil
 	case c.Pods > 0:
 		return onController(fmt.Sprintf("%s of the controller in namespace %s, none ready", plural(c.Pods, "pod"), ControllerNamespace), fixController)
@@ -64,7 +64,7 @@ func noLeader(f *facts) []Finding {
 }
 
 func leaderStale(f *facts) []Finding {
-	if c := f.Controller; c.Ready > 0 && c.Leader != "" && !c.leads(f.Now) {
+	if c := f.Controller; c.Ready > 0 && c.Leader != "" && !c.Leads(f.Now) {
 		return onController(fmt.Sprintf("%s leads by the Lease, but was last heard of %s ago", c.Leader, ago(c.Renewed, f.Now)), fixLeader)
 	}
 	return nil

@@ -65,7 +65,7 @@ func (f *facts) findLeaks() {
 			Object: ip(l.Addr), Pools: []string{l.Pool}, Cause: cause, Release: l,
 			Fix: "bcsnetctl doctor --fix --only " + check,
 		}
-		if n := f.nodes[l.Host]; f.Missing[PartNodes] == "" && (n == nil || !n.Ready) {
+		if n := f.nodes[l.Host]; f.Missing[PartNodes] == nil && (n == nil || !n.Ready) {
 			found.Cause += ", which is no ready node: its container may still run"
 			found.Fix = fmt.Sprintf("bcsnetctl release-host %s --dry-run=client", l.Host)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -76,9 +75,8 @@ A part of the cluster that the user may not read is named in a warning, together
 
 func reads(c doctor.Check) string {
 	var parts []string
-	for _, p := range c.Needs {
+	for _, p := range doctor.Reads([]doctor.Check{c}) {
 		parts = append(parts, string(p))
 	}
-	slices.Sort(parts)
 	return strings.Join(parts, ", ")
 }

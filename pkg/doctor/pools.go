@@ -80,7 +80,7 @@ func poolExhausted(f *facts, p *Pool) (Finding, bool) {
 		return Finding{}, false
 	}
 	used, capacity := f.fill(p)
-	return onPool(p, fmt.Sprintf("none of its %d addresses is free", capacity),
+	return onPool(p, oneOr(int(min(capacity, 2)), "its only address is taken", fmt.Sprintf("all of its %d addresses are taken", capacity)),
 		fmt.Sprintf("bcsnetctl pool add-ip %s RANGE", p.Name)), capacity > 0 && used >= capacity
 }
 
@@ -116,18 +116,28 @@ func poolOverlap(f *facts) (out []Finding) {
 }
 
 func overlapping(a, b *Pool) Finding {
-	var shared netipx.IPSetBuilder
-	shared.AddSet(a.Plan.Usable)
-	shared.Intersect(b.Plan.Usable)
-	set, _ := shared.IPSet() // of two sets: cannot fail
-	found := onPool(a, fmt.Sprintf("%s also in pool %s", some(set), b.Name), "")
-	found.Pools = append(found.Pools, b.Name)
+	set := shared(a.Plan.Usable, b.Plan.Usable)
 	younger := a
 	if b.Created.After(a.Created) || b.Created.Equal(a.Created) && b.Name > a.Name {
 		younger = b
 	}
-	found.Fix = fmt.Sprintf("bcsnetctl pool remove-ip %s %s", younger.Name, ipam.FormatRange(set.Ranges()[0]))
+	found := onPool(a, fmt.Sprintf("%s also in pool %s", some(set), b.Name), removeFirst(younger, set))
+	found.Pools = append(found.Pools, b.Name)
 	return found
+}
+
+// shared are the addresses of both sets.
+func shared(a, b *netipx.IPSet) *netipx.IPSet {
+	var both netipx.IPSetBuilder
+	both.AddSet(a)
+	both.Intersect(b)
+	set, _ := both.IPSet() // of two sets: cannot fail
+	return set
+}
+
+// removeFirst is the command that takes the first range of a set out of a pool.
+func removeFirst(p *Pool, set *netipx.IPSet) string {
+	return fmt.Sprintf("bcsnetctl pool remove-ip %s %s", p.Name, ipam.FormatRange(set.Ranges()[0]))
 }
 
 // some writes the first few ranges of a set.
@@ -147,12 +157,19 @@ func poolOverlapsServices(f *facts) (out []Finding) {
 		p := &f.Pools[i]
 		for _, network := range f.Services {
 			if p.Valid() && p.Plan.Usable.OverlapsPrefix(network) {
-				out = append(out, onPool(p, fmt.Sprintf("addresses of it are in the network %s of the cluster's Services", network),
-					fmt.Sprintf("bcsnetctl pool remove-ip %s %s", p.Name, network)))
+				set := shared(p.Plan.Usable, prefixSet(network))
+				out = append(out, onPool(p, fmt.Sprintf("%s in the network %s of the cluster's Services", some(set), network), removeFirst(p, set)))
 			}
 		}
 	}
 	return out
+}
+
+func prefixSet(p netip.Prefix) *netipx.IPSet {
+	var b netipx.IPSetBuilder
+	b.AddPrefix(p)
+	set, _ := b.IPSet() // of one valid prefix: cannot fail
+	return set
 }
 
 // nodesInPools finds the addresses of nodes that pools have, where somebody holds them or not.

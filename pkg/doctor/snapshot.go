@@ -30,12 +30,17 @@ const (
 	PartServices   Part = "service networks"
 )
 
+// Parts are all of them.
+func Parts() []Part {
+	return []Part{PartCRDs, PartController, PartPools, PartAddresses, PartPods, PartNodes, PartServices}
+}
+
 // Snapshot is the cluster as the checks see it.
 type Snapshot struct {
 	// Now is the API server's time.
 	Now time.Time
 	// Missing says why a part could not be read. The checks that need it do not run.
-	Missing map[Part]string
+	Missing map[Part]error
 
 	CRDs       []CRD
 	Controller Controller
