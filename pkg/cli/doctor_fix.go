@@ -159,7 +159,7 @@ func (f *leakFixer) releaseOne(ctx context.Context, one doctor.Finding, change i
 		return "", err
 	}
 	if check, _ := doctor.Leak(l, pod, f.leases.Now()); check == "" {
-		return "pod " + l.Who() + " has come back to it", nil
+		return "pod " + l.Who() + " is there and may use it", nil
 	}
 	if f.dry == dryRunClient {
 		return "", nil
