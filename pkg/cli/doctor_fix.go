@@ -70,15 +70,19 @@ func leakChecks(checks []doctor.Check) []doctor.Check {
 
 // leftAlone says on which hosts leaks stay.
 func (f *leakFixer) leftAlone(hosts map[netip.Addr]bool) {
-	if len(hosts) == 0 {
-		return
-	}
 	var names []string
 	for _, h := range slices.SortedFunc(maps.Keys(hosts), netip.Addr.Compare) {
-		names = append(names, h.String())
+		if h.IsValid() {
+			names = append(names, h.String())
+		}
 	}
-	f.say.warn("left alone: what is held on %s, no ready %s: containers may still run there", shortList(names), oneOr(len(names), "node", "nodes"))
-	f.hint("when a machine is off: bcsnetctl release-host %s", names[0])
+	if hosts[netip.Addr{}] {
+		f.say.warn("left alone: what is held on hosts that are not known")
+	}
+	if len(names) > 0 {
+		f.say.warn("left alone: what is held on %s, no ready %s: containers may still run there", shortList(names), oneOr(len(names), "node", "nodes"))
+		f.hint("when a machine is off: bcsnetctl release-host %s", names[0])
+	}
 }
 
 // releaseAll asks for each, unless that was answered beforehand, and returns what was not released.

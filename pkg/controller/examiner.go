@@ -2,7 +2,7 @@ package controller
 
 import (
 	"context"
-	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
@@ -35,11 +35,12 @@ type examiner struct {
 	ready    func() error
 	checks   []doctor.Check
 	findings *prometheus.GaugeVec
+	log      *slog.Logger
 }
 
-func newExaminer(cache client.Reader, index *ipam.Index, nodes *nodes, leases *store.Client, ready func() error, registry prometheus.Registerer) *examiner {
+func newExaminer(cache client.Reader, index *ipam.Index, nodes *nodes, leases *store.Client, ready func() error, registry prometheus.Registerer, log *slog.Logger) *examiner {
 	e := &examiner{
-		cache: cache, index: index, nodes: nodes, leases: leases, ready: ready, checks: cachedChecks(),
+		cache: cache, index: index, nodes: nodes, leases: leases, ready: ready, checks: cachedChecks(), log: log,
 		findings: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "bcsnet_doctor_findings", Help: "Findings of the checks of bcsnetctl doctor, as the leader sees them every few minutes.",
 		}, []string{"check", "severity"}),
@@ -70,11 +71,11 @@ func (e *examiner) Start(ctx context.Context) error {
 			next.Reset(examineSoon)
 			continue
 		}
-		s, err := e.snapshot(ctx)
-		if err != nil {
-			return fmt.Errorf("reading the caches for the checks: %w", err)
+		if s, err := e.snapshot(ctx); err == nil {
+			e.publish(doctor.Examine(s, e.checks))
+		} else if ctx.Err() == nil {
+			e.log.Warn("the checks of doctor did not run", "error", err)
 		}
-		e.publish(doctor.Examine(s, e.checks))
 		next.Reset(examineEvery)
 	}
 }

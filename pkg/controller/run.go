@@ -208,7 +208,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 		mgr.Add(everywhere(func(ctx context.Context) error { feed.Run(ctx); return nil })),
 		mgr.Add(everywhere(alloc.Run)),
 		mgr.Add(everywhere(func(ctx context.Context) error { return reportReady(ctx, ready, log) })),
-		mgr.Add(newExaminer(mgr.GetCache(), index, nodes, leases, ready, registry)),
+		mgr.Add(newExaminer(mgr.GetCache(), index, nodes, leases, ready, registry, log)),
 		mgr.Add(&manager.Server{
 			Name: "allocator", Server: server, Listener: listener, ShutdownTimeout: new(time.Second), // it has drained
 		}),

@@ -158,6 +158,8 @@ func leakCases() map[string]checkCase {
 		"an owner that is no pod":       {with(func(l *ipam.Lease) { l.Owner = "vm-2" }), nil},
 		"an address kept for a pod":     {with(func(l *ipam.Lease) { l.State = ipam.Reserved }), nil},
 		"a pod of that name elsewhere":  {with(func(l *ipam.Lease) { l.Namespace, l.PodName = "other", "web-0" }), []string{"leak-pod-gone ip/10.1.0.25: pod other/web-0 does not exist" + since}},
+		"a pod that is gone, host unknown": {with(func(l *ipam.Lease) { l.Host = netip.Addr{} }),
+			[]string{"leak-pod-gone ip/10.1.0.25: pod default/gone-0 does not exist; held for 2d on a host that is not known"}},
 		"a pod that is gone with its node": {func(s *doctor.Snapshot) {
 			with()(s)
 			s.Nodes[0].Ready = false

@@ -65,7 +65,11 @@ func (f *facts) findLeaks() {
 			Object: ip(l.Addr), Pools: []string{l.Pool}, Cause: cause, Release: l,
 			Fix: "bcsnetctl doctor --fix --only " + check,
 		}
-		if n := f.nodes[l.Host]; f.Missing[PartNodes] == nil && (n == nil || !n.Ready) {
+		switch n := f.nodes[l.Host]; {
+		case !l.Host.IsValid():
+			found.Cause += " on a host that is not known"
+			found.Fix = "kubectl get bnip " + ipam.ObjectName(l.Addr) + " -o yaml"
+		case f.Missing[PartNodes] == nil && (n == nil || !n.Ready):
 			found.Cause += ", which is no ready node: its container may still run"
 			found.Fix = fmt.Sprintf("bcsnetctl release-host %s --dry-run=client", l.Host)
 		}
