@@ -143,6 +143,9 @@ func (w *world) commands() map[string]func(*testscript.TestScript, bool, []strin
 		"settled":     do(w.settled),
 		"deleting":    do(w.deleting),
 		"lease":       do(w.lease),
+		"aged":        do(w.aged),
+		"leader":      do(w.leader),
+		"outdated":    do(w.outdated),
 		"uninstalled": do(w.uninstalled),
 		"happened":    do(w.happened),
 	}

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -72,6 +73,13 @@ func (n *nodes) of(name string) []netip.Addr {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	return n.addrs[name]
+}
+
+// all are the nodes with their addresses, by name.
+func (n *nodes) all() map[string][]netip.Addr {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return maps.Clone(n.addrs)
 }
 
 // gateway is what the annotation of a host's node says; invalid when there is none.

@@ -30,6 +30,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -37,7 +38,7 @@ import (
 )
 
 // LeaseName is the Lease that the leader holds.
-const LeaseName = "bcsnet-controller"
+const LeaseName = doctor.ControllerName
 
 // Run runs the controller until the context ends, then finishes the requests under way. Several may run
 // in one process.
@@ -207,6 +208,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 		mgr.Add(everywhere(func(ctx context.Context) error { feed.Run(ctx); return nil })),
 		mgr.Add(everywhere(alloc.Run)),
 		mgr.Add(everywhere(func(ctx context.Context) error { return reportReady(ctx, ready, log) })),
+		mgr.Add(newExaminer(mgr.GetCache(), index, nodes, leases, ready, registry, log)),
 		mgr.Add(&manager.Server{
 			Name: "allocator", Server: server, Listener: listener, ShutdownTimeout: new(time.Second), // it has drained
 		}),

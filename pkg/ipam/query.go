@@ -163,15 +163,20 @@ func (x *Index) PoolOf(a netip.Addr) (string, bool) {
 	return p.Name, true
 }
 
-// Find are the addresses that have an object and match, in order. It looks at all of them.
+// Find are the addresses that have an object and match, in order. It looks at all of them, and holds the
+// index only while it takes note of the entries, which never change.
 func (x *Index) Find(match func(Lease) bool) []Lease {
-	var out []Lease
 	x.mu.RLock()
+	records := make([]*record, 0, x.byAddr.size)
 	for r := range x.byAddr.all() {
+		records = append(records, r)
+	}
+	x.mu.RUnlock()
+	var out []Lease
+	for _, r := range records {
 		if l := r.lease(); match(l) {
 			out = append(out, l)
 		}
 	}
-	x.mu.RUnlock()
 	return sorted(out)
 }

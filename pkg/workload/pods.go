@@ -3,13 +3,16 @@ package workload
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,7 +31,20 @@ type Pod struct {
 	HostIPs []netip.Addr
 	// Ended: the pod is Succeeded or Failed. Deleting: it has a deletionTimestamp.
 	Ended, Deleting bool
+	// EndedAt is when the last part of an ended pod did; zero when that is not known.
+	EndedAt time.Time
+	// Addrs are the pod's own addresses as far as they are reported. Networks: they are those of all its
+	// networks, by the annotation NetworkStatus, not of the first alone.
+	Addrs    []netip.Addr
+	Networks bool
+	// HostNetwork: its addresses are those of its host.
+	HostNetwork bool
+	// Started is when the kubelet took the pod on; until then, when it was created.
+	Started time.Time
 }
+
+// NetworkStatus is the annotation in which Multus and others report the addresses of all networks.
+const NetworkStatus = "k8s.v1.cni.cncf.io/network-status"
 
 // FromObject reads a pod.
 func FromObject(p *corev1.Pod) Pod {
@@ -42,7 +58,52 @@ func FromObject(p *corev1.Pod) Pod {
 			pod.HostIPs = append(pod.HostIPs, a)
 		}
 	}
+	pod.HostNetwork, pod.Started = p.Spec.HostNetwork, p.CreationTimestamp.Time
+	if p.Status.StartTime != nil {
+		pod.Started = p.Status.StartTime.Time
+	}
+	if pod.Ended {
+		pod.EndedAt = endedAt(p)
+	}
+	_, pod.Networks = p.Annotations[NetworkStatus]
+	for _, text := range reported(p) {
+		if a, err := ipam.ParseAddr(text); err == nil && !slices.Contains(pod.Addrs, a) {
+			pod.Addrs = append(pod.Addrs, a)
+		}
+	}
 	return pod
+}
+
+// reported are the addresses of a pod as its status and its annotation write them.
+func reported(p *corev1.Pod) []string {
+	var all []string
+	for _, ip := range p.Status.PodIPs {
+		all = append(all, ip.IP)
+	}
+	var networks []struct {
+		IPs []string `json:"ips"`
+	}
+	if text := p.Annotations[NetworkStatus]; text != "" && json.Unmarshal([]byte(text), &networks) == nil {
+		for _, n := range networks {
+			all = append(all, n.IPs...)
+		}
+	}
+	return all
+}
+
+// endedAt is when the state of an ended pod last changed.
+func endedAt(p *corev1.Pod) (last time.Time) {
+	for _, c := range p.Status.Conditions {
+		if c.LastTransitionTime.After(last) {
+			last = c.LastTransitionTime.Time
+		}
+	}
+	for _, c := range p.Status.ContainerStatuses {
+		if t := c.State.Terminated; t != nil && t.FinishedAt.After(last) {
+			last = t.FinishedAt.Time
+		}
+	}
+	return last
 }
 
 // Trim is a pod with no more than FromObject reads: what a cache of all pods should keep.
@@ -51,7 +112,20 @@ func Trim(p *corev1.Pod) *corev1.Pod {
 	t.Namespace, t.Name, t.UID, t.ResourceVersion = p.Namespace, p.Name, p.UID, p.ResourceVersion
 	t.DeletionTimestamp = p.DeletionTimestamp
 	t.Spec.NodeName = p.Spec.NodeName
-	t.Status.Phase, t.Status.HostIPs = p.Status.Phase, p.Status.HostIPs
+	t.CreationTimestamp = p.CreationTimestamp
+	t.Spec.HostNetwork = p.Spec.HostNetwork
+	t.Status.Phase, t.Status.HostIPs, t.Status.StartTime = p.Status.Phase, p.Status.HostIPs, p.Status.StartTime
+	t.Status.PodIPs = p.Status.PodIPs
+	if _, ok := p.Annotations[NetworkStatus]; ok { // what it says goes with the other addresses
+		t.Annotations = map[string]string{NetworkStatus: ""}
+		t.Status.PodIPs = nil
+		for _, text := range reported(p) {
+			t.Status.PodIPs = append(t.Status.PodIPs, corev1.PodIP{IP: text})
+		}
+	}
+	if at := endedAt(p); !at.IsZero() && (p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed) {
+		t.Status.Conditions = []corev1.PodCondition{{LastTransitionTime: metav1.NewTime(at)}}
+	}
 	return t
 }
 

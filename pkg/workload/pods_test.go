@@ -202,7 +202,7 @@ func TestFind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := create(t, c, name, test.node)
-			want := workload.Pod{Namespace: "default", Name: name, UID: string(p.UID), Node: test.node}
+			want := workload.Pod{Namespace: "default", Name: name, UID: string(p.UID), Node: test.node, Started: p.CreationTimestamp.Time}
 			if test.after != nil {
 				test.after(p)
 			}
@@ -313,27 +313,58 @@ func TestFindFails(t *testing.T) {
 
 // What the cache keeps of a pod is all that is read of it.
 func TestTrim(t *testing.T) {
-	at := metav1.Now()
-	p := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "n", Name: "p", UID: "u", ResourceVersion: "7", DeletionTimestamp: &at,
-			Labels: map[string]string{"a": "b"}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}},
-		},
-		Spec:   corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "c"}}},
-		Status: corev1.PodStatus{Phase: corev1.PodFailed, HostIPs: []corev1.HostIP{{IP: "192.0.2.1"}, {IP: "x"}, {IP: "2001:db8::1"}}, PodIP: "10.0.0.1"},
-	}
-	trimmed := workload.Trim(p)
-	compare := cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
-	want := workload.Pod{
-		Namespace: "n", Name: "p", UID: "u", Node: "node", Ended: true, Deleting: true,
-		HostIPs: []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")},
-	}
-	for what, got := range map[string]workload.Pod{"whole": workload.FromObject(p), "trimmed": workload.FromObject(trimmed)} {
-		if diff := cmp.Diff(want, got, compare); diff != "" {
-			t.Errorf("%s: -want +got:\n%s", what, diff)
+	at := metav1.NewTime(time.Now().Truncate(time.Second))
+	before := metav1.NewTime(at.Add(-time.Hour))
+	pod := func(change func(*corev1.Pod)) *corev1.Pod {
+		p := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "n", Name: "p", UID: "u", ResourceVersion: "7", CreationTimestamp: before,
+				Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"a": "b"}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}},
+			},
+			Spec: corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "c"}}},
+			Status: corev1.PodStatus{
+				HostIPs: []corev1.HostIP{{IP: "192.0.2.1"}, {IP: "x"}, {IP: "2001:db8::1"}}, PodIP: "10.0.0.1", PodIPs: []corev1.PodIP{{IP: "10.0.0.1"}, {IP: "x"}},
+				Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, LastTransitionTime: before}},
+				ContainerStatuses: []corev1.ContainerStatus{{Name: "c", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: at}}}, {Name: "d"}},
+			},
 		}
+		change(p)
+		return p
 	}
-	if trimmed.ResourceVersion != "7" || len(trimmed.Spec.Containers)+len(trimmed.Labels)+len(trimmed.ManagedFields) != 0 {
-		t.Errorf("trimmed to %+v", trimmed)
+	base := workload.Pod{
+		Namespace: "n", Name: "p", UID: "u", Node: "node", Started: before.Time,
+		HostIPs: []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")},
+		Addrs:   []netip.Addr{netip.MustParseAddr("10.0.0.1")},
+	}
+	for name, test := range map[string]struct {
+		change func(*corev1.Pod)
+		want   func(*workload.Pod)
+	}{
+		"running": {func(*corev1.Pod) {}, func(*workload.Pod) {}},
+		"failed": {func(p *corev1.Pod) { p.Status.Phase, p.DeletionTimestamp = corev1.PodFailed, &at },
+			func(p *workload.Pod) { p.Ended, p.Deleting, p.EndedAt = true, true, at.Time }},
+		"started by the kubelet": {func(p *corev1.Pod) { p.Status.StartTime, p.Spec.HostNetwork = &at, true },
+			func(p *workload.Pod) { p.Started, p.HostNetwork = at.Time, true }},
+		"several networks": {func(p *corev1.Pod) {
+			p.Annotations[workload.NetworkStatus] = `[{"name": "a", "ips": ["10.0.0.1"], "default": true}, {"name": "b"}, {"name": "c", "ips": ["10.9.0.1", "2001:db8::9"]}]`
+		}, func(p *workload.Pod) {
+			p.Networks, p.Addrs = true, append(p.Addrs[:1:1], netip.MustParseAddr("10.9.0.1"), netip.MustParseAddr("2001:db8::9"))
+		}},
+		"a broken annotation": {func(p *corev1.Pod) { p.Annotations[workload.NetworkStatus] = "[" }, func(p *workload.Pod) { p.Networks = true }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, want := pod(test.change), base
+			test.want(&want)
+			trimmed := workload.Trim(p)
+			compare := cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
+			for what, got := range map[string]workload.Pod{"whole": workload.FromObject(p), "trimmed": workload.FromObject(trimmed)} {
+				if diff := cmp.Diff(want, got, compare); diff != "" {
+					t.Errorf("%s: -want +got:\n%s", what, diff)
+				}
+			}
+			if trimmed.ResourceVersion != "7" || len(trimmed.Spec.Containers)+len(trimmed.Labels)+len(trimmed.ManagedFields)+len(trimmed.Status.ContainerStatuses) != 0 {
+				t.Errorf("trimmed to %+v", trimmed)
+			}
+		})
 	}
 }

@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bcsnet/bcsnet/pkg/doctor"
+)
+
+type doctorVerb struct {
+	*session
+	output     output
+	only, skip []string
+	severity   string
+	pool       string
+	all, list  bool
+	fix, yes   bool
+	checks     []doctor.Check
+}
+
+func newDoctor(s *session) *cobra.Command {
+	v := &doctorVerb{session: s}
+	cmd := &cobra.Command{
+		Use: "doctor", GroupID: "other", Args: takes(0, 0), RunE: runs(v),
+		Short: "Look for what is wrong: leaks, overlaps, full pools, lost hosts",
+		Long: `Look for what is wrong with the installation, pools, addresses and hosts: what
+was found, why, what comes of it, and the command that mends it. It changes
+nothing without --fix, which releases leaked addresses: it asks for each, reads
+the pod and the address again first, and leaves alone what is on hosts that are
+no ready nodes.
+
+Exit code 3 says that there are findings of severity error. See the checks with
+--list; --only and --skip take their ids and groups.`,
+		Example: `  bcsnetctl doctor
+  bcsnetctl doctor --only leaks --fix
+  bcsnetctl doctor --skip install,node-in-no-pool --severity warning -o json`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&v.only, "only", nil, "run only these checks: `IDS` or groups, separated by commas")
+	f.StringSliceVar(&v.skip, "skip", nil, "leave out these checks: `IDS` or groups, separated by commas")
+	f.StringVar(&v.severity, "severity", string(doctor.Info), "show findings of this `SEVERITY` and graver: error, warning or info")
+	f.StringVar(&v.pool, "pool", "", "show only findings about this `POOL`")
+	f.BoolVarP(&v.all, "all", "v", false, "show all findings of a check, not only the first ten")
+	f.BoolVar(&v.list, "list", false, "list the checks; the cluster is not asked")
+	f.BoolVar(&v.fix, "fix", false, "release leaked addresses")
+	f.BoolVar(&v.yes, "yes", false, "with --fix: do not ask")
+	s.dry.addTo(cmd)
+	v.output.addToChange(cmd)
+	completeWith(cmd, "only", completeChecks)
+	completeWith(cmd, "skip", completeChecks)
+	completeWith(cmd, "pool", s.completePools)
+	complete(cmd, "severity", severities()...)
+	return cmd
+}
+
+func severities() (names []string) {
+	for _, s := range doctor.Severities() {
+		names = append(names, string(s))
+	}
+	return names
+}
+
+// completeChecks offers the groups and IDs of checks, behind those that are typed already.
+func completeChecks(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	before := typed[:strings.LastIndex(typed, ",")+1]
+	named := strings.Split(before, ",")
+	var out []string
+	group := doctor.Group("")
+	for _, c := range doctor.Checks() {
+		if c.Group != group {
+			group = c.Group
+			if !slices.Contains(named, string(group)) {
+				out = append(out, cobra.CompletionWithDesc(before+string(group), "all checks of the group"))
+			}
+		}
+		if !slices.Contains(named, c.ID) {
+			out = append(out, cobra.CompletionWithDesc(before+c.ID, c.Title))
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+func (v *doctorVerb) Complete([]string) error { return nil }
+
+func (v *doctorVerb) Validate() error {
+	var unknown string
+	if v.checks, unknown = doctor.Select(v.only, v.skip); unknown != "" {
+		f := usagef("there is no check or group %q", unknown)
+		if near := nearest(unknown, doctor.Names()); near != "" {
+			return f.withHint("did you mean %s? All checks: bcsnetctl doctor --list", near)
+		}
+		return f.withHint("see all checks: bcsnetctl doctor --list")
+	}
+	switch {
+	case len(v.checks) == 0:
+		return usagef("--skip leaves no check of --only")
+	case !slices.Contains(severities(), v.severity):
+		return usagef("--severity %q is not %s", v.severity, "error, warning or info")
+	case v.list && v.fix:
+		return usagef("--list only lists the checks, --fix runs them")
+	case v.fix && len(leakChecks(v.checks)) == 0:
+		return usagef("--fix mends leaks alone, and --only and --skip leave none of their checks")
+	case !v.fix && (v.yes || v.dry != dryRunNone):
+		return usagef("--yes and --dry-run go with --fix: nothing is changed without it")
+	case v.fix && v.dry == dryRunNone && !v.yes && !isTerminal(v.In):
+		return usagef("standard input is no terminal to ask on").withHint("to go on without questions: --yes; to only look: --dry-run=client")
+	}
+	return v.output.validate()
+}
+
+func (v *doctorVerb) Run(ctx context.Context) error {
+	if v.list {
+		return v.listChecks()
+	}
+	snapshot, err := v.snapshot(ctx, doctor.Reads(v.checks))
+	if err != nil {
+		return err
+	}
+	report := doctor.Examine(snapshot, v.checks)
+	if err := v.skipped(snapshot, report); err != nil {
+		return err
+	}
+	found, err := v.chosen(ctx, report.Findings)
+	if err != nil {
+		return err
+	}
+	if err := v.print(snapshot, report, found); err != nil {
+		return err
+	}
+	looked := v.looked(snapshot, report)
+	if v.fix {
+		fixer := &leakFixer{doctorVerb: v, snapshot: snapshot}
+		found, err = fixer.run(ctx, found)
+		if err != nil {
+			return err
+		}
+		if v.dry == dryRunNone {
+			looked = "after that"
+		}
+	}
+	return v.sumUp(looked, found)
+}
+
+// chosen are the findings that --severity and --pool ask for. A pool that does not exist is an error.
+func (v *doctorVerb) chosen(ctx context.Context, all []doctor.Finding) (out []doctor.Finding, err error) {
+	for _, f := range all {
+		if f.Severity.AtLeast(doctor.Severity(v.severity)) && (v.pool == "" || slices.Contains(f.Pools, v.pool)) {
+			out = append(out, f)
+		}
+	}
+	if len(out) > 0 || v.pool == "" {
+		return out, nil
+	}
+	api, err := v.pools()
+	if err == nil {
+		_, err = api.get(ctx, v.pool)
+	}
+	return nil, err
+}
+
+// skipped warns of what could not be read, and fails when that leaves nothing.
+func (v *doctorVerb) skipped(s *doctor.Snapshot, r doctor.Report) error {
+	for _, part := range doctor.Reads(v.checks) {
+		if why := s.Missing[part]; why != nil && len(r.Ran) == 0 {
+			return fmt.Errorf("no check could run: %s cannot be read: %w", part, why)
+		}
+	}
+	for _, part := range doctor.Reads(v.checks) {
+		if ids := r.Skipped[part]; len(ids) > 0 {
+			v.say.warn("%s cannot be read, so %s skipped: %s", part, oneOr(len(ids), "this check was", "these checks were"), strings.Join(ids, ", "))
+			v.say.note("  %s", s.Missing[part])
+		}
+	}
+	return nil
+}
+
+// sumUp says what was found in all, as an error where something is wrong.
+func (v *doctorVerb) sumUp(looked string, found []doctor.Finding) error {
+	counts := countSeverities(found)
+	var parts []string
+	for _, s := range []struct {
+		severity doctor.Severity
+		noun     string
+	}{{doctor.Error, "error"}, {doctor.Warning, "warning"}, {doctor.Info, "note"}} {
+		if n := counts[s.severity]; n > 0 {
+			parts = append(parts, plural(n, s.noun))
+		}
+	}
+	text := looked + ": " + strings.Join(parts, ", ")
+	switch {
+	case counts[doctor.Error] > 0:
+		return &failure{message: text, code: exitFindings}
+	case len(found) > 0:
+		v.say.warn("%s", text)
+	default:
+		v.say.line(green, "✔", "+", "%s: no findings", looked)
+	}
+	return nil
+}
+
+func countSeverities(found []doctor.Finding) map[doctor.Severity]int {
+	counts := map[doctor.Severity]int{}
+	for _, f := range found {
+		counts[f.Severity]++
+	}
+	return counts
+}

@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/doctor"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// leakFixer releases leaked addresses. The snapshot is its first look; before each write it takes a second
+// one at the pod, and the write fails if the address has changed since the first.
+type leakFixer struct {
+	*doctorVerb
+	snapshot *doctor.Snapshot
+	leases   *store.Client
+	pods     *typedcorev1.CoreV1Client
+}
+
+// run releases what the user says and returns the findings that are left.
+func (f *leakFixer) run(ctx context.Context, found []doctor.Finding) (left []doctor.Finding, err error) {
+	for _, part := range doctor.Reads(leakChecks(f.checks)) {
+		if why := f.snapshot.Missing[part]; why != nil {
+			return found, fmt.Errorf("nothing is released: %s cannot be read: %w", part, why)
+		}
+	}
+	if f.leases, err = f.doctorVerb.leases(); err != nil {
+		return nil, err
+	}
+	if f.pods, err = f.core(); err != nil {
+		return nil, err
+	}
+	var fixable []doctor.Finding
+	alone := map[netip.Addr]bool{}
+	for _, one := range found {
+		switch {
+		case one.Release == nil:
+			left = append(left, one)
+		case !f.snapshot.HostReady(one.Release.Host):
+			left, alone[one.Release.Host] = append(left, one), true
+		default:
+			fixable = append(fixable, one)
+		}
+	}
+	f.leftAlone(alone)
+	if len(fixable) == 0 {
+		f.say.note("nothing that --fix can release")
+		return left, nil
+	}
+	more, err := f.releaseAll(ctx, fixable)
+	return append(more, left...), err
+}
+
+// leakChecks are the checks whose findings can be mended here.
+func leakChecks(checks []doctor.Check) []doctor.Check {
+	return slices.DeleteFunc(slices.Clone(checks), func(c doctor.Check) bool { return c.Group != doctor.GroupLeaks })
+}
+
+// leftAlone says on which hosts leaks stay.
+func (f *leakFixer) leftAlone(hosts map[netip.Addr]bool) {
+	var names []string
+	for _, h := range slices.SortedFunc(maps.Keys(hosts), netip.Addr.Compare) {
+		if h.IsValid() {
+			names = append(names, h.String())
+		}
+	}
+	if hosts[netip.Addr{}] {
+		f.say.warn("left alone: what is held on hosts that are not known")
+	}
+	if len(names) > 0 {
+		f.say.warn("left alone: what is held on %s, no ready %s: containers may still run there", shortList(names), oneOr(len(names), "node", "nodes"))
+		f.hint("when a machine is off: bcsnetctl release-host %s", names[0])
+	}
+}
+
+// releaseAll asks for each, unless that was answered beforehand, and returns what was not released.
+func (f *leakFixer) releaseAll(ctx context.Context, fixable []doctor.Finding) (left []doctor.Finding, err error) {
+	answers, answer := bufio.NewReader(f.In), answerAll
+	if !f.yes && f.dry == dryRunNone {
+		answer = ""
+	}
+	for len(fixable) > 0 {
+		if one := fixable[0]; answer != answerAll {
+			answer, err = f.ask(ctx, answers, fmt.Sprintf("release %s (%s)?", one.Release.Addr, one.Cause))
+		}
+		n := 1
+		switch {
+		case err != nil || answer == answerQuit:
+			return append(left, fixable...), err
+		case answer == answerNo:
+			left, fixable = append(left, fixable[0]), fixable[1:]
+			continue
+		case answer == answerAll:
+			n = min(maxBatch, len(fixable))
+		}
+		kept, err := f.release(ctx, fixable[:n])
+		left, fixable = append(left, kept...), fixable[n:]
+		if err != nil {
+			return append(left, fixable...), err
+		}
+	}
+	return left, nil
+}
+
+// maxBatch is how many are released before it is said what became of them.
+const maxBatch = 128
+
+// release releases leaks, several at once, and says what became of each in their order.
+func (f *leakFixer) release(ctx context.Context, batch []doctor.Finding) (left []doctor.Finding, err error) {
+	kept, failed := make([]string, len(batch)), make([]error, len(batch))
+	change := ipam.Change{Verb: ipam.VerbRelease, By: f.who(ctx)}
+	var group errgroup.Group
+	group.SetLimit(podReads)
+	for i, one := range batch {
+		group.Go(func() error {
+			change := change
+			change.Reason = "doctor: " + one.Check
+			kept[i], failed[i] = f.releaseOne(ctx, one, change)
+			return nil
+		})
+	}
+	_ = group.Wait() // each has its own error
+	if ctx.Err() != nil {
+		defer f.say.note("the others are not released: run it again, it does the rest")
+	}
+	var all several
+	for i, one := range batch {
+		switch {
+		case failed[i] != nil:
+			all, left = append(all, fmt.Errorf("%s was not released: %w", one.Release.Addr, f.explain(failed[i]))), append(left, one)
+		case kept[i] != "":
+			f.say.note("%s is not released: %s", one.Release.Addr, kept[i])
+		case f.dry != dryRunNone:
+			left = append(left, one)
+			fallthrough
+		default:
+			f.say.done("%s released: %s", one.Release.Addr, one.Cause)
+		}
+	}
+	return left, all.orNil()
+}
+
+// releaseOne takes the second look and releases the address; kept says why it did not.
+func (f *leakFixer) releaseOne(ctx context.Context, one doctor.Finding, change ipam.Change) (kept string, err error) {
+	l := *one.Release
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	pod, err := f.livePod(ctx, l)
+	if err != nil {
+		return "", err
+	}
+	if check, _ := doctor.Leak(l, pod, f.leases.Now()); check == "" {
+		return "pod " + l.Who() + " is there and may use it", nil
+	}
+	if f.dry == dryRunClient {
+		return "", nil
+	}
+	released, err := allocator.ReleaseLease(ctx, f.leases, l, change, func(now ipam.Lease) bool {
+		return now.State == ipam.Active && now.ContainerID == l.ContainerID && now.PodUID == l.PodUID && now.Updated.Equal(l.Updated)
+	})
+	if err == nil && !released {
+		kept = "somebody else has changed it"
+	}
+	return kept, err
+}
+
+// livePod reads the pod of a lease from the API server; nil when there is none.
+func (f *leakFixer) livePod(ctx context.Context, l ipam.Lease) (*workload.Pod, error) {
+	o, err := f.pods.Pods(l.Namespace).Get(ctx, l.PodName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	pod := workload.FromObject(o)
+	return &pod, nil
+}

@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/pager"
+
+	"github.com/bcsnet/bcsnet/pkg/doctor"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// snapshotReader puts a snapshot together. Every part is written by the one goroutine that reads it.
+type snapshotReader struct {
+	*session
+	api      dynamic.Interface
+	snapshot *doctor.Snapshot
+}
+
+// snapshot reads some parts of the cluster, all at once. What the user may not read, or the API server does
+// not know, is missing from it.
+func (s *session) snapshot(ctx context.Context, parts []doctor.Part) (*doctor.Snapshot, error) {
+	api, err := s.dynamic()
+	if err != nil {
+		return nil, err
+	}
+	leases, err := s.leases()
+	if err != nil {
+		return nil, err
+	}
+	defer s.sayLater("reading the cluster")()
+	r := &snapshotReader{session: s, api: api, snapshot: &doctor.Snapshot{Missing: map[doctor.Part]error{}}}
+	read := map[doctor.Part]func(context.Context) error{
+		doctor.PartCRDs: r.readCRDs, doctor.PartController: r.readController, doctor.PartServices: r.readServices,
+		doctor.PartPools: r.readPools, doctor.PartPods: r.readPods, doctor.PartNodes: r.readNodes,
+		doctor.PartAddresses: func(ctx context.Context) error { return r.readLeases(ctx, leases) },
+	}
+	var mu sync.Mutex
+	group, reading := errgroup.WithContext(ctx)
+	for _, part := range parts {
+		group.Go(func() error {
+			err := s.explain(read[part](reading))
+			if !apierrors.IsForbidden(err) && !noSuchResource(err) {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			r.snapshot.Missing[part] = err
+			return nil
+		})
+	}
+	err = group.Wait()
+	r.snapshot.Now = leases.Now()
+	return r.snapshot, err
+}
+
+// sayLater says on a terminal what takes longer than a second. The returned function ends that.
+func (s *session) sayLater(what string) (done func()) {
+	if !s.say.term.tty {
+		return func() {}
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		timer := time.NewTimer(time.Second)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			s.say.wait("%s", what)
+		case <-stop:
+		}
+	}()
+	return func() {
+		close(stop)
+		<-stopped
+	}
+}
+
+func (r *snapshotReader) readPools(ctx context.Context) error {
+	api, err := r.pools()
+	if err != nil {
+		return err
+	}
+	all, err := api.list(ctx, "")
+	for _, p := range all {
+		r.snapshot.Pools = append(r.snapshot.Pools, doctor.Pool{Pool: store.Pool(p.BCSNetPool), Object: p.BCSNetPool})
+	}
+	return err
+}
+
+func (r *snapshotReader) readLeases(ctx context.Context, leases *store.Client) error {
+	return leases.Each(ctx, "", func(l ipam.Lease) error {
+		if doctor.Concerns(l, leases.Now()) {
+			r.snapshot.Leases = append(r.snapshot.Leases, l)
+		}
+		return nil
+	})
+}
+
+func (r *snapshotReader) readNodes(ctx context.Context) error {
+	all, err := r.nodes(ctx)
+	for _, n := range all {
+		r.snapshot.Nodes = append(r.snapshot.Nodes, doctor.Node{Name: n.name, Addrs: n.addrs, Ready: n.state == hostReady})
+	}
+	return err
+}
+
+// podPage is how many pods one request asks for: the next are read while these are decoded.
+const podPage = 1000
+
+func (r *snapshotReader) readPods(ctx context.Context) error {
+	c, err := r.core()
+	if err != nil {
+		return err
+	}
+	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return c.Pods("").List(ctx, o)
+	})
+	pages.PageSize = podPage
+	return pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
+		if p, ok := o.(*corev1.Pod); ok {
+			r.snapshot.Pods = append(r.snapshot.Pods, workload.FromObject(p))
+		}
+		return nil
+	})
+}
+
+// core is the way to pods in the encoding that is the fastest to read.
+func (s *session) core() (*typedcorev1.CoreV1Client, error) {
+	cfg, err := s.connect()
+	if err != nil {
+		return nil, err
+	}
+	cfg = rest.CopyConfig(cfg)
+	cfg.ContentType = runtime.ContentTypeProtobuf
+	cfg.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	c, err := typedcorev1.NewForConfig(cfg)
+	if err != nil {
+		return nil, s.configProblem(err)
+	}
+	return c, nil
+}

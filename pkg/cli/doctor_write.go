@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"bufio"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/bcsnet/bcsnet/pkg/doctor"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// maxFindings is how many findings of one check are shown unless all are asked for.
+const maxFindings = 10
+
+// print prints findings: a paragraph for each check, or objects.
+func (v *doctorVerb) print(s *doctor.Snapshot, r doctor.Report, found []doctor.Finding) error {
+	if v.output.printer != nil && !v.output.names() {
+		return v.output.object(v.Out, v.findingObjects(s, r, found))
+	}
+	b := bufio.NewWriter(v.Out)
+	if v.output.names() {
+		seen := map[doctor.Object]bool{}
+		for _, f := range found {
+			if !seen[f.Object] {
+				fmt.Fprintln(b, f.Object)
+			}
+			seen[f.Object] = true
+		}
+		return b.Flush()
+	}
+	titles := map[string]string{}
+	for _, c := range r.Ran {
+		titles[c.ID] = c.Title
+	}
+	for len(found) > 0 {
+		n := 1
+		for n < len(found) && found[n].Check == found[0].Check {
+			n++
+		}
+		v.paragraph(b, titles[found[0].Check], found[:n])
+		found = found[n:]
+	}
+	return b.Flush()
+}
+
+// paragraph is about the findings of one check. A command that mends all of them stands once.
+func (v *doctorVerb) paragraph(b *bufio.Writer, title string, found []doctor.Finding) {
+	fmt.Fprintf(b, "%s %s: %s\n", v.mark(found[0].Severity), found[0].Check, title)
+	common := true
+	for _, f := range found {
+		common = common && f.Fix == found[0].Fix
+	}
+	shown := found
+	if !v.all && len(shown) > maxFindings {
+		shown = shown[:maxFindings]
+	}
+	for _, f := range shown {
+		fmt.Fprintf(b, "    %s: %s\n", f.Object, printers.EscapeTerminal(f.Cause))
+		if !common {
+			fmt.Fprintf(b, "        fix: %s\n", v.called(f.Fix))
+		}
+	}
+	if more := len(found) - len(shown); more > 0 {
+		fmt.Fprintf(b, "    and %d more: --all shows them\n", more)
+	}
+	fmt.Fprintf(b, "    impact: %s\n", found[0].Impact)
+	if common {
+		fmt.Fprintf(b, "    fix: %s\n", v.called(found[0].Fix))
+	}
+	fmt.Fprintln(b)
+}
+
+// mark is the sign of a severity on standard output.
+func (v *doctorVerb) mark(s doctor.Severity) string {
+	switch s {
+	case doctor.Error:
+		if !v.out.utf8 {
+			return v.out.paint(red, "x")
+		}
+		return v.out.paint(red, "✗")
+	case doctor.Warning:
+		return v.out.paint(yellow, "!")
+	default:
+		return v.out.paint(cyan, "i")
+	}
+}
+
+// looked says what was looked at.
+func (v *doctorVerb) looked(s *doctor.Snapshot, r doctor.Report) string {
+	var over []string
+	for _, part := range doctor.Reads(r.Ran) {
+		if s.Missing[part] != nil {
+			continue
+		}
+		switch part {
+		case doctor.PartPools:
+			over = append(over, plural(len(s.Pools), "pool"))
+		case doctor.PartAddresses:
+			held := 0
+			for _, l := range s.Leases {
+				if l.State != ipam.Available {
+					held++
+				}
+			}
+			over = append(over, plural(held, "held address"))
+		case doctor.PartPods:
+			over = append(over, plural(len(s.Pods), "pod"))
+		case doctor.PartNodes:
+			over = append(over, plural(len(s.Nodes), "node"))
+		case doctor.PartCRDs, doctor.PartController, doctor.PartServices:
+		}
+	}
+	text := plural(len(r.Ran), "check")
+	if len(over) > 0 {
+		text += " over " + strings.Join(over, ", ")
+	}
+	return text
+}
+
+// findingObjects is the list for -o json and the like.
+func (v *doctorVerb) findingObjects(s *doctor.Snapshot, r doctor.Report, found []doctor.Finding) *unstructured.UnstructuredList {
+	counts, summary := countSeverities(found), map[string]any{"checks": int64(len(r.Ran))}
+	for _, severity := range doctor.Severities() {
+		summary[string(severity)] = int64(counts[severity])
+	}
+	skipped := []any{}
+	for _, part := range doctor.Reads(v.checks) {
+		if ids := r.Skipped[part]; len(ids) > 0 {
+			skipped = append(skipped, map[string]any{"part": string(part), "why": s.Missing[part].Error(), "checks": values(ids)})
+		}
+	}
+	l := &unstructured.UnstructuredList{Object: map[string]any{
+		"apiVersion": programName + "/v1", "kind": "FindingList", "summary": summary, "skipped": skipped,
+	}}
+	for _, f := range found {
+		l.Items = append(l.Items, unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": programName + "/v1", "kind": "Finding",
+			"check": f.Check, "group": string(f.Group), "severity": string(f.Severity), "object": f.Object.String(), "pools": values(f.Pools),
+			"cause": f.Cause, "impact": f.Impact, "fix": v.called(f.Fix), "fixable": f.Release != nil && s.HostReady(f.Release.Host),
+		}})
+	}
+	return l
+}
+
+// listChecks prints the checks themselves.
+func (v *doctorVerb) listChecks() error {
+	switch {
+	case v.output.names():
+		for _, c := range v.checks {
+			if _, err := fmt.Fprintln(v.Out, c.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	case v.output.printer != nil:
+		l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": programName + "/v1", "kind": "CheckList"}}
+		for _, c := range v.checks {
+			l.Items = append(l.Items, unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": programName + "/v1", "kind": "Check", "id": c.ID, "group": string(c.Group), "severity": string(c.Severity),
+				"title": c.Title, "meaning": c.Meaning, "impact": c.Impact, "mend": v.called(c.Mend),
+			}})
+		}
+		return v.output.object(v.Out, l)
+	}
+	return newTable(&v.output, []column[doctor.Check]{
+		{name: "ID", cell: func(c doctor.Check) string { return c.ID }},
+		{name: "GROUP", cell: func(c doctor.Check) string { return string(c.Group) }},
+		{name: "SEVERITY", cell: func(c doctor.Check) string { return string(c.Severity) }},
+		{name: "FINDS", cell: func(c doctor.Check) string { return c.Title }},
+	}).write(v.Out, v.checks)
+}

@@ -1,0 +1,116 @@
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/doctor"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// examineEvery is how often the leader runs the checks, examineSoon how soon it looks again whether the
+// lists have come.
+const (
+	examineEvery = 3 * time.Minute
+	examineSoon  = 100 * time.Millisecond
+)
+
+// examiner runs the checks of package doctor on the leader and publishes how much they find. It reads
+// caches and the index, never the API server.
+type examiner struct {
+	cache    client.Reader
+	index    *ipam.Index
+	nodes    *nodes
+	leases   *store.Client
+	ready    func() error
+	checks   []doctor.Check
+	findings *prometheus.GaugeVec
+	log      *slog.Logger
+}
+
+func newExaminer(cache client.Reader, index *ipam.Index, nodes *nodes, leases *store.Client, ready func() error, registry prometheus.Registerer, log *slog.Logger) *examiner {
+	e := &examiner{
+		cache: cache, index: index, nodes: nodes, leases: leases, ready: ready, checks: cachedChecks(), log: log,
+		findings: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "bcsnet_doctor_findings", Help: "Findings of the checks of bcsnetctl doctor, as the leader sees them every few minutes.",
+		}, []string{"check", "severity"}),
+	}
+	registry.MustRegister(e.findings)
+	return e
+}
+
+// cachedChecks are those that need no more than the caches have.
+func cachedChecks() []doctor.Check {
+	cached := []doctor.Part{doctor.PartPools, doctor.PartAddresses, doctor.PartPods, doctor.PartNodes}
+	return slices.DeleteFunc(doctor.Checks(), func(c doctor.Check) bool {
+		return slices.ContainsFunc(c.Needs, func(p doctor.Part) bool { return !slices.Contains(cached, p) })
+	})
+}
+
+// Start runs the checks until the context ends. The manager calls it on the leader alone.
+func (e *examiner) Start(ctx context.Context) error {
+	next := time.NewTimer(0)
+	defer next.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-next.C:
+		}
+		if e.ready() != nil {
+			next.Reset(examineSoon)
+			continue
+		}
+		if s, err := e.snapshot(ctx); err == nil {
+			e.publish(doctor.Examine(s, e.checks))
+		} else if ctx.Err() == nil {
+			e.log.Warn("the checks of doctor did not run", "error", err)
+		}
+		next.Reset(examineEvery)
+	}
+}
+
+func (e *examiner) publish(r doctor.Report) {
+	counts := map[string]int{}
+	for _, f := range r.Findings {
+		counts[f.Check]++
+	}
+	for _, c := range r.Ran {
+		e.findings.WithLabelValues(c.ID, string(c.Severity)).Set(float64(counts[c.ID]))
+	}
+}
+
+func (e *examiner) snapshot(ctx context.Context) (*doctor.Snapshot, error) {
+	s := &doctor.Snapshot{Now: e.leases.Now()}
+	var pools v1.BCSNetPoolList
+	if err := e.cache.List(ctx, &pools); err != nil {
+		return nil, err
+	}
+	for i := range pools.Items {
+		s.Pools = append(s.Pools, doctor.Pool{Pool: store.Pool(&pools.Items[i]), Object: &pools.Items[i]})
+	}
+	var pods corev1.PodList
+	if err := e.cache.List(ctx, &pods); err != nil {
+		return nil, err
+	}
+	s.Pods = make([]workload.Pod, 0, len(pods.Items))
+	for i := range pods.Items {
+		s.Pods = append(s.Pods, workload.FromObject(&pods.Items[i]))
+	}
+	nodes := e.nodes.all()
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		s.Nodes = append(s.Nodes, doctor.Node{Name: name, Addrs: nodes[name]})
+	}
+	s.Leases = e.index.Find(func(l ipam.Lease) bool { return doctor.Concerns(l, s.Now) })
+	return s, nil
+}

@@ -1,0 +1,110 @@
+package doctor
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+func ip(a netip.Addr) Object { return Object{"ip", a.String()} }
+
+// podsWithoutLease finds addresses that pods have and the objects do not know of.
+func podsWithoutLease(f *facts) (out []Finding) {
+	for i := range f.Pods {
+		p := &f.Pods[i]
+		if p.HostNetwork || p.Ended || p.Deleting || settling(p.Started, f.Now) {
+			continue
+		}
+		for _, a := range p.Addrs {
+			for pool := range f.servedBy(a) {
+				if found, ok := f.unleased(p, a, pool); ok {
+					out = append(out, found)
+				}
+				break // one pool is enough to know that the address is ours
+			}
+		}
+	}
+	return out
+}
+
+func (f *facts) unleased(p *workload.Pod, a netip.Addr, pool *Pool) (Finding, bool) {
+	name := p.Namespace + "/" + p.Name
+	found := Finding{
+		Object: Object{"pod", name}, Pools: []string{pool.Name},
+		Fix: fmt.Sprintf("bcsnetctl pool remove-ip %s %s", pool.Name, a),
+	}
+	l := f.leases[a]
+	switch {
+	case l != nil && settling(l.Updated, f.Now):
+		return found, false
+	case l == nil || l.State == ipam.Available:
+		found.Cause = fmt.Sprintf("it has %s of pool %s, which is free by its record", a, pool.Name)
+	case l.State == ipam.Reserved:
+		found.Cause = fmt.Sprintf("it has %s of pool %s, which is reserved", a, pool.Name)
+	case l.Owner == "" && (l.PodName == "" || l.PodUID == p.UID || l.PodUID == "" && l.Who() == name):
+		return found, false // a lease of a container alone may well be the pod's
+	default:
+		found.Cause = fmt.Sprintf("it has %s of pool %s, which %s holds", a, pool.Name, l.Who())
+		found.Fix = fmt.Sprintf("kubectl -n %s delete pod %s", p.Namespace, p.Name)
+	}
+	return found, true
+}
+
+func leasesWithoutPool(f *facts) (out []Finding) {
+	for i := range f.Leases {
+		if l := &f.Leases[i]; l.State != ipam.Available && f.pools[l.Pool] == nil {
+			out = append(out, Finding{
+				Object: ip(l.Addr), Pools: []string{l.Pool}, Fix: "bcsnetctl pool create --help",
+				Cause: fmt.Sprintf("there is no pool %s; %s", l.Pool, f.holder(l)),
+			})
+		}
+	}
+	return out
+}
+
+func leasesDraining(f *facts) (out []Finding) {
+	for i := range f.Leases {
+		l := &f.Leases[i]
+		p := f.pools[l.Pool]
+		if p == nil || !p.Valid() || l.State != ipam.Active || p.Plan.Usable.Contains(l.Addr) {
+			continue
+		}
+		out = append(out, Finding{
+			Object: ip(l.Addr), Pools: []string{l.Pool}, Fix: "bcsnetctl pool describe " + l.Pool,
+			Cause: fmt.Sprintf("pool %s no longer has it; %s", l.Pool, f.holder(l)),
+		})
+	}
+	return out
+}
+
+// addressesStuck finds objects that somebody deleted. The time of that is not known here, but nothing that
+// the controller deletes stays.
+func addressesStuck(f *facts) (out []Finding) {
+	for i := range f.Leases {
+		l := &f.Leases[i]
+		if !l.Deleting {
+			continue
+		}
+		found := Finding{Object: ip(l.Addr), Pools: []string{l.Pool}, Fix: "kubectl get bnip " + ipam.ObjectName(l.Addr) + " -o yaml"}
+		switch {
+		case l.State != ipam.Available:
+			found.Cause = fmt.Sprintf("its object was deleted by hand and goes when it is released; %s", f.holder(l))
+		case settling(l.Updated, f.Now):
+			continue
+		default:
+			found.Cause = "its object was deleted and nobody holds it, but it has a finalizer that is not ours"
+		}
+		out = append(out, found)
+	}
+	return out
+}
+
+// holder says who holds a lease, and since when.
+func (f *facts) holder(l *ipam.Lease) string {
+	if l.State == ipam.Reserved {
+		return "reserved"
+	}
+	return l.Who() + ", " + held(*l, f.Now)
+}

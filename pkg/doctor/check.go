@@ -1,0 +1,159 @@
+package doctor
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// Severity says how bad a finding is.
+type Severity string
+
+// Severities, the gravest first.
+const (
+	// Error: something does not work, or addresses are lost or used twice.
+	Error Severity = "error"
+	// Warning: something will not work, or is not as it should be.
+	Warning Severity = "warning"
+	// Info: good to know.
+	Info Severity = "info"
+)
+
+// Severities are all of them, the gravest first.
+func Severities() []Severity { return []Severity{Error, Warning, Info} }
+
+// AtLeast says whether s is as grave as least, or graver.
+func (s Severity) AtLeast(least Severity) bool {
+	return slices.Index(Severities(), s) <= slices.Index(Severities(), least)
+}
+
+// Group is a set of checks that belong together.
+type Group string
+
+// Groups of checks.
+const (
+	GroupInstall   Group = "install"
+	GroupPools     Group = "pools"
+	GroupLeaks     Group = "leaks"
+	GroupAddresses Group = "addresses"
+	GroupHosts     Group = "hosts"
+)
+
+// Check looks for one thing that can be wrong. Its ID is stable.
+type Check struct {
+	ID       string
+	Group    Group
+	Severity Severity
+	// Title says in a few words what is wrong.
+	Title string
+	// Meaning says when exactly there is a finding, and what may look like one and is none.
+	Meaning string
+	// Impact says what comes of it.
+	Impact string
+	// Mend says what to do about it.
+	Mend string
+	// Needs are the parts of the snapshot without which the check cannot run, Wants those that it takes into
+	// account where they can be read.
+	Needs, Wants []Part
+	run          func(*facts) []Finding
+}
+
+// Finding is one thing that is wrong. The command that mends it names the program bcsnetctl.
+type Finding struct {
+	Check    string
+	Group    Group
+	Severity Severity
+	Object   Object
+	// Pools that the finding is about; none when it is about the whole cluster.
+	Pools []string
+	Cause string
+	// Impact is the check's.
+	Impact string
+	// Fix is the command that mends it, or that leads there.
+	Fix string
+	// Release is the lease to give back where that mends it; nil where it does not, or is for people to decide.
+	Release *ipam.Lease
+}
+
+// Object is what a finding is about: its kind in lower case, and its name.
+type Object struct{ Kind, Name string }
+
+// String is kind/name.
+func (o Object) String() string { return o.Kind + "/" + o.Name }
+
+// Report is what the checks found.
+type Report struct {
+	// Ran are the checks that ran. Skipped are those that did not, by the part that is missing.
+	Ran     []Check
+	Skipped map[Part][]string
+	// Findings, the gravest first, then in the order of the checks and of the objects.
+	Findings []Finding
+}
+
+// Examine runs checks over a snapshot.
+func Examine(s *Snapshot, checks []Check) Report {
+	r := Report{Skipped: map[Part][]string{}}
+	f := newFacts(s)
+	by := map[Severity][]Finding{}
+	for _, c := range checks {
+		if i := slices.IndexFunc(c.Needs, func(p Part) bool { return s.Missing[p] != nil }); i >= 0 {
+			r.Skipped[c.Needs[i]] = append(r.Skipped[c.Needs[i]], c.ID)
+			continue
+		}
+		r.Ran = append(r.Ran, c)
+		for _, found := range c.run(f) {
+			found.Check, found.Group, found.Severity, found.Impact = c.ID, c.Group, c.Severity, c.Impact
+			by[c.Severity] = append(by[c.Severity], found)
+		}
+	}
+	r.Findings = slices.Concat(by[Error], by[Warning], by[Info])
+	return r
+}
+
+// Select takes the checks that are named by ID or group; no names are all. Those of skip are left out.
+// unknown is the first name that is neither.
+func Select(only, skip []string) (checks []Check, unknown string) {
+	all := Checks()
+	for _, name := range append(slices.Clone(only), skip...) {
+		if !slices.Contains(Names(), name) {
+			return nil, name
+		}
+	}
+	named := func(c Check, names []string) bool {
+		return slices.Contains(names, c.ID) || slices.Contains(names, string(c.Group))
+	}
+	return slices.DeleteFunc(all, func(c Check) bool {
+		return len(only) > 0 && !named(c, only) || named(c, skip)
+	}), ""
+}
+
+// Names are the IDs and groups of all checks: what Select knows.
+func Names() []string {
+	var names []string
+	for _, c := range Checks() {
+		if !slices.Contains(names, string(c.Group)) {
+			names = append(names, string(c.Group))
+		}
+		names = append(names, c.ID)
+	}
+	return names
+}
+
+// Reads are the parts that some checks look at, in their order.
+func Reads(checks []Check) []Part {
+	return slices.DeleteFunc(Parts(), func(p Part) bool {
+		return !slices.ContainsFunc(checks, func(c Check) bool { return slices.Contains(c.Needs, p) || slices.Contains(c.Wants, p) })
+	})
+}
+
+// maxNamed is how many names a sentence spells out.
+const maxNamed = 5
+
+// list names the first few.
+func list(names []string) string {
+	if n := len(names) - maxNamed; n > 0 {
+		return strings.Join(names[:maxNamed], ", ") + " and " + plural(n, "other")
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,196 @@
+package doctor
+
+import "slices"
+
+// Checks are all checks, in the order in which they are shown.
+func Checks() []Check {
+	return slices.Concat(installChecks(), poolChecks(), leakChecks(), addressChecks(), hostChecks())
+}
+
+func installChecks() []Check {
+	crds, controller := []Part{PartCRDs}, []Part{PartController}
+	return []Check{{
+		ID: "crds-missing", Group: GroupInstall, Severity: Error, Needs: crds, run: crdsMissing,
+		Title:   "a CustomResourceDefinition is not installed",
+		Meaning: "The cluster does not know one of the kinds of objects that bcsnet keeps everything in.",
+		Impact:  "nothing of bcsnet works",
+		Mend:    "Install the manifests of this release.",
+	}, {
+		ID: "crds-outdated", Group: GroupInstall, Severity: Warning, Needs: crds, run: crdsOutdated,
+		Title: "a CustomResourceDefinition is not that of this release",
+		Meaning: "The definition in the cluster lacks something that the one in this program has, or has another value there. " +
+			"Additions of a newer release are no finding.",
+		Impact: "fields of this release are dropped when they are written, and its rules are not enforced",
+		Mend:   "Install the manifests of this release; objects stay as they are. If the cluster is newer than this program, update the program.",
+	}, {
+		ID: "no-controller", Group: GroupInstall, Severity: Error, Needs: controller, run: noController,
+		Title: "no controller runs",
+		Meaning: "No pod of the controller in the namespace `" + ControllerNamespace + "` is ready, and nobody renews the leader's Lease there: " +
+			"a controller that runs outside the cluster shows by the latter.",
+		Impact: "pods get no address when no replica answers, and pools are not reconciled",
+		Mend:   "See why its pods do not run, or install the manifests.",
+	}, {
+		ID: "no-leader", Group: GroupInstall, Severity: Warning, Needs: controller, run: noLeader,
+		Title: "controllers run, and none leads",
+		Meaning: "Pods of the controller are ready, but nobody holds the Lease `" + ControllerNamespace + "/" + ControllerName + "`. " +
+			"With `--leader-elect=false` that is as it should be: skip the check.",
+		Impact: "requests are answered, but pools are not reconciled",
+		Mend:   "The log of the controller says why it cannot take the Lease; most often a right is missing.",
+	}, {
+		ID: "leader-stale", Group: GroupInstall, Severity: Warning, Needs: controller, run: leaderStale,
+		Title:   "the leader has not been heard of",
+		Meaning: "The holder of the Lease has not renewed it for twice its term, and no other controller has taken it over.",
+		Impact:  "requests are answered, but pools are not reconciled",
+		Mend:    "See the log of the controller; a replica that hangs is best deleted.",
+	}}
+}
+
+func poolChecks() []Check {
+	pools, leases := []Part{PartPools}, []Part{PartPools, PartAddresses}
+	nodes := []Part{PartPools, PartAddresses, PartNodes}
+	return []Check{{
+		ID: "pool-invalid", Group: GroupPools, Severity: Error, Needs: pools, run: eachPool(poolInvalid),
+		Title:   "the spec of a pool cannot be used",
+		Meaning: "The rules of the API server let the pool pass, but its addresses contradict each other; the cause says where.",
+		Impact:  "the pool hands out nothing; addresses in use stay",
+		Mend:    "Correct the field that the cause names.",
+	}, {
+		ID: "pool-not-ready", Group: GroupPools, Severity: Warning, Needs: pools, run: eachPool(poolNotReady),
+		Title: "a pool hands out nothing",
+		Meaning: "The pool has no address or no host, its objects cannot be written, or no controller has looked at it within a minute. " +
+			"A cordoned pool is no finding.",
+		Impact: "nobody gets an address from the pool",
+		Mend:   "Add what is missing.",
+	}, {
+		ID: "pool-exhausted", Group: GroupPools, Severity: Error, Needs: leases, run: eachPool(poolExhausted),
+		Title:   "a pool has no free address",
+		Meaning: "Every address of the pool is in use, reserved, or a node's own. Pools that are cordoned or being deleted do not count.",
+		Impact:  "new pods that only this pool serves do not start",
+		Mend:    "Give the pool more addresses, or look for leaks: `bcsnetctl doctor --only leaks`.",
+	}, {
+		ID: "pool-near-exhaustion", Group: GroupPools, Severity: Warning, Needs: leases, run: eachPool(poolNearExhaustion),
+		Title:   "a pool is nearly full",
+		Meaning: "At least 90 % of the addresses of the pool are in use or reserved.",
+		Impact:  "soon new pods will not start",
+		Mend:    "Give the pool more addresses in time.",
+	}, {
+		ID: "pool-overlap", Group: GroupPools, Severity: Warning, Needs: pools, run: poolOverlap,
+		Title:   "two pools have the same addresses",
+		Meaning: "Both pools list the addresses. One of them hands them out; its condition Overlap says which.",
+		Impact:  "the other pool has fewer addresses than its spec says",
+		Mend:    "Take the shared addresses out of one of the two. The command names the younger pool and the first shared range.",
+	}, {
+		ID: "pool-overlaps-service-network", Group: GroupPools, Severity: Error, Needs: []Part{PartPools, PartServices}, run: poolOverlapsServices,
+		Title:   "a pool has addresses of the Service network",
+		Meaning: "Addresses of the pool lie in a ServiceCIDR of the cluster.",
+		Impact:  "a pod with such an address cannot be reached from nodes where a Service has the same one",
+		Mend:    "Take them out of the pool.",
+	}, {
+		ID: "node-address-held", Group: GroupPools, Severity: Error, Needs: nodes, run: nodesInPools(true),
+		Title:   "a node and a pod have the same address",
+		Meaning: "An address of the pool is in use although a Node has it as its own, most often a Node that joined later.",
+		Impact:  "two machines on one network answer for one address",
+		Mend:    "Take the address out of the pool, then recreate the pod.",
+	}, {
+		ID: "node-address-in-pool", Group: GroupPools, Severity: Info, Needs: nodes, run: nodesInPools(false),
+		Title:   "a pool has the address of a node",
+		Meaning: "An address of the pool is a Node's own. A pool inside the nodes' subnet is normal; only such an address is a finding.",
+		Impact:  "none: the address is never handed out; the pool has one fewer than its spec says",
+		Mend:    "Take the address out of the pool, so that the counts are plain.",
+	}, {
+		ID: "stuck-deletion", Group: GroupPools, Severity: Warning, Needs: leases, run: stuckDeletions,
+		Title: "a deletion does not end",
+		Meaning: "A pool was deleted more than five minutes ago and is still there, or somebody has deleted the object of an address that is held, " +
+			"or that carries another's finalizer.",
+		Impact: "a deleted pool hands out nothing, and such an address is not handed out again before its object is gone",
+		Mend:   "Release what the cause names.",
+	}}
+}
+
+func leakChecks() []Check {
+	parts, nodes := []Part{PartAddresses, PartPods}, []Part{PartNodes}
+	const lost = "the address is lost to its pool until it is released"
+	return []Check{{
+		ID: LeakPodGone, Group: GroupLeaks, Severity: Error, Needs: parts, Wants: nodes, run: leak(LeakPodGone),
+		Title:   "an address is held for a pod that does not exist",
+		Meaning: "There is no pod of the holder's name.",
+		Impact:  lost, Mend: mendLeak,
+	}, {
+		ID: LeakPodEnded, Group: GroupLeaks, Severity: Error, Needs: parts, Wants: nodes, run: leak(LeakPodEnded),
+		Title:   "an address is held for a pod that has ended",
+		Meaning: "The pod is Succeeded or Failed for more than a minute.",
+		Impact:  lost, Mend: mendLeak,
+	}, {
+		ID: LeakPodReplaced, Group: GroupLeaks, Severity: Error, Needs: parts, Wants: nodes, run: leak(LeakPodReplaced),
+		Title:   "an address is held for an earlier pod of the same name",
+		Meaning: "The pod of the holder's name has another UID, as when a StatefulSet has made it anew.",
+		Impact:  lost, Mend: mendLeak,
+	}, {
+		ID: LeakPodOtherAddress, Group: GroupLeaks, Severity: Error, Needs: parts, Wants: nodes, run: leak(LeakPodOtherAddress),
+		Title: "an address is held for a pod that has another",
+		Meaning: "The pod runs, its status gives addresses, and none of them is this one. Of pods with several networks, those in the annotation " +
+			"`k8s.v1.cni.cncf.io/network-status` count, too; without it, only the lease of `eth0` is judged.",
+		Impact: lost, Mend: mendLeak,
+	}}
+}
+
+const mendLeak = "`bcsnetctl doctor --fix` releases it."
+
+func addressChecks() []Check {
+	leases := []Part{PartPools, PartAddresses}
+	return []Check{{
+		ID: "pod-without-lease", Group: GroupAddresses, Severity: Error, Needs: []Part{PartPools, PartAddresses, PartPods}, run: podsWithoutLease,
+		Title:   "a pod has an address of a pool without holding it",
+		Meaning: "The status of a running pod gives an address of a pool that is free, reserved, or held by somebody else. Pods on the host's network do not count.",
+		Impact:  "the address is handed out a second time, or has been",
+		Mend:    "Take the address out of the pool, so that nobody gets it, or recreate the pod, so that it gets an address of its own.",
+	}, {
+		ID: "lease-without-pool", Group: GroupAddresses, Severity: Warning, Needs: leases, run: leasesWithoutPool,
+		Title:   "an address is held, and its pool does not exist",
+		Meaning: "The object of the address names a pool that is not there, as after a restore of some objects alone.",
+		Impact:  "the holder keeps the address; nobody gets it afterwards",
+		Mend:    "Create the pool again from its manifest; the address is its own again at once.",
+	}, {
+		ID: "lease-draining", Group: GroupAddresses, Severity: Info, Needs: leases, run: leasesDraining,
+		Title:   "an address in use was taken out of its pool",
+		Meaning: "The pool no longer lists the address. That is how addresses drain after `pool remove-ip`.",
+		Impact:  "none: the holder keeps the address, and nobody gets it afterwards",
+		Mend:    "Nothing, or recreate the pod to end it at once.",
+	}}
+}
+
+func hostChecks() []Check {
+	nodes := []Part{PartPools, PartNodes}
+	all := []Part{PartPools, PartAddresses, PartNodes}
+	return []Check{{
+		ID: "host-gone", Group: GroupHosts, Severity: Warning, Needs: all, run: hostsGone(true),
+		Title:   "addresses are in use on a host that is no node",
+		Meaning: "No Node has the host's IP, but addresses are held on it.",
+		Impact:  "the addresses are lost to their pools if the machine is off",
+		Mend:    "If the machine is off for good: `bcsnetctl release-host HOST`.",
+	}, {
+		ID: "host-in-no-pool", Group: GroupHosts, Severity: Warning, Needs: []Part{PartPools, PartAddresses}, Wants: []Part{PartNodes}, run: hostsInNoPool,
+		Title:   "addresses are in use on a host that no pool lists",
+		Meaning: "The host was taken out of its pools, or its pool is gone, while pods on it hold addresses. Hosts that are no nodes are left to `host-gone`.",
+		Impact:  "pods that start on the host get no address",
+		Mend:    "Add the host to a pool, or drain the node.",
+	}, {
+		ID: "duplicate-host", Group: GroupHosts, Severity: Warning, Needs: []Part{PartNodes}, run: duplicateHosts,
+		Title:   "two nodes have the same IP",
+		Meaning: "More than one Node reports the address, most often because one was left behind when a machine was set up anew.",
+		Impact:  "it is unclear which node an address in use belongs to",
+		Mend:    "Delete the Node that is no machine any more.",
+	}, {
+		ID: "host-not-a-node", Group: GroupHosts, Severity: Info, Needs: all, run: hostsGone(false),
+		Title:   "a pool lists a host that is no node",
+		Meaning: "No Node has the host's IP, and nothing is in use on it. A cluster without any Node is no finding.",
+		Impact:  "none, unless the IP is misspelt",
+		Mend:    "Take the host out of the pool, or correct it.",
+	}, {
+		ID: "node-in-no-pool", Group: GroupHosts, Severity: Info, Needs: nodes, run: nodesInNoPool,
+		Title:   "no pool lists a node",
+		Meaning: "No pool lists an address of the Node. For nodes whose pods get their addresses elsewhere that is as it should be.",
+		Impact:  "pods that start on the node get no address from bcsnet",
+		Mend:    "Add the node to a pool.",
+	}}
+}

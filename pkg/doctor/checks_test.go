@@ -1,0 +1,262 @@
+package doctor_test
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/doctor"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// checkCase is a change of the healthy cluster, and all that is found then.
+type checkCase struct {
+	change func(*doctor.Snapshot)
+	want   []string
+}
+
+func TestChecks(t *testing.T) {
+	for name, test := range cases() {
+		t.Run(name, func(t *testing.T) {
+			s := healthy()
+			test.change(s)
+			if diff := cmp.Diff(test.want, found(s)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func cases() map[string]checkCase {
+	all := map[string]checkCase{}
+	for _, some := range []map[string]checkCase{installCases(), poolCases(), leakCases(), addressCases(), hostCases()} {
+		for name, c := range some {
+			if _, twice := all[name]; twice {
+				panic("two cases are called " + name)
+			}
+			all[name] = c
+		}
+	}
+	return all
+}
+
+func installCases() map[string]checkCase {
+	return map[string]checkCase{
+		"a CRD is missing": {func(s *doctor.Snapshot) { s.CRDs[0].Missing = true },
+			[]string{"crds-missing crd/bcsnetpools: the cluster does not have it"}},
+		"a CRD differs": {func(s *doctor.Snapshot) { s.CRDs[0].Difference = "scope differs" },
+			[]string{"crds-outdated crd/bcsnetpools: it is not that of this release: scope differs"}},
+		"no controller at all": {func(s *doctor.Snapshot) { s.Controller = doctor.Controller{} },
+			[]string{"no-controller lease/bcsnet-system/bcsnet-controller: no pod of the controller in namespace bcsnet-system, and nobody leads"}},
+		"its pods are not ready": {func(s *doctor.Snapshot) { s.Controller = doctor.Controller{Pods: 2} },
+			[]string{"no-controller lease/bcsnet-system/bcsnet-controller: 2 pods of the controller in namespace bcsnet-system, none ready"}},
+		"a leader that was": {func(s *doctor.Snapshot) { s.Controller.Pods, s.Controller.Ready, s.Controller.Renewed = 0, 0, old },
+			[]string{"no-controller lease/bcsnet-system/bcsnet-controller: no pod of the controller in namespace bcsnet-system, and a, the last leader, was last heard of 2d ago"}},
+		"a leader outside the cluster": {func(s *doctor.Snapshot) { s.Controller.Pods, s.Controller.Ready = 0, 0 }, nil},
+		"nobody leads": {func(s *doctor.Snapshot) { s.Controller.Leader = "" },
+			[]string{"no-leader lease/bcsnet-system/bcsnet-controller: 2 controllers are ready, but nobody leads"}},
+		"the leader hangs": {func(s *doctor.Snapshot) { s.Controller.Renewed = old },
+			[]string{"leader-stale lease/bcsnet-system/bcsnet-controller: a leads by the Lease, but was last heard of 2d ago"}},
+		"the leader is a little late": {func(s *doctor.Snapshot) { s.Controller.Renewed = now.Add(-25 * time.Second) }, nil},
+	}
+}
+
+func poolCases() map[string]checkCase {
+	deleted := func(since time.Duration) func(*v1.BCSNetPool) {
+		return func(p *v1.BCSNetPool) { p.DeletionTimestamp = &metav1.Time{Time: now.Add(-since)} }
+	}
+	pools := func(pools ...doctor.Pool) func(*doctor.Snapshot) {
+		return func(s *doctor.Snapshot) { s.Pools = pools }
+	}
+	blue := pool("blue", "10.1.0.20-10.1.0.29")
+	noLeases := func(pools ...doctor.Pool) func(*doctor.Snapshot) {
+		return func(s *doctor.Snapshot) { s.Pools, s.Leases, s.Pods = pools, nil, nil }
+	}
+	return map[string]checkCase{
+		"an invalid pool": {pools(pool("blue", "10.2.0.5")),
+			[]string{`pool-invalid pool/blue: availableIPs[0]: "10.2.0.5" is not in subnet 10.1.0.0/24`}},
+		"a pool without addresses": {noLeases(pool("blue", "10.1.0.1")),
+			[]string{"pool-not-ready pool/blue: it has no address to hand out"}},
+		"a pool without hosts": {pools(pool("blue", "10.1.0.20-10.1.0.29", func(p *v1.BCSNetPool) { p.Spec.Hosts = nil })), []string{
+			"pool-not-ready pool/blue: no host may draw from it",
+			"host-in-no-pool host/10.0.0.11: 2 addresses in use on it, but no pool lists it",
+			"node-in-no-pool node/node-1: no pool lists 10.0.0.11",
+		}},
+		"a pool that nobody has looked at": {pools(pool("blue", "10.1.0.20-10.1.0.29", func(p *v1.BCSNetPool) { p.Status.ObservedGeneration = 0 })),
+			[]string{"pool-not-ready pool/blue: no controller has looked at it"}},
+		"a new pool": {pools(pool("blue", "10.1.0.20-10.1.0.29", func(p *v1.BCSNetPool) {
+			p.Status.ObservedGeneration, p.CreationTimestamp.Time = 0, lately
+		})), nil},
+		"objects that cannot be written": {pools(pool("blue", "10.1.0.20-10.1.0.29", ready(metav1.ConditionFalse, v1.ReasonObjectsFailing, "3 left: forbidden"))),
+			[]string{"pool-not-ready pool/blue: 3 left: forbidden"}},
+		"a cordoned pool": {pools(pool("blue", "10.1.0.20-10.1.0.29", ready(metav1.ConditionFalse, v1.ReasonCordoned, "cordoned"))), nil},
+
+		"a full pool":                  {pools(pool("blue", "10.1.0.20-10.1.0.22")), []string{"pool-exhausted pool/blue: all of its 3 addresses are taken"}},
+		"a full pool that is cordoned": {pools(pool("blue", "10.1.0.20-10.1.0.22", func(p *v1.BCSNetPool) { p.Spec.Cordoned = true })), nil},
+		"a pool filled by a node": {func(s *doctor.Snapshot) {
+			s.Pools = []doctor.Pool{pool("blue", "10.1.0.20-10.1.0.23")}
+			s.Nodes[0].Addrs = append(s.Nodes[0].Addrs, addr("10.1.0.23"))
+		}, []string{
+			"pool-exhausted pool/blue: all of its 3 addresses are taken",
+			"node-address-in-pool ip/10.1.0.23: node node-1 has it, pool blue, too",
+		}},
+		"a pool that is nearly full": {func(s *doctor.Snapshot) {
+			for _, a := range []string{"10.1.0.23", "10.1.0.24", "10.1.0.25", "10.1.0.26", "10.1.0.27", "10.1.0.28"} {
+				s.Leases = append(s.Leases, lease(a, "", func(l *ipam.Lease) { l.Owner = "vm-" + a }))
+			}
+		}, []string{"pool-near-exhaustion pool/blue: 9 of its 10 addresses are in use or reserved, 1 is free"}},
+
+		"pools that overlap": {pools(blue, pool("red", "10.1.0.28-10.1.0.40", func(p *v1.BCSNetPool) { p.CreationTimestamp.Time = lately })),
+			[]string{"pool-overlap pool/blue: 10.1.0.28-10.1.0.29 are also in pool red"}},
+		"three that overlap": {pools(pool("c", "10.1.0.20-10.1.0.40"), pool("a", "10.1.0.30"), pool("b", "10.1.0.20-10.1.0.25")), []string{
+			"pool-overlap pool/a: 10.1.0.30 is also in pool c", "pool-overlap pool/b: 10.1.0.20-10.1.0.25 are also in pool c",
+			"lease-without-pool ip/10.1.0.20: there is no pool blue; default/web-0, held for 2d on 10.0.0.11",
+			"lease-without-pool ip/10.1.0.21: there is no pool blue; vm-1, held for 2d on 10.0.0.11",
+			"lease-without-pool ip/10.1.0.22: there is no pool blue; reserved",
+		}},
+		"neighbours": {pools(blue, pool("red", "10.1.0.30-10.1.0.40")), nil},
+		"a pool in the Service network": {func(s *doctor.Snapshot) { s.Services = []netip.Prefix{netip.MustParsePrefix("10.1.0.28/30")} },
+			[]string{"pool-overlaps-service-network pool/blue: 10.1.0.28-10.1.0.29 are in the network 10.1.0.28/30 of the cluster's Services"}},
+		"a pool in the nodes' subnet": {func(s *doctor.Snapshot) { s.Nodes[0].Addrs = append(s.Nodes[0].Addrs, addr("10.1.0.9")) }, nil},
+		"a node's address that a pod holds": {func(s *doctor.Snapshot) { s.Nodes[0].Addrs = append(s.Nodes[0].Addrs, addr("10.1.0.20")) },
+			[]string{"node-address-held ip/10.1.0.20: node node-1 has it, and so has default/web-0"}},
+		"a node's address that is reserved": {func(s *doctor.Snapshot) { s.Nodes[0].Addrs = append(s.Nodes[0].Addrs, addr("10.1.0.22")) },
+			[]string{"node-address-in-pool ip/10.1.0.22: node node-1 has it, pool blue, too"}},
+
+		"a pool that waits for its addresses": {pools(pool("blue", "10.1.0.20-10.1.0.29", deleted(time.Hour))),
+			[]string{"stuck-deletion pool/blue: deleted 60m ago; it goes when 2 addresses in use are released: on 10.0.0.11"}},
+		"a pool that nobody removes": {noLeases(pool("blue", "10.1.0.20-10.1.0.29", deleted(time.Hour))),
+			[]string{"stuck-deletion pool/blue: deleted 60m ago; nothing is in use any more: no controller removes it"}},
+		"a pool that was just deleted": {pools(pool("blue", "10.1.0.20-10.1.0.29", deleted(time.Minute))), nil},
+		"an address deleted by hand": {func(s *doctor.Snapshot) { s.Leases[0].Deleting = true },
+			[]string{"stuck-deletion ip/10.1.0.20: its object was deleted by hand and goes when it is released; default/web-0, held for 2d on 10.0.0.11"}},
+		"an address that somebody else keeps": {func(s *doctor.Snapshot) {
+			s.Leases = append(s.Leases, ipam.Lease{Addr: addr("10.1.0.29"), Params: ipam.Params{Pool: "blue"}, Deleting: true, Updated: old})
+		}, []string{"stuck-deletion ip/10.1.0.29: its object was deleted and nobody holds it, but it has a finalizer that is not ours"}},
+		"an address that was just deleted": {func(s *doctor.Snapshot) {
+			s.Leases = append(s.Leases, ipam.Lease{Addr: addr("10.1.0.29"), Params: ipam.Params{Pool: "blue"}, Deleting: true, Updated: lately})
+		}, nil},
+	}
+}
+
+func leakCases() map[string]checkCase {
+	const since = "; held for 2d on 10.0.0.11"
+	gone := "leak-pod-gone ip/10.1.0.25: pod default/gone-0 does not exist" + since
+	with := func(change ...func(*ipam.Lease)) func(*doctor.Snapshot) {
+		return func(s *doctor.Snapshot) { s.Leases = append(s.Leases, lease("10.1.0.25", "gone-0", change...)) }
+	}
+	return map[string]checkCase{
+		"a pod that is gone":            {with(), []string{gone}},
+		"one that is gone, without UID": {with(func(l *ipam.Lease) { l.PodUID = "" }), []string{gone}},
+		"one that has just taken it":    {with(func(l *ipam.Lease) { l.Updated = lately }), nil},
+		"one of unknown age":            {with(func(l *ipam.Lease) { l.Updated = time.Time{} }), []string{"leak-pod-gone ip/10.1.0.25: pod default/gone-0 does not exist; held on 10.0.0.11"}},
+		"a container of an unknown pod": {with(func(l *ipam.Lease) { l.PodName, l.Namespace, l.PodUID = "", "", "" }), nil},
+		"an owner that is no pod":       {with(func(l *ipam.Lease) { l.Owner = "vm-2" }), nil},
+		"an address kept for a pod":     {with(func(l *ipam.Lease) { l.State = ipam.Reserved }), nil},
+		"a pod of that name elsewhere":  {with(func(l *ipam.Lease) { l.Namespace, l.PodName = "other", "web-0" }), []string{"leak-pod-gone ip/10.1.0.25: pod other/web-0 does not exist" + since}},
+		"a pod that is gone, host unknown": {with(func(l *ipam.Lease) { l.Host = netip.Addr{} }),
+			[]string{"leak-pod-gone ip/10.1.0.25: pod default/gone-0 does not exist; held for 2d on a host that is not known"}},
+		"a pod that is gone with its node": {func(s *doctor.Snapshot) {
+			with()(s)
+			s.Nodes[0].Ready = false
+		}, []string{gone + ", which is no ready node: its container may still run"}},
+		"a pod that is gone, nodes unknown": {func(s *doctor.Snapshot) {
+			with()(s)
+			s.Missing[doctor.PartNodes], s.Nodes = errForbidden, nil
+		}, []string{gone}},
+
+		"a pod that has ended": {func(s *doctor.Snapshot) { s.Pods[0].Ended, s.Pods[0].EndedAt = true, old },
+			[]string{"leak-pod-ended ip/10.1.0.20: pod default/web-0 has ended" + since}},
+		"a pod that has ended some time": {func(s *doctor.Snapshot) { s.Pods[0].Ended = true },
+			[]string{"leak-pod-ended ip/10.1.0.20: pod default/web-0 has ended" + since}},
+		"a pod that has just ended": {func(s *doctor.Snapshot) { s.Pods[0].Ended, s.Pods[0].EndedAt = true, lately }, nil},
+
+		"a pod made anew": {func(s *doctor.Snapshot) { s.Pods[0].UID, s.Pods[0].Addrs = "another", nil },
+			[]string{"leak-pod-replaced ip/10.1.0.20: pod default/web-0 is another one now than the holder" + since}},
+		"a pod made anew, lease without UID": {func(s *doctor.Snapshot) { s.Pods[0].UID, s.Leases[0].PodUID = "another", "" }, nil},
+
+		"a pod with another address": {func(s *doctor.Snapshot) { s.Pods[0].Addrs = pod("", "10.9.0.1", "2001:db8::1").Addrs },
+			[]string{"leak-pod-other-address ip/10.1.0.20: pod default/web-0 has 10.9.0.1, 2001:db8::1 instead" + since}},
+		"a pod with both":             {func(s *doctor.Snapshot) { s.Pods[0].Addrs = pod("", "10.9.0.1", "10.1.0.20").Addrs }, nil},
+		"a pod without a status":      {func(s *doctor.Snapshot) { s.Pods[0].Addrs = nil }, nil},
+		"a pod that is being deleted": {func(s *doctor.Snapshot) { s.Pods[0].Addrs, s.Pods[0].Deleting = pod("", "10.9.0.1").Addrs, true }, nil},
+		"a second interface":          {func(s *doctor.Snapshot) { s.Pods[0].Addrs, s.Leases[0].IfName = pod("", "10.9.0.1").Addrs, "net1" }, nil},
+		"a second interface as reported": {func(s *doctor.Snapshot) {
+			s.Pods[0].Addrs, s.Leases[0].IfName, s.Pods[0].Networks = pod("", "10.9.0.1").Addrs, "net1", true
+		}, []string{"leak-pod-other-address ip/10.1.0.20: pod default/web-0 has 10.9.0.1 instead" + since}},
+	}
+}
+
+func addressCases() map[string]checkCase {
+	with := func(change func(*doctor.Snapshot)) func(*doctor.Snapshot) {
+		return func(s *doctor.Snapshot) {
+			s.Pods = append(s.Pods, pod("stray", "10.1.0.25"))
+			change(s)
+		}
+	}
+	stray := func(s *doctor.Snapshot) int { return len(s.Pods) - 1 }
+	const free = "pod-without-lease pod/default/stray: it has 10.1.0.25 of pool blue, which is free by its record"
+	return map[string]checkCase{
+		"a pod without a lease":     {with(func(*doctor.Snapshot) {}), []string{free}},
+		"on the host's network":     {with(func(s *doctor.Snapshot) { s.Pods[stray(s)].HostNetwork = true }), nil},
+		"one that has ended":        {with(func(s *doctor.Snapshot) { s.Pods[stray(s)].Ended = true }), nil},
+		"one that ends":             {with(func(s *doctor.Snapshot) { s.Pods[stray(s)].Deleting = true }), nil},
+		"one that has just started": {with(func(s *doctor.Snapshot) { s.Pods[stray(s)].Started = lately }), nil},
+		"an address of no pool":     {with(func(s *doctor.Snapshot) { s.Pods[stray(s)].Addrs = pod("", "10.1.0.30").Addrs }), nil},
+		"given up long ago": {with(func(s *doctor.Snapshot) {
+			s.Leases = append(s.Leases, ipam.Lease{Addr: addr("10.1.0.25"), Updated: old})
+		}), []string{free}},
+		"given up just now": {with(func(s *doctor.Snapshot) {
+			s.Leases = append(s.Leases, ipam.Lease{Addr: addr("10.1.0.25"), Updated: lately})
+		}), nil},
+		"an address that is reserved": {with(func(s *doctor.Snapshot) { s.Pods[stray(s)].Addrs = pod("", "10.1.0.22").Addrs }),
+			[]string{"pod-without-lease pod/default/stray: it has 10.1.0.22 of pool blue, which is reserved"}},
+		"an address that another pod holds": {with(func(s *doctor.Snapshot) { s.Pods[stray(s)].Addrs = pod("", "10.1.0.20").Addrs }),
+			[]string{"pod-without-lease pod/default/stray: it has 10.1.0.20 of pool blue, which default/web-0 holds"}},
+		"an address that an owner holds": {with(func(s *doctor.Snapshot) { s.Pods[stray(s)].Addrs = pod("", "10.1.0.21").Addrs }),
+			[]string{"pod-without-lease pod/default/stray: it has 10.1.0.21 of pool blue, which vm-1 holds"}},
+		"an address that some container holds": {with(func(s *doctor.Snapshot) {
+			s.Leases = append(s.Leases, lease("10.1.0.25", "", func(l *ipam.Lease) { l.Namespace, l.PodUID = "", "" }))
+		}), nil},
+
+		"a lease of no pool": {func(s *doctor.Snapshot) { s.Leases[0].Pool = "gone" },
+			[]string{"lease-without-pool ip/10.1.0.20: there is no pool gone; default/web-0, held for 2d on 10.0.0.11"}},
+		"a lease outside its pool": {func(s *doctor.Snapshot) { s.Pools = []doctor.Pool{pool("blue", "10.1.0.21-10.1.0.29")} },
+			[]string{"lease-draining ip/10.1.0.20: pool blue no longer has it; default/web-0, held for 2d on 10.0.0.11"}},
+	}
+}
+
+func hostCases() map[string]checkCase {
+	return map[string]checkCase{
+		"a host that is gone": {func(s *doctor.Snapshot) { s.Nodes[0].Addrs = []netip.Addr{addr("10.0.0.12")} }, []string{
+			"host-gone host/10.0.0.11: no node has this IP; 2 addresses in use on it",
+			"node-in-no-pool node/node-1: no pool lists 10.0.0.12",
+		}},
+		"a host that never was": {func(s *doctor.Snapshot) {
+			s.Pools = append(s.Pools, pool("red", "10.1.0.30", func(p *v1.BCSNetPool) { p.Spec.Hosts = []string{"10.0.0.11", "10.0.0.99"} }))
+		}, []string{"host-not-a-node host/10.0.0.99: no node has this IP; pool red lists it"}},
+		"a cluster without nodes": {func(s *doctor.Snapshot) { s.Nodes = nil }, nil},
+		"a host that no pool lists": {func(s *doctor.Snapshot) {
+			s.Nodes = append(s.Nodes, doctor.Node{Name: "node-2", Addrs: []netip.Addr{addr("10.0.0.12")}, Ready: true})
+			s.Leases[1].Host = addr("10.0.0.12")
+		}, []string{
+			"host-in-no-pool host/10.0.0.12: 1 address in use on it, but no pool lists it",
+			"node-in-no-pool node/node-2: no pool lists 10.0.0.12",
+		}},
+		"a host that no pool lists, nodes unknown": {func(s *doctor.Snapshot) {
+			s.Missing[doctor.PartNodes], s.Nodes = errForbidden, nil
+			s.Leases[1].Host = addr("10.0.0.12")
+		}, []string{"host-in-no-pool host/10.0.0.12: 1 address in use on it, but no pool lists it"}},
+		"a host that is gone and in no pool": {func(s *doctor.Snapshot) { s.Leases[1].Host = addr("10.0.0.12") },
+			[]string{"host-gone host/10.0.0.12: no node has this IP; 1 address in use on it"}},
+		"a lease on no host": {func(s *doctor.Snapshot) { s.Leases[1].Host = netip.Addr{} }, nil},
+		"two nodes with one address": {func(s *doctor.Snapshot) {
+			s.Nodes = append(s.Nodes, doctor.Node{Name: "node-0", Addrs: s.Nodes[0].Addrs})
+		}, []string{"duplicate-host host/10.0.0.11: nodes node-0, node-1 have the same IP"}},
+		"a node that says its address twice": {func(s *doctor.Snapshot) { s.Nodes[0].Addrs = append(s.Nodes[0].Addrs, addr("10.0.0.11")) }, nil},
+	}
+}

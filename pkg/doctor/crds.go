@@ -1,0 +1,70 @@
+package doctor
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+)
+
+// Difference says where a stored object lacks what is wanted of it; empty when it has everything. What the
+// stored one has beside that, such as defaults of the API server or fields of a newer release, is no
+// difference. The order of its lists is.
+func Difference(want, stored any) string { return differs("", want, stored) }
+
+func differs(path string, want, stored any) string {
+	switch w := want.(type) {
+	case map[string]any:
+		s, ok := stored.(map[string]any)
+		if !ok {
+			return lacks(path)
+		}
+		for _, key := range slices.Sorted(maps.Keys(w)) {
+			at := key
+			if path != "" {
+				at = path + "." + key
+			}
+			value, ok := s[key]
+			if !ok {
+				if w[key] != nil && !reflect.ValueOf(w[key]).IsZero() {
+					return lacks(at)
+				}
+				continue // the API server leaves out what is empty
+			}
+			if d := differs(at, w[key], value); d != "" {
+				return d
+			}
+		}
+		return ""
+	case []any:
+		s, ok := stored.([]any)
+		if !ok || len(s) < len(w) {
+			return lacks(path)
+		}
+		for i := range w {
+			if d := differs(fmt.Sprintf("%s[%d]", path, i), w[i], s[i]); d != "" {
+				return d
+			}
+		}
+		return ""
+	default:
+		if reflect.DeepEqual(number(want), number(stored)) {
+			return ""
+		}
+		return path + " differs"
+	}
+}
+
+func lacks(path string) string { return path + " is missing" }
+
+// number gives numbers one type: decoders of JSON and YAML differ.
+func number(v any) any {
+	switch n := v.(type) {
+	case int64:
+		return float64(n)
+	case int:
+		return float64(n)
+	default:
+		return v
+	}
+}

@@ -1,0 +1,167 @@
+package doctor
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"go4.org/netipx"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// facts are a snapshot with its indexes, which are built once for all checks.
+type facts struct {
+	*Snapshot
+	pools  map[string]*Pool
+	leases map[netip.Addr]*ipam.Lease
+	pods   map[podKey]*workload.Pod
+	nodes  map[netip.Addr]*Node
+	// listed are the pools that list a host; active counts the addresses in use on it.
+	listed map[netip.Addr][]string
+	active map[netip.Addr]int
+	// ranges are what the pools serve, in order.
+	ranges []poolRange
+	// used counts the held addresses of a pool's plan.
+	used map[string]uint64
+	// leaks are the findings of the checks of that group; nil before the first of them runs.
+	leaks map[string][]Finding
+}
+
+type podKey struct{ namespace, name string }
+
+// poolRange is a part of a pool's addresses; end is the highest of all ranges up to this one.
+type poolRange struct {
+	netipx.IPRange
+	pool *Pool
+	end  netip.Addr
+}
+
+func newFacts(s *Snapshot) *facts {
+	f := &facts{
+		Snapshot: s,
+		pools:    make(map[string]*Pool, len(s.Pools)),
+		leases:   make(map[netip.Addr]*ipam.Lease, len(s.Leases)),
+		pods:     make(map[podKey]*workload.Pod, len(s.Pods)),
+		nodes:    make(map[netip.Addr]*Node, len(s.Nodes)),
+		listed:   map[netip.Addr][]string{}, active: map[netip.Addr]int{}, used: map[string]uint64{},
+	}
+	f.addPools()
+	for i := range s.Nodes {
+		for _, a := range s.Nodes[i].Addrs {
+			f.nodes[a] = &s.Nodes[i]
+		}
+	}
+	for i := range s.Pods {
+		f.pods[podKey{s.Pods[i].Namespace, s.Pods[i].Name}] = &s.Pods[i]
+	}
+	for i := range s.Leases {
+		l := &s.Leases[i]
+		f.leases[l.Addr] = l
+		if l.State == ipam.Active {
+			f.active[l.Host]++
+		}
+		if l.State != ipam.Available {
+			for p := range f.servedBy(l.Addr) {
+				f.used[p.Name]++
+			}
+		}
+	}
+	return f
+}
+
+func (f *facts) addPools() {
+	for i := range f.Pools {
+		p := &f.Pools[i]
+		f.pools[p.Name] = p
+		for h := range p.Hosts {
+			f.listed[h] = append(f.listed[h], p.Name)
+		}
+		if p.Valid() {
+			for _, r := range p.Plan.Usable.Ranges() {
+				f.ranges = append(f.ranges, poolRange{IPRange: r, pool: p})
+			}
+		}
+	}
+	slices.SortStableFunc(f.ranges, func(a, b poolRange) int { return a.From().Compare(b.From()) })
+	for i := range f.ranges {
+		f.ranges[i].end = f.ranges[i].To()
+		if i > 0 && f.ranges[i].end.Less(f.ranges[i-1].end) {
+			f.ranges[i].end = f.ranges[i-1].end
+		}
+	}
+}
+
+// servedBy are the pools whose plan has an address; more than one where pools overlap.
+func (f *facts) servedBy(a netip.Addr) func(yield func(*Pool) bool) {
+	return func(yield func(*Pool) bool) {
+		after := sort.Search(len(f.ranges), func(i int) bool { return a.Less(f.ranges[i].From()) })
+		for i := after - 1; i >= 0 && !f.ranges[i].end.Less(a); i-- {
+			if f.ranges[i].Contains(a) && !yield(f.ranges[i].pool) {
+				return
+			}
+		}
+	}
+}
+
+// pod is the pod of a holder; nil when there is none of that name.
+func (f *facts) pod(h ipam.Holder) *workload.Pod { return f.pods[podKey{h.Namespace, h.PodName}] }
+
+// settling says whether something changed too lately to be judged.
+func settling(changed, now time.Time) bool { return !changed.IsZero() && now.Sub(changed) < Settling }
+
+// ago is how long something has lasted, as kubectl says it.
+func ago(t, now time.Time) string { return duration.HumanDuration(max(0, now.Sub(t))) }
+
+// held says since when and where a lease is held.
+func held(l ipam.Lease, now time.Time) string {
+	text := "held"
+	if !l.Updated.IsZero() {
+		text += " for " + ago(l.Updated, now)
+	}
+	if l.Host.IsValid() {
+		text += " on " + l.Host.String()
+	}
+	return text
+}
+
+func addrs(all []netip.Addr) string {
+	var out []string
+	for _, a := range all {
+		out = append(out, a.String())
+	}
+	return strings.Join(out, ", ")
+}
+
+// inOrder are the addresses of a map in order.
+func inOrder[V any](m map[netip.Addr]V) []netip.Addr {
+	out := make([]netip.Addr, 0, len(m))
+	for a := range m {
+		out = append(out, a)
+	}
+	slices.SortFunc(out, netip.Addr.Compare)
+	return out
+}
+
+func plural(n int, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "s"):
+		return fmt.Sprintf("%d %ses", n, noun)
+	default:
+		return fmt.Sprintf("%d %ss", n, noun)
+	}
+}
+
+func oneOr(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}

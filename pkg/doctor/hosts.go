@@ -1,0 +1,86 @@
+package doctor
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+func host(a netip.Addr) Object { return Object{"host", a.String()} }
+
+// hostsInNoPool finds hosts that hold addresses and may draw none.
+func hostsInNoPool(f *facts) (out []Finding) {
+	for _, h := range inOrder(f.active) {
+		gone := len(f.Nodes) > 0 && f.nodes[h] == nil
+		if h.IsValid() && !gone && len(f.listed[h]) == 0 {
+			out = append(out, Finding{
+				Object: host(h), Fix: "bcsnetctl pool add-host POOL " + h.String(),
+				Cause: fmt.Sprintf("%s in use on it, but no pool lists it", plural(f.active[h], "address")),
+			})
+		}
+	}
+	return out
+}
+
+func nodesInNoPool(f *facts) (out []Finding) {
+	for _, n := range f.Nodes {
+		listed := slices.ContainsFunc(n.Addrs, func(a netip.Addr) bool { return len(f.listed[a]) > 0 })
+		if len(f.Pools) > 0 && len(n.Addrs) > 0 && !listed {
+			out = append(out, Finding{
+				Object: Object{"node", n.Name}, Fix: "bcsnetctl pool add-host POOL " + n.Addrs[0].String(),
+				Cause: fmt.Sprintf("no pool lists %s", addrs(n.Addrs)),
+			})
+		}
+	}
+	return out
+}
+
+// hostsGone finds hosts that no node has; those that hold addresses, or the others.
+func hostsGone(holding bool) func(*facts) []Finding {
+	return func(f *facts) (out []Finding) {
+		if len(f.Nodes) == 0 {
+			return nil // a cluster that has no nodes (yet) says nothing about hosts
+		}
+		hosts := map[netip.Addr]bool{}
+		for h := range f.listed {
+			hosts[h] = true
+		}
+		for h := range f.active {
+			hosts[h] = h.IsValid()
+		}
+		for _, h := range inOrder(hosts) {
+			if !hosts[h] || f.nodes[h] != nil || f.active[h] > 0 != holding {
+				continue
+			}
+			pools := slices.Sorted(slices.Values(f.listed[h]))
+			found := Finding{Object: host(h), Pools: pools}
+			if holding {
+				found.Cause = fmt.Sprintf("no node has this IP; %s in use on it", plural(f.active[h], "address"))
+				found.Fix = fmt.Sprintf("bcsnetctl release-host %s --dry-run=client", h)
+			} else {
+				found.Cause = fmt.Sprintf("no node has this IP; %s %s %s it", oneOr(len(pools), "pool", "pools"), list(pools), oneOr(len(pools), "lists", "list"))
+				found.Fix = fmt.Sprintf("bcsnetctl pool remove-host %s %s", pools[0], h)
+			}
+			out = append(out, found)
+		}
+		return out
+	}
+}
+
+func duplicateHosts(f *facts) (out []Finding) {
+	by := map[netip.Addr][]string{}
+	for _, n := range f.Nodes {
+		for _, a := range n.Addrs {
+			by[a] = append(by[a], n.Name)
+		}
+	}
+	for _, a := range inOrder(by) {
+		names := slices.Compact(slices.Sorted(slices.Values(by[a])))
+		if len(names) > 1 {
+			out = append(out, Finding{
+				Object: host(a), Cause: fmt.Sprintf("nodes %s have the same IP", list(names)), Fix: "kubectl get nodes -o wide",
+			})
+		}
+	}
+	return out
+}

@@ -1,0 +1,71 @@
+package doctor
+
+import (
+	"fmt"
+	"time"
+)
+
+const (
+	fixInstall    = "kubectl apply -k config/default"
+	fixController = "kubectl -n " + ControllerNamespace + " get pods"
+	fixLeader     = "kubectl -n " + ControllerNamespace + " logs -l app.kubernetes.io/name=" + ControllerName
+)
+
+func crdsMissing(f *facts) (out []Finding) {
+	for _, c := range f.CRDs {
+		if c.Missing {
+			out = append(out, Finding{Object: Object{"crd", c.Name}, Cause: "the cluster does not have it", Fix: fixInstall})
+		}
+	}
+	return out
+}
+
+func crdsOutdated(f *facts) (out []Finding) {
+	for _, c := range f.CRDs {
+		if c.Difference != "" {
+			out = append(out, Finding{
+				Object: Object{"crd", c.Name}, Fix: fixInstall,
+				Cause: fmt.Sprintf("it is not that of this release: %s", c.Difference),
+			})
+		}
+	}
+	return out
+}
+
+func onController(cause, fix string) []Finding {
+	return []Finding{{Object: Object{"lease", ControllerNamespace + "/" + ControllerName}, Cause: cause, Fix: fix}}
+}
+
+// Leads says whether somebody leads: a leader renews its Lease several times in its term.
+func (c Controller) Leads(now time.Time) bool {
+	return c.Leader != "" && now.Sub(c.Renewed) <= 2*c.Term
+}
+
+func noController(f *facts) []Finding {
+	c := f.Controller
+	switch {
+	case c.Ready > 0 || c.Leads(f.Now):
+		return nil
+	case c.Pods > 0:
+		return onController(fmt.Sprintf("%s of the controller in namespace %s, none ready", plural(c.Pods, "pod"), ControllerNamespace), fixController)
+	case c.Leader != "":
+		return onController(fmt.Sprintf("no pod of the controller in namespace %s, and %s, the last leader, was last heard of %s ago",
+			ControllerNamespace, c.Leader, ago(c.Renewed, f.Now)), fixController)
+	default:
+		return onController("no pod of the controller in namespace "+ControllerNamespace+", and nobody leads", fixController)
+	}
+}
+
+func noLeader(f *facts) []Finding {
+	if c := f.Controller; c.Ready > 0 && c.Leader == "" {
+		return onController(fmt.Sprintf("%s %s ready, but nobody leads", plural(c.Ready, "controller"), oneOr(c.Ready, "is", "are")), fixLeader)
+	}
+	return nil
+}
+
+func leaderStale(f *facts) []Finding {
+	if c := f.Controller; c.Ready > 0 && c.Leader != "" && !c.Leads(f.Now) {
+		return onController(fmt.Sprintf("%s leads by the Lease, but was last heard of %s ago", c.Leader, ago(c.Renewed, f.Now)), fixLeader)
+	}
+	return nil
+}

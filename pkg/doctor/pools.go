@@ -1,0 +1,234 @@
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"go4.org/netipx"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+const (
+	// nearlyFull is the part of a pool in use, in percent, from which it is near exhaustion.
+	nearlyFull = 90
+	// patience is how long a new pool may be without a status.
+	patience = time.Minute
+	// stuckAfter is how long a deletion may take before it is stuck.
+	stuckAfter = 5 * time.Minute
+)
+
+func onPool(p *Pool, cause, fix string) Finding {
+	return Finding{Object: Object{"pool", p.Name}, Pools: []string{p.Name}, Cause: cause, Fix: fix}
+}
+
+// eachPool asks about every pool by name; a finding without an object is none.
+func eachPool(ask func(*facts, *Pool) (Finding, bool)) func(*facts) []Finding {
+	return func(f *facts) (out []Finding) {
+		for i := range f.Pools {
+			if found, ok := ask(f, &f.Pools[i]); ok {
+				out = append(out, found)
+			}
+		}
+		slices.SortStableFunc(out, func(a, b Finding) int { return cmp.Compare(a.Object.Name, b.Object.Name) })
+		return out
+	}
+}
+
+func poolInvalid(_ *facts, p *Pool) (Finding, bool) {
+	return onPool(p, strings.ReplaceAll(p.Problem, "\n", "; "), "kubectl edit bnp "+p.Name), !p.Valid()
+}
+
+func poolNotReady(f *facts, p *Pool) (Finding, bool) {
+	if !p.Valid() || p.Terminating {
+		return Finding{}, false
+	}
+	switch ready := meta.FindStatusCondition(p.Object.Status.Conditions, v1.ConditionReady); {
+	case ipam.SizeOfSet(p.Plan.Usable) == 0:
+		return onPool(p, "it has no address to hand out", fmt.Sprintf("bcsnetctl pool add-ip %s RANGE", p.Name)), true
+	case len(p.Hosts) == 0:
+		return onPool(p, "no host may draw from it", fmt.Sprintf("bcsnetctl pool add-host %s HOST", p.Name)), true
+	case p.Object.Status.ObservedGeneration == 0:
+		return onPool(p, "no controller has looked at it", "kubectl -n "+ControllerNamespace+" get pods"), f.Now.Sub(p.Created) > patience
+	case ready != nil && ready.Status != metav1.ConditionTrue && ready.Reason == v1.ReasonObjectsFailing:
+		return onPool(p, ready.Message, "bcsnetctl pool describe "+p.Name), true
+	default:
+		return Finding{}, false
+	}
+}
+
+// fill is how many addresses a pool can hand out, and how many of them are held.
+func (f *facts) fill(p *Pool) (used, capacity uint64) {
+	used, capacity = f.used[p.Name], ipam.SizeOfSet(p.Plan.Usable)
+	for a := range f.nodes {
+		if l := f.leases[a]; p.Plan.Usable.Contains(a) && (l == nil || l.State == ipam.Available) {
+			capacity--
+		}
+	}
+	return used, capacity
+}
+
+func poolExhausted(f *facts, p *Pool) (Finding, bool) {
+	if !p.Serves() {
+		return Finding{}, false
+	}
+	used, capacity := f.fill(p)
+	return onPool(p, oneOr(int(min(capacity, 2)), "its only address is taken", fmt.Sprintf("all of its %d addresses are taken", capacity)),
+		fmt.Sprintf("bcsnetctl pool add-ip %s RANGE", p.Name)), capacity > 0 && used >= capacity
+}
+
+func poolNearExhaustion(f *facts, p *Pool) (Finding, bool) {
+	if !p.Serves() {
+		return Finding{}, false
+	}
+	used, capacity := f.fill(p)
+	return onPool(p, fmt.Sprintf("%d of its %d addresses are in use or reserved, %d %s free", used, capacity, capacity-used, oneOr(int(min(capacity-used, 2)), "is", "are")),
+		fmt.Sprintf("bcsnetctl pool add-ip %s RANGE", p.Name)), used < capacity && float64(used) >= float64(capacity)*nearlyFull/100
+}
+
+// poolOverlap finds pairs of pools by going through all ranges in order.
+func poolOverlap(f *facts) (out []Finding) {
+	seen := map[[2]*Pool]bool{}
+	var open []poolRange // those that may reach into the next
+	for _, r := range f.ranges {
+		open = slices.DeleteFunc(open, func(o poolRange) bool { return o.To().Less(r.From()) })
+		for _, o := range open {
+			pair := [2]*Pool{o.pool, r.pool}
+			if pair[0].Name > pair[1].Name {
+				pair[0], pair[1] = pair[1], pair[0]
+			}
+			if pair[0] != pair[1] && !seen[pair] {
+				seen[pair] = true
+				out = append(out, overlapping(pair[0], pair[1]))
+			}
+		}
+		open = append(open, r)
+	}
+	slices.SortFunc(out, func(a, b Finding) int { return slices.Compare(a.Pools, b.Pools) })
+	return out
+}
+
+func overlapping(a, b *Pool) Finding {
+	set := shared(a.Plan.Usable, b.Plan.Usable)
+	younger := a
+	if b.Created.After(a.Created) || b.Created.Equal(a.Created) && b.Name > a.Name {
+		younger = b
+	}
+	found := onPool(a, fmt.Sprintf("%s also in pool %s", some(set), b.Name), removeFirst(younger, set))
+	found.Pools = append(found.Pools, b.Name)
+	return found
+}
+
+// shared are the addresses of both sets.
+func shared(a, b *netipx.IPSet) *netipx.IPSet {
+	var both netipx.IPSetBuilder
+	both.AddSet(a)
+	both.Intersect(b)
+	set, _ := both.IPSet() // of two sets: cannot fail
+	return set
+}
+
+// removeFirst is the command that takes the first range of a set out of a pool.
+func removeFirst(p *Pool, set *netipx.IPSet) string {
+	return fmt.Sprintf("bcsnetctl pool remove-ip %s %s", p.Name, ipam.FormatRange(set.Ranges()[0]))
+}
+
+// some writes the first few ranges of a set.
+func some(set *netipx.IPSet) string {
+	var texts []string
+	for _, r := range set.Ranges() {
+		texts = append(texts, ipam.FormatRange(r))
+	}
+	if n := len(texts) - maxNamed; n > 0 {
+		return list(texts[:maxNamed]) + " and " + plural(n, "more range") + " are"
+	}
+	return list(texts) + " " + oneOr(int(min(ipam.SizeOfSet(set), 2)), "is", "are")
+}
+
+func poolOverlapsServices(f *facts) (out []Finding) {
+	for i := range f.Pools {
+		p := &f.Pools[i]
+		for _, network := range f.Services {
+			if p.Valid() && p.Plan.Usable.OverlapsPrefix(network) {
+				set := shared(p.Plan.Usable, prefixSet(network))
+				out = append(out, onPool(p, fmt.Sprintf("%s in the network %s of the cluster's Services", some(set), network), removeFirst(p, set)))
+			}
+		}
+	}
+	return out
+}
+
+func prefixSet(p netip.Prefix) *netipx.IPSet {
+	var b netipx.IPSetBuilder
+	b.AddPrefix(p)
+	set, _ := b.IPSet() // of one valid prefix: cannot fail
+	return set
+}
+
+// nodesInPools finds the addresses of nodes that pools have, where somebody holds them or not.
+func nodesInPools(leased bool) func(*facts) []Finding {
+	return func(f *facts) (out []Finding) {
+		for _, a := range inOrder(f.nodes) {
+			l := f.leases[a]
+			if held := l != nil && l.State == ipam.Active; held != leased {
+				continue
+			}
+			for p := range f.servedBy(a) {
+				found := Finding{Object: ip(a), Pools: []string{p.Name}, Fix: fmt.Sprintf("bcsnetctl pool remove-ip %s %s", p.Name, a)}
+				found.Cause = fmt.Sprintf("node %s has it, pool %s, too", f.nodes[a].Name, p.Name)
+				if leased {
+					found.Cause = fmt.Sprintf("node %s has it, and so has %s", f.nodes[a].Name, l.Who())
+				}
+				out = append(out, found)
+			}
+		}
+		return out
+	}
+}
+
+func poolStuck(f *facts, p *Pool) (Finding, bool) {
+	since := p.Object.DeletionTimestamp
+	if since == nil || f.Now.Sub(since.Time) < stuckAfter {
+		return Finding{}, false
+	}
+	by := map[netip.Addr]int{}
+	n := 0
+	for i := range f.Leases {
+		if l := &f.Leases[i]; l.Pool == p.Name && l.State == ipam.Active {
+			by[l.Host]++
+			n++
+		}
+	}
+	found := onPool(p, fmt.Sprintf("deleted %s ago; nothing is in use any more: no controller removes it", ago(since.Time, f.Now)),
+		"kubectl -n "+ControllerNamespace+" get pods")
+	if n > 0 {
+		found.Cause = fmt.Sprintf("deleted %s ago; it goes when %s in use %s released: on %s", ago(since.Time, f.Now),
+			plural(n, "address"), oneOr(n, "is", "are"), onHosts(by))
+		found.Fix = "bcsnetctl lease list --pool " + p.Name
+	}
+	return found, true
+}
+
+func onHosts(by map[netip.Addr]int) string {
+	var names []string
+	for _, h := range inOrder(by) {
+		if h.IsValid() {
+			names = append(names, h.String())
+		} else {
+			names = append(names, "no host")
+		}
+	}
+	return list(names)
+}
+
+// stuckDeletions are pools, then addresses.
+func stuckDeletions(f *facts) []Finding {
+	return append(eachPool(poolStuck)(f), addressesStuck(f)...)
+}

@@ -1,0 +1,96 @@
+package doctor
+
+import (
+	"net/netip"
+	"time"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// ControllerNamespace is where the manifests put the controller, ControllerName the name of its pods'
+// label and of the Lease that the leader holds.
+const (
+	ControllerNamespace = "bcsnet-system"
+	ControllerName      = "bcsnet-controller"
+)
+
+// Part is one of the things that a snapshot is put together from.
+type Part string
+
+// Parts of a snapshot.
+const (
+	PartCRDs       Part = "CRDs"
+	PartController Part = "controller"
+	PartPools      Part = "pools"
+	PartAddresses  Part = "addresses"
+	PartPods       Part = "pods"
+	PartNodes      Part = "nodes"
+	PartServices   Part = "service networks"
+)
+
+// Parts are all of them.
+func Parts() []Part {
+	return []Part{PartCRDs, PartController, PartPools, PartAddresses, PartPods, PartNodes, PartServices}
+}
+
+// Snapshot is the cluster as the checks see it.
+type Snapshot struct {
+	// Now is the API server's time.
+	Now time.Time
+	// Missing says why a part could not be read. The checks that need it do not run.
+	Missing map[Part]error
+
+	CRDs       []CRD
+	Controller Controller
+	Pools      []Pool
+	// Leases are the addresses that are held, whose object is being deleted, or that were given up within
+	// Settling. Others may be left out.
+	Leases []ipam.Lease
+	Pods   []workload.Pod
+	Nodes  []Node
+	// Services are the networks of the cluster's Services.
+	Services []netip.Prefix
+}
+
+// Settling is how long a lease or a pod is not judged after it has changed: the status of a pod follows
+// its addresses by seconds, and an address its pod's end.
+const Settling = time.Minute
+
+// Concerns says whether a snapshot needs a lease.
+func Concerns(l ipam.Lease, now time.Time) bool {
+	return l.State != ipam.Available || l.Deleting || now.Sub(l.Updated) < Settling
+}
+
+// CRD is one of the CustomResourceDefinitions of this release, as the cluster has it.
+type CRD struct {
+	Name string
+	// Missing: the cluster does not have it. Difference says where it is not that of this release.
+	Missing    bool
+	Difference string
+}
+
+// Controller is what there is of bcsnet-controller.
+type Controller struct {
+	// Pods counts its pods, Ready those that are.
+	Pods, Ready int
+	// Leader holds the Lease; empty when nobody does. Renewed is when it last said so, and Term how long
+	// that holds.
+	Leader  string
+	Renewed time.Time
+	Term    time.Duration
+}
+
+// Pool is a pool as the allocator sees it, and as it is stored.
+type Pool struct {
+	ipam.Pool
+	Object *v1.BCSNetPool
+}
+
+// Node is what matters of a Node.
+type Node struct {
+	Name  string
+	Addrs []netip.Addr // internal first
+	Ready bool
+}
