@@ -201,9 +201,16 @@ func (c *Client) Delete(ctx context.Context, a netip.Addr, pool string, version 
 // Each calls fn with every lease that a field selector matches ("" for all), as the API server has
 // them now, in the order of their names. It decodes as it reads: memory does not grow with the list.
 func (c *Client) Each(ctx context.Context, fieldSelector string, fn func(ipam.Lease) error) error {
+	return c.EachLabelled(ctx, fieldSelector, "", fn)
+}
+
+// EachLabelled is Each for leases whose objects a label selector matches, too.
+func (c *Client) EachLabelled(ctx context.Context, fieldSelector, labelSelector string, fn func(ipam.Lease) error) error {
 	request := c.rest.Get().Resource(v1.IPResource)
-	if fieldSelector != "" {
-		request = request.Param("fieldSelector", fieldSelector)
+	for param, value := range map[string]string{"fieldSelector": fieldSelector, "labelSelector": labelSelector} {
+		if value != "" {
+			request = request.Param(param, value)
+		}
 	}
 	_, err := c.each(ctx, request, fn)
 	return err

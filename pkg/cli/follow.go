@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+)
+
+// change is what became of an object. The first ones are all objects that there are, as Added; a Bookmark
+// then says that these were all.
+type change struct {
+	source int
+	kind   watch.EventType
+	name   string
+	// object is nil when one is gone and nobody saw it go.
+	object *unstructured.Unstructured
+}
+
+// follower reads objects of one kind, and then what becomes of them. It goes on where it was when the watch is
+// cut, and reads them all again when that is no longer possible.
+type follower struct {
+	*session
+	api    dynamic.ResourceInterface
+	which  metav1.ListOptions
+	source int
+	out    chan<- change
+	// seen are the versions of the objects that were passed on.
+	seen    map[string]string
+	version string
+}
+
+// retryDelay is how long to wait before another try when the API server does not answer.
+const retryDelay = time.Second
+
+func (s *session) follower(kind schema.GroupVersionResource, which metav1.ListOptions, source int, out chan<- change) (*follower, error) {
+	c, err := s.dynamic()
+	if err != nil {
+		return nil, err
+	}
+	return &follower{session: s, api: c.Resource(kind), which: which, source: source, out: out, seen: map[string]string{}}, nil
+}
+
+// run goes on until the context ends. That the objects cannot be read at first is an error; later, it tries
+// again.
+func (f *follower) run(ctx context.Context) error {
+	if err := f.list(ctx); err != nil {
+		return f.explain(err)
+	}
+	if err := f.send(ctx, change{kind: watch.Bookmark}); err != nil {
+		return err
+	}
+	told := false
+	for ctx.Err() == nil {
+		err := f.watch(ctx)
+		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+			err = f.list(ctx)
+		}
+		switch {
+		case err == nil:
+			told = false
+			continue
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+			return f.explain(err)
+		case !told:
+			f.say.warn("changes cannot be read at the moment, trying again: %v", f.explain(err))
+			told = true
+		}
+		select {
+		case <-time.After(retryDelay):
+		case <-ctx.Done():
+		}
+	}
+	return ctx.Err()
+}
+
+// list passes on how the objects differ from what was passed on before.
+func (f *follower) list(ctx context.Context) error {
+	options, left := f.which, map[string]string{}
+	options.Limit = pageSize
+	for {
+		page, err := f.api.List(ctx, options)
+		if err != nil {
+			return err
+		}
+		for i := range page.Items {
+			o := &page.Items[i]
+			left[o.GetName()] = o.GetResourceVersion()
+			if err := f.pass(ctx, o); err != nil {
+				return err
+			}
+		}
+		f.version = page.GetResourceVersion()
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			break
+		}
+	}
+	for name := range f.seen {
+		if left[name] != "" {
+			continue
+		}
+		if err := f.send(ctx, change{kind: watch.Deleted, name: name}); err != nil {
+			return err
+		}
+		delete(f.seen, name)
+	}
+	return nil
+}
+
+// watch passes on changes until the watch is cut, which is no error.
+func (f *follower) watch(ctx context.Context) error {
+	options := f.which
+	options.ResourceVersion, options.AllowWatchBookmarks = f.version, true
+	events, err := f.api.Watch(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer events.Stop()
+	for e := range events.ResultChan() {
+		o, ok := e.Object.(*unstructured.Unstructured)
+		if e.Type == watch.Error || !ok {
+			return apierrors.FromObject(e.Object)
+		}
+		switch e.Type {
+		case watch.Bookmark:
+		case watch.Deleted:
+			delete(f.seen, o.GetName())
+			err = f.send(ctx, change{kind: watch.Deleted, name: o.GetName(), object: o})
+		default:
+			err = f.pass(ctx, o)
+		}
+		if err != nil {
+			return err
+		}
+		f.version = o.GetResourceVersion()
+	}
+	return nil
+}
+
+// pass passes on an object that is new or has changed.
+func (f *follower) pass(ctx context.Context, o *unstructured.Unstructured) error {
+	before, known := f.seen[o.GetName()]
+	kind := watch.Added
+	switch {
+	case known && before == o.GetResourceVersion():
+		return nil
+	case known:
+		kind = watch.Modified
+	}
+	f.seen[o.GetName()] = o.GetResourceVersion()
+	return f.send(ctx, change{kind: kind, name: o.GetName(), object: o})
+}
+
+func (f *follower) send(ctx context.Context, c change) error {
+	c.source = f.source
+	select {
+	case f.out <- c:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
