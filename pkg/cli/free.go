@@ -2,11 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 
 	"go4.org/netipx"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -40,14 +39,10 @@ func (q *leaseQuery) free(ctx context.Context, s *session) (*freeAddresses, erro
 	if err != nil {
 		return nil, err
 	}
-	stored, err := api.api.Get(ctx, q.pool, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
-		return nil, nil // its addresses may still be there, and can be listed
+	p, err := api.get(ctx, q.pool)
+	if f, ok := errors.AsType[*failure](err); ok && (f.code == exitUsage || f.reason == reasonPoolNotFound || f.reason == ipam.ReasonForbidden) {
+		return nil, nil // addresses of such a name may still be there, and can be listed
 	}
-	if err != nil {
-		return nil, s.explain(err)
-	}
-	p, err := readPool(stored)
 	if err != nil {
 		return nil, err
 	}

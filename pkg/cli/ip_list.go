@@ -33,6 +33,7 @@ has used yet may have no object: large pools make them on demand. With --pool
 such addresses are listed, too, as Available, unless the pool has more than
 65,536 addresses; without --pool, or with --watch, they are left out.`,
 		Example: `  bcsnetctl ip list --pool blue
+  bcsnetctl ip list --pool blue --status Available -o name
   bcsnetctl ip list --host 10.0.0.11 --status Active
   bcsnetctl ip list --field-selector status.containerID=4f1c2a77 -o wide`,
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -32,7 +32,8 @@ func newLeaseList(s *session) *cobra.Command {
 order.`,
 		Example: `  bcsnetctl lease list --host 10.0.0.11
   bcsnetctl lease list -n payments --pod web-0
-  bcsnetctl lease list --pool blue -o wide`,
+  bcsnetctl lease list --pool blue -o wide
+  bcsnetctl lease list --pool blue --watch`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	v.output.addTo(cmd)

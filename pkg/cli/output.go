@@ -45,7 +45,7 @@ func (o *output) addToChange(cmd *cobra.Command) { o.add(cmd, objectFormats()) }
 func (o *output) add(cmd *cobra.Command, formats []string) {
 	o.flags, o.formats = genericclioptions.NewPrintFlags(""), formats
 	o.flags.AddFlags(cmd)
-	cmd.Flag("output").Usage = "print `FORMAT`: " + strings.Join(formats, "|")
+	cmd.Flag("output").Usage = "print `FORMAT`: " + strings.Join(formats, ", ")
 	for _, name := range []string{"template", "allow-missing-template-keys", "show-managed-fields"} {
 		cmd.Flag(name).Hidden = true // known to users of kubectl; the help is for the others
 	}

@@ -32,7 +32,9 @@ gravest thing to know; bcsnetctl pool describe says more. Unseen means that no
 controller has looked at the pool yet.`,
 		Example: `  bcsnetctl pool list
   bcsnetctl pool list -o wide -l team=payments
-  bcsnetctl pool list -o jsonpath='{range .items[*]}{.metadata.name} {.status.available}{"\n"}{end}'`,
+  bcsnetctl pool list --sort-by .status.available
+  bcsnetctl pool list --watch
+  bcsnetctl pool list -o custom-columns=POOL:.metadata.name,FREE:.status.available`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	v.output.addTo(cmd)
