@@ -108,7 +108,7 @@ func (f *freeAddresses) upTo(out []leaseRow, below netip.Addr) ([]leaseRow, erro
 			}
 		}
 		if !f.held[f.next] {
-			out = append(out, leaseRow{Lease: ipam.Lease{Addr: f.next, Params: f.pool.Params()}})
+			out = append(out, leaseRow{Lease: &ipam.Lease{Addr: f.next, Params: f.pool.Params()}})
 		}
 		f.advance()
 	}

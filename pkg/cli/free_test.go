@@ -20,7 +20,7 @@ func poolOf(t *testing.T, available ...string) ipam.Pool {
 
 func rowsOf(addrs ...string) (rows []leaseRow) {
 	for _, a := range addrs {
-		rows = append(rows, leaseRow{Lease: ipam.Lease{Addr: netip.MustParseAddr(a), State: ipam.Active}})
+		rows = append(rows, leaseRow{Lease: &ipam.Lease{Addr: netip.MustParseAddr(a), State: ipam.Active}})
 	}
 	return rows
 }

@@ -18,9 +18,9 @@ import (
 // leaseRow is an address in a list. Its object comes along where it is printed, and what it is sorted by where
 // that is asked for.
 type leaseRow struct {
-	ipam.Lease
+	*ipam.Lease
 	object *unstructured.Unstructured
-	key    sortKey
+	key    *sortKey
 }
 
 // pageSize is how many objects one request asks for.
@@ -36,7 +36,10 @@ func (q *leaseQuery) each(ctx context.Context, s *session, objects bool, fn func
 	if err != nil {
 		return err
 	}
-	return s.explain(leases.EachLabelled(ctx, q.selector(), q.labels, func(l ipam.Lease) error { return fn(leaseRow{Lease: l}) }))
+	return s.explain(leases.EachLabelled(ctx, q.selector(), q.labels, func(l ipam.Lease) error {
+		l.PodUID, l.Superseded, l.History = "", nil, "" // no table shows these, and many leases may wait
+		return fn(leaseRow{Lease: &l})
+	}))
 }
 
 func (q *leaseQuery) eachObject(ctx context.Context, s *session, fn func(leaseRow) error) error {
@@ -55,7 +58,7 @@ func (q *leaseQuery) eachObject(ctx context.Context, s *session, fn func(leaseRo
 			if err != nil {
 				continue // no address; the schema refuses such names
 			}
-			if err := fn(leaseRow{Lease: l, object: &page.Items[i]}); err != nil {
+			if err := fn(leaseRow{Lease: &l, object: &page.Items[i]}); err != nil {
 				return err
 			}
 		}
@@ -78,7 +81,7 @@ func withObject(r leaseRow) (leaseRow, error) {
 	if r.object != nil {
 		return r, nil
 	}
-	o := store.Object(r.Lease)
+	o := store.Object(*r.Lease)
 	o.ManagedFields = nil
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
@@ -112,9 +115,11 @@ func (l *listing) read(r leaseRow) (_ leaseRow, err error) {
 		return r, err
 	}
 	if l.output.sort.on() {
-		if r.key, err = l.output.sort.key(r.object.Object); err != nil {
+		key, err := l.output.sort.key(r.object.Object)
+		if err != nil {
 			return r, err
 		}
+		r.key = &key
 	}
 	if l.output.printer == nil || l.output.names() {
 		r.object = nil
@@ -159,7 +164,7 @@ func (l *listing) end() error {
 	if !l.keeps() {
 		return nil
 	}
-	if err := sorted(&l.output.sort, l.kept, func(r leaseRow) (sortKey, error) { return r.key, nil }); err != nil {
+	if err := sorted(&l.output.sort, l.kept, func(r leaseRow) (sortKey, error) { return *r.key, nil }); err != nil {
 		return err
 	}
 	return l.print(l.kept)
@@ -169,7 +174,7 @@ func (l *listing) print(rows []leaseRow) error {
 	if l.output.printer == nil {
 		leases := make([]ipam.Lease, 0, len(rows))
 		for _, r := range rows {
-			leases = append(leases, r.Lease)
+			leases = append(leases, *r.Lease)
 		}
 		return l.table.write(l.w, leases)
 	}

@@ -18,14 +18,14 @@ import (
 func (q *leaseQuery) watch(ctx context.Context, s *session, o *output, columns []column[ipam.Lease], summary func(map[ipam.State]int) string) error {
 	rows := make([]column[leaseRow], 0, len(columns))
 	for _, c := range columns {
-		rows = append(rows, column[leaseRow]{name: c.name, wide: c.wide, least: c.least, cell: func(r leaseRow) string { return c.cell(r.Lease) }})
+		rows = append(rows, column[leaseRow]{name: c.name, wide: c.wide, least: c.least, cell: func(r leaseRow) string { return c.cell(*r.Lease) }})
 	}
 	read := func(u *unstructured.Unstructured) (leaseRow, error) {
 		l, err := readLease(u)
 		if err != nil || o.printer == nil {
 			u = nil // a table shows the lease
 		}
-		return leaseRow{Lease: l, object: u}, err
+		return leaseRow{Lease: &l, object: u}, err
 	}
 	show := func(w io.Writer, r leaseRow) error { return o.object(w, r.object) }
 	note := func(all []leaseRow) string {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"runtime/debug"
 	"slices"
 
 	"go4.org/netipx"
@@ -41,6 +42,8 @@ type found struct {
 
 // print prints what the query finds, in order and as soon as the order is known.
 func (q *leaseQuery) print(ctx context.Context, s *session, o *output, columns []column[ipam.Lease]) (found, error) {
+	// The API server is what one waits for; memory may cost some time of the processor.
+	defer debug.SetGCPercent(debug.SetGCPercent(50))
 	free, err := q.free(ctx, s)
 	if err != nil {
 		return found{}, err

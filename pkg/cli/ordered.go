@@ -71,20 +71,25 @@ func (o *ordered) pass(below netip.Addr) error {
 		return nil
 	}
 	o.passed = below
-	byAddress(part)
-	return o.emit(part, below)
+	return o.emitAll(part, below)
 }
 
 // end passes on what is left, and says how many came too late for their place: they are the last.
 func (o *ordered) end() (late int, err error) {
-	byAddress(o.held)
-	byAddress(o.late)
-	if err := o.emit(o.held, netip.Addr{}); err != nil || len(o.late) == 0 {
+	if err := o.emitAll(o.held, netip.Addr{}); err != nil || len(o.late) == 0 {
 		return 0, err
 	}
-	return len(o.late), o.emit(o.late, netip.Addr{})
+	return len(o.late), o.emitAll(o.late, netip.Addr{})
 }
 
-func byAddress(rows []leaseRow) {
+// emitAll sorts rows and passes them on in parts that are not too large to be turned into text.
+func (o *ordered) emitAll(rows []leaseRow, below netip.Addr) error {
 	slices.SortStableFunc(rows, func(a, b leaseRow) int { return a.Addr.Compare(b.Addr) })
+	for len(rows) > laterParts {
+		if err := o.emit(rows[:laterParts], rows[laterParts].Addr); err != nil {
+			return err
+		}
+		rows = rows[laterParts:]
+	}
+	return o.emit(rows, below)
 }

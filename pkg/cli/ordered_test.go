@@ -90,7 +90,7 @@ func TestOrdered(t *testing.T) {
 			},
 		}
 		for _, a := range sent {
-			if err := rows.take(leaseRow{Lease: ipam.Lease{Addr: a}}); err != nil {
+			if err := rows.take(leaseRow{Lease: &ipam.Lease{Addr: a}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -122,7 +122,7 @@ func TestOrderedEarly(t *testing.T) {
 		},
 	}
 	for i, a := range sent {
-		if err := rows.take(leaseRow{Lease: ipam.Lease{Addr: a}}); err != nil {
+		if err := rows.take(leaseRow{Lease: &ipam.Lease{Addr: a}}); err != nil {
 			t.Fatal(err)
 		}
 		if i == firstPart && passed == 0 {

@@ -34,7 +34,7 @@ controller has looked at the pool yet.`,
   bcsnetctl pool list -o wide -l team=payments
   bcsnetctl pool list --sort-by .status.available
   bcsnetctl pool list --watch
-  bcsnetctl pool list -o custom-columns=POOL:.metadata.name,FREE:.status.available`,
+  bcsnetctl pool list -o custom-columns=NAME:metadata.name,FREE:status.available`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	v.output.addTo(cmd)

@@ -88,7 +88,7 @@ func (s *sortBy) key(object map[string]any) (sortKey, error) {
 		return sortKey{rank: 3, text: v}, nil
 	default:
 		return sortKey{}, usagef("--sort-by %q: it is a list or has fields of its own, and cannot be compared", s.text).
-			withHint("see the fields that there are: the same with -o yaml")
+			withHint("see what fields there are with -o yaml")
 	}
 }
 
@@ -115,7 +115,7 @@ func sorted[T any](s *sortBy, items []T, keyOf func(T) (sortKey, error)) error {
 		all = append(all, keyed{item, key})
 	}
 	if !slices.ContainsFunc(all, func(k keyed) bool { return k.key.rank > 0 }) {
-		return usagef("--sort-by %q: nothing in the list has this field", s.text).withHint("see the fields that there are: the same with -o yaml")
+		return usagef("--sort-by %q: nothing in the list has this field", s.text).withHint("see what fields there are with -o yaml")
 	}
 	slices.SortStableFunc(all, func(a, b keyed) int { return a.key.compare(b.key) })
 	for i := range all {
