@@ -66,14 +66,14 @@ func (v *eventList) Run(ctx context.Context) error {
 	}
 	// Events about objects without a namespace are in this one.
 	api := c.Resource(eventsv1.SchemeGroupVersion.WithResource("events")).Namespace(metav1.NamespaceDefault)
-	found, version, err := v.list(ctx, api)
+	found, err := v.list(ctx, api)
 	if err != nil {
 		return err
 	}
 	if err := v.print(ctx, found); err != nil || !v.watch {
 		return err
 	}
-	return v.follow(ctx, api, found, version)
+	return v.follow(ctx, api, found)
 }
 
 // selector finds the events about our objects.
@@ -89,25 +89,24 @@ func (v *eventList) selector() string {
 }
 
 // list reads the events, the newest last.
-func (v *eventList) list(ctx context.Context, api dynamic.ResourceInterface) (found []event, version string, err error) {
+func (v *eventList) list(ctx context.Context, api dynamic.ResourceInterface) (found []event, err error) {
 	for options := (metav1.ListOptions{FieldSelector: v.selector(), Limit: pageSize}); ; {
 		page, err := api.List(ctx, options)
 		if err != nil {
-			return nil, "", v.explain(err)
+			return nil, v.explain(err)
 		}
 		for i := range page.Items {
 			e, err := readEvent(&page.Items[i])
 			if err != nil {
-				return nil, "", err
+				return nil, err
 			}
 			if v.wants(e) {
 				found = append(found, e)
 			}
 		}
-		version = page.GetResourceVersion()
 		if options.Continue = page.GetContinue(); options.Continue == "" {
 			slices.SortStableFunc(found, func(a, b event) int { return a.when.Compare(b.when) })
-			return found, version, nil
+			return found, nil
 		}
 	}
 }

@@ -44,53 +44,39 @@ func readEvent(stored *unstructured.Unstructured) (event, error) {
 }
 
 // follow prints events as they happen. What was printed is printed again only when it happens again.
-func (v *eventList) follow(ctx context.Context, api dynamic.ResourceInterface, found []event, version string) error {
+func (v *eventList) follow(ctx context.Context, api dynamic.ResourceInterface, found []event) error {
 	v.output.noHeaders = v.output.noHeaders || len(found) > 0
 	seen := map[string]int32{}
 	for _, e := range found {
 		seen[e.Name] = e.count
 	}
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	changes, ended := make(chan change), make(chan error, 1)
+	all := newFollower(v.session, api, metav1.ListOptions{FieldSelector: v.selector()}, 0, changes)
+	go func() { ended <- all.run(following) }()
 	for {
-		changes, err := api.Watch(ctx, metav1.ListOptions{FieldSelector: v.selector(), ResourceVersion: version})
-		if err != nil {
-			return v.explain(err)
-		}
-		if err := v.take(changes, seen); err != nil {
-			return err
-		}
 		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(followRest):
-		}
-		// The API server ended the watch, as it does after some minutes.
-		if found, version, err = v.list(ctx, api); err != nil {
+		case err := <-ended:
 			return err
-		}
-		if err := v.fresh(found, seen); err != nil {
-			return err
+		case c := <-changes:
+			if err := v.take(c, seen); err != nil {
+				return err
+			}
 		}
 	}
 }
 
-func (v *eventList) take(changes watch.Interface, seen map[string]int32) error {
-	defer changes.Stop()
-	for change := range changes.ResultChan() {
-		o, ok := change.Object.(*unstructured.Unstructured)
-		if !ok || change.Type == watch.Error {
-			return nil
-		}
-		if change.Type == watch.Deleted {
-			delete(seen, o.GetName())
-			continue
-		}
-		e, err := readEvent(o)
+func (v *eventList) take(c change, seen map[string]int32) error {
+	switch c.kind {
+	case watch.Added, watch.Modified:
+		e, err := readEvent(c.object)
 		if err != nil {
 			return err
 		}
-		if err := v.fresh([]event{e}, seen); err != nil {
-			return err
-		}
+		return v.fresh([]event{e}, seen)
+	case watch.Deleted:
+		delete(seen, c.name)
 	}
 	return nil
 }

@@ -2,127 +2,172 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 )
 
-// followed is a set of objects that is kept as the API server has it.
-type followed[T any] struct {
-	session *session
-	api     dynamic.ResourceInterface
-	// fields selects the objects: one that no longer matches leaves the set.
-	fields string
-	// read keeps what is needed of an object.
-	read func(*unstructured.Unstructured) (T, error)
-	// see is told of the set when it was read and after every change; the end is true or an error.
-	see func(map[string]T) (bool, error)
+// change is what became of an object. The first ones are all objects that there are, as Added; a Bookmark
+// then says that these were all.
+type change struct {
+	source int
+	kind   watch.EventType
+	name   string
+	// object is nil when one is gone and nobody saw it go.
+	object *unstructured.Unstructured
 }
 
-// followRest is how long a set rests that the API server stopped telling of, before it is read again.
-const followRest = time.Second
-
-// named selects the one object of a name.
-func named(name string) string { return fields.OneTermEqualSelector("metadata.name", name).String() }
-
-// deadline shares a time limit among several things that are waited for one after the other: it says how
-// much is left; 0 is for ever.
-func (s *session) deadline(limit time.Duration) func() time.Duration {
-	began := s.now()
-	return func() time.Duration {
-		if limit == 0 {
-			return 0
-		}
-		return max(limit-s.now().Sub(began), 1) // what is left of a limit is never for ever
-	}
+// follower reads objects of one kind, and then what becomes of them. It goes on where it was when the watch is
+// cut, and reads them all again when that is no longer possible.
+type follower struct {
+	*session
+	api    dynamic.ResourceInterface
+	which  metav1.ListOptions
+	source int
+	out    chan<- change
+	// seen are the versions of the objects that were passed on.
+	seen    map[string]string
+	version string
 }
 
-// lookTime is how much longer than the waiting a look at the set may take.
-const lookTime = 10 * time.Second
+// retryDelay is how long to wait before another try when the API server does not answer.
+const retryDelay = time.Second
 
-// until watches the set until see has seen enough, for at most some time; 0 is for ever. The set is seen
-// once at least. That the time is over is the error errTooLong.
-func (f followed[T]) until(ctx context.Context, limit time.Duration) error {
-	waiting := ctx
-	if limit > 0 {
-		var stopLooking, stopWaiting context.CancelFunc
-		ctx, stopLooking = context.WithTimeout(ctx, limit+lookTime)
-		defer stopLooking()
-		waiting, stopWaiting = context.WithTimeout(ctx, limit)
-		defer stopWaiting()
+func (s *session) follower(kind schema.GroupVersionResource, which metav1.ListOptions, source int, out chan<- change) (*follower, error) {
+	c, err := s.dynamic()
+	if err != nil {
+		return nil, err
 	}
-	for {
-		set, version, err := f.list(ctx)
-		if err != nil {
-			return err
+	return newFollower(s, c.Resource(kind), which, source, out), nil
+}
+
+func newFollower(s *session, api dynamic.ResourceInterface, which metav1.ListOptions, source int, out chan<- change) *follower {
+	return &follower{session: s, api: api, which: which, source: source, out: out, seen: map[string]string{}}
+}
+
+// run goes on until the context ends. That the objects cannot be read at first is an error; later, it tries
+// again.
+func (f *follower) run(ctx context.Context) error {
+	if err := f.list(ctx); err != nil {
+		return f.explain(err)
+	}
+	if err := f.send(ctx, change{kind: watch.Bookmark}); err != nil {
+		return err
+	}
+	told := false
+	for ctx.Err() == nil {
+		err := f.watch(ctx)
+		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+			err = f.list(ctx)
 		}
-		done, err := f.see(set)
-		if err == nil && !done {
-			done, err = f.watch(waiting, set, version)
-		}
-		if err != nil || done {
-			return err
+		switch {
+		case err == nil:
+			told = false
+			continue
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+			return f.explain(err)
+		case !told:
+			f.say.warn("changes cannot be read at the moment, trying again: %v", f.explain(err))
+			told = true
 		}
 		select {
+		case <-time.After(retryDelay):
 		case <-ctx.Done():
-			return ctx.Err()
-		case <-waiting.Done():
-			return errTooLong
-		case <-time.After(followRest):
 		}
 	}
+	return ctx.Err()
 }
 
-// errTooLong: the time for waiting is over, and what was waited for has not come.
-var errTooLong = errors.New("the time is over")
-
-func (f followed[T]) list(ctx context.Context) (map[string]T, string, error) {
-	set := map[string]T{}
-	for options := (metav1.ListOptions{FieldSelector: f.fields, Limit: pageSize}); ; {
+// list passes on how the objects differ from what was passed on before.
+func (f *follower) list(ctx context.Context) error {
+	options, left := f.which, map[string]string{}
+	options.Limit = pageSize
+	for {
 		page, err := f.api.List(ctx, options)
 		if err != nil {
-			return nil, "", f.session.explain(err)
+			return err
 		}
 		for i := range page.Items {
-			if set[page.Items[i].GetName()], err = f.read(&page.Items[i]); err != nil {
-				return nil, "", err
+			o := &page.Items[i]
+			left[o.GetName()] = o.GetResourceVersion()
+			if err := f.pass(ctx, o); err != nil {
+				return err
 			}
 		}
+		f.version = page.GetResourceVersion()
 		if options.Continue = page.GetContinue(); options.Continue == "" {
-			return set, page.GetResourceVersion(), nil
-		}
-	}
-}
-
-// watch follows the changes for as long as the API server tells of them. It ends a watch after some
-// minutes, and when it has forgotten the version; the set is read again then.
-func (f followed[T]) watch(ctx context.Context, set map[string]T, version string) (bool, error) {
-	changes, err := f.api.Watch(ctx, metav1.ListOptions{FieldSelector: f.fields, ResourceVersion: version})
-	switch {
-	case ctx.Err() != nil:
-		return false, nil
-	case err != nil:
-		return false, f.session.explain(err)
-	}
-	defer changes.Stop()
-	for change := range changes.ResultChan() {
-		o, ok := change.Object.(*unstructured.Unstructured)
-		if !ok || change.Type == watch.Error {
 			break
 		}
-		if change.Type == watch.Deleted {
-			delete(set, o.GetName())
-		} else if set[o.GetName()], err = f.read(o); err != nil {
-			return false, err
-		}
-		if done, err := f.see(set); err != nil || done {
-			return done, err
-		}
 	}
-	return false, nil
+	for name := range f.seen {
+		if left[name] != "" {
+			continue
+		}
+		if err := f.send(ctx, change{kind: watch.Deleted, name: name}); err != nil {
+			return err
+		}
+		delete(f.seen, name)
+	}
+	return nil
+}
+
+// watch passes on changes until the watch is cut, which is no error.
+func (f *follower) watch(ctx context.Context) error {
+	options := f.which
+	options.ResourceVersion, options.AllowWatchBookmarks = f.version, true
+	events, err := f.api.Watch(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer events.Stop()
+	for e := range events.ResultChan() {
+		o, ok := e.Object.(*unstructured.Unstructured)
+		if e.Type == watch.Error || !ok {
+			return apierrors.FromObject(e.Object)
+		}
+		switch e.Type {
+		case watch.Bookmark:
+		case watch.Deleted:
+			delete(f.seen, o.GetName())
+			err = f.send(ctx, change{kind: watch.Deleted, name: o.GetName(), object: o})
+		default:
+			err = f.pass(ctx, o)
+		}
+		if err != nil {
+			return err
+		}
+		f.version = o.GetResourceVersion()
+	}
+	return nil
+}
+
+// pass passes on an object that is new or has changed.
+func (f *follower) pass(ctx context.Context, o *unstructured.Unstructured) error {
+	before, known := f.seen[o.GetName()]
+	kind := watch.Added
+	switch {
+	case known && before == o.GetResourceVersion():
+		return nil
+	case known:
+		kind = watch.Modified
+	}
+	f.seen[o.GetName()] = o.GetResourceVersion()
+	return f.send(ctx, change{kind: kind, name: o.GetName(), object: o})
+}
+
+func (f *follower) send(ctx context.Context, c change) error {
+	c.source = f.source
+	select {
+	case f.out <- c:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

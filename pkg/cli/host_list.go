@@ -2,15 +2,13 @@ package cli
 
 import (
 	"context"
+	"io"
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 func newHost(s *session) *cobra.Command {
@@ -40,6 +38,8 @@ the host IPs alone, for bcsnetctl release-host.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	v.output.addTo(cmd)
+	v.output.addSort(cmd, ".active")
+	v.output.addWatch(cmd)
 	return cmd
 }
 
@@ -64,14 +64,20 @@ type hostRow struct {
 }
 
 func (v *hostList) Run(ctx context.Context) error {
+	if v.output.watch {
+		return v.watch(ctx)
+	}
 	rows, err := v.rows(ctx)
 	if err != nil {
+		return err
+	}
+	if err := sorted(&v.output.sort, rows, func(r hostRow) (sortKey, error) { return v.output.sort.key(hostObject(r).Object) }); err != nil {
 		return err
 	}
 	switch {
 	case v.output.names():
 		for _, r := range rows {
-			if _, err := v.Out.Write([]byte(r.host.String() + "\n")); err != nil {
+			if err := v.show(v.Out, r); err != nil {
 				return err
 			}
 		}
@@ -84,6 +90,15 @@ func (v *hostList) Run(ctx context.Context) error {
 	}
 	v.sumUp(rows)
 	return nil
+}
+
+// show prints one host where no table is asked for.
+func (v *hostList) show(w io.Writer, r hostRow) error {
+	if v.output.names() {
+		_, err := io.WriteString(w, r.host.String()+"\n")
+		return err
+	}
+	return v.output.object(w, hostObject(r))
 }
 
 func (v *hostList) sumUp(rows []hostRow) {
@@ -121,79 +136,14 @@ func hostColumns() []column[hostRow] {
 func hostObjects(rows []hostRow) *unstructured.UnstructuredList {
 	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": programName + "/v1", "kind": "HostList"}}
 	for _, r := range rows {
-		l.Items = append(l.Items, unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": programName + "/v1", "kind": "Host",
-			"host": r.host.String(), "node": r.node, "state": r.state, "active": int64(r.active), "pools": values(r.pools),
-		}})
+		l.Items = append(l.Items, *hostObject(r))
 	}
 	return l
 }
 
-// rows puts together what pools, addresses and nodes know of hosts, in order of their IPs.
-func (v *hostList) rows(ctx context.Context) ([]hostRow, error) {
-	all := map[netip.Addr]*hostRow{}
-	row := func(h netip.Addr) *hostRow {
-		if all[h] == nil {
-			all[h] = &hostRow{host: h}
-		}
-		return all[h]
-	}
-	api, err := v.pools()
-	if err != nil {
-		return nil, err
-	}
-	pools, err := api.list(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range pools {
-		for _, text := range p.Spec.Hosts {
-			if h, err := ipam.ParseAddr(text); err == nil && !slices.Contains(row(h).pools, p.Name) {
-				row(h).pools = append(row(h).pools, p.Name)
-			}
-		}
-	}
-	leases, err := v.leases()
-	if err != nil {
-		return nil, err
-	}
-	query := leaseQuery{status: ipam.Active.String()}
-	if err := leases.Each(ctx, query.selector(), func(l ipam.Lease) error {
-		if l.Host.IsValid() {
-			row(l.Host).active++
-		}
-		return nil
-	}); err != nil {
-		return nil, v.explain(err)
-	}
-	nodes, err := v.nodes(ctx)
-	if err != nil {
-		v.say.warn("nodes cannot be read, so NODE and STATE are unknown: %v", err)
-	} else {
-		joinNodes(all, nodes)
-	}
-	var out []hostRow
-	for _, r := range all {
-		out = append(out, *r)
-	}
-	slices.SortFunc(out, func(a, b hostRow) int { return a.host.Compare(b.host) })
-	return out, nil
-}
-
-// joinNodes gives every host its node. A node that is not known by any of its addresses gets a row of its own.
-func joinNodes(all map[netip.Addr]*hostRow, nodes []node) {
-	for _, r := range all {
-		r.state = hostGone
-	}
-	for _, n := range nodes {
-		known := false
-		for _, a := range n.addrs {
-			if r := all[a]; r != nil {
-				r.node, r.state, known = n.name, n.state, true
-			}
-		}
-		if !known && len(n.addrs) > 0 {
-			all[n.addrs[0]] = &hostRow{host: n.addrs[0], node: n.name, state: n.state}
-		}
-	}
+func hostObject(r hostRow) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": programName + "/v1", "kind": "Host",
+		"host": r.host.String(), "node": r.node, "state": r.state, "active": int64(r.active), "pools": values(r.pools),
+	}}
 }

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -31,17 +29,20 @@ func newIPList(s *session) *cobra.Command {
 		Use: "list", Aliases: []string{"ls", "get"}, Args: takes(0, 0), RunE: runs(v),
 		Short: "List addresses in numerical order",
 		Long: `List addresses in numerical order, whether in use or not. An address that nobody
-has used yet may have no object: large pools make them on demand. Such an
-address is free and not listed.`,
+has used yet may have no object: large pools make them on demand. With --pool
+such addresses are listed, too, as Available, unless the pool has more than
+65,536 addresses; without --pool, or with --watch, they are left out.`,
 		Example: `  bcsnetctl ip list --pool blue
+  bcsnetctl ip list --pool blue --status Available -o name
   bcsnetctl ip list --host 10.0.0.11 --status Active
   bcsnetctl ip list --field-selector status.containerID=4f1c2a77 -o wide`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	v.output.addTo(cmd)
+	v.output.addSort(cmd, ".status.updateTime")
+	v.output.addWatch(cmd)
 	v.query.addTo(s, cmd)
 	cmd.Flags().StringVar(&v.query.status, "status", "", "only addresses that are `STATUS`: Available, Active or Reserved")
-	cmd.Flags().StringVar(&v.query.fields, "field-selector", "", "only addresses with these `FIELDS`, such as status.podName=web-0")
 	complete(cmd, "status", ipam.Available.String(), ipam.Active.String(), ipam.Reserved.String())
 	return cmd
 }
@@ -56,21 +57,18 @@ func (v *ipList) Validate() error {
 }
 
 func (v *ipList) Run(ctx context.Context) error {
-	counts, err := v.query.print(ctx, v.session, &v.output, v.leaseColumns(true))
+	columns := v.leaseColumns(true)
+	if v.output.watch {
+		return v.query.watch(ctx, v.session, &v.output, columns, countText)
+	}
+	found, err := v.query.print(ctx, v.session, &v.output, columns)
 	if err != nil || v.output.printer != nil {
 		return err
 	}
-	total := 0
-	var parts []string
-	for _, state := range []ipam.State{ipam.Active, ipam.Reserved, ipam.Available} {
-		if n := counts[state]; n > 0 {
-			total += n
-			parts = append(parts, fmt.Sprintf("%d %s", n, state))
-		}
-	}
-	if total == 0 {
+	defer found.remark(v.session, v.query.pool)
+	if len(found.counts) == 0 {
 		return v.query.empty(ctx, v.session, "addresses")
 	}
-	v.say.note("%s: %s", plural(total, "address"), strings.Join(parts, ", "))
+	v.say.note("%s", countText(found.counts))
 	return nil
 }

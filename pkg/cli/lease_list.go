@@ -32,10 +32,13 @@ func newLeaseList(s *session) *cobra.Command {
 order.`,
 		Example: `  bcsnetctl lease list --host 10.0.0.11
   bcsnetctl lease list -n payments --pod web-0
-  bcsnetctl lease list --pool blue -o wide`,
+  bcsnetctl lease list --pool blue -o wide
+  bcsnetctl lease list --pool blue --watch`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	v.output.addTo(cmd)
+	v.output.addSort(cmd, ".status.updateTime")
+	v.output.addWatch(cmd)
 	v.query.addTo(s, cmd)
 	cmd.Flags().StringVar(&v.query.pod, "pod", "", "only addresses of this `POD`, or NAMESPACE/POD")
 	return cmd
@@ -51,14 +54,18 @@ func (v *leaseList) Validate() error {
 }
 
 func (v *leaseList) Run(ctx context.Context) error {
-	counts, err := v.query.print(ctx, v.session, &v.output, v.leaseColumns(false))
+	columns := v.leaseColumns(false)
+	if v.output.watch {
+		return v.query.watch(ctx, v.session, &v.output, columns, useText)
+	}
+	found, err := v.query.print(ctx, v.session, &v.output, columns)
 	if err != nil || v.output.printer != nil {
 		return err
 	}
-	n := counts[ipam.Active]
-	if n == 0 {
+	if len(found.counts) == 0 {
 		return v.query.empty(ctx, v.session, "leases")
 	}
-	v.say.note("%s in use", plural(n, "address"))
+	v.say.note("%s", useText(found.counts))
+	found.remark(v.session, v.query.pool)
 	return nil
 }

@@ -7,14 +7,15 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 // leaseQuery says which addresses to show.
 type leaseQuery struct {
-	pool, host, status, namespace, pod, fields string
-	allNamespaces                              bool
+	pool, host, status, namespace, pod, fields, labels string
+	allNamespaces                                      bool
 }
 
 // addTo adds the flags that every list of addresses has.
@@ -23,6 +24,8 @@ func (q *leaseQuery) addTo(s *session, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&q.host, "host", "", "only addresses in use on this `HOST`, an IP")
 	cmd.Flags().StringVarP(&q.namespace, "namespace", "n", "", "only addresses of pods in this `NAMESPACE`")
 	cmd.Flags().BoolVarP(&q.allNamespaces, "all-namespaces", "A", false, "addresses of all namespaces, the default")
+	cmd.Flags().StringVar(&q.fields, "field-selector", "", "only addresses with these `FIELDS`, such as status.podName=web-0")
+	cmd.Flags().StringVarP(&q.labels, "selector", "l", "", "only addresses with these `LABELS`, as in kubectl")
 	completeWith(cmd, "pool", s.completePools)
 	completeWith(cmd, "host", s.completeHosts)
 	completeWith(cmd, "namespace", s.completeNamespaces)
@@ -56,6 +59,9 @@ func (q *leaseQuery) validate() error {
 	}
 	if _, err := fields.ParseSelector(q.fields); err != nil {
 		return usagef("--field-selector %q: %v", q.fields, err)
+	}
+	if _, err := labels.Parse(q.labels); err != nil {
+		return usagef("--selector %q: %v", q.labels, err)
 	}
 	return nil
 }
@@ -104,6 +110,9 @@ func (q *leaseQuery) empty(ctx context.Context, s *session, noun string) error {
 	}
 	if q.fields != "" {
 		with = append(with, q.fields)
+	}
+	if q.labels != "" {
+		with = append(with, "labels "+q.labels)
 	}
 	if len(with) > 0 {
 		noun += " with " + strings.Join(with, ", ")

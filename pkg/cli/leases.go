@@ -4,16 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
+	"runtime/debug"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"go4.org/netipx"
 	"k8s.io/cli-runtime/pkg/printers"
 
-	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // held are the addresses that the query finds and match takes, in order.
@@ -33,89 +32,89 @@ func (s *session) held(ctx context.Context, q leaseQuery, match func(ipam.Lease)
 	return out, s.explain(err)
 }
 
-// maxSorted is how many addresses are kept to be sorted: a table of more is sorted in parts.
-const maxSorted = 1 << 17
-
-// leaseTable prints addresses as they come, in order, in memory that does not grow without end.
-type leaseTable struct {
-	w      io.Writer
-	table  table[ipam.Lease]
-	limit  int
-	part   []ipam.Lease
+// found is what a query found.
+type found struct {
 	counts map[ipam.State]int
+	// late came out of order, and unlisted are free ones that were left out.
+	late     int
+	unlisted uint64
 }
 
-func (t *leaseTable) take(l ipam.Lease) error {
-	t.counts[l.State]++
-	if t.part = append(t.part, l); len(t.part) < t.limit {
-		return nil
-	}
-	return t.flush()
-}
-
-func (t *leaseTable) flush() error {
-	slices.SortFunc(t.part, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
-	err := t.table.write(t.w, t.part)
-	if len(t.part) > 0 {
-		t.part, t.table.headers = t.part[:0], false
-	}
-	return err
-}
-
-// print prints what the query finds, and returns how many there were of each state.
-func (q *leaseQuery) print(ctx context.Context, s *session, o *output, columns []column[ipam.Lease]) (map[ipam.State]int, error) {
-	if o.printer != nil {
-		return nil, q.printObjects(ctx, s, o)
-	}
-	leases, err := s.leases()
+// print prints what the query finds, in order and as soon as the order is known.
+func (q *leaseQuery) print(ctx context.Context, s *session, o *output, columns []column[ipam.Lease]) (found, error) {
+	// The API server is what one waits for; memory may cost some time of the processor.
+	defer debug.SetGCPercent(debug.SetGCPercent(50))
+	free, err := q.free(ctx, s)
 	if err != nil {
-		return nil, err
+		return found{}, err
 	}
-	t := &leaseTable{w: s.Out, table: newTable(o, columns), limit: maxSorted, counts: map[ipam.State]int{}}
-	err = s.explain(leases.Each(ctx, q.selector(), t.take))
-	return t.counts, errors.Join(err, t.flush())
-}
-
-// pageSize is how many objects one request asks for.
-const pageSize = 500
-
-func (q *leaseQuery) printObjects(ctx context.Context, s *session, o *output) error {
-	c, err := s.dynamic()
-	if err != nil {
-		return err
+	l := &listing{
+		output: o, table: &growingTable[ipam.Lease]{table: newTable(o, columns)}, w: s.Out,
+		status: q.status, free: free, counts: map[ipam.State]int{},
 	}
-	var items []unstructured.Unstructured
-	options := metav1.ListOptions{FieldSelector: q.selector(), Limit: pageSize}
-	for {
-		page, err := c.Resource(resource(v1.IPResource)).List(ctx, options)
+	asked := *q
+	if free != nil {
+		asked.status = "" // an address that is in use must be known, not to pass for a free one
+	}
+	rows := &ordered{begin: func() arrivals { return q.arrivals(ctx, s, free) }, emit: l.part}
+	err = asked.each(ctx, s, l.needsObjects(), func(r leaseRow) error {
+		r, err := l.read(r)
 		if err != nil {
-			return s.explain(err)
+			return err
 		}
-		items = append(items, page.Items...)
-		if options.Continue = page.GetContinue(); options.Continue == "" {
-			break
+		return rows.take(r)
+	})
+	if err != nil {
+		return found{}, err
+	}
+	late, err := rows.end()
+	return found{counts: l.counts, late: late, unlisted: free.unlisted()}, errors.Join(err, l.end())
+}
+
+// arrivals are the subnets where addresses come from. Without them, rows wait until all have come.
+func (q *leaseQuery) arrivals(ctx context.Context, s *session, free *freeAddresses) arrivals {
+	if free != nil {
+		return arrivals{subnets: []netip.Prefix{free.pool.Plan.Subnet}}
+	}
+	all, err := s.readPools(ctx)
+	if err != nil {
+		return arrivals{}
+	}
+	var b netipx.IPSetBuilder
+	for _, p := range all {
+		if known := store.Pool(p.BCSNetPool); known.Valid() && (q.pool == "" || q.pool == p.Name) {
+			b.AddPrefix(known.Plan.Subnet)
 		}
 	}
-	addr := func(u unstructured.Unstructured) netip.Addr {
-		a, _ := ipam.ParseObjectName(u.GetName()) // what is no address comes first
-		return a
+	set, err := b.IPSet()
+	if err != nil {
+		return arrivals{}
 	}
-	slices.SortStableFunc(items, func(a, b unstructured.Unstructured) int { return addr(a).Compare(addr(b)) })
-	return o.list(s.Out, items)
+	return arrivals{subnets: set.Prefixes()}
+}
+
+// remark says what is odd about a list.
+func (f found) remark(s *session, pool string) {
+	if f.late > 0 {
+		s.say.warn("%s outside the subnets of all pools %s last", plural(f.late, "address"), oneOr(f.late, "comes", "come"))
+	}
+	if f.unlisted > 0 {
+		s.say.note("pool %s has %s more that nobody has used yet: too many to list", pool, plural(f.unlisted, "address"))
+	}
 }
 
 // leaseColumns are the columns of addresses; those of leases leave out the status.
 func (s *session) leaseColumns(status bool) []column[ipam.Lease] {
 	columns := []column[ipam.Lease]{
-		{name: "ADDRESS", cell: func(l ipam.Lease) string { return l.Addr.String() }},
-		{name: "POOL", cell: func(l ipam.Lease) string { return l.Pool }},
-		{name: "STATUS", cell: func(l ipam.Lease) string { return l.State.String() }},
-		{name: "HOST", cell: func(l ipam.Lease) string { return addrText(l.Host) }},
-		{name: "NAMESPACE", cell: func(l ipam.Lease) string { return l.Namespace }},
-		{name: "POD", cell: holderText},
-		{name: "IF", cell: func(l ipam.Lease) string { return printers.EscapeTerminal(l.IfName) }},
-		{name: "CONTAINER", wide: true, cell: func(l ipam.Lease) string { return printers.EscapeTerminal(l.ContainerID) }},
-		{name: "GATEWAY", wide: true, cell: func(l ipam.Lease) string { return addrText(l.Gateway) }},
+		{name: "ADDRESS", least: 15, cell: func(l ipam.Lease) string { return l.Addr.String() }},
+		{name: "POOL", least: 12, cell: func(l ipam.Lease) string { return l.Pool }},
+		{name: "STATUS", least: 9, cell: func(l ipam.Lease) string { return l.State.String() }},
+		{name: "HOST", least: 15, cell: func(l ipam.Lease) string { return addrText(l.Host) }},
+		{name: "NAMESPACE", least: 16, cell: func(l ipam.Lease) string { return l.Namespace }},
+		{name: "POD", least: 32, cell: holderText},
+		{name: "IF", least: 4, cell: func(l ipam.Lease) string { return printers.EscapeTerminal(l.IfName) }},
+		{name: "CONTAINER", wide: true, least: 12, cell: func(l ipam.Lease) string { return printers.EscapeTerminal(l.ContainerID) }},
+		{name: "GATEWAY", wide: true, least: 15, cell: func(l ipam.Lease) string { return addrText(l.Gateway) }},
 		{name: "AGE", cell: func(l ipam.Lease) string { return s.age(l.Updated) }},
 	}
 	if !status {

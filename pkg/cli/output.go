@@ -19,12 +19,19 @@ type output struct {
 	flags     *genericclioptions.PrintFlags
 	formats   []string
 	noHeaders bool
+	sort      sortBy
+	watch     bool
 	// printer is nil where objects are not printed as such; validate sets it.
 	printer printers.ResourcePrinter
 }
 
 // objectFormats are those of kubectl.
-func objectFormats() []string { return []string{"json", "yaml", "name", "jsonpath=", "go-template="} }
+func objectFormats() []string {
+	return []string{
+		"json", "yaml", "name", "jsonpath=", "jsonpath-file=", "go-template=", "go-template-file=",
+		formatColumns, formatColumnsFile,
+	}
+}
 
 // addTo gives a command that lists things its flags: a table is the default.
 func (o *output) addTo(cmd *cobra.Command) {
@@ -38,21 +45,32 @@ func (o *output) addToChange(cmd *cobra.Command) { o.add(cmd, objectFormats()) }
 func (o *output) add(cmd *cobra.Command, formats []string) {
 	o.flags, o.formats = genericclioptions.NewPrintFlags(""), formats
 	o.flags.AddFlags(cmd)
-	cmd.Flag("output").Usage = "print `FORMAT`: " + strings.Join(formats, "|")
+	cmd.Flag("output").Usage = "print `FORMAT`: " + strings.Join(formats, ", ")
 	for _, name := range []string{"template", "allow-missing-template-keys", "show-managed-fields"} {
 		cmd.Flag(name).Hidden = true // known to users of kubectl; the help is for the others
 	}
 	complete(cmd, "output", formats...)
 }
 
+// addSort gives a list the flag --sort-by; example is a field of its objects.
+func (o *output) addSort(cmd *cobra.Command, example string) { o.sort.addTo(cmd, example) }
+
 // validate finds the printer.
 func (o *output) validate() error {
+	if err := o.sort.validate(); err != nil {
+		return err
+	}
+	if o.watch && o.sort.on() {
+		return usagef("--sort-by does not go with --watch")
+	}
 	if f := *o.flags.OutputFormat; slices.Contains(o.formats, f) && !slices.Contains(objectFormats(), f) ||
 		f == "" && *o.flags.TemplatePrinterFlags.TemplateArgument == "" {
 		return nil
 	}
 	var err error
-	o.printer, err = o.flags.ToPrinter()
+	if o.printer, err = customPrinter(*o.flags.OutputFormat, !o.noHeaders); o.printer == nil && err == nil {
+		o.printer, err = o.flags.ToPrinter()
+	}
 	var unknown genericclioptions.NoCompatiblePrinterError
 	switch {
 	case errors.As(err, &unknown):
@@ -71,6 +89,13 @@ func (o *output) wide() bool { return *o.flags.OutputFormat == "wide" }
 
 // names is true for -o name.
 func (o *output) names() bool { return *o.flags.OutputFormat == "name" }
+
+// inParts is true for formats where the objects of a list are printed one by one, so that they can be
+// printed before all are known.
+func (o *output) inParts() bool {
+	_, columns := o.printer.(customColumns)
+	return o.printer == nil || columns || o.names()
+}
 
 // object prints one object where -o asks for it.
 func (o *output) object(w io.Writer, obj runtime.Object) error {

@@ -1,14 +1,19 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
 type poolList struct {
@@ -27,10 +32,14 @@ gravest thing to know; bcsnetctl pool describe says more. Unseen means that no
 controller has looked at the pool yet.`,
 		Example: `  bcsnetctl pool list
   bcsnetctl pool list -o wide -l team=payments
-  bcsnetctl pool list -o jsonpath='{range .items[*]}{.metadata.name} {.status.available}{"\n"}{end}'`,
+  bcsnetctl pool list --sort-by .status.available
+  bcsnetctl pool list --watch
+  bcsnetctl pool list -o custom-columns=NAME:metadata.name,FREE:status.available`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	v.output.addTo(cmd)
+	v.output.addSort(cmd, ".status.available")
+	v.output.addWatch(cmd)
 	cmd.Flags().StringVarP(&v.selector, "selector", "l", "", "only pools with these `LABELS`, as in kubectl")
 	return cmd
 }
@@ -45,12 +54,18 @@ func (v *poolList) Validate() error {
 }
 
 func (v *poolList) Run(ctx context.Context) error {
+	if v.output.watch {
+		return v.watch(ctx)
+	}
 	api, err := v.pools()
 	if err != nil {
 		return err
 	}
 	all, err := api.list(ctx, v.selector)
 	if err != nil {
+		return err
+	}
+	if err := sorted(&v.output.sort, all, func(p pool) (sortKey, error) { return v.output.sort.key(p.stored.Object) }); err != nil {
 		return err
 	}
 	if v.output.printer != nil {
@@ -82,7 +97,7 @@ func (v *poolList) columns() []column[pool] {
 		{name: "HOSTS", cell: func(p pool) string { return strconv.Itoa(len(p.Spec.Hosts)) }},
 		{name: "TOTAL", cell: status(func(p pool) int64 { return p.Status.Capacity })},
 		{name: "ACTIVE", cell: status(func(p pool) int64 { return p.Status.Active })},
-		{name: "RESERVED", cell: status(func(p pool) int64 { return p.Status.Reserved })},
+		{name: "RSVD", cell: status(func(p pool) int64 { return p.Status.Reserved })},
 		{name: "FREE", cell: status(func(p pool) int64 { return p.Status.Available })},
 		{name: "USED", cell: v.used},
 		{name: "STATE", cell: func(p pool) string {
@@ -106,18 +121,32 @@ func (v *poolList) used(p pool) string {
 	return share(taken, total)
 }
 
+// watch goes on and shows what changes.
+func (v *poolList) watch(ctx context.Context) error {
+	show := func(w io.Writer, p pool) error { return v.output.object(w, p.stored) }
+	return watchObjects(ctx, v.session, source{resource(v1.PoolResource), metav1.ListOptions{LabelSelector: v.selector}}, readPool,
+		&watched[pool]{
+			view:    newView(v.session, &v.output, v.columns(), show, v.summary),
+			compare: func(a, b pool) int { return cmp.Compare(a.Name, b.Name) },
+			items:   map[string]pool{},
+		})
+}
+
 // sumUp says how many there are and which ones to look at.
 func (v *poolList) sumUp(all []pool) {
+	v.say.note("%s", v.summary(all))
+	if len(all) == 0 && v.selector == "" {
+		v.hint("make one: bcsnetctl pool create --help")
+	}
+}
+
+func (v *poolList) summary(all []pool) string {
 	if len(all) == 0 {
 		what := "no pools"
 		if v.selector != "" {
 			what += " with labels " + v.selector
 		}
-		v.say.note("%s in %s", what, v.where())
-		if v.selector == "" {
-			v.hint("make one: bcsnetctl pool create --help")
-		}
-		return
+		return what + " in " + v.where()
 	}
 	var names []string
 	for _, p := range all {
@@ -133,5 +162,5 @@ func (v *poolList) sumUp(all []pool) {
 	default:
 		text += fmt.Sprintf(", %d need attention: %s", len(names), shortList(names))
 	}
-	v.say.note("%s", text)
+	return text
 }

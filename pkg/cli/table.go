@@ -2,12 +2,10 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"io"
 
-	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
-	"github.com/olekukonko/tablewriter/renderer"
-	"github.com/olekukonko/tablewriter/tw"
 )
 
 // column is one column of a table of Ts.
@@ -15,13 +13,17 @@ type column[T any] struct {
 	name string
 	// wide columns are shown by -o wide only.
 	wide bool
-	cell func(T) string
+	// least is the width to begin with where rows are printed before all are known.
+	least int
+	cell  func(T) string
 }
 
 // table prints rows in columns of the width that they need, whatever the terminal.
 type table[T any] struct {
 	columns []column[T]
 	headers bool
+	// empty stands for a cell without text, instead of emptyCell.
+	empty string
 }
 
 // newTable has the columns that the output asks for.
@@ -42,67 +44,83 @@ const (
 
 // write prints a table, or nothing when there are no rows.
 func (t table[T]) write(w io.Writer, rows []T) error {
+	return (&growingTable[T]{table: t}).write(w, rows)
+}
+
+// growingTable prints rows that come in parts: the line of names comes once, and columns never become
+// narrower.
+type growingTable[T any] struct {
+	table[T]
+	widths []int
+}
+
+// write prints rows, or nothing when there are none.
+func (t *growingTable[T]) write(w io.Writer, rows []T) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	buffer := bufio.NewWriter(w)
-	out := tablewriter.NewTable(&trimmer{w: buffer},
-		tablewriter.WithEastAsian(tw.Off),
-		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
-			Borders:  tw.BorderNone,
-			Symbols:  tw.NewSymbols(tw.StyleNone),
-			Settings: tw.Settings{Lines: tw.LinesNone, Separators: tw.SeparatorsNone},
-		})),
-		tablewriter.WithHeaderAutoFormat(tw.Off), tablewriter.WithHeaderAlignment(tw.AlignLeft),
-		tablewriter.WithHeaderAutoWrap(tw.WrapNone), tablewriter.WithRowAutoWrap(tw.WrapNone),
-		tablewriter.WithPadding(tw.Padding{Right: columnGap, Overwrite: true}),
-		tablewriter.WithColumnWidths(t.widths(rows)),
-		tablewriter.WithStreaming(tw.StreamConfig{Enable: true}),
-	)
-	if err := out.Start(); err != nil {
-		return err
-	}
+	lines := make([][]string, 0, len(rows)+1)
 	if t.headers {
-		names := make([]string, len(t.columns))
-		for i, c := range t.columns {
-			names[i] = c.name
-		}
-		out.Header(names)
+		lines, t.headers = append(lines, t.names()), false
 	}
-	cells := make([]string, len(t.columns))
 	for _, row := range rows {
-		for i := range t.columns {
-			cells[i] = t.cell(i, row)
+		cells := make([]string, len(t.columns))
+		for i, c := range t.columns {
+			cells[i] = cmp.Or(c.cell(row), t.empty, emptyCell)
 		}
-		if err := out.Append(cells); err != nil {
-			return err
-		}
+		lines = append(lines, cells)
 	}
-	if err := out.Close(); err != nil {
-		return err
+	for _, cells := range lines {
+		t.widen(func(i int) int { return width(cells[i]) })
 	}
-	return buffer.Flush()
+	b := bufio.NewWriter(w)
+	for _, cells := range lines {
+		t.line(b, cells)
+	}
+	return b.Flush()
 }
 
-// widths are those of the columns with their gap, in columns of the terminal.
-func (t table[T]) widths(rows []T) tw.Mapper[int, int] {
-	widths := tw.NewMapper[int, int]()
+// begin gives the columns the widths that later rows will probably need.
+func (t *growingTable[T]) begin() { t.widen(func(i int) int { return t.columns[i].least }) }
+
+func (t *growingTable[T]) widen(to func(i int) int) {
+	if t.widths == nil {
+		t.widths = make([]int, len(t.columns))
+	}
+	for i := range t.widths {
+		t.widths[i] = max(t.widths[i], to(i))
+	}
+}
+
+func (t *growingTable[T]) names() []string {
+	names := make([]string, len(t.columns))
 	for i, c := range t.columns {
-		widest := 0
-		if t.headers {
-			widest = twwidth.Width(c.name)
-		}
-		for _, row := range rows {
-			widest = max(widest, twwidth.Width(t.cell(i, row)))
-		}
-		widths.Set(i, widest+len(columnGap))
+		names[i] = c.name
 	}
-	return widths
+	return names
 }
 
-func (t table[T]) cell(i int, row T) string {
-	if text := t.columns[i].cell(row); text != "" {
-		return text
+// line writes one line. An error stays with the writer.
+func (t *growingTable[T]) line(b *bufio.Writer, cells []string) {
+	for i, cell := range cells {
+		_, _ = b.WriteString(cell)
+		if i == len(cells)-1 {
+			break
+		}
+		for range t.widths[i] - width(cell) {
+			_ = b.WriteByte(' ')
+		}
+		_, _ = b.WriteString(columnGap)
 	}
-	return emptyCell
+	_ = b.WriteByte('\n')
+}
+
+// width is how many columns of the terminal a text takes.
+func width(text string) int {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return twwidth.WidthWithOptions(text, twwidth.Options{})
+		}
+	}
+	return len(text)
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -14,6 +13,7 @@ type terminal struct {
 	tty, color, utf8 bool
 	// roomy is a terminal where tables have room for bars.
 	roomy bool
+	fd    int
 }
 
 // roomyWidth is the number of columns that a table of pools needs with bars.
@@ -22,11 +22,21 @@ const roomyWidth = 100
 func terminalOf(stream any, getenv func(string) string) terminal {
 	t := terminal{tty: isTerminal(stream), utf8: isUTF8(getenv)}
 	if t.tty {
-		width, _, err := term.GetSize(int(stream.(*os.File).Fd()))
-		t.roomy = err == nil && width >= roomyWidth
+		t.fd = int(stream.(*os.File).Fd())
+		width, _ := t.size()
+		t.roomy = width >= roomyWidth
 	}
 	t.color = t.tty && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
 	return t
+}
+
+// size is what the terminal can show now.
+func (t terminal) size() (width, height int) {
+	width, height, err := term.GetSize(t.fd)
+	if err != nil || width <= 0 || height <= 0 {
+		return 80, 24
+	}
+	return width, height
 }
 
 func isTerminal(stream any) bool {
@@ -113,28 +123,4 @@ func (t terminal) used(part, total int64) string {
 		return bar + " " + share(part, total)
 	}
 	return share(part, total)
-}
-
-// trimmer takes the blanks from the end of every line that passes.
-type trimmer struct {
-	w       io.Writer
-	pending []byte
-}
-
-func (t *trimmer) Write(p []byte) (int, error) {
-	out := make([]byte, 0, len(t.pending)+len(p))
-	for _, b := range p {
-		switch b {
-		case ' ':
-			t.pending = append(t.pending, b)
-			continue
-		case '\n':
-		default:
-			out = append(out, t.pending...)
-		}
-		t.pending = t.pending[:0]
-		out = append(out, b)
-	}
-	_, err := t.w.Write(out)
-	return len(p), err
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"pgregory.net/rapid"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 func TestCalledName(t *testing.T) {
@@ -190,23 +188,21 @@ func TestState(t *testing.T) {
 	}
 }
 
-// TestLeaseTableInParts: more addresses than are kept are printed in parts, under one line of names.
-func TestLeaseTableInParts(t *testing.T) {
+// TestTableInParts: one line of names, and columns that do not become narrower.
+func TestTableInParts(t *testing.T) {
+	text := func(s string) string { return s }
+	parts := &growingTable[string]{table: table[string]{headers: true, columns: []column[string]{
+		{name: "A", least: 3, cell: text}, {name: "B", cell: text}},
+	}}
+	parts.begin()
 	var b bytes.Buffer
-	columns := []column[ipam.Lease]{{name: "ADDRESS", cell: func(l ipam.Lease) string { return l.Addr.String() }}}
-	table := &leaseTable{w: &b, table: table[ipam.Lease]{columns: columns, headers: true}, limit: 2, counts: map[ipam.State]int{}}
-	for _, a := range []string{"10.0.0.10", "10.0.0.9", "10.0.0.8"} {
-		if err := table.take(ipam.Lease{Addr: netip.MustParseAddr(a), State: ipam.Active}); err != nil {
+	for _, part := range [][]string{{"1"}, {}, {"12345", "2"}, {"3"}} {
+		if err := parts.write(&b, part); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := table.flush(); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff("ADDRESS\n10.0.0.9\n10.0.0.10\n10.0.0.8\n", b.String()); diff != "" {
+	want := "A    B\n1    1\n12345  12345\n2      2\n3      3\n"
+	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Error(diff)
-	}
-	if table.counts[ipam.Active] != 3 {
-		t.Errorf("counted %v", table.counts)
 	}
 }

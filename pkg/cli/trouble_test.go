@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
 // TestReleaseHostPartly: what fails is said and can be run again; what was released is printed.
@@ -85,6 +87,23 @@ func TestServerThatDoesNotAnswer(t *testing.T) {
 	contains(t, stderr, "✗ the API server SERVER did not answer in time\n", "[exit 124]")
 	_, stderr = w.call(t, "--server", url, "--request-timeout", "200ms", "pool", "list")
 	contains(t, stderr, "✗ the API server SERVER did not answer in time\n", "[exit 124]")
+}
+
+// TestPoolListReadsNoAddresses: what it shows of addresses stands in the status of the pools.
+func TestPoolListReadsNoAddresses(t *testing.T) {
+	w := newWorld(t)
+	w.havePool(t)
+	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
+	var asked []string
+	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
+		asked = append(asked, r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:])
+		next.ServeHTTP(rw, r)
+	})
+	stdout, _ := w.call(t, "--server", url, "pool", "list", "-o", "wide", "--sort-by", ".spec.net")
+	contains(t, stdout, "blue")
+	if len(asked) != 1 || asked[0] != v1.PoolResource {
+		t.Errorf("it asked for %v", asked)
+	}
 }
 
 // TestListThatBreaksOff: half a list is an error, never a short list.

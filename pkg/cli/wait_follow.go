@@ -6,12 +6,8 @@ import (
 	"net/netip"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // sayEvery is how often the count of what is waited for is said, at most.
@@ -54,7 +50,7 @@ func (v *waiting) forAddress(ctx context.Context, a netip.Addr) error {
 	selector := named(name) + ",status.status!=" + ipam.Available.String()
 	return v.forFree(ctx, selector, "address "+a.String(), func(set map[string]ipam.Lease) string { return holding(set[name]) }, outcome{
 		done: "address " + a.String() + " is free", late: "address " + a.String() + " is not free",
-		hint: "bcsnetctl ip list -o wide --field-selector metadata.name=" + name,
+		hint: "bcsnetctl ip describe " + a.String(),
 	})
 }
 
@@ -76,14 +72,6 @@ func (v *waiting) forFree(ctx context.Context, selector, who string, how func(ma
 		return false, nil
 	}}.until(ctx, v.left())
 	return v.end(err, o)
-}
-
-func readLease(stored *unstructured.Unstructured) (ipam.Lease, error) {
-	var o v1.BCSNetIP
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, &o); err != nil {
-		return ipam.Lease{}, err
-	}
-	return store.Lease(&o, false)
 }
 
 // outcome is what to say at the end of the waiting for one thing: when it is so, and when it is not in

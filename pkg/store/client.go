@@ -209,11 +209,37 @@ func (c *Client) Each(ctx context.Context, fieldSelector string, fn func(ipam.Le
 	return err
 }
 
-// each streams a list and returns its resourceVersion.
-func (c *Client) each(ctx context.Context, request *rest.Request, fn func(ipam.Lease) error) (string, error) {
+// Sizes of the pages of EachLabelled: the API server answers when it has a whole page, so the first is small and
+// comes at once, and the others are large, because each costs a request.
+const (
+	firstPage  = 500
+	laterPages = 10_000
+)
+
+// EachLabelled is Each for leases whose objects a label selector matches, too. It reads in pages: the first leases
+// come long before the API server has read the last.
+func (c *Client) EachLabelled(ctx context.Context, fieldSelector, labelSelector string, fn func(ipam.Lease) error) error {
+	limit, next := firstPage, ""
+	for {
+		request := c.rest.Get().Resource(v1.IPResource).Param("limit", strconv.Itoa(limit))
+		for param, value := range map[string]string{"fieldSelector": fieldSelector, "labelSelector": labelSelector, "continue": next} {
+			if value != "" {
+				request = request.Param(param, value)
+			}
+		}
+		meta, err := c.each(ctx, request, fn)
+		if err != nil || meta.Continue == "" {
+			return err
+		}
+		limit, next = laterPages, meta.Continue
+	}
+}
+
+// each streams a list and returns what it says of itself.
+func (c *Client) each(ctx context.Context, request *rest.Request, fn func(ipam.Lease) error) (metav1.ListMeta, error) {
 	body, err := request.Stream(ctx)
 	if err != nil {
-		return "", readError(err)
+		return metav1.ListMeta{}, readError(err)
 	}
 	defer body.Close()
 	return readList(body, fn)

@@ -109,14 +109,14 @@ func (lw listWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (
 			Param("resourceVersionMatch", string(metav1.ResourceVersionMatchNotOlderThan))
 	}
 	list := &items{}
-	rv, err := lw.f.client.each(ctx, request, func(l ipam.Lease) error {
+	meta, err := lw.f.client.each(ctx, request, func(l ipam.Lease) error {
 		list.Items = append(list.Items, item{Lease: l})
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	list.ResourceVersion = rv
+	list.ResourceVersion = meta.ResourceVersion
 	return list, nil
 }
 

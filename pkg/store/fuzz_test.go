@@ -57,8 +57,8 @@ func FuzzReadList(f *testing.F) {
 		}
 		whole := bytes.TrimRight(body, " \t\r\n")
 		for _, cut := range []int{len(whole) - 1, len(whole) / 2, len(whole) / 3} {
-			if version, err := readList(bytes.NewReader(whole[:cut]), nothing); err == nil {
-				t.Errorf("%d of %d bytes pass for a list of version %q: %s", cut, len(whole), version, whole)
+			if meta, err := readList(bytes.NewReader(whole[:cut]), nothing); err == nil {
+				t.Errorf("%d of %d bytes pass for a list of version %q: %s", cut, len(whole), meta.ResourceVersion, whole)
 			}
 		}
 	})

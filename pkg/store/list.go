@@ -12,18 +12,17 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// readList decodes a BCSNetIPList as it streams in, one item at a time, and returns the list's
-// resourceVersion. Objects that are no addresses are passed over.
-func readList(r io.Reader, fn func(ipam.Lease) error) (string, error) {
+// readList decodes a BCSNetIPList as it streams in, one item at a time, and returns what
+// the list says of itself. Objects that are no addresses are passed over.
+func readList(r io.Reader, fn func(ipam.Lease) error) (meta metav1.ListMeta, err error) {
 	d := newDecoder(json.NewDecoder(r))
 	if err := expect(d, json.Delim('{')); err != nil {
-		return "", err
+		return meta, err
 	}
-	var meta metav1.ListMeta
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
-			return "", listError(err)
+			return meta, listError(err)
 		}
 		switch key {
 		case "metadata":
@@ -35,10 +34,10 @@ func readList(r io.Reader, fn func(ipam.Lease) error) (string, error) {
 			_, err = d.decode(&skipped)
 		}
 		if err != nil {
-			return "", err
+			return meta, err
 		}
 	}
-	return meta.ResourceVersion, expect(d, json.Delim('}'))
+	return meta, expect(d, json.Delim('}'))
 }
 
 func readItems(d decoder, fn func(ipam.Lease) error) error {

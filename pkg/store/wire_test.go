@@ -267,12 +267,12 @@ func TestReadList(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			var names []string
-			version, err := readList(bytes.NewReader([]byte(test.body)), func(l ipam.Lease) error {
+			meta, err := readList(bytes.NewReader([]byte(test.body)), func(l ipam.Lease) error {
 				names = append(names, l.Addr.String())
 				return nil
 			})
-			if (err != nil) != test.err || !slices.Equal(names, test.names) || err == nil && version != test.version {
-				t.Errorf("got %v, version %q, error %v; want %v, %q, error %v", names, version, err, test.names, test.version, test.err)
+			if (err != nil) != test.err || !slices.Equal(names, test.names) || err == nil && meta.ResourceVersion != test.version {
+				t.Errorf("got %v, version %q, error %v; want %v, %q, error %v", names, meta.ResourceVersion, err, test.names, test.version, test.err)
 			}
 		})
 	}

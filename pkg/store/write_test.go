@@ -5,11 +5,13 @@ import (
 	"errors"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
@@ -351,5 +353,43 @@ func TestEach(t *testing.T) {
 	n := 0
 	if err := c.Each(t.Context(), "spec.pool="+pool, func(ipam.Lease) error { n++; return enough }); !errors.Is(err, enough) || n != 1 {
 		t.Errorf("read %d, %v", n, err)
+	}
+}
+
+// A list that takes several pages has every object once, in the order of the names, also through selectors.
+func TestEachLabelledInPages(t *testing.T) {
+	c := connect(t, nil)
+	var group errgroup.Group
+	group.SetLimit(MaxWrites)
+	pool, want := "", []string(nil)
+	for range 3 {
+		addr := subnet()
+		if pool == "" {
+			pool = "pages-" + strconv.Itoa(int(addr(0).As4()[2]))
+		}
+		for n := range 200 {
+			l := available(addr(n))
+			l.Pool = pool
+			want = append(want, ipam.ObjectName(l.Addr))
+			group.Go(func() error { _, err := c.Write(t.Context(), l); return err })
+		}
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(want)
+	var got []string
+	err := c.EachLabelled(t.Context(), "spec.pool="+pool, "!shelf", func(l ipam.Lease) error {
+		got = append(got, ipam.ObjectName(l.Addr))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" || len(got) <= firstPage {
+		t.Errorf("%d objects; -want +got:\n%s", len(got), diff)
+	}
+	if err := c.EachLabelled(t.Context(), "spec.pool="+pool, "shelf", func(ipam.Lease) error { return errors.New("no") }); err != nil {
+		t.Error(err)
 	}
 }

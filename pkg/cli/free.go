@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+
+	"go4.org/netipx"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// maxFree is the size of the largest pool whose free addresses are listed without having objects.
+const maxFree = 1 << 16
+
+// freeAddresses are the addresses of a pool that have no object yet and so are free: large pools make objects on
+// demand. A nil one knows none.
+type freeAddresses struct {
+	pool ipam.Pool
+	// elsewhere asks once for those that are held in the name of another pool.
+	elsewhere func() (map[netip.Addr]bool, error)
+	held      map[netip.Addr]bool
+	// next is the first that was not looked at yet; ranges are those that follow its own.
+	next   netip.Addr
+	to     netip.Addr
+	ranges []netipx.IPRange
+	// objects counts the addresses of the pool that have one.
+	objects uint64
+}
+
+// free are the free addresses that belong to what the query finds: those of one pool, unless it asks for what only
+// addresses with an object have.
+func (q *leaseQuery) free(ctx context.Context, s *session) (*freeAddresses, error) {
+	if q.pool == "" || q.host+q.namespace+q.pod+q.fields+q.labels != "" || q.status != "" && q.status != ipam.Available.String() {
+		return nil, nil
+	}
+	api, err := s.pools()
+	if err != nil {
+		return nil, err
+	}
+	p, err := api.get(ctx, q.pool)
+	if f, ok := errors.AsType[*failure](err); ok && (f.code == exitUsage || f.reason == reasonPoolNotFound || f.reason == ipam.ReasonForbidden) {
+		return nil, nil // addresses of such a name may still be there, and can be listed
+	}
+	if err != nil {
+		return nil, err
+	}
+	known := store.Pool(p.BCSNetPool)
+	if !known.Valid() || known.Terminating {
+		return nil, nil
+	}
+	f := newFree(known)
+	f.elsewhere = func() (map[netip.Addr]bool, error) { return s.heldElsewhere(ctx, api, known) }
+	return f, nil
+}
+
+func newFree(p ipam.Pool) *freeAddresses {
+	f := &freeAddresses{pool: p}
+	if !f.tooMany() {
+		f.ranges = p.Plan.Usable.Ranges()
+		f.advance()
+	}
+	return f
+}
+
+// tooMany is true for pools whose free addresses are not listed.
+func (f *freeAddresses) tooMany() bool { return ipam.SizeOfSet(f.pool.Plan.Usable) > maxFree }
+
+// unlisted is how many free addresses were left out.
+func (f *freeAddresses) unlisted() uint64 {
+	if f == nil || !f.tooMany() {
+		return 0
+	}
+	return ipam.SizeOfSet(f.pool.Plan.Usable) - f.objects
+}
+
+// between puts the free addresses below one (all when it is not valid) between rows that are in order.
+func (f *freeAddresses) between(rows []leaseRow, below netip.Addr) ([]leaseRow, error) {
+	if f == nil {
+		return rows, nil
+	}
+	for _, r := range rows {
+		if f.pool.Plan.Usable.Contains(r.Addr) {
+			f.objects++
+		}
+	}
+	out := make([]leaseRow, 0, len(rows))
+	for _, r := range rows {
+		var err error
+		if out, err = f.upTo(out, r.Addr); err != nil {
+			return nil, err
+		}
+		if out = append(out, r); f.next == r.Addr {
+			f.advance()
+		}
+	}
+	return f.upTo(out, below)
+}
+
+// upTo appends the free addresses below one.
+func (f *freeAddresses) upTo(out []leaseRow, below netip.Addr) ([]leaseRow, error) {
+	for f.next.IsValid() && (!below.IsValid() || f.next.Less(below)) {
+		if f.held == nil {
+			var err error
+			if f.held, err = f.elsewhere(); err != nil {
+				return nil, err
+			}
+		}
+		if !f.held[f.next] {
+			out = append(out, leaseRow{Lease: &ipam.Lease{Addr: f.next, Params: f.pool.Params()}})
+		}
+		f.advance()
+	}
+	return out, nil
+}
+
+// advance goes to the next address of the pool.
+func (f *freeAddresses) advance() {
+	if f.next.IsValid() && f.next.Less(f.to) {
+		f.next = f.next.Next()
+		return
+	}
+	f.next = netip.Addr{}
+	if len(f.ranges) > 0 {
+		f.next, f.to, f.ranges = f.ranges[0].From(), f.ranges[0].To(), f.ranges[1:]
+	}
+}
+
+// heldElsewhere are the addresses that are held in the name of another pool of the same addresses.
+func (s *session) heldElsewhere(ctx context.Context, api *pools, p ipam.Pool) (map[netip.Addr]bool, error) {
+	held := map[netip.Addr]bool{}
+	others, _, err := api.others(ctx, p.Name)
+	if err != nil {
+		return nil, err
+	}
+	shared := false
+	for _, o := range others {
+		shared = shared || o.Plan.Subnet.IsValid() && o.Plan.Subnet.Overlaps(p.Plan.Subnet)
+	}
+	if !shared {
+		return held, nil
+	}
+	query := leaseQuery{fields: "spec.pool!=" + p.Name + ",status.status!=" + ipam.Available.String()}
+	return held, query.each(ctx, s, false, func(r leaseRow) error {
+		if p.Plan.Usable.Contains(r.Addr) {
+			held[r.Addr] = true
+		}
+		return nil
+	})
+}

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// hostFacts is what pools, addresses and nodes know of hosts.
+type hostFacts struct {
+	pools  []pool // by name
+	active map[netip.Addr]int
+	nodes  []node
+	// blind: the nodes cannot be read.
+	blind bool
+}
+
+// rows reads the facts and puts them together.
+func (v *hostList) rows(ctx context.Context) ([]hostRow, error) {
+	facts := hostFacts{active: map[netip.Addr]int{}}
+	var err error
+	if facts.pools, err = v.readPools(ctx); err != nil {
+		return nil, err
+	}
+	leases, err := v.leases()
+	if err != nil {
+		return nil, err
+	}
+	query := leaseQuery{status: ipam.Active.String()}
+	if err := leases.Each(ctx, query.selector(), func(l ipam.Lease) error {
+		if l.Host.IsValid() {
+			facts.active[l.Host]++
+		}
+		return nil
+	}); err != nil {
+		return nil, v.explain(err)
+	}
+	if facts.nodes, err = v.nodes(ctx); err != nil {
+		v.warnBlind(err)
+		facts.blind = true
+	}
+	return facts.rows(), nil
+}
+
+func (v *hostList) warnBlind(err error) {
+	v.say.warn("nodes cannot be read, so NODE and STATE are unknown: %v", err)
+}
+
+// rows are the hosts in order of their IPs.
+func (f hostFacts) rows() []hostRow {
+	all := map[netip.Addr]*hostRow{}
+	row := func(h netip.Addr) *hostRow {
+		if all[h] == nil {
+			all[h] = &hostRow{host: h}
+		}
+		return all[h]
+	}
+	for _, p := range f.pools {
+		for _, text := range p.Spec.Hosts {
+			if h, err := ipam.ParseAddr(text); err == nil && !slices.Contains(row(h).pools, p.Name) {
+				row(h).pools = append(row(h).pools, p.Name)
+			}
+		}
+	}
+	for h, n := range f.active {
+		row(h).active = n
+	}
+	if !f.blind {
+		joinNodes(all, f.nodes)
+	}
+	var out []hostRow
+	for _, r := range all {
+		out = append(out, *r)
+	}
+	slices.SortFunc(out, byHost)
+	return out
+}
+
+func byHost(a, b hostRow) int { return a.host.Compare(b.host) }
+
+// joinNodes gives every host its node. A node that is not known by any of its addresses gets a row of its own.
+func joinNodes(all map[netip.Addr]*hostRow, nodes []node) {
+	for _, r := range all {
+		r.state = hostGone
+	}
+	for _, n := range nodes {
+		known := false
+		for _, a := range n.addrs {
+			if r := all[a]; r != nil {
+				r.node, r.state, known = n.name, n.state, true
+			}
+		}
+		if !known && len(n.addrs) > 0 {
+			all[n.addrs[0]] = &hostRow{host: n.addrs[0], node: n.name, state: n.state}
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// watchHelp is the part of a list's help that is about --watch.
+const watchHelp = `
+
+With --watch the list stays: a terminal shows it as it changes; elsewhere every
+change is one more line, whose EVENT says whether it was ADDED, MODIFIED or
+DELETED, or one more object with -o json and the like. Ctrl-C ends it, which is
+exit code 0.`
+
+// addWatch gives a list the flag --watch.
+func (o *output) addWatch(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "go on and show what changes, until Ctrl-C")
+	cmd.Long += watchHelp
+}
+
+// source is where objects of a list come from.
+type source struct {
+	kind  schema.GroupVersionResource
+	which metav1.ListOptions
+}
+
+// view shows a list as it changes.
+type view[T any] interface {
+	// begin shows what is there at first.
+	begin(all []T) error
+	// change shows one more change.
+	change(kind watch.EventType, item T) error
+	// refresh is called several times a second with a function that returns all that is there now.
+	refresh(all func() []T) error
+}
+
+// refreshEvery is how often a terminal is drawn at most.
+const refreshEvery = 250 * time.Millisecond
+
+// watched is a list that is watched: its items by their names.
+type watched[T any] struct {
+	view    view[T]
+	compare func(a, b T) int
+	items   map[string]T
+	begun   bool
+}
+
+func (w *watched[T]) all() []T {
+	out := make([]T, 0, len(w.items))
+	for _, item := range w.items {
+		out = append(out, item)
+	}
+	slices.SortFunc(out, w.compare)
+	return out
+}
+
+// begin shows what was put in so far.
+func (w *watched[T]) begin() error {
+	w.begun = true
+	return w.view.begin(w.all())
+}
+
+// put adds an item, or changes it.
+func (w *watched[T]) put(name string, item T) error {
+	kind := watch.Added
+	if _, known := w.items[name]; known {
+		kind = watch.Modified
+	}
+	w.items[name] = item
+	if !w.begun {
+		return nil
+	}
+	return w.view.change(kind, item)
+}
+
+// drop takes an item out. What is shown is how it was last.
+func (w *watched[T]) drop(name string) error {
+	item, known := w.items[name]
+	delete(w.items, name)
+	if !known || !w.begun {
+		return nil
+	}
+	return w.view.change(watch.Deleted, item)
+}
+
+// watchObjects watches a list whose items are objects of one kind.
+func watchObjects[T any](ctx context.Context, s *session, from source, read func(*unstructured.Unstructured) (T, error), w *watched[T]) error {
+	take := func(c change) error {
+		switch c.kind {
+		case watch.Bookmark:
+			return w.begin()
+		case watch.Deleted:
+			return w.drop(c.name)
+		}
+		item, err := read(c.object)
+		if err != nil {
+			return err
+		}
+		return w.put(c.name, item)
+	}
+	return s.watch(ctx, []source{from}, take, func() error { return w.view.refresh(w.all) })
+}
+
+// watch calls take with every change of the sources, and tick several times a second, until the context ends: that
+// is how a watch ends, and no error.
+func (s *session) watch(ctx context.Context, from []source, take func(change) error, tick func() error) error {
+	group, running := errgroup.WithContext(ctx)
+	changes := make(chan change)
+	for i, src := range from {
+		f, err := s.follower(src.kind, src.which, i, changes)
+		if err != nil {
+			return err
+		}
+		group.Go(func() error { return f.run(running) })
+	}
+	group.Go(func() error {
+		ticker := time.NewTicker(refreshEvery)
+		defer ticker.Stop()
+		for {
+			var err error
+			select {
+			case c := <-changes:
+				err = take(c)
+			case <-ticker.C:
+				err = tick()
+			case <-running.Done():
+				return running.Err()
+			}
+			if err != nil {
+				return err
+			}
+		}
+	})
+	if err := group.Wait(); ctx.Err() == nil {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+)
+
+// going is a command that goes on until it is interrupted.
+type going struct {
+	cmd    *exec.Cmd
+	lines  *bufio.Scanner
+	stderr bytes.Buffer
+}
+
+func (w *world) start(t *testing.T, args ...string) *going {
+	t.Helper()
+	g := &going{cmd: w.command(t, args...)}
+	g.cmd.Env = append(g.cmd.Env, rawEnv+"=1")
+	g.cmd.Stderr = &g.stderr
+	out, err := g.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.lines = bufio.NewScanner(out)
+	if err := g.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// next expects lines that begin with these fields.
+func (g *going) next(t *testing.T, wanted ...string) {
+	t.Helper()
+	for _, want := range wanted {
+		if !g.lines.Scan() {
+			t.Fatalf("no line for %q; it said %s", want, g.stderr.String())
+		}
+		if got := strings.Join(strings.Fields(g.lines.Text()), " "); !strings.HasPrefix(got+" ", want+" ") {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// interrupt ends it as Ctrl-C does, and expects that it has said all this.
+func (g *going) interrupt(t *testing.T, said ...string) {
+	t.Helper()
+	if err := g.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if g.lines.Scan() {
+		t.Errorf("one line more: %q", g.lines.Text())
+	}
+	if err := g.cmd.Wait(); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+	contains(t, g.stderr.String(), said...)
+	if len(said) == 0 && g.stderr.Len() > 0 {
+		t.Errorf("it said %q", g.stderr.String())
+	}
+}
+
+// TestWatchLeases: every change is a line, also those that happen while the watch is cut or can no longer be
+// taken up.
+func TestWatchLeases(t *testing.T) {
+	w := newWorld(t)
+	w.havePool(t)
+	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-20")
+	var refuse atomic.Int32 // watches to refuse
+	cut := make(chan context.CancelFunc, 1)
+	refused := make(chan struct{}, 1)
+	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.URL.Query().Get("watch") == "" {
+			next.ServeHTTP(rw, r)
+			return
+		}
+		if refuse.Add(-1) >= 0 {
+			refused <- struct{}{}
+			rw.Header().Set("Content-Type", "application/json")
+			rw.WriteHeader(http.StatusGone)
+			_, _ = io.WriteString(rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,"message":"too old"}`)
+			return
+		}
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		cut <- cancel
+		next.ServeHTTP(rw, r.WithContext(ctx))
+	})
+	g := w.start(t, "--server", url, "lease", "list", "--watch")
+	g.next(t, "EVENT ADDRESS POOL", "- 10.1.0.20 blue 10.0.0.11 - vm-20 (owner)")
+	first := <-cut
+	w.haveLease(t, "10.1.0.9", "10.0.0.11", "vm-9")
+	g.next(t, "ADDED 10.1.0.9 blue")
+	w.haveLease(t, "10.1.0.9", "10.0.0.12", "vm-9")
+	g.next(t, "MODIFIED 10.1.0.9 blue 10.0.0.12")
+	w.haveLease(t, "10.1.0.9", "10.0.0.12", "reserved")
+	g.next(t, "DELETED 10.1.0.9 blue 10.0.0.12 - vm-9 (owner)")
+
+	first()
+	w.haveLease(t, "10.1.0.21", "10.0.0.11", "vm-21")
+	g.next(t, "ADDED 10.1.0.21")
+	second := <-cut
+
+	refuse.Store(1)
+	second()
+	<-refused
+	w.haveLease(t, "10.1.0.22", "10.0.0.11", "vm-22")
+	w.haveLease(t, "10.1.0.21", "10.0.0.12", "reserved")
+	for range 2 { // what the list does not show yet, the next watch does
+		if !g.lines.Scan() {
+			t.Fatal("too few lines")
+		}
+		if got := g.lines.Text(); !strings.HasPrefix(got, "ADDED     10.1.0.22 ") && !strings.HasPrefix(got, "DELETED   10.1.0.21 ") {
+			t.Errorf("got %q", got)
+		}
+	}
+	g.interrupt(t)
+}
+
+// TestWatchObjects: one object for each change.
+func TestWatchObjects(t *testing.T) {
+	w := newWorld(t)
+	p := w.havePool(t)
+	g := w.start(t, "pool", "list", "-w", "-o", `jsonpath={.metadata.name} {.spec.priority}{"\n"}`)
+	g.next(t, "blue")
+	p.Spec.Priority = 7
+	if err := w.client.Update(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	g.next(t, "blue 7")
+	g.interrupt(t)
+
+	g = w.start(t, "ip", "list", "-w", "-o", "name")
+	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-20")
+	g.next(t, "bcsnetip.networkextension.bkbcs.tencent.com/10.1.0.20")
+	g.interrupt(t)
+}
+
+// TestWatchHosts: pools, addresses and nodes together make a line.
+func TestWatchHosts(t *testing.T) {
+	w := newWorld(t)
+	p := w.havePool(t)
+	g := w.start(t, "host", "list", "-w")
+	g.next(t, "EVENT HOST NODE", "- 10.0.0.11 - gone 0 blue")
+	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-20")
+	g.next(t, "MODIFIED 10.0.0.11 - gone 1 blue")
+	w.haveLease(t, "10.1.0.21", "10.0.0.9", "vm-21")
+	g.next(t, "ADDED 10.0.0.9 - gone 1 -")
+	p.Spec.Hosts = []string{"10.0.0.11", "10.0.0.12"}
+	if err := w.client.Update(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	g.next(t, "ADDED 10.0.0.12 - gone 0 blue")
+	if err := w.client.Delete(t.Context(), &v1.BCSNetPool{ObjectMeta: p.ObjectMeta}); err != nil {
+		t.Fatal(err)
+	}
+	g.next(t, "MODIFIED 10.0.0.11 - gone 1 -", "DELETED 10.0.0.12 - gone 0 blue")
+	g.interrupt(t)
+
+	g = w.start(t, "--kubeconfig", w.kubeconfigs["VIEWER"], "host", "list", "-w", "--no-headers")
+	g.next(t, "- 10.0.0.9 - - 1 -", "- 10.0.0.11 - - 1 -")
+	g.interrupt(t, "nodes cannot be read, so NODE and STATE are unknown")
+}
+
+// TestWatchWithoutRights fails at once, as the list does.
+func TestWatchWithoutRights(t *testing.T) {
+	w := newWorld(t)
+	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.URL.Query().Get("watch") == "" {
+			next.ServeHTTP(rw, r)
+			return
+		}
+		rw.Header().Set("Content-Type", "application/json")
+		rw.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no watching here"}`)
+	})
+	_, stderr := w.call(t, "--server", url, "pool", "list", "-w")
+	contains(t, stderr, "✗ no watching here (Forbidden)\n", "[exit 1]")
+}
