@@ -69,11 +69,14 @@ func (f followed[T]) until(ctx context.Context, limit time.Duration) error {
 			return err
 		}
 		select {
-		case <-ctx.Done():
-			return ctx.Err()
 		case <-waiting.Done():
-			return errTooLong
 		case <-time.After(followRest):
+		}
+		switch {
+		case ctx.Err() != nil: // interrupted
+			return ctx.Err()
+		case waiting.Err() != nil:
+			return errTooLong
 		}
 	}
 }
