@@ -68,14 +68,14 @@ func (b *bundle) copy(p part, spool io.ReadSeeker, size int64) error {
 	if err := b.tar.WriteHeader(header); err != nil {
 		return err
 	}
-	b.files = append(b.files, fmt.Sprintf("* `%s`: %s", p.file, p.what))
+	b.files = append(b.files, fmt.Sprintf("* %#q: %s", p.file, p.what))
 	_, err := io.Copy(b.tar, spool)
 	return err
 }
 
 // missing notes what could not be read, or not in full.
 func (b *bundle) missing(p part, err error) {
-	b.lost = append(b.lost, fmt.Sprintf("* `%s`: %s: %v", p.file, p.what, err))
+	b.lost = append(b.lost, fmt.Sprintf("* %#q: %s: %v", p.file, p.what, err))
 }
 
 // finish writes the README and ends the archive.

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/printers"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -62,7 +63,7 @@ func (g goal) met(p *v1.BCSNetPool) (ok bool, how string) {
 	case (c.Status == metav1.ConditionTrue) == g.want:
 		return true, ""
 	}
-	return false, c.Reason + ": " + c.Message
+	return false, c.Reason + ": " + printers.EscapeTerminal(c.Message)
 }
 
 const (
@@ -85,8 +86,8 @@ func holding(l ipam.Lease) string {
 	case l.State == ipam.Reserved:
 		return "it is reserved"
 	case l.Host.IsValid():
-		return "it is in use by " + l.Who() + " on " + l.Host.String()
+		return "it is in use by " + printers.EscapeTerminal(l.Who()) + " on " + l.Host.String()
 	default:
-		return "it is in use by " + l.Who()
+		return "it is in use by " + printers.EscapeTerminal(l.Who())
 	}
 }
