@@ -27,7 +27,7 @@ const (
 func customPrinter(format string, headers bool) (printers.ResourcePrinter, error) {
 	var names, paths []string
 	if spec, ok := strings.CutPrefix(format, formatColumns); ok {
-		for _, part := range strings.Split(spec, ",") {
+		for part := range strings.SplitSeq(spec, ",") {
 			name, path, both := strings.Cut(part, ":")
 			if !both || name == "" {
 				return nil, fmt.Errorf("%q is not NAME:FIELD", part)

@@ -95,10 +95,10 @@ func (w *watched[T]) drop(name string) error {
 // watchObjects watches a list whose items are objects of one kind.
 func watchObjects[T any](ctx context.Context, s *session, from source, read func(*unstructured.Unstructured) (T, error), w *watched[T]) error {
 	take := func(c change) error {
-		switch c.kind {
-		case watch.Bookmark:
+		switch {
+		case c.kind == watch.Bookmark:
 			return w.begin()
-		case watch.Deleted:
+		case c.kind == watch.Deleted:
 			return w.drop(c.name)
 		}
 		item, err := read(c.object)
