@@ -21,8 +21,12 @@ func (s *Service) allocate(r *http.Request, body []byte) (any, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
+	host := addresses[0].Host
+	if !host.IsValid() { // taken by an operator for an owner on no host
+		host = request.Host
+	}
 	out := Allocation{
-		Host: addresses[0].Host.String(), ContainerID: in.ContainerID, PodName: in.PodName, PodNamespace: in.PodNamespace,
+		Host: host.String(), ContainerID: in.ContainerID, PodName: in.PodName, PodNamespace: in.PodNamespace,
 		Owner: in.Owner, IfName: addresses[0].IfName,
 	}
 	answered := make([]string, 0, len(addresses))

@@ -10,6 +10,8 @@ import (
 func (x *Index) fitting(w Want) iter.Seq[*poolState] {
 	candidates := x.unbound[w.Host]
 	switch {
+	case w.Pool != "":
+		candidates = x.named(w.Pool)
 	case w.Network != "":
 		candidates = x.networks[w.Network]
 	case len(x.bound[w.Namespace]) > 0:
@@ -25,19 +27,30 @@ func (x *Index) fitting(w Want) iter.Seq[*poolState] {
 }
 
 func (x *Index) fits(p *poolState, w Want) bool {
-	return p.lists(w) && x.servesNamespace(p, w.Namespace) && (w.Network == "" || w.Network == p.Network)
+	return (w.Pool == "" || w.Pool == p.Name) && p.lists(w) && x.servesNamespace(p, w) && (w.Network == "" || w.Network == p.Network)
+}
+
+// named is the pool of a name, if there is one.
+func (x *Index) named(name string) []*poolState {
+	if p, ok := x.pools[name]; ok {
+		return []*poolState{p}
+	}
+	return nil
 }
 
 // lists says whether the requester's host may draw from the pool.
 func (p *poolState) lists(w Want) bool {
 	_, ok := p.Hosts[w.Host]
-	return ok
+	return ok || w.byHand()
 }
 
 // servesNamespace: a namespace with pools of its own draws from these alone.
-func (x *Index) servesNamespace(p *poolState, ns string) bool {
-	if len(x.bound[ns]) > 0 {
-		_, ok := p.Namespaces[ns]
+func (x *Index) servesNamespace(p *poolState, w Want) bool {
+	if w.byHand() {
+		return true
+	}
+	if len(x.bound[w.Namespace]) > 0 {
+		_, ok := p.Namespaces[w.Namespace]
 		return ok
 	}
 	return len(p.Namespaces) == 0
@@ -79,11 +92,25 @@ func (x *Index) unserved(w Want) *Refusal {
 	for _, p := range x.pools {
 		if p.lists(w) {
 			listed = append(listed, p)
-			serving = serving || x.servesNamespace(p, w.Namespace)
+			serving = serving || x.servesNamespace(p, w)
 		}
 	}
 	slices.SortFunc(listed, preference)
+	asked := x.named(w.Pool)
 	switch {
+	case !w.Host.IsValid() && !w.byHand():
+		return Refuse(ReasonMissingField, "a request that names no host names an owner and a pool")
+	case w.Pool != "" && len(asked) == 0:
+		return Refuse(ReasonNotFound, "there is no pool %s", w.Pool).WithHint("see: bcsnetctl pool list")
+	case w.Pool != "" && !asked[0].lists(w):
+		return Refuse(ReasonHostNotInPool, "host %s may not draw from pool %s", w.Host, w.Pool).
+			WithHint("add the host with: bcsnetctl pool add-host %s %s", w.Pool, w.Host)
+	case w.Pool != "" && !x.servesNamespace(asked[0], w):
+		return Refuse(ReasonNamespaceNotServed, "pool %s does not serve namespace %s", w.Pool, w.Namespace).
+			WithHint("see spec.namespaces in: bcsnetctl pool describe %s", w.Pool)
+	case w.Pool != "":
+		return Refuse(ReasonNetworkNotFound, "pool %s is not part of network %s", w.Pool, w.Network).
+			WithHint("ask for another pool or network")
 	case len(listed) == 0:
 		return Refuse(ReasonHostNotInPool, "host %s does not exist in pools", w.Host).
 			WithHint("add it with: bcsnetctl pool add-host POOL %s", w.Host)
