@@ -10,10 +10,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // held are the addresses that the query finds and match takes, in order.
@@ -101,6 +103,24 @@ func (q *leaseQuery) printObjects(ctx context.Context, s *session, o *output) er
 		return a
 	}
 	slices.SortStableFunc(items, func(a, b unstructured.Unstructured) int { return addr(a).Compare(addr(b)) })
+	return o.list(s.Out, items)
+}
+
+// printLeases prints addresses as a table, or as the objects that they are.
+func (s *session) printLeases(o *output, columns []column[ipam.Lease], leases []ipam.Lease) error {
+	if o.printer == nil {
+		return newTable(o, columns).write(s.Out, leases)
+	}
+	var items []unstructured.Unstructured
+	for _, l := range leases {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(store.Object(l))
+		if err != nil {
+			return err
+		}
+		o := unstructured.Unstructured{Object: content}
+		o.SetManagedFields(nil)
+		items = append(items, o)
+	}
 	return o.list(s.Out, items)
 }
 

@@ -49,6 +49,7 @@ type Client struct {
 	clock *Clock
 	// index, when there is one, is told of every write that was stored.
 	index *ipam.Index
+	dry   bool
 }
 
 // New makes a client. The index may be nil; the clock learns from every answer of the API server.
@@ -68,6 +69,14 @@ func New(cfg *rest.Config, index *ipam.Index, clock *Clock) (*Client, error) {
 		return nil, err
 	}
 	return &Client{rest: r, gate: newGate(MaxWrites), clock: clock, index: index}, nil
+}
+
+// Dry is the same client with writes that the API server checks and does not store. The answer to one is
+// the lease as it was sent.
+func (c *Client) Dry() *Client {
+	dry := *c
+	dry.dry = true
+	return &dry
 }
 
 // Now is the API server's time.
@@ -119,9 +128,12 @@ func (c *Client) Write(ctx context.Context, l ipam.Lease) (ipam.Lease, error) {
 	} else {
 		request = c.rest.Put().Resource(v1.IPResource).Name(ipam.ObjectName(l.Addr))
 	}
-	raw, err := send(ctx, sending, request.Body(body))
-	if err != nil {
+	raw, err := send(ctx, sending, c.tried(request.Body(body)))
+	switch {
+	case err != nil:
 		return l, writeError(err)
+	case c.dry: // an object that would be created has no version
+		return l, nil
 	}
 	stored, err := decodeLease(raw)
 	if err != nil {
@@ -131,6 +143,14 @@ func (c *Client) Write(ctx context.Context, l ipam.Lease) (ipam.Lease, error) {
 		c.index.Wrote(stored)
 	}
 	return stored, nil
+}
+
+// tried is a write that is not stored, where the client is for such.
+func (c *Client) tried(write *rest.Request) *rest.Request {
+	if c.dry {
+		write = write.Param("dryRun", metav1.DryRunAll)
+	}
+	return write
 }
 
 func (c *Client) encode(ctx context.Context, l ipam.Lease) ([]byte, error) {
@@ -186,13 +206,13 @@ func (c *Client) Delete(ctx context.Context, a netip.Addr, pool string, version 
 	}
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), WriteTimeout)
 	defer cancel()
-	if _, err := send(ctx, sending, c.rest.Delete().Resource(v1.IPResource).Name(ipam.ObjectName(a)).Body(body)); err != nil {
+	if _, err := send(ctx, sending, c.tried(c.rest.Delete().Resource(v1.IPResource).Name(ipam.ObjectName(a)).Body(body))); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
 		return writeError(err)
 	}
-	if c.index != nil {
+	if c.index != nil && !c.dry {
 		c.index.WroteDelete(a, version)
 	}
 	return nil

@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -49,14 +48,13 @@ func Object(l ipam.Lease) *v1.BCSNetIP {
 	return o
 }
 
-// Lease reads a BCSNetIP; foreign says that the object has fields beside those of the Go type. An object
-// without resourceVersion is not stored: the answer to a dry run of its creation.
+// Lease reads a BCSNetIP; foreign says that the object has fields beside those of the Go type.
 func Lease(o *v1.BCSNetIP, foreign bool) (ipam.Lease, error) {
 	addr, err := ipam.ParseObjectName(o.Name)
 	if err != nil {
 		return ipam.Lease{}, err
 	}
-	version, err := strconv.ParseUint(cmp.Or(o.ResourceVersion, "0"), 10, 64)
+	version, err := strconv.ParseUint(o.ResourceVersion, 10, 64)
 	if err != nil {
 		return ipam.Lease{}, fmt.Errorf("BCSNetIP %s: resourceVersion %q is not a number", o.Name, o.ResourceVersion)
 	}

@@ -1,0 +1,210 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+type ipFind struct {
+	*session
+	output output
+	text   string
+	// only are the kinds that the flags name, by the name of the flag; none for all.
+	only map[string]*bool
+	// active leaves out what is reserved.
+	active bool
+}
+
+func newIPFind(s *session, group string) *cobra.Command {
+	v := &ipFind{session: s, only: map[string]*bool{}, active: group == "lease"}
+	cmd := &cobra.Command{
+		Use: "find TEXT", Args: takes(1, 1), RunE: runs(v),
+		Short: "Find addresses by pod, container, host, namespace or name",
+		Long: `Find the addresses in use that have to do with TEXT: the name of a pod, alone or
+as NAMESPACE/POD, the ID of a container, the IP of a host, a namespace, an
+address, or the name given to ip allocate --for. Where nothing has that very
+name, names and IDs that begin with TEXT count; of an ID, 4 digits or more.
+
+A flag has TEXT mean only that; several flags, any of those.`,
+		Example: `  bcsnetctl ip find web-0
+  bcsnetctl ip find payments/web
+  bcsnetctl ip find 4f1c2a77 --container
+  bcsnetctl ip find 10.0.0.11 --host -o wide`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	v.output.addTo(cmd)
+	for _, k := range findKinds() {
+		if k.flag != "" {
+			v.only[k.flag] = cmd.Flags().Bool(k.flag, false, "TEXT is "+k.help)
+		}
+	}
+	return under(group, cmd)
+}
+
+func (v *ipFind) Complete(args []string) error {
+	v.text = strings.TrimSpace(args[0])
+	if _, id, ok := strings.Cut(v.text, "://"); ok { // as kubectl shows container IDs
+		v.text = id
+	}
+	return nil
+}
+
+func (v *ipFind) Validate() error {
+	if v.text == "" {
+		return usagef("there is no text to look for")
+	}
+	if len(v.kinds()) == 0 {
+		return usagef("%q cannot be what the flags say", v.text)
+	}
+	return v.output.validate()
+}
+
+// kinds are the kinds of things that the text may be.
+func (v *ipFind) kinds() []findKind {
+	chosen := false
+	for _, on := range v.only {
+		chosen = chosen || *on
+	}
+	return slices.DeleteFunc(findKinds(), func(k findKind) bool {
+		on := v.only[k.flag]
+		return chosen && (on == nil || !*on) || !k.may(v.text)
+	})
+}
+
+func (v *ipFind) Run(ctx context.Context) error {
+	leases, err := v.leases()
+	if err != nil {
+		return err
+	}
+	found, err := v.exactly(ctx, leases)
+	prefix := false
+	if err == nil && len(found.rows) == 0 {
+		prefix = true
+		found, err = v.beginning(ctx, leases)
+	}
+	if err != nil {
+		return v.explain(err)
+	}
+	if len(found.rows) == 0 {
+		return v.nothing()
+	}
+	if err := v.printLeases(&v.output, v.leaseColumns(!v.active), found.sorted()); err != nil {
+		return err
+	}
+	v.say.note("%s", found.summary(v.text, prefix))
+	return nil
+}
+
+// exactly asks the API server for each kind.
+func (v *ipFind) exactly(ctx context.Context, leases *store.Client) (*findings, error) {
+	kinds := v.kinds()
+	parts := make([][]ipam.Lease, len(kinds))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, k := range kinds {
+		group.Go(func() (err error) {
+			if k.selector == nil {
+				l, err := leases.Get(ctx, netip.MustParseAddr(v.text)) // may has seen that it is one
+				if err == nil {
+					parts[i] = []ipam.Lease{l}
+				}
+				if errors.Is(err, store.ErrNotFound) && !noSuchResource(err) {
+					err = nil
+				}
+				return err
+			}
+			parts[i], err = leases.List(ctx, k.selector(v.text))
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	found := newFindings()
+	for i, k := range kinds {
+		for _, l := range parts[i] {
+			if v.counts(l) {
+				found.add(l, k.noun)
+			}
+		}
+	}
+	return found, nil
+}
+
+// beginning reads all addresses that somebody has.
+func (v *ipFind) beginning(ctx context.Context, leases *store.Client) (*findings, error) {
+	found, kinds := newFindings(), v.kinds()
+	return found, leases.Each(ctx, "status.status!="+ipam.Available.String(), func(l ipam.Lease) error {
+		for _, k := range kinds {
+			if k.begins != nil && v.counts(l) && k.begins(l, v.text) {
+				found.add(l, k.noun)
+			}
+		}
+		return nil
+	})
+}
+
+func (v *ipFind) counts(l ipam.Lease) bool {
+	return l.State == ipam.Active || l.State == ipam.Reserved && !v.active
+}
+
+func (v *ipFind) nothing() error {
+	var looked []string
+	for _, k := range v.kinds() {
+		looked = append(looked, k.noun+"s")
+	}
+	f := refuse(ipam.ReasonNotFound, "no address in use has to do with %q: looked for %s in %s", v.text, strings.Join(looked, ", "), v.where())
+	if a, err := ipam.ParseAddr(v.text); err == nil {
+		return f.withHint("see whether it is free, and in which pool: bcsnetctl ip describe %s", a)
+	}
+	return f.withHint("see all addresses in use: bcsnetctl lease list")
+}
+
+// findings are addresses, each once, and by what they were found.
+type findings struct {
+	rows map[netip.Addr]ipam.Lease
+	by   map[string]int
+}
+
+func newFindings() *findings { return &findings{rows: map[netip.Addr]ipam.Lease{}, by: map[string]int{}} }
+
+func (f *findings) add(l ipam.Lease, noun string) {
+	f.rows[l.Addr] = l
+	f.by[noun]++
+}
+
+func (f *findings) sorted() []ipam.Lease {
+	var out []ipam.Lease
+	for _, l := range f.rows {
+		out = append(out, l)
+	}
+	slices.SortFunc(out, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
+	return out
+}
+
+// summary says how many there are and what matched: "2 addresses: 2 by pod that begins with web".
+func (f *findings) summary(text string, prefix bool) string {
+	var by []string
+	for noun := range f.by {
+		by = append(by, noun)
+	}
+	slices.SortFunc(by, func(a, b string) int { return cmp.Or(cmp.Compare(f.by[b], f.by[a]), cmp.Compare(a, b)) })
+	for i, noun := range by {
+		by[i] = fmt.Sprintf("%d by %s", f.by[noun], noun)
+	}
+	how := "that is " + text
+	if prefix {
+		how = "that begins with " + text
+	}
+	return fmt.Sprintf("%s: %s %s", plural(len(f.rows), "address"), strings.Join(by, ", "), how)
+}
