@@ -171,7 +171,10 @@ func (s *session) unfinished(ctx context.Context, done string, leases []ipam.Lea
 		return nil
 	}
 	f := &failure{cause: first, hint: "run it again: it does the rest"}
-	f.message = fmt.Sprintf("%d of %s %s, not %s", len(leases)-len(left), plural(len(leases), "address"), done, spell(setOfAddrs(left)))
+	f.message = fmt.Sprintf("%s was not %s", left[0], done)
+	if len(leases) > 1 {
+		f.message = fmt.Sprintf("%d of %s %s, not %s", len(leases)-len(left), plural(len(leases), "address"), done, spell(setOfAddrs(left)))
+	}
 	var r *ipam.Refusal
 	var known *failure
 	switch {

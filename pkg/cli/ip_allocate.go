@@ -30,7 +30,7 @@ address. It is held in the name given to --for until it is released; nothing
 takes it back. The same name asked for again gets the same address.
 
 The pool's hosts and namespaces do not matter. The address goes to standard
-output, alone with -o jsonpath='{.items[0].metadata.name}'.`,
+output; with --no-headers it is the first word.`,
 		Example: `  bcsnetctl ip allocate --pool blue --for vm-db-1
   bcsnetctl ip allocate --pool blue --for vip-web --address 10.0.0.20`,
 		ValidArgsFunction: cobra.NoFileCompletions,

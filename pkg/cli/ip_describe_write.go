@@ -35,13 +35,16 @@ func (v *ipDescribe) head(b *bytes.Buffer, a addressView) {
 	state := a.State.String()
 	if a.State == ipam.Available {
 		state = "free"
+		if a.refusal != nil {
+			state += ", but nobody gets it"
+		}
 	}
 	if a.Deleting {
 		state += ", and its object is being deleted"
 	}
 	fmt.Fprintf(b, "%-12s %s\n", "State:", v.out.paint(map[ipam.State]color{ipam.Available: green, ipam.Active: cyan, ipam.Reserved: yellow}[a.State], state))
-	if why := a.why(); why != "" && a.State == ipam.Available {
-		line("Nobody", "gets it: %s", why)
+	if why := a.why(); why != "" {
+		line("Why", "%s", why)
 	}
 	if a.State == ipam.Active {
 		line("Held by", "%s", a.holder())
@@ -114,10 +117,10 @@ func (a addressView) pool() string {
 	case a.named.Terminating:
 		name += ", which is being deleted"
 	case a.named.Valid() && !a.named.Plan.Usable.Contains(a.Addr) && a.State != ipam.Available:
-		name += ", which does not list it any more: it goes when it is released"
+		name += ", which does not list it any more (it drains)"
 	}
 	if a.Pool != "" && a.serving.Name != "" && a.serving.Name != a.Pool {
-		name += "; pool " + a.serving.Name + " hands it out now"
+		name += "; pool " + a.serving.Name + " has it now"
 	}
 	return name
 }
@@ -130,7 +133,7 @@ func (a addressView) why() string {
 	case a.near != "":
 		return "it is in no pool; the nearest is pool " + a.near
 	}
-	return strings.TrimPrefix(a.refusal.Message, "address "+a.Addr.String()+" ")
+	return a.refusal.Message
 }
 
 // earlier lists what happened to the address before.
@@ -140,6 +143,9 @@ func (v *ipDescribe) earlier(b *bytes.Buffer, a addressView) error {
 		if !r.current {
 			rows = append(rows, r)
 		}
+	}
+	if reservation(a.Lease) != (ipam.Change{}) {
+		rows = rows[1:] // the head tells
 	}
 	if len(rows) == 0 {
 		return nil
@@ -161,11 +167,14 @@ func (v *ipDescribe) next(a addressView) []string {
 	case a.State == ipam.Reserved:
 		return line("have it handed out again", "bcsnetctl ip unreserve "+addr)
 	case a.State == ipam.Active && a.pod.lives:
-		return line("a pod that is deleted gives it back; take it away all the same", "bcsnetctl ip release "+addr+" --force")
+		return append(line("delete the pod, which gives it back", "kubectl -n "+a.Namespace+" delete pod "+a.PodName),
+			line("take it from the pod that lives", "bcsnetctl ip release "+addr+" --force")...)
 	case a.State == ipam.Active:
 		return line("free it", "bcsnetctl ip release "+addr)
 	case a.refusal == nil:
 		return line("set it aside", "bcsnetctl ip reserve "+addr+" --reason TEXT")
+	case a.near != "":
+		return line("see its addresses", "bcsnetctl pool describe "+a.near)
 	case a.refusal.Hint != "" && strings.Contains(a.refusal.Hint, "bcsnetctl "):
 		return []string{"  " + v.called(a.refusal.Hint)}
 	}

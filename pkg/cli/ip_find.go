@@ -65,7 +65,13 @@ func (v *ipFind) Validate() error {
 		return usagef("there is no text to look for")
 	}
 	if len(v.kinds()) == 0 {
-		return usagef("%q cannot be what the flags say", v.text)
+		var wanted []string
+		for _, k := range findKinds() {
+			if on := v.only[k.flag]; on != nil && *on {
+				wanted = append(wanted, k.help)
+			}
+		}
+		return usagef("%q cannot be %s", v.text, strings.Join(wanted, ", nor "))
 	}
 	return v.output.validate()
 }
@@ -161,7 +167,7 @@ func (v *ipFind) counts(l ipam.Lease) bool {
 func (v *ipFind) nothing() error {
 	var looked []string
 	for _, k := range v.kinds() {
-		looked = append(looked, k.noun+"s")
+		looked = append(looked, strings.TrimPrefix(plural(2, k.noun), "2 "))
 	}
 	f := refuse(ipam.ReasonNotFound, "no address in use has to do with %q: looked for %s in %s", v.text, strings.Join(looked, ", "), v.where())
 	if a, err := ipam.ParseAddr(v.text); err == nil {
@@ -176,7 +182,9 @@ type findings struct {
 	by   map[string]int
 }
 
-func newFindings() *findings { return &findings{rows: map[netip.Addr]ipam.Lease{}, by: map[string]int{}} }
+func newFindings() *findings {
+	return &findings{rows: map[netip.Addr]ipam.Lease{}, by: map[string]int{}}
+}
 
 func (f *findings) add(l ipam.Lease, noun string) {
 	f.rows[l.Addr] = l
@@ -192,19 +200,20 @@ func (f *findings) sorted() []ipam.Lease {
 	return out
 }
 
-// summary says how many there are and what matched: "2 addresses: 2 by pod that begins with web".
+// summary says how many there are and what matched: "3 addresses: pod web* (2), --for name web* (1)".
 func (f *findings) summary(text string, prefix bool) string {
 	var by []string
 	for noun := range f.by {
 		by = append(by, noun)
 	}
 	slices.SortFunc(by, func(a, b string) int { return cmp.Or(cmp.Compare(f.by[b], f.by[a]), cmp.Compare(a, b)) })
-	for i, noun := range by {
-		by[i] = fmt.Sprintf("%d by %s", f.by[noun], noun)
-	}
-	how := "that is " + text
 	if prefix {
-		how = "that begins with " + text
+		text += "*"
 	}
-	return fmt.Sprintf("%s: %s %s", plural(len(f.rows), "address"), strings.Join(by, ", "), how)
+	for i, noun := range by {
+		if by[i] = noun + " " + text; len(by) > 1 {
+			by[i] += fmt.Sprintf(" (%d)", f.by[noun])
+		}
+	}
+	return fmt.Sprintf("%s: %s", plural(len(f.rows), "address"), strings.Join(by, ", "))
 }

@@ -57,7 +57,14 @@ func (x *Index) notServed(w Want, a netip.Addr) *Refusal {
 	slices.SortFunc(around, preference)
 	p := around[max(0, slices.IndexFunc(around, func(p *poolState) bool { return x.fits(p, w) }))]
 	if p.Plan.unusable().Contains(a) {
-		return Refuse(ReasonAddressNotInPool, "address %s is the network, broadcast or gateway address of pool %s (%s)", a, p.Name, p.Plan.Subnet).
+		what := "broadcast address"
+		switch a {
+		case p.Plan.Gateway:
+			what = "gateway"
+		case p.Plan.Subnet.Addr():
+			what = "network address"
+		}
+		return Refuse(ReasonAddressNotInPool, "address %s is the %s of pool %s (%s)", a, what, p.Name, p.Plan.Subnet).
 			WithHint("ask for another address")
 	}
 	if p.Plan.Excluded.Contains(a) {

@@ -70,7 +70,7 @@ func TestPickAddressesAskedFor(t *testing.T) {
 		},
 		"the gateway": {
 			pools: []Pool{a()}, want: want(asking("10.0.0.1")),
-			text: "AddressNotInPool: address 10.0.0.1 is the network, broadcast or gateway address of pool a (10.0.0.0/24); hint: ask for another address",
+			text: "AddressNotInPool: address 10.0.0.1 is the gateway of pool a (10.0.0.0/24); hint: ask for another address",
 		},
 		"excluded": {
 			pools: []Pool{a(func(p *Pool) {

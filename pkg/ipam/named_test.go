@@ -125,7 +125,9 @@ func TestOffer(t *testing.T) {
 		"of no host":         {pool: a(hosts()), addr: "10.0.0.8", want: "a"},
 		"cordoned":           {pool: a(cordoned), addr: "10.0.0.8", want: "a", text: "PoolCordoned: pool a hands out nothing: it is cordoned; hint: let it hand out addresses again: bcsnetctl pool uncordon a"},
 		"a node's own":       {pool: a(), before: func(x *Index) { x.SetNode("n", ips("10.0.0.8")) }, addr: "10.0.0.8", want: "a", text: "AddressInUse: address 10.0.0.8 of pool a is the own address of node n; hint: take it out of the pool: bcsnetctl pool remove-ip a 10.0.0.8"},
-		"gateway":            {pool: a(), addr: "10.0.0.1", text: "AddressNotInPool: address 10.0.0.1 is the network, broadcast or gateway address of pool a (10.0.0.0/24); hint: ask for another address"},
+		"gateway":            {pool: a(), addr: "10.0.0.1", text: "AddressNotInPool: address 10.0.0.1 is the gateway of pool a (10.0.0.0/24); hint: ask for another address"},
+		"network address":    {pool: a(), addr: "10.0.0.0", text: "AddressNotInPool: address 10.0.0.0 is the network address of pool a (10.0.0.0/24); hint: ask for another address"},
+		"broadcast address":  {pool: a(), addr: "10.0.0.255", text: "AddressNotInPool: address 10.0.0.255 is the broadcast address of pool a (10.0.0.0/24); hint: ask for another address"},
 		"of the subnet only": {pool: a(), addr: "10.0.0.7", text: "AddressNotInPool: address 10.0.0.7 is not one of the addresses of pool a (10.0.0.0/24); hint: add it with: bcsnetctl pool add-ip a 10.0.0.7"},
 		"in no pool":         {pool: a(), addr: "10.0.7.7", text: "AddressNotInPool: address 10.0.7.7 is in no pool; hint: see: bcsnetctl pool list"},
 	} {
