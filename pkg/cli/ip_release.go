@@ -163,7 +163,7 @@ func (v *ipRelease) release(ctx context.Context, leases *store.Client, held []ip
 	if v.dry != dryRunClient && len(held) > 0 {
 		change = v.change(ctx, ipam.VerbRelease, v.reason)
 	}
-	failed := inBulk(ctx, held, func(_ int, l ipam.Lease) error {
+	failed := v.inBulk(ctx, held, "released", func(_ int, l ipam.Lease) error {
 		if v.dry == dryRunClient {
 			return nil
 		}

@@ -157,7 +157,7 @@ func (v *ipReserve) write(ctx context.Context, x *ipam.Index, leases *store.Clie
 		change = v.change(ctx, verb, v.reason)
 	}
 	changed := make([]ipam.Lease, len(todo))
-	failed := inBulk(ctx, todo, func(i int, l ipam.Lease) (err error) {
+	failed := v.inBulk(ctx, todo, v.done(), func(i int, l ipam.Lease) (err error) {
 		if v.reserve {
 			changed[i], err = v.set(ctx, x, leases, l, change)
 		} else {

@@ -128,7 +128,10 @@ func (c *Client) Write(ctx context.Context, l ipam.Lease) (ipam.Lease, error) {
 	} else {
 		request = c.rest.Put().Resource(v1.IPResource).Name(ipam.ObjectName(l.Addr))
 	}
-	raw, err := send(ctx, sending, c.tried(request.Body(body)))
+	if c.dry {
+		request = request.Param("dryRun", metav1.DryRunAll)
+	}
+	raw, err := send(ctx, sending, request.Body(body))
 	switch {
 	case err != nil:
 		return l, writeError(err)
@@ -143,14 +146,6 @@ func (c *Client) Write(ctx context.Context, l ipam.Lease) (ipam.Lease, error) {
 		c.index.Wrote(stored)
 	}
 	return stored, nil
-}
-
-// tried is a write that is not stored, where the client is for such.
-func (c *Client) tried(write *rest.Request) *rest.Request {
-	if c.dry {
-		write = write.Param("dryRun", metav1.DryRunAll)
-	}
-	return write
 }
 
 func (c *Client) encode(ctx context.Context, l ipam.Lease) ([]byte, error) {
@@ -197,16 +192,20 @@ func (c *Client) Delete(ctx context.Context, a netip.Addr, pool string, version 
 	}
 	defer c.gate.release()
 	rv := strconv.FormatUint(version, 10)
-	body, err := json.Marshal(metav1.DeleteOptions{
+	options := metav1.DeleteOptions{
 		TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 		Preconditions: &metav1.Preconditions{ResourceVersion: &rv},
-	})
+	}
+	if c.dry { // beside a body, the API server reads no parameters
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	body, err := json.Marshal(options)
 	if err != nil {
 		return err
 	}
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), WriteTimeout)
 	defer cancel()
-	if _, err := send(ctx, sending, c.tried(c.rest.Delete().Resource(v1.IPResource).Name(ipam.ObjectName(a)).Body(body))); err != nil {
+	if _, err := send(ctx, sending, c.rest.Delete().Resource(v1.IPResource).Name(ipam.ObjectName(a)).Body(body)); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
