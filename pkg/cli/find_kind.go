@@ -46,7 +46,7 @@ func findKinds() []findKind {
 			},
 		},
 		{
-			flag: "container", noun: "container", help: "the ID of a container, or 4 of its digits or more",
+			flag: "container", noun: "container", help: "the ID of a container, or its first 4 digits or more",
 			may:      func(text string) bool { return !strings.Contains(text, "/") && len(text) >= minID && !isAddress(text) },
 			selector: func(text string) string { return equalTo("status.containerID", text) },
 			begins:   func(l ipam.Lease, text string) bool { return strings.HasPrefix(l.ContainerID, text) },

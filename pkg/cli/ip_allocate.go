@@ -23,7 +23,7 @@ type ipAllocate struct {
 func newIPAllocate(s *session) *cobra.Command {
 	v := &ipAllocate{session: s}
 	cmd := &cobra.Command{
-		Use: "allocate", Aliases: []string{"alloc"}, Args: takes(0, 0), RunE: runs(v),
+		Use: "allocate --pool POOL --for NAME", Aliases: []string{"alloc"}, Args: takes(0, 0), RunE: runs(v),
 		Short: "Take an address for a machine that is no pod",
 		Long: `Take an address for a machine that is no pod: a VM, an appliance, a virtual
 address. It is held in the name given to --for until it is released; nothing

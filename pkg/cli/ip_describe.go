@@ -26,9 +26,11 @@ func newIPDescribe(s *session, group string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "describe ADDRESS...", Aliases: []string{"show"}, Args: takes(1, 0), RunE: runs(v),
 		Short: "Show who has an address, since when, and how to get it back",
-		Long: `Show all that is known of addresses: who holds one, since when and on which host,
-what became of the pod, who held it before, and the command that frees it. Of a
-free address, which pool hands it out, or why nobody gets it.`,
+		Long: `Show all that is known of addresses: who holds one, since when and on which
+host, what became of the pod, who held it before, and the command that frees it.
+Of a free address, which pool hands it out, or why nobody gets it.
+
+- reads addresses from standard input, one a line.`,
 		Example: `  bcsnetctl ip describe 10.0.0.20
   bcsnetctl ip describe 10.0.0.20 -o yaml`,
 		ValidArgsFunction: s.completeAddresses(ipam.Active, ipam.Reserved),

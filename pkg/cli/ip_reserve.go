@@ -29,10 +29,12 @@ func newIPReserve(s *session) *cobra.Command {
 	v := &ipReserve{session: s, reserve: true}
 	return v.command(&cobra.Command{
 		Use: "reserve ADDRESS...", Short: "Set free addresses aside: nobody gets them",
-		Long: `Set free addresses aside: single ones, ranges a-b with both ends, or CIDRs, up to
-4096 in one call. They stay in their pool, and nobody gets them until they are
-unreserved. Addresses in use and addresses of no pool are refused before any is
-set aside; one that is reserved already is no error.`,
+		Long: `Set free addresses aside: single ones, ranges a-b with both ends, or CIDRs, up
+to 4096 in one call. They stay in their pool, and nobody gets them until they
+are unreserved. Addresses in use and addresses of no pool are refused before any
+is set aside; one that is reserved already is no error.
+
+- reads addresses from standard input, one entry a line.`,
 		Example: `  bcsnetctl ip reserve 10.0.0.20 --reason "printer on floor 3"
   bcsnetctl ip reserve 10.0.0.64-10.0.0.79 10.0.0.128/28 --dry-run=client`,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -42,9 +44,11 @@ set aside; one that is reserved already is no error.`,
 func newIPUnreserve(s *session) *cobra.Command {
 	return (&ipReserve{session: s}).command(&cobra.Command{
 		Use: "unreserve ADDRESS...", Short: "Have reserved addresses handed out again",
-		Long: `Have reserved addresses handed out again: single ones, ranges a-b with both ends,
-or CIDRs, up to 4096 in one call. Addresses in use are refused; one that is not
-reserved is no error.`,
+		Long: `Have reserved addresses handed out again: single ones, ranges a-b with both
+ends, or CIDRs, up to 4096 in one call. Addresses in use are refused before any
+is changed; one that is not reserved is no error.
+
+- reads addresses from standard input, one entry a line.`,
 		Example: `  bcsnetctl ip unreserve 10.0.0.20
   bcsnetctl ip unreserve 10.0.0.64-10.0.0.79 --reason "lab closed"`,
 		ValidArgsFunction: s.completeAddresses(ipam.Reserved),
