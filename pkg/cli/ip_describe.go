@@ -52,6 +52,10 @@ func (v *ipDescribe) Validate() (err error) {
 }
 
 func (v *ipDescribe) Run(ctx context.Context) error {
+	c, err := v.dynamic()
+	if err != nil {
+		return err
+	}
 	objects := make([]*unstructured.Unstructured, len(v.addrs))
 	var plans *ipam.Index
 	group, asking := errgroup.WithContext(ctx)
@@ -60,10 +64,6 @@ func (v *ipDescribe) Run(ctx context.Context) error {
 		plans, err = v.plans(asking)
 		return err
 	})
-	c, err := v.dynamic()
-	if err != nil {
-		return err
-	}
 	for i, a := range v.addrs {
 		group.Go(func() error {
 			o, err := c.Resource(resource(v1.IPResource)).Get(asking, ipam.ObjectName(a), metav1.GetOptions{})

@@ -87,6 +87,12 @@ func (x *Index) heldTogether(w Want) []*poolState {
 
 // unserved says why no pool fits a request.
 func (x *Index) unserved(w Want) *Refusal {
+	switch {
+	case !w.Host.IsValid() && !w.byHand():
+		return Refuse(ReasonMissingField, "a request that names no host names an owner and a pool")
+	case w.Pool != "":
+		return x.unservedBy(w.Pool, w)
+	}
 	var listed []*poolState
 	serving := false
 	for _, p := range x.pools {
@@ -96,21 +102,7 @@ func (x *Index) unserved(w Want) *Refusal {
 		}
 	}
 	slices.SortFunc(listed, preference)
-	asked := x.named(w.Pool)
 	switch {
-	case !w.Host.IsValid() && !w.byHand():
-		return Refuse(ReasonMissingField, "a request that names no host names an owner and a pool")
-	case w.Pool != "" && len(asked) == 0:
-		return Refuse(ReasonNotFound, "there is no pool %s", w.Pool).WithHint("see: bcsnetctl pool list")
-	case w.Pool != "" && !asked[0].lists(w):
-		return Refuse(ReasonHostNotInPool, "host %s may not draw from pool %s", w.Host, w.Pool).
-			WithHint("add the host with: bcsnetctl pool add-host %s %s", w.Pool, w.Host)
-	case w.Pool != "" && !x.servesNamespace(asked[0], w):
-		return Refuse(ReasonNamespaceNotServed, "pool %s does not serve namespace %s", w.Pool, w.Namespace).
-			WithHint("see spec.namespaces in: bcsnetctl pool describe %s", w.Pool)
-	case w.Pool != "":
-		return Refuse(ReasonNetworkNotFound, "pool %s is not part of network %s", w.Pool, w.Network).
-			WithHint("ask for another pool or network")
 	case len(listed) == 0:
 		return Refuse(ReasonHostNotInPool, "host %s does not exist in pools", w.Host).
 			WithHint("add it with: bcsnetctl pool add-host POOL %s", w.Host)
@@ -122,5 +114,23 @@ func (x *Index) unserved(w Want) *Refusal {
 		return Refuse(ReasonNetworkNotFound, "no pool that host %s may draw from for namespace %s is part of network %s",
 			w.Host, w.Namespace, w.Network).
 			WithHint("set spec.network of a pool, or ask for another network")
+	}
+}
+
+// unservedBy says why the one pool that a request names does not fit.
+func (x *Index) unservedBy(name string, w Want) *Refusal {
+	p, ok := x.pools[name]
+	switch {
+	case !ok:
+		return Refuse(ReasonNotFound, "there is no pool %s", name).WithHint("see: bcsnetctl pool list")
+	case !p.lists(w):
+		return Refuse(ReasonHostNotInPool, "host %s may not draw from pool %s", w.Host, name).
+			WithHint("add the host with: bcsnetctl pool add-host %s %s", name, w.Host)
+	case !x.servesNamespace(p, w):
+		return Refuse(ReasonNamespaceNotServed, "pool %s does not serve namespace %s", name, w.Namespace).
+			WithHint("see spec.namespaces in: bcsnetctl pool describe %s", name)
+	default:
+		return Refuse(ReasonNetworkNotFound, "pool %s is not part of network %s", name, w.Network).
+			WithHint("ask for another pool or network")
 	}
 }
