@@ -34,6 +34,7 @@ type Allocator struct {
 }
 
 // New makes an allocator over an index that is fed by the client's feed. Call it before the feed runs.
+// One that serves owners only needs no pods.
 func New(index *ipam.Index, leases *store.Client, pods PodFinder, log *slog.Logger) *Allocator {
 	a := &Allocator{
 		index: index, leases: leases, pods: pods, log: log,
@@ -152,10 +153,7 @@ func unfit(r Request, pod workload.Pod, err error) error {
 
 // take picks what the request lacks and commits it.
 func (a *Allocator) take(ctx context.Context, r Request, h ipam.Holder, held []ipam.Lease, prefer []netip.Addr) ([]ipam.Lease, bool, error) {
-	want := ipam.Want{
-		Host: r.Host, Namespace: r.Namespace, Network: r.Network, Addrs: r.Addrs, Have: held,
-		Key: r.seed(h), Who: r.who(),
-	}
+	want := r.want(h, held)
 	var picks []ipam.Pick
 	var refusal *ipam.Refusal
 	if len(prefer) > 0 && len(r.Addrs) == 0 {
@@ -187,6 +185,14 @@ func (a *Allocator) take(ctx context.Context, r Request, h ipam.Holder, held []i
 		return nil, false, err
 	}
 	return held, false, nil
+}
+
+// want is what the request still lacks.
+func (r Request) want(h ipam.Holder, held []ipam.Lease) ipam.Want {
+	return ipam.Want{
+		Host: r.Host, Namespace: r.Namespace, Owner: r.Owner, Pool: r.Pool, Network: r.Network, Addrs: r.Addrs, Have: held,
+		Key: r.seed(h), Who: r.who(),
+	}
 }
 
 // seed decides where in a pool the search for an address begins: at the pod's UID and interface, so that

@@ -101,6 +101,10 @@ func holdsOther(r Request, held []ipam.Lease, x *ipam.Index) *ipam.Refusal {
 					WithHint("release %s first, or ask without an address", l.Addr)
 			}
 		}
+		if r.Pool != "" && l.Pool != r.Pool {
+			return ipam.Refuse(ipam.ReasonContainerHoldsOther, "%s holds address %s of pool %s, the request is for pool %s",
+				r.who(), l.Addr, l.Pool, r.Pool).WithHint("release %s first, or ask in another name", l.Addr)
+		}
 		if p, ok := x.Pool(l.Pool); ok && r.Network != "" && p.Network != r.Network {
 			return ipam.Refuse(ipam.ReasonContainerHoldsOther, "%s holds address %s of pool %s, the request is for network %s",
 				r.who(), l.Addr, l.Pool, r.Network).WithHint("release %s first, or use another ifName", l.Addr)

@@ -13,6 +13,7 @@ const MaxRequestTime = 15 * time.Second
 
 // Request asks for the addresses of one interface of a container, or of an owner that is no pod.
 type Request struct {
+	// Host that asks; invalid for an operator who names Owner and Pool.
 	Host netip.Addr
 	// ContainerID of the sandbox; may be empty when Owner is set.
 	ContainerID string
@@ -25,6 +26,8 @@ type Request struct {
 	Owner string
 	// Network restricts the request to the pools of one network.
 	Network string
+	// Pool restricts the request to one pool, and with it to one family.
+	Pool string
 	// Addrs are the addresses asked for, at most one per family.
 	Addrs []netip.Addr
 	// StartedAt is when the caller began, by its own clock; zero when it did not tell. The future counts

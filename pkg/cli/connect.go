@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -100,18 +101,23 @@ func (s *session) dynamic() (dynamic.Interface, error) {
 func resource(name string) schema.GroupVersionResource { return v1.GroupVersion.WithResource(name) }
 
 // leases is the way to the addresses; its writes obey --dry-run=server.
-func (s *session) leases() (*store.Client, error) {
+func (s *session) leases() (*store.Client, error) { return s.leasesWith(nil) }
+
+// leasesWith tells an index of what is written.
+func (s *session) leasesWith(index *ipam.Index) (*store.Client, error) {
 	cfg, err := s.connect()
 	if err != nil {
 		return nil, err
 	}
 	limit := timeLimit(cfg.Timeout)
 	cfg = rest.CopyConfig(cfg)
-	cfg.Wrap(s.dry.wrap)
 	cfg.Wrap(limit.wrap)
-	c, err := store.New(cfg, nil, store.NewClock(s.now))
+	c, err := store.New(cfg, index, store.NewClock(s.now))
 	if err != nil {
 		return nil, s.configProblem(err)
+	}
+	if s.dry == dryRunServer {
+		c = c.Dry()
 	}
 	return c, nil
 }

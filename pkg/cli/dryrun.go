@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"net/http"
-
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -54,23 +52,3 @@ func (d *dryRun) suffix() string {
 	}
 	return ""
 }
-
-// wrap has every write that passes be a dry run: for libraries that know none.
-func (d *dryRun) wrap(next http.RoundTripper) http.RoundTripper {
-	if *d != dryRunServer {
-		return next
-	}
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		if r.Method != http.MethodGet {
-			r = r.Clone(r.Context())
-			query := r.URL.Query()
-			query.Set("dryRun", metav1.DryRunAll)
-			r.URL.RawQuery = query.Encode()
-		}
-		return next.RoundTrip(r)
-	})
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -79,6 +79,15 @@ func setOf(ranges ...netipx.IPRange) *netipx.IPSet {
 	return built(&b)
 }
 
+// setOfAddrs is the set of some addresses.
+func setOfAddrs(addrs []netip.Addr) *netipx.IPSet {
+	var b netipx.IPSetBuilder
+	for _, a := range addrs {
+		b.Add(a)
+	}
+	return built(&b)
+}
+
 // setOfEntries is the set of the addresses of an address list; entries that cannot be read count for none.
 func setOfEntries(list []string) *netipx.IPSet {
 	var b netipx.IPSetBuilder
@@ -128,12 +137,25 @@ func arguments(s *netipx.IPSet) string {
 
 // parseHosts reads host IPs as they are typed, each once. The error is one of usage.
 func parseHosts(args []string) ([]netip.Addr, error) {
+	return parseEach(args, func(arg string) error {
+		return usagef("host %q is not an IP address", arg).withHint("a host is named by its IP; see them: bcsnetctl host list")
+	})
+}
+
+// parseAddresses reads single addresses as they are typed, each once. The error is one of usage.
+func parseAddresses(args []string) ([]netip.Addr, error) {
+	return parseEach(args, func(arg string) error {
+		return usagef("%q is not an IP address", arg).withHint("by pod, container or name: bcsnetctl ip find TEXT")
+	})
+}
+
+func parseEach(args []string, wrong func(arg string) error) ([]netip.Addr, error) {
 	var out []netip.Addr
 	seen := map[netip.Addr]bool{}
 	for _, arg := range args {
 		a, err := ipam.ParseAddr(arg)
 		if err != nil {
-			return nil, usagef("host %q is not an IP address", arg).withHint("a host is named by its IP; see them: bcsnetctl host list")
+			return nil, wrong(arg)
 		}
 		if !seen[a] {
 			out, seen[a] = append(out, a), true

@@ -34,6 +34,9 @@ const (
 	reasonAlreadyInPool      ipam.Reason = "AlreadyInPool"
 	reasonAddressNotUsable   ipam.Reason = "AddressNotUsable"
 	reasonAddressNotInSubnet ipam.Reason = "AddressNotInSubnet"
+	reasonAddressReserved    ipam.Reason = "AddressReserved"
+	reasonPodLives           ipam.Reason = "PodLives"
+	reasonLeaseChanged       ipam.Reason = "LeaseChanged"
 )
 
 func (f *failure) Error() string { return f.message }

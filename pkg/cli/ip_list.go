@@ -13,7 +13,9 @@ func newIP(s *session) *cobra.Command {
 		Use: "ip", Aliases: []string{"ips"}, GroupID: "objects", Args: cobra.ArbitraryArgs, RunE: group,
 		Short: "Single addresses, whoever has them or not",
 	}
-	cmd.AddCommand(newIPList(s))
+	cmd.AddCommand(
+		newIPList(s), newIPDescribe(s, "ip"), newIPFind(s, "ip"), newIPHistory(s, "ip"),
+		newIPAllocate(s), newIPRelease(s, "ip"), newIPReserve(s), newIPUnreserve(s))
 	return cmd
 }
 

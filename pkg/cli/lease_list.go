@@ -13,7 +13,9 @@ func newLease(s *session) *cobra.Command {
 		Use: "lease", Aliases: []string{"leases"}, GroupID: "objects", Args: cobra.ArbitraryArgs, RunE: group,
 		Short: "Addresses in use and who holds them",
 	}
-	cmd.AddCommand(newLeaseList(s))
+	cmd.AddCommand(
+		newLeaseList(s), newIPDescribe(s, "lease"), newIPFind(s, "lease"), newIPHistory(s, "lease"),
+		newIPRelease(s, "lease"))
 	return cmd
 }
 

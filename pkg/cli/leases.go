@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"go4.org/netipx"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -101,6 +103,24 @@ func (f found) remark(s *session, pool string) {
 	if f.unlisted > 0 {
 		s.say.note("pool %s has %s more that nobody has used yet: too many to list", pool, plural(f.unlisted, "address"))
 	}
+}
+
+// printLeases prints addresses as a table, or as the objects that they are.
+func (s *session) printLeases(o *output, columns []column[ipam.Lease], leases []ipam.Lease) error {
+	if o.printer == nil {
+		return newTable(o, columns).write(s.Out, leases)
+	}
+	var items []unstructured.Unstructured
+	for _, l := range leases {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(store.Object(l))
+		if err != nil {
+			return err
+		}
+		o := unstructured.Unstructured{Object: content}
+		o.SetManagedFields(nil)
+		items = append(items, o)
+	}
+	return o.list(s.Out, items)
 }
 
 // leaseColumns are the columns of addresses; those of leases leave out the status.

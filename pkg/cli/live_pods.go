@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 	"slices"
@@ -45,8 +46,9 @@ func (s *session) livePods(ctx context.Context, held []ipam.Lease) ([]string, er
 			continue
 		}
 		group.Go(func() error {
-			alive[i], failed[i] = isLive(ctx, pods, l)
-			return failed[i]
+			state, err := podStateOf(ctx, pods, l)
+			alive[i], failed[i] = state.lives, err
+			return err
 		})
 	}
 	if group.Wait() != nil { // the first by address, so that the same is said every time
@@ -62,16 +64,31 @@ func (s *session) livePods(ctx context.Context, held []ipam.Lease) ([]string, er
 	return names, err
 }
 
-func isLive(ctx context.Context, pods dynamic.NamespaceableResourceInterface, l ipam.Lease) (bool, error) {
+// podState is what became of the pod that holds an address.
+type podState struct {
+	// lives: it exists and has not ended.
+	lives bool
+	// text goes on after "the pod".
+	text string
+}
+
+// podStateOf reads the pod of a lease, which has one.
+func podStateOf(ctx context.Context, pods dynamic.NamespaceableResourceInterface, l ipam.Lease) (podState, error) {
 	o, err := pods.Namespace(l.Namespace).Get(ctx, l.PodName, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return false, nil
+		return podState{text: "is gone"}, nil
 	case err != nil:
-		return false, err
+		return podState{}, err
 	case l.PodUID != "" && string(o.GetUID()) != l.PodUID:
-		return false, nil // another pod of that name
+		return podState{text: "is gone; there is another of its name"}, nil
 	}
 	phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
-	return phase != string(corev1.PodSucceeded) && phase != string(corev1.PodFailed), nil
+	switch {
+	case phase == string(corev1.PodSucceeded), phase == string(corev1.PodFailed):
+		return podState{text: "has ended (" + phase + ")"}, nil
+	case o.GetDeletionTimestamp() != nil:
+		return podState{lives: true, text: "is being deleted"}, nil
+	}
+	return podState{lives: true, text: "is " + cmp.Or(phase, "there")}, nil
 }

@@ -52,7 +52,8 @@ var masks = []struct {
 	{regexp.MustCompile(`\bv1\.\d+\.\d+\b`), "KUBERNETES"},
 	{regexp.MustCompile(`https?://127\.0\.0\.1:\d+`), "SERVER"},
 	{regexp.MustCompile(`\bgo1\.\d+(\.\d+)? \w+/\w+`), "GO"},
-	{regexp.MustCompile(`("?\b(?:uid|podUID|resourceVersion|creationTimestamp|lastTransitionTime|updateTime)"?: )"?[^",\n]+"?`), `${1}MASKED`},
+	{regexp.MustCompile(`("?\b(?:uid|podUID|resourceVersion|creationTimestamp|lastTransitionTime|updateTime|startedAt)"?: )"?[^",\n]+"?`), `${1}MASKED`},
+	{regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`), "YYYY-MM-DDTHH:MM:SSZ"},
 	{regexp.MustCompile(`(?m)^\d+[smhdy](\d+[smhd])? +(Normal|Warning)`), "AGE  $2"},
 	{regexp.MustCompile(`(?m)(( |^)\d+[smhdy](\d+[smhd])?)$`), "${2}AGE"},
 }

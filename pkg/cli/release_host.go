@@ -1,18 +1,14 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -24,6 +20,7 @@ type releaseHost struct {
 	output output
 	args   []string
 	hosts  []netip.Addr
+	reason string
 }
 
 func newReleaseHost(s *session) *cobra.Command {
@@ -44,40 +41,21 @@ that holds nothing is no error. What fails can be run again: it does the rest.`,
 		ValidArgsFunction: s.completeHosts,
 	}
 	s.dry.addTo(cmd)
+	addReason(cmd, &v.reason)
 	v.output.addTo(cmd)
 	return cmd
 }
 
-func (v *releaseHost) Complete(args []string) error {
-	for _, arg := range args {
-		if arg != "-" {
-			v.args = append(v.args, arg)
-			continue
-		}
-		lines, err := readLines(v.In)
-		if err != nil {
-			return fmt.Errorf("reading hosts from standard input: %w", err)
-		}
-		v.args = append(v.args, lines...)
-	}
-	return nil
-}
-
-// readLines reads lines; blank ones and those after # do not count.
-func readLines(r io.Reader) ([]string, error) {
-	var out []string
-	lines := bufio.NewScanner(r)
-	for lines.Scan() {
-		text, _, _ := strings.Cut(lines.Text(), "#")
-		if text = strings.TrimSpace(text); text != "" {
-			out = append(out, text)
-		}
-	}
-	return out, lines.Err()
+func (v *releaseHost) Complete(args []string) (err error) {
+	v.args, err = v.orLines("hosts", args)
+	return err
 }
 
 func (v *releaseHost) Validate() (err error) {
 	if v.hosts, err = parseHosts(v.args); err != nil {
+		return err
+	}
+	if err := checkText("--reason", v.reason, ipam.MaxPastReason); err != nil {
 		return err
 	}
 	return v.output.validate()
@@ -104,7 +82,7 @@ func (v *releaseHost) Run(ctx context.Context) error {
 		}
 	}
 	slices.SortFunc(released, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
-	if err := v.print(released); err != nil {
+	if err := v.printLeases(&v.output, v.leaseColumns(false), released); err != nil {
 		failed = append(failed, err)
 	}
 	return failed.orNil()
@@ -125,7 +103,7 @@ func (v *releaseHost) one(ctx context.Context, leases *store.Client, h netip.Add
 		v.say.done("host %s: %s released", h, plural(len(held), "address"))
 		return held, nil
 	}
-	gone, err := allocator.ReleaseHost(ctx, leases, h, ipam.Change{Verb: ipam.VerbReleaseHost, By: v.who(ctx)})
+	gone, err := allocator.ReleaseHost(ctx, leases, h, v.change(ctx, ipam.VerbReleaseHost, v.reason))
 	if err == nil {
 		v.say.done("host %s: %s released", h, plural(len(gone), "address"))
 		return gone, nil
@@ -151,21 +129,4 @@ func (v *releaseHost) partly(ctx context.Context, h netip.Addr, gone, held int, 
 		f.message += ": " + v.explain(err).Error()
 	}
 	return f
-}
-
-func (v *releaseHost) print(released []ipam.Lease) error {
-	if v.output.printer == nil {
-		return newTable(&v.output, v.leaseColumns(false)).write(v.Out, released)
-	}
-	var items []unstructured.Unstructured
-	for _, l := range released {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(store.Object(l))
-		if err != nil {
-			return err
-		}
-		o := unstructured.Unstructured{Object: content}
-		o.SetManagedFields(nil)
-		items = append(items, o)
-	}
-	return v.output.list(v.Out, items)
 }

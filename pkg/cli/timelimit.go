@@ -37,3 +37,7 @@ func (b *limitedBody) Close() error {
 	defer b.cancel()
 	return b.ReadCloser.Close()
 }
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -22,7 +22,7 @@ func (s *Service) allocate(r *http.Request, body []byte) (any, string, error) {
 		return nil, "", err
 	}
 	out := Allocation{
-		Host: addresses[0].Host.String(), ContainerID: in.ContainerID, PodName: in.PodName, PodNamespace: in.PodNamespace,
+		Host: hostOf(addresses[0], request).String(), ContainerID: in.ContainerID, PodName: in.PodName, PodNamespace: in.PodNamespace,
 		Owner: in.Owner, IfName: addresses[0].IfName,
 	}
 	answered := make([]string, 0, len(addresses))
@@ -34,6 +34,15 @@ func (s *Service) allocate(r *http.Request, body []byte) (any, string, error) {
 	s.Log.Info("allocated", "addresses", answered, "for", holderName(in.Owner, in.PodNamespace, in.PodName),
 		"container", in.ContainerID, "host", out.Host, "request_id", idOf(r))
 	return out, "", nil
+}
+
+// hostOf is the host that holds an address: the one that asks, where an operator took it for an owner on
+// no host.
+func hostOf(a allocator.Address, r allocator.Request) netip.Addr {
+	if a.Host.IsValid() {
+		return a.Host
+	}
+	return r.Host
 }
 
 // parse checks the fields in the order in which the released allocator does.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -62,6 +64,19 @@ func TestPanicInAHandler(t *testing.T) {
 	}
 	if log := b.log.String(); !strings.Contains(log, e.RequestID) || !strings.Contains(log, "stack=") || !strings.Contains(log, "level=ERROR") {
 		t.Errorf("the log has no stack under the request's ID: %s", log)
+	}
+}
+
+// The answer names the host that holds the address, never none.
+func TestHostOfAnAnswer(t *testing.T) {
+	asks, holds := netip.MustParseAddr("10.0.0.11"), netip.MustParseAddr("10.0.0.12")
+	r := allocator.Request{Host: asks}
+	held := allocator.Address{Lease: ipam.Lease{Holder: ipam.Holder{Host: holds}}}
+	if got := hostOf(held, r); got != holds {
+		t.Errorf("held on a host: got %s", got)
+	}
+	if got := hostOf(allocator.Address{}, r); got != asks {
+		t.Errorf("held on no host: got %s", got)
 	}
 }
 

@@ -57,7 +57,14 @@ func (x *Index) notServed(w Want, a netip.Addr) *Refusal {
 	slices.SortFunc(around, preference)
 	p := around[max(0, slices.IndexFunc(around, func(p *poolState) bool { return x.fits(p, w) }))]
 	if p.Plan.unusable().Contains(a) {
-		return Refuse(ReasonAddressNotInPool, "address %s is the network, broadcast or gateway address of pool %s (%s)", a, p.Name, p.Plan.Subnet).
+		what := "broadcast address"
+		switch a {
+		case p.Plan.Gateway:
+			what = "gateway"
+		case p.Plan.Subnet.Addr():
+			what = "network address"
+		}
+		return Refuse(ReasonAddressNotInPool, "address %s is the %s of pool %s (%s)", a, what, p.Name, p.Plan.Subnet).
 			WithHint("ask for another address")
 	}
 	if p.Plan.Excluded.Contains(a) {
@@ -71,10 +78,13 @@ func (x *Index) notServed(w Want, a netip.Addr) *Refusal {
 // unfit says why the pool of an address asked for does not fit.
 func (x *Index) unfit(w Want, a netip.Addr, p *poolState) *Refusal {
 	switch {
+	case w.Pool != "" && w.Pool != p.Name:
+		return Refuse(ReasonAddressNotInPool, "address %s is in pool %s, not in pool %s", a, p.Name, w.Pool).
+			WithHint("ask for it there, or for another address")
 	case !p.lists(w):
 		return Refuse(ReasonHostNotInPool, "address %s is in pool %s, which host %s may not draw from", a, p.Name, w.Host).
 			WithHint("add the host with: bcsnetctl pool add-host %s %s", p.Name, w.Host)
-	case !x.servesNamespace(p, w.Namespace):
+	case !x.servesNamespace(p, w):
 		return Refuse(ReasonNamespaceNotServed, "address %s is in pool %s, which does not serve namespace %s", a, p.Name, w.Namespace).
 			WithHint("see spec.namespaces in: bcsnetctl pool describe %s", p.Name)
 	default:
@@ -93,11 +103,11 @@ func (x *Index) taken(a netip.Addr, p *poolState) *Refusal {
 		switch {
 		case r.state == Active:
 			l := r.lease()
-			return Refuse(ReasonAddressInUse, "address %s of pool %s is held by %s on host %s", a, p.Name, l.Who(), l.Host).
+			return Refuse(ReasonAddressInUse, "address %s of pool %s is held by %s", a, p.Name, l.Where()).
 				WithHint("ask for another address, or wait until it is released")
 		case r.state == Reserved:
 			return Refuse(ReasonAddressInUse, "address %s of pool %s is reserved", a, p.Name).
-				WithHint("ask for another address; see what is reserved: bcsnetctl lease list --pool %s", p.Name)
+				WithHint("ask for another address; see by whom and why: bcsnetctl ip describe %s", a)
 		case r.has(flagDeleting):
 			return Refuse(ReasonAddressInUse, "the object of address %s of pool %s is being deleted", a, p.Name).
 				WithHint("ask again in a moment")

@@ -70,7 +70,7 @@ func TestPickAddressesAskedFor(t *testing.T) {
 		},
 		"the gateway": {
 			pools: []Pool{a()}, want: want(asking("10.0.0.1")),
-			text: "AddressNotInPool: address 10.0.0.1 is the network, broadcast or gateway address of pool a (10.0.0.0/24); hint: ask for another address",
+			text: "AddressNotInPool: address 10.0.0.1 is the gateway of pool a (10.0.0.0/24); hint: ask for another address",
 		},
 		"excluded": {
 			pools: []Pool{a(func(p *Pool) {
@@ -117,7 +117,7 @@ func TestPickAddressesAskedFor(t *testing.T) {
 		},
 		"reserved": {
 			pools: []Pool{a()}, before: func(x *Index) { x.Watched(reserved("10.0.0.9", "a", 1)) }, want: want(asking("10.0.0.9")),
-			text: "AddressInUse: address 10.0.0.9 of pool a is reserved; hint: ask for another address; see what is reserved: bcsnetctl lease list --pool a",
+			text: "AddressInUse: address 10.0.0.9 of pool a is reserved; hint: ask for another address; see by whom and why: bcsnetctl ip describe 10.0.0.9",
 		},
 		"object being deleted": {
 			pools: []Pool{a()}, before: func(x *Index) { l := available("10.0.0.9", "a", 1); l.Deleting = true; x.Watched(l) },

@@ -20,6 +20,10 @@ func (x *Index) exhausted(w Want, fit []*poolState) *Refusal {
 		counts = append(counts, fmt.Sprintf("and %d more pools", n))
 	}
 	message := fmt.Sprintf("no available IP for %s: %s", w.Who, strings.Join(counts, "; "))
+	if none := slices.IndexFunc(fit, func(p *poolState) bool { return p.Serves() && p.set.n == 0 && p.left() != "" }); none >= 0 {
+		return Refuse(ReasonPoolExhausted, "%s", message).
+			WithHint("leave the addresses to one of the pools: bcsnetctl pool remove-ip POOL ADDRESS...; see: bcsnetctl pool describe %s", fit[none].Name)
+	}
 	if full := slices.IndexFunc(fit, func(p *poolState) bool { return p.Serves() && p.set.free() == 0 }); full >= 0 {
 		return Refuse(ReasonPoolExhausted, "%s", message).
 			WithHint("see who holds them: bcsnetctl lease list --pool %s; add addresses: bcsnetctl pool add-ip %s RANGE",
@@ -39,7 +43,22 @@ func (x *Index) counts(p *poolState) string {
 	if leases := uint64(c.Active + c.Reserved); p.set.taken > leases {
 		counts += fmt.Sprintf(", %d otherwise in use", p.set.taken-leases)
 	}
-	return counts
+	return counts + p.left()
+}
+
+// left says which other pools hand out addresses of this one.
+func (p *poolState) left() string {
+	var to []string
+	for other, o := range p.overlaps {
+		if o.winner != p {
+			to = append(to, fmt.Sprintf("%d served by pool %s, which has them, too", SizeOfSet(o.shared), other))
+		}
+	}
+	if len(to) == 0 {
+		return ""
+	}
+	slices.Sort(to)
+	return ", " + strings.Join(to, ", ")
 }
 
 // why says what keeps a pool from handing out addresses.

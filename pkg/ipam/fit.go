@@ -10,6 +10,8 @@ import (
 func (x *Index) fitting(w Want) iter.Seq[*poolState] {
 	candidates := x.unbound[w.Host]
 	switch {
+	case w.Pool != "":
+		candidates = x.named(w.Pool)
 	case w.Network != "":
 		candidates = x.networks[w.Network]
 	case len(x.bound[w.Namespace]) > 0:
@@ -25,19 +27,30 @@ func (x *Index) fitting(w Want) iter.Seq[*poolState] {
 }
 
 func (x *Index) fits(p *poolState, w Want) bool {
-	return p.lists(w) && x.servesNamespace(p, w.Namespace) && (w.Network == "" || w.Network == p.Network)
+	return (w.Pool == "" || w.Pool == p.Name) && p.lists(w) && x.servesNamespace(p, w) && (w.Network == "" || w.Network == p.Network)
+}
+
+// named is the pool of a name, if there is one.
+func (x *Index) named(name string) []*poolState {
+	if p, ok := x.pools[name]; ok {
+		return []*poolState{p}
+	}
+	return nil
 }
 
 // lists says whether the requester's host may draw from the pool.
 func (p *poolState) lists(w Want) bool {
 	_, ok := p.Hosts[w.Host]
-	return ok
+	return ok || w.byHand()
 }
 
 // servesNamespace: a namespace with pools of its own draws from these alone.
-func (x *Index) servesNamespace(p *poolState, ns string) bool {
-	if len(x.bound[ns]) > 0 {
-		_, ok := p.Namespaces[ns]
+func (x *Index) servesNamespace(p *poolState, w Want) bool {
+	if w.byHand() {
+		return true
+	}
+	if len(x.bound[w.Namespace]) > 0 {
+		_, ok := p.Namespaces[w.Namespace]
 		return ok
 	}
 	return len(p.Namespaces) == 0
@@ -74,12 +87,18 @@ func (x *Index) heldTogether(w Want) []*poolState {
 
 // unserved says why no pool fits a request.
 func (x *Index) unserved(w Want) *Refusal {
+	switch {
+	case !w.Host.IsValid() && !w.byHand():
+		return Refuse(ReasonMissingField, "a request that names no host names an owner and a pool")
+	case w.Pool != "":
+		return x.unservedBy(w.Pool, w)
+	}
 	var listed []*poolState
 	serving := false
 	for _, p := range x.pools {
 		if p.lists(w) {
 			listed = append(listed, p)
-			serving = serving || x.servesNamespace(p, w.Namespace)
+			serving = serving || x.servesNamespace(p, w)
 		}
 	}
 	slices.SortFunc(listed, preference)
@@ -95,5 +114,23 @@ func (x *Index) unserved(w Want) *Refusal {
 		return Refuse(ReasonNetworkNotFound, "no pool that host %s may draw from for namespace %s is part of network %s",
 			w.Host, w.Namespace, w.Network).
 			WithHint("set spec.network of a pool, or ask for another network")
+	}
+}
+
+// unservedBy says why the one pool that a request names does not fit.
+func (x *Index) unservedBy(name string, w Want) *Refusal {
+	p, ok := x.pools[name]
+	switch {
+	case !ok:
+		return Refuse(ReasonNotFound, "there is no pool %s", name).WithHint("see: bcsnetctl pool list")
+	case !p.lists(w):
+		return Refuse(ReasonHostNotInPool, "host %s may not draw from pool %s", w.Host, name).
+			WithHint("add the host with: bcsnetctl pool add-host %s %s", name, w.Host)
+	case !x.servesNamespace(p, w):
+		return Refuse(ReasonNamespaceNotServed, "pool %s does not serve namespace %s", name, w.Namespace).
+			WithHint("see spec.namespaces in: bcsnetctl pool describe %s", name)
+	default:
+		return Refuse(ReasonNetworkNotFound, "pool %s is not part of network %s", name, w.Network).
+			WithHint("ask for another pool or network")
 	}
 }

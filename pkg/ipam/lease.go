@@ -70,6 +70,14 @@ func (h Holder) Who() string {
 	}
 }
 
+// Where names the holder and the host that it is on, if it is on one.
+func (h Holder) Where() string {
+	if !h.Host.IsValid() {
+		return h.Who()
+	}
+	return h.Who() + " on host " + h.Host.String()
+}
+
 // attachment is the identity that an address is held for, beside the interface: the pod's UID, or
 // the owner. Empty for callers that know no more than a container ID.
 func (h Holder) attachment() string {

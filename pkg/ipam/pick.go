@@ -10,8 +10,13 @@ import (
 
 // Want is a request for addresses.
 type Want struct {
+	// Host that asks; invalid for a request by hand.
 	Host      netip.Addr
 	Namespace string
+	// Owner in place of a pod.
+	Owner string
+	// Pool restricts the request to one pool, and with it to the pool's family; empty for any.
+	Pool string
 	// Network restricts the request to the pools of one network; empty for any.
 	Network string
 	// Addrs are the addresses asked for, at most one per family.
@@ -23,6 +28,10 @@ type Want struct {
 	// Who names the requester in messages, such as "pod a/b".
 	Who string
 }
+
+// byHand is a request of an operator, who names the pool for an owner that is on no host: which hosts and
+// namespaces the pool is for does not matter then.
+func (w Want) byHand() bool { return w.Owner != "" && w.Pool != "" && !w.Host.IsValid() }
 
 // Pick is an address chosen for a request. It is held for the request until Drop.
 type Pick struct {

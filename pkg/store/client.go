@@ -49,6 +49,7 @@ type Client struct {
 	clock *Clock
 	// index, when there is one, is told of every write that was stored.
 	index *ipam.Index
+	dry   bool
 }
 
 // New makes a client. The index may be nil; the clock learns from every answer of the API server.
@@ -68,6 +69,14 @@ func New(cfg *rest.Config, index *ipam.Index, clock *Clock) (*Client, error) {
 		return nil, err
 	}
 	return &Client{rest: r, gate: newGate(MaxWrites), clock: clock, index: index}, nil
+}
+
+// Dry is the same client with writes that the API server checks and does not store. The answer to one is
+// the lease as it was sent.
+func (c *Client) Dry() *Client {
+	dry := *c
+	dry.dry = true
+	return &dry
 }
 
 // Now is the API server's time.
@@ -119,9 +128,15 @@ func (c *Client) Write(ctx context.Context, l ipam.Lease) (ipam.Lease, error) {
 	} else {
 		request = c.rest.Put().Resource(v1.IPResource).Name(ipam.ObjectName(l.Addr))
 	}
+	if c.dry {
+		request = request.Param("dryRun", metav1.DryRunAll)
+	}
 	raw, err := send(ctx, sending, request.Body(body))
-	if err != nil {
+	switch {
+	case err != nil:
 		return l, writeError(err)
+	case c.dry: // an object that would be created has no version
+		return l, nil
 	}
 	stored, err := decodeLease(raw)
 	if err != nil {
@@ -177,10 +192,14 @@ func (c *Client) Delete(ctx context.Context, a netip.Addr, pool string, version 
 	}
 	defer c.gate.release()
 	rv := strconv.FormatUint(version, 10)
-	body, err := json.Marshal(metav1.DeleteOptions{
+	options := metav1.DeleteOptions{
 		TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 		Preconditions: &metav1.Preconditions{ResourceVersion: &rv},
-	})
+	}
+	if c.dry { // beside a body, the API server reads no parameters
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	body, err := json.Marshal(options)
 	if err != nil {
 		return err
 	}
@@ -192,7 +211,7 @@ func (c *Client) Delete(ctx context.Context, a netip.Addr, pool string, version 
 		}
 		return writeError(err)
 	}
-	if c.index != nil {
+	if c.index != nil && !c.dry {
 		c.index.WroteDelete(a, version)
 	}
 	return nil

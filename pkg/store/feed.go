@@ -27,8 +27,9 @@ import (
 // drives it; what it carries are leases, decoded straight from the stream, and what it fills is the
 // index itself: there is no second copy of the objects.
 type Feed struct {
-	client *Client
-	synced atomic.Bool
+	client           *Client
+	synced, watching atomic.Bool
+	failed           atomic.Pointer[error]
 }
 
 // NewFeed makes the feed of a client that has an index.
@@ -36,6 +37,25 @@ func NewFeed(c *Client) *Feed { return &Feed{client: c} }
 
 // Synced says whether the index holds a full list.
 func (f *Feed) Synced() bool { return f.synced.Load() }
+
+// Watching says whether a watch has begun: what is written from then on reaches the index.
+func (f *Feed) Watching() bool { return f.watching.Load() }
+
+// Err is why the last list or watch did not begin; nil when it did.
+func (f *Feed) Err() error {
+	if err := f.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+func (f *Feed) began(err error) {
+	if err == nil {
+		f.failed.Store(nil)
+		return
+	}
+	f.failed.Store(&err)
+}
 
 // Run feeds the index until the context ends.
 func (f *Feed) Run(ctx context.Context) {
@@ -113,6 +133,7 @@ func (lw listWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (
 		list.Items = append(list.Items, item{Lease: l})
 		return nil
 	})
+	lw.f.began(err)
 	if err != nil {
 		return nil, err
 	}
@@ -131,10 +152,11 @@ func (lw listWatch) WatchWithContext(ctx context.Context, o metav1.ListOptions) 
 			Timeout(time.Duration(*o.TimeoutSeconds) * time.Second)
 	}
 	body, err := stream(ctx, request)
-	if err != nil {
+	if lw.f.began(err); err != nil {
 		cancel()
 		return nil, err
 	}
+	lw.f.watching.Store(true)
 	w := &watcher{events: make(chan watch.Event), done: ctx.Done(), stop: cancel}
 	go w.read(body)
 	return w, nil

@@ -393,3 +393,39 @@ func TestEachLabelledInPages(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A dry write is checked like any other, and changes nothing.
+func TestDry(t *testing.T) {
+	index := ipam.NewIndex()
+	c, addr := connectTo(t, config(t, nil), index), subnet()
+	dry := c.Dry()
+	l := ipam.Lease{Addr: addr(9), Params: params}
+	if got, err := dry.Write(t.Context(), l); err != nil || got.Version != 0 {
+		t.Fatalf("create: %+v, %v", got, err)
+	}
+	if _, err := c.Get(t.Context(), l.Addr); !errors.Is(err, ErrNotFound) {
+		t.Fatalf("after the dry create: %v", err)
+	}
+	stored := write(t, c, l)
+	if _, err := dry.Write(t.Context(), l); !errors.Is(err, ErrConflict) {
+		t.Errorf("a dry create of what exists: %v", err)
+	}
+	next := stored
+	next.State = ipam.Reserved
+	if _, err := dry.Write(t.Context(), next); err != nil {
+		t.Errorf("update: %v", err)
+	}
+	if err := dry.Delete(t.Context(), l.Addr, l.Pool, stored.Version); err != nil {
+		t.Errorf("delete: %v", err)
+	}
+	if got := read(t, c, l.Addr); got.Version != stored.Version || got.State != ipam.Available {
+		t.Errorf("afterwards: %+v", got)
+	}
+	if known, _ := index.Get(l.Addr); known.Version != stored.Version || known.State != ipam.Available {
+		t.Errorf("the index was told of %+v", known)
+	}
+	next.Version++
+	if _, err := dry.Write(t.Context(), next); !errors.Is(err, ErrConflict) {
+		t.Errorf("a dry update of another version: %v", err)
+	}
+}

@@ -1,0 +1,135 @@
+package allocator
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// byHand is the request of an operator for an owner on no host.
+func (x net) byHand(name string) Request {
+	return Request{Owner: name + "-" + x.pool.Name, Pool: x.pool.Name}
+}
+
+// An operator gets an address of the pool that is named, whichever hosts and namespaces it is for, and the
+// same one again.
+func TestAllocatedByHand(t *testing.T) {
+	x, other := newNet("9"), newNet("9-12")
+	x.pool.Spec.Hosts, x.pool.Spec.Namespaces = nil, []string{"payments"}
+	r := newReplica(t, x.pool, other.pool)
+	request := x.byHand("vm")
+	if got := r.one(request); got != x.addr(9) {
+		t.Fatalf("got %s", got)
+	}
+	r.tap.Forget()
+	if got := r.one(request); got != x.addr(9) {
+		t.Errorf("again: got %s", got)
+	}
+	r.cost("a repeated request", 0, 1)
+	if l := r.lease(x.addr(9)); l.Host.IsValid() || l.Owner != request.Owner || l.State != ipam.Active {
+		t.Errorf("stored: %+v", l)
+	}
+	_, err := r.Allocate(t.Context(), x.byHand("late"))
+	refused(t, err, ipam.ReasonPoolExhausted, x.pool.Name)
+	elsewhere := request
+	elsewhere.Pool = other.pool.Name
+	_, err = r.Allocate(t.Context(), elsewhere)
+	refused(t, err, ipam.ReasonContainerHoldsOther, x.addr(9).String(), x.pool.Name)
+	elsewhere.Pool, elsewhere.Owner = "nowhere", "vm-nowhere"
+	_, err = r.Allocate(t.Context(), elsewhere)
+	refused(t, err, ipam.ReasonNotFound, "nowhere")
+}
+
+// Two processes that are asked for one name at once agree on one address.
+func TestAllocatedByHandTwiceAtOnce(t *testing.T) {
+	x := newNet("9-28")
+	x.pool.Spec.Hosts = nil
+	rs := []*replica{newReplica(t, x.pool), newReplica(t, x.pool), newReplica(t, x.pool)}
+	for i := range 8 {
+		request := x.byHand(fmt.Sprint("vm", i))
+		got := make([]netip.Addr, len(rs))
+		var wg sync.WaitGroup
+		for n, r := range rs {
+			wg.Go(func() {
+				if a, err := r.Allocate(t.Context(), request); err != nil {
+					t.Error(err)
+				} else {
+					got[n] = a[0].Addr
+				}
+			})
+		}
+		wg.Wait()
+		if len(slices.Compact(got)) != 1 {
+			t.Fatalf("%s: the answers are %v", request.Owner, got)
+		}
+	}
+	if held := x.held(t); len(held) != 8 {
+		t.Errorf("held: %v", held)
+	}
+}
+
+// A proposal is what would be given, writes nothing and keeps nothing back.
+func TestPropose(t *testing.T) {
+	x := newNet("9")
+	r := newReplica(t, x.pool)
+	request := x.byHand("vm")
+	for range 2 {
+		held, free, err := r.Propose(t.Context(), request)
+		if err != nil || len(held) != 0 || len(free) != 1 || free[0].Addr != x.addr(9) || free[0].Owner != request.Owner {
+			t.Fatalf("held %v, free %v, %v", held, free, err)
+		}
+	}
+	if held := x.held(t); len(held) != 0 {
+		t.Fatalf("held: %v", held)
+	}
+	r.one(request)
+	held, free, err := r.Propose(t.Context(), request)
+	if err != nil || len(held) != 1 || held[0].Addr != x.addr(9) || len(free) != 0 {
+		t.Errorf("held %v, free %v, %v", held, free, err)
+	}
+	_, _, err = r.Propose(t.Context(), x.byHand("late"))
+	refused(t, err, ipam.ReasonPoolExhausted)
+}
+
+// A reservation goes through when the address changed and is free, and leaves it alone when somebody has it.
+func TestReserveLease(t *testing.T) {
+	x := newNet("9-12")
+	r := newReplica(t, x.pool)
+	params := poolOf(t, x.pool).Params()
+	change := ipam.Change{Verb: ipam.VerbReserve, By: "ann", Reason: "printer"}
+	free := func(n int) ipam.Lease { return ipam.Lease{Addr: x.addr(n)} }
+
+	now, reserved, err := ReserveLease(t.Context(), r.leases, free(9), params, change)
+	if err != nil || !reserved || now.State != ipam.Reserved || now.Pool != x.pool.Name {
+		t.Fatalf("%+v, %v, %v", now, reserved, err)
+	}
+	if h := now.History.Entries(); len(h) != 1 || h[0].Change != change {
+		t.Errorf("history: %+v", h)
+	}
+	now, reserved, err = ReserveLease(t.Context(), r.leases, free(9), params, change)
+	if err != nil || reserved || now.State != ipam.Reserved {
+		t.Errorf("again: %+v, %v, %v", now, reserved, err)
+	}
+
+	// Taken by somebody, and given back by somebody, since it was read.
+	vm := x.vm("taken")
+	vm.Addrs = []netip.Addr{x.addr(10)}
+	r.one(vm)
+	now, reserved, err = ReserveLease(t.Context(), r.leases, free(10), params, change)
+	if err != nil || reserved || now.Owner != vm.Owner {
+		t.Errorf("held: %+v, %v, %v", now, reserved, err)
+	}
+	r.del(del(vm))
+	if now, reserved, err = ReserveLease(t.Context(), r.leases, free(10), params, change); err != nil || !reserved {
+		t.Errorf("given back: %+v, %v, %v", now, reserved, err)
+	}
+	if _, err := r.leases.Get(t.Context(), x.addr(11)); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("an address that nobody asked for: %v", err)
+	}
+}

@@ -1,0 +1,43 @@
+package allocator
+
+import (
+	"context"
+	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// Propose is Allocate without its writes: what the request holds already, and what it would be given
+// beside that by the picture of this moment. The addresses that it would be given are of the version that
+// a write of them would replace.
+func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []ipam.Lease, err error) {
+	if r.IfName == "" {
+		r.IfName = ipam.DefaultIfName
+	}
+	r.StartedAt = a.began(r.StartedAt)
+	h, err := a.holder(ctx, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	held = slices.DeleteFunc(a.index.ByAttachment(h), func(l ipam.Lease) bool { return l.State != ipam.Active })
+	if refusal := holdsOther(r, held, a.index); refusal != nil {
+		return nil, nil, refusal
+	}
+	if len(held) > 0 && len(held) >= held[0].SetSize {
+		return held, nil, nil
+	}
+	picks, refusal := a.index.Pick(r.want(h, held), a.leases.Now())
+	if refusal != nil {
+		return nil, nil, refusal
+	}
+	if n := len(held) + len(picks); n > 1 {
+		h.SetSize = n
+	}
+	for _, p := range picks {
+		a.index.Drop(p.Current.Addr)
+		if next, ok := ipam.Bind(p.Current, p.Pool.Params(), h, a.leases.Now()); ok {
+			free = append(free, next)
+		}
+	}
+	return held, free, nil
+}

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// atOnce is how many requests for single addresses are under way at a time.
+const atOnce = 16
+
+// under has the examples of a command speak of the group that it is in: ip and lease share commands.
+func under(group string, cmd *cobra.Command) *cobra.Command {
+	cmd.Example = strings.ReplaceAll(cmd.Example, programName+" ip ", programName+" "+group+" ")
+	return cmd
+}
+
+// orLines are arguments with, in place of "-", the lines of standard input.
+func (s *session) orLines(what string, args []string) ([]string, error) {
+	var out []string
+	for _, arg := range args {
+		if arg != "-" {
+			out = append(out, arg)
+			continue
+		}
+		lines, err := readLines(s.In)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s from standard input: %w", what, err)
+		}
+		out = append(out, lines...)
+	}
+	return out, nil
+}
+
+// readLines reads lines; blank ones and those after # do not count.
+func readLines(r io.Reader) ([]string, error) {
+	var out []string
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		text, _, _ := strings.Cut(lines.Text(), "#")
+		if text = strings.TrimSpace(text); text != "" {
+			out = append(out, text)
+		}
+	}
+	return out, lines.Err()
+}
+
+// addressesOf lists the addresses of entries in the order in which they were typed.
+func addressesOf(entries []entry) []netip.Addr {
+	var out []netip.Addr
+	for _, e := range entries {
+		for a := e.From(); a.IsValid() && a.Compare(e.To()) <= 0; a = a.Next() {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// read reads addresses as they are now. One that has no object is free, of version 0.
+func (s *session) read(ctx context.Context, leases *store.Client, addrs []netip.Addr) ([]ipam.Lease, error) {
+	out := make([]ipam.Lease, len(addrs))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for i, a := range addrs {
+		group.Go(func() (err error) {
+			if out[i], err = leases.Get(ctx, a); errors.Is(err, store.ErrNotFound) && !noSuchResource(err) {
+				out[i], err = ipam.Lease{Addr: a}, nil
+			}
+			return err
+		})
+	}
+	return out, s.explain(group.Wait())
+}
+
+// plans is an index of all pools and of no addresses: it knows which pool serves an address.
+func (s *session) plans(ctx context.Context) (*ipam.Index, error) {
+	all, err := s.readPools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x := ipam.NewIndex()
+	for _, p := range all {
+		x.SetPool(store.Pool(p.BCSNetPool))
+	}
+	return x, nil
+}
+
+// podStates reads the pods of leases; one that cannot be read has an error.
+func (s *session) podStates(ctx context.Context, leases []ipam.Lease) ([]podState, []error) {
+	states, failed := make([]podState, len(leases)), make([]error, len(leases))
+	var c dynamic.Interface
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for i, l := range leases {
+		if l.State != ipam.Active || l.PodName == "" {
+			continue
+		}
+		if c == nil {
+			if c, failed[i] = s.dynamic(); failed[i] != nil {
+				break
+			}
+		}
+		pods := c.Resource(corev1.SchemeGroupVersion.WithResource("pods"))
+		group.Go(func() error {
+			states[i], failed[i] = podStateOf(ctx, pods, l)
+			return nil
+		})
+	}
+	_ = group.Wait() // what failed is in failed
+	for i, err := range failed {
+		failed[i] = s.explain(err)
+	}
+	return states, failed
+}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// maxOffered is how many addresses one press of the tab key offers.
+const maxOffered = 200
+
+// completeAddresses offers addresses of the given states that are not named yet, with who holds them.
+func (s *session) completeAddresses(states ...ipam.State) completer {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return s.offer(cmd, func(ctx context.Context) ([]string, error) {
+			c, err := s.dynamic()
+			if err != nil {
+				return nil, err
+			}
+			var out []string
+			for _, state := range states {
+				query := leaseQuery{status: state.String()}
+				page, err := c.Resource(resource(v1.IPResource)).List(ctx, metav1.ListOptions{FieldSelector: query.selector(), Limit: maxOffered})
+				if err != nil {
+					return nil, err
+				}
+				for i := range page.Items {
+					if l, err := readLease(&page.Items[i]); err == nil && !slices.Contains(args, l.Addr.String()) {
+						out = append(out, cobra.CompletionWithDesc(l.Addr.String(), s.inShort(l)))
+					}
+				}
+			}
+			return out[:min(len(out), maxOffered)], nil
+		})
+	}
+}
+
+// inShort says in a few words who has an address.
+func (s *session) inShort(l ipam.Lease) string {
+	if l.State == ipam.Active {
+		return l.Where()
+	}
+	text := "reserved"
+	if c := reservation(l); c.Reason != "" {
+		text += ": " + c.Reason
+	}
+	return text
+}
+
+// reservation is by whom and why a reserved address was set aside, as far as its history tells.
+func reservation(l ipam.Lease) ipam.Change {
+	if past := l.History.Entries(); l.State == ipam.Reserved && len(past) > 0 && past[0].Verb == ipam.VerbReserve {
+		return past[0].Change
+	}
+	return ipam.Change{}
+}

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// findKind is one kind of thing by which addresses are found.
+type findKind struct {
+	// flag restricts the search to the kind; empty for addresses, which need none.
+	flag, noun, help string
+	// may says whether a text can be such a thing.
+	may func(text string) bool
+	// selector asks the API server for the very text; nil for an address, which is an object's name.
+	selector func(text string) string
+	// begins says whether a lease has to do with something that begins with the text; nil where only the
+	// whole text counts.
+	begins func(l ipam.Lease, text string) bool
+}
+
+// minID is how many digits of a container ID are enough.
+const minID = 4
+
+func findKinds() []findKind {
+	return []findKind{
+		{
+			noun: "address", may: isAddress,
+		},
+		{
+			flag: "pod", noun: "pod", help: "a pod, or NAMESPACE/POD",
+			may: func(text string) bool { return !isAddress(text) && strings.Count(text, "/") <= 1 },
+			selector: func(text string) string {
+				if namespace, pod, both := strings.Cut(text, "/"); both {
+					return fields.Set{"status.podNamespace": namespace, "status.podName": pod}.String()
+				}
+				return equalTo("status.podName", text)
+			},
+			begins: func(l ipam.Lease, text string) bool {
+				if namespace, pod, both := strings.Cut(text, "/"); both {
+					return l.Namespace == namespace && l.PodName != "" && strings.HasPrefix(l.PodName, pod)
+				}
+				return strings.HasPrefix(l.PodName, text)
+			},
+		},
+		{
+			flag: "container", noun: "container", help: "the ID of a container, or its first 4 digits or more",
+			may:      func(text string) bool { return !strings.Contains(text, "/") && len(text) >= minID && !isAddress(text) },
+			selector: func(text string) string { return equalTo("status.containerID", text) },
+			begins:   func(l ipam.Lease, text string) bool { return strings.HasPrefix(l.ContainerID, text) },
+		},
+		{
+			flag: "host", noun: "host", help: "the IP of a host",
+			may: isAddress,
+			selector: func(text string) string {
+				a, _ := ipam.ParseAddr(text) // may has seen that it is one
+				return equalTo("status.host", a.String())
+			},
+		},
+		{
+			flag: "namespace", noun: "namespace", help: "a namespace",
+			may:      func(text string) bool { return !strings.Contains(text, "/") && !isAddress(text) },
+			selector: func(text string) string { return equalTo("status.podNamespace", text) },
+		},
+		{
+			flag: "for", noun: "--for name", help: "a name given to ip allocate --for",
+			may:      func(string) bool { return true },
+			selector: func(text string) string { return equalTo("status.owner", text) },
+			begins:   func(l ipam.Lease, text string) bool { return strings.HasPrefix(l.Owner, text) },
+		},
+	}
+}
+
+func equalTo(field, value string) string { return fields.OneTermEqualSelector(field, value).String() }
+
+func isAddress(text string) bool {
+	_, err := ipam.ParseAddr(text)
+	return err == nil
+}

@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// maxOwner is how long the name of an owner may be, in bytes; the schema has the same bound.
+const maxOwner = 253
+
+type ipAllocate struct {
+	*session
+	output               output
+	pool, owner, address string
+	request              allocator.Request
+}
+
+func newIPAllocate(s *session) *cobra.Command {
+	v := &ipAllocate{session: s}
+	cmd := &cobra.Command{
+		Use: "allocate --pool POOL --for NAME", Aliases: []string{"alloc"}, Args: takes(0, 0), RunE: runs(v),
+		Short: "Take an address for a machine that is no pod",
+		Long: `Take an address for a machine that is no pod: a VM, an appliance, a virtual
+address. It is held in the name given to --for until it is released; nothing
+takes it back. The same name asked for again gets the same address.
+
+The pool's hosts and namespaces do not matter. The address goes to standard
+output; with --no-headers it is the first word.`,
+		Example: `  bcsnetctl ip allocate --pool blue --for vm-db-1
+  bcsnetctl ip allocate --pool blue --for vip-web --address 10.0.0.20`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	cmd.Flags().StringVar(&v.pool, "pool", "", "the `POOL` to take it from")
+	cmd.Flags().StringVar(&v.owner, "for", "", "the `NAME` that holds it")
+	cmd.Flags().StringVar(&v.address, "address", "", "this `ADDRESS` and no other")
+	completeWith(cmd, "pool", s.completePools)
+	complete(cmd, "for")
+	complete(cmd, "address")
+	s.dry.addTo(cmd)
+	v.output.addTo(cmd)
+	return cmd
+}
+
+func (v *ipAllocate) Complete([]string) error { return nil }
+
+func (v *ipAllocate) Validate() error {
+	switch {
+	case v.pool == "":
+		return usagef("--pool is missing: it says where to take the address from")
+	case v.owner == "":
+		return usagef("--for is missing: it says in whose name to hold the address")
+	}
+	if err := checkText("--for", v.owner, maxOwner); err != nil {
+		return err
+	}
+	v.request = allocator.Request{Owner: v.owner, Pool: v.pool}
+	if v.address != "" {
+		a, err := ipam.ParseAddr(v.address)
+		if err != nil {
+			return usagef("--address: %v", err)
+		}
+		v.request.Addrs = []netip.Addr{a}
+	}
+	return v.output.validate()
+}
+
+func (v *ipAllocate) Run(ctx context.Context) error {
+	api, err := v.pools()
+	if err != nil {
+		return err
+	}
+	if _, err := api.get(ctx, v.pool); err != nil {
+		return err
+	}
+	a, err := v.startAllocator(ctx)
+	if err != nil {
+		return err
+	}
+	defer a.stop()
+	// A pool that is deleted waits this long for requests that do not know of it yet.
+	ctx, cancel := context.WithTimeout(ctx, allocator.MaxRequestTime)
+	defer cancel()
+	v.request.StartedAt = a.leases.Now()
+	if v.dry != dryRunNone {
+		return v.propose(ctx, a)
+	}
+	got, err := a.Allocate(ctx, v.request)
+	if err != nil {
+		return err
+	}
+	var held, fresh []ipam.Lease
+	for _, g := range got {
+		if g.StartedAt.Equal(v.request.StartedAt) {
+			fresh = append(fresh, g.Lease)
+		} else {
+			held = append(held, g.Lease)
+		}
+	}
+	return v.tell(held, fresh)
+}
+
+// propose finds out what would be given; with a dry run at the API server, that is asked, too.
+func (v *ipAllocate) propose(ctx context.Context, a *localAllocator) error {
+	held, fresh, err := a.Propose(ctx, v.request)
+	if err != nil {
+		return err
+	}
+	for _, l := range fresh {
+		if v.dry != dryRunServer {
+			continue
+		}
+		if _, err := a.leases.Write(ctx, l); err != nil {
+			return v.explain(err)
+		}
+	}
+	return v.tell(held, fresh)
+}
+
+func (v *ipAllocate) tell(held, fresh []ipam.Lease) error {
+	if err := v.printLeases(&v.output, v.leaseColumns(false), append(held, fresh...)); err != nil {
+		return err
+	}
+	for _, l := range held {
+		v.say.note("%s has %s of pool %s already", v.owner, l.Addr, l.Pool)
+	}
+	for _, l := range fresh {
+		v.say.done("%s of pool %s allocated for %s", l.Addr, l.Pool, v.owner)
+		v.hint("to give it back: bcsnetctl ip release %s", l.Addr)
+	}
+	return nil
+}

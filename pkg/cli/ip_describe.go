@@ -1,0 +1,186 @@
+package cli
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+type ipDescribe struct {
+	*session
+	output output
+	args   []string
+	addrs  []netip.Addr
+}
+
+func newIPDescribe(s *session, group string) *cobra.Command {
+	v := &ipDescribe{session: s}
+	cmd := &cobra.Command{
+		Use: "describe ADDRESS...", Aliases: []string{"show"}, Args: takes(1, 0), RunE: runs(v),
+		Short: "Show who has an address, since when, and how to get it back",
+		Long: `Show all that is known of addresses: who holds one, since when and on which
+host, what became of the pod, who held it before, and the command that frees it.
+Of a free address, which pool hands it out, or why nobody gets it.
+
+- reads addresses from standard input, one a line.`,
+		Example: `  bcsnetctl ip describe 10.0.0.20
+  bcsnetctl ip describe 10.0.0.20 -o yaml`,
+		ValidArgsFunction: s.completeAddresses(ipam.Active, ipam.Reserved),
+	}
+	v.output.addToChange(cmd)
+	return under(group, cmd)
+}
+
+func (v *ipDescribe) Complete(args []string) (err error) {
+	v.args, err = v.orLines("addresses", args)
+	return err
+}
+
+func (v *ipDescribe) Validate() (err error) {
+	if v.addrs, err = parseAddresses(v.args); err != nil {
+		return err
+	}
+	return v.output.validate()
+}
+
+func (v *ipDescribe) Run(ctx context.Context) error {
+	c, err := v.dynamic()
+	if err != nil {
+		return err
+	}
+	objects := make([]*unstructured.Unstructured, len(v.addrs))
+	var plans *ipam.Index
+	group, asking := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	group.Go(func() (err error) {
+		plans, err = v.plans(asking)
+		return err
+	})
+	for i, a := range v.addrs {
+		group.Go(func() error {
+			o, err := c.Resource(resource(v1.IPResource)).Get(asking, ipam.ObjectName(a), metav1.GetOptions{})
+			switch {
+			case err == nil:
+				objects[i] = o
+			case !apierrors.IsNotFound(err) || noSuchResource(err):
+				return v.explain(err)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	views, err := v.views(ctx, plans, objects)
+	if err != nil {
+		return err
+	}
+	if v.output.printer != nil {
+		return v.print(views)
+	}
+	return v.write(views)
+}
+
+// addressView is what is known of an address.
+type addressView struct {
+	ipam.Lease
+	// stored is the object; nil where there is none.
+	stored *unstructured.Unstructured
+	// pod is what became of the holder's pod, unread why that is not known.
+	pod    podState
+	unread error
+	// named is the pool that the object names, exists false when there is none of that name any more.
+	named  ipam.Pool
+	exists bool
+	// serving is the pool that hands the address out; without name where none does. refusal says why
+	// nobody gets the address.
+	serving ipam.Pool
+	refusal *ipam.Refusal
+	// near is the nearest pool of an address that no pool's subnet holds.
+	near string
+}
+
+// views puts together what was read, and reads what became of the pods.
+func (v *ipDescribe) views(ctx context.Context, plans *ipam.Index, objects []*unstructured.Unstructured) ([]addressView, error) {
+	all := make([]ipam.Lease, len(objects))
+	free := false
+	for i, o := range objects {
+		all[i] = ipam.Lease{Addr: v.addrs[i]}
+		if o != nil {
+			var err error
+			if all[i], err = readLease(o); err != nil {
+				return nil, err
+			}
+		}
+		free = free || all[i].State == ipam.Available
+		plans.Wrote(all[i])
+	}
+	if free {
+		nodes, err := v.nodes(ctx)
+		if err != nil {
+			v.say.warn("nodes cannot be read, so it is unknown whether one has the address itself: %v", err)
+		}
+		for _, n := range nodes {
+			plans.SetNode(n.name, n.addrs)
+		}
+	}
+	pods, unread := v.podStates(ctx, all)
+	var views []addressView
+	for i, l := range all {
+		view := addressView{Lease: l, stored: objects[i], pod: pods[i], unread: unread[i]}
+		view.named, view.exists = plans.Pool(l.Pool)
+		view.serving, view.refusal = plans.Offer(l.Addr)
+		view.near = nearestPool(l.Addr, plans.Pools())
+		views = append(views, view)
+	}
+	return views, nil
+}
+
+// nearestPool is the pool whose subnet has most leading bits in common with an address; empty when one
+// holds it, or when none is near at all.
+func nearestPool(a netip.Addr, pools []ipam.Pool) (near string) {
+	best := 7 // fewer bits in common say nothing
+	for _, p := range pools {
+		net := p.Plan.Subnet
+		if !p.Valid() || net.Addr().Is4() != a.Is4() {
+			continue
+		}
+		if net.Contains(a) {
+			return ""
+		}
+		bits := 0
+		for bits < net.Bits() && netip.PrefixFrom(net.Addr(), bits+1).Contains(a) {
+			bits++
+		}
+		if bits > best {
+			best, near = bits, p.Name
+		}
+	}
+	return near
+}
+
+// print prints the objects; of an address without one, a view.
+func (v *ipDescribe) print(views []addressView) error {
+	var items []unstructured.Unstructured
+	for _, view := range views {
+		if view.stored == nil {
+			view.stored = &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": programName + "/v1", "kind": "Address", "metadata": map[string]any{"name": ipam.ObjectName(view.Addr)},
+				"address": view.Addr.String(), "state": view.State.String(), "pool": view.serving.Name, "problem": view.why(),
+			}}
+		}
+		items = append(items, *view.stored)
+	}
+	if len(items) == 1 {
+		return v.output.object(v.Out, &items[0])
+	}
+	return v.output.list(v.Out, items)
+}

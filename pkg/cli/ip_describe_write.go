@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// write prints addresses one after the other.
+func (v *ipDescribe) write(views []addressView) error {
+	var b bytes.Buffer
+	for i, view := range views {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		v.head(&b, view)
+		if err := v.earlier(&b, view); err != nil {
+			return err
+		}
+		section(&b, "Next", v.next(view))
+	}
+	_, err := v.Out.Write(b.Bytes())
+	return err
+}
+
+func (v *ipDescribe) head(b *bytes.Buffer, a addressView) {
+	line := func(label, format string, args ...any) {
+		fmt.Fprintf(b, "%-12s %s\n", label+":", printers.EscapeTerminal(fmt.Sprintf(format, args...)))
+	}
+	line("Address", "%s", a.text())
+	state := a.State.String()
+	if a.State == ipam.Available {
+		state = "free"
+		if a.refusal != nil {
+			state += ", but nobody gets it"
+		}
+	}
+	if a.Deleting {
+		state += ", and its object is being deleted"
+	}
+	fmt.Fprintf(b, "%-12s %s\n", "State:", v.out.paint(map[ipam.State]color{ipam.Available: green, ipam.Active: cyan, ipam.Reserved: yellow}[a.State], state))
+	if why := a.why(); why != "" {
+		line("Why", "%s", why)
+	}
+	if a.State == ipam.Active {
+		line("Held by", "%s", a.holder())
+	}
+	if c := reservation(a.Lease); c.By != "" {
+		line("By", "%s", c.By)
+	}
+	if c := reservation(a.Lease); c.Reason != "" {
+		line("Reason", "%s", c.Reason)
+	}
+	if a.PodPrimaryKey != "" {
+		line("Kept for", "%s", a.PodPrimaryKey)
+	}
+	if a.Host.IsValid() {
+		line("Host", "%s", a.Host)
+	}
+	if a.ContainerID != "" {
+		line("Container", "%s, interface %s", a.ContainerID, a.IfName)
+	}
+	if pool := a.pool(); pool != "" {
+		line("Pool", "%s", pool)
+	}
+	if !a.Updated.IsZero() {
+		line("Since", "%s, %s", timeText(a.Updated), v.age(a.Updated))
+	}
+}
+
+// text is the address with what goes with it.
+func (a addressView) text() string {
+	p := a.Params
+	if p.Pool == "" && a.serving.Name != "" {
+		p = a.serving.Params()
+	}
+	text := a.Addr.String()
+	if p.Bits > 0 {
+		text += fmt.Sprintf("/%d", p.Bits)
+	}
+	if p.Gateway.IsValid() {
+		text += ", gateway " + p.Gateway.String()
+	}
+	return text
+}
+
+// holder is who has the address, and what became of it.
+func (a addressView) holder() string {
+	switch {
+	case a.Owner != "":
+		return a.Owner + ", which is no pod"
+	case a.unread != nil:
+		return fmt.Sprintf("%s; it is unknown whether the pod lives: %v", a.Who(), a.unread)
+	case a.pod.text != "":
+		return fmt.Sprintf("%s; the pod %s", a.Who(), a.pod.text)
+	default:
+		return a.Who()
+	}
+}
+
+// pool is the pool that the address belongs to, and what is odd about that.
+func (a addressView) pool() string {
+	name := a.Pool
+	if name == "" {
+		name = a.serving.Name
+	}
+	switch {
+	case name == "":
+		return ""
+	case a.Pool == "":
+	case !a.exists:
+		name += ", which does not exist any more"
+	case a.named.Terminating:
+		name += ", which is being deleted"
+	case a.named.Valid() && !a.named.Plan.Usable.Contains(a.Addr) && a.State != ipam.Available:
+		name += ", which does not list it any more (it drains)"
+	}
+	if a.Pool != "" && a.serving.Name != "" && a.serving.Name != a.Pool {
+		name += "; pool " + a.serving.Name + " has it now"
+	}
+	return name
+}
+
+// why is why nobody gets a free address; empty where somebody may.
+func (a addressView) why() string {
+	switch {
+	case a.State != ipam.Available || a.refusal == nil:
+		return ""
+	case a.near != "":
+		return "it is in no pool; the nearest is pool " + a.near
+	}
+	return a.refusal.Message
+}
+
+// earlier lists what happened to the address before.
+func (v *ipDescribe) earlier(b *bytes.Buffer, a addressView) error {
+	var rows []pastRow
+	for _, r := range pastRows(a.Lease) {
+		if !r.current {
+			rows = append(rows, r)
+		}
+	}
+	if reservation(a.Lease) != (ipam.Change{}) {
+		rows = rows[1:] // the head tells
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	b.WriteString("\nEarlier:\n")
+	var t bytes.Buffer
+	err := table[pastRow]{headers: true, columns: pastColumns()[1:]}.write(&t, rows) // it is one address
+	for line := range strings.Lines(t.String()) {
+		b.WriteString("  " + line)
+	}
+	return err
+}
+
+// next names the command that changes what is.
+func (v *ipDescribe) next(a addressView) []string {
+	line := func(what, command string) []string { return []string{"  " + what + ": " + v.called(command)} }
+	addr := a.Addr.String()
+	switch {
+	case a.State == ipam.Reserved:
+		return line("have it handed out again", "bcsnetctl ip unreserve "+addr)
+	case a.State == ipam.Active && a.pod.lives:
+		return append(line("delete the pod, which gives it back", "kubectl -n "+a.Namespace+" delete pod "+a.PodName),
+			line("take it from the pod that lives", "bcsnetctl ip release "+addr+" --force")...)
+	case a.State == ipam.Active:
+		return line("free it", "bcsnetctl ip release "+addr)
+	case a.refusal == nil:
+		return line("set it aside", "bcsnetctl ip reserve "+addr+" --reason TEXT")
+	case a.near != "":
+		return line("see its addresses", "bcsnetctl pool describe "+a.near)
+	case a.refusal.Hint != "" && strings.Contains(a.refusal.Hint, "bcsnetctl "):
+		return []string{"  " + v.called(a.refusal.Hint)}
+	}
+	return nil
+}

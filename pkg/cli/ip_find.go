@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+type ipFind struct {
+	*session
+	output output
+	text   string
+	// only are the kinds that the flags name, by the name of the flag; none for all.
+	only map[string]*bool
+	// active leaves out what is reserved.
+	active bool
+}
+
+func newIPFind(s *session, group string) *cobra.Command {
+	v := &ipFind{session: s, only: map[string]*bool{}, active: group == "lease"}
+	cmd := &cobra.Command{
+		Use: "find TEXT", Args: takes(1, 1), RunE: runs(v),
+		Short: "Find addresses by pod, container, host, namespace or name",
+		Long: `Find the addresses in use that have to do with TEXT: the name of a pod, alone or
+as NAMESPACE/POD, the ID of a container, the IP of a host, a namespace, an
+address, or the name given to ip allocate --for. Where nothing has that very
+name, names and IDs that begin with TEXT count; of an ID, 4 digits or more.
+
+A flag has TEXT mean only that; several flags, any of those.`,
+		Example: `  bcsnetctl ip find web-0
+  bcsnetctl ip find payments/web
+  bcsnetctl ip find 4f1c2a77 --container
+  bcsnetctl ip find 10.0.0.11 --host -o wide`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	v.output.addTo(cmd)
+	for _, k := range findKinds() {
+		if k.flag != "" {
+			v.only[k.flag] = cmd.Flags().Bool(k.flag, false, "TEXT is "+k.help)
+		}
+	}
+	return under(group, cmd)
+}
+
+func (v *ipFind) Complete(args []string) error {
+	v.text = strings.TrimSpace(args[0])
+	if _, id, ok := strings.Cut(v.text, "://"); ok { // as kubectl shows container IDs
+		v.text = id
+	}
+	return nil
+}
+
+func (v *ipFind) Validate() error {
+	if v.text == "" {
+		return usagef("there is no text to look for")
+	}
+	if len(v.kinds()) == 0 {
+		var wanted []string
+		for _, k := range findKinds() {
+			if on := v.only[k.flag]; on != nil && *on {
+				wanted = append(wanted, k.help)
+			}
+		}
+		return usagef("%q cannot be %s", v.text, strings.Join(wanted, ", nor "))
+	}
+	return v.output.validate()
+}
+
+// kinds are the kinds of things that the text may be.
+func (v *ipFind) kinds() []findKind {
+	chosen := false
+	for _, on := range v.only {
+		chosen = chosen || *on
+	}
+	return slices.DeleteFunc(findKinds(), func(k findKind) bool {
+		on := v.only[k.flag]
+		return chosen && (on == nil || !*on) || !k.may(v.text)
+	})
+}
+
+func (v *ipFind) Run(ctx context.Context) error {
+	leases, err := v.leases()
+	if err != nil {
+		return err
+	}
+	found, err := v.exactly(ctx, leases)
+	prefix := false
+	if err == nil && len(found.rows) == 0 {
+		prefix = true
+		found, err = v.beginning(ctx, leases)
+	}
+	if err != nil {
+		return v.explain(err)
+	}
+	if len(found.rows) == 0 {
+		return v.nothing()
+	}
+	if err := v.printLeases(&v.output, v.leaseColumns(!v.active), found.sorted()); err != nil {
+		return err
+	}
+	v.say.note("%s", found.summary(v.text, prefix))
+	return nil
+}
+
+// exactly asks the API server for each kind.
+func (v *ipFind) exactly(ctx context.Context, leases *store.Client) (*findings, error) {
+	kinds := v.kinds()
+	parts := make([][]ipam.Lease, len(kinds))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, k := range kinds {
+		group.Go(func() (err error) {
+			if k.selector == nil {
+				l, err := leases.Get(ctx, netip.MustParseAddr(v.text)) // may has seen that it is one
+				if err == nil {
+					parts[i] = []ipam.Lease{l}
+				}
+				if errors.Is(err, store.ErrNotFound) && !noSuchResource(err) {
+					err = nil
+				}
+				return err
+			}
+			parts[i], err = leases.List(ctx, k.selector(v.text))
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	found := newFindings()
+	for i, k := range kinds {
+		for _, l := range parts[i] {
+			if v.counts(l) {
+				found.add(l, k.noun)
+			}
+		}
+	}
+	return found, nil
+}
+
+// beginning reads all addresses that somebody has.
+func (v *ipFind) beginning(ctx context.Context, leases *store.Client) (*findings, error) {
+	found, kinds := newFindings(), v.kinds()
+	return found, leases.Each(ctx, "status.status!="+ipam.Available.String(), func(l ipam.Lease) error {
+		for _, k := range kinds {
+			if k.begins != nil && v.counts(l) && k.begins(l, v.text) {
+				found.add(l, k.noun)
+			}
+		}
+		return nil
+	})
+}
+
+func (v *ipFind) counts(l ipam.Lease) bool {
+	return l.State == ipam.Active || l.State == ipam.Reserved && !v.active
+}
+
+func (v *ipFind) nothing() error {
+	var looked []string
+	for _, k := range v.kinds() {
+		looked = append(looked, strings.TrimPrefix(plural(2, k.noun), "2 "))
+	}
+	f := refuse(ipam.ReasonNotFound, "no address in use has to do with %q: looked for %s in %s", v.text, strings.Join(looked, ", "), v.where())
+	if a, err := ipam.ParseAddr(v.text); err == nil {
+		return f.withHint("see whether it is free, and in which pool: bcsnetctl ip describe %s", a)
+	}
+	return f.withHint("see all addresses in use: bcsnetctl lease list")
+}

@@ -1,0 +1,211 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+type ipRelease struct {
+	*session
+	output     output
+	args       []string
+	addrs      []netip.Addr
+	reason     string
+	force, yes bool
+}
+
+func newIPRelease(s *session, group string) *cobra.Command {
+	v := &ipRelease{session: s}
+	cmd := &cobra.Command{
+		Use: "release ADDRESS...", Aliases: []string{"free"}, Args: takes(1, 0), RunE: runs(v),
+		Short: "Free addresses that somebody holds",
+		Long: `Free addresses, after a question: others may get them at once. While its pod
+lives, an address is released only with --force. All addresses are looked at
+before any is released, and one that has a new holder by then is left alone.
+What was released goes to standard output, as it was before.
+
+An address that is free already is no error; - reads addresses from standard
+input, one a line. What fails can be run again: it does the rest.`,
+		Example: `  bcsnetctl ip release 10.0.0.20 --dry-run=client
+  bcsnetctl ip release 10.0.0.20 10.0.0.21 --yes --reason "node lost"
+  bcsnetctl ip release 10.0.0.20 --force`,
+		ValidArgsFunction: s.completeAddresses(ipam.Active),
+	}
+	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&v.force, "force", false, "also take the address of a pod that lives")
+	addReason(cmd, &v.reason)
+	s.dry.addTo(cmd)
+	v.output.addTo(cmd)
+	return under(group, cmd)
+}
+
+func (v *ipRelease) Complete(args []string) (err error) {
+	v.args, err = v.orLines("addresses", args)
+	return err
+}
+
+func (v *ipRelease) Validate() (err error) {
+	if v.addrs, err = parseAddresses(v.args); err != nil {
+		return err
+	}
+	if err := checkText("--reason", v.reason, ipam.MaxPastReason); err != nil {
+		return err
+	}
+	return v.output.validate()
+}
+
+func (v *ipRelease) Run(ctx context.Context) error {
+	if len(v.addrs) == 0 {
+		v.say.note("standard input named no address: nothing to release")
+		return nil
+	}
+	leases, err := v.leases()
+	if err != nil {
+		return err
+	}
+	all, err := v.read(ctx, leases, v.addrs)
+	if err != nil {
+		return err
+	}
+	held, err := v.check(ctx, all)
+	if err != nil {
+		return err
+	}
+	if len(held) > 0 && v.dry == dryRunNone && !v.yes {
+		if err := v.confirm(ctx, fmt.Sprintf("Release %s?", plural(len(held), "address"))); err != nil {
+			return err
+		}
+	}
+	return v.release(ctx, leases, held)
+}
+
+// check refuses, before anything is written, what must not be released. It returns what is held.
+func (v *ipRelease) check(ctx context.Context, all []ipam.Lease) (held []ipam.Lease, err error) {
+	var failed several
+	var free []ipam.Lease
+	pods, unread := v.podStates(ctx, all)
+	for i, l := range all {
+		switch {
+		case l.State == ipam.Reserved:
+			failed = append(failed, refuse(reasonAddressReserved, "address %s is reserved: nobody holds it", l.Addr).
+				withHint("to have it handed out again: bcsnetctl ip unreserve %s", l.Addr))
+		case l.State == ipam.Available:
+			free = append(free, l)
+		case unread[i] != nil && !v.force:
+			failed = append(failed, fmt.Errorf("whether the holder of %s lives is unknown: %w", l.Addr, unread[i]))
+		case pods[i].lives && !v.force:
+			failed = append(failed, refuse(reasonPodLives, "address %s is held by %s, and the pod %s", l.Addr, l.Where(), pods[i].text).
+				withHint("a pod that is deleted gives it back; to take it away all the same: bcsnetctl ip release %s --force", l.Addr))
+		default:
+			held = append(held, l)
+		}
+	}
+	unknown, err := v.known(ctx, free)
+	if err != nil {
+		return nil, err
+	}
+	if failed = append(failed, unknown...); len(failed) > 0 {
+		return nil, v.none(len(all), "released", failed)
+	}
+	for i, l := range all {
+		if l.State == ipam.Active {
+			v.announce(l, pods[i], unread[i])
+		} else {
+			v.say.note("%s is free already", l.Addr)
+		}
+	}
+	return held, nil
+}
+
+// known refuses addresses that are in no pool and have no object: they are misspelt.
+func (v *ipRelease) known(ctx context.Context, free []ipam.Lease) (failed several, err error) {
+	var x *ipam.Index
+	for _, l := range free {
+		if l.Version != 0 {
+			continue
+		}
+		if x == nil {
+			if x, err = v.plans(ctx); err != nil {
+				return nil, err
+			}
+		}
+		if pool, refusal := x.Offer(l.Addr); pool.Name == "" {
+			failed = append(failed, refusal)
+		}
+	}
+	return failed, nil
+}
+
+// announce says what releasing an address does.
+func (v *ipRelease) announce(l ipam.Lease, pod podState, unread error) {
+	what := fmt.Sprintf("%s of pool %s: %s", l.Addr, l.Pool, l.Where())
+	switch {
+	case unread != nil:
+		v.say.warn("%s; it is unknown whether the pod lives: %v", what, unread)
+	case pod.lives:
+		v.say.warn("%s; the pod %s and loses the address", what, pod.text)
+	case pod.text != "":
+		v.say.start("%s; the pod %s", what, pod.text)
+	default:
+		v.say.start("%s, which is no pod", what)
+	}
+}
+
+func (v *ipRelease) release(ctx context.Context, leases *store.Client, held []ipam.Lease) error {
+	change := ipam.Change{}
+	if v.dry != dryRunClient && len(held) > 0 {
+		change = v.change(ctx, ipam.VerbRelease, v.reason)
+	}
+	failed := v.inBulk(ctx, held, "released", func(_ int, l ipam.Lease) error {
+		if v.dry == dryRunClient {
+			return nil
+		}
+		gone, err := allocator.ReleaseLease(ctx, leases, l, change, func(now ipam.Lease) bool { return sameHolder(now, l) })
+		if err != nil || gone {
+			return err
+		}
+		return v.changed(ctx, leases, l)
+	})
+	var released []ipam.Lease
+	for i, l := range held {
+		if failed[i] == nil {
+			released = append(released, l)
+		}
+	}
+	if len(released) > 0 {
+		v.say.done("%s released", plural(len(released), "address"))
+	}
+	if err := v.printLeases(&v.output, v.leaseColumns(false), released); err != nil {
+		return err
+	}
+	return v.unfinished(ctx, "released", held, failed)
+}
+
+// sameHolder says whether an address is held as it was when it was looked at.
+func sameHolder(now, then ipam.Lease) bool {
+	return now.State == then.State && now.ContainerID == then.ContainerID && now.PodUID == then.PodUID &&
+		now.Owner == then.Owner && now.StartedAt.Equal(then.StartedAt)
+}
+
+// changed says why an address was left alone: it is free, or somebody else has got it meanwhile.
+func (v *ipRelease) changed(ctx context.Context, leases *store.Client, was ipam.Lease) error {
+	now, err := v.read(ctx, leases, []netip.Addr{was.Addr})
+	switch {
+	case err != nil:
+		return err
+	case now[0].State == ipam.Available:
+		return nil
+	case now[0].State == ipam.Reserved:
+		return refuse(reasonLeaseChanged, "%s gave it up meanwhile, and it is reserved now", was.Who()).
+			withHint("see why: bcsnetctl ip describe %s", was.Addr)
+	}
+	return refuse(reasonLeaseChanged, "it has changed hands meanwhile, from %s to %s", was.Where(), now[0].Where()).
+		withHint("see who has it now: bcsnetctl ip describe %s", was.Addr)
+}

@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// maxBulk is how many addresses one call sets aside or gives back.
+const maxBulk = 4096
+
+// ipReserve sets addresses aside, or has them handed out again.
+type ipReserve struct {
+	*session
+	output  output
+	args    []string
+	entries []entry
+	reason  string
+	reserve bool
+}
+
+func newIPReserve(s *session) *cobra.Command {
+	v := &ipReserve{session: s, reserve: true}
+	return v.command(&cobra.Command{
+		Use: "reserve ADDRESS...", Short: "Set free addresses aside: nobody gets them",
+		Long: `Set free addresses aside: single ones, ranges a-b with both ends, or CIDRs, up
+to 4096 in one call. They stay in their pool, and nobody gets them until they
+are unreserved. Addresses in use and addresses of no pool are refused before any
+is set aside; one that is reserved already is no error.
+
+- reads addresses from standard input, one entry a line.`,
+		Example: `  bcsnetctl ip reserve 10.0.0.20 --reason "printer on floor 3"
+  bcsnetctl ip reserve 10.0.0.64-10.0.0.79 10.0.0.128/28 --dry-run=client`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	})
+}
+
+func newIPUnreserve(s *session) *cobra.Command {
+	return (&ipReserve{session: s}).command(&cobra.Command{
+		Use: "unreserve ADDRESS...", Short: "Have reserved addresses handed out again",
+		Long: `Have reserved addresses handed out again: single ones, ranges a-b with both
+ends, or CIDRs, up to 4096 in one call. Addresses in use are refused before any
+is changed; one that is not reserved is no error.
+
+- reads addresses from standard input, one entry a line.`,
+		Example: `  bcsnetctl ip unreserve 10.0.0.20
+  bcsnetctl ip unreserve 10.0.0.64-10.0.0.79 --reason "lab closed"`,
+		ValidArgsFunction: s.completeAddresses(ipam.Reserved),
+	})
+}
+
+func (v *ipReserve) command(cmd *cobra.Command) *cobra.Command {
+	cmd.Args, cmd.RunE = takes(1, 0), runs(v)
+	addReason(cmd, &v.reason)
+	v.dry.addTo(cmd)
+	v.output.addToChange(cmd)
+	return cmd
+}
+
+func (v *ipReserve) Complete(args []string) (err error) {
+	v.args, err = v.orLines("addresses", args)
+	return err
+}
+
+func (v *ipReserve) Validate() (err error) {
+	if v.entries, err = parseEntries(v.args); err != nil {
+		return err
+	}
+	if n := ipam.SizeOfSet(setOf(rangesOf(v.entries)...)); n > maxBulk {
+		return usagef("these are %s, and %d is the most in one call", plural(n, "address"), maxBulk).withHint("name them in several calls")
+	}
+	if err := checkText("--reason", v.reason, ipam.MaxPastReason); err != nil {
+		return err
+	}
+	return v.output.validate()
+}
+
+func (v *ipReserve) Run(ctx context.Context) error {
+	leases, err := v.leases()
+	if err != nil {
+		return err
+	}
+	x, err := v.plans(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := v.read(ctx, leases, addressesOf(v.entries))
+	if err != nil {
+		return err
+	}
+	todo, err := v.check(x, all)
+	if err != nil || len(todo) == 0 {
+		return err
+	}
+	return v.write(ctx, x, leases, todo)
+}
+
+// check refuses, before anything is written, what cannot be done. It returns the addresses to change.
+func (v *ipReserve) check(x *ipam.Index, all []ipam.Lease) (todo []ipam.Lease, err error) {
+	var failed several
+	var outside, same []netip.Addr
+	var why *ipam.Refusal
+	for _, l := range all {
+		pool, refusal := x.Offer(l.Addr)
+		switch {
+		case pool.Name == "" && (v.reserve || l.Version == 0):
+			outside, why = append(outside, l.Addr), refusal
+		case l.State == ipam.Active:
+			failed = append(failed, v.inUse(l))
+		case l.Deleting:
+			failed = append(failed, refuse(ipam.ReasonUnavailable, "the object of address %s is being deleted", l.Addr).withHint("try again in a moment"))
+		case v.reserve && pool.Terminating:
+			failed = append(failed, refuse(reasonPoolTerminating, "address %s is in pool %s, which is being deleted", l.Addr, pool.Name).
+				withHint("see what it waits for: bcsnetctl pool describe %s", pool.Name))
+		case (l.State == ipam.Reserved) == v.reserve:
+			same = append(same, l.Addr)
+		default:
+			todo = append(todo, l)
+		}
+	}
+	switch len(outside) {
+	case 0:
+	case 1:
+		failed = append(failed, why)
+	default:
+		failed = append(failed, refuse(ipam.ReasonAddressNotInPool, "%s no pool hands out: %s", plural(len(outside), "address"), spell(setOfAddrs(outside))).
+			withHint("see what pools have: bcsnetctl pool list"))
+	}
+	if len(failed) > 0 {
+		return nil, v.none(len(all), v.done(), failed)
+	}
+	if len(same) > 0 {
+		state := map[bool]string{true: "reserved already", false: "not reserved"}[v.reserve]
+		v.say.note("%s: %s", state, spell(setOfAddrs(same)))
+	}
+	return todo, nil
+}
+
+func (v *ipReserve) inUse(l ipam.Lease) error {
+	if v.reserve {
+		return refuse(ipam.ReasonAddressInUse, "address %s of pool %s is held by %s", l.Addr, l.Pool, l.Where()).
+			withHint("see what would free it: bcsnetctl ip describe %s", l.Addr)
+	}
+	return refuse(ipam.ReasonAddressInUse, "address %s of pool %s is not reserved but held by %s", l.Addr, l.Pool, l.Where()).
+		withHint("to take it away: bcsnetctl ip release %s", l.Addr)
+}
+
+func (v *ipReserve) write(ctx context.Context, x *ipam.Index, leases *store.Client, todo []ipam.Lease) error {
+	verb := ipam.VerbReserve
+	if !v.reserve {
+		verb = ipam.VerbUnreserve
+	}
+	change := ipam.Change{Verb: verb, Reason: v.reason}
+	if v.dry != dryRunClient {
+		change = v.change(ctx, verb, v.reason)
+	}
+	changed := make([]ipam.Lease, len(todo))
+	failed := v.inBulk(ctx, todo, v.done(), func(i int, l ipam.Lease) (err error) {
+		if v.reserve {
+			changed[i], err = v.set(ctx, x, leases, l, change)
+		} else {
+			changed[i], err = v.unset(ctx, leases, l, change)
+		}
+		return err
+	})
+	var stored []ipam.Lease
+	var addrs []netip.Addr
+	for i, l := range changed {
+		if failed[i] == nil {
+			stored, addrs = append(stored, l), append(addrs, l.Addr)
+		}
+	}
+	if len(addrs) > 0 {
+		v.say.done("%s %s: %s", plural(len(addrs), "address"), v.done(), spell(setOfAddrs(addrs)))
+	}
+	if v.output.printer != nil {
+		if err := v.printLeases(&v.output, nil, stored); err != nil {
+			return err
+		}
+	}
+	return v.unfinished(ctx, v.done(), todo, failed)
+}
+
+// done is what becomes of addresses.
+func (v *ipReserve) done() string {
+	if v.reserve {
+		return "reserved"
+	}
+	return "unreserved"
+}
+
+// set sets one address aside.
+func (v *ipReserve) set(ctx context.Context, x *ipam.Index, leases *store.Client, l ipam.Lease, c ipam.Change) (ipam.Lease, error) {
+	pool, _ := x.Offer(l.Addr)
+	if v.dry == dryRunClient {
+		next, _ := ipam.Reserve(l, pool.Params(), leases.Now(), c) // check has seen that it can be
+		return next, nil
+	}
+	now, reserved, err := allocator.ReserveLease(ctx, leases, l, pool.Params(), c)
+	if err != nil || reserved || now.State == ipam.Reserved {
+		return now, err
+	}
+	if now.Deleting {
+		return now, fmt.Errorf("the object of address %s is being deleted", l.Addr)
+	}
+	return now, v.inUse(now)
+}
+
+// unset has one address handed out again, unless somebody else was faster.
+func (v *ipReserve) unset(ctx context.Context, leases *store.Client, l ipam.Lease, c ipam.Change) (ipam.Lease, error) {
+	next, _ := ipam.Release(l, leases.Now(), c)
+	if v.dry == dryRunClient {
+		return next, nil
+	}
+	_, err := allocator.ReleaseLease(ctx, leases, l, c, func(now ipam.Lease) bool { return now.State == ipam.Reserved })
+	return next, err
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// localAllocator is an allocator in this process, one replica more for as long as a command runs: it sees
+// what the others write, and follows the same protocol.
+type localAllocator struct {
+	*allocator.Allocator
+	leases *store.Client
+	stop   func()
+}
+
+// fillEvery is how often the allocator is asked whether it knows all addresses; slow is when the user
+// is told what it waits for.
+const (
+	fillEvery = 5 * time.Millisecond
+	slow      = time.Second
+)
+
+// startAllocator returns when the allocator knows all addresses, pools and nodes.
+func (s *session) startAllocator(ctx context.Context) (*localAllocator, error) {
+	index := ipam.NewIndex()
+	leases, err := s.leasesWith(index)
+	if err != nil {
+		return nil, err
+	}
+	a := &localAllocator{Allocator: allocator.New(index, leases, nil, slog.New(slog.DiscardHandler)), leases: leases}
+	feed := store.NewFeed(leases)
+	// What the feed logs, the user reads once, as an error.
+	feeding, cancel := context.WithCancel(klog.NewContext(ctx, logr.Discard()))
+	var parts sync.WaitGroup
+	parts.Go(func() { feed.Run(feeding) })
+	a.stop = func() {
+		cancel()
+		parts.Wait()
+	}
+	if err := s.fill(ctx, feed, index); err != nil {
+		a.stop()
+		return nil, err
+	}
+	return a, nil
+}
+
+// fill waits for the addresses, and then reads pools and nodes, so that these are of this moment.
+func (s *session) fill(ctx context.Context, feed *store.Feed, index *ipam.Index) error {
+	began, told := s.now(), false
+	err := wait.PollUntilContextCancel(ctx, fillEvery, true, func(context.Context) (bool, error) {
+		if !told && s.now().Sub(began) > slow {
+			s.say.wait("reading all addresses in %s", s.where())
+			told = true
+		}
+		return feed.Synced() && feed.Watching(), feed.Err()
+	})
+	if err != nil {
+		return s.explain(err)
+	}
+	pools, err := s.readPools(ctx)
+	if err != nil {
+		return err
+	}
+	nodes, err := s.nodes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range nodes {
+		index.SetNode(n.name, n.addrs)
+	}
+	for _, p := range pools {
+		index.SetPool(store.Pool(p.BCSNetPool))
+	}
+	return nil
+}

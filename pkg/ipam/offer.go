@@ -1,0 +1,18 @@
+package ipam
+
+import "net/netip"
+
+// Offer finds the pool that serves an address. A refusal says why nobody who asks gets the address now;
+// the pool has no name where none serves it.
+func (x *Index) Offer(a netip.Addr) (Pool, *Refusal) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	p, _, ok := x.serving(a)
+	switch {
+	case !ok:
+		return Pool{}, x.notServed(Want{}, a)
+	case !p.Serves():
+		return p.Pool, Refuse(ReasonPoolCordoned, "pool %s hands out nothing: it is %s", p.Name, p.why()).WithHint("%s", p.cure())
+	}
+	return p.Pool, x.taken(a, p)
+}
