@@ -66,6 +66,9 @@ func (s *session) report(ctx context.Context, err error) {
 			continue
 		}
 		text, hint := s.texts(e)
+		if text == "" {
+			continue // the command has said it
+		}
 		s.say.fail("%s", text)
 		if hint != "" {
 			s.hint("%s", hint)
