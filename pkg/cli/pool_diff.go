@@ -39,7 +39,7 @@ a file would be refused.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().StringArrayVarP(&v.files, "filename", "f", nil, "`FILE` with pools, - for standard input; repeatable (required)")
-	v.output.addToChange(cmd)
+	v.output.addToView(cmd)
 	return cmd
 }
 

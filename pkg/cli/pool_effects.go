@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"go4.org/netipx"
+	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -143,9 +144,9 @@ func heldBy(held []ipam.Lease) []string {
 		who := "reserved"
 		switch {
 		case l.State == ipam.Active && l.Host.IsValid():
-			who = l.Who() + " on " + l.Host.String()
+			who = printers.EscapeTerminal(l.Who()) + " on " + l.Host.String()
 		case l.State == ipam.Active:
-			who = l.Who()
+			who = printers.EscapeTerminal(l.Who())
 		}
 		out = append(out, fmt.Sprintf("%s (%s)", l.Addr, who))
 	}

@@ -33,7 +33,7 @@ only.`,
 	}
 	cmd.Flags().IntVar(&v.depth, "depth", treeLevels, "how many `LEVELS`: 1 networks, 2 pools, 3 hosts, 4 addresses and pods")
 	complete(cmd, "depth", "1", "2", "3", "4")
-	v.output.addToChange(cmd)
+	v.output.addToView(cmd)
 	return cmd
 }
 

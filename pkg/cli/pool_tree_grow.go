@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -127,7 +128,7 @@ func (n hostNode) branch() branch {
 	for _, l := range n.held {
 		who := "reserved"
 		if l.State == ipam.Active {
-			who = l.Who()
+			who = printers.EscapeTerminal(l.Who())
 		}
 		b.under = append(b.under, branch{name: l.Addr.String(), about: who})
 	}
