@@ -33,6 +33,7 @@ const (
 	reasonAlreadyInPool      ipam.Reason = "AlreadyInPool"
 	reasonAddressNotUsable   ipam.Reason = "AddressNotUsable"
 	reasonAddressNotInSubnet ipam.Reason = "AddressNotInSubnet"
+	reasonNodeNotFound       ipam.Reason = "NodeNotFound"
 )
 
 func (f *failure) Error() string { return f.message }

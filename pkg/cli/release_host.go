@@ -48,19 +48,25 @@ that holds nothing is no error. What fails can be run again: it does the rest.`,
 	return cmd
 }
 
-func (v *releaseHost) Complete(args []string) error {
+func (v *releaseHost) Complete(args []string) (err error) {
+	v.args, err = v.typed(args)
+	return err
+}
+
+// typed are hosts as they were typed, with the lines of standard input in place of -.
+func (s *session) typed(args []string) (words []string, err error) {
 	for _, arg := range args {
 		if arg != "-" {
-			v.args = append(v.args, arg)
+			words = append(words, arg)
 			continue
 		}
-		lines, err := readLines(v.In)
+		lines, err := readLines(s.In)
 		if err != nil {
-			return fmt.Errorf("reading hosts from standard input: %w", err)
+			return nil, fmt.Errorf("reading hosts from standard input: %w", err)
 		}
-		v.args = append(v.args, lines...)
+		words = append(words, lines...)
 	}
-	return nil
+	return words, nil
 }
 
 // readLines reads lines; blank ones and those after # do not count.
