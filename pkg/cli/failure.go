@@ -33,6 +33,7 @@ const (
 	reasonAlreadyInPool      ipam.Reason = "AlreadyInPool"
 	reasonAddressNotUsable   ipam.Reason = "AddressNotUsable"
 	reasonAddressNotInSubnet ipam.Reason = "AddressNotInSubnet"
+	reasonHostNotFound       ipam.Reason = "HostNotFound"
 	reasonNodeNotFound       ipam.Reason = "NodeNotFound"
 )
 

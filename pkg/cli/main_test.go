@@ -53,6 +53,7 @@ var masks = []struct {
 	{regexp.MustCompile(`https?://127\.0\.0\.1:\d+`), "SERVER"},
 	{regexp.MustCompile(`\bgo1\.\d+(\.\d+)? \w+/\w+`), "GO"},
 	{regexp.MustCompile(`("?\b(?:uid|podUID|resourceVersion|creationTimestamp|lastTransitionTime|updateTime)"?: )"?[^",\n]+"?`), `${1}MASKED`},
+	{regexp.MustCompile(`\b\d+[smhd](\d+[smhd])? ago\b`), "AGE ago"},
 	{regexp.MustCompile(`(?m)(( |^)\d+[smhdy](\d+[smhd])?)$`), "${2}AGE"},
 }
 

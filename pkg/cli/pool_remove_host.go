@@ -148,7 +148,8 @@ func (v *poolRemoveHost) warnHeld(ctx context.Context, gone []netip.Addr) {
 			v.say.warn("it is unknown whether the host still has addresses of the pool: %v", err)
 			return
 		case len(held) > 0:
-			v.say.warn("host %s still has %s of pool %s in use; they stay until their pods end", h, plural(len(held), "address"), v.name)
+			v.say.warn("host %s still has %s of pool %s in use; %s", h, plural(len(held), "address"), v.name,
+				oneOr(len(held), "it stays until its pod ends", "they stay until their pods end"))
 			v.hint("when the machine is gone for good: bcsnetctl release-host %s", h)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
@@ -134,6 +135,7 @@ func (w *world) commands() map[string]func(*testscript.TestScript, bool, []strin
 		"controller":  do(w.startController),
 		"settled":     do(w.settled),
 		"deleting":    do(w.deleting),
+		"happened":    do(w.happened),
 		"lease":       do(w.lease),
 		"uninstalled": do(w.uninstalled),
 	}
@@ -186,6 +188,18 @@ func (w *world) deleting(ctx context.Context, _ *testscript.TestScript, args []s
 		var p v1.BCSNetPool
 		err := w.client.Get(ctx, client.ObjectKey{Name: args[0]}, &p)
 		return err == nil && p.DeletionTimestamp != nil, err
+	})
+}
+
+// happened POOL REASON waits until there is an event of the pool with that reason.
+func (w *world) happened(ctx context.Context, _ *testscript.TestScript, args []string) error {
+	return eventually(ctx, func(ctx context.Context) (bool, error) {
+		var p v1.BCSNetPool
+		if err := w.client.Get(ctx, client.ObjectKey{Name: args[0]}, &p); err != nil {
+			return false, err
+		}
+		events, err := w.kubernetes.EventsV1().Events("").List(ctx, metav1.ListOptions{FieldSelector: "reason=" + args[1] + ",regarding.uid=" + string(p.UID)})
+		return err == nil && len(events.Items) > 0, err
 	})
 }
 
