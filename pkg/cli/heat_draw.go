@@ -97,7 +97,7 @@ func (m heatMap) draw(b *bytes.Buffer, t terminal) {
 		for _, c := range r.cells {
 			cells.WriteString(m.mark(t, c))
 		}
-		fmt.Fprintf(b, "%-*s%s%s\n", width, r.from, columnGap, strings.TrimRight(cells.String(), " "))
+		fmt.Fprintf(b, "%-*s %s\n", width, r.from, strings.TrimRight(cells.String(), " "))
 	}
 	if len(m.rows) > 0 {
 		b.WriteString("\n")

@@ -167,3 +167,28 @@ func TestPicture(t *testing.T) {
 		})
 	}
 }
+
+// TestHeatMapWidth: the map of an IPv4 pool fits into 80 columns.
+func TestHeatMapWidth(t *testing.T) {
+	p := poolWith(t, "255.255.255.0/24", "255.255.255.1", "255.255.255.0/24")
+	for _, bits := range []int{32, 28} {
+		var b bytes.Buffer
+		newHeatMap(p, []ipam.Lease{activeOn("255.255.255.20", "10.0.0.99")}, bits).draw(&b, terminal{utf8: true})
+		for line := range strings.Lines(b.String()) {
+			if n := len([]rune(strings.TrimSpace(line))); n > 80 {
+				t.Errorf("%d columns: %s", n, line)
+			}
+		}
+	}
+}
+
+func TestPaintDiff(t *testing.T) {
+	const text = "--- a\n+++ b\n@@ -1 +1 @@\n same\n-old\n+new\n"
+	if got := (terminal{}).paintDiff(text); got != text {
+		t.Errorf("without colour: %q", got)
+	}
+	const want = "\x1b[31m--- a\x1b[0m\n\x1b[32m+++ b\x1b[0m\n\x1b[36m@@ -1 +1 @@\x1b[0m\n same\n\x1b[31m-old\x1b[0m\n\x1b[32m+new\x1b[0m\n"
+	if got := (terminal{color: true}).paintDiff(text); got != want {
+		t.Errorf("got %q", got)
+	}
+}

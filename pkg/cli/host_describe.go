@@ -34,12 +34,14 @@ it, what is wrong, and what to do next.`,
 	return cmd
 }
 
-// completeOneHost offers hosts, and nothing behind the first.
+// completeOneHost offers the hosts of pools and the names of nodes, and nothing behind the first.
 func (s *session) completeOneHost(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return s.completeHosts(cmd, args, typed)
+	hosts, _ := s.completeHosts(cmd, args, typed)
+	nodes, directive := s.completeNodes(cmd, args, typed)
+	return append(hosts, nodes...), directive
 }
 
 func (v *hostDescribe) Complete(args []string) error {

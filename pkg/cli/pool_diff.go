@@ -28,9 +28,9 @@ func newPoolDiff(s *session) *cobra.Command {
 		Use: "diff -f FILE", Args: takes(0, 0), RunE: runs(v),
 		Short: "Show what applying files would do to pools and leases",
 		Long: `Show what kubectl apply --server-side -f would do to pools, and to the leases
-that exist: addresses that would drain, hosts that would lose the pool, overlaps.
-The API server checks the files and stores nothing. Fields that a file does not
-name stay as they are.
+that exist: which addresses would drain, which hosts would lose the pool, which
+overlaps there would be. The API server checks the files and stores nothing.
+Fields that a file does not name stay as they are.
 
 The exit code is 0 when nothing would change, 3 when something would, and 1 when
 a file would be refused.`,
@@ -107,7 +107,9 @@ func (v *poolDiff) compare(ctx context.Context) ([]change, error) {
 		if err != nil {
 			return nil, err
 		}
-		next[c.name] = store.Pool(c.after.BCSNetPool)
+		if c.refused == nil {
+			next[c.name] = store.Pool(c.after.BCSNetPool)
+		}
 		all = append(all, c)
 	}
 	for i := range all {
