@@ -147,5 +147,5 @@ func overlapsOthers(name string, added *netipx.IPSet, others []ipam.Pool) error 
 
 func invalidPool(name string, err error) error {
 	return refuse(reasonPoolInvalid, "the spec of pool %s cannot be used: %v", name, err).
-		withHint("mend it: kubectl edit bcsnetpool %s", name)
+		withHint("mend it: bcsnetctl pool edit %s", name)
 }

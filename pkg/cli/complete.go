@@ -132,6 +132,18 @@ func (s *session) completeHosts(cmd *cobra.Command, args []string, _ string) ([]
 	})
 }
 
+// completeNodes offers the names of the nodes.
+func (s *session) completeNodes(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return s.offer(cmd, func(ctx context.Context) ([]string, error) {
+		nodes, err := s.nodes(ctx)
+		var out []string
+		for _, n := range nodes {
+			out = append(out, cobra.CompletionWithDesc(n.name, joinAddrs(n.internal)))
+		}
+		return out, err
+	})
+}
+
 // completeNamespaces offers the namespaces of the cluster.
 func (s *session) completeNamespaces(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return s.offer(cmd, func(ctx context.Context) ([]string, error) {

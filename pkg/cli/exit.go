@@ -15,6 +15,9 @@ const (
 	exitInterrupted = 130
 )
 
+// found is the end of a command that was asked to look, found something and has said so.
+func found() error { return &failure{code: exitFindings} }
+
 // exitCode is the one place where an error becomes an exit code. ctx ends when the user interrupts.
 func exitCode(ctx context.Context, err error) int {
 	var f *failure

@@ -37,6 +37,8 @@ const (
 	reasonAddressReserved    ipam.Reason = "AddressReserved"
 	reasonPodLives           ipam.Reason = "PodLives"
 	reasonLeaseChanged       ipam.Reason = "LeaseChanged"
+	reasonHostNotFound       ipam.Reason = "HostNotFound"
+	reasonNodeNotFound       ipam.Reason = "NodeNotFound"
 )
 
 func (f *failure) Error() string { return f.message }
@@ -70,6 +72,9 @@ func (s *session) report(ctx context.Context, err error) {
 			continue
 		}
 		text, hint := s.texts(e)
+		if text == "" {
+			continue // the command has said it
+		}
 		s.say.fail("%s", text)
 		if hint != "" {
 			s.hint("%s", hint)

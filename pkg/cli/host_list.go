@@ -16,7 +16,7 @@ func newHost(s *session) *cobra.Command {
 		Use: "host", Aliases: []string{"hosts"}, GroupID: "objects", Args: cobra.ArbitraryArgs, RunE: group,
 		Short: "Hosts that draw addresses",
 	}
-	cmd.AddCommand(newHostList(s))
+	cmd.AddCommand(newHostList(s), newHostDescribe(s), newHostRelease(s))
 	return cmd
 }
 

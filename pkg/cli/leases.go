@@ -34,8 +34,8 @@ func (s *session) held(ctx context.Context, q leaseQuery, match func(ipam.Lease)
 	return out, s.explain(err)
 }
 
-// found is what a query found.
-type found struct {
+// tally is what a query found.
+type tally struct {
 	counts map[ipam.State]int
 	// late came out of order, and unlisted are free ones that were left out.
 	late     int
@@ -43,12 +43,12 @@ type found struct {
 }
 
 // print prints what the query finds, in order and as soon as the order is known.
-func (q *leaseQuery) print(ctx context.Context, s *session, o *output, columns []column[ipam.Lease]) (found, error) {
+func (q *leaseQuery) print(ctx context.Context, s *session, o *output, columns []column[ipam.Lease]) (tally, error) {
 	// The API server is what one waits for; memory may cost some time of the processor.
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
 	free, err := q.free(ctx, s)
 	if err != nil {
-		return found{}, err
+		return tally{}, err
 	}
 	l := &listing{
 		output: o, table: &growingTable[ipam.Lease]{table: newTable(o, columns)}, w: s.Out,
@@ -67,10 +67,10 @@ func (q *leaseQuery) print(ctx context.Context, s *session, o *output, columns [
 		return rows.take(r)
 	})
 	if err != nil {
-		return found{}, err
+		return tally{}, err
 	}
 	late, err := rows.end()
-	return found{counts: l.counts, late: late, unlisted: free.unlisted()}, errors.Join(err, l.end())
+	return tally{counts: l.counts, late: late, unlisted: free.unlisted()}, errors.Join(err, l.end())
 }
 
 // arrivals are the subnets where addresses come from. Without them, rows wait until all have come.
@@ -96,7 +96,7 @@ func (q *leaseQuery) arrivals(ctx context.Context, s *session, free *freeAddress
 }
 
 // remark says what is odd about a list.
-func (f found) remark(s *session, pool string) {
+func (f tally) remark(s *session, pool string) {
 	if f.late > 0 {
 		s.say.warn("%s outside the subnets of all pools %s last", plural(f.late, "address"), oneOr(f.late, "comes", "come"))
 	}

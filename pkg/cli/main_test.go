@@ -55,6 +55,7 @@ var masks = []struct {
 	{regexp.MustCompile(`("?\b(?:uid|podUID|resourceVersion|creationTimestamp|lastTransitionTime|updateTime|startedAt)"?: )"?[^",\n]+"?`), `${1}MASKED`},
 	{regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`), "YYYY-MM-DDTHH:MM:SSZ"},
 	{regexp.MustCompile(`(?m)^\d+[smhdy](\d+[smhd])? +(Normal|Warning)`), "AGE  $2"},
+	{regexp.MustCompile(`\b\d+[smhd](\d+[smhd])? ago\b`), "AGE ago"},
 	{regexp.MustCompile(`(?m)(( |^)\d+[smhdy](\d+[smhd])?)$`), "${2}AGE"},
 }
 

@@ -3,8 +3,10 @@ package cli
 import (
 	"context"
 	"net/netip"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -14,33 +16,60 @@ import (
 // node is what is of interest of a Node.
 type node struct {
 	name, state string
+	since       time.Time    // of state, where the node says
 	addrs       []netip.Addr // internal first
+	internal    []netip.Addr
 }
 
 // nodes reads all nodes.
-func (s *session) nodes(ctx context.Context) ([]node, error) {
+func (s *session) nodes(ctx context.Context) ([]node, error) { return s.nodesWith(ctx, "") }
+
+// nodesWith reads the nodes that a label selector matches.
+func (s *session) nodesWith(ctx context.Context, selector string) ([]node, error) {
 	c, err := s.dynamic()
 	if err != nil {
 		return nil, err
 	}
 	var out []node
-	options := metav1.ListOptions{Limit: pageSize}
+	options := metav1.ListOptions{LabelSelector: selector, Limit: pageSize}
 	for {
 		page, err := c.Resource(corev1.SchemeGroupVersion.WithResource("nodes")).List(ctx, options)
 		if err != nil {
 			return nil, s.explain(err)
 		}
 		for _, item := range page.Items {
-			var o corev1.Node
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &o); err != nil {
+			n, err := decodeNode(item.Object)
+			if err != nil {
 				return nil, err
 			}
-			out = append(out, readNode(&o))
+			out = append(out, n)
 		}
 		if options.Continue = page.GetContinue(); options.Continue == "" {
 			return out, nil
 		}
 	}
+}
+
+// node reads one node; one that is not there is an error.
+func (s *session) node(ctx context.Context, name string) (node, error) {
+	c, err := s.dynamic()
+	if err != nil {
+		return node{}, err
+	}
+	o, err := c.Resource(corev1.SchemeGroupVersion.WithResource("nodes")).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return node{}, refuse(reasonNodeNotFound, "there is no node %s", name).withHint("see them: kubectl get nodes")
+	case err != nil:
+		return node{}, s.explain(err)
+	}
+	return decodeNode(o.Object)
+}
+
+func decodeNode(content map[string]any) (node, error) {
+	var o corev1.Node
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &o)
+	return readNode(&o), err
 }
 
 func readNode(o *corev1.Node) node {
@@ -49,11 +78,18 @@ func readNode(o *corev1.Node) node {
 		for _, a := range o.Status.Addresses {
 			if ip, err := ipam.ParseAddr(a.Address); err == nil && a.Type == kind {
 				n.addrs = append(n.addrs, ip)
+				if kind == corev1.NodeInternalIP {
+					n.internal = append(n.internal, ip)
+				}
 			}
 		}
 	}
 	for _, c := range o.Status.Conditions {
-		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+		if c.Type != corev1.NodeReady {
+			continue
+		}
+		n.since = c.LastTransitionTime.Time
+		if c.Status == corev1.ConditionTrue {
 			n.state = hostReady
 		}
 	}

@@ -36,11 +36,21 @@ func objectFormats() []string {
 // addTo gives a command that lists things its flags: a table is the default.
 func (o *output) addTo(cmd *cobra.Command) {
 	o.add(cmd, append([]string{"table", "wide"}, objectFormats()...))
+	o.addNoHeaders(cmd)
+}
+
+func (o *output) addNoHeaders(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.noHeaders, "no-headers", false, "leave out the line of column names")
 }
 
 // addToChange gives a command that changes objects the flag: by default it prints none.
 func (o *output) addToChange(cmd *cobra.Command) { o.add(cmd, objectFormats()) }
+
+// addToView gives a command the flag that shows what is no object of the cluster: such a view has no name.
+func (o *output) addToView(cmd *cobra.Command, more ...string) {
+	unnamed := slices.DeleteFunc(objectFormats(), func(f string) bool { return f == "name" })
+	o.add(cmd, append(unnamed, more...))
+}
 
 func (o *output) add(cmd *cobra.Command, formats []string) {
 	o.flags, o.formats = genericclioptions.NewPrintFlags(""), formats
@@ -73,7 +83,7 @@ func (o *output) validate() error {
 	}
 	var unknown genericclioptions.NoCompatiblePrinterError
 	switch {
-	case errors.As(err, &unknown):
+	case errors.As(err, &unknown), o.names() && !slices.Contains(o.formats, "name"):
 		return usagef("there is no output format %q", *o.flags.OutputFormat).
 			withHint("the formats are %s", strings.Join(o.formats, ", "))
 	case err != nil:

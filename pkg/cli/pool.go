@@ -10,6 +10,7 @@ func newPool(s *session) *cobra.Command {
 	cmd.AddCommand(
 		newPoolList(s), newPoolDescribe(s), newPoolCreate(s), newPoolDelete(s),
 		newPoolAddHost(s), newPoolRemoveHost(s), newPoolAddIP(s), newPoolRemoveIP(s),
-		newPoolCordon(s), newPoolUncordon(s))
+		newPoolCordon(s), newPoolUncordon(s),
+		newPoolEdit(s), newPoolExport(s), newPoolDiff(s), newPoolTree(s), newPoolUsage(s))
 	return cmd
 }

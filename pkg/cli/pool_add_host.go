@@ -15,33 +15,38 @@ type poolAddHost struct {
 	*session
 	output output
 	name   string
-	args   []string
-	hosts  []netip.Addr
+	typed  int
+	from   hostArgs
 }
 
 func newPoolAddHost(s *session) *cobra.Command {
 	v := &poolAddHost{session: s}
 	cmd := &cobra.Command{
-		Use: "add-host POOL HOST...", Args: takes(2, 0), RunE: runs(v),
+		Use: "add-host POOL [HOST...]", Args: takes(1, 0), RunE: runs(v),
 		Short: "Let hosts draw from a pool",
 		Long: `Let hosts draw from a pool. A host is named by the IP that its node has and that
-the CNI plugin sends. A host that the pool already has is no error.`,
+the CNI plugin sends. A host that the pool already has is no error.
+
+` + hostArgsHelp,
 		Example: `  bcsnetctl pool add-host blue 10.0.0.13
-  bcsnetctl pool add-host blue 10.0.0.13 10.0.0.14 --dry-run=client`,
+  bcsnetctl pool add-host blue 10.0.0.13 10.0.0.14 --dry-run=client
+  bcsnetctl pool add-host blue --selector rack=7
+  bcsnetctl pool add-host blue -f hosts.txt`,
 		ValidArgsFunction: s.completePoolNodes,
 	}
+	v.from.addTo(s, cmd)
 	s.dry.addTo(cmd)
 	v.output.addToChange(cmd)
 	return cmd
 }
 
 func (v *poolAddHost) Complete(args []string) error {
-	v.name, v.args = args[0], args[1:]
-	return nil
+	v.name, v.typed = args[0], len(args)-1
+	return v.from.read(v.session, args[1:])
 }
 
-func (v *poolAddHost) Validate() (err error) {
-	if v.hosts, err = parseHosts(v.args); err != nil {
+func (v *poolAddHost) Validate() error {
+	if err := v.from.validate(v.typed); err != nil {
 		return err
 	}
 	return v.output.validate()
@@ -52,11 +57,19 @@ func (v *poolAddHost) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	nodes, err := v.from.matched(ctx, v.session)
+	if err != nil {
+		return err
+	}
+	hosts := withFirst(v.from.hosts, nodes)
+	if len(hosts) == 0 {
+		v.say.note("no host is named: nothing to add")
+	}
 	var added, same []string
 	edited, err := api.edit(ctx, v.name, func(p pool) (map[string]any, error) {
 		added, same = nil, nil
 		list := slices.Clone(p.Spec.Hosts)
-		for _, h := range v.hosts {
+		for _, h := range hosts {
 			if hostIndex(p.Spec.Hosts, h) >= 0 {
 				same = append(same, h.String())
 				continue

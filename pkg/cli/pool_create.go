@@ -160,7 +160,7 @@ func (v *poolCreate) create(ctx context.Context, api *pools) (*unstructured.Unst
 	}
 	o := &unstructured.Unstructured{Object: content}
 	unstructured.RemoveNestedField(o.Object, "status")
-	o.SetGroupVersionKind(v1.GroupVersion.WithKind("BCSNetPool"))
+	o.SetGroupVersionKind(v1.GroupVersion.WithKind(poolKind))
 	if v.dry == dryRunClient {
 		return o, nil
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,8 +41,7 @@ Interrupting it does not bring the pool back.`,
 }
 
 func (v *poolDelete) Complete(args []string) error {
-	slices.Sort(args)
-	v.names = slices.Compact(args)
+	v.names = sortedOnce(args)
 	return nil
 }
 
@@ -59,18 +57,9 @@ func (v *poolDelete) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var all []pool
-	var failed several
-	for _, name := range v.names {
-		p, err := api.get(ctx, name)
-		if err != nil {
-			failed = append(failed, err)
-			continue
-		}
-		all = append(all, p)
-	}
-	if len(failed) > 0 {
-		return failed // nothing was deleted: all names are right or none is taken
+	all, err := api.named(ctx, v.names)
+	if err != nil {
+		return err // nothing was deleted: all names are right or none is taken
 	}
 	for _, p := range all {
 		v.radius(ctx, p)

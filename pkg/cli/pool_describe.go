@@ -5,6 +5,8 @@ import (
 	"net/netip"
 
 	"github.com/spf13/cobra"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -12,20 +14,24 @@ import (
 
 type poolDescribe struct {
 	*session
-	name string
+	output output
+	name   string
 }
 
 func newPoolDescribe(s *session) *cobra.Command {
 	v := &poolDescribe{session: s}
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use: "describe POOL", Aliases: []string{"show"}, Args: takes(1, 1), RunE: runs(v),
 		Short: "Show a pool: capacity, what is wrong, which host holds how much",
 		Long: `Show a pool: its addresses and how many are free, the conditions that are not as
-they should be, how many addresses each host holds, and what to do next. Only
-what has something to say is shown.`,
-		Example:           `  bcsnetctl pool describe blue`,
+they should be, how many addresses each host holds, what happened lately, and
+what to do next. Only what has something to say is shown.`,
+		Example: `  bcsnetctl pool describe blue
+  bcsnetctl pool describe blue -o yaml`,
 		ValidArgsFunction: s.completePoolFirst(nil),
 	}
+	v.output.addToChange(cmd)
+	return cmd
 }
 
 func (v *poolDescribe) Complete(args []string) error {
@@ -33,7 +39,7 @@ func (v *poolDescribe) Complete(args []string) error {
 	return nil
 }
 
-func (v *poolDescribe) Validate() error { return nil }
+func (v *poolDescribe) Validate() error { return v.output.validate() }
 
 func (v *poolDescribe) Run(ctx context.Context) error {
 	api, err := v.pools()
@@ -44,6 +50,9 @@ func (v *poolDescribe) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if v.output.printer != nil {
+		return v.output.object(v.Out, p.stored)
+	}
 	d := &description{session: v.session, pool: p, plan: store.Pool(p.BCSNetPool), byHost: map[netip.Addr]*hostUse{}}
 	leases, err := v.leases()
 	if err != nil {
@@ -52,6 +61,9 @@ func (v *poolDescribe) Run(ctx context.Context) error {
 	query := leaseQuery{pool: v.name}
 	if err := leases.Each(ctx, query.selector(), d.take); err != nil {
 		return v.explain(err)
+	}
+	if d.events, err = v.recentEvents(ctx, p.UID); err != nil && !apierrors.IsForbidden(err) {
+		v.say.warn("events cannot be read: %v", v.explain(err))
 	}
 	return d.write()
 }
@@ -64,6 +76,7 @@ type description struct {
 	byHost map[netip.Addr]*hostUse
 	// active and reserved count the leases, retired those of them that the pool no longer lists.
 	active, reserved, retired int64
+	events                    []eventsv1.Event
 }
 
 // hostUse is what one host holds of the pool.

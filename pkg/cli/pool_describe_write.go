@@ -22,6 +22,7 @@ func (d *description) write() error {
 	if err := d.hosts(&b); err != nil {
 		return err
 	}
+	section(&b, "Events", d.eventLines(d.events))
 	d.next(&b)
 	_, err := d.Out.Write(b.Bytes())
 	return err
@@ -137,17 +138,12 @@ func (d *description) hosts(b *bytes.Buffer) error {
 		return nil
 	}
 	slices.SortFunc(rows, func(x, y *hostUse) int { return x.host.Compare(y.host) })
-	fmt.Fprintln(b, "\nHosts:")
-	var t bytes.Buffer
-	err := table[*hostUse]{headers: true, columns: []column[*hostUse]{
+	err := indented(b, "Hosts", table[*hostUse]{headers: true, columns: []column[*hostUse]{
 		{name: "HOST", cell: func(u *hostUse) string { return addrText(u.host) }},
 		{name: "ACTIVE", cell: func(u *hostUse) string { return count(u.active) }},
 		{name: "RESERVED", cell: func(u *hostUse) string { return count(u.reserved) }},
 		{name: "IN POOL", cell: inPool},
-	}}.write(&t, rows)
-	for line := range strings.Lines(t.String()) {
-		b.WriteString("  " + line)
-	}
+	}}, rows)
 	if n := len(idle) - maxIdle; n > 0 {
 		fmt.Fprintf(b, "  and %s that hold nothing\n", plural(n, "more host"))
 	}
@@ -164,7 +160,7 @@ func (d *description) next(b *bytes.Buffer) {
 	case stateUnseen, stateUpdating:
 		lines = append(lines, "  "+hintController)
 	case v1.ReasonInvalidSpec:
-		add("mend the spec", "kubectl edit bcsnetpool "+name)
+		add("mend the spec", "bcsnetctl pool edit "+name)
 	case v1.ReasonTerminating:
 		add("see who holds its addresses", "bcsnetctl lease list --pool "+name)
 	case stateOverlap:
@@ -198,6 +194,19 @@ func section(b *bytes.Buffer, title string, lines []string) {
 		return
 	}
 	fmt.Fprintf(b, "\n%s:\n%s\n", title, strings.Join(lines, "\n"))
+}
+
+// indented prints a table as a section, or nothing when it has no rows.
+func indented[T any](b *bytes.Buffer, title string, t table[T], rows []T) error {
+	var text bytes.Buffer
+	if err := t.write(&text, rows); err != nil || len(rows) == 0 {
+		return err
+	}
+	fmt.Fprintf(b, "\n%s:\n", title)
+	for line := range strings.Lines(text.String()) {
+		b.WriteString("  " + line)
+	}
+	return nil
 }
 
 func orNone(text string) string { return cmp.Or(text, "none") }

@@ -14,34 +14,38 @@ type poolRemoveHost struct {
 	*session
 	output output
 	name   string
-	args   []string
-	hosts  []netip.Addr
+	typed  int
+	from   hostArgs
 }
 
 func newPoolRemoveHost(s *session) *cobra.Command {
 	v := &poolRemoveHost{session: s}
 	cmd := &cobra.Command{
-		Use: "remove-host POOL HOST...", Args: takes(2, 0), RunE: runs(v),
+		Use: "remove-host POOL [HOST...]", Args: takes(1, 0), RunE: runs(v),
 		Short: "No longer let hosts draw from a pool",
 		Long: `No longer let hosts draw from a pool. Addresses that pods on the host have stay
 as they are; when the machine is gone for good, bcsnetctl release-host frees
-them.`,
+them.
+
+` + hostArgsHelp,
 		Example: `  bcsnetctl pool remove-host blue 10.0.0.13
-  bcsnetctl pool remove-host blue 10.0.0.13 10.0.0.14 --dry-run=client`,
+  bcsnetctl pool remove-host blue 10.0.0.13 10.0.0.14 --dry-run=client
+  bcsnetctl pool remove-host blue --selector rack=7`,
 		ValidArgsFunction: s.completePoolFirst(func(p pool) []string { return p.Spec.Hosts }),
 	}
+	v.from.addTo(s, cmd)
 	s.dry.addTo(cmd)
 	v.output.addToChange(cmd)
 	return cmd
 }
 
 func (v *poolRemoveHost) Complete(args []string) error {
-	v.name, v.args = args[0], args[1:]
-	return nil
+	v.name, v.typed = args[0], len(args)-1
+	return v.from.read(v.session, args[1:])
 }
 
-func (v *poolRemoveHost) Validate() (err error) {
-	if v.hosts, err = parseHosts(v.args); err != nil {
+func (v *poolRemoveHost) Validate() error {
+	if err := v.from.validate(v.typed); err != nil {
 		return err
 	}
 	return v.output.validate()
@@ -52,15 +56,26 @@ func (v *poolRemoveHost) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	nodes, err := v.from.matched(ctx, v.session)
+	if err != nil {
+		return err
+	}
+	var gone []netip.Addr
+	var others []string
 	left := 0
 	edited, err := api.edit(ctx, v.name, func(p pool) (map[string]any, error) {
-		list := slices.Clone(p.Spec.Hosts)
-		for _, h := range v.hosts {
-			i := hostIndex(list, h)
-			if i < 0 {
+		for _, h := range v.from.hosts {
+			if hostIndex(p.Spec.Hosts, h) < 0 {
 				return nil, v.absent(p, h)
 			}
-			for ; i >= 0; i = hostIndex(list, h) { // the schema lets a host be listed twice
+		}
+		gone, others = listedOf(p.Spec.Hosts, v.from.hosts, nodes)
+		if len(gone) == 0 {
+			return nil, nil
+		}
+		list := slices.Clone(p.Spec.Hosts)
+		for _, h := range gone {
+			for i := hostIndex(list, h); i >= 0; i = hostIndex(list, h) { // the schema lets a host be listed twice
 				list = slices.Delete(list, i, i+1)
 			}
 		}
@@ -70,16 +85,50 @@ func (v *poolRemoveHost) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	v.tell(ctx, gone, others, left)
+	return v.output.object(v.Out, edited.stored)
+}
+
+// listedOf are the hosts to take out of a list: those named, and of nodes the IPs that the list has. The
+// nodes without one are named.
+func listedOf(list []string, hosts []netip.Addr, nodes []node) (gone []netip.Addr, others []string) {
+	gone = slices.Clone(hosts)
+	for _, n := range nodes {
+		listed := false
+		for _, a := range n.internal {
+			if hostIndex(list, a) < 0 {
+				continue
+			}
+			listed = true
+			if !slices.Contains(gone, a) {
+				gone = append(gone, a)
+			}
+		}
+		if !listed {
+			others = append(others, n.name)
+		}
+	}
+	return gone, others
+}
+
+// tell says what was done, and what the hosts leave behind.
+func (v *poolRemoveHost) tell(ctx context.Context, gone []netip.Addr, others []string, left int) {
+	if len(others) > 0 {
+		v.say.note("not in pool %s: %s %s", v.name, oneOr(len(others), "node", "nodes"), shortList(others))
+	}
+	if len(gone) == 0 {
+		v.say.note("nothing to take out of pool %s", v.name)
+		return
+	}
 	var names []string
-	for _, h := range v.hosts {
+	for _, h := range gone {
 		names = append(names, h.String())
 	}
 	v.say.done("%s taken out of pool %s", namedHosts(names), v.name)
 	if left == 0 {
 		v.say.warn("no host may draw from pool %s any more", v.name)
 	}
-	v.warnHeld(ctx)
-	return v.output.object(v.Out, edited.stored)
+	v.warnHeld(ctx, gone)
 }
 
 func (v *poolRemoveHost) absent(p pool, h netip.Addr) error {
@@ -91,15 +140,16 @@ func (v *poolRemoveHost) absent(p pool, h netip.Addr) error {
 }
 
 // warnHeld says what the hosts still hold of the pool.
-func (v *poolRemoveHost) warnHeld(ctx context.Context) {
-	for _, h := range v.hosts {
+func (v *poolRemoveHost) warnHeld(ctx context.Context, gone []netip.Addr) {
+	for _, h := range gone {
 		held, err := v.held(ctx, leaseQuery{pool: v.name, host: h.String(), status: ipam.Active.String()}, func(ipam.Lease) bool { return true })
 		switch {
 		case err != nil:
 			v.say.warn("it is unknown whether the host still has addresses of the pool: %v", err)
 			return
 		case len(held) > 0:
-			v.say.warn("host %s still has %s of pool %s in use; they stay until their pods end", h, plural(len(held), "address"), v.name)
+			v.say.warn("host %s still has %s of pool %s in use; %s", h, plural(len(held), "address"), v.name,
+				oneOr(len(held), "it stays until its pod ends", "they stay until their pods end"))
 			v.hint("when the machine is gone for good: bcsnetctl release-host %s", h)
 		}
 	}

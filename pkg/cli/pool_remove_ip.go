@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -104,11 +103,7 @@ func (v *poolRemoveIP) draining(ctx context.Context, gone *netipx.IPSet) {
 		v.say.warn("it is unknown whether some of them are in use: %v", err)
 		return
 	}
-	var who []string
-	for _, l := range held {
-		who = append(who, fmt.Sprintf("%s (%s on %s)", l.Addr, l.Who(), addrText(l.Host)))
-	}
-	switch len(who) {
+	switch who := heldBy(held); len(who) {
 	case 0:
 	case 1:
 		v.say.warn("1 of them is in use and will drain: %s", who[0])

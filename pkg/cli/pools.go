@@ -66,6 +66,21 @@ func (p *pools) get(ctx context.Context, name string) (pool, error) {
 	return readPool(stored)
 }
 
+// named reads pools by name: all of them or none.
+func (p *pools) named(ctx context.Context, names []string) ([]pool, error) {
+	var all []pool
+	var failed several
+	for _, name := range names {
+		one, err := p.get(ctx, name)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		all = append(all, one)
+	}
+	return all, failed.orNil()
+}
+
 // list reads all pools that a label selector matches, by name.
 func (p *pools) list(ctx context.Context, selector string) ([]pool, error) {
 	stored, err := p.api.List(ctx, metav1.ListOptions{LabelSelector: selector})
@@ -133,8 +148,7 @@ func (p *pools) edit(ctx context.Context, name string, change func(pool) (map[st
 			return false, err
 		}
 		if edited.DeletionTimestamp != nil {
-			return false, refuse(reasonPoolTerminating, "pool %s is being deleted and takes no changes", name).
-				withHint("see what it waits for: bcsnetctl pool describe %s", name)
+			return false, terminating(name)
 		}
 		spec, err := change(edited)
 		if err != nil || len(spec) == 0 {
@@ -151,6 +165,11 @@ func (p *pools) edit(ctx context.Context, name string, change func(pool) (map[st
 			withHint("try again in a moment")
 	}
 	return edited, err
+}
+
+func terminating(name string) error {
+	return refuse(reasonPoolTerminating, "pool %s is being deleted and takes no changes", name).
+		withHint("see what it waits for: bcsnetctl pool describe %s", name)
 }
 
 func (p *pools) patch(ctx context.Context, old pool, spec map[string]any) (pool, error) {

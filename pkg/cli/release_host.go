@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +22,9 @@ type releaseHost struct {
 	args   []string
 	hosts  []netip.Addr
 	reason string
+
+	wait    bool
+	timeout time.Duration
 }
 
 func newReleaseHost(s *session) *cobra.Command {
@@ -34,15 +38,27 @@ is asked, so that scripts can call this; look first with --dry-run=client. The
 addresses that were released go to standard output, as they were before.
 
 HOST is the IP of a host; - reads hosts from standard input, one a line. A host
-that holds nothing is no error. What fails can be run again: it does the rest.`,
+that holds nothing is no error. What fails can be run again: it does the rest.
+With --wait the command does that itself, and frees what a host takes meanwhile,
+until two looks in a row find nothing.`,
 		Example: `  bcsnetctl release-host 10.0.0.11 --dry-run=client
   bcsnetctl release-host 10.0.0.11 10.0.0.12 -o name
   bcsnetctl host list -o jsonpath='{range .items[?(@.state=="gone")]}{.host}{"\n"}{end}' | bcsnetctl release-host -`,
 		ValidArgsFunction: s.completeHosts,
 	}
+	cmd.Flags().BoolVar(&v.wait, "wait", false, "go on until each host holds nothing; a dry run does not wait")
+	cmd.Flags().DurationVar(&v.timeout, "timeout", time.Minute, "how long to wait for one host; 0 is for ever")
 	s.dry.addTo(cmd)
 	addReason(cmd, &v.reason)
 	v.output.addTo(cmd)
+	return cmd
+}
+
+// newHostRelease is the same command where one looks for it.
+func newHostRelease(s *session) *cobra.Command {
+	cmd := newReleaseHost(s)
+	cmd.Use, cmd.GroupID = "release HOST...", ""
+	cmd.Example = strings.ReplaceAll(cmd.Example, "release-host", "host release")
 	return cmd
 }
 
@@ -57,6 +73,9 @@ func (v *releaseHost) Validate() (err error) {
 	}
 	if err := checkText("--reason", v.reason, ipam.MaxPastReason); err != nil {
 		return err
+	}
+	if v.timeout < 0 {
+		return usagef("--timeout %s is negative", v.timeout)
 	}
 	return v.output.validate()
 }
@@ -74,6 +93,10 @@ func (v *releaseHost) Run(ctx context.Context) error {
 	for _, h := range v.hosts {
 		gone, err := v.one(ctx, leases, h)
 		released = append(released, gone...)
+		if v.wait && v.dry == dryRunNone && ctx.Err() == nil {
+			gone, err = v.settle(ctx, leases, h, err)
+			released = append(released, gone...)
+		}
 		if err != nil {
 			failed = append(failed, err)
 		}

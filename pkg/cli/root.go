@@ -75,7 +75,7 @@ func newRoot(s *session) *cobra.Command {
 		&cobra.Group{ID: "objects", Title: "Pools, addresses, hosts:"},
 		&cobra.Group{ID: "other", Title: "Other:"})
 	root.AddCommand(
-		newPool(s), newIP(s), newLease(s), newHost(s), newReleaseHost(s),
+		newPool(s), newIP(s), newLease(s), newHost(s), newReleaseHost(s), newUsage(s),
 		newDoctor(s), newWait(s), newEvents(s), newInstall(s), newUninstall(s), newReport(s),
 		newVersion(s), newCompletion(s), newOptions())
 	root.SetUsageTemplate(usageTemplate)
@@ -92,7 +92,8 @@ const rootHelp = `Manage the address pools of bcsnet: which addresses there are,
 from them, and who holds which. Works on the objects in the cluster, also while
 the controller is down.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 124 out of time, 130 interrupted.`
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 findings or differences,
+124 out of time, 130 interrupted.`
 
 // rename has the help speak the name that was called.
 func rename(s *session, cmd *cobra.Command) {

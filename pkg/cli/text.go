@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,3 +71,6 @@ func oneOr[N int | int64 | uint64](n N, one, many string) string {
 	}
 	return many
 }
+
+// sortedOnce are names in order, each once.
+func sortedOnce(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }

@@ -16,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
@@ -201,6 +200,18 @@ func (w *world) deleting(ctx context.Context, _ *testscript.TestScript, args []s
 	})
 }
 
+// happened POOL REASON waits until there is an event of the pool with that reason.
+func (w *world) happened(ctx context.Context, _ *testscript.TestScript, args []string) error {
+	return eventually(ctx, func(ctx context.Context) (bool, error) {
+		var p v1.BCSNetPool
+		if err := w.client.Get(ctx, client.ObjectKey{Name: args[0]}, &p); err != nil {
+			return false, err
+		}
+		events, err := w.kubernetes.EventsV1().Events("").List(ctx, metav1.ListOptions{FieldSelector: "reason=" + args[1] + ",regarding.uid=" + string(p.UID)})
+		return err == nil && len(events.Items) > 0, err
+	})
+}
+
 // lease ADDRESS POOL HOST NAMESPACE/POD, or an owner without a slash, makes an address Active as the
 // allocator would; the pod need not exist. A lone "reserved" for the holder sets the address aside.
 func (w *world) lease(ctx context.Context, _ *testscript.TestScript, args []string) error {
@@ -249,15 +260,6 @@ func (w *world) hold(ctx context.Context, l *ipam.Lease, host netip.Addr, who st
 	err := w.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &pod)
 	l.PodUID = string(pod.UID)
 	return client.IgnoreNotFound(err)
-}
-
-// happened POOL REASON waits until the API server has an event about the pool.
-func (w *world) happened(ctx context.Context, _ *testscript.TestScript, args []string) error {
-	selector := fields.Set{"regarding.name": args[0], "reason": args[1]}.AsSelector().String()
-	return eventually(ctx, func(ctx context.Context) (bool, error) {
-		found, err := w.kubernetes.EventsV1().Events(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{FieldSelector: selector})
-		return err == nil && len(found.Items) > 0, err
-	})
 }
 
 // uninstalled removes the CRDs until the end of the script.

@@ -1,0 +1,194 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// poolWith is a pool as the allocator sees it, with the host 10.0.0.11.
+func poolWith(t *testing.T, cidr, gateway string, available ...string) ipam.Pool {
+	t.Helper()
+	subnet := netip.MustParsePrefix(cidr)
+	plan, err := ipam.NewPlan(ipam.PlanSpec{Net: subnet.Addr().String(), Mask: subnet.Bits(), Gateway: gateway, Available: available})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ipam.Pool{Name: "blue", Plan: plan, Hosts: map[netip.Addr]struct{}{netip.MustParseAddr("10.0.0.11"): {}}}
+}
+
+func activeOn(addr, host string) ipam.Lease {
+	l := ipam.Lease{Addr: netip.MustParseAddr(addr), State: ipam.Active, Params: ipam.Params{Pool: "blue"}}
+	l.Namespace, l.PodName = "default", "web-0"
+	if host != "" {
+		l.Host = netip.MustParseAddr(host)
+	}
+	return l
+}
+
+func reserved(addr string) ipam.Lease {
+	return ipam.Lease{Addr: netip.MustParseAddr(addr), State: ipam.Reserved, Params: ipam.Params{Pool: "blue"}}
+}
+
+func deleting(l ipam.Lease) ipam.Lease {
+	l.Deleting = true
+	return l
+}
+
+func TestHeatMap(t *testing.T) {
+	const good = "10.0.0.11"
+	v4 := poolWith(t, "10.1.0.0/24", "10.1.0.1", "10.1.0.0/29", "10.1.0.66")
+	tests := map[string]struct {
+		pool  ipam.Pool
+		taken []ipam.Lease
+		bits  int
+		want  []string
+	}{
+		"free":         {v4, nil, 32, []string{"10.1.0.0   ......", "10.1.0.64   ."}},
+		"taken":        {v4, []ipam.Lease{activeOn("10.1.0.2", good), reserved("10.1.0.66")}, 32, []string{"10.1.0.0   #.....", "10.1.0.64   r"}},
+		"no host":      {v4, []ipam.Lease{activeOn("10.1.0.2", "")}, 32, []string{"10.1.0.0   #.....", "10.1.0.64   ."}},
+		"foreign":      {v4, []ipam.Lease{activeOn("10.1.0.2", "10.0.0.99")}, 32, []string{"10.1.0.0   x.....", "10.1.0.64   ."}},
+		"deleting":     {v4, []ipam.Lease{deleting(activeOn("10.1.0.2", good))}, 32, []string{"10.1.0.0   x.....", "10.1.0.64   ."}},
+		"draining":     {v4, []ipam.Lease{activeOn("10.1.0.200", good)}, 32, []string{"10.1.0.0   ......", "10.1.0.64   .", "10.1.0.192         x"}},
+		"other family": {v4, []ipam.Lease{activeOn("fd00::2", good)}, 32, []string{"10.1.0.0   ......", "10.1.0.64   ."}},
+		"blocks of 4": {
+			v4, []ipam.Lease{activeOn("10.1.0.2", good), activeOn("10.1.0.4", good)}, 30, []string{"10.1.0.0 +-              ."},
+		},
+		"one block": {v4, []ipam.Lease{activeOn("10.1.0.2", good)}, 24, []string{"10.1.0.0 -"}},
+		"smaller than a row": {
+			poolWith(t, "10.1.0.16/29", "10.1.0.17", "10.1.0.16/29"), []ipam.Lease{activeOn("10.1.0.22", good)}, 32, []string{"10.1.0.16   ....#"},
+		},
+		"end of the space": {
+			poolWith(t, "255.255.255.192/26", "255.255.255.193", "255.255.255.248/29"), nil, 32,
+			[]string{"255.255.255.192 " + strings.Repeat(" ", 56) + "......."},
+		},
+		"sparse": {
+			poolWith(t, "fd00::/64", "fd00::1", "fd00::/64"), []ipam.Lease{activeOn("fd00::2:41", good)}, 128,
+			[]string{"fd00::2:40 .#" + strings.Repeat(".", 62)},
+		},
+		"sparse and empty": {poolWith(t, "fd00::/64", "fd00::1", "fd00::/64"), nil, 76, nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := newHeatMap(tc.pool, tc.taken, tc.bits)
+			var got []string
+			for _, r := range m.rows {
+				line := r.from.String() + " "
+				for _, c := range r.cells {
+					line += m.mark(terminal{}, c)
+				}
+				got = append(got, strings.TrimRight(line, " "))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestBlockBits(t *testing.T) {
+	tests := map[string]struct {
+		pool ipam.Pool
+		want int
+	}{
+		"small":             {poolWith(t, "10.1.0.0/24", "10.1.0.1", "10.1.0.0/24"), 32},
+		"4,093 of 4,096":    {poolWith(t, "10.1.0.0/20", "10.1.0.1", "10.1.0.0/20"), 32},
+		"twice that":        {poolWith(t, "10.0.0.0/19", "10.0.0.1", "10.0.0.0/19"), 31},
+		"65,536":            {poolWith(t, "10.1.0.0/16", "10.1.0.1", "10.1.0.0/16"), 28},
+		"part of a subnet":  {poolWith(t, "10.0.0.0/8", "10.0.0.1", "10.1.0.0/16"), 28},
+		"all of IPv4's /8":  {poolWith(t, "10.0.0.0/8", "10.0.0.1", "10.0.0.0/8"), 20},
+		"the largest":       {poolWith(t, "fd00::/64", "fd00::1", "fd00::/64"), 76},
+		"few in IPv6":       {poolWith(t, "fd00::/64", "fd00::1", "fd00::20-fd00::29"), 128},
+		"65,536 in the /64": {poolWith(t, "fd00::/64", "fd00::1", "fd00::1:0-fd00::1:ffff"), 124},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := blockBits(tc.pool); got != tc.want {
+				t.Errorf("got /%d, want /%d", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestShade(t *testing.T) {
+	for share, want := range map[[2]int]int{{0, 16}: 0, {1, 16}: 1, {4, 16}: 1, {5, 16}: 2, {12, 16}: 3, {13, 16}: 4, {16, 16}: 4, {3, 0}: 4} {
+		if got := (heatCell{active: share[0], usable: uint64(share[1])}).shade(); got != want {
+			t.Errorf("%d of %d: shade %d, want %d", share[0], share[1], got, want)
+		}
+	}
+}
+
+// TestPicture: the SVG is well-formed whatever the holders are called, and has a box for every cell.
+func TestPicture(t *testing.T) {
+	p := poolWith(t, "10.1.0.0/24", "10.1.0.1", "10.1.0.0/24")
+	odd := activeOn("10.1.0.7", "")
+	odd.Owner = `vm <a> & "b"`
+	for _, bits := range []int{32, 28} {
+		t.Run(fmt.Sprint(bits), func(t *testing.T) {
+			var b bytes.Buffer
+			newHeatMap(p, []ipam.Lease{odd, activeOn("10.1.0.9", "10.0.0.99")}, bits).picture(&b)
+			rects, titles, crosses := 0, "", 0
+			for d := xml.NewDecoder(bytes.NewReader(b.Bytes())); ; {
+				token, err := d.Token()
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				switch e := token.(type) {
+				case xml.StartElement:
+					switch e.Name.Local {
+					case "rect":
+						rects++
+					case "path":
+						crosses++
+					}
+				case xml.CharData:
+					titles += string(e)
+				}
+			}
+			wantRects, wantTitle, wantCrosses := 253+4, `10.1.0.7 vm <a> & "b"`, 2
+			if bits == 28 {
+				wantRects, wantTitle, wantCrosses = 16+6, "10.1.0.0/28: 2 of 14 taken", 2
+			}
+			if rects != wantRects || crosses != wantCrosses || !strings.Contains(titles, wantTitle) {
+				t.Errorf("%d boxes and %d crosses, want %d and %d; %q in %q", rects, crosses, wantRects, wantCrosses, wantTitle, titles)
+			}
+		})
+	}
+}
+
+// TestHeatMapWidth: the map of an IPv4 pool fits into 80 columns.
+func TestHeatMapWidth(t *testing.T) {
+	p := poolWith(t, "255.255.255.0/24", "255.255.255.1", "255.255.255.0/24")
+	for _, bits := range []int{32, 28} {
+		var b bytes.Buffer
+		newHeatMap(p, []ipam.Lease{activeOn("255.255.255.20", "10.0.0.99")}, bits).draw(&b, terminal{utf8: true})
+		for line := range strings.Lines(b.String()) {
+			if n := len([]rune(strings.TrimSpace(line))); n > 80 {
+				t.Errorf("%d columns: %s", n, line)
+			}
+		}
+	}
+}
+
+func TestPaintDiff(t *testing.T) {
+	const text = "--- a\n+++ b\n@@ -1 +1 @@\n same\n-old\n+new\n"
+	if got := (terminal{}).paintDiff(text); got != text {
+		t.Errorf("without colour: %q", got)
+	}
+	const want = "\x1b[31m--- a\x1b[0m\n\x1b[32m+++ b\x1b[0m\n\x1b[36m@@ -1 +1 @@\x1b[0m\n same\n\x1b[31m-old\x1b[0m\n\x1b[32m+new\x1b[0m\n"
+	if got := (terminal{color: true}).paintDiff(text); got != want {
+		t.Errorf("got %q", got)
+	}
+}

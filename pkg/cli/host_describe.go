@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+type hostDescribe struct {
+	*session
+	output output
+	word   string
+	host   netip.Addr // invalid for the name of a node
+}
+
+func newHostDescribe(s *session) *cobra.Command {
+	v := &hostDescribe{session: s}
+	cmd := &cobra.Command{
+		Use: "describe HOST|NODE", Aliases: []string{"show"}, Args: takes(1, 1), RunE: runs(v),
+		Short: "Show a host: its node, its pools, its leases, what is wrong",
+		Long: `Show a host, by its IP or by the name of its node: whether the node is ready,
+which pools it may draw from and what they have free, the addresses in use on
+it, what is wrong, and what to do next.`,
+		Example: `  bcsnetctl host describe 10.0.0.11
+  bcsnetctl host describe node-1 -o yaml`,
+		ValidArgsFunction: s.completeOneHost,
+	}
+	v.output.addToView(cmd)
+	return cmd
+}
+
+// completeOneHost offers the hosts of pools and the names of nodes, and nothing behind the first.
+func (s *session) completeOneHost(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	hosts, _ := s.completeHosts(cmd, args, typed)
+	nodes, directive := s.completeNodes(cmd, args, typed)
+	return append(hosts, nodes...), directive
+}
+
+func (v *hostDescribe) Complete(args []string) error {
+	v.word = args[0]
+	return nil
+}
+
+func (v *hostDescribe) Validate() error {
+	if !mayBeNode(v.word) {
+		hosts, err := parseHosts([]string{v.word})
+		if err != nil {
+			return err
+		}
+		v.host = hosts[0]
+	}
+	return v.output.validate()
+}
+
+// hostView is what is known of a host.
+type hostView struct {
+	host netip.Addr
+	// addrs are all IPs of the node, or host alone.
+	addrs []netip.Addr
+	node  *node
+	// blind: the nodes cannot be read.
+	blind bool
+	pools []pool
+	held  []ipam.Lease
+}
+
+func (v *hostDescribe) Run(ctx context.Context) error {
+	h, err := v.look(ctx)
+	if err != nil {
+		return err
+	}
+	if err := v.fill(ctx, h); err != nil {
+		return err
+	}
+	if h.node == nil && !h.blind && len(h.pools)+len(h.held) == 0 {
+		return refuse(reasonHostNotFound, "host %s is no node, in no pool, and holds no address", h.host).
+			withHint("see all hosts: bcsnetctl host list")
+	}
+	if v.output.printer != nil {
+		return v.output.object(v.Out, h.object())
+	}
+	return v.write(h)
+}
+
+// look finds the node of a host, or the host of a node.
+func (v *hostDescribe) look(ctx context.Context) (*hostView, error) {
+	if !v.host.IsValid() {
+		n, err := v.node(ctx, v.word)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(n.addrs) == 0:
+			return nil, refuse(reasonNodeNotFound, "node %s has no IP", n.name).withHint("see it: kubectl get node %s -o wide", n.name)
+		}
+		return &hostView{host: n.addrs[0], addrs: n.addrs, node: &n}, nil
+	}
+	h := &hostView{host: v.host, addrs: []netip.Addr{v.host}}
+	nodes, err := v.nodes(ctx)
+	if err != nil {
+		h.blind = true
+		v.say.warn("nodes cannot be read, so it is unknown whether the host is one: %v", err)
+	}
+	for _, n := range nodes {
+		if slices.Contains(n.addrs, v.host) {
+			h.node, h.addrs = &n, n.addrs
+		}
+	}
+	return h, nil
+}
+
+// fill reads the pools of the host, and what it holds.
+func (v *hostDescribe) fill(ctx context.Context, h *hostView) error {
+	all, err := v.readPools(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
+		if slices.ContainsFunc(h.addrs, func(a netip.Addr) bool { return hostIndex(p.Spec.Hosts, a) >= 0 }) {
+			h.pools = append(h.pools, p)
+		}
+	}
+	for _, a := range h.addrs {
+		query := leaseQuery{host: a.String(), status: ipam.Active.String()}
+		held, err := v.held(ctx, query, func(ipam.Lease) bool { return true })
+		if err != nil {
+			return err
+		}
+		h.held = append(h.held, held...)
+	}
+	return nil
+}
+
+// object is the host for -o json and the like, with what host list says of it, too.
+func (h *hostView) object() *unstructured.Unstructured {
+	var pools []string
+	leases := []any{}
+	for _, p := range h.pools {
+		pools = append(pools, p.Name)
+	}
+	for _, l := range h.held {
+		o := leaseObject(l)
+		o["pool"] = l.Pool
+		leases = append(leases, o)
+	}
+	row := hostRow{host: h.host, state: h.state(), active: len(h.held), pools: pools}
+	if h.node != nil {
+		row.node = h.node.name
+	}
+	o := hostObjects([]hostRow{row}).Items[0]
+	o.Object["leases"] = leases
+	return &o
+}
+
+func (h *hostView) state() string {
+	switch {
+	case h.node != nil:
+		return h.node.state
+	case h.blind:
+		return ""
+	default:
+		return hostGone
+	}
+}

@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+)
+
+// poolKind is the kind of a pool.
+const poolKind = "BCSNetPool"
+
+// lastApplied is where kubectl apply without --server-side keeps what it was given.
+const lastApplied = corev1.LastAppliedConfigAnnotation
+
+// cleaned is a pool as somebody would write it down: what the API server, the controller and kubectl keep
+// in it for themselves is left out.
+func cleaned(o *unstructured.Unstructured) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: map[string]any{}}
+	out.SetGroupVersionKind(v1.GroupVersion.WithKind(poolKind))
+	out.SetName(o.GetName())
+	if labels := o.GetLabels(); len(labels) > 0 {
+		out.SetLabels(labels)
+	}
+	annotations := o.GetAnnotations()
+	delete(annotations, lastApplied)
+	if len(annotations) > 0 {
+		out.SetAnnotations(annotations)
+	}
+	ours := func(f string) bool { return f == v1.PoolFinalizer }
+	if others := slices.DeleteFunc(o.GetFinalizers(), ours); len(others) > 0 {
+		out.SetFinalizers(others)
+	}
+	if spec, ok := o.Object["spec"]; ok {
+		out.Object["spec"] = spec
+	}
+	return out
+}

@@ -1,0 +1,234 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+type poolDiff struct {
+	*session
+	output output
+	files  []string
+	wanted []manifest
+	// alone: the API server may not be asked what it would do.
+	alone bool
+}
+
+func newPoolDiff(s *session) *cobra.Command {
+	v := &poolDiff{session: s}
+	cmd := &cobra.Command{
+		Use: "diff -f FILE", Args: takes(0, 0), RunE: runs(v),
+		Short: "Show what applying files would do to pools and leases",
+		Long: `Show what kubectl apply --server-side -f would do to pools, and to the leases
+that exist: which addresses would drain, which hosts would lose the pool, which
+overlaps there would be. The API server checks the files and stores nothing.
+Fields that a file does not name stay as they are.
+
+The exit code is 0 when nothing would change, 3 when something would, and 1 when
+a file would be refused.`,
+		Example: `  bcsnetctl pool diff -f blue.yaml
+  bcsnetctl pool export --all | bcsnetctl --context other pool diff -f - -o json`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	cmd.Flags().StringArrayVarP(&v.files, "filename", "f", nil, "`FILE` with pools, - for standard input; repeatable (required)")
+	v.output.addToView(cmd)
+	return cmd
+}
+
+func (v *poolDiff) Complete([]string) (err error) {
+	v.wanted, err = v.readManifests(v.files)
+	return err
+}
+
+func (v *poolDiff) Validate() error {
+	if len(v.files) == 0 {
+		return usagef("%s pool diff needs -f FILE", v.name)
+	}
+	return v.output.validate()
+}
+
+func (v *poolDiff) Run(ctx context.Context) error {
+	all, err := v.compare(ctx)
+	if err != nil {
+		return err
+	}
+	if v.output.printer != nil {
+		err = v.output.object(v.Out, diffObjects(all))
+	} else {
+		err = v.write(all)
+	}
+	if err != nil {
+		return err
+	}
+	return v.sumUp(all)
+}
+
+// What applying would do to a pool.
+const (
+	actionCreated   = "created"
+	actionChanged   = "changed"
+	actionUnchanged = "unchanged"
+	actionRefused   = "refused"
+)
+
+// poolChange is what applying would do to one pool.
+type poolChange struct {
+	name          string
+	action        string
+	before, after pool // before is empty for a pool that would be created
+	effects       poolEffects
+	refused       error
+}
+
+func (v *poolDiff) compare(ctx context.Context) ([]poolChange, error) {
+	api, err := v.pools()
+	if err != nil {
+		return nil, err
+	}
+	list, err := api.list(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	live, next := map[string]pool{}, map[string]ipam.Pool{}
+	for _, p := range list {
+		live[p.Name], next[p.Name] = p, store.Pool(p.BCSNetPool)
+	}
+	var all []poolChange
+	for _, m := range v.wanted {
+		c, err := v.one(ctx, api, m, live[m.pool.Name])
+		if err != nil {
+			return nil, err
+		}
+		if c.refused == nil {
+			next[c.name] = store.Pool(c.after.BCSNetPool)
+		}
+		all = append(all, c)
+	}
+	for i := range all {
+		c := &all[i]
+		if c.action == actionUnchanged {
+			continue
+		}
+		if c.effects, err = v.effects(ctx, c.before, c.after, next); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// one finds out what becomes of a pool. live is empty when there is none of that name.
+func (v *poolDiff) one(ctx context.Context, api *pools, m manifest, live pool) (poolChange, error) {
+	c := poolChange{name: m.pool.Name, action: actionCreated, before: live, after: m.pool}
+	var err error
+	if live.stored != nil {
+		if c.after, err = overlaid(live, m.pool); err != nil {
+			return c, err
+		}
+		c.refused = heldBack(live, c.after)
+	}
+	if !v.alone && c.refused == nil {
+		c, err = v.ask(ctx, api, m, c)
+	}
+	switch {
+	case err != nil:
+		return c, err
+	case c.refused != nil:
+		c.action = actionRefused
+		c.refused = fmt.Errorf("%s: %w", m.from, c.refused)
+	case live.stored != nil && samePool(live, c.after):
+		c.action = actionUnchanged
+	case live.stored != nil:
+		c.action = actionChanged
+	}
+	return c, nil
+}
+
+// ask has the API server say what it would store.
+func (v *poolDiff) ask(ctx context.Context, api *pools, m manifest, c poolChange) (poolChange, error) {
+	after, err := api.applied(ctx, m)
+	switch {
+	case err == nil:
+		c.after = after
+	case apierrors.IsForbidden(err):
+		v.alone = true
+		v.say.warn("the API server was not asked: that takes the right to patch pools; checked here alone")
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		c.refused = fmt.Errorf("pool %s: %w", c.name, v.explain(err))
+	default:
+		return c, v.explain(err)
+	}
+	return c, nil
+}
+
+// effects reads the leases of a pool and says what a change does to them. next are the pools as they
+// would be after it.
+func (s *session) effects(ctx context.Context, before, after pool, next map[string]ipam.Pool) (poolEffects, error) {
+	var was ipam.Pool
+	var held []ipam.Lease
+	if before.stored != nil {
+		was = store.Pool(before.BCSNetPool)
+		var err error
+		taken := func(l ipam.Lease) bool { return l.State != ipam.Available }
+		if held, err = s.held(ctx, leaseQuery{pool: after.Name}, taken); err != nil {
+			return poolEffects{}, err
+		}
+	}
+	return effectsOf(was, store.Pool(after.BCSNetPool), held, beside(next, after.Name)), nil
+}
+
+// sumUp says how many would change, and ends the command.
+func (v *poolDiff) sumUp(all []poolChange) error {
+	counts := map[string]int{}
+	var refused several
+	for _, c := range all {
+		if counts[c.action]++; c.refused != nil {
+			refused = append(refused, c.refused)
+		}
+	}
+	var parts []string
+	for _, of := range []struct{ action, words string }{
+		{actionCreated, "to create"}, {actionChanged, "to change"}, {actionUnchanged, "unchanged"}, {actionRefused, "refused"},
+	} {
+		if n := counts[of.action]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, of.words))
+		}
+	}
+	if len(all) == 0 {
+		v.say.note("no pools in %s", strings.Join(v.files, ", "))
+	} else {
+		v.say.note("%s: %s", plural(len(all), "pool"), strings.Join(parts, ", "))
+	}
+	if err := refused.orNil(); err != nil {
+		return err
+	}
+	if counts[actionCreated]+counts[actionChanged] > 0 {
+		return found()
+	}
+	return nil
+}
+
+// heldBack is the refusal of a subnet that changes while addresses of the pool are held. The API server
+// has the same rule; it is asked here first so that there is something to show.
+func heldBack(before, after pool) error {
+	s := before.Status
+	if cidrOf(before.BCSNetPool) == cidrOf(after.BCSNetPool) || s.Active+s.Reserved == 0 {
+		return nil
+	}
+	return refuse(reasonPoolInvalid, "pool %s cannot change from %s to %s while its addresses are held (%d active, %d reserved)",
+		before.Name, cidrOf(before.BCSNetPool), cidrOf(after.BCSNetPool), s.Active, s.Reserved).
+		withHint("release them first, or make another pool; see who has them: bcsnetctl lease list --pool %s", before.Name)
+}
+
+// isRefusal is true for what the API server says of an object that it does not accept.
+func isRefusal(err error) bool {
+	var f *failure
+	return errors.As(err, &f) && f.reason == reasonPoolInvalid || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+}

@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// write prints the pools that would change: the lines of their files, then what that does to leases.
+func (v *poolDiff) write(all []poolChange) error {
+	var b bytes.Buffer
+	for _, c := range all {
+		if c.action == actionUnchanged {
+			continue
+		}
+		text, err := c.unified()
+		if err != nil {
+			return err
+		}
+		b.WriteString(v.out.paintDiff(text))
+		var lines []string
+		for _, e := range c.effects.say() {
+			line := "  " + e.text
+			if e.grave {
+				line = v.out.paint(red, line)
+			}
+			lines = append(lines, line)
+		}
+		if c.action != actionRefused && len(lines) > 0 {
+			fmt.Fprintf(&b, "Effects of pool %s:\n%s\n", c.name, strings.Join(lines, "\n"))
+		}
+	}
+	_, err := v.Out.Write(b.Bytes())
+	return err
+}
+
+// unified is the change of a pool's file in the form of diff -u.
+func (c poolChange) unified() (string, error) {
+	var texts [2][]byte
+	for i, p := range []pool{c.before, c.after} {
+		if p.stored == nil {
+			continue
+		}
+		var err error
+		if texts[i], err = yaml.Marshal(cleaned(p.stored).Object); err != nil {
+			return "", err
+		}
+	}
+	text := diff.Diff("pool "+c.name+" in the cluster", texts[0], "pool "+c.name+" after applying", texts[1])
+	_, lines, _ := bytes.Cut(text, []byte("\n")) // the first is the command line of diff
+	return string(lines), nil
+}
+
+// paintDiff colours the lines of a diff.
+func (t terminal) paintDiff(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "@@"):
+			line = t.paint(cyan, line)
+		case strings.HasPrefix(line, "-"):
+			line = t.paint(red, line)
+		case strings.HasPrefix(line, "+"):
+			line = t.paint(green, line)
+		}
+		b.WriteString(line + "\n")
+	}
+	return b.String()
+}
+
+// samePool says whether two pools would be written down alike.
+func samePool(a, b pool) bool {
+	return equality.Semantic.DeepEqual(cleaned(a.stored).Object, cleaned(b.stored).Object)
+}
+
+// beside are all pools but one, by name.
+func beside(all map[string]ipam.Pool, name string) (out []ipam.Pool) {
+	for _, n := range slices.Sorted(maps.Keys(all)) {
+		if n != name {
+			out = append(out, all[n])
+		}
+	}
+	return out
+}
+
+// diffObjects is the comparison for -o json and the like.
+func diffObjects(all []poolChange) *unstructured.UnstructuredList {
+	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": programName + "/v1", "kind": "PoolDiffList"}}
+	for _, c := range all {
+		o := map[string]any{
+			"apiVersion": programName + "/v1", "kind": "PoolDiff",
+			"pool": c.name, "action": c.action, "changes": fieldChanges(c),
+		}
+		switch c.action {
+		case actionRefused:
+			o["error"] = c.refused.Error()
+		case actionCreated, actionChanged:
+			o["effects"] = effectObject(c.effects)
+		}
+		l.Items = append(l.Items, unstructured.Unstructured{Object: o})
+	}
+	return l
+}
+
+// fieldChanges are the fields of the spec that differ, by name.
+func fieldChanges(c poolChange) []any {
+	specOf := func(p pool) map[string]any {
+		if p.stored == nil {
+			return nil
+		}
+		spec, _ := p.stored.Object["spec"].(map[string]any)
+		return spec
+	}
+	before, after := specOf(c.before), specOf(c.after)
+	names := slices.Concat(slices.Collect(maps.Keys(before)), slices.Collect(maps.Keys(after)))
+	slices.Sort(names)
+	out := []any{}
+	for _, name := range slices.Compact(names) {
+		if !equality.Semantic.DeepEqual(before[name], after[name]) {
+			out = append(out, map[string]any{"field": "spec." + name, "from": before[name], "to": after[name]})
+		}
+	}
+	return out
+}
+
+func effectObject(e poolEffects) map[string]any {
+	drains, cutOff, overlaps := []any{}, []any{}, []any{}
+	for _, l := range e.drains {
+		drains = append(drains, leaseObject(l))
+	}
+	for _, h := range e.cutOff {
+		cutOff = append(cutOff, map[string]any{"host": h.host.String(), "leases": int64(h.held)})
+	}
+	for _, o := range e.overlaps {
+		overlaps = append(overlaps, map[string]any{"pool": o.pool, "addresses": ipam.FormatSet(o.shared)})
+	}
+	return map[string]any{
+		"added": ipam.FormatSet(e.more), "removed": ipam.FormatSet(e.fewer), "drains": drains,
+		"hostsCutOff": cutOff, "overlaps": overlaps, "keepOldGateway": int64(e.oldGateway),
+	}
+}
+
+// leaseObject is an address and who has it, in a view.
+func leaseObject(l ipam.Lease) map[string]any {
+	o := map[string]any{"address": l.Addr.String(), "status": l.State.String()}
+	if l.State == ipam.Active {
+		o["holder"] = l.Who()
+		if l.Host.IsValid() {
+			o["host"] = l.Host.String()
+		}
+	}
+	return o
+}

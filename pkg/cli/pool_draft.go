@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// draft is the text of a pool on its way through an editor.
+type draft struct {
+	*session
+	poolName string
+	// text is what the editor was given or gave back, without the comments on top.
+	text []byte
+	// path is the editor's file; empty before there is one.
+	path string
+	// refused is why the text was not accepted.
+	refused error
+	kept    bool
+}
+
+func (s *session) newDraft(p pool) (*draft, error) {
+	text, err := yaml.Marshal(cleaned(p.stored).Object)
+	return &draft{session: s, poolName: p.Name, text: text}, err
+}
+
+// open has the user edit the text, and says whether that has changed it.
+func (d *draft) open(ctx context.Context) (edited bool, err error) {
+	if err := d.write(); err != nil {
+		return false, err
+	}
+	if err := d.runEditor(ctx, d.path); err != nil {
+		return false, (&failure{message: fmt.Sprintf("the editor failed: %v", err), cause: err}).
+			withHint("choose another one with KUBE_EDITOR or EDITOR")
+	}
+	text, err := os.ReadFile(d.path)
+	if err != nil {
+		return false, err
+	}
+	text = uncommented(text)
+	if len(bytes.TrimSpace(text)) == 0 || bytes.Equal(text, d.text) {
+		return false, nil
+	}
+	d.text = text
+	return true, nil
+}
+
+// write puts the text into the editor's file.
+func (d *draft) write() error {
+	content := append([]byte(d.header()), d.text...)
+	if d.path != "" {
+		return os.WriteFile(d.path, content, 0o600)
+	}
+	f, err := os.CreateTemp("", programName+"-pool-"+d.poolName+"-*.yaml")
+	if err != nil {
+		return err
+	}
+	d.path = f.Name()
+	_, err = f.Write(content)
+	return errors.Join(err, f.Close())
+}
+
+// header is the comment on top of the text.
+func (d *draft) header() string {
+	var b strings.Builder
+	b.WriteString("# Pool " + d.poolName + ". Lines that begin with # are left out; an empty file ends the edit.\n#\n")
+	for _, err := range flatten(d.refused) {
+		for line := range strings.Lines("Refused: " + err.Error()) {
+			b.WriteString("# " + strings.TrimSuffix(line, "\n") + "\n")
+		}
+		b.WriteString("#\n")
+	}
+	return b.String()
+}
+
+// uncommented leaves out the lines that are comments.
+func uncommented(text []byte) []byte {
+	var out []byte
+	for line := range bytes.Lines(text) {
+		if !bytes.HasPrefix(line, []byte("#")) {
+			out = append(out, line...)
+		}
+	}
+	return out
+}
+
+// parse reads the pool that the text describes.
+func (d *draft) parse() (pool, error) {
+	objects, err := decodeObjects("the text", bytes.NewReader(d.text))
+	switch {
+	case err != nil:
+		return pool{}, err
+	case len(objects) != 1:
+		return pool{}, refuse(reasonPoolInvalid, "the text holds %s, not one", plural(len(objects), "object"))
+	}
+	o := objects[0]
+	if o.GetKind() != poolKind || o.GetName() != d.poolName {
+		return pool{}, refuse(reasonPoolInvalid, "the text is %s %s: kind and name cannot change", o.GetKind(), o.GetName())
+	}
+	return parseManifest(o)
+}
+
+// keep leaves the text in its file, and says where.
+func (d *draft) keep(err error) error {
+	d.kept = true
+	kept := &failure{message: "your text is kept in " + d.path}
+	return several{err, kept}
+}
+
+// keepUnless keeps the text when it was not stored.
+func (d *draft) keepUnless(err error) error {
+	if err == nil {
+		return nil
+	}
+	return d.keep(err)
+}
+
+// drop removes the editor's file unless it is kept.
+func (d *draft) drop() {
+	if d.path == "" || d.kept {
+		return
+	}
+	if err := os.Remove(d.path); err == nil || errors.Is(err, os.ErrNotExist) {
+		d.path = ""
+	}
+}

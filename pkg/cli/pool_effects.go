@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"go4.org/netipx"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// poolEffects are what a change of a pool means for leases and for other pools.
+type poolEffects struct {
+	// more and fewer are the addresses that the pool would hand out beyond those of today, and no longer.
+	more, fewer *netipx.IPSet
+	// drains are the leases on addresses that the pool would lose.
+	drains []ipam.Lease
+	// cutOff are the hosts that could no longer draw and hold addresses, with how many.
+	cutOff []hostShare
+	// hostless: the pool would lose its last host.
+	hostless bool
+	// gateway is the new one where it changes; oldGateway how many leases keep the old one.
+	gateway    netip.Addr
+	oldGateway int
+	overlaps   []poolOverlap
+}
+
+type hostShare struct {
+	host netip.Addr
+	held int
+}
+
+type poolOverlap struct {
+	pool   string
+	shared *netipx.IPSet
+}
+
+// effectsOf compares a pool before and after a change. before is empty for a pool that is new; leases are
+// those of the pool that are Active or Reserved.
+func effectsOf(before, after ipam.Pool, leases []ipam.Lease, others []ipam.Pool) poolEffects {
+	was, is := usableOf(before), usableOf(after)
+	e := poolEffects{
+		more: less(is, was), fewer: less(was, is),
+		hostless: len(before.Hosts) > 0 && len(after.Hosts) == 0,
+	}
+	held := map[netip.Addr]int{}
+	changed := before.Plan.Gateway.IsValid() && before.Plan.Gateway != after.Plan.Gateway
+	if changed {
+		e.gateway = after.Plan.Gateway
+	}
+	for _, l := range leases {
+		if e.fewer.Contains(l.Addr) {
+			e.drains = append(e.drains, l)
+		}
+		if l.State != ipam.Active {
+			continue
+		}
+		held[l.Host]++
+		if changed && l.Gateway != after.Plan.Gateway {
+			e.oldGateway++
+		}
+	}
+	for _, h := range slices.SortedFunc(maps.Keys(held), netip.Addr.Compare) {
+		_, could := before.Hosts[h]
+		_, can := after.Hosts[h]
+		if could && !can {
+			e.cutOff = append(e.cutOff, hostShare{h, held[h]})
+		}
+	}
+	for _, o := range others {
+		if shared := intersection(e.more, usableOf(o)); len(shared.Ranges()) > 0 {
+			e.overlaps = append(e.overlaps, poolOverlap{o.Name, shared})
+		}
+	}
+	return e
+}
+
+// usableOf is what a pool hands out: nothing where its spec cannot be used.
+func usableOf(p ipam.Pool) *netipx.IPSet {
+	if p.Plan.Usable == nil || !p.Valid() {
+		return &netipx.IPSet{}
+	}
+	return p.Plan.Usable
+}
+
+func less(a, b *netipx.IPSet) *netipx.IPSet {
+	var s netipx.IPSetBuilder
+	s.AddSet(a)
+	s.RemoveSet(b)
+	return built(&s)
+}
+
+// touches says whether the change touches something that is in use.
+func (e poolEffects) touches() bool { return len(e.drains)+len(e.cutOff)+e.oldGateway > 0 }
+
+// effect is one of the effects in words; grave ones want to be read first.
+type effect struct {
+	text  string
+	grave bool
+}
+
+// say puts the effects into words.
+func (e poolEffects) say() (out []effect) {
+	add := func(grave bool, format string, args ...any) {
+		out = append(out, effect{fmt.Sprintf(format, args...), grave})
+	}
+	if n := len(e.drains); n > 0 {
+		add(true, "%s held would drain: %s", plural(n, "address")+oneOr(n, " that is", " that are"), shortList(heldBy(e.drains)))
+	}
+	for _, h := range e.cutOff {
+		add(true, "host %s could no longer draw and holds %s, which %s until %s", h.host, plural(h.held, "address"),
+			oneOr(h.held, "stays", "stay"), oneOr(h.held, "its pod ends", "their pods end"))
+	}
+	for _, o := range e.overlaps {
+		add(true, "%s would be in pool %s, too: %s", addresses(o.shared), o.pool, spell(o.shared))
+	}
+	if e.hostless {
+		add(true, "no host could draw from the pool any more")
+	}
+	if e.gateway.IsValid() {
+		text := fmt.Sprintf("new leases would get the gateway %s", e.gateway)
+		if e.oldGateway > 0 {
+			text += fmt.Sprintf("; %s in use %s another until %s", plural(e.oldGateway, "address"),
+				oneOr(e.oldGateway, "keeps", "keep"), oneOr(e.oldGateway, "its pod ends", "their pods end"))
+		}
+		add(e.oldGateway > 0, "%s", text)
+	}
+	if len(e.more.Ranges()) > 0 {
+		add(false, "%s more: %s", addresses(e.more), spell(e.more))
+	}
+	if len(e.fewer.Ranges()) > 0 {
+		add(false, "%s fewer: %s", addresses(e.fewer), spell(e.fewer))
+	}
+	return out
+}
+
+// heldBy says who has addresses: "10.0.0.20 (default/web-0 on 10.0.0.11)".
+func heldBy(held []ipam.Lease) []string {
+	var out []string
+	for _, l := range held {
+		who := "reserved"
+		switch {
+		case l.State == ipam.Active && l.Host.IsValid():
+			who = printers.EscapeTerminal(l.Who()) + " on " + l.Host.String()
+		case l.State == ipam.Active:
+			who = printers.EscapeTerminal(l.Who())
+		}
+		out = append(out, fmt.Sprintf("%s (%s)", l.Addr, who))
+	}
+	return out
+}

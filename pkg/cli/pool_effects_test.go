@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"bytes"
+	"net/netip"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// TestEffects: what a change of a pool means for the leases that exist.
+func TestEffects(t *testing.T) {
+	const subnet, gateway = "10.1.0.0/24", "10.1.0.1"
+	before := poolWith(t, subnet, gateway, "10.1.0.20-10.1.0.29")
+	hostless := before
+	hostless.Hosts = nil
+	moved := poolWith(t, subnet, "10.1.0.254", "10.1.0.20-10.1.0.29")
+	broken := before
+	broken.Problem = "it makes no sense"
+	green := poolWith(t, subnet, gateway, "10.1.0.28-10.1.0.33")
+	green.Name = "green"
+	held := func(addr string) ipam.Lease {
+		l := activeOn(addr, "10.0.0.11")
+		l.Gateway = netip.MustParseAddr(gateway)
+		return l
+	}
+	tests := map[string]struct {
+		before, after ipam.Pool
+		leases        []ipam.Lease
+		want          []string
+		touches       bool
+	}{
+		"nothing": {before: before, after: before, leases: []ipam.Lease{held("10.1.0.20")}},
+		"new": {after: before, want: []string{
+			"2 addresses would be in pool green, too: 10.1.0.28-10.1.0.29", "10 addresses more: 10.1.0.20-10.1.0.29",
+		}},
+		"an overlap that there was": {before: before, after: poolWith(t, subnet, gateway, "10.1.0.20-10.1.0.30"), want: []string{
+			"1 address would be in pool green, too: 10.1.0.30", "1 address more: 10.1.0.30",
+		}},
+		"fewer": {
+			before: before, after: poolWith(t, subnet, gateway, "10.1.0.22-10.1.0.29"),
+			leases: []ipam.Lease{held("10.1.0.20"), reserved("10.1.0.21"), held("10.1.0.22"), held("10.1.0.200")}, touches: true,
+			want: []string{
+				"2 addresses that are held would drain: 10.1.0.20 (default/web-0 on 10.0.0.11), 10.1.0.21 (reserved)",
+				"2 addresses fewer: 10.1.0.20-10.1.0.21",
+			},
+		},
+		"fewer and free": {before: before, after: poolWith(t, subnet, gateway, "10.1.0.22-10.1.0.29"), want: []string{
+			"2 addresses fewer: 10.1.0.20-10.1.0.21",
+		}},
+		"host": {
+			before: before, after: hostless, leases: []ipam.Lease{held("10.1.0.20"), reserved("10.1.0.21")}, touches: true,
+			want: []string{
+				"host 10.0.0.11 could no longer draw and holds 1 address, which stays until its pod ends",
+				"no host could draw from the pool any more",
+			},
+		},
+		"host that holds nothing": {before: before, after: hostless, want: []string{"no host could draw from the pool any more"}},
+		"host that was not in it": {before: hostless, after: hostless, leases: []ipam.Lease{held("10.1.0.20")}},
+		"gateway":                 {before: before, after: moved, want: []string{"new leases would get the gateway 10.1.0.254"}},
+		"gateway that pods have":  {before: before, after: moved, leases: []ipam.Lease{held("10.1.0.20"), reserved("10.1.0.21")}, touches: true, want: []string{"new leases would get the gateway 10.1.0.254; 1 address in use keeps another until its pod ends"}},
+		"a spec that cannot be read": {before: broken, after: before, leases: []ipam.Lease{held("10.1.0.20")}, want: []string{
+			"2 addresses would be in pool green, too: 10.1.0.28-10.1.0.29", "10 addresses more: 10.1.0.20-10.1.0.29",
+		}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			e := effectsOf(tc.before, tc.after, tc.leases, []ipam.Pool{green})
+			var got []string
+			for _, line := range e.say() {
+				got = append(got, line.text)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if e.touches() != tc.touches {
+				t.Errorf("touches is %t", e.touches())
+			}
+		})
+	}
+}
+
+// TestTree: networks by name, pools of none last; hosts and addresses in the order of their numbers.
+func TestTree(t *testing.T) {
+	named := func(name, network string, hosts ...string) pool {
+		p := &v1.BCSNetPool{Spec: v1.BCSNetPoolSpec{Net: "10.1.0.0", Mask: 24, Network: network, Hosts: hosts}}
+		p.Name = name
+		return pool{BCSNetPool: p}
+	}
+	pools := []pool{named("alone", ""), named("blue", "z", "10.0.0.9", "10.0.0.11", "10.0.0.11", "10.0.0.12"), named("six", "a")}
+	taken := []ipam.Lease{activeOn("10.1.0.100", "10.0.0.11"), activeOn("10.1.0.20", "10.0.0.11"), activeOn("10.1.0.7", "10.0.0.9"), reserved("10.1.0.3")}
+	tests := map[string]struct {
+		depth int
+		want  string
+	}{
+		"networks": {1, `a             1 pool
+z             1 pool, 3 active, 1 reserved
+(no network)  1 pool
+`},
+		"all": {0, "a             1 pool\n`-- six  10.1.0.0/24\n" + `z             1 pool, 3 active, 1 reserved
+` + "`-- blue  10.1.0.0/24, 3 active, 1 reserved\n" + `    |-- (no host)  1 address
+` + "    |   `-- 10.1.0.3  reserved\n" + `    |-- 10.0.0.9   1 address
+` + "    |   `-- 10.1.0.7  default/web-0\n" + `    |-- 10.0.0.11  2 addresses
+    |   |-- 10.1.0.20   default/web-0
+` + "    |   `-- 10.1.0.100  default/web-0\n    `-- 1 host that holds nothing\n(no network)  1 pool\n`-- alone  10.1.0.0/24\n"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var trees []branch
+			for _, n := range growTree(pools, taken) {
+				trees = append(trees, n.branch())
+			}
+			var b bytes.Buffer
+			drawTree(&b, trees, terminal{}.strokes(), tc.depth)
+			if diff := cmp.Diff(tc.want, b.String()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestEditorArgs(t *testing.T) {
+	for command, want := range map[string][]string{
+		"vi":                  {"vi"},
+		"code  --wait":        {"code", "--wait"},
+		" ":                   {"vi"},
+		`"/opt/my editor" -n`: {"sh", "-c", `"/opt/my editor" -n "$1"`, "sh"},
+		`sed -i 's/a/b/'`:     {"sh", "-c", `sed -i 's/a/b/' "$1"`, "sh"},
+	} {
+		if diff := cmp.Diff(want, editorArgs(command)); diff != "" {
+			t.Errorf("%q: %s", command, diff)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+type poolExport struct {
+	*session
+	output output
+	names  []string
+	all    bool
+}
+
+func newPoolExport(s *session) *cobra.Command {
+	v := &poolExport{session: s}
+	cmd := &cobra.Command{
+		Use: "export POOL...", Args: cobra.ArbitraryArgs, RunE: runs(v),
+		Short: "Print pools as files that kubectl apply takes",
+		Long: `Print pools as they would be written down: without status and without what the
+cluster keeps in them for itself. kubectl apply --server-side -f takes the
+output, in this cluster or another one; bcsnetctl pool diff -f compares it.`,
+		Example: `  bcsnetctl pool export blue > blue.yaml
+  bcsnetctl pool export --all | bcsnetctl --context other pool diff -f -`,
+		ValidArgsFunction: s.completePools,
+	}
+	cmd.Flags().BoolVar(&v.all, "all", false, "all pools")
+	v.output.add(cmd, []string{"yaml", "json", "jsonpath=", "go-template="})
+	*v.output.flags.OutputFormat = "yaml"
+	cmd.Flag("output").DefValue = "yaml"
+	return cmd
+}
+
+func (v *poolExport) Complete(args []string) error {
+	v.names = sortedOnce(args)
+	return nil
+}
+
+func (v *poolExport) Validate() error {
+	switch {
+	case v.all && len(v.names) > 0:
+		return usagef("--all goes without names of pools, such as %s", v.names[0])
+	case !v.all && len(v.names) == 0:
+		return usagef("name pools to export, or --all")
+	}
+	return v.output.validate()
+}
+
+func (v *poolExport) Run(ctx context.Context) error {
+	found, err := v.find(ctx)
+	if err != nil {
+		return err
+	}
+	var items []unstructured.Unstructured
+	for _, p := range found {
+		items = append(items, *cleaned(p.stored))
+	}
+	switch {
+	case len(items) == 0:
+		v.say.note("no pools in %s", v.where())
+		return nil
+	case *v.output.flags.OutputFormat != "yaml" && (v.all || len(v.names) > 1):
+		return v.output.list(v.Out, items)
+	}
+	for i := range items { // a document each
+		if err := v.output.object(v.Out, &items[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find reads the pools that were named: all of them or none.
+func (v *poolExport) find(ctx context.Context) ([]pool, error) {
+	api, err := v.pools()
+	if err != nil {
+		return nil, err
+	}
+	if v.all {
+		return api.list(ctx, "")
+	}
+	return api.named(ctx, v.names)
+}

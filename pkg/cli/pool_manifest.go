@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// manifest is a pool as a file wants it.
+type manifest struct {
+	from string
+	pool pool
+}
+
+// readManifests reads the pools of files; - is standard input. What is no pool is left out, and said.
+func (s *session) readManifests(files []string) ([]manifest, error) {
+	var all []manifest
+	seen := map[string]string{}
+	for _, name := range files {
+		objects, err := s.readObjects(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range objects {
+			if o.GroupVersionKind() != v1.GroupVersion.WithKind(poolKind) {
+				s.say.warn("%s: %s %s is no pool and left out", name, o.GetKind(), o.GetName())
+				continue
+			}
+			p, err := parseManifest(o)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			if first := seen[p.Name]; first != "" {
+				return nil, usagef("pool %s is in %s and again in %s", p.Name, first, name).withHint("name every pool once")
+			}
+			seen[p.Name] = name
+			all = append(all, manifest{from: name, pool: p})
+		}
+	}
+	return all, nil
+}
+
+func (s *session) readObjects(name string) ([]*unstructured.Unstructured, error) {
+	if name == "-" {
+		return decodeObjects("standard input", s.In)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, &failure{message: err.Error(), cause: err}
+	}
+	defer f.Close()
+	return decodeObjects(name, f)
+}
+
+// inputBuffer is how much of a file is looked at to tell JSON from YAML.
+const inputBuffer = 4096
+
+// decodeObjects reads the documents of a file; lists count as what they hold.
+func decodeObjects(name string, r io.Reader) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	documents := yaml.NewYAMLOrJSONDecoder(r, inputBuffer)
+	for {
+		var raw runtime.RawExtension
+		switch err := documents.Decode(&raw); {
+		case errors.Is(err, io.EOF):
+			return out, nil
+		case err != nil:
+			return nil, refuse(reasonPoolInvalid, "%s cannot be read: %v", name, err)
+		}
+		if text := bytes.TrimSpace(raw.Raw); len(text) == 0 || string(text) == "null" {
+			continue
+		}
+		o := &unstructured.Unstructured{}
+		if err := o.UnmarshalJSON(raw.Raw); err != nil {
+			return nil, refuse(reasonPoolInvalid, "%s cannot be read: %v", name, err)
+		}
+		if !o.IsList() {
+			out = append(out, o)
+			continue
+		}
+		err := o.EachListItem(func(item runtime.Object) error {
+			if u, ok := item.(*unstructured.Unstructured); ok {
+				out = append(out, u)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, refuse(reasonPoolInvalid, "%s cannot be read: %v", name, err)
+		}
+	}
+}
+
+// parseManifest checks a pool that somebody wrote, as far as that goes without the API server. It holds
+// no more than what is to be written down.
+func parseManifest(o *unstructured.Unstructured) (pool, error) {
+	p := pool{BCSNetPool: &v1.BCSNetPool{}, stored: cleaned(o)}
+	if o.GetName() == "" {
+		return p, refuse(reasonPoolInvalid, "a pool has no name: metadata.name is missing")
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(p.stored.Object, p.BCSNetPool, true); err != nil {
+		return p, refuse(reasonPoolInvalid, "pool %s: %s", o.GetName(), strings.TrimPrefix(err.Error(), "strict decoding error: "))
+	}
+	if problem := store.Pool(p.BCSNetPool).Problem; problem != "" {
+		return p, refuse(reasonPoolInvalid, "pool %s: %s", o.GetName(), problem)
+	}
+	return p, nil
+}
+
+// applied is the pool as it would be after kubectl apply --server-side, which takes over fields that
+// others have set. The API server checks it and stores nothing.
+func (p *pools) applied(ctx context.Context, m manifest) (pool, error) {
+	stored, err := p.api.Apply(ctx, m.pool.Name, m.pool.stored,
+		metav1.ApplyOptions{FieldManager: "kubectl", Force: true, DryRun: []string{metav1.DryRunAll}})
+	if err != nil {
+		return pool{}, err
+	}
+	return readPool(cleaned(stored))
+}
+
+// overlaid is that pool where the API server cannot be asked: fields that the file does not name stay.
+func overlaid(live, wanted pool) (pool, error) {
+	next := cleaned(live.stored).DeepCopy()
+	for _, field := range []string{"labels", "annotations"} {
+		set, _, _ := unstructured.NestedStringMap(wanted.stored.Object, "metadata", field)
+		for k, value := range set {
+			if err := unstructured.SetNestedField(next.Object, value, "metadata", field, k); err != nil {
+				return pool{}, err
+			}
+		}
+	}
+	spec, _, err := unstructured.NestedMap(wanted.stored.Object, "spec")
+	for k, value := range spec {
+		err = errors.Join(err, unstructured.SetNestedField(next.Object, value, "spec", k))
+	}
+	if err != nil {
+		return pool{}, err
+	}
+	return readPool(next)
+}

@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// networkNode is a network in the tree: its pools. The pools of no network stand under one without a name.
+type networkNode struct {
+	name  string
+	pools []poolNode
+}
+
+// poolNode is a pool in the tree: the hosts that hold addresses of it, and how many do not.
+type poolNode struct {
+	pool             pool
+	active, reserved int
+	hosts            []hostNode
+	idle             int
+}
+
+// hostNode is a host in the tree. The host of addresses that none has is invalid.
+type hostNode struct {
+	host   netip.Addr
+	listed bool
+	held   []ipam.Lease
+}
+
+// growTree puts pools and the addresses that are taken in order: networks by name, the pools of none last,
+// hosts and addresses by their numbers.
+func growTree(all []pool, taken []ipam.Lease) []networkNode {
+	byPool := map[string][]ipam.Lease{}
+	for _, l := range taken {
+		byPool[l.Pool] = append(byPool[l.Pool], l)
+	}
+	byNetwork := map[string][]poolNode{}
+	for _, p := range all {
+		byNetwork[p.Spec.Network] = append(byNetwork[p.Spec.Network], growPool(p, byPool[p.Name]))
+	}
+	names := slices.SortedFunc(maps.Keys(byNetwork), func(a, b string) int {
+		if (a == "") != (b == "") {
+			return len(b) - len(a)
+		}
+		return cmp.Compare(a, b)
+	})
+	var out []networkNode
+	for _, name := range names {
+		out = append(out, networkNode{name, byNetwork[name]})
+	}
+	return out
+}
+
+func growPool(p pool, taken []ipam.Lease) poolNode {
+	n := poolNode{pool: p}
+	byHost := map[netip.Addr][]ipam.Lease{}
+	for _, l := range taken {
+		byHost[l.Host] = append(byHost[l.Host], l)
+		if l.State == ipam.Active {
+			n.active++
+		} else {
+			n.reserved++
+		}
+	}
+	listed := map[netip.Addr]bool{}
+	for _, text := range p.Spec.Hosts {
+		if h, err := ipam.ParseAddr(text); err == nil {
+			listed[h] = true
+		}
+	}
+	for h := range listed {
+		if len(byHost[h]) == 0 {
+			n.idle++
+		}
+	}
+	for _, h := range slices.SortedFunc(maps.Keys(byHost), netip.Addr.Compare) {
+		held := byHost[h]
+		slices.SortFunc(held, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
+		n.hosts = append(n.hosts, hostNode{h, listed[h], held})
+	}
+	return n
+}
+
+func (n networkNode) branch() branch {
+	b := branch{name: n.name}
+	active, reserved := 0, 0
+	for _, p := range n.pools {
+		active, reserved = active+p.active, reserved+p.reserved
+		b.under = append(b.under, p.branch())
+	}
+	b.about = plural(len(n.pools), "pool") + takenText(active, reserved)
+	if n.name == "" {
+		b.name = "(no network)"
+	}
+	return b
+}
+
+func (n poolNode) branch() branch {
+	b := branch{name: n.pool.Name, about: cidrOf(n.pool.BCSNetPool) + takenText(n.active, n.reserved)}
+	if counted(n.pool.BCSNetPool) {
+		b.about += ", " + count(n.pool.Status.Available) + " free"
+	}
+	for _, h := range n.hosts {
+		b.under = append(b.under, h.branch())
+	}
+	if n.idle > 0 {
+		b.under = append(b.under, branch{name: plural(n.idle, "host") + oneOr(n.idle, " that holds nothing", " that hold nothing")})
+	}
+	return b
+}
+
+func (n hostNode) branch() branch {
+	b := branch{name: addrText(n.host), about: plural(len(n.held), "address")}
+	switch {
+	case !n.host.IsValid():
+		b.name = "(no host)"
+	case !n.listed:
+		b.about += ", the host is not in the pool"
+	}
+	for _, l := range n.held {
+		who := "reserved"
+		if l.State == ipam.Active {
+			who = printers.EscapeTerminal(l.Who())
+		}
+		b.under = append(b.under, branch{name: l.Addr.String(), about: who})
+	}
+	return b
+}
+
+func takenText(active, reserved int) string {
+	var b strings.Builder
+	for _, of := range []struct {
+		n    int
+		what string
+	}{{active, "active"}, {reserved, "reserved"}} {
+		if of.n > 0 {
+			fmt.Fprintf(&b, ", %d %s", of.n, of.what)
+		}
+	}
+	return b.String()
+}
+
+// treeObjects is the tree for -o json and the like.
+func treeObjects(networks []networkNode, depth int) *unstructured.Unstructured {
+	list := []any{}
+	for _, n := range networks {
+		o := map[string]any{"network": n.name}
+		if depth > 1 {
+			pools := []any{}
+			for _, p := range n.pools {
+				pools = append(pools, p.object(depth))
+			}
+			o["pools"] = pools
+		}
+		list = append(list, o)
+	}
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": programName + "/v1", "kind": "PoolTree", "networks": list}}
+}
+
+func (n poolNode) object(depth int) map[string]any {
+	o := map[string]any{
+		"name": n.pool.Name, "cidr": cidrOf(n.pool.BCSNetPool),
+		"active": int64(n.active), "reserved": int64(n.reserved), "idleHosts": int64(n.idle),
+	}
+	if counted(n.pool.BCSNetPool) {
+		o["available"] = n.pool.Status.Available
+	}
+	if depth < 3 {
+		return o
+	}
+	hosts := []any{}
+	for _, h := range n.hosts {
+		host := map[string]any{"host": addrText(h.host), "inPool": h.listed, "held": int64(len(h.held))}
+		if depth >= treeLevels {
+			addresses := []any{}
+			for _, l := range h.held {
+				addresses = append(addresses, leaseObject(l))
+			}
+			host["addresses"] = addresses
+		}
+		hosts = append(hosts, host)
+	}
+	o["hosts"] = hosts
+	return o
+}

@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// formatSVG is the output format of a picture.
+const formatSVG = "svg"
+
+type usage struct {
+	*session
+	output output
+	names  []string
+	block  string
+	bits   int // of block, 0 where that is left to us
+	by     string
+}
+
+// newUsage is the command usage; under pool it needs a name.
+func newUsage(s *session) *cobra.Command {
+	cmd := usageCommand(s)
+	cmd.Use, cmd.GroupID = "usage [POOL...]", "objects"
+	cmd.Short = "Show how full pools are, or which addresses of one are taken"
+	cmd.Example = `  bcsnetctl usage
+  bcsnetctl usage blue
+  bcsnetctl usage blue --block /28 -o svg > blue.svg
+  bcsnetctl usage --by namespace`
+	return cmd
+}
+
+func newPoolUsage(s *session) *cobra.Command {
+	cmd := usageCommand(s)
+	cmd.Use, cmd.Args = "usage POOL...", takes(1, 0)
+	cmd.Short = "Show which addresses of a pool are taken"
+	cmd.Example = `  bcsnetctl pool usage blue
+  bcsnetctl pool usage blue --by host
+  bcsnetctl pool usage blue -o svg > blue.svg`
+	return cmd
+}
+
+func usageCommand(s *session) *cobra.Command {
+	v := &usage{session: s}
+	cmd := &cobra.Command{
+		Args: cobra.ArbitraryArgs, RunE: runs(v),
+		Long: `Show which addresses of a pool are taken: a map with one cell an address, or one
+cell a block where the pool has more than 4096. With --by, or without a pool, a
+table of who takes how much. An address is a problem when it drains, when it is
+being deleted, or when a host has it that is not in the pool.`,
+		ValidArgsFunction: s.completePools,
+	}
+	cmd.Flags().StringVar(&v.block, "block", "", "size of a cell as a prefix `LENGTH`, such as /28")
+	cmd.Flags().StringVar(&v.by, "by", "", "a table by `WHAT`: host, namespace or pool")
+	complete(cmd, "by", byValues()...)
+	complete(cmd, "block", "/24", "/26", "/28", "/30")
+	v.output.addToView(cmd, formatSVG)
+	v.output.addNoHeaders(cmd)
+	return cmd
+}
+
+func byValues() []string { return []string{"host", "namespace", "pool"} }
+
+func (v *usage) Complete(args []string) error {
+	v.names = sortedOnce(args)
+	return nil
+}
+
+func (v *usage) Validate() (err error) {
+	if v.by == "" && len(v.names) == 0 {
+		v.by = "pool"
+	}
+	switch {
+	case v.by != "" && !slices.Contains(byValues(), v.by):
+		return usagef("--by %q is not host, namespace or pool", v.by)
+	case v.block != "" && v.by != "":
+		return usagef("--block is for the map of a pool").withHint("name a pool, and leave out --by")
+	case v.svg() && (v.by != "" || len(v.names) != 1):
+		return usagef("-o svg draws the map of one pool").withHint("for example: %s usage POOL -o svg > pool.svg", v.name)
+	}
+	if v.block != "" {
+		if v.bits, err = strconv.Atoi(strings.TrimPrefix(v.block, "/")); err != nil || v.bits < 1 {
+			return usagef("--block %q is not a prefix length such as /28", v.block)
+		}
+	}
+	return v.output.validate()
+}
+
+func (v *usage) svg() bool { return *v.output.flags.OutputFormat == formatSVG }
+
+func (v *usage) Run(ctx context.Context) error {
+	chosen, err := v.choosePools(ctx, v.names)
+	if err != nil {
+		return err
+	}
+	if len(chosen) == 0 {
+		v.say.note("no pools in %s", v.where())
+		return nil
+	}
+	taken, err := v.takenIn(ctx, v.names)
+	if err != nil {
+		return err
+	}
+	var all []ipam.Pool
+	byPool := map[string][]ipam.Lease{}
+	for _, p := range chosen {
+		all = append(all, store.Pool(p.BCSNetPool))
+	}
+	for _, l := range taken {
+		byPool[l.Pool] = append(byPool[l.Pool], l)
+	}
+	if v.by != "" {
+		return v.table(usageRows(v.by, all, byPool))
+	}
+	var maps []heatMap
+	for _, p := range all {
+		m, err := v.draw(p, byPool[p.Name])
+		if err != nil {
+			return err
+		}
+		maps = append(maps, m)
+	}
+	return v.print(maps)
+}
+
+// draw makes the map of a pool in the blocks that were asked for.
+func (v *usage) draw(p ipam.Pool, taken []ipam.Lease) (heatMap, error) {
+	subnet := p.Plan.Subnet
+	bits := v.bits
+	switch {
+	case !p.Valid():
+		return heatMap{}, refuse(reasonPoolInvalid, "the spec of pool %s cannot be used: %s", p.Name, p.Problem).
+			withHint("mend it: bcsnetctl pool edit %s", p.Name)
+	case bits == 0:
+		bits = blockBits(p)
+	case bits < subnet.Bits() || bits > subnet.Addr().BitLen():
+		return heatMap{}, usagef("--block /%d is no part of the subnet %s of pool %s", bits, subnet, p.Name).
+			withHint("choose a length from /%d to /%d", subnet.Bits(), subnet.Addr().BitLen())
+	}
+	return newHeatMap(p, taken, bits), nil
+}
+
+func (v *usage) print(maps []heatMap) error {
+	var b bytes.Buffer
+	switch {
+	case v.svg():
+		maps[0].picture(&b)
+	case v.output.printer != nil && len(maps) == 1:
+		o := maps[0].object()
+		return v.output.object(v.Out, &o)
+	case v.output.printer != nil:
+		l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": programName + "/v1", "kind": "PoolUsageList"}}
+		for _, m := range maps {
+			l.Items = append(l.Items, m.object())
+		}
+		return v.output.object(v.Out, l)
+	default:
+		for i, m := range maps {
+			if i > 0 {
+				b.WriteString("\n")
+			}
+			m.draw(&b, v.out)
+		}
+	}
+	_, err := v.Out.Write(b.Bytes())
+	return err
+}

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// usageRow is who takes how much.
+type usageRow struct {
+	who                        string
+	active, reserved, problems int
+	// total is what the row can take at most: the pool's addresses, or all that are taken.
+	total, free int64
+}
+
+func (r usageRow) taken() int64 { return int64(r.active + r.reserved + r.problems) }
+
+// usageRows count the addresses that are taken by host, namespace or pool, the most first. Pools that hold
+// nothing have their row, too.
+func usageRows(by string, all []ipam.Pool, taken map[string][]ipam.Lease) []usageRow {
+	rows := map[string]*usageRow{}
+	row := func(who string) *usageRow {
+		if rows[who] == nil {
+			rows[who] = &usageRow{who: who}
+		}
+		return rows[who]
+	}
+	var sum int64
+	for _, p := range all {
+		free := ipam.SizeOfSet(usableOf(p))
+		total := free
+		for _, l := range taken[p.Name] {
+			row(groupOf(by, l)).add(p, l)
+			sum++
+			if usableOf(p).Contains(l.Addr) {
+				free--
+			}
+		}
+		if by == "pool" {
+			row(p.Name).total, row(p.Name).free = int64(min(total, math.MaxInt64)), int64(min(free, math.MaxInt64))
+		}
+	}
+	var out []usageRow
+	for _, r := range rows {
+		if by != "pool" {
+			r.total = sum
+		}
+		out = append(out, *r)
+	}
+	slices.SortFunc(out, func(a, b usageRow) int {
+		return cmp.Or(cmp.Compare(b.taken(), a.taken()), cmp.Compare(a.who, b.who))
+	})
+	return out
+}
+
+func groupOf(by string, l ipam.Lease) string {
+	switch by {
+	case "host":
+		return addrText(l.Host)
+	case "namespace":
+		return l.Namespace
+	default:
+		return l.Pool
+	}
+}
+
+func (r *usageRow) add(p ipam.Pool, l ipam.Lease) {
+	switch {
+	case troubled(p, l):
+		r.problems++
+	case l.State == ipam.Active:
+		r.active++
+	default:
+		r.reserved++
+	}
+}
+
+// table prints who takes how much.
+func (v *usage) table(rows []usageRow) error {
+	if v.output.printer != nil {
+		return v.output.object(v.Out, usageObjects(v.by, rows))
+	}
+	columns := []column[usageRow]{
+		{name: strings.ToUpper(v.by), cell: func(r usageRow) string { return r.who }},
+		{name: "ACTIVE", cell: func(r usageRow) string { return strconv.Itoa(r.active) }},
+		{name: "RESERVED", cell: func(r usageRow) string { return strconv.Itoa(r.reserved) }},
+		{name: "PROBLEMS", cell: func(r usageRow) string { return strconv.Itoa(r.problems) }},
+		{name: "FREE", cell: func(r usageRow) string { return count(r.free) }},
+		{name: "SHARE", cell: func(r usageRow) string { return v.out.used(min(r.taken(), r.total), r.total) }},
+	}
+	if v.by != "pool" {
+		columns = slices.DeleteFunc(columns, func(c column[usageRow]) bool { return c.name == "FREE" })
+	}
+	if len(rows) == 0 {
+		v.say.note("no address is taken")
+	}
+	return newTable(&v.output, columns).write(v.Out, rows)
+}
+
+// usageObjects is the table for -o json and the like.
+func usageObjects(by string, rows []usageRow) *unstructured.UnstructuredList {
+	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": programName + "/v1", "kind": "UsageList"}}
+	for _, r := range rows {
+		o := map[string]any{
+			"apiVersion": programName + "/v1", "kind": "Usage", by: r.who,
+			"active": int64(r.active), "reserved": int64(r.reserved), "problems": int64(r.problems),
+		}
+		if by == "pool" {
+			o["free"], o["usable"] = r.free, r.total
+		}
+		l.Items = append(l.Items, unstructured.Unstructured{Object: o})
+	}
+	return l
+}
