@@ -100,7 +100,7 @@ func (v *doctorVerb) Validate() error {
 	case len(v.checks) == 0:
 		return usagef("--skip leaves no check of --only")
 	case !slices.Contains(severities(), v.severity):
-		return usagef("--severity %q is not %s", v.severity, "error, warning or info")
+		return usagef("--severity %q is not error, warning or info", v.severity)
 	case v.list && v.fix:
 		return usagef("--list only lists the checks, --fix runs them")
 	case v.fix && len(leakChecks(v.checks)) == 0:
