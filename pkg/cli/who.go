@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -42,17 +42,15 @@ func (s *session) who(ctx context.Context) string {
 		return *s.user
 	}
 	s.user = new(string)
-	cfg, err := s.connect()
+	c, err := s.dynamic()
 	if err != nil {
 		return ""
 	}
-	c, err := authenticationclient.NewForConfig(cfg)
-	if err != nil {
-		return ""
-	}
-	review, err := c.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	review := &unstructured.Unstructured{}
+	review.SetGroupVersionKind(authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview"))
+	review, err = c.Resource(authenticationv1.SchemeGroupVersion.WithResource("selfsubjectreviews")).Create(ctx, review, metav1.CreateOptions{})
 	if err == nil {
-		*s.user = review.Status.UserInfo.Username
+		*s.user, _, _ = unstructured.NestedString(review.Object, "status", "userInfo", "username")
 	}
 	return *s.user
 }
