@@ -72,7 +72,7 @@ func (v *uninstall) Run(ctx context.Context) error {
 		return nil
 	}
 	v.say.start("%s in %s, and everything in the namespace %s", plural(len(steps), "object"), v.where(), systemNamespace)
-	if err := v.guard(ctx, c); err != nil {
+	if err := v.guard(ctx, c, steps); err != nil {
 		return err
 	}
 	if v.dry == dryRunNone && !v.yes {
@@ -112,7 +112,7 @@ func (v *uninstall) removeAll(ctx context.Context, c dynamic.Interface, steps []
 		isCRD := one.want.GetKind() == kindCRD
 		if isCRD && !checked && !v.deleteLeases && v.dry == dryRunNone {
 			// Only now can the controller hand out nothing any more.
-			if err := v.guard(ctx, c); err != nil {
+			if err := v.guard(ctx, c, steps); err != nil {
 				return err
 			}
 			checked = true

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
@@ -20,15 +23,15 @@ import (
 const reasonLeasesHeld ipam.Reason = "LeasesHeld"
 
 // guard refuses to remove definitions with objects that matter, unless it was told to.
-func (v *uninstall) guard(ctx context.Context, c dynamic.Interface) error {
+func (v *uninstall) guard(ctx context.Context, c dynamic.Interface, steps []step) error {
 	if !v.crds {
 		return nil
 	}
-	pools, err := v.count(ctx, c, v1.PoolResource, "")
+	pools, err := v.count(ctx, c, steps, v1.PoolResource, "")
 	if err != nil {
 		return err
 	}
-	held, err := v.count(ctx, c, v1.IPResource, "status.status!="+ipam.Available.String())
+	held, err := v.count(ctx, c, steps, v1.IPResource, "status.status!="+ipam.Available.String())
 	if err != nil || pools+held == 0 {
 		return err
 	}
@@ -41,22 +44,37 @@ func (v *uninstall) guard(ctx context.Context, c dynamic.Interface) error {
 		withHint("see who holds what: bcsnetctl lease list; to delete it all the same: bcsnetctl uninstall --crds --delete-leases")
 }
 
-// count is how many objects a field selector matches; none where their definition is gone.
-func (v *uninstall) count(ctx context.Context, c dynamic.Interface, name, selector string) (n int, err error) {
-	err = v.each(ctx, c, resource(name), selector, func(page []unstructured.Unstructured) error {
-		n += len(page)
-		return nil
+// count is how many objects a field selector matches; none where their definition is gone. A definition
+// that has just been changed may not be served for a moment: that is not to be without objects.
+func (v *uninstall) count(ctx context.Context, c dynamic.Interface, steps []step, name, selector string) (n int, err error) {
+	if !slices.ContainsFunc(steps, func(s step) bool { return s.want.GetName() == resource(name).GroupResource().String() }) {
+		return 0, nil
+	}
+	backoff := wait.Backoff{Steps: 8, Duration: 50 * time.Millisecond, Factor: 2}
+	err = wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
+		n = 0
+		err := v.each(ctx, c, resource(name), selector, func(page []unstructured.Unstructured) error {
+			n += len(page)
+			return nil
+		})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil, err
 	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		err = &failure{message: "the definitions stay: " + name + " are defined and not served, so nobody knows what would go with them"}
+	}
 	return n, err
 }
 
-// each reads objects page by page.
+// each reads objects page by page. That their kind is not served comes back as it is.
 func (v *uninstall) each(ctx context.Context, c dynamic.Interface, r schema.GroupVersionResource, selector string, take func([]unstructured.Unstructured) error) error {
 	for options := (metav1.ListOptions{FieldSelector: selector, Limit: pageSize}); ; {
 		page, err := c.Resource(r).List(ctx, options)
 		switch {
 		case apierrors.IsNotFound(err):
-			return nil
+			return err
 		case err != nil:
 			return v.administrators(err)
 		}
@@ -102,7 +120,7 @@ func (v *uninstall) finish(ctx context.Context, c dynamic.Interface, crd step) e
 
 // unfinalize takes the finalizers off all objects of a kind.
 func (v *uninstall) unfinalize(ctx context.Context, c dynamic.Interface, r schema.GroupVersionResource) error {
-	return v.each(ctx, c, r, "", func(page []unstructured.Unstructured) error {
+	err := v.each(ctx, c, r, "", func(page []unstructured.Unstructured) error {
 		var group errgroup.Group
 		group.SetLimit(podReads)
 		for _, o := range page {
@@ -119,4 +137,8 @@ func (v *uninstall) unfinalize(ctx context.Context, c dynamic.Interface, r schem
 		}
 		return group.Wait()
 	})
+	if apierrors.IsNotFound(err) {
+		return nil // the definition is gone
+	}
+	return err
 }
