@@ -77,6 +77,7 @@ func (v *eventList) take(c change, seen map[string]int32) error {
 		return v.fresh([]event{e}, seen)
 	case watch.Deleted:
 		delete(seen, c.name)
+	default:
 	}
 	return nil
 }

@@ -93,6 +93,7 @@ func (f followed[T]) take(set map[string]T, c change) (err error) {
 		set[c.name], err = f.read(c.object)
 	case watch.Deleted:
 		delete(set, c.name)
+	default:
 	}
 	return err
 }

@@ -95,11 +95,12 @@ func (w *watched[T]) drop(name string) error {
 // watchObjects watches a list whose items are objects of one kind.
 func watchObjects[T any](ctx context.Context, s *session, from source, read func(*unstructured.Unstructured) (T, error), w *watched[T]) error {
 	take := func(c change) error {
-		switch {
-		case c.kind == watch.Bookmark:
+		switch c.kind {
+		case watch.Bookmark:
 			return w.begin()
-		case c.kind == watch.Deleted:
+		case watch.Deleted:
 			return w.drop(c.name)
+		default:
 		}
 		item, err := read(c.object)
 		if err != nil {

@@ -57,7 +57,7 @@ func (r *poolReconciler) publish(ctx context.Context, pool *v1.BCSNetPool, p ipa
 			continue
 		}
 		kind := corev1.EventTypeNormal
-		if c.Status != healthy(c.Type) {
+		if c.Status != healthy(c.Type) && c.Reason != v1.ReasonCordoned { // which is what somebody wanted
 			kind = corev1.EventTypeWarning
 		}
 		r.events.Eventf(next, nil, kind, c.Reason, c.Type, "%s", clip(c.Message, maxNote))
@@ -152,7 +152,7 @@ func exhaustedCondition(p ipam.Pool, counts ipam.PoolCounts) metav1.Condition {
 		return condition(v1.ConditionExhausted, false, v1.ReasonAddressesFree, "addresses are free")
 	}
 	return condition(v1.ConditionExhausted, true, v1.ReasonNoAddressesFree,
-		"none of %d addresses is free: see bcsnetctl lease list --pool %s; add addresses: bcsnetctl pool add-ip %s RANGE", counts.Capacity, p.Name, p.Name)
+		"0 of %d addresses free: see bcsnetctl lease list --pool %s; add addresses: bcsnetctl pool add-ip %s RANGE", counts.Capacity, p.Name, p.Name)
 }
 
 const (
