@@ -22,6 +22,7 @@ type eventList struct {
 	pools  []string
 	kind   string
 	watch  bool
+	table  *growingTable[event]
 }
 
 func newEvents(s *session) *cobra.Command {
@@ -69,6 +70,9 @@ func (v *eventList) Run(ctx context.Context) error {
 	found, err := v.list(ctx, api)
 	if err != nil {
 		return err
+	}
+	if v.table = (&growingTable[event]{table: newTable(&v.output, v.columns())}); v.watch {
+		v.table.begin()
 	}
 	if err := v.print(ctx, found); err != nil || !v.watch {
 		return err

@@ -45,7 +45,6 @@ func readEvent(stored *unstructured.Unstructured) (event, error) {
 
 // follow prints events as they happen. What was printed is printed again only when it happens again.
 func (v *eventList) follow(ctx context.Context, api dynamic.ResourceInterface, found []event) error {
-	v.output.noHeaders = v.output.noHeaders || len(found) > 0
 	seen := map[string]int32{}
 	for _, e := range found {
 		seen[e.Name] = e.count
@@ -92,14 +91,13 @@ func (v *eventList) fresh(found []event, seen map[string]int32) error {
 		if err := v.write([]event{e}); err != nil {
 			return err
 		}
-		v.output.noHeaders = true
 	}
 	return nil
 }
 
 func (v *eventList) write(found []event) error {
 	if v.output.printer == nil {
-		return newTable(&v.output, v.columns()).write(v.Out, found)
+		return v.table.write(v.Out, found)
 	}
 	for _, e := range found {
 		if err := v.output.object(v.Out, e.stored); err != nil {
@@ -110,24 +108,18 @@ func (v *eventList) write(found []event) error {
 }
 
 func (v *eventList) columns() []column[event] {
-	width := func(n int, cell func(event) string) func(event) string {
-		if !v.watch {
-			return cell
-		}
-		return func(e event) string { return fmt.Sprintf("%-*s", n, cell(e)) } // lines that come one by one
-	}
 	return []column[event]{
-		{name: "AGE", cell: width(5, func(e event) string { return v.age(e.when) })},
-		{name: "TYPE", cell: width(7, func(e event) string {
+		{name: "AGE", least: 5, cell: func(e event) string { return v.age(e.when) }},
+		{name: "TYPE", least: 7, cell: func(e event) string {
 			if e.Type == corev1.EventTypeWarning {
 				return v.out.paint(yellow, e.Type)
 			}
 			return e.Type
-		})},
-		{name: "REASON", cell: width(22, func(e event) string { return printers.EscapeTerminal(e.Reason) })},
-		{name: "OBJECT", cell: width(12, func(e event) string { return strings.ToLower(e.Regarding.Kind) + "/" + e.Regarding.Name })},
-		{name: "COUNT", wide: true, cell: width(5, func(e event) string { return strconv.Itoa(int(e.count)) })},
-		{name: "FROM", wide: true, cell: width(17, func(e event) string { return e.ReportingController })},
+		}},
+		{name: "REASON", least: 22, cell: func(e event) string { return printers.EscapeTerminal(e.Reason) }},
+		{name: "OBJECT", least: 12, cell: func(e event) string { return strings.ToLower(e.Regarding.Kind) + "/" + e.Regarding.Name }},
+		{name: "COUNT", wide: true, least: 5, cell: func(e event) string { return strconv.Itoa(int(e.count)) }},
+		{name: "FROM", wide: true, least: 17, cell: func(e event) string { return e.ReportingController }},
 		{name: "MESSAGE", cell: func(e event) string { return v.called(printers.EscapeTerminal(e.Note)) }},
 	}
 }

@@ -9,13 +9,20 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
-// TestOperatorsDay: the page shows what its script finds the commands to print.
+// TestOperatorsDay: the page shows what its script finds the commands to print, in both languages.
 func TestOperatorsDay(t *testing.T) {
+	for _, page := range []string{"operators-day.md", "zh/operators-day.md"} {
+		t.Run(page, func(t *testing.T) { testDay(t, page) })
+	}
+}
+
+func testDay(t *testing.T, name string) {
+	t.Helper()
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile(filepath.Join(root, "docs", "operators-day.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,10 @@ import (
 	"cmp"
 	"io"
 
+	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
 )
 
 // column is one column of a table of Ts.
@@ -71,11 +74,40 @@ func (t *growingTable[T]) write(w io.Writer, rows []T) error {
 		lines = append(lines, cells)
 	}
 	for _, cells := range lines {
-		t.widen(func(i int) int { return width(cells[i]) })
+		t.widen(func(i int) int { return twwidth.Width(cells[i]) })
 	}
+	return t.render(w, lines)
+}
+
+// render prints lines of cells.
+func (t *growingTable[T]) render(w io.Writer, lines [][]string) error {
 	b := bufio.NewWriter(w)
+	widths := tw.NewMapper[int, int]()
+	for i, n := range t.widths {
+		widths.Set(i, n+len(columnGap))
+	}
+	out := tablewriter.NewTable(&trimmer{w: b},
+		tablewriter.WithEastAsian(tw.Off),
+		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
+			Borders:  tw.BorderNone,
+			Symbols:  tw.NewSymbols(tw.StyleNone),
+			Settings: tw.Settings{Lines: tw.LinesNone, Separators: tw.SeparatorsNone},
+		})),
+		tablewriter.WithRowAutoWrap(tw.WrapNone),
+		tablewriter.WithPadding(tw.Padding{Right: columnGap, Overwrite: true}),
+		tablewriter.WithColumnWidths(widths),
+		tablewriter.WithStreaming(tw.StreamConfig{Enable: true}),
+	)
+	if err := out.Start(); err != nil {
+		return err
+	}
 	for _, cells := range lines {
-		t.line(b, cells)
+		if err := out.Append(cells); err != nil {
+			return err
+		}
+	}
+	if err := out.Close(); err != nil {
+		return err
 	}
 	return b.Flush()
 }
@@ -100,27 +132,26 @@ func (t *growingTable[T]) names() []string {
 	return names
 }
 
-// line writes one line. An error stays with the writer.
-func (t *growingTable[T]) line(b *bufio.Writer, cells []string) {
-	for i, cell := range cells {
-		_, _ = b.WriteString(cell)
-		if i == len(cells)-1 {
-			break
-		}
-		for range t.widths[i] - width(cell) {
-			_ = b.WriteByte(' ')
-		}
-		_, _ = b.WriteString(columnGap)
-	}
-	_ = b.WriteByte('\n')
+// trimmer takes the blanks from the end of every line that passes.
+type trimmer struct {
+	w       io.Writer
+	pending []byte
 }
 
-// width is how many columns of the terminal a text takes.
-func width(text string) int {
-	for i := range len(text) {
-		if text[i] < ' ' || text[i] > '~' {
-			return twwidth.WidthWithOptions(text, twwidth.Options{})
+func (t *trimmer) Write(p []byte) (int, error) {
+	out := make([]byte, 0, len(t.pending)+len(p))
+	for _, b := range p {
+		switch b {
+		case ' ':
+			t.pending = append(t.pending, b)
+			continue
+		case '\n':
+		default:
+			out = append(out, t.pending...)
 		}
+		t.pending = t.pending[:0]
+		out = append(out, b)
 	}
-	return len(text)
+	_, err := t.w.Write(out)
+	return len(p), err
 }
