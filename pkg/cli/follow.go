@@ -61,14 +61,17 @@ func (f *follower) run(ctx context.Context) error {
 	}
 	told := false
 	for ctx.Err() == nil {
+		began := time.Now()
 		err := f.watch(ctx)
 		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 			err = f.list(ctx)
 		}
 		switch {
-		case err == nil:
+		case err == nil && time.Since(began) >= retryDelay:
 			told = false
 			continue
+		case err == nil: // cut at once, which may go on like that
+			told = false
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
