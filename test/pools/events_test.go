@@ -25,7 +25,7 @@ func TestEventsOfTransitions(t *testing.T) {
 	edit(t, p, func(s *v1.BCSNetPoolSpec) { s.AvailableIPs = append(s.AvailableIPs, "10.40.0.21") })
 	wantStatus(t, p, 2, 2, 0)
 	edit(t, p, func(s *v1.BCSNetPoolSpec) { s.Cordoned = true })
-	const want = "Warning NoHosts, Normal Ready, Warning Cordoned"
+	const want = "Warning NoHosts, Normal Ready, Normal Cordoned"
 	eventually(t, patience, func() error {
 		if got := strings.Join(eventsOf(t, p), ", "); got != want {
 			return fmt.Errorf("the events are %s; want %s", got, want)
