@@ -277,7 +277,7 @@ func deleted(r Request) *ipam.Refusal {
 func (a *Allocator) undo(ctx context.Context, r Request, held []ipam.Lease) error {
 	for _, l := range held {
 		if _, err := a.releaseOne(ctx, l, func(now ipam.Lease) bool {
-			return now.ContainerID == r.ContainerID && now.IfName == r.IfName && !now.StartedAt.After(r.StartedAt)
+			return now.ContainerID == r.ContainerID && now.IfName == r.IfName && now.Owner == r.Owner && !now.StartedAt.After(r.StartedAt)
 		}); err != nil {
 			return err
 		}

@@ -67,7 +67,8 @@ func (a *Allocator) releaseOthers(ctx context.Context, keep ipam.Lease, family [
 		}
 		a.log.Info("releasing the second address of one attachment", "address", l.Addr.String(), "kept", keep.Addr.String(), "container", l.ContainerID)
 		if _, err := a.releaseOne(ctx, l, func(now ipam.Lease) bool {
-			return now.State == ipam.Active && now.ContainerID == l.ContainerID && now.IfName == l.IfName
+			return now.State == ipam.Active && now.ContainerID == l.ContainerID && now.IfName == l.IfName && now.Owner == l.Owner &&
+				now.StartedAt.Equal(l.StartedAt)
 		}); err != nil {
 			return false, err
 		}

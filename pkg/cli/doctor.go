@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,7 @@ type doctorVerb struct {
 	pool       string
 	all, list  bool
 	fix, yes   bool
+	settle     time.Duration
 	checks     []doctor.Check
 }
 
@@ -48,7 +50,8 @@ Exit code 3 says that there are findings of severity error. See the checks with
 	f.BoolVarP(&v.all, "all", "v", false, "show all findings of a check, not only the first ten")
 	f.BoolVar(&v.list, "list", false, "list the checks; the cluster is not asked")
 	f.BoolVar(&v.fix, "fix", false, "release leaked addresses")
-	f.BoolVar(&v.yes, "yes", false, "with --fix: do not ask")
+	f.BoolVarP(&v.yes, "yes", "y", false, "with --fix: do not ask")
+	f.DurationVar(&v.settle, "settle", time.Minute, "with --fix: how long pods must be gone before what they held is released")
 	s.dry.addTo(cmd)
 	v.output.addToChange(cmd)
 	completeWith(cmd, "only", completeChecks)
@@ -105,6 +108,8 @@ func (v *doctorVerb) Validate() error {
 		return usagef("--list only lists the checks, --fix runs them")
 	case v.fix && len(leakChecks(v.checks)) == 0:
 		return usagef("--fix mends leaks alone, and --only and --skip leave none of their checks")
+	case v.settle < 0:
+		return usagef("--settle %s is negative", v.settle)
 	case !v.fix && (v.yes || v.dry != dryRunNone):
 		return usagef("--yes and --dry-run go with --fix: nothing is changed without it")
 	case v.fix && v.dry == dryRunNone && !v.yes && !isTerminal(v.In):

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -59,8 +60,44 @@ func (f *leakFixer) run(ctx context.Context, found []doctor.Finding) (left []doc
 		f.say.note("nothing that --fix can release")
 		return left, nil
 	}
+	if f.dry == dryRunNone {
+		if fixable, left, err = f.again(ctx, fixable, left); err != nil {
+			return append(left, fixable...), err
+		}
+	}
 	more, err := f.releaseAll(ctx, fixable)
 	return append(more, left...), err
+}
+
+// again waits until the pods of all leaks are gone for a while, as a kubelet may need to end the containers
+// of a pod that was deleted by force, and leaves out what is on nodes that are no longer ready then.
+func (f *leakFixer) again(ctx context.Context, fixable, left []doctor.Finding) (_, _ []doctor.Finding, err error) {
+	if f.settle > 0 {
+		f.say.wait("waiting %s before a second look at the pods of %s", f.settle, plural(len(fixable), "leak"))
+		select {
+		case <-time.After(f.settle):
+		case <-ctx.Done():
+			return fixable, left, ctx.Err()
+		}
+	}
+	nodes, err := f.nodes(ctx)
+	if err != nil {
+		return fixable, left, err
+	}
+	alone := map[netip.Addr]bool{}
+	ready := func(one doctor.Finding) bool {
+		return slices.ContainsFunc(nodes, func(n node) bool { return n.state == hostReady && slices.Contains(n.addrs, one.Release.Host) })
+	}
+	var still []doctor.Finding
+	for _, one := range fixable {
+		if ready(one) {
+			still = append(still, one)
+		} else {
+			left, alone[one.Release.Host] = append(left, one), true
+		}
+	}
+	f.leftAlone(alone)
+	return still, left, nil
 }
 
 // leakChecks are the checks whose findings can be mended here.
@@ -162,7 +199,7 @@ func (f *leakFixer) releaseOne(ctx context.Context, one doctor.Finding, change i
 	if err != nil {
 		return "", err
 	}
-	if check, _ := doctor.Leak(l, pod, f.leases.Now()); check == "" {
+	if check, _ := doctor.Leak(l, pod, f.leases.Now()); check != one.Check {
 		return "pod " + l.Who() + " is there and may use it", nil
 	}
 	if f.dry == dryRunClient {

@@ -59,7 +59,7 @@ func TestDoctorLooksTwice(t *testing.T) {
 			next.ServeHTTP(rw, r)
 		}
 	})
-	_, stderr := w.call(t, "--server", url, "doctor", "--only", "leaks", "--fix", "--yes", "-o", "name")
+	_, stderr := w.call(t, "--server", url, "doctor", "--only", "leaks", "--fix", "--yes", "--settle=100ms", "-o", "name")
 	contains(t, stderr,
 		"10.1.0.20 is not released: pod default/there-0 is there and may use it\n",
 		"10.1.0.21 is not released: somebody else has changed it\n",

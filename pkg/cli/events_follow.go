@@ -57,6 +57,9 @@ func (v *eventList) follow(ctx context.Context, api dynamic.ResourceInterface, f
 	for {
 		select {
 		case err := <-ended:
+			if ctx.Err() != nil { // the way to end it
+				return nil
+			}
 			return err
 		case c := <-changes:
 			if err := v.take(c, seen); err != nil {

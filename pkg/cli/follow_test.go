@@ -99,7 +99,7 @@ func TestEventsAreTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // how it ended is in its state
-	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+	if code := cmd.ProcessState.ExitCode(); code != exitDone {
 		t.Errorf("exit code %d", code)
 	}
 }

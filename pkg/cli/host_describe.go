@@ -108,6 +108,9 @@ func (v *hostDescribe) look(ctx context.Context) (*hostView, error) {
 		h.blind = true
 		v.say.warn("nodes cannot be read, so it is unknown whether the host is one: %v", err)
 	}
+	if len(nodes) == 0 {
+		h.blind = true // no node at all says nothing of this host
+	}
 	for _, n := range nodes {
 		if slices.Contains(n.addrs, v.host) {
 			h.node, h.addrs = &n, n.addrs

@@ -67,7 +67,7 @@ func (f hostFacts) rows() []hostRow {
 	for h, n := range f.active {
 		row(h).active = n
 	}
-	if !f.blind {
+	if !f.blind && len(f.nodes) > 0 { // a cluster without any node has lost them: no host is known to be gone
 		joinNodes(all, f.nodes)
 	}
 	var out []hostRow

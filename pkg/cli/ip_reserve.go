@@ -218,6 +218,12 @@ func (v *ipReserve) unset(ctx context.Context, leases *store.Client, l ipam.Leas
 	if v.dry == dryRunClient {
 		return next, nil
 	}
-	_, err := allocator.ReleaseLease(ctx, leases, l, c, func(now ipam.Lease) bool { return now.State == ipam.Reserved })
+	released, err := allocator.ReleaseLease(ctx, leases, l, c, func(now ipam.Lease) bool {
+		return now.State == ipam.Reserved && now.Updated.Equal(l.Updated)
+	})
+	if err == nil && !released {
+		err = refuse(reasonLeaseChanged, "%s was not unreserved: it has changed hands meanwhile", l.Addr).
+			withHint("see who has it: bcsnetctl ip describe %s", l.Addr)
+	}
 	return next, err
 }

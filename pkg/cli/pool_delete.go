@@ -87,13 +87,22 @@ func (v *poolDelete) radius(ctx context.Context, p pool) {
 	} else if set := setOfEntries(p.Spec.AvailableIPs); !counted(p.BCSNetPool) {
 		total = addresses(set)
 	}
-	held, err := v.held(ctx, leaseQuery{pool: p.Name, status: ipam.Active.String()}, func(ipam.Lease) bool { return true })
+	reserved := 0
+	held, err := v.held(ctx, leaseQuery{pool: p.Name, fields: "status.status!=" + ipam.Available.String()}, func(l ipam.Lease) bool {
+		if l.State == ipam.Reserved {
+			reserved++
+		}
+		return l.State == ipam.Active
+	})
 	use := "none in use"
 	switch {
 	case err != nil:
 		use = "it is unknown how many are in use: " + err.Error()
 	case len(held) > 0:
 		use = fmt.Sprintf("%d in use: %s", len(held), perHost(held))
+	}
+	if reserved > 0 {
+		use += fmt.Sprintf(", %d reserved, which %s forgotten", reserved, oneOr(reserved, "is", "are"))
 	}
 	if p.DeletionTimestamp != nil {
 		use += "; it is being deleted already"

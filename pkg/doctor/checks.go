@@ -126,11 +126,11 @@ func leakChecks() []Check {
 		Meaning: "The pod of the holder's name has another UID, as when a StatefulSet has made it anew.",
 		Impact:  lost, Mend: mendLeak,
 	}, {
-		ID: LeakPodOtherAddress, Group: GroupLeaks, Severity: Error, Needs: parts, Wants: nodes, run: leak(LeakPodOtherAddress),
+		ID: LeakPodOtherAddress, Group: GroupLeaks, Severity: Warning, Needs: parts, Wants: nodes, run: leak(LeakPodOtherAddress),
 		Title: "an address is held for a pod that has another",
 		Meaning: "The pod runs, its status gives addresses, and none of them is this one. Of pods with several networks, those in the annotation " +
 			"`k8s.v1.cni.cncf.io/network-status` count, too; without it, only the lease of `eth0` is judged.",
-		Impact: lost, Mend: mendLeak,
+		Impact: lost, Mend: "Release the address by hand if no interface of the pod has it: `bcsnetctl ip release ADDRESS --force`. `--fix` does not: the status need not tell of every interface.",
 	}}
 }
 

@@ -65,13 +65,18 @@ func (f *facts) findLeaks() {
 			Object: ip(l.Addr), Pools: []string{l.Pool}, Cause: cause, Release: l,
 			Fix: "bcsnetctl doctor --fix --only " + check,
 		}
+		if check == LeakPodOtherAddress { // the status need not tell of every interface: people decide
+			found.Release, found.Fix = nil, "bcsnetctl ip describe "+l.Addr.String()
+			f.leaks[check] = append(f.leaks[check], found)
+			continue
+		}
 		switch n := f.nodes[l.Host]; {
 		case !l.Host.IsValid():
 			found.Cause += " on a host that is not known"
-			found.Fix = "kubectl get bnip " + ipam.ObjectName(l.Addr) + " -o yaml"
+			found.Fix = "bcsnetctl ip release " + l.Addr.String()
 		case f.Missing[PartNodes] == nil && (n == nil || !n.Ready):
 			found.Cause += ", which is no ready node: its container may still run"
-			found.Fix = fmt.Sprintf("bcsnetctl release-host %s --dry-run=client", l.Host)
+			found.Fix = "bcsnetctl ip release " + l.Addr.String()
 		}
 		f.leaks[check] = append(f.leaks[check], found)
 	}
