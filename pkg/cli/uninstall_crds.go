@@ -99,17 +99,11 @@ func (v *uninstall) finish(ctx context.Context, c dynamic.Interface, crd step) e
 			return err
 		}
 	}
-	uid, said := crd.have.GetUID(), false
+	v.say.wait("%s: waiting until its objects are gone", title(crd.want))
+	uid := crd.have.GetUID()
 	read := func(o *unstructured.Unstructured) (types.UID, error) { return o.GetUID(), nil }
 	err = followed[types.UID]{session: v.session, api: crd.api, fields: named(crd.have.GetName()), read: read, see: func(set map[string]types.UID) (bool, error) {
-		if set[crd.have.GetName()] != uid {
-			return true, nil
-		}
-		if !said {
-			v.say.wait("%s: waiting until its objects are gone", title(crd.want))
-			said = true
-		}
-		return false, nil
+		return set[crd.have.GetName()] != uid, nil
 	}}.until(ctx, v.timeout)
 	if errors.Is(err, errTooLong) {
 		f := &failure{code: exitTimeout, message: title(crd.want) + " is not gone after " + v.timeout.String(), cause: err}
