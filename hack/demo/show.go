@@ -75,13 +75,16 @@ func contains(text string, wants []string) error {
 	return nil
 }
 
-// answer is an envelope whose data is an allocation.
+// answer is what the steps look at of an envelope. Its data is an allocation, or what was released.
 type answer struct {
-	Code    int                `json:"code"`
-	Message string             `json:"message"`
-	Result  bool               `json:"result"`
-	Data    httpapi.Allocation `json:"data"`
-	Reason  string             `json:"reason"`
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Data    struct {
+		IPAddr  string `json:"ipAddr"`
+		Gateway string `json:"gateway"`
+		Mask    int    `json:"mask"`
+	} `json:"data"`
+	Reason string `json:"reason"`
 }
 
 // call sends a request as a CNI plugin does, shows it as a curl line, and shows the answer.
