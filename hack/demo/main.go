@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -18,7 +19,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
-	err := run(ctx)
+	err := run(ctx, os.Stdout)
 	cancel()
 	stop()
 	if err != nil {
@@ -27,12 +28,12 @@ func main() {
 	}
 }
 
-func run(ctx context.Context) (err error) {
+func run(ctx context.Context, out io.Writer) (err error) {
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
 		return err
 	}
-	d := &demo{root: root, out: os.Stdout}
+	d := &demo{root: root, out: out}
 	d.title("A control plane: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok", "real binaries on loopback, fsync on; they end with this tour")
 	began := time.Now()
 	d.cp, err = controlplane.Start(ctx, controlplane.WithControllerManager(), controlplane.WithScheduler(), controlplane.WithKwok())
