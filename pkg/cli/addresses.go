@@ -84,7 +84,8 @@ func (s *session) read(ctx context.Context, leases *store.Client, addrs []netip.
 	return out, s.explain(group.Wait())
 }
 
-// plans is an index of all pools and of no addresses: it knows which pool serves an address.
+// plans is an index of all pools: it knows which pool serves an address. Where pools overlap, that follows
+// from what they hold, so their held addresses are in it, too; no others are.
 func (s *session) plans(ctx context.Context) (*ipam.Index, error) {
 	all, err := s.readPools(ctx)
 	if err != nil {
@@ -93,6 +94,18 @@ func (s *session) plans(ctx context.Context) (*ipam.Index, error) {
 	x := ipam.NewIndex()
 	for _, p := range all {
 		x.SetPool(store.Pool(p.BCSNetPool))
+	}
+	for _, p := range all {
+		if len(x.Overlaps(p.Name)) == 0 {
+			continue
+		}
+		held, err := s.held(ctx, leaseQuery{pool: p.Name, fields: "status.status!=" + ipam.Available.String()}, func(ipam.Lease) bool { return true })
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range held {
+			x.Wrote(l)
+		}
 	}
 	return x, nil
 }

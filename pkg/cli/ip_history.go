@@ -34,7 +34,7 @@ release-host, reserve, unreserve. An address remembers its last 3 rows.
   bcsnetctl ip history 10.0.0.20 10.0.0.21 -o json`,
 		ValidArgsFunction: s.completeAddresses(ipam.Active, ipam.Reserved),
 	}
-	v.output.addTo(cmd)
+	v.output.addToRows(cmd)
 	return under(group, cmd)
 }
 

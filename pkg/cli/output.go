@@ -33,6 +33,11 @@ func objectFormats() []string {
 	}
 }
 
+// viewFormats are those for what has no name in the cluster.
+func viewFormats() []string {
+	return slices.DeleteFunc(objectFormats(), func(f string) bool { return f == "name" })
+}
+
 // addTo gives a command that lists things its flags: a table is the default.
 func (o *output) addTo(cmd *cobra.Command) {
 	o.add(cmd, append([]string{"table", "wide"}, objectFormats()...))
@@ -48,8 +53,13 @@ func (o *output) addToChange(cmd *cobra.Command) { o.add(cmd, objectFormats()) }
 
 // addToView gives a command the flag that shows what is no object of the cluster: such a view has no name.
 func (o *output) addToView(cmd *cobra.Command, more ...string) {
-	unnamed := slices.DeleteFunc(objectFormats(), func(f string) bool { return f == "name" })
-	o.add(cmd, append(unnamed, more...))
+	o.add(cmd, append(viewFormats(), more...))
+}
+
+// addToRows gives a command its flags that lists what is no object of the cluster: a table is the default.
+func (o *output) addToRows(cmd *cobra.Command) {
+	o.add(cmd, append([]string{"table", "wide"}, viewFormats()...))
+	o.addNoHeaders(cmd)
 }
 
 func (o *output) add(cmd *cobra.Command, formats []string) {

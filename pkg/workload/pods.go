@@ -34,7 +34,7 @@ type Pod struct {
 	// EndedAt is when the last part of an ended pod did; zero when that is not known.
 	EndedAt time.Time
 	// Addrs are the pod's own addresses as far as they are reported. Networks: they are those of all its
-	// networks, by the annotation NetworkStatus, not of the first alone.
+	// networks, by an annotation NetworkStatus that can be read, not of the first alone.
 	Addrs    []netip.Addr
 	Networks bool
 	// HostNetwork: its addresses are those of its host.
@@ -65,8 +65,9 @@ func FromObject(p *corev1.Pod) Pod {
 	if pod.Ended {
 		pod.EndedAt = endedAt(p)
 	}
-	_, pod.Networks = p.Annotations[NetworkStatus]
-	for _, text := range reported(p) {
+	addrs, networks := reported(p)
+	pod.Networks = networks
+	for _, text := range addrs {
 		if a, err := ipam.ParseAddr(text); err == nil && !slices.Contains(pod.Addrs, a) {
 			pod.Addrs = append(pod.Addrs, a)
 		}
@@ -74,21 +75,22 @@ func FromObject(p *corev1.Pod) Pod {
 	return pod
 }
 
-// reported are the addresses of a pod as its status and its annotation write them.
-func reported(p *corev1.Pod) []string {
-	var all []string
+// reported are the addresses of a pod as its status and its annotation write them. networks: the annotation
+// is there and can be read; one that cannot says nothing of the other networks.
+func reported(p *corev1.Pod) (all []string, networks bool) {
 	for _, ip := range p.Status.PodIPs {
 		all = append(all, ip.IP)
 	}
-	var networks []struct {
+	var listed []struct {
 		IPs []string `json:"ips"`
 	}
-	if text := p.Annotations[NetworkStatus]; text != "" && json.Unmarshal([]byte(text), &networks) == nil {
-		for _, n := range networks {
-			all = append(all, n.IPs...)
-		}
+	if json.Unmarshal([]byte(p.Annotations[NetworkStatus]), &listed) != nil {
+		return all, false
 	}
-	return all
+	for _, n := range listed {
+		all = append(all, n.IPs...)
+	}
+	return all, true
 }
 
 // endedAt is when the state of an ended pod last changed.
@@ -116,10 +118,10 @@ func Trim(p *corev1.Pod) *corev1.Pod {
 	t.Spec.HostNetwork = p.Spec.HostNetwork
 	t.Status.Phase, t.Status.HostIPs, t.Status.StartTime = p.Status.Phase, p.Status.HostIPs, p.Status.StartTime
 	t.Status.PodIPs = p.Status.PodIPs
-	if _, ok := p.Annotations[NetworkStatus]; ok { // what it says goes with the other addresses
-		t.Annotations = map[string]string{NetworkStatus: ""}
+	if addrs, networks := reported(p); networks { // what the annotation says goes with the other addresses
+		t.Annotations = map[string]string{NetworkStatus: "[]"}
 		t.Status.PodIPs = nil
-		for _, text := range reported(p) {
+		for _, text := range addrs {
 			t.Status.PodIPs = append(t.Status.PodIPs, corev1.PodIP{IP: text})
 		}
 	}

@@ -350,7 +350,9 @@ func TestTrim(t *testing.T) {
 		}, func(p *workload.Pod) {
 			p.Networks, p.Addrs = true, append(p.Addrs[:1:1], netip.MustParseAddr("10.9.0.1"), netip.MustParseAddr("2001:db8::9"))
 		}},
-		"a broken annotation": {func(p *corev1.Pod) { p.Annotations[workload.NetworkStatus] = "[" }, func(p *workload.Pod) { p.Networks = true }},
+		"a broken annotation": {func(p *corev1.Pod) { p.Annotations[workload.NetworkStatus] = "[" }, func(*workload.Pod) {}},
+		"an empty annotation": {func(p *corev1.Pod) { p.Annotations[workload.NetworkStatus] = "" }, func(*workload.Pod) {}},
+		"no networks yet":     {func(p *corev1.Pod) { p.Annotations[workload.NetworkStatus] = "[]" }, func(p *workload.Pod) { p.Networks = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, want := pod(test.change), base
