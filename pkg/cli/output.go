@@ -48,8 +48,17 @@ func (o *output) addToChange(cmd *cobra.Command) { o.add(cmd, objectFormats()) }
 
 // addToView gives a command the flag that shows what is no object of the cluster: such a view has no name.
 func (o *output) addToView(cmd *cobra.Command, more ...string) {
-	unnamed := slices.DeleteFunc(objectFormats(), func(f string) bool { return f == "name" })
-	o.add(cmd, append(unnamed, more...))
+	o.add(cmd, append(unnamedFormats(), more...))
+}
+
+// addToViews is for a list of such views.
+func (o *output) addToViews(cmd *cobra.Command) {
+	o.add(cmd, append([]string{"table", "wide"}, unnamedFormats()...))
+	o.addNoHeaders(cmd)
+}
+
+func unnamedFormats() []string {
+	return slices.DeleteFunc(objectFormats(), func(f string) bool { return f == "name" })
 }
 
 func (o *output) add(cmd *cobra.Command, formats []string) {

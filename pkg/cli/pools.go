@@ -83,7 +83,12 @@ func (p *pools) named(ctx context.Context, names []string) ([]pool, error) {
 
 // list reads all pools that a label selector matches, by name.
 func (p *pools) list(ctx context.Context, selector string) ([]pool, error) {
-	stored, err := p.api.List(ctx, metav1.ListOptions{LabelSelector: selector})
+	return p.listWith(ctx, metav1.ListOptions{LabelSelector: selector})
+}
+
+// listWith reads all pools that selectors match, by name.
+func (p *pools) listWith(ctx context.Context, which metav1.ListOptions) ([]pool, error) {
+	stored, err := p.api.List(ctx, which)
 	if err != nil {
 		return nil, p.explain(err)
 	}
