@@ -128,7 +128,7 @@ func (m heatMap) legend(t terminal) string {
 		if len(m.problems) > 0 {
 			text += "  " + t.paint(red, k.problem) + " problem"
 		}
-		return text + "\n64 addresses a line; " + left
+		return text + fmt.Sprintf("\n%d addresses a line; ", m.perRow) + left
 	}
 	text := fmt.Sprintf("%s free  %s up to 25%%  %s 50%%  %s 75%%  %s 100%% taken", k.free, k.shades[0], k.shades[1], k.shades[2], k.shades[3])
 	return text + fmt.Sprintf("\none cell a /%d; %s", m.bits, left)

@@ -97,7 +97,7 @@ func (v *hostList) Run(ctx context.Context) error {
 	case v.output.printer != nil:
 		return v.output.object(v.Out, hostObjects(rows))
 	}
-	if err := newTable(&v.output, hostColumns()).write(v.Out, rows); err != nil {
+	if err := newTable(&v.output, hostColumns(&v.output)).write(v.Out, rows); err != nil {
 		return err
 	}
 	v.sumUp(rows)
@@ -138,14 +138,14 @@ func (v *hostList) sumUp(rows []hostRow) {
 	}
 }
 
-func hostColumns() []column[hostRow] {
+func hostColumns(o *output) []column[hostRow] {
 	return []column[hostRow]{
 		{name: "HOST", cell: func(r hostRow) string { return r.host.String() }},
 		{name: "NODE", cell: func(r hostRow) string { return r.node }},
 		{name: "STATE", cell: func(r hostRow) string { return r.state }},
 		{name: "ACTIVE", cell: func(r hostRow) string { return strconv.Itoa(r.active) }},
 		{name: "PODS", cell: func(r hostRow) string { return strconv.Itoa(r.pods) }},
-		{name: "POOLS", cell: func(r hostRow) string { return someOf(r.pools, 3) }},
+		{name: "POOLS", cell: func(r hostRow) string { return o.some(r.pools, 3) }},
 	}
 }
 

@@ -47,7 +47,7 @@ func (v *hostList) watch(ctx context.Context) error {
 	}
 	w := &hostWatch{
 		hosts: watched[hostRow]{
-			view:    newView(v.session, &v.output, hostColumns(), v.show, func(all []hostRow) string { return plural(len(all), "host") }),
+			view:    newView(v.session, &v.output, hostColumns(&v.output), v.show, func(all []hostRow) string { return plural(len(all), "host") }),
 			compare: byHost,
 			items:   map[string]hostRow{},
 		},

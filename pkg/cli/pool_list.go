@@ -114,11 +114,7 @@ func (v *poolList) columns() []column[pool] {
 }
 
 func (v *poolList) used(p pool) string {
-	taken, total := p.Status.Capacity-p.Status.Available, p.Status.Capacity
-	if v.out.roomy {
-		return v.out.used(taken, total)
-	}
-	return share(taken, total)
+	return v.out.usedCell(p.Status.Capacity-p.Status.Available, p.Status.Capacity)
 }
 
 // watch goes on and shows what changes.

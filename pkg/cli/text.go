@@ -64,14 +64,6 @@ func shortList(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// someOf names the first few of a cell's items, as kubectl does.
-func someOf(names []string, few int) string {
-	if n := len(names) - few; n > 0 {
-		return fmt.Sprintf("%s + %d more...", strings.Join(names[:few], ","), n)
-	}
-	return strings.Join(names, ",")
-}
-
 // oneOr is the form of a word that goes with a number.
 func oneOr[N int | int64 | uint64](n N, one, many string) string {
 	if n == 1 {

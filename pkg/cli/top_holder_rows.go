@@ -53,12 +53,7 @@ func (v *topHolder) columns() []column[holderTop] {
 		{name: "PODS", cell: func(h holderTop) string { return strconv.Itoa(len(h.pods)) }},
 		{name: "NEW", cell: func(h holderTop) string { return strconv.Itoa(h.recent()) }},
 		{name: "RATE", least: 8, cell: func(h holderTop) string { return rateText(h.perMinute()) }},
-		{name: "POOLS", cell: func(h holderTop) string {
-			if v.output.wide() {
-				return strings.Join(h.poolNames(), ",")
-			}
-			return someOf(h.poolNames(), 1)
-		}},
+		{name: "POOLS", cell: func(h holderTop) string { return v.output.some(h.poolNames(), 1) }},
 	}
 	if !v.output.watch {
 		out = slices.DeleteFunc(out, func(c column[holderTop]) bool { return c.name == "RATE" })

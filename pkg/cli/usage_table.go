@@ -96,7 +96,7 @@ func (v *usage) table(rows []usageRow) error {
 		{name: "RESERVED", cell: func(r usageRow) string { return strconv.Itoa(r.reserved) }},
 		{name: "PROBLEMS", cell: func(r usageRow) string { return strconv.Itoa(r.problems) }},
 		{name: "FREE", cell: func(r usageRow) string { return count(r.free) }},
-		{name: "SHARE", cell: func(r usageRow) string { return v.out.used(min(r.taken(), r.total), r.total) }},
+		{name: "SHARE", cell: func(r usageRow) string { return v.out.usedCell(min(r.taken(), r.total), r.total) }},
 	}
 	if v.by != "pool" {
 		columns = slices.DeleteFunc(columns, func(c column[usageRow]) bool { return c.name == "FREE" })
