@@ -99,7 +99,7 @@ func (s *session) plans(ctx context.Context) (*ipam.Index, error) {
 		if len(x.Overlaps(p.Name)) == 0 {
 			continue
 		}
-		held, err := s.held(ctx, leaseQuery{pool: p.Name, fields: "status.status!=" + ipam.Available.String()}, func(ipam.Lease) bool { return true })
+		held, err := s.held(ctx, leaseQuery{pool: p.Name, selectors: selectors{fields: "status.status!=" + ipam.Available.String()}}, func(ipam.Lease) bool { return true })
 		if err != nil {
 			return nil, err
 		}

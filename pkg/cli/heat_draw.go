@@ -120,7 +120,7 @@ func (m heatMap) legend(t terminal) string {
 		left = "other lines hold nothing"
 	}
 	text := fmt.Sprintf("%s free  %s reserved  %s active", k.free, t.paint(yellow, k.reserved), t.paint(green, k.active))
-	problem, unit := " problem", "64 addresses a line"
+	problem, unit := " problem", fmt.Sprintf("%d addresses a line", m.perRow)
 	if !m.single {
 		text = fmt.Sprintf("%s free  %s up to 25%%  %s 50%%  %s 75%%  %s 100%% taken", k.free, k.shades[0], k.shades[1], k.shades[2], k.shades[3])
 		problem, unit = " with a problem", fmt.Sprintf("one cell a /%d", m.bits)

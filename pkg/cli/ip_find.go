@@ -43,6 +43,7 @@ A flag has TEXT mean only that; several flags, any of those.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	v.output.addTo(cmd)
+	v.output.addSort(cmd, ".status.updateTime")
 	for _, k := range findKinds() {
 		if k.flag != "" {
 			v.only[k.flag] = cmd.Flags().Bool(k.flag, false, "TEXT is "+k.help)
@@ -104,7 +105,11 @@ func (v *ipFind) Run(ctx context.Context) error {
 	if len(found.rows) == 0 {
 		return v.nothing()
 	}
-	if err := v.printLeases(&v.output, v.leaseColumns(!v.active), found.sorted()); err != nil {
+	rows := found.sorted()
+	if err := sorted(&v.output.sort, rows, v.output.sort.leaseKey); err != nil {
+		return err
+	}
+	if err := v.printLeases(&v.output, v.leaseColumns(!v.active), rows); err != nil {
 		return err
 	}
 	v.say.note("%s", found.summary(v.text, prefix))

@@ -34,7 +34,8 @@ release-host, reserve, unreserve. An address remembers its last 3 rows.
   bcsnetctl ip history 10.0.0.20 10.0.0.21 -o json`,
 		ValidArgsFunction: s.completeAddresses(ipam.Active, ipam.Reserved),
 	}
-	v.output.addToRows(cmd)
+	v.output.addToViews(cmd)
+	v.output.addSort(cmd, ".since")
 	return under(group, cmd)
 }
 
@@ -65,6 +66,9 @@ func (v *ipHistory) Run(ctx context.Context) error {
 		if rows = append(rows, of...); len(of) == 0 {
 			v.say.note("%s has no history: nobody has held it in %s", l.Addr, v.where())
 		}
+	}
+	if err := sorted(&v.output.sort, rows, func(r pastRow) (sortKey, error) { return v.output.sort.key(r.object()) }); err != nil {
+		return err
 	}
 	if v.output.printer != nil {
 		return v.output.object(v.Out, pastObjects(rows))
@@ -132,11 +136,15 @@ func timeText(t time.Time) string { return store.FormatTime(t.Truncate(time.Seco
 func pastObjects(rows []pastRow) *unstructured.UnstructuredList {
 	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": programName + "/v1", "kind": "AddressHistoryList"}}
 	for _, r := range rows {
-		l.Items = append(l.Items, unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": programName + "/v1", "kind": "AddressHistory",
-			"address": r.addr.String(), "current": r.current, "since": timeText(r.Since), "until": timeText(r.Until),
-			"holder": r.Holder, "host": addrText(r.Host), "what": r.Verb, "by": r.By, "reason": r.Reason,
-		}})
+		l.Items = append(l.Items, unstructured.Unstructured{Object: r.object()})
 	}
 	return l
+}
+
+func (r pastRow) object() map[string]any {
+	return map[string]any{
+		"apiVersion": programName + "/v1", "kind": "AddressHistory",
+		"address": r.addr.String(), "current": r.current, "since": timeText(r.Since), "until": timeText(r.Until),
+		"holder": r.Holder, "host": addrText(r.Host), "what": r.Verb, "by": r.By, "reason": r.Reason,
+	}
 }

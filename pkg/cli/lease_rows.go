@@ -90,6 +90,15 @@ func withObject(r leaseRow) (leaseRow, error) {
 	return r, err
 }
 
+// leaseKey is what an address is sorted by.
+func (s *sortBy) leaseKey(l ipam.Lease) (sortKey, error) {
+	r, err := withObject(leaseRow{Lease: &l})
+	if err != nil {
+		return sortKey{}, err
+	}
+	return s.key(r.object.Object)
+}
+
 // listing prints rows as they come in order, and counts them.
 type listing struct {
 	output *output

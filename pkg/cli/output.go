@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -56,8 +57,8 @@ func (o *output) addToView(cmd *cobra.Command, more ...string) {
 	o.add(cmd, append(viewFormats(), more...))
 }
 
-// addToRows gives a command its flags that lists what is no object of the cluster: a table is the default.
-func (o *output) addToRows(cmd *cobra.Command) {
+// addToViews is for a list of such views: a table is the default.
+func (o *output) addToViews(cmd *cobra.Command) {
 	o.add(cmd, append([]string{"table", "wide"}, viewFormats()...))
 	o.addNoHeaders(cmd)
 }
@@ -106,6 +107,14 @@ func (o *output) validate() error {
 func (o *output) given() bool { return *o.flags.OutputFormat != "" }
 
 func (o *output) wide() bool { return *o.flags.OutputFormat == "wide" }
+
+// some is a cell of names: the first few as kubectl writes them, or all with -o wide.
+func (o *output) some(names []string, few int) string {
+	if n := len(names) - few; n > 0 && !o.wide() {
+		return fmt.Sprintf("%s + %d more...", strings.Join(names[:few], ","), n)
+	}
+	return strings.Join(names, ",")
+}
 
 // names is true for -o name.
 func (o *output) names() bool { return *o.flags.OutputFormat == "name" }

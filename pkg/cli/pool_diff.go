@@ -93,7 +93,7 @@ func (v *poolDiff) compare(ctx context.Context) ([]poolChange, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := api.list(ctx, "")
+	list, err := api.list(ctx)
 	if err != nil {
 		return nil, err
 	}
