@@ -8,10 +8,8 @@ import (
 	"reflect"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
@@ -43,7 +41,7 @@ func (v *hostList) watch(ctx context.Context) error {
 	from := []source{
 		fromPools:     {kind: resource(v1.PoolResource)},
 		fromAddresses: {resource(v1.IPResource), metav1.ListOptions{FieldSelector: active.selector()}},
-		fromNodes:     {kind: corev1.SchemeGroupVersion.WithResource("nodes")},
+		fromNodes:     {kind: nodeResource()},
 	}
 	w := &hostWatch{
 		hosts: watched[hostRow]{
@@ -72,7 +70,7 @@ func (w *hostWatch) take(c change) (err error) {
 	case c.source == fromAddresses:
 		err = keep(w.holders, c, readHost)
 	default:
-		err = keep(w.nodes, c, nodeOf)
+		err = keep(w.nodes, c, readNode)
 	}
 	return err
 }
@@ -93,12 +91,6 @@ func keep[T any](all map[string]T, c change, read func(*unstructured.Unstructure
 func readHost(u *unstructured.Unstructured) (netip.Addr, error) {
 	l, err := readLease(u)
 	return l.Host, err
-}
-
-func nodeOf(u *unstructured.Unstructured) (node, error) {
-	var o corev1.Node
-	err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &o)
-	return readNode(&o), err
 }
 
 // tick shows how the hosts differ from what was shown before.

@@ -89,7 +89,7 @@ func (v *poolAddHost) Run(ctx context.Context) error {
 		v.say.note("already in pool %s: %s", v.name, strings.Join(same, ", "))
 	}
 	if len(added) > 0 {
-		v.say.done("%s added to pool %s", namedHosts(added), v.name)
+		v.say.done("%s added to pool %s", those("host", added), v.name)
 	}
 	return v.output.object(v.Out, edited.stored)
 }
@@ -97,12 +97,4 @@ func (v *poolAddHost) Run(ctx context.Context) error {
 // hostIndex is the place of a host in a list, however it is written there; -1 when it is not in it.
 func hostIndex(list []string, h netip.Addr) int {
 	return slices.IndexFunc(list, func(s string) bool { a, err := ipam.ParseAddr(s); return err == nil && a == h })
-}
-
-// namedHosts is "host a", "2 hosts: a, b".
-func namedHosts(hosts []string) string {
-	if len(hosts) == 1 {
-		return "host " + hosts[0]
-	}
-	return plural(len(hosts), "host") + " (" + shortList(hosts) + ")"
 }

@@ -124,7 +124,7 @@ func (v *poolRemoveHost) tell(ctx context.Context, gone []netip.Addr, others []s
 	for _, h := range gone {
 		names = append(names, h.String())
 	}
-	v.say.done("%s taken out of pool %s", namedHosts(names), v.name)
+	v.say.done("%s taken out of pool %s", those("host", names), v.name)
 	if left == 0 {
 		v.say.warn("no host may draw from pool %s any more", v.name)
 	}

@@ -116,7 +116,7 @@ func (v *uninstall) finish(ctx context.Context, c dynamic.Interface, crd step) e
 func (v *uninstall) unfinalize(ctx context.Context, c dynamic.Interface, r schema.GroupVersionResource) error {
 	err := v.each(ctx, c, r, "", func(page []unstructured.Unstructured) error {
 		var group errgroup.Group
-		group.SetLimit(podReads)
+		group.SetLimit(atOnce)
 		for _, o := range page {
 			if len(o.GetFinalizers()) == 0 {
 				continue

@@ -14,6 +14,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 const (
@@ -80,7 +81,7 @@ func poolExhausted(f *facts, p *Pool) (Finding, bool) {
 		return Finding{}, false
 	}
 	used, capacity := f.fill(p)
-	return onPool(p, oneOr(int(min(capacity, 2)), "its only address is taken", fmt.Sprintf("all of its %d addresses are taken", capacity)),
+	return onPool(p, words.OneOr(int(min(capacity, 2)), "its only address is taken", fmt.Sprintf("all of its %d addresses are taken", capacity)),
 		fmt.Sprintf("bcsnetctl pool add-ip %s RANGE", p.Name)), capacity > 0 && used >= capacity
 }
 
@@ -89,7 +90,7 @@ func poolNearExhaustion(f *facts, p *Pool) (Finding, bool) {
 		return Finding{}, false
 	}
 	used, capacity := f.fill(p)
-	return onPool(p, fmt.Sprintf("%d of its %d addresses are in use or reserved, %d %s free", used, capacity, capacity-used, oneOr(int(min(capacity-used, 2)), "is", "are")),
+	return onPool(p, fmt.Sprintf("%d of its %d addresses are in use or reserved, %d %s free", used, capacity, capacity-used, words.OneOr(int(min(capacity-used, 2)), "is", "are")),
 		fmt.Sprintf("bcsnetctl pool add-ip %s RANGE", p.Name)), used < capacity && float64(used) >= float64(capacity)*nearlyFull/100
 }
 
@@ -146,10 +147,10 @@ func some(set *netipx.IPSet) string {
 	for _, r := range set.Ranges() {
 		texts = append(texts, ipam.FormatRange(r))
 	}
-	if n := len(texts) - maxNamed; n > 0 {
-		return list(texts[:maxNamed]) + " and " + plural(n, "more range") + " are"
+	if n := len(texts) - words.MaxNamed; n > 0 {
+		return words.List(texts[:words.MaxNamed]) + " and " + words.Plural(n, "more range") + " are"
 	}
-	return list(texts) + " " + oneOr(int(min(ipam.SizeOfSet(set), 2)), "is", "are")
+	return words.List(texts) + " " + words.OneOr(int(min(ipam.SizeOfSet(set), 2)), "is", "are")
 }
 
 func poolOverlapsServices(f *facts) (out []Finding) {
@@ -210,7 +211,7 @@ func poolStuck(f *facts, p *Pool) (Finding, bool) {
 		"kubectl -n "+ControllerNamespace+" get pods")
 	if n > 0 {
 		found.Cause = fmt.Sprintf("deleted %s ago; it goes when %s in use %s released: on %s", ago(since.Time, f.Now),
-			plural(n, "address"), oneOr(n, "is", "are"), onHosts(by))
+			words.Plural(n, "address"), words.OneOr(n, "is", "are"), onHosts(by))
 		found.Fix = "bcsnetctl lease list --pool " + p.Name
 	}
 	return found, true
@@ -225,7 +226,7 @@ func onHosts(by map[netip.Addr]int) string {
 			names = append(names, "no host")
 		}
 	}
-	return list(names)
+	return words.List(names)
 }
 
 // stuckDeletions are pools, then addresses.
