@@ -34,7 +34,7 @@ func newHostList(s *session) *cobra.Command {
 is that of the node; gone means that no node has the host's IP. With -o name,
 the host IPs alone, for bcsnetctl release-host.`,
 		Example: `  bcsnetctl host list
-  bcsnetctl host list -o jsonpath='{.items[?(@.state=="gone")].host}'`,
+  bcsnetctl host list -o jsonpath='{range .items[?(@.state=="gone")]}{.host}{"\n"}{end}'`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	v.output.addTo(cmd)

@@ -153,7 +153,7 @@ func exhaustedCondition(p ipam.Pool, counts ipam.PoolCounts) metav1.Condition {
 		return condition(v1.ConditionExhausted, false, v1.ReasonAddressesFree, "addresses are free")
 	}
 	return condition(v1.ConditionExhausted, true, v1.ReasonNoAddressesFree,
-		"0 of %d addresses free: see bcsnetctl lease list --pool %s; add addresses: bcsnetctl pool add-ip %s RANGE", counts.Capacity, p.Name, p.Name)
+		"0 of %d addresses free: see bcsnetctl ip list --pool %s; add addresses: bcsnetctl pool add-ip %s RANGE", counts.Capacity, p.Name, p.Name)
 }
 
 const (

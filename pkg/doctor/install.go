@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	fixInstall    = "kubectl apply -k config/default"
+	fixInstall    = "bcsnetctl install"
 	fixController = "kubectl -n " + ControllerNamespace + " get pods"
 	fixLeader     = "kubectl -n " + ControllerNamespace + " logs -l app.kubernetes.io/name=" + ControllerName
 )
