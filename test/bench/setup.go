@@ -47,14 +47,14 @@ type bench struct {
 	floorCmd   *exec.Cmd
 	floorLives int
 	http       *http.Client
-	report     report
+	report     *report
 }
 
 func say(format string, args ...any) { fmt.Fprintf(os.Stderr, "► "+format+"\n", args...) }
 
-func setUp(ctx context.Context, o settings) (_ *bench, err error) {
+func setUp(ctx context.Context, o settings, r *report) (_ *bench, err error) {
 	say("starting etcd, kube-apiserver and the controller")
-	b := &bench{settings: o, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: maxCallers}}}
+	b := &bench{settings: o, report: r, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: maxCallers}}}
 	defer func() {
 		if err != nil {
 			b.close()
