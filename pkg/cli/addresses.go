@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -125,7 +124,7 @@ func (s *session) podStates(ctx context.Context, leases []ipam.Lease) ([]podStat
 				break
 			}
 		}
-		pods := c.Resource(corev1.SchemeGroupVersion.WithResource("pods"))
+		pods := c.Resource(podResource())
 		group.Go(func() error {
 			states[i], failed[i] = podStateOf(ctx, pods, l)
 			return nil

@@ -159,7 +159,7 @@ func (f *leakFixer) release(ctx context.Context, batch []doctor.Finding) (left [
 	kept, failed := make([]string, len(batch)), make([]error, len(batch))
 	change := ipam.Change{Verb: ipam.VerbRelease, By: f.who(ctx)}
 	var group errgroup.Group
-	group.SetLimit(podReads)
+	group.SetLimit(atOnce)
 	for i, one := range batch {
 		group.Go(func() error {
 			change := change

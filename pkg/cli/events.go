@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -67,7 +66,7 @@ func (v *eventList) Run(ctx context.Context) error {
 		return err
 	}
 	// Events about objects without a namespace are in this one.
-	api := c.Resource(eventsv1.SchemeGroupVersion.WithResource("events")).Namespace(metav1.NamespaceDefault)
+	api := c.Resource(eventResource()).Namespace(metav1.NamespaceDefault)
 	found, err := v.list(ctx, api)
 	if err != nil {
 		return err
@@ -154,7 +153,7 @@ func (v *eventList) empty(ctx context.Context) error {
 	}
 	about := "pools"
 	if len(v.pools) > 0 {
-		about = poolWords(v.pools)
+		about = those("pool", v.pools)
 	}
 	v.say.note("%s about %s in %s; Kubernetes keeps them for an hour", what, about, v.where())
 	return nil

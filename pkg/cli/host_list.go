@@ -39,7 +39,7 @@ the nodes that have the labels. With -o name, the host IPs alone, for
 bcsnetctl release-host.`,
 		Example: `  bcsnetctl host list
   bcsnetctl host list -l rack=7 --sort-by .active
-  bcsnetctl host list -o jsonpath='{.items[?(@.state=="gone")].host}'`,
+  bcsnetctl host list -o jsonpath='{range .items[?(@.state=="gone")]}{.host}{"\n"}{end}'`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	v.output.addTo(cmd)

@@ -7,10 +7,8 @@ import (
 	"net/netip"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
@@ -43,7 +41,7 @@ func (v *hostList) watch(ctx context.Context) error {
 	from := []source{
 		fromPools:     {kind: resource(v1.PoolResource)},
 		fromAddresses: {resource(v1.IPResource), metav1.ListOptions{FieldSelector: active.selector()}},
-		fromNodes:     {corev1.SchemeGroupVersion.WithResource("nodes"), v.which.options()},
+		fromNodes:     {nodeResource(), v.which.options()},
 	}
 	w := &hostWatch{
 		hosts: watched[hostRow]{
@@ -75,7 +73,7 @@ func (w *hostWatch) take(c change) (err error) {
 	case c.source == fromAddresses:
 		err = keep(w.holders, c, readHeldAddr)
 	default:
-		err = keep(w.nodes, c, nodeOf)
+		err = keep(w.nodes, c, readNode)
 	}
 	return err
 }
@@ -91,12 +89,6 @@ func keep[T any](all map[string]T, c change, read func(*unstructured.Unstructure
 		all[c.name] = item
 	}
 	return err
-}
-
-func nodeOf(u *unstructured.Unstructured) (node, error) {
-	var o corev1.Node
-	err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &o)
-	return readNode(&o), err
 }
 
 // tick shows how the hosts differ from what was shown before.

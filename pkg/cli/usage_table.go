@@ -93,10 +93,10 @@ func (v *usage) table(rows []usageRow) error {
 	columns := []column[usageRow]{
 		{name: strings.ToUpper(v.by), cell: func(r usageRow) string { return r.who }},
 		{name: "ACTIVE", cell: func(r usageRow) string { return strconv.Itoa(r.active) }},
-		{name: "RESERVED", cell: func(r usageRow) string { return strconv.Itoa(r.reserved) }},
+		{name: "RSVD", cell: func(r usageRow) string { return strconv.Itoa(r.reserved) }},
 		{name: "PROBLEMS", cell: func(r usageRow) string { return strconv.Itoa(r.problems) }},
 		{name: "FREE", cell: func(r usageRow) string { return count(r.free) }},
-		{name: "SHARE", cell: func(r usageRow) string { return v.out.usedCell(min(r.taken(), r.total), r.total) }},
+		{name: "USED", cell: func(r usageRow) string { return v.out.usedCell(min(r.taken(), r.total), r.total) }},
 	}
 	if v.by != "pool" {
 		columns = slices.DeleteFunc(columns, func(c column[usageRow]) bool { return c.name == "FREE" })

@@ -31,7 +31,7 @@ var (
 	// ErrUnknown: the write may have been stored, or may yet be.
 	ErrUnknown = errors.New("the outcome of the write is unknown")
 	// ErrUnavailable: nothing was stored, because the API server could not be reached or refused to
-	// serve for now.
+	// serve at the moment.
 	ErrUnavailable = errors.New("the API server is not available")
 )
 
