@@ -194,3 +194,14 @@ func TestClip(t *testing.T) {
 		}
 	}
 }
+
+// A refusal is in the log with what it is about, also when the request itself was wrong.
+func TestRefusalsAreLogged(t *testing.T) {
+	b := newBench(t)
+	_, e := b.do(t, "POST", Prefix, `{"host":"nowhere","containerID":"c-1","podName":"web-0","podNamespace":"shop"}`)
+	for _, part := range []string{"msg=\"request refused\"", "reason=BadAddress", "pod=shop/web-0", "container=c-1", "host=nowhere", "request_id=" + e.RequestID} {
+		if !strings.Contains(b.log.String(), part) {
+			t.Errorf("the log has no %s: %s", part, &b.log)
+		}
+	}
+}
