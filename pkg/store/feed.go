@@ -176,8 +176,8 @@ func (lw listWatch) WatchWithContext(ctx context.Context, o metav1.ListOptions) 
 		cancel()
 		return nil, err
 	}
-	lw.f.watching.Store(true)
 	lw.f.watches.Add(1)
+	lw.f.watching.Store(true)
 	w := &watcher{events: make(chan watch.Event), done: ctx.Done(), stop: cancel}
 	go w.read(body)
 	return w, nil

@@ -140,7 +140,7 @@ func TestObserver(t *testing.T) {
 	if want := []Stage{StageQueue, StageWrite, StageRead}; !slices.Equal(got, want) {
 		t.Errorf("stages %v, want %v", got, want)
 	}
-	until(t, "the feed has seen it", has(c.index, l.Addr, l.Version))
+	until(t, "the feed watches", f.Watching)
 	if s := f.Stats(); s.Lists != 1 || s.Watches != 1 || s.Idle < 0 || s.Idle > time.Minute {
 		t.Errorf("%+v", s)
 	}
