@@ -111,7 +111,9 @@ func TestStats(t *testing.T) {
 	go func() { _, err := c.Write(ctx, available(subnet()(2))); done <- err }()
 	until(t, "it was turned away", func() bool { return c.Stats().Throttled > 0 })
 	leave()
-	<-done
+	if err := <-done; err == nil {
+		t.Error("stored although it was turned away")
+	}
 	busy()
 	lost := tap.On(intercept.Writes, intercept.Answer(500, metav1.StatusReasonInternalError, 0))
 	_, _ = c.Write(t.Context(), available(subnet()(3)))

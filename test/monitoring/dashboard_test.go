@@ -10,13 +10,19 @@ import (
 func TestDashboard(t *testing.T) {
 	var dashboard struct {
 		Panels []struct {
-			Title   string
-			Type    string
-			Targets []struct{ Expr string }
-		}
+			Title   string `json:"title"`
+			Type    string `json:"type"`
+			Targets []struct {
+				Expr string `json:"expr"`
+			} `json:"targets"`
+		} `json:"panels"`
 		Templating struct {
-			List []struct{ Name, Type, Query string }
-		}
+			List []struct {
+				Name  string `json:"name"`
+				Type  string `json:"type"`
+				Query string `json:"query"`
+			} `json:"list"`
+		} `json:"templating"`
 	}
 	if err := json.Unmarshal([]byte(read(t, "config", "grafana", "bcsnet.json")), &dashboard); err != nil {
 		t.Fatal(err)

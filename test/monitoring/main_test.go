@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -185,12 +186,7 @@ func known(t *testing.T, name string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range elsewhere {
-		if m == name {
-			return true
-		}
-	}
-	return regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + `[{ ]`).MatchString(text)
+	return slices.Contains(elsewhere, name) || regexp.MustCompile(`(?m)^`+regexp.QuoteMeta(name)+`[{ ]`).MatchString(text)
 }
 
 // names are the metrics of ours that a query reads.
