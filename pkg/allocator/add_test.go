@@ -123,6 +123,10 @@ func TestAddRetried(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if first[0].Repeated != withUID { // the second round asks for what the first got
+			t.Errorf("with UID %t: %+v", withUID, first[0])
+		}
+		first[0].Repeated = true // which is all that a repetition changes
 		r.tap.Forget()
 		for range 3 {
 			again, err := r.Allocate(t.Context(), request)

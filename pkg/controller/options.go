@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -25,6 +26,7 @@ type Options struct {
 	GatewaySource           string
 	LogLevel                string
 	LogFormat               string
+	OTLPEndpoint            string
 	// LogOutput is where the log goes; nil for standard error.
 	LogOutput io.Writer
 }
@@ -43,6 +45,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.GatewaySource, "gateway-source", string(httpapi.GatewayPool), `where the gateway of an answer comes from: "pool", or "host" for the request's hostGateway, else the node's annotation, else the pool's`)
 	f.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.LogFormat, "log-format", "text", "text or json")
+	f.StringVar(&o.OTLPEndpoint, "otlp-endpoint", "", "URL of an OpenTelemetry collector (OTLP over HTTP) that gets traces of requests, such as http://127.0.0.1:4318; empty for $OTEL_EXPORTER_OTLP_ENDPOINT, else no traces")
 }
 
 // SetFromEnv sets every flag that the command line did not set and the environment does. Cobra's own
@@ -89,6 +92,9 @@ func (o *Options) Validate() error {
 	}
 	if o.LeaderElect && o.LeaderElectionNamespace == "" {
 		return fmt.Errorf("--leader-election-namespace is empty")
+	}
+	if u, err := url.Parse(o.OTLPEndpoint); o.OTLPEndpoint != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		return fmt.Errorf("--otlp-endpoint %q is not an http or https URL", o.OTLPEndpoint)
 	}
 	if o.LogFormat != "text" && o.LogFormat != "json" {
 		return fmt.Errorf("--log-format %q is not text or json", o.LogFormat)

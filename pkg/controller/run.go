@@ -192,13 +192,20 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	synced["BCSNetIPs"] = feed.Synced
 	ready := func() error { return waitingFor(synced) }
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(newPoolMetrics(index))
+	registry.MustRegister(newPoolMetrics(index), newStoreMetrics(leases, feed, alloc))
+	requests := httpapi.NewMetrics(registry)
+	leases.Observe(requests.Stage)
+	tracing, err := addTracing(ctx, mgr, o)
+	if err != nil {
+		return nil, err
+	}
+	podEvents := newPodEvents(mgr.GetCache(), mgr.GetEventRecorder(LeaseName))
 	// What controller-runtime and client-go count is the same for all that run in this process.
 	gatherer := prometheus.Gatherers{metrics.Registry, registry}
 	service := &httpapi.Service{
 		Index: index, Leases: leases, Allocator: alloc, Ready: ready,
 		Gateway: httpapi.GatewaySource(o.GatewaySource), NodeGateway: nodes.gateway,
-		Metrics: httpapi.NewMetrics(registry), Gatherer: gatherer, Log: log,
+		Metrics: requests, Gatherer: gatherer, Log: log, Tracing: tracing, Refused: podEvents.refused,
 	}
 	if err := reconciler.setup(mgr, ready); err != nil {
 		return nil, err
@@ -207,6 +214,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	return server, errors.Join(
 		mgr.Add(everywhere(func(ctx context.Context) error { feed.Run(ctx); return nil })),
 		mgr.Add(everywhere(alloc.Run)),
+		mgr.Add(podEvents),
 		mgr.Add(everywhere(func(ctx context.Context) error { return reportReady(ctx, ready, log) })),
 		mgr.Add(newExaminer(mgr.GetCache(), index, nodes, leases, ready, registry, log)),
 		mgr.Add(&manager.Server{

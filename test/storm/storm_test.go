@@ -86,12 +86,12 @@ func prepare(ctx context.Context) error {
 	return nil
 }
 
-func host(i int) string    { return fmt.Sprintf("10.0.0.%d", 11+i%hosts) }
+func host(i int) string    { return fmt.Sprintf("10.0.0.%d", 11+i) }
 func podName(i int) string { return fmt.Sprintf("storm-%d", i) }
 
-// pool makes a pool for all hosts that every replica knows, returns its name, and takes it away after
+// pool makes a pool for so many hosts that every replica knows, returns its name, and takes it away after
 // the test.
-func pool(t *testing.T, cidr string) string {
+func pool(t *testing.T, cidr string, hosts int) string {
 	t.Helper()
 	if err := prepared(); err != nil {
 		t.Fatal(err)
@@ -141,7 +141,7 @@ func served(t *testing.T, url, pool string) bool {
 // send is one request to one replica.
 func send(ctx context.Context, url, method string, i int, container, ifName string) (plugin.Answer, error) {
 	return plugin.Ask(ctx, caller, method, url, httpapi.AllocateRequest{
-		Host: host(i), ContainerID: container, IfName: ifName, PodName: podName(i), PodNamespace: namespace,
+		Host: host(i % hosts), ContainerID: container, IfName: ifName, PodName: podName(i), PodNamespace: namespace,
 	})
 }
 
@@ -211,7 +211,7 @@ type change struct {
 // replicas, with repeated requests; the pool runs full again and again.
 func TestNoAddressTwice(t *testing.T) {
 	const operations = 8000
-	pool(t, "10.1.0.0-10.1.0.255")
+	pool(t, "10.1.0.0-10.1.0.255", hosts)
 	var (
 		mu        sync.Mutex
 		history   []porcupine.Operation
@@ -286,7 +286,7 @@ func TestNoAddressTwice(t *testing.T) {
 // The system that bcsnet takes over from leaks the address in every second such cycle.
 func TestCyclesLeaveNothing(t *testing.T) {
 	const cycles, at = 10000, 16
-	name := pool(t, "10.2.0.0/22")
+	name := pool(t, "10.2.0.0/22", hosts)
 	var left atomic.Int64
 	var wg sync.WaitGroup
 	left.Store(cycles)
