@@ -48,17 +48,18 @@ const (
 // collector takes addresses back whose pod has gone, has ended or has been replaced. It believes what it sees
 // twice in its caches and then once more at the API server; the write fails if the lease has changed since.
 type collector struct {
-	mode      CollectionMode
-	hostGrace time.Duration
-	cached    client.Reader
-	pods      *workload.Pods
-	index     *ipam.Index
-	leases    *store.Client
-	nodes     *nodes
-	brake     *brake
-	events    events.EventRecorder
-	ready     func() error
-	log       *slog.Logger
+	mode         CollectionMode
+	every, after time.Duration
+	hostGrace    time.Duration
+	cached       client.Reader
+	pods         *workload.Pods
+	index        *ipam.Index
+	leases       *store.Client
+	nodes        *nodes
+	brake        *brake
+	events       events.EventRecorder
+	ready        func() error
+	log          *slog.Logger
 
 	suspects    map[netip.Addr]suspect
 	collections *prometheus.CounterVec
@@ -97,7 +98,7 @@ func (c *collector) Start(ctx context.Context) error {
 	c.suspects = map[netip.Addr]suspect{}
 	defer c.brake.loosen()
 	defer c.due.Set(0)
-	tick := time.NewTicker(collectEvery)
+	tick := time.NewTicker(c.every)
 	defer tick.Stop()
 	for {
 		if c.ready() == nil {
@@ -189,7 +190,7 @@ func (c *collector) cachedPod(ctx context.Context, h ipam.Holder) (*workload.Pod
 // ripe are the suspects that have been seen for long enough, in the order of their addresses.
 func (c *collector) ripe(now time.Time) (due []suspect) {
 	for _, s := range c.suspects {
-		if now.Sub(s.since) >= collectAfter && !c.mayRun(s, now) {
+		if now.Sub(s.since) >= c.after && !c.mayRun(s, now) {
 			due = append(due, s)
 		}
 	}

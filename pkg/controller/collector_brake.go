@@ -96,9 +96,13 @@ func (b *brake) pull(due []suspect, why string) {
 		b.log.Warn("no addresses are taken back: too many pods have gone at once", "due", len(due), "waiting_for", why,
 			"hint", "bcsnetctl doctor --only leaks; if they have gone indeed: bcsnetctl doctor --fix --only leaks")
 	}
+	turned := b.why != why
 	b.pools, b.why = pools, why
 	b.mu.Unlock()
 	b.gauge.Set(1)
+	if turned {
+		before = nil // each of them says it
+	}
 	b.tell(before, pools)
 }
 

@@ -141,6 +141,10 @@ func TestLookAgain(t *testing.T) {
 	var api *intercept.API
 	api = intercept.NewAPI(t, cfg, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/api/v1/pods" && r.URL.Query().Get("watch") != "" {
+			if r.URL.Query().Has("sendInitialEvents") { // client-go lists instead
+				http.Error(w, "no such thing", http.StatusBadRequest)
+				return
+			}
 			frozen.Store(true)
 			<-r.Context().Done() // a watch that never says anything
 			return

@@ -84,6 +84,7 @@ func start(t *testing.T, cfg *rest.Config, change func(*controller.Options)) (lo
 	o.Kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
 	o.HTTPBindAddress, o.MetricsBindAddress, o.HealthProbeBindAddress = listen.String(), "0", "0"
 	o.HostGrace, o.LeaderElect = hostGrace, false
+	o.CollectEvery, o.CollectAfter = time.Second, 2*time.Second // as it is shipped, each test would take a minute
 	log = &buffer{}
 	o.LogOutput = log
 	if change != nil {
@@ -264,7 +265,7 @@ func metric(t *testing.T, url, name string) string {
 
 func eventually(t *testing.T, condition func() error) {
 	t.Helper()
-	deadline := time.After(2 * time.Minute)
+	deadline := time.After(5 * time.Minute)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
