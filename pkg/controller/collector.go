@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -265,6 +266,8 @@ func (c *collector) tell(ctx context.Context, s suspect) {
 	if err := c.cached.Get(ctx, types.NamespacedName{Name: s.lease.Pool}, &pool); err != nil {
 		return // it has gone; the log says it
 	}
-	c.events.Eventf(&pool, nil, corev1.EventTypeNormal, v1.ReasonAddressCollected, "Collect",
+	// Events about the same objects would be counted as one.
+	address := &v1.BCSNetIP{ObjectMeta: metav1.ObjectMeta{Name: ipam.ObjectName(s.lease.Addr)}}
+	c.events.Eventf(&pool, address, corev1.EventTypeNormal, v1.ReasonAddressCollected, "Collect",
 		"%s", clip("took "+s.lease.Addr.String()+" back: "+s.cause, maxNote))
 }

@@ -28,8 +28,8 @@ type Options struct {
 	HostGrace               time.Duration
 	LogLevel                string
 	LogFormat               string
-	// CollectEvery is how often the garbage collection looks, CollectAfter how long a lease must look given up. They
-	// are no flags: the documentation promises what they give.
+	// CollectEvery is how often the garbage collection looks, CollectAfter how long a lease must look given up; zero
+	// for what the documentation promises, which is why they are no flags.
 	CollectEvery, CollectAfter time.Duration
 	// LogOutput is where the log goes; nil for standard error.
 	LogOutput io.Writer
@@ -38,7 +38,7 @@ type Options struct {
 // EnvPrefix stands before the name of a flag in the environment: BCSNET_HTTP_BIND_ADDRESS.
 const EnvPrefix = "BCSNET_"
 
-// AddFlags adds the flags, and sets the defaults.
+// AddFlags adds the flags with their defaults.
 func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "path of a kubeconfig; empty for $KUBECONFIG, else the service account of the pod")
 	f.StringVar(&o.HTTPBindAddress, "http-bind-address", "127.0.0.1:8090", "address of the allocator's HTTP service")
@@ -48,7 +48,6 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "bcsnet-system", "namespace of the Lease")
 	f.StringVar(&o.GatewaySource, "gateway-source", string(httpapi.GatewayPool), `where the gateway of an answer comes from: "pool", or "host" for the request's hostGateway, else the node's annotation, else the pool's`)
 	f.StringVar((*string)(&o.GarbageCollection), "garbage-collection", string(CollectionOn), `take addresses back whose pod has gone: "on", "dry-run" (the log and metrics say what would be taken back) or "off"`)
-	o.CollectEvery, o.CollectAfter = collectEvery, collectAfter
 	f.DurationVar(&o.HostGrace, "host-grace", 24*time.Hour, "how long addresses of pods that have gone are kept where the host is no ready node, because their containers may still run there; 0 for ever")
 	f.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.LogFormat, "log-format", "text", "text or json")

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -197,7 +198,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	// What controller-runtime and client-go count is the same for all that run in this process.
 	gatherer := prometheus.Gatherers{metrics.Registry, registry}
 	collector := &collector{
-		mode: o.GarbageCollection, every: o.CollectEvery, after: o.CollectAfter, hostGrace: o.HostGrace, cached: mgr.GetCache(), pods: pods,
+		mode: o.GarbageCollection, every: cmp.Or(o.CollectEvery, collectEvery), after: cmp.Or(o.CollectAfter, collectAfter), hostGrace: o.HostGrace, cached: mgr.GetCache(), pods: pods,
 		index: index, leases: leases, nodes: nodes, brake: newBrake(mgr.GetAPIReader(), nodes.readyNode, reconciler.collectionChanged, log),
 		events: reconciler.events, ready: ready, log: log,
 	}

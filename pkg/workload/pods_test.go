@@ -202,7 +202,7 @@ func TestFind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := create(t, c, name, test.node)
-			want := workload.Pod{Namespace: "default", Name: name, UID: string(p.UID), Node: test.node, Started: p.CreationTimestamp.Time}
+			want := workload.Pod{Namespace: "default", Name: name, UID: string(p.UID), Node: test.node, Created: p.CreationTimestamp.Time, Started: p.CreationTimestamp.Time}
 			if test.after != nil {
 				test.after(p)
 			}
