@@ -332,7 +332,7 @@ func TestTrim(t *testing.T) {
 		return p
 	}
 	base := workload.Pod{
-		Namespace: "n", Name: "p", UID: "u", Node: "node", Started: before.Time,
+		Namespace: "n", Name: "p", UID: "u", Node: "node", Created: before.Time, Started: before.Time,
 		HostIPs: []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")},
 		Addrs:   []netip.Addr{netip.MustParseAddr("10.0.0.1")},
 	}
