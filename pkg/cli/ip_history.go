@@ -27,7 +27,8 @@ func newIPHistory(s *session, group string) *cobra.Command {
 		Short: "Show who held addresses before, and who changed them by hand",
 		Long: `Show who holds addresses and who held them before, newest first. WHAT ended the
 time of a row: gave up, or what a user did, who is named as BY: release,
-release-host, reserve, unreserve. An address remembers its last 3 rows.
+release-host, reserve, unreserve; or collect, when the controller took the
+address back because the pod had gone. An address remembers its last 3 rows.
 
 - reads addresses from standard input, one a line.`,
 		Example: `  bcsnetctl ip history 10.0.0.20

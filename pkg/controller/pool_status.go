@@ -97,10 +97,14 @@ func (r *poolReconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view) {
 	default:
 		s.Status = v1.PoolNormal
 	}
-	for _, c := range []metav1.Condition{
+	conditions := []metav1.Condition{
 		readyCondition(pool, p, counts, v), exhaustedCondition(p, counts),
 		overlapCondition(r.index.Overlaps(p.Name)), drainingCondition(r.index.Draining(p.Name), v),
-	} {
+	}
+	if n, why := r.brake.waiting(p.Name); n > 0 || meta.FindStatusCondition(s.Conditions, v1.ConditionCollectionPaused) != nil {
+		conditions = append(conditions, collectionCondition(n, why))
+	}
+	for _, c := range conditions {
 		c.ObservedGeneration = pool.Generation
 		c.LastTransitionTime = metav1.NewTime(r.leases.Now())
 		meta.SetStatusCondition(&s.Conditions, c)
@@ -200,6 +204,15 @@ func drainingCondition(draining map[netip.Addr]int, v view) metav1.Condition {
 	default:
 		return condition(v1.ConditionDraining, false, v1.ReasonNothingToDrain, "no address in use is outside the pool")
 	}
+}
+
+func collectionCondition(waiting int, why string) metav1.Condition {
+	if waiting == 0 {
+		return condition(v1.ConditionCollectionPaused, false, v1.ReasonCollecting, "addresses of pods that are gone are taken back")
+	}
+	return condition(v1.ConditionCollectionPaused, true, v1.ReasonTooManyAtOnce,
+		"%s held for pods that are gone, too many at once to take back without %s; if they are gone indeed: bcsnetctl doctor --fix --only leaks",
+		words.Plural(waiting, "address"), why)
 }
 
 func total(by map[netip.Addr]int) (n int) {

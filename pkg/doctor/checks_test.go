@@ -175,8 +175,17 @@ func leakCases() map[string]checkCase {
 			[]string{"leak-pod-ended ip/10.1.0.20: pod default/web-0 has ended" + since}},
 		"a pod that has just ended": {func(s *doctor.Snapshot) { s.Pods[0].Ended, s.Pods[0].EndedAt = true, lately }, nil},
 
-		"a pod made anew": {func(s *doctor.Snapshot) { s.Pods[0].UID, s.Pods[0].Addrs = "another", nil },
+		"a pod made anew": {func(s *doctor.Snapshot) {
+			s.Pods[0].UID, s.Pods[0].Addrs, s.Pods[0].Created = "another", nil, old.Add(time.Hour)
+		},
 			[]string{"leak-pod-replaced ip/10.1.0.20: pod default/web-0 is another one now than the holder" + since}},
+		"a pod made anew that has another address": {func(s *doctor.Snapshot) { s.Pods[0].UID, s.Pods[0].Addrs = "another", pod("", "10.9.0.1").Addrs },
+			[]string{"leak-pod-replaced ip/10.1.0.20: pod default/web-0 is another one now than the holder" + since}},
+		"a pod made anew that has the address": {func(s *doctor.Snapshot) { s.Pods[0].UID, s.Pods[0].Created = "another", old },
+			[]string{"pod-without-lease pod/default/web-0: it has 10.1.0.20 of pool blue, which default/web-0 holds"}},
+		"a lease bound with an old UID, before the sandbox is up": {func(s *doctor.Snapshot) {
+			s.Pods[0].UID, s.Pods[0].Addrs, s.Pods[0].Created = "another", nil, old.Add(-doctor.Skew)
+		}, nil},
 		"a pod made anew, lease without UID": {func(s *doctor.Snapshot) { s.Pods[0].UID, s.Leases[0].PodUID = "another", "" }, nil},
 
 		"a pod with another address": {func(s *doctor.Snapshot) { s.Pods[0].Addrs = pod("", "10.9.0.1", "2001:db8::1").Addrs },

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
 	"time"
 
@@ -24,7 +25,10 @@ var ErrNotFound = errors.New("there is no such pod")
 
 // Pod is what the allocator needs to know of a pod.
 type Pod struct {
-	Namespace, Name, UID string
+	Namespace, Name string
+	// UID is what a lease knows the pod by. Of a static pod it is the hash of its manifest, as its kubelet says it
+	// to CNI plugins: the UID of its mirror changes while its containers run on.
+	UID string
 	// Node that the pod is bound to; empty before it is.
 	Node string
 	// HostIPs are the addresses that the pod's status gives for its host; empty until the kubelet reports.
@@ -39,12 +43,26 @@ type Pod struct {
 	Networks bool
 	// HostNetwork: its addresses are those of its host.
 	HostNetwork bool
-	// Started is when the kubelet took the pod on; until then, when it was created.
-	Started time.Time
+	// Created is when the pod was created, to the second below. Started is when the kubelet took it on; until
+	// then, when it was created.
+	Created, Started time.Time
 }
 
 // NetworkStatus is the annotation in which Multus and others report the addresses of all networks.
 const NetworkStatus = "k8s.v1.cni.cncf.io/network-status"
+
+// Annotations by which kubelets mark the mirrors of static pods.
+const (
+	mirrorAnnotation = "kubernetes.io/config.mirror"
+	hashAnnotation   = "kubernetes.io/config.hash"
+)
+
+// staticUID is a hash of 128 bits in hexadecimal digits; the UID of any other pod has dashes.
+var staticUID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// Static says whether the UID of a lease is that of a static pod. Such a pod runs whether the API server knows
+// of it or not.
+func Static(uid string) bool { return staticUID.MatchString(uid) }
 
 // FromObject reads a pod.
 func FromObject(p *corev1.Pod) Pod {
@@ -58,7 +76,10 @@ func FromObject(p *corev1.Pod) Pod {
 			pod.HostIPs = append(pod.HostIPs, a)
 		}
 	}
-	pod.HostNetwork, pod.Started = p.Spec.HostNetwork, p.CreationTimestamp.Time
+	if hash := p.Annotations[hashAnnotation]; p.Annotations[mirrorAnnotation] != "" && Static(hash) {
+		pod.UID = hash
+	}
+	pod.HostNetwork, pod.Created, pod.Started = p.Spec.HostNetwork, p.CreationTimestamp.Time, p.CreationTimestamp.Time
 	if p.Status.StartTime != nil {
 		pod.Started = p.Status.StartTime.Time
 	}
@@ -118,8 +139,13 @@ func Trim(p *corev1.Pod) *corev1.Pod {
 	t.Spec.HostNetwork = p.Spec.HostNetwork
 	t.Status.Phase, t.Status.HostIPs, t.Status.StartTime = p.Status.Phase, p.Status.HostIPs, p.Status.StartTime
 	t.Status.PodIPs = p.Status.PodIPs
+	for _, key := range []string{mirrorAnnotation, hashAnnotation} {
+		if v, ok := p.Annotations[key]; ok {
+			metav1.SetMetaDataAnnotation(&t.ObjectMeta, key, v)
+		}
+	}
 	if addrs, networks := reported(p); networks { // what the annotation says goes with the other addresses
-		t.Annotations = map[string]string{NetworkStatus: "[]"}
+		metav1.SetMetaDataAnnotation(&t.ObjectMeta, NetworkStatus, "[]")
 		t.Status.PodIPs = nil
 		for _, text := range addrs {
 			t.Status.PodIPs = append(t.Status.PodIPs, corev1.PodIP{IP: text})

@@ -145,7 +145,7 @@ func TestFind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := create(t, c, name, test.node)
-			want := workload.Pod{Namespace: "default", Name: name, UID: string(p.UID), Node: test.node, Started: p.CreationTimestamp.Time}
+			want := workload.Pod{Namespace: "default", Name: name, UID: string(p.UID), Node: test.node, Created: p.CreationTimestamp.Time, Started: p.CreationTimestamp.Time}
 			if test.after != nil {
 				test.after(p)
 			}
@@ -275,7 +275,7 @@ func TestTrim(t *testing.T) {
 		return p
 	}
 	base := workload.Pod{
-		Namespace: "n", Name: "p", UID: "u", Node: "node", Started: before.Time,
+		Namespace: "n", Name: "p", UID: "u", Node: "node", Created: before.Time, Started: before.Time,
 		HostIPs: []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")},
 		Addrs:   []netip.Addr{netip.MustParseAddr("10.0.0.1")},
 	}
