@@ -19,6 +19,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/config"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
+	"github.com/bcsnet/bcsnet/pkg/replica"
 )
 
 // crdKind is the kind of the definitions of objects.
@@ -80,7 +81,7 @@ func (r *snapshotReader) readController(ctx context.Context) error {
 			return err
 		}
 		if s := lease.Spec; s.HolderIdentity != nil && s.RenewTime != nil && s.LeaseDurationSeconds != nil {
-			c.Leader, c.Renewed, c.Term = *s.HolderIdentity, s.RenewTime.Time, time.Duration(*s.LeaseDurationSeconds)*time.Second
+			c.Leader, c.Renewed, c.Term = replica.Parse(*s.HolderIdentity).Name, s.RenewTime.Time, time.Duration(*s.LeaseDurationSeconds)*time.Second
 		}
 	}
 	core, err := r.core()

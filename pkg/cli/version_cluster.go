@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/bcsnet/bcsnet/pkg/replica"
 )
 
 // controllerVersion is what the cluster says of the controller.
@@ -47,7 +49,8 @@ func (v *versionVerb) controller(ctx context.Context, c dynamic.Interface) (*con
 		return found, nil // none has led yet
 	}
 	if err == nil {
-		found.Leader, _, _ = unstructured.NestedString(lease.Object, "spec", "holderIdentity")
+		holder, _, _ := unstructured.NestedString(lease.Object, "spec", "holderIdentity")
+		found.Leader = replica.Parse(holder).Name
 	}
 	return found, err
 }
