@@ -19,6 +19,7 @@ func (s *Service) release(r *http.Request, body []byte) (any, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
+	request.ArrivedAt = hopOf(r).arrived
 	released, err := s.Allocator.Release(r.Context(), request)
 	s.logReleased(r, released, "container", in.ContainerID, "for", holderName(in.Owner, in.PodNamespace, in.PodName))
 	if err != nil {
@@ -77,7 +78,7 @@ func (s *Service) releaseHost(r *http.Request, _ []byte) (any, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	released, err := allocator.ReleaseHost(r.Context(), s.Leases, host, ipam.Change{Verb: ipam.VerbReleaseHost, By: "HTTP from " + caller(r)})
+	released, err := allocator.ReleaseHost(r.Context(), s.Leases, host, ipam.Change{Verb: ipam.VerbReleaseHost, By: "HTTP from " + hopOf(r).caller})
 	s.logReleased(r, released, "host", host.String())
 	switch {
 	case err != nil && len(released) > 0:

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -36,7 +37,12 @@ type Service struct {
 	Gateway GatewaySource
 	// NodeGateway is the gateway that the node of a host names in its annotation; invalid for none.
 	NodeGateway func(host netip.Addr) netip.Addr
-	Metrics     *Metrics
+	// Peers are the replicas; Forwarder has the leader among them answer.
+	Peers     Peers
+	Forwarder *Forwarder
+	// Version is what GET /version answers; it may ask the API server.
+	Version func(context.Context) Versions
+	Metrics *Metrics
 	// Gatherer is what /metrics shows.
 	Gatherer prometheus.Gatherer
 	Log      *slog.Logger
