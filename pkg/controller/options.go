@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -122,6 +123,11 @@ func (o *Options) Validate() error {
 	if a := o.AdvertiseAddress; a != "" && a != noAddress {
 		if _, err := replica.ParseURL(a); err != nil {
 			return fmt.Errorf("--advertise-address %q is not the URL of a replica: %w", a, err)
+		}
+	}
+	if o.PodIP != "" {
+		if _, err := netip.ParseAddr(o.PodIP); err != nil {
+			return fmt.Errorf("%s=%q is not an IP address", PodIPEnv, o.PodIP)
 		}
 	}
 	if o.LogFormat != "text" && o.LogFormat != "json" {
