@@ -16,7 +16,7 @@ type leadership struct {
 	leading sync.Mutex                    // one term after the other
 
 	mu   sync.Mutex
-	term context.Context
+	term context.Context // the last one, which may have ended
 }
 
 // onTerm has a part run in every term, until the term's context ends. One that ends earlier with an error ends the
@@ -52,7 +52,6 @@ func (l *leadership) lead(ctx context.Context, resign context.CancelFunc) {
 		return
 	}
 	l.set(ctx)
-	defer l.set(nil)
 	l.log.Info("leading")
 	defer l.log.Info("no longer leading")
 	var running sync.WaitGroup
@@ -77,7 +76,7 @@ func (l *leadership) set(term context.Context) {
 // ended returns when no term is under way.
 func (l *leadership) ended() {
 	l.leading.Lock()
-	defer l.leading.Unlock()
+	l.leading.Unlock() //nolint:staticcheck // to have got it is all that was wanted
 }
 
 // readyPoll is how often a part of the leader looks whether the lists have come.

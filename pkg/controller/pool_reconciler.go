@@ -184,7 +184,7 @@ func (r *poolReconciler) Reconcile(ctx context.Context, req reconcile.Request) (
 	}
 	defer leave()
 	if r.ready() != nil {
-		return reconcile.Result{RequeueAfter: notReadyDelay}, nil //nolint:nilerr // the feeds are behind: no fault of this pool
+		return reconcile.Result{RequeueAfter: notReadyDelay}, nil // the feeds are behind: no fault of this pool
 	}
 	var pool v1.BCSNetPool
 	switch err := r.client.Get(ctx, req.NamespacedName, &pool); {

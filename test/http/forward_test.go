@@ -251,8 +251,8 @@ func TestForwardLeaderIsBusy(t *testing.T) {
 // A DEL that reaches the leader before an ADD that a follower has forwarded is the newer one.
 func TestForwardedAddIsOvertaken(t *testing.T) {
 	t.Parallel()
-	real := newGroup(t).start(account(t, shared.cluster))
-	target, err := url.Parse(real.URL)
+	leader := newGroup(t).start(account(t, shared.cluster))
+	target, err := url.Parse(leader.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,15 +266,15 @@ func TestForwardedAddIsOvertaken(t *testing.T) {
 	})
 	s := newSite(t)
 	s.pool(5, nil)
-	s.knownTo(real.caller(), follower.caller())
+	s.knownTo(leader.caller(), follower.caller())
 	body := object{"host": s.Host, "owner": s.owner("vm"), "containerID": newID()}
 	added := inBackground(t.Context(), follower.caller(), "POST", prefix, body)
 	<-arrived
-	real.caller().do(t, "DELETE", prefix, body).done(t)
+	leader.caller().do(t, "DELETE", prefix, body).done(t)
 	close(open)
-	(<-added).must(t).answeredBy(t, idOf(t, real.caller())).refusedWith(t, "ContainerDeleted")
+	(<-added).must(t).answeredBy(t, idOf(t, leader.caller())).refusedWith(t, "ContainerDeleted")
 	// One that begins now is served.
-	real.caller().do(t, "POST", prefix, body).done(t)
+	leader.caller().do(t, "POST", prefix, body).done(t)
 }
 
 // Plain HTTP to another machine needs its flag.

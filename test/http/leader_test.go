@@ -246,7 +246,7 @@ func (p program2) during(t *testing.T, what string, do func()) {
 		}
 		for _, o := range all.Items {
 			if o.Status.Status == v1.IPActive {
-				return fmt.Errorf("after all was given back, %s is held by %s", o.Name, o.Status.PodPrimaryKey)
+				return fmt.Errorf("after all was given back, %s is held: %+v", o.Name, o.Status)
 			}
 		}
 		return nil
@@ -292,7 +292,9 @@ func TestLeaderFailsUnderLoad(t *testing.T) {
 	if now := idOf(t, p.caller(1)); now != id {
 		t.Errorf("the replica that was paused was %s and is %s", id, now)
 	}
-	p.caller(1).do(t, "POST", prefix, object{"host": "10.0.0.11", "owner": "after"}).answeredBy(t, idOf(t, p.caller(0))).done(t)
+	for _, method := range []string{"POST", "DELETE"} {
+		p.caller(1).do(t, method, prefix, object{"host": "10.0.0.11", "owner": "after"}).answeredBy(t, idOf(t, p.caller(0))).done(t)
+	}
 
 	p.during(t, "the leader is asked to end", func() {
 		if err := p.all[0].Stop(); err != nil {

@@ -56,7 +56,7 @@ func agree(t *testing.T, other caller) {
 		}
 	}
 	for i := range 6 {
-		patch := fmt.Sprintf(`{"spec":{"excludeIPs":["%s"],"priority":%d}}`, s.ip(30+i%2), i)
+		patch := fmt.Sprintf(`{"spec":{"excludeIPs":[%q],"priority":%d}}`, s.ip(30+i%2), i)
 		if err := shared.admin.Patch(t.Context(), pool, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 			t.Error(err)
 		}
