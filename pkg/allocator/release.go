@@ -18,6 +18,9 @@ import (
 // so that an ADD that it overtook does not bring an address back. The answer is what was released.
 func (a *Allocator) Release(ctx context.Context, r ReleaseRequest) ([]ipam.Lease, error) {
 	began := a.began(r.StartedAt)
+	if r.StartedAt.IsZero() {
+		began = a.began(r.ArrivedAt)
+	}
 	if r.ContainerID != "" {
 		a.marks.put(r.ContainerID, r.IfName, began)
 	}
