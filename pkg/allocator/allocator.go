@@ -191,7 +191,7 @@ func (a *Allocator) take(ctx context.Context, r Request, h ipam.Holder, held []i
 func (r Request) want(h ipam.Holder, held []ipam.Lease) ipam.Want {
 	return ipam.Want{
 		Host: r.Host, Namespace: r.Namespace, Owner: r.Owner, Pool: r.Pool, Network: r.Network, Addrs: r.Addrs, Have: held,
-		Key: r.seed(h), Who: r.who(),
+		Key: r.seed(h), Who: r.who(), Holder: h.Who(),
 	}
 }
 

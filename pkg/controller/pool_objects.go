@@ -76,22 +76,26 @@ func (r *poolReconciler) due(o *v1.BCSNetPool, p ipam.Pool) []write {
 		}
 	}
 	var resting []ipam.Lease
+	now := r.leases.Now()
 	for _, l := range r.index.ByPool(p.Name) {
 		switch serving, _ := r.index.PoolOf(l.Addr); {
 		case l.Deleting:
-		case l.State == ipam.Available && serving == "":
+		case l.State == ipam.Available && serving == "" && cooled(l, p, now):
 			out = append(out, write{lease: l, remove: true})
 		case serving != p.Name && p.Plan.Usable.Contains(l.Addr):
 		default:
 			if next, changed := ipam.Refresh(l, p.Params()); changed && p.Plan.Subnet.Contains(l.Addr) {
 				out = append(out, write{lease: next})
-			} else if l.State == ipam.Available && !ranged && !p.Plan.Single.Contains(l.Addr) {
+			} else if l.State == ipam.Available && cooled(l, p, now) && !ranged && !p.Plan.Single.Contains(l.Addr) {
 				resting = append(resting, l)
 			}
 		}
 	}
 	return append(out, sweep(p, resting)...)
 }
+
+// cooled says whether the object of a free address may go: without it, nobody knew that the address rests.
+func cooled(l ipam.Lease, p ipam.Pool, now time.Time) bool { return !l.RestsUntil(p.Cooldown).After(now) }
 
 // sweep removes the objects that rest longest where a large pool keeps too many.
 func sweep(p ipam.Pool, resting []ipam.Lease) []write {

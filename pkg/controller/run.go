@@ -192,7 +192,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	synced["BCSNetIPs"] = feed.Synced
 	ready := func() error { return waitingFor(synced) }
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(newPoolMetrics(index))
+	registry.MustRegister(newPoolMetrics(index, leases.Now))
 	// What controller-runtime and client-go count is the same for all that run in this process.
 	gatherer := prometheus.Gatherers{metrics.Registry, registry}
 	service := &httpapi.Service{
