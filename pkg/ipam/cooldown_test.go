@@ -135,6 +135,22 @@ func longer(t *testing.T, entry []string) func(*Index) {
 	}
 }
 
+// A release that was told before its end was, as in a list, rests from the later one.
+func TestRestBeginsAgain(t *testing.T) {
+	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8"}, cooldown(30*time.Second)))
+	x.Watched(gaveUp("10.0.0.8", "a", 1, 0))
+	x.Replace([]Lease{gaveUp("10.0.0.8", "a", 3, 20)}, 3)
+	for _, tc := range []struct {
+		seconds int
+		free    uint64
+	}{{29, 0}, {30, 0}, {49, 0}, {50, 1}} {
+		if got := x.Counts("a", at(tc.seconds)); got.Free != tc.free || got.Cooling != 1-tc.free {
+			t.Errorf("after %d seconds: %+v", tc.seconds, got)
+		}
+		checkFreeSets(t, x)
+	}
+}
+
 // A pool goes on with addresses that have rested, and counts the others apart, the next one first.
 func TestCountsOfCooling(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8-10.0.0.12"}, cooldown(30*time.Second)))

@@ -24,6 +24,7 @@ func TestIndexAgainstModel(t *testing.T) {
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"others write":     m.othersWrite,
+			"others release":   m.othersRelease,
 			"others delete":    m.othersDelete,
 			"write":            m.write,
 			"delete":           m.delete,
@@ -143,6 +144,14 @@ func (m *machine) stored(t *rapid.T) Lease {
 	}
 	addrs := slices.SortedFunc(maps.Keys(all), netip.Addr.Compare)
 	return all[rapid.SampledFrom(addrs).Draw(t, "object")]
+}
+
+// othersRelease gives up an object's address now, whoever held it; that it was held may be news to the index.
+func (m *machine) othersRelease(t *rapid.T) {
+	l := m.stored(t)
+	l.State = Active
+	l, _ = Release(l, m.model.now, Change{})
+	m.model.commit(l, false)
 }
 
 func (m *machine) othersDelete(t *rapid.T) { m.model.commit(m.stored(t), true) }
