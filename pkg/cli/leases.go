@@ -37,6 +37,8 @@ func (s *session) held(ctx context.Context, q leaseQuery, match func(ipam.Lease)
 // tally is what a query found.
 type tally struct {
 	counts map[ipam.State]int
+	// cooling is how many of the Available ones rest.
+	cooling int
 	// late came out of order, and unlisted are free ones that were left out.
 	late     int
 	unlisted uint64
@@ -52,7 +54,7 @@ func (q *leaseQuery) print(ctx context.Context, s *session, o *output, columns [
 	}
 	l := &listing{
 		output: o, table: &growingTable[ipam.Lease]{table: newTable(o, columns)}, w: s.Out,
-		status: q.status, free: free, counts: map[ipam.State]int{},
+		status: q.status, free: free, counts: map[ipam.State]int{}, rests: q.rests,
 	}
 	asked := *q
 	if free != nil {
@@ -70,7 +72,7 @@ func (q *leaseQuery) print(ctx context.Context, s *session, o *output, columns [
 		return tally{}, err
 	}
 	late, err := rows.end()
-	return tally{counts: l.counts, late: late, unlisted: free.unlisted()}, errors.Join(err, l.end())
+	return tally{counts: l.counts, cooling: l.cooling, late: late, unlisted: free.unlisted()}, errors.Join(err, l.end())
 }
 
 // arrivals are the subnets where addresses come from. Without them, rows wait until all have come.

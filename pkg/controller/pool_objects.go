@@ -95,7 +95,9 @@ func (r *poolReconciler) due(o *v1.BCSNetPool, p ipam.Pool) []write {
 }
 
 // cooled says whether the object of a free address may go: without it, nobody knew that the address rests.
-func cooled(l ipam.Lease, p ipam.Pool, now time.Time) bool { return !l.RestsUntil(p.Cooldown).After(now) }
+func cooled(l ipam.Lease, p ipam.Pool, now time.Time) bool {
+	return !l.RestsUntil(p.Cooldown).After(now)
+}
 
 // sweep removes the objects that rest longest where a large pool keeps too many.
 func sweep(p ipam.Pool, resting []ipam.Lease) []write {
