@@ -54,7 +54,7 @@ the ranges are left out.`,
 	f.Int32Var(&spec.MTU, "mtu", 0, "MTU in `BYTES` for the CNI plugin; 0 leaves it to the plugin")
 	f.Int32Var(&spec.Priority, "priority", 0, "order `N` among the pools that fit a request; the higher goes first")
 	f.StringVar(&v.materialize, "materialize", "", "`WHEN` addresses get their objects: Auto (the default), Always or OnDemand")
-	f.DurationVar(&v.cooldown, "cooldown", 0, "how long a released address rests before it is handed out again, such as 90s or `1h30m`")
+	f.DurationVar(&v.cooldown, "cooldown", 0, "`TIME` that a released address rests before it is handed out again, such as 90s or 1h30m")
 	s.dry.addTo(cmd)
 	v.output.addToChange(cmd)
 	complete(cmd, "materialize", materializeValues()...)
