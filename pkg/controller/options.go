@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -27,6 +28,8 @@ type Options struct {
 	LogFormat               string
 	// LogOutput is where the log goes; nil for standard error.
 	LogOutput io.Writer
+	// Now is the clock of the machine; nil for time.Now.
+	Now func() time.Time
 }
 
 // EnvPrefix stands before the name of a flag in the environment: BCSNET_HTTP_BIND_ADDRESS.

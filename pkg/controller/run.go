@@ -176,7 +176,7 @@ func mapper() meta.RESTMapper {
 // assemble connects the parts. The server that it returns is the allocator's.
 func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options, listener net.Listener, log *slog.Logger) (*http.Server, error) {
 	index := ipam.NewIndex()
-	leases, err := store.New(cfg, index, store.NewClock(nil))
+	leases, err := store.New(cfg, index, store.NewClock(o.Now))
 	if err != nil {
 		return nil, err
 	}
