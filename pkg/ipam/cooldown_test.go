@@ -129,6 +129,7 @@ func TestPickLetsAddressesRest(t *testing.T) {
 
 // longer is a cooldown that is raised after somebody has seen the address free.
 func longer(t *testing.T, entry []string) func(*Index) {
+	t.Helper()
 	return func(x *Index) {
 		x.Counts("a", at(41))
 		x.SetPool(pool(t, "a", "10.0.0.0/24", entry, cooldown(2*time.Minute)))

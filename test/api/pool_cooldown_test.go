@@ -19,7 +19,7 @@ func TestPoolCooldown(t *testing.T) {
 		"0": true, "0s": true, "90s": true, "5m": true, "1h30m": true, "1h0m1s": true,
 		"720h": true, "43200m": true, "2592000s": true, "720h0m0s": true,
 		"720h1s": false, "43201m": false, "2592001s": false, "999h99999m9999999s": false,
-		"": false, "5": false, "-5s": false, "1.5h": false, "500ms": false, "30m1h": false, "1d": false, " 5s": false, "1w": false,
+		"": false, "5": false, "-5s": false, "1.5h": false, "500ms": false, "30m1h": false, "1d": false, "5 s": false, "1w": false,
 	} {
 		t.Run(cooldown, func(t *testing.T) {
 			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pool())
