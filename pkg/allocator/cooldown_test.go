@@ -131,7 +131,7 @@ func TestCooldownEnds(t *testing.T) {
 func TestCooldownAndTheLastHolder(t *testing.T) {
 	x := cooling(time.Hour, "9-10")
 	r := newReplica(t, x.pool)
-	p := newPod(t, "rested", x.host, r)
+	p := newPod(t, "rested-cool", x.host, r)
 	a := r.one(x.of(p, "rested-c1"))
 	r.del(del(x.of(p, "rested-c1")))
 	again := x.of(p, "rested-c2")

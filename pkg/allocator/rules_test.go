@@ -55,18 +55,18 @@ func TestUnknownOutcomeSettledByAnotherReplica(t *testing.T) {
 func TestDelOfAReplacedContainerAtAStoppedReplica(t *testing.T) {
 	x := newNet("9")
 	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
-	p := newPod(t, "replaced", x.host, one, two)
-	a := one.one(x.of(p, "replaced-1"))
-	two.picture(x, map[netip.Addr]string{a: "replaced-1"})
+	p := newPod(t, "replaced-late", x.host, one, two)
+	a := one.one(x.of(p, "replaced-late-1"))
+	two.picture(x, map[netip.Addr]string{a: "replaced-late-1"})
 	two.watch.Shut()
 	defer two.watch.Open()
-	if got := one.one(x.of(p, "replaced-2")); got != a {
+	if got := one.one(x.of(p, "replaced-late-2")); got != a {
 		t.Fatalf("the new container has %s, want %s", got, a)
 	}
-	if got := two.del(del(x.of(p, "replaced-1"))); len(got) != 0 {
+	if got := two.del(del(x.of(p, "replaced-late-1"))); len(got) != 0 {
 		t.Errorf("released %v", got)
 	}
-	if held := x.held(t); held[a] != "replaced-2" {
+	if held := x.held(t); held[a] != "replaced-late-2" {
 		t.Errorf("held: %v", held)
 	}
 }

@@ -49,7 +49,7 @@ func (r *poolReconciler) arrange(ctx context.Context, o *v1.BCSNetPool, p ipam.P
 	r.mu.Lock()
 	r.settled[p.Name] = settled{p.Generation, time.Now()}
 	r.mu.Unlock()
-	writes := r.due(o, p)
+	writes := r.due(o, p, r.leases.Now())
 	done, err := r.apply(ctx, p.Name, writes, passTime)
 	if left = len(writes) - done; left > 0 || err != nil {
 		r.unsettle(p.Name)
@@ -57,8 +57,8 @@ func (r *poolReconciler) arrange(ctx context.Context, o *v1.BCSNetPool, p ipam.P
 	return left, err
 }
 
-// due lists the writes that a pool needs.
-func (r *poolReconciler) due(o *v1.BCSNetPool, p ipam.Pool) []write {
+// due lists the writes that a pool needs at a time.
+func (r *poolReconciler) due(o *v1.BCSNetPool, p ipam.Pool, now time.Time) []write {
 	var out []write
 	materialized, ranged := store.Materialized(o, p.Plan)
 	for _, a := range materialized {
@@ -76,7 +76,6 @@ func (r *poolReconciler) due(o *v1.BCSNetPool, p ipam.Pool) []write {
 		}
 	}
 	var resting []ipam.Lease
-	now := r.leases.Now()
 	for _, l := range r.index.ByPool(p.Name) {
 		switch serving, _ := r.index.PoolOf(l.Addr); {
 		case l.Deleting:
