@@ -220,7 +220,7 @@ func (a *Allocator) decide(ctx context.Context, want ipam.Want, prefer []netip.A
 func (r Request) want(h ipam.Holder, held []ipam.Lease) ipam.Want {
 	return ipam.Want{
 		Host: r.Host, Namespace: r.Namespace, Owner: r.Owner, Pool: r.Pool, Network: r.Network, Addrs: r.Addrs, Have: held,
-		Key: r.seed(h), Who: r.who(),
+		Key: r.seed(h), Who: r.who(), Holder: h.Who(),
 	}
 }
 

@@ -48,6 +48,8 @@ type Options struct {
 	Version string
 	// LogOutput is where the log goes; nil for standard error.
 	LogOutput io.Writer
+	// Now is the clock of the machine; nil for time.Now.
+	Now func() time.Time
 }
 
 // EnvPrefix stands before the name of a flag in the environment: BCSNET_HTTP_BIND_ADDRESS.

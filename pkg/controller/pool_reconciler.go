@@ -217,8 +217,19 @@ func (r *poolReconciler) Reconcile(ctx context.Context, req reconcile.Request) (
 	case left > 0:
 		return reconcile.Result{RequeueAfter: time.Millisecond}, nil
 	default:
-		return reconcile.Result{RequeueAfter: fullPass}, nil
+		return reconcile.Result{RequeueAfter: r.nextLook(pool.Name)}, nil
 	}
+}
+
+// nextLook is when a pool that is as it should be is looked at again: soon after the first of its addresses
+// has rested, of which nobody tells.
+func (r *poolReconciler) nextLook(name string) time.Duration {
+	now := r.leases.Now()
+	counts := r.index.Counts(name, now)
+	if counts.Cooling == 0 {
+		return fullPass
+	}
+	return min(fullPass, max(counts.NextFree.Sub(now), statusDelay))
 }
 
 // addFinalizer writes only that; the change brings the pool back.

@@ -144,7 +144,7 @@ func mapper() meta.RESTMapper {
 // its context ends.
 func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options, listener net.Listener, log *slog.Logger) (*http.Server, func(context.Context), error) {
 	index := ipam.NewIndex()
-	leases, err := store.New(cfg, index, store.NewClock(nil))
+	leases, err := store.New(cfg, index, store.NewClock(o.Now))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -165,7 +165,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 		return nil, nil, err
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(newPoolMetrics(index), newStoreMetrics(leases, feed, alloc), leads.metric())
+	registry.MustRegister(newPoolMetrics(index, leases.Now), newStoreMetrics(leases, feed, alloc), leads.metric())
 	requests := httpapi.NewMetrics(registry)
 	leases.Observe(requests.Stage)
 	tracing, err := addTracing(ctx, mgr, o)

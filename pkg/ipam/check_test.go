@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -106,7 +107,11 @@ func (m *machine) checkPools(t *rapid.T, known map[netip.Addr]Lease) {
 		for a, pool := range serving {
 			if pool == name {
 				want.Capacity++
-				if !m.model.occupied(a, known) {
+				switch {
+				case m.model.occupied(a, known):
+				case m.model.rests(m.model.pools[name], known[a]):
+					want.Cooling++
+				default:
 					want.Free++
 				}
 			}
@@ -129,7 +134,12 @@ func (m *machine) checkPools(t *rapid.T, known map[netip.Addr]Lease) {
 				draining[l.Host]++
 			}
 		}
-		if diff := leaseDiff(want, m.x.Counts(name)); diff != "" {
+		got := m.x.Counts(name, m.model.now)
+		if (got.Cooling > 0) != got.NextFree.After(m.model.now) {
+			t.Fatalf("pool %s has %d addresses cooling, the next is free at %s", name, got.Cooling, got.NextFree)
+		}
+		got.NextFree = time.Time{}
+		if diff := leaseDiff(want, got); diff != "" {
 			t.Fatalf("counts of pool %s (-model +index):\n%s", name, diff)
 		}
 		if got := m.x.Draining(name); !maps.Equal(draining, got) {
@@ -168,12 +178,19 @@ func checkFreeSets(t fataler, x *Index) {
 			}
 			next, ok := p.set.next(i)
 			isFree := ok && next == i
-			if isFree == x.occupied(a) {
-				t.Fatalf("%s of pool %s: free is %v, occupied is %v", a, name, isFree, x.occupied(a))
+			rests := !x.occupied(a) && p.restsUntil(x.record(a)) > x.now
+			if isFree == (x.occupied(a) || rests) || p.resting.set.has(i) != rests {
+				t.Fatalf("%s of pool %s: free is %v, occupied is %v, rests is %v", a, name, isFree, x.occupied(a), rests)
+			}
+			if rests && !slices.Contains(p.resting.queue, rest{p.restsUntil(x.record(a)), i}) {
+				t.Fatalf("%s of pool %s rests, and nothing ends that", a, name)
 			}
 			if isFree {
 				free++
 			}
+		}
+		if n := uint64(len(p.resting.queue)); n > 2*p.resting.set.taken+64 {
+			t.Fatalf("%d ends of rests are kept for %d addresses of pool %s", n, p.resting.set.taken, name)
 		}
 		if p.set.free() != free {
 			t.Fatalf("pool %s counts %d free, has %d", name, p.set.free(), free)

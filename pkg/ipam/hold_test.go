@@ -66,7 +66,7 @@ func TestDoubts(t *testing.T) {
 		}
 	}
 	doubts("", nil)
-	if got := x.Counts("a").Free; got != 2 {
+	if got := x.Counts("a", now).Free; got != 2 {
 		t.Errorf("%d addresses are free, want 2", got)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // and is nothing but their digest: it is rebuilt from the objects at any time.
 //
 // Invariants: an entry changes only to a higher version. An address is free in its pool's set exactly
-// when occupied says no. Every address is served by at most one pool.
+// when occupied says no and, once the pool is thawed, it does not rest. Every address is served by at most one pool.
 type Index struct {
 	mu           sync.RWMutex
 	seed         maphash.Seed
@@ -23,6 +23,8 @@ type Index struct {
 
 	// deleted holds the versions of objects that this process deleted until the watch says so too.
 	deleted map[netip.Addr]uint64
+	// now is the time of whoever looked last, in Unix nanoseconds.
+	now int64
 	// seen is the version that the watch has reached.
 	seen    uint64
 	waiters []waiter

@@ -22,6 +22,8 @@ type Pool struct {
 	Namespaces map[string]struct{}
 	Network    string
 	Priority   int32
+	// Cooldown is how long an address that was given up rests before the pool hands it out again.
+	Cooldown time.Duration
 	// Cordoned and Terminating pools hand out nothing.
 	Cordoned, Terminating bool
 	Link                  Link
@@ -66,6 +68,7 @@ type poolState struct {
 	usable   []netipx.IPRange // of the plan
 	segments []segment
 	set      *freeSet
+	resting  resting
 	overlaps map[string]*overlap
 }
 
@@ -79,13 +82,13 @@ func (x *Index) SetPool(p Pool) {
 	defer x.mu.Unlock()
 	s, exists := x.pools[p.Name]
 	if !exists {
-		s = &poolState{set: newFreeSet(0), overlaps: map[string]*overlap{}}
+		s = &poolState{set: newFreeSet(0), resting: newResting(0), overlaps: map[string]*overlap{}}
 		x.pools[p.Name] = s
 	} else {
 		x.unlist(s)
 	}
 	same := exists && s.Plan.Usable.Equal(p.Plan.Usable) && s.Plan.Subnet == p.Plan.Subnet &&
-		s.Created.Equal(p.Created) && s.Terminating == p.Terminating && s.Valid() == p.Valid()
+		s.Created.Equal(p.Created) && s.Terminating == p.Terminating && s.Cooldown == p.Cooldown && s.Valid() == p.Valid()
 	s.Pool, s.usable = p, p.Plan.Usable.Ranges()
 	x.list(s)
 	if !same {

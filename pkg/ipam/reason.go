@@ -20,6 +20,7 @@ const (
 	ReasonPoolExhausted       Reason = "PoolExhausted"
 	ReasonAddressNotInPool    Reason = "AddressNotInPool"
 	ReasonAddressInUse        Reason = "AddressInUse"
+	ReasonAddressCooling      Reason = "AddressCooling"
 	ReasonAddressNotHeld      Reason = "AddressNotHeld"
 	ReasonContainerHoldsOther Reason = "ContainerHoldsOther"
 	ReasonContainerDeleted    Reason = "ContainerDeleted"
@@ -57,6 +58,7 @@ func ReasonTable() []ReasonInfo {
 		{ReasonPoolExhausted, 2, true, "Every address of the pools that fit is taken."},
 		{ReasonAddressNotInPool, 2, false, "The address asked for is in no pool."},
 		{ReasonAddressInUse, 2, true, "The address asked for is held by somebody else, reserved, or a node's own."},
+		{ReasonAddressCooling, 2, true, "The address asked for was given up less than its pool's cooldown ago, by somebody else."},
 		{ReasonAddressNotHeld, 2, false, "The address is not held by the container or owner that wants to release it."},
 		{ReasonContainerHoldsOther, 2, false, "The container already holds another address than the one asked for."},
 		{ReasonContainerDeleted, 2, false, "A DEL for the container came after this ADD began."},

@@ -43,7 +43,7 @@ func (p *poolState) assign() {
 		p.segments = append(p.segments, segment{IPRange: r, base: n, pool: p})
 		n = addSaturated(n, Size(r))
 	}
-	p.set = newFreeSet(n)
+	p.set, p.resting = newFreeSet(n), newResting(n)
 }
 
 // refreshPool fills the new free set of a pool, from whichever is less: its addresses, or those that
@@ -112,11 +112,12 @@ func (p *poolState) address(i uint64) netip.Addr {
 // full /64 has no number and is never handed out.
 func (x *Index) refresh(a netip.Addr) {
 	if p, i, ok := x.serving(a); ok && i < p.set.n {
-		p.set.set(i, x.occupied(a))
+		kept := x.occupied(a)
+		p.set.set(i, x.refreshRest(p, a, i, kept) || kept)
 	}
 }
 
-// occupied says whether an address cannot be handed out at present.
+// occupied says whether an address cannot be handed out at present, its rest apart.
 func (x *Index) occupied(a netip.Addr) bool {
 	if r := x.record(a); r != nil && (r.state != Available || r.has(flagDeleting)) {
 		return true
