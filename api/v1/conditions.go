@@ -24,6 +24,12 @@ const (
 	ReasonObjectsFailing = "ObjectsFailing"
 )
 
+// Reasons of events about a pool, beside those of its conditions.
+const (
+	// ReasonAddressRestored: the object of an address was deleted while the address was in use, and made again.
+	ReasonAddressRestored = "AddressRestored"
+)
+
 // Reasons of the condition Exhausted.
 const (
 	ReasonAddressesFree   = "AddressesFree"

@@ -117,9 +117,10 @@ func ReleaseLease(ctx context.Context, leases *store.Client, l ipam.Lease, c ipa
 		if !changed {
 			return false, nil
 		}
-		_, err := leases.Write(ctx, next)
+		stored, err := leases.Write(ctx, next)
 		switch {
 		case err == nil:
+			letGo(ctx, leases, stored)
 			return true, nil
 		case errors.Is(err, store.ErrUnknown):
 			return false, unknown(l.Addr, err)
@@ -139,6 +140,14 @@ func ReleaseLease(ctx context.Context, leases *store.Client, l ipam.Lease, c ipa
 	}
 	return false, ipam.Refuse(ipam.ReasonUnavailable, "other writers of address %s were faster %d times in a row", l.Addr, maxAttempts).
 		WithHint("ask again")
+}
+
+// letGo takes the finalizer off an object that was deleted while it was held, once it is released. Where that
+// fails the controller does it: the address is released all the same.
+func letGo(ctx context.Context, leases *store.Client, l ipam.Lease) {
+	if next, changed := ipam.Release(l, leases.Now(), ipam.Change{}); changed {
+		_, _ = leases.Write(ctx, next)
+	}
 }
 
 // parallelWrites is how many addresses are released at once, of a host or of deleted containers.

@@ -67,6 +67,7 @@ func (r *poolReconciler) due(o *v1.BCSNetPool, p ipam.Pool) []write {
 			continue
 		}
 		switch {
+		case !exists && r.isLost(a): // it is about to be restored
 		case !exists:
 			out = append(out, write{lease: ipam.Lease{Addr: a, Params: p.Params()}})
 		case l.Pool != p.Name && l.State == ipam.Available:
@@ -91,6 +92,11 @@ func (r *poolReconciler) due(o *v1.BCSNetPool, p ipam.Pool) []write {
 		}
 	}
 	return append(out, sweep(p, resting)...)
+}
+
+func (r *poolReconciler) isLost(a netip.Addr) bool {
+	_, lost := r.index.Lost(a)
+	return lost
 }
 
 // sweep removes the objects that rest longest where a large pool keeps too many.

@@ -33,6 +33,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/rebuild"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -185,13 +186,14 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	nodes := newNodes(index, reconciler.nodeChanged)
 	pods := &workload.Pods{Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), NodeAddrs: nodes.of}
 	alloc := allocator.New(index, leases, pods, log)
+	registry := prometheus.NewRegistry()
+	restorer := rebuild.NewRestorer(index, leases, pods, log, newRestored(reconciler, registry).settled)
 	synced, err := watchInputs(ctx, mgr.GetCache(), index, nodes, reconciler)
 	if err != nil {
 		return nil, err
 	}
 	synced["BCSNetIPs"] = feed.Synced
 	ready := func() error { return waitingFor(synced) }
-	registry := prometheus.NewRegistry()
 	registry.MustRegister(newPoolMetrics(index))
 	// What controller-runtime and client-go count is the same for all that run in this process.
 	gatherer := prometheus.Gatherers{metrics.Registry, registry}
@@ -207,6 +209,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	return server, errors.Join(
 		mgr.Add(everywhere(func(ctx context.Context) error { feed.Run(ctx); return nil })),
 		mgr.Add(everywhere(alloc.Run)),
+		mgr.Add(everywhere(restorer.Run)),
 		mgr.Add(everywhere(func(ctx context.Context) error { return reportReady(ctx, ready, log) })),
 		mgr.Add(newExaminer(mgr.GetCache(), index, nodes, leases, ready, registry, log)),
 		mgr.Add(&manager.Server{

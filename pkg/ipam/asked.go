@@ -113,6 +113,10 @@ func (x *Index) taken(a netip.Addr, p *poolState) *Refusal {
 				WithHint("ask again in a moment")
 		}
 	}
+	if r, ok := x.lost[a]; ok {
+		return Refuse(ReasonAddressInUse, "the object of address %s of pool %s was deleted while the address was in use (%s); it is being restored", a, p.Name, r.lease().use()).
+			WithHint("ask for another address, or again in a moment")
+	}
 	if _, ok := x.holds[a]; ok {
 		return Refuse(ReasonAddressInUse, "address %s of pool %s is being given to another request", a, p.Name).
 			WithHint("ask again in a moment")

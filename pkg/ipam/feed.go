@@ -135,12 +135,14 @@ func (x *Index) apply(changes []change, l Lease) []change {
 	}
 	r := pack(l)
 	x.link(r)
+	x.found(r)
 	x.settle(l.Addr)
 	return append(changes, change{l.Addr, old, r})
 }
 
 func (x *Index) drop(changes []change, r *record) []change {
 	x.unlink(r)
+	x.lose(r)
 	x.settle(r.addr)
 	return append(changes, change{r.addr, r, nil})
 }

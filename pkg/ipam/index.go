@@ -27,6 +27,9 @@ type Index struct {
 	seen    uint64
 	waiters []waiter
 
+	// lost are the addresses whose object went while they were held.
+	lost map[netip.Addr]*record
+
 	holds  map[netip.Addr]Hold
 	doubts int
 	nodes  map[string][]netip.Addr
@@ -80,6 +83,7 @@ func NewIndex() *Index {
 		byHost:   map[netip.Addr]map[*record]struct{}{},
 		byPool:   map[string]*members{},
 		deleted:  map[netip.Addr]uint64{},
+		lost:     map[netip.Addr]*record{},
 		holds:    map[netip.Addr]Hold{},
 		nodes:    map[string][]netip.Addr{},
 		nodeIP:   map[netip.Addr][]string{},
