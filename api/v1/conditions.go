@@ -22,6 +22,7 @@ const (
 	ReasonCordoned       = "Cordoned"
 	ReasonTerminating    = "Terminating"
 	ReasonObjectsFailing = "ObjectsFailing"
+	ReasonRebuilding     = "Rebuilding"
 )
 
 // Reasons of events about a pool, beside those of its conditions.

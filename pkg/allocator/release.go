@@ -12,6 +12,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // Release gives up what a container holds. One that holds nothing is no error: the DEL is remembered,
@@ -23,6 +24,12 @@ func (a *Allocator) Release(ctx context.Context, r ReleaseRequest) ([]ipam.Lease
 	}
 	var released []ipam.Lease
 	for _, l := range a.releasable(r) {
+		if kept, err := a.keptByPod(ctx, l); err != nil || kept {
+			if err != nil {
+				return released, err
+			}
+			continue
+		}
 		gone, err := a.releaseOne(ctx, l, r.matches)
 		if err != nil {
 			return released, err
@@ -32,6 +39,22 @@ func (a *Allocator) Release(ctx context.Context, r ReleaseRequest) ([]ipam.Lease
 		}
 	}
 	return released, nil
+}
+
+// keptByPod says whether a lease that names no container stays although a container of its pod was deleted:
+// such a lease was rebuilt from its pod, and the container may be an earlier one. It goes when the pod ends.
+func (a *Allocator) keptByPod(ctx context.Context, l ipam.Lease) (bool, error) {
+	if l.ContainerID != "" || l.Owner != "" {
+		return false, nil
+	}
+	pod, err := a.pods.FindLive(ctx, l.Namespace, l.PodName, l.PodUID)
+	switch {
+	case errors.Is(err, workload.ErrNotFound):
+		return false, nil
+	case err != nil:
+		return false, readFailed(err)
+	}
+	return !pod.Ended && !pod.Deleting, nil
 }
 
 // releasable are the leases of the index that a DEL is about.

@@ -193,7 +193,12 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 		return nil, err
 	}
 	synced["BCSNetIPs"] = feed.Synced
-	ready := func() error { return waitingFor(synced) }
+	recovery := &recovery{
+		cache: mgr.GetCache(), index: index, leases: leases, pods: pods, log: log,
+		synced:  func() error { return waitingFor(synced) },
+		changed: func(pool string) { reconciler.enqueue(pool, 0) },
+	}
+	ready := recovery.ready
 	registry.MustRegister(newPoolMetrics(index))
 	// What controller-runtime and client-go count is the same for all that run in this process.
 	gatherer := prometheus.Gatherers{metrics.Registry, registry}
@@ -210,6 +215,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 		mgr.Add(everywhere(func(ctx context.Context) error { feed.Run(ctx); return nil })),
 		mgr.Add(everywhere(alloc.Run)),
 		mgr.Add(everywhere(restorer.Run)),
+		mgr.Add(everywhere(recovery.run)),
 		mgr.Add(everywhere(func(ctx context.Context) error { return reportReady(ctx, ready, log) })),
 		mgr.Add(newExaminer(mgr.GetCache(), index, nodes, leases, ready, registry, log)),
 		mgr.Add(&manager.Server{

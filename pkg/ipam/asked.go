@@ -21,7 +21,7 @@ func (x *Index) asked(w Want) (choices []choice, refusal *Refusal) {
 		case !x.fits(p, w):
 			return nil, x.unfit(w, a, p)
 		case !p.Serves():
-			return nil, Refuse(ReasonPoolCordoned, "address %s is in pool %s, which hands out nothing: it is %s", a, p.Name, p.why()).
+			return nil, Refuse(p.stopped(), "address %s is in pool %s, which hands out nothing: it is %s", a, p.Name, p.why()).
 				WithHint("%s", p.cure())
 		}
 		if refusal := x.taken(a, p); refusal != nil {

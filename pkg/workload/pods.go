@@ -37,6 +37,8 @@ type Pod struct {
 	// networks, by the annotation NetworkStatus, not of the first alone.
 	Addrs    []netip.Addr
 	Networks bool
+	// IfNames are the interfaces of Addrs, one by one; empty where the annotation does not say.
+	IfNames []string
 	// HostNetwork: its addresses are those of its host.
 	HostNetwork bool
 	// Started is when the kubelet took the pod on; until then, when it was created.
@@ -66,27 +68,31 @@ func FromObject(p *corev1.Pod) Pod {
 		pod.EndedAt = endedAt(p)
 	}
 	_, pod.Networks = p.Annotations[NetworkStatus]
-	for _, text := range reported(p) {
+	add := func(text, ifName string) {
 		if a, err := ipam.ParseAddr(text); err == nil && !slices.Contains(pod.Addrs, a) {
-			pod.Addrs = append(pod.Addrs, a)
+			pod.Addrs, pod.IfNames = append(pod.Addrs, a), append(pod.IfNames, ifName)
+		}
+	}
+	for _, ip := range p.Status.PodIPs { // of the first interface
+		add(ip.IP, ipam.DefaultIfName)
+	}
+	for _, n := range networks(p) {
+		for _, ip := range n.IPs {
+			add(ip, n.Interface)
 		}
 	}
 	return pod
 }
 
-// reported are the addresses of a pod as its status and its annotation write them.
-func reported(p *corev1.Pod) []string {
-	var all []string
-	for _, ip := range p.Status.PodIPs {
-		all = append(all, ip.IP)
-	}
-	var networks []struct {
-		IPs []string `json:"ips"`
-	}
-	if text := p.Annotations[NetworkStatus]; text != "" && json.Unmarshal([]byte(text), &networks) == nil {
-		for _, n := range networks {
-			all = append(all, n.IPs...)
-		}
+// network is what is read of an entry of the annotation NetworkStatus.
+type network struct {
+	Interface string   `json:"interface,omitempty"`
+	IPs       []string `json:"ips,omitempty"`
+}
+
+func networks(p *corev1.Pod) (all []network) {
+	if text := p.Annotations[NetworkStatus]; text == "" || json.Unmarshal([]byte(text), &all) != nil {
+		return nil
 	}
 	return all
 }
@@ -116,12 +122,9 @@ func Trim(p *corev1.Pod) *corev1.Pod {
 	t.Spec.HostNetwork = p.Spec.HostNetwork
 	t.Status.Phase, t.Status.HostIPs, t.Status.StartTime = p.Status.Phase, p.Status.HostIPs, p.Status.StartTime
 	t.Status.PodIPs = p.Status.PodIPs
-	if _, ok := p.Annotations[NetworkStatus]; ok { // what it says goes with the other addresses
-		t.Annotations = map[string]string{NetworkStatus: ""}
-		t.Status.PodIPs = nil
-		for _, text := range reported(p) {
-			t.Status.PodIPs = append(t.Status.PodIPs, corev1.PodIP{IP: text})
-		}
+	if _, ok := p.Annotations[NetworkStatus]; ok {
+		text, _ := json.Marshal(networks(p)) // cannot fail
+		t.Annotations = map[string]string{NetworkStatus: string(text)}
 	}
 	if at := endedAt(p); !at.IsZero() && (p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed) {
 		t.Status.Conditions = []corev1.PodCondition{{LastTransitionTime: metav1.NewTime(at)}}
