@@ -31,12 +31,15 @@ const (
 	rebuildTime = 5 * time.Minute
 	// rebuildEvery is how often it is looked at meanwhile, checkEvery how soon a check is tried again.
 	rebuildEvery, checkEvery = time.Second, 100 * time.Millisecond
+	// settleTime is how long it is checked again and again after a restart: the caches of pods and pools follow on
+	// their own.
+	settleTime = time.Minute
 )
 
 // making is what a pool waits for whose pods have all told.
 const making = "until the leases of its pods are made again"
 
-// recovery looks at every start, before this replica serves, whether leases were lost while nobody watched: then
+// recovery looks at every start, and when the store was put back to an older state, before this replica serves, whether leases were lost while nobody watched: then
 // it makes those of running pods again, and keeps their pools from handing out what pods may have that do not tell yet.
 // Pools that lost nothing serve at once.
 type recovery struct {
@@ -47,7 +50,10 @@ type recovery struct {
 	synced  func() error
 	changed func(pool string)
 	log     *slog.Logger
-	checked atomic.Bool
+	// restarts counts how often the store was put back to an older state; checked is at how many of them it was
+	// checked last, plus one.
+	restarts func() uint64
+	checked  atomic.Uint64
 }
 
 // ready is nil once the check is done.
@@ -55,47 +61,50 @@ func (r *recovery) ready() error {
 	if err := r.synced(); err != nil {
 		return err
 	}
-	if !r.checked.Load() {
+	if r.checked.Load() != r.restarts()+1 {
 		return errors.New("it is being checked whether leases were lost")
 	}
 	return nil
 }
 
-// run checks, and ends when no pool waits any more.
+// run checks at the start and after every restart, and sees to the pools that wait.
 func (r *recovery) run(ctx context.Context) error {
 	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
-	var until map[string]time.Time
+	waiting := map[string]time.Time{}
+	var again time.Time // until when it is checked again and again
+	var looked time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
-		switch {
-		case r.synced() != nil:
-			continue
-		case !r.checked.Load():
-			found, err := r.check(ctx)
+		restarts := r.restarts()
+		fresh := r.checked.Load() != restarts+1
+		switch now := time.Now(); {
+		case r.synced() != nil, !fresh && now.Sub(looked) < rebuildEvery:
+		case fresh, now.Before(again):
+			found, err := r.check(ctx, waiting)
 			if err != nil {
 				r.log.Warn("could not check whether leases were lost", "error", err)
 				continue
 			}
-			until = found
-			tick.Reset(rebuildEvery)
-			r.checked.Store(true)
-		default:
-			r.goOn(ctx, until)
-		}
-		if len(until) == 0 {
-			<-ctx.Done()
-			return nil
+			if fresh && restarts > 0 {
+				r.log.Warn("the API server's store was put back to an older state; the leases were read anew")
+				again = now.Add(settleTime)
+			}
+			waiting, looked = found, now
+			r.checked.Store(restarts + 1)
+		case len(waiting) > 0:
+			r.goOn(ctx, waiting)
+			looked = now
 		}
 	}
 }
 
 // check finds the pools that lost leases, and until when they wait for their pods.
-func (r *recovery) check(ctx context.Context) (map[string]time.Time, error) {
+func (r *recovery) check(ctx context.Context, waiting map[string]time.Time) (map[string]time.Time, error) {
 	plan, err := r.plan(ctx)
 	if err != nil {
 		return nil, err
@@ -104,6 +113,7 @@ func (r *recovery) check(ctx context.Context) (map[string]time.Time, error) {
 	if err != nil {
 		return nil, err
 	}
+	maps.Copy(until, waiting)
 	for _, l := range plan.Create {
 		if _, known := until[l.Pool]; known {
 			continue

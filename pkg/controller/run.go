@@ -112,6 +112,7 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 	}
 	cfg.UserAgent = "bcsnet-controller"
 	cfg.QPS = -1 // the API server's own fairness bounds us
+	cfg.Wrap(store.NoticeRestore)
 	return cfg, nil
 }
 
@@ -196,7 +197,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	recovery := &recovery{
 		cache: mgr.GetCache(), index: index, leases: leases, pods: pods, log: log,
 		synced:  func() error { return waitingFor(synced) },
-		changed: func(pool string) { reconciler.enqueue(pool, 0) },
+		changed: func(pool string) { reconciler.enqueue(pool, 0) }, restarts: feed.Restarts,
 	}
 	ready := recovery.ready
 	registry.MustRegister(newPoolMetrics(index))

@@ -61,7 +61,7 @@ func TestMake(t *testing.T) {
 		"made anew and free":        {leases: []ipam.Lease{{Addr: ip("10.0.0.10"), Params: ipam.Params{Pool: "a"}}}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"}},
 		"given up by the pod":       {leases: []ipam.Lease{freed("10.0.0.10", "x", now)}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}},
 		"given up by another":       {leases: []ipam.Lease{freed("10.0.0.10", "y", now)}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"}},
-		"given up by one before it": {leases: []ipam.Lease{freed("10.0.0.10", "x", now.Add(-2 * time.Hour))}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"}},
+		"given up by one before it": {leases: []ipam.Lease{freed("10.0.0.10", "x", now.Add(-2*time.Hour))}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"}},
 		"in no pool":                {pods: []workload.Pod{aPod("x", has("eth0", "172.16.0.1"))}},
 		"of pods that do not count": {pods: []workload.Pod{
 			aPod("host", has("eth0", "10.0.0.10"), func(p *workload.Pod) { p.HostNetwork = true }),

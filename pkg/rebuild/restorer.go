@@ -52,7 +52,11 @@ func NewRestorer(index *ipam.Index, leases *store.Client, pods Pods, log *slog.L
 
 // changed is told of every change of the index.
 func (r *Restorer) changed(old, l ipam.Lease) {
-	if l.Version == 0 && old.State != ipam.Available || releasedForGood(l) {
+	lost := false
+	if old.State != ipam.Available && l.State == ipam.Available {
+		_, lost = r.index.Lost(l.Addr)
+	}
+	if lost || releasedForGood(l) {
 		r.queue.Add(l.Addr)
 	}
 }
@@ -129,7 +133,7 @@ func (r *Restorer) look(ctx context.Context, addr netip.Addr) error {
 	if err != nil {
 		return err
 	}
-	r.log.Warn("restored the address of a holder that lives: its object had been deleted",
+	r.log.Warn("restored the address of a holder that lives: its object had gone",
 		"address", addr.String(), "holder", l.Who(), "container", l.ContainerID, "version", stored.Version)
 	r.settled(l, true)
 	return nil

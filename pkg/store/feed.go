@@ -30,10 +30,26 @@ type Feed struct {
 	client           *Client
 	synced, watching atomic.Bool
 	failed           atomic.Pointer[error]
+	// consistent: the last list was as new as the store, not only as what was seen before.
+	consistent atomic.Bool
+	restarts   atomic.Uint64
+	// endWatch ends the watch that runs, so that another begins.
+	endWatch atomic.Pointer[context.CancelFunc]
 }
 
 // NewFeed makes the feed of a client that has an index.
-func NewFeed(c *Client) *Feed { return &Feed{client: c} }
+func NewFeed(c *Client) *Feed {
+	f := &Feed{client: c}
+	c.behind = func() {
+		if end := f.endWatch.Load(); end != nil {
+			(*end)()
+		}
+	}
+	return f
+}
+
+// Restarts counts how often the store was put back to an older state while the feed ran.
+func (f *Feed) Restarts() uint64 { return f.restarts.Load() }
 
 // Synced says whether the index holds a full list.
 func (f *Feed) Synced() bool { return f.synced.Load() }
@@ -138,6 +154,7 @@ func (lw listWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (
 		return nil, err
 	}
 	list.ResourceVersion = meta.ResourceVersion
+	lw.f.consistent.Store(o.ResourceVersion == "" || o.ResourceVersion == "0")
 	return list, nil
 }
 
@@ -154,8 +171,12 @@ func (lw listWatch) WatchWithContext(ctx context.Context, o metav1.ListOptions) 
 	body, err := stream(ctx, request)
 	if lw.f.began(err); err != nil {
 		cancel()
+		if isRestored(err) {
+			lw.f.synced.Store(false)
+		}
 		return nil, err
 	}
+	lw.f.endWatch.Store(&cancel)
 	lw.f.watching.Store(true)
 	w := &watcher{events: make(chan watch.Event), done: ctx.Done(), stop: cancel}
 	go w.read(body)
@@ -258,7 +279,12 @@ func (s sink) Replace(all []any, rv string) error {
 		}
 		leases = append(leases, i.Lease)
 	}
-	s.f.client.index.Replace(leases, parseVersion(rv))
+	if index, version := s.f.client.index, parseVersion(rv); s.f.consistent.Load() && version < index.Seen() {
+		index.Restart(leases, version)
+		s.f.restarts.Add(1)
+	} else {
+		index.Replace(leases, version)
+	}
 	s.f.synced.Store(true)
 	return nil
 }
