@@ -85,7 +85,7 @@ func TestPodRefused(t *testing.T) {
 	if err := cluster.AdminFor(t).Status().Update(t.Context(), over); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the cache knows that it is over", func() bool {
+	controlplane.Until(t, "the cache knows that it is over", func() bool {
 		var p corev1.Pod
 		err := r.cached.Get(t.Context(), client.ObjectKeyFromObject(over), &p)
 		return err == nil && p.Status.Phase == corev1.PodSucceeded

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // cooling is a net whose addresses rest.
@@ -24,7 +25,7 @@ func off(by time.Duration) func() time.Time { return func() time.Time { return t
 // knows waits until a replica's index shows an address as given up.
 func (r *replica) knows(a netip.Addr, version uint64) {
 	r.t.Helper()
-	until(r.t, "the replica knows of the release", func() bool {
+	controlplane.Until(r.t, "the replica knows of the release", func() bool {
 		l, ok := r.index.Get(a)
 		return ok && l.Version >= version && l.State == ipam.Available
 	})
@@ -92,7 +93,7 @@ func TestCooldownAtAReplicaThatLagsBehind(t *testing.T) {
 	x := cooling(time.Hour, "9")
 	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
 	x.materialize(t, one)
-	until(t, "the other replica knows", func() bool { return len(two.index.ByPool(x.pool.Name)) == 1 })
+	controlplane.Until(t, "the other replica knows", func() bool { return len(two.index.ByPool(x.pool.Name)) == 1 })
 	two.watch.Shut()
 	defer two.watch.Open()
 	holder := x.vm("holder")
@@ -113,7 +114,7 @@ func TestCooldownEnds(t *testing.T) {
 	released := one.lease(a)
 	two.knows(a, released.Version)
 	next := x.vm("next")
-	until(t, "the address has rested", func() bool {
+	controlplane.Until(t, "the address has rested", func() bool {
 		got, err := two.Allocate(t.Context(), next)
 		if err != nil {
 			refused(t, err, ipam.ReasonPoolExhausted)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
 
@@ -29,7 +30,7 @@ func TestUnknownOutcomeSettledByAnotherReplica(t *testing.T) {
 			one, two := newReplica(t, x.pool), newReplica(t, x.pool)
 			if test.materialized {
 				x.materialize(t, one)
-				until(t, "the other replica knows", func() bool { return len(two.index.ByPool(x.pool.Name)) == 4 })
+				controlplane.Until(t, "the other replica knows", func() bool { return len(two.index.ByPool(x.pool.Name)) == 4 })
 			}
 			request := x.vm("doubt")
 			mend := one.tap.On(writes, test.write)
@@ -38,7 +39,7 @@ func TestUnknownOutcomeSettledByAnotherReplica(t *testing.T) {
 			refused(t, err, ipam.ReasonOutcomeUnknown)
 			mend()
 			done := two.adding(t.Context(), request)
-			until(t, "it is stored", func() bool { return len(x.held(t)) == 1 })
+			controlplane.Until(t, "it is stored", func() bool { return len(x.held(t)) == 1 })
 			two.watch.Open()
 			got := <-done
 			if got.err != nil {
@@ -79,7 +80,7 @@ func TestObjectIsRemovedAtAnotherReplica(t *testing.T) {
 			x := newNet("9")
 			one, two := newReplica(t, x.pool), newReplica(t, x.pool)
 			x.materialize(t, one)
-			until(t, "the other replica knows", func() bool { return len(two.index.ByPool(x.pool.Name)) == 1 })
+			controlplane.Until(t, "the other replica knows", func() bool { return len(two.index.ByPool(x.pool.Name)) == 1 })
 			free := one.lease(x.addr(9))
 			one.watch.Shut()
 			defer one.watch.Open()
@@ -94,7 +95,7 @@ func TestObjectIsRemovedAtAnotherReplica(t *testing.T) {
 					t.Fatal(err)
 				}
 				done := two.adding(t.Context(), x.vm("second"))
-				until(t, "it is stored", func() bool { return len(x.held(t)) == 1 })
+				controlplane.Until(t, "it is stored", func() bool { return len(x.held(t)) == 1 })
 				two.watch.Open()
 				if got := <-done; got.err != nil {
 					t.Error(got.err)
@@ -131,7 +132,7 @@ func TestPartialSetIsCompletedByAnotherReplica(t *testing.T) {
 				two.picture(four, part)
 			}
 			done := two.adding(t.Context(), request)
-			until(t, "the set is stored", func() bool { return len(six.held(t)) == 1 })
+			controlplane.Until(t, "the set is stored", func() bool { return len(six.held(t)) == 1 })
 			two.watch.Open()
 			got := <-done
 			if got.err != nil || len(got.addrs) != 2 {

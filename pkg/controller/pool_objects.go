@@ -67,6 +67,7 @@ func (r *poolReconciler) due(o *v1.BCSNetPool, p ipam.Pool, now time.Time) []wri
 			continue
 		}
 		switch {
+		case !exists && r.isLost(a): // it is about to be restored
 		case !exists:
 			out = append(out, write{lease: ipam.Lease{Addr: a, Params: p.Params()}})
 		case l.Pool != p.Name && l.State == ipam.Available:
@@ -96,6 +97,11 @@ func (r *poolReconciler) due(o *v1.BCSNetPool, p ipam.Pool, now time.Time) []wri
 // cooled says whether the object of a free address may go: without it, nobody knew that the address rests.
 func cooled(l ipam.Lease, p ipam.Pool, now time.Time) bool {
 	return !l.RestsUntil(p.Cooldown).After(now)
+}
+
+func (r *poolReconciler) isLost(a netip.Addr) bool {
+	_, lost := r.index.Lost(a)
+	return lost
 }
 
 // sweep removes the objects that rest longest where a large pool keeps too many.

@@ -208,7 +208,7 @@ func (r *poolReconciler) Reconcile(ctx context.Context, req reconcile.Request) (
 		return reconcile.Result{}, r.addFinalizer(ctx, &pool)
 	}
 	left, workErr := r.arrange(ctx, &pool, known)
-	if err := r.publish(ctx, &pool, known, view{left: left, failure: workErr}); err != nil {
+	if err := r.publish(ctx, &pool, known, view{left: left, failure: workErr, rebuilding: r.index.Rebuilding(pool.Name)}); err != nil {
 		return reconcile.Result{}, err
 	}
 	switch {

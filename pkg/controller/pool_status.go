@@ -29,6 +29,8 @@ type view struct {
 	failure error
 	// waiting says what keeps a deleted pool; empty when the pool is not deleted.
 	waiting string
+	// rebuilding says what the pool waits for after its leases were lost; empty when it does not wait.
+	rebuilding string
 }
 
 // publish writes the status where it changed, and an event for every condition that turned.
@@ -140,6 +142,8 @@ func readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.PoolCounts, v vie
 		return no(v1.ReasonNoHosts, "no host may draw from the pool; add one: bcsnetctl pool add-host %s HOST", p.Name)
 	case p.Cordoned:
 		return no(v1.ReasonCordoned, "the pool is cordoned and hands out nothing; to end that: bcsnetctl pool uncordon %s", p.Name)
+	case v.rebuilding != "":
+		return no(v1.ReasonRebuilding, "leases of the pool were lost; it hands out nothing for now, %s; see: bcsnetctl lease list --pool %s", v.rebuilding, p.Name)
 	case v.failure != nil:
 		return no(v1.ReasonObjectsFailing, "%d objects are still to be written: %v", v.left, v.failure)
 	}

@@ -36,6 +36,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/rebuild"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -75,6 +76,7 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 	}
 	cfg.UserAgent = "bcsnet-controller"
 	cfg.QPS = -1 // the API server's own fairness bounds us
+	cfg.Wrap(store.NoticeRestore)
 	return cfg, nil
 }
 
@@ -154,17 +156,23 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	nodes := newNodes(index, reconciler.nodeChanged, leases.Now)
 	pods := &workload.Pods{Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), NodeAddrs: nodes.of}
 	alloc := allocator.New(index, leases, pods, log)
+	registry := prometheus.NewRegistry()
+	restorer := rebuild.NewRestorer(index, leases, pods, log, newRestored(reconciler, registry).settled)
 	synced, err := watchInputs(ctx, mgr.GetCache(), index, nodes, reconciler)
 	if err != nil {
 		return nil, nil, err
 	}
 	synced["BCSNetIPs"] = feed.Synced
-	ready := func() error { return waitingFor(synced) }
+	recovery := &recovery{
+		cache: mgr.GetCache(), index: index, leases: leases, pods: pods, log: log,
+		synced:  func() error { return waitingFor(synced) },
+		changed: func(pool string) { reconciler.enqueue(pool, 0) }, restarts: feed.Restarts,
+	}
+	ready := recovery.ready
 	peers, elect, err := joinReplicas(ctx, mgr, cfg, o, listener.Addr(), leads, log)
 	if err != nil {
 		return nil, nil, err
 	}
-	registry := prometheus.NewRegistry()
 	registry.MustRegister(newPoolMetrics(index, leases.Now), newStoreMetrics(leases, feed, alloc), leads.metric())
 	requests := httpapi.NewMetrics(registry)
 	leases.Observe(requests.Stage)
@@ -198,6 +206,8 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	return server, elect, errors.Join(
 		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { feed.Run(ctx); return nil })),
 		mgr.Add(manager.RunnableFunc(alloc.Run)),
+		mgr.Add(manager.RunnableFunc(restorer.Run)),
+		mgr.Add(manager.RunnableFunc(recovery.run)),
 		mgr.Add(manager.RunnableFunc(forwarder.Run)),
 		mgr.Add(podEvents),
 		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return reportReady(ctx, ready, log) })),

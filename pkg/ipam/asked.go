@@ -21,7 +21,7 @@ func (x *Index) asked(w Want) (choices []choice, refusal *Refusal) {
 		case !x.fits(p, w):
 			return nil, x.unfit(w, a, p)
 		case !p.Serves():
-			return nil, Refuse(ReasonPoolCordoned, "address %s is in pool %s, which hands out nothing: it is %s", a, p.Name, p.why()).
+			return nil, Refuse(p.stopped(), "address %s is in pool %s, which hands out nothing: it is %s", a, p.Name, p.why()).
 				WithHint("%s", p.cure())
 		}
 		if refusal := x.taken(a, p, w); refusal != nil {
@@ -112,6 +112,10 @@ func (x *Index) taken(a netip.Addr, p *poolState, w Want) *Refusal {
 			return Refuse(ReasonAddressInUse, "the object of address %s of pool %s is being deleted", a, p.Name).
 				WithHint("ask again in a moment")
 		}
+	}
+	if r, ok := x.lost[a]; ok {
+		return Refuse(ReasonAddressInUse, "the object of address %s of pool %s was deleted while the address was in use (%s); it is being restored", a, p.Name, r.lease().use()).
+			WithHint("ask for another address, or again in a moment")
 	}
 	if _, ok := x.holds[a]; ok {
 		return Refuse(ReasonAddressInUse, "address %s of pool %s is being given to another request", a, p.Name).

@@ -24,6 +24,15 @@ func (m *machine) check(t *rapid.T) {
 			t.Fatalf("NodeOf(%s) = %q, want %q", a, node, m.model.nodeOf(a))
 		}
 	}
+	for _, a := range universe {
+		want, ok := m.model.lost[a]
+		if !ok {
+			want = Lease{Addr: a}
+		}
+		if got, lost := m.x.Lost(a); lost != ok || leaseDiff(want, got) != "" {
+			t.Fatalf("Lost(%s) = %+v, %v; want %+v, %v", a, got, lost, want, ok)
+		}
+	}
 	doubts := map[netip.Addr]Hold{}
 	for a, h := range m.model.holds {
 		if h.Doubt {

@@ -37,7 +37,7 @@ func (x *Index) exhausted(w Want, fit []*poolState) *Refusal {
 				fit[full].Name, fit[full].Name)
 	}
 	stopped := slices.IndexFunc(fit, func(p *poolState) bool { return !p.Serves() })
-	return Refuse(ReasonPoolCordoned, "%s", message).WithHint("%s", fit[stopped].cure())
+	return Refuse(fit[stopped].stopped(), "%s", message).WithHint("%s", fit[stopped].cure())
 }
 
 func (x *Index) counts(p *poolState) string {
@@ -82,14 +82,27 @@ func (p *poolState) why() string {
 		return "not usable: " + p.Problem
 	case p.Terminating:
 		return "being deleted"
-	default:
+	case p.Cordoned:
 		return "cordoned"
+	default:
+		return "being rebuilt after its leases were lost, " + p.rebuilding
 	}
+}
+
+// stopped is the reason of a refusal by a pool that hands out nothing.
+func (p *poolState) stopped() Reason {
+	if p.Pool.Serves() {
+		return ReasonPoolRebuilding
+	}
+	return ReasonPoolCordoned
 }
 
 // cure says what to do about a pool that hands out nothing.
 func (p *poolState) cure() string {
-	if p.Valid() && !p.Terminating {
+	switch {
+	case p.Pool.Serves():
+		return "ask again: it takes five minutes at most; see: bcsnetctl pool describe " + p.Name
+	case p.Valid() && !p.Terminating:
 		return "let it hand out addresses again: bcsnetctl pool uncordon " + p.Name
 	}
 	return "see: bcsnetctl pool describe " + p.Name

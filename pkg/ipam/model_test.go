@@ -18,6 +18,7 @@ type model struct {
 	told  map[netip.Addr][]fact // what was told beside the watch
 	pools map[string]Pool
 	holds map[netip.Addr]Hold
+	lost  map[netip.Addr]Lease
 	nodes map[string][]netip.Addr
 	now   time.Time
 }
@@ -33,7 +34,7 @@ type fact struct {
 
 func newModel() *model {
 	return &model{
-		told: map[netip.Addr][]fact{}, pools: map[string]Pool{}, holds: map[netip.Addr]Hold{}, nodes: map[string][]netip.Addr{},
+		told: map[netip.Addr][]fact{}, pools: map[string]Pool{}, holds: map[netip.Addr]Hold{}, lost: map[netip.Addr]Lease{}, nodes: map[string][]netip.Addr{},
 		now: now,
 	}
 }
@@ -89,7 +90,8 @@ func (m *model) known() map[netip.Addr]Lease {
 func (m *model) occupied(a netip.Addr, known map[netip.Addr]Lease) bool {
 	l, ok := known[a]
 	_, held := m.holds[a]
-	return ok && (l.State != Available || l.Deleting) || held || m.nodeOf(a) != ""
+	_, lost := m.lost[a]
+	return ok && (l.State != Available || l.Deleting) || held || lost || m.nodeOf(a) != ""
 }
 
 // rests is the rule of the cooldown: it counts from the release, which an address that was held shows by

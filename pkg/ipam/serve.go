@@ -61,6 +61,9 @@ func (x *Index) refreshPool(p *poolState) {
 	for a := range x.holds {
 		x.refresh(a)
 	}
+	for a := range x.lost {
+		x.refresh(a)
+	}
 	for a := range x.nodeIP {
 		x.refresh(a)
 	}
@@ -123,6 +126,9 @@ func (x *Index) occupied(a netip.Addr) bool {
 		return true
 	}
 	if _, held := x.holds[a]; held {
+		return true
+	}
+	if _, lost := x.lost[a]; lost {
 		return true
 	}
 	_, node := x.nodeIP[a]

@@ -39,7 +39,7 @@ func TestPoolDeletionAgainstALaggingReplica(t *testing.T) {
 		return err
 	})
 	proxy.set(noPools)
-	proxy.server.CloseClientConnections()
+	proxy.api.Cut()
 	if err := shared.admin.Delete(t.Context(), pool); err != nil {
 		t.Fatal(err)
 	}
