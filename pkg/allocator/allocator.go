@@ -215,7 +215,7 @@ func (a *Allocator) commit(ctx context.Context, r Request, h ipam.Holder, p ipam
 		}
 		return next, store.ErrConflict
 	}
-	stored, err := a.leases.Write(ctx, next)
+	stored, err := a.write(ctx, next)
 	switch {
 	case errors.Is(err, store.ErrUnknown):
 		a.doubt(r, p.Current)

@@ -19,6 +19,7 @@ func (s *Service) release(r *http.Request, body []byte) (any, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
+	s.alsoRelease(r.Context(), in)
 	released, err := s.Allocator.Release(r.Context(), request)
 	s.logReleased(r, released, "container", in.ContainerID, "for", holderName(in.Owner, in.PodNamespace, in.PodName))
 	if err != nil {

@@ -21,10 +21,10 @@ type Clock struct {
 // maxHold is how far the clock may run ahead of itself rather than step back.
 const maxHold = 2 * time.Second
 
-// NewClock makes a clock over a local one; nil means time.Now.
+// NewClock makes a clock over a local one; nil means that of this machine.
 func NewClock(local func() time.Time) *Clock {
 	if local == nil {
-		local = time.Now
+		local = localTime
 	}
 	return &Clock{local: local}
 }
