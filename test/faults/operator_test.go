@@ -38,8 +38,7 @@ func (r *round) operate(rng *rand.Rand) {
 		r.fault(c.what, "", c.do)
 	}
 	until(r.ctx, func(context.Context) error {
-		_, err := r.site.bcsnetctl(r.ctx, "pool", "add-ip", rangePool, tail)
-		return err
+		return r.patch(rangePool, fmt.Sprintf(`{"spec":{"availableIPs":[%q]}}`, rangeAddrs))
 	})
 }
 

@@ -97,7 +97,7 @@ func (s *slot) endPod(inOrder bool) {
 	case inOrder || how < 55:
 		s.DEL(b, s.rng, from)
 		s.deletePod()
-		if how < 5 { // an ADD that was on its way all the time
+		if how < 5 && b.told { // an ADD that was on its way all the time
 			s.duplicate(b, time.Duration(s.rng.IntN(1000))*time.Millisecond, nil)
 		}
 	case how >= 95 && s.forgetful():

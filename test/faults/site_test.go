@@ -58,7 +58,7 @@ type replica struct {
 // build says what the replicas are.
 type build struct {
 	// faulty is the controller built with the tag faults; all replicas run it when broken names a guard, else
-	// the last one runs it, with a clock that is set forward.
+	// the last one runs it, with a clock that is two hours ahead.
 	faulty, broken string
 }
 
@@ -126,7 +126,7 @@ func (s *site) startReplica(t *testing.T, i int, b build) *replica {
 	case b.broken != "":
 		o.Binary, o.Env = b.faulty, append(o.Env, "FAULTS_BREAK="+b.broken)
 	case i == 2:
-		o.Binary, o.Env = b.faulty, append(o.Env, "FAULTS_CLOCK=2h@5s")
+		o.Binary, o.Env = b.faulty, append(o.Env, "FAULTS_CLOCK=2h")
 	}
 	if r.Controller, err = s.cp.StartController(t.Context(), o); err != nil {
 		t.Fatal(err)

@@ -107,12 +107,13 @@ func (b *sandbox) del(host string) httpapi.ReleaseRequest {
 	return r
 }
 
-// begin is the ADD of a new sandbox, sometimes sent twice at once, and sometimes once more at a later time. A
-// sandbox without an address by the end of the load is given up, by a DEL as the kubelet does.
+// begin is the ADD of a new sandbox, sometimes sent twice at once, and sometimes once more at a later time. (Only
+// where the request tells when it began: without that a late one cannot be told from a new one.) A sandbox without an address by the end of the load is given up, by a DEL as the kubelet does.
 func (s *slot) begin(b *sandbox) {
 	s.sandbox = b
 	served := make(chan netip.Addr, 1) // what the slot was told; closed when it gave up
 	switch n := s.rng.IntN(20); {
+	case !b.told:
 	case n < 3:
 		s.duplicate(b, 0, served)
 	case n < 4:
