@@ -29,6 +29,8 @@ type slot struct {
 	sandbox *sandbox
 	// taken: an operator took the address away.
 	taken bool
+	// refusedSince is when the first of the last sandboxes was refused that all were.
+	refusedSince time.Time
 }
 
 // sandbox is a container of a pod that has an address, or wants one.
@@ -36,7 +38,7 @@ type sandbox struct {
 	id, pod string
 	uid     string
 	started time.Time
-	told    bool // its requests say when they began
+	told    bool // its requests say when they began, as those of all hosts but one do
 	byUID   bool // its requests name the pod's UID
 	addr    netip.Addr
 	// over is set before anything is sent that ends it.
@@ -64,11 +66,11 @@ func (s *slot) step() {
 		}
 		return
 	}
-	if s.taken || s.sandbox == nil {
-		s.endPod(true)
-		return
-	}
 	switch n := s.rng.IntN(100); {
+	case s.taken:
+		s.endPod(true)
+	case s.sandbox == nil:
+		s.begin(s.newSandbox())
 	case n < 30:
 		s.repeat()
 	case n < 60:
@@ -81,7 +83,7 @@ func (s *slot) step() {
 func (s *slot) newSandbox() *sandbox {
 	return &sandbox{
 		id: fmt.Sprintf("%016x%016x%032x", s.rng.Uint64(), s.rng.Uint64(), s.numbers.Add(1)), pod: s.name, uid: s.uid,
-		started: time.Now(), told: s.rng.IntN(5) > 0, byUID: s.rng.IntN(4) > 0,
+		started: time.Now(), told: s.host > 0, byUID: s.rng.IntN(4) > 0,
 	}
 }
 
@@ -128,10 +130,10 @@ func (s *slot) begin(b *sandbox) {
 	}
 	if a.Code != 0 {
 		close(served)
-		s.wrong("ADD of container %.8s of live pod %s (%s) is refused for good: %s: %s", b.id, s.name, s.uid, a.Reason, a.Message)
-		s.giveUp(b)
+		s.refuse(b, a)
 		return
 	}
+	s.refusedSince = time.Time{}
 	b.addr = a.addr()
 	served <- b.addr
 	s.count("operation ADD")
@@ -155,6 +157,23 @@ func (s *slot) begin(b *sandbox) {
 func (b *sandbox) holds(l ipam.Lease) bool {
 	return l.State == ipam.Active && l.ContainerID == b.id && l.PodName == b.pod && (!b.byUID || l.PodUID == b.uid)
 }
+
+// refuse gives up a sandbox that is refused for good: a kubelet makes another one. (Within a second of each
+// other two containers may seem to have come in the other order, where their requests do not say when they
+// began.) The pod must get its address that way, soon.
+func (s *slot) refuse(b *sandbox, a answer) {
+	s.count("sandbox refused")
+	if s.refusedSince.IsZero() {
+		s.refusedSince = time.Now()
+	}
+	if time.Since(s.refusedSince) > stubborn {
+		s.wrong("ADD of live pod %s (%s) is refused again and again, now of container %.8s: %s: %s", s.name, s.uid, b.id, a.Reason, a.Message)
+	}
+	s.giveUp(b)
+}
+
+// stubborn is for how long all sandboxes of a pod may be refused.
+const stubborn = 10 * time.Second
 
 func (s *slot) giveUp(b *sandbox) {
 	b.over.Store(true)
