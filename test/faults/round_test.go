@@ -13,7 +13,8 @@ import (
 
 const (
 	// collects says that the controller takes back what pods that are gone have left behind. Until it does,
-	// the suite sends the DELs that it withheld when the faults are over.
+	// the suite sends the DELs that it withheld when the faults are over, and does not judge leases of pods
+	// that are gone: an ADD that was given up may be served after its DEL by a replica that has not seen it.
 	collects = false
 	// forgottenPerMinute are pods that go without any DEL.
 	forgottenPerMinute = 8
@@ -49,8 +50,11 @@ func (r *round) loading() bool { return r.load.Err() == nil }
 func (r *round) forgetful() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.forget > int(forgottenPerMinute*time.Since(r.history.began).Minutes()) {
+		return false
+	}
 	r.forget++
-	return r.forget <= int(1+forgottenPerMinute*time.Since(r.history.began).Minutes())
+	return true
 }
 
 func (r *round) forgotten(s *slot, b *sandbox) {

@@ -47,7 +47,7 @@ func (r *round) await(deadline time.Time, when string, want map[netip.Addr]holdi
 		all, err := r.site.active(r.ctx)
 		var wrong []string
 		if err == nil {
-			if wrong = differences(all, want); len(wrong) == 0 {
+			if wrong = differences(r.judged(all), want); len(wrong) == 0 {
 				return
 			}
 		}
@@ -56,6 +56,16 @@ func (r *round) await(deadline time.Time, when string, want map[netip.Addr]holdi
 			return
 		}
 	}
+}
+
+// judged are the leases that must be somebody's.
+func (r *round) judged(all []ipam.Lease) []ipam.Lease {
+	if collects {
+		return all
+	}
+	return slices.DeleteFunc(all, func(l ipam.Lease) bool {
+		return !slices.ContainsFunc(r.slots, func(s *slot) bool { return s.uid == l.PodUID })
+	})
 }
 
 // differences between the leases and what the pods should have.

@@ -193,18 +193,22 @@ func (s *slot) duplicate(b *sandbox, after time.Duration, served <-chan netip.Ad
 			return
 		}
 		s.count("operation duplicate ADD")
+		took := change{a.addr().String(), b.uid, b.id, true}
 		over := b.over.Load()
-		s.history.add(s.number, change{a.addr().String(), b.uid, b.id, true}, from, s.history.now())
-		if over {
-			s.history.add(s.number, change{a.addr().String(), b.uid, b.id, false}, from, never)
-			return
-		}
-		select {
-		case addr, told := <-served:
-			if told && addr != a.addr() && !b.over.Load() {
-				s.wrong("container %.8s of %s was told %s by one replica and %s by another", b.id, s.name, addr, a.addr())
+		s.history.add(s.number, took, from, s.history.now())
+		if !over {
+			select {
+			case addr, told := <-served:
+				if told && addr != a.addr() && !b.over.Load() {
+					s.wrong("container %.8s of %s was told %s by one replica and %s by another", b.id, s.name, addr, a.addr())
+				}
+				over = !told || addr != a.addr()
+			case <-s.ctx.Done():
 			}
-		case <-s.ctx.Done():
+		}
+		if over { // nobody else writes down when this ends
+			took.take = false
+			s.history.add(s.number, took, from, never)
 		}
 	})
 }
