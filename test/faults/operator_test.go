@@ -17,7 +17,7 @@ import (
 // fails because the API server is away is left as it is.
 func (r *round) operate(rng *rand.Rand) {
 	edit := func(pool, patch string) func() {
-		return func() { r.patch(pool, patch) }
+		return func() { _ = r.patch(pool, patch) }
 	}
 	all := []choice{
 		{4, "ip release --force", func() { r.takeAddress(rng, true) }},
@@ -28,7 +28,7 @@ func (r *round) operate(rng *rand.Rand) {
 		{1, "gateway changed", edit(rangePool, fmt.Sprintf(`{"spec":{"gateway":"10.1.0.%d"}}`, 1+rng.IntN(5)))},
 		{1, "MTU changed", edit(demandPool, fmt.Sprintf(`{"spec":{"mtu":%d}}`, 1400+rng.IntN(100)))},
 		{1, "pool cordoned", func() {
-			r.patch(demandPool, `{"spec":{"cordoned":true}}`)
+			_ = r.patch(demandPool, `{"spec":{"cordoned":true}}`)
 			r.while(rng, time.Second/2, 2*time.Second)
 			until(context.WithoutCancel(r.ctx), func(context.Context) error { return r.patch(demandPool, `{"spec":{"cordoned":false}}`) })
 		}},
