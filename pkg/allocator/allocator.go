@@ -30,6 +30,7 @@ type Allocator struct {
 	locks   *locks
 	marks   *marks
 	orphans *orphans
+	doubles *doubles
 	log     *slog.Logger
 }
 
@@ -38,7 +39,7 @@ type Allocator struct {
 func New(index *ipam.Index, leases *store.Client, pods PodFinder, log *slog.Logger) *Allocator {
 	a := &Allocator{
 		index: index, leases: leases, pods: pods, log: log,
-		locks: newLocks(), marks: newMarks(leases.Now), orphans: newOrphans(),
+		locks: newLocks(), marks: newMarks(leases.Now), orphans: newOrphans(), doubles: newDoubles(),
 	}
 	index.Subscribe(a.changed)
 	return a

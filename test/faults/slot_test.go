@@ -45,7 +45,7 @@ type sandbox struct {
 	over atomic.Bool
 }
 
-// run lives one pod after the other while there is load. The last pod stays.
+// run lives one pod after the other while there is load. The last pod stays, if it has an address.
 func (s *slot) run() {
 	for s.loading() {
 		s.mu.Lock()
@@ -56,6 +56,9 @@ func (s *slot) run() {
 			think = time.Duration(s.rng.IntN(1000)) * time.Millisecond
 		}
 		pause(s.load, think)
+	}
+	if s.uid != "" && s.sandbox == nil {
+		s.endPod(true)
 	}
 }
 
