@@ -33,7 +33,7 @@ TESTFLAGS ?=
 TESTFORMAT ?= pkgname-and-test-fails
 
 .PHONY: test
-test: kube build bin/tools/gotestsum ## Run all tests with the race detector (PKG=./pkg/ipam for some).
+test: kube build bin/tools/gotestsum bin/tools/promtool ## Run all tests with the race detector (PKG=./pkg/ipam for some).
 	@CGO_ENABLED=1 bin/tools/gotestsum --format $(TESTFORMAT) --format-hide-empty-pkg -- \
 		-race -vet=off -p 2 -timeout 20m $(TESTFLAGS) $(PKG)
 
@@ -70,15 +70,18 @@ lint: bin/tools/golangci-lint ## Run the linters (make lint LINTFLAGS=--fix mend
 	bin/tools/golangci-lint run $(LINTFLAGS) ./...
 
 .PHONY: tools
-tools: bin/tools/controller-gen bin/tools/golangci-lint bin/tools/gotestsum ## Build the tools into bin/tools/.
+tools: bin/tools/controller-gen bin/tools/golangci-lint bin/tools/gotestsum bin/tools/promtool ## Build the tools into bin/tools/.
 
 # A tool is built again when its pins or the Go version change: a linter built with an older Go
 # refuses code for a newer one.
 GOVERSION := $(shell go env GOVERSION)
 
+# Without the dozens of service discoveries, each with the library of a cloud.
+bin/tools/promtool: TOOLTAGS := remove_all_sd
+
 bin/tools/%: hack/tools/%/go.mod hack/tools/%/go.sum bin/tools/.$(GOVERSION)
 	@echo "tools: building $*" >&2
-	@GOWORK=off GOFLAGS=-mod=readonly go -C hack/tools/$* build -buildvcs=false -o $(CURDIR)/bin/tools/ tool
+	@GOWORK=off GOFLAGS=-mod=readonly go -C hack/tools/$* build -buildvcs=false -tags "$(TOOLTAGS)" -o $(CURDIR)/bin/tools/ tool
 	@touch $@
 
 bin/tools/.$(GOVERSION):

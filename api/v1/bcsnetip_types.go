@@ -171,8 +171,8 @@ type HistoryEntry struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Until string `json:"until,omitempty"`
-	// verb is what was done by hand: release, release-host, reserve, unreserve. Empty when the holder
-	// gave the address up itself.
+	// verb is what was done without the holder: by hand release, release-host, reserve, unreserve; by
+	// the controller collect, when the pod had gone. Empty when the holder gave the address up itself.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Verb string `json:"verb,omitempty"`

@@ -11,6 +11,9 @@ const (
 	// ConditionDraining: addresses that are no longer in the pool, or whose pool is being deleted,
 	// are still in use.
 	ConditionDraining = "Draining"
+	// ConditionCollectionPaused: addresses of pods that are gone are not taken back, because there are too many
+	// at once. The condition is there once that has happened.
+	ConditionCollectionPaused = "CollectionPaused"
 )
 
 // Reasons of the condition Ready.
@@ -42,4 +45,15 @@ const (
 	ReasonNothingToDrain  = "NothingToDrain"
 	ReasonAddressesRetire = "AddressesRetired"
 	ReasonPoolDeleted     = "PoolDeleted"
+)
+
+// Reasons of the condition CollectionPaused.
+const (
+	ReasonTooManyAtOnce = "TooManyAtOnce"
+	ReasonCollecting    = "Collecting"
+)
+
+// Reasons of events on a pool about one address of it.
+const (
+	ReasonAddressCollected = "AddressCollected"
 )

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
 
@@ -80,7 +81,7 @@ func TestPodRefused(t *testing.T) {
 	there := newPod(t, "there", x.host, r)
 	over := newPod(t, "over", x.host)
 	over.Status.Phase = corev1.PodSucceeded
-	if err := admin(t).Status().Update(t.Context(), over); err != nil {
+	if err := cluster.AdminFor(t).Status().Update(t.Context(), over); err != nil {
 		t.Fatal(err)
 	}
 	for what, test := range map[string]struct {
@@ -122,6 +123,10 @@ func TestAddRetried(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if first[0].Repeated != withUID { // the second round asks for what the first got
+			t.Errorf("with UID %t: %+v", withUID, first[0])
+		}
+		first[0].Repeated = true // which is all that a repetition changes
 		r.tap.Forget()
 		for range 3 {
 			again, err := r.Allocate(t.Context(), request)
@@ -436,7 +441,7 @@ func TestWatchDoesNotDeliverInTime(t *testing.T) {
 	r.watch.Shut()
 	ctx, leave := context.WithCancel(t.Context())
 	done := r.adding(ctx, request)
-	until(t, "the lease is stored", func() bool { return len(x.held(t)) == 1 })
+	controlplane.Until(t, "the lease is stored", func() bool { return len(x.held(t)) == 1 })
 	select {
 	case got := <-done:
 		t.Fatalf("answered before the watch: %+v", got)
@@ -457,7 +462,7 @@ func TestDeadlineBehindAnotherRequest(t *testing.T) {
 	p := newPod(t, "queues", x.host, r)
 	r.watch.Shut()
 	first := r.adding(t.Context(), x.of(p, "queues-c"))
-	until(t, "the lease is stored", func() bool { return len(x.held(t)) == 1 })
+	controlplane.Until(t, "the lease is stored", func() bool { return len(x.held(t)) == 1 })
 	ctx, leave := context.WithCancel(t.Context())
 	second := r.adding(ctx, x.of(p, "queues-c"))
 	leave()

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,6 +33,20 @@ type Allocator struct {
 	orphans *orphans
 	doubles *doubles
 	log     *slog.Logger
+	again   atomic.Uint64
+}
+
+// Stats are what an allocator has counted since it was made, and what it knows now.
+type Stats struct {
+	// Again is how often a request looked again because the picture had changed under it.
+	Again uint64
+	// InDoubt are the addresses of which a write's outcome is open.
+	InDoubt int
+}
+
+// Stats reads the counts.
+func (a *Allocator) Stats() Stats {
+	return Stats{Again: a.again.Load(), InDoubt: len(a.index.Doubts(""))}
 }
 
 // New makes an allocator over an index that is fed by the client's feed. Call it before the feed runs.
@@ -64,7 +79,10 @@ func (a *Allocator) Allocate(ctx context.Context, r Request) ([]Address, error) 
 		r.IfName = ipam.DefaultIfName
 	}
 	r.StartedAt = a.began(r.StartedAt)
+	seen := a.index.Seen()
+	end := a.leases.Begin(ctx, store.StageLock)
 	release, err := a.locks.acquire(ctx, r.key())
+	end(err)
 	if err != nil {
 		return nil, unavailable(err)
 	}
@@ -86,11 +104,12 @@ func (a *Allocator) Allocate(ctx context.Context, r Request) ([]Address, error) 
 		case err != nil:
 			return nil, err
 		case again:
+			a.again.Add(1)
 			continue
 		case a.overtaken(r):
 			return nil, a.undo(ctx, r, held)
 		}
-		return a.addresses(held), nil
+		return a.addresses(held, seen), nil
 	}
 	return nil, ipam.Refuse(ipam.ReasonUnavailable, "other writers were faster %d times in a row", maxAttempts).
 		WithHint("ask again")
@@ -129,7 +148,9 @@ func (a *Allocator) holder(ctx context.Context, r Request) (ipam.Holder, error) 
 	if r.Owner != "" {
 		return h, nil
 	}
+	end := a.leases.Begin(ctx, store.StagePod)
 	pod, err := a.pods.Find(ctx, r.Namespace, r.PodName, r.PodUID, r.Host)
+	end(err)
 	if err := unfit(r, pod, err); err != nil {
 		return h, err
 	}
@@ -154,19 +175,9 @@ func unfit(r Request, pod workload.Pod, err error) error {
 
 // take picks what the request lacks and commits it.
 func (a *Allocator) take(ctx context.Context, r Request, h ipam.Holder, held []ipam.Lease, prefer []netip.Addr) ([]ipam.Lease, bool, error) {
-	want := r.want(h, held)
-	var picks []ipam.Pick
-	var refusal *ipam.Refusal
-	if len(prefer) > 0 && len(r.Addrs) == 0 {
-		want.Addrs = prefer
-		if picks, refusal = a.index.Pick(want, a.leases.Now()); refusal != nil {
-			picks, want.Addrs = nil, nil
-		}
-	}
-	if picks == nil {
-		if picks, refusal = a.index.Pick(want, a.leases.Now()); refusal != nil {
-			return nil, false, refusal
-		}
+	picks, err := a.decide(ctx, r.want(h, held), prefer)
+	if err != nil {
+		return nil, false, err
 	}
 	if n := len(held) + len(picks); n > 1 {
 		h.SetSize = n
@@ -186,6 +197,24 @@ func (a *Allocator) take(ctx context.Context, r Request, h ipam.Holder, held []i
 		return nil, false, err
 	}
 	return held, false, nil
+}
+
+// decide picks the preferred addresses, where the request asked for none itself and they are free, else others.
+func (a *Allocator) decide(ctx context.Context, want ipam.Want, prefer []netip.Addr) (picks []ipam.Pick, err error) {
+	end := a.leases.Begin(ctx, store.StageDecide)
+	defer func() { end(err) }()
+	if len(prefer) > 0 && len(want.Addrs) == 0 {
+		preferred := want
+		preferred.Addrs = prefer
+		if picks, refusal := a.index.Pick(preferred, a.leases.Now()); refusal == nil {
+			return picks, nil
+		}
+	}
+	picks, refusal := a.index.Pick(want, a.leases.Now())
+	if refusal != nil {
+		return nil, refusal
+	}
+	return picks, nil
 }
 
 // want is what the request still lacks.
@@ -255,13 +284,14 @@ func (a *Allocator) lookAgain(ctx context.Context, believed ipam.Lease) error {
 	return store.ErrConflict
 }
 
-// addresses adds what the pools say now to the leases of an answer.
-func (a *Allocator) addresses(held []ipam.Lease) []Address {
+// addresses adds what the pools say now to the leases of an answer. What is no newer than the watch had seen
+// when the request came was held before.
+func (a *Allocator) addresses(held []ipam.Lease, seen uint64) []Address {
 	slices.SortFunc(held, func(x, y ipam.Lease) int { return x.Addr.Compare(y.Addr) })
 	out := make([]Address, 0, len(held))
 	for _, l := range held {
 		p, _ := a.index.Pool(l.Pool)
-		out = append(out, Address{Lease: l, Link: p.Link})
+		out = append(out, Address{Lease: l, Link: p.Link, Repeated: l.Version <= seen})
 	}
 	return out
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
 
@@ -96,7 +97,7 @@ func TestUnknownOutcome(t *testing.T) {
 
 			r.tap.Forget()
 			done := r.adding(t.Context(), mine)
-			until(t, "the doubt is settled", func() bool { return !r.inDoubt(x.addr(9)) })
+			controlplane.Until(t, "the doubt is settled", func() bool { return !r.inDoubt(x.addr(9)) })
 			r.watch.Open() // for the answer
 			if got := <-done; got.err != nil || !slices.Equal(got.addrs, []netip.Addr{x.addr(9)}) {
 				t.Fatalf("settled to %v, %v", got.addrs, got.err)
@@ -125,7 +126,7 @@ func TestUnknownOutcomeSettledByTheWatch(t *testing.T) {
 			mend := r.tap.On(writes, func(q *http.Request, next http.RoundTripper) (*http.Response, error) {
 				resp, err := intercept.LoseAnswer(errReset)(q, next)
 				if before {
-					until(t, "the watch delivers the write", func() bool { _, ok := r.index.Get(x.addr(9)); return ok })
+					controlplane.Until(t, "the watch delivers the write", func() bool { _, ok := r.index.Get(x.addr(9)); return ok })
 				}
 				return resp, err
 			})
@@ -133,7 +134,7 @@ func TestUnknownOutcomeSettledByTheWatch(t *testing.T) {
 			refused(t, err, ipam.ReasonOutcomeUnknown)
 			mend()
 			r.watch.Open()
-			until(t, "the watch settles the doubt", func() bool { return !r.inDoubt(x.addr(9)) })
+			controlplane.Until(t, "the watch settles the doubt", func() bool { return !r.inDoubt(x.addr(9)) })
 			r.tap.Forget()
 			if got := r.one(mine); got != x.addr(9) {
 				t.Errorf("got %s", got)
@@ -190,9 +191,9 @@ func TestWriteThatArrivesLate(t *testing.T) {
 				t.Helper()
 				r.del(del(mine))
 				l.arrive()
-				until(t, "the late lease is released", func() bool { return len(x.held(t)) == 0 })
+				controlplane.Until(t, "the late lease is released", func() bool { return len(x.held(t)) == 0 })
 				mine.ContainerID += "-next"
-				until(t, "the address is free again", func() bool {
+				controlplane.Until(t, "the address is free again", func() bool {
 					_, err := r.Allocate(t.Context(), mine)
 					return err == nil
 				})
@@ -214,7 +215,7 @@ func TestWriteThatArrivesLate(t *testing.T) {
 				r := newReplica(t, x.pool)
 				if materialized {
 					x.materialize(t, r)
-					until(t, "the index has the object", func() bool { return r.index.Len() > 0 && len(r.index.ByPool(x.pool.Name)) == 1 })
+					controlplane.Until(t, "the index has the object", func() bool { return r.index.Len() > 0 && len(r.index.ByPool(x.pool.Name)) == 1 })
 				}
 				mine := Request{Host: x.host, Owner: "vm-late " + name, ContainerID: "late " + name}
 				l := &late{t: t}
@@ -281,7 +282,7 @@ func TestUnknownOutcomeOfARebind(t *testing.T) {
 			mend()
 			r.tap.Forget()
 			done := r.adding(t.Context(), next)
-			until(t, "the doubt is settled", func() bool { return !r.inDoubt(a) })
+			controlplane.Until(t, "the doubt is settled", func() bool { return !r.inDoubt(a) })
 			r.watch.Open()
 			if got := <-done; got.err != nil || !slices.Equal(got.addrs, []netip.Addr{a}) {
 				t.Fatalf("got %v, %v; want %s", got.addrs, got.err, a)
@@ -358,7 +359,7 @@ func TestAPIServerDown(t *testing.T) {
 	if !ok {
 		t.Fatalf("%+v", l)
 	}
-	until(t, "the API server takes writes", func() bool {
+	controlplane.Until(t, "the API server takes writes", func() bool {
 		_, err := r.leases.Write(t.Context(), next)
 		return err == nil || r.lease(x.addr(60)).Owner == "fence"
 	})

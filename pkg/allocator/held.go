@@ -189,7 +189,10 @@ func (a *Allocator) confirm(ctx context.Context, h ipam.Holder, leases []ipam.Le
 	for _, l := range leases {
 		version = max(version, l.Version)
 	}
-	if err := a.index.WaitSeen(ctx, version); err != nil {
+	end := a.leases.Begin(ctx, store.StageConfirm)
+	err := a.index.WaitSeen(ctx, version)
+	end(err)
+	if err != nil {
 		return nil, false, ipam.Refuse(ipam.ReasonOutcomeUnknown, "address %s is stored, but the watch did not deliver it in time", leases[0].Addr).
 			WithHint("ask again: the same request gets it")
 	}

@@ -13,16 +13,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
@@ -38,12 +33,7 @@ var cluster *controlplane.ControlPlane
 func TestMain(m *testing.M) { os.Exit(controlplane.Main(m, &cluster)) }
 
 // identity is the controller's ServiceAccount with the rights of the manifests.
-var identity = sync.OnceValues(func() (*rest.Config, error) {
-	if err := cluster.InstallManifests(context.Background()); err != nil {
-		return nil, err
-	}
-	return cluster.ServiceAccountConfig(context.Background(), controlplane.SystemNamespace, controlplane.ControllerName)
-})
+var identity = sync.OnceValues(func() (*rest.Config, error) { return cluster.ControllerConfig(context.Background()) })
 
 // replica is one controller's share of the work: an index with its feed, and an allocator over it. Every
 // request that it sends passes the tap, and the watches of its feed and of its pods gates, which are open
@@ -88,7 +78,7 @@ func newReplica(t testing.TB, pools ...*v1.BCSNetPool) *replica {
 	})
 	t.Cleanup(r.stop)
 	pods := &workload.Pods{NodeAddrs: nodeAddrs}
-	pods.Cached, pods.Live = podReaders(ctx, t, cfg, h, &parts)
+	pods.Cached, pods.Live = controlplane.PodReaders(ctx, t, cfg, h, &parts, nil)
 	r.cached = pods.Cached
 	r.Allocator = New(index, leases, pods, slog.New(slog.DiscardHandler))
 	for _, p := range pools {
@@ -101,7 +91,7 @@ func newReplica(t testing.TB, pools ...*v1.BCSNetPool) *replica {
 			t.Error(err)
 		}
 	})
-	until(t, "the feed has a list and a watch", func() bool { return feed.Synced() && r.tap.Count(watches) > 0 })
+	controlplane.Until(t, "the feed has a list and a watch", func() bool { return feed.Synced() && r.tap.Count(watches) > 0 })
 	<-r.watch.Arrived()
 	return r
 }
@@ -112,36 +102,6 @@ func (r *replica) in(t testing.TB) *replica {
 	c := *r
 	c.t = t
 	return &c
-}
-
-func podReaders(ctx context.Context, t testing.TB, cfg *rest.Config, h *http.Client, parts *sync.WaitGroup) (cached, live client.Reader) {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	mapper := meta.NewDefaultRESTMapper(nil)
-	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
-	c, err := cache.New(cfg, cache.Options{HTTPClient: h, Scheme: scheme, Mapper: mapper})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := client.New(cfg, client.Options{HTTPClient: h, Scheme: scheme, Mapper: mapper})
-	if err != nil {
-		t.Fatal(err)
-	}
-	parts.Go(func() {
-		if err := c.Start(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	if _, err := c.GetInformer(ctx, &corev1.Pod{}); err != nil {
-		t.Fatal(err)
-	}
-	if !c.WaitForCacheSync(ctx) {
-		t.Fatal("the cache of pods does not fill")
-	}
-	return c, l
 }
 
 func poolOf(t testing.TB, o *v1.BCSNetPool) ipam.Pool {
@@ -224,21 +184,6 @@ func nodeAddrs(node string) []netip.Addr {
 	return []netip.Addr{a}
 }
 
-// admin makes and removes pods as users and kubelets do.
-func admin(t testing.TB) client.Client {
-	t.Helper()
-	h, err := rest.HTTPClientFor(cluster.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(h.CloseIdleConnections)
-	c, err := client.New(cluster.Config, client.Options{HTTPClient: h})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 func podObject(name string, host netip.Addr) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
@@ -250,7 +195,7 @@ func podObject(name string, host netip.Addr) *corev1.Pod {
 func newPod(t testing.TB, name string, host netip.Addr, rs ...*replica) *corev1.Pod {
 	t.Helper()
 	p := podObject(name, host)
-	if err := admin(t).Create(t.Context(), p); err != nil {
+	if err := cluster.AdminFor(t).Create(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range rs {
@@ -262,7 +207,7 @@ func newPod(t testing.TB, name string, host netip.Addr, rs ...*replica) *corev1.
 // sees waits until the replica's cache has the pod.
 func (r *replica) sees(p *corev1.Pod) {
 	r.t.Helper()
-	until(r.t, "the cache has the pod", func() bool {
+	controlplane.Until(r.t, "the cache has the pod", func() bool {
 		var o corev1.Pod
 		err := r.cached.Get(r.t.Context(), types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, &o)
 		if client.IgnoreNotFound(err) != nil {
@@ -274,7 +219,7 @@ func (r *replica) sees(p *corev1.Pod) {
 
 func removePod(t testing.TB, p *corev1.Pod) {
 	t.Helper()
-	if err := admin(t).Delete(t.Context(), p, client.GracePeriodSeconds(0)); err != nil {
+	if err := cluster.AdminFor(t).Delete(t.Context(), p, client.GracePeriodSeconds(0)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -383,21 +328,6 @@ func (x net) held(t testing.TB) map[netip.Addr]string {
 	return out
 }
 
-// until waits for a condition, for at most half a minute.
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	limit := time.After(30 * time.Second)
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-limit:
-			t.Fatalf("waited in vain: %s", what)
-		}
-	}
-}
-
 // outcome is what a request in the background came to.
 type outcome struct {
 	addrs []netip.Addr
@@ -417,7 +347,7 @@ func (r *replica) adding(ctx context.Context, req Request) <-chan outcome {
 // picture waits until a replica's index shows exactly these containers on a net.
 func (r *replica) picture(x net, want map[netip.Addr]string) {
 	r.t.Helper()
-	until(r.t, fmt.Sprintf("the index shows %v", want), func() bool {
+	controlplane.Until(r.t, fmt.Sprintf("the index shows %v", want), func() bool {
 		got := map[netip.Addr]string{}
 		for _, l := range r.index.ByPool(x.pool.Name) {
 			if l.State == ipam.Active {

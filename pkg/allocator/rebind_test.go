@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // Rules 2 and 6: a new container of the same pod keeps the address, by one write. What the old container
@@ -237,14 +238,14 @@ func TestObjectIsBeingDeleted(t *testing.T) {
 	request := x.of(p, "deleting-1")
 	a := r.one(request)
 	o := &v1.BCSNetIP{ObjectMeta: metav1.ObjectMeta{Name: ipam.ObjectName(a)}}
-	c := admin(t)
+	c := cluster.AdminFor(t)
 	if err := v1.AddToScheme(c.Scheme()); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Delete(t.Context(), o, client.GracePeriodSeconds(0)); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the index knows", func() bool { l, _ := r.index.Get(a); return l.Deleting })
+	controlplane.Until(t, "the index knows", func() bool { l, _ := r.index.Get(a); return l.Deleting })
 	if got := r.one(request); got != a {
 		t.Errorf("got %s, want %s", got, a)
 	}
@@ -253,7 +254,7 @@ func TestObjectIsBeingDeleted(t *testing.T) {
 	_, err = r.Allocate(t.Context(), x.vm("else"))
 	refused(t, err, ipam.ReasonPoolExhausted)
 	r.del(del(request))
-	until(t, "the object is gone", func() bool { _, ok := r.index.Get(a); return !ok })
+	controlplane.Until(t, "the object is gone", func() bool { _, ok := r.index.Get(a); return !ok })
 	if got := r.one(x.vm("else")); got != a {
 		t.Errorf("got %s, want %s", got, a)
 	}

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
 
@@ -204,7 +205,7 @@ func TestDelDuringItsAdd(t *testing.T) {
 				r.del(d)
 				gate.Open()
 				refused(t, (<-done).err, ipam.ReasonContainerDeleted)
-				until(t, "nothing is held", func() bool { return len(x.held(t)) == 0 })
+				controlplane.Until(t, "nothing is held", func() bool { return len(x.held(t)) == 0 })
 				_, err := r.Allocate(t.Context(), func() Request { request.StartedAt = time.Unix(1_700_000_001, 0); return request }())
 				refused(t, err, ipam.ReasonContainerDeleted)
 				r.picture(x, nil)
@@ -234,7 +235,7 @@ func TestDelAtAReplicaThatLagsBehind(t *testing.T) {
 				t.Fatal("it was released before the watch: this test proves nothing")
 			}
 			two.watch.Open()
-			until(t, "the lease is released", func() bool { return len(x.held(t)) == 0 })
+			controlplane.Until(t, "the lease is released", func() bool { return len(x.held(t)) == 0 })
 			one.picture(x, nil)
 		})
 	}
@@ -250,7 +251,7 @@ func TestDelAtAReplicaWhoseWatchIsCut(t *testing.T) {
 	one.one(x.of(p, "cut-c"))
 	two.del(ReleaseRequest{ContainerID: "cut-c"})
 	two.watch.Cut()
-	until(t, "the lease is released", func() bool { return len(x.held(t)) == 0 })
+	controlplane.Until(t, "the lease is released", func() bool { return len(x.held(t)) == 0 })
 }
 
 // What could not be released when the watch delivered it is released later.
@@ -263,9 +264,9 @@ func TestOrphanIsReleasedWhenTheAPIServerIsBack(t *testing.T) {
 	two.del(ReleaseRequest{ContainerID: "orphan-c"})
 	mend := two.tap.On(writes, intercept.Fail(errRefused))
 	two.watch.Open()
-	until(t, "the release failed", func() bool { return two.tap.Count(writes) > 0 })
+	controlplane.Until(t, "the release failed", func() bool { return two.tap.Count(writes) > 0 })
 	mend()
-	until(t, "the lease is released", func() bool { return len(x.held(t)) == 0 })
+	controlplane.Until(t, "the lease is released", func() bool { return len(x.held(t)) == 0 })
 }
 
 // Only ADDs that began before the DEL are concerned: the lease of a later ADD survives the mark.

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // settled checks that exactly one address of a net is held, by a container, and that every replica
@@ -46,7 +47,7 @@ func TestConflictWithAnotherReplica(t *testing.T) {
 			one, two := newReplica(t, x.pool), newReplica(t, x.pool)
 			if materialized {
 				x.materialize(t, one)
-				until(t, "the other replica knows", func() bool { return len(two.index.ByPool(x.pool.Name)) == 2 })
+				controlplane.Until(t, "the other replica knows", func() bool { return len(two.index.ByPool(x.pool.Name)) == 2 })
 			}
 			two.watch.Shut()
 			taken := x.vm("taken")
@@ -78,7 +79,7 @@ func TestConflictsUntilExhausted(t *testing.T) {
 		one.one(x.vm(fmt.Sprint("first", n)))
 	}
 	done := two.adding(t.Context(), x.vm("last"))
-	until(t, "the last address is taken", func() bool { return len(x.held(t)) == 20 })
+	controlplane.Until(t, "the last address is taken", func() bool { return len(x.held(t)) == 20 })
 	_, err := two.Allocate(t.Context(), x.vm("late"))
 	refused(t, err, ipam.ReasonPoolExhausted)
 	two.watch.Open()
@@ -96,12 +97,12 @@ func apart(t *testing.T, x net, one, two *replica, first, second Request) (a, b 
 	two.watch.Shut()
 	ctx, leave := context.WithCancel(t.Context())
 	answers[0] = one.adding(ctx, first)
-	until(t, "the first is stored", func() bool { return len(x.held(t)) == 1 })
+	controlplane.Until(t, "the first is stored", func() bool { return len(x.held(t)) == 1 })
 	for a = range x.held(t) {
 	}
 	two.index.Doubt(a, "nobody", two.leases.Now())
 	answers[1] = two.adding(ctx, second)
-	until(t, "the second is stored", func() bool { return len(x.held(t)) == 2 })
+	controlplane.Until(t, "the second is stored", func() bool { return len(x.held(t)) == 2 })
 	for b = range x.held(t) {
 		if b != a {
 			break
@@ -250,7 +251,7 @@ func TestStoppedReplica(t *testing.T) {
 	one.picture(x, nil)
 	one.one(other)
 	done := two.adding(t.Context(), request)
-	until(t, "it has another address", func() bool { return len(x.held(t)) == 2 })
+	controlplane.Until(t, "it has another address", func() bool { return len(x.held(t)) == 2 })
 	two.watch.Open()
 	got := <-done
 	if got.err != nil || len(got.addrs) != 1 || got.addrs[0] == a {
@@ -276,7 +277,7 @@ func TestStoppedReplicaAndAFreeAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	done := two.adding(t.Context(), request)
-	until(t, "it is held again", func() bool { return x.held(t)[a] == "freed-c" })
+	controlplane.Until(t, "it is held again", func() bool { return x.held(t)[a] == "freed-c" })
 	two.watch.Open()
 	if got := <-done; got.err != nil || !slices.Equal(got.addrs, []netip.Addr{a}) {
 		t.Errorf("got %v, %v", got.addrs, got.err)

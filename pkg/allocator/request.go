@@ -71,4 +71,6 @@ type ReleaseRequest struct {
 type Address struct {
 	ipam.Lease
 	Link ipam.Link
+	// Repeated: it was held before the request came.
+	Repeated bool
 }

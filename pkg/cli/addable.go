@@ -56,10 +56,7 @@ func addEntries(p *v1.BCSNetPool, others []ipam.Pool, entries []entry) (addition
 	if err != nil {
 		return a, invalidPool(p.Name, err)
 	}
-	var added netipx.IPSetBuilder
-	added.AddSet(after.Usable)
-	added.RemoveSet(before.Usable)
-	a.added = built(&added)
+	a.added = minus(after.Usable, before.Usable)
 	return a, overlapsOthers(p.Name, a.added, others)
 }
 
@@ -76,7 +73,7 @@ func (a *addition) present(name string, e entry) (bool, error) {
 			continue
 		}
 		f := refuse(reasonAlreadyInPool, "%s is already in the pool: pool %s has %s", spell(intersection(setOf(r), setOf(e.IPRange))), name, have)
-		if left := minus(e.IPRange, setOfEntries(a.list)); len(left.Ranges()) > 0 {
+		if left := minus(setOf(e.IPRange), setOfEntries(a.list)); len(left.Ranges()) > 0 {
 			return false, f.withHint("add only what is missing: bcsnetctl pool add-ip %s %s", name, arguments(left))
 		}
 		return false, f.withHint("there is nothing to add; its addresses: bcsnetctl pool describe %s", name)
@@ -92,14 +89,14 @@ func (a *addition) usable(p *v1.BCSNetPool, e entry) error {
 	if err != nil {
 		return invalidPool(p.Name, err)
 	}
-	lost := minus(e.IPRange, plan.Usable)
+	lost := minus(setOf(e.IPRange), plan.Usable)
 	if len(lost.Ranges()) == 0 {
 		return nil
 	}
 	var why []string
 	special := func(addr netip.Addr, what string) {
 		if addr.IsValid() && lost.Contains(addr) {
-			lost = minusSet(lost, addr)
+			lost = minus(lost, setOfAddrs([]netip.Addr{addr}))
 			why = append(why, fmt.Sprintf("%s is the %s", addr, what))
 		}
 	}
@@ -117,13 +114,6 @@ func (a *addition) usable(p *v1.BCSNetPool, e entry) error {
 	}
 	a.warnings = append(a.warnings, fmt.Sprintf("not all of %s will be handed out: %s", e.text, reasons))
 	return nil
-}
-
-func minusSet(s *netipx.IPSet, addr netip.Addr) *netipx.IPSet {
-	var b netipx.IPSetBuilder
-	b.AddSet(s)
-	b.Remove(addr)
-	return built(&b)
 }
 
 // overlapsOthers refuses addresses that another pool has.

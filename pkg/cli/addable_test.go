@@ -64,7 +64,7 @@ func TestAddEntriesIsUnion(t *testing.T) {
 			t.Fatalf("the other pool has %s", ipam.FormatSet(shared))
 		}
 		for _, e := range entries {
-			for _, r := range minus(e.IPRange, after.Usable).Ranges() {
+			for _, r := range minus(setOf(e.IPRange), after.Usable).Ranges() {
 				for addr := r.From(); addr.Compare(r.To()) <= 0; addr = addr.Next() {
 					if !unusable(next, addr) {
 						t.Fatalf("%s of %s is missing", addr, e.text)

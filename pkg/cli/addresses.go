@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -84,7 +83,8 @@ func (s *session) read(ctx context.Context, leases *store.Client, addrs []netip.
 	return out, s.explain(group.Wait())
 }
 
-// plans is an index of all pools and of no addresses: it knows which pool serves an address.
+// plans is an index of all pools: it knows which pool serves an address. Where pools overlap, that follows
+// from what they hold, so their held addresses are in it, too; no others are.
 func (s *session) plans(ctx context.Context) (*ipam.Index, error) {
 	all, err := s.readPools(ctx)
 	if err != nil {
@@ -93,6 +93,18 @@ func (s *session) plans(ctx context.Context) (*ipam.Index, error) {
 	x := ipam.NewIndex()
 	for _, p := range all {
 		x.SetPool(store.Pool(p.BCSNetPool))
+	}
+	for _, p := range all {
+		if len(x.Overlaps(p.Name)) == 0 {
+			continue
+		}
+		held, err := s.held(ctx, leaseQuery{pool: p.Name, selectors: selectors{fields: "status.status!=" + ipam.Available.String()}}, func(ipam.Lease) bool { return true })
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range held {
+			x.Wrote(l)
+		}
 	}
 	return x, nil
 }
@@ -112,7 +124,7 @@ func (s *session) podStates(ctx context.Context, leases []ipam.Lease) ([]podStat
 				break
 			}
 		}
-		pods := c.Resource(corev1.SchemeGroupVersion.WithResource("pods"))
+		pods := c.Resource(podResource())
 		group.Go(func() error {
 			states[i], failed[i] = podStateOf(ctx, pods, l)
 			return nil

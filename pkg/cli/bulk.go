@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os/signal"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -17,6 +19,7 @@ import (
 // inBulk changes addresses, several at once, and keeps what became of each. Once the user interrupts,
 // no further change begins. done is what becomes of the addresses.
 func (s *session) inBulk(ctx context.Context, leases []ipam.Lease, done string, do func(int, ipam.Lease) error) []error {
+	outlivePipes()
 	failed := make([]error, len(leases))
 	var changed atomic.Int64
 	defer s.tell(func() string {
@@ -38,6 +41,10 @@ func (s *session) inBulk(ctx context.Context, leases []ipam.Lease, done string, 
 	_ = group.Wait() // what failed is in failed
 	return failed
 }
+
+// outlivePipes has a change go on to its end when nobody reads standard output any more: what was done and what
+// was not goes to standard error. Other commands end without a word.
+func outlivePipes() { signal.Ignore(syscall.SIGPIPE) }
 
 // tellEvery is how often a long change says how far it is.
 const tellEvery = 3 * time.Second

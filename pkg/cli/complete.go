@@ -66,7 +66,7 @@ func (s *session) readPools(ctx context.Context) ([]pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return api.list(ctx, "")
+	return api.list(ctx)
 }
 
 // completePoolFirst offers pools, and after one of them what of says of it.

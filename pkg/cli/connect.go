@@ -7,12 +7,10 @@ import (
 	"os"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -97,8 +95,6 @@ func (s *session) dynamic() (dynamic.Interface, error) {
 	}
 	return c, nil
 }
-
-func resource(name string) schema.GroupVersionResource { return v1.GroupVersion.WithResource(name) }
 
 // leases is the way to the addresses; its writes obey --dry-run=server.
 func (s *session) leases() (*store.Client, error) { return s.leasesWith(nil) }

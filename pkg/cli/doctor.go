@@ -47,7 +47,7 @@ Exit code 3 says that there are findings of severity error. See the checks with
 	f.StringSliceVar(&v.skip, "skip", nil, "leave out these checks: `IDS` or groups, separated by commas")
 	f.StringVar(&v.severity, "severity", string(doctor.Info), "show findings of this `SEVERITY` and graver: error, warning or info")
 	f.StringVar(&v.pool, "pool", "", "show only findings about this `POOL`")
-	f.BoolVarP(&v.all, "all", "v", false, "show all findings of a check, not only the first ten")
+	f.BoolVar(&v.all, "all", false, "show all findings of a check, not only the first ten")
 	f.BoolVar(&v.list, "list", false, "list the checks; the cluster is not asked")
 	f.BoolVar(&v.fix, "fix", false, "release leaked addresses")
 	f.BoolVarP(&v.yes, "yes", "y", false, "with --fix: do not ask")

@@ -159,7 +159,7 @@ func (f *leakFixer) release(ctx context.Context, batch []doctor.Finding) (left [
 	kept, failed := make([]string, len(batch)), make([]error, len(batch))
 	change := ipam.Change{Verb: ipam.VerbRelease, By: f.who(ctx)}
 	var group errgroup.Group
-	group.SetLimit(podReads)
+	group.SetLimit(atOnce)
 	for i, one := range batch {
 		group.Go(func() error {
 			change := change
@@ -205,9 +205,7 @@ func (f *leakFixer) releaseOne(ctx context.Context, one doctor.Finding, change i
 	if f.dry == dryRunClient {
 		return "", nil
 	}
-	released, err := allocator.ReleaseLease(ctx, f.leases, l, change, func(now ipam.Lease) bool {
-		return now.State == ipam.Active && now.ContainerID == l.ContainerID && now.PodUID == l.PodUID && now.Updated.Equal(l.Updated)
-	})
+	released, err := allocator.ReleaseLease(ctx, f.leases, l, change, l.SameHolding)
 	if err == nil && !released {
 		kept = "somebody else has changed it"
 	}

@@ -92,7 +92,7 @@ func (r *snapshotReader) readPools(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := api.list(ctx, "")
+	all, err := api.list(ctx)
 	for _, p := range all {
 		r.snapshot.Pools = append(r.snapshot.Pools, doctor.Pool{Pool: store.Pool(p.BCSNetPool), Object: p.BCSNetPool})
 	}

@@ -3,85 +3,31 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"net/netip"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
-	"github.com/bcsnet/bcsnet/config"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 )
 
-// crdKind is the kind of the definitions of objects.
-const crdKind = "CustomResourceDefinition"
-
-// manifestCRDs are the CRDs of this release.
-func manifestCRDs() ([]unstructured.Unstructured, error) {
-	files, err := fs.Glob(config.Files, "crd/*.yaml")
-	if err != nil {
-		return nil, err
-	}
-	var out []unstructured.Unstructured
-	for _, file := range files {
-		text, err := fs.ReadFile(config.Files, file)
-		if err != nil {
-			return nil, err
-		}
-		var o unstructured.Unstructured
-		if err := yaml.Unmarshal(text, &o.Object); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		if o.GetKind() == crdKind {
-			out = append(out, o)
-		}
-	}
-	return out, nil
-}
-
-func (r *snapshotReader) readCRDs(ctx context.Context) error {
-	wanted, err := manifestCRDs()
-	if err != nil {
-		return err
-	}
-	api := r.api.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-	for _, want := range wanted {
-		stored, err := api.Get(ctx, want.GetName(), metav1.GetOptions{})
-		crd := doctor.CRD{Name: want.GetName(), Missing: apierrors.IsNotFound(err)}
-		switch {
-		case err == nil:
-			crd.Difference = doctor.Difference(want.Object["spec"], stored.Object["spec"])
-		case !crd.Missing:
-			return err
-		}
-		r.snapshot.CRDs = append(r.snapshot.CRDs, crd)
-	}
-	return nil
+func (r *snapshotReader) readCRDs(ctx context.Context) (err error) {
+	r.snapshot.CRDs, err = definitions(ctx, r.api)
+	return err
 }
 
 func (r *snapshotReader) readController(ctx context.Context) error {
 	c := &r.snapshot.Controller
-	stored, err := r.api.Resource(coordinationv1.SchemeGroupVersion.WithResource("leases")).
-		Namespace(doctor.ControllerNamespace).Get(ctx, doctor.ControllerName, metav1.GetOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
+	lease, err := leaderLease(ctx, r.api)
+	if err != nil {
 		return err
 	}
-	if err == nil {
-		var lease coordinationv1.Lease
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, &lease); err != nil {
-			return err
-		}
-		if s := lease.Spec; s.HolderIdentity != nil && s.RenewTime != nil && s.LeaseDurationSeconds != nil {
-			c.Leader, c.Renewed, c.Term = *s.HolderIdentity, s.RenewTime.Time, time.Duration(*s.LeaseDurationSeconds)*time.Second
-		}
+	if lease.HolderIdentity != nil && lease.RenewTime != nil && lease.LeaseDurationSeconds != nil {
+		c.Leader, c.Renewed, c.Term = *lease.HolderIdentity, lease.RenewTime.Time, time.Duration(*lease.LeaseDurationSeconds)*time.Second
 	}
 	core, err := r.core()
 	if err != nil {

@@ -51,7 +51,7 @@ func removeEntries(list []string, remove *netipx.IPSet) []string {
 			out = append(out, have)
 			continue
 		}
-		for _, left := range minus(r, remove).Ranges() {
+		for _, left := range minus(setOf(r), remove).Ranges() {
 			text := ipam.FormatRange(left)
 			if strings.Contains(have, "~") {
 				text = strings.Replace(text, "-", "~", 1)
@@ -62,12 +62,12 @@ func removeEntries(list []string, remove *netipx.IPSet) []string {
 	return out
 }
 
-// minus is a range without some addresses.
-func minus(r netipx.IPRange, less *netipx.IPSet) *netipx.IPSet {
-	var b netipx.IPSetBuilder
-	b.AddRange(r)
-	b.RemoveSet(less)
-	return built(&b)
+// minus are the addresses of a set that another has not.
+func minus(a, b *netipx.IPSet) *netipx.IPSet {
+	var s netipx.IPSetBuilder
+	s.AddSet(a)
+	s.RemoveSet(b)
+	return built(&s)
 }
 
 // setOf is the set of the addresses of some ranges.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -21,7 +20,6 @@ type eventList struct {
 	output output
 	pools  []string
 	kind   string
-	watch  bool
 	table  *growingTable[event]
 }
 
@@ -35,13 +33,15 @@ of addresses, began to drain, shares addresses with another. The controller
 makes them; Kubernetes forgets them after an hour, as it does all events.`,
 		Example: `  bcsnetctl events
   bcsnetctl events blue --type Warning
+  bcsnetctl events --sort-by .reason
   bcsnetctl events -w`,
 		ValidArgsFunction: s.completePools,
 	}
 	v.output.addTo(cmd)
 	cmd.Flags().StringVar(&v.kind, "type", "", "only events of this `TYPE`: Normal or Warning")
-	cmd.Flags().BoolVarP(&v.watch, "watch", "w", false, "go on and print events as they happen")
+	cmd.Flags().BoolVarP(&v.output.watch, "watch", "w", false, "go on and print events as they happen")
 	complete(cmd, "type", corev1.EventTypeNormal, corev1.EventTypeWarning)
+	v.output.addSort(cmd, ".regarding.name")
 	return cmd
 }
 
@@ -66,15 +66,18 @@ func (v *eventList) Run(ctx context.Context) error {
 		return err
 	}
 	// Events about objects without a namespace are in this one.
-	api := c.Resource(eventsv1.SchemeGroupVersion.WithResource("events")).Namespace(metav1.NamespaceDefault)
+	api := c.Resource(eventResource()).Namespace(metav1.NamespaceDefault)
 	found, err := v.list(ctx, api)
 	if err != nil {
 		return err
 	}
-	if v.table = (&growingTable[event]{table: newTable(&v.output, v.columns())}); v.watch {
+	if err := sorted(&v.output.sort, found, func(e event) (sortKey, error) { return v.output.sort.key(e.stored.Object) }); err != nil {
+		return err
+	}
+	if v.table = (&growingTable[event]{table: newTable(&v.output, v.columns())}); v.output.watch {
 		v.table.begin()
 	}
-	if err := v.print(ctx, found); err != nil || !v.watch {
+	if err := v.print(ctx, found); err != nil || !v.output.watch {
 		return err
 	}
 	return v.follow(ctx, api, found)
@@ -120,7 +123,7 @@ func (v *eventList) wants(e event) bool {
 }
 
 func (v *eventList) print(ctx context.Context, found []event) error {
-	if v.output.printer != nil && !v.watch {
+	if v.output.printer != nil && !v.output.watch {
 		var items []unstructured.Unstructured
 		for _, e := range found {
 			items = append(items, *e.stored)
@@ -150,7 +153,7 @@ func (v *eventList) empty(ctx context.Context) error {
 	}
 	about := "pools"
 	if len(v.pools) > 0 {
-		about = poolWords(v.pools)
+		about = those("pool", v.pools)
 	}
 	v.say.note("%s about %s in %s; Kubernetes keeps them for an hour", what, about, v.where())
 	return nil

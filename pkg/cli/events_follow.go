@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// event is an Event and when it last happened.
+// event is an Event, when it last happened, and how often it has.
 type event struct {
 	*eventsv1.Event
 	stored *unstructured.Unstructured

@@ -58,7 +58,7 @@ func explainStatus(err *apierrors.StatusError) *failure {
 		f.reason, f.message = reasonPoolInvalid, "the API server does not accept it: "+causes(err.ErrStatus.Details.Causes)
 	case apierrors.IsBadRequest(err) && strings.Contains(f.message, "field label not supported"):
 		f.code = exitUsage
-		f.hint = "the fields are spec.pool and status.status, host, podNamespace, podName, containerID, owner"
+		f.hint = "pools have the field spec.network; addresses have spec.pool and status.status, host, podNamespace, podName, containerID, owner"
 	case apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
 		f.code = exitTimeout
 	}

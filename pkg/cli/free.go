@@ -141,7 +141,7 @@ func (s *session) heldElsewhere(ctx context.Context, api *pools, p ipam.Pool) (m
 	if !shared {
 		return held, nil
 	}
-	query := leaseQuery{fields: "spec.pool!=" + p.Name + ",status.status!=" + ipam.Available.String()}
+	query := leaseQuery{selectors: selectors{fields: "spec.pool!=" + p.Name + ",status.status!=" + ipam.Available.String()}}
 	return held, query.each(ctx, s, false, func(r leaseRow) error {
 		if p.Plan.Usable.Contains(r.Addr) {
 			held[r.Addr] = true

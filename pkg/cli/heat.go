@@ -13,13 +13,20 @@ import (
 )
 
 const (
-	// rowBits is the binary logarithm of the cells in a row of a heat map.
-	rowBits = 6
 	// maxCells is how many cells a heat map has at most unless somebody asks for more.
 	maxCells = 4096
 	// maxSpread is how many cells a heat map may have; beyond that only rows that hold something are shown.
 	maxSpread = 1 << 16
 )
+
+// rowBits is the binary logarithm of the cells in a row of a heat map, by the length of an address. An IPv6 address
+// before a row leaves less room in 80 columns.
+func rowBits(length int) int {
+	if length > 32 {
+		return 5
+	}
+	return 6
+}
 
 // heatCell is one block of addresses, at best a single one.
 type heatCell struct {
@@ -45,6 +52,8 @@ type heatMap struct {
 	// bits is the prefix length of a block.
 	bits   int
 	single bool
+	// perRow is how many cells a row has at most.
+	perRow int
 	rows   []heatRow
 	// sparse: rows that hold nothing are left out.
 	sparse bool
@@ -87,9 +96,9 @@ func spread(p ipam.Pool, bits int) uint64 {
 // newHeatMap draws up the map of a pool from the addresses that are taken, in blocks of a prefix length.
 func newHeatMap(p ipam.Pool, taken []ipam.Lease, bits int) heatMap {
 	longest := p.Plan.Subnet.Addr().BitLen()
-	m := heatMap{pool: p.Name, bits: bits, single: bits == longest, usable: ipam.SizeOfSet(p.Plan.Usable)}
+	m := heatMap{pool: p.Name, bits: bits, single: bits == longest, perRow: 1 << rowBits(longest), usable: ipam.SizeOfSet(p.Plan.Usable)}
 	m.sparse = spread(p, bits) > maxSpread || longest > 32 && m.usable > maxSpread
-	length := max(0, bits-rowBits, min(bits, p.Plan.Subnet.Bits()))
+	length := max(0, bits-rowBits(longest), min(bits, p.Plan.Subnet.Bits()))
 	rowOf := func(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, length).Masked() }
 	rows := map[netip.Prefix]map[netip.Prefix]*heatCell{}
 	for _, l := range taken {

@@ -18,7 +18,7 @@ const (
 	cellProblem  = "problem"
 )
 
-// state is what is gravest in a cell of a single address.
+// state is what is gravest in a cell.
 func (c heatCell) state() string {
 	switch {
 	case c.problems > 0:
@@ -64,12 +64,8 @@ func (t terminal) marks() marks {
 func (m heatMap) mark(t terminal, c heatCell) string {
 	k := t.marks()
 	state := c.state()
-	if !m.single && state != cellNone && c.taken() > 0 {
-		col := green
-		if c.problems > 0 {
-			col = red
-		}
-		return t.paint(col, k.shades[c.shade()-1])
+	if !m.single && c.problems == 0 && c.taken() > 0 {
+		return t.paint(green, k.shades[c.shade()-1])
 	}
 	switch state {
 	case cellProblem:
@@ -123,15 +119,16 @@ func (m heatMap) legend(t terminal) string {
 	if m.sparse {
 		left = "other lines hold nothing"
 	}
-	if m.single {
-		text := fmt.Sprintf("%s free  %s reserved  %s active", k.free, t.paint(yellow, k.reserved), t.paint(green, k.active))
-		if len(m.problems) > 0 {
-			text += "  " + t.paint(red, k.problem) + " problem"
-		}
-		return text + "\n64 addresses a line; " + left
+	text := fmt.Sprintf("%s free  %s reserved  %s active", k.free, t.paint(yellow, k.reserved), t.paint(green, k.active))
+	problem, unit := " problem", fmt.Sprintf("%d addresses a line", m.perRow)
+	if !m.single {
+		text = fmt.Sprintf("%s free  %s up to 25%%  %s 50%%  %s 75%%  %s 100%% taken", k.free, k.shades[0], k.shades[1], k.shades[2], k.shades[3])
+		problem, unit = " with a problem", fmt.Sprintf("one cell a /%d", m.bits)
 	}
-	text := fmt.Sprintf("%s free  %s up to 25%%  %s 50%%  %s 75%%  %s 100%% taken", k.free, k.shades[0], k.shades[1], k.shades[2], k.shades[3])
-	return text + fmt.Sprintf("\none cell a /%d; %s", m.bits, left)
+	if len(m.problems) > 0 {
+		text += "  " + t.paint(red, k.problem) + problem
+	}
+	return text + "\n" + unit + "; " + left
 }
 
 // object is the map for -o json and the like.

@@ -153,7 +153,14 @@ func (h *hostView) object() *unstructured.Unstructured {
 		o["pool"] = l.Pool
 		leases = append(leases, o)
 	}
+	held := holdings[netip.Addr]{}
+	for _, l := range h.held {
+		held.add(h.host, heldAddrOf(l))
+	}
 	row := hostRow{host: h.host, state: h.state(), active: len(h.held), pools: pools}
+	if of := held[h.host]; of != nil {
+		row.pods = len(of.pods)
+	}
 	if h.node != nil {
 		row.node = h.node.name
 	}

@@ -23,6 +23,7 @@ func newHost(s *session) *cobra.Command {
 type hostList struct {
 	*session
 	output output
+	which  selectors // of nodes
 }
 
 func newHostList(s *session) *cobra.Command {
@@ -31,21 +32,31 @@ func newHostList(s *session) *cobra.Command {
 		Use: "list", Aliases: []string{"ls", "get"}, Args: takes(0, 0), RunE: runs(v),
 		Short: "List hosts: their nodes, pools and addresses in use",
 		Long: `List the hosts of all pools, all nodes, and all hosts that hold addresses. STATE
-is that of the node; gone means that no node has the host's IP. With -o name,
-the host IPs alone, for bcsnetctl release-host.`,
+is that of the node; gone means that no node has the host's IP. ACTIVE counts the
+addresses in use on the host, and PODS the pods that hold them: a pod may hold
+several, and some are held by machines that are no pods. With -l, the hosts of
+the nodes that have the labels. With -o name, the host IPs alone, for
+bcsnetctl release-host.`,
 		Example: `  bcsnetctl host list
-  bcsnetctl host list -o jsonpath='{.items[?(@.state=="gone")].host}'`,
+  bcsnetctl host list -l rack=7 --sort-by .active
+  bcsnetctl host list -o jsonpath='{range .items[?(@.state=="gone")]}{.host}{"\n"}{end}'`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	v.output.addTo(cmd)
 	v.output.addSort(cmd, ".active")
 	v.output.addWatch(cmd)
+	v.which.addLabels(cmd, "hosts of nodes")
 	return cmd
 }
 
 func (v *hostList) Complete([]string) error { return nil }
 
-func (v *hostList) Validate() error { return v.output.validate() }
+func (v *hostList) Validate() error {
+	if err := v.which.validate(); err != nil {
+		return err
+	}
+	return v.output.validate()
+}
 
 // States of a host.
 const (
@@ -60,6 +71,7 @@ type hostRow struct {
 	node   string
 	state  string // empty when the nodes cannot be read
 	active int
+	pods   int // that hold the active ones
 	pools  []string
 }
 
@@ -85,7 +97,7 @@ func (v *hostList) Run(ctx context.Context) error {
 	case v.output.printer != nil:
 		return v.output.object(v.Out, hostObjects(rows))
 	}
-	if err := newTable(&v.output, hostColumns()).write(v.Out, rows); err != nil {
+	if err := newTable(&v.output, hostColumns(&v.output)).write(v.Out, rows); err != nil {
 		return err
 	}
 	v.sumUp(rows)
@@ -103,6 +115,10 @@ func (v *hostList) show(w io.Writer, r hostRow) error {
 
 func (v *hostList) sumUp(rows []hostRow) {
 	if len(rows) == 0 {
+		if words := v.which.words(); len(words) > 0 {
+			v.say.note("no hosts of nodes with %s in %s", words[0], v.where())
+			return
+		}
 		v.say.note("no hosts in %s: neither nodes nor hosts of pools", v.where())
 		return
 	}
@@ -122,13 +138,14 @@ func (v *hostList) sumUp(rows []hostRow) {
 	}
 }
 
-func hostColumns() []column[hostRow] {
+func hostColumns(o *output) []column[hostRow] {
 	return []column[hostRow]{
 		{name: "HOST", cell: func(r hostRow) string { return r.host.String() }},
 		{name: "NODE", cell: func(r hostRow) string { return r.node }},
 		{name: "STATE", cell: func(r hostRow) string { return r.state }},
 		{name: "ACTIVE", cell: func(r hostRow) string { return strconv.Itoa(r.active) }},
-		{name: "POOLS", cell: func(r hostRow) string { return strings.Join(r.pools, ",") }},
+		{name: "PODS", cell: func(r hostRow) string { return strconv.Itoa(r.pods) }},
+		{name: "POOLS", cell: func(r hostRow) string { return o.some(r.pools, 3) }},
 	}
 }
 
@@ -144,6 +161,6 @@ func hostObjects(rows []hostRow) *unstructured.UnstructuredList {
 func hostObject(r hostRow) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": programName + "/v1", "kind": "Host",
-		"host": r.host.String(), "node": r.node, "state": r.state, "active": int64(r.active), "pools": values(r.pools),
+		"host": r.host.String(), "node": r.node, "state": r.state, "active": int64(r.active), "pods": int64(r.pods), "pools": values(r.pools),
 	}}
 }

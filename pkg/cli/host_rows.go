@@ -11,15 +11,17 @@ import (
 // hostFacts is what pools, addresses and nodes know of hosts.
 type hostFacts struct {
 	pools  []pool // by name
-	active map[netip.Addr]int
+	active holdings[netip.Addr]
 	nodes  []node
 	// blind: the nodes cannot be read.
 	blind bool
+	// selected: only the hosts of these nodes are wanted.
+	selected bool
 }
 
 // rows reads the facts and puts them together.
 func (v *hostList) rows(ctx context.Context) ([]hostRow, error) {
-	facts := hostFacts{active: map[netip.Addr]int{}}
+	facts := hostFacts{active: holdings[netip.Addr]{}, selected: v.which.labels != ""}
 	var err error
 	if facts.pools, err = v.readPools(ctx); err != nil {
 		return nil, err
@@ -31,13 +33,16 @@ func (v *hostList) rows(ctx context.Context) ([]hostRow, error) {
 	query := leaseQuery{status: ipam.Active.String()}
 	if err := leases.Each(ctx, query.selector(), func(l ipam.Lease) error {
 		if l.Host.IsValid() {
-			facts.active[l.Host]++
+			facts.active.add(l.Host, heldAddrOf(l))
 		}
 		return nil
 	}); err != nil {
 		return nil, v.explain(err)
 	}
-	if facts.nodes, err = v.nodes(ctx); err != nil {
+	if facts.nodes, err = v.nodesWith(ctx, v.which.labels); err != nil {
+		if facts.selected {
+			return nil, err
+		}
 		v.warnBlind(err)
 		facts.blind = true
 	}
@@ -64,15 +69,17 @@ func (f hostFacts) rows() []hostRow {
 			}
 		}
 	}
-	for h, n := range f.active {
-		row(h).active = n
+	for h, held := range f.active {
+		row(h).active, row(h).pods = held.addresses, len(held.pods)
 	}
 	if !f.blind && len(f.nodes) > 0 { // a cluster without any node has lost them: no host is known to be gone
 		joinNodes(all, f.nodes)
 	}
 	var out []hostRow
 	for _, r := range all {
-		out = append(out, *r)
+		if r.node != "" || !f.selected {
+			out = append(out, *r)
+		}
 	}
 	slices.SortFunc(out, byHost)
 	return out

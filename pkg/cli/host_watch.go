@@ -5,13 +5,10 @@ import (
 	"context"
 	"maps"
 	"net/netip"
-	"reflect"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
@@ -22,9 +19,10 @@ import (
 type hostWatch struct {
 	hosts   watched[hostRow]
 	pools   map[string]pool
-	holders map[string]netip.Addr // hosts by the name of the address
+	holders map[string]heldAddr // by the name of the address
 	nodes   map[string]node
-	blind   bool
+	// blind and selected are those of hostFacts.
+	blind, selected bool
 	// unread are the sources that have not been read whole; stale says that something has changed.
 	unread int
 	stale  bool
@@ -43,17 +41,20 @@ func (v *hostList) watch(ctx context.Context) error {
 	from := []source{
 		fromPools:     {kind: resource(v1.PoolResource)},
 		fromAddresses: {resource(v1.IPResource), metav1.ListOptions{FieldSelector: active.selector()}},
-		fromNodes:     {kind: corev1.SchemeGroupVersion.WithResource("nodes")},
+		fromNodes:     {nodeResource(), v.which.options()},
 	}
 	w := &hostWatch{
 		hosts: watched[hostRow]{
-			view:    newView(v.session, &v.output, hostColumns(), v.show, func(all []hostRow) string { return plural(len(all), "host") }),
+			view:    newView(v.session, &v.output, hostColumns(&v.output), v.show, func(all []hostRow) string { return plural(len(all), "host") }),
 			compare: byHost,
 			items:   map[string]hostRow{},
 		},
-		pools: map[string]pool{}, holders: map[string]netip.Addr{}, nodes: map[string]node{},
+		pools: map[string]pool{}, holders: map[string]heldAddr{}, nodes: map[string]node{}, selected: v.which.labels != "",
 	}
 	if _, err := v.session.nodes(ctx); err != nil {
+		if w.selected {
+			return err
+		}
 		v.warnBlind(err)
 		w.blind, from = true, from[:fromNodes]
 	}
@@ -70,9 +71,9 @@ func (w *hostWatch) take(c change) (err error) {
 	case c.source == fromPools:
 		err = keep(w.pools, c, readPool)
 	case c.source == fromAddresses:
-		err = keep(w.holders, c, readHost)
+		err = keep(w.holders, c, readHeldAddr)
 	default:
-		err = keep(w.nodes, c, nodeOf)
+		err = keep(w.nodes, c, readNode)
 	}
 	return err
 }
@@ -90,17 +91,6 @@ func keep[T any](all map[string]T, c change, read func(*unstructured.Unstructure
 	return err
 }
 
-func readHost(u *unstructured.Unstructured) (netip.Addr, error) {
-	l, err := readLease(u)
-	return l.Host, err
-}
-
-func nodeOf(u *unstructured.Unstructured) (node, error) {
-	var o corev1.Node
-	err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &o)
-	return readNode(&o), err
-}
-
 // tick shows how the hosts differ from what was shown before.
 func (w *hostWatch) tick() error {
 	if w.unread > 0 {
@@ -116,39 +106,18 @@ func (w *hostWatch) tick() error {
 
 func (w *hostWatch) compute() error {
 	w.stale = false
-	rows := w.facts().rows()
-	gone := maps.Clone(w.hosts.items)
-	for _, r := range rows {
-		name := r.host.String()
-		before, known := gone[name]
-		delete(gone, name)
-		if known && reflect.DeepEqual(before, r) {
-			continue
-		}
-		if err := w.hosts.put(name, r); err != nil {
-			return err
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(gone)) {
-		if err := w.hosts.drop(name); err != nil {
-			return err
-		}
-	}
-	if !w.hosts.begun {
-		return w.hosts.begin()
-	}
-	return nil
+	return w.hosts.become(w.facts().rows(), func(r hostRow) string { return r.host.String() })
 }
 
 func (w *hostWatch) facts() hostFacts {
-	f := hostFacts{active: map[netip.Addr]int{}, blind: w.blind}
+	f := hostFacts{active: holdings[netip.Addr]{}, blind: w.blind, selected: w.selected}
 	for _, p := range w.pools {
 		f.pools = append(f.pools, p)
 	}
 	slices.SortFunc(f.pools, func(a, b pool) int { return cmp.Compare(a.Name, b.Name) })
-	for _, h := range w.holders {
-		if h.IsValid() {
-			f.active[h]++
+	for _, u := range w.holders {
+		if u.host.IsValid() {
+			f.active.add(u.host, u)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {

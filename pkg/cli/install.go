@@ -41,7 +41,7 @@ replicas.
 	cmd.Flags().BoolVar(&v.crdsOnly, "crds-only", false, "only the definitions of the objects")
 	cmd.Flags().BoolVar(&v.print, "print", false, "print the manifests as YAML and change nothing")
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
-	cmd.Flags().DurationVar(&v.timeout, "timeout", time.Minute, "how long to wait for the definitions to be served")
+	cmd.Flags().DurationVar(&v.timeout, "timeout", time.Minute, "how long to wait for the definitions to be served; 0 is for ever")
 	complete(cmd, "image")
 	s.dry.addTo(cmd)
 	v.output.addToChange(cmd)
@@ -56,8 +56,8 @@ func (v *install) Validate() error {
 		return usagef("--crds-only installs no controller: --image does not go with it")
 	case v.print && (v.output.given() || v.dry != dryRunNone):
 		return usagef("--print changes nothing and prints YAML: neither --dry-run nor -o goes with it")
-	case v.timeout <= 0:
-		return usagef("--timeout %s is no time", v.timeout)
+	case v.timeout < 0:
+		return usagef("--timeout %s is negative", v.timeout)
 	}
 	return v.output.validate()
 }

@@ -47,7 +47,7 @@ func (s *session) administrators(err error) error {
 	return err
 }
 
-// plan looks at what is there. What people set on a Deployment that exists stays.
+// plan looks at what is there.
 func (v *install) plan(ctx context.Context, c dynamic.Interface, all []unstructured.Unstructured) ([]step, error) {
 	var steps []step
 	for _, want := range all {
@@ -65,6 +65,7 @@ func (v *install) plan(ctx context.Context, c dynamic.Interface, all []unstructu
 	return steps, nil
 }
 
+// keep has a Deployment that exists keep its replicas and its image, which people set; nothing else of it.
 func (v *install) keep(d step) error {
 	switch {
 	case d.have == nil && v.image == "":

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/netip"
 
 	"github.com/spf13/cobra"
@@ -77,21 +79,26 @@ func (v *ipAllocate) Run(ctx context.Context) error {
 	if _, err := api.get(ctx, v.pool); err != nil {
 		return err
 	}
+	outlivePipes()
 	a, err := v.startAllocator(ctx)
 	if err != nil {
 		return err
 	}
 	defer a.stop()
-	// A pool that is deleted waits this long for requests that do not know of it yet.
-	ctx, cancel := context.WithTimeout(ctx, allocator.MaxRequestTime)
+	// A pool that is deleted waits this long for requests that do not know of it yet: that counts from the
+	// moment that the pools are read.
+	asking, cancel := context.WithTimeout(ctx, allocator.MaxRequestTime)
 	defer cancel()
+	if err := a.open(asking, v.session); err != nil {
+		return err
+	}
 	v.request.StartedAt = a.leases.Now()
 	if v.dry != dryRunNone {
-		return v.propose(ctx, a)
+		return v.propose(asking, a)
 	}
-	got, err := a.Allocate(ctx, v.request)
+	got, err := a.Allocate(asking, v.request)
 	if err != nil {
-		return err
+		return v.unsettled(ctx, asking, err)
 	}
 	var held, fresh []ipam.Lease
 	for _, g := range got {
@@ -102,6 +109,26 @@ func (v *ipAllocate) Run(ctx context.Context) error {
 		}
 	}
 	return v.tell(held, fresh)
+}
+
+// unsettled adds to an error after which an address may be held all the same how to find out: the request was
+// under way when the user interrupted, when its time was over, or when the API server did not say.
+func (v *ipAllocate) unsettled(ctx, asking context.Context, err error) error {
+	f := (&failure{cause: err}).
+		withHint("run it again: the same name gets the same address; what it has: bcsnetctl ip find %q --for", v.owner)
+	var r *ipam.Refusal
+	switch {
+	case ctx.Err() != nil:
+		f.cause = nil // that is said by itself
+		f.message = "whether " + v.owner + " has got an address is unknown"
+	case asking.Err() != nil:
+		f.message, f.code = fmt.Sprintf("whether %s has got an address is unknown: it took longer than %s", v.owner, allocator.MaxRequestTime), exitTimeout
+	case errors.As(err, &r) && (r.Reason == ipam.ReasonUnavailable || r.Reason == ipam.ReasonOutcomeUnknown):
+		f.reason, f.message = r.Reason, r.Message
+	default:
+		return err
+	}
+	return f
 }
 
 // propose finds out what would be given; with a dry run at the API server, that is asked, too.
@@ -121,10 +148,9 @@ func (v *ipAllocate) propose(ctx context.Context, a *localAllocator) error {
 	return v.tell(held, fresh)
 }
 
+// tell says what the name has, also when it cannot be printed.
 func (v *ipAllocate) tell(held, fresh []ipam.Lease) error {
-	if err := v.printLeases(&v.output, v.leaseColumns(false), append(held, fresh...)); err != nil {
-		return err
-	}
+	err := v.printLeases(&v.output, v.leaseColumns(false), append(held, fresh...))
 	for _, l := range held {
 		v.say.note("%s has %s of pool %s already", v.owner, l.Addr, l.Pool)
 	}
@@ -132,5 +158,5 @@ func (v *ipAllocate) tell(held, fresh []ipam.Lease) error {
 		v.say.done("%s of pool %s allocated for %s", l.Addr, l.Pool, v.owner)
 		v.hint("to give it back: bcsnetctl ip release %s", l.Addr)
 	}
-	return nil
+	return err
 }

@@ -29,10 +29,11 @@ func newIPFind(s *session, group string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "find TEXT", Args: takes(1, 1), RunE: runs(v),
 		Short: "Find addresses by pod, container, host, namespace or name",
-		Long: `Find the addresses in use that have to do with TEXT: the name of a pod, alone or
-as NAMESPACE/POD, the ID of a container, the IP of a host, a namespace, an
-address, or the name given to ip allocate --for. Where nothing has that very
-name, names and IDs that begin with TEXT count; of an ID, 4 digits or more.
+		Long: `Find the addresses that have to do with TEXT: the name of a pod, alone or as
+NAMESPACE/POD, the ID of a container, the IP of a host, a namespace, an address,
+or the name given to ip allocate --for. Where nothing has that very name, names
+and IDs that begin with TEXT count; of an ID, 4 digits or more. Only addresses
+` + v.what() + ` are found.
 
 A flag has TEXT mean only that; several flags, any of those.`,
 		Example: `  bcsnetctl ip find web-0
@@ -42,6 +43,7 @@ A flag has TEXT mean only that; several flags, any of those.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	v.output.addTo(cmd)
+	v.output.addSort(cmd, ".status.updateTime")
 	for _, k := range findKinds() {
 		if k.flag != "" {
 			v.only[k.flag] = cmd.Flags().Bool(k.flag, false, "TEXT is "+k.help)
@@ -103,7 +105,11 @@ func (v *ipFind) Run(ctx context.Context) error {
 	if len(found.rows) == 0 {
 		return v.nothing()
 	}
-	if err := v.printLeases(&v.output, v.leaseColumns(!v.active), found.sorted()); err != nil {
+	rows := found.sorted()
+	if err := sorted(&v.output.sort, rows, v.output.sort.leaseKey); err != nil {
+		return err
+	}
+	if err := v.printLeases(&v.output, v.leaseColumns(!v.active), rows); err != nil {
 		return err
 	}
 	v.say.note("%s", found.summary(v.text, prefix))
@@ -162,14 +168,25 @@ func (v *ipFind) counts(l ipam.Lease) bool {
 	return l.State == ipam.Active || l.State == ipam.Reserved && !v.active
 }
 
+// what are the addresses that count, in words.
+func (v *ipFind) what() string {
+	if v.active {
+		return "in use"
+	}
+	return "in use or reserved"
+}
+
 func (v *ipFind) nothing() error {
 	var looked []string
 	for _, k := range v.kinds() {
 		looked = append(looked, strings.TrimPrefix(plural(2, k.noun), "2 "))
 	}
-	f := refuse(ipam.ReasonNotFound, "no address in use has to do with %q: looked for %s in %s", v.text, strings.Join(looked, ", "), v.where())
+	f := refuse(ipam.ReasonNotFound, "no address %s has to do with %q: looked for %s in %s", v.what(), v.text, strings.Join(looked, ", "), v.where())
 	if a, err := ipam.ParseAddr(v.text); err == nil {
 		return f.withHint("see whether it is free, and in which pool: bcsnetctl ip describe %s", a)
 	}
-	return f.withHint("see all addresses in use: bcsnetctl lease list")
+	if v.active {
+		return f.withHint("see all addresses in use: bcsnetctl lease list")
+	}
+	return f.withHint("see all addresses: bcsnetctl ip list")
 }

@@ -27,14 +27,16 @@ func newIPHistory(s *session, group string) *cobra.Command {
 		Short: "Show who held addresses before, and who changed them by hand",
 		Long: `Show who holds addresses and who held them before, newest first. WHAT ended the
 time of a row: gave up, or what a user did, who is named as BY: release,
-release-host, reserve, unreserve. An address remembers its last 3 rows.
+release-host, reserve, unreserve; or collect, when the controller took the
+address back because the pod had gone. An address remembers its last 3 rows.
 
 - reads addresses from standard input, one a line.`,
 		Example: `  bcsnetctl ip history 10.0.0.20
   bcsnetctl ip history 10.0.0.20 10.0.0.21 -o json`,
 		ValidArgsFunction: s.completeAddresses(ipam.Active, ipam.Reserved),
 	}
-	v.output.addTo(cmd)
+	v.output.addToViews(cmd)
+	v.output.addSort(cmd, ".since")
 	return under(group, cmd)
 }
 
@@ -65,6 +67,9 @@ func (v *ipHistory) Run(ctx context.Context) error {
 		if rows = append(rows, of...); len(of) == 0 {
 			v.say.note("%s has no history: nobody has held it in %s", l.Addr, v.where())
 		}
+	}
+	if err := sorted(&v.output.sort, rows, func(r pastRow) (sortKey, error) { return v.output.sort.key(r.object()) }); err != nil {
+		return err
 	}
 	if v.output.printer != nil {
 		return v.output.object(v.Out, pastObjects(rows))
@@ -132,11 +137,15 @@ func timeText(t time.Time) string { return store.FormatTime(t.Truncate(time.Seco
 func pastObjects(rows []pastRow) *unstructured.UnstructuredList {
 	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": programName + "/v1", "kind": "AddressHistoryList"}}
 	for _, r := range rows {
-		l.Items = append(l.Items, unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": programName + "/v1", "kind": "AddressHistory",
-			"address": r.addr.String(), "current": r.current, "since": timeText(r.Since), "until": timeText(r.Until),
-			"holder": r.Holder, "host": addrText(r.Host), "what": r.Verb, "by": r.By, "reason": r.Reason,
-		}})
+		l.Items = append(l.Items, unstructured.Unstructured{Object: r.object()})
 	}
 	return l
+}
+
+func (r pastRow) object() map[string]any {
+	return map[string]any{
+		"apiVersion": programName + "/v1", "kind": "AddressHistory",
+		"address": r.addr.String(), "current": r.current, "since": timeText(r.Since), "until": timeText(r.Until),
+		"holder": r.Holder, "host": addrText(r.Host), "what": r.Verb, "by": r.By, "reason": r.Reason,
+	}
 }

@@ -33,7 +33,8 @@ func newIPList(s *session) *cobra.Command {
 		Long: `List addresses in numerical order, whether in use or not. An address that nobody
 has used yet may have no object: large pools make them on demand. With --pool
 such addresses are listed, too, as Available, unless the pool has more than
-65,536 addresses; without --pool, or with --watch, they are left out.`,
+65,536 addresses. They are left out without --pool, with --watch, and with any
+filter beside --pool and --status.`,
 		Example: `  bcsnetctl ip list --pool blue
   bcsnetctl ip list --pool blue --status Available -o name
   bcsnetctl ip list --host 10.0.0.11 --status Active

@@ -153,8 +153,10 @@ func (v *ipRelease) announce(l ipam.Lease, pod podState, unread error) {
 		v.say.warn("%s; the pod %s and loses the address", what, pod.text)
 	case pod.text != "":
 		v.say.start("%s; the pod %s", what, pod.text)
-	default:
+	case l.Owner != "":
 		v.say.start("%s, which is no pod", what)
+	default:
+		v.say.start("%s; its pod is unknown", what)
 	}
 }
 
@@ -182,10 +184,8 @@ func (v *ipRelease) release(ctx context.Context, leases *store.Client, held []ip
 	if len(released) > 0 {
 		v.say.done("%s released", plural(len(released), "address"))
 	}
-	if err := v.printLeases(&v.output, v.leaseColumns(false), released); err != nil {
-		return err
-	}
-	return v.unfinished(ctx, "released", held, failed)
+	printed := v.printLeases(&v.output, v.leaseColumns(false), released)
+	return several{v.unfinished(ctx, "released", held, failed), printed}.compact()
 }
 
 // sameHolder says whether an address is held as it was when it was looked at.

@@ -179,12 +179,11 @@ func (v *ipReserve) write(ctx context.Context, x *ipam.Index, leases *store.Clie
 	if len(addrs) > 0 {
 		v.say.done("%s %s: %s", plural(len(addrs), "address"), v.done(), spell(setOfAddrs(addrs)))
 	}
+	var printed error
 	if v.output.printer != nil {
-		if err := v.printLeases(&v.output, nil, stored); err != nil {
-			return err
-		}
+		printed = v.printLeases(&v.output, nil, stored)
 	}
-	return v.unfinished(ctx, v.done(), todo, failed)
+	return several{v.unfinished(ctx, v.done(), todo, failed), printed}.compact()
 }
 
 // done is what becomes of addresses.

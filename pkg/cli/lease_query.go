@@ -7,15 +7,15 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 // leaseQuery says which addresses to show.
 type leaseQuery struct {
-	pool, host, status, namespace, pod, fields, labels string
-	allNamespaces                                      bool
+	selectors
+	pool, host, status, namespace, pod string
+	allNamespaces                      bool
 }
 
 // addTo adds the flags that every list of addresses has.
@@ -24,8 +24,8 @@ func (q *leaseQuery) addTo(s *session, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&q.host, "host", "", "only addresses in use on this `HOST`, an IP")
 	cmd.Flags().StringVarP(&q.namespace, "namespace", "n", "", "only addresses of pods in this `NAMESPACE`")
 	cmd.Flags().BoolVarP(&q.allNamespaces, "all-namespaces", "A", false, "addresses of all namespaces, the default")
-	cmd.Flags().StringVar(&q.fields, "field-selector", "", "only addresses with these `FIELDS`, such as status.podName=web-0")
-	cmd.Flags().StringVarP(&q.labels, "selector", "l", "", "only addresses with these `LABELS`, as in kubectl")
+	q.addFields(cmd, "addresses", "status.podName=web-0")
+	q.addLabels(cmd, "addresses")
 	completeWith(cmd, "pool", s.completePools)
 	completeWith(cmd, "host", s.completeHosts)
 	completeWith(cmd, "namespace", s.completeNamespaces)
@@ -57,13 +57,7 @@ func (q *leaseQuery) validate() error {
 		}
 		q.namespace, q.pod = namespace, pod
 	}
-	if _, err := fields.ParseSelector(q.fields); err != nil {
-		return usagef("--field-selector %q: %v", q.fields, err)
-	}
-	if _, err := labels.Parse(q.labels); err != nil {
-		return usagef("--selector %q: %v", q.labels, err)
-	}
-	return nil
+	return q.selectors.validate()
 }
 
 // terms are the conditions in the order of the flags: the field, and how it is called in a sentence.
@@ -108,15 +102,6 @@ func (q *leaseQuery) empty(ctx context.Context, s *session, noun string) error {
 			with = append(with, t.noun+" "+t.value)
 		}
 	}
-	if q.fields != "" {
-		with = append(with, q.fields)
-	}
-	if q.labels != "" {
-		with = append(with, "labels "+q.labels)
-	}
-	if len(with) > 0 {
-		noun += " with " + strings.Join(with, ", ")
-	}
-	s.say.note("no %s in %s", noun, s.where())
+	s.say.note("no %s in %s", withWords(noun, append(with, q.words()...)), s.where())
 	return nil
 }

@@ -15,11 +15,12 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// leaseRow is an address in a list. Its object comes along where it is printed, and what it is sorted by where
-// that is asked for.
+// leaseRow is an address in a list. Its object comes along where it is printed, as text where that can be
+// made at once, and what it is sorted by where that is asked for.
 type leaseRow struct {
 	*ipam.Lease
 	object *unstructured.Unstructured
+	text   []byte
 	key    *sortKey
 }
 
@@ -89,11 +90,22 @@ func withObject(r leaseRow) (leaseRow, error) {
 	return r, err
 }
 
+// leaseKey is what an address is sorted by.
+func (s *sortBy) leaseKey(l ipam.Lease) (sortKey, error) {
+	r, err := withObject(leaseRow{Lease: &l})
+	if err != nil {
+		return sortKey{}, err
+	}
+	return s.key(r.object.Object)
+}
+
 // listing prints rows as they come in order, and counts them.
 type listing struct {
 	output *output
 	table  *growingTable[ipam.Lease]
 	w      io.Writer
+	// stream prints the formats of objects that need not wait for the end; nil for others.
+	stream *listStream
 	status string // only this one; empty is any
 	free   *freeAddresses
 	counts map[ipam.State]int
@@ -121,10 +133,14 @@ func (l *listing) read(r leaseRow) (_ leaseRow, err error) {
 		}
 		r.key = &key
 	}
-	if l.output.printer == nil || l.output.names() {
+	switch {
+	case l.stream != nil:
+		r.text, err = l.stream.text(r.object)
+		r.object, r.Lease = nil, &ipam.Lease{Addr: r.Addr, State: r.State, Version: r.Version} // the text says the rest
+	case l.output.printer == nil || l.output.names():
 		r.object = nil
 	}
-	return r, nil
+	return r, err
 }
 
 // part prints the next rows, the last below an address that is not valid.
@@ -157,17 +173,24 @@ func (l *listing) part(rows []leaseRow, below netip.Addr) error {
 }
 
 // keeps is true when nothing can be printed before all is known.
-func (l *listing) keeps() bool { return l.output.sort.on() || !l.output.inParts() }
+func (l *listing) keeps() bool {
+	return l.output.sort.on() || l.stream == nil && !l.output.inParts()
+}
 
-// end prints what was kept.
+// end prints what was kept, and the end of the list.
 func (l *listing) end() error {
-	if !l.keeps() {
+	if l.keeps() {
+		if err := sorted(&l.output.sort, l.kept, func(r leaseRow) (sortKey, error) { return *r.key, nil }); err != nil {
+			return err
+		}
+		if err := l.print(l.kept); err != nil {
+			return err
+		}
+	}
+	if l.stream == nil {
 		return nil
 	}
-	if err := sorted(&l.output.sort, l.kept, func(r leaseRow) (sortKey, error) { return *r.key, nil }); err != nil {
-		return err
-	}
-	return l.print(l.kept)
+	return l.stream.close(l.w)
 }
 
 func (l *listing) print(rows []leaseRow) error {
@@ -177,6 +200,9 @@ func (l *listing) print(rows []leaseRow) error {
 			leases = append(leases, *r.Lease)
 		}
 		return l.table.write(l.w, leases)
+	}
+	if l.stream != nil {
+		return l.stream.write(l.w, rows)
 	}
 	items := make([]unstructured.Unstructured, 0, len(rows))
 	for _, r := range rows {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"runtime/debug"
@@ -52,7 +51,7 @@ func (q *leaseQuery) print(ctx context.Context, s *session, o *output, columns [
 	}
 	l := &listing{
 		output: o, table: &growingTable[ipam.Lease]{table: newTable(o, columns)}, w: s.Out,
-		status: q.status, free: free, counts: map[ipam.State]int{},
+		stream: newListStream(o), status: q.status, free: free, counts: map[ipam.State]int{},
 	}
 	asked := *q
 	if free != nil {
@@ -70,7 +69,10 @@ func (q *leaseQuery) print(ctx context.Context, s *session, o *output, columns [
 		return tally{}, err
 	}
 	late, err := rows.end()
-	return tally{counts: l.counts, late: late, unlisted: free.unlisted()}, errors.Join(err, l.end())
+	if err == nil { // a list that broke off has no end
+		err = l.end()
+	}
+	return tally{counts: l.counts, late: late, unlisted: free.unlisted()}, err
 }
 
 // arrivals are the subnets where addresses come from. Without them, rows wait until all have come.

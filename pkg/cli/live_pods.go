@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,9 +14,6 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
-
-// podReads is how many pods are read at once.
-const podReads = 16
 
 // warnLive says which of the pods that hold addresses of a host still exist.
 func (v *releaseHost) warnLive(ctx context.Context, h netip.Addr, held []ipam.Lease) {
@@ -33,35 +29,19 @@ func (v *releaseHost) warnLive(ctx context.Context, h netip.Addr, held []ipam.Le
 
 // livePods names the pods among the holders that exist and have not ended.
 func (s *session) livePods(ctx context.Context, held []ipam.Lease) ([]string, error) {
-	c, err := s.dynamic()
-	if err != nil {
-		return nil, err
-	}
-	pods := c.Resource(corev1.SchemeGroupVersion.WithResource("pods"))
-	alive, failed := make([]bool, len(held)), make([]error, len(held))
-	var group errgroup.Group
-	group.SetLimit(podReads)
-	for i, l := range held {
-		if l.PodName == "" {
-			continue
-		}
-		group.Go(func() error {
-			state, err := podStateOf(ctx, pods, l)
-			alive[i], failed[i] = state.lives, err
-			return err
-		})
-	}
-	if group.Wait() != nil { // the first by address, so that the same is said every time
-		err = s.explain(failed[slices.IndexFunc(failed, func(err error) bool { return err != nil })])
-	}
+	states, failed := s.podStates(ctx, held)
 	var names []string
-	seen := map[string]bool{}
 	for i, l := range held {
-		if alive[i] && !seen[l.Who()] {
-			names, seen[l.Who()] = append(names, l.Who()), true
+		if states[i].lives && !slices.Contains(names, l.Who()) {
+			names = append(names, l.Who())
 		}
 	}
-	return names, err
+	for _, err := range failed {
+		if err != nil { // the first by address, so that the same is said every time
+			return names, err
+		}
+	}
+	return names, nil
 }
 
 // podState is what became of the pod that holds an address.

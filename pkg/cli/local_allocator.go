@@ -19,6 +19,7 @@ import (
 // what the others write, and follows the same protocol.
 type localAllocator struct {
 	*allocator.Allocator
+	index  *ipam.Index
 	leases *store.Client
 	stop   func()
 }
@@ -30,14 +31,15 @@ const (
 	slow      = time.Second
 )
 
-// startAllocator returns when the allocator knows all addresses, pools and nodes.
+// startAllocator returns when the allocator knows all addresses and nodes. It gives nothing before it knows
+// pools, too.
 func (s *session) startAllocator(ctx context.Context) (*localAllocator, error) {
 	index := ipam.NewIndex()
 	leases, err := s.leasesWith(index)
 	if err != nil {
 		return nil, err
 	}
-	a := &localAllocator{Allocator: allocator.New(index, leases, nil, slog.New(slog.DiscardHandler)), leases: leases}
+	a := &localAllocator{Allocator: allocator.New(index, leases, nil, slog.New(slog.DiscardHandler)), index: index, leases: leases}
 	feed := store.NewFeed(leases)
 	// What the feed logs, the user reads once, as an error.
 	feeding, cancel := context.WithCancel(klog.NewContext(ctx, logr.Discard()))
@@ -54,7 +56,8 @@ func (s *session) startAllocator(ctx context.Context) (*localAllocator, error) {
 	return a, nil
 }
 
-// fill waits for the addresses, and then reads pools and nodes, so that these are of this moment.
+// fill waits for the addresses, and then reads the nodes: what these have themselves must be known before any
+// pool is.
 func (s *session) fill(ctx context.Context, feed *store.Feed, index *ipam.Index) error {
 	began, told := s.now(), false
 	err := wait.PollUntilContextCancel(ctx, fillEvery, true, func(context.Context) (bool, error) {
@@ -67,10 +70,6 @@ func (s *session) fill(ctx context.Context, feed *store.Feed, index *ipam.Index)
 	if err != nil {
 		return s.explain(err)
 	}
-	pools, err := s.readPools(ctx)
-	if err != nil {
-		return err
-	}
 	nodes, err := s.nodes(ctx)
 	if err != nil {
 		return err
@@ -78,8 +77,17 @@ func (s *session) fill(ctx context.Context, feed *store.Feed, index *ipam.Index)
 	for _, n := range nodes {
 		index.SetNode(n.name, n.addrs)
 	}
+	return nil
+}
+
+// open reads the pools, as they are when a request begins.
+func (a *localAllocator) open(ctx context.Context, s *session) error {
+	pools, err := s.readPools(ctx)
+	if err != nil {
+		return err
+	}
 	for _, p := range pools {
-		index.SetPool(store.Pool(p.BCSNetPool))
+		a.index.SetPool(store.Pool(p.BCSNetPool))
 	}
 	return nil
 }

@@ -10,12 +10,13 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/bcsnet/bcsnet/config"
+	"github.com/bcsnet/bcsnet/pkg/doctor"
 )
 
 // Names that the manifests give.
 const (
-	systemNamespace = "bcsnet-system"
-	controllerName  = "bcsnet-controller" // of the Deployment, its container and the leader's Lease
+	systemNamespace = doctor.ControllerNamespace
+	controllerName  = doctor.ControllerName // of the Deployment, its container and the leader's Lease
 )
 
 // Kinds in the manifests that are treated in a way of their own.

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -33,12 +34,12 @@ func (s *session) nodesWith(ctx context.Context, selector string) ([]node, error
 	var out []node
 	options := metav1.ListOptions{LabelSelector: selector, Limit: pageSize}
 	for {
-		page, err := c.Resource(corev1.SchemeGroupVersion.WithResource("nodes")).List(ctx, options)
+		page, err := c.Resource(nodeResource()).List(ctx, options)
 		if err != nil {
 			return nil, s.explain(err)
 		}
 		for _, item := range page.Items {
-			n, err := decodeNode(item.Object)
+			n, err := readNode(&item)
 			if err != nil {
 				return nil, err
 			}
@@ -56,23 +57,21 @@ func (s *session) node(ctx context.Context, name string) (node, error) {
 	if err != nil {
 		return node{}, err
 	}
-	o, err := c.Resource(corev1.SchemeGroupVersion.WithResource("nodes")).Get(ctx, name, metav1.GetOptions{})
+	o, err := c.Resource(nodeResource()).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return node{}, refuse(reasonNodeNotFound, "there is no node %s", name).withHint("see them: kubectl get nodes")
 	case err != nil:
 		return node{}, s.explain(err)
 	}
-	return decodeNode(o.Object)
+	return readNode(o)
 }
 
-func decodeNode(content map[string]any) (node, error) {
+func readNode(u *unstructured.Unstructured) (node, error) {
 	var o corev1.Node
-	err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &o)
-	return readNode(&o), err
-}
-
-func readNode(o *corev1.Node) node {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &o); err != nil {
+		return node{}, err
+	}
 	n := node{name: o.Name, state: hostNotReady}
 	for _, kind := range []corev1.NodeAddressType{corev1.NodeInternalIP, corev1.NodeExternalIP} {
 		for _, a := range o.Status.Addresses {
@@ -93,5 +92,5 @@ func readNode(o *corev1.Node) node {
 			n.state = hostReady
 		}
 	}
-	return n
+	return n, nil
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -33,6 +34,11 @@ func objectFormats() []string {
 	}
 }
 
+// viewFormats are those for what has no name in the cluster.
+func viewFormats() []string {
+	return slices.DeleteFunc(objectFormats(), func(f string) bool { return f == "name" })
+}
+
 // addTo gives a command that lists things its flags: a table is the default.
 func (o *output) addTo(cmd *cobra.Command) {
 	o.add(cmd, append([]string{"table", "wide"}, objectFormats()...))
@@ -48,8 +54,13 @@ func (o *output) addToChange(cmd *cobra.Command) { o.add(cmd, objectFormats()) }
 
 // addToView gives a command the flag that shows what is no object of the cluster: such a view has no name.
 func (o *output) addToView(cmd *cobra.Command, more ...string) {
-	unnamed := slices.DeleteFunc(objectFormats(), func(f string) bool { return f == "name" })
-	o.add(cmd, append(unnamed, more...))
+	o.add(cmd, append(viewFormats(), more...))
+}
+
+// addToViews is for a list of such views: a table is the default.
+func (o *output) addToViews(cmd *cobra.Command) {
+	o.add(cmd, append([]string{"table", "wide"}, viewFormats()...))
+	o.addNoHeaders(cmd)
 }
 
 func (o *output) add(cmd *cobra.Command, formats []string) {
@@ -96,6 +107,14 @@ func (o *output) validate() error {
 func (o *output) given() bool { return *o.flags.OutputFormat != "" }
 
 func (o *output) wide() bool { return *o.flags.OutputFormat == "wide" }
+
+// some is a cell of names: the first few as kubectl writes them, or all with -o wide.
+func (o *output) some(names []string, few int) string {
+	if n := len(names) - few; n > 0 && !o.wide() {
+		return fmt.Sprintf("%s + %d more...", strings.Join(names[:few], ","), n)
+	}
+	return strings.Join(names, ",")
+}
 
 // names is true for -o name.
 func (o *output) names() bool { return *o.flags.OutputFormat == "name" }

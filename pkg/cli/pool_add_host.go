@@ -2,25 +2,16 @@ package cli
 
 import (
 	"context"
-	"net/netip"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-type poolAddHost struct {
-	*session
-	output output
-	name   string
-	typed  int
-	from   hostArgs
-}
+type poolAddHost struct{ poolHosts }
 
 func newPoolAddHost(s *session) *cobra.Command {
-	v := &poolAddHost{session: s}
+	v := &poolAddHost{poolHosts{session: s}}
 	cmd := &cobra.Command{
 		Use: "add-host POOL [HOST...]", Args: takes(1, 0), RunE: runs(v),
 		Short: "Let hosts draw from a pool",
@@ -34,22 +25,8 @@ the CNI plugin sends. A host that the pool already has is no error.
   bcsnetctl pool add-host blue -f hosts.txt`,
 		ValidArgsFunction: s.completePoolNodes,
 	}
-	v.from.addTo(s, cmd)
-	s.dry.addTo(cmd)
-	v.output.addToChange(cmd)
+	v.addTo(cmd)
 	return cmd
-}
-
-func (v *poolAddHost) Complete(args []string) error {
-	v.name, v.typed = args[0], len(args)-1
-	return v.from.read(v.session, args[1:])
-}
-
-func (v *poolAddHost) Validate() error {
-	if err := v.from.validate(v.typed); err != nil {
-		return err
-	}
-	return v.output.validate()
 }
 
 func (v *poolAddHost) Run(ctx context.Context) error {
@@ -89,20 +66,7 @@ func (v *poolAddHost) Run(ctx context.Context) error {
 		v.say.note("already in pool %s: %s", v.name, strings.Join(same, ", "))
 	}
 	if len(added) > 0 {
-		v.say.done("%s added to pool %s", namedHosts(added), v.name)
+		v.say.done("%s added to pool %s", those("host", added), v.name)
 	}
 	return v.output.object(v.Out, edited.stored)
-}
-
-// hostIndex is the place of a host in a list, however it is written there; -1 when it is not in it.
-func hostIndex(list []string, h netip.Addr) int {
-	return slices.IndexFunc(list, func(s string) bool { a, err := ipam.ParseAddr(s); return err == nil && a == h })
-}
-
-// namedHosts is "host a", "2 hosts: a, b".
-func namedHosts(hosts []string) string {
-	if len(hosts) == 1 {
-		return "host " + hosts[0]
-	}
-	return plural(len(hosts), "host") + " (" + shortList(hosts) + ")"
 }

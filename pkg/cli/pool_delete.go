@@ -65,18 +65,11 @@ func (v *poolDelete) Run(ctx context.Context) error {
 		v.radius(ctx, p)
 	}
 	if v.dry == dryRunNone && !v.yes {
-		if err := v.confirm(ctx, fmt.Sprintf("Delete %s?", poolWords(v.names))); err != nil {
+		if err := v.confirm(ctx, fmt.Sprintf("Delete %s?", those("pool", v.names))); err != nil {
 			return err
 		}
 	}
 	return v.deleteAll(ctx, api, all)
-}
-
-func poolWords(names []string) string {
-	if len(names) == 1 {
-		return "pool " + names[0]
-	}
-	return plural(len(names), "pool") + " (" + shortList(names) + ")"
 }
 
 // radius says what goes with a pool.
@@ -88,7 +81,7 @@ func (v *poolDelete) radius(ctx context.Context, p pool) {
 		total = addresses(set)
 	}
 	reserved := 0
-	held, err := v.held(ctx, leaseQuery{pool: p.Name, fields: "status.status!=" + ipam.Available.String()}, func(l ipam.Lease) bool {
+	held, err := v.held(ctx, leaseQuery{pool: p.Name, selectors: selectors{fields: "status.status!=" + ipam.Available.String()}}, func(l ipam.Lease) bool {
 		if l.State == ipam.Reserved {
 			reserved++
 		}

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 
 	"github.com/spf13/cobra"
-	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -76,7 +75,7 @@ type description struct {
 	byHost map[netip.Addr]*hostUse
 	// active and reserved count the leases, retired those of them that the pool no longer lists.
 	active, reserved, retired int64
-	events                    []eventsv1.Event
+	events                    []event
 }
 
 // hostUse is what one host holds of the pool.

@@ -141,7 +141,7 @@ func (d *description) hosts(b *bytes.Buffer) error {
 	err := indented(b, "Hosts", table[*hostUse]{headers: true, columns: []column[*hostUse]{
 		{name: "HOST", cell: func(u *hostUse) string { return addrText(u.host) }},
 		{name: "ACTIVE", cell: func(u *hostUse) string { return count(u.active) }},
-		{name: "RESERVED", cell: func(u *hostUse) string { return count(u.reserved) }},
+		{name: "RSVD", cell: func(u *hostUse) string { return count(u.reserved) }},
 		{name: "IN POOL", cell: inPool},
 	}}, rows)
 	if n := len(idle) - maxIdle; n > 0 {
@@ -167,7 +167,7 @@ func (d *description) next(b *bytes.Buffer) {
 		add("leave the addresses to one of the pools", "bcsnetctl pool remove-ip POOL ADDRESS...")
 	}
 	if d.retired > 0 && word != v1.ReasonTerminating {
-		add("see who holds the addresses that drain", "bcsnetctl lease list --pool "+name)
+		add("see who holds the addresses that drain", "bcsnetctl ip list --pool "+name)
 	}
 	for _, u := range d.byHost {
 		if !u.listed && u.active > 0 && u.host.IsValid() {

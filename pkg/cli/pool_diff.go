@@ -93,7 +93,7 @@ func (v *poolDiff) compare(ctx context.Context) ([]poolChange, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := api.list(ctx, "")
+	list, err := api.list(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func heldBack(before, after pool) error {
 	}
 	return refuse(reasonPoolInvalid, "pool %s cannot change from %s to %s while its addresses are held (%d active, %d reserved)",
 		before.Name, cidrOf(before.BCSNetPool), cidrOf(after.BCSNetPool), s.Active, s.Reserved).
-		withHint("release them first, or make another pool; see who has them: bcsnetctl lease list --pool %s", before.Name)
+		withHint("release them first, or make another pool; see who has them: bcsnetctl ip list --pool %s", before.Name)
 }
 
 // isRefusal is true for what the API server says of an object that it does not accept.

@@ -152,7 +152,7 @@ func effectObject(e poolEffects) map[string]any {
 
 // leaseObject is an address and who has it, in a view.
 func leaseObject(l ipam.Lease) map[string]any {
-	o := map[string]any{"address": l.Addr.String(), "status": l.State.String()}
+	o := map[string]any{"address": l.Addr.String(), "state": l.State.String()}
 	if l.State == ipam.Active {
 		o["holder"] = l.Who()
 		if l.Host.IsValid() {

@@ -138,7 +138,7 @@ func (v *poolEdit) apply(ctx context.Context, api *pools, live, next pool) error
 		v.say.note("not edited: pool %s stays as it is", v.name)
 		return v.output.object(v.Out, live.stored)
 	}
-	list, err := api.list(ctx, "")
+	list, err := api.list(ctx)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ type poolOverlap struct {
 func effectsOf(before, after ipam.Pool, leases []ipam.Lease, others []ipam.Pool) poolEffects {
 	was, is := usableOf(before), usableOf(after)
 	e := poolEffects{
-		more: less(is, was), fewer: less(was, is),
+		more: minus(is, was), fewer: minus(was, is),
 		hostless: len(before.Hosts) > 0 && len(after.Hosts) == 0,
 	}
 	held := map[netip.Addr]int{}
@@ -84,13 +84,6 @@ func usableOf(p ipam.Pool) *netipx.IPSet {
 		return &netipx.IPSet{}
 	}
 	return p.Plan.Usable
-}
-
-func less(a, b *netipx.IPSet) *netipx.IPSet {
-	var s netipx.IPSetBuilder
-	s.AddSet(a)
-	s.RemoveSet(b)
-	return built(&s)
 }
 
 // touches says whether the change touches something that is in use.

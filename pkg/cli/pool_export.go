@@ -79,7 +79,7 @@ func (v *poolExport) find(ctx context.Context) ([]pool, error) {
 		return nil, err
 	}
 	if v.all {
-		return api.list(ctx, "")
+		return api.list(ctx)
 	}
 	return api.named(ctx, v.names)
 }

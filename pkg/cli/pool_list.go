@@ -9,17 +9,15 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
 type poolList struct {
 	*session
-	output   output
-	selector string
+	output output
+	which  selectors
 }
 
 func newPoolList(s *session) *cobra.Command {
@@ -32,6 +30,7 @@ gravest thing to know; bcsnetctl pool describe says more. Unseen means that no
 controller has looked at the pool yet.`,
 		Example: `  bcsnetctl pool list
   bcsnetctl pool list -o wide -l team=payments
+  bcsnetctl pool list --field-selector spec.network=net-a
   bcsnetctl pool list --sort-by .status.available
   bcsnetctl pool list --watch
   bcsnetctl pool list -o custom-columns=NAME:metadata.name,FREE:status.available`,
@@ -40,15 +39,16 @@ controller has looked at the pool yet.`,
 	v.output.addTo(cmd)
 	v.output.addSort(cmd, ".status.available")
 	v.output.addWatch(cmd)
-	cmd.Flags().StringVarP(&v.selector, "selector", "l", "", "only pools with these `LABELS`, as in kubectl")
+	v.which.addLabels(cmd, "pools")
+	v.which.addFields(cmd, "pools", "spec.network=net-a")
 	return cmd
 }
 
 func (v *poolList) Complete([]string) error { return nil }
 
 func (v *poolList) Validate() error {
-	if _, err := labels.Parse(v.selector); err != nil {
-		return usagef("--selector %q: %v", v.selector, err)
+	if err := v.which.validate(); err != nil {
+		return err
 	}
 	return v.output.validate()
 }
@@ -61,7 +61,7 @@ func (v *poolList) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := api.list(ctx, v.selector)
+	all, err := api.listWith(ctx, v.which.options())
 	if err != nil {
 		return err
 	}
@@ -114,17 +114,13 @@ func (v *poolList) columns() []column[pool] {
 }
 
 func (v *poolList) used(p pool) string {
-	taken, total := p.Status.Capacity-p.Status.Available, p.Status.Capacity
-	if v.out.roomy {
-		return v.out.used(taken, total)
-	}
-	return share(taken, total)
+	return v.out.usedCell(p.Status.Capacity-p.Status.Available, p.Status.Capacity)
 }
 
 // watch goes on and shows what changes.
 func (v *poolList) watch(ctx context.Context) error {
 	show := func(w io.Writer, p pool) error { return v.output.object(w, p.stored) }
-	return watchObjects(ctx, v.session, source{resource(v1.PoolResource), metav1.ListOptions{LabelSelector: v.selector}}, readPool,
+	return watchObjects(ctx, v.session, source{resource(v1.PoolResource), v.which.options()}, readPool,
 		&watched[pool]{
 			view:    newView(v.session, &v.output, v.columns(), show, v.summary),
 			compare: func(a, b pool) int { return cmp.Compare(a.Name, b.Name) },
@@ -135,18 +131,14 @@ func (v *poolList) watch(ctx context.Context) error {
 // sumUp says how many there are and which ones to look at.
 func (v *poolList) sumUp(all []pool) {
 	v.say.note("%s", v.summary(all))
-	if len(all) == 0 && v.selector == "" {
+	if len(all) == 0 && v.which == (selectors{}) {
 		v.hint("make one: bcsnetctl pool create --help")
 	}
 }
 
 func (v *poolList) summary(all []pool) string {
 	if len(all) == 0 {
-		what := "no pools"
-		if v.selector != "" {
-			what += " with labels " + v.selector
-		}
-		return what + " in " + v.where()
+		return withWords("no pools", v.which.words()) + " in " + v.where()
 	}
 	var names []string
 	for _, p := range all {

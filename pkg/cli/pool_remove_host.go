@@ -10,16 +10,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-type poolRemoveHost struct {
-	*session
-	output output
-	name   string
-	typed  int
-	from   hostArgs
-}
+type poolRemoveHost struct{ poolHosts }
 
 func newPoolRemoveHost(s *session) *cobra.Command {
-	v := &poolRemoveHost{session: s}
+	v := &poolRemoveHost{poolHosts{session: s}}
 	cmd := &cobra.Command{
 		Use: "remove-host POOL [HOST...]", Args: takes(1, 0), RunE: runs(v),
 		Short: "No longer let hosts draw from a pool",
@@ -33,22 +27,8 @@ them.
   bcsnetctl pool remove-host blue --selector rack=7`,
 		ValidArgsFunction: s.completePoolFirst(func(p pool) []string { return p.Spec.Hosts }),
 	}
-	v.from.addTo(s, cmd)
-	s.dry.addTo(cmd)
-	v.output.addToChange(cmd)
+	v.addTo(cmd)
 	return cmd
-}
-
-func (v *poolRemoveHost) Complete(args []string) error {
-	v.name, v.typed = args[0], len(args)-1
-	return v.from.read(v.session, args[1:])
-}
-
-func (v *poolRemoveHost) Validate() error {
-	if err := v.from.validate(v.typed); err != nil {
-		return err
-	}
-	return v.output.validate()
 }
 
 func (v *poolRemoveHost) Run(ctx context.Context) error {
@@ -124,7 +104,7 @@ func (v *poolRemoveHost) tell(ctx context.Context, gone []netip.Addr, others []s
 	for _, h := range gone {
 		names = append(names, h.String())
 	}
-	v.say.done("%s taken out of pool %s", namedHosts(names), v.name)
+	v.say.done("%s taken out of pool %s", those("host", names), v.name)
 	if left == 0 {
 		v.say.warn("no host may draw from pool %s any more", v.name)
 	}

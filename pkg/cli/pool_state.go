@@ -2,12 +2,12 @@ package cli
 
 import (
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/doctor"
 )
 
 // State words of a pool beside the reasons of its Ready condition.
@@ -20,9 +20,6 @@ const (
 	stateDraining  = "Draining"
 )
 
-// patience is how long a pool may be without a status before that is odd.
-const patience = 30 * time.Second
-
 // state is one word for how a pool is, the gravest first, and whether somebody should look at it.
 func (s *session) state(p *v1.BCSNetPool) (word string, attention bool) {
 	on := func(condition string) bool { return meta.IsStatusConditionTrue(p.Status.Conditions, condition) }
@@ -31,7 +28,7 @@ func (s *session) state(p *v1.BCSNetPool) (word string, attention bool) {
 	case p.DeletionTimestamp != nil:
 		return v1.ReasonTerminating, true
 	case p.Status.ObservedGeneration == 0:
-		return stateUnseen, s.now().Sub(p.CreationTimestamp.Time) > patience
+		return stateUnseen, s.now().Sub(p.CreationTimestamp.Time) > doctor.Patience
 	case p.Status.ObservedGeneration < p.Generation:
 		return stateUpdating, false
 	case ready != nil && ready.Status != metav1.ConditionTrue:

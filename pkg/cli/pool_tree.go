@@ -83,7 +83,7 @@ func (s *session) choosePools(ctx context.Context, names []string) ([]pool, erro
 		return nil, err
 	}
 	if len(names) == 0 {
-		return api.list(ctx, "")
+		return api.list(ctx)
 	}
 	return api.named(ctx, names)
 }

@@ -81,9 +81,14 @@ func (p *pools) named(ctx context.Context, names []string) ([]pool, error) {
 	return all, failed.orNil()
 }
 
-// list reads all pools that a label selector matches, by name.
-func (p *pools) list(ctx context.Context, selector string) ([]pool, error) {
-	stored, err := p.api.List(ctx, metav1.ListOptions{LabelSelector: selector})
+// list reads all pools, by name.
+func (p *pools) list(ctx context.Context) ([]pool, error) {
+	return p.listWith(ctx, metav1.ListOptions{})
+}
+
+// listWith reads all pools that selectors match, by name.
+func (p *pools) listWith(ctx context.Context, which metav1.ListOptions) ([]pool, error) {
+	stored, err := p.api.List(ctx, which)
 	if err != nil {
 		return nil, p.explain(err)
 	}
@@ -101,7 +106,7 @@ func (p *pools) list(ctx context.Context, selector string) ([]pool, error) {
 
 // unknown is the error for a pool that is not there.
 func (p *pools) unknown(ctx context.Context, name string) error {
-	all, err := p.list(ctx, "")
+	all, err := p.list(ctx)
 	if err != nil {
 		return err
 	}
@@ -121,7 +126,7 @@ func (p *pools) unknown(ctx context.Context, name string) error {
 
 // others are the pools beside one, as the allocator sees them, and whether that one exists.
 func (p *pools) others(ctx context.Context, name string) (others []ipam.Pool, exists bool, err error) {
-	all, err := p.list(ctx, "")
+	all, err := p.list(ctx)
 	if err != nil {
 		return nil, false, err
 	}

@@ -85,6 +85,7 @@ func (v *releaseHost) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	outlivePipes()
 	if len(v.hosts) == 0 {
 		v.say.note("standard input named no host: nothing to release")
 	}

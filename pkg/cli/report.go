@@ -19,42 +19,56 @@ type report struct {
 	force bool
 }
 
-// reportFile is the default of --file.
+// reportFile is written where no other is named.
 const reportFile = "bcsnet-report.tar.gz"
 
 func newReport(s *session) *cobra.Command {
 	v := &report{session: s}
 	v.cmd = &cobra.Command{
-		Use: "report", Aliases: []string{"support-bundle"}, GroupID: "other", Args: takes(0, 0), RunE: runs(v),
+		Use: "report [FILE]", Aliases: []string{"support-bundle"}, GroupID: "other", Args: takes(0, 1), RunE: runs(v),
 		Short: "Gather what others need to help into one file",
-		Long: `Gather into one archive: pools, addresses, their events, nodes (addresses and
-conditions), the pods and the logs of the controller, versions. Values of
-environment variables are left out, Secrets and ConfigMaps are not read. What
-you may not read is left out, too, and named in the README of the archive. Look
-through it before you hand it on: it holds the names of pods and hosts.`,
+		Long: `Gather into one archive, ` + reportFile + ` unless FILE names another:
+pools, addresses, their events, nodes (addresses and conditions), the pods and
+the logs of the controller, versions. Values of environment variables are left
+out, Secrets and ConfigMaps are not read. What you may not read is left out,
+too, and named in the README of the archive. Look through it before you hand it
+on: it holds the names of pods and hosts. With - it goes to standard output.`,
 		Example: `  bcsnetctl report
-  bcsnetctl report -f /tmp/prod-a.tar.gz --force
-  bcsnetctl report -f - | ssh jumphost 'cat > report.tar.gz'`,
-		ValidArgsFunction: cobra.NoFileCompletions,
+  bcsnetctl report /tmp/prod-a.tar.gz --force
+  bcsnetctl report - | ssh jumphost 'cat > report.tar.gz'`,
+		ValidArgsFunction: completeArchives,
 	}
-	v.cmd.Flags().StringVarP(&v.file, "file", "f", reportFile, "write this `FILE`; - is standard output")
 	v.cmd.Flags().BoolVar(&v.force, "force", false, "replace a file that exists")
 	return v.cmd
 }
 
-func (v *report) Complete([]string) error { return nil }
+// completeArchives has the shell offer archives and folders, for the one argument.
+func completeArchives(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return []string{"tar.gz"}, cobra.ShellCompDirectiveFilterFileExt
+}
+
+func (v *report) Complete(args []string) error {
+	v.file = reportFile
+	if len(args) > 0 {
+		v.file = args[0]
+	}
+	return nil
+}
 
 func (v *report) Validate() error {
 	switch {
 	case v.file == "":
-		return usagef("--file is empty")
+		return usagef("FILE is empty")
 	case v.file == "-" && isTerminal(v.Out):
-		return usagef("an archive is nothing for a terminal").withHint("write a file: bcsnetctl report -f FILE")
+		return usagef("an archive is nothing for a terminal").withHint("write a file: bcsnetctl report FILE")
 	case v.file == "-" || v.force:
 		return nil
 	}
 	if _, err := os.Lstat(v.file); !errors.Is(err, fs.ErrNotExist) {
-		return usagef("%s exists already", v.file).withHint("to replace it: --force; or name another: bcsnetctl report -f FILE")
+		return usagef("%s exists already", v.file).withHint("to replace it: --force; or name another: bcsnetctl report FILE")
 	}
 	return nil
 }

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"io"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
@@ -26,9 +24,8 @@ func (v *report) parts(ctx context.Context) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
-	core := corev1.SchemeGroupVersion
-	events := c.Resource(eventsv1.SchemeGroupVersion.WithResource("events"))
-	pods := c.Resource(core.WithResource("pods")).Namespace(systemNamespace)
+	events := c.Resource(eventResource())
+	pods := c.Resource(podResource()).Namespace(systemNamespace)
 	parts := []part{
 		v.command("version.json", "versions", "version", "-o", "json"),
 		v.definition(c, v1.PoolResource),
@@ -36,9 +33,9 @@ func (v *report) parts(ctx context.Context) ([]part, error) {
 		v.objects("pools.jsonl", "pools", c.Resource(resource(v1.PoolResource)), "", nil),
 		v.objects("addresses.jsonl", "addresses", c.Resource(resource(v1.IPResource)), "", nil),
 		v.objects("events.jsonl", "events of pools", events.Namespace(metav1.NamespaceDefault), (&eventList{}).selector(), nil),
-		v.objects("nodes.jsonl", "nodes", c.Resource(core.WithResource("nodes")), "", lean),
+		v.objects("nodes.jsonl", "nodes", c.Resource(nodeResource()), "", lean),
 		v.objects("system/deployment.jsonl", "Deployment of the controller",
-			c.Resource(appsv1.SchemeGroupVersion.WithResource("deployments")).Namespace(systemNamespace), named(controllerName), nil),
+			c.Resource(deploymentResource()).Namespace(systemNamespace), named(controllerName), nil),
 		v.objects("system/pods.jsonl", "pods of "+systemNamespace, pods, "", nil),
 		v.objects("system/events.jsonl", "events of "+systemNamespace, events.Namespace(systemNamespace), "", nil),
 	}

@@ -117,6 +117,14 @@ func share(part, total int64) string {
 	return text
 }
 
+// usedCell is for tables, which have no room for bars everywhere.
+func (t terminal) usedCell(part, total int64) string {
+	if t.roomy {
+		return t.used(part, total)
+	}
+	return share(part, total)
+}
+
 // used is how much is taken, with a bar where there is one.
 func (t terminal) used(part, total int64) string {
 	if bar := t.bar(part, total); bar != "" {

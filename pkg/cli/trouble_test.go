@@ -106,6 +106,23 @@ func TestPoolListReadsNoAddresses(t *testing.T) {
 	}
 }
 
+// TestReserveReadsNoOtherAddresses: which pool serves an address follows from the pools alone where none overlap.
+func TestReserveReadsNoOtherAddresses(t *testing.T) {
+	w := newWorld(t)
+	w.havePool(t)
+	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
+	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/"+v1.IPResource) {
+			t.Errorf("it asked for %s", r.URL)
+		}
+		next.ServeHTTP(rw, r)
+	})
+	_, stderr := w.call(t, "--server", url, "ip", "reserve", "10.1.0.21")
+	contains(t, stderr, "✔ 1 address reserved: 10.1.0.21")
+	stdout, _ := w.call(t, "--server", url, "ip", "describe", "10.1.0.20", "10.1.0.22")
+	contains(t, stdout, "vm-1", "State:       free")
+}
+
 // TestListThatBreaksOff: half a list is an error, never a short list.
 func TestListThatBreaksOff(t *testing.T) {
 	w := newWorld(t)
@@ -117,6 +134,57 @@ func TestListThatBreaksOff(t *testing.T) {
 	})
 	_, stderr := w.call(t, "--server", url, "lease", "list")
 	contains(t, stderr, "the list ended early", "[exit 1]")
+}
+
+// TestClosedPipeAfterChange: a change that nobody reads the result of says all the same what it did and did not.
+func TestClosedPipeAfterChange(t *testing.T) {
+	w := newWorld(t)
+	w.havePool(t)
+	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
+	w.haveLease(t, "10.1.0.21", "10.0.0.11", "vm-2")
+	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "1") {
+			rw.Header().Set("Content-Type", "application/json")
+			rw.WriteHeader(http.StatusForbidden)
+			_, _ = io.WriteString(rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"a webhook says no"}`)
+			return
+		}
+		next.ServeHTTP(rw, r)
+	})
+	for _, tc := range []struct {
+		args  []string
+		wants []string
+	}{
+		{[]string{"ip", "release", "10.1.0.20", "10.1.0.21", "--yes"}, []string{"✔ 1 address released\n", "✗ 1 of 2 addresses released, not 10.1.0.21: a webhook says no"}},
+		{[]string{"ip", "reserve", "10.1.0.30", "-o", "json"}, []string{"✔ 1 address reserved: 10.1.0.30\n"}},
+		{[]string{"ip", "unreserve", "10.1.0.30", "-o", "name"}, []string{"✔ 1 address unreserved: 10.1.0.30\n"}},
+		{[]string{"ip", "allocate", "--pool", "blue", "--for", "vm-3", "--address", "10.1.0.40"}, []string{"✔ 10.1.0.40 of pool blue allocated for vm-3\n"}},
+		{[]string{"release-host", "10.0.0.11"}, []string{"✗ host 10.0.0.11: 0 of 1 address released: releasing 10.1.0.21: a webhook says no"}},
+	} {
+		r, out, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var stderr bytes.Buffer
+		cmd := w.command(t, append([]string{"--server", url}, tc.args...)...)
+		cmd.Env = append(cmd.Env, rawEnv+"=1")
+		cmd.Stdout, cmd.Stderr = out, &stderr
+		err = cmd.Run()
+		if closed := out.Close(); closed != nil {
+			t.Fatal(closed)
+		}
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != exitFailed {
+			t.Errorf("%v: it ended with %v", tc.args, err)
+		}
+		contains(t, stderr.String(), tc.wants...)
+		if tc.args[0] == "ip" {
+			contains(t, stderr.String(), "broken pipe")
+		}
+	}
 }
 
 // TestClosedPipe: a reader that has enough ends the program without a word, as with other tools.

@@ -41,7 +41,7 @@ and nothing knows of them any more.`,
 	cmd.Flags().BoolVar(&v.crds, "crds", false, "remove the definitions of the objects, too")
 	cmd.Flags().BoolVar(&v.deleteLeases, "delete-leases", false, "with --crds: delete pools and addresses, whoever holds them")
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
-	cmd.Flags().DurationVar(&v.timeout, "timeout", 5*time.Minute, "how long to wait for the end of the definitions")
+	cmd.Flags().DurationVar(&v.timeout, "timeout", 5*time.Minute, "how long to wait for the end of the definitions; 0 is for ever")
 	s.dry.addTo(cmd)
 	return cmd
 }
@@ -52,8 +52,8 @@ func (v *uninstall) Validate() error {
 	switch {
 	case v.deleteLeases && !v.crds:
 		return usagef("--delete-leases goes with --crds alone: without it pools and addresses stay")
-	case v.timeout <= 0:
-		return usagef("--timeout %s is no time", v.timeout)
+	case v.timeout < 0:
+		return usagef("--timeout %s is negative", v.timeout)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (v *uninstall) guard(ctx context.Context, c dynamic.Interface, steps []step
 		return nil
 	}
 	return refuse(reasonLeasesHeld, "the definitions stay: with them would go %s", what).
-		withHint("see who holds what: bcsnetctl lease list; to delete it all the same: bcsnetctl uninstall --crds --delete-leases")
+		withHint("see who holds what: bcsnetctl ip list; to delete it all the same: bcsnetctl uninstall --crds --delete-leases")
 }
 
 // count is how many objects a field selector matches; none where their definition is gone. A definition
@@ -116,7 +116,7 @@ func (v *uninstall) finish(ctx context.Context, c dynamic.Interface, crd step) e
 func (v *uninstall) unfinalize(ctx context.Context, c dynamic.Interface, r schema.GroupVersionResource) error {
 	err := v.each(ctx, c, r, "", func(page []unstructured.Unstructured) error {
 		var group errgroup.Group
-		group.SetLimit(podReads)
+		group.SetLimit(atOnce)
 		for _, o := range page {
 			if len(o.GetFinalizers()) == 0 {
 				continue

@@ -64,6 +64,7 @@ being deleted, or when a host has it that is not in the pool.`,
 	complete(cmd, "block", "/24", "/26", "/28", "/30")
 	v.output.addToView(cmd, formatSVG)
 	v.output.addNoHeaders(cmd)
+	v.output.addSort(cmd, ".free")
 	return cmd
 }
 
@@ -81,6 +82,8 @@ func (v *usage) Validate() (err error) {
 	switch {
 	case v.by != "" && !slices.Contains(byValues(), v.by):
 		return usagef("--by %q is not host, namespace or pool", v.by)
+	case v.output.sort.text != "" && v.by == "":
+		return usagef("--sort-by is for the tables of --by").withHint("for example: %s usage %s --by host --sort-by .active", v.name, v.names[0])
 	case v.block != "" && v.by != "":
 		return usagef("--block is for the map of a pool").withHint("name a pool, and leave out --by")
 	case v.svg() && (v.by != "" || len(v.names) != 1):

@@ -84,16 +84,19 @@ func (r *usageRow) add(p ipam.Pool, l ipam.Lease) {
 
 // table prints who takes how much.
 func (v *usage) table(rows []usageRow) error {
+	if err := sorted(&v.output.sort, rows, func(r usageRow) (sortKey, error) { return v.output.sort.key(r.object(v.by)) }); err != nil {
+		return err
+	}
 	if v.output.printer != nil {
 		return v.output.object(v.Out, usageObjects(v.by, rows))
 	}
 	columns := []column[usageRow]{
 		{name: strings.ToUpper(v.by), cell: func(r usageRow) string { return r.who }},
 		{name: "ACTIVE", cell: func(r usageRow) string { return strconv.Itoa(r.active) }},
-		{name: "RESERVED", cell: func(r usageRow) string { return strconv.Itoa(r.reserved) }},
+		{name: "RSVD", cell: func(r usageRow) string { return strconv.Itoa(r.reserved) }},
 		{name: "PROBLEMS", cell: func(r usageRow) string { return strconv.Itoa(r.problems) }},
 		{name: "FREE", cell: func(r usageRow) string { return count(r.free) }},
-		{name: "SHARE", cell: func(r usageRow) string { return v.out.used(min(r.taken(), r.total), r.total) }},
+		{name: "USED", cell: func(r usageRow) string { return v.out.usedCell(min(r.taken(), r.total), r.total) }},
 	}
 	if v.by != "pool" {
 		columns = slices.DeleteFunc(columns, func(c column[usageRow]) bool { return c.name == "FREE" })
@@ -108,14 +111,18 @@ func (v *usage) table(rows []usageRow) error {
 func usageObjects(by string, rows []usageRow) *unstructured.UnstructuredList {
 	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": programName + "/v1", "kind": "UsageList"}}
 	for _, r := range rows {
-		o := map[string]any{
-			"apiVersion": programName + "/v1", "kind": "Usage", by: r.who,
-			"active": int64(r.active), "reserved": int64(r.reserved), "problems": int64(r.problems),
-		}
-		if by == "pool" {
-			o["free"], o["usable"] = r.free, r.total
-		}
-		l.Items = append(l.Items, unstructured.Unstructured{Object: o})
+		l.Items = append(l.Items, unstructured.Unstructured{Object: r.object(by)})
 	}
 	return l
+}
+
+func (r usageRow) object(by string) map[string]any {
+	o := map[string]any{
+		"apiVersion": programName + "/v1", "kind": "Usage", by: r.who,
+		"active": int64(r.active), "reserved": int64(r.reserved), "problems": int64(r.problems),
+	}
+	if by == "pool" {
+		o["free"], o["usable"] = r.free, r.total
+	}
+	return o
 }

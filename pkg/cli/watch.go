@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -90,6 +92,31 @@ func (w *watched[T]) drop(name string) error {
 		return nil
 	}
 	return w.view.change(watch.Deleted, item)
+}
+
+// become shows how the items differ from what they were before, and begins with the first ones.
+func (w *watched[T]) become(items []T, nameOf func(T) string) error {
+	gone := maps.Clone(w.items)
+	for _, item := range items {
+		name := nameOf(item)
+		before, known := gone[name]
+		delete(gone, name)
+		if known && reflect.DeepEqual(before, item) {
+			continue
+		}
+		if err := w.put(name, item); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(gone)) {
+		if err := w.drop(name); err != nil {
+			return err
+		}
+	}
+	if !w.begun {
+		return w.begin()
+	}
+	return nil
 }
 
 // watchObjects watches a list whose items are objects of one kind.

@@ -150,24 +150,24 @@ func TestWatchHosts(t *testing.T) {
 	w := newWorld(t)
 	p := w.havePool(t)
 	g := w.start(t, "host", "list", "-w")
-	g.next(t, "EVENT HOST NODE", "- 10.0.0.11 - - 0 blue")
+	g.next(t, "EVENT HOST NODE", "- 10.0.0.11 - - 0 0 blue")
 	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-20")
-	g.next(t, "MODIFIED 10.0.0.11 - - 1 blue")
+	g.next(t, "MODIFIED 10.0.0.11 - - 1 0 blue")
 	w.haveLease(t, "10.1.0.21", "10.0.0.9", "vm-21")
-	g.next(t, "ADDED 10.0.0.9 - - 1 -")
+	g.next(t, "ADDED 10.0.0.9 - - 1 0 -")
 	p.Spec.Hosts = []string{"10.0.0.11", "10.0.0.12"}
 	if err := w.client.Update(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	g.next(t, "ADDED 10.0.0.12 - - 0 blue")
+	g.next(t, "ADDED 10.0.0.12 - - 0 0 blue")
 	if err := w.client.Delete(t.Context(), &v1.BCSNetPool{ObjectMeta: p.ObjectMeta}); err != nil {
 		t.Fatal(err)
 	}
-	g.next(t, "MODIFIED 10.0.0.11 - - 1 -", "DELETED 10.0.0.12 - - 0 blue")
+	g.next(t, "MODIFIED 10.0.0.11 - - 1 0 -", "DELETED 10.0.0.12 - - 0 0 blue")
 	g.interrupt(t)
 
 	g = w.start(t, "--kubeconfig", w.kubeconfigs["VIEWER"], "host", "list", "-w", "--no-headers")
-	g.next(t, "- 10.0.0.9 - - 1 -", "- 10.0.0.11 - - 1 -")
+	g.next(t, "- 10.0.0.9 - - 1 0 -", "- 10.0.0.11 - - 1 0 -")
 	g.interrupt(t, "nodes cannot be read, so NODE and STATE are unknown")
 }
 
@@ -185,4 +185,41 @@ func TestWatchWithoutRights(t *testing.T) {
 	})
 	_, stderr := w.call(t, "--server", url, "pool", "list", "-w")
 	contains(t, stderr, "✗ no watching here (Forbidden)\n", "[exit 1]")
+}
+
+// TestWatchTop: what is fullest comes first, and what changes says how fast.
+func TestWatchTop(t *testing.T) {
+	w := newWorld(t)
+	p := w.havePool(t)
+	p.Status = v1.BCSNetPoolStatus{ObservedGeneration: p.Generation, Capacity: 10, Available: 10}
+	counts := func(active int64) {
+		t.Helper()
+		p.Status.Active, p.Status.Available = active, 10-active
+		if err := w.client.Status().Update(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	counts(0)
+	g := w.start(t, "top", "-w")
+	g.next(t, "EVENT NAME USED FREE RATE FULL IN ACTIVE", "- blue 0% 10 0 - 0 0 10 Ready")
+	counts(4)
+	g.next(t, "MODIFIED blue 40% 6 +4/min 90s 4 0 10 Ready")
+	counts(3)
+	g.next(t, "MODIFIED blue 30% 7 +3/min 2m20s 3 0 10 Ready")
+	g.interrupt(t)
+
+	g = w.start(t, "top", "pool", "blue", "-w", "--no-headers", "-o", `jsonpath={.pool} {.free} {.perMinute}{"\n"}`)
+	g.next(t, "blue 7 0")
+	counts(5)
+	g.next(t, "blue 5 2")
+	g.interrupt(t)
+
+	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-20")
+	g = w.start(t, "top", "host", "-w")
+	g.next(t, "EVENT HOST ACTIVE PODS NEW RATE POOLS", "- 10.0.0.11 1 0 1 0 blue")
+	w.haveLease(t, "10.1.0.21", "10.0.0.12", "vm-21")
+	g.next(t, "ADDED 10.0.0.12 1 0 1 +1/min blue")
+	w.haveLease(t, "10.1.0.21", "10.0.0.11", "vm-21")
+	g.next(t, "MODIFIED 10.0.0.11 2 0 2 +1/min blue", "DELETED 10.0.0.12 1 0 1 0 blue")
+	g.interrupt(t)
 }

@@ -213,7 +213,8 @@ func (w *world) happened(ctx context.Context, _ *testscript.TestScript, args []s
 }
 
 // lease ADDRESS POOL HOST NAMESPACE/POD, or an owner without a slash, makes an address Active as the
-// allocator would; the pod need not exist. A lone "reserved" for the holder sets the address aside.
+// allocator would; the pod need not exist. A lone "reserved" for the holder sets the address aside;
+// of "unknown", nothing but a container is known.
 func (w *world) lease(ctx context.Context, _ *testscript.TestScript, args []string) error {
 	cfg := rest.CopyConfig(cluster.Config)
 	leases, err := store.New(cfg, nil, store.NewClock(nil))
@@ -250,6 +251,8 @@ func (w *world) hold(ctx context.Context, l *ipam.Lease, host netip.Addr, who st
 	switch {
 	case who == "reserved":
 		l.State, l.Holder = ipam.Reserved, ipam.Holder{}
+		return nil
+	case who == "unknown":
 		return nil
 	case !isPod:
 		l.Owner, l.ContainerID = who, ""

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -14,18 +15,27 @@ import (
 // GatewayAnnotation on a node names the gateway of its pods, where --gateway-source is host.
 const GatewayAnnotation = "netservicecontroller.bkbcs.tencent.com/gateway"
 
-// nodes keeps the addresses and gateway annotations of the nodes.
+// nodes keeps the addresses and gateway annotations of the nodes, and which hosts are away.
 type nodes struct {
 	index *ipam.Index
 	// changed is told of the addresses that a node has got or lost.
-	changed  func([]netip.Addr)
+	changed func([]netip.Addr)
+	// now is the API server's time.
+	now      func() time.Time
 	mu       sync.RWMutex
 	addrs    map[string][]netip.Addr
 	gateways map[netip.Addr]netip.Addr
+	// ready names the node, ready at present, that has an address; away says since when none has.
+	ready map[netip.Addr]string
+	away  map[netip.Addr]time.Time
 }
 
-func newNodes(index *ipam.Index, changed func([]netip.Addr)) *nodes {
-	return &nodes{index: index, changed: changed, addrs: map[string][]netip.Addr{}, gateways: map[netip.Addr]netip.Addr{}}
+func newNodes(index *ipam.Index, changed func([]netip.Addr), now func() time.Time) *nodes {
+	return &nodes{
+		index: index, changed: changed, now: now,
+		addrs: map[string][]netip.Addr{}, gateways: map[netip.Addr]netip.Addr{},
+		ready: map[netip.Addr]string{}, away: map[netip.Addr]time.Time{},
+	}
 }
 
 // set takes a node's state.
@@ -40,14 +50,26 @@ func (n *nodes) set(o *corev1.Node) {
 		}
 	}
 	gateway, _ := ipam.ParseAddr(o.Annotations[GatewayAnnotation])
-	n.put(o.Name, addrs, gateway)
+	ready, since := readiness(o)
+	n.put(o.Name, addrs, gateway, ready, since)
+}
+
+// readiness says whether a node is ready, and since when it is as it is.
+func readiness(o *corev1.Node) (ready bool, since time.Time) {
+	for _, c := range o.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue, c.LastTransitionTime.Time
+		}
+	}
+	return false, time.Time{}
 }
 
 // remove forgets a node.
-func (n *nodes) remove(name string) { n.put(name, nil, netip.Addr{}) }
+func (n *nodes) remove(name string) { n.put(name, nil, netip.Addr{}, false, time.Time{}) }
 
-func (n *nodes) put(name string, addrs []netip.Addr, gateway netip.Addr) {
+func (n *nodes) put(name string, addrs []netip.Addr, gateway netip.Addr, ready bool, since time.Time) {
 	n.mu.Lock()
+	n.noteReady(name, addrs, ready, since)
 	before := n.addrs[name]
 	for _, a := range before {
 		delete(n.gateways, a)
@@ -66,6 +88,59 @@ func (n *nodes) put(name string, addrs []netip.Addr, gateway netip.Addr) {
 	if !slices.Equal(before, addrs) {
 		n.changed(slices.Concat(before, addrs))
 	}
+}
+
+// noteReady takes note of which addresses are a ready node's.
+func (n *nodes) noteReady(name string, addrs []netip.Addr, ready bool, since time.Time) {
+	before := n.addrs[name]
+	for _, a := range before {
+		if n.ready[a] == name {
+			delete(n.ready, a)
+		}
+	}
+	if ready {
+		for _, a := range addrs {
+			n.ready[a] = name
+			delete(n.away, a)
+		}
+	}
+	for _, a := range slices.Concat(before, addrs) {
+		if _, ok := n.ready[a]; ok {
+			continue
+		}
+		if len(addrs) == 0 && len(n.index.ByHost(a)) == 0 {
+			delete(n.away, a) // it has gone and left nothing
+			continue
+		}
+		if _, known := n.away[a]; !known {
+			n.away[a] = n.now()
+		}
+		if !since.IsZero() && since.Before(n.away[a]) && slices.Contains(addrs, a) {
+			n.away[a] = since // it was not ready before this process looked
+		}
+	}
+}
+
+// awaySince says since when no ready node has the address of a host; away is false while one has. Of a host that
+// this process has never heard of it is the time of the first question.
+func (n *nodes) awaySince(host netip.Addr) (since time.Time, away bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if _, ready := n.ready[host]; ready {
+		return time.Time{}, false
+	}
+	if _, known := n.away[host]; !known {
+		n.away[host] = n.now()
+	}
+	return n.away[host], true
+}
+
+// readyNode names the ready node that a host is.
+func (n *nodes) readyNode(host netip.Addr) (name string, ok bool) {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	name, ok = n.ready[host]
+	return name, ok
 }
 
 // of are the addresses of a node.
@@ -97,5 +172,10 @@ func trimNode(o *corev1.Node) *corev1.Node {
 		t.Annotations = map[string]string{GatewayAnnotation: g}
 	}
 	t.Status.Addresses = o.Status.Addresses
+	for _, c := range o.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			t.Status.Conditions = []corev1.NodeCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
+		}
+	}
 	return t
 }

@@ -5,9 +5,11 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -23,8 +25,14 @@ type Options struct {
 	LeaderElect             bool
 	LeaderElectionNamespace string
 	GatewaySource           string
+	GarbageCollection       CollectionMode
+	HostGrace               time.Duration
 	LogLevel                string
 	LogFormat               string
+	OTLPEndpoint            string
+	// CollectEvery is how often the garbage collection looks, CollectAfter how long a lease must look given up; zero
+	// for what the documentation promises, which is why they are no flags.
+	CollectEvery, CollectAfter time.Duration
 	// LogOutput is where the log goes; nil for standard error.
 	LogOutput io.Writer
 }
@@ -41,8 +49,11 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.LeaderElect, "leader-elect", true, "let only one replica run the reconcilers; every replica answers requests")
 	f.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "bcsnet-system", "namespace of the Lease")
 	f.StringVar(&o.GatewaySource, "gateway-source", string(httpapi.GatewayPool), `where the gateway of an answer comes from: "pool", or "host" for the request's hostGateway, else the node's annotation, else the pool's`)
+	f.StringVar((*string)(&o.GarbageCollection), "garbage-collection", string(CollectionOn), `take addresses back whose pod has gone: "on", "dry-run" (the log and metrics say what would be taken back) or "off"`)
+	f.DurationVar(&o.HostGrace, "host-grace", 24*time.Hour, "how long addresses of pods that have gone are kept where the host is no ready node, because their containers may still run there; 0 for ever")
 	f.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.LogFormat, "log-format", "text", "text or json")
+	f.StringVar(&o.OTLPEndpoint, "otlp-endpoint", "", "URL of an OpenTelemetry collector (OTLP over HTTP) that gets traces of requests, such as http://127.0.0.1:4318; empty for $OTEL_EXPORTER_OTLP_ENDPOINT, else no traces")
 }
 
 // SetFromEnv sets every flag that the command line did not set and the environment does. Cobra's own
@@ -87,8 +98,19 @@ func (o *Options) Validate() error {
 	default:
 		return fmt.Errorf("--gateway-source %q is not pool or host", o.GatewaySource)
 	}
+	switch o.GarbageCollection {
+	case CollectionOn, CollectionDryRun, CollectionOff:
+	default:
+		return fmt.Errorf("--garbage-collection %q is not on, dry-run or off", o.GarbageCollection)
+	}
+	if o.HostGrace < 0 {
+		return fmt.Errorf("--host-grace %s is negative", o.HostGrace)
+	}
 	if o.LeaderElect && o.LeaderElectionNamespace == "" {
 		return fmt.Errorf("--leader-election-namespace is empty")
+	}
+	if u, err := url.Parse(o.OTLPEndpoint); o.OTLPEndpoint != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		return fmt.Errorf("--otlp-endpoint %q is not an http or https URL", o.OTLPEndpoint)
 	}
 	if o.LogFormat != "text" && o.LogFormat != "json" {
 		return fmt.Errorf("--log-format %q is not text or json", o.LogFormat)

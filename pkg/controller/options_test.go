@@ -32,7 +32,8 @@ func parse(args []string, env map[string]string) (Options, error) {
 func defaults() Options {
 	return Options{
 		HTTPBindAddress: "127.0.0.1:8090", MetricsBindAddress: "127.0.0.1:8091", HealthProbeBindAddress: "127.0.0.1:8092",
-		LeaderElect: true, LeaderElectionNamespace: "bcsnet-system", GatewaySource: "pool", LogLevel: "info", LogFormat: "text",
+		LeaderElect: true, LeaderElectionNamespace: "bcsnet-system", GatewaySource: "pool",
+		GarbageCollection: CollectionOn, HostGrace: 24 * time.Hour, LogLevel: "info", LogFormat: "text",
 	}
 }
 
@@ -51,22 +52,24 @@ func TestOptions(t *testing.T) {
 		"every flag": {
 			[]string{
 				"--kubeconfig", "/k", "--http-bind-address", ":80", "--metrics-bind-address=[::1]:81", "--health-probe-bind-address=0",
-				"--leader-elect=false", "--leader-election-namespace=net", "--gateway-source=host", "--log-level=debug", "--log-format=json",
+				"--leader-elect=false", "--leader-election-namespace=net", "--gateway-source=host",
+				"--garbage-collection=dry-run", "--host-grace=10m", "--log-level=debug", "--log-format=json",
 			}, nil,
 			Options{
 				Kubeconfig: "/k", HTTPBindAddress: ":80", MetricsBindAddress: "[::1]:81", HealthProbeBindAddress: "0",
-				LeaderElectionNamespace: "net", GatewaySource: "host", LogLevel: "debug", LogFormat: "json",
+				LeaderElectionNamespace: "net", GatewaySource: "host", GarbageCollection: CollectionDryRun, HostGrace: 10 * time.Minute,
+				LogLevel: "debug", LogFormat: "json",
 			},
 		},
 		"everything in the environment": {
 			nil, map[string]string{
 				"BCSNET_KUBECONFIG": "/k", "BCSNET_HTTP_BIND_ADDRESS": "localhost:80", "BCSNET_METRICS_BIND_ADDRESS": "0",
 				"BCSNET_HEALTH_PROBE_BIND_ADDRESS": "10.0.0.1:82", "BCSNET_LEADER_ELECT": "false", "BCSNET_LEADER_ELECTION_NAMESPACE": "net",
-				"BCSNET_GATEWAY_SOURCE": "host", "BCSNET_LOG_LEVEL": "ERROR", "BCSNET_LOG_FORMAT": "json",
+				"BCSNET_GATEWAY_SOURCE": "host", "BCSNET_GARBAGE_COLLECTION": "off", "BCSNET_HOST_GRACE": "0", "BCSNET_LOG_LEVEL": "ERROR", "BCSNET_LOG_FORMAT": "json",
 			},
 			Options{
 				Kubeconfig: "/k", HTTPBindAddress: "localhost:80", MetricsBindAddress: "0", HealthProbeBindAddress: "10.0.0.1:82",
-				LeaderElectionNamespace: "net", GatewaySource: "host", LogLevel: "ERROR", LogFormat: "json",
+				LeaderElectionNamespace: "net", GatewaySource: "host", GarbageCollection: CollectionOff, LogLevel: "ERROR", LogFormat: "json",
 			},
 		},
 		"the flag wins": {
@@ -116,6 +119,9 @@ func TestBadOptions(t *testing.T) {
 		"leader-elect in env":      {nil, map[string]string{"BCSNET_LEADER_ELECT": "maybe"}, []string{"BCSNET_LEADER_ELECT", `"maybe"`}},
 		"leader namespace":         {[]string{"--leader-election-namespace="}, nil, []string{"--leader-election-namespace is empty"}},
 		"gateway source":           {[]string{"--gateway-source=node"}, nil, []string{`--gateway-source "node" is not pool or host`}},
+		"garbage collection":       {[]string{"--garbage-collection=maybe"}, nil, []string{`--garbage-collection "maybe" is not on, dry-run or off`}},
+		"host grace":               {[]string{"--host-grace=-1s"}, nil, []string{"--host-grace -1s is negative"}},
+		"host grace of no unit":    {[]string{"--host-grace=24"}, nil, []string{"--host-grace", `"24"`}},
 		"log level":                {nil, map[string]string{"BCSNET_LOG_LEVEL": "loud"}, []string{`--log-level "loud" is not debug, info, warn or error`}},
 		"log level with an offset": {[]string{"--log-level=info+2"}, nil, []string{`--log-level "info+2" is not debug, info, warn or error`}},
 		"log format":               {[]string{"--log-format=xml"}, nil, []string{`--log-format "xml" is not text or json`}},

@@ -15,6 +15,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // terminate takes a deleted pool down: its free objects go at once, the pool itself when nobody holds
@@ -33,7 +34,7 @@ func (r *poolReconciler) terminate(ctx context.Context, pool *v1.BCSNetPool, p i
 	waiting := "waiting for requests that began before the deletion"
 	if len(held) > 0 {
 		waiting = fmt.Sprintf("the pool goes when %s in use %s released: %s; to release a host that is off: bcsnetctl release-host HOST",
-			plural(total(held), "address"), verb(total(held)), perHost(held))
+			words.Plural(total(held), "address"), verb(total(held)), perHost(held))
 	}
 	if err := r.publish(ctx, pool, p, view{waiting: waiting}); err != nil {
 		return reconcile.Result{}, err

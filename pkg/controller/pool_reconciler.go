@@ -46,6 +46,7 @@ type poolReconciler struct {
 	events events.EventRecorder
 	log    *slog.Logger
 	ready  func() error
+	brake  *brake
 
 	mu sync.Mutex
 	// settled holds the pools whose objects were found as they should be, and when.
@@ -152,6 +153,9 @@ func (r *poolReconciler) unsettle(name string) {
 	defer r.mu.Unlock()
 	delete(r.settled, name)
 }
+
+// collectionChanged has a pool looked at whose condition CollectionPaused has turned.
+func (r *poolReconciler) collectionChanged(pool string) { r.enqueue(pool, 0) }
 
 // Reconcile brings one pool up to date.
 func (r *poolReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {

@@ -18,6 +18,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // view is what a reconciliation found beside the index.
@@ -96,10 +97,14 @@ func (r *poolReconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view) {
 	default:
 		s.Status = v1.PoolNormal
 	}
-	for _, c := range []metav1.Condition{
+	conditions := []metav1.Condition{
 		readyCondition(pool, p, counts, v), exhaustedCondition(p, counts),
 		overlapCondition(r.index.Overlaps(p.Name)), drainingCondition(r.index.Draining(p.Name), v),
-	} {
+	}
+	if n, why := r.brake.waiting(p.Name); n > 0 || meta.FindStatusCondition(s.Conditions, v1.ConditionCollectionPaused) != nil {
+		conditions = append(conditions, collectionCondition(n, why))
+	}
+	for _, c := range conditions {
 		c.ObservedGeneration = pool.Generation
 		c.LastTransitionTime = metav1.NewTime(r.leases.Now())
 		meta.SetStatusCondition(&s.Conditions, c)
@@ -136,7 +141,7 @@ func readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.PoolCounts, v vie
 	case v.failure != nil:
 		return no(v1.ReasonObjectsFailing, "%d objects are still to be written: %v", v.left, v.failure)
 	}
-	message := fmt.Sprintf("%d addresses for %s", counts.Capacity, plural(len(p.Hosts), "host"))
+	message := fmt.Sprintf("%d addresses for %s", counts.Capacity, words.Plural(len(p.Hosts), "host"))
 	notes := p.Plan.Notes
 	if o.Spec.Materialize == v1.MaterializeAlways && ipam.SizeOfSet(p.Plan.Ranged) > v1.MaterializeAlwaysLimit {
 		notes = append(slices.Clip(notes), fmt.Sprintf("materialize Always is for at most %d addresses; objects appear when first used", v1.MaterializeAlwaysLimit))
@@ -152,7 +157,7 @@ func exhaustedCondition(p ipam.Pool, counts ipam.PoolCounts) metav1.Condition {
 		return condition(v1.ConditionExhausted, false, v1.ReasonAddressesFree, "addresses are free")
 	}
 	return condition(v1.ConditionExhausted, true, v1.ReasonNoAddressesFree,
-		"0 of %d addresses free: see bcsnetctl lease list --pool %s; add addresses: bcsnetctl pool add-ip %s RANGE", counts.Capacity, p.Name, p.Name)
+		"0 of %d addresses free: see bcsnetctl ip list --pool %s; add addresses: bcsnetctl pool add-ip %s RANGE", counts.Capacity, p.Name, p.Name)
 }
 
 const (
@@ -184,7 +189,7 @@ func overlapCondition(overlaps []ipam.Overlap) metav1.Condition {
 		parts = append(parts, fmt.Sprintf("%s also in pool %s, handed out by %s", shared, o.Other, who))
 	}
 	if more := len(overlaps) - maxOverlaps; more > 0 {
-		parts = append(parts, "and with "+plural(more, "more pool"))
+		parts = append(parts, "and with "+words.Plural(more, "more pool"))
 	}
 	return condition(v1.ConditionOverlap, true, reason, "%s", strings.Join(parts, "; "))
 }
@@ -195,10 +200,19 @@ func drainingCondition(draining map[netip.Addr]int, v view) metav1.Condition {
 		return condition(v1.ConditionDraining, true, v1.ReasonPoolDeleted, "%s", v.waiting)
 	case len(draining) > 0:
 		return condition(v1.ConditionDraining, true, v1.ReasonAddressesRetire, "%s no longer in the pool and still in use: %s",
-			plural(total(draining), "address"), perHost(draining))
+			words.Plural(total(draining), "address"), perHost(draining))
 	default:
 		return condition(v1.ConditionDraining, false, v1.ReasonNothingToDrain, "no address in use is outside the pool")
 	}
+}
+
+func collectionCondition(waiting int, why string) metav1.Condition {
+	if waiting == 0 {
+		return condition(v1.ConditionCollectionPaused, false, v1.ReasonCollecting, "addresses of pods that are gone are taken back")
+	}
+	return condition(v1.ConditionCollectionPaused, true, v1.ReasonTooManyAtOnce,
+		"%s held for pods that are gone, too many at once to take back without %s; if they are gone indeed: bcsnetctl doctor --fix --only leaks",
+		words.Plural(waiting, "address"), why)
 }
 
 func total(by map[netip.Addr]int) (n int) {
@@ -226,15 +240,4 @@ func perHost(by map[netip.Addr]int) string {
 		parts = append(parts, fmt.Sprintf("%d on %s", by[h], where))
 	}
 	return strings.Join(parts, ", ")
-}
-
-func plural(n int, noun string) string {
-	switch {
-	case n == 1:
-		return "1 " + noun
-	case strings.HasSuffix(noun, "s"):
-		return fmt.Sprintf("%d %ses", n, noun)
-	default:
-		return fmt.Sprintf("%d %ss", n, noun)
-	}
 }

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -168,6 +169,7 @@ func mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	m.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
 	m.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
+	m.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
 	m.Add(v1.GroupVersion.WithKind("BCSNetPool"), meta.RESTScopeRoot)
 	m.Add(v1.GroupVersion.WithKind("BCSNetIP"), meta.RESTScopeRoot)
 	return m
@@ -182,7 +184,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	}
 	feed := store.NewFeed(leases)
 	reconciler := newPoolReconciler(mgr, index, leases, log)
-	nodes := newNodes(index, reconciler.nodeChanged)
+	nodes := newNodes(index, reconciler.nodeChanged, leases.Now)
 	pods := &workload.Pods{Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), NodeAddrs: nodes.of}
 	alloc := allocator.New(index, leases, pods, log)
 	synced, err := watchInputs(ctx, mgr.GetCache(), index, nodes, reconciler)
@@ -192,13 +194,27 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	synced["BCSNetIPs"] = feed.Synced
 	ready := func() error { return waitingFor(synced) }
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(newPoolMetrics(index))
+	registry.MustRegister(newPoolMetrics(index), newStoreMetrics(leases, feed, alloc))
+	requests := httpapi.NewMetrics(registry)
+	leases.Observe(requests.Stage)
+	tracing, err := addTracing(ctx, mgr, o)
+	if err != nil {
+		return nil, err
+	}
+	podEvents := newPodEvents(mgr.GetCache(), mgr.GetEventRecorder(LeaseName))
 	// What controller-runtime and client-go count is the same for all that run in this process.
 	gatherer := prometheus.Gatherers{metrics.Registry, registry}
+	collector := &collector{
+		mode: o.GarbageCollection, every: cmp.Or(o.CollectEvery, collectEvery), after: cmp.Or(o.CollectAfter, collectAfter), hostGrace: o.HostGrace, cached: mgr.GetCache(), pods: pods,
+		index: index, leases: leases, nodes: nodes, brake: newBrake(mgr.GetAPIReader(), nodes.readyNode, reconciler.collectionChanged, log),
+		events: reconciler.events, ready: ready, log: log,
+	}
+	collector.register(registry)
+	reconciler.brake = collector.brake
 	service := &httpapi.Service{
 		Index: index, Leases: leases, Allocator: alloc, Ready: ready,
 		Gateway: httpapi.GatewaySource(o.GatewaySource), NodeGateway: nodes.gateway,
-		Metrics: httpapi.NewMetrics(registry), Gatherer: gatherer, Log: log,
+		Metrics: requests, Gatherer: gatherer, Log: log, Tracing: tracing, Refused: podEvents.refused,
 	}
 	if err := reconciler.setup(mgr, ready); err != nil {
 		return nil, err
@@ -207,7 +223,9 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	return server, errors.Join(
 		mgr.Add(everywhere(func(ctx context.Context) error { feed.Run(ctx); return nil })),
 		mgr.Add(everywhere(alloc.Run)),
+		mgr.Add(podEvents),
 		mgr.Add(everywhere(func(ctx context.Context) error { return reportReady(ctx, ready, log) })),
+		mgr.Add(collector),
 		mgr.Add(newExaminer(mgr.GetCache(), index, nodes, leases, ready, registry, log)),
 		mgr.Add(&manager.Server{
 			Name: "allocator", Server: server, Listener: listener, ShutdownTimeout: new(time.Second), // it has drained

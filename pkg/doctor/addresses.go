@@ -87,7 +87,7 @@ func addressesStuck(f *facts) (out []Finding) {
 		if !l.Deleting {
 			continue
 		}
-		found := Finding{Object: ip(l.Addr), Pools: []string{l.Pool}, Fix: "kubectl get bnip " + ipam.ObjectName(l.Addr) + " -o yaml"}
+		found := Finding{Object: ip(l.Addr), Pools: []string{l.Pool}, Fix: "bcsnetctl ip describe " + l.Addr.String()}
 		switch {
 		case l.State != ipam.Available:
 			found.Cause = fmt.Sprintf("its object was deleted by hand and goes when it is released; %s", f.holder(l))
@@ -95,6 +95,7 @@ func addressesStuck(f *facts) (out []Finding) {
 			continue
 		default:
 			found.Cause = "its object was deleted and nobody holds it, but it has a finalizer that is not ours"
+			found.Fix += " -o yaml" // which shows the finalizer
 		}
 		out = append(out, found)
 	}

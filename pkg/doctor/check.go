@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -145,15 +144,4 @@ func Reads(checks []Check) []Part {
 	return slices.DeleteFunc(Parts(), func(p Part) bool {
 		return !slices.ContainsFunc(checks, func(c Check) bool { return slices.Contains(c.Needs, p) || slices.Contains(c.Wants, p) })
 	})
-}
-
-// maxNamed is how many names a sentence spells out.
-const maxNamed = 5
-
-// list names the first few.
-func list(names []string) string {
-	if n := len(names) - maxNamed; n > 0 {
-		return strings.Join(names[:maxNamed], ", ") + " and " + plural(n, "other")
-	}
-	return strings.Join(names, ", ")
 }

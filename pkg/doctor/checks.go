@@ -74,11 +74,11 @@ func poolChecks() []Check {
 		Impact:  "soon new pods will not start",
 		Mend:    "Give the pool more addresses in time.",
 	}, {
-		ID: "pool-overlap", Group: GroupPools, Severity: Warning, Needs: pools, run: poolOverlap,
+		ID: "pool-overlap", Group: GroupPools, Severity: Warning, Needs: pools, Wants: []Part{PartAddresses}, run: poolOverlap,
 		Title:   "two pools have the same addresses",
 		Meaning: "Both pools list the addresses. One of them hands them out; its condition Overlap says which.",
 		Impact:  "the other pool has fewer addresses than its spec says",
-		Mend:    "Take the shared addresses out of one of the two. The command names the younger pool and the first shared range.",
+		Mend:    "Take the shared addresses out of one of the two. The command names the pool that does not hand them out, and the first shared range.",
 	}, {
 		ID: "pool-overlaps-service-network", Group: GroupPools, Severity: Error, Needs: []Part{PartPools, PartServices}, run: poolOverlapsServices,
 		Title:   "a pool has addresses of the Service network",

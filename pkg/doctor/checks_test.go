@@ -79,7 +79,7 @@ func poolCases() map[string]checkCase {
 	return map[string]checkCase{
 		"an invalid pool": {pools(pool("blue", "10.2.0.5")),
 			[]string{`pool-invalid pool/blue: availableIPs[0]: "10.2.0.5" is not in subnet 10.1.0.0/24`}},
-		"a pool without addresses": {noLeases(pool("blue", "10.1.0.1")),
+		"a pool without addresses": {noLeases(pool("blue", "10.1.0.1", ready(metav1.ConditionFalse, v1.ReasonNoAddresses, "none"))),
 			[]string{"pool-not-ready pool/blue: it has no address to hand out"}},
 		"a pool without hosts": {pools(pool("blue", "10.1.0.20-10.1.0.29", func(p *v1.BCSNetPool) { p.Spec.Hosts = nil })), []string{
 			"pool-not-ready pool/blue: no host may draw from it",
@@ -175,8 +175,17 @@ func leakCases() map[string]checkCase {
 			[]string{"leak-pod-ended ip/10.1.0.20: pod default/web-0 has ended" + since}},
 		"a pod that has just ended": {func(s *doctor.Snapshot) { s.Pods[0].Ended, s.Pods[0].EndedAt = true, lately }, nil},
 
-		"a pod made anew": {func(s *doctor.Snapshot) { s.Pods[0].UID, s.Pods[0].Addrs = "another", nil },
+		"a pod made anew": {func(s *doctor.Snapshot) {
+			s.Pods[0].UID, s.Pods[0].Addrs, s.Pods[0].Created = "another", nil, old.Add(time.Hour)
+		},
 			[]string{"leak-pod-replaced ip/10.1.0.20: pod default/web-0 is another one now than the holder" + since}},
+		"a pod made anew that has another address": {func(s *doctor.Snapshot) { s.Pods[0].UID, s.Pods[0].Addrs = "another", pod("", "10.9.0.1").Addrs },
+			[]string{"leak-pod-replaced ip/10.1.0.20: pod default/web-0 is another one now than the holder" + since}},
+		"a pod made anew that has the address": {func(s *doctor.Snapshot) { s.Pods[0].UID, s.Pods[0].Created = "another", old },
+			[]string{"pod-without-lease pod/default/web-0: it has 10.1.0.20 of pool blue, which default/web-0 holds"}},
+		"a lease bound with an old UID, before the sandbox is up": {func(s *doctor.Snapshot) {
+			s.Pods[0].UID, s.Pods[0].Addrs, s.Pods[0].Created = "another", nil, old.Add(-doctor.Skew)
+		}, nil},
 		"a pod made anew, lease without UID": {func(s *doctor.Snapshot) { s.Pods[0].UID, s.Leases[0].PodUID = "another", "" }, nil},
 
 		"a pod with another address": {func(s *doctor.Snapshot) { s.Pods[0].Addrs = pod("", "10.9.0.1", "2001:db8::1").Addrs },
@@ -258,5 +267,32 @@ func hostCases() map[string]checkCase {
 			s.Nodes = append(s.Nodes, doctor.Node{Name: "node-0", Addrs: s.Nodes[0].Addrs})
 		}, []string{"duplicate-host host/10.0.0.11: nodes node-0, node-1 have the same IP"}},
 		"a node that says its address twice": {func(s *doctor.Snapshot) { s.Nodes[0].Addrs = append(s.Nodes[0].Addrs, addr("10.0.0.11")) }, nil},
+	}
+}
+
+// TestOverlapFix: the addresses are to go from the pool that does not hand them out.
+func TestOverlapFix(t *testing.T) {
+	t.Parallel()
+	young := func(p *v1.BCSNetPool) { p.CreationTimestamp.Time = lately }
+	for name, test := range map[string]struct {
+		lease ipam.Lease
+		want  string
+	}{
+		"nobody holds them":        {lease("10.1.0.20", ""), "bcsnetctl pool remove-ip red 10.1.0.28-10.1.0.29"},
+		"the older holds one":      {lease("10.1.0.28", ""), "bcsnetctl pool remove-ip red 10.1.0.28-10.1.0.29"},
+		"the younger holds one":    {lease("10.1.0.28", "", func(l *ipam.Lease) { l.Pool = "red" }), "bcsnetctl pool remove-ip blue 10.1.0.28-10.1.0.29"},
+		"the younger has reserved": {lease("10.1.0.28", "", func(l *ipam.Lease) { l.Pool, l.State = "red", ipam.Reserved }), "bcsnetctl pool remove-ip blue 10.1.0.28-10.1.0.29"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			checks, _ := doctor.Select([]string{"pool-overlap"}, nil)
+			found := doctor.Examine(&doctor.Snapshot{
+				Now: now, Leases: []ipam.Lease{test.lease},
+				Pools: []doctor.Pool{pool("blue", "10.1.0.20-10.1.0.29"), pool("red", "10.1.0.28-10.1.0.40", young)},
+			}, checks).Findings
+			if len(found) != 1 || found[0].Fix != test.want {
+				t.Errorf("%+v, want the fix %q", found, test.want)
+			}
+		})
 	}
 }

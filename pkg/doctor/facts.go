@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 	"sort"
@@ -146,22 +145,4 @@ func inOrder[V any](m map[netip.Addr]V) []netip.Addr {
 	}
 	slices.SortFunc(out, netip.Addr.Compare)
 	return out
-}
-
-func plural(n int, noun string) string {
-	switch {
-	case n == 1:
-		return "1 " + noun
-	case strings.HasSuffix(noun, "s"):
-		return fmt.Sprintf("%d %ses", n, noun)
-	default:
-		return fmt.Sprintf("%d %ss", n, noun)
-	}
-}
-
-func oneOr(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 func host(a netip.Addr) Object { return Object{"host", a.String()} }
@@ -15,7 +17,7 @@ func hostsInNoPool(f *facts) (out []Finding) {
 		if h.IsValid() && !gone && len(f.listed[h]) == 0 {
 			out = append(out, Finding{
 				Object: host(h), Fix: "bcsnetctl pool add-host POOL " + h.String(),
-				Cause: fmt.Sprintf("%s in use on it, but no pool lists it", plural(f.active[h], "address")),
+				Cause: fmt.Sprintf("%s in use on it, but no pool lists it", words.Plural(f.active[h], "address")),
 			})
 		}
 	}
@@ -55,10 +57,10 @@ func hostsGone(holding bool) func(*facts) []Finding {
 			pools := slices.Sorted(slices.Values(f.listed[h]))
 			found := Finding{Object: host(h), Pools: pools}
 			if holding {
-				found.Cause = fmt.Sprintf("no node has this IP; %s in use on it", plural(f.active[h], "address"))
+				found.Cause = fmt.Sprintf("no node has this IP; %s in use on it", words.Plural(f.active[h], "address"))
 				found.Fix = fmt.Sprintf("bcsnetctl release-host %s --dry-run=client", h)
 			} else {
-				found.Cause = fmt.Sprintf("no node has this IP; %s %s %s it", oneOr(len(pools), "pool", "pools"), list(pools), oneOr(len(pools), "lists", "list"))
+				found.Cause = fmt.Sprintf("no node has this IP; %s %s %s it", words.OneOr(len(pools), "pool", "pools"), words.List(pools), words.OneOr(len(pools), "lists", "list"))
 				found.Fix = fmt.Sprintf("bcsnetctl pool remove-host %s %s", pools[0], h)
 			}
 			out = append(out, found)
@@ -78,7 +80,7 @@ func duplicateHosts(f *facts) (out []Finding) {
 		names := slices.Compact(slices.Sorted(slices.Values(by[a])))
 		if len(names) > 1 {
 			out = append(out, Finding{
-				Object: host(a), Cause: fmt.Sprintf("nodes %s have the same IP", list(names)), Fix: "kubectl get nodes -o wide",
+				Object: host(a), Cause: fmt.Sprintf("nodes %s have the same IP", words.List(names)), Fix: "kubectl get nodes -o wide",
 			})
 		}
 	}

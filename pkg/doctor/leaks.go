@@ -18,28 +18,48 @@ const (
 	LeakPodOtherAddress = "leak-pod-other-address"
 )
 
-// Leak says by which check a lease is a leak, and why; check is empty when it is none. pod is the one of
-// the holder's name, nil when there is none. An owner that is no pod, and a container of an unknown pod,
-// leak nothing.
+// Leak says by which check a lease is a leak, and why; check is empty when it is none, or when it is too early to
+// say. pod is the one of the holder's name, nil when there is none.
 func Leak(l ipam.Lease, pod *workload.Pod, now time.Time) (check, cause string) {
-	if l.State != ipam.Active || l.Owner != "" || l.PodName == "" || settling(l.Updated, now) {
+	if settling(l.Updated, now) || pod != nil && pod.Ended && settling(pod.EndedAt, now) {
 		return "", ""
 	}
-	since := held(l, now)
+	if check, cause = Judge(l, pod); check != "" {
+		cause += "; " + held(l, now)
+	}
+	return check, cause
+}
+
+// Judge is Leak for those who look twice, and at the pod itself: it knows no time. An owner that is no pod, and
+// a container of an unknown pod, leak nothing.
+func Judge(l ipam.Lease, pod *workload.Pod) (check, cause string) {
 	switch {
-	case pod == nil:
-		return LeakPodGone, fmt.Sprintf("pod %s does not exist; %s", l.Who(), since)
-	case l.PodUID != "" && pod.UID != l.PodUID:
-		return LeakPodReplaced, fmt.Sprintf("pod %s is another one now than the holder; %s", l.Who(), since)
-	case pod.Ended && !settling(pod.EndedAt, now):
-		return LeakPodEnded, fmt.Sprintf("pod %s has ended; %s", l.Who(), since)
-	case pod.Ended || pod.Deleting || len(pod.Addrs) == 0 || slices.Contains(pod.Addrs, l.Addr):
+	case l.State != ipam.Active || l.Owner != "" || l.PodName == "":
 		return "", ""
-	case l.IfName != ipam.DefaultIfName && !pod.Networks:
-		return "", "" // the status tells of the first interface alone
+	case pod == nil:
+		return LeakPodGone, fmt.Sprintf("pod %s does not exist", l.Who())
+	case l.PodUID != "" && pod.UID != l.PodUID && (l.Updated.Add(Skew).Before(pod.Created) || hasOthers(l, pod)):
+		return LeakPodReplaced, fmt.Sprintf("pod %s is another one now than the holder", l.Who())
+	case l.PodUID != "" && pod.UID != l.PodUID:
+		return "", "" // it may be the pod's after all, bound with an old UID: its sandbox is not up yet
+	case pod.Ended:
+		return LeakPodEnded, fmt.Sprintf("pod %s has ended", l.Who())
+	case pod.Deleting || !hasOthers(l, pod):
+		return "", ""
 	default:
-		return LeakPodOtherAddress, fmt.Sprintf("pod %s has %s instead; %s", l.Who(), addrs(pod.Addrs), since)
+		return LeakPodOtherAddress, fmt.Sprintf("pod %s has %s instead", l.Who(), addrs(pod.Addrs))
 	}
+}
+
+// Skew is how far the clocks of API servers may be apart, with what timestamps leave out of a second.
+const Skew = 10 * time.Second
+
+// hasOthers says whether a pod reports the addresses of the lease's interface, and the lease's is none of them.
+func hasOthers(l ipam.Lease, pod *workload.Pod) bool {
+	if l.IfName != ipam.DefaultIfName && !pod.Networks {
+		return false // the status tells of the first interface alone
+	}
+	return len(pod.Addrs) > 0 && !slices.Contains(pod.Addrs, l.Addr)
 }
 
 // leak finds the leases that are a leak by one check.

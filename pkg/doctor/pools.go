@@ -14,13 +14,14 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 const (
 	// nearlyFull is the part of a pool in use, in percent, from which it is near exhaustion.
 	nearlyFull = 90
-	// patience is how long a new pool may be without a status.
-	patience = time.Minute
+	// Patience is how long a new pool may be without a status before that is odd.
+	Patience = time.Minute
 	// stuckAfter is how long a deletion may take before it is stuck.
 	stuckAfter = 5 * time.Minute
 )
@@ -43,21 +44,25 @@ func eachPool(ask func(*facts, *Pool) (Finding, bool)) func(*facts) []Finding {
 }
 
 func poolInvalid(_ *facts, p *Pool) (Finding, bool) {
-	return onPool(p, strings.ReplaceAll(p.Problem, "\n", "; "), "kubectl edit bnp "+p.Name), !p.Valid()
+	return onPool(p, strings.ReplaceAll(p.Problem, "\n", "; "), "bcsnetctl pool edit "+p.Name), !p.Valid()
 }
 
 func poolNotReady(f *facts, p *Pool) (Finding, bool) {
 	if !p.Valid() || p.Terminating {
 		return Finding{}, false
 	}
-	switch ready := meta.FindStatusCondition(p.Object.Status.Conditions, v1.ConditionReady); {
-	case ipam.SizeOfSet(p.Plan.Usable) == 0:
-		return onPool(p, "it has no address to hand out", fmt.Sprintf("bcsnetctl pool add-ip %s RANGE", p.Name)), true
+	ready := meta.FindStatusCondition(p.Object.Status.Conditions, v1.ConditionReady)
+	no := func(reason string) bool {
+		return ready != nil && ready.Status != metav1.ConditionTrue && ready.Reason == reason
+	}
+	switch {
 	case len(p.Hosts) == 0:
 		return onPool(p, "no host may draw from it", fmt.Sprintf("bcsnetctl pool add-host %s HOST", p.Name)), true
 	case p.Object.Status.ObservedGeneration == 0:
-		return onPool(p, "no controller has looked at it", "kubectl -n "+ControllerNamespace+" get pods"), f.Now.Sub(p.Created) > patience
-	case ready != nil && ready.Status != metav1.ConditionTrue && ready.Reason == v1.ReasonObjectsFailing:
+		return onPool(p, "no controller has looked at it", fixController), f.Now.Sub(p.Created) > Patience
+	case no(v1.ReasonNoAddresses): // which depends on what other pools serve, too
+		return onPool(p, "it has no address to hand out", fmt.Sprintf("bcsnetctl pool add-ip %s RANGE", p.Name)), true
+	case no(v1.ReasonObjectsFailing):
 		return onPool(p, ready.Message, "bcsnetctl pool describe "+p.Name), true
 	default:
 		return Finding{}, false
@@ -80,7 +85,7 @@ func poolExhausted(f *facts, p *Pool) (Finding, bool) {
 		return Finding{}, false
 	}
 	used, capacity := f.fill(p)
-	return onPool(p, oneOr(int(min(capacity, 2)), "its only address is taken", fmt.Sprintf("all of its %d addresses are taken", capacity)),
+	return onPool(p, words.OneOr(capacity, "its only address is taken", fmt.Sprintf("all of its %d addresses are taken", capacity)),
 		fmt.Sprintf("bcsnetctl pool add-ip %s RANGE", p.Name)), capacity > 0 && used >= capacity
 }
 
@@ -89,7 +94,7 @@ func poolNearExhaustion(f *facts, p *Pool) (Finding, bool) {
 		return Finding{}, false
 	}
 	used, capacity := f.fill(p)
-	return onPool(p, fmt.Sprintf("%d of its %d addresses are in use or reserved, %d %s free", used, capacity, capacity-used, oneOr(int(min(capacity-used, 2)), "is", "are")),
+	return onPool(p, fmt.Sprintf("%d of its %d addresses are in use or reserved, %d %s free", used, capacity, capacity-used, words.OneOr(capacity-used, "is", "are")),
 		fmt.Sprintf("bcsnetctl pool add-ip %s RANGE", p.Name)), used < capacity && float64(used) >= float64(capacity)*nearlyFull/100
 }
 
@@ -106,7 +111,7 @@ func poolOverlap(f *facts) (out []Finding) {
 			}
 			if pair[0] != pair[1] && !seen[pair] {
 				seen[pair] = true
-				out = append(out, overlapping(pair[0], pair[1]))
+				out = append(out, f.overlapping(pair[0], pair[1]))
 			}
 		}
 		open = append(open, r)
@@ -115,15 +120,23 @@ func poolOverlap(f *facts) (out []Finding) {
 	return out
 }
 
-func overlapping(a, b *Pool) Finding {
+// overlapping names the pool that does not hand the shared addresses out.
+func (f *facts) overlapping(a, b *Pool) Finding {
 	set := shared(a.Plan.Usable, b.Plan.Usable)
-	younger := a
-	if b.Created.After(a.Created) || b.Created.Equal(a.Created) && b.Name > a.Name {
-		younger = b
+	idle := b
+	if ipam.Prevails(b.Pool, a.Pool, f.holds(b, set), f.holds(a, set)) {
+		idle = a
 	}
-	found := onPool(a, fmt.Sprintf("%s also in pool %s", some(set), b.Name), removeFirst(younger, set))
+	found := onPool(a, fmt.Sprintf("%s also in pool %s", some(set), b.Name), removeFirst(idle, set))
 	found.Pools = append(found.Pools, b.Name)
 	return found
+}
+
+// holds says whether leases of a pool hold any of some addresses.
+func (f *facts) holds(p *Pool, set *netipx.IPSet) bool {
+	return slices.ContainsFunc(f.Leases, func(l ipam.Lease) bool {
+		return l.Pool == p.Name && l.State != ipam.Available && set.Contains(l.Addr)
+	})
 }
 
 // shared are the addresses of both sets.
@@ -146,10 +159,10 @@ func some(set *netipx.IPSet) string {
 	for _, r := range set.Ranges() {
 		texts = append(texts, ipam.FormatRange(r))
 	}
-	if n := len(texts) - maxNamed; n > 0 {
-		return list(texts[:maxNamed]) + " and " + plural(n, "more range") + " are"
+	if n := len(texts) - words.MaxNamed; n > 0 {
+		return words.List(texts[:words.MaxNamed]) + " and " + words.Plural(n, "more range") + " are"
 	}
-	return list(texts) + " " + oneOr(int(min(ipam.SizeOfSet(set), 2)), "is", "are")
+	return words.List(texts) + " " + words.OneOr(ipam.SizeOfSet(set), "is", "are")
 }
 
 func poolOverlapsServices(f *facts) (out []Finding) {
@@ -207,10 +220,10 @@ func poolStuck(f *facts, p *Pool) (Finding, bool) {
 		}
 	}
 	found := onPool(p, fmt.Sprintf("deleted %s ago; nothing is in use any more: no controller removes it", ago(since.Time, f.Now)),
-		"kubectl -n "+ControllerNamespace+" get pods")
+		fixController)
 	if n > 0 {
 		found.Cause = fmt.Sprintf("deleted %s ago; it goes when %s in use %s released: on %s", ago(since.Time, f.Now),
-			plural(n, "address"), oneOr(n, "is", "are"), onHosts(by))
+			words.Plural(n, "address"), words.OneOr(n, "is", "are"), onHosts(by))
 		found.Fix = "bcsnetctl lease list --pool " + p.Name
 	}
 	return found, true
@@ -225,7 +238,7 @@ func onHosts(by map[netip.Addr]int) string {
 			names = append(names, "no host")
 		}
 	}
-	return list(names)
+	return words.List(names)
 }
 
 // stuckDeletions are pools, then addresses.

@@ -1,8 +1,11 @@
 package httpapi
 
 import (
+	"errors"
+	"log/slog"
 	"net/http"
 	"net/netip"
+	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -13,12 +16,14 @@ func (s *Service) allocate(r *http.Request, body []byte) (any, string, error) {
 	if err := s.decode(r, body, &in); err != nil {
 		return nil, "", err
 	}
+	noteHolder(r.Context(), in.Host, in.ContainerID, in.PodNamespace, in.PodName, in.Owner)
 	request, gateway, err := in.parse()
 	if err != nil {
 		return nil, "", err
 	}
 	addresses, err := s.Allocator.Allocate(r.Context(), request)
 	if err != nil {
+		s.tellPod(request, err)
 		return nil, "", err
 	}
 	out := Allocation{
@@ -31,9 +36,16 @@ func (s *Service) allocate(r *http.Request, body []byte) (any, string, error) {
 		answered = append(answered, a.Addr.String())
 	}
 	out.Address = out.IPs[0]
-	s.Log.Info("allocated", "addresses", answered, "for", holderName(in.Owner, in.PodNamespace, in.PodName),
-		"container", in.ContainerID, "host", out.Host, "request_id", idOf(r))
+	repeated := !slices.ContainsFunc(addresses, func(a allocator.Address) bool { return !a.Repeated })
+	s.logDone(r, "allocated", slog.Any("addresses", answered), slog.Bool("repeated", repeated))
 	return out, "", nil
+}
+
+// tellPod passes on why a pod got no address, if somebody wants to know.
+func (s *Service) tellPod(r allocator.Request, err error) {
+	if refusal, ok := errors.AsType[*ipam.Refusal](err); ok && s.Refused != nil && r.PodName != "" {
+		s.Refused(r, refusal)
+	}
 }
 
 // hostOf is the host that holds an address: the one that asks, where an operator took it for an owner on
@@ -99,10 +111,6 @@ func complete(host, containerID, podName, podNamespace, owner string) error {
 		return ipam.Refuse(ipam.ReasonMissingField, "lost PodNamespace/PodName info in request")
 	}
 	return nil
-}
-
-func holderName(owner, namespace, pod string) string {
-	return ipam.Holder{Owner: owner, Namespace: namespace, PodName: pod}.Who()
 }
 
 // gateway is what the answer names: the pool's, or, where the service is configured so and the address

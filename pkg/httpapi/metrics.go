@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // Metrics counts and times the operations of the service. Its labels have few values: the names of the
@@ -13,6 +14,7 @@ import (
 type Metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
+	stages   map[store.Stage]prometheus.Observer
 }
 
 // NewMetrics registers the service's metrics.
@@ -29,6 +31,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}, []string{"operation"}),
 	}
 	r.MustRegister(m.requests, m.seconds)
+	m.stages = newStages(r)
 	return m
 }
 

@@ -3,8 +3,11 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"math"
 	"net/http"
 	"runtime/debug"
+	"strconv"
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
@@ -21,7 +24,10 @@ func (s *Service) operation(op route) http.Handler {
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(r.Context(), allocator.MaxRequestTime)
 		defer cancel()
-		data, message, status, err := s.run(w, r.WithContext(ctx), op)
+		ctx, end := s.trace(withNotes(ctx), r, op.name)
+		r = r.WithContext(ctx)
+		data, message, status, err := s.run(w, r, op)
+		end(err)
 		s.Metrics.took(op.name, time.Since(began))
 		if err != nil {
 			s.refuse(w, r, op.name, status, asRefusal(err))
@@ -83,22 +89,35 @@ func asRefusal(err error) *ipam.Refusal {
 // refuse answers with a refusal, counts it and logs it: as an error what should not happen, as a warning, once
 // a second at most, what the cluster's operator has to mend. Other refused ADDs come again every few seconds.
 func (s *Service) refuse(w http.ResponseWriter, r *http.Request, operation string, status int, why *ipam.Refusal) {
-	log := s.Log.Debug
+	level := slog.LevelDebug
 	switch why.Reason {
 	case ipam.ReasonInternal:
-		log = s.Log.Error
+		level = slog.LevelError
 	case ipam.ReasonForbidden, ipam.ReasonUnavailable, ipam.ReasonOutcomeUnknown:
-		s.troubles.Do(func() { log = s.Log.Warn })
+		s.troubles.Do(func() { level = slog.LevelWarn })
 	default:
 	}
-	log("request refused", "operation", operation, "status", status, "reason", why.Reason, "message", why.Message, "request_id", idOf(r))
+	s.Log.LogAttrs(r.Context(), level, "request refused", append([]slog.Attr{
+		slog.String("operation", operation), slog.Int("status", status), slog.String("reason", string(why.Reason)),
+		slog.String("message", why.Message), slog.String("request_id", idOf(r)),
+	}, notesOf(r.Context())...)...)
 	s.Metrics.count(operation, why.Reason)
 	if status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", "1")
+		w.Header().Set("Retry-After", s.retryAfter())
 	}
 	respond(w, status, Envelope{
 		Code: codeOf(why.Reason), Message: why.Message, Reason: why.Reason, Hint: why.Hint, RequestID: idOf(r),
 	})
+}
+
+// retryAfter is when to come again, in seconds: when about as many writes as wait now are done, or when the API
+// server wants writes again; one second where neither is known, and never longer than a request may take.
+func (s *Service) retryAfter() string {
+	var backlog time.Duration
+	if s.Leases != nil {
+		backlog = min(s.Leases.Backlog(), allocator.MaxRequestTime)
+	}
+	return strconv.Itoa(max(1, int(math.Ceil(backlog.Seconds()))))
 }
 
 func codeOf(reason ipam.Reason) int {

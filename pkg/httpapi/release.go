@@ -3,6 +3,7 @@ package httpapi
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 
@@ -15,13 +16,14 @@ func (s *Service) release(r *http.Request, body []byte) (any, string, error) {
 	if err := s.decode(r, body, &in); err != nil {
 		return nil, "", err
 	}
+	noteHolder(r.Context(), in.Host, in.ContainerID, in.PodNamespace, in.PodName, in.Owner)
 	request, err := in.parse()
 	if err != nil {
 		return nil, "", err
 	}
 	s.alsoRelease(r.Context(), in)
 	released, err := s.Allocator.Release(r.Context(), request)
-	s.logReleased(r, released, "container", in.ContainerID, "for", holderName(in.Owner, in.PodNamespace, in.PodName))
+	s.logReleased(r, released)
 	if err != nil {
 		return nil, "", err
 	}
@@ -78,8 +80,9 @@ func (s *Service) releaseHost(r *http.Request, _ []byte) (any, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
+	note(r.Context(), slog.String("host", host.String()))
 	released, err := allocator.ReleaseHost(r.Context(), s.Leases, host, ipam.Change{Verb: ipam.VerbReleaseHost, By: "HTTP from " + caller(r)})
-	s.logReleased(r, released, "host", host.String())
+	s.logReleased(r, released)
 	switch {
 	case err != nil && len(released) > 0:
 		why := asRefusal(err)
@@ -102,6 +105,7 @@ func (s *Service) releaseAddress(r *http.Request, body []byte) (any, string, err
 	if err := s.decode(r, body, &in); err != nil {
 		return nil, "", err
 	}
+	noteHolder(r.Context(), "", in.ContainerID, "", "", in.Owner)
 	if (in.ContainerID == "") == (in.Owner == "") {
 		return nil, "", ipam.Refuse(ipam.ReasonMissingField, "give containerID or owner: who holds the address")
 	}
@@ -115,7 +119,7 @@ func (s *Service) releaseAddress(r *http.Request, body []byte) (any, string, err
 	if !released {
 		return Release{IPs: []string{}}, fmt.Sprintf("address %s is not in use", addr), nil
 	}
-	s.logReleased(r, []ipam.Lease{l}, "container", in.ContainerID, "for", l.Who())
+	s.logReleased(r, []ipam.Lease{l})
 	out := Release{ContainerID: l.ContainerID, Owner: l.Owner, PodName: l.PodName, PodNamespace: l.Namespace, IPs: []string{addr.String()}}
 	if l.Host.IsValid() {
 		out.Host = l.Host.String()
@@ -127,10 +131,16 @@ func (in ReleaseAddressRequest) fields() []field {
 	return []field{{"containerID", in.ContainerID, maxContainerID}, {"owner", in.Owner, maxName}}
 }
 
-func (s *Service) logReleased(r *http.Request, released []ipam.Lease, about ...any) {
+func (s *Service) logReleased(r *http.Request, released []ipam.Lease) {
 	if len(released) > 0 {
-		s.Log.Info("released", append(about, "addresses", names(released), "request_id", idOf(r))...)
+		s.logDone(r, "released", slog.Any("addresses", names(released)))
 	}
+}
+
+// logDone logs what was done, with what the request is about.
+func (s *Service) logDone(r *http.Request, message string, attrs ...slog.Attr) {
+	attrs = append(append(attrs, notesOf(r.Context())...), slog.String("request_id", idOf(r)))
+	s.Log.LogAttrs(r.Context(), slog.LevelInfo, message, attrs...)
 }
 
 func names(ls []ipam.Lease) []string {

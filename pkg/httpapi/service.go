@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/time/rate"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
@@ -36,7 +37,11 @@ type Service struct {
 	Gateway GatewaySource
 	// NodeGateway is the gateway that the node of a host names in its annotation; invalid for none.
 	NodeGateway func(host netip.Addr) netip.Addr
-	Metrics     *Metrics
+	// Refused is told of every pod that got no address; it must not wait. It may be nil.
+	Refused func(allocator.Request, *ipam.Refusal)
+	// Tracing makes the spans of requests; nil when nobody collects them.
+	Tracing trace.TracerProvider
+	Metrics *Metrics
 	// Gatherer is what /metrics shows.
 	Gatherer prometheus.Gatherer
 	Log      *slog.Logger

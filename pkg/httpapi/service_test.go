@@ -18,6 +18,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // bench is a service without an API server behind it: good for all that is decided before that is asked.
@@ -159,6 +160,9 @@ func TestMetricLabelsAreBounded(t *testing.T) {
 		"bcsnet_requests_total list BadRequest": 400, "bcsnet_requests_total list ": 400,
 		"bcsnet_request_duration_seconds inspectHost": 400, "bcsnet_request_duration_seconds allocate": 400, "bcsnet_request_duration_seconds list": 800,
 	}
+	for _, stage := range store.Stages() { // all are shown from the beginning
+		want["bcsnet_stage_duration_seconds "+string(stage)] = 0
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("series (-want +got):\n%s", diff)
 	}
@@ -191,6 +195,17 @@ func TestClip(t *testing.T) {
 	} {
 		if got := clip(in); got != want {
 			t.Errorf("clip(%q) = %q", in, got)
+		}
+	}
+}
+
+// A refusal is in the log with what it is about, also when the request itself was wrong.
+func TestRefusalsAreLogged(t *testing.T) {
+	b := newBench(t)
+	_, e := b.do(t, "POST", Prefix, `{"host":"nowhere","containerID":"c-1","podName":"web-0","podNamespace":"shop"}`)
+	for _, part := range []string{"msg=\"request refused\"", "reason=BadRequest", "pod=shop/web-0", "container=c-1", "host=nowhere", "request_id=" + e.RequestID} {
+		if !strings.Contains(b.log.String(), part) {
+			t.Errorf("the log has no %s: %s", part, &b.log)
 		}
 	}
 }

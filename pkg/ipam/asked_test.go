@@ -145,7 +145,7 @@ func TestPickAddressesAskedFor(t *testing.T) {
 			pools: []Pool{a(blue), pool(t, "a6", "2001:db8::/64", nil, blue)}, want: want(asking("10.0.0.9")),
 			text: "PoolExhausted: no available IP for pod shop/a: pool a (10.0.0.0/24) has 2 of 2 addresses free, 0 active, 0 reserved" +
 				"; pool a6 (2001:db8::/64) has 0 of 0 addresses free, 0 active, 0 reserved" +
-				"; hint: see who holds them: bcsnetctl lease list --pool a6; add addresses: bcsnetctl pool add-ip a6 RANGE",
+				"; hint: see who holds them: bcsnetctl ip list --pool a6; add addresses: bcsnetctl pool add-ip a6 RANGE",
 		},
 		"held, and one more asked for that cannot be given": {
 			pools: []Pool{a(hosts(host2)), a6(blue)}, before: func(x *Index) { x.take("a6", "2001:db8::8") },

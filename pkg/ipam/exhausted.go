@@ -26,7 +26,7 @@ func (x *Index) exhausted(w Want, fit []*poolState) *Refusal {
 	}
 	if full := slices.IndexFunc(fit, func(p *poolState) bool { return p.Serves() && p.set.free() == 0 }); full >= 0 {
 		return Refuse(ReasonPoolExhausted, "%s", message).
-			WithHint("see who holds them: bcsnetctl lease list --pool %s; add addresses: bcsnetctl pool add-ip %s RANGE",
+			WithHint("see who holds them: bcsnetctl ip list --pool %s; add addresses: bcsnetctl pool add-ip %s RANGE",
 				fit[full].Name, fit[full].Name)
 	}
 	stopped := slices.IndexFunc(fit, func(p *poolState) bool { return !p.Serves() })

@@ -17,12 +17,14 @@ const (
 	MaxPastReason = 80
 )
 
-// Verbs of changes by hand, as objects store them. A newer release may have more.
+// Verbs of changes that the holder did not ask for, as objects store them: by hand, and of the controller when
+// it takes an address back. A newer release may have more.
 const (
 	VerbRelease     = "release"
 	VerbReleaseHost = "release-host"
 	VerbReserve     = "reserve"
 	VerbUnreserve   = "unreserve"
+	VerbCollect     = "collect"
 )
 
 // Change says who changes an address by hand, and why. The zero Change is no such change: the holder

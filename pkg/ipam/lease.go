@@ -181,6 +181,12 @@ func supersede(earlier []string, id string) []string {
 	return all[max(0, len(all)-MaxSuperseded):]
 }
 
+// SameHolding says whether a lease that was read later is the same holding of the address: in use, by the same
+// container, since the same time.
+func (l Lease) SameHolding(later Lease) bool {
+	return later.State == Active && later.ContainerID == l.ContainerID && later.PodUID == l.PodUID && later.Updated.Equal(l.Updated)
+}
+
 // Release gives the address up, whoever has it; the caller has checked who does. An address that is
 // Available stays as it is (changed false). The holder goes into the history.
 func Release(l Lease, now time.Time, c Change) (next Lease, changed bool) {

@@ -76,7 +76,7 @@ func TestPickFromANamedPool(t *testing.T) {
 		"exhausted, while another has room": {
 			pools: []Pool{a(), b()}, before: func(x *Index) { x.take("b", "10.0.1.9") }, want: want(from("b"), byHand),
 			text: "PoolExhausted: no available IP for owner vm-1: pool b (10.0.1.0/24) has 0 of 1 addresses free, 1 active, 0 reserved" +
-				"; hint: see who holds them: bcsnetctl lease list --pool b; add addresses: bcsnetctl pool add-ip b RANGE",
+				"; hint: see who holds them: bcsnetctl ip list --pool b; add addresses: bcsnetctl pool add-ip b RANGE",
 		},
 		"cordoned": {
 			pools: []Pool{a(), b(cordoned)}, want: want(from("b"), byHand),

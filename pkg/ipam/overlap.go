@@ -31,19 +31,23 @@ type overlap struct {
 	winner *poolState
 }
 
-// decide says which pool serves the shared addresses: one that is not being deleted, then the one that
-// holds leases on them, then the older, then by name.
+// decide says which pool serves the shared addresses.
 func (o *overlap) decide() *poolState {
 	a, b := o.pools[0], o.pools[1]
-	first := cmp.Or(
-		compareBool(a.Terminating, b.Terminating),
-		compareBool(o.held[0] == 0, o.held[1] == 0),
-		a.Created.Compare(b.Created),
-		cmp.Compare(a.Name, b.Name))
-	if first <= 0 {
+	if Prevails(a.Pool, b.Pool, o.held[0] > 0, o.held[1] > 0) {
 		return a
 	}
 	return b
+}
+
+// Prevails says whether a, and not b, serves the addresses that both have: one that is not being deleted
+// does, then the one that holds leases on them, then the older, then by name.
+func Prevails(a, b Pool, aHolds, bHolds bool) bool {
+	return cmp.Or(
+		compareBool(a.Terminating, b.Terminating),
+		compareBool(bHolds, aHolds),
+		a.Created.Compare(b.Created),
+		cmp.Compare(a.Name, b.Name)) <= 0
 }
 
 func compareBool(a, b bool) int {

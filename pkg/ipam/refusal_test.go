@@ -65,7 +65,7 @@ func TestPickRefuses(t *testing.T) {
 		"exhausted": {
 			pools: []Pool{a()}, before: full, want: want(),
 			text: "PoolExhausted: no available IP for pod shop/a: pool a (10.0.0.0/24) has 0 of 2 addresses free, 2 active, 0 reserved" +
-				"; hint: see who holds them: bcsnetctl lease list --pool a; add addresses: bcsnetctl pool add-ip a RANGE",
+				"; hint: see who holds them: bcsnetctl ip list --pool a; add addresses: bcsnetctl pool add-ip a RANGE",
 		},
 		"exhausted by reservations, a node and a request under way": {
 			pools: []Pool{pool(t, "a", "10.0.0.0/24", []string{"10.0.0.6-10.0.0.9"})},
@@ -77,12 +77,12 @@ func TestPickRefuses(t *testing.T) {
 			},
 			want: want(),
 			text: "PoolExhausted: no available IP for pod shop/a: pool a (10.0.0.0/24) has 0 of 4 addresses free, 1 active, 1 reserved, 2 otherwise in use" +
-				"; hint: see who holds them: bcsnetctl lease list --pool a; add addresses: bcsnetctl pool add-ip a RANGE",
+				"; hint: see who holds them: bcsnetctl ip list --pool a; add addresses: bcsnetctl pool add-ip a RANGE",
 		},
 		"no addresses": {
 			pools: []Pool{pool(t, "a", "10.0.0.0/24", nil)}, want: want(),
 			text: "PoolExhausted: no available IP for pod shop/a: pool a (10.0.0.0/24) has 0 of 0 addresses free, 0 active, 0 reserved" +
-				"; hint: see who holds them: bcsnetctl lease list --pool a; add addresses: bcsnetctl pool add-ip a RANGE",
+				"; hint: see who holds them: bcsnetctl ip list --pool a; add addresses: bcsnetctl pool add-ip a RANGE",
 		},
 		"many exhausted": {
 			pools: many(), want: want(),
@@ -91,12 +91,12 @@ func TestPickRefuses(t *testing.T) {
 				"; pool p2 (10.1.2.0/24) has 0 of 0 addresses free, 0 active, 0 reserved" +
 				"; pool p3 (10.1.3.0/24) has 0 of 0 addresses free, 0 active, 0 reserved" +
 				"; pool p4 (10.1.4.0/24) has 0 of 0 addresses free, 0 active, 0 reserved; and 2 more pools" +
-				"; hint: see who holds them: bcsnetctl lease list --pool p0; add addresses: bcsnetctl pool add-ip p0 RANGE",
+				"; hint: see who holds them: bcsnetctl ip list --pool p0; add addresses: bcsnetctl pool add-ip p0 RANGE",
 		},
 		"one cordoned, one exhausted: the hint is about the exhausted one": {
 			pools: []Pool{a(), b(cordoned, priority(1))}, before: full, want: want(),
 			text: "PoolExhausted: no available IP for pod shop/a: pool b is cordoned; pool a (10.0.0.0/24) has 0 of 2 addresses free, 2 active, 0 reserved" +
-				"; hint: see who holds them: bcsnetctl lease list --pool a; add addresses: bcsnetctl pool add-ip a RANGE",
+				"; hint: see who holds them: bcsnetctl ip list --pool a; add addresses: bcsnetctl pool add-ip a RANGE",
 		},
 		"all cordoned or being deleted": {
 			pools: []Pool{a(cordoned), b(terminating)}, want: want(),
@@ -116,7 +116,7 @@ func TestPickRefuses(t *testing.T) {
 			before: func(x *Index) { x.take("a6", "2001:db8::9") }, want: want(),
 			text: "PoolExhausted: no available IP for pod shop/a: pool a (10.0.0.0/24) has 2 of 2 addresses free, 0 active, 0 reserved" +
 				"; pool a6 (2001:db8::/64) has 0 of 1 addresses free, 1 active, 0 reserved" +
-				"; hint: see who holds them: bcsnetctl lease list --pool a6; add addresses: bcsnetctl pool add-ip a6 RANGE",
+				"; hint: see who holds them: bcsnetctl ip list --pool a6; add addresses: bcsnetctl pool add-ip a6 RANGE",
 		},
 		"one family cordoned": {
 			pools: []Pool{a(network("blue")), pool(t, "a6", "2001:db8::/64", []string{"2001:db8::9"}, network("blue"), cordoned)}, want: want(),

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -31,7 +29,7 @@ var (
 	// ErrUnknown: the write may have been stored, or may yet be.
 	ErrUnknown = errors.New("the outcome of the write is unknown")
 	// ErrUnavailable: nothing was stored, because the API server could not be reached or refused to
-	// serve for now.
+	// serve at the moment.
 	ErrUnavailable = errors.New("the API server is not available")
 )
 
@@ -48,8 +46,10 @@ type Client struct {
 	gate  *gate
 	clock *Clock
 	// index, when there is one, is told of every write that was stored.
-	index *ipam.Index
-	dry   bool
+	index    *ipam.Index
+	dry      bool
+	observer Observer
+	counts   *counts
 }
 
 // New makes a client. The index may be nil; the clock learns from every answer of the API server.
@@ -68,7 +68,7 @@ func New(cfg *rest.Config, index *ipam.Index, clock *Clock) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{rest: r, gate: newGate(MaxWrites), clock: clock, index: index}, nil
+	return &Client{rest: r, gate: newGate(MaxWrites), clock: clock, index: index, counts: &counts{}}, nil
 }
 
 // Dry is the same client with writes that the API server checks and does not store. The answer to one is
@@ -92,7 +92,9 @@ func (c *Client) Get(ctx context.Context, a netip.Addr) (ipam.Lease, error) {
 }
 
 func (c *Client) get(ctx context.Context, a netip.Addr) ([]byte, error) {
+	end := c.Begin(ctx, StageRead)
 	body, err := answer(c.rest.Get().Resource(v1.IPResource).Name(ipam.ObjectName(a)).Do(ctx))
+	end(err)
 	if err != nil {
 		return nil, readError(err)
 	}
@@ -110,8 +112,8 @@ func answer(r rest.Result) ([]byte, error) {
 // Write commits a lease: it creates the object when the lease's version is 0, else it replaces the
 // object of exactly that version. The answer is the lease as stored.
 func (c *Client) Write(ctx context.Context, l ipam.Lease) (ipam.Lease, error) {
-	if err := c.gate.acquire(ctx, l.Pool); err != nil {
-		return l, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	if err := c.enter(ctx, l.Pool); err != nil {
+		return l, err
 	}
 	defer c.gate.release()
 	// From here on the write happens, also when the caller goes: one whose outcome nobody waits for
@@ -132,10 +134,10 @@ func (c *Client) Write(ctx context.Context, l ipam.Lease) (ipam.Lease, error) {
 	if c.dry {
 		request = request.Param("dryRun", metav1.DryRunAll)
 	}
-	raw, err := send(ctx, sending, request.Body(body))
+	raw, err := c.send(ctx, sending, request.Body(body))
 	switch {
 	case err != nil:
-		return l, writeError(err)
+		return l, err
 	case c.dry: // an object that would be created has no version
 		return l, nil
 	}
@@ -163,33 +165,10 @@ func (c *Client) encode(ctx context.Context, l ipam.Lease) ([]byte, error) {
 	return mergeInto(stored, l)
 }
 
-// send sends a write once, and again only when the API server turned it away unseen, for as long as the
-// caller waits. (client-go would also send it again after an error of the server with Retry-After: the
-// first may have been stored, and the conflict with it would pass for somebody else's.)
-func send(caller, sending context.Context, write *rest.Request) ([]byte, error) {
-	write.MaxRetries(0)
-	for {
-		raw, err := answer(write.Do(sending))
-		if !apierrors.IsTooManyRequests(err) {
-			return raw, err
-		}
-		seconds, _ := apierrors.SuggestsClientDelay(err)
-		again := time.NewTimer(time.Duration(max(seconds, 1)) * time.Second)
-		select {
-		case <-again.C:
-			continue
-		case <-caller.Done():
-		case <-sending.Done():
-		}
-		again.Stop()
-		return nil, err
-	}
-}
-
 // Delete removes the object of an address if it still has the given version.
 func (c *Client) Delete(ctx context.Context, a netip.Addr, pool string, version uint64) error {
-	if err := c.gate.acquire(ctx, pool); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	if err := c.enter(ctx, pool); err != nil {
+		return err
 	}
 	defer c.gate.release()
 	rv := strconv.FormatUint(version, 10)
@@ -206,11 +185,11 @@ func (c *Client) Delete(ctx context.Context, a netip.Addr, pool string, version 
 	}
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), WriteTimeout)
 	defer cancel()
-	if _, err := send(ctx, sending, c.rest.Delete().Resource(v1.IPResource).Name(ipam.ObjectName(a)).Body(body)); err != nil {
+	if _, err := c.send(ctx, sending, c.rest.Delete().Resource(v1.IPResource).Name(ipam.ObjectName(a)).Body(body)); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return writeError(err)
+		return err
 	}
 	if c.index != nil && !c.dry {
 		c.index.WroteDelete(a, version)
@@ -284,25 +263,5 @@ func readError(err error) error {
 		return err
 	default:
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-}
-
-// writeError says what became of a write. Only an answer of the API server, or a connection that
-// never was, tells that nothing was stored.
-func writeError(err error) error {
-	var op *net.OpError
-	var asURL *url.Error
-	switch {
-	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
-		return fmt.Errorf("%w: %w", ErrConflict, err)
-	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsInvalid(err),
-		apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
-		return err
-	case apierrors.IsTooManyRequests(err), errors.As(err, &op) && op.Op == "dial":
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
-	case errors.As(err, &asURL) && asURL.Op == "parse":
-		return err
-	default:
-		return fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
 }

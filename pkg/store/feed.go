@@ -30,10 +30,29 @@ type Feed struct {
 	client           *Client
 	synced, watching atomic.Bool
 	failed           atomic.Pointer[error]
+	lists, watches   atomic.Uint64
+	made             time.Time
+	heard            atomic.Int64 // nanoseconds after made
 }
 
 // NewFeed makes the feed of a client that has an index.
-func NewFeed(c *Client) *Feed { return &Feed{client: c} }
+func NewFeed(c *Client) *Feed { return &Feed{client: c, made: time.Now()} }
+
+// FeedStats are what a feed has counted since it was made.
+type FeedStats struct {
+	// Lists and Watches are those that began well.
+	Lists, Watches uint64
+	// Idle is how long ago the API server was last heard of: a list, an event, or the bookmark that it sends
+	// about every minute while nothing changes.
+	Idle time.Duration
+}
+
+// Stats reads the counts.
+func (f *Feed) Stats() FeedStats {
+	return FeedStats{Lists: f.lists.Load(), Watches: f.watches.Load(), Idle: time.Since(f.made) - time.Duration(f.heard.Load())}
+}
+
+func (f *Feed) hears() { f.heard.Store(int64(time.Since(f.made))) }
 
 // Synced says whether the index holds a full list.
 func (f *Feed) Synced() bool { return f.synced.Load() }
@@ -137,6 +156,7 @@ func (lw listWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (
 	if err != nil {
 		return nil, err
 	}
+	lw.f.lists.Add(1)
 	list.ResourceVersion = meta.ResourceVersion
 	return list, nil
 }
@@ -156,6 +176,7 @@ func (lw listWatch) WatchWithContext(ctx context.Context, o metav1.ListOptions) 
 		cancel()
 		return nil, err
 	}
+	lw.f.watches.Add(1)
 	lw.f.watching.Store(true)
 	w := &watcher{events: make(chan watch.Event), done: ctx.Done(), stop: cancel}
 	go w.read(body)
@@ -240,11 +261,13 @@ var _ cache.ReflectorStore = sink{}
 func (s sink) Add(o any) error { return s.Update(o) }
 
 func (s sink) Update(o any) error {
+	s.f.hears()
 	s.f.client.index.Watched(o.(*item).Lease)
 	return nil
 }
 
 func (s sink) Delete(o any) error {
+	s.f.hears()
 	s.f.client.index.WatchedDelete(o.(*item).Addr, o.(*item).Lease.Version)
 	return nil
 }
@@ -260,6 +283,7 @@ func (s sink) Replace(all []any, rv string) error {
 	}
 	s.f.client.index.Replace(leases, parseVersion(rv))
 	s.f.synced.Store(true)
+	s.f.hears()
 	return nil
 }
 
@@ -267,6 +291,7 @@ func (s sink) Resync() error { return nil }
 
 // Bookmark takes note of how far the watch has come while nothing changed.
 func (s sink) Bookmark(rv string) error {
+	s.f.hears()
 	s.f.client.index.Reached(parseVersion(rv))
 	return nil
 }

@@ -22,6 +22,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
 
@@ -32,19 +33,19 @@ func TestFeed(t *testing.T) {
 	before := write(t, direct, active(t, available(addr(1)), "c"))
 	tap := &intercept.Tap{}
 	c, f := feeding(t, tap)
-	until(t, "the feed has a list", f.Synced)
+	controlplane.Until(t, "the feed has a list", f.Synced)
 	if got, _ := c.index.Get(before.Addr); got.Version != before.Version || got.ContainerID != "c" {
 		t.Errorf("the list brought %+v", got)
 	}
 	made := write(t, direct, available(addr(2)))
-	until(t, "the watch brings a new object", has(c.index, made.Addr, made.Version))
+	controlplane.Until(t, "the watch brings a new object", has(c.index, made.Addr, made.Version))
 	released, _ := ipam.Release(before, now(), ipam.Change{})
 	changed := write(t, direct, released)
-	until(t, "the watch brings a change", has(c.index, changed.Addr, changed.Version))
+	controlplane.Until(t, "the watch brings a change", has(c.index, changed.Addr, changed.Version))
 	if err := direct.Delete(t.Context(), made.Addr, made.Pool, made.Version); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the watch brings a deletion", func() bool { _, ok := c.index.Get(made.Addr); return !ok })
+	controlplane.Until(t, "the watch brings a deletion", func() bool { _, ok := c.index.Get(made.Addr); return !ok })
 	if l, w := tap.Count(lists), tap.Count(watches); l != 1 || w != 1 {
 		t.Errorf("%d lists and %d watches, want one of each", l, w)
 	}
@@ -64,7 +65,7 @@ func TestFeedIsSyncedWithTheWholeList(t *testing.T) {
 		t.Errorf("synced %v with %d entries before the list has come", f.Synced(), c.index.Len())
 	}
 	gate.Open()
-	until(t, "the feed has a list", f.Synced)
+	controlplane.Until(t, "the feed has a list", f.Synced)
 	all, err := direct.List(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -82,9 +83,9 @@ func TestWatchCutAndResumed(t *testing.T) {
 	tap.On(watches, gate.HoldStream)
 	direct, addr := connect(t, nil), subnet()
 	c, f := feeding(t, tap)
-	until(t, "the feed has a list", f.Synced)
+	controlplane.Until(t, "the feed has a list", f.Synced)
 	first := write(t, direct, available(addr(1)))
-	until(t, "the watch works", has(c.index, first.Addr, first.Version))
+	controlplane.Until(t, "the watch works", has(c.index, first.Addr, first.Version))
 	for n := range 3 {
 		gate.Shut()
 		kept := write(t, direct, active(t, available(addr(10+n)), "c"))
@@ -94,8 +95,8 @@ func TestWatchCutAndResumed(t *testing.T) {
 		}
 		gate.Cut()
 		gate.Open()
-		until(t, "the change made meanwhile", has(c.index, kept.Addr, kept.Version))
-		until(t, "the deletion made meanwhile", func() bool { _, ok := c.index.Get(gone.Addr); return !ok })
+		controlplane.Until(t, "the change made meanwhile", has(c.index, kept.Addr, kept.Version))
+		controlplane.Until(t, "the deletion made meanwhile", func() bool { _, ok := c.index.Get(gone.Addr); return !ok })
 	}
 	if n := tap.Count(lists); n != 1 {
 		t.Errorf("%d lists, want 1", n)
@@ -117,9 +118,9 @@ func TestExpired(t *testing.T) {
 			tap.On(watches, gate.HoldStream)
 			direct, addr := connect(t, nil), subnet()
 			c, f := feeding(t, tap)
-			until(t, "the feed has a list", f.Synced)
+			controlplane.Until(t, "the feed has a list", f.Synced)
 			gone, kept := write(t, direct, available(addr(1))), write(t, direct, available(addr(2)))
-			until(t, "the watch works", has(c.index, kept.Addr, kept.Version))
+			controlplane.Until(t, "the watch works", has(c.index, kept.Addr, kept.Version))
 
 			var asked atomic.Value
 			remove := tap.On(watches, expired)
@@ -135,13 +136,13 @@ func TestExpired(t *testing.T) {
 			held := write(t, direct, active(t, kept, "c"))
 			gate.Cut()
 			gate.Open()
-			until(t, "what changed meanwhile", has(c.index, held.Addr, held.Version))
-			until(t, "what went meanwhile", func() bool { _, ok := c.index.Get(gone.Addr); return !ok })
+			controlplane.Until(t, "what changed meanwhile", has(c.index, held.Addr, held.Version))
+			controlplane.Until(t, "what went meanwhile", func() bool { _, ok := c.index.Get(gone.Addr); return !ok })
 			if got, want := asked.Load(), fmt.Sprintf("NotOlderThan %d", kept.Version); got != want {
 				t.Errorf("listed %v, want %s", got, want)
 			}
 			after := write(t, direct, available(addr(3)))
-			until(t, "the watch works again", has(c.index, after.Addr, after.Version))
+			controlplane.Until(t, "the watch works again", has(c.index, after.Addr, after.Version))
 		})
 	}
 }
@@ -155,7 +156,7 @@ func TestVersionOfTheFuture(t *testing.T) {
 	tap.On(watches, gate.HoldStream)
 	direct, addr := connect(t, nil), subnet()
 	c, f := feeding(t, tap)
-	until(t, "the feed has a list", f.Synced)
+	controlplane.Until(t, "the feed has a list", f.Synced)
 	<-gate.Arrived()
 	tap.On(watches, intercept.Answer(410, metav1.StatusReasonExpired, 0))
 	var relisted atomic.Bool
@@ -171,10 +172,10 @@ func TestVersionOfTheFuture(t *testing.T) {
 		return next.RoundTrip(r)
 	})
 	gate.Cut()
-	until(t, "the feed lists without a version", relisted.Load)
+	controlplane.Until(t, "the feed lists without a version", relisted.Load)
 	tap.On(watches, gate.HoldStream)
 	l := write(t, direct, available(addr(1)))
-	until(t, "the feed works again", has(c.index, l.Addr, l.Version))
+	controlplane.Until(t, "the feed works again", has(c.index, l.Addr, l.Version))
 }
 
 // recorded keeps the next list that passes, to be given again later as the list of a lagging API server.
@@ -217,7 +218,7 @@ func TestRelistDoesNotGoBack(t *testing.T) {
 	old := &recorded{}
 	tap.On(lists, old.record)
 	c, f := feeding(t, tap)
-	until(t, "the feed has a list", f.Synced)
+	controlplane.Until(t, "the feed has a list", f.Synced)
 	<-gate.Arrived()
 
 	// The watch says nothing from here on; these are our own writes.
@@ -249,13 +250,13 @@ func TestRelistDoesNotGoBack(t *testing.T) {
 		return old.replay(r, next)
 	})
 	gate.Cut()
-	until(t, "the old list was taken", func() bool { return tap.Count(lists) > 2 }) // the next one waits
+	controlplane.Until(t, "the old list was taken", func() bool { return tap.Count(lists) > 2 }) // the next one waits
 	check("after the old list")
 	removeGate()
 	tap.On(watches, func(r *http.Request, next http.RoundTripper) (*http.Response, error) { return next.RoundTrip(r) })
 	gate.Open()
 	again := write(t, direct, available(gone.Addr))
-	until(t, "the feed works again", has(c.index, again.Addr, again.Version))
+	controlplane.Until(t, "the feed works again", has(c.index, again.Addr, again.Version))
 	if got, _ := c.index.Get(made.Addr); got.Version != made.Version {
 		t.Errorf("in the end: %+v", got)
 	}
@@ -284,12 +285,12 @@ func TestListThatDiesInTheMiddle(t *testing.T) {
 	}
 	remove := tap.On(lists, dying)
 	c, f := feeding(t, tap)
-	until(t, "a list has died", func() bool { return died.Load() > 1 })
+	controlplane.Until(t, "a list has died", func() bool { return died.Load() > 1 })
 	if f.Synced() || c.index.Len() != 0 {
 		t.Fatalf("synced %v with %d entries", f.Synced(), c.index.Len())
 	}
 	remove()
-	until(t, "the feed has a list", f.Synced)
+	controlplane.Until(t, "the feed has a list", f.Synced)
 	<-gate.Arrived()
 	entries := c.index.Len()
 
@@ -297,14 +298,14 @@ func TestListThatDiesInTheMiddle(t *testing.T) {
 	remove = tap.On(lists, dying)
 	tap.On(watches, intercept.Answer(410, metav1.StatusReasonExpired, 0))
 	gate.Cut()
-	until(t, "a relist has died", func() bool { return died.Load() > 1 })
+	controlplane.Until(t, "a relist has died", func() bool { return died.Load() > 1 })
 	if got := c.index.Len(); got != entries || !f.Synced() {
 		t.Errorf("%d entries, synced %v; want the %d of before", got, f.Synced(), entries)
 	}
 	remove()
 	tap.On(watches, gate.HoldStream)
 	l := write(t, direct, available(addr(100)))
-	until(t, "the feed works again", has(c.index, l.Addr, l.Version))
+	controlplane.Until(t, "the feed works again", has(c.index, l.Addr, l.Version))
 }
 
 // A bookmark tells that nothing happened up to a version: who waits for it goes on.
@@ -330,7 +331,7 @@ func TestBookmark(t *testing.T) {
 		return resp, nil
 	})
 	c, f := feeding(t, tap)
-	until(t, "the feed has a list and a watch", func() bool { return f.Synced() && version.Load() > 0 })
+	controlplane.Until(t, "the feed has a list and a watch", func() bool { return f.Synced() && version.Load() > 0 })
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	if err := c.index.WaitSeen(ctx, version.Load()); err != nil {
@@ -360,10 +361,10 @@ func TestStrangeObjectsInTheFeed(t *testing.T) {
 	strange := map[string]any{"status": "Active", "containerID": "c", "updateTime": "yesterday", "startedAt": "?", "fixedIPExpiredTime": "soon"}
 	listed := create(1, strange)
 	c, f := feeding(t, nil)
-	until(t, "the feed has a list", f.Synced)
+	controlplane.Until(t, "the feed has a list", f.Synced)
 	watched := create(2, strange)
 	for _, a := range []netip.Addr{listed, watched} {
-		until(t, "the index has "+a.String(), func() bool { _, ok := c.index.Get(a); return ok })
+		controlplane.Until(t, "the index has "+a.String(), func() bool { _, ok := c.index.Get(a); return ok })
 		l, _ := c.index.Get(a)
 		if l.State != ipam.Active || l.ContainerID != "c" || !l.Updated.IsZero() || !l.Foreign || l.ExpiredTime != "soon" {
 			t.Errorf("%s is %+v", a, l)
@@ -431,7 +432,7 @@ func TestFeedUnderFire(t *testing.T) {
 	f := NewFeed(c)
 	start(t, f)
 	direct, addr := connect(t, nil), subnet()
-	until(t, "the feed has a list", f.Synced)
+	controlplane.Until(t, "the feed has a list", f.Synced)
 	var writers sync.WaitGroup
 	var last atomic.Uint64
 	for n := range 8 {
@@ -468,7 +469,7 @@ func TestFeedUnderFire(t *testing.T) {
 		case <-done:
 		default:
 			from := tap.Count(watches)
-			until(t, "the watch was taken up", func() bool {
+			controlplane.Until(t, "the watch was taken up", func() bool {
 				gate.Cut()
 				return tap.Count(watches) > from
 			})

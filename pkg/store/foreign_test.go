@@ -41,7 +41,7 @@ func TestFieldsOfALaterReleaseAreKept(t *testing.T) {
 	c := connectTo(t, cfg, ipam.NewIndex())
 	feed := NewFeed(c)
 	start(t, feed)
-	until(t, "the feed has a list", feed.Synced)
+	controlplane.Until(t, "the feed has a list", feed.Synced)
 	l := write(t, c, available(subnet()(1)))
 	objects := admin.Resource(v1.GroupVersion.WithResource(v1.IPResource))
 	extend(t, admin, "spec", "tier", map[string]any{"type": "string"})
@@ -50,14 +50,14 @@ func TestFieldsOfALaterReleaseAreKept(t *testing.T) {
 	// A watch that was open when the CRD changed goes on without the new fields until the API server ends
 	// it, a second later.
 	n := 0
-	until(t, "the index sees the new fields", func() bool {
+	controlplane.Until(t, "the index sees the new fields", func() bool {
 		n++
 		later := fmt.Sprintf(`{"spec":{"tier":"gold"},"status":{"podName":"pod-%d","quarantine":{"until":"tomorrow","why":[{"a":1.5}]}}}`, n)
 		o, err := objects.Patch(t.Context(), ipam.ObjectName(l.Addr), "application/merge-patch+json", []byte(later), metav1.PatchOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		until(t, "the watch delivers the change", func() bool {
+		controlplane.Until(t, "the watch delivers the change", func() bool {
 			var ok bool
 			l, ok = c.index.Get(l.Addr)
 			return ok && strconv.FormatUint(l.Version, 10) == o.GetResourceVersion()

@@ -10,12 +10,13 @@ import (
 // take turns, first come first served within one. What waits is bounded by its deadline alone.
 type gate struct {
 	mu     sync.Mutex
+	places int
 	free   int
 	queues map[string][]chan struct{}
 	turn   []string // keys with a queue, the next one first
 }
 
-func newGate(n int) *gate { return &gate{free: n, queues: map[string][]chan struct{}{}} }
+func newGate(n int) *gate { return &gate{places: n, free: n, queues: map[string][]chan struct{}{}} }
 
 // acquire waits for a place; it returns the context's error when that comes first.
 func (g *gate) acquire(ctx context.Context, key string) error {
@@ -77,4 +78,14 @@ func (g *gate) release() {
 	} else {
 		delete(g.queues, key)
 	}
+}
+
+// busy is how many places are taken and how many wait for one.
+func (g *gate) busy() (taken, waiting int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, q := range g.queues {
+		waiting += len(q)
+	}
+	return g.places - g.free, waiting
 }

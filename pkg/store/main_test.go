@@ -33,12 +33,7 @@ func TestMain(m *testing.M) {
 }
 
 // identity is the controller's ServiceAccount with the rights of the manifests.
-var identity = sync.OnceValues(func() (*rest.Config, error) {
-	if err := cluster.InstallManifests(context.Background()); err != nil {
-		return nil, err
-	}
-	return cluster.ServiceAccountConfig(context.Background(), controlplane.SystemNamespace, controlplane.ControllerName)
-})
+var identity = sync.OnceValues(func() (*rest.Config, error) { return cluster.ControllerConfig(context.Background()) })
 
 // config is the identity with a tap; nil for none.
 func config(t testing.TB, tap *intercept.Tap) *rest.Config {
@@ -158,21 +153,6 @@ func read(t testing.TB, c *Client, a netip.Addr) ipam.Lease {
 		t.Fatalf("reading %s: %v", a, err)
 	}
 	return l
-}
-
-// until waits for a condition, for at most half a minute.
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	limit := time.After(30 * time.Second)
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-limit:
-			t.Fatalf("waited in vain: %s", what)
-		}
-	}
 }
 
 // feeding runs the feed of a new client until the test ends.

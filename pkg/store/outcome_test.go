@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
 
@@ -104,9 +105,9 @@ func TestConnectionReset(t *testing.T) {
 				go func() { result <- w.do(t.Context(), c, l) }()
 				stored := func() bool { return w.done(direct.Get(t.Context(), l.Addr)) }
 				if arrived {
-					until(t, "the write is stored", stored)
+					controlplane.Until(t, "the write is stored", stored)
 				} else {
-					until(t, "the write is on its way", func() bool { return proxy.Kept() > 0 })
+					controlplane.Until(t, "the write is on its way", func() bool { return proxy.Kept() > 0 })
 				}
 				proxy.Reset()
 				if err := <-result; !errors.Is(err, ErrUnknown) {
@@ -288,14 +289,14 @@ func TestTooManyRequests(t *testing.T) {
 			ctx, leave := context.WithCancel(t.Context())
 			result := make(chan error, 1)
 			go func() { result <- w.do(ctx, c, l) }()
-			until(t, "the write was turned away", func() bool { return tap.Count(intercept.Writes) > 0 })
+			controlplane.Until(t, "the write was turned away", func() bool { return tap.Count(intercept.Writes) > 0 })
 			leave()
 			if err := <-result; !errors.Is(err, ErrUnavailable) {
 				t.Errorf("%v, want ErrUnavailable", err)
 			}
 			go func() { result <- w.do(t.Context(), c, l) }()
 			sent := tap.Count(intercept.Writes)
-			until(t, "the write was turned away again", func() bool { return tap.Count(intercept.Writes) > sent })
+			controlplane.Until(t, "the write was turned away again", func() bool { return tap.Count(intercept.Writes) > sent })
 			remove()
 			if err := <-result; err != nil {
 				t.Error(err)
@@ -369,10 +370,10 @@ func TestAPIServerDown(t *testing.T) {
 	c := connectTo(t, config(t, nil), ipam.NewIndex())
 	feed := NewFeed(c)
 	start(t, feed)
-	until(t, "the feed has a list", feed.Synced)
+	controlplane.Until(t, "the feed has a list", feed.Synced)
 	a := subnet()(1)
 	first := write(t, c, available(a))
-	until(t, "the watch delivers it", func() bool { return c.index.WaitSeen(t.Context(), first.Version) == nil })
+	controlplane.Until(t, "the watch delivers it", func() bool { return c.index.WaitSeen(t.Context(), first.Version) == nil })
 	if err := cluster.KillAPIServer(); err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
 
@@ -223,7 +224,7 @@ func TestDeletedWhileHeld(t *testing.T) {
 	if !now1.Deleting || now1.State != ipam.Active || now1.ContainerID != "c" {
 		t.Fatalf("the object is %+v", now1)
 	}
-	until(t, "the index knows that the object is being deleted", func() bool {
+	controlplane.Until(t, "the index knows that the object is being deleted", func() bool {
 		l, _ := c.index.Get(held.Addr)
 		return l.Deleting
 	})
@@ -235,12 +236,12 @@ func TestDeletedWhileHeld(t *testing.T) {
 	if l, err := c.Get(t.Context(), held.Addr); !errors.Is(err, ErrNotFound) {
 		t.Fatalf("the object is still there: %+v, %v", l, err)
 	}
-	until(t, "the index forgets the object", func() bool {
+	controlplane.Until(t, "the index forgets the object", func() bool {
 		_, ok := c.index.Get(held.Addr)
 		return !ok
 	})
 	again := write(t, c, active(t, available(held.Addr), "d"))
-	until(t, "the index has the new object", has(c.index, held.Addr, again.Version))
+	controlplane.Until(t, "the index has the new object", has(c.index, held.Addr, again.Version))
 }
 
 // Objects are small once they were updated: without managedFields, which would be more than a third of
@@ -318,12 +319,12 @@ func TestDeleteHeldUpByAnotherFinalizer(t *testing.T) {
 	if err := c.Delete(t.Context(), l.Addr, l.Pool, l.Version); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the index knows that the object is being deleted", func() bool {
+	controlplane.Until(t, "the index knows that the object is being deleted", func() bool {
 		l, ok := c.index.Get(l.Addr)
 		return ok && l.Deleting
 	})
 	patch(t, l.Addr, `{"metadata":{"finalizers":null}}`)
-	until(t, "the index forgets the object", func() bool {
+	controlplane.Until(t, "the index forgets the object", func() bool {
 		_, ok := c.index.Get(l.Addr)
 		return !ok
 	})

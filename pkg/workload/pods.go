@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
 	"time"
 
@@ -24,7 +25,10 @@ var ErrNotFound = errors.New("there is no such pod")
 
 // Pod is what the allocator needs to know of a pod.
 type Pod struct {
-	Namespace, Name, UID string
+	Namespace, Name string
+	// UID is what a lease knows the pod by. Of a static pod it is the hash of its manifest, as its kubelet says it
+	// to CNI plugins: the UID of its mirror changes while its containers run on.
+	UID string
 	// Node that the pod is bound to; empty before it is.
 	Node string
 	// HostIPs are the addresses that the pod's status gives for its host; empty until the kubelet reports.
@@ -34,17 +38,31 @@ type Pod struct {
 	// EndedAt is when the last part of an ended pod did; zero when that is not known.
 	EndedAt time.Time
 	// Addrs are the pod's own addresses as far as they are reported. Networks: they are those of all its
-	// networks, by the annotation NetworkStatus, not of the first alone.
+	// networks, by an annotation NetworkStatus that can be read, not of the first alone.
 	Addrs    []netip.Addr
 	Networks bool
 	// HostNetwork: its addresses are those of its host.
 	HostNetwork bool
-	// Started is when the kubelet took the pod on; until then, when it was created.
-	Started time.Time
+	// Created is when the pod was created, to the second below. Started is when the kubelet took it on; until
+	// then, when it was created.
+	Created, Started time.Time
 }
 
 // NetworkStatus is the annotation in which Multus and others report the addresses of all networks.
 const NetworkStatus = "k8s.v1.cni.cncf.io/network-status"
+
+// Annotations by which kubelets mark the mirrors of static pods.
+const (
+	mirrorAnnotation = "kubernetes.io/config.mirror"
+	hashAnnotation   = "kubernetes.io/config.hash"
+)
+
+// staticUID is a hash of 128 bits in hexadecimal digits; the UID of any other pod has dashes.
+var staticUID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// Static says whether the UID of a lease is that of a static pod. Such a pod runs whether the API server knows
+// of it or not.
+func Static(uid string) bool { return staticUID.MatchString(uid) }
 
 // FromObject reads a pod.
 func FromObject(p *corev1.Pod) Pod {
@@ -58,15 +76,19 @@ func FromObject(p *corev1.Pod) Pod {
 			pod.HostIPs = append(pod.HostIPs, a)
 		}
 	}
-	pod.HostNetwork, pod.Started = p.Spec.HostNetwork, p.CreationTimestamp.Time
+	if hash := p.Annotations[hashAnnotation]; p.Annotations[mirrorAnnotation] != "" && Static(hash) {
+		pod.UID = hash
+	}
+	pod.HostNetwork, pod.Created, pod.Started = p.Spec.HostNetwork, p.CreationTimestamp.Time, p.CreationTimestamp.Time
 	if p.Status.StartTime != nil {
 		pod.Started = p.Status.StartTime.Time
 	}
 	if pod.Ended {
 		pod.EndedAt = endedAt(p)
 	}
-	_, pod.Networks = p.Annotations[NetworkStatus]
-	for _, text := range reported(p) {
+	addrs, networks := reported(p)
+	pod.Networks = networks
+	for _, text := range addrs {
 		if a, err := ipam.ParseAddr(text); err == nil && !slices.Contains(pod.Addrs, a) {
 			pod.Addrs = append(pod.Addrs, a)
 		}
@@ -74,21 +96,22 @@ func FromObject(p *corev1.Pod) Pod {
 	return pod
 }
 
-// reported are the addresses of a pod as its status and its annotation write them.
-func reported(p *corev1.Pod) []string {
-	var all []string
+// reported are the addresses of a pod as its status and its annotation write them. networks: the annotation
+// is there and can be read; one that cannot says nothing of the other networks.
+func reported(p *corev1.Pod) (all []string, networks bool) {
 	for _, ip := range p.Status.PodIPs {
 		all = append(all, ip.IP)
 	}
-	var networks []struct {
+	var listed []struct {
 		IPs []string `json:"ips"`
 	}
-	if text := p.Annotations[NetworkStatus]; text != "" && json.Unmarshal([]byte(text), &networks) == nil {
-		for _, n := range networks {
-			all = append(all, n.IPs...)
-		}
+	if json.Unmarshal([]byte(p.Annotations[NetworkStatus]), &listed) != nil {
+		return all, false
 	}
-	return all
+	for _, n := range listed {
+		all = append(all, n.IPs...)
+	}
+	return all, true
 }
 
 // endedAt is when the state of an ended pod last changed.
@@ -116,10 +139,15 @@ func Trim(p *corev1.Pod) *corev1.Pod {
 	t.Spec.HostNetwork = p.Spec.HostNetwork
 	t.Status.Phase, t.Status.HostIPs, t.Status.StartTime = p.Status.Phase, p.Status.HostIPs, p.Status.StartTime
 	t.Status.PodIPs = p.Status.PodIPs
-	if _, ok := p.Annotations[NetworkStatus]; ok { // what it says goes with the other addresses
-		t.Annotations = map[string]string{NetworkStatus: ""}
+	for _, key := range []string{mirrorAnnotation, hashAnnotation} {
+		if v, ok := p.Annotations[key]; ok {
+			metav1.SetMetaDataAnnotation(&t.ObjectMeta, key, v)
+		}
+	}
+	if addrs, networks := reported(p); networks { // what the annotation says goes with the other addresses
+		metav1.SetMetaDataAnnotation(&t.ObjectMeta, NetworkStatus, "[]")
 		t.Status.PodIPs = nil
-		for _, text := range reported(p) {
+		for _, text := range addrs {
 			t.Status.PodIPs = append(t.Status.PodIPs, corev1.PodIP{IP: text})
 		}
 	}

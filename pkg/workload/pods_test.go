@@ -6,18 +6,15 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -46,10 +43,7 @@ func nodeAddrs(node string) []netip.Addr {
 // its ServiceAccount. The gate holds the cache's watch.
 func finder(t *testing.T) (*workload.Pods, *intercept.Tap, *intercept.Gate) {
 	t.Helper()
-	if err := cluster.InstallManifests(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	cfg, err := cluster.ServiceAccountConfig(t.Context(), controlplane.SystemNamespace, controlplane.ControllerName)
+	cfg, err := cluster.ControllerConfig(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,57 +55,20 @@ func finder(t *testing.T) (*workload.Pods, *intercept.Tap, *intercept.Gate) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scheme := runtime.NewScheme()
-	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	mapper := meta.NewDefaultRESTMapper(nil)
-	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
-	cached, err := cache.New(cfg, cache.Options{HTTPClient: h, Scheme: scheme, Mapper: mapper, DefaultTransform: func(o any) (any, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var parts sync.WaitGroup
+	t.Cleanup(func() {
+		cancel()
+		parts.Wait()
+		h.CloseIdleConnections()
+	})
+	cached, live := controlplane.PodReaders(ctx, t, cfg, h, &parts, func(o any) (any, error) {
 		if p, ok := o.(*corev1.Pod); ok {
 			return workload.Trim(p), nil
 		}
 		return o, nil
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	live, err := client.New(cfg, client.Options{HTTPClient: h, Scheme: scheme, Mapper: mapper})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- cached.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		h.CloseIdleConnections()
 	})
-	if _, err := cached.GetInformer(t.Context(), &corev1.Pod{}); err != nil {
-		t.Fatal(err)
-	}
-	if !cached.WaitForCacheSync(t.Context()) {
-		t.Fatal("the cache does not fill")
-	}
 	return &workload.Pods{Cached: cached, Live: live, NodeAddrs: nodeAddrs}, tap, gate
-}
-
-// admin changes pods as users and kubelets do.
-func admin(t *testing.T) client.Client {
-	t.Helper()
-	h, err := rest.HTTPClientFor(cluster.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(h.CloseIdleConnections)
-	c, err := client.New(cluster.Config, client.Options{HTTPClient: h})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
 }
 
 func create(t *testing.T, c client.Client, name, node string) *corev1.Pod {
@@ -141,27 +98,13 @@ func remove(t *testing.T, c client.Client, p *corev1.Pod, o ...client.DeleteOpti
 	}
 }
 
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	limit := time.After(30 * time.Second)
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-limit:
-			t.Fatalf("waited in vain: %s", what)
-		}
-	}
-}
-
 // live matches reads of one pod.
 var live = intercept.All(intercept.Method(http.MethodGet), func(r *http.Request) bool { return r.URL.Query().Get("resourceVersion") == "" && !intercept.Watches(r) })
 
 // The cache answers where it cannot be mistaken, and one read of the API server everywhere else.
 func TestFind(t *testing.T) {
 	pods, tap, _ := finder(t)
-	c := admin(t)
+	c := cluster.AdminFor(t)
 	for name, test := range map[string]struct {
 		node  string
 		after func(p *corev1.Pod)
@@ -202,14 +145,14 @@ func TestFind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := create(t, c, name, test.node)
-			want := workload.Pod{Namespace: "default", Name: name, UID: string(p.UID), Node: test.node, Started: p.CreationTimestamp.Time}
+			want := workload.Pod{Namespace: "default", Name: name, UID: string(p.UID), Node: test.node, Created: p.CreationTimestamp.Time, Started: p.CreationTimestamp.Time}
 			if test.after != nil {
 				test.after(p)
 			}
 			if test.want != nil {
 				test.want(p, &want)
 			}
-			until(t, "the cache is up to date", func() bool { return fresh(t, c, pods.Cached, p) })
+			controlplane.Until(t, "the cache is up to date", func() bool { return fresh(t, c, pods.Cached, p) })
 			var uid string
 			if test.uid != nil {
 				uid = test.uid(p)
@@ -261,9 +204,9 @@ func fresh(t *testing.T, c client.Client, cached client.Reader, p *corev1.Pod) b
 // finds the new one by a read; without it the cache is believed, and the caller mends that later.
 func TestFindWhileTheCacheLags(t *testing.T) {
 	pods, tap, gate := finder(t)
-	c := admin(t)
+	c := cluster.AdminFor(t)
 	old := create(t, c, "again", "node-1")
-	until(t, "the cache is up to date", func() bool { return fresh(t, c, pods.Cached, old) })
+	controlplane.Until(t, "the cache is up to date", func() bool { return fresh(t, c, pods.Cached, old) })
 	gate.Shut()
 	remove(t, c, old, client.GracePeriodSeconds(0))
 	anew := create(t, c, "again", "node-1")
@@ -293,7 +236,7 @@ func TestFindWhileTheCacheLags(t *testing.T) {
 func TestFindBeforeTheCache(t *testing.T) {
 	pods, tap, gate := finder(t)
 	gate.Shut()
-	p := create(t, admin(t), "new", "node-1")
+	p := create(t, cluster.AdminFor(t), "new", "node-1")
 	tap.Forget()
 	got, err := pods.Find(t.Context(), "default", "new", "", nodeHost)
 	if err != nil || got.UID != string(p.UID) || tap.Count(live) != 1 {
@@ -332,7 +275,7 @@ func TestTrim(t *testing.T) {
 		return p
 	}
 	base := workload.Pod{
-		Namespace: "n", Name: "p", UID: "u", Node: "node", Started: before.Time,
+		Namespace: "n", Name: "p", UID: "u", Node: "node", Created: before.Time, Started: before.Time,
 		HostIPs: []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")},
 		Addrs:   []netip.Addr{netip.MustParseAddr("10.0.0.1")},
 	}
@@ -350,7 +293,9 @@ func TestTrim(t *testing.T) {
 		}, func(p *workload.Pod) {
 			p.Networks, p.Addrs = true, append(p.Addrs[:1:1], netip.MustParseAddr("10.9.0.1"), netip.MustParseAddr("2001:db8::9"))
 		}},
-		"a broken annotation": {func(p *corev1.Pod) { p.Annotations[workload.NetworkStatus] = "[" }, func(p *workload.Pod) { p.Networks = true }},
+		"a broken annotation": {func(p *corev1.Pod) { p.Annotations[workload.NetworkStatus] = "[" }, func(*workload.Pod) {}},
+		"an empty annotation": {func(p *corev1.Pod) { p.Annotations[workload.NetworkStatus] = "" }, func(*workload.Pod) {}},
+		"no networks yet":     {func(p *corev1.Pod) { p.Annotations[workload.NetworkStatus] = "[]" }, func(p *workload.Pod) { p.Networks = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, want := pod(test.change), base

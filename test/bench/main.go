@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -23,7 +24,7 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 3, "how often each measurement is taken; the median counts")
 	flag.IntVar(&o.large, "large", 65536, "addresses of the largest pool")
 	flag.StringVar(&o.out, "out", "", "file whose tables are rewritten; default docs/benchmarks.md of this module")
-	flag.StringVar(&o.only, "only", "", "measure only this part: floors, requests, pools, start or first")
+	flag.StringVar(&o.only, "only", "", "measure only this part: floors, requests, pools, start, first or cli")
 	handler := flag.String("floor-handler", "", "internal: serve the empty handler with this kubeconfig")
 	next := flag.String("floor-next", "10.192.0.0", "internal: the first address that the empty handler makes an object of")
 	flag.Parse()
@@ -62,21 +63,39 @@ func run(ctx context.Context, o settings, handler, next string) error {
 		}
 		o.out = filepath.Join(root, "docs", "benchmarks.md")
 	}
-	b, err := setUp(ctx, o)
+	var r report
+	if err := measure(ctx, o, &r, []part{
+		{"floors", (*bench).floors}, {"requests", (*bench).requests}, {"pools", (*bench).pools}, {"start", (*bench).starts}, {"first", (*bench).first},
+	}); err != nil {
+		return err
+	}
+	if err := measure(ctx, o, &r, []part{{"cli", (*bench).cli}}); err != nil { // nothing but its own objects is there
+		return err
+	}
+	return r.write(o.out)
+}
+
+// part is what can be measured alone.
+type part struct {
+	name string
+	run  func(*bench, context.Context) error
+}
+
+// measure runs the parts that are wanted on a control plane of their own.
+func measure(ctx context.Context, o settings, r *report, parts []part) error {
+	parts = slices.DeleteFunc(parts, func(p part) bool { return !o.wants(p.name) })
+	if len(parts) == 0 {
+		return nil
+	}
+	b, err := setUp(ctx, o, r)
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	for _, part := range []struct {
-		name string
-		run  func(context.Context) error
-	}{{"floors", b.floors}, {"requests", b.requests}, {"pools", b.pools}, {"start", b.starts}, {"first", b.first}} {
-		if !o.wants(part.name) {
-			continue
-		}
-		if err := part.run(ctx); err != nil {
-			return fmt.Errorf("%s: %w", part.name, err)
+	for _, p := range parts {
+		if err := p.run(b, ctx); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
 		}
 	}
-	return b.report.write(o.out)
+	return nil
 }

@@ -12,6 +12,9 @@ import (
 // report gathers the tables.
 type report struct {
 	floors, cpu, sizes, costs, numbers []string
+	// lists and quicks are of the command line, scale is what the lists go over.
+	lists, quicks []string
+	scale         string
 }
 
 func ratio(a, b float64) string { return fmt.Sprintf("%.2f", a/b) }
@@ -81,42 +84,79 @@ func (r *report) number(what string, value float64, unit string) {
 	r.numbers = append(r.numbers, row)
 }
 
+// list is a command that prints much, beside kubectl's list of the same objects.
+func (r *report) list(what string, c, kubectl call) {
+	row := fmt.Sprintf("| `%s` | %.2g s | %.2g s | %s | %d MB |", what, c.first.Seconds(), c.total.Seconds(),
+		ratio(c.total.Seconds(), kubectl.total.Seconds()), c.rss>>20)
+	fmt.Println(row)
+	r.lists = append(r.lists, row)
+}
+
+// quick is a command that prints little.
+func (r *report) quick(what string, c call) {
+	row := fmt.Sprintf("| `%s` | %s | %d MB |", what, ms(c.total), c.rss>>20)
+	fmt.Println(row)
+	r.quicks = append(r.quicks, row)
+}
+
+// Between these marks, and only there, a file is rewritten: the tables of the service, and those of the
+// command line.
 const (
-	begin = "<!-- tables: written by make bench -->"
-	end   = "<!-- end of tables -->"
+	serviceMark, cliMark = "tables", "tables of the command line"
 )
 
-// write puts the tables between the marks of a file.
+func begin(mark string) string { return "<!-- " + mark + ": written by make bench -->" }
+
+func end(mark string) string { return "<!-- end of " + mark + " -->" }
+
+// write puts the tables of what was measured between the marks of a file. What was not measured stays.
 func (r *report) write(path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	before, rest, ok := strings.Cut(string(text), begin)
-	_, after, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		return fmt.Errorf("%s has no place for the tables: %q and %q", path, begin, end)
+	for mark, tables := range map[string]string{serviceMark: r.service(), cliMark: r.commandLine()} {
+		before, rest, ok := strings.Cut(string(text), begin(mark))
+		_, after, ok2 := strings.Cut(rest, end(mark))
+		if !ok || !ok2 {
+			return fmt.Errorf("%s has no place for the tables: %q and %q", path, begin(mark), end(mark))
+		}
+		if tables != "" {
+			text = []byte(before + begin(mark) + "\n\n" + machine() + tables + "\n" + end(mark) + after)
+		}
 	}
-	return os.WriteFile(path, []byte(before+begin+"\n\n"+r.tables()+"\n"+end+after), 0o644)
+	return os.WriteFile(path, text, 0o644)
 }
 
-func (r *report) tables() string {
-	var s strings.Builder
-	fmt.Fprintf(&s, "%d cores, %s.\n\n", runtime.NumCPU(), runtime.Version())
-	table := func(title, head string, rows []string) {
-		if len(rows) == 0 {
-			return
-		}
-		columns := strings.Count(head, "|") - 1
-		fmt.Fprintf(&s, "### %s\n\n%s\n|%s\n%s\n\n", title, head, strings.Repeat(" --- |", columns), strings.Join(rows, "\n"))
+func machine() string { return fmt.Sprintf("%d cores, %s.\n\n", runtime.NumCPU(), runtime.Version()) }
+
+func (r *report) service() string {
+	return join(
+		table("Throughput and latency beside the floors",
+			"| operation | callers | bare client /s | empty handler /s | bcsnet /s | of handler | of bare | p99 ms bare / handler / bcsnet | p99 of handler |", r.floors),
+		table("Processor time per cycle, ms: bare / handler / bcsnet",
+			"| operation | callers | kube-apiserver | etcd | client, with handler or controller |", r.cpu),
+		table("Size of the pool, and how full it is",
+			"| addresses | state | callers | empty handler /s | bcsnet /s | of handler | of bare | p99 of handler |", r.sizes),
+		table("Requests to the API server per operation", "| operation | requests |", r.costs),
+		table("Start, memory, new pools", "| what | median |", r.numbers))
+}
+
+func (r *report) commandLine() string {
+	return join(
+		table(r.scale, "| command | first row | all rows | of kubectl's time | memory |", r.lists),
+		table("Single answers", "| command | ms | memory |", r.quicks))
+}
+
+// table is empty without rows.
+func table(title, head string, rows []string) string {
+	if len(rows) == 0 {
+		return ""
 	}
-	table("Throughput and latency beside the floors",
-		"| operation | callers | bare client /s | empty handler /s | bcsnet /s | of handler | of bare | p99 ms bare / handler / bcsnet | p99 of handler |", r.floors)
-	table("Processor time per cycle, ms: bare / handler / bcsnet",
-		"| operation | callers | kube-apiserver | etcd | client, with handler or controller |", r.cpu)
-	table("Size of the pool, and how full it is",
-		"| addresses | state | callers | empty handler /s | bcsnet /s | of handler | of bare | p99 of handler |", r.sizes)
-	table("Requests to the API server per operation", "| operation | requests |", r.costs)
-	table("Start, memory, new pools", "| what | median |", r.numbers)
-	return strings.TrimRight(s.String(), "\n") + "\n"
+	columns := strings.Count(head, "|") - 1
+	return fmt.Sprintf("### %s\n\n%s\n|%s\n%s\n", title, head, strings.Repeat(" --- |", columns), strings.Join(rows, "\n"))
+}
+
+func join(tables ...string) string {
+	return strings.Join(slices.DeleteFunc(tables, func(t string) bool { return t == "" }), "\n")
 }

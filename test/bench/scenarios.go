@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math/bits"
 	"net/http"
 	"time"
 
@@ -141,19 +142,18 @@ func (b *bench) first(ctx context.Context) error {
 	return b.compare(ctx, first)
 }
 
+// prefixBits is the length of the IPv4 prefix that has as many addresses, or just more.
+func prefixBits(size int) int { return 32 - bits.Len(uint(size-1)) }
+
 // pools measures whether the size of a pool and how full it is make a difference.
 func (b *bench) pools(ctx context.Context) error {
 	const callers = 16
 	for i, size := range []int{256, 4096, b.large} {
-		bits := 32
-		for n := 1; n < size; n *= 2 {
-			bits--
-		}
 		mode := v1.MaterializeAlways
 		if size > v1.MaterializeAutoLimit {
 			mode = v1.MaterializeOnDemand
 		}
-		p, err := b.pool(ctx, fmt.Sprintf("bench-%d", size), fmt.Sprintf("10.%d.0.0/%d", 32+i*16, bits), mode)
+		p, err := b.pool(ctx, fmt.Sprintf("bench-%d", size), fmt.Sprintf("10.%d.0.0/%d", 32+i*16, prefixBits(size)), mode)
 		if err != nil {
 			return err
 		}

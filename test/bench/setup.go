@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -20,8 +19,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -50,14 +47,14 @@ type bench struct {
 	floorCmd   *exec.Cmd
 	floorLives int
 	http       *http.Client
-	report     report
+	report     *report
 }
 
 func say(format string, args ...any) { fmt.Fprintf(os.Stderr, "► "+format+"\n", args...) }
 
-func setUp(ctx context.Context, o settings) (_ *bench, err error) {
+func setUp(ctx context.Context, o settings, r *report) (_ *bench, err error) {
 	say("starting etcd, kube-apiserver and the controller")
-	b := &bench{settings: o, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: maxCallers}}}
+	b := &bench{settings: o, report: r, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: maxCallers}}}
 	defer func() {
 		if err != nil {
 			b.close()
@@ -74,11 +71,7 @@ func setUp(ctx context.Context, o settings) (_ *bench, err error) {
 	}
 	admin := rest.CopyConfig(b.cp.Config)
 	admin.QPS = -1
-	scheme := runtime.NewScheme()
-	if err = errors.Join(clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme)); err != nil {
-		return nil, err
-	}
-	if b.admin, err = client.New(admin, client.Options{Scheme: scheme}); err != nil {
+	if b.admin, err = b.cp.Admin(); err != nil {
 		return nil, err
 	}
 	if b.filler, err = store.New(admin, nil, store.NewClock(nil)); err != nil {

@@ -242,8 +242,9 @@ func TestRequestID(t *testing.T) {
 	s.pool(1, nil)
 	body := object{"host": s.Host, "owner": s.owner("vm")}
 	s.call.do(t, "POST", prefix, body, "X-Request-Id", "find-me")
+	s.call.do(t, "POST", prefix, body, "X-Request-Id", "find-me-again")
 	s.call.do(t, "DELETE", prefix, body, "X-Request-Id", "find-me-too")
-	for _, parts := range [][]string{{"msg=allocated", s.ip(20), "for=" + s.owner("vm"), "request_id=find-me"}, {"msg=released", s.ip(20), "for=" + s.owner("vm"), "request_id=find-me-too"}} {
+	for _, parts := range [][]string{{"msg=allocated", s.ip(20), "repeated=false", "owner=" + s.owner("vm"), "request_id=find-me"}, {"msg=allocated", "repeated=true", "request_id=find-me-again"}, {"msg=released", s.ip(20), "owner=" + s.owner("vm"), "request_id=find-me-too"}} {
 		if shared.controller.log.line(parts...) == "" {
 			t.Errorf("the log has no line with %q", parts)
 		}

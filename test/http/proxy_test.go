@@ -5,8 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -14,12 +12,13 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bcsnet/bcsnet/test/controlplane"
+	"github.com/bcsnet/bcsnet/test/intercept"
 )
 
-// apiProxy stands between a controller and the API server, and does to requests what a rule says.
+// apiProxy does to the requests of a controller to the API server what a rule says.
 type apiProxy struct {
-	server  *httptest.Server
-	forward *httputil.ReverseProxy
+	api     *intercept.API
+	forward http.Handler
 
 	mu     sync.Mutex
 	rule   rule
@@ -29,40 +28,17 @@ type apiProxy struct {
 // rule treats a request, or returns false and leaves it to the proxy to pass on.
 type rule func(p *apiProxy, w http.ResponseWriter, r *http.Request) bool
 
-// newProxy starts a proxy to a control plane. It speaks plain HTTP, over which clients send no credentials, and
-// adds those of the controller.
+// newProxy starts a proxy to a control plane.
 func newProxy(t *testing.T, cp *controlplane.ControlPlane) *apiProxy {
 	t.Helper()
-	target, err := url.Parse(cp.Config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tls, err := rest.TLSConfigFor(rest.AnonymousClientConfig(cp.Config))
-	if err != nil {
-		t.Fatal(err)
-	}
-	upstream := &http.Transport{TLSClientConfig: tls}
-	token := account(t, cp).BearerToken
-	p := &apiProxy{forward: &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(target)
-			r.Out.Header.Set("Authorization", "Bearer "+token)
-		},
-		Transport:     upstream,
-		FlushInterval: -1, // watches
-		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
-	}}
-	p.server = httptest.NewServer(p)
-	t.Cleanup(func() {
-		p.server.CloseClientConnections()
-		p.server.Close()
-		upstream.CloseIdleConnections()
-	})
+	p := &apiProxy{}
+	p.api = intercept.NewAPI(t, account(t, cp), p)
+	p.forward = p.api.Forward
 	return p
 }
 
 // config leads a controller through the proxy.
-func (p *apiProxy) config() *rest.Config { return &rest.Config{Host: p.server.URL} }
+func (p *apiProxy) config() *rest.Config { return p.api.Config() }
 
 func (p *apiProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()

@@ -68,7 +68,7 @@ func scrape(t *testing.T) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	resp, err := plugin.Do(r)
+	resp, err := caller.Do(r)
 	if err != nil {
 		return "", err
 	}

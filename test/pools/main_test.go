@@ -3,12 +3,9 @@
 package pools_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -19,15 +16,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/test/controlplane"
+	"github.com/bcsnet/bcsnet/test/plugin"
 )
 
 const host = "10.0.0.11"
@@ -36,7 +32,7 @@ var (
 	cluster    *controlplane.ControlPlane
 	controller *controlplane.Controller
 	admin      client.Client
-	plugin     = &http.Client{Transport: &http.Transport{}}
+	caller     = &http.Client{Transport: &http.Transport{}}
 )
 
 func TestMain(m *testing.M) { os.Exit(controlplane.Main(m, &cluster)) }
@@ -46,12 +42,8 @@ var prepared = sync.OnceValue(func() error {
 	if err := cluster.InstallManifests(ctx); err != nil {
 		return err
 	}
-	scheme := runtime.NewScheme()
-	err := errors.Join(clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme))
-	if err != nil {
-		return err
-	}
-	if admin, err = client.New(cluster.Config, client.Options{Scheme: scheme}); err != nil {
+	var err error
+	if admin, err = cluster.Admin(); err != nil {
 		return err
 	}
 	controller, err = cluster.StartController(ctx, controlplane.ControllerOptions{})
@@ -64,7 +56,7 @@ func newPool(t *testing.T, name string, change func(*v1.BCSNetPoolSpec), address
 	if err := prepared(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(plugin.CloseIdleConnections)
+	t.Cleanup(caller.CloseIdleConnections)
 	p := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.BCSNetPoolSpec{
 		Net: "10.0.0.0", Mask: 8, Gateway: "10.255.255.254", Hosts: []string{host}, AvailableIPs: addresses,
 	}}
@@ -190,39 +182,14 @@ func newPod(t *testing.T, name string) {
 	t.Cleanup(func() { _ = admin.Delete(context.Background(), p, client.GracePeriodSeconds(0)) })
 }
 
-type answer struct {
-	Code    int                `json:"code"`
-	Message string             `json:"message"`
-	Reason  string             `json:"reason"`
-	Data    json.RawMessage    `json:"data"`
-	Address httpapi.Allocation `json:"-"`
-}
-
 // ask sends an ADD or a DEL for a pod.
-func ask(t *testing.T, method, pod, ipAddr string) (a answer) {
+func ask(t *testing.T, method, pod, ipAddr string) plugin.Answer {
 	t.Helper()
-	body, err := json.Marshal(httpapi.AllocateRequest{
+	a, err := plugin.Ask(t.Context(), caller, method, controller.URL, httpapi.AllocateRequest{
 		Host: host, ContainerID: "sandbox-" + pod, PodName: pod, PodNamespace: "default", IPAddr: ipAddr,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := http.NewRequestWithContext(t.Context(), method, controller.URL+httpapi.Prefix, bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := plugin.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &a); err != nil {
-		t.Fatalf("%s: %q: %v", resp.Status, text, err)
-	}
-	_ = json.Unmarshal(a.Data, &a.Address) // null after a refusal
 	return a
 }

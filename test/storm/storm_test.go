@@ -3,11 +3,8 @@
 package storm_test
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -23,13 +20,12 @@ import (
 	"github.com/anishathalye/porcupine"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/test/controlplane"
+	"github.com/bcsnet/bcsnet/test/plugin"
 )
 
 const (
@@ -54,12 +50,8 @@ func prepare(ctx context.Context) error {
 	if err := cluster.InstallManifests(ctx); err != nil {
 		return err
 	}
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme)); err != nil {
-		return err
-	}
 	var err error
-	if admin, err = client.New(cluster.Config, client.Options{Scheme: scheme}); err != nil {
+	if admin, err = cluster.Admin(); err != nil {
 		return err
 	}
 	for i := range 2 {
@@ -94,12 +86,12 @@ func prepare(ctx context.Context) error {
 	return nil
 }
 
-func host(i int) string    { return fmt.Sprintf("10.0.0.%d", 11+i%hosts) }
+func host(i int) string    { return fmt.Sprintf("10.0.0.%d", 11+i) }
 func podName(i int) string { return fmt.Sprintf("storm-%d", i) }
 
-// pool makes a pool for all hosts that every replica knows, returns its name, and takes it away after
+// pool makes a pool for so many hosts that every replica knows, returns its name, and takes it away after
 // the test.
-func pool(t *testing.T, cidr string) string {
+func pool(t *testing.T, cidr string, hosts int) string {
 	t.Helper()
 	if err := prepared(); err != nil {
 		t.Fatal(err)
@@ -146,43 +138,11 @@ func served(t *testing.T, url, pool string) bool {
 	return strings.Contains(string(text), fmt.Sprintf("pool=%q", pool))
 }
 
-// answer is what the callers look at.
-type answer struct {
-	Code    int             `json:"code"`
-	Message string          `json:"message"`
-	Reason  string          `json:"reason"`
-	Data    json.RawMessage `json:"data"`
-}
-
 // send is one request to one replica.
-func send(ctx context.Context, url, method string, i int, container, ifName string) (a answer, addr string, err error) {
-	body, err := json.Marshal(httpapi.AllocateRequest{
-		Host: host(i), ContainerID: container, IfName: ifName, PodName: podName(i), PodNamespace: namespace,
+func send(ctx context.Context, url, method string, i int, container, ifName string) (plugin.Answer, error) {
+	return plugin.Ask(ctx, caller, method, url, httpapi.AllocateRequest{
+		Host: host(i % hosts), ContainerID: container, IfName: ifName, PodName: podName(i), PodNamespace: namespace,
 	})
-	if err != nil {
-		return a, "", err
-	}
-	r, err := http.NewRequestWithContext(ctx, method, url+httpapi.Prefix, bytes.NewReader(body))
-	if err != nil {
-		return a, "", err
-	}
-	resp, err := caller.Do(r)
-	if err != nil {
-		return a, "", err
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return a, "", err
-	}
-	if err := json.Unmarshal(text, &a); err != nil {
-		return a, "", fmt.Errorf("%s: %q: %w", resp.Status, text, err)
-	}
-	var data struct {
-		IPAddr string `json:"ipAddr"`
-	}
-	_ = json.Unmarshal(a.Data, &data) // null after a refusal
-	return a, data.IPAddr, nil
 }
 
 // active are the addresses that somebody holds, as the API server has them.
@@ -251,7 +211,7 @@ type change struct {
 // replicas, with repeated requests; the pool runs full again and again.
 func TestNoAddressTwice(t *testing.T) {
 	const operations = 8000
-	pool(t, "10.1.0.0-10.1.0.255")
+	pool(t, "10.1.0.0-10.1.0.255", hosts)
 	var (
 		mu        sync.Mutex
 		history   []porcupine.Operation
@@ -283,8 +243,8 @@ func TestNoAddressTwice(t *testing.T) {
 					method = http.MethodDelete
 				}
 				call := time.Since(began).Nanoseconds()
-				a, got, err := send(t.Context(), url, method, i, container, ifName)
-				end := time.Since(began).Nanoseconds()
+				a, err := send(t.Context(), url, method, i, container, ifName)
+				end, got := time.Since(began).Nanoseconds(), a.Address.IPAddr
 				switch {
 				case err != nil:
 					t.Errorf("%s %s: %v", method, who, err)
@@ -305,7 +265,7 @@ func TestNoAddressTwice(t *testing.T) {
 			}
 			for ifName, h := range held {
 				call := time.Since(began).Nanoseconds()
-				if a, _, err := send(t.Context(), replicas[0], http.MethodDelete, i, h.container, ifName); err != nil || a.Code != 0 {
+				if a, err := send(t.Context(), replicas[0], http.MethodDelete, i, h.container, ifName); err != nil || a.Code != 0 {
 					t.Errorf("the last DEL: %+v, %v", a, err)
 				}
 				record(i, change{h.addr, h.container + "/" + ifName, false}, call, time.Since(began).Nanoseconds())
@@ -326,7 +286,7 @@ func TestNoAddressTwice(t *testing.T) {
 // The system that bcsnet takes over from leaks the address in every second such cycle.
 func TestCyclesLeaveNothing(t *testing.T) {
 	const cycles, at = 10000, 16
-	name := pool(t, "10.2.0.0/22")
+	name := pool(t, "10.2.0.0/22", hosts)
 	var left atomic.Int64
 	var wg sync.WaitGroup
 	left.Store(cycles)
@@ -338,7 +298,7 @@ func TestCyclesLeaveNothing(t *testing.T) {
 				for step, method := range []string{http.MethodPost, http.MethodDelete} {
 					// Mostly the same replica, and the other for every eighth DEL.
 					url := replicas[(i+step*(n%8/7))%len(replicas)]
-					a, _, err := send(t.Context(), url, method, i, container, "eth0")
+					a, err := send(t.Context(), url, method, i, container, "eth0")
 					if err != nil || a.Code != 0 {
 						t.Errorf("%s %s: %+v, %v", method, container, a, err)
 						return

@@ -1,0 +1,202 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/yaml"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+)
+
+// formatCalls are calls that have something to print, by command. They change nothing, so that each can be made
+// in every format. Commands under two groups are called by both names.
+var formatCalls = map[string]string{
+	"doctor":           "",
+	"events":           "",
+	"host describe":    "10.0.0.11",
+	"host list":        "",
+	"host release":     "10.0.0.11 --dry-run=client",
+	"install":          "--image registry.example.com/bcsnet:v1 --dry-run=client",
+	"ip allocate":      "--pool blue --for vm-9 --dry-run=client",
+	"ip describe":      "10.1.0.20 10.1.0.30",
+	"ip find":          "vm-1",
+	"ip history":       "10.1.0.20",
+	"ip list":          "--pool blue",
+	"ip release":       "10.1.0.20 --dry-run=client",
+	"ip reserve":       "10.1.0.30 --dry-run=client",
+	"ip unreserve":     "10.1.0.21 --dry-run=client",
+	"lease describe":   "10.1.0.20",
+	"lease find":       "vm-1",
+	"lease history":    "10.1.0.20",
+	"lease list":       "",
+	"lease release":    "10.1.0.20 --dry-run=client",
+	"pool add-host":    "blue 10.0.0.12 --dry-run=client",
+	"pool add-ip":      "blue 10.1.0.200 --dry-run=client",
+	"pool cordon":      "blue --dry-run=client",
+	"pool create":      "green --cidr 10.2.0.0/24 --gateway 10.2.0.1 --range 10.2.0.20 --dry-run=client",
+	"pool describe":    "blue",
+	"pool diff":        "-f FILE",
+	"pool edit":        "blue --dry-run=client",
+	"pool export":      "blue",
+	"pool list":        "",
+	"pool remove-host": "shut 10.0.0.12 --dry-run=client",
+	"pool remove-ip":   "blue 10.1.0.30 --dry-run=client",
+	"pool tree":        "",
+	"pool uncordon":    "shut --dry-run=client",
+	"pool usage":       "blue",
+	"release-host":     "10.0.0.11 --dry-run=client",
+	"usage":            "blue",
+	"version":          "--client",
+}
+
+// TestFormats: every command that takes -o prints every format that its help names, and scripts show how.
+func TestFormats(t *testing.T) {
+	w := newWorld(t)
+	w.havePool(t)
+	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
+	w.haveLease(t, "10.1.0.21", "10.0.0.11", "reserved")
+	w.haveEvent(t, w.haveClosedPool(t))
+	t.Setenv("EDITOR", "sed -i -e s/10.1.0.99/10.1.0.98/")
+	t.Setenv("KUBECONFIG", w.kubeconfigs["ADMIN"])
+	t.Cleanup(func() { signal.Reset(syscall.SIGPIPE) }) // changes of addresses ignore it from then on
+	dir := t.TempDir()
+	for name, text := range map[string]string{"jsonpath": "{.kind}\n", "template": "{{.kind}}\n", "columns": "KIND\nkind\n", "pool": newPoolFile} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	values := map[string]string{
+		"jsonpath=": "{.kind}", "jsonpath-file=": filepath.Join(dir, "jsonpath"), "go-template=": "{{.kind}}\n",
+		"go-template-file=": filepath.Join(dir, "template"), "custom-columns=": "KIND:.kind", "custom-columns-file=": filepath.Join(dir, "columns"),
+	}
+	for _, cmd := range withOutput(Reference()) {
+		_, path, _ := strings.Cut(cmd.CommandPath(), " ")
+		args, known := formatCalls[path]
+		if !known {
+			t.Errorf("%s is not called in any format", path)
+			continue
+		}
+		for _, format := range formatsOf(cmd) {
+			t.Run(path+"/"+format, func(t *testing.T) {
+				args := slices.Concat([]string{programName}, strings.Fields(path), strings.Fields(strings.ReplaceAll(args, "FILE", filepath.Join(dir, "pool"))), []string{"-o", format + values[format]})
+				var out, errOut bytes.Buffer
+				code := Main(args, "v0.0.0-test", genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut})
+				if code != exitDone && code != exitFindings {
+					t.Fatalf("%v: exit code %d: %s", args, code, errOut.String())
+				}
+				checkFormat(t, format, out.Bytes())
+			})
+		}
+	}
+}
+
+// newPoolFile is a pool that does not exist yet.
+const newPoolFile = `{apiVersion: networkextension.bkbcs.tencent.com/v1, kind: BCSNetPool, metadata: {name: fresh},
+spec: {net: 10.9.0.0, mask: 24, gateway: 10.9.0.1, hosts: [10.0.0.12], availableIPs: [10.9.0.20]}}`
+
+// haveClosedPool makes a second pool, which is cordoned.
+func (w *world) haveClosedPool(t *testing.T) *v1.BCSNetPool {
+	t.Helper()
+	p := &v1.BCSNetPool{Spec: v1.BCSNetPoolSpec{Net: "10.5.0.0", Mask: 24, Gateway: "10.5.0.1", Hosts: []string{"10.0.0.12"}, AvailableIPs: []string{"10.5.0.20"}, Cordoned: true}}
+	p.Name = "shut"
+	if err := w.client.Create(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// haveEvent makes an event of a pool as the controller does.
+func (w *world) haveEvent(t *testing.T, p *v1.BCSNetPool) {
+	t.Helper()
+	e := &eventsv1.Event{
+		EventTime: metav1.NowMicro(), Type: "Normal", Reason: "Ready", Action: "Reconcile", Note: "it is ready",
+		ReportingController: "bcsnet-controller", ReportingInstance: "bcsnet-controller-0",
+		Regarding: corev1.ObjectReference{APIVersion: v1.GroupVersion.String(), Kind: "BCSNetPool", Name: p.Name, UID: p.UID},
+	}
+	e.Namespace, e.GenerateName = metav1.NamespaceDefault, "e-"
+	if _, err := w.kubernetes.EventsV1().Events(e.Namespace).Create(t.Context(), e, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// withOutput are the commands that take -o.
+func withOutput(root *cobra.Command) (all []*cobra.Command) {
+	for _, cmd := range root.Commands() {
+		if cmd.Flags().Lookup("output") != nil {
+			all = append(all, cmd)
+		}
+		all = append(all, withOutput(cmd)...)
+	}
+	return all
+}
+
+// formatsOf are the formats that the help of a command names.
+func formatsOf(cmd *cobra.Command) []string {
+	_, list, _ := strings.Cut(cmd.Flags().Lookup("output").Usage, ": ")
+	return regexp.MustCompile(`[^\s,|]+`).FindAllString(list, -1)
+}
+
+// checkFormat judges what a command printed.
+func checkFormat(t *testing.T, format string, out []byte) {
+	t.Helper()
+	var parsed map[string]any
+	var err error
+	switch format {
+	case "json":
+		err = json.Unmarshal(out, &parsed)
+	case "yaml":
+		err = yaml.Unmarshal(out, &parsed)
+	}
+	if err != nil || len(bytes.TrimSpace(out)) == 0 || bytes.Contains(out, []byte("<unknown>")) || bytes.Contains(out, []byte("<no value>")) {
+		t.Errorf("%v in %q", err, out)
+	}
+}
+
+// TestFormatGoldens: every format that has a form of our own, and JSON, is in a script for every command. One
+// that has two names is the same by its short help.
+func TestFormatGoldens(t *testing.T) {
+	scripts, err := filepath.Glob(filepath.Join("testdata", "*", "*.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, name := range scripts {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	names := map[string][]string{}
+	commands := withOutput(Reference())
+	for _, cmd := range commands {
+		_, path, _ := strings.Cut(cmd.CommandPath(), " ")
+		names[cmd.Short] = append(names[cmd.Short], regexp.QuoteMeta(path))
+	}
+	for _, cmd := range commands {
+		for _, format := range formatsOf(cmd) {
+			if !slices.Contains([]string{"wide", "json", formatSVG}, format) || cmd.Name() == "install" {
+				continue // what install prints are files of this repository
+			}
+			path := "(" + strings.Join(names[cmd.Short], "|") + ")"
+			run := regexp.MustCompile(`(?m)^(! )?exec (bcsnetctl|kubectl-bcsnet) (.*\b)?` + path + `\b.* (-o|--output)[ =]` + format + `\b.*\n(\w.*\n)*?cmp stdout`)
+			if !run.MatchString(all.String()) {
+				t.Errorf("no script shows what %s prints with -o %s", cmd.CommandPath(), format)
+			}
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"context"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/bcsnet/bcsnet/pkg/doctor"
+)
+
+// definitions compares the CRDs of this program with those of the cluster.
+func definitions(ctx context.Context, c dynamic.Interface) ([]doctor.CRD, error) {
+	ours, err := render("crd")
+	if err != nil {
+		return nil, err
+	}
+	var out []doctor.CRD
+	for _, want := range ours {
+		stored, err := c.Resource(crdResource()).Get(ctx, want.GetName(), metav1.GetOptions{})
+		crd := doctor.CRD{Name: want.GetName(), Missing: apierrors.IsNotFound(err)}
+		switch {
+		case err == nil:
+			crd.Difference = doctor.Difference(want.Object["spec"], stored.Object["spec"])
+		case !crd.Missing:
+			return nil, err
+		}
+		out = append(out, crd)
+	}
+	return out, nil
+}
+
+// leaderLease is what the Lease of the controllers says; nothing where none has led yet.
+func leaderLease(ctx context.Context, c dynamic.Interface) (coordinationv1.LeaseSpec, error) {
+	var lease coordinationv1.Lease
+	stored, err := c.Resource(coordinationv1.SchemeGroupVersion.WithResource("leases")).
+		Namespace(systemNamespace).Get(ctx, controllerName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return lease.Spec, nil
+	}
+	if err == nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, &lease)
+	}
+	return lease.Spec, err
+}

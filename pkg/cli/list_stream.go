@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// listStream prints objects one by one as the List that output.list makes of all of them, byte for byte. A list
+// of a large pool would not fit into memory as objects.
+type listStream struct {
+	listForm
+	// show writes one object, which it gets as the shortest JSON, as it stands in the list.
+	show    func(*bytes.Buffer, []byte) error
+	managed bool // keep the managed fields
+	begun   bool
+}
+
+// listForm is what stands around the objects of a list.
+type listForm struct{ begin, between, end, empty string }
+
+// newListStream is for -o json and -o yaml; nil for every other format.
+func newListStream(o *output) *listStream {
+	s := &listStream{}
+	if o.printer == nil {
+		return nil
+	}
+	switch *o.flags.OutputFormat {
+	case "json":
+		const tail = "    \"kind\": \"List\",\n    \"metadata\": {\n        \"resourceVersion\": \"\"\n    }\n}\n"
+		const head = "{\n    \"apiVersion\": \"v1\",\n    \"items\": ["
+		s.listForm = listForm{begin: head + "\n        ", between: ",\n        ", end: "\n    ],\n" + tail, empty: head + "],\n" + tail}
+		s.show = func(b *bytes.Buffer, text []byte) error { return json.Indent(b, text, "        ", "    ") }
+	case "yaml":
+		const tail = "kind: List\nmetadata:\n  resourceVersion: \"\"\n"
+		s.listForm = listForm{begin: "apiVersion: v1\nitems:\n", end: tail, empty: "apiVersion: v1\nitems: []\n" + tail}
+		s.show = func(b *bytes.Buffer, text []byte) error {
+			item, err := yaml.JSONToYAML(slices.Concat([]byte("["), text, []byte("]")))
+			b.Write(item)
+			return err
+		}
+	default:
+		return nil
+	}
+	s.managed = o.flags.JSONYamlPrintFlags.ShowManagedFields
+	return s
+}
+
+// text is an object in as few bytes as can be: many wait for their turn.
+func (s *listStream) text(u *unstructured.Unstructured) ([]byte, error) {
+	if !s.managed {
+		u.SetManagedFields(nil)
+	}
+	return json.Marshal(u)
+}
+
+// write prints the next rows.
+func (s *listStream) write(w io.Writer, rows []leaseRow) error {
+	var b bytes.Buffer
+	for _, r := range rows {
+		before := s.between
+		if !s.begun {
+			before, s.begun = s.begin, true
+		}
+		b.WriteString(before)
+		if err := s.show(&b, r.text); err != nil {
+			return err
+		}
+	}
+	_, err := b.WriteTo(w)
+	return err
+}
+
+// close prints what comes behind the last row.
+func (s *listStream) close(w io.Writer) error {
+	text := s.end
+	if !s.begun {
+		text = s.empty
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}

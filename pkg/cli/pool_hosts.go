@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// poolHosts is a pool and hosts: what add-host and remove-host are told.
+type poolHosts struct {
+	*session
+	output output
+	name   string
+	typed  int
+	from   hostArgs
+}
+
+func (v *poolHosts) addTo(cmd *cobra.Command) {
+	v.from.addTo(v.session, cmd)
+	v.dry.addTo(cmd)
+	v.output.addToChange(cmd)
+}
+
+func (v *poolHosts) Complete(args []string) error {
+	v.name, v.typed = args[0], len(args)-1
+	return v.from.read(v.session, args[1:])
+}
+
+func (v *poolHosts) Validate() error {
+	if err := v.from.validate(v.typed); err != nil {
+		return err
+	}
+	return v.output.validate()
+}
+
+// hostIndex is the place of a host in a list, however it is written there; -1 when it is not in it.
+func hostIndex(list []string, h netip.Addr) int {
+	return slices.IndexFunc(list, func(s string) bool { a, err := ipam.ParseAddr(s); return err == nil && a == h })
+}

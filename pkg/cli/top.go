@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// newTop is the command top; alone it is top pool.
+func newTop(s *session) *cobra.Command {
+	cmd := topPoolCommand(s, `Show the fullest pools, or the hosts or namespaces that hold the most addresses.
+Alone it is bcsnetctl top pool. With --watch it also says how fast that changes.`)
+	cmd.Use, cmd.GroupID, cmd.Args = "top", "objects", cobra.ArbitraryArgs
+	cmd.Short = "Show what is fullest, and how fast it fills"
+	cmd.Example = `  bcsnetctl top
+  bcsnetctl top -w
+  bcsnetctl top host
+  bcsnetctl top namespace --pool blue`
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return group(cmd, args)
+		}
+		return run(cmd, args)
+	}
+	cmd.AddCommand(newTopPool(s), newTopHost(s), newTopNamespace(s))
+	return cmd
+}
+
+// order is the flag --sort-by of top: a word, for the order is known before there are objects.
+type order[T any] struct {
+	text string
+	// known are the orders by their words; the first is the default.
+	known []ordering[T]
+}
+
+type ordering[T any] struct {
+	word    string
+	compare func(a, b T) int
+}
+
+func (o *order[T]) addTo(cmd *cobra.Command) {
+	o.text = o.known[0].word
+	cmd.Flags().StringVar(&o.text, "sort-by", o.text, "sort by this `WORD`: "+strings.Join(o.words(), ", "))
+	complete(cmd, "sort-by", o.words()...)
+}
+
+func (o *order[T]) words() (out []string) {
+	for _, k := range o.known {
+		out = append(out, k.word)
+	}
+	return out
+}
+
+func (o *order[T]) validate(watch bool) error {
+	switch {
+	case !slices.Contains(o.words(), o.text):
+		return usagef("--sort-by %q is not one of %s", o.text, strings.Join(o.words(), ", "))
+	case o.text == orderRate && !watch:
+		return usagef("--sort-by %s needs --watch: how fast it goes shows in time", orderRate)
+	}
+	return nil
+}
+
+func (o *order[T]) compare(a, b T) int {
+	i := slices.Index(o.words(), o.text)
+	return o.known[i].compare(a, b)
+}
+
+// orderRate is by the change in time.
+const orderRate = "rate"
+
+// topObjects is a table of top for -o json and the like. There is no such kind in the cluster: it is a view.
+func topObjects[T any](kind string, rows []T, object func(T) *unstructured.Unstructured) *unstructured.UnstructuredList {
+	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": programName + "/v1", "kind": kind + "List"}}
+	for _, r := range rows {
+		l.Items = append(l.Items, *object(r))
+	}
+	return l
+}

@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// topHolder shows the hosts or namespaces that hold addresses.
+type topHolder struct {
+	*session
+	output output
+	pool   string
+	order  order[holderTop]
+	// noun is what the holders are, and of says which one has an address; empty for none.
+	noun string
+	of   func(heldAddr) string
+	// held are the addresses that are watched, by the names of their objects, and trends the holders.
+	held   map[string]heldAddr
+	trends map[string]*trend
+	// whole: all addresses have been read; begun: they were counted; stale: not since the last change.
+	whole, begun, stale bool
+}
+
+func newTopHost(s *session) *cobra.Command {
+	return topHolderCommand(s, "host", []string{"hosts", "node", "nodes"}, func(a heldAddr) string { return addrText(a.host) })
+}
+
+func newTopNamespace(s *session) *cobra.Command {
+	return topHolderCommand(s, "namespace", []string{"namespaces", "ns"}, func(a heldAddr) string { return a.pod.Namespace })
+}
+
+func topHolderCommand(s *session, noun string, aliases []string, of func(heldAddr) string) *cobra.Command {
+	v := &topHolder{
+		session: s, noun: noun, of: of, order: order[holderTop]{known: holderOrders()},
+		held: map[string]heldAddr{}, trends: map[string]*trend{},
+	}
+	cmd := &cobra.Command{
+		Use: noun, Aliases: aliases, Args: takes(0, 0), RunE: runs(v), ValidArgsFunction: cobra.NoFileCompletions,
+		Short: "Show the " + noun + "s that hold the most addresses",
+		Long: `Show the ` + noun + `s that hold addresses, those with the most first. PODS are the pods
+that hold them. NEW counts the addresses that were taken in the last ten minutes
+and are still held. With --watch, RATE is how many more are held in a minute,
+over the last ten minutes or since the view began.`,
+		Example: `  bcsnetctl top ` + noun + `
+  bcsnetctl top ` + noun + ` --pool blue -w
+  bcsnetctl top ` + noun + ` --sort-by new`,
+	}
+	v.output.addToViews(cmd)
+	v.output.addWatch(cmd)
+	v.order.addTo(cmd)
+	cmd.Flags().StringVar(&v.pool, "pool", "", "count only addresses of this `POOL`")
+	completeWith(cmd, "pool", s.completePools)
+	return cmd
+}
+
+func (v *topHolder) Complete([]string) error { return nil }
+
+func (v *topHolder) Validate() error {
+	if err := v.order.validate(v.output.watch); err != nil {
+		return err
+	}
+	return v.output.validate()
+}
+
+func (v *topHolder) Run(ctx context.Context) error {
+	query := leaseQuery{pool: v.pool, status: ipam.Active.String()}
+	if v.output.watch {
+		return v.watch(ctx, query)
+	}
+	if err := query.each(ctx, v.session, false, func(r leaseRow) error {
+		v.held[r.Addr.String()] = heldAddrOf(*r.Lease)
+		return nil
+	}); err != nil {
+		return err
+	}
+	if len(v.held) == 0 {
+		if err := query.empty(ctx, v.session, "leases"); err != nil || v.output.printer == nil {
+			return err
+		}
+	}
+	rows := v.rows()
+	if v.output.printer != nil {
+		return v.output.object(v.Out, topObjects(v.kind(), rows, v.object))
+	}
+	if err := newTable(&v.output, v.columns()).write(v.Out, rows); err != nil {
+		return err
+	}
+	v.say.note("%s", v.summary(rows))
+	return nil
+}
+
+// watch goes on and shows what changes.
+func (v *topHolder) watch(ctx context.Context, query leaseQuery) error {
+	show := func(w io.Writer, h holderTop) error { return v.output.object(w, v.object(h)) }
+	w := &watched[holderTop]{
+		view:    newView(v.session, &v.output, v.columns(), show, v.summary),
+		compare: v.order.compare,
+		items:   map[string]holderTop{},
+	}
+	from := source{resource(v1.IPResource), metav1.ListOptions{FieldSelector: query.selector()}}
+	take := func(c change) error {
+		v.stale = true
+		if c.kind == watch.Bookmark {
+			v.whole = true
+			return nil
+		}
+		return keep(v.held, c, readHeldAddr)
+	}
+	tick := func() error {
+		if v.whole && v.stale {
+			v.stale = false
+			if err := w.become(v.rows(), func(h holderTop) string { return h.who }); err != nil {
+				return err
+			}
+		}
+		return w.view.refresh(w.all)
+	}
+	return v.session.watch(ctx, []source{from}, take, tick)
+}
+
+// rows are the holders in order. One that holds nothing any more is none, but its trend goes on.
+func (v *topHolder) rows() []holderTop {
+	by := holdings[string]{}
+	for _, name := range slices.Sorted(maps.Keys(v.held)) { // so that equal rows are equal
+		by.add(v.of(v.held[name]), v.held[name])
+	}
+	for who := range by {
+		if v.trends[who] == nil {
+			v.trends[who] = &trend{now: v.now}
+			if v.begun { // it held nothing until now
+				v.trends[who].add(0)
+			}
+		}
+	}
+	v.begun = true
+	for who, t := range v.trends {
+		var n int
+		if by[who] != nil {
+			n = by[who].addresses
+		}
+		t.add(int64(n))
+	}
+	out := make([]holderTop, 0, len(by))
+	for _, who := range slices.Sorted(maps.Keys(by)) {
+		out = append(out, holderTop{who: who, stake: by[who], trend: v.trends[who]})
+	}
+	slices.SortFunc(out, v.order.compare)
+	return out
+}

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// holderTop is a host or a namespace that holds addresses, and how that changes where it is watched.
+type holderTop struct {
+	who string
+	*stake
+	*trend
+}
+
+// recent counts the addresses that were taken a short time ago.
+func (h holderTop) recent() (n int) {
+	for _, at := range h.since {
+		if h.now().Sub(at) < trendTime {
+			n++
+		}
+	}
+	return n
+}
+
+// poolNames are the pools that the addresses are of, those with the most first.
+func (h holderTop) poolNames() []string {
+	return slices.SortedFunc(maps.Keys(h.pools), func(a, b string) int {
+		return cmp.Or(cmp.Compare(h.pools[b], h.pools[a]), cmp.Compare(a, b))
+	})
+}
+
+func holderOrders() []ordering[holderTop] {
+	active := func(a, b holderTop) int {
+		return cmp.Or(cmp.Compare(b.addresses, a.addresses), cmp.Compare(a.who, b.who))
+	}
+	return []ordering[holderTop]{
+		{"active", active},
+		{"pods", func(a, b holderTop) int { return cmp.Or(cmp.Compare(len(b.pods), len(a.pods)), active(a, b)) }},
+		{"new", func(a, b holderTop) int { return cmp.Or(cmp.Compare(b.recent(), a.recent()), active(a, b)) }},
+		{orderRate, func(a, b holderTop) int { return cmp.Or(cmp.Compare(b.perMinute(), a.perMinute()), active(a, b)) }},
+	}
+}
+
+func (v *topHolder) columns() []column[holderTop] {
+	out := []column[holderTop]{
+		{name: strings.ToUpper(v.noun), least: 15, cell: func(h holderTop) string { return h.who }},
+		{name: "ACTIVE", cell: func(h holderTop) string { return strconv.Itoa(h.addresses) }},
+		{name: "PODS", cell: func(h holderTop) string { return strconv.Itoa(len(h.pods)) }},
+		{name: "NEW", cell: func(h holderTop) string { return strconv.Itoa(h.recent()) }},
+		{name: "RATE", least: 8, cell: func(h holderTop) string { return rateText(h.perMinute()) }},
+		{name: "POOLS", cell: func(h holderTop) string { return v.output.some(h.poolNames(), 1) }},
+	}
+	if !v.output.watch {
+		out = slices.DeleteFunc(out, func(c column[holderTop]) bool { return c.name == "RATE" })
+	}
+	return out
+}
+
+func (v *topHolder) summary(all []holderTop) string {
+	addresses, recent, holders := 0, 0, 0
+	for _, h := range all {
+		addresses += h.addresses
+		recent += h.recent()
+		if h.who != "" {
+			holders++
+		}
+	}
+	text := plural(addresses, "address") + " in use by " + plural(holders, v.noun)
+	if recent > 0 {
+		text += ", " + strconv.Itoa(recent) + " of them new"
+	}
+	return text
+}
+
+// kind is that of a row with -o json and the like.
+func (v *topHolder) kind() string { return strings.ToUpper(v.noun[:1]) + v.noun[1:] + "Top" }
+
+func (v *topHolder) object(h holderTop) *unstructured.Unstructured {
+	o := map[string]any{
+		"apiVersion": programName + "/v1", "kind": v.kind(), v.noun: h.who,
+		"active": int64(h.addresses), "pods": int64(len(h.pods)), "new": int64(h.recent()), "pools": values(h.poolNames()),
+	}
+	if v.output.watch {
+		o["perMinute"] = h.perMinute()
+	}
+	return &unstructured.Unstructured{Object: o}
+}

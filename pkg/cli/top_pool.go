@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+)
+
+// topPool shows pools by use. It reads their status alone, so it costs the same however many addresses there are.
+type topPool struct {
+	list  poolList
+	name  string
+	order order[poolTop]
+}
+
+func newTopPool(s *session) *cobra.Command {
+	cmd := topPoolCommand(s, `Show pools as their status counts them, the fullest first. With --watch, RATE is
+how many addresses more are taken in a minute, over the last ten minutes or since
+the view began, and FULL IN is when the last one goes if it goes on like that.`)
+	cmd.Use, cmd.Aliases, cmd.Args = "pool [POOL]", []string{"pools"}, takes(0, 1)
+	cmd.Short = "Show pools, the fullest first"
+	cmd.Example = `  bcsnetctl top pool
+  bcsnetctl top pool -w
+  bcsnetctl top pool blue -w
+  bcsnetctl top pool -l team=payments --sort-by free`
+	cmd.ValidArgsFunction = s.completePoolFirst(nil)
+	return cmd
+}
+
+func topPoolCommand(s *session, long string) *cobra.Command {
+	v := &topPool{list: poolList{session: s}}
+	v.order.known = poolOrders()
+	cmd := &cobra.Command{Long: long, RunE: runs(v), ValidArgsFunction: cobra.NoFileCompletions}
+	v.list.output.addToViews(cmd)
+	v.order.addTo(cmd)
+	v.list.output.addWatch(cmd)
+	v.list.which.addLabels(cmd, "pools")
+	v.list.which.addFields(cmd, "pools", "spec.network=net-a")
+	return cmd
+}
+
+func (v *topPool) Complete(args []string) error {
+	if len(args) > 0 {
+		v.name = args[0]
+	}
+	return nil
+}
+
+func (v *topPool) Validate() error {
+	if v.name != "" && v.list.which != (selectors{}) {
+		return usagef("name a pool, or select some with -l or --field-selector")
+	}
+	if err := v.order.validate(v.list.output.watch); err != nil {
+		return err
+	}
+	return v.list.Validate()
+}
+
+func (v *topPool) Run(ctx context.Context) error {
+	api, err := v.list.pools()
+	if err != nil {
+		return err
+	}
+	if v.name != "" {
+		if _, err := api.get(ctx, v.name); err != nil {
+			return err
+		}
+		v.list.which.fields = named(v.name)
+	}
+	if v.list.output.watch {
+		return v.watch(ctx)
+	}
+	found, err := api.listWith(ctx, v.list.which.options())
+	if err != nil {
+		return err
+	}
+	rows := make([]poolTop, 0, len(found))
+	for _, p := range found {
+		rows = append(rows, poolTop{p, &trend{now: v.list.now}})
+	}
+	slices.SortFunc(rows, v.order.compare)
+	if v.list.output.printer != nil {
+		return v.list.output.object(v.list.Out, topObjects("PoolTop", rows, v.object))
+	}
+	if err := newTable(&v.list.output, v.columns()).write(v.list.Out, rows); err != nil {
+		return err
+	}
+	v.list.sumUp(found)
+	return nil
+}
+
+// watch goes on and shows what changes.
+func (v *topPool) watch(ctx context.Context) error {
+	trends := map[types.UID]*trend{}
+	read := func(u *unstructured.Unstructured) (poolTop, error) {
+		p, err := readPool(u)
+		if trends[p.UID] == nil {
+			trends[p.UID] = &trend{now: v.list.now}
+		}
+		if counted(p.BCSNetPool) {
+			trends[p.UID].add(p.Status.Active + p.Status.Reserved)
+		}
+		return poolTop{p, trends[p.UID]}, err
+	}
+	show := func(w io.Writer, p poolTop) error { return v.list.output.object(w, v.object(p)) }
+	note := func(all []poolTop) string {
+		found := make([]pool, 0, len(all))
+		for _, p := range all {
+			found = append(found, p.pool)
+		}
+		return v.list.summary(found)
+	}
+	return watchObjects(ctx, v.list.session, source{resource(v1.PoolResource), v.list.which.options()}, read, &watched[poolTop]{
+		view:    newView(v.list.session, &v.list.output, v.columns(), show, note),
+		compare: v.order.compare,
+		items:   map[string]poolTop{},
+	})
+}

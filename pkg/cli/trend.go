@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// trendTime is how far back a trend looks.
+	trendTime = 10 * time.Minute
+	// trendLeast is the least time that a trend is reckoned over: one address in the first second is no
+	// sixty in a minute.
+	trendLeast = time.Minute
+)
+
+// trend is how a count changes while it is watched. Before the first count it knows no change.
+type trend struct {
+	now     func() time.Time
+	samples []sample
+}
+
+type sample struct {
+	at time.Time
+	n  int64
+}
+
+// add takes note of a count, which holds until the next. Of what is too old only the last is kept.
+func (t *trend) add(n int64) {
+	at := t.now()
+	if last := len(t.samples) - 1; last >= 0 && t.samples[last].n == n {
+		return
+	}
+	t.samples = append(t.samples, sample{at, n})
+	first := slices.IndexFunc(t.samples, func(s sample) bool { return at.Sub(s.at) < trendTime })
+	if first > 1 {
+		t.samples = slices.Delete(t.samples, 0, first-1)
+	}
+}
+
+// perMinute is by how much the count grows or shrinks in a minute: over the last ten minutes, or since it is watched.
+func (t *trend) perMinute() float64 {
+	now := t.now()
+	if len(t.samples) == 0 {
+		return 0
+	}
+	from := t.samples[0]
+	for _, s := range t.samples {
+		if now.Sub(s.at) >= trendTime {
+			from = s
+		}
+	}
+	over := min(max(now.Sub(from.at), trendLeast), trendTime)
+	return float64(t.samples[len(t.samples)-1].n-from.n) / over.Minutes()
+}
+
+// rateText writes a change per minute.
+func rateText(rate float64) string {
+	if rate == 0 {
+		return "0"
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%+.1f", rate), ".0") + "/min"
+}

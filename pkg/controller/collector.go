@@ -1,0 +1,273 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/doctor"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// CollectionMode says what the garbage collection does.
+type CollectionMode string
+
+// Values of CollectionMode.
+const (
+	// CollectionOn: takes addresses back whose pod has gone.
+	CollectionOn CollectionMode = "on"
+	// CollectionDryRun: reports them only.
+	CollectionDryRun CollectionMode = "dry-run"
+	// CollectionOff: does not look.
+	CollectionOff CollectionMode = "off"
+)
+
+const (
+	// collectEvery is how often the leader looks at all leases, collectAfter how long one must look given up: what
+	// a pod leaves without a DEL is back within a minute, also when the brake takes another look.
+	collectEvery = 10 * time.Second
+	collectAfter = 20 * time.Second
+	// parallelCollections is how many addresses are looked at and released at once.
+	parallelCollections = 16
+)
+
+// collector takes addresses back whose pod has gone, has ended or has been replaced. It believes what it sees
+// twice in its caches and then once more at the API server; the write fails if the lease has changed since.
+type collector struct {
+	mode         CollectionMode
+	every, after time.Duration
+	hostGrace    time.Duration
+	cached       client.Reader
+	pods         *workload.Pods
+	index        *ipam.Index
+	leases       *store.Client
+	nodes        *nodes
+	brake        *brake
+	events       events.EventRecorder
+	ready        func() error
+	log          *slog.Logger
+
+	suspects    map[netip.Addr]suspect
+	collections *prometheus.CounterVec
+	due         prometheus.Gauge
+}
+
+// suspect is a lease that looks given up.
+type suspect struct {
+	lease ipam.Lease
+	// check is by which check, cause why; since is when it was first seen so, by the local clock.
+	check, cause string
+	since        time.Time
+	// told: a dry run has reported it.
+	told bool
+}
+
+// register makes the collector's metrics.
+func (c *collector) register(r prometheus.Registerer) {
+	c.collections = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "bcsnet_collections_total", Help: "Addresses that were taken back because their pod had gone, by the check that found them.",
+	}, []string{"check"})
+	c.due = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "bcsnet_collections_due", Help: "Addresses whose pod has gone and that wait to be taken back: for a second look, for their host, for the brake, or because of a dry run.",
+	})
+	for _, check := range []string{doctor.LeakPodGone, doctor.LeakPodEnded, doctor.LeakPodReplaced} {
+		c.collections.WithLabelValues(check)
+	}
+	r.MustRegister(c.collections, c.due, c.brake.gauge)
+}
+
+// Start looks at the leases until the context ends. The manager calls it on the leader alone.
+func (c *collector) Start(ctx context.Context) error {
+	if c.mode == CollectionOff {
+		return nil
+	}
+	c.suspects = map[netip.Addr]suspect{}
+	defer c.brake.loosen()
+	defer c.due.Set(0)
+	tick := time.NewTicker(c.every)
+	defer tick.Stop()
+	for {
+		if c.ready() == nil {
+			c.pass(ctx, time.Now())
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// pass looks at all leases once, and takes back those that were seen given up for long enough.
+func (c *collector) pass(ctx context.Context, now time.Time) {
+	active := c.observe(ctx, now)
+	due := c.ripe(now)
+	c.due.Set(float64(len(c.suspects)))
+	if c.mode == CollectionDryRun {
+		c.report(due)
+		return
+	}
+	if c.brake.stops(ctx, due, active, now) {
+		return
+	}
+	alive := make([]bool, len(due))
+	group, together := errgroup.WithContext(ctx) // an API server that fails one fails all
+	group.SetLimit(parallelCollections)
+	for i, s := range due {
+		group.Go(func() (err error) {
+			alive[i], err = c.collect(together, s)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil && ctx.Err() == nil {
+		c.log.Warn("addresses of pods that have gone are not taken back", "due", len(due), "error", err)
+	}
+	for i, s := range due {
+		if alive[i] { // the cache is behind: no need to ask again at once
+			delete(c.suspects, s.lease.Addr)
+		}
+	}
+}
+
+// observe brings the suspects up to date with the caches and counts the active leases.
+func (c *collector) observe(ctx context.Context, now time.Time) (active int) {
+	seen := map[netip.Addr]suspect{}
+	for _, l := range c.index.Find(func(l ipam.Lease) bool { return l.State == ipam.Active }) {
+		active++
+		if l.Owner != "" || l.PodName == "" {
+			continue
+		}
+		pod, err := c.cachedPod(ctx, l.Holder)
+		if err != nil {
+			continue
+		}
+		check, cause := doctor.Judge(l, pod)
+		if !collectable(check) {
+			continue
+		}
+		s := suspect{lease: l, check: check, cause: cause, since: now}
+		if before, ok := c.suspects[l.Addr]; ok && before.lease.Version == l.Version && before.check == check {
+			s.since, s.told = before.since, before.told
+		}
+		seen[l.Addr] = s
+	}
+	c.suspects = seen
+	return active
+}
+
+// collectable says whether a finding is one that needs nobody's judgement.
+func collectable(check string) bool {
+	return check == doctor.LeakPodGone || check == doctor.LeakPodEnded || check == doctor.LeakPodReplaced
+}
+
+func (c *collector) cachedPod(ctx context.Context, h ipam.Holder) (*workload.Pod, error) {
+	var o corev1.Pod
+	err := c.cached.Get(ctx, types.NamespacedName{Namespace: h.Namespace, Name: h.PodName}, &o)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, err
+	}
+	if err != nil {
+		return nil, nil
+	}
+	pod := workload.FromObject(&o)
+	return &pod, nil
+}
+
+// ripe are the suspects that have been seen for long enough, in the order of their addresses.
+func (c *collector) ripe(now time.Time) (due []suspect) {
+	for _, s := range c.suspects {
+		if now.Sub(s.since) >= c.after && !c.mayRun(s, now) {
+			due = append(due, s)
+		}
+	}
+	slices.SortFunc(due, func(a, b suspect) int { return a.lease.Addr.Compare(b.lease.Addr) })
+	return due
+}
+
+// mayRun says whether the containers of a suspect may still run although the API server does not know of them: on
+// a host that is away for less than the grace period, and those of a static pod.
+func (c *collector) mayRun(s suspect, now time.Time) bool {
+	if since, away := c.nodes.awaySince(s.lease.Host); away {
+		return c.hostGrace == 0 || c.leases.Now().Sub(since) < c.hostGrace
+	}
+	if s.check == doctor.LeakPodGone && workload.Static(s.lease.PodUID) {
+		return c.hostGrace == 0 || now.Sub(s.since) < c.hostGrace
+	}
+	return false
+}
+
+// report says once of each what would be taken back.
+func (c *collector) report(due []suspect) {
+	for _, s := range due {
+		if s.told {
+			continue
+		}
+		s.told = true
+		c.suspects[s.lease.Addr] = s
+		c.log.Info("would take an address back (--garbage-collection is dry-run)", s.fields()...)
+	}
+}
+
+func (s suspect) fields() []any {
+	l := s.lease
+	return []any{
+		"address", l.Addr.String(), "pool", l.Pool, "pod", l.Who(), "pod_uid", l.PodUID, "container", l.ContainerID,
+		"host", l.Host.String(), "check", s.check, "cause", s.cause,
+	}
+}
+
+// collect asks the API server for the pod and takes the address back if that says the same; alive means that
+// it does not.
+func (c *collector) collect(ctx context.Context, s suspect) (alive bool, err error) {
+	l := s.lease
+	ctx, cancel := context.WithTimeout(ctx, allocator.MaxRequestTime)
+	defer cancel()
+	pod, err := c.pods.FindLive(ctx, l.Namespace, l.PodName, "")
+	switch {
+	case errors.Is(err, workload.ErrNotFound):
+		s.check, s.cause = doctor.Judge(l, nil)
+	case err != nil:
+		return false, err
+	default:
+		s.check, s.cause = doctor.Judge(l, &pod)
+	}
+	if !collectable(s.check) {
+		return true, nil
+	}
+	change := ipam.Change{Verb: ipam.VerbCollect, By: "bcsnet-controller", Reason: s.check}
+	released, err := allocator.ReleaseLease(ctx, c.leases, l, change, l.SameHolding)
+	if released {
+		c.brake.took(time.Now())
+		c.collections.WithLabelValues(s.check).Inc()
+		c.log.Info("took an address back", s.fields()...)
+		c.tell(ctx, s)
+	}
+	return false, err
+}
+
+// tell makes an event on the pool.
+func (c *collector) tell(ctx context.Context, s suspect) {
+	var pool v1.BCSNetPool
+	if err := c.cached.Get(ctx, types.NamespacedName{Name: s.lease.Pool}, &pool); err != nil {
+		return // it has gone; the log says it
+	}
+	// Events about the same objects would be counted as one.
+	address := &v1.BCSNetIP{ObjectMeta: metav1.ObjectMeta{Name: ipam.ObjectName(s.lease.Addr)}}
+	c.events.Eventf(&pool, address, corev1.EventTypeNormal, v1.ReasonAddressCollected, "Collect",
+		"%s", clip("took "+s.lease.Addr.String()+" back: "+s.cause, maxNote))
+}

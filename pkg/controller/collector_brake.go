@@ -1,0 +1,165 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Bounds of the brake: so many leases, or one in so many of the active ones, may be taken back within the window.
+const (
+	brakeCount  = 10
+	brakeOneIn  = 20
+	brakeWindow = time.Minute
+)
+
+// brake stops the collection when more leases than usual look given up at once: an API server that is empty, or
+// was restored, says of every pod that it does not exist. It lets go when it has seen the namespaces and the
+// nodes of all of them there, or when there are fewer: then somebody has released them by hand. Of a host that
+// has been away for longer than its grace period no node is asked for.
+type brake struct {
+	live client.Reader
+	// node names the ready node that a host is; ok is false when it is none.
+	node    func(host netip.Addr) (name string, ok bool)
+	gauge   prometheus.Gauge
+	changed func(pool string)
+	log     *slog.Logger
+
+	mu sync.Mutex
+	// taken are the times of the last minute's collections.
+	taken []time.Time
+	// pools counts, per pool, the leases that wait; empty while the brake is off. why says what is missing.
+	pools map[string]int
+	why   string
+}
+
+func newBrake(live client.Reader, node func(netip.Addr) (string, bool), changed func(pool string), log *slog.Logger) *brake {
+	return &brake{live: live, node: node, changed: changed, log: log, gauge: prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "bcsnet_collection_braked", Help: "1 while no addresses are taken back because there are too many at once.",
+	})}
+}
+
+// took takes note of a collection.
+func (b *brake) took(now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.taken = append(b.taken, now)
+}
+
+// stops says whether the leases that are due must wait.
+func (b *brake) stops(ctx context.Context, due []suspect, active int, now time.Time) bool {
+	b.mu.Lock()
+	b.taken = slices.DeleteFunc(b.taken, func(t time.Time) bool { return now.Sub(t) >= brakeWindow })
+	many := len(due) > 0 && len(due)+len(b.taken) > max(brakeCount, active/brakeOneIn)
+	was := len(b.pools) > 0
+	b.mu.Unlock()
+	if !many {
+		b.loosen()
+		return false
+	}
+	why := "a second look"
+	if was { // what is seen at once is no second look
+		err := b.seen(ctx, due)
+		if err == nil {
+			b.loosen()
+			return false
+		}
+		why = err.Error()
+	}
+	b.pull(due, why)
+	return true
+}
+
+// pull stops the collection, and says so when it went until now.
+func (b *brake) pull(due []suspect, why string) {
+	pools := map[string]int{}
+	for _, s := range due {
+		pools[s.lease.Pool]++
+	}
+	b.mu.Lock()
+	before := b.pools
+	if b.why != why || before == nil {
+		b.log.Warn("no addresses are taken back: too many pods have gone at once", "due", len(due), "waiting_for", why,
+			"hint", "bcsnetctl doctor --only leaks; if they have gone indeed: bcsnetctl doctor --fix --only leaks")
+	}
+	turned := b.why != why
+	b.pools, b.why = pools, why
+	b.mu.Unlock()
+	b.gauge.Set(1)
+	if turned {
+		before = nil // each of them says it
+	}
+	b.tell(before, pools)
+}
+
+// loosen lets the collection go on.
+func (b *brake) loosen() {
+	b.mu.Lock()
+	before := b.pools
+	b.pools, b.why = nil, ""
+	b.mu.Unlock()
+	b.gauge.Set(0)
+	b.tell(before, nil)
+	if before != nil {
+		b.log.Info("addresses are taken back again")
+	}
+}
+
+// tell has the pools looked at whose number has changed.
+func (b *brake) tell(before, after map[string]int) {
+	all := maps.Clone(before)
+	if all == nil {
+		all = map[string]int{}
+	}
+	maps.Copy(all, after)
+	for pool := range all {
+		if before[pool] != after[pool] {
+			b.changed(pool)
+		}
+	}
+}
+
+// waiting says how many leases of a pool wait for the brake, and what it waits for.
+func (b *brake) waiting(pool string) (n int, why string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.pools[pool], b.why
+}
+
+// seen asks the API server for the namespaces and nodes of all; the error says which it does not have.
+func (b *brake) seen(ctx context.Context, due []suspect) error {
+	type object struct{ kind, name string }
+	wanted := map[object]struct{}{}
+	for _, s := range due {
+		wanted[object{"Namespace", s.lease.Namespace}] = struct{}{}
+		if node, ok := b.node(s.lease.Host); ok {
+			wanted[object{"Node", node}] = struct{}{}
+		}
+	}
+	sorted := slices.SortedFunc(maps.Keys(wanted), func(a, b object) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.name, b.name)) })
+	for _, w := range sorted {
+		var o metav1.PartialObjectMetadata
+		o.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(w.kind))
+		switch err := b.live.Get(ctx, types.NamespacedName{Name: w.name}, &o); {
+		case apierrors.IsNotFound(err):
+			return fmt.Errorf("%s %s, which does not exist", strings.ToLower(w.kind), w.name)
+		case err != nil:
+			return fmt.Errorf("%s %s, which cannot be read: %w", strings.ToLower(w.kind), w.name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package controller
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// storeMetrics shows what the store and the allocator count, when it is scraped. They know nothing of
+// metrics themselves.
+type storeMetrics struct {
+	leases *store.Client
+	feed   *store.Feed
+	alloc  *allocator.Allocator
+
+	conflicts, throttled, unknown, inFlight, waiting *prometheus.Desc
+	again, inDoubt                                   *prometheus.Desc
+	lists, watches, idle                             *prometheus.Desc
+}
+
+func newStoreMetrics(leases *store.Client, feed *store.Feed, alloc *allocator.Allocator) *storeMetrics {
+	desc := func(name, help string) *prometheus.Desc { return prometheus.NewDesc(name, help, nil, nil) }
+	return &storeMetrics{
+		leases: leases, feed: feed, alloc: alloc,
+		conflicts: desc("bcsnet_write_conflicts_total", "Writes of addresses that met another writer; nothing was stored by them."),
+		throttled: desc("bcsnet_writes_throttled_total", "How often the API server turned a write away for a while (429); it was sent again."),
+		unknown:   desc("bcsnet_writes_unknown_total", "Writes of which the API server did not say whether it stored them; the next request settles it."),
+		inFlight:  desc("bcsnet_writes_in_flight", "Writes of addresses that are on their way to the API server, at most 128."),
+		waiting:   desc("bcsnet_writes_waiting", "Writes of addresses that wait for a place among those in flight."),
+		again:     desc("bcsnet_allocator_retries_total", "How often a request looked again because the picture had changed under it."),
+		inDoubt:   desc("bcsnet_addresses_in_doubt", "Addresses that nobody is given because the outcome of a write is open."),
+		lists:     desc("bcsnet_feed_lists_total", "Full lists of the addresses that the index was filled with; one for each start, more mean that watches expire."),
+		watches:   desc("bcsnet_feed_watches_total", "Watches of the addresses that began; each lasts five to ten minutes."),
+		idle:      desc("bcsnet_feed_idle_seconds", "Time since the watch of the addresses delivered anything; the API server sends something every minute."),
+	}
+}
+
+// Describe names the metrics.
+func (m *storeMetrics) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(m, ch) }
+
+// Collect reads the counts.
+func (m *storeMetrics) Collect(ch chan<- prometheus.Metric) {
+	counter := func(d *prometheus.Desc, v uint64) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v))
+	}
+	gauge := func(d *prometheus.Desc, v float64) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v)
+	}
+	writes, decisions, feed := m.leases.Stats(), m.alloc.Stats(), m.feed.Stats()
+	counter(m.conflicts, writes.Conflicts)
+	counter(m.throttled, writes.Throttled)
+	counter(m.unknown, writes.Unknown)
+	gauge(m.inFlight, float64(writes.InFlight))
+	gauge(m.waiting, float64(writes.Waiting))
+	counter(m.again, decisions.Again)
+	gauge(m.inDoubt, float64(decisions.InDoubt))
+	counter(m.lists, feed.Lists)
+	counter(m.watches, feed.Watches)
+	gauge(m.idle, feed.Idle.Seconds())
+}

@@ -1,0 +1,41 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// tracerName names this code as the source of spans.
+const tracerName = "github.com/bcsnet/bcsnet"
+
+// trace begins the span of a request, as a child of the one that the caller names in traceparent. Without a
+// tracer provider it costs nothing.
+func (s *Service) trace(ctx context.Context, r *http.Request, operation string) (_ context.Context, end func(error)) {
+	if s.Tracing == nil {
+		return ctx, func(error) {}
+	}
+	ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
+	ctx, span := s.Tracing.Tracer(tracerName).Start(ctx, operation, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
+		attribute.String("bcsnet.request_id", idOf(r)), attribute.String("http.request.method", r.Method), attribute.String("http.route", r.Pattern)))
+	return ctx, func(err error) {
+		for _, a := range notesOf(ctx) {
+			span.SetAttributes(attribute.String("bcsnet."+a.Key, a.Value.String()))
+		}
+		if err != nil {
+			span.SetAttributes(attribute.String("bcsnet.reason", string(asRefusal(err).Reason)))
+		}
+		endSpan(span, err)
+	}
+}
+
+func endSpan(span trace.Span, err error) {
+	if err != nil {
+		span.SetStatus(codes.Error, err.Error())
+	}
+	span.End()
+}

@@ -1,0 +1,109 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+)
+
+// Stage is a part of a request on which time goes.
+type Stage string
+
+// Stages, in the order in which an allocation comes through them.
+const (
+	// StageLock: waiting for another request of the same interface.
+	StageLock Stage = "lock"
+	// StagePod: finding the pod, in the cache or by one read.
+	StagePod Stage = "pod"
+	// StageDecide: picking addresses, in memory.
+	StageDecide Stage = "decide"
+	// StageQueue: waiting for a place among the writes in flight.
+	StageQueue Stage = "queue"
+	// StageRead: one read of one lease from the API server.
+	StageRead Stage = "read"
+	// StageWrite: one write, from its sending to its answer.
+	StageWrite Stage = "write"
+	// StageConfirm: waiting for the own watch to deliver the write, which is how far the watch lags behind.
+	StageConfirm Stage = "confirm"
+)
+
+// Stages are all of them.
+func Stages() []Stage {
+	return []Stage{StageLock, StagePod, StageDecide, StageQueue, StageRead, StageWrite, StageConfirm}
+}
+
+// Observer is told that a stage begins; what it returns is told that the stage ends, and what went wrong.
+// It is on the path of every request and must not wait.
+type Observer func(ctx context.Context, stage Stage) (end func(error))
+
+// Observe sets the observer. Call it before the client is used.
+func (c *Client) Observe(o Observer) { c.observer = o }
+
+// Begin tells the observer, if there is one, that a stage begins.
+func (c *Client) Begin(ctx context.Context, stage Stage) (end func(error)) {
+	if c.observer == nil {
+		return func(error) {}
+	}
+	return c.observer(ctx, stage)
+}
+
+// Stats are what a client has counted since it was made, and how busy it is.
+type Stats struct {
+	// Conflicts are writes that met another writer, Unknown those of unknown outcome. Throttled is how often
+	// the API server turned a write away for a while.
+	Conflicts, Unknown, Throttled uint64
+	// InFlight and Waiting are the writes of this moment.
+	InFlight, Waiting int
+}
+
+// counts are shared by a client and its dry twin.
+type counts struct {
+	conflicts, unknown, throttled atomic.Uint64
+	// pace is how long a write takes, in nanoseconds: a moving average.
+	pace atomic.Int64
+	// paused is until when the API server wants no writes, in Unix nanoseconds.
+	paused atomic.Int64
+}
+
+// Stats reads the counts.
+func (c *Client) Stats() Stats {
+	s := Stats{Conflicts: c.counts.conflicts.Load(), Unknown: c.counts.unknown.Load(), Throttled: c.counts.throttled.Load()}
+	s.InFlight, s.Waiting = c.gate.busy()
+	return s
+}
+
+// Backlog is about how long a write would wait now before it is sent: those before it, at the pace of the
+// last ones, and what the API server asked for. Zero when it would not.
+func (c *Client) Backlog() time.Duration {
+	_, waiting := c.gate.busy()
+	queue := time.Duration(waiting) * time.Duration(c.counts.pace.Load()) / MaxWrites
+	return max(queue, time.Until(time.Unix(0, c.counts.paused.Load())), 0)
+}
+
+// failed counts a write that did not succeed.
+func (n *counts) failed(err error) {
+	switch {
+	case errors.Is(err, ErrConflict):
+		n.conflicts.Add(1)
+	case errors.Is(err, ErrUnknown):
+		n.unknown.Add(1)
+	}
+}
+
+// took takes note of how long a write took. Of two at once one may be lost: it is an average.
+func (n *counts) took(d time.Duration) {
+	const weight = 16
+	before := n.pace.Load()
+	if before == 0 {
+		n.pace.Store(int64(d))
+		return
+	}
+	n.pace.Store(before + (int64(d)-before)/weight)
+}
+
+// throttle takes note that the API server wants no write for a while.
+func (n *counts) throttle(d time.Duration) {
+	n.throttled.Add(1)
+	n.paused.Store(time.Now().Add(d).UnixNano())
+}

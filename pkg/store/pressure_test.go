@@ -1,0 +1,149 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/test/intercept"
+)
+
+// A pool with hundreds of writes waiting does not keep another's waiting: they take turns at the API server.
+func TestHotPoolDoesNotStarveOthers(t *testing.T) {
+	t.Parallel()
+	const places, hot, cold = 4, 150, 8
+	tap, gate := &intercept.Tap{}, intercept.NewGate()
+	c := connect(t, tap)
+	c.gate = newGate(places)
+	tap.On(intercept.Writes, gate.Hold)
+	addr := subnet()
+	var mu sync.Mutex
+	var order []string // pools in the order in which their writes were stored
+	var wg sync.WaitGroup
+	start := func(pool string, from, n, waits int) {
+		for i := range n {
+			wg.Go(func() {
+				l := available(addr(from + i))
+				l.Pool = pool
+				if _, err := c.Write(t.Context(), l); err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				order = append(order, pool)
+			})
+		}
+		until(t, "all have come to the gate", func() bool {
+			taken, waiting := c.gate.busy()
+			return taken == places && waiting == waits
+		})
+	}
+	start("hot", 1, hot, hot-places)
+	start("cold", 200, cold, hot-places+cold)
+	if s := c.Stats(); s.InFlight != places || s.Waiting != hot+cold-places {
+		t.Errorf("stats %+v", s)
+	}
+	gate.Open()
+	wg.Wait()
+	// Turn by turn: each write of the cold pool comes after at most one more of the hot one, apart from
+	// those that were in flight and the places that finish out of order.
+	var last int
+	for i, pool := range order {
+		if pool == "cold" {
+			last = i
+		}
+	}
+	if limit := 2*cold + 3*places; last > limit {
+		t.Errorf("the last write of the cold pool came as number %d of %d, want at most %d", last, len(order), limit)
+	}
+	if s := c.Stats(); s.InFlight != 0 || s.Waiting != 0 || slices.Contains(order, "") {
+		t.Errorf("left: %+v", s)
+	}
+}
+
+// The backlog is what waits at the pace of the last writes, or what the API server asked for.
+func TestBacklog(t *testing.T) {
+	t.Parallel()
+	c := connect(t, nil)
+	if b := c.Backlog(); b != 0 {
+		t.Errorf("idle: %s", b)
+	}
+	c.gate = newGate(1)
+	if err := c.gate.acquire(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for range 2 * MaxWrites {
+		wg.Go(func() { _ = c.gate.acquire(ctx, "a") })
+	}
+	until(t, "they wait", func() bool { _, waiting := c.gate.busy(); return waiting == 2*MaxWrites })
+	c.counts.took(3 * time.Second)
+	if b := c.Backlog(); b != 6*time.Second {
+		t.Errorf("twice as many as go at once, three seconds each: %s", b)
+	}
+	leave()
+	wg.Wait()
+	c.counts.throttle(time.Minute)
+	if b := c.Backlog(); b < 50*time.Second || b > time.Minute {
+		t.Errorf("told to come in a minute: %s", b)
+	}
+}
+
+// What the client counts: conflicts, and how often the API server was too busy.
+func TestStats(t *testing.T) {
+	t.Parallel()
+	tap := &intercept.Tap{}
+	c := connect(t, tap)
+	a := subnet()(1)
+	write(t, c, available(a))
+	if _, err := c.Write(t.Context(), available(a)); err == nil {
+		t.Error("created twice")
+	}
+	busy := tap.On(intercept.Writes, intercept.Answer(429, metav1.StatusReasonTooManyRequests, 0))
+	ctx, leave := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { _, err := c.Write(ctx, available(subnet()(2))); done <- err }()
+	until(t, "it was turned away", func() bool { return c.Stats().Throttled > 0 })
+	leave()
+	if err := <-done; err == nil {
+		t.Error("stored although it was turned away")
+	}
+	busy()
+	lost := tap.On(intercept.Writes, intercept.Answer(500, metav1.StatusReasonInternalError, 0))
+	_, _ = c.Write(t.Context(), available(subnet()(3)))
+	lost()
+	if s := c.Stats(); s.Conflicts != 1 || s.Throttled != 1 || s.Unknown != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// Stages are told to the observer in their order, and the feed counts what it began.
+func TestObserver(t *testing.T) {
+	t.Parallel()
+	c := connectTo(t, config(t, nil), ipam.NewIndex())
+	var mu sync.Mutex
+	var got []Stage
+	c.Observe(func(_ context.Context, s Stage) func(error) {
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, s)
+		return func(error) {}
+	})
+	f := NewFeed(c)
+	start(t, f)
+	l := write(t, c, available(subnet()(1)))
+	read(t, c, l.Addr)
+	if want := []Stage{StageQueue, StageWrite, StageRead}; !slices.Equal(got, want) {
+		t.Errorf("stages %v, want %v", got, want)
+	}
+	until(t, "the feed watches", f.Watching)
+	if s := f.Stats(); s.Lists != 1 || s.Watches != 1 || s.Idle < 0 || s.Idle > time.Minute {
+		t.Errorf("%+v", s)
+	}
+}

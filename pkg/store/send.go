@@ -1,0 +1,88 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/url"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+)
+
+// enter waits for a place among the writes in flight.
+func (c *Client) enter(ctx context.Context, pool string) error {
+	end := c.Begin(ctx, StageQueue)
+	err := c.gate.acquire(ctx, pool)
+	end(err)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return nil
+}
+
+// send sends a write and says what became of it.
+func (c *Client) send(caller, sending context.Context, write *rest.Request) ([]byte, error) {
+	end, began := c.Begin(caller, StageWrite), time.Now()
+	raw, err := c.persist(caller, sending, write)
+	c.counts.took(time.Since(began))
+	if err != nil {
+		err = writeError(err)
+		c.counts.failed(err)
+	}
+	end(err)
+	return raw, err
+}
+
+// persist sends a write once, and again only when the API server turned it away unseen, for as long as the
+// caller waits. (client-go would also send it again after an error of the server with Retry-After: the
+// first may have been stored, and the conflict with it would pass for somebody else's.) It waits at least as
+// long as the API server says, longer each time, and a random part more: those that were turned away together
+// do not come back together. Meanwhile it keeps its place, so an API server that is slow gets fewer writes.
+func (c *Client) persist(caller, sending context.Context, write *rest.Request) ([]byte, error) {
+	const jitter = 0.5
+	backoff := wait.Backoff{Duration: time.Second, Factor: 1.5, Jitter: jitter, Cap: 4 * time.Second, Steps: math.MaxInt32}
+	write.MaxRetries(0)
+	for {
+		raw, err := answer(write.Do(sending))
+		if !apierrors.IsTooManyRequests(err) {
+			return raw, err
+		}
+		seconds, _ := apierrors.SuggestsClientDelay(err)
+		delay := max(backoff.Step(), wait.Jitter(time.Duration(seconds)*time.Second, jitter))
+		c.counts.throttle(delay)
+		again := time.NewTimer(delay)
+		select {
+		case <-again.C:
+			continue
+		case <-caller.Done():
+		case <-sending.Done():
+		}
+		again.Stop()
+		return nil, err
+	}
+}
+
+// writeError says what became of a write. Only an answer of the API server, or a connection that
+// never was, tells that nothing was stored.
+func writeError(err error) error {
+	var op *net.OpError
+	var asURL *url.Error
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
+		return fmt.Errorf("%w: %w", ErrConflict, err)
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsInvalid(err),
+		apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
+		return err
+	case apierrors.IsTooManyRequests(err), errors.As(err, &op) && op.Op == "dial":
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	case errors.As(err, &asURL) && asURL.Op == "parse":
+		return err
+	default:
+		return fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
+}

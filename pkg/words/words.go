@@ -1,0 +1,46 @@
+// Package words puts numbers and names into sentences, the same way in every message.
+package words
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Saturated stands for counts that a status has no room for.
+const Saturated = "2^63+"
+
+// MaxNamed is how many names a sentence spells out.
+const MaxNamed = 5
+
+// Plural is "1 address", "2 addresses".
+func Plural[N int | int64 | uint64](n N, noun string) string {
+	number := strconv.FormatUint(uint64(n), 10)
+	if uint64(n) >= math.MaxInt64 {
+		number = Saturated
+	}
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "s"):
+		return number + " " + noun + "es"
+	default:
+		return number + " " + noun + "s"
+	}
+}
+
+// OneOr is the form of a word that goes with a number.
+func OneOr[N int | int64 | uint64](n N, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// List names the first few.
+func List(names []string) string {
+	if n := len(names) - MaxNamed; n > 0 {
+		return strings.Join(names[:MaxNamed], ", ") + " and " + strconv.Itoa(n) + " more"
+	}
+	return strings.Join(names, ", ")
+}

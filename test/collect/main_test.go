@@ -1,0 +1,300 @@
+// Package collect_test checks the garbage collection on a real API server: what it takes back, and above all what
+// it leaves alone.
+package collect_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/uuid"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/controller"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/test/controlplane"
+)
+
+var (
+	cluster *controlplane.ControlPlane
+	admin   client.Client
+)
+
+func TestMain(m *testing.M) {
+	klog.SetLogger(logr.Discard())
+	ctrllog.SetLogger(logr.Discard())
+	os.Exit(controlplane.Main(m, &cluster))
+}
+
+const (
+	namespace = "collect"
+	pool      = "collect"
+	hostGrace = 30 * time.Minute
+)
+
+var prepared = sync.OnceValue(func() error {
+	ctx := context.Background()
+	if err := cluster.InstallManifests(ctx); err != nil {
+		return err
+	}
+	scheme := runtime.NewScheme()
+	err := errors.Join(clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme))
+	if err != nil {
+		return err
+	}
+	if admin, err = client.New(cluster.Config, client.Options{Scheme: scheme}); err != nil {
+		return err
+	}
+	return errors.Join(
+		admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}),
+		admin.Create(ctx, &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: pool}, Spec: v1.BCSNetPoolSpec{
+			Net: "10.0.0.0", Mask: 8, Gateway: "10.255.255.254", AvailableIPs: []string{"10.1.0.0/24"},
+			Hosts: []string{"10.0.0.11"},
+		}}))
+})
+
+// start runs a controller as cfg for one test and returns its log and its metrics' URL when it is ready.
+func start(t *testing.T, cfg *rest.Config, change func(*controller.Options)) (log *buffer, metrics string) {
+	t.Helper()
+	listen, err := controlplane.FreeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var o controller.Options
+	o.AddFlags(pflag.NewFlagSet("", pflag.ContinueOnError)) // sets the defaults
+	o.Kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	o.HTTPBindAddress, o.MetricsBindAddress, o.HealthProbeBindAddress = listen.String(), "0", "0"
+	o.HostGrace, o.LeaderElect = hostGrace, false
+	o.CollectEvery, o.CollectAfter = time.Second, 2*time.Second // as it is shipped, each test would take a minute
+	log = &buffer{}
+	o.LogOutput = log
+	if change != nil {
+		change(&o)
+	}
+	if err := errors.Join(o.Validate(), controlplane.WriteKubeconfigFor(cfg, o.Kubeconfig)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- controller.Run(ctx, o) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Logf("the controller's log:\n%s", log)
+		}
+	})
+	eventually(t, func() error {
+		if !strings.Contains(log.String(), "msg=ready") {
+			return errors.New("the controller is not ready")
+		}
+		return nil
+	})
+	return log, "http://" + listen.String() + "/metrics"
+}
+
+// account is the identity that the controller has.
+func account(t *testing.T) *rest.Config {
+	t.Helper()
+	if err := prepared(); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := cluster.ServiceAccountConfig(t.Context(), controlplane.SystemNamespace, controlplane.ControllerName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// node makes a node with one address, ready or not since some time ago.
+func node(t *testing.T, name, address string, ready corev1.ConditionStatus, since time.Duration) *corev1.Node {
+	t.Helper()
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err := admin.Create(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = admin.Delete(context.Background(), n) })
+	n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}}
+	setReady(t, n, ready, since)
+	return n
+}
+
+func setReady(t *testing.T, n *corev1.Node, ready corev1.ConditionStatus, since time.Duration) {
+	t.Helper()
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, LastTransitionTime: metav1.NewTime(time.Now().Add(-since))}}
+	if err := admin.Status().Update(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pod makes a pod on a node; change may be nil.
+func pod(t *testing.T, name, node string, change func(*corev1.Pod)) *corev1.Pod {
+	t.Helper()
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "c", Image: "c"}}},
+	}
+	if change != nil {
+		change(p)
+	}
+	status := p.Status
+	if err := admin.Create(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = admin.Delete(context.Background(), p, client.GracePeriodSeconds(0)) })
+	if p.Status = status; status.Phase != "" {
+		if err := admin.Status().Update(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+// remove deletes a pod as a kubelet does at the end.
+func remove(t *testing.T, p *corev1.Pod) {
+	t.Helper()
+	if err := admin.Delete(t.Context(), p, client.GracePeriodSeconds(0)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// hold writes a lease as an earlier allocation would have left it, of a pod of that name and UID; change may be nil.
+func hold(t *testing.T, address, host, podName, uid string, change func(*v1.BCSNetIP)) {
+	t.Helper()
+	ip := &v1.BCSNetIP{
+		ObjectMeta: metav1.ObjectMeta{Name: address, Finalizers: []string{v1.HeldFinalizer}},
+		Spec:       v1.BCSNetIPSpec{Pool: pool, Mask: 8, Gateway: "10.255.255.254"},
+		Status: v1.BCSNetIPStatus{
+			Status: v1.IPActive, Host: host, ContainerID: uuid.NewString(), IfName: "eth0",
+			PodNamespace: namespace, PodName: podName, PodUID: uid, UpdateTime: store.FormatTime(time.Now().Add(-time.Hour)),
+		},
+	}
+	if change != nil {
+		change(ip)
+	}
+	_ = admin.Delete(t.Context(), &v1.BCSNetIP{ObjectMeta: metav1.ObjectMeta{Name: address}}) // the free one that the controller makes
+	if err := admin.Create(t.Context(), ip); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx := context.Background()
+		_ = admin.Get(ctx, client.ObjectKeyFromObject(ip), ip)
+		ip.Finalizers = nil
+		_ = admin.Update(ctx, ip)
+		_ = admin.Delete(ctx, ip)
+	})
+}
+
+func stored(t *testing.T, address string) *v1.BCSNetIP {
+	t.Helper()
+	var ip v1.BCSNetIP
+	if err := admin.Get(t.Context(), client.ObjectKey{Name: address}, &ip); err != nil {
+		t.Fatal(err)
+	}
+	return &ip
+}
+
+// wantCollected waits until an address is free again, and looks at what its history says.
+func wantCollected(t *testing.T, address, check string) {
+	t.Helper()
+	eventually(t, func() error {
+		ip := stored(t, address)
+		if ip.Status.Status != v1.IPAvailable {
+			return fmt.Errorf("%s is still %s for %s", address, ip.Status.Status, ip.Status.PodName)
+		}
+		if h := ip.Status.History; len(h) != 1 || h[0].Verb != "collect" || h[0].Reason != check || h[0].By != "bcsnet-controller" {
+			t.Fatalf("the history of %s is %+v", address, h)
+		}
+		return nil
+	})
+}
+
+// wantHeld looks whether an address is still held for a pod.
+func wantHeld(t *testing.T, address, podName string) {
+	t.Helper()
+	if ip := stored(t, address); ip.Status.Status != v1.IPActive || ip.Status.PodName != podName {
+		t.Errorf("%s is %s for %q, want Active for %s", address, ip.Status.Status, ip.Status.PodName, podName)
+	}
+}
+
+// metric reads one line of the metrics.
+func metric(t *testing.T, url, name string) string {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close = true
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if v, ok := strings.CutPrefix(line, name+" "); ok {
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
+}
+
+func eventually(t *testing.T, condition func() error) {
+	t.Helper()
+	deadline := time.After(5 * time.Minute)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := condition()
+		if err == nil {
+			return
+		}
+		select {
+		case <-deadline:
+			t.Fatal(err)
+		case <-tick.C:
+		}
+	}
+}
+
+// buffer is a log that can be read while it is written.
+type buffer struct {
+	mu  sync.Mutex
+	all strings.Builder
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all.String()
+}
