@@ -155,7 +155,7 @@ func TestSecondAddressOfAnEndedRequest(t *testing.T) {
 	if _, err := one.leases.Write(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "one address is held", func() bool { return len(x.held(t)) == 1 })
+	controlplane.Until(t, "one address is held", func() bool { return len(x.held(t)) == 1 })
 	settled(t, x, request, one)
 }
 

@@ -104,7 +104,6 @@ func (s *slot) endPod(inOrder bool) {
 		s.deletePod()
 		s.count("pod deleted without DEL")
 		s.history.add(s.number, change{b.addr.String(), b.uid, b.id, false}, from, never)
-		s.forgotten(s, b)
 	default:
 		s.deletePod()
 		s.lateDEL(b, time.Duration(s.rng.IntN(3000))*time.Millisecond, from)

@@ -12,10 +12,6 @@ import (
 )
 
 const (
-	// collects says that the controller takes back what pods that are gone have left behind. Until it does,
-	// the suite sends the DELs that it withheld when the faults are over, and does not judge leases of pods
-	// that are gone: an ADD that was given up may be served after its DEL by a replica that has not seen it.
-	collects = false
 	// forgottenPerMinute are pods that go without any DEL.
 	forgottenPerMinute = 8
 	// settled is by when pods and leases must agree after the last fault.
@@ -37,8 +33,6 @@ type round struct {
 	numbers    atomic.Int64   // of containers
 
 	mu     sync.Mutex
-	unsent []*slot // whose DEL was withheld, with
-	gone   []*sandbox
 	forget int
 
 	journal journal
@@ -55,12 +49,6 @@ func (r *round) forgetful() bool {
 	}
 	r.forget++
 	return true
-}
-
-func (r *round) forgotten(s *slot, b *sandbox) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.unsent, r.gone = append(r.unsent, s), append(r.gone, b)
 }
 
 // play runs a round: load and faults for a while, then what came of them. The verdict has what is wrong.

@@ -12,11 +12,6 @@ import (
 
 // settle waits until pods and leases agree one to one, at most for a minute after the faults.
 func (r *round) settle(calm time.Time) {
-	if !collects {
-		for i, b := range r.gone {
-			r.unsent[i].DEL(b, r.unsent[i].rng, r.history.now())
-		}
-	}
 	want := r.ledger.all()
 	r.await(calm.Add(settled), "after the faults", want)
 	r.count(fmt.Sprintf("settled within %d s", int(time.Since(calm).Seconds())/10*10+10))
@@ -47,7 +42,7 @@ func (r *round) await(deadline time.Time, when string, want map[netip.Addr]holdi
 		all, err := r.site.active(r.ctx)
 		var wrong []string
 		if err == nil {
-			if wrong = differences(r.judged(all), want); len(wrong) == 0 {
+			if wrong = differences(all, want); len(wrong) == 0 {
 				return
 			}
 		}
@@ -56,16 +51,6 @@ func (r *round) await(deadline time.Time, when string, want map[netip.Addr]holdi
 			return
 		}
 	}
-}
-
-// judged are the leases that must be somebody's.
-func (r *round) judged(all []ipam.Lease) []ipam.Lease {
-	if collects {
-		return all
-	}
-	return slices.DeleteFunc(all, func(l ipam.Lease) bool {
-		return !slices.ContainsFunc(r.slots, func(s *slot) bool { return s.uid == l.PodUID })
-	})
 }
 
 // differences between the leases and what the pods should have.

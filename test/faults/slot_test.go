@@ -14,8 +14,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// slot is a place for a pod on a host, and the kubelet's worker for it. The pods of a slot follow each other
-// under one name, like those of a StatefulSet.
+// slot is a place for a pod on a host, and the kubelet's worker for it. The pods of every other slot follow each
+// other under one name, like those of a StatefulSet; the others never come back, like those of a Deployment.
 type slot struct {
 	*round
 	number, host int
@@ -64,6 +64,9 @@ func (s *slot) run() {
 
 func (s *slot) step() {
 	if s.uid == "" {
+		if s.number%2 == 1 {
+			s.name = fmt.Sprintf("job-%d-%d", s.number, s.numbers.Add(1))
+		}
 		if s.createPod() {
 			s.begin(s.newSandbox())
 		}
