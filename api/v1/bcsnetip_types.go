@@ -76,7 +76,7 @@ const (
 
 // BCSNetIPStatus is the lease record of an address.
 //
-// +kubebuilder:validation:XValidation:rule=`self.status != 'Active' || self.?containerID.orValue("") != "" || self.?owner.orValue("") != ""`,message=`an Active address has a holder: set containerID, or owner for a holder that is no pod`,fieldPath=`.containerID`,reason=FieldValueRequired
+// +kubebuilder:validation:XValidation:rule=`self.status != 'Active' || self.?containerID.orValue("") != "" || self.?owner.orValue("") != "" || self.?podUID.orValue("") != ""`,message=`an Active address has a holder: set containerID, podUID for a pod whose container is not known, or owner for a holder that is no pod`,fieldPath=`.containerID`,reason=FieldValueRequired
 type BCSNetIPStatus struct {
 	// status is Available, Active or Reserved.
 	// +optional

@@ -1,6 +1,10 @@
 package v1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // BCSNetPool is a range of addresses in one subnet and who may use them.
 //
@@ -20,6 +24,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name=VLAN,type=integer,JSONPath=`.spec.vlan`,priority=1
 // +kubebuilder:printcolumn:name=Priority,type=integer,JSONPath=`.spec.priority`,priority=1
 // +kubebuilder:printcolumn:name=Cordoned,type=boolean,JSONPath=`.spec.cordoned`,priority=1
+// +kubebuilder:printcolumn:name=Cooling,type=integer,JSONPath=`.status.cooling`,priority=1
 // +kubebuilder:printcolumn:name=Ready,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,priority=1
 // +kubebuilder:printcolumn:name=Reason,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
@@ -161,6 +166,15 @@ type BCSNetPoolSpec struct {
 	// +kubebuilder:default=Auto
 	Materialize Materialize `json:"materialize,omitempty"`
 
+	// cooldown is how long an address that was given up rests before the pool hands it out again, whoever
+	// gave it up: whole hours, minutes and seconds such as 90s, 5m or 1h30m, at most 720h. Without it,
+	// addresses do not rest. A change also counts for the addresses that rest already.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^(0|([0-9]{1,3}h)?([0-9]{1,5}m)?([0-9]{1,7}s)?)$') && self != "" && duration(self) <= duration('720h')`,message=`must be whole hours, minutes and seconds such as 90s, 5m or 1h30m, and at most 720h`
+	Cooldown *metav1.Duration `json:"cooldown,omitempty"`
+
 	// cordoned stops new allocations from the pool; addresses in use stay as they are.
 	// +optional
 	Cordoned bool `json:"cordoned,omitempty"`
@@ -175,6 +189,9 @@ const (
 	MaterializeAlways   Materialize = "Always"
 	MaterializeOnDemand Materialize = "OnDemand"
 )
+
+// MaxCooldown is the longest cooldown of a pool.
+const MaxCooldown = 720 * time.Hour
 
 // MaterializeAutoLimit is the largest number of addresses in ranges and CIDRs for which Auto
 // creates one object each.
@@ -270,6 +287,9 @@ type BCSNetPoolStatus struct {
 	// reserved is how many addresses are kept for someone without being in use.
 	// +optional
 	Reserved int64 `json:"reserved"`
+	// cooling is how many addresses would be available but for the cooldown.
+	// +optional
+	Cooling int64 `json:"cooling"`
 }
 
 // BCSNetPoolList is a list of pools.

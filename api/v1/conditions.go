@@ -25,6 +25,13 @@ const (
 	ReasonCordoned       = "Cordoned"
 	ReasonTerminating    = "Terminating"
 	ReasonObjectsFailing = "ObjectsFailing"
+	ReasonRebuilding     = "Rebuilding"
+)
+
+// Reasons of events about a pool, beside those of its conditions.
+const (
+	// ReasonAddressRestored: the object of an address was deleted while the address was in use, and made again.
+	ReasonAddressRestored = "AddressRestored"
 )
 
 // Reasons of the condition Exhausted.

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/test/controlplane"
@@ -84,6 +85,11 @@ func TestPodRefused(t *testing.T) {
 	if err := cluster.AdminFor(t).Status().Update(t.Context(), over); err != nil {
 		t.Fatal(err)
 	}
+	controlplane.Until(t, "the cache knows that it is over", func() bool {
+		var p corev1.Pod
+		err := r.cached.Get(t.Context(), client.ObjectKeyFromObject(over), &p)
+		return err == nil && p.Status.Phase == corev1.PodSucceeded
+	})
 	for what, test := range map[string]struct {
 		change func(*Request)
 		want   ipam.Reason

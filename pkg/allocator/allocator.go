@@ -125,6 +125,10 @@ func (a *Allocator) attempt(ctx context.Context, r Request, h *ipam.Holder, pref
 	if refusal := holdsOther(r, held, a.index); refusal != nil {
 		return nil, false, refusal
 	}
+	if l, lost := a.index.LostTo(*h); lost {
+		return nil, false, ipam.Refuse(ipam.ReasonUnavailable, "the object of address %s, which %s holds, was deleted and is being restored", l.Addr, r.who()).
+			WithHint("ask again in a moment")
+	}
 	for i, l := range held {
 		held[i], again, err = a.reaffirm(ctx, r, h, l)
 		if err != nil || again {
@@ -221,7 +225,7 @@ func (a *Allocator) decide(ctx context.Context, want ipam.Want, prefer []netip.A
 func (r Request) want(h ipam.Holder, held []ipam.Lease) ipam.Want {
 	return ipam.Want{
 		Host: r.Host, Namespace: r.Namespace, Owner: r.Owner, Pool: r.Pool, Network: r.Network, Addrs: r.Addrs, Have: held,
-		Key: r.seed(h), Who: r.who(),
+		Key: r.seed(h), Who: r.who(), Holder: h.Who(),
 	}
 }
 

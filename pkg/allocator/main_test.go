@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,6 +50,12 @@ type replica struct {
 
 func newReplica(t testing.TB, pools ...*v1.BCSNetPool) *replica {
 	t.Helper()
+	return newReplicaBy(t, nil, pools...)
+}
+
+// newReplicaBy is newReplica on a machine with another clock; nil is the right one.
+func newReplicaBy(t testing.TB, clock func() time.Time, pools ...*v1.BCSNetPool) *replica {
+	t.Helper()
 	cfg, err := identity()
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +72,7 @@ func newReplica(t testing.TB, pools ...*v1.BCSNetPool) *replica {
 		t.Fatal(err)
 	}
 	index := ipam.NewIndex()
-	leases, err := store.New(cfg, index, store.NewClock(nil))
+	leases, err := store.New(cfg, index, store.NewClock(clock))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,17 +12,27 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // Release gives up what a container holds. One that holds nothing is no error: the DEL is remembered,
 // so that an ADD that it overtook does not bring an address back. The answer is what was released.
 func (a *Allocator) Release(ctx context.Context, r ReleaseRequest) ([]ipam.Lease, error) {
 	began := a.began(r.StartedAt)
+	if r.StartedAt.IsZero() {
+		began = a.began(r.ArrivedAt)
+	}
 	if r.ContainerID != "" {
 		a.marks.put(r.ContainerID, r.IfName, began)
 	}
 	var released []ipam.Lease
 	for _, l := range a.releasable(r) {
+		if kept, err := a.keptByPod(ctx, l); err != nil || kept {
+			if err != nil {
+				return released, err
+			}
+			continue
+		}
 		gone, err := a.releaseOne(ctx, l, r.matches)
 		if err != nil {
 			return released, err
@@ -32,6 +42,22 @@ func (a *Allocator) Release(ctx context.Context, r ReleaseRequest) ([]ipam.Lease
 		}
 	}
 	return released, nil
+}
+
+// keptByPod says whether a lease that names no container stays although a container of its pod was deleted:
+// such a lease was rebuilt from its pod, and the container may be an earlier one. It goes when the pod ends.
+func (a *Allocator) keptByPod(ctx context.Context, l ipam.Lease) (bool, error) {
+	if l.ContainerID != "" || l.Owner != "" {
+		return false, nil
+	}
+	pod, err := a.pods.FindLive(ctx, l.Namespace, l.PodName, l.PodUID)
+	switch {
+	case errors.Is(err, workload.ErrNotFound):
+		return false, nil
+	case err != nil:
+		return false, readFailed(err)
+	}
+	return !pod.Ended && !pod.Deleting, nil
 }
 
 // releasable are the leases of the index that a DEL is about.
@@ -117,9 +143,10 @@ func ReleaseLease(ctx context.Context, leases *store.Client, l ipam.Lease, c ipa
 		if !changed {
 			return false, nil
 		}
-		_, err := leases.Write(ctx, next)
+		stored, err := leases.Write(ctx, next)
 		switch {
 		case err == nil:
+			letGo(ctx, leases, stored)
 			return true, nil
 		case errors.Is(err, store.ErrUnknown):
 			return false, unknown(l.Addr, err)
@@ -139,6 +166,14 @@ func ReleaseLease(ctx context.Context, leases *store.Client, l ipam.Lease, c ipa
 	}
 	return false, ipam.Refuse(ipam.ReasonUnavailable, "other writers of address %s were faster %d times in a row", l.Addr, maxAttempts).
 		WithHint("ask again")
+}
+
+// letGo takes the finalizer off an object that was deleted while it was held, once it is released. Where that
+// fails the controller does it: the address is released all the same.
+func letGo(ctx context.Context, leases *store.Client, l ipam.Lease) {
+	if next, changed := ipam.Release(l, leases.Now(), ipam.Change{}); changed {
+		_, _ = leases.Write(ctx, next)
+	}
 }
 
 // parallelWrites is how many addresses are released at once, of a host or of deleted containers.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bcsnet/bcsnet/pkg/doctor"
+	"github.com/bcsnet/bcsnet/pkg/replica"
 )
 
 func (r *snapshotReader) readCRDs(ctx context.Context) (err error) {
@@ -27,7 +28,7 @@ func (r *snapshotReader) readController(ctx context.Context) error {
 		return err
 	}
 	if lease.HolderIdentity != nil && lease.RenewTime != nil && lease.LeaseDurationSeconds != nil {
-		c.Leader, c.Renewed, c.Term = *lease.HolderIdentity, lease.RenewTime.Time, time.Duration(*lease.LeaseDurationSeconds)*time.Second
+		c.Leader, c.Renewed, c.Term = replica.Parse(*lease.HolderIdentity).Name, lease.RenewTime.Time, time.Duration(*lease.LeaseDurationSeconds)*time.Second
 	}
 	core, err := r.core()
 	if err != nil {

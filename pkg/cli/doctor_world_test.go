@@ -55,7 +55,7 @@ func (w *world) leader(ctx context.Context, ts *testscript.TestScript, args []st
 		ts.Check(client.IgnoreNotFound(leases.Delete(context.Background(), lease.Name, metav1.DeleteOptions{})))
 	})
 	lease.Spec = coordinationv1.LeaseSpec{
-		HolderIdentity: new("replica-a"), LeaseDurationSeconds: new(int32(3600)), RenewTime: &metav1.MicroTime{Time: time.Now().Add(-ago)},
+		HolderIdentity: new("replica-a_b7c2_http://10.0.0.11:8090"), LeaseDurationSeconds: new(int32(3600)), RenewTime: &metav1.MicroTime{Time: time.Now().Add(-ago)},
 	}
 	_, err = leases.Create(ctx, lease, metav1.CreateOptions{})
 	return err

@@ -34,11 +34,13 @@ type heatCell struct {
 	// usable are the addresses that the pool hands out; the others are those that are not Available.
 	usable                     uint64
 	active, reserved, problems int
+	// cooling are free, but for the pool's cooldown.
+	cooling int
 	// who has the address, where the block is a single one.
 	who string
 }
 
-func (c heatCell) taken() int { return c.active + c.reserved + c.problems }
+func (c heatCell) taken() int { return c.active + c.reserved + c.problems + c.cooling }
 
 // heatRow is one line of cells.
 type heatRow struct {
@@ -59,9 +61,9 @@ type heatMap struct {
 	sparse bool
 	// usable are the addresses that the pool hands out, and filled those of them that are taken.
 	usable, filled uint64
-	// active and reserved count what is as it should be; problems is the rest, in order.
-	active, reserved int
-	problems         []ipam.Lease
+	// active, reserved and cooling count what is as it should be; problems is the rest, in order.
+	active, reserved, cooling int
+	problems                  []ipam.Lease
 }
 
 func (m heatMap) free() int64 { return int64(min(m.usable-m.filled, math.MaxInt64)) }
@@ -93,7 +95,7 @@ func spread(p ipam.Pool, bits int) uint64 {
 	return n
 }
 
-// newHeatMap draws up the map of a pool from the addresses that are taken, in blocks of a prefix length.
+// newHeatMap draws up the map of a pool from the addresses that are taken or rest, in blocks of a prefix length.
 func newHeatMap(p ipam.Pool, taken []ipam.Lease, bits int) heatMap {
 	longest := p.Plan.Subnet.Addr().BitLen()
 	m := heatMap{pool: p.Name, bits: bits, single: bits == longest, perRow: 1 << rowBits(longest), usable: ipam.SizeOfSet(p.Plan.Usable)}
@@ -139,6 +141,9 @@ func (m *heatMap) count(c *heatCell, p ipam.Pool, l ipam.Lease) {
 		m.filled++
 	}
 	switch {
+	case l.State == ipam.Available:
+		c.cooling++
+		m.cooling++
 	case troubled(p, l):
 		c.problems++
 		m.problems = append(m.problems, l)

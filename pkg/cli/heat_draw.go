@@ -13,6 +13,7 @@ import (
 const (
 	cellNone     = "none"
 	cellFree     = "free"
+	cellCooling  = "cooling"
 	cellReserved = "reserved"
 	cellActive   = "active"
 	cellProblem  = "problem"
@@ -27,6 +28,8 @@ func (c heatCell) state() string {
 		return cellActive
 	case c.reserved > 0:
 		return cellReserved
+	case c.cooling > 0:
+		return cellCooling
 	case c.usable > 0:
 		return cellFree
 	default:
@@ -49,15 +52,15 @@ func (c heatCell) shade() int {
 
 // marks are the characters of a heat map.
 type marks struct {
-	none, free, reserved, active, problem string
-	shades                                [shades]string
+	none, free, cooling, reserved, active, problem string
+	shades                                         [shades]string
 }
 
 func (t terminal) marks() marks {
 	if t.utf8 {
-		return marks{" ", ".", "▒", "█", "✗", [shades]string{"░", "▒", "▓", "█"}}
+		return marks{" ", ".", "~", "▒", "█", "✗", [shades]string{"░", "▒", "▓", "█"}}
 	}
-	return marks{" ", ".", "r", "#", "x", [shades]string{"-", "+", "*", "#"}}
+	return marks{" ", ".", "~", "r", "#", "x", [shades]string{"-", "+", "*", "#"}}
 }
 
 // mark is the character of a cell, in its colour.
@@ -74,6 +77,8 @@ func (m heatMap) mark(t terminal, c heatCell) string {
 		return t.paint(green, k.active)
 	case cellReserved:
 		return t.paint(yellow, k.reserved)
+	case cellCooling:
+		return t.paint(cyan, k.cooling)
 	case cellFree:
 		return k.free
 	default:
@@ -107,6 +112,9 @@ func (m heatMap) draw(b *bytes.Buffer, t terminal) {
 
 func (m heatMap) sum() string {
 	parts := []string{fmt.Sprintf("%d active", m.active), fmt.Sprintf("%d reserved", m.reserved)}
+	if m.cooling > 0 {
+		parts = append(parts, fmt.Sprintf("%d cooling", m.cooling))
+	}
 	if n := len(m.problems); n > 0 {
 		parts = append(parts, plural(n, "problem"))
 	}
@@ -120,6 +128,9 @@ func (m heatMap) legend(t terminal) string {
 		left = "other lines hold nothing"
 	}
 	text := fmt.Sprintf("%s free  %s reserved  %s active", k.free, t.paint(yellow, k.reserved), t.paint(green, k.active))
+	if m.cooling > 0 && m.single {
+		text += "  " + t.paint(cyan, k.cooling) + " cooling"
+	}
 	problem, unit := " problem", fmt.Sprintf("%d addresses a line", m.perRow)
 	if !m.single {
 		text = fmt.Sprintf("%s free  %s up to 25%%  %s 50%%  %s 75%%  %s 100%% taken", k.free, k.shades[0], k.shades[1], k.shades[2], k.shades[3])
@@ -143,7 +154,7 @@ func (m heatMap) object() unstructured.Unstructured {
 	}
 	return unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": programName + "/v1", "kind": "PoolUsage", "pool": m.pool, "block": int64(m.bits), "rows": rows,
-		"active": int64(m.active), "reserved": int64(m.reserved), "problems": int64(len(m.problems)),
+		"active": int64(m.active), "reserved": int64(m.reserved), "cooling": int64(m.cooling), "problems": int64(len(m.problems)),
 		"usable": int64(min(m.usable, math.MaxInt64)),
 	}}
 }
@@ -158,6 +169,6 @@ func (m heatMap) cellObject(c heatCell) map[string]any {
 	}
 	return map[string]any{
 		"block": c.block.String(), "usable": int64(min(c.usable, math.MaxInt64)),
-		"active": int64(c.active), "reserved": int64(c.reserved), "problems": int64(c.problems),
+		"active": int64(c.active), "reserved": int64(c.reserved), "cooling": int64(c.cooling), "problems": int64(c.problems),
 	}
 }

@@ -21,13 +21,13 @@ const svgStyle = `<style>
 svg{background:#ffffff}
 text{font:12px ui-monospace,Menlo,Consolas,monospace;fill:#1f2328}
 .title{font-size:16px;font-weight:bold}
-.free{fill:#d8dee4}.reserved{fill:#d4a72c}.active{fill:#1a7f37}.problem{fill:#cf222e}
+.free{fill:#d8dee4}.cooling{fill:#79c0ff}.reserved{fill:#d4a72c}.active{fill:#1a7f37}.problem{fill:#cf222e}
 .s1{fill:#c3e6cb}.s2{fill:#8fd19e}.s3{fill:#57b86c}.s4{fill:#2da44e}
 path{stroke:#1f2328;stroke-width:1.5}.problem+path{stroke:#ffffff}
 @media(prefers-color-scheme:dark){
 svg{background:#0d1117}
 text{fill:#e6edf3}
-.free{fill:#30363d}.reserved{fill:#d29922}.active{fill:#3fb950}.problem{fill:#f85149}
+.free{fill:#30363d}.cooling{fill:#1f6feb}.reserved{fill:#d29922}.active{fill:#3fb950}.problem{fill:#f85149}
 .s1{fill:#1b4426}.s2{fill:#22612f}.s3{fill:#2a7f3d}.s4{fill:#2ea043}
 path{stroke:#ffffff}
 }
@@ -118,10 +118,14 @@ type legendEntry struct {
 
 func (m heatMap) svgEntries() []legendEntry {
 	if m.single {
-		return []legendEntry{
+		entries := []legendEntry{
 			{class: cellFree, text: "free"}, {class: cellReserved, text: "reserved"},
 			{class: cellActive, text: "active"}, {class: cellProblem, text: "problem", cross: true},
 		}
+		if m.cooling > 0 {
+			entries = append(entries, legendEntry{class: cellCooling, text: "cooling"})
+		}
+		return entries
 	}
 	return []legendEntry{
 		{class: cellFree, text: fmt.Sprintf("/%d free", m.bits)}, {class: "s1", text: "up to 25 % taken"},

@@ -39,6 +39,11 @@ func reserved(addr string) ipam.Lease {
 	return ipam.Lease{Addr: netip.MustParseAddr(addr), State: ipam.Reserved, Params: ipam.Params{Pool: "blue"}}
 }
 
+// cooled is an address that was given up, as newHeatMap is told of it while it rests.
+func cooled(addr string) ipam.Lease {
+	return ipam.Lease{Addr: netip.MustParseAddr(addr), Params: ipam.Params{Pool: "blue"}}
+}
+
 func deleting(l ipam.Lease) ipam.Lease {
 	l.Deleting = true
 	return l
@@ -55,6 +60,7 @@ func TestHeatMap(t *testing.T) {
 	}{
 		"free":         {v4, nil, 32, []string{"10.1.0.0   ......", "10.1.0.64   ."}},
 		"taken":        {v4, []ipam.Lease{activeOn("10.1.0.2", good), reserved("10.1.0.66")}, 32, []string{"10.1.0.0   #.....", "10.1.0.64   r"}},
+		"cooling":      {v4, []ipam.Lease{cooled("10.1.0.2"), activeOn("10.1.0.3", good)}, 32, []string{"10.1.0.0   ~#....", "10.1.0.64   ."}},
 		"no host":      {v4, []ipam.Lease{activeOn("10.1.0.2", "")}, 32, []string{"10.1.0.0   #.....", "10.1.0.64   ."}},
 		"foreign":      {v4, []ipam.Lease{activeOn("10.1.0.2", "10.0.0.99")}, 32, []string{"10.1.0.0   x.....", "10.1.0.64   ."}},
 		"deleting":     {v4, []ipam.Lease{deleting(activeOn("10.1.0.2", good))}, 32, []string{"10.1.0.0   x.....", "10.1.0.64   ."}},

@@ -35,7 +35,10 @@ func (v *ipDescribe) head(b *bytes.Buffer, a addressView) {
 	state := a.State.String()
 	if a.State == ipam.Available {
 		state = "free"
-		if a.refusal != nil {
+		switch {
+		case a.cooling():
+			state = "cooling"
+		case a.refusal != nil:
 			state += ", but nobody gets it"
 		}
 	}
@@ -70,6 +73,11 @@ func (v *ipDescribe) head(b *bytes.Buffer, a addressView) {
 	if !a.Updated.IsZero() {
 		line("Since", "%s, %s", timeText(a.Updated), v.age(a.Updated))
 	}
+}
+
+// cooling is true for a free address that only its pool's cooldown keeps.
+func (a addressView) cooling() bool {
+	return a.State == ipam.Available && a.refusal != nil && a.refusal.Reason == ipam.ReasonAddressCooling
 }
 
 // text is the address with what goes with it.
@@ -171,7 +179,7 @@ func (v *ipDescribe) next(a addressView) []string {
 			line("take it from the pod that lives", "bcsnetctl ip release "+addr+" --force")...)
 	case a.State == ipam.Active:
 		return line("free it", "bcsnetctl ip release "+addr)
-	case a.refusal == nil:
+	case a.refusal == nil, a.cooling():
 		return line("set it aside", "bcsnetctl ip reserve "+addr+" --reason TEXT")
 	case a.near != "":
 		return line("see its addresses", "bcsnetctl pool describe "+a.near)

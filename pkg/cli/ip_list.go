@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -34,7 +35,10 @@ func newIPList(s *session) *cobra.Command {
 has used yet may have no object: large pools make them on demand. With --pool
 such addresses are listed, too, as Available, unless the pool has more than
 65,536 addresses. They are left out without --pool, with --watch, and with any
-filter beside --pool and --status.`,
+filter beside --pool and --status.
+
+The status of an Available address that rests for its pool's cooldown is shown
+as Cooling, except with --watch.`,
 		Example: `  bcsnetctl ip list --pool blue
   bcsnetctl ip list --pool blue --status Available -o name
   bcsnetctl ip list --host 10.0.0.11 --status Active
@@ -64,7 +68,10 @@ func (v *ipList) Run(ctx context.Context) error {
 	if v.output.watch {
 		return v.query.watch(ctx, v.session, &v.output, columns, countText)
 	}
-	found, err := v.query.print(ctx, v.session, &v.output, columns)
+	if v.output.printer == nil {
+		v.query.rests = v.rests(ctx)
+	}
+	found, err := v.query.print(ctx, v.session, &v.output, v.query.rests.in(columns))
 	if err != nil || v.output.printer != nil {
 		return err
 	}
@@ -72,6 +79,10 @@ func (v *ipList) Run(ctx context.Context) error {
 	if len(found.counts) == 0 {
 		return v.query.empty(ctx, v.session, "addresses")
 	}
-	v.say.note("%s", countText(found.counts))
+	text := countText(found.counts)
+	if found.cooling > 0 {
+		text += fmt.Sprintf(", of which %d %s", found.cooling, oneOr(found.cooling, "is cooling", "are cooling"))
+	}
+	v.say.note("%s", text)
 	return nil
 }

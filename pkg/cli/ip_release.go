@@ -136,7 +136,7 @@ func (v *ipRelease) known(ctx context.Context, free []ipam.Lease) (failed severa
 				return nil, err
 			}
 		}
-		if pool, refusal := x.Offer(l.Addr); pool.Name == "" {
+		if pool, refusal := x.Offer(l.Addr, v.now()); pool.Name == "" {
 			failed = append(failed, refusal)
 		}
 	}

@@ -16,6 +16,8 @@ type leaseQuery struct {
 	selectors
 	pool, host, status, namespace, pod string
 	allNamespaces                      bool
+	// rests knows which of the addresses rest; nil where nobody wants to know.
+	rests *rests
 }
 
 // addTo adds the flags that every list of addresses has.

@@ -38,7 +38,10 @@ func (q *leaseQuery) each(ctx context.Context, s *session, objects bool, fn func
 		return err
 	}
 	return s.explain(leases.EachLabelled(ctx, q.selector(), q.labels, func(l ipam.Lease) error {
-		l.PodUID, l.Superseded, l.History = "", nil, "" // no table shows these, and many leases may wait
+		l.PodUID, l.Superseded = "", nil // no table shows these, and many leases may wait
+		if !q.rests.has(l) {
+			l.History = ""
+		}
 		return fn(leaseRow{Lease: &l})
 	}))
 }
@@ -109,6 +112,9 @@ type listing struct {
 	status string // only this one; empty is any
 	free   *freeAddresses
 	counts map[ipam.State]int
+	rests  *rests
+	// cooling is how many of them rest.
+	cooling int
 	// kept are rows that cannot be printed before all are known.
 	kept []leaseRow
 }
@@ -160,7 +166,9 @@ func (l *listing) part(rows []leaseRow, below netip.Addr) error {
 			}
 		}
 		shown = append(shown, r)
-		l.counts[r.State]++
+		if l.counts[r.State]++; l.rests.has(*r.Lease) {
+			l.cooling++
+		}
 	}
 	if l.keeps() {
 		l.kept = append(l.kept, shown...)

@@ -36,6 +36,8 @@ func (s *session) held(ctx context.Context, q leaseQuery, match func(ipam.Lease)
 // tally is what a query found.
 type tally struct {
 	counts map[ipam.State]int
+	// cooling is how many of the Available ones rest.
+	cooling int
 	// late came out of order, and unlisted are free ones that were left out.
 	late     int
 	unlisted uint64
@@ -51,7 +53,7 @@ func (q *leaseQuery) print(ctx context.Context, s *session, o *output, columns [
 	}
 	l := &listing{
 		output: o, table: &growingTable[ipam.Lease]{table: newTable(o, columns)}, w: s.Out,
-		stream: newListStream(o), status: q.status, free: free, counts: map[ipam.State]int{},
+		stream: newListStream(o), status: q.status, free: free, counts: map[ipam.State]int{}, rests: q.rests,
 	}
 	asked := *q
 	if free != nil {
@@ -72,7 +74,7 @@ func (q *leaseQuery) print(ctx context.Context, s *session, o *output, columns [
 	if err == nil { // a list that broke off has no end
 		err = l.end()
 	}
-	return tally{counts: l.counts, late: late, unlisted: free.unlisted()}, err
+	return tally{counts: l.counts, cooling: l.cooling, late: late, unlisted: free.unlisted()}, err
 }
 
 // arrivals are the subnets where addresses come from. Without them, rows wait until all have come.

@@ -56,6 +56,7 @@ var masks = []struct {
 	{regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`), "YYYY-MM-DDTHH:MM:SSZ"},
 	{regexp.MustCompile(`(?m)^\d+[smhdy](\d+[smhd])? +(Normal|Warning)`), "AGE  $2"},
 	{regexp.MustCompile(`\b\d+[smhd](\d+[smhd])? ago\b`), "AGE ago"},
+	{regexp.MustCompile(`\bin (\d+[hms])+\b`), "in SPAN"},
 	{regexp.MustCompile(`(?m)(( |^)\d+[smhdy](\d+[smhd])?)$`), "${2}AGE"},
 }
 

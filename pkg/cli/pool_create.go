@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,6 +23,7 @@ type poolCreate struct {
 	output      output
 	cidr        string
 	materialize string
+	cooldown    time.Duration
 	object      v1.BCSNetPool
 	plan        ipam.Plan
 }
@@ -52,12 +54,13 @@ the ranges are left out.`,
 	f.Int32Var(&spec.MTU, "mtu", 0, "MTU in `BYTES` for the CNI plugin; 0 leaves it to the plugin")
 	f.Int32Var(&spec.Priority, "priority", 0, "order `N` among the pools that fit a request; the higher goes first")
 	f.StringVar(&v.materialize, "materialize", "", "`WHEN` addresses get their objects: Auto (the default), Always or OnDemand")
+	f.DurationVar(&v.cooldown, "cooldown", 0, "`TIME` that a released address rests before it is handed out again, such as 90s or 1h30m")
 	s.dry.addTo(cmd)
 	v.output.addToChange(cmd)
 	complete(cmd, "materialize", materializeValues()...)
 	completeWith(cmd, "namespace", s.completeNamespaces)
 	completeWith(cmd, "host", s.completeHosts)
-	for _, name := range []string{"cidr", "gateway", "range", "exclude", "network", "vlan", "mtu", "priority"} {
+	for _, name := range []string{"cidr", "gateway", "range", "exclude", "network", "vlan", "mtu", "priority", "cooldown"} {
 		complete(cmd, name)
 	}
 	return cmd
@@ -102,6 +105,9 @@ func (v *poolCreate) Validate() error {
 		return err
 	}
 	if err := v.setMaterialize(); err != nil {
+		return err
+	}
+	if spec.Cooldown, err = cooldownOf(v.cooldown); err != nil {
 		return err
 	}
 	if v.plan, err = ipam.NewPlan(store.PlanSpec(&v.object)); err != nil {

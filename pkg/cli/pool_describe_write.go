@@ -47,6 +47,9 @@ func (d *description) head(b *bytes.Buffer) {
 	if d.reserved > 0 {
 		text += fmt.Sprintf(", %d reserved", d.reserved)
 	}
+	if n := p.Status.Cooling; counted && n > 0 {
+		text += fmt.Sprintf(", %d cooling", n)
+	}
 	if free < total {
 		text += ", used " + d.out.used(total-free, total)
 	}
@@ -65,6 +68,9 @@ func (d *description) head(b *bytes.Buffer) {
 	}
 	if p.Spec.Priority != 0 {
 		line("Priority", "%d", p.Spec.Priority)
+	}
+	if cooldown := d.plan.Cooldown; cooldown > 0 {
+		line("Cooldown", "%s", ipam.FormatSpan(cooldown))
 	}
 	word, _ := d.state(p.BCSNetPool)
 	line("State", "%s", d.out.paint(d.stateColor(p.BCSNetPool), word))

@@ -104,6 +104,7 @@ func (v *poolList) columns() []column[pool] {
 			word, _ := v.state(p.BCSNetPool)
 			return v.out.paint(v.stateColor(p.BCSNetPool), word)
 		}},
+		{name: "COOLING", wide: true, cell: status(func(p pool) int64 { return p.Status.Cooling })},
 		{name: "GATEWAY", wide: true, cell: func(p pool) string { return p.Spec.Gateway }},
 		{name: "VLAN", wide: true, cell: func(p pool) string { return unlessZero(p.Spec.VLAN) }},
 		{name: "NAMESPACES", wide: true, cell: func(p pool) string { return strings.Join(p.Spec.Namespaces, ",") }},

@@ -58,7 +58,7 @@ func (v *poolTree) Run(ctx context.Context) error {
 		v.say.note("no pools in %s", v.where())
 		return nil
 	}
-	held, err := v.takenIn(ctx, v.names)
+	held, err := v.heldIn(ctx, v.names, func(l ipam.Lease) bool { return l.State != ipam.Available })
 	if err != nil {
 		return err
 	}
@@ -88,15 +88,14 @@ func (s *session) choosePools(ctx context.Context, names []string) ([]pool, erro
 	return api.named(ctx, names)
 }
 
-// takenIn are the addresses of pools that are Active or Reserved, in order; of all pools where none is named.
-func (s *session) takenIn(ctx context.Context, names []string) ([]ipam.Lease, error) {
-	taken := func(l ipam.Lease) bool { return l.State != ipam.Available }
+// heldIn are the addresses of pools that match takes, in order; of all pools where none is named.
+func (s *session) heldIn(ctx context.Context, names []string, match func(ipam.Lease) bool) ([]ipam.Lease, error) {
 	if len(names) == 0 {
-		return s.held(ctx, leaseQuery{}, taken)
+		return s.held(ctx, leaseQuery{}, match)
 	}
 	var all []ipam.Lease
 	for _, name := range names {
-		held, err := s.held(ctx, leaseQuery{pool: name}, taken)
+		held, err := s.held(ctx, leaseQuery{pool: name}, match)
 		if err != nil {
 			return nil, err
 		}

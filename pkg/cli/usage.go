@@ -55,7 +55,8 @@ func usageCommand(s *session) *cobra.Command {
 		Long: `Show which addresses of a pool are taken: a map with one cell an address, or one
 cell a block where the pool has more than 4096. With --by, or without a pool, a
 table of who takes how much. An address is a problem when it drains, when it is
-being deleted, or when a host has it that is not in the pool.`,
+being deleted, or when a host has it that is not in the pool. One that rests for
+the pool's cooldown counts as taken.`,
 		ValidArgsFunction: s.completePools,
 	}
 	cmd.Flags().StringVar(&v.block, "block", "", "size of a cell as a prefix `LENGTH`, such as /28")
@@ -108,14 +109,19 @@ func (v *usage) Run(ctx context.Context) error {
 		v.say.note("no pools in %s", v.where())
 		return nil
 	}
-	taken, err := v.takenIn(ctx, v.names)
-	if err != nil {
-		return err
-	}
 	var all []ipam.Pool
+	known := map[string]ipam.Pool{}
 	byPool := map[string][]ipam.Lease{}
 	for _, p := range chosen {
-		all = append(all, store.Pool(p.BCSNetPool))
+		known[p.Name] = store.Pool(p.BCSNetPool)
+		all = append(all, known[p.Name])
+	}
+	now := v.now()
+	taken, err := v.heldIn(ctx, v.names, func(l ipam.Lease) bool {
+		return l.State != ipam.Available || cooling(known[l.Pool], l, now)
+	})
+	if err != nil {
+		return err
 	}
 	for _, l := range taken {
 		byPool[l.Pool] = append(byPool[l.Pool], l)

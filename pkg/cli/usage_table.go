@@ -16,11 +16,13 @@ import (
 type usageRow struct {
 	who                        string
 	active, reserved, problems int
+	// cooling is known of pools alone: nobody has these addresses.
+	cooling int
 	// total is what the row can take at most: the pool's addresses, or all that are taken.
 	total, free int64
 }
 
-func (r usageRow) taken() int64 { return int64(r.active + r.reserved + r.problems) }
+func (r usageRow) taken() int64 { return int64(r.active + r.reserved + r.problems + r.cooling) }
 
 // usageRows count the addresses that are taken by host, namespace or pool, the most first. Pools that hold
 // nothing have their row, too.
@@ -37,6 +39,9 @@ func usageRows(by string, all []ipam.Pool, taken map[string][]ipam.Lease) []usag
 		free := ipam.SizeOfSet(usableOf(p))
 		total := free
 		for _, l := range taken[p.Name] {
+			if l.State == ipam.Available && by != "pool" {
+				continue
+			}
 			row(groupOf(by, l)).add(p, l)
 			sum++
 			if usableOf(p).Contains(l.Addr) {
@@ -73,6 +78,8 @@ func groupOf(by string, l ipam.Lease) string {
 
 func (r *usageRow) add(p ipam.Pool, l ipam.Lease) {
 	switch {
+	case l.State == ipam.Available:
+		r.cooling++
 	case troubled(p, l):
 		r.problems++
 	case l.State == ipam.Active:
@@ -95,11 +102,12 @@ func (v *usage) table(rows []usageRow) error {
 		{name: "ACTIVE", cell: func(r usageRow) string { return strconv.Itoa(r.active) }},
 		{name: "RSVD", cell: func(r usageRow) string { return strconv.Itoa(r.reserved) }},
 		{name: "PROBLEMS", cell: func(r usageRow) string { return strconv.Itoa(r.problems) }},
+		{name: "COOLING", cell: func(r usageRow) string { return strconv.Itoa(r.cooling) }},
 		{name: "FREE", cell: func(r usageRow) string { return count(r.free) }},
 		{name: "USED", cell: func(r usageRow) string { return v.out.usedCell(min(r.taken(), r.total), r.total) }},
 	}
 	if v.by != "pool" {
-		columns = slices.DeleteFunc(columns, func(c column[usageRow]) bool { return c.name == "FREE" })
+		columns = slices.DeleteFunc(columns, func(c column[usageRow]) bool { return c.name == "FREE" || c.name == "COOLING" })
 	}
 	if len(rows) == 0 {
 		v.say.note("no address is taken")

@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/bcsnet/bcsnet/pkg/replica"
 )
 
 // controllerVersion is what the cluster says of the controller.
@@ -35,7 +37,7 @@ func (v *versionVerb) controller(ctx context.Context, c dynamic.Interface) (*con
 	found.Ready, _, _ = unstructured.NestedInt64(d.Object, "status", "readyReplicas")
 	lease, err := leaderLease(ctx, c)
 	if lease.HolderIdentity != nil {
-		found.Leader = *lease.HolderIdentity
+		found.Leader = replica.Parse(*lease.HolderIdentity).Name
 	}
 	return found, err
 }

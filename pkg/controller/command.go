@@ -11,7 +11,7 @@ import (
 
 // NewCommand is the command line of bcsnet-controller.
 func NewCommand(version string) *cobra.Command {
-	var o Options
+	o := Options{Version: version, PodIP: os.Getenv(PodIPEnv)}
 	c := &cobra.Command{
 		Use:   "bcsnet-controller",
 		Short: "Keep BCSNetPool and BCSNetIP objects and answer CNI plugins over HTTP",

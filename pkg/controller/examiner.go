@@ -18,12 +18,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// examineEvery is how often the leader runs the checks, examineSoon how soon it looks again whether the
-// lists have come.
-const (
-	examineEvery = 3 * time.Minute
-	examineSoon  = 100 * time.Millisecond
-)
+// examineEvery is how often the leader runs the checks.
+const examineEvery = 3 * time.Minute
 
 // examiner runs the checks of package doctor on the leader and publishes how much they find. It reads
 // caches and the index, never the API server.
@@ -57,27 +53,21 @@ func cachedChecks() []doctor.Check {
 	})
 }
 
-// Start runs the checks until the context ends. The manager calls it on the leader alone.
+// Start runs the checks until the context ends, a term of the leader. What it found goes with the term: the next
+// leader publishes its own.
 func (e *examiner) Start(ctx context.Context) error {
-	next := time.NewTimer(0)
-	defer next.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-next.C:
-		}
-		if e.ready() != nil {
-			next.Reset(examineSoon)
-			continue
-		}
+	if !awaitReady(ctx, e.ready) {
+		return nil
+	}
+	defer e.findings.Reset()
+	every(ctx, examineEvery, func() {
 		if s, err := e.snapshot(ctx); err == nil {
 			e.publish(doctor.Examine(s, e.checks))
 		} else if ctx.Err() == nil {
 			e.log.Warn("the checks of doctor did not run", "error", err)
 		}
-		next.Reset(examineEvery)
-	}
+	})
+	return nil
 }
 
 func (e *examiner) publish(r doctor.Report) {

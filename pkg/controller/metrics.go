@@ -16,14 +16,15 @@ import (
 // poolMetrics reads the counts of the pools when it is scraped, so series go with their pool.
 type poolMetrics struct {
 	index     *ipam.Index
+	now       func() time.Time
 	addresses *prometheus.Desc
 	objects   *prometheus.Desc
 }
 
-func newPoolMetrics(index *ipam.Index) *poolMetrics {
+func newPoolMetrics(index *ipam.Index, now func() time.Time) *poolMetrics {
 	return &poolMetrics{
-		index: index,
-		addresses: prometheus.NewDesc("bcsnet_pool_addresses", "Addresses of a pool by state: free, active, reserved; capacity is all that it serves.",
+		index: index, now: now,
+		addresses: prometheus.NewDesc("bcsnet_pool_addresses", "Addresses of a pool by state: free, active, reserved, cooling; capacity is all that it serves.",
 			[]string{"pool", "state"}, nil),
 		objects: prometheus.NewDesc("bcsnet_index_addresses", "Addresses that have an object, as the index holds them.", nil, nil),
 	}
@@ -42,11 +43,12 @@ func (m *poolMetrics) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(m.objects, float64(m.index.Len()))
 	for _, p := range m.index.Pools() {
-		c := m.index.Counts(p.Name)
+		c := m.index.Counts(p.Name, m.now())
 		gauge(m.addresses, float64(c.Capacity), p.Name, "capacity")
 		gauge(m.addresses, float64(c.Free), p.Name, "free")
 		gauge(m.addresses, float64(c.Active), p.Name, "active")
 		gauge(m.addresses, float64(c.Reserved), p.Name, "reserved")
+		gauge(m.addresses, float64(c.Cooling), p.Name, "cooling")
 	}
 }
 

@@ -1,10 +1,12 @@
 package controller
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"net/url"
 	"os"
 	"strconv"
@@ -12,8 +14,10 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/tools/leaderelection"
 
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/replica"
 )
 
 // Options are the flags of bcsnet-controller.
@@ -24,6 +28,11 @@ type Options struct {
 	HealthProbeBindAddress  string
 	LeaderElect             bool
 	LeaderElectionNamespace string
+	LeaseDuration           time.Duration
+	RenewDeadline           time.Duration
+	RetryPeriod             time.Duration
+	AdvertiseAddress        string
+	ForwardPlainHTTP        bool
 	GatewaySource           string
 	GarbageCollection       CollectionMode
 	HostGrace               time.Duration
@@ -33,8 +42,14 @@ type Options struct {
 	// CollectEvery is how often the garbage collection looks, CollectAfter how long a lease must look given up; zero
 	// for what the documentation promises, which is why they are no flags.
 	CollectEvery, CollectAfter time.Duration
+	// PodIP is the address of the pod that this is; empty when it is none. It comes from PodIPEnv.
+	PodIP string
+	// Version is that of the program.
+	Version string
 	// LogOutput is where the log goes; nil for standard error.
 	LogOutput io.Writer
+	// Now is the clock of the machine; nil for time.Now.
+	Now func() time.Time
 }
 
 // EnvPrefix stands before the name of a flag in the environment: BCSNET_HTTP_BIND_ADDRESS.
@@ -48,12 +63,26 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", "127.0.0.1:8092", "address of /healthz and /readyz; 0 for none")
 	f.BoolVar(&o.LeaderElect, "leader-elect", true, "let only one replica run the reconcilers; every replica answers requests")
 	f.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "bcsnet-system", "namespace of the Lease")
+	timing := electionDefaults()
+	f.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", timing.lease, "how long the Lease of a leader that is not heard of counts; whole seconds")
+	f.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", timing.renew, "how long a leader tries to renew its Lease before it gives up leading")
+	f.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", timing.retry, "time between two attempts to renew or to take the Lease")
+	f.StringVar(&o.AdvertiseAddress, "advertise-address", "", `URL where other replicas reach this one, such as http://10.0.0.11:8090; empty for the address that --http-bind-address names, or else the pod's ($`+PodIPEnv+`); "none" for none`)
+	f.BoolVar(&o.ForwardPlainHTTP, "forward-plain-http", false, "forward requests to a leader on another machine although its URL is http: whoever can read or change the traffic between the machines can read or change the requests")
 	f.StringVar(&o.GatewaySource, "gateway-source", string(httpapi.GatewayPool), `where the gateway of an answer comes from: "pool", or "host" for the request's hostGateway, else the node's annotation, else the pool's`)
 	f.StringVar((*string)(&o.GarbageCollection), "garbage-collection", string(CollectionOn), `take addresses back whose pod has gone: "on", "dry-run" (the log and metrics say what would be taken back) or "off"`)
 	f.DurationVar(&o.HostGrace, "host-grace", 24*time.Hour, "how long addresses of pods that have gone are kept where the host is no ready node, because their containers may still run there; 0 for ever")
 	f.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.LogFormat, "log-format", "text", "text or json")
 	f.StringVar(&o.OTLPEndpoint, "otlp-endpoint", "", "URL of an OpenTelemetry collector (OTLP over HTTP) that gets traces of requests, such as http://127.0.0.1:4318; empty for $OTEL_EXPORTER_OTLP_ENDPOINT, else no traces")
+}
+
+// PodIPEnv is where the manifests put the pod's IP.
+const PodIPEnv = EnvPrefix + "POD_IP"
+
+// electionDefaults are those of Kubernetes' own components.
+func electionDefaults() electionTiming {
+	return electionTiming{lease: 15 * time.Second, renew: 10 * time.Second, retry: 2 * time.Second}
 }
 
 // SetFromEnv sets every flag that the command line did not set and the environment does. Cobra's own
@@ -106,8 +135,20 @@ func (o *Options) Validate() error {
 	if o.HostGrace < 0 {
 		return fmt.Errorf("--host-grace %s is negative", o.HostGrace)
 	}
-	if o.LeaderElect && o.LeaderElectionNamespace == "" {
-		return fmt.Errorf("--leader-election-namespace is empty")
+	if o.LeaderElect {
+		if err := o.validateElection(); err != nil {
+			return err
+		}
+	}
+	if a := o.AdvertiseAddress; a != "" && a != noAddress {
+		if _, err := replica.ParseURL(a); err != nil {
+			return fmt.Errorf("--advertise-address %q is not the URL of a replica: %w", a, err)
+		}
+	}
+	if o.PodIP != "" {
+		if _, err := netip.ParseAddr(o.PodIP); err != nil {
+			return fmt.Errorf("%s=%q is not an IP address", PodIPEnv, o.PodIP)
+		}
 	}
 	if u, err := url.Parse(o.OTLPEndpoint); o.OTLPEndpoint != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		return fmt.Errorf("--otlp-endpoint %q is not an http or https URL", o.OTLPEndpoint)
@@ -121,6 +162,24 @@ func (o *Options) Validate() error {
 	default:
 		return fmt.Errorf("--log-level %q is not debug, info, warn or error", o.LogLevel)
 	}
+}
+
+// validateElection keeps a leader from leading on after its Lease has run out, and from giving up after one attempt.
+func (o *Options) validateElection() error {
+	switch {
+	case o.LeaderElectionNamespace == "":
+		return errors.New("--leader-election-namespace is empty")
+	case o.LeaseDuration < time.Second || o.LeaseDuration%time.Second != 0:
+		return fmt.Errorf("--leader-elect-lease-duration %s is not a number of whole seconds above zero", o.LeaseDuration)
+	case o.RetryPeriod <= 0:
+		return fmt.Errorf("--leader-elect-retry-period %s is not above zero", o.RetryPeriod)
+	case o.RenewDeadline >= o.LeaseDuration:
+		return fmt.Errorf("--leader-elect-renew-deadline %s is not below --leader-elect-lease-duration %s", o.RenewDeadline, o.LeaseDuration)
+	case float64(o.RenewDeadline) <= leaderelection.JitterFactor*float64(o.RetryPeriod):
+		return fmt.Errorf("--leader-elect-renew-deadline %s is not above %.1f times --leader-elect-retry-period %s",
+			o.RenewDeadline, leaderelection.JitterFactor, o.RetryPeriod)
+	}
+	return nil
 }
 
 // Logger makes the logger that the options ask for.

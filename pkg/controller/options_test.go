@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,7 +34,8 @@ func parse(args []string, env map[string]string) (Options, error) {
 func defaults() Options {
 	return Options{
 		HTTPBindAddress: "127.0.0.1:8090", MetricsBindAddress: "127.0.0.1:8091", HealthProbeBindAddress: "127.0.0.1:8092",
-		LeaderElect: true, LeaderElectionNamespace: "bcsnet-system", GatewaySource: "pool",
+		LeaderElect: true, LeaderElectionNamespace: "bcsnet-system", LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second,
+		RetryPeriod: 2 * time.Second, GatewaySource: "pool",
 		GarbageCollection: CollectionOn, HostGrace: 24 * time.Hour, LogLevel: "info", LogFormat: "text",
 	}
 }
@@ -52,24 +55,29 @@ func TestOptions(t *testing.T) {
 		"every flag": {
 			[]string{
 				"--kubeconfig", "/k", "--http-bind-address", ":80", "--metrics-bind-address=[::1]:81", "--health-probe-bind-address=0",
-				"--leader-elect=false", "--leader-election-namespace=net", "--gateway-source=host",
-				"--garbage-collection=dry-run", "--host-grace=10m", "--log-level=debug", "--log-format=json",
+				"--leader-elect=false", "--leader-election-namespace=net", "--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s",
+				"--leader-elect-retry-period=1s", "--advertise-address=https://a.example", "--forward-plain-http", "--gateway-source=host", "--garbage-collection=dry-run", "--host-grace=10m", "--log-level=debug", "--log-format=json",
 			}, nil,
 			Options{
 				Kubeconfig: "/k", HTTPBindAddress: ":80", MetricsBindAddress: "[::1]:81", HealthProbeBindAddress: "0",
-				LeaderElectionNamespace: "net", GatewaySource: "host", GarbageCollection: CollectionDryRun, HostGrace: 10 * time.Minute,
-				LogLevel: "debug", LogFormat: "json",
+				LeaderElectionNamespace: "net", LeaseDuration: 4 * time.Second, RenewDeadline: 3 * time.Second, RetryPeriod: time.Second,
+				AdvertiseAddress: "https://a.example", ForwardPlainHTTP: true, GatewaySource: "host",
+				GarbageCollection: CollectionDryRun, HostGrace: 10 * time.Minute, LogLevel: "debug", LogFormat: "json",
 			},
 		},
 		"everything in the environment": {
 			nil, map[string]string{
 				"BCSNET_KUBECONFIG": "/k", "BCSNET_HTTP_BIND_ADDRESS": "localhost:80", "BCSNET_METRICS_BIND_ADDRESS": "0",
 				"BCSNET_HEALTH_PROBE_BIND_ADDRESS": "10.0.0.1:82", "BCSNET_LEADER_ELECT": "false", "BCSNET_LEADER_ELECTION_NAMESPACE": "net",
+				"BCSNET_LEADER_ELECT_LEASE_DURATION": "4s", "BCSNET_LEADER_ELECT_RENEW_DEADLINE": "3s", "BCSNET_LEADER_ELECT_RETRY_PERIOD": "1s",
+				"BCSNET_ADVERTISE_ADDRESS": "none", "BCSNET_FORWARD_PLAIN_HTTP": "true",
 				"BCSNET_GATEWAY_SOURCE": "host", "BCSNET_GARBAGE_COLLECTION": "off", "BCSNET_HOST_GRACE": "0", "BCSNET_LOG_LEVEL": "ERROR", "BCSNET_LOG_FORMAT": "json",
 			},
 			Options{
 				Kubeconfig: "/k", HTTPBindAddress: "localhost:80", MetricsBindAddress: "0", HealthProbeBindAddress: "10.0.0.1:82",
-				LeaderElectionNamespace: "net", GatewaySource: "host", GarbageCollection: CollectionOff, LogLevel: "ERROR", LogFormat: "json",
+				LeaderElectionNamespace: "net", LeaseDuration: 4 * time.Second, RenewDeadline: 3 * time.Second, RetryPeriod: time.Second,
+				AdvertiseAddress: "none", ForwardPlainHTTP: true, GatewaySource: "host",
+				GarbageCollection: CollectionOff, LogLevel: "ERROR", LogFormat: "json",
 			},
 		},
 		"the flag wins": {
@@ -118,6 +126,14 @@ func TestBadOptions(t *testing.T) {
 		"leader-elect":             {[]string{"--leader-elect=maybe"}, nil, []string{"--leader-elect", `"maybe"`}},
 		"leader-elect in env":      {nil, map[string]string{"BCSNET_LEADER_ELECT": "maybe"}, []string{"BCSNET_LEADER_ELECT", `"maybe"`}},
 		"leader namespace":         {[]string{"--leader-election-namespace="}, nil, []string{"--leader-election-namespace is empty"}},
+		"no lease":                 {[]string{"--leader-elect-lease-duration=0s"}, nil, []string{"--leader-elect-lease-duration 0s is not a number of whole seconds"}},
+		"half a second of lease":   {[]string{"--leader-elect-lease-duration=15500ms"}, nil, []string{"--leader-elect-lease-duration 15.5s is not a number of whole seconds"}},
+		"renewal after the lease":  {[]string{"--leader-elect-lease-duration=10s"}, nil, []string{"--leader-elect-renew-deadline 10s is not below --leader-elect-lease-duration 10s"}},
+		"no second attempt":        {[]string{"--leader-elect-retry-period=9s"}, nil, []string{"--leader-elect-renew-deadline 10s is not above 1.2 times --leader-elect-retry-period 9s"}},
+		"no retry period":          {nil, map[string]string{"BCSNET_LEADER_ELECT_RETRY_PERIOD": "0s"}, []string{"--leader-elect-retry-period 0s is not above zero"}},
+		"advertised path":          {[]string{"--advertise-address=http://10.0.0.1:8090/x"}, nil, []string{`--advertise-address "http://10.0.0.1:8090/x" is not the URL of a replica`}},
+		"advertised address":       {nil, map[string]string{"BCSNET_ADVERTISE_ADDRESS": "10.0.0.1:8090"}, []string{`--advertise-address "10.0.0.1:8090" is not the URL of a replica`}},
+		"the pod's IP":             {nil, map[string]string{"BCSNET_POD_IP": "node-1"}, []string{`BCSNET_POD_IP="node-1" is not an IP address`}},
 		"gateway source":           {[]string{"--gateway-source=node"}, nil, []string{`--gateway-source "node" is not pool or host`}},
 		"garbage collection":       {[]string{"--garbage-collection=maybe"}, nil, []string{`--garbage-collection "maybe" is not on, dry-run or off`}},
 		"host grace":               {[]string{"--host-grace=-1s"}, nil, []string{"--host-grace -1s is negative"}},
@@ -156,6 +172,24 @@ func TestBadOptions(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Where other replicas call this one.
+func TestAdvertised(t *testing.T) {
+	for name, c := range map[string]struct{ option, pod, listen, want string }{
+		"told":               {"https://a.example", "10.0.0.1", "0.0.0.0:8090", "https://a.example"},
+		"told none":          {"none", "10.0.0.1", "10.0.0.1:8090", ""},
+		"its own address":    {"", "10.0.0.1", "10.0.0.9:8090", "http://10.0.0.9:8090"},
+		"loopback":           {"", "10.0.0.1", "127.0.0.1:8090", "http://127.0.0.1:8090"},
+		"every address":      {"", "10.0.0.1", "[::]:8090", "http://10.0.0.1:8090"},
+		"every IPv4 address": {"", "fd00::1", "0.0.0.0:8090", "http://[fd00::1]:8090"},
+		"no pod":             {"", "", "[::]:8090", ""},
+	} {
+		o := Options{AdvertiseAddress: c.option, PodIP: c.pod}
+		if got := advertised(o, net.TCPAddrFromAddrPort(netip.MustParseAddrPort(c.listen))); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
 	}
 }
 

@@ -49,7 +49,7 @@ func (r *poolReconciler) arrange(ctx context.Context, o *v1.BCSNetPool, p ipam.P
 	r.mu.Lock()
 	r.settled[p.Name] = settled{p.Generation, time.Now()}
 	r.mu.Unlock()
-	writes := r.due(o, p)
+	writes := r.due(o, p, r.leases.Now())
 	done, err := r.apply(ctx, p.Name, writes, passTime)
 	if left = len(writes) - done; left > 0 || err != nil {
 		r.unsettle(p.Name)
@@ -57,8 +57,8 @@ func (r *poolReconciler) arrange(ctx context.Context, o *v1.BCSNetPool, p ipam.P
 	return left, err
 }
 
-// due lists the writes that a pool needs.
-func (r *poolReconciler) due(o *v1.BCSNetPool, p ipam.Pool) []write {
+// due lists the writes that a pool needs at a time.
+func (r *poolReconciler) due(o *v1.BCSNetPool, p ipam.Pool, now time.Time) []write {
 	var out []write
 	materialized, ranged := store.Materialized(o, p.Plan)
 	for _, a := range materialized {
@@ -67,6 +67,7 @@ func (r *poolReconciler) due(o *v1.BCSNetPool, p ipam.Pool) []write {
 			continue
 		}
 		switch {
+		case !exists && r.isLost(a): // it is about to be restored
 		case !exists:
 			out = append(out, write{lease: ipam.Lease{Addr: a, Params: p.Params()}})
 		case l.Pool != p.Name && l.State == ipam.Available:
@@ -79,18 +80,28 @@ func (r *poolReconciler) due(o *v1.BCSNetPool, p ipam.Pool) []write {
 	for _, l := range r.index.ByPool(p.Name) {
 		switch serving, _ := r.index.PoolOf(l.Addr); {
 		case l.Deleting:
-		case l.State == ipam.Available && serving == "":
+		case l.State == ipam.Available && serving == "" && cooled(l, p, now):
 			out = append(out, write{lease: l, remove: true})
 		case serving != p.Name && p.Plan.Usable.Contains(l.Addr):
 		default:
 			if next, changed := ipam.Refresh(l, p.Params()); changed && p.Plan.Subnet.Contains(l.Addr) {
 				out = append(out, write{lease: next})
-			} else if l.State == ipam.Available && !ranged && !p.Plan.Single.Contains(l.Addr) {
+			} else if l.State == ipam.Available && cooled(l, p, now) && !ranged && !p.Plan.Single.Contains(l.Addr) {
 				resting = append(resting, l)
 			}
 		}
 	}
 	return append(out, sweep(p, resting)...)
+}
+
+// cooled says whether the object of a free address may go: without it, nobody knew that the address rests.
+func cooled(l ipam.Lease, p ipam.Pool, now time.Time) bool {
+	return !l.RestsUntil(p.Cooldown).After(now)
+}
+
+func (r *poolReconciler) isLost(a netip.Addr) bool {
+	_, lost := r.index.Lost(a)
+	return lost
 }
 
 // sweep removes the objects that rest longest where a large pool keeps too many.

@@ -57,7 +57,7 @@ func TestDueSweepsLargePools(t *testing.T) {
 				a = a.Next()
 			}
 			var removed []netip.Addr
-			for _, w := range (&poolReconciler{index: index}).due(o, p) {
+			for _, w := range (&poolReconciler{index: index}).due(o, p, time.Unix(1_800_000_000, 0)) {
 				if !w.remove {
 					t.Fatalf("a write of %s is due", w.lease.Addr)
 				}
@@ -70,6 +70,33 @@ func TestDueSweepsLargePools(t *testing.T) {
 				if l, _ := index.Get(a); l.Version > extra {
 					t.Errorf("%s goes, and was used after others that stay", a)
 				}
+			}
+		})
+	}
+}
+
+// TestDueSparesWhatRests: the object of an address that was given up is all that knows of its rest, so it
+// stays as long: in a large pool that keeps too many, and when the pool no longer has the address.
+func TestDueSparesWhatRests(t *testing.T) {
+	given := time.Unix(1_700_000_000, 0)
+	for name, addresses := range map[string][]string{"swept": {"fd00::/64"}, "taken out of the pool": {"fd00::1:0/112"}} {
+		t.Run(name, func(t *testing.T) {
+			p := store.Pool(&v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: "pool"}, Spec: v1.BCSNetPoolSpec{
+				Net: "fd00::", Mask: 64, Gateway: "fd00::1", AvailableIPs: addresses, Cooldown: &metav1.Duration{Duration: time.Minute},
+			}})
+			index := ipam.NewIndex()
+			index.SetPool(p)
+			a := netip.MustParseAddr("fd00::100")
+			for i := range sweepKeep + 1 {
+				index.Watched(ipam.Lease{Addr: a, Params: p.Params(), Version: uint64(i + 1), Updated: given})
+				a = a.Next()
+			}
+			r := &poolReconciler{index: index}
+			if writes := r.due(&v1.BCSNetPool{}, p, given.Add(time.Minute-1)); len(writes) != 0 {
+				t.Errorf("%d writes are due while the addresses rest", len(writes))
+			}
+			if writes := r.due(&v1.BCSNetPool{}, p, given.Add(time.Minute)); len(writes) == 0 || !writes[0].remove {
+				t.Errorf("no object goes when the addresses have rested: %+v", writes)
 			}
 		})
 	}

@@ -44,6 +44,7 @@ type poolReconciler struct {
 	index  *ipam.Index
 	leases *store.Client
 	events events.EventRecorder
+	leads  *leadership
 	log    *slog.Logger
 	ready  func() error
 	brake  *brake
@@ -59,17 +60,18 @@ type settled struct {
 	at         time.Time
 }
 
-func newPoolReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Client, log *slog.Logger) *poolReconciler {
+func newPoolReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Client, leads *leadership, log *slog.Logger) *poolReconciler {
 	r := &poolReconciler{
 		client: mgr.GetClient(), index: index, leases: leases, events: mgr.GetEventRecorder("bcsnet-controller"),
-		log: log, settled: map[string]settled{},
+		leads: leads, log: log, settled: map[string]settled{},
 	}
 	index.Subscribe(r.leaseChanged)
+	leads.onTerm(r.begin)
 	return r
 }
 
-// setup registers the reconciler: it runs on the leader, for every change of a pool and, gathered, of
-// its leases.
+// setup registers the reconciler for every change of a pool and, gathered, of its leases. Its queue runs on every
+// replica, since it cannot be started twice; Reconcile does nothing on those that do not lead.
 func (r *poolReconciler) setup(mgr ctrl.Manager, ready func() error) error {
 	r.ready = ready
 	return ctrl.NewControllerManagedBy(mgr).
@@ -88,8 +90,29 @@ func (r *poolReconciler) setup(mgr ctrl.Manager, ready func() error) error {
 		Complete(r)
 }
 
+// begin has all pools looked at when a term begins: what happened before was another leader's.
+func (r *poolReconciler) begin(ctx context.Context) error {
+	if !awaitReady(ctx, r.ready) {
+		return nil
+	}
+	r.mu.Lock()
+	clear(r.settled)
+	r.mu.Unlock()
+	for _, p := range r.index.Pools() {
+		r.enqueue(p.Name, 0)
+	}
+	// Pools that went while nobody led have left objects, perhaps.
+	for _, l := range r.index.Find(func(l ipam.Lease) bool { _, known := r.index.Pool(l.Pool); return !known }) {
+		r.enqueue(l.Pool, 0)
+	}
+	return nil
+}
+
 // enqueue has a pool reconciled after a delay; nothing happens on a replica that does not lead.
 func (r *poolReconciler) enqueue(name string, after time.Duration) {
+	if !r.leads.Leading() {
+		return
+	}
 	r.mu.Lock()
 	q := r.queue
 	r.mu.Unlock()
@@ -159,8 +182,13 @@ func (r *poolReconciler) collectionChanged(pool string) { r.enqueue(pool, 0) }
 
 // Reconcile brings one pool up to date.
 func (r *poolReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	ctx, leave, leads := r.leads.join(ctx)
+	if !leads {
+		return reconcile.Result{}, nil
+	}
+	defer leave()
 	if r.ready() != nil {
-		return reconcile.Result{RequeueAfter: notReadyDelay}, nil //nolint:nilerr // the feeds are behind: no fault of this pool
+		return reconcile.Result{RequeueAfter: notReadyDelay}, nil // the feeds are behind: no fault of this pool
 	}
 	var pool v1.BCSNetPool
 	switch err := r.client.Get(ctx, req.NamespacedName, &pool); {
@@ -180,7 +208,7 @@ func (r *poolReconciler) Reconcile(ctx context.Context, req reconcile.Request) (
 		return reconcile.Result{}, r.addFinalizer(ctx, &pool)
 	}
 	left, workErr := r.arrange(ctx, &pool, known)
-	if err := r.publish(ctx, &pool, known, view{left: left, failure: workErr}); err != nil {
+	if err := r.publish(ctx, &pool, known, view{left: left, failure: workErr, rebuilding: r.index.Rebuilding(pool.Name)}); err != nil {
 		return reconcile.Result{}, err
 	}
 	switch {
@@ -189,8 +217,19 @@ func (r *poolReconciler) Reconcile(ctx context.Context, req reconcile.Request) (
 	case left > 0:
 		return reconcile.Result{RequeueAfter: time.Millisecond}, nil
 	default:
-		return reconcile.Result{RequeueAfter: fullPass}, nil
+		return reconcile.Result{RequeueAfter: r.nextLook(pool.Name)}, nil
 	}
+}
+
+// nextLook is when a pool that is as it should be is looked at again: soon after the first of its addresses
+// has rested, of which nobody tells.
+func (r *poolReconciler) nextLook(name string) time.Duration {
+	now := r.leases.Now()
+	counts := r.index.Counts(name, now)
+	if counts.Cooling == 0 {
+		return fullPass
+	}
+	return min(fullPass, max(counts.NextFree.Sub(now), statusDelay))
 }
 
 // addFinalizer writes only that; the change brings the pool back.

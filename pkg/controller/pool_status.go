@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -28,6 +29,8 @@ type view struct {
 	failure error
 	// waiting says what keeps a deleted pool; empty when the pool is not deleted.
 	waiting string
+	// rebuilding says what the pool waits for after its leases were lost; empty when it does not wait.
+	rebuilding string
 }
 
 // publish writes the status where it changed, and an event for every condition that turned.
@@ -44,7 +47,8 @@ func (r *poolReconciler) publish(ctx context.Context, pool *v1.BCSNetPool, p ipa
 	next.Status.UpdateTime = store.FormatTime(r.leases.Now())
 	base := pool.DeepCopy()
 	if base.Status.UpdateTime == "" { // a patch leaves out what did not change: write the zeros once
-		base.Status.Capacity, base.Status.Available, base.Status.Active, base.Status.Reserved = -1, -1, -1, -1
+		base.Status.Capacity, base.Status.Available, base.Status.Cooling = -1, -1, -1
+		base.Status.Active, base.Status.Reserved = -1, -1
 	}
 	if err := r.client.Status().Patch(ctx, next, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
@@ -84,10 +88,10 @@ func healthy(condition string) metav1.ConditionStatus {
 }
 
 func (r *poolReconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view) {
-	counts := r.index.Counts(p.Name)
+	counts := r.index.Counts(p.Name, r.leases.Now())
 	s := &pool.Status
 	s.Capacity, s.Available = saturate(counts.Capacity), saturate(counts.Free)
-	s.Active, s.Reserved = int64(counts.Active), int64(counts.Reserved)
+	s.Active, s.Reserved, s.Cooling = int64(counts.Active), int64(counts.Reserved), saturate(counts.Cooling)
 	s.ObservedGeneration = pool.Generation
 	switch {
 	case v.waiting != "":
@@ -138,6 +142,8 @@ func readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.PoolCounts, v vie
 		return no(v1.ReasonNoHosts, "no host may draw from the pool; add one: bcsnetctl pool add-host %s HOST", p.Name)
 	case p.Cordoned:
 		return no(v1.ReasonCordoned, "the pool is cordoned and hands out nothing; to end that: bcsnetctl pool uncordon %s", p.Name)
+	case v.rebuilding != "":
+		return no(v1.ReasonRebuilding, "leases of the pool were lost; it hands out nothing for now, %s; see: bcsnetctl lease list --pool %s", v.rebuilding, p.Name)
 	case v.failure != nil:
 		return no(v1.ReasonObjectsFailing, "%d objects are still to be written: %v", v.left, v.failure)
 	}
@@ -155,6 +161,10 @@ func exhaustedCondition(p ipam.Pool, counts ipam.PoolCounts) metav1.Condition {
 		return condition(v1.ConditionExhausted, false, v1.ReasonAddressesFree, "the pool has no addresses to run out of")
 	case counts.Free > 0:
 		return condition(v1.ConditionExhausted, false, v1.ReasonAddressesFree, "addresses are free")
+	case counts.Cooling > 0:
+		return condition(v1.ConditionExhausted, true, v1.ReasonNoAddressesFree,
+			"0 of %d addresses free, %d cooling, the next is free at %s; add addresses: bcsnetctl pool add-ip %s RANGE",
+			counts.Capacity, counts.Cooling, counts.NextFree.Add(time.Second-1).Format(time.RFC3339), p.Name)
 	}
 	return condition(v1.ConditionExhausted, true, v1.ReasonNoAddressesFree,
 		"0 of %d addresses free: see bcsnetctl ip list --pool %s; add addresses: bcsnetctl pool add-ip %s RANGE", counts.Capacity, p.Name, p.Name)

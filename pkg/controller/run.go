@@ -14,8 +14,11 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -31,15 +34,12 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
-	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/rebuild"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
-
-// LeaseName is the Lease that the leader holds.
-const LeaseName = doctor.ControllerName
 
 // Run runs the controller until the context ends, then finishes the requests under way. Several may run
 // in one process.
@@ -58,50 +58,14 @@ func Run(ctx context.Context, o Options) error {
 		_ = listener.Close() // the first error counts
 		return err
 	}
-	server, err := assemble(ctx, mgr, cfg, o, listener, log)
+	server, elect, err := assemble(ctx, mgr, cfg, o, listener, log)
 	if err != nil {
 		_ = listener.Close() // the first error counts
 		return err
 	}
 	log.Info("starting", "http", listener.Addr().String(), "api-server", cfg.Host)
-	return startAndDrain(ctx, mgr, server, log)
+	return startAndDrain(ctx, mgr, server, elect, log)
 }
-
-// startAndDrain runs the manager until the context ends. The allocator's server ends first, with the
-// requests that are under way: the manager by itself stops the feed before it, and a request waits for
-// the feed to deliver its writes.
-func startAndDrain(ctx context.Context, mgr ctrl.Manager, server *http.Server, log *slog.Logger) error {
-	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	drained := make(chan struct{})
-	go func() {
-		defer close(drained)
-		select {
-		case <-running.Done(): // the manager ended by itself
-			return
-		case <-ctx.Done():
-		}
-		defer stop()
-		log.Info("ending: no new requests, those under way are finished")
-		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-		defer cancel()
-		if err := server.Shutdown(limit); err != nil {
-			log.Warn("requests were cut off", "after", drainTime, "error", err)
-		}
-	}()
-	err := mgr.Start(running)
-	stop()
-	<-drained
-	if err != nil && ctx.Err() != nil { // it was asked to end, and does
-		log.Warn("something did not end in order", "error", err)
-		err = nil
-	}
-	return err
-}
-
-// drainTime is how long requests that are under way may take after the end was asked for: the longest
-// that a request can take, its last write included.
-const drainTime = allocator.MaxRequestTime + store.WriteTimeout
 
 func restConfig(kubeconfig string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
@@ -112,11 +76,12 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 	}
 	cfg.UserAgent = "bcsnet-controller"
 	cfg.QPS = -1 // the API server's own fairness bounds us
+	cfg.Wrap(store.NoticeRestore)
 	return cfg, nil
 }
 
 // newManager needs no API server: what it watches is known beforehand, so a controller that starts
-// first simply waits.
+// first simply waits. Everything that it runs runs on every replica; who leads is decided apart from it.
 func newManager(cfg *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme)); err != nil {
@@ -124,17 +89,13 @@ func newManager(cfg *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, er
 	}
 	noCopy := true
 	return ctrl.NewManager(cfg, ctrl.Options{
-		Scheme:                        scheme,
-		Logger:                        logr.FromSlogHandler(log.Handler()),
-		MapperProvider:                func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper(), nil },
-		LeaderElection:                o.LeaderElect,
-		LeaderElectionID:              LeaseName,
-		LeaderElectionNamespace:       o.LeaderElectionNamespace,
-		LeaderElectionReleaseOnCancel: true,
-		Metrics:                       metricsserver.Options{BindAddress: "0"}, // ours shows more
-		HealthProbeBindAddress:        "0",                                     // ours, too
-		GracefulShutdownTimeout:       new(5 * time.Second),
-		Controller:                    ctrlconfig.Controller{CacheSyncTimeout: 365 * 24 * time.Hour, SkipNameValidation: new(true)},
+		Scheme:                  scheme,
+		Logger:                  logr.FromSlogHandler(log.Handler()),
+		MapperProvider:          func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper(), nil },
+		Metrics:                 metricsserver.Options{BindAddress: "0"}, // ours shows more
+		HealthProbeBindAddress:  "0",                                     // ours, too
+		GracefulShutdownTimeout: new(5 * time.Second),
+		Controller:              ctrlconfig.Controller{CacheSyncTimeout: 365 * 24 * time.Hour, SkipNameValidation: new(true)},
 		NewCache: func(cfg *rest.Config, o cache.Options) (cache.Cache, error) {
 			c, err := cache.New(cfg, o)
 			return eagerCache{c}, err
@@ -152,6 +113,11 @@ func newManager(cfg *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, er
 				}
 				return o, nil
 			}},
+			&coordinationv1.Lease{}: {
+				// It stands for Namespaces, whose informers leave goroutines behind when they end unfilled.
+				Field: fields.OneTermEqualSelector("metadata.namespace", o.LeaderElectionNamespace),
+				Label: labels.SelectorFromSet(leaseLabels()),
+			},
 		}},
 	})
 }
@@ -170,36 +136,49 @@ func mapper() meta.RESTMapper {
 	m.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
 	m.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
 	m.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
+	m.Add(coordinationv1.SchemeGroupVersion.WithKind("Lease"), meta.RESTScopeNamespace)
 	m.Add(v1.GroupVersion.WithKind("BCSNetPool"), meta.RESTScopeRoot)
 	m.Add(v1.GroupVersion.WithKind("BCSNetIP"), meta.RESTScopeRoot)
 	return m
 }
 
-// assemble connects the parts. The server that it returns is the allocator's.
-func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options, listener net.Listener, log *slog.Logger) (*http.Server, error) {
+// assemble connects the parts. It returns the allocator's server, and what has this replica lead at times until
+// its context ends.
+func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options, listener net.Listener, log *slog.Logger) (*http.Server, func(context.Context), error) {
 	index := ipam.NewIndex()
-	leases, err := store.New(cfg, index, store.NewClock(nil))
+	leases, err := store.New(cfg, index, store.NewClock(o.Now))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	feed := store.NewFeed(leases)
-	reconciler := newPoolReconciler(mgr, index, leases, log)
+	leads := &leadership{log: log}
+	reconciler := newPoolReconciler(mgr, index, leases, leads, log)
 	nodes := newNodes(index, reconciler.nodeChanged, leases.Now)
 	pods := &workload.Pods{Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), NodeAddrs: nodes.of}
 	alloc := allocator.New(index, leases, pods, log)
+	registry := prometheus.NewRegistry()
+	restorer := rebuild.NewRestorer(index, leases, pods, log, newRestored(reconciler, registry).settled)
 	synced, err := watchInputs(ctx, mgr.GetCache(), index, nodes, reconciler)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	synced["BCSNetIPs"] = feed.Synced
-	ready := func() error { return waitingFor(synced) }
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(newPoolMetrics(index), newStoreMetrics(leases, feed, alloc))
+	recovery := &recovery{
+		cache: mgr.GetCache(), index: index, leases: leases, pods: pods, log: log,
+		synced:  func() error { return waitingFor(synced) },
+		changed: func(pool string) { reconciler.enqueue(pool, 0) }, restarts: feed.Restarts,
+	}
+	ready := recovery.ready
+	peers, elect, err := joinReplicas(ctx, mgr, cfg, o, listener.Addr(), leads, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	registry.MustRegister(newPoolMetrics(index, leases.Now), newStoreMetrics(leases, feed, alloc), leads.metric())
 	requests := httpapi.NewMetrics(registry)
 	leases.Observe(requests.Stage)
 	tracing, err := addTracing(ctx, mgr, o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	podEvents := newPodEvents(mgr.GetCache(), mgr.GetEventRecorder(LeaseName))
 	// What controller-runtime and client-go count is the same for all that run in this process.
@@ -211,22 +190,27 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	}
 	collector.register(registry)
 	reconciler.brake = collector.brake
+	leads.onTerm(collector.Start)
+	leads.onTerm(newExaminer(mgr.GetCache(), index, nodes, leases, ready, registry, log).Start)
+	forwarder := httpapi.NewForwarder(peers, o.ForwardPlainHTTP, registry, log)
 	service := &httpapi.Service{
 		Index: index, Leases: leases, Allocator: alloc, Ready: ready,
 		Gateway: httpapi.GatewaySource(o.GatewaySource), NodeGateway: nodes.gateway,
+		Peers: peers, Forwarder: forwarder, Version: versions(o.Version, cfg),
 		Metrics: requests, Gatherer: gatherer, Log: log, Tracing: tracing, Refused: podEvents.refused,
 	}
 	if err := reconciler.setup(mgr, ready); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	server := service.Server()
-	return server, errors.Join(
-		mgr.Add(everywhere(func(ctx context.Context) error { feed.Run(ctx); return nil })),
-		mgr.Add(everywhere(alloc.Run)),
+	return server, elect, errors.Join(
+		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { feed.Run(ctx); return nil })),
+		mgr.Add(manager.RunnableFunc(alloc.Run)),
+		mgr.Add(manager.RunnableFunc(restorer.Run)),
+		mgr.Add(manager.RunnableFunc(recovery.run)),
+		mgr.Add(manager.RunnableFunc(forwarder.Run)),
 		mgr.Add(podEvents),
-		mgr.Add(everywhere(func(ctx context.Context) error { return reportReady(ctx, ready, log) })),
-		mgr.Add(collector),
-		mgr.Add(newExaminer(mgr.GetCache(), index, nodes, leases, ready, registry, log)),
+		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return reportReady(ctx, ready, log) })),
 		mgr.Add(&manager.Server{
 			Name: "allocator", Server: server, Listener: listener, ShutdownTimeout: new(time.Second), // it has drained
 		}),
@@ -250,30 +234,13 @@ func waitingFor(synced map[string]func() bool) error {
 	return fmt.Errorf("the list of %s has not come from the API server yet", strings.Join(missing, ", "))
 }
 
-// everywhere is a part of the manager that runs on every replica, leader or not.
-type everywhere func(context.Context) error
-
-// Start runs the part.
-func (f everywhere) Start(ctx context.Context) error { return f(ctx) }
-
-// NeedLeaderElection says no.
-func (everywhere) NeedLeaderElection() bool { return false }
-
 // watchInputs feeds pools, nodes and pods, on every replica. It returns what must be filled before a
 // request can be decided.
 func watchInputs(ctx context.Context, c cache.Cache, index *ipam.Index, nodes *nodes, r *poolReconciler) (map[string]func() bool, error) {
 	synced := map[string]func() bool{}
-	watch := func(what string, o client.Object, h toolscache.ResourceEventHandler) error {
-		informer, err := c.GetInformer(ctx, o, cache.BlockUntilSynced(false))
-		if err != nil {
-			return err
-		}
-		registration, err := informer.AddEventHandler(h)
-		if err != nil {
-			return err
-		}
-		synced[what] = registration.HasSynced
-		return nil
+	watch := func(what string, o client.Object, h toolscache.ResourceEventHandler) (err error) {
+		synced[what], err = watchKind(ctx, c, o, h)
+		return err
 	}
 	return synced, errors.Join(
 		watch("BCSNetPools", &v1.BCSNetPool{}, handler(func(p *v1.BCSNetPool) {
@@ -287,6 +254,19 @@ func watchInputs(ctx context.Context, c cache.Cache, index *ipam.Index, nodes *n
 		watch("Nodes", &corev1.Node{}, handler(nodes.set, func(n *corev1.Node) { nodes.remove(n.Name) })),
 		watch("Pods", &corev1.Pod{}, handler(func(*corev1.Pod) {}, func(*corev1.Pod) {})),
 	)
+}
+
+// watchKind has the handler told of all objects of a kind, and returns whether it has heard of those that there are.
+func watchKind(ctx context.Context, c cache.Cache, o client.Object, h toolscache.ResourceEventHandler) (synced func() bool, err error) {
+	informer, err := c.GetInformer(ctx, o, cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, err
+	}
+	registration, err := informer.AddEventHandler(h)
+	if err != nil {
+		return nil, err
+	}
+	return registration.HasSynced, nil
 }
 
 // handler calls set for what is there and remove for what has gone.

@@ -40,7 +40,7 @@ func addTracing(ctx context.Context, mgr manager.Manager, o Options) (trace.Trac
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))
-	return provider, mgr.Add(everywhere(func(ctx context.Context) error {
+	return provider, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
 		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime)
 		defer cancel()

@@ -110,6 +110,13 @@ func poolCases() map[string]checkCase {
 			}
 		}, []string{"pool-near-exhaustion pool/blue: 9 of its 10 addresses are in use or reserved, 1 is free"}},
 
+		"a pool that is full as long as some of it cools": {pools(pool("blue", "10.1.0.20-10.1.0.24", func(p *v1.BCSNetPool) { p.Status.Cooling = 2 })),
+			[]string{"pool-exhausted pool/blue: all of its 5 addresses are taken, 2 of them by the cooldown"}},
+		"a pool that is nearly full as long as some of it cools": {pools(pool("blue", "10.1.0.20-10.1.0.29", func(p *v1.BCSNetPool) { p.Status.Cooling = 6 })),
+			[]string{"pool-near-exhaustion pool/blue: 9 of its 10 addresses are in use, reserved or cooling, 1 is free"}},
+		"a pool whose cooling addresses have been taken since": {pools(pool("blue", "10.1.0.20-10.1.0.22", func(p *v1.BCSNetPool) { p.Status.Cooling = 3 })),
+			[]string{"pool-exhausted pool/blue: all of its 3 addresses are taken"}},
+
 		"pools that overlap": {pools(blue, pool("red", "10.1.0.28-10.1.0.40", func(p *v1.BCSNetPool) { p.CreationTimestamp.Time = lately })),
 			[]string{"pool-overlap pool/blue: 10.1.0.28-10.1.0.29 are also in pool red"}},
 		"three that overlap": {pools(pool("c", "10.1.0.20-10.1.0.40"), pool("a", "10.1.0.30"), pool("b", "10.1.0.20-10.1.0.25")), []string{

@@ -69,32 +69,43 @@ func poolNotReady(f *facts, p *Pool) (Finding, bool) {
 	}
 }
 
-// fill is how many addresses a pool can hand out, and how many of them are held.
-func (f *facts) fill(p *Pool) (used, capacity uint64) {
+// fill is how many addresses a pool can hand out, and how many of them are not free: those that are held
+// and, as the controller counts them, those that cool.
+func (f *facts) fill(p *Pool) (used, cooling, capacity uint64) {
 	used, capacity = f.used[p.Name], ipam.SizeOfSet(p.Plan.Usable)
 	for a := range f.nodes {
 		if l := f.leases[a]; p.Plan.Usable.Contains(a) && (l == nil || l.State == ipam.Available) {
 			capacity--
 		}
 	}
-	return used, capacity
+	if used < capacity {
+		cooling = min(uint64(max(0, p.Object.Status.Cooling)), capacity-used)
+	}
+	return used + cooling, cooling, capacity
 }
 
 func poolExhausted(f *facts, p *Pool) (Finding, bool) {
 	if !p.Serves() {
 		return Finding{}, false
 	}
-	used, capacity := f.fill(p)
-	return onPool(p, words.OneOr(capacity, "its only address is taken", fmt.Sprintf("all of its %d addresses are taken", capacity)),
-		fmt.Sprintf("bcsnetctl pool add-ip %s RANGE", p.Name)), capacity > 0 && used >= capacity
+	used, cooling, capacity := f.fill(p)
+	cause := words.OneOr(capacity, "its only address is taken", fmt.Sprintf("all of its %d addresses are taken", capacity))
+	if cooling > 0 {
+		cause += fmt.Sprintf(", %d of them by the cooldown", cooling)
+	}
+	return onPool(p, cause, fmt.Sprintf("bcsnetctl pool add-ip %s RANGE", p.Name)), capacity > 0 && used >= capacity
 }
 
 func poolNearExhaustion(f *facts, p *Pool) (Finding, bool) {
 	if !p.Serves() {
 		return Finding{}, false
 	}
-	used, capacity := f.fill(p)
-	return onPool(p, fmt.Sprintf("%d of its %d addresses are in use or reserved, %d %s free", used, capacity, capacity-used, words.OneOr(capacity-used, "is", "are")),
+	used, cooling, capacity := f.fill(p)
+	what := "in use or reserved"
+	if cooling > 0 {
+		what = "in use, reserved or cooling"
+	}
+	return onPool(p, fmt.Sprintf("%d of its %d addresses are %s, %d %s free", used, capacity, what, capacity-used, words.OneOr(capacity-used, "is", "are")),
 		fmt.Sprintf("bcsnetctl pool add-ip %s RANGE", p.Name)), used < capacity && float64(used) >= float64(capacity)*nearlyFull/100
 }
 

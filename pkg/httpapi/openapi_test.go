@@ -72,6 +72,7 @@ func TestOpenAPIHasTheFields(t *testing.T) {
 		"Envelope": Envelope{}, "AllocateRequest": AllocateRequest{}, "ReleaseRequest": ReleaseRequest{},
 		"ReleaseAddressRequest": ReleaseAddressRequest{}, "Allocation": Allocation{}, "Address": Address{}, "Route": Route{},
 		"DNS": DNS{}, "Release": Release{}, "Lease": Lease{}, "LeaseList": LeaseList{},
+		"Versions": Versions{}, "ReplicaInfo": ReplicaInfo{}, "ThisReplica": ThisReplica{}, "LeaderInfo": LeaderInfo{}, "Forwarding": Forwarding{},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ref := doc.Components.Schemas[name]

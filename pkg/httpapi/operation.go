@@ -17,16 +17,35 @@ import (
 // noOperation stands in metrics and logs for requests that fit no route.
 const noOperation = "none"
 
-// operation wraps a route with what all have in common: readiness, the deadline, the body's bounds,
-// the envelope, metrics and log.
+// operation wraps a route with what all have in common: readiness, the deadline, the body's bounds, the leader, the
+// envelope, metrics and log. What the leader answers is the leader's to count and log.
 func (s *Service) operation(op route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		ctx, cancel := context.WithTimeout(r.Context(), allocator.MaxRequestTime)
+		limit, err := readTimeout(r)
+		ctx, cancel := context.WithTimeout(r.Context(), limit)
 		defer cancel()
 		ctx, end := s.trace(withNotes(ctx), r, op.name)
-		r = r.WithContext(ctx)
-		data, message, status, err := s.run(w, r, op)
+		r = readHop(r).on(r.WithContext(ctx))
+		var body []byte
+		var data any
+		var message string
+		status := http.StatusOK
+		if err == nil {
+			body, status, err = s.admit(w, r, op)
+		}
+		if err == nil && op.forward {
+			r = s.arrive(r)
+			if answer, ok := s.Forwarder.forward(r, body); ok {
+				answer.passOn(w)
+				end(nil)
+				return
+			}
+		}
+		if err == nil {
+			data, message, err = s.decide(r, op, body)
+			status = statusOf(err)
+		}
 		end(err)
 		s.Metrics.took(op.name, time.Since(began))
 		if err != nil {
@@ -38,29 +57,41 @@ func (s *Service) operation(op route) http.Handler {
 	})
 }
 
-// run does an operation. The status goes with the data as well as with the error.
-func (s *Service) run(w http.ResponseWriter, r *http.Request, op route) (data any, message string, status int, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.Log.Error("panic in a request", "operation", op.name, "panic", p, "request_id", idOf(r), "stack", string(debug.Stack()))
-			status = http.StatusInternalServerError
-			err = ipam.Refuse(ipam.ReasonInternal, "internal error; the controller's log has more under request_id %s", idOf(r))
-		}
-	}()
-	var body []byte
+// admit reads a request's body and says whether the request can be decided. The status goes with the error.
+func (s *Service) admit(w http.ResponseWriter, r *http.Request, op route) (body []byte, status int, err error) {
 	if op.hasBody {
 		if body, status, err = readBody(w, r); err != nil {
-			return nil, "", status, err
+			return nil, status, err
 		}
 	}
 	if err := checkQuery(r, op.query); err != nil {
-		return nil, "", http.StatusOK, err
+		return nil, http.StatusOK, err
 	}
 	if err := s.Ready(); err != nil {
-		return nil, "", http.StatusServiceUnavailable, ipam.Refuse(ipam.ReasonUnavailable, "not ready: %v", err).WithHint("ask again")
+		return nil, http.StatusServiceUnavailable, ipam.Refuse(ipam.ReasonUnavailable, "not ready: %v", err).WithHint("ask again")
 	}
-	data, message, err = op.handle(s, r, body)
-	return data, message, statusOf(err), err
+	return body, http.StatusOK, nil
+}
+
+// arrive notes when a request came that a client has sent. Whoever answers it, an ADD is as old as that: a DEL that
+// came later to another replica is the newer one.
+func (s *Service) arrive(r *http.Request) *http.Request {
+	h := hopOf(r)
+	if h.from == "" {
+		h.arrived = s.Leases.Now()
+	}
+	return h.on(r)
+}
+
+// decide does an operation.
+func (s *Service) decide(r *http.Request, op route, body []byte) (data any, message string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.Log.Error("panic in a request", "operation", op.name, "panic", p, "request_id", idOf(r), "stack", string(debug.Stack()))
+			err = ipam.Refuse(ipam.ReasonInternal, "internal error; the controller's log has more under request_id %s", idOf(r))
+		}
+	}()
+	return op.handle(s, r, body)
 }
 
 // statusOf maps an error to an HTTP status. Refusals have 200, because clients of the released

@@ -22,6 +22,7 @@ func (s *Service) release(r *http.Request, body []byte) (any, string, error) {
 		return nil, "", err
 	}
 	s.alsoRelease(r.Context(), in)
+	request.ArrivedAt = hopOf(r).arrived
 	released, err := s.Allocator.Release(r.Context(), request)
 	s.logReleased(r, released)
 	if err != nil {
@@ -81,7 +82,7 @@ func (s *Service) releaseHost(r *http.Request, _ []byte) (any, string, error) {
 		return nil, "", err
 	}
 	note(r.Context(), slog.String("host", host.String()))
-	released, err := allocator.ReleaseHost(r.Context(), s.Leases, host, ipam.Change{Verb: ipam.VerbReleaseHost, By: "HTTP from " + caller(r)})
+	released, err := allocator.ReleaseHost(r.Context(), s.Leases, host, ipam.Change{Verb: ipam.VerbReleaseHost, By: "HTTP from " + hopOf(r).caller})
 	s.logReleased(r, released)
 	switch {
 	case err != nil && len(released) > 0:

@@ -21,22 +21,24 @@ type route struct {
 	query []string
 	// hasBody: the operation reads a JSON body.
 	hasBody bool
+	// forward: a follower has the leader answer.
+	forward bool
 	// handle returns the data and message of a success.
 	handle func(s *Service, r *http.Request, body []byte) (data any, message string, err error)
 }
 
 func routes() []route {
 	return []route{
-		{http.MethodPost, Prefix, "allocate", nil, true, (*Service).allocate},
-		{http.MethodDelete, Prefix, "release", nil, true, (*Service).release},
-		{http.MethodDelete, Prefix + "/host/{host}", "releaseHost", nil, false, (*Service).releaseHost},
-		{http.MethodDelete, Prefix + "/ip/{address}", "releaseAddress", nil, true, (*Service).releaseAddress},
-		{http.MethodGet, Prefix, "list", slices.Concat(filters(), paging()), false, (*Service).list},
-		{http.MethodGet, Prefix + "/container/{container}", "inspectContainer", slices.Concat([]string{"ifName"}, paging()), false, (*Service).inspectContainer},
-		{http.MethodGet, Prefix + "/pod/{namespace}/{pod}", "inspectPod", paging(), false, (*Service).inspectPod},
-		{http.MethodGet, Prefix + "/host/{host}", "inspectHost", paging(), false, (*Service).inspectHost},
-		{http.MethodGet, Prefix + "/pool/{pool}", "inspectPool", paging(), false, (*Service).inspectPool},
-		{http.MethodGet, Prefix + "/ip/{address}", "inspectAddress", nil, false, (*Service).inspectAddress},
+		{http.MethodPost, Prefix, "allocate", nil, true, true, (*Service).allocate},
+		{http.MethodDelete, Prefix, "release", nil, true, true, (*Service).release},
+		{http.MethodDelete, Prefix + "/host/{host}", "releaseHost", nil, false, true, (*Service).releaseHost},
+		{http.MethodDelete, Prefix + "/ip/{address}", "releaseAddress", nil, true, true, (*Service).releaseAddress},
+		{http.MethodGet, Prefix, "list", slices.Concat(filters(), paging()), false, false, (*Service).list},
+		{http.MethodGet, Prefix + "/container/{container}", "inspectContainer", slices.Concat([]string{"ifName"}, paging()), false, false, (*Service).inspectContainer},
+		{http.MethodGet, Prefix + "/pod/{namespace}/{pod}", "inspectPod", paging(), false, false, (*Service).inspectPod},
+		{http.MethodGet, Prefix + "/host/{host}", "inspectHost", paging(), false, false, (*Service).inspectHost},
+		{http.MethodGet, Prefix + "/pool/{pool}", "inspectPool", paging(), false, false, (*Service).inspectPool},
+		{http.MethodGet, Prefix + "/ip/{address}", "inspectAddress", nil, false, false, (*Service).inspectAddress},
 	}
 }
 
@@ -45,13 +47,15 @@ func (s *Service) pages() map[string]http.Handler {
 	return map[string]http.Handler{
 		"/healthz":      http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok") }),
 		"/readyz":       http.HandlerFunc(s.readyz),
+		"/version":      http.HandlerFunc(s.version),
+		"/info":         http.HandlerFunc(s.info),
 		"/metrics":      promhttp.HandlerFor(s.Gatherer, promhttp.HandlerOpts{}),
 		"/openapi.json": openAPIHandler(),
 	}
 }
 
 // Pages is a handler of some of the pages that Handler serves beside the allocator: /healthz, /readyz,
-// /metrics, /openapi.json.
+// /version, /info, /metrics, /openapi.json.
 func (s *Service) Pages(paths ...string) http.Handler {
 	all, mux := s.pages(), http.NewServeMux()
 	for _, path := range paths {
@@ -68,7 +72,7 @@ func (s *Service) readyz(w http.ResponseWriter, _ *http.Request) {
 	plain(w, http.StatusOK, "ok")
 }
 
-// Handler serves the allocator routes, /healthz, /readyz, /metrics and the OpenAPI document.
+// Handler serves the allocator routes, /healthz, /readyz, /version, /info, /metrics and the OpenAPI document.
 func (s *Service) Handler() http.Handler {
 	s.troubles.Interval = time.Second
 	mux := http.NewServeMux()
@@ -90,7 +94,7 @@ func (s *Service) Handler() http.Handler {
 		mux.Handle(path, s.otherMethods(allowed))
 	}
 	mux.HandleFunc("/", s.noSuchPath)
-	return requestID(mux)
+	return s.answeredBy(requestID(mux))
 }
 
 // otherMethods answers for a path the methods that it does not have.

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -41,6 +42,11 @@ type Service struct {
 	Refused func(allocator.Request, *ipam.Refusal)
 	// Tracing makes the spans of requests; nil when nobody collects them.
 	Tracing trace.TracerProvider
+	// Peers are the replicas; Forwarder has the leader among them answer.
+	Peers     Peers
+	Forwarder *Forwarder
+	// Version is what GET /version answers; it may ask the API server.
+	Version func(context.Context) Versions
 	Metrics *Metrics
 	// Gatherer is what /metrics shows.
 	Gatherer prometheus.Gatherer

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,9 +16,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/replica"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -32,9 +35,17 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{registry: prometheus.NewRegistry()}
+	leases, err := store.New(&rest.Config{Host: "127.0.0.1:1"}, nil, store.NewClock(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.NewTextHandler(&b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	peers := &fakePeers{self: replica.New("here", "")}
 	b.Service = &Service{
-		Index: ipam.NewIndex(), Ready: func() error { return nil }, Metrics: NewMetrics(b.registry), Gatherer: b.registry,
-		Log: slog.New(slog.NewTextHandler(&b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Peers: peers, Forwarder: NewForwarder(peers, false, b.registry, log),
+		Index: ipam.NewIndex(), Leases: leases, Ready: func() error { return nil }, Metrics: NewMetrics(b.registry), Gatherer: b.registry,
+		Version: func(context.Context) Versions { return Versions{Version: "v1", Go: "go1"} },
+		Log:     log,
 	}
 	b.handler = b.Handler()
 	return b

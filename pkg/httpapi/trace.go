@@ -33,6 +33,14 @@ func (s *Service) trace(ctx context.Context, r *http.Request, operation string) 
 	}
 }
 
+// propagate has a request that is passed on belong to the same trace.
+func propagate(from, to *http.Request) {
+	if parent := from.Header.Get("traceparent"); parent != "" {
+		to.Header.Set("traceparent", parent)
+	}
+	propagation.TraceContext{}.Inject(from.Context(), propagation.HeaderCarrier(to.Header)) // our own span, if there is one
+}
+
 func endSpan(span trace.Span, err error) {
 	if err != nil {
 		span.SetStatus(codes.Error, err.Error())

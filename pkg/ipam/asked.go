@@ -21,10 +21,10 @@ func (x *Index) asked(w Want) (choices []choice, refusal *Refusal) {
 		case !x.fits(p, w):
 			return nil, x.unfit(w, a, p)
 		case !p.Serves():
-			return nil, Refuse(ReasonPoolCordoned, "address %s is in pool %s, which hands out nothing: it is %s", a, p.Name, p.why()).
+			return nil, Refuse(p.stopped(), "address %s is in pool %s, which hands out nothing: it is %s", a, p.Name, p.why()).
 				WithHint("%s", p.cure())
 		}
-		if refusal := x.taken(a, p); refusal != nil {
+		if refusal := x.taken(a, p, w); refusal != nil {
 			return nil, refusal
 		}
 		choices = append(choices, choice{p, a})
@@ -93,8 +93,8 @@ func (x *Index) unfit(w Want, a netip.Addr, p *poolState) *Refusal {
 	}
 }
 
-// taken says why an address of a pool cannot be handed out, nil when it can.
-func (x *Index) taken(a netip.Addr, p *poolState) *Refusal {
+// taken says why an address of a pool cannot be handed out to who asks for it, nil when it can.
+func (x *Index) taken(a netip.Addr, p *poolState, w Want) *Refusal {
 	if node, ok := x.nodeOf(a); ok {
 		return Refuse(ReasonAddressInUse, "address %s of pool %s is the own address of node %s", a, p.Name, node).
 			WithHint("take it out of the pool: bcsnetctl pool remove-ip %s %s", p.Name, a)
@@ -113,11 +113,16 @@ func (x *Index) taken(a netip.Addr, p *poolState) *Refusal {
 				WithHint("ask again in a moment")
 		}
 	}
+	if r, ok := x.lost[a]; ok {
+		return Refuse(ReasonAddressInUse, "the object of address %s of pool %s was deleted while the address was in use (%s); it is being restored", a, p.Name, r.lease().use()).
+			WithHint("ask for another address, or again in a moment")
+	}
 	if _, ok := x.holds[a]; ok {
 		return Refuse(ReasonAddressInUse, "address %s of pool %s is being given to another request", a, p.Name).
 			WithHint("ask again in a moment")
 	}
-	return nil
+	x.thaw(p)
+	return x.cooling(a, p, w.Holder)
 }
 
 // apart refuses addresses asked for that are of different networks, among themselves or with what is held.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -21,6 +22,15 @@ func (m *machine) check(t *rapid.T) {
 	for _, a := range universe {
 		if node, _ := m.x.NodeOf(a); node != m.model.nodeOf(a) {
 			t.Fatalf("NodeOf(%s) = %q, want %q", a, node, m.model.nodeOf(a))
+		}
+	}
+	for _, a := range universe {
+		want, ok := m.model.lost[a]
+		if !ok {
+			want = Lease{Addr: a}
+		}
+		if got, lost := m.x.Lost(a); lost != ok || leaseDiff(want, got) != "" {
+			t.Fatalf("Lost(%s) = %+v, %v; want %+v, %v", a, got, lost, want, ok)
 		}
 	}
 	doubts := map[netip.Addr]Hold{}
@@ -106,7 +116,11 @@ func (m *machine) checkPools(t *rapid.T, known map[netip.Addr]Lease) {
 		for a, pool := range serving {
 			if pool == name {
 				want.Capacity++
-				if !m.model.occupied(a, known) {
+				switch {
+				case m.model.occupied(a, known):
+				case m.model.rests(m.model.pools[name], known[a]):
+					want.Cooling++
+				default:
 					want.Free++
 				}
 			}
@@ -129,7 +143,12 @@ func (m *machine) checkPools(t *rapid.T, known map[netip.Addr]Lease) {
 				draining[l.Host]++
 			}
 		}
-		if diff := leaseDiff(want, m.x.Counts(name)); diff != "" {
+		got := m.x.Counts(name, m.model.now)
+		if (got.Cooling > 0) != got.NextFree.After(m.model.now) {
+			t.Fatalf("pool %s has %d addresses cooling, the next is free at %s", name, got.Cooling, got.NextFree)
+		}
+		got.NextFree = time.Time{}
+		if diff := leaseDiff(want, got); diff != "" {
 			t.Fatalf("counts of pool %s (-model +index):\n%s", name, diff)
 		}
 		if got := m.x.Draining(name); !maps.Equal(draining, got) {
@@ -168,12 +187,19 @@ func checkFreeSets(t fataler, x *Index) {
 			}
 			next, ok := p.set.next(i)
 			isFree := ok && next == i
-			if isFree == x.occupied(a) {
-				t.Fatalf("%s of pool %s: free is %v, occupied is %v", a, name, isFree, x.occupied(a))
+			rests := !x.occupied(a) && p.restsUntil(x.record(a)) > x.now
+			if isFree == (x.occupied(a) || rests) || p.resting.set.has(i) != rests {
+				t.Fatalf("%s of pool %s: free is %v, occupied is %v, rests is %v", a, name, isFree, x.occupied(a), rests)
+			}
+			if rests && !slices.Contains(p.resting.queue, rest{p.restsUntil(x.record(a)), i}) {
+				t.Fatalf("%s of pool %s rests, and nothing ends that", a, name)
 			}
 			if isFree {
 				free++
 			}
+		}
+		if n := uint64(len(p.resting.queue)); n > 2*p.resting.set.taken+64 {
+			t.Fatalf("%d ends of rests are kept for %d addresses of pool %s", n, p.resting.set.taken, name)
 		}
 		if p.set.free() != free {
 			t.Fatalf("pool %s counts %d free, has %d", name, p.set.free(), free)

@@ -77,7 +77,7 @@ func TestConcurrentUse(t *testing.T) {
 			x.RemovePool("b")
 			x.SetNode("node-1", ips("10.0.0.39"))
 			x.SetNode("node-1", nil)
-			x.Counts("a")
+			x.Counts("a", now)
 			x.Draining("a")
 			x.Pools()
 			x.Overlaps("a")
@@ -94,7 +94,7 @@ func TestConcurrentUse(t *testing.T) {
 
 	checkFreeSets(t, x)
 	checkLeftovers(t, x)
-	if got := x.Counts("a"); got.Active != 0 || got.Free != got.Capacity || got.Capacity != 20 {
+	if got := x.Counts("a", now); got.Active != 0 || got.Free != got.Capacity || got.Capacity != 20 {
 		t.Errorf("in the end: %+v", got)
 	}
 	for _, l := range x.Find(func(Lease) bool { return true }) {

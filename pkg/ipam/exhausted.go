@@ -12,6 +12,9 @@ const maxNamed = 5
 // exhausted says why pools that fit gave no address, with their counts. The hint is about the pool
 // that is in the way, not one that has room.
 func (x *Index) exhausted(w Want, fit []*poolState) *Refusal {
+	for _, p := range fit {
+		x.thaw(p)
+	}
 	var counts []string
 	for _, p := range fit[:min(len(fit), maxNamed)] {
 		counts = append(counts, x.counts(p))
@@ -20,17 +23,21 @@ func (x *Index) exhausted(w Want, fit []*poolState) *Refusal {
 		counts = append(counts, fmt.Sprintf("and %d more pools", n))
 	}
 	message := fmt.Sprintf("no available IP for %s: %s", w.Who, strings.Join(counts, "; "))
-	if none := slices.IndexFunc(fit, func(p *poolState) bool { return p.Serves() && p.set.n == 0 && p.left() != "" }); none >= 0 {
+	if none := slices.IndexFunc(fit, func(p *poolState) bool { return p.Serves() && p.set.n == 0 && p.lost() != "" }); none >= 0 {
 		return Refuse(ReasonPoolExhausted, "%s", message).
 			WithHint("leave the addresses to one of the pools: bcsnetctl pool remove-ip POOL ADDRESS...; see: bcsnetctl pool describe %s", fit[none].Name)
 	}
 	if full := slices.IndexFunc(fit, func(p *poolState) bool { return p.Serves() && p.set.free() == 0 }); full >= 0 {
+		if next := x.nextRested(fit[full]); !next.IsZero() {
+			return Refuse(ReasonPoolExhausted, "%s", message).
+				WithHint("ask again in %s, or add addresses: bcsnetctl pool add-ip %s RANGE", x.left(next), fit[full].Name)
+		}
 		return Refuse(ReasonPoolExhausted, "%s", message).
 			WithHint("see who holds them: bcsnetctl ip list --pool %s; add addresses: bcsnetctl pool add-ip %s RANGE",
 				fit[full].Name, fit[full].Name)
 	}
 	stopped := slices.IndexFunc(fit, func(p *poolState) bool { return !p.Serves() })
-	return Refuse(ReasonPoolCordoned, "%s", message).WithHint("%s", fit[stopped].cure())
+	return Refuse(fit[stopped].stopped(), "%s", message).WithHint("%s", fit[stopped].cure())
 }
 
 func (x *Index) counts(p *poolState) string {
@@ -40,14 +47,21 @@ func (x *Index) counts(p *poolState) string {
 	c := x.countsOf(p.Name)
 	counts := fmt.Sprintf("pool %s (%s) has %d of %d addresses free, %d active, %d reserved",
 		p.Name, p.Plan.Subnet, c.Free, c.Capacity, c.Active, c.Reserved)
-	if leases := uint64(c.Active + c.Reserved); p.set.taken > leases {
-		counts += fmt.Sprintf(", %d otherwise in use", p.set.taken-leases)
+	if known := uint64(c.Active+c.Reserved) + c.Cooling; p.set.taken > known {
+		counts += fmt.Sprintf(", %d otherwise in use", p.set.taken-known)
 	}
-	return counts + p.left()
+	switch c.Cooling {
+	case 0:
+	case 1:
+		counts += ", 1 is cooling and free in " + x.left(c.NextFree)
+	default:
+		counts += fmt.Sprintf(", %d are cooling, the next is free in %s", c.Cooling, x.left(c.NextFree))
+	}
+	return counts + p.lost()
 }
 
-// left says which other pools hand out addresses of this one.
-func (p *poolState) left() string {
+// lost says which other pools hand out addresses of this one.
+func (p *poolState) lost() string {
 	var to []string
 	for other, o := range p.overlaps {
 		if o.winner != p {
@@ -68,14 +82,27 @@ func (p *poolState) why() string {
 		return "not usable: " + p.Problem
 	case p.Terminating:
 		return "being deleted"
-	default:
+	case p.Cordoned:
 		return "cordoned"
+	default:
+		return "being rebuilt after its leases were lost, " + p.rebuilding
 	}
+}
+
+// stopped is the reason of a refusal by a pool that hands out nothing.
+func (p *poolState) stopped() Reason {
+	if p.Pool.Serves() {
+		return ReasonPoolRebuilding
+	}
+	return ReasonPoolCordoned
 }
 
 // cure says what to do about a pool that hands out nothing.
 func (p *poolState) cure() string {
-	if p.Valid() && !p.Terminating {
+	switch {
+	case p.Pool.Serves():
+		return "ask again: it takes five minutes at most; see: bcsnetctl pool describe " + p.Name
+	case p.Valid() && !p.Terminating:
 		return "let it hand out addresses again: bcsnetctl pool uncordon " + p.Name
 	}
 	return "see: bcsnetctl pool describe " + p.Name

@@ -101,6 +101,11 @@ func (x *Index) Replace(all []Lease, version uint64) {
 		listed := make(map[netip.Addr]struct{}, len(all))
 		for _, l := range all {
 			listed[l.Addr] = struct{}{}
+			if old := x.record(l.Addr); old != nil && l.Version < old.version && old.version <= version {
+				// A list is never behind its own version: the store was put back and its versions were raised.
+				changes = append(changes, x.put(old, pack(l)))
+				continue
+			}
 			changes = x.apply(changes, l)
 		}
 		for r := range x.byAddr.all() {
@@ -135,12 +140,14 @@ func (x *Index) apply(changes []change, l Lease) []change {
 	}
 	r := pack(l)
 	x.link(r)
+	x.found(r)
 	x.settle(l.Addr)
 	return append(changes, change{l.Addr, old, r})
 }
 
 func (x *Index) drop(changes []change, r *record) []change {
 	x.unlink(r)
+	x.lose(r)
 	x.settle(r.addr)
 	return append(changes, change{r.addr, r, nil})
 }

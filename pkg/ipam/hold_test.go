@@ -14,7 +14,7 @@ func TestHoldKeepsAnAddress(t *testing.T) {
 		"nothing":            func(*Index) {},
 		"doubt":              func(x *Index) { x.Doubt(ip("10.0.0.9"), "key", now) },
 		"an object appears":  func(x *Index) { x.Watched(available("10.0.0.9", "a", 1)) },
-		"taken and given up": func(x *Index) { x.take("a", "10.0.0.9"); x.WatchedDelete(ip("10.0.0.9"), 2) },
+		"taken and given up": func(x *Index) { x.take("a", "10.0.0.9"); x.Watched(available("10.0.0.9", "a", 2)) },
 		"a full list":        func(x *Index) { x.Replace(nil, 5) },
 		"a node has it":      func(x *Index) { x.SetNode("n", ips("10.0.0.9")); x.SetNode("n", nil) },
 		"the pool changes": func(x *Index) {
@@ -66,7 +66,7 @@ func TestDoubts(t *testing.T) {
 		}
 	}
 	doubts("", nil)
-	if got := x.Counts("a").Free; got != 2 {
+	if got := x.Counts("a", now).Free; got != 2 {
 		t.Errorf("%d addresses are free, want 2", got)
 	}
 }

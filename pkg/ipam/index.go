@@ -11,7 +11,7 @@ import (
 // and is nothing but their digest: it is rebuilt from the objects at any time.
 //
 // Invariants: an entry changes only to a higher version. An address is free in its pool's set exactly
-// when occupied says no. Every address is served by at most one pool.
+// when occupied says no and, once the pool is thawed, it does not rest. Every address is served by at most one pool.
 type Index struct {
 	mu           sync.RWMutex
 	seed         maphash.Seed
@@ -23,17 +23,24 @@ type Index struct {
 
 	// deleted holds the versions of objects that this process deleted until the watch says so too.
 	deleted map[netip.Addr]uint64
+	// now is the time of whoever looked last, in Unix nanoseconds.
+	now int64
 	// seen is the version that the watch has reached.
 	seen    uint64
 	waiters []waiter
+
+	// lost are the addresses whose object went while they were held.
+	lost map[netip.Addr]*record
 
 	holds  map[netip.Addr]Hold
 	doubts int
 	nodes  map[string][]netip.Addr
 	nodeIP map[netip.Addr][]string // names of the nodes, sorted
 
-	pools    map[string]*poolState
-	segments []segment
+	pools map[string]*poolState
+	// rebuilding says of pools that hand out nothing for now what they wait for.
+	rebuilding map[string]string
+	segments   []segment
 	// Where requests look for pools, in the order of preference: those bound to a namespace, those of a
 	// host that are bound to none, those of a network.
 	bound    map[string][]*poolState
@@ -76,17 +83,19 @@ func (x *Index) findDraining(pool string) {
 // NewIndex makes an empty index.
 func NewIndex() *Index {
 	x := &Index{
-		seed:     maphash.MakeSeed(),
-		byHost:   map[netip.Addr]map[*record]struct{}{},
-		byPool:   map[string]*members{},
-		deleted:  map[netip.Addr]uint64{},
-		holds:    map[netip.Addr]Hold{},
-		nodes:    map[string][]netip.Addr{},
-		nodeIP:   map[netip.Addr][]string{},
-		pools:    map[string]*poolState{},
-		bound:    map[string][]*poolState{},
-		unbound:  map[netip.Addr][]*poolState{},
-		networks: map[string][]*poolState{},
+		seed:       maphash.MakeSeed(),
+		byHost:     map[netip.Addr]map[*record]struct{}{},
+		byPool:     map[string]*members{},
+		deleted:    map[netip.Addr]uint64{},
+		lost:       map[netip.Addr]*record{},
+		holds:      map[netip.Addr]Hold{},
+		nodes:      map[string][]netip.Addr{},
+		nodeIP:     map[netip.Addr][]string{},
+		pools:      map[string]*poolState{},
+		rebuilding: map[string]string{},
+		bound:      map[string][]*poolState{},
+		unbound:    map[netip.Addr][]*poolState{},
+		networks:   map[string][]*poolState{},
 	}
 	x.byAddr = table{
 		hash: func(r *record) uint64 { return x.hashAddr(r.addr) },

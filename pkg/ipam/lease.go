@@ -188,7 +188,9 @@ func (l Lease) SameHolding(later Lease) bool {
 }
 
 // Release gives the address up, whoever has it; the caller has checked who does. An address that is
-// Available stays as it is (changed false). The holder goes into the history.
+// Available stays as it is (changed false). The holder goes into the history. Of an object that is being
+// deleted the finalizer goes by a Release of its own: without it the object goes at once, and the watch
+// would show it as it was before, as if it had been lost by somebody who has it.
 func Release(l Lease, now time.Time, c Change) (next Lease, changed bool) {
 	if l.State == Available && !l.HeldFinalizer {
 		return l, false
@@ -197,7 +199,8 @@ func Release(l Lease, now time.Time, c Change) (next Lease, changed bool) {
 	if l.State == Active || c != (Change{}) {
 		next.History = l.History.Add(past(l, now, c))
 	}
-	next.State, next.Holder, next.Sticky, next.Updated, next.HeldFinalizer = Available, Holder{}, Sticky{}, now, false
+	next.HeldFinalizer = l.HeldFinalizer && l.Deleting && l.State != Available
+	next.State, next.Holder, next.Sticky, next.Updated = Available, Holder{}, Sticky{}, now
 	return next, true
 }
 

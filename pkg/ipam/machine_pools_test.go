@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -67,6 +68,7 @@ func (m *machine) change(t *rapid.T, p Pool) {
 	p.Created = at(rapid.IntRange(0, 2).Draw(t, "age"))
 	p.Network = rapid.SampledFrom([]string{"", "blue", "red"}).Draw(t, "network")
 	p.Priority = int32(rapid.IntRange(0, 1).Draw(t, "priority"))
+	p.Cooldown = time.Duration(rapid.IntRange(0, 3).Draw(t, "cooldown")) * 15 * time.Second
 	p.Cordoned = rapid.IntRange(0, 5).Draw(t, "cordoned") == 0
 	p.Terminating = rapid.IntRange(0, 5).Draw(t, "terminating") == 0
 	m.model.pools[p.Name] = p
@@ -92,6 +94,7 @@ func (m *machine) pick(t *rapid.T) {
 		Namespace: rapid.SampledFrom([]string{"shop", "bank", ""}).Draw(t, "namespace"),
 		Network:   rapid.SampledFrom([]string{"", "", "blue"}).Draw(t, "network"),
 		Key:       fmt.Sprint("pod", rapid.IntRange(0, 50).Draw(t, "pod")), Who: "pod shop/a",
+		Holder: rapid.SampledFrom([]string{"shop/x", "shop/z"}).Draw(t, "holder"),
 	}
 	some := func(label string) bool { return rapid.IntRange(0, 3).Draw(t, label) == 0 }
 	for _, of := range [][]netip.Addr{universe4, universe6} {
@@ -105,7 +108,7 @@ func (m *machine) pick(t *rapid.T) {
 	}
 	known := m.model.known()
 	want, ok := m.model.pick(w)
-	picks, refusal := m.x.Pick(w, now)
+	picks, refusal := m.x.Pick(w, m.model.now)
 	if (refusal == nil) != ok {
 		t.Fatalf("Pick gives %v, %s; the model says %v, %v", picked(picks), refused(refusal), want, ok)
 	}

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -23,6 +24,7 @@ func TestIndexAgainstModel(t *testing.T) {
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"others write":     m.othersWrite,
+			"others release":   m.othersRelease,
 			"others delete":    m.othersDelete,
 			"write":            m.write,
 			"delete":           m.delete,
@@ -39,6 +41,8 @@ func TestIndexAgainstModel(t *testing.T) {
 			"pick":             m.pick,
 			"doubt":            m.doubt,
 			"drop":             m.drop,
+			"time passes":      m.timePasses,
+			"give up":          m.giveUp,
 			"":                 m.check,
 		})
 	})
@@ -79,6 +83,9 @@ func aLease(t *rapid.T, a netip.Addr) Lease {
 	if l.State == Available && rapid.Bool().Draw(t, "clean") {
 		return l
 	}
+	if rapid.Bool().Draw(t, "used") {
+		l.Updated, l.History = at(rapid.IntRange(0, 60).Draw(t, "updated")), aHistory(t)
+	}
 	l.Holder = Holder{
 		ContainerID: pick("container", "", "c1", "c2", "c3"), IfName: pick("interface", "eth0", "net1"),
 		Namespace: "shop", PodName: pick("pod", "x", "y"), PodUID: pick("uid", "", "u1", "u2"),
@@ -90,6 +97,22 @@ func aLease(t *rapid.T, a netip.Addr) Lease {
 		l.Owner = pick("owner name", "vm-1", "vm-2")
 	}
 	return l
+}
+
+// aHistory has holders and changes by hand in any order.
+func aHistory(t *rapid.T) History {
+	var entries []Past
+	for range rapid.IntRange(0, MaxHistory).Draw(t, "entries") {
+		entries = append(entries, Past{
+			Holder: rapid.SampledFrom([]string{"", "", "shop/x", "shop/y"}).Draw(t, "earlier holder"),
+			Until:  at(rapid.IntRange(0, 60).Draw(t, "until")),
+		})
+	}
+	return NewHistory(entries)
+}
+
+func (m *machine) timePasses(t *rapid.T) {
+	m.model.now = m.model.now.Add(time.Duration(rapid.Int64Range(1, int64(20*time.Second)).Draw(t, "passed")))
 }
 
 func (m *machine) changed(old, new Lease) {
@@ -106,6 +129,26 @@ func (m *machine) changed(old, new Lease) {
 	if delete(m.mirror, new.Addr); new.Version > 0 {
 		m.mirror[new.Addr] = new
 	}
+	switch {
+	case new.Version > 0 && new.State != Available:
+		delete(m.model.lost, new.Addr)
+	case new.Version == 0 && old.State != Available:
+		m.model.lost[old.Addr] = old
+	}
+}
+
+func (m *machine) giveUp(t *rapid.T) {
+	if len(m.model.lost) == 0 {
+		t.Skip("nothing is lost")
+	}
+	a := rapid.SampledFrom(slices.SortedFunc(maps.Keys(m.model.lost), netip.Addr.Compare)).Draw(t, "lost")
+	l := m.model.lost[a]
+	if rapid.Bool().Draw(t, "another loss") {
+		l.Version++
+	} else {
+		delete(m.model.lost, a)
+	}
+	m.x.GiveUp(l)
 }
 
 func (m *machine) othersWrite(t *rapid.T) { m.model.commit(aLease(t, anAddr(t)), false) }
@@ -122,6 +165,14 @@ func (m *machine) stored(t *rapid.T) Lease {
 	}
 	addrs := slices.SortedFunc(maps.Keys(all), netip.Addr.Compare)
 	return all[rapid.SampledFrom(addrs).Draw(t, "object")]
+}
+
+// othersRelease gives up an object's address now, whoever held it; that it was held may be news to the index.
+func (m *machine) othersRelease(t *rapid.T) {
+	l := m.stored(t)
+	l.State = Active
+	l, _ = Release(l, m.model.now, Change{})
+	m.model.commit(l, false)
 }
 
 func (m *machine) othersDelete(t *rapid.T) { m.model.commit(m.stored(t), true) }

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"runtime"
 	"testing"
+	"time"
 )
 
 // memoryBudget is what an address may take in the index, in bytes, maps included.
@@ -67,6 +68,15 @@ func withHistory(leases []Lease) []Lease {
 	return leases
 }
 
+// released has all addresses given up.
+func released(leases []Lease) (out []Lease) {
+	for _, l := range leases {
+		next, _ := Release(l, now, Change{})
+		out = append(out, next)
+	}
+	return out
+}
+
 // bytesPerAddress measures the heap that an index of the leases takes. Strings count: they are copied,
 // so that the index has its own.
 func bytesPerAddress(p Pool, leases []Lease) float64 {
@@ -101,6 +111,11 @@ func TestMemoryPerAddress(t *testing.T) {
 	for name, p := range memoryPools(t) {
 		leases := fleet(p, 65536)
 		t.Run(name, func(t *testing.T) { within(t, bytesPerAddress(p, leases), memoryBudget) })
+		t.Run(name+", cooling", func(t *testing.T) {
+			cold := p
+			cold.Cooldown = time.Hour
+			within(t, bytesPerAddress(cold, released(leases)), memoryBudget)
+		})
 		t.Run(name+", with history", func(t *testing.T) { within(t, bytesPerAddress(p, withHistory(leases)), memoryBudget+historyBudget) })
 	}
 }

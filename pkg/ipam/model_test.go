@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -17,7 +18,9 @@ type model struct {
 	told  map[netip.Addr][]fact // what was told beside the watch
 	pools map[string]Pool
 	holds map[netip.Addr]Hold
+	lost  map[netip.Addr]Lease
 	nodes map[string][]netip.Addr
+	now   time.Time
 }
 
 // fact is the state of an address at a version. That of a delete of ours is known only as "after" the
@@ -31,7 +34,8 @@ type fact struct {
 
 func newModel() *model {
 	return &model{
-		told: map[netip.Addr][]fact{}, pools: map[string]Pool{}, holds: map[netip.Addr]Hold{}, nodes: map[string][]netip.Addr{},
+		told: map[netip.Addr][]fact{}, pools: map[string]Pool{}, holds: map[netip.Addr]Hold{}, lost: map[netip.Addr]Lease{}, nodes: map[string][]netip.Addr{},
+		now: now,
 	}
 }
 
@@ -86,7 +90,39 @@ func (m *model) known() map[netip.Addr]Lease {
 func (m *model) occupied(a netip.Addr, known map[netip.Addr]Lease) bool {
 	l, ok := known[a]
 	_, held := m.holds[a]
-	return ok && (l.State != Available || l.Deleting) || held || m.nodeOf(a) != ""
+	_, lost := m.lost[a]
+	return ok && (l.State != Available || l.Deleting) || held || lost || m.nodeOf(a) != ""
+}
+
+// rests is the rule of the cooldown: it counts from the release, which an address that was held shows by
+// its time, or by its history where somebody set it aside since.
+func (m *model) rests(p Pool, l Lease) bool {
+	if p.Cooldown == 0 || l.State != Available || l.Updated.IsZero() {
+		return false
+	}
+	released := l.Updated
+	for i, e := range l.History.Entries() {
+		if e.Holder != "" && i > 0 {
+			released = e.Until.Add(time.Second)
+		}
+		if e.Holder != "" {
+			break
+		}
+		if i == len(l.History.Entries())-1 && i < MaxHistory-1 {
+			return false // nobody ever held it
+		}
+	}
+	return released.Add(p.Cooldown).After(m.now)
+}
+
+// had says whether the requester had the address last.
+func had(w Want, l Lease) bool {
+	for _, e := range l.History.Entries() {
+		if e.Holder != "" {
+			return e.Holder == w.Holder
+		}
+	}
+	return false
 }
 
 func (m *model) nodeOf(a netip.Addr) string {
@@ -198,7 +234,8 @@ func (m *model) pick(w Want) (picks []string, ok bool) {
 			continue
 		}
 		p, served := m.pools[serving[a]]
-		if !served || !m.fits(p, w) || p.Cordoned || p.Terminating || !p.Valid() || m.occupied(a, known) {
+		if !served || !m.fits(p, w) || p.Cordoned || p.Terminating || !p.Valid() || m.occupied(a, known) ||
+			m.rests(p, known[a]) && !had(w, known[a]) {
 			return nil, false
 		}
 		picks, families[a.Is4()] = append(picks, p.Name+" "+a.String()), true
@@ -267,7 +304,7 @@ func (m *model) firstFree(p Pool, key string, known map[netip.Addr]Lease, servin
 	for i := range served {
 		n := uint64(len(served))
 		a := served[(xxhash.Sum64String(key)%n+uint64(i))%n]
-		if !m.occupied(a, known) {
+		if !m.occupied(a, known) && !m.rests(p, known[a]) {
 			return p.Name + " " + a.String()
 		}
 	}

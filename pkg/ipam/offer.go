@@ -1,12 +1,16 @@
 package ipam
 
-import "net/netip"
+import (
+	"net/netip"
+	"time"
+)
 
 // Offer finds the pool that serves an address. A refusal says why nobody who asks gets the address now;
 // the pool has no name where none serves it.
-func (x *Index) Offer(a netip.Addr) (Pool, *Refusal) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
+func (x *Index) Offer(a netip.Addr, now time.Time) (Pool, *Refusal) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.now = now.UnixNano()
 	p, _, ok := x.serving(a)
 	switch {
 	case !ok:
@@ -14,5 +18,5 @@ func (x *Index) Offer(a netip.Addr) (Pool, *Refusal) {
 	case !p.Serves():
 		return p.Pool, Refuse(ReasonPoolCordoned, "pool %s hands out nothing: it is %s", p.Name, p.why()).WithHint("%s", p.cure())
 	}
-	return p.Pool, x.taken(a, p)
+	return p.Pool, x.taken(a, p, Want{})
 }

@@ -25,8 +25,8 @@ type Want struct {
 	Have []Lease
 	// Key names the attachment. It also decides where in a pool the search begins.
 	Key string
-	// Who names the requester in messages, such as "pod a/b".
-	Who string
+	// Who names the requester in messages, such as "pod a/b"; Holder is what histories call it, such as "a/b".
+	Who, Holder string
 }
 
 // byHand is a request of an operator, who names the pool for an owner that is on no host: which hosts and
@@ -47,6 +47,7 @@ type Pick struct {
 func (x *Index) Pick(w Want, now time.Time) ([]Pick, *Refusal) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.now = now.UnixNano()
 	asked, refusal := x.asked(w)
 	if refusal != nil {
 		return nil, refusal
@@ -86,7 +87,7 @@ func (x *Index) complete(w Want, asked []choice) ([]choice, *Refusal) {
 	default:
 		return x.firstComplete(w)
 	}
-	choices, ok := pickFrom(together, w, asked)
+	choices, ok := x.pickFrom(together, w, asked)
 	if !ok {
 		return nil, x.exhausted(w, together)
 	}
@@ -99,7 +100,7 @@ func (x *Index) firstComplete(w Want) ([]choice, *Refusal) {
 		if together[0] != p {
 			continue // tried before
 		}
-		if choices, ok := pickFrom(together, w, nil); ok && len(choices) > 0 {
+		if choices, ok := x.pickFrom(together, w, nil); ok && len(choices) > 0 {
 			return choices, nil
 		}
 	}
@@ -112,7 +113,7 @@ func (x *Index) firstComplete(w Want) ([]choice, *Refusal) {
 
 // pickFrom chooses from the pools of one network what the request lacks; ok is false when they offer
 // a family that it lacks and have no address of it.
-func pickFrom(pools []*poolState, w Want, asked []choice) (choices []choice, ok bool) {
+func (x *Index) pickFrom(pools []*poolState, w Want, asked []choice) (choices []choice, ok bool) {
 	choices = asked
 	for _, is4 := range []bool{true, false} {
 		covered := slices.ContainsFunc(w.Have, func(l Lease) bool { return l.Addr.Is4() == is4 }) ||
@@ -121,7 +122,7 @@ func pickFrom(pools []*poolState, w Want, asked []choice) (choices []choice, ok 
 		if covered || !offered {
 			continue
 		}
-		c, ok := firstFree(pools, is4, w.Key)
+		c, ok := x.firstFree(pools, is4, w.Key)
 		if !ok {
 			return nil, false
 		}
@@ -130,12 +131,13 @@ func pickFrom(pools []*poolState, w Want, asked []choice) (choices []choice, ok 
 	return choices, true
 }
 
-func firstFree(pools []*poolState, is4 bool, key string) (choice, bool) {
+func (x *Index) firstFree(pools []*poolState, is4 bool, key string) (choice, bool) {
 	start := xxhash.Sum64String(key)
 	for _, p := range pools {
 		if p.is4() != is4 || !p.Serves() || p.set.n == 0 {
 			continue
 		}
+		x.thaw(p)
 		if i, ok := p.set.next(start % p.set.n); ok {
 			return choice{p, p.address(i)}, true
 		}

@@ -131,7 +131,7 @@ func BenchmarkWatched(b *testing.B) {
 	}
 }
 
-// The cost of a pick at 65,536 addresses, 90 % full and among 1,000 pools, is within a generous factor
+// The cost of a pick at 65,536 addresses, 90 % full or cooling and among 1,000 pools, is within a generous factor
 // of the cost at 256 free addresses in the only pool.
 func TestPickCostDoesNotGrow(t *testing.T) {
 	cost := func(x *Index) time.Duration {
@@ -145,9 +145,14 @@ func TestPickCostDoesNotGrow(t *testing.T) {
 		}
 		return best
 	}
+	cold := benchIndex(t, benchPool(t, 65536, cooldown(time.Hour)), 0, 1000)
+	cold.Replace(released(fleet(benchPool(t, 65536), 65536*9/10)), 65536)
 	small := cost(benchIndex(t, benchPool(t, 256), 0, 1))
 	large := cost(benchIndex(t, benchPool(t, 65536), 65536*9/10, 1000))
 	if large > 5*small {
 		t.Errorf("200 picks take %v in a small index and %v in a large one", small, large)
+	}
+	if cooling := cost(cold); cooling > 5*small {
+		t.Errorf("200 picks take %v in a small index and %v in a large one that is cooling", small, cooling)
 	}
 }

@@ -22,6 +22,8 @@ type Pool struct {
 	Namespaces map[string]struct{}
 	Network    string
 	Priority   int32
+	// Cooldown is how long an address that was given up rests before the pool hands it out again.
+	Cooldown time.Duration
 	// Cordoned and Terminating pools hand out nothing.
 	Cordoned, Terminating bool
 	Link                  Link
@@ -66,7 +68,33 @@ type poolState struct {
 	usable   []netipx.IPRange // of the plan
 	segments []segment
 	set      *freeSet
+	resting  resting
 	overlaps map[string]*overlap
+	// rebuilding says what the pool waits for before it hands out again; empty when it does not wait.
+	rebuilding string
+}
+
+// Serves says whether the pool hands out addresses at present.
+func (p *poolState) Serves() bool { return p.Pool.Serves() && p.rebuilding == "" }
+
+// SetRebuilding keeps a pool, whether or not there is one of that name yet, from handing out addresses while it
+// is not known which of them are in use. waiting says what has to happen first; empty ends the wait.
+func (x *Index) SetRebuilding(name, waiting string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.rebuilding[name] = waiting; waiting == "" {
+		delete(x.rebuilding, name)
+	}
+	if p, ok := x.pools[name]; ok {
+		p.rebuilding = waiting
+	}
+}
+
+// Rebuilding is what a pool waits for; empty when it does not.
+func (x *Index) Rebuilding(name string) string {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.rebuilding[name]
 }
 
 // SetPool adds a pool or takes its changes.
@@ -79,14 +107,14 @@ func (x *Index) SetPool(p Pool) {
 	defer x.mu.Unlock()
 	s, exists := x.pools[p.Name]
 	if !exists {
-		s = &poolState{set: newFreeSet(0), overlaps: map[string]*overlap{}}
+		s = &poolState{set: newFreeSet(0), resting: newResting(0), overlaps: map[string]*overlap{}}
 		x.pools[p.Name] = s
 	} else {
 		x.unlist(s)
 	}
 	same := exists && s.Plan.Usable.Equal(p.Plan.Usable) && s.Plan.Subnet == p.Plan.Subnet &&
-		s.Created.Equal(p.Created) && s.Terminating == p.Terminating && s.Valid() == p.Valid()
-	s.Pool, s.usable = p, p.Plan.Usable.Ranges()
+		s.Created.Equal(p.Created) && s.Terminating == p.Terminating && s.Cooldown == p.Cooldown && s.Valid() == p.Valid()
+	s.Pool, s.usable, s.rebuilding = p, p.Plan.Usable.Ranges(), x.rebuilding[p.Name]
 	x.list(s)
 	if !same {
 		x.findDraining(p.Name)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
+	"time"
 )
 
 // Get is the entry of an address; ok is false when it has no object.
@@ -94,20 +95,27 @@ type PoolCounts struct {
 	// saturates at 2^64-1, like Free.
 	Capacity uint64
 	Free     uint64
+	// Cooling is how many would be free but for the cooldown; NextFree is when the first of them is, zero
+	// when there are none.
+	Cooling  uint64
+	NextFree time.Time
 	// Objects, Active and Reserved count the objects that name the pool.
 	Objects, Active, Reserved int
 }
 
-// Counts counts a pool at no cost.
-func (x *Index) Counts(name string) PoolCounts {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
+// Counts counts a pool as it is at a time, at no cost.
+func (x *Index) Counts(name string, now time.Time) PoolCounts {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.now = now.UnixNano()
 	return x.countsOf(name)
 }
 
 func (x *Index) countsOf(name string) (c PoolCounts) {
 	if p := x.pools[name]; p != nil {
+		x.thaw(p)
 		c.Capacity, c.Free = p.set.n, p.set.free()
+		c.Cooling, c.NextFree = p.resting.set.taken, x.nextRested(p)
 	}
 	if m := x.byPool[name]; m != nil {
 		c.Objects, c.Active, c.Reserved = len(m.records), m.active, m.reserved

@@ -17,9 +17,11 @@ const (
 	ReasonNamespaceNotServed  Reason = "NamespaceNotServed"
 	ReasonNetworkNotFound     Reason = "NetworkNotFound"
 	ReasonPoolCordoned        Reason = "PoolCordoned"
+	ReasonPoolRebuilding      Reason = "PoolRebuilding"
 	ReasonPoolExhausted       Reason = "PoolExhausted"
 	ReasonAddressNotInPool    Reason = "AddressNotInPool"
 	ReasonAddressInUse        Reason = "AddressInUse"
+	ReasonAddressCooling      Reason = "AddressCooling"
 	ReasonAddressNotHeld      Reason = "AddressNotHeld"
 	ReasonContainerHoldsOther Reason = "ContainerHoldsOther"
 	ReasonContainerDeleted    Reason = "ContainerDeleted"
@@ -54,9 +56,11 @@ func ReasonTable() []ReasonInfo {
 		{ReasonNamespaceNotServed, 2, false, "The pools of the host are bound to other namespaces."},
 		{ReasonNetworkNotFound, 2, false, "None of the host's pools is part of the network asked for."},
 		{ReasonPoolCordoned, 2, true, "A pool that the request needs hands out nothing: it is cordoned, being deleted or not usable."},
+		{ReasonPoolRebuilding, 2, true, "Leases of the pool were lost; it hands out nothing until its pods have told which addresses they have, at most five minutes."},
 		{ReasonPoolExhausted, 2, true, "Every address of the pools that fit is taken."},
 		{ReasonAddressNotInPool, 2, false, "The address asked for is in no pool."},
 		{ReasonAddressInUse, 2, true, "The address asked for is held by somebody else, reserved, or a node's own."},
+		{ReasonAddressCooling, 2, true, "The address asked for was given up less than its pool's cooldown ago, by somebody else."},
 		{ReasonAddressNotHeld, 2, false, "The address is not held by the container or owner that wants to release it."},
 		{ReasonContainerHoldsOther, 2, false, "The container already holds another address than the one asked for."},
 		{ReasonContainerDeleted, 2, false, "A DEL for the container came after this ADD began."},

@@ -76,7 +76,7 @@ func (r *record) lease() Lease {
 			SetSize: int(r.setSize), StartedAt: fromNanos(r.started),
 		},
 		Updated:       fromNanos(r.updated),
-		History:       History(r.ids[r.names()+int(r.lenName):]),
+		History:       r.history(),
 		Deleting:      r.has(flagDeleting),
 		HeldFinalizer: r.has(flagFinalizer),
 		Foreign:       r.has(flagForeign),
@@ -102,6 +102,8 @@ func (r *record) container() compact {
 func (r *record) uid() compact {
 	return compact{r.ids[r.lenContainer : r.lenContainer+r.lenUID], r.has(flagPackedUID)}
 }
+
+func (r *record) history() History { return History(r.ids[r.names()+int(r.lenName):]) }
 
 // names is where the pod's name begins.
 func (r *record) names() int { return int(r.lenContainer) + int(r.lenUID) }

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -78,6 +79,18 @@ func TestPickRefuses(t *testing.T) {
 			want: want(),
 			text: "PoolExhausted: no available IP for pod shop/a: pool a (10.0.0.0/24) has 0 of 4 addresses free, 1 active, 1 reserved, 2 otherwise in use" +
 				"; hint: see who holds them: bcsnetctl ip list --pool a; add addresses: bcsnetctl pool add-ip a RANGE",
+		},
+		"exhausted while some are cooling": {
+			pools: []Pool{pool(t, "a", "10.0.0.0/24", []string{"10.0.0.6-10.0.0.9"}, cooldown(time.Minute))},
+			before: func(x *Index) {
+				x.take("a", "10.0.0.6")
+				for i, addr := range []string{"10.0.0.7", "10.0.0.8", "10.0.0.9"} {
+					x.Watched(gaveUp(addr, "a", x.Seen()+1, -48+i))
+				}
+			},
+			want: want(),
+			text: "PoolExhausted: no available IP for pod shop/a: pool a (10.0.0.0/24) has 0 of 4 addresses free, 1 active, 0 reserved" +
+				", 3 are cooling, the next is free in 12s; hint: ask again in 12s, or add addresses: bcsnetctl pool add-ip a RANGE",
 		},
 		"no addresses": {
 			pools: []Pool{pool(t, "a", "10.0.0.0/24", nil)}, want: want(),

@@ -43,7 +43,7 @@ func (p *poolState) assign() {
 		p.segments = append(p.segments, segment{IPRange: r, base: n, pool: p})
 		n = addSaturated(n, Size(r))
 	}
-	p.set = newFreeSet(n)
+	p.set, p.resting = newFreeSet(n), newResting(n)
 }
 
 // refreshPool fills the new free set of a pool, from whichever is less: its addresses, or those that
@@ -59,6 +59,9 @@ func (x *Index) refreshPool(p *poolState) {
 		x.refresh(r.addr)
 	}
 	for a := range x.holds {
+		x.refresh(a)
+	}
+	for a := range x.lost {
 		x.refresh(a)
 	}
 	for a := range x.nodeIP {
@@ -112,16 +115,20 @@ func (p *poolState) address(i uint64) netip.Addr {
 // full /64 has no number and is never handed out.
 func (x *Index) refresh(a netip.Addr) {
 	if p, i, ok := x.serving(a); ok && i < p.set.n {
-		p.set.set(i, x.occupied(a))
+		kept := x.occupied(a)
+		p.set.set(i, x.refreshRest(p, a, i, kept) || kept)
 	}
 }
 
-// occupied says whether an address cannot be handed out at present.
+// occupied says whether an address cannot be handed out at present, its rest apart.
 func (x *Index) occupied(a netip.Addr) bool {
 	if r := x.record(a); r != nil && (r.state != Available || r.has(flagDeleting)) {
 		return true
 	}
 	if _, held := x.holds[a]; held {
+		return true
+	}
+	if _, lost := x.lost[a]; lost {
 		return true
 	}
 	_, node := x.nodeIP[a]

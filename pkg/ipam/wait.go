@@ -7,7 +7,7 @@ import (
 
 type waiter struct {
 	version uint64
-	done    chan struct{}
+	done    chan error // gets one value
 }
 
 // Reached takes note that the watch has delivered everything up to version.
@@ -17,27 +17,26 @@ func (x *Index) Reached(version uint64) {
 	x.reached(version)
 }
 
-// Seen is the version that the watch has reached. It never goes back, also when the versions of the API
-// server do, as after a restore: then the index has to be made anew.
+// Seen is the version that the watch has reached. It goes back by a Restart alone.
 func (x *Index) Seen() uint64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.seen
 }
 
-// WaitSeen returns when the watch has reached version, or with the context's error.
+// WaitSeen returns when the watch has reached version, or with ErrRestarted or the context's error.
 func (x *Index) WaitSeen(ctx context.Context, version uint64) error {
 	x.mu.Lock()
 	if x.seen >= version {
 		x.mu.Unlock()
 		return nil
 	}
-	w := waiter{version, make(chan struct{})}
+	w := waiter{version, make(chan error, 1)}
 	x.waiters = append(x.waiters, w)
 	x.mu.Unlock()
 	select {
-	case <-w.done:
-		return nil
+	case err := <-w.done:
+		return err
 	case <-ctx.Done():
 		x.mu.Lock()
 		defer x.mu.Unlock()
@@ -57,7 +56,7 @@ func (x *Index) reached(version uint64) {
 		if w.version > version {
 			return false
 		}
-		close(w.done)
+		w.done <- nil
 		return true
 	})
 }

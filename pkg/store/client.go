@@ -46,7 +46,9 @@ type Client struct {
 	gate  *gate
 	clock *Clock
 	// index, when there is one, is told of every write that was stored.
-	index    *ipam.Index
+	index *ipam.Index
+	// behind is called when an answer shows that the store was put back to an older state.
+	behind   func()
 	dry      bool
 	observer Observer
 	counts   *counts
@@ -134,6 +136,10 @@ func (c *Client) Write(ctx context.Context, l ipam.Lease) (ipam.Lease, error) {
 	if c.dry {
 		request = request.Param("dryRun", metav1.DryRunAll)
 	}
+	var seen uint64
+	if c.index != nil {
+		seen = c.index.Seen()
+	}
 	raw, err := c.send(ctx, sending, request.Body(body))
 	switch {
 	case err != nil:
@@ -144,6 +150,12 @@ func (c *Client) Write(ctx context.Context, l ipam.Lease) (ipam.Lease, error) {
 	stored, err := decodeLease(raw)
 	if err != nil {
 		return l, fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
+	if stored.Version <= seen && stored.Version != l.Version { // which is how a write that changes nothing is answered
+		if c.behind != nil {
+			c.behind()
+		}
+		return stored, fmt.Errorf("%w: the API server stored version %d after version %d was seen: its store was put back to an older state", ErrUnknown, stored.Version, seen)
 	}
 	if c.index != nil {
 		c.index.Wrote(stored)

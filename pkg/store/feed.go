@@ -33,10 +33,23 @@ type Feed struct {
 	lists, watches   atomic.Uint64
 	made             time.Time
 	heard            atomic.Int64 // nanoseconds after made
+	// consistent: the last list was as new as the store, not only as what was seen before.
+	consistent atomic.Bool
+	restarts   atomic.Uint64
+	// endWatch ends the watch that runs, so that another begins.
+	endWatch atomic.Pointer[context.CancelFunc]
 }
 
 // NewFeed makes the feed of a client that has an index.
-func NewFeed(c *Client) *Feed { return &Feed{client: c, made: time.Now()} }
+func NewFeed(c *Client) *Feed {
+	f := &Feed{client: c, made: time.Now()}
+	c.behind = func() {
+		if end := f.endWatch.Load(); end != nil {
+			(*end)()
+		}
+	}
+	return f
+}
 
 // FeedStats are what a feed has counted since it was made.
 type FeedStats struct {
@@ -53,6 +66,9 @@ func (f *Feed) Stats() FeedStats {
 }
 
 func (f *Feed) hears() { f.heard.Store(int64(time.Since(f.made))) }
+
+// Restarts counts how often the store was put back to an older state while the feed ran.
+func (f *Feed) Restarts() uint64 { return f.restarts.Load() }
 
 // Synced says whether the index holds a full list.
 func (f *Feed) Synced() bool { return f.synced.Load() }
@@ -158,6 +174,7 @@ func (lw listWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (
 	}
 	lw.f.lists.Add(1)
 	list.ResourceVersion = meta.ResourceVersion
+	lw.f.consistent.Store(o.ResourceVersion == "" || o.ResourceVersion == "0")
 	return list, nil
 }
 
@@ -174,9 +191,13 @@ func (lw listWatch) WatchWithContext(ctx context.Context, o metav1.ListOptions) 
 	body, err := stream(ctx, request)
 	if lw.f.began(err); err != nil {
 		cancel()
+		if isRestored(err) {
+			lw.f.synced.Store(false)
+		}
 		return nil, err
 	}
 	lw.f.watches.Add(1)
+	lw.f.endWatch.Store(&cancel)
 	lw.f.watching.Store(true)
 	w := &watcher{events: make(chan watch.Event), done: ctx.Done(), stop: cancel}
 	go w.read(body)
@@ -281,7 +302,12 @@ func (s sink) Replace(all []any, rv string) error {
 		}
 		leases = append(leases, i.Lease)
 	}
-	s.f.client.index.Replace(leases, parseVersion(rv))
+	if index, version := s.f.client.index, parseVersion(rv); s.f.consistent.Load() && version < index.Seen() {
+		index.Restart(leases, version)
+		s.f.restarts.Add(1)
+	} else {
+		index.Replace(leases, version)
+	}
 	s.f.synced.Store(true)
 	s.f.hears()
 	return nil

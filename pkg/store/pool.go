@@ -17,6 +17,9 @@ func Pool(o *v1.BCSNetPool) ipam.Pool {
 		Cordoned: o.Spec.Cordoned, Terminating: o.DeletionTimestamp != nil,
 		Hosts: map[netip.Addr]struct{}{}, Namespaces: map[string]struct{}{},
 	}
+	if o.Spec.Cooldown != nil {
+		p.Cooldown = o.Spec.Cooldown.Duration
+	}
 	for _, ns := range o.Spec.Namespaces {
 		p.Namespaces[ns] = struct{}{}
 	}

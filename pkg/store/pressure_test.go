@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
 
@@ -38,7 +39,7 @@ func TestHotPoolDoesNotStarveOthers(t *testing.T) {
 				order = append(order, pool)
 			})
 		}
-		until(t, "all have come to the gate", func() bool {
+		controlplane.Until(t, "all have come to the gate", func() bool {
 			taken, waiting := c.gate.busy()
 			return taken == places && waiting == waits
 		})
@@ -82,7 +83,7 @@ func TestBacklog(t *testing.T) {
 	for range 2 * MaxWrites {
 		wg.Go(func() { _ = c.gate.acquire(ctx, "a") })
 	}
-	until(t, "they wait", func() bool { _, waiting := c.gate.busy(); return waiting == 2*MaxWrites })
+	controlplane.Until(t, "they wait", func() bool { _, waiting := c.gate.busy(); return waiting == 2*MaxWrites })
 	c.counts.took(3 * time.Second)
 	if b := c.Backlog(); b != 6*time.Second {
 		t.Errorf("twice as many as go at once, three seconds each: %s", b)
@@ -109,7 +110,7 @@ func TestStats(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { _, err := c.Write(ctx, available(subnet()(2))); done <- err }()
-	until(t, "it was turned away", func() bool { return c.Stats().Throttled > 0 })
+	controlplane.Until(t, "it was turned away", func() bool { return c.Stats().Throttled > 0 })
 	leave()
 	if err := <-done; err == nil {
 		t.Error("stored although it was turned away")
@@ -142,7 +143,7 @@ func TestObserver(t *testing.T) {
 	if want := []Stage{StageQueue, StageWrite, StageRead}; !slices.Equal(got, want) {
 		t.Errorf("stages %v, want %v", got, want)
 	}
-	until(t, "the feed watches", f.Watching)
+	controlplane.Until(t, "the feed watches", f.Watching)
 	if s := f.Stats(); s.Lists != 1 || s.Watches != 1 || s.Idle < 0 || s.Idle > time.Minute {
 		t.Errorf("%+v", s)
 	}

@@ -232,7 +232,8 @@ func TestDeletedWhileHeld(t *testing.T) {
 		t.Error("the address could be bound again")
 	}
 	released, _ := ipam.Release(now1, now(), ipam.Change{})
-	write(t, c, released)
+	let, _ := ipam.Release(write(t, c, released), now(), ipam.Change{})
+	write(t, c, let)
 	if l, err := c.Get(t.Context(), held.Addr); !errors.Is(err, ErrNotFound) {
 		t.Fatalf("the object is still there: %+v, %v", l, err)
 	}

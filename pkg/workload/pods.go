@@ -41,6 +41,8 @@ type Pod struct {
 	// networks, by an annotation NetworkStatus that can be read, not of the first alone.
 	Addrs    []netip.Addr
 	Networks bool
+	// IfNames are the interfaces of Addrs, one by one; empty where the annotation does not say.
+	IfNames []string
 	// HostNetwork: its addresses are those of its host.
 	HostNetwork bool
 	// Created is when the pod was created, to the second below. Started is when the kubelet took it on; until
@@ -86,30 +88,34 @@ func FromObject(p *corev1.Pod) Pod {
 	if pod.Ended {
 		pod.EndedAt = endedAt(p)
 	}
-	addrs, networks := reported(p)
-	pod.Networks = networks
-	for _, text := range addrs {
+	listed, ok := networks(p)
+	pod.Networks = ok
+	add := func(text, ifName string) {
 		if a, err := ipam.ParseAddr(text); err == nil && !slices.Contains(pod.Addrs, a) {
-			pod.Addrs = append(pod.Addrs, a)
+			pod.Addrs, pod.IfNames = append(pod.Addrs, a), append(pod.IfNames, ifName)
+		}
+	}
+	for _, ip := range p.Status.PodIPs { // of the first interface
+		add(ip.IP, ipam.DefaultIfName)
+	}
+	for _, n := range listed {
+		for _, ip := range n.IPs {
+			add(ip, n.Interface)
 		}
 	}
 	return pod
 }
 
-// reported are the addresses of a pod as its status and its annotation write them. networks: the annotation
-// is there and can be read; one that cannot says nothing of the other networks.
-func reported(p *corev1.Pod) (all []string, networks bool) {
-	for _, ip := range p.Status.PodIPs {
-		all = append(all, ip.IP)
-	}
-	var listed []struct {
-		IPs []string `json:"ips"`
-	}
-	if json.Unmarshal([]byte(p.Annotations[NetworkStatus]), &listed) != nil {
-		return all, false
-	}
-	for _, n := range listed {
-		all = append(all, n.IPs...)
+// network is what is read of an entry of the annotation NetworkStatus.
+type network struct {
+	Interface string   `json:"interface,omitempty"`
+	IPs       []string `json:"ips,omitempty"`
+}
+
+// networks are what the annotation says. ok: it is there and can be read; one that cannot says nothing.
+func networks(p *corev1.Pod) (all []network, ok bool) {
+	if json.Unmarshal([]byte(p.Annotations[NetworkStatus]), &all) != nil {
+		return nil, false
 	}
 	return all, true
 }
@@ -144,12 +150,9 @@ func Trim(p *corev1.Pod) *corev1.Pod {
 			metav1.SetMetaDataAnnotation(&t.ObjectMeta, key, v)
 		}
 	}
-	if addrs, networks := reported(p); networks { // what the annotation says goes with the other addresses
-		metav1.SetMetaDataAnnotation(&t.ObjectMeta, NetworkStatus, "[]")
-		t.Status.PodIPs = nil
-		for _, text := range addrs {
-			t.Status.PodIPs = append(t.Status.PodIPs, corev1.PodIP{IP: text})
-		}
+	if all, ok := networks(p); ok {
+		text, _ := json.Marshal(all) // cannot fail
+		metav1.SetMetaDataAnnotation(&t.ObjectMeta, NetworkStatus, string(text))
 	}
 	if at := endedAt(p); !at.IsZero() && (p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed) {
 		t.Status.Conditions = []corev1.PodCondition{{LastTransitionTime: metav1.NewTime(at)}}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
@@ -277,7 +278,7 @@ func TestTrim(t *testing.T) {
 	base := workload.Pod{
 		Namespace: "n", Name: "p", UID: "u", Node: "node", Created: before.Time, Started: before.Time,
 		HostIPs: []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")},
-		Addrs:   []netip.Addr{netip.MustParseAddr("10.0.0.1")},
+		Addrs:   []netip.Addr{netip.MustParseAddr("10.0.0.1")}, IfNames: []string{ipam.DefaultIfName},
 	}
 	for name, test := range map[string]struct {
 		change func(*corev1.Pod)
@@ -289,9 +290,10 @@ func TestTrim(t *testing.T) {
 		"started by the kubelet": {func(p *corev1.Pod) { p.Status.StartTime, p.Spec.HostNetwork = &at, true },
 			func(p *workload.Pod) { p.Started, p.HostNetwork = at.Time, true }},
 		"several networks": {func(p *corev1.Pod) {
-			p.Annotations[workload.NetworkStatus] = `[{"name": "a", "ips": ["10.0.0.1"], "default": true}, {"name": "b"}, {"name": "c", "ips": ["10.9.0.1", "2001:db8::9"]}]`
+			p.Annotations[workload.NetworkStatus] = `[{"name": "a", "ips": ["10.0.0.1"], "default": true}, {"name": "b"}, {"name": "c", "interface": "net1", "ips": ["10.9.0.1", "2001:db8::9"]}]`
 		}, func(p *workload.Pod) {
 			p.Networks, p.Addrs = true, append(p.Addrs[:1:1], netip.MustParseAddr("10.9.0.1"), netip.MustParseAddr("2001:db8::9"))
+			p.IfNames = []string{ipam.DefaultIfName, "net1", "net1"}
 		}},
 		"a broken annotation": {func(p *corev1.Pod) { p.Annotations[workload.NetworkStatus] = "[" }, func(*workload.Pod) {}},
 		"an empty annotation": {func(p *corev1.Pod) { p.Annotations[workload.NetworkStatus] = "" }, func(*workload.Pod) {}},

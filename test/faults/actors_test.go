@@ -73,29 +73,31 @@ func choose(rng *rand.Rand, all []choice) choice {
 	panic("unreachable")
 }
 
-// leaseDuration is how long the leader's Lease lasts without being renewed.
-const leaseDuration = 15 * time.Second
+// leaseDuration is how long the leader's Lease lasts without being renewed: shorter than as shipped, so that it is
+// lost often.
+const leaseDuration = 4 * time.Second
 
 // disturb makes trouble for one replica.
 func (r *round) disturb(one *replica, two chan struct{}, rng *rand.Rand) {
-	restart := func() {
-		if err := one.Start(context.WithoutCancel(r.ctx)); err != nil {
-			r.wrong("%s does not start: %v", one.name, err)
+	check := func(err error) {
+		if err != nil {
+			r.wrong("%s: %v", one.name, err)
 		}
 	}
+	restart := func() { check(one.Start(context.WithoutCancel(r.ctx))) }
 	frozen := func(from, to time.Duration) {
-		_ = one.Pause() // it may have ended by itself
+		check(one.Pause())
 		r.while(rng, from, to)
-		_ = one.Resume()
+		check(one.Resume())
 	}
 	all := []choice{
 		{30, "kill -9", func() {
-			_ = one.Kill() // it may have ended by itself
+			check(one.Kill())
 			r.while(rng, 0, 2*time.Second)
 			restart()
 		}},
 		{10, "SIGTERM", func() {
-			_ = one.Stop()
+			check(one.Stop())
 			restart()
 		}},
 		{8, "SIGSTOP for longer than its Lease", func() { frozen(leaseDuration+time.Second, leaseDuration+3*time.Second) }},
@@ -124,18 +126,7 @@ func (r *round) disturb(one *replica, two chan struct{}, rng *rand.Rand) {
 			one.proxy.HoldStreams(false)
 		}},
 	}
-	for {
-		select {
-		case <-one.Done():
-			r.count("replica ended by itself")
-			_ = one.Kill() // says so
-			restart()
-			continue
-		default:
-		}
-		if !r.between(rng, 5*time.Second) {
-			return
-		}
+	for r.between(rng, 5*time.Second) {
 		select {
 		case two <- struct{}{}:
 		case <-r.load.Done():

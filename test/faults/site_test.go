@@ -119,7 +119,10 @@ func (s *site) startReplica(t *testing.T, i int, b build) *replica {
 	if err := controlplane.WriteKubeconfigFor(cfg, kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	o := controlplane.ControllerOptions{Name: r.name, Args: []string{"--kubeconfig", kubeconfig}}
+	o := controlplane.ControllerOptions{Name: r.name, Args: []string{
+		"--kubeconfig", kubeconfig,
+		"--leader-elect-lease-duration", leaseDuration.String(), "--leader-elect-renew-deadline", "3s", "--leader-elect-retry-period", "500ms",
+	}}
 	// Over HTTP/1.1 every watch has a connection of its own, which the proxy can hold while requests pass.
 	o.Env = append(o.Env, "DISABLE_HTTP2=true")
 	switch {

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/bcsnet/bcsnet/pkg/controller"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
@@ -88,7 +89,9 @@ func runIn(m *testing.M, logs string) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	if shared.controller, err = start(cfg, nil); err != nil {
+	// What other tests ask their own controllers these answer themselves.
+	alone := func(o *controller.Options) { o.AdvertiseAddress = "none" }
+	if shared.controller, err = start(cfg, alone); err != nil {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, shared.controller.Stop()) }()

@@ -5,14 +5,33 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bcsnet/bcsnet/pkg/controller"
 )
 
-// The same requests at once to two replicas: each container has one address, and all are told the same.
+// The same requests at once to two replicas that each answer by themselves: each container has one address, and all
+// are told the same; also when both lead, and the pool grows and shrinks meanwhile.
 func TestReplicasAgree(t *testing.T) {
 	t.Parallel()
-	other := startFor(t, account(t, shared.cluster), nil).caller()
+	for name, change := range map[string]func(*controller.Options){
+		"a leader and a follower": nil,
+		"two that lead":           func(o *controller.Options) { o.LeaderElect = false },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			agree(t, startFor(t, account(t, shared.cluster), change).caller())
+		})
+	}
+}
+
+// agree asks the shared controller and another one at once.
+func agree(t *testing.T, other caller) {
+	t.Helper()
 	s := newSite(t)
-	s.pool(12, nil)
+	pool := s.pool(12, nil)
 	eventually(t, func() error {
 		if a := other.do(t, "GET", prefix+"/pool/"+s.Namespace, nil); a.Code != 0 {
 			return fmt.Errorf("%s", a.Raw)
@@ -34,6 +53,12 @@ func TestReplicasAgree(t *testing.T) {
 				a, err := call.send(t.Context(), "POST", prefix, bodies[i])
 				answers[i][j] = result{a, err}
 			})
+		}
+	}
+	for i := range 6 {
+		patch := fmt.Sprintf(`{"spec":{"excludeIPs":[%q],"priority":%d}}`, s.ip(30+i%2), i)
+		if err := shared.admin.Patch(t.Context(), pool, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+			t.Error(err)
 		}
 	}
 	all.Wait()

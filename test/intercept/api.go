@@ -51,5 +51,8 @@ func NewAPI(t testing.TB, account *rest.Config, handler http.Handler) *API {
 	return a
 }
 
+// Cut ends all connections of clients.
+func (a *API) Cut() { a.server.CloseClientConnections() }
+
 // Config leads a client through the proxy.
 func (a *API) Config() *rest.Config { return &rest.Config{Host: a.server.URL} }

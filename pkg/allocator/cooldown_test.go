@@ -1,0 +1,167 @@
+package allocator
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/test/controlplane"
+)
+
+// cooling is a net whose addresses rest.
+func cooling(d time.Duration, addresses ...string) net {
+	x := newNet(addresses...)
+	x.pool.Spec.Cooldown = &metav1.Duration{Duration: d}
+	return x
+}
+
+// off is a clock that is wrong by so much.
+func off(by time.Duration) func() time.Time { return func() time.Time { return time.Now().Add(by) } }
+
+// knows waits until a replica's index shows an address as given up.
+func (r *replica) knows(a netip.Addr, version uint64) {
+	r.t.Helper()
+	controlplane.Until(r.t, "the replica knows of the release", func() bool {
+		l, ok := r.index.Get(a)
+		return ok && l.Version >= version && l.State == ipam.Available
+	})
+}
+
+// Rule 3: an address that one replica released rests at every other, whatever their clocks say, also after a
+// restart, and however it was released.
+func TestCooldownAtReplicasWithWrongClocks(t *testing.T) {
+	for what, release := range map[string]func(r *replica, x net, request Request, a netip.Addr) error{
+		"DEL": func(r *replica, _ net, request Request, _ netip.Addr) error {
+			_, err := r.Release(r.t.Context(), del(request))
+			return err
+		},
+		"host release": func(r *replica, x net, _ Request, _ netip.Addr) error {
+			_, err := ReleaseHost(r.t.Context(), r.leases, x.host, ipam.Change{Verb: ipam.VerbReleaseHost, By: "ann"})
+			return err
+		},
+		"by address": func(r *replica, _ net, request Request, a netip.Addr) error {
+			_, _, err := r.ReleaseAddress(r.t.Context(), a, "", request.Owner)
+			return err
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			x := cooling(time.Hour, "9")
+			right := newReplica(t, x.pool)
+			ahead, behind := newReplicaBy(t, off(5*time.Hour), x.pool), newReplicaBy(t, off(-5*time.Hour), x.pool)
+			for n, by := range []*replica{right, ahead, behind} {
+				holder := x.vm(fmt.Sprint("holder", n))
+				holder.Addrs = []netip.Addr{x.addr(9)}
+				if n > 0 { // it rests, and goes on with the cooldown taken away
+					for _, r := range []*replica{right, ahead, behind} {
+						p := poolOf(t, x.pool)
+						p.Cooldown = 0
+						r.index.SetPool(p)
+					}
+				}
+				a := by.one(holder)
+				for _, r := range []*replica{right, ahead, behind} {
+					r.index.SetPool(poolOf(t, x.pool))
+				}
+				if err := release(by, x, holder, a); err != nil {
+					t.Fatal(err)
+				}
+				version := by.lease(a).Version
+				for _, r := range []*replica{right, ahead, behind, newReplica(t, x.pool), newReplicaBy(t, off(48*time.Hour), x.pool)} {
+					r.knows(a, version)
+					if ends := r.index.Counts(x.pool.Name, time.Now()).NextFree; time.Until(ends).Round(time.Hour) != time.Hour {
+						t.Errorf("it rests until %s: the clock of who released it counts", ends)
+					}
+					_, err := r.Allocate(t.Context(), x.vm("next"))
+					refused(t, err, ipam.ReasonPoolExhausted, "1 is cooling and free in ")
+					named := x.vm("named")
+					named.Addrs = []netip.Addr{a}
+					_, err = r.Allocate(t.Context(), named)
+					refused(t, err, ipam.ReasonAddressCooling, "after "+holder.Owner)
+				}
+			}
+		})
+	}
+}
+
+// Rule 3: a replica that has not heard of the release, or not even that the address was ever used, cannot
+// hand it out early: its write meets another version.
+func TestCooldownAtAReplicaThatLagsBehind(t *testing.T) {
+	x := cooling(time.Hour, "9")
+	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+	x.materialize(t, one)
+	controlplane.Until(t, "the other replica knows", func() bool { return len(two.index.ByPool(x.pool.Name)) == 1 })
+	two.watch.Shut()
+	defer two.watch.Open()
+	holder := x.vm("holder")
+	one.one(holder)
+	one.del(del(holder))
+	_, err := two.Allocate(t.Context(), x.vm("next"))
+	refused(t, err, ipam.ReasonPoolExhausted, "1 is cooling")
+}
+
+// The address is handed out when it has rested, and no earlier by the times that are stored.
+func TestCooldownEnds(t *testing.T) {
+	const rest = 3 * time.Second
+	x := cooling(rest, "9")
+	one, two := newReplica(t, x.pool), newReplicaBy(t, off(5*time.Hour), x.pool)
+	holder := x.vm("holder")
+	a := one.one(holder)
+	one.del(del(holder))
+	released := one.lease(a)
+	two.knows(a, released.Version)
+	next := x.vm("next")
+	controlplane.Until(t, "the address has rested", func() bool {
+		got, err := two.Allocate(t.Context(), next)
+		if err != nil {
+			refused(t, err, ipam.ReasonPoolExhausted)
+		}
+		return len(got) == 1
+	})
+	// The API server tells its time in whole seconds, so a replica with a wrong clock is right to a second
+	// and the time of an answer.
+	if after := one.lease(a).Updated.Sub(released.Updated); after < rest-2*time.Second {
+		t.Errorf("handed out again after %s", after)
+	}
+}
+
+// The one who had an address last gets it by its name while it rests, and by its name alone.
+func TestCooldownAndTheLastHolder(t *testing.T) {
+	x := cooling(time.Hour, "9-10")
+	r := newReplica(t, x.pool)
+	p := newPod(t, "rested-cool", x.host, r)
+	a := r.one(x.of(p, "rested-c1"))
+	r.del(del(x.of(p, "rested-c1")))
+	again := x.of(p, "rested-c2")
+	b := r.one(again)
+	if b == a {
+		t.Fatalf("%s is handed out while it rests", a)
+	}
+	r.del(del(again))
+	named := x.of(p, "rested-c3")
+	named.Addrs = []netip.Addr{a}
+	if got := r.one(named); got != a {
+		t.Errorf("got %s, want %s", got, a)
+	}
+}
+
+// An address that was reserved and unreserved without having been used does not rest.
+func TestUnreservedAddressDoesNotRest(t *testing.T) {
+	x := cooling(time.Hour, "9")
+	r := newReplica(t, x.pool)
+	p := poolOf(t, x.pool)
+	c := ipam.Change{Verb: ipam.VerbReserve, By: "ann"}
+	l, reserved, err := ReserveLease(t.Context(), r.leases, ipam.Lease{Addr: x.addr(9)}, p.Params(), c)
+	if err != nil || !reserved {
+		t.Fatal(reserved, err)
+	}
+	c.Verb = ipam.VerbUnreserve
+	if _, err := ReleaseLease(t.Context(), r.leases, l, c, func(ipam.Lease) bool { return false }); err != nil {
+		t.Fatal(err)
+	}
+	r.knows(x.addr(9), l.Version+1)
+	r.one(x.vm("next"))
+}

@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// cooling says whether a free address of a pool rests at a time.
+func cooling(p ipam.Pool, l ipam.Lease, now time.Time) bool {
+	return l.RestsUntil(p.Cooldown).After(now) && usableOf(p).Contains(l.Addr)
+}
+
+// rests knows which of the free addresses of a list rest, by the cooldowns of the pools that they name. A nil
+// one knows none.
+type rests struct {
+	pools map[string]ipam.Pool
+	now   time.Time
+}
+
+// rests reads the pools. Who may not read them sees no address rest.
+func (s *session) rests(ctx context.Context) *rests {
+	all, err := s.readPools(ctx)
+	if err != nil {
+		return nil
+	}
+	r := &rests{pools: map[string]ipam.Pool{}, now: s.now()}
+	for _, p := range all {
+		if known := store.Pool(p.BCSNetPool); known.Cooldown > 0 {
+			r.pools[known.Name] = known
+		}
+	}
+	return r
+}
+
+func (r *rests) has(l ipam.Lease) bool { return r != nil && cooling(r.pools[l.Pool], l, r.now) }
+
+// stateCooling stands in lists for an address that is Available and rests.
+const stateCooling = "Cooling"
+
+// in replaces the status of addresses that rest.
+func (r *rests) in(columns []column[ipam.Lease]) []column[ipam.Lease] {
+	for i, c := range columns {
+		if c.name != "STATUS" {
+			continue
+		}
+		columns[i].cell = func(l ipam.Lease) string {
+			if r.has(l) {
+				return stateCooling
+			}
+			return c.cell(l)
+		}
+	}
+	return columns
+}
+
+// cooldownOf checks the value of --cooldown.
+func cooldownOf(d time.Duration) (*metav1.Duration, error) {
+	switch {
+	case d == 0:
+		return nil, nil
+	case d < 0 || d > v1.MaxCooldown || d%time.Second != 0:
+		return nil, usagef("--cooldown %s is not a number of whole seconds up to %s", d, ipam.FormatSpan(v1.MaxCooldown))
+	}
+	return &metav1.Duration{Duration: d}, nil
+}

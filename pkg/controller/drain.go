@@ -1,0 +1,52 @@
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// drainTime is how long requests that are under way may take after the end was asked for: the longest
+// that a request can take, its last write included.
+const drainTime = allocator.MaxRequestTime + store.WriteTimeout
+
+// startAndDrain runs the manager until the context ends. The lead is given up first, so that another replica leads
+// while this one finishes. Then the allocator's server ends, with the requests that are under way: the manager by
+// itself stops the feed before it, and a request waits for the feed to deliver its writes.
+func startAndDrain(ctx context.Context, mgr ctrl.Manager, server *http.Server, elect func(context.Context), log *slog.Logger) error {
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	candidate, resign := context.WithCancel(ctx)
+	defer resign()
+	var beside sync.WaitGroup
+	beside.Go(func() { elect(candidate) })
+	beside.Go(func() {
+		select {
+		case <-running.Done(): // the manager ended by itself
+			return
+		case <-ctx.Done():
+		}
+		defer stop()
+		log.Info("ending: no new requests, those under way are finished")
+		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+		defer cancel()
+		if err := server.Shutdown(limit); err != nil {
+			log.Warn("requests were cut off", "after", drainTime, "error", err)
+		}
+	})
+	err := mgr.Start(running)
+	stop()
+	resign()
+	beside.Wait()
+	if err != nil && ctx.Err() != nil { // it was asked to end, and does
+		log.Warn("something did not end in order", "error", err)
+		err = nil
+	}
+	return err
+}

@@ -1,0 +1,153 @@
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/klog/v2"
+
+	"github.com/bcsnet/bcsnet/pkg/doctor"
+)
+
+// LeaseName is the Lease that the leader holds.
+const LeaseName = doctor.ControllerName
+
+// releaseTime bounds the release of the Lease at the end: without it another replica leads when the Lease has
+// run out.
+const releaseTime = 3 * time.Second
+
+// election has this replica stand for leader again and again: one that loses the Lease goes on as a follower.
+// The manager's own election would end the process.
+type election struct {
+	client    coordinationclient.CoordinationV1Interface
+	namespace string
+	timing    electionTiming
+	peers     *peers
+	leads     *leadership
+	log       *slog.Logger
+}
+
+// electionTiming has the meaning that the flags of the same names have in kube-controller-manager.
+type electionTiming struct{ lease, renew, retry time.Duration }
+
+func newElection(cfg *rest.Config, o Options, p *peers, l *leadership, log *slog.Logger) (*election, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.Timeout = o.RenewDeadline / 2 // a hanging API server must not eat up all of the term
+	client, err := coordinationclient.NewForConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &election{
+		client: client, namespace: o.LeaderElectionNamespace, peers: p, leads: l, log: log,
+		timing: electionTiming{o.LeaseDuration, o.RenewDeadline, o.RetryPeriod},
+	}, nil
+}
+
+// run stands for leader until the context ends, and then lets go of the Lease at once.
+func (e *election) run(ctx context.Context) {
+	quiet := klog.NewContext(ctx, logr.FromSlogHandler(e.log.Handler()).V(4)) // this package logs who leads
+	for ctx.Err() == nil {
+		if resigned := e.stand(quiet); resigned {
+			select { // not at once what has just failed
+			case <-ctx.Done():
+			case <-time.After(e.timing.retry):
+			}
+		}
+	}
+}
+
+// stand is one candidacy and the term that may follow. resigned: a part of the leader failed.
+func (e *election) stand(ctx context.Context) (resigned bool) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var failed atomic.Bool
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Name:          LeaseName,
+		LeaseDuration: e.timing.lease, RenewDeadline: e.timing.renew, RetryPeriod: e.timing.retry,
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: LeaseName}, Client: e.client, Labels: leaseLabels(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: e.peers.self.Holder()},
+		},
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(term context.Context) { e.leads.lead(term, func() { failed.Store(true); cancel() }) },
+			OnStoppedLeading: func() {},
+		},
+		// ReleaseOnCancel would release a Lease that somebody else has taken meanwhile.
+	})
+	if err != nil {
+		panic(err) // Validate has checked the durations
+	}
+	var watching sync.WaitGroup
+	watching.Go(func() { e.watch(ctx, cancel) })
+	elector.Run(ctx)
+	if ctx.Err() != nil { // nobody took the Lease away
+		e.release(ctx)
+	}
+	cancel()
+	watching.Wait()
+	e.leads.ended()
+	return failed.Load()
+}
+
+// watch ends a candidacy when the Lease has come free, for the next one tries at once, and a term when somebody else
+// holds the Lease: the elector would go on until its renew deadline.
+func (e *election) watch(ctx context.Context, end context.CancelFunc) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-e.peers.changed:
+		}
+		holder := e.peers.holder()
+		switch leading := e.leads.Leading(); {
+		case !leading && holder == "":
+			end()
+		case leading && holder != "" && holder != e.peers.self.Holder() && e.lost(ctx):
+			e.log.Warn("another replica holds the Lease", "holder", holder)
+			end()
+		}
+	}
+}
+
+// lost looks whether somebody else holds the Lease: what the watch tells may be from before the term.
+func (e *election) lost(ctx context.Context) bool {
+	lease, err := e.client.Leases(e.namespace).Get(ctx, LeaseName, metav1.GetOptions{})
+	if err != nil || lease.Spec.HolderIdentity == nil {
+		return false
+	}
+	holder := *lease.Spec.HolderIdentity
+	return holder != "" && holder != e.peers.self.Holder()
+}
+
+// release lets go of the Lease if this replica holds it, so that another one leads at once.
+func (e *election) release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+	defer cancel()
+	leases := e.client.Leases(e.namespace)
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { // a renewal may still be on its way
+		lease, err := leases.Get(ctx, LeaseName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != e.peers.self.Holder() {
+			return nil
+		}
+		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = new(""), new(int32(1))
+		_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		e.log.Warn("the Lease was not released; another replica leads when it has run out", "error", err)
+	}
+}

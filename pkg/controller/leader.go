@@ -1,0 +1,116 @@
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// leadership is when this replica leads, from term to term. What only the leader does runs as a part of each
+// term, or joins the present one; it ends with the term, while the replica goes on answering requests.
+type leadership struct {
+	log *slog.Logger
+
+	parts   []func(context.Context) error // not changed once a term may begin
+	leading sync.Mutex                    // one term after the other
+
+	mu   sync.Mutex
+	term context.Context // the last one, which may have ended
+}
+
+// metric shows whether this replica leads.
+func (l *leadership) metric() prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "bcsnet_leader", Help: "1 while this replica leads.",
+	}, func() float64 {
+		if l.Leading() {
+			return 1
+		}
+		return 0
+	})
+}
+
+// onTerm has a part run in every term, until the term's context ends. One that ends earlier with an error ends the
+// term: another replica may fare better.
+func (l *leadership) onTerm(start func(context.Context) error) { l.parts = append(l.parts, start) }
+
+// Leading says whether this replica leads.
+func (l *leadership) Leading() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.term != nil && l.term.Err() == nil
+}
+
+// join returns a context that ends with the present term, too. It is false when there is none.
+func (l *leadership) join(ctx context.Context) (context.Context, context.CancelFunc, bool) {
+	l.mu.Lock()
+	term := l.term
+	l.mu.Unlock()
+	if term == nil || term.Err() != nil {
+		return ctx, nil, false
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	unhook := context.AfterFunc(term, cancel)
+	return ctx, func() { unhook(); cancel() }, true
+}
+
+// lead is a term: it runs the parts, and returns when the context has ended and all have returned. resign ends
+// the term from within.
+func (l *leadership) lead(ctx context.Context, resign context.CancelFunc) {
+	l.leading.Lock()
+	defer l.leading.Unlock()
+	if ctx.Err() != nil {
+		return
+	}
+	l.set(ctx)
+	l.log.Info("leading")
+	defer l.log.Info("no longer leading")
+	var running sync.WaitGroup
+	for _, part := range l.parts {
+		running.Go(func() {
+			if err := part(ctx); err != nil && ctx.Err() == nil {
+				l.log.Error("a part of the leader failed; another replica may lead", "error", err)
+				resign()
+			}
+		})
+	}
+	<-ctx.Done()
+	running.Wait()
+}
+
+func (l *leadership) set(term context.Context) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.term = term
+}
+
+// ended returns when no term is under way.
+func (l *leadership) ended() {
+	l.leading.Lock()
+	l.leading.Unlock() //nolint:staticcheck // to have got it is all that was wanted
+}
+
+// readyPoll is how often a part of the leader looks whether the lists have come.
+const readyPoll = 100 * time.Millisecond
+
+// awaitReady returns true when the replica is ready, and false when the context has ended before.
+func awaitReady(ctx context.Context, ready func() error) bool {
+	if ready() == nil {
+		return ctx.Err() == nil
+	}
+	tick := time.NewTicker(readyPoll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+			if ready() == nil {
+				return true
+			}
+		}
+	}
+}

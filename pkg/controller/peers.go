@@ -1,0 +1,129 @@
+package controller
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+
+	"github.com/bcsnet/bcsnet/pkg/doctor"
+	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/replica"
+)
+
+// nameLabel is on the Leases of the leader and of the replicas.
+const nameLabel = "app.kubernetes.io/name"
+
+func leaseLabels() map[string]string { return map[string]string{nameLabel: doctor.ControllerName} }
+
+// peers is what the watch of the Leases says of the other replicas, and what this one is.
+type peers struct {
+	self  replica.Identity
+	leads *leadership
+	now   func() time.Time
+	// changed has something in it when the leader's Lease has changed.
+	changed chan struct{}
+
+	mu     sync.Mutex
+	leases map[string]sighting // by the name of the Lease
+}
+
+// sighting is a Lease and when this replica saw it change last: the clocks of others do not count.
+type sighting struct {
+	holder, version string
+	term            time.Duration
+	since           time.Time
+	seen            time.Time
+}
+
+func newPeers(self replica.Identity, leads *leadership) *peers {
+	return &peers{self: self, leads: leads, now: time.Now, changed: make(chan struct{}, 1), leases: map[string]sighting{}}
+}
+
+// set takes a Lease that is new or has changed.
+func (p *peers) set(l *coordinationv1.Lease) {
+	s := sighting{version: l.ResourceVersion, seen: p.now()}
+	if l.Spec.HolderIdentity != nil {
+		s.holder = *l.Spec.HolderIdentity
+	}
+	if l.Spec.LeaseDurationSeconds != nil {
+		s.term = time.Duration(*l.Spec.LeaseDurationSeconds) * time.Second
+	}
+	if l.Spec.AcquireTime != nil {
+		s.since = l.Spec.AcquireTime.Time
+	}
+	p.mu.Lock()
+	p.leases[l.Name] = s
+	p.mu.Unlock()
+	p.tell(l.Name)
+}
+
+// remove forgets a Lease.
+func (p *peers) remove(l *coordinationv1.Lease) {
+	p.mu.Lock()
+	delete(p.leases, l.Name)
+	p.mu.Unlock()
+	p.tell(l.Name)
+}
+
+func (p *peers) tell(name string) {
+	if name != LeaseName {
+		return
+	}
+	select {
+	case p.changed <- struct{}{}:
+	default: // it is full: whoever reads it looks at the newest
+	}
+}
+
+// holder is who holds the leader's Lease, whether it has run out or not.
+func (p *peers) holder() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.leases[LeaseName].holder
+}
+
+func (p *peers) fresh(s sighting) bool { return s.holder != "" && p.now().Sub(s.seen) < s.term }
+
+// Self is this replica.
+func (p *peers) Self() replica.Identity { return p.self }
+
+// Leading says whether this replica leads.
+func (p *peers) Leading() bool { return p.leads.Leading() }
+
+// Leader is who leads by the Lease, unless that has run out.
+func (p *peers) Leader() (httpapi.Leader, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.leases[LeaseName]
+	return httpapi.Leader{Identity: replica.Parse(s.holder), Since: s.since}, p.fresh(s)
+}
+
+// Replicas are those that have been heard of lately, this one among them.
+func (p *peers) Replicas() []replica.Identity {
+	all := []replica.Identity{p.self}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, s := range p.leases {
+		if who := replica.Parse(s.holder); name != LeaseName && p.fresh(s) && who.ID() != p.self.ID() {
+			all = append(all, who)
+		}
+	}
+	slices.SortFunc(all, func(a, b replica.Identity) int { return cmp.Compare(a.ID(), b.ID()) })
+	return all
+}
+
+// stale are the Leases of replicas that have been silent for long, with the versions that were seen.
+func (p *peers) stale(after time.Duration) map[string]string {
+	versions := map[string]string{}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, s := range p.leases {
+		if name != LeaseName && p.now().Sub(s.seen) >= after {
+			versions[name] = s.version
+		}
+	}
+	return versions
+}

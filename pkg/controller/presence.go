@@ -1,0 +1,91 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationapply "k8s.io/client-go/applyconfigurations/coordination/v1"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+
+	"github.com/bcsnet/bcsnet/pkg/replica"
+)
+
+// A replica renews its own Lease as often as a kubelet does. One that was killed is no longer shown when
+// presenceTerm is over, and its Lease goes after presenceKept.
+const (
+	presenceTerm  = 40 * time.Second
+	presenceEvery = 10 * time.Second
+	presenceKept  = 10 * time.Minute
+)
+
+// presence keeps the Lease that tells the other replicas of this one.
+type presence struct {
+	leases    coordinationclient.LeaseInterface
+	namespace string
+	peers     *peers
+	log       *slog.Logger
+}
+
+func presenceName(i replica.Identity) string { return LeaseName + "-" + i.Life }
+
+// run renews the Lease until the context ends, and then removes it.
+func (p *presence) run(ctx context.Context) error {
+	failing := false
+	every(ctx, presenceEvery, func() {
+		err := p.renew(ctx)
+		if err != nil && !failing && ctx.Err() == nil {
+			p.log.Warn("the other replicas are not told of this one", "error", err)
+		}
+		failing = err != nil
+	})
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+	defer cancel()
+	err := p.leases.Delete(last, presenceName(p.peers.self), metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		p.log.Debug("the Lease of this replica stays until it is swept", "error", err)
+	}
+	return nil
+}
+
+func (p *presence) renew(ctx context.Context) error {
+	now := metav1.NowMicro()
+	lease := coordinationapply.Lease(presenceName(p.peers.self), p.namespace).WithLabels(leaseLabels()).WithSpec(coordinationapply.LeaseSpec().
+		WithHolderIdentity(p.peers.self.Holder()).WithLeaseDurationSeconds(int32(presenceTerm / time.Second)).WithRenewTime(now))
+	_, err := p.leases.Apply(ctx, lease, metav1.ApplyOptions{FieldManager: LeaseName, Force: true})
+	return err
+}
+
+// sweep is the leader's part: it removes the Leases that killed replicas have left.
+func (p *presence) sweep(ctx context.Context) error {
+	every(ctx, presenceTerm, func() {
+		var errs []error
+		for name, version := range p.peers.stale(presenceKept) {
+			err := p.leases.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &version}})
+			if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+				errs = append(errs, err)
+			}
+		}
+		if err := errors.Join(errs...); err != nil && ctx.Err() == nil {
+			p.log.Warn("Leases of replicas that are gone were not removed", "error", err)
+		}
+	})
+	return nil
+}
+
+// every calls f now and then at each interval until the context ends.
+func every(ctx context.Context, interval time.Duration, f func()) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		f()
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,291 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/singleflight"
+	"golang.org/x/time/rate"
+
+	"github.com/bcsnet/bcsnet/pkg/replica"
+)
+
+const (
+	// quietTime is how long a leader may say nothing before it is asked for a sign of life, and signTime how long
+	// that is waited for. A stopped process takes connections and stays silent, a busy one answers /healthz: so nobody
+	// waits longer than the sum, one second, for one that is dead, and a queue at the leader is no reason to
+	// do the work twice.
+	quietTime, signTime = 400 * time.Millisecond, 600 * time.Millisecond
+	// probeEvery is how often a leader that was silent is asked whether it is back.
+	probeEvery = time.Second
+	// idleConnections to the leader are kept: as many as requests that a busy host sends at once.
+	idleConnections = 256
+	// maxReply bounds what is read of a leader's answer: the release of a host with a full pool has some megabytes.
+	maxReply = 32 << 20
+)
+
+// Why a request was answered here and not by the leader.
+const (
+	forwardAnswered    = "answered"
+	forwardRefused     = "refused"     // the leader had no decision: 5xx
+	forwardUnreachable = "unreachable" // no connection, a cut one, or an answer of something else
+	forwardSilent      = "silent"      // no answer and no sign of life
+	forwardAvoided     = "avoided"     // it was silent a moment ago
+)
+
+// Forwarder has the leader answer what a follower is asked. It is an optimisation: when the leader does not answer, the
+// follower does, by the same protocol.
+type Forwarder struct {
+	peers     Peers
+	plainHTTP bool
+	transport *http.Transport
+	results   *prometheus.CounterVec
+	log       *slog.Logger
+	troubles  rate.Sometimes
+	openly    rate.Sometimes
+
+	probes singleflight.Group
+	// sign is when a leader answered anything last.
+	sign atomic.Pointer[time.Time]
+	// silent is the ID of a leader that did not answer; it is not asked until it does.
+	silent  atomic.Pointer[string]
+	trouble chan struct{}
+}
+
+// NewForwarder makes a forwarder. plainHTTP lets it use http to other machines.
+func NewForwarder(p Peers, plainHTTP bool, r prometheus.Registerer, log *slog.Logger) *Forwarder {
+	f := &Forwarder{
+		peers: p, plainHTTP: plainHTTP, log: log, troubles: rate.Sometimes{Interval: time.Second}, openly: rate.Sometimes{First: 1},
+		transport: &http.Transport{
+			DialContext:         (&net.Dialer{Timeout: quietTime + signTime}).DialContext,
+			MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: idleTime / 2, TLSHandshakeTimeout: quietTime + signTime,
+			DisableCompression: true,
+		},
+		results: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "bcsnet_forwarded_total",
+			Help: "Requests that a follower had the leader answer, by result; all but answered were answered by the follower.",
+		}, []string{"result"}),
+		trouble: make(chan struct{}, 1),
+	}
+	r.MustRegister(f.results)
+	return f
+}
+
+// target is the leader to forward to, or why there is none.
+func (f *Forwarder) target() (Leader, string) {
+	leader, ok := f.peers.Leader()
+	self := f.peers.Self()
+	switch {
+	case f.peers.Leading():
+		return leader, "this replica leads"
+	case !ok:
+		return leader, "no leader is known"
+	case leader.ID() == self.ID():
+		return leader, "this replica holds the Lease"
+	case leader.URL == "":
+		return leader, "the leader names no URL"
+	case leader.URL == self.URL:
+		return leader, "the leader's URL is that of this replica"
+	}
+	u, err := replica.ParseURL(leader.URL)
+	switch {
+	case err != nil:
+		return leader, "the leader's URL cannot be used: " + err.Error()
+	case replica.Loopback(u) && leader.Name != self.Name:
+		return leader, "the leader's URL " + leader.URL + " leads back to this machine"
+	case u.Scheme == "http" && !replica.Loopback(u) && !f.plainHTTP:
+		why := "the leader's URL " + leader.URL + " is plain HTTP to another machine, and --forward-plain-http is not set"
+		f.openly.Do(func() { f.log.Warn("requests are not forwarded to the leader", "reason", why) })
+		return leader, why
+	}
+	return leader, ""
+}
+
+// reply is a leader's answer.
+type reply struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// passOn answers with it, byte for byte.
+func (a *reply) passOn(w http.ResponseWriter) {
+	for _, name := range []string{"Content-Type", "Retry-After", headerAnsweredBy} {
+		if v := a.header.Get(name); v != "" {
+			w.Header().Set(name, v)
+		}
+	}
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body) // the client may have gone
+}
+
+// forward has the leader answer a request that has not been forwarded yet; false when this replica has to. Two thirds
+// of the time that is left are the leader's, the rest is for this replica should the leader have no answer.
+func (f *Forwarder) forward(r *http.Request, body []byte) (*reply, bool) {
+	h := hopOf(r)
+	if h.from != "" {
+		return nil, false
+	}
+	leader, why := f.target()
+	if why != "" {
+		return nil, false
+	}
+	if id := f.silent.Load(); id != nil && *id == leader.ID() {
+		f.results.WithLabelValues(forwardAvoided).Inc()
+		return nil, false
+	}
+	deadline, _ := r.Context().Deadline()
+	budget := time.Until(deadline) * 2 / 3
+	ctx, cancel := context.WithTimeout(r.Context(), budget)
+	defer cancel()
+	out, err := http.NewRequestWithContext(ctx, r.Method, leader.URL+r.URL.RequestURI(), bytes.NewReader(body))
+	if err != nil {
+		return nil, false // a URL that was parsed before
+	}
+	out.Header.Set("Content-Type", "application/json")
+	out.Header.Set("X-Request-Id", idOf(r))
+	out.Header.Set(headerForwarded, f.peers.Self().ID())
+	out.Header.Set(headerTimeout, strconv.FormatInt(max(1, budget.Milliseconds()), 10))
+	out.Header.Set(headerArrived, h.arrived.Format(time.RFC3339Nano))
+	out.Header.Set(headerCaller, h.caller)
+	propagate(r, out)
+	answer, result, err := f.ask(out, leader)
+	if r.Context().Err() != nil {
+		return nil, false // nobody waits: that says nothing about the leader
+	}
+	f.results.WithLabelValues(result).Inc()
+	switch result {
+	case forwardAnswered:
+		return answer, true
+	case forwardSilent, forwardUnreachable:
+		f.avoid(leader)
+	default:
+	}
+	f.troubles.Do(func() {
+		f.log.Warn("the leader did not answer; this replica does", "leader", leader.ID(), "url", leader.URL, "result", result, "error", err, "request_id", idOf(r))
+	})
+	return nil, false
+}
+
+// ask sends a request and waits for its answer as long as the leader gives signs of life.
+func (f *Forwarder) ask(out *http.Request, leader Leader) (*reply, string, error) {
+	ctx, cancel := context.WithCancel(out.Context())
+	defer cancel()
+	type outcome struct {
+		*reply
+		err error
+	}
+	answered := make(chan outcome, 1)
+	go func() {
+		a, err := f.roundTrip(out.WithContext(ctx))
+		answered <- outcome{a, err}
+	}()
+	signs := make(chan bool, 1)
+	quiet := time.NewTimer(quietTime)
+	defer quiet.Stop()
+	for {
+		select {
+		case o := <-answered:
+			switch {
+			case o.err != nil && out.Context().Err() != nil:
+				return nil, forwardRefused, o.err // it lives, and had not enough time
+			case o.err != nil:
+				return nil, forwardUnreachable, o.err
+			case o.header.Get(headerAnsweredBy) == "":
+				return nil, forwardUnreachable, errors.New("what answers there is no replica")
+			case o.status >= http.StatusInternalServerError:
+				return nil, forwardRefused, errors.New(http.StatusText(o.status))
+			}
+			return o.reply, forwardAnswered, nil
+		case <-quiet.C:
+			go func() { signs <- f.lives(leader) }()
+		case lives := <-signs:
+			if !lives {
+				return nil, forwardSilent, errors.New("no answer, and no sign of life within a second")
+			}
+			quiet.Reset(quietTime)
+		}
+	}
+}
+
+func (f *Forwarder) roundTrip(out *http.Request) (*reply, error) {
+	resp, err := f.transport.RoundTrip(out) // not a client: nobody redirects
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReply+1))
+	if err == nil && len(body) > maxReply {
+		err = errors.New("the answer is too long")
+	}
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	f.sign.Store(&now)
+	return &reply{resp.StatusCode, resp.Header, body}, nil
+}
+
+// lives says whether the leader has answered anything lately, or does so now. Many requests that wait ask once.
+func (f *Forwarder) lives(leader Leader) bool {
+	if at := f.sign.Load(); at != nil && time.Since(*at) < quietTime {
+		return true
+	}
+	lives, _, _ := f.probes.Do(leader.URL, func() (any, error) { return f.says(leader, "/healthz"), nil })
+	return lives.(bool)
+}
+
+// says asks a page of the leader whether all is well.
+func (f *Forwarder) says(leader Leader, path string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), signTime)
+	defer cancel()
+	out, err := http.NewRequestWithContext(ctx, http.MethodGet, leader.URL+path, http.NoBody)
+	if err != nil {
+		return false
+	}
+	a, err := f.roundTrip(out)
+	return err == nil && a.status == http.StatusOK && a.header.Get(headerAnsweredBy) == leader.ID()
+}
+
+// avoid has requests answered here until the leader is back or another one leads.
+func (f *Forwarder) avoid(leader Leader) {
+	f.silent.Store(new(leader.ID()))
+	select {
+	case f.trouble <- struct{}{}:
+	default:
+	}
+}
+
+// Run watches for a silent leader's return until the context ends, so that no request has to try it.
+func (f *Forwarder) Run(ctx context.Context) error {
+	defer f.transport.CloseIdleConnections()
+	tick := time.NewTicker(probeEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-f.trouble:
+		}
+		for f.silent.Load() != nil {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-tick.C:
+			}
+			silent := f.silent.Load()
+			if leader, why := f.target(); why != "" || leader.ID() != *silent || f.says(leader, "/readyz") {
+				f.silent.CompareAndSwap(silent, nil)
+			}
+		}
+	}
+}

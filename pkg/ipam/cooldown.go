@@ -1,0 +1,173 @@
+package ipam
+
+import (
+	"cmp"
+	"container/heap"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+)
+
+// RestsUntil is when an address that was given up may be handed out again by a pool of the given cooldown;
+// zero where nothing holds it back. An address rests from its release, whoever released it. That it was
+// set aside in between neither ends the rest nor begins another; one that nobody ever held has none.
+func (l Lease) RestsUntil(cooldown time.Duration) time.Time {
+	if cooldown <= 0 || l.State != Available || l.Updated.IsZero() {
+		return time.Time{}
+	}
+	since := givenUp(l.Updated, l.History)
+	if since.IsZero() {
+		return since
+	}
+	return since.Add(cooldown)
+}
+
+// givenUp is when somebody last gave up an address that is Available; zero when nobody ever held it.
+func givenUp(updated time.Time, h History) time.Time {
+	entries := h.Entries()
+	at := slices.IndexFunc(entries, func(p Past) bool { return p.Holder != "" })
+	switch {
+	case at > 0: // changed by hand since; the history counts in whole seconds, rounded down
+		return entries[at].Until.Add(time.Second)
+	case at < 0 && len(entries) > 0 && len(entries) < MaxHistory: // a whole history, and nobody in it
+		return time.Time{}
+	default:
+		return updated
+	}
+}
+
+// lastHolder is who had an address last, as far as its history goes.
+func (h History) lastHolder() string {
+	for _, p := range h.Entries() {
+		if p.Holder != "" {
+			return p.Holder
+		}
+	}
+	return ""
+}
+
+// resting are the addresses of a pool that nothing keeps but the cooldown.
+type resting struct {
+	// set has them as taken.
+	set *freeSet
+	// queue says when their rests end. It has every address of the set, and others that were in it.
+	queue restQueue
+}
+
+// rest is when the rest of an address ends, in Unix nanoseconds, and the address's number in the pool.
+type rest struct {
+	ends   int64
+	number uint64
+}
+
+func newResting(n uint64) resting { return resting{set: newFreeSet(n)} }
+
+// restsUntil is when the rest of an address of the pool ends, in Unix nanoseconds; 0 when it has none.
+func (p *poolState) restsUntil(r *record) int64 {
+	if r == nil || p.Cooldown <= 0 || r.state != Available || r.updated == 0 {
+		return 0
+	}
+	return nanos(Lease{Updated: fromNanos(r.updated), History: r.history()}.RestsUntil(p.Cooldown))
+}
+
+// refreshRest takes note whether an address that nothing else keeps rests, and says so.
+func (x *Index) refreshRest(p *poolState, a netip.Addr, number uint64, kept bool) bool {
+	var ends int64
+	if !kept && p.Cooldown > 0 {
+		ends = p.restsUntil(x.record(a))
+	}
+	rests := ends > x.now
+	p.resting.set.set(number, rests)
+	if rests {
+		heap.Push(&p.resting.queue, rest{ends, number})
+		x.tidyRests(p)
+	}
+	return rests
+}
+
+// tidyRests throws out what is no longer so when that is the greater part of a pool's queue.
+func (x *Index) tidyRests(p *poolState) {
+	q := p.resting.queue
+	if uint64(len(q)) <= 2*p.resting.set.taken+64 {
+		return
+	}
+	q = slices.DeleteFunc(q, func(r rest) bool { return !x.still(p, r) })
+	slices.SortFunc(q, func(a, b rest) int { return cmp.Or(cmp.Compare(a.ends, b.ends), cmp.Compare(a.number, b.number)) })
+	p.resting.queue = slices.Compact(q)
+}
+
+// still says whether an address rests, and exactly that long.
+func (x *Index) still(p *poolState, r rest) bool {
+	return p.resting.set.has(r.number) && p.restsUntil(x.record(p.address(r.number))) == r.ends
+}
+
+// thaw ends the rests of a pool whose time has come. A pool is thawed whenever somebody looks at what it
+// has free; there is no timer.
+func (x *Index) thaw(p *poolState) {
+	for q := &p.resting.queue; len(*q) > 0 && (*q)[0].ends <= x.now; {
+		x.refresh(p.address(heap.Pop(q).(rest).number))
+	}
+}
+
+// nextRested is when the first address of a pool has rested; zero when none rests.
+func (x *Index) nextRested(p *poolState) time.Time {
+	for q := &p.resting.queue; len(*q) > 0; heap.Pop(q) {
+		if x.still(p, (*q)[0]) {
+			return fromNanos((*q)[0].ends)
+		}
+	}
+	return time.Time{}
+}
+
+// cooling says why an address that rests is not given to who asks for it by name; nil when it does not
+// rest, and for the one who had it last: to everybody else the address still means them.
+func (x *Index) cooling(a netip.Addr, p *poolState, who string) *Refusal {
+	_, number, _ := x.serving(a)
+	if !p.resting.set.has(number) {
+		return nil
+	}
+	r := x.record(a)
+	last := r.history().lastHolder()
+	switch {
+	case last != "" && last == who:
+		return nil
+	case last != "":
+		last = " after " + last
+	}
+	left := x.left(fromNanos(p.restsUntil(r)))
+	return Refuse(ReasonAddressCooling, "address %s of pool %s is cooling%s: it is free in %s", a, p.Name, last, left).
+		WithHint("ask for another address, or ask again in %s", left)
+}
+
+// left is the time until then, in words.
+func (x *Index) left(then time.Time) string { return FormatSpan(then.Sub(fromNanos(x.now))) }
+
+// FormatSpan writes a length of time in hours, minutes and seconds, of which a part counts as a whole.
+func FormatSpan(d time.Duration) string {
+	text := (d + time.Second - 1).Truncate(time.Second).String()
+	for _, zero := range []string{"m0s", "h0m"} { // 1h0m0s is 1h
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-len("0s")]
+		}
+	}
+	return text
+}
+
+// restQueue has the rest that ends first in front.
+type restQueue []rest
+
+// Len, Less, Swap, Push and Pop are those of a heap.
+func (q restQueue) Len() int           { return len(q) }
+func (q restQueue) Less(i, j int) bool { return q[i].ends < q[j].ends }
+func (q restQueue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+
+// Push is for package heap.
+func (q *restQueue) Push(r any) { *q = append(*q, r.(rest)) }
+
+// Pop is for package heap.
+func (q *restQueue) Pop() any {
+	last := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
+	return last
+}

@@ -1,0 +1,202 @@
+package ipam
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func cooldown(d time.Duration) option { return func(p *Pool) { p.Cooldown = d } }
+
+// gaveUp is an address that a pod, or whoever is named, gave up after so many seconds.
+func gaveUp(addr, pool string, version uint64, seconds int) Lease {
+	l, _ := Release(lease(addr, pool, version), at(seconds), Change{})
+	return l
+}
+
+// Which changes an address rests after, and until when to the nanosecond.
+func TestRestsUntil(t *testing.T) {
+	byHand := Change{Verb: VerbRelease, By: "ann"}
+	must := func(l Lease, ok bool) Lease {
+		t.Helper()
+		if !ok {
+			t.Fatalf("%+v could not be changed so", l)
+		}
+		return l
+	}
+	reserve := func(l Lease, seconds int) Lease {
+		t.Helper()
+		return must(Reserve(l, l.Params, at(seconds), Change{Verb: VerbReserve, By: "ann"}))
+	}
+	unreserve := func(l Lease, seconds int) Lease {
+		t.Helper()
+		return must(Release(l, at(seconds), Change{Verb: VerbUnreserve, By: "ann"}))
+	}
+	held, fresh := lease("10.0.0.8", "a", 1), available("10.0.0.8", "a", 1)
+	half := 500 * time.Millisecond
+	odd, _ := Release(held, at(10).Add(half), Change{})
+	handed, _ := Release(held, at(10), byHand)
+	toggled := fresh
+	for i := range MaxHistory {
+		toggled = unreserve(reserve(toggled, 2*i), 2*i+1)
+	}
+	foreign := fresh
+	foreign.Updated = at(10)
+	for name, tc := range map[string]struct {
+		lease Lease
+		want  time.Time
+	}{
+		"no object":                              {lease: Lease{Addr: ip("10.0.0.8")}},
+		"never used":                             {lease: fresh},
+		"in use":                                 {lease: held},
+		"set aside":                              {lease: reserve(gaveUp("10.0.0.8", "a", 1, 10), 11)},
+		"given up":                               {lease: gaveUp("10.0.0.8", "a", 1, 10), want: at(40)},
+		"given up, in fractions of a second":     {lease: odd, want: at(40).Add(half)},
+		"released by hand":                       {lease: handed, want: at(40)},
+		"given up in a release without history":  {lease: foreign, want: at(40)},
+		"set aside and back, never used":         {lease: unreserve(reserve(fresh, 3), 5)},
+		"set aside and back since it was used":   {lease: unreserve(reserve(gaveUp("10.0.0.8", "a", 1, 10), 15), 20), want: at(41)},
+		"set aside and back after half a second": {lease: unreserve(reserve(odd, 15), 20), want: at(41)},
+		"by hand so often that nobody knows":     {lease: toggled, want: at(2*MaxHistory - 1 + 30)},
+	} {
+		if got := tc.lease.RestsUntil(30 * time.Second); !got.Equal(tc.want) {
+			t.Errorf("%s: rests until %s, want %s", name, got, tc.want)
+		}
+		if got := tc.lease.RestsUntil(0); !got.IsZero() {
+			t.Errorf("%s: rests until %s although there is no cooldown", name, got)
+		}
+	}
+}
+
+// An address is free at the very moment that its rest ends, and not before.
+func TestPickLetsAddressesRest(t *testing.T) {
+	entry := []string{"10.0.0.8"}
+	p := pool(t, "a", "10.0.0.0/24", entry, cooldown(30*time.Second))
+	cold := gaveUp("10.0.0.8", "a", 7, 10)
+	ends := at(40)
+	const exhausted = "PoolExhausted: no available IP for pod shop/a: pool a (10.0.0.0/24) has 0 of 1 addresses free, 0 active, 0 reserved"
+	const cooling = "AddressCooling: address 10.0.0.8 of pool a is cooling after shop/pod-of-10.0.0.8: it is free in %s; hint: ask for another address, or ask again in %s"
+	holder := func(who string) func(*Want) { return func(w *Want) { w.Holder = who } }
+	for name, tc := range map[string]struct {
+		change func(x *Index)
+		want   Want
+		now    time.Time
+		text   string
+	}{
+		"just given up": {want: want(), now: at(10), text: exhausted + ", 1 is cooling and free in 30s; hint: ask again in 30s, or add addresses: bcsnetctl pool add-ip a RANGE"},
+		"a nanosecond before": {
+			want: want(), now: ends.Add(-1),
+			text: exhausted + ", 1 is cooling and free in 1s; hint: ask again in 1s, or add addresses: bcsnetctl pool add-ip a RANGE",
+		},
+		"in time":                                {want: want(), now: ends},
+		"later":                                  {want: want(), now: ends.Add(time.Hour)},
+		"by name":                                {want: want(asking("10.0.0.8")), now: at(28), text: fmt.Sprintf(cooling, "12s", "12s")},
+		"by name, by another":                    {want: want(asking("10.0.0.8"), holder("shop/other")), now: at(28), text: fmt.Sprintf(cooling, "12s", "12s")},
+		"by name, by the one who had it":         {want: want(asking("10.0.0.8"), holder("shop/pod-of-10.0.0.8")), now: at(28)},
+		"not by name, by the one who had it":     {want: want(holder("shop/pod-of-10.0.0.8")), now: at(28), text: exhausted + ", 1 is cooling and free in 12s; hint: ask again in 12s, or add addresses: bcsnetctl pool add-ip a RANGE"},
+		"by name, in time":                       {want: want(asking("10.0.0.8")), now: ends},
+		"the cooldown is taken away":             {change: func(x *Index) { x.SetPool(pool(t, "a", "10.0.0.0/24", entry)) }, want: want(), now: at(11)},
+		"the cooldown gets shorter":              {change: func(x *Index) { x.SetPool(pool(t, "a", "10.0.0.0/24", entry, cooldown(time.Second))) }, want: want(), now: at(11)},
+		"the cooldown gets longer, after a look": {change: longer(t, entry), want: want(asking("10.0.0.8")), now: at(41), text: fmt.Sprintf(cooling, "1m29s", "1m29s")},
+		"the pool comes after the address": {change: func(x *Index) {
+			x.RemovePool("a")
+			x.SetPool(p)
+		}, want: want(asking("10.0.0.8")), now: at(28), text: fmt.Sprintf(cooling, "12s", "12s")},
+		"the pool that has it now decides": {change: func(x *Index) {
+			x.RemovePool("a")
+			x.SetPool(pool(t, "b", "10.0.0.0/24", entry))
+		}, want: want(), now: at(11)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := indexOf(p)
+			x.Watched(cold)
+			if tc.change != nil {
+				tc.change(x)
+			}
+			picks, refusal := x.Pick(tc.want, tc.now)
+			if diff := cmp.Diff(tc.text, refused(refusal)); diff != "" {
+				t.Errorf("refusal (-want +got):\n%s", diff)
+			}
+			if len(picks) == 1 != (tc.text == "") {
+				t.Errorf("picks %v", picked(picks))
+			}
+			checkFreeSets(t, x)
+		})
+	}
+}
+
+// longer is a cooldown that is raised after somebody has seen the address free.
+func longer(t *testing.T, entry []string) func(*Index) {
+	t.Helper()
+	return func(x *Index) {
+		x.Counts("a", at(41))
+		x.SetPool(pool(t, "a", "10.0.0.0/24", entry, cooldown(2*time.Minute)))
+	}
+}
+
+// A release that was told before its end was, as in a list, rests from the later one.
+func TestRestBeginsAgain(t *testing.T) {
+	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8"}, cooldown(30*time.Second)))
+	x.Watched(gaveUp("10.0.0.8", "a", 1, 0))
+	x.Replace([]Lease{gaveUp("10.0.0.8", "a", 3, 20)}, 3)
+	for _, tc := range []struct {
+		seconds int
+		free    uint64
+	}{{29, 0}, {30, 0}, {49, 0}, {50, 1}} {
+		if got := x.Counts("a", at(tc.seconds)); got.Free != tc.free || got.Cooling != 1-tc.free {
+			t.Errorf("after %d seconds: %+v", tc.seconds, got)
+		}
+		checkFreeSets(t, x)
+	}
+}
+
+// A pool goes on with addresses that have rested, and counts the others apart, the next one first.
+func TestCountsOfCooling(t *testing.T) {
+	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8-10.0.0.12"}, cooldown(30*time.Second)))
+	for i, seconds := range []int{20, 10, 15} { // not in the order of their releases
+		x.Watched(gaveUp(fmt.Sprintf("10.0.0.%d", 8+i), "a", x.Seen()+1, seconds))
+	}
+	x.take("a", "10.0.0.11")
+	x.SetNode("node-1", ips("10.0.0.10")) // which keeps it whatever it rests
+	for _, tc := range []struct {
+		seconds       int
+		free, cooling uint64
+		next          time.Time
+	}{
+		{20, 1, 2, at(40)}, {39, 1, 2, at(40)}, {40, 2, 1, at(50)}, {49, 2, 1, at(50)}, {50, 3, 0, time.Time{}}, {99, 3, 0, time.Time{}},
+	} {
+		want := PoolCounts{Capacity: 5, Free: tc.free, Cooling: tc.cooling, NextFree: tc.next, Objects: 4, Active: 1}
+		if diff := cmp.Diff(want, x.Counts("a", at(tc.seconds))); diff != "" {
+			t.Errorf("after %d seconds (-want +got):\n%s", tc.seconds, diff)
+		}
+	}
+}
+
+// An address that is set aside and back all the time does not pile up ends of its rest.
+func TestRestsDoNotPileUp(t *testing.T) {
+	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8"}, cooldown(time.Hour)))
+	x.Watched(gaveUp("10.0.0.8", "a", 1, 0))
+	for i := range 10_000 {
+		x.SetNode("node-1", ips("10.0.0.8"))
+		x.SetNode("node-1", nil)
+		if i%1000 == 0 {
+			checkFreeSets(t, x)
+		}
+	}
+	if got := x.Counts("a", at(1)); got.Cooling != 1 || !got.NextFree.Equal(at(3600)) {
+		t.Errorf("counts %+v", got)
+	}
+}
+
+func TestFormatSpan(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", 1: "1s", time.Second: "1s", 1500 * time.Millisecond: "2s", 12 * time.Second: "12s", time.Minute: "1m",
+		90 * time.Second: "1m30s", 10 * time.Minute: "10m", time.Hour: "1h", 90 * time.Minute: "1h30m", 3601 * time.Second: "1h0m1s", 720 * time.Hour: "720h",
+	} {
+		if got := FormatSpan(d); got != want {
+			t.Errorf("%d: %q, want %q", d, got, want)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package ipam
+
+import "net/netip"
+
+// An address is lost when its object goes while somebody has it. Nobody else is given it until it is
+// settled whether its holder still lives: then the object is made again from what is remembered here.
+
+// lose remembers an entry that goes although it is held. A release is an update and never comes here.
+func (x *Index) lose(r *record) {
+	if r.state != Available {
+		x.lost[r.addr] = r
+	}
+}
+
+// found forgets the loss of an address that somebody has again, or that was released before its object
+// went. One whose object was merely made anew is still lost: whoever made it knew nothing of its holder.
+func (x *Index) found(r *record) {
+	if l, ok := x.lost[r.addr]; ok && (r.state != Available || r.updated > l.updated) {
+		delete(x.lost, r.addr)
+	}
+}
+
+// Lost is the lease of an address as it was when its object went; ok is false when it is not lost.
+func (x *Index) Lost(a netip.Addr) (l Lease, ok bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	r, ok := x.lost[a]
+	if !ok {
+		return Lease{Addr: a}, false
+	}
+	return r.lease(), true
+}
+
+// LostTo is an address that an attachment had when its object went; ok is false when there is none.
+func (x *Index) LostTo(h Holder) (l Lease, ok bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, r := range x.lost {
+		if l := r.lease(); l.State == Active && l.Owner == h.Owner && l.SameAttachment(h) {
+			return l, true
+		}
+	}
+	return Lease{}, false
+}
+
+// use says by whom an address that is not free is used.
+func (l Lease) use() string {
+	if l.State == Reserved {
+		return "reserved"
+	}
+	return l.Where()
+}
+
+// CountLost is how many addresses are lost.
+func (x *Index) CountLost() int {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return len(x.lost)
+}
+
+// GiveUp ends the loss of an address whose holder is no more. l is the lease that was lost.
+func (x *Index) GiveUp(l Lease) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if r, ok := x.lost[l.Addr]; ok && r.version == l.Version {
+		delete(x.lost, l.Addr)
+		x.refresh(l.Addr)
+	}
+}

@@ -1,0 +1,70 @@
+package ipam
+
+import "testing"
+
+// An address whose object goes while it is held is nobody's until it is settled what became of its holder.
+func TestLost(t *testing.T) {
+	const a = "10.0.0.9"
+	since := func(l Lease, s int) Lease { l.Updated = at(s); return l }
+	type step = func(*Index)
+	goes := func(version uint64) step { return func(x *Index) { x.WatchedDelete(ip(a), version) } }
+	comes := func(l Lease) step { return func(x *Index) { x.Watched(l) } }
+	held := lease(a, "a", 1)
+	for name, tc := range map[string]struct {
+		steps []step
+		lost  bool
+		free  uint64
+	}{
+		"deleted":                       {[]step{comes(held), goes(2)}, true, 0},
+		"not in a full list":            {[]step{comes(held), func(x *Index) { x.Replace(nil, 2) }}, true, 0},
+		"not there when it was read":    {[]step{comes(held), func(x *Index) { x.WroteDelete(ip(a), 1) }}, true, 0},
+		"set aside and deleted":         {[]step{comes(reserved(a, "a", 1)), goes(2)}, true, 0},
+		"free and deleted":              {[]step{comes(available(a, "a", 1)), goes(2)}, false, 1},
+		"released and deleted":          {[]step{comes(held), comes(available(a, "a", 2)), goes(3)}, false, 1},
+		"restored":                      {[]step{comes(held), goes(2), comes(lease(a, "a", 3))}, false, 0},
+		"made anew, and free":           {[]step{comes(held), goes(2), comes(available(a, "a", 3))}, true, 0},
+		"released, as is heard later":   {[]step{comes(held), func(x *Index) { x.WroteDelete(ip(a), 1) }, comes(since(available(a, "a", 2), 9))}, false, 1},
+		"free since before it was lost": {[]step{comes(since(held, 9)), goes(2), comes(since(available(a, "a", 3), 8))}, true, 0},
+		"given up":                      {[]step{comes(held), goes(2), func(x *Index) { x.GiveUp(held) }}, false, 1},
+		"another loss is given up":      {[]step{comes(held), goes(2), func(x *Index) { x.GiveUp(lease(a, "a", 7)) }}, true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := indexOf(pool(t, "a", "10.0.0.0/24", []string{a}))
+			for _, step := range tc.steps {
+				step(x)
+			}
+			if _, lost := x.Lost(ip(a)); lost != tc.lost || (x.CountLost() == 1) != tc.lost {
+				t.Errorf("lost = %v, %d in all; want %v", lost, x.CountLost(), tc.lost)
+			}
+			if free := x.Counts("a", now).Free; free != tc.free {
+				t.Errorf("%d addresses are free, want %d", free, tc.free)
+			}
+			if _, refusal := x.Pick(want(asking(a)), now); (refusal == nil) != (tc.free == 1) {
+				t.Errorf("asked for: %s", refused(refusal))
+			}
+		})
+	}
+}
+
+func TestLostTo(t *testing.T) {
+	x := NewIndex()
+	held := lease("10.0.0.9", "a", 1)
+	x.Watched(held)
+	x.Watched(reserved("10.0.0.10", "a", 2))
+	x.Replace(nil, 3)
+	for name, tc := range map[string]struct {
+		h    Holder
+		want bool
+	}{
+		"itself":                {held.Holder, true},
+		"another container":     {Holder{PodUID: held.PodUID, IfName: held.IfName, ContainerID: "c2"}, true},
+		"another interface":     {Holder{PodUID: held.PodUID, IfName: "net1"}, false},
+		"another pod":           {Holder{PodUID: "u2", IfName: held.IfName, ContainerID: "c2"}, false},
+		"an owner of that name": {Holder{Owner: held.PodUID, IfName: held.IfName}, false},
+		"nobody":                {Holder{}, false},
+	} {
+		if _, ok := x.LostTo(tc.h); ok != tc.want {
+			t.Errorf("%s: %v, want %v", name, ok, tc.want)
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package rebuild
+
+import (
+	"fmt"
+	"iter"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// Input is what a plan is made from.
+type Input struct {
+	// Now is the API server's time before the pods were read.
+	Now time.Time
+	// Index has the pools and the leases that are left.
+	Index *ipam.Index
+	Pods  iter.Seq[workload.Pod]
+	// Hosts are the addresses of the host that a pod is bound to, as far as they are known.
+	Hosts func(workload.Pod) []netip.Addr
+}
+
+// Plan says which leases to make from what pods report.
+type Plan struct {
+	// Create are the leases, by address. Their versions are those of the objects that they replace, 0 where
+	// there is none.
+	Create []ipam.Lease
+	// Conflicts are the addresses that pods report and that cannot be theirs.
+	Conflicts []Conflict
+	// Waiting are, for each pool, the pods on its hosts that may have an address and do not tell yet.
+	Waiting map[string][]string
+}
+
+// Conflict is an address that a pod reports and that somebody else has.
+type Conflict struct {
+	Addr  netip.Addr
+	Pool  string
+	Pod   string
+	Cause string
+}
+
+// Make makes a plan. A lease is made for an address that a pool serves, that a running pod reports and that
+// nobody holds, unless the pod gave it up or an operator took it from the pod: the history of the address
+// tells. A pod that is being deleted may have given its address up and the object be gone: its word
+// counts only for pools that have lost other leases.
+func Make(in Input) Plan {
+	m := maker{Input: in, plan: Plan{Waiting: map[string][]string{}}, byHost: map[netip.Addr][]string{}, by: map[netip.Addr]workload.Pod{}, pools: map[string]ipam.Pool{}, lost: map[string]bool{}}
+	for _, p := range in.Index.Pools() {
+		m.pools[p.Name] = p
+		for h := range p.Hosts {
+			m.byHost[h] = append(m.byHost[h], p.Name)
+		}
+	}
+	for pod := range in.Pods {
+		m.look(pod)
+	}
+	for _, l := range m.ending {
+		if m.lost[l.Pool] {
+			m.plan.Create = append(m.plan.Create, l)
+		}
+	}
+	slices.SortFunc(m.plan.Create, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
+	slices.SortFunc(m.plan.Conflicts, func(a, b Conflict) int { return a.Addr.Compare(b.Addr) })
+	for _, names := range m.plan.Waiting {
+		slices.Sort(names)
+	}
+	return m.plan
+}
+
+type maker struct {
+	Input
+	plan   Plan
+	pools  map[string]ipam.Pool
+	byHost map[netip.Addr][]string
+	by     map[netip.Addr]workload.Pod // who reports an address that nobody holds
+	ending []ipam.Lease                // of pods that are being deleted
+	lost   map[string]bool
+}
+
+// look takes one pod into account.
+func (m *maker) look(pod workload.Pod) {
+	if pod.HostNetwork || pod.Ended || pod.Node == "" {
+		return
+	}
+	if len(pod.Addrs) == 0 {
+		m.wait(pod)
+		return
+	}
+	var mine []ipam.Lease
+	for i, a := range pod.Addrs {
+		if pool, ok := m.Index.PoolOf(a); ok {
+			if l, ok := m.lease(pod, a, pod.IfNames[i], pool, mine); ok {
+				mine = append(mine, l)
+			}
+		}
+	}
+	for _, l := range mine {
+		if l.SetSize = m.setSize(l, mine); pod.Deleting {
+			m.ending = append(m.ending, l)
+			continue
+		}
+		m.lost[l.Pool] = true
+		m.plan.Create = append(m.plan.Create, l)
+	}
+}
+
+func (m *maker) wait(pod workload.Pod) {
+	var pools []string
+	for _, h := range m.Hosts(pod) {
+		pools = append(pools, m.byHost[h]...)
+	}
+	slices.Sort(pools)
+	for _, name := range slices.Compact(pools) {
+		m.plan.Waiting[name] = append(m.plan.Waiting[name], pod.Namespace+"/"+pod.Name)
+	}
+}
+
+// lease is the lease of a reported address; ok is false when none is to be made.
+func (m *maker) lease(pod workload.Pod, a netip.Addr, ifName, pool string, before []ipam.Lease) (l ipam.Lease, ok bool) {
+	current, _ := m.Index.Get(a)
+	who := pod.Namespace + "/" + pod.Name
+	conflict := func(format string, args ...any) (ipam.Lease, bool) {
+		m.plan.Conflicts = append(m.plan.Conflicts, Conflict{a, pool, who, fmt.Sprintf(format, args...)})
+		return ipam.Lease{}, false
+	}
+	switch {
+	case current.State == ipam.Reserved:
+		return conflict("it is reserved")
+	case current.State == ipam.Active && (current.Owner != "" || current.PodName != "" && current.PodUID != pod.UID && current.Who() != who):
+		return conflict("%s holds it", current.Who())
+	case current.State == ipam.Active || GaveUp(current, pod):
+		return l, false
+	}
+	if _, lost := m.Index.Lost(a); lost {
+		return l, false // the restorer knows more than the pod does
+	}
+	if other, twice := m.by[a]; twice {
+		return conflict("%s/%s reports it, too", other.Namespace, other.Name)
+	}
+	for _, held := range m.Index.ByAttachment(ipam.Holder{PodUID: pod.UID, IfName: ifName}) {
+		if ifName != "" && held.State == ipam.Active && held.Addr.Is4() == a.Is4() {
+			return conflict("the pod holds %s on %s", held.Addr, ifName)
+		}
+	}
+	for _, b := range before {
+		if b.IfName == ifName && b.Addr.Is4() == a.Is4() {
+			ifName = "" // an interface takes one address of a family: whose this one is, is not known
+		}
+	}
+	m.by[a] = pod
+	p := m.pools[pool]
+	l = current
+	l.State, l.Params, l.Updated, l.HeldFinalizer = ipam.Active, p.Params(), m.Now, true
+	// A request that began before is refused, as its container may be gone, and so is a late release.
+	l.Holder = ipam.Holder{
+		Host: m.host(pod, p), IfName: ifName, Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID, StartedAt: m.Now,
+	}
+	return l, !current.Deleting
+}
+
+// host is the address of the pod's host by which the pool knows it, if there is one.
+func (m *maker) host(pod workload.Pod, p ipam.Pool) (host netip.Addr) {
+	for i, h := range m.Hosts(pod) {
+		if _, listed := p.Hosts[h]; listed {
+			return h
+		}
+		if i == 0 {
+			host = h
+		}
+	}
+	return host
+}
+
+// setSize is how many addresses the interface of a lease has of one network; 0 stands for one.
+func (m *maker) setSize(l ipam.Lease, mine []ipam.Lease) (n int) {
+	network := m.pools[l.Pool].Network
+	if network == "" || l.IfName == "" {
+		return 0
+	}
+	all := append(m.Index.ByAttachment(ipam.Holder{PodUID: l.PodUID, IfName: l.IfName}), mine...)
+	for _, o := range all {
+		if o.IfName == l.IfName && m.pools[o.Pool].Network == network {
+			n++
+		}
+	}
+	if n == 1 {
+		return 0
+	}
+	return n
+}
+
+// GaveUp says whether a pod that reports an address had it and has it no more: it gave it up itself, as when
+// its sandbox failed, or an operator took it away.
+func GaveUp(l ipam.Lease, pod workload.Pod) bool {
+	for _, p := range l.History.Entries() {
+		if p.Holder == pod.Namespace+"/"+pod.Name && p.Until.After(pod.Started) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,173 @@
+package rebuild
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+const (
+	// parallel is how many leases are made again at once.
+	parallel = 16
+	// minBackoff and maxBackoff are how long an address rests after a failure. It stays held meanwhile.
+	minBackoff, maxBackoff = 50 * time.Millisecond, 5 * time.Second
+)
+
+// Pods reads a pod from the API server, never from a cache; workload.Pods is one.
+type Pods interface {
+	FindLive(ctx context.Context, namespace, name, uid string) (workload.Pod, error)
+}
+
+// Restorer makes the object of an address again that went while the address was held: all of the lease is
+// still in the index. It runs on every replica: the first write wins. It also lets the objects go that
+// were deleted by hand while they were held, once they are released.
+type Restorer struct {
+	index  *ipam.Index
+	leases *store.Client
+	pods   Pods
+	log    *slog.Logger
+	// settled is told of every lost lease, once nobody has to wait for it any more.
+	settled func(l ipam.Lease, restored bool)
+	queue   workqueue.TypedRateLimitingInterface[netip.Addr]
+}
+
+// NewRestorer makes the restorer of an index. Call it before the index is fed.
+func NewRestorer(index *ipam.Index, leases *store.Client, pods Pods, log *slog.Logger, settled func(l ipam.Lease, restored bool)) *Restorer {
+	r := &Restorer{
+		index: index, leases: leases, pods: pods, log: log, settled: settled,
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[netip.Addr](minBackoff, maxBackoff)),
+	}
+	index.Subscribe(r.changed)
+	return r
+}
+
+// changed is told of every change of the index.
+func (r *Restorer) changed(old, l ipam.Lease) {
+	lost := false
+	if old.State != ipam.Available && l.State == ipam.Available {
+		_, lost = r.index.Lost(l.Addr)
+	}
+	if lost || releasedForGood(l) {
+		r.queue.Add(l.Addr)
+	}
+}
+
+// releasedForGood says whether an object was deleted while it was held, and is released now.
+func releasedForGood(l ipam.Lease) bool {
+	return l.Deleting && l.HeldFinalizer && l.State == ipam.Available
+}
+
+// Run works until the context ends.
+func (r *Restorer) Run(ctx context.Context) error {
+	var workers sync.WaitGroup
+	for range parallel {
+		workers.Go(func() {
+			for {
+				addr, ended := r.queue.Get()
+				if ended {
+					return
+				}
+				r.settle(ctx, addr)
+			}
+		})
+	}
+	<-ctx.Done()
+	r.queue.ShutDown()
+	workers.Wait()
+	return nil
+}
+
+func (r *Restorer) settle(ctx context.Context, addr netip.Addr) {
+	defer r.queue.Done(addr)
+	limit, cancel := context.WithTimeout(ctx, store.WriteTimeout)
+	defer cancel()
+	if err := r.look(limit, addr); err != nil && ctx.Err() == nil {
+		if r.queue.NumRequeues(addr) == 0 {
+			r.log.Warn("could not settle an address whose object was deleted; it stays held", "address", addr.String(), "error", err)
+		}
+		r.queue.AddRateLimited(addr)
+		return
+	}
+	r.queue.Forget(addr)
+}
+
+// look brings one address in order. An error means that it is to be tried again.
+func (r *Restorer) look(ctx context.Context, addr netip.Addr) error {
+	current, exists := r.index.Get(addr)
+	if releasedForGood(current) {
+		next, _ := ipam.Release(current, r.leases.Now(), ipam.Change{})
+		if _, err := r.leases.Write(ctx, next); err != nil && !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+		return nil // the change of the index brings it back where there is more to do
+	}
+	l, lost := r.index.Lost(addr)
+	if !lost {
+		return nil
+	}
+	held, why, err := r.held(ctx, l)
+	if err != nil {
+		return err
+	}
+	if !held {
+		r.index.GiveUp(l)
+		r.log.Info("the object of an address was deleted, and nobody has the address any more", "address", addr.String(), "holder", l.Who(), "reason", why)
+		r.settled(l, false)
+		return nil
+	}
+	next := l
+	next.Version, next.Deleting, next.HeldFinalizer, next.Foreign = current.Version, false, true, exists && current.Foreign
+	stored, err := r.leases.Write(ctx, next)
+	if errors.Is(err, store.ErrConflict) {
+		return r.lookAgain(ctx, current)
+	}
+	if err != nil {
+		return err
+	}
+	r.log.Warn("restored the address of a holder that lives: its object had gone",
+		"address", addr.String(), "holder", l.Who(), "container", l.ContainerID, "version", stored.Version)
+	r.settled(l, true)
+	return nil
+}
+
+// held asks the API server whether a lost lease is still needed.
+func (r *Restorer) held(ctx context.Context, l ipam.Lease) (held bool, why string, err error) {
+	var found *workload.Pod
+	if l.Owner == "" && l.PodName != "" && l.State == ipam.Active {
+		pod, err := r.pods.FindLive(ctx, l.Namespace, l.PodName, "")
+		switch {
+		case err == nil:
+			found = &pod
+		case !errors.Is(err, workload.ErrNotFound):
+			return false, "", err
+		}
+	}
+	held, why = stillHeld(l, found)
+	return held, why, nil
+}
+
+// lookAgain reads what is there in place of what was believed. Another replica was faster, as a rule.
+func (r *Restorer) lookAgain(ctx context.Context, believed ipam.Lease) error {
+	live, err := r.leases.Get(ctx, believed.Addr)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		r.index.WroteDelete(believed.Addr, believed.Version)
+		return store.ErrConflict
+	case err != nil:
+		return err
+	}
+	r.index.Wrote(live)
+	if _, lost := r.index.Lost(believed.Addr); lost {
+		return store.ErrConflict
+	}
+	return nil
+}

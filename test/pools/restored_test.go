@@ -1,0 +1,113 @@
+package pools_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/test/controlplane"
+)
+
+// TestStoreIsPutBack: etcd is restored to a copy that knows nothing of later leases, pools and pods, while the
+// controller runs. It notices, has the leases of what lives again, and follows what is made from then on.
+func TestStoreIsPutBack(t *testing.T) {
+	shared, sharedAdmin, sharedController := cluster, admin, controller
+	t.Cleanup(func() { cluster, admin, controller = shared, sharedAdmin, sharedController })
+	if err := prepared(); err != nil { // of the shared one: what follows is not its business
+		t.Fatal(err)
+	}
+	cluster = controlplane.ForTest(t)
+	if err := cluster.InstallManifests(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if admin, err = client.New(cluster.Config, client.Options{Scheme: admin.Scheme()}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cluster.ServiceAccountConfig(t.Context(), "default", "default"); err != nil {
+		t.Fatal(err)
+	}
+	if controller, err = cluster.StartController(t.Context(), controlplane.ControllerOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p := newPool(t, "put-back", nil, "10.39.0.1-10.39.0.8")
+	wantStatus(t, p, 8, 8, 0)
+	holders := map[string]string{}
+	for i := range 4 { // the copy has the pods, but not their leases
+		boundPod(t, fmt.Sprintf("put-back-%d", i))
+	}
+	data, backup := filepath.Join(cluster.Dir, "etcd"), filepath.Join(t.TempDir(), "etcd")
+	must := func(steps ...func() error) {
+		t.Helper()
+		for _, step := range steps {
+			if err := step(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	start := func() error { return cluster.StartEtcd(t.Context()) }
+	must(cluster.StopAPIServer, cluster.StopEtcd, func() error { return os.CopyFS(backup, os.DirFS(data)) }, start,
+		func() error { return cluster.StartAPIServer(t.Context()) })
+	wantStatus(t, p, 8, 8, 0)
+	for i := range 4 {
+		name := fmt.Sprintf("put-back-%d", i)
+		eventually(t, patience, func() error {
+			a := ask(t, http.MethodPost, name, "")
+			if a.Code != 0 {
+				return fmt.Errorf("%s: %s", a.Reason, a.Message)
+			}
+			holders[a.Address.IPAddr] = name
+			return nil
+		})
+	}
+	edit(t, p, func(s *v1.BCSNetPoolSpec) { s.Priority = 5 })
+	wantStatus(t, p, 8, 4, 4)
+	for i := range 300 { // so that the versions are well behind
+		edit(t, p, func(s *v1.BCSNetPoolSpec) { s.Priority = int32(i) })
+	}
+	must(cluster.StopAPIServer, cluster.StopEtcd, func() error { return os.RemoveAll(data) },
+		func() error { return os.CopyFS(data, os.DirFS(backup)) }, start, func() error { return cluster.StartAPIServer(t.Context()) })
+
+	for addr, pod := range holders {
+		eventually(t, patience, func() error {
+			o := &v1.BCSNetIP{}
+			if err := admin.Get(t.Context(), types.NamespacedName{Name: addr}, o); err != nil {
+				return err
+			}
+			if o.Status.PodName != pod || o.Status.Status != v1.IPActive {
+				return fmt.Errorf("%s is %s and held by %q, want %q", addr, o.Status.Status, o.Status.PodName, pod)
+			}
+			return nil
+		})
+	}
+	eventually(t, patience, func() error { // pools are followed again
+		edit(t, p, func(s *v1.BCSNetPoolSpec) { s.AvailableIPs = []string{"10.39.0.1-10.39.0.9"} })
+		return nil
+	})
+	wantStatus(t, p, 9, 5, 4)
+	wantCondition(t, p, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonReady)
+	var asking sync.WaitGroup
+	var mu sync.Mutex
+	for i := range 5 {
+		name := fmt.Sprintf("put-back-new-%d", i)
+		boundPod(t, name)
+		asking.Go(func() {
+			a := ask(t, http.MethodPost, name, "")
+			mu.Lock()
+			defer mu.Unlock()
+			if other, twice := holders[a.Address.IPAddr]; twice || a.Code != 0 {
+				t.Errorf("%s gets %q (%s), which %q has", name, a.Address.IPAddr, a.Message, other)
+			}
+			holders[a.Address.IPAddr] = name
+		})
+	}
+	asking.Wait()
+}
