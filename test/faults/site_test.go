@@ -33,7 +33,7 @@ const (
 
 	// Fewer addresses than pods and late releases want at the worst moments: the pools run full.
 	rangePool, rangeAddrs   = "range", "10.1.0.10-10.1.0.49"
-	demandPool, demandAddrs = "demand", "10.2.0.10-10.2.0.33"
+	demandPool, demandAddrs = "demand", "10.2.0.10-10.2.0.49"
 	// What a shrink takes away and a grow gives back.
 	tail = "10.1.0.40-10.1.0.49"
 )
