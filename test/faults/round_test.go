@@ -14,7 +14,7 @@ import (
 const (
 	// forgottenPerMinute are pods that go without any DEL.
 	forgottenPerMinute = 8
-	// settled is by when pods and leases must agree after the last fault.
+	// settled is by when pods and leases must agree after the last fault and the last pod that goes.
 	settled = time.Minute
 )
 
@@ -89,11 +89,10 @@ func play(t *testing.T, s *site, v *verdict, seed uint64, length time.Duration) 
 		rest()
 	}
 	mischief.Wait() // what they broke, they have mended
-	calm := time.Now()
 	working.Wait()
-	r.background.Wait()
+	r.background.Wait() // the last pod that goes has gone
 	if !r.failed() {
-		r.settle(calm)
+		r.settle(time.Now())
 	}
 	r.sweep()
 	unwatch()

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/netip"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,7 +39,7 @@ type sandbox struct {
 	id, pod string
 	uid     string
 	started time.Time
-	told    bool // its requests say when they began, as those of all hosts but one do
+	told    bool // its requests say when they began; with FAULTS_UNTOLD those of one host do not
 	byUID   bool // its requests name the pod's UID
 	addr    netip.Addr
 	// over is set before anything is sent that ends it.
@@ -89,7 +90,7 @@ func (s *slot) step() {
 func (s *slot) newSandbox() *sandbox {
 	return &sandbox{
 		id: fmt.Sprintf("%016x%016x%032x", s.rng.Uint64(), s.rng.Uint64(), s.numbers.Add(1)), pod: s.name, uid: s.uid,
-		started: time.Now(), told: s.host > 0, byUID: s.rng.IntN(4) > 0,
+		started: time.Now(), told: s.host > 0 || os.Getenv("FAULTS_UNTOLD") == "", byUID: s.rng.IntN(4) > 0,
 	}
 }
 

@@ -18,6 +18,7 @@ type Proxy struct {
 	delay                     atomic.Int64 // of every read, in nanoseconds
 	streams                   *Gate
 	closed                    chan struct{}
+	closing                   sync.Once // a proxy may be closed again
 
 	mu        sync.Mutex
 	conns     map[net.Conn]struct{}
@@ -85,7 +86,7 @@ func (p *Proxy) Reset() {
 func (p *Proxy) Close() {
 	_ = p.listener.Close() // ends accept
 	<-p.accepting
-	close(p.closed)
+	p.closing.Do(func() { close(p.closed) })
 	p.Reset()
 	p.passing.Wait()
 }
