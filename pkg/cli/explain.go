@@ -43,6 +43,12 @@ func (s *session) explain(err error) error {
 	return err
 }
 
+// isUnreachable is true for a request that had no answer: the next one will have none, either.
+func isUnreachable(err error) bool {
+	_, ok := errors.AsType[*url.Error](err)
+	return ok
+}
+
 func explainStatus(err *apierrors.StatusError) *failure {
 	f := &failure{message: err.Error(), cause: err}
 	switch {
