@@ -17,7 +17,7 @@ import (
 const (
 	hintRights     = "your user needs the ClusterRole bcsnet-operator, or bcsnet-viewer to look only; who you are: kubectl auth whoami"
 	hintController = "see whether the controller runs: kubectl -n bcsnet-system get pods"
-	hintInstall    = "install them: bcsnetctl install; a cluster to try things on: make up"
+	hintInstall    = "install them: bcsnetctl install --crds-only; a cluster to try things on: make up"
 )
 
 // explain says in words what the API server or the way to it answered. Other errors stay as they are.
