@@ -59,6 +59,10 @@ var formatCalls = map[string]string{
 	"pool uncordon":    "shut --dry-run=client",
 	"pool usage":       "blue",
 	"release-host":     "10.0.0.11 --dry-run=client",
+	"top":              "",
+	"top host":         "",
+	"top namespace":    "",
+	"top pool":         "",
 	"usage":            "blue",
 	"version":          "--client",
 }

@@ -99,6 +99,9 @@ func (c *collector) Start(ctx context.Context) error {
 	c.suspects = map[netip.Addr]suspect{}
 	defer c.brake.loosen()
 	defer c.due.Set(0)
+	if hasty {
+		c.every, c.after = time.Second/10, 0
+	}
 	tick := time.NewTicker(c.every)
 	defer tick.Stop()
 	for {
@@ -239,6 +242,7 @@ func (c *collector) collect(ctx context.Context, s suspect) (alive bool, err err
 	defer cancel()
 	pod, err := c.pods.FindLive(ctx, l.Namespace, l.PodName, "")
 	switch {
+	case hasty:
 	case errors.Is(err, workload.ErrNotFound):
 		s.check, s.cause = doctor.Judge(l, nil)
 	case err != nil:
