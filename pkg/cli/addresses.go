@@ -83,6 +83,11 @@ func (s *session) read(ctx context.Context, leases *store.Client, addrs []netip.
 	return out, s.explain(group.Wait())
 }
 
+// takenOnly selects the addresses that are in use or reserved.
+func takenOnly() selectors {
+	return selectors{fields: "status.status!=" + ipam.Available.String()}
+}
+
 // plans is an index of all pools: it knows which pool serves an address. Where pools overlap, that follows
 // from what they hold, so their held addresses are in it, too; no others are.
 func (s *session) plans(ctx context.Context) (*ipam.Index, error) {
@@ -98,7 +103,7 @@ func (s *session) plans(ctx context.Context) (*ipam.Index, error) {
 		if len(x.Overlaps(p.Name)) == 0 {
 			continue
 		}
-		held, err := s.held(ctx, leaseQuery{pool: p.Name, selectors: selectors{fields: "status.status!=" + ipam.Available.String()}}, func(ipam.Lease) bool { return true })
+		held, err := s.held(ctx, leaseQuery{pool: p.Name, selectors: takenOnly()}, func(ipam.Lease) bool { return true })
 		if err != nil {
 			return nil, err
 		}

@@ -20,6 +20,11 @@ func (s *session) connect() (*rest.Config, error) {
 	if s.config != nil {
 		return s.config, nil
 	}
+	if limit := *s.flags.Timeout; limit != "" {
+		if _, err := clientcmd.ParseTimeout(limit); err != nil {
+			return nil, usagef("--request-timeout %q is no time", limit).withHint("write it as 30s or 2m; 0 is no limit")
+		}
+	}
 	cfg, err := s.flags.ToRESTConfig()
 	if err != nil {
 		return nil, s.configProblem(err)

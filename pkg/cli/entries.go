@@ -7,6 +7,7 @@ import (
 
 	"go4.org/netipx"
 
+	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -20,6 +21,7 @@ type entry struct {
 func parseEntries(args []string) ([]entry, error) {
 	var out []entry
 	for _, arg := range args {
+		arg = addressWord(arg)
 		r, err := ipam.ParseRange(arg)
 		if err != nil {
 			return nil, usagef("%v", err).withHint("write addresses as 10.0.0.20, 10.0.0.20-10.0.0.29 or 10.0.0.32/28")
@@ -144,9 +146,23 @@ func parseHosts(args []string) ([]netip.Addr, error) {
 
 // parseAddresses reads single addresses as they are typed, each once. The error is one of usage.
 func parseAddresses(args []string) ([]netip.Addr, error) {
-	return parseEach(args, func(arg string) error {
+	words := make([]string, len(args))
+	for i, arg := range args {
+		words[i] = addressWord(arg)
+	}
+	return parseEach(words, func(arg string) error {
 		return usagef("%q is not an IP address", arg).withHint("by pod, container or name: bcsnetctl ip find TEXT")
 	})
+}
+
+// addressWord is the address where a word is the name of an object, alone or as -o name prints it, so that lists
+// can be piped into commands; other words stay as they are.
+func addressWord(word string) string {
+	name := strings.TrimPrefix(strings.TrimSpace(word), "bcsnetip."+v1.GroupVersion.Group+"/")
+	if a, err := ipam.ParseObjectName(name); err == nil {
+		return a.String()
+	}
+	return word
 }
 
 func parseEach(args []string, wrong func(arg string) error) ([]netip.Addr, error) {

@@ -130,23 +130,35 @@ func (v *eventList) print(ctx context.Context, found []event) error {
 		}
 		return v.output.list(v.Out, items)
 	}
-	if len(found) == 0 {
-		return v.empty(ctx)
+	if err := v.write(found); err != nil {
+		return err
 	}
-	return v.write(found)
+	if err := v.known(ctx, found); err != nil || len(found) > 0 {
+		return err
+	}
+	v.empty()
+	return nil
 }
 
-// empty says where was looked. A pool that never was is an error.
-func (v *eventList) empty(ctx context.Context) error {
+// known refuses a pool that has no events because it never was.
+func (v *eventList) known(ctx context.Context, found []event) error {
 	api, err := v.session.pools()
 	if err != nil {
 		return err
 	}
 	for _, name := range v.pools {
+		if slices.ContainsFunc(found, func(e event) bool { return e.Regarding.Name == name }) {
+			continue
+		}
 		if _, err := api.get(ctx, name); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// empty says where was looked.
+func (v *eventList) empty() {
 	what := "no events"
 	if v.kind != "" {
 		what = "no " + v.kind + " events"
@@ -156,5 +168,4 @@ func (v *eventList) empty(ctx context.Context) error {
 		about = those("pool", v.pools)
 	}
 	v.say.note("%s about %s in %s; Kubernetes keeps them for an hour", what, about, v.where())
-	return nil
 }

@@ -17,7 +17,7 @@ import (
 const (
 	hintRights     = "your user needs the ClusterRole bcsnet-operator, or bcsnet-viewer to look only; who you are: kubectl auth whoami"
 	hintController = "see whether the controller runs: kubectl -n bcsnet-system get pods"
-	hintInstall    = "install them: bcsnetctl install; a cluster to try things on: make up"
+	hintInstall    = "install them: bcsnetctl install --crds-only; a cluster to try things on: make up"
 )
 
 // explain says in words what the API server or the way to it answered. Other errors stay as they are.
@@ -41,6 +41,12 @@ func (s *session) explain(err error) error {
 			withHint("see whether it lives: kubectl get --raw /readyz; other clusters: kubectl config get-contexts")
 	}
 	return err
+}
+
+// isUnreachable is true for a request that had no answer: the next one will have none, either.
+func isUnreachable(err error) bool {
+	_, ok := errors.AsType[*url.Error](err)
+	return ok
 }
 
 func explainStatus(err *apierrors.StatusError) *failure {

@@ -62,11 +62,12 @@ func (f *failure) withHint(format string, args ...any) *failure {
 }
 
 // report prints an error: a line that says what, one with the hint. Joined errors are printed one by
-// one.
+// one; those in a row with the same hint share it.
 func (s *session) report(ctx context.Context, err error) {
 	if ctx.Err() != nil && err != nil {
 		s.say.fail("interrupted")
 	}
+	var due string
 	for _, e := range flatten(err) {
 		if errors.Is(e, context.Canceled) {
 			continue
@@ -75,10 +76,14 @@ func (s *session) report(ctx context.Context, err error) {
 		if text == "" {
 			continue // the command has said it
 		}
-		s.say.fail("%s", text)
-		if hint != "" {
-			s.hint("%s", hint)
+		if due != "" && due != hint {
+			s.hint("%s", due)
 		}
+		s.say.fail("%s", text)
+		due = hint
+	}
+	if due != "" {
+		s.hint("%s", due)
 	}
 }
 

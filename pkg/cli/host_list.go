@@ -113,6 +113,9 @@ func (v *hostList) show(w io.Writer, r hostRow) error {
 	return v.output.object(w, hostObject(r))
 }
 
+// goneHosts is the jsonpath of all hosts that are gone, one a line.
+const goneHosts = `{range .items[?(@.state=="gone")]}{.host}{"\n"}{end}`
+
 func (v *hostList) sumUp(rows []hostRow) {
 	if len(rows) == 0 {
 		if words := v.which.words(); len(words) > 0 {
@@ -134,7 +137,11 @@ func (v *hostList) sumUp(rows []hostRow) {
 	v.say.note("%s", plural(len(rows), "host"))
 	if gone > 0 {
 		v.say.warn("%s gone with %s in use", oneOr(gone, "host "+hosts[0]+" is", plural(gone, "host")+" are"), plural(left, "address"))
-		v.hint("to free what hosts that are off hold: bcsnetctl release-host %s", strings.Join(hosts[:min(len(hosts), maxNamed)], " "))
+		release := "bcsnetctl release-host " + strings.Join(hosts, " ")
+		if len(hosts) > maxNamed {
+			release = "bcsnetctl host list -o jsonpath='" + goneHosts + "' | bcsnetctl release-host -"
+		}
+		v.hint("to free what hosts that are off hold: %s", release)
 	}
 }
 

@@ -156,6 +156,9 @@ func (v *ipAllocate) tell(held, fresh []ipam.Lease) error {
 	}
 	for _, l := range fresh {
 		v.say.done("%s of pool %s allocated for %s", l.Addr, l.Pool, v.owner)
+		if v.dry != dryRunNone {
+			continue // there is nothing to give back
+		}
 		v.hint("to give it back: bcsnetctl ip release %s", l.Addr)
 	}
 	return err

@@ -64,7 +64,7 @@ func (v *ipRelease) Validate() (err error) {
 func (v *ipRelease) Run(ctx context.Context) error {
 	if len(v.addrs) == 0 {
 		v.say.note("standard input named no address: nothing to release")
-		return nil
+		return v.printLeases(&v.output, v.leaseColumns(false), nil)
 	}
 	leases, err := v.leases()
 	if err != nil {

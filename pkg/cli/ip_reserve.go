@@ -95,7 +95,7 @@ func (v *ipReserve) Run(ctx context.Context) error {
 		return err
 	}
 	todo, err := v.check(x, all)
-	if err != nil || len(todo) == 0 {
+	if err != nil {
 		return err
 	}
 	return v.write(ctx, x, leases, todo)
@@ -137,6 +137,9 @@ func (v *ipReserve) check(x *ipam.Index, all []ipam.Lease) (todo []ipam.Lease, e
 	}
 	if len(same) > 0 {
 		state := map[bool]string{true: "reserved already", false: "not reserved"}[v.reserve]
+		if v.reserve && v.reason != "" {
+			state += ", and the reason stays as it was"
+		}
 		v.say.note("%s: %s", state, spell(setOfAddrs(same)))
 	}
 	return todo, nil
@@ -157,7 +160,7 @@ func (v *ipReserve) write(ctx context.Context, x *ipam.Index, leases *store.Clie
 		verb = ipam.VerbUnreserve
 	}
 	change := ipam.Change{Verb: verb, Reason: v.reason}
-	if v.dry != dryRunClient {
+	if v.dry != dryRunClient && len(todo) > 0 {
 		change = v.change(ctx, verb, v.reason)
 	}
 	changed := make([]ipam.Lease, len(todo))

@@ -22,7 +22,9 @@ func newPoolAddIP(s *session) *cobra.Command {
 		Short: "Add addresses, ranges or CIDRs to a pool",
 		Long: `Add addresses to a pool: single ones, ranges a-b with both ends, or CIDRs. All
 are added or none. Addresses outside the subnet, in this pool already or in
-another pool are refused; an entry that the pool already has is no error.`,
+another pool are refused; an entry that the pool already has is no error.
+
+- reads addresses from standard input, one entry a line.`,
 		Example: `  bcsnetctl pool add-ip blue 10.0.0.64-10.0.0.95
   bcsnetctl pool add-ip blue 10.0.0.20 10.0.0.128/27 --dry-run=server`,
 		ValidArgsFunction: s.completePoolFirst(nil),
@@ -32,9 +34,10 @@ another pool are refused; an entry that the pool already has is no error.`,
 	return cmd
 }
 
-func (v *poolAddIP) Complete(args []string) error {
-	v.name, v.args = args[0], args[1:]
-	return nil
+func (v *poolAddIP) Complete(args []string) (err error) {
+	v.name = args[0]
+	v.args, err = v.orLines("addresses", args[1:])
+	return err
 }
 
 func (v *poolAddIP) Validate() (err error) {
@@ -45,6 +48,10 @@ func (v *poolAddIP) Validate() (err error) {
 }
 
 func (v *poolAddIP) Run(ctx context.Context) error {
+	if len(v.entries) == 0 {
+		v.say.note("standard input named no address: nothing to add")
+		return nil
+	}
 	api, err := v.pools()
 	if err != nil {
 		return err

@@ -81,7 +81,7 @@ func (v *poolDelete) radius(ctx context.Context, p pool) {
 		total = addresses(set)
 	}
 	reserved := 0
-	held, err := v.held(ctx, leaseQuery{pool: p.Name, selectors: selectors{fields: "status.status!=" + ipam.Available.String()}}, func(l ipam.Lease) bool {
+	held, err := v.held(ctx, leaseQuery{pool: p.Name, selectors: takenOnly()}, func(l ipam.Lease) bool {
 		if l.State == ipam.Reserved {
 			reserved++
 		}

@@ -202,7 +202,11 @@ func (v *poolDiff) sumUp(all []poolChange) error {
 		}
 	}
 	if len(all) == 0 {
-		v.say.note("no pools in %s", strings.Join(v.files, ", "))
+		var names []string
+		for _, f := range v.files {
+			names = append(names, sourceName(f))
+		}
+		v.say.note("no pools in %s", strings.Join(names, ", "))
 	} else {
 		v.say.note("%s: %s", plural(len(all), "pool"), strings.Join(parts, ", "))
 	}

@@ -33,6 +33,7 @@ func (s *session) readManifests(files []string) ([]manifest, error) {
 		if err != nil {
 			return nil, err
 		}
+		name = sourceName(name)
 		for _, o := range objects {
 			if o.GroupVersionKind() != v1.GroupVersion.WithKind(poolKind) {
 				s.say.warn("%s: %s %s is no pool and left out", name, o.GetKind(), o.GetName())
@@ -52,9 +53,17 @@ func (s *session) readManifests(files []string) ([]manifest, error) {
 	return all, nil
 }
 
+// sourceName is how sentences call a file.
+func sourceName(file string) string {
+	if file == "-" {
+		return "standard input"
+	}
+	return file
+}
+
 func (s *session) readObjects(name string) ([]*unstructured.Unstructured, error) {
 	if name == "-" {
-		return decodeObjects("standard input", s.In)
+		return decodeObjects(sourceName(name), s.In)
 	}
 	f, err := os.Open(name)
 	if err != nil {

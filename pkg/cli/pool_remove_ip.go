@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -25,7 +26,9 @@ func newPoolRemoveIP(s *session) *cobra.Command {
 		Short: "Take addresses, ranges or CIDRs out of a pool",
 		Long: `Take addresses out of a pool: single ones, ranges a-b with both ends, or CIDRs,
 also out of the middle of a range that the pool has. Addresses in use drain:
-they stay with their pods and are not handed out again.`,
+they stay with their pods and are not handed out again.
+
+- reads addresses from standard input, one entry a line.`,
 		Example: `  bcsnetctl pool remove-ip blue 10.0.0.70
   bcsnetctl pool remove-ip blue 10.0.0.64-10.0.0.95 --dry-run=client`,
 		ValidArgsFunction: s.completePoolFirst(func(p pool) []string { return p.Spec.AvailableIPs }),
@@ -35,9 +38,10 @@ they stay with their pods and are not handed out again.`,
 	return cmd
 }
 
-func (v *poolRemoveIP) Complete(args []string) error {
-	v.name, v.args = args[0], args[1:]
-	return nil
+func (v *poolRemoveIP) Complete(args []string) (err error) {
+	v.name = args[0]
+	v.args, err = v.orLines("addresses", args[1:])
+	return err
 }
 
 func (v *poolRemoveIP) Validate() (err error) {
@@ -48,6 +52,10 @@ func (v *poolRemoveIP) Validate() (err error) {
 }
 
 func (v *poolRemoveIP) Run(ctx context.Context) error {
+	if len(v.entries) == 0 {
+		v.say.note("standard input named no address: nothing to take out")
+		return nil
+	}
 	api, err := v.pools()
 	if err != nil {
 		return err
@@ -96,9 +104,15 @@ func (v *poolRemoveIP) absent(p pool, e entry) error {
 	return f.withHint("see its addresses: bcsnetctl pool describe %s", v.name)
 }
 
-// draining says which of the addresses are in use.
+// draining says which of the addresses are in use or reserved.
 func (v *poolRemoveIP) draining(ctx context.Context, gone *netipx.IPSet) {
-	held, err := v.held(ctx, leaseQuery{pool: v.name, status: ipam.Active.String()}, func(l ipam.Lease) bool { return gone.Contains(l.Addr) })
+	var reserved []netip.Addr
+	held, err := v.held(ctx, leaseQuery{pool: v.name, selectors: takenOnly()}, func(l ipam.Lease) bool {
+		if l.State == ipam.Reserved && gone.Contains(l.Addr) {
+			reserved = append(reserved, l.Addr)
+		}
+		return l.State == ipam.Active && gone.Contains(l.Addr)
+	})
 	if err != nil {
 		v.say.warn("it is unknown whether some of them are in use: %v", err)
 		return
@@ -109,5 +123,9 @@ func (v *poolRemoveIP) draining(ctx context.Context, gone *netipx.IPSet) {
 		v.say.warn("1 of them is in use and will drain: %s", who[0])
 	default:
 		v.say.warn("%d of them are in use and will drain: %s", len(who), shortList(who))
+	}
+	if len(reserved) > 0 {
+		v.say.warn("%d of them %s reserved until %s unreserved: %s", len(reserved), oneOr(len(reserved), "stays", "stay"),
+			oneOr(len(reserved), "it is", "they are"), spell(setOfAddrs(reserved)))
 	}
 }

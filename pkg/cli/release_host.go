@@ -43,7 +43,7 @@ With --wait the command does that itself, and frees what a host takes meanwhile,
 until two looks in a row find nothing.`,
 		Example: `  bcsnetctl release-host 10.0.0.11 --dry-run=client
   bcsnetctl release-host 10.0.0.11 10.0.0.12 -o name
-  bcsnetctl host list -o jsonpath='{range .items[?(@.state=="gone")]}{.host}{"\n"}{end}' | bcsnetctl release-host -`,
+  bcsnetctl host list -o jsonpath='` + goneHosts + `' | bcsnetctl release-host -`,
 		ValidArgsFunction: s.completeHosts,
 	}
 	cmd.Flags().BoolVar(&v.wait, "wait", false, "go on until each host holds nothing; a dry run does not wait")
@@ -91,7 +91,7 @@ func (v *releaseHost) Run(ctx context.Context) error {
 	}
 	var released []ipam.Lease
 	var failed several
-	for _, h := range v.hosts {
+	for i, h := range v.hosts {
 		gone, err := v.one(ctx, leases, h)
 		released = append(released, gone...)
 		if v.wait && v.dry == dryRunNone && ctx.Err() == nil {
@@ -101,7 +101,10 @@ func (v *releaseHost) Run(ctx context.Context) error {
 		if err != nil {
 			failed = append(failed, err)
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || isUnreachable(err) {
+			if rest := len(v.hosts) - i - 1; rest > 0 {
+				failed = append(failed, (&failure{message: plural(rest, "more host") + " not tried"}).withHint("run it again: it does the rest"))
+			}
 			break
 		}
 	}

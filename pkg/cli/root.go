@@ -81,6 +81,10 @@ func newRoot(s *session) *cobra.Command {
 	root.SetUsageTemplate(usageTemplate)
 	root.SetFlagErrorFunc(flagError)
 	completeContexts(s, root)
+	root.InitDefaultHelpCmd()
+	if help, _, err := root.Find([]string{"help"}); err == nil {
+		help.Run, help.RunE = nil, helpOn
+	}
 	rename(s, root)
 	return root
 }
@@ -130,6 +134,19 @@ func group(cmd *cobra.Command, args []string) error {
 		return f.withHint("did you mean %s %s?", cmd.CommandPath(), near)
 	}
 	return f.withHint("see %s --help", cmd.CommandPath())
+}
+
+// helpOn is the RunE of the command help: cobra's shows the help of a command that it does not know, too.
+func helpOn(cmd *cobra.Command, args []string) error {
+	about, rest, err := cmd.Root().Find(args)
+	switch {
+	case err != nil:
+		return usagef("%v", err)
+	case about.HasSubCommands() && len(rest) > 0:
+		return group(about, rest)
+	}
+	about.InitDefaultHelpFlag()
+	return about.Help()
 }
 
 // takes checks the number of arguments; most 0 is for no bound.

@@ -60,7 +60,7 @@ func TestReleaseHostInterrupted(t *testing.T) {
 		next.ServeHTTP(rw, r)
 	})
 	var stdout, stderr bytes.Buffer
-	cmd := w.command(t, "--server", url, "release-host", "10.0.0.11", "10.0.0.12", "-o", "name")
+	cmd := w.command(t, "--server", url, "release-host", "10.0.0.11", "10.0.0.12", "10.0.0.13", "10.0.0.14", "-o", "name")
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestReleaseHostInterrupted(t *testing.T) {
 	if stdout.String() != "bcsnetip.networkextension.bkbcs.tencent.com/10.1.0.20\n" {
 		t.Errorf("released: %q", stdout.String())
 	}
-	contains(t, stderr.String(), "✔ host 10.0.0.11: 1 address released\n", "✗ interrupted\n")
+	contains(t, stderr.String(), "✔ host 10.0.0.11: 1 address released\n", "✗ interrupted\n", "✗ 2 more hosts not tried\nhint: run it again: it does the rest\n")
 }
 
 // TestServerThatDoesNotAnswer is a timeout, not a failure.

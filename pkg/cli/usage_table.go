@@ -130,7 +130,7 @@ func (r usageRow) object(by string) map[string]any {
 		"active": int64(r.active), "reserved": int64(r.reserved), "problems": int64(r.problems),
 	}
 	if by == "pool" {
-		o["free"], o["usable"] = r.free, r.total
+		o["cooling"], o["free"], o["usable"] = int64(r.cooling), r.free, r.total
 	}
 	return o
 }

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	fixInstall    = "bcsnetctl install"
+	fixInstall    = "bcsnetctl install --crds-only"
 	fixController = "kubectl -n " + ControllerNamespace + " get pods"
 	fixLeader     = "kubectl -n " + ControllerNamespace + " logs -l app.kubernetes.io/name=" + ControllerName
 )
