@@ -37,6 +37,14 @@ test: kube build bin/tools/gotestsum bin/tools/promtool ## Run all tests with th
 	@CGO_ENABLED=1 bin/tools/gotestsum --format $(TESTFORMAT) --format-hide-empty-pkg -- \
 		-race -vet=off -p 2 -timeout 20m $(TESTFLAGS) $(PKG)
 
+.PHONY: test-faults
+test-faults: kube build ## Break everything at random under load (FAULTS_MINUTES=60, FAULTS_SEED=N).
+	@go test ./test/faults -run TestFaults -count 1 -v -timeout 0
+
+.PHONY: test-mutations
+test-mutations: kube build ## Break one guard of the controller at a time: the fault suite must find each.
+	@FAULTS_MUTATIONS=1 go test ./test/faults -run TestMutations -count 1 -v -timeout 0
+
 .PHONY: verify
 verify: tools ## Check that all is generated, tidy, formatted and without findings.
 	@hack/verify.sh
@@ -101,4 +109,4 @@ down: ## Stop the local control plane and remove .local/.
 help: ## List the targets.
 	@awk 'BEGIN { FS = ":.*## " } \
 		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+		/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

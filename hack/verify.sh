@@ -35,10 +35,11 @@ generated() {
 	make --no-print-directory generate && unchanged "$before"
 }
 
+# promtool's go.mod is left out: tidying it would download a gigabyte of clouds' libraries that its build does not need.
 tidy() {
 	local mod bad=0
 	while read -r mod; do
-		[[ -f $mod ]] || continue
+		[[ -f $mod && $mod != hack/tools/promtool/go.mod ]] || continue
 		GOWORK=off go -C "$(dirname "$mod")" mod tidy -diff || bad=1
 	done < <(files go.mod '*/go.mod')
 	return "$bad"

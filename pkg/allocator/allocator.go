@@ -31,6 +31,7 @@ type Allocator struct {
 	locks   *locks
 	marks   *marks
 	orphans *orphans
+	doubles *doubles
 	log     *slog.Logger
 	again   atomic.Uint64
 }
@@ -53,7 +54,7 @@ func (a *Allocator) Stats() Stats {
 func New(index *ipam.Index, leases *store.Client, pods PodFinder, log *slog.Logger) *Allocator {
 	a := &Allocator{
 		index: index, leases: leases, pods: pods, log: log,
-		locks: newLocks(), marks: newMarks(leases.Now), orphans: newOrphans(),
+		locks: newLocks(), marks: newMarks(leases.Now), orphans: newOrphans(), doubles: newDoubles(),
 	}
 	index.Subscribe(a.changed)
 	return a
@@ -254,7 +255,7 @@ func (a *Allocator) commit(ctx context.Context, r Request, h ipam.Holder, p ipam
 		}
 		return next, store.ErrConflict
 	}
-	stored, err := a.leases.Write(ctx, next)
+	stored, err := a.write(ctx, next)
 	switch {
 	case errors.Is(err, store.ErrUnknown):
 		a.doubt(r, p.Current)

@@ -139,6 +139,26 @@ func TestOneContainerAtTwoReplicas(t *testing.T) {
 	}
 }
 
+// Rule 5: a replica that served a container, too, has ended before it could look again. The address that it
+// took goes back without another request, and the pod keeps the one that it was told.
+func TestSecondAddressOfAnEndedRequest(t *testing.T) {
+	x := newNet("9-12")
+	one := newReplica(t, x.pool)
+	p := newPod(t, "second", x.host, one)
+	request := x.of(p, p.Name+"-c")
+	a := one.one(request)
+	second := one.lease(a)
+	second.Addr, second.Version = x.addr(9), 0
+	if second.Addr == a {
+		second.Addr = x.addr(10)
+	}
+	if _, err := one.leases.Write(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	controlplane.Until(t, "one address is held", func() bool { return len(x.held(t)) == 1 })
+	settled(t, x, request, one)
+}
+
 // Rule 5: of two containers of one pod, served at once by two replicas, the newer has the address, and
 // every replica says so to both.
 func TestTwoContainersAtTwoReplicas(t *testing.T) {

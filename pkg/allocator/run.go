@@ -23,6 +23,9 @@ func (a *Allocator) changed(_, l ipam.Lease) {
 			}
 		}
 	}
+	if a.isDouble(l) {
+		a.doubles.put(l.Holder)
+	}
 	if l.State != ipam.Active {
 		return
 	}
@@ -64,8 +67,8 @@ func (o *orphans) take() map[netip.Addr]ipam.Lease {
 // settleEvery is how often Run looks after what is left over.
 const settleEvery = 2 * time.Second
 
-// Run releases addresses whose DEL came before their ADD was seen, and settles writes whose
-// outcome nobody asked for again. It returns when the context ends.
+// Run releases addresses whose DEL came before their ADD was seen and second addresses of one pod, and settles
+// writes whose outcome nobody asked for again. It returns when the context ends.
 func (a *Allocator) Run(ctx context.Context) error {
 	tick := time.NewTicker(settleEvery)
 	defer tick.Stop()
@@ -78,6 +81,7 @@ func (a *Allocator) Run(ctx context.Context) error {
 			maps.Copy(failed, a.releaseOrphans(ctx, a.orphans.take()))
 		case <-tick.C:
 			a.forgetDoubts(ctx)
+			a.settleDoubles(ctx)
 			failed = a.releaseOrphans(ctx, failed)
 		}
 	}

@@ -60,6 +60,10 @@ var formatCalls = map[string]string{
 	"pool usage":       "blue",
 	"rebuild":          "--dry-run=client",
 	"release-host":     "10.0.0.11 --dry-run=client",
+	"top":              "",
+	"top host":         "",
+	"top namespace":    "",
+	"top pool":         "",
 	"usage":            "blue",
 	"version":          "--client",
 }

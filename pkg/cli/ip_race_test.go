@@ -125,7 +125,7 @@ func TestReleaseInterrupted(t *testing.T) {
 		w.haveLease(t, addresses[len(addresses)-1], "10.0.0.11", fmt.Sprint("vm-", i))
 	}
 	// One release conflicts; while it looks again, with the other workers held up, the user interrupts.
-	looking, noticed := make(chan struct{}), make(chan struct{})
+	looking, heldUp, noticed := make(chan struct{}), make(chan struct{}, len(addresses)), make(chan struct{})
 	var conflict atomic.Bool
 	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
 		first := strings.HasSuffix(r.URL.Path, "/10.1.0.20")
@@ -139,6 +139,7 @@ func TestReleaseInterrupted(t *testing.T) {
 			<-r.Context().Done() // the program has noticed
 			close(noticed)
 		case r.Method == http.MethodPut:
+			heldUp <- struct{}{}
 			<-noticed
 			next.ServeHTTP(rw, r)
 		default:
@@ -152,6 +153,9 @@ func TestReleaseInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-looking
+	for range atOnce - 1 {
+		<-heldUp
+	}
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}

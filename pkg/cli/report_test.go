@@ -103,7 +103,7 @@ func TestReportLogs(t *testing.T) {
 		_, _ = io.WriteString(rw, text)
 	})
 	dir := t.TempDir()
-	_, stderr := w.call(t, "--server", url, "report", "-f", dir+"/r.tar.gz")
+	_, stderr := w.call(t, "--server", url, "report", dir+"/r.tar.gz")
 	contains(t, stderr, "✔ log of bcsnet-controller-x\n", "✔ log of bcsnet-controller-x before its restart\n")
 	for file, want := range map[string]string{"bcsnet-controller-x.log": "this life", "bcsnet-controller-x.previous.log": "the life before"} {
 		got, err := exec.CommandContext(t.Context(), "tar", "-xzOf", dir+"/r.tar.gz", "bcsnet-report/system/logs/"+file).Output()

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -99,6 +100,9 @@ func (c *collector) Start(ctx context.Context) error {
 	c.suspects = map[netip.Addr]suspect{}
 	defer c.brake.loosen()
 	defer c.due.Set(0)
+	if hasty {
+		c.every, c.after = time.Second/10, 0
+	}
 	tick := time.NewTicker(c.every)
 	defer tick.Stop()
 	for {
@@ -175,14 +179,15 @@ func collectable(check string) bool {
 	return check == doctor.LeakPodGone || check == doctor.LeakPodEnded || check == doctor.LeakPodReplaced
 }
 
+// cachedPod is the pod of a holder's name; nil when there is none.
 func (c *collector) cachedPod(ctx context.Context, h ipam.Holder) (*workload.Pod, error) {
 	var o corev1.Pod
 	err := c.cached.Get(ctx, types.NamespacedName{Namespace: h.Namespace, Name: h.PodName}, &o)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, err
-	}
-	if err != nil {
+	switch {
+	case apierrors.IsNotFound(err):
 		return nil, nil
+	case err != nil:
+		return nil, err
 	}
 	pod := workload.FromObject(&o)
 	return &pod, nil
@@ -239,6 +244,7 @@ func (c *collector) collect(ctx context.Context, s suspect) (alive bool, err err
 	defer cancel()
 	pod, err := c.pods.FindLive(ctx, l.Namespace, l.PodName, "")
 	switch {
+	case hasty:
 	case errors.Is(err, workload.ErrNotFound):
 		s.check, s.cause = doctor.Judge(l, nil)
 	case err != nil:

@@ -21,6 +21,7 @@ func (s *Service) release(r *http.Request, body []byte) (any, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
+	s.alsoRelease(r.Context(), in)
 	request.ArrivedAt = hopOf(r).arrived
 	released, err := s.Allocator.Release(r.Context(), request)
 	s.logReleased(r, released)

@@ -122,6 +122,7 @@ func (c *Client) Write(ctx context.Context, l ipam.Lease) (ipam.Lease, error) {
 	// would be in doubt.
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), WriteTimeout)
 	defer cancel()
+	l = c.expected(sending, l)
 	body, err := c.encode(sending, l)
 	if err != nil {
 		return l, err

@@ -21,12 +21,20 @@ type Clock struct {
 // maxHold is how far the clock may run ahead of itself rather than step back.
 const maxHold = 2 * time.Second
 
-// NewClock makes a clock over a local one; nil means time.Now.
+// NewClock makes a clock over a local one; nil means that of this machine.
 func NewClock(local func() time.Time) *Clock {
 	if local == nil {
-		local = time.Now
+		local = steady(localTime)
 	}
 	return &Clock{local: local}
+}
+
+// steady is a clock that is set once, and then runs on by itself. A clock that is set forward while it runs
+// would be believed until the next answer of the API server, and an address taken meanwhile have begun in the
+// future: no DEL would fit it, and no later container of its pod get it.
+func steady(wall func() time.Time) func() time.Time {
+	began, start := time.Now(), wall()
+	return func() time.Time { return start.Add(time.Since(began)) } // of began, what counts is monotonic
 }
 
 // Now is the API server's time as far as is known. No two calls get the same time, and none an

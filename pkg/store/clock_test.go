@@ -24,6 +24,20 @@ func TestClockKnowsNothingAtFirst(t *testing.T) {
 	}
 }
 
+// A local clock that is set while the controller runs changes nothing, not even until the next answer.
+func TestClockIsNotSet(t *testing.T) {
+	wall := epoch
+	c := NewClock(steady(func() time.Time { return wall }))
+	now := c.local()
+	c.observe(dateOf(now), now, now)
+	for _, by := range []time.Duration{2 * time.Hour, -2 * time.Hour} {
+		wall = epoch.Add(by)
+		if got := c.Now(); abs(got.Sub(epoch)) > time.Minute {
+			t.Errorf("set by %s, the time is %s instead of %s", by, got, epoch)
+		}
+	}
+}
+
 // Whatever the offset, the true time of the server lies within the bounds after any number of answers,
 // they only narrow, and Now, which does not go back, is no further off than they ever were wide.
 func TestClockBoundsNarrow(t *testing.T) {

@@ -197,7 +197,7 @@ func (b *bench) process(ctx context.Context, kubeconfig string, args []string) (
 		}
 	}
 	var exit *exec.ExitError
-	if err := cmd.Wait(); err != nil && !(errors.As(err, &exit) && exit.ExitCode() == exitFindings) {
+	if err := cmd.Wait(); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != exitFindings) {
 		return m, fmt.Errorf("%s: %w", strings.Join(args, " "), err)
 	}
 	m.total = time.Since(began)

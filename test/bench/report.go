@@ -86,7 +86,7 @@ func (r *report) number(what string, value float64, unit string) {
 
 // list is a command that prints much, beside kubectl's list of the same objects.
 func (r *report) list(what string, c, kubectl call) {
-	row := fmt.Sprintf("| `%s` | %.2g s | %.2g s | %s | %d MB |", what, c.first.Seconds(), c.total.Seconds(),
+	row := fmt.Sprintf("| %#q | %.2g s | %.2g s | %s | %d MB |", what, c.first.Seconds(), c.total.Seconds(),
 		ratio(c.total.Seconds(), kubectl.total.Seconds()), c.rss>>20)
 	fmt.Println(row)
 	r.lists = append(r.lists, row)
@@ -94,7 +94,7 @@ func (r *report) list(what string, c, kubectl call) {
 
 // quick is a command that prints little.
 func (r *report) quick(what string, c call) {
-	row := fmt.Sprintf("| `%s` | %s | %d MB |", what, ms(c.total), c.rss>>20)
+	row := fmt.Sprintf("| %#q | %s | %d MB |", what, ms(c.total), c.rss>>20)
 	fmt.Println(row)
 	r.quicks = append(r.quicks, row)
 }

@@ -4,15 +4,21 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
-// Proxy passes TCP connections on and can keep back either direction, or cut them.
+// Proxy passes TCP connections on and can keep back either direction, delay both, hold streams, or cut
+// them all.
 type Proxy struct {
 	listener net.Listener
 	target   string
 
 	keepRequests, keepAnswers atomic.Bool
 	kept                      atomic.Int64
+	delay                     atomic.Int64 // of every read, in nanoseconds
+	streams                   *Gate
+	closed                    chan struct{}
+	closing                   sync.Once // a proxy may be closed again
 
 	mu        sync.Mutex
 	conns     map[net.Conn]struct{}
@@ -26,7 +32,11 @@ func NewProxy(target string) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{listener: l, target: target, conns: map[net.Conn]struct{}{}, accepting: make(chan struct{})}
+	p := &Proxy{
+		listener: l, target: target, streams: NewGate(), closed: make(chan struct{}),
+		conns: map[net.Conn]struct{}{}, accepting: make(chan struct{}),
+	}
+	p.streams.Open()
 	go p.accept()
 	return p, nil
 }
@@ -42,6 +52,23 @@ func (p *Proxy) KeepAnswers(on bool) { p.kept.Store(0); p.keepAnswers.Store(on) 
 
 // Kept is how many bytes were kept back since the last change.
 func (p *Proxy) Kept() int64 { return p.kept.Load() }
+
+// Delay adds a latency to both directions; 0 ends it.
+func (p *Proxy) Delay(d time.Duration) { p.delay.Store(int64(d)) }
+
+// HoldStreams holds what the server sends on connections whose client has been silent for a while, such as
+// the watches of a client that speaks HTTP/1.1, until it is told off. Requests and their answers pass.
+func (p *Proxy) HoldStreams(on bool) {
+	if on {
+		p.streams.Shut()
+	} else {
+		p.streams.Open()
+	}
+}
+
+// silence is how long a client says nothing on a connection that counts as a stream: longer than the API
+// server takes for an answer.
+const silence = 500 * time.Millisecond
 
 // Reset cuts all connections with a TCP reset.
 func (p *Proxy) Reset() {
@@ -59,6 +86,7 @@ func (p *Proxy) Reset() {
 func (p *Proxy) Close() {
 	_ = p.listener.Close() // ends accept
 	<-p.accepting
+	p.closing.Do(func() { close(p.closed) })
 	p.Reset()
 	p.passing.Wait()
 }
@@ -78,13 +106,27 @@ func (p *Proxy) accept() {
 		p.mu.Lock()
 		p.conns[c], p.conns[s] = struct{}{}, struct{}{}
 		p.mu.Unlock()
-		p.passing.Go(func() { p.pass(s, c, &p.keepRequests) })
-		p.passing.Go(func() { p.pass(c, s, &p.keepAnswers) })
+		spoke := &atomic.Int64{}
+		p.passing.Go(func() {
+			p.pass(s, c, &p.keepRequests, func() { spoke.Store(time.Now().UnixNano()) })
+		})
+		p.passing.Go(func() {
+			p.pass(c, s, &p.keepAnswers, func() {
+				if time.Since(time.Unix(0, spoke.Load())) < silence {
+					return
+				}
+				open, _ := p.streams.state()
+				select {
+				case <-open:
+				case <-p.closed:
+				}
+			})
+		})
 	}
 }
 
-// pass copies one direction; its end is the end of both.
-func (p *Proxy) pass(to, from net.Conn, keep *atomic.Bool) {
+// pass copies one direction, and calls read before it passes anything on; its end is the end of both.
+func (p *Proxy) pass(to, from net.Conn, keep *atomic.Bool, read func()) {
 	defer func() {
 		p.mu.Lock()
 		delete(p.conns, from)
@@ -99,6 +141,8 @@ func (p *Proxy) pass(to, from net.Conn, keep *atomic.Bool) {
 			n = 0
 		}
 		if n > 0 {
+			p.wait()
+			read()
 			if _, err := to.Write(buffer[:n]); err != nil {
 				return
 			}
@@ -106,5 +150,19 @@ func (p *Proxy) pass(to, from net.Conn, keep *atomic.Bool) {
 		if err != nil {
 			return
 		}
+	}
+}
+
+// wait is the latency.
+func (p *Proxy) wait() {
+	d := p.delay.Load()
+	if d == 0 {
+		return
+	}
+	timer := time.NewTimer(time.Duration(d))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-p.closed:
 	}
 }

@@ -31,8 +31,6 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
-//go:generate go test -run ^TestPrometheusRule$ -update .
-
 var (
 	cluster *controlplane.ControlPlane
 	update  = flag.Bool("update", false, "write what is generated")

@@ -63,29 +63,3 @@ func TestAlerts(t *testing.T) {
 		}
 	}
 }
-
-// The rules for the Prometheus operator are the same rules.
-func TestPrometheusRule(t *testing.T) {
-	t.Parallel()
-	text := read(t, "config", "prometheus", "rules.yaml")
-	_, groups, ok := strings.Cut(text, "\ngroups:\n")
-	if !ok {
-		t.Fatal("rules.yaml has no groups")
-	}
-	var out strings.Builder
-	out.WriteString(`# Made from rules.yaml by make generate.
-apiVersion: monitoring.coreos.com/v1
-kind: PrometheusRule
-metadata:
-  name: bcsnet
-  namespace: bcsnet-system
-  labels:
-    app.kubernetes.io/name: bcsnet
-spec:
-  groups:
-`)
-	for line := range strings.Lines(groups) {
-		out.WriteString("  " + line)
-	}
-	same(t, out.String(), "config", "prometheus", "prometheusrule.yaml")
-}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,12 +50,15 @@ func pods(t *testing.T, n int) []*corev1.Pod {
 	return all
 }
 
+// nodes is how many hosts start at once.
+const nodes = 10
+
 // TestNodesStartAtOnce: ten hosts start, with 500 pods each, and ask for all 5,000 addresses in one moment, of
 // two replicas. Each gets an address of its own; what the pool lacks is refused as exhausted; nothing else
 // happens. A plugin that hears 503 comes again when it is told to, and one that hears nothing asks the next
 // replica, as the API asks of them.
 func TestNodesStartAtOnce(t *testing.T) {
-	const nodes, perNode = 10, 500
+	const perNode = 500
 	const capacity = 19*256 + 96 // 40 less than are asked for
 	name := pool(t, "10.3.0.0-10.3.19.95", nodes)
 	all := pods(t, nodes*perNode)
@@ -66,6 +70,8 @@ func TestNodesStartAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	took := time.Since(began).Round(time.Millisecond)
+	for askAgain(t, all, results) { // two replicas may both have served a container: what one of them gives back is free
+	}
 	holders, exhausted, again := map[string]int{}, 0, 0
 	for i, r := range results {
 		again += r.again
@@ -88,6 +94,24 @@ func TestNodesStartAtOnce(t *testing.T) {
 		t.Errorf("%d leases are stored, want %d", stored, capacity)
 	}
 	t.Logf("%d requests at once in %s, %d times one asked again", len(all), took, again)
+}
+
+// askAgain asks once more for the pods that were refused, as kubelets do, and says whether one of them got an address.
+func askAgain(t *testing.T, all []*corev1.Pod, results []outcome) bool {
+	t.Helper()
+	var some atomic.Bool
+	var wg sync.WaitGroup
+	for i, r := range results {
+		if r.err != nil || r.addr != "" {
+			continue
+		}
+		wg.Go(func() {
+			results[i] = start(t.Context(), i, host(i%nodes), all[i])
+			some.CompareAndSwap(false, results[i].addr != "")
+		})
+	}
+	wg.Wait()
+	return some.Load()
 }
 
 // outcome is what a pod's request came to.

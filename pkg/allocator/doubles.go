@@ -1,0 +1,67 @@
+package allocator
+
+import (
+	"context"
+	"sync"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// doubles are pods that seem to hold two addresses of one family on one interface. An ADD that finds this
+// mends it; but the one that took the second may have ended before its confirmation, with its client or its
+// replica, and the pod may live for long without another.
+type doubles struct {
+	mu sync.Mutex
+	by map[string]ipam.Holder
+}
+
+func newDoubles() *doubles { return &doubles{by: map[string]ipam.Holder{}} }
+
+func (d *doubles) put(h ipam.Holder) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.by[h.PodUID+"/"+h.IfName] = h
+}
+
+// take empties the set.
+func (d *doubles) take() map[string]ipam.Holder {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := d.by
+	d.by = map[string]ipam.Holder{}
+	return all
+}
+
+// isDouble says whether the pod of a lease has another one like it.
+func (a *Allocator) isDouble(l ipam.Lease) bool {
+	if l.State != ipam.Active || l.PodUID == "" {
+		return false
+	}
+	for _, o := range a.index.ByAttachment(l.Holder) {
+		if o.Addr != l.Addr && o.State == ipam.Active && o.Addr.Is4() == l.Addr.Is4() {
+			return true
+		}
+	}
+	return false
+}
+
+// settleDoubles has the doubles keep what an ADD would answer. Those that it could not look at come again.
+func (a *Allocator) settleDoubles(ctx context.Context) {
+	for _, h := range a.doubles.take() {
+		if !a.settleDouble(ctx, h) {
+			a.doubles.put(h)
+		}
+	}
+}
+
+func (a *Allocator) settleDouble(ctx context.Context, h ipam.Holder) bool {
+	ctx, cancel := context.WithTimeout(ctx, settleEvery)
+	defer cancel()
+	release, err := a.locks.acquire(ctx, Request{Namespace: h.Namespace, PodName: h.PodName, IfName: h.IfName}.key())
+	if err != nil {
+		return false
+	}
+	defer release()
+	_, again, err := a.held(ctx, ipam.Holder{PodUID: h.PodUID, IfName: h.IfName})
+	return err == nil && !again
+}

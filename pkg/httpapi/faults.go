@@ -1,0 +1,23 @@
+//go:build faults
+
+package httpapi
+
+import (
+	"context"
+	"os"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// alsoRelease is in the build of the fault suite (test/faults) in place of the one in sound.go. With
+// FAULTS_BREAK=name in the environment a DEL releases what the pod of that name holds.
+func (s *Service) alsoRelease(ctx context.Context, in ReleaseRequest) {
+	if os.Getenv("FAULTS_BREAK") != "name" {
+		return
+	}
+	for _, l := range s.Index.Find(func(l ipam.Lease) bool {
+		return l.State == ipam.Active && l.Namespace == in.PodNamespace && l.PodName == in.PodName
+	}) {
+		_, _, _ = s.Allocator.ReleaseAddress(ctx, l.Addr, l.ContainerID, "") // the DEL itself says what went wrong
+	}
+}

@@ -1,0 +1,31 @@
+//go:build faults
+
+package store
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// The fault suite (test/faults) builds the controller with this file in place of sound.go. Environment:
+//
+//	FAULTS_CLOCK=2h            the clock of this machine is two hours ahead
+//	FAULTS_BREAK=precondition  writes replace whatever is there
+
+func localTime() time.Time {
+	ahead, _ := time.ParseDuration(os.Getenv("FAULTS_CLOCK")) // none: it is right
+	return time.Now().Add(ahead)
+}
+
+func (c *Client) expected(ctx context.Context, l ipam.Lease) ipam.Lease {
+	if os.Getenv("FAULTS_BREAK") != "precondition" {
+		return l
+	}
+	if live, err := c.Get(ctx, l.Addr); err == nil {
+		l.Version = live.Version
+	}
+	return l
+}

@@ -1,0 +1,18 @@
+//go:build !faults
+
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// What a build with the tag faults breaks on purpose is whole here; the compiler leaves nothing of it.
+
+// localTime is the clock of this machine.
+func localTime() time.Time { return time.Now() }
+
+// expected is the version that a write wants to replace: the one that its caller decided on.
+func (c *Client) expected(_ context.Context, l ipam.Lease) ipam.Lease { return l }

@@ -1,0 +1,169 @@
+package faults_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+)
+
+// journal is what was done to the system, and when.
+type journal struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (j *journal) tail(n int) string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return strings.Join(j.lines[max(0, len(j.lines)-n):], "\n")
+}
+
+// fault does something bad, and tells of it.
+func (r *round) fault(what, whom string, do func()) {
+	from := r.history.now()
+	do()
+	r.journal.mu.Lock()
+	r.journal.lines = append(r.journal.lines, fmt.Sprintf("%8.3f to %8.3f s: %s %s", from.Seconds(), r.history.now().Seconds(), what, whom))
+	r.journal.mu.Unlock()
+	r.count("fault " + what)
+}
+
+// actors are those who make trouble at the same time, each at random, until the load ends; then they mend
+// what they broke. Of the replicas one at least is left alone.
+func (r *round) actors() []func(*rand.Rand) {
+	two := make(chan struct{}, len(r.site.replicas)-1)
+	all := []func(*rand.Rand){r.disturbControlPlane, r.operate}
+	for _, one := range r.site.replicas {
+		all = append(all, func(rng *rand.Rand) { r.disturb(one, two, rng) })
+	}
+	return all
+}
+
+// between waits for a time around a mean; false when the load is over.
+func (r *round) between(rng *rand.Rand, mean time.Duration) bool {
+	return pause(r.load, time.Duration(float64(mean)*min(rng.ExpFloat64(), 3)))
+}
+
+// while keeps something up for a time, or until the load ends.
+func (r *round) while(rng *rand.Rand, from, to time.Duration) {
+	pause(r.load, from+time.Duration(rng.Int64N(int64(to-from))))
+}
+
+// choice is one thing to do, and how often beside the others.
+type choice struct {
+	weight int
+	what   string
+	do     func()
+}
+
+func choose(rng *rand.Rand, all []choice) choice {
+	sum := 0
+	for _, c := range all {
+		sum += c.weight
+	}
+	n := rng.IntN(sum)
+	for _, c := range all {
+		if n -= c.weight; n < 0 {
+			return c
+		}
+	}
+	panic("unreachable")
+}
+
+// leaseDuration is how long the leader's Lease lasts without being renewed: shorter than as shipped, so that it is
+// lost often.
+const leaseDuration = 4 * time.Second
+
+// disturb makes trouble for one replica.
+func (r *round) disturb(one *replica, two chan struct{}, rng *rand.Rand) {
+	check := func(err error) {
+		if err != nil {
+			r.wrong("%s: %v", one.name, err)
+		}
+	}
+	restart := func() { check(one.Start(context.WithoutCancel(r.ctx))) }
+	frozen := func(from, to time.Duration) {
+		check(one.Pause())
+		r.while(rng, from, to)
+		check(one.Resume())
+	}
+	all := []choice{
+		{30, "kill -9", func() {
+			check(one.Kill())
+			r.while(rng, 0, 2*time.Second)
+			restart()
+		}},
+		{10, "SIGTERM", func() {
+			check(one.Stop())
+			restart()
+		}},
+		{8, "SIGSTOP for longer than its Lease", func() { frozen(leaseDuration+time.Second, leaseDuration+3*time.Second) }},
+		{12, "SIGSTOP", func() { frozen(time.Second/10, 4*time.Second) }},
+		{15, "connections cut", one.proxy.Reset},
+		{15, "answers lost", func() {
+			one.proxy.KeepAnswers(true)
+			r.while(rng, time.Second/10, 2*time.Second)
+			one.proxy.KeepAnswers(false)
+			one.proxy.Reset() // what misses bytes is of no use
+		}},
+		{10, "requests lost", func() {
+			one.proxy.KeepRequests(true)
+			r.while(rng, time.Second/10, 4*time.Second)
+			one.proxy.KeepRequests(false)
+			one.proxy.Reset() // what misses bytes is of no use
+		}},
+		{15, "latency", func() {
+			one.proxy.Delay(time.Duration(5+rng.IntN(200)) * time.Millisecond)
+			r.while(rng, time.Second, 5*time.Second)
+			one.proxy.Delay(0)
+		}},
+		{15, "watches held back", func() {
+			one.proxy.HoldStreams(true)
+			r.while(rng, time.Second, 8*time.Second)
+			one.proxy.HoldStreams(false)
+		}},
+	}
+	for r.between(rng, 5*time.Second) {
+		select {
+		case two <- struct{}{}:
+		case <-r.load.Done():
+			return
+		}
+		c := choose(rng, all)
+		r.fault(c.what, one.name, c.do)
+		<-two
+	}
+}
+
+// disturbControlPlane makes trouble for the API server and etcd.
+func (r *round) disturbControlPlane(rng *rand.Rand) {
+	cp, ctx := r.site.cp, context.WithoutCancel(r.ctx)
+	check := func(err error) {
+		if err != nil {
+			r.wrong("the control plane: %v", err)
+		}
+	}
+	all := []choice{
+		{3, "kill of the API server", func() {
+			check(cp.KillAPIServer())
+			check(cp.StartAPIServer(ctx))
+		}},
+		{3, "kill of etcd", func() {
+			check(cp.KillEtcd())
+			r.while(rng, 0, time.Second)
+			check(cp.StartEtcd(ctx))
+		}},
+		{3, "SIGSTOP of the API server", func() {
+			check(cp.PauseAPIServer())
+			r.while(rng, time.Second/10, 4*time.Second)
+			check(cp.ResumeAPIServer())
+		}},
+	}
+	for r.between(rng, 15*time.Second) {
+		c := choose(rng, all)
+		r.fault(c.what, "", c.do)
+	}
+}

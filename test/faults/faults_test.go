@@ -1,0 +1,81 @@
+// Package faults_test breaks everything that can break under three replicas of the controller as it is
+// shipped, at random from a seed, while kubelets and an operator work, and judges what they were told and
+// what the API server has: no address twice, no live pod without its address, nothing left behind.
+package faults_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"go.uber.org/goleak"
+	"k8s.io/klog/v2"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/bcsnet/bcsnet/test/controlplane"
+)
+
+func TestMain(m *testing.M) {
+	klog.SetLogger(logr.Discard())
+	ctrllog.SetLogger(logr.Discard())
+	goleak.VerifyTestMain(m)
+}
+
+const (
+	shortRound = 40 * time.Second
+	longRound  = 4 * time.Minute
+)
+
+// TestFaults is one short round, or as many long ones as FAULTS_MINUTES leaves time for. FAULTS_SEED repeats
+// the choices of a run, though not their timing.
+func TestFaults(t *testing.T) {
+	seed := rand.Uint64()
+	if text := os.Getenv("FAULTS_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 0, 64); err != nil {
+			t.Fatalf("FAULTS_SEED: %v", err)
+		}
+	}
+	length, end := shortRound, time.Now()
+	if text := os.Getenv("FAULTS_MINUTES"); text != "" {
+		minutes, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatalf("FAULTS_MINUTES: %v", err)
+		}
+		length, end = longRound, end.Add(time.Duration(minutes)*time.Minute)
+	}
+	t.Logf("FAULTS_SEED=%d", seed)
+	v := newVerdict()
+	s := newSite(t, build{faulty: faultyController(t)})
+	began := time.Now()
+	for n := uint64(0); n == 0 || time.Now().Before(end) && !v.failed(); n++ {
+		play(t, s, v, seed+n, length)
+		t.Logf("%s: %d operations, %d faults", time.Since(began).Round(time.Second), v.total("operation"), v.total("fault"))
+	}
+	t.Logf("FAULTS_SEED=%d, in all:\n%s", seed, v)
+	for _, text := range v.violations {
+		t.Error(text)
+	}
+}
+
+// faultyController builds the controller with what the tag faults adds.
+func faultyController(t *testing.T) string {
+	t.Helper()
+	root, err := controlplane.ModuleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "bcsnet-controller")
+	cmd := exec.Command("go", "build", "-trimpath", "-tags", "faults", "-o", file, "./cmd/controller")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return file
+}

@@ -1,0 +1,91 @@
+package faults_test
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// history is what the callers did and heard, for porcupine.
+type history struct {
+	mu    sync.Mutex
+	began time.Time
+	ops   []porcupine.Operation
+}
+
+// change is one operation on one address: a container of a pod took it, or gave it up.
+type change struct {
+	addr, pod, container string
+	take                 bool
+}
+
+// never is the end of an operation of which nobody knows when it took effect, or whether it did.
+const never = time.Duration(math.MaxInt64)
+
+func (h *history) now() time.Duration { return time.Since(h.began) }
+
+func (h *history) add(client int, c change, from, to time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: c, Call: int64(from), Return: int64(to)})
+}
+
+// holder is the state of an address.
+type holder struct{ pod, container string }
+
+// register is one address: at any time it has one holder or none. It moves from container to container within
+// a pod, never from pod to pod. A release by a container that does not hold the address changes nothing: it
+// came late, or somebody else released it before.
+var register = porcupine.Model{
+	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
+		by := map[string][]porcupine.Operation{}
+		for _, op := range history {
+			by[op.Input.(change).addr] = append(by[op.Input.(change).addr], op)
+		}
+		var out [][]porcupine.Operation
+		for _, ops := range by {
+			out = append(out, ops)
+		}
+		return out
+	},
+	Init: func() any { return holder{} },
+	Step: func(state, input, _ any) (bool, any) {
+		s, c := state.(holder), input.(change)
+		switch {
+		case c.take:
+			return s == holder{} || s.pod == c.pod, holder{c.pod, c.container}
+		case s.container == c.container:
+			return true, holder{}
+		default:
+			return true, s
+		}
+	},
+	DescribeOperation: func(input, _ any) string { return fmt.Sprintf("%+v", input) },
+}
+
+// illegal writes out the history of the first address whose history is not that of a register; "" when
+// there is none. A legal history is decided at once, one after the other; the time is for those that are not.
+func (h *history) illegal() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, ops := range register.Partition(h.ops) {
+		result := porcupine.CheckOperationsTimeout(register, ops, 20*time.Second)
+		if result == porcupine.Ok {
+			continue
+		}
+		slices.SortFunc(ops, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
+		var out strings.Builder
+		fmt.Fprintf(&out, "%s: the history of %s, the last 200 of %d operations, µs:\n", result, ops[0].Input.(change).addr, len(ops))
+		for _, op := range ops[max(0, len(ops)-200):] {
+			fmt.Fprintf(&out, "%9d to %9d: %+v\n", op.Call/1000, op.Return/1000, op.Input)
+		}
+		return out.String()
+	}
+	return ""
+}

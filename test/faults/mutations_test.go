@@ -1,0 +1,33 @@
+package faults_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+)
+
+// TestMutations breaks one guard of the controller at a time, in a build for this test, and expects the suite
+// to find it: it can. Most are found in seconds, the
+// hasty collector when it leads and its watches are held back.
+func TestMutations(t *testing.T) {
+	if os.Getenv("FAULTS_MUTATIONS") == "" {
+		t.Skip("set FAULTS_MUTATIONS, or say: make test-mutations")
+	}
+	faulty := faultyController(t)
+	for name, guard := range map[string]string{
+		"precondition": "a write replaces the version that it was decided on, and no other",
+		"name":         "a DEL releases what its container holds, not what the pod of that name holds",
+		"collect":      "an address is taken back after two looks and a read of its pod",
+		"write":        "an ADD is answered when its address is stored, not before",
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newVerdict()
+			play(t, newSite(t, build{faulty: faulty, broken: name}), v, rand.Uint64(), 2*time.Minute)
+			if !v.failed() {
+				t.Fatalf("not found to be broken: %s\n%s", guard, v)
+			}
+			t.Logf("found after %d operations and %d faults: %s", v.total("operation"), v.total("fault"), v.violations[0])
+		})
+	}
+}

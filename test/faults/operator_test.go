@@ -1,0 +1,103 @@
+package faults_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+)
+
+// operate is an operator at work: addresses and hosts released by hand, pools edited, shrunk and grown. What
+// fails because the API server is away is left as it is.
+func (r *round) operate(rng *rand.Rand) {
+	edit := func(pool, patch string) func() {
+		return func() { _ = r.patch(pool, patch) }
+	}
+	all := []choice{
+		{4, "ip release --force", func() { r.takeAddress(rng, true) }},
+		{2, "ip release of a live pod", func() { r.takeAddress(rng, false) }},
+		{2, "release-host", func() { r.takeHost(rng) }},
+		{2, "pool shrunk", func() { _, _ = r.site.bcsnetctl(r.ctx, "pool", "remove-ip", rangePool, tail) }},
+		{3, "pool grown", func() { _, _ = r.site.bcsnetctl(r.ctx, "pool", "add-ip", rangePool, tail) }},
+		{1, "gateway changed", edit(rangePool, fmt.Sprintf(`{"spec":{"gateway":"10.1.0.%d"}}`, 1+rng.IntN(5)))},
+		{1, "MTU changed", edit(demandPool, fmt.Sprintf(`{"spec":{"mtu":%d}}`, 1400+rng.IntN(100)))},
+		{1, "pool cordoned", func() {
+			_ = r.patch(demandPool, `{"spec":{"cordoned":true}}`)
+			r.while(rng, time.Second/2, 2*time.Second)
+			until(context.WithoutCancel(r.ctx), func(context.Context) error { return r.patch(demandPool, `{"spec":{"cordoned":false}}`) })
+		}},
+	}
+	for r.between(rng, 3*time.Second) {
+		c := choose(rng, all)
+		r.fault(c.what, "", c.do)
+	}
+	until(r.ctx, func(context.Context) error {
+		return r.patch(rangePool, fmt.Sprintf(`{"spec":{"availableIPs":[%q]}}`, rangeAddrs))
+	})
+}
+
+func (r *round) patch(pool, patch string) error {
+	p := &v1.BCSNetPool{}
+	p.Name = pool
+	ctx, cancel := context.WithTimeout(r.ctx, attempt)
+	defer cancel()
+	return r.site.admin.Patch(ctx, p, client.RawPatch(types.MergePatchType, []byte(patch)))
+}
+
+// takeAddress releases the address of a live pod by hand: by force, and then the pod is over; or without, and
+// then nothing happens.
+func (r *round) takeAddress(rng *rand.Rand, force bool) {
+	s := r.slots[rng.IntN(len(r.slots))]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.sandbox
+	if b == nil || s.taken {
+		return
+	}
+	args := []string{"ip", "release", b.addr.String(), "--yes"}
+	if force {
+		s.take()
+		args = append(args, "--force")
+	}
+	out, err := r.site.bcsnetctl(r.ctx, args...)
+	if err == nil && !force {
+		r.wrong("ip release without --force took %s of live pod %s: %s", b.addr, s.name, out)
+	}
+}
+
+// take notes that the address of a slot may go from now on. The slot's lock is held.
+func (s *slot) take() {
+	b := s.sandbox
+	s.last(b)
+	s.taken = true
+	s.history.add(s.number, change{b.addr.String(), b.uid, b.id, false}, s.history.now(), never)
+}
+
+// takeHost releases a host, whose pods are over, by the command line or over HTTP.
+func (r *round) takeHost(rng *rand.Rand) {
+	h := rng.IntN(hosts)
+	for _, s := range r.slots {
+		if s.host != h {
+			continue
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock() //nolint:gocritic // all are held until the host is released
+		if s.sandbox != nil && !s.taken {
+			s.take()
+		}
+	}
+	if rng.IntN(2) == 0 {
+		_, _ = r.site.bcsnetctl(r.ctx, "release-host", host(h))
+		return
+	}
+	if a, ok := r.callers.ask(r.ctx, rng, http.MethodDelete, "/host/"+host(h), nil, func() bool { return !r.loading() }); ok && a.Code != 0 {
+		r.wrong("release of host %s is refused: %s: %s", host(h), a.Reason, a.Message)
+	}
+	r.count("operation host release")
+}

@@ -1,0 +1,111 @@
+package faults_test
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// until repeats something that the API server may not be there for, at most until the context ends.
+func until(ctx context.Context, do func(context.Context) error) bool {
+	for ctx.Err() == nil {
+		limited, cancel := context.WithTimeout(ctx, attempt)
+		err := do(limited)
+		cancel()
+		if err == nil {
+			return true
+		}
+		pause(ctx, 50*time.Millisecond)
+	}
+	return false
+}
+
+// createPod makes the next pod of the slot.
+func (s *slot) createPod() bool {
+	return until(s.load, func(ctx context.Context) error {
+		p := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: s.name},
+			Spec:       corev1.PodSpec{NodeName: node(s.host), Containers: []corev1.Container{{Name: "c", Image: "c"}}},
+		}
+		err := s.site.admin.Create(ctx, p)
+		if apierrors.IsAlreadyExists(err) { // made by the attempt before, whose answer was lost
+			err = s.site.admin.Get(ctx, client.ObjectKeyFromObject(p), p)
+		}
+		if err == nil {
+			s.uid = string(p.UID)
+			s.count("pod created")
+		}
+		return err
+	})
+}
+
+// report is what a kubelet writes into the status of a pod that runs; like there it may come late, or never.
+func (s *slot) report(b *sandbox) {
+	if s.rng.IntN(3) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, attempt)
+	defer cancel()
+	p := &corev1.Pod{}
+	if s.site.admin.Get(ctx, types.NamespacedName{Namespace: namespace, Name: s.name}, p) != nil || string(p.UID) != b.uid {
+		return
+	}
+	now := metav1.Now()
+	p.Status.Phase, p.Status.StartTime = corev1.PodRunning, &now
+	p.Status.HostIP, p.Status.HostIPs = host(s.host), []corev1.HostIP{{IP: host(s.host)}}
+	p.Status.PodIP, p.Status.PodIPs = b.addr.String(), []corev1.PodIP{{IP: b.addr.String()}}
+	if s.site.admin.Status().Update(ctx, p) == nil {
+		s.count("pod reported")
+	}
+}
+
+// deletePod takes the pod of the slot away, as at the end of its grace period.
+func (s *slot) deletePod() {
+	uid := types.UID(s.uid)
+	until(s.ctx, func(ctx context.Context) error {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: s.name}}
+		err := s.site.admin.Delete(ctx, p, client.GracePeriodSeconds(0), client.Preconditions{UID: &uid})
+		if apierrors.IsConflict(err) {
+			return nil
+		}
+		return client.IgnoreNotFound(err)
+	})
+	s.uid, s.sandbox, s.taken = "", nil, false
+}
+
+// endPod ends the pod of a slot: with a DEL before or after the object goes, or without any. A pod whose
+// address an operator took has nothing that could be looked at.
+func (s *slot) endPod(inOrder bool) {
+	b := s.sandbox
+	switch {
+	case b == nil:
+	case s.taken:
+		b.over.Store(true)
+	default:
+		s.last(b)
+	}
+	from := s.history.now()
+	how := s.rng.IntN(100)
+	switch {
+	case b == nil:
+		s.deletePod()
+	case inOrder || how < 55:
+		s.DEL(b, s.rng, from)
+		s.deletePod()
+		if how < 5 && b.told { // an ADD that was on its way all the time
+			s.duplicate(b, time.Duration(s.rng.IntN(1000))*time.Millisecond, nil)
+		}
+	case how >= 95 && s.forgetful():
+		s.deletePod()
+		s.count("pod deleted without DEL")
+		s.history.add(s.number, change{b.addr.String(), b.uid, b.id, false}, from, never)
+	default:
+		s.deletePod()
+		s.lateDEL(b, time.Duration(s.rng.IntN(3000))*time.Millisecond, from)
+	}
+}

@@ -1,0 +1,117 @@
+package faults_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+const (
+	// forgottenPerMinute are pods that go without any DEL.
+	forgottenPerMinute = 8
+	// settled is by when pods and leases must agree after the last fault and the last pod that goes.
+	settled = time.Minute
+)
+
+// round is a time of load and faults, and the look at what came of it.
+type round struct {
+	*verdict
+	site    *site
+	callers *callers
+	history *history
+	ledger  *ledger
+	slots   []*slot
+
+	// ctx lasts for all of the round; load ends when no more faults and new pods are wanted.
+	ctx, load  context.Context
+	background sync.WaitGroup // requests that come late
+	numbers    atomic.Int64   // of containers
+
+	mu     sync.Mutex
+	forget int
+
+	journal journal
+}
+
+func (r *round) loading() bool { return r.load.Err() == nil }
+
+// forgetful says whether one more pod may go without DEL.
+func (r *round) forgetful() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.forget > int(forgottenPerMinute*time.Since(r.history.began).Minutes()) {
+		return false
+	}
+	r.forget++
+	return true
+}
+
+// play runs a round: load and faults for a while, then what came of them. The verdict has what is wrong.
+func play(t *testing.T, s *site, v *verdict, seed uint64, length time.Duration) {
+	t.Helper()
+	transport := &http.Transport{MaxIdleConnsPerHost: hosts * slots}
+	defer transport.CloseIdleConnections()
+	r := &round{
+		verdict: v, site: s, history: &history{began: time.Now()}, ledger: newLedger(v),
+		callers: &callers{verdict: v, http: &http.Client{Transport: transport}},
+	}
+	for _, one := range s.replicas {
+		r.callers.urls = append(r.callers.urls, one.URL)
+	}
+	var cancel, rest context.CancelFunc
+	r.ctx, cancel = context.WithTimeout(t.Context(), length+3*settled)
+	defer cancel()
+	r.load, rest = context.WithTimeout(r.ctx, length)
+	defer rest()
+
+	var watching, working, mischief sync.WaitGroup
+	watch, unwatch := context.WithCancel(r.ctx)
+	defer unwatch()
+	watching.Go(func() { r.ledger.watch(watch, s) })
+	for i := range hosts * slots {
+		one := &slot{round: r, number: i, host: i % hosts, name: fmt.Sprintf("web-%d", i), rng: rand.New(rand.NewPCG(seed, uint64(i)))}
+		r.slots = append(r.slots, one)
+	}
+	for _, one := range r.slots {
+		working.Go(one.run)
+	}
+	for i, actor := range r.actors() {
+		mischief.Go(func() { actor(rand.New(rand.NewPCG(seed, uint64(1000+i)))) })
+	}
+	select {
+	case <-r.load.Done():
+	case <-v.broken:
+		rest()
+	}
+	mischief.Wait() // what they broke, they have mended
+	working.Wait()
+	r.background.Wait() // the last pod that goes has gone
+	if !r.failed() {
+		r.settle(time.Now())
+	}
+	r.sweep()
+	unwatch()
+	watching.Wait()
+	if text := r.history.illegal(); text != "" {
+		r.wrong("an address had two holders: %s", text)
+	}
+	r.count("round")
+	if r.failed() {
+		t.Logf("the last faults:\n%s", r.journal.tail(60))
+	}
+}
+
+// failed says whether anything was wrong yet.
+func (v *verdict) failed() bool {
+	select {
+	case <-v.broken:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,220 @@
+package faults_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/test/controlplane"
+	"github.com/bcsnet/bcsnet/test/intercept"
+)
+
+const (
+	namespace = "faults"
+	hosts     = 6
+	slots     = 8 // pods of a host
+
+	// Fewer addresses than pods and late releases want at the worst moments: the pools run full.
+	rangePool, rangeAddrs   = "range", "10.1.0.10-10.1.0.49"
+	demandPool, demandAddrs = "demand", "10.2.0.10-10.2.0.49"
+	// What a shrink takes away and a grow gives back.
+	tail = "10.1.0.40-10.1.0.49"
+)
+
+// site is a cluster with three replicas, each behind a proxy of its own, that outlives the rounds.
+type site struct {
+	cp       *controlplane.ControlPlane
+	admin    client.WithWatch
+	leases   *store.Client // reads from the API server itself
+	replicas []*replica
+	cli      string
+	kube     string // kubeconfig of the administrator
+}
+
+// replica is a process behind a proxy to the API server.
+type replica struct {
+	*controlplane.Controller
+	proxy *intercept.Proxy
+	name  string
+}
+
+// build says what the replicas are.
+type build struct {
+	// faulty is the controller built with the tag faults; all replicas run it when broken names a guard, else
+	// the last one runs it, with a clock that is two hours ahead.
+	faulty, broken string
+}
+
+func newSite(t *testing.T, b build) *site {
+	t.Helper()
+	s := &site{cp: controlplane.ForTest(t)}
+	root, err := controlplane.ModuleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.cli = filepath.Join(root, "bin", "bcsnetctl")
+	s.kube = filepath.Join(t.TempDir(), "kubeconfig")
+	scheme := runtime.NewScheme()
+	err = errors.Join(s.cp.InstallManifests(t.Context()), s.cp.WriteKubeconfig(s.kube),
+		clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := rest.HTTPClientFor(s.cp.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.CloseIdleConnections)
+	if s.admin, err = client.NewWithWatch(s.cp.Config, client.Options{Scheme: scheme, HTTPClient: h}); err != nil {
+		t.Fatal(err)
+	}
+	if s.leases, err = store.New(s.cp.Config, nil, store.NewClock(nil)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.populate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		s.replicas = append(s.replicas, s.startReplica(t, i, b))
+	}
+	return s
+}
+
+func (s *site) startReplica(t *testing.T, i int, b build) *replica {
+	t.Helper()
+	cfg, err := s.cp.ServiceAccountConfig(t.Context(), controlplane.SystemNamespace, controlplane.ControllerName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := url.Parse(cfg.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy, err := intercept.NewProxy(target.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(proxy.Close)
+	cfg = rest.CopyConfig(cfg)
+	cfg.Host = "https://" + proxy.Addr()
+	r := &replica{proxy: proxy, name: fmt.Sprintf("replica-%d", i)}
+	kubeconfig := filepath.Join(t.TempDir(), r.name)
+	if err := controlplane.WriteKubeconfigFor(cfg, kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	o := controlplane.ControllerOptions{Name: r.name, Args: []string{
+		"--kubeconfig", kubeconfig,
+		"--leader-elect-lease-duration", leaseDuration.String(), "--leader-elect-renew-deadline", "3s", "--leader-elect-retry-period", "500ms",
+	}}
+	// Over HTTP/1.1 every watch has a connection of its own, which the proxy can hold while requests pass.
+	o.Env = append(o.Env, "DISABLE_HTTP2=true")
+	switch {
+	case b.broken != "":
+		o.Binary, o.Env = b.faulty, append(o.Env, "FAULTS_BREAK="+b.broken)
+	case i == 2:
+		o.Binary, o.Env = b.faulty, append(o.Env, "FAULTS_CLOCK=2h")
+	}
+	if r.Controller, err = s.cp.StartController(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Kill() }) // before its proxy goes; it may have ended by itself
+	return r
+}
+
+// populate makes the hosts, which are ready, the namespace and the pools.
+func (s *site) populate(ctx context.Context) error {
+	if err := s.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
+		return err
+	}
+	var all []string
+	for i := range hosts {
+		all = append(all, host(i))
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node(i)}}
+		if err := s.admin.Create(ctx, n); err != nil {
+			return err
+		}
+		n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: host(i)}}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+		if err := s.admin.Status().Update(ctx, n); err != nil {
+			return err
+		}
+	}
+	for _, p := range []v1.BCSNetPool{
+		{ObjectMeta: metav1.ObjectMeta{Name: rangePool}, Spec: v1.BCSNetPoolSpec{
+			Net: "10.1.0.0", Mask: 24, Gateway: "10.1.0.1", AvailableIPs: []string{rangeAddrs}, Priority: 1,
+		}},
+		{ObjectMeta: metav1.ObjectMeta{Name: demandPool}, Spec: v1.BCSNetPoolSpec{
+			Net: "10.2.0.0", Mask: 24, Gateway: "10.2.0.1", AvailableIPs: []string{demandAddrs}, Materialize: v1.MaterializeOnDemand,
+		}},
+	} {
+		p.Spec.Hosts = all
+		if err := s.admin.Create(ctx, &p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func host(i int) string { return fmt.Sprintf("10.0.0.%d", 11+i) }
+func node(i int) string { return fmt.Sprintf("node-%d", i) }
+
+// read is what the API server says of an address, asked until it answers.
+func (s *site) read(ctx context.Context, a netip.Addr) (ipam.Lease, error) {
+	for {
+		limited, cancel := context.WithTimeout(ctx, attempt)
+		l, err := s.leases.Get(limited, a)
+		cancel()
+		switch {
+		case err == nil:
+			return l, nil
+		case errors.Is(err, store.ErrNotFound):
+			return ipam.Lease{Addr: a}, nil
+		case !pause(ctx, 50*time.Millisecond):
+			return l, ctx.Err()
+		}
+	}
+}
+
+// active are all leases that somebody holds.
+func (s *site) active(ctx context.Context) ([]ipam.Lease, error) {
+	all, err := s.leases.List(ctx, "status.status=Active")
+	return all, err
+}
+
+// bcsnetctl runs the command line as the administrator.
+func (s *site) bcsnetctl(ctx context.Context, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, s.cli, append(args, "--kubeconfig", s.kube)...)
+	out, err := cmd.CombinedOutput()
+	return strings.TrimSpace(string(out)), err
+}
+
+// pause waits, unless the context ends.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

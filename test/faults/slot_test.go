@@ -1,0 +1,290 @@
+package faults_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// slot is a place for a pod on a host, and the kubelet's worker for it. The pods of every other slot follow each
+// other under one name, like those of a StatefulSet; the others never come back, like those of a Deployment.
+type slot struct {
+	*round
+	number, host int
+	name         string
+	rng          *rand.Rand
+
+	// mu is held during every step: whoever holds it finds no request of this slot under way, but for those
+	// that the slot has given up waiting for.
+	mu      sync.Mutex
+	uid     string // of the pod; "" while there is none
+	sandbox *sandbox
+	// taken: an operator took the address away.
+	taken bool
+	// refusedSince is when the first of the last sandboxes was refused that all were.
+	refusedSince time.Time
+}
+
+// sandbox is a container of a pod that has an address, or wants one.
+type sandbox struct {
+	id, pod string
+	uid     string
+	started time.Time
+	told    bool // its requests say when they began; with FAULTS_UNTOLD those of one host do not
+	byUID   bool // its requests name the pod's UID
+	addr    netip.Addr
+	// over is set before anything is sent that ends it.
+	over atomic.Bool
+}
+
+// run lives one pod after the other while there is load. The last pod stays, if it has an address.
+func (s *slot) run() {
+	for s.loading() {
+		s.mu.Lock()
+		s.step()
+		s.mu.Unlock()
+		think := time.Duration(s.rng.IntN(30)) * time.Millisecond
+		if s.rng.IntN(40) == 0 {
+			think = time.Duration(s.rng.IntN(1000)) * time.Millisecond
+		}
+		pause(s.load, think)
+	}
+	if s.uid != "" && s.sandbox == nil {
+		s.endPod(true)
+	}
+}
+
+func (s *slot) step() {
+	if s.uid == "" {
+		if s.number%2 == 1 {
+			s.name = fmt.Sprintf("job-%d-%d", s.number, s.numbers.Add(1))
+		}
+		if s.createPod() {
+			s.begin(s.newSandbox())
+		}
+		return
+	}
+	switch n := s.rng.IntN(100); {
+	case s.taken:
+		s.endPod(true)
+	case s.sandbox == nil:
+		s.begin(s.newSandbox())
+	case n < 30:
+		s.repeat()
+	case n < 60:
+		s.restart()
+	default:
+		s.endPod(false)
+	}
+}
+
+func (s *slot) newSandbox() *sandbox {
+	return &sandbox{
+		id: fmt.Sprintf("%016x%016x%032x", s.rng.Uint64(), s.rng.Uint64(), s.numbers.Add(1)), pod: s.name, uid: s.uid,
+		started: time.Now(), told: s.host > 0 || os.Getenv("FAULTS_UNTOLD") == "", byUID: s.rng.IntN(4) > 0,
+	}
+}
+
+func (b *sandbox) add(host string) httpapi.AllocateRequest {
+	r := httpapi.AllocateRequest{Host: host, ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: namespace}
+	if b.told {
+		r.StartedAt = store.FormatTime(b.started)
+	}
+	if b.byUID {
+		r.PodUID = b.uid
+	}
+	return r
+}
+
+func (b *sandbox) del(host string) httpapi.ReleaseRequest {
+	r := httpapi.ReleaseRequest{Host: host, ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: namespace}
+	if b.told {
+		r.StartedAt = store.FormatTime(time.Now())
+	}
+	if b.byUID {
+		r.PodUID = b.uid
+	}
+	return r
+}
+
+// begin is the ADD of a new sandbox, sometimes sent twice at once, and sometimes once more at a later time. (Only
+// where the request tells when it began: without that a late one cannot be told from a new one.) A sandbox without an address by the end of the load is given up, by a DEL as the kubelet does.
+func (s *slot) begin(b *sandbox) {
+	s.sandbox = b
+	served := make(chan netip.Addr, 1) // what the slot was told; closed when it gave up
+	switch n := s.rng.IntN(20); {
+	case !b.told:
+	case n < 3:
+		s.duplicate(b, 0, served)
+	case n < 4:
+		s.duplicate(b, time.Duration(s.rng.IntN(4000))*time.Millisecond, served)
+	}
+	from := s.history.now()
+	a, ok := s.callers.ask(s.ctx, s.rng, http.MethodPost, "", b.add(host(s.host)), func() bool { return !s.loading() })
+	if !ok {
+		close(served)
+		s.giveUp(b)
+		return
+	}
+	if a.Code != 0 {
+		close(served)
+		s.refuse(b, a)
+		return
+	}
+	s.refusedSince = time.Time{}
+	b.addr = a.addr()
+	served <- b.addr
+	s.count("operation ADD")
+	s.history.add(s.number, change{b.addr.String(), b.uid, b.id, true}, from, s.history.now())
+	// The answer is durable: the object says so at once.
+	live, err := s.site.read(s.ctx, b.addr)
+	switch {
+	case err != nil:
+		return
+	case !b.holds(live):
+		s.wrong("ADD of container %.8s of %s (%s, told %t) was answered with %s, and then version %d is %s, container %.8s of %s (%s)",
+			b.id, s.name, b.uid, b.told, b.addr, live.Version, live.State, live.ContainerID, live.Who(), live.PodUID)
+		return
+	}
+	s.ledger.hold(b.addr, s.name, b.id, live.Version)
+	s.report(b)
+}
+
+// holds says whether a lease is the sandbox's. A request without the pod's UID may be held under that of the
+// pod's predecessor until the next one.
+func (b *sandbox) holds(l ipam.Lease) bool {
+	return l.State == ipam.Active && l.ContainerID == b.id && l.PodName == b.pod && (!b.byUID || l.PodUID == b.uid)
+}
+
+// refuse gives up a sandbox that is refused for good: a kubelet makes another one. (Within a second of each
+// other two containers may seem to have come in the other order, where their requests do not say when they
+// began.) The pod must get its address that way, soon.
+func (s *slot) refuse(b *sandbox, a answer) {
+	s.count("sandbox refused")
+	if s.refusedSince.IsZero() {
+		s.refusedSince = time.Now()
+	}
+	if time.Since(s.refusedSince) > stubborn {
+		s.wrong("ADD of live pod %s (%s) is refused again and again, now of container %.8s: %s: %s", s.name, s.uid, b.id, a.Reason, a.Message)
+	}
+	s.giveUp(b)
+}
+
+// stubborn is for how long all sandboxes of a pod may be refused.
+const stubborn = 10 * time.Second
+
+func (s *slot) giveUp(b *sandbox) {
+	b.over.Store(true)
+	s.sandbox = nil
+	s.lateDEL(b, 0, s.history.now())
+}
+
+// duplicate sends the ADD of a sandbox once more, to one replica. While the sandbox has its address the
+// answer is that one.
+func (s *slot) duplicate(b *sandbox, after time.Duration, served <-chan netip.Addr) {
+	url := s.callers.urls[s.rng.IntN(len(s.callers.urls))]
+	s.background.Go(func() {
+		pause(s.ctx, after)
+		from := s.history.now()
+		a, err := s.callers.once(s.ctx, url, http.MethodPost, "", b.add(host(s.host)))
+		if err != nil || a.Code != 0 {
+			return
+		}
+		s.count("operation duplicate ADD")
+		took := change{a.addr().String(), b.uid, b.id, true}
+		over := b.over.Load()
+		s.history.add(s.number, took, from, s.history.now())
+		if !over {
+			select {
+			case addr, told := <-served:
+				if told && addr != a.addr() && !b.over.Load() {
+					s.wrong("container %.8s of %s was told %s by one replica and %s by another", b.id, s.name, addr, a.addr())
+				}
+				over = !told || addr != a.addr()
+			case <-s.ctx.Done():
+			}
+		}
+		if over { // nobody else writes down when this ends
+			took.take = false
+			s.history.add(s.number, took, from, never)
+		}
+	})
+}
+
+// repeat asks again for what the sandbox has.
+func (s *slot) repeat() {
+	b := s.sandbox
+	a, ok := s.callers.ask(s.ctx, s.rng, http.MethodPost, "", b.add(host(s.host)), func() bool { return !s.loading() })
+	switch {
+	case !ok:
+	case a.Code != 0:
+		s.wrong("the repeated ADD of container %.8s of %s is refused: %s: %s", b.id, s.name, a.Reason, a.Message)
+	case a.addr() != b.addr:
+		s.wrong("container %.8s of %s has %s and was told %s", b.id, s.name, b.addr, a.addr())
+	default:
+		s.count("operation repeated ADD")
+	}
+}
+
+// last is the last look at the address of a sandbox that is about to end: it was its own until now.
+func (s *slot) last(b *sandbox) {
+	live, err := s.site.read(s.ctx, b.addr)
+	if err == nil && !b.holds(live) {
+		s.wrong("live pod %s (container %.8s) lost %s: version %d is %s, container %.8s of %s; history %v",
+			s.name, b.id, b.addr, live.Version, live.State, live.ContainerID, live.Who(), live.History.Entries())
+	}
+	s.ledger.end(b.addr)
+	b.over.Store(true)
+}
+
+// DEL releases a sandbox, which may be gone from the given time on.
+func (s *slot) DEL(b *sandbox, rng *rand.Rand, from time.Duration) {
+	a, ok := s.callers.ask(s.ctx, rng, http.MethodDelete, "", b.del(host(s.host)), wait)
+	to := s.history.now()
+	switch {
+	case !ok:
+		to = never
+	case a.Code != 0:
+		s.wrong("DEL of container %.8s of %s is refused: %s: %s", b.id, s.name, a.Reason, a.Message)
+	default:
+		s.count("operation DEL")
+	}
+	if b.addr.IsValid() {
+		s.history.add(s.number, change{b.addr.String(), b.uid, b.id, false}, from, to)
+	}
+}
+
+// lateDEL sends a DEL at a later time, while life goes on.
+func (s *slot) lateDEL(b *sandbox, after, from time.Duration) {
+	rng := rand.New(rand.NewPCG(s.rng.Uint64(), 0))
+	s.background.Go(func() {
+		pause(s.ctx, after)
+		s.DEL(b, rng, from)
+	})
+}
+
+// restart replaces the sandbox of a pod by another one, whose ADD comes after the DEL of the first, beside it,
+// or before it.
+func (s *slot) restart() {
+	old := s.sandbox
+	s.last(old)
+	from := s.history.now()
+	switch s.rng.IntN(3) {
+	case 0:
+		s.DEL(old, s.rng, from)
+	case 1:
+		s.lateDEL(old, 0, from)
+	default:
+		s.lateDEL(old, time.Duration(s.rng.IntN(3000))*time.Millisecond, from)
+	}
+	s.begin(s.newSandbox())
+}
