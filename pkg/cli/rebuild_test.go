@@ -53,7 +53,7 @@ func TestRebuildInterrupted(t *testing.T) {
 		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, v1.IPResource) && creates.Add(1) == 2 {
 			close(second)
 			_, _ = io.Copy(io.Discard, r.Body) // only then is it noticed that a client has gone
-			<-r.Context().Done() // until the program gives up
+			<-r.Context().Done()               // until the program gives up
 			return
 		}
 		next.ServeHTTP(rw, r)
