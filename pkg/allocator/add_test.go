@@ -244,8 +244,14 @@ func TestOwner(t *testing.T) {
 				if got := r.one(request); got != a {
 					t.Errorf("again with container %q: %s, want %s", c, got, a)
 				}
-				r.cost(fmt.Sprintf("again with container %q", c), 0, 1)
+				r.cost(fmt.Sprintf("again with container %q", c), 1, 1) // it is for a later request from now on
 			}
+			request.StartedAt = r.lease(a).StartedAt
+			r.tap.Forget()
+			if got := r.one(request); got != a {
+				t.Errorf("the same request again: %s, want %s", got, a)
+			}
+			r.cost("the same request again", 0, 1)
 			if l := r.lease(a); l.Owner != request.Owner || l.ContainerID != container || l.PodUID != "" {
 				t.Errorf("stored: %+v", l)
 			}

@@ -109,7 +109,13 @@ func (a *Allocator) Allocate(ctx context.Context, r Request) ([]Address, error) 
 		case a.overtaken(r):
 			return nil, a.undo(ctx, r, held)
 		}
-		return a.addresses(held, seen), nil
+		if again, err = a.renew(ctx, r, held); err != nil {
+			return nil, err
+		}
+		if !again {
+			return a.addresses(held, seen), nil
+		}
+		a.again.Add(1)
 	}
 	return nil, ipam.Refuse(ipam.ReasonUnavailable, "other writers were faster %d times in a row", maxAttempts).
 		WithHint("ask again")
@@ -298,26 +304,6 @@ func (a *Allocator) addresses(held []ipam.Lease, seen uint64) []Address {
 		out = append(out, Address{Lease: l, Link: p.Link, Repeated: l.Version <= seen})
 	}
 	return out
-}
-
-func (a *Allocator) overtaken(r Request) bool {
-	return r.ContainerID != "" && a.marks.deleted(r.ContainerID, r.IfName, r.StartedAt)
-}
-
-func deleted(r Request) *ipam.Refusal {
-	return ipam.Refuse(ipam.ReasonContainerDeleted, "container %s was deleted after this request began", r.ContainerID)
-}
-
-// undo gives back what a request took although a DEL had overtaken it.
-func (a *Allocator) undo(ctx context.Context, r Request, held []ipam.Lease) error {
-	for _, l := range held {
-		if _, err := a.releaseOne(ctx, l, func(now ipam.Lease) bool {
-			return now.ContainerID == r.ContainerID && now.IfName == r.IfName && now.Owner == r.Owner && !now.StartedAt.After(r.StartedAt)
-		}); err != nil {
-			return err
-		}
-	}
-	return deleted(r)
 }
 
 func unavailable(err error) *ipam.Refusal {

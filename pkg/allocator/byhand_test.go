@@ -31,7 +31,7 @@ func TestAllocatedByHand(t *testing.T) {
 	if got := r.one(request); got != x.addr(9) {
 		t.Errorf("again: got %s", got)
 	}
-	r.cost("a repeated request", 0, 1)
+	r.cost("a repeated request", 1, 1)
 	if l := r.lease(x.addr(9)); l.Host.IsValid() || l.Owner != request.Owner || l.State != ipam.Active {
 		t.Errorf("stored: %+v", l)
 	}

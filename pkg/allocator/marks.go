@@ -3,6 +3,8 @@ package allocator
 import (
 	"sync"
 	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 const (
@@ -10,8 +12,9 @@ const (
 	maxMarks = 65536
 )
 
-// marks remembers which containers were deleted, for ten minutes and within bounds: an ADD that
-// began before the DEL must not bring an address back. One that began after it is not concerned.
+// marks remembers which containers were deleted and which owners gave up what they held, for ten minutes and
+// within bounds: an ADD that began before the DEL must not bring an address back. One that began after it is
+// not concerned.
 type marks struct {
 	mu    sync.Mutex
 	by    map[markKey]mark
@@ -19,7 +22,43 @@ type marks struct {
 	now   func() time.Time
 }
 
-type markKey struct{ container, ifName string }
+// markKey is what a DEL was about; an empty ifName or network covers all of them.
+type markKey struct {
+	marked
+	ifName, network string
+}
+
+// marked names a holder.
+type marked struct {
+	kind markKind
+	name string
+}
+
+type markKind uint8
+
+const (
+	markContainer markKind = iota
+	// markOwner is for all that an owner holds.
+	markOwner
+	// markBare is for what an owner holds without a container.
+	markBare
+)
+
+// marks are the holders that a DEL is remembered for: as in matches, one that names owner and container leaves
+// other containers of the owner alone.
+func (r ReleaseRequest) marks() (all []marked) {
+	if r.ContainerID != "" {
+		all = append(all, marked{markContainer, r.ContainerID})
+	}
+	switch {
+	case r.Owner == "":
+	case r.ContainerID == "":
+		all = append(all, marked{markOwner, r.Owner})
+	default:
+		all = append(all, marked{markBare, r.Owner})
+	}
+	return all
+}
 
 type mark struct{ began, put time.Time }
 
@@ -30,11 +69,11 @@ type putMark struct {
 
 func newMarks(now func() time.Time) *marks { return &marks{by: map[markKey]mark{}, now: now} }
 
-// put notes a DEL that began at the given time; an empty ifName covers all interfaces.
-func (m *marks) put(container, ifName string, began time.Time) {
+// put notes a DEL that began at the given time.
+func (m *marks) put(of marked, ifName, network string, began time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	k, now := markKey{container, ifName}, m.now()
+	k, now := markKey{of, ifName, network}, m.now()
 	if old, ok := m.by[k]; ok && old.began.After(began) {
 		began = old.began
 	}
@@ -49,11 +88,26 @@ func (m *marks) put(container, ifName string, began time.Time) {
 	}
 }
 
-// deleted says whether an ADD that began at the given time was overtaken by a DEL.
-func (m *marks) deleted(container, ifName string, began time.Time) bool {
+// overtook says whether a DEL overtook the ADD of a holder that began when the holder says.
+func (m *marks) overtook(h ipam.Holder, network string) bool {
+	switch {
+	case h.ContainerID != "":
+		if m.deleted(marked{markContainer, h.ContainerID}, h.IfName, network, h.StartedAt) {
+			return true
+		}
+	case h.Owner != "":
+		if m.deleted(marked{markBare, h.Owner}, h.IfName, network, h.StartedAt) {
+			return true
+		}
+	}
+	return h.Owner != "" && m.deleted(marked{markOwner, h.Owner}, h.IfName, network, h.StartedAt)
+}
+
+// deleted says whether one mark is for an ADD that began at the given time.
+func (m *marks) deleted(of marked, ifName, network string, began time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, k := range []markKey{{container, ifName}, {container, ""}} {
+	for _, k := range []markKey{{of, ifName, network}, {of, ifName, ""}, {of, "", network}, {of, "", ""}} {
 		if d, ok := m.by[k]; ok && m.now().Sub(d.put) < markLife && !began.After(d.began) {
 			return true
 		}

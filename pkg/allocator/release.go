@@ -15,15 +15,15 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// Release gives up what a container holds. One that holds nothing is no error: the DEL is remembered,
+// Release gives up what a container or an owner holds. One that holds nothing is no error: the DEL is remembered,
 // so that an ADD that it overtook does not bring an address back. The answer is what was released.
 func (a *Allocator) Release(ctx context.Context, r ReleaseRequest) ([]ipam.Lease, error) {
 	began := a.began(r.StartedAt)
 	if r.StartedAt.IsZero() {
 		began = a.began(r.ArrivedAt)
 	}
-	if r.ContainerID != "" {
-		a.marks.put(r.ContainerID, r.IfName, began)
+	for _, of := range r.marks() {
+		a.marks.put(of, r.IfName, r.Network, began)
 	}
 	var released []ipam.Lease
 	for _, l := range a.releasable(r) {

@@ -288,41 +288,42 @@ func TestMarkSparesALaterAdd(t *testing.T) {
 // Marks last ten minutes and are bounded.
 func TestMarks(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
+	container := func(id string) marked { return marked{markContainer, id} }
 	m := newMarks(func() time.Time { return now })
 	began := now
-	m.put("c", "eth0", began)
-	if !m.deleted("c", "eth0", began) || m.deleted("c", "net1", began) || m.deleted("d", "eth0", began) || m.deleted("c", "eth0", began.Add(1)) {
+	m.put(container("c"), "eth0", "", began)
+	if !m.deleted(container("c"), "eth0", "", began) || m.deleted(container("c"), "net1", "", began) || m.deleted(container("d"), "eth0", "", began) || m.deleted(marked{markOwner, "c"}, "eth0", "", began) || m.deleted(container("c"), "eth0", "", began.Add(1)) {
 		t.Error("the mark is not for what began until then, on that interface of that container")
 	}
-	m.put("c", "eth0", began.Add(-time.Hour)) // a DEL of long ago, late
-	if !m.deleted("c", "eth0", began) {
+	m.put(container("c"), "eth0", "", began.Add(-time.Hour)) // a DEL of long ago, late
+	if !m.deleted(container("c"), "eth0", "", began) {
 		t.Error("an older DEL took the newer one's mark back")
 	}
 	now = now.Add(markLife - time.Second)
-	if !m.deleted("c", "eth0", began) {
+	if !m.deleted(container("c"), "eth0", "", began) {
 		t.Error("the mark is gone too early")
 	}
 	now = now.Add(2 * time.Second)
-	if m.deleted("c", "eth0", began) {
+	if m.deleted(container("c"), "eth0", "", began) {
 		t.Error("the mark is still there")
 	}
 	for n := range maxMarks + 1000 {
-		m.put(fmt.Sprint(n), "", now)
+		m.put(container(fmt.Sprint(n)), "", "", now)
 	}
 	if len(m.by) > maxMarks || len(m.order) > maxMarks {
 		t.Errorf("%d marks, %d in order; want at most %d", len(m.by), len(m.order), maxMarks)
 	}
-	if m.deleted("0", "eth0", now) || !m.deleted(fmt.Sprint(maxMarks+999), "eth0", now) {
+	if m.deleted(container("0"), "eth0", "", now) || !m.deleted(container(fmt.Sprint(maxMarks+999)), "eth0", "", now) {
 		t.Error("not the oldest were dropped")
 	}
 	now = now.Add(markLife)
-	m.put("last", "", now)
+	m.put(container("last"), "", "", now)
 	if len(m.by) != 1 || len(m.order) != 1 {
 		t.Errorf("%d marks are left, want 1", len(m.by))
 	}
 	now = now.Add(-time.Hour) // a clock that was set back
-	m.put("back", "", now)
-	if !m.deleted("back", "eth0", now) {
+	m.put(container("back"), "", "", now)
+	if !m.deleted(container("back"), "eth0", "", now) {
 		t.Error("no mark after the clock was set back")
 	}
 }

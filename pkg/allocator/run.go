@@ -26,13 +26,15 @@ func (a *Allocator) changed(_, l ipam.Lease) {
 	if a.isDouble(l) {
 		a.doubles.put(l.Holder)
 	}
-	if l.State != ipam.Active || l.ContainerID == "" || !a.marks.deleted(l.ContainerID, l.IfName, l.StartedAt) {
+	if l.State != ipam.Active {
 		return
 	}
-	a.orphans.put(l)
+	if pool, _ := a.index.Pool(l.Pool); a.marks.overtook(l.Holder, pool.Network) {
+		a.orphans.put(l)
+	}
 }
 
-// orphans are leases whose container was deleted before its ADD was seen. There are no more than marks.
+// orphans are leases whose DEL came before their ADD was seen. There are no more than marks.
 type orphans struct {
 	mu   sync.Mutex
 	by   map[netip.Addr]ipam.Lease
@@ -65,8 +67,8 @@ func (o *orphans) take() map[netip.Addr]ipam.Lease {
 // settleEvery is how often Run looks after what is left over.
 const settleEvery = 2 * time.Second
 
-// Run releases addresses whose container was deleted before its ADD was seen and second addresses of one pod,
-// and settles writes whose outcome nobody asked for again. It returns when the context ends.
+// Run releases addresses whose DEL came before their ADD was seen and second addresses of one pod, and settles
+// writes whose outcome nobody asked for again. It returns when the context ends.
 func (a *Allocator) Run(ctx context.Context) error {
 	tick := time.NewTicker(settleEvery)
 	defer tick.Stop()
@@ -109,13 +111,14 @@ func (a *Allocator) releaseOrphan(ctx context.Context, l ipam.Lease) error {
 	ctx, cancel := context.WithTimeout(ctx, MaxRequestTime)
 	defer cancel()
 	released, err := a.releaseOne(ctx, l, func(now ipam.Lease) bool {
-		return now.State == ipam.Active && now.ContainerID == l.ContainerID && now.IfName == l.IfName && now.StartedAt.Equal(l.StartedAt)
+		return now.State == ipam.Active && now.ContainerID == l.ContainerID && now.Owner == l.Owner && now.IfName == l.IfName &&
+			now.StartedAt.Equal(l.StartedAt)
 	})
 	switch {
 	case err != nil:
-		a.log.Warn("could not release the address of a deleted container", "address", l.Addr.String(), "container", l.ContainerID, "error", err)
+		a.log.Warn("could not release an address whose DEL had overtaken its ADD", "address", l.Addr.String(), "holder", l.Who(), "container", l.ContainerID, "error", err)
 	case released:
-		a.log.Info("released an address whose container had been deleted", "address", l.Addr.String(), "container", l.ContainerID)
+		a.log.Info("released an address whose DEL had overtaken its ADD", "address", l.Addr.String(), "holder", l.Who(), "container", l.ContainerID)
 	}
 	return err
 }

@@ -98,6 +98,7 @@ func (s *session) plans(ctx context.Context) (*ipam.Index, error) {
 	x := ipam.NewIndex()
 	for _, p := range all {
 		x.SetPool(store.Pool(p.BCSNetPool))
+		x.SetRebuilding(p.Name, rebuilding(p, s.now()))
 	}
 	for _, p := range all {
 		if len(x.Overlaps(p.Name)) == 0 {

@@ -119,21 +119,28 @@ func (r *snapshotReader) readNodes(ctx context.Context) error {
 // podPage is how many pods one request asks for: the next are read while these are decoded.
 const podPage = 1000
 
-func (r *snapshotReader) readPods(ctx context.Context) error {
-	c, err := r.core()
+func (r *snapshotReader) readPods(ctx context.Context) (err error) {
+	r.snapshot.Pods, err = r.allPods(ctx)
+	return err
+}
+
+// allPods reads the pods of all namespaces.
+func (s *session) allPods(ctx context.Context) (all []workload.Pod, err error) {
+	c, err := s.core()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return c.Pods("").List(ctx, o)
 	})
 	pages.PageSize = podPage
-	return pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
+	err = pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
 		if p, ok := o.(*corev1.Pod); ok {
-			r.snapshot.Pods = append(r.snapshot.Pods, workload.FromObject(p))
+			all = append(all, workload.FromObject(p))
 		}
 		return nil
 	})
+	return all, err
 }
 
 // core is the way to pods in the encoding that is the fastest to read.

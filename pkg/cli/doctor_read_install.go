@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,9 +28,7 @@ func (r *snapshotReader) readController(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if lease.HolderIdentity != nil && lease.RenewTime != nil && lease.LeaseDurationSeconds != nil {
-		c.Leader, c.Renewed, c.Term = replica.Parse(*lease.HolderIdentity).Name, lease.RenewTime.Time, time.Duration(*lease.LeaseDurationSeconds)*time.Second
-	}
+	*c = leaderOf(lease)
 	core, err := r.core()
 	if err != nil {
 		return err
@@ -50,6 +49,14 @@ func (r *snapshotReader) readController(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// leaderOf is what the Lease of the controllers tells of them.
+func leaderOf(lease coordinationv1.LeaseSpec) (c doctor.Controller) {
+	if lease.HolderIdentity != nil && lease.RenewTime != nil && lease.LeaseDurationSeconds != nil {
+		c.Leader, c.Renewed, c.Term = replica.Parse(*lease.HolderIdentity).Name, lease.RenewTime.Time, time.Duration(*lease.LeaseDurationSeconds)*time.Second
+	}
+	return c
 }
 
 func (r *snapshotReader) readServices(ctx context.Context) error {

@@ -58,6 +58,7 @@ var formatCalls = map[string]string{
 	"pool tree":        "",
 	"pool uncordon":    "shut --dry-run=client",
 	"pool usage":       "blue",
+	"rebuild":          "--dry-run=client",
 	"release-host":     "10.0.0.11 --dry-run=client",
 	"top":              "",
 	"top host":         "",
@@ -73,6 +74,7 @@ func TestFormats(t *testing.T) {
 	w.havePool(t)
 	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
 	w.haveLease(t, "10.1.0.21", "10.0.0.11", "reserved")
+	w.haveRunningPod(t, "web-0", "10.1.0.40")
 	w.haveEvent(t, w.haveClosedPool(t))
 	t.Setenv("EDITOR", "sed -i -e s/10.1.0.99/10.1.0.98/")
 	t.Setenv("KUBECONFIG", w.kubeconfigs["ADMIN"])

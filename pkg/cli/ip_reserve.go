@@ -118,6 +118,9 @@ func (v *ipReserve) check(x *ipam.Index, all []ipam.Lease) (todo []ipam.Lease, e
 		case v.reserve && pool.Terminating:
 			failed = append(failed, refuse(reasonPoolTerminating, "address %s is in pool %s, which is being deleted", l.Addr, pool.Name).
 				withHint("see what it waits for: bcsnetctl pool describe %s", pool.Name))
+		case v.reserve && l.State == ipam.Available && x.Rebuilding(pool.Name) != "":
+			failed = append(failed, refuse(ipam.ReasonPoolRebuilding, "address %s is in pool %s, which is being rebuilt after its leases were lost, %s",
+				l.Addr, pool.Name, x.Rebuilding(pool.Name)).withHint("try again then; see: bcsnetctl pool describe %s", pool.Name))
 		case (l.State == ipam.Reserved) == v.reserve:
 			same = append(same, l.Addr)
 		default:

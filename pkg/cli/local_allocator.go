@@ -88,6 +88,7 @@ func (a *localAllocator) open(ctx context.Context, s *session) error {
 	}
 	for _, p := range pools {
 		a.index.SetPool(store.Pool(p.BCSNetPool))
+		a.index.SetRebuilding(p.Name, rebuilding(p, a.leases.Now()))
 	}
 	return nil
 }

@@ -149,12 +149,21 @@ func (v *poolDelete) deleteAll(ctx context.Context, api *pools, all []pool) erro
 	return failed.orNil()
 }
 
+// deleteTime is how long the answer to a deletion is waited for.
+const deleteTime = 10 * time.Second
+
 // deleteOne deletes the pool that was shown, not another one that has taken its name meanwhile.
 func (v *poolDelete) deleteOne(ctx context.Context, api *pools, p pool) error {
 	if v.dry == dryRunClient {
 		return nil
 	}
-	err := api.api.Delete(ctx, p.Name, metav1.DeleteOptions{
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	// A deletion that was sent is waited for, also when the user interrupts: else nobody knew whether it began.
+	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteTime)
+	defer cancel()
+	err := api.api.Delete(sending, p.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &p.UID}, DryRun: v.dry.options(),
 	})
 	if apierrors.IsNotFound(err) && !noSuchResource(err) {

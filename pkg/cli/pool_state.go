@@ -2,12 +2,14 @@ package cli
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
+	"github.com/bcsnet/bcsnet/pkg/rebuild"
 )
 
 // State words of a pool beside the reasons of its Ready condition.
@@ -64,3 +66,18 @@ func cidrOf(p *v1.BCSNetPool) string { return fmt.Sprintf("%s/%d", p.Spec.Net, p
 
 // counted says whether the status counts the pool as it is now.
 func counted(p *v1.BCSNetPool) bool { return p.Status.ObservedGeneration != 0 }
+
+// rebuilding says until when a pool keeps its addresses by the word of its controller, because it lost leases: a
+// running pod may have one that looks free. It is empty when the pool does not, and when the word is so old that
+// its controller must have gone.
+func rebuilding(p pool, now time.Time) string {
+	ready := meta.FindStatusCondition(p.Status.Conditions, v1.ConditionReady)
+	if ready == nil || ready.Reason != v1.ReasonRebuilding {
+		return ""
+	}
+	end := ready.LastTransitionTime.Add(rebuild.MaxWait)
+	if !now.Before(end) {
+		return ""
+	}
+	return "until its pods have told which addresses they have, at the latest at " + end.UTC().Format(time.RFC3339)
+}

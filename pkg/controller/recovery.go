@@ -28,8 +28,6 @@ import (
 )
 
 const (
-	// rebuildTime is how long a pool that lost leases waits for its pods at most.
-	rebuildTime = 5 * time.Minute
 	// rebuildEvery is how often it is looked at meanwhile, checkEvery how soon a check is tried again.
 	rebuildEvery, checkEvery = time.Second, 100 * time.Millisecond
 	// settleTime is how long it is checked again and again after a restart: the caches of pods and pools follow on
@@ -124,7 +122,7 @@ func (r *recovery) check(ctx context.Context, waiting map[string]time.Time) (map
 			return nil, err
 		}
 		if lost {
-			until[l.Pool] = r.leases.Now().Add(rebuildTime)
+			until[l.Pool] = r.leases.Now().Add(rebuild.MaxWait)
 		}
 	}
 	r.rebuild(ctx, plan, until)
@@ -142,13 +140,13 @@ func (r *recovery) suspects(ctx context.Context) (map[string]time.Time, error) {
 	for i := range pools.Items {
 		p := &pools.Items[i]
 		if p.Status.Active > 0 && r.index.Counts(p.Name, r.leases.Now()).Objects == 0 {
-			until[p.Name] = r.leases.Now().Add(rebuildTime)
+			until[p.Name] = r.leases.Now().Add(rebuild.MaxWait)
 		}
 		c := meta.FindStatusCondition(p.Status.Conditions, v1.ConditionReady)
 		if c == nil || c.Reason != v1.ReasonRebuilding {
 			continue
 		}
-		if end := c.LastTransitionTime.Add(rebuildTime); end.After(r.leases.Now()) {
+		if end := c.LastTransitionTime.Add(rebuild.MaxWait); end.After(r.leases.Now()) {
 			until[p.Name] = end
 		}
 	}

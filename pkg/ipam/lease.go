@@ -159,6 +159,15 @@ func Bind(l Lease, p Params, h Holder, now time.Time) (next Lease, ok bool) {
 	return next, true
 }
 
+// Renew has a lease be for a request of its holder that began later. It is held since when it was.
+func Renew(l Lease, began time.Time) (next Lease, ok bool) {
+	if l.State != Active || !began.After(l.StartedAt) {
+		return l, false
+	}
+	l.StartedAt = began
+	return l, true
+}
+
 // movesTo says whether a holder's address may move to another: within the same container, whose pod
 // may have been known by another UID, or within the same attachment; never between owners, and never
 // back to a container that a newer one replaced.

@@ -186,6 +186,35 @@ func TestBindBoundsSuperseded(t *testing.T) {
 	}
 }
 
+// Renew changes nothing but when the holder's request began, and that only forwards.
+func TestRenew(t *testing.T) {
+	l := held(Active)
+	want := l
+	want.StartedAt = at(-1)
+	for what, test := range map[string]struct {
+		from Lease
+		to   *Lease
+		at   int
+	}{
+		"later":            {l, &want, -1},
+		"at the same time": {l, nil, -61},
+		"earlier":          {l, nil, -62},
+		"reserved":         {held(Reserved), nil, -1},
+		"free":             {held(Available), nil, -1},
+	} {
+		got, ok := Renew(test.from, at(test.at))
+		if ok != (test.to != nil) {
+			t.Errorf("%s: %v", what, ok)
+		}
+		if test.to == nil {
+			test.to = &test.from
+		}
+		if diff := cmp.Diff(*test.to, got, equal); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+}
+
 func TestRelease(t *testing.T) {
 	free := func(l Lease) Lease {
 		if l.State == Active {

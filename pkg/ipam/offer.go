@@ -16,7 +16,7 @@ func (x *Index) Offer(a netip.Addr, now time.Time) (Pool, *Refusal) {
 	case !ok:
 		return Pool{}, x.notServed(Want{}, a)
 	case !p.Serves():
-		return p.Pool, Refuse(ReasonPoolCordoned, "pool %s hands out nothing: it is %s", p.Name, p.why()).WithHint("%s", p.cure())
+		return p.Pool, Refuse(p.stopped(), "pool %s hands out nothing: it is %s", p.Name, p.why()).WithHint("%s", p.cure())
 	}
 	return p.Pool, x.taken(a, p, Want{})
 }

@@ -63,7 +63,7 @@ func ReasonTable() []ReasonInfo {
 		{ReasonAddressCooling, 2, true, "The address asked for was given up less than its pool's cooldown ago, by somebody else."},
 		{ReasonAddressNotHeld, 2, false, "The address is not held by the container or owner that wants to release it."},
 		{ReasonContainerHoldsOther, 2, false, "The container already holds another address than the one asked for."},
-		{ReasonContainerDeleted, 2, false, "A DEL for the container came after this ADD began."},
+		{ReasonContainerDeleted, 2, false, "A DEL for the container, or the owner, came after this ADD began."},
 		{ReasonContainerSuperseded, 2, false, "A newer container of the same pod holds its address."},
 		{ReasonOutcomeUnknown, 2, true, "The API server did not say whether it stored the change; asking again settles it."},
 		{ReasonUnavailable, 2, true, "The API server does not answer, or this replica is not ready."},

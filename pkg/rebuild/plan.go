@@ -11,6 +11,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
+// MaxWait is how long a pool that lost leases hands out nothing at most, for its pods to tell which addresses
+// they have.
+const MaxWait = 5 * time.Minute
+
 // Input is what a plan is made from.
 type Input struct {
 	// Now is the API server's time before the pods were read.
@@ -126,6 +130,8 @@ func (m *maker) lease(pod workload.Pod, a netip.Addr, ifName, pool string, befor
 		return ipam.Lease{}, false
 	}
 	switch {
+	case pod.Deleting && GaveUp(current, pod):
+		return l, false // whoever has it now has it by right
 	case current.State == ipam.Reserved:
 		return conflict("it is reserved")
 	case current.State == ipam.Active && (current.Owner != "" || current.PodName != "" && current.PodUID != pod.UID && current.Who() != who):

@@ -1,0 +1,145 @@
+package allocator
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/test/controlplane"
+	"github.com/bcsnet/bcsnet/test/intercept"
+)
+
+// heldBy are the Active addresses of a pool on the API server, with what they are held for.
+func (x net) heldBy(t *testing.T, r *replica) map[netip.Addr]ipam.Holder {
+	t.Helper()
+	out := map[netip.Addr]ipam.Holder{}
+	for a := range x.held(t) {
+		out[a] = r.lease(a).Holder
+	}
+	return out
+}
+
+// Rule 6 for owners: an ADD that waits in the socket of a stopped replica is overtaken by the DEL that another one
+// serves. What it commits later is released, and nobody else ever would: leases of owners are not collected.
+func TestDelOfAnOwnerAtAnotherReplica(t *testing.T) {
+	for _, told := range []bool{true, false} {
+		t.Run(fmt.Sprintf("times told %v", told), func(t *testing.T) {
+			x := newNet("9-12")
+			one, stopped := newReplica(t, x.pool), newReplica(t, x.pool)
+			request := x.vm("paused")
+			d := del(request)
+			if told {
+				request.StartedAt, d.StartedAt = time.Unix(1_700_000_001, 0), time.Unix(1_700_000_002, 0)
+			}
+			gate := intercept.NewGate()
+			stopped.tap.On(writes, gate.Hold)
+			done := stopped.adding(t.Context(), request)
+			<-gate.Arrived()
+			if got := one.del(d); len(got) != 0 {
+				t.Fatalf("released %v of what is not stored", got)
+			}
+			gate.Open()
+			<-done // it knows of no DEL: that it is answered is right, and that it does not last
+			controlplane.Until(t, "the lease is released", func() bool { return len(x.held(t)) == 0 })
+			one.picture(x, nil)
+			if told {
+				_, err := one.Allocate(t.Context(), request)
+				refused(t, err, ipam.ReasonContainerDeleted, "owner "+request.Owner)
+			}
+			request.StartedAt = time.Time{}
+			one.one(request)
+		})
+	}
+}
+
+// An owner asks again after its DEL, and the replica that served the DEL knows its first lease only then: the
+// address that was answered last stays.
+func TestOwnerIsBackBeforeItsDelIsKnown(t *testing.T) {
+	x := newNet("9-12")
+	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+	request := x.vm("back")
+	two.watch.Shut()
+	request.StartedAt = time.Unix(1_700_000_001, 0)
+	a := one.one(request)
+	two.del(ReleaseRequest{Owner: request.Owner, StartedAt: time.Unix(1_700_000_002, 0)})
+	request.StartedAt = time.Unix(1_700_000_003, 0)
+	if got := one.one(request); got != a {
+		t.Fatalf("%s, want %s, which it has still", got, a)
+	}
+	two.watch.Open()
+	fence := two.one(x.vm("fence")) // what the watch brought was looked at
+	got := x.heldBy(t, one)
+	if l := got[a]; len(got) != 2 || l.Owner != request.Owner || !l.StartedAt.Equal(request.StartedAt) {
+		t.Errorf("held: %v, want %s as of %s, and %s", got, a, request.StartedAt, fence)
+	}
+}
+
+// The other way round: the lease is released before the owner is back, and is not answered from memory.
+func TestOwnerIsBackAfterItsDelIsKnown(t *testing.T) {
+	x := newNet("9")
+	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+	request := x.vm("back")
+	request.StartedAt = time.Unix(1_700_000_001, 0)
+	a := one.one(request)
+	two.picture(x, map[netip.Addr]string{a: ""})
+	// The renewal is held back until the address is released.
+	gate := intercept.NewGate()
+	remove := one.tap.On(writes, gate.Hold)
+	again := request
+	again.StartedAt = time.Unix(1_700_000_003, 0)
+	done := one.adding(t.Context(), again)
+	<-gate.Arrived()
+	remove()
+	if got := two.del(ReleaseRequest{Owner: request.Owner, StartedAt: time.Unix(1_700_000_002, 0)}); len(got) != 1 {
+		t.Fatalf("released %v", got)
+	}
+	gate.Open()
+	if got := <-done; got.err != nil || len(got.addrs) != 1 {
+		t.Fatalf("got %v, %v", got.addrs, got.err)
+	}
+	if l := x.heldBy(t, one)[a]; l.Owner != request.Owner || !l.StartedAt.Equal(again.StartedAt) {
+		t.Errorf("stored: %+v", l)
+	}
+}
+
+// A DEL is remembered for what it is about: an owner's interface, network and container.
+func TestMarksOfOwners(t *testing.T) {
+	began := time.Unix(1_700_000_000, 0)
+	lease := func(owner, container, ifName string) ipam.Holder {
+		return ipam.Holder{Owner: owner, ContainerID: container, IfName: ifName, StartedAt: began}
+	}
+	for what, test := range map[string]struct {
+		del     ReleaseRequest
+		holder  ipam.Holder
+		network string
+		want    bool
+	}{
+		"all of it":                  {ReleaseRequest{Owner: "vm"}, lease("vm", "", "eth0"), "lan", true},
+		"in a container":             {ReleaseRequest{Owner: "vm"}, lease("vm", "c", "eth0"), "lan", true},
+		"its interface":              {ReleaseRequest{Owner: "vm", IfName: "eth0"}, lease("vm", "", "eth0"), "", true},
+		"another interface":          {ReleaseRequest{Owner: "vm", IfName: "eth1"}, lease("vm", "", "eth0"), "", false},
+		"its network":                {ReleaseRequest{Owner: "vm", Network: "lan"}, lease("vm", "", "eth0"), "lan", true},
+		"another network":            {ReleaseRequest{Owner: "vm", Network: "san"}, lease("vm", "", "eth0"), "lan", false},
+		"a container's network":      {ReleaseRequest{ContainerID: "c", Network: "san"}, lease("", "c", "eth0"), "lan", false},
+		"its container":              {ReleaseRequest{Owner: "vm", ContainerID: "c"}, lease("vm", "c", "eth0"), "", true},
+		"another container":          {ReleaseRequest{Owner: "vm", ContainerID: "c"}, lease("vm", "d", "eth0"), "", false},
+		"the container not told":     {ReleaseRequest{Owner: "vm", ContainerID: "c"}, lease("vm", "", "eth0"), "", true},
+		"another owner":              {ReleaseRequest{Owner: "vm"}, lease("mv", "", "eth0"), "", false},
+		"a container of that name":   {ReleaseRequest{Owner: "vm"}, lease("", "vm", "eth0"), "", false},
+		"a pod's DEL without either": {ReleaseRequest{PodUID: "u"}, lease("", "", "eth0"), "", false},
+	} {
+		m := newMarks(func() time.Time { return began })
+		for _, of := range test.del.marks() {
+			m.put(of, test.del.IfName, test.del.Network, began)
+		}
+		if got := m.overtook(test.holder, test.network); got != test.want {
+			t.Errorf("%s: %v, want %v", what, got, test.want)
+		}
+		test.holder.StartedAt = began.Add(1)
+		if m.overtook(test.holder, test.network) {
+			t.Errorf("%s: an ADD that began later is overtaken", what)
+		}
+	}
+}

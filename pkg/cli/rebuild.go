@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/rebuild"
+)
+
+// rebuildVerb makes leases again whose objects were lost, from what their pods report.
+type rebuildVerb struct {
+	*session
+	output output
+	names  []string
+	yes    bool
+}
+
+func newRebuild(s *session) *cobra.Command {
+	v := &rebuildVerb{session: s}
+	cmd := &cobra.Command{
+		Use: "rebuild", GroupID: "other", Args: takes(0, 0), RunE: runs(v),
+		Short: "Make lost leases again from the pods that have the addresses",
+		Long: `Make leases again that were lost while their pods run on, as after an etcd
+restore: for every address of a pool that a running pod reports and nobody
+holds. It shows them first, then asks; look with --dry-run=client. An address
+that its pod gave up, or that an operator took from it, is not brought back.
+
+It says which addresses somebody else holds - those conflicts are left alone,
+and exit code 3 tells of them - and which pods have not told of an address yet:
+run it again when they have. A controller does the same by itself when it
+starts, and keeps others from the addresses meanwhile; this works without one.
+What was done stays done when it is interrupted: run again, it does the rest.`,
+		Example: `  bcsnetctl rebuild --dry-run=client
+  bcsnetctl rebuild --pool blue
+  bcsnetctl rebuild --yes -o name`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	cmd.Flags().StringSliceVar(&v.names, "pool", nil, "only leases of these `POOLS`, separated by commas")
+	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
+	completeWith(cmd, "pool", s.completePools)
+	s.dry.addTo(cmd)
+	v.output.addTo(cmd)
+	return cmd
+}
+
+func (v *rebuildVerb) Complete([]string) error { return nil }
+
+func (v *rebuildVerb) Validate() error {
+	v.names = sortedOnce(v.names)
+	return v.output.validate()
+}
+
+func (v *rebuildVerb) Run(ctx context.Context) error {
+	api, err := v.pools()
+	if err != nil {
+		return err
+	}
+	if _, err := api.named(ctx, v.names); err != nil {
+		return err
+	}
+	a, err := v.startAllocator(ctx)
+	if err != nil {
+		return err
+	}
+	defer a.stop()
+	plan, err := v.plan(ctx, a)
+	if err != nil {
+		return err
+	}
+	if err := v.show(ctx, plan); err != nil {
+		return err
+	}
+	var made []ipam.Lease
+	if len(plan.Create) > 0 {
+		if v.dry == dryRunNone && !v.yes {
+			if err := v.confirm(ctx, "Make these leases again?"); err != nil {
+				return err
+			}
+			if plan, err = v.again(ctx, a, plan); err != nil {
+				return err
+			}
+		}
+		var late []rebuild.Conflict
+		made, late, err = v.create(ctx, a, plan.Create)
+		plan.Conflicts = append(plan.Conflicts, late...)
+	}
+	var printed error
+	if v.output.printer != nil {
+		printed = v.printLeases(&v.output, nil, made)
+	}
+	return several{err, printed, conflictsStay(plan.Conflicts)}.compact()
+}
+
+// again looks at the pods once more: they may have changed while the user was asked. What is done is what was
+// shown, and still needed.
+func (v *rebuildVerb) again(ctx context.Context, a *localAllocator, shown rebuild.Plan) (rebuild.Plan, error) {
+	now, err := v.plan(ctx, a)
+	if err != nil {
+		return now, err
+	}
+	now.Create = slices.DeleteFunc(now.Create, func(l ipam.Lease) bool {
+		return !slices.ContainsFunc(shown.Create, func(o ipam.Lease) bool { return o.Addr == l.Addr && o.PodUID == l.PodUID })
+	})
+	v.tellConflicts(slices.DeleteFunc(slices.Clone(now.Conflicts), func(c rebuild.Conflict) bool { return slices.Contains(shown.Conflicts, c) }))
+	if n := len(shown.Create) - len(now.Create); n > 0 {
+		v.say.note("%s %s not needed any more", plural(n, "lease"), oneOr(n, "is", "are"))
+	}
+	return now, nil
+}

@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/rebuild"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// plan compares what pods report with the leases that there are. The leases are followed: what they say is never
+// older than the pods.
+func (v *rebuildVerb) plan(ctx context.Context, a *localAllocator) (plan rebuild.Plan, err error) {
+	defer v.sayLater("reading all pods in " + v.where())()
+	if err := a.open(ctx, v.session); err != nil {
+		return plan, err
+	}
+	if len(a.index.Pools()) == 0 {
+		return plan, refuse(reasonPoolNotFound, "there are no pools, and leases are those of a pool's addresses").
+			withHint("make the pools again first: kubectl apply -f POOLS")
+	}
+	nodes, err := v.nodes(ctx)
+	if err != nil {
+		return plan, err
+	}
+	hosts := map[string][]netip.Addr{}
+	for _, n := range nodes {
+		hosts[n.name] = n.addrs
+	}
+	now := a.leases.Now()
+	pods, err := v.allPods(ctx)
+	if err != nil {
+		return plan, v.explain(err)
+	}
+	plan = rebuild.Make(rebuild.Input{
+		Now: now, Index: a.index, Pods: slices.Values(pods),
+		Hosts: func(p workload.Pod) []netip.Addr { return slices.Concat(hosts[p.Node], p.HostIPs) },
+	})
+	if len(v.names) > 0 {
+		other := func(pool string) bool { return !slices.Contains(v.names, pool) }
+		plan.Create = slices.DeleteFunc(plan.Create, func(l ipam.Lease) bool { return other(l.Pool) })
+		plan.Conflicts = slices.DeleteFunc(plan.Conflicts, func(c rebuild.Conflict) bool { return other(c.Pool) })
+		maps.DeleteFunc(plan.Waiting, func(pool string, _ []string) bool { return other(pool) })
+	}
+	return plan, nil
+}
+
+// show says what would be done and what not. The leases go to standard output as a table; other formats
+// print them as they are stored.
+func (v *rebuildVerb) show(ctx context.Context, plan rebuild.Plan) error {
+	if n := len(plan.Create); n > 0 {
+		v.say.start("nobody holds %s that running pods report: %s", plural(n, "address"), byPool(plan.Create))
+		if v.output.printer == nil {
+			if err := newTable(&v.output, v.planColumns()).write(v.Out, plan.Create); err != nil {
+				return err
+			}
+		}
+	} else {
+		v.say.note("nothing to rebuild: every address that a running pod reports is held")
+	}
+	v.tellConflicts(plan.Conflicts)
+	for _, pool := range slices.Sorted(maps.Keys(plan.Waiting)) {
+		names := plan.Waiting[pool]
+		v.say.warn("pool %s: %s on its hosts %s told of no address yet and may have one: %s",
+			pool, plural(len(names), "pod"), oneOr(len(names), "has", "have"), shortList(names))
+	}
+	if len(plan.Waiting) > 0 {
+		v.hint("run it again when they have told, or have ended")
+	}
+	if len(plan.Create) > 0 {
+		v.tellLeader(ctx)
+	}
+	return nil
+}
+
+// planColumns are those of leases, without what a pod does not tell.
+func (v *rebuildVerb) planColumns() []column[ipam.Lease] {
+	return slices.DeleteFunc(v.leaseColumns(false), func(c column[ipam.Lease]) bool { return c.name == "AGE" || c.name == "CONTAINER" })
+}
+
+func (v *rebuildVerb) tellConflicts(all []rebuild.Conflict) {
+	for _, c := range all {
+		v.say.warn("%s of pool %s: pod %s reports it, and %s", c.Addr, c.Pool, c.Pod, c.Cause)
+	}
+}
+
+// tellLeader says that there is a controller, which does the same. Who may not ask is told nothing.
+func (v *rebuildVerb) tellLeader(ctx context.Context) {
+	c, err := v.dynamic()
+	if err != nil {
+		return
+	}
+	lease, err := leaderLease(ctx, c)
+	if err != nil {
+		return
+	}
+	if leader := leaderOf(lease); leader.Leads(v.now()) {
+		v.say.note("a controller runs (%s leads): it does the same by itself when it starts; doing it here, too, does no harm", leader.Leader)
+	}
+}
+
+// conflictsStay is the error for conflicts: nothing here can tell who is in the right.
+func conflictsStay(all []rebuild.Conflict) error {
+	if len(all) == 0 {
+		return nil
+	}
+	var addrs []netip.Addr
+	for _, c := range all {
+		addrs = append(addrs, c.Addr)
+	}
+	namespace, name, _ := strings.Cut(all[0].Pod, "/")
+	return (&failure{code: exitFindings, message: fmt.Sprintf("%s %s: %s", plural(len(all), "conflict"), oneOr(len(all), "stays", "stay"), spell(setOfAddrs(addrs)))}).
+		withHint("see who has the address: bcsnetctl ip describe %s; a pod that is in the wrong gets another when it is made anew: kubectl delete pod -n %s %s",
+			all[0].Addr, namespace, name)
+}
+
+// byPool counts leases by pool: "2 of pool blue, 1 of pool green".
+func byPool(leases []ipam.Lease) string {
+	n := map[string]int{}
+	for _, l := range leases {
+		n[l.Pool]++
+	}
+	var parts []string
+	for _, pool := range slices.Sorted(maps.Keys(n)) {
+		parts = append(parts, fmt.Sprintf("%d of pool %s", n[pool], pool))
+	}
+	return strings.Join(parts, ", ")
+}
