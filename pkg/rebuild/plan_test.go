@@ -46,6 +46,11 @@ func TestMake(t *testing.T) {
 	freed := func(a, pod string, until time.Time) ipam.Lease {
 		return ipam.Lease{Addr: ip(a), Params: ipam.Params{Pool: "a", Bits: 24}, History: ipam.NewHistory([]ipam.Past{{Holder: "shop/" + pod, Until: until}})}
 	}
+	passed := func(a, from, to string) ipam.Lease {
+		l := held(a, to)
+		l.History = freed(a, from, now).History
+		return l
+	}
 	deleting := func(p *workload.Pod) { p.Deleting = true }
 	for name, tc := range map[string]struct {
 		leases    []ipam.Lease
@@ -76,6 +81,13 @@ func TestMake(t *testing.T) {
 		"held by another": {
 			leases: []ipam.Lease{held("10.0.0.10", "y")}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))},
 			conflicts: []string{"10.0.0.10 shop/y holds it"},
+		},
+		"held by another after it was given up": {
+			leases: []ipam.Lease{passed("10.0.0.10", "x", "y")}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))},
+			conflicts: []string{"10.0.0.10 shop/y holds it"},
+		},
+		"held by another after it was given up by a pod that is being deleted": {
+			leases: []ipam.Lease{passed("10.0.0.10", "x", "y")}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"), deleting)},
 		},
 		"reserved": {
 			leases: []ipam.Lease{{Addr: ip("10.0.0.10"), State: ipam.Reserved, Params: ipam.Params{Pool: "a"}}},
