@@ -23,7 +23,7 @@ import (
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
 
-const staticUID = "0123456789abcdef0123456789abcdef"
+const staticUID, otherStaticUID = "0123456789abcdef0123456789abcdef", "00000000000000000000000000000000"
 
 // TestCollects: what has gone comes back, what lives stays, and what nobody can know waits.
 func TestCollects(t *testing.T) {
@@ -56,15 +56,15 @@ func TestCollects(t *testing.T) {
 	hold(t, "10.1.0.23", "10.0.0.11", "", "", func(ip *v1.BCSNetIP) {
 		ip.Status.PodNamespace, ip.Status.Owner, ip.Status.ContainerID = "", "vm-1", ""
 	})
-	hold(t, "10.1.0.24", "10.0.0.11", "gone", staticUID, nil)
+	hold(t, "10.1.0.24", "10.0.0.11", "gone", otherStaticUID, nil)
 	mirror := pod(t, "mirror", "collect-ready", func(p *corev1.Pod) {
 		p.Annotations = map[string]string{"kubernetes.io/config.mirror": staticUID, "kubernetes.io/config.hash": staticUID}
 	})
 	hold(t, "10.1.0.25", "10.0.0.11", mirror.Name, staticUID, nil)
-	hold(t, "10.1.0.26", "10.0.0.12", "gone-there", "u-1", nil)
-	hold(t, "10.1.0.27", "10.0.0.99", "gone-elsewhere", "u-1", nil)
+	hold(t, "10.1.0.26", "10.0.0.12", "gone-there", "u-there", nil)
+	hold(t, "10.1.0.27", "10.0.0.99", "gone-elsewhere", "u-elsewhere", nil)
 	unsure := pod(t, "unsure", "collect-ready", nil)
-	hold(t, "10.1.0.28", "10.0.0.11", unsure.Name, "u-old", func(ip *v1.BCSNetIP) {
+	hold(t, "10.1.0.28", "10.0.0.11", unsure.Name, "u-unsure", func(ip *v1.BCSNetIP) {
 		ip.Status.UpdateTime = time.Now().UTC().Format(time.RFC3339Nano)
 	})
 
@@ -75,7 +75,7 @@ func TestCollects(t *testing.T) {
 	hold(t, "10.1.0.31", "10.0.0.11", "ended", uid(ended), nil)
 	replaced := pod(t, "replaced", "collect-ready", nil)
 	hold(t, "10.1.0.32", "10.0.0.11", replaced.Name, "u-old", nil)
-	hold(t, "10.1.0.33", "10.0.0.13", "gone-long-ago", "u-1", nil)
+	hold(t, "10.1.0.33", "10.0.0.13", "gone-long-ago", "u-long-ago", nil)
 
 	_, metrics := start(t, cfg, nil)
 	remove(t, gone)
@@ -225,7 +225,7 @@ func TestBrake(t *testing.T) {
 	node(t, "brake", "10.0.0.11", corev1.ConditionTrue, time.Hour)
 	const n = 11
 	for i := range n {
-		hold(t, fmt.Sprintf("10.1.0.%d", 100+i), "10.0.0.11", fmt.Sprintf("lost-%d", i), "u-1", func(ip *v1.BCSNetIP) { ip.Status.PodNamespace = "lost" })
+		hold(t, fmt.Sprintf("10.1.0.%d", 100+i), "10.0.0.11", fmt.Sprintf("lost-%d", i), fmt.Sprintf("u-%d", i), func(ip *v1.BCSNetIP) { ip.Status.PodNamespace = "lost" })
 	}
 	_, metrics := start(t, cfg, nil)
 	wantPaused(t, metav1.ConditionTrue, "11 addresses held", "namespace lost, which does not exist", "bcsnetctl doctor --fix --only leaks")

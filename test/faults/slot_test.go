@@ -58,6 +58,8 @@ func (s *slot) run() {
 		}
 		pause(s.load, think)
 	}
+	s.mu.Lock() // the operator may still be at work
+	defer s.mu.Unlock()
 	if s.uid != "" && s.sandbox == nil {
 		s.endPod(true)
 	}
