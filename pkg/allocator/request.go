@@ -65,7 +65,7 @@ type ReleaseRequest struct {
 	// StartedAt is when the caller began, by its own clock; zero when it did not tell. The future counts
 	// as now.
 	StartedAt time.Time
-	// ArrivedAt is when a replica heard of the request first; zero for now. An ADD that began later is not overtaken.
+	// ArrivedAt is when a replica heard of the request first; zero stands for the present. An ADD that began later is not overtaken.
 	ArrivedAt time.Time
 }
 

@@ -12,9 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
@@ -59,9 +57,10 @@ type collector struct {
 	leases       *store.Client
 	nodes        *nodes
 	brake        *brake
-	events       events.EventRecorder
-	ready        func() error
-	log          *slog.Logger
+	// tell makes an event about the address of a lease.
+	tell  func(ctx context.Context, l ipam.Lease, kind, reason, action, note string)
+	ready func() error
+	log   *slog.Logger
 
 	suspects    map[netip.Addr]suspect
 	collections *prometheus.CounterVec
@@ -261,19 +260,7 @@ func (c *collector) collect(ctx context.Context, s suspect) (alive bool, err err
 		c.brake.took(time.Now())
 		c.collections.WithLabelValues(s.check).Inc()
 		c.log.Info("took an address back", s.fields()...)
-		c.tell(ctx, s)
+		c.tell(ctx, l, corev1.EventTypeNormal, v1.ReasonAddressCollected, "Collect", "took "+l.Addr.String()+" back: "+s.cause)
 	}
 	return false, err
-}
-
-// tell makes an event on the pool.
-func (c *collector) tell(ctx context.Context, s suspect) {
-	var pool v1.BCSNetPool
-	if err := c.cached.Get(ctx, types.NamespacedName{Name: s.lease.Pool}, &pool); err != nil {
-		return // it has gone; the log says it
-	}
-	// Events about the same objects would be counted as one.
-	address := &v1.BCSNetIP{ObjectMeta: metav1.ObjectMeta{Name: ipam.ObjectName(s.lease.Addr)}}
-	c.events.Eventf(&pool, address, corev1.EventTypeNormal, v1.ReasonAddressCollected, "Collect",
-		"%s", clip("took "+s.lease.Addr.String()+" back: "+s.cause, maxNote))
 }

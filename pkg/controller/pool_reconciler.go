@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
@@ -175,6 +176,17 @@ func (r *poolReconciler) unsettle(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.settled, name)
+}
+
+// tellOfAddress makes an event on the pool of a lease, about its address: events about the same objects would be
+// counted as one, whatever they say.
+func (r *poolReconciler) tellOfAddress(ctx context.Context, l ipam.Lease, kind, reason, action, note string) {
+	var pool v1.BCSNetPool
+	if err := r.client.Get(ctx, types.NamespacedName{Name: l.Pool}, &pool); err != nil {
+		return // a lease outlives its pool
+	}
+	address := &v1.BCSNetIP{ObjectMeta: metav1.ObjectMeta{Name: ipam.ObjectName(l.Addr)}}
+	r.events.Eventf(&pool, address, kind, reason, action, "%s", clip(note, maxNote))
 }
 
 // collectionChanged has a pool looked at whose condition CollectionPaused has turned.

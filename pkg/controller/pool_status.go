@@ -143,7 +143,7 @@ func readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.PoolCounts, v vie
 	case p.Cordoned:
 		return no(v1.ReasonCordoned, "the pool is cordoned and hands out nothing; to end that: bcsnetctl pool uncordon %s", p.Name)
 	case v.rebuilding != "":
-		return no(v1.ReasonRebuilding, "leases of the pool were lost; it hands out nothing for now, %s; see: bcsnetctl lease list --pool %s", v.rebuilding, p.Name)
+		return no(v1.ReasonRebuilding, "leases of the pool were lost; it hands out nothing %s; see: bcsnetctl lease list --pool %s", v.rebuilding, p.Name)
 	case v.failure != nil:
 		return no(v1.ReasonObjectsFailing, "%d objects are still to be written: %v", v.left, v.failure)
 	}

@@ -38,9 +38,9 @@ const (
 // making is what a pool waits for whose pods have all told.
 const making = "until the leases of its pods are made again"
 
-// recovery looks at every start, and when the store was put back to an older state, before this replica serves, whether leases were lost while nobody watched: then
-// it makes those of running pods again, and keeps their pools from handing out what pods may have that do not tell yet.
-// Pools that lost nothing serve at once.
+// recovery looks before this replica serves, at every start and when the store was put back to an older state,
+// whether leases were lost while nobody watched: then it makes those of running pods again, and keeps their pools
+// from handing out what pods may have that do not tell yet. Pools that lost nothing serve at once.
 type recovery struct {
 	cache   client.Reader
 	index   *ipam.Index
@@ -261,12 +261,5 @@ func waitingText(names []string, end time.Time) string {
 	if more := len(names) - len(shown); more > 0 {
 		text += fmt.Sprintf(" and %s", words.Plural(more, "more pod"))
 	}
-	return fmt.Sprintf("until %s %s of an address or end, at the latest at %s", text, oneTells(len(names)), end.UTC().Format(time.RFC3339))
-}
-
-func oneTells(n int) string {
-	if n == 1 {
-		return "tells"
-	}
-	return "tell"
+	return fmt.Sprintf("until %s %s of an address or end, at the latest at %s", text, words.OneOr(len(names), "tells", "tell"), end.UTC().Format(time.RFC3339))
 }

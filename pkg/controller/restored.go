@@ -5,7 +5,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -38,14 +37,10 @@ func (r *restored) settled(l ipam.Lease, again bool) {
 		return
 	}
 	r.lost.WithLabelValues("restored").Inc()
-	var pool v1.BCSNetPool
-	if err := r.pools.client.Get(context.Background(), types.NamespacedName{Name: l.Pool}, &pool); err != nil {
-		return // a lease outlives its pool
-	}
 	use := "reserved"
 	if l.State == ipam.Active {
 		use = "held by " + l.Where()
 	}
-	r.pools.events.Eventf(&pool, nil, corev1.EventTypeWarning, v1.ReasonAddressRestored, "Restore",
-		"the object of address %s was deleted although the address was %s; it was made again", l.Addr, use)
+	r.pools.tellOfAddress(context.Background(), l, corev1.EventTypeWarning, v1.ReasonAddressRestored, "Restore",
+		"the object of address "+l.Addr.String()+" was deleted although the address was "+use+"; it was made again")
 }

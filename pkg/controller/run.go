@@ -186,7 +186,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	collector := &collector{
 		mode: o.GarbageCollection, every: cmp.Or(o.CollectEvery, collectEvery), after: cmp.Or(o.CollectAfter, collectAfter), hostGrace: o.HostGrace, cached: mgr.GetCache(), pods: pods,
 		index: index, leases: leases, nodes: nodes, brake: newBrake(mgr.GetAPIReader(), nodes.readyNode, reconciler.collectionChanged, log),
-		events: reconciler.events, ready: ready, log: log,
+		tell: reconciler.tellOfAddress, ready: ready, log: log,
 	}
 	collector.register(registry)
 	reconciler.brake = collector.brake

@@ -38,7 +38,7 @@ type Index struct {
 	nodeIP map[netip.Addr][]string // names of the nodes, sorted
 
 	pools map[string]*poolState
-	// rebuilding says of pools that hand out nothing for now what they wait for.
+	// rebuilding says of pools that hand out nothing until something has happened what that is.
 	rebuilding map[string]string
 	segments   []segment
 	// Where requests look for pools, in the order of preference: those bound to a namespace, those of a

@@ -73,7 +73,7 @@ var prepared = sync.OnceValue(func() error {
 })
 
 // start runs a controller as cfg for one test and returns its log and its metrics' URL when it is ready.
-func start(t *testing.T, cfg *rest.Config, change func(*controller.Options)) (log *buffer, metrics string) {
+func start(t *testing.T, cfg *rest.Config, change func(*controller.Options)) (log *controlplane.Buffer, metrics string) {
 	t.Helper()
 	listen, err := controlplane.FreeAddress()
 	if err != nil {
@@ -85,7 +85,7 @@ func start(t *testing.T, cfg *rest.Config, change func(*controller.Options)) (lo
 	o.HTTPBindAddress, o.MetricsBindAddress, o.HealthProbeBindAddress = listen.String(), "0", "0"
 	o.HostGrace, o.LeaderElect = hostGrace, false
 	o.CollectEvery, o.CollectAfter = time.Second, 2*time.Second // as it is shipped, each test would take a minute
-	log = &buffer{}
+	log = &controlplane.Buffer{}
 	o.LogOutput = log
 	if change != nil {
 		change(&o)
@@ -279,22 +279,4 @@ func eventually(t *testing.T, condition func() error) {
 		case <-tick.C:
 		}
 	}
-}
-
-// buffer is a log that can be read while it is written.
-type buffer struct {
-	mu  sync.Mutex
-	all strings.Builder
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.all.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.all.String()
 }

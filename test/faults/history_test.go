@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/bcsnet/bcsnet/test/plugin"
 )
 
 // history is what the callers did and heard, for porcupine.
@@ -43,18 +45,8 @@ type holder struct{ pod, container string }
 // a pod, never from pod to pod. A release by a container that does not hold the address changes nothing: it
 // came late, or somebody else released it before.
 var register = porcupine.Model{
-	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
-		by := map[string][]porcupine.Operation{}
-		for _, op := range history {
-			by[op.Input.(change).addr] = append(by[op.Input.(change).addr], op)
-		}
-		var out [][]porcupine.Operation
-		for _, ops := range by {
-			out = append(out, ops)
-		}
-		return out
-	},
-	Init: func() any { return holder{} },
+	Partition: plugin.ByAddress(func(input any) string { return input.(change).addr }),
+	Init:      func() any { return holder{} },
 	Step: func(state, input, _ any) (bool, any) {
 		s, c := state.(holder), input.(change)
 		switch {

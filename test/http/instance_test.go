@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -148,23 +147,8 @@ func eventually(t *testing.T, condition func() error) {
 	}
 }
 
-// buffer is a log that can be read while it is written.
-type buffer struct {
-	mu  sync.Mutex
-	all strings.Builder
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.all.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.all.String()
-}
+// buffer is a log whose lines can be looked for.
+type buffer struct{ controlplane.Buffer }
 
 // line is the first line of the log that has all the parts; empty when there is none.
 func (b *buffer) line(parts ...string) string {

@@ -163,18 +163,8 @@ func active(t *testing.T, pool string) []string {
 
 // register is one address: at any time it has one holder or none.
 var register = porcupine.Model{
-	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
-		by := map[string][]porcupine.Operation{}
-		for _, op := range history {
-			by[op.Input.(change).addr] = append(by[op.Input.(change).addr], op)
-		}
-		var out [][]porcupine.Operation
-		for _, ops := range by {
-			out = append(out, ops)
-		}
-		return out
-	},
-	Init: func() any { return "" },
+	Partition: plugin.ByAddress(func(input any) string { return input.(change).addr }),
+	Init:      func() any { return "" },
 	Step: func(state, input, _ any) (bool, any) {
 		c := input.(change)
 		if c.take {

@@ -1,0 +1,26 @@
+package controlplane
+
+import (
+	"strings"
+	"sync"
+)
+
+// Buffer is a log that can be read while it is written.
+type Buffer struct {
+	mu  sync.Mutex
+	all strings.Builder
+}
+
+// Write adds to the log.
+func (b *Buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all.Write(p)
+}
+
+// String is the log so far.
+func (b *Buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all.String()
+}
