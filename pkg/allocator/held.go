@@ -77,8 +77,14 @@ func (a *Allocator) releaseOthers(ctx context.Context, keep ipam.Lease, family [
 }
 
 // winner is the one of several leases of one attachment that stays: of two containers the newer, of
-// one container the lease with the lower version.
+// one container the lease with the lower version. One that was made again from what the pod reported yields to
+// one that a container had before: who made it did not know of that.
 func winner(ls []ipam.Lease) ipam.Lease {
+	ls = slices.DeleteFunc(slices.Clone(ls), func(made ipam.Lease) bool {
+		return made.ContainerID == "" && made.Owner == "" && slices.ContainsFunc(ls, func(o ipam.Lease) bool {
+			return o.ContainerID != "" && o.Version < made.Version
+		})
+	})
 	newest := slices.MaxFunc(ls, func(a, b ipam.Lease) int {
 		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.Version, b.Version))
 	})

@@ -159,6 +159,26 @@ func TestSecondAddressOfAnEndedRequest(t *testing.T) {
 	settled(t, x, request, one)
 }
 
+// Rule 5: a lease that a replica made again from an old report of the pod, without knowing that a container
+// of the pod had another address by then, goes; the container keeps what it was told.
+func TestLeaseMadeAgainBesideANewerOne(t *testing.T) {
+	x := newNet("9-12")
+	one := newReplica(t, x.pool)
+	p := newPod(t, "reported", x.host, one)
+	request := x.of(p, p.Name+"-c")
+	a := one.one(request)
+	made := one.lease(a)
+	made.Addr, made.Version, made.ContainerID, made.StartedAt = x.addr(9), 0, "", one.leases.Now().Add(time.Second)
+	if made.Addr == a {
+		made.Addr = x.addr(10)
+	}
+	if _, err := one.leases.Write(t.Context(), made); err != nil {
+		t.Fatal(err)
+	}
+	controlplane.Until(t, "one address is held", func() bool { return len(x.held(t)) == 1 })
+	settled(t, x, request, one)
+}
+
 // Rule 5: of two containers of one pod, served at once by two replicas, the newer has the address, and
 // every replica says so to both.
 func TestTwoContainersAtTwoReplicas(t *testing.T) {

@@ -201,7 +201,8 @@ func (m *maker) setSize(l ipam.Lease, mine []ipam.Lease) (n int) {
 // its sandbox failed, or an operator took it away.
 func GaveUp(l ipam.Lease, pod workload.Pod) bool {
 	for _, p := range l.History.Entries() {
-		if p.Holder == pod.Namespace+"/"+pod.Name && p.Until.After(pod.Started) {
+		// Both times are cut to the second: one that had it from then on is this pod, not an earlier one of its name.
+		if p.Holder == pod.Namespace+"/"+pod.Name && (p.Until.After(pod.Started) || !p.Since.Before(pod.Started)) {
 			return true
 		}
 	}

@@ -63,8 +63,18 @@ func TestMake(t *testing.T) {
 		"a lease is lost": {
 			pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"},
 		},
-		"made anew and free":        {leases: []ipam.Lease{{Addr: ip("10.0.0.10"), Params: ipam.Params{Pool: "a"}}}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"}},
-		"given up by the pod":       {leases: []ipam.Lease{freed("10.0.0.10", "x", now)}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}},
+		"made anew and free":  {leases: []ipam.Lease{{Addr: ip("10.0.0.10"), Params: ipam.Params{Pool: "a"}}}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"}},
+		"given up by the pod": {leases: []ipam.Lease{freed("10.0.0.10", "x", now)}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}},
+		"given up in the second of its start": {
+			leases: []ipam.Lease{{Addr: ip("10.0.0.10"), Params: ipam.Params{Pool: "a", Bits: 24}, History: ipam.NewHistory([]ipam.Past{
+				{Holder: "shop/x", Since: now.Add(-time.Hour), Until: now.Add(-time.Hour)}})}},
+			pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))},
+		},
+		"given up in that second by one before it": {
+			leases: []ipam.Lease{{Addr: ip("10.0.0.10"), Params: ipam.Params{Pool: "a", Bits: 24}, History: ipam.NewHistory([]ipam.Past{
+				{Holder: "shop/x", Since: now.Add(-2 * time.Hour), Until: now.Add(-time.Hour)}})}},
+			pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"},
+		},
 		"given up by another":       {leases: []ipam.Lease{freed("10.0.0.10", "y", now)}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"}},
 		"given up by one before it": {leases: []ipam.Lease{freed("10.0.0.10", "x", now.Add(-2*time.Hour))}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"}},
 		"in no pool":                {pods: []workload.Pod{aPod("x", has("eth0", "172.16.0.1"))}},

@@ -55,8 +55,10 @@ func (s *slot) report(b *sandbox) {
 	if s.site.admin.Get(ctx, types.NamespacedName{Namespace: namespace, Name: s.name}, p) != nil || string(p.UID) != b.uid {
 		return
 	}
-	now := metav1.Now()
-	p.Status.Phase, p.Status.StartTime = corev1.PodRunning, &now
+	p.Status.Phase = corev1.PodRunning
+	if p.Status.StartTime == nil { // before the first sandbox; a kubelet never changes it
+		p.Status.StartTime = &p.CreationTimestamp
+	}
 	p.Status.HostIP, p.Status.HostIPs = host(s.host), []corev1.HostIP{{IP: host(s.host)}}
 	p.Status.PodIP, p.Status.PodIPs = b.addr.String(), []corev1.PodIP{{IP: b.addr.String()}}
 	if s.site.admin.Status().Update(ctx, p) == nil {
