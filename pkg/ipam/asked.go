@@ -105,6 +105,10 @@ func (x *Index) taken(a netip.Addr, p *poolState, w Want) *Refusal {
 			l := r.lease()
 			return Refuse(ReasonAddressInUse, "address %s of pool %s is held by %s", a, p.Name, l.Where()).
 				WithHint("ask for another address, or wait until it is released")
+		case r.state == Reserved && r.claim() != "" && r.lease().Admits(Sticky{Claim: w.Claim, PodPrimaryKey: w.PodPrimaryKey}, w.IfName):
+		case r.state == Reserved && r.claim() != "":
+			return Refuse(ReasonAddressInUse, "address %s of pool %s is kept for claim %s", a, p.Name, r.claim()).
+				WithHint("ask for another address; see for whom: bcsnetctl ip describe %s", a)
 		case r.state == Reserved:
 			return Refuse(ReasonAddressInUse, "address %s of pool %s is reserved", a, p.Name).
 				WithHint("ask for another address; see by whom and why: bcsnetctl ip describe %s", a)

@@ -98,6 +98,12 @@ func (m *machine) checkLeases(t *rapid.T, known map[netip.Addr]Lease) {
 			return (h.IfName == "" || l.IfName == h.IfName) && l.Owner == h.Owner && (h.Owner != "" || h.PodUID != "" && l.PodUID == h.PodUID)
 		}), m.x.ByAttachment(h))
 	}
+	for _, claim := range []string{"shop/x", "shop/y", ""} {
+		same("ByClaim "+claim, held(func(l Lease) bool { return claim != "" && l.Claim == claim }), m.x.ByClaim(claim))
+		for _, key := range []string{"k1", "k2", ""} {
+			same("ByKey "+claim+" "+key, held(func(l Lease) bool { return claim != "" && l.Claim == claim && key != "" && l.PodPrimaryKey == key }), m.x.ByKey(claim, key))
+		}
+	}
 	for _, host := range ips(host1, host2) {
 		same("ByHost", held(func(l Lease) bool { return l.Host == host }), m.x.ByHost(host))
 	}

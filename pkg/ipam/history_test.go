@@ -93,7 +93,7 @@ func TestTransitionsWriteHistory(t *testing.T) {
 			[]Past{{Until: until, Change: by}},
 		},
 		"it is given": {
-			func() (Lease, bool) { return Bind(held(Available), newParams, holder(), until) }, nil,
+			func() (Lease, bool) { return Bind(held(Available), newParams, holder(), Sticky{}, until) }, nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,6 +18,8 @@ type Index struct {
 	byAddr       table
 	byContainer  table // of held addresses, like the next two
 	byAttachment table
+	byClaim      table // of the addresses of claims, like the next
+	byKey        table
 	byHost       map[netip.Addr]map[*record]struct{}
 	byPool       map[string]*members
 
@@ -109,6 +111,14 @@ func NewIndex() *Index {
 		hash: func(r *record) uint64 { return x.hashAttachment(r.owner(), r.uid()) },
 		next: func(r *record) **record { return &r.nextAttachment },
 	}
+	x.byClaim = table{
+		hash: func(r *record) uint64 { return x.hashClaim(r.claim()) },
+		next: func(r *record) **record { return &r.extra.nextClaim },
+	}
+	x.byKey = table{
+		hash: func(r *record) uint64 { return x.hashKey(r.claim(), r.key()) },
+		next: func(r *record) **record { return &r.extra.nextKey },
+	}
 	return x
 }
 
@@ -124,6 +134,12 @@ func (x *Index) hashAttachment(owner string, uid compact) uint64 {
 		return maphash.String(x.seed, owner)
 	}
 	return maphash.String(x.seed, uid.bytes)
+}
+
+func (x *Index) hashClaim(claim string) uint64 { return maphash.String(x.seed, claim) }
+
+func (x *Index) hashKey(claim, key string) uint64 {
+	return maphash.Comparable(x.seed, [2]string{claim, key})
 }
 
 // record is the entry of an address, nil when it has none.
@@ -153,6 +169,12 @@ func (x *Index) link(r *record) {
 	if r.owner() != "" || r.uid().bytes != "" {
 		x.byAttachment.add(r)
 	}
+	if r.claim() != "" {
+		x.byClaim.add(r)
+		if r.key() != "" {
+			x.byKey.add(r)
+		}
+	}
 	if h := r.host.Value(); h.IsValid() {
 		if x.byHost[h] == nil {
 			x.byHost[h] = map[*record]struct{}{}
@@ -172,6 +194,12 @@ func (x *Index) unlink(r *record) {
 	}
 	if r.owner() != "" || r.uid().bytes != "" {
 		x.byAttachment.remove(r)
+	}
+	if r.claim() != "" {
+		x.byClaim.remove(r)
+		if r.key() != "" {
+			x.byKey.remove(r)
+		}
 	}
 	h := r.host.Value()
 	delete(x.byHost[h], r)

@@ -99,11 +99,27 @@ func (h Holder) SameAttachment(o Holder) bool {
 	return h.ContainerID != "" && h.ContainerID == o.ContainerID
 }
 
-// Sticky is what an address keeps beyond its container. This release carries it along unchanged.
+// Sticky is what an address keeps beyond its container: the claim that it belongs to.
 type Sticky struct {
-	Fixed         bool
+	// Claim is namespace/name of the claim; empty for an address that belongs to none.
+	Claim string
+	// PodPrimaryKey says which pod of the claim the address is for; empty for any of them.
 	PodPrimaryKey string
-	ExpiredTime   string
+	// Fixed: the claim keeps the address when its holder gives it up.
+	Fixed bool
+	// ExpiredTime is when a kept address is given up, RFC 3339 with nanoseconds; empty for one that is
+	// kept without a term.
+	ExpiredTime string
+}
+
+// Kept says whether the address stays with its claim when its holder gives it up.
+func (s Sticky) Kept() bool { return s.Claim != "" && s.Fixed }
+
+// Admits says whether an address that is kept so may go to who asks with these terms, on an interface: the
+// same claim, and the same pod and interface where the address is for one.
+func (l Lease) Admits(s Sticky, ifName string) bool {
+	return l.Claim != "" && l.Claim == s.Claim && (l.PodPrimaryKey == "" || l.PodPrimaryKey == s.PodPrimaryKey) &&
+		(l.IfName == "" || l.IfName == ifName)
 }
 
 // Lease is one address as of one version of its object.
@@ -128,16 +144,22 @@ type Lease struct {
 	Foreign bool
 }
 
-// Bind gives the address to a holder, or moves it to another container of the same holder. It is
-// refused (ok false) when somebody else has it, when a newer container took the holder's place, when
-// the address is reserved, and when its object is being deleted.
-func Bind(l Lease, p Params, h Holder, now time.Time) (next Lease, ok bool) {
+// Bind gives the address to a holder on the terms of its claim, or moves it to another container of the same
+// holder. It is refused (ok false) when somebody else has it, when a newer container took the holder's place,
+// when the address is reserved for anybody but the holder's claim, and when its object is being deleted.
+func Bind(l Lease, p Params, h Holder, s Sticky, now time.Time) (next Lease, ok bool) {
 	if l.Deleting {
 		return l, false
 	}
 	next = l
 	switch l.State {
 	case Available:
+		next.Params = p
+		h.Superseded = nil
+	case Reserved:
+		if !l.Admits(s, h.IfName) {
+			return l, false
+		}
 		next.Params = p
 		h.Superseded = nil
 	case Active:
@@ -152,10 +174,22 @@ func Bind(l Lease, p Params, h Holder, now time.Time) (next Lease, ok bool) {
 		default:
 			h.Superseded = supersede(l.Superseded, l.ContainerID)
 		}
-	default:
+	}
+	next.State, next.Holder, next.Sticky, next.Updated, next.HeldFinalizer = Active, h, s, now, true
+	return next, true
+}
+
+// Succeed gives an address that a pod of a claim holds to the pod that is in its place now: of the same claim
+// and key, on the same interface. The caller has made sure that the earlier pod is no more. It is refused
+// (ok false) for everybody else, and when the object is being deleted.
+func Succeed(l Lease, p Params, h Holder, s Sticky, now time.Time) (next Lease, ok bool) {
+	if l.State != Active || l.Deleting || l.PodPrimaryKey == "" || h.SameAttachment(l.Holder) || !l.Admits(s, h.IfName) {
 		return l, false
 	}
-	next.State, next.Holder, next.Updated, next.HeldFinalizer = Active, h, now, true
+	next = l
+	next.History = l.History.Add(past(l, now, Change{}))
+	h.Superseded = nil
+	next.Params, next.Holder, next.Sticky, next.Updated, next.HeldFinalizer = p, h, s, now, true
 	return next, true
 }
 
@@ -196,11 +230,24 @@ func (l Lease) SameHolding(later Lease) bool {
 	return later.State == Active && later.ContainerID == l.ContainerID && later.PodUID == l.PodUID && later.Updated.Equal(l.Updated)
 }
 
-// Release gives the address up, whoever has it; the caller has checked who does. An address that is
-// Available stays as it is (changed false). The holder goes into the history. Of an object that is being
-// deleted the finalizer goes by a Release of its own: without it the object goes at once, and the watch
-// would show it as it was before, as if it had been lost by somebody who has it.
+// Release gives the address up, whoever has it; the caller has checked who does. One that a claim keeps is
+// Reserved for it from then on, with the name of the pod that had it; any other is Available, also one that was
+// Reserved. An address that is Available stays as it is (changed false). The holder goes into the history.
 func Release(l Lease, now time.Time, c Change) (next Lease, changed bool) {
+	if l.State != Active || !l.Kept() {
+		return Free(l, now, c)
+	}
+	next = l
+	next.History = l.History.Add(past(l, now, c))
+	next.State, next.Updated, next.HeldFinalizer = Reserved, now, true
+	next.Holder = Holder{IfName: l.IfName, Namespace: l.Namespace, PodName: l.PodName}
+	return next, true
+}
+
+// Free makes an address Available that somebody has or that is reserved, whoever has it and whatever claim
+// keeps it. Of an object that is being deleted the finalizer goes by a call of its own: without it the object
+// goes at once, and the watch would show it as it was before, as if it had been lost by somebody who has it.
+func Free(l Lease, now time.Time, c Change) (next Lease, changed bool) {
 	if l.State == Available && !l.HeldFinalizer {
 		return l, false
 	}
@@ -211,6 +258,30 @@ func Release(l Lease, now time.Time, c Change) (next Lease, changed bool) {
 	next.HeldFinalizer = l.HeldFinalizer && l.Deleting && l.State != Available
 	next.State, next.Holder, next.Sticky, next.Updated = Available, Holder{}, Sticky{}, now
 	return next, true
+}
+
+// Keep reserves a free address for a claim before anybody asks for it. It is refused (ok false) as Reserve is.
+func Keep(l Lease, p Params, s Sticky, now time.Time) (next Lease, ok bool) {
+	if l.State != Available || l.Deleting || s.Claim == "" {
+		return l, false
+	}
+	next = l
+	next.State, next.Params, next.Sticky, next.Updated, next.HeldFinalizer = Reserved, p, s, now, true
+	return next, true
+}
+
+// Restick changes the terms on which somebody has an address, or on which it is kept for a claim. It is
+// refused (ok false) where nothing changes, for an address that is free or set aside by hand, and for one that
+// would be kept for nobody.
+func Restick(l Lease, s Sticky) (next Lease, ok bool) {
+	switch {
+	case l.Sticky == s, l.State == Available:
+		return l, false
+	case l.State == Reserved && (l.Claim == "" || s.Claim == ""):
+		return l, false
+	}
+	l.Sticky = s
+	return l, true
 }
 
 // Reserve sets a free address aside by hand. It is refused (ok false) when somebody has the address, when

@@ -58,14 +58,37 @@ func TestBind(t *testing.T) {
 	// became is an Active lease of the holder, as Bind makes it from the given one.
 	became := func(from Lease, p Params, h Holder, superseded ...string) *Lease {
 		from.State, from.Params, from.Holder, from.Updated, from.HeldFinalizer = Active, p, h, now, true
-		from.Superseded = superseded
+		from.Superseded, from.Sticky = superseded, Sticky{}
 		return &from
 	}
+	on := func(s Sticky, l *Lease) *Lease { l.Sticky = s; return l }
+	shop, web := Sticky{Claim: "shop/web", Fixed: true}, Sticky{Claim: "shop/web", PodPrimaryKey: "shop/web-0", Fixed: true}
+	kept := func(s Sticky, change ...func(*Lease)) Lease {
+		return held(Reserved, append([]func(*Lease){func(l *Lease) { l.Sticky = s; l.Holder = Holder{IfName: "eth0", Namespace: "shop", PodName: "web-0"} }}, change...)...)
+	}
 	for name, tc := range map[string]struct {
-		from Lease
-		to   Holder
-		want *Lease // nil: refused
+		from   Lease
+		to     Holder
+		sticky Sticky
+		want   *Lease // nil: refused
 	}{
+		"Available, on the terms of a claim": {from: held(Available), to: holder(), sticky: web, want: on(web, became(held(Available), newParams, holder()))},
+		"kept for the pod":                   {from: kept(web), to: holder(), sticky: web, want: on(web, became(kept(web), newParams, holder()))},
+		"kept for the pod, with a term": {
+			from: kept(Sticky{Claim: "shop/web", PodPrimaryKey: "shop/web-0", Fixed: true, ExpiredTime: "later"}), to: holder(), sticky: web,
+			want: on(web, became(kept(web), newParams, holder())),
+		},
+		"kept for the claim":                         {from: kept(shop), to: holder(), sticky: shop, want: on(shop, became(kept(shop), newParams, holder()))},
+		"kept for the claim, to one pod of it":       {from: kept(shop), to: holder(), sticky: web, want: on(web, became(kept(shop), newParams, holder()))},
+		"kept before anybody asked":                  {from: kept(shop, func(l *Lease) { l.Holder = Holder{} }), to: holder(), sticky: shop, want: on(shop, became(kept(shop), newParams, holder()))},
+		"kept for a pod, to the claim as a whole":    {from: kept(web), to: holder(), sticky: shop},
+		"kept for another pod":                       {from: kept(web), to: holder(), sticky: Sticky{Claim: "shop/web", PodPrimaryKey: "shop/web-1", Fixed: true}},
+		"kept for another claim":                     {from: kept(shop), to: holder(), sticky: Sticky{Claim: "shop/db", Fixed: true}},
+		"kept for a claim, without one":              {from: kept(shop), to: holder()},
+		"kept for another interface":                 {from: kept(web), to: holder(ifName("net1")), sticky: web},
+		"kept for the pod, deleting":                 {from: kept(web, deleting), to: holder(), sticky: web},
+		"Active, the same container takes new terms": {from: held(Active), to: holder(), sticky: web, want: on(web, became(held(Active), oldParams, holder()))},
+
 		"an address without object": {
 			from: Lease{Addr: ip("10.0.0.9")}, to: holder(),
 			want: became(Lease{Addr: ip("10.0.0.9")}, newParams, holder()),
@@ -137,7 +160,7 @@ func TestBind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := tc.from
-			next, ok := Bind(tc.from, newParams, tc.to, now)
+			next, ok := Bind(tc.from, newParams, tc.to, tc.sticky, now)
 			want := tc.from
 			if tc.want != nil {
 				want = *tc.want
@@ -161,7 +184,7 @@ func ownersLease(name, container string) Lease {
 
 // Rebinding again and again keeps the last four containers and never touches the slice of an earlier lease.
 func TestBindBoundsSuperseded(t *testing.T) {
-	l, ok := Bind(held(Available), oldParams, holder(container("c0")), now)
+	l, ok := Bind(held(Available), oldParams, holder(container("c0")), Sticky{}, now)
 	if !ok {
 		t.Fatal("refused")
 	}
@@ -169,14 +192,14 @@ func TestBindBoundsSuperseded(t *testing.T) {
 	for i := range 20 {
 		before := l
 		all = append(all, l.ContainerID)
-		if l, ok = Bind(l, oldParams, holder(container(fmt.Sprint("c", i+1))), now); !ok {
+		if l, ok = Bind(l, oldParams, holder(container(fmt.Sprint("c", i+1))), Sticky{}, now); !ok {
 			t.Fatalf("container %d was refused", i+1)
 		}
 		if diff := cmp.Diff(all[max(0, len(all)-MaxSuperseded):], l.Superseded); diff != "" {
 			t.Fatalf("superseded after %d (-want +got):\n%s", i+1, diff)
 		}
 		for _, id := range l.Superseded {
-			if _, ok := Bind(l, oldParams, holder(container(id)), now); ok {
+			if _, ok := Bind(l, oldParams, holder(container(id)), Sticky{}, now); ok {
 				t.Fatalf("superseded container %s got the address back", id)
 			}
 		}
@@ -211,6 +234,102 @@ func TestRenew(t *testing.T) {
 		}
 		if diff := cmp.Diff(*test.to, got, equal); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+}
+
+// Of the pods that take each other's place under one key only the one on the same terms succeeds.
+func TestSucceed(t *testing.T) {
+	web := Sticky{Claim: "shop/web", PodPrimaryKey: "shop/web-0", Fixed: true}
+	l := held(Active, func(l *Lease) { l.Sticky = web })
+	successor := holder(container("c2"), uid("u2"))
+	for name, tc := range map[string]struct {
+		from   Lease
+		to     Holder
+		sticky Sticky
+		ok     bool
+	}{
+		"the next pod":             {l, successor, web, true},
+		"the same pod":             {l, holder(container("c2")), web, false},
+		"another interface":        {l, holder(container("c2"), uid("u2"), ifName("net1")), web, false},
+		"another pod":              {l, successor, Sticky{Claim: "shop/web", PodPrimaryKey: "shop/web-1", Fixed: true}, false},
+		"another claim":            {l, successor, Sticky{Claim: "shop/db", PodPrimaryKey: "shop/web-0", Fixed: true}, false},
+		"for no pod in particular": {held(Active, func(l *Lease) { l.Sticky = Sticky{Claim: "shop/web"} }), successor, Sticky{Claim: "shop/web"}, false},
+		"of no claim":              {held(Active), successor, Sticky{}, false},
+		"deleting":                 {held(Active, deleting, func(l *Lease) { l.Sticky = web }), successor, web, false},
+		"Reserved":                 {held(Reserved, func(l *Lease) { l.Sticky = web }), successor, web, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, ok := Succeed(tc.from, newParams, tc.to, tc.sticky, now)
+			want := tc.from
+			if tc.ok {
+				want.Params, want.Holder, want.Sticky, want.Updated = newParams, tc.to, tc.sticky, now
+				want.History = want.History.Add(Past{Holder: l.Who(), Host: l.Host, Since: l.Updated, Until: now})
+			}
+			if ok != tc.ok {
+				t.Errorf("ok = %v", ok)
+			}
+			if diff := cmp.Diff(want, got, equal); diff != "" {
+				t.Errorf("lease (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What a claim keeps is reserved for it when its holder gives it up, and free when it is given up once more.
+func TestReleaseOfAClaim(t *testing.T) {
+	web := Sticky{Claim: "shop/web", PodPrimaryKey: "shop/web-0", Fixed: true}
+	l := held(Active, func(l *Lease) { l.Sticky = web })
+	got, ok := Release(l, now, Change{})
+	want := l
+	want.State, want.Updated = Reserved, now
+	want.Holder = Holder{IfName: l.IfName, Namespace: l.Namespace, PodName: l.PodName}
+	want.History = want.History.Add(Past{Holder: l.Who(), Host: l.Host, Since: l.Updated, Until: now})
+	if diff := cmp.Diff(want, got, equal); !ok || diff != "" {
+		t.Errorf("ok = %v, lease (-want +got):\n%s", ok, diff)
+	}
+	if got, ok = Release(got, at(1), Change{}); !ok || got.State != Available || got.Sticky != (Sticky{}) || got.HeldFinalizer || got.Holder.Who() != (Holder{}).Who() {
+		t.Errorf("released again: %v, %+v", ok, got)
+	}
+	l.Fixed = false
+	if got, ok = Release(l, now, Change{}); !ok || got.State != Available || got.Claim != "" {
+		t.Errorf("of a claim that does not keep it: %v, %+v", ok, got)
+	}
+	l.Fixed = true
+	if got, ok = Free(l, now, Change{}); !ok || got.State != Available || got.Claim != "" {
+		t.Errorf("freed: %v, %+v", ok, got)
+	}
+}
+
+func TestKeepAndRestick(t *testing.T) {
+	web, other := Sticky{Claim: "shop/web", Fixed: true}, Sticky{Claim: "shop/db", Fixed: true}
+	for name, tc := range map[string]struct {
+		do   func() (Lease, bool)
+		want *Lease
+	}{
+		"keep a free one":            {func() (Lease, bool) { return Keep(held(Available), newParams, web, now) }, &Lease{State: Reserved, Params: newParams, Sticky: web, Updated: now, HeldFinalizer: true}},
+		"keep for nobody":            {func() (Lease, bool) { return Keep(held(Available), newParams, Sticky{}, now) }, nil},
+		"keep one that is held":      {func() (Lease, bool) { return Keep(held(Active), newParams, web, now) }, nil},
+		"keep one that is set aside": {func() (Lease, bool) { return Keep(held(Reserved), newParams, web, now) }, nil},
+		"keep one that is deleted":   {func() (Lease, bool) { return Keep(held(Available, deleting), newParams, web, now) }, nil},
+		"an address in use":          {func() (Lease, bool) { return Restick(held(Active), web) }, new(held(Active, func(l *Lease) { l.Sticky = web }))},
+		"a kept one":                 {func() (Lease, bool) { return Restick(held(Reserved, func(l *Lease) { l.Sticky = other }), web) }, new(held(Reserved, func(l *Lease) { l.Sticky = web }))},
+		"the same terms":             {func() (Lease, bool) { return Restick(held(Active, func(l *Lease) { l.Sticky = web }), web) }, nil},
+		"one set aside":              {func() (Lease, bool) { return Restick(held(Reserved, func(l *Lease) { l.Sticky = Sticky{} }), web) }, nil},
+		"kept for nobody":            {func() (Lease, bool) { return Restick(held(Reserved, func(l *Lease) { l.Sticky = other }), Sticky{}) }, nil},
+		"a free one":                 {func() (Lease, bool) { return Restick(held(Available), web) }, nil},
+	} {
+		got, ok := tc.do()
+		if ok != (tc.want != nil) {
+			t.Errorf("%s: ok = %v", name, ok)
+			continue
+		}
+		if tc.want == nil {
+			continue
+		}
+		tc.want.Addr, tc.want.Version, tc.want.Foreign = got.Addr, got.Version, true
+		if diff := cmp.Diff(*tc.want, got, equal); diff != "" {
+			t.Errorf("%s: lease (-want +got):\n%s", name, diff)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+	"go4.org/netipx"
 )
 
 // Want is a request for addresses.
@@ -23,6 +24,13 @@ type Want struct {
 	Addrs []netip.Addr
 	// Have are the addresses that the attachment holds already, fewer than it takes together.
 	Have []Lease
+	// Claim and PodPrimaryKey are those of the terms that the addresses are taken on, IfName is the interface that
+	// they are for: addresses that are kept for them come first. Without a claim all are empty.
+	Claim, PodPrimaryKey, IfName string
+	// Room is how many addresses of a family the claim may have in all; 0 for no bound.
+	Room int
+	// Among restricts the addresses that are not kept for the claim yet to these; nil for any.
+	Among *netipx.IPSet
 	// Key names the attachment. It also decides where in a pool the search begins.
 	Key string
 	// Who names the requester in messages, such as "pod a/b"; Holder is what histories call it, such as "a/b".
@@ -32,6 +40,12 @@ type Want struct {
 // byHand is a request of an operator, who names the pool for an owner that is on no host: which hosts and
 // namespaces the pool is for does not matter then.
 func (w Want) byHand() bool { return w.Owner != "" && w.Pool != "" && !w.Host.IsValid() }
+
+// covers says whether the request has an address of a family, or gets one of those chosen.
+func (w Want) covers(is4 bool, chosen []choice) bool {
+	return slices.ContainsFunc(w.Have, func(l Lease) bool { return l.Addr.Is4() == is4 }) ||
+		slices.ContainsFunc(chosen, func(c choice) bool { return c.addr.Is4() == is4 })
+}
 
 // Pick is an address chosen for a request. It is held for the request until Drop.
 type Pick struct {
@@ -50,6 +64,9 @@ func (x *Index) Pick(w Want, now time.Time) ([]Pick, *Refusal) {
 	x.now = now.UnixNano()
 	asked, refusal := x.asked(w)
 	if refusal != nil {
+		return nil, refusal
+	}
+	if asked, refusal = x.kept(w, asked); refusal != nil {
 		return nil, refusal
 	}
 	choices, refusal := x.complete(w, asked)
@@ -87,9 +104,12 @@ func (x *Index) complete(w Want, asked []choice) ([]choice, *Refusal) {
 	default:
 		return x.firstComplete(w)
 	}
-	choices, ok := x.pickFrom(together, w, asked)
+	choices, ok, refusal := x.pickFrom(together, w, asked)
 	if !ok {
-		return nil, x.exhausted(w, together)
+		if refusal == nil {
+			refusal = x.exhausted(w, together)
+		}
+		return nil, refusal
 	}
 	return choices, nil
 }
@@ -100,7 +120,11 @@ func (x *Index) firstComplete(w Want) ([]choice, *Refusal) {
 		if together[0] != p {
 			continue // tried before
 		}
-		if choices, ok := x.pickFrom(together, w, nil); ok && len(choices) > 0 {
+		choices, ok, refusal := x.pickFrom(together, w, nil)
+		switch {
+		case refusal != nil:
+			return nil, refusal
+		case ok && len(choices) > 0:
 			return choices, nil
 		}
 	}
@@ -112,34 +136,72 @@ func (x *Index) firstComplete(w Want) ([]choice, *Refusal) {
 }
 
 // pickFrom chooses from the pools of one network what the request lacks; ok is false when they offer
-// a family that it lacks and have no address of it.
-func (x *Index) pickFrom(pools []*poolState, w Want, asked []choice) (choices []choice, ok bool) {
+// a family that it lacks and have no address of it, with the refusal where the claim may have no more.
+func (x *Index) pickFrom(pools []*poolState, w Want, asked []choice) (choices []choice, ok bool, refusal *Refusal) {
 	choices = asked
 	for _, is4 := range []bool{true, false} {
-		covered := slices.ContainsFunc(w.Have, func(l Lease) bool { return l.Addr.Is4() == is4 }) ||
-			slices.ContainsFunc(choices, func(c choice) bool { return c.addr.Is4() == is4 })
-		offered := slices.ContainsFunc(pools, func(p *poolState) bool { return p.is4() == is4 && p.Valid() })
-		if covered || !offered {
+		offered := slices.ContainsFunc(pools, func(p *poolState) bool { return p.is4() == is4 && p.Valid() && p.among(w.Among) })
+		if w.covers(is4, choices) || !offered {
 			continue
 		}
-		c, ok := x.firstFree(pools, is4, w.Key)
+		if refusal := x.full(w, is4); refusal != nil {
+			return nil, false, refusal
+		}
+		c, ok := x.firstFree(pools, is4, w)
 		if !ok {
-			return nil, false
+			return nil, false, nil
 		}
 		choices = append(choices, c)
 	}
-	return choices, true
+	return choices, true, nil
 }
 
-func (x *Index) firstFree(pools []*poolState, is4 bool, key string) (choice, bool) {
-	start := xxhash.Sum64String(key)
+func (x *Index) firstFree(pools []*poolState, is4 bool, w Want) (choice, bool) {
+	start := xxhash.Sum64String(w.Key)
 	for _, p := range pools {
 		if p.is4() != is4 || !p.Serves() || p.set.n == 0 {
 			continue
 		}
 		x.thaw(p)
+		if w.Among != nil {
+			if c, ok := p.firstAmong(w.Among); ok {
+				return c, true
+			}
+			continue
+		}
 		if i, ok := p.set.next(start % p.set.n); ok {
 			return choice{p, p.address(i)}, true
+		}
+	}
+	return choice{}, false
+}
+
+// among says whether a pool serves any of some addresses; nil stands for all.
+func (p *poolState) among(some *netipx.IPSet) bool {
+	if some == nil {
+		return true
+	}
+	return slices.ContainsFunc(p.segments, func(s segment) bool { return some.OverlapsRange(s.IPRange) })
+}
+
+// firstAmong is the first free address of a pool that is one of some.
+func (p *poolState) firstAmong(some *netipx.IPSet) (choice, bool) {
+	for _, r := range some.Ranges() {
+		for _, s := range p.segments {
+			if !s.Overlaps(r) {
+				continue
+			}
+			from, to := s.From(), s.To()
+			if from.Less(r.From()) {
+				from = r.From()
+			}
+			if r.To().Less(to) {
+				to = r.To()
+			}
+			first, last := s.base+distance(s.From(), from), s.base+distance(s.From(), to)
+			if i := p.set.after(first); i <= last && i < p.set.n {
+				return choice{p, p.address(i)}, true
+			}
 		}
 	}
 	return choice{}, false

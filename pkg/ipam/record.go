@@ -34,6 +34,8 @@ type extra struct {
 	owner      string
 	superseded []string
 	sticky     Sticky
+
+	nextClaim, nextKey *record // chains of the index's tables
 }
 
 const (
@@ -115,6 +117,21 @@ func (r *record) owner() string {
 		return ""
 	}
 	return r.extra.owner
+}
+
+// claim is the claim that the address belongs to, key which pod of it the address is for.
+func (r *record) claim() string {
+	if r.extra == nil {
+		return ""
+	}
+	return r.extra.sticky.Claim
+}
+
+func (r *record) key() string {
+	if r.extra == nil {
+		return ""
+	}
+	return r.extra.sticky.PodPrimaryKey
 }
 
 func nanos(t time.Time) int64 {
