@@ -19,12 +19,14 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:selectablefield:JSONPath=`.status.podName`
 // +kubebuilder:selectablefield:JSONPath=`.status.containerID`
 // +kubebuilder:selectablefield:JSONPath=`.status.owner`
+// +kubebuilder:selectablefield:JSONPath=`.status.claim`
 // +kubebuilder:printcolumn:name=Pool,type=string,JSONPath=`.spec.pool`
 // +kubebuilder:printcolumn:name=Status,type=string,JSONPath=`.status.status`
 // +kubebuilder:printcolumn:name=Host,type=string,JSONPath=`.status.host`
 // +kubebuilder:printcolumn:name=Namespace,type=string,JSONPath=`.status.podNamespace`
 // +kubebuilder:printcolumn:name=Pod,type=string,JSONPath=`.status.podName`
 // +kubebuilder:printcolumn:name=Owner,type=string,JSONPath=`.status.owner`,priority=1
+// +kubebuilder:printcolumn:name=Claim,type=string,JSONPath=`.status.claim`,priority=1
 // +kubebuilder:printcolumn:name=Container,type=string,JSONPath=`.status.containerID`,priority=1
 // +kubebuilder:printcolumn:name=Interface,type=string,JSONPath=`.status.ifName`,priority=1
 // +kubebuilder:printcolumn:name=Gateway,type=string,JSONPath=`.spec.gateway`,priority=1
@@ -88,9 +90,13 @@ type BCSNetIPStatus struct {
 	// +kubebuilder:validation:MaxLength=39
 	// +kubebuilder:validation:XValidation:rule=`self == "" || isIP(self)`,message=`must be the IPv4 or IPv6 address of a host; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken`
 	Host string `json:"host,omitempty"`
-	// fixed says that the address stays with its pod beyond the container.
+	// fixed says that the claim keeps the address when its holder gives it up.
 	// +optional
 	Fixed bool `json:"fixed,omitempty"`
+	// claim that the address belongs to, namespace/name of a BCSNetIPClaim.
+	// +optional
+	// +kubebuilder:validation:MaxLength=317
+	Claim string `json:"claim,omitempty"`
 	// containerID of the holder, the sandbox ID that the container runtime gives to CNI.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
@@ -133,6 +139,11 @@ type BCSNetIPStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=16
 	SetSize int32 `json:"setSize,omitempty"`
+	// slot is which of the ranges that the request names the address is from, the first being 0.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=15
+	Slot int32 `json:"slot,omitempty"`
 	// startedAt is when the request that took the address began, RFC 3339 with nanoseconds, by the
 	// caller's clock if it told, else by the time of the API server. It tells a late ADD from a new one.
 	// +optional
@@ -142,7 +153,8 @@ type BCSNetIPStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	UpdateTime string `json:"updateTime,omitempty"`
-	// fixedIPExpiredTime is when a kept address is given up, RFC 3339 with nanoseconds.
+	// fixedIPExpiredTime is when an address that is kept for its claim is given up, RFC 3339 with nanoseconds.
+	// Empty while the address is in use, and where it is kept without a term.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	FixedIPExpiredTime string `json:"fixedIPExpiredTime,omitempty"`

@@ -16,6 +16,32 @@ const (
 	ConditionCollectionPaused = "CollectionPaused"
 )
 
+// Condition types of a BCSNetIPClaim, beside Ready.
+const (
+	// ConditionOverLimit: the claim has more addresses than it may; none is taken from a pod that runs.
+	ConditionOverLimit = "OverLimit"
+)
+
+// Reasons of the condition Ready of a BCSNetIPClaim.
+const (
+	// ReasonBound: the claim has the addresses that it wants at present.
+	ReasonBound = "Bound"
+	// ReasonClaimPending: addresses are missing that should be kept already.
+	ReasonClaimPending = "Pending"
+	// ReasonClaimConflict: an address that the claim names is in no pool, or somebody else's.
+	ReasonClaimConflict = "Conflict"
+	// ReasonClaimReleasing: the claim is being deleted and waits for the pods that have its addresses.
+	ReasonClaimReleasing = "Releasing"
+	// ReasonOwnerGone: the workload of the claim does not exist.
+	ReasonOwnerGone = "OwnerGone"
+)
+
+// Reasons of the condition OverLimit.
+const (
+	ReasonWithinLimit = "WithinLimit"
+	ReasonTooMany     = "TooMany"
+)
+
 // Reasons of the condition Ready.
 const (
 	ReasonReady          = "Ready"

@@ -11,14 +11,17 @@ var GroupVersion = schema.GroupVersion{Group: "networkextension.bkbcs.tencent.co
 
 // Resources as they appear in request paths.
 const (
-	PoolResource = "bcsnetpools"
-	IPResource   = "bcsnetips"
+	PoolResource  = "bcsnetpools"
+	IPResource    = "bcsnetips"
+	ClaimResource = "bcsnetipclaims"
 )
 
 // Finalizers.
 const (
 	// PoolFinalizer keeps a pool until its addresses are released.
 	PoolFinalizer = "networkextension.bkbcs.tencent.com/pool"
+	// ClaimFinalizer keeps a claim until no pod has an address of it.
+	ClaimFinalizer = "networkextension.bkbcs.tencent.com/claim"
 	// HeldFinalizer is on every BCSNetIP that is Active or Reserved; it is set and dropped in the
 	// same write as the state, so that a deleted object never forgets its holder.
 	HeldFinalizer = "networkextension.bkbcs.tencent.com/held"
@@ -26,7 +29,7 @@ const (
 
 // AddToScheme adds the types of this package to a scheme.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &BCSNetPool{}, &BCSNetPoolList{}, &BCSNetIP{}, &BCSNetIPList{})
+	s.AddKnownTypes(GroupVersion, &BCSNetPool{}, &BCSNetPoolList{}, &BCSNetIP{}, &BCSNetIPList{}, &BCSNetIPClaim{}, &BCSNetIPClaimList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

@@ -1,6 +1,7 @@
 package allocator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ type Allocator struct {
 	index   *ipam.Index
 	leases  *store.Client
 	pods    PodFinder
+	terms   TermsFinder
 	locks   *locks
 	marks   *marks
 	orphans *orphans
@@ -50,10 +52,10 @@ func (a *Allocator) Stats() Stats {
 }
 
 // New makes an allocator over an index that is fed by the client's feed. Call it before the feed runs.
-// One that serves owners only needs no pods.
-func New(index *ipam.Index, leases *store.Client, pods PodFinder, log *slog.Logger) *Allocator {
+// One that serves owners only needs neither pods nor terms; without terms no pod has any.
+func New(index *ipam.Index, leases *store.Client, pods PodFinder, terms TermsFinder, log *slog.Logger) *Allocator {
 	a := &Allocator{
-		index: index, leases: leases, pods: pods, log: log,
+		index: index, leases: leases, pods: pods, terms: terms, log: log,
 		locks: newLocks(), marks: newMarks(leases.Now), orphans: newOrphans(), doubles: newDoubles(),
 	}
 	index.Subscribe(a.changed)
@@ -87,7 +89,7 @@ func (a *Allocator) Allocate(ctx context.Context, r Request) ([]Address, error) 
 		return nil, unavailable(err)
 	}
 	defer release()
-	h, err := a.holder(ctx, r)
+	h, err := a.holder(ctx, &r)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +115,7 @@ func (a *Allocator) Allocate(ctx context.Context, r Request) ([]Address, error) 
 			return nil, err
 		}
 		if !again {
-			return a.addresses(held, seen), nil
+			return a.addresses(r, held, seen), nil
 		}
 		a.again.Add(1)
 	}
@@ -141,16 +143,26 @@ func (a *Allocator) attempt(ctx context.Context, r Request, h *ipam.Holder, pref
 			return nil, again, err
 		}
 	}
-	if len(held) == 0 || len(held) < held[0].SetSize {
-		if held, again, err = a.take(ctx, r, *h, held, prefer); err != nil || again {
+	if len(held) == 0 && r.terms.PodPrimaryKey != "" {
+		if held, again, err = a.succeed(ctx, r, *h); err != nil || again {
 			return nil, again, err
 		}
 	}
-	return a.confirm(ctx, *h, held)
+	var fresh []ipam.Lease
+	if len(held) == 0 || len(held) < held[0].SetSize {
+		if held, fresh, again, err = a.take(ctx, r, *h, held, prefer); err != nil || again {
+			return nil, again, err
+		}
+	}
+	held, again, err = a.confirm(ctx, *h, held)
+	if err == nil && !again && len(fresh) > 0 && r.terms.PodPrimaryKey != "" {
+		again, err = a.better(ctx, r, fresh)
+	}
+	return held, again, err
 }
 
-// holder is the identity that the request's addresses are held for.
-func (a *Allocator) holder(ctx context.Context, r Request) (ipam.Holder, error) {
+// holder is the identity that the request's addresses are held for. It also finds the terms of the request's pod.
+func (a *Allocator) holder(ctx context.Context, r *Request) (ipam.Holder, error) {
 	h := ipam.Holder{
 		Host: r.Host, ContainerID: r.ContainerID, IfName: r.IfName,
 		Namespace: r.Namespace, PodName: r.PodName, Owner: r.Owner, StartedAt: r.StartedAt,
@@ -161,11 +173,29 @@ func (a *Allocator) holder(ctx context.Context, r Request) (ipam.Holder, error) 
 	end := a.leases.Begin(ctx, store.StagePod)
 	pod, err := a.pods.Find(ctx, r.Namespace, r.PodName, r.PodUID, r.Host)
 	end(err)
-	if err := unfit(r, pod, err); err != nil {
+	if err := unfit(*r, pod, err); err != nil {
 		return h, err
 	}
 	h.PodUID = pod.UID
+	if a.terms == nil {
+		return h, nil
+	}
+	if r.terms, err = a.terms.Of(ctx, pod); err != nil {
+		return h, termsFailed(err)
+	}
+	if refusal := r.agree(); refusal != nil {
+		return h, refusal
+	}
 	return h, nil
+}
+
+// termsFailed is a refusal as it is, or says that the terms could not be read.
+func termsFailed(err error) error {
+	var refusal *ipam.Refusal
+	if errors.As(err, &refusal) {
+		return refusal
+	}
+	return readFailed(err)
 }
 
 // unfit says why the pod that was found for a request gets no address, nil when it does.
@@ -183,11 +213,11 @@ func unfit(r Request, pod workload.Pod, err error) error {
 	return nil
 }
 
-// take picks what the request lacks and commits it.
-func (a *Allocator) take(ctx context.Context, r Request, h ipam.Holder, held []ipam.Lease, prefer []netip.Addr) ([]ipam.Lease, bool, error) {
+// take picks what the request lacks and commits it. fresh are those of the leases that nobody kept for it.
+func (a *Allocator) take(ctx context.Context, r Request, h ipam.Holder, held []ipam.Lease, prefer []netip.Addr) (all, fresh []ipam.Lease, again bool, err error) {
 	picks, err := a.decide(ctx, r.want(h, held), prefer)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, false, err
 	}
 	if n := len(held) + len(picks); n > 1 {
 		h.SetSize = n
@@ -195,18 +225,20 @@ func (a *Allocator) take(ctx context.Context, r Request, h ipam.Holder, held []i
 	for i, p := range picks {
 		stored, err := a.commit(ctx, r, h, p)
 		if err == nil {
-			held = append(held, stored)
+			if held = append(held, stored); p.Current.State == ipam.Available {
+				fresh = append(fresh, stored)
+			}
 			continue
 		}
 		for _, rest := range picks[i+1:] {
 			a.index.Drop(rest.Current.Addr)
 		}
 		if errors.Is(err, store.ErrConflict) {
-			return nil, true, nil
+			return nil, nil, true, nil
 		}
-		return nil, false, err
+		return nil, nil, false, err
 	}
-	return held, false, nil
+	return held, fresh, false, nil
 }
 
 // decide picks the preferred addresses, where the request asked for none itself and they are free, else others.
@@ -230,7 +262,8 @@ func (a *Allocator) decide(ctx context.Context, want ipam.Want, prefer []netip.A
 // want is what the request still lacks.
 func (r Request) want(h ipam.Holder, held []ipam.Lease) ipam.Want {
 	return ipam.Want{
-		Host: r.Host, Namespace: r.Namespace, Owner: r.Owner, Pool: r.Pool, Network: r.Network, Addrs: r.Addrs, Have: held,
+		Host: r.Host, Namespace: r.Namespace, Owner: r.Owner, Pool: cmp.Or(r.Pool, r.terms.Pool), Network: r.Network, Addrs: r.Addrs, Have: held,
+		Claim: r.terms.Claim, PodPrimaryKey: r.terms.PodPrimaryKey, IfName: h.IfName, Room: r.terms.Room, Sets: r.terms.Sets,
 		Key: r.seed(h), Who: r.who(), Holder: h.Who(),
 	}
 }
@@ -247,7 +280,8 @@ func (r Request) seed(h ipam.Holder) string {
 // commit writes one picked address and ends its hold, unless the outcome is in doubt.
 func (a *Allocator) commit(ctx context.Context, r Request, h ipam.Holder, p ipam.Pick) (ipam.Lease, error) {
 	addr := p.Current.Addr
-	next, ok := ipam.Bind(p.Current, p.Pool.Params(), h, a.leases.Now())
+	h.Slot = p.Slot
+	next, ok := ipam.Bind(p.Current, p.Pool.Params(), h, r.terms.Sticky, a.leases.Now())
 	if !ok || ctx.Err() != nil {
 		a.index.Drop(addr)
 		if err := ctx.Err(); err != nil {
@@ -296,11 +330,14 @@ func (a *Allocator) lookAgain(ctx context.Context, believed ipam.Lease) error {
 
 // addresses adds what the pools say now to the leases of an answer. What is no newer than the watch had seen
 // when the request came was held before.
-func (a *Allocator) addresses(held []ipam.Lease, seen uint64) []Address {
+func (a *Allocator) addresses(r Request, held []ipam.Lease, seen uint64) []Address {
 	slices.SortFunc(held, func(x, y ipam.Lease) int { return x.Addr.Compare(y.Addr) })
 	out := make([]Address, 0, len(held))
 	for _, l := range held {
 		p, _ := a.index.Pool(l.Pool)
+		if g := r.terms.Gateway; g.IsValid() && g.Is4() == l.Addr.Is4() {
+			l.Gateway = g
+		}
 		out = append(out, Address{Lease: l, Link: p.Link, Repeated: l.Version <= seen})
 	}
 	return out

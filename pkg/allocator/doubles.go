@@ -38,7 +38,7 @@ func (a *Allocator) isDouble(l ipam.Lease) bool {
 		return false
 	}
 	for _, o := range a.index.ByAttachment(l.Holder) {
-		if o.Addr != l.Addr && o.State == ipam.Active && o.Addr.Is4() == l.Addr.Is4() {
+		if o.Addr != l.Addr && o.State == ipam.Active && o.Addr.Is4() == l.Addr.Is4() && o.Slot == l.Slot {
 			return true
 		}
 	}

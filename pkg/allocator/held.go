@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// held is what an attachment holds, one address per family. Where the index shows more, two replicas
+// held is what an attachment holds, one address per family and slot. Where the index shows more, two replicas
 // served it at once: every replica picks the same one, and the others are released. again says that the
 // index was wrong and has been told.
 func (a *Allocator) held(ctx context.Context, h ipam.Holder) (held []ipam.Lease, again bool, err error) {
@@ -27,13 +27,11 @@ func (a *Allocator) held(ctx context.Context, h ipam.Holder) (held []ipam.Lease,
 			}
 		}
 	}
-	for _, is4 := range []bool{true, false} {
-		var family []ipam.Lease
-		for _, l := range all {
-			if l.Addr.Is4() == is4 && l.State == ipam.Active {
-				family = append(family, l)
-			}
-		}
+	for len(all) > 0 {
+		first := all[0]
+		like := func(l ipam.Lease) bool { return l.Addr.Is4() == first.Addr.Is4() && l.Slot == first.Slot }
+		family := slices.DeleteFunc(slices.Clone(all), func(l ipam.Lease) bool { return !like(l) || l.State != ipam.Active })
+		all = slices.DeleteFunc(all, like)
 		if len(family) == 0 {
 			continue
 		}
@@ -66,7 +64,7 @@ func (a *Allocator) releaseOthers(ctx context.Context, keep ipam.Lease, family [
 			continue
 		}
 		a.log.Info("releasing the second address of one attachment", "address", l.Addr.String(), "kept", keep.Addr.String(), "container", l.ContainerID)
-		if _, err := a.releaseOne(ctx, l, func(now ipam.Lease) bool {
+		if _, err := FreeLease(ctx, a.leases, l, ipam.Change{}, func(now ipam.Lease) bool {
 			return now.State == ipam.Active && now.ContainerID == l.ContainerID && now.IfName == l.IfName && now.Owner == l.Owner &&
 				now.StartedAt.Equal(l.StartedAt)
 		}); err != nil {
@@ -143,8 +141,8 @@ func (a *Allocator) reaffirm(ctx context.Context, r Request, h *ipam.Holder, l i
 		return a.unchanged(ctx, l)
 	}
 	bound := *h
-	bound.SetSize = l.SetSize
-	next, ok := ipam.Bind(l, l.Params, bound, a.leases.Now())
+	bound.SetSize, bound.Slot = l.SetSize, l.Slot
+	next, ok := ipam.Bind(l, l.Params, bound, r.terms.Sticky, a.leases.Now())
 	if !ok {
 		return l, false, ipam.Refuse(ipam.ReasonAddressInUse, "the object of address %s, which %s holds, is being deleted", l.Addr, r.who()).
 			WithHint("ask again in a moment")

@@ -87,7 +87,7 @@ func newReplicaBy(t testing.TB, clock func() time.Time, pools ...*v1.BCSNetPool)
 	pods := &workload.Pods{NodeAddrs: nodeAddrs}
 	pods.Cached, pods.Live = controlplane.PodReaders(ctx, t, cfg, h, &parts, nil)
 	r.cached = pods.Cached
-	r.Allocator = New(index, leases, pods, slog.New(slog.DiscardHandler))
+	r.Allocator = New(index, leases, pods, terms, slog.New(slog.DiscardHandler))
 	for _, p := range pools {
 		index.SetPool(poolOf(t, p))
 	}
@@ -118,6 +118,26 @@ func poolOf(t testing.TB, o *v1.BCSNetPool) ipam.Pool {
 		t.Fatal(p.Problem)
 	}
 	return p
+}
+
+// terms are those of the pods of tests, by their names.
+var terms = &termsByName{by: map[string]Terms{}}
+
+type termsByName struct {
+	mu sync.Mutex
+	by map[string]Terms
+}
+
+func (t *termsByName) Of(_ context.Context, pod workload.Pod) (Terms, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.by[pod.Name], nil
+}
+
+func (t *termsByName) set(pod string, terms Terms) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.by[pod] = terms
 }
 
 // What the tap of a replica counts and holds.

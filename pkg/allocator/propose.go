@@ -15,7 +15,7 @@ func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []ipam.L
 		r.IfName = ipam.DefaultIfName
 	}
 	r.StartedAt = a.began(r.StartedAt)
-	h, err := a.holder(ctx, r)
+	h, err := a.holder(ctx, &r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -35,7 +35,8 @@ func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []ipam.L
 	}
 	for _, p := range picks {
 		a.index.Drop(p.Current.Addr)
-		if next, ok := ipam.Bind(p.Current, p.Pool.Params(), h, a.leases.Now()); ok {
+		h.Slot = p.Slot
+		if next, ok := ipam.Bind(p.Current, p.Pool.Params(), h, r.terms.Sticky, a.leases.Now()); ok {
 			free = append(free, next)
 		}
 	}

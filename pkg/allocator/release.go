@@ -131,15 +131,25 @@ func (a *Allocator) releaseOne(ctx context.Context, l ipam.Lease, still func(ipa
 	return ReleaseLease(ctx, a.leases, l, ipam.Change{}, still)
 }
 
-// ReleaseLease makes an address Available by compare-and-swap. When somebody else changed it in the
-// meantime it reads it again, and lets it be if still no longer holds: then released is false. c goes into
-// the history of the address; it is zero for a holder that gives its address up.
+// ReleaseLease has the holder of an address give it up by compare-and-swap: it is Available then, or Reserved for
+// the claim that keeps it. When somebody else changed it in the meantime it reads it again, and lets it be if
+// still no longer holds: then released is false. c goes into the history of the address; it is zero for a
+// holder that gives its address up.
 func ReleaseLease(ctx context.Context, leases *store.Client, l ipam.Lease, c ipam.Change, still func(ipam.Lease) bool) (released bool, err error) {
+	return giveUp(ctx, leases, l, func(l ipam.Lease) (ipam.Lease, bool) { return ipam.Release(l, leases.Now(), c) }, still)
+}
+
+// FreeLease is ReleaseLease of an address that no claim keeps from then on.
+func FreeLease(ctx context.Context, leases *store.Client, l ipam.Lease, c ipam.Change, still func(ipam.Lease) bool) (released bool, err error) {
+	return giveUp(ctx, leases, l, func(l ipam.Lease) (ipam.Lease, bool) { return ipam.Free(l, leases.Now(), c) }, still)
+}
+
+func giveUp(ctx context.Context, leases *store.Client, l ipam.Lease, change func(ipam.Lease) (ipam.Lease, bool), still func(ipam.Lease) bool) (released bool, err error) {
 	for range maxAttempts {
 		if err := ctx.Err(); err != nil {
 			return false, unavailable(err)
 		}
-		next, changed := ipam.Release(l, leases.Now(), c)
+		next, changed := change(l)
 		if !changed {
 			return false, nil
 		}
@@ -168,10 +178,13 @@ func ReleaseLease(ctx context.Context, leases *store.Client, l ipam.Lease, c ipa
 		WithHint("ask again")
 }
 
-// letGo takes the finalizer off an object that was deleted while it was held, once it is released. Where that
-// fails the controller does it: the address is released all the same.
+// letGo takes the finalizer off an object that was deleted while it was held, once it is free. Where that
+// fails the controller does it: the address is free all the same.
 func letGo(ctx context.Context, leases *store.Client, l ipam.Lease) {
-	if next, changed := ipam.Release(l, leases.Now(), ipam.Change{}); changed {
+	if l.State != ipam.Available {
+		return
+	}
+	if next, changed := ipam.Free(l, leases.Now(), ipam.Change{}); changed {
 		_, _ = leases.Write(ctx, next)
 	}
 }

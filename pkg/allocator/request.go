@@ -33,6 +33,9 @@ type Request struct {
 	// StartedAt is when the caller began, by its own clock; zero when it did not tell. The future counts
 	// as now.
 	StartedAt time.Time
+
+	// terms are those of the pod.
+	terms Terms
 }
 
 // key names the attachment that a request is about, by what every caller knows.

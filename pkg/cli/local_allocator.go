@@ -39,7 +39,7 @@ func (s *session) startAllocator(ctx context.Context) (*localAllocator, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &localAllocator{Allocator: allocator.New(index, leases, nil, slog.New(slog.DiscardHandler)), index: index, leases: leases}
+	a := &localAllocator{Allocator: allocator.New(index, leases, nil, nil, slog.New(slog.DiscardHandler)), index: index, leases: leases}
 	feed := store.NewFeed(leases)
 	// What the feed logs, the user reads once, as an error.
 	feeding, cancel := context.WithCancel(klog.NewContext(ctx, logr.Discard()))

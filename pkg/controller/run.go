@@ -155,7 +155,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	reconciler := newPoolReconciler(mgr, index, leases, leads, log)
 	nodes := newNodes(index, reconciler.nodeChanged, leases.Now)
 	pods := &workload.Pods{Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), NodeAddrs: nodes.of}
-	alloc := allocator.New(index, leases, pods, log)
+	alloc := allocator.New(index, leases, pods, nil, log)
 	registry := prometheus.NewRegistry()
 	restorer := rebuild.NewRestorer(index, leases, pods, log, newRestored(reconciler, registry).settled)
 	synced, err := watchInputs(ctx, mgr.GetCache(), index, nodes, reconciler)

@@ -27,7 +27,7 @@ func (x *Index) asked(w Want) (choices []choice, refusal *Refusal) {
 		if refusal := x.taken(a, p, w); refusal != nil {
 			return nil, refusal
 		}
-		choices = append(choices, choice{p, a})
+		choices = append(choices, choice{p, a, w.slotOf(a)})
 	}
 	if refusal := x.apart(w, choices); refusal != nil {
 		return nil, refusal
@@ -105,7 +105,7 @@ func (x *Index) taken(a netip.Addr, p *poolState, w Want) *Refusal {
 			l := r.lease()
 			return Refuse(ReasonAddressInUse, "address %s of pool %s is held by %s", a, p.Name, l.Where()).
 				WithHint("ask for another address, or wait until it is released")
-		case r.state == Reserved && r.claim() != "" && r.lease().Admits(Sticky{Claim: w.Claim, PodPrimaryKey: w.PodPrimaryKey}, w.IfName):
+		case r.state == Reserved && r.claim() != "" && w.admitted(r.lease()):
 		case r.state == Reserved && r.claim() != "":
 			return Refuse(ReasonAddressInUse, "address %s of pool %s is kept for claim %s", a, p.Name, r.claim()).
 				WithHint("ask for another address; see for whom: bcsnetctl ip describe %s", a)
@@ -134,7 +134,7 @@ func (x *Index) apart(w Want, asked []choice) *Refusal {
 	beside := asked
 	for _, l := range w.Have {
 		if p, ok := x.pools[l.Pool]; ok {
-			beside = append(slices.Clip(beside), choice{p, l.Addr})
+			beside = append(slices.Clip(beside), choice{p, l.Addr, l.Slot})
 		}
 	}
 	for _, a := range asked {

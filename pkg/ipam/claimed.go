@@ -54,11 +54,11 @@ func (x *Index) kept(w Want, choices []choice) ([]choice, *Refusal) {
 	if w.Claim == "" {
 		return choices, nil
 	}
-	for _, is4 := range []bool{true, false} {
-		if w.covers(is4, choices) {
+	for _, n := range w.needs() {
+		if w.covers(n, choices) {
 			continue
 		}
-		c, refusal := x.keptOne(w, is4)
+		c, refusal := x.keptOne(w, n)
 		switch {
 		case refusal != nil:
 			return nil, refusal
@@ -69,10 +69,10 @@ func (x *Index) kept(w Want, choices []choice) ([]choice, *Refusal) {
 	return choices, nil
 }
 
-func (x *Index) keptOne(w Want, is4 bool) (best choice, refusal *Refusal) {
+func (x *Index) keptOne(w Want, n need) (best choice, refusal *Refusal) {
 	if w.PodPrimaryKey != "" {
 		for r := range x.keyed(w.Claim, w.PodPrimaryKey) {
-			if !x.waits(r, w, is4) {
+			if !waits(r, w, n) {
 				continue
 			}
 			p, _, served := x.serving(r.addr)
@@ -85,7 +85,7 @@ func (x *Index) keptOne(w Want, is4 bool) (best choice, refusal *Refusal) {
 				return best, Refuse(ReasonAddressInUse, "address %s, which is kept for %s, is being given to another request", r.addr, w.Who).
 					WithHint("ask again in a moment")
 			}
-			best = choice{p, r.addr}
+			best = choice{p, r.addr, n.slot}
 		}
 		if best.pool != nil {
 			return best, nil
@@ -93,7 +93,7 @@ func (x *Index) keptOne(w Want, is4 bool) (best choice, refusal *Refusal) {
 	}
 	var at int64
 	for r := range x.claimed(w.Claim) {
-		if r.key() != "" || !x.waits(r, w, is4) || x.busy(r) {
+		if r.key() != "" || !waits(r, w, n) || x.busy(r) {
 			continue
 		}
 		p, _, served := x.serving(r.addr)
@@ -101,16 +101,17 @@ func (x *Index) keptOne(w Want, is4 bool) (best choice, refusal *Refusal) {
 			continue
 		}
 		if best.pool == nil || r.updated > at || r.updated == at && r.addr.Less(best.addr) {
-			best, at = choice{p, r.addr}, r.updated
+			best, at = choice{p, r.addr, n.slot}, r.updated
 		}
 	}
 	return best, nil
 }
 
-// waits says whether an address is reserved for the request.
-func (x *Index) waits(r *record, w Want, is4 bool) bool {
+// waits says whether an address is reserved for a need of the request.
+func waits(r *record, w Want, n need) bool {
 	name := r.ifName.Value()
-	return r.state == Reserved && r.addr.Is4() == is4 && !r.has(flagDeleting) && (name == "" || name == w.IfName)
+	return r.state == Reserved && r.addr.Is4() == n.is4 && !r.has(flagDeleting) && (n.among == nil || n.among.Contains(r.addr)) &&
+		(name == "" || name == w.IfName && int(r.slot) == n.slot)
 }
 
 // busy says whether an address that is reserved is on its way to somebody, lost, or a node's.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"go4.org/netipx"
 )
 
 // kept is an address that a claim keeps, since some seconds; pod is the one that had it last.
@@ -31,7 +32,10 @@ func TestPickOfAClaim(t *testing.T) {
 	of := func(key string) func(*Want) {
 		return func(w *Want) { w.Claim, w.PodPrimaryKey, w.IfName = "shop/web", key, DefaultIfName }
 	}
-	among := func(entries ...string) func(*Want) { return func(w *Want) { w.Among = mustSet(t, entries...) } }
+	among := func(entries ...string) func(*Want) {
+		return func(w *Want) { w.Sets = []*netipx.IPSet{mustSet(t, entries...)} }
+	}
+	sets := func(all ...*netipx.IPSet) func(*Want) { return func(w *Want) { w.Sets = all } }
 	room := func(n int) func(*Want) { return func(w *Want) { w.Room = n } }
 	inUse := func(addr, key string) Lease {
 		l := lease(addr, "a", 1)
@@ -100,6 +104,18 @@ func TestPickOfAClaim(t *testing.T) {
 		"room for one more":    {pools: []Pool{a()}, leases: []Lease{inUse("10.0.0.9", "")}, want: want(of(""), room(2), among("10.0.0.12")), picks: []string{"a 10.0.0.12"}},
 		"one of several given": {pools: []Pool{a(), b()}, leases: []Lease{inUse("10.0.0.9", "")}, want: want(of(""), among("10.0.0.9", "10.0.1.9")), picks: []string{"b 10.0.1.9"}},
 
+		"one of each set, of several pools": {
+			pools: []Pool{a(), b()}, want: want(sets(mustSet(t, "10.0.0.10-10.0.0.11"), mustSet(t, "10.0.1.9"), mustSet(t, "10.0.0.10-10.0.0.12"))),
+			picks: []string{"b 10.0.1.9", "a 10.0.0.10", "a 10.0.0.11"},
+		},
+		"what is missing of the sets": {
+			pools: []Pool{a(), b()}, want: want(sets(mustSet(t, "10.0.0.10"), mustSet(t, "10.0.1.9")), having(func() Lease { l := lease("10.0.1.9", "b", 1); l.Slot = 1; return l }())),
+			picks: []string{"a 10.0.0.10"},
+		},
+		"one of each set or none": {
+			pools: []Pool{a(), b()}, leases: []Lease{lease("10.0.1.9", "b", 1)}, want: want(sets(mustSet(t, "10.0.0.10"), mustSet(t, "10.0.1.9"))),
+			text: "PoolExhausted: no available IP for pod shop/a: none of the 1 addresses of 10.0.1.9 is free on host 192.168.0.1; hint: see: bcsnetctl pool list",
+		},
 		"another host's pool": {
 			pools: []Pool{a(hosts(host2)), b()}, leases: []Lease{keptFor("10.0.0.9", "a", "web-0", "web-0", 0)}, want: want(of("web-0")),
 			text: "ClaimConflict: address 10.0.0.9 is kept for pod shop/a by claim shop/web, and cannot be given to it here: address 10.0.0.9 is in pool a, which host 192.168.0.1 may not draw from; hint: let the pod run on a host of pool a, or give the address up: bcsnetctl ip release 10.0.0.9",
@@ -115,11 +131,11 @@ func TestPickOfAClaim(t *testing.T) {
 		},
 		"none given is free": {
 			pools: []Pool{a()}, leases: []Lease{inUse("10.0.0.9", "")}, want: want(of(""), among("10.0.0.9")),
-			text: "PoolExhausted: no available IP for pod shop/a: none of the 1 addresses of claim shop/web is free on host 192.168.0.1; hint: see who holds them: bcsnetctl claim describe shop/web",
+			text: "PoolExhausted: no available IP for pod shop/a: none of the 1 addresses of 10.0.0.9 is free on host 192.168.0.1; hint: see: bcsnetctl claim describe shop/web",
 		},
 		"none given is in a pool": {
 			pools: []Pool{a()}, want: want(of(""), among("10.0.1.9")),
-			text: "AddressNotInPool: no available IP for pod shop/a: none of the addresses of claim shop/web is in a pool that it may draw from on host 192.168.0.1 (a); hint: add them to a pool of the host, or let the pod run on a host of theirs; see: bcsnetctl claim describe shop/web",
+			text: "AddressNotInPool: no available IP for pod shop/a: 10.0.1.9 is in no pool that it may draw from on host 192.168.0.1 (a); hint: add the addresses to a pool of the host, or let the pod run on a host of theirs; see: bcsnetctl claim describe shop/web",
 		},
 		"another's, asked for by name": {
 			pools: []Pool{a()}, leases: []Lease{keptFor("10.0.0.9", "a", "web-0", "web-0", 0)}, want: want(of("web-1"), asking("10.0.0.9")),

@@ -12,9 +12,6 @@ const maxNamed = 5
 // exhausted says why pools that fit gave no address, with their counts. The hint is about the pool
 // that is in the way, not one that has room.
 func (x *Index) exhausted(w Want, fit []*poolState) *Refusal {
-	if w.Among != nil {
-		return x.noneAmong(w, fit)
-	}
 	for _, p := range fit {
 		x.thaw(p)
 	}
@@ -43,16 +40,18 @@ func (x *Index) exhausted(w Want, fit []*poolState) *Refusal {
 	return Refuse(fit[stopped].stopped(), "%s", message).WithHint("%s", fit[stopped].cure())
 }
 
-// noneAmong says why none of the addresses that a claim names could be had.
-func (x *Index) noneAmong(w Want, fit []*poolState) *Refusal {
-	if !slices.ContainsFunc(fit, func(p *poolState) bool { return p.among(w.Among) }) {
-		return Refuse(ReasonAddressNotInPool, "no available IP for %s: none of the addresses of claim %s is in a pool that it may draw from on host %s (%s)",
-			w.Who, w.Claim, w.Host, poolNames(fit)).
-			WithHint("add them to a pool of the host, or let the pod run on a host of theirs; see: bcsnetctl claim describe %s", w.Claim)
+// noneAmong says why none of the addresses that a request is restricted to could be had.
+func (x *Index) noneAmong(w Want, n need, fit []*poolState) *Refusal {
+	ranges, see := FormatSet(n.among), "see: bcsnetctl pool list"
+	if w.Claim != "" {
+		see = "see: bcsnetctl claim describe " + w.Claim
 	}
-	return Refuse(ReasonPoolExhausted, "no available IP for %s: none of the %d addresses of claim %s is free on host %s",
-		w.Who, SizeOfSet(w.Among), w.Claim, w.Host).
-		WithHint("see who holds them: bcsnetctl claim describe %s", w.Claim)
+	if !slices.ContainsFunc(fit, func(p *poolState) bool { return p.among(n.among) }) {
+		return Refuse(ReasonAddressNotInPool, "no available IP for %s: %s is in no pool that it may draw from on host %s (%s)", w.Who, ranges, w.Host, poolNames(fit)).
+			WithHint("add the addresses to a pool of the host, or let the pod run on a host of theirs; %s", see)
+	}
+	return Refuse(ReasonPoolExhausted, "no available IP for %s: none of the %d addresses of %s is free on host %s", w.Who, SizeOfSet(n.among), ranges, w.Host).
+		WithHint("%s", see)
 }
 
 func (x *Index) counts(p *poolState) string {

@@ -54,6 +54,9 @@ type Holder struct {
 	Superseded []string
 	// SetSize is how many addresses the request takes together; 0 stands for one.
 	SetSize int
+	// Slot is which of the ranges that the request names the address is from, the first being 0. Of each it
+	// takes one address, or one of each family.
+	Slot int
 	// StartedAt is when the request that took the address began.
 	StartedAt time.Time
 }
@@ -115,11 +118,11 @@ type Sticky struct {
 // Kept says whether the address stays with its claim when its holder gives it up.
 func (s Sticky) Kept() bool { return s.Claim != "" && s.Fixed }
 
-// Admits says whether an address that is kept so may go to who asks with these terms, on an interface: the
-// same claim, and the same pod and interface where the address is for one.
-func (l Lease) Admits(s Sticky, ifName string) bool {
+// admits says whether an address that is kept so may go to a holder on these terms: of the same claim, and of
+// the same pod and interface where the address is for one.
+func (l Lease) admits(h Holder, s Sticky) bool {
 	return l.Claim != "" && l.Claim == s.Claim && (l.PodPrimaryKey == "" || l.PodPrimaryKey == s.PodPrimaryKey) &&
-		(l.IfName == "" || l.IfName == ifName)
+		(l.IfName == "" || l.IfName == h.IfName && l.Slot == h.Slot)
 }
 
 // Lease is one address as of one version of its object.
@@ -157,7 +160,7 @@ func Bind(l Lease, p Params, h Holder, s Sticky, now time.Time) (next Lease, ok 
 		next.Params = p
 		h.Superseded = nil
 	case Reserved:
-		if !l.Admits(s, h.IfName) {
+		if !l.admits(h, s) {
 			return l, false
 		}
 		next.Params = p
@@ -183,7 +186,7 @@ func Bind(l Lease, p Params, h Holder, s Sticky, now time.Time) (next Lease, ok 
 // and key, on the same interface. The caller has made sure that the earlier pod is no more. It is refused
 // (ok false) for everybody else, and when the object is being deleted.
 func Succeed(l Lease, p Params, h Holder, s Sticky, now time.Time) (next Lease, ok bool) {
-	if l.State != Active || l.Deleting || l.PodPrimaryKey == "" || h.SameAttachment(l.Holder) || !l.Admits(s, h.IfName) {
+	if l.State != Active || l.Deleting || l.PodPrimaryKey == "" || h.SameAttachment(l.Holder) || !l.admits(h, s) {
 		return l, false
 	}
 	next = l
@@ -240,7 +243,7 @@ func Release(l Lease, now time.Time, c Change) (next Lease, changed bool) {
 	next = l
 	next.History = l.History.Add(past(l, now, c))
 	next.State, next.Updated, next.HeldFinalizer = Reserved, now, true
-	next.Holder = Holder{IfName: l.IfName, Namespace: l.Namespace, PodName: l.PodName}
+	next.Holder = Holder{IfName: l.IfName, Slot: l.Slot, Namespace: l.Namespace, PodName: l.PodName}
 	return next, true
 }
 

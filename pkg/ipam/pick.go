@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -29,8 +30,9 @@ type Want struct {
 	Claim, PodPrimaryKey, IfName string
 	// Room is how many addresses of a family the claim may have in all; 0 for no bound.
 	Room int
-	// Among restricts the addresses that are not kept for the claim yet to these; nil for any.
-	Among *netipx.IPSet
+	// Sets restrict the addresses: the request takes one of each set, or one of each family where a set has both.
+	// None: one of each family of a network.
+	Sets []*netipx.IPSet
 	// Key names the attachment. It also decides where in a pool the search begins.
 	Key string
 	// Who names the requester in messages, such as "pod a/b"; Holder is what histories call it, such as "a/b".
@@ -41,10 +43,44 @@ type Want struct {
 // namespaces the pool is for does not matter then.
 func (w Want) byHand() bool { return w.Owner != "" && w.Pool != "" && !w.Host.IsValid() }
 
-// covers says whether the request has an address of a family, or gets one of those chosen.
-func (w Want) covers(is4 bool, chosen []choice) bool {
-	return slices.ContainsFunc(w.Have, func(l Lease) bool { return l.Addr.Is4() == is4 }) ||
-		slices.ContainsFunc(chosen, func(c choice) bool { return c.addr.Is4() == is4 })
+// need is one address that a request takes.
+type need struct {
+	slot  int
+	is4   bool
+	among *netipx.IPSet // nil for any
+}
+
+// needs are the addresses that the request takes, whether or not it has them; of a family that no pool has it
+// takes none. Those with the least choice come first.
+func (w Want) needs() (all []need) {
+	if len(w.Sets) == 0 {
+		return []need{{is4: true}, {is4: false}}
+	}
+	for slot, set := range w.Sets {
+		for _, is4 := range []bool{true, false} {
+			if slices.ContainsFunc(set.Ranges(), func(r netipx.IPRange) bool { return r.From().Is4() == is4 }) {
+				all = append(all, need{slot, is4, set})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b need) int { return cmp.Compare(SizeOfSet(a.among), SizeOfSet(b.among)) }) // sets may overlap
+	return all
+}
+
+// covers says whether the request has an address of a need, or gets one of those chosen for it.
+func (w Want) covers(n need, chosen []choice) bool {
+	return slices.ContainsFunc(w.Have, func(l Lease) bool { return l.Addr.Is4() == n.is4 && l.Slot == n.slot }) ||
+		slices.ContainsFunc(chosen, func(c choice) bool { return c.addr.Is4() == n.is4 && c.slot == n.slot })
+}
+
+// slotOf is the first of the request's sets that has an address.
+func (w Want) slotOf(a netip.Addr) int {
+	return max(0, slices.IndexFunc(w.Sets, func(s *netipx.IPSet) bool { return s.Contains(a) }))
+}
+
+// admitted says whether an address that is kept for a claim may go to the request.
+func (w Want) admitted(l Lease) bool {
+	return l.admits(Holder{IfName: w.IfName, Slot: w.slotOf(l.Addr)}, Sticky{Claim: w.Claim, PodPrimaryKey: w.PodPrimaryKey})
 }
 
 // Pick is an address chosen for a request. It is held for the request until Drop.
@@ -52,6 +88,8 @@ type Pick struct {
 	Pool Pool
 	// Current is the address as it is now; version 0 when it has no object.
 	Current Lease
+	// Slot is which of the request's sets the address is from.
+	Slot int
 }
 
 // Pick chooses the addresses that a request lacks: one of each family that the pools of one network
@@ -81,7 +119,7 @@ func (x *Index) Pick(w Want, now time.Time) ([]Pick, *Refusal) {
 		if r := x.record(c.addr); r != nil {
 			current = r.lease()
 		}
-		picks = append(picks, Pick{Pool: c.pool.Pool, Current: current})
+		picks = append(picks, Pick{Pool: c.pool.Pool, Current: current, Slot: c.slot})
 	}
 	return picks, nil
 }
@@ -90,6 +128,7 @@ func (x *Index) Pick(w Want, now time.Time) ([]Pick, *Refusal) {
 type choice struct {
 	pool *poolState
 	addr netip.Addr
+	slot int
 }
 
 // complete adds to the addresses asked for what the request lacks beside them: from the network of
@@ -97,6 +136,10 @@ type choice struct {
 func (x *Index) complete(w Want, asked []choice) ([]choice, *Refusal) {
 	var together []*poolState
 	switch {
+	case len(w.Sets) > 0: // they say themselves what belongs together
+		if together = slices.Collect(x.fitting(w)); len(together) == 0 {
+			return nil, x.unserved(w)
+		}
 	case len(w.Have) > 0:
 		together = x.heldTogether(w)
 	case len(asked) > 0:
@@ -139,16 +182,19 @@ func (x *Index) firstComplete(w Want) ([]choice, *Refusal) {
 // a family that it lacks and have no address of it, with the refusal where the claim may have no more.
 func (x *Index) pickFrom(pools []*poolState, w Want, asked []choice) (choices []choice, ok bool, refusal *Refusal) {
 	choices = asked
-	for _, is4 := range []bool{true, false} {
-		offered := slices.ContainsFunc(pools, func(p *poolState) bool { return p.is4() == is4 && p.Valid() && p.among(w.Among) })
-		if w.covers(is4, choices) || !offered {
+	for _, n := range w.needs() {
+		offered := n.among != nil || slices.ContainsFunc(pools, func(p *poolState) bool { return p.is4() == n.is4 && p.Valid() })
+		if w.covers(n, choices) || !offered {
 			continue
 		}
-		if refusal := x.full(w, is4); refusal != nil {
+		if refusal := x.full(w, n.is4); refusal != nil {
 			return nil, false, refusal
 		}
-		c, ok := x.firstFree(pools, is4, w)
-		if !ok {
+		c, ok := x.firstFree(pools, n, w.Key, choices)
+		switch {
+		case !ok && n.among != nil:
+			return nil, false, x.noneAmong(w, n, pools)
+		case !ok:
 			return nil, false, nil
 		}
 		choices = append(choices, c)
@@ -156,36 +202,33 @@ func (x *Index) pickFrom(pools []*poolState, w Want, asked []choice) (choices []
 	return choices, true, nil
 }
 
-func (x *Index) firstFree(pools []*poolState, is4 bool, w Want) (choice, bool) {
-	start := xxhash.Sum64String(w.Key)
+func (x *Index) firstFree(pools []*poolState, n need, key string, chosen []choice) (choice, bool) {
+	start := xxhash.Sum64String(key)
 	for _, p := range pools {
-		if p.is4() != is4 || !p.Serves() || p.set.n == 0 {
+		if p.is4() != n.is4 || !p.Serves() || p.set.n == 0 {
 			continue
 		}
 		x.thaw(p)
-		if w.Among != nil {
-			if c, ok := p.firstAmong(w.Among); ok {
-				return c, true
+		if n.among != nil {
+			if a, ok := p.firstAmong(n.among, chosen); ok {
+				return choice{p, a, n.slot}, true
 			}
 			continue
 		}
 		if i, ok := p.set.next(start % p.set.n); ok {
-			return choice{p, p.address(i)}, true
+			return choice{p, p.address(i), n.slot}, true
 		}
 	}
 	return choice{}, false
 }
 
-// among says whether a pool serves any of some addresses; nil stands for all.
+// among says whether a pool serves any of some addresses.
 func (p *poolState) among(some *netipx.IPSet) bool {
-	if some == nil {
-		return true
-	}
 	return slices.ContainsFunc(p.segments, func(s segment) bool { return some.OverlapsRange(s.IPRange) })
 }
 
-// firstAmong is the first free address of a pool that is one of some.
-func (p *poolState) firstAmong(some *netipx.IPSet) (choice, bool) {
+// firstAmong is the first free address of a pool that is one of some, and not chosen already: sets may overlap.
+func (p *poolState) firstAmong(some *netipx.IPSet, chosen []choice) (a netip.Addr, ok bool) {
 	for _, r := range some.Ranges() {
 		for _, s := range p.segments {
 			if !s.Overlaps(r) {
@@ -199,10 +242,12 @@ func (p *poolState) firstAmong(some *netipx.IPSet) (choice, bool) {
 				to = r.To()
 			}
 			first, last := s.base+distance(s.From(), from), s.base+distance(s.From(), to)
-			if i := p.set.after(first); i <= last && i < p.set.n {
-				return choice{p, p.address(i)}, true
+			for i := p.set.after(first); i <= last && i < p.set.n; i = p.set.after(i + 1) {
+				if a := p.address(i); !slices.ContainsFunc(chosen, func(c choice) bool { return c.addr == a }) {
+					return a, true
+				}
 			}
 		}
 	}
-	return choice{}, false
+	return a, false
 }

@@ -26,7 +26,7 @@ type record struct {
 	lenContainer, lenUID uint16
 	lenName              uint8
 	state                State
-	flags, setSize       uint8
+	flags, setSize, slot uint8
 }
 
 // extra is what few leases have.
@@ -56,7 +56,7 @@ func pack(l Lease) *record {
 		ifName: unique.Make(l.IfName), namespace: unique.Make(l.Namespace),
 		ids:          container.bytes + uid.bytes + podName + string(l.History),
 		lenContainer: uint16(len(container.bytes)), lenUID: uint16(len(uid.bytes)), lenName: uint8(len(podName)),
-		setSize: uint8(l.SetSize),
+		setSize: uint8(l.SetSize), slot: uint8(l.Slot),
 	}
 	if l.Owner != "" || len(l.Superseded) > 0 || l.Sticky != (Sticky{}) {
 		r.extra = &extra{owner: l.Owner, superseded: l.Superseded, sticky: l.Sticky}
@@ -75,7 +75,7 @@ func (r *record) lease() Lease {
 		Holder: Holder{
 			Host: r.host.Value(), ContainerID: r.container().hex(), IfName: r.ifName.Value(),
 			Namespace: r.namespace.Value(), PodName: r.podName(), PodUID: r.uid().uuid(),
-			SetSize: int(r.setSize), StartedAt: fromNanos(r.started),
+			SetSize: int(r.setSize), Slot: int(r.slot), StartedAt: fromNanos(r.started),
 		},
 		Updated:       fromNanos(r.updated),
 		History:       r.history(),

@@ -228,7 +228,7 @@ func TestDeletedWhileHeld(t *testing.T) {
 		l, _ := c.index.Get(held.Addr)
 		return l.Deleting
 	})
-	if _, ok := ipam.Bind(now1, params, ipam.Holder{ContainerID: "c", IfName: "eth0"}, now()); ok {
+	if _, ok := ipam.Bind(now1, params, ipam.Holder{ContainerID: "c", IfName: "eth0"}, ipam.Sticky{}, now()); ok {
 		t.Error("the address could be bound again")
 	}
 	released, _ := ipam.Release(now1, now(), ipam.Change{})

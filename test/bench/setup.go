@@ -215,7 +215,7 @@ func (b *bench) fill(ctx context.Context, p *v1.BCSNetPool, n int) error {
 			h.ContainerID, h.PodName = containerID("fill"+p.Name, i, 0), fmt.Sprintf("fill-7d4b9c6f5d-%05d", i)
 			h.PodUID = fmt.Sprintf("0b5fd196-789c-4dad-b384-%012d", i)
 			h.Host = netip.MustParseAddr(host(i))
-			next, ok := ipam.Bind(l, params, h, b.filler.Now())
+			next, ok := ipam.Bind(l, params, h, ipam.Sticky{}, b.filler.Now())
 			if !ok {
 				return nil
 			}

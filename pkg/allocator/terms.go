@@ -1,0 +1,135 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+
+	"go4.org/netipx"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// Terms are what the claim and the annotations of a pod say about its addresses. The zero Terms are those of a
+// pod that says nothing.
+type Terms struct {
+	// Sticky is what the addresses carry. With a claim that does not exist yet they carry its name all the same:
+	// the controller makes it from them.
+	ipam.Sticky
+	// Room is how many addresses of a family the claim may have in all; 0 for no bound.
+	Room int
+	// Pool that addresses come from; empty for any.
+	Pool string
+	// Sets restrict the addresses, one of each; none for any.
+	Sets []*netipx.IPSet
+	// Gateway in place of the pool's; invalid for that.
+	Gateway netip.Addr
+}
+
+// TermsFinder finds the terms of pods; claim.Terms is one. Its errors are *ipam.Refusal where the pod's claim or
+// annotations are wrong.
+type TermsFinder interface {
+	Of(ctx context.Context, pod workload.Pod) (Terms, error)
+}
+
+// agree refuses a request for something else than its pod's terms allow.
+func (r Request) agree() *ipam.Refusal {
+	t := r.terms
+	if r.Pool != "" && t.Pool != "" && r.Pool != t.Pool {
+		return ipam.Refuse(ipam.ReasonClaimConflict, "the request is for pool %s, the terms of %s are for pool %s", r.Pool, r.who(), t.Pool).
+			WithHint("ask without a pool; see: bcsnetctl explain %s/%s", r.Namespace, r.PodName)
+	}
+	for _, a := range r.Addrs {
+		if len(t.Sets) > 0 && !slices.ContainsFunc(t.Sets, func(s *netipx.IPSet) bool { return s.Contains(a) }) {
+			return ipam.Refuse(ipam.ReasonClaimConflict, "the request is for address %s, the terms of %s are for %s", a, r.who(), ipam.FormatSet(t.Sets[0])).
+				WithHint("ask without an address; see: bcsnetctl explain %s/%s", r.Namespace, r.PodName)
+		}
+	}
+	return nil
+}
+
+// succeed gives the request's pod the addresses of the earlier pod of its place: of the same claim and key, that
+// is no more. While the earlier one is there it says so. again says that the picture was wrong and has
+// been mended.
+func (a *Allocator) succeed(ctx context.Context, r Request, h ipam.Holder) (held []ipam.Lease, again bool, err error) {
+	for _, l := range a.index.ByKey(r.terms.Claim, r.terms.PodPrimaryKey) {
+		if l.State != ipam.Active || l.IfName != h.IfName || l.SameAttachment(h) {
+			continue
+		}
+		if err := a.noMore(ctx, r, l); err != nil {
+			return nil, false, err
+		}
+		p, ok := a.index.Pool(l.Pool)
+		if !ok {
+			continue // the claim's reconciler sees to what has lost its pool
+		}
+		successor := h
+		successor.SetSize, successor.Slot = l.SetSize, l.Slot
+		next, ok := ipam.Succeed(l, p.Params(), successor, r.terms.Sticky, a.leases.Now())
+		if !ok {
+			return nil, false, ipam.Refuse(ipam.ReasonAddressInUse, "the object of address %s, which is kept for %s, is being deleted", l.Addr, r.who()).
+				WithHint("ask again in a moment")
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, false, unavailable(err)
+		}
+		stored, err := a.leases.Write(ctx, next)
+		switch {
+		case errors.Is(err, store.ErrConflict):
+			if err = a.lookAgain(ctx, l); errors.Is(err, store.ErrConflict) {
+				return nil, true, nil
+			}
+			return nil, false, readFailed(err)
+		case errors.Is(err, store.ErrUnknown):
+			a.doubt(r, l)
+			return nil, false, unknown(l.Addr, err)
+		case err != nil:
+			return nil, false, writeFailed(err)
+		}
+		a.log.Info("an address goes to the next pod of its key", "address", l.Addr.String(), "key", r.terms.PodPrimaryKey, "earlier_pod", l.PodUID, "pod", h.PodUID)
+		held = append(held, stored)
+	}
+	return held, false, nil
+}
+
+// noMore makes sure by one read that the pod of a lease is no more; an error says that it is there.
+func (a *Allocator) noMore(ctx context.Context, r Request, l ipam.Lease) error {
+	if l.PodName == "" {
+		return ipam.Refuse(ipam.ReasonClaimConflict, "address %s, which is kept for %s by claim %s, is held by %s", l.Addr, r.who(), l.Claim, l.Where()).
+			WithHint("release it when that has ended: bcsnetctl ip release %s", l.Addr)
+	}
+	pod, err := a.pods.FindLive(ctx, l.Namespace, l.PodName, l.PodUID)
+	switch {
+	case errors.Is(err, workload.ErrNotFound):
+		return nil
+	case err != nil:
+		return readFailed(err)
+	case pod.Ended:
+		return nil
+	}
+	state := "is there"
+	if pod.Deleting {
+		state = "is being deleted"
+	}
+	return ipam.Refuse(ipam.ReasonClaimConflict, "address %s is kept for key %s of claim %s, and its earlier pod %s, which %s, still has it", l.Addr, l.PodPrimaryKey, l.Claim, l.Where(), state).
+		WithHint("it is given to %s once that pod is gone; if its node is lost for good: kubectl delete pod -n %s %s --force", r.who(), l.Namespace, l.PodName)
+}
+
+// better says whether an address that was just taken as a new one has to be given back: by now the watch shows
+// one that is kept for the pod. The one that was taken is free again then.
+func (a *Allocator) better(ctx context.Context, r Request, fresh []ipam.Lease) (again bool, err error) {
+	for _, l := range fresh {
+		kept := slices.ContainsFunc(a.index.ByKey(r.terms.Claim, r.terms.PodPrimaryKey), func(k ipam.Lease) bool {
+			return k.Addr != l.Addr && k.State == ipam.Reserved && k.IfName == l.IfName && k.Slot == l.Slot && k.Addr.Is4() == l.Addr.Is4()
+		})
+		if !kept {
+			continue
+		}
+		_, err := FreeLease(ctx, a.leases, l, ipam.Change{}, l.SameHolding)
+		return err == nil, err
+	}
+	return false, nil
+}

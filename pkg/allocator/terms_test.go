@@ -1,0 +1,224 @@
+package allocator
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"go4.org/netipx"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/test/controlplane"
+)
+
+// keyed are the terms of one pod of a claim of its own net, app those of any of its pods.
+func (x net) keyed(key string) Terms {
+	return Terms{Sticky: ipam.Sticky{Claim: "default/" + x.pool.Name, PodPrimaryKey: key, Fixed: true}}
+}
+
+func (x net) app() Terms { return x.keyed("") }
+
+func (x net) set(t testing.TB, from, to int) *netipx.IPSet {
+	t.Helper()
+	var b netipx.IPSetBuilder
+	b.AddRange(netipx.IPRangeFrom(x.addr(from), x.addr(to)))
+	set, err := b.IPSet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// again is a pod of the same name as one that goes.
+func again(t *testing.T, p *corev1.Pod, x net, rs ...*replica) *corev1.Pod {
+	t.Helper()
+	removePod(t, p)
+	controlplane.Until(t, "the pod is gone", func() bool {
+		return client.IgnoreNotFound(cluster.AdminFor(t).Get(t.Context(), client.ObjectKeyFromObject(p), &corev1.Pod{})) == nil
+	})
+	return newPod(t, p.Name, x.host, rs...)
+}
+
+// A pod of a key gets its address again after its DEL, at the price of any other: one write each.
+func TestKeptForAPod(t *testing.T) {
+	x := newNet("9-20")
+	r := newReplica(t, x.pool)
+	p := newPod(t, "kept-0", x.host, r)
+	terms.set(p.Name, x.keyed("default/kept-0"))
+	a := r.one(x.of(p, "kept-c1"))
+	for n := range 3 {
+		r.tap.Forget()
+		if got := r.del(del(x.of(p, "kept-c"+string(rune('1'+n))))); !slices.Equal(got, []netip.Addr{a}) {
+			t.Fatalf("released %v", got)
+		}
+		r.cost("a release", 1, 0)
+		if l := r.lease(a); l.State != ipam.Reserved || l.PodName != p.Name || l.PodUID != "" || l.ContainerID != "" || !l.HeldFinalizer {
+			t.Fatalf("after the DEL: %+v", l)
+		}
+		p = again(t, p, x, r)
+		r.tap.Forget()
+		if got := r.one(x.of(p, "kept-c"+string(rune('2'+n)))); got != a {
+			t.Fatalf("got %s, want %s", got, a)
+		}
+		r.cost("an allocation", 1, 0)
+	}
+}
+
+// Pods of an app get the address that was given up last.
+func TestKeptForAnApp(t *testing.T) {
+	x := newNet("9-20")
+	r := newReplica(t, x.pool)
+	var had []netip.Addr
+	for _, name := range []string{"app-a", "app-b", "app-c"} {
+		terms.set(name, x.app())
+		had = append(had, r.one(x.of(newPod(t, name, x.host, r), name)))
+	}
+	for _, name := range []string{"app-b", "app-a", "app-c"} {
+		r.del(ReleaseRequest{ContainerID: name})
+	}
+	for i, name := range []string{"app-d", "app-e", "app-f"} {
+		terms.set(name, x.app())
+		want := []netip.Addr{had[2], had[0], had[1]}[i]
+		if got := r.one(x.of(newPod(t, name, x.host, r), name)); got != want {
+			t.Errorf("%s got %s, want %s", name, got, want)
+		}
+	}
+	terms.set("app-g", func() Terms { t := x.app(); t.Room = 3; return t }())
+	_, err := r.Allocate(t.Context(), x.of(newPod(t, "app-g", x.host, r), "app-g"))
+	refused(t, err, ipam.ReasonClaimFull, "3 of 3")
+}
+
+// The next pod of a name gets the address although no DEL came for the one before, once that is gone; late DELs and
+// ADDs of the earlier one change nothing.
+func TestSuccessor(t *testing.T) {
+	x := newNet("9-20")
+	r := newReplica(t, x.pool)
+	p := newPod(t, "next-0", x.host, r)
+	terms.set(p.Name, x.keyed("default/next-0"))
+	old := x.of(p, "next-c1")
+	old.PodUID = string(p.UID)
+	a := r.one(old)
+	p = again(t, p, x, r)
+	r.tap.Forget()
+	if got := r.one(x.of(p, "next-c2")); got != a {
+		t.Fatalf("got %s, want %s", got, a)
+	}
+	r.cost("a succession", 1, 1)
+	r.del(del(old))
+	if l := r.lease(a); l.ContainerID != "next-c2" || l.PodUID != string(p.UID) || l.State != ipam.Active {
+		t.Errorf("after a late DEL: %+v", l)
+	}
+	_, err := r.Allocate(t.Context(), old)
+	if err == nil {
+		t.Error("a late ADD of the earlier pod got an address")
+	}
+	if l := r.lease(a); l.ContainerID != "next-c2" {
+		t.Errorf("after a late ADD: %+v", l)
+	}
+}
+
+// Two pods of one key: the second waits until the first is gone, and is told so.
+func TestTwoPodsOfOneKey(t *testing.T) {
+	x := newNet("9-20")
+	r := newReplica(t, x.pool)
+	first, second := newPod(t, "twin-a", x.host, r), newPod(t, "twin-b", x.host, r)
+	for _, p := range []*corev1.Pod{first, second} {
+		terms.set(p.Name, x.keyed("the-key"))
+	}
+	a := r.one(x.of(first, "twin-c1"))
+	_, err := r.Allocate(t.Context(), x.of(second, "twin-c2"))
+	refused(t, err, ipam.ReasonClaimConflict, a.String(), "default/twin-a", "the-key")
+	removePod(t, first)
+	if got := r.one(x.of(second, "twin-c2")); got != a {
+		t.Errorf("got %s, want %s", got, a)
+	}
+}
+
+// A replica that has not seen the release yet takes another address, finds the kept one before it answers, and gives
+// the other back.
+func TestKeptBehindTheWatch(t *testing.T) {
+	x := newNet("9-20")
+	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+	p := newPod(t, "behind-0", x.host, one, two)
+	terms.set(p.Name, x.keyed("default/behind-0"))
+	two.watch.Shut()
+	a := one.one(x.of(p, "behind-c1"))
+	one.del(del(x.of(p, "behind-c1")))
+	p = again(t, p, x, one, two)
+	answer := two.adding(t.Context(), x.of(p, "behind-c2"))
+	controlplane.Until(t, "another address is taken", func() bool { return len(x.held(t)) == 1 })
+	two.watch.Open()
+	if got := <-answer; got.err != nil || !slices.Equal(got.addrs, []netip.Addr{a}) {
+		t.Fatalf("got %v, %v; want %s", got.addrs, got.err, a)
+	}
+	if held := x.held(t); len(held) != 1 || held[a] != "behind-c2" {
+		t.Errorf("held: %v, want only %s", held, a)
+	}
+	if all := two.index.ByClaim(x.app().Claim); len(all) != 1 {
+		t.Errorf("of the claim: %v", all)
+	}
+}
+
+// One address of each range, all or none, and the same ones when the pod comes again.
+func TestSeveralRanges(t *testing.T) {
+	x := newNet("9-20")
+	r := newReplica(t, x.pool)
+	p := newPod(t, "ranges-0", x.host, r)
+	both := x.keyed("default/ranges-0")
+	both.Sets = []*netipx.IPSet{x.set(t, 12, 13), x.set(t, 12, 12), x.set(t, 12, 12)}
+	terms.set(p.Name, both)
+	_, err := r.Allocate(t.Context(), x.of(p, "ranges-c0"))
+	refused(t, err, ipam.ReasonPoolExhausted)
+	if held := x.held(t); len(held) != 0 {
+		t.Fatalf("held: %v", held)
+	}
+	both.Sets[2] = x.set(t, 18, 20)
+	terms.set(p.Name, both)
+	want := []netip.Addr{x.addr(12), x.addr(13), x.addr(18)}
+	for n := range 2 {
+		request := x.of(p, "ranges-c1"+string(rune('0'+n)))
+		if got := r.add(request); !slices.Equal(got, want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+		if got := r.add(request); !slices.Equal(got, want) {
+			t.Fatalf("again: got %v, want %v", got, want)
+		}
+		r.del(del(request))
+		p = again(t, p, x, r)
+	}
+}
+
+// A request may not ask for what its terms exclude; their gateway goes into the answer, and new terms into the lease of
+// the next container.
+func TestTermsOfARequest(t *testing.T) {
+	x := newNet("9-20")
+	r := newReplica(t, x.pool)
+	p := newPod(t, "terms-0", x.host, r)
+	first := r.one(x.of(p, "terms-c1"))
+	on := x.keyed("default/terms-0")
+	on.Gateway = x.addr(99)
+	terms.set(p.Name, on)
+	newer := x.of(p, "terms-c2")
+	newer.StartedAt = time.Now()
+	got, err := r.Allocate(t.Context(), newer)
+	if err != nil || got[0].Addr != first || got[0].Gateway != x.addr(99) {
+		t.Fatalf("%v, %v", got, err)
+	}
+	if l := r.lease(first); l.Sticky != on.Sticky || l.Gateway == x.addr(99) {
+		t.Errorf("lease: %+v", l)
+	}
+	q := newPod(t, "terms-1", x.host, r)
+	on.Sets, on.Pool = []*netipx.IPSet{x.set(t, 15, 15)}, x.pool.Name
+	on.PodPrimaryKey = "default/terms-1"
+	terms.set(q.Name, on)
+	wrong := x.of(q, "terms-c3")
+	wrong.Addrs = []netip.Addr{x.addr(16)}
+	_, err = r.Allocate(t.Context(), wrong)
+	refused(t, err, ipam.ReasonClaimConflict, x.addr(16).String(), x.addr(15).String())
+	wrong.Addrs, wrong.Pool = nil, "another"
+	_, err = r.Allocate(t.Context(), wrong)
+	refused(t, err, ipam.ReasonClaimConflict, "another", x.pool.Name)
+}
