@@ -51,7 +51,6 @@ const MaxKeep = 8760 * time.Hour
 //
 // +kubebuilder:validation:XValidation:rule=`(has(self.keep) && self.keep != "") == (has(self.releasePolicy) && self.releasePolicy == 'Timed')`,message=`keep goes with the releasePolicy Timed: set both, or none`,fieldPath=`.keep`
 // +kubebuilder:validation:XValidation:rule=`has(self.owner) == has(oldSelf.owner) && (!has(self.owner) || self.owner == oldSelf.owner)`,message=`cannot change: make another claim`,fieldPath=`.owner`,reason=FieldValueForbidden
-// +kubebuilder:validation:XValidation:rule=`!has(self.preallocate) || !self.preallocate || has(self.replicas) || has(self.addresses) && self.addresses.size() > 0`,message=`says nothing about how many: set replicas or addresses, too`,fieldPath=`.preallocate`
 type BCSNetIPClaimSpec struct {
 	// owner is the workload whose pods use the claim. Without it, pods name the claim themselves.
 	// +optional
@@ -97,10 +96,6 @@ type BCSNetIPClaimSpec struct {
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]{1,4}h)?([0-9]{1,6}m)?([0-9]{1,8}s)?$') && self != "" && duration(self) > duration('0s') && duration(self) <= duration('8760h')`,message=`must be whole hours, minutes and seconds such as 30m or 48h, more than 0 and at most 8760h`
 	Keep *metav1.Duration `json:"keep,omitempty"`
-
-	// preallocate keeps the addresses for the claim before any pod asks.
-	// +optional
-	Preallocate bool `json:"preallocate,omitempty"`
 
 	// sharedName is the name, free text, by which pods of any namespace in namespaces use the claim.
 	// +optional

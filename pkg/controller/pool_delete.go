@@ -3,7 +3,10 @@ package controller
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,13 +33,9 @@ func (r *poolReconciler) terminate(ctx context.Context, pool *v1.BCSNetPool, p i
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("pool %s: %w", pool.Name, err)
 	}
-	held := activeByHost(r.index.ByPool(p.Name))
-	waiting := "waiting for requests that began before the deletion"
-	if len(held) > 0 {
-		waiting = fmt.Sprintf("the pool goes when %s in use %s released: %s; to release a host that is off: bcsnetctl release-host HOST",
-			words.Plural(total(held), "address"), verb(total(held)), perHost(held))
-	}
-	if err := r.publish(ctx, pool, p, view{waiting: waiting}); err != nil {
+	all := r.index.ByPool(p.Name)
+	held, kept := activeByHost(all), keptByClaim(all)
+	if err := r.publish(ctx, pool, p, view{waiting: waitsFor(held, kept)}); err != nil {
 		return reconcile.Result{}, err
 	}
 	rest := allocator.MaxRequestTime + time.Second // the condition has whole seconds
@@ -46,12 +45,41 @@ func (r *poolReconciler) terminate(ctx context.Context, pool *v1.BCSNetPool, p i
 	switch {
 	case retired > 0:
 		return reconcile.Result{RequeueAfter: behindDelay}, nil
-	case len(held) > 0:
+	case len(held) > 0 || len(kept) > 0:
 		return reconcile.Result{RequeueAfter: fullPass}, nil
 	case rest > 0:
 		return reconcile.Result{RequeueAfter: rest}, nil
 	}
 	return r.finish(ctx, pool, p)
+}
+
+// waitsFor says what a pool that is being deleted waits for.
+func waitsFor(held map[netip.Addr]int, kept map[string]int) string {
+	var parts []string
+	if len(held) > 0 {
+		parts = append(parts, fmt.Sprintf("%s in use %s released: %s; to release a host that is off: bcsnetctl release-host HOST",
+			words.Plural(total(held), "address"), verb(total(held)), perHost(held)))
+	}
+	if len(kept) > 0 {
+		n, claims := 0, slices.Sorted(maps.Keys(kept))
+		for _, c := range kept {
+			n += c
+		}
+		shown := claims[:min(len(claims), maxHosts)]
+		parts = append(parts, fmt.Sprintf("%s kept for claims %s given up: %s; to give up one: bcsnetctl ip release ADDRESS",
+			words.Plural(n, "address"), verb(n), strings.Join(shown, ", ")+more(len(claims)-len(shown))))
+	}
+	if len(parts) == 0 {
+		return "waiting for requests that began before the deletion"
+	}
+	return "the pool goes when " + strings.Join(parts, "; and when ")
+}
+
+func more(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n)
 }
 
 func verb(n int) string {
@@ -67,7 +95,7 @@ func (r *poolReconciler) finish(ctx context.Context, pool *v1.BCSNetPool, p ipam
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if len(activeByHost(stored)) > 0 {
+	if len(activeByHost(stored)) > 0 || len(keptByClaim(stored)) > 0 {
 		return reconcile.Result{RequeueAfter: statusDelay}, nil // the index learns of them from the watch
 	}
 	// Any of them may be somebody's by the time that its removal fails: only an empty list is the end.
@@ -89,9 +117,9 @@ func (r *poolReconciler) retire(ctx context.Context, p ipam.Pool, all []ipam.Lea
 	var writes []write
 	for _, l := range all {
 		switch {
-		case l.State == ipam.Active || l.Deleting && !l.HeldFinalizer:
+		case l.State == ipam.Active || isKept(l) || l.Deleting && !l.HeldFinalizer:
 		case l.HeldFinalizer:
-			if next, changed := ipam.Release(l, r.leases.Now(), ipam.Change{}); changed {
+			if next, changed := ipam.Free(l, r.leases.Now(), ipam.Change{}); changed {
 				writes = append(writes, write{lease: next})
 			}
 		default:
@@ -128,3 +156,16 @@ func activeByHost(all []ipam.Lease) map[netip.Addr]int {
 	}
 	return by
 }
+
+// keptByClaim counts the addresses that claims keep although nobody has them.
+func keptByClaim(all []ipam.Lease) map[string]int {
+	by := map[string]int{}
+	for _, l := range all {
+		if isKept(l) {
+			by[l.Claim]++
+		}
+	}
+	return by
+}
+
+func isKept(l ipam.Lease) bool { return l.State == ipam.Reserved && l.Claim != "" }

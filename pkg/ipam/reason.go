@@ -30,6 +30,7 @@ const (
 	ReasonUnavailable         Reason = "Unavailable"
 	ReasonForbidden           Reason = "Forbidden"
 	ReasonClaimConflict       Reason = "ClaimConflict"
+	ReasonClaimNotFound       Reason = "ClaimNotFound"
 	ReasonClaimFull           Reason = "ClaimFull"
 	ReasonNotFound            Reason = "NotFound"
 	ReasonInternal            Reason = "Internal"
@@ -71,6 +72,7 @@ func ReasonTable() []ReasonInfo {
 		{ReasonUnavailable, 2, true, "The API server does not answer, or this replica is not ready."},
 		{ReasonForbidden, 2, false, "The API server does not allow the controller to do this."},
 		{ReasonClaimConflict, 2, true, "The address that is kept for the pod cannot be given to it here: its pool does not serve the host, or an earlier pod still has it."},
+		{ReasonClaimNotFound, 2, true, "There is no claim of the name that the pod's annotation says."},
 		{ReasonClaimFull, 2, true, "The claim of the pod has as many addresses as it may have, and none is free for the pod."},
 		{ReasonNotFound, 2, false, "There is no such object."},
 		{ReasonInternal, 2, true, "Something went wrong that should not; the log has more."},

@@ -1,0 +1,119 @@
+package claim
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"go4.org/netipx"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// Managed is the label of claims that the controller made from annotations: it keeps their spec, and removes them
+// when they have no address left.
+const Managed = "networkextension.bkbcs.tencent.com/managed"
+
+// AllNamespaces in spec.namespaces stands for all.
+const AllNamespaces = "*"
+
+// Claim is a claim as it is decided on.
+type Claim struct {
+	// Name is namespace/name.
+	Name string
+	// Workload whose pods use the claim; its Kind is empty where the claim has no owner. The UID is not known.
+	Workload workload.Workload
+	Release  v1.ReleasePolicy
+	// Keep is how long a Timed address is kept.
+	Keep time.Duration
+	// Size is how many addresses of a family the claim may have; negative for no bound. Surge is how many more it
+	// may have for a while.
+	Size, Surge int
+	// Addresses that the claim may have; nil for any.
+	Addresses *netipx.IPSet
+	// Pool of the addresses; empty for any.
+	Pool string
+	// Managed: the controller made it from annotations. Deleting: it has a deletionTimestamp.
+	Managed, Deleting bool
+
+	namespace  string
+	namespaces []string
+}
+
+// FromObject reads a claim. The error says what of its spec cannot be used.
+func FromObject(o *v1.BCSNetIPClaim) (Claim, error) {
+	c := Claim{
+		Name: o.Namespace + "/" + o.Name, Release: cmp.Or(o.Spec.ReleasePolicy, v1.ReleaseImmutable), Size: -1, Surge: int(o.Spec.Surge), Pool: o.Spec.Pool,
+		Managed: o.Labels[Managed] == "true", Deleting: o.DeletionTimestamp != nil, namespace: o.Namespace, namespaces: o.Spec.Namespaces,
+	}
+	if w := o.Spec.Owner; w != nil {
+		gv, err := schema.ParseGroupVersion(w.APIVersion)
+		if err != nil {
+			return c, fmt.Errorf("spec.owner.apiVersion: %w", err)
+		}
+		c.Workload = workload.Workload{Group: gv.Group, Kind: w.Kind, Namespace: o.Namespace, Name: w.Name}
+	}
+	if o.Spec.Keep != nil {
+		c.Keep = o.Spec.Keep.Duration
+	}
+	if o.Spec.Replicas != nil {
+		c.Size = int(*o.Spec.Replicas)
+	}
+	if len(o.Spec.Addresses) == 0 {
+		return c, nil
+	}
+	var b netipx.IPSetBuilder
+	for i, text := range o.Spec.Addresses {
+		r, err := ipam.ParseRange(text)
+		if err != nil {
+			return c, fmt.Errorf("spec.addresses[%d]: %w", i, err)
+		}
+		b.AddRange(r)
+	}
+	var err error
+	c.Addresses, err = b.IPSet()
+	return c, err
+}
+
+// Room is how many addresses of a family the claim may have for a while; 0 for no bound.
+func (c Claim) Room() int {
+	if c.Size < 0 {
+		return 0
+	}
+	return c.Size + c.Surge
+}
+
+// Serves says whether pods of a namespace may use the claim.
+func (c Claim) Serves(namespace string) bool {
+	return namespace == c.namespace || slices.Contains(c.namespaces, namespace) || slices.Contains(c.namespaces, AllNamespaces)
+}
+
+// Derive is the spec of the claim that a policy asks for.
+func Derive(p workload.Policy, versionOf func(workload.Workload) string) v1.BCSNetIPClaimSpec {
+	spec := v1.BCSNetIPClaimSpec{ReleasePolicy: v1.ReleasePolicy(p.Release), Pool: p.Pool}
+	switch {
+	case p.Shared != "":
+		spec.SharedName, spec.Namespaces = p.Shared, []string{AllNamespaces}
+	default:
+		spec.Owner = &v1.ClaimOwner{APIVersion: versionOf(p.Workload), Kind: p.Workload.Kind, Name: p.Workload.Name}
+	}
+	if p.Release == workload.ReleaseTimed {
+		spec.Keep = &metav1.Duration{Duration: p.Keep}
+	}
+	// What one pod of several may have is no bound of the claim.
+	if p.Identity == "" && len(p.Sets) == 1 && p.Shared == "" {
+		for _, r := range p.Sets[0].Ranges() {
+			text := r.String()
+			if r.From() == r.To() {
+				text = r.From().String()
+			}
+			spec.Addresses = append(spec.Addresses, text)
+		}
+	}
+	return spec
+}

@@ -1,0 +1,199 @@
+package claim
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// Settle is how long an address that a workload seems to need no more is kept all the same: in a rolling update
+// the next pod takes it.
+const Settle = 15 * time.Second
+
+// Need is what the workload of a claim needs at present.
+type Need struct {
+	// Gone: there is no such workload.
+	Gone bool
+	// Replicas is how many pods it should have, Start the first ordinal of those that are numbered.
+	Replicas, Start int
+}
+
+// Asks says whether what becomes of the addresses depends on the claim's workload.
+func (c Claim) Asks(leases []ipam.Lease) bool {
+	return c.Release == v1.ReleaseImmutable && c.Workload.Kind != "" && !c.Deleting &&
+		slices.ContainsFunc(leases, func(l ipam.Lease) bool { return l.State == ipam.Reserved })
+}
+
+// Step is what is to be done with one address that is kept.
+type Step struct {
+	Lease ipam.Lease
+	// Free gives it back to its pool; otherwise its term is set to Expires.
+	Free    bool
+	Expires time.Time
+	// Why says it in words.
+	Why string
+}
+
+// Steps says what becomes of the addresses that a claim keeps, as of a time: an address that somebody has is
+// never touched. need is nil where the claim has no workload, or where it is not known what that needs; then
+// nothing is freed on its account. next is when to look again, zero if nothing is due by itself.
+func Steps(c Claim, need *Need, leases []ipam.Lease, now time.Time) (steps []Step, next time.Time) {
+	s := stepper{claim: c, need: need, now: now}
+	groups := map[group][]ipam.Lease{}
+	active := map[group]int{}
+	for _, l := range leases {
+		g := groupOf(l)
+		switch {
+		case l.State == ipam.Active:
+			active[g]++
+		case l.State != ipam.Reserved || l.Deleting || s.settled(l, leases):
+		default:
+			groups[g] = append(groups[g], l)
+		}
+	}
+	for g, kept := range groups {
+		s.surplus(kept, active[g])
+	}
+	slices.SortFunc(s.steps, func(a, b Step) int { return a.Lease.Addr.Compare(b.Lease.Addr) })
+	return s.steps, s.next
+}
+
+// group are the addresses that a workload needs one of for each of its pods.
+type group struct {
+	is4    bool
+	ifName string
+	slot   int
+	keyed  bool
+}
+
+func groupOf(l ipam.Lease) group {
+	return group{l.Addr.Is4(), cmp.Or(l.IfName, ipam.DefaultIfName), l.Slot, l.PodPrimaryKey != ""}
+}
+
+type stepper struct {
+	claim Claim
+	need  *Need
+	now   time.Time
+	steps []Step
+	next  time.Time
+}
+
+func (s *stepper) free(l ipam.Lease, why string) {
+	s.steps = append(s.steps, Step{Lease: l, Free: true, Why: why})
+}
+
+// later takes note that something is due then.
+func (s *stepper) later(t time.Time) {
+	if s.next.IsZero() || t.Before(s.next) {
+		s.next = t
+	}
+}
+
+// settled decides on an address for itself, where that can be done.
+func (s *stepper) settled(l ipam.Lease, all []ipam.Lease) bool {
+	c := s.claim
+	switch {
+	case c.Deleting:
+		s.free(l, "its claim is being deleted")
+	case c.Addresses != nil && !c.Addresses.Contains(l.Addr):
+		s.free(l, "it is no longer one of the addresses of its claim")
+	case c.Pool != "" && l.Pool != c.Pool:
+		s.free(l, "its claim is for pool "+c.Pool)
+	case c.Release == v1.ReleaseWithPod:
+		s.free(l, "its claim keeps no addresses")
+	case replaced(l, all):
+		s.free(l, "its pod has another")
+	case c.Release == v1.ReleaseTimed:
+		s.expire(l)
+	case l.ExpiredTime != "":
+		s.steps = append(s.steps, Step{Lease: l, Why: "its claim keeps it without a term"})
+	case c.Release != v1.ReleaseImmutable || s.need == nil:
+		return false
+	case s.need.Gone:
+		s.free(l, c.Workload.String()+" is gone")
+	case l.PodPrimaryKey == "":
+		return false
+	default:
+		return s.scaledDown(l)
+	}
+	return true
+}
+
+// scaledDown frees the address of a numbered pod that the workload does not want any more.
+func (s *stepper) scaledDown(l ipam.Lease) bool {
+	n, ok := ordinal(l.PodPrimaryKey, s.claim.Workload.Name)
+	if !ok || n >= s.need.Start && n < s.need.Start+s.need.Replicas {
+		return true // kept
+	}
+	if at := l.Updated.Add(Settle); at.After(s.now) {
+		s.later(at)
+		return true
+	}
+	s.free(l, s.claim.Workload.String()+" was scaled down")
+	return true
+}
+
+// expire sets the term of an address, or frees it when that is over.
+func (s *stepper) expire(l ipam.Lease) {
+	at := l.Updated.Add(s.claim.Keep)
+	switch told, err := time.Parse(time.RFC3339Nano, l.ExpiredTime); {
+	case !at.After(s.now):
+		s.free(l, "it was kept for "+ipam.FormatSpan(s.claim.Keep))
+	case err != nil || !told.Equal(at):
+		s.steps = append(s.steps, Step{Lease: l, Expires: at, Why: "it is kept for " + ipam.FormatSpan(s.claim.Keep)})
+		s.later(at)
+	default:
+		s.later(at)
+	}
+}
+
+// surplus frees what a workload or the size of the claim leaves no need for, the longest unused first. What pods
+// have counts, and is left to them.
+func (s *stepper) surplus(kept []ipam.Lease, active int) {
+	allowed := -1
+	if s.claim.Size >= 0 {
+		allowed = s.claim.Size
+	} else if s.claim.Release == v1.ReleaseImmutable && s.need != nil && kept[0].PodPrimaryKey == "" {
+		allowed = s.need.Replicas
+	}
+	if allowed < 0 {
+		return
+	}
+	slices.SortFunc(kept, func(a, b ipam.Lease) int {
+		return cmp.Or(a.Updated.Compare(b.Updated), a.Addr.Compare(b.Addr))
+	})
+	for _, l := range kept[:min(len(kept), max(0, len(kept)+active-allowed))] {
+		if at := l.Updated.Add(Settle); at.After(s.now) {
+			s.later(at)
+			continue
+		}
+		s.free(l, "its claim has more addresses than it needs")
+	}
+}
+
+// replaced says whether the pod of an address has another one, or had another one later.
+func replaced(l ipam.Lease, all []ipam.Lease) bool {
+	return l.PodPrimaryKey != "" && slices.ContainsFunc(all, func(o ipam.Lease) bool {
+		return o.Addr != l.Addr && o.PodPrimaryKey == l.PodPrimaryKey && groupOf(o) == groupOf(l) &&
+			(o.State == ipam.Active || o.Updated.After(l.Updated) || o.Updated.Equal(l.Updated) && o.Addr.Less(l.Addr))
+	})
+}
+
+// ordinal is the number of a pod in its key, which is <workload>-<n>, with its namespace before it or not.
+func ordinal(key, workload string) (n int, ok bool) {
+	_, name, found := strings.Cut(key, "/")
+	if !found {
+		name = key
+	}
+	text, ok := strings.CutPrefix(name, workload+"-")
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.Atoi(text)
+	return n, err == nil && n >= 0 && strconv.Itoa(n) == text
+}

@@ -1,0 +1,142 @@
+package claim
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+
+	"go4.org/netipx"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// Policies finds the policy of a pod; workload.Resolver is one.
+type Policies interface {
+	Resolve(ctx context.Context, pod workload.Pod) (workload.Policy, error)
+}
+
+// Terms finds the terms of pods for an allocator.
+type Terms struct {
+	Policies Policies
+	// Claims reads claims, from a cache as a rule.
+	Claims client.Reader
+	Index  *ipam.Index
+}
+
+// Of are the terms of a pod: what its annotations, those of its workload and its claim come to.
+func (t *Terms) Of(ctx context.Context, pod workload.Pod) (allocator.Terms, error) {
+	p, err := t.Policies.Resolve(ctx, pod)
+	if err != nil {
+		return allocator.Terms{}, err
+	}
+	return t.of(ctx, pod, p)
+}
+
+func (t *Terms) of(ctx context.Context, pod workload.Pod, p workload.Policy) (allocator.Terms, error) {
+	terms := allocator.Terms{Pool: p.Pool, Sets: p.Sets, Gateway: p.Gateway}
+	if refusal := t.fits(pod, p); refusal != nil {
+		return terms, refusal
+	}
+	if p.Claim == "" {
+		return terms, nil
+	}
+	terms.Sticky = ipam.Sticky{Claim: p.Claim, PodPrimaryKey: p.Identity, Fixed: p.Release != workload.ReleaseWithPod}
+	c, found, err := t.claim(ctx, p)
+	switch {
+	case err != nil:
+		return terms, err
+	case !found:
+		return terms, nil // the controller makes it
+	}
+	if refusal := allows(c, pod, p); refusal != nil {
+		return terms, refusal
+	}
+	terms.Fixed, terms.Room = c.Release != v1.ReleaseWithPod && !c.Deleting, c.Room()
+	if terms.Pool == "" {
+		terms.Pool = c.Pool
+	}
+	if len(terms.Sets) == 0 && c.Addresses != nil {
+		terms.Sets = []*netipx.IPSet{c.Addresses}
+	}
+	return terms, nil
+}
+
+// claim is the claim of a policy, if it is there; one that somebody named has to be.
+func (t *Terms) claim(ctx context.Context, p workload.Policy) (c Claim, found bool, err error) {
+	namespace, name, _ := strings.Cut(p.Claim, "/")
+	var o v1.BCSNetIPClaim
+	err = t.Claims.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &o)
+	switch {
+	case apierrors.IsNotFound(err) && p.Named:
+		return c, false, ipam.Refuse(ipam.ReasonClaimNotFound, "there is no claim %s, which %s names", p.Claim, source(p, "Claim")).
+			WithHint("make it: kubectl create -f, a BCSNetIPClaim %s in namespace %s; or remove the annotation", name, namespace)
+	case apierrors.IsNotFound(err):
+		return c, false, nil
+	case err != nil:
+		return c, false, err
+	}
+	if c, err = FromObject(&o); err != nil {
+		return c, false, ipam.Refuse(ipam.ReasonClaimConflict, "claim %s cannot be used: %v", p.Claim, err).WithHint("mend it: kubectl edit bcsnetipclaim -n %s %s", namespace, name)
+	}
+	return c, true, nil
+}
+
+// allows says why a pod may not use a claim on the terms of its policy, nil when it may.
+func allows(c Claim, pod workload.Pod, p workload.Policy) *ipam.Refusal {
+	switch {
+	case !c.Serves(pod.Namespace):
+		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s does not serve namespace %s of pod %s/%s", c.Name, pod.Namespace, pod.Namespace, pod.Name).
+			WithHint("add the namespace to spec.namespaces of the claim")
+	case p.Named && c.Deleting:
+		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s is being deleted", c.Name).WithHint("name another claim")
+	case p.Named && c.Workload.Kind != "" && (c.Workload.Group != p.Workload.Group || c.Workload.Kind != p.Workload.Kind || c.Workload.Name != p.Workload.Name):
+		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s is for %s, pod %s/%s is of %s", c.Name, c.Workload, pod.Namespace, pod.Name, p.Workload).
+			WithHint("name another claim, or make one without an owner")
+	case p.Pool != "" && c.Pool != "" && p.Pool != c.Pool && !c.Managed:
+		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s is for pool %s, %s for pool %s", c.Name, c.Pool, source(p, "Pool"), p.Pool).WithHint("remove one of the two")
+	}
+	return nil
+}
+
+// fits refuses addresses whose pool has another prefix length than the annotation says, and a gateway outside.
+func (t *Terms) fits(pod workload.Pod, p workload.Policy) *ipam.Refusal {
+	if p.Mask == 0 && !p.Gateway.IsValid() {
+		return nil
+	}
+	for _, s := range p.Sets {
+		for _, r := range s.Ranges() {
+			name, _ := t.Index.PoolOf(r.From())
+			pool, ok := t.Index.Pool(name)
+			switch {
+			case !ok:
+			case p.Mask != 0 && pool.Plan.Subnet.Bits() != p.Mask:
+				return ipam.Refuse(ipam.ReasonClaimConflict, "%s has the mask /%d, and pool %s of %s the mask /%d", source(p, "Sets"), p.Mask, name, r.From(), pool.Plan.Subnet.Bits()).
+					WithHint("write the mask of the pool")
+			case unreachable(p.Gateway, pool.Plan.Subnet):
+				return ipam.Refuse(ipam.ReasonClaimConflict, "%s is not in the subnet %s of pool %s, which has %s for pod %s/%s", source(p, "Gateway"), pool.Plan.Subnet, name, r.From(), pod.Namespace, pod.Name).
+					WithHint("name a gateway of that subnet, or none")
+			}
+		}
+	}
+	return nil
+}
+
+func unreachable(gateway netip.Addr, subnet netip.Prefix) bool {
+	return gateway.IsValid() && gateway.Is4() == subnet.Addr().Is4() && !subnet.Contains(gateway)
+}
+
+// source names the annotation that a field of a policy is from.
+func source(p workload.Policy, field string) string {
+	for _, s := range p.Sources {
+		if s.Gave == field {
+			return "annotation " + s.Key + "=" + s.Value + " of " + s.Object
+		}
+	}
+	return "its policy"
+}
