@@ -193,6 +193,12 @@ func leakCases() map[string]checkCase {
 		"a lease bound with an old UID, before the sandbox is up": {func(s *doctor.Snapshot) {
 			s.Pods[0].UID, s.Pods[0].Addrs, s.Pods[0].Created = "another", nil, old.Add(-doctor.Skew)
 		}, nil},
+		"the same, and a later container of the pod has another address": {func(s *doctor.Snapshot) {
+			s.Pods[0].UID, s.Pods[0].Addrs, s.Pods[0].Created = "another", nil, old.Add(-doctor.Skew)
+			later := s.Leases[0]
+			later.Addr, later.PodUID, later.ContainerID, later.StartedAt = netip.MustParseAddr("10.1.0.21"), "another", "later", old.Add(time.Second)
+			s.Leases = append(s.Leases, later)
+		}, []string{"leak-pod-replaced ip/10.1.0.20: pod default/web-0 is another one now than the holder" + since}},
 		"a pod made anew, lease without UID": {func(s *doctor.Snapshot) { s.Pods[0].UID, s.Leases[0].PodUID = "another", "" }, nil},
 
 		"a pod with another address": {func(s *doctor.Snapshot) { s.Pods[0].Addrs = pod("", "10.9.0.1", "2001:db8::1").Addrs },

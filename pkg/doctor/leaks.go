@@ -19,12 +19,12 @@ const (
 )
 
 // Leak says by which check a lease is a leak, and why; check is empty when it is none, or when it is too early to
-// say. pod is the one of the holder's name, nil when there is none.
-func Leak(l ipam.Lease, pod *workload.Pod, now time.Time) (check, cause string) {
+// say. pod is the one of the holder's name, nil when there is none; others are the leases of an attachment.
+func Leak(l ipam.Lease, pod *workload.Pod, others func(ipam.Holder) []ipam.Lease, now time.Time) (check, cause string) {
 	if settling(l.Updated, now) || pod != nil && pod.Ended && settling(pod.EndedAt, now) {
 		return "", ""
 	}
-	if check, cause = Judge(l, pod); check != "" {
+	if check, cause = Judge(l, pod, others); check != "" {
 		cause += "; " + held(l, now)
 	}
 	return check, cause
@@ -32,13 +32,13 @@ func Leak(l ipam.Lease, pod *workload.Pod, now time.Time) (check, cause string) 
 
 // Judge is Leak for those who look twice, and at the pod itself: it knows no time. An owner that is no pod, and
 // a container of an unknown pod, leak nothing.
-func Judge(l ipam.Lease, pod *workload.Pod) (check, cause string) {
+func Judge(l ipam.Lease, pod *workload.Pod, others func(ipam.Holder) []ipam.Lease) (check, cause string) {
 	switch {
 	case l.State != ipam.Active || l.Owner != "" || l.PodName == "":
 		return "", ""
 	case pod == nil:
 		return LeakPodGone, fmt.Sprintf("pod %s does not exist", l.Who())
-	case l.PodUID != "" && pod.UID != l.PodUID && (l.Updated.Add(Skew).Before(pod.Created) || hasOthers(l, pod)):
+	case l.PodUID != "" && pod.UID != l.PodUID && (l.Updated.Add(Skew).Before(pod.Created) || hasOthers(l, pod) || overtaken(l, pod, others)):
 		return LeakPodReplaced, fmt.Sprintf("pod %s is another one now than the holder", l.Who())
 	case l.PodUID != "" && pod.UID != l.PodUID:
 		return "", "" // it may be the pod's after all, bound with an old UID: its sandbox is not up yet
@@ -53,6 +53,15 @@ func Judge(l ipam.Lease, pod *workload.Pod) (check, cause string) {
 
 // Skew is how far the clocks of API servers may be apart, with what timestamps leave out of a second.
 const Skew = 10 * time.Second
+
+// overtaken says whether the pod that now has the name of a lease's holder holds another address on the same
+// interface, for a container that came later: whichever of the two pods the lease was for, its container is no more.
+// (Were it a container of the pod, bound with an old UID, both requests came from one host, by one clock.)
+func overtaken(l ipam.Lease, pod *workload.Pod, others func(ipam.Holder) []ipam.Lease) bool {
+	return slices.ContainsFunc(others(ipam.Holder{PodUID: pod.UID, IfName: l.IfName}), func(o ipam.Lease) bool {
+		return o.State == ipam.Active && o.ContainerID != "" && o.Addr.Is4() == l.Addr.Is4() && o.StartedAt.After(l.StartedAt)
+	})
+}
 
 // hasOthers says whether a pod reports the addresses of the lease's interface, and the lease's is none of them.
 func hasOthers(l ipam.Lease, pod *workload.Pod) bool {
@@ -77,7 +86,7 @@ func (f *facts) findLeaks() {
 	f.leaks = map[string][]Finding{}
 	for i := range f.Leases {
 		l := &f.Leases[i]
-		check, cause := Leak(*l, f.pod(l.Holder), f.Now)
+		check, cause := Leak(*l, f.pod(l.Holder), f.attached, f.Now)
 		if check == "" {
 			continue
 		}
