@@ -11,8 +11,8 @@ import (
 // address the pod is to get, and what becomes of it when the pod ends. The zero Policy with a Release of
 // ReleaseWithPod is that of a pod without annotations.
 type Policy struct {
-	// Claim is "namespace/name" of the claim that holds the pod's addresses; empty for a plain address. Of a
-	// shared pool it is the name alone: its claim lives in the controller's namespace.
+	// Claim is "namespace/name" of the claim that holds the pod's addresses; empty for a plain address. The claim
+	// of a shared pool is in the controller's namespace.
 	Claim string
 	// Named: somebody named the claim, so it has to exist. Any other is made when the first pod needs it.
 	Named bool
@@ -25,7 +25,7 @@ type Policy struct {
 	Release ReleasePolicy
 	// Keep is how long a Timed address is kept after its pod ended; zero for other policies.
 	Keep time.Duration
-	// Pool to draw from; empty for any that fits.
+	// Pool to draw from; empty for any that fits. Beside a Named claim it has to be the claim's.
 	Pool string
 	// Sets: one address out of each, all or nothing; none for any address.
 	Sets []*netipx.IPSet
