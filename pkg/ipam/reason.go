@@ -26,6 +26,9 @@ const (
 	ReasonContainerHoldsOther Reason = "ContainerHoldsOther"
 	ReasonContainerDeleted    Reason = "ContainerDeleted"
 	ReasonContainerSuperseded Reason = "ContainerSuperseded"
+	ReasonInvalidAnnotation   Reason = "InvalidAnnotation"
+	ReasonClaimConflict       Reason = "ClaimConflict"
+	ReasonWorkloadUnknown     Reason = "WorkloadUnknown"
 	ReasonOutcomeUnknown      Reason = "OutcomeUnknown"
 	ReasonUnavailable         Reason = "Unavailable"
 	ReasonForbidden           Reason = "Forbidden"
@@ -68,6 +71,9 @@ func ReasonTable() []ReasonInfo {
 		{ReasonContainerHoldsOther, 2, false, "The container already holds another address than the one asked for."},
 		{ReasonContainerDeleted, 2, false, "A DEL for the container, or the owner, came after this ADD began."},
 		{ReasonContainerSuperseded, 2, false, "A newer container of the same pod holds its address."},
+		{ReasonInvalidAnnotation, 2, false, "An annotation of the pod, its workload or its namespace is malformed, or asks for what such a workload cannot have."},
+		{ReasonClaimConflict, 2, false, "Two annotations contradict each other."},
+		{ReasonWorkloadUnknown, 2, false, "The pod's address is to be kept for its workload, which cannot be found: an owner is gone, or the controller may not read it."},
 		{ReasonOutcomeUnknown, 2, true, "The API server did not say whether it stored the change; asking again settles it."},
 		{ReasonUnavailable, 2, true, "The API server does not answer, or this replica is not ready."},
 		{ReasonForbidden, 2, false, "The API server does not allow the controller to do this."},

@@ -1,4 +1,3 @@
-// Package workload knows pods: who asks for an address, and whether it still does.
 package workload
 
 import (
@@ -48,6 +47,13 @@ type Pod struct {
 	// Created is when the pod was created, to the second below. Started is when the kubelet took it on; until
 	// then, when it was created.
 	Created, Started time.Time
+	// Controller is the owner that makes the pod, if any. Generated: its name has a random part.
+	Controller Owner
+	Generated  bool
+	// Annotations are those that a policy can come from; nil when there are none.
+	Annotations map[string]string
+	// VM is the name of the virtual machine that KubeVirt runs in the pod, as its label tells it.
+	VM string
 }
 
 // NetworkStatus is the annotation in which Multus and others report the addresses of all networks.
@@ -88,6 +94,8 @@ func FromObject(p *corev1.Pod) Pod {
 	if pod.Ended {
 		pod.EndedAt = endedAt(p)
 	}
+	pod.Controller, pod.Generated = controllerOf(p), p.GenerateName != ""
+	pod.Annotations, pod.VM = understood(p.Annotations), p.Labels[VMLabel]
 	listed, ok := networks(p)
 	pod.Networks = ok
 	add := func(text, ifName string) {
@@ -145,6 +153,14 @@ func Trim(p *corev1.Pod) *corev1.Pod {
 	t.Spec.HostNetwork = p.Spec.HostNetwork
 	t.Status.Phase, t.Status.HostIPs, t.Status.StartTime = p.Status.Phase, p.Status.HostIPs, p.Status.StartTime
 	t.Status.PodIPs = p.Status.PodIPs
+	t.GenerateName = p.GenerateName
+	if vm := p.Labels[VMLabel]; vm != "" {
+		t.Labels = map[string]string{VMLabel: vm}
+	}
+	if c := metav1.GetControllerOfNoCopy(p); c != nil {
+		t.OwnerReferences = []metav1.OwnerReference{sharedReference(c)}
+	}
+	t.Annotations = understood(p.Annotations)
 	for _, key := range []string{mirrorAnnotation, hashAnnotation} {
 		if v, ok := p.Annotations[key]; ok {
 			metav1.SetMetaDataAnnotation(&t.ObjectMeta, key, v)

@@ -1,0 +1,103 @@
+package workload
+
+// Level is where an annotation stands. What stands nearer to the pod counts for more.
+type Level uint8
+
+// Levels, the nearest first.
+const (
+	OnPod       Level = 1 << iota
+	OnWorkload        // its own metadata, not its pods' template, which makes annotations of pods
+	OnNamespace       // defaults
+)
+
+// Field is what an annotation says something about.
+type Field uint8
+
+// Fields of a policy that annotations give.
+const (
+	fieldSets Field = iota
+	fieldPool
+	fieldClaim
+	fieldShared
+	fieldRelease
+	fieldKeep
+	fieldIdentity
+	fieldGateway
+	fields int = iota
+)
+
+// String is the field's name in a Policy.
+func (f Field) String() string {
+	return [...]string{"Sets", "Pool", "Claim", "Shared", "Release", "Keep", "Identity", "Gateway"}[f]
+}
+
+// Annotation is one that bcsnet understands: its own, and those of the systems that it takes over from.
+type Annotation struct {
+	Key string
+	// Dialect is the system that the annotation is from.
+	Dialect string
+	// On is where it may stand, one bit for each Level.
+	On Level
+	// Field that it gives.
+	Field Field
+	// Value is the form of its value, Meaning what it does: for the documents.
+	Value, Meaning string
+
+	read func(value string) (meaning, error)
+}
+
+const (
+	ownDialect = "bcsnet"
+	dialectA   = "bcs-netservice-controller"
+	dialectB   = "galaxy-ipam"
+	dialectC   = "crd-ipkeeper"
+
+	ownPrefix    = "networkextension.bkbcs.tencent.com/"
+	galaxyPrefix = "k8s.v1.cni.galaxy.io/"
+	keeperPrefix = "ipkeeper.generals.space/"
+
+	annotations = 15
+
+	onPodOrWorkload = OnPod | OnWorkload
+	anywhere        = OnPod | OnWorkload | OnNamespace
+)
+
+// Annotations lists them all, our own first: what is said by two of them is told of in this order. It is an array so
+// that it is made without an allocation, for every pod that a cache is told of.
+func Annotations() [annotations]Annotation {
+	return [annotations]Annotation{
+		{ownPrefix + "ip", ownDialect, onPodOrWorkload, fieldSets, "`10.0.0.5`, `10.0.0.5-10.0.0.9,2001:db8::5`",
+			"Addresses, ranges and CIDRs of which the pod gets one, of each family that is named. On the template of a Deployment they are a set that its pods share.", readAddresses},
+		{ownPrefix + "pool", ownDialect, anywhere, fieldPool, "name of a BCSNetPool", "The pool to draw from.", readObjectName},
+		{ownPrefix + "claim", ownDialect, anywhere, fieldClaim, "name of a BCSNetIPClaim of the pod's namespace", "The claim whose addresses the pod gets. It has to exist.", readObjectName},
+		{ownPrefix + "release-policy", ownDialect, anywhere, fieldRelease, "`with-pod`, `immutable`, `never`, `timed`",
+			"What ends the holding: the end of the pod; scaling down or the end of the workload; a release by hand; a while (`keep`) after the end of the pod.", readOwnPolicy},
+		{ownPrefix + "keep", ownDialect, anywhere, fieldKeep, "`1s` to `8760h`", "How long the address is kept after the pod ended; it implies `timed`, whose default is 48h.", readKeep},
+		{"netservicecontroller.bkbcs.tencent.com", dialectA, onPodOrWorkload, fieldRelease, "`fixed-ip`", "The address is kept for a while after the pod ended: `timed`.", readFixedIP},
+		{"keepduration.netservicecontroller.bkbcs.tencent.com", dialectA, onPodOrWorkload, fieldKeep, "`1s` to `500h`", "For how long, 48h unless said; without `fixed-ip` it does nothing.", readKeepDuration},
+		{"primarykey.netservicecontroller.bkbcs.tencent.com", dialectA, onPodOrWorkload, fieldIdentity, "up to 253 bytes of text", "What the address is kept for in place of the pod's name.", readText},
+		{"netservicecontroller.bkbcs.tencent.com/ipclaim", dialectA, onPodOrWorkload, fieldClaim, "name of a claim of the pod's namespace", "As `claim`.", readObjectName},
+		{galaxyPrefix + "release-policy", dialectB, onPodOrWorkload, fieldRelease, "`immutable`, `never`, or empty", "As `release-policy`; empty is as if it were not there.", readGalaxyPolicy},
+		{"tke.cloud.tencent.com/eni-ip-pool", dialectB, onPodOrWorkload, fieldShared, "up to 253 bytes of text", "Name of a pool of addresses that several workloads share, also of several namespaces. The policy is `never`, whatever else is said.", readText},
+		{galaxyPrefix + "args", dialectB, onPodOrWorkload, fieldSets, "`{\"request_ip_range\":[[\"10.0.0.2~10.0.0.30\"],[\"10.0.0.60\"]]}`", "One address of each inner list, all or nothing.", readArgs},
+		{keeperPrefix + "ip_address", dialectC, onPodOrWorkload, fieldSets, "`172.16.91.181/24`", "The pod's address, held by a claim; its pool has to have that mask.", readKeeperAddress},
+		{keeperPrefix + "ip_pool", dialectC, onPodOrWorkload, fieldSets, "`172.16.91.142/24,172.16.91.143/24`", "The addresses of a Deployment, StatefulSet or DaemonSet, which stands on the object itself; a claim holds them for its pods.", readKeeperPool},
+		{keeperPrefix + "gateway", dialectC, onPodOrWorkload, fieldGateway, "`172.16.91.2`", "The pod's gateway in place of the pool's, inside the subnet.", readGateway},
+	}
+}
+
+// understood are those of an object's annotations that mean something to us; nil when none does.
+func understood(all map[string]string) (ours map[string]string) {
+	if len(all) == 0 {
+		return nil
+	}
+	for _, a := range Annotations() {
+		if v, ok := all[a.Key]; ok {
+			if ours == nil {
+				ours = map[string]string{}
+			}
+			ours[a.Key] = v
+		}
+	}
+	return ours
+}

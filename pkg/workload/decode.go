@@ -1,0 +1,249 @@
+package workload
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"go4.org/netipx"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// meaning is what the value of one annotation says about its field.
+type meaning struct {
+	text    string
+	release ReleasePolicy
+	keep    time.Duration
+	sets    []*netipx.IPSet
+	mask    int
+	gateway netip.Addr
+	// claims: the addresses are held by a claim although no policy is said. implies: a duration that makes the
+	// policy timed.
+	claims, implies bool
+}
+
+// equal: two annotations that say it do not contradict each other.
+func (m meaning) equal(o meaning) bool {
+	return m.text == o.text && m.release == o.release && m.keep == o.keep && m.gateway == o.gateway &&
+		(m.mask == o.mask || m.mask == 0 || o.mask == 0) &&
+		slices.EqualFunc(m.sets, o.sets, func(a, b *netipx.IPSet) bool { return a.Equal(b) })
+}
+
+// Bounds of what annotations say.
+const (
+	defaultKeep  = 48 * time.Hour
+	leastKeep    = time.Second
+	longestKeep  = 8760 * time.Hour
+	longestFixed = 500 * time.Hour // of bcs-netservice-controller
+
+	maxSets   = 16
+	maxRanges = 4096
+	maxText   = 253
+)
+
+func readObjectName(value string) (meaning, error) {
+	if problems := validation.IsDNS1123Subdomain(value); len(problems) > 0 {
+		return meaning{}, errors.New("it is no name of an object: lower case letters, digits, - and . in at most 253 characters")
+	}
+	return meaning{text: value}, nil
+}
+
+func readText(value string) (meaning, error) {
+	if len(value) > maxText || strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return meaning{}, fmt.Errorf("it is a text of at most %d bytes, all of which can be printed", maxText)
+	}
+	return meaning{text: value}, nil
+}
+
+func readOwnPolicy(value string) (meaning, error) {
+	switch value {
+	case "with-pod":
+		return meaning{release: ReleaseWithPod}, nil
+	case "immutable":
+		return meaning{release: ReleaseImmutable}, nil
+	case "never":
+		return meaning{release: ReleaseNever}, nil
+	case "timed":
+		return meaning{release: ReleaseTimed}, nil
+	}
+	return meaning{}, errors.New("there is no such policy: it is with-pod, immutable, never or timed")
+}
+
+func readGalaxyPolicy(value string) (meaning, error) {
+	switch value {
+	case "immutable", "never":
+		return readOwnPolicy(value)
+	}
+	return meaning{}, errors.New("there is no such policy: it is immutable, never or empty")
+}
+
+func readFixedIP(value string) (meaning, error) {
+	if value != "fixed-ip" {
+		return meaning{}, errors.New("its one value is fixed-ip")
+	}
+	return meaning{release: ReleaseTimed}, nil
+}
+
+func readKeep(value string) (meaning, error) {
+	m, err := readDuration(value, longestKeep)
+	m.implies = true
+	return m, err
+}
+
+func readKeepDuration(value string) (meaning, error) { return readDuration(value, longestFixed) }
+
+func readDuration(value string, longest time.Duration) (meaning, error) {
+	d, err := time.ParseDuration(value)
+	switch {
+	case err != nil:
+		return meaning{}, errors.New("it is no duration: write one like 48h or 1h30m")
+	case d < leastKeep || d > longest:
+		return meaning{}, fmt.Errorf("a duration is 1s at least and %.0fh at most", longest.Hours())
+	}
+	return meaning{keep: d}, nil
+}
+
+func readGateway(value string) (meaning, error) {
+	a, err := ipam.ParseAddr(value)
+	if err == nil && (a.IsUnspecified() || a.IsMulticast()) {
+		err = fmt.Errorf("%s cannot be a gateway", a)
+	}
+	return meaning{gateway: a}, err
+}
+
+// readAddresses reads our own notation: one set of each family that is named.
+func readAddresses(value string) (meaning, error) {
+	entries := strings.Split(value, ",")
+	if len(entries) > maxRanges {
+		return meaning{}, fmt.Errorf("there are more than %d ranges", maxRanges)
+	}
+	var v4, v6 []netipx.IPRange
+	for _, entry := range entries {
+		r, err := ipam.ParseRange(entry)
+		switch {
+		case err != nil:
+			return meaning{}, err
+		case r.From().Is4():
+			v4 = append(v4, r)
+		default:
+			v6 = append(v6, r)
+		}
+	}
+	var m meaning
+	for _, ranges := range [][]netipx.IPRange{v4, v6} {
+		if len(ranges) > 0 {
+			m.sets = append(m.sets, setOf(ranges))
+		}
+	}
+	return m, nil
+}
+
+// setOf cannot fail: its ranges are valid.
+func setOf(ranges []netipx.IPRange) *netipx.IPSet {
+	var b netipx.IPSetBuilder
+	for _, r := range ranges {
+		b.AddRange(r)
+	}
+	set, _ := b.IPSet()
+	return set
+}
+
+// readArgs reads galaxy's arguments. What else they hold is for CNI plugins.
+func readArgs(value string) (m meaning, err error) {
+	var args struct {
+		Ranges [][]string `json:"request_ip_range"`
+	}
+	if err := json.Unmarshal([]byte(value), &args); err != nil {
+		return meaning{}, fmt.Errorf("it is not the JSON of galaxy's args: %w", err)
+	}
+	if len(args.Ranges) > maxSets {
+		return meaning{}, fmt.Errorf("request_ip_range asks for %d addresses; at most %d for one pod", len(args.Ranges), maxSets)
+	}
+	for i, list := range args.Ranges {
+		switch {
+		case len(list) == 0:
+			return meaning{}, fmt.Errorf("list %d of request_ip_range is empty", i+1)
+		case len(list) > maxRanges:
+			return meaning{}, fmt.Errorf("list %d of request_ip_range has more than %d ranges", i+1, maxRanges)
+		}
+		ranges := make([]netipx.IPRange, 0, len(list))
+		for _, entry := range list {
+			r, err := ipam.ParseRange(entry)
+			if err != nil {
+				return meaning{}, fmt.Errorf("request_ip_range: %w", err)
+			}
+			ranges = append(ranges, r)
+		}
+		m.sets = append(m.sets, setOf(ranges))
+	}
+	return m, distinct(m.sets)
+}
+
+// distinct: there is an address for each of the sets. It looks at single addresses alone; what larger sets
+// lack, the pools say.
+func distinct(sets []*netipx.IPSet) error {
+	seen := map[netip.Addr]bool{}
+	for _, s := range sets {
+		r := s.Ranges()
+		if len(r) != 1 || r[0].From() != r[0].To() {
+			continue
+		}
+		if seen[r[0].From()] {
+			return fmt.Errorf("request_ip_range asks for %s twice", r[0].From())
+		}
+		seen[r[0].From()] = true
+	}
+	return nil
+}
+
+func readKeeperAddress(value string) (meaning, error) {
+	if strings.Contains(value, ",") {
+		return meaning{}, errors.New("it is one address; several are for ip_pool")
+	}
+	return readKeeperPool(value)
+}
+
+// readKeeperPool reads "a/24,b/24".
+func readKeeperPool(value string) (meaning, error) {
+	entries := strings.Split(value, ",")
+	if len(entries) > maxRanges {
+		return meaning{}, fmt.Errorf("there are more than %d addresses", maxRanges)
+	}
+	m := meaning{claims: true}
+	var ranges []netipx.IPRange
+	for i, entry := range entries {
+		a, mask, err := readMasked(strings.TrimSpace(entry))
+		switch {
+		case err != nil:
+			return meaning{}, err
+		case i > 0 && mask != m.mask:
+			return meaning{}, fmt.Errorf("the mask of %s differs from that of the addresses before it", entry)
+		case i > 0 && a.Is4() != ranges[0].From().Is4():
+			return meaning{}, errors.New("it mixes IPv4 and IPv6")
+		}
+		m.mask = mask
+		ranges = append(ranges, netipx.IPRangeFrom(a, a))
+	}
+	m.sets = []*netipx.IPSet{setOf(ranges)}
+	return m, nil
+}
+
+// readMasked reads an address with or without a prefix length, 0 for none.
+func readMasked(s string) (a netip.Addr, mask int, err error) {
+	if !strings.Contains(s, "/") {
+		a, err = ipam.ParseAddr(s)
+		return a, 0, err
+	}
+	p, err := netip.ParsePrefix(s)
+	if err != nil || p.Addr().Is4In6() || p.Bits() == 0 {
+		return netip.Addr{}, 0, fmt.Errorf("%q is not an address with a prefix length, as in 172.16.91.181/24", s)
+	}
+	return p.Addr(), p.Bits(), nil
+}

@@ -1,0 +1,7 @@
+// Package workload knows pods: who asks for an address and whether it still does, which workload a pod belongs to,
+// and what the annotations of both say about the address (Policy).
+//
+// Annotations is the one list of what is understood, the dialects of other systems among it. Each annotation is
+// read to a meaning, a draft collects them field by field, nearest object first, and settle makes one Policy of
+// them or says why it cannot be. Owners finds workloads by watching metadata.
+package workload

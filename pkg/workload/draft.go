@@ -1,0 +1,139 @@
+package workload
+
+import (
+	"fmt"
+	"strings"
+
+	"go4.org/netipx"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// statement is what an annotation says, and where it stands.
+type statement struct {
+	meaning
+	key, value, object string
+	level              Level
+}
+
+// String names the annotation with its value and object, as refusals do.
+func (s *statement) String() string {
+	value := s.value
+	if len(value) > maxShown {
+		value = strings.ToValidUTF8(value[:maxShown], "") + "…"
+	}
+	return fmt.Sprintf("annotation %s=%q of %s", s.key, value, s.object)
+}
+
+// maxShown bounds what a message shows of a value.
+const maxShown = 120
+
+// draft is what the annotations of a pod, its workload and its namespace say, field by field. Of each
+// field the nearest level counts.
+type draft struct {
+	said    [fields]*statement
+	sources []Source
+}
+
+// read adds the annotations of one object; read the levels from the nearest on.
+func (d *draft) read(level Level, object string, values map[string]string) *ipam.Refusal {
+	if len(values) == 0 {
+		return nil
+	}
+	for _, a := range Annotations() {
+		value := strings.TrimSpace(values[a.Key])
+		if value == "" || a.On&level == 0 {
+			continue
+		}
+		s := &statement{key: a.Key, value: value, object: object, level: level}
+		var err error
+		if s.meaning, err = a.read(value); err != nil {
+			return ipam.Refuse(ipam.ReasonInvalidAnnotation, "%s: %v", s, err).WithHint("mend or remove the annotation; docs/reference/annotations.md lists all")
+		}
+		if a.Field == fieldSets && len(s.sets) == 0 {
+			continue // arguments that ask for no address
+		}
+		if refusal := d.add(a.Field, s); refusal != nil {
+			return refusal
+		}
+	}
+	return nil
+}
+
+func (d *draft) add(f Field, s *statement) *ipam.Refusal {
+	before := d.said[f]
+	switch {
+	case before == nil:
+		d.said[f] = s
+	case before.level != s.level:
+		if f != fieldSets {
+			return nil // the nearer one counts
+		}
+		if refusal := narrows(before, s); refusal != nil {
+			return refusal
+		}
+	case !before.equal(s.meaning):
+		return contradict(before, s, "")
+	default:
+		// Of two that say the same, one may say more.
+		before.mask, before.claims, before.implies = max(before.mask, s.mask), before.claims || s.claims, before.implies || s.implies
+	}
+	d.sources = append(d.sources, Source{Object: s.object, Key: s.key, Value: s.value, Gave: f.String()})
+	return nil
+}
+
+// narrows: a pod may choose among the addresses of its workload, but not want others.
+func narrows(pod, workload *statement) *ipam.Refusal {
+	if pod.mask != 0 && workload.mask != 0 && pod.mask != workload.mask {
+		return contradict(pod, workload, fmt.Sprintf(": the masks /%d and /%d differ", pod.mask, workload.mask))
+	}
+	for _, s := range pod.sets {
+		if !within(s, workload.sets) {
+			return contradict(pod, workload, ": the workload's addresses do not include the pod's")
+		}
+	}
+	pod.claims = pod.claims || workload.claims
+	if pod.mask == 0 {
+		pod.mask = workload.mask
+	}
+	return nil
+}
+
+// within: all addresses of a set are in the others.
+func within(s *netipx.IPSet, others []*netipx.IPSet) bool {
+	var left netipx.IPSetBuilder
+	left.AddSet(s)
+	for _, o := range others {
+		left.RemoveSet(o)
+	}
+	rest, _ := left.IPSet() // sets that are valid make one
+	return len(rest.Ranges()) == 0
+}
+
+// contradict refuses two annotations that cannot both be followed.
+func contradict(a, b *statement, why string) *ipam.Refusal {
+	return ipam.Refuse(ipam.ReasonClaimConflict, "%s and %s contradict each other%s", a, b, why).WithHint("remove one of the two")
+}
+
+// drop forgets a field, and that it was said.
+func (d *draft) drop(f Field) {
+	d.said[f] = nil
+	kept := d.sources[:0]
+	for _, source := range d.sources {
+		if source.Gave != f.String() {
+			kept = append(kept, source)
+		}
+	}
+	d.sources = kept
+}
+
+// text is what was said of a field that is a word; empty when nothing was.
+func (d *draft) text(f Field) string {
+	if s := d.said[f]; s != nil {
+		return s.text
+	}
+	return ""
+}
+
+// isDefault says whether a field was said by the namespace alone.
+func (d *draft) isDefault(f Field) bool { return d.said[f] != nil && d.said[f].level == OnNamespace }

@@ -1,0 +1,64 @@
+package workload
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// VMLabel is the label by which KubeVirt tells the name of a pod's virtual machine.
+const VMLabel = "vm.kubevirt.io/name"
+
+// identity is what an address is kept for within its claim: what the primary key says, else the name of the virtual
+// machine, of the pod where it is stable, else nothing: the app as a whole.
+func identity(primaryKey string, w Workload, n nature, pod Pod) string {
+	switch {
+	case primaryKey != "":
+		return primaryKey
+	case n == machine, n == bare && w.Kind != podKind:
+		return w.Name
+	case n == bare, n == app && numbered(w, pod.Name):
+		return pod.Name
+	}
+	return ""
+}
+
+// maxOrdinal bounds the ordinals of kinds that may make random names, too: those end in five letters and digits,
+// which may all be digits.
+const maxOrdinal = 9999
+
+// numbered says whether a pod's name is its workload's with an ordinal, as those of a StatefulSet are. Deployments
+// and what makes ReplicaSets have a random part; so has a ReplicaSet, whose five characters may all be digits.
+func numbered(w Workload, pod string) bool {
+	digits, ok := strings.CutPrefix(pod, w.Name+"-")
+	if !ok || len(digits) > 1 && digits[0] == '0' {
+		return false
+	}
+	n, err := strconv.ParseUint(digits, 10, 31)
+	return err == nil && (n <= maxOrdinal || w.Group == appsGroup && w.Kind == "StatefulSet")
+}
+
+// claimName is a name for a claim that is made for annotations. It is the same for the same text, and no two texts
+// share one.
+func claimName(prefix, text string) string {
+	name := prefix + "-" + text
+	if len(validation.IsDNS1123Subdomain(name)) == 0 {
+		return name
+	}
+	safe := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		}
+		return '-'
+	}, name)
+	sum := sha256.Sum256([]byte(name))
+	hash := hex.EncodeToString(sum[:5])
+	safe = strings.Trim(safe[:min(len(safe), validation.DNS1123SubdomainMaxLength-len(hash)-1)], "-")
+	return safe + "-" + hash
+}

@@ -1,0 +1,84 @@
+package workload
+
+import "strings"
+
+// Groups of the kinds that are known beforehand.
+const (
+	appsGroup     = "apps"
+	batchGroup    = "batch"
+	kubevirtGroup = "kubevirt.io"
+)
+
+// Kinds that are named in more than one place.
+const (
+	podKind       = "Pod"
+	nodeKind      = "Node"
+	namespaceKind = "Namespace"
+	vmKind        = "VirtualMachine"
+	vmiKind       = "VirtualMachineInstance"
+)
+
+// nature is how a kind of workload treats its pods.
+type nature uint8
+
+const (
+	// foreign: a kind without a scale that nothing more is known of, such as one of an operator.
+	foreign nature = iota
+	// app: its pods are interchangeable, or numbered as <workload>-<ordinal>, and somebody sets how many there are.
+	app
+	// machine: a virtual machine.
+	machine
+	// bare: a pod, or an instance of a virtual machine, that nothing makes.
+	bare
+	// task: Jobs, and CronJobs that make them.
+	task
+	// daemon: a pod on each node.
+	daemon
+)
+
+// kindInfo is what is known of a kind without asking.
+type kindInfo struct {
+	group, version, kind, resource string
+	// prefix of the names of claims.
+	prefix string
+	nature nature
+	// passing: the kind's names are made up by its own owner, which then is the workload.
+	passing bool
+	// watched from the start.
+	watched bool
+}
+
+// known are the kinds of Kubernetes itself, which need no discovery, and those that are treated in a way of their
+// own. A kind without a resource is looked up like any other.
+func known() [11]kindInfo {
+	return [...]kindInfo{
+		{appsGroup, "v1", "Deployment", "deployments", "deploy", app, false, true},
+		{appsGroup, "v1", "ReplicaSet", "replicasets", "rs", app, true, true},
+		{appsGroup, "v1", "StatefulSet", "statefulsets", "sts", app, false, true},
+		{appsGroup, "v1", "DaemonSet", "daemonsets", "ds", daemon, false, true},
+		{batchGroup, "v1", "Job", "jobs", "job", task, true, true},
+		{batchGroup, "v1", "CronJob", "cronjobs", "cronjob", task, false, true},
+		{"", "v1", namespaceKind, "namespaces", "", foreign, false, true},
+		{"", "v1", podKind, "pods", "pod", bare, false, false},
+		{"", "v1", "ReplicationController", "replicationcontrollers", "rc", app, true, false},
+		{kubevirtGroup, "", vmKind, "", "vm", machine, false, false},
+		{kubevirtGroup, "", vmiKind, "", "vmi", bare, true, false},
+	}
+}
+
+// sharedPrefix begins the names of the claims of shared pools.
+const sharedPrefix = "pool"
+
+// prefixOf begins the names of the claims of a kind that is not known. It is the kind, with the group behind it
+// where that is the prefix of another kind.
+func prefixOf(group, kind string) string {
+	prefix := strings.ToLower(kind)
+	taken := prefix == sharedPrefix || strings.Contains(prefix, "-")
+	for _, k := range known() {
+		taken = taken || k.prefix == prefix
+	}
+	if taken {
+		return prefix + "." + group
+	}
+	return prefix
+}

@@ -1,0 +1,209 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// Owners knows the objects that own pods, by watches of their metadata alone: those of Kubernetes from the start,
+// any other kind from when a pod is seen that it owns. Without Run nothing is watched and each answer is a read from
+// the API server, which is enough for a command.
+type Owners struct {
+	metadata metadata.Interface
+	rest     rest.Interface
+	log      *slog.Logger
+	now      func() time.Time
+
+	discoveries singleflight.Group
+	mu          sync.RWMutex
+	kinds       map[schema.GroupKind]*kind
+	watches     context.Context // ends the watches; nil while nothing is watched
+	parts       sync.WaitGroup
+}
+
+// kind is one of the kinds of objects that own pods.
+type kind struct {
+	kindInfo
+	// resource is empty when the API server has no such kind.
+	resource   schema.GroupVersionResource
+	namespaced bool
+	// discovered is when the API server was asked for the kind; zero for those of Kubernetes.
+	discovered time.Time
+	objects    objects
+	// stop ends the watch.
+	stop context.CancelFunc
+	// denied is whether the API server last refused to show objects of this kind.
+	denied denial
+}
+
+// NewOwners makes one that watches nothing yet.
+func NewOwners(cfg *rest.Config, h *http.Client, log *slog.Logger) (*Owners, error) {
+	m, err := metadata.NewForConfigAndClient(cfg, h)
+	if err != nil {
+		return nil, err
+	}
+	d, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, h)
+	if err != nil {
+		return nil, err
+	}
+	o := &Owners{metadata: m, rest: d.RESTClient(), log: log, now: time.Now, kinds: map[schema.GroupKind]*kind{}}
+	for _, i := range known() {
+		if i.resource != "" {
+			o.kinds[schema.GroupKind{Group: i.group, Kind: i.kind}] = &kind{
+				kindInfo: i, namespaced: i.kind != namespaceKind,
+				resource: schema.GroupVersionResource{Group: i.group, Version: i.version, Resource: i.resource},
+			}
+		}
+	}
+	return o, nil
+}
+
+// Why an object cannot be shown. Neither is a reason to try again.
+var (
+	errGone   = errors.New("it does not exist any more")
+	errDenied = errors.New("the controller may not read it")
+)
+
+// object is what is known of an object: from the watch, else by one read. With a UID it is that object or errGone,
+// not another of its name.
+func (o *Owners) object(ctx context.Context, k *kind, namespace, name, uid string) (*object, error) {
+	if !k.namespaced {
+		namespace = ""
+	}
+	if at := k.objects.get(namespace, name); at != nil && (uid == "" || at.uid == uid) {
+		return at, nil
+	}
+	if k.denied.recently(o.now) {
+		return nil, errDenied
+	}
+	at, err := o.read(ctx, k, namespace, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case uid != "" && at.uid != uid:
+		return nil, errGone
+	}
+	return at, nil
+}
+
+// read is one read from the API server.
+func (o *Owners) read(ctx context.Context, k *kind, namespace, name string) (*object, error) {
+	if k.resource.Empty() {
+		return nil, errGone
+	}
+	m, err := o.metadata.Resource(k.resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, errGone
+	case apierrors.IsForbidden(err):
+		o.deny(k, err)
+		return nil, errDenied
+	case err != nil:
+		return nil, fmt.Errorf("reading %s: %w", Workload{Kind: k.kind, Namespace: namespace, Name: name}, err)
+	}
+	k.denied.lift()
+	return objectOf(m), nil
+}
+
+// owned is what the owners of a pod say of it.
+type owned struct {
+	Workload
+	nature      nature
+	prefix      string
+	annotations map[string]string
+	// unsure: this is not known to be the workload, only an owner whose name may change. What depends on the
+	// workload is refused so.
+	unsure *ipam.Refusal
+}
+
+// maxOwners bounds a chain of owners.
+const maxOwners = 5
+
+// of finds the workload of a pod: up the controlling owners while their names are made up by the next one, which is
+// a workload itself. A Deployment that some operator's resource owns stays the workload.
+func (o *Owners) of(ctx context.Context, pod Pod) (own owned, err error) {
+	at := pod.Controller
+	if at.Kind == "" || at.Group == "" && at.Kind == nodeKind { // a static pod belongs to its node
+		return owned{Workload: Workload{Kind: podKind, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}, nature: bare, prefix: "pod"}, nil
+	}
+	for range maxOwners {
+		k, err := o.kind(ctx, at.Group, at.Kind)
+		if err != nil {
+			return owned{}, err
+		}
+		if k.nature == foreign && own.Kind != "" {
+			return own, nil
+		}
+		own = owned{Workload: k.workload(pod.Namespace, at), nature: k.nature, prefix: k.prefix}
+		if k.nature == foreign {
+			return own, nil
+		}
+		object, err := o.object(ctx, k, pod.Namespace, at.Name, at.UID)
+		switch {
+		case errors.Is(err, errGone), errors.Is(err, errDenied):
+			return o.unreadable(own, k, pod, err), nil
+		case err != nil:
+			return owned{}, err
+		}
+		own.annotations = object.annotations
+		if !k.passing || object.controller.Kind == "" {
+			return own, nil
+		}
+		at = object.controller
+	}
+	return own, nil
+}
+
+// workload is an object of this kind.
+func (k *kind) workload(namespace string, at Owner) Workload {
+	if !k.namespaced {
+		namespace = ""
+	}
+	return Workload{Group: k.group, Kind: k.kind, Namespace: namespace, Name: at.Name, UID: at.UID}
+}
+
+// unreadable is what is known of an owner that cannot be read.
+func (o *Owners) unreadable(own owned, k *kind, pod Pod, why error) owned {
+	if k.group == kubevirtGroup && k.kind == vmiKind && pod.VM != "" {
+		own.Workload, own.nature, own.prefix = Workload{Group: k.group, Kind: vmKind, Namespace: pod.Namespace, Name: pod.VM}, machine, "vm"
+		return own
+	}
+	if k.passing {
+		own.unsure = ipam.Refuse(ipam.ReasonWorkloadUnknown, "%s owns pod %s/%s, and what workload that belongs to is not known: %v", own, pod.Namespace, pod.Name, why)
+		if errors.Is(why, errDenied) {
+			own.unsure = own.unsure.WithHint("give the controller's ServiceAccount get, list and watch on %s", k.resource.GroupResource())
+		}
+	}
+	return own
+}
+
+// defaults are the annotations of a namespace.
+func (o *Owners) defaults(ctx context.Context, namespace string) (map[string]string, error) {
+	k, err := o.kind(ctx, "", namespaceKind)
+	if err != nil {
+		return nil, err
+	}
+	at, err := o.object(ctx, k, "", namespace, "")
+	switch {
+	case errors.Is(err, errGone), errors.Is(err, errDenied):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return at.annotations, nil
+}

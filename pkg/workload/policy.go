@@ -1,0 +1,70 @@
+package workload
+
+import (
+	"net/netip"
+	"time"
+
+	"go4.org/netipx"
+)
+
+// Policy is what a pod's annotations, those of its workload and those of its namespace come to: which
+// address the pod is to get, and what becomes of it when the pod ends. The zero Policy with a Release of
+// ReleaseWithPod is that of a pod without annotations.
+type Policy struct {
+	// Claim is "namespace/name" of the claim that holds the pod's addresses; empty for a plain address. The claim
+	// of a shared pool is in the controller's namespace.
+	Claim string
+	// Named: somebody named the claim, so it has to exist. Any other is made when the first pod needs it.
+	Named bool
+	// Shared is the name of a shared pool as its users wrote it; Claim's name is derived from it.
+	Shared string
+	// Identity is what the address is kept for within the claim: a pod's stable name, a primary key, the name
+	// of a virtual machine. Empty: for the app as a whole, whose pods are interchangeable.
+	Identity string
+	// Release is what ends the holding. ReleaseUnsaid stands only beside a Named claim, whose object says it.
+	Release ReleasePolicy
+	// Keep is how long a Timed address is kept after its pod ended; zero for other policies.
+	Keep time.Duration
+	// Pool to draw from; empty for any that fits. Beside a Named claim it has to be the claim's.
+	Pool string
+	// Sets: one address out of each, all or nothing; none for any address.
+	Sets []*netipx.IPSet
+	// Gateway for this pod in place of the pool's; the zero Addr for the pool's.
+	Gateway netip.Addr
+	// Mask is the prefix length that the pool has to have; 0 for any.
+	Mask int
+	// Workload is who the pod belongs to.
+	Workload Workload
+	// Sources are the annotations that all this is from.
+	Sources []Source
+}
+
+// Sticky says whether the pod's address outlives it.
+func (p *Policy) Sticky() bool { return p.Release != ReleaseWithPod }
+
+// ReleasePolicy is what ends the holding of an address.
+type ReleasePolicy string
+
+// Release policies.
+const (
+	// ReleaseUnsaid leaves it to the claim that was named.
+	ReleaseUnsaid ReleasePolicy = ""
+	// ReleaseWithPod frees the address when the pod ends.
+	ReleaseWithPod ReleasePolicy = "WithPod"
+	// ReleaseImmutable keeps it over restarts and moves; scaling down and the end of the workload free it.
+	ReleaseImmutable ReleasePolicy = "Immutable"
+	// ReleaseNever keeps it until it is released by hand.
+	ReleaseNever ReleasePolicy = "Never"
+	// ReleaseTimed keeps it for a while after the pod ended.
+	ReleaseTimed ReleasePolicy = "Timed"
+)
+
+// Source is an annotation that a part of a policy is from.
+type Source struct {
+	// Object that has the annotation, as in "Deployment shop/web" or "Namespace shop".
+	Object string
+	// Key and Value of the annotation.
+	Key, Value string
+	// Gave is the field of the Policy that it decided, as in "Release".
+	Gave string
+}

@@ -1,0 +1,130 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// ErrGone says that a workload does not exist any more, or that another one of its name does.
+var ErrGone = fmt.Errorf("the workload is gone: %w", errGone)
+
+// ErrNoReplicas says that nothing says how many pods a workload should have.
+var ErrNoReplicas = errors.New("this kind of workload has no replicas")
+
+// Replicas is how many pods a workload should have.
+type Replicas struct {
+	Count int
+	// Start is the first ordinal of a StatefulSet.
+	Start int
+}
+
+// desired is what is read of a workload, or of its scale.
+type desired struct {
+	Metadata struct {
+		UID string `json:"uid"`
+	} `json:"metadata"`
+	Spec struct {
+		Replicas    *int `json:"replicas"`
+		Parallelism *int `json:"parallelism"`
+		Ordinals    struct {
+			Start int `json:"start"`
+		} `json:"ordinals"`
+		JobTemplate struct {
+			Spec struct {
+				Parallelism *int `json:"parallelism"`
+			} `json:"spec"`
+		} `json:"jobTemplate"`
+	} `json:"spec"`
+	Status struct {
+		DesiredNumberScheduled int `json:"desiredNumberScheduled"`
+	} `json:"status"`
+}
+
+// Replicas asks the API server how many pods a workload should have. The error is ErrGone when it does not exist
+// any more, ErrNoReplicas for a kind that does not say.
+func (o *Owners) Replicas(ctx context.Context, w Workload) (Replicas, error) {
+	k, err := o.kind(ctx, w.Group, w.Kind)
+	switch {
+	case err != nil:
+		return Replicas{}, err
+	case k.nature == foreign:
+		return Replicas{}, fmt.Errorf("%s: %w", w, ErrNoReplicas)
+	case k.nature == bare, k.nature == machine: // one, as long as it is there
+		gone, err := o.Gone(ctx, w)
+		if err == nil && gone {
+			err = ErrGone
+		}
+		return Replicas{Count: 1}, err
+	}
+	path := k.path(w)
+	if k.version == "" { // not one of Kubernetes
+		path += "/scale"
+	}
+	var d desired
+	switch err := o.get(ctx, path, &d); {
+	case apierrors.IsNotFound(err):
+		// It is gone, unless its kind lost the scale.
+		if gone, err := o.Gone(ctx, w); err != nil || gone {
+			return Replicas{}, errors.Join(err, ErrGone)
+		}
+		o.forget(k)
+		return Replicas{}, fmt.Errorf("%s has no scale: %w", w, ErrNoReplicas)
+	case err != nil:
+		return Replicas{}, fmt.Errorf("reading %s: %w", w, err)
+	case w.UID != "" && d.Metadata.UID != w.UID:
+		return Replicas{}, ErrGone
+	}
+	return d.replicas(k.kind), nil
+}
+
+func (d *desired) replicas(kind string) Replicas {
+	or := func(n *int, otherwise int) int {
+		if n == nil {
+			return otherwise
+		}
+		return max(0, *n)
+	}
+	switch kind {
+	case "DaemonSet":
+		return Replicas{Count: d.Status.DesiredNumberScheduled}
+	case "Job":
+		return Replicas{Count: or(d.Spec.Parallelism, 1)}
+	case "CronJob":
+		return Replicas{Count: or(d.Spec.JobTemplate.Spec.Parallelism, 1)}
+	default:
+		return Replicas{Count: or(d.Spec.Replicas, 1), Start: d.Spec.Ordinals.Start}
+	}
+}
+
+// path is where the API server has a workload.
+func (k *kind) path(w Workload) string {
+	path := groupPath(k.group) + "/" + k.resource.Version
+	if k.namespaced {
+		path += "/namespaces/" + w.Namespace
+	}
+	return path + "/" + k.resource.Resource + "/" + w.Name
+}
+
+// Gone asks the API server whether a workload does not exist any more, or is another one of its name now. An error
+// means that it is not known: nothing may be freed for it.
+func (o *Owners) Gone(ctx context.Context, w Workload) (bool, error) {
+	k, err := o.kind(ctx, w.Group, w.Kind)
+	if err == nil && k.resource.Empty() { // a kind that has come meanwhile counts
+		k, err = o.discovered(ctx, schema.GroupKind{Group: w.Group, Kind: w.Kind})
+	}
+	if err != nil {
+		return false, err
+	}
+	at, err := o.read(ctx, k, w.Namespace, w.Name)
+	switch {
+	case errors.Is(err, errGone):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("%s: %w", w, err)
+	}
+	return w.UID != "" && at.uid != w.UID, nil
+}

@@ -1,0 +1,51 @@
+package workload
+
+import "context"
+
+// Resolver finds the workload and the policy of pods.
+type Resolver struct {
+	Owners *Owners
+	// Namespace of the controller, where the claims of shared pools are.
+	Namespace string
+}
+
+// Resolve is the policy of a pod. It asks the API server for nothing that the watches have told, and one read each
+// for what they have not. The error is an *ipam.Refusal when what the annotations say cannot be done; any other
+// means that the API server did not answer.
+func (r *Resolver) Resolve(ctx context.Context, pod Pod) (Policy, error) {
+	own, err := r.Owners.of(ctx, pod)
+	if err != nil {
+		return Policy{}, err
+	}
+	defaults, err := r.Owners.defaults(ctx, pod.Namespace)
+	if err != nil {
+		return Policy{}, err
+	}
+	if pod.Annotations == nil && own.annotations == nil && defaults == nil {
+		return Policy{Release: ReleaseWithPod, Workload: own.Workload}, nil
+	}
+	return decide(own, pod, defaults, r.Namespace)
+}
+
+// decide makes a policy of what is known.
+func decide(own owned, pod Pod, defaults map[string]string, system string) (Policy, error) {
+	var d draft
+	for _, from := range []struct {
+		level  Level
+		object string
+		values map[string]string
+	}{
+		{OnPod, podKind + " " + pod.Namespace + "/" + pod.Name, pod.Annotations},
+		{OnWorkload, own.String(), own.annotations},
+		{OnNamespace, namespaceKind + " " + pod.Namespace, defaults},
+	} {
+		if refusal := d.read(from.level, from.object, from.values); refusal != nil {
+			return Policy{}, refusal
+		}
+	}
+	p, refusal := d.settle(own, pod, system)
+	if refusal != nil {
+		return Policy{}, refusal
+	}
+	return p, nil
+}

@@ -1,0 +1,194 @@
+package workload
+
+import (
+	"net/netip"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// settle makes the policy of a draft.
+func (d *draft) settle(own owned, pod Pod, system string) (Policy, *ipam.Refusal) {
+	if refusal := d.reconcile(); refusal != nil {
+		return Policy{}, refusal
+	}
+	p := Policy{Workload: own.Workload, Pool: d.text(fieldPool), Shared: d.text(fieldShared)}
+	p.Identity = identity(d.text(fieldIdentity), own.Workload, own.nature, pod)
+	if refusal := d.release(&p, own, pod); refusal != nil {
+		return Policy{}, refusal
+	}
+	if refusal := d.addresses(&p, own); refusal != nil {
+		return Policy{}, refusal
+	}
+	if refusal := d.claim(&p, own, pod, system); refusal != nil {
+		return Policy{}, refusal
+	}
+	p.Sources = d.sources
+	return p, nil
+}
+
+// reconcile settles what one field means for another.
+func (d *draft) reconcile() *ipam.Refusal {
+	claim, shared := d.said[fieldClaim], d.said[fieldShared]
+	switch {
+	case claim == nil || shared == nil:
+	case claim.level == shared.level:
+		return contradict(claim, shared, ": a pod draws from one claim")
+	case claim.level > shared.level:
+		d.drop(fieldClaim)
+	default:
+		d.drop(fieldShared)
+	}
+	// Defaults of a namespace give way to what they do not go with.
+	if d.isDefault(fieldClaim) && (d.said[fieldSets] != nil || d.said[fieldPool] != nil && !d.isDefault(fieldPool)) {
+		d.drop(fieldClaim)
+	}
+	if d.isDefault(fieldPool) && (d.said[fieldSets] != nil || d.said[fieldClaim] != nil) {
+		d.drop(fieldPool)
+	}
+	if d.said[fieldShared] != nil { // it is never released, whatever else is said
+		d.drop(fieldRelease)
+		d.drop(fieldKeep)
+	}
+	release, keep := d.said[fieldRelease], d.said[fieldKeep]
+	if release == nil || keep == nil || release.release == ReleaseTimed {
+		return nil
+	}
+	switch {
+	case !keep.implies, keep.level > release.level:
+		d.drop(fieldKeep)
+	case keep.level < release.level:
+		d.drop(fieldRelease)
+	default:
+		return contradict(release, keep, ": a duration goes with the policy timed")
+	}
+	return nil
+}
+
+// release settles what ends the holding.
+func (d *draft) release(p *Policy, own owned, pod Pod) *ipam.Refusal {
+	said, keep, sets := d.said[fieldRelease], d.said[fieldKeep], d.said[fieldSets]
+	switch {
+	case p.Shared != "":
+		p.Release = ReleaseNever
+		return nil
+	case said != nil:
+		p.Release = said.release
+	case keep != nil && keep.implies:
+		p.Release = ReleaseTimed
+	case d.said[fieldClaim] != nil:
+		p.Release = ReleaseUnsaid
+	case sets != nil && sets.claims && (own.nature == app || own.nature == machine || own.nature == daemon):
+		p.Release = ReleaseImmutable // the workload's own list is its own while it is there
+		return nil
+	default:
+		p.Release = ReleaseWithPod
+	}
+	if why := unfit(p.Release, own, pod, d.text(fieldIdentity) != ""); why != "" {
+		if d.isDefault(fieldRelease) {
+			d.drop(fieldRelease)
+			p.Release = ReleaseWithPod
+			return nil
+		}
+		return ipam.Refuse(ipam.ReasonInvalidAnnotation, "%s: %s", said, why).WithHint("%s", unfitHint)
+	}
+	if p.Release == ReleaseTimed {
+		p.Keep = defaultKeep
+		if keep != nil {
+			p.Keep = keep.keep
+		}
+	} else {
+		d.drop(fieldKeep)
+	}
+	return nil
+}
+
+const unfitHint = "use a Deployment or StatefulSet, name a claim, say a primary key, or keep the address for a while with the policy timed"
+
+// unfit says why a workload cannot have a policy; empty when it can.
+func unfit(r ReleasePolicy, own owned, pod Pod, primaryKey bool) string {
+	scaled := own.nature == app || own.nature == machine
+	switch {
+	case r == ReleaseImmutable && !scaled:
+		return own.String() + " has no replicas that could be scaled down, which is what would free an immutable address"
+	case r == ReleaseNever && !scaled && !primaryKey && own.nature != bare:
+		return "the names of the pods of " + own.String() + " are not stable, so nothing could get the address back"
+	case r == ReleaseNever && own.Kind == podKind && !primaryKey && pod.Generated:
+		return "the name of " + own.String() + " is generated, so nothing could get the address back"
+	}
+	return ""
+}
+
+// addresses settles which addresses the pod may get, and what goes out with them.
+func (d *draft) addresses(p *Policy, own owned) *ipam.Refusal {
+	sets, gateway := d.said[fieldSets], d.said[fieldGateway]
+	if sets != nil {
+		p.Sets, p.Mask = sets.sets, sets.mask
+		if p.Release != ReleaseWithPod && p.Identity == "" && several(sets) {
+			return ipam.Refuse(ipam.ReasonInvalidAnnotation, "%s: the pods of %s are interchangeable, so it cannot be known which of several addresses belong together once they are kept", sets, own).
+				WithHint("use a StatefulSet, or let the addresses go with the pod")
+		}
+	}
+	if gateway == nil {
+		return nil
+	}
+	p.Gateway = gateway.gateway
+	if sets == nil {
+		return nil
+	}
+	for _, s := range p.Sets {
+		for _, r := range s.Ranges() {
+			switch {
+			case r.From().Is4() != p.Gateway.Is4():
+			case s.Contains(p.Gateway):
+				return contradict(sets, gateway, ": the gateway is one of the pod's addresses")
+			case p.Mask == 0 || netip.PrefixFrom(r.From(), p.Mask).Contains(p.Gateway):
+				return nil
+			}
+		}
+	}
+	return contradict(sets, gateway, ": the gateway is not in the subnet of the addresses")
+}
+
+// several: more than one address of a family.
+func several(s *statement) bool {
+	var v4, v6 int
+	for _, set := range s.sets {
+		if set.Ranges()[0].From().Is4() {
+			v4++
+		} else {
+			v6++
+		}
+	}
+	return v4 > 1 || v6 > 1
+}
+
+// claim settles what holds the addresses.
+func (d *draft) claim(p *Policy, own owned, pod Pod, system string) *ipam.Refusal {
+	sets := d.said[fieldSets]
+	switch name := d.text(fieldClaim); {
+	case name != "":
+		p.Claim, p.Named = pod.Namespace+"/"+name, true
+		return nil
+	case p.Shared != "":
+		p.Claim = system + "/" + claimName(sharedPrefix, p.Shared)
+		switch {
+		case own.nature == app && p.Identity != "", own.nature == machine, d.said[fieldIdentity] != nil:
+			p.Identity = pod.Namespace + "/" + p.Identity // the pool serves other namespaces, too
+		default:
+			p.Identity = "" // kept by the pool
+		}
+	case p.Release != ReleaseWithPod || sets != nil && sets.claims:
+		text := own.Name
+		if own.nature == bare && d.said[fieldIdentity] != nil {
+			text = p.Identity // another pod may come back under it
+		}
+		p.Claim = pod.Namespace + "/" + claimName(own.prefix, text)
+	}
+	if p.Claim == "" && d.said[fieldIdentity] == nil {
+		p.Identity = ""
+	}
+	if p.Claim != "" && own.unsure != nil {
+		return own.unsure
+	}
+	return nil
+}

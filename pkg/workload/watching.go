@@ -1,0 +1,136 @@
+package workload
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// Run watches until the context ends.
+func (o *Owners) Run(ctx context.Context) error {
+	o.mu.Lock()
+	o.watches = ctx
+	for _, k := range o.kinds {
+		if k.watched || !k.discovered.IsZero() && k.nature != foreign {
+			o.watch(k)
+		}
+	}
+	o.mu.Unlock()
+	<-ctx.Done()
+	o.mu.Lock()
+	o.watches = nil // no more begin
+	o.mu.Unlock()
+	o.parts.Wait()
+	return nil
+}
+
+// watch begins to watch a kind. The caller has the lock.
+func (o *Owners) watch(k *kind) {
+	if o.watches == nil || k.resource.Empty() {
+		return
+	}
+	ctx, cancel := context.WithCancel(o.watches)
+	k.stop = cancel
+	// The Reflector would log each failed attempt; what matters of them is said once.
+	ctx = klog.NewContext(ctx, logr.Discard())
+	logger := logr.Discard()
+	lw := &listWatch{owners: o, kind: k}
+	r := cache.NewReflectorWithOptions(lw, &metav1.PartialObjectMetadata{}, &k.objects, cache.ReflectorOptions{
+		Logger: &logger, Name: k.resource.String(), TypeDescription: k.resource.String(),
+	})
+	o.parts.Go(func() {
+		defer cancel()
+		r.RunWithContext(ctx)
+	})
+}
+
+// listWatch lists and watches the metadata of one kind, and notices when that is refused or the kind has gone.
+type listWatch struct {
+	owners *Owners
+	kind   *kind
+}
+
+var _ cache.ListerWatcherWithContext = (*listWatch)(nil)
+
+// List lists.
+func (lw *listWatch) List(opts metav1.ListOptions) (runtime.Object, error) {
+	return lw.ListWithContext(context.Background(), opts)
+}
+
+// Watch watches.
+func (lw *listWatch) Watch(opts metav1.ListOptions) (watch.Interface, error) {
+	return lw.WatchWithContext(context.Background(), opts)
+}
+
+// ListWithContext lists.
+func (lw *listWatch) ListWithContext(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+	list, err := lw.owners.metadata.Resource(lw.kind.resource).List(ctx, opts)
+	if lw.noticed(ctx, err); err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// WatchWithContext watches.
+func (lw *listWatch) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+	w, err := lw.owners.metadata.Resource(lw.kind.resource).Watch(ctx, opts)
+	lw.noticed(ctx, err)
+	return w, err
+}
+
+func (lw *listWatch) noticed(ctx context.Context, err error) {
+	switch {
+	case err == nil:
+		lw.kind.denied.lift()
+	case ctx.Err() != nil:
+	case apierrors.IsNotFound(err):
+		lw.owners.forget(lw.kind)
+	case apierrors.IsForbidden(err):
+		lw.owners.deny(lw.kind, err)
+	}
+}
+
+// forget drops a kind that the API server does not have any more, in this version at least. The next pod with
+// such an owner asks for it again.
+func (o *Owners) forget(k *kind) {
+	if k.discovered.IsZero() {
+		return // one of Kubernetes does not go
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	gk := schema.GroupKind{Group: k.group, Kind: k.kind}
+	if o.kinds[gk] == k {
+		delete(o.kinds, gk)
+		o.log.Info("a kind of owners is gone", "resource", k.resource)
+	}
+	if k.stop != nil {
+		k.stop()
+	}
+}
+
+// denial remembers for a while that the API server refused something, so that it is neither asked again for each
+// pod nor told of each time.
+type denial struct{ at atomic.Int64 } // nanoseconds of Unix time; 0 for never
+
+func (d *denial) recently(now func() time.Time) bool {
+	at := d.at.Load()
+	return at != 0 && now().Sub(time.Unix(0, at)) < recheck
+}
+
+func (d *denial) lift() { d.at.Store(0) }
+
+// deny takes note that objects of a kind may not be read.
+func (o *Owners) deny(k *kind, err error) {
+	if k.denied.at.Swap(o.now().UnixNano()) == 0 {
+		o.log.Warn("the owners of pods cannot be read; the annotations on them do not count until they can", "resource", k.resource, "error", err)
+	}
+}
