@@ -32,7 +32,6 @@ const (
 	ReasonOutcomeUnknown      Reason = "OutcomeUnknown"
 	ReasonUnavailable         Reason = "Unavailable"
 	ReasonForbidden           Reason = "Forbidden"
-	ReasonClaimConflict       Reason = "ClaimConflict"
 	ReasonClaimNotFound       Reason = "ClaimNotFound"
 	ReasonClaimFull           Reason = "ClaimFull"
 	ReasonNotFound            Reason = "NotFound"
@@ -72,12 +71,11 @@ func ReasonTable() []ReasonInfo {
 		{ReasonContainerDeleted, 2, false, "A DEL for the container, or the owner, came after this ADD began."},
 		{ReasonContainerSuperseded, 2, false, "A newer container of the same pod holds its address."},
 		{ReasonInvalidAnnotation, 2, false, "An annotation of the pod, its workload or its namespace is malformed, or asks for what such a workload cannot have."},
-		{ReasonClaimConflict, 2, false, "Two annotations contradict each other."},
 		{ReasonWorkloadUnknown, 2, false, "The pod's address is to be kept for its workload, which cannot be found: an owner is gone, or the controller may not read it."},
 		{ReasonOutcomeUnknown, 2, true, "The API server did not say whether it stored the change; asking again settles it."},
 		{ReasonUnavailable, 2, true, "The API server does not answer, or this replica is not ready."},
 		{ReasonForbidden, 2, false, "The API server does not allow the controller to do this."},
-		{ReasonClaimConflict, 2, true, "The address that is kept for the pod cannot be given to it here: its pool does not serve the host, or an earlier pod still has it."},
+		{ReasonClaimConflict, 2, true, "Two annotations contradict each other, or an annotation, the request and the claim; or the address that is kept for the pod cannot be given to it here: its pool does not serve the host, or an earlier pod still has it."},
 		{ReasonClaimNotFound, 2, true, "There is no claim of the name that the pod's annotation says."},
 		{ReasonClaimFull, 2, true, "The claim of the pod has as many addresses as it may have, and none is free for the pod."},
 		{ReasonNotFound, 2, false, "There is no such object."},

@@ -1,0 +1,160 @@
+package claim
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go4.org/netipx"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+var now = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+
+// address is one of a claim, changed so many seconds before now.
+func address(last byte, s ipam.State, key string, ago int, change ...func(*ipam.Lease)) ipam.Lease {
+	l := ipam.Lease{
+		Addr: netip.AddrFrom4([4]byte{10, 0, 0, last}), State: s, Params: ipam.Params{Pool: "a"}, Updated: now.Add(-time.Duration(ago) * time.Second),
+		Holder: ipam.Holder{IfName: "eth0"}, Sticky: ipam.Sticky{Claim: "shop/web", PodPrimaryKey: key, Fixed: true},
+	}
+	for _, c := range change {
+		c(&l)
+	}
+	return l
+}
+
+func kept(last byte, key string, ago int, change ...func(*ipam.Lease)) ipam.Lease {
+	return address(last, ipam.Reserved, key, ago, change...)
+}
+
+func used(last byte, key string) ipam.Lease { return address(last, ipam.Active, key, 99) }
+
+// TestSteps is the table of what happens to an address when its pod ends, policy by policy.
+func TestSteps(t *testing.T) {
+	deployment := workload.Workload{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
+	set := workload.Workload{Group: "apps", Kind: "StatefulSet", Namespace: "shop", Name: "web"}
+	of := func(p v1.ReleasePolicy, w workload.Workload, change ...func(*Claim)) Claim {
+		c := Claim{Name: "shop/web", Release: p, Workload: w, Size: -1}
+		for _, f := range change {
+			f(&c)
+		}
+		return c
+	}
+	size := func(n int) func(*Claim) { return func(c *Claim) { c.Size = n } }
+	timed := of(v1.ReleaseTimed, deployment, func(c *Claim) { c.Keep = time.Hour })
+	term := func(at time.Time) func(*ipam.Lease) {
+		return func(l *ipam.Lease) { l.ExpiredTime = at.Format(time.RFC3339Nano) }
+	}
+	only, _ := netipx.ParseIPRange("10.0.0.1-10.0.0.5")
+	var among netipx.IPSetBuilder
+	among.AddRange(only)
+	addresses, err := among.IPSet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		claim  Claim
+		need   *Need
+		leases []ipam.Lease
+		want   []string // "free A: why", "term A T"
+		next   int      // seconds from now; 0 for never
+	}{
+		"Deployment, immutable, as many as it needs": {claim: of(v1.ReleaseImmutable, deployment), need: &Need{Replicas: 3}, leases: []ipam.Lease{used(1, ""), used(2, ""), kept(3, "", 60)}},
+		"Deployment, immutable, scaled down": {
+			claim: of(v1.ReleaseImmutable, deployment), need: &Need{Replicas: 1}, leases: []ipam.Lease{used(1, ""), kept(2, "", 60), kept(3, "", 90)},
+			want: []string{"free 10.0.0.2: its claim has more addresses than it needs", "free 10.0.0.3: its claim has more addresses than it needs"},
+		},
+		"Deployment, immutable, one too many: the longest unused": {
+			claim: of(v1.ReleaseImmutable, deployment), need: &Need{Replicas: 2}, leases: []ipam.Lease{used(1, ""), kept(2, "", 60), kept(3, "", 90)},
+			want: []string{"free 10.0.0.3: its claim has more addresses than it needs"},
+		},
+		"Deployment, immutable, in a rolling update": {
+			claim: of(v1.ReleaseImmutable, deployment), need: &Need{Replicas: 3}, leases: []ipam.Lease{used(1, ""), used(2, ""), used(4, ""), kept(3, "", 5)}, next: 10,
+		},
+		"Deployment, immutable, more pods than replicas": {claim: of(v1.ReleaseImmutable, deployment), need: &Need{Replicas: 1}, leases: []ipam.Lease{used(1, ""), used(2, "")}},
+		"Deployment, immutable, scaled to zero": {
+			claim: of(v1.ReleaseImmutable, deployment), need: &Need{}, leases: []ipam.Lease{kept(1, "", 60)},
+			want: []string{"free 10.0.0.1: its claim has more addresses than it needs"},
+		},
+		"Deployment, immutable, gone": {
+			claim: of(v1.ReleaseImmutable, deployment), need: &Need{Gone: true}, leases: []ipam.Lease{used(1, ""), kept(2, "", 1)},
+			want: []string{"free 10.0.0.2: Deployment shop/web is gone"},
+		},
+		"Deployment, immutable, not known": {claim: of(v1.ReleaseImmutable, deployment), leases: []ipam.Lease{kept(1, "", 9999)}},
+		"Deployment, never, gone":          {claim: of(v1.ReleaseNever, deployment), need: &Need{Gone: true}, leases: []ipam.Lease{kept(1, "", 9999)}},
+		"with the pod": {
+			claim: of(v1.ReleaseWithPod, deployment), leases: []ipam.Lease{used(1, ""), kept(2, "", 0)},
+			want: []string{"free 10.0.0.2: its claim keeps no addresses"},
+		},
+		"StatefulSet, immutable": {
+			claim: of(v1.ReleaseImmutable, set), need: &Need{Replicas: 2, Start: 1},
+			leases: []ipam.Lease{kept(1, "web-0", 60), kept(2, "web-1", 60), kept(3, "web-2", 60), kept(4, "web-3", 60), used(5, "web-4")},
+			want:   []string{"free 10.0.0.1: StatefulSet shop/web was scaled down", "free 10.0.0.4: StatefulSet shop/web was scaled down"},
+		},
+		"StatefulSet, immutable, scaled down this moment": {claim: of(v1.ReleaseImmutable, set), need: &Need{}, leases: []ipam.Lease{kept(1, "web-0", 5)}, next: 10},
+		"StatefulSet, immutable, gone":                    {claim: of(v1.ReleaseImmutable, set), need: &Need{Gone: true}, leases: []ipam.Lease{kept(1, "web-0", 0)}, want: []string{"free 10.0.0.1: StatefulSet shop/web is gone"}},
+		"StatefulSet, never, scaled down":                 {claim: of(v1.ReleaseNever, set), need: &Need{}, leases: []ipam.Lease{kept(1, "web-0", 9999)}},
+		"StatefulSet, immutable, keys of another making":  {claim: of(v1.ReleaseImmutable, set), need: &Need{}, leases: []ipam.Lease{kept(1, "web-x", 60), kept(2, "db-0", 60), kept(3, "web-01", 60)}},
+		"timed": {
+			claim:  timed,
+			leases: []ipam.Lease{used(1, ""), kept(2, "", 60), kept(3, "", 3600), kept(4, "", 600, term(now.Add(50*time.Minute))), kept(5, "", 1200, term(now))},
+			want:   []string{"term 10.0.0.2 59m0s", "free 10.0.0.3: it was kept for 1h", "term 10.0.0.5 40m0s"}, next: 2400,
+		},
+		"a term that no policy asks for any more": {claim: of(v1.ReleaseNever, deployment), leases: []ipam.Lease{kept(1, "", 60, term(now))}, want: []string{"term 10.0.0.1 none"}},
+		"two of one pod": {
+			claim: of(v1.ReleaseNever, set), leases: []ipam.Lease{kept(1, "web-0", 60), kept(2, "web-0", 30), used(3, "web-1"), kept(4, "web-1", 1)},
+			want: []string{"free 10.0.0.1: its pod has another", "free 10.0.0.4: its pod has another"},
+		},
+		"two interfaces, slots and families of one pod": {claim: of(v1.ReleaseNever, set), leases: []ipam.Lease{
+			kept(1, "web-0", 60), kept(2, "web-0", 30, func(l *ipam.Lease) { l.IfName = "net1" }), kept(3, "web-0", 20, func(l *ipam.Lease) { l.Slot = 1 }),
+			kept(4, "web-0", 10, func(l *ipam.Lease) { l.Addr = netip.MustParseAddr("2001:db8::1") }),
+		}},
+		"the claim is deleted": {
+			claim: of(v1.ReleaseNever, set, func(c *Claim) { c.Deleting = true }), leases: []ipam.Lease{used(1, "web-0"), kept(2, "web-1", 0)},
+			want: []string{"free 10.0.0.2: its claim is being deleted"},
+		},
+		"the claim was made smaller": {
+			claim: of(v1.ReleaseNever, workload.Workload{}, size(2)), leases: []ipam.Lease{used(1, ""), used(2, ""), kept(3, "", 60)},
+			want: []string{"free 10.0.0.3: its claim has more addresses than it needs"},
+		},
+		"other addresses": {
+			claim: of(v1.ReleaseNever, deployment, func(c *Claim) { c.Addresses = addresses }), leases: []ipam.Lease{kept(5, "", 0), kept(6, "", 0), used(7, "")},
+			want: []string{"free 10.0.0.6: it is no longer one of the addresses of its claim"},
+		},
+		"another pool": {
+			claim: of(v1.ReleaseNever, deployment, func(c *Claim) { c.Pool = "b" }), leases: []ipam.Lease{kept(5, "", 0), used(7, "")},
+			want: []string{"free 10.0.0.5: its claim is for pool b"},
+		},
+		"an object that is being deleted": {claim: of(v1.ReleaseWithPod, deployment), leases: []ipam.Lease{kept(5, "", 0, func(l *ipam.Lease) { l.Deleting = true })}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			steps, next := Steps(tc.claim, tc.need, tc.leases, now)
+			var got []string
+			for _, s := range steps {
+				switch {
+				case s.Free:
+					got = append(got, fmt.Sprintf("free %s: %s", s.Lease.Addr, s.Why))
+				case s.Expires.IsZero():
+					got = append(got, fmt.Sprintf("term %s none", s.Lease.Addr))
+				default:
+					got = append(got, fmt.Sprintf("term %s %s", s.Lease.Addr, s.Expires.Sub(now)))
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("steps (-want +got):\n%s", diff)
+			}
+			var want time.Time
+			if tc.next != 0 {
+				want = now.Add(time.Duration(tc.next) * time.Second)
+			}
+			if !next.Equal(want) {
+				t.Errorf("next = %v, want %v", next, want)
+			}
+		})
+	}
+}
