@@ -24,16 +24,10 @@ const (
 
 // Reasons of the condition Ready of a BCSNetIPClaim.
 const (
-	// ReasonBound: the claim has the addresses that it wants at present.
+	// ReasonBound: pods get addresses of the claim.
 	ReasonBound = "Bound"
-	// ReasonClaimPending: addresses are missing that should be kept already.
-	ReasonClaimPending = "Pending"
-	// ReasonClaimConflict: an address that the claim names is in no pool, or somebody else's.
-	ReasonClaimConflict = "Conflict"
 	// ReasonClaimReleasing: the claim is being deleted and waits for the pods that have its addresses.
 	ReasonClaimReleasing = "Releasing"
-	// ReasonOwnerGone: the workload of the claim does not exist.
-	ReasonOwnerGone = "OwnerGone"
 )
 
 // Reasons of the condition OverLimit.
@@ -86,7 +80,8 @@ const (
 	ReasonCollecting    = "Collecting"
 )
 
-// Reasons of events on a pool about one address of it.
+// Reasons of events on a pool, or on a claim, about one address of it.
 const (
 	ReasonAddressCollected = "AddressCollected"
+	ReasonAddressFreed     = "AddressFreed"
 )

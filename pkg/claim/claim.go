@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go4.org/netipx"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -92,6 +93,9 @@ func (c Claim) Room() int {
 func (c Claim) Serves(namespace string) bool {
 	return namespace == c.namespace || slices.Contains(c.namespaces, namespace) || slices.Contains(c.namespaces, AllNamespaces)
 }
+
+// SameSpec says whether two specs ask for the same.
+func SameSpec(a, b v1.BCSNetIPClaimSpec) bool { return equality.Semantic.DeepEqual(a, b) }
 
 // Derive is the spec of the claim that a policy asks for.
 func Derive(p workload.Policy, versionOf func(workload.Workload) string) v1.BCSNetIPClaimSpec {

@@ -34,6 +34,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/rebuild"
@@ -139,6 +140,7 @@ func mapper() meta.RESTMapper {
 	m.Add(coordinationv1.SchemeGroupVersion.WithKind("Lease"), meta.RESTScopeNamespace)
 	m.Add(v1.GroupVersion.WithKind("BCSNetPool"), meta.RESTScopeRoot)
 	m.Add(v1.GroupVersion.WithKind("BCSNetIP"), meta.RESTScopeRoot)
+	m.Add(v1.GroupVersion.WithKind("BCSNetIPClaim"), meta.RESTScopeNamespace)
 	return m
 }
 
@@ -155,7 +157,14 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	reconciler := newPoolReconciler(mgr, index, leases, leads, log)
 	nodes := newNodes(index, reconciler.nodeChanged, leases.Now)
 	pods := &workload.Pods{Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), NodeAddrs: nodes.of}
-	alloc := allocator.New(index, leases, pods, nil, log)
+	owners, err := workload.NewOwners(cfg, mgr.GetHTTPClient(), log)
+	if err != nil {
+		return nil, nil, err
+	}
+	policies := &workload.Resolver{Owners: owners, Namespace: o.LeaderElectionNamespace}
+	terms := &claim.Terms{Policies: policies, Claims: mgr.GetCache(), Index: index}
+	claims := newClaimReconciler(mgr, index, leases, owners, policies, terms, leads, log)
+	alloc := allocator.New(index, leases, pods, terms, log)
 	registry := prometheus.NewRegistry()
 	restorer := rebuild.NewRestorer(index, leases, pods, log, newRestored(reconciler, registry).settled)
 	synced, err := watchInputs(ctx, mgr.GetCache(), index, nodes, reconciler)
@@ -199,13 +208,14 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 		Peers: peers, Forwarder: forwarder, Version: versions(o.Version, cfg),
 		Metrics: requests, Gatherer: gatherer, Log: log, Tracing: tracing, Refused: podEvents.refused,
 	}
-	if err := reconciler.setup(mgr, ready); err != nil {
+	if err := errors.Join(reconciler.setup(mgr, ready), claims.setup(mgr, ready)); err != nil {
 		return nil, nil, err
 	}
 	server := service.Server()
 	return server, elect, errors.Join(
 		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { feed.Run(ctx); return nil })),
 		mgr.Add(manager.RunnableFunc(alloc.Run)),
+		mgr.Add(manager.RunnableFunc(owners.Run)),
 		mgr.Add(manager.RunnableFunc(restorer.Run)),
 		mgr.Add(manager.RunnableFunc(recovery.run)),
 		mgr.Add(manager.RunnableFunc(forwarder.Run)),
@@ -251,6 +261,7 @@ func watchInputs(ctx context.Context, c cache.Cache, index *ipam.Index, nodes *n
 		}, func(p *v1.BCSNetPool) {
 			r.poolChanged(p.Name, func() { index.RemovePool(p.Name) })
 		})),
+		watch("BCSNetIPClaims", &v1.BCSNetIPClaim{}, handler(func(*v1.BCSNetIPClaim) {}, func(*v1.BCSNetIPClaim) {})),
 		watch("Nodes", &corev1.Node{}, handler(nodes.set, func(n *corev1.Node) { nodes.remove(n.Name) })),
 		watch("Pods", &corev1.Pod{}, handler(func(*corev1.Pod) {}, func(*corev1.Pod) {})),
 	)

@@ -207,3 +207,18 @@ func (o *Owners) defaults(ctx context.Context, namespace string) (map[string]str
 	}
 	return at.annotations, nil
 }
+
+// APIVersion is group and version of a workload's kind, as owner references have them; the group alone where its
+// version is not known.
+func (o *Owners) APIVersion(w Workload) string {
+	o.mu.RLock()
+	k := o.kinds[schema.GroupKind{Group: w.Group, Kind: w.Kind}]
+	o.mu.RUnlock()
+	switch {
+	case w.Group == "" && w.Kind == podKind:
+		return "v1"
+	case k == nil || k.resource.Empty():
+		return w.Group
+	}
+	return k.resource.GroupVersion().String()
+}

@@ -1,0 +1,130 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// giveBack does what is due with the addresses that a claim keeps, and says when to look again.
+func (r *claimReconciler) giveBack(ctx context.Context, o *v1.BCSNetIPClaim, c claim.Claim, leases []ipam.Lease) (next time.Duration, err error) {
+	var need *claim.Need
+	if c.Asks(leases) {
+		need, err = r.need(ctx, c)
+		if err != nil {
+			return 0, err
+		}
+		next = askEvery
+	}
+	steps, at := claim.Steps(c, need, leases, r.leases.Now())
+	for _, s := range steps {
+		if err := r.step(ctx, o, s); err != nil {
+			return 0, err
+		}
+	}
+	if wait := at.Sub(r.leases.Now()) + time.Millisecond; !at.IsZero() && (next == 0 || wait < next) {
+		next = max(wait, time.Millisecond)
+	}
+	return next, nil
+}
+
+// need asks the API server what the workload of a claim needs; nil when that cannot be said. A workload is gone when
+// it was seen so twice, for as long as an address settles: what it left may be all that it has when it comes again.
+func (r *claimReconciler) need(ctx context.Context, c claim.Claim) (*claim.Need, error) {
+	n, err := r.owners.Replicas(ctx, c.Workload)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !errors.Is(err, workload.ErrGone) {
+		delete(r.gone, c.Name)
+	}
+	switch {
+	case err == nil:
+		return &claim.Need{Replicas: n.Count, Start: n.Start}, nil
+	case errors.Is(err, workload.ErrNoReplicas):
+		return nil, nil
+	case !errors.Is(err, workload.ErrGone):
+		return nil, err
+	}
+	now := time.Now()
+	if _, known := r.gone[c.Name]; !known {
+		r.gone[c.Name] = now
+	}
+	if now.Sub(r.gone[c.Name]) < claim.Settle {
+		return nil, nil
+	}
+	delete(r.gone, c.Name)
+	return &claim.Need{Gone: true}, nil
+}
+
+// step gives one address back, or sets its term, unless somebody has it by now.
+func (r *claimReconciler) step(ctx context.Context, o *v1.BCSNetIPClaim, s claim.Step) error {
+	l := s.Lease
+	if !s.Free {
+		sticky := l.Sticky
+		sticky.ExpiredTime = store.FormatTime(s.Expires)
+		return r.restick(ctx, l, sticky)
+	}
+	freed, err := allocator.FreeLease(ctx, r.leases, l, ipam.Change{}, func(now ipam.Lease) bool {
+		return now.State == ipam.Reserved && now.Claim == l.Claim && now.Updated.Equal(l.Updated)
+	})
+	if freed {
+		r.log.Info("a claim gave an address back", "claim", l.Claim, "address", l.Addr.String(), "key", l.PodPrimaryKey, "reason", s.Why)
+		r.events.Eventf(o, nil, corev1.EventTypeNormal, v1.ReasonAddressFreed, "Free", "gave %s back: %s", l.Addr, s.Why)
+	}
+	return err
+}
+
+// restick changes the terms of an address; where somebody was faster the watch brings the claim back.
+func (r *claimReconciler) restick(ctx context.Context, l ipam.Lease, s ipam.Sticky) error {
+	next, changed := ipam.Restick(l, s)
+	if !changed {
+		return nil
+	}
+	if _, err := r.leases.Write(ctx, next); err != nil && !errors.Is(err, store.ErrConflict) && !apierrors.IsNotFound(err) {
+		return err
+	}
+	return nil
+}
+
+// adoptEvery is how often pods are looked at whose terms may have changed: annotations came or went while they run,
+// or their lease was made again without them.
+const adoptEvery = 20 * time.Second
+
+// adopt brings the terms of addresses that pods have up to date until the context ends.
+func (r *claimReconciler) adopt(ctx context.Context) {
+	tick := time.NewTicker(adoptEvery)
+	defer tick.Stop()
+	for {
+		for _, l := range r.index.Find(func(l ipam.Lease) bool { return l.State == ipam.Active && l.Owner == "" }) {
+			if ctx.Err() != nil {
+				return
+			}
+			pod, found := r.pod(ctx, l)
+			if !found {
+				continue
+			}
+			terms, err := r.terms.Of(ctx, pod)
+			if err != nil || terms.Sticky == l.Sticky {
+				continue // what is wrong with it, the next ADD says
+			}
+			if err := r.restick(ctx, l, terms.Sticky); err != nil {
+				r.log.Warn("could not bring the terms of an address up to date", "address", l.Addr.String(), "pod", l.Who(), "error", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,237 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+const (
+	// claimDelay gathers the changes of a claim's addresses.
+	claimDelay = 200 * time.Millisecond
+	// askEvery is how often a workload is asked what it needs while its claim keeps addresses.
+	askEvery = 10 * time.Second
+)
+
+// claimReconciler makes the claims that annotations ask for, gives back what they keep and need no more, and
+// publishes what they have. Addresses that pods have are never taken.
+type claimReconciler struct {
+	client   client.Client
+	index    *ipam.Index
+	leases   *store.Client
+	owners   *workload.Owners
+	policies claim.Policies
+	terms    allocator.TermsFinder
+	events   events.EventRecorder
+	leads    *leadership
+	ready    func() error
+	log      *slog.Logger
+
+	mu    sync.Mutex
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+	// gone is since when the workload of a claim has been seen not to exist.
+	gone map[string]time.Time
+}
+
+func newClaimReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Client, owners *workload.Owners, policies claim.Policies, terms allocator.TermsFinder, leads *leadership, log *slog.Logger) *claimReconciler {
+	r := &claimReconciler{
+		client: mgr.GetClient(), index: index, leases: leases, owners: owners, policies: policies, terms: terms,
+		events: mgr.GetEventRecorder("bcsnet-controller"), leads: leads, log: log, gone: map[string]time.Time{},
+	}
+	index.Subscribe(r.leaseChanged)
+	leads.onTerm(r.lead)
+	return r
+}
+
+// setup registers the reconciler for every change of a claim and of its addresses.
+func (r *claimReconciler) setup(mgr ctrl.Manager, ready func() error) error {
+	r.ready = ready
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("claim").
+		For(&v1.BCSNetIPClaim{}).
+		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.queue = q
+			return nil
+		})).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: 4,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
+		}).
+		Complete(r)
+}
+
+// lead has all claims looked at when a term begins, and takes pods into their claims until it ends.
+func (r *claimReconciler) lead(ctx context.Context) error {
+	if !awaitReady(ctx, r.ready) {
+		return nil
+	}
+	var all v1.BCSNetIPClaimList
+	if err := r.client.List(ctx, &all); err != nil {
+		return err
+	}
+	for i := range all.Items {
+		r.enqueue(all.Items[i].Namespace+"/"+all.Items[i].Name, 0)
+	}
+	for _, l := range r.index.Find(func(l ipam.Lease) bool { return l.Claim != "" }) {
+		r.enqueue(l.Claim, claimDelay)
+	}
+	r.adopt(ctx)
+	return nil
+}
+
+func (r *claimReconciler) enqueue(name string, after time.Duration) {
+	if name == "" || !r.leads.Leading() {
+		return
+	}
+	r.mu.Lock()
+	q := r.queue
+	r.mu.Unlock()
+	if q != nil {
+		q.AddAfter(reconcile.Request{NamespacedName: nameOf(name)}, after)
+	}
+}
+
+func nameOf(claim string) types.NamespacedName {
+	namespace, name, _ := strings.Cut(claim, "/")
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
+// leaseChanged is told of every change of the index.
+func (r *claimReconciler) leaseChanged(old, l ipam.Lease) {
+	r.enqueue(l.Claim, claimDelay)
+	if old.Claim != l.Claim {
+		r.enqueue(old.Claim, claimDelay)
+	}
+}
+
+// Reconcile brings one claim up to date.
+func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	ctx, leave, leads := r.leads.join(ctx)
+	if !leads {
+		return reconcile.Result{}, nil
+	}
+	defer leave()
+	if r.ready() != nil {
+		return reconcile.Result{RequeueAfter: notReadyDelay}, nil
+	}
+	name := req.Namespace + "/" + req.Name
+	leases := r.index.ByClaim(name)
+	var o v1.BCSNetIPClaim
+	switch err := r.client.Get(ctx, req.NamespacedName, &o); {
+	case apierrors.IsNotFound(err):
+		return reconcile.Result{}, r.make(ctx, name, leases)
+	case err != nil:
+		return reconcile.Result{}, err
+	}
+	if done, err := r.keep(ctx, &o, leases); err != nil || done {
+		return reconcile.Result{}, err
+	}
+	c, problem := claim.FromObject(&o)
+	if problem != nil { // the API server takes no such spec from now on
+		return reconcile.Result{}, r.publish(ctx, &o, c, leases, problem.Error())
+	}
+	next, err := r.giveBack(ctx, &o, c, leases)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("claim %s: %w", name, err)
+	}
+	return reconcile.Result{RequeueAfter: next}, r.publish(ctx, &o, c, r.index.ByClaim(name), "")
+}
+
+// make makes the claim that the policy of a pod asks for which has an address of it.
+func (r *claimReconciler) make(ctx context.Context, name string, leases []ipam.Lease) error {
+	p, ok := r.policyOf(ctx, name, leases)
+	if !ok || p.Named {
+		return nil
+	}
+	key := nameOf(name)
+	o := &v1.BCSNetIPClaim{Spec: claim.Derive(p, r.owners.APIVersion)}
+	o.Namespace, o.Name = key.Namespace, key.Name
+	o.Labels = map[string]string{claim.Managed: "true"}
+	o.Finalizers = []string{v1.ClaimFinalizer}
+	if err := r.client.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("making claim %s: %w", name, err)
+	}
+	r.log.Info("made a claim from annotations", "claim", name, "policy", string(p.Release), "workload", p.Workload.String())
+	return nil
+}
+
+// policyOf is the policy of a pod that has an address of a claim, if there is one whose policy names the claim.
+func (r *claimReconciler) policyOf(ctx context.Context, name string, leases []ipam.Lease) (p workload.Policy, ok bool) {
+	for _, l := range leases {
+		if l.State != ipam.Active {
+			continue
+		}
+		pod, found := r.pod(ctx, l)
+		if !found {
+			continue
+		}
+		if p, err := r.policies.Resolve(ctx, pod); err == nil && p.Claim == name {
+			return p, true
+		}
+	}
+	return p, false
+}
+
+// pod is the pod of a lease as the cache has it.
+func (r *claimReconciler) pod(ctx context.Context, l ipam.Lease) (pod workload.Pod, found bool) {
+	var o corev1.Pod
+	if l.PodName == "" || r.client.Get(ctx, types.NamespacedName{Namespace: l.Namespace, Name: l.PodName}, &o) != nil {
+		return pod, false
+	}
+	pod = workload.FromObject(&o)
+	return pod, pod.UID == l.PodUID && !pod.Ended
+}
+
+// keep sees to the object of a claim: that it carries the finalizer while it is wanted, that one made from
+// annotations says what they say, and that it goes when it is deleted, or made from annotations and empty.
+func (r *claimReconciler) keep(ctx context.Context, o *v1.BCSNetIPClaim, leases []ipam.Lease) (done bool, err error) {
+	next := o.DeepCopy()
+	managed := o.Labels[claim.Managed] == "true"
+	switch {
+	case !o.DeletionTimestamp.IsZero():
+		if len(leases) > 0 || !controllerutil.RemoveFinalizer(next, v1.ClaimFinalizer) {
+			return false, nil
+		}
+	case managed && len(leases) == 0:
+		return true, client.IgnoreNotFound(r.client.Delete(ctx, o, client.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion}))
+	default:
+		changed := controllerutil.AddFinalizer(next, v1.ClaimFinalizer)
+		if p, ok := r.policyOf(ctx, o.Namespace+"/"+o.Name, leases); managed && ok && !p.Named {
+			spec := claim.Derive(p, r.owners.APIVersion)
+			changed = changed || !claim.SameSpec(spec, o.Spec)
+			next.Spec = spec
+		}
+		if !changed {
+			return false, nil
+		}
+	}
+	err = r.client.Patch(ctx, next, client.MergeFromWithOptions(o, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		err = nil // a newer one is on its way
+	}
+	return true, err
+}

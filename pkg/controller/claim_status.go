@@ -1,0 +1,87 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
+)
+
+// Bounds of what a status spells out.
+const (
+	maxClaimAddresses = 1024
+	maxClaimShown     = 8
+)
+
+// publish writes what a claim has, where that changed. problem is why its spec cannot be used.
+func (r *claimReconciler) publish(ctx context.Context, o *v1.BCSNetIPClaim, c claim.Claim, leases []ipam.Lease, problem string) error {
+	next := o.DeepCopy()
+	s := &next.Status
+	s.ObservedGeneration, s.Used, s.Held = o.Generation, 0, int64(len(leases))
+	s.Addresses = nil
+	var shown []string
+	families := map[bool]int{}
+	for _, l := range leases {
+		if l.State == ipam.Active {
+			s.Used++
+		}
+		families[l.Addr.Is4()]++
+		if len(s.Addresses) < maxClaimAddresses {
+			s.Addresses = append(s.Addresses, l.Addr.String())
+		}
+		if len(shown) < maxClaimShown {
+			shown = append(shown, fmt.Sprintf("%s/%d", l.Addr, l.Bits))
+		}
+	}
+	if more := len(leases) - len(shown); more > 0 {
+		shown = append(shown, fmt.Sprintf("and %d more", more))
+	}
+	s.Usage, s.IPPool = fmt.Sprintf("%d/%d", s.Used, s.Held), strings.Join(shown, ",")
+	for _, condition := range []metav1.Condition{claimReady(c, s, problem), overLimit(c, max(families[true], families[false]))} {
+		condition.ObservedGeneration = o.Generation
+		meta.SetStatusCondition(&s.Conditions, condition)
+	}
+	if equality.Semantic.DeepEqual(o.Status, next.Status) {
+		return nil
+	}
+	err := r.client.Status().Update(ctx, next)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil // a newer one is on its way
+	}
+	return client.IgnoreNotFound(err)
+}
+
+func claimReady(c claim.Claim, s *v1.BCSNetIPClaimStatus, problem string) metav1.Condition {
+	condition := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse}
+	switch {
+	case problem != "":
+		condition.Reason, condition.Message = v1.ReasonInvalidSpec, problem
+	case c.Deleting:
+		condition.Reason = v1.ReasonClaimReleasing
+		condition.Message = fmt.Sprintf("the claim goes when pods have given up %s", words.Plural(int(s.Used), "address"))
+	default:
+		condition.Status, condition.Reason = metav1.ConditionTrue, v1.ReasonBound
+		condition.Message = fmt.Sprintf("%s in use, %d kept", words.Plural(int(s.Used), "address"), s.Held-s.Used)
+	}
+	return condition
+}
+
+// overLimit says whether a claim has more addresses of a family than it may.
+func overLimit(c claim.Claim, held int) metav1.Condition {
+	condition := metav1.Condition{Type: v1.ConditionOverLimit, Status: metav1.ConditionFalse, Reason: v1.ReasonWithinLimit, Message: "the claim has no more addresses than it may"}
+	if c.Size >= 0 && held > c.Size {
+		condition.Status, condition.Reason = metav1.ConditionTrue, v1.ReasonTooMany
+		condition.Message = fmt.Sprintf("the claim has %d addresses of a family and may have %d: those that pods have are given back when the pods end", held, c.Size)
+	}
+	return condition
+}
