@@ -104,8 +104,9 @@ func (w *world) blueGreen(t *testing.T, k kind) {
 	blue.replicas = 0
 	blue.apply(t)
 	blue.expect(t, "blue to go down", want{same: had.held})
-	green := s.newApp(k, asks(shared, k, name), replicas)
-	green.namespace = "green-" + string(k)
+	beside := *s
+	beside.namespace = "green-" + string(k)
+	green := beside.newApp(k, asks(shared, k, name), replicas)
 	green.apply(t)
 	if k == deployment {
 		green.expect(t, "green to take what blue gave up", want{pods: replicas, same: had.held})
