@@ -3,6 +3,7 @@ package workload_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"net/http"
 	"net/netip"
 	"os"
@@ -25,7 +26,15 @@ import (
 
 var cluster *controlplane.ControlPlane
 
-func TestMain(m *testing.M) { os.Exit(controlplane.Main(m, &cluster)) }
+var update = flag.Bool("update", false, "write the generated parts of the documents")
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if *update { // no cluster is needed for that
+		os.Exit(m.Run())
+	}
+	os.Exit(controlplane.Main(m, &cluster))
+}
 
 var (
 	nodeHost  = netip.MustParseAddr("192.0.2.11") // an address of node-1
