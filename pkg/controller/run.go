@@ -155,6 +155,10 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	reconciler := newPoolReconciler(mgr, index, leases, leads, log)
 	nodes := newNodes(index, reconciler.nodeChanged, leases.Now)
 	pods := &workload.Pods{Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), NodeAddrs: nodes.of}
+	owners, err := workload.NewOwners(cfg, mgr.GetHTTPClient(), log)
+	if err != nil {
+		return nil, nil, err
+	}
 	alloc := allocator.New(index, leases, pods, log)
 	registry := prometheus.NewRegistry()
 	restorer := rebuild.NewRestorer(index, leases, pods, log, newRestored(reconciler, registry).settled)
@@ -206,6 +210,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	return server, elect, errors.Join(
 		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { feed.Run(ctx); return nil })),
 		mgr.Add(manager.RunnableFunc(alloc.Run)),
+		mgr.Add(manager.RunnableFunc(owners.Run)),
 		mgr.Add(manager.RunnableFunc(restorer.Run)),
 		mgr.Add(manager.RunnableFunc(recovery.run)),
 		mgr.Add(manager.RunnableFunc(forwarder.Run)),
