@@ -56,7 +56,7 @@ func (r *Restorer) changed(old, l ipam.Lease) {
 	if old.State != ipam.Available && l.State == ipam.Available {
 		_, lost = r.index.Lost(l.Addr)
 	}
-	if lost || releasedForGood(l) {
+	if lost || releasedForGood(l) || keptAllTheSame(l) {
 		r.queue.Add(l.Addr)
 	}
 }
@@ -64,6 +64,12 @@ func (r *Restorer) changed(old, l ipam.Lease) {
 // releasedForGood says whether an object was deleted while it was held, and is released now.
 func releasedForGood(l ipam.Lease) bool {
 	return l.Deleting && l.HeldFinalizer && l.State == ipam.Available
+}
+
+// keptAllTheSame says whether an object was deleted by hand whose address a claim keeps. Nobody could be given it
+// as long as the object is there; it is let go, and made again as one that was lost.
+func keptAllTheSame(l ipam.Lease) bool {
+	return l.Deleting && l.HeldFinalizer && l.State == ipam.Reserved && l.Kept()
 }
 
 // Run works until the context ends.
@@ -109,6 +115,13 @@ func (r *Restorer) look(ctx context.Context, addr netip.Addr) error {
 			return err
 		}
 		return nil // the change of the index brings it back where there is more to do
+	}
+	if keptAllTheSame(current) {
+		current.HeldFinalizer = false
+		if _, err := r.leases.Write(ctx, current); err != nil && !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+		return nil
 	}
 	l, lost := r.index.Lost(addr)
 	if !lost {
