@@ -45,6 +45,8 @@ type app struct {
 	surge    intstr.IntOrString
 	// beside is how many pods of other apps have addresses of the same pool.
 	beside int
+	// hasty: what is kept shows when the app comes again, and is not watched until then.
+	hasty bool
 	// podAnnotations are more of them.
 	podAnnotations map[string]string
 }

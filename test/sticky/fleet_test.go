@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -86,8 +87,25 @@ func (f *fleets) run(ctx context.Context) {
 		if err := f.admin.List(ctx, &all); err != nil {
 			continue
 		}
+		there := map[types.UID]bool{}
 		for i := range all.Items {
+			there[all.Items[i].GetUID()] = true
 			_ = f.reconcile(ctx, &all.Items[i]) // it is tried again
+		}
+		f.collect(ctx, there)
+	}
+}
+
+// collect deletes the pods of fleets that are gone: the cluster's own collector looks for new kinds twice a minute.
+func (f *fleets) collect(ctx context.Context, there map[types.UID]bool) {
+	var all corev1.PodList
+	if f.seen.List(ctx, &all) != nil {
+		return
+	}
+	for i := range all.Items {
+		p := &all.Items[i]
+		if c := metav1.GetControllerOf(p); c != nil && c.Kind == fleetKind.Kind && !there[c.UID] && p.DeletionTimestamp == nil {
+			_ = f.admin.Delete(ctx, p.DeepCopy(), client.Preconditions{UID: &p.UID}) // it is tried again
 		}
 	}
 }

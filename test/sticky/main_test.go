@@ -154,19 +154,25 @@ const (
 	gateway = "10.255.255.254"
 )
 
-// newSite makes a namespace, which alone may use its pool of n addresses.
+// newSite makes a namespace, which alone may use its pool of n addresses; with more, namespaces of these endings may
+// use it, too.
 func (w *world) newSite(t *testing.T, name string, n int, nodes string, more ...string) *site {
 	t.Helper()
+	block := w.kubelet.number()
+	name = fmt.Sprintf("%s-%d", name, block)
 	s := &site{world: w, namespace: name, pool: name, nodes: nodes}
-	for _, namespace := range append([]string{name}, more...) {
+	all := []string{name}
+	for _, end := range more {
+		all = append(all, name+end)
+	}
+	for _, namespace := range all {
 		w.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	}
-	block := w.kubelet.number()
 	w.create(t, &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.BCSNetPoolSpec{
-		Net: plan, Mask: mask, Gateway: gateway, Hosts: hosts(), Namespaces: append([]string{name}, more...),
-		AvailableIPs: []string{fmt.Sprintf("10.1.%d.%d-10.1.%d.%d", block, 1, block, n)},
+		Net: plan, Mask: mask, Gateway: gateway, Hosts: hosts(), Namespaces: all,
+		AvailableIPs: []string{fmt.Sprintf("10.%d.%d.1-10.%d.%d.%d", 1+block/256, block%256, 1+block/256, block%256, n)},
 	}})
-	for _, namespace := range append([]string{name}, more...) {
+	for _, namespace := range all {
 		eventually(t, "its ServiceAccount", func() error {
 			return w.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "default"}, &corev1.ServiceAccount{})
 		})
@@ -176,7 +182,7 @@ func (w *world) newSite(t *testing.T, name string, n int, nodes string, more ...
 
 // hosts are those of all nodes.
 func hosts() []string {
-	all := make([]string, maxNodes)
+	all := make([]string, maxNodes())
 	for i := range all {
 		all[i] = nodeIP(i)
 	}

@@ -120,6 +120,10 @@ const (
 	scaleToZero   operation = "scale-3-0-3"
 	foreground    operation = "recreate-foreground"
 	background    operation = "recreate-background"
+	// What follows happens in the random runs alone.
+	flap    operation = "scale-3-n-3-at-once"
+	flicker operation = "recreate-at-once"
+	storm   operation = "roll-and-delete-pods"
 )
 
 var errUnknown = errors.New("no such operation")
@@ -144,6 +148,12 @@ func (a *app) do(t *testing.T, op operation, before picture) picture {
 		return a.recreate(t, before, metav1.DeletePropagationForeground)
 	case background:
 		return a.recreate(t, before, metav1.DeletePropagationBackground)
+	case flap:
+		return a.flap(t, before)
+	case flicker:
+		return a.flicker(t, before)
+	case storm:
+		return a.storm(t, before)
 	}
 	t.Fatal(errUnknown, op)
 	return before

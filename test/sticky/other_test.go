@@ -36,12 +36,12 @@ func (w *world) refusedParts() []part {
 		make         func(a *app) client.Object
 		says         string
 	}{
-		{"job-immutable", immutable, job, "Job refused-job-immutable/app " + noReplicas},
-		{"job-never", never, job, "the names of the pods of Job refused-job-never/app " + unstable},
-		{"ds-immutable", immutable, nil, "DaemonSet refused-ds-immutable/app " + noReplicas},
-		{"ds-never", never, nil, "the names of the pods of DaemonSet refused-ds-never/app " + unstable},
-		{"pod-immutable", immutable, bare, "Pod refused-pod-immutable/app " + noReplicas},
-		{"pod-generated-never", never, generated, "is generated, so nothing could get the address back"},
+		{"job-immutable", immutable, job, "Job %s/app " + noReplicas},
+		{"job-never", never, job, "the names of the pods of Job %s/app " + unstable},
+		{"ds-immutable", immutable, nil, "DaemonSet %s/app " + noReplicas},
+		{"ds-never", never, nil, "the names of the pods of DaemonSet %s/app " + unstable},
+		{"pod-immutable", immutable, bare, "Pod %s/app " + noReplicas},
+		{"pod-generated-never", never, generated, ": the name of Pod %s/app-"},
 	} {
 		parts = append(parts, part{"refused-" + c.name, func(t *testing.T) {
 			s := w.newSite(t, "refused-"+c.name, 8, sharedNodes)
@@ -51,7 +51,7 @@ func (w *world) refusedParts() []part {
 			} else {
 				w.create(t, c.make(a))
 			}
-			eventually(t, "the refusal", func() error { return a.isRefused(t, c.policy, c.says) })
+			eventually(t, "the refusal", func() error { return a.isRefused(t, c.policy, fmt.Sprintf(c.says, s.namespace)) })
 		}})
 	}
 	return parts
@@ -88,7 +88,7 @@ func (w *world) otherParts() []part {
 		{"blue-green-deploy", func(t *testing.T) { w.blueGreen(t, deployment) }},
 		{"blue-green-sts", func(t *testing.T) { w.blueGreen(t, statefulSet) }},
 		{"expiry-deploy", func(t *testing.T) { w.expiry(t, deployment) }},
-		{"expiry-sts", func(t *testing.T) { w.expiry(t, statefulSet) }},
+		{"expiry-fleet", func(t *testing.T) { w.expiry(t, fleet) }},
 		{"most-recent-first", w.mostRecentFirst},
 		{"slow-end", w.slowEnd},
 	}
@@ -97,16 +97,15 @@ func (w *world) otherParts() []part {
 // blueGreen: two apps of two namespaces share a pool. What one gives up the other gets, but the numbered pods of the one are not those of
 // the other.
 func (w *world) blueGreen(t *testing.T, k kind) {
-	name := "blue-" + string(k)
-	s := w.newSite(t, name, 8*replicas, sharedNodes, "green-"+string(k))
-	blue := s.newApp(k, asks(shared, k, name), replicas)
+	s := w.newSite(t, "blue-"+string(k), 8*replicas, sharedNodes, "-green")
+	blue := s.newApp(k, asks(shared, k, s.pool), replicas)
 	had := blue.start(t)
 	blue.replicas = 0
 	blue.apply(t)
 	blue.expect(t, "blue to go down", want{same: had.held})
 	beside := *s
-	beside.namespace = "green-" + string(k)
-	green := beside.newApp(k, asks(shared, k, name), replicas)
+	beside.namespace += "-green"
+	green := beside.newApp(k, asks(shared, k, s.pool), replicas)
 	green.apply(t)
 	if k == deployment {
 		green.expect(t, "green to take what blue gave up", want{pods: replicas, same: had.held})
@@ -127,7 +126,7 @@ func (w *world) blueGreen(t *testing.T, k kind) {
 // expiry: what is kept for a while is free after that, and the same before.
 func (w *world) expiry(t *testing.T, k kind) {
 	s := w.newSite(t, "expiry-"+string(k), 8*replicas, sharedNodes)
-	a := s.newApp(k, terms{timed, map[string]string{ownKeep: "12s"}}, replicas)
+	a := s.newApp(k, terms{timed, map[string]string{ownKeep: "30s"}}, replicas)
 	had := a.start(t)
 	a.replicas = 0
 	a.apply(t)

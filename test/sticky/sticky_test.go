@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // longEnv runs all combinations, and then operations at random.
@@ -49,7 +50,7 @@ func brief(k kind, policy string, op operation) bool {
 	case forceDelete:
 		return policy != timed
 	case nodeLoss:
-		return k == deployment && policy == immutable || k == statefulSet && policy == never || k == fleet && policy == immutable || policy == shared && k == daemonSet || k == barePod && policy == timed
+		return k == deployment && policy == never || k == statefulSet && policy == immutable || k == fleet && policy == immutable || policy == shared && k == daemonSet || k == barePod && policy == timed
 	case scaleToOne:
 		return policy == immutable || k == deployment && policy == timed || k == statefulSet && policy == plain
 	case scaleToZero:
@@ -78,11 +79,13 @@ func size(op operation) int {
 func TestSticky(t *testing.T) {
 	w := newWorld(t)
 	w.kubelet.addNodes(t, sharedNodes, replicas)
-	t.Run("matrix", func(t *testing.T) { w.matrix(t, isLong()) })
-	t.Run("killed", func(t *testing.T) { w.killed(t) })
-	if isLong() {
-		t.Run("random", func(t *testing.T) { w.random(t) })
+	if !isLong() {
+		t.Run("brief", func(t *testing.T) { w.killing(t, 5, 5*time.Second, w.matrix(brief)) })
+		return
 	}
+	t.Run("all", func(t *testing.T) { runAll(t, w.matrix(exists)) })
+	t.Run("killed", func(t *testing.T) { w.killing(t, 15, 10*time.Second, w.matrix(brief)) })
+	t.Run("random", w.random)
 }
 
 // part is a case.
@@ -94,6 +97,7 @@ type part struct {
 // runAll runs cases beside each other: they wait more than they work.
 func runAll(t *testing.T, parts []part) {
 	t.Helper()
+	t.Logf("%d cases", len(parts))
 	slots := make(chan struct{}, together)
 	var wg sync.WaitGroup
 	for _, p := range parts {
@@ -106,8 +110,9 @@ func runAll(t *testing.T, parts []part) {
 	wg.Wait()
 }
 
-// matrix are the cases of the table and those beside it. What is done in one pool size is done in one app.
-func (w *world) matrix(t *testing.T, long bool) {
+// matrix are the cases of the table that are chosen, and those beside it. What is done in one pool size is done in one
+// app.
+func (w *world) matrix(chosen func(kind, string, operation) bool) []part {
 	parts := append(w.refusedParts(), w.otherParts()...)
 	for _, k := range []kind{deployment, statefulSet, fleet, daemonSet, barePod} {
 		for _, policy := range []string{plain, immutable, never, timed, shared} {
@@ -115,7 +120,7 @@ func (w *world) matrix(t *testing.T, long bool) {
 				{podDelete, forceDelete, rollInPlace}, {rollWithSurge}, {nodeLoss}, {scaleToOne}, {scaleToZero}, {foreground}, {background},
 			} {
 				ops = slices.DeleteFunc(ops, func(op operation) bool {
-					return !exists(k, policy, op) || !long && !brief(k, policy, op)
+					return !exists(k, policy, op) || !chosen(k, policy, op)
 				})
 				if len(ops) > 0 {
 					parts = append(parts, w.part(k, policy, ops))
@@ -123,8 +128,7 @@ func (w *world) matrix(t *testing.T, long bool) {
 			}
 		}
 	}
-	t.Logf("%d cases", len(parts))
-	runAll(t, parts)
+	return parts
 }
 
 // part does operations to an app of its own.
@@ -135,20 +139,20 @@ func (w *world) part(k kind, policy string, ops []operation) part {
 	}
 	name := fmt.Sprintf("%s-%s-%s", k, policy, strings.Join(text, "-"))
 	return part{name, func(t *testing.T) {
-		w.through(t, strings.NewReplacer("%", "", "recreate-", "", "-delete", "", "-3", "").Replace(name), k, policy, ops)
+		site := strings.NewReplacer("%", "", "recreate-", "", "-delete", "", "-3", "").Replace(name)
+		w.through(t, site, k, policy, ops)
 	}}
 }
 
 // through takes an app of a site of its own through operations.
 func (w *world) through(t *testing.T, site string, k kind, policy string, ops []operation) {
 	t.Helper()
-	nodes := sharedNodes
+	s := w.newSite(t, site, size(ops[0]), sharedNodes)
 	if slices.Contains(ops, nodeLoss) {
-		nodes = site
-		w.kubelet.addNodes(t, nodes, replicas)
+		s.nodes = s.namespace
+		w.kubelet.addNodes(t, s.nodes, replicas)
 	}
-	s := w.newSite(t, site, size(ops[0]), nodes)
-	a := s.newApp(k, asks(policy, k, site), replicas)
+	a := s.newApp(k, asks(policy, k, s.namespace), replicas)
 	a.onObject = ops[0] == background // its own annotations, not those of its template
 	now := a.start(t)
 	for _, op := range ops {

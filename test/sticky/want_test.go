@@ -67,8 +67,8 @@ func (a *app) expect(t *testing.T, what string, w want) (p picture) {
 func (a *app) keeps(t *testing.T, what string, w want) (p picture) {
 	t.Helper()
 	p = a.expect(t, what, w)
-	if len(w.same) == 0 && len(w.names) == 0 {
-		return p // nothing is kept
+	if len(w.same) == 0 || a.hasty {
+		return p // nothing is kept for pods that are not there
 	}
 	stays(t, what, func() error {
 		now, err := a.look(t, w.pods)
