@@ -24,6 +24,10 @@ import (
 // any other kind from when a pod is seen that it owns. Without Run nothing is watched and each answer is a read from
 // the API server, which is enough for a command.
 type Owners struct {
+	// Changed is told of workloads that may want another number of pods or other addresses, and of those that are
+	// gone, as far as they are watched. Set it before Run.
+	Changed func(Workload)
+
 	metadata metadata.Interface
 	rest     rest.Interface
 	log      *slog.Logger

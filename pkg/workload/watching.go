@@ -40,6 +40,11 @@ func (o *Owners) watch(k *kind) {
 	}
 	ctx, cancel := context.WithCancel(o.watches)
 	k.stop = cancel
+	if o.Changed != nil {
+		k.objects.changed = func(namespace, name string) {
+			o.Changed(Workload{Group: k.group, Kind: k.kind, Namespace: namespace, Name: name})
+		}
+	}
 	// The Reflector would log each failed attempt; what matters of them is said once.
 	ctx = klog.NewContext(ctx, logr.Discard())
 	logger := logr.Discard()
