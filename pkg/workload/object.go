@@ -19,7 +19,11 @@ type object struct {
 
 // objectOf reads metadata.
 func objectOf(m metav1.Object) *object {
-	return &object{uid: string(m.GetUID()), controller: controllerOf(m), annotations: understood(m.GetAnnotations())}
+	c := controllerOf(m)
+	return &object{
+		uid: string(m.GetUID()), annotations: understood(m.GetAnnotations()),
+		controller: Owner{Group: shared(c.Group), Kind: shared(c.Kind), Name: shared(c.Name), UID: shared(c.UID)},
+	}
 }
 
 // controllerOf is the owner that an object's reference marks as its controller; the order says nothing.
@@ -33,8 +37,8 @@ func controllerOf(m metav1.Object) Owner {
 
 // groupOf is the group of an apiVersion, without an allocation.
 func groupOf(apiVersion string) string {
-	if i := strings.IndexByte(apiVersion, '/'); i >= 0 {
-		return apiVersion[:i]
+	if group, _, ok := strings.Cut(apiVersion, "/"); ok {
+		return group
 	}
 	return ""
 }
@@ -48,29 +52,12 @@ type objects struct {
 	by map[types.NamespacedName]*object
 }
 
-var _ cache.TransformingStore = (*objects)(nil)
+var _ cache.ReflectorStore = (*objects)(nil)
 
 func (s *objects) get(namespace, name string) *object {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.by[types.NamespacedName{Namespace: namespace, Name: name}]
-}
-
-// Transformer drops what is not read, before the Reflector collects a list.
-func (s *objects) Transformer() cache.TransformFunc {
-	return func(o any) (any, error) {
-		m, ok := o.(*metav1.PartialObjectMetadata)
-		if !ok {
-			return o, nil
-		}
-		t := &metav1.PartialObjectMetadata{TypeMeta: m.TypeMeta}
-		t.Namespace, t.Name, t.UID, t.ResourceVersion = shared(m.Namespace), m.Name, m.UID, m.ResourceVersion
-		t.Annotations = understood(m.Annotations)
-		if c := metav1.GetControllerOfNoCopy(m); c != nil {
-			t.OwnerReferences = []metav1.OwnerReference{sharedReference(c)}
-		}
-		return t, nil
-	}
 }
 
 // sharedReference is an owner reference whose strings are shared.
@@ -93,9 +80,8 @@ func (s *objects) Update(o any) error {
 }
 
 func (s *objects) keep(o any) {
-	o, _ = s.Transformer()(o) // it never fails
 	if m, ok := o.(*metav1.PartialObjectMetadata); ok {
-		s.by[types.NamespacedName{Namespace: m.Namespace, Name: m.Name}] = objectOf(m)
+		s.by[types.NamespacedName{Namespace: shared(m.Namespace), Name: m.Name}] = objectOf(m)
 	}
 }
 
