@@ -21,7 +21,11 @@ type object struct {
 
 // objectOf reads metadata.
 func objectOf(m metav1.Object) *object {
-	return &object{uid: string(m.GetUID()), controller: controllerOf(m), annotations: understood(m.GetAnnotations()), generation: m.GetGeneration()}
+	c := controllerOf(m)
+	return &object{
+		uid: string(m.GetUID()), annotations: understood(m.GetAnnotations()), generation: m.GetGeneration(),
+		controller: Owner{Group: shared(c.Group), Kind: shared(c.Kind), Name: shared(c.Name), UID: shared(c.UID)},
+	}
 }
 
 // wants says whether an object may want something else than it did before: another number of pods, or other addresses.
@@ -41,8 +45,8 @@ func controllerOf(m metav1.Object) Owner {
 
 // groupOf is the group of an apiVersion, without an allocation.
 func groupOf(apiVersion string) string {
-	if i := strings.IndexByte(apiVersion, '/'); i >= 0 {
-		return apiVersion[:i]
+	if group, _, ok := strings.Cut(apiVersion, "/"); ok {
+		return group
 	}
 	return ""
 }
@@ -58,30 +62,12 @@ type objects struct {
 	changed func(namespace, name string)
 }
 
-var _ cache.TransformingStore = (*objects)(nil)
+var _ cache.ReflectorStore = (*objects)(nil)
 
 func (s *objects) get(namespace, name string) *object {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.by[types.NamespacedName{Namespace: namespace, Name: name}]
-}
-
-// Transformer drops what is not read, before the Reflector collects a list.
-func (s *objects) Transformer() cache.TransformFunc {
-	return func(o any) (any, error) {
-		m, ok := o.(*metav1.PartialObjectMetadata)
-		if !ok {
-			return o, nil
-		}
-		t := &metav1.PartialObjectMetadata{TypeMeta: m.TypeMeta}
-		t.Namespace, t.Name, t.UID, t.ResourceVersion = shared(m.Namespace), m.Name, m.UID, m.ResourceVersion
-		t.Generation = m.Generation
-		t.Annotations = understood(m.Annotations)
-		if c := metav1.GetControllerOfNoCopy(m); c != nil {
-			t.OwnerReferences = []metav1.OwnerReference{sharedReference(c)}
-		}
-		return t, nil
-	}
 }
 
 // sharedReference is an owner reference whose strings are shared.
@@ -116,12 +102,11 @@ func (s *objects) change(do func() []types.NamespacedName) {
 
 // keep keeps an object, and returns it if it may want something else than before.
 func (s *objects) keep(o any) []types.NamespacedName {
-	o, _ = s.Transformer()(o) // it never fails
 	m, ok := o.(*metav1.PartialObjectMetadata)
 	if !ok {
 		return nil
 	}
-	key, next := types.NamespacedName{Namespace: m.Namespace, Name: m.Name}, objectOf(m)
+	key, next := types.NamespacedName{Namespace: shared(m.Namespace), Name: m.Name}, objectOf(m)
 	before := s.by[key]
 	if s.by[key] = next; !next.wants(before) {
 		return nil
