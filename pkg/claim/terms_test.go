@@ -116,8 +116,10 @@ func TestTerms(t *testing.T) {
 			refusal: "ClaimConflict: claim shop/held is for StatefulSet shop/web, pod shop/web-x is of Deployment shop/web; hint: name another claim, or make one without an owner",
 		},
 		"made from annotations, of another kind with the same prefix": {
-			policy:  workload.Policy{Claim: "shop/held", Release: workload.ReleaseNever, Workload: web},
-			claims:  []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) { o.Spec.Owner = &v1.ClaimOwner{APIVersion: "x.io/v1", Kind: "Deployment", Name: "web"} })},
+			policy: workload.Policy{Claim: "shop/held", Release: workload.ReleaseNever, Workload: web},
+			claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) {
+				o.Spec.Owner = &v1.ClaimOwner{APIVersion: "x.io/v1", Kind: "Deployment", Name: "web"}
+			})},
 			refusal: "ClaimConflict: claim shop/held, which would be that of Deployment shop/web, is for Deployment shop/web of group \"x.io\"; hint: name a claim of its own with the annotation networkextension.bkbcs.tencent.com/claim",
 		},
 		"named and being deleted": {
