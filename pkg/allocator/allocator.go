@@ -191,8 +191,7 @@ func (a *Allocator) holder(ctx context.Context, r *Request) (ipam.Holder, error)
 
 // termsFailed is a refusal as it is, or says that the terms could not be read.
 func termsFailed(err error) error {
-	var refusal *ipam.Refusal
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*ipam.Refusal](err); ok {
 		return refusal
 	}
 	return readFailed(err)

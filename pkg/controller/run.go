@@ -157,7 +157,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	reconciler := newPoolReconciler(mgr, index, leases, leads, log)
 	nodes := newNodes(index, reconciler.nodeChanged, leases.Now)
 	pods := &workload.Pods{Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), NodeAddrs: nodes.of}
-	owners, err := workload.NewOwners(cfg, mgr.GetHTTPClient(), log)
+	owners, err := workload.NewOwners(cfg, mgr.GetHTTPClient(), time.Now, log)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -28,7 +28,7 @@ func watched(tb testing.TB, deployments, replicaSetsOfEach int) *Resolver {
 			if err := json.Unmarshal([]byte(document(i)), m); err != nil {
 				tb.Fatal(err)
 			}
-			all[i], _ = (&objects{}).Transformer()(m)
+			all[i] = m
 		}
 		if err := o.kinds[schema.GroupKind{Group: group, Kind: kind}].objects.Replace(all, ""); err != nil {
 			tb.Fatal(err)
@@ -36,10 +36,10 @@ func watched(tb testing.TB, deployments, replicaSetsOfEach int) *Resolver {
 	}
 	fill("", namespaceKind, 1, func(int) string { return `{"metadata":{"name":"shop","uid":"n"}}` })
 	fill(appsGroup, "Deployment", deployments, func(i int) string {
-		return fmt.Sprintf(`{"metadata":{"namespace":"shop","name":"web-%d","uid":"%s","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"%0900d"}}}`, i, uid("d", i), i)
+		return fmt.Sprintf(`{"metadata":{"namespace":"shop","name":"web-%d","uid":%q,"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"%0900d"}}}`, i, uid("d", i), i)
 	})
 	fill(appsGroup, "ReplicaSet", deployments*replicaSetsOfEach, func(i int) string {
-		return fmt.Sprintf(`{"metadata":{"namespace":"shop","name":"web-%d-5d4f8c7b%d","uid":"%s","ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment","name":"web-%d","uid":"%s","controller":true}]}}`,
+		return fmt.Sprintf(`{"metadata":{"namespace":"shop","name":"web-%d-5d4f8c7b%d","uid":%q,"ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment","name":"web-%d","uid":%q,"controller":true}]}}`,
 			i%deployments, i/deployments, uid("r", i), i%deployments, uid("d", i%deployments))
 	})
 	return &Resolver{Owners: o, Namespace: "bcsnet-system"}
@@ -49,9 +49,9 @@ func uid(kind string, i int) string { return fmt.Sprintf("%s0000000-0000-4000-80
 
 func podOf(i, replicaSet int) *corev1.Pod {
 	p := &corev1.Pod{}
-	document := fmt.Sprintf(`{"metadata":{"namespace":"shop","name":"web-%d-5d4f8c7b0-%05d","generateName":"web-%d-5d4f8c7b0-","uid":"%s","resourceVersion":"%d","creationTimestamp":"2026-01-01T00:00:00Z",
+	document := fmt.Sprintf(`{"metadata":{"namespace":"shop","name":"web-%d-5d4f8c7b0-%05d","generateName":"web-%d-5d4f8c7b0-","uid":%q,"resourceVersion":"%d","creationTimestamp":"2026-01-01T00:00:00Z",
 		"labels":{"app":"web-%d","pod-template-hash":"5d4f8c7b0"},"annotations":{"k8s.v1.cni.galaxy.io/release-policy":"immutable","example.org/config":"%0500d"},
-		"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-%d-5d4f8c7b0","uid":"%s","controller":true,"blockOwnerDeletion":true}]},
+		"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-%d-5d4f8c7b0","uid":%q,"controller":true,"blockOwnerDeletion":true}]},
 		"spec":{"nodeName":"node-%d","containers":[{"name":"c","image":"registry.example.org/web:1","env":[{"name":"A","value":"%0200d"}]}]},
 		"status":{"phase":"Running","hostIPs":[{"ip":"192.0.2.11"}],"podIPs":[{"ip":"10.0.%d.%d"}],"startTime":"2026-01-01T00:00:01Z",
 		"conditions":[{"type":"Ready","status":"True"}],"containerStatuses":[{"name":"c","image":"registry.example.org/web:1"}]}}`,

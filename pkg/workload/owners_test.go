@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -30,6 +32,8 @@ type world struct {
 	admin client.Client
 	log   *controlplane.Buffer
 	ns    string
+	// later is by how many nanoseconds the resolver's clock is ahead.
+	later atomic.Int64
 }
 
 // newWorld makes a resolver that watches when asked to.
@@ -45,7 +49,7 @@ func newWorld(t *testing.T, watches bool) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	owners, err := workload.NewOwners(cfg, h, slog.New(slog.NewTextHandler(w.log, nil)))
+	owners, err := workload.NewOwners(cfg, h, func() time.Time { return time.Now().Add(time.Duration(w.later.Load())) }, slog.New(slog.NewTextHandler(w.log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

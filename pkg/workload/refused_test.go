@@ -117,7 +117,7 @@ func TestSources(t *testing.T) {
 func TestClaimName(t *testing.T) {
 	for text, want := range map[string]string{
 		"web": "deploy-web", "a.b": "deploy-a.b",
-		"Web": "deploy-web-" + hashOf("deploy-Web"), "web ": "deploy-web-" + hashOf("deploy-web "),
+		"Web": "deploy-web-" + hashOf("deploy-Web"), "web!": "deploy-web-" + hashOf("deploy-web!"),
 		"蓝":                      "deploy-" + hashOf("deploy-蓝"),
 		strings.Repeat("x", 253): "deploy-" + strings.Repeat("x", 253-7-11) + "-" + hashOf("deploy-"+strings.Repeat("x", 253)),
 	} {
