@@ -71,7 +71,10 @@ func installFleets(t *testing.T) {
 }
 
 // fleets is their operator. It makes pods <fleet>-<n>, and updates them one after the other, the last one first.
-type fleets struct{ *world }
+type fleets struct {
+	*world
+	t *testing.T
+}
 
 func (f *fleets) run(ctx context.Context) {
 	tick := time.NewTicker(300 * time.Millisecond)
@@ -84,13 +87,21 @@ func (f *fleets) run(ctx context.Context) {
 		}
 		var all unstructured.UnstructuredList
 		all.SetGroupVersionKind(fleetKind)
-		if err := f.admin.List(ctx, &all); err != nil {
+		limited, cancel := context.WithTimeout(ctx, 20*time.Second)
+		err := f.admin.List(limited, &all)
+		cancel()
+		if err != nil {
+			f.t.Logf("fleets: %v", err)
 			continue
 		}
 		there := map[types.UID]bool{}
 		for i := range all.Items {
 			there[all.Items[i].GetUID()] = true
-			_ = f.reconcile(ctx, &all.Items[i]) // it is tried again
+			limited, cancel := context.WithTimeout(ctx, 20*time.Second)
+			if err := f.reconcile(limited, &all.Items[i]); err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) {
+				f.t.Logf("fleet %s: %v", all.Items[i].GetNamespace(), err) // it is tried again
+			}
+			cancel()
 		}
 		f.collect(ctx, there)
 	}

@@ -106,7 +106,7 @@ func (w *world) watch(t *testing.T) {
 	}
 	h := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	w.kubelet = newKubelet(ctx, w, h)
-	w.fleets = &fleets{world: w}
+	w.fleets = &fleets{w, t}
 	pods, err := w.seen.GetInformer(ctx, &corev1.Pod{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		t.Fatal(err)
@@ -196,13 +196,18 @@ func (w *world) create(t *testing.T, o client.Object) {
 	}
 }
 
-// patience is for what must come, however slow the machine is.
-const patience = 2 * time.Minute
+// patience is for what must come, however slow the machine is, and however often the controller is killed.
+func patience() time.Duration {
+	if isLong() {
+		return 5 * time.Minute
+	}
+	return 2 * time.Minute
+}
 
 // eventually repeats a check until it finds nothing wrong.
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
-	limit := time.After(patience)
+	limit := time.After(patience())
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {

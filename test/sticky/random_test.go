@@ -44,7 +44,7 @@ func (w *world) random(t *testing.T) {
 			}
 		}
 	}
-	w.killing(t, math.MaxInt32, time.Minute, parts)
+	w.killing(t, math.MaxInt32, 4*time.Minute, parts)
 	t.Logf("%d operations: %v", tally.sum(), tally.of)
 }
 
@@ -85,7 +85,7 @@ func (w *world) wander(t *testing.T, k kind, policy string, left *atomic.Int64, 
 	all := []operation{podDelete, forceDelete, nodeLoss, rollInPlace, rollWithSurge, scaleToOne, scaleToZero, foreground, background, flap, flicker, storm}
 	for left.Add(-1) >= 0 {
 		op := all[w.below(len(all))]
-		for !a.takes(op) {
+		for !a.takes(op) || op == nodeLoss && !w.chance(3) {
 			op = all[w.below(len(all))]
 		}
 		done = append(done, op)
