@@ -102,7 +102,7 @@ func (r *Restorer) settle(ctx context.Context, addr netip.Addr) {
 
 // look brings one address in order. An error means that it is to be tried again.
 func (r *Restorer) look(ctx context.Context, addr netip.Addr) error {
-	current, exists := r.index.Get(addr)
+	current, _ := r.index.Get(addr)
 	if releasedForGood(current) {
 		next, _ := ipam.Release(current, r.leases.Now(), ipam.Change{})
 		if _, err := r.leases.Write(ctx, next); err != nil && !errors.Is(err, store.ErrConflict) {
@@ -124,9 +124,7 @@ func (r *Restorer) look(ctx context.Context, addr netip.Addr) error {
 		r.settled(l, false)
 		return nil
 	}
-	next := l
-	next.Version, next.Deleting, next.HeldFinalizer, next.Foreign = current.Version, false, true, exists && current.Foreign
-	stored, err := r.leases.Write(ctx, next)
+	stored, err := r.leases.Write(ctx, ipam.Restore(l, current))
 	if errors.Is(err, store.ErrConflict) {
 		return r.lookAgain(ctx, current)
 	}
