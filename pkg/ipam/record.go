@@ -13,7 +13,7 @@ type record struct {
 	addr      netip.Addr
 	version   uint64
 	bound     uint64 // 0 = version
-	updated   int64 // Unix nanoseconds, 0 = never
+	updated   int64  // Unix nanoseconds, 0 = never
 	started   int64
 	params    unique.Handle[Params]
 	host      unique.Handle[netip.Addr]

@@ -190,6 +190,10 @@ func mergeInto(stored []byte, l ipam.Lease) ([]byte, error) {
 	if err := json.Unmarshal(stored, &raw); err != nil {
 		return nil, err
 	}
+	meta, _ := raw["metadata"].(map[string]any)
+	if meta == nil {
+		return nil, fmt.Errorf("the stored object has no metadata")
+	}
 	ours, err := json.Marshal(Object(l))
 	if err != nil {
 		return nil, err
@@ -209,10 +213,6 @@ func mergeInto(stored []byte, l ipam.Lease) ([]byte, error) {
 		values, _ := set[field].(map[string]any)
 		maps.Copy(part, values)
 		raw[field] = part
-	}
-	meta, _ := raw["metadata"].(map[string]any)
-	if meta == nil {
-		return nil, fmt.Errorf("the stored object has no metadata")
 	}
 	meta["resourceVersion"] = strconv.FormatUint(l.Version, 10)
 	meta["managedFields"] = []any{map[string]any{}}
