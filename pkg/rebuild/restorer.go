@@ -125,8 +125,11 @@ func (r *Restorer) look(ctx context.Context, addr netip.Addr) error {
 		return nil
 	}
 	stored, err := r.leases.Write(ctx, ipam.Restore(l, current))
-	if errors.Is(err, store.ErrConflict) {
-		return r.lookAgain(ctx, current)
+	if errors.Is(err, store.ErrConflict) { // another replica was faster, as a rule
+		err = r.leases.LookAgain(ctx, current)
+		if _, lost := r.index.Lost(addr); !lost && errors.Is(err, store.ErrConflict) {
+			return nil
+		}
 	}
 	if err != nil {
 		return err
@@ -151,21 +154,4 @@ func (r *Restorer) held(ctx context.Context, l ipam.Lease) (held bool, why strin
 	}
 	held, why = stillHeld(l, found)
 	return held, why, nil
-}
-
-// lookAgain reads what is there in place of what was believed. Another replica was faster, as a rule.
-func (r *Restorer) lookAgain(ctx context.Context, believed ipam.Lease) error {
-	live, err := r.leases.Get(ctx, believed.Addr)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		r.index.WroteDelete(believed.Addr, believed.Version)
-		return store.ErrConflict
-	case err != nil:
-		return err
-	}
-	r.index.Wrote(live)
-	if _, lost := r.index.Lost(believed.Addr); lost {
-		return store.ErrConflict
-	}
-	return nil
 }
