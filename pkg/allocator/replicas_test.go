@@ -363,6 +363,7 @@ func TestFirstOfTwoLeasesWrittenAgain(t *testing.T) {
 			return ipam.Renew(l, r.leases.Now())
 		},
 		"restored": func(t *testing.T, r *replica, l ipam.Lease) (ipam.Lease, bool) {
+			t.Helper()
 			released, _ := ipam.Release(l, r.leases.Now(), ipam.Change{})
 			released, err := r.leases.Write(t.Context(), released)
 			if err != nil {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"testing"
@@ -22,7 +23,7 @@ func FuzzBody(f *testing.F) {
 	}
 	s := &Service{Log: slog.New(slog.DiscardHandler)}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r := httptest.NewRequest("POST", Prefix, nil)
+		r := httptest.NewRequest(http.MethodPost, Prefix, nil)
 		refused := func(err error) bool {
 			switch reason := asRefusal(err).Reason; {
 			case err == nil:
@@ -61,7 +62,7 @@ func FuzzHeaders(f *testing.F) {
 	f.Add("-1", "", "yesterday", "x")
 	f.Add("99999999999999999999", " ", "0001-01-01T00:00:00Z", "fe80::1%eth0")
 	f.Fuzz(func(t *testing.T, timeout, forwarded, arrived, from string) {
-		r := httptest.NewRequest("POST", Prefix, nil)
+		r := httptest.NewRequest(http.MethodPost, Prefix, nil)
 		for name, value := range map[string]string{headerTimeout: timeout, headerForwarded: forwarded, headerArrived: arrived, headerCaller: from} {
 			r.Header[name] = []string{value}
 		}
