@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -115,6 +116,9 @@ type Lease struct {
 	Params
 	Holder
 	Sticky
+	// BoundVersion is the version with which the holder got the address, where the object was written again since;
+	// 0 stands for Version.
+	BoundVersion uint64
 	// Updated is when the state last changed; zero when nobody ever held the address.
 	Updated time.Time
 	// History is who held the address before.
@@ -128,6 +132,17 @@ type Lease struct {
 	Foreign bool
 }
 
+// Bound is the version with which the holder got the address. Of two leases of one container it says which was
+// written first, on every replica: it does not change while the holder has the address.
+func (l Lease) Bound() uint64 { return cmp.Or(l.BoundVersion, l.Version) }
+
+// stay has a lease that is written again for its holder tell with which version that got the address.
+func (l *Lease) stay() {
+	if l.State == Active {
+		l.BoundVersion = l.Bound()
+	}
+}
+
 // Bind gives the address to a holder, or moves it to another container of the same holder. It is
 // refused (ok false) when somebody else has it, when a newer container took the holder's place, when
 // the address is reserved, and when its object is being deleted.
@@ -136,6 +151,7 @@ func Bind(l Lease, p Params, h Holder, now time.Time) (next Lease, ok bool) {
 		return l, false
 	}
 	next = l
+	next.BoundVersion = 0
 	switch l.State {
 	case Available:
 		next.Params = p
@@ -147,8 +163,9 @@ func Bind(l Lease, p Params, h Holder, now time.Time) (next Lease, ok bool) {
 		h.Superseded = l.Superseded
 		switch h.ContainerID {
 		case l.ContainerID:
+			next.BoundVersion = l.Bound()
 		case "": // who names no container does not take the address from the one that has it
-			h.ContainerID = l.ContainerID
+			h.ContainerID, next.BoundVersion = l.ContainerID, l.Bound()
 		default:
 			h.Superseded = supersede(l.Superseded, l.ContainerID)
 		}
@@ -164,6 +181,7 @@ func Renew(l Lease, began time.Time) (next Lease, ok bool) {
 	if l.State != Active || !began.After(l.StartedAt) {
 		return l, false
 	}
+	l.stay()
 	l.StartedAt = began
 	return l, true
 }
@@ -209,7 +227,7 @@ func Release(l Lease, now time.Time, c Change) (next Lease, changed bool) {
 		next.History = l.History.Add(past(l, now, c))
 	}
 	next.HeldFinalizer = l.HeldFinalizer && l.Deleting && l.State != Available
-	next.State, next.Holder, next.Sticky, next.Updated = Available, Holder{}, Sticky{}, now
+	next.State, next.Holder, next.Sticky, next.Updated, next.BoundVersion = Available, Holder{}, Sticky{}, now, 0
 	return next, true
 }
 
@@ -230,6 +248,7 @@ func Refresh(l Lease, p Params) (next Lease, changed bool) {
 	if l.Params == p || l.Deleting {
 		return l, false
 	}
+	l.stay()
 	l.Params = p
 	return l, true
 }

@@ -57,6 +57,9 @@ func owner(name string) func(*Holder) {
 func TestBind(t *testing.T) {
 	// became is an Active lease of the holder, as Bind makes it from the given one.
 	became := func(from Lease, p Params, h Holder, superseded ...string) *Lease {
+		if from.State == Active && from.ContainerID == h.ContainerID {
+			from.BoundVersion = from.Version
+		}
 		from.State, from.Params, from.Holder, from.Updated, from.HeldFinalizer = Active, p, h, now, true
 		from.Superseded = superseded
 		return &from
@@ -111,7 +114,7 @@ func TestBind(t *testing.T) {
 		},
 		"Active without container, same UID": {
 			from: held(Active, func(l *Lease) { l.ContainerID = "" }), to: holder(),
-			want: became(held(Active), oldParams, holder()),
+			want: became(held(Active, func(l *Lease) { l.ContainerID = "" }), oldParams, holder()),
 		},
 		"Active, other container, other UID":           {from: held(Active), to: holder(container("c2"), uid("u2"))},
 		"Active, other container, no UID":              {from: held(Active), to: holder(container("c2"), uid(""))},
@@ -190,7 +193,7 @@ func TestBindBoundsSuperseded(t *testing.T) {
 func TestRenew(t *testing.T) {
 	l := held(Active)
 	want := l
-	want.StartedAt = at(-1)
+	want.StartedAt, want.BoundVersion = at(-1), l.Version
 	for what, test := range map[string]struct {
 		from Lease
 		to   *Lease
@@ -273,6 +276,9 @@ func TestRefresh(t *testing.T) {
 					if wantChanged {
 						want.Params = newParams
 					}
+					if wantChanged && s == Active {
+						want.BoundVersion = from.Version
+					}
 					next, changed := Refresh(from, p)
 					if changed != wantChanged {
 						t.Errorf("changed = %v", changed)
@@ -283,6 +289,34 @@ func TestRefresh(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// However often a lease is written again for its holder, it says with which version the holder got the address;
+// the next holder's begins anew.
+func TestBound(t *testing.T) {
+	l := held(Active)
+	first := l.Bound()
+	again := func(change func(Lease) (Lease, bool)) {
+		t.Helper()
+		l.Version++
+		next, ok := change(l)
+		if !ok || next.Bound() != first {
+			t.Errorf("%v: bound with version %d, want %d", ok, next.Bound(), first)
+		}
+		l = next
+		l.Version++
+	}
+	l, _ = Refresh(l, newParams)
+	again(func(l Lease) (Lease, bool) { return Refresh(l, oldParams) })
+	again(func(l Lease) (Lease, bool) { return Renew(l, now) })
+	again(func(l Lease) (Lease, bool) { return Bind(l, oldParams, l.Holder, now) })
+	again(func(l Lease) (Lease, bool) { return Restore(l, Lease{Addr: l.Addr}), true })
+	if next, _ := Bind(l, oldParams, holder(container("c2")), now); next.BoundVersion != 0 {
+		t.Errorf("the next container: %d", next.BoundVersion)
+	}
+	if next, _ := Release(l, now, Change{}); next.BoundVersion != 0 {
+		t.Errorf("released: %d", next.BoundVersion)
 	}
 }
 
