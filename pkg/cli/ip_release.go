@@ -10,6 +10,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 type ipRelease struct {
@@ -79,7 +80,7 @@ func (v *ipRelease) Run(ctx context.Context) error {
 		return err
 	}
 	if len(held) > 0 && v.dry == dryRunNone && !v.yes {
-		if err := v.confirm(ctx, fmt.Sprintf("Release %s?", plural(len(held), "address"))); err != nil {
+		if err := v.confirm(ctx, fmt.Sprintf("Release %s?", words.Plural(len(held), "address"))); err != nil {
 			return err
 		}
 	}
@@ -182,7 +183,7 @@ func (v *ipRelease) release(ctx context.Context, leases *store.Client, held []ip
 		}
 	}
 	if len(released) > 0 {
-		v.say.done("%s released", plural(len(released), "address"))
+		v.say.done("%s released", words.Plural(len(released), "address"))
 	}
 	printed := v.printLeases(&v.output, v.leaseColumns(false), released)
 	return several{v.unfinished(ctx, "released", held, failed), printed}.compact()

@@ -16,6 +16,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 type poolCreate struct {
@@ -151,7 +152,7 @@ func (v *poolCreate) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.say.done("pool %s created: %s for %s", v.object.Name, addresses(v.plan.Usable), plural(len(v.object.Spec.Hosts), "host"))
+	v.say.done("pool %s created: %s for %s", v.object.Name, addresses(v.plan.Usable), words.Plural(len(v.object.Spec.Hosts), "host"))
 	if len(v.object.Spec.Hosts) == 0 {
 		v.say.warn("no host may draw from it yet")
 		v.hint("let hosts draw: bcsnetctl pool add-host %s HOST...", v.object.Name)

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 type poolDelete struct {
@@ -76,7 +77,7 @@ func (v *poolDelete) Run(ctx context.Context) error {
 func (v *poolDelete) radius(ctx context.Context, p pool) {
 	total := "no addresses"
 	if n := p.Status.Capacity; n > 0 {
-		total = plural(n, "address")
+		total = words.Plural(n, "address")
 	} else if set := setOfEntries(p.Spec.AvailableIPs); !counted(p.BCSNetPool) {
 		total = addresses(set)
 	}
@@ -95,7 +96,7 @@ func (v *poolDelete) radius(ctx context.Context, p pool) {
 		use = fmt.Sprintf("%d in use: %s", len(held), perHost(held))
 	}
 	if reserved > 0 {
-		use += fmt.Sprintf(", %d reserved, which %s forgotten", reserved, oneOr(reserved, "is", "are"))
+		use += fmt.Sprintf(", %d reserved, which %s forgotten", reserved, words.OneOr(reserved, "is", "are"))
 	}
 	if p.DeletionTimestamp != nil {
 		use += "; it is being deleted already"
@@ -121,7 +122,7 @@ func perHost(held []ipam.Lease) string {
 		}
 		parts = append(parts, fmt.Sprintf("%d on %s", by[h], where))
 	}
-	return shortList(parts)
+	return words.List(parts)
 }
 
 func (v *poolDelete) deleteAll(ctx context.Context, api *pools, all []pool) error {

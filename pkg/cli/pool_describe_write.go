@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // write prints the sections that have something to say.
@@ -81,7 +82,7 @@ func (d *description) head(b *bytes.Buffer) {
 func (d *description) ranges(list []string) string {
 	for _, entry := range list {
 		if _, err := ipam.ParseRange(entry); err != nil {
-			return printers.EscapeTerminal(shortList(list))
+			return printers.EscapeTerminal(words.List(list))
 		}
 	}
 	return spell(setOfEntries(list))
@@ -151,7 +152,7 @@ func (d *description) hosts(b *bytes.Buffer) error {
 		{name: "IN POOL", cell: inPool},
 	}}, rows)
 	if n := len(idle) - maxIdle; n > 0 {
-		fmt.Fprintf(b, "  and %s that hold nothing\n", plural(n, "more host"))
+		fmt.Fprintf(b, "  and %s that hold nothing\n", words.Plural(n, "more host"))
 	}
 	return err
 }

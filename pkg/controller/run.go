@@ -46,7 +46,7 @@ import (
 // in one process.
 func Run(ctx context.Context, o Options) error {
 	log := o.Logger()
-	cfg, err := restConfig(o.Kubeconfig)
+	cfg, err := restConfig(o.Kubeconfig, log)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func Run(ctx context.Context, o Options) error {
 	return startAndDrain(ctx, mgr, server, elect, log)
 }
 
-func restConfig(kubeconfig string) (*rest.Config, error) {
+func restConfig(kubeconfig string, log *slog.Logger) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
 	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
@@ -78,6 +78,7 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 	cfg.UserAgent = "bcsnet-controller"
 	cfg.QPS = -1 // the API server's own fairness bounds us
 	cfg.Wrap(store.NoticeRestore)
+	cfg.Wrap(store.AwaitRoles(log))
 	return cfg, nil
 }
 

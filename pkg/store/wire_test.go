@@ -61,6 +61,7 @@ func drawLease(t *rapid.T) ipam.Lease {
 		Sticky:        ipam.Sticky{Fixed: rapid.Bool().Draw(t, "fixed"), PodPrimaryKey: text("key"), ExpiredTime: text("expires")},
 		Updated:       drawTime.Draw(t, "updated"),
 		HeldFinalizer: rapid.Bool().Draw(t, "finalizer"),
+		BoundVersion:  rapid.Uint64().Draw(t, "bound"),
 	}
 	for range rapid.IntRange(0, ipam.MaxHistory).Draw(t, "history") {
 		l.History = l.History.Add(ipam.Past{
