@@ -424,9 +424,9 @@ func TestBound(t *testing.T) {
 	l, _ = Refresh(l, newParams)
 	again(func(l Lease) (Lease, bool) { return Refresh(l, oldParams) })
 	again(func(l Lease) (Lease, bool) { return Renew(l, now) })
-	again(func(l Lease) (Lease, bool) { return Bind(l, oldParams, l.Holder, now) })
+	again(func(l Lease) (Lease, bool) { return Bind(l, oldParams, l.Holder, Sticky{}, now) })
 	again(func(l Lease) (Lease, bool) { return Restore(l, Lease{Addr: l.Addr}), true })
-	if next, _ := Bind(l, oldParams, holder(container("c2")), now); next.BoundVersion != 0 {
+	if next, _ := Bind(l, oldParams, holder(container("c2")), Sticky{}, now); next.BoundVersion != 0 {
 		t.Errorf("the next container: %d", next.BoundVersion)
 	}
 	if next, _ := Release(l, now, Change{}); next.BoundVersion != 0 {
