@@ -17,11 +17,13 @@ type Pool struct {
 	Generation int64
 	Plan       Plan
 	// Problem says why the pool's spec cannot be used; such a pool serves nothing.
-	Problem    string
-	Hosts      map[netip.Addr]struct{}
-	Namespaces map[string]struct{}
-	Network    string
-	Priority   int32
+	Problem string
+	// Hosts and the hosts in HostSubnets may draw from the pool.
+	Hosts       map[netip.Addr]struct{}
+	HostSubnets Networks
+	Namespaces  map[string]struct{}
+	Network     string
+	Priority    int32
 	// Cooldown is how long an address that was given up rests before the pool hands it out again.
 	Cooldown time.Duration
 	// Cordoned and Terminating pools hand out nothing.
@@ -144,9 +146,7 @@ func (x *Index) list(p *poolState) {
 		enter(x.bound, ns, p)
 	}
 	if len(p.Namespaces) == 0 {
-		for h := range p.Hosts {
-			enter(x.unbound, h, p)
-		}
+		x.unbound.enter(p)
 	}
 	if p.Network != "" {
 		enter(x.networks, p.Network, p)
@@ -158,9 +158,7 @@ func (x *Index) unlist(p *poolState) {
 		leave(x.bound, ns, p)
 	}
 	if len(p.Namespaces) == 0 {
-		for h := range p.Hosts {
-			leave(x.unbound, h, p)
-		}
+		x.unbound.leave(p)
 	}
 	if p.Network != "" {
 		leave(x.networks, p.Network, p)
