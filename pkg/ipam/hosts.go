@@ -12,9 +12,20 @@ import (
 // Networks are subnets of hosts. They do not change once a pool has them.
 type Networks map[netip.Prefix]struct{}
 
+// few networks are asked one by one, more by the prefix lengths that a host can have.
+const few = 8
+
 // Of is the smallest of the networks that a host lies in.
-func (n Networks) Of(host netip.Addr) (netip.Prefix, bool) {
-	for bits := host.BitLen(); len(n) > 0 && bits >= 0; bits-- {
+func (n Networks) Of(host netip.Addr) (best netip.Prefix, ok bool) {
+	if len(n) <= few {
+		for p := range n {
+			if p.Contains(host) && (!ok || p.Bits() > best.Bits()) {
+				best, ok = p, true
+			}
+		}
+		return best, ok
+	}
+	for bits := host.BitLen(); bits >= 0; bits-- {
 		p, err := host.Prefix(bits)
 		if _, ok := n[p]; ok && err == nil {
 			return p, true
@@ -138,16 +149,28 @@ func (t *hostTable) lists(host netip.Addr) [][]*poolState {
 	return lists
 }
 
-// HostCount is how many hosts may draw from a pool: those that it lists, and the nodes in its host subnets.
-func (x *Index) HostCount(name string) (n int) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
+// uncounted stands for a count that nodes or hosts have changed since.
+const uncounted = -1
+
+// HostCount is how many hosts may draw from a pool: those that it lists, and the nodes in its host subnets. It looks
+// at the nodes only when one of them, or the pool, has changed.
+func (x *Index) HostCount(name string) int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	p, ok := x.pools[name]
 	if !ok {
 		return 0
 	}
-	if n = len(p.Hosts); len(p.HostSubnets) == 0 {
-		return n
+	if p.hosts == uncounted {
+		p.hosts = len(p.Hosts) + x.nodesInside(p)
+	}
+	return p.hosts
+}
+
+// nodesInside counts the nodes that may draw from a pool by its host subnets alone.
+func (x *Index) nodesInside(p *poolState) (n int) {
+	if len(p.HostSubnets) == 0 {
+		return 0
 	}
 	for _, addrs := range x.nodes {
 		listed := slices.ContainsFunc(addrs, func(a netip.Addr) bool { _, ok := p.Hosts[a]; return ok })

@@ -75,6 +75,13 @@ func TestHostsOfAPool(t *testing.T) {
 			t.Errorf("%d hosts may draw from pool %s, want %d", got, name, want)
 		}
 	}
+	x.SetNode("inside", nil)
+	x.SetNode("another", ips("192.168.0.3"))
+	x.SetNode("yet-another", ips("192.168.0.4"))
+	if got := x.HostCount("a"); got != 4 {
+		t.Errorf("%d hosts may draw from pool a after nodes have changed, want 4", got)
+	}
+	x.SetNode("inside", ips("10.9.9.9", host2))
 	if got := x.Covering(ips("10.9.9.9", host2)); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("%v cover a node", got)
 	}
@@ -88,7 +95,7 @@ func TestHostsOfAPool(t *testing.T) {
 
 func TestParseNetwork(t *testing.T) {
 	for in, want := range map[string]string{
-		"10.0.0.0/16": "", " 10.0.0.0/16 ": "", "0.0.0.0/0": "", "::/0": "", "2001:db8::/32": "", "10.0.0.1/32": "",
+		"10.0.0.0/16": "", "10.0.0.0/16\n": "", "0.0.0.0/0": "", "::/0": "", "2001:db8::/32": "", "10.0.0.1/32": "",
 		"10.0.0.1":            `"10.0.0.1" is not a CIDR`,
 		"10.0.0.1/16":         `CIDR "10.0.0.1/16" has host bits set: write 10.0.0.0/16`,
 		"10.0.0.0/33":         `"10.0.0.0/33" is not a CIDR`,
@@ -108,5 +115,23 @@ func TestRefusalOfAHostBesideTheSubnets(t *testing.T) {
 		"hint: add the host with: bcsnetctl pool add-host a 172.16.0.1"
 	if diff := cmp.Diff(text, refused(refusal)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Few networks and many are asked in different ways.
+func TestSmallestOfManyNetworks(t *testing.T) {
+	many := Networks{netip.MustParsePrefix("10.0.0.0/8"): {}, netip.MustParsePrefix("2001:db8::/32"): {}}
+	for i := range 20 {
+		many[netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(i), 0, 0}), 16)] = struct{}{}
+	}
+	for host, want := range map[string]string{
+		"10.3.0.1": "10.3.0.0/16", "10.99.0.1": "10.0.0.0/8", "2001:db8::1": "2001:db8::/32", "11.0.0.1": "", "2001:db9::1": "",
+	} {
+		if got, ok := many.Of(ip(host)); ok != (want != "") || ok && got.String() != want {
+			t.Errorf("%s lies in %s, %v; want %q", host, got, ok, want)
+		}
+	}
+	if _, ok := many.Of(netip.Addr{}); ok {
+		t.Error("no host lies in a network")
 	}
 }

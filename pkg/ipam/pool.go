@@ -72,6 +72,8 @@ type poolState struct {
 	set      *freeSet
 	resting  resting
 	overlaps map[string]*overlap
+	// hosts is how many hosts may draw, uncounted where that has to be found out.
+	hosts int
 	// rebuilding says what the pool waits for before it hands out again; empty when it does not wait.
 	rebuilding string
 }
@@ -116,7 +118,7 @@ func (x *Index) SetPool(p Pool) {
 	}
 	same := exists && s.Plan.Usable.Equal(p.Plan.Usable) && s.Plan.Subnet == p.Plan.Subnet &&
 		s.Created.Equal(p.Created) && s.Terminating == p.Terminating && s.Cooldown == p.Cooldown && s.Valid() == p.Valid()
-	s.Pool, s.usable, s.rebuilding = p, p.Plan.Usable.Ranges(), x.rebuilding[p.Name]
+	s.Pool, s.usable, s.rebuilding, s.hosts = p, p.Plan.Usable.Ranges(), x.rebuilding[p.Name], uncounted
 	x.list(s)
 	if !same {
 		x.findDraining(p.Name)
