@@ -101,6 +101,9 @@ func (r raw) check() (e Entry, err error) {
 	if e.Subnet, err = network(r.Subnet); err != nil {
 		return e, fmt.Errorf("subnet %w", err)
 	}
+	if e.Subnet.Bits() == 0 {
+		return e, fmt.Errorf("subnet %s is all there is, not a subnet", e.Subnet)
+	}
 	if e.Gateway, err = ipam.ParseAddr(r.Gateway); err != nil {
 		return e, fmt.Errorf("gateway %w", err)
 	}

@@ -3,6 +3,7 @@ package floatingip
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -34,9 +35,7 @@ func entry(change map[string]string) string {
 	fields := map[string]string{
 		"routableSubnet": `"10.0.0.0/16"`, "ips": `["10.0.70.2~10.0.70.241"]`, "subnet": `"10.0.70.0/24"`, "gateway": `"10.0.70.1"`, "vlan": "2",
 	}
-	for k, v := range change {
-		fields[k] = v
-	}
+	maps.Copy(fields, change)
 	var parts []string
 	for _, k := range []string{"routableSubnet", "nodeSubnets", "ips", "subnet", "gateway", "vlan", "unknown"} {
 		if fields[k] != "" {
@@ -75,6 +74,7 @@ func TestParse(t *testing.T) {
 		"a gateway outside":      {one("gateway", `"10.0.71.1"`), "floatingips[0]: gateway 10.0.71.1 not in subnet 10.0.70.0/24"},
 		"a wrong gateway":        {one("gateway", `"10.0.70.xx"`), `floatingips[0]: gateway "10.0.70.xx" is not an IP address`},
 		"a wrong subnet":         {one("subnet", `"10.0.70.0"`), `floatingips[0]: subnet "10.0.70.0" is not a CIDR`},
+		"a subnet of everything": {"[" + entry(map[string]string{"subnet": `"10.0.0.0/0"`}) + "]", "floatingips[0]: subnet 0.0.0.0/0 is all there is, not a subnet"},
 		"a wrong node subnet":    {one("routableSubnet", `"10.0.xx.0/16"`), `floatingips[0]: node subnet "10.0.xx.0/16" is not a CIDR`},
 		"a VLAN too high":        {one("vlan", "4095"), "floatingips[0]: vlan 4095 is not between 0 and 4094"},
 		"no JSON":                {"- a", "floatingips is not a JSON array of entries: invalid character ' ' in numeric literal"},
