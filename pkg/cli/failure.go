@@ -38,6 +38,7 @@ const (
 	reasonPodLives           ipam.Reason = "PodLives"
 	reasonLeaseChanged       ipam.Reason = "LeaseChanged"
 	reasonHostNotFound       ipam.Reason = "HostNotFound"
+	reasonHostInSubnet       ipam.Reason = "HostInSubnet"
 	reasonNodeNotFound       ipam.Reason = "NodeNotFound"
 )
 

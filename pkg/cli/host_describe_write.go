@@ -90,8 +90,8 @@ func (h *hostView) findings() (problems, next []string) {
 	case h.state() == hostGone && n > 0:
 		add(fmt.Sprintf("no node has this IP, and %s %s in use", words.Plural(n, "address"), words.OneOr(n, "is", "are")),
 			"if the machine is off for good", release)
-	case h.state() == hostGone:
-		add("no node has this IP", "if the machine is off for good", fmt.Sprintf("bcsnetctl pool remove-host %s %s", h.pools[0].Name, h.host))
+	case h.state() == hostGone && h.listedBy() != "":
+		add("no node has this IP", "if the machine is off for good", fmt.Sprintf("bcsnetctl pool remove-host %s %s", h.listedBy(), h.host))
 	case h.state() == hostNotReady && n > 0:
 		add("the node is not ready", "if the machine is off for good", release)
 	}

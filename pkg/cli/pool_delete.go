@@ -102,6 +102,9 @@ func (v *poolDelete) radius(ctx context.Context, p pool) {
 		use += "; it is being deleted already"
 	}
 	v.say.start("pool %s (%s): %s, %s", p.Name, cidrOf(p.BCSNetPool), total, use)
+	if source := sourceOf(p); source != "" {
+		v.say.warn("pool %s is kept from ConfigMap %s: while its entry is there, the controller makes it again", p.Name, source)
+	}
 }
 
 // perHost says where addresses are: "2 on 10.0.0.11, 1 on 10.0.0.12".

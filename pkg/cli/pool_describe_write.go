@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -39,6 +40,12 @@ func (d *description) head(b *bytes.Buffer) {
 	line("Addresses", "%s", orNone(d.ranges(p.Spec.AvailableIPs)))
 	if len(p.Spec.ExcludeIPs) > 0 {
 		line("Excluded", "%s", d.ranges(p.Spec.ExcludeIPs))
+	}
+	if sourceOf(p) != "" {
+		line("Source", "%s", sourceText(p))
+	}
+	if len(p.Spec.HostSubnets) > 0 {
+		line("Hosts in", "%s (%s)", words.List(p.Spec.HostSubnets), words.Plural(len(d.covered), "node"))
 	}
 	total, free, counted := d.capacity()
 	text := fmt.Sprintf("%s of %s free", count(free), count(total))
@@ -125,19 +132,14 @@ const maxIdle = 10
 
 func (d *description) hosts(b *bytes.Buffer) error {
 	var idle []*hostUse
-	for _, text := range d.pool.Spec.Hosts {
-		h, err := ipam.ParseAddr(text)
-		if err != nil {
-			continue
+	for _, h := range append(hostAddrs(d.pool.Spec.Hosts), d.covered...) {
+		if d.byHost[h] == nil {
+			idle = append(idle, &hostUse{host: h, listed: true})
 		}
-		if u := d.byHost[h]; u != nil {
-			u.listed = true
-			continue
-		}
-		idle = append(idle, &hostUse{host: h, listed: true})
 	}
 	var rows []*hostUse
 	for _, u := range d.byHost {
+		u.listed = serves(d.pool, []netip.Addr{u.host})
 		rows = append(rows, u)
 	}
 	rows = append(rows, idle[:min(len(idle), maxIdle)]...)

@@ -45,7 +45,7 @@ func effectsOf(before, after ipam.Pool, leases []ipam.Lease, others []ipam.Pool)
 	was, is := usableOf(before), usableOf(after)
 	e := poolEffects{
 		more: minus(is, was), fewer: minus(was, is),
-		hostless: len(before.Hosts) > 0 && len(after.Hosts) == 0,
+		hostless: !before.NoHosts() && after.NoHosts(),
 	}
 	held := map[netip.Addr]int{}
 	changed := before.Plan.Gateway.IsValid() && before.Plan.Gateway != after.Plan.Gateway
@@ -65,9 +65,7 @@ func effectsOf(before, after ipam.Pool, leases []ipam.Lease, others []ipam.Pool)
 		}
 	}
 	for _, h := range slices.SortedFunc(maps.Keys(held), netip.Addr.Compare) {
-		_, could := before.Hosts[h]
-		_, can := after.Hosts[h]
-		if could && !can {
+		if before.Draws(h) && !after.Draws(h) {
 			e.cutOff = append(e.cutOff, hostShare{h, held[h]})
 		}
 	}

@@ -95,7 +95,7 @@ func (v *poolList) columns() []column[pool] {
 	return []column[pool]{
 		{name: "NAME", cell: func(p pool) string { return p.Name }},
 		{name: "CIDR", cell: func(p pool) string { return cidrOf(p.BCSNetPool) }},
-		{name: "HOSTS", cell: func(p pool) string { return strconv.Itoa(len(p.Spec.Hosts)) }},
+		{name: "HOSTS", cell: hostCell},
 		{name: "TOTAL", cell: status(func(p pool) int64 { return p.Status.Capacity })},
 		{name: "ACTIVE", cell: status(func(p pool) int64 { return p.Status.Active })},
 		{name: "RSVD", cell: status(func(p pool) int64 { return p.Status.Reserved })},

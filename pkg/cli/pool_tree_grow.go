@@ -37,15 +37,15 @@ type hostNode struct {
 }
 
 // growTree puts pools and the addresses that are taken in order: networks by name, the pools of none last,
-// hosts and addresses by their numbers.
-func growTree(all []pool, taken []ipam.Lease) []networkNode {
+// hosts and addresses by their numbers. Nodes are those that may lie in host subnets.
+func growTree(all []pool, taken []ipam.Lease, nodes []node) []networkNode {
 	byPool := map[string][]ipam.Lease{}
 	for _, l := range taken {
 		byPool[l.Pool] = append(byPool[l.Pool], l)
 	}
 	byNetwork := map[string][]poolNode{}
 	for _, p := range all {
-		byNetwork[p.Spec.Network] = append(byNetwork[p.Spec.Network], growPool(p, byPool[p.Name]))
+		byNetwork[p.Spec.Network] = append(byNetwork[p.Spec.Network], growPool(p, byPool[p.Name], nodes))
 	}
 	names := slices.SortedFunc(maps.Keys(byNetwork), func(a, b string) int {
 		if (a == "") != (b == "") {
@@ -60,7 +60,7 @@ func growTree(all []pool, taken []ipam.Lease) []networkNode {
 	return out
 }
 
-func growPool(p pool, taken []ipam.Lease) poolNode {
+func growPool(p pool, taken []ipam.Lease, nodes []node) poolNode {
 	n := poolNode{pool: p}
 	byHost := map[netip.Addr][]ipam.Lease{}
 	for _, l := range taken {
@@ -72,10 +72,8 @@ func growPool(p pool, taken []ipam.Lease) poolNode {
 		}
 	}
 	listed := map[netip.Addr]bool{}
-	for _, text := range p.Spec.Hosts {
-		if h, err := ipam.ParseAddr(text); err == nil {
-			listed[h] = true
-		}
+	for _, h := range append(hostAddrs(p.Spec.Hosts), covered(p, nodes)...) {
+		listed[h] = true
 	}
 	for h := range listed {
 		if len(byHost[h]) == 0 {
@@ -85,7 +83,7 @@ func growPool(p pool, taken []ipam.Lease) poolNode {
 	for _, h := range slices.SortedFunc(maps.Keys(byHost), netip.Addr.Compare) {
 		held := byHost[h]
 		slices.SortFunc(held, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
-		n.hosts = append(n.hosts, hostNode{h, listed[h], held})
+		n.hosts = append(n.hosts, hostNode{h, listed[h] || serves(p, []netip.Addr{h}), held})
 	}
 	return n
 }

@@ -326,15 +326,16 @@ func TestMaterialized(t *testing.T) {
 func TestPool(t *testing.T) {
 	good := v1.BCSNetPoolSpec{
 		Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", AvailableIPs: []string{"10.0.0.9"}, Hosts: []string{"192.0.2.1"},
-		Namespaces: []string{"a"}, Network: "n", Priority: 3, VLAN: 7, MTU: 9000, Cordoned: true,
+		HostSubnets: []string{"198.51.100.0/24"}, Namespaces: []string{"a"}, Network: "n", Priority: 3, VLAN: 7, MTU: 9000, Cordoned: true,
 		Routes: []v1.Route{{Dst: "10.1.0.0/16"}, {Dst: "10.2.0.0/16", GW: "10.0.0.2"}},
 		DNS:    &v1.DNS{Nameservers: []string{"10.0.0.53"}, Domain: "d", Search: []string{"s"}, Options: []string{"o"}},
 	}
 	p := Pool(&v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: "p", Generation: 4}, Spec: good})
 	want := ipam.Pool{
 		Name: "p", Generation: 4, Network: "n", Priority: 3, Cordoned: true,
-		Hosts:      map[netip.Addr]struct{}{netip.MustParseAddr("192.0.2.1"): {}},
-		Namespaces: map[string]struct{}{"a": {}},
+		Hosts:       map[netip.Addr]struct{}{netip.MustParseAddr("192.0.2.1"): {}},
+		HostSubnets: ipam.Networks{netip.MustParsePrefix("198.51.100.0/24"): {}},
+		Namespaces:  map[string]struct{}{"a": {}},
 		Link: ipam.Link{
 			VLAN: 7, MTU: 9000,
 			Routes: []ipam.Route{
@@ -350,6 +351,7 @@ func TestPool(t *testing.T) {
 	}
 	for problem, change := range map[string]func(*v1.BCSNetPoolSpec){
 		`hosts[1]: "node-1" is not an IP address`:                  func(s *v1.BCSNetPoolSpec) { s.Hosts = append(s.Hosts, "node-1") },
+		`hostSubnets[1]: "10.0.0.1" is not a CIDR`:                 func(s *v1.BCSNetPoolSpec) { s.HostSubnets = append(s.HostSubnets, "10.0.0.1") },
 		`routes[0]: "10.1.0.0" is not a CIDR`:                      func(s *v1.BCSNetPoolSpec) { s.Routes = []v1.Route{{Dst: "10.1.0.0"}} },
 		`routes[0]: gw: "x" is not an IP address`:                  func(s *v1.BCSNetPoolSpec) { s.Routes = []v1.Route{{Dst: "10.1.0.0/16", GW: "x"}} },
 		`gateway 10.0.1.1 is not in subnet 10.0.0.0/24`:            func(s *v1.BCSNetPoolSpec) { s.Gateway = "10.0.1.1" },
