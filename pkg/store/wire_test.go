@@ -56,9 +56,9 @@ func drawLease(t *rapid.T) ipam.Lease {
 		Holder: ipam.Holder{
 			Host: optional("host"), ContainerID: text("container"), IfName: text("interface"),
 			Namespace: text("namespace"), PodName: text("pod"), PodUID: text("UID"), Owner: text("owner"),
-			SetSize: rapid.IntRange(0, 16).Draw(t, "set size"), StartedAt: drawTime.Draw(t, "started"),
+			SetSize: rapid.IntRange(0, 16).Draw(t, "set size"), Slot: rapid.IntRange(0, 15).Draw(t, "slot"), StartedAt: drawTime.Draw(t, "started"),
 		},
-		Sticky:        ipam.Sticky{Fixed: rapid.Bool().Draw(t, "fixed"), PodPrimaryKey: text("key"), ExpiredTime: text("expires")},
+		Sticky:        ipam.Sticky{Claim: text("claim"), Fixed: rapid.Bool().Draw(t, "fixed"), PodPrimaryKey: text("key"), ExpiredTime: text("expires")},
 		Updated:       drawTime.Draw(t, "updated"),
 		HeldFinalizer: rapid.Bool().Draw(t, "finalizer"),
 		BoundVersion:  rapid.Uint64().Draw(t, "bound"),
@@ -142,7 +142,7 @@ func TestMergeKeepsWhatItDoesNotKnow(t *testing.T) {
 			t.Fatal(err)
 		}
 		raw["spec"].(map[string]any)["tier"] = "gold"
-		raw["status"].(map[string]any)["claim"] = map[string]any{"name": "x"}
+		raw["status"].(map[string]any)["bond"] = map[string]any{"name": "x"}
 		meta := raw["metadata"].(map[string]any)
 		meta["labels"] = map[string]any{"team": "a"}
 		meta["uid"] = "u"
@@ -170,7 +170,7 @@ func TestMergeKeepsWhatItDoesNotKnow(t *testing.T) {
 				Tier string `json:"tier"`
 			} `json:"spec"`
 			Status struct {
-				Claim map[string]string `json:"claim"`
+				Bond map[string]string `json:"bond"`
 			} `json:"status"`
 		}
 		if err := json.Unmarshal(merged, &kept); err != nil {
@@ -181,7 +181,7 @@ func TestMergeKeepsWhatItDoesNotKnow(t *testing.T) {
 			finalizersWanted = append(finalizersWanted, v1.HeldFinalizer)
 		}
 		switch {
-		case kept.Spec.Tier != "gold", kept.Status.Claim["name"] != "x", kept.Metadata.Labels["team"] != "a", kept.Metadata.UID != "u",
+		case kept.Spec.Tier != "gold", kept.Status.Bond["name"] != "x", kept.Metadata.Labels["team"] != "a", kept.Metadata.UID != "u",
 			!slices.Equal(kept.Metadata.Finalizers, finalizersWanted):
 			t.Fatalf("something was lost: %s", merged)
 		}

@@ -121,10 +121,10 @@ func TestColumns(t *testing.T) {
 		},
 		v1.IPResource: {
 			Columns: []string{"Name", "Pool", "Status", "Host", "Namespace", "Pod", "Age"},
-			Wide:    []string{"Owner", "Container", "Interface", "Gateway", "Updated"},
+			Wide:    []string{"Owner", "Claim", "Container", "Interface", "Gateway", "Updated"},
 			Rows: [][]any{
-				{"10.0.0.20", "10.0.0.0", "Active", "10.0.0.11", "web", "a", nil, "c-a", "eth0", "10.0.0.1"},
-				{"10.0.0.21", "10.0.0.0", "Available", nil, nil, nil, nil, nil, nil, "10.0.0.1"},
+				{"10.0.0.20", "10.0.0.0", "Active", "10.0.0.11", "web", "a", nil, nil, "c-a", "eth0", "10.0.0.1"},
+				{"10.0.0.21", "10.0.0.0", "Available", nil, nil, nil, nil, nil, nil, nil, "10.0.0.1"},
 			},
 		},
 	}
@@ -159,7 +159,7 @@ func TestColumns(t *testing.T) {
 		"bnp":          "NAME NET MASK GATEWAY TOTAL ACTIVE RESERVED FREE STATUS AGE",
 		"bnp -o wide":  "NAME NET MASK GATEWAY TOTAL ACTIVE RESERVED FREE STATUS NETWORK VLAN PRIORITY CORDONED COOLING HOSTS READY REASON AGE",
 		"bnip":         "NAME POOL STATUS HOST NAMESPACE POD AGE",
-		"bnip -o wide": "NAME POOL STATUS HOST NAMESPACE POD OWNER CONTAINER INTERFACE GATEWAY UPDATED AGE",
+		"bnip -o wide": "NAME POOL STATUS HOST NAMESPACE POD OWNER CLAIM CONTAINER INTERFACE GATEWAY UPDATED AGE",
 	} {
 		out, err := kubectl(t, append([]string{"get"}, strings.Fields(args)...)...)
 		header, _, _ := strings.Cut(out, "\n")
