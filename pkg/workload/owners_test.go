@@ -272,8 +272,16 @@ func TestOwnersOfOtherKinds(t *testing.T) {
 	if p := w.resolve(t, w.pod("chess-1-x", owns(rs, "apps/v1", "ReplicaSet"))); p.Workload.Name != "chess" || p.Release != workload.ReleaseImmutable {
 		t.Errorf("a ReplicaSet's: %+v", p)
 	}
-	if r, err := w.Owners.Replicas(t.Context(), p.Workload); err != nil || r.Count != 4 {
-		t.Errorf("%+v, %v", r, err)
+	for _, n := range []int{4, 0} {
+		if err := unstructured.SetNestedField(game.Object, int64(n), "spec", "replicas"); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.admin.Update(t.Context(), game); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := w.Owners.Replicas(t.Context(), p.Workload); err != nil || r.Count != n {
+			t.Errorf("of %d: %+v, %v", n, r, err)
+		}
 	}
 
 	crd := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "games.apps.tkestack.io"}}}
