@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -157,17 +159,22 @@ func (v *poolDelete) deleteOne(ctx context.Context, api *pools, p pool) error {
 	if v.dry == dryRunClient {
 		return nil
 	}
+	return v.deletion(ctx, api.api, p.Name, p.UID)
+}
+
+// deletion deletes an object by name and UID; one that is gone is no error.
+func (s *session) deletion(ctx context.Context, api dynamic.ResourceInterface, name string, uid types.UID) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	// A deletion that was sent is waited for, also when the user interrupts: else nobody knew whether it began.
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteTime)
 	defer cancel()
-	err := api.api.Delete(sending, p.Name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &p.UID}, DryRun: v.dry.options(),
+	err := api.Delete(sending, name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &uid}, DryRun: s.dry.options(),
 	})
 	if apierrors.IsNotFound(err) && !noSuchResource(err) {
 		return nil
 	}
-	return v.explain(err)
+	return s.explain(err)
 }
