@@ -33,6 +33,7 @@ var formatCalls = map[string]string{
 	"claim resize":     "web 2 --dry-run=client",
 	"doctor":           "",
 	"events":           "",
+	"explain":          "web-0",
 	"host describe":    "10.0.0.11",
 	"host list":        "",
 	"host release":     "10.0.0.11 --dry-run=client",
@@ -70,6 +71,7 @@ var formatCalls = map[string]string{
 	"top host":         "",
 	"top namespace":    "",
 	"top pool":         "",
+	"trace":            "web-0",
 	"usage":            "blue",
 	"version":          "--client",
 }

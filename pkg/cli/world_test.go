@@ -163,6 +163,7 @@ func (w *world) commands() map[string]func(*testscript.TestScript, bool, []strin
 		"settled":     do(w.settled),
 		"deleting":    do(w.deleting),
 		"lease":       do(w.lease),
+		"owned":       do(w.owned),
 		"claimed":     do(w.claimed),
 		"kept":        do(w.kept),
 		"aged":        do(w.aged),
