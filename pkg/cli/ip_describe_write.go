@@ -42,7 +42,7 @@ func (v *ipDescribe) head(b *bytes.Buffer, a addressView) {
 			state += ", but nobody gets it"
 		}
 	}
-	if a.State == ipam.Reserved && a.Claim != "" {
+	if a.IsKept() {
 		state = "kept for its claim, and no pod has it"
 	}
 	if a.Deleting {
@@ -173,7 +173,7 @@ func (v *ipDescribe) next(a addressView) []string {
 	line := func(what, command string) []string { return []string{"  " + what + ": " + v.called(command)} }
 	addr := a.Addr.String()
 	switch {
-	case a.State == ipam.Reserved && a.Claim != "":
+	case a.IsKept():
 		lines := line("give it back to its pool", "bcsnetctl ip release "+addr)
 		if a.claim != nil {
 			lines = append(lines, line("see its claim", "bcsnetctl claim describe "+a.Claim)...)

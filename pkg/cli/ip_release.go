@@ -96,7 +96,7 @@ func (v *ipRelease) check(ctx context.Context, all []ipam.Lease) (held []ipam.Le
 	pods, unread := v.podStates(ctx, all)
 	for i, l := range all {
 		switch {
-		case l.State == ipam.Reserved && l.Claim != "":
+		case l.IsKept():
 			held = append(held, l)
 		case l.State == ipam.Reserved:
 			failed = append(failed, refuse(reasonAddressReserved, "address %s is reserved: nobody holds it", l.Addr).

@@ -1,12 +1,16 @@
 package cli
 
-import "github.com/bcsnet/bcsnet/pkg/ipam"
+import (
+	"fmt"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
 
 // statusKept stands in lists for an address that is Reserved because a claim keeps it, and not set aside by hand.
 const statusKept = "Kept"
 
 func statusText(l ipam.Lease) string {
-	if l.State == ipam.Reserved && l.Claim != "" {
+	if l.IsKept() {
 		return statusKept
 	}
 	return l.State.String()
@@ -33,7 +37,7 @@ func keptText(l ipam.Lease) string {
 
 // claimHolder is who keeps a reserved address; empty for one that was set aside by hand.
 func claimHolder(l ipam.Lease) string {
-	if l.State != ipam.Reserved || l.Claim == "" {
+	if !l.IsKept() {
 		return ""
 	}
 	return "claim " + l.Claim
@@ -43,4 +47,19 @@ func claimHolder(l ipam.Lease) string {
 func keptByClaim(l ipam.Lease) *failure {
 	return refuse(reasonAddressKept, "address %s of pool %s is reserved, not by hand: %s", l.Addr, l.Pool, keptText(l)).
 		withHint("to give it back to its pool: bcsnetctl ip release %s", l.Addr)
+}
+
+// stayKept says how many of the addresses that were released from their holders stay with their claims; empty when
+// none does.
+func stayKept(released []ipam.Lease) string {
+	n := 0
+	for _, l := range released {
+		if l.Kept() {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", of which %d %s reserved for %s", n, oneOr(n, "stays", "stay"), oneOr(n, "its claim", "their claims"))
 }

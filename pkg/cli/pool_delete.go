@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,7 +31,8 @@ func newPoolDelete(s *session) *cobra.Command {
 		Use: "delete POOL...", Aliases: []string{"rm"}, Args: takes(1, 0), RunE: runs(v),
 		Short: "Delete pools",
 		Long: `Delete pools, after a question. A pool hands out nothing from then on, and goes
-when the last of its addresses in use is released; the command waits for that.
+when the last of its addresses in use is released, and claims have given back
+what they keep of it; the command waits for that.
 Interrupting it does not bring the pool back.`,
 		Example: `  bcsnetctl pool delete blue
   bcsnetctl pool delete blue green --yes --wait=false`,
@@ -83,8 +86,12 @@ func (v *poolDelete) radius(ctx context.Context, p pool) {
 		total = addresses(set)
 	}
 	reserved := 0
+	byClaim := map[string]int{}
 	held, err := v.held(ctx, leaseQuery{pool: p.Name, selectors: takenOnly()}, func(l ipam.Lease) bool {
-		if l.State == ipam.Reserved {
+		switch {
+		case l.IsKept():
+			byClaim[l.Claim]++
+		case l.State == ipam.Reserved:
 			reserved++
 		}
 		return l.State == ipam.Active
@@ -96,6 +103,9 @@ func (v *poolDelete) radius(ctx context.Context, p pool) {
 	case len(held) > 0:
 		use = fmt.Sprintf("%d in use: %s", len(held), perHost(held))
 	}
+	if len(byClaim) > 0 {
+		use += ", kept by claims, and waited for, too: " + perClaim(byClaim)
+	}
 	if reserved > 0 {
 		use += fmt.Sprintf(", %d reserved, which %s forgotten", reserved, oneOr(reserved, "is", "are"))
 	}
@@ -103,6 +113,15 @@ func (v *poolDelete) radius(ctx context.Context, p pool) {
 		use += "; it is being deleted already"
 	}
 	v.say.start("pool %s (%s): %s, %s", p.Name, cidrOf(p.BCSNetPool), total, use)
+}
+
+// perClaim says whose kept addresses are: "2 for shop/sts-db".
+func perClaim(by map[string]int) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		parts = append(parts, fmt.Sprintf("%d for %s", by[name], name))
+	}
+	return shortList(parts)
 }
 
 // perHost says where addresses are: "2 on 10.0.0.11, 1 on 10.0.0.12".
