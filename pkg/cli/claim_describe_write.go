@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,10 +72,8 @@ func (d *claimDescription) head(b *bytes.Buffer) {
 
 // namespacesText says whose pods may use a claim beside those of its own namespace.
 func namespacesText(names []string) string {
-	for _, name := range names {
-		if name == claim.AllNamespaces {
-			return "pods of all namespaces"
-		}
+	if slices.Contains(names, claim.AllNamespaces) {
+		return "pods of all namespaces"
 	}
 	return "pods of " + those("namespace", names)
 }
