@@ -165,6 +165,33 @@ func (s *session) completeNamespaces(cmd *cobra.Command, _ []string, _ string) (
 	})
 }
 
+// completePods offers one pod of the namespace.
+func (s *session) completePods(in *inNamespace) completer {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return s.offer(cmd, func(ctx context.Context) ([]string, error) {
+			c, err := s.dynamic()
+			if err != nil {
+				return nil, err
+			}
+			if err := in.complete(s); err != nil {
+				return nil, err
+			}
+			all, err := c.Resource(podResource()).Namespace(in.name).List(ctx, metav1.ListOptions{Limit: maxOffered})
+			if err != nil {
+				return nil, err
+			}
+			var out []string
+			for _, p := range all.Items {
+				out = append(out, p.GetName())
+			}
+			return out, nil
+		})
+	}
+}
+
 // completeContexts offers the contexts of the kubeconfig.
 func completeContexts(s *session, root *cobra.Command) {
 	completeWith(root, "context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

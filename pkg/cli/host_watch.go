@@ -41,8 +41,8 @@ func (v *hostList) watch(ctx context.Context) error {
 	active := leaseQuery{status: ipam.Active.String()}
 	from := []source{
 		fromPools:     {kind: resource(v1.PoolResource)},
-		fromAddresses: {resource(v1.IPResource), metav1.ListOptions{FieldSelector: active.selector()}},
-		fromNodes:     {nodeResource(), v.which.options()},
+		fromAddresses: {kind: resource(v1.IPResource), which: metav1.ListOptions{FieldSelector: active.selector()}},
+		fromNodes:     {kind: nodeResource(), which: v.which.options()},
 	}
 	w := &hostWatch{
 		hosts: watched[hostRow]{

@@ -39,7 +39,8 @@ such addresses are listed, too, as Available, unless the pool has more than
 filter beside --pool and --status.
 
 The status of an Available address that rests for its pool's cooldown is shown
-as Cooling, except with --watch.`,
+as Cooling, except with --watch, and that of a Reserved one which a claim keeps
+as Kept: its pod is the one that had it last.`,
 		Example: `  bcsnetctl ip list --pool blue
   bcsnetctl ip list --pool blue --status Available -o name
   bcsnetctl ip list --host 10.0.0.11 --status Active

@@ -32,8 +32,9 @@ func newIPReserve(s *session) *cobra.Command {
 		Use: "reserve ADDRESS...", Short: "Set free addresses aside: nobody gets them",
 		Long: `Set free addresses aside: single ones, ranges a-b with both ends, or CIDRs, up
 to 4096 in one call. They stay in their pool, and nobody gets them until they
-are unreserved. Addresses in use and addresses of no pool are refused before any
-is set aside; one that is reserved already is no error.
+are unreserved. Addresses in use, addresses that a claim keeps and addresses of
+no pool are refused before any is set aside; one that is set aside already is no
+error.
 
 - reads addresses from standard input, one entry a line.`,
 		Example: `  bcsnetctl ip reserve 10.0.0.20 --reason "printer on floor 3"
@@ -46,13 +47,14 @@ func newIPUnreserve(s *session) *cobra.Command {
 	return (&ipReserve{session: s}).command(&cobra.Command{
 		Use: "unreserve ADDRESS...", Short: "Have reserved addresses handed out again",
 		Long: `Have reserved addresses handed out again: single ones, ranges a-b with both
-ends, or CIDRs, up to 4096 in one call. Addresses in use are refused before any
-is changed; one that is not reserved is no error.
+ends, or CIDRs, up to 4096 in one call. Addresses in use, and addresses that a
+claim keeps, are refused before any is changed; one that is not reserved is no
+error.
 
 - reads addresses from standard input, one entry a line.`,
 		Example: `  bcsnetctl ip unreserve 10.0.0.20
   bcsnetctl ip unreserve 10.0.0.64-10.0.0.79 --reason "lab closed"`,
-		ValidArgsFunction: s.completeAddresses(ipam.Reserved),
+		ValidArgsFunction: s.completeLeases(setAside()),
 	})
 }
 
@@ -114,6 +116,8 @@ func (v *ipReserve) check(x *ipam.Index, all []ipam.Lease) (todo []ipam.Lease, e
 			outside, why = append(outside, l.Addr), refusal
 		case l.State == ipam.Active:
 			failed = append(failed, v.inUse(l))
+		case l.IsKept():
+			failed = append(failed, keptByClaim(l))
 		case l.Deleting:
 			failed = append(failed, refuse(ipam.ReasonUnavailable, "the object of address %s is being deleted", l.Addr).withHint("try again in a moment"))
 		case v.reserve && pool.Terminating:

@@ -36,7 +36,7 @@ func (q *leaseQuery) watch(ctx context.Context, s *session, o *output, columns [
 		}
 		return summary(counts)
 	}
-	from := source{resource(v1.IPResource), metav1.ListOptions{FieldSelector: q.selector(), LabelSelector: q.labels}}
+	from := source{kind: resource(v1.IPResource), which: metav1.ListOptions{FieldSelector: q.selector(), LabelSelector: q.labels}}
 	return watchObjects(ctx, s, from, read, &watched[leaseRow]{
 		view:    newView(s, o, rows, show, note),
 		compare: func(a, b leaseRow) int { return a.Addr.Compare(b.Addr) },

@@ -133,13 +133,14 @@ func (s *session) leaseColumns(status bool) []column[ipam.Lease] {
 	columns := []column[ipam.Lease]{
 		{name: "ADDRESS", least: 15, cell: func(l ipam.Lease) string { return l.Addr.String() }},
 		{name: "POOL", least: 12, cell: func(l ipam.Lease) string { return l.Pool }},
-		{name: "STATUS", least: 9, cell: func(l ipam.Lease) string { return l.State.String() }},
+		{name: "STATUS", least: 9, cell: statusText},
 		{name: "HOST", least: 15, cell: func(l ipam.Lease) string { return addrText(l.Host) }},
 		{name: "NAMESPACE", least: 16, cell: func(l ipam.Lease) string { return l.Namespace }},
 		{name: "POD", least: 32, cell: holderText},
 		{name: "IF", least: 4, cell: func(l ipam.Lease) string { return printers.EscapeTerminal(l.IfName) }},
 		{name: "CONTAINER", wide: true, least: 12, cell: func(l ipam.Lease) string { return printers.EscapeTerminal(l.ContainerID) }},
 		{name: "GATEWAY", wide: true, least: 15, cell: func(l ipam.Lease) string { return addrText(l.Gateway) }},
+		{name: "CLAIM", wide: true, least: 16, cell: func(l ipam.Lease) string { return l.Claim }},
 		{name: "AGE", cell: func(l ipam.Lease) string { return s.age(l.Updated) }},
 	}
 	if !status {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/printers"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
@@ -20,7 +19,7 @@ import (
 func (d *description) write() error {
 	var b bytes.Buffer
 	d.head(&b)
-	d.conditions(&b)
+	section(&b, "Conditions", d.conditionLines(d.pool.Status.Conditions))
 	if err := d.hosts(&b); err != nil {
 		return err
 	}
@@ -110,21 +109,6 @@ func linkText(s v1.BCSNetPoolSpec) string {
 		parts = append(parts, "DNS "+strings.Join(s.DNS.Nameservers, ", "))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// conditions prints those that are not as they should be.
-func (d *description) conditions(b *bytes.Buffer) {
-	var lines []string
-	for _, c := range d.pool.Status.Conditions {
-		good := metav1.ConditionFalse
-		if c.Type == v1.ConditionReady {
-			good = metav1.ConditionTrue
-		}
-		if c.Status != good {
-			lines = append(lines, fmt.Sprintf("  %s=%s, %s: %s", c.Type, c.Status, c.Reason, d.called(printers.EscapeTerminal(c.Message))))
-		}
-	}
-	section(b, "Conditions", lines)
 }
 
 // maxIdle is how many hosts that hold nothing are listed.

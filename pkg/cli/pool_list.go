@@ -122,7 +122,7 @@ func (v *poolList) used(p pool) string {
 // watch goes on and shows what changes.
 func (v *poolList) watch(ctx context.Context) error {
 	show := func(w io.Writer, p pool) error { return v.output.object(w, p.stored) }
-	return watchObjects(ctx, v.session, source{resource(v1.PoolResource), v.which.options()}, readPool,
+	return watchObjects(ctx, v.session, source{kind: resource(v1.PoolResource), which: v.which.options()}, readPool,
 		&watched[pool]{
 			view:    newView(v.session, &v.output, v.columns(), show, v.summary),
 			compare: func(a, b pool) int { return cmp.Compare(a.Name, b.Name) },

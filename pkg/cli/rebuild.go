@@ -62,7 +62,7 @@ func (v *rebuildVerb) Run(ctx context.Context) error {
 	if _, err := api.named(ctx, v.names); err != nil {
 		return err
 	}
-	a, err := v.startAllocator(ctx)
+	a, err := v.startAllocator(ctx, nil)
 	if err != nil {
 		return err
 	}

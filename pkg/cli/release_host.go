@@ -128,12 +128,12 @@ func (v *releaseHost) one(ctx context.Context, leases *store.Client, h netip.Add
 	}
 	v.warnLive(ctx, h, held)
 	if v.dry == dryRunClient {
-		v.say.done("host %s: %s released", h, words.Plural(len(held), "address"))
+		v.say.done("host %s: %s released%s", h, words.Plural(len(held), "address"), stayKept(held))
 		return held, nil
 	}
 	gone, err := allocator.ReleaseHost(ctx, leases, h, v.change(ctx, ipam.VerbReleaseHost, v.reason))
 	if err == nil {
-		v.say.done("host %s: %s released", h, words.Plural(len(gone), "address"))
+		v.say.done("host %s: %s released%s", h, words.Plural(len(gone), "address"), stayKept(gone))
 		return gone, nil
 	}
 	return gone, v.partly(ctx, h, len(gone), len(held), err)

@@ -162,6 +162,9 @@ func (l *Lease) stay() {
 	}
 }
 
+// IsKept says whether a claim keeps the address and nobody has it.
+func (l Lease) IsKept() bool { return l.State == Reserved && l.Claim != "" }
+
 // Bind gives the address to a holder on the terms of its claim, or moves it to another container of the same
 // holder. It is refused (ok false) when somebody else has it, when a newer container took the holder's place,
 // when the address is reserved for anybody but the holder's claim, and when its object is being deleted.
