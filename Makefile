@@ -49,6 +49,13 @@ test-mutations: kube build ## Break one guard of the controller at a time: the f
 test-sticky: kube build ## Sticky addresses in full, then at random (STICKY_OPERATIONS=1000, STICKY_SEED=N).
 	@STICKY_LONG=1 go test ./test/sticky -count 1 -v -timeout 0
 
+# How long each target of make fuzz runs.
+FUZZTIME ?= 60s
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target, of every decoder, for FUZZTIME (60s) each.
+	@FUZZTIME=$(FUZZTIME) hack/fuzz.sh
+
 .PHONY: verify
 verify: tools ## Check that all is generated, tidy, formatted and without findings.
 	@hack/verify.sh

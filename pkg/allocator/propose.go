@@ -26,6 +26,20 @@ func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []ipam.L
 	if len(held) > 0 && len(held) >= held[0].SetSize {
 		return held, nil, nil
 	}
+	if len(held) == 0 && r.terms.PodPrimaryKey != "" {
+		for _, l := range a.index.ByKey(r.terms.Claim, r.terms.PodPrimaryKey) {
+			next, ok, err := a.successor(ctx, r, h, l)
+			switch {
+			case err != nil:
+				return nil, nil, err
+			case ok:
+				free = append(free, next)
+			}
+		}
+		if len(free) > 0 {
+			return nil, free, nil
+		}
+	}
 	picks, refusal := a.index.Pick(r.want(h, held), a.leases.Now())
 	if refusal != nil {
 		return nil, nil, refusal

@@ -56,22 +56,12 @@ func (r Request) agree() *ipam.Refusal {
 // been mended.
 func (a *Allocator) succeed(ctx context.Context, r Request, h ipam.Holder) (held []ipam.Lease, again bool, err error) {
 	for _, l := range a.index.ByKey(r.terms.Claim, r.terms.PodPrimaryKey) {
-		if l.State != ipam.Active || l.IfName != h.IfName || l.SameAttachment(h) {
-			continue
-		}
-		if err := a.noMore(ctx, r, l); err != nil {
+		next, ok, err := a.successor(ctx, r, h, l)
+		switch {
+		case err != nil:
 			return nil, false, err
-		}
-		p, ok := a.index.Pool(l.Pool)
-		if !ok {
-			continue // the claim's reconciler sees to what has lost its pool
-		}
-		successor := h
-		successor.SetSize, successor.Slot = l.SetSize, l.Slot
-		next, ok := ipam.Succeed(l, p.Params(), successor, r.terms.Sticky, a.leases.Now())
-		if !ok {
-			return nil, false, ipam.Refuse(ipam.ReasonAddressInUse, "the object of address %s, which is kept for %s, is being deleted", l.Addr, r.who()).
-				WithHint("ask again in a moment")
+		case !ok:
+			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, false, unavailable(err)
@@ -79,7 +69,7 @@ func (a *Allocator) succeed(ctx context.Context, r Request, h ipam.Holder) (held
 		stored, err := a.leases.Write(ctx, next)
 		switch {
 		case errors.Is(err, store.ErrConflict):
-			if err = a.lookAgain(ctx, l); errors.Is(err, store.ErrConflict) {
+			if err = a.leases.LookAgain(ctx, l); errors.Is(err, store.ErrConflict) {
 				return nil, true, nil
 			}
 			return nil, false, readFailed(err)
@@ -93,6 +83,27 @@ func (a *Allocator) succeed(ctx context.Context, r Request, h ipam.Holder) (held
 		held = append(held, stored)
 	}
 	return held, false, nil
+}
+
+// successor is an address of the earlier pod of the request's place as its next pod has it; ok is false where it is
+// none. An error says that the earlier pod is there.
+func (a *Allocator) successor(ctx context.Context, r Request, h ipam.Holder, l ipam.Lease) (next ipam.Lease, ok bool, err error) {
+	if l.State != ipam.Active || l.IfName != h.IfName || l.SameAttachment(h) {
+		return l, false, nil
+	}
+	if err := a.noMore(ctx, r, l); err != nil {
+		return l, false, err
+	}
+	p, ok := a.index.Pool(l.Pool)
+	if !ok {
+		return l, false, nil // the claim's reconciler sees to what has lost its pool
+	}
+	h.SetSize, h.Slot = l.SetSize, l.Slot
+	if next, ok = ipam.Succeed(l, p.Params(), h, r.terms.Sticky, a.leases.Now()); !ok {
+		return l, false, ipam.Refuse(ipam.ReasonAddressInUse, "the object of address %s, which is kept for %s, is being deleted", l.Addr, r.who()).
+			WithHint("ask again in a moment")
+	}
+	return next, true, nil
 }
 
 // noMore makes sure by one read that the pod of a lease is no more; an error says that it is there.

@@ -102,6 +102,9 @@ func TestSuccessor(t *testing.T) {
 	old.PodUID = string(p.UID)
 	a := r.one(old)
 	p = again(t, p, x, r)
+	if _, next, err := r.Propose(t.Context(), x.of(p, "next-c2")); err != nil || len(next) != 1 || next[0].Addr != a || next[0].PodUID != string(p.UID) {
+		t.Fatalf("proposed %v, %v", next, err)
+	}
 	r.tap.Forget()
 	if got := r.one(x.of(p, "next-c2")); got != a {
 		t.Fatalf("got %s, want %s", got, a)
@@ -130,6 +133,8 @@ func TestTwoPodsOfOneKey(t *testing.T) {
 	}
 	a := r.one(x.of(first, "twin-c1"))
 	_, err := r.Allocate(t.Context(), x.of(second, "twin-c2"))
+	refused(t, err, ipam.ReasonClaimConflict, a.String(), "default/twin-a", "the-key")
+	_, _, err = r.Propose(t.Context(), x.of(second, "twin-c2"))
 	refused(t, err, ipam.ReasonClaimConflict, a.String(), "default/twin-a", "the-key")
 	removePod(t, first)
 	if got := r.one(x.of(second, "twin-c2")); got != a {

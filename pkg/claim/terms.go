@@ -74,8 +74,8 @@ func (t *Terms) claim(ctx context.Context, p workload.Policy) (c Claim, found bo
 	err = t.Claims.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &o)
 	switch {
 	case apierrors.IsNotFound(err) && p.Named:
-		return c, false, ipam.Refuse(ipam.ReasonClaimNotFound, "there is no claim %s, which %s names", p.Claim, source(p, "Claim")).
-			WithHint("make it: kubectl create -f, a BCSNetIPClaim %s in namespace %s; or remove the annotation", name, namespace)
+		return c, false, ipam.Refuse(ipam.ReasonClaimNotFound, "there is no claim %s, which %s names", p.Claim, Source(p, "Claim")).
+			WithHint("make it: bcsnetctl claim create %s -n %s; or remove the annotation", name, namespace)
 	case apierrors.IsNotFound(err):
 		return c, false, nil
 	case err != nil:
@@ -102,7 +102,7 @@ func allows(c Claim, pod workload.Pod, p workload.Policy) *ipam.Refusal {
 		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s, which would be that of %s, is for %s of group %q", c.Name, p.Workload, c.Workload, c.Workload.Group).
 			WithHint("name a claim of its own with the annotation networkextension.bkbcs.tencent.com/claim")
 	case p.Pool != "" && c.Pool != "" && p.Pool != c.Pool && !c.Managed:
-		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s is for pool %s, %s for pool %s", c.Name, c.Pool, source(p, "Pool"), p.Pool).WithHint("remove one of the two")
+		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s is for pool %s, %s for pool %s", c.Name, c.Pool, Source(p, "Pool"), p.Pool).WithHint("remove one of the two")
 	}
 	return nil
 }
@@ -119,10 +119,10 @@ func (t *Terms) fits(pod workload.Pod, p workload.Policy) *ipam.Refusal {
 			switch {
 			case !ok:
 			case p.Mask != 0 && pool.Plan.Subnet.Bits() != p.Mask:
-				return ipam.Refuse(ipam.ReasonClaimConflict, "%s has the mask /%d, and pool %s of %s the mask /%d", source(p, "Sets"), p.Mask, name, r.From(), pool.Plan.Subnet.Bits()).
+				return ipam.Refuse(ipam.ReasonClaimConflict, "%s has the mask /%d, and pool %s of %s the mask /%d", Source(p, "Sets"), p.Mask, name, r.From(), pool.Plan.Subnet.Bits()).
 					WithHint("write the mask of the pool")
 			case unreachable(p.Gateway, pool.Plan.Subnet):
-				return ipam.Refuse(ipam.ReasonClaimConflict, "%s is not in the subnet %s of pool %s, which has %s for pod %s/%s", source(p, "Gateway"), pool.Plan.Subnet, name, r.From(), pod.Namespace, pod.Name).
+				return ipam.Refuse(ipam.ReasonClaimConflict, "%s is not in the subnet %s of pool %s, which has %s for pod %s/%s", Source(p, "Gateway"), pool.Plan.Subnet, name, r.From(), pod.Namespace, pod.Name).
 					WithHint("name a gateway of that subnet, or none")
 			}
 		}
@@ -134,8 +134,8 @@ func unreachable(gateway netip.Addr, subnet netip.Prefix) bool {
 	return gateway.IsValid() && gateway.Is4() == subnet.Addr().Is4() && !subnet.Contains(gateway)
 }
 
-// source names the annotation that a field of a policy is from.
-func source(p workload.Policy, field string) string {
+// Source names the annotation that a field of a policy is from.
+func Source(p workload.Policy, field string) string {
 	for _, s := range p.Sources {
 		if s.Gave == field {
 			return "annotation " + s.Key + "=" + s.Value + " of " + s.Object

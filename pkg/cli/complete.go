@@ -107,10 +107,12 @@ func (s *session) completePoolNodes(cmd *cobra.Command, args []string, typed str
 			return nil, err
 		}
 		nodes, err := s.nodes(ctx)
+		networks := hostSubnetsOf(p)
 		var out []string
 		for _, n := range nodes {
 			for _, a := range n.addrs {
-				if hostIndex(p.Spec.Hosts, a) < 0 && !slices.Contains(args, a.String()) {
+				_, inside := networks.Of(a)
+				if !inside && hostIndex(p.Spec.Hosts, a) < 0 && !slices.Contains(args, a.String()) {
 					out = append(out, cobra.CompletionWithDesc(a.String(), n.name))
 				}
 			}
@@ -161,6 +163,33 @@ func (s *session) completeNamespaces(cmd *cobra.Command, _ []string, _ string) (
 		}
 		return out, nil
 	})
+}
+
+// completePods offers one pod of the namespace.
+func (s *session) completePods(in *inNamespace) completer {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return s.offer(cmd, func(ctx context.Context) ([]string, error) {
+			c, err := s.dynamic()
+			if err != nil {
+				return nil, err
+			}
+			if err := in.complete(s); err != nil {
+				return nil, err
+			}
+			all, err := c.Resource(podResource()).Namespace(in.name).List(ctx, metav1.ListOptions{Limit: maxOffered})
+			if err != nil {
+				return nil, err
+			}
+			var out []string
+			for _, p := range all.Items {
+				out = append(out, p.GetName())
+			}
+			return out, nil
+		})
+	}
 }
 
 // completeContexts offers the contexts of the kubeconfig.

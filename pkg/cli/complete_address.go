@@ -16,6 +16,15 @@ const maxOffered = 200
 
 // completeAddresses offers addresses of the given states that are not named yet, with who holds them.
 func (s *session) completeAddresses(states ...ipam.State) completer {
+	var queries []leaseQuery
+	for _, state := range states {
+		queries = append(queries, leaseQuery{status: state.String()})
+	}
+	return s.completeLeases(queries...)
+}
+
+// completeLeases offers the addresses that queries find and that are not named yet, with who holds them.
+func (s *session) completeLeases(queries ...leaseQuery) completer {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return s.offer(cmd, func(ctx context.Context) ([]string, error) {
 			c, err := s.dynamic()
@@ -23,8 +32,7 @@ func (s *session) completeAddresses(states ...ipam.State) completer {
 				return nil, err
 			}
 			var out []string
-			for _, state := range states {
-				query := leaseQuery{status: state.String()}
+			for _, query := range queries {
 				page, err := c.Resource(resource(v1.IPResource)).List(ctx, metav1.ListOptions{FieldSelector: query.selector(), Limit: maxOffered})
 				if err != nil {
 					return nil, err
@@ -46,6 +54,9 @@ func (s *session) inShort(l ipam.Lease) string {
 		return l.Where()
 	}
 	text := "reserved"
+	if l.Claim != "" {
+		text = "kept for claim " + l.Claim
+	}
 	if c := reservation(l); c.Reason != "" {
 		text += ": " + c.Reason
 	}

@@ -83,9 +83,12 @@ func (v *eventList) Run(ctx context.Context) error {
 	return v.follow(ctx, api, found)
 }
 
-// selector finds the events about our objects.
+// aboutGroup is the field of an event that says that it is about our objects.
+const aboutGroup = "regarding.apiVersion"
+
+// selector finds the events about pools.
 func (v *eventList) selector() string {
-	set := fields.Set{"regarding.apiVersion": v1.GroupVersion.String()}
+	set := fields.Set{aboutGroup: v1.GroupVersion.String(), "regarding.kind": poolKind}
 	if v.kind != "" {
 		set["type"] = v.kind
 	}

@@ -47,7 +47,7 @@ func readEvent(stored *unstructured.Unstructured) (event, error) {
 func (v *eventList) follow(ctx context.Context, api dynamic.ResourceInterface, found []event) error {
 	seen := map[string]int32{}
 	for _, e := range found {
-		seen[e.Name] = e.count
+		seen[keyOf(e.stored)] = e.count
 	}
 	following, stop := context.WithCancel(ctx)
 	defer stop()
@@ -87,10 +87,10 @@ func (v *eventList) take(c change, seen map[string]int32) error {
 // fresh prints the events that were not printed as they are now.
 func (v *eventList) fresh(found []event, seen map[string]int32) error {
 	for _, e := range found {
-		if !v.wants(e) || seen[e.Name] == e.count {
+		if !v.wants(e) || seen[keyOf(e.stored)] == e.count {
 			continue
 		}
-		seen[e.Name] = e.count
+		seen[keyOf(e.stored)] = e.count
 		if err := v.write([]event{e}); err != nil {
 			return err
 		}

@@ -61,10 +61,14 @@ func explainStatus(err *apierrors.StatusError) *failure {
 		f.message = "the API server does not accept the credentials"
 		f.hint = "see which ones are used: kubectl config view --minify"
 	case apierrors.IsInvalid(err) && err.ErrStatus.Details != nil && len(err.ErrStatus.Details.Causes) > 0:
-		f.reason, f.message = reasonPoolInvalid, "the API server does not accept it: "+causes(err.ErrStatus.Details.Causes)
+		f.reason = reasonPoolInvalid
+		if err.ErrStatus.Details.Kind == claimKind {
+			f.reason = reasonClaimInvalid
+		}
+		f.message = "the API server does not accept it: " + causes(err.ErrStatus.Details.Causes)
 	case apierrors.IsBadRequest(err) && strings.Contains(f.message, "field label not supported"):
 		f.code = exitUsage
-		f.hint = "pools have the field spec.network; addresses have spec.pool and status.status, host, podNamespace, podName, containerID, owner"
+		f.hint = "pools have the field spec.network; addresses have spec.pool and status.status, host, podNamespace, podName, containerID, owner, claim"
 	case apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
 		f.code = exitTimeout
 	}

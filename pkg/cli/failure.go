@@ -35,9 +35,16 @@ const (
 	reasonAddressNotUsable   ipam.Reason = "AddressNotUsable"
 	reasonAddressNotInSubnet ipam.Reason = "AddressNotInSubnet"
 	reasonAddressReserved    ipam.Reason = "AddressReserved"
+	reasonAddressKept        ipam.Reason = "AddressKept"
 	reasonPodLives           ipam.Reason = "PodLives"
 	reasonLeaseChanged       ipam.Reason = "LeaseChanged"
+	reasonClaimExists        ipam.Reason = "ClaimExists"
+	reasonClaimInvalid       ipam.Reason = "ClaimInvalid"
+	reasonClaimManaged       ipam.Reason = "ClaimManaged"
 	reasonHostNotFound       ipam.Reason = "HostNotFound"
+	reasonHostInSubnet       ipam.Reason = "HostInSubnet"
+	reasonKindNotFound       ipam.Reason = "KindNotFound"
+	reasonNamespaceNotFound  ipam.Reason = "NamespaceNotFound"
 	reasonNodeNotFound       ipam.Reason = "NodeNotFound"
 )
 

@@ -7,7 +7,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 )
@@ -35,15 +34,23 @@ type follower struct {
 	version string
 }
 
+// keyOf tells the objects of one kind apart: by name, and by namespace where they are in one.
+func keyOf(o *unstructured.Unstructured) string {
+	if o.GetNamespace() == "" {
+		return o.GetName()
+	}
+	return o.GetNamespace() + "/" + o.GetName()
+}
+
 // retryDelay is how long to wait before another try when the API server does not answer.
 const retryDelay = time.Second
 
-func (s *session) follower(kind schema.GroupVersionResource, which metav1.ListOptions, source int, out chan<- change) (*follower, error) {
+func (s *session) follower(from source, number int, out chan<- change) (*follower, error) {
 	c, err := s.dynamic()
 	if err != nil {
 		return nil, err
 	}
-	return newFollower(s, c.Resource(kind), which, source, out), nil
+	return newFollower(s, c.Resource(from.kind).Namespace(from.namespace), from.which, number, out), nil
 }
 
 func newFollower(s *session, api dynamic.ResourceInterface, which metav1.ListOptions, source int, out chan<- change) *follower {
@@ -99,7 +106,7 @@ func (f *follower) list(ctx context.Context) error {
 		}
 		for i := range page.Items {
 			o := &page.Items[i]
-			left[o.GetName()] = o.GetResourceVersion()
+			left[keyOf(o)] = o.GetResourceVersion()
 			if err := f.pass(ctx, o); err != nil {
 				return err
 			}
@@ -138,8 +145,8 @@ func (f *follower) watch(ctx context.Context) error {
 		switch e.Type {
 		case watch.Bookmark:
 		case watch.Deleted:
-			delete(f.seen, o.GetName())
-			err = f.send(ctx, change{kind: watch.Deleted, name: o.GetName(), object: o})
+			delete(f.seen, keyOf(o))
+			err = f.send(ctx, change{kind: watch.Deleted, name: keyOf(o), object: o})
 		default:
 			err = f.pass(ctx, o)
 		}
@@ -153,7 +160,7 @@ func (f *follower) watch(ctx context.Context) error {
 
 // pass passes on an object that is new or has changed.
 func (f *follower) pass(ctx context.Context, o *unstructured.Unstructured) error {
-	before, known := f.seen[o.GetName()]
+	before, known := f.seen[keyOf(o)]
 	kind := watch.Added
 	switch {
 	case known && before == o.GetResourceVersion():
@@ -161,8 +168,8 @@ func (f *follower) pass(ctx context.Context, o *unstructured.Unstructured) error
 	case known:
 		kind = watch.Modified
 	}
-	f.seen[o.GetName()] = o.GetResourceVersion()
-	return f.send(ctx, change{kind: kind, name: o.GetName(), object: o})
+	f.seen[keyOf(o)] = o.GetResourceVersion()
+	return f.send(ctx, change{kind: kind, name: keyOf(o), object: o})
 }
 
 func (f *follower) send(ctx context.Context, c change) error {

@@ -20,13 +20,20 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/claim"
 )
 
 // formatCalls are calls that have something to print, by command. They change nothing, so that each can be made
 // in every format. Commands under two groups are called by both names.
 var formatCalls = map[string]string{
+	"claim create":     "fresh --dry-run=client",
+	"claim describe":   "sts-db",
+	"claim list":       "",
+	"claim release":    "sts-db --dry-run=client",
+	"claim resize":     "web 2 --dry-run=client",
 	"doctor":           "",
 	"events":           "",
+	"explain":          "web-0",
 	"host describe":    "10.0.0.11",
 	"host list":        "",
 	"host release":     "10.0.0.11 --dry-run=client",
@@ -64,6 +71,7 @@ var formatCalls = map[string]string{
 	"top host":         "",
 	"top namespace":    "",
 	"top pool":         "",
+	"trace":            "web-0",
 	"usage":            "blue",
 	"version":          "--client",
 }
@@ -75,6 +83,7 @@ func TestFormats(t *testing.T) {
 	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
 	w.haveLease(t, "10.1.0.21", "10.0.0.11", "reserved")
 	w.haveRunningPod(t, "web-0", "10.1.0.40")
+	w.haveClaims(t)
 	w.haveEvent(t, w.haveClosedPool(t))
 	t.Setenv("EDITOR", "sed -i -e s/10.1.0.99/10.1.0.98/")
 	t.Setenv("KUBECONFIG", w.kubeconfigs["ADMIN"])
@@ -113,6 +122,24 @@ func TestFormats(t *testing.T) {
 // newPoolFile is a pool that does not exist yet.
 const newPoolFile = `{apiVersion: networkextension.bkbcs.tencent.com/v1, kind: BCSNetPool, metadata: {name: fresh},
 spec: {net: 10.9.0.0, mask: 24, gateway: 10.9.0.1, hosts: [10.0.0.12], availableIPs: [10.9.0.20]}}`
+
+// haveClaims makes a claim that keeps an address, as annotations make one, and one made by hand.
+func (w *world) haveClaims(t *testing.T) {
+	t.Helper()
+	managed, byHand := &v1.BCSNetIPClaim{}, &v1.BCSNetIPClaim{}
+	managed.Name, managed.Labels = "sts-db", map[string]string{claim.Managed: "true"}
+	managed.Spec.Owner = &v1.ClaimOwner{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "db"}
+	byHand.Name = "web"
+	for _, c := range []*v1.BCSNetIPClaim{managed, byHand} {
+		c.Namespace = metav1.NamespaceDefault
+		if err := w.client.Create(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.kept(t.Context(), nil, []string{"10.1.0.50", "blue", "10.0.0.11", "default/db-0", "default/sts-db", "db-0"}); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // haveClosedPool makes a second pool, which is cordoned.
 func (w *world) haveClosedPool(t *testing.T) *v1.BCSNetPool {

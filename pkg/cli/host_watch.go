@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // hostWatch puts together what pools, addresses and nodes say of hosts, again and again.
@@ -40,12 +41,12 @@ func (v *hostList) watch(ctx context.Context) error {
 	active := leaseQuery{status: ipam.Active.String()}
 	from := []source{
 		fromPools:     {kind: resource(v1.PoolResource)},
-		fromAddresses: {resource(v1.IPResource), metav1.ListOptions{FieldSelector: active.selector()}},
-		fromNodes:     {nodeResource(), v.which.options()},
+		fromAddresses: {kind: resource(v1.IPResource), which: metav1.ListOptions{FieldSelector: active.selector()}},
+		fromNodes:     {kind: nodeResource(), which: v.which.options()},
 	}
 	w := &hostWatch{
 		hosts: watched[hostRow]{
-			view:    newView(v.session, &v.output, hostColumns(&v.output), v.show, func(all []hostRow) string { return plural(len(all), "host") }),
+			view:    newView(v.session, &v.output, hostColumns(&v.output), v.show, func(all []hostRow) string { return words.Plural(len(all), "host") }),
 			compare: byHost,
 			items:   map[string]hostRow{},
 		},

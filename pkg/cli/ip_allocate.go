@@ -80,7 +80,7 @@ func (v *ipAllocate) Run(ctx context.Context) error {
 		return err
 	}
 	outlivePipes()
-	a, err := v.startAllocator(ctx)
+	a, err := v.startAllocator(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -104,6 +104,8 @@ type addressView struct {
 	// nobody gets the address.
 	serving ipam.Pool
 	refusal *ipam.Refusal
+	// claim is the claim that the address belongs to; nil where it belongs to none, or where that does not exist.
+	claim *v1.BCSNetIPClaim
 	// near is the nearest pool of an address that no pool's subnet holds.
 	near string
 }
@@ -133,11 +135,13 @@ func (v *ipDescribe) views(ctx context.Context, plans *ipam.Index, objects []*un
 		}
 	}
 	pods, unread := v.podStates(ctx, all)
+	claims := v.claimsOf(ctx, all)
 	var views []addressView
 	for i, l := range all {
 		view := addressView{Lease: l, stored: objects[i], pod: pods[i], unread: unread[i]}
 		view.named, view.exists = plans.Pool(l.Pool)
 		view.serving, view.refusal = plans.Offer(l.Addr, v.now())
+		view.claim = claims[l.Claim]
 		view.near = nearestPool(l.Addr, plans.Pools())
 		views = append(views, view)
 	}

@@ -42,6 +42,9 @@ func (v *ipDescribe) head(b *bytes.Buffer, a addressView) {
 			state += ", but nobody gets it"
 		}
 	}
+	if a.IsKept() {
+		state = "kept for its claim, and no pod has it"
+	}
 	if a.Deleting {
 		state += ", and its object is being deleted"
 	}
@@ -58,9 +61,7 @@ func (v *ipDescribe) head(b *bytes.Buffer, a addressView) {
 	if c := reservation(a.Lease); c.Reason != "" {
 		line("Reason", "%s", c.Reason)
 	}
-	if a.PodPrimaryKey != "" {
-		line("Kept for", "%s", a.PodPrimaryKey)
-	}
+	a.claimLines(line)
 	if a.Host.IsValid() {
 		line("Host", "%s", a.Host)
 	}
@@ -172,11 +173,19 @@ func (v *ipDescribe) next(a addressView) []string {
 	line := func(what, command string) []string { return []string{"  " + what + ": " + v.called(command)} }
 	addr := a.Addr.String()
 	switch {
+	case a.IsKept():
+		lines := line("give it back to its pool", "bcsnetctl ip release "+addr)
+		if a.claim != nil {
+			lines = append(lines, line("see its claim", "bcsnetctl claim describe "+a.Claim)...)
+		}
+		return lines
 	case a.State == ipam.Reserved:
 		return line("have it handed out again", "bcsnetctl ip unreserve "+addr)
 	case a.State == ipam.Active && a.pod.lives:
 		return append(line("delete the pod, which gives it back", "kubectl -n "+a.Namespace+" delete pod "+a.PodName),
 			line("take it from the pod that lives", "bcsnetctl ip release "+addr+" --force")...)
+	case a.State == ipam.Active && a.Kept():
+		return line("leave it to its claim alone", "bcsnetctl ip release "+addr)
 	case a.State == ipam.Active:
 		return line("free it", "bcsnetctl ip release "+addr)
 	case a.refusal == nil, a.cooling():

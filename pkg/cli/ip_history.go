@@ -89,6 +89,7 @@ type pastRow struct {
 const (
 	whatHolds    = "holds"
 	whatReserved = "reserved"
+	whatKept     = "keeps"
 	whatGaveUp   = "gave up"
 )
 
@@ -100,7 +101,10 @@ func pastRows(l ipam.Lease) (rows []pastRow) {
 	case ipam.Reserved:
 		change := reservation(l)
 		change.Verb = whatReserved
-		rows = append(rows, pastRow{l.Addr, ipam.Past{Since: l.Updated, Change: change}, true})
+		if l.Claim != "" {
+			change = ipam.Change{Verb: whatKept}
+		}
+		rows = append(rows, pastRow{l.Addr, ipam.Past{Holder: claimHolder(l), Since: l.Updated, Change: change}, true})
 	case ipam.Available:
 	}
 	for _, p := range l.History.Entries() {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 func newIP(s *session) *cobra.Command {
@@ -38,7 +39,8 @@ such addresses are listed, too, as Available, unless the pool has more than
 filter beside --pool and --status.
 
 The status of an Available address that rests for its pool's cooldown is shown
-as Cooling, except with --watch.`,
+as Cooling, except with --watch, and that of a Reserved one which a claim keeps
+as Kept: its pod is the one that had it last.`,
 		Example: `  bcsnetctl ip list --pool blue
   bcsnetctl ip list --pool blue --status Available -o name
   bcsnetctl ip list --host 10.0.0.11 --status Active
@@ -81,7 +83,7 @@ func (v *ipList) Run(ctx context.Context) error {
 	}
 	text := countText(found.counts)
 	if found.cooling > 0 {
-		text += fmt.Sprintf(", of which %d %s", found.cooling, oneOr(found.cooling, "is cooling", "are cooling"))
+		text += fmt.Sprintf(", of which %d %s", found.cooling, words.OneOr(found.cooling, "is cooling", "are cooling"))
 	}
 	v.say.note("%s", text)
 	return nil

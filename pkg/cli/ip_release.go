@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 type ipRelease struct {
@@ -31,12 +31,15 @@ lives, an address is released only with --force. All addresses are looked at
 before any is released, and one that has a new holder by then is left alone.
 What was released goes to standard output, as it was before.
 
+An address that a claim keeps and no pod has goes back to its pool. One that a
+pod has by a claim which keeps it stays reserved for the claim.
+
 An address that is free already is no error; - reads addresses from standard
 input, one a line. What fails can be run again: it does the rest.`,
 		Example: `  bcsnetctl ip release 10.0.0.20 --dry-run=client
   bcsnetctl ip release 10.0.0.20 10.0.0.21 --yes --reason "node lost"
   bcsnetctl ip release 10.0.0.20 --force`,
-		ValidArgsFunction: s.completeAddresses(ipam.Active),
+		ValidArgsFunction: s.completeLeases(leaseQuery{status: ipam.Active.String()}, kept()),
 	}
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&v.force, "force", false, "also take the address of a pod that lives")
@@ -79,7 +82,7 @@ func (v *ipRelease) Run(ctx context.Context) error {
 		return err
 	}
 	if len(held) > 0 && v.dry == dryRunNone && !v.yes {
-		if err := v.confirm(ctx, fmt.Sprintf("Release %s?", plural(len(held), "address"))); err != nil {
+		if err := v.confirm(ctx, fmt.Sprintf("Release %s?", words.Plural(len(held), "address"))); err != nil {
 			return err
 		}
 	}
@@ -93,6 +96,8 @@ func (v *ipRelease) check(ctx context.Context, all []ipam.Lease) (held []ipam.Le
 	pods, unread := v.podStates(ctx, all)
 	for i, l := range all {
 		switch {
+		case l.IsKept():
+			held = append(held, l)
 		case l.State == ipam.Reserved:
 			failed = append(failed, refuse(reasonAddressReserved, "address %s is reserved: nobody holds it", l.Addr).
 				withHint("to have it handed out again: bcsnetctl ip unreserve %s", l.Addr))
@@ -115,7 +120,7 @@ func (v *ipRelease) check(ctx context.Context, all []ipam.Lease) (held []ipam.Le
 		return nil, v.none(len(all), "released", failed)
 	}
 	for i, l := range all {
-		if l.State == ipam.Active {
+		if l.State != ipam.Available {
 			v.announce(l, pods[i], unread[i])
 		} else {
 			v.say.note("%s is free already", l.Addr)
@@ -146,7 +151,12 @@ func (v *ipRelease) known(ctx context.Context, free []ipam.Lease) (failed severa
 // announce says what releasing an address does.
 func (v *ipRelease) announce(l ipam.Lease, pod podState, unread error) {
 	what := fmt.Sprintf("%s of pool %s: %s", l.Addr, l.Pool, l.Where())
+	if l.State == ipam.Active && l.Kept() {
+		what += ", by claim " + l.Claim + ", for which it stays reserved"
+	}
 	switch {
+	case l.State == ipam.Reserved:
+		v.say.start("%s of pool %s: %s; no pod has it, and it goes back to the pool", l.Addr, l.Pool, keptText(l))
 	case unread != nil:
 		v.say.warn("%s; it is unknown whether the pod lives: %v", what, unread)
 	case pod.lives:
@@ -169,11 +179,7 @@ func (v *ipRelease) release(ctx context.Context, leases *store.Client, held []ip
 		if v.dry == dryRunClient {
 			return nil
 		}
-		gone, err := allocator.ReleaseLease(ctx, leases, l, change, func(now ipam.Lease) bool { return sameHolder(now, l) })
-		if err != nil || gone {
-			return err
-		}
-		return v.changed(ctx, leases, l)
+		return v.giveUp(ctx, leases, l, change)
 	})
 	var released []ipam.Lease
 	for i, l := range held {
@@ -182,30 +188,26 @@ func (v *ipRelease) release(ctx context.Context, leases *store.Client, held []ip
 		}
 	}
 	if len(released) > 0 {
-		v.say.done("%s released", plural(len(released), "address"))
+		v.say.done("%s released", words.Plural(len(released), "address"))
 	}
+	v.sayKept(released)
 	printed := v.printLeases(&v.output, v.leaseColumns(false), released)
 	return several{v.unfinished(ctx, "released", held, failed), printed}.compact()
 }
 
-// sameHolder says whether an address is held as it was when it was looked at.
-func sameHolder(now, then ipam.Lease) bool {
-	return now.State == then.State && now.ContainerID == then.ContainerID && now.PodUID == then.PodUID &&
-		now.Owner == then.Owner && now.StartedAt.Equal(then.StartedAt)
-}
-
-// changed says why an address was left alone: it is free, or somebody else has got it meanwhile.
-func (v *ipRelease) changed(ctx context.Context, leases *store.Client, was ipam.Lease) error {
-	now, err := v.read(ctx, leases, []netip.Addr{was.Addr})
-	switch {
-	case err != nil:
-		return err
-	case now[0].State == ipam.Available:
-		return nil
-	case now[0].State == ipam.Reserved:
-		return refuse(reasonLeaseChanged, "%s gave it up meanwhile, and it is reserved now", was.Who()).
-			withHint("see why: bcsnetctl ip describe %s", was.Addr)
+// sayKept says which of the addresses that were released are not free.
+func (v *ipRelease) sayKept(released []ipam.Lease) {
+	var addrs []netip.Addr
+	for _, l := range released {
+		if l.State == ipam.Active && l.Kept() {
+			addrs = append(addrs, l.Addr)
+		}
 	}
-	return refuse(reasonLeaseChanged, "it has changed hands meanwhile, from %s to %s", was.Where(), now[0].Where()).
-		withHint("see who has it now: bcsnetctl ip describe %s", was.Addr)
+	if len(addrs) == 0 {
+		return
+	}
+	set := setOfAddrs(addrs)
+	v.say.note("%s reserved for %s: %s", words.OneOr(len(addrs), "it stays", "they stay"), words.OneOr(len(addrs), "its claim", "their claims"), spell(set))
+	v.hint("to give %s back to %s pool, release %s again: bcsnetctl ip release %s",
+		words.OneOr(len(addrs), "it", "them"), words.OneOr(len(addrs), "its", "their"), words.OneOr(len(addrs), "it", "them"), arguments(set))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // maxBulk is how many addresses one call sets aside or gives back.
@@ -31,8 +32,9 @@ func newIPReserve(s *session) *cobra.Command {
 		Use: "reserve ADDRESS...", Short: "Set free addresses aside: nobody gets them",
 		Long: `Set free addresses aside: single ones, ranges a-b with both ends, or CIDRs, up
 to 4096 in one call. They stay in their pool, and nobody gets them until they
-are unreserved. Addresses in use and addresses of no pool are refused before any
-is set aside; one that is reserved already is no error.
+are unreserved. Addresses in use, addresses that a claim keeps and addresses of
+no pool are refused before any is set aside; one that is set aside already is no
+error.
 
 - reads addresses from standard input, one entry a line.`,
 		Example: `  bcsnetctl ip reserve 10.0.0.20 --reason "printer on floor 3"
@@ -45,13 +47,14 @@ func newIPUnreserve(s *session) *cobra.Command {
 	return (&ipReserve{session: s}).command(&cobra.Command{
 		Use: "unreserve ADDRESS...", Short: "Have reserved addresses handed out again",
 		Long: `Have reserved addresses handed out again: single ones, ranges a-b with both
-ends, or CIDRs, up to 4096 in one call. Addresses in use are refused before any
-is changed; one that is not reserved is no error.
+ends, or CIDRs, up to 4096 in one call. Addresses in use, and addresses that a
+claim keeps, are refused before any is changed; one that is not reserved is no
+error.
 
 - reads addresses from standard input, one entry a line.`,
 		Example: `  bcsnetctl ip unreserve 10.0.0.20
   bcsnetctl ip unreserve 10.0.0.64-10.0.0.79 --reason "lab closed"`,
-		ValidArgsFunction: s.completeAddresses(ipam.Reserved),
+		ValidArgsFunction: s.completeLeases(setAside()),
 	})
 }
 
@@ -73,7 +76,7 @@ func (v *ipReserve) Validate() (err error) {
 		return err
 	}
 	if n := ipam.SizeOfSet(setOf(rangesOf(v.entries)...)); n > maxBulk {
-		return usagef("these are %s, and %d is the most in one call", plural(n, "address"), maxBulk).withHint("name them in several calls")
+		return usagef("these are %s, and %d is the most in one call", words.Plural(n, "address"), maxBulk).withHint("name them in several calls")
 	}
 	if err := checkText("--reason", v.reason, ipam.MaxPastReason); err != nil {
 		return err
@@ -113,6 +116,8 @@ func (v *ipReserve) check(x *ipam.Index, all []ipam.Lease) (todo []ipam.Lease, e
 			outside, why = append(outside, l.Addr), refusal
 		case l.State == ipam.Active:
 			failed = append(failed, v.inUse(l))
+		case l.IsKept():
+			failed = append(failed, keptByClaim(l))
 		case l.Deleting:
 			failed = append(failed, refuse(ipam.ReasonUnavailable, "the object of address %s is being deleted", l.Addr).withHint("try again in a moment"))
 		case v.reserve && pool.Terminating:
@@ -132,7 +137,7 @@ func (v *ipReserve) check(x *ipam.Index, all []ipam.Lease) (todo []ipam.Lease, e
 	case 1:
 		failed = append(failed, why)
 	default:
-		failed = append(failed, refuse(ipam.ReasonAddressNotInPool, "%s no pool hands out: %s", plural(len(outside), "address"), spell(setOfAddrs(outside))).
+		failed = append(failed, refuse(ipam.ReasonAddressNotInPool, "%s no pool hands out: %s", words.Plural(len(outside), "address"), spell(setOfAddrs(outside))).
 			withHint("see what pools have: bcsnetctl pool list"))
 	}
 	if len(failed) > 0 {
@@ -183,7 +188,7 @@ func (v *ipReserve) write(ctx context.Context, x *ipam.Index, leases *store.Clie
 		}
 	}
 	if len(addrs) > 0 {
-		v.say.done("%s %s: %s", plural(len(addrs), "address"), v.done(), spell(setOfAddrs(addrs)))
+		v.say.done("%s %s: %s", words.Plural(len(addrs), "address"), v.done(), spell(setOfAddrs(addrs)))
 	}
 	var printed error
 	if v.output.printer != nil {

@@ -14,8 +14,8 @@ import (
 // leaseQuery says which addresses to show.
 type leaseQuery struct {
 	selectors
-	pool, host, status, namespace, pod string
-	allNamespaces                      bool
+	pool, host, status, namespace, pod, claim string
+	allNamespaces                             bool
 	// rests knows which of the addresses rest; nil where nobody wants to know.
 	rests *rests
 }
@@ -26,11 +26,13 @@ func (q *leaseQuery) addTo(s *session, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&q.host, "host", "", "only addresses in use on this `HOST`, an IP")
 	cmd.Flags().StringVarP(&q.namespace, "namespace", "n", "", "only addresses of pods in this `NAMESPACE`")
 	cmd.Flags().BoolVarP(&q.allNamespaces, "all-namespaces", "A", false, "addresses of all namespaces, the default")
+	cmd.Flags().StringVar(&q.claim, "claim", "", "only addresses of this `CLAIM`, as NAMESPACE/NAME")
 	q.addFields(cmd, "addresses", "status.podName=web-0")
 	q.addLabels(cmd, "addresses")
 	completeWith(cmd, "pool", s.completePools)
 	completeWith(cmd, "host", s.completeHosts)
 	completeWith(cmd, "namespace", s.completeNamespaces)
+	completeWith(cmd, "claim", s.completeClaimNames)
 }
 
 // validate checks the values and gives them the spelling of the objects.
@@ -67,6 +69,7 @@ func (q *leaseQuery) terms() (out []struct{ field, noun, value string }) {
 	for _, t := range []struct{ field, noun, value string }{
 		{"spec.pool", "pool", q.pool}, {"status.host", "host", q.host}, {"status.status", "status", q.status},
 		{"status.podNamespace", "namespace", q.namespace}, {"status.podName", "pod", q.pod},
+		{"status.claim", "claim", q.claim},
 	} {
 		if t.value != "" {
 			out = append(out, t)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // held are the addresses that the query finds and match takes, in order.
@@ -102,10 +103,10 @@ func (q *leaseQuery) arrivals(ctx context.Context, s *session, free *freeAddress
 // remark says what is odd about a list.
 func (f tally) remark(s *session, pool string) {
 	if f.late > 0 {
-		s.say.warn("%s outside the subnets of all pools %s last", plural(f.late, "address"), oneOr(f.late, "comes", "come"))
+		s.say.warn("%s outside the subnets of all pools %s last", words.Plural(f.late, "address"), words.OneOr(f.late, "comes", "come"))
 	}
 	if f.unlisted > 0 {
-		s.say.note("pool %s has %s more that nobody has used yet: too many to list", pool, plural(f.unlisted, "address"))
+		s.say.note("pool %s has %s more that nobody has used yet: too many to list", pool, words.Plural(f.unlisted, "address"))
 	}
 }
 
@@ -132,13 +133,14 @@ func (s *session) leaseColumns(status bool) []column[ipam.Lease] {
 	columns := []column[ipam.Lease]{
 		{name: "ADDRESS", least: 15, cell: func(l ipam.Lease) string { return l.Addr.String() }},
 		{name: "POOL", least: 12, cell: func(l ipam.Lease) string { return l.Pool }},
-		{name: "STATUS", least: 9, cell: func(l ipam.Lease) string { return l.State.String() }},
+		{name: "STATUS", least: 9, cell: statusText},
 		{name: "HOST", least: 15, cell: func(l ipam.Lease) string { return addrText(l.Host) }},
 		{name: "NAMESPACE", least: 16, cell: func(l ipam.Lease) string { return l.Namespace }},
 		{name: "POD", least: 32, cell: holderText},
 		{name: "IF", least: 4, cell: func(l ipam.Lease) string { return printers.EscapeTerminal(l.IfName) }},
 		{name: "CONTAINER", wide: true, least: 12, cell: func(l ipam.Lease) string { return printers.EscapeTerminal(l.ContainerID) }},
 		{name: "GATEWAY", wide: true, least: 15, cell: func(l ipam.Lease) string { return addrText(l.Gateway) }},
+		{name: "CLAIM", wide: true, least: 16, cell: func(l ipam.Lease) string { return l.Claim }},
 		{name: "AGE", cell: func(l ipam.Lease) string { return s.age(l.Updated) }},
 	}
 	if !status {

@@ -33,13 +33,20 @@ const (
 
 // startAllocator returns when the allocator knows all addresses and nodes. It gives nothing before it knows
 // pools, too.
-func (s *session) startAllocator(ctx context.Context) (*localAllocator, error) {
+//
+// forPods gives it what serves pods; without that it serves owners only.
+func (s *session) startAllocator(ctx context.Context, forPods func(*ipam.Index) (allocator.PodFinder, allocator.TermsFinder)) (*localAllocator, error) {
 	index := ipam.NewIndex()
 	leases, err := s.leasesWith(index)
 	if err != nil {
 		return nil, err
 	}
-	a := &localAllocator{Allocator: allocator.New(index, leases, nil, nil, slog.New(slog.DiscardHandler)), index: index, leases: leases}
+	var pods allocator.PodFinder
+	var terms allocator.TermsFinder
+	if forPods != nil {
+		pods, terms = forPods(index)
+	}
+	a := &localAllocator{Allocator: allocator.New(index, leases, pods, terms, slog.New(slog.DiscardHandler)), index: index, leases: leases}
 	feed := store.NewFeed(leases)
 	// What the feed logs, the user reads once, as an error.
 	feeding, cancel := context.WithCancel(klog.NewContext(ctx, logr.Discard()))

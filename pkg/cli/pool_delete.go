@@ -3,14 +3,19 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 type poolDelete struct {
@@ -27,7 +32,8 @@ func newPoolDelete(s *session) *cobra.Command {
 		Use: "delete POOL...", Aliases: []string{"rm"}, Args: takes(1, 0), RunE: runs(v),
 		Short: "Delete pools",
 		Long: `Delete pools, after a question. A pool hands out nothing from then on, and goes
-when the last of its addresses in use is released; the command waits for that.
+when the last of its addresses in use is released, and claims have given back
+what they keep of it; the command waits for that.
 Interrupting it does not bring the pool back.`,
 		Example: `  bcsnetctl pool delete blue
   bcsnetctl pool delete blue green --yes --wait=false`,
@@ -76,13 +82,17 @@ func (v *poolDelete) Run(ctx context.Context) error {
 func (v *poolDelete) radius(ctx context.Context, p pool) {
 	total := "no addresses"
 	if n := p.Status.Capacity; n > 0 {
-		total = plural(n, "address")
+		total = words.Plural(n, "address")
 	} else if set := setOfEntries(p.Spec.AvailableIPs); !counted(p.BCSNetPool) {
 		total = addresses(set)
 	}
 	reserved := 0
+	byClaim := map[string]int{}
 	held, err := v.held(ctx, leaseQuery{pool: p.Name, selectors: takenOnly()}, func(l ipam.Lease) bool {
-		if l.State == ipam.Reserved {
+		switch {
+		case l.IsKept():
+			byClaim[l.Claim]++
+		case l.State == ipam.Reserved:
 			reserved++
 		}
 		return l.State == ipam.Active
@@ -94,13 +104,28 @@ func (v *poolDelete) radius(ctx context.Context, p pool) {
 	case len(held) > 0:
 		use = fmt.Sprintf("%d in use: %s", len(held), perHost(held))
 	}
+	if len(byClaim) > 0 {
+		use += ", kept by claims, and waited for, too: " + perClaim(byClaim)
+	}
 	if reserved > 0 {
-		use += fmt.Sprintf(", %d reserved, which %s forgotten", reserved, oneOr(reserved, "is", "are"))
+		use += fmt.Sprintf(", %d reserved, which %s forgotten", reserved, words.OneOr(reserved, "is", "are"))
 	}
 	if p.DeletionTimestamp != nil {
 		use += "; it is being deleted already"
 	}
 	v.say.start("pool %s (%s): %s, %s", p.Name, cidrOf(p.BCSNetPool), total, use)
+	if source := sourceOf(p); source != "" {
+		v.say.warn("pool %s is kept from ConfigMap %s: while its entry is there, the controller makes it again", p.Name, source)
+	}
+}
+
+// perClaim says whose kept addresses are: "2 for shop/sts-db".
+func perClaim(by map[string]int) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		parts = append(parts, fmt.Sprintf("%d for %s", by[name], name))
+	}
+	return words.List(parts)
 }
 
 // perHost says where addresses are: "2 on 10.0.0.11, 1 on 10.0.0.12".
@@ -121,7 +146,7 @@ func perHost(held []ipam.Lease) string {
 		}
 		parts = append(parts, fmt.Sprintf("%d on %s", by[h], where))
 	}
-	return shortList(parts)
+	return words.List(parts)
 }
 
 func (v *poolDelete) deleteAll(ctx context.Context, api *pools, all []pool) error {
@@ -157,17 +182,22 @@ func (v *poolDelete) deleteOne(ctx context.Context, api *pools, p pool) error {
 	if v.dry == dryRunClient {
 		return nil
 	}
+	return v.deletion(ctx, api.api, p.Name, p.UID)
+}
+
+// deletion deletes an object by name and UID; one that is gone is no error.
+func (s *session) deletion(ctx context.Context, api dynamic.ResourceInterface, name string, uid types.UID) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	// A deletion that was sent is waited for, also when the user interrupts: else nobody knew whether it began.
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteTime)
 	defer cancel()
-	err := api.api.Delete(sending, p.Name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &p.UID}, DryRun: v.dry.options(),
+	err := api.Delete(sending, name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &uid}, DryRun: s.dry.options(),
 	})
 	if apierrors.IsNotFound(err) && !noSuchResource(err) {
 		return nil
 	}
-	return v.explain(err)
+	return s.explain(err)
 }

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/dynamic"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
@@ -30,9 +31,11 @@ func (v *report) parts(ctx context.Context) ([]part, error) {
 		v.command("version.json", "versions", "version", "-o", "json"),
 		v.definition(c, v1.PoolResource),
 		v.definition(c, v1.IPResource),
+		v.definition(c, v1.ClaimResource),
 		v.objects("pools.jsonl", "pools", c.Resource(resource(v1.PoolResource)), "", nil),
 		v.objects("addresses.jsonl", "addresses", c.Resource(resource(v1.IPResource)), "", nil),
-		v.objects("events.jsonl", "events of pools", events.Namespace(metav1.NamespaceDefault), (&eventList{}).selector(), nil),
+		v.objects("claims.jsonl", "claims", c.Resource(resource(v1.ClaimResource)), "", nil),
+		v.objects("events.jsonl", "events of pools and claims", events, fields.OneTermEqualSelector(aboutGroup, v1.GroupVersion.String()).String(), nil),
 		v.objects("nodes.jsonl", "nodes", c.Resource(nodeResource()), "", lean),
 		v.objects("system/deployment.jsonl", "Deployment of the controller",
 			c.Resource(deploymentResource()).Namespace(systemNamespace), named(controllerName), nil),

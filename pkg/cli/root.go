@@ -72,10 +72,11 @@ func newRoot(s *session) *cobra.Command {
 	root.SetErr(s.ErrOut)
 	s.flags.AddFlags(root.PersistentFlags())
 	root.AddGroup(
-		&cobra.Group{ID: "objects", Title: "Pools, addresses, hosts:"},
+		&cobra.Group{ID: "objects", Title: "Pools, addresses, claims, hosts:"},
 		&cobra.Group{ID: "other", Title: "Other:"})
 	root.AddCommand(
-		newPool(s), newIP(s), newLease(s), newHost(s), newReleaseHost(s), newUsage(s), newTop(s),
+		newPool(s), newIP(s), newLease(s), newClaim(s), newHost(s), newReleaseHost(s), newUsage(s), newTop(s),
+		newTrace(s), newExplain(s),
 		newDoctor(s), newRebuild(s), newWait(s), newEvents(s), newInstall(s), newUninstall(s), newReport(s),
 		newVersion(s), newCompletion(s), newOptions())
 	root.SetUsageTemplate(usageTemplate)

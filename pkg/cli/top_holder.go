@@ -106,7 +106,7 @@ func (v *topHolder) watch(ctx context.Context, query leaseQuery) error {
 		compare: v.order.compare,
 		items:   map[string]holderTop{},
 	}
-	from := source{resource(v1.IPResource), metav1.ListOptions{FieldSelector: query.selector()}}
+	from := source{kind: resource(v1.IPResource), which: metav1.ListOptions{FieldSelector: query.selector()}}
 	take := func(c change) error {
 		v.stale = true
 		if c.kind == watch.Bookmark {

@@ -116,7 +116,7 @@ func (v *topPool) watch(ctx context.Context) error {
 		}
 		return v.list.summary(found)
 	}
-	return watchObjects(ctx, v.list.session, source{resource(v1.PoolResource), v.list.which.options()}, read, &watched[poolTop]{
+	return watchObjects(ctx, v.list.session, source{kind: resource(v1.PoolResource), which: v.list.which.options()}, read, &watched[poolTop]{
 		view:    newView(v.list.session, &v.list.output, v.columns(), show, note),
 		compare: v.order.compare,
 		items:   map[string]poolTop{},

@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 type uninstall struct {
@@ -26,20 +28,20 @@ func newUninstall(s *session) *cobra.Command {
 		Use: "uninstall", GroupID: "other", Args: takes(0, 0), RunE: runs(v),
 		Short: "Remove the controller and its roles; pools and addresses stay",
 		Long: `Remove the controller, its roles and the namespace bcsnet-system with everything
-in it, after a question. Pools and addresses stay: nothing is handed out or
-freed until bcsnet is installed again, which goes on where this one ended.
+in it, after a question. Pools, claims and addresses stay: nothing is handed out
+or freed until bcsnet is installed again, which goes on where this one ended.
 
 --crds removes the definitions of the objects, too, and with them every object.
-That is refused while there are pools, or addresses in use or reserved, unless
---delete-leases says that they may go. Pods keep the addresses that they have,
-and nothing knows of them any more.`,
+That is refused while there are pools, claims, or addresses in use or reserved,
+unless --delete-leases says that they may go. Pods keep the addresses that they
+have, and nothing knows of them any more.`,
 		Example: `  bcsnetctl uninstall --dry-run=client
   bcsnetctl uninstall --yes
   bcsnetctl uninstall --crds --delete-leases`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().BoolVar(&v.crds, "crds", false, "remove the definitions of the objects, too")
-	cmd.Flags().BoolVar(&v.deleteLeases, "delete-leases", false, "with --crds: delete pools and addresses, whoever holds them")
+	cmd.Flags().BoolVar(&v.deleteLeases, "delete-leases", false, "with --crds: delete pools, claims and addresses, whoever holds them")
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().DurationVar(&v.timeout, "timeout", 5*time.Minute, "how long to wait for the end of the definitions; 0 is for ever")
 	s.dry.addTo(cmd)
@@ -51,7 +53,7 @@ func (v *uninstall) Complete([]string) error { return nil }
 func (v *uninstall) Validate() error {
 	switch {
 	case v.deleteLeases && !v.crds:
-		return usagef("--delete-leases goes with --crds alone: without it pools and addresses stay")
+		return usagef("--delete-leases goes with --crds alone: without it pools, claims and addresses stay")
 	case v.timeout < 0:
 		return usagef("--timeout %s is negative", v.timeout)
 	}
@@ -71,7 +73,7 @@ func (v *uninstall) Run(ctx context.Context) error {
 		v.say.note("nothing to remove in %s", v.where())
 		return nil
 	}
-	v.say.start("%s in %s, and everything in the namespace %s", plural(len(steps), "object"), v.where(), systemNamespace)
+	v.say.start("%s in %s, and everything in the namespace %s", words.Plural(len(steps), "object"), v.where(), systemNamespace)
 	if err := v.guard(ctx, c, steps); err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 const reasonLeasesHeld ipam.Reason = "LeasesHeld"
@@ -32,10 +33,14 @@ func (v *uninstall) guard(ctx context.Context, c dynamic.Interface, steps []step
 		return err
 	}
 	held, err := v.count(ctx, c, steps, v1.IPResource, "status.status!="+ipam.Available.String())
-	if err != nil || pools+held == 0 {
+	if err != nil {
 		return err
 	}
-	what := fmt.Sprintf("%s and %s in use or reserved", plural(pools, "pool"), plural(held, "address"))
+	claims, err := v.count(ctx, c, steps, v1.ClaimResource, "")
+	if err != nil || pools+held+claims == 0 {
+		return err
+	}
+	what := fmt.Sprintf("%s, %s and %s in use or reserved", words.Plural(pools, "pool"), words.Plural(claims, "claim"), words.Plural(held, "address"))
 	if v.deleteLeases {
 		v.say.warn("deleted with the definitions: %s", what)
 		return nil
@@ -122,7 +127,7 @@ func (v *uninstall) unfinalize(ctx context.Context, c dynamic.Interface, r schem
 				continue
 			}
 			group.Go(func() error {
-				_, err := c.Resource(r).Patch(ctx, o.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{FieldManager: programName})
+				_, err := c.Resource(r).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{FieldManager: programName})
 				if apierrors.IsNotFound(err) {
 					return nil
 				}

@@ -33,6 +33,8 @@ func (o *output) addWatch(cmd *cobra.Command) {
 type source struct {
 	kind  schema.GroupVersionResource
 	which metav1.ListOptions
+	// namespace restricts objects that are in one; empty for all.
+	namespace string
 }
 
 // view shows a list as it changes.
@@ -144,7 +146,7 @@ func (s *session) watch(ctx context.Context, from []source, take func(change) er
 	group, running := errgroup.WithContext(ctx)
 	changes := make(chan change)
 	for i, src := range from {
-		f, err := s.follower(src.kind, src.which, i, changes)
+		f, err := s.follower(src, i, changes)
 		if err != nil {
 			return err
 		}

@@ -84,7 +84,21 @@ func httpClient(t *testing.T, cfg *rest.Config) *http.Client {
 	return h
 }
 
-// wipe removes all pools, addresses, nodes and pods, and the events about them.
+// deleteClaims deletes all claims: those of all namespaces cannot be deleted by one request.
+func (w *world) deleteClaims(ctx context.Context) error {
+	var claims v1.BCSNetIPClaimList
+	if err := w.client.List(ctx, &claims); err != nil {
+		return err
+	}
+	for i := range claims.Items {
+		if err := w.client.Delete(ctx, &claims.Items[i]); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wipe removes all pools, addresses, claims, nodes and pods, and the events about them.
 func (w *world) wipe(ctx context.Context) error {
 	for _, kind := range []client.Object{&v1.BCSNetPool{}, &v1.BCSNetIP{}, &corev1.Node{}} {
 		if err := w.client.DeleteAllOf(ctx, kind); err != nil {
@@ -100,13 +114,20 @@ func (w *world) wipe(ctx context.Context) error {
 	if err := w.client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace("default"), client.GracePeriodSeconds(0)); err != nil {
 		return err
 	}
+	if err := w.deleteClaims(ctx); err != nil {
+		return err
+	}
 	return eventually(ctx, func(ctx context.Context) (bool, error) {
 		var pools v1.BCSNetPoolList
 		var ips v1.BCSNetIPList
-		if err := errors.Join(w.client.List(ctx, &pools), w.client.List(ctx, &ips)); err != nil {
+		var claims v1.BCSNetIPClaimList
+		if err := errors.Join(w.client.List(ctx, &pools), w.client.List(ctx, &ips), w.client.List(ctx, &claims)); err != nil {
 			return false, err
 		}
 		var left []client.Object
+		for i := range claims.Items {
+			left = append(left, &claims.Items[i])
+		}
 		for i := range pools.Items {
 			left = append(left, &pools.Items[i])
 		}
@@ -142,6 +163,9 @@ func (w *world) commands() map[string]func(*testscript.TestScript, bool, []strin
 		"settled":     do(w.settled),
 		"deleting":    do(w.deleting),
 		"lease":       do(w.lease),
+		"owned":       do(w.owned),
+		"claimed":     do(w.claimed),
+		"kept":        do(w.kept),
 		"aged":        do(w.aged),
 		"leader":      do(w.leader),
 		"outdated":    do(w.outdated),
@@ -216,6 +240,35 @@ func (w *world) happened(ctx context.Context, _ *testscript.TestScript, args []s
 // allocator would; the pod need not exist. A lone "reserved" for the holder sets the address aside;
 // of "unknown", nothing but a container is known.
 func (w *world) lease(ctx context.Context, _ *testscript.TestScript, args []string) error {
+	return w.store(ctx, args, func(*ipam.Lease) {})
+}
+
+// claimed ADDRESS POOL HOST NAMESPACE/POD CLAIM [KEY] is lease of an address that a claim keeps.
+func (w *world) claimed(ctx context.Context, _ *testscript.TestScript, args []string) error {
+	return w.store(ctx, args, func(l *ipam.Lease) { l.Sticky = stickyOf(args[4:]) })
+}
+
+// kept is claimed of a pod that has ended: KEY may be -, and a last argument is until when the address is kept.
+func (w *world) kept(ctx context.Context, _ *testscript.TestScript, args []string) error {
+	return w.store(ctx, args, func(l *ipam.Lease) {
+		l.Sticky = stickyOf(args[4:])
+		*l, _ = ipam.Release(*l, l.Updated, ipam.Change{})
+	})
+}
+
+func stickyOf(args []string) ipam.Sticky {
+	s := ipam.Sticky{Claim: args[0], Fixed: true}
+	if len(args) > 1 && args[1] != "-" {
+		s.PodPrimaryKey = args[1]
+	}
+	if len(args) > 2 {
+		s.ExpiredTime = args[2]
+	}
+	return s
+}
+
+// store writes the lease that the arguments of lease describe, with what change makes of it.
+func (w *world) store(ctx context.Context, args []string, change func(*ipam.Lease)) error {
 	cfg := rest.CopyConfig(cluster.Config)
 	leases, err := store.New(cfg, nil, store.NewClock(nil))
 	if err != nil {
@@ -235,6 +288,7 @@ func (w *world) lease(ctx context.Context, _ *testscript.TestScript, args []stri
 		if err := w.hold(ctx, &l, netip.MustParseAddr(args[2]), args[3]); err != nil {
 			return false, err
 		}
+		change(&l)
 		_, err = leases.Write(ctx, l)
 		if errors.Is(err, store.ErrConflict) { // the controller has just made the object
 			return false, nil

@@ -117,7 +117,7 @@ func (r *poolReconciler) retire(ctx context.Context, p ipam.Pool, all []ipam.Lea
 	var writes []write
 	for _, l := range all {
 		switch {
-		case l.State == ipam.Active || isKept(l) || l.Deleting && !l.HeldFinalizer:
+		case l.State == ipam.Active || l.IsKept() || l.Deleting && !l.HeldFinalizer:
 		case l.HeldFinalizer:
 			if next, changed := ipam.Free(l, r.leases.Now(), ipam.Change{}); changed {
 				writes = append(writes, write{lease: next})
@@ -161,11 +161,9 @@ func activeByHost(all []ipam.Lease) map[netip.Addr]int {
 func keptByClaim(all []ipam.Lease) map[string]int {
 	by := map[string]int{}
 	for _, l := range all {
-		if isKept(l) {
+		if l.IsKept() {
 			by[l.Claim]++
 		}
 	}
 	return by
 }
-
-func isKept(l ipam.Lease) bool { return l.State == ipam.Reserved && l.Claim != "" }

@@ -41,6 +41,8 @@ func (f *facts) unleased(p *workload.Pod, a netip.Addr, pool *Pool) (Finding, bo
 		return found, false
 	case l == nil || l.State == ipam.Available:
 		found.Cause = fmt.Sprintf("it has %s of pool %s, which is free by its record", a, pool.Name)
+	case l.IsKept():
+		found.Cause = fmt.Sprintf("it has %s of pool %s, which claim %s keeps and nobody has by its record", a, pool.Name, l.Claim)
 	case l.State == ipam.Reserved:
 		found.Cause = fmt.Sprintf("it has %s of pool %s, which is reserved", a, pool.Name)
 	case l.Owner == "" && (l.PodName == "" || l.PodUID == p.UID || l.PodUID == "" && l.Who() == name):
@@ -104,7 +106,10 @@ func addressesStuck(f *facts) (out []Finding) {
 
 // holder says who holds a lease, and since when.
 func (f *facts) holder(l *ipam.Lease) string {
-	if l.State == ipam.Reserved {
+	switch {
+	case l.IsKept():
+		return "claim " + l.Claim + " keeps it"
+	case l.State == ipam.Reserved:
 		return "reserved"
 	}
 	return l.Who() + ", " + held(*l, f.Now)

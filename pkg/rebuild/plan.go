@@ -112,9 +112,11 @@ func (m *maker) look(pod workload.Pod) {
 
 func (m *maker) wait(pod workload.Pod) {
 	var pools []string
-	for _, h := range m.Hosts(pod) {
+	hosts := m.Hosts(pod)
+	for _, h := range hosts {
 		pools = append(pools, m.byHost[h]...)
 	}
+	pools = append(pools, m.Index.Covering(hosts)...)
 	slices.Sort(pools)
 	for _, name := range slices.Compact(pools) {
 		m.plan.Waiting[name] = append(m.plan.Waiting[name], pod.Namespace+"/"+pod.Name)
@@ -170,7 +172,7 @@ func (m *maker) lease(pod workload.Pod, a netip.Addr, ifName, pool string, befor
 // host is the address of the pod's host by which the pool knows it, if there is one.
 func (m *maker) host(pod workload.Pod, p ipam.Pool) (host netip.Addr) {
 	for i, h := range m.Hosts(pod) {
-		if _, listed := p.Hosts[h]; listed {
+		if p.Draws(h) {
 			return h
 		}
 		if i == 0 {

@@ -141,7 +141,11 @@ func TestMake(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				x.SetPool(ipam.Pool{Name: pool, Network: "net", Plan: plan, Hosts: map[netip.Addr]struct{}{onHost: {}}})
+				p := ipam.Pool{Name: pool, Network: "net", Plan: plan, Hosts: map[netip.Addr]struct{}{onHost: {}}}
+				if pool == "b" { // the host may draw because of its subnet
+					p.Hosts, p.HostSubnets = nil, ipam.Networks{netip.PrefixFrom(onHost, onHost.BitLen()-8).Masked(): {}}
+				}
+				x.SetPool(p)
 			}
 			for i, l := range tc.leases {
 				l.Version = uint64(i) + 1

@@ -108,7 +108,7 @@ func (r *Restorer) settle(ctx context.Context, addr netip.Addr) {
 
 // look brings one address in order. An error means that it is to be tried again.
 func (r *Restorer) look(ctx context.Context, addr netip.Addr) error {
-	current, exists := r.index.Get(addr)
+	current, _ := r.index.Get(addr)
 	if releasedForGood(current) {
 		next, _ := ipam.Release(current, r.leases.Now(), ipam.Change{})
 		if _, err := r.leases.Write(ctx, next); err != nil && !errors.Is(err, store.ErrConflict) {
@@ -137,11 +137,12 @@ func (r *Restorer) look(ctx context.Context, addr netip.Addr) error {
 		r.settled(l, false)
 		return nil
 	}
-	next := l
-	next.Version, next.Deleting, next.HeldFinalizer, next.Foreign = current.Version, false, true, exists && current.Foreign
-	stored, err := r.leases.Write(ctx, next)
-	if errors.Is(err, store.ErrConflict) {
-		return r.lookAgain(ctx, current)
+	stored, err := r.leases.Write(ctx, ipam.Restore(l, current))
+	if errors.Is(err, store.ErrConflict) { // another replica was faster, as a rule
+		err = r.leases.LookAgain(ctx, current)
+		if _, lost := r.index.Lost(addr); !lost && errors.Is(err, store.ErrConflict) {
+			return nil
+		}
 	}
 	if err != nil {
 		return err
@@ -166,21 +167,4 @@ func (r *Restorer) held(ctx context.Context, l ipam.Lease) (held bool, why strin
 	}
 	held, why = stillHeld(l, found)
 	return held, why, nil
-}
-
-// lookAgain reads what is there in place of what was believed. Another replica was faster, as a rule.
-func (r *Restorer) lookAgain(ctx context.Context, believed ipam.Lease) error {
-	live, err := r.leases.Get(ctx, believed.Addr)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		r.index.WroteDelete(believed.Addr, believed.Version)
-		return store.ErrConflict
-	case err != nil:
-		return err
-	}
-	r.index.Wrote(live)
-	if _, lost := r.index.Lost(believed.Addr); lost {
-		return store.ErrConflict
-	}
-	return nil
 }

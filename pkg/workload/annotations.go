@@ -62,6 +62,9 @@ const (
 	anywhere        = OnPod | OnWorkload | OnNamespace
 )
 
+// ClaimAnnotation names the claim whose addresses a pod gets.
+const ClaimAnnotation = ownPrefix + "claim"
+
 // Annotations lists them all, our own first: what is said by two of them is told of in this order. It is an array so
 // that it is made without an allocation, for every pod that a cache is told of.
 func Annotations() [annotations]Annotation {
@@ -69,7 +72,7 @@ func Annotations() [annotations]Annotation {
 		{ownPrefix + "ip", ownDialect, onPodOrWorkload, fieldSets, "`10.0.0.5`, `10.0.0.5-10.0.0.9,2001:db8::5`",
 			"Addresses, ranges and CIDRs of which the pod gets one, of each family that is named. On the template of a Deployment they are a set that its pods share.", readAddresses},
 		{ownPrefix + "pool", ownDialect, anywhere, fieldPool, "name of a BCSNetPool", "The pool to draw from.", readObjectName},
-		{ownPrefix + "claim", ownDialect, anywhere, fieldClaim, "name of a BCSNetIPClaim of the pod's namespace", "The claim whose addresses the pod gets. It has to exist.", readObjectName},
+		{ClaimAnnotation, ownDialect, anywhere, fieldClaim, "name of a BCSNetIPClaim of the pod's namespace", "The claim whose addresses the pod gets. It has to exist.", readObjectName},
 		{ownPrefix + "release-policy", ownDialect, anywhere, fieldRelease, "`with-pod`, `immutable`, `never`, `timed`",
 			"What ends the holding: the end of the pod; scaling down or the end of the workload; a release by hand; a while (`keep`) after the end of the pod.", readOwnPolicy},
 		{ownPrefix + "keep", ownDialect, anywhere, fieldKeep, "`1s` to `8760h`", "How long the address is kept after the pod ended; it implies `timed`, whose default is 48h.", readKeep},

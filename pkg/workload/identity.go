@@ -41,6 +41,9 @@ func numbered(w Workload, pod string) bool {
 	return err == nil && (n <= maxOrdinal || w.Group == appsGroup && w.Kind == "StatefulSet")
 }
 
+// SharedClaim is the name of the claim of a shared pool, in the namespace of the controller.
+func SharedClaim(shared string) string { return claimName(sharedPrefix, shared) }
+
 // claimName is a name for a claim that is made for annotations. It is the same for the same text, and no two texts
 // share one.
 func claimName(prefix, text string) string {

@@ -170,7 +170,7 @@ func (d *draft) claim(p *Policy, own owned, pod Pod, system string) *ipam.Refusa
 		p.Claim, p.Named = pod.Namespace+"/"+name, true
 		return nil
 	case p.Shared != "":
-		p.Claim = system + "/" + claimName(sharedPrefix, p.Shared)
+		p.Claim = system + "/" + SharedClaim(p.Shared)
 		switch {
 		case own.nature == app && p.Identity != "", own.nature == machine, d.said[fieldIdentity] != nil:
 			p.Identity = pod.Namespace + "/" + p.Identity // the pool serves other namespaces, too

@@ -177,7 +177,7 @@ func (w *world) newSite(t *testing.T, name string, n int, nodes string, more ...
 		w.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	}
 	w.create(t, &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.BCSNetPoolSpec{
-		Net: plan, Mask: mask, Gateway: gateway, Hosts: hosts(), Namespaces: all,
+		Net: plan, Mask: mask, Gateway: gateway, HostSubnets: []string{nodeNet}, Namespaces: all,
 		AvailableIPs: []string{s.address(1) + "-" + s.address(n)},
 	}})
 	for _, namespace := range all {
@@ -186,15 +186,6 @@ func (w *world) newSite(t *testing.T, name string, n int, nodes string, more ...
 		})
 	}
 	return s
-}
-
-// hosts are those of all nodes.
-func hosts() []string {
-	all := make([]string, maxNodes())
-	for i := range all {
-		all[i] = nodeIP(i)
-	}
-	return all
 }
 
 func (w *world) create(t *testing.T, o client.Object) {
@@ -215,19 +206,8 @@ func patience() time.Duration {
 // eventually repeats a check until it finds nothing wrong.
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
-	limit := time.After(patience())
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-limit:
-			t.Fatalf("waited in vain for %s: %v", what, err)
-		}
+	if err := controlplane.WaitFor(t.Context(), patience(), check); err != nil {
+		t.Fatalf("waiting for %s: %v", what, err)
 	}
 }
 

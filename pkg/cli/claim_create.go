@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+type claimCreate struct {
+	*session
+	output        output
+	in            inNamespace
+	name, owner   string
+	policy        string
+	replicas      int
+	keep          time.Duration
+	object        v1.BCSNetIPClaim
+	ownerResource string
+}
+
+func newClaimCreate(s *session) *cobra.Command {
+	v := &claimCreate{session: s}
+	spec := &v.object.Spec
+	cmd := &cobra.Command{
+		Use: "create NAME", Args: takes(1, 1), RunE: runs(v),
+		Short: "Create a claim",
+		Long: `Create a claim: addresses that are kept for a workload, or for all pods that
+name it by the annotation
+` + workload.ClaimAnnotation + `. It has no address until a pod
+that uses it gets one. Annotations alone make claims, too; one that is made by
+hand may have a bound, and is there before the first pod is.
+
+The kind of --owner is written as kubectl writes it: Deployment/web, sts/db, or
+CloneSet.apps.kruise.io/web where several groups have it.`,
+		Example: `  bcsnetctl claim create web -n shop --owner Deployment/web --replicas 3 --surge 1
+  bcsnetctl claim create db --owner StatefulSet/db --release-policy Timed --keep 48h --pool blue
+  bcsnetctl claim create vip --address 10.0.0.20-10.0.0.23 --release-policy Never --dry-run=server -o yaml`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	f := cmd.Flags()
+	f.StringVar(&v.owner, "owner", "", "the workload whose pods use it, as `KIND/NAME`; without it, pods name the claim")
+	f.IntVar(&v.replicas, "replicas", -1, "the most addresses of a family; -1 is as many as its pods need")
+	f.Int32Var(&spec.Surge, "surge", 0, "how many more than --replicas for a while, as in a rolling update")
+	f.StringSliceVar(&spec.Addresses, "address", nil, "only these `ADDRESSES`: a-b, a CIDR or a single one; repeatable")
+	f.StringVar(&spec.Pool, "pool", "", "only addresses of this `POOL`")
+	f.StringVar(&v.policy, "release-policy", "", "`WHEN` addresses go back to their pool: "+strings.Join(releasePolicies(), ", ")+"; without it, Immutable, or Timed with --keep")
+	f.DurationVar(&v.keep, "keep", 0, "how long an address is kept after its pod ended, with Timed")
+	f.StringVar(&spec.SharedName, "shared-name", "", "the `NAME` by which pods use it as a shared pool")
+	f.StringSliceVar(&spec.Namespaces, "namespaces", nil, "`NAMESPACES` whose pods may use it, too; * is all")
+	v.in.addTo(s, cmd, "the `NAMESPACE` of the claim")
+	s.dry.addTo(cmd)
+	v.output.addToChange(cmd)
+	complete(cmd, "release-policy", releasePolicies()...)
+	completeWith(cmd, "pool", s.completePools)
+	completeWith(cmd, "namespaces", s.completeNamespaces)
+	for _, name := range []string{"owner", "replicas", "surge", "address", "keep", "shared-name"} {
+		complete(cmd, name)
+	}
+	return cmd
+}
+
+func releasePolicies() []string {
+	return []string{string(v1.ReleaseWithPod), string(v1.ReleaseImmutable), string(v1.ReleaseNever), string(v1.ReleaseTimed)}
+}
+
+func (v *claimCreate) Complete(args []string) error {
+	v.name = args[0]
+	return v.in.complete(v.session)
+}
+
+func (v *claimCreate) Run(ctx context.Context) error {
+	spec := &v.object.Spec
+	if spec.Owner != nil {
+		if err := v.findKind(); err != nil {
+			return err
+		}
+	}
+	if spec.Pool != "" {
+		api, err := v.pools()
+		if err != nil {
+			return err
+		}
+		if _, err := api.get(ctx, spec.Pool); err != nil {
+			return err
+		}
+	}
+	api, err := v.claims()
+	if err != nil {
+		return err
+	}
+	created, err := v.create(ctx, api)
+	if err != nil {
+		return err
+	}
+	v.say.done("claim %s/%s created: %s, for %s", v.object.Namespace, v.object.Name, sizeText(&v.object), ownerText(&v.object))
+	if spec.SharedName == "" {
+		v.hint("have pods use it: annotation %s: %s on them, their workload or its template", workload.ClaimAnnotation, v.object.Name)
+	}
+	return v.output.object(v.Out, created)
+}
+
+func (v *claimCreate) create(ctx context.Context, api *claims) (*unstructured.Unstructured, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v.object)
+	if err != nil {
+		return nil, err
+	}
+	o := &unstructured.Unstructured{Object: content}
+	unstructured.RemoveNestedField(o.Object, "status")
+	o.SetGroupVersionKind(v1.GroupVersion.WithKind(claimKind))
+	if v.dry == dryRunClient {
+		return o, nil
+	}
+	created, err := api.api.Namespace(v.object.Namespace).Create(ctx, o, metav1.CreateOptions{FieldManager: programName, DryRun: v.dry.options()})
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return nil, refuse(reasonClaimExists, "there is a claim %s/%s already", v.object.Namespace, v.object.Name).
+			withHint("see it: bcsnetctl claim describe %s/%s", v.object.Namespace, v.object.Name)
+	case apierrors.IsNotFound(err) && !noSuchResource(err):
+		return nil, refuse(reasonNamespaceNotFound, "there is no namespace %s", v.object.Namespace).withHint("see all: kubectl get namespaces")
+	}
+	return created, v.explain(err)
+}

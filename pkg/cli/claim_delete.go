@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/words"
+)
+
+type claimDelete struct {
+	*session
+	in      inNamespace
+	args    []string
+	yes     bool
+	wait    bool
+	timeout time.Duration
+}
+
+func newClaimDelete(s *session) *cobra.Command {
+	v := &claimDelete{session: s}
+	cmd := &cobra.Command{
+		Use: "delete NAME...", Aliases: []string{"rm"}, Args: takes(1, 0), RunE: runs(v),
+		Short: "Delete claims",
+		Long: `Delete claims, after a question. What a claim keeps and no pod has goes back to
+its pool. Addresses that pods have stay with them, and the claim goes when the
+last of these pods ends; the command waits for that. Interrupting it does not
+bring the claim back.`,
+		Example: `  bcsnetctl claim delete web -n shop
+  bcsnetctl claim delete shop/web shop/db --yes --wait=false`,
+		ValidArgsFunction: s.completeClaims(&v.in, 0),
+	}
+	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&v.wait, "wait", true, "wait until the claims are gone")
+	cmd.Flags().DurationVar(&v.timeout, "timeout", 5*time.Minute, "how long to wait; 0 is for ever")
+	v.in.addTo(s, cmd, "the `NAMESPACE` of the claims")
+	s.dry.addTo(cmd)
+	return cmd
+}
+
+func (v *claimDelete) Complete(args []string) error {
+	v.args = args
+	return v.in.complete(v.session)
+}
+
+func (v *claimDelete) Validate() error {
+	if v.timeout < 0 {
+		return usagef("--timeout %s is negative", v.timeout)
+	}
+	return nil
+}
+
+func (v *claimDelete) Run(ctx context.Context) error {
+	keys, err := v.in.keys(v.args)
+	if err != nil {
+		return err
+	}
+	api, err := v.claims()
+	if err != nil {
+		return err
+	}
+	all, err := api.named(ctx, keys)
+	if err != nil {
+		return err // nothing was deleted: all names are right or none is taken
+	}
+	var names []string
+	for _, c := range all {
+		names = append(names, c.name())
+		v.radius(ctx, c)
+	}
+	if v.dry == dryRunNone && !v.yes {
+		if err := v.confirm(ctx, fmt.Sprintf("Delete %s?", those("claim", names))); err != nil {
+			return err
+		}
+	}
+	return v.deleteAll(ctx, api, all)
+}
+
+// radius says what becomes of a claim's addresses.
+func (v *claimDelete) radius(ctx context.Context, c ipClaim) {
+	what := "no addresses"
+	switch leases, err := v.leasesOf(ctx, c.name()); {
+	case err != nil:
+		what = "it is unknown what it has: " + err.Error()
+	case len(leases) > 0:
+		used, kept := uses(leases)
+		what = fmt.Sprintf("%d kept %s back to the pool, %d in use %s with the pods until they end", kept, words.OneOr(kept, "goes", "go"), used, words.OneOr(used, "stays", "stay"))
+	}
+	if c.DeletionTimestamp != nil {
+		what += "; it is being deleted already"
+	}
+	v.say.start("claim %s (%s): %s", c.name(), ownerText(c.BCSNetIPClaim), what)
+	if c.Labels[claim.Managed] == "true" {
+		v.say.warn("claim %s was made from annotations: the next pod of its workload makes it again", c.name())
+	}
+}
+
+func (v *claimDelete) deleteAll(ctx context.Context, api *claims, all []ipClaim) error {
+	var failed several
+	var left []ipClaim
+	for _, c := range all {
+		err := v.deleteOne(ctx, api, c)
+		switch {
+		case err != nil:
+			failed = append(failed, fmt.Errorf("claim %s was not deleted: %w", c.name(), err))
+		case v.dry != dryRunNone:
+			v.say.done("claim %s deleted", c.name())
+		case !v.wait:
+			v.say.done("deletion of claim %s requested", c.name())
+		default:
+			left = append(left, c)
+		}
+	}
+	limit := v.deadline(v.timeout)
+	for _, c := range left {
+		if err := v.waitGone(ctx, api, c, limit()); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	return failed.orNil()
+}
+
+// deleteOne deletes the claim that was shown, not another one that has taken its name meanwhile.
+func (v *claimDelete) deleteOne(ctx context.Context, api *claims, c ipClaim) error {
+	if v.dry == dryRunClient {
+		return nil
+	}
+	return v.deletion(ctx, api.api.Namespace(c.Namespace), c.Name, c.UID)
+}
+
+// waitGone waits until a claim is gone, and says what it waits for.
+func (v *claimDelete) waitGone(ctx context.Context, api *claims, gone ipClaim, limit time.Duration) error {
+	what, said := waitsForController, ""
+	err := followed[ipClaim]{session: v.session, api: api.api.Namespace(gone.Namespace), fields: named(gone.Name), read: readClaim, see: func(set map[string]ipClaim) (bool, error) {
+		now, exists := set[gone.name()]
+		if !exists || now.UID != gone.UID {
+			return true, nil
+		}
+		if what = releasing(now); what != said {
+			v.say.wait("claim %s is being deleted: %s", gone.name(), what)
+			said = what
+		}
+		return false, nil
+	}}.until(ctx, limit)
+	switch {
+	case err == nil:
+		v.say.done("claim %s deleted", gone.name())
+		return nil
+	case errors.Is(err, errTooLong):
+		f := &failure{code: exitTimeout, message: fmt.Sprintf("claim %s is not gone after %s: %s", gone.name(), v.timeout, what), cause: err}
+		if what == waitsForController {
+			return f.withHint(hintController)
+		}
+		return f.withHint("it goes without this command; see bcsnetctl claim describe %s", gone.name())
+	case ctx.Err() != nil:
+		return &failure{message: fmt.Sprintf("claim %s is still being deleted, and goes without this command: %s", gone.name(), what)}
+	default:
+		return err
+	}
+}
+
+// releasing is what a claim that is deleted waits for.
+func releasing(c ipClaim) string {
+	for _, condition := range c.Status.Conditions {
+		if condition.Type == v1.ConditionReady && condition.Reason == v1.ReasonClaimReleasing {
+			return condition.Message
+		}
+	}
+	return waitsForController
+}

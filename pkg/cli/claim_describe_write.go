@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// write prints the sections that have something to say.
+func (d *claimDescription) write() error {
+	var b bytes.Buffer
+	d.head(&b)
+	section(&b, "Conditions", d.conditionLines(d.claim.Status.Conditions))
+	if err := indented(&b, "Addresses", table[ipam.Lease]{headers: true, columns: d.columns()}, d.leases); err != nil {
+		return err
+	}
+	section(&b, "Events", d.eventLines(d.events))
+	section(&b, "Next", d.next())
+	_, err := d.Out.Write(b.Bytes())
+	return err
+}
+
+func (d *claimDescription) head(b *bytes.Buffer) {
+	c := d.claim
+	line := func(label, format string, args ...any) {
+		fmt.Fprintf(b, "%-12s %s\n", label+":", printers.EscapeTerminal(fmt.Sprintf(format, args...)))
+	}
+	line("Claim", "%s", c.Name)
+	line("Namespace", "%s", c.Namespace)
+	if o := c.Spec.Owner; o != nil {
+		line("Owner", "%s %s (%s)", o.Kind, o.Name, o.APIVersion)
+	} else {
+		line("Used by", "%s", ownerText(c.BCSNetIPClaim))
+	}
+	if len(c.Spec.Namespaces) > 0 {
+		line("Open to", "%s", namespacesText(c.Spec.Namespaces))
+	}
+	if c.Labels[claim.Managed] == "true" {
+		line("Made from", "annotations, and kept as they say")
+	}
+	line("Policy", "%s", policyText(c.Spec.ReleasePolicy, c.Spec.Keep, c.Spec.Owner != nil))
+	line("Size", "%s", sizeText(c.BCSNetIPClaim))
+	if c.Spec.Pool != "" {
+		line("Pool", "%s", c.Spec.Pool)
+	}
+	if len(c.Spec.Addresses) > 0 {
+		line("Only", "%s", strings.Join(c.Spec.Addresses, ", "))
+	}
+	if used, kept := uses(d.leases); used+kept > 0 {
+		line("In use", "%d of %s, %d kept", used, words.Plural(used+kept, "address"), kept)
+	} else {
+		line("In use", "it has no address yet")
+	}
+	word, attention := claimState(c.BCSNetIPClaim)
+	hue := green
+	if attention {
+		hue = yellow
+	}
+	fmt.Fprintf(b, "%-12s %s\n", "State:", d.out.paint(hue, word))
+	line("Age", "%s", d.age(c.CreationTimestamp.Time))
+}
+
+// namespacesText says whose pods may use a claim beside those of its own namespace.
+func namespacesText(names []string) string {
+	if slices.Contains(names, claim.AllNamespaces) {
+		return "pods of all namespaces"
+	}
+	return "pods of " + those("namespace", names)
+}
+
+func (d *claimDescription) columns() []column[ipam.Lease] {
+	return []column[ipam.Lease]{
+		{name: "ADDRESS", cell: func(l ipam.Lease) string { return l.Addr.String() }},
+		{name: "POOL", cell: func(l ipam.Lease) string { return l.Pool }},
+		{name: "STATUS", cell: statusText},
+		{name: "POD", cell: podText},
+		{name: "HOST", cell: func(l ipam.Lease) string { return addrText(l.Host) }},
+		{name: "FOR", cell: func(l ipam.Lease) string { return printers.EscapeTerminal(l.PodPrimaryKey) }},
+		{name: "UNTIL", cell: func(l ipam.Lease) string { return untilText(l.ExpiredTime) }},
+		{name: "AGE", cell: func(l ipam.Lease) string { return d.age(l.Updated) }},
+	}
+}
+
+// podText is the pod that has an address, or had it last.
+func podText(l ipam.Lease) string {
+	if l.PodName == "" {
+		return ""
+	}
+	return l.Namespace + "/" + l.PodName
+}
+
+// untilText is the term of a kept address, which a claim sets; what cannot be read stays as it is.
+func untilText(stored string) string {
+	t, err := time.Parse(time.RFC3339Nano, stored)
+	if err != nil {
+		return printers.EscapeTerminal(stored)
+	}
+	return timeText(t)
+}
+
+// next names the commands that change what is.
+func (d *claimDescription) next() (lines []string) {
+	c := d.claim
+	add := func(what, command string) { lines = append(lines, "  "+what+": "+d.called(command)) }
+	used, kept := uses(d.leases)
+	word, _ := claimState(c.BCSNetIPClaim)
+	switch word {
+	case stateUnseen, stateUpdating:
+		lines = append(lines, "  "+hintController)
+	case v1.ReasonInvalidSpec:
+		add("mend the spec", fmt.Sprintf("kubectl edit bcsnetipclaim -n %s %s", c.Namespace, c.Name))
+	case v1.ReasonClaimReleasing:
+		if used > 0 {
+			add("see the pods that it waits for", "bcsnetctl lease list --claim "+c.name())
+		}
+	}
+	if kept > 0 {
+		add("give back what no pod has", "bcsnetctl claim release "+c.name())
+	}
+	if used+kept == 0 && c.DeletionTimestamp == nil && c.Spec.SharedName == "" {
+		lines = append(lines, "  have pods use it: annotation "+workload.ClaimAnnotation+": "+c.Name)
+	}
+	return lines
+}
+
+// conditionLines are the conditions that are not as they should be.
+func (s *session) conditionLines(all []metav1.Condition) (lines []string) {
+	for _, c := range all {
+		good := metav1.ConditionFalse
+		if c.Type == v1.ConditionReady {
+			good = metav1.ConditionTrue
+		}
+		if c.Status != good {
+			lines = append(lines, fmt.Sprintf("  %s=%s, %s: %s", c.Type, c.Status, c.Reason, s.called(printers.EscapeTerminal(c.Message))))
+		}
+	}
+	return lines
+}

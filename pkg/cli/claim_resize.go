@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
+)
+
+// unbounded is what stands for no bound on the command line.
+const unbounded = "any"
+
+type claimResize struct {
+	*session
+	output    output
+	in        inNamespace
+	arg, size string
+	replicas  *int32
+	surge     int32
+	setSurge  bool
+	cmd       *cobra.Command
+}
+
+func newClaimResize(s *session) *cobra.Command {
+	v := &claimResize{session: s}
+	v.cmd = &cobra.Command{
+		Use: "resize NAME N", Aliases: []string{"scale"}, Args: takes(2, 2), RunE: runs(v),
+		Short: "Set how many addresses a claim may have",
+		Long: `Set how many addresses of a family a claim may have; any is for as many as its
+pods need. A larger claim may take more at once. A smaller one gives back what
+it keeps beyond its size, the longest unused first; what pods have stays with
+them until they end.`,
+		Example: `  bcsnetctl claim resize web 5 -n shop
+  bcsnetctl claim resize shop/web any --dry-run=server`,
+		ValidArgsFunction: s.completeClaims(&v.in, 1),
+	}
+	v.cmd.Flags().Int32Var(&v.surge, "surge", 0, "how many more for a while, as in a rolling update; without it, as before")
+	complete(v.cmd, "surge")
+	v.in.addTo(s, v.cmd, "the `NAMESPACE` of the claim")
+	s.dry.addTo(v.cmd)
+	v.output.addToChange(v.cmd)
+	return v.cmd
+}
+
+func (v *claimResize) Complete(args []string) error {
+	v.arg, v.size, v.setSurge = args[0], args[1], v.cmd.Flags().Changed("surge")
+	return v.in.complete(v.session)
+}
+
+func (v *claimResize) Validate() error {
+	if v.size != unbounded {
+		n, err := strconv.Atoi(v.size)
+		if err != nil {
+			return usagef("%q is no number of addresses, nor %s", v.size, unbounded)
+		}
+		if err := checkReplicas("the size", n); err != nil {
+			return err
+		}
+		v.replicas = new(int32(n))
+	}
+	if err := checkReplicas("--surge", int(v.surge)); err != nil {
+		return err
+	}
+	return v.output.validate()
+}
+
+func (v *claimResize) Run(ctx context.Context) error {
+	key, err := v.in.key(v.arg)
+	if err != nil {
+		return err
+	}
+	api, err := v.claims()
+	if err != nil {
+		return err
+	}
+	c, err := api.get(ctx, key)
+	switch {
+	case err != nil:
+		return err
+	case c.DeletionTimestamp != nil:
+		return refuse(ipam.ReasonClaimConflict, "claim %s is being deleted and takes no changes", c.name()).
+			withHint("see what it waits for: bcsnetctl claim describe %s", c.name())
+	case c.Labels[claim.Managed] == "true":
+		return managedClaim(c)
+	}
+	leases, err := v.leasesOf(ctx, c.name())
+	if err != nil {
+		return err
+	}
+	before := sizeText(c.BCSNetIPClaim)
+	c.Spec.Replicas = v.replicas
+	if v.setSurge {
+		c.Spec.Surge = v.surge
+	}
+	v.effect(leases)
+	stored, err := v.patch(ctx, api, c)
+	if err != nil {
+		return err
+	}
+	v.say.done("claim %s may have %s; it was %s", c.name(), sizeText(c.BCSNetIPClaim), before)
+	return v.output.object(v.Out, stored)
+}
+
+// effect says what the new size does to the addresses that the claim has.
+func (v *claimResize) effect(leases []ipam.Lease) {
+	if v.replicas == nil {
+		return
+	}
+	families := map[bool][]ipam.Lease{}
+	for _, l := range leases {
+		families[l.Addr.Is4()] = append(families[l.Addr.Is4()], l)
+	}
+	for _, is4 := range []bool{true, false} {
+		used, kept := uses(families[is4])
+		over := used + kept - int(*v.replicas)
+		if over <= 0 {
+			continue
+		}
+		back := min(over, kept)
+		var parts string
+		if back > 0 {
+			parts = fmt.Sprintf("%d of %d kept addresses %s back", back, kept, words.OneOr(back, "goes", "go"))
+		}
+		if stay := over - back; stay > 0 {
+			if parts != "" {
+				parts += ", and "
+			}
+			parts += fmt.Sprintf("%d more than that %s in use and %s until the pods end", stay, words.OneOr(stay, "is", "are"), words.OneOr(stay, "stays", "stay"))
+		}
+		v.say.start("%s: %s", map[bool]string{true: "IPv4", false: "IPv6"}[is4], parts)
+	}
+}
+
+// patch sets the size alone; who changes something else of the claim meanwhile is not in the way.
+func (v *claimResize) patch(ctx context.Context, api *claims, c ipClaim) (*unstructured.Unstructured, error) {
+	spec := map[string]any{"replicas": nil}
+	if v.replicas != nil {
+		spec["replicas"] = int64(*v.replicas)
+	}
+	if v.setSurge {
+		spec["surge"] = int64(v.surge)
+	}
+	if v.dry == dryRunClient {
+		next := c.stored.DeepCopy()
+		for field, value := range spec {
+			if value == nil {
+				unstructured.RemoveNestedField(next.Object, "spec", field)
+			} else if err := unstructured.SetNestedField(next.Object, value, "spec", field); err != nil {
+				return nil, err
+			}
+		}
+		return next, nil
+	}
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": c.UID}, "spec": spec})
+	if err != nil {
+		return nil, err
+	}
+	stored, err := api.api.Namespace(c.Namespace).Patch(ctx, c.Name, types.MergePatchType, body,
+		metav1.PatchOptions{FieldManager: programName, DryRun: v.dry.options()})
+	return stored, v.explain(err)
+}

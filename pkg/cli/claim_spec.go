@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// Validate makes the spec of what was typed.
+func (v *claimCreate) Validate() error {
+	key, err := v.in.key(v.name)
+	if err != nil || len(validation.NameIsDNSSubdomain(key.Name, false)) > 0 {
+		return usagef("%q is no name for a claim", v.name).
+			withHint("a name is lower-case letters, digits, - and ., with a letter or digit at both ends")
+	}
+	v.object.Namespace, v.object.Name = key.Namespace, key.Name
+	spec := &v.object.Spec
+	if _, err := parseEntries(spec.Addresses); err != nil {
+		return err
+	}
+	if err := v.setSize(); err != nil {
+		return err
+	}
+	if err := v.setPolicy(); err != nil {
+		return err
+	}
+	if v.owner != "" {
+		kind, name, both := strings.Cut(v.owner, "/")
+		if !both || kind == "" || len(validation.NameIsDNSSubdomain(name, false)) > 0 {
+			return usagef("--owner %q is not KIND/NAME, such as Deployment/web", v.owner)
+		}
+		v.ownerResource, spec.Owner = kind, &v1.ClaimOwner{Name: name}
+	}
+	if spec.Owner != nil && spec.SharedName != "" {
+		return usagef("--owner and --shared-name do not go together: a shared pool belongs to no workload")
+	}
+	if want := workload.SharedClaim(spec.SharedName); spec.SharedName != "" && v.object.Name != want {
+		return usagef("the claim of the shared pool %q is named %s: pods find it by that", spec.SharedName, want).
+			withHint("bcsnetctl claim create %s -n %s --shared-name %q", want, systemNamespace, spec.SharedName)
+	}
+	return v.output.validate()
+}
+
+// maxReplicas is the most addresses of a family; the schema has the same bound.
+const maxReplicas = 65536
+
+func checkReplicas(flag string, n int) error {
+	if n < 0 || n > maxReplicas {
+		return usagef("%s %d is not between 0 and %d", flag, n, maxReplicas)
+	}
+	return nil
+}
+
+func (v *claimCreate) setSize() error {
+	spec := &v.object.Spec
+	if err := checkReplicas("--surge", int(spec.Surge)); err != nil {
+		return err
+	}
+	switch {
+	case v.replicas == -1 && spec.Surge > 0:
+		return usagef("--surge goes with --replicas")
+	case v.replicas == -1:
+		return nil
+	}
+	spec.Replicas = new(int32(min(v.replicas, math.MaxInt32)))
+	return checkReplicas("--replicas", v.replicas)
+}
+
+func (v *claimCreate) setPolicy() error {
+	spec := &v.object.Spec
+	i := slices.IndexFunc(releasePolicies(), func(p string) bool { return strings.EqualFold(p, v.policy) })
+	switch {
+	case i >= 0:
+		spec.ReleasePolicy = v1.ReleasePolicy(releasePolicies()[i])
+	case v.policy != "":
+		return usagef("--release-policy %q is not one of %s", v.policy, strings.Join(releasePolicies(), ", "))
+	case v.keep != 0:
+		spec.ReleasePolicy = v1.ReleaseTimed
+	default:
+		spec.ReleasePolicy = v1.ReleaseImmutable
+	}
+	switch timed := spec.ReleasePolicy == v1.ReleaseTimed; {
+	case timed != (v.keep != 0):
+		return usagef("--keep goes with --release-policy Timed: give both, or --keep alone")
+	case timed && (v.keep < 0 || v.keep > v1.MaxKeep || v.keep%time.Second != 0):
+		return usagef("--keep %s is not a number of whole seconds up to %s", v.keep, ipam.FormatSpan(v1.MaxKeep))
+	case timed:
+		spec.Keep = &metav1.Duration{Duration: v.keep}
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+const claimKind = "BCSNetIPClaim"
+
+// claims reads and writes claims.
+type claims struct {
+	*session
+	api dynamic.NamespaceableResourceInterface
+}
+
+// ipClaim is a claim as this release knows it, and as it is stored.
+type ipClaim struct {
+	*v1.BCSNetIPClaim
+	stored *unstructured.Unstructured
+}
+
+func (s *session) claims() (*claims, error) {
+	c, err := s.dynamic()
+	if err != nil {
+		return nil, err
+	}
+	return &claims{session: s, api: c.Resource(resource(v1.ClaimResource))}, nil
+}
+
+func readClaim(stored *unstructured.Unstructured) (ipClaim, error) {
+	c := ipClaim{BCSNetIPClaim: &v1.BCSNetIPClaim{}, stored: stored}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, c.BCSNetIPClaim); err != nil {
+		return c, fmt.Errorf("claim %s cannot be read: %w", keyOf(stored), err)
+	}
+	return c, nil
+}
+
+// name is what addresses call the claim by.
+func (c ipClaim) name() string { return c.Namespace + "/" + c.Name }
+
+// get reads a claim; one that is not there is an error that knows a better name.
+func (c *claims) get(ctx context.Context, key types.NamespacedName) (ipClaim, error) {
+	stored, err := c.api.Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err) && !noSuchResource(err):
+		return ipClaim{}, c.unknown(ctx, key)
+	case err != nil:
+		return ipClaim{}, c.explain(err)
+	}
+	return readClaim(stored)
+}
+
+// named reads claims by name: all of them or none.
+func (c *claims) named(ctx context.Context, keys []types.NamespacedName) (all []ipClaim, err error) {
+	var failed several
+	for _, key := range keys {
+		one, err := c.get(ctx, key)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		all = append(all, one)
+	}
+	return all, failed.orNil()
+}
+
+// list reads the claims of a namespace, or of all where it is empty, by namespace and name.
+func (c *claims) list(ctx context.Context, namespace string, which metav1.ListOptions) (all []ipClaim, err error) {
+	for which.Limit = pageSize; ; {
+		page, err := c.api.Namespace(namespace).List(ctx, which)
+		if err != nil {
+			return nil, c.explain(err)
+		}
+		for i := range page.Items {
+			one, err := readClaim(&page.Items[i])
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, one)
+		}
+		if which.Continue = page.GetContinue(); which.Continue == "" {
+			slices.SortFunc(all, byClaim)
+			return all, nil
+		}
+	}
+}
+
+func byClaim(a, b ipClaim) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// unknown is the error for a claim that is not there.
+func (c *claims) unknown(ctx context.Context, key types.NamespacedName) error {
+	all, err := c.list(ctx, "", metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	f := refuse(ipam.ReasonClaimNotFound, "there is no claim %s in namespace %s", key.Name, key.Namespace)
+	var here []string
+	for _, o := range all {
+		switch {
+		case o.Namespace == key.Namespace:
+			here = append(here, o.Name)
+		case o.Name == key.Name:
+			return f.withHint("there is one in namespace %s: bcsnetctl claim describe %s", o.Namespace, o.name())
+		}
+	}
+	if near := nearest(key.Name, here); near != "" {
+		return f.withHint("did you mean %s? All claims: bcsnetctl claim list -A", near)
+	}
+	return f.withHint("see all claims: bcsnetctl claim list -A")
+}
+
+// leasesOf are the addresses of a claim, in order.
+func (s *session) leasesOf(ctx context.Context, claim string) ([]ipam.Lease, error) {
+	return s.held(ctx, leaseQuery{claim: claim}, func(l ipam.Lease) bool { return l.State != ipam.Available })
+}

@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+type explainPod struct {
+	*session
+	output    output
+	in        inNamespace
+	arg, node string
+}
+
+func newExplain(s *session) *cobra.Command {
+	v := &explainPod{session: s}
+	cmd := &cobra.Command{
+		Use: "explain POD", GroupID: "objects", Args: takes(1, 1), RunE: runs(v),
+		Short: "Say why a pod has its address, or why it gets none",
+		Long: `Say why a pod has the address that it has; of a pod without one, which address
+it would get now, or why it gets none. That is decided here as the controller
+decides it, from the objects as they are; nothing is changed.
+
+A pod on no node yet has no pools: --node says what it would get there. The exit
+code is 3 when the pod has no address and gets none as things are.`,
+		Example: `  bcsnetctl explain db-0 -n shop
+  bcsnetctl explain shop/db-0 --node node-1 -o yaml`,
+		ValidArgsFunction: s.completePods(&v.in),
+	}
+	cmd.Flags().StringVar(&v.node, "node", "", "as if the pod were on this `NODE`")
+	completeWith(cmd, "node", s.completeNodes)
+	v.in.addTo(s, cmd, "the `NAMESPACE` of the pod")
+	v.output.addToView(cmd)
+	return cmd
+}
+
+func (v *explainPod) Complete(args []string) error {
+	v.arg = args[0]
+	return v.in.complete(v.session)
+}
+
+func (v *explainPod) Validate() error { return v.output.validate() }
+
+func (v *explainPod) Run(ctx context.Context) error {
+	key, err := v.in.key(v.arg)
+	if err != nil {
+		return err
+	}
+	t, err := v.trailOf(ctx, key, "")
+	if err != nil {
+		return err
+	}
+	e := &explanation{trail: t}
+	if err := v.answer(ctx, e); err != nil {
+		return err
+	}
+	if v.output.printer != nil {
+		err = v.output.object(v.Out, e.object())
+	} else {
+		err = v.writeExplanation(e)
+	}
+	if err == nil && len(e.addresses) == 0 {
+		err = &failure{code: exitFindings} // the output has said why
+	}
+	return err
+}
+
+// explanation is a trail, and why it ends where it does.
+type explanation struct {
+	*trail
+	// addresses are those that the pod has, or that it would get now.
+	addresses []ipam.Lease
+	has       bool
+	// keeps are those of the addresses that are kept for it until it gets them.
+	keeps map[netip.Addr]bool
+	// none is why there is no address.
+	none *ipam.Refusal
+	host netip.Addr
+}
+
+// answer finds out what the pod has, or would get.
+func (v *explainPod) answer(ctx context.Context, e *explanation) error {
+	if e.pod == nil {
+		e.none = ipam.Refuse(ipam.ReasonPodNotFound, "the pod is gone").WithHint("see what is kept for it: bcsnetctl trace %s", e.key)
+		return nil
+	}
+	for _, l := range e.leases {
+		if l.State == ipam.Active {
+			e.addresses, e.has = append(e.addresses, l), true
+		}
+	}
+	if e.has {
+		e.host = e.addresses[0].Host
+	} else if err := v.findHost(ctx, e); err != nil {
+		return err
+	}
+	switch {
+	case e.has:
+	case e.pod.HostNetwork:
+		e.none = ipam.Refuse("", "it uses the network of its host")
+	case e.pod.Ended:
+		e.none = ipam.Refuse(ipam.ReasonPodEnded, "the pod has ended")
+	case errors.As(e.wrong, &e.none):
+		if e.none.Reason == ipam.ReasonWorkloadUnknown {
+			e.none.Hint = hintRights
+		}
+	case !e.host.IsValid():
+		e.none = ipam.Refuse("", "it is on no node yet, and which pools serve it depends on that").
+			WithHint("see what it would get on one: bcsnetctl explain %s --node NODE", e.key)
+	default:
+		return v.propose(ctx, e)
+	}
+	return nil
+}
+
+// findHost finds the host that asks for the pod's addresses.
+func (v *explainPod) findHost(ctx context.Context, e *explanation) error {
+	name := e.pod.Node
+	switch {
+	case v.node != "":
+		name = v.node
+	case len(e.pod.HostIPs) > 0:
+		e.host = e.pod.HostIPs[0]
+		return nil
+	case name == "":
+		return nil
+	}
+	n, err := v.session.node(ctx, name)
+	if err == nil && len(n.addrs) > 0 {
+		e.host = n.addrs[0]
+	}
+	return err
+}

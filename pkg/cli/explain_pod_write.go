@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
+)
+
+// writeExplanation prints what decides on a pod's addresses, and what that comes to.
+func (v *explainPod) writeExplanation(e *explanation) error {
+	var b bytes.Buffer
+	v.podLines(&b, e.trail)
+	name := e.policy.Claim
+	if e.has {
+		name = e.addresses[0].Claim
+	}
+	v.claimLine(&b, e.trail, name)
+	if c := e.claims[name]; c != nil {
+		trailLine(&b, "", "it may have %s", sizeText(c))
+	}
+	if e.host.IsValid() {
+		trailLine(&b, "Host", "%s", e.host)
+	}
+	for _, l := range e.addresses {
+		what := "which it would get now"
+		if e.has {
+			what = "which it has"
+		}
+		trailLine(&b, "Address", "%s/%d of pool %s, %s", l.Addr, l.Bits, l.Pool, what)
+		for i, why := range e.because(l) {
+			trailLine(&b, []string{"Because", ""}[min(i, 1)], "%s", why)
+		}
+	}
+	if len(e.addresses) == 0 {
+		trailLine(&b, "Address", "none")
+		text, hint := v.texts(e.none)
+		trailLine(&b, "Because", "%s", text)
+		if hint != "" {
+			section(&b, "Next", []string{"  " + v.called(hint)})
+		}
+	}
+	_, err := v.Out.Write(b.Bytes())
+	return err
+}
+
+// because is why it is that address and no other, what decides first.
+func (e *explanation) because(l ipam.Lease) (out []string) {
+	p := e.policy
+	for _, set := range p.Sets {
+		if set.Contains(l.Addr) {
+			out = append(out, "it is one of "+ipam.FormatSet(set)+", which "+claim.Source(p, "Sets")+" asks for")
+		}
+	}
+	switch c := e.claims[l.Claim]; {
+	case l.Claim == "":
+	case e.keeps[l.Addr]:
+		out = append(out, keptText(l))
+	default:
+		text := "claim " + l.Claim + map[bool]string{true: " has it", false: " takes it"}[e.has]
+		if l.PodPrimaryKey != "" {
+			text += " for " + l.PodPrimaryKey
+		}
+		out = append(out, text)
+		if c != nil && len(c.Spec.Addresses) > 0 {
+			out = append(out, "the claim is for "+words.List(c.Spec.Addresses))
+		}
+	}
+	pool := e.pools[l.Pool]
+	switch c := e.claims[l.Claim]; {
+	case p.Pool == l.Pool && l.Pool != "":
+		out = append(out, "pool "+l.Pool+" is the one that "+claim.Source(p, "Pool")+" asks for")
+	case c != nil && c.Spec.Pool == l.Pool && l.Pool != "":
+		out = append(out, "pool "+l.Pool+" is that of the claim")
+	case pool != nil && slices.Contains(pool.Spec.Namespaces, e.key.Namespace):
+		out = append(out, "pool "+l.Pool+" is bound to namespace "+e.key.Namespace)
+	case pool != nil && l.Claim != "" && (e.has || e.keeps[l.Addr]):
+		out = append(out, fmt.Sprintf("pool %s serves host %s", l.Pool, addrText(e.host)))
+	case pool != nil:
+		out = append(out, fmt.Sprintf("pool %s serves host %s, and of the pools that do it is the first with a free address, by priority and name", l.Pool, addrText(e.host)))
+	}
+	return out
+}
+
+// object is an explanation for -o json and the like: a trail, and what it comes to.
+func (e *explanation) object() *unstructured.Unstructured {
+	o := e.trail.object("Explanation")
+	o.Object["host"] = addrText(e.host)
+	outcome := "wouldGet"
+	switch {
+	case e.has:
+		outcome = "has"
+	case len(e.addresses) == 0:
+		outcome = "none"
+		o.Object["reason"], o.Object["message"], o.Object["hint"] = string(e.none.Reason), e.none.Message, e.none.Hint
+	}
+	o.Object["outcome"] = outcome
+	answers := []any{}
+	for _, l := range e.addresses {
+		because := []any{}
+		for _, why := range e.because(l) {
+			because = append(because, why)
+		}
+		answers = append(answers, map[string]any{"address": l.Addr.String(), "pool": l.Pool, "claim": l.Claim, "because": because})
+	}
+	o.Object["answers"] = answers
+	return o
+}

@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// propose asks an allocator of this process.
+func (v *explainPod) propose(ctx context.Context, e *explanation) error {
+	reader, err := v.reader()
+	if err != nil {
+		return err
+	}
+	policies, err := v.resolver()
+	if err != nil {
+		return err
+	}
+	a, err := v.startAllocator(ctx, func(x *ipam.Index) (allocator.PodFinder, allocator.TermsFinder) {
+		pods := &workload.Pods{Cached: reader, Live: reader, NodeAddrs: func(string) []netip.Addr { return nil }}
+		return pods, &claim.Terms{Policies: policies, Claims: reader, Index: x}
+	})
+	if err != nil {
+		return err
+	}
+	defer a.stop()
+	if err := a.open(ctx, v.session); err != nil {
+		return err
+	}
+	held, fresh, err := a.Propose(ctx, allocator.Request{Host: e.host, Namespace: e.key.Namespace, PodName: e.key.Name, PodUID: e.pod.UID})
+	if errors.As(err, &e.none) {
+		return nil
+	}
+	e.addresses, e.keeps = slices.Concat(held, fresh), map[netip.Addr]bool{}
+	for _, l := range fresh {
+		now, _ := a.index.Get(l.Addr)
+		e.keeps[l.Addr] = now.State != ipam.Available
+	}
+	return v.explain(err)
+}
+
+// reader reads pods and claims from the API server.
+func (s *session) reader() (client.Reader, error) {
+	cfg, err := s.connect()
+	if err != nil {
+		return nil, err
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(v1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	c, err := client.New(cfg, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, s.configProblem(err)
+	}
+	return c, nil
+}

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// claimsOf reads the claims that leases name, by namespace/name. One that is not there, or cannot be read, is left
+// out: what the addresses say of it remains.
+func (s *session) claimsOf(ctx context.Context, leases []ipam.Lease) map[string]*v1.BCSNetIPClaim {
+	found := map[string]*v1.BCSNetIPClaim{}
+	var api *claims
+	for _, l := range leases {
+		if _, known := found[l.Claim]; known || l.Claim == "" {
+			continue
+		}
+		found[l.Claim] = nil
+		if api == nil {
+			var err error
+			if api, err = s.claims(); err != nil {
+				return found
+			}
+		}
+		c, err := api.find(ctx, l.Claim)
+		switch {
+		case err == nil:
+			found[l.Claim] = c.BCSNetIPClaim
+		case !apierrors.IsNotFound(err):
+			s.say.warn("claim %s cannot be read: %v", l.Claim, s.explain(err))
+		}
+	}
+	return found
+}
+
+// find reads the claim that an address names; the error is the API server's.
+func (c *claims) find(ctx context.Context, name string) (ipClaim, error) {
+	namespace, name, _ := strings.Cut(name, "/")
+	stored, err := c.api.Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return ipClaim{}, err
+	}
+	return readClaim(stored)
+}
+
+// claimLines say which claim an address belongs to, for which of its pods, and how long it is kept.
+func (a addressView) claimLines(line func(label, format string, args ...any)) {
+	if a.Claim != "" {
+		text := a.Claim
+		if a.claim != nil {
+			text += ", of " + ownerText(a.claim)
+		} else {
+			text += ", which does not exist"
+		}
+		line("Claim", "%s", text)
+	}
+	if a.PodPrimaryKey != "" {
+		line("Kept for", "%s", a.PodPrimaryKey)
+	}
+	if a.claim != nil {
+		line("Policy", "%s", policyText(a.claim.Spec.ReleasePolicy, a.claim.Spec.Keep, a.claim.Spec.Owner != nil))
+	}
+	if a.ExpiredTime != "" {
+		line("Until", "%s", untilText(a.ExpiredTime))
+	}
+	if a.IsKept() && a.PodName != "" {
+		line("Last pod", "%s", podText(a.Lease))
+	}
+}

@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
+)
+
+// statusKept stands in lists for an address that is Reserved because a claim keeps it, and not set aside by hand.
+const statusKept = "Kept"
+
+func statusText(l ipam.Lease) string {
+	if l.IsKept() {
+		return statusKept
+	}
+	return l.State.String()
+}
+
+// kept finds the addresses that claims keep and no pod has.
+func kept() leaseQuery {
+	return leaseQuery{status: ipam.Reserved.String(), selectors: selectors{fields: "status.claim!="}}
+}
+
+// setAside finds the addresses that people set aside.
+func setAside() leaseQuery {
+	return leaseQuery{status: ipam.Reserved.String(), selectors: selectors{fields: "status.claim="}}
+}
+
+// keptText says for what an address is kept.
+func keptText(l ipam.Lease) string {
+	text := "claim " + l.Claim + " keeps it"
+	if l.PodPrimaryKey != "" {
+		text += " for " + l.PodPrimaryKey
+	}
+	return text
+}
+
+// claimHolder is who keeps a reserved address; empty for one that was set aside by hand.
+func claimHolder(l ipam.Lease) string {
+	if !l.IsKept() {
+		return ""
+	}
+	return "claim " + l.Claim
+}
+
+// keptByClaim is the error for an address that was to be set aside, or handed out again, and that a claim keeps.
+func keptByClaim(l ipam.Lease) *failure {
+	return refuse(reasonAddressKept, "address %s of pool %s is reserved, not by hand: %s", l.Addr, l.Pool, keptText(l)).
+		withHint("to give it back to its pool: bcsnetctl ip release %s", l.Addr)
+}
+
+// stayKept says how many of the addresses that were released from their holders stay with their claims; empty when
+// none does.
+func stayKept(released []ipam.Lease) string {
+	n := 0
+	for _, l := range released {
+		if l.Kept() {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", of which %d %s reserved for %s", n, words.OneOr(n, "stays", "stay"), words.OneOr(n, "its claim", "their claims"))
+}

@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+type trace struct {
+	*session
+	output output
+	in     inNamespace
+	arg    string
+	addr   netip.Addr // invalid for a pod
+}
+
+func newTrace(s *session) *cobra.Command {
+	v := &trace{session: s}
+	cmd := &cobra.Command{
+		Use: "trace POD|ADDRESS", GroupID: "objects", Args: takes(1, 1), RunE: runs(v),
+		Short: "Follow a pod to its addresses, or an address to its pod",
+		Long: `Follow a pod to its addresses, or an address to its pod: the pod, the workload
+that it belongs to, the policy and the annotations that this is from, the claim,
+the addresses and their pools.`,
+		Example: `  bcsnetctl trace db-0 -n shop
+  bcsnetctl trace shop/db-0 -o yaml
+  bcsnetctl trace 10.0.0.20`,
+		ValidArgsFunction: s.completePods(&v.in),
+	}
+	v.in.addTo(s, cmd, "the `NAMESPACE` of the pod")
+	v.output.addToView(cmd)
+	return cmd
+}
+
+func (v *trace) Complete(args []string) error {
+	v.arg = args[0]
+	if a, err := ipam.ParseAddr(v.arg); err == nil {
+		v.addr = a
+		return nil
+	}
+	return v.in.complete(v.session)
+}
+
+func (v *trace) Validate() error { return v.output.validate() }
+
+func (v *trace) Run(ctx context.Context) error {
+	t, err := v.look(ctx)
+	if err != nil {
+		return err
+	}
+	if v.output.printer != nil {
+		return v.output.object(v.Out, t.object("Trace"))
+	}
+	return v.writeTrail(t)
+}
+
+// look starts at the pod, or at the address.
+func (v *trace) look(ctx context.Context) (*trail, error) {
+	if !v.addr.IsValid() {
+		key, err := v.in.key(v.arg)
+		if err != nil {
+			return nil, err
+		}
+		return v.trailOf(ctx, key, "")
+	}
+	leases, err := v.leases()
+	if err != nil {
+		return nil, err
+	}
+	all, err := v.read(ctx, leases, []netip.Addr{v.addr})
+	if err != nil {
+		return nil, err
+	}
+	l := all[0]
+	if l.PodName == "" {
+		t := &trail{leases: all}
+		if l.State == ipam.Available {
+			x, err := v.plans(ctx)
+			if err != nil {
+				return nil, err
+			}
+			pool, refusal := x.Offer(l.Addr, v.now())
+			if pool.Name == "" {
+				return nil, refusal
+			}
+			t.leases[0].Params = pool.Params()
+		}
+		return t, v.fillTrail(ctx, t)
+	}
+	t, err := v.trailOf(ctx, types.NamespacedName{Namespace: l.Namespace, Name: l.PodName}, l.PodUID)
+	if err == nil && !t.has(l.Addr) { // the pod of a kept address is no more, or has another by now
+		t.leases = append(t.leases, l)
+		err = v.fillTrail(ctx, t)
+	}
+	return t, err
+}

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// object is a trail for -o json and the like. There is no such kind in the cluster: it is a view.
+func (t *trail) object(kind string) *unstructured.Unstructured {
+	addresses := []any{}
+	for _, l := range t.leases {
+		o := leaseObject(l)
+		o["status"], o["pool"], o["claim"], o["for"], o["until"] = statusText(l), l.Pool, l.Claim, l.PodPrimaryKey, l.ExpiredTime
+		addresses = append(addresses, o)
+	}
+	o := map[string]any{"apiVersion": programName + "/v1", "kind": kind, "addresses": addresses}
+	if t.key.Name != "" {
+		pod := map[string]any{"namespace": t.key.Namespace, "name": t.key.Name, "exists": t.pod != nil}
+		if t.pod != nil {
+			pod["uid"], pod["node"], pod["phase"] = t.pod.UID, t.pod.Node, t.phase
+		}
+		o["pod"] = pod
+	}
+	switch {
+	case t.pod == nil:
+	case t.wrong != nil:
+		o["problem"] = t.wrong.Error()
+	default:
+		o["policy"] = t.policyObject()
+		w := t.policy.Workload
+		o["workload"] = map[string]any{"group": w.Group, "kind": w.Kind, "namespace": w.Namespace, "name": w.Name}
+	}
+	return &unstructured.Unstructured{Object: o}
+}
+
+func (t *trail) policyObject() map[string]any {
+	p := t.policy
+	sources, sets := []any{}, []any{}
+	for _, from := range p.Sources {
+		sources = append(sources, map[string]any{"object": from.Object, "annotation": from.Key, "value": from.Value, "gave": from.Gave})
+	}
+	for _, set := range p.Sets {
+		sets = append(sets, ipam.FormatSet(set))
+	}
+	o := map[string]any{
+		"releasePolicy": string(p.Release), "claim": p.Claim, "sharedName": p.Shared, "for": p.Identity, "pool": p.Pool,
+		"addresses": sets, "gateway": addrText(p.Gateway), "sources": sources,
+	}
+	if p.Keep > 0 {
+		o["keep"] = ipam.FormatSpan(p.Keep)
+	}
+	return o
+}

@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// writeTrail prints a trail, one step a line.
+func (s *session) writeTrail(t *trail) error {
+	var b bytes.Buffer
+	s.podLines(&b, t)
+	if t.wrong != nil {
+		text, hint := s.texts(t.wrong)
+		trailLine(&b, "", "%s", text)
+		if hint != "" {
+			trailLine(&b, "", "hint: %s", s.called(hint))
+		}
+	}
+	for i, l := range t.leases {
+		if i == 0 || l.Claim != t.leases[i-1].Claim {
+			s.claimLine(&b, t, l.Claim)
+		}
+		addressLine(&b, l)
+		trailLine(&b, "Pool", "%s", t.poolText(l.Pool))
+	}
+	if len(t.leases) == 0 {
+		s.claimLine(&b, t, t.policy.Claim)
+		trailLine(&b, "Address", "none; why: %s", s.called("bcsnetctl explain "+t.key.String()))
+	}
+	_, err := s.Out.Write(b.Bytes())
+	return err
+}
+
+// trailLine is a line with a label; without one it goes on about the line before.
+func trailLine(b *bytes.Buffer, label, format string, args ...any) {
+	if label != "" {
+		label += ":"
+	}
+	fmt.Fprintf(b, "%-12s %s\n", label, printers.EscapeTerminal(fmt.Sprintf(format, args...)))
+}
+
+// podLines are the pod, its workload, its policy, and what that is from.
+func (s *session) podLines(b *bytes.Buffer, t *trail) {
+	switch {
+	case t.key.Name == "":
+		return
+	case t.pod == nil:
+		trailLine(b, "Pod", "%s, which is gone", t.key)
+		return
+	}
+	trailLine(b, "Pod", "%s, %s", t.key, t.podState())
+	if t.wrong != nil {
+		trailLine(b, "Policy", "none: its annotations cannot be followed")
+		return
+	}
+	p := t.policy
+	trailLine(b, "Workload", "%s", p.Workload)
+	trailLine(b, "Policy", "%s", t.policyText())
+	for _, from := range p.Sources {
+		trailLine(b, "", "from %s=%s of %s (%s)", from.Key, from.Value, from.Object, gives(from))
+	}
+	for _, more := range policyParts(p) {
+		trailLine(b, "", "%s", more)
+	}
+}
+
+// podState is where a pod is, and how it is.
+func (t *trail) podState() string {
+	text := cmp.Or(t.phase, "Pending")
+	if t.pod.Deleting {
+		text += " and being deleted"
+	}
+	switch {
+	case t.pod.Node == "":
+		return text + ", on no node yet"
+	case len(t.pod.HostIPs) > 0:
+		return text + ", on node " + t.pod.Node + " (" + t.pod.HostIPs[0].String() + ")"
+	}
+	return text + ", on node " + t.pod.Node
+}
+
+// policyText is the policy in words: what a claim that is there says, else what the annotations do.
+func (t *trail) policyText() string {
+	p := t.policy
+	if c := t.claims[p.Claim]; c != nil {
+		return policyText(c.Spec.ReleasePolicy, c.Spec.Keep, c.Spec.Owner != nil)
+	}
+	if p.Release == workload.ReleaseUnsaid {
+		return "that of claim " + p.Claim + ", which does not exist"
+	}
+	text := policyText(v1.ReleasePolicy(p.Release), &metav1.Duration{Duration: p.Keep}, true)
+	if len(p.Sources) == 0 {
+		text += "; no annotation says otherwise"
+	}
+	return text
+}
+
+// gives is the part of a policy that an annotation decided, in words.
+func gives(from workload.Source) string {
+	return map[string]string{
+		"Sets": "which addresses", "Pool": "which pool", "Claim": "which claim", "Shared": "which shared pool", "Release": "the policy",
+		"Keep": "how long", "Identity": "for whom", "Gateway": "the gateway",
+	}[from.Gave]
+}
+
+// policyParts are what a policy says beside when addresses go back.
+func policyParts(p workload.Policy) (out []string) {
+	for _, set := range p.Sets {
+		out = append(out, "one address of "+ipam.FormatSet(set))
+	}
+	if p.Pool != "" {
+		out = append(out, "from pool "+p.Pool)
+	}
+	if p.Gateway.IsValid() {
+		out = append(out, "with gateway "+p.Gateway.String())
+	}
+	if p.Identity != "" && p.Claim != "" {
+		out = append(out, "kept for "+p.Identity)
+	}
+	return out
+}
+
+func (s *session) claimLine(b *bytes.Buffer, t *trail, name string) {
+	if name == "" {
+		return
+	}
+	c := t.claims[name]
+	if c == nil {
+		text := name + ", which does not exist"
+		if !t.policy.Named || t.policy.Claim != name {
+			text += "; the controller makes it with the first address"
+		}
+		trailLine(b, "Claim", "%s", text)
+		return
+	}
+	text := name + ", of " + ownerText(c)
+	if c.Labels[claim.Managed] == "true" {
+		text += ", made from annotations"
+	}
+	if usage := c.Status.Usage; usage != "" {
+		text += ", " + usage + " addresses in use"
+	}
+	trailLine(b, "Claim", "%s", text)
+}
+
+func addressLine(b *bytes.Buffer, l ipam.Lease) {
+	parts := []string{fmt.Sprintf("%s/%d", l.Addr, l.Bits), statusText(l)}
+	if l.Owner != "" {
+		parts = append(parts, "held by "+l.Owner+", which is no pod")
+	}
+	if l.IfName != "" {
+		parts = append(parts, "interface "+l.IfName)
+	}
+	if l.PodPrimaryKey != "" {
+		parts = append(parts, "for "+l.PodPrimaryKey)
+	}
+	if !l.Updated.IsZero() {
+		parts = append(parts, "since "+timeText(l.Updated))
+	}
+	if l.ExpiredTime != "" {
+		parts = append(parts, "until "+untilText(l.ExpiredTime))
+	}
+	trailLine(b, "Address", "%s", strings.Join(parts, ", "))
+}
+
+func (t *trail) poolText(name string) string {
+	p := t.pools[name]
+	if p == nil {
+		return cmp.Or(name, "none") + ", which does not exist"
+	}
+	return name + ", " + cidrOf(p) + ", gateway " + p.Spec.Gateway
+}
