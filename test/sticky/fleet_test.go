@@ -90,6 +90,9 @@ func (f *fleets) run(ctx context.Context) {
 		limited, cancel := context.WithTimeout(ctx, 20*time.Second)
 		err := f.admin.List(limited, &all)
 		cancel()
+		if ctx.Err() != nil {
+			return
+		}
 		if err != nil {
 			f.t.Logf("fleets: %v", err)
 			continue

@@ -44,7 +44,7 @@ func (w *world) random(t *testing.T) {
 			}
 		}
 	}
-	w.killing(t, math.MaxInt32, 4*time.Minute, parts)
+	w.killing(t, math.MaxInt32, 2*time.Minute, parts)
 	t.Logf("%d operations: %v", tally.sum(), tally.of)
 }
 
