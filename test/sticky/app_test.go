@@ -2,6 +2,7 @@ package sticky_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -189,7 +190,7 @@ func (a *app) delete(t *testing.T, how metav1.DeletionPropagation) {
 	}
 	eventually(t, "the workload to go", func() error {
 		if err := a.admin.Get(t.Context(), types.NamespacedName{Namespace: a.namespace, Name: a.name}, a.object(t)); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("it is there: %v", err)
+			return errors.Join(errors.New("it is there"), err)
 		}
 		return nil
 	})

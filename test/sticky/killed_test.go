@@ -21,6 +21,7 @@ func (w *world) killing(t *testing.T, times int, pause time.Duration, parts []pa
 
 // kill kills replicas and starts them again until the context ends.
 func (w *world) kill(ctx context.Context, t *testing.T, times int, pause time.Duration) {
+	t.Helper()
 	for n := range times {
 		select {
 		case <-ctx.Done():

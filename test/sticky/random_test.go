@@ -40,7 +40,7 @@ func (w *world) random(t *testing.T) {
 	for _, k := range []kind{deployment, statefulSet, fleet, daemonSet, barePod} {
 		for _, policy := range []string{plain, immutable, never, timed, shared} {
 			if exists(k, policy, podDelete) {
-				parts = append(parts, part{fmt.Sprintf("%s-%s", k, policy), func(t *testing.T) { w.wander(t, k, policy, left, tally) }})
+				parts = append(parts, part{fmt.Sprintf("%s-%s", k, policy), func(t *testing.T) { t.Helper(); w.wander(t, k, policy, left, tally) }})
 			}
 		}
 	}

@@ -104,7 +104,7 @@ func runAll(t *testing.T, parts []part) {
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			t.Run(p.name, p.run)
+			t.Run(p.name, func(t *testing.T) { p.run(t) })
 		})
 	}
 	wg.Wait()
@@ -139,6 +139,7 @@ func (w *world) part(k kind, policy string, ops []operation) part {
 	}
 	name := fmt.Sprintf("%s-%s-%s", k, policy, strings.Join(text, "-"))
 	return part{name, func(t *testing.T) {
+		t.Helper()
 		site := strings.NewReplacer("%", "", "recreate-", "", "-delete", "", "-3", "").Replace(name)
 		w.through(t, site, k, policy, ops)
 	}}
