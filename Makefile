@@ -45,6 +45,13 @@ test-faults: kube build ## Break everything at random under load (FAULTS_MINUTES
 test-mutations: kube build ## Break one guard of the controller at a time: the fault suite must find each.
 	@FAULTS_MUTATIONS=1 go test ./test/faults -run TestMutations -count 1 -v -timeout 0
 
+# How long each target of make fuzz runs.
+FUZZTIME ?= 60s
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target, of every decoder, for FUZZTIME (60s) each.
+	@FUZZTIME=$(FUZZTIME) hack/fuzz.sh
+
 .PHONY: verify
 verify: tools ## Check that all is generated, tidy, formatted and without findings.
 	@hack/verify.sh

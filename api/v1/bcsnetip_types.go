@@ -149,6 +149,11 @@ type BCSNetIPStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	StartedAt string `json:"startedAt,omitempty"`
+	// boundVersion is the resourceVersion with which the holder got the address, where the object was written again
+	// since for another reason. Of two addresses that one container got from two replicas the lower one stays.
+	// +optional
+	// +kubebuilder:validation:MaxLength=20
+	BoundVersion string `json:"boundVersion,omitempty"`
 	// updateTime is when the state last changed, RFC 3339 with nanoseconds, by the time of the API server.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64

@@ -25,6 +25,7 @@ import (
 // +kubebuilder:printcolumn:name=Priority,type=integer,JSONPath=`.spec.priority`,priority=1
 // +kubebuilder:printcolumn:name=Cordoned,type=boolean,JSONPath=`.spec.cordoned`,priority=1
 // +kubebuilder:printcolumn:name=Cooling,type=integer,JSONPath=`.status.cooling`,priority=1
+// +kubebuilder:printcolumn:name=Hosts,type=integer,JSONPath=`.status.hosts`,priority=1
 // +kubebuilder:printcolumn:name=Ready,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,priority=1
 // +kubebuilder:printcolumn:name=Reason,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
@@ -84,13 +85,22 @@ type BCSNetPoolSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`isIP(self)`,message=`must be an IPv4 or IPv6 address; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken`
 	Gateway string `json:"gateway"`
 
-	// hosts are the IPs of the hosts that may draw from the pool. An empty list lets no host draw.
+	// hosts are the IPs of the hosts that may draw from the pool. Without hosts and hostSubnets, no host may.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4096
 	// +kubebuilder:validation:items:MaxLength=39
 	// +kubebuilder:validation:items:XValidation:rule=`isIP(self)`,message=`must be the IPv4 or IPv6 address of a host; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken`
 	Hosts []string `json:"hosts,omitempty"`
+
+	// hostSubnets are subnets of hosts, as CIDRs: every host whose IP lies in one of them may draw from the
+	// pool, beside those that hosts lists, also one that joins later.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1024
+	// +kubebuilder:validation:items:MaxLength=43
+	// +kubebuilder:validation:items:XValidation:rule=`isCIDR(self) && cidr(self).ip() in [cidr(self).masked().ip()]`,messageExpression=`!isCIDR(self) ? 'must be a CIDR, such as 10.0.0.0/16' : 'has bits set beyond the prefix length: write %s'.format([string(cidr(self).masked())])`
+	HostSubnets []string `json:"hostSubnets,omitempty"`
 
 	// availableIPs are the addresses to hand out: single addresses, ranges "a-b" or "a~b", and
 	// CIDRs, mixed as you like. Network, broadcast and gateway addresses are left out by themselves.
@@ -290,6 +300,9 @@ type BCSNetPoolStatus struct {
 	// cooling is how many addresses would be available but for the cooldown.
 	// +optional
 	Cooling int64 `json:"cooling"`
+	// hosts is how many hosts may draw: those that spec.hosts lists, and the nodes in spec.hostSubnets.
+	// +optional
+	Hosts int64 `json:"hosts"`
 }
 
 // BCSNetPoolList is a list of pools.

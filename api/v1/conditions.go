@@ -54,6 +54,16 @@ const (
 	ReasonAddressRestored = "AddressRestored"
 )
 
+// Reasons of events about the ConfigMap that pools are kept from.
+const (
+	// ReasonFloatingIPConfigApplied: pools were made, changed, cordoned or deleted as it says.
+	ReasonFloatingIPConfigApplied = "FloatingIPConfigApplied"
+	// ReasonFloatingIPConfigRefused: it cannot be read or is wrong; the pools stay as the last good one said.
+	ReasonFloatingIPConfigRefused = "FloatingIPConfigRefused"
+	// ReasonFloatingIPConfigFailed: it is good, and a pool could not be written.
+	ReasonFloatingIPConfigFailed = "FloatingIPConfigFailed"
+)
+
 // Reasons of the condition Exhausted.
 const (
 	ReasonAddressesFree   = "AddressesFree"

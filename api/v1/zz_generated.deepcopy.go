@@ -301,6 +301,11 @@ func (in *BCSNetPoolSpec) DeepCopyInto(out *BCSNetPoolSpec) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.HostSubnets != nil {
+		in, out := &in.HostSubnets, &out.HostSubnets
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.AvailableIPs != nil {
 		in, out := &in.AvailableIPs, &out.AvailableIPs
 		*out = make([]string, len(*in))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -12,7 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // The test binary plays local, as which it starts itself, and the controller, as which local
@@ -93,7 +93,7 @@ func TestUpAndDown(t *testing.T) {
 	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		if err := isReady(t.Context(), http.DefaultClient, s.Health); err != nil {
 			return err
 		}
@@ -192,24 +192,4 @@ func processesIn(t *testing.T, dir string) []string {
 		}
 	}
 	return found
-}
-
-// eventually polls until attempt succeeds, for at most a minute.
-func eventually(t *testing.T, attempt func() error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := attempt()
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("after a minute still: %v", err)
-		case <-tick.C:
-		}
-	}
 }

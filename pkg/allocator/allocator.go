@@ -191,8 +191,7 @@ func (a *Allocator) holder(ctx context.Context, r *Request) (ipam.Holder, error)
 
 // termsFailed is a refusal as it is, or says that the terms could not be read.
 func termsFailed(err error) error {
-	var refusal *ipam.Refusal
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*ipam.Refusal](err); ok {
 		return refusal
 	}
 	return readFailed(err)
@@ -295,7 +294,7 @@ func (a *Allocator) commit(ctx context.Context, r Request, h ipam.Holder, p ipam
 		a.doubt(r, p.Current)
 		return next, unknown(addr, err)
 	case errors.Is(err, store.ErrConflict):
-		err = a.lookAgain(ctx, next)
+		err = a.leases.LookAgain(ctx, next)
 	}
 	a.index.Drop(addr)
 	if err != nil && !errors.Is(err, store.ErrConflict) {
@@ -311,21 +310,6 @@ func (a *Allocator) doubt(r Request, believed ipam.Lease) {
 	if l, ok := a.index.Get(believed.Addr); ok && l.Version > believed.Version {
 		a.index.Drop(believed.Addr)
 	}
-}
-
-// lookAgain reads an address after a conflict, so that the index knows what is really there. It
-// returns ErrConflict, or why it could not read.
-func (a *Allocator) lookAgain(ctx context.Context, believed ipam.Lease) error {
-	live, err := a.leases.Get(ctx, believed.Addr)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		a.index.WroteDelete(believed.Addr, believed.Version)
-	case err != nil:
-		return err
-	default:
-		a.index.Wrote(live)
-	}
-	return store.ErrConflict
 }
 
 // addresses adds what the pools say now to the leases of an answer. What is no newer than the watch had seen

@@ -75,20 +75,21 @@ func (a *Allocator) releaseOthers(ctx context.Context, keep ipam.Lease, family [
 }
 
 // winner is the one of several leases of one attachment that stays: of two containers the newer, of
-// one container the lease with the lower version. One that was made again from what the pod reported yields to
+// one container the lease that was written first: its holder may have been told already. No write since then changes that. One that was made
+// again from what the pod reported yields to
 // one that a container had before: who made it did not know of that.
 func winner(ls []ipam.Lease) ipam.Lease {
 	ls = slices.DeleteFunc(slices.Clone(ls), func(made ipam.Lease) bool {
 		return made.ContainerID == "" && made.Owner == "" && slices.ContainsFunc(ls, func(o ipam.Lease) bool {
-			return o.ContainerID != "" && o.Version < made.Version
+			return o.ContainerID != "" && o.Bound() < made.Bound()
 		})
 	})
 	newest := slices.MaxFunc(ls, func(a, b ipam.Lease) int {
-		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.Version, b.Version))
+		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.Bound(), b.Bound()))
 	})
 	keep := newest
 	for _, l := range ls {
-		if l.ContainerID == newest.ContainerID && l.Version < keep.Version {
+		if l.ContainerID == newest.ContainerID && l.Bound() < keep.Bound() {
 			keep = l
 		}
 	}
@@ -153,7 +154,7 @@ func (a *Allocator) reaffirm(ctx context.Context, r Request, h *ipam.Holder, l i
 	stored, err := a.leases.Write(ctx, next)
 	switch {
 	case errors.Is(err, store.ErrConflict):
-		if err = a.lookAgain(ctx, l); errors.Is(err, store.ErrConflict) {
+		if err = a.leases.LookAgain(ctx, l); errors.Is(err, store.ErrConflict) {
 			return l, true, nil
 		}
 		return l, false, readFailed(err)

@@ -346,3 +346,62 @@ func TestManyContainersAtTwoReplicas(t *testing.T) {
 		}
 	}
 }
+
+// Rule 5: of two addresses of one container the one that was written first stays, also where its object was
+// written again since, for another reason: the container was told that one.
+func TestFirstOfTwoLeasesWrittenAgain(t *testing.T) {
+	for what, again := range map[string]func(t *testing.T, r *replica, l ipam.Lease) (ipam.Lease, bool){
+		"pool-edit": func(_ *testing.T, _ *replica, l ipam.Lease) (ipam.Lease, bool) {
+			p := l.Params
+			p.Gateway = l.Addr.Prev()
+			return ipam.Refresh(l, p)
+		},
+		"right-uid": func(_ *testing.T, r *replica, l ipam.Lease) (ipam.Lease, bool) {
+			return ipam.Bind(l, l.Params, l.Holder, l.Sticky, r.leases.Now())
+		},
+		"later-start": func(_ *testing.T, r *replica, l ipam.Lease) (ipam.Lease, bool) {
+			return ipam.Renew(l, r.leases.Now())
+		},
+		"restored": func(t *testing.T, r *replica, l ipam.Lease) (ipam.Lease, bool) {
+			t.Helper()
+			released, _ := ipam.Release(l, r.leases.Now(), ipam.Change{})
+			released, err := r.leases.Write(t.Context(), released)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return ipam.Restore(l, released), true
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			x := newNet("9-12")
+			one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+			p := newPod(t, "first-of-two-"+what, x.host, one, two)
+			request := x.of(p, p.Name+"-c")
+			a := one.one(request)
+			one.watch.Shut() // the replicas see all at once
+			two.watch.Shut()
+			first := one.lease(a)
+			second := first
+			second.Addr, second.Version = x.addr(9), 0
+			if second.Addr == a {
+				second.Addr = x.addr(10)
+			}
+			if _, err := two.leases.Write(t.Context(), second); err != nil {
+				t.Fatal(err)
+			}
+			next, ok := again(t, two, first)
+			if !ok {
+				t.Fatal("nothing to write")
+			}
+			if _, err := two.leases.Write(t.Context(), next); err != nil {
+				t.Fatal(err)
+			}
+			one.watch.Open()
+			two.watch.Open()
+			controlplane.Until(t, "one address is held", func() bool { return len(x.held(t)) == 1 })
+			if got := settled(t, x, request, one, two); got != a {
+				t.Errorf("%s is held, the container was told %s", got, a)
+			}
+		})
+	}
+}

@@ -69,7 +69,7 @@ func (a *Allocator) succeed(ctx context.Context, r Request, h ipam.Holder) (held
 		stored, err := a.leases.Write(ctx, next)
 		switch {
 		case errors.Is(err, store.ErrConflict):
-			if err = a.lookAgain(ctx, l); errors.Is(err, store.ErrConflict) {
+			if err = a.leases.LookAgain(ctx, l); errors.Is(err, store.ErrConflict) {
 				return nil, true, nil
 			}
 			return nil, false, readFailed(err)

@@ -98,6 +98,9 @@ func allows(c Claim, pod workload.Pod, p workload.Policy) *ipam.Refusal {
 	case p.Named && c.Workload.Kind != "" && (c.Workload.Group != p.Workload.Group || c.Workload.Kind != p.Workload.Kind || c.Workload.Name != p.Workload.Name):
 		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s is for %s, pod %s/%s is of %s", c.Name, c.Workload, pod.Namespace, pod.Name, p.Workload).
 			WithHint("name another claim, or make one without an owner")
+	case !p.Named && c.Workload.Kind != "" && (c.Workload.Group != p.Workload.Group || c.Workload.Kind != p.Workload.Kind):
+		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s, which would be that of %s, is for %s of group %q", c.Name, p.Workload, c.Workload, c.Workload.Group).
+			WithHint("name a claim of its own with the annotation networkextension.bkbcs.tencent.com/claim")
 	case p.Pool != "" && c.Pool != "" && p.Pool != c.Pool && !c.Managed:
 		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s is for pool %s, %s for pool %s", c.Name, c.Pool, Source(p, "Pool"), p.Pool).WithHint("remove one of the two")
 	}

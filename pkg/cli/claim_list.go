@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 func newClaim(s *session) *cobra.Command {
@@ -145,9 +146,9 @@ func (v *claimList) summary(all []ipClaim) string {
 			names = append(names, fmt.Sprintf("%s (%s)", c.name(), word))
 		}
 	}
-	text := plural(len(all), "claim")
+	text := words.Plural(len(all), "claim")
 	if len(names) > 0 {
-		text += fmt.Sprintf(", %d %s attention: %s", len(names), oneOr(len(names), "needs", "need"), shortList(names))
+		text += fmt.Sprintf(", %d %s attention: %s", len(names), words.OneOr(len(names), "needs", "need"), words.List(names))
 	}
 	return text
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 type claimRelease struct {
@@ -87,7 +88,7 @@ func (v *claimRelease) Run(ctx context.Context) error {
 	}
 	kept := v.sort(key.String(), all)
 	if len(kept) > 0 && v.dry == dryRunNone && !v.yes {
-		if err := v.confirm(ctx, fmt.Sprintf("Give %s back?", plural(len(kept), "address"))); err != nil {
+		if err := v.confirm(ctx, fmt.Sprintf("Give %s back?", words.Plural(len(kept), "address"))); err != nil {
 			return err
 		}
 	}
@@ -147,7 +148,7 @@ func (v *claimRelease) giveBack(ctx context.Context, leases *store.Client, kept 
 		}
 	}
 	if len(back) > 0 {
-		v.say.done("%s given back", plural(len(back), "address"))
+		v.say.done("%s given back", words.Plural(len(back), "address"))
 	}
 	printed := v.printLeases(&v.output, v.leaseColumns(false), back)
 	return several{v.unfinished(ctx, "given back", kept, failed), printed}.compact()

@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // ownerText names the workload of a claim, or by what pods use it that has none.
@@ -49,7 +50,7 @@ func sizeText(c *v1.BCSNetIPClaim) string {
 	if c.Spec.Replicas == nil {
 		return "as many addresses as its pods need"
 	}
-	text := plural(int64(*c.Spec.Replicas), "address")
+	text := words.Plural(int64(*c.Spec.Replicas), "address")
 	if c.Spec.Surge > 0 {
 		text += fmt.Sprintf(", and %d more for a while", c.Spec.Surge)
 	}

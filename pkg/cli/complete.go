@@ -107,10 +107,12 @@ func (s *session) completePoolNodes(cmd *cobra.Command, args []string, typed str
 			return nil, err
 		}
 		nodes, err := s.nodes(ctx)
+		networks := hostSubnetsOf(p)
 		var out []string
 		for _, n := range nodes {
 			for _, a := range n.addrs {
-				if hostIndex(p.Spec.Hosts, a) < 0 && !slices.Contains(args, a.String()) {
+				_, inside := networks.Of(a)
+				if !inside && hostIndex(p.Spec.Hosts, a) < 0 && !slices.Contains(args, a.String()) {
 					out = append(out, cobra.CompletionWithDesc(a.String(), n.name))
 				}
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // maxFindings is how many findings of one check are shown unless all are asked for.
@@ -97,7 +98,7 @@ func (v *doctorVerb) looked(s *doctor.Snapshot, r doctor.Report) string {
 		}
 		switch part {
 		case doctor.PartPools:
-			over = append(over, plural(len(s.Pools), "pool"))
+			over = append(over, words.Plural(len(s.Pools), "pool"))
 		case doctor.PartAddresses:
 			held := 0
 			for _, l := range s.Leases {
@@ -105,15 +106,15 @@ func (v *doctorVerb) looked(s *doctor.Snapshot, r doctor.Report) string {
 					held++
 				}
 			}
-			over = append(over, plural(held, "held address"))
+			over = append(over, words.Plural(held, "held address"))
 		case doctor.PartPods:
-			over = append(over, plural(len(s.Pods), "pod"))
+			over = append(over, words.Plural(len(s.Pods), "pod"))
 		case doctor.PartNodes:
-			over = append(over, plural(len(s.Nodes), "node"))
+			over = append(over, words.Plural(len(s.Nodes), "node"))
 		case doctor.PartCRDs, doctor.PartController, doctor.PartServices:
 		}
 	}
-	text := plural(len(r.Ran), "check")
+	text := words.Plural(len(r.Ran), "check")
 	if len(over) > 0 {
 		text += " over " + strings.Join(over, ", ")
 	}

@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // entry is an entry of an address list: its addresses, and how they are written.
@@ -118,7 +119,7 @@ func built(b *netipx.IPSetBuilder) *netipx.IPSet {
 }
 
 // addresses is how many there are in a set, in words.
-func addresses(s *netipx.IPSet) string { return plural(ipam.SizeOfSet(s), "address") }
+func addresses(s *netipx.IPSet) string { return words.Plural(ipam.SizeOfSet(s), "address") }
 
 // maxSpelled bounds how much of a set a sentence spells out.
 const maxSpelled = 120

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // writeExplanation prints what decides on a pod's addresses, and what that comes to.
@@ -67,7 +68,7 @@ func (e *explanation) because(l ipam.Lease) (out []string) {
 		}
 		out = append(out, text)
 		if c != nil && len(c.Spec.Addresses) > 0 {
-			out = append(out, "the claim is for "+shortList(c.Spec.Addresses))
+			out = append(out, "the claim is for "+words.List(c.Spec.Addresses))
 		}
 	}
 	pool := e.pools[l.Pool]

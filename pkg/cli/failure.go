@@ -42,6 +42,7 @@ const (
 	reasonClaimInvalid       ipam.Reason = "ClaimInvalid"
 	reasonClaimManaged       ipam.Reason = "ClaimManaged"
 	reasonHostNotFound       ipam.Reason = "HostNotFound"
+	reasonHostInSubnet       ipam.Reason = "HostInSubnet"
 	reasonKindNotFound       ipam.Reason = "KindNotFound"
 	reasonNamespaceNotFound  ipam.Reason = "NamespaceNotFound"
 	reasonNodeNotFound       ipam.Reason = "NodeNotFound"

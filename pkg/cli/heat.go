@@ -159,8 +159,7 @@ func (m *heatMap) count(c *heatCell, p ipam.Pool, l ipam.Lease) {
 // troubled is true for an address that drains, that is being deleted, or that a host has which may not draw
 // from the pool.
 func troubled(p ipam.Pool, l ipam.Lease) bool {
-	_, listed := p.Hosts[l.Host]
-	return !usableOf(p).Contains(l.Addr) || l.Deleting || l.State == ipam.Active && l.Host.IsValid() && !listed
+	return !usableOf(p).Contains(l.Addr) || l.Deleting || l.State == ipam.Active && l.Host.IsValid() && !p.Draws(l.Host)
 }
 
 // row is a line of cells, with those that hold something.

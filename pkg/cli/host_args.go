@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // hostArgs are the hosts that a command is about: their IPs, files of them, and nodes.
@@ -125,7 +126,7 @@ func (h *hostArgs) matched(ctx context.Context, s *session) ([]node, error) {
 		for _, n := range selected {
 			names = append(names, fmt.Sprintf("%s (%s)", n.name, orNone(joinAddrs(n.internal))))
 		}
-		s.say.note("%s with the labels %s: %s", plural(len(selected), "node"), h.selector, shortList(names))
+		s.say.note("%s with the labels %s: %s", words.Plural(len(selected), "node"), h.selector, words.List(names))
 		found = append(found, selected...)
 	}
 	for _, n := range found {

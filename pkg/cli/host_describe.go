@@ -80,8 +80,12 @@ func (v *hostDescribe) Run(ctx context.Context) error {
 	if err := v.fill(ctx, h); err != nil {
 		return err
 	}
-	if h.node == nil && !h.blind && len(h.pools)+len(h.held) == 0 {
-		return refuse(reasonHostNotFound, "host %s is no node, in no pool, and holds no address", h.host).
+	if h.node == nil && !h.blind && len(h.held) == 0 && h.listedBy() == "" {
+		where := "in no pool"
+		if len(h.pools) > 0 {
+			where = "in no pool but by the host subnets of " + h.pools[0].Name
+		}
+		return refuse(reasonHostNotFound, "host %s is no node, %s, and holds no address", h.host, where).
 			withHint("see all hosts: bcsnetctl host list")
 	}
 	if v.output.printer != nil {
@@ -126,7 +130,7 @@ func (v *hostDescribe) fill(ctx context.Context, h *hostView) error {
 		return err
 	}
 	for _, p := range all {
-		if slices.ContainsFunc(h.addrs, func(a netip.Addr) bool { return hostIndex(p.Spec.Hosts, a) >= 0 }) {
+		if serves(p, h.addrs) {
 			h.pools = append(h.pools, p)
 		}
 	}
@@ -139,6 +143,16 @@ func (v *hostDescribe) fill(ctx context.Context, h *hostView) error {
 		h.held = append(h.held, held...)
 	}
 	return nil
+}
+
+// listedBy is the first pool that lists the host, not that has it in a host subnet.
+func (h *hostView) listedBy() string {
+	for _, p := range h.pools {
+		if slices.ContainsFunc(h.addrs, func(a netip.Addr) bool { return hostIndex(p.Spec.Hosts, a) >= 0 }) {
+			return p.Name
+		}
+	}
+	return ""
 }
 
 // object is the host for -o json and the like, with what host list says of it, too.

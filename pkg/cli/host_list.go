@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 func newHost(s *session) *cobra.Command {
@@ -134,9 +136,9 @@ func (v *hostList) sumUp(rows []hostRow) {
 			hosts = append(hosts, r.host.String())
 		}
 	}
-	v.say.note("%s", plural(len(rows), "host"))
+	v.say.note("%s", words.Plural(len(rows), "host"))
 	if gone > 0 {
-		v.say.warn("%s gone with %s in use", oneOr(gone, "host "+hosts[0]+" is", plural(gone, "host")+" are"), plural(left, "address"))
+		v.say.warn("%s gone with %s in use", words.OneOr(gone, "host "+hosts[0]+" is", words.Plural(gone, "host")+" are"), words.Plural(left, "address"))
 		release := "bcsnetctl release-host " + strings.Join(hosts, " ")
 		if len(hosts) > maxNamed {
 			release = "bcsnetctl host list -o jsonpath='" + goneHosts + "' | bcsnetctl release-host -"

@@ -63,8 +63,8 @@ func (f hostFacts) rows() []hostRow {
 		return all[h]
 	}
 	for _, p := range f.pools {
-		for _, text := range p.Spec.Hosts {
-			if h, err := ipam.ParseAddr(text); err == nil && !slices.Contains(row(h).pools, p.Name) {
+		for _, h := range hostAddrs(p.Spec.Hosts) {
+			if !slices.Contains(row(h).pools, p.Name) {
 				row(h).pools = append(row(h).pools, p.Name)
 			}
 		}
@@ -75,6 +75,7 @@ func (f hostFacts) rows() []hostRow {
 	if !f.blind && len(f.nodes) > 0 { // a cluster without any node has lost them: no host is known to be gone
 		joinNodes(all, f.nodes)
 	}
+	f.joinSubnets(all)
 	var out []hostRow
 	for _, r := range all {
 		if r.node != "" || !f.selected {
@@ -101,6 +102,26 @@ func joinNodes(all map[netip.Addr]*hostRow, nodes []node) {
 		}
 		if !known && len(n.addrs) > 0 {
 			all[n.addrs[0]] = &hostRow{host: n.addrs[0], node: n.name, state: n.state}
+		}
+	}
+}
+
+// joinSubnets gives every host the pools that it may draw from by their host subnets.
+func (f hostFacts) joinSubnets(all map[netip.Addr]*hostRow) {
+	nodes := map[string][]netip.Addr{}
+	for _, n := range f.nodes {
+		nodes[n.name] = n.addrs
+	}
+	for _, p := range f.pools {
+		networks := hostSubnetsOf(p)
+		if len(networks) == 0 {
+			continue
+		}
+		for _, r := range all {
+			inside := slices.ContainsFunc(append(slices.Clip(nodes[r.node]), r.host), func(a netip.Addr) bool { _, ok := networks.Of(a); return ok })
+			if at, found := slices.BinarySearch(r.pools, p.Name); inside && !found {
+				r.pools = slices.Insert(r.pools, at, p.Name)
+			}
 		}
 	}
 }

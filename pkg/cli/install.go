@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 type install struct {
@@ -84,7 +86,7 @@ func (v *install) Run(ctx context.Context) error {
 			fresh++
 		}
 	}
-	v.say.start("%s for %s: %d new, %d there already", plural(len(steps), "object"), v.where(), fresh, len(steps)-fresh)
+	v.say.start("%s for %s: %d new, %d there already", words.Plural(len(steps), "object"), v.where(), fresh, len(steps)-fresh)
 	if v.dry == dryRunNone && !v.yes {
 		if err := v.confirm(ctx, "Apply them?"); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 type ipRelease struct {
@@ -81,7 +82,7 @@ func (v *ipRelease) Run(ctx context.Context) error {
 		return err
 	}
 	if len(held) > 0 && v.dry == dryRunNone && !v.yes {
-		if err := v.confirm(ctx, fmt.Sprintf("Release %s?", plural(len(held), "address"))); err != nil {
+		if err := v.confirm(ctx, fmt.Sprintf("Release %s?", words.Plural(len(held), "address"))); err != nil {
 			return err
 		}
 	}
@@ -187,7 +188,7 @@ func (v *ipRelease) release(ctx context.Context, leases *store.Client, held []ip
 		}
 	}
 	if len(released) > 0 {
-		v.say.done("%s released", plural(len(released), "address"))
+		v.say.done("%s released", words.Plural(len(released), "address"))
 	}
 	v.sayKept(released)
 	printed := v.printLeases(&v.output, v.leaseColumns(false), released)
@@ -206,7 +207,7 @@ func (v *ipRelease) sayKept(released []ipam.Lease) {
 		return
 	}
 	set := setOfAddrs(addrs)
-	v.say.note("%s reserved for %s: %s", oneOr(len(addrs), "it stays", "they stay"), oneOr(len(addrs), "its claim", "their claims"), spell(set))
+	v.say.note("%s reserved for %s: %s", words.OneOr(len(addrs), "it stays", "they stay"), words.OneOr(len(addrs), "its claim", "their claims"), spell(set))
 	v.hint("to give %s back to %s pool, release %s again: bcsnetctl ip release %s",
-		oneOr(len(addrs), "it", "them"), oneOr(len(addrs), "its", "their"), oneOr(len(addrs), "it", "them"), arguments(set))
+		words.OneOr(len(addrs), "it", "them"), words.OneOr(len(addrs), "its", "their"), words.OneOr(len(addrs), "it", "them"), arguments(set))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // maxBulk is how many addresses one call sets aside or gives back.
@@ -75,7 +76,7 @@ func (v *ipReserve) Validate() (err error) {
 		return err
 	}
 	if n := ipam.SizeOfSet(setOf(rangesOf(v.entries)...)); n > maxBulk {
-		return usagef("these are %s, and %d is the most in one call", plural(n, "address"), maxBulk).withHint("name them in several calls")
+		return usagef("these are %s, and %d is the most in one call", words.Plural(n, "address"), maxBulk).withHint("name them in several calls")
 	}
 	if err := checkText("--reason", v.reason, ipam.MaxPastReason); err != nil {
 		return err
@@ -136,7 +137,7 @@ func (v *ipReserve) check(x *ipam.Index, all []ipam.Lease) (todo []ipam.Lease, e
 	case 1:
 		failed = append(failed, why)
 	default:
-		failed = append(failed, refuse(ipam.ReasonAddressNotInPool, "%s no pool hands out: %s", plural(len(outside), "address"), spell(setOfAddrs(outside))).
+		failed = append(failed, refuse(ipam.ReasonAddressNotInPool, "%s no pool hands out: %s", words.Plural(len(outside), "address"), spell(setOfAddrs(outside))).
 			withHint("see what pools have: bcsnetctl pool list"))
 	}
 	if len(failed) > 0 {
@@ -187,7 +188,7 @@ func (v *ipReserve) write(ctx context.Context, x *ipam.Index, leases *store.Clie
 		}
 	}
 	if len(addrs) > 0 {
-		v.say.done("%s %s: %s", plural(len(addrs), "address"), v.done(), spell(setOfAddrs(addrs)))
+		v.say.done("%s %s: %s", words.Plural(len(addrs), "address"), v.done(), spell(setOfAddrs(addrs)))
 	}
 	var printed error
 	if v.output.printer != nil {

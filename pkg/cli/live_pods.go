@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // warnLive says which of the pods that hold addresses of a host still exist.
@@ -22,8 +23,8 @@ func (v *releaseHost) warnLive(ctx context.Context, h netip.Addr, held []ipam.Le
 		v.say.warn("host %s: it is unknown whether its pods still exist: %v", h, err)
 	}
 	if len(live) > 0 {
-		v.say.warn("host %s: %s on it still %s and %s the address: %s", h, plural(len(live), "pod"),
-			oneOr(len(live), "exists", "exist"), oneOr(len(live), "loses", "lose"), shortList(live))
+		v.say.warn("host %s: %s on it still %s and %s the address: %s", h, words.Plural(len(live), "pod"),
+			words.OneOr(len(live), "exists", "exist"), words.OneOr(len(live), "loses", "lose"), words.List(live))
 	}
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -16,7 +17,8 @@ func newPoolAddHost(s *session) *cobra.Command {
 		Use: "add-host POOL [HOST...]", Args: takes(1, 0), RunE: runs(v),
 		Short: "Let hosts draw from a pool",
 		Long: `Let hosts draw from a pool. A host is named by the IP that its node has and that
-the CNI plugin sends. A host that the pool already has is no error.
+the CNI plugin sends. A host that the pool already has, by itself or in a host
+subnet, is no error.
 
 ` + hostArgsHelp,
 		Example: `  bcsnetctl pool add-host blue 10.0.0.13
@@ -42,13 +44,18 @@ func (v *poolAddHost) Run(ctx context.Context) error {
 	if len(hosts) == 0 {
 		v.say.note("no host is named: nothing to add")
 	}
-	var added, same []string
+	var added, same, inside []string
 	edited, err := api.edit(ctx, v.name, func(p pool) (map[string]any, error) {
-		added, same = nil, nil
+		added, same, inside = nil, nil, nil
+		networks := hostSubnetsOf(p)
 		list := slices.Clone(p.Spec.Hosts)
 		for _, h := range hosts {
 			if hostIndex(p.Spec.Hosts, h) >= 0 {
 				same = append(same, h.String())
+				continue
+			}
+			if n, ok := networks.Of(h); ok {
+				inside = append(inside, fmt.Sprintf("%s (in %s)", h, n))
 				continue
 			}
 			added = append(added, h.String())
@@ -64,6 +71,9 @@ func (v *poolAddHost) Run(ctx context.Context) error {
 	}
 	if len(same) > 0 {
 		v.say.note("already in pool %s: %s", v.name, strings.Join(same, ", "))
+	}
+	if len(inside) > 0 {
+		v.say.note("already in the host subnets of pool %s: %s", v.name, strings.Join(inside, ", "))
 	}
 	if len(added) > 0 {
 		v.say.done("%s added to pool %s", those("host", added), v.name)

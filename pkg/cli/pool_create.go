@@ -48,6 +48,7 @@ the ranges are left out.`,
 	f.StringSliceVar(&spec.AvailableIPs, "range", nil, "`ADDRESSES` to hand out: a-b, a CIDR or a single one; repeatable (required)")
 	f.StringSliceVar(&spec.ExcludeIPs, "exclude", nil, "`ADDRESSES` in the ranges not to hand out; repeatable")
 	f.StringSliceVar(&spec.Hosts, "host", nil, "`IP` of a host that may draw from the pool; repeatable")
+	f.StringSliceVar(&spec.HostSubnets, "host-subnet", nil, "`CIDR` whose hosts may draw from the pool, also those that join later; repeatable")
 	f.StringSliceVar(&spec.Namespaces, "namespace", nil, "bind the pool to this `NAMESPACE` alone; repeatable")
 	f.StringVar(&spec.Network, "network", "", "`NAME` shared by the IPv4 and IPv6 pools of one network")
 	f.Int32Var(&spec.VLAN, "vlan", 0, "VLAN `ID` for the CNI plugin; 0 is untagged")
@@ -60,7 +61,7 @@ the ranges are left out.`,
 	complete(cmd, "materialize", materializeValues()...)
 	completeWith(cmd, "namespace", s.completeNamespaces)
 	completeWith(cmd, "host", s.completeHosts)
-	for _, name := range []string{"cidr", "gateway", "range", "exclude", "network", "vlan", "mtu", "priority", "cooldown"} {
+	for _, name := range []string{"cidr", "gateway", "range", "exclude", "host-subnet", "network", "vlan", "mtu", "priority", "cooldown"} {
 		complete(cmd, name)
 	}
 	return cmd
@@ -103,6 +104,11 @@ func (v *poolCreate) Validate() error {
 	}
 	if _, err := parseHosts(spec.Hosts); err != nil {
 		return err
+	}
+	for _, text := range spec.HostSubnets {
+		if _, err := ipam.ParseNetwork(text); err != nil {
+			return usagef("--host-subnet: %v", err).withHint("write a subnet of hosts as 10.0.0.0/16")
+		}
 	}
 	if err := v.setMaterialize(); err != nil {
 		return err
@@ -151,8 +157,8 @@ func (v *poolCreate) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.say.done("pool %s created: %s for %s", v.object.Name, addresses(v.plan.Usable), plural(len(v.object.Spec.Hosts), "host"))
-	if len(v.object.Spec.Hosts) == 0 {
+	v.say.done("pool %s created: %s for %s", v.object.Name, addresses(v.plan.Usable), forHosts(pool{BCSNetPool: &v.object}))
+	if len(v.object.Spec.Hosts)+len(v.object.Spec.HostSubnets) == 0 {
 		v.say.warn("no host may draw from it yet")
 		v.hint("let hosts draw: bcsnetctl pool add-host %s HOST...", v.object.Name)
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 type poolDelete struct {
@@ -81,7 +82,7 @@ func (v *poolDelete) Run(ctx context.Context) error {
 func (v *poolDelete) radius(ctx context.Context, p pool) {
 	total := "no addresses"
 	if n := p.Status.Capacity; n > 0 {
-		total = plural(n, "address")
+		total = words.Plural(n, "address")
 	} else if set := setOfEntries(p.Spec.AvailableIPs); !counted(p.BCSNetPool) {
 		total = addresses(set)
 	}
@@ -107,12 +108,15 @@ func (v *poolDelete) radius(ctx context.Context, p pool) {
 		use += ", kept by claims, and waited for, too: " + perClaim(byClaim)
 	}
 	if reserved > 0 {
-		use += fmt.Sprintf(", %d reserved, which %s forgotten", reserved, oneOr(reserved, "is", "are"))
+		use += fmt.Sprintf(", %d reserved, which %s forgotten", reserved, words.OneOr(reserved, "is", "are"))
 	}
 	if p.DeletionTimestamp != nil {
 		use += "; it is being deleted already"
 	}
 	v.say.start("pool %s (%s): %s, %s", p.Name, cidrOf(p.BCSNetPool), total, use)
+	if source := sourceOf(p); source != "" {
+		v.say.warn("pool %s is kept from ConfigMap %s: while its entry is there, the controller makes it again", p.Name, source)
+	}
 }
 
 // perClaim says whose kept addresses are: "2 for shop/sts-db".
@@ -121,7 +125,7 @@ func perClaim(by map[string]int) string {
 	for _, name := range slices.Sorted(maps.Keys(by)) {
 		parts = append(parts, fmt.Sprintf("%d for %s", by[name], name))
 	}
-	return shortList(parts)
+	return words.List(parts)
 }
 
 // perHost says where addresses are: "2 on 10.0.0.11, 1 on 10.0.0.12".
@@ -142,7 +146,7 @@ func perHost(held []ipam.Lease) string {
 		}
 		parts = append(parts, fmt.Sprintf("%d on %s", by[h], where))
 	}
-	return shortList(parts)
+	return words.List(parts)
 }
 
 func (v *poolDelete) deleteAll(ctx context.Context, api *pools, all []pool) error {

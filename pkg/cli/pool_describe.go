@@ -53,6 +53,7 @@ func (v *poolDescribe) Run(ctx context.Context) error {
 		return v.output.object(v.Out, p.stored)
 	}
 	d := &description{session: v.session, pool: p, plan: store.Pool(p.BCSNetPool), byHost: map[netip.Addr]*hostUse{}}
+	d.covered = covered(p, v.nodesInSubnets(ctx, p))
 	leases, err := v.leases()
 	if err != nil {
 		return err
@@ -73,6 +74,8 @@ type description struct {
 	pool   pool
 	plan   ipam.Pool
 	byHost map[netip.Addr]*hostUse
+	// covered are the nodes in the host subnets.
+	covered []netip.Addr
 	// active and reserved count the leases, retired those of them that the pool no longer lists.
 	active, reserved, retired int64
 	events                    []event

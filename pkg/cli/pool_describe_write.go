@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // write prints the sections that have something to say.
@@ -37,6 +39,12 @@ func (d *description) head(b *bytes.Buffer) {
 	line("Addresses", "%s", orNone(d.ranges(p.Spec.AvailableIPs)))
 	if len(p.Spec.ExcludeIPs) > 0 {
 		line("Excluded", "%s", d.ranges(p.Spec.ExcludeIPs))
+	}
+	if sourceOf(p) != "" {
+		line("Source", "%s", sourceText(p))
+	}
+	if len(p.Spec.HostSubnets) > 0 {
+		line("Hosts in", "%s (%s)", words.List(p.Spec.HostSubnets), words.Plural(len(d.covered), "node"))
 	}
 	total, free, counted := d.capacity()
 	text := fmt.Sprintf("%s of %s free", count(free), count(total))
@@ -80,7 +88,7 @@ func (d *description) head(b *bytes.Buffer) {
 func (d *description) ranges(list []string) string {
 	for _, entry := range list {
 		if _, err := ipam.ParseRange(entry); err != nil {
-			return printers.EscapeTerminal(shortList(list))
+			return printers.EscapeTerminal(words.List(list))
 		}
 	}
 	return spell(setOfEntries(list))
@@ -108,19 +116,14 @@ const maxIdle = 10
 
 func (d *description) hosts(b *bytes.Buffer) error {
 	var idle []*hostUse
-	for _, text := range d.pool.Spec.Hosts {
-		h, err := ipam.ParseAddr(text)
-		if err != nil {
-			continue
+	for _, h := range append(hostAddrs(d.pool.Spec.Hosts), d.covered...) {
+		if d.byHost[h] == nil {
+			idle = append(idle, &hostUse{host: h, listed: true})
 		}
-		if u := d.byHost[h]; u != nil {
-			u.listed = true
-			continue
-		}
-		idle = append(idle, &hostUse{host: h, listed: true})
 	}
 	var rows []*hostUse
 	for _, u := range d.byHost {
+		u.listed = serves(d.pool, []netip.Addr{u.host})
 		rows = append(rows, u)
 	}
 	rows = append(rows, idle[:min(len(idle), maxIdle)]...)
@@ -135,7 +138,7 @@ func (d *description) hosts(b *bytes.Buffer) error {
 		{name: "IN POOL", cell: inPool},
 	}}, rows)
 	if n := len(idle) - maxIdle; n > 0 {
-		fmt.Fprintf(b, "  and %s that hold nothing\n", plural(n, "more host"))
+		fmt.Fprintf(b, "  and %s that hold nothing\n", words.Plural(n, "more host"))
 	}
 	return err
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // draft is the text of a pool on its way through an editor.
@@ -96,7 +98,7 @@ func (d *draft) parse() (pool, error) {
 	case err != nil:
 		return pool{}, err
 	case len(objects) != 1:
-		return pool{}, refuse(reasonPoolInvalid, "the text holds %s, not one", plural(len(objects), "object"))
+		return pool{}, refuse(reasonPoolInvalid, "the text holds %s, not one", words.Plural(len(objects), "object"))
 	}
 	o := objects[0]
 	if o.GetKind() != poolKind || o.GetName() != d.poolName {

@@ -170,6 +170,7 @@ func (v *poolEdit) apply(ctx context.Context, api *pools, live, next pool) error
 		return err
 	}
 	v.say.done("pool %s edited", v.name)
+	v.warnKept(live, differsIn(live, next))
 	return v.output.object(v.Out, stored)
 }
 

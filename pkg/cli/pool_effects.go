@@ -10,6 +10,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // poolEffects are what a change of a pool means for leases and for other pools.
@@ -44,7 +45,7 @@ func effectsOf(before, after ipam.Pool, leases []ipam.Lease, others []ipam.Pool)
 	was, is := usableOf(before), usableOf(after)
 	e := poolEffects{
 		more: minus(is, was), fewer: minus(was, is),
-		hostless: len(before.Hosts) > 0 && len(after.Hosts) == 0,
+		hostless: !before.NoHosts() && after.NoHosts(),
 	}
 	held := map[netip.Addr]int{}
 	changed := before.Plan.Gateway.IsValid() && before.Plan.Gateway != after.Plan.Gateway
@@ -64,9 +65,7 @@ func effectsOf(before, after ipam.Pool, leases []ipam.Lease, others []ipam.Pool)
 		}
 	}
 	for _, h := range slices.SortedFunc(maps.Keys(held), netip.Addr.Compare) {
-		_, could := before.Hosts[h]
-		_, can := after.Hosts[h]
-		if could && !can {
+		if before.Draws(h) && !after.Draws(h) {
 			e.cutOff = append(e.cutOff, hostShare{h, held[h]})
 		}
 	}
@@ -101,11 +100,11 @@ func (e poolEffects) say() (out []effect) {
 		out = append(out, effect{fmt.Sprintf(format, args...), grave})
 	}
 	if n := len(e.drains); n > 0 {
-		add(true, "%s held would drain: %s", plural(n, "address")+oneOr(n, " that is", " that are"), shortList(heldBy(e.drains)))
+		add(true, "%s held would drain: %s", words.Plural(n, "address")+words.OneOr(n, " that is", " that are"), words.List(heldBy(e.drains)))
 	}
 	for _, h := range e.cutOff {
-		add(true, "host %s could no longer draw and holds %s, which %s until %s", h.host, plural(h.held, "address"),
-			oneOr(h.held, "stays", "stay"), oneOr(h.held, "its pod ends", "their pods end"))
+		add(true, "host %s could no longer draw and holds %s, which %s until %s", h.host, words.Plural(h.held, "address"),
+			words.OneOr(h.held, "stays", "stay"), words.OneOr(h.held, "its pod ends", "their pods end"))
 	}
 	for _, o := range e.overlaps {
 		add(true, "%s would be in pool %s, too: %s", addresses(o.shared), o.pool, spell(o.shared))
@@ -116,8 +115,8 @@ func (e poolEffects) say() (out []effect) {
 	if e.gateway.IsValid() {
 		text := fmt.Sprintf("new leases would get the gateway %s", e.gateway)
 		if e.oldGateway > 0 {
-			text += fmt.Sprintf("; %s in use %s another until %s", plural(e.oldGateway, "address"),
-				oneOr(e.oldGateway, "keeps", "keep"), oneOr(e.oldGateway, "its pod ends", "their pods end"))
+			text += fmt.Sprintf("; %s in use %s another until %s", words.Plural(e.oldGateway, "address"),
+				words.OneOr(e.oldGateway, "keeps", "keep"), words.OneOr(e.oldGateway, "its pod ends", "their pods end"))
 		}
 		add(e.oldGateway > 0, "%s", text)
 	}

@@ -110,7 +110,7 @@ z             1 pool, 3 active, 1 reserved
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var trees []branch
-			for _, n := range growTree(pools, taken) {
+			for _, n := range growTree(pools, taken, nil) {
 				trees = append(trees, n.branch())
 			}
 			var b bytes.Buffer

@@ -40,3 +40,13 @@ func (v *poolHosts) Validate() error {
 func hostIndex(list []string, h netip.Addr) int {
 	return slices.IndexFunc(list, func(s string) bool { a, err := ipam.ParseAddr(s); return err == nil && a == h })
 }
+
+// hostAddrs are the hosts of a list that can be read.
+func hostAddrs(list []string) (out []netip.Addr) {
+	for _, text := range list {
+		if h, err := ipam.ParseAddr(text); err == nil {
+			out = append(out, h)
+		}
+	}
+	return out
+}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 type poolList struct {
@@ -94,7 +95,7 @@ func (v *poolList) columns() []column[pool] {
 	return []column[pool]{
 		{name: "NAME", cell: func(p pool) string { return p.Name }},
 		{name: "CIDR", cell: func(p pool) string { return cidrOf(p.BCSNetPool) }},
-		{name: "HOSTS", cell: func(p pool) string { return strconv.Itoa(len(p.Spec.Hosts)) }},
+		{name: "HOSTS", cell: hostCell},
 		{name: "TOTAL", cell: status(func(p pool) int64 { return p.Status.Capacity })},
 		{name: "ACTIVE", cell: status(func(p pool) int64 { return p.Status.Active })},
 		{name: "RSVD", cell: status(func(p pool) int64 { return p.Status.Reserved })},
@@ -147,13 +148,13 @@ func (v *poolList) summary(all []pool) string {
 			names = append(names, fmt.Sprintf("%s (%s)", p.Name, word))
 		}
 	}
-	text := plural(len(all), "pool")
+	text := words.Plural(len(all), "pool")
 	switch len(names) {
 	case 0:
 	case 1:
 		text += ", 1 needs attention: " + names[0]
 	default:
-		text += fmt.Sprintf(", %d need attention: %s", len(names), shortList(names))
+		text += fmt.Sprintf(", %d need attention: %s", len(names), words.List(names))
 	}
 	return text
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 type poolRemoveHost struct{ poolHosts }
@@ -19,7 +20,7 @@ func newPoolRemoveHost(s *session) *cobra.Command {
 		Short: "No longer let hosts draw from a pool",
 		Long: `No longer let hosts draw from a pool. Addresses that pods on the host have stay
 as they are; when the machine is gone for good, bcsnetctl release-host frees
-them.
+them. A host in a host subnet of the pool cannot be taken out alone.
 
 ` + hostArgsHelp,
 		Example: `  bcsnetctl pool remove-host blue 10.0.0.13
@@ -44,10 +45,8 @@ func (v *poolRemoveHost) Run(ctx context.Context) error {
 	var others []string
 	left := 0
 	edited, err := api.edit(ctx, v.name, func(p pool) (map[string]any, error) {
-		for _, h := range v.from.hosts {
-			if hostIndex(p.Spec.Hosts, h) < 0 {
-				return nil, v.absent(p, h)
-			}
+		if err := v.removable(p, nodes); err != nil {
+			return nil, err
 		}
 		gone, others = listedOf(p.Spec.Hosts, v.from.hosts, nodes)
 		if len(gone) == 0 {
@@ -59,7 +58,7 @@ func (v *poolRemoveHost) Run(ctx context.Context) error {
 				list = slices.Delete(list, i, i+1)
 			}
 		}
-		left = len(list)
+		left = len(list) + len(p.Spec.HostSubnets)
 		return map[string]any{"hosts": values(list)}, nil
 	})
 	if err != nil {
@@ -67,6 +66,27 @@ func (v *poolRemoveHost) Run(ctx context.Context) error {
 	}
 	v.tell(ctx, gone, others, left)
 	return v.output.object(v.Out, edited.stored)
+}
+
+// removable refuses hosts that the pool does not list, and those that could draw all the same.
+func (v *poolRemoveHost) removable(p pool, nodes []node) error {
+	networks := hostSubnetsOf(p)
+	addrs := slices.Clone(v.from.hosts)
+	for _, n := range nodes {
+		addrs = append(addrs, n.internal...)
+	}
+	for _, h := range addrs {
+		if n, ok := networks.Of(h); ok {
+			return refuse(reasonHostInSubnet, "host %s lies in the host subnet %s of pool %s: it may draw whether or not the pool lists it", h, n, v.name).
+				withHint("change hostSubnets: bcsnetctl pool edit %s", v.name)
+		}
+	}
+	for _, h := range v.from.hosts {
+		if hostIndex(p.Spec.Hosts, h) < 0 {
+			return v.absent(p, h)
+		}
+	}
+	return nil
 }
 
 // listedOf are the hosts to take out of a list: those named, and of nodes the IPs that the list has. The
@@ -94,7 +114,7 @@ func listedOf(list []string, hosts []netip.Addr, nodes []node) (gone []netip.Add
 // tell says what was done, and what the hosts leave behind.
 func (v *poolRemoveHost) tell(ctx context.Context, gone []netip.Addr, others []string, left int) {
 	if len(others) > 0 {
-		v.say.note("not in pool %s: %s %s", v.name, oneOr(len(others), "node", "nodes"), shortList(others))
+		v.say.note("not in pool %s: %s %s", v.name, words.OneOr(len(others), "node", "nodes"), words.List(others))
 	}
 	if len(gone) == 0 {
 		v.say.note("nothing to take out of pool %s", v.name)
@@ -128,8 +148,8 @@ func (v *poolRemoveHost) warnHeld(ctx context.Context, gone []netip.Addr) {
 			v.say.warn("it is unknown whether the host still has addresses of the pool: %v", err)
 			return
 		case len(held) > 0:
-			v.say.warn("host %s still has %s of pool %s in use; %s", h, plural(len(held), "address"), v.name,
-				oneOr(len(held), "it stays until its pod ends", "they stay until their pods end"))
+			v.say.warn("host %s still has %s of pool %s in use; %s", h, words.Plural(len(held), "address"), v.name,
+				words.OneOr(len(held), "it stays until its pod ends", "they stay until their pods end"))
 			v.hint("when the machine is gone for good: bcsnetctl release-host %s", h)
 		}
 	}

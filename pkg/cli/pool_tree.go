@@ -62,7 +62,7 @@ func (v *poolTree) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	networks := growTree(all, held)
+	networks := growTree(all, held, v.nodesInSubnets(ctx, all...))
 	if v.output.printer != nil {
 		return v.output.object(v.Out, treeObjects(networks, v.depth))
 	}

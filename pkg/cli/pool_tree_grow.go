@@ -12,6 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // networkNode is a network in the tree: its pools. The pools of no network stand under one without a name.
@@ -36,15 +37,15 @@ type hostNode struct {
 }
 
 // growTree puts pools and the addresses that are taken in order: networks by name, the pools of none last,
-// hosts and addresses by their numbers.
-func growTree(all []pool, taken []ipam.Lease) []networkNode {
+// hosts and addresses by their numbers. Nodes are those that may lie in host subnets.
+func growTree(all []pool, taken []ipam.Lease, nodes []node) []networkNode {
 	byPool := map[string][]ipam.Lease{}
 	for _, l := range taken {
 		byPool[l.Pool] = append(byPool[l.Pool], l)
 	}
 	byNetwork := map[string][]poolNode{}
 	for _, p := range all {
-		byNetwork[p.Spec.Network] = append(byNetwork[p.Spec.Network], growPool(p, byPool[p.Name]))
+		byNetwork[p.Spec.Network] = append(byNetwork[p.Spec.Network], growPool(p, byPool[p.Name], nodes))
 	}
 	names := slices.SortedFunc(maps.Keys(byNetwork), func(a, b string) int {
 		if (a == "") != (b == "") {
@@ -59,7 +60,7 @@ func growTree(all []pool, taken []ipam.Lease) []networkNode {
 	return out
 }
 
-func growPool(p pool, taken []ipam.Lease) poolNode {
+func growPool(p pool, taken []ipam.Lease, nodes []node) poolNode {
 	n := poolNode{pool: p}
 	byHost := map[netip.Addr][]ipam.Lease{}
 	for _, l := range taken {
@@ -71,10 +72,8 @@ func growPool(p pool, taken []ipam.Lease) poolNode {
 		}
 	}
 	listed := map[netip.Addr]bool{}
-	for _, text := range p.Spec.Hosts {
-		if h, err := ipam.ParseAddr(text); err == nil {
-			listed[h] = true
-		}
+	for _, h := range append(hostAddrs(p.Spec.Hosts), covered(p, nodes)...) {
+		listed[h] = true
 	}
 	for h := range listed {
 		if len(byHost[h]) == 0 {
@@ -84,7 +83,7 @@ func growPool(p pool, taken []ipam.Lease) poolNode {
 	for _, h := range slices.SortedFunc(maps.Keys(byHost), netip.Addr.Compare) {
 		held := byHost[h]
 		slices.SortFunc(held, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
-		n.hosts = append(n.hosts, hostNode{h, listed[h], held})
+		n.hosts = append(n.hosts, hostNode{h, listed[h] || serves(p, []netip.Addr{h}), held})
 	}
 	return n
 }
@@ -96,7 +95,7 @@ func (n networkNode) branch() branch {
 		active, reserved = active+p.active, reserved+p.reserved
 		b.under = append(b.under, p.branch())
 	}
-	b.about = plural(len(n.pools), "pool") + takenText(active, reserved)
+	b.about = words.Plural(len(n.pools), "pool") + takenText(active, reserved)
 	if n.name == "" {
 		b.name = "(no network)"
 	}
@@ -112,13 +111,13 @@ func (n poolNode) branch() branch {
 		b.under = append(b.under, h.branch())
 	}
 	if n.idle > 0 {
-		b.under = append(b.under, branch{name: plural(n.idle, "host") + oneOr(n.idle, " that holds nothing", " that hold nothing")})
+		b.under = append(b.under, branch{name: words.Plural(n.idle, "host") + words.OneOr(n.idle, " that holds nothing", " that hold nothing")})
 	}
 	return b
 }
 
 func (n hostNode) branch() branch {
-	b := branch{name: addrText(n.host), about: plural(len(n.held), "address")}
+	b := branch{name: addrText(n.host), about: words.Plural(len(n.held), "address")}
 	switch {
 	case !n.host.IsValid():
 		b.name = "(no host)"

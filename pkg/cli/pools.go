@@ -147,6 +147,7 @@ const maxConflicts = 12
 // unset), none for nothing to do. Only these fields are sent, and they are stored only if nobody else changed the pool
 // meanwhile; else change is asked again.
 func (p *pools) edit(ctx context.Context, name string, change func(pool) (map[string]any, error)) (edited pool, err error) {
+	var before pool
 	backoff := wait.Backoff{Steps: maxConflicts, Duration: 10 * time.Millisecond, Factor: 1.7, Jitter: 0.5}
 	err = wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
 		if edited, err = p.get(ctx, name); err != nil {
@@ -156,7 +157,7 @@ func (p *pools) edit(ctx context.Context, name string, change func(pool) (map[st
 			return false, terminating(name)
 		}
 		spec, err := change(edited)
-		if err != nil || len(spec) == 0 {
+		if before = edited; err != nil || len(spec) == 0 {
 			return err == nil, err
 		}
 		edited, err = p.patch(ctx, edited, spec)
@@ -165,6 +166,9 @@ func (p *pools) edit(ctx context.Context, name string, change func(pool) (map[st
 		}
 		return err == nil, p.explain(err)
 	})
+	if err == nil {
+		p.warnKept(before, differsIn(before, edited))
+	}
 	if wait.Interrupted(err) && ctx.Err() == nil {
 		err = refuse(ipam.ReasonUnavailable, "pool %s was changed by others %d times in a row", name, maxConflicts).
 			withHint("try again in a moment")

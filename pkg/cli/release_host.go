@@ -14,6 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 type releaseHost struct {
@@ -103,7 +104,7 @@ func (v *releaseHost) Run(ctx context.Context) error {
 		}
 		if ctx.Err() != nil || isUnreachable(err) {
 			if rest := len(v.hosts) - i - 1; rest > 0 {
-				failed = append(failed, (&failure{message: plural(rest, "more host") + " not tried"}).withHint("run it again: it does the rest"))
+				failed = append(failed, (&failure{message: words.Plural(rest, "more host") + " not tried"}).withHint("run it again: it does the rest"))
 			}
 			break
 		}
@@ -127,12 +128,12 @@ func (v *releaseHost) one(ctx context.Context, leases *store.Client, h netip.Add
 	}
 	v.warnLive(ctx, h, held)
 	if v.dry == dryRunClient {
-		v.say.done("host %s: %s released%s", h, plural(len(held), "address"), stayKept(held))
+		v.say.done("host %s: %s released%s", h, words.Plural(len(held), "address"), stayKept(held))
 		return held, nil
 	}
 	gone, err := allocator.ReleaseHost(ctx, leases, h, v.change(ctx, ipam.VerbReleaseHost, v.reason))
 	if err == nil {
-		v.say.done("host %s: %s released%s", h, plural(len(gone), "address"), stayKept(gone))
+		v.say.done("host %s: %s released%s", h, words.Plural(len(gone), "address"), stayKept(gone))
 		return gone, nil
 	}
 	return gone, v.partly(ctx, h, len(gone), len(held), err)
@@ -140,7 +141,7 @@ func (v *releaseHost) one(ctx context.Context, leases *store.Client, h netip.Add
 
 // partly is the error for a host of which not everything was released.
 func (v *releaseHost) partly(ctx context.Context, h netip.Addr, gone, held int, err error) error {
-	f := &failure{message: fmt.Sprintf("host %s: %d of %s released", h, gone, plural(held, "address")), cause: err}
+	f := &failure{message: fmt.Sprintf("host %s: %d of %s released", h, gone, words.Plural(held, "address")), cause: err}
 	f.hint = "run it again: it does the rest"
 	var r *ipam.Refusal
 	switch {

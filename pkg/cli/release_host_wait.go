@@ -12,6 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // quietLooks is how many looks in a row must find nothing: a request that was on its way may take an address
@@ -73,14 +74,14 @@ func (w *waiter) look(ctx context.Context) (none bool, err error) {
 		return true, nil
 	}
 	if w.left = len(held); w.last == nil {
-		w.say.wait("host %s: %s in use anew", w.host, plural(len(held), "address"))
+		w.say.wait("host %s: %s in use anew", w.host, words.Plural(len(held), "address"))
 	} else {
-		w.say.wait("host %s: %s left, trying again", w.host, plural(len(held), "address"))
+		w.say.wait("host %s: %s left, trying again", w.host, words.Plural(len(held), "address"))
 	}
 	gone, err := allocator.ReleaseHost(ctx, w.leases, w.host, w.change(ctx, ipam.VerbReleaseHost, w.reason))
 	w.gone, w.last = append(w.gone, gone...), err
 	if len(gone) > 0 {
-		w.say.done("host %s: %s released", w.host, plural(len(gone), "address"))
+		w.say.done("host %s: %s released", w.host, words.Plural(len(gone), "address"))
 	}
 	return false, w.orOn(err)
 }
@@ -107,7 +108,7 @@ func (w *waiter) outcome(ctx, waiting context.Context, err error) error {
 	case ctx.Err() != nil:
 		return &failure{message: fmt.Sprintf("host %s: no longer waited for", w.host), hint: "run it again: it does the rest"}
 	case errors.Is(waiting.Err(), context.DeadlineExceeded):
-		text := fmt.Sprintf("host %s still has %s in use after %s", w.host, plural(w.left, "address"), w.timeout.Round(time.Second/10))
+		text := fmt.Sprintf("host %s still has %s in use after %s", w.host, words.Plural(w.left, "address"), w.timeout.Round(time.Second/10))
 		if w.last != nil && !errors.Is(w.last, context.DeadlineExceeded) {
 			text += ": " + w.explain(w.last).Error()
 		}

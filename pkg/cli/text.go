@@ -11,14 +11,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
-// The short names of package words.
-
-func plural[N int | int64 | uint64](n N, noun string) string { return words.Plural(n, noun) }
-
-func oneOr[N int | int64 | uint64](n N, one, many string) string { return words.OneOr(n, one, many) }
-
-func shortList(names []string) string { return words.List(names) }
-
 // maxNamed is how many names a sentence spells out.
 const maxNamed = words.MaxNamed
 
@@ -27,7 +19,7 @@ func those(noun string, names []string) string {
 	if len(names) == 1 {
 		return noun + " " + names[0]
 	}
-	return plural(len(names), noun) + " (" + shortList(names) + ")"
+	return words.Plural(len(names), noun) + " (" + words.List(names) + ")"
 }
 
 // age is how long ago something was, as kubectl says it.

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // holderTop is a host or a namespace that holds addresses, and how that changes where it is watched.
@@ -70,7 +72,7 @@ func (v *topHolder) summary(all []holderTop) string {
 			holders++
 		}
 	}
-	text := plural(addresses, "address") + " in use by " + plural(holders, v.noun)
+	text := words.Plural(addresses, "address") + " in use by " + words.Plural(holders, v.noun)
 	if recent > 0 {
 		text += ", " + strconv.Itoa(recent) + " of them new"
 	}

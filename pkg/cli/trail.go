@@ -118,7 +118,7 @@ func (s *session) resolver() (*workload.Resolver, error) {
 	if err != nil {
 		return nil, s.configProblem(err)
 	}
-	owners, err := workload.NewOwners(cfg, h, slog.New(slog.DiscardHandler))
+	owners, err := workload.NewOwners(cfg, h, s.now, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, s.configProblem(err)
 	}

@@ -18,6 +18,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 const reasonLeasesHeld ipam.Reason = "LeasesHeld"
@@ -39,7 +40,7 @@ func (v *uninstall) guard(ctx context.Context, c dynamic.Interface, steps []step
 	if err != nil || pools+held+claims == 0 {
 		return err
 	}
-	what := fmt.Sprintf("%s, %s and %s in use or reserved", plural(pools, "pool"), plural(claims, "claim"), plural(held, "address"))
+	what := fmt.Sprintf("%s, %s and %s in use or reserved", words.Plural(pools, "pool"), words.Plural(claims, "claim"), words.Plural(held, "address"))
 	if v.deleteLeases {
 		v.say.warn("deleted with the definitions: %s", what)
 		return nil

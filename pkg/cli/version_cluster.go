@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/bcsnet/bcsnet/pkg/replica"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // controllerVersion is what the cluster says of the controller.
@@ -58,7 +59,7 @@ func (c *controllerVersion) String() string {
 	if !c.Deployed {
 		return "no Deployment " + systemNamespace + "/" + controllerName
 	}
-	text := fmt.Sprintf("%s, %d of %s ready", c.Image, c.Ready, plural(c.Replicas, "replica"))
+	text := fmt.Sprintf("%s, %d of %s ready", c.Image, c.Ready, words.Plural(c.Replicas, "replica"))
 	if c.Leader != "" {
 		text += ", leader " + c.Leader
 	}

@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // goal is what --for asks for: a condition of pools, or one of the words below.
@@ -77,7 +78,7 @@ func inUse(set map[string]ipam.Lease) string {
 	for _, l := range set {
 		held = append(held, l)
 	}
-	return plural(len(held), "address") + " in use: " + perHost(held)
+	return words.Plural(len(held), "address") + " in use: " + perHost(held)
 }
 
 // holding says how an address is that is not free.

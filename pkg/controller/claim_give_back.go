@@ -114,7 +114,7 @@ func (r *claimReconciler) adopt(ctx context.Context) {
 				continue
 			}
 			terms, err := r.terms.Of(ctx, pod)
-			if err != nil || terms.Sticky == l.Sticky {
+			if err != nil || terms.Sticky == l.Sticky || r.outlives(ctx, pod) {
 				continue // what is wrong with it, the next ADD says
 			}
 			if err := r.restick(ctx, l, terms.Sticky); err != nil {
@@ -127,4 +127,18 @@ func (r *claimReconciler) adopt(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
+}
+
+// outlives says whether a pod is on its way out, or may be: what its workload said of it has gone with that, and
+// counts all the same.
+func (r *claimReconciler) outlives(ctx context.Context, pod workload.Pod) bool {
+	if pod.Deleting {
+		return true
+	}
+	p, err := r.policies.Resolve(ctx, pod)
+	if err != nil {
+		return true
+	}
+	gone, err := r.owners.Gone(ctx, p.Workload)
+	return err != nil || gone
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,8 +33,9 @@ import (
 const (
 	// claimDelay gathers the changes of a claim's addresses.
 	claimDelay = 200 * time.Millisecond
-	// askEvery is how often a workload is asked what it needs while its claim keeps addresses.
-	askEvery = 10 * time.Second
+	// askEvery is how often a workload is asked what it needs while its claim keeps addresses, whether or not a change
+	// of it was heard of.
+	askEvery = 20 * time.Second
 )
 
 // claimReconciler makes the claims that annotations ask for, gives back what they keep and need no more, and
@@ -53,14 +56,18 @@ type claimReconciler struct {
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 	// gone is since when the workload of a claim has been seen not to exist.
 	gone map[string]time.Time
+	// of are the claims of a workload, which has no UID here.
+	of map[workload.Workload]map[string]struct{}
 }
 
 func newClaimReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Client, owners *workload.Owners, policies claim.Policies, terms allocator.TermsFinder, leads *leadership, log *slog.Logger) *claimReconciler {
 	r := &claimReconciler{
 		client: mgr.GetClient(), index: index, leases: leases, owners: owners, policies: policies, terms: terms,
-		events: mgr.GetEventRecorder("bcsnet-controller"), leads: leads, log: log, gone: map[string]time.Time{},
+		events: mgr.GetEventRecorder("bcsnet-controller"), leads: leads, log: log,
+		gone: map[string]time.Time{}, of: map[workload.Workload]map[string]struct{}{},
 	}
 	index.Subscribe(r.leaseChanged)
+	owners.Changed = r.workloadChanged
 	leads.onTerm(r.lead)
 	return r
 }
@@ -128,6 +135,40 @@ func (r *claimReconciler) leaseChanged(old, l ipam.Lease) {
 	}
 }
 
+// workloadChanged has the claims of a workload looked at that was scaled, deleted or annotated.
+func (r *claimReconciler) workloadChanged(w workload.Workload) {
+	r.mu.Lock()
+	claims := slices.Collect(maps.Keys(r.of[w]))
+	r.mu.Unlock()
+	for _, name := range claims {
+		r.enqueue(name, claimDelay)
+	}
+}
+
+// remember takes note whose claim it is; an empty Kind forgets the claim.
+func (r *claimReconciler) remember(name string, w workload.Workload) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.of[w][name]; known {
+		return
+	}
+	for other, claims := range r.of { // a claim that went, or was made anew
+		if _, mine := claims[name]; mine && other != w {
+			if delete(claims, name); len(claims) == 0 {
+				delete(r.of, other)
+			}
+		}
+	}
+	if w.Kind == "" {
+		delete(r.gone, name)
+		return
+	}
+	if r.of[w] == nil {
+		r.of[w] = map[string]struct{}{}
+	}
+	r.of[w][name] = struct{}{}
+}
+
 // Reconcile brings one claim up to date.
 func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	ctx, leave, leads := r.leads.join(ctx)
@@ -143,6 +184,7 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 	var o v1.BCSNetIPClaim
 	switch err := r.client.Get(ctx, req.NamespacedName, &o); {
 	case apierrors.IsNotFound(err):
+		r.remember(name, workload.Workload{})
 		return reconcile.Result{}, r.make(ctx, name, leases)
 	case err != nil:
 		return reconcile.Result{}, err
@@ -154,6 +196,7 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 	if problem != nil { // the API server takes no such spec from now on
 		return reconcile.Result{}, r.publish(ctx, &o, c, leases, problem.Error())
 	}
+	r.remember(name, c.Workload)
 	next, err := r.giveBack(ctx, &o, c, leases)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("claim %s: %w", name, err)

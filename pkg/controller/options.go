@@ -36,6 +36,7 @@ type Options struct {
 	GatewaySource           string
 	GarbageCollection       CollectionMode
 	HostGrace               time.Duration
+	FloatingIPConfig        string
 	LogLevel                string
 	LogFormat               string
 	OTLPEndpoint            string
@@ -72,6 +73,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.GatewaySource, "gateway-source", string(httpapi.GatewayPool), `where the gateway of an answer comes from: "pool", or "host" for the request's hostGateway, else the node's annotation, else the pool's`)
 	f.StringVar((*string)(&o.GarbageCollection), "garbage-collection", string(CollectionOn), `take addresses back whose pod has gone: "on", "dry-run" (the log and metrics say what would be taken back) or "off"`)
 	f.DurationVar(&o.HostGrace, "host-grace", 24*time.Hour, "how long addresses of pods that have gone are kept where the host is no ready node, because their containers may still run there; 0 for ever")
+	f.StringVar(&o.FloatingIPConfig, "floatingip-config", "", "`NAMESPACE/NAME` of a ConfigMap in the manner of galaxy's kube-system/floatingip-config that pools are made from and kept like; empty for none")
 	f.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.LogFormat, "log-format", "text", "text or json")
 	f.StringVar(&o.OTLPEndpoint, "otlp-endpoint", "", "URL of an OpenTelemetry collector (OTLP over HTTP) that gets traces of requests, such as http://127.0.0.1:4318; empty for $OTEL_EXPORTER_OTLP_ENDPOINT, else no traces")
@@ -134,6 +136,9 @@ func (o *Options) Validate() error {
 	}
 	if o.HostGrace < 0 {
 		return fmt.Errorf("--host-grace %s is negative", o.HostGrace)
+	}
+	if _, err := namespacedName(o.FloatingIPConfig); o.FloatingIPConfig != "" && err != nil {
+		return fmt.Errorf("--floatingip-config %q is not NAMESPACE/NAME", o.FloatingIPConfig)
 	}
 	if o.LeaderElect {
 		if err := o.validateElection(); err != nil {

@@ -149,8 +149,11 @@ func (r *poolReconciler) leaseChanged(old, l ipam.Lease) {
 	}
 }
 
-// nodeChanged has the pools looked at that serve an address which a node has got or lost.
+// nodeChanged has the pools looked at that serve an address which a node has got or lost, or that it may draw from by.
 func (r *poolReconciler) nodeChanged(addrs []netip.Addr) {
+	for _, name := range r.index.Covering(addrs) {
+		r.enqueue(name, statusDelay)
+	}
 	for _, a := range addrs {
 		if serving, ok := r.index.PoolOf(a); ok {
 			r.enqueue(serving, statusDelay)

@@ -48,7 +48,7 @@ func (r *poolReconciler) publish(ctx context.Context, pool *v1.BCSNetPool, p ipa
 	base := pool.DeepCopy()
 	if base.Status.UpdateTime == "" { // a patch leaves out what did not change: write the zeros once
 		base.Status.Capacity, base.Status.Available, base.Status.Cooling = -1, -1, -1
-		base.Status.Active, base.Status.Reserved = -1, -1
+		base.Status.Active, base.Status.Reserved, base.Status.Hosts = -1, -1, -1
 	}
 	if err := r.client.Status().Patch(ctx, next, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
@@ -92,6 +92,7 @@ func (r *poolReconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view) {
 	s := &pool.Status
 	s.Capacity, s.Available = saturate(counts.Capacity), saturate(counts.Free)
 	s.Active, s.Reserved, s.Cooling = int64(counts.Active), int64(counts.Reserved), saturate(counts.Cooling)
+	s.Hosts = int64(r.index.HostCount(p.Name))
 	s.ObservedGeneration = pool.Generation
 	switch {
 	case v.waiting != "":
@@ -138,7 +139,7 @@ func readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.PoolCounts, v vie
 		return no(v1.ReasonNoAddresses, "availableIPs is empty; add addresses: bcsnetctl pool add-ip %s RANGE", p.Name)
 	case counts.Capacity == 0:
 		return no(v1.ReasonNoAddresses, "no address is left of availableIPs after network, broadcast, gateway, excludeIPs and what other pools serve")
-	case len(p.Hosts) == 0:
+	case p.NoHosts():
 		return no(v1.ReasonNoHosts, "no host may draw from the pool; add one: bcsnetctl pool add-host %s HOST", p.Name)
 	case p.Cordoned:
 		return no(v1.ReasonCordoned, "the pool is cordoned and hands out nothing; to end that: bcsnetctl pool uncordon %s", p.Name)
@@ -147,7 +148,10 @@ func readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.PoolCounts, v vie
 	case v.failure != nil:
 		return no(v1.ReasonObjectsFailing, "%d objects are still to be written: %v", v.left, v.failure)
 	}
-	message := fmt.Sprintf("%d addresses for %s", counts.Capacity, words.Plural(len(p.Hosts), "host"))
+	message := fmt.Sprintf("%d addresses for %s", counts.Capacity, words.Plural(o.Status.Hosts, "host"))
+	if n := len(p.HostSubnets); n > 0 {
+		message += fmt.Sprintf(", with the nodes in %s", p.HostSubnets)
+	}
 	notes := p.Plan.Notes
 	if o.Spec.Materialize == v1.MaterializeAlways && ipam.SizeOfSet(p.Plan.Ranged) > v1.MaterializeAlwaysLimit {
 		notes = append(slices.Clip(notes), fmt.Sprintf("materialize Always is for at most %d addresses; objects appear when first used", v1.MaterializeAlwaysLimit))

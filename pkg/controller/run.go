@@ -46,7 +46,7 @@ import (
 // in one process.
 func Run(ctx context.Context, o Options) error {
 	log := o.Logger()
-	cfg, err := restConfig(o.Kubeconfig)
+	cfg, err := restConfig(o.Kubeconfig, log)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func Run(ctx context.Context, o Options) error {
 	return startAndDrain(ctx, mgr, server, elect, log)
 }
 
-func restConfig(kubeconfig string) (*rest.Config, error) {
+func restConfig(kubeconfig string, log *slog.Logger) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
 	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
@@ -78,6 +78,7 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 	cfg.UserAgent = "bcsnet-controller"
 	cfg.QPS = -1 // the API server's own fairness bounds us
 	cfg.Wrap(store.NoticeRestore)
+	cfg.Wrap(store.AwaitRoles(log))
 	return cfg, nil
 }
 
@@ -101,7 +102,7 @@ func newManager(cfg *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, er
 			c, err := cache.New(cfg, o)
 			return eagerCache{c}, err
 		},
-		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+		Cache: cache.Options{ByObject: o.floatingIPCache(map[client.Object]cache.ByObject{
 			&corev1.Pod{}: {UnsafeDisableDeepCopy: &noCopy, Transform: func(o any) (any, error) {
 				if p, ok := o.(*corev1.Pod); ok {
 					return workload.Trim(p), nil
@@ -119,7 +120,7 @@ func newManager(cfg *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, er
 				Field: fields.OneTermEqualSelector("metadata.namespace", o.LeaderElectionNamespace),
 				Label: labels.SelectorFromSet(leaseLabels()),
 			},
-		}},
+		})},
 	})
 }
 
@@ -137,6 +138,7 @@ func mapper() meta.RESTMapper {
 	m.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
 	m.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
 	m.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
+	m.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
 	m.Add(coordinationv1.SchemeGroupVersion.WithKind("Lease"), meta.RESTScopeNamespace)
 	m.Add(v1.GroupVersion.WithKind("BCSNetPool"), meta.RESTScopeRoot)
 	m.Add(v1.GroupVersion.WithKind("BCSNetIP"), meta.RESTScopeRoot)
@@ -157,7 +159,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	reconciler := newPoolReconciler(mgr, index, leases, leads, log)
 	nodes := newNodes(index, reconciler.nodeChanged, leases.Now)
 	pods := &workload.Pods{Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), NodeAddrs: nodes.of}
-	owners, err := workload.NewOwners(cfg, mgr.GetHTTPClient(), log)
+	owners, err := workload.NewOwners(cfg, mgr.GetHTTPClient(), time.Now, log)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -200,6 +202,9 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	collector.register(registry)
 	reconciler.brake = collector.brake
 	leads.onTerm(collector.Start)
+	if err := keepFloatingIPs(ctx, mgr, o, index, leases.Now, leads, ready, registry, log); err != nil {
+		return nil, nil, err
+	}
 	leads.onTerm(newExaminer(mgr.GetCache(), index, nodes, leases, ready, registry, log).Start)
 	forwarder := httpapi.NewForwarder(peers, o.ForwardPlainHTTP, registry, log)
 	service := &httpapi.Service{

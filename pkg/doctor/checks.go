@@ -187,9 +187,15 @@ func hostChecks() []Check {
 		Impact:  "none, unless the IP is misspelt",
 		Mend:    "Take the host out of the pool, or correct it.",
 	}, {
+		ID: "host-subnet-empty", Group: GroupHosts, Severity: Info, Needs: nodes, run: emptyHostSubnets,
+		Title:   "no node lies in a host subnet",
+		Meaning: "A subnet in the `hostSubnets` of a pool has no Node in it. A cluster without any Node is no finding.",
+		Impact:  "none, unless the subnet is misspelt",
+		Mend:    "Take the subnet out of the pool, or correct it.",
+	}, {
 		ID: "node-in-no-pool", Group: GroupHosts, Severity: Info, Needs: nodes, run: nodesInNoPool,
 		Title:   "no pool lists a node",
-		Meaning: "No pool lists an address of the Node. For nodes whose pods get their addresses elsewhere that is as it should be.",
+		Meaning: "No pool lists an address of the Node, in `hosts` or by a subnet in `hostSubnets`. For nodes whose pods get their addresses elsewhere that is as it should be.",
 		Impact:  "pods that start on the node get no address from bcsnet",
 		Mend:    "Add the node to a pool.",
 	}}

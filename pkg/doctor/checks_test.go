@@ -86,6 +86,9 @@ func poolCases() map[string]checkCase {
 			"host-in-no-pool host/10.0.0.11: 2 addresses in use on it, but no pool lists it",
 			"node-in-no-pool node/node-1: no pool lists 10.0.0.11",
 		}},
+		"a pool of host subnets alone": {pools(pool("blue", "10.1.0.20-10.1.0.29", func(p *v1.BCSNetPool) {
+			p.Spec.Hosts, p.Spec.HostSubnets = nil, []string{"10.0.0.0/24"}
+		})), nil},
 		"a pool that nobody has looked at": {pools(pool("blue", "10.1.0.20-10.1.0.29", func(p *v1.BCSNetPool) { p.Status.ObservedGeneration = 0 })),
 			[]string{"pool-not-ready pool/blue: no controller has looked at it"}},
 		"a new pool": {pools(pool("blue", "10.1.0.20-10.1.0.29", func(p *v1.BCSNetPool) {
@@ -261,6 +264,13 @@ func hostCases() map[string]checkCase {
 		"a host that never was": {func(s *doctor.Snapshot) {
 			s.Pools = append(s.Pools, pool("red", "10.1.0.30", func(p *v1.BCSNetPool) { p.Spec.Hosts = []string{"10.0.0.11", "10.0.0.99"} }))
 		}, []string{"host-not-a-node host/10.0.0.99: no node has this IP; pool red lists it"}},
+		"a node in a host subnet": {func(s *doctor.Snapshot) {
+			s.Nodes = append(s.Nodes, doctor.Node{Name: "node-2", Addrs: []netip.Addr{addr("172.16.0.1"), addr("10.9.0.12")}, Ready: true})
+			s.Leases[1].Host = addr("10.9.0.12")
+			s.Pools = append(s.Pools, pool("red", "10.1.0.30", func(p *v1.BCSNetPool) {
+				p.Spec.Hosts, p.Spec.HostSubnets = nil, []string{"10.9.0.0/16", "10.9.0.0/24", "10.8.0.0/16"}
+			}))
+		}, []string{"host-subnet-empty pool/red: no node lies in its host subnet 10.8.0.0/16"}},
 		"a cluster without nodes": {func(s *doctor.Snapshot) { s.Nodes = nil }, nil},
 		"a host that no pool lists": {func(s *doctor.Snapshot) {
 			s.Nodes = append(s.Nodes, doctor.Node{Name: "node-2", Addrs: []netip.Addr{addr("10.0.0.12")}, Ready: true})

@@ -22,9 +22,11 @@ type facts struct {
 	byUID  map[string][]*ipam.Lease
 	pods   map[podKey]*workload.Pod
 	nodes  map[netip.Addr]*Node
-	// listed are the pools that list a host; active counts the addresses in use on it.
-	listed map[netip.Addr][]string
-	active map[netip.Addr]int
+	// listed are the pools that list a host; active counts the addresses in use on it. subnetted are the pools
+	// that have host subnets.
+	listed    map[netip.Addr][]string
+	active    map[netip.Addr]int
+	subnetted []*Pool
 	// ranges are what the pools serve, in order.
 	ranges []poolRange
 	// used counts the held addresses of a pool's plan.
@@ -86,6 +88,9 @@ func (f *facts) addPools() {
 		for h := range p.Hosts {
 			f.listed[h] = append(f.listed[h], p.Name)
 		}
+		if len(p.HostSubnets) > 0 {
+			f.subnetted = append(f.subnetted, p)
+		}
 		if p.Valid() {
 			for _, r := range p.Plan.Usable.Ranges() {
 				f.ranges = append(f.ranges, poolRange{IPRange: r, pool: p})
@@ -99,6 +104,11 @@ func (f *facts) addPools() {
 			f.ranges[i].end = f.ranges[i-1].end
 		}
 	}
+}
+
+// drawsFrom says whether a host may draw from any pool.
+func (f *facts) drawsFrom(h netip.Addr) bool {
+	return len(f.listed[h]) > 0 || slices.ContainsFunc(f.subnetted, func(p *Pool) bool { return p.Draws(h) })
 }
 
 // servedBy are the pools whose plan has an address; more than one where pools overlap.

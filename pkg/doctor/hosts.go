@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -14,7 +15,7 @@ func host(a netip.Addr) Object { return Object{"host", a.String()} }
 func hostsInNoPool(f *facts) (out []Finding) {
 	for _, h := range inOrder(f.active) {
 		gone := len(f.Nodes) > 0 && f.nodes[h] == nil
-		if h.IsValid() && !gone && len(f.listed[h]) == 0 {
+		if h.IsValid() && !gone && !f.drawsFrom(h) {
 			out = append(out, Finding{
 				Object: host(h), Fix: "bcsnetctl pool add-host POOL " + h.String(),
 				Cause: fmt.Sprintf("%s in use on it, but no pool lists it", words.Plural(f.active[h], "address")),
@@ -26,8 +27,7 @@ func hostsInNoPool(f *facts) (out []Finding) {
 
 func nodesInNoPool(f *facts) (out []Finding) {
 	for _, n := range f.Nodes {
-		listed := slices.ContainsFunc(n.Addrs, func(a netip.Addr) bool { return len(f.listed[a]) > 0 })
-		if len(f.Pools) > 0 && len(n.Addrs) > 0 && !listed {
+		if len(f.Pools) > 0 && len(n.Addrs) > 0 && !slices.ContainsFunc(n.Addrs, f.drawsFrom) {
 			out = append(out, Finding{
 				Object: Object{"node", n.Name}, Fix: "bcsnetctl pool add-host POOL " + n.Addrs[0].String(),
 				Cause: fmt.Sprintf("no pool lists %s", addrs(n.Addrs)),
@@ -67,6 +67,28 @@ func hostsGone(holding bool) func(*facts) []Finding {
 		}
 		return out
 	}
+}
+
+// emptyHostSubnets finds host subnets that no node lies in.
+func emptyHostSubnets(f *facts) (out []Finding) {
+	if len(f.Nodes) == 0 {
+		return nil // a cluster that has no nodes (yet) says nothing about hosts
+	}
+	for _, p := range f.subnetted {
+		for _, n := range p.HostSubnets.Sorted() {
+			inside := false
+			for a := range f.nodes {
+				if inside = n.Contains(a); inside {
+					break
+				}
+			}
+			if !inside {
+				out = append(out, onPool(p, fmt.Sprintf("no node lies in its host subnet %s", n), "bcsnetctl pool edit "+p.Name))
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Finding) int { return cmp.Compare(a.Object.Name, b.Object.Name) })
+	return out
 }
 
 func duplicateHosts(f *facts) (out []Finding) {

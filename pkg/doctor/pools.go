@@ -56,7 +56,7 @@ func poolNotReady(f *facts, p *Pool) (Finding, bool) {
 		return ready != nil && ready.Status != metav1.ConditionTrue && ready.Reason == reason
 	}
 	switch {
-	case len(p.Hosts) == 0:
+	case p.NoHosts():
 		return onPool(p, "no host may draw from it", fmt.Sprintf("bcsnetctl pool add-host %s HOST", p.Name)), true
 	case p.Object.Status.ObservedGeneration == 0:
 		return onPool(p, "no controller has looked at it", fixController), f.Now.Sub(p.Created) > Patience

@@ -74,11 +74,12 @@ func (s *Service) admit(w http.ResponseWriter, r *http.Request, op route) (body 
 }
 
 // arrive notes when a request came that a client has sent. Whoever answers it, an ADD is as old as that: a DEL that
-// came later to another replica is the newer one.
+// came later to another replica is the newer one. It came when it reached this machine: a replica that was stopped may
+// read it long after the container has gone.
 func (s *Service) arrive(r *http.Request) *http.Request {
 	h := hopOf(r)
 	if h.from == "" {
-		h.arrived = s.Leases.Now()
+		h.arrived = s.Leases.Now().Add(-waited(r))
 	}
 	return h.on(r)
 }

@@ -76,6 +76,7 @@ func (s *Service) Server() *http.Server {
 		WriteTimeout:      writeTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHeader,
+		ConnContext:       withConn,
 		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 	}
 }

@@ -124,11 +124,8 @@ func (p *poolState) cure() string {
 
 func poolNames(pools []*poolState) string {
 	var names []string
-	for _, p := range pools[:min(len(pools), maxNamed)] {
+	for _, p := range pools {
 		names = append(names, p.Name)
 	}
-	if n := len(pools) - maxNamed; n > 0 {
-		names = append(names, fmt.Sprintf("and %d more pools", n))
-	}
-	return strings.Join(names, ", ")
+	return firstFew(names, "pools")
 }

@@ -8,17 +8,17 @@ import (
 // fitting are the pools that a request may draw from, in the order of preference. It looks at no more
 // of them than its user does.
 func (x *Index) fitting(w Want) iter.Seq[*poolState] {
-	candidates := x.unbound[w.Host]
+	candidates := x.unbound.of(w.Host)
 	switch {
 	case w.Pool != "":
-		candidates = x.named(w.Pool)
+		candidates = slices.Values(x.named(w.Pool))
 	case w.Network != "":
-		candidates = x.networks[w.Network]
+		candidates = slices.Values(x.networks[w.Network])
 	case len(x.bound[w.Namespace]) > 0:
-		candidates = x.bound[w.Namespace]
+		candidates = slices.Values(x.bound[w.Namespace])
 	}
 	return func(yield func(*poolState) bool) {
-		for _, p := range candidates {
+		for p := range candidates {
 			if x.fits(p, w) && !yield(p) {
 				return
 			}
@@ -40,8 +40,7 @@ func (x *Index) named(name string) []*poolState {
 
 // lists says whether the requester's host may draw from the pool.
 func (p *poolState) lists(w Want) bool {
-	_, ok := p.Hosts[w.Host]
-	return ok || w.byHand()
+	return p.Draws(w.Host) || w.byHand()
 }
 
 // servesNamespace: a namespace with pools of its own draws from these alone.
@@ -124,8 +123,11 @@ func (x *Index) unservedBy(name string, w Want) *Refusal {
 	case !ok:
 		return Refuse(ReasonNotFound, "there is no pool %s", name).WithHint("see: bcsnetctl pool list")
 	case !p.lists(w):
-		return Refuse(ReasonHostNotInPool, "host %s may not draw from pool %s", w.Host, name).
-			WithHint("add the host with: bcsnetctl pool add-host %s %s", name, w.Host)
+		refusal := Refuse(ReasonHostNotInPool, "host %s may not draw from pool %s", w.Host, name)
+		if len(p.HostSubnets) > 0 {
+			refusal.Message += ", nor is it in its host subnets " + p.HostSubnets.String()
+		}
+		return refusal.WithHint("add the host with: bcsnetctl pool add-host %s %s", name, w.Host)
 	case !x.servesNamespace(p, w):
 		return Refuse(ReasonNamespaceNotServed, "pool %s does not serve namespace %s", name, w.Namespace).
 			WithHint("see spec.namespaces in: bcsnetctl pool describe %s", name)

@@ -109,6 +109,15 @@ func hosts(list ...string) option {
 	}
 }
 
+func hostSubnets(list ...string) option {
+	return func(p *Pool) {
+		p.HostSubnets = Networks{}
+		for _, n := range list {
+			p.HostSubnets[netip.MustParsePrefix(n)] = struct{}{}
+		}
+	}
+}
+
 func namespaces(list ...string) option {
 	return func(p *Pool) {
 		p.Namespaces = map[string]struct{}{}

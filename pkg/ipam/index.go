@@ -46,7 +46,7 @@ type Index struct {
 	// Where requests look for pools, in the order of preference: those bound to a namespace, those of a
 	// host that are bound to none, those of a network.
 	bound    map[string][]*poolState
-	unbound  map[netip.Addr][]*poolState
+	unbound  hostTable
 	networks map[string][]*poolState
 
 	staleOverlaps []*overlap
@@ -96,7 +96,7 @@ func NewIndex() *Index {
 		pools:      map[string]*poolState{},
 		rebuilding: map[string]string{},
 		bound:      map[string][]*poolState{},
-		unbound:    map[netip.Addr][]*poolState{},
+		unbound:    newHostTable(),
 		networks:   map[string][]*poolState{},
 	}
 	x.byAddr = table{

@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -134,6 +135,9 @@ type Lease struct {
 	Params
 	Holder
 	Sticky
+	// BoundVersion is the version with which the holder got the address, where the object was written again since;
+	// 0 stands for Version.
+	BoundVersion uint64
 	// Updated is when the state last changed; zero when nobody ever held the address.
 	Updated time.Time
 	// History is who held the address before.
@@ -150,6 +154,17 @@ type Lease struct {
 // IsKept says whether a claim keeps the address and nobody has it.
 func (l Lease) IsKept() bool { return l.State == Reserved && l.Claim != "" }
 
+// Bound is the version with which the holder got the address. Of two leases of one container it says which was
+// written first, on every replica: it does not change while the holder has the address.
+func (l Lease) Bound() uint64 { return cmp.Or(l.BoundVersion, l.Version) }
+
+// stay has a lease that is written again for its holder tell with which version that got the address.
+func (l *Lease) stay() {
+	if l.State == Active {
+		l.BoundVersion = l.Bound()
+	}
+}
+
 // Bind gives the address to a holder on the terms of its claim, or moves it to another container of the same
 // holder. It is refused (ok false) when somebody else has it, when a newer container took the holder's place,
 // when the address is reserved for anybody but the holder's claim, and when its object is being deleted.
@@ -158,6 +173,7 @@ func Bind(l Lease, p Params, h Holder, s Sticky, now time.Time) (next Lease, ok 
 		return l, false
 	}
 	next = l
+	next.BoundVersion = 0
 	switch l.State {
 	case Available:
 		next.Params = p
@@ -175,8 +191,9 @@ func Bind(l Lease, p Params, h Holder, s Sticky, now time.Time) (next Lease, ok 
 		h.Superseded = l.Superseded
 		switch h.ContainerID {
 		case l.ContainerID:
+			next.BoundVersion = l.Bound()
 		case "": // who names no container does not take the address from the one that has it
-			h.ContainerID = l.ContainerID
+			h.ContainerID, next.BoundVersion = l.ContainerID, l.Bound()
 		default:
 			h.Superseded = supersede(l.Superseded, l.ContainerID)
 		}
@@ -195,7 +212,7 @@ func Succeed(l Lease, p Params, h Holder, s Sticky, now time.Time) (next Lease, 
 	next = l
 	next.History = l.History.Add(past(l, now, Change{}))
 	h.Superseded = nil
-	next.Params, next.Holder, next.Sticky, next.Updated, next.HeldFinalizer = p, h, s, now, true
+	next.Params, next.Holder, next.Sticky, next.Updated, next.HeldFinalizer, next.BoundVersion = p, h, s, now, true, 0
 	return next, true
 }
 
@@ -204,6 +221,7 @@ func Renew(l Lease, began time.Time) (next Lease, ok bool) {
 	if l.State != Active || !began.After(l.StartedAt) {
 		return l, false
 	}
+	l.stay()
 	l.StartedAt = began
 	return l, true
 }
@@ -245,7 +263,7 @@ func Release(l Lease, now time.Time, c Change) (next Lease, changed bool) {
 	}
 	next = l
 	next.History = l.History.Add(past(l, now, c))
-	next.State, next.Updated, next.HeldFinalizer = Reserved, now, true
+	next.State, next.Updated, next.HeldFinalizer, next.BoundVersion = Reserved, now, true, 0
 	next.Holder = Holder{IfName: l.IfName, Slot: l.Slot, Namespace: l.Namespace, PodName: l.PodName}
 	return next, true
 }
@@ -262,17 +280,7 @@ func Free(l Lease, now time.Time, c Change) (next Lease, changed bool) {
 		next.History = l.History.Add(past(l, now, c))
 	}
 	next.HeldFinalizer = l.HeldFinalizer && l.Deleting && l.State != Available
-	next.State, next.Holder, next.Sticky, next.Updated = Available, Holder{}, Sticky{}, now
-	return next, true
-}
-
-// Keep reserves a free address for a claim before anybody asks for it. It is refused (ok false) as Reserve is.
-func Keep(l Lease, p Params, s Sticky, now time.Time) (next Lease, ok bool) {
-	if l.State != Available || l.Deleting || s.Claim == "" {
-		return l, false
-	}
-	next = l
-	next.State, next.Params, next.Sticky, next.Updated, next.HeldFinalizer = Reserved, p, s, now, true
+	next.State, next.Holder, next.Sticky, next.Updated, next.BoundVersion = Available, Holder{}, Sticky{}, now, 0
 	return next, true
 }
 
@@ -286,6 +294,7 @@ func Restick(l Lease, s Sticky) (next Lease, ok bool) {
 	case l.State == Reserved && (l.Claim == "" || s.Claim == ""):
 		return l, false
 	}
+	l.stay()
 	l.Sticky = s
 	return l, true
 }
@@ -307,6 +316,7 @@ func Refresh(l Lease, p Params) (next Lease, changed bool) {
 	if l.Params == p || l.Deleting {
 		return l, false
 	}
+	l.stay()
 	l.Params = p
 	return l, true
 }

@@ -57,6 +57,9 @@ func owner(name string) func(*Holder) {
 func TestBind(t *testing.T) {
 	// became is an Active lease of the holder, as Bind makes it from the given one.
 	became := func(from Lease, p Params, h Holder, superseded ...string) *Lease {
+		if from.State == Active && from.ContainerID == h.ContainerID {
+			from.BoundVersion = from.Version
+		}
 		from.State, from.Params, from.Holder, from.Updated, from.HeldFinalizer = Active, p, h, now, true
 		from.Superseded, from.Sticky = superseded, Sticky{}
 		return &from
@@ -134,7 +137,7 @@ func TestBind(t *testing.T) {
 		},
 		"Active without container, same UID": {
 			from: held(Active, func(l *Lease) { l.ContainerID = "" }), to: holder(),
-			want: became(held(Active), oldParams, holder()),
+			want: became(held(Active, func(l *Lease) { l.ContainerID = "" }), oldParams, holder()),
 		},
 		"Active, other container, other UID":           {from: held(Active), to: holder(container("c2"), uid("u2"))},
 		"Active, other container, no UID":              {from: held(Active), to: holder(container("c2"), uid(""))},
@@ -213,7 +216,7 @@ func TestBindBoundsSuperseded(t *testing.T) {
 func TestRenew(t *testing.T) {
 	l := held(Active)
 	want := l
-	want.StartedAt = at(-1)
+	want.StartedAt, want.BoundVersion = at(-1), l.Version
 	for what, test := range map[string]struct {
 		from Lease
 		to   *Lease
@@ -301,23 +304,18 @@ func TestReleaseOfAClaim(t *testing.T) {
 	}
 }
 
-func TestKeepAndRestick(t *testing.T) {
+func TestRestick(t *testing.T) {
 	web, other := Sticky{Claim: "shop/web", Fixed: true}, Sticky{Claim: "shop/db", Fixed: true}
 	for name, tc := range map[string]struct {
 		do   func() (Lease, bool)
 		want *Lease
 	}{
-		"keep a free one":            {func() (Lease, bool) { return Keep(held(Available), newParams, web, now) }, &Lease{State: Reserved, Params: newParams, Sticky: web, Updated: now, HeldFinalizer: true}},
-		"keep for nobody":            {func() (Lease, bool) { return Keep(held(Available), newParams, Sticky{}, now) }, nil},
-		"keep one that is held":      {func() (Lease, bool) { return Keep(held(Active), newParams, web, now) }, nil},
-		"keep one that is set aside": {func() (Lease, bool) { return Keep(held(Reserved), newParams, web, now) }, nil},
-		"keep one that is deleted":   {func() (Lease, bool) { return Keep(held(Available, deleting), newParams, web, now) }, nil},
-		"an address in use":          {func() (Lease, bool) { return Restick(held(Active), web) }, new(held(Active, func(l *Lease) { l.Sticky = web }))},
-		"a kept one":                 {func() (Lease, bool) { return Restick(held(Reserved, func(l *Lease) { l.Sticky = other }), web) }, new(held(Reserved, func(l *Lease) { l.Sticky = web }))},
-		"the same terms":             {func() (Lease, bool) { return Restick(held(Active, func(l *Lease) { l.Sticky = web }), web) }, nil},
-		"one set aside":              {func() (Lease, bool) { return Restick(held(Reserved, func(l *Lease) { l.Sticky = Sticky{} }), web) }, nil},
-		"kept for nobody":            {func() (Lease, bool) { return Restick(held(Reserved, func(l *Lease) { l.Sticky = other }), Sticky{}) }, nil},
-		"a free one":                 {func() (Lease, bool) { return Restick(held(Available), web) }, nil},
+		"an address in use": {func() (Lease, bool) { return Restick(held(Active), web) }, new(held(Active, func(l *Lease) { l.Sticky, l.BoundVersion = web, l.Version }))},
+		"a kept one":        {func() (Lease, bool) { return Restick(held(Reserved, func(l *Lease) { l.Sticky = other }), web) }, new(held(Reserved, func(l *Lease) { l.Sticky = web }))},
+		"the same terms":    {func() (Lease, bool) { return Restick(held(Active, func(l *Lease) { l.Sticky = web }), web) }, nil},
+		"one set aside":     {func() (Lease, bool) { return Restick(held(Reserved, func(l *Lease) { l.Sticky = Sticky{} }), web) }, nil},
+		"kept for nobody":   {func() (Lease, bool) { return Restick(held(Reserved, func(l *Lease) { l.Sticky = other }), Sticky{}) }, nil},
+		"a free one":        {func() (Lease, bool) { return Restick(held(Available), web) }, nil},
 	} {
 		got, ok := tc.do()
 		if ok != (tc.want != nil) {
@@ -392,6 +390,9 @@ func TestRefresh(t *testing.T) {
 					if wantChanged {
 						want.Params = newParams
 					}
+					if wantChanged && s == Active {
+						want.BoundVersion = from.Version
+					}
 					next, changed := Refresh(from, p)
 					if changed != wantChanged {
 						t.Errorf("changed = %v", changed)
@@ -402,6 +403,34 @@ func TestRefresh(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// However often a lease is written again for its holder, it says with which version the holder got the address;
+// the next holder's begins anew.
+func TestBound(t *testing.T) {
+	l := held(Active)
+	first := l.Bound()
+	again := func(change func(Lease) (Lease, bool)) {
+		t.Helper()
+		l.Version++
+		next, ok := change(l)
+		if !ok || next.Bound() != first {
+			t.Errorf("%v: bound with version %d, want %d", ok, next.Bound(), first)
+		}
+		l = next
+		l.Version++
+	}
+	l, _ = Refresh(l, newParams)
+	again(func(l Lease) (Lease, bool) { return Refresh(l, oldParams) })
+	again(func(l Lease) (Lease, bool) { return Renew(l, now) })
+	again(func(l Lease) (Lease, bool) { return Bind(l, oldParams, l.Holder, Sticky{}, now) })
+	again(func(l Lease) (Lease, bool) { return Restore(l, Lease{Addr: l.Addr}), true })
+	if next, _ := Bind(l, oldParams, holder(container("c2")), Sticky{}, now); next.BoundVersion != 0 {
+		t.Errorf("the next container: %d", next.BoundVersion)
+	}
+	if next, _ := Release(l, now, Change{}); next.BoundVersion != 0 {
+		t.Errorf("released: %d", next.BoundVersion)
 	}
 }
 

@@ -43,6 +43,13 @@ func (x *Index) LostTo(h Holder) (l Lease, ok bool) {
 	return Lease{}, false
 }
 
+// Restore is a lost lease as it is written in place of what is there now, if anything is.
+func Restore(l, now Lease) Lease {
+	l.stay()
+	l.Version, l.Deleting, l.HeldFinalizer, l.Foreign = now.Version, false, true, now.Foreign
+	return l
+}
+
 // use says by whom an address that is not free is used.
 func (l Lease) use() string {
 	if l.State == Reserved {

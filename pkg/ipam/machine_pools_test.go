@@ -60,6 +60,13 @@ func (m *machine) change(t *rapid.T, p Pool) {
 	for h := range set("host", host1, host2) {
 		p.Hosts[ip(h)] = struct{}{}
 	}
+	p.HostSubnets = Networks{}
+	for n := range set("host subnet", host1+"/32", "192.168.0.2/31", "192.168.0.0/16", "0.0.0.0/0", "2001:db8::/32") {
+		p.HostSubnets[netip.MustParsePrefix(n)] = struct{}{}
+	}
+	if rapid.IntRange(0, 2).Draw(t, "narrow") == 0 {
+		p.HostSubnets = nil
+	}
 	if rapid.IntRange(0, 2).Draw(t, "bound") == 0 {
 		p.Namespaces = set("namespace", "shop", "bank")
 	} else {

@@ -133,8 +133,11 @@ func (m *machine) changed(old, new Lease) {
 		m.mirror[new.Addr] = new
 	}
 	switch {
-	case new.Version > 0 && new.State != Available:
-		delete(m.model.lost, new.Addr)
+	case new.Version > 0:
+		// A release that came after the loss says that there is none.
+		if l, ok := m.model.lost[new.Addr]; ok && (new.State != Available || nanos(new.Updated) > nanos(l.Updated)) {
+			delete(m.model.lost, new.Addr)
+		}
 	case new.Version == 0 && old.State != Available:
 		m.model.lost[old.Addr] = old
 	}

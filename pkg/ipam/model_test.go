@@ -206,6 +206,9 @@ func (m *model) fits(p Pool, w Want) bool {
 	}
 	_, mine := p.Namespaces[w.Namespace]
 	_, host := p.Hosts[w.Host]
+	for n := range p.HostSubnets {
+		host = host || n.Contains(w.Host)
+	}
 	return host && (bound && mine || !bound && len(p.Namespaces) == 0) && (w.Network == "" || w.Network == p.Network)
 }
 

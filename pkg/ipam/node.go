@@ -30,6 +30,9 @@ func (x *Index) SetNode(name string, addrs []netip.Addr) {
 	for _, a := range slices.Concat(old, addrs) {
 		x.refresh(a)
 	}
+	for _, p := range x.pools {
+		p.hosts = uncounted
+	}
 }
 
 // NodeOf names the node that has an address itself, the first by name when there are several.

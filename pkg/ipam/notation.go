@@ -58,6 +58,19 @@ func parseCIDR(s string) (netipx.IPRange, error) {
 	return netipx.RangeOfPrefix(p), nil
 }
 
+// ParseNetwork reads a subnet of hosts: a CIDR without host bits, of any size. An IPv4-mapped IPv6 address is
+// refused, as ParseAddr does.
+func ParseNetwork(s string) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(strings.TrimSpace(s))
+	switch {
+	case err != nil || p.Addr().Is4In6():
+		return netip.Prefix{}, fmt.Errorf("%q is not a CIDR", s)
+	case p != p.Masked():
+		return netip.Prefix{}, fmt.Errorf("CIDR %q has host bits set: write %s", s, p.Masked())
+	}
+	return p, nil
+}
+
 // ParseAddr reads one address, IPv4 or IPv6, without zone; IPv4-mapped IPv6 addresses are refused,
 // because one address must have one name.
 func ParseAddr(s string) (netip.Addr, error) {

@@ -117,7 +117,7 @@ func TestPickFollowsChangesOfPools(t *testing.T) {
 	x.RemovePool("a")
 	expect("removed", false)
 	x.RemovePool("a")
-	if len(x.unbound)+len(x.bound)+len(x.networks)+len(x.segments)+len(x.pools) > 0 {
+	if len(x.unbound.hosts)+len(x.unbound.networks)+len(x.bound)+len(x.networks)+len(x.segments)+len(x.pools) > 0 {
 		t.Error("the index keeps something of a pool that was removed")
 	}
 }

@@ -17,11 +17,13 @@ type Pool struct {
 	Generation int64
 	Plan       Plan
 	// Problem says why the pool's spec cannot be used; such a pool serves nothing.
-	Problem    string
-	Hosts      map[netip.Addr]struct{}
-	Namespaces map[string]struct{}
-	Network    string
-	Priority   int32
+	Problem string
+	// Hosts and the hosts in HostSubnets may draw from the pool.
+	Hosts       map[netip.Addr]struct{}
+	HostSubnets Networks
+	Namespaces  map[string]struct{}
+	Network     string
+	Priority    int32
 	// Cooldown is how long an address that was given up rests before the pool hands it out again.
 	Cooldown time.Duration
 	// Cordoned and Terminating pools hand out nothing.
@@ -70,6 +72,8 @@ type poolState struct {
 	set      *freeSet
 	resting  resting
 	overlaps map[string]*overlap
+	// hosts is how many hosts may draw, uncounted where that has to be found out.
+	hosts int
 	// rebuilding says what the pool waits for before it hands out again; empty when it does not wait.
 	rebuilding string
 }
@@ -114,7 +118,7 @@ func (x *Index) SetPool(p Pool) {
 	}
 	same := exists && s.Plan.Usable.Equal(p.Plan.Usable) && s.Plan.Subnet == p.Plan.Subnet &&
 		s.Created.Equal(p.Created) && s.Terminating == p.Terminating && s.Cooldown == p.Cooldown && s.Valid() == p.Valid()
-	s.Pool, s.usable, s.rebuilding = p, p.Plan.Usable.Ranges(), x.rebuilding[p.Name]
+	s.Pool, s.usable, s.rebuilding, s.hosts = p, p.Plan.Usable.Ranges(), x.rebuilding[p.Name], uncounted
 	x.list(s)
 	if !same {
 		x.findDraining(p.Name)
@@ -144,9 +148,7 @@ func (x *Index) list(p *poolState) {
 		enter(x.bound, ns, p)
 	}
 	if len(p.Namespaces) == 0 {
-		for h := range p.Hosts {
-			enter(x.unbound, h, p)
-		}
+		x.unbound.enter(p)
 	}
 	if p.Network != "" {
 		enter(x.networks, p.Network, p)
@@ -158,9 +160,7 @@ func (x *Index) unlist(p *poolState) {
 		leave(x.bound, ns, p)
 	}
 	if len(p.Namespaces) == 0 {
-		for h := range p.Hosts {
-			leave(x.unbound, h, p)
-		}
+		x.unbound.leave(p)
 	}
 	if p.Network != "" {
 		leave(x.networks, p.Network, p)

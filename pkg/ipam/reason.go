@@ -57,7 +57,7 @@ func ReasonTable() []ReasonInfo {
 		{ReasonPodNotFound, 2, true, "The API server knows no such pod."},
 		{ReasonPodEnded, 2, false, "The pod has ended (Succeeded or Failed)."},
 		{ReasonPodReplaced, 2, false, "The pod of that name has another UID than the request."},
-		{ReasonHostNotInPool, 2, false, "No pool, or not the pool of the address asked for, lists the host."},
+		{ReasonHostNotInPool, 2, false, "No pool, or not the pool of the address asked for, lists the host or has it in its host subnets."},
 		{ReasonNamespaceNotServed, 2, false, "The pools of the host are bound to other namespaces."},
 		{ReasonNetworkNotFound, 2, false, "None of the host's pools is part of the network asked for."},
 		{ReasonPoolCordoned, 2, true, "A pool that the request needs hands out nothing: it is cordoned, being deleted or not usable."},

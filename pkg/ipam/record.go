@@ -12,7 +12,8 @@ import (
 type record struct {
 	addr      netip.Addr
 	version   uint64
-	updated   int64 // Unix nanoseconds, 0 = never
+	bound     uint64 // 0 = version
+	updated   int64  // Unix nanoseconds, 0 = never
 	started   int64
 	params    unique.Handle[Params]
 	host      unique.Handle[netip.Addr]
@@ -50,7 +51,7 @@ func pack(l Lease) *record {
 	podName := l.PodName[:min(len(l.PodName), math.MaxUint8)] // the schema allows 253 bytes
 	container, uid := compactHex(l.ContainerID), compactUUID(l.PodUID)
 	r := &record{
-		addr: l.Addr, version: l.Version, state: l.State,
+		addr: l.Addr, version: l.Version, bound: l.BoundVersion, state: l.State,
 		updated: nanos(l.Updated), started: nanos(l.StartedAt),
 		params: unique.Make(l.Params), host: unique.Make(l.Host),
 		ifName: unique.Make(l.IfName), namespace: unique.Make(l.Namespace),
@@ -77,6 +78,7 @@ func (r *record) lease() Lease {
 			Namespace: r.namespace.Value(), PodName: r.podName(), PodUID: r.uid().uuid(),
 			SetSize: int(r.setSize), Slot: int(r.slot), StartedAt: fromNanos(r.started),
 		},
+		BoundVersion:  r.bound,
 		Updated:       fromNanos(r.updated),
 		History:       r.history(),
 		Deleting:      r.has(flagDeleting),

@@ -30,6 +30,7 @@ func aWildLease(t *rapid.T) Lease {
 		},
 		Sticky:  Sticky{Fixed: rapid.Bool().Draw(t, "fixed"), PodPrimaryKey: text("key"), ExpiredTime: text("expired")},
 		Updated: when("updated"), Deleting: rapid.Bool().Draw(t, "deleting"),
+		BoundVersion:  rapid.Uint64().Draw(t, "bound"),
 		HeldFinalizer: rapid.Bool().Draw(t, "finalizer"), Foreign: rapid.Bool().Draw(t, "foreign"),
 	}
 	if rapid.Bool().Draw(t, "gateway known") {

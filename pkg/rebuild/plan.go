@@ -47,7 +47,7 @@ type Conflict struct {
 
 // Make makes a plan. A lease is made for an address that a pool serves, that a running pod reports and that
 // nobody holds, unless the pod gave it up or an operator took it from the pod: the history of the address
-// tells. A pod that is being deleted may have given its address up and the object be gone: its word
+// tells. One that a claim keeps stays with the claim. A pod that is being deleted may have given its address up and the object be gone: its word
 // counts only for pools that have lost other leases.
 func Make(in Input) Plan {
 	m := maker{Input: in, plan: Plan{Waiting: map[string][]string{}}, byHost: map[netip.Addr][]string{}, by: map[netip.Addr]workload.Pod{}, pools: map[string]ipam.Pool{}, lost: map[string]bool{}}
@@ -112,9 +112,11 @@ func (m *maker) look(pod workload.Pod) {
 
 func (m *maker) wait(pod workload.Pod) {
 	var pools []string
-	for _, h := range m.Hosts(pod) {
+	hosts := m.Hosts(pod)
+	for _, h := range hosts {
 		pools = append(pools, m.byHost[h]...)
 	}
+	pools = append(pools, m.Index.Covering(hosts)...)
 	slices.Sort(pools)
 	for _, name := range slices.Compact(pools) {
 		m.plan.Waiting[name] = append(m.plan.Waiting[name], pod.Namespace+"/"+pod.Name)
@@ -132,7 +134,7 @@ func (m *maker) lease(pod workload.Pod, a netip.Addr, ifName, pool string, befor
 	switch {
 	case pod.Deleting && GaveUp(current, pod):
 		return l, false // whoever has it now has it by right
-	case current.State == ipam.Reserved:
+	case current.State == ipam.Reserved && current.Claim == "":
 		return conflict("it is reserved")
 	case current.State == ipam.Active && (current.Owner != "" || current.PodName != "" && current.PodUID != pod.UID && current.Who() != who):
 		return conflict("%s holds it", current.Who())
@@ -158,6 +160,7 @@ func (m *maker) lease(pod workload.Pod, a netip.Addr, ifName, pool string, befor
 	m.by[a] = pod
 	p := m.pools[pool]
 	l = current
+	l.ExpiredTime = ""
 	l.State, l.Params, l.Updated, l.HeldFinalizer = ipam.Active, p.Params(), m.Now, true
 	// A request that began before is refused, as its container may be gone, and so is a late release.
 	l.Holder = ipam.Holder{
@@ -169,7 +172,7 @@ func (m *maker) lease(pod workload.Pod, a netip.Addr, ifName, pool string, befor
 // host is the address of the pod's host by which the pool knows it, if there is one.
 func (m *maker) host(pod workload.Pod, p ipam.Pool) (host netip.Addr) {
 	for i, h := range m.Hosts(pod) {
-		if _, listed := p.Hosts[h]; listed {
+		if p.Draws(h) {
 			return h
 		}
 		if i == 0 {

@@ -103,6 +103,18 @@ func TestMake(t *testing.T) {
 			leases: []ipam.Lease{{Addr: ip("10.0.0.10"), State: ipam.Reserved, Params: ipam.Params{Pool: "a"}}},
 			pods:   []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, conflicts: []string{"10.0.0.10 it is reserved"},
 		},
+		"kept for a claim": {
+			leases: []ipam.Lease{{Addr: ip("10.0.0.10"), State: ipam.Reserved, Params: ipam.Params{Pool: "a"}, Sticky: ipam.Sticky{Claim: "shop/x", Fixed: true}}},
+			pods:   []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"},
+		},
+		"kept for a claim since the pod gave it up": {
+			leases: []ipam.Lease{func() ipam.Lease {
+				l := freed("10.0.0.10", "x", now)
+				l.State, l.Sticky = ipam.Reserved, ipam.Sticky{Claim: "shop/x", Fixed: true}
+				return l
+			}()},
+			pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))},
+		},
 		"two report it": {
 			pods:   []workload.Pod{aPod("x", has("eth0", "10.0.0.10")), aPod("y", has("eth0", "10.0.0.10"))},
 			create: []string{"10.0.0.10 eth0 x"}, conflicts: []string{"10.0.0.10 shop/x reports it, too"},
@@ -129,7 +141,11 @@ func TestMake(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				x.SetPool(ipam.Pool{Name: pool, Network: "net", Plan: plan, Hosts: map[netip.Addr]struct{}{onHost: {}}})
+				p := ipam.Pool{Name: pool, Network: "net", Plan: plan, Hosts: map[netip.Addr]struct{}{onHost: {}}}
+				if pool == "b" { // the host may draw because of its subnet
+					p.Hosts, p.HostSubnets = nil, ipam.Networks{netip.PrefixFrom(onHost, onHost.BitLen()-8).Masked(): {}}
+				}
+				x.SetPool(p)
 			}
 			for i, l := range tc.leases {
 				l.Version = uint64(i) + 1

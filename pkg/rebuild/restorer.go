@@ -56,7 +56,7 @@ func (r *Restorer) changed(old, l ipam.Lease) {
 	if old.State != ipam.Available && l.State == ipam.Available {
 		_, lost = r.index.Lost(l.Addr)
 	}
-	if lost || releasedForGood(l) {
+	if lost || releasedForGood(l) || keptAllTheSame(l) {
 		r.queue.Add(l.Addr)
 	}
 }
@@ -64,6 +64,12 @@ func (r *Restorer) changed(old, l ipam.Lease) {
 // releasedForGood says whether an object was deleted while it was held, and is released now.
 func releasedForGood(l ipam.Lease) bool {
 	return l.Deleting && l.HeldFinalizer && l.State == ipam.Available
+}
+
+// keptAllTheSame says whether an object was deleted by hand whose address a claim keeps. Nobody could be given it
+// as long as the object is there; it is let go, and made again as one that was lost.
+func keptAllTheSame(l ipam.Lease) bool {
+	return l.Deleting && l.HeldFinalizer && l.State == ipam.Reserved && l.Kept()
 }
 
 // Run works until the context ends.
@@ -102,13 +108,20 @@ func (r *Restorer) settle(ctx context.Context, addr netip.Addr) {
 
 // look brings one address in order. An error means that it is to be tried again.
 func (r *Restorer) look(ctx context.Context, addr netip.Addr) error {
-	current, exists := r.index.Get(addr)
+	current, _ := r.index.Get(addr)
 	if releasedForGood(current) {
 		next, _ := ipam.Release(current, r.leases.Now(), ipam.Change{})
 		if _, err := r.leases.Write(ctx, next); err != nil && !errors.Is(err, store.ErrConflict) {
 			return err
 		}
 		return nil // the change of the index brings it back where there is more to do
+	}
+	if keptAllTheSame(current) {
+		current.HeldFinalizer = false
+		if _, err := r.leases.Write(ctx, current); err != nil && !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+		return nil
 	}
 	l, lost := r.index.Lost(addr)
 	if !lost {
@@ -124,11 +137,12 @@ func (r *Restorer) look(ctx context.Context, addr netip.Addr) error {
 		r.settled(l, false)
 		return nil
 	}
-	next := l
-	next.Version, next.Deleting, next.HeldFinalizer, next.Foreign = current.Version, false, true, exists && current.Foreign
-	stored, err := r.leases.Write(ctx, next)
-	if errors.Is(err, store.ErrConflict) {
-		return r.lookAgain(ctx, current)
+	stored, err := r.leases.Write(ctx, ipam.Restore(l, current))
+	if errors.Is(err, store.ErrConflict) { // another replica was faster, as a rule
+		err = r.leases.LookAgain(ctx, current)
+		if _, lost := r.index.Lost(addr); !lost && errors.Is(err, store.ErrConflict) {
+			return nil
+		}
 	}
 	if err != nil {
 		return err
@@ -153,21 +167,4 @@ func (r *Restorer) held(ctx context.Context, l ipam.Lease) (held bool, why strin
 	}
 	held, why = stillHeld(l, found)
 	return held, why, nil
-}
-
-// lookAgain reads what is there in place of what was believed. Another replica was faster, as a rule.
-func (r *Restorer) lookAgain(ctx context.Context, believed ipam.Lease) error {
-	live, err := r.leases.Get(ctx, believed.Addr)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		r.index.WroteDelete(believed.Addr, believed.Version)
-		return store.ErrConflict
-	case err != nil:
-		return err
-	}
-	r.index.Wrote(live)
-	if _, lost := r.index.Lost(believed.Addr); lost {
-		return store.ErrConflict
-	}
-	return nil
 }

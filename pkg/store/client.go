@@ -103,6 +103,21 @@ func (c *Client) get(ctx context.Context, a netip.Addr) ([]byte, error) {
 	return body, nil
 }
 
+// LookAgain reads an address after a conflict, so that the index knows what is really there in place of what was
+// believed. It returns ErrConflict, or why it could not read. The client has an index.
+func (c *Client) LookAgain(ctx context.Context, believed ipam.Lease) error {
+	live, err := c.Get(ctx, believed.Addr)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		c.index.WroteDelete(believed.Addr, believed.Version)
+	case err != nil:
+		return err
+	default:
+		c.index.Wrote(live)
+	}
+	return ErrConflict
+}
+
 // answer is the body of an answer, or what the API server says against the request.
 func answer(r rest.Result) ([]byte, error) {
 	if err := r.Error(); err != nil { // Raw alone would not say why

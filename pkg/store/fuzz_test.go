@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"net/netip"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -98,4 +99,39 @@ func frames(body []byte) []watch.Event {
 		out = append(out, e)
 	}
 	return out
+}
+
+// Whatever stands in an object that holds more than a lease, writing a lease into it makes it that lease, and leaves
+// the rest.
+func FuzzMergeInto(f *testing.F) {
+	for _, seed := range []string{
+		plainObject, strangeObject, `{"metadata":{"finalizers":["a",1,null]},"spec":[],"status":null,"x":{"y":1}}`, `{"metadata":null}`, `{}`, `null`, `[]`,
+	} {
+		f.Add([]byte(seed))
+	}
+	l := ipam.Lease{Addr: netip.MustParseAddr("10.0.0.9"), Version: 7, State: ipam.Active, Params: params, Holder: ipam.Holder{ContainerID: "c"}, HeldFinalizer: true}
+	f.Fuzz(func(t *testing.T, stored []byte) {
+		body, err := mergeInto(stored, l)
+		if err != nil {
+			return
+		}
+		var before, after map[string]any
+		if json.Unmarshal(stored, &before) != nil || json.Unmarshal(body, &after) != nil {
+			t.Fatalf("%s becomes %s", stored, body)
+		}
+		for _, ours := range []string{"metadata", "spec", "status"} {
+			delete(before, ours)
+			delete(after, ours)
+		}
+		if diff := cmp.Diff(before, after); diff != "" {
+			t.Errorf("-before +after:\n%s", diff)
+		}
+		got, err := decodeLease(body)
+		if err != nil { // its name is not that of an address, or its own fields are of a type that we do not write
+			return
+		}
+		if got.State != l.State || got.Version != l.Version || got.Holder.ContainerID != l.ContainerID || got.Params != l.Params || !got.HeldFinalizer {
+			t.Errorf("%s is read as %+v", body, got)
+		}
+	})
 }

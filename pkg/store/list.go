@@ -85,6 +85,14 @@ func listError(err error) error {
 	return fmt.Errorf("%w: the list ended early: %w", ErrUnavailable, err)
 }
 
+// formatVersion writes a version as objects hold it; empty for 0, which stands for none.
+func formatVersion(v uint64) string {
+	if v == 0 {
+		return ""
+	}
+	return strconv.FormatUint(v, 10)
+}
+
 func parseVersion(rv string) uint64 {
 	v, _ := strconv.ParseUint(rv, 10, 64)
 	return v

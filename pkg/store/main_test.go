@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"flag"
 	"net/http"
 	"net/netip"
 	"os"
@@ -24,13 +23,7 @@ import (
 
 var cluster *controlplane.ControlPlane
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if flag.Lookup("test.fuzz").Value.String() != "" { // one process per worker, and none needs a cluster
-		os.Exit(m.Run())
-	}
-	os.Exit(controlplane.Main(m, &cluster))
-}
+func TestMain(m *testing.M) { os.Exit(controlplane.Main(m, &cluster)) }
 
 // identity is the controller's ServiceAccount with the rights of the manifests.
 var identity = sync.OnceValues(func() (*rest.Config, error) { return cluster.ControllerConfig(context.Background()) })

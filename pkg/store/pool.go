@@ -32,6 +32,10 @@ func Pool(o *v1.BCSNetPool) ipam.Pool {
 		p.Hosts[a] = struct{}{}
 	}
 	var err error
+	if p.HostSubnets, err = HostSubnets(o); err != nil {
+		p.Problem = err.Error()
+		return p
+	}
 	if p.Plan, err = ipam.NewPlan(PlanSpec(o)); err == nil {
 		p.Link, err = link(o)
 	}
@@ -39,6 +43,19 @@ func Pool(o *v1.BCSNetPool) ipam.Pool {
 		p.Problem = err.Error()
 	}
 	return p
+}
+
+// HostSubnets are the subnets of hosts that may draw from a pool. With an error come those before the wrong one.
+func HostSubnets(o *v1.BCSNetPool) (ipam.Networks, error) {
+	all := make(ipam.Networks, len(o.Spec.HostSubnets))
+	for i, text := range o.Spec.HostSubnets {
+		network, err := ipam.ParseNetwork(text)
+		if err != nil {
+			return all, fmt.Errorf("hostSubnets[%d]: %w", i, err)
+		}
+		all[network] = struct{}{}
+	}
+	return all, nil
 }
 
 // PlanSpec is the part of a pool's spec that its addresses follow from.

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -62,14 +63,20 @@ func presentVersion(next http.RoundTripper, watch *http.Request) (uint64, error)
 
 // expired is the answer of an API server that no longer knows a version.
 func expired(r *http.Request) *http.Response {
-	body, _ := json.Marshal(metav1.Status{ // cannot fail
-		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
-		Status:   metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired,
+	return respond(r, metav1.Status{
+		Code: http.StatusGone, Reason: metav1.StatusReasonExpired,
 		Message: "the store was put back to an older version than the watch has seen",
 		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: causeRestored}}},
 	})
+}
+
+// respond is an answer that refuses a request in the API server's place.
+func respond(r *http.Request, why metav1.Status) *http.Response {
+	why.TypeMeta, why.Status = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, metav1.StatusFailure
+	body, _ := json.Marshal(why) // cannot fail
 	return &http.Response{
-		Status: "410 Gone", StatusCode: http.StatusGone, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Status:     fmt.Sprintf("%d %s", why.Code, http.StatusText(int(why.Code))),
+		StatusCode: int(why.Code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{"Content-Type": {"application/json"}}, ContentLength: int64(len(body)),
 		Body: io.NopCloser(bytes.NewReader(body)), Request: r,
 	}

@@ -32,13 +32,11 @@ func Object(l ipam.Lease) *v1.BCSNetIP {
 			ContainerID: l.ContainerID, IfName: l.IfName, PodPrimaryKey: l.PodPrimaryKey,
 			PodName: l.PodName, PodNamespace: l.Namespace, PodUID: l.PodUID, Owner: l.Owner,
 			SupersededContainerIDs: l.Superseded, SetSize: int32(l.SetSize), Slot: int32(l.Slot),
-			StartedAt: FormatTime(l.StartedAt), UpdateTime: FormatTime(l.Updated), FixedIPExpiredTime: l.ExpiredTime,
+			StartedAt: FormatTime(l.StartedAt), BoundVersion: formatVersion(l.BoundVersion), UpdateTime: FormatTime(l.Updated), FixedIPExpiredTime: l.ExpiredTime,
 			History: history(l.History),
 		},
 	}
-	if l.Version != 0 {
-		o.ResourceVersion = strconv.FormatUint(l.Version, 10)
-	}
+	o.ResourceVersion = formatVersion(l.Version)
 	if !l.Addr.Is4() {
 		o.Spec.Address = l.Addr.String()
 	}
@@ -83,11 +81,13 @@ func Lease(o *v1.BCSNetIP, foreign bool) (ipam.Lease, error) {
 		l.Foreign = true
 	}
 	// What does not parse is kept as it is stored until somebody writes the lease anew.
-	var ok [4]bool
+	var ok [5]bool
 	l.Gateway, ok[0] = parseAddr(o.Spec.Gateway)
 	l.Host, ok[1] = parseAddr(o.Status.Host)
 	l.Updated, ok[2] = ParseTime(o.Status.UpdateTime)
 	l.StartedAt, ok[3] = ParseTime(o.Status.StartedAt)
+	l.BoundVersion = parseVersion(o.Status.BoundVersion)
+	ok[4] = formatVersion(l.BoundVersion) == o.Status.BoundVersion
 	var known bool
 	if l.History, known = readHistory(o.Status.History); !known || slices.Contains(ok[:], false) {
 		l.Foreign = true
@@ -191,6 +191,10 @@ func mergeInto(stored []byte, l ipam.Lease) ([]byte, error) {
 	if err := json.Unmarshal(stored, &raw); err != nil {
 		return nil, err
 	}
+	meta, _ := raw["metadata"].(map[string]any)
+	if meta == nil {
+		return nil, fmt.Errorf("the stored object has no metadata")
+	}
 	ours, err := json.Marshal(Object(l))
 	if err != nil {
 		return nil, err
@@ -210,10 +214,6 @@ func mergeInto(stored []byte, l ipam.Lease) ([]byte, error) {
 		values, _ := set[field].(map[string]any)
 		maps.Copy(part, values)
 		raw[field] = part
-	}
-	meta, _ := raw["metadata"].(map[string]any)
-	if meta == nil {
-		return nil, fmt.Errorf("the stored object has no metadata")
 	}
 	meta["resourceVersion"] = strconv.FormatUint(l.Version, 10)
 	meta["managedFields"] = []any{map[string]any{}}

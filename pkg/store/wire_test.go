@@ -56,11 +56,12 @@ func drawLease(t *rapid.T) ipam.Lease {
 		Holder: ipam.Holder{
 			Host: optional("host"), ContainerID: text("container"), IfName: text("interface"),
 			Namespace: text("namespace"), PodName: text("pod"), PodUID: text("UID"), Owner: text("owner"),
-			SetSize: rapid.IntRange(0, 16).Draw(t, "set size"), StartedAt: drawTime.Draw(t, "started"),
+			SetSize: rapid.IntRange(0, 16).Draw(t, "set size"), Slot: rapid.IntRange(0, 15).Draw(t, "slot"), StartedAt: drawTime.Draw(t, "started"),
 		},
-		Sticky:        ipam.Sticky{Fixed: rapid.Bool().Draw(t, "fixed"), PodPrimaryKey: text("key"), ExpiredTime: text("expires")},
+		Sticky:        ipam.Sticky{Claim: text("claim"), Fixed: rapid.Bool().Draw(t, "fixed"), PodPrimaryKey: text("key"), ExpiredTime: text("expires")},
 		Updated:       drawTime.Draw(t, "updated"),
 		HeldFinalizer: rapid.Bool().Draw(t, "finalizer"),
+		BoundVersion:  rapid.Uint64().Draw(t, "bound"),
 	}
 	for range rapid.IntRange(0, ipam.MaxHistory).Draw(t, "history") {
 		l.History = l.History.Add(ipam.Past{
@@ -141,7 +142,7 @@ func TestMergeKeepsWhatItDoesNotKnow(t *testing.T) {
 			t.Fatal(err)
 		}
 		raw["spec"].(map[string]any)["tier"] = "gold"
-		raw["status"].(map[string]any)["claim"] = map[string]any{"name": "x"}
+		raw["status"].(map[string]any)["bond"] = map[string]any{"name": "x"}
 		meta := raw["metadata"].(map[string]any)
 		meta["labels"] = map[string]any{"team": "a"}
 		meta["uid"] = "u"
@@ -169,7 +170,7 @@ func TestMergeKeepsWhatItDoesNotKnow(t *testing.T) {
 				Tier string `json:"tier"`
 			} `json:"spec"`
 			Status struct {
-				Claim map[string]string `json:"claim"`
+				Bond map[string]string `json:"bond"`
 			} `json:"status"`
 		}
 		if err := json.Unmarshal(merged, &kept); err != nil {
@@ -180,7 +181,7 @@ func TestMergeKeepsWhatItDoesNotKnow(t *testing.T) {
 			finalizersWanted = append(finalizersWanted, v1.HeldFinalizer)
 		}
 		switch {
-		case kept.Spec.Tier != "gold", kept.Status.Claim["name"] != "x", kept.Metadata.Labels["team"] != "a", kept.Metadata.UID != "u",
+		case kept.Spec.Tier != "gold", kept.Status.Bond["name"] != "x", kept.Metadata.Labels["team"] != "a", kept.Metadata.UID != "u",
 			!slices.Equal(kept.Metadata.Finalizers, finalizersWanted):
 			t.Fatalf("something was lost: %s", merged)
 		}
@@ -325,15 +326,16 @@ func TestMaterialized(t *testing.T) {
 func TestPool(t *testing.T) {
 	good := v1.BCSNetPoolSpec{
 		Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", AvailableIPs: []string{"10.0.0.9"}, Hosts: []string{"192.0.2.1"},
-		Namespaces: []string{"a"}, Network: "n", Priority: 3, VLAN: 7, MTU: 9000, Cordoned: true,
+		HostSubnets: []string{"198.51.100.0/24"}, Namespaces: []string{"a"}, Network: "n", Priority: 3, VLAN: 7, MTU: 9000, Cordoned: true,
 		Routes: []v1.Route{{Dst: "10.1.0.0/16"}, {Dst: "10.2.0.0/16", GW: "10.0.0.2"}},
 		DNS:    &v1.DNS{Nameservers: []string{"10.0.0.53"}, Domain: "d", Search: []string{"s"}, Options: []string{"o"}},
 	}
 	p := Pool(&v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: "p", Generation: 4}, Spec: good})
 	want := ipam.Pool{
 		Name: "p", Generation: 4, Network: "n", Priority: 3, Cordoned: true,
-		Hosts:      map[netip.Addr]struct{}{netip.MustParseAddr("192.0.2.1"): {}},
-		Namespaces: map[string]struct{}{"a": {}},
+		Hosts:       map[netip.Addr]struct{}{netip.MustParseAddr("192.0.2.1"): {}},
+		HostSubnets: ipam.Networks{netip.MustParsePrefix("198.51.100.0/24"): {}},
+		Namespaces:  map[string]struct{}{"a": {}},
 		Link: ipam.Link{
 			VLAN: 7, MTU: 9000,
 			Routes: []ipam.Route{
@@ -349,6 +351,7 @@ func TestPool(t *testing.T) {
 	}
 	for problem, change := range map[string]func(*v1.BCSNetPoolSpec){
 		`hosts[1]: "node-1" is not an IP address`:                  func(s *v1.BCSNetPoolSpec) { s.Hosts = append(s.Hosts, "node-1") },
+		`hostSubnets[1]: "10.0.0.1" is not a CIDR`:                 func(s *v1.BCSNetPoolSpec) { s.HostSubnets = append(s.HostSubnets, "10.0.0.1") },
 		`routes[0]: "10.1.0.0" is not a CIDR`:                      func(s *v1.BCSNetPoolSpec) { s.Routes = []v1.Route{{Dst: "10.1.0.0"}} },
 		`routes[0]: gw: "x" is not an IP address`:                  func(s *v1.BCSNetPoolSpec) { s.Routes = []v1.Route{{Dst: "10.1.0.0/16", GW: "x"}} },
 		`gateway 10.0.1.1 is not in subnet 10.0.0.0/24`:            func(s *v1.BCSNetPoolSpec) { s.Gateway = "10.0.1.1" },

@@ -5,3 +5,5 @@
 // read to a meaning, a draft collects them field by field, nearest object first, and settle makes one Policy of
 // them or says why it cannot be. Owners finds workloads by watching metadata.
 package workload
+
+//go:generate go test -run ^TestAnnotationsAreDocumented$ -update .

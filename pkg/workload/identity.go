@@ -60,8 +60,12 @@ func claimName(prefix, text string) string {
 		}
 		return '-'
 	}, name)
-	sum := sha256.Sum256([]byte(name))
-	hash := hex.EncodeToString(sum[:5])
+	hash := hashOf(name)
 	safe = strings.Trim(safe[:min(len(safe), validation.DNS1123SubdomainMaxLength-len(hash)-1)], "-")
 	return safe + "-" + hash
+}
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:5])
 }

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"maps"
 	"strings"
 	"sync"
 	"unique"
@@ -15,11 +16,22 @@ type object struct {
 	uid         string
 	controller  Owner
 	annotations map[string]string
+	generation  int64
 }
 
 // objectOf reads metadata.
 func objectOf(m metav1.Object) *object {
-	return &object{uid: string(m.GetUID()), controller: controllerOf(m), annotations: understood(m.GetAnnotations())}
+	c := controllerOf(m)
+	return &object{
+		uid: string(m.GetUID()), annotations: understood(m.GetAnnotations()), generation: m.GetGeneration(),
+		controller: Owner{Group: shared(c.Group), Kind: shared(c.Kind), Name: shared(c.Name), UID: shared(c.UID)},
+	}
+}
+
+// wants says whether an object may want something else than it did before: another number of pods, or other addresses.
+// Either may be nil, where there is none.
+func (o *object) wants(before *object) bool {
+	return o == nil || before == nil || o.generation != before.generation || o.uid != before.uid || !maps.Equal(o.annotations, before.annotations)
 }
 
 // controllerOf is the owner that an object's reference marks as its controller; the order says nothing.
@@ -33,8 +45,8 @@ func controllerOf(m metav1.Object) Owner {
 
 // groupOf is the group of an apiVersion, without an allocation.
 func groupOf(apiVersion string) string {
-	if i := strings.IndexByte(apiVersion, '/'); i >= 0 {
-		return apiVersion[:i]
+	if group, _, ok := strings.Cut(apiVersion, "/"); ok {
+		return group
 	}
 	return ""
 }
@@ -46,31 +58,16 @@ func shared(s string) string { return unique.Make(s).Value() }
 type objects struct {
 	mu sync.RWMutex
 	by map[types.NamespacedName]*object
+	// changed is told of objects that may want something else, outside the lock; nil for nobody.
+	changed func(namespace, name string)
 }
 
-var _ cache.TransformingStore = (*objects)(nil)
+var _ cache.ReflectorStore = (*objects)(nil)
 
 func (s *objects) get(namespace, name string) *object {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.by[types.NamespacedName{Namespace: namespace, Name: name}]
-}
-
-// Transformer drops what is not read, before the Reflector collects a list.
-func (s *objects) Transformer() cache.TransformFunc {
-	return func(o any) (any, error) {
-		m, ok := o.(*metav1.PartialObjectMetadata)
-		if !ok {
-			return o, nil
-		}
-		t := &metav1.PartialObjectMetadata{TypeMeta: m.TypeMeta}
-		t.Namespace, t.Name, t.UID, t.ResourceVersion = shared(m.Namespace), m.Name, m.UID, m.ResourceVersion
-		t.Annotations = understood(m.Annotations)
-		if c := metav1.GetControllerOfNoCopy(m); c != nil {
-			t.OwnerReferences = []metav1.OwnerReference{sharedReference(c)}
-		}
-		return t, nil
-	}
 }
 
 // sharedReference is an owner reference whose strings are shared.
@@ -86,39 +83,70 @@ func (s *objects) Add(o any) error { return s.Update(o) }
 
 // Update keeps an object.
 func (s *objects) Update(o any) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.keep(o)
+	s.change(func() []types.NamespacedName { return s.keep(o) })
 	return nil
 }
 
-func (s *objects) keep(o any) {
-	o, _ = s.Transformer()(o) // it never fails
-	if m, ok := o.(*metav1.PartialObjectMetadata); ok {
-		s.by[types.NamespacedName{Namespace: m.Namespace, Name: m.Name}] = objectOf(m)
+// change changes the objects under the lock, and tells of those that it returns.
+func (s *objects) change(do func() []types.NamespacedName) {
+	s.mu.Lock()
+	changed := do()
+	s.mu.Unlock()
+	if s.changed == nil {
+		return
 	}
+	for _, n := range changed {
+		s.changed(n.Namespace, n.Name)
+	}
+}
+
+// keep keeps an object, and returns it if it may want something else than before.
+func (s *objects) keep(o any) []types.NamespacedName {
+	m, ok := o.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return nil
+	}
+	key, next := types.NamespacedName{Namespace: shared(m.Namespace), Name: m.Name}, objectOf(m)
+	before := s.by[key]
+	if s.by[key] = next; !next.wants(before) {
+		return nil
+	}
+	return []types.NamespacedName{key}
 }
 
 // Delete forgets an object.
 func (s *objects) Delete(o any) error {
-	if m, ok := o.(*metav1.PartialObjectMetadata); ok {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.by, types.NamespacedName{Namespace: m.Namespace, Name: m.Name})
+	m, ok := o.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return nil
 	}
+	key := types.NamespacedName{Namespace: m.Namespace, Name: m.Name}
+	s.change(func() []types.NamespacedName { delete(s.by, key); return []types.NamespacedName{key} })
 	return nil
 }
 
 // Replace keeps these objects and no others.
 func (s *objects) Replace(all []any, _ string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.by = make(map[types.NamespacedName]*object, len(all))
-	for _, o := range all {
-		s.keep(o)
-	}
+	s.change(func() (changed []types.NamespacedName) {
+		before := s.by
+		s.by = make(map[types.NamespacedName]*object, len(all))
+		for _, o := range all {
+			s.keep(o)
+		}
+		for key, was := range before {
+			if s.by[key].wants(was) {
+				changed = append(changed, key)
+			}
+		}
+		for key := range s.by {
+			if before[key] == nil {
+				changed = append(changed, key)
+			}
+		}
+		return changed
+	})
 	return nil
 }
 
-// Resync does nothing: nobody is told of changes.
+// Resync does nothing: what does not change is not told of.
 func (s *objects) Resync() error { return nil }

@@ -24,6 +24,10 @@ import (
 // any other kind from when a pod is seen that it owns. Without Run nothing is watched and each answer is a read from
 // the API server, which is enough for a command.
 type Owners struct {
+	// Changed is told of workloads that may want another number of pods or other addresses, and of those that are
+	// gone, as far as they are watched. Set it before Run.
+	Changed func(Workload)
+
 	metadata metadata.Interface
 	rest     rest.Interface
 	log      *slog.Logger
@@ -46,13 +50,12 @@ type kind struct {
 	discovered time.Time
 	objects    objects
 	// stop ends the watch.
-	stop context.CancelFunc
-	// denied is whether the API server last refused to show objects of this kind.
+	stop   context.CancelFunc
 	denied denial
 }
 
-// NewOwners makes one that watches nothing yet.
-func NewOwners(cfg *rest.Config, h *http.Client, log *slog.Logger) (*Owners, error) {
+// NewOwners makes one that watches nothing yet. now is the time, for how long an answer counts.
+func NewOwners(cfg *rest.Config, h *http.Client, now func() time.Time, log *slog.Logger) (*Owners, error) {
 	m, err := metadata.NewForConfigAndClient(cfg, h)
 	if err != nil {
 		return nil, err
@@ -61,7 +64,7 @@ func NewOwners(cfg *rest.Config, h *http.Client, log *slog.Logger) (*Owners, err
 	if err != nil {
 		return nil, err
 	}
-	o := &Owners{metadata: m, rest: d.RESTClient(), log: log, now: time.Now, kinds: map[schema.GroupKind]*kind{}}
+	o := &Owners{metadata: m, rest: d.RESTClient(), log: log, now: now, kinds: map[schema.GroupKind]*kind{}}
 	for _, i := range known() {
 		if i.resource != "" {
 			o.kinds[schema.GroupKind{Group: i.group, Kind: i.kind}] = &kind{
@@ -88,7 +91,7 @@ func (o *Owners) object(ctx context.Context, k *kind, namespace, name, uid strin
 	if at := k.objects.get(namespace, name); at != nil && (uid == "" || at.uid == uid) {
 		return at, nil
 	}
-	if k.denied.recently(o.now) {
+	if k.denied.since.Load() != 0 && k.denied.lasts(o.now()) {
 		return nil, errDenied
 	}
 	at, err := o.read(ctx, k, namespace, name)
@@ -111,8 +114,10 @@ func (o *Owners) read(ctx context.Context, k *kind, namespace, name string) (*ob
 	case apierrors.IsNotFound(err):
 		return nil, errGone
 	case apierrors.IsForbidden(err):
-		o.deny(k, err)
-		return nil, errDenied
+		if o.deny(k, err); k.denied.lasts(o.now()) {
+			return nil, errDenied
+		}
+		fallthrough
 	case err != nil:
 		return nil, fmt.Errorf("reading %s: %w", Workload{Kind: k.kind, Namespace: namespace, Name: name}, err)
 	}

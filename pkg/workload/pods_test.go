@@ -3,6 +3,7 @@ package workload_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"net/http"
 	"net/netip"
 	"os"
@@ -25,7 +26,15 @@ import (
 
 var cluster *controlplane.ControlPlane
 
-func TestMain(m *testing.M) { os.Exit(controlplane.Main(m, &cluster)) }
+var update = flag.Bool("update", false, "write the generated parts of the documents")
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if *update || flag.Lookup("test.fuzz").Value.String() != "" { // neither needs a cluster, nor does each fuzz worker
+		os.Exit(m.Run())
+	}
+	os.Exit(controlplane.Main(m, &cluster))
+}
 
 var (
 	nodeHost  = netip.MustParseAddr("192.0.2.11") // an address of node-1
@@ -297,7 +306,19 @@ func TestTrim(t *testing.T) {
 		}},
 		"a broken annotation": {func(p *corev1.Pod) { p.Annotations[workload.NetworkStatus] = "[" }, func(*workload.Pod) {}},
 		"an empty annotation": {func(p *corev1.Pod) { p.Annotations[workload.NetworkStatus] = "" }, func(*workload.Pod) {}},
-		"no networks yet":     {func(p *corev1.Pod) { p.Annotations[workload.NetworkStatus] = "[]" }, func(p *workload.Pod) { p.Networks = true }},
+		"what its policy is from": {func(p *corev1.Pod) {
+			p.GenerateName, p.Labels[workload.VMLabel] = "p-", "win"
+			p.Annotations["k8s.v1.cni.galaxy.io/release-policy"] = "never"
+			p.OwnerReferences = []metav1.OwnerReference{
+				{APIVersion: "example.org/v1", Kind: "First", Name: "f", UID: "1"},
+				{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "rs", UID: "2", Controller: new(true)},
+			}
+		}, func(p *workload.Pod) {
+			p.Generated, p.VM = true, "win"
+			p.Annotations = map[string]string{"k8s.v1.cni.galaxy.io/release-policy": "never"}
+			p.Controller = workload.Owner{Group: "apps", Kind: "ReplicaSet", Name: "rs", UID: "2"}
+		}},
+		"no networks yet": {func(p *corev1.Pod) { p.Annotations[workload.NetworkStatus] = "[]" }, func(p *workload.Pod) { p.Networks = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, want := pod(test.change), base
@@ -309,7 +330,7 @@ func TestTrim(t *testing.T) {
 					t.Errorf("%s: -want +got:\n%s", what, diff)
 				}
 			}
-			if trimmed.ResourceVersion != "7" || len(trimmed.Spec.Containers)+len(trimmed.Labels)+len(trimmed.ManagedFields)+len(trimmed.Status.ContainerStatuses) != 0 {
+			if trimmed.ResourceVersion != "7" || trimmed.Labels["a"] != "" || len(trimmed.OwnerReferences) > 1 || len(trimmed.Spec.Containers)+len(trimmed.ManagedFields)+len(trimmed.Status.ContainerStatuses) != 0 {
 				t.Errorf("trimmed to %+v", trimmed)
 			}
 		})

@@ -68,8 +68,11 @@ func (o *Owners) Replicas(ctx context.Context, w Workload) (Replicas, error) {
 	switch err := o.get(ctx, path, &d); {
 	case apierrors.IsNotFound(err):
 		// It is gone, unless its kind lost the scale.
-		if gone, err := o.Gone(ctx, w); err != nil || gone {
-			return Replicas{}, errors.Join(err, ErrGone)
+		switch gone, err := o.Gone(ctx, w); {
+		case err != nil:
+			return Replicas{}, err
+		case gone:
+			return Replicas{}, ErrGone
 		}
 		o.forget(k)
 		return Replicas{}, fmt.Errorf("%s has no scale: %w", w, ErrNoReplicas)
@@ -77,6 +80,9 @@ func (o *Owners) Replicas(ctx context.Context, w Workload) (Replicas, error) {
 		return Replicas{}, fmt.Errorf("reading %s: %w", w, err)
 	case w.UID != "" && d.Metadata.UID != w.UID:
 		return Replicas{}, ErrGone
+	}
+	if k.version == "" && d.Spec.Replicas == nil { // a Scale leaves 0 out, and one that is not set it does not answer
+		return Replicas{}, nil
 	}
 	return d.replicas(k.kind), nil
 }

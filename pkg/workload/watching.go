@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -40,12 +42,18 @@ func (o *Owners) watch(k *kind) {
 	}
 	ctx, cancel := context.WithCancel(o.watches)
 	k.stop = cancel
+	if o.Changed != nil {
+		k.objects.changed = func(namespace, name string) {
+			o.Changed(Workload{Group: k.group, Kind: k.kind, Namespace: namespace, Name: name})
+		}
+	}
 	// The Reflector would log each failed attempt; what matters of them is said once.
 	ctx = klog.NewContext(ctx, logr.Discard())
 	logger := logr.Discard()
 	lw := &listWatch{owners: o, kind: k}
 	r := cache.NewReflectorWithOptions(lw, &metav1.PartialObjectMetadata{}, &k.objects, cache.ReflectorOptions{
 		Logger: &logger, Name: k.resource.String(), TypeDescription: k.resource.String(),
+		Backoff: &wait.Backoff{Duration: 500 * time.Millisecond, Cap: 10 * time.Second, Factor: 2, Jitter: 0.5, Steps: math.MaxInt32},
 	})
 	o.parts.Go(func() {
 		defer cancel()
@@ -60,6 +68,10 @@ type listWatch struct {
 }
 
 var _ cache.ListerWatcherWithContext = (*listWatch)(nil)
+
+// IsWatchListSemanticsUnSupported has the Reflector begin with a list. Its wait after a failure to begin with
+// events does not end with its context, so that the controller could not end while there is no API server.
+func (*listWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
 // List lists.
 func (lw *listWatch) List(opts metav1.ListOptions) (runtime.Object, error) {
@@ -117,20 +129,32 @@ func (o *Owners) forget(k *kind) {
 	}
 }
 
-// denial remembers for a while that the API server refused something, so that it is neither asked again for each
-// pod nor told of each time.
-type denial struct{ at atomic.Int64 } // nanoseconds of Unix time; 0 for never
-
-func (d *denial) recently(now func() time.Time) bool {
-	at := d.at.Load()
-	return at != 0 && now().Sub(time.Unix(0, at)) < recheck
+// denial is since when the API server refuses to show objects of a kind. For some seconds that is a failure like
+// any other: an API server that has just started refuses everything. After that it is how things are: nothing is
+// asked for, and the annotations do not count.
+type denial struct {
+	since atomic.Int64 // nanoseconds of Unix time; 0 while nothing is refused
+	told  atomic.Bool
 }
 
-func (d *denial) lift() { d.at.Store(0) }
+// denialGrace is longer than an API server needs to know its roles, and the Reflector to try again.
+const denialGrace = 10 * time.Second
 
-// deny takes note that objects of a kind may not be read.
+func (d *denial) lasts(now time.Time) bool {
+	since := d.since.Load()
+	return since != 0 && now.Sub(time.Unix(0, since)) >= denialGrace
+}
+
+func (d *denial) lift() {
+	d.since.Store(0)
+	d.told.Store(false)
+}
+
+// deny takes note that objects of a kind may not be read, and says it once when that lasts.
 func (o *Owners) deny(k *kind, err error) {
-	if k.denied.at.Swap(o.now().UnixNano()) == 0 {
+	now := o.now()
+	k.denied.since.CompareAndSwap(0, now.UnixNano())
+	if k.denied.lasts(now) && !k.denied.told.Swap(true) {
 		o.log.Warn("the owners of pods cannot be read; the annotations on them do not count until they can", "resource", k.resource, "error", err)
 	}
 }

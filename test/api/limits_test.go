@@ -96,6 +96,10 @@ func TestTooLongLists(t *testing.T) {
 		"4,097 hosts": {edits: edits{hosts(listed("10.1.0.0", 4097)...)}, want: []string{
 			"spec.hosts: Too many: 4097: must have at most 4096 items", unchecked,
 		}},
+		"1,024 host subnets": {edits: edits{hostSubnets(networks(1024)...)}},
+		"1,025 host subnets": {edits: edits{hostSubnets(networks(1025)...)}, want: []string{
+			"spec.hostSubnets: Too many: 1025: must have at most 1024 items", unchecked,
+		}},
 		"257 namespaces": {edits: edits{namespaces(numbered("n", 257)...)}, want: []string{
 			"spec.namespaces: Too many: 257: must have at most 256 items", unchecked,
 		}},
@@ -103,6 +107,14 @@ func TestTooLongLists(t *testing.T) {
 			"spec.availableIPs[0]: Too long: may not be more than 79 bytes", unchecked,
 		}},
 	})
+}
+
+// networks are so many CIDRs.
+func networks(n int) (out []string) {
+	for i := range n {
+		out = append(out, fmt.Sprintf("10.%d.%d.0/24", i/256, i%256))
+	}
+	return out
 }
 
 // Entries far into a long list are judged one by one; whether they lie in the subnet is judged up to

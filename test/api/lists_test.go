@@ -116,15 +116,15 @@ func TestColumns(t *testing.T) {
 	tests := map[string]table{
 		v1.PoolResource: {
 			Columns: []string{"Name", "Net", "Mask", "Gateway", "Total", "Active", "Reserved", "Free", "Status", "Age"},
-			Wide:    []string{"Network", "VLAN", "Priority", "Cordoned", "Cooling", "Ready", "Reason"},
-			Rows:    [][]any{{"10.0.0.0", "10.0.0.0", 24., "10.0.0.1", 3., 1., 1., 1., "Normal", "blue", 7., nil, nil, 0., "True", "Ready"}},
+			Wide:    []string{"Network", "VLAN", "Priority", "Cordoned", "Cooling", "Hosts", "Ready", "Reason"},
+			Rows:    [][]any{{"10.0.0.0", "10.0.0.0", 24., "10.0.0.1", 3., 1., 1., 1., "Normal", "blue", 7., nil, nil, 0., 0., "True", "Ready"}},
 		},
 		v1.IPResource: {
 			Columns: []string{"Name", "Pool", "Status", "Host", "Namespace", "Pod", "Age"},
-			Wide:    []string{"Owner", "Container", "Interface", "Gateway", "Updated"},
+			Wide:    []string{"Owner", "Claim", "Container", "Interface", "Gateway", "Updated"},
 			Rows: [][]any{
-				{"10.0.0.20", "10.0.0.0", "Active", "10.0.0.11", "web", "a", nil, "c-a", "eth0", "10.0.0.1"},
-				{"10.0.0.21", "10.0.0.0", "Available", nil, nil, nil, nil, nil, nil, "10.0.0.1"},
+				{"10.0.0.20", "10.0.0.0", "Active", "10.0.0.11", "web", "a", nil, nil, "c-a", "eth0", "10.0.0.1"},
+				{"10.0.0.21", "10.0.0.0", "Available", nil, nil, nil, nil, nil, nil, nil, "10.0.0.1"},
 			},
 		},
 	}
@@ -157,9 +157,9 @@ func TestColumns(t *testing.T) {
 	// kubectl knows the short names, the category, and shows when a lease last changed as an age.
 	for args, want := range map[string]string{
 		"bnp":          "NAME NET MASK GATEWAY TOTAL ACTIVE RESERVED FREE STATUS AGE",
-		"bnp -o wide":  "NAME NET MASK GATEWAY TOTAL ACTIVE RESERVED FREE STATUS NETWORK VLAN PRIORITY CORDONED COOLING READY REASON AGE",
+		"bnp -o wide":  "NAME NET MASK GATEWAY TOTAL ACTIVE RESERVED FREE STATUS NETWORK VLAN PRIORITY CORDONED COOLING HOSTS READY REASON AGE",
 		"bnip":         "NAME POOL STATUS HOST NAMESPACE POD AGE",
-		"bnip -o wide": "NAME POOL STATUS HOST NAMESPACE POD OWNER CONTAINER INTERFACE GATEWAY UPDATED AGE",
+		"bnip -o wide": "NAME POOL STATUS HOST NAMESPACE POD OWNER CLAIM CONTAINER INTERFACE GATEWAY UPDATED AGE",
 	} {
 		out, err := kubectl(t, append([]string{"get"}, strings.Fields(args)...)...)
 		header, _, _ := strings.Cut(out, "\n")

@@ -14,6 +14,18 @@ func TestPoolEntries(t *testing.T) {
 			`spec.hosts[0]: Invalid value: "10.0.0.0/24": ` + notHost,
 		}},
 
+		"host subnets of both families": {edits: edits{hosts(), hostSubnets("10.9.0.0/16", "2001:db8:9::/48", "10.9.9.9/32", "0.0.0.0/0")}},
+		"no host subnet":                {edits: edits{hostSubnets()}},
+		"host subnet is an address": {edits: edits{hostSubnets("10.9.0.0/16", "10.9.9.9")}, want: []string{
+			`spec.hostSubnets[1]: Invalid value: "10.9.9.9": must be a CIDR, such as 10.0.0.0/16`,
+		}},
+		"host subnet has bits set": {edits: edits{hostSubnets("10.9.9.9/16")}, want: []string{
+			`spec.hostSubnets[0]: Invalid value: "10.9.9.9/16": has bits set beyond the prefix length: write 10.9.0.0/16`,
+		}},
+		"host subnet is of no family": {edits: edits{hostSubnets("::ffff:10.9.0.0/112")}, want: []string{
+			`spec.hostSubnets[0]: Invalid value: "::ffff:10.9.0.0/112": must be a CIDR, such as 10.0.0.0/16`,
+		}},
+
 		"all notations": {edits: edits{available("10.0.0.20", "10.0.0.30-10.0.0.39", "10.0.0.40~10.0.0.49", "10.0.0.64/26", "10.0.0.200/32")}},
 		"whole subnet":  {edits: edits{available("10.0.0.0/24")}},
 		"range of one":  {edits: edits{available("10.0.0.20-10.0.0.20")}},

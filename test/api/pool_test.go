@@ -41,6 +41,10 @@ func hosts(entries ...string) func(*v1.BCSNetPoolSpec) {
 	return func(s *v1.BCSNetPoolSpec) { s.Hosts = entries }
 }
 
+func hostSubnets(entries ...string) func(*v1.BCSNetPoolSpec) {
+	return func(s *v1.BCSNetPoolSpec) { s.HostSubnets = entries }
+}
+
 func namespaces(names ...string) func(*v1.BCSNetPoolSpec) {
 	return func(s *v1.BCSNetPoolSpec) { s.Namespaces = names }
 }

@@ -99,7 +99,7 @@ func TestCollects(t *testing.T) {
 
 func wantEvent(t *testing.T, note string) {
 	t.Helper()
-	eventually(t, func() error {
+	controlplane.EventuallyWithin(t, patience, func() error {
 		var all eventsv1.EventList
 		if err := admin.List(t.Context(), &all); err != nil {
 			return err
@@ -119,7 +119,7 @@ func TestDryRun(t *testing.T) {
 	node(t, "dry", "10.0.0.11", corev1.ConditionTrue, time.Hour)
 	hold(t, "10.1.0.40", "10.0.0.11", "dry", "u-1", nil)
 	log, metrics := start(t, cfg, func(o *controller.Options) { o.GarbageCollection = controller.CollectionDryRun })
-	eventually(t, func() error {
+	controlplane.EventuallyWithin(t, patience, func() error {
 		if n := strings.Count(log.String(), "would take an address back"); n != 1 {
 			return fmt.Errorf("the log tells %d times of it:\n%s", n, log)
 		}
@@ -158,7 +158,7 @@ func TestLookAgain(t *testing.T) {
 		api.Forward.ServeHTTP(w, r)
 	}))
 	start(t, api.Config(), nil)
-	eventually(t, func() error {
+	controlplane.EventuallyWithin(t, patience, func() error {
 		if !frozen.Load() {
 			return errors.New("the pods are not watched")
 		}
@@ -168,7 +168,7 @@ func TestLookAgain(t *testing.T) {
 	hold(t, "10.1.0.50", "10.0.0.11", unseen.Name, string(unseen.UID), nil)
 	hold(t, "10.1.0.51", "10.0.0.11", "never-was", "u-1", nil)
 	wantCollected(t, "10.1.0.51", "leak-pod-gone")
-	eventually(t, func() error {
+	controlplane.EventuallyWithin(t, patience, func() error {
 		select {
 		case name := <-reads:
 			if name == unseen.Name {
@@ -205,7 +205,7 @@ func TestForbidden(t *testing.T) {
 		return admin.Update(ctx, before)
 	}
 	t.Cleanup(func() { _ = restore(context.Background()) })
-	eventually(t, func() error {
+	controlplane.EventuallyWithin(t, patience, func() error {
 		if !strings.Contains(log.String(), "are not taken back") {
 			return errors.New("the log tells nothing")
 		}
@@ -249,7 +249,7 @@ func TestBrake(t *testing.T) {
 
 func wantPaused(t *testing.T, status metav1.ConditionStatus, words ...string) {
 	t.Helper()
-	eventually(t, func() error {
+	controlplane.EventuallyWithin(t, patience, func() error {
 		var p v1.BCSNetPool
 		if err := admin.Get(t.Context(), client.ObjectKey{Name: pool}, &p); err != nil {
 			return err

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/google/uuid"
-	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,6 +30,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/controlplane"
+	"github.com/bcsnet/bcsnet/test/inprocess"
 )
 
 var (
@@ -72,46 +71,20 @@ var prepared = sync.OnceValue(func() error {
 		}}))
 })
 
+// patience is for what must come, however slow the machine is.
+const patience = 5 * time.Minute
+
 // start runs a controller as cfg for one test and returns its log and its metrics' URL when it is ready.
 func start(t *testing.T, cfg *rest.Config, change func(*controller.Options)) (log *controlplane.Buffer, metrics string) {
 	t.Helper()
-	listen, err := controlplane.FreeAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var o controller.Options
-	o.AddFlags(pflag.NewFlagSet("", pflag.ContinueOnError)) // sets the defaults
-	o.Kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	o.HTTPBindAddress, o.MetricsBindAddress, o.HealthProbeBindAddress = listen.String(), "0", "0"
-	o.HostGrace, o.LeaderElect = hostGrace, false
-	o.CollectEvery, o.CollectAfter = time.Second, 2*time.Second // as it is shipped, each test would take a minute
-	log = &controlplane.Buffer{}
-	o.LogOutput = log
-	if change != nil {
-		change(&o)
-	}
-	if err := errors.Join(o.Validate(), controlplane.WriteKubeconfigFor(cfg, o.Kubeconfig)); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- controller.Run(ctx, o) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		if t.Failed() {
-			t.Logf("the controller's log:\n%s", log)
+	c := inprocess.ForTest(t, cfg, func(o *controller.Options) {
+		o.HostGrace, o.LeaderElect = hostGrace, false
+		o.CollectEvery, o.CollectAfter = time.Second, 2*time.Second // as it is shipped, each test would take a minute
+		if change != nil {
+			change(o)
 		}
 	})
-	eventually(t, func() error {
-		if !strings.Contains(log.String(), "msg=ready") {
-			return errors.New("the controller is not ready")
-		}
-		return nil
-	})
-	return log, "http://" + listen.String() + "/metrics"
+	return c.Log, c.URL + "/metrics"
 }
 
 // account is the identity that the controller has.
@@ -218,7 +191,7 @@ func stored(t *testing.T, address string) *v1.BCSNetIP {
 // wantCollected waits until an address is free again, and looks at what its history says.
 func wantCollected(t *testing.T, address, check string) {
 	t.Helper()
-	eventually(t, func() error {
+	controlplane.EventuallyWithin(t, patience, func() error {
 		ip := stored(t, address)
 		if ip.Status.Status != v1.IPAvailable {
 			return fmt.Errorf("%s is still %s for %s", address, ip.Status.Status, ip.Status.PodName)
@@ -261,22 +234,4 @@ func metric(t *testing.T, url, name string) string {
 		}
 	}
 	return ""
-}
-
-func eventually(t *testing.T, condition func() error) {
-	t.Helper()
-	deadline := time.After(5 * time.Minute)
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := condition()
-		if err == nil {
-			return
-		}
-		select {
-		case <-deadline:
-			t.Fatal(err)
-		case <-tick.C:
-		}
-	}
 }

@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"slices"
 	"strings"
 	"sync"
 )
@@ -23,4 +24,15 @@ func (b *Buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.all.String()
+}
+
+// Line is the first line of the log that has all the parts; empty when there is none.
+func (b *Buffer) Line(parts ...string) string {
+	for l := range strings.Lines(b.String()) {
+		missing := slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(l, p) })
+		if !missing {
+			return l
+		}
+	}
+	return ""
 }

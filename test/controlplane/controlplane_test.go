@@ -153,7 +153,7 @@ func TestEtcdKeepsWhatItAcknowledged(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The API server's own client needs a moment to find etcd again.
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		_, err := clients.CoreV1().ConfigMaps("default").Get(t.Context(), mark.Name, metav1.GetOptions{})
 		return err
 	})
@@ -285,24 +285,4 @@ func wantConfigMap(t *testing.T, clients kubernetes.Interface, want *corev1.Conf
 func isTimeout(err error) bool {
 	var e *url.Error
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &e) && e.Timeout()
-}
-
-// eventually polls until attempt succeeds, for at most a minute.
-func eventually(t *testing.T, attempt func() error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := attempt()
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("after a minute still: %v", err)
-		case <-tick.C:
-		}
-	}
 }

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // processesUnder lists the command lines of the processes whose working directory is dir.
@@ -64,7 +66,7 @@ func TestKilledOwnerTakesItsChildrenAlong(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = owner.Wait() // "signal: killed"
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		if running := processesUnder(t, dir); len(running) != 0 {
 			return fmt.Errorf("still running: %q", running)
 		}

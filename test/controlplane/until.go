@@ -1,6 +1,8 @@
 package controlplane
 
 import (
+	"context"
+	"fmt"
 	"testing"
 	"time"
 )
@@ -16,6 +18,40 @@ func Until(t testing.TB, what string, ok func() bool) {
 		case <-tick.C:
 		case <-limit:
 			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+// Eventually repeats a check until it finds nothing wrong, for at most a minute.
+func Eventually(t testing.TB, check func() error) {
+	t.Helper()
+	EventuallyWithin(t, time.Minute, check)
+}
+
+// EventuallyWithin is Eventually with another limit.
+func EventuallyWithin(t testing.TB, limit time.Duration, check func() error) {
+	t.Helper()
+	if err := WaitFor(t.Context(), limit, check); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// WaitFor repeats a check until it finds nothing wrong. After the limit, or when the context ends, the error tells
+// what it found at last.
+func WaitFor(ctx context.Context, limit time.Duration, check func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := check()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w; at last: %w", ctx.Err(), err)
+		case <-tick.C:
 		}
 	}
 }

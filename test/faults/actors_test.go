@@ -7,6 +7,14 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bcsnet/bcsnet/pkg/controller"
+	names "github.com/bcsnet/bcsnet/pkg/replica"
+	"github.com/bcsnet/bcsnet/test/controlplane"
+	"github.com/bcsnet/bcsnet/test/intercept"
 )
 
 // journal is what was done to the system, and when.
@@ -32,10 +40,10 @@ func (r *round) fault(what, whom string, do func()) {
 }
 
 // actors are those who make trouble at the same time, each at random, until the load ends; then they mend
-// what they broke. Of the replicas one at least is left alone.
+// what they broke. Of the replicas one at least is left alone, but for the leader's watches.
 func (r *round) actors() []func(*rand.Rand) {
 	two := make(chan struct{}, len(r.site.replicas)-1)
-	all := []func(*rand.Rand){r.disturbControlPlane, r.operate}
+	all := []func(*rand.Rand){r.disturbControlPlane, r.operate, r.blind}
 	for _, one := range r.site.replicas {
 		all = append(all, func(rng *rand.Rand) { r.disturb(one, two, rng) })
 	}
@@ -121,9 +129,9 @@ func (r *round) disturb(one *replica, two chan struct{}, rng *rand.Rand) {
 			one.proxy.Delay(0)
 		}},
 		{15, "watches held back", func() {
-			one.proxy.HoldStreams(true)
+			one.proxy.HoldStreams(intercept.AllStreams)
 			r.while(rng, time.Second, 8*time.Second)
-			one.proxy.HoldStreams(false)
+			one.proxy.HoldStreams(0)
 		}},
 	}
 	for r.between(rng, 5*time.Second) {
@@ -136,6 +144,38 @@ func (r *round) disturb(one *replica, two chan struct{}, rng *rand.Rand) {
 		r.fault(c.what, one.name, c.do)
 		<-two
 	}
+}
+
+// blind holds back some of the leader's watches, and then the others: it knows of pods but not of addresses, or the
+// other way round, while it decides for all.
+func (r *round) blind(rng *rand.Rand) {
+	for r.between(rng, 4*time.Second) {
+		lot := rng.Uint64()
+		for _, which := range []uint64{lot, ^lot} {
+			leader := r.leader(rng)
+			r.fault("some watches of the leader held back", leader.name, func() {
+				leader.proxy.HoldStreams(which)
+				r.while(rng, time.Second/2, 2*time.Second)
+				leader.proxy.HoldStreams(0)
+			})
+		}
+	}
+}
+
+// leader is the replica that holds the Lease; any where that is not to be learnt.
+func (r *round) leader(rng *rand.Rand) *replica {
+	ctx, cancel := context.WithTimeout(r.load, attempt)
+	defer cancel()
+	var lease coordinationv1.Lease
+	key := client.ObjectKey{Namespace: controlplane.SystemNamespace, Name: controller.LeaseName}
+	if err := r.site.admin.Get(ctx, key, &lease); err == nil && lease.Spec.HolderIdentity != nil {
+		for _, one := range r.site.replicas {
+			if one.URL == names.Parse(*lease.Spec.HolderIdentity).URL {
+				return one
+			}
+		}
+	}
+	return r.site.replicas[rng.IntN(len(r.site.replicas))]
 }
 
 // disturbControlPlane makes trouble for the API server and etcd.

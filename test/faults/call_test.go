@@ -99,12 +99,8 @@ func (c *callers) ask(ctx context.Context, rng *rand.Rand, method, path string, 
 	return a, false
 }
 
-// temporary says whether the same request can succeed later. An API server that has just started forbids
-// everything until it has read the roles, and answers all the same.
+// temporary says whether the same request can succeed later.
 func temporary(r ipam.Reason) bool {
-	if r == ipam.ReasonForbidden {
-		return true
-	}
 	for _, info := range ipam.ReasonTable() {
 		if info.Reason == r {
 			// A pod that was created is there for everybody who reads; nothing else changes that.

@@ -8,8 +8,7 @@ import (
 )
 
 // TestMutations breaks one guard of the controller at a time, in a build for this test, and expects the suite
-// to find it: it can. Most are found in seconds, the
-// hasty collector when it leads and its watches are held back.
+// to find it: it can.
 func TestMutations(t *testing.T) {
 	if os.Getenv("FAULTS_MUTATIONS") == "" {
 		t.Skip("set FAULTS_MUTATIONS, or say: make test-mutations")

@@ -214,8 +214,8 @@ func TestFieldsAtTheirBounds(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
-	if shared.controller.log.line("level=INFO", `fields="[colour newField]"`, "method=POST", "request_id=") == "" {
-		t.Errorf("the log does not name the fields:\n%s", shared.controller.log)
+	if shared.controller.Log.Line("level=INFO", `fields="[colour newField]"`, "method=POST", "request_id=") == "" {
+		t.Errorf("the log does not name the fields:\n%s", shared.controller.Log)
 	}
 	s.del(body).done(t)
 }
@@ -245,7 +245,7 @@ func TestRequestID(t *testing.T) {
 	s.call.do(t, "POST", prefix, body, "X-Request-Id", "find-me-again")
 	s.call.do(t, "DELETE", prefix, body, "X-Request-Id", "find-me-too")
 	for _, parts := range [][]string{{"msg=allocated", s.ip(20), "repeated=false", "owner=" + s.owner("vm"), "request_id=find-me"}, {"msg=allocated", "repeated=true", "request_id=find-me-again"}, {"msg=released", s.ip(20), "owner=" + s.owner("vm"), "request_id=find-me-too"}} {
-		if shared.controller.log.line(parts...) == "" {
+		if shared.controller.Log.Line(parts...) == "" {
 			t.Errorf("the log has no line with %q", parts)
 		}
 	}

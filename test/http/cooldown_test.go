@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/controller"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // A released address rests at every replica, also at one whose clock is hours ahead and at one that starts
@@ -30,7 +31,7 @@ func TestCooldown(t *testing.T) {
 		o.Now = func() time.Time { return time.Now().Add(-5 * time.Hour) }
 	}).caller()
 	for _, call := range []caller{s.call, allocatorOf(t), restarted} {
-		eventually(t, func() error { // the watch has to bring the pool and the release
+		controlplane.Eventually(t, func() error { // the watch has to bring the pool and the release
 			if a := call.do(t, "POST", prefix, next); a.Reason != "PoolExhausted" {
 				return fmt.Errorf("%s", a.Raw)
 			}
@@ -52,15 +53,15 @@ func TestCooldown(t *testing.T) {
 			return nil
 		}
 	}
-	eventually(t, status(0, 1))
+	controlplane.Eventually(t, status(0, 1))
 	short := pool.DeepCopy()
 	short.Spec.Cooldown = &metav1.Duration{Duration: 3 * time.Second}
 	if err := shared.admin.Patch(t.Context(), short, client.MergeFrom(pool)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, status(1, 0)) // although nothing happens to the address
+	controlplane.Eventually(t, status(1, 0)) // although nothing happens to the address
 	for _, call := range []caller{s.call, restarted} {
-		eventually(t, func() error {
+		controlplane.Eventually(t, func() error {
 			if a := call.do(t, "POST", prefix, next); a.Code != 0 {
 				return fmt.Errorf("%s", a.Raw)
 			}

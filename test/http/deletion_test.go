@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // noPools cuts whatever is about pools: the replica behind it keeps the picture of them that it has.
@@ -31,7 +32,7 @@ func TestPoolDeletionAgainstALaggingReplica(t *testing.T) {
 	s.pod("late")
 	proxy := newProxy(t, shared.cluster)
 	lagging := startFor(t, proxy.config(), nil).caller()
-	eventually(t, func() error { // a pool that its reconciler has not seen goes at once
+	controlplane.Eventually(t, func() error { // a pool that its reconciler has not seen goes at once
 		err := shared.admin.Get(t.Context(), client.ObjectKeyFromObject(pool), pool)
 		if err == nil && !slices.Contains(pool.Finalizers, v1.PoolFinalizer) {
 			err = fmt.Errorf("finalizers %v", pool.Finalizers)
@@ -44,7 +45,7 @@ func TestPoolDeletionAgainstALaggingReplica(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := s.request(newID(), "late")
-	eventually(t, func() error { // the one that knows
+	controlplane.Eventually(t, func() error { // the one that knows
 		if a := s.add(body); a.Reason != "PoolCordoned" {
 			return fmt.Errorf("%s", a.Raw)
 		}
@@ -54,7 +55,7 @@ func TestPoolDeletionAgainstALaggingReplica(t *testing.T) {
 	if len(given) != 1 {
 		t.Fatalf("given: %v", given)
 	}
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		var p v1.BCSNetPool
 		if err := shared.admin.Get(t.Context(), client.ObjectKeyFromObject(pool), &p); err != nil {
 			return err
@@ -71,7 +72,7 @@ func TestPoolDeletionAgainstALaggingReplica(t *testing.T) {
 		}
 	}
 	s.del(body).done(t)
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		err := shared.admin.Get(t.Context(), client.ObjectKeyFromObject(pool), &v1.BCSNetPool{})
 		if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("pool %s is still there: %w", pool.Name, err)

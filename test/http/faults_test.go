@@ -15,6 +15,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/controller"
 	"github.com/bcsnet/bcsnet/test/controlplane"
+	"github.com/bcsnet/bcsnet/test/inprocess"
 )
 
 // behindProxy is a site whose controller reaches the API server through a proxy.
@@ -26,7 +27,7 @@ func behindProxy(t *testing.T) (*site, *apiProxy, *instance) {
 	s := newSite(t)
 	s.pool(5, nil)
 	s.call = i.caller()
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		if a := s.call.do(t, "GET", prefix+"/pool/"+s.Namespace, nil); a.Code != 0 || s.call.get(t, "/pool/"+s.Namespace).Total != 5 {
 			return fmt.Errorf("%s", a.Raw)
 		}
@@ -106,7 +107,7 @@ func TestAPIServerAwayDuringARequest(t *testing.T) {
 			}
 			p.set(nil)
 			var data object
-			eventually(t, func() error {
+			controlplane.Eventually(t, func() error {
 				a := s.add(body)
 				if a.Code != 0 {
 					return fmt.Errorf("%s", a.Raw)
@@ -121,7 +122,7 @@ func TestAPIServerAwayDuringARequest(t *testing.T) {
 			p.set(c.rule)
 			unavailable(t, s.del(body), c.del)
 			p.set(nil)
-			eventually(t, func() error {
+			controlplane.Eventually(t, func() error {
 				if a := s.del(body); a.Code != 0 {
 					return fmt.Errorf("%s", a.Raw)
 				}
@@ -228,7 +229,7 @@ func TestClientLeaves(t *testing.T) {
 	close(g.open)
 	p.set(nil)
 	s.del(body).done(t)
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		if got := active(t, shared.admin, body["containerID"].(string)); len(got) != 0 {
 			return fmt.Errorf("Active: %v", got)
 		}
@@ -243,11 +244,11 @@ func TestEndFinishesRequests(t *testing.T) {
 	for name, begin := range map[string]func(*testing.T, *rest.Config) (url string, end func() error){
 		"in process": func(t *testing.T, cfg *rest.Config) (string, func() error) {
 			t.Helper()
-			i, err := start(cfg, nil)
+			i, err := inprocess.Start(cfg, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := i.waitReady(t.Context()); err != nil {
+			if err := i.WaitReady(t.Context()); err != nil {
 				t.Fatal(errors.Join(err, i.Stop()))
 			}
 			return i.URL, i.Stop
@@ -274,7 +275,7 @@ func TestEndFinishesRequests(t *testing.T) {
 			s := newSite(t)
 			s.pool(2, nil)
 			s.call = caller{url}
-			eventually(t, func() error {
+			controlplane.Eventually(t, func() error {
 				if a := s.call.do(t, "GET", prefix+"/pool/"+s.Namespace, nil); a.Code != 0 {
 					return fmt.Errorf("%s", a.Raw)
 				}
@@ -288,7 +289,7 @@ func TestEndFinishesRequests(t *testing.T) {
 			g.waitArrived(t)
 			ended := make(chan error, 1)
 			go func() { ended <- end() }()
-			eventually(t, func() error {
+			controlplane.Eventually(t, func() error {
 				_, _, err := getText(t.Context(), url+"/healthz")
 				if !errors.Is(err, syscall.ECONNREFUSED) {
 					return fmt.Errorf("it still takes requests (%v)", err) //nolint:errorlint // may be nil
@@ -337,7 +338,7 @@ func TestAPIServerStopsAndReturns(t *testing.T) {
 		return object{"host": "10.0.0.11", "owner": fmt.Sprintf("vm-%d", n), "containerID": fmt.Sprintf("c-%d", n)}
 	}
 	var first object
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		a := call.do(t, "POST", prefix, body(1))
 		if a.Code != 0 {
 			return fmt.Errorf("%s", a.Raw)
@@ -365,7 +366,7 @@ func TestAPIServerStopsAndReturns(t *testing.T) {
 	admin := adminFor(t, cp)
 	for n := range 2 {
 		var got string
-		eventually(t, func() error {
+		controlplane.Eventually(t, func() error {
 			a := call.do(t, "POST", prefix, with(body(n+1), "startedAt", time.Now().Add(time.Second).Format(time.RFC3339Nano)))
 			if a.Code != 0 {
 				return fmt.Errorf("%s", a.Raw)

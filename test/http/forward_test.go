@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // What changes something is answered by the leader, whoever is asked, and passed on byte for byte; what only looks is
@@ -48,7 +50,7 @@ func TestForward(t *testing.T) {
 		t.Errorf("the host held nothing: %s", released.Raw)
 	}
 	s.call.waitMetric(t, `bcsnet_forwarded_total{result="answered"}`, "7")
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		i := s.call.info(t)
 		if i.Replica.Leading || !i.Replica.Ready || len(i.Replicas) != 2 || i.Leader.URL != leader.URL || i.Leader.Since == "" {
 			return fmt.Errorf("%+v", i)
@@ -77,7 +79,7 @@ func TestForwardOneHop(t *testing.T) {
 		g.takeLease(hostname(t), all[1-i].URL)
 	}
 	for i, c := range all {
-		eventually(t, func() error {
+		controlplane.Eventually(t, func() error {
 			if info := c.caller().info(t); info.Replica.Leading || !info.Forwarding.Active || info.Leader.URL != all[1-i].URL {
 				return fmt.Errorf("%+v", info)
 			}
@@ -198,7 +200,7 @@ func TestForwardLeaderFails(t *testing.T) {
 			t.Errorf("%s: the leader was asked %d more times", c.name, again-requests)
 		}
 		l.set(code(&l, http.StatusOK), true)
-		eventually(t, func() error {
+		controlplane.Eventually(t, func() error {
 			a, err := s.call.send(t.Context(), "DELETE", prefix, object{"host": s.Host, "owner": "nobody"})
 			if got := a.Header.Get("Bcsnet-Answered-By"); got != l.id {
 				return fmt.Errorf("%s answered: %w", got, err)
@@ -225,7 +227,7 @@ func TestForwardLeaderIsBusy(t *testing.T) {
 		a, err := i.caller().send(t.Context(), "POST", prefix, object{"host": "10.0.0.11", "owner": "x"}, "Bcsnet-Timeout-Ms", "9000")
 		answered <- result{a, err}
 	}()
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		if _, probes := l.asked(); probes < 3 {
 			return fmt.Errorf("%d signs of life asked for", probes)
 		}
@@ -283,7 +285,7 @@ func TestForwardPlainHTTP(t *testing.T) {
 	g := newGroup(t)
 	g.held("another-machine", "http://192.0.2.1:8090")
 	i := g.start(account(t, shared.cluster))
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		info := i.caller().info(t)
 		if want := "the leader's URL http://192.0.2.1:8090 is plain HTTP to another machine, and --forward-plain-http is not set"; info.Forwarding.Reason != want {
 			return fmt.Errorf("%+v", info)
@@ -295,7 +297,7 @@ func TestForwardPlainHTTP(t *testing.T) {
 	s.call = i.caller()
 	s.knownTo(s.call)
 	s.add(object{"host": s.Host, "owner": s.owner("vm")}).answeredBy(t, idOf(t, s.call)).done(t)
-	if i.log.line("level=WARN", "requests are not forwarded to the leader", "--forward-plain-http") == "" {
-		t.Errorf("the log does not say why:\n%s", i.log)
+	if i.Log.Line("level=WARN", "requests are not forwarded to the leader", "--forward-plain-http") == "" {
+		t.Errorf("the log does not say why:\n%s", i.Log)
 	}
 }

@@ -98,7 +98,7 @@ func (g *group) held(name, url string) replica.Identity {
 // takeLease has somebody else hold the Lease from now on, whoever holds it.
 func (g *group) takeLease(name, url string) {
 	g.t.Helper()
-	eventually(g.t, func() error { // the holder renews it
+	controlplane.Eventually(g.t, func() error { // the holder renews it
 		var lease coordinationv1.Lease
 		if err := shared.admin.Get(g.t.Context(), client.ObjectKey{Namespace: g.Namespace, Name: controller.LeaseName}, &lease); err != nil {
 			return err
@@ -131,7 +131,7 @@ func idOf(t *testing.T, c caller) string { t.Helper(); return c.info(t).Replica.
 // leads waits until a controller leads.
 func leads(t *testing.T, c caller) {
 	t.Helper()
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		if i := c.info(t); !i.Replica.Leading || i.Leader == nil || i.Leader.ID != i.Replica.ID {
 			return fmt.Errorf("not leading: %+v", i)
 		}
@@ -142,7 +142,7 @@ func leads(t *testing.T, c caller) {
 // forwards waits until a controller forwards to a leader.
 func forwards(t *testing.T, c caller, leader string) {
 	t.Helper()
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		if i := c.info(t); !i.Forwarding.Active || i.Leader == nil || i.Leader.ID != leader {
 			return fmt.Errorf("not forwarding to %s: %+v", leader, i)
 		}
@@ -154,7 +154,7 @@ func forwards(t *testing.T, c caller, leader string) {
 func (s *site) knownTo(all ...caller) {
 	s.t.Helper()
 	for _, c := range all {
-		eventually(s.t, func() error {
+		controlplane.Eventually(s.t, func() error {
 			if a := c.do(s.t, "GET", prefix+"/pool/"+s.Namespace, nil); a.Code != 0 {
 				return fmt.Errorf("%s", a.Raw)
 			}
@@ -190,7 +190,7 @@ func (c caller) metric(t *testing.T, series string) string {
 // waitMetric waits until a metric has a value.
 func (c caller) waitMetric(t *testing.T, series, want string) {
 	t.Helper()
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		if got := c.metric(t, series); got != want {
 			return errors.New(series + " is " + got)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // get reads a list of addresses.
@@ -90,7 +91,7 @@ func TestInspectPages(t *testing.T) {
 	s := newSite(t)
 	s.pool(7, nil)
 	path := "/pool/" + s.Namespace
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		if n := s.call.get(t, path).Total; n != 7 {
 			return fmt.Errorf("%d objects", n)
 		}

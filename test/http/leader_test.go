@@ -35,10 +35,10 @@ func TestHandOver(t *testing.T) {
 	p.set(held.leaseWrites)
 	added := inBackground(t.Context(), leader.caller(), "POST", prefix, object{"host": s.Host, "owner": s.owner("vm")})
 	held.waitArrived(t)
-	leader.cancel()
+	leader.End()
 	leads(t, follower.caller())
 	select {
-	case <-leader.ended:
+	case <-leader.Ended():
 		t.Error("the old leader has ended before its last request was answered")
 	default:
 	}
@@ -62,7 +62,7 @@ func TestLeaseIsTakenAway(t *testing.T) {
 		}
 	}
 	oneLeads := func() {
-		eventually(t, func() error {
+		controlplane.Eventually(t, func() error {
 			x, y := a.caller().info(t), b.caller().info(t)
 			if x.Replica.Leading == y.Replica.Leading || x.Leader == nil || y.Leader == nil || x.Leader.ID != y.Leader.ID {
 				return fmt.Errorf("%+v and %+v", x, y)
@@ -76,11 +76,11 @@ func TestLeaseIsTakenAway(t *testing.T) {
 			t.Fatal(err)
 		}
 		serve(fmt.Sprint("deleted", i))
-		eventually(t, func() error { return shared.admin.Get(t.Context(), client.ObjectKeyFromObject(lease), lease) })
+		controlplane.Eventually(t, func() error { return shared.admin.Get(t.Context(), client.ObjectKeyFromObject(lease), lease) })
 		oneLeads()
 	}
 	g.takeLease("somebody", "")
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		if x, y := a.caller().info(t), b.caller().info(t); x.Replica.Leading || y.Replica.Leading {
 			return fmt.Errorf("%+v and %+v", x, y)
 		}
@@ -105,7 +105,7 @@ func TestLeaderIsCutOff(t *testing.T) {
 	second := g.start(account(t, shared.cluster))
 	p.set(away)
 	leads(t, second.caller())
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		if first.caller().info(t).Replica.Leading {
 			return errors.New("the one that is cut off leads")
 		}
@@ -153,7 +153,7 @@ func startTwo(t *testing.T) program2 {
 		t.Fatal(err)
 	}
 	for i := range two.all {
-		eventually(t, func() error {
+		controlplane.Eventually(t, func() error {
 			if a := two.caller(i).do(t, "GET", prefix+"/pool/all", nil); a.Code != 0 {
 				return fmt.Errorf("%s", a.Raw)
 			}
@@ -242,7 +242,7 @@ func (p program2) during(t *testing.T, what string, do func()) {
 	pass()
 	close(stop)
 	<-ended
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		var all v1.BCSNetIPList
 		if err := p.admin.List(t.Context(), &all); err != nil {
 			return err
@@ -284,10 +284,12 @@ func TestLeaderFailsUnderLoad(t *testing.T) {
 		p.caller(0).do(t, "POST", prefix, body).answeredBy(t, idOf(t, p.caller(0))).done(t)
 		p.caller(0).do(t, "DELETE", prefix, body).done(t)
 	}
+	waited := p.addWhileStopped(t, 1, 0)
 	leads(t, p.caller(0))
 	if err := p.all[1].Resume(); err != nil {
 		t.Fatal(err)
 	}
+	waited()
 	forwards(t, p.caller(1), idOf(t, p.caller(0)))
 	select {
 	case <-life:
@@ -309,7 +311,7 @@ func TestLeaderFailsUnderLoad(t *testing.T) {
 		leads(t, p.caller(1))
 	})
 	// One that has ended in order is no longer among the replicas.
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		var leases coordinationv1.LeaseList
 		if err := p.admin.List(t.Context(), &leases, client.InNamespace(controlplane.SystemNamespace)); err != nil {
 			return err

@@ -20,6 +20,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/controller"
 	"github.com/bcsnet/bcsnet/test/controlplane"
+	"github.com/bcsnet/bcsnet/test/inprocess"
 )
 
 // shared is what most tests use: a control plane, and one controller with default flags.
@@ -91,11 +92,13 @@ func runIn(m *testing.M, logs string) (code int, err error) {
 	}
 	// What other tests ask their own controllers these answer themselves.
 	alone := func(o *controller.Options) { o.AdvertiseAddress = "none" }
-	if shared.controller, err = start(cfg, alone); err != nil {
+	c, err := inprocess.Start(cfg, alone)
+	if err != nil {
 		return 1, err
 	}
+	shared.controller = &instance{c}
 	defer func() { err = errors.Join(err, shared.controller.Stop()) }()
-	if err := shared.controller.waitReady(ctx); err != nil {
+	if err := shared.controller.WaitReady(ctx); err != nil {
 		return 1, err
 	}
 	return m.Run(), nil

@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/controller"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // What a pool says about its network is in the answer.
@@ -124,7 +125,7 @@ func TestHostGateway(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := object{"host": c.host, "owner": s.owner(name), "hostGateway": c.asked}
-			eventually(t, func() error { // until the annotations are known
+			controlplane.Eventually(t, func() error { // until the annotations are known
 				data := byHost.do(t, "POST", prefix, body).done(t)
 				got := []any{data["gateway"], data["ips"].([]any)[0].(object)["gateway"], data["ips"].([]any)[1].(object)["gateway"]}
 				if diff := cmp.Diff([]any{c.want, c.want, c.want6}, got); diff != "" {

@@ -131,7 +131,7 @@ func (s *site) makePool(p *v1.BCSNetPool, change func(*v1.BCSNetPool)) *v1.BCSNe
 		change(p)
 	}
 	s.create(p)
-	eventually(s.t, func() error {
+	controlplane.Eventually(s.t, func() error {
 		if a := s.call.do(s.t, "GET", prefix+"/pool/"+p.Name, nil); a.Code != 0 {
 			return fmt.Errorf("%s", a.Raw)
 		}

@@ -7,6 +7,8 @@ import (
 
 	eventsv1 "k8s.io/api/events/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // A pod that gets no address has one event that says why and what to do, however often it asks; one that gets
@@ -24,7 +26,7 @@ func TestPodEvents(t *testing.T) {
 		a.refusedWith(t, "PoolExhausted")
 	}
 	var all eventsv1.EventList
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		if err := shared.admin.List(t.Context(), &all, client.InNamespace(s.Namespace)); err != nil {
 			return err
 		}

@@ -108,7 +108,7 @@ func (g *gate) leaseWrites(_ *apiProxy, _ http.ResponseWriter, r *http.Request) 
 // waitArrived returns when a request is held.
 func (g *gate) waitArrived(t *testing.T) {
 	t.Helper()
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		select {
 		case <-g.arrived:
 			return nil

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // Why an address is not given: the pod.
@@ -66,7 +67,7 @@ func TestCordonedPool(t *testing.T) {
 	s.pod("web-1")
 	body := s.request(newID(), "web-1")
 	var a answer
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		// What a pool gives until its cordon is known is given back.
 		if a = s.add(body); a.Code == 0 {
 			s.del(body).done(t)
@@ -83,7 +84,7 @@ func TestCordonedPool(t *testing.T) {
 	}
 	s.del(held).done(t)
 	change(false)
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		if a = s.add(body); a.Code != 0 {
 			return fmt.Errorf("%s", a.Raw)
 		}
@@ -147,7 +148,7 @@ func TestAddressesAskedFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var a answer
-			eventually(t, func() error { // the watch has to bring the node and the reservation
+			controlplane.Eventually(t, func() error { // the watch has to bring the node and the reservation
 				if a = s.add(with(body, "ipAddr", c.addr)); string(a.Reason) != c.reason {
 					s.del(body)
 					return fmt.Errorf("%s", a.Raw)

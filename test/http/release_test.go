@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // ips is the list of addresses of an answer.
@@ -101,14 +102,14 @@ func TestReleaseWithoutThePool(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The finalizer keeps the pool while the lease is held; somebody takes it off by force.
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		err := shared.admin.Patch(t.Context(), pool, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
 		if err == nil {
 			err = fmt.Errorf("the pool is still there")
 		}
 		return client.IgnoreNotFound(err)
 	})
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		if a := s.add(object{"host": s.Host, "owner": s.owner("vm")}); a.Reason != "HostNotInPool" {
 			return fmt.Errorf("the controller still knows the pool: %s", a.Raw)
 		}

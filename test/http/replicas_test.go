@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bcsnet/bcsnet/pkg/controller"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // The same requests at once to two replicas that each answer by themselves: each container has one address, and all
@@ -32,7 +33,7 @@ func agree(t *testing.T, other caller) {
 	t.Helper()
 	s := newSite(t)
 	pool := s.pool(12, nil)
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		if a := other.do(t, "GET", prefix+"/pool/"+s.Namespace, nil); a.Code != 0 {
 			return fmt.Errorf("%s", a.Raw)
 		}
@@ -88,7 +89,7 @@ func agree(t *testing.T, other caller) {
 		}
 	}
 	for _, call := range []caller{s.call, other} {
-		eventually(t, func() error {
+		controlplane.Eventually(t, func() error {
 			if got := addressesOf(call.get(t, "/host/"+s.Host)); !slices.Equal(got, []string{}) {
 				return fmt.Errorf("still held: %v", got)
 			}

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/test/controlplane"
+	"github.com/bcsnet/bcsnet/test/inprocess"
 )
 
 // waits checks that a controller is up and not ready, and says so everywhere.
 func waits(t *testing.T, i *instance) {
 	t.Helper()
 	var text string
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		status, got, err := getText(t.Context(), i.URL+"/readyz")
 		if err == nil && status != http.StatusServiceUnavailable {
 			err = fmt.Errorf("/readyz: %d %s", status, got)
@@ -50,9 +51,9 @@ func waits(t *testing.T, i *instance) {
 	if a := i.caller().do(t, "POST", prefix, "no JSON"); a.Status != http.StatusBadRequest {
 		t.Errorf("%d %s", a.Status, a.Raw)
 	}
-	eventually(t, func() error {
-		if i.log.line("level=WARN", "not ready: is the API server up, are the CRDs installed", "has not come from the API server yet") == "" {
-			return fmt.Errorf("the log does not say what it waits for:\n%s", i.log)
+	controlplane.Eventually(t, func() error {
+		if i.Log.Line("level=WARN", "not ready: is the API server up, are the CRDs installed", "has not come from the API server yet") == "" {
+			return fmt.Errorf("the log does not say what it waits for:\n%s", i.Log)
 		}
 		return nil
 	})
@@ -61,20 +62,20 @@ func waits(t *testing.T, i *instance) {
 // serves checks that the sample pool can be drawn from.
 func serves(t *testing.T, cp *controlplane.ControlPlane, i *instance) {
 	t.Helper()
-	if err := i.waitReady(t.Context()); err != nil {
+	if err := i.WaitReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := cp.Kubectl(t.Context(), "apply", "-f", samplePool(t)).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		if a := i.caller().do(t, "POST", prefix, object{"host": "10.0.0.11", "owner": "vm"}); a.Code != 0 {
 			return fmt.Errorf("%s", a.Raw)
 		}
 		return nil
 	})
-	if i.log.line("level=INFO", "msg=ready", "after=") == "" {
-		t.Errorf("the log does not tell that it is ready:\n%s", i.log)
+	if i.Log.Line("level=INFO", "msg=ready", "after=") == "" {
+		t.Errorf("the log does not tell that it is ready:\n%s", i.Log)
 	}
 }
 
@@ -89,14 +90,14 @@ func TestStartWithoutAPIServer(t *testing.T) {
 	if err := cp.StopAPIServer(); err != nil {
 		t.Fatal(err)
 	}
-	i := startUnready(t, cfg, nil)
+	i := &instance{inprocess.Unready(t, cfg, nil)}
 	waits(t, i)
 	// One that is asked to end meanwhile does.
-	other, err := start(cfg, nil)
+	other, err := inprocess.Start(cfg, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	waits(t, other)
+	waits(t, &instance{other})
 	began := time.Now()
 	if err := other.Stop(); err != nil || time.Since(began) > 5*time.Second {
 		t.Errorf("the end took %s: %v", time.Since(began), err)
@@ -117,7 +118,7 @@ func TestStartWithoutCRDs(t *testing.T) {
 	if out, err := cp.Kubectl(t.Context(), "delete", "crd", "--all", "--wait").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	i := startUnready(t, account(t, cp), nil)
+	i := &instance{inprocess.Unready(t, account(t, cp), nil)}
 	waits(t, i)
 	if err := cp.InstallManifests(t.Context()); err != nil {
 		t.Fatal(err)
@@ -144,14 +145,14 @@ func TestProgramStartsWithoutAPIServer(t *testing.T) {
 	}
 	started := make(chan error, 1)
 	go func() { started <- c.Start(t.Context()) }() // returns when it is ready
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		status, text, err := getText(t.Context(), c.HealthURL+"/readyz")
 		if err == nil && status == http.StatusOK {
 			err = fmt.Errorf("ready: %s", text)
 		}
 		return err
 	})
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		log, err := os.ReadFile(c.LogFile)
 		if err == nil && !strings.Contains(string(log), `"level":"WARN","msg":"not ready: is the API server up, are the CRDs installed`) {
 			err = fmt.Errorf("the log does not say what it waits for:\n%s", log)

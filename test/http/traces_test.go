@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/bcsnet/bcsnet/pkg/controller"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // receiver is an OpenTelemetry collector that keeps the spans that it gets.
@@ -77,7 +78,7 @@ func TestTraces(t *testing.T) {
 	body := s.request(newID(), "web-0")
 	s.call.do(t, "POST", prefix, body, "Traceparent", "00-"+trace+"-"+parent+"-01", "X-Request-Id", "traced").done(t)
 	var spans []*tracev1.Span
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		if spans = c.of(trace); len(spans) < 7 {
 			return fmt.Errorf("%d spans so far", len(spans))
 		}
@@ -107,7 +108,7 @@ func TestTraces(t *testing.T) {
 	const refused = "0af7651916cd43dd8448eb211c80319d"
 	s.pod("web-1")
 	s.call.do(t, "POST", prefix, s.request(newID(), "web-1"), "Traceparent", "00-"+refused+"-"+parent+"-01").refusedWith(t, "PoolExhausted")
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		for _, span := range c.of(refused) {
 			if span.Name == "allocate" && span.Status.GetCode() == tracev1.Status_STATUS_CODE_ERROR {
 				return nil

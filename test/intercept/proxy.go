@@ -1,6 +1,7 @@
 package intercept
 
 import (
+	"math"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ type Proxy struct {
 	kept                      atomic.Int64
 	delay                     atomic.Int64 // of every read, in nanoseconds
 	streams                   *Gate
+	held                      atomic.Uint64 // which streams, by the bits of HoldStreams
 	closed                    chan struct{}
 	closing                   sync.Once // a proxy may be closed again
 
@@ -56,13 +58,17 @@ func (p *Proxy) Kept() int64 { return p.kept.Load() }
 // Delay adds a latency to both directions; 0 ends it.
 func (p *Proxy) Delay(d time.Duration) { p.delay.Store(int64(d)) }
 
+// AllStreams has HoldStreams hold all of them.
+const AllStreams = math.MaxUint64
+
 // HoldStreams holds what the server sends on connections whose client has been silent for a while, such as
-// the watches of a client that speaks HTTP/1.1, until it is told off. Requests and their answers pass.
-func (p *Proxy) HoldStreams(on bool) {
-	if on {
+// the watches of a client that speaks HTTP/1.1, until it is called again. Requests and their answers pass. Of 64
+// connections that follow each other each has a bit: a number drawn by lot holds half of the streams, 0 none.
+func (p *Proxy) HoldStreams(which uint64) {
+	p.held.Store(which)
+	p.streams.Open() // those that are not held any more go on
+	if which != 0 {
 		p.streams.Shut()
-	} else {
-		p.streams.Open()
 	}
 }
 
@@ -93,7 +99,7 @@ func (p *Proxy) Close() {
 
 func (p *Proxy) accept() {
 	defer close(p.accepting)
-	for {
+	for number := 0; ; number++ {
 		c, err := p.listener.Accept()
 		if err != nil {
 			return
@@ -112,7 +118,7 @@ func (p *Proxy) accept() {
 		})
 		p.passing.Go(func() {
 			p.pass(c, s, &p.keepAnswers, func() {
-				if time.Since(time.Unix(0, spoke.Load())) < silence {
+				if time.Since(time.Unix(0, spoke.Load())) < silence || p.held.Load()>>(number%64)&1 == 0 {
 					return
 				}
 				open, _ := p.streams.state()

@@ -46,7 +46,7 @@ var metrics = sync.OnceValues(func() (string, error) {
 	if err := cluster.InstallManifests(ctx); err != nil {
 		return "", err
 	}
-	c, err := cluster.StartController(ctx, controlplane.ControllerOptions{})
+	c, err := cluster.StartController(ctx, controlplane.ControllerOptions{Args: []string{"--floatingip-config", "kube-system/floatingip-config"}})
 	if err != nil {
 		return "", err
 	}

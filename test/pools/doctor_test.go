@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // TestDoctorMetrics: the leader publishes what the checks find as soon as it leads.
@@ -27,7 +28,7 @@ func TestDoctorMetrics(t *testing.T) {
 			UpdateTime: store.FormatTime(time.Now().Add(-time.Hour)),
 		},
 	}
-	eventually(t, patience, func() error {
+	controlplane.EventuallyWithin(t, patience, func() error {
 		_ = admin.Delete(t.Context(), leaked) // the free one that the controller makes
 		leaked.ResourceVersion = ""
 		return admin.Create(t.Context(), leaked)
@@ -44,7 +45,7 @@ func TestDoctorMetrics(t *testing.T) {
 		`{check="leak-pod-gone",severity="error"} [1-9]`,
 		`{check="leak-pod-replaced",severity="error"} 0`,
 	}
-	eventually(t, patience, func() error {
+	controlplane.EventuallyWithin(t, patience, func() error {
 		text, err := scrape(t)
 		for _, line := range wanted {
 			if err == nil && !regexp.MustCompile(line).MatchString(text) {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // TestEventsOfTransitions: a pool has an event for every condition that turned, and none for other changes.
@@ -26,7 +27,7 @@ func TestEventsOfTransitions(t *testing.T) {
 	wantStatus(t, p, 2, 2, 0)
 	edit(t, p, func(s *v1.BCSNetPoolSpec) { s.Cordoned = true })
 	const want = "Warning NoHosts, Normal Ready, Normal Cordoned"
-	eventually(t, patience, func() error {
+	controlplane.EventuallyWithin(t, patience, func() error {
 		if got := strings.Join(eventsOf(t, p), ", "); got != want {
 			return fmt.Errorf("the events are %s; want %s", got, want)
 		}

@@ -130,7 +130,7 @@ func TestManyPools(t *testing.T) {
 		wantCondition(t, p, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonReady)
 		wantObjectCount(t, p.Name, 4)
 	}
-	eventually(t, patience, func() error { // pools of other tests go for a while
+	controlplane.EventuallyWithin(t, patience, func() error { // pools of other tests go for a while
 		var all v1.BCSNetPoolList
 		if err := admin.List(t.Context(), &all); err != nil {
 			return err
@@ -156,7 +156,7 @@ func TestManyPools(t *testing.T) {
 // wantGone waits until a pool has gone.
 func wantGone(t *testing.T, p *v1.BCSNetPool) {
 	t.Helper()
-	eventually(t, 2*patience, func() error {
+	controlplane.EventuallyWithin(t, 2*patience, func() error {
 		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(p), p); client.IgnoreNotFound(err) != nil || err == nil {
 			return fmt.Errorf("pool %s is still there: %w", p.Name, err)
 		}
@@ -177,7 +177,7 @@ func countObjects(t *testing.T, pool string) int {
 // waitForObjects waits until a number of objects name the pool.
 func waitForObjects(t *testing.T, pool string, enough func(int) bool) {
 	t.Helper()
-	eventually(t, patience, func() error {
+	controlplane.EventuallyWithin(t, patience, func() error {
 		if n := countObjects(t, pool); !enough(n) {
 			return fmt.Errorf("pool %s has %d objects", pool, n)
 		}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // TestLostWhileOthersAsk: the object of an address in use is deleted by somebody who takes its finalizer off.
@@ -65,7 +66,7 @@ func TestLostWhileOthersAsk(t *testing.T) {
 			if err := admin.Delete(t.Context(), o); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, patience, func() error {
+			controlplane.EventuallyWithin(t, patience, func() error {
 				if err := admin.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 					return err
 				}
@@ -86,7 +87,7 @@ func TestLostWhileOthersAsk(t *testing.T) {
 		}
 	}
 	wantStatus(t, p, size, 0, size)
-	eventually(t, patience, func() error {
+	controlplane.EventuallyWithin(t, patience, func() error {
 		if got := eventsOf(t, p); !slices.Contains(got, "Warning "+v1.ReasonAddressRestored) {
 			return fmt.Errorf("the events are %v", got)
 		}

@@ -93,31 +93,13 @@ func edit(t *testing.T, p *v1.BCSNetPool, change func(*v1.BCSNetPoolSpec)) {
 	}
 }
 
-// eventually repeats a check until it finds nothing wrong.
-func eventually(t *testing.T, within time.Duration, check func() error) {
-	t.Helper()
-	deadline := time.Now().Add(within)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-		<-tick.C
-	}
-}
-
 // patience is for what must come, however slow the machine is.
 const patience = 60 * time.Second
 
 // wantStatus waits for the counts of a pool.
 func wantStatus(t *testing.T, p *v1.BCSNetPool, capacity, available, active int64) {
 	t.Helper()
-	eventually(t, patience, func() error {
+	controlplane.EventuallyWithin(t, patience, func() error {
 		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(p), p); err != nil {
 			return err
 		}
@@ -133,7 +115,7 @@ func wantStatus(t *testing.T, p *v1.BCSNetPool, capacity, available, active int6
 // wantCondition waits for a condition whose message holds some words.
 func wantCondition(t *testing.T, p *v1.BCSNetPool, kind string, status metav1.ConditionStatus, reason string, words ...string) {
 	t.Helper()
-	eventually(t, patience, func() error {
+	controlplane.EventuallyWithin(t, patience, func() error {
 		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(p), p); err != nil {
 			return err
 		}
@@ -153,7 +135,7 @@ func wantCondition(t *testing.T, p *v1.BCSNetPool, kind string, status metav1.Co
 // wantObjects waits until exactly these addresses have an object that names the pool.
 func wantObjects(t *testing.T, pool string, want ...string) {
 	t.Helper()
-	eventually(t, patience, func() error {
+	controlplane.EventuallyWithin(t, patience, func() error {
 		var list v1.BCSNetIPList
 		if err := admin.List(t.Context(), &list, client.MatchingFields{"spec.pool": pool}); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 func TestFollowsTheSpec(t *testing.T) {
@@ -32,7 +33,7 @@ func TestFollowsTheSpec(t *testing.T) {
 
 	// The gateway changes, on objects in use and free ones, and in the answer.
 	edit(t, p, func(s *v1.BCSNetPoolSpec) { s.Gateway = "10.255.255.253" })
-	eventually(t, patience, func() error {
+	controlplane.EventuallyWithin(t, patience, func() error {
 		var list v1.BCSNetIPList
 		if err := admin.List(t.Context(), &list, client.MatchingFields{"spec.pool": p.Name}); err != nil {
 			return err
@@ -145,7 +146,7 @@ func TestDeletionWaits(t *testing.T) {
 	if a := ask(t, http.MethodDelete, "deletion", ""); a.Code != 0 {
 		t.Error(a.Message)
 	}
-	eventually(t, patience, func() error {
+	controlplane.EventuallyWithin(t, patience, func() error {
 		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(p), p); client.IgnoreNotFound(err) != nil || err == nil {
 			return fmt.Errorf("pool %s is still there: %w", p.Name, err)
 		}
@@ -162,7 +163,7 @@ func TestWrites(t *testing.T) {
 	before := requests(t)
 	edit(t, p, func(s *v1.BCSNetPoolSpec) { s.AvailableIPs = []string{"10.14.0.0-10.14.0.199"} })
 	wantStatus(t, p, 200, 200, 0)
-	eventually(t, patience, func() error {
+	controlplane.EventuallyWithin(t, patience, func() error {
 		if n := requests(t)["POST bcsnetips"] - before["POST bcsnetips"]; n != 200 {
 			return fmt.Errorf("%v creates for 200 objects", n)
 		}
@@ -170,7 +171,7 @@ func TestWrites(t *testing.T) {
 	})
 	edit(t, p, func(s *v1.BCSNetPoolSpec) { s.AvailableIPs = []string{"10.14.0.0-10.14.0.49"} })
 	wantStatus(t, p, 50, 50, 0)
-	eventually(t, patience, func() error {
+	controlplane.EventuallyWithin(t, patience, func() error {
 		if n := requests(t)["DELETE bcsnetips"] - before["DELETE bcsnetips"]; n != 150 {
 			return fmt.Errorf("%v deletes for 150 objects", n)
 		}
@@ -246,7 +247,7 @@ func TestLargePoolAtOnce(t *testing.T) {
 	newPod(t, "large")
 	for i, mode := range []v1.Materialize{v1.MaterializeOnDemand, v1.MaterializeAlways} {
 		p := newPool(t, "large-"+strings.ToLower(string(mode)), func(s *v1.BCSNetPoolSpec) { s.Materialize = mode }, fmt.Sprintf("10.%d.0.0/16", 20+i))
-		eventually(t, patience, func() error {
+		controlplane.EventuallyWithin(t, patience, func() error {
 			if a := ask(t, http.MethodPost, "large", ""); a.Code != 0 || a.Address.Pool != p.Name {
 				return fmt.Errorf("%+v", a)
 			}

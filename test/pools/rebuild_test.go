@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // TestAllObjectsAreLost: every object of a pool's addresses goes while no controller runs. The next start makes the
@@ -107,7 +108,7 @@ func TestAllObjectsAreLostMeanwhile(t *testing.T) {
 	}
 	loseAll(t, slices.Collect(maps.Keys(holders))...)
 	for addr, pod := range holders {
-		eventually(t, patience, func() error {
+		controlplane.EventuallyWithin(t, patience, func() error {
 			o := &v1.BCSNetIP{}
 			if err := admin.Get(t.Context(), types.NamespacedName{Name: addr}, o); err != nil {
 				return err

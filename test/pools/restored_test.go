@@ -59,7 +59,7 @@ func TestStoreIsPutBack(t *testing.T) {
 	wantStatus(t, p, 8, 8, 0)
 	for i := range 4 {
 		name := fmt.Sprintf("put-back-%d", i)
-		eventually(t, patience, func() error {
+		controlplane.EventuallyWithin(t, patience, func() error {
 			a := ask(t, http.MethodPost, name, "")
 			if a.Code != 0 {
 				return fmt.Errorf("%s: %s", a.Reason, a.Message)
@@ -77,7 +77,7 @@ func TestStoreIsPutBack(t *testing.T) {
 		func() error { return os.CopyFS(data, os.DirFS(backup)) }, start, func() error { return cluster.StartAPIServer(t.Context()) })
 
 	for addr, pod := range holders {
-		eventually(t, patience, func() error {
+		controlplane.EventuallyWithin(t, patience, func() error {
 			o := &v1.BCSNetIP{}
 			if err := admin.Get(t.Context(), types.NamespacedName{Name: addr}, o); err != nil {
 				return err
@@ -88,7 +88,7 @@ func TestStoreIsPutBack(t *testing.T) {
 			return nil
 		})
 	}
-	eventually(t, patience, func() error { // pools are followed again
+	controlplane.EventuallyWithin(t, patience, func() error { // pools are followed again
 		edit(t, p, func(s *v1.BCSNetPoolSpec) { s.AvailableIPs = []string{"10.39.0.1-10.39.0.9"} })
 		return nil
 	})

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // TestInvalidSpec: what the schema cannot see is said in the Ready condition. Nothing is handed out and
@@ -70,7 +71,7 @@ func TestObjectsMadeByHand(t *testing.T) {
 
 	// What is inside takes the pool's values, whoever wrote others.
 	edit(t, p, func(s *v1.BCSNetPoolSpec) { s.AvailableIPs = []string{"10.17.0.20-10.17.0.23"} })
-	eventually(t, patience, func() error {
+	controlplane.EventuallyWithin(t, patience, func() error {
 		var o v1.BCSNetIP
 		if err := admin.Get(t.Context(), client.ObjectKey{Name: "10.17.0.23"}, &o); err != nil {
 			return err
@@ -172,7 +173,7 @@ func TestOverlapMovesWithTheLeases(t *testing.T) {
 	var ip v1.BCSNetIP
 	set := func(status v1.IPPhase, pool string) {
 		t.Helper()
-		eventually(t, patience, func() error {
+		controlplane.EventuallyWithin(t, patience, func() error {
 			if err := admin.Get(t.Context(), client.ObjectKey{Name: "10.19.0.20"}, &ip); err != nil {
 				return err
 			}

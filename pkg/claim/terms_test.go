@@ -1,0 +1,179 @@
+package claim
+
+import (
+	"context"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go4.org/netipx"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// claims are those of a test.
+type claims struct {
+	client.Reader
+	all []v1.BCSNetIPClaim
+}
+
+func (c claims) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	for _, o := range c.all {
+		if o.Namespace == key.Namespace && o.Name == key.Name {
+			o.DeepCopyInto(into.(*v1.BCSNetIPClaim))
+			return nil
+		}
+	}
+	return apierrors.NewNotFound(schema.GroupResource{Resource: v1.ClaimResource}, key.Name)
+}
+
+// said is the policy of all pods of a test.
+type said workload.Policy
+
+func (s said) Resolve(context.Context, workload.Pod) (workload.Policy, error) {
+	return workload.Policy(s), nil
+}
+
+func TestTerms(t *testing.T) {
+	set := func(from, to string) *netipx.IPSet {
+		var b netipx.IPSetBuilder
+		b.AddRange(netipx.IPRangeFrom(netip.MustParseAddr(from), netip.MustParseAddr(to)))
+		s, err := b.IPSet()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	web := workload.Workload{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
+	object := func(change func(*v1.BCSNetIPClaim)) v1.BCSNetIPClaim {
+		o := v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "held"}, Spec: v1.BCSNetIPClaimSpec{ReleasePolicy: v1.ReleaseNever}}
+		change(&o)
+		return o
+	}
+	named := workload.Policy{Claim: "shop/held", Named: true, Workload: web, Sources: []workload.Source{
+		{Object: "Pod shop/web-x", Key: "claim", Value: "held", Gave: "Claim"}, {Object: "Pod shop/web-x", Key: "pool", Value: "b", Gave: "Pool"},
+		{Object: "Deployment shop/web", Key: "ip_pool", Value: "10.0.0.9/25", Gave: "Sets"}, {Object: "Pod shop/web-x", Key: "gateway", Value: "10.9.9.9", Gave: "Gateway"},
+	}}
+	with := func(p workload.Policy, change func(*workload.Policy)) workload.Policy { change(&p); return p }
+	held := ipam.Sticky{Claim: "shop/held", Fixed: true}
+	for name, tc := range map[string]struct {
+		policy  workload.Policy
+		claims  []v1.BCSNetIPClaim
+		want    allocator.Terms
+		refusal string
+	}{
+		"nothing said": {policy: workload.Policy{Release: workload.ReleaseWithPod}},
+		"a pool":       {policy: workload.Policy{Release: workload.ReleaseWithPod, Pool: "a"}, want: allocator.Terms{Pool: "a"}},
+		"a claim that is not made yet": {
+			policy: workload.Policy{Claim: "shop/deploy-web", Release: workload.ReleaseImmutable},
+			want:   allocator.Terms{Sticky: ipam.Sticky{Claim: "shop/deploy-web", Fixed: true}},
+		},
+		"of one pod": {
+			policy: workload.Policy{Claim: "shop/sts-web", Release: workload.ReleaseNever, Identity: "web-0", Gateway: netip.MustParseAddr("10.0.0.3")},
+			want:   allocator.Terms{Sticky: ipam.Sticky{Claim: "shop/sts-web", PodPrimaryKey: "web-0", Fixed: true}, Gateway: netip.MustParseAddr("10.0.0.3")},
+		},
+		"a claim that keeps nothing, for its addresses": {
+			policy: workload.Policy{Claim: "shop/deploy-web", Release: workload.ReleaseWithPod}, want: allocator.Terms{Sticky: ipam.Sticky{Claim: "shop/deploy-web"}},
+		},
+		"what the claim says": {
+			policy: named, claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) {
+				o.Spec.Replicas, o.Spec.Surge, o.Spec.Pool, o.Spec.Addresses = new(int32(3)), 1, "a", []string{"10.0.0.9-10.0.0.12"}
+			})},
+			want: allocator.Terms{Sticky: held, Room: 4, Pool: "a", Sets: []*netipx.IPSet{set("10.0.0.9", "10.0.0.12")}},
+		},
+		"of another namespace": {
+			policy: with(named, func(p *workload.Policy) { p.Claim = "other/held" }),
+			claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) { o.Namespace, o.Spec.Namespaces = "other", []string{"shop"} })},
+			want:   allocator.Terms{Sticky: ipam.Sticky{Claim: "other/held", Fixed: true}},
+		},
+		"one made from annotations that is being deleted": {
+			policy: workload.Policy{Claim: "shop/held", Release: workload.ReleaseNever},
+			claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) { o.DeletionTimestamp = &metav1.Time{Time: time.Now()} })},
+			want:   allocator.Terms{Sticky: ipam.Sticky{Claim: "shop/held"}},
+		},
+
+		"named and not there": {
+			policy: named, refusal: "ClaimNotFound: there is no claim shop/held, which annotation claim=held of Pod shop/web-x names; hint: make it: kubectl create -f, a BCSNetIPClaim held in namespace shop; or remove the annotation",
+		},
+		"not for this namespace": {
+			policy:  with(named, func(p *workload.Policy) { p.Claim = "other/held" }),
+			claims:  []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) { o.Namespace = "other" })},
+			refusal: "ClaimConflict: claim other/held does not serve namespace shop of pod shop/web-x; hint: add the namespace to spec.namespaces of the claim",
+		},
+		"of another workload": {
+			policy: named,
+			claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) {
+				o.Spec.Owner = &v1.ClaimOwner{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "web"}
+			})},
+			refusal: "ClaimConflict: claim shop/held is for StatefulSet shop/web, pod shop/web-x is of Deployment shop/web; hint: name another claim, or make one without an owner",
+		},
+		"made from annotations, of another kind with the same prefix": {
+			policy: workload.Policy{Claim: "shop/held", Release: workload.ReleaseNever, Workload: web},
+			claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) {
+				o.Spec.Owner = &v1.ClaimOwner{APIVersion: "x.io/v1", Kind: "Deployment", Name: "web"}
+			})},
+			refusal: "ClaimConflict: claim shop/held, which would be that of Deployment shop/web, is for Deployment shop/web of group \"x.io\"; hint: name a claim of its own with the annotation networkextension.bkbcs.tencent.com/claim",
+		},
+		"named and being deleted": {
+			policy:  named,
+			claims:  []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) { o.DeletionTimestamp = &metav1.Time{Time: time.Now()} })},
+			refusal: "ClaimConflict: claim shop/held is being deleted; hint: name another claim",
+		},
+		"another pool": {
+			policy:  with(named, func(p *workload.Policy) { p.Pool = "b" }),
+			claims:  []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) { o.Spec.Pool = "a" })},
+			refusal: "ClaimConflict: claim shop/held is for pool a, annotation pool=b of Pod shop/web-x for pool b; hint: remove one of the two",
+		},
+		"addresses that are none": {
+			policy:  named,
+			claims:  []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) { o.Spec.Addresses = []string{"10.0.0.9", "x"} })},
+			refusal: `ClaimConflict: claim shop/held cannot be used: spec.addresses[1]: "x" is not an address, a range a-b or a CIDR; hint: mend it: kubectl edit bcsnetipclaim -n shop held`,
+		},
+		"a mask that is not the pool's": {
+			policy:  with(named, func(p *workload.Policy) { p.Mask, p.Sets = 25, []*netipx.IPSet{set("10.0.0.9", "10.0.0.9")} }),
+			refusal: "ClaimConflict: annotation ip_pool=10.0.0.9/25 of Deployment shop/web has the mask /25, and pool a of 10.0.0.9 the mask /24; hint: write the mask of the pool",
+		},
+		"a gateway outside": {
+			policy: with(named, func(p *workload.Policy) {
+				p.Gateway, p.Sets = netip.MustParseAddr("10.9.9.9"), []*netipx.IPSet{set("10.0.0.9", "10.0.0.9")}
+			}),
+			refusal: "ClaimConflict: annotation gateway=10.9.9.9 of Pod shop/web-x is not in the subnet 10.0.0.0/24 of pool a, which has 10.0.0.9 for pod shop/web-x; hint: name a gateway of that subnet, or none",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := ipam.NewIndex()
+			plan, err := ipam.NewPlan(ipam.PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", Available: []string{"10.0.0.9-10.0.0.20"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			x.SetPool(ipam.Pool{Name: "a", Plan: plan})
+			terms := &Terms{Policies: said(tc.policy), Claims: claims{all: tc.claims}, Index: x}
+			got, err := terms.Of(t.Context(), workload.Pod{Namespace: "shop", Name: "web-x"})
+			text := ""
+			if err != nil {
+				refusal, ok := err.(*ipam.Refusal) //nolint:errorlint // it is never wrapped
+				if !ok {
+					t.Fatal(err)
+				}
+				text = string(refusal.Reason) + ": " + refusal.Error()
+			}
+			if text != tc.refusal {
+				t.Fatalf("refused:\n got %s\nwant %s", text, tc.refusal)
+			}
+			if err != nil {
+				return
+			}
+			if diff := cmp.Diff(tc.want, got, cmp.Comparer(func(a, b *netipx.IPSet) bool { return a.Equal(b) }), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
+				t.Errorf("terms (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

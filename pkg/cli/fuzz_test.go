@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// FuzzLines: what is typed into standard input as hosts or addresses is read the same when it is written again, each
+// once.
+func FuzzLines(f *testing.F) {
+	for _, text := range []string{"10.0.0.11\n10.0.0.12 # rack 2\n\n", "# nothing", "2001:db8::9\r\n10.0.0.9", "bcsnetip.networkextension.bkbcs.tencent.com/10.0.0.9", "node-1", "\x00"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		lines, err := readLines(strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		for _, l := range lines {
+			if l == "" || strings.TrimSpace(l) != l || strings.ContainsAny(l, "#\n") {
+				t.Errorf("line %q of %q", l, text)
+			}
+		}
+		hosts, err := parseHosts(lines)
+		if err != nil {
+			return
+		}
+		var words []string
+		for _, h := range hosts {
+			words = append(words, h.String())
+		}
+		again, err := parseAddresses(words)
+		if err != nil || len(again) != len(hosts) {
+			t.Errorf("%v come back as %v, %v", hosts, again, err)
+		}
+		if _, err := parseEntries(words); err != nil {
+			t.Errorf("each is named once: %v", err)
+		}
+	})
+}
+
+// FuzzManifest: a pool that somebody wrote is refused, or one whose addresses can be told; a file of any bytes ends.
+func FuzzManifest(f *testing.F) {
+	for _, text := range []string{
+		"apiVersion: networkextension.bkbcs.tencent.com/v1\nkind: BCSNetPool\nmetadata: {name: p}\nspec: {net: 10.0.0.0, mask: 24, gateway: 10.0.0.1, hosts: [10.0.0.11], availableIPs: [10.0.0.20-10.0.0.29]}\n---\n",
+		`{"apiVersion":"v1","kind":"List","items":[{"kind":"BCSNetPool","metadata":{"name":"p"},"spec":{"routes":[{"dst":"0.0.0.0/0","gw":"x"}]}}]}`,
+		"kind: [", "- a", "null", "---\n---", "kind: List\nitems: 1", "a: &a [*a]",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		all, err := decodeObjects("file", strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		for _, o := range all {
+			p, err := parseManifest(o)
+			if err == nil && (p.Name == "" || store.Pool(p.BCSNetPool).Problem != "") {
+				t.Errorf("%q is taken for pool %+v", text, p.BCSNetPool)
+			}
+		}
+	})
+}
+
+// FuzzGoal: what one can wait for has a name, and is read the same in any case.
+func FuzzGoal(f *testing.F) {
+	for _, text := range append(goals(), "Ready=true", "=", "", "deleted=false", "READY=False") {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		g, err := parseGoal(text)
+		if err != nil {
+			return
+		}
+		if again, err := parseGoal(strings.ToUpper(text)); err != nil || again != g || g.word == "" {
+			t.Errorf("%q is %+v, in capitals %+v, %v", text, g, again, err)
+		}
+	})
+}

@@ -1,0 +1,183 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/floatingip"
+	"github.com/bcsnet/bcsnet/pkg/words"
+)
+
+// owns says whether a pool is kept from the ConfigMap.
+func (f *floatingIPs) owns(o *v1.BCSNetPool) bool {
+	return o.Annotations[v1.FloatingIPConfigAnnotation] == f.from.String()
+}
+
+func isGone(o *v1.BCSNetPool) bool { return o.Annotations[v1.FloatingIPGoneAnnotation] != "" }
+
+// poolHandler has the pools looked at when somebody changes one that is kept from the ConfigMap, and when one that is
+// to go may have become empty. Other changes of a status are frequent and say nothing.
+func (f *floatingIPs) poolHandler() toolscache.ResourceEventHandler {
+	look := func(o *v1.BCSNetPool) {
+		if f.owns(o) {
+			f.look()
+		}
+	}
+	every := handler(look, look)
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(o any) { every.OnAdd(o, false) },
+		UpdateFunc: func(old, o any) {
+			before, after := old.(*v1.BCSNetPool), o.(*v1.BCSNetPool)
+			if before.Generation != after.Generation || isGone(after) ||
+				!maps.Equal(before.Annotations, after.Annotations) || !maps.Equal(before.Labels, after.Labels) {
+				look(before)
+				look(after)
+			}
+		},
+		DeleteFunc: every.OnDelete,
+	}
+}
+
+// changes are what a pass has done, in names of pools.
+type changes struct{ created, updated, cordoned, deleted []string }
+
+func (c changes) any() bool { return len(c.created)+len(c.updated)+len(c.cordoned)+len(c.deleted) > 0 }
+
+// String is "created floatingip-10.0.70.0-24; deleted floatingip-10.0.71.0-24".
+func (c changes) String() string {
+	var parts []string
+	for _, of := range []struct {
+		what  string
+		pools []string
+	}{{"created", c.created}, {"updated", c.updated}, {"cordoned", c.cordoned}, {"deleted", c.deleted}} {
+		if len(of.pools) > 0 {
+			parts = append(parts, of.what+" "+words.List(of.pools))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// apply makes the pools what the entries say. It goes on after an error; conflicts come first, as a
+// look at newer pools settles them.
+func (f *floatingIPs) apply(ctx context.Context, entries []floatingip.Entry) (done changes, err error) {
+	var list v1.BCSNetPoolList
+	if err := f.cache.List(ctx, &list); err != nil {
+		return done, err
+	}
+	var ours []*v1.BCSNetPool
+	taken := map[string]bool{}
+	for i := range list.Items {
+		if o := &list.Items[i]; f.owns(o) {
+			ours = append(ours, o)
+		} else {
+			taken[o.Name] = true
+		}
+	}
+	plan := floatingip.Make(entries, ours, taken)
+	var errs []error
+	for _, o := range plan.Gone { // first: others may have their addresses now
+		errs = append(errs, f.retire(ctx, o, entries, &done))
+	}
+	for _, w := range plan.Wanted {
+		errs = append(errs, f.keep(ctx, w, &done))
+	}
+	return done, errors.Join(errs...)
+}
+
+// keep makes a pool what its entry says.
+func (f *floatingIPs) keep(ctx context.Context, w floatingip.Wanted, done *changes) error {
+	if w.Pool == nil {
+		o := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: w.Name}}
+		w.Entry.Set(&o.Spec)
+		f.mark(o)
+		if err := f.client.Create(ctx, o); err != nil {
+			return fmt.Errorf("creating pool %s: %w", w.Name, err)
+		}
+		done.created = append(done.created, w.Name)
+		return nil
+	}
+	if !w.Pool.DeletionTimestamp.IsZero() {
+		return fmt.Errorf("pool %s is being deleted; it is made again when that is done", w.Name)
+	}
+	next := w.Pool.DeepCopy()
+	w.Entry.Set(&next.Spec)
+	f.mark(next)
+	if isGone(next) { // it is back
+		delete(next.Annotations, v1.FloatingIPGoneAnnotation)
+		next.Spec.Cordoned = false
+	}
+	changed, err := f.patch(ctx, w.Pool, next)
+	if changed {
+		done.updated = append(done.updated, w.Name)
+	}
+	return err
+}
+
+// mark writes on a pool where it comes from.
+func (f *floatingIPs) mark(o *v1.BCSNetPool) {
+	if o.Labels == nil {
+		o.Labels = map[string]string{}
+	}
+	if o.Annotations == nil {
+		o.Annotations = map[string]string{}
+	}
+	o.Labels[v1.SourceLabel], o.Annotations[v1.FloatingIPConfigAnnotation] = v1.SourceFloatingIP, f.from.String()
+}
+
+// retire has a pool hand out nothing whose entry has gone, and deletes it when nothing of it is held. An address
+// that is taken in between holds it up all the same: a pool that is being deleted waits for its addresses.
+func (f *floatingIPs) retire(ctx context.Context, o *v1.BCSNetPool, entries []floatingip.Entry, done *changes) error {
+	if !o.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	next := o.DeepCopy()
+	next.Annotations[v1.FloatingIPGoneAnnotation] = "true"
+	next.Spec.Cordoned = true
+	floatingip.Retire(next, entries)
+	changed, err := f.patch(ctx, o, next)
+	if changed {
+		done.cordoned = append(done.cordoned, o.Name+f.heldText(o.Name))
+	}
+	if changed || err != nil || f.held(o.Name) > 0 {
+		return err
+	}
+	if err := f.client.Delete(ctx, o, client.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion}); err != nil {
+		return fmt.Errorf("deleting pool %s: %w", o.Name, err)
+	}
+	done.deleted = append(done.deleted, o.Name)
+	return nil
+}
+
+// held counts the addresses of a pool that somebody has.
+func (f *floatingIPs) held(pool string) int {
+	c := f.index.Counts(pool, f.now())
+	return c.Active + c.Reserved
+}
+
+// heldText says what a pool that is to go waits for.
+func (f *floatingIPs) heldText(pool string) string {
+	if n := f.held(pool); n > 0 {
+		return fmt.Sprintf(" until %s in use or reserved %s released", words.Plural(n, "address"), verb(n))
+	}
+	return ""
+}
+
+// patch writes what differs, unless somebody else has changed the pool meanwhile.
+func (f *floatingIPs) patch(ctx context.Context, old, next *v1.BCSNetPool) (changed bool, err error) {
+	if equality.Semantic.DeepEqual(old, next) {
+		return false, nil
+	}
+	if err := f.client.Patch(ctx, next, client.MergeFromWithOptions(old, client.MergeFromWithOptimisticLock{})); err != nil {
+		return false, fmt.Errorf("changing pool %s: %w", old.Name, err)
+	}
+	return true, nil
+}

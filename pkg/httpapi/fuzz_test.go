@@ -1,0 +1,81 @@
+package httpapi
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// FuzzBody: any body is refused for a reason that is the caller's, or names a host and somebody whom the address
+// is for, within the bounds of the object that it is stored in.
+func FuzzBody(f *testing.F) {
+	for _, body := range []string{
+		`{"host":"10.0.0.11","containerID":"c","podName":"web-0","podNamespace":"shop","ipAddr":"10.0.0.21,2001:db8::21","hostGateway":"10.0.0.1","ifName":"eth0","podUID":"u","startedAt":"2026-01-02T03:04:05.6Z"}`,
+		`{"host":"10.0.0.11","owner":"vm-1","network":"n"}`, `{"host":"10.0.0.11","containerID":1}`, `{"HOST":"::1","more":{}}`,
+		`{}`, `null`, `[]`, `"x"`, `{"host":`, ``,
+	} {
+		f.Add([]byte(body))
+	}
+	s := &Service{Log: slog.New(slog.DiscardHandler)}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r := httptest.NewRequest(http.MethodPost, Prefix, nil)
+		refused := func(err error) bool {
+			switch reason := asRefusal(err).Reason; {
+			case err == nil:
+				return false
+			case reason == ipam.ReasonBadRequest, reason == ipam.ReasonMissingField, reason == ipam.ReasonBadAddress:
+				return true
+			default:
+				t.Errorf("%q is refused as %s: %v", body, reason, err)
+				return true
+			}
+		}
+		var in AllocateRequest
+		if !refused(s.decode(r, body, &in)) {
+			got, _, err := in.parse()
+			if !refused(err) && (!got.Host.IsValid() || got.ContainerID == "" && got.Owner == "" || got.Owner == "" && (got.PodName == "" || got.Namespace == "") ||
+				len(got.Addrs) > 2 || len(got.ContainerID) > maxContainerID || len(got.IfName) > maxIfName || len(got.PodUID) > maxUID) {
+				t.Errorf("%q is read as %+v", body, got)
+			}
+		}
+		var del ReleaseRequest
+		if !refused(s.decode(r, body, &del)) {
+			got, err := del.parse()
+			if !refused(err) && got.ContainerID == "" && got.Owner == "" {
+				t.Errorf("%q is read as %+v", body, got)
+			}
+		}
+		var one ReleaseAddressRequest
+		refused(s.decode(r, body, &one))
+	})
+}
+
+// FuzzHeaders: any headers give a request a time of its own within bounds, and what only replicas send counts from
+// replicas alone.
+func FuzzHeaders(f *testing.F) {
+	f.Add("1500", "replica-0_abc", "2026-01-02T03:04:05.6Z", "10.0.0.9")
+	f.Add("-1", "", "yesterday", "x")
+	f.Add("99999999999999999999", " ", "0001-01-01T00:00:00Z", "fe80::1%eth0")
+	f.Fuzz(func(t *testing.T, timeout, forwarded, arrived, from string) {
+		r := httptest.NewRequest(http.MethodPost, Prefix, nil)
+		for name, value := range map[string]string{headerTimeout: timeout, headerForwarded: forwarded, headerArrived: arrived, headerCaller: from} {
+			r.Header[name] = []string{value}
+		}
+		switch limit, err := readTimeout(r); {
+		case err != nil && asRefusal(err).Reason != ipam.ReasonBadRequest, limit <= 0, limit > allocator.MaxRequestTime:
+			t.Errorf("%q: %s, %v", timeout, limit, err)
+		}
+		h := readHop(r)
+		if forwarded == "" && (h.from != "" || !h.arrived.IsZero() || h.caller != caller(r)) {
+			t.Errorf("from a client: %+v", h)
+		}
+		if _, err := netip.ParseAddr(h.caller); err != nil {
+			t.Errorf("the caller is %q", h.caller)
+		}
+	})
+}

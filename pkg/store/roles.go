@@ -1,0 +1,126 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// rolesLoad is for how long an API server may forbid what it permitted before and still pass for one that has just
+// started. One that needs longer, or whose roles were taken away, is believed.
+const rolesLoad = time.Minute
+
+// AwaitRoles has requests wait for an API server that has just started: until it has read the roles it forbids
+// everything to everybody. What is forbidden about a resource of which this process was permitted something
+// before is answered with 429 and comes again in a second, as the store and client-go do with what was turned away
+// unseen, for as long as the request may take. What was never permitted is forbidden at once, and so is what an
+// admission webhook or policy refuses: that has been seen.
+func AwaitRoles(log *slog.Logger) func(http.RoundTripper) http.RoundTripper {
+	return newRoles(log, time.Now).wrap
+}
+
+// roles are what the API server has permitted, and forbids now.
+type roles struct {
+	log *slog.Logger
+	now func() time.Time
+
+	mu        sync.Mutex
+	permitted map[string]bool      // by resource
+	forbidden map[string]time.Time // by method and resource: since when
+}
+
+func newRoles(log *slog.Logger, now func() time.Time) *roles {
+	return &roles{log: log, now: now, permitted: map[string]bool{}, forbidden: map[string]time.Time{}}
+}
+
+func (o *roles) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		switch {
+		case err != nil:
+			return nil, err
+		case resp.StatusCode == http.StatusForbidden:
+			return o.judge(r, resp)
+		case resp.StatusCode < http.StatusInternalServerError && resp.StatusCode != http.StatusUnauthorized &&
+			resp.StatusCode != http.StatusTooManyRequests:
+			o.permit(r)
+		}
+		return resp, nil
+	})
+}
+
+// permit notes that a request was permitted; what the API server then made of it is another matter.
+func (o *roles) permit(r *http.Request) {
+	resource := resourceOf(r.URL.Path)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.permitted[resource] = true
+	delete(o.forbidden, r.Method+" "+resource)
+}
+
+// judge passes on that a request is forbidden, or turns it away for a while.
+func (o *roles) judge(r *http.Request, resp *http.Response) (*http.Response, error) {
+	body, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close() // it is read
+	if err != nil {
+		return nil, err
+	}
+	if !byAuthorizer(body) || !o.waits(r) {
+		resp.Body = io.NopCloser(bytes.NewReader(body))
+		return resp, nil
+	}
+	var status metav1.Status
+	_ = json.Unmarshal(body, &status) // one in protobuf does without the message
+	answer := respond(r, metav1.Status{
+		Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests,
+		Message: "the API server forbids what it permitted before, as it does until it has read the roles: " + status.Message,
+		Details: &metav1.StatusDetails{RetryAfterSeconds: 1},
+	})
+	answer.Header.Set("Retry-After", "1")
+	return answer, nil
+}
+
+// waits says whether what is forbidden now may be permitted soon. Only the first time of several is logged.
+func (o *roles) waits(r *http.Request) bool {
+	resource := resourceOf(r.URL.Path)
+	key := r.Method + " " + resource
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.permitted[resource] {
+		return false
+	}
+	since, again := o.forbidden[key]
+	if !again {
+		since = o.now()
+		o.forbidden[key] = since
+		o.log.Warn("the API server forbids what it permitted before; waiting in case it has just started", "method", r.Method, "resource", resource)
+	}
+	return o.now().Sub(since) < rolesLoad
+}
+
+// byAuthorizer says whether a body, in JSON or protobuf, tells that a user may not do something, in the words of
+// the API server itself, which are the same for every kind of authorization.
+func byAuthorizer(body []byte) bool { return bytes.Contains(body, []byte(`" cannot `)) }
+
+// resourceOf is the group and resource that the path of a request is about: "/apis/GROUP/VERSION/[namespaces/NAME/]RESOURCE/…".
+func resourceOf(path string) string {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	group, rest := "", parts
+	switch {
+	case len(parts) > 3 && parts[0] == "apis":
+		group, rest = parts[1], parts[3:]
+	case len(parts) > 2 && parts[0] == "api":
+		rest = parts[2:]
+	}
+	if len(rest) > 2 && rest[0] == "namespaces" {
+		rest = rest[2:]
+	}
+	return group + "/" + rest[0]
+}

@@ -1,0 +1,188 @@
+// Package floatingip_test applies what galaxy's users have, the ConfigMap and the Deployment of their document, to a
+// real control plane with a scheduler, and calls the allocator as their plugin would.
+package floatingip_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/test/controlplane"
+	"github.com/bcsnet/bcsnet/test/plugin"
+)
+
+var (
+	cluster    *controlplane.ControlPlane
+	controller *controlplane.Controller
+	admin      client.Client
+	caller     = &http.Client{Transport: &http.Transport{}}
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(controlplane.Main(m, &cluster, controlplane.WithControllerManager(), controlplane.WithScheduler(), controlplane.WithKwok()))
+}
+
+// prepared starts the controller with the rights that config/floatingip adds.
+var prepared = sync.OnceValue(func() error {
+	ctx := context.Background()
+	if err := cluster.InstallManifests(ctx); err != nil {
+		return err
+	}
+	root, err := controlplane.ModuleRoot()
+	if err != nil {
+		return err
+	}
+	if out, err := cluster.Kubectl(ctx, "apply", "-f", filepath.Join(root, "config", "floatingip", "role.yaml")).CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	if admin, err = cluster.Admin(); err != nil {
+		return err
+	}
+	controller, err = cluster.StartController(ctx, controlplane.ControllerOptions{Args: []string{"--floatingip-config", "kube-system/floatingip-config"}})
+	return err
+})
+
+func prepare(t *testing.T) {
+	t.Helper()
+	if err := prepared(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(caller.CloseIdleConnections)
+}
+
+// patience is for what must come, however slow the machine is.
+const patience = 60 * time.Second
+
+// eventually repeats a check until it finds nothing wrong.
+func eventually(t *testing.T, check func() error) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+		<-tick.C
+	}
+}
+
+// document makes the ConfigMap hold a document.
+func document(t *testing.T, text string) {
+	t.Helper()
+	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "floatingip-config"}, Data: map[string]string{"floatingips": text}}
+	err := admin.Create(t.Context(), m)
+	if apierrors.IsAlreadyExists(err) {
+		err = admin.Update(t.Context(), m)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pools waits until the pools that there are, and what a check says of each, are as wanted.
+func pools(t *testing.T, want map[string]func(*v1.BCSNetPool) error) {
+	t.Helper()
+	eventually(t, func() error {
+		var list v1.BCSNetPoolList
+		if err := admin.List(t.Context(), &list); err != nil {
+			return err
+		}
+		var names []string
+		var errs []error
+		for i := range list.Items {
+			o := &list.Items[i]
+			names = append(names, o.Name)
+			if check := want[o.Name]; check != nil {
+				errs = append(errs, check(o))
+			}
+			if o.Status.ObservedGeneration != o.Generation {
+				errs = append(errs, fmt.Errorf("pool %s has not been looked at", o.Name))
+			}
+		}
+		if len(names) != len(want) {
+			errs = append(errs, fmt.Errorf("there are the pools %v, want %d", names, len(want)))
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// is checks what of a pool the document says: "10.0.70.1 vlan 2, 10.0.70.2~10.0.70.241, for 10.0.0.0/16", with
+// "cordoned" behind it where it is.
+func is(want string) func(*v1.BCSNetPool) error {
+	return func(o *v1.BCSNetPool) error {
+		s := o.Spec
+		got := fmt.Sprintf("%s vlan %d, %s, for %s", s.Gateway, s.VLAN, strings.Join(s.AvailableIPs, " "), strings.Join(s.HostSubnets, " "))
+		if s.Cordoned {
+			got += ", cordoned"
+		}
+		if got != want {
+			return fmt.Errorf("pool %s is %q, want %q", o.Name, got, want)
+		}
+		return nil
+	}
+}
+
+// told waits for an event about the ConfigMap with some words in it.
+func told(t *testing.T, reason, words string) {
+	t.Helper()
+	eventually(t, func() error {
+		var list eventsv1.EventList
+		if err := admin.List(t.Context(), &list, client.InNamespace("kube-system")); err != nil {
+			return err
+		}
+		var notes []string
+		for _, e := range list.Items {
+			if e.Regarding.Name != "floatingip-config" || e.Reason != reason {
+				continue
+			}
+			if strings.Contains(e.Note, words) {
+				return nil
+			}
+			notes = append(notes, e.Note)
+		}
+		return fmt.Errorf("no event %s says %q, but %q", reason, words, notes)
+	})
+}
+
+// ask sends an ADD or a DEL for a pod on a host.
+func ask(t *testing.T, method, host, pod string) plugin.Answer {
+	t.Helper()
+	a, err := plugin.Ask(t.Context(), caller, method, controller.URL, httpapi.AllocateRequest{
+		Host: host, ContainerID: "sandbox-" + pod, PodName: pod, PodNamespace: "default",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// newPod makes a pod that may ask for an address, on no node.
+func newPod(t *testing.T, name string) {
+	t.Helper()
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Spec:       corev1.PodSpec{SchedulerName: "nobody", Containers: []corev1.Container{{Name: "c", Image: "c"}}},
+	}
+	eventually(t, func() error { return admin.Create(t.Context(), p) }) // its ServiceAccount comes by itself
+	t.Cleanup(func() { _ = admin.Delete(context.Background(), p, client.GracePeriodSeconds(0)) })
+}

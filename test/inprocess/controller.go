@@ -1,0 +1,131 @@
+// Package inprocess runs controllers in the process of a test. (Package controlplane runs them as programs; it cannot
+// know package controller, whose own tests need a control plane.)
+package inprocess
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+
+	"github.com/bcsnet/bcsnet/pkg/controller"
+	"github.com/bcsnet/bcsnet/test/controlplane"
+)
+
+// Controller is a controller that runs.
+type Controller struct {
+	// URL is the base of what it serves.
+	URL string
+	Log *controlplane.Buffer
+
+	dir    string
+	cancel context.CancelFunc
+	ended  chan struct{}
+	err    error
+}
+
+// Start runs a controller as cfg, with default flags but for what change does; nil for nothing. It need not be ready.
+func Start(cfg *rest.Config, change func(*controller.Options)) (*Controller, error) {
+	dir, err := os.MkdirTemp("", "bcsnet-controller-")
+	if err != nil {
+		return nil, err
+	}
+	listen, err := controlplane.FreeAddress()
+	if err != nil {
+		return nil, err
+	}
+	var o controller.Options
+	o.AddFlags(pflag.NewFlagSet("", pflag.ContinueOnError)) // sets the defaults
+	c := &Controller{URL: "http://" + listen.String(), Log: &controlplane.Buffer{}, dir: dir, ended: make(chan struct{})}
+	o.Kubeconfig = filepath.Join(dir, "kubeconfig")
+	o.HTTPBindAddress, o.MetricsBindAddress, o.HealthProbeBindAddress = listen.String(), "0", "0"
+	o.LogOutput = c.Log
+	if change != nil {
+		change(&o)
+	}
+	if err := errors.Join(o.Validate(), controlplane.WriteKubeconfigFor(cfg, o.Kubeconfig)); err != nil {
+		return nil, err
+	}
+	var ctx context.Context
+	ctx, c.cancel = context.WithCancel(context.Background())
+	go func() {
+		defer close(c.ended)
+		c.err = controller.Run(ctx, o)
+	}()
+	return c, nil
+}
+
+// End has the controller end, as SIGTERM does.
+func (c *Controller) End() { c.cancel() }
+
+// Ended is closed when it has ended.
+func (c *Controller) Ended() <-chan struct{} { return c.ended }
+
+// Stop ends the controller and waits for it.
+func (c *Controller) Stop() error {
+	c.cancel()
+	<-c.ended
+	return errors.Join(c.err, os.RemoveAll(c.dir))
+}
+
+// WaitReady waits until the controller says that it is ready, for at most a minute.
+func (c *Controller) WaitReady(ctx context.Context) error {
+	return controlplane.WaitFor(ctx, time.Minute, func() error {
+		select {
+		case <-c.ended:
+			return fmt.Errorf("the controller ended: %w; its log:\n%s", c.err, c.Log)
+		default:
+		}
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL+"/readyz", nil)
+		if err != nil {
+			return err
+		}
+		r.Close = true // no connection outlives the test
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err == nil && resp.StatusCode != http.StatusOK {
+			err = errors.New(string(text))
+		}
+		return err
+	})
+}
+
+// ForTest runs a controller for one test and returns when it is ready.
+func ForTest(t testing.TB, cfg *rest.Config, change func(*controller.Options)) *Controller {
+	t.Helper()
+	c := Unready(t, cfg, change)
+	if err := c.WaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Unready runs a controller for one test, and does not wait for it.
+func Unready(t testing.TB, cfg *rest.Config, change func(*controller.Options)) *Controller {
+	t.Helper()
+	c, err := Start(cfg, change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Logf("the controller's log:\n%s", c.Log)
+		}
+	})
+	return c
+}

@@ -1,0 +1,242 @@
+// Package sticky_test checks what becomes of addresses when workloads live on: the table of docs/reference and
+// CONTRACTS B, on a whole control plane. The controller runs as it is shipped, in two replicas; only the kubelets
+// are the tests' own, and they are as late and as stubborn as real ones.
+package sticky_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/test/controlplane"
+)
+
+var cluster *controlplane.ControlPlane
+
+func TestMain(m *testing.M) {
+	klog.SetLogger(logr.Discard())
+	ctrllog.SetLogger(logr.Discard())
+	os.Exit(controlplane.Main(m, &cluster, controlplane.WithControllerManager(), controlplane.WithScheduler()))
+}
+
+// seedEnv makes a run begin like an earlier one: the seed is in its log.
+const seedEnv = "STICKY_SEED"
+
+// world is the cluster with all that acts in it.
+type world struct {
+	admin client.Client
+	// seen is what the watches tell: pods, addresses and claims.
+	seen     cache.Cache
+	kubelet  *kubelet
+	fleets   *fleets
+	replicas []*controlplane.Controller
+
+	mu  sync.Mutex
+	rng *rand.Rand
+}
+
+const (
+	poolIndex = "spec.pool"
+	// hostGrace is how long addresses of a node that has gone are left alone: a day as it is shipped.
+	hostGrace = "2s"
+)
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv(seedEnv); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%s=%d", seedEnv, seed)
+	w := &world{rng: rand.New(rand.NewPCG(seed, 0)), admin: cluster.AdminFor(t)}
+	if err := cluster.InstallManifests(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	installFleets(t)
+	for i := range 2 {
+		c, err := cluster.StartController(t.Context(), controlplane.ControllerOptions{
+			Name: fmt.Sprintf("replica-%d", i),
+			Args: []string{
+				"--host-grace", hostGrace,
+				"--leader-elect-lease-duration", "4s", "--leader-elect-renew-deadline", "3s", "--leader-elect-retry-period", "1s",
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.replicas = append(w.replicas, c)
+	}
+	w.watch(t)
+	return w
+}
+
+// watch starts the watches, the kubelets and the operator of fleets, which end with the test.
+func (w *world) watch(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	scheme, err := controlplane.Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.seen, err = cache.New(cluster.Config, cache.Options{Scheme: scheme}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.seen.IndexField(ctx, &v1.BCSNetIP{}, poolIndex, func(o client.Object) []string {
+		return []string{o.(*v1.BCSNetIP).Spec.Pool}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	h := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	w.kubelet = newKubelet(ctx, w, h)
+	w.fleets = &fleets{w, t}
+	pods, err := w.seen.GetInformer(ctx, &corev1.Pod{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pods.AddEventHandler(w.kubelet.handler()); err != nil {
+		t.Fatal(err)
+	}
+	var parts sync.WaitGroup
+	parts.Go(func() { _ = w.seen.Start(ctx) }) // it ends with the context
+	parts.Go(func() { w.fleets.run(ctx) })
+	parts.Go(func() { w.kubelet.beat(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		parts.Wait()
+		w.kubelet.wait()
+		h.CloseIdleConnections()
+		for _, what := range w.kubelet.violations() {
+			t.Error(what)
+		}
+	})
+	if !w.seen.WaitForCacheSync(ctx) {
+		t.Fatal("the watches do not begin")
+	}
+}
+
+// chance is true once in n.
+func (w *world) chance(n int) bool { return w.below(n) == 0 }
+
+func (w *world) below(n int) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.rng.IntN(n)
+}
+
+// site is where a case has its workloads: a namespace with a pool and nodes of its own.
+type site struct {
+	*world
+	namespace, pool, nodes string
+}
+
+// net is the address plan: each pool is a part of it.
+const (
+	plan    = "10.0.0.0"
+	mask    = 8
+	gateway = "10.255.255.254"
+)
+
+// newSite makes a namespace, which alone may use its pool of n addresses; with more, namespaces of these endings may
+// use it, too.
+func (w *world) newSite(t *testing.T, name string, n int, nodes string, more ...string) *site {
+	t.Helper()
+	block := w.kubelet.number()
+	name = fmt.Sprintf("%s-%d", name, block)
+	s := &site{world: w, namespace: name, pool: name, nodes: nodes}
+	all := []string{name}
+	for _, end := range more {
+		all = append(all, name+end)
+	}
+	for _, namespace := range all {
+		w.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	}
+	w.create(t, &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.BCSNetPoolSpec{
+		Net: plan, Mask: mask, Gateway: gateway, Hosts: hosts(), Namespaces: all,
+		AvailableIPs: []string{fmt.Sprintf("10.%d.%d.1-10.%d.%d.%d", 1+block/256, block%256, 1+block/256, block%256, n)},
+	}})
+	for _, namespace := range all {
+		eventually(t, "its ServiceAccount", func() error {
+			return w.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "default"}, &corev1.ServiceAccount{})
+		})
+	}
+	return s
+}
+
+// hosts are those of all nodes.
+func hosts() []string {
+	all := make([]string, maxNodes())
+	for i := range all {
+		all[i] = nodeIP(i)
+	}
+	return all
+}
+
+func (w *world) create(t *testing.T, o client.Object) {
+	t.Helper()
+	if err := w.admin.Create(t.Context(), o); err != nil {
+		t.Fatalf("%s: %v", o.GetName(), err)
+	}
+}
+
+// patience is for what must come, however slow the machine is, and however often the controller is killed.
+func patience() time.Duration {
+	if isLong() {
+		return 5 * time.Minute
+	}
+	return 2 * time.Minute
+}
+
+// eventually repeats a check until it finds nothing wrong.
+func eventually(t *testing.T, what string, check func() error) {
+	t.Helper()
+	limit := time.After(patience())
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("waited in vain for %s: %v", what, err)
+		}
+	}
+}
+
+// stays repeats a check for as long as the controller takes to give back what is needed no more.
+func stays(t *testing.T, what string, check func() error) {
+	t.Helper()
+	enough := time.After(settles)
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if err := check(); err != nil {
+			t.Fatalf("%s did not stay: %v", what, err)
+		}
+		select {
+		case <-tick.C:
+		case <-enough:
+			return
+		}
+	}
+}
