@@ -45,6 +45,10 @@ test-faults: kube build ## Break everything at random under load (FAULTS_MINUTES
 test-mutations: kube build ## Break one guard of the controller at a time: the fault suite must find each.
 	@FAULTS_MUTATIONS=1 go test ./test/faults -run TestMutations -count 1 -v -timeout 0
 
+.PHONY: test-sticky
+test-sticky: kube build ## Sticky addresses in full, then at random (STICKY_OPERATIONS=1000, STICKY_SEED=N).
+	@STICKY_LONG=1 go test ./test/sticky -count 1 -v -timeout 0
+
 # How long each target of make fuzz runs.
 FUZZTIME ?= 60s
 

@@ -43,6 +43,8 @@ type app struct {
 	replicas int32
 	rev      int
 	surge    intstr.IntOrString
+	// claim is one that somebody made, which the pods name; empty for none.
+	claim string
 	// beside is how many pods of other apps have addresses of the same pool.
 	beside int
 	// hasty: what is kept shows when the app comes again, and is not watched until then.

@@ -58,7 +58,7 @@ func asks(policy string, k kind, site string) terms {
 	return terms{policy: policy}
 }
 
-// rule is a cell of the table of CONTRACTS B.
+// rule is a cell of the table of docs/sticky-addresses.md.
 type rule struct {
 	// kept: an address outlives its pod. byName: for the pod of that name; else for any of the app, or of the pool.
 	kept, byName bool
@@ -82,6 +82,8 @@ func (a *app) rule() rule {
 // claimName is where the app's claim is; empty where it has none, or one for each pod.
 func (a *app) claimName() (name types.NamespacedName) {
 	switch {
+	case a.claim != "":
+		return types.NamespacedName{Namespace: a.namespace, Name: a.claim}
 	case a.policy == shared:
 		return types.NamespacedName{Namespace: controlplane.SystemNamespace, Name: "pool-" + a.annotations[galaxyPool]}
 	case a.policy == plain, a.kind == barePod:
@@ -164,7 +166,7 @@ func (a *app) claimed(t *testing.T, used, held int) []string {
 		return nil
 	case err != nil:
 		return []string{err.Error()}
-	case held == 0:
+	case held == 0 && a.claim == "":
 		return []string{"claim " + name.String() + " is there without an address"}
 	case c.Status.Used != int64(used) || c.Status.Held != int64(held):
 		return []string{fmt.Sprintf("claim %s says %s, want %d/%d", name, c.Status.Usage, used, held)}

@@ -1,5 +1,5 @@
-// Package sticky_test checks what becomes of addresses when workloads live on: the table of docs/reference and
-// CONTRACTS B, on a whole control plane. The controller runs as it is shipped, in two replicas; only the kubelets
+// Package sticky_test checks what becomes of addresses when workloads live on, the table of docs/sticky-addresses.md,
+// on a whole control plane. The controller runs as it is shipped, in two replicas; only the kubelets
 // are the tests' own, and they are as late and as stubborn as real ones.
 package sticky_test
 
@@ -31,7 +31,9 @@ var cluster *controlplane.ControlPlane
 func TestMain(m *testing.M) {
 	klog.SetLogger(logr.Discard())
 	ctrllog.SetLogger(logr.Discard())
-	os.Exit(controlplane.Main(m, &cluster, controlplane.WithControllerManager(), controlplane.WithScheduler()))
+	os.Exit(controlplane.Main(m, &cluster, controlplane.WithControllerManager(), controlplane.WithScheduler(),
+		// A machine that is busy with the tests is no node that is lost.
+		controlplane.WithArgs("kube-controller-manager", "--node-monitor-grace-period=5m")))
 }
 
 // seedEnv makes a run begin like an earlier one: the seed is in its log.
@@ -145,6 +147,12 @@ func (w *world) below(n int) int {
 type site struct {
 	*world
 	namespace, pool, nodes string
+	block                  int
+}
+
+// address is the n-th one of the site's pool, from 1 on.
+func (s *site) address(n int) string {
+	return fmt.Sprintf("10.%d.%d.%d", 1+s.block/256, s.block%256, n)
 }
 
 // net is the address plan: each pool is a part of it.
@@ -160,7 +168,7 @@ func (w *world) newSite(t *testing.T, name string, n int, nodes string, more ...
 	t.Helper()
 	block := w.kubelet.number()
 	name = fmt.Sprintf("%s-%d", name, block)
-	s := &site{world: w, namespace: name, pool: name, nodes: nodes}
+	s := &site{world: w, namespace: name, pool: name, nodes: nodes, block: block}
 	all := []string{name}
 	for _, end := range more {
 		all = append(all, name+end)
@@ -169,8 +177,8 @@ func (w *world) newSite(t *testing.T, name string, n int, nodes string, more ...
 		w.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	}
 	w.create(t, &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.BCSNetPoolSpec{
-		Net: plan, Mask: mask, Gateway: gateway, Hosts: hosts(), Namespaces: all,
-		AvailableIPs: []string{fmt.Sprintf("10.%d.%d.1-10.%d.%d.%d", 1+block/256, block%256, 1+block/256, block%256, n)},
+		Net: plan, Mask: mask, Gateway: gateway, HostSubnets: []string{nodeNet}, Namespaces: all,
+		AvailableIPs: []string{s.address(1) + "-" + s.address(n)},
 	}})
 	for _, namespace := range all {
 		eventually(t, "its ServiceAccount", func() error {
@@ -178,15 +186,6 @@ func (w *world) newSite(t *testing.T, name string, n int, nodes string, more ...
 		})
 	}
 	return s
-}
-
-// hosts are those of all nodes.
-func hosts() []string {
-	all := make([]string, maxNodes())
-	for i := range all {
-		all[i] = nodeIP(i)
-	}
-	return all
 }
 
 func (w *world) create(t *testing.T, o client.Object) {
@@ -207,19 +206,8 @@ func patience() time.Duration {
 // eventually repeats a check until it finds nothing wrong.
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
-	limit := time.After(patience())
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-limit:
-			t.Fatalf("waited in vain for %s: %v", what, err)
-		}
+	if err := controlplane.WaitFor(t.Context(), patience(), check); err != nil {
+		t.Fatalf("waiting for %s: %v", what, err)
 	}
 }
 

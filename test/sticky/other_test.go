@@ -7,9 +7,12 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -91,6 +94,8 @@ func (w *world) otherParts() []part {
 		{"expiry-fleet", func(t *testing.T) { w.expiry(t, fleet) }},
 		{"most-recent-first", w.mostRecentFirst},
 		{"slow-end", w.slowEnd},
+		{"own-addresses", w.ownAddresses},
+		{"named-claim", w.namedClaim},
 	}
 }
 
@@ -174,4 +179,77 @@ func (w *world) slowEnd(t *testing.T) {
 	a.expect(t, "all to be kept", want{same: had.held})
 	a.apply(t)
 	a.expect(t, "all to come again", a.scaledBack(had, 0))
+}
+
+// ownAddresses: a Deployment that names its addresses has those and no others, also while it is updated and after it
+// was deleted.
+func (w *world) ownAddresses(t *testing.T) {
+	s := w.newSite(t, "own", 8*replicas, sharedNodes)
+	named := map[string]string{s.address(7): "named", s.address(9): "named"}
+	a := s.newApp(deployment, terms{never, map[string]string{
+		"networkextension.bkbcs.tencent.com/ip": s.address(7) + "," + s.address(9), ownPolicy: never,
+	}}, 2)
+	a.onObject = true
+	a.apply(t)
+	now := a.expect(t, "the app to have its addresses", want{pods: 2, same: named})
+	for _, op := range []operation{podDelete, rollInPlace, foreground} {
+		now = a.do(t, op, now)
+	}
+	a.expect(t, "no others", want{pods: 2, same: named})
+}
+
+// namedClaim: pods of a claim that somebody made have as many addresses as that says. It grows at once and shrinks as
+// pods go, and when it is deleted it stays until the last has gone.
+func (w *world) namedClaim(t *testing.T) {
+	s := w.newSite(t, "claim", 8*replicas, sharedNodes)
+	c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "partners"}}
+	c.Spec.Replicas, c.Spec.Pool, c.Spec.ReleasePolicy = new(int32(replicas)), s.pool, v1.ReleaseNever
+	w.create(t, c)
+	a := s.newApp(deployment, terms{never, map[string]string{"networkextension.bkbcs.tencent.com/claim": c.Name}}, replicas)
+	a.claim = c.Name
+	a.start(t)
+	a.replicas++
+	a.apply(t)
+	eventually(t, "the pod too many to be refused", func() error { return a.someRefused(t, ipam.ReasonClaimFull) })
+	w.resize(t, c, replicas+1)
+	had := a.expect(t, "all to run", want{pods: replicas + 1})
+	a.replicas = 2
+	a.apply(t)
+	a.expect(t, "all to be kept", want{pods: 2, same: had.held})
+	w.resize(t, c, 2)
+	a.expect(t, "the claim to shrink", want{pods: 2})
+	if err := w.admin.Delete(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	a.replicas = 1
+	a.apply(t)
+	a.expect(t, "nothing more to be kept", want{pods: 1})
+	a.delete(t, metav1.DeletePropagationBackground)
+	a.expect(t, "all to be given back", want{})
+	eventually(t, "the claim to go", func() error {
+		if err := w.admin.Get(t.Context(), client.ObjectKeyFromObject(c), c); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("it is there: %v", err)
+		}
+		return nil
+	})
+}
+
+func (w *world) resize(t *testing.T, c *v1.BCSNetIPClaim, n int32) {
+	t.Helper()
+	err := w.admin.Patch(t.Context(), c, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, n)))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// someRefused says whether a pod of the app was refused for a reason.
+func (a *app) someRefused(t *testing.T, reason ipam.Reason) error {
+	t.Helper()
+	pods, err := a.pods(t.Context())
+	for _, p := range pods {
+		if why, ok := a.kubelet.lastRefusal(p.Namespace, p.Name); ok && why.reason == string(reason) {
+			return nil
+		}
+	}
+	return fmt.Errorf("none of %d pods was refused with %s: %v", len(pods), reason, err)
 }

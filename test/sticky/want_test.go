@@ -2,7 +2,6 @@ package sticky_test
 
 import (
 	"fmt"
-	"maps"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -34,18 +33,15 @@ func (w want) check(p picture, beside int) error {
 	if w.same == nil && w.more == nil && len(p.held) != w.pods+beside {
 		return fmt.Errorf("%d addresses are held, want %d\nheld: %s", len(p.held), w.pods+beside, list(p.held))
 	}
-	for address := range w.same {
-		if _, ok := p.held[address]; !ok {
-			return fmt.Errorf("%s is not kept\nheld: %s", address, list(p.held))
-		}
-	}
-	for address := range w.more {
-		if _, ok := p.held[address]; !ok {
-			return fmt.Errorf("%s is not kept\nheld: %s", address, list(p.held))
+	for _, kept := range []map[string]string{w.same, w.more} {
+		for address, who := range kept {
+			if _, ok := p.held[address]; !ok {
+				return fmt.Errorf("%s is not kept, which was %s\nheld: %s", address, who, list(p.held))
+			}
 		}
 	}
 	if w.same != nil && len(p.held) != len(w.same) {
-		return fmt.Errorf("%d addresses are held, want those %d: %v\nheld: %s", len(p.held), len(w.same), maps.Keys(w.same), list(p.held))
+		return fmt.Errorf("%d addresses are held, want those %d: %s\nheld: %s", len(p.held), len(w.same), list(w.same), list(p.held))
 	}
 	return nil
 }
