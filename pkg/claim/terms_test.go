@@ -101,7 +101,7 @@ func TestTerms(t *testing.T) {
 		},
 
 		"named and not there": {
-			policy: named, refusal: "ClaimNotFound: there is no claim shop/held, which annotation claim=held of Pod shop/web-x names; hint: make it: kubectl create -f, a BCSNetIPClaim held in namespace shop; or remove the annotation",
+			policy: named, refusal: "ClaimNotFound: there is no claim shop/held, which annotation claim=held of Pod shop/web-x names; hint: make it: bcsnetctl claim create held -n shop; or remove the annotation",
 		},
 		"not for this namespace": {
 			policy:  with(named, func(p *workload.Policy) { p.Claim = "other/held" }),

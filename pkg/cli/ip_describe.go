@@ -164,7 +164,7 @@ func nearestPool(a netip.Addr, pools []ipam.Pool) (near string) {
 		for bits < net.Bits() && netip.PrefixFrom(net.Addr(), bits+1).Contains(a) {
 			bits++
 		}
-		if bits > best {
+		if bits > best || bits == best && near != "" && p.Name < near {
 			best, near = bits, p.Name
 		}
 	}

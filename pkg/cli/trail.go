@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -119,7 +118,7 @@ func (s *session) resolver() (*workload.Resolver, error) {
 	if err != nil {
 		return nil, s.configProblem(err)
 	}
-	owners, err := workload.NewOwners(cfg, h, time.Now, slog.New(slog.DiscardHandler))
+	owners, err := workload.NewOwners(cfg, h, s.now, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, s.configProblem(err)
 	}

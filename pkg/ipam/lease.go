@@ -151,6 +151,9 @@ type Lease struct {
 	Foreign bool
 }
 
+// IsKept says whether a claim keeps the address and nobody has it.
+func (l Lease) IsKept() bool { return l.State == Reserved && l.Claim != "" }
+
 // Bound is the version with which the holder got the address. Of two leases of one container it says which was
 // written first, on every replica: it does not change while the holder has the address.
 func (l Lease) Bound() uint64 { return cmp.Or(l.BoundVersion, l.Version) }
@@ -161,9 +164,6 @@ func (l *Lease) stay() {
 		l.BoundVersion = l.Bound()
 	}
 }
-
-// IsKept says whether a claim keeps the address and nobody has it.
-func (l Lease) IsKept() bool { return l.State == Reserved && l.Claim != "" }
 
 // Bind gives the address to a holder on the terms of its claim, or moves it to another container of the same
 // holder. It is refused (ok false) when somebody else has it, when a newer container took the holder's place,
