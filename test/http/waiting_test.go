@@ -58,7 +58,9 @@ func (p program2) addWhileStopped(t *testing.T, stopped, other int) (after func(
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got struct{ Reason string }
+		var got struct {
+			Reason string `json:"reason"`
+		}
 		if err := json.Unmarshal(text, &got); err != nil || !slices.Contains([]string{"ContainerDeleted", "ContainerSuperseded"}, got.Reason) {
 			t.Errorf("the ADD that waited is answered with %s", text)
 		}
