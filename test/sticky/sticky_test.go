@@ -54,7 +54,7 @@ func brief(k kind, policy string, op operation) bool {
 	case scaleToOne:
 		return policy == immutable || k == deployment && policy == timed || k == statefulSet && policy == plain
 	case scaleToZero:
-		return policy == never || k == deployment && policy == immutable || k == fleet && policy == shared
+		return policy == never || policy == immutable && k != statefulSet
 	case foreground:
 		return policy == immutable && k != fleet || k == daemonSet && policy == shared
 	case background:
