@@ -27,6 +27,8 @@ type Terms struct {
 	// Claims reads claims, from a cache as a rule.
 	Claims client.Reader
 	Index  *ipam.Index
+	// Missing is told of every policy whose claim is not there and is to be made; nil for nobody.
+	Missing func(workload.Policy)
 }
 
 // Of are the terms of a pod: what its annotations, those of its workload and its claim come to.
@@ -51,8 +53,11 @@ func (t *Terms) of(ctx context.Context, pod workload.Pod, p workload.Policy) (al
 	switch {
 	case err != nil:
 		return terms, err
-	case !found:
-		return terms, nil // the controller makes it
+	case !found: // the controller makes it
+		if t.Missing != nil {
+			t.Missing(p)
+		}
+		return terms, nil
 	}
 	if refusal := allows(c, pod, p); refusal != nil {
 		return terms, refusal

@@ -56,6 +56,8 @@ type claimReconciler struct {
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 	// gone is since when the workload of a claim has been seen not to exist.
 	gone map[string]time.Time
+	// wanted are the policies whose claims were not there when their pods asked.
+	wanted map[string]workload.Policy
 	// of are the claims of a workload, which has no UID here.
 	of map[workload.Workload]map[string]struct{}
 }
@@ -64,7 +66,7 @@ func newClaimReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Clien
 	r := &claimReconciler{
 		client: mgr.GetClient(), index: index, leases: leases, owners: owners, policies: policies, terms: terms,
 		events: mgr.GetEventRecorder("bcsnet-controller"), leads: leads, log: log,
-		gone: map[string]time.Time{}, of: map[workload.Workload]map[string]struct{}{},
+		gone: map[string]time.Time{}, wanted: map[string]workload.Policy{}, of: map[workload.Workload]map[string]struct{}{},
 	}
 	index.Subscribe(r.leaseChanged)
 	owners.Changed = r.workloadChanged
@@ -206,7 +208,7 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 
 // make makes the claim that the policy of a pod asks for which has an address of it.
 func (r *claimReconciler) make(ctx context.Context, name string, leases []ipam.Lease) error {
-	p, ok := r.policyOf(ctx, name, leases)
+	p, ok := r.wantedBy(ctx, name, leases)
 	if !ok || p.Named {
 		return nil
 	}
@@ -216,10 +218,45 @@ func (r *claimReconciler) make(ctx context.Context, name string, leases []ipam.L
 	o.Labels = map[string]string{claim.Managed: "true"}
 	o.Finalizers = []string{v1.ClaimFinalizer}
 	if err := r.client.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) {
+		r.missing(p)
 		return fmt.Errorf("making claim %s: %w", name, err)
 	}
 	r.log.Info("made a claim from annotations", "claim", name, "policy", string(p.Release), "workload", p.Workload.String())
 	return nil
+}
+
+// missing takes note of a claim that a pod which asks for an address needs: it may be gone, with its address kept,
+// before the claim is made.
+func (r *claimReconciler) missing(p workload.Policy) {
+	if !r.leads.Leading() {
+		return
+	}
+	r.mu.Lock()
+	r.wanted[p.Claim] = p
+	r.mu.Unlock()
+	r.enqueue(p.Claim, allocator.MaxRequestTime) // which forgets it if nothing came of the request
+}
+
+// wantedBy is the policy by which a claim is to be made that has addresses.
+func (r *claimReconciler) wantedBy(ctx context.Context, name string, leases []ipam.Lease) (p workload.Policy, ok bool) {
+	r.mu.Lock()
+	p, ok = r.wanted[name]
+	delete(r.wanted, name)
+	r.mu.Unlock()
+	if len(leases) == 0 {
+		return p, false
+	}
+	if now, found := r.policyOf(ctx, name, leases); found {
+		return now, true
+	}
+	for _, l := range leases { // a pod that gave its address up and is still there says the same
+		if pod, found := r.podNamed(ctx, l); found && !ok && l.State == ipam.Reserved {
+			if now, err := r.policies.Resolve(ctx, pod); err == nil && now.Claim == name {
+				return now, true
+			}
+		}
+	}
+	return p, ok
 }
 
 // policyOf is the policy of a pod that has an address of a claim, if there is one whose policy names the claim.
@@ -241,12 +278,17 @@ func (r *claimReconciler) policyOf(ctx context.Context, name string, leases []ip
 
 // pod is the pod of a lease as the cache has it.
 func (r *claimReconciler) pod(ctx context.Context, l ipam.Lease) (pod workload.Pod, found bool) {
+	pod, found = r.podNamed(ctx, l)
+	return pod, found && pod.UID == l.PodUID && !pod.Ended
+}
+
+// podNamed is the pod of the name that a lease says.
+func (r *claimReconciler) podNamed(ctx context.Context, l ipam.Lease) (pod workload.Pod, found bool) {
 	var o corev1.Pod
 	if l.PodName == "" || r.client.Get(ctx, types.NamespacedName{Namespace: l.Namespace, Name: l.PodName}, &o) != nil {
 		return pod, false
 	}
-	pod = workload.FromObject(&o)
-	return pod, pod.UID == l.PodUID && !pod.Ended
+	return workload.FromObject(&o), true
 }
 
 // keep sees to the object of a claim: that it carries the finalizer while it is wanted, that one made from

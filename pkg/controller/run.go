@@ -166,6 +166,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	policies := &workload.Resolver{Owners: owners, Namespace: o.LeaderElectionNamespace}
 	terms := &claim.Terms{Policies: policies, Claims: mgr.GetCache(), Index: index}
 	claims := newClaimReconciler(mgr, index, leases, owners, policies, terms, leads, log)
+	terms.Missing = claims.missing
 	alloc := allocator.New(index, leases, pods, terms, log)
 	registry := prometheus.NewRegistry()
 	restorer := rebuild.NewRestorer(index, leases, pods, log, newRestored(reconciler, registry).settled)

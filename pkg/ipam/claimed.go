@@ -143,5 +143,5 @@ func (x *Index) full(w Want, is4 bool) *Refusal {
 		return nil
 	}
 	return Refuse(ReasonClaimFull, "no available IP for %s: claim %s holds %d of %d addresses, and none of them is free for it", w.Who, w.Claim, n, w.Room).
-		WithHint("wait until a pod of the claim ends, or let it have more: bcsnetctl claim resize %s", w.Claim)
+		WithHint("wait until a pod of the claim ends, or let it have more: bcsnetctl claim resize %s N", w.Claim)
 }

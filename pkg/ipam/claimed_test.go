@@ -127,7 +127,7 @@ func TestPickOfAClaim(t *testing.T) {
 		},
 		"no room": {
 			pools: []Pool{a()}, leases: []Lease{inUse("10.0.0.9", ""), inUse("10.0.0.10", "")}, want: want(of(""), room(2)),
-			text: "ClaimFull: no available IP for pod shop/a: claim shop/web holds 2 of 2 addresses, and none of them is free for it; hint: wait until a pod of the claim ends, or let it have more: bcsnetctl claim resize shop/web",
+			text: "ClaimFull: no available IP for pod shop/a: claim shop/web holds 2 of 2 addresses, and none of them is free for it; hint: wait until a pod of the claim ends, or let it have more: bcsnetctl claim resize shop/web N",
 		},
 		"none given is free": {
 			pools: []Pool{a()}, leases: []Lease{inUse("10.0.0.9", "")}, want: want(of(""), among("10.0.0.9")),

@@ -55,7 +55,8 @@ func TestKustomization(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := kubectl(t, "apply", "--server-side", "--dry-run=server", "--force-conflicts", "-k", filepath.Join(root, "config", "crd"), "-o", "name")
-	want := "customresourcedefinition.apiextensions.k8s.io/bcsnetips.networkextension.bkbcs.tencent.com\n" +
+	want := "customresourcedefinition.apiextensions.k8s.io/bcsnetipclaims.networkextension.bkbcs.tencent.com\n" +
+		"customresourcedefinition.apiextensions.k8s.io/bcsnetips.networkextension.bkbcs.tencent.com\n" +
 		"customresourcedefinition.apiextensions.k8s.io/bcsnetpools.networkextension.bkbcs.tencent.com\n"
 	if diff := cmp.Diff(want, out); diff != "" || err != nil {
 		t.Errorf("kubectl apply -k: %v (-want +got):\n%s", err, diff)

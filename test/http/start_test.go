@@ -24,7 +24,7 @@ func waits(t *testing.T, i *instance) {
 		text = got
 		return err
 	})
-	if !strings.HasPrefix(text, "not ready: the list of BCSNetIPs, BCSNetPools") {
+	if !strings.HasPrefix(text, "not ready: the list of BCSNetIPClaims, BCSNetIPs, BCSNetPools") {
 		t.Errorf("/readyz says %q", text)
 	}
 	if status, text, err := getText(t.Context(), i.URL+"/healthz"); err != nil || status != http.StatusOK {
