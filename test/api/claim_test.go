@@ -43,7 +43,11 @@ func TestClaimRules(t *testing.T) {
 	if out, err := kubectlInput(t, claimOf(owner("web")), "create", "-f", "-"); err != nil {
 		t.Fatal(out)
 	}
-	t.Cleanup(func() { _, _ = kubectl(t, "delete", "bnc", "rules", "-n", "default") })
+	defer func() {
+		if out, err := kubectl(t, "delete", "bnc", "rules", "-n", "default"); err != nil {
+			t.Error(out)
+		}
+	}()
 	for _, spec := range []string{owner("db"), `{}`} {
 		if out, err := kubectlInput(t, claimOf(spec), "replace", "-f", "-"); err == nil || !strings.Contains(out, "cannot change: make another claim") {
 			t.Errorf("replaced by %s: %s", spec, out)
