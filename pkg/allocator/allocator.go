@@ -155,8 +155,8 @@ func (a *Allocator) attempt(ctx context.Context, r Request, h *ipam.Holder, pref
 		}
 	}
 	held, again, err = a.confirm(ctx, *h, held)
-	if err == nil && !again && len(fresh) > 0 && r.terms.PodPrimaryKey != "" {
-		again, err = a.better(ctx, r, fresh)
+	if err == nil && !again && r.terms.PodPrimaryKey != "" {
+		again, err = a.better(ctx, r, *h, fresh)
 	}
 	return held, again, err
 }

@@ -74,10 +74,10 @@ func (a *Allocator) releaseOthers(ctx context.Context, keep ipam.Lease, family [
 	return false, nil
 }
 
-// winner is the one of several leases of one attachment that stays: of two containers the newer, of
-// one container the lease that was written first: its holder may have been told already. No write since then changes that. One that was made
-// again from what the pod reported yields to
-// one that a container had before: who made it did not know of that.
+// winner is the one of several leases of one attachment that stays: of two containers the newer, of one container
+// the lease that was written first: its holder may have been told already. No write since then changes that. One
+// that was made again from what the pod reported yields to one that a container had before: who made it did not
+// know of that.
 func winner(ls []ipam.Lease) ipam.Lease {
 	ls = slices.DeleteFunc(slices.Clone(ls), func(made ipam.Lease) bool {
 		return made.ContainerID == "" && made.Owner == "" && slices.ContainsFunc(ls, func(o ipam.Lease) bool {

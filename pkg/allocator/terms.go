@@ -91,15 +91,18 @@ func (a *Allocator) successor(ctx context.Context, r Request, h ipam.Holder, l i
 	if l.State != ipam.Active || l.IfName != h.IfName || l.SameAttachment(h) {
 		return l, false, nil
 	}
+	params, ok, refusal := a.index.Inherits(r.want(h, nil), l)
+	switch {
+	case refusal != nil:
+		return l, false, refusal
+	case !ok:
+		return l, false, nil // it goes back to its pool once the earlier pod is collected
+	}
 	if err := a.noMore(ctx, r, l); err != nil {
 		return l, false, err
 	}
-	p, ok := a.index.Pool(l.Pool)
-	if !ok {
-		return l, false, nil // the claim's reconciler sees to what has lost its pool
-	}
 	h.SetSize, h.Slot = l.SetSize, l.Slot
-	if next, ok = ipam.Succeed(l, p.Params(), h, r.terms.Sticky, a.leases.Now()); !ok {
+	if next, ok = ipam.Succeed(l, params, h, r.terms.Sticky, a.leases.Now()); !ok {
 		return l, false, ipam.Refuse(ipam.ReasonAddressInUse, "the object of address %s, which is kept for %s, is being deleted", l.Addr, r.who()).
 			WithHint("ask again in a moment")
 	}
@@ -131,12 +134,9 @@ func (a *Allocator) noMore(ctx context.Context, r Request, l ipam.Lease) error {
 
 // better says whether an address that was just taken as a new one has to be given back: by now the watch shows
 // one that is kept for the pod. The one that was taken is free again then.
-func (a *Allocator) better(ctx context.Context, r Request, fresh []ipam.Lease) (again bool, err error) {
+func (a *Allocator) better(ctx context.Context, r Request, h ipam.Holder, fresh []ipam.Lease) (again bool, err error) {
 	for _, l := range fresh {
-		kept := slices.ContainsFunc(a.index.ByKey(r.terms.Claim, r.terms.PodPrimaryKey), func(k ipam.Lease) bool {
-			return k.Addr != l.Addr && k.State == ipam.Reserved && k.IfName == l.IfName && k.Slot == l.Slot && k.Addr.Is4() == l.Addr.Is4()
-		})
-		if !kept {
+		if !a.index.KeepsOwn(r.want(h, nil), l) {
 			continue
 		}
 		_, err := FreeLease(ctx, a.leases, l, ipam.Change{}, l.SameHolding)

@@ -1,6 +1,7 @@
 package allocator
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"testing"
@@ -139,6 +140,47 @@ func TestTwoPodsOfOneKey(t *testing.T) {
 	removePod(t, first)
 	if got := r.one(x.of(second, "twin-c2")); got != a {
 		t.Errorf("got %s, want %s", got, a)
+	}
+}
+
+// The next pod of a key that is on a host which the pool does not serve does not take the address over.
+func TestSuccessorOnAnotherHost(t *testing.T) {
+	x, other := newNet("9-20"), newNet("9-20")
+	r := newReplica(t, x.pool, other.pool)
+	p := newPod(t, "far-0", x.host, r)
+	terms.set(p.Name, x.keyed("default/far-0"))
+	a := r.one(x.of(p, "far-c1"))
+	p = again(t, p, other, r)
+	_, err := r.Allocate(t.Context(), other.of(p, "far-c2"))
+	refused(t, err, ipam.ReasonClaimConflict, a.String(), "may not draw from")
+	if l := r.lease(a); l.ContainerID != "far-c1" {
+		t.Errorf("the lease: %+v", l)
+	}
+}
+
+// An address that its pool has given up is neither taken over nor waited for: the pod gets another one.
+func TestAddressThatLeftItsPool(t *testing.T) {
+	for name, released := range map[string]bool{"kept": true, "held by an earlier pod": false} {
+		t.Run(name, func(t *testing.T) {
+			x := newNet("9-20")
+			r := newReplica(t, x.pool)
+			p := newPod(t, fmt.Sprintf("left-%v-0", released), x.host, r)
+			terms.set(p.Name, x.keyed("default/"+p.Name))
+			first := x.of(p, p.Name+"-c1")
+			a := r.one(first)
+			if released {
+				r.del(del(first))
+			}
+			p = again(t, p, x, r)
+			shrunk := x.pool.DeepCopy()
+			shrunk.Spec.ExcludeIPs = []string{a.String()}
+			r.index.SetPool(poolOf(t, shrunk))
+			r.tap.Forget()
+			if got := r.one(x.of(p, p.Name+"-c2")); got == a {
+				t.Errorf("got %s", got)
+			}
+			r.cost("an allocation", 1, 0)
+		})
 	}
 }
 

@@ -1,6 +1,9 @@
 package ipam
 
-import "iter"
+import (
+	"iter"
+	"net/netip"
+)
 
 // ByClaim are the addresses of a claim: those in use and those that are kept for it.
 func (x *Index) ByClaim(claim string) []Lease {
@@ -69,28 +72,11 @@ func (x *Index) kept(w Want, choices []choice) ([]choice, *Refusal) {
 	return choices, nil
 }
 
-func (x *Index) keptOne(w Want, n need) (best choice, refusal *Refusal) {
-	if w.PodPrimaryKey != "" {
-		for r := range x.keyed(w.Claim, w.PodPrimaryKey) {
-			if !waits(r, w, n) {
-				continue
-			}
-			p, _, served := x.serving(r.addr)
-			switch {
-			case !served || p.Terminating: // the pool gave it up
-				continue
-			case !x.fits(p, w):
-				return best, x.keptElsewhere(w, r, p)
-			case x.busy(r):
-				return best, Refuse(ReasonAddressInUse, "address %s, which is kept for %s, is being given to another request", r.addr, w.Who).
-					WithHint("ask again in a moment")
-			}
-			best = choice{p, r.addr, n.slot}
-		}
-		if best.pool != nil {
-			return best, nil
-		}
+func (x *Index) keptOne(w Want, n need) (choice, *Refusal) {
+	if c, refusal := x.keptOwn(w, n); c.pool != nil || refusal != nil {
+		return c, refusal
 	}
+	var best choice
 	var at int64
 	for r := range x.claimed(w.Claim) {
 		if r.key() != "" || !waits(r, w, n) || x.busy(r) {
@@ -105,6 +91,67 @@ func (x *Index) keptOne(w Want, n need) (best choice, refusal *Refusal) {
 		}
 	}
 	return best, nil
+}
+
+// keptOwn is the address that is kept for the request's own pod, if there is one that its pool has still.
+func (x *Index) keptOwn(w Want, n need) (own choice, refusal *Refusal) {
+	if w.Claim == "" || w.PodPrimaryKey == "" {
+		return own, nil
+	}
+	for r := range x.keyed(w.Claim, w.PodPrimaryKey) {
+		if !waits(r, w, n) {
+			continue
+		}
+		p, refusal := x.bequeaths(w, r.addr)
+		switch {
+		case refusal != nil:
+			return own, refusal
+		case p == nil:
+			continue
+		case x.busy(r):
+			return own, Refuse(ReasonAddressInUse, "address %s, which is kept for %s, is being given to another request", r.addr, w.Who).
+				WithHint("ask again in a moment")
+		}
+		own = choice{p, r.addr, n.slot}
+	}
+	return own, nil
+}
+
+// bequeaths is the pool by which an address of the request's own key may go to the request: nil where no pool has
+// the address any more, and a refusal where its pool does not serve the request.
+func (x *Index) bequeaths(w Want, a netip.Addr) (*poolState, *Refusal) {
+	p, _, served := x.serving(a)
+	switch {
+	case !served || p.Terminating:
+		return nil, nil
+	case !x.fits(p, w):
+		return nil, x.keptElsewhere(w, a, p)
+	}
+	return p, nil
+}
+
+// Inherits says on which values of its pool a request may take over an address that an earlier pod of its key
+// has: ok is false where it may not, because no pool has the address any more or the request's terms exclude it.
+// Where the pool does not serve the request there is a refusal.
+func (x *Index) Inherits(w Want, l Lease) (p Params, ok bool, refusal *Refusal) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if n := w.needFor(l); n.among != nil && !n.among.Contains(l.Addr) {
+		return p, false, nil
+	}
+	pool, refusal := x.bequeaths(w, l.Addr)
+	if pool == nil {
+		return p, false, refusal
+	}
+	return pool.Params(), true, nil
+}
+
+// KeepsOwn says whether an address is kept for the request's own pod in the place of one that it took as a new one.
+func (x *Index) KeepsOwn(w Want, taken Lease) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	own, refusal := x.keptOwn(w, w.needFor(taken))
+	return own.pool != nil || refusal != nil
 }
 
 // waits says whether an address is reserved for a need of the request.
@@ -122,10 +169,10 @@ func (x *Index) busy(r *record) bool {
 	return held || lost || node
 }
 
-func (x *Index) keptElsewhere(w Want, r *record, p *poolState) *Refusal {
-	refusal := x.unfit(w, r.addr, p)
-	return Refuse(ReasonClaimConflict, "address %s is kept for %s by claim %s, and cannot be given to it here: %s", r.addr, w.Who, w.Claim, refusal.Message).
-		WithHint("let the pod run on a host of pool %s, or give the address up: bcsnetctl ip release %s", p.Name, r.addr)
+func (x *Index) keptElsewhere(w Want, a netip.Addr, p *poolState) *Refusal {
+	refusal := x.unfit(w, a, p)
+	return Refuse(ReasonClaimConflict, "address %s is kept for %s by claim %s, and cannot be given to it here: %s", a, w.Who, w.Claim, refusal.Message).
+		WithHint("let the pod run on a host of pool %s, or give the address up: bcsnetctl ip release %s", p.Name, a)
 }
 
 // full refuses a claim that has all the addresses of a family that it may have.

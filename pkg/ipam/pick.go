@@ -67,6 +67,15 @@ func (w Want) needs() (all []need) {
 	return all
 }
 
+// needFor is the need that an address of the request is for.
+func (w Want) needFor(l Lease) need {
+	n := need{slot: l.Slot, is4: l.Addr.Is4()}
+	if l.Slot < len(w.Sets) {
+		n.among = w.Sets[l.Slot]
+	}
+	return n
+}
+
 // covers says whether the request has an address of a need, or gets one of those chosen for it.
 func (w Want) covers(n need, chosen []choice) bool {
 	return slices.ContainsFunc(w.Have, func(l Lease) bool { return l.Addr.Is4() == n.is4 && l.Slot == n.slot }) ||
