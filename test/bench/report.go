@@ -11,7 +11,7 @@ import (
 
 // report gathers the tables.
 type report struct {
-	floors, cpu, sizes, costs, numbers []string
+	floors, cpu, sizes, costs, numbers, builds []string
 	// lists and quicks are of the command line, scale is what the lists go over.
 	lists, quicks []string
 	scale         string
@@ -43,6 +43,13 @@ func (r *report) floor(what string, callers int, c compared) {
 		}))
 	fmt.Println(row)
 	r.cpu = append(r.cpu, row)
+}
+
+func (r *report) build(what string, callers int, other, this result) {
+	row := fmt.Sprintf("| %s | %d | %.0f | %.0f | %s | %s / %s |", what, callers, other.perSecond, this.perSecond,
+		ratio(this.perSecond, other.perSecond), ms(other.p99), ms(this.p99))
+	fmt.Println(row)
+	r.builds = append(r.builds, row)
 }
 
 func (r *report) pool(size int, full bool, callers int, c compared) {
@@ -139,7 +146,8 @@ func (r *report) service() string {
 		table("Size of the pool, and how full it is",
 			"| addresses | state | callers | empty handler /s | bcsnet /s | of handler | of bare | p99 of handler |", r.sizes),
 		table("Requests to the API server per operation", "| operation | requests |", r.costs),
-		table("Start, memory, new pools", "| what | median |", r.numbers))
+		table("Start, memory, new pools", "| what | median |", r.numbers),
+		table("Beside another build", "| operation | callers | other /s | this /s | of the other | p99 ms other / this |", r.builds))
 }
 
 func (r *report) commandLine() string {
