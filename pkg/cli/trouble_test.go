@@ -221,6 +221,30 @@ func TestClosedPipeAfterChange(t *testing.T) {
 	}
 }
 
+// TestFullDisk: what could not be written is an error, of a help text, too.
+func TestFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	w := newWorld(t)
+	w.havePool(t)
+	for _, args := range [][]string{
+		{"--help"}, {"pool", "--help"}, {"pool"}, {"help", "pool", "list"}, {"--version"}, {"options"}, {"completion", "bash"},
+		{"version", "--client"}, {"pool", "list"},
+	} {
+		var stderr bytes.Buffer
+		cmd := w.command(t, args...)
+		cmd.Env = append(cmd.Env, rawEnv+"=1")
+		cmd.Stdout, cmd.Stderr = full, &stderr
+		var exit *exec.ExitError
+		if err := cmd.Run(); !errors.As(err, &exit) || exit.ExitCode() != exitFailed || strings.Count(stderr.String(), "no space left on device") != 1 {
+			t.Errorf("%v: it ended with %v, and said %q", args, err, stderr.String())
+		}
+	}
+}
+
 // TestClosedPipe: a reader that has enough ends the program without a word, as with other tools.
 func TestClosedPipe(t *testing.T) {
 	w := newWorld(t)
