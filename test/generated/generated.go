@@ -11,15 +11,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// UpToDate checks that a file is what is made of it, or writes it where update is true. make gets what the file holds, nothing
+// UpToDate checks that a file is what is made of it, or writes it where update is true. produce gets what the file holds, nothing
 // for one that does not exist yet; command is what makes the file.
-func UpToDate(t *testing.T, update bool, file, command string, make func(old string) (string, error)) {
+func UpToDate(t *testing.T, update bool, file, command string, produce func(old string) (string, error)) {
 	t.Helper()
 	old, err := os.ReadFile(file)
 	if err != nil && (!update || !os.IsNotExist(err)) {
 		t.Fatal(err)
 	}
-	want, err := make(string(old))
+	want, err := produce(string(old))
 	if err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
