@@ -16,7 +16,7 @@ func (b *bench) builds(ctx context.Context) error {
 	if b.beside == "" {
 		return nil
 	}
-	p, err := b.pool(ctx, "bench-builds", "10.112.0.0/20", v1.MaterializeAlways)
+	p, err := b.pool(ctx, "bench-builds", "10.128.0.0/20", v1.MaterializeAlways)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (b *bench) alone(ctx context.Context, callers int, k kind, round int) (resu
 	if err := b.controller.Start(ctx); err != nil {
 		return result{}, err
 	}
-	s := service{b, fmt.Sprintf("build/%d/%s/%d", callers, k, round)}
+	s := service{b: b, kind: fmt.Sprintf("build/%d/%s/%d", callers, k, round)}
 	r, err := b.warmLoad(ctx, callers, k.cycle(s.add, s.del, s.first))
 	return r, errors.Join(err, b.controller.Stop())
 }

@@ -12,6 +12,8 @@ import (
 // report gathers the tables.
 type report struct {
 	floors, cpu, sizes, costs, numbers, builds []string
+	// duels and their costs are of sticky addresses.
+	duels, duelCosts []string
 	// lists and quicks are of the command line, scale is what the lists go over.
 	lists, quicks []string
 	scale         string
@@ -64,17 +66,11 @@ func (r *report) pool(size int, full bool, callers int, c compared) {
 	r.sizes = append(r.sizes, row)
 }
 
-func (r *report) requests(what string, counts map[string]float64, ops float64) {
-	var parts []string
-	for k, n := range counts {
-		if n != 0 {
-			parts = append(parts, fmt.Sprintf("%.3f %s", n/ops, k))
-		}
+func (r *report) requests(c costs) {
+	for _, row := range c.rows("") {
+		fmt.Println(row)
+		r.costs = append(r.costs, row)
 	}
-	slices.Sort(parts)
-	row := fmt.Sprintf("| %s | %s |", what, strings.Join(parts, ", "))
-	fmt.Println(row)
-	r.costs = append(r.costs, row)
 }
 
 func (r *report) duration(what string, all []time.Duration) {
@@ -106,10 +102,10 @@ func (r *report) quick(what string, c call) {
 	r.quicks = append(r.quicks, row)
 }
 
-// Between these marks, and only there, a file is rewritten: the tables of the service, and those of the
-// command line.
+// Between these marks, and only there, a file is rewritten: the tables of the service, those of sticky addresses, and those of
+// the command line.
 const (
-	serviceMark, cliMark = "tables", "tables of the command line"
+	serviceMark, stickyMark, cliMark = "tables", "tables of sticky addresses", "tables of the command line"
 )
 
 func begin(mark string) string { return "<!-- " + mark + ": written by make bench -->" }
@@ -122,7 +118,7 @@ func (r *report) write(path string) error {
 	if err != nil {
 		return err
 	}
-	for mark, tables := range map[string]string{serviceMark: r.service(), cliMark: r.commandLine()} {
+	for mark, tables := range map[string]string{serviceMark: r.service(), stickyMark: r.stickyTables(), cliMark: r.commandLine()} {
 		before, rest, ok := strings.Cut(string(text), begin(mark))
 		_, after, ok2 := strings.Cut(rest, end(mark))
 		if !ok || !ok2 {
