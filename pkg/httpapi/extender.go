@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -39,14 +40,24 @@ func extenderRoutes() map[string]extenderRoute {
 
 // question is ExtenderArgs with the nodes left as they came: of 5,000 whole nodes only the names are read.
 type question struct {
-	extenderv1.ExtenderArgs
-	Nodes *rawNodes
+	Pod       *corev1.Pod
+	Nodes     *rawNodes
+	NodeNames *[]string
 
 	names []string
 }
 
 type rawNodes struct {
 	Items []json.RawMessage `json:"items"`
+}
+
+// rawNode is what is read of a node.
+type rawNode struct {
+	Metadata rawMetadata `json:"metadata"`
+}
+
+type rawMetadata struct {
+	Name string `json:"name"`
 }
 
 // filterAnswer is ExtenderFilterResult with the nodes as they came.
@@ -73,14 +84,10 @@ func readQuestion(body []byte) (*question, error) {
 		return q, nil
 	}
 	q.names = make([]string, 0, len(q.Nodes.Items))
-	for _, item := range q.Nodes.Items {
-		var node struct {
-			Metadata struct {
-				Name string `json:"name"`
-			} `json:"metadata"`
-		}
+	for i, item := range q.Nodes.Items {
+		var node rawNode
 		if err := unmarshal(item, &node); err != nil {
-			return nil, err
+			return nil, ipam.Refuse(ipam.ReasonBadRequest, "Nodes.items[%d] is no node: %v", i, err)
 		}
 		q.names = append(q.names, node.Metadata.Name)
 	}
