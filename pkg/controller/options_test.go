@@ -73,13 +73,13 @@ func TestOptions(t *testing.T) {
 				"BCSNET_LEADER_ELECT_LEASE_DURATION": "4s", "BCSNET_LEADER_ELECT_RENEW_DEADLINE": "3s", "BCSNET_LEADER_ELECT_RETRY_PERIOD": "1s",
 				"BCSNET_ADVERTISE_ADDRESS": "none", "BCSNET_FORWARD_PLAIN_HTTP": "true",
 				"BCSNET_GATEWAY_SOURCE": "host", "BCSNET_GARBAGE_COLLECTION": "off", "BCSNET_HOST_GRACE": "0",
-				"BCSNET_FLOATINGIP_CONFIG": "net/fips", "BCSNET_LOG_LEVEL": "ERROR", "BCSNET_LOG_FORMAT": "json",
+				"BCSNET_FLOATINGIP_CONFIG": "net/fips", "BCSNET_NODE_RESOURCES": "", "BCSNET_LOG_LEVEL": "ERROR", "BCSNET_LOG_FORMAT": "json",
 			},
 			Options{
 				Kubeconfig: "/k", HTTPBindAddress: "localhost:80", MetricsBindAddress: "0", HealthProbeBindAddress: "10.0.0.1:82",
 				LeaderElectionNamespace: "net", LeaseDuration: 4 * time.Second, RenewDeadline: 3 * time.Second, RetryPeriod: time.Second,
 				AdvertiseAddress: "none", ForwardPlainHTTP: true, GatewaySource: "host",
-				GarbageCollection: CollectionOff, FloatingIPConfig: "net/fips", LogLevel: "ERROR", LogFormat: "json",
+				GarbageCollection: CollectionOff, FloatingIPConfig: "net/fips", NodeResources: []string{}, LogLevel: "ERROR", LogFormat: "json",
 			},
 		},
 		"the flag wins": {
