@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"go4.org/netipx"
-
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -98,18 +96,23 @@ func (p *Prospect) Holds() bool {
 	return slices.ContainsFunc(p.index.ByAttachment(ipam.Holder{PodUID: p.holder.PodUID}), func(l ipam.Lease) bool { return l.State == ipam.Active })
 }
 
-// Awaited says whether an address is kept for whichever pod of the prospect's claim comes next, and not promised to
-// another one yet.
-func (p *Prospect) Awaited(promised func(netip.Addr) bool) bool {
-	t := p.request.terms
-	if t.Claim == "" {
-		return false
+// Awaited says whether on some host the pod would get an address that is kept for whichever pod of its claim comes
+// next, and not promised to another one.
+func (p *Prospect) Awaited(now time.Time, promised func(netip.Addr) bool) bool {
+	asked := map[string]bool{}
+	for _, l := range p.index.ByClaim(p.request.terms.Claim) {
+		pool, served := p.index.PoolOf(l.Addr)
+		if l.State != ipam.Reserved || l.PodPrimaryKey != "" || !served || asked[pool] || promised(l.Addr) {
+			continue
+		}
+		asked[pool] = true
+		if host, ok := p.index.HostOf(pool); ok {
+			if o, refusal := p.On(host, now, promised); refusal == nil && o.Kept {
+				return true
+			}
+		}
 	}
-	return slices.ContainsFunc(p.index.ByClaim(t.Claim), func(l ipam.Lease) bool {
-		_, served := p.index.PoolOf(l.Addr)
-		return l.State == ipam.Reserved && l.PodPrimaryKey == "" && !l.Deleting && served && !promised(l.Addr) &&
-			(len(t.Sets) == 0 || slices.ContainsFunc(t.Sets, func(s *netipx.IPSet) bool { return s.Contains(l.Addr) }))
-	})
+	return false
 }
 
 // Room is for how many pods like it there are free addresses on a host.

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,11 +41,12 @@ type capacity struct {
 	client    client.Client
 	index     *ipam.Index
 	resources placement.Resources
-	now       func() time.Time
-	ready     func() error
-	patches   *prometheus.CounterVec
-	log       *slog.Logger
-	troubles  rate.Sometimes
+	// now is the API server's time, by which addresses rest; clock is this machine's.
+	now, clock func() time.Time
+	ready      func() error
+	patches    *prometheus.CounterVec
+	log        *slog.Logger
+	troubles   rate.Sometimes
 
 	usual, edges *rate.Limiter
 
@@ -61,7 +63,7 @@ type capacity struct {
 
 func newCapacity(c client.Client, index *ipam.Index, r placement.Resources, now func() time.Time, ready func() error, registry prometheus.Registerer, log *slog.Logger) *capacity {
 	p := &capacity{
-		client: c, index: index, resources: r, now: now, ready: ready, log: log, troubles: rate.Sometimes{Interval: time.Minute},
+		client: c, index: index, resources: r, now: now, clock: time.Now, ready: ready, log: log, troubles: rate.Sometimes{Interval: time.Minute},
 		usual: rate.NewLimiter(capacityRate, capacityRate), edges: rate.NewLimiter(capacityEdgeRate, capacityEdgeRate),
 		nodes: map[string]*nodeCapacity{}, hosts: map[netip.Addr]map[*nodeCapacity]struct{}{}, dirty: map[netip.Addr]struct{}{},
 		patches: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -175,7 +177,7 @@ func (c *capacity) pass(ctx context.Context) {
 
 // due are the patches whose time has come: those of edges first, then of whom was told longest ago.
 func (c *capacity) due() (patches []nodePatch) {
-	now := c.now()
+	now := c.clock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// Addresses that have rested are free without anybody's doing.
@@ -184,10 +186,15 @@ func (c *capacity) due() (patches []nodePatch) {
 	}
 	c.stirred, c.looked = false, now
 	c.recount()
-	spares := c.index.Spares(now)
+	spares, rooms := c.index.Spares(c.now()), map[string]uint64{}
 	var waiting []*nodeCapacity
 	for _, n := range c.nodes {
-		if n.left = n.room(spares); n.differs(c.resources) {
+		room, ok := rooms[n.kind]
+		if !ok {
+			room = n.room(spares)
+			rooms[n.kind] = room
+		}
+		if n.left = room; n.differs(c.resources) {
 			waiting = append(waiting, n)
 		} else {
 			n.agree()
@@ -235,6 +242,7 @@ func (c *capacity) recount() {
 				}
 			}
 		}
+		n.kind = strings.Join(n.pools, ",")
 		n.own, n.fresh = c.index.PodsOn(n.addrs), true
 	}
 }
@@ -243,7 +251,9 @@ func (c *capacity) recount() {
 func (c *capacity) write(ctx context.Context, p nodePatch) {
 	o := &corev1.Node{}
 	o.Name = p.node.name
-	err := c.client.SubResource("status").Patch(ctx, o, p.body(), client.FieldOwner(capacityManager))
+	limited, cancel := context.WithTimeout(ctx, capacityEvery)
+	defer cancel()
+	err := c.client.SubResource("status").Patch(limited, o, p.body(), client.FieldOwner(capacityManager))
 	result := patchChange
 	switch {
 	case ctx.Err() != nil, client.IgnoreNotFound(err) == nil && err != nil:

@@ -37,9 +37,10 @@ type nodeCapacity struct {
 	says map[corev1.ResourceName]int64
 	ours []corev1.ResourceName
 
-	// pools are those that it draws from, own how many pods on it hold addresses; fresh while both are so. left is
-	// for how many pods its pools have addresses.
+	// pools are those that it draws from, joined in kind, own how many pods on it hold addresses; fresh while all are
+	// so. left is for how many pods its pools have addresses.
 	pools []string
+	kind  string
 	own   int
 	fresh bool
 	left  uint64
@@ -72,7 +73,7 @@ func (n *nodeCapacity) see(o *corev1.Node, r placement.Resources) {
 	}
 }
 
-// room is for how many pods the node's pools have addresses.
+// room is for how many pods the node's pools have addresses: the same for all nodes of its kind.
 func (n *nodeCapacity) room(spares map[string]ipam.Spare) uint64 {
 	mine := make([]ipam.Spare, 0, len(n.pools))
 	for _, p := range n.pools {
@@ -86,36 +87,30 @@ func (n *nodeCapacity) room(spares map[string]ipam.Spare) uint64 {
 // served says whether the node is told any number: it has pools, or pods of pools that it had.
 func (n *nodeCapacity) served() bool { return len(n.pools) > 0 || n.own > 0 }
 
-// should are the numbers that the node should say, and the resources that it should not have.
-func (n *nodeCapacity) should(r placement.Resources) (numbers map[corev1.ResourceName]int64, none []corev1.ResourceName) {
-	numbers = map[corev1.ResourceName]int64{}
-	if n.served() {
-		for _, name := range r {
-			numbers[name] = int64(min(n.left, math.MaxInt64-uint64(n.own))) + int64(n.own)
-		}
-	}
-	for _, name := range n.ours {
-		if _, ok := numbers[name]; !ok {
-			none = append(none, name)
-		}
-	}
-	return numbers, none
+// number is what the node should say.
+func (n *nodeCapacity) number() int64 {
+	return int64(min(n.left, math.MaxInt64-uint64(n.own))) + int64(n.own)
+}
+
+// superfluous says of a resource that this controller has published whether the node should not have it.
+func (n *nodeCapacity) superfluous(name corev1.ResourceName, r placement.Resources) bool {
+	return !n.served() || !slices.Contains(r, name)
 }
 
 // differs says whether the node should say something else than it does.
 func (n *nodeCapacity) differs(r placement.Resources) bool {
-	numbers, none := n.should(r)
-	for _, name := range none {
-		if _, ok := n.says[name]; ok {
-			return true
+	if n.served() {
+		number := n.number()
+		for _, name := range r {
+			if says, ok := n.says[name]; !ok || says != number {
+				return true
+			}
 		}
 	}
-	for name, v := range numbers {
-		if now, ok := n.says[name]; !ok || now != v {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.ours, func(name corev1.ResourceName) bool {
+		_, says := n.says[name]
+		return says && n.superfluous(name, r)
+	})
 }
 
 // agree takes note that what the node says is right.
@@ -156,12 +151,15 @@ type nodePatch struct {
 
 func (n *nodeCapacity) patch(r placement.Resources, now time.Time) nodePatch {
 	p := nodePatch{node: n, edge: n.edge(), full: n.left == 0, numbers: map[corev1.ResourceName]*resource.Quantity{}}
-	numbers, none := n.should(r)
-	for name, v := range numbers {
-		p.numbers[name] = resource.NewQuantity(v, resource.DecimalSI)
+	for _, name := range n.ours {
+		if n.superfluous(name, r) {
+			p.numbers[name] = nil
+		}
 	}
-	for _, name := range none {
-		p.numbers[name] = nil
+	if n.served() {
+		for _, name := range r {
+			p.numbers[name] = resource.NewQuantity(n.number(), resource.DecimalSI)
+		}
 	}
 	n.patched = now
 	return p

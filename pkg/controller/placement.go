@@ -8,12 +8,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/placement"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
+
+// forgetEvery is how often a replica that nobody asks forgets pods that have their addresses by now.
+const forgetEvery = 30 * time.Second
 
 // addPlacement adds what the scheduler is told: by every replica which nodes are for a pod, by the leader how many
 // addresses there are for each node.
@@ -32,6 +36,13 @@ func addPlacement(
 		return nil, err
 	}
 	registry.MustRegister(&promiseMetrics{judge})
+	forget := func(ctx context.Context) error {
+		every(ctx, forgetEvery, func() { judge.Promised() })
+		return nil
+	}
+	if err := mgr.Add(manager.RunnableFunc(forget)); err != nil {
+		return nil, err
+	}
 	c := newCapacity(mgr.GetClient(), index, resources, now, ready, registry, log)
 	if _, err := watchKind(ctx, mgr.GetCache(), &corev1.Node{}, handler(c.set, c.remove)); err != nil {
 		return nil, err

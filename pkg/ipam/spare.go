@@ -97,6 +97,23 @@ func (x *Index) PoolsOf(host netip.Addr) (names []string) {
 	return names
 }
 
+// HostOf is one of the hosts that may draw from a pool.
+func (x *Index) HostOf(name string) (host netip.Addr, ok bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	p := x.pools[name]
+	if p == nil {
+		return host, false
+	}
+	for host = range p.Hosts {
+		return host, true
+	}
+	for n := range p.HostSubnets {
+		return n.Addr(), true
+	}
+	return host, false
+}
+
 // RoomFor is for how many pods like that of a request the pools that it may draw from have free addresses.
 func (x *Index) RoomFor(w Want, now time.Time) uint64 {
 	x.mu.Lock()

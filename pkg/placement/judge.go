@@ -135,7 +135,7 @@ func (j *Judge) judge(ctx context.Context, pod workload.Pod, p *allocator.Prospe
 	j.ledger.drop(pod.UID)
 	switch {
 	case len(v.Pass) > 0 && real:
-		mine := &promise{pod: pod, prospect: p, known: true, at: now}
+		mine := &promise{pod: pod, prospect: p, known: true, at: time.Now()}
 		j.ledger.promises[pod.UID] = mine
 		j.ledger.assign(mine, addrs)
 	case len(v.Pass) == 0 && len(j.ledger.chosen()) > 0:
@@ -150,7 +150,7 @@ func (j *Judge) judge(ctx context.Context, pod workload.Pod, p *allocator.Prospe
 // all that it might get.
 func (j *Judge) survey(p *allocator.Prospect, nodes []string, now time.Time, promised func(netip.Addr) bool) (v Verdict, addrs []netip.Addr) {
 	v.Failed = map[string]string{}
-	awaited := p.Awaited(promised)
+	awaited := p.Awaited(now, promised)
 	kinds := map[string]string{} // why a kind of host is none; empty where it is
 	why := func(host netip.Addr) string {
 		pools := j.Index.PoolsOf(host)

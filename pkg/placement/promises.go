@@ -102,6 +102,8 @@ func (j *Judge) PodChanged(o *corev1.Pod) {
 	case p != nil && p.pod.Node == "":
 		p.pod = pod
 		j.ledger.signal()
+	case p != nil && p.prospect.Holds():
+		j.ledger.drop(pod.UID)
 	case p != nil:
 		p.pod, p.hopeless = pod, false
 	default:
@@ -120,18 +122,18 @@ func (j *Judge) PodGone(o *corev1.Pod) {
 	j.ledger.drop(uid)
 }
 
-// Promised counts the pods without an address that were placed, and those that were let through and are not placed
-// yet.
+// Promised counts, after it has forgotten what is over, the pods without an address that were placed, and those that
+// were let through and are not placed yet.
 func (j *Judge) Promised() (placed, chosen int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.tidy(j.Now())
+	j.tidy()
 	chosen = len(j.ledger.chosen())
 	return len(j.ledger.promises) - chosen, chosen
 }
 
 // tidy drops what is over: pods that have their address need none, and one that was let through long ago does not come.
-func (j *Judge) tidy(now time.Time) {
+func (j *Judge) tidy() {
 	for uid, p := range j.ledger.promises {
 		if p.prospect.Holds() {
 			j.ledger.drop(uid)
@@ -139,7 +141,7 @@ func (j *Judge) tidy(now time.Time) {
 	}
 	chosen := j.ledger.chosen()
 	for i, uid := range chosen {
-		if p := j.ledger.promises[uid]; i < len(chosen)-maxChosen || now.Sub(p.at) > chosenLife {
+		if p := j.ledger.promises[uid]; i < len(chosen)-maxChosen || time.Since(p.at) > chosenLife {
 			j.ledger.drop(uid)
 		}
 	}
@@ -147,11 +149,11 @@ func (j *Judge) tidy(now time.Time) {
 
 // settle brings the promises up to date: what somebody else got in the meantime is replaced.
 func (j *Judge) settle(ctx context.Context, now time.Time) {
-	j.tidy(now)
+	j.tidy()
 	for uid, p := range j.ledger.promises {
 		switch {
 		case p.pod.Node == "" || p.hopeless || !p.known && !j.look(ctx, p):
-		case p.node != p.pod.Node || slices.ContainsFunc(p.addrs, func(a netip.Addr) bool { return j.gone(a, uid) }):
+		case p.node != p.pod.Node, len(p.addrs) == 0, slices.ContainsFunc(p.addrs, func(a netip.Addr) bool { return j.gone(a, uid) }):
 			j.place(p, now)
 		}
 	}
