@@ -40,7 +40,7 @@ func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []ipam.L
 			return nil, free, nil
 		}
 	}
-	picks, refusal := a.index.Pick(r.want(h, held), a.leases.Now())
+	picks, refusal := a.index.Propose(r.want(h, held), a.leases.Now())
 	if refusal != nil {
 		return nil, nil, refusal
 	}
@@ -48,7 +48,6 @@ func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []ipam.L
 		h.SetSize = n
 	}
 	for _, p := range picks {
-		a.index.Drop(p.Current.Addr)
 		h.Slot = p.Slot
 		if next, ok := ipam.Bind(p.Current, p.Pool.Params(), h, r.terms.Sticky, a.leases.Now()); ok {
 			free = append(free, next)

@@ -88,10 +88,7 @@ func (a *Allocator) succeed(ctx context.Context, r Request, h ipam.Holder) (held
 // successor is an address of the earlier pod of the request's place as its next pod has it; ok is false where it is
 // none. An error says that the earlier pod is there.
 func (a *Allocator) successor(ctx context.Context, r Request, h ipam.Holder, l ipam.Lease) (next ipam.Lease, ok bool, err error) {
-	if l.State != ipam.Active || l.IfName != h.IfName || l.SameAttachment(h) {
-		return l, false, nil
-	}
-	params, ok, refusal := a.index.Inherits(r.want(h, nil), l)
+	params, ok, refusal := inherits(a.index, r, h, l)
 	switch {
 	case refusal != nil:
 		return l, false, refusal
@@ -107,6 +104,15 @@ func (a *Allocator) successor(ctx context.Context, r Request, h ipam.Holder, l i
 			WithHint("ask again in a moment")
 	}
 	return next, true, nil
+}
+
+// inherits says on which values of its pool an address of the earlier pod of the request's place goes to the request,
+// if that pod is no more; ok is false where it does not.
+func inherits(x *ipam.Index, r Request, h ipam.Holder, l ipam.Lease) (p ipam.Params, ok bool, refusal *ipam.Refusal) {
+	if l.State != ipam.Active || l.IfName != h.IfName || l.SameAttachment(h) {
+		return p, false, nil
+	}
+	return x.Inherits(r.want(h, nil), l)
 }
 
 // noMore makes sure by one read that the pod of a lease is no more; an error says that it is there.

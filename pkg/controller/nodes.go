@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/placement"
 )
 
 // GatewayAnnotation on a node names the gateway of its pods, where --gateway-source is host.
@@ -40,7 +41,13 @@ func newNodes(index *ipam.Index, changed func([]netip.Addr), now func() time.Tim
 
 // set takes a node's state.
 func (n *nodes) set(o *corev1.Node) {
-	var addrs []netip.Addr
+	gateway, _ := ipam.ParseAddr(o.Annotations[GatewayAnnotation])
+	ready, since := readiness(o)
+	n.put(o.Name, addressesOf(o), gateway, ready, since)
+}
+
+// addressesOf are the addresses by which a node may ask for its pods.
+func addressesOf(o *corev1.Node) (addrs []netip.Addr) {
 	for _, a := range o.Status.Addresses {
 		if a.Type != corev1.NodeInternalIP && a.Type != corev1.NodeExternalIP {
 			continue
@@ -49,9 +56,7 @@ func (n *nodes) set(o *corev1.Node) {
 			addrs = append(addrs, ip)
 		}
 	}
-	gateway, _ := ipam.ParseAddr(o.Annotations[GatewayAnnotation])
-	ready, since := readiness(o)
-	n.put(o.Name, addrs, gateway, ready, since)
+	return addrs
 }
 
 // readiness says whether a node is ready, and since when it is as it is.
@@ -164,14 +169,22 @@ func (n *nodes) gateway(host netip.Addr) netip.Addr {
 	return n.gateways[host]
 }
 
-// trimNode is a node with no more than is read here: what the cache keeps.
-func trimNode(o *corev1.Node) *corev1.Node {
+// trimNode is a node with no more than is read here: what the cache keeps. Of its resources it keeps those that are
+// published, and those that this controller has published before.
+func trimNode(o *corev1.Node, resources placement.Resources) *corev1.Node {
 	t := &corev1.Node{}
 	t.Name, t.UID, t.ResourceVersion = o.Name, o.UID, o.ResourceVersion
 	if g, ok := o.Annotations[GatewayAnnotation]; ok {
 		t.Annotations = map[string]string{GatewayAnnotation: g}
 	}
 	t.Status.Addresses = o.Status.Addresses
+	if at := slices.IndexFunc(o.ManagedFields, publishes); at >= 0 {
+		t.ManagedFields = o.ManagedFields[at : at+1 : at+1]
+	}
+	for _, name := range slices.Concat(resources, publishedBefore(t)) {
+		keepResource(&t.Status.Capacity, o.Status.Capacity, name)
+		keepResource(&t.Status.Allocatable, o.Status.Allocatable, name)
+	}
 	for _, c := range o.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			t.Status.Conditions = []corev1.NodeCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}

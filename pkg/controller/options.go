@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/placement"
 	"github.com/bcsnet/bcsnet/pkg/replica"
 )
 
@@ -37,6 +38,7 @@ type Options struct {
 	GarbageCollection       CollectionMode
 	HostGrace               time.Duration
 	FloatingIPConfig        string
+	NodeResources           []string
 	LogLevel                string
 	LogFormat               string
 	OTLPEndpoint            string
@@ -74,6 +76,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar((*string)(&o.GarbageCollection), "garbage-collection", string(CollectionOn), `take addresses back whose pod has gone: "on", "dry-run" (the log and metrics say what would be taken back) or "off"`)
 	f.DurationVar(&o.HostGrace, "host-grace", 24*time.Hour, "how long addresses of pods that have gone are kept where the host is no ready node, because their containers may still run there; 0 for ever")
 	f.StringVar(&o.FloatingIPConfig, "floatingip-config", "", "`NAMESPACE/NAME` of a ConfigMap in the manner of galaxy's kube-system/floatingip-config that pools are made from and kept like; empty for none")
+	f.StringSliceVar(&o.NodeResources, "node-resources", []string{"tke.cloud.tencent.com/eni-ip", "netservice.bkbcs.tencent.com/bcsnetip"}, "extended resources by which pods ask the scheduler for an address: nodes publish under these names how many there are for them; empty for none")
 	f.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.LogFormat, "log-format", "text", "text or json")
 	f.StringVar(&o.OTLPEndpoint, "otlp-endpoint", "", "URL of an OpenTelemetry collector (OTLP over HTTP) that gets traces of requests, such as http://127.0.0.1:4318; empty for $OTEL_EXPORTER_OTLP_ENDPOINT, else no traces")
@@ -139,6 +142,9 @@ func (o *Options) Validate() error {
 	}
 	if _, err := namespacedName(o.FloatingIPConfig); o.FloatingIPConfig != "" && err != nil {
 		return fmt.Errorf("--floatingip-config %q is not NAMESPACE/NAME", o.FloatingIPConfig)
+	}
+	if _, err := placement.ParseResources(o.NodeResources); err != nil {
+		return fmt.Errorf("--node-resources: %w", err)
 	}
 	if o.LeaderElect {
 		if err := o.validateElection(); err != nil {

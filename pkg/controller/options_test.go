@@ -37,6 +37,7 @@ func defaults() Options {
 		LeaderElect: true, LeaderElectionNamespace: "bcsnet-system", LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second,
 		RetryPeriod: 2 * time.Second, GatewaySource: "pool",
 		GarbageCollection: CollectionOn, HostGrace: 24 * time.Hour, LogLevel: "info", LogFormat: "text",
+		NodeResources: []string{"tke.cloud.tencent.com/eni-ip", "netservice.bkbcs.tencent.com/bcsnetip"},
 	}
 }
 
@@ -56,13 +57,13 @@ func TestOptions(t *testing.T) {
 			[]string{
 				"--kubeconfig", "/k", "--http-bind-address", ":80", "--metrics-bind-address=[::1]:81", "--health-probe-bind-address=0",
 				"--leader-elect=false", "--leader-election-namespace=net", "--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s",
-				"--leader-elect-retry-period=1s", "--advertise-address=https://a.example", "--forward-plain-http", "--gateway-source=host", "--garbage-collection=dry-run", "--host-grace=10m", "--floatingip-config=kube-system/floatingip-config", "--log-level=debug", "--log-format=json",
+				"--leader-elect-retry-period=1s", "--advertise-address=https://a.example", "--forward-plain-http", "--gateway-source=host", "--garbage-collection=dry-run", "--host-grace=10m", "--floatingip-config=kube-system/floatingip-config", "--node-resources=a.b/c,d.e/f", "--log-level=debug", "--log-format=json",
 			}, nil,
 			Options{
 				Kubeconfig: "/k", HTTPBindAddress: ":80", MetricsBindAddress: "[::1]:81", HealthProbeBindAddress: "0",
 				LeaderElectionNamespace: "net", LeaseDuration: 4 * time.Second, RenewDeadline: 3 * time.Second, RetryPeriod: time.Second,
 				AdvertiseAddress: "https://a.example", ForwardPlainHTTP: true, GatewaySource: "host",
-				GarbageCollection: CollectionDryRun, HostGrace: 10 * time.Minute, FloatingIPConfig: "kube-system/floatingip-config", LogLevel: "debug", LogFormat: "json",
+				GarbageCollection: CollectionDryRun, HostGrace: 10 * time.Minute, FloatingIPConfig: "kube-system/floatingip-config", NodeResources: []string{"a.b/c", "d.e/f"}, LogLevel: "debug", LogFormat: "json",
 			},
 		},
 		"everything in the environment": {
@@ -72,13 +73,13 @@ func TestOptions(t *testing.T) {
 				"BCSNET_LEADER_ELECT_LEASE_DURATION": "4s", "BCSNET_LEADER_ELECT_RENEW_DEADLINE": "3s", "BCSNET_LEADER_ELECT_RETRY_PERIOD": "1s",
 				"BCSNET_ADVERTISE_ADDRESS": "none", "BCSNET_FORWARD_PLAIN_HTTP": "true",
 				"BCSNET_GATEWAY_SOURCE": "host", "BCSNET_GARBAGE_COLLECTION": "off", "BCSNET_HOST_GRACE": "0",
-				"BCSNET_FLOATINGIP_CONFIG": "net/fips", "BCSNET_LOG_LEVEL": "ERROR", "BCSNET_LOG_FORMAT": "json",
+				"BCSNET_FLOATINGIP_CONFIG": "net/fips", "BCSNET_NODE_RESOURCES": "", "BCSNET_LOG_LEVEL": "ERROR", "BCSNET_LOG_FORMAT": "json",
 			},
 			Options{
 				Kubeconfig: "/k", HTTPBindAddress: "localhost:80", MetricsBindAddress: "0", HealthProbeBindAddress: "10.0.0.1:82",
 				LeaderElectionNamespace: "net", LeaseDuration: 4 * time.Second, RenewDeadline: 3 * time.Second, RetryPeriod: time.Second,
 				AdvertiseAddress: "none", ForwardPlainHTTP: true, GatewaySource: "host",
-				GarbageCollection: CollectionOff, FloatingIPConfig: "net/fips", LogLevel: "ERROR", LogFormat: "json",
+				GarbageCollection: CollectionOff, FloatingIPConfig: "net/fips", NodeResources: []string{}, LogLevel: "ERROR", LogFormat: "json",
 			},
 		},
 		"the flag wins": {
@@ -119,6 +120,7 @@ func TestBadOptions(t *testing.T) {
 		"no http address":          {[]string{"--http-bind-address=0"}, nil, []string{`--http-bind-address "0" is not HOST:PORT`}},
 		"empty http address":       {nil, map[string]string{"BCSNET_HTTP_BIND_ADDRESS": ""}, []string{`--http-bind-address "" is not HOST:PORT`}},
 		"floatingip-config":        {[]string{"--floatingip-config=floatingip-config"}, nil, []string{`--floatingip-config "floatingip-config" is not NAMESPACE/NAME`}},
+		"node-resources":           {[]string{"--node-resources=a.b/c,cpu"}, nil, []string{`--node-resources: "cpu" is not the name of an extended resource, such as example.com/address`}},
 		"floatingip-config's name": {[]string{"--floatingip-config=kube-system/a/b"}, nil, []string{`--floatingip-config "kube-system/a/b" is not NAMESPACE/NAME`}},
 		"http port":                {[]string{"--http-bind-address=127.0.0.1:99999"}, nil, []string{`--http-bind-address "127.0.0.1:99999" is not HOST:PORT`}},
 		"http port with a name":    {[]string{"--http-bind-address=127.0.0.1:x"}, nil, []string{`--http-bind-address "127.0.0.1:x" is not HOST:PORT`}},

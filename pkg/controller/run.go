@@ -37,6 +37,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/placement"
 	"github.com/bcsnet/bcsnet/pkg/rebuild"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -89,6 +90,10 @@ func newManager(cfg *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, er
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
+	resources, err := placement.ParseResources(o.NodeResources)
+	if err != nil {
+		return nil, err
+	}
 	noCopy := true
 	return ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                  scheme,
@@ -105,13 +110,15 @@ func newManager(cfg *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, er
 		Cache: cache.Options{ByObject: o.floatingIPCache(map[client.Object]cache.ByObject{
 			&corev1.Pod{}: {UnsafeDisableDeepCopy: &noCopy, Transform: func(o any) (any, error) {
 				if p, ok := o.(*corev1.Pod); ok {
-					return workload.Trim(p), nil
+					t := workload.Trim(p)
+					resources.Mark(t, p)
+					return t, nil
 				}
 				return o, nil
 			}},
 			&corev1.Node{}: {UnsafeDisableDeepCopy: &noCopy, Transform: func(o any) (any, error) {
 				if n, ok := o.(*corev1.Node); ok {
-					return trimNode(n), nil
+					return trimNode(n, resources), nil
 				}
 				return o, nil
 			}},
@@ -206,12 +213,16 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	if err := keepFloatingIPs(ctx, mgr, o, index, leases.Now, leads, ready, registry, log); err != nil {
 		return nil, nil, err
 	}
+	judge, err := addPlacement(ctx, mgr, o, index, pods, nodes, policies, leases.Now, leads, ready, registry, log)
+	if err != nil {
+		return nil, nil, err
+	}
 	leads.onTerm(newExaminer(mgr.GetCache(), index, nodes, leases, ready, registry, log).Start)
 	forwarder := httpapi.NewForwarder(peers, o.ForwardPlainHTTP, registry, log)
 	service := &httpapi.Service{
 		Index: index, Leases: leases, Allocator: alloc, Ready: ready,
 		Gateway: httpapi.GatewaySource(o.GatewaySource), NodeGateway: nodes.gateway,
-		Peers: peers, Forwarder: forwarder, Version: versions(o.Version, cfg),
+		Placement: judge, Peers: peers, Forwarder: forwarder, Version: versions(o.Version, cfg),
 		Metrics: requests, Gatherer: gatherer, Log: log, Tracing: tracing, Refused: podEvents.refused,
 	}
 	if err := errors.Join(reconciler.setup(mgr, ready), claims.setup(mgr, ready)); err != nil {

@@ -16,19 +16,19 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// readBody reads a JSON body within its bounds. The status goes with the error.
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
+// readBody reads a JSON body of at most so many bytes. The status goes with the error.
+func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, int, error) {
 	if ct := r.Header.Get("Content-Type"); ct != "" {
 		if media, _, err := mime.ParseMediaType(ct); err != nil || media != "application/json" {
 			return nil, http.StatusUnsupportedMediaType, ipam.Refuse(ipam.ReasonBadRequest, "Content-Type %q is not application/json", clip(ct)).
 				WithHint("send Content-Type: application/json, or none")
 		}
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, http.StatusRequestEntityTooLarge, ipam.Refuse(ipam.ReasonBadRequest, "the body is larger than %d bytes", maxBody)
+		return nil, http.StatusRequestEntityTooLarge, ipam.Refuse(ipam.ReasonBadRequest, "the body is larger than %d bytes", most)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, http.StatusRequestTimeout, ipam.Refuse(ipam.ReasonBadRequest, "the body did not arrive within %s", readTime)
 	case err != nil:
@@ -44,6 +44,19 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
 // decode fills the fields of v, a pointer to a struct, from a body that is JSON. Fields that v lacks are
 // ignored and logged.
 func (s *Service) decode(r *http.Request, body []byte, v any) error {
+	if err := unmarshal(body, v); err != nil {
+		return err
+	}
+	strict := json.NewDecoder(bytes.NewReader(body))
+	strict.DisallowUnknownFields()
+	if strict.Decode(v) != nil {
+		s.logUnknown(r, body, v)
+	}
+	return nil
+}
+
+// unmarshal fills the fields of v, a pointer to a struct, from a body that is JSON.
+func unmarshal(body []byte, v any) error {
 	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("null")) { // Unmarshal takes it for an empty object
 		return ipam.Refuse(ipam.ReasonBadRequest, "the body must be a JSON object, not null")
 	}
@@ -56,11 +69,6 @@ func (s *Service) decode(r *http.Request, body []byte, v any) error {
 		return ipam.Refuse(ipam.ReasonBadRequest, "field %s must be a %s, not a JSON %s", wrong.Field, wrong.Type, wrong.Value)
 	case err != nil:
 		return ipam.Refuse(ipam.ReasonBadRequest, "the body cannot be read: %v", err)
-	}
-	strict := json.NewDecoder(bytes.NewReader(body))
-	strict.DisallowUnknownFields()
-	if strict.Decode(v) != nil {
-		s.logUnknown(r, body, v)
 	}
 	return nil
 }

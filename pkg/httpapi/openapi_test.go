@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"reflect"
@@ -41,6 +42,9 @@ func TestOpenAPIHasTheRoutes(t *testing.T) {
 	want, got := map[string]operation{}, map[string]operation{}
 	for _, r := range routes() {
 		want[r.method+" "+r.path+" "+r.name] = operation{slices.Sorted(slices.Values(r.query)), r.hasBody}
+	}
+	for path, op := range extenderRoutes() {
+		want[http.MethodPost+" "+path+" "+op.name] = operation{Body: true}
 	}
 	s := &Service{Gatherer: prometheus.NewRegistry()}
 	for path := range s.pages() {
@@ -191,6 +195,9 @@ func TestOpenAPIHasTheBounds(t *testing.T) {
 		if d := *doc.Components.Responses[name].Value.Description; !strings.Contains(d, says) {
 			t.Errorf("%s: %q", name, d)
 		}
+	}
+	if d := *doc.Paths.Find("/v1/filter").Post.Responses.Value("413").Value.Description; !strings.Contains(d, fmt.Sprint(maxQuestion)) {
+		t.Errorf("a question: %q", d)
 	}
 	if readTime.Seconds() != 15 || maxBody != 65536 {
 		t.Errorf("the bounds are %s and %d bytes", readTime, maxBody)

@@ -60,7 +60,7 @@ func (s *Service) operation(op route) http.Handler {
 // admit reads a request's body and says whether the request can be decided. The status goes with the error.
 func (s *Service) admit(w http.ResponseWriter, r *http.Request, op route) (body []byte, status int, err error) {
 	if op.hasBody {
-		if body, status, err = readBody(w, r); err != nil {
+		if body, status, err = readBody(w, r, maxBody); err != nil {
 			return nil, status, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -72,9 +73,9 @@ func (s *Service) readyz(w http.ResponseWriter, _ *http.Request) {
 	plain(w, http.StatusOK, "ok")
 }
 
-// Handler serves the allocator routes, /healthz, /readyz, /version, /info, /metrics and the OpenAPI document.
+// Handler serves the allocator routes, the scheduler extender, /healthz, /readyz, /version, /info, /metrics and the OpenAPI document.
 func (s *Service) Handler() http.Handler {
-	s.troubles.Interval = time.Second
+	s.troubles.Interval, s.questions = time.Second, semaphore.NewWeighted(maxQuestions)
 	mux := http.NewServeMux()
 	methods := map[string][]string{}
 	handle := func(method, path string, h http.Handler) {
@@ -85,6 +86,9 @@ func (s *Service) Handler() http.Handler {
 	}
 	for _, op := range routes() {
 		handle(op.method, op.path, s.operation(op))
+	}
+	for path, op := range extenderRoutes() {
+		handle(http.MethodPost, path, s.extender(op))
 	}
 	for path, page := range s.pages() {
 		handle(http.MethodGet, path, page)

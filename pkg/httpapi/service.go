@@ -9,10 +9,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/placement"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -42,6 +44,8 @@ type Service struct {
 	Refused func(allocator.Request, *ipam.Refusal)
 	// Tracing makes the spans of requests; nil when nobody collects them.
 	Tracing trace.TracerProvider
+	// Placement answers the scheduler.
+	Placement *placement.Judge
 	// Peers are the replicas; Forwarder has the leader among them answer.
 	Peers     Peers
 	Forwarder *Forwarder
@@ -54,6 +58,8 @@ type Service struct {
 
 	unknown  unknownFields
 	troubles rate.Sometimes
+	// questions bounds the bytes of questions of schedulers that are in memory at once.
+	questions *semaphore.Weighted
 }
 
 // Bounds that keep slow and large requests from doing harm.

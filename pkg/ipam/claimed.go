@@ -79,7 +79,7 @@ func (x *Index) keptOne(w Want, n need) (choice, *Refusal) {
 	var best choice
 	var at int64
 	for r := range x.claimed(w.Claim) {
-		if r.key() != "" || !waits(r, w, n) || x.busy(r) {
+		if r.key() != "" || !waits(r, w, n) || x.busy(r) || w.promised(r.addr) {
 			continue
 		}
 		p, _, served := x.serving(r.addr)

@@ -37,6 +37,10 @@ func (x *Index) exhausted(w Want, fit []*poolState) *Refusal {
 				fit[full].Name, fit[full].Name)
 	}
 	stopped := slices.IndexFunc(fit, func(p *poolState) bool { return !p.Serves() })
+	if stopped < 0 {
+		return Refuse(ReasonPoolExhausted, "%s; pods that were placed before will ask for those", message).
+			WithHint("add addresses: bcsnetctl pool add-ip %s RANGE", fit[0].Name)
+	}
 	return Refuse(fit[stopped].stopped(), "%s", message).WithHint("%s", fit[stopped].cure())
 }
 

@@ -45,9 +45,13 @@ type Index struct {
 	segments   []segment
 	// Where requests look for pools, in the order of preference: those bound to a namespace, those of a
 	// host that are bound to none, those of a network.
-	bound    map[string][]*poolState
-	unbound  hostTable
-	networks map[string][]*poolState
+	bound   map[string][]*poolState
+	unbound hostTable
+	// boundHosts has the pools of hosts that are bound to namespaces.
+	boundHosts hostTable
+	networks   map[string][]*poolState
+	// plans counts the changes of pools.
+	plans uint64
 
 	staleOverlaps []*overlap
 
@@ -58,6 +62,8 @@ type Index struct {
 type members struct {
 	records          map[*record]struct{}
 	active, reserved int
+	// kept are the reserved ones that are for a claim.
+	kept int
 	// draining are the held ones that are no longer in the pool's plan.
 	draining map[*record]struct{}
 }
@@ -97,6 +103,7 @@ func NewIndex() *Index {
 		rebuilding: map[string]string{},
 		bound:      map[string][]*poolState{},
 		unbound:    newHostTable(),
+		boundHosts: newHostTable(),
 		networks:   map[string][]*poolState{},
 	}
 	x.byAddr = table{
@@ -228,7 +235,9 @@ func (x *Index) count(r *record, by int) {
 	case Active:
 		m.active += by
 	case Reserved:
-		m.reserved += by
+		if m.reserved += by; r.claim() != "" {
+			m.kept += by
+		}
 	case Available:
 	}
 	if r.state != Available {

@@ -33,6 +33,9 @@ type Want struct {
 	// Sets restrict the addresses: the request takes one of each set, or one of each family where a set has both.
 	// None: one of each family of a network.
 	Sets []*netipx.IPSet
+	// Promised says of an address that it is as good as given to somebody else; nil for none. A request that is
+	// served does not ask: the first that comes gets it.
+	Promised func(netip.Addr) bool
 	// Key names the attachment. It also decides where in a pool the search begins.
 	Key string
 	// Who names the requester in messages, such as "pod a/b"; Holder is what histories call it, such as "a/b".
@@ -76,6 +79,9 @@ func (w Want) needFor(l Lease) need {
 	return n
 }
 
+// promised says whether an address is as good as given to somebody else.
+func (w Want) promised(a netip.Addr) bool { return w.Promised != nil && w.Promised(a) }
+
 // covers says whether the request has an address of a need, or gets one of those chosen for it.
 func (w Want) covers(n need, chosen []choice) bool {
 	return slices.ContainsFunc(w.Have, func(l Lease) bool { return l.Addr.Is4() == n.is4 && l.Slot == n.slot }) ||
@@ -108,6 +114,22 @@ type Pick struct {
 func (x *Index) Pick(w Want, now time.Time) ([]Pick, *Refusal) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	picks, refusal := x.pick(w, now)
+	for _, p := range picks {
+		x.holds[p.Current.Addr] = Hold{Key: w.Key, Since: now}
+		x.refresh(p.Current.Addr)
+	}
+	return picks, refusal
+}
+
+// Propose is what Pick would choose. It holds nothing.
+func (x *Index) Propose(w Want, now time.Time) ([]Pick, *Refusal) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.pick(w, now)
+}
+
+func (x *Index) pick(w Want, now time.Time) ([]Pick, *Refusal) {
 	x.now = now.UnixNano()
 	asked, refusal := x.asked(w)
 	if refusal != nil {
@@ -122,8 +144,6 @@ func (x *Index) Pick(w Want, now time.Time) ([]Pick, *Refusal) {
 	}
 	var picks []Pick
 	for _, c := range choices {
-		x.holds[c.addr] = Hold{Key: w.Key, Since: now}
-		x.refresh(c.addr)
 		current := Lease{Addr: c.addr}
 		if r := x.record(c.addr); r != nil {
 			current = r.lease()
@@ -199,7 +219,7 @@ func (x *Index) pickFrom(pools []*poolState, w Want, asked []choice) (choices []
 		if refusal := x.full(w, n.is4); refusal != nil {
 			return nil, false, refusal
 		}
-		c, ok := x.firstFree(pools, n, w.Key, choices)
+		c, ok := x.firstFree(pools, n, w, choices)
 		switch {
 		case !ok && n.among != nil:
 			return nil, false, x.noneAmong(w, n, pools)
@@ -211,24 +231,37 @@ func (x *Index) pickFrom(pools []*poolState, w Want, asked []choice) (choices []
 	return choices, true, nil
 }
 
-func (x *Index) firstFree(pools []*poolState, n need, key string, chosen []choice) (choice, bool) {
-	start := xxhash.Sum64String(key)
+func (x *Index) firstFree(pools []*poolState, n need, w Want, chosen []choice) (choice, bool) {
+	start := xxhash.Sum64String(w.Key)
 	for _, p := range pools {
 		if p.is4() != n.is4 || !p.Serves() || p.set.n == 0 {
 			continue
 		}
 		x.thaw(p)
 		if n.among != nil {
-			if a, ok := p.firstAmong(n.among, chosen); ok {
+			if a, ok := p.firstAmong(n.among, w, chosen); ok {
 				return choice{p, a, n.slot}, true
 			}
 			continue
 		}
-		if i, ok := p.set.next(start % p.set.n); ok {
-			return choice{p, p.address(i), n.slot}, true
+		if a, ok := p.firstAfter(start%p.set.n, w); ok {
+			return choice{p, a, n.slot}, true
 		}
 	}
 	return choice{}, false
+}
+
+// firstAfter is the first free address of a pool at or after a number, going round at the end, that is promised to
+// nobody.
+func (p *poolState) firstAfter(start uint64, w Want) (a netip.Addr, ok bool) {
+	for free := p.set.free(); free > 0; free-- {
+		i, _ := p.set.next(start)
+		if a = p.address(i); !w.promised(a) {
+			return a, true
+		}
+		start = i + 1
+	}
+	return a, false
 }
 
 // among says whether a pool serves any of some addresses.
@@ -237,7 +270,7 @@ func (p *poolState) among(some *netipx.IPSet) bool {
 }
 
 // firstAmong is the first free address of a pool that is one of some, and not chosen already: sets may overlap.
-func (p *poolState) firstAmong(some *netipx.IPSet, chosen []choice) (a netip.Addr, ok bool) {
+func (p *poolState) firstAmong(some *netipx.IPSet, w Want, chosen []choice) (a netip.Addr, ok bool) {
 	for _, r := range some.Ranges() {
 		for _, s := range p.segments {
 			if !s.Overlaps(r) {
@@ -252,7 +285,8 @@ func (p *poolState) firstAmong(some *netipx.IPSet, chosen []choice) (a netip.Add
 			}
 			first, last := s.base+distance(s.From(), from), s.base+distance(s.From(), to)
 			for i := p.set.after(first); i <= last && i < p.set.n; i = p.set.after(i + 1) {
-				if a := p.address(i); !slices.ContainsFunc(chosen, func(c choice) bool { return c.addr == a }) {
+				a := p.address(i)
+				if !w.promised(a) && !slices.ContainsFunc(chosen, func(c choice) bool { return c.addr == a }) {
 					return a, true
 				}
 			}

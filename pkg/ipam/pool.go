@@ -89,8 +89,9 @@ func (x *Index) SetRebuilding(name, waiting string) {
 	if x.rebuilding[name] = waiting; waiting == "" {
 		delete(x.rebuilding, name)
 	}
-	if p, ok := x.pools[name]; ok {
+	if p, ok := x.pools[name]; ok && p.rebuilding != waiting {
 		p.rebuilding = waiting
+		x.plans++
 	}
 }
 
@@ -120,6 +121,7 @@ func (x *Index) SetPool(p Pool) {
 		s.Created.Equal(p.Created) && s.Terminating == p.Terminating && s.Cooldown == p.Cooldown && s.Valid() == p.Valid()
 	s.Pool, s.usable, s.rebuilding, s.hosts = p, p.Plan.Usable.Ranges(), x.rebuilding[p.Name], uncounted
 	x.list(s)
+	x.plans++
 	if !same {
 		x.findDraining(p.Name)
 		x.rebuild(append(x.findOverlaps(s), s)...)
@@ -137,6 +139,7 @@ func (x *Index) RemovePool(name string) {
 	x.unlist(p)
 	p.Plan.Usable, p.usable = &netipx.IPSet{}, nil
 	delete(x.pools, name)
+	x.plans++
 	x.findDraining(name)
 	x.rebuild(append(x.findOverlaps(p), p)...)
 }
@@ -147,21 +150,25 @@ func (x *Index) list(p *poolState) {
 	for ns := range p.Namespaces {
 		enter(x.bound, ns, p)
 	}
-	if len(p.Namespaces) == 0 {
-		x.unbound.enter(p)
-	}
+	x.hostsOf(p).enter(p)
 	if p.Network != "" {
 		enter(x.networks, p.Network, p)
 	}
+}
+
+// hostsOf is where a pool is found by its hosts.
+func (x *Index) hostsOf(p *poolState) *hostTable {
+	if len(p.Namespaces) == 0 {
+		return &x.unbound
+	}
+	return &x.boundHosts
 }
 
 func (x *Index) unlist(p *poolState) {
 	for ns := range p.Namespaces {
 		leave(x.bound, ns, p)
 	}
-	if len(p.Namespaces) == 0 {
-		x.unbound.leave(p)
-	}
+	x.hostsOf(p).leave(p)
 	if p.Network != "" {
 		leave(x.networks, p.Network, p)
 	}

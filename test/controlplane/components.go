@@ -139,12 +139,23 @@ func (cp *ControlPlane) layoutScheduler(listen netip.AddrPort, o options) error 
 	if err != nil {
 		return err
 	}
-	config, err := yaml.Marshal(map[string]any{
+	settings := map[string]any{
 		"apiVersion":       "kubescheduler.config.k8s.io/v1",
 		"kind":             "KubeSchedulerConfiguration",
 		"clientConnection": map[string]any{"kubeconfig": kubeconfig, "qps": 500, "burst": 1000},
 		"leaderElection":   map[string]any{"leaderElect": false},
-	})
+	}
+	if o.extender != "" {
+		var managed []map[string]any
+		for _, name := range o.managedResources {
+			managed = append(managed, map[string]any{"name": name})
+		}
+		settings["extenders"] = []map[string]any{{
+			"urlPrefix": o.extender, "filterVerb": "filter", "prioritizeVerb": "priority", "weight": 1, "nodeCacheCapable": true,
+			"httpTimeout": "10s", "managedResources": managed,
+		}}
+	}
+	config, err := yaml.Marshal(settings)
 	if err != nil {
 		return err
 	}

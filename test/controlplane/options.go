@@ -9,6 +9,8 @@ type options struct {
 	dataDir, logDir                    string
 	controllerManager, scheduler, kwok bool
 	args                               map[string][]string
+	extender                           string
+	managedResources                   []string
 }
 
 // WithDataDir keeps etcd's data, keys and kubeconfigs in dir, and leaves it there at Stop. A start
@@ -25,6 +27,12 @@ func WithControllerManager() Option { return func(o *options) { o.controllerMana
 
 // WithScheduler adds kube-scheduler.
 func WithScheduler() Option { return func(o *options) { o.scheduler = true } }
+
+// WithExtender adds kube-scheduler and has it ask an extender, at a URL that its verbs are appended to, about the pods
+// that request one of some resources. The extender need not run yet; while it does not, such pods wait.
+func WithExtender(url string, resources ...string) Option {
+	return func(o *options) { o.scheduler, o.extender, o.managedResources = true, url, resources }
+}
 
 // WithKwok adds kwok, which is the kubelet of every node annotated kwok.x-k8s.io/node=fake: the node
 // turns Ready, its pods Running, and deleted pods go. It gives pods no address; that is our work.

@@ -26,7 +26,6 @@ func TestDocument(t *testing.T) {
 	newNode(t, "node-c", "10.1.0.13") // outside the node subnet, and without the resource
 	for _, name := range []string{"node-a", "node-b"} {
 		kubectl(t, "wait", "--for=condition=Ready", "node/"+name, "--timeout=60s")
-		kubectl(t, "patch", "node/"+name, "--subresource=status", "-p", `{"status":{"capacity":{"tke.cloud.tencent.com/eni-ip":"2"}}}`)
 	}
 	kubectl(t, "apply", "-f", "testdata/floatingip-config.yaml")
 	const pool = "floatingip-10.0.70.0-24"

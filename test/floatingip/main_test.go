@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,11 +31,21 @@ var (
 	cluster    *controlplane.ControlPlane
 	controller *controlplane.Controller
 	admin      client.Client
+	listen     netip.AddrPort // where the controller serves, known to the scheduler before
 	caller     = &http.Client{Transport: &http.Transport{}}
 )
 
+// eniIP is the resource by which galaxy's pods ask for an address.
+const eniIP = "tke.cloud.tencent.com/eni-ip"
+
 func TestMain(m *testing.M) {
-	os.Exit(controlplane.Main(m, &cluster, controlplane.WithControllerManager(), controlplane.WithScheduler(), controlplane.WithKwok()))
+	var err error
+	if listen, err = controlplane.FreeAddress(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(controlplane.Main(m, &cluster, controlplane.WithControllerManager(), controlplane.WithKwok(),
+		controlplane.WithExtender("http://"+listen.String()+"/v1", eniIP)))
 }
 
 // prepared starts the controller with the rights that config/floatingip adds.
@@ -53,7 +64,7 @@ var prepared = sync.OnceValue(func() error {
 	if admin, err = cluster.Admin(); err != nil {
 		return err
 	}
-	controller, err = cluster.StartController(ctx, controlplane.ControllerOptions{Args: []string{"--floatingip-config", "kube-system/floatingip-config"}})
+	controller, err = cluster.StartController(ctx, controlplane.ControllerOptions{HTTPAddress: listen.String(), Args: []string{"--floatingip-config", "kube-system/floatingip-config"}})
 	return err
 })
 

@@ -1,0 +1,121 @@
+package allocator
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// Prospect is a pod that asks for no address yet: what Allocate would decide for it, host by host, without a read or a
+// write. It is Propose for those who compare many hosts.
+type Prospect struct {
+	index   *ipam.Index
+	request Request
+	holder  ipam.Holder
+}
+
+// Outlook is what a pod would get on a host.
+type Outlook struct {
+	// Addrs are the addresses beside those that it holds.
+	Addrs []netip.Addr
+	// Kept: one of them is kept for it, or its earlier pod has it.
+	Kept bool
+}
+
+// NewProspect makes one of a pod on its terms, for its first interface: eth0, unless its claim has addresses of others alone. A pod without a UID holds nothing.
+func NewProspect(index *ipam.Index, pod workload.Pod, terms Terms) *Prospect {
+	ifName := interfaceOf(index.ByClaim(terms.Claim))
+	return &Prospect{
+		index:   index,
+		request: Request{IfName: ifName, Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID, terms: terms},
+		holder:  ipam.Holder{IfName: ifName, Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID},
+	}
+}
+
+// interfaceOf is the interface that the pods of a claim ask for first, as far as its addresses tell.
+func interfaceOf(leases []ipam.Lease) string {
+	name := ipam.DefaultIfName
+	for i, l := range leases {
+		switch {
+		case l.IfName == ipam.DefaultIfName:
+			return l.IfName
+		case i == 0 && l.IfName != "":
+			name = l.IfName
+		}
+	}
+	return name
+}
+
+// Request is what the pod would ask for on a host.
+func (p *Prospect) Request(host netip.Addr) Request {
+	r := p.request
+	r.Host = host
+	return r
+}
+
+// On is what the pod would get on a host at a time, when addresses that are promised to others are out of its reach;
+// promised may be nil. What an earlier pod of its key has it gets once that pod is no more, which nobody looks at here.
+func (p *Prospect) On(host netip.Addr, now time.Time, promised func(netip.Addr) bool) (o Outlook, refusal *ipam.Refusal) {
+	r, h := p.Request(host), p.holder
+	h.Host = host
+	held := p.held()
+	if t := r.terms; len(held) == 0 && t.PodPrimaryKey != "" {
+		for _, l := range p.index.ByKey(t.Claim, t.PodPrimaryKey) {
+			_, ok, refusal := inherits(p.index, r, h, l)
+			switch {
+			case refusal != nil:
+				return o, refusal
+			case ok:
+				o.Addrs, o.Kept = append(o.Addrs, l.Addr), true
+			}
+		}
+		if o.Kept {
+			return o, nil
+		}
+	}
+	w := r.want(h, held)
+	w.Promised = promised
+	picks, refusal := p.index.Propose(w, now)
+	for _, pick := range picks {
+		o.Addrs = append(o.Addrs, pick.Current.Addr)
+		o.Kept = o.Kept || pick.Current.State == ipam.Reserved
+	}
+	return o, refusal
+}
+
+// held are the addresses that the pod has.
+func (p *Prospect) held() []ipam.Lease {
+	return slices.DeleteFunc(p.index.ByAttachment(p.holder), func(l ipam.Lease) bool { return l.State != ipam.Active })
+}
+
+// Holds says whether the pod has an address, on whichever interface.
+func (p *Prospect) Holds() bool {
+	return slices.ContainsFunc(p.index.ByAttachment(ipam.Holder{PodUID: p.holder.PodUID}), func(l ipam.Lease) bool { return l.State == ipam.Active })
+}
+
+// Awaited says whether on some host the pod would get an address that is kept for whichever pod of its claim comes
+// next, and not promised to another one.
+func (p *Prospect) Awaited(now time.Time, promised func(netip.Addr) bool) bool {
+	asked := map[string]bool{}
+	for _, l := range p.index.ByClaim(p.request.terms.Claim) {
+		pool, served := p.index.PoolOf(l.Addr)
+		if l.State != ipam.Reserved || l.PodPrimaryKey != "" || !served || asked[pool] || promised(l.Addr) {
+			continue
+		}
+		asked[pool] = true
+		if host, ok := p.index.HostOf(pool); ok {
+			if o, refusal := p.On(host, now, promised); refusal == nil && o.Kept {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Room is for how many pods like it there are free addresses on a host.
+func (p *Prospect) Room(host netip.Addr, now time.Time) uint64 {
+	return p.index.RoomFor(p.Request(host).want(p.holder, nil), now)
+}

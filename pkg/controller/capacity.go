@@ -1,0 +1,277 @@
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/placement"
+)
+
+// How often nodes are told how many addresses there are for them. An allocation changes the number of every node of
+// its pool: what is written is bounded here, whatever happens to the pools.
+const (
+	// capacityLook is how often the leader looks whether a number is another.
+	capacityLook = 250 * time.Millisecond
+	// capacityEvery is how often a node is told a number at most; capacityEdge how often where its pools have become
+	// full, or have addresses again.
+	capacityEvery, capacityEdge = 10 * time.Second, time.Second
+	// capacityRate is how many nodes are told in a second, capacityEdgeRate how many of those whose pools have become
+	// full or have addresses again.
+	capacityRate, capacityEdgeRate = 10, 100
+	// parallelPatches is how many are under way at once.
+	parallelPatches = 8
+)
+
+// capacity publishes on every node, as extended resources, for how many pods there are addresses: those that the pools
+// of the node have left, and those that pods on the node hold. It is the leader's work; what the nodes say is all that
+// it remembers.
+type capacity struct {
+	client    client.Client
+	index     *ipam.Index
+	resources placement.Resources
+	// now is the API server's time, by which addresses rest; clock is this machine's.
+	now, clock func() time.Time
+	ready      func() error
+	patches    *prometheus.CounterVec
+	log        *slog.Logger
+	troubles   rate.Sometimes
+
+	usual, edges *rate.Limiter
+
+	mu    sync.Mutex
+	nodes map[string]*nodeCapacity
+	// hosts are the nodes by their addresses, dirty the addresses of hosts whose leases have changed.
+	hosts map[netip.Addr]map[*nodeCapacity]struct{}
+	dirty map[netip.Addr]struct{}
+	plans uint64
+	// stirred: something has changed since due looked at looked, or some nodes had to wait.
+	stirred bool
+	looked  time.Time
+}
+
+func newCapacity(c client.Client, index *ipam.Index, r placement.Resources, now func() time.Time, ready func() error, registry prometheus.Registerer, log *slog.Logger) *capacity {
+	p := &capacity{
+		client: c, index: index, resources: r, now: now, clock: time.Now, ready: ready, log: log, troubles: rate.Sometimes{Interval: time.Minute},
+		usual: rate.NewLimiter(capacityRate, capacityRate), edges: rate.NewLimiter(capacityEdgeRate, capacityEdgeRate),
+		nodes: map[string]*nodeCapacity{}, hosts: map[netip.Addr]map[*nodeCapacity]struct{}{}, dirty: map[netip.Addr]struct{}{},
+		patches: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "bcsnet_node_patches_total",
+			Help: "Patches of the resources that nodes publish: edge, because the node's pools became full or have addresses again, change, or failed.",
+		}, []string{"result"}),
+	}
+	for _, result := range []string{patchChange, patchEdge, patchFailed} {
+		p.patches.WithLabelValues(result)
+	}
+	registry.MustRegister(p.patches)
+	return p
+}
+
+// Values of the label result.
+const (
+	patchChange = "change"
+	patchEdge   = "edge"
+	patchFailed = "failed"
+)
+
+// set takes a node as the cache has it.
+func (c *capacity) set(o *corev1.Node) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.nodes[o.Name]
+	if n == nil || n.uid != o.UID {
+		c.forget(n)
+		n = &nodeCapacity{name: o.Name, uid: o.UID}
+		c.nodes[o.Name] = n
+	}
+	if addrs := addressesOf(o); !slices.Equal(n.addrs, addrs) {
+		c.unlist(n)
+		n.addrs, n.fresh = addrs, false
+		for _, a := range addrs {
+			if c.hosts[a] == nil {
+				c.hosts[a] = map[*nodeCapacity]struct{}{}
+			}
+			c.hosts[a][n] = struct{}{}
+		}
+	}
+	n.see(o, c.resources)
+	c.stirred = true
+}
+
+// remove forgets a node.
+func (c *capacity) remove(o *corev1.Node) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forget(c.nodes[o.Name])
+	delete(c.nodes, o.Name)
+}
+
+func (c *capacity) forget(n *nodeCapacity) {
+	if n != nil {
+		c.unlist(n)
+	}
+}
+
+func (c *capacity) unlist(n *nodeCapacity) {
+	for _, a := range n.addrs {
+		if delete(c.hosts[a], n); len(c.hosts[a]) == 0 {
+			delete(c.hosts, a)
+		}
+	}
+}
+
+// leaseChanged takes note of whose addresses have become more or less.
+func (c *capacity) leaseChanged(old, new ipam.Lease) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stirred = true
+	for _, l := range []ipam.Lease{old, new} {
+		if _, node := c.hosts[l.Host]; node {
+			c.dirty[l.Host] = struct{}{}
+		}
+	}
+}
+
+// Start publishes until the context ends, a term of the leader.
+func (c *capacity) Start(ctx context.Context) error {
+	if !awaitReady(ctx, c.ready) {
+		return nil
+	}
+	c.mu.Lock()
+	for _, n := range c.nodes {
+		n.fresh, n.told = false, false
+	}
+	c.stirred = true
+	c.mu.Unlock()
+	every(ctx, capacityLook, func() {
+		if c.ready() == nil {
+			c.pass(ctx)
+		}
+	})
+	return nil
+}
+
+// pass writes what is due.
+func (c *capacity) pass(ctx context.Context) {
+	var group errgroup.Group
+	group.SetLimit(parallelPatches)
+	for _, p := range c.due() {
+		group.Go(func() error {
+			c.write(ctx, p)
+			return nil
+		})
+	}
+	_ = group.Wait() // they return none
+}
+
+// due are the patches whose time has come: those of edges first, then of whom was told longest ago.
+func (c *capacity) due() (patches []nodePatch) {
+	now := c.clock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// Addresses that have rested are free without anybody's doing.
+	if !c.stirred && c.index.PlansRevision() == c.plans && now.Sub(c.looked) < capacityEvery {
+		return nil
+	}
+	c.stirred, c.looked = false, now
+	c.recount()
+	spares, rooms := c.index.Spares(c.now()), map[string]uint64{}
+	var waiting []*nodeCapacity
+	for _, n := range c.nodes {
+		room, ok := rooms[n.kind]
+		if !ok {
+			room = n.room(spares)
+			rooms[n.kind] = room
+		}
+		if n.left = room; n.differs(c.resources) {
+			waiting = append(waiting, n)
+		} else {
+			n.agree()
+		}
+	}
+	slices.SortFunc(waiting, urgency)
+	for _, n := range waiting {
+		if c.stirred = true; now.Before(n.notBefore()) {
+			continue
+		}
+		limit := c.usual
+		if n.edge() {
+			limit = c.edges
+		}
+		if limit.AllowN(now, 1) {
+			patches = append(patches, n.patch(c.resources, now))
+		}
+	}
+	return patches
+}
+
+// recount looks which pools nodes draw from, and how many pods hold addresses on them, where that has changed.
+func (c *capacity) recount() {
+	if plans := c.index.PlansRevision(); plans != c.plans {
+		c.plans = plans
+		for _, n := range c.nodes {
+			n.fresh = false
+		}
+	}
+	for h := range c.dirty {
+		for n := range c.hosts[h] {
+			n.own = c.index.PodsOn(n.addrs)
+		}
+	}
+	clear(c.dirty)
+	for _, n := range c.nodes {
+		if n.fresh {
+			continue
+		}
+		n.pools = nil
+		for _, a := range n.addrs {
+			for _, p := range c.index.PoolsOf(a) {
+				if !slices.Contains(n.pools, p) {
+					n.pools = append(n.pools, p)
+				}
+			}
+		}
+		n.kind = strings.Join(n.pools, ",")
+		n.own, n.fresh = c.index.PodsOn(n.addrs), true
+	}
+}
+
+// write patches a node. One that has gone needs nothing; what fails is tried again when the node's time has come.
+func (c *capacity) write(ctx context.Context, p nodePatch) {
+	o := &corev1.Node{}
+	o.Name = p.node.name
+	limited, cancel := context.WithTimeout(ctx, capacityEvery)
+	defer cancel()
+	err := c.client.SubResource("status").Patch(limited, o, p.body(), client.FieldOwner(capacityManager))
+	result := patchChange
+	switch {
+	case ctx.Err() != nil, client.IgnoreNotFound(err) == nil && err != nil:
+		return
+	case err != nil:
+		result = patchFailed
+		c.troubles.Do(func() { c.log.Warn("the addresses for a node cannot be published", "node", p.node.name, "error", err) })
+	case p.edge:
+		result = patchEdge
+	}
+	c.patches.WithLabelValues(result).Inc()
+	if err != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.nodes[p.node.name] == p.node {
+		p.node.full, p.node.told = p.full, true
+		p.node.see(trimNode(o, c.resources), c.resources)
+	}
+}

@@ -1,0 +1,216 @@
+package controller
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"math"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/placement"
+)
+
+// capacityManager is the field manager of what is published. A node's managedFields say by it which of its resources
+// are this controller's: also those of names that are no longer published.
+const capacityManager = "bcsnet-controller-capacity"
+
+// nodeCapacity is a node, and what is published on it.
+type nodeCapacity struct {
+	name    string
+	uid     types.UID
+	version string
+	addrs   []netip.Addr
+
+	// says is what the node's status says; mixed where capacity and allocatable differ. ours are the resources that
+	// this controller has published.
+	says map[corev1.ResourceName]int64
+	ours []corev1.ResourceName
+
+	// pools are those that it draws from, joined in kind, own how many pods on it hold addresses; fresh while all are
+	// so. left is for how many pods its pools have addresses.
+	pools []string
+	kind  string
+	own   int
+	fresh bool
+	left  uint64
+
+	// patched is when it was told last. full says whether its pools were full then; told: that is known.
+	patched    time.Time
+	full, told bool
+}
+
+// mixed stands for two numbers.
+const mixed = -1
+
+// see takes what the node's status says, unless something newer is known.
+func (n *nodeCapacity) see(o *corev1.Node, r placement.Resources) {
+	if n.version != "" {
+		if order, err := resourceversion.CompareResourceVersion(o.ResourceVersion, n.version); err == nil && order < 0 {
+			return
+		}
+	}
+	n.version, n.says, n.ours = o.ResourceVersion, map[corev1.ResourceName]int64{}, publishedBefore(o)
+	for _, name := range slices.Concat(r, n.ours) {
+		c, inCapacity := o.Status.Capacity[name]
+		a, inAllocatable := o.Status.Allocatable[name]
+		switch {
+		case inCapacity && inAllocatable && c.Cmp(a) == 0:
+			n.says[name] = c.Value()
+		case inCapacity || inAllocatable:
+			n.says[name] = mixed
+		}
+	}
+}
+
+// room is for how many pods the node's pools have addresses: the same for all nodes of its kind.
+func (n *nodeCapacity) room(spares map[string]ipam.Spare) uint64 {
+	mine := make([]ipam.Spare, 0, len(n.pools))
+	for _, p := range n.pools {
+		if s, ok := spares[p]; ok {
+			mine = append(mine, s)
+		}
+	}
+	return ipam.Room(mine)
+}
+
+// served says whether the node is told any number: it has pools, or pods of pools that it had.
+func (n *nodeCapacity) served() bool { return len(n.pools) > 0 || n.own > 0 }
+
+// number is what the node should say.
+func (n *nodeCapacity) number() int64 {
+	return int64(min(n.left, math.MaxInt64-uint64(n.own))) + int64(n.own)
+}
+
+// superfluous says of a resource that this controller has published whether the node should not have it.
+func (n *nodeCapacity) superfluous(name corev1.ResourceName, r placement.Resources) bool {
+	return !n.served() || !slices.Contains(r, name)
+}
+
+// differs says whether the node should say something else than it does.
+func (n *nodeCapacity) differs(r placement.Resources) bool {
+	if n.served() {
+		number := n.number()
+		for _, name := range r {
+			if says, ok := n.says[name]; !ok || says != number {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(n.ours, func(name corev1.ResourceName) bool {
+		_, says := n.says[name]
+		return says && n.superfluous(name, r)
+	})
+}
+
+// agree takes note that what the node says is right.
+func (n *nodeCapacity) agree() { n.full, n.told = n.left == 0, true }
+
+// edge says whether the node's pools have become full, or have addresses again, since it was told; or whether that is
+// not known.
+func (n *nodeCapacity) edge() bool { return !n.told || n.full != (n.left == 0) }
+
+// notBefore is when the node may be told something.
+func (n *nodeCapacity) notBefore() time.Time {
+	switch {
+	case n.patched.IsZero():
+		return time.Time{}
+	case n.edge():
+		return n.patched.Add(capacityEdge)
+	}
+	return n.patched.Add(capacityEvery)
+}
+
+// urgency orders those who wait.
+func urgency(a, b *nodeCapacity) int {
+	if a.edge() != b.edge() {
+		if a.edge() {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(a.patched.Compare(b.patched), cmp.Compare(a.name, b.name))
+}
+
+// nodePatch is what a node is told.
+type nodePatch struct {
+	node       *nodeCapacity
+	edge, full bool
+	numbers    map[corev1.ResourceName]*resource.Quantity // nil for those that go
+}
+
+func (n *nodeCapacity) patch(r placement.Resources, now time.Time) nodePatch {
+	p := nodePatch{node: n, edge: n.edge(), full: n.left == 0, numbers: map[corev1.ResourceName]*resource.Quantity{}}
+	for _, name := range n.ours {
+		if n.superfluous(name, r) {
+			p.numbers[name] = nil
+		}
+	}
+	if n.served() {
+		for _, name := range r {
+			p.numbers[name] = resource.NewQuantity(n.number(), resource.DecimalSI)
+		}
+	}
+	n.patched = now
+	return p
+}
+
+// body is the patch. It names no version and nothing else of the node: a kubelet that writes its status at the same
+// time is not in the way, and leaves resources that it does not know alone.
+func (p nodePatch) body() client.Patch {
+	body, _ := json.Marshal(map[string]any{"status": map[string]any{"capacity": p.numbers, "allocatable": p.numbers}}) // cannot fail
+	return client.RawPatch(types.MergePatchType, body)
+}
+
+// publishes says whether an entry of managedFields is that of capacityManager.
+func publishes(e metav1.ManagedFieldsEntry) bool {
+	return e.Manager == capacityManager && e.Subresource == "status" && e.FieldsV1 != nil
+}
+
+// publishedBefore are the resources of a node that this controller has published, as the API server knows it.
+func publishedBefore(o *corev1.Node) []corev1.ResourceName {
+	at := slices.IndexFunc(o.ManagedFields, publishes)
+	if at < 0 {
+		return nil
+	}
+	var fields struct {
+		Status struct {
+			Capacity    map[string]json.RawMessage `json:"f:capacity"`
+			Allocatable map[string]json.RawMessage `json:"f:allocatable"`
+		} `json:"f:status"`
+	}
+	if json.Unmarshal(o.ManagedFields[at].FieldsV1.GetRawBytes(), &fields) != nil {
+		return nil // of another version of the format
+	}
+	names := map[corev1.ResourceName]struct{}{}
+	for _, list := range []map[string]json.RawMessage{fields.Status.Capacity, fields.Status.Allocatable} {
+		for key := range list {
+			if name, ok := strings.CutPrefix(key, "f:"); ok {
+				names[corev1.ResourceName(name)] = struct{}{}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// keepResource copies one resource of a list, if it is there.
+func keepResource(into *corev1.ResourceList, from corev1.ResourceList, name corev1.ResourceName) {
+	q, ok := from[name]
+	if !ok {
+		return
+	}
+	if *into == nil {
+		*into = corev1.ResourceList{}
+	}
+	(*into)[name] = q
+}

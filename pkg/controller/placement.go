@@ -1,0 +1,71 @@
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/placement"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// forgetEvery is how often a replica that nobody asks forgets pods that have their addresses by now.
+const forgetEvery = 30 * time.Second
+
+// addPlacement adds what the scheduler is told: by every replica which nodes are for a pod, by the leader how many
+// addresses there are for each node.
+func addPlacement(
+	ctx context.Context, mgr ctrl.Manager, o Options, index *ipam.Index, pods *workload.Pods, nodes *nodes, policies *workload.Resolver,
+	now func() time.Time, leads *leadership, ready func() error, registry prometheus.Registerer, log *slog.Logger,
+) (*placement.Judge, error) {
+	resources, err := placement.ParseResources(o.NodeResources)
+	if err != nil {
+		return nil, err
+	}
+	// Terms without Missing: a pod that is asked about needs no claim yet.
+	terms := &claim.Terms{Policies: policies, Claims: mgr.GetCache(), Index: index}
+	judge := placement.New(index, terms, pods, nodes.of, now, resources)
+	if _, err := watchKind(ctx, mgr.GetCache(), &corev1.Pod{}, handler(judge.PodChanged, judge.PodGone)); err != nil {
+		return nil, err
+	}
+	registry.MustRegister(&promiseMetrics{judge})
+	forget := func(ctx context.Context) error {
+		every(ctx, forgetEvery, func() { judge.Promised() })
+		return nil
+	}
+	if err := mgr.Add(manager.RunnableFunc(forget)); err != nil {
+		return nil, err
+	}
+	c := newCapacity(mgr.GetClient(), index, resources, now, ready, registry, log)
+	if _, err := watchKind(ctx, mgr.GetCache(), &corev1.Node{}, handler(c.set, c.remove)); err != nil {
+		return nil, err
+	}
+	index.Subscribe(c.leaseChanged)
+	leads.onTerm(c.Start)
+	return judge, nil
+}
+
+// promiseMetrics shows which pods the extender counts on.
+type promiseMetrics struct{ judge *placement.Judge }
+
+func (promiseMetrics) desc() *prometheus.Desc {
+	return prometheus.NewDesc("bcsnet_pods_awaited", "Pods that ask for an address by a resource and have none yet: placed on a node, or chosen, which means let through by the extender and on no node yet.", []string{"state"}, nil)
+}
+
+// Describe names the metric.
+func (m promiseMetrics) Describe(ch chan<- *prometheus.Desc) { ch <- m.desc() }
+
+// Collect counts.
+func (m promiseMetrics) Collect(ch chan<- prometheus.Metric) {
+	placed, chosen := m.judge.Promised()
+	for state, n := range map[string]int{"placed": placed, "chosen": chosen} {
+		ch <- prometheus.MustNewConstMetric(m.desc(), prometheus.GaugeValue, float64(n), state)
+	}
+}

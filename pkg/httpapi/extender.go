@@ -1,0 +1,236 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+const (
+	// maxQuestion bounds a question of the scheduler. Whole nodes have some ten thousand bytes each: it has room for
+	// more than 5,000 of them.
+	maxQuestion = 96 << 20
+	// maxQuestions bounds those that are in memory at once; more wait.
+	maxQuestions = 2 * maxQuestion
+)
+
+// extenderRoute is one verb of a scheduler extender. Its answers are those that the scheduler knows, without the
+// envelope; what cannot be asked at all is refused with it.
+type extenderRoute struct {
+	name string
+	// answer answers a question with what is written as JSON. A refusal with it is for metrics: no node is for the pod.
+	answer func(s *Service, ctx context.Context, q *question) (any, *ipam.Refusal, error)
+	// passed makes the answer to a question out of what the leader answered to its short form.
+	passed func(q *question, body []byte) (any, error)
+}
+
+func extenderRoutes() map[string]extenderRoute {
+	return map[string]extenderRoute{
+		"/v1/filter":   {"filter", (*Service).filter, passedFilter},
+		"/v1/priority": {"priority", (*Service).priority, passedPriority},
+	}
+}
+
+// question is ExtenderArgs with the nodes left as they came: of 5,000 whole nodes only the names are read.
+type question struct {
+	Pod       *corev1.Pod
+	Nodes     *rawNodes
+	NodeNames *[]string
+
+	names []string
+}
+
+type rawNodes struct {
+	Items []json.RawMessage `json:"items"`
+}
+
+// rawNode is what is read of a node.
+type rawNode struct {
+	Metadata rawMetadata `json:"metadata"`
+}
+
+type rawMetadata struct {
+	Name string `json:"name"`
+}
+
+// filterAnswer is ExtenderFilterResult with the nodes as they came.
+type filterAnswer struct {
+	extenderv1.ExtenderFilterResult
+	Nodes *rawNodes
+}
+
+// readQuestion reads a body.
+func readQuestion(body []byte) (*question, error) {
+	q := &question{}
+	if err := unmarshal(body, q); err != nil {
+		return nil, err
+	}
+	switch {
+	case q.Pod == nil:
+		return nil, ipam.Refuse(ipam.ReasonMissingField, "the question names no Pod")
+	case q.Nodes == nil && q.NodeNames == nil:
+		return nil, ipam.Refuse(ipam.ReasonMissingField, "the question has neither Nodes nor NodeNames")
+	case q.Nodes != nil && q.NodeNames != nil:
+		return nil, ipam.Refuse(ipam.ReasonBadRequest, "the question has both Nodes and NodeNames")
+	case q.NodeNames != nil:
+		q.names = *q.NodeNames
+		return q, nil
+	}
+	q.names = make([]string, 0, len(q.Nodes.Items))
+	for i, item := range q.Nodes.Items {
+		var node rawNode
+		if err := unmarshal(item, &node); err != nil {
+			return nil, ipam.Refuse(ipam.ReasonBadRequest, "Nodes.items[%d] is no node: %v", i, err)
+		}
+		q.names = append(q.names, node.Metadata.Name)
+	}
+	return q, nil
+}
+
+// short is the question by names, which another replica answers as well.
+func (q *question) short() []byte {
+	return marshal(extenderv1.ExtenderArgs{Pod: q.Pod, NodeNames: &q.names})
+}
+
+// extender serves one verb. Only the leader remembers which pods were let through, so it answers where it can.
+func (s *Service) extender(op extenderRoute) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		limit, err := readTimeout(r)
+		ctx, cancel := context.WithTimeout(r.Context(), limit)
+		defer cancel()
+		ctx, end := s.trace(withNotes(ctx), r, op.name)
+		r = readHop(r).on(r.WithContext(ctx))
+		weight := int64(maxQuestion)
+		if r.ContentLength >= 0 {
+			weight = min(weight, r.ContentLength)
+		}
+		var answer any
+		var why *ipam.Refusal
+		status := http.StatusBadRequest
+		if err == nil {
+			if err = s.questions.Acquire(ctx, weight); err == nil {
+				defer s.questions.Release(weight)
+				answer, why, status, err = s.consult(w, r, op)
+			} else {
+				status, err = http.StatusServiceUnavailable, ipam.Refuse(ipam.ReasonUnavailable, "too many large questions at once").WithHint("ask again")
+			}
+		}
+		end(err)
+		s.Metrics.took(op.name, time.Since(began))
+		if err != nil {
+			s.refuse(w, r, op.name, status, asRefusal(err))
+			return
+		}
+		var reason ipam.Reason
+		if why != nil {
+			reason = why.Reason
+		}
+		s.Metrics.count(op.name, reason)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(append(marshal(answer), '\n')) // the client may have gone
+	})
+}
+
+// consult reads a question and has the leader, or this replica, answer it. The status goes with the error.
+func (s *Service) consult(w http.ResponseWriter, r *http.Request, op extenderRoute) (answer any, why *ipam.Refusal, status int, err error) {
+	body, status, err := readBody(w, r, maxQuestion)
+	if err != nil {
+		return nil, nil, status, err
+	}
+	q, err := readQuestion(body)
+	if err != nil {
+		return nil, nil, http.StatusBadRequest, err
+	}
+	if err := s.Ready(); err != nil {
+		return nil, nil, http.StatusServiceUnavailable, ipam.Refuse(ipam.ReasonUnavailable, "not ready: %v", err).WithHint("ask again")
+	}
+	r = s.arrive(r)
+	if reply, ok := s.Forwarder.forward(r, q.short()); ok && reply.status == http.StatusOK {
+		if answer, err := op.passed(q, reply.body); err == nil {
+			return answer, nil, http.StatusOK, nil
+		}
+	}
+	_, _, err = s.decide(r, route{name: op.name, handle: func(s *Service, r *http.Request, _ []byte) (any, string, error) {
+		answer, why, err = op.answer(s, r.Context(), q)
+		return nil, "", err
+	}}, nil)
+	return answer, why, statusOf(err), err
+}
+
+// filter says which nodes are for a pod. What keeps it from knowing is an error of the answer, which the scheduler
+// writes into its event.
+func (s *Service) filter(ctx context.Context, q *question) (any, *ipam.Refusal, error) {
+	v, err := s.Placement.Filter(ctx, q.Pod, q.names)
+	if err != nil {
+		refusal, ok := errors.AsType[*ipam.Refusal](err)
+		if !ok {
+			refusal = ipam.Refuse(ipam.ReasonUnavailable, "%v", err)
+		}
+		return filterAnswer{ExtenderFilterResult: extenderv1.ExtenderFilterResult{Error: refusal.Error()}}, refusal, nil
+	}
+	if v.Refusal != nil && s.Refused != nil {
+		s.Refused(v.Request, v.Refusal)
+	}
+	return q.filtered(extenderv1.ExtenderFilterResult{NodeNames: &v.Pass, FailedNodes: v.Failed}), v.Refusal, nil
+}
+
+// filtered gives a result the form of the question: whole nodes for whole nodes.
+func (q *question) filtered(by extenderv1.ExtenderFilterResult) filterAnswer {
+	pass := by.NodeNames
+	if pass == nil || *pass == nil {
+		pass = &[]string{}
+	}
+	if by.NodeNames = pass; q.Nodes == nil || by.Error != "" {
+		return filterAnswer{ExtenderFilterResult: by}
+	}
+	passes := make(map[string]bool, len(*pass))
+	for _, name := range *pass {
+		passes[name] = true
+	}
+	nodes := &rawNodes{Items: make([]json.RawMessage, 0, len(*pass))}
+	for i, name := range q.names {
+		if passes[name] {
+			nodes.Items = append(nodes.Items, q.Nodes.Items[i])
+		}
+	}
+	by.NodeNames = nil
+	return filterAnswer{by, nodes}
+}
+
+func passedFilter(q *question, body []byte) (any, error) {
+	var by extenderv1.ExtenderFilterResult
+	if err := unmarshal(body, &by); err != nil {
+		return nil, err
+	}
+	return q.filtered(by), nil
+}
+
+func passedPriority(_ *question, body []byte) (any, error) {
+	var list extenderv1.HostPriorityList
+	err := json.Unmarshal(body, &list)
+	return list, err
+}
+
+// priority scores nodes.
+func (s *Service) priority(ctx context.Context, q *question) (any, *ipam.Refusal, error) {
+	scores, err := s.Placement.Scores(ctx, q.Pod, q.names)
+	if err != nil {
+		if _, ok := errors.AsType[*ipam.Refusal](err); !ok {
+			err = ipam.Refuse(ipam.ReasonUnavailable, "%v", err).WithHint("ask again")
+		}
+		return nil, nil, err
+	}
+	list := make(extenderv1.HostPriorityList, len(q.names))
+	for i, name := range q.names {
+		list[i] = extenderv1.HostPriority{Host: name, Score: scores[i]}
+	}
+	return list, nil, nil
+}

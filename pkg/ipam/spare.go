@@ -1,0 +1,160 @@
+package ipam
+
+import (
+	"math"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// Spare is what a pool can still give.
+type Spare struct {
+	// Network that the pool is part of, empty for none; Is4 is its family.
+	Network string
+	Is4     bool
+	// Free addresses can be had by anybody, Kept ones by the claims that they are kept for. Addresses that an
+	// operator set aside are neither, nor are those that rest.
+	Free, Kept uint64
+}
+
+// Spares are those of all pools that can be used, as they are at a time. It counts nothing: its cost is that of the
+// number of pools.
+func (x *Index) Spares(now time.Time) map[string]Spare {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.now = now.UnixNano()
+	out := make(map[string]Spare, len(x.pools))
+	for name, p := range x.pools {
+		if p.Valid() {
+			out[name] = x.spare(p)
+		}
+	}
+	return out
+}
+
+func (x *Index) spare(p *poolState) Spare {
+	s := Spare{Network: p.Network, Is4: p.is4()}
+	if p.Serves() {
+		x.thaw(p)
+		s.Free = p.set.free()
+	}
+	m := x.byPool[p.Name]
+	if p.Terminating || m == nil {
+		return s
+	}
+	s.Kept = uint64(m.kept)
+	for r := range m.draining { // nobody gets these back
+		if r.state == Reserved && r.claim() != "" {
+			s.Kept--
+		}
+	}
+	return s
+}
+
+// Room is how many pods some pools have addresses for: of a network with both families a pod takes one of each.
+func Room(pools []Spare) uint64 {
+	var alone uint64
+	type families struct {
+		left    [2]uint64
+		offered [2]bool
+	}
+	networks := map[string]families{}
+	for _, s := range pools {
+		n := addSaturated(s.Free, s.Kept)
+		if s.Network == "" {
+			alone = addSaturated(alone, n)
+			continue
+		}
+		f, family := networks[s.Network], 0
+		if s.Is4 {
+			family = 1
+		}
+		f.left[family], f.offered[family] = addSaturated(f.left[family], n), true
+		networks[s.Network] = f
+	}
+	for _, f := range networks {
+		n := uint64(math.MaxUint64)
+		for family := range f.left {
+			if f.offered[family] {
+				n = min(n, f.left[family])
+			}
+		}
+		alone = addSaturated(alone, n)
+	}
+	return alone
+}
+
+// PoolsOf names the pools that a host may draw from, for whichever namespace, in the order of preference: first those
+// that are bound to no namespace.
+func (x *Index) PoolsOf(host netip.Addr) (names []string) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, t := range []*hostTable{&x.unbound, &x.boundHosts} {
+		for p := range t.of(host) {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// HostOf is one of the hosts that may draw from a pool.
+func (x *Index) HostOf(name string) (host netip.Addr, ok bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	p := x.pools[name]
+	if p == nil {
+		return host, false
+	}
+	for host = range p.Hosts {
+		return host, true
+	}
+	for n := range p.HostSubnets {
+		return n.Addr(), true
+	}
+	return host, false
+}
+
+// RoomFor is for how many pods like that of a request the pools that it may draw from have free addresses.
+func (x *Index) RoomFor(w Want, now time.Time) uint64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.now = now.UnixNano()
+	var spares []Spare
+	for p := range x.fitting(w) {
+		if !p.Valid() || len(w.Sets) > 0 && !slices.ContainsFunc(w.Sets, p.among) {
+			continue
+		}
+		s := x.spare(p)
+		s.Kept = 0
+		spares = append(spares, s)
+	}
+	return Room(spares)
+}
+
+// PlansRevision is another number whenever a pool has come, gone or changed.
+func (x *Index) PlansRevision() uint64 {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.plans
+}
+
+// PodsOn is how many pods hold addresses on one host, which may have several addresses itself. Its cost is that of
+// the addresses that are held there.
+func (x *Index) PodsOn(host []netip.Addr) int {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	pods := map[compact]struct{}{}
+	for _, h := range host {
+		for r := range x.byHost[h] {
+			if r.state != Active || r.owner() != "" {
+				continue
+			}
+			who := r.uid()
+			if who.bytes == "" {
+				who = r.container()
+			}
+			pods[who] = struct{}{}
+		}
+	}
+	return len(pods)
+}

@@ -1,0 +1,137 @@
+package ipam
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestSpares: what nobody has is spare, and what is kept for claims; not what an operator set aside, nor what rests.
+func TestSpares(t *testing.T) {
+	for name, tc := range map[string]struct {
+		options []option
+		leases  []Lease
+		want    Spare
+	}{
+		"an empty pool": {want: Spare{Is4: true, Free: 6}},
+		"some of all kinds": {
+			leases: []Lease{lease("10.0.0.9", "a", 1), reserved("10.0.0.10", "a", 2), keptFor("10.0.0.11", "a", "", "", 3)},
+			want:   Spare{Is4: true, Free: 3, Kept: 1},
+		},
+		"one rests":               {options: []option{cooldown(1 << 40)}, leases: []Lease{gaveUp("10.0.0.9", "a", 1, -1)}, want: Spare{Is4: true, Free: 5}},
+		"cordoned":                {options: []option{cordoned}, leases: []Lease{keptFor("10.0.0.11", "a", "", "", 3)}, want: Spare{Is4: true, Kept: 1}},
+		"going":                   {options: []option{terminating}, leases: []Lease{keptFor("10.0.0.11", "a", "", "", 3)}, want: Spare{Is4: true}},
+		"kept, and no longer its": {leases: []Lease{keptFor("10.0.0.99", "a", "", "", 3)}, want: Spare{Is4: true, Free: 6}},
+		"of a network":            {options: []option{network("blue")}, want: Spare{Network: "blue", Is4: true, Free: 6}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.9-10.0.0.14"}, tc.options...))
+			for i, l := range tc.leases {
+				l.Version = uint64(i + 1)
+				x.Watched(l)
+			}
+			if diff := cmp.Diff(map[string]Spare{"a": tc.want}, x.Spares(now)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.9"}, problem("wrong")))
+	if got := x.Spares(now); len(got) > 0 {
+		t.Errorf("a pool that cannot be used has %v", got)
+	}
+}
+
+func TestRoom(t *testing.T) {
+	v4, v6 := Spare{Is4: true, Free: 5, Kept: 1}, Spare{Free: 1 << 40}
+	in := func(network string, s Spare) Spare { s.Network = network; return s }
+	for name, tc := range map[string]struct {
+		pools []Spare
+		want  uint64
+	}{
+		"none":                     {nil, 0},
+		"two pools":                {[]Spare{v4, v4}, 12},
+		"both families together":   {[]Spare{in("blue", v4), in("blue", v6)}, 6},
+		"one family is full":       {[]Spare{in("blue", v4), in("blue", Spare{})}, 0},
+		"two pools of a network":   {[]Spare{in("blue", v4), in("blue", v4), in("blue", v6)}, 12},
+		"two networks, and no one": {[]Spare{in("blue", v4), in("red", v4), v4}, 18},
+		"more than can be counted": {[]Spare{{Free: math.MaxUint64, Kept: 9}, {Free: math.MaxUint64}}, math.MaxUint64},
+	} {
+		if got := Room(tc.pools); got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
+		}
+	}
+}
+
+func TestPoolsOfNames(t *testing.T) {
+	x := indexOf(
+		pool(t, "a", "10.0.0.0/24", []string{"10.0.0.9"}), pool(t, "b", "10.0.1.0/24", []string{"10.0.1.9"}, priority(1)),
+		pool(t, "bank", "10.0.2.0/24", []string{"10.0.2.9"}, namespaces("bank"), hosts(), hostSubnets("192.168.0.0/16")),
+		pool(t, "other", "10.0.3.0/24", []string{"10.0.3.9"}, hosts(host2)),
+	)
+	if got := x.PoolsOf(ip(host1)); !slices.Equal(got, []string{"b", "a", "bank"}) {
+		t.Errorf("%v", got)
+	}
+	before := x.PlansRevision()
+	x.SetRebuilding("a", "")
+	if x.PlansRevision() != before {
+		t.Error("nothing has changed")
+	}
+	x.SetPool(pool(t, "bank", "10.0.2.0/24", []string{"10.0.2.9"}, namespaces("bank"), hosts(host2)))
+	x.RemovePool("a")
+	if got := x.PoolsOf(ip(host1)); !slices.Equal(got, []string{"b"}) || x.PlansRevision() == before {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestPodsOn: a pod with two addresses is one; owners that are no pods are none.
+func TestPodsOn(t *testing.T) {
+	x := indexOf()
+	hold := func(addr string, change func(*Lease)) {
+		l := lease(addr, "a", uint64(x.Len()+1))
+		change(&l)
+		x.Watched(l)
+	}
+	hold("10.0.0.1", func(l *Lease) { l.PodUID = "u1" })
+	hold("10.0.0.2", func(l *Lease) { l.PodUID, l.IfName = "u1", "eth1" })
+	hold("10.0.0.3", func(l *Lease) { l.PodUID, l.ContainerID = "", "c3" })
+	hold("10.0.0.4", func(l *Lease) { l.Owner, l.PodUID = "printer", "" })
+	hold("10.0.0.5", func(l *Lease) { l.PodUID, l.Host = "u5", ip(host2) })
+	hold("10.0.0.6", func(l *Lease) { l.PodUID, l.Host = "u6", ip("172.16.0.9") })
+	hold("10.0.0.7", func(l *Lease) { l.State, l.PodUID = Reserved, "u7" })
+	if got := x.PodsOn([]netip.Addr{ip(host1), ip(host2)}); got != 3 {
+		t.Errorf("%d pods, want 3", got)
+	}
+}
+
+// TestProposeHoldsNothing, and leaves what is promised to others.
+func TestProposeHoldsNothing(t *testing.T) {
+	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.9-10.0.0.12"}))
+	promised := map[netip.Addr]bool{}
+	for i := range 5 {
+		w := want(func(w *Want) { w.Promised, w.Key = func(a netip.Addr) bool { return promised[a] }, fmt.Sprint(i) })
+		picks, refusal := x.Propose(w, now)
+		if i == 4 {
+			if refusal == nil || refusal.Reason != ReasonPoolExhausted {
+				t.Errorf("all are promised: %v, %s", picked(picks), refused(refusal))
+			}
+			break
+		}
+		if refusal != nil || len(picks) != 1 || promised[picks[0].Current.Addr] {
+			t.Fatalf("%v, %s", picked(picks), refused(refusal))
+		}
+		promised[picks[0].Current.Addr] = true
+	}
+	if got := x.Spares(now)["a"].Free; got != 4 {
+		t.Errorf("%d are free, want 4", got)
+	}
+	w := want(func(w *Want) {
+		w.Promised, w.Sets = func(a netip.Addr) bool { return a == ip("10.0.0.9") }, append(w.Sets, mustSet(t, "10.0.0.9-10.0.0.10"))
+	})
+	if picks, refusal := x.Propose(w, now); refusal != nil || picks[0].Current.Addr != ip("10.0.0.10") {
+		t.Errorf("of a range: %v, %s", picked(picks), refused(refusal))
+	}
+}

@@ -1,0 +1,240 @@
+package placement
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// Why a node is not for a pod, in the words of galaxy-ipam. They are the same for all nodes: the scheduler counts
+// nodes by them.
+const (
+	Prefix = "FloatingIPPlugin:"
+	// NoAddressLeft: the pools of the node have no address for the pod at present.
+	NoAddressLeft = Prefix + "NoFIPLeft"
+	// NoPool: no pool is for the node.
+	NoPool = Prefix + "NoFIPConfigNode"
+	// UnknownNode: there is no such node, or it has no address.
+	UnknownNode = Prefix + "UnknowNode"
+)
+
+// MaxScore is the best score of a node.
+const MaxScore = 10
+
+// patience is how long a pod waits for another one that was let through a moment before and may or may not take the
+// address that is left: the scheduler's binding of it is on its way.
+const patience = time.Second
+
+// Judge judges nodes. Its fields are not changed once it is in use; its methods may be called at the same time.
+type Judge struct {
+	Index *ipam.Index
+	Terms allocator.TermsFinder
+	Pods  allocator.PodFinder
+	// NodeAddrs are the addresses of a node; none for one that is not known.
+	NodeAddrs func(node string) []netip.Addr
+	// Now is the API server's time.
+	Now       func() time.Time
+	Resources Resources
+
+	mu     sync.Mutex
+	ledger ledger
+}
+
+// New makes a judge that remembers nothing yet.
+func New(index *ipam.Index, terms allocator.TermsFinder, pods allocator.PodFinder, nodeAddrs func(string) []netip.Addr, now func() time.Time, r Resources) *Judge {
+	return &Judge{Index: index, Terms: terms, Pods: pods, NodeAddrs: nodeAddrs, Now: now, Resources: r, ledger: newLedger()}
+}
+
+// Verdict is which nodes are for a pod, in the order of the question, and why others are not.
+type Verdict struct {
+	Pass   []string
+	Failed map[string]string
+	// Refusal says of a pod for which no node is why, as a request on one of them would be told; nil where a node
+	// passes. Request is that request.
+	Refusal *ipam.Refusal
+	Request allocator.Request
+}
+
+// concerns says whether a pod takes an address because it asks for one of the resources.
+func (j *Judge) concerns(pod *corev1.Pod) bool {
+	return j.Resources.Requested(pod) && !pod.Spec.HostNetwork
+}
+
+// prospect finds the terms of a pod.
+func (j *Judge) prospect(ctx context.Context, pod workload.Pod) (*allocator.Prospect, error) {
+	terms, err := j.Terms.Of(ctx, pod)
+	if err != nil {
+		return nil, err
+	}
+	return allocator.NewProspect(j.Index, pod, terms), nil
+}
+
+// Filter says which nodes are for a pod. A pod that does not ask for an address may go anywhere. A pod that is let
+// through counts from then on, until it has its address, is gone, or half a minute has passed and it is on no node. The
+// error says that it cannot be told at present.
+func (j *Judge) Filter(ctx context.Context, o *corev1.Pod, nodes []string) (Verdict, error) {
+	if !j.concerns(o) {
+		return Verdict{Pass: nodes}, nil
+	}
+	pod := workload.FromObject(o)
+	p, err := j.prospect(ctx, pod)
+	if refusal, ok := errors.AsType[*ipam.Refusal](err); ok && refusal.Reason != ipam.ReasonUnavailable {
+		v := Verdict{Failed: map[string]string{}, Refusal: refusal, Request: allocator.Request{Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID}}
+		for _, n := range nodes {
+			v.Failed[n] = Prefix + string(refusal.Reason) + ": " + refusal.Message
+		}
+		return v, nil
+	}
+	if err != nil {
+		return Verdict{}, err
+	}
+	// Only a pod that is there is counted on: whoever asks about others keeps nobody from an address.
+	real := false
+	if pod.UID != "" {
+		_, err := j.Pods.Find(ctx, pod.Namespace, pod.Name, pod.UID, netip.Addr{})
+		real = err == nil
+	}
+	wait := time.NewTimer(patience)
+	defer wait.Stop()
+	for {
+		v, open := j.judge(ctx, pod, p, nodes, real)
+		if open == nil {
+			return v, nil
+		}
+		select {
+		case <-open:
+		case <-wait.C:
+			return v, nil
+		case <-ctx.Done():
+			return v, ctx.Err()
+		}
+	}
+}
+
+// judge decides once. open is closed when the answer may have become another one, nil where that is not to be
+// expected soon: no node is for the pod, and one would be but for pods that are on their way to some node.
+func (j *Judge) judge(ctx context.Context, pod workload.Pod, p *allocator.Prospect, nodes []string, real bool) (v Verdict, open <-chan struct{}) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	now := j.Now()
+	j.settle(ctx, now)
+	v, addrs := j.survey(p, nodes, now, j.promised(pod.UID, false))
+	if old := j.ledger.promises[pod.UID]; old != nil && old.pod.Node != "" {
+		return v, nil // it is placed already, whoever asks
+	}
+	j.ledger.drop(pod.UID)
+	switch {
+	case len(v.Pass) > 0 && real:
+		mine := &promise{pod: pod, prospect: p, known: true, at: time.Now()}
+		j.ledger.promises[pod.UID] = mine
+		j.ledger.assign(mine, addrs)
+	case len(v.Pass) == 0 && len(j.ledger.chosen()) > 0:
+		if other, _ := j.survey(p, nodes, now, j.promised(pod.UID, true)); len(other.Pass) > 0 {
+			return v, j.ledger.changed
+		}
+	}
+	return v, nil
+}
+
+// survey asks about each kind of host once: what a pod gets depends on its host by the host's pools alone. addrs are
+// all that it might get.
+func (j *Judge) survey(p *allocator.Prospect, nodes []string, now time.Time, promised func(netip.Addr) bool) (v Verdict, addrs []netip.Addr) {
+	v.Failed = map[string]string{}
+	awaited := p.Awaited(now, promised)
+	kinds := map[string]string{} // why a kind of host is none; empty where it is
+	why := func(host netip.Addr) string {
+		pools := j.Index.PoolsOf(host)
+		if len(pools) == 0 {
+			if v.Refusal == nil {
+				_, v.Refusal = p.On(host, now, promised)
+				v.Request = p.Request(host)
+			}
+			return NoPool
+		}
+		kind := strings.Join(pools, ",")
+		if text, ok := kinds[kind]; ok {
+			return text
+		}
+		o, refusal := p.On(host, now, promised)
+		text := ""
+		switch {
+		case refusal == nil && awaited && !o.Kept:
+			refusal = ipam.Refuse(ipam.ReasonClaimConflict, "an address of the claim is kept for the pod, and no pool of host %s has it", host).
+				WithHint("let the pod run where that pool serves, or give the address up: bcsnetctl ip release ADDRESS")
+			fallthrough
+		case refusal != nil:
+			text, v.Refusal, v.Request = NoAddressLeft, refusal, p.Request(host)
+		default:
+			addrs = append(addrs, o.Addrs...)
+		}
+		kinds[kind] = text
+		return text
+	}
+	for _, n := range nodes {
+		worst := UnknownNode
+		for _, host := range j.NodeAddrs(n) {
+			text := why(host)
+			if text == "" || worst != NoAddressLeft {
+				worst = text
+			}
+			if text == "" {
+				break
+			}
+		}
+		if worst == "" {
+			v.Pass = append(v.Pass, n)
+		} else {
+			v.Failed[n] = worst
+		}
+	}
+	if len(v.Pass) > 0 {
+		v.Refusal = nil
+	}
+	return v, addrs
+}
+
+// Scores are those of nodes, 0 to MaxScore, by how many addresses for pods like this one they have left: the best of
+// them has the most. A pod that does not ask for an address has no favourites.
+func (j *Judge) Scores(ctx context.Context, o *corev1.Pod, nodes []string) (scores []int64, err error) {
+	scores = make([]int64, len(nodes))
+	if !j.concerns(o) {
+		return scores, nil
+	}
+	p, err := j.prospect(ctx, workload.FromObject(o))
+	if err != nil {
+		if refusal, ok := errors.AsType[*ipam.Refusal](err); ok && refusal.Reason != ipam.ReasonUnavailable {
+			return scores, nil
+		}
+		return nil, err
+	}
+	now, rooms, most := j.Now(), make([]uint64, len(nodes)), uint64(0)
+	kinds := map[string]uint64{}
+	for i, n := range nodes {
+		for _, host := range j.NodeAddrs(n) {
+			kind := strings.Join(j.Index.PoolsOf(host), ",")
+			room, ok := kinds[kind]
+			if !ok {
+				room = p.Room(host, now)
+				kinds[kind] = room
+			}
+			rooms[i] = max(rooms[i], room)
+		}
+		most = max(most, rooms[i])
+	}
+	for i, room := range rooms {
+		if room > 0 {
+			scores[i] = int64(math.Ceil(MaxScore * (float64(room) / float64(most))))
+		}
+	}
+	return scores, nil
+}

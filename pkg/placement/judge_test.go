@@ -1,0 +1,395 @@
+package placement
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go4.org/netipx"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+const eniIP = "tke.cloud.tencent.com/eni-ip"
+
+// site is two racks with a pool each, a node without a pool and one without an address.
+type site struct {
+	*Judge
+	t       *testing.T
+	terms   map[string]allocator.Terms // by name of the pod
+	wrong   map[string]error
+	missing map[string]bool // pods that nobody has made
+	version uint64
+}
+
+// Of and Find stand for the resolver of policies and the API server.
+func (s *site) Of(_ context.Context, pod workload.Pod) (allocator.Terms, error) {
+	return s.terms[pod.Name], s.wrong[pod.Name]
+}
+
+func (s *site) Find(_ context.Context, namespace, name, uid string, _ netip.Addr) (workload.Pod, error) {
+	if s.missing[name] {
+		return workload.Pod{}, workload.ErrNotFound
+	}
+	return workload.Pod{Namespace: namespace, Name: name, UID: uid}, nil
+}
+
+func (s *site) FindLive(ctx context.Context, namespace, name, uid string) (workload.Pod, error) {
+	return s.Find(ctx, namespace, name, uid, netip.Addr{})
+}
+
+// newSite gives each rack so many addresses, or a pool that hands out nothing: 10.1.0.10 and on for hosts 192.0.1.x, 10.2.0.10 and on for 192.0.2.x.
+func newSite(t *testing.T, addresses ...int) *site {
+	t.Helper()
+	s := &site{t: t, terms: map[string]allocator.Terms{}, wrong: map[string]error{}, missing: map[string]bool{}}
+	index := ipam.NewIndex()
+	nodes := map[string][]netip.Addr{"bare": {netip.MustParseAddr("192.0.9.1")}}
+	for rack := 1; rack <= len(addresses); rack++ {
+		plan, err := ipam.NewPlan(ipam.PlanSpec{Net: fmt.Sprintf("10.%d.0.0", rack), Mask: 24, Gateway: fmt.Sprintf("10.%d.0.1", rack),
+			Available: []string{fmt.Sprintf("10.%d.0.10-10.%d.0.%d", rack, rack, 9+max(1, addresses[rack-1]))}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		index.SetPool(ipam.Pool{Name: fmt.Sprintf("rack%d", rack), Plan: plan, Cordoned: addresses[rack-1] == 0, HostSubnets: ipam.Networks{netip.MustParsePrefix(fmt.Sprintf("192.0.%d.0/24", rack)): {}}})
+		for n := 1; n <= 2; n++ {
+			nodes[fmt.Sprintf("node%d%d", rack, n)] = []netip.Addr{netip.MustParseAddr(fmt.Sprintf("192.0.%d.%d", rack, n))}
+		}
+	}
+	s.Judge = New(index, s, s, func(name string) []netip.Addr { return nodes[name] }, time.Now, Resources{eniIP})
+	return s
+}
+
+// lease has the index know an address.
+func (s *site) lease(addr, uid string, state ipam.State, sticky ipam.Sticky) {
+	s.version++
+	a := netip.MustParseAddr(addr)
+	pool, _ := s.Index.PoolOf(a)
+	h := ipam.Holder{PodUID: uid, Namespace: "shop", PodName: uid, ContainerID: "c" + uid, IfName: "eth0"}
+	if state == ipam.Active {
+		h.Host = netip.MustParseAddr("192.0.1.1")
+	}
+	s.Index.Watched(ipam.Lease{Addr: a, Version: s.version, State: state, Params: ipam.Params{Pool: pool, Bits: 24}, Holder: h, Sticky: sticky, Updated: time.Now()})
+}
+
+func newPod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(name)}}
+	p.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{eniIP: resource.MustParse("1")}}}}
+	for _, c := range change {
+		c(p)
+	}
+	return p
+}
+
+var everywhere = []string{"node11", "node12", "node21", "node22", "bare", "ghost"}
+
+// filter is the answer of a question as a line.
+func (s *site) filter(p *corev1.Pod, nodes ...string) string {
+	s.t.Helper()
+	if len(nodes) == 0 {
+		nodes = everywhere
+	}
+	v, err := s.Filter(s.t.Context(), p, nodes)
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	var out []string
+	for _, n := range nodes {
+		switch text := v.Failed[n]; {
+		case slices.Contains(v.Pass, n):
+			out = append(out, n)
+		case n != "bare" && n != "ghost":
+			out = append(out, n+" "+strings.TrimPrefix(text, Prefix))
+		case n == "bare" && text != NoPool, n == "ghost" && text != UnknownNode:
+			out = append(out, n+" "+text)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func ofSet(t *testing.T, text string) *netipx.IPSet {
+	t.Helper()
+	r, err := ipam.ParseRange(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b netipx.IPSetBuilder
+	b.AddRange(r)
+	set, err := b.IPSet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+const (
+	all     = "node11, node12, node21, node22"
+	rack1   = "node11, node12, node21 NoFIPLeft, node22 NoFIPLeft"
+	rack2   = "node11 NoFIPLeft, node12 NoFIPLeft, node21, node22"
+	nowhere = "node11 NoFIPLeft, node12 NoFIPLeft, node21 NoFIPLeft, node22 NoFIPLeft"
+)
+
+// TestFilter is what each kind of pod is told about all nodes.
+func TestFilter(t *testing.T) {
+	web := ipam.Sticky{Claim: "shop/web", Fixed: true}
+	keyed := ipam.Sticky{Claim: "shop/db", PodPrimaryKey: "db-0", Fixed: true}
+	for name, tc := range map[string]struct {
+		sizes  []int
+		terms  allocator.Terms
+		wrong  error
+		leases func(*site)
+		want   string
+	}{
+		"free everywhere":  {sizes: []int{2, 2}, want: all},
+		"one rack is full": {sizes: []int{1, 1}, leases: func(s *site) { s.lease("10.1.0.10", "x", ipam.Active, ipam.Sticky{}) }, want: rack2},
+		"all are full": {sizes: []int{1, 1}, leases: func(s *site) {
+			s.lease("10.1.0.10", "x", ipam.Active, ipam.Sticky{})
+			s.lease("10.2.0.10", "y", ipam.Reserved, ipam.Sticky{})
+		}, want: nowhere},
+		"a pool by its name": {sizes: []int{2, 2}, terms: allocator.Terms{Pool: "rack2"}, want: rack2},
+		"one address":        {sizes: []int{2, 2}, terms: allocator.Terms{Sets: []*netipx.IPSet{ofSet(t, "10.1.0.11")}}, want: rack1},
+		"two ranges":         {sizes: []int{4, 4}, terms: allocator.Terms{Sets: []*netipx.IPSet{ofSet(t, "10.1.0.10-10.1.0.11"), ofSet(t, "10.1.0.12")}}, want: rack1},
+		"two ranges, one of them used up": {
+			sizes: []int{4, 4}, terms: allocator.Terms{Sets: []*netipx.IPSet{ofSet(t, "10.1.0.10-10.1.0.11"), ofSet(t, "10.1.0.12")}},
+			leases: func(s *site) { s.lease("10.1.0.12", "x", ipam.Active, ipam.Sticky{}) }, want: nowhere,
+		},
+		"ranges of two racks": {sizes: []int{2, 2}, terms: allocator.Terms{Sets: []*netipx.IPSet{ofSet(t, "10.1.0.10"), ofSet(t, "10.2.0.10")}}, want: nowhere},
+		"kept for the pod": {
+			sizes: []int{2, 2}, terms: allocator.Terms{Sticky: keyed}, leases: func(s *site) { s.lease("10.2.0.10", "", ipam.Reserved, keyed) }, want: rack2,
+		},
+		"its earlier pod has it": {
+			sizes: []int{2, 2}, terms: allocator.Terms{Sticky: keyed}, leases: func(s *site) { s.lease("10.2.0.10", "db", ipam.Active, keyed) }, want: rack2,
+		},
+		"kept for the app": {
+			sizes: []int{2, 2}, terms: allocator.Terms{Sticky: web}, leases: func(s *site) { s.lease("10.1.0.10", "", ipam.Reserved, web) }, want: rack1,
+		},
+		"the app has all it kept in use": {
+			sizes: []int{2, 2}, terms: allocator.Terms{Sticky: web}, leases: func(s *site) { s.lease("10.1.0.10", "w", ipam.Active, web) }, want: all,
+		},
+		"the claim is full": {
+			sizes: []int{2, 2}, terms: allocator.Terms{Sticky: web, Room: 1}, leases: func(s *site) { s.lease("10.1.0.10", "w", ipam.Active, web) }, want: nowhere,
+		},
+		"the pool is full, and one is kept for it": {
+			sizes: []int{1, 0}, terms: allocator.Terms{Sticky: web}, leases: func(s *site) { s.lease("10.1.0.10", "", ipam.Reserved, web) }, want: rack1,
+		},
+		"kept for others": {
+			sizes: []int{1, 1}, leases: func(s *site) { s.lease("10.1.0.10", "", ipam.Reserved, web) }, want: rack2,
+		},
+		"wrong annotations": {
+			sizes: []int{2, 2}, wrong: ipam.Refuse(ipam.ReasonInvalidAnnotation, "policy x is none"),
+			want: strings.NewReplacer("NoFIPLeft", "InvalidAnnotation: policy x is none").Replace(nowhere) +
+				", bare FloatingIPPlugin:InvalidAnnotation: policy x is none, ghost FloatingIPPlugin:InvalidAnnotation: policy x is none",
+		},
+		"the API server does not say": {sizes: []int{2, 2}, wrong: context.DeadlineExceeded, want: "error: context deadline exceeded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, tc.sizes...)
+			s.terms["p"], s.wrong["p"] = tc.terms, tc.wrong
+			if tc.leases != nil {
+				tc.leases(s)
+			}
+			if diff := cmp.Diff(tc.want, s.filter(newPod("p"))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestOnlyPodsThatAsk are looked at.
+func TestOnlyPodsThatAsk(t *testing.T) {
+	s := newSite(t, 0, 0)
+	for name, change := range map[string]func(*corev1.Pod){
+		"without the resource": func(p *corev1.Pod) { p.Spec.Containers = nil },
+		"with zero of it":      func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests[eniIP] = resource.MustParse("0") },
+		"on the host network":  func(p *corev1.Pod) { p.Spec.HostNetwork = true },
+		"with another": func(p *corev1.Pod) {
+			p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"a.b/c": resource.MustParse("1")}
+		},
+	} {
+		v, err := s.Filter(t.Context(), newPod("p", change), everywhere)
+		if err != nil || !slices.Equal(v.Pass, everywhere) || len(v.Failed) > 0 {
+			t.Errorf("%s: %+v, %v", name, v, err)
+		}
+		if scores, err := s.Scores(t.Context(), newPod("p", change), everywhere); err != nil || slices.Max(scores) > 0 {
+			t.Errorf("%s: scores %v, %v", name, scores, err)
+		}
+	}
+	for name, change := range map[string]func(*corev1.Pod){
+		"in limits": func(p *corev1.Pod) {
+			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: corev1.ResourceList{eniIP: resource.MustParse("1")}}
+		},
+		"in an init container": func(p *corev1.Pod) { p.Spec.InitContainers, p.Spec.Containers = p.Spec.Containers, nil },
+		"for the whole pod":    func(p *corev1.Pod) { p.Spec.Resources, p.Spec.Containers = &p.Spec.Containers[0].Resources, nil },
+	} {
+		p := newPod("p", change)
+		trimmed := workload.Trim(p)
+		if s.Resources.Mark(trimmed, p); !s.Resources.Requested(p) || !s.Resources.Requested(trimmed) {
+			t.Errorf("%s: it asks for none", name)
+		}
+	}
+}
+
+// TestBurst: no more pods are let through than there are addresses, before any of them has asked for one.
+func TestBurst(t *testing.T) {
+	s := newSite(t, 3, 0)
+	for i := range 3 {
+		if got := s.filter(newPod(fmt.Sprint("p", i)), "node11", "node12"); got != "node11, node12" {
+			t.Fatalf("pod %d: %s", i, got)
+		}
+		p := newPod(fmt.Sprint("p", i), func(p *corev1.Pod) { p.Spec.NodeName = "node11" })
+		s.PodChanged(p)
+	}
+	late := newPod("late")
+	if got := s.filter(late); got != nowhere {
+		t.Errorf("one more: %s", got)
+	}
+	if placed, chosen := s.Promised(); placed != 3 || chosen != 0 {
+		t.Errorf("%d placed, %d chosen", placed, chosen)
+	}
+	if got := s.filter(newPod("p1"), "node11"); got != "node11" {
+		t.Errorf("a placed pod is asked about again: %s", got)
+	}
+	s.lease("10.1.0.10", "p0", ipam.Active, ipam.Sticky{}) // whichever was promised to it
+	if got := s.filter(late); got != nowhere {
+		t.Errorf("one of them got its address: %s", got)
+	}
+	s.PodChanged(newPod("p1", func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "node11", corev1.PodFailed }))
+	if got := s.filter(late); got != rack1 {
+		t.Errorf("one of them failed: %s", got)
+	}
+	if got := s.filter(newPod("later"), "node21", "bare"); got != "node21 NoFIPLeft" {
+		t.Errorf("elsewhere: %s", got)
+	}
+	s.PodGone(newPod("p2"))
+	if got := s.filter(newPod("later")); got != rack1 {
+		t.Errorf("one of them is gone: %s", got)
+	}
+}
+
+// TestFoundOnNodes: a replica that has let nobody through counts the pods that are on nodes and have no address.
+func TestFoundOnNodes(t *testing.T) {
+	s := newSite(t, 2, 0)
+	s.lease("10.1.0.10", "old", ipam.Active, ipam.Sticky{})
+	for _, name := range []string{"old", "new"} {
+		s.PodChanged(newPod(name, func(p *corev1.Pod) { p.Spec.NodeName = "node12" }))
+	}
+	s.wrong["hopeless"] = ipam.Refuse(ipam.ReasonInvalidAnnotation, "wrong")
+	s.PodChanged(newPod("hopeless", func(p *corev1.Pod) { p.Spec.NodeName = "node12" }))
+	if got := s.filter(newPod("p")); got != nowhere {
+		t.Errorf("%s", got)
+	}
+	s.PodChanged(newPod("new", func(p *corev1.Pod) { p.Spec.NodeName, p.DeletionTimestamp = "node12", &metav1.Time{Time: time.Now()} }))
+	if got := s.filter(newPod("p")); got != rack1 {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestStrangers: who asks about pods that are not there, or without UIDs, keeps nobody from an address.
+func TestStrangers(t *testing.T) {
+	s := newSite(t, 1, 0)
+	s.missing["nobody"] = true
+	for _, p := range []*corev1.Pod{newPod("nobody"), newPod("p", func(p *corev1.Pod) { p.UID = "" }), newPod("real")} {
+		if got := s.filter(p); got != rack1 {
+			t.Errorf("pod %s: %s", p.Name, got)
+		}
+	}
+}
+
+// TestWaiting: one address is left in each rack, and a pod that was let through may go to either. The next one waits
+// until that is known, or for a second.
+func TestWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, 1, 1)
+		if got := s.filter(newPod("first")); got != all {
+			t.Fatal(got)
+		}
+		answer := make(chan string)
+		go func() { answer <- s.filter(newPod("second")) }()
+		synctest.Wait()
+		s.PodChanged(newPod("first", func(p *corev1.Pod) { p.Spec.NodeName = "node21" }))
+		if got := <-answer; got != rack1 {
+			t.Errorf("the first is on rack 2: %s", got)
+		}
+		began := time.Now()
+		if got := s.filter(newPod("third")); got != nowhere {
+			t.Errorf("the second may be on rack 1: %s", got)
+		}
+		if took := time.Since(began); took != patience {
+			t.Errorf("it waited for %s", took)
+		}
+		// A pod that never comes is forgotten.
+		<-time.After(chosenLife + time.Second)
+		if got := s.filter(newPod("third")); got != rack1 {
+			t.Errorf("the second has not come: %s", got)
+		}
+	})
+}
+
+// TestManyChosen: what is remembered of pods that are on no node is bounded.
+func TestManyChosen(t *testing.T) {
+	s := newSite(t, 0, 0)
+	for i := range maxChosen + 5 {
+		uid := fmt.Sprint("p", i)
+		s.ledger.promises[uid] = &promise{pod: workload.Pod{UID: uid}, prospect: allocator.NewProspect(s.Index, workload.Pod{UID: uid}, allocator.Terms{}), at: time.Now()}
+	}
+	if _, chosen := s.Promised(); chosen != maxChosen {
+		t.Errorf("%d are remembered", chosen)
+	}
+}
+
+func TestScores(t *testing.T) {
+	s := newSite(t, 20, 5)
+	scores, err := s.Scores(t.Context(), newPod("p"), everywhere)
+	if diff := cmp.Diff([]int64{10, 10, 3, 3, 0, 0}, scores); diff != "" || err != nil {
+		t.Errorf("(-want +got):\n%s%v", diff, err)
+	}
+	s.terms["p"] = allocator.Terms{Pool: "rack2"}
+	if scores, err = s.Scores(t.Context(), newPod("p"), everywhere); !slices.Equal(scores, []int64{0, 0, 10, 10, 0, 0}) || err != nil {
+		t.Errorf("of one pool: %v, %v", scores, err)
+	}
+	s.wrong["p"] = ipam.Refuse(ipam.ReasonInvalidAnnotation, "wrong")
+	if scores, err = s.Scores(t.Context(), newPod("p"), everywhere); slices.Max(scores) != 0 || err != nil {
+		t.Errorf("of wrong annotations: %v, %v", scores, err)
+	}
+	s.wrong["p"] = context.DeadlineExceeded
+	if _, err = s.Scores(t.Context(), newPod("p"), everywhere); err == nil {
+		t.Error("without an API server there are scores")
+	}
+}
+
+func TestParseResources(t *testing.T) {
+	many := []string{}
+	for i := range MaxResources + 1 {
+		many = append(many, fmt.Sprintf("a.b/c%d", i))
+	}
+	for _, tc := range []struct {
+		names []string
+		wrong string
+	}{
+		{nil, ""}, {[]string{eniIP, "netservice.bkbcs.tencent.com/bcsnetip"}, ""},
+		{[]string{""}, `"" is not the name of an extended resource, such as example.com/address`},
+		{[]string{"cpu"}, `"cpu" is not the name of an extended resource, such as example.com/address`},
+		{[]string{"a b/c"}, `"a b/c" is not the name of an extended resource, such as example.com/address`},
+		{[]string{"kubernetes.io/ip"}, `"kubernetes.io/ip" is a name of Kubernetes' own`},
+		{[]string{"x.kubernetes.io/ip"}, `"x.kubernetes.io/ip" is a name of Kubernetes' own`},
+		{[]string{"requests.a/b"}, `"requests.a/b" begins with requests., which quotas use`},
+		{[]string{"a.b/c", "a.b/c"}, `"a.b/c" is named twice`},
+		{many, "there are more than 8 names"},
+	} {
+		_, err := ParseResources(tc.names)
+		if got := fmt.Sprint(err); err == nil && tc.wrong != "" || err != nil && got != tc.wrong {
+			t.Errorf("%q: %v, want %s", tc.names, err, tc.wrong)
+		}
+	}
+}

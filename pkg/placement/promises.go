@@ -1,0 +1,198 @@
+package placement
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// chosenLife is how long a pod that was let through is waited for: from the filter to the binding there are some
+// milliseconds, or the time that its volumes take.
+const chosenLife = 30 * time.Second
+
+// maxChosen bounds the pods that were let through and are on no node yet. Of more the oldest are forgotten.
+const maxChosen = 4096
+
+// promise is what a pod will need that has no address yet: it is on a node, or was let through to some. The addresses
+// are those that the allocator would choose for it now. Nothing keeps them from anybody who asks for an address; of
+// those who are to be placed nobody else counts on them.
+type promise struct {
+	pod      workload.Pod
+	prospect *allocator.Prospect
+	// known: the prospect is on the terms of the pod. Of a pod that was found on its node they are looked for once;
+	// hopeless: there were none.
+	known, hopeless bool
+	// addrs are what it would get on node; on any of the nodes that it was let through to while node is empty.
+	addrs []netip.Addr
+	node  string
+	// at is when it was let through; zero once it is on a node.
+	at time.Time
+}
+
+// ledger has the promises, by the UIDs of their pods.
+type ledger struct {
+	promises map[string]*promise
+	// owner says to whom an address is promised.
+	owner map[netip.Addr]string
+	// changed is closed at the next change.
+	changed chan struct{}
+}
+
+func newLedger() ledger {
+	return ledger{promises: map[string]*promise{}, owner: map[netip.Addr]string{}, changed: make(chan struct{})}
+}
+
+func (l *ledger) signal() {
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// assign gives a promise other addresses.
+func (l *ledger) assign(p *promise, addrs []netip.Addr) {
+	for _, a := range p.addrs {
+		if l.owner[a] == p.pod.UID {
+			delete(l.owner, a)
+		}
+	}
+	p.addrs = addrs
+	for _, a := range addrs {
+		l.owner[a] = p.pod.UID
+	}
+}
+
+func (l *ledger) drop(uid string) {
+	if p, ok := l.promises[uid]; ok {
+		l.assign(p, nil)
+		delete(l.promises, uid)
+		l.signal()
+	}
+}
+
+// chosen are the pods that were let through and are on no node yet, the oldest first.
+func (l *ledger) chosen() (uids []string) {
+	for uid, p := range l.promises {
+		if p.pod.Node == "" {
+			uids = append(uids, uid)
+		}
+	}
+	slices.SortFunc(uids, func(a, b string) int { return l.promises[a].at.Compare(l.promises[b].at) })
+	return uids
+}
+
+// PodChanged takes a pod as the cache has it now.
+func (j *Judge) PodChanged(o *corev1.Pod) {
+	if !j.Resources.Requested(o) || o.Spec.HostNetwork {
+		return
+	}
+	pod := workload.FromObject(o)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	p := j.ledger.promises[pod.UID]
+	switch {
+	case pod.Ended || pod.Deleting:
+		j.ledger.drop(pod.UID)
+	case pod.Node == "":
+	case p != nil && p.pod.Node == "":
+		p.pod = pod
+		j.ledger.signal()
+	case p != nil && p.prospect.Holds():
+		j.ledger.drop(pod.UID)
+	case p != nil:
+		p.pod, p.hopeless = pod, false
+	default:
+		p = &promise{pod: pod, prospect: allocator.NewProspect(j.Index, pod, allocator.Terms{})}
+		if !p.prospect.Holds() {
+			j.ledger.promises[pod.UID] = p
+		}
+	}
+}
+
+// PodGone takes note that a pod is no more.
+func (j *Judge) PodGone(o *corev1.Pod) {
+	uid := workload.FromObject(o).UID
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.ledger.drop(uid)
+}
+
+// Promised counts, after it has forgotten what is over, the pods without an address that were placed, and those that
+// were let through and are not placed yet.
+func (j *Judge) Promised() (placed, chosen int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.tidy()
+	chosen = len(j.ledger.chosen())
+	return len(j.ledger.promises) - chosen, chosen
+}
+
+// tidy drops what is over: pods that have their address need none, and one that was let through long ago does not come.
+func (j *Judge) tidy() {
+	for uid, p := range j.ledger.promises {
+		if p.prospect.Holds() {
+			j.ledger.drop(uid)
+		}
+	}
+	chosen := j.ledger.chosen()
+	for i, uid := range chosen {
+		if p := j.ledger.promises[uid]; i < len(chosen)-maxChosen || time.Since(p.at) > chosenLife {
+			j.ledger.drop(uid)
+		}
+	}
+}
+
+// settle brings the promises up to date: what somebody else got in the meantime is replaced.
+func (j *Judge) settle(ctx context.Context, now time.Time) {
+	j.tidy()
+	for uid, p := range j.ledger.promises {
+		switch {
+		case p.pod.Node == "" || p.hopeless || !p.known && !j.look(ctx, p):
+		case p.node != p.pod.Node, len(p.addrs) == 0, slices.ContainsFunc(p.addrs, func(a netip.Addr) bool { return j.gone(a, uid) }):
+			j.place(p, now)
+		}
+	}
+}
+
+// look finds the terms of a pod that was found on its node.
+func (j *Judge) look(ctx context.Context, p *promise) bool {
+	terms, err := j.Terms.Of(ctx, p.pod)
+	if err != nil {
+		p.hopeless = true // it gets no address, or the next look at it will tell
+		return false
+	}
+	p.prospect, p.known = allocator.NewProspect(j.Index, p.pod, terms), true
+	return true
+}
+
+// gone says whether an address that is promised to a pod is another's.
+func (j *Judge) gone(a netip.Addr, uid string) bool {
+	l, ok := j.Index.Get(a)
+	return ok && l.State == ipam.Active && l.PodUID != uid
+}
+
+// place promises a pod what it would get on the node that it is on.
+func (j *Judge) place(p *promise, now time.Time) {
+	j.ledger.assign(p, nil)
+	p.node, p.at = p.pod.Node, time.Time{}
+	for _, host := range j.NodeAddrs(p.pod.Node) {
+		if o, refusal := p.prospect.On(host, now, j.promised(p.pod.UID, false)); refusal == nil {
+			j.ledger.assign(p, o.Addrs)
+			return
+		}
+	}
+}
+
+// promised says of an address whether it is promised to another pod than that of a UID; where placed is set, to one
+// that is on its node already.
+func (j *Judge) promised(self string, placed bool) func(netip.Addr) bool {
+	return func(a netip.Addr) bool {
+		uid, ok := j.ledger.owner[a]
+		return ok && uid != self && (!placed || j.ledger.promises[uid].pod.Node != "")
+	}
+}
