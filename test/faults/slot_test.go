@@ -60,8 +60,8 @@ func (s *slot) run() {
 	}
 	s.mu.Lock() // the operator may still be at work
 	defer s.mu.Unlock()
-	if s.uid != "" && s.sandbox == nil {
-		s.endPod(true)
+	if s.uid != "" && (s.sandbox == nil || s.taken) {
+		s.endPod(true) // else a late ADD may get an address for a pod from which the operator has just taken one
 	}
 }
 
