@@ -1,0 +1,29 @@
+package cli
+
+import "testing"
+
+// TestEditorNeedsTerminal: an editor that draws is not begun without a terminal; a program that edits by itself is.
+func TestEditorNeedsTerminal(t *testing.T) {
+	for name, c := range map[string]struct {
+		kube, editor string
+		want         bool
+	}{
+		"none is set: vi":                  {want: true},
+		"one that draws":                   {editor: "vim", want: true},
+		"by its path":                      {editor: "/usr/bin/nano", want: true},
+		"kubectl's variable comes first":   {kube: "emacs", editor: "true", want: true},
+		"blanks are vi":                    {editor: "  ", want: true},
+		"a program":                        {editor: "true"},
+		"a program with arguments":         {editor: `sed -i -e "s/a/b/"`},
+		"a script":                         {kube: "/tmp/edit.sh", editor: "vi"},
+		"one that draws, told not to draw": {editor: "vim -es +%s/a/b/ +wq"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSession(programName, "v0", discard())
+			s.getenv = func(key string) string { return map[string]string{"KUBE_EDITOR": c.kube, "EDITOR": c.editor}[key] }
+			if got := s.editorNeedsTerminal(); got != c.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}
