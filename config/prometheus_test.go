@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/bcsnet/bcsnet/test/generated"
 )
 
 //go:generate go test . -args -update
@@ -36,13 +38,5 @@ spec:
 	for line := range strings.Lines(groups) {
 		out.WriteString("  " + line)
 	}
-	const file = "prometheus/prometheusrule.yaml"
-	if *update {
-		if err := os.WriteFile(file, []byte(out.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if made, err := os.ReadFile(file); err != nil || string(made) != out.String() {
-		t.Errorf("%s is out of date (%v): make generate", file, err)
-	}
+	generated.UpToDate(t, *update, "prometheus/prometheusrule.yaml", "make generate", func(string) (string, error) { return out.String(), nil })
 }

@@ -200,6 +200,12 @@ func ReleaseHost(ctx context.Context, leases *store.Client, host netip.Addr, c i
 	if err != nil {
 		return nil, readFailed(err)
 	}
+	return ReleaseHeld(ctx, leases, host, all, c)
+}
+
+// ReleaseHeld releases those of the leases that are in use on a host, as they are when they are written; for callers that
+// have listed them already. What was released is returned beside the error of what was not.
+func ReleaseHeld(ctx context.Context, leases *store.Client, host netip.Addr, all []ipam.Lease, c ipam.Change) ([]ipam.Lease, error) {
 	var mu sync.Mutex
 	var released []ipam.Lease
 	var group errgroup.Group
@@ -223,6 +229,6 @@ func ReleaseHost(ctx context.Context, leases *store.Client, host netip.Addr, c i
 			return nil
 		})
 	}
-	err = group.Wait()
+	err := group.Wait()
 	return byAddr(released), err
 }

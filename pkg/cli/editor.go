@@ -4,13 +4,26 @@ import (
 	"cmp"
 	"context"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 )
+
+// editor is the command of the user's editor.
+func (s *session) editor() string { return cmp.Or(s.getenv("KUBE_EDITOR"), s.getenv("EDITOR"), "vi") }
+
+// editorNeedsTerminal is true for editors that draw on a terminal where there is none: they hang, or spoil a log. Other
+// commands may do their work unseen, and so may these when they are given flags.
+func (s *session) editorNeedsTerminal() bool {
+	known := []string{"vi", "vim", "nvim", "nano", "pico", "emacs", "joe", "micro", "hx", "helix", "mcedit", "ne"}
+	words := strings.Fields(s.editor())
+	return !isTerminal(s.In) && (len(words) == 0 || len(words) == 1 && slices.Contains(known, filepath.Base(words[0])))
+}
 
 // runEditor opens a file in the user's editor and waits for its end. Package editor of kubectl does the same,
 // and brings all that kubectl edit needs.
 func (s *session) runEditor(ctx context.Context, path string) error {
-	args := editorArgs(cmp.Or(s.getenv("KUBE_EDITOR"), s.getenv("EDITOR"), "vi"))
+	args := editorArgs(s.editor())
 	cmd := exec.CommandContext(ctx, args[0], append(args[1:], path)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.ErrOut
 	if !s.out.tty {

@@ -25,7 +25,7 @@ func parseEntries(args []string) ([]entry, error) {
 		arg = addressWord(arg)
 		r, err := ipam.ParseRange(arg)
 		if err != nil {
-			return nil, usagef("%v", err).withHint("write addresses as 10.0.0.20, 10.0.0.20-10.0.0.29 or 10.0.0.32/28")
+			return nil, notation(err)
 		}
 		out = append(out, entry{r, strings.TrimSpace(arg)})
 	}
@@ -33,6 +33,50 @@ func parseEntries(args []string) ([]entry, error) {
 		return nil, usagef("%s and %s overlap", ipam.FormatRange(a), ipam.FormatRange(b)).withHint("name every address once")
 	}
 	return out, nil
+}
+
+// parseSets reads addresses, ranges and CIDRs as they are typed, each address once, up to maxBulk. The error is one of usage.
+func parseSets(args []string) ([]netip.Addr, error) {
+	var b netipx.IPSetBuilder
+	for _, arg := range args {
+		arg = addressWord(arg)
+		r, err := ipam.ParseRange(arg)
+		if err != nil {
+			end := strings.IndexAny(arg, "-~/")
+			if _, first := ipam.ParseAddr(arg[:max(end, 0)]); first != nil { // not even the beginning of a range
+				return nil, noAddress(arg)
+			}
+			return nil, notation(err)
+		}
+		b.AddRange(r)
+	}
+	set := built(&b)
+	if err := notTooMany(set); err != nil {
+		return nil, err
+	}
+	var out []netip.Addr
+	for _, r := range set.Ranges() {
+		out = append(out, addressesOf([]entry{{IPRange: r}})...)
+	}
+	return out, nil
+}
+
+// notTooMany bounds what one call changes.
+func notTooMany(set *netipx.IPSet) error {
+	if n := ipam.SizeOfSet(set); n > maxBulk {
+		return usagef("these are %s, and %d is the most in one call", words.Plural(n, "address"), maxBulk).withHint("name them in several calls")
+	}
+	return nil
+}
+
+// notation is the error for an entry that is written wrongly.
+func notation(err error) error {
+	return usagef("%v", err).withHint("write addresses as 10.0.0.20, 10.0.0.20-10.0.0.29 or 10.0.0.32/28")
+}
+
+// noAddress is the error for a word that is none.
+func noAddress(word string) error {
+	return usagef("%q is not an IP address", word).withHint("by pod, container or name: bcsnetctl ip find TEXT")
 }
 
 func rangesOf(entries []entry) []netipx.IPRange {
@@ -151,9 +195,7 @@ func parseAddresses(args []string) ([]netip.Addr, error) {
 	for i, arg := range args {
 		words[i] = addressWord(arg)
 	}
-	return parseEach(words, func(arg string) error {
-		return usagef("%q is not an IP address", arg).withHint("by pod, container or name: bcsnetctl ip find TEXT")
-	})
+	return parseEach(words, noAddress)
 }
 
 // addressWord is the address where a word is the name of an object, alone or as -o name prints it, so that lists

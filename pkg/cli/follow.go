@@ -29,6 +29,7 @@ type follower struct {
 	which  metav1.ListOptions
 	source int
 	out    chan<- change
+	told   *complaint
 	// seen are the versions of the objects that were passed on.
 	seen    map[string]string
 	version string
@@ -45,16 +46,18 @@ func keyOf(o *unstructured.Unstructured) string {
 // retryDelay is how long to wait before another try when the API server does not answer.
 const retryDelay = time.Second
 
-func (s *session) follower(from source, number int, out chan<- change) (*follower, error) {
+func (s *session) follower(from source, number int, out chan<- change, told *complaint) (*follower, error) {
 	c, err := s.dynamic()
 	if err != nil {
 		return nil, err
 	}
-	return newFollower(s, c.Resource(from.kind).Namespace(from.namespace), from.which, number, out), nil
+	f := newFollower(s, c.Resource(from.kind).Namespace(from.namespace), from.which, number, out)
+	f.told = told
+	return f, nil
 }
 
 func newFollower(s *session, api dynamic.ResourceInterface, which metav1.ListOptions, source int, out chan<- change) *follower {
-	return &follower{session: s, api: api, which: which, source: source, out: out, seen: map[string]string{}}
+	return &follower{session: s, api: api, which: which, source: source, out: out, told: &complaint{of: map[int]bool{}}, seen: map[string]string{}}
 }
 
 // run goes on until the context ends. That the objects cannot be read at first is an error; later, it tries
@@ -66,7 +69,6 @@ func (f *follower) run(ctx context.Context) error {
 	if err := f.send(ctx, change{kind: watch.Bookmark}); err != nil {
 		return err
 	}
-	told := false
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := f.watch(ctx)
@@ -74,18 +76,17 @@ func (f *follower) run(ctx context.Context) error {
 			err = f.list(ctx)
 		}
 		switch {
-		case err == nil && time.Since(began) >= retryDelay:
-			told = false
-			continue
-		case err == nil: // cut at once, which may go on like that
-			told = false
+		case err == nil:
+			f.told.about(f.source, false)
+			if time.Since(began) >= retryDelay {
+				continue
+			} // else it was cut at once, which may go on like that
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 			return f.explain(err)
-		case !told:
+		case f.told.about(f.source, true):
 			f.say.warn("changes cannot be read at the moment, trying again: %v", f.explain(err))
-			told = true
 		}
 		select {
 		case <-time.After(retryDelay):

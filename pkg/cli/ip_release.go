@@ -26,18 +26,19 @@ func newIPRelease(s *session, group string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "release ADDRESS...", Aliases: []string{"free"}, Args: takes(1, 0), RunE: runs(v),
 		Short: "Free addresses that somebody holds",
-		Long: `Free addresses, after a question: others may get them at once. While its pod
-lives, an address is released only with --force. All addresses are looked at
-before any is released, and one that has a new holder by then is left alone.
-What was released goes to standard output, as it was before.
+		Long: `Free addresses, after a question: others may get them at once. ADDRESS is a
+single one, a range a-b with both ends, or a CIDR; up to 4096 in one call. While
+its pod lives, an address is released only with --force. All addresses are
+looked at before any is released, and one that has a new holder by then is left
+alone. What was released goes to standard output, as it was before.
 
 An address that a claim keeps and no pod has goes back to its pool. One that a
 pod has by a claim which keeps it stays reserved for the claim.
 
 An address that is free already is no error; - reads addresses from standard
-input, one a line. What fails can be run again: it does the rest.`,
+input, one entry a line. What fails can be run again: it does the rest.`,
 		Example: `  bcsnetctl ip release 10.0.0.20 --dry-run=client
-  bcsnetctl ip release 10.0.0.20 10.0.0.21 --yes --reason "node lost"
+  bcsnetctl ip release 10.0.0.20 10.0.0.32-10.0.0.63 --yes --reason "node lost"
   bcsnetctl ip release 10.0.0.20 --force`,
 		ValidArgsFunction: s.completeLeases(leaseQuery{status: ipam.Active.String()}, kept()),
 	}
@@ -55,7 +56,7 @@ func (v *ipRelease) Complete(args []string) (err error) {
 }
 
 func (v *ipRelease) Validate() (err error) {
-	if v.addrs, err = parseAddresses(v.args); err != nil {
+	if v.addrs, err = parseSets(v.args); err != nil {
 		return err
 	}
 	if err := checkText("--reason", v.reason, ipam.MaxPastReason); err != nil {
@@ -122,9 +123,14 @@ func (v *ipRelease) check(ctx context.Context, all []ipam.Lease) (held []ipam.Le
 	for i, l := range all {
 		if l.State != ipam.Available {
 			v.announce(l, pods[i], unread[i])
-		} else {
-			v.say.note("%s is free already", l.Addr)
 		}
+	}
+	if n := len(free); n > 0 {
+		var addrs []netip.Addr
+		for _, l := range free {
+			addrs = append(addrs, l.Addr)
+		}
+		v.say.note("%s %s free already", spell(setOfAddrs(addrs)), words.OneOr(n, "is", "are"))
 	}
 	return held, nil
 }
@@ -132,6 +138,8 @@ func (v *ipRelease) check(ctx context.Context, all []ipam.Lease) (held []ipam.Le
 // known refuses addresses that are in no pool and have no object: they are misspelt.
 func (v *ipRelease) known(ctx context.Context, free []ipam.Lease) (failed several, err error) {
 	var x *ipam.Index
+	var outside []netip.Addr
+	var why *ipam.Refusal
 	for _, l := range free {
 		if l.Version != 0 {
 			continue
@@ -142,10 +150,10 @@ func (v *ipRelease) known(ctx context.Context, free []ipam.Lease) (failed severa
 			}
 		}
 		if pool, refusal := x.Offer(l.Addr, v.now()); pool.Name == "" {
-			failed = append(failed, refusal)
+			outside, why = append(outside, l.Addr), refusal
 		}
 	}
-	return failed, nil
+	return noPool(outside, why), nil
 }
 
 // announce says what releasing an address does.

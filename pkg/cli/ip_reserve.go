@@ -75,8 +75,8 @@ func (v *ipReserve) Validate() (err error) {
 	if v.entries, err = parseEntries(v.args); err != nil {
 		return err
 	}
-	if n := ipam.SizeOfSet(setOf(rangesOf(v.entries)...)); n > maxBulk {
-		return usagef("these are %s, and %d is the most in one call", words.Plural(n, "address"), maxBulk).withHint("name them in several calls")
+	if err := notTooMany(setOf(rangesOf(v.entries)...)); err != nil {
+		return err
 	}
 	if err := checkText("--reason", v.reason, ipam.MaxPastReason); err != nil {
 		return err
@@ -132,15 +132,7 @@ func (v *ipReserve) check(x *ipam.Index, all []ipam.Lease) (todo []ipam.Lease, e
 			todo = append(todo, l)
 		}
 	}
-	switch len(outside) {
-	case 0:
-	case 1:
-		failed = append(failed, why)
-	default:
-		failed = append(failed, refuse(ipam.ReasonAddressNotInPool, "%s no pool hands out: %s", words.Plural(len(outside), "address"), spell(setOfAddrs(outside))).
-			withHint("see what pools have: bcsnetctl pool list"))
-	}
-	if len(failed) > 0 {
+	if failed = append(failed, noPool(outside, why)...); len(failed) > 0 {
 		return nil, v.none(len(all), v.done(), failed)
 	}
 	if len(same) > 0 {
@@ -151,6 +143,19 @@ func (v *ipReserve) check(x *ipam.Index, all []ipam.Lease) (todo []ipam.Lease, e
 		v.say.note("%s: %s", state, spell(setOfAddrs(same)))
 	}
 	return todo, nil
+}
+
+// noPool is the error for addresses that no pool hands out; why is that for the last of them.
+func noPool(outside []netip.Addr, why *ipam.Refusal) several {
+	switch len(outside) {
+	case 0:
+		return nil
+	case 1:
+		return several{why}
+	default:
+		return several{refuse(ipam.ReasonAddressNotInPool, "%s no pool hands out: %s", words.Plural(len(outside), "address"), spell(setOfAddrs(outside))).
+			withHint("see what pools have: bcsnetctl pool list")}
+	}
 }
 
 func (v *ipReserve) inUse(l ipam.Lease) error {

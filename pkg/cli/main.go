@@ -22,6 +22,9 @@ func Main(args []string, version string, streams genericiooptions.IOStreams) int
 	root := newRoot(s)
 	root.SetArgs(args[1:])
 	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = s.unshown
+	}
 	s.report(ctx, err)
 	return exitCode(ctx, err)
 }

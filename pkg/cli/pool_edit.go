@@ -29,7 +29,7 @@ func newPoolEdit(s *session) *cobra.Command {
 the reason where the text is not accepted; leaving it without a change ends the
 command. It says what the change does to leases, and asks when it touches
 something that is in use. If somebody else changes the pool meanwhile, nothing
-is stored.`,
+is stored. Without a terminal, EDITOR has to be a program that needs none.`,
 		Example: `  bcsnetctl pool edit blue
   KUBE_EDITOR="code --wait" bcsnetctl pool edit blue --dry-run=server -o yaml`,
 		ValidArgsFunction: s.completePoolFirst(nil),
@@ -45,7 +45,13 @@ func (v *poolEdit) Complete(args []string) error {
 	return nil
 }
 
-func (v *poolEdit) Validate() error { return v.output.validate() }
+func (v *poolEdit) Validate() error {
+	if v.editorNeedsTerminal() {
+		return usagef("standard input is no terminal, and the editor %s needs one", v.editor()).
+			withHint("have a program edit: EDITOR='sed -i s/old/new/' bcsnetctl pool edit %s; or: bcsnetctl pool export %s > FILE, and kubectl apply --server-side -f FILE", v.name, v.name)
+	}
+	return v.output.validate()
+}
 
 func (v *poolEdit) Run(ctx context.Context) error {
 	api, err := v.pools()

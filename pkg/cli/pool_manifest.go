@@ -34,6 +34,9 @@ func (s *session) readManifests(files []string) ([]manifest, error) {
 			return nil, err
 		}
 		name = sourceName(name)
+		if len(objects) == 0 { // what should have written it has failed, more likely than not
+			return nil, refuse(reasonPoolInvalid, "%s is empty: there is no pool in it", name)
+		}
 		for _, o := range objects {
 			if o.GroupVersionKind() != v1.GroupVersion.WithKind(poolKind) {
 				s.say.warn("%s: %s %s is no pool and left out", name, o.GetKind(), o.GetName())

@@ -92,8 +92,15 @@ func (v *releaseHost) Run(ctx context.Context) error {
 	}
 	var released []ipam.Lease
 	var failed several
+	held, unread := v.heldOn(ctx, v.hosts)
 	for i, h := range v.hosts {
-		gone, err := v.one(ctx, leases, h)
+		var gone []ipam.Lease
+		err := unread
+		if err == nil {
+			gone, err = v.one(ctx, leases, h, held[h])
+		} else {
+			err = fmt.Errorf("host %s: nothing was released: %w", h, err)
+		}
 		released = append(released, gone...)
 		if v.wait && v.dry == dryRunNone && ctx.Err() == nil {
 			gone, err = v.settle(ctx, leases, h, err)
@@ -102,7 +109,7 @@ func (v *releaseHost) Run(ctx context.Context) error {
 		if err != nil {
 			failed = append(failed, err)
 		}
-		if ctx.Err() != nil || isUnreachable(err) {
+		if ctx.Err() != nil || isUnreachable(err) || err != nil && unread != nil {
 			if rest := len(v.hosts) - i - 1; rest > 0 {
 				failed = append(failed, (&failure{message: words.Plural(rest, "more host") + " not tried"}).withHint("run it again: it does the rest"))
 			}
@@ -116,12 +123,26 @@ func (v *releaseHost) Run(ctx context.Context) error {
 	return failed.orNil()
 }
 
-// one releases one host, and says what was done and what was not.
-func (v *releaseHost) one(ctx context.Context, leases *store.Client, h netip.Addr) ([]ipam.Lease, error) {
-	held, err := v.held(ctx, leaseQuery{host: h.String(), status: ipam.Active.String()}, func(ipam.Lease) bool { return true })
-	if err != nil {
-		return nil, fmt.Errorf("host %s: nothing was released: %w", h, err)
+// heldOn reads what is in use on hosts. It is one list however many they are: ten thousand hosts from standard input are
+// no ten thousand lists.
+func (v *releaseHost) heldOn(ctx context.Context, hosts []netip.Addr) (map[netip.Addr][]ipam.Lease, error) {
+	query := leaseQuery{status: ipam.Active.String()}
+	if len(hosts) == 1 {
+		query.host = hosts[0].String()
 	}
+	out := make(map[netip.Addr][]ipam.Lease, len(hosts))
+	for _, h := range hosts {
+		out[h] = nil
+	}
+	all, err := v.held(ctx, query, func(l ipam.Lease) bool { _, wanted := out[l.Host]; return wanted })
+	for _, l := range all {
+		out[l.Host] = append(out[l.Host], l)
+	}
+	return out, err
+}
+
+// one releases what one host holds, and says what was done and what was not.
+func (v *releaseHost) one(ctx context.Context, leases *store.Client, h netip.Addr, held []ipam.Lease) ([]ipam.Lease, error) {
 	if len(held) == 0 {
 		v.say.note("host %s holds no addresses: nothing to release", h)
 		return nil, nil
@@ -131,7 +152,7 @@ func (v *releaseHost) one(ctx context.Context, leases *store.Client, h netip.Add
 		v.say.done("host %s: %s released%s", h, words.Plural(len(held), "address"), stayKept(held))
 		return held, nil
 	}
-	gone, err := allocator.ReleaseHost(ctx, leases, h, v.change(ctx, ipam.VerbReleaseHost, v.reason))
+	gone, err := allocator.ReleaseHeld(ctx, leases, h, held, v.change(ctx, ipam.VerbReleaseHost, v.reason))
 	if err == nil {
 		v.say.done("host %s: %s released%s", h, words.Plural(len(gone), "address"), stayKept(gone))
 		return gone, nil

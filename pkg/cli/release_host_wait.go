@@ -64,7 +64,8 @@ func (v *releaseHost) settle(ctx context.Context, leases *store.Client, h netip.
 
 // look releases what the host holds; none is true when that was nothing.
 func (w *waiter) look(ctx context.Context) (none bool, err error) {
-	held, err := w.held(ctx, leaseQuery{host: w.host.String(), status: ipam.Active.String()}, func(ipam.Lease) bool { return true })
+	all, err := w.heldOn(ctx, []netip.Addr{w.host})
+	held := all[w.host]
 	switch {
 	case err != nil:
 		w.last = err
@@ -78,7 +79,7 @@ func (w *waiter) look(ctx context.Context) (none bool, err error) {
 	} else {
 		w.say.wait("host %s: %s left, trying again", w.host, words.Plural(len(held), "address"))
 	}
-	gone, err := allocator.ReleaseHost(ctx, w.leases, w.host, w.change(ctx, ipam.VerbReleaseHost, w.reason))
+	gone, err := allocator.ReleaseHeld(ctx, w.leases, w.host, held, w.change(ctx, ipam.VerbReleaseHost, w.reason))
 	w.gone, w.last = append(w.gone, gone...), err
 	if len(gone) > 0 {
 		w.say.done("host %s: %s released", w.host, words.Plural(len(gone), "address"))

@@ -64,10 +64,13 @@ func (v *report) Validate() error {
 		return usagef("FILE is empty")
 	case v.file == "-" && isTerminal(v.Out):
 		return usagef("an archive is nothing for a terminal").withHint("write a file: bcsnetctl report FILE")
-	case v.file == "-" || v.force:
+	case v.file == "-":
 		return nil
 	}
-	if _, err := os.Lstat(v.file); !errors.Is(err, fs.ErrNotExist) {
+	if folder, err := os.Stat(v.file); err == nil && folder.IsDir() {
+		return usagef("%s is a folder", v.file).withHint("name a file in it: bcsnetctl report %s", filepath.Join(v.file, reportFile))
+	}
+	if _, err := os.Lstat(v.file); !errors.Is(err, fs.ErrNotExist) && !v.force {
 		return usagef("%s exists already", v.file).withHint("to replace it: --force; or name another: bcsnetctl report FILE")
 	}
 	return nil

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -53,6 +54,17 @@ func firstExample(cmd *cobra.Command) string {
 	return ""
 }
 
+// help is cobra's way to show a help text, which takes no notice of an error in writing it: the session keeps it.
+func (s *session) help(show func(*cobra.Command, []string)) func(*cobra.Command, []string) {
+	return func(cmd *cobra.Command, args []string) {
+		var text bytes.Buffer
+		cmd.SetOut(&text)
+		show(cmd, args)
+		cmd.SetOut(s.Out)
+		_, s.unshown = text.WriteTo(s.Out)
+	}
+}
+
 // newRoot builds the tree.
 func newRoot(s *session) *cobra.Command {
 	root := &cobra.Command{
@@ -60,6 +72,7 @@ func newRoot(s *session) *cobra.Command {
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: s.name},
 		Short:         "Manage address pools, hosts and leases",
 		Long:          rootHelp,
+		Version:       s.version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
@@ -80,6 +93,9 @@ func newRoot(s *session) *cobra.Command {
 		newDoctor(s), newRebuild(s), newWait(s), newEvents(s), newInstall(s), newUninstall(s), newReport(s),
 		newVersion(s), newCompletion(s), newOptions())
 	root.SetUsageTemplate(usageTemplate)
+	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
+	root.Flags().Bool("version", false, "show the version of this program; see also the command version")
+	root.SetHelpFunc(s.help(root.HelpFunc()))
 	root.SetFlagErrorFunc(flagError)
 	completeContexts(s, root)
 	root.InitDefaultHelpCmd()

@@ -31,6 +31,8 @@ type session struct {
 	flags *genericclioptions.ConfigFlags
 	// config is the way to the cluster; nil before it is needed.
 	config *rest.Config
+	// unshown is why a help text could not be written.
+	unshown error
 	// user is the answer of who; nil before it is needed.
 	user *string
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -49,10 +50,10 @@ func TestReleaseHostInterrupted(t *testing.T) {
 	w := newWorld(t)
 	w.havePool(t)
 	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
-	w.haveLease(t, "10.1.0.21", "10.0.0.12", "vm-2")
+	w.haveLease(t, "10.1.0.21", "10.0.0.12", "default/web-2")
 	second := make(chan struct{})
 	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
-		if strings.Contains(r.URL.RawQuery, "10.0.0.12") {
+		if strings.HasSuffix(r.URL.Path, "/pods/web-2") { // it looks whether the second host's pod still exists
 			close(second)
 			<-r.Context().Done() // until the program gives up
 			return
@@ -77,6 +78,39 @@ func TestReleaseHostInterrupted(t *testing.T) {
 		t.Errorf("released: %q", stdout.String())
 	}
 	contains(t, stderr.String(), "✔ host 10.0.0.11: 1 address released\n", "✗ interrupted\n", "✗ 2 more hosts not tried\nhint: run it again: it does the rest\n")
+}
+
+// TestReleaseManyHosts: however many hosts there are, the addresses are listed once.
+func TestReleaseManyHosts(t *testing.T) {
+	w := newWorld(t)
+	w.havePool(t)
+	w.haveLease(t, "10.1.0.20", "10.9.0.7", "vm-1")
+	w.haveLease(t, "10.1.0.21", "10.9.3.9", "vm-2")
+	w.haveLease(t, "10.1.0.22", "10.10.0.1", "vm-3")
+	var lists atomic.Int32
+	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/"+v1.IPResource) {
+			lists.Add(1)
+		}
+		next.ServeHTTP(rw, r)
+	})
+	var hosts strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&hosts, "10.9.%d.%d\n", i/250, i%250)
+	}
+	var stdout, stderr bytes.Buffer
+	cmd := w.command(t, "--server", url, "release-host", "-", "-o", "name")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(hosts.String()), &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %s", err, &stderr)
+	}
+	if want := "bcsnetip.networkextension.bkbcs.tencent.com/10.1.0.20\nbcsnetip.networkextension.bkbcs.tencent.com/10.1.0.21\n"; stdout.String() != want {
+		t.Errorf("got %q, want %q", &stdout, want)
+	}
+	contains(t, stderr.String(), "✔ host 10.9.0.7: 1 address released\n", "host 10.9.3.249 holds no addresses: nothing to release\n")
+	if lists.Load() != 1 {
+		t.Errorf("it listed addresses %d times", lists.Load())
+	}
 }
 
 // TestServerThatDoesNotAnswer is a timeout, not a failure.
@@ -183,6 +217,30 @@ func TestClosedPipeAfterChange(t *testing.T) {
 		contains(t, stderr.String(), tc.wants...)
 		if tc.args[0] == "ip" {
 			contains(t, stderr.String(), "broken pipe")
+		}
+	}
+}
+
+// TestFullDisk: what could not be written is an error, of a help text, too.
+func TestFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	w := newWorld(t)
+	w.havePool(t)
+	for _, args := range [][]string{
+		{"--help"}, {"pool", "--help"}, {"pool"}, {"help", "pool", "list"}, {"--version"}, {"options"}, {"completion", "bash"},
+		{"version", "--client"}, {"pool", "list"},
+	} {
+		var stderr bytes.Buffer
+		cmd := w.command(t, args...)
+		cmd.Env = append(cmd.Env, rawEnv+"=1")
+		cmd.Stdout, cmd.Stderr = full, &stderr
+		var exit *exec.ExitError
+		if err := cmd.Run(); !errors.As(err, &exit) || exit.ExitCode() != exitFailed || strings.Count(stderr.String(), "no space left on device") != 1 {
+			t.Errorf("%v: it ended with %v, and said %q", args, err, stderr.String())
 		}
 	}
 }

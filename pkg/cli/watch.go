@@ -144,9 +144,9 @@ func watchObjects[T any](ctx context.Context, s *session, from source, read func
 // is how a watch ends, and no error.
 func (s *session) watch(ctx context.Context, from []source, take func(change) error, tick func() error) error {
 	group, running := errgroup.WithContext(ctx)
-	changes := make(chan change)
+	changes, told := make(chan change), &complaint{of: map[int]bool{}}
 	for i, src := range from {
-		f, err := s.follower(src, i, changes)
+		f, err := s.follower(src, i, changes, told)
 		if err != nil {
 			return err
 		}

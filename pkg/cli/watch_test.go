@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -11,8 +12,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // going is a command that goes on until it is interrupted.
@@ -169,6 +172,67 @@ func TestWatchHosts(t *testing.T) {
 	g = w.start(t, "--kubeconfig", w.kubeconfigs["VIEWER"], "host", "list", "-w", "--no-headers")
 	g.next(t, "- 10.0.0.9 - - 1 0 -", "- 10.0.0.11 - - 1 0 -")
 	g.interrupt(t, "nodes cannot be read, so NODE and STATE are unknown")
+}
+
+// TestWatchComplainsOnce: that changes cannot be read is said once, not for each kind of object that a list is made
+// of, and again when it was over in between.
+func TestWatchComplainsOnce(t *testing.T) {
+	w := newWorld(t)
+	w.havePool(t)
+	var broken atomic.Bool
+	var refused, watching atomic.Int32
+	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
+		switch {
+		case r.URL.Query().Get("watch") == "":
+			next.ServeHTTP(rw, r)
+		case broken.Load():
+			refused.Add(1)
+			rw.WriteHeader(http.StatusInternalServerError)
+		default:
+			watching.Add(1)
+			ctx, cancel := context.WithCancel(r.Context())
+			defer cancel()
+			go func() { // until it breaks
+				for ctx.Err() == nil && !broken.Load() {
+					select {
+					case <-ctx.Done():
+					case <-time.After(10 * time.Millisecond):
+					}
+				}
+				cancel()
+			}()
+			next.ServeHTTP(rw, r.WithContext(ctx))
+		}
+	})
+	g := w.start(t, "--kubeconfig", w.kubeconfigs["ADMIN"], "--server", url, "host", "list", "-w")
+	g.next(t, "EVENT HOST NODE", "- 10.0.0.11 - - 0 0 blue")
+	for range 2 {
+		until(t, func() bool { return watching.Load() == 3 })
+		refused.Store(0)
+		broken.Store(true)
+		until(t, func() bool { return refused.Load() >= 6 })
+		watching.Store(0)
+		broken.Store(false)
+	}
+	until(t, func() bool { return watching.Load() == 3 })
+	g.interrupt(t, "changes cannot be read")
+	if n := strings.Count(g.stderr.String(), "changes cannot be read"); n != 2 {
+		t.Errorf("it complained %d times: %s", n, g.stderr.String())
+	}
+}
+
+// until waits for what the program does to its proxy.
+func until(t *testing.T, done func() bool) {
+	t.Helper()
+	err := controlplane.WaitFor(t.Context(), time.Minute, func() error {
+		if !done() {
+			return errors.New("it has not come")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestWatchWithoutRights fails at once, as the list does.

@@ -192,10 +192,11 @@ func (c *collector) cachedPod(ctx context.Context, h ipam.Holder) (*workload.Pod
 	return &pod, nil
 }
 
-// ripe are the suspects that have been seen for long enough, in the order of their addresses.
+// ripe are the suspects that have been seen for long enough, in the order of their addresses. Looks are not to the
+// millisecond: one that comes early is not another interval too early.
 func (c *collector) ripe(now time.Time) (due []suspect) {
 	for _, s := range c.suspects {
-		if now.Sub(s.since) >= c.after && !c.mayRun(s, now) {
+		if now.Sub(s.since) >= c.after-c.every/2 && !c.mayRun(s, now) {
 			due = append(due, s)
 		}
 	}

@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/bcsnet/bcsnet/pkg/doctor"
+	"github.com/bcsnet/bcsnet/test/generated"
 )
 
 var update = flag.Bool("update", false, "write the page of the checks")
@@ -19,21 +17,10 @@ var update = flag.Bool("update", false, "write the page of the checks")
 // TestPage: the reference has every check as it is.
 func TestPage(t *testing.T) {
 	file := filepath.Join("..", "..", "docs", "reference", "doctor.md")
-	if *update {
-		if err := os.WriteFile(file, page(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	old, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(page()), string(old)); diff != "" {
-		t.Errorf("%s is out of date: run go generate ./pkg/doctor (-want +got)\n%s", file, diff)
-	}
+	generated.UpToDate(t, *update, file, "go generate ./pkg/doctor", func(string) (string, error) { return page(), nil })
 }
 
-func page() []byte {
+func page() string {
 	var b bytes.Buffer
 	b.WriteString(`# Checks of doctor
 
@@ -70,7 +57,7 @@ A part of the cluster that the user may not read is named in a warning, together
 		fmt.Fprintf(&b, "\n### %s\n\n*%s*: %s.\n\n%s\n\n", c.ID, c.Severity, c.Title, c.Meaning)
 		fmt.Fprintf(&b, "* Impact: %s.\n* Mend: %s\n* Reads: %s.\n", c.Impact, c.Mend, reads(c))
 	}
-	return b.Bytes()
+	return b.String()
 }
 
 func reads(c doctor.Check) string {

@@ -4,14 +4,11 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/test/generated"
 )
 
 var update = flag.Bool("update", false, "write the generated parts of the documents")
@@ -28,23 +25,7 @@ func TestReasonsAreDocumented(t *testing.T) {
 		page:           func(string) (string, error) { return reasonsPage(), nil },
 		"openapi.yaml": reasonsInOpenAPI,
 	} {
-		old, err := os.ReadFile(file)
-		if err != nil && !*update {
-			t.Fatal(err)
-		}
-		want, err := generate(string(old))
-		if err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-		if *update {
-			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		if diff := cmp.Diff(want, string(old)); diff != "" {
-			t.Errorf("%s is out of date: run go generate ./pkg/httpapi (-want +got)\n%s", file, diff)
-		}
+		generated.UpToDate(t, *update, file, "go generate ./pkg/httpapi", generate)
 	}
 }
 
@@ -85,11 +66,6 @@ func statusesOf(r ipam.Reason) string {
 }
 
 func reasonsInOpenAPI(old string) (string, error) {
-	head, rest, ok := strings.Cut(old, begin)
-	_, tail, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		return "", fmt.Errorf("the marks of the generated part are missing")
-	}
 	var b bytes.Buffer
 	b.WriteString("    Reason:\n      type: string\n      description: |\n        Why it was not done; absent when it was.\n\n")
 	for _, i := range ipam.ReasonTable() {
@@ -99,5 +75,5 @@ func reasonsInOpenAPI(old string) (string, error) {
 	for _, i := range ipam.ReasonTable() {
 		fmt.Fprintf(&b, "      - %s\n", i.Reason)
 	}
-	return head + begin + b.String() + end + tail, nil
+	return generated.Between(old, begin, end, b.String())
 }

@@ -92,8 +92,9 @@ func (x *Index) WroteDelete(a netip.Addr, version uint64) {
 }
 
 // Replace takes a full list as of version: entries that it does not hold go, unless they are newer
-// than the list. A list older than what the watch delivered changes nothing.
-func (x *Index) Replace(all []Lease, version uint64) {
+// than the list. A list older than what the watch delivered changes nothing. It says whether the list shows that
+// the store was put back to an older state, and its versions were raised so that everybody lists.
+func (x *Index) Replace(all []Lease, version uint64) (restored bool) {
 	x.update(func() (changes []change) {
 		if version < x.seen {
 			return nil
@@ -102,7 +103,8 @@ func (x *Index) Replace(all []Lease, version uint64) {
 		for _, l := range all {
 			listed[l.Addr] = struct{}{}
 			if old := x.record(l.Addr); old != nil && l.Version < old.version && old.version <= version {
-				// A list is never behind its own version: the store was put back and its versions were raised.
+				// A list is never behind its own version.
+				restored = true
 				changes = append(changes, x.put(old, pack(l)))
 				continue
 			}
@@ -121,6 +123,7 @@ func (x *Index) Replace(all []Lease, version uint64) {
 		x.reached(version)
 		return changes
 	})
+	return restored
 }
 
 // apply enters a lease unless something newer is known.

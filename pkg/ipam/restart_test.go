@@ -56,7 +56,9 @@ func TestListBehindItsOwnVersion(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.1-10.0.0.2"}))
 	x.Watched(lease("10.0.0.1", "a", 8))
 	x.Wrote(lease("10.0.0.2", "a", 2000)) // newer than the list: nothing is known of it there
-	x.Replace([]Lease{available("10.0.0.1", "a", 3), available("10.0.0.2", "a", 4)}, 1000)
+	if !x.Replace([]Lease{available("10.0.0.1", "a", 3), available("10.0.0.2", "a", 4)}, 1000) {
+		t.Error("the restore is not noticed")
+	}
 	if l, _ := x.Get(ip("10.0.0.1")); l.Version != 3 {
 		t.Errorf("the index shows version %d", l.Version)
 	}
@@ -65,6 +67,9 @@ func TestListBehindItsOwnVersion(t *testing.T) {
 	}
 	if l, _ := x.Get(ip("10.0.0.2")); l.Version != 2000 {
 		t.Errorf("the newer write is gone: version %d", l.Version)
+	}
+	if x.Replace([]Lease{available("10.0.0.1", "a", 3), available("10.0.0.2", "a", 4)}, 1001) {
+		t.Error("the next list counts as a restore, too")
 	}
 	checkFreeSets(t, x)
 }

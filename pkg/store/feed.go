@@ -305,8 +305,8 @@ func (s sink) Replace(all []any, rv string) error {
 	if index, version := s.f.client.index, parseVersion(rv); s.f.consistent.Load() && version < index.Seen() {
 		index.Restart(leases, version)
 		s.f.restarts.Add(1)
-	} else {
-		index.Replace(leases, version)
+	} else if index.Replace(leases, version) {
+		s.f.restarts.Add(1)
 	}
 	s.f.synced.Store(true)
 	s.f.hears()

@@ -178,6 +178,30 @@ func TestVersionOfTheFuture(t *testing.T) {
 	controlplane.Until(t, "the feed works again", has(c.index, l.Addr, l.Version))
 }
 
+// A restore after which the versions were raised counts like any other: whether leases were lost is checked anew.
+func TestRestoreWithRaisedVersions(t *testing.T) {
+	index, addr := ipam.NewIndex(), subnet()
+	f := NewFeed(connectTo(t, config(t, nil), index))
+	l := available(addr(1))
+	list := func(version uint64, as string) {
+		t.Helper()
+		l.Version = version
+		if err := (sink{f}).Replace([]any{&item{Lease: l}}, as); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list(8, "9")
+	list(8, "20")
+	if n := f.Restarts(); n != 0 {
+		t.Errorf("%d restores before there was one", n)
+	}
+	list(3, "1000")
+	list(3, "1001")
+	if n := f.Restarts(); n != 1 {
+		t.Errorf("%d restores counted, want 1", n)
+	}
+}
+
 // recorded keeps the next list that passes, to be given again later as the list of a lagging API server.
 type recorded struct {
 	mu   sync.Mutex

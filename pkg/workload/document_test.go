@@ -2,14 +2,12 @@ package workload_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/bcsnet/bcsnet/pkg/workload"
+	"github.com/bcsnet/bcsnet/test/generated"
 )
 
 const (
@@ -20,25 +18,9 @@ const (
 // The table of annotations is that of the code.
 func TestAnnotationsAreDocumented(t *testing.T) {
 	page := filepath.Join("..", "..", "docs", "reference", "annotations.md")
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, rest, ok := strings.Cut(string(text), begin)
-	_, tail, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		t.Fatal("the marks of the generated part are missing")
-	}
-	want := head + begin + table() + end + tail
-	if *update {
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(want, string(text)); diff != "" {
-		t.Errorf("%s is out of date: run go generate ./pkg/workload (-want +got)\n%s", page, diff)
-	}
+	generated.UpToDate(t, *update, page, "go generate ./pkg/workload", func(old string) (string, error) {
+		return generated.Between(old, begin, end, table())
+	})
 }
 
 func table() string {

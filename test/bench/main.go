@@ -24,7 +24,8 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 3, "how often each measurement is taken; the median counts")
 	flag.IntVar(&o.large, "large", 65536, "addresses of the largest pool")
 	flag.StringVar(&o.out, "out", "", "file whose tables are rewritten; default docs/benchmarks.md of this module")
-	flag.StringVar(&o.only, "only", "", "measure only this part: floors, requests, pools, start, first or cli")
+	flag.StringVar(&o.only, "only", "", "measure only this part: floors, requests, sticky, pools, start, first, builds or cli")
+	flag.StringVar(&o.beside, "beside", "", "another build of the controller to measure beside this one")
 	handler := flag.String("floor-handler", "", "internal: serve the empty handler with this kubeconfig")
 	next := flag.String("floor-next", "10.192.0.0", "internal: the first address that the empty handler makes an object of")
 	flag.Parse()
@@ -44,6 +45,7 @@ type settings struct {
 	large  int
 	out    string
 	only   string
+	beside string
 }
 
 func (o settings) wants(part string) bool { return o.only == "" || o.only == part }
@@ -65,7 +67,7 @@ func run(ctx context.Context, o settings, handler, next string) error {
 	}
 	var r report
 	if err := measure(ctx, o, &r, []part{
-		{"floors", (*bench).floors}, {"requests", (*bench).requests}, {"pools", (*bench).pools}, {"start", (*bench).starts}, {"first", (*bench).first},
+		{"floors", (*bench).floors}, {"requests", (*bench).requests}, {"sticky", (*bench).sticky}, {"pools", (*bench).pools}, {"start", (*bench).starts}, {"first", (*bench).first}, {"builds", (*bench).builds},
 	}); err != nil {
 		return err
 	}

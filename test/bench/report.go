@@ -11,7 +11,9 @@ import (
 
 // report gathers the tables.
 type report struct {
-	floors, cpu, sizes, costs, numbers []string
+	floors, cpu, sizes, costs, numbers, builds []string
+	// duels and their costs are of sticky addresses.
+	duels, duelCosts []string
 	// lists and quicks are of the command line, scale is what the lists go over.
 	lists, quicks []string
 	scale         string
@@ -45,6 +47,13 @@ func (r *report) floor(what string, callers int, c compared) {
 	r.cpu = append(r.cpu, row)
 }
 
+func (r *report) build(what string, callers int, other, this result) {
+	row := fmt.Sprintf("| %s | %d | %.0f | %.0f | %s | %s / %s |", what, callers, other.perSecond, this.perSecond,
+		ratio(this.perSecond, other.perSecond), ms(other.p99), ms(this.p99))
+	fmt.Println(row)
+	r.builds = append(r.builds, row)
+}
+
 func (r *report) pool(size int, full bool, callers int, c compared) {
 	state := "empty"
 	if full {
@@ -57,17 +66,11 @@ func (r *report) pool(size int, full bool, callers int, c compared) {
 	r.sizes = append(r.sizes, row)
 }
 
-func (r *report) requests(what string, counts map[string]float64, ops float64) {
-	var parts []string
-	for k, n := range counts {
-		if n != 0 {
-			parts = append(parts, fmt.Sprintf("%.3f %s", n/ops, k))
-		}
+func (r *report) requests(c costs) {
+	for _, row := range c.rows("") {
+		fmt.Println(row)
+		r.costs = append(r.costs, row)
 	}
-	slices.Sort(parts)
-	row := fmt.Sprintf("| %s | %s |", what, strings.Join(parts, ", "))
-	fmt.Println(row)
-	r.costs = append(r.costs, row)
 }
 
 func (r *report) duration(what string, all []time.Duration) {
@@ -99,10 +102,10 @@ func (r *report) quick(what string, c call) {
 	r.quicks = append(r.quicks, row)
 }
 
-// Between these marks, and only there, a file is rewritten: the tables of the service, and those of the
-// command line.
+// Between these marks, and only there, a file is rewritten: the tables of the service, those of sticky addresses, and those of
+// the command line.
 const (
-	serviceMark, cliMark = "tables", "tables of the command line"
+	serviceMark, stickyMark, cliMark = "tables", "tables of sticky addresses", "tables of the command line"
 )
 
 func begin(mark string) string { return "<!-- " + mark + ": written by make bench -->" }
@@ -115,7 +118,7 @@ func (r *report) write(path string) error {
 	if err != nil {
 		return err
 	}
-	for mark, tables := range map[string]string{serviceMark: r.service(), cliMark: r.commandLine()} {
+	for mark, tables := range map[string]string{serviceMark: r.service(), stickyMark: r.stickyTables(), cliMark: r.commandLine()} {
 		before, rest, ok := strings.Cut(string(text), begin(mark))
 		_, after, ok2 := strings.Cut(rest, end(mark))
 		if !ok || !ok2 {
@@ -139,7 +142,8 @@ func (r *report) service() string {
 		table("Size of the pool, and how full it is",
 			"| addresses | state | callers | empty handler /s | bcsnet /s | of handler | of bare | p99 of handler |", r.sizes),
 		table("Requests to the API server per operation", "| operation | requests |", r.costs),
-		table("Start, memory, new pools", "| what | median |", r.numbers))
+		table("Start, memory, new pools", "| what | median |", r.numbers),
+		table("Beside another build", "| operation | callers | other /s | this /s | of the other | p99 ms other / this |", r.builds))
 }
 
 func (r *report) commandLine() string {

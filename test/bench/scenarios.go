@@ -68,7 +68,7 @@ func (b *bench) compareAt(ctx context.Context, callers int, k kind) (c compared,
 		if err := b.controller.Start(ctx); err != nil {
 			return c, err
 		}
-		s := service{b, fmt.Sprintf("%d/%s/%d", callers, k, round)}
+		s := service{b: b, kind: fmt.Sprintf("%d/%s/%d", callers, k, round)}
 		if r, err = b.warmLoad(ctx, callers, k.cycle(s.add, s.del, s.first)); err != nil {
 			return c, fmt.Errorf("bcsnet: %w", err)
 		}
@@ -192,37 +192,11 @@ func (b *bench) requests(ctx context.Context) error {
 	if err := b.waitNormal(ctx, p); err != nil {
 		return err
 	}
-	const n = 500
-	s := service{b, "requests"}
-	// One container at a time per pod, so: take, repeat, release, for each of n containers.
-	add, again, del := map[string]float64{}, map[string]float64{}, map[string]float64{}
-	for i := 0; i < n; i += maxCallers {
-		for _, step := range []struct {
-			into map[string]float64
-			op   operation
-		}{{add, s.add}, {again, s.add}, {del, s.del}} {
-			before, err := b.apiRequests(ctx)
-			if err != nil {
-				return err
-			}
-			for c := range maxCallers {
-				if err := step.op(ctx, c, i); err != nil {
-					return err
-				}
-			}
-			after, err := b.apiRequests(ctx)
-			if err != nil {
-				return err
-			}
-			for k, v := range after {
-				step.into[k] += v - before[k]
-			}
-		}
+	c, err := b.costsOf(ctx, service{b: b, kind: "requests"})
+	if err != nil {
+		return err
 	}
-	total := float64((n + maxCallers - 1) / maxCallers * maxCallers)
-	b.report.requests("first allocation", add, total)
-	b.report.requests("repeated allocation", again, total)
-	b.report.requests("release", del, total)
+	b.report.requests(c)
 	return b.drop(ctx, p)
 }
 
@@ -264,7 +238,7 @@ func (b *bench) starts(ctx context.Context) error {
 	}
 	b.report.number("index, per address", perAddress, "bytes")
 	var drawable []time.Duration
-	s := service{b, "drawable"}
+	s := service{b: b, kind: "drawable"}
 	if err := b.drop(ctx, &p); err != nil {
 		return err
 	}

@@ -128,6 +128,8 @@ func (b *bench) close() {
 
 func host(caller int) string { return fmt.Sprintf("10.99.0.%d", 11+caller%hosts) }
 
+func nodeName(caller int) string { return fmt.Sprintf("node-%d", caller%hosts) }
+
 func podName(caller int) string { return fmt.Sprintf("bench-7d4b9c6f5d-%05d", caller) }
 
 // makePods makes a node per host and a pod per caller, bound to its node.
@@ -136,7 +138,7 @@ func (b *bench) makePods(ctx context.Context) error {
 		return err
 	}
 	for i := range hosts {
-		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i)}}
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName(i)}}
 		if err := b.admin.Create(ctx, n); err != nil {
 			return err
 		}
@@ -148,7 +150,7 @@ func (b *bench) makePods(ctx context.Context) error {
 	for i := range maxCallers {
 		p := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: podName(i)},
-			Spec:       corev1.PodSpec{NodeName: fmt.Sprintf("node-%d", i%hosts), Containers: []corev1.Container{{Name: "c", Image: "c"}}},
+			Spec:       corev1.PodSpec{NodeName: nodeName(i), Containers: []corev1.Container{{Name: "c", Image: "c"}}},
 		}
 		if err := b.admin.Create(ctx, p); err != nil {
 			return err
@@ -233,8 +235,11 @@ func containerID(kind string, caller, n int) string {
 
 // service calls the allocator as a CNI plugin does.
 type service struct {
-	b    *bench
+	b *bench
+	// kind tells the containers of one measurement from those of others.
 	kind string
+	// pod is the name of a caller's pod; nil for those that belong to nothing.
+	pod func(caller int) string
 }
 
 func (s service) add(ctx context.Context, caller, n int) error {
@@ -246,8 +251,12 @@ func (s service) del(ctx context.Context, caller, n int) error {
 }
 
 func (s service) call(ctx context.Context, method string, caller, n int) error {
+	pod := s.pod
+	if pod == nil {
+		pod = podName
+	}
 	return s.send(ctx, method, httpapi.AllocateRequest{
-		Host: host(caller), ContainerID: containerID(s.kind, caller, n), PodName: podName(caller), PodNamespace: namespace,
+		Host: host(caller), ContainerID: containerID(s.kind, caller, n), PodName: pod(caller), PodNamespace: namespace,
 	})
 }
 

@@ -29,6 +29,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/test/controlplane"
+	"github.com/bcsnet/bcsnet/test/generated"
 )
 
 var (
@@ -149,14 +150,7 @@ func in(t *testing.T, path ...string) string {
 // same compares a file with what it should be, and writes that with -update.
 func same(t *testing.T, want string, path ...string) {
 	t.Helper()
-	if *update {
-		if err := os.WriteFile(in(t, path...), []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if read(t, path...) != want {
-		t.Errorf("%s is out of date: go test ./test/monitoring -args -update", filepath.Join(path...))
-	}
+	generated.UpToDate(t, *update, in(t, path...), "go test ./test/monitoring -args -update", func(string) (string, error) { return want, nil })
 }
 
 // promtool runs the tool of the Prometheus project.

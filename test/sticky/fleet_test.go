@@ -18,7 +18,7 @@ import (
 )
 
 // A Fleet is a workload of somebody else's, as TApps and GameStatefulSets are: a scale, and numbered pods. The
-// controller gets the rights to see it as its documents say.
+// controller gets the rights to see it as its documents say. The other kinds are those of the examples, whose rights it has.
 const fleetManifests = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -40,6 +40,47 @@ spec:
         properties:
           spec: {type: object, x-kubernetes-preserve-unknown-fields: true}
           status: {type: object, x-kubernetes-preserve-unknown-fields: true}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: tapps.apps.tkestack.io}
+spec:
+  group: apps.tkestack.io
+  scope: Namespaced
+  names: {kind: TApp, plural: tapps, singular: tapp}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources:
+      scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas}
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: virtualmachines.kubevirt.io}
+spec:
+  group: kubevirt.io
+  scope: Namespaced
+  names: {kind: VirtualMachine, plural: virtualmachines, singular: virtualmachine}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: virtualmachineinstances.kubevirt.io}
+spec:
+  group: kubevirt.io
+  scope: Namespaced
+  names: {kind: VirtualMachineInstance, plural: virtualmachineinstances, singular: virtualmachineinstance}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -64,7 +105,7 @@ func installFleets(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	out, err := cluster.Kubectl(t.Context(), "wait", "--for=condition=Established", "crd/fleets.sticky.test", "--timeout=60s").CombinedOutput()
+	out, err := cluster.Kubectl(t.Context(), "wait", "--for=condition=Established", "--all", "crd", "--timeout=60s").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

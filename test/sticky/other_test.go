@@ -17,6 +17,7 @@ func (w *world) otherParts() []part {
 		{"slow-end", w.slowEnd},
 		{"own-addresses", w.ownAddresses},
 		{"named-claim", w.namedClaim},
+		{"examples", w.examples},
 	}
 }
 

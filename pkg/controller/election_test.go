@@ -1,0 +1,124 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/bcsnet/bcsnet/pkg/replica"
+	"github.com/bcsnet/bcsnet/test/controlplane"
+)
+
+// voter is a replica as far as the election goes.
+type voter struct {
+	*peers
+	election *election
+	presence *presence
+	ahead    atomic.Int64 // of the clock, ns
+}
+
+func newVoter(t *testing.T, cfg *rest.Config, name string) *voter {
+	t.Helper()
+	leads := &leadership{log: slog.New(slog.DiscardHandler)}
+	v := &voter{peers: newPeers(replica.New(name, ""), leads)}
+	v.now = func() time.Time { return time.Now().Add(time.Duration(v.ahead.Load())) }
+	leases, err := cache.New(cfg, cache.Options{DefaultNamespaces: map[string]cache.Config{metav1.NamespaceDefault: {}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	background(t, func(ctx context.Context) { _ = leases.Start(ctx) })
+	if _, err := watchKind(t.Context(), leases, &coordinationv1.Lease{}, handler(v.set, v.remove)); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{LeaderElectionNamespace: metav1.NamespaceDefault, LeaseDuration: 4 * time.Second, RenewDeadline: 3 * time.Second, RetryPeriod: 200 * time.Millisecond}
+	if v.election, err = newElection(cfg, o, v.peers, leads, leads.log); err != nil {
+		t.Fatal(err)
+	}
+	v.presence = &presence{leases: v.election.client.Leases(o.LeaderElectionNamespace), namespace: o.LeaderElectionNamespace, peers: v.peers, log: leads.log}
+	return v
+}
+
+// background runs something until the test ends, or stop is called.
+func background(t *testing.T, do func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); do(ctx) }()
+	stop = func() { cancel(); <-ended }
+	t.Cleanup(stop)
+	return stop
+}
+
+// TestElection: a leader whose part fails lets another lead, and leads again when that one ends.
+func TestElection(t *testing.T) {
+	cfg := controlplane.ForTest(t).Config
+	first, second := newVoter(t, cfg, "first"), newVoter(t, cfg, "second")
+	var failing atomic.Bool
+	fail, terms := make(chan struct{}, 1), atomic.Int32{}
+	first.leads.onTerm(func(ctx context.Context) error {
+		if terms.Add(1); failing.Load() {
+			return errors.New("still broken")
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-fail:
+			return errors.New("broken")
+		}
+	})
+	background(t, first.election.run)
+	controlplane.Until(t, "the first one leads", first.Leading)
+	stop := background(t, second.election.run)
+	failing.Store(true)
+	fail <- struct{}{}
+	controlplane.Until(t, "the second one leads", second.Leading)
+	controlplane.Until(t, "the first one follows", func() bool {
+		who, ok := first.Leader()
+		return ok && who.Name == "second" && !first.Leading()
+	})
+	failing.Store(false)
+	stop()
+	controlplane.Until(t, "the first one leads again", first.Leading)
+	if n := terms.Load(); n < 2 {
+		t.Errorf("%d terms, want another one after the first", n)
+	}
+
+	t.Run("presence", func(t *testing.T) {
+		gone, alive := newVoter(t, cfg, "gone"), newVoter(t, cfg, "alive")
+		look := func(v *voter) (*coordinationv1.Lease, error) {
+			return v.presence.leases.Get(t.Context(), presenceName(v.self), metav1.GetOptions{})
+		}
+		for _, v := range []*voter{gone, alive} {
+			if err := v.presence.renew(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		controlplane.Until(t, "both are seen", func() bool { return len(first.Replicas()) == 3 })
+		first.ahead.Store(int64(presenceKept))
+		if n := len(first.Replicas()); n != 1 {
+			t.Errorf("%d replicas are shown after %s of silence, want the one itself", n, presenceKept)
+		}
+		stop := background(t, func(ctx context.Context) { _ = alive.presence.run(ctx) })
+		controlplane.Until(t, "one is seen again", func() bool { return len(first.Replicas()) == 2 })
+		background(t, func(ctx context.Context) { _ = first.presence.sweep(ctx) })
+		controlplane.Until(t, "the Lease of the one that is gone is removed", func() bool {
+			_, err := look(gone)
+			return apierrors.IsNotFound(err)
+		})
+		if _, err := look(alive); err != nil {
+			t.Errorf("the Lease of the one that lives: %v", err)
+		}
+		stop()
+		if _, err := look(alive); !apierrors.IsNotFound(err) {
+			t.Errorf("the Lease of the one that ended in order: %v, want it gone", err)
+		}
+	})
+}
