@@ -104,7 +104,8 @@ func (o *offers) told(after time.Duration) string {
 		}
 		var said struct {
 			Status struct {
-				Capacity, Allocatable map[corev1.ResourceName]*resource.Quantity
+				Capacity    map[corev1.ResourceName]*resource.Quantity `json:"capacity"`
+				Allocatable map[corev1.ResourceName]*resource.Quantity `json:"allocatable"`
 			} `json:"status"`
 		}
 		if err := json.Unmarshal(body, &said); err != nil {

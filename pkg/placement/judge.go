@@ -99,15 +99,15 @@ func (j *Judge) Filter(ctx context.Context, o *corev1.Pod, nodes []string) (Verd
 		return Verdict{}, err
 	}
 	// Only a pod that is there is counted on: whoever asks about others keeps nobody from an address.
-	real := false
+	exists := false
 	if pod.UID != "" {
 		_, err := j.Pods.Find(ctx, pod.Namespace, pod.Name, pod.UID, netip.Addr{})
-		real = err == nil
+		exists = err == nil
 	}
 	wait := time.NewTimer(patience)
 	defer wait.Stop()
 	for {
-		v, open := j.judge(ctx, pod, p, nodes, real)
+		v, open := j.judge(ctx, pod, p, nodes, exists)
 		if open == nil {
 			return v, nil
 		}
@@ -123,7 +123,7 @@ func (j *Judge) Filter(ctx context.Context, o *corev1.Pod, nodes []string) (Verd
 
 // judge decides once. open is closed when the answer may have become another one, nil where that is not to be
 // expected soon: no node is for the pod, and one would be but for pods that are on their way to some node.
-func (j *Judge) judge(ctx context.Context, pod workload.Pod, p *allocator.Prospect, nodes []string, real bool) (v Verdict, open <-chan struct{}) {
+func (j *Judge) judge(ctx context.Context, pod workload.Pod, p *allocator.Prospect, nodes []string, exists bool) (v Verdict, open <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	now := j.Now()
@@ -134,7 +134,7 @@ func (j *Judge) judge(ctx context.Context, pod workload.Pod, p *allocator.Prospe
 	}
 	j.ledger.drop(pod.UID)
 	switch {
-	case len(v.Pass) > 0 && real:
+	case len(v.Pass) > 0 && exists:
 		mine := &promise{pod: pod, prospect: p, known: true, at: time.Now()}
 		j.ledger.promises[pod.UID] = mine
 		j.ledger.assign(mine, addrs)

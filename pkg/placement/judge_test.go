@@ -183,6 +183,23 @@ func TestFilter(t *testing.T) {
 		"the pool is full, and one is kept for it": {
 			sizes: []int{1, 0}, terms: allocator.Terms{Sticky: web}, leases: func(s *site) { s.lease("10.1.0.10", "", ipam.Reserved, web) }, want: rack1,
 		},
+		"kept for the app in a pool that is going": {
+			sizes: []int{2, 2}, terms: allocator.Terms{Sticky: web},
+			leases: func(s *site) {
+				s.lease("10.1.0.10", "", ipam.Reserved, web)
+				p, _ := s.Index.Pool("rack1")
+				p.Terminating = true
+				s.Index.SetPool(p)
+			}, want: rack2,
+		},
+		"kept for the app on another interface": {
+			sizes: []int{2, 2}, terms: allocator.Terms{Sticky: web}, leases: func(s *site) {
+				s.lease("10.2.0.10", "", ipam.Reserved, web)
+				l, _ := s.Index.Get(netip.MustParseAddr("10.2.0.10"))
+				l.IfName, l.PodUID, l.Version = "net1", "", l.Version+1
+				s.Index.Watched(l)
+			}, want: rack2,
+		},
 		"kept for others": {
 			sizes: []int{1, 1}, leases: func(s *site) { s.lease("10.1.0.10", "", ipam.Reserved, web) }, want: rack2,
 		},
