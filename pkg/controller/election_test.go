@@ -49,6 +49,7 @@ func newVoter(t *testing.T, cfg *rest.Config, name string) *voter {
 
 // background runs something until the test ends, or stop is called.
 func background(t *testing.T, do func(context.Context)) (stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { defer close(ended); do(ctx) }()
