@@ -20,6 +20,9 @@ const (
 const (
 	// ConditionOverLimit: the claim has more addresses than it may; none is taken from a pod that runs.
 	ConditionOverLimit = "OverLimit"
+	// ConditionPreallocated: the claim has all the addresses that it is to have before pods ask for them. The condition
+	// is there while the spec says preallocate.
+	ConditionPreallocated = "Preallocated"
 )
 
 // Reasons of the condition Ready of a BCSNetIPClaim.
@@ -34,6 +37,13 @@ const (
 const (
 	ReasonWithinLimit = "WithinLimit"
 	ReasonTooMany     = "TooMany"
+)
+
+// Reasons of the condition Preallocated, beside those of refusals: why addresses are missing.
+const (
+	ReasonComplete = "Complete"
+	// ReasonTaking: the claim is taking its addresses; there are enough so far.
+	ReasonTaking = "Taking"
 )
 
 // Reasons of the condition Ready.

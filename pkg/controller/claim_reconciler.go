@@ -47,6 +47,8 @@ type claimReconciler struct {
 	owners   *workload.Owners
 	policies claim.Policies
 	terms    allocator.TermsFinder
+	alloc    *allocator.Allocator // set before the manager starts
+	live     client.Reader
 	events   events.EventRecorder
 	leads    *leadership
 	ready    func() error
@@ -60,13 +62,17 @@ type claimReconciler struct {
 	wanted map[string]workload.Policy
 	// of are the claims of a workload, which has no UID here.
 	of map[workload.Workload]map[string]struct{}
+	// short are the claims that wait for addresses to become free.
+	short map[string]struct{}
+	// unclaimed is since when a claim has been seen not to exist that keeps addresses which no pod had yet.
+	unclaimed map[string]time.Time
 }
 
 func newClaimReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Client, owners *workload.Owners, policies claim.Policies, terms allocator.TermsFinder, leads *leadership, log *slog.Logger) *claimReconciler {
 	r := &claimReconciler{
-		client: mgr.GetClient(), index: index, leases: leases, owners: owners, policies: policies, terms: terms,
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), index: index, leases: leases, owners: owners, policies: policies, terms: terms,
 		events: mgr.GetEventRecorder("bcsnet-controller"), leads: leads, log: log,
-		gone: map[string]time.Time{}, wanted: map[string]workload.Policy{}, of: map[workload.Workload]map[string]struct{}{},
+		gone: map[string]time.Time{}, wanted: map[string]workload.Policy{}, of: map[workload.Workload]map[string]struct{}{}, short: map[string]struct{}{}, unclaimed: map[string]time.Time{},
 	}
 	index.Subscribe(r.leaseChanged)
 	owners.Changed = r.workloadChanged
@@ -135,6 +141,9 @@ func (r *claimReconciler) leaseChanged(old, l ipam.Lease) {
 	if old.Claim != l.Claim {
 		r.enqueue(old.Claim, claimDelay)
 	}
+	if l.State == ipam.Available && (old.State != ipam.Available || old.Version == 0) {
+		r.freed()
+	}
 }
 
 // workloadChanged has the claims of a workload looked at that was scaled, deleted or annotated.
@@ -187,7 +196,11 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 	switch err := r.client.Get(ctx, req.NamespacedName, &o); {
 	case apierrors.IsNotFound(err):
 		r.remember(name, workload.Workload{})
-		return reconcile.Result{}, r.make(ctx, name, leases)
+		if err := r.make(ctx, name, leases); err != nil {
+			return reconcile.Result{}, err
+		}
+		next, err := r.giveBackUnclaimed(ctx, name, leases)
+		return reconcile.Result{RequeueAfter: next}, err
 	case err != nil:
 		return reconcile.Result{}, err
 	}
@@ -196,14 +209,19 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 	}
 	c, problem := claim.FromObject(&o)
 	if problem != nil { // the API server takes no such spec from now on
-		return reconcile.Result{}, r.publish(ctx, &o, c, leases, problem.Error())
+		return reconcile.Result{}, r.publish(ctx, &o, c, claimView{leases: leases, problem: problem.Error()})
 	}
 	r.remember(name, c.Workload)
 	next, err := r.giveBack(ctx, &o, c, leases)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("claim %s: %w", name, err)
 	}
-	return reconcile.Result{RequeueAfter: next}, r.publish(ctx, &o, c, r.index.ByClaim(name), "")
+	view, next, workErr := r.preallocate(ctx, &o, c, next)
+	view.leases = r.index.ByClaim(name)
+	if err := r.publish(ctx, &o, c, view); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: next}, workErr
 }
 
 // make makes the claim that the policy of a pod asks for which has an address of it.

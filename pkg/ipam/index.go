@@ -45,8 +45,10 @@ type Index struct {
 	segments   []segment
 	// Where requests look for pools, in the order of preference: those bound to a namespace, those of a
 	// host that are bound to none, those of a network.
-	bound    map[string][]*poolState
-	unbound  hostTable
+	bound   map[string][]*poolState
+	unbound hostTable
+	// open are all those that are bound to none.
+	open     []*poolState
 	networks map[string][]*poolState
 
 	staleOverlaps []*overlap

@@ -149,6 +149,7 @@ func (x *Index) list(p *poolState) {
 	}
 	if len(p.Namespaces) == 0 {
 		x.unbound.enter(p)
+		x.open = inserted(x.open, p)
 	}
 	if p.Network != "" {
 		enter(x.networks, p.Network, p)
@@ -161,6 +162,7 @@ func (x *Index) unlist(p *poolState) {
 	}
 	if len(p.Namespaces) == 0 {
 		x.unbound.leave(p)
+		x.open = removed(x.open, p)
 	}
 	if p.Network != "" {
 		leave(x.networks, p.Network, p)
@@ -168,14 +170,23 @@ func (x *Index) unlist(p *poolState) {
 }
 
 func enter[K comparable](lists map[K][]*poolState, k K, p *poolState) {
-	at, _ := slices.BinarySearchFunc(lists[k], p, preference)
-	lists[k] = slices.Insert(lists[k], at, p)
+	lists[k] = inserted(lists[k], p)
 }
 
 func leave[K comparable](lists map[K][]*poolState, k K, p *poolState) {
-	if lists[k] = slices.DeleteFunc(lists[k], func(o *poolState) bool { return o == p }); len(lists[k]) == 0 {
+	if lists[k] = removed(lists[k], p); len(lists[k]) == 0 {
 		delete(lists, k)
 	}
+}
+
+// inserted is a list, which is in the order of preference, with a pool more.
+func inserted(list []*poolState, p *poolState) []*poolState {
+	at, _ := slices.BinarySearchFunc(list, p, preference)
+	return slices.Insert(list, at, p)
+}
+
+func removed(list []*poolState, p *poolState) []*poolState {
+	return slices.DeleteFunc(list, func(o *poolState) bool { return o == p })
 }
 
 // preference orders pools: higher priority first, then by name; never by what is free, because
