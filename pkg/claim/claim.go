@@ -46,6 +46,8 @@ type Claim struct {
 	Preallocate bool
 	// Managed: the controller made it from annotations. Deleting: it has a deletionTimestamp.
 	Managed, Deleting bool
+	// DeletedAt is when it was deleted, by the API server's time in whole seconds.
+	DeletedAt time.Time
 
 	namespace  string
 	namespaces []string
@@ -57,6 +59,9 @@ func FromObject(o *v1.BCSNetIPClaim) (Claim, error) {
 		Name: o.Namespace + "/" + o.Name, Release: cmp.Or(o.Spec.ReleasePolicy, v1.ReleaseImmutable), Size: -1, Surge: int(o.Spec.Surge), Pool: o.Spec.Pool,
 		Preallocate: o.Spec.Preallocate,
 		Managed:     o.Labels[Managed] == "true", Deleting: o.DeletionTimestamp != nil, namespace: o.Namespace, namespaces: o.Spec.Namespaces,
+	}
+	if c.Deleting {
+		c.DeletedAt = o.DeletionTimestamp.Time
 	}
 	if w := o.Spec.Owner; w != nil {
 		gv, err := schema.ParseGroupVersion(w.APIVersion)

@@ -29,6 +29,12 @@ func (c Claim) Asks(leases []ipam.Lease) bool {
 		slices.ContainsFunc(leases, func(l ipam.Lease) bool { return l.State == ipam.Reserved })
 }
 
+// Abandons says whether an address goes back because its claim is being deleted. One that annotations made is made again
+// while pods have its addresses: what they give up from then on is kept as the annotations say.
+func (c Claim) Abandons(l ipam.Lease) bool {
+	return c.Deleting && l.IsKept() && (!c.Managed || l.Updated.Before(c.DeletedAt))
+}
+
 // Step is what is to be done with one address that is kept.
 type Step struct {
 	Lease ipam.Lease
@@ -102,7 +108,7 @@ func (s *stepper) later(t time.Time) {
 func (s *stepper) settled(l ipam.Lease, all []ipam.Lease) bool {
 	c := s.claim
 	switch {
-	case c.Deleting:
+	case c.Abandons(l):
 		s.free(l, "its claim is being deleted")
 	case c.Addresses != nil && !c.Addresses.Contains(l.Addr):
 		s.free(l, "it is no longer one of the addresses of its claim")

@@ -119,6 +119,11 @@ func TestSteps(t *testing.T) {
 			claim: of(v1.ReleaseNever, set, func(c *Claim) { c.Deleting = true }), leases: []ipam.Lease{used(1, "web-0"), kept(2, "web-1", 0)},
 			want: []string{"free 10.0.0.2: its claim is being deleted"},
 		},
+		"the claim is deleted, and made again from annotations": {
+			claim:  of(v1.ReleaseNever, set, func(c *Claim) { c.Deleting, c.Managed, c.DeletedAt = true, true, now.Add(-30*time.Second) }),
+			leases: []ipam.Lease{used(1, "web-0"), kept(2, "web-1", 31), kept(3, "web-2", 30), kept(4, "web-3", 1)},
+			want:   []string{"free 10.0.0.2: its claim is being deleted"},
+		},
 		"the claim was made smaller": {
 			claim: of(v1.ReleaseNever, workload.Workload{}, size(2)), leases: []ipam.Lease{used(1, ""), used(2, ""), kept(3, "", 60)},
 			want: []string{"free 10.0.0.3: its claim has more addresses than it needs"},

@@ -96,7 +96,7 @@ func (v *claimDelete) radius(ctx context.Context, c ipClaim) {
 	}
 	v.say.start("claim %s (%s): %s", c.name(), ownerText(c.BCSNetIPClaim), what)
 	if c.Labels[claim.Managed] == "true" {
-		v.say.warn("claim %s was made from annotations: the next pod of its workload makes it again", c.name())
+		v.say.warn("claim %s was made from annotations: it is made again while pods have its addresses, and by the next pod of its workload", c.name())
 	}
 }
 

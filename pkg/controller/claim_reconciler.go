@@ -204,14 +204,15 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 	case err != nil:
 		return reconcile.Result{}, err
 	}
-	if done, err := r.keep(ctx, &o, leases); err != nil || done {
+	c, problem := claim.FromObject(&o)
+	if done, err := r.keep(ctx, &o, c, leases); err != nil || done {
 		return reconcile.Result{}, err
 	}
-	c, problem := claim.FromObject(&o)
 	if problem != nil { // the API server takes no such spec from now on
 		return reconcile.Result{}, r.publish(ctx, &o, c, claimView{leases: leases, problem: problem.Error()})
 	}
 	r.remember(name, c.Workload)
+	r.there(c)
 	next, err := r.giveBack(ctx, &o, c, leases)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("claim %s: %w", name, err)
@@ -253,6 +254,17 @@ func (r *claimReconciler) missing(p workload.Policy) {
 	r.wanted[p.Claim] = p
 	r.mu.Unlock()
 	r.enqueue(p.Claim, allocator.MaxRequestTime) // which forgets it if nothing came of the request
+}
+
+// there forgets by which policy a claim was to be made: it is there, and stays.
+func (r *claimReconciler) there(c claim.Claim) {
+	if c.Deleting {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.wanted, c.Name)
+	delete(r.unclaimed, c.Name)
 }
 
 // wantedBy is the policy by which a claim is to be made that has addresses.
@@ -310,23 +322,25 @@ func (r *claimReconciler) podNamed(ctx context.Context, l ipam.Lease) (pod workl
 }
 
 // keep sees to the object of a claim: that it carries the finalizer while it is wanted, that one made from
-// annotations says what they say, and that it goes when it is deleted, or made from annotations and empty.
-func (r *claimReconciler) keep(ctx context.Context, o *v1.BCSNetIPClaim, leases []ipam.Lease) (done bool, err error) {
+// annotations says what they say, and that it goes when it is deleted, or made from annotations and empty. A claim that is deleted
+// waits for all its addresses; one made from annotations only for those that go back, and is made again from those that
+// pods have.
+func (r *claimReconciler) keep(ctx context.Context, o *v1.BCSNetIPClaim, c claim.Claim, leases []ipam.Lease) (done bool, err error) {
 	next := o.DeepCopy()
-	managed := o.Labels[claim.Managed] == "true"
 	switch {
-	case !o.DeletionTimestamp.IsZero():
-		if len(leases) > 0 || !controllerutil.RemoveFinalizer(next, v1.ClaimFinalizer) {
+	case c.Deleting:
+		if slices.ContainsFunc(leases, func(l ipam.Lease) bool { return !c.Managed || c.Abandons(l) }) || !controllerutil.RemoveFinalizer(next, v1.ClaimFinalizer) {
 			return false, nil
 		}
-	case managed && len(leases) == 0:
+	case c.Managed && len(leases) == 0:
 		return true, client.IgnoreNotFound(r.client.Delete(ctx, o, client.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion}))
 	default:
 		changed := controllerutil.AddFinalizer(next, v1.ClaimFinalizer)
-		if p, ok := r.policyOf(ctx, o.Namespace+"/"+o.Name, leases); managed && ok && !p.Named {
-			spec := claim.Derive(p, r.owners.APIVersion)
-			changed = changed || !claim.SameSpec(spec, o.Spec)
-			next.Spec = spec
+		if c.Managed {
+			if p, ok := r.policyOf(ctx, c.Name, leases); ok && !p.Named {
+				next.Spec = claim.Derive(p, r.owners.APIVersion)
+				changed = changed || !claim.SameSpec(next.Spec, o.Spec)
+			}
 		}
 		if !changed {
 			return false, nil

@@ -17,6 +17,8 @@ func (w *world) otherParts() []part {
 		{"slow-end", w.slowEnd},
 		{"own-addresses", w.ownAddresses},
 		{"named-claim", w.namedClaim},
+		{"claim-deleted", w.claimDeleted},
+		{"claim-ahead", w.claimAhead},
 	}
 }
 
