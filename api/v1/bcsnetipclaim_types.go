@@ -139,7 +139,7 @@ type BCSNetIPClaimStatus struct {
 	// observedGeneration is that of the spec which the status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// conditions are Ready and OverLimit, and Preallocated where the spec asks for that.
+	// conditions are Ready, OverLimit and Conflict, and Preallocated where the spec asks for that.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -114,7 +114,7 @@ func (a *Allocator) lacks(r Ahead, held []ipam.Lease) (all []lack) {
 	want := ipam.Want{Ahead: true, Pool: r.Pool, Key: r.key(), Who: "claim " + r.Claim, Holder: "claim " + r.Claim, Claim: r.Claim}
 	if r.Addresses != nil {
 		for _, is4 := range []bool{true, false} {
-			set := family(r.Addresses, is4)
+			set := ipam.OfFamily(r.Addresses, is4)
 			wanted := int(min(uint64(r.Size), ipam.SizeOfSet(set))) //nolint:gosec // no more than Size
 			want.Sets = []*netipx.IPSet{set}
 			all = append(all, lack{wanted - countFamily(held, is4), want})
@@ -149,18 +149,6 @@ func (a *Allocator) byNetwork(held []ipam.Lease) (groups [][]ipam.Lease) {
 		groups[i] = append(groups[i], l)
 	}
 	return groups
-}
-
-// family is the part of a set that is of one family.
-func family(s *netipx.IPSet, is4 bool) *netipx.IPSet {
-	var b netipx.IPSetBuilder
-	for _, r := range s.Ranges() {
-		if r.From().Is4() == is4 {
-			b.AddRange(r)
-		}
-	}
-	set, _ := b.IPSet() // ranges of a set are valid
-	return set
 }
 
 // ahead picks some of what a claim lacks, so many as are written at once. Without picks it is all that there is, and

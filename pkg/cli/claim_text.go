@@ -78,6 +78,8 @@ func claimState(c *v1.BCSNetIPClaim) (word string, attention bool) {
 		return ready.Reason, true
 	case meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionOverLimit):
 		return v1.ConditionOverLimit, true
+	case meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionConflict):
+		return v1.ConditionConflict, true
 	case meta.IsStatusConditionFalse(c.Status.Conditions, v1.ConditionPreallocated):
 		if meta.FindStatusCondition(c.Status.Conditions, v1.ConditionPreallocated).Reason == v1.ReasonTaking {
 			return v1.ReasonTaking, false

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"go4.org/netipx"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -64,6 +65,8 @@ type claimReconciler struct {
 	of map[workload.Workload]map[string]struct{}
 	// short are the claims that wait for addresses to become free.
 	short map[string]struct{}
+	// named are the addresses that claims name, by claim.
+	named map[string]*netipx.IPSet
 	// unclaimed is since when a claim has been seen not to exist that keeps addresses which no pod had yet.
 	unclaimed map[string]time.Time
 }
@@ -72,7 +75,7 @@ func newClaimReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Clien
 	r := &claimReconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), index: index, leases: leases, owners: owners, policies: policies, terms: terms,
 		events: mgr.GetEventRecorder("bcsnet-controller"), leads: leads, log: log,
-		gone: map[string]time.Time{}, wanted: map[string]workload.Policy{}, of: map[workload.Workload]map[string]struct{}{}, short: map[string]struct{}{}, unclaimed: map[string]time.Time{},
+		gone: map[string]time.Time{}, wanted: map[string]workload.Policy{}, of: map[workload.Workload]map[string]struct{}{}, short: map[string]struct{}{}, unclaimed: map[string]time.Time{}, named: map[string]*netipx.IPSet{},
 	}
 	index.Subscribe(r.leaseChanged)
 	owners.Changed = r.workloadChanged
@@ -108,6 +111,7 @@ func (r *claimReconciler) lead(ctx context.Context) error {
 	if err := r.client.List(ctx, &all); err != nil {
 		return err
 	}
+	r.learn(all.Items)
 	for i := range all.Items {
 		r.enqueue(all.Items[i].Namespace+"/"+all.Items[i].Name, 0)
 	}
@@ -196,6 +200,7 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 	switch err := r.client.Get(ctx, req.NamespacedName, &o); {
 	case apierrors.IsNotFound(err):
 		r.remember(name, workload.Workload{})
+		r.rivals(name, nil)
 		if err := r.make(ctx, name, leases); err != nil {
 			return reconcile.Result{}, err
 		}
@@ -218,6 +223,7 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 		return reconcile.Result{}, fmt.Errorf("claim %s: %w", name, err)
 	}
 	view, next, workErr := r.preallocate(ctx, &o, c, next)
+	view.problems, next = r.inTheWay(c, next)
 	view.leases = r.index.ByClaim(name)
 	if err := r.publish(ctx, &o, c, view); err != nil {
 		return reconcile.Result{}, err

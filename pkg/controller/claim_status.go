@@ -32,6 +32,8 @@ type claimView struct {
 	// taking: it takes more addresses at once, before pods ask. stock is what came of that so far.
 	taking bool
 	stock  allocator.Stock
+	// problems are what is in its way.
+	problems []claim.Problem
 }
 
 // publish writes what a claim has, where that changed.
@@ -58,7 +60,7 @@ func (r *claimReconciler) publish(ctx context.Context, o *v1.BCSNetIPClaim, c cl
 		shown = append(shown, fmt.Sprintf("and %d more", more))
 	}
 	s.Usage, s.IPPool = fmt.Sprintf("%d/%d", s.Used, s.Held), strings.Join(shown, ",")
-	conditions := []metav1.Condition{claimReady(c, s, view.problem), overLimit(c, max(families[true], families[false]))}
+	conditions := []metav1.Condition{claimReady(c, s, view.problem), overLimit(c, max(families[true], families[false])), conflict(view)}
 	if c.Preallocate {
 		conditions = append(conditions, preallocated(view))
 	} else {

@@ -3,6 +3,7 @@ package sticky_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -130,6 +131,43 @@ func (w *world) claimAhead(t *testing.T) {
 	}
 	a.delete(t, metav1.DeletePropagationBackground)
 	a.expect(t, "all to be given back", want{})
+}
+
+// claimConflict: claims whose addresses somebody else names, or no pool has, say so and whom they mean, until that has
+// ended.
+func (w *world) claimConflict(t *testing.T) {
+	t.Helper()
+	s := w.newSite(t, "conflict", 8, sharedNodes)
+	claim := func(name string, addresses ...string) *v1.BCSNetIPClaim {
+		c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
+		c.Spec.Addresses, c.Spec.ReleasePolicy = addresses, v1.ReleaseNever
+		w.create(t, c)
+		return c
+	}
+	says := func(c *v1.BCSNetIPClaim, reason, words string) {
+		t.Helper()
+		eventually(t, c.Name+" to say "+reason, func() error {
+			var now v1.BCSNetIPClaim
+			if err := w.admin.Get(t.Context(), client.ObjectKeyFromObject(c), &now); err != nil {
+				return err
+			}
+			got := meta.FindStatusCondition(now.Status.Conditions, v1.ConditionConflict)
+			if got == nil || got.Reason != reason || !strings.Contains(got.Message, words) {
+				return fmt.Errorf("it says %+v", got)
+			}
+			return nil
+		})
+	}
+	first := claim("first", s.address(1), s.address(2))
+	says(first, v1.ReasonNoConflict, "")
+	second := claim("second", s.address(2))
+	says(first, v1.ReasonAddressesShared, "claim "+s.namespace+"/second names "+s.address(2))
+	says(second, v1.ReasonAddressesShared, "claim "+s.namespace+"/first names "+s.address(2))
+	says(claim("outside", s.address(1), s.address(99)), string(ipam.ReasonAddressNotInPool), s.address(99)+" is in no pool")
+	if err := w.admin.Delete(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	says(first, v1.ReasonAddressesShared, "claim "+s.namespace+"/outside names "+s.address(1))
 }
 
 // claimHas waits until a claim has so many addresses and says so, and returns them.

@@ -19,6 +19,7 @@ func (w *world) otherParts() []part {
 		{"named-claim", w.namedClaim},
 		{"claim-deleted", w.claimDeleted},
 		{"claim-ahead", w.claimAhead},
+		{"claim-conflict", w.claimConflict},
 	}
 }
 
