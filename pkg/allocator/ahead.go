@@ -115,7 +115,7 @@ func (a *Allocator) lacks(r Ahead, held []ipam.Lease) (all []lack) {
 	if r.Addresses != nil {
 		for _, is4 := range []bool{true, false} {
 			set := ipam.OfFamily(r.Addresses, is4)
-			wanted := int(min(uint64(r.Size), ipam.SizeOfSet(set))) //nolint:gosec // no more than Size
+			wanted := int(min(uint64(r.Size), ipam.SizeOfSet(set)))
 			want.Sets = []*netipx.IPSet{set}
 			all = append(all, lack{wanted - countFamily(held, is4), want})
 		}

@@ -35,13 +35,10 @@ func TestProblems(t *testing.T) {
 	hold(10, ipam.Active, "")
 	hold(11, ipam.Reserved, "other/web")
 	hold(12, ipam.Reserved, "shop/web")
-	rival, err := (&netipx.IPSetBuilder{}).IPSet()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var b netipx.IPSetBuilder
 	b.AddRange(netipx.MustParseIPRange("10.0.0.12-10.0.0.20"))
-	if rival, err = b.IPSet(); err != nil {
+	rival, err := b.IPSet()
+	if err != nil {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct {

@@ -120,7 +120,7 @@ func (v *eventList) columns() []column[event] {
 			return e.Type
 		}},
 		{name: "REASON", least: 22, cell: func(e event) string { return printers.EscapeTerminal(e.Reason) }},
-		{name: "OBJECT", least: 12, cell: func(e event) string { return objectText(e) }},
+		{name: "OBJECT", least: 12, cell: objectText},
 		{name: "COUNT", wide: true, least: 5, cell: func(e event) string { return strconv.Itoa(int(e.count)) }},
 		{name: "FROM", wide: true, least: 17, cell: func(e event) string { return e.ReportingController }},
 		{name: "MESSAGE", cell: func(e event) string { return v.called(printers.EscapeTerminal(e.Note)) }},
