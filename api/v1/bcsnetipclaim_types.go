@@ -49,6 +49,8 @@ const MaxKeep = 8760 * time.Hour
 
 // BCSNetIPClaimSpec is what a claim holds, and for how long.
 //
+// +kubebuilder:validation:XValidation:rule=`!has(self.preallocate) || !self.preallocate || has(self.replicas) || has(self.addresses)`,message=`preallocate says how many by replicas, or which by addresses: set one of them`,fieldPath=`.preallocate`
+// +kubebuilder:validation:XValidation:rule=`!has(self.preallocate) || !self.preallocate || !has(self.releasePolicy) || self.releasePolicy in ['Immutable', 'Never']`,message=`preallocate goes with the releasePolicy Immutable or Never: with WithPod and Timed addresses go back that are not in use`,fieldPath=`.preallocate`
 // +kubebuilder:validation:XValidation:rule=`(has(self.keep) && self.keep != "") == (has(self.releasePolicy) && self.releasePolicy == 'Timed')`,message=`keep goes with the releasePolicy Timed: set both, or none`,fieldPath=`.keep`
 // +kubebuilder:validation:XValidation:rule=`has(self.owner) == has(oldSelf.owner) && (!has(self.owner) || self.owner == oldSelf.owner)`,message=`cannot change: make another claim`,fieldPath=`.owner`,reason=FieldValueForbidden
 type BCSNetIPClaimSpec struct {
@@ -80,6 +82,12 @@ type BCSNetIPClaimSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Pool string `json:"pool,omitempty"`
+
+	// preallocate has the claim take its addresses before any pod asks for one: as many as replicas says, or all of
+	// addresses, at most 65,536 of a family. It keeps that many whatever its workload needs, until it is
+	// made smaller or deleted. Where there are too few it takes what there is, and the rest when that is free.
+	// +optional
+	Preallocate bool `json:"preallocate,omitempty"`
 
 	// releasePolicy says when addresses go back to their pool: WithPod when the pod gives them up, Immutable when the
 	// workload needs them no more (it was scaled down, or deleted), Never when somebody says so, Timed a
@@ -131,7 +139,7 @@ type BCSNetIPClaimStatus struct {
 	// observedGeneration is that of the spec which the status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// conditions are Ready and OverLimit.
+	// conditions are Ready, OverLimit and Conflict, and Preallocated where the spec asks for that.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -20,6 +20,12 @@ const (
 const (
 	// ConditionOverLimit: the claim has more addresses than it may; none is taken from a pod that runs.
 	ConditionOverLimit = "OverLimit"
+	// ConditionPreallocated: the claim has all the addresses that it is to have before pods ask for them. The condition
+	// is there while the spec says preallocate.
+	ConditionPreallocated = "Preallocated"
+	// ConditionConflict: the claim cannot have what its spec says, whatever its pods do; the message names who or what
+	// is in the way.
+	ConditionConflict = "Conflict"
 )
 
 // Reasons of the condition Ready of a BCSNetIPClaim.
@@ -34,6 +40,24 @@ const (
 const (
 	ReasonWithinLimit = "WithinLimit"
 	ReasonTooMany     = "TooMany"
+)
+
+// Reasons of the condition Conflict, beside AddressNotInPool and AddressInUse: those of refusals.
+const (
+	ReasonNoConflict = "NoConflict"
+	// ReasonAddressesShared: another claim names the same addresses.
+	ReasonAddressesShared = "AddressesShared"
+	// ReasonLargerThanPools: the claim may have more addresses than its pools, or the addresses that it names, are.
+	ReasonLargerThanPools = "LargerThanPools"
+	// ReasonPoolNotFound: there is no pool of the name that the claim says.
+	ReasonPoolNotFound = "PoolNotFound"
+)
+
+// Reasons of the condition Preallocated, beside those of refusals: why addresses are missing.
+const (
+	ReasonComplete = "Complete"
+	// ReasonTaking: the claim is taking its addresses; there are enough so far.
+	ReasonTaking = "Taking"
 )
 
 // Reasons of the condition Ready.

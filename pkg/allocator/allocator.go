@@ -93,7 +93,7 @@ func (a *Allocator) Allocate(ctx context.Context, r Request) ([]Address, error) 
 	if err != nil {
 		return nil, err
 	}
-	prefer, err := a.settleDoubts(ctx, r)
+	prefer, err := a.settleDoubts(ctx, r.key())
 	if err != nil {
 		return nil, err
 	}
@@ -276,11 +276,17 @@ func (r Request) seed(h ipam.Holder) string {
 	return r.key()
 }
 
-// commit writes one picked address and ends its hold, unless the outcome is in doubt.
+// commit gives one picked address to the request, and ends its hold.
 func (a *Allocator) commit(ctx context.Context, r Request, h ipam.Holder, p ipam.Pick) (ipam.Lease, error) {
-	addr := p.Current.Addr
 	h.Slot = p.Slot
 	next, ok := ipam.Bind(p.Current, p.Pool.Params(), h, r.terms.Sticky, a.leases.Now())
+	return a.writePicked(ctx, r.key(), p.Current, next, ok)
+}
+
+// writePicked writes what a picked address becomes, where that may be, and ends its hold, unless the outcome is in
+// doubt: then it is kept for the key.
+func (a *Allocator) writePicked(ctx context.Context, key string, believed, next ipam.Lease, ok bool) (ipam.Lease, error) {
+	addr := believed.Addr
 	if !ok || ctx.Err() != nil {
 		a.index.Drop(addr)
 		if err := ctx.Err(); err != nil {
@@ -291,7 +297,7 @@ func (a *Allocator) commit(ctx context.Context, r Request, h ipam.Holder, p ipam
 	stored, err := a.write(ctx, next)
 	switch {
 	case errors.Is(err, store.ErrUnknown):
-		a.doubt(r, p.Current)
+		a.doubt(key, believed)
 		return next, unknown(addr, err)
 	case errors.Is(err, store.ErrConflict):
 		err = a.leases.LookAgain(ctx, next)
@@ -303,10 +309,10 @@ func (a *Allocator) commit(ctx context.Context, r Request, h ipam.Holder, p ipam
 	return stored, err
 }
 
-// doubt keeps an address for a request whose write of it has an unknown outcome, unless the watch has
+// doubt keeps an address for those of a key whose write of it has an unknown outcome, unless the watch has
 // brought the outcome already: the write was for the believed version alone.
-func (a *Allocator) doubt(r Request, believed ipam.Lease) {
-	a.index.Doubt(believed.Addr, r.key(), a.leases.Now())
+func (a *Allocator) doubt(key string, believed ipam.Lease) {
+	a.index.Doubt(believed.Addr, key, a.leases.Now())
 	if l, ok := a.index.Get(believed.Addr); ok && l.Version > believed.Version {
 		a.index.Drop(believed.Addr)
 	}

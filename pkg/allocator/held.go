@@ -159,7 +159,7 @@ func (a *Allocator) reaffirm(ctx context.Context, r Request, h *ipam.Holder, l i
 		}
 		return l, false, readFailed(err)
 	case errors.Is(err, store.ErrUnknown):
-		a.doubt(r, l)
+		a.doubt(r.key(), l)
 		return l, false, unknown(l.Addr, err)
 	case err != nil:
 		return l, false, writeFailed(err)
@@ -218,11 +218,11 @@ func byAddr(ls []ipam.Lease) []ipam.Lease {
 	return slices.SortedFunc(slices.Values(ls), func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
 }
 
-// settleDoubts finds out what became of writes of unknown outcome for this attachment. One that was
+// settleDoubts finds out what became of writes of unknown outcome for an attachment, or a claim. One that was
 // not stored may still arrive; asking for the same address again makes sure that only one of the two
 // writes can.
-func (a *Allocator) settleDoubts(ctx context.Context, r Request) (prefer []netip.Addr, err error) {
-	doubts := a.index.Doubts(r.key())
+func (a *Allocator) settleDoubts(ctx context.Context, key string) (prefer []netip.Addr, err error) {
+	doubts := a.index.Doubts(key)
 	for addr := range doubts {
 		live, err := a.leases.Get(ctx, addr)
 		switch {

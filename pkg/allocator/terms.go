@@ -74,7 +74,7 @@ func (a *Allocator) succeed(ctx context.Context, r Request, h ipam.Holder) (held
 			}
 			return nil, false, readFailed(err)
 		case errors.Is(err, store.ErrUnknown):
-			a.doubt(r, l)
+			a.doubt(r.key(), l)
 			return nil, false, unknown(l.Addr, err)
 		case err != nil:
 			return nil, false, writeFailed(err)

@@ -23,6 +23,9 @@ const Managed = "networkextension.bkbcs.tencent.com/managed"
 // AllNamespaces in spec.namespaces stands for all.
 const AllNamespaces = "*"
 
+// MaxPreallocated is how many addresses of a family a claim takes before pods ask for them.
+const MaxPreallocated = 65_536
+
 // Claim is a claim as it is decided on.
 type Claim struct {
 	// Name is namespace/name.
@@ -39,8 +42,12 @@ type Claim struct {
 	Addresses *netipx.IPSet
 	// Pool of the addresses; empty for any.
 	Pool string
+	// Preallocate: it takes its addresses before pods ask for them.
+	Preallocate bool
 	// Managed: the controller made it from annotations. Deleting: it has a deletionTimestamp.
 	Managed, Deleting bool
+	// DeletedAt is when it was deleted, by the API server's time in whole seconds.
+	DeletedAt time.Time
 
 	namespace  string
 	namespaces []string
@@ -50,7 +57,11 @@ type Claim struct {
 func FromObject(o *v1.BCSNetIPClaim) (Claim, error) {
 	c := Claim{
 		Name: o.Namespace + "/" + o.Name, Release: cmp.Or(o.Spec.ReleasePolicy, v1.ReleaseImmutable), Size: -1, Surge: int(o.Spec.Surge), Pool: o.Spec.Pool,
-		Managed: o.Labels[Managed] == "true", Deleting: o.DeletionTimestamp != nil, namespace: o.Namespace, namespaces: o.Spec.Namespaces,
+		Preallocate: o.Spec.Preallocate,
+		Managed:     o.Labels[Managed] == "true", Deleting: o.DeletionTimestamp != nil, namespace: o.Namespace, namespaces: o.Spec.Namespaces,
+	}
+	if c.Deleting {
+		c.DeletedAt = o.DeletionTimestamp.Time
 	}
 	if w := o.Spec.Owner; w != nil {
 		gv, err := schema.ParseGroupVersion(w.APIVersion)
@@ -78,6 +89,9 @@ func FromObject(o *v1.BCSNetIPClaim) (Claim, error) {
 	}
 	var err error
 	c.Addresses, err = b.IPSet()
+	if n := ipam.SizeOfSet(c.Addresses); err == nil && c.Preallocate && c.Size < 0 && n > MaxPreallocated {
+		err = fmt.Errorf("spec.preallocate: %d addresses are more than %d: set spec.replicas", n, MaxPreallocated)
+	}
 	return c, err
 }
 

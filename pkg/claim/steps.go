@@ -29,12 +29,19 @@ func (c Claim) Asks(leases []ipam.Lease) bool {
 		slices.ContainsFunc(leases, func(l ipam.Lease) bool { return l.State == ipam.Reserved })
 }
 
+// Abandons says whether an address goes back because its claim is being deleted. One that annotations made is made again
+// while pods have its addresses: what they give up from then on is kept as the annotations say.
+func (c Claim) Abandons(l ipam.Lease) bool {
+	return c.Deleting && l.IsKept() && (!c.Managed || l.Updated.Before(c.DeletedAt))
+}
+
 // Step is what is to be done with one address that is kept.
 type Step struct {
 	Lease ipam.Lease
-	// Free gives it back to its pool; otherwise its term is set to Expires.
-	Free    bool
-	Expires time.Time
+	// Free gives it back to its pool; otherwise its term is set to Expires, and where it was kept for one pod and Any
+	// is set, it is kept for any.
+	Free, Any bool
+	Expires   time.Time
 	// Why says it in words.
 	Why string
 }
@@ -48,6 +55,9 @@ func Steps(c Claim, need *Need, leases []ipam.Lease, now time.Time) (steps []Ste
 	active := map[group]int{}
 	for _, l := range leases {
 		g := groupOf(l)
+		if c.Size >= 0 { // of all its addresses of a family
+			g = group{is4: l.Addr.Is4()}
+		}
 		switch {
 		case l.State == ipam.Active:
 			active[g]++
@@ -98,7 +108,7 @@ func (s *stepper) later(t time.Time) {
 func (s *stepper) settled(l ipam.Lease, all []ipam.Lease) bool {
 	c := s.claim
 	switch {
-	case c.Deleting:
+	case c.Abandons(l):
 		s.free(l, "its claim is being deleted")
 	case c.Addresses != nil && !c.Addresses.Contains(l.Addr):
 		s.free(l, "it is no longer one of the addresses of its claim")
@@ -114,6 +124,8 @@ func (s *stepper) settled(l ipam.Lease, all []ipam.Lease) bool {
 		s.steps = append(s.steps, Step{Lease: l, Why: "its claim keeps it without a term"})
 	case c.Release != v1.ReleaseImmutable || s.need == nil:
 		return false
+	case s.need.Gone && c.Preallocate:
+		return l.PodPrimaryKey != "" && s.leave(l, c.Workload.String()+" is gone")
 	case s.need.Gone:
 		s.free(l, c.Workload.String()+" is gone")
 	case l.PodPrimaryKey == "":
@@ -134,7 +146,16 @@ func (s *stepper) scaledDown(l ipam.Lease) bool {
 		s.later(at)
 		return true
 	}
-	s.free(l, s.claim.Workload.String()+" was scaled down")
+	return s.leave(l, s.claim.Workload.String()+" was scaled down")
+}
+
+// leave frees the address of a pod that will not come again; a claim that preallocates keeps it for others.
+func (s *stepper) leave(l ipam.Lease, why string) bool {
+	if s.claim.Preallocate {
+		s.steps = append(s.steps, Step{Lease: l, Any: true, Why: why})
+	} else {
+		s.free(l, why)
+	}
 	return true
 }
 
@@ -158,7 +179,7 @@ func (s *stepper) surplus(kept []ipam.Lease, active int) {
 	allowed := -1
 	if s.claim.Size >= 0 {
 		allowed = s.claim.Size
-	} else if s.claim.Release == v1.ReleaseImmutable && s.need != nil && kept[0].PodPrimaryKey == "" {
+	} else if !s.claim.Preallocate && s.claim.Release == v1.ReleaseImmutable && s.need != nil && kept[0].PodPrimaryKey == "" {
 		allowed = s.need.Replicas
 	}
 	if allowed < 0 {

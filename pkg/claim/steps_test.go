@@ -46,6 +46,7 @@ func TestSteps(t *testing.T) {
 		return c
 	}
 	size := func(n int) func(*Claim) { return func(c *Claim) { c.Size = n } }
+	ahead := func(c *Claim) { c.Preallocate = true }
 	timed := of(v1.ReleaseTimed, deployment, func(c *Claim) { c.Keep = time.Hour })
 	term := func(at time.Time) func(*ipam.Lease) {
 		return func(l *ipam.Lease) { l.ExpiredTime = at.Format(time.RFC3339Nano) }
@@ -118,6 +119,11 @@ func TestSteps(t *testing.T) {
 			claim: of(v1.ReleaseNever, set, func(c *Claim) { c.Deleting = true }), leases: []ipam.Lease{used(1, "web-0"), kept(2, "web-1", 0)},
 			want: []string{"free 10.0.0.2: its claim is being deleted"},
 		},
+		"the claim is deleted, and made again from annotations": {
+			claim:  of(v1.ReleaseNever, set, func(c *Claim) { c.Deleting, c.Managed, c.DeletedAt = true, true, now.Add(-30*time.Second) }),
+			leases: []ipam.Lease{used(1, "web-0"), kept(2, "web-1", 31), kept(3, "web-2", 30), kept(4, "web-3", 1)},
+			want:   []string{"free 10.0.0.2: its claim is being deleted"},
+		},
 		"the claim was made smaller": {
 			claim: of(v1.ReleaseNever, workload.Workload{}, size(2)), leases: []ipam.Lease{used(1, ""), used(2, ""), kept(3, "", 60)},
 			want: []string{"free 10.0.0.3: its claim has more addresses than it needs"},
@@ -130,6 +136,29 @@ func TestSteps(t *testing.T) {
 			claim: of(v1.ReleaseNever, deployment, func(c *Claim) { c.Pool = "b" }), leases: []ipam.Lease{kept(5, "", 0), used(7, "")},
 			want: []string{"free 10.0.0.5: its claim is for pool b"},
 		},
+		"smaller, of addresses for one pod and for any": {
+			claim: of(v1.ReleaseNever, set, size(3)), leases: []ipam.Lease{used(1, "web-0"), kept(2, "web-1", 60), kept(3, "", 90), kept(4, "", 80)},
+			want: []string{"free 10.0.0.3: its claim has more addresses than it needs"},
+		},
+		"preallocated, and not needed": {claim: of(v1.ReleaseImmutable, deployment, ahead, size(3)), need: &Need{Replicas: 1}, leases: []ipam.Lease{used(1, ""), kept(2, "", 60), kept(3, "", 60)}},
+		"preallocated by address":      {claim: of(v1.ReleaseImmutable, deployment, ahead), need: &Need{Replicas: 1}, leases: []ipam.Lease{used(1, ""), kept(2, "", 60)}},
+		"preallocated, gone":           {claim: of(v1.ReleaseImmutable, deployment, ahead, size(3)), need: &Need{Gone: true}, leases: []ipam.Lease{kept(2, "", 60)}},
+		"preallocated, made smaller": {
+			claim: of(v1.ReleaseImmutable, deployment, ahead, size(1)), need: &Need{Replicas: 2}, leases: []ipam.Lease{used(1, ""), kept(2, "", 60)},
+			want: []string{"free 10.0.0.2: its claim has more addresses than it needs"},
+		},
+		"preallocated, numbered pods": {
+			claim: of(v1.ReleaseImmutable, set, ahead, size(4)), need: &Need{Replicas: 1}, leases: []ipam.Lease{used(1, "web-0"), kept(2, "web-1", 60), kept(3, "web-2", 5), kept(4, "", 5)},
+			want: []string{"any 10.0.0.2: StatefulSet shop/web was scaled down"}, next: 10,
+		},
+		"preallocated, the numbered pods are gone": {
+			claim: of(v1.ReleaseImmutable, set, ahead, size(2)), need: &Need{Gone: true}, leases: []ipam.Lease{kept(2, "web-1", 0), kept(4, "", 5)},
+			want: []string{"any 10.0.0.2: StatefulSet shop/web is gone"},
+		},
+		"preallocated, and deleted": {
+			claim: of(v1.ReleaseNever, set, ahead, size(2), func(c *Claim) { c.Deleting = true }), leases: []ipam.Lease{kept(4, "", 5)},
+			want: []string{"free 10.0.0.4: its claim is being deleted"},
+		},
 		"an object that is being deleted": {claim: of(v1.ReleaseWithPod, deployment), leases: []ipam.Lease{kept(5, "", 0, func(l *ipam.Lease) { l.Deleting = true })}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -139,6 +168,8 @@ func TestSteps(t *testing.T) {
 				switch {
 				case s.Free:
 					got = append(got, fmt.Sprintf("free %s: %s", s.Lease.Addr, s.Why))
+				case s.Any:
+					got = append(got, fmt.Sprintf("any %s: %s", s.Lease.Addr, s.Why))
 				case s.Expires.IsZero():
 					got = append(got, fmt.Sprintf("term %s none", s.Lease.Addr))
 				default:

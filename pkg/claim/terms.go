@@ -53,7 +53,7 @@ func (t *Terms) of(ctx context.Context, pod workload.Pod, p workload.Policy) (al
 	switch {
 	case err != nil:
 		return terms, err
-	case !found: // the controller makes it
+	case !found, c.Managed && c.Deleting && !p.Named: // the controller makes it, or makes it again
 		if t.Missing != nil {
 			t.Missing(p)
 		}

@@ -69,19 +69,20 @@ func TestTerms(t *testing.T) {
 		claims  []v1.BCSNetIPClaim
 		want    allocator.Terms
 		refusal string
+		missing bool // the claim is to be made
 	}{
 		"nothing said": {policy: workload.Policy{Release: workload.ReleaseWithPod}},
 		"a pool":       {policy: workload.Policy{Release: workload.ReleaseWithPod, Pool: "a"}, want: allocator.Terms{Pool: "a"}},
 		"a claim that is not made yet": {
 			policy: workload.Policy{Claim: "shop/deploy-web", Release: workload.ReleaseImmutable},
-			want:   allocator.Terms{Sticky: ipam.Sticky{Claim: "shop/deploy-web", Fixed: true}},
+			want:   allocator.Terms{Sticky: ipam.Sticky{Claim: "shop/deploy-web", Fixed: true}}, missing: true,
 		},
 		"of one pod": {
 			policy: workload.Policy{Claim: "shop/sts-web", Release: workload.ReleaseNever, Identity: "web-0", Gateway: netip.MustParseAddr("10.0.0.3")},
-			want:   allocator.Terms{Sticky: ipam.Sticky{Claim: "shop/sts-web", PodPrimaryKey: "web-0", Fixed: true}, Gateway: netip.MustParseAddr("10.0.0.3")},
+			want:   allocator.Terms{Sticky: ipam.Sticky{Claim: "shop/sts-web", PodPrimaryKey: "web-0", Fixed: true}, Gateway: netip.MustParseAddr("10.0.0.3")}, missing: true,
 		},
 		"a claim that keeps nothing, for its addresses": {
-			policy: workload.Policy{Claim: "shop/deploy-web", Release: workload.ReleaseWithPod}, want: allocator.Terms{Sticky: ipam.Sticky{Claim: "shop/deploy-web"}},
+			policy: workload.Policy{Claim: "shop/deploy-web", Release: workload.ReleaseWithPod}, want: allocator.Terms{Sticky: ipam.Sticky{Claim: "shop/deploy-web"}}, missing: true,
 		},
 		"what the claim says": {
 			policy: named, claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) {
@@ -98,6 +99,20 @@ func TestTerms(t *testing.T) {
 			policy: workload.Policy{Claim: "shop/held", Release: workload.ReleaseNever},
 			claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) { o.DeletionTimestamp = &metav1.Time{Time: time.Now()} })},
 			want:   allocator.Terms{Sticky: ipam.Sticky{Claim: "shop/held"}},
+		},
+		"one made from annotations that is being deleted, and made again": {
+			policy: workload.Policy{Claim: "shop/held", Release: workload.ReleaseNever},
+			claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) {
+				o.DeletionTimestamp, o.Labels = &metav1.Time{Time: time.Now()}, map[string]string{Managed: "true"}
+			})},
+			want: allocator.Terms{Sticky: held}, missing: true,
+		},
+		"one made from annotations that keep nothing, and is being deleted": {
+			policy: workload.Policy{Claim: "shop/held", Release: workload.ReleaseWithPod},
+			claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) {
+				o.DeletionTimestamp, o.Labels = &metav1.Time{Time: time.Now()}, map[string]string{Managed: "true"}
+			})},
+			want: allocator.Terms{Sticky: ipam.Sticky{Claim: "shop/held"}}, missing: true,
 		},
 
 		"named and not there": {
@@ -155,7 +170,8 @@ func TestTerms(t *testing.T) {
 				t.Fatal(err)
 			}
 			x.SetPool(ipam.Pool{Name: "a", Plan: plan})
-			terms := &Terms{Policies: said(tc.policy), Claims: claims{all: tc.claims}, Index: x}
+			missing := false
+			terms := &Terms{Policies: said(tc.policy), Claims: claims{all: tc.claims}, Index: x, Missing: func(workload.Policy) { missing = true }}
 			got, err := terms.Of(t.Context(), workload.Pod{Namespace: "shop", Name: "web-x"})
 			text := ""
 			if err != nil {
@@ -167,6 +183,9 @@ func TestTerms(t *testing.T) {
 			}
 			if text != tc.refusal {
 				t.Fatalf("refused:\n got %s\nwant %s", text, tc.refusal)
+			}
+			if missing != tc.missing {
+				t.Errorf("the claim is to be made: %v, want %v", missing, tc.missing)
 			}
 			if err != nil {
 				return

@@ -36,19 +36,22 @@ func newClaimCreate(s *session) *cobra.Command {
 		Long: `Create a claim: addresses that are kept for a workload, or for all pods that
 name it by the annotation
 ` + workload.ClaimAnnotation + `. It has no address until a pod
-that uses it gets one. Annotations alone make claims, too; one that is made by
-hand may have a bound, and is there before the first pod is.
+that uses it gets one, or, with --preallocate, takes them before. Annotations
+alone make claims, too; one that is made by hand may have a bound, and is there
+before the first pod is.
 
 The kind of --owner is written as kubectl writes it: Deployment/web, sts/db, or
 CloneSet.apps.kruise.io/web where several groups have it.`,
 		Example: `  bcsnetctl claim create web -n shop --owner Deployment/web --replicas 3 --surge 1
   bcsnetctl claim create db --owner StatefulSet/db --release-policy Timed --keep 48h --pool blue
+  bcsnetctl claim create partners --replicas 4 --pool blue --release-policy Never --preallocate
   bcsnetctl claim create vip --address 10.0.0.20-10.0.0.23 --release-policy Never --dry-run=server -o yaml`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	f := cmd.Flags()
 	f.StringVar(&v.owner, "owner", "", "the workload whose pods use it, as `KIND/NAME`; without it, pods name the claim")
 	f.IntVar(&v.replicas, "replicas", -1, "the most addresses of a family; -1 is as many as its pods need")
+	f.BoolVar(&spec.Preallocate, "preallocate", false, "take the addresses now, before any pod asks: as many as --replicas, or all of --address")
 	f.Int32Var(&spec.Surge, "surge", 0, "how many more than --replicas for a while, as in a rolling update")
 	f.StringSliceVar(&spec.Addresses, "address", nil, "only these `ADDRESSES`: a-b, a CIDR or a single one; repeatable")
 	f.StringVar(&spec.Pool, "pool", "", "only addresses of this `POOL`")

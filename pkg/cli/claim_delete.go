@@ -96,7 +96,7 @@ func (v *claimDelete) radius(ctx context.Context, c ipClaim) {
 	}
 	v.say.start("claim %s (%s): %s", c.name(), ownerText(c.BCSNetIPClaim), what)
 	if c.Labels[claim.Managed] == "true" {
-		v.say.warn("claim %s was made from annotations: the next pod of its workload makes it again", c.name())
+		v.say.warn("claim %s was made from annotations: it is made again while pods have its addresses, and by the next pod of its workload", c.name())
 	}
 }
 
@@ -135,18 +135,7 @@ func (v *claimDelete) deleteOne(ctx context.Context, api *claims, c ipClaim) err
 
 // waitGone waits until a claim is gone, and says what it waits for.
 func (v *claimDelete) waitGone(ctx context.Context, api *claims, gone ipClaim, limit time.Duration) error {
-	what, said := waitsForController, ""
-	err := followed[ipClaim]{session: v.session, api: api.api.Namespace(gone.Namespace), fields: named(gone.Name), read: readClaim, see: func(set map[string]ipClaim) (bool, error) {
-		now, exists := set[gone.name()]
-		if !exists || now.UID != gone.UID {
-			return true, nil
-		}
-		if what = releasing(now); what != said {
-			v.say.wait("claim %s is being deleted: %s", gone.name(), what)
-			said = what
-		}
-		return false, nil
-	}}.until(ctx, limit)
+	what, err := api.untilGone(ctx, gone, limit)
 	switch {
 	case err == nil:
 		v.say.done("claim %s deleted", gone.name())
@@ -166,6 +155,9 @@ func (v *claimDelete) waitGone(ctx context.Context, api *claims, gone ipClaim, l
 
 // releasing is what a claim that is deleted waits for.
 func releasing(c ipClaim) string {
+	if c.DeletionTimestamp == nil {
+		return waitsForSomebody
+	}
 	for _, condition := range c.Status.Conditions {
 		if condition.Type == v1.ConditionReady && condition.Reason == v1.ReasonClaimReleasing {
 			return condition.Message

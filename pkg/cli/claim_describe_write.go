@@ -138,7 +138,7 @@ func (d *claimDescription) next() (lines []string) {
 func (s *session) conditionLines(all []metav1.Condition) (lines []string) {
 	for _, c := range all {
 		good := metav1.ConditionFalse
-		if c.Type == v1.ConditionReady {
+		if c.Type == v1.ConditionReady || c.Type == v1.ConditionPreallocated {
 			good = metav1.ConditionTrue
 		}
 		if c.Status != good {

@@ -32,6 +32,12 @@ func (v *claimCreate) Validate() error {
 	if err := v.setPolicy(); err != nil {
 		return err
 	}
+	switch {
+	case spec.Preallocate && spec.Replicas == nil && len(spec.Addresses) == 0:
+		return usagef("--preallocate takes as many addresses as --replicas says, or those of --address: give one of them")
+	case spec.Preallocate && spec.ReleasePolicy != v1.ReleaseImmutable && spec.ReleasePolicy != v1.ReleaseNever:
+		return usagef("--preallocate goes with --release-policy Immutable or Never, not with %s: it gives back what is not in use", spec.ReleasePolicy)
+	}
 	if v.owner != "" {
 		kind, name, both := strings.Cut(v.owner, "/")
 		if !both || kind == "" || len(validation.NameIsDNSSubdomain(name, false)) > 0 {

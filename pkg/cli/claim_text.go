@@ -47,14 +47,21 @@ func policyText(policy v1.ReleasePolicy, keep *metav1.Duration, owned bool) stri
 
 // sizeText says how many addresses a claim may have.
 func sizeText(c *v1.BCSNetIPClaim) string {
+	ahead := ""
+	if c.Spec.Preallocate {
+		ahead = ", taken before pods ask"
+	}
 	if c.Spec.Replicas == nil {
+		if ahead != "" {
+			return "all of its addresses" + ahead
+		}
 		return "as many addresses as its pods need"
 	}
 	text := words.Plural(int64(*c.Spec.Replicas), "address")
 	if c.Spec.Surge > 0 {
 		text += fmt.Sprintf(", and %d more for a while", c.Spec.Surge)
 	}
-	return text
+	return text + ahead
 }
 
 // claimState is whether a claim can be used, and whether that needs attention.
@@ -71,6 +78,13 @@ func claimState(c *v1.BCSNetIPClaim) (word string, attention bool) {
 		return ready.Reason, true
 	case meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionOverLimit):
 		return v1.ConditionOverLimit, true
+	case meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionConflict):
+		return v1.ConditionConflict, true
+	case meta.IsStatusConditionFalse(c.Status.Conditions, v1.ConditionPreallocated):
+		if meta.FindStatusCondition(c.Status.Conditions, v1.ConditionPreallocated).Reason == v1.ReasonTaking {
+			return v1.ReasonTaking, false
+		}
+		return stateShort, true
 	}
 	return v1.ConditionReady, false
 }

@@ -44,6 +44,7 @@ func (s *session) snapshot(ctx context.Context, parts []doctor.Part) (*doctor.Sn
 	read := map[doctor.Part]func(context.Context) error{
 		doctor.PartCRDs: r.readCRDs, doctor.PartController: r.readController, doctor.PartServices: r.readServices,
 		doctor.PartPools: r.readPools, doctor.PartPods: r.readPods, doctor.PartNodes: r.readNodes,
+		doctor.PartClaims:    r.readClaims,
 		doctor.PartAddresses: func(ctx context.Context) error { return r.readLeases(ctx, leases) },
 	}
 	var mu sync.Mutex
@@ -95,6 +96,18 @@ func (r *snapshotReader) readPools(ctx context.Context) error {
 	all, err := api.list(ctx)
 	for _, p := range all {
 		r.snapshot.Pools = append(r.snapshot.Pools, doctor.Pool{Pool: store.Pool(p.BCSNetPool), Object: p.BCSNetPool})
+	}
+	return err
+}
+
+func (r *snapshotReader) readClaims(ctx context.Context) error {
+	api, err := r.claims()
+	if err != nil {
+		return err
+	}
+	all, err := api.list(ctx, metav1.NamespaceAll, metav1.ListOptions{})
+	for _, c := range all {
+		r.snapshot.Claims = append(r.snapshot.Claims, c.BCSNetIPClaim)
 	}
 	return err
 }

@@ -107,6 +107,8 @@ func (v *doctorVerb) looked(s *doctor.Snapshot, r doctor.Report) string {
 				}
 			}
 			over = append(over, words.Plural(held, "held address"))
+		case doctor.PartClaims:
+			over = append(over, words.Plural(len(s.Claims), "claim"))
 		case doctor.PartPods:
 			over = append(over, words.Plural(len(s.Pods), "pod"))
 		case doctor.PartNodes:

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
@@ -18,7 +19,9 @@ import (
 type eventList struct {
 	*session
 	output output
+	// pools and claims that are named; none for all of both.
 	pools  []string
+	claims []types.NamespacedName
 	kind   string
 	table  *growingTable[event]
 }
@@ -26,13 +29,16 @@ type eventList struct {
 func newEvents(s *session) *cobra.Command {
 	v := &eventList{session: s}
 	cmd := &cobra.Command{
-		Use: "events [POOL...]", Aliases: []string{"event"}, GroupID: "objects", Args: cobra.ArbitraryArgs, RunE: runs(v),
-		Short: "Show what happened to pools",
-		Long: `Show the events of pools, the newest last: a pool is ready or no longer, ran out
-of addresses, began to drain, shares addresses with another. The controller
-makes them; Kubernetes forgets them after an hour, as it does all events.`,
+		Use: "events [POOL|NAMESPACE/CLAIM...]", Aliases: []string{"event"}, GroupID: "objects", Args: cobra.ArbitraryArgs, RunE: runs(v),
+		Short: "Show what happened to pools and claims",
+		Long: `Show the events of pools and claims, the newest last: a pool is ready or no
+longer, ran out of addresses, began to drain, shares addresses with another; a
+claim gave an address back. A claim is written NAMESPACE/NAME; without names it
+is all pools, and all claims of all namespaces. The controller makes events;
+Kubernetes forgets them after an hour, as it does all events.`,
 		Example: `  bcsnetctl events
   bcsnetctl events blue --type Warning
+  bcsnetctl events shop/deploy-web
   bcsnetctl events --sort-by .reason
   bcsnetctl events -w`,
 		ValidArgsFunction: s.completePools,
@@ -46,7 +52,17 @@ makes them; Kubernetes forgets them after an hour, as it does all events.`,
 }
 
 func (v *eventList) Complete(args []string) error {
-	v.pools = args
+	for _, arg := range args {
+		if !strings.Contains(arg, "/") {
+			v.pools = append(v.pools, arg)
+			continue
+		}
+		key, err := (&inNamespace{}).key(arg)
+		if err != nil {
+			return err
+		}
+		v.claims = append(v.claims, key)
+	}
 	return nil
 }
 
@@ -65,8 +81,7 @@ func (v *eventList) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Events about objects without a namespace are in this one.
-	api := c.Resource(eventResource()).Namespace(metav1.NamespaceDefault)
+	api := c.Resource(eventResource()).Namespace(v.namespace())
 	found, err := v.list(ctx, api)
 	if err != nil {
 		return err
@@ -86,14 +101,35 @@ func (v *eventList) Run(ctx context.Context) error {
 // aboutGroup is the field of an event that says that it is about our objects.
 const aboutGroup = "regarding.apiVersion"
 
-// selector finds the events about pools.
+// namespace is where the events are; empty where they are in several. Those about objects without a namespace are in
+// the default one.
+func (v *eventList) namespace() string {
+	switch {
+	case len(v.pools) > 0 && len(v.claims) == 0:
+		return metav1.NamespaceDefault
+	case len(v.claims) == 1 && len(v.pools) == 0:
+		return v.claims[0].Namespace
+	}
+	return metav1.NamespaceAll
+}
+
+// selector finds the events about our objects; wants chooses among them.
 func (v *eventList) selector() string {
-	set := fields.Set{aboutGroup: v1.GroupVersion.String(), "regarding.kind": poolKind}
+	set := fields.Set{aboutGroup: v1.GroupVersion.String()}
 	if v.kind != "" {
 		set["type"] = v.kind
 	}
-	if len(v.pools) == 1 {
+	switch {
+	case len(v.claims) == 0 && len(v.pools) > 0:
+		set["regarding.kind"] = poolKind
+	case len(v.pools) == 0 && len(v.claims) > 0:
+		set["regarding.kind"] = claimKind
+	}
+	switch {
+	case len(v.pools) == 1 && len(v.claims) == 0:
 		set["regarding.name"] = v.pools[0]
+	case len(v.claims) == 1 && len(v.pools) == 0:
+		set["regarding.name"] = v.claims[0].Name
 	}
 	return set.AsSelector().String()
 }
@@ -122,7 +158,14 @@ func (v *eventList) list(ctx context.Context, api dynamic.ResourceInterface) (fo
 }
 
 func (v *eventList) wants(e event) bool {
-	return len(v.pools) == 0 || slices.Contains(v.pools, e.Regarding.Name)
+	all := len(v.pools)+len(v.claims) == 0
+	switch e.Regarding.Kind {
+	case poolKind:
+		return all || slices.Contains(v.pools, e.Regarding.Name)
+	case claimKind:
+		return all || slices.Contains(v.claims, types.NamespacedName{Namespace: e.Regarding.Namespace, Name: e.Regarding.Name})
+	}
+	return false
 }
 
 func (v *eventList) print(ctx context.Context, found []event) error {
@@ -143,17 +186,31 @@ func (v *eventList) print(ctx context.Context, found []event) error {
 	return nil
 }
 
-// known refuses a pool that has no events because it never was.
+// known refuses a pool or a claim that has no events because it never was.
 func (v *eventList) known(ctx context.Context, found []event) error {
-	api, err := v.session.pools()
+	pools, err := v.session.pools()
 	if err != nil {
 		return err
 	}
 	for _, name := range v.pools {
-		if slices.ContainsFunc(found, func(e event) bool { return e.Regarding.Name == name }) {
+		if slices.ContainsFunc(found, func(e event) bool { return e.Regarding.Kind == poolKind && e.Regarding.Name == name }) {
 			continue
 		}
-		if _, err := api.get(ctx, name); err != nil {
+		if _, err := pools.get(ctx, name); err != nil {
+			return err
+		}
+	}
+	claims, err := v.session.claims()
+	if err != nil {
+		return err
+	}
+	for _, key := range v.claims {
+		if slices.ContainsFunc(found, func(e event) bool {
+			return e.Regarding.Kind == claimKind && e.Regarding.Namespace == key.Namespace && e.Regarding.Name == key.Name
+		}) {
+			continue
+		}
+		if _, err := claims.get(ctx, key); err != nil {
 			return err
 		}
 	}
@@ -166,9 +223,19 @@ func (v *eventList) empty() {
 	if v.kind != "" {
 		what = "no " + v.kind + " events"
 	}
-	about := "pools"
+	var about []string
 	if len(v.pools) > 0 {
-		about = those("pool", v.pools)
+		about = append(about, those("pool", v.pools))
 	}
-	v.say.note("%s about %s in %s; Kubernetes keeps them for an hour", what, about, v.where())
+	var claims []string
+	for _, key := range v.claims {
+		claims = append(claims, key.String())
+	}
+	if len(claims) > 0 {
+		about = append(about, those("claim", claims))
+	}
+	if len(about) == 0 {
+		about = []string{"pools", "claims"}
+	}
+	v.say.note("%s about %s in %s; Kubernetes keeps them for an hour", what, strings.Join(about, " and "), v.where())
 }

@@ -120,9 +120,18 @@ func (v *eventList) columns() []column[event] {
 			return e.Type
 		}},
 		{name: "REASON", least: 22, cell: func(e event) string { return printers.EscapeTerminal(e.Reason) }},
-		{name: "OBJECT", least: 12, cell: func(e event) string { return strings.ToLower(e.Regarding.Kind) + "/" + e.Regarding.Name }},
+		{name: "OBJECT", least: 12, cell: objectText},
 		{name: "COUNT", wide: true, least: 5, cell: func(e event) string { return strconv.Itoa(int(e.count)) }},
 		{name: "FROM", wide: true, least: 17, cell: func(e event) string { return e.ReportingController }},
 		{name: "MESSAGE", cell: func(e event) string { return v.called(printers.EscapeTerminal(e.Note)) }},
 	}
+}
+
+// objectText is what an event is about; of a claim it says the namespace, too.
+func objectText(e event) string {
+	text := strings.ToLower(e.Regarding.Kind) + "/" + e.Regarding.Name
+	if e.Regarding.Kind == claimKind {
+		text = strings.ToLower(e.Regarding.Kind) + "/" + e.Regarding.Namespace + "/" + e.Regarding.Name
+	}
+	return printers.EscapeTerminal(text)
 }

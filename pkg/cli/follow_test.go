@@ -58,7 +58,7 @@ func TestWaitIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	stderr := <-done
-	if stderr != "◎ pool blue: waiting until it is ready: no controller has looked at the pool yet\n✔ pool blue is ready\n" {
+	if stderr != "◎ pool blue: waiting until it is ready: no controller has looked at it yet\n✔ pool blue is ready\n" {
 		t.Errorf("it said %q", stderr)
 	}
 	if got := strings.Join(asked, " "); got != "read read watch watch" {

@@ -20,6 +20,7 @@ const (
 	stateExhausted = "Exhausted"
 	stateOverlap   = "Overlap"
 	stateDraining  = "Draining"
+	stateShort     = "Short" // a claim that could not take all addresses that it is to have
 )
 
 // state is one word for how a pool is, the gravest first, and whether somebody should look at it.

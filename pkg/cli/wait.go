@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -20,27 +22,34 @@ type waiting struct {
 	goal  goal
 	pools []string
 	addrs []netip.Addr
+	// claims are those named NAMESPACE/NAME.
+	claims []string
 }
 
 func newWait(s *session) *cobra.Command {
 	v := &waiting{session: s}
 	cmd := &cobra.Command{
-		Use: "wait POOL|ADDRESS...", GroupID: "objects", Args: takes(1, 0), RunE: runs(v),
-		Short: "Wait until pools are ready, or addresses are free",
-		Long: `Wait until pools or addresses are as --for says, for use in scripts. It is told
-of changes and asks for none; what it waits for goes to standard error. The exit
-code is 124 when the time is over, with the reason why it is not so yet.
+		Use: "wait POOL|ADDRESS|NAMESPACE/CLAIM...", GroupID: "objects", Args: takes(1, 0), RunE: runs(v),
+		Short: "Wait until pools or claims are ready, or addresses are free",
+		Long: `Wait until pools, claims or addresses are as --for says, for use in scripts. It
+is told of changes and asks for none; what it waits for goes to standard error.
+The exit code is 124 when the time is over, with the reason why it is not so
+yet. A claim is written NAMESPACE/NAME.
 
 --for:
-  ready            hosts can draw addresses from the pool
+  ready            hosts can draw addresses from the pool; pods from the claim
   exhausted=false  addresses of the pool are free; also exhausted
   draining=false   no address in use is outside the pool; also draining
   overlap=false    the pool shares no address with another; also overlap
-  released         no address of the pool is in use; an ADDRESS is free, that
-                   is, neither in use nor reserved
-  deleted          the pool is gone, or never was`,
+  preallocated     the claim has all addresses that it takes before pods ask
+  conflict=false   nothing is in the way of the claim; also conflict
+  overlimit=false  the claim has no more addresses than it may; also overlimit
+  released         no address of the pool or claim is in use; an ADDRESS is
+                   free, that is, neither in use nor reserved
+  deleted          the pool or claim is gone, or never was`,
 		Example: `  bcsnetctl wait blue --for=ready
   bcsnetctl wait blue green --for=exhausted=false --timeout=1h
+  bcsnetctl wait shop/partners --for=preallocated
   bcsnetctl wait 10.1.0.20 --for=released --timeout=30s`,
 		ValidArgsFunction: s.completePools,
 	}
@@ -56,6 +65,10 @@ func (v *waiting) Complete(args []string) error {
 			v.addrs = append(v.addrs, a)
 			continue
 		}
+		if strings.Contains(arg, "/") {
+			v.claims = append(v.claims, arg)
+			continue
+		}
 		v.pools = append(v.pools, arg)
 	}
 	return nil
@@ -67,6 +80,16 @@ func (v *waiting) Validate() (err error) {
 	}
 	if len(v.addrs) > 0 && v.goal.word != goalReleased {
 		return usagef("%s is an address: it can be waited for with --for=released alone", v.addrs[0])
+	}
+	if len(v.pools) > 0 {
+		if err := v.goal.applies("pool "+v.pools[0], poolConditions()); err != nil {
+			return err
+		}
+	}
+	if len(v.claims) > 0 {
+		if err := v.goal.applies("claim "+v.claims[0], claimConditions()); err != nil {
+			return err
+		}
 	}
 	if v.timeout < 0 {
 		return usagef("--timeout %s is negative", v.timeout)
@@ -83,6 +106,11 @@ func (v *waiting) Run(ctx context.Context) error {
 	var failed several
 	for _, name := range v.pools {
 		if err := v.forPool(ctx, api, name); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	for _, name := range v.claims {
+		if err := v.forClaim(ctx, name); err != nil {
 			failed = append(failed, err)
 		}
 	}
@@ -107,8 +135,11 @@ func (v *waiting) forPool(ctx context.Context, api *pools, name string) error {
 		what, err := api.untilGone(ctx, p, v.left())
 		return v.end(err, outcome{done: "pool " + name + " is deleted", late: "pool " + name + " is not deleted", what: what, hint: describing(name)})
 	case v.goal.word == goalReleased:
-		return v.forRelease(ctx, p)
+		return v.forRelease(ctx, "pool "+p.Name, leaseQuery{pool: p.Name}, "bcsnetctl lease list --pool "+p.Name)
 	default:
-		return v.forCondition(ctx, api, p)
+		return forCondition(ctx, v, conditioned[pool]{
+			what: "pool " + p.Name, api: api.api, name: p.Name, key: p.Name, uid: p.UID, read: readPool, state: stateOfPool,
+			object: func(p pool) metav1.Object { return p.BCSNetPool }, gone: reasonPoolNotFound, deleting: reasonPoolTerminating, hint: describing(p.Name),
+		})
 	}
 }

@@ -6,6 +6,11 @@ import (
 	"net/netip"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -13,35 +18,45 @@ import (
 // sayEvery is how often the count of what is waited for is said, at most.
 const sayEvery = 2 * time.Second
 
-func (v *waiting) forCondition(ctx context.Context, api *pools, p pool) error {
+// conditioned is an object whose condition is waited for.
+type conditioned[T any] struct {
+	what      string // in words
+	api       dynamic.ResourceInterface
+	name, key string
+	uid       types.UID
+	read      func(*unstructured.Unstructured) (T, error)
+	state     func(T) state
+	object    func(T) metav1.Object
+	// gone and deleting are the reasons of errors where it will never be so.
+	gone, deleting ipam.Reason
+	hint           string
+}
+
+func forCondition[T any](ctx context.Context, v *waiting, c conditioned[T]) error {
 	what, said := "", ""
-	err := followed[pool]{session: v.session, api: api.api, fields: named(p.Name), read: readPool, see: func(set map[string]pool) (bool, error) {
-		now, exists := set[p.Name]
-		if !exists || now.UID != p.UID {
-			return false, refuse(reasonPoolNotFound, "pool %s was deleted before it was %s", p.Name, v.goal.word)
+	err := followed[T]{session: v.session, api: c.api, fields: named(c.name), read: c.read, see: func(set map[string]T) (bool, error) {
+		now, exists := set[c.key]
+		if !exists || c.object(now).GetUID() != c.uid {
+			return false, refuse(c.gone, "%s was deleted before it was %s", c.what, v.goal.word)
 		}
-		if v.goal.condition == v1.ConditionReady && v.goal.want && now.DeletionTimestamp != nil {
-			return false, refuse(reasonPoolTerminating, "pool %s is being deleted and will not be ready again", p.Name)
+		if v.goal.condition == v1.ConditionReady && v.goal.want && c.object(now).GetDeletionTimestamp() != nil {
+			return false, refuse(c.deleting, "%s is being deleted and will not be ready again", c.what)
 		}
-		ok, how := v.goal.met(now.BCSNetPool)
+		ok, how := v.goal.met(c.state(now))
 		if what = how; what != said && !ok {
-			v.say.wait("pool %s: waiting until it is %s: %s", p.Name, v.goal.word, v.called(what))
+			v.say.wait("%s: waiting until it is %s: %s", c.what, v.goal.word, v.called(what))
 			said = what
 		}
 		return ok, nil
 	}}.until(ctx, v.left())
-	return v.end(err, outcome{
-		done: "pool " + p.Name + " is " + v.goal.word, late: "pool " + p.Name + " is " + v.goal.unmet,
-		what: what, hint: describing(p.Name),
-	})
+	return v.end(err, outcome{done: c.what + " is " + v.goal.word, late: c.what + " is " + v.goal.unmet, what: what, hint: c.hint})
 }
 
 // forRelease follows the addresses in use themselves: no controller is needed to count them.
-func (v *waiting) forRelease(ctx context.Context, p pool) error {
-	query := leaseQuery{pool: p.Name, status: ipam.Active.String()}
-	return v.forFree(ctx, query.selector(), "pool "+p.Name, inUse, outcome{
-		done: "no address of pool " + p.Name + " is in use", late: "pool " + p.Name + " is not released",
-		hint: "bcsnetctl lease list --pool " + p.Name,
+func (v *waiting) forRelease(ctx context.Context, what string, query leaseQuery, hint string) error {
+	query.status = ipam.Active.String()
+	return v.forFree(ctx, query.selector(), what, inUse, outcome{
+		done: "no address of " + what + " is in use", late: what + " is not released", hint: hint,
 	})
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
-// goal is what --for asks for: a condition of pools, or one of the words below.
+// goal is what --for asks for: a condition of pools or claims, or one of the words below.
 type goal struct {
 	condition string
 	want      bool
@@ -28,20 +28,31 @@ const (
 
 // goals are the values of --for that the help names.
 func goals() []string {
-	return []string{"ready", "exhausted=false", "draining=false", "overlap=false", goalReleased, goalDeleted}
+	return []string{"ready", "exhausted=false", "draining=false", "overlap=false", "preallocated", "conflict=false", "overlimit=false", goalReleased, goalDeleted}
+}
+
+// poolConditions and claimConditions are what can be waited for of each.
+func poolConditions() []string {
+	return []string{v1.ConditionReady, v1.ConditionExhausted, v1.ConditionOverlap, v1.ConditionDraining}
+}
+
+func claimConditions() []string {
+	return []string{v1.ConditionReady, v1.ConditionPreallocated, v1.ConditionConflict, v1.ConditionOverLimit}
 }
 
 func parseGoal(text string) (goal, error) {
 	word, value, given := strings.Cut(strings.ToLower(text), "=")
-	conditions := []string{v1.ConditionReady, v1.ConditionExhausted, v1.ConditionOverlap, v1.ConditionDraining}
+	conditions := append(poolConditions(), claimConditions()...)
 	i := slices.IndexFunc(conditions, func(c string) bool { return strings.EqualFold(c, word) })
 	switch {
 	case text == "":
 		return goal{}, usagef("--for is missing: say what to wait for")
 	case i >= 0 && (!given || value == "true"):
-		return goal{condition: conditions[i], want: true, word: word, unmet: "not " + word}, nil
+		is := adjective(conditions[i])
+		return goal{condition: conditions[i], want: true, word: is, unmet: "not " + is}, nil
 	case i >= 0 && value == "false":
-		return goal{condition: conditions[i], word: "not " + word, unmet: "still " + word}, nil
+		is := adjective(conditions[i])
+		return goal{condition: conditions[i], word: "not " + is, unmet: "still " + is}, nil
 	case !given && (word == goalReleased || word == goalDeleted):
 		return goal{word: word}, nil
 	}
@@ -52,15 +63,51 @@ func parseGoal(text string) (goal, error) {
 	return goal{}, f.withHint("there are: %s", strings.Join(goals(), ", "))
 }
 
-// met says whether a pool's condition is as it should be, and how it is else. A status about an older spec
-// says nothing.
-func (g goal) met(p *v1.BCSNetPool) (ok bool, how string) {
-	c := meta.FindStatusCondition(p.Status.Conditions, g.condition)
+// adjective is how an object is of which a condition is true.
+func adjective(condition string) string {
+	switch condition {
+	case v1.ConditionConflict:
+		return "in conflict"
+	case v1.ConditionOverLimit:
+		return "over its limit"
+	}
+	return strings.ToLower(condition)
+}
+
+// applies refuses a condition that the kind of object never has.
+func (g goal) applies(what string, conditions []string) error {
+	if g.condition == "" || slices.Contains(conditions, g.condition) {
+		return nil
+	}
+	return usagef("%s cannot be waited for with --for=%s: it has the conditions %s", what, strings.ToLower(g.condition), strings.ToLower(strings.Join(conditions, ", ")))
+}
+
+// state is what a status says.
+type state struct {
+	observed, generation int64
+	conditions           []metav1.Condition
+}
+
+func stateOfPool(p pool) state {
+	return state{p.Status.ObservedGeneration, p.Generation, p.Status.Conditions}
+}
+
+func stateOfClaim(c ipClaim) state {
+	return state{c.Status.ObservedGeneration, c.Generation, c.Status.Conditions}
+}
+
+// met says whether a condition is as it should be, and how it is else. A status about an older spec says nothing.
+func (g goal) met(s state) (ok bool, how string) {
+	c := meta.FindStatusCondition(s.conditions, g.condition)
 	switch {
-	case p.Status.ObservedGeneration == 0 || c == nil:
+	case s.observed == 0:
 		return false, waitsForFirstLook
-	case p.Status.ObservedGeneration < p.Generation:
+	case s.observed < s.generation:
 		return false, waitsForSecondLook
+	case c == nil && g.condition == v1.ConditionPreallocated:
+		return false, "its spec does not say preallocate"
+	case c == nil:
+		return false, waitsForFirstLook
 	case (c.Status == metav1.ConditionTrue) == g.want:
 		return true, ""
 	}
@@ -68,8 +115,8 @@ func (g goal) met(p *v1.BCSNetPool) (ok bool, how string) {
 }
 
 const (
-	waitsForFirstLook  = "no controller has looked at the pool yet"
-	waitsForSecondLook = "the controller has not seen the last change of the pool yet"
+	waitsForFirstLook  = "no controller has looked at it yet"
+	waitsForSecondLook = "the controller has not seen its last change yet"
 )
 
 // inUse says how many addresses of a pool are in use, and where.

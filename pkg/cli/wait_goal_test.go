@@ -57,9 +57,9 @@ func TestGoalMet(t *testing.T) {
 		"so, unlike wished":       {status(2, metav1.ConditionTrue), false, verdict{false, "Why: so"}},
 		"unknown is not true":     {status(2, metav1.ConditionUnknown), true, verdict{false, "Why: so"}},
 	} {
-		p := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Generation: 2}, Status: c.status}
+		p := pool{BCSNetPool: &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Generation: 2}, Status: c.status}}
 		var got verdict
-		got.OK, got.How = goal{condition: v1.ConditionReady, want: c.want}.met(p)
+		got.OK, got.How = goal{condition: v1.ConditionReady, want: c.want}.met(stateOfPool(p))
 		if diff := cmp.Diff(c.expect, got); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}

@@ -224,14 +224,18 @@ func (w *world) deleting(ctx context.Context, _ *testscript.TestScript, args []s
 	})
 }
 
-// happened POOL REASON waits until there is an event of the pool with that reason.
+// happened POOL|NAMESPACE/CLAIM REASON waits until there is an event of the object with that reason.
 func (w *world) happened(ctx context.Context, _ *testscript.TestScript, args []string) error {
 	return eventually(ctx, func(ctx context.Context) (bool, error) {
-		var p v1.BCSNetPool
-		if err := w.client.Get(ctx, client.ObjectKey{Name: args[0]}, &p); err != nil {
+		var o client.Object = &v1.BCSNetPool{}
+		key := client.ObjectKey{Name: args[0]}
+		if namespace, name, both := strings.Cut(args[0], "/"); both { // a claim
+			o, key = &v1.BCSNetIPClaim{}, client.ObjectKey{Namespace: namespace, Name: name}
+		}
+		if err := w.client.Get(ctx, key, o); err != nil {
 			return false, err
 		}
-		events, err := w.kubernetes.EventsV1().Events("").List(ctx, metav1.ListOptions{FieldSelector: "reason=" + args[1] + ",regarding.uid=" + string(p.UID)})
+		events, err := w.kubernetes.EventsV1().Events("").List(ctx, metav1.ListOptions{FieldSelector: "reason=" + args[1] + ",regarding.uid=" + string(o.GetUID())})
 		return err == nil && len(events.Items) > 0, err
 	})
 }

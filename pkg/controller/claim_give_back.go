@@ -66,12 +66,15 @@ func (r *claimReconciler) need(ctx context.Context, c claim.Claim) (*claim.Need,
 	return &claim.Need{Gone: true}, nil
 }
 
-// step gives one address back, or sets its term, unless somebody has it by now.
+// step gives one address back, or changes its terms, unless somebody has it by now. The claim is nil where it is no more.
 func (r *claimReconciler) step(ctx context.Context, o *v1.BCSNetIPClaim, s claim.Step) error {
 	l := s.Lease
 	if !s.Free {
 		sticky := l.Sticky
 		sticky.ExpiredTime = store.FormatTime(s.Expires)
+		if s.Any {
+			sticky.PodPrimaryKey = ""
+		}
 		return r.restick(ctx, l, sticky)
 	}
 	freed, err := allocator.FreeLease(ctx, r.leases, l, ipam.Change{}, func(now ipam.Lease) bool {
@@ -79,6 +82,9 @@ func (r *claimReconciler) step(ctx context.Context, o *v1.BCSNetIPClaim, s claim
 	})
 	if freed {
 		r.log.Info("a claim gave an address back", "claim", l.Claim, "address", l.Addr.String(), "key", l.PodPrimaryKey, "reason", s.Why)
+		if o == nil {
+			return err
+		}
 		r.events.Eventf(o, nil, corev1.EventTypeNormal, v1.ReasonAddressFreed, "Free", "gave %s back: %s", l.Addr, s.Why)
 	}
 	return err

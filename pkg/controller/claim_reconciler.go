@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"go4.org/netipx"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -47,6 +48,8 @@ type claimReconciler struct {
 	owners   *workload.Owners
 	policies claim.Policies
 	terms    allocator.TermsFinder
+	alloc    *allocator.Allocator // set before the manager starts
+	live     client.Reader
 	events   events.EventRecorder
 	leads    *leadership
 	ready    func() error
@@ -60,13 +63,19 @@ type claimReconciler struct {
 	wanted map[string]workload.Policy
 	// of are the claims of a workload, which has no UID here.
 	of map[workload.Workload]map[string]struct{}
+	// short are the claims that wait for addresses to become free.
+	short map[string]struct{}
+	// named are the addresses that claims name, by claim.
+	named map[string]*netipx.IPSet
+	// unclaimed is since when a claim has been seen not to exist that keeps addresses which no pod had yet.
+	unclaimed map[string]time.Time
 }
 
 func newClaimReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Client, owners *workload.Owners, policies claim.Policies, terms allocator.TermsFinder, leads *leadership, log *slog.Logger) *claimReconciler {
 	r := &claimReconciler{
-		client: mgr.GetClient(), index: index, leases: leases, owners: owners, policies: policies, terms: terms,
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), index: index, leases: leases, owners: owners, policies: policies, terms: terms,
 		events: mgr.GetEventRecorder("bcsnet-controller"), leads: leads, log: log,
-		gone: map[string]time.Time{}, wanted: map[string]workload.Policy{}, of: map[workload.Workload]map[string]struct{}{},
+		gone: map[string]time.Time{}, wanted: map[string]workload.Policy{}, of: map[workload.Workload]map[string]struct{}{}, short: map[string]struct{}{}, unclaimed: map[string]time.Time{}, named: map[string]*netipx.IPSet{},
 	}
 	index.Subscribe(r.leaseChanged)
 	owners.Changed = r.workloadChanged
@@ -102,6 +111,7 @@ func (r *claimReconciler) lead(ctx context.Context) error {
 	if err := r.client.List(ctx, &all); err != nil {
 		return err
 	}
+	r.learn(all.Items)
 	for i := range all.Items {
 		r.enqueue(all.Items[i].Namespace+"/"+all.Items[i].Name, 0)
 	}
@@ -134,6 +144,9 @@ func (r *claimReconciler) leaseChanged(old, l ipam.Lease) {
 	r.enqueue(l.Claim, claimDelay)
 	if old.Claim != l.Claim {
 		r.enqueue(old.Claim, claimDelay)
+	}
+	if l.State == ipam.Available && (old.State != ipam.Available || old.Version == 0) {
+		r.freed()
 	}
 }
 
@@ -187,23 +200,35 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 	switch err := r.client.Get(ctx, req.NamespacedName, &o); {
 	case apierrors.IsNotFound(err):
 		r.remember(name, workload.Workload{})
-		return reconcile.Result{}, r.make(ctx, name, leases)
+		r.rivals(name, nil)
+		if err := r.make(ctx, name, leases); err != nil {
+			return reconcile.Result{}, err
+		}
+		next, err := r.giveBackUnclaimed(ctx, name, leases)
+		return reconcile.Result{RequeueAfter: next}, err
 	case err != nil:
 		return reconcile.Result{}, err
 	}
-	if done, err := r.keep(ctx, &o, leases); err != nil || done {
+	c, problem := claim.FromObject(&o)
+	if done, err := r.keep(ctx, &o, c, leases); err != nil || done {
 		return reconcile.Result{}, err
 	}
-	c, problem := claim.FromObject(&o)
 	if problem != nil { // the API server takes no such spec from now on
-		return reconcile.Result{}, r.publish(ctx, &o, c, leases, problem.Error())
+		return reconcile.Result{}, r.publish(ctx, &o, c, claimView{leases: leases, problem: problem.Error()})
 	}
 	r.remember(name, c.Workload)
+	r.there(c)
 	next, err := r.giveBack(ctx, &o, c, leases)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("claim %s: %w", name, err)
 	}
-	return reconcile.Result{RequeueAfter: next}, r.publish(ctx, &o, c, r.index.ByClaim(name), "")
+	view, next, workErr := r.preallocate(ctx, &o, c, next)
+	view.problems, next = r.inTheWay(c, next)
+	view.leases = r.index.ByClaim(name)
+	if err := r.publish(ctx, &o, c, view); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: next}, workErr
 }
 
 // make makes the claim that the policy of a pod asks for which has an address of it.
@@ -235,6 +260,17 @@ func (r *claimReconciler) missing(p workload.Policy) {
 	r.wanted[p.Claim] = p
 	r.mu.Unlock()
 	r.enqueue(p.Claim, allocator.MaxRequestTime) // which forgets it if nothing came of the request
+}
+
+// there forgets by which policy a claim was to be made: it is there, and stays.
+func (r *claimReconciler) there(c claim.Claim) {
+	if c.Deleting {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.wanted, c.Name)
+	delete(r.unclaimed, c.Name)
 }
 
 // wantedBy is the policy by which a claim is to be made that has addresses.
@@ -292,23 +328,25 @@ func (r *claimReconciler) podNamed(ctx context.Context, l ipam.Lease) (pod workl
 }
 
 // keep sees to the object of a claim: that it carries the finalizer while it is wanted, that one made from
-// annotations says what they say, and that it goes when it is deleted, or made from annotations and empty.
-func (r *claimReconciler) keep(ctx context.Context, o *v1.BCSNetIPClaim, leases []ipam.Lease) (done bool, err error) {
+// annotations says what they say, and that it goes when it is deleted, or made from annotations and empty. A claim that is deleted
+// waits for all its addresses; one made from annotations only for those that go back, and is made again from those that
+// pods have.
+func (r *claimReconciler) keep(ctx context.Context, o *v1.BCSNetIPClaim, c claim.Claim, leases []ipam.Lease) (done bool, err error) {
 	next := o.DeepCopy()
-	managed := o.Labels[claim.Managed] == "true"
 	switch {
-	case !o.DeletionTimestamp.IsZero():
-		if len(leases) > 0 || !controllerutil.RemoveFinalizer(next, v1.ClaimFinalizer) {
+	case c.Deleting:
+		if slices.ContainsFunc(leases, func(l ipam.Lease) bool { return !c.Managed || c.Abandons(l) }) || !controllerutil.RemoveFinalizer(next, v1.ClaimFinalizer) {
 			return false, nil
 		}
-	case managed && len(leases) == 0:
+	case c.Managed && len(leases) == 0:
 		return true, client.IgnoreNotFound(r.client.Delete(ctx, o, client.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion}))
 	default:
 		changed := controllerutil.AddFinalizer(next, v1.ClaimFinalizer)
-		if p, ok := r.policyOf(ctx, o.Namespace+"/"+o.Name, leases); managed && ok && !p.Named {
-			spec := claim.Derive(p, r.owners.APIVersion)
-			changed = changed || !claim.SameSpec(spec, o.Spec)
-			next.Spec = spec
+		if c.Managed {
+			if p, ok := r.policyOf(ctx, c.Name, leases); ok && !p.Named {
+				next.Spec = claim.Derive(p, r.owners.APIVersion)
+				changed = changed || !claim.SameSpec(next.Spec, o.Spec)
+			}
 		}
 		if !changed {
 			return false, nil

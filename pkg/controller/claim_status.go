@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/words"
@@ -23,9 +24,21 @@ const (
 	maxClaimShown     = 8
 )
 
-// publish writes what a claim has, where that changed. problem is why its spec cannot be used.
-func (r *claimReconciler) publish(ctx context.Context, o *v1.BCSNetIPClaim, c claim.Claim, leases []ipam.Lease, problem string) error {
-	next := o.DeepCopy()
+// claimView is what is published of a claim.
+type claimView struct {
+	leases []ipam.Lease
+	// problem is why its spec cannot be used.
+	problem string
+	// taking: it takes more addresses at once, before pods ask. stock is what came of that so far.
+	taking bool
+	stock  allocator.Stock
+	// problems are what is in its way.
+	problems []claim.Problem
+}
+
+// publish writes what a claim has, where that changed.
+func (r *claimReconciler) publish(ctx context.Context, o *v1.BCSNetIPClaim, c claim.Claim, view claimView) error {
+	leases, next := view.leases, o.DeepCopy()
 	s := &next.Status
 	s.ObservedGeneration, s.Used, s.Held = o.Generation, 0, int64(len(leases))
 	s.Addresses = nil
@@ -47,7 +60,13 @@ func (r *claimReconciler) publish(ctx context.Context, o *v1.BCSNetIPClaim, c cl
 		shown = append(shown, fmt.Sprintf("and %d more", more))
 	}
 	s.Usage, s.IPPool = fmt.Sprintf("%d/%d", s.Used, s.Held), strings.Join(shown, ",")
-	for _, condition := range []metav1.Condition{claimReady(c, s, problem), overLimit(c, max(families[true], families[false]))} {
+	conditions := []metav1.Condition{claimReady(c, s, view.problem), overLimit(c, max(families[true], families[false])), conflict(view)}
+	if c.Preallocate {
+		conditions = append(conditions, preallocated(view))
+	} else {
+		meta.RemoveStatusCondition(&s.Conditions, v1.ConditionPreallocated)
+	}
+	for _, condition := range conditions {
 		condition.ObservedGeneration = o.Generation
 		meta.SetStatusCondition(&s.Conditions, condition)
 	}
@@ -66,6 +85,8 @@ func claimReady(c claim.Claim, s *v1.BCSNetIPClaimStatus, problem string) metav1
 	switch {
 	case problem != "":
 		condition.Reason, condition.Message = v1.ReasonInvalidSpec, problem
+	case c.Deleting && c.Managed:
+		condition.Reason, condition.Message = v1.ReasonClaimReleasing, "the claim goes when what it kept has gone back, and is made again for the pods that have its addresses"
 	case c.Deleting:
 		condition.Reason = v1.ReasonClaimReleasing
 		condition.Message = fmt.Sprintf("the claim goes when pods have given up %s", words.Plural(int(s.Used), "address"))

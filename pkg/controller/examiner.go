@@ -47,7 +47,7 @@ func newExaminer(cache client.Reader, index *ipam.Index, nodes *nodes, leases *s
 
 // cachedChecks are those that need no more than the caches have.
 func cachedChecks() []doctor.Check {
-	cached := []doctor.Part{doctor.PartPools, doctor.PartAddresses, doctor.PartPods, doctor.PartNodes}
+	cached := []doctor.Part{doctor.PartPools, doctor.PartAddresses, doctor.PartClaims, doctor.PartPods, doctor.PartNodes}
 	return slices.DeleteFunc(doctor.Checks(), func(c doctor.Check) bool {
 		return slices.ContainsFunc(c.Needs, func(p doctor.Part) bool { return !slices.Contains(cached, p) })
 	})
@@ -88,6 +88,13 @@ func (e *examiner) snapshot(ctx context.Context) (*doctor.Snapshot, error) {
 	}
 	for i := range pools.Items {
 		s.Pools = append(s.Pools, doctor.Pool{Pool: store.Pool(&pools.Items[i]), Object: &pools.Items[i]})
+	}
+	var claims v1.BCSNetIPClaimList
+	if err := e.cache.List(ctx, &claims); err != nil {
+		return nil, err
+	}
+	for i := range claims.Items {
+		s.Claims = append(s.Claims, &claims.Items[i])
 	}
 	var pods corev1.PodList
 	if err := e.cache.List(ctx, &pods); err != nil {

@@ -175,6 +175,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	claims := newClaimReconciler(mgr, index, leases, owners, policies, terms, leads, log)
 	terms.Missing = claims.missing
 	alloc := allocator.New(index, leases, pods, terms, log)
+	claims.alloc = alloc
 	registry := prometheus.NewRegistry()
 	restorer := rebuild.NewRestorer(index, leases, pods, log, newRestored(reconciler, registry).settled)
 	synced, err := watchInputs(ctx, mgr.GetCache(), index, nodes, reconciler)

@@ -36,6 +36,7 @@ const (
 	GroupPools     Group = "pools"
 	GroupLeaks     Group = "leaks"
 	GroupAddresses Group = "addresses"
+	GroupClaims    Group = "claims"
 	GroupHosts     Group = "hosts"
 )
 

@@ -4,7 +4,7 @@ import "slices"
 
 // Checks are all checks, in the order in which they are shown.
 func Checks() []Check {
-	return slices.Concat(installChecks(), poolChecks(), leakChecks(), addressChecks(), hostChecks())
+	return slices.Concat(installChecks(), poolChecks(), leakChecks(), addressChecks(), claimChecks(), hostChecks())
 }
 
 func installChecks() []Check {

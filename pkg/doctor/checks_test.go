@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
@@ -33,7 +34,7 @@ func TestChecks(t *testing.T) {
 
 func cases() map[string]checkCase {
 	all := map[string]checkCase{}
-	for _, some := range []map[string]checkCase{installCases(), poolCases(), leakCases(), addressCases(), hostCases()} {
+	for _, some := range []map[string]checkCase{installCases(), poolCases(), leakCases(), addressCases(), claimCases(), hostCases()} {
 		for name, c := range some {
 			if _, twice := all[name]; twice {
 				panic("two cases are called " + name)
@@ -317,5 +318,37 @@ func TestOverlapFix(t *testing.T) {
 				t.Errorf("%+v, want the fix %q", found, test.want)
 			}
 		})
+	}
+}
+
+func claimCases() map[string]checkCase {
+	with := func(change func(*v1.BCSNetIPClaim)) func(*doctor.Snapshot) {
+		return func(s *doctor.Snapshot) { change(s.Claims[0]) }
+	}
+	says := func(kind string, status metav1.ConditionStatus, reason, message string) func(*doctor.Snapshot) {
+		return with(func(c *v1.BCSNetIPClaim) {
+			meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
+		})
+	}
+	kept := func(name, address string, change ...func(*ipam.Lease)) func(*doctor.Snapshot) {
+		return func(s *doctor.Snapshot) {
+			l := lease(address, "web-9", change...)
+			l.State, l.Sticky = ipam.Reserved, ipam.Sticky{Claim: name, Fixed: true}
+			s.Leases = append(s.Leases, l)
+		}
+	}
+	return map[string]checkCase{
+		"kept for a claim":                 {kept("default/web", "10.1.0.24"), nil},
+		"kept for one that there is not":   {kept("default/gone", "10.1.0.24"), []string{"claim-missing claim/default/gone: it does not exist, and has 1 address (10.1.0.24), 0 of them in use"}},
+		"kept for one that was just lost":  {kept("default/gone", "10.1.0.24", func(l *ipam.Lease) { l.Updated = lately }), nil},
+		"in use for one that there is not": {func(s *doctor.Snapshot) { s.Leases[0].Claim = "default/gone" }, []string{"claim-missing claim/default/gone: it does not exist, and has 1 address (10.1.0.20), 1 of them in use"}},
+		"a claim in conflict":              {says(v1.ConditionConflict, metav1.ConditionTrue, "AddressesShared", "claim a/b names 10.1.0.9, too"), []string{"claim-conflict claim/default/web: claim a/b names 10.1.0.9, too"}},
+		"a claim whose spec is of no use":  {says(v1.ConditionReady, metav1.ConditionFalse, v1.ReasonInvalidSpec, "spec.addresses[0]: what"), []string{"claim-conflict claim/default/web: spec.addresses[0]: what"}},
+		"a claim that lacks addresses":     {says(v1.ConditionPreallocated, metav1.ConditionFalse, "PoolExhausted", "1 more cannot be had"), []string{"claim-short claim/default/web: 1 more cannot be had"}},
+		"a claim that is taking some":      {says(v1.ConditionPreallocated, metav1.ConditionFalse, v1.ReasonTaking, "it takes more"), nil},
+		"one that is being deleted": {with(func(c *v1.BCSNetIPClaim) {
+			c.DeletionTimestamp = &metav1.Time{Time: now}
+			meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: v1.ConditionConflict, Status: metav1.ConditionTrue, Reason: "x"})
+		}), nil},
 	}
 }

@@ -78,6 +78,7 @@ func healthy() *doctor.Snapshot {
 			lease("10.1.0.22", "", func(l *ipam.Lease) { l.State, l.Holder = ipam.Reserved, ipam.Holder{} }),
 		},
 		Pods:     []workload.Pod{pod("web-0", "10.1.0.20"), pod("elsewhere", "192.0.2.1"), pod("new")},
+		Claims:   []*v1.BCSNetIPClaim{{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}},
 		Nodes:    []doctor.Node{{Name: "node-1", Addrs: []netip.Addr{addr("10.0.0.11")}, Ready: true}},
 		Services: []netip.Prefix{netip.MustParsePrefix("172.16.0.0/16")},
 	}
@@ -135,7 +136,7 @@ func TestSelect(t *testing.T) {
 		"nothing left":     {only: []string{"leaks"}, skip: []string{"leaks"}},
 		"unknown":          {only: []string{"leak"}, unknown: "leak"},
 		"unknown to skip":  {skip: []string{"leaks", "pols"}, unknown: "pols"},
-		"all but a few":    {skip: []string{"leaks", "pools", "install", "addresses"}, want: "host-gone host-in-no-pool duplicate-host host-not-a-node host-subnet-empty node-in-no-pool"},
+		"all but a few":    {skip: []string{"leaks", "pools", "install", "addresses", "claims"}, want: "host-gone host-in-no-pool duplicate-host host-not-a-node host-subnet-empty node-in-no-pool"},
 		"a title is no ID": {only: []string{"no controller runs"}, unknown: "no controller runs"},
 	} {
 		t.Run(name, func(t *testing.T) {

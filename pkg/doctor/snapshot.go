@@ -25,6 +25,7 @@ const (
 	PartController Part = "controller"
 	PartPools      Part = "pools"
 	PartAddresses  Part = "addresses"
+	PartClaims     Part = "claims"
 	PartPods       Part = "pods"
 	PartNodes      Part = "nodes"
 	PartServices   Part = "service networks"
@@ -32,7 +33,7 @@ const (
 
 // Parts are all of them.
 func Parts() []Part {
-	return []Part{PartCRDs, PartController, PartPools, PartAddresses, PartPods, PartNodes, PartServices}
+	return []Part{PartCRDs, PartController, PartPools, PartAddresses, PartClaims, PartPods, PartNodes, PartServices}
 }
 
 // Snapshot is the cluster as the checks see it.
@@ -48,6 +49,7 @@ type Snapshot struct {
 	// Leases are the addresses that are held, whose object is being deleted, or that were given up within
 	// Settling. Others may be left out.
 	Leases []ipam.Lease
+	Claims []*v1.BCSNetIPClaim
 	Pods   []workload.Pod
 	Nodes  []Node
 	// Services are the networks of the cluster's Services.

@@ -50,7 +50,15 @@ func (x *Index) noneAmong(w Want, n need, fit []*poolState) *Refusal {
 	if w.Claim != "" {
 		see = "see: bcsnetctl claim describe " + w.Claim
 	}
-	if !slices.ContainsFunc(fit, func(p *poolState) bool { return p.among(n.among) }) {
+	none := !slices.ContainsFunc(fit, func(p *poolState) bool { return p.among(n.among) })
+	switch {
+	case none && w.Ahead:
+		return Refuse(ReasonAddressNotInPool, "no available IP for %s: %s is in no pool that serves %s", w.Who, ranges, w.namespace()).
+			WithHint("add the addresses to a pool: bcsnetctl pool add-ip POOL RANGE")
+	case w.Ahead:
+		return Refuse(ReasonPoolExhausted, "no available IP for %s: none of the addresses of %s that it does not have is free", w.Who, ranges).
+			WithHint("%s", see)
+	case none:
 		return Refuse(ReasonAddressNotInPool, "no available IP for %s: %s is in no pool that it may draw from on host %s (%s)", w.Who, ranges, w.Host, poolNames(fit)).
 			WithHint("add the addresses to a pool of the host, or let the pod run on a host of theirs; %s", see)
 	}

@@ -9,6 +9,9 @@ import (
 // of them than its user does.
 func (x *Index) fitting(w Want) iter.Seq[*poolState] {
 	candidates := x.unbound.of(w.Host)
+	if w.Ahead {
+		candidates = slices.Values(x.open)
+	}
 	switch {
 	case w.Pool != "":
 		candidates = slices.Values(x.named(w.Pool))
@@ -38,8 +41,12 @@ func (x *Index) named(name string) []*poolState {
 	return nil
 }
 
-// lists says whether the requester's host may draw from the pool.
+// lists says whether the requester's host may draw from the pool. Ahead of all pods any host may be theirs, where the
+// pool has one or was named.
 func (p *poolState) lists(w Want) bool {
+	if w.Ahead {
+		return w.Pool != "" || len(w.Sets) > 0 || !p.NoHosts()
+	}
 	return p.Draws(w.Host) || w.byHand()
 }
 
@@ -87,7 +94,10 @@ func (x *Index) heldTogether(w Want) []*poolState {
 // unserved says why no pool fits a request.
 func (x *Index) unserved(w Want) *Refusal {
 	switch {
-	case !w.Host.IsValid() && !w.byHand():
+	case w.Ahead && w.Pool == "":
+		return Refuse(ReasonNamespaceNotServed, "no pool that a host may draw from serves %s", w.namespace()).
+			WithHint("name a pool in spec.pool of the claim; see: bcsnetctl pool list -o wide")
+	case !w.Host.IsValid() && !w.byHand() && !w.Ahead:
 		return Refuse(ReasonMissingField, "a request that names no host names an owner and a pool")
 	case w.Pool != "":
 		return x.unservedBy(w.Pool, w)
@@ -129,10 +139,18 @@ func (x *Index) unservedBy(name string, w Want) *Refusal {
 		}
 		return refusal.WithHint("add the host with: bcsnetctl pool add-host %s %s", name, w.Host)
 	case !x.servesNamespace(p, w):
-		return Refuse(ReasonNamespaceNotServed, "pool %s does not serve namespace %s", name, w.Namespace).
+		return Refuse(ReasonNamespaceNotServed, "pool %s does not serve %s", name, w.namespace()).
 			WithHint("see spec.namespaces in: bcsnetctl pool describe %s", name)
 	default:
 		return Refuse(ReasonNetworkNotFound, "pool %s is not part of network %s", name, w.Network).
 			WithHint("ask for another pool or network")
 	}
+}
+
+// namespace is the one that the request is for, in words.
+func (w Want) namespace() string {
+	if w.Namespace == "" {
+		return "all namespaces"
+	}
+	return "namespace " + w.Namespace
 }

@@ -49,7 +49,9 @@ type Index struct {
 	unbound hostTable
 	// boundHosts has the pools of hosts that are bound to namespaces.
 	boundHosts hostTable
-	networks   map[string][]*poolState
+	// open are all those that are bound to none.
+	open     []*poolState
+	networks map[string][]*poolState
 	// plans counts the changes of pools.
 	plans uint64
 

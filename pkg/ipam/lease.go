@@ -311,6 +311,18 @@ func Reserve(l Lease, p Params, now time.Time, c Change) (next Lease, ok bool) {
 	return next, true
 }
 
+// ReserveFor sets a free address aside for a claim that keeps it, before any pod asks for one. It is refused (ok false)
+// where Reserve is, and for a claim that keeps nothing.
+func ReserveFor(l Lease, p Params, s Sticky, now time.Time, c Change) (next Lease, ok bool) {
+	if !s.Kept() {
+		return l, false
+	}
+	if next, ok = Reserve(l, p, now, c); ok {
+		next.Sticky = s
+	}
+	return next, ok
+}
+
 // Refresh gives an address the values that its pool has now, without touching who holds it.
 func Refresh(l Lease, p Params) (next Lease, changed bool) {
 	if l.Params == p || l.Deleting {

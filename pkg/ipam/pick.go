@@ -12,7 +12,7 @@ import (
 
 // Want is a request for addresses.
 type Want struct {
-	// Host that asks; invalid for a request by hand.
+	// Host that asks; invalid for a request by hand, and for one that is Ahead.
 	Host      netip.Addr
 	Namespace string
 	// Owner in place of a pod.
@@ -28,6 +28,8 @@ type Want struct {
 	// Claim and PodPrimaryKey are those of the terms that the addresses are taken on, IfName is the interface that
 	// they are for: addresses that are kept for them come first. Without a claim all are empty.
 	Claim, PodPrimaryKey, IfName string
+	// Ahead: no pod asks yet. The claim is to have addresses that it does not keep already, of pools for any host.
+	Ahead bool
 	// Room is how many addresses of a family the claim may have in all; 0 for no bound.
 	Room int
 	// Sets restrict the addresses: the request takes one of each set, or one of each family where a set has both.
@@ -135,8 +137,10 @@ func (x *Index) pick(w Want, now time.Time) ([]Pick, *Refusal) {
 	if refusal != nil {
 		return nil, refusal
 	}
-	if asked, refusal = x.kept(w, asked); refusal != nil {
-		return nil, refusal
+	if !w.Ahead {
+		if asked, refusal = x.kept(w, asked); refusal != nil {
+			return nil, refusal
+		}
 	}
 	choices, refusal := x.complete(w, asked)
 	if refusal != nil {

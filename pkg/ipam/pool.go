@@ -151,6 +151,9 @@ func (x *Index) list(p *poolState) {
 		enter(x.bound, ns, p)
 	}
 	x.hostsOf(p).enter(p)
+	if len(p.Namespaces) == 0 {
+		x.open = inserted(x.open, p)
+	}
 	if p.Network != "" {
 		enter(x.networks, p.Network, p)
 	}
@@ -169,20 +172,32 @@ func (x *Index) unlist(p *poolState) {
 		leave(x.bound, ns, p)
 	}
 	x.hostsOf(p).leave(p)
+	if len(p.Namespaces) == 0 {
+		x.open = removed(x.open, p)
+	}
 	if p.Network != "" {
 		leave(x.networks, p.Network, p)
 	}
 }
 
 func enter[K comparable](lists map[K][]*poolState, k K, p *poolState) {
-	at, _ := slices.BinarySearchFunc(lists[k], p, preference)
-	lists[k] = slices.Insert(lists[k], at, p)
+	lists[k] = inserted(lists[k], p)
 }
 
 func leave[K comparable](lists map[K][]*poolState, k K, p *poolState) {
-	if lists[k] = slices.DeleteFunc(lists[k], func(o *poolState) bool { return o == p }); len(lists[k]) == 0 {
+	if lists[k] = removed(lists[k], p); len(lists[k]) == 0 {
 		delete(lists, k)
 	}
+}
+
+// inserted is a list, which is in the order of preference, with a pool more.
+func inserted(list []*poolState, p *poolState) []*poolState {
+	at, _ := slices.BinarySearchFunc(list, p, preference)
+	return slices.Insert(list, at, p)
+}
+
+func removed(list []*poolState, p *poolState) []*poolState {
+	return slices.DeleteFunc(list, func(o *poolState) bool { return o == p })
 }
 
 // preference orders pools: higher priority first, then by name; never by what is free, because

@@ -3,9 +3,11 @@ package sticky_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -67,6 +69,122 @@ func (w *world) namedClaim(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// claimDeleted: a claim that annotations made is made again when somebody deletes it while pods have its addresses, and
+// they are kept as before.
+func (w *world) claimDeleted(t *testing.T) {
+	t.Helper()
+	s := w.newSite(t, "claimdeleted", 8*replicas, sharedNodes)
+	a := s.newApp(deployment, asks(never, deployment, s.namespace), replicas)
+	had := a.start(t)
+	key := client.ObjectKey{Namespace: s.namespace, Name: "deploy-app"}
+	for range 2 {
+		var old v1.BCSNetIPClaim
+		eventually(t, "the claim to be made", func() error { return w.admin.Get(t.Context(), key, &old) })
+		if err := w.admin.Delete(t.Context(), &old); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the claim to be made again", func() error {
+			var made v1.BCSNetIPClaim
+			err := w.admin.Get(t.Context(), key, &made)
+			if err == nil && (made.UID == old.UID || made.Status.Held != replicas) {
+				err = fmt.Errorf("it is the old one: %v, or holds %d", made.UID == old.UID, made.Status.Held)
+			}
+			return err
+		})
+		had = a.do(t, podDelete, had)
+	}
+	a.replicas = 0
+	a.apply(t)
+	a.expect(t, "its addresses to be kept", want{same: had.held})
+}
+
+// claimAhead: a claim takes its addresses before any pod is there; what is missing comes when it can be had, and what
+// is too many goes back.
+func (w *world) claimAhead(t *testing.T) {
+	t.Helper()
+	s := w.newSite(t, "ahead", replicas+1, sharedNodes)
+	c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "ahead"}}
+	c.Spec.Replicas, c.Spec.Pool, c.Spec.ReleasePolicy, c.Spec.Preallocate = new(int32(replicas)), s.pool, v1.ReleaseNever, true
+	w.create(t, c)
+	first := w.claimHas(t, c, replicas, metav1.ConditionTrue, v1.ReasonComplete)
+	a := s.newApp(deployment, terms{never, map[string]string{"networkextension.bkbcs.tencent.com/claim": c.Name}}, replicas)
+	a.claim = c.Name
+	same := map[string]string{}
+	for _, address := range first {
+		same[address] = "taken ahead"
+	}
+	a.apply(t)
+	a.expect(t, "the pods to have what was taken before", want{pods: replicas, same: same})
+	w.resize(t, c, replicas+2)
+	w.claimHas(t, c, replicas+1, metav1.ConditionFalse, string(ipam.ReasonPoolExhausted))
+	grown := fmt.Appendf(nil, `{"spec":{"availableIPs":["%s-%s"]}}`, s.address(1), s.address(2*replicas))
+	if err := w.admin.Patch(t.Context(), &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: s.pool}}, client.RawPatch(types.MergePatchType, grown)); err != nil {
+		t.Fatal(err)
+	}
+	w.claimHas(t, c, replicas+2, metav1.ConditionTrue, v1.ReasonComplete)
+	w.resize(t, c, replicas)
+	w.claimHas(t, c, replicas, metav1.ConditionTrue, v1.ReasonComplete)
+	if err := w.admin.Delete(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	a.delete(t, metav1.DeletePropagationBackground)
+	a.expect(t, "all to be given back", want{})
+}
+
+// claimConflict: claims whose addresses somebody else names, or no pool has, say so and whom they mean, until that has
+// ended.
+func (w *world) claimConflict(t *testing.T) {
+	t.Helper()
+	s := w.newSite(t, "conflict", 8, sharedNodes)
+	claim := func(name string, addresses ...string) *v1.BCSNetIPClaim {
+		c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
+		c.Spec.Addresses, c.Spec.ReleasePolicy = addresses, v1.ReleaseNever
+		w.create(t, c)
+		return c
+	}
+	says := func(c *v1.BCSNetIPClaim, reason, words string) {
+		t.Helper()
+		eventually(t, c.Name+" to say "+reason, func() error {
+			var now v1.BCSNetIPClaim
+			if err := w.admin.Get(t.Context(), client.ObjectKeyFromObject(c), &now); err != nil {
+				return err
+			}
+			got := meta.FindStatusCondition(now.Status.Conditions, v1.ConditionConflict)
+			if got == nil || got.Reason != reason || !strings.Contains(got.Message, words) {
+				return fmt.Errorf("it says %+v", got)
+			}
+			return nil
+		})
+	}
+	first := claim("first", s.address(1), s.address(2))
+	says(first, v1.ReasonNoConflict, "")
+	second := claim("second", s.address(2))
+	says(first, v1.ReasonAddressesShared, "claim "+s.namespace+"/second names "+s.address(2))
+	says(second, v1.ReasonAddressesShared, "claim "+s.namespace+"/first names "+s.address(2))
+	says(claim("outside", s.address(1), s.address(99)), string(ipam.ReasonAddressNotInPool), s.address(99)+" is in no pool")
+	if err := w.admin.Delete(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	says(first, v1.ReasonAddressesShared, "claim "+s.namespace+"/outside names "+s.address(1))
+}
+
+// claimHas waits until a claim has so many addresses and says so, and returns them.
+func (w *world) claimHas(t *testing.T, c *v1.BCSNetIPClaim, n int, status metav1.ConditionStatus, reason string) []string {
+	t.Helper()
+	now := &v1.BCSNetIPClaim{}
+	eventually(t, fmt.Sprintf("the claim to have %d addresses", n), func() error {
+		if err := w.admin.Get(t.Context(), client.ObjectKeyFromObject(c), now); err != nil {
+			return err
+		}
+		got := meta.FindStatusCondition(now.Status.Conditions, v1.ConditionPreallocated)
+		if got == nil || now.Status.Held != int64(n) || got.Status != status || got.Reason != reason {
+			return fmt.Errorf("it has %s, and says %+v", now.Status.IPPool, got)
+		}
+		return nil
+	})
+	return now.Status.Addresses
 }
 
 func (w *world) resize(t *testing.T, c *v1.BCSNetIPClaim, n int32) {

@@ -18,6 +18,9 @@ func (w *world) otherParts() []part {
 		{"own-addresses", w.ownAddresses},
 		{"named-claim", w.namedClaim},
 		{"examples", w.examples},
+		{"claim-deleted", w.claimDeleted},
+		{"claim-ahead", w.claimAhead},
+		{"claim-conflict", w.claimConflict},
 	}
 }
 

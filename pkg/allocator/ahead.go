@@ -1,0 +1,270 @@
+package allocator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"go4.org/netipx"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// Ahead is what a claim is to have before any pod asks for it.
+type Ahead struct {
+	// Claim is namespace/name.
+	Claim string
+	// Namespaces whose pods the addresses are for, at least one: pools that serve the first are tried first. An empty
+	// one stands for pools that are bound to no namespace.
+	Namespaces []string
+	// Pool that the addresses come from; empty for any that has a host and serves one of the namespaces.
+	Pool string
+	// Addresses that the claim may have; nil for any.
+	Addresses *netipx.IPSet
+	// Size is how many addresses of a family the claim is to have in all, those that pods have included; of Addresses
+	// it has no more than there are.
+	Size int
+	// Void says, by what the API server says at that moment, that the claim has no use for addresses any more; it is
+	// asked when some were taken, which go back then.
+	Void func(context.Context) (bool, error)
+}
+
+// Stock is what a claim has.
+type Stock struct {
+	// Has is how many addresses of a family the claim has, in use or kept; of two families that of which it has more.
+	Has int
+	// Missing is how many more it was to have and could not get, Why the reason for the first of them.
+	Missing int
+	Why     *ipam.Refusal
+}
+
+func (r Ahead) key() string { return "claim/" + r.Claim }
+
+// sticky is what the addresses carry: they are for any pod of the claim.
+func (r Ahead) sticky() ipam.Sticky { return ipam.Sticky{Claim: r.Claim, Fixed: true} }
+
+// Preallocate takes addresses until a claim has as many as it is to have, and keeps them for it. It takes what there
+// is where that is too few. What it took stays taken also with an error, which asking again mends: a *ipam.Refusal
+// of the reasons Unavailable, OutcomeUnknown or Forbidden, else one of the API server.
+//
+// Several callers may do so for one claim, also in several processes: they look for the same addresses in the same
+// order, and what one of them took too many when all writes before its own were seen, it gives back at once.
+func (a *Allocator) Preallocate(ctx context.Context, r Ahead) (Stock, error) {
+	release, err := a.locks.acquire(ctx, r.key())
+	if err != nil {
+		return a.stock(r), unavailable(err)
+	}
+	defer release()
+	if _, err := a.settleDoubts(ctx, r.key()); err != nil {
+		return a.stock(r), err
+	}
+	for conflicts := 0; conflicts < maxAttempts; {
+		picks, stock := a.ahead(r)
+		if len(picks) == 0 {
+			return stock, nil
+		}
+		taken, err := a.setAside(ctx, r, picks)
+		void := false
+		if err == nil {
+			err = a.giveBackSurplus(ctx, r, taken)
+		}
+		if err == nil && len(taken) > 0 {
+			void, err = a.giveBackVoid(ctx, r, taken)
+		}
+		switch {
+		case err != nil || void:
+			return a.stock(r), err
+		case len(taken) < len(picks):
+			conflicts++
+		}
+	}
+	return a.stock(r), ipam.Refuse(ipam.ReasonUnavailable, "other writers were faster %d times", maxAttempts).WithHint("ask again")
+}
+
+// stock is what a claim has, where it is not known what it lacks.
+func (a *Allocator) stock(r Ahead) Stock { return Stock{Has: most(a.index.ByClaim(r.Claim))} }
+
+// most is how many addresses there are of the family of which there are more.
+func most(all []ipam.Lease) int {
+	n := countFamily(all, true)
+	return max(n, len(all)-n)
+}
+
+func countFamily(all []ipam.Lease, is4 bool) (n int) {
+	for _, l := range all {
+		if l.Addr.Is4() == is4 {
+			n++
+		}
+	}
+	return n
+}
+
+// lack is how often a claim lacks what a request takes.
+type lack struct {
+	n    int
+	want ipam.Want
+}
+
+// lacks are what a claim lacks beside what it has.
+func (a *Allocator) lacks(r Ahead, held []ipam.Lease) (all []lack) {
+	want := ipam.Want{Ahead: true, Pool: r.Pool, Key: r.key(), Who: "claim " + r.Claim, Holder: "claim " + r.Claim, Claim: r.Claim}
+	if r.Addresses != nil {
+		for _, is4 := range []bool{true, false} {
+			set := ipam.OfFamily(r.Addresses, is4)
+			wanted := int(min(uint64(r.Size), ipam.SizeOfSet(set)))
+			want.Sets = []*netipx.IPSet{set}
+			all = append(all, lack{wanted - countFamily(held, is4), want})
+		}
+		return all
+	}
+	for _, of := range a.byNetwork(held) {
+		// An address that the other family of its network is missing beside: its pod will take one of each.
+		n4 := countFamily(of, true)
+		n6 := len(of) - n4
+		less, more := n4 < n6, max(n4, n6)
+		beside := want
+		beside.Have = slices.DeleteFunc(slices.Clone(of), func(l ipam.Lease) bool { return l.Addr.Is4() == less })[:min(1, more)]
+		all = append(all, lack{min(more-min(n4, n6), r.Size-countFamily(held, less)), beside})
+	}
+	return append(all, lack{r.Size - most(held), want})
+}
+
+// byNetwork are the addresses of each network that has several pools, perhaps of two families.
+func (a *Allocator) byNetwork(held []ipam.Lease) (groups [][]ipam.Lease) {
+	at := map[string]int{}
+	for _, l := range held {
+		p, _ := a.index.Pool(l.Pool)
+		if p.Network == "" {
+			continue
+		}
+		i, known := at[p.Network]
+		if !known {
+			i = len(groups)
+			at[p.Network], groups = i, append(groups, nil)
+		}
+		groups[i] = append(groups[i], l)
+	}
+	return groups
+}
+
+// ahead picks some of what a claim lacks, so many as are written at once. Without picks it is all that there is, and
+// stock what the claim has in the end.
+func (a *Allocator) ahead(r Ahead) (picks []ipam.Pick, stock Stock) {
+	held := a.index.ByClaim(r.Claim)
+	stock.Has = most(held)
+	for _, l := range a.lacks(r, held) {
+		for left := l.n; left > 0; left-- {
+			if len(picks) >= parallelWrites {
+				return picks, stock
+			}
+			more, refusal := a.pickAhead(r, l.want)
+			if refusal != nil {
+				stock.Missing, stock.Why = stock.Missing+left, cmp.Or(stock.Why, refusal)
+			}
+			if len(more) == 0 {
+				break
+			}
+			picks = append(picks, more...)
+		}
+	}
+	return picks, stock
+}
+
+// pickAhead picks for the first namespace whose pools have what is wanted. The refusal is that of the first.
+func (a *Allocator) pickAhead(r Ahead, want ipam.Want) (picks []ipam.Pick, first *ipam.Refusal) {
+	for _, want.Namespace = range r.Namespaces {
+		picks, refusal := a.index.Pick(want, a.leases.Now())
+		if refusal == nil {
+			return picks, nil
+		}
+		first = cmp.Or(first, refusal)
+	}
+	return nil, first
+}
+
+// setAside writes picked addresses as kept for the claim. It returns those of which nobody else was faster.
+func (a *Allocator) setAside(ctx context.Context, r Ahead, picks []ipam.Pick) (taken []ipam.Lease, err error) {
+	change := ipam.Change{Verb: ipam.VerbReserve, By: "claim " + r.Claim, Reason: "preallocated"}
+	var mu sync.Mutex
+	var group errgroup.Group
+	for _, p := range picks {
+		group.Go(func() error {
+			next, ok := ipam.ReserveFor(p.Current, p.Pool.Params(), r.sticky(), a.leases.Now(), change)
+			stored, err := a.writePicked(ctx, r.key(), p.Current, next, ok)
+			switch {
+			case errors.Is(err, store.ErrConflict):
+				return nil
+			case err == nil:
+				mu.Lock()
+				defer mu.Unlock()
+				taken = append(taken, stored)
+			}
+			return err
+		})
+	}
+	err = group.Wait()
+	return taken, err
+}
+
+// giveBackVoid gives back what was just taken for a claim that is gone by now.
+func (a *Allocator) giveBackVoid(ctx context.Context, r Ahead, taken []ipam.Lease) (void bool, err error) {
+	if void, err = r.Void(ctx); err != nil {
+		return false, readFailed(err)
+	}
+	if void {
+		err = a.giveBack(ctx, taken)
+	}
+	return void, err
+}
+
+// giveBack frees what was just taken, unless a pod was faster.
+func (a *Allocator) giveBack(ctx context.Context, taken []ipam.Lease) error {
+	for _, l := range taken {
+		if _, err := FreeLease(ctx, a.leases, l, ipam.Change{}, func(now ipam.Lease) bool { return now.IsKept() && now.Updated.Equal(l.Updated) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// giveBackSurplus waits until the watch has delivered the addresses that were just taken, and with them whatever was
+// written before, and gives back those that the claim had no more need for by then: all callers agree on them.
+func (a *Allocator) giveBackSurplus(ctx context.Context, r Ahead, taken []ipam.Lease) error {
+	var version uint64
+	for _, l := range taken {
+		version = max(version, l.Version)
+	}
+	if err := a.index.WaitSeen(ctx, version); err != nil {
+		return ipam.Refuse(ipam.ReasonUnavailable, "the watch did not deliver what was taken for claim %s in time", r.Claim).WithHint("ask again")
+	}
+	over := surplus(a.index.ByClaim(r.Claim), r.Size)
+	return a.giveBack(ctx, slices.DeleteFunc(over, func(l ipam.Lease) bool {
+		return !slices.ContainsFunc(taken, func(mine ipam.Lease) bool { return mine.Addr == l.Addr && mine.Version == l.Version })
+	}))
+}
+
+// surplus are the addresses that a claim keeps beyond its size: of each family those that were written last. What
+// pods have counts first.
+func surplus(all []ipam.Lease, size int) (over []ipam.Lease) {
+	all = slices.SortedFunc(slices.Values(all), func(a, b ipam.Lease) int {
+		return cmp.Or(cmp.Compare(b2i(a.IsKept()), b2i(b.IsKept())), cmp.Compare(a.Version, b.Version))
+	})
+	n := map[bool]int{}
+	for _, l := range all {
+		if n[l.Addr.Is4()]++; n[l.Addr.Is4()] > size && l.IsKept() {
+			over = append(over, l)
+		}
+	}
+	return over
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,55 @@
+package claim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+)
+
+// Preallocate takes now what a claim that says so is to have before its pods ask, whoever else does the same, and
+// returns what it has then. atMost bounds how many addresses of a family it has in the end; MaxPreallocated is no bound
+// beside what the claim says. The reader is uncached: a claim that is gone by the end, or being deleted, gets nothing.
+//
+// Where there are too few addresses the claim has those that there are (Stock.Missing and Stock.Why), and the leader
+// takes the rest when it can. An error, of which the stock may tell less than there is, is a *ipam.Refusal or one of
+// the API server.
+func Preallocate(ctx context.Context, a *allocator.Allocator, live client.Reader, o *v1.BCSNetIPClaim, atMost int) (allocator.Stock, error) {
+	c, err := FromObject(o)
+	if err != nil {
+		return allocator.Stock{}, fmt.Errorf("claim %s cannot be used: %w", c.Name, err)
+	}
+	return a.Preallocate(ctx, allocator.Ahead{
+		Claim: c.Name, Namespaces: c.drawsFor(), Pool: c.Pool, Addresses: c.Addresses, Size: min(c.preallocates(), atMost),
+		Void: func(ctx context.Context) (bool, error) {
+			var now v1.BCSNetIPClaim
+			err := live.Get(ctx, client.ObjectKeyFromObject(o), &now)
+			return err != nil || now.UID != o.UID || now.DeletionTimestamp != nil, client.IgnoreNotFound(err)
+		},
+	})
+}
+
+// preallocates is how many addresses of a family the claim is to have before pods ask: all of its own where it says
+// no size.
+func (c Claim) preallocates() int {
+	switch {
+	case !c.Preallocate || c.Deleting:
+		return 0
+	case c.Size < 0:
+		return MaxPreallocated
+	}
+	return c.Size
+}
+
+// drawsFor are the namespaces whose pools the claim draws from, those first that most of its pods are in; an empty one
+// stands for the pools that are bound to none.
+func (c Claim) drawsFor() []string {
+	if slices.Contains(c.namespaces, AllNamespaces) {
+		return []string{"", c.namespace}
+	}
+	return append([]string{c.namespace}, c.namespaces...)
+}

@@ -1,0 +1,112 @@
+package claim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go4.org/netipx"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
+)
+
+// Problem is why a claim cannot have what its spec says, whatever its pods do.
+type Problem struct{ Reason, Message string }
+
+const (
+	// maxLooked is how many addresses of a claim are looked at for who has them.
+	maxLooked = 4096
+	// maxParties is how many other parties a problem names.
+	maxParties = 3
+)
+
+// Problems are what stands between a claim and what its spec says, the gravest first: its addresses are in no pool,
+// another claim names them or somebody else has them, its pools are smaller than it. rivals are other claims with the
+// addresses that they name.
+func Problems(c Claim, x *ipam.Index, rivals map[string]*netipx.IPSet) (all []Problem) {
+	if c.Deleting {
+		return nil
+	}
+	add := func(reason, format string, args ...any) {
+		all = append(all, Problem{reason, fmt.Sprintf(format, args...)})
+	}
+	if c.Pool != "" {
+		if _, ok := x.Pool(c.Pool); !ok {
+			add(v1.ReasonPoolNotFound, "there is no pool %s", c.Pool)
+			return all
+		}
+	}
+	if c.Addresses == nil {
+		if n, pools := x.Supply(ipam.Want{Ahead: true, Pool: c.Pool}, c.drawsFor()); c.Size > 0 && uint64(c.Size) > n {
+			add(v1.ReasonLargerThanPools, "it may have %s of a family, and its pools have %s in all", words.Plural(c.Size, "address"), supply(n, pools))
+		}
+		return all
+	}
+	if outside := x.Outside(c.Addresses); ipam.SizeOfSet(outside) > 0 {
+		add(string(ipam.ReasonAddressNotInPool), "%s %s in no pool", ipam.FormatSet(outside), words.OneOr(ipam.SizeOfSet(outside), "is", "are"))
+	}
+	for _, name := range slices.Sorted(maps.Keys(rivals)) {
+		if both := intersection(c.Addresses, rivals[name]); ipam.SizeOfSet(both) > 0 {
+			add(v1.ReasonAddressesShared, "claim %s names %s, too", name, ipam.FormatSet(both))
+		}
+	}
+	have := max(ipam.SizeOfSet(ipam.OfFamily(c.Addresses, true)), ipam.SizeOfSet(ipam.OfFamily(c.Addresses, false)))
+	if c.Size > 0 && uint64(c.Size) > have {
+		add(v1.ReasonLargerThanPools, "it may have %s of a family, and names %d", words.Plural(c.Size, "address"), have)
+	}
+	if taken, by := c.takenByOthers(x); taken > 0 && (c.Size < 0 || uint64(c.Size)+taken > have) {
+		add(string(ipam.ReasonAddressInUse), "%s", by)
+	}
+	return all
+}
+
+// takenByOthers counts the claim's addresses that are somebody else's, and names the first.
+func (c Claim) takenByOthers(x *ipam.Index) (n uint64, by string) {
+	if ipam.SizeOfSet(c.Addresses) > maxLooked {
+		return 0, ""
+	}
+	var named []string
+	for _, r := range c.Addresses.Ranges() {
+		for a := r.From(); r.Contains(a); a = a.Next() {
+			l, ok := x.Get(a)
+			if !ok || l.State == ipam.Available || l.Claim == c.Name {
+				continue
+			}
+			n++
+			text := "is set aside by hand"
+			switch {
+			case l.State == ipam.Active && l.Claim != "":
+				text = "is held by " + l.Who() + " of claim " + l.Claim
+			case l.State == ipam.Active:
+				text = "is held by " + l.Who()
+			case l.Claim != "":
+				text = "is kept for claim " + l.Claim
+			}
+			if len(named) < maxParties {
+				named = append(named, a.String()+" "+text)
+			}
+		}
+	}
+	if more := n - uint64(len(named)); more > 0 {
+		named = append(named, fmt.Sprintf("and %d more", more))
+	}
+	return n, strings.Join(named, ", ")
+}
+
+func supply(n uint64, pools []string) string {
+	if len(pools) == 0 {
+		return "none (no pool serves it)"
+	}
+	return fmt.Sprintf("%d (%s)", n, words.List(pools))
+}
+
+func intersection(a, b *netipx.IPSet) *netipx.IPSet {
+	var builder netipx.IPSetBuilder
+	builder.AddSet(a)
+	builder.Intersect(b)
+	set, _ := builder.IPSet() // ranges of sets are valid
+	return set
+}

@@ -1,0 +1,85 @@
+package claim
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go4.org/netipx"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// TestProblems: what is in the way of a claim, and who.
+func TestProblems(t *testing.T) {
+	x := ipam.NewIndex()
+	for name, subnet := range map[string]string{"a": "10.0.0", "b": "10.0.1"} {
+		plan, err := ipam.NewPlan(ipam.PlanSpec{Net: subnet + ".0", Mask: 24, Gateway: subnet + ".1", Available: []string{subnet + ".9-" + subnet + ".12"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := ipam.Pool{Name: name, Plan: plan, Hosts: map[netip.Addr]struct{}{netip.MustParseAddr("192.168.0.1"): {}}}
+		if name == "b" {
+			p.Namespaces = map[string]struct{}{"bound": {}}
+		}
+		x.SetPool(p)
+	}
+	hold := func(n byte, s ipam.State, claim string) {
+		l := address(n, s, "", 60, func(l *ipam.Lease) { l.Claim, l.Fixed, l.Version = claim, claim != "", uint64(n) })
+		if s == ipam.Active {
+			l.Namespace, l.PodName, l.PodUID = "other", "pod-0", "u"
+		}
+		x.Watched(l)
+	}
+	hold(10, ipam.Active, "")
+	hold(11, ipam.Reserved, "other/web")
+	hold(12, ipam.Reserved, "shop/web")
+	var b netipx.IPSetBuilder
+	b.AddRange(netipx.MustParseIPRange("10.0.0.12-10.0.0.20"))
+	rival, err := b.IPSet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		namespace string
+		spec      v1.BCSNetIPClaimSpec
+		deleting  bool
+		rivals    map[string]*netipx.IPSet
+		want      []Problem
+	}{
+		"nothing said":                    {},
+		"as many as there are":            {spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(4)), Pool: "a"}},
+		"more than its pool has":          {spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(5)), Pool: "a"}, want: []Problem{{"LargerThanPools", "it may have 5 addresses of a family, and its pools have 4 (a) in all"}}},
+		"more than the pools have":        {namespace: "bound", spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(5))}, want: []Problem{{"LargerThanPools", "it may have 5 addresses of a family, and its pools have 4 (b) in all"}}},
+		"of several namespaces":           {namespace: "bound", spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(8)), Namespaces: []string{"shop"}}},
+		"a pool that does not serve it":   {spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(1)), Pool: "b"}, want: []Problem{{"LargerThanPools", "it may have 1 address of a family, and its pools have none (no pool serves it) in all"}}},
+		"no such pool":                    {spec: v1.BCSNetIPClaimSpec{Pool: "c"}, want: []Problem{{"PoolNotFound", "there is no pool c"}}},
+		"an address of its own":           {spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.0.0.9", "10.0.0.12"}}},
+		"in no pool":                      {spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.0.0.9", "10.0.0.13", "10.9.0.0/16"}}, want: []Problem{{"AddressNotInPool", "10.0.0.13, 10.9.0.0-10.9.255.255 are in no pool"}}},
+		"held by a pod, and by a claim":   {spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.0.0.9-10.0.0.11"}}, want: []Problem{{"AddressInUse", "10.0.0.10 is held by other/pod-0, 10.0.0.11 is kept for claim other/web"}}},
+		"held, and enough beside that":    {spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(2)), Addresses: []string{"10.0.0.9-10.0.0.12"}}},
+		"held, and not enough":            {spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(3)), Addresses: []string{"10.0.0.9-10.0.0.12"}}, want: []Problem{{"AddressInUse", "10.0.0.10 is held by other/pod-0, 10.0.0.11 is kept for claim other/web"}}},
+		"fewer named than it may have":    {spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(3)), Addresses: []string{"10.0.0.9"}}, want: []Problem{{"LargerThanPools", "it may have 3 addresses of a family, and names 1"}}},
+		"another claim names some":        {spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.0.0.9", "10.0.0.12"}}, rivals: map[string]*netipx.IPSet{"pay/gw": rival}, want: []Problem{{"AddressesShared", "claim pay/gw names 10.0.0.12, too"}}},
+		"another claim names none of its": {spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.0.0.9"}}, rivals: map[string]*netipx.IPSet{"pay/gw": rival}},
+		"more than are looked at":         {spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.0.0.0/19"}}, want: []Problem{{"AddressNotInPool", "10.0.0.0-10.0.0.8, 10.0.0.13-10.0.1.8, 10.0.1.13-10.0.31.255 are in no pool"}}},
+		"being deleted":                   {spec: v1.BCSNetIPClaimSpec{Pool: "c"}, deleting: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &v1.BCSNetIPClaim{Spec: tc.spec}
+			o.Namespace, o.Name = "shop", "web"
+			if tc.namespace != "" {
+				o.Namespace = tc.namespace
+			}
+			c, err := FromObject(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Deleting = tc.deleting
+			if diff := cmp.Diff(tc.want, Problems(c, x, tc.rivals)); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

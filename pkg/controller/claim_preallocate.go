@@ -1,0 +1,127 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
+)
+
+const (
+	// preallocateAtOnce is how many addresses a claim takes before it shows what it has, and others have their turn.
+	preallocateAtOnce = 256
+	// missingEvery is how often a claim that lacks addresses looks for some although none was heard of: pools
+	// change, and rests end.
+	missingEvery = 20 * time.Second
+)
+
+// preallocate has a claim take what it is to have before pods ask, and says when to look again: next, or earlier.
+func (r *claimReconciler) preallocate(ctx context.Context, o *v1.BCSNetIPClaim, c claim.Claim, next time.Duration) (view claimView, _ time.Duration, err error) {
+	r.waits(c.Name, false)
+	if !c.Preallocate || c.Deleting {
+		return view, next, nil
+	}
+	before := r.index.ByClaim(c.Name)
+	atMost := len(before) + preallocateAtOnce
+	view.stock, err = claim.Preallocate(ctx, r.alloc, r.live, o, atMost)
+	if err == nil && view.stock.Missing > 0 { // there are no more: how many would be all
+		view.stock, err = claim.Preallocate(ctx, r.alloc, r.live, o, claim.MaxPreallocated)
+	}
+	switch {
+	case err != nil:
+		view.taking = true
+		return view, next, fmt.Errorf("claim %s: taking its addresses: %w", c.Name, err)
+	case view.stock.Missing > 0:
+		r.waits(c.Name, true)
+		if next == 0 || missingEvery < next {
+			next = missingEvery
+		}
+	case view.stock.Has >= atMost:
+		view.taking, next = true, time.Millisecond
+	}
+	if n := len(r.index.ByClaim(c.Name)) - len(before); n > 0 {
+		r.log.Info("a claim took addresses before any pod asked", "claim", c.Name, "addresses", n, "has", view.stock.Has, "missing", view.stock.Missing)
+	}
+	return view, next, nil
+}
+
+// waits takes note whether a claim waits for addresses.
+func (r *claimReconciler) waits(name string, waits bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if delete(r.short, name); waits {
+		r.short[name] = struct{}{}
+	}
+}
+
+// freed has the claims looked at that wait for addresses: some are free. Each is told once until it waits again.
+func (r *claimReconciler) freed() {
+	r.mu.Lock()
+	short := r.short
+	if len(short) > 0 {
+		r.short = map[string]struct{}{}
+	}
+	r.mu.Unlock()
+	for name := range short {
+		r.enqueue(name, claimDelay)
+	}
+}
+
+// preallocated says whether a claim has what it is to have before pods ask.
+func preallocated(view claimView) metav1.Condition {
+	condition := metav1.Condition{Type: v1.ConditionPreallocated, Status: metav1.ConditionFalse}
+	has := words.Plural(view.stock.Has, "address")
+	switch {
+	case view.problem != "":
+		condition.Reason, condition.Message = v1.ReasonInvalidSpec, view.problem
+	case view.taking:
+		condition.Reason, condition.Message = v1.ReasonTaking, fmt.Sprintf("the claim has %s of a family so far and takes more", has)
+	case view.stock.Missing > 0:
+		condition.Reason = string(view.stock.Why.Reason)
+		condition.Message = fmt.Sprintf("the claim has %s of a family, %d more cannot be had: %s", has, view.stock.Missing, view.stock.Why.Message)
+	default:
+		condition.Status, condition.Reason = metav1.ConditionTrue, v1.ReasonComplete
+		condition.Message = fmt.Sprintf("the claim has %s of a family", has)
+	}
+	return condition
+}
+
+// giveBackUnclaimed frees addresses that were kept for a claim before any pod asked, and that claim is no more: whoever
+// took them did not get to see that. A claim is gone when it was seen so twice, and the API server says so.
+func (r *claimReconciler) giveBackUnclaimed(ctx context.Context, name string, leases []ipam.Lease) (next time.Duration, err error) {
+	leases = slices.DeleteFunc(slices.Clone(leases), func(l ipam.Lease) bool { return !l.IsKept() || l.PodName != "" })
+	r.mu.Lock()
+	since, seen := r.unclaimed[name]
+	switch {
+	case len(leases) == 0:
+		delete(r.unclaimed, name)
+	case !seen:
+		since = time.Now()
+		r.unclaimed[name] = since
+	}
+	r.mu.Unlock()
+	if len(leases) == 0 {
+		return 0, nil
+	}
+	if wait := claim.Settle - time.Since(since); wait > 0 {
+		return wait, nil
+	}
+	key := nameOf(name)
+	if err := r.live.Get(ctx, key, &v1.BCSNetIPClaim{}); !apierrors.IsNotFound(err) {
+		return claim.Settle, err
+	}
+	for _, l := range leases {
+		if err := r.step(ctx, nil, claim.Step{Lease: l, Free: true, Why: "its claim does not exist"}); err != nil {
+			return 0, err
+		}
+	}
+	return 0, nil
+}

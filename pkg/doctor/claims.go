@@ -1,0 +1,118 @@
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
+)
+
+func claimChecks() []Check {
+	return []Check{{
+		ID: "claim-missing", Group: GroupClaims, Severity: Warning, Needs: []Part{PartClaims, PartAddresses}, run: claimsMissing,
+		Title: "addresses are kept for a claim that does not exist",
+		Meaning: "Addresses carry the name of a claim, for more than a minute, of which there is no object: it was lost, or restored without them. " +
+			"A claim that annotations ask for is made from the pods that have its addresses.",
+		Impact: "what no pod has is kept for good, and counted against its pool",
+		Mend:   "Make the claim again from its manifest, or give back what it keeps: `bcsnetctl claim release NAMESPACE/NAME`.",
+	}, {
+		ID: "claim-conflict", Group: GroupClaims, Severity: Warning, Needs: []Part{PartClaims}, run: eachClaim(claimConflict),
+		Title: "a claim cannot have what its spec says",
+		Meaning: "Its addresses are in no pool, another claim names them, somebody else has them, or its pools have fewer than it may have; " +
+			"or its spec cannot be used. The cause names the other party.",
+		Impact: "pods of the claim get no address, or not the one that they were promised",
+		Mend:   "Change the claim, or the other party that the cause names.",
+	}, {
+		ID: "claim-short", Group: GroupClaims, Severity: Warning, Needs: []Part{PartClaims}, run: eachClaim(claimShort),
+		Title:   "a claim that preallocates lacks addresses",
+		Meaning: "It was to take its addresses before pods ask and could not have all; the cause says why. It takes the rest when it can.",
+		Impact:  "its last pods get no address",
+		Mend:    "Add addresses to its pool, release some, or make the claim smaller.",
+	}}
+}
+
+// claimsMissing finds the claims that addresses name and that there are not, one finding for each.
+func claimsMissing(f *facts) (out []Finding) {
+	there := make(map[string]bool, len(f.Claims))
+	for _, c := range f.Claims {
+		there[c.Namespace+"/"+c.Name] = true
+	}
+	missing := map[string][]ipam.Lease{}
+	for _, l := range f.Leases {
+		if l.Claim != "" && l.State != ipam.Available && !there[l.Claim] && !settling(l.Updated, f.Now) {
+			missing[l.Claim] = append(missing[l.Claim], l)
+		}
+	}
+	for name, leases := range missing {
+		used := 0
+		var pools, addresses []string
+		for _, l := range leases {
+			if l.State == ipam.Active {
+				used++
+			}
+			if !slices.Contains(pools, l.Pool) {
+				pools = append(pools, l.Pool)
+			}
+			addresses = append(addresses, l.Addr.String())
+		}
+		slices.Sort(pools)
+		out = append(out, Finding{
+			Object: claimObject(name), Pools: pools,
+			Cause: fmt.Sprintf("it does not exist, and has %s (%s), %d of them in use", words.Plural(len(leases), "address"), words.List(addresses), used),
+			Fix:   "bcsnetctl claim release " + name,
+		})
+	}
+	slices.SortFunc(out, func(a, b Finding) int { return cmp.Compare(a.Object.Name, b.Object.Name) })
+	return out
+}
+
+func claimObject(name string) Object { return Object{"claim", name} }
+
+// eachClaim runs a check over all claims that are not being deleted.
+func eachClaim(check func(*v1.BCSNetIPClaim) (cause string)) func(*facts) []Finding {
+	return func(f *facts) (out []Finding) {
+		for _, c := range f.Claims {
+			if c.DeletionTimestamp != nil {
+				continue
+			}
+			cause := check(c)
+			if cause == "" {
+				continue
+			}
+			name := c.Namespace + "/" + c.Name
+			found := Finding{Object: claimObject(name), Cause: cause, Fix: "bcsnetctl claim describe " + name}
+			if c.Spec.Pool != "" {
+				found.Pools = []string{c.Spec.Pool}
+			}
+			out = append(out, found)
+		}
+		slices.SortStableFunc(out, func(a, b Finding) int { return cmp.Compare(a.Object.Name, b.Object.Name) })
+		return out
+	}
+}
+
+func claimConflict(c *v1.BCSNetIPClaim) string {
+	var causes []string
+	if ready := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionReady); ready != nil && ready.Status == metav1.ConditionFalse && ready.Reason == v1.ReasonInvalidSpec {
+		causes = append(causes, ready.Message)
+	}
+	if conflict := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionConflict); conflict != nil && conflict.Status == metav1.ConditionTrue {
+		causes = append(causes, conflict.Message)
+	}
+	return strings.Join(causes, "; ")
+}
+
+func claimShort(c *v1.BCSNetIPClaim) string {
+	taken := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionPreallocated)
+	if taken == nil || taken.Status != metav1.ConditionFalse || taken.Reason == v1.ReasonTaking || taken.Reason == v1.ReasonInvalidSpec {
+		return ""
+	}
+	return taken.Message
+}
