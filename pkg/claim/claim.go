@@ -44,6 +44,8 @@ type Claim struct {
 	Pool string
 	// Preallocate: it takes its addresses before pods ask for them.
 	Preallocate bool
+	// Shared: it is a shared pool, which pods name by its sharedName.
+	Shared bool
 	// Managed: the controller made it from annotations. Deleting: it has a deletionTimestamp.
 	Managed, Deleting bool
 
@@ -55,8 +57,8 @@ type Claim struct {
 func FromObject(o *v1.BCSNetIPClaim) (Claim, error) {
 	c := Claim{
 		Name: o.Namespace + "/" + o.Name, Release: cmp.Or(o.Spec.ReleasePolicy, v1.ReleaseImmutable), Size: -1, Surge: int(o.Spec.Surge), Pool: o.Spec.Pool,
-		Preallocate: o.Spec.Preallocate,
-		Managed:     o.Labels[Managed] == "true", Deleting: o.DeletionTimestamp != nil, namespace: o.Namespace, namespaces: o.Spec.Namespaces,
+		Preallocate: o.Spec.Preallocate, Shared: o.Spec.SharedName != "",
+		Managed: o.Labels[Managed] == "true", Deleting: o.DeletionTimestamp != nil, namespace: o.Namespace, namespaces: o.Spec.Namespaces,
 	}
 	if w := o.Spec.Owner; w != nil {
 		gv, err := schema.ParseGroupVersion(w.APIVersion)
@@ -90,10 +92,13 @@ func FromObject(o *v1.BCSNetIPClaim) (Claim, error) {
 	return c, err
 }
 
-// Room is how many addresses of a family the claim may have for a while; 0 for no bound.
+// Room is how many addresses of a family the claim may have for a while; 0 for no bound, negative for none at all.
 func (c Claim) Room() int {
-	if c.Size < 0 {
+	switch {
+	case c.Size < 0:
 		return 0
+	case c.Size+c.Surge == 0:
+		return -1
 	}
 	return c.Size + c.Surge
 }
