@@ -17,18 +17,18 @@ import (
 )
 
 // readBody reads a JSON body within its bounds. The status goes with the error.
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, int, error) {
 	if ct := r.Header.Get("Content-Type"); ct != "" {
 		if media, _, err := mime.ParseMediaType(ct); err != nil || media != "application/json" {
 			return nil, http.StatusUnsupportedMediaType, ipam.Refuse(ipam.ReasonBadRequest, "Content-Type %q is not application/json", clip(ct)).
 				WithHint("send Content-Type: application/json, or none")
 		}
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, http.StatusRequestEntityTooLarge, ipam.Refuse(ipam.ReasonBadRequest, "the body is larger than %d bytes", maxBody)
+		return nil, http.StatusRequestEntityTooLarge, ipam.Refuse(ipam.ReasonBadRequest, "the body is larger than %d bytes", limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, http.StatusRequestTimeout, ipam.Refuse(ipam.ReasonBadRequest, "the body did not arrive within %s", readTime)
 	case err != nil:
