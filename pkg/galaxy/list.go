@@ -21,7 +21,7 @@ func (s *Service) ListIPs(ctx context.Context, rawQuery string) (ListIPResponse,
 	rows := v.matching(&q)
 	page, start, end := q.cut(len(rows))
 	out := ListIPResponse{Page: page, Content: make([]FloatingIP, 0, end-start)}
-	slices.SortFunc(rows, q.order.compare)
+	slices.SortFunc(rows, q.order.compare())
 	for _, r := range rows[start:end] {
 		v.finish(r)
 		out.Content = append(out.Content, r.FloatingIP)

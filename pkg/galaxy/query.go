@@ -145,25 +145,31 @@ func parseOrder(text string) (o order, err error) {
 	return order{words[0], len(words) == 2 && words[1] == "desc"}, nil
 }
 
-// compare orders two addresses; those that are equal in the field are in the order of their texts.
-func (o order) compare(a, b *row) int {
-	n := 0
+// compare orders two addresses; those that are equal in the field are in the order of their texts. What it depends on is
+// looked at once for a list.
+func (o order) compare() func(a, b *row) int {
+	byText := func(a, b *row) int { return cmp.Compare(a.IP, b.IP) }
+	by := byText
 	switch o.field {
 	case "ip-numeric":
-		n = a.addr.Compare(b.addr)
+		by = func(a, b *row) int { return a.addr.Compare(b.addr) }
 	case "namespace":
-		n = cmp.Compare(a.Namespace, b.Namespace)
+		by = func(a, b *row) int { return cmp.Compare(a.Namespace, b.Namespace) }
 	case "podname":
-		n = cmp.Compare(a.PodName, b.PodName)
+		by = func(a, b *row) int { return cmp.Compare(a.PodName, b.PodName) }
 	case "policy":
-		n = cmp.Compare(a.Policy, b.Policy)
-	default:
-		n = cmp.Compare(a.IP, b.IP)
+		by = func(a, b *row) int { return cmp.Compare(a.Policy, b.Policy) }
 	}
+	up := by
 	if o.descending {
-		n = -n
+		by = func(a, b *row) int { return up(b, a) }
 	}
-	return cmp.Or(n, cmp.Compare(a.IP, b.IP))
+	return func(a, b *row) int {
+		if n := by(a, b); n != 0 {
+			return n
+		}
+		return byText(a, b)
+	}
 }
 
 // cut is the page of a query out of n elements: those from start until end.

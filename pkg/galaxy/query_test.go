@@ -127,7 +127,7 @@ func TestOrder(t *testing.T) {
 		}
 		all := rows()
 		rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		slices.SortFunc(all, q.order.compare)
+		slices.SortFunc(all, q.order.compare())
 		got := make([]string, 0, len(all))
 		for _, r := range all {
 			got = append(got, r.IP[strings.LastIndex(r.IP, ".")+1:])
@@ -179,7 +179,7 @@ func FuzzQuery(f *testing.F) {
 			return
 		}
 		all := rows()
-		slices.SortFunc(all, q.order.compare)
+		slices.SortFunc(all, q.order.compare())
 		p, start, end := q.cut(len(all))
 		if p.Size < 1 || p.Size > MaxSize || p.Number < 0 || p.Number > MaxPage || start < 0 || end < start || end > len(all) || p.NumberOfElements != end-start {
 			t.Errorf("%q: %+v from %d to %d", raw, p, start, end)

@@ -19,18 +19,20 @@ func TestSwaggerHasTheFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	var doc struct {
-		BasePath string
+		BasePath string `json:"basePath"`
 		Apis     []struct {
-			Path       string
+			Path       string `json:"path"`
 			Operations []struct {
-				Method, Type string
-				Parameters   []struct{ Name, ParamType, Type string }
-			}
-		}
+				Method     string `json:"method"`
+				Parameters []struct {
+					Name string `json:"name"`
+				} `json:"parameters"`
+			} `json:"operations"`
+		} `json:"apis"`
 		Models map[string]struct {
-			Required   []string
-			Properties map[string]any
-		}
+			Required   []string       `json:"required"`
+			Properties map[string]any `json:"properties"`
+		} `json:"models"`
 	}
 	if err := json.Unmarshal(raw, &doc); err != nil {
 		t.Fatal(err)
