@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,6 +25,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/galaxy"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/plugin"
 )
 
@@ -65,23 +67,29 @@ func (e example) send(t *testing.T) string {
 // rest sends a request of the REST API.
 func rest(t *testing.T, method, path, body string) (int, string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, controller.URL+path, strings.NewReader(body))
+	status, text, err := restAt(t.Context(), controller.URL, method, path, body)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return status, text
+}
+
+// restAt is rest for any replica, and for other goroutines than the test's.
+func restAt(ctx context.Context, url, method, path, body string) (int, string, error) {
+	r, err := http.NewRequestWithContext(ctx, method, url+path, strings.NewReader(body))
+	if err != nil {
+		return 0, "", err
 	}
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	resp, err := caller.Do(r)
 	if err != nil {
-		t.Fatal(err)
+		return 0, "", err
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(text)
+	return resp.StatusCode, string(text), err
 }
 
 // answers sends a request whose answer is known but for its blanks.
@@ -336,4 +344,59 @@ func TestSharedPools(t *testing.T) {
 	endPod(t, "green")
 	shows(t, "poolName=payments", "10.0.71.4 pool=payments  default/ green policy=2 Deleted *")
 	answers(t, http.MethodPost, "/v1/ip", `{"ips":[{"ip":"10.0.71.4","poolName":"payments","namespace":"default","podName":"green"}]}`, http.StatusOK, `{"code":200,"message":""}`)
+}
+
+// TestReplicas: a follower does the same, and of many that release the same addresses each address has one.
+func TestReplicas(t *testing.T) {
+	prepare(t)
+	other, err := cluster.StartController(t.Context(), controlplane.ControllerOptions{Name: "follower"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := other.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	restPool(t, "rest", "10.0.72", "10.0.72.2-10.0.72.9")
+	at := func(url, method, path, body string) (status int, out galaxy.ReleaseIPResponse) {
+		status, text, err := restAt(t.Context(), url, method, path, body)
+		if err == nil {
+			err = json.Unmarshal([]byte(text), &out)
+		}
+		if err != nil {
+			t.Errorf("%s %s: %d %s: %v", method, path, status, text, err)
+		}
+		return status, out
+	}
+	if status, text, err := restAt(t.Context(), other.URL, http.MethodPost, "/v1/pool", `{"name":"gold","size":8,"preAllocateIP":true}`); status != http.StatusOK || !strings.Contains(text, `"realPoolSize": 8`) {
+		t.Fatalf("%d %s, %v", status, text, err)
+	}
+	var asks []string
+	for i := 2; i <= 9; i++ {
+		asks = append(asks, fmt.Sprintf(`{"ip":"10.0.72.%d","poolName":"gold"}`, i))
+	}
+	answers(t, http.MethodDelete, "/v1/pool/gold", "", http.StatusOK, `{"code":200,"message":""}`)
+	if status, _ := at(other.URL, http.MethodGet, "/v1/pool/gold", ""); status != http.StatusNotFound {
+		t.Errorf("a pool that was deleted: %d", status)
+	}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	released := 0
+	for i := range 6 {
+		all.Go(func() {
+			url := []string{controller.URL, other.URL}[i%2]
+			status, out := at(url, http.MethodPost, "/v1/ip", `{"ips":[`+strings.Join(asks, ",")+`]}`)
+			mu.Lock()
+			defer mu.Unlock()
+			if released += len(asks) - len(out.Unreleased); (status == http.StatusOK) != (len(out.Unreleased) == 0) {
+				t.Errorf("%d %+v", status, out)
+			}
+		})
+	}
+	all.Wait()
+	if released != len(asks) {
+		t.Errorf("%d addresses were released %d times", len(asks), released)
+	}
+	shows(t, "poolName=gold")
 }
