@@ -103,6 +103,9 @@ func (c Claim) Room() int {
 	return c.Size + c.Surge
 }
 
+// KeepsAll: nothing is too many. What a shared pool has somebody gives up by hand, whatever size it is set to.
+func (c Claim) KeepsAll() bool { return c.Shared && c.Release == v1.ReleaseNever }
+
 // Serves says whether pods of a namespace may use the claim.
 func (c Claim) Serves(namespace string) bool {
 	return namespace == c.namespace || slices.Contains(c.namespaces, namespace) || slices.Contains(c.namespaces, AllNamespaces)

@@ -170,8 +170,8 @@ func (s *stepper) expire(l ipam.Lease) {
 // surplus frees what a workload or the size of the claim leaves no need for, the longest unused first. What pods
 // have counts, and is left to them.
 func (s *stepper) surplus(kept []ipam.Lease, active int) {
-	if s.claim.Shared && s.claim.Release == v1.ReleaseNever {
-		return // somebody gives up what a shared pool has
+	if s.claim.KeepsAll() {
+		return
 	}
 	allowed := -1
 	if s.claim.Size >= 0 {
