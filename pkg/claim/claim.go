@@ -103,7 +103,7 @@ func (c Claim) Room() int {
 	return c.Size + c.Surge
 }
 
-// KeepsAll: nothing is too many. What a shared pool has somebody gives up by hand, whatever size it is set to.
+// KeepsAll says that nothing is too many: what a shared pool has somebody gives up by hand, whatever size it is set to.
 func (c Claim) KeepsAll() bool { return c.Shared && c.Release == v1.ReleaseNever }
 
 // Serves says whether pods of a namespace may use the claim.

@@ -245,7 +245,9 @@ func TestExamples(t *testing.T) {
 
 	// What a list shows can be sent as it is; what else is in the request is told apart.
 	_, text := rest(t, http.MethodGet, "/v1/ip?appName=nginx-deployment", "")
-	var page struct{ Content []map[string]any }
+	var page struct {
+		Content []map[string]any `json:"content"`
+	}
 	if err := json.Unmarshal([]byte(text), &page); err != nil {
 		t.Fatal(err)
 	}
