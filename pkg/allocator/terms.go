@@ -19,7 +19,7 @@ type Terms struct {
 	// Sticky is what the addresses carry. With a claim that does not exist yet they carry its name all the same:
 	// the controller makes it from them.
 	ipam.Sticky
-	// Room is how many addresses of a family the claim may have in all; 0 for no bound.
+	// Room is how many addresses of a family the claim may have in all; 0 for no bound, negative for none at all.
 	Room int
 	// Pool that addresses come from; empty for any.
 	Pool string

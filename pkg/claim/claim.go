@@ -44,6 +44,8 @@ type Claim struct {
 	Pool string
 	// Preallocate: it takes its addresses before pods ask for them.
 	Preallocate bool
+	// Shared: it is a shared pool, which pods name by its sharedName.
+	Shared bool
 	// Managed: the controller made it from annotations. Deleting: it has a deletionTimestamp.
 	Managed, Deleting bool
 	// DeletedAt is when it was deleted, by the API server's time in whole seconds.
@@ -57,8 +59,8 @@ type Claim struct {
 func FromObject(o *v1.BCSNetIPClaim) (Claim, error) {
 	c := Claim{
 		Name: o.Namespace + "/" + o.Name, Release: cmp.Or(o.Spec.ReleasePolicy, v1.ReleaseImmutable), Size: -1, Surge: int(o.Spec.Surge), Pool: o.Spec.Pool,
-		Preallocate: o.Spec.Preallocate,
-		Managed:     o.Labels[Managed] == "true", Deleting: o.DeletionTimestamp != nil, namespace: o.Namespace, namespaces: o.Spec.Namespaces,
+		Preallocate: o.Spec.Preallocate, Shared: o.Spec.SharedName != "",
+		Managed: o.Labels[Managed] == "true", Deleting: o.DeletionTimestamp != nil, namespace: o.Namespace, namespaces: o.Spec.Namespaces,
 	}
 	if c.Deleting {
 		c.DeletedAt = o.DeletionTimestamp.Time
@@ -95,13 +97,19 @@ func FromObject(o *v1.BCSNetIPClaim) (Claim, error) {
 	return c, err
 }
 
-// Room is how many addresses of a family the claim may have for a while; 0 for no bound.
+// Room is how many addresses of a family the claim may have for a while; 0 for no bound, negative for none at all.
 func (c Claim) Room() int {
-	if c.Size < 0 {
+	switch {
+	case c.Size < 0:
 		return 0
+	case c.Size+c.Surge == 0:
+		return -1
 	}
 	return c.Size + c.Surge
 }
+
+// KeepsAll says that nothing is too many: what a shared pool has somebody gives up by hand, whatever size it is set to.
+func (c Claim) KeepsAll() bool { return c.Shared && c.Release == v1.ReleaseNever }
 
 // Serves says whether pods of a namespace may use the claim.
 func (c Claim) Serves(namespace string) bool {

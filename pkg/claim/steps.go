@@ -30,9 +30,10 @@ func (c Claim) Asks(leases []ipam.Lease) bool {
 }
 
 // Abandons says whether an address goes back because its claim is being deleted. One that annotations made is made again
-// while pods have its addresses: what they give up from then on is kept as the annotations say.
+// while pods have its addresses: what they give up from then on is kept as the annotations say. The API server tells
+// the deletion in whole seconds: what was given up in that second counts as given up before.
 func (c Claim) Abandons(l ipam.Lease) bool {
-	return c.Deleting && l.IsKept() && (!c.Managed || l.Updated.Before(c.DeletedAt))
+	return c.Deleting && l.IsKept() && (!c.Managed || l.Updated.Before(c.DeletedAt.Add(time.Second)))
 }
 
 // Step is what is to be done with one address that is kept.
@@ -176,6 +177,9 @@ func (s *stepper) expire(l ipam.Lease) {
 // surplus frees what a workload or the size of the claim leaves no need for, the longest unused first. What pods
 // have counts, and is left to them.
 func (s *stepper) surplus(kept []ipam.Lease, active int) {
+	if s.claim.KeepsAll() {
+		return
+	}
 	allowed := -1
 	if s.claim.Size >= 0 {
 		allowed = s.claim.Size

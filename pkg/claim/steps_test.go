@@ -128,6 +128,11 @@ func TestSteps(t *testing.T) {
 			claim: of(v1.ReleaseNever, workload.Workload{}, size(2)), leases: []ipam.Lease{used(1, ""), used(2, ""), kept(3, "", 60)},
 			want: []string{"free 10.0.0.3: its claim has more addresses than it needs"},
 		},
+		"a shared pool was made smaller": {claim: of(v1.ReleaseNever, workload.Workload{}, size(1), func(c *Claim) { c.Shared = true }), leases: []ipam.Lease{used(1, ""), kept(2, "", 60), kept(3, "", 60)}},
+		"a shared claim that is not for ever was made smaller": {
+			claim: of(v1.ReleaseImmutable, workload.Workload{}, size(1), func(c *Claim) { c.Shared = true }), leases: []ipam.Lease{used(1, ""), kept(2, "", 60)},
+			want: []string{"free 10.0.0.2: its claim has more addresses than it needs"},
+		},
 		"other addresses": {
 			claim: of(v1.ReleaseNever, deployment, func(c *Claim) { c.Addresses = addresses }), leases: []ipam.Lease{kept(5, "", 0), kept(6, "", 0), used(7, "")},
 			want: []string{"free 10.0.0.6: it is no longer one of the addresses of its claim"},

@@ -196,3 +196,12 @@ func TestTerms(t *testing.T) {
 		})
 	}
 }
+
+// A claim that may have no address is not one that may have any number.
+func TestRoom(t *testing.T) {
+	for _, c := range []struct{ size, surge, want int }{{-1, 0, 0}, {-1, 5, 0}, {0, 0, -1}, {0, 1, 1}, {3, 1, 4}} {
+		if got := (Claim{Size: c.size, Surge: c.surge}).Room(); got != c.want {
+			t.Errorf("size %d, surge %d: %d, want %d", c.size, c.surge, got, c.want)
+		}
+	}
+}

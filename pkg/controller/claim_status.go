@@ -102,7 +102,11 @@ func overLimit(c claim.Claim, held int) metav1.Condition {
 	condition := metav1.Condition{Type: v1.ConditionOverLimit, Status: metav1.ConditionFalse, Reason: v1.ReasonWithinLimit, Message: "the claim has no more addresses than it may"}
 	if c.Size >= 0 && held > c.Size {
 		condition.Status, condition.Reason = metav1.ConditionTrue, v1.ReasonTooMany
-		condition.Message = fmt.Sprintf("the claim has %d addresses of a family and may have %d: those that pods have are given back when the pods end", held, c.Size)
+		how := "those that pods have are given back when the pods end"
+		if c.KeepsAll() {
+			how = "what a shared pool has is given up by hand"
+		}
+		condition.Message = fmt.Sprintf("the claim has %d addresses of a family and may have %d: %s", held, c.Size, how)
 	}
 	return condition
 }

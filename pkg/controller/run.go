@@ -35,6 +35,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/galaxy"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/placement"
@@ -222,6 +223,13 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	forwarder := httpapi.NewForwarder(peers, o.ForwardPlainHTTP, registry, log)
 	service := &httpapi.Service{
 		Index: index, Leases: leases, Allocator: alloc, Ready: ready,
+		Galaxy: galaxy.New(galaxy.Service{
+			Index: index, Leases: leases, Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), Claims: mgr.GetClient(), Pods: pods,
+			Owners: owners, Policies: policies, Namespace: o.LeaderElectionNamespace,
+			Preallocate: func(ctx context.Context, c *v1.BCSNetIPClaim) (allocator.Stock, error) {
+				return claim.Preallocate(ctx, alloc, mgr.GetAPIReader(), c, claim.MaxPreallocated)
+			},
+		}),
 		Gateway: httpapi.GatewaySource(o.GatewaySource), NodeGateway: nodes.gateway,
 		Placement: judge, Peers: peers, Forwarder: forwarder, Version: versions(o.Version, cfg),
 		Metrics: requests, Gatherer: gatherer, Log: log, Tracing: tracing, Refused: podEvents.refused,

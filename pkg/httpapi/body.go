@@ -66,11 +66,27 @@ func unmarshal(body []byte, v any) error {
 	case errors.As(err, &wrong) && wrong.Field == "":
 		return ipam.Refuse(ipam.ReasonBadRequest, "the body must be a JSON object, not a JSON %s", wrong.Value)
 	case errors.As(err, &wrong):
-		return ipam.Refuse(ipam.ReasonBadRequest, "field %s must be a %s, not a JSON %s", wrong.Field, wrong.Type, wrong.Value)
+		return ipam.Refuse(ipam.ReasonBadRequest, "field %s must be %s, not a JSON %s", wrong.Field, jsonWord(wrong.Type), wrong.Value)
 	case err != nil:
 		return ipam.Refuse(ipam.ReasonBadRequest, "the body cannot be read: %v", err)
 	}
 	return nil
+}
+
+// jsonWord is what JSON has for a type.
+func jsonWord(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Slice:
+		return "an array"
+	case reflect.Struct:
+		return "an object"
+	case reflect.Int:
+		return "a whole number"
+	case reflect.Bool:
+		return "true or false"
+	default:
+		return "a " + t.String()
+	}
 }
 
 // logUnknown names the fields of a body that a struct lacks: as a line of its own the first time that a

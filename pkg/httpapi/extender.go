@@ -126,7 +126,7 @@ func (s *Service) extender(op extenderRoute) http.Handler {
 		end(err)
 		s.Metrics.took(op.name, time.Since(began))
 		if err != nil {
-			s.refuse(w, r, op.name, status, asRefusal(err))
+			s.refuse(w, r, op.name, status, asRefusal(err), envelopes{})
 			return
 		}
 		var reason ipam.Reason
@@ -162,7 +162,10 @@ func (s *Service) consult(w http.ResponseWriter, r *http.Request, op extenderRou
 		answer, why, err = op.answer(s, r.Context(), q)
 		return nil, "", err
 	}}, nil)
-	return answer, why, statusOf(err), err
+	if err != nil {
+		return nil, nil, envelopes{}.status(asRefusal(err)), err
+	}
+	return answer, why, http.StatusOK, nil
 }
 
 // filter says which nodes are for a pod. What keeps it from knowing is an error of the answer, which the scheduler

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/bcsnet/bcsnet/pkg/galaxy"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -40,7 +41,7 @@ func TestOpenAPIHasTheRoutes(t *testing.T) {
 		Body  bool
 	}
 	want, got := map[string]operation{}, map[string]operation{}
-	for _, r := range routes() {
+	for _, r := range slices.Concat(routes(), galaxyRoutes()) {
 		want[r.method+" "+r.path+" "+r.name] = operation{slices.Sorted(slices.Values(r.query)), r.hasBody}
 	}
 	for path, op := range extenderRoutes() {
@@ -48,7 +49,7 @@ func TestOpenAPIHasTheRoutes(t *testing.T) {
 	}
 	s := &Service{Gatherer: prometheus.NewRegistry()}
 	for path := range s.pages() {
-		name, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), ".")
+		name := strings.NewReplacer("/", "", ".json", "").Replace(path)
 		want[http.MethodGet+" "+path+" "+name] = operation{}
 	}
 	for path, item := range document(t).Paths.Map() {
@@ -77,6 +78,9 @@ func TestOpenAPIHasTheFields(t *testing.T) {
 		"ReleaseAddressRequest": ReleaseAddressRequest{}, "Allocation": Allocation{}, "Address": Address{}, "Route": Route{},
 		"DNS": DNS{}, "Release": Release{}, "Lease": Lease{}, "LeaseList": LeaseList{},
 		"Versions": Versions{}, "ReplicaInfo": ReplicaInfo{}, "ThisReplica": ThisReplica{}, "LeaderInfo": LeaderInfo{}, "Forwarding": Forwarding{},
+		"GalaxyResponse": galaxy.Response{}, "FloatingIP": galaxy.FloatingIP{}, "ListIPResponse": galaxy.ListIPResponse{}, "OwnedIP": galaxy.OwnedIP{},
+		"ReleaseIPRequest": galaxy.ReleaseIPRequest{}, "ReleaseIPResponse": galaxy.ReleaseIPResponse{}, "SetPoolRequest": galaxy.SetPoolRequest{},
+		"SharedPool": galaxy.SharedPool{}, "GetPoolResponse": galaxy.GetPoolResponse{}, "UpdatePoolResponse": galaxy.UpdatePoolResponse{},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ref := doc.Components.Schemas[name]

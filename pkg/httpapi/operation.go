@@ -17,12 +17,16 @@ import (
 // noOperation stands in metrics and logs for requests that fit no route.
 const noOperation = "none"
 
-// operation wraps a route with what all have in common: readiness, the deadline, the body's bounds, the leader, the
-// envelope, metrics and log. What the leader answers is the leader's to count and log.
-func (s *Service) operation(op route) http.Handler {
+// operation wraps a route with what all have in common: readiness, the deadline, the body's bounds, the leader, metrics
+// and log. What the leader answers is the leader's to count and log.
+func (s *Service) operation(op route, m manner) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
+		status := http.StatusOK
 		limit, err := readTimeout(r)
+		if err != nil {
+			status = m.status(asRefusal(err))
+		}
 		ctx, cancel := context.WithTimeout(r.Context(), limit)
 		defer cancel()
 		ctx, end := s.trace(withNotes(ctx), r, op.name)
@@ -30,9 +34,8 @@ func (s *Service) operation(op route) http.Handler {
 		var body []byte
 		var data any
 		var message string
-		status := http.StatusOK
 		if err == nil {
-			body, status, err = s.admit(w, r, op)
+			body, status, err = s.admit(w, r, op, m)
 		}
 		if err == nil && op.forward {
 			r = s.arrive(r)
@@ -43,29 +46,30 @@ func (s *Service) operation(op route) http.Handler {
 			}
 		}
 		if err == nil {
-			data, message, err = s.decide(r, op, body)
-			status = statusOf(err)
+			if data, message, err = s.decide(r, op, body); err != nil {
+				status = m.status(asRefusal(err))
+			}
 		}
 		end(err)
 		s.Metrics.took(op.name, time.Since(began))
 		if err != nil {
-			s.refuse(w, r, op.name, status, asRefusal(err))
+			s.refuse(w, r, op.name, status, asRefusal(err), m)
 			return
 		}
 		s.Metrics.count(op.name, "")
-		respond(w, status, Envelope{Message: message, Result: true, Data: data, RequestID: idOf(r)})
+		m.done(w, r, data, message)
 	})
 }
 
 // admit reads a request's body and says whether the request can be decided. The status goes with the error.
-func (s *Service) admit(w http.ResponseWriter, r *http.Request, op route) (body []byte, status int, err error) {
+func (s *Service) admit(w http.ResponseWriter, r *http.Request, op route, m manner) (body []byte, status int, err error) {
 	if op.hasBody {
-		if body, status, err = readBody(w, r, maxBody); err != nil {
+		if body, status, err = readBody(w, r, m.maxBody()); err != nil {
 			return nil, status, err
 		}
 	}
-	if err := checkQuery(r, op.query); err != nil {
-		return nil, http.StatusOK, err
+	if err := m.checkQuery(r, op.query); err != nil {
+		return nil, m.status(asRefusal(err)), err
 	}
 	if err := s.Ready(); err != nil {
 		return nil, http.StatusServiceUnavailable, ipam.Refuse(ipam.ReasonUnavailable, "not ready: %v", err).WithHint("ask again")
@@ -95,22 +99,6 @@ func (s *Service) decide(r *http.Request, op route, body []byte) (data any, mess
 	return op.handle(s, r, body)
 }
 
-// statusOf maps an error to an HTTP status. Refusals have 200, because clients of the released
-// allocator drop the body of anything else; 503 tells a client to ask another replica, or again.
-func statusOf(err error) int {
-	if err == nil {
-		return http.StatusOK
-	}
-	switch asRefusal(err).Reason {
-	case ipam.ReasonUnavailable, ipam.ReasonOutcomeUnknown:
-		return http.StatusServiceUnavailable
-	case ipam.ReasonInternal:
-		return http.StatusInternalServerError
-	default:
-		return http.StatusOK
-	}
-}
-
 func asRefusal(err error) *ipam.Refusal {
 	if r, ok := errors.AsType[*ipam.Refusal](err); ok {
 		return r
@@ -120,7 +108,7 @@ func asRefusal(err error) *ipam.Refusal {
 
 // refuse answers with a refusal, counts it and logs it: as an error what should not happen, as a warning, once
 // a second at most, what the cluster's operator has to mend. Other refused ADDs come again every few seconds.
-func (s *Service) refuse(w http.ResponseWriter, r *http.Request, operation string, status int, why *ipam.Refusal) {
+func (s *Service) refuse(w http.ResponseWriter, r *http.Request, operation string, status int, why *ipam.Refusal, m manner) {
 	level := slog.LevelDebug
 	switch why.Reason {
 	case ipam.ReasonInternal:
@@ -137,9 +125,7 @@ func (s *Service) refuse(w http.ResponseWriter, r *http.Request, operation strin
 	if status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", s.retryAfter())
 	}
-	respond(w, status, Envelope{
-		Code: codeOf(why.Reason), Message: why.Message, Reason: why.Reason, Hint: why.Hint, RequestID: idOf(r),
-	})
+	m.refuse(w, r, status, why)
 }
 
 // retryAfter is when to come again, in seconds: when about as many writes as wait now are done, or when the API

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/bcsnet/bcsnet/pkg/galaxy"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -52,11 +53,14 @@ func (s *Service) pages() map[string]http.Handler {
 		"/info":         http.HandlerFunc(s.info),
 		"/metrics":      promhttp.HandlerFor(s.Gatherer, promhttp.HandlerOpts{}),
 		"/openapi.json": openAPIHandler(),
+		// Where galaxy has its description.
+		galaxy.SwaggerList: swaggerHandler(func(list, _ any) any { return list }),
+		galaxy.SwaggerV1:   swaggerHandler(func(_, v1 any) any { return v1 }),
 	}
 }
 
 // Pages is a handler of some of the pages that Handler serves beside the allocator: /healthz, /readyz,
-// /version, /info, /metrics, /openapi.json.
+// /version, /info, /metrics, /openapi.json, /apidocs.json.
 func (s *Service) Pages(paths ...string) http.Handler {
 	all, mux := s.pages(), http.NewServeMux()
 	for _, path := range paths {
@@ -73,7 +77,8 @@ func (s *Service) readyz(w http.ResponseWriter, _ *http.Request) {
 	plain(w, http.StatusOK, "ok")
 }
 
-// Handler serves the allocator routes, the scheduler extender, /healthz, /readyz, /version, /info, /metrics and the OpenAPI document.
+// Handler serves the allocator routes, those of galaxy, the scheduler extender, /healthz, /readyz, /version, /info,
+// /metrics and the documents that describe them.
 func (s *Service) Handler() http.Handler {
 	s.troubles.Interval, s.questions = time.Second, semaphore.NewWeighted(maxQuestions)
 	mux := http.NewServeMux()
@@ -85,7 +90,13 @@ func (s *Service) Handler() http.Handler {
 		}
 	}
 	for _, op := range routes() {
-		handle(op.method, op.path, s.operation(op))
+		handle(op.method, op.path, s.operation(op, envelopes{}))
+	}
+	for _, op := range galaxyRoutes() {
+		handle(op.method, op.path, s.operation(op, galaxyAnswers{}))
+		if parent, ok := strings.CutSuffix(op.path, "{name}"); ok { // an empty name is refused as one
+			handle(op.method, parent+"{$}", s.operation(op, galaxyAnswers{}))
+		}
 	}
 	for path, op := range extenderRoutes() {
 		handle(http.MethodPost, path, s.extender(op))
@@ -110,11 +121,11 @@ func (s *Service) otherMethods(allowed []string) http.Handler {
 			return
 		}
 		s.refuse(w, r, noOperation, http.StatusMethodNotAllowed, ipam.Refuse(ipam.ReasonBadRequest,
-			"method %s is not allowed here: use %s", clip(r.Method), strings.Join(allowed, " or ")))
+			"method %s is not allowed here: use %s", clip(r.Method), strings.Join(allowed, " or ")), envelopes{})
 	})
 }
 
 func (s *Service) noSuchPath(w http.ResponseWriter, r *http.Request) {
 	s.refuse(w, r, noOperation, http.StatusNotFound,
-		ipam.Refuse(ipam.ReasonNotFound, "there is no %s", clip(r.URL.Path)).WithHint("see /openapi.json"))
+		ipam.Refuse(ipam.ReasonNotFound, "there is no %s", clip(r.URL.Path)).WithHint("see /openapi.json"), envelopes{})
 }

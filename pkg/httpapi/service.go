@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/galaxy"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/placement"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -34,6 +35,8 @@ type Service struct {
 	Index     *ipam.Index
 	Leases    *store.Client
 	Allocator *allocator.Allocator
+	// Galaxy answers galaxy's routes.
+	Galaxy *galaxy.Service
 	// Ready says why requests cannot be decided yet; nil when they can.
 	Ready func() error
 	// Gateway says whether a host may replace the pool's gateway.

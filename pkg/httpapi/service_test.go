@@ -94,12 +94,12 @@ func TestHostOfAnAnswer(t *testing.T) {
 
 func TestErrorsWithoutAReason(t *testing.T) {
 	err := fmt.Errorf("outer: %w", errors.New("inner"))
-	if got := asRefusal(err); statusOf(err) != http.StatusInternalServerError || got.Reason != ipam.ReasonInternal || got.Message != "outer: inner" {
-		t.Errorf("%d %+v", statusOf(err), got)
+	if got := asRefusal(err); (envelopes{}).status(got) != http.StatusInternalServerError || got.Reason != ipam.ReasonInternal || got.Message != "outer: inner" {
+		t.Errorf("%d %+v", envelopes{}.status(got), got)
 	}
 	wrapped := fmt.Errorf("releasing: %w", ipam.Refuse(ipam.ReasonUnavailable, "away"))
-	if got := asRefusal(wrapped); statusOf(wrapped) != http.StatusServiceUnavailable || got.Message != "away" {
-		t.Errorf("%d %+v", statusOf(wrapped), got)
+	if got := asRefusal(wrapped); (envelopes{}).status(got) != http.StatusServiceUnavailable || got.Message != "away" {
+		t.Errorf("%d %+v", envelopes{}.status(got), got)
 	}
 }
 

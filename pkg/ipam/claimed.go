@@ -189,6 +189,6 @@ func (x *Index) full(w Want, is4 bool) *Refusal {
 	if n < w.Room {
 		return nil
 	}
-	return Refuse(ReasonClaimFull, "no available IP for %s: claim %s holds %d of %d addresses, and none of them is free for it", w.Who, w.Claim, n, w.Room).
+	return Refuse(ReasonClaimFull, "no available IP for %s: claim %s holds %d of %d addresses, and none of them is free for it", w.Who, w.Claim, n, max(w.Room, 0)).
 		WithHint("wait until a pod of the claim ends, or let it have more: bcsnetctl claim resize %s N", w.Claim)
 }

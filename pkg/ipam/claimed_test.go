@@ -50,6 +50,10 @@ func TestPickOfAClaim(t *testing.T) {
 		picks  []string
 		text   string
 	}{
+		"none for a claim that may have none": {
+			pools: []Pool{a()}, want: want(of(""), room(-1)),
+			text: "no available IP for shop/web-1: claim shop/web holds 0 of 0 addresses, and none of them is free for it",
+		},
 		"its own": {
 			pools:  []Pool{a()},
 			leases: []Lease{keptFor("10.0.0.9", "a", "web-0", "web-0", 9), keptFor("10.0.0.10", "a", "web-1", "web-1", 1), keptFor("10.0.0.11", "a", "", "", 99)},

@@ -171,20 +171,27 @@ func (x *Index) PoolOf(a netip.Addr) (string, bool) {
 	return p.Name, true
 }
 
-// Find are the addresses that have an object and match, in order. It looks at all of them, and holds the
-// index only while it takes note of the entries, which never change.
+// Find are the addresses that have an object and match, in order.
 func (x *Index) Find(match func(Lease) bool) []Lease {
+	var out []Lease
+	x.Each(func(l Lease) {
+		if match(l) {
+			out = append(out, l)
+		}
+	})
+	return sorted(out)
+}
+
+// Each calls fn with every address that has an object, in no order. It holds the index only while it takes note of
+// the entries, which never change.
+func (x *Index) Each(fn func(Lease)) {
 	x.mu.RLock()
 	records := make([]*record, 0, x.byAddr.size)
 	for r := range x.byAddr.all() {
 		records = append(records, r)
 	}
 	x.mu.RUnlock()
-	var out []Lease
 	for _, r := range records {
-		if l := r.lease(); match(l) {
-			out = append(out, l)
-		}
+		fn(r.lease())
 	}
-	return sorted(out)
 }

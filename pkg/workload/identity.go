@@ -44,6 +44,15 @@ func numbered(w Workload, pod string) bool {
 // SharedClaim is the name of the claim of a shared pool, in the namespace of the controller.
 func SharedClaim(shared string) string { return claimName(sharedPrefix, shared) }
 
+// SharedName is the name of the shared pool whose claim has a name, as far as that shows it; empty for other claims.
+func SharedName(claim string) string {
+	shared, ok := strings.CutPrefix(claim, sharedPrefix+"-")
+	if !ok || SharedClaim(shared) != claim {
+		return ""
+	}
+	return shared
+}
+
 // claimName is a name for a claim that is made for annotations. It is the same for the same text, and no two texts
 // share one.
 func claimName(prefix, text string) string {

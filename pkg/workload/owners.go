@@ -174,6 +174,33 @@ func (o *Owners) of(ctx context.Context, pod Pod) (own owned, err error) {
 	return own, nil
 }
 
+// Known is the workload of a pod as far as the watches tell of its owners, or else the last owner that is known. It asks
+// the API server for nothing.
+func (o *Owners) Known(pod Pod) (w Workload) {
+	at := pod.Controller
+	if at.Kind == "" || at.Group == "" && at.Kind == nodeKind {
+		return Workload{Kind: podKind, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
+	}
+	for range maxOwners {
+		o.mu.RLock()
+		k := o.kinds[schema.GroupKind{Group: at.Group, Kind: at.Kind}]
+		o.mu.RUnlock()
+		switch {
+		case (k == nil || k.nature == foreign) && w.Kind != "":
+			return w
+		case k == nil:
+			return Workload{Group: at.Group, Kind: at.Kind, Namespace: pod.Namespace, Name: at.Name, UID: at.UID}
+		}
+		w = k.workload(pod.Namespace, at)
+		object := k.objects.get(w.Namespace, at.Name)
+		if object == nil || object.uid != at.UID || !k.passing || object.controller.Kind == "" {
+			return w
+		}
+		at = object.controller
+	}
+	return w
+}
+
 // workload is an object of this kind.
 func (k *kind) workload(namespace string, at Owner) Workload {
 	if !k.namespaced {

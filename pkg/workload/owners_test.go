@@ -176,6 +176,10 @@ func TestOwners(t *testing.T) {
 				if got := p.Workload.Kind + " " + p.Workload.Name; got != tc.want || tc.claim != "" && p.Claim != w.ns+"/"+tc.claim {
 					t.Errorf("pod %s: %s with claim %q, want %s with %q", tc.pod.Name, got, p.Claim, tc.want, tc.claim)
 				}
+				// From memory alone it is the same, or where nothing is watched the nearest owner.
+				if got := w.Owners.Known(tc.pod); watches && got != p.Workload || !watches && tc.pod.Controller.Group != "" && got.Name != tc.pod.Controller.Name {
+					t.Errorf("pod %s: known is %+v, want %+v", tc.pod.Name, got, p.Workload)
+				}
 				r, err := w.Owners.Replicas(t.Context(), p.Workload)
 				if !errors.Is(err, tc.err) || err != nil && tc.err == nil || r.Count != tc.replicas.Count && err == nil || r.Start != tc.replicas.Start {
 					t.Errorf("%s: %+v, %v; want %+v, %v", tc.want, r, err, tc.replicas, tc.err)

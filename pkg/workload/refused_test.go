@@ -131,3 +131,17 @@ func TestClaimName(t *testing.T) {
 		}
 	}
 }
+
+// The claim of a shared pool tells its name where that is a name of an object.
+func TestSharedName(t *testing.T) {
+	for name, want := range map[string]string{"payments": "payments", "a.b-c": "a.b-c"} {
+		if got := SharedName(SharedClaim(name)); got != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	for _, other := range []string{"deploy-web", "pool", "pool-", "pool-Payments"} {
+		if got := SharedName(other); got != "" {
+			t.Errorf("%s is that of pool %q", other, got)
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package galaxy
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// cached are objects as a watch cache has them.
+type cached struct {
+	client.Reader
+	pods   map[types.NamespacedName]*corev1.Pod
+	claims map[types.NamespacedName]*v1.BCSNetIPClaim
+}
+
+func (c cached) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	switch o := o.(type) {
+	case *corev1.Pod:
+		if p := c.pods[key]; p != nil {
+			*o = *p
+			return nil
+		}
+	case *v1.BCSNetIPClaim:
+		if p := c.claims[key]; p != nil {
+			*o = *p
+			return nil
+		}
+	}
+	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+}
+
+// unresolved knows no policy.
+type unresolved struct{}
+
+func (unresolved) Resolve(context.Context, workload.Pod) (workload.Policy, error) {
+	return workload.Policy{}, workload.ErrNotFound
+}
+
+func newService(t testing.TB, c cached) *Service {
+	t.Helper()
+	owners, err := workload.NewOwners(&rest.Config{Host: "127.0.0.1:1"}, nil, time.Now, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(Service{Index: ipam.NewIndex(), Cached: c, Owners: owners, Policies: unresolved{}, Namespace: "bcsnet-system"})
+}
+
+func claimOf(kind, name string, p v1.ReleasePolicy) *v1.BCSNetIPClaim {
+	o := &v1.BCSNetIPClaim{Spec: v1.BCSNetIPClaimSpec{ReleasePolicy: p, Owner: &v1.ClaimOwner{APIVersion: "apps/v1", Kind: kind, Name: name}}}
+	o.Namespace, o.Name = "shop", name
+	return o
+}
+
+func TestList(t *testing.T) {
+	at := time.Date(2019, 10, 10, 8, 37, 13, 498446133, time.UTC)
+	running := &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning}}
+	running.Namespace, running.Name, running.UID = "shop", "web-abc-x", "u1"
+	running.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-abc", UID: "r", Controller: new(true)}}
+	failed := &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodFailed}}
+	failed.Namespace, failed.Name, failed.UID = "shop", "db-0", "u2"
+	waiting := &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodPending}}
+	waiting.Namespace, waiting.Name, waiting.UID = "shop", "db-1", "u3"
+	moved := running.DeepCopy()
+	moved.Name, moved.UID = "db-2", "u4"
+	pool := &v1.BCSNetIPClaim{Spec: v1.BCSNetIPClaimSpec{SharedName: "蓝", ReleasePolicy: v1.ReleaseNever}}
+	c := cached{pods: map[types.NamespacedName]*corev1.Pod{}, claims: map[types.NamespacedName]*v1.BCSNetIPClaim{
+		{Namespace: "shop", Name: "web"}: claimOf("Deployment", "web", v1.ReleaseTimed), {Namespace: "shop", Name: "db"}: claimOf("StatefulSet", "db", v1.ReleaseNever),
+		{Namespace: "bcsnet-system", Name: "pool-x"}: pool,
+	}}
+	for _, p := range []*corev1.Pod{running, failed, waiting, moved} {
+		c.pods[client.ObjectKeyFromObject(p)] = p
+	}
+	s := newService(t, c)
+	lease := func(last byte, state ipam.State, claim, key, pod, uid string) ipam.Lease {
+		l := ipam.Lease{
+			Addr: netip.AddrFrom4([4]byte{10, 0, 70, last}), Version: uint64(last), State: state, Params: ipam.Params{Pool: "p"}, Updated: at,
+			Holder: ipam.Holder{PodName: pod, PodUID: uid, IfName: "eth0"}, Sticky: ipam.Sticky{Claim: claim, PodPrimaryKey: key, Fixed: claim != ""},
+		}
+		if pod != "" {
+			l.Namespace = "shop"
+		}
+		return l
+	}
+	vm := lease(9, ipam.Active, "", "", "", "")
+	vm.Owner = "vm"
+	for _, l := range []ipam.Lease{
+		lease(1, ipam.Active, "shop/web", "", "web-abc-x", "u1"),
+		lease(2, ipam.Active, "", "", "web-abc-x", "u1"),                  // without a claim
+		lease(3, ipam.Reserved, "shop/db", "db-0", "db-0", ""),            // its pod failed
+		lease(4, ipam.Reserved, "shop/db", "db-1", "db-1", ""),            // its pod is there again and has none yet
+		lease(5, ipam.Reserved, "shop/db", "db-2", "db-2", ""),            // its pod has another
+		lease(6, ipam.Active, "shop/db", "db-2", "db-2", "u4"),            // which is this
+		lease(7, ipam.Reserved, "bcsnet-system/pool-x", "", "", ""),       // taken beforehand
+		lease(8, ipam.Reserved, "bcsnet-system/pool-gone", "", "old", ""), // whose claim is gone
+		vm,
+		lease(10, ipam.Reserved, "", "", "", ""), // set aside
+		lease(11, ipam.Available, "", "", "", ""),
+		lease(12, ipam.Active, "", "", "lost", "u9"), // whose pod is gone
+	} {
+		s.Index.Wrote(l)
+	}
+	out, err := s.ListIPs(t.Context(), "sort=ip-numeric&size=20")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range out.Content {
+		if f.UpdateTime != "2019-10-10T08:37:13.498446133Z" {
+			t.Errorf("%s changed at %s", f.IP, f.UpdateTime)
+		}
+		f.UpdateTime = ""
+		text, err := json.Marshal(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, string(text))
+	}
+	want := []string{
+		`{"ip":"10.0.70.1","namespace":"shop","appName":"web","podName":"web-abc-x","policy":1,"isDeployment":true,"appType":"deployment","status":"Running","releasable":false}`,
+		`{"ip":"10.0.70.2","namespace":"shop","appName":"web-abc","podName":"web-abc-x","policy":0,"appType":"replicaset","status":"Running","releasable":false}`,
+		`{"ip":"10.0.70.3","namespace":"shop","appName":"db","podName":"db-0","policy":2,"appType":"statefulset","status":"Failed","releasable":true}`,
+		`{"ip":"10.0.70.4","namespace":"shop","appName":"db","podName":"db-1","policy":2,"appType":"statefulset","status":"Pending","releasable":false}`,
+		`{"ip":"10.0.70.5","namespace":"shop","appName":"db","podName":"db-2","policy":2,"appType":"statefulset","status":"Running","releasable":true}`,
+		`{"ip":"10.0.70.6","namespace":"shop","appName":"db","podName":"db-2","policy":2,"appType":"statefulset","status":"Running","releasable":false}`,
+		`{"ip":"10.0.70.7","poolName":"蓝","policy":2,"releasable":true}`,
+		`{"ip":"10.0.70.8","namespace":"shop","podName":"old","poolName":"gone","policy":2,"status":"Deleted","releasable":true}`,
+		`{"ip":"10.0.70.9","policy":0,"releasable":false}`,
+		`{"ip":"10.0.70.10","policy":2,"releasable":false}`,
+		`{"ip":"10.0.70.12","namespace":"shop","podName":"lost","policy":0,"status":"Deleted","releasable":true}`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for query, n := range map[string]int{"appType=statefulset": 4, "isDeployment=true": 1, "keyword=vm": 1, "keyword=shop/db": 4, "poolName=%E8%93%9D": 1, "namespace=shop": 8} {
+		if out, err := s.ListIPs(t.Context(), query); err != nil || out.TotalElements != n {
+			t.Errorf("%s: %d, %v; want %d", query, out.TotalElements, err, n)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_ = s.lists.Acquire(t.Context(), listsAtOnce) // another list is under way
+	if _, err := s.ListIPs(ended, ""); err == nil {
+		t.Error("a list did not wait for another")
+	}
+}
+
+// BenchmarkList is the largest page of a full pool of 65,536, by what costs least and most.
+func BenchmarkList(b *testing.B) {
+	c := cached{pods: map[types.NamespacedName]*corev1.Pod{}, claims: map[types.NamespacedName]*v1.BCSNetIPClaim{}}
+	s := newService(b, c)
+	for i := range 65536 {
+		app, name := fmt.Sprintf("app-%d", i/13), fmt.Sprintf("app-%d-%d", i/13, i%13)
+		l := ipam.Lease{
+			Addr: netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), Version: uint64(i + 1), State: ipam.Active, Params: ipam.Params{Pool: "p"}, Updated: time.Now(),
+			Holder: ipam.Holder{Namespace: "shop", PodName: name, PodUID: fmt.Sprintf("00000000-0000-4000-8000-%012x", i), ContainerID: fmt.Sprintf("%064x", i), IfName: "eth0"},
+		}
+		if i%2 == 0 {
+			l.Sticky = ipam.Sticky{Claim: "shop/" + app, PodPrimaryKey: name, Fixed: true}
+			c.claims[types.NamespacedName{Namespace: "shop", Name: app}] = claimOf("StatefulSet", app, v1.ReleaseNever)
+		}
+		p := &corev1.Pod{}
+		p.Namespace, p.Name, p.UID, p.Status.Phase = "shop", name, types.UID(l.PodUID), corev1.PodRunning
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: app, UID: "u", Controller: new(true)}}
+		c.pods[client.ObjectKeyFromObject(p)] = p
+		s.Index.Wrote(l)
+	}
+	for _, query := range []string{"", "size=9999", "keyword=app-77&sort=podname&size=9999"} {
+		b.Run(query, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if out, err := s.ListIPs(b.Context(), query); err != nil || out.TotalElements == 0 {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

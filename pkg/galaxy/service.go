@@ -1,0 +1,45 @@
+package galaxy
+
+import (
+	"context"
+
+	"golang.org/x/sync/semaphore"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// Service answers. Its errors are *ipam.Refusal where somebody is to be told why; Status says with which HTTP status.
+type Service struct {
+	Index  *ipam.Index
+	Leases *store.Client
+	// Cached reads pods and claims from the watch caches, Live claims from the API server; Claims writes them.
+	Cached, Live client.Reader
+	Claims       client.Writer
+	Pods         *workload.Pods
+	Owners       *workload.Owners
+	// Policies finds the policy of a pod whose claim is not made yet.
+	Policies claim.Policies
+	// Namespace of the controller, where the claims of shared pools are.
+	Namespace string
+	// Preallocate has a claim take the addresses that it is to have before pods ask. What it has then counts also with
+	// an error.
+	Preallocate func(ctx context.Context, c *v1.BCSNetIPClaim) (allocator.Stock, error)
+
+	lists *semaphore.Weighted
+}
+
+// listsAtOnce bounds the lists under way: one over all addresses of a large cluster has a processor for itself, and pods
+// want theirs meanwhile.
+const listsAtOnce = 1
+
+// New makes a service of these parts.
+func New(s Service) *Service {
+	s.lists = semaphore.NewWeighted(listsAtOnce)
+	return &s
+}

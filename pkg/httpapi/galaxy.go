@@ -1,0 +1,109 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+
+	"github.com/bcsnet/bcsnet/pkg/galaxy"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// galaxyRoutes are those of galaxy-ipam. Lists are answered from memory, by whoever is asked; what is changed, and the
+// pools, by the leader.
+func galaxyRoutes() []route {
+	return []route{
+		{http.MethodGet, "/v1/ip", "listIPs", galaxy.Parameters(), false, false, (*Service).listIPs},
+		{http.MethodPost, "/v1/ip", "releaseIPs", nil, true, true, (*Service).releaseIPs},
+		{http.MethodGet, "/v1/pool/{name}", "getSharedPool", nil, false, true, (*Service).getSharedPool},
+		{http.MethodDelete, "/v1/pool/{name}", "deleteSharedPool", nil, false, true, (*Service).deleteSharedPool},
+		{http.MethodPost, "/v1/pool", "setSharedPool", nil, true, true, (*Service).setSharedPool},
+	}
+}
+
+// maxGalaxyBody has room for the largest page of addresses as a list shows it.
+const maxGalaxyBody = 8 << 20
+
+// galaxyAnswers is galaxy's manner: the HTTP status tells, and refusals have it and a message. Queries may have
+// parameters that mean nothing.
+type galaxyAnswers struct{}
+
+func (galaxyAnswers) maxBody() int64 { return maxGalaxyBody }
+
+func (galaxyAnswers) checkQuery(*http.Request, []string) error { return nil }
+
+func (galaxyAnswers) status(why *ipam.Refusal) int { return galaxy.StatusOf(why) }
+
+func (galaxyAnswers) done(w http.ResponseWriter, _ *http.Request, data any, _ string) {
+	status := http.StatusOK
+	if s, ok := data.(interface{ Status() int }); ok {
+		status = s.Status()
+	}
+	respondIndented(w, status, data)
+}
+
+func (galaxyAnswers) refuse(w http.ResponseWriter, _ *http.Request, status int, why *ipam.Refusal) {
+	respondIndented(w, status, galaxy.Response{Code: status, Message: why.Message})
+}
+
+// respondIndented answers in the lines that galaxy has: scripts look for them.
+func respondIndented(w http.ResponseWriter, status int, v any) {
+	body, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		panic(err) // plain structs of strings and numbers
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n')) // the client may have gone
+}
+
+func (s *Service) listIPs(r *http.Request, _ []byte) (any, string, error) {
+	out, err := s.Galaxy.ListIPs(r.Context(), r.URL.RawQuery)
+	return out, "", err
+}
+
+func (s *Service) releaseIPs(r *http.Request, body []byte) (any, string, error) {
+	var in galaxy.ReleaseIPRequest
+	if err := s.decode(r, body, &in); err != nil {
+		return nil, "", err
+	}
+	out, released, err := s.Galaxy.ReleaseIPs(r.Context(), in, ipam.Change{Verb: ipam.VerbRelease, By: "HTTP from " + hopOf(r).caller})
+	s.logReleased(r, released)
+	return out, "", err
+}
+
+func (s *Service) getSharedPool(r *http.Request, _ []byte) (any, string, error) {
+	out, err := s.Galaxy.GetPool(r.Context(), r.PathValue("name"))
+	return out, "", err
+}
+
+func (s *Service) deleteSharedPool(r *http.Request, _ []byte) (any, string, error) {
+	out, err := s.Galaxy.DeletePool(r.Context(), r.PathValue("name"))
+	if err == nil {
+		s.logDone(r, "a shared pool was deleted; it keeps its addresses", slog.String("shared_pool", r.PathValue("name")))
+	}
+	return out, "", err
+}
+
+func (s *Service) setSharedPool(r *http.Request, body []byte) (any, string, error) {
+	var in galaxy.SetPoolRequest
+	if err := s.decode(r, body, &in); err != nil {
+		return nil, "", err
+	}
+	out, short, err := s.Galaxy.SetPool(r.Context(), in)
+	if err == nil {
+		attrs := []slog.Attr{slog.String("shared_pool", in.Name), slog.Int("size", *in.Size), slog.Int("has", out.RealPoolSize)}
+		if short != nil {
+			attrs = append(attrs, slog.String("reason", string(short.Reason)), slog.String("why", short.Message))
+		}
+		s.logDone(r, "a shared pool was set", attrs...)
+	}
+	return out, "", err
+}
+
+// swaggerHandler serves one of the documents of package galaxy; it names the server as the client does.
+func swaggerHandler(which func(list, v1 any) any) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		respondIndented(w, http.StatusOK, which(galaxy.SwaggerDocuments("http://"+r.Host)))
+	})
+}

@@ -1,0 +1,100 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bcsnet/bcsnet/pkg/galaxy"
+)
+
+// galaxyBench is a service whose galaxy has an empty index.
+func galaxyBench(t *testing.T) *bench {
+	t.Helper()
+	b := newBench(t)
+	b.Galaxy = galaxy.New(galaxy.Service{Index: b.Index})
+	return b
+}
+
+func (b *bench) ask(method, path, body string, headers ...string) (int, string) {
+	w, r := httptest.NewRecorder(), httptest.NewRequest(method, path, strings.NewReader(body))
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	b.handler.ServeHTTP(w, r)
+	return w.Code, w.Body.String()
+}
+
+// What is wrong about a request is said in galaxy's manner: the status, and a message.
+func TestGalaxyRefuses(t *testing.T) {
+	b := galaxyBench(t)
+	large := `{"ips":[{"ip":"` + strings.Repeat("1", maxGalaxyBody) + `"}]}`
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+		message            string
+	}{
+		{"POST", "/v1/ip", ``, 400, "the body is empty; a JSON object is expected"},
+		{"POST", "/v1/ip", `{`, 400, "the body is not JSON"},
+		{"POST", "/v1/ip", `null`, 400, "the body must be a JSON object, not null"},
+		{"POST", "/v1/ip", `[]`, 400, "the body must be a JSON object, not a JSON array"},
+		{"POST", "/v1/ip", `{"ips":{}}`, 400, "field ips must be an array, not a JSON object"},
+		{"POST", "/v1/ip", `{"ips":[{"ip":5}]}`, 400, "field ips.ip must be a string, not a JSON number"},
+		{"POST", "/v1/ip", large, 413, "the body is larger than 8388608 bytes"},
+		{"POST", "/v1/pool", `{"name":"a","size":1e99}`, 400, "field size must be a whole number, not a JSON number 1e99"},
+		{"POST", "/v1/pool", `{"name":"a","size":99999999999999999999}`, 400, "field size must be a whole number, not a JSON number 99999999999999999999"},
+		{"POST", "/v1/pool", `{}`, 400, "pool name is empty"},
+		{"GET", "/v1/pool/", ``, 400, "pool name is empty"},
+		{"DELETE", "/v1/pool/%20", ``, 400, "pool name is empty"},
+		{"GET", "/v1/pool/a%00", ``, 400, `pool name "a\x00" is no text of at most 253 bytes, all of which can be printed`},
+		{"GET", "/v1/ip?sort=x", ``, 400, `sort "x" is not one of ip, ip-numeric, namespace, podname and policy, with asc or desc behind it`},
+	} {
+		status, text := b.ask(c.method, c.path, c.body)
+		var got galaxy.Response
+		if err := json.Unmarshal([]byte(text), &got); err != nil {
+			t.Fatalf("%s %s: %s", c.method, c.path, text)
+		}
+		if diff := cmp.Diff(galaxy.Response{Code: c.status, Message: c.message}, got); diff != "" || status != c.status {
+			t.Errorf("%s %s %.100s: %d (-want +got):\n%s", c.method, c.path, c.body, status, diff)
+		}
+	}
+	if status, text := b.ask("GET", "/v1/ip", "", headerTimeout, "soon"); status != 400 || !strings.Contains(text, `"code": 400`) {
+		t.Errorf("%d %s", status, text)
+	}
+	b.Ready = func() error { return errors.New("the lists have not come") }
+	if status, text := b.ask("GET", "/v1/ip", ""); status != http.StatusServiceUnavailable || text != "{\n \"code\": 503,\n \"message\": \"not ready: the lists have not come\"\n}\n" {
+		t.Errorf("%d %s", status, text)
+	}
+}
+
+// What does nothing is answered as galaxy does, in its lines, also with parameters that mean nothing.
+func TestGalaxyAnswers(t *testing.T) {
+	b := galaxyBench(t)
+	const empty = `{
+ "last": true,
+ "totalElements": 0,
+ "totalPages": 0,
+ "first": true,
+ "numberOfElements": 0,
+ "size": 10,
+ "number": 0,
+ "content": []
+}
+`
+	if status, text := b.ask("GET", "/v1/ip?_=1&page=&appName=nginx", ""); status != 200 || text != empty {
+		t.Errorf("%d %s", status, text)
+	}
+	if status, text := b.ask("POST", "/v1/ip", `{"ips":[]}`); status != 200 || text != "{\n \"code\": 200,\n \"message\": \"\"\n}\n" {
+		t.Errorf("%d %s", status, text)
+	}
+	for path, part := range map[string]string{"/apidocs.json": `"path": "/v1"`, "/apidocs.json/v1": `"basePath": "http://example.com"`} {
+		if status, text := b.ask("GET", path, ""); status != 200 || !strings.Contains(text, part) {
+			t.Errorf("%s: %d %s", path, status, text)
+		}
+	}
+}
