@@ -35,7 +35,7 @@ TESTFORMAT ?= pkgname-and-test-fails
 .PHONY: test
 test: kube build bin/tools/gotestsum bin/tools/promtool ## Run all tests with the race detector (PKG=./pkg/ipam for some).
 	@CGO_ENABLED=1 bin/tools/gotestsum --format $(TESTFORMAT) --format-hide-empty-pkg -- \
-		-race -vet=off -p 2 -timeout 20m $(TESTFLAGS) $(PKG)
+		-race -vet=off -p 3 -timeout 20m $(TESTFLAGS) $(PKG)
 
 .PHONY: test-faults
 test-faults: kube build ## Break everything at random under load (FAULTS_MINUTES=60, FAULTS_SEED=N).

@@ -169,7 +169,7 @@ func TestReleaseInterrupted(t *testing.T) {
 		t.Errorf("%d addresses on standard output:\n%s", got, stdout.String())
 	}
 	_, again := w.call(t, append([]string{"ip", "release", "--yes"}, addresses...)...)
-	contains(t, again, "10.1.0.21 is free already\n", "✔ 5 addresses released\n")
+	contains(t, again, "10.1.0.21-10.1.0.35 are free already\n", "✔ 5 addresses released\n")
 }
 
 // TestAllocateAtOnce: processes that ask for one name at once get one address, those that ask for several

@@ -143,11 +143,11 @@ func TestExtenderBadInput(t *testing.T) {
 		"[]":                                   "the body must be a JSON object, not a JSON array",
 		"{}":                                   "the question names no Pod",
 		`{"Pod":{}}`:                           "the question has neither Nodes nor NodeNames",
-		`{"Pod":7}`:                            "field Pod must be a v1.Pod, not a JSON number",
+		`{"Pod":7}`:                            "field Pod must be an object, not a JSON number",
 		`{"Pod":{},"NodeNames":[1]}`:           "field NodeNames must be a string, not a JSON number",
 		`{"Pod":{},"Nodes":{},"NodeNames":[]}`: "the question has both Nodes and NodeNames",
 		`{"Pod":{},"Nodes":{"items":[{},1]}}`:  "Nodes.items[1] is no node: the body must be a JSON object, not a JSON number",
-		`{"Pod":{},"Nodes":{"items":[{"metadata":"x"}]}}`:                                         "Nodes.items[0] is no node: field metadata must be a httpapi.rawMetadata, not a JSON string",
+		`{"Pod":{},"Nodes":{"items":[{"metadata":"x"}]}}`:                                         "Nodes.items[0] is no node: field metadata must be an object, not a JSON string",
 		`{"Pod":{"spec":{"containers":[{"resources":{"requests":{"a/b":"x"}}}]}},"NodeNames":[]}`: "the body cannot be read: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
 	} {
 		for path := range extenderRoutes() {

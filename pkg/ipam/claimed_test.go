@@ -52,7 +52,7 @@ func TestPickOfAClaim(t *testing.T) {
 	}{
 		"none for a claim that may have none": {
 			pools: []Pool{a()}, want: want(of(""), room(-1)),
-			text: "no available IP for shop/web-1: claim shop/web holds 0 of 0 addresses, and none of them is free for it",
+			text: "ClaimFull: no available IP for pod shop/a: claim shop/web holds 0 of 0 addresses, and none of them is free for it; hint: wait until a pod of the claim ends, or let it have more: bcsnetctl claim resize shop/web N",
 		},
 		"its own": {
 			pools:  []Pool{a()},
