@@ -121,8 +121,8 @@ func TestSteps(t *testing.T) {
 		},
 		"the claim is deleted, and made again from annotations": {
 			claim:  of(v1.ReleaseNever, set, func(c *Claim) { c.Deleting, c.Managed, c.DeletedAt = true, true, now.Add(-30*time.Second) }),
-			leases: []ipam.Lease{used(1, "web-0"), kept(2, "web-1", 31), kept(3, "web-2", 30), kept(4, "web-3", 1)},
-			want:   []string{"free 10.0.0.2: its claim is being deleted"},
+			leases: []ipam.Lease{used(1, "web-0"), kept(2, "web-1", 31), kept(3, "web-2", 30), kept(4, "web-3", 29)},
+			want:   []string{"free 10.0.0.2: its claim is being deleted", "free 10.0.0.3: its claim is being deleted"}, // 3 in the same second
 		},
 		"the claim was made smaller": {
 			claim: of(v1.ReleaseNever, workload.Workload{}, size(2)), leases: []ipam.Lease{used(1, ""), used(2, ""), kept(3, "", 60)},

@@ -108,15 +108,21 @@ func node(t *testing.T, name, address string, ready corev1.ConditionStatus, sinc
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = admin.Delete(context.Background(), n) })
+	before := n.DeepCopy()
 	n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}}
+	if err := admin.Status().Patch(t.Context(), n, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
 	setReady(t, n, ready, since)
 	return n
 }
 
+// setReady patches, as a kubelet does: the controller writes to the node, too.
 func setReady(t *testing.T, n *corev1.Node, ready corev1.ConditionStatus, since time.Duration) {
 	t.Helper()
+	before := n.DeepCopy()
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, LastTransitionTime: metav1.NewTime(time.Now().Add(-since))}}
-	if err := admin.Status().Update(t.Context(), n); err != nil {
+	if err := admin.Status().Patch(t.Context(), n, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
 }

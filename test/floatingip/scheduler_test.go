@@ -38,12 +38,14 @@ func TestScheduler(t *testing.T) {
 	waits(t, early, "Insufficient "+eniIP)
 	document(t, list(schedA, schedB))
 	offers(t, map[string]int64{"a1": 2, "a2": 2, "b1": 5})
-	if node := placed(t, early); node != "b1" {
+	gone(t, early, hostOf(placed(t, early))) // on the node that had the resource first
+	roomy := asking(t, "roomy")
+	if node := placed(t, roomy); node != "b1" {
 		t.Errorf("rack B has the most addresses left, the pod is on %s", node)
 	}
-	ask(t, http.MethodPost, "10.5.1.11", early)
+	ask(t, http.MethodPost, "10.5.1.11", roomy)
 	offers(t, map[string]int64{"a1": 2, "a2": 2, "b1": 5}) // its own pods count
-	gone(t, early, "10.5.1.11")
+	gone(t, roomy, "10.5.1.11")
 
 	// A pod that has its address in rack A goes nowhere else, although rack B has more.
 	kubectl(t, "cordon", "b1")
