@@ -13,7 +13,8 @@ import (
 
 // Preallocate takes now what a claim that says so is to have before its pods ask, whoever else does the same, and
 // returns what it has then. atMost bounds how many addresses of a family it has in the end; MaxPreallocated is no bound
-// beside what the claim says. The reader is uncached: a claim that is gone by the end, or being deleted, gets nothing.
+// beside what the claim says. The reader is uncached: a claim that is gone by the end, being deleted, or no longer to
+// have addresses beforehand gets nothing.
 //
 // Where there are too few addresses the claim has those that there are (Stock.Missing and Stock.Why), and the leader
 // takes the rest when it can. An error, of which the stock may tell less than there is, is a *ipam.Refusal or one of
@@ -28,7 +29,7 @@ func Preallocate(ctx context.Context, a *allocator.Allocator, live client.Reader
 		Void: func(ctx context.Context) (bool, error) {
 			var now v1.BCSNetIPClaim
 			err := live.Get(ctx, client.ObjectKeyFromObject(o), &now)
-			return err != nil || now.UID != o.UID || now.DeletionTimestamp != nil, client.IgnoreNotFound(err)
+			return err != nil || now.UID != o.UID || now.DeletionTimestamp != nil || !now.Spec.Preallocate, client.IgnoreNotFound(err)
 		},
 	})
 }

@@ -62,7 +62,9 @@ func Steps(c Claim, need *Need, leases []ipam.Lease, now time.Time) (steps []Ste
 		switch {
 		case l.State == ipam.Active:
 			active[g]++
-		case l.State != ipam.Reserved || l.Deleting || s.settled(l, leases):
+		case l.State == ipam.Reserved && l.Deleting: // the next pod cannot have it, and its pool makes the object again
+			s.free(l, "its object is being deleted")
+		case l.State != ipam.Reserved || s.settled(l, leases):
 		default:
 			groups[g] = append(groups[g], l)
 		}

@@ -164,7 +164,10 @@ func TestSteps(t *testing.T) {
 			claim: of(v1.ReleaseNever, set, ahead, size(2), func(c *Claim) { c.Deleting = true }), leases: []ipam.Lease{kept(4, "", 5)},
 			want: []string{"free 10.0.0.4: its claim is being deleted"},
 		},
-		"an object that is being deleted": {claim: of(v1.ReleaseWithPod, deployment), leases: []ipam.Lease{kept(5, "", 0, func(l *ipam.Lease) { l.Deleting = true })}},
+		"an object that is being deleted": {
+			claim: of(v1.ReleaseNever, deployment), leases: []ipam.Lease{kept(5, "", 0, func(l *ipam.Lease) { l.Deleting = true })},
+			want: []string{"free 10.0.0.5: its object is being deleted"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			steps, next := Steps(tc.claim, tc.need, tc.leases, now)

@@ -150,7 +150,7 @@ func (c *capacity) Start(ctx context.Context) error {
 	}
 	c.mu.Lock()
 	for _, n := range c.nodes {
-		n.fresh, n.told = false, false
+		n.fresh, n.told, n.version = false, false, "" // the store may have been put back
 	}
 	c.stirred = true
 	c.mu.Unlock()

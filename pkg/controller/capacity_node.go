@@ -116,9 +116,19 @@ func (n *nodeCapacity) differs(r placement.Resources) bool {
 // agree takes note that what the node says is right.
 func (n *nodeCapacity) agree() { n.full, n.told = n.left == 0, true }
 
-// edge says whether the node's pools have become full, or have addresses again, since it was told; or whether that is
-// not known.
-func (n *nodeCapacity) edge() bool { return !n.told || n.full != (n.left == 0) }
+// edge says whether the node's pools have become full, or have addresses again, since it was told; whether that is
+// not known; or whether a kubelet that starts has made the numbers 0.
+func (n *nodeCapacity) edge() bool { return !n.told || n.full != (n.left == 0) || n.left > 0 && n.reset() }
+
+// reset says whether the node says of a resource that is published that there is none.
+func (n *nodeCapacity) reset() bool {
+	for _, v := range n.says {
+		if v == 0 {
+			return true
+		}
+	}
+	return false
+}
 
 // notBefore is when the node may be told something.
 func (n *nodeCapacity) notBefore() time.Time {

@@ -76,12 +76,14 @@ func (r *claimReconciler) freed() {
 }
 
 // preallocated says whether a claim has what it is to have before pods ask.
-func preallocated(view claimView) metav1.Condition {
+func preallocated(c claim.Claim, view claimView) metav1.Condition {
 	condition := metav1.Condition{Type: v1.ConditionPreallocated, Status: metav1.ConditionFalse}
 	has := words.Plural(view.stock.Has, "address")
 	switch {
 	case view.problem != "":
 		condition.Reason, condition.Message = v1.ReasonInvalidSpec, view.problem
+	case c.Deleting:
+		condition.Reason, condition.Message = v1.ReasonClaimReleasing, "the claim is being deleted"
 	case view.taking:
 		condition.Reason, condition.Message = v1.ReasonTaking, fmt.Sprintf("the claim has %s of a family so far and takes more", has)
 	case view.stock.Missing > 0:
@@ -94,10 +96,14 @@ func preallocated(view claimView) metav1.Condition {
 	return condition
 }
 
-// giveBackUnclaimed frees addresses that were kept for a claim before any pod asked, and that claim is no more: whoever
-// took them did not get to see that. A claim is gone when it was seen so twice, and the API server says so.
+// unclaimedFor is for how long addresses are thought to be left by somebody who was taking them. Older ones may be those of
+// a claim that was lost, and is made again from its manifest: they stay.
+const unclaimedFor = 10 * time.Minute
+
+// giveBackUnclaimed frees addresses that were lately kept for a claim before any pod asked, and that claim is no more:
+// whoever took them did not get to see that. A claim is gone when it was seen so twice, and the API server says so.
 func (r *claimReconciler) giveBackUnclaimed(ctx context.Context, name string, leases []ipam.Lease) (next time.Duration, err error) {
-	leases = slices.DeleteFunc(slices.Clone(leases), func(l ipam.Lease) bool { return !l.IsKept() || l.PodName != "" })
+	leases = slices.DeleteFunc(slices.Clone(leases), func(l ipam.Lease) bool { return !l.IsKept() || l.PodName != "" || time.Since(l.Updated) > unclaimedFor })
 	r.mu.Lock()
 	since, seen := r.unclaimed[name]
 	switch {

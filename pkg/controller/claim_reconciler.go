@@ -264,13 +264,12 @@ func (r *claimReconciler) missing(p workload.Policy) {
 
 // there forgets by which policy a claim was to be made: it is there, and stays.
 func (r *claimReconciler) there(c claim.Claim) {
-	if c.Deleting {
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.wanted, c.Name)
 	delete(r.unclaimed, c.Name)
+	if !c.Deleting {
+		delete(r.wanted, c.Name)
+	}
 }
 
 // wantedBy is the policy by which a claim is to be made that has addresses.

@@ -62,7 +62,7 @@ func (r *claimReconciler) publish(ctx context.Context, o *v1.BCSNetIPClaim, c cl
 	s.Usage, s.IPPool = fmt.Sprintf("%d/%d", s.Used, s.Held), strings.Join(shown, ",")
 	conditions := []metav1.Condition{claimReady(c, s, view.problem), overLimit(c, max(families[true], families[false])), conflict(view)}
 	if c.Preallocate {
-		conditions = append(conditions, preallocated(view))
+		conditions = append(conditions, preallocated(c, view))
 	} else {
 		meta.RemoveStatusCondition(&s.Conditions, v1.ConditionPreallocated)
 	}

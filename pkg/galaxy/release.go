@@ -79,6 +79,9 @@ func (in ReleaseIPRequest) parse() (map[netip.Addr]OwnedIP, error) {
 		return nil, ipam.Refuse(ipam.ReasonMissingField, "ips is missing: the addresses to release, each with its owner")
 	}
 	asked := make(map[netip.Addr]OwnedIP, len(in.IPs))
+	if len(in.IPs) > MaxSize {
+		return nil, ipam.Refuse(ipam.ReasonBadRequest, "ips has %d addresses, at most %d at a time", len(in.IPs), MaxSize)
+	}
 	for _, ask := range in.IPs {
 		addr, err := ipam.ParseAddr(ask.IP)
 		if err != nil {
@@ -119,20 +122,25 @@ func (r *row) isOf(ask OwnedIP) bool {
 
 // certain makes sure of what memory says, that the pods are no more which have addresses, by one read each.
 func (s *Service) certain(ctx context.Context, todo []wanted) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(releasesAtOnce)
 	for _, w := range todo {
 		if w.lease.State != ipam.Active {
 			continue
 		}
-		pod, err := s.Pods.FindLive(ctx, w.lease.Namespace, w.lease.PodName, w.lease.PodUID)
-		switch {
-		case errors.Is(err, workload.ErrNotFound):
-		case err != nil:
-			return ipam.Refuse(ipam.ReasonUnavailable, "server error: %v", err)
-		case !pod.Ended:
-			return ipam.Refuse(ipam.ReasonAddressInUse, "%s is not releasable", w.lease.Addr)
-		}
+		group.Go(func() error {
+			pod, err := s.Pods.FindLive(ctx, w.lease.Namespace, w.lease.PodName, w.lease.PodUID)
+			switch {
+			case errors.Is(err, workload.ErrNotFound):
+			case err != nil:
+				return ipam.Refuse(ipam.ReasonUnavailable, "server error: %v", err)
+			case !pod.Ended:
+				return ipam.Refuse(ipam.ReasonAddressInUse, "%s is not releasable", w.lease.Addr)
+			}
+			return nil
+		})
 	}
-	return nil
+	return group.Wait()
 }
 
 // release frees addresses that are as they were when they were decided on. Others are left alone.

@@ -171,10 +171,14 @@ func (v *view) status(r *row) (status string, releasable bool) {
 		return "", r.kept
 	}
 	o, ok := v.pod(r.Namespace, r.PodName)
-	if !ok {
-		return deleted, true
+	var pod workload.Pod
+	if ok {
+		pod = workload.FromObject(o)
 	}
-	pod := workload.FromObject(o)
+	if !ok || !r.kept && r.podUID != "" && pod.UID != r.podUID {
+		// A static pod runs whether the API server knows of it or not.
+		return deleted, r.kept || !workload.Static(r.podUID)
+	}
 	// A pod that is there and has nothing may be about to take what is kept for it.
 	others := r.kept && len(v.Index.ByAttachment(ipam.Holder{PodUID: pod.UID})) > 0
 	return string(o.Status.Phase), pod.Ended || others

@@ -2,6 +2,7 @@ package placement
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"slices"
 	"time"
@@ -152,6 +153,8 @@ func (j *Judge) settle(ctx context.Context, now time.Time) {
 	j.tidy()
 	for uid, p := range j.ledger.promises {
 		switch {
+		case ctx.Err() != nil:
+			return
 		case p.pod.Node == "" || p.hopeless || !p.known && !j.look(ctx, p):
 		case p.node != p.pod.Node, len(p.addrs) == 0, slices.ContainsFunc(p.addrs, func(a netip.Addr) bool { return j.gone(a, uid) }):
 			j.place(p, now)
@@ -162,8 +165,10 @@ func (j *Judge) settle(ctx context.Context, now time.Time) {
 // look finds the terms of a pod that was found on its node.
 func (j *Judge) look(ctx context.Context, p *promise) bool {
 	terms, err := j.Terms.Of(ctx, p.pod)
+	var refusal *ipam.Refusal
 	if err != nil {
-		p.hopeless = true // it gets no address, or the next look at it will tell
+		// It gets no address, until something about it changes; what could not be read is looked at again.
+		p.hopeless = errors.As(err, &refusal) && refusal.Reason != ipam.ReasonUnavailable
 		return false
 	}
 	p.prospect, p.known = allocator.NewProspect(j.Index, p.pod, terms), true
