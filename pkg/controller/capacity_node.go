@@ -118,7 +118,9 @@ func (n *nodeCapacity) agree() { n.full, n.told = n.left == 0, true }
 
 // edge says whether the node's pools have become full, or have addresses again, since it was told; whether that is
 // not known; or whether a kubelet that starts has made the numbers 0.
-func (n *nodeCapacity) edge() bool { return !n.told || n.full != (n.left == 0) || n.left > 0 && n.reset() }
+func (n *nodeCapacity) edge() bool {
+	return !n.told || n.full != (n.left == 0) || n.left > 0 && n.reset()
+}
 
 // reset says whether the node says of a resource that is published that there is none.
 func (n *nodeCapacity) reset() bool {
