@@ -48,7 +48,7 @@ func (r Ahead) key() string { return "claim/" + r.Claim }
 func (r Ahead) sticky() ipam.Sticky { return ipam.Sticky{Claim: r.Claim, Fixed: true} }
 
 // Preallocate takes addresses until a claim has as many as it is to have, and keeps them for it. It takes what there
-// is where that is too few. What it took stays taken also with an error, which asking again mends: a *ipam.Refusal
+// is where that is too few. What it took stays taken also with an error; asking again takes the rest: a *ipam.Refusal
 // of the reasons Unavailable, OutcomeUnknown or Forbidden, else one of the API server.
 //
 // Several callers may do so for one claim, also in several processes: they look for the same addresses in the same
@@ -69,8 +69,8 @@ func (a *Allocator) Preallocate(ctx context.Context, r Ahead) (Stock, error) {
 		}
 		taken, err := a.setAside(ctx, r, picks)
 		void := false
-		if err == nil {
-			err = a.giveBackSurplus(ctx, r, taken)
+		if len(taken) > 0 { // also where other writes failed: whoever asks again finds nothing lacking
+			err = cmp.Or(err, a.giveBackSurplus(ctx, r, taken))
 		}
 		if err == nil && len(taken) > 0 {
 			void, err = a.giveBackVoid(ctx, r, taken)
@@ -86,10 +86,10 @@ func (a *Allocator) Preallocate(ctx context.Context, r Ahead) (Stock, error) {
 }
 
 // stock is what a claim has, where it is not known what it lacks.
-func (a *Allocator) stock(r Ahead) Stock { return Stock{Has: most(a.index.ByClaim(r.Claim))} }
+func (a *Allocator) stock(r Ahead) Stock { return Stock{Has: Most(a.index.ByClaim(r.Claim))} }
 
-// most is how many addresses there are of the family of which there are more.
-func most(all []ipam.Lease) int {
+// Most is how many addresses there are of the family of which there are more.
+func Most(all []ipam.Lease) int {
 	n := countFamily(all, true)
 	return max(n, len(all)-n)
 }
@@ -130,7 +130,7 @@ func (a *Allocator) lacks(r Ahead, held []ipam.Lease) (all []lack) {
 		beside.Have = slices.DeleteFunc(slices.Clone(of), func(l ipam.Lease) bool { return l.Addr.Is4() == less })[:min(1, more)]
 		all = append(all, lack{min(more-min(n4, n6), r.Size-countFamily(held, less)), beside})
 	}
-	return append(all, lack{r.Size - most(held), want})
+	return append(all, lack{r.Size - Most(held), want})
 }
 
 // byNetwork are the addresses of each network that has several pools, perhaps of two families.
@@ -155,7 +155,7 @@ func (a *Allocator) byNetwork(held []ipam.Lease) (groups [][]ipam.Lease) {
 // stock what the claim has in the end.
 func (a *Allocator) ahead(r Ahead) (picks []ipam.Pick, stock Stock) {
 	held := a.index.ByClaim(r.Claim)
-	stock.Has = most(held)
+	stock.Has = Most(held)
 	for _, l := range a.lacks(r, held) {
 		for left := l.n; left > 0; left-- {
 			if len(picks) >= parallelWrites {

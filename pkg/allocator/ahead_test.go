@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
@@ -36,22 +35,11 @@ func (r *replica) preallocate(a Ahead, has, missing int) Stock {
 // kept are the addresses of a net that its claim keeps, as the API server has them.
 func (x net) kept(t testing.TB) (kept []netip.Addr) {
 	t.Helper()
-	cfg, err := identity()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := store.New(cfg, nil, store.NewClock(nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Each(t.Context(), "spec.pool="+x.pool.Name, func(l ipam.Lease) error {
+	x.stored(t, func(l ipam.Lease) {
 		if l.IsKept() && l.Claim == x.app().Claim {
 			kept = append(kept, l.Addr)
 		}
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
 	return kept
 }
 

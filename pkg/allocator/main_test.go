@@ -335,6 +335,18 @@ func (r *replica) lease(a netip.Addr) ipam.Lease {
 // held are the Active addresses of a pool on the API server, with their containers.
 func (x net) held(t testing.TB) map[netip.Addr]string {
 	t.Helper()
+	out := map[netip.Addr]string{}
+	x.stored(t, func(l ipam.Lease) {
+		if l.State == ipam.Active {
+			out[l.Addr] = l.ContainerID
+		}
+	})
+	return out
+}
+
+// stored looks at the addresses of a pool on the API server.
+func (x net) stored(t testing.TB, look func(ipam.Lease)) {
+	t.Helper()
 	cfg, err := identity()
 	if err != nil {
 		t.Fatal(err)
@@ -343,16 +355,12 @@ func (x net) held(t testing.TB) map[netip.Addr]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := map[netip.Addr]string{}
 	if err := c.Each(t.Context(), "spec.pool="+x.pool.Name, func(l ipam.Lease) error {
-		if l.State == ipam.Active {
-			out[l.Addr] = l.ContainerID
-		}
+		look(l)
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
-	return out
 }
 
 // outcome is what a request in the background came to.

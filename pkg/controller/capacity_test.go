@@ -197,7 +197,7 @@ func TestCapacityOfOthers(t *testing.T) {
 	o.expect("somebody else's number", "a=3", 0)
 	o.node("a", "", set("0")) // a kubelet that begins anew
 	o.expect("set to zero", "", 0)
-	o.expect("set to zero", "a=3", 10*time.Second)
+	o.expect("set to zero", "a=3", time.Second)
 	o.node("a", "", func(n *corev1.Node) { delete(n.Status.Allocatable, eniIP) })
 	o.expect("not allocatable", "a=3", 10*time.Second)
 	o.node("a", "", func(n *corev1.Node) {

@@ -111,7 +111,9 @@ func TestList(t *testing.T) {
 		vm,
 		lease(10, ipam.Reserved, "", "", "", ""), // set aside
 		lease(11, ipam.Available, "", "", "", ""),
-		lease(12, ipam.Active, "", "", "lost", "u9"), // whose pod is gone
+		lease(12, ipam.Active, "", "", "lost", "u9"),                                 // whose pod is gone
+		lease(13, ipam.Active, "", "", "static", "0123456789abcdef0123456789abcdef"), // whose mirror is gone; it may run
+		lease(14, ipam.Active, "", "", "web-abc-x", "u0"),                            // whose pod was replaced
 	} {
 		s.Index.Wrote(l)
 	}
@@ -143,11 +145,13 @@ func TestList(t *testing.T) {
 		`{"ip":"10.0.70.9","policy":0,"releasable":false}`,
 		`{"ip":"10.0.70.10","policy":2,"releasable":false}`,
 		`{"ip":"10.0.70.12","namespace":"shop","podName":"lost","policy":0,"status":"Deleted","releasable":true}`,
+		`{"ip":"10.0.70.13","namespace":"shop","podName":"static","policy":0,"status":"Deleted","releasable":false}`,
+		`{"ip":"10.0.70.14","namespace":"shop","podName":"web-abc-x","policy":0,"status":"Deleted","releasable":true}`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for query, n := range map[string]int{"appType=statefulset": 4, "isDeployment=true": 1, "keyword=vm": 1, "keyword=shop/db": 4, "poolName=%E8%93%9D": 1, "namespace=shop": 8} {
+	for query, n := range map[string]int{"appType=statefulset": 4, "isDeployment=true": 1, "keyword=vm": 1, "keyword=shop/db": 4, "poolName=%E8%93%9D": 1, "namespace=shop": 10} {
 		if out, err := s.ListIPs(t.Context(), query); err != nil || out.TotalElements != n {
 			t.Errorf("%s: %d, %v; want %d", query, out.TotalElements, err, n)
 		}

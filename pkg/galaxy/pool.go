@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -199,9 +200,5 @@ func serverError(name string, err error) error {
 
 // held is how many addresses of a family a claim has.
 func (s *Service) held(o *v1.BCSNetIPClaim) int {
-	families := map[bool]int{}
-	for _, l := range s.Index.ByClaim(o.Namespace + "/" + o.Name) {
-		families[l.Addr.Is4()]++
-	}
-	return max(families[true], families[false])
+	return allocator.Most(s.Index.ByClaim(o.Namespace + "/" + o.Name))
 }

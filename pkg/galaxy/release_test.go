@@ -78,6 +78,10 @@ func TestReleaseRequestsThatAreWrong(t *testing.T) {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
+	many := ReleaseIPRequest{IPs: make([]OwnedIP, MaxSize+1)}
+	if _, err := many.parse(); err == nil || !strings.Contains(err.Error(), "ips has 10000 addresses, at most 9999 at a time") {
+		t.Errorf("more than a page: %v", err)
+	}
 	for body, want := range map[string]int{
 		`{"ips":[]}`: 0,
 		`{"ips":[{"ip":"10.0.0.2","podName":"a"},{"ip":"10.0.0.2","podName":"a","isDeployment":false}]}`: 1,
