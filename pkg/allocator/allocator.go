@@ -137,6 +137,9 @@ func (a *Allocator) attempt(ctx context.Context, r Request, h *ipam.Holder, pref
 		return nil, false, ipam.Refuse(ipam.ReasonUnavailable, "the object of address %s, which %s holds, was deleted and is being restored", l.Addr, r.who()).
 			WithHint("ask again in a moment")
 	}
+	if r.refused != nil && !complete(held) {
+		return nil, false, r.refused
+	}
 	for i, l := range held {
 		held[i], again, err = a.reaffirm(ctx, r, h, l)
 		if err != nil || again {
@@ -149,7 +152,7 @@ func (a *Allocator) attempt(ctx context.Context, r Request, h *ipam.Holder, pref
 		}
 	}
 	var fresh []ipam.Lease
-	if len(held) == 0 || len(held) < held[0].SetSize {
+	if !complete(held) {
 		if held, fresh, again, err = a.take(ctx, r, *h, held, prefer); err != nil || again {
 			return nil, again, err
 		}
@@ -161,7 +164,8 @@ func (a *Allocator) attempt(ctx context.Context, r Request, h *ipam.Holder, pref
 	return held, again, err
 }
 
-// holder is the identity that the request's addresses are held for. It also finds the terms of the request's pod.
+// holder is the identity that the request's addresses are held for. It also finds the terms of the request's pod; why
+// these give it nothing is the request's to keep, as what it holds already stays its own.
 func (a *Allocator) holder(ctx context.Context, r *Request) (ipam.Holder, error) {
 	h := ipam.Holder{
 		Host: r.Host, ContainerID: r.ContainerID, IfName: r.IfName,
@@ -180,21 +184,15 @@ func (a *Allocator) holder(ctx context.Context, r *Request) (ipam.Holder, error)
 	if a.terms == nil {
 		return h, nil
 	}
-	if r.terms, err = a.terms.Of(ctx, pod); err != nil {
-		return h, termsFailed(err)
+	if r.terms, err = a.terms.Of(ctx, pod); err == nil {
+		r.refused = r.agree()
+		return h, nil
 	}
-	if refusal := r.agree(); refusal != nil {
-		return h, refusal
+	var refused bool
+	if r.refused, refused = errors.AsType[*ipam.Refusal](err); !refused {
+		return h, readFailed(err)
 	}
 	return h, nil
-}
-
-// termsFailed is a refusal as it is, or says that the terms could not be read.
-func termsFailed(err error) error {
-	if refusal, ok := errors.AsType[*ipam.Refusal](err); ok {
-		return refusal
-	}
-	return readFailed(err)
 }
 
 // unfit says why the pod that was found for a request gets no address, nil when it does.

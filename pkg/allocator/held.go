@@ -96,13 +96,15 @@ func winner(ls []ipam.Lease) ipam.Lease {
 	return keep
 }
 
+// complete says whether what is held is all that its holder was given.
+func complete(held []ipam.Lease) bool { return len(held) > 0 && len(held) >= held[0].SetSize }
+
 // holdsOther refuses a request for something else than what is held.
 func holdsOther(r Request, held []ipam.Lease, x *ipam.Index) *ipam.Refusal {
-	complete := len(held) > 0 && len(held) >= held[0].SetSize
 	for _, l := range held {
 		for _, want := range r.Addrs {
 			missing := !slices.ContainsFunc(held, func(o ipam.Lease) bool { return o.Addr == want })
-			if missing && (complete || want.Is4() == l.Addr.Is4()) {
+			if missing && (complete(held) || want.Is4() == l.Addr.Is4()) {
 				return ipam.Refuse(ipam.ReasonContainerHoldsOther, "%s holds address %s, the request is for %s", r.who(), l.Addr, want).
 					WithHint("release %s first, or ask without an address", l.Addr)
 			}
@@ -143,7 +145,11 @@ func (a *Allocator) reaffirm(ctx context.Context, r Request, h *ipam.Holder, l i
 	}
 	bound := *h
 	bound.SetSize, bound.Slot = l.SetSize, l.Slot
-	next, ok := ipam.Bind(l, l.Params, bound, r.terms.Sticky, a.leases.Now())
+	sticky := r.terms.Sticky
+	if r.refused != nil {
+		sticky = l.Sticky
+	}
+	next, ok := ipam.Bind(l, l.Params, bound, sticky, a.leases.Now())
 	if !ok {
 		return l, false, ipam.Refuse(ipam.ReasonAddressInUse, "the object of address %s, which %s holds, is being deleted", l.Addr, r.who()).
 			WithHint("ask again in a moment")

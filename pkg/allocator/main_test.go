@@ -121,17 +121,28 @@ func poolOf(t testing.TB, o *v1.BCSNetPool) ipam.Pool {
 }
 
 // terms are those of the pods of tests, by their names.
-var terms = &termsByName{by: map[string]Terms{}}
+var terms = &termsByName{by: map[string]Terms{}, refusals: map[string]*ipam.Refusal{}}
 
 type termsByName struct {
-	mu sync.Mutex
-	by map[string]Terms
+	mu       sync.Mutex
+	by       map[string]Terms
+	refusals map[string]*ipam.Refusal
 }
 
 func (t *termsByName) Of(_ context.Context, pod workload.Pod) (Terms, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if refusal := t.refusals[pod.Name]; refusal != nil {
+		return Terms{}, refusal
+	}
 	return t.by[pod.Name], nil
+}
+
+// refuse has a pod refused from now on.
+func (t *termsByName) refuse(pod string, refusal *ipam.Refusal) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.refusals[pod] = refusal
 }
 
 func (t *termsByName) set(pod string, terms Terms) {

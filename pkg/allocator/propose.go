@@ -23,8 +23,11 @@ func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []ipam.L
 	if refusal := holdsOther(r, held, a.index); refusal != nil {
 		return nil, nil, refusal
 	}
-	if len(held) > 0 && len(held) >= held[0].SetSize {
+	switch {
+	case complete(held):
 		return held, nil, nil
+	case r.refused != nil:
+		return nil, nil, r.refused
 	}
 	if len(held) == 0 && r.terms.PodPrimaryKey != "" {
 		for _, l := range a.index.ByKey(r.terms.Claim, r.terms.PodPrimaryKey) {

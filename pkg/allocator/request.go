@@ -34,8 +34,9 @@ type Request struct {
 	// as now.
 	StartedAt time.Time
 
-	// terms are those of the pod.
-	terms Terms
+	// terms are those of the pod; refused is why by them, or without them, it is given nothing that it does not hold.
+	terms   Terms
+	refused *ipam.Refusal
 }
 
 // key names the attachment that a request is about, by what every caller knows.

@@ -269,3 +269,57 @@ func TestTermsOfARequest(t *testing.T) {
 	_, err = r.Allocate(t.Context(), wrong)
 	refused(t, err, ipam.ReasonClaimConflict, "another", x.pool.Name)
 }
+
+// What a pod holds stays its own where its claim or annotations have become wrong since: the same request gets the same
+// answer, and the pod's next container the same address on the terms that it had. Only more is refused.
+func TestHeldWithTermsThatBecameWrong(t *testing.T) {
+	x := newNet("9-20")
+	r := newReplica(t, x.pool)
+	wrong := ipam.Refuse(ipam.ReasonClaimConflict, "claim default/gone is being deleted")
+	p := newPod(t, "wrong-0", x.host, r)
+	terms.set(p.Name, x.keyed("default/wrong-0"))
+	request := x.of(p, "wrong-c1")
+	a := r.one(request)
+	terms.refuse(p.Name, wrong)
+	r.tap.Forget()
+	if got := r.one(request); got != a {
+		t.Fatalf("got %s, want %s", got, a)
+	}
+	r.cost("the same again", 0, 1)
+	if held, free, err := r.Propose(t.Context(), request); err != nil || len(held) != 1 || held[0].Addr != a || len(free) != 0 {
+		t.Errorf("proposed %v, %v, %v", held, free, err)
+	}
+	newer := x.of(p, "wrong-c2")
+	newer.StartedAt = time.Now()
+	if got := r.one(newer); got != a {
+		t.Fatalf("got %s, want %s", got, a)
+	}
+	if l := r.lease(a); l.ContainerID != "wrong-c2" || l.Sticky != x.keyed("default/wrong-0").Sticky {
+		t.Errorf("lease of the next container: %+v", l)
+	}
+	other := newer
+	other.IfName = "net1"
+	_, err := r.Allocate(t.Context(), other)
+	refused(t, err, ipam.ReasonClaimConflict, "being deleted")
+	r.del(del(newer))
+	newer = x.of(p, "wrong-c3")
+	_, err = r.Allocate(t.Context(), newer)
+	refused(t, err, ipam.ReasonClaimConflict, "being deleted")
+	_, _, err = r.Propose(t.Context(), newer)
+	refused(t, err, ipam.ReasonClaimConflict, "being deleted")
+	if l := r.lease(a); l.State != ipam.Reserved {
+		t.Errorf("after the DEL: %+v", l)
+	}
+
+	q := newPod(t, "wrong-1", x.host, r)
+	request = x.of(q, "wrong-c4")
+	request.Pool = x.pool.Name
+	b := r.one(request)
+	terms.set(q.Name, Terms{Pool: "another"})
+	if got := r.one(request); got != b {
+		t.Errorf("got %s, want %s", got, b)
+	}
+	request.IfName = "net1"
+	_, err = r.Allocate(t.Context(), request)
+	refused(t, err, ipam.ReasonClaimConflict, "another", x.pool.Name)
+}
