@@ -29,6 +29,9 @@ func TestMain(m *testing.M) {
 const (
 	shortRound = 40 * time.Second
 	longRound  = 4 * time.Minute
+	// Pods of a host in a short run and in a long one. Most of a pod's time goes by in waiting for what is broken.
+	shortSlots = 8
+	longSlots  = 80
 )
 
 // TestFaults is one short round, or as many long ones as FAULTS_MINUTES leaves time for. FAULTS_SEED repeats
@@ -41,17 +44,17 @@ func TestFaults(t *testing.T) {
 			t.Fatalf("FAULTS_SEED: %v", err)
 		}
 	}
-	length, end := shortRound, time.Now()
+	length, slots, end := shortRound, shortSlots, time.Now()
 	if text := os.Getenv("FAULTS_MINUTES"); text != "" {
 		minutes, err := strconv.Atoi(text)
 		if err != nil {
 			t.Fatalf("FAULTS_MINUTES: %v", err)
 		}
-		length, end = longRound, end.Add(time.Duration(minutes)*time.Minute)
+		length, slots, end = longRound, longSlots, end.Add(time.Duration(minutes)*time.Minute)
 	}
 	t.Logf("FAULTS_SEED=%d", seed)
 	v := newVerdict()
-	s := newSite(t, build{faulty: faultyController(t)})
+	s := newSite(t, slots, build{faulty: faultyController(t)})
 	began := time.Now()
 	for n := uint64(0); n == 0 || time.Now().Before(end) && !v.failed(); n++ {
 		play(t, s, v, seed+n, length)

@@ -22,7 +22,7 @@ func TestMutations(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := newVerdict()
-			play(t, newSite(t, build{faulty: faulty, broken: name}), v, rand.Uint64(), 2*time.Minute)
+			play(t, newSite(t, shortSlots, build{faulty: faulty, broken: name}), v, rand.Uint64(), 2*time.Minute)
 			if !v.failed() {
 				t.Fatalf("not found to be broken: %s\n%s", guard, v)
 			}

@@ -23,8 +23,8 @@ func (r *round) operate(rng *rand.Rand) {
 		{4, "ip release --force", func() { r.takeAddress(rng, true) }},
 		{2, "ip release of a live pod", func() { r.takeAddress(rng, false) }},
 		{2, "release-host", func() { r.takeHost(rng) }},
-		{2, "pool shrunk", func() { _, _ = r.site.bcsnetctl(r.ctx, "pool", "remove-ip", rangePool, tail) }},
-		{3, "pool grown", func() { _, _ = r.site.bcsnetctl(r.ctx, "pool", "add-ip", rangePool, tail) }},
+		{2, "pool shrunk", func() { _, _ = r.site.bcsnetctl(r.ctx, "pool", "remove-ip", rangePool, r.site.rangeTail) }},
+		{3, "pool grown", func() { _, _ = r.site.bcsnetctl(r.ctx, "pool", "add-ip", rangePool, r.site.rangeTail) }},
 		{1, "gateway changed", edit(rangePool, fmt.Sprintf(`{"spec":{"gateway":"10.1.0.%d"}}`, 1+rng.IntN(5)))},
 		{1, "MTU changed", edit(demandPool, fmt.Sprintf(`{"spec":{"mtu":%d}}`, 1400+rng.IntN(100)))},
 		{1, "pool cordoned", func() {
@@ -38,7 +38,7 @@ func (r *round) operate(rng *rand.Rand) {
 		r.fault(c.what, "", c.do)
 	}
 	until(r.ctx, func(context.Context) error {
-		return r.patch(rangePool, fmt.Sprintf(`{"spec":{"availableIPs":[%q]}}`, rangeAddrs))
+		return r.patch(rangePool, fmt.Sprintf(`{"spec":{"availableIPs":[%q]}}`, r.site.rangeAddrs))
 	})
 }
 

@@ -54,7 +54,7 @@ func (r *round) forgetful() bool {
 // play runs a round: load and faults for a while, then what came of them. The verdict has what is wrong.
 func play(t *testing.T, s *site, v *verdict, seed uint64, length time.Duration) {
 	t.Helper()
-	transport := &http.Transport{MaxIdleConnsPerHost: hosts * slots}
+	transport := &http.Transport{MaxIdleConnsPerHost: hosts * s.slots}
 	defer transport.CloseIdleConnections()
 	r := &round{
 		verdict: v, site: s, history: &history{began: time.Now()}, ledger: newLedger(v),
@@ -73,7 +73,7 @@ func play(t *testing.T, s *site, v *verdict, seed uint64, length time.Duration) 
 	watch, unwatch := context.WithCancel(r.ctx)
 	defer unwatch()
 	watching.Go(func() { r.ledger.watch(watch, s) })
-	for i := range hosts * slots {
+	for i := range hosts * s.slots {
 		one := &slot{round: r, number: i, host: i % hosts, name: fmt.Sprintf("web-%d", i), rng: rand.New(rand.NewPCG(seed, uint64(i)))}
 		r.slots = append(r.slots, one)
 	}

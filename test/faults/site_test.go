@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"go4.org/netipx"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -29,13 +30,9 @@ import (
 const (
 	namespace = "faults"
 	hosts     = 6
-	slots     = 8 // pods of a host
-
-	// Fewer addresses than pods and late releases want at the worst moments: the pools run full.
-	rangePool, rangeAddrs   = "range", "10.1.0.10-10.1.0.49"
-	demandPool, demandAddrs = "demand", "10.2.0.10-10.2.0.49"
-	// What a shrink takes away and a grow gives back.
-	tail = "10.1.0.40-10.1.0.49"
+	rangePool = "range"
+	// demandPool has objects for the addresses that are used alone.
+	demandPool = "demand"
 )
 
 // site is a cluster with three replicas, each behind a proxy of its own, that outlives the rounds.
@@ -46,6 +43,10 @@ type site struct {
 	replicas []*replica
 	cli      string
 	kube     string // kubeconfig of the administrator
+	slots    int    // pods of a host
+	// Addresses of the two pools, fewer in all than pods and late releases want at the worst moments: the pools run
+	// full. rangeTail is what a shrink takes away and a grow gives back.
+	rangeAddrs, demandAddrs, rangeTail string
 }
 
 // replica is a process behind a proxy to the API server.
@@ -62,9 +63,12 @@ type build struct {
 	faulty, broken string
 }
 
-func newSite(t *testing.T, b build) *site {
+func newSite(t *testing.T, slots int, b build) *site {
 	t.Helper()
-	s := &site{cp: controlplane.ForTest(t)}
+	s := &site{
+		cp: controlplane.ForTest(t), slots: slots,
+		rangeAddrs: span("10.1.0.10", 0, 5*slots), rangeTail: span("10.1.0.10", 4*slots, 5*slots), demandAddrs: span("10.2.0.10", 0, 5*slots),
+	}
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
 		t.Fatal(err)
@@ -158,10 +162,10 @@ func (s *site) populate(ctx context.Context) error {
 	}
 	for _, p := range []v1.BCSNetPool{
 		{ObjectMeta: metav1.ObjectMeta{Name: rangePool}, Spec: v1.BCSNetPoolSpec{
-			Net: "10.1.0.0", Mask: 24, Gateway: "10.1.0.1", AvailableIPs: []string{rangeAddrs}, Priority: 1,
+			Net: "10.1.0.0", Mask: 16, Gateway: "10.1.0.1", AvailableIPs: []string{s.rangeAddrs}, Priority: 1,
 		}},
 		{ObjectMeta: metav1.ObjectMeta{Name: demandPool}, Spec: v1.BCSNetPoolSpec{
-			Net: "10.2.0.0", Mask: 24, Gateway: "10.2.0.1", AvailableIPs: []string{demandAddrs}, Materialize: v1.MaterializeOnDemand,
+			Net: "10.2.0.0", Mask: 16, Gateway: "10.2.0.1", AvailableIPs: []string{s.demandAddrs}, Materialize: v1.MaterializeOnDemand,
 		}},
 	} {
 		p.Spec.Hosts = all
@@ -170,6 +174,19 @@ func (s *site) populate(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// span are the addresses that come so and so many after a first one, without the last.
+func span(first string, from, to int) string {
+	addr := netip.MustParseAddr(first)
+	for range from {
+		addr = addr.Next()
+	}
+	end := addr
+	for range to - from - 1 {
+		end = end.Next()
+	}
+	return netipx.IPRangeFrom(addr, end).String()
 }
 
 func host(i int) string { return fmt.Sprintf("10.0.0.%d", 11+i) }
