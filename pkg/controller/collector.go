@@ -159,7 +159,7 @@ func (c *collector) observe(ctx context.Context, now time.Time) (active int) {
 		if err != nil {
 			continue
 		}
-		check, cause := doctor.Judge(l, pod, c.index.ByAttachment)
+		check, cause := doctor.Judge(l, pod, c.index.ByAttachment, c.leases.Now())
 		if !collectable(check) {
 			continue
 		}
@@ -246,11 +246,11 @@ func (c *collector) collect(ctx context.Context, s suspect) (alive bool, err err
 	switch {
 	case hasty:
 	case errors.Is(err, workload.ErrNotFound):
-		s.check, s.cause = doctor.Judge(l, nil, c.index.ByAttachment)
+		s.check, s.cause = doctor.Judge(l, nil, c.index.ByAttachment, c.leases.Now())
 	case err != nil:
 		return false, err
 	default:
-		s.check, s.cause = doctor.Judge(l, &pod, c.index.ByAttachment)
+		s.check, s.cause = doctor.Judge(l, &pod, c.index.ByAttachment, c.leases.Now())
 	}
 	if !collectable(s.check) {
 		return true, nil

@@ -192,6 +192,13 @@ func leakCases() map[string]checkCase {
 			[]string{"leak-pod-replaced ip/10.1.0.20: pod default/web-0 is another one now than the holder" + since}},
 		"a pod made anew that has another address": {func(s *doctor.Snapshot) { s.Pods[0].UID, s.Pods[0].Addrs = "another", pod("", "10.9.0.1").Addrs },
 			[]string{"leak-pod-replaced ip/10.1.0.20: pod default/web-0 is another one now than the holder" + since}},
+		"the same, lately: that may be the address of its earlier sandbox": {func(s *doctor.Snapshot) {
+			s.Pods[0].UID, s.Pods[0].Addrs, s.Pods[0].Created = "another", pod("", "10.9.0.1").Addrs, now.Add(-3*time.Minute)
+			s.Leases[0].Updated = s.Pods[0].Created
+		}, nil},
+		"a pod made anew that has ended": {func(s *doctor.Snapshot) {
+			s.Pods[0].UID, s.Pods[0].Ended, s.Pods[0].Created = "another", true, old
+		}, []string{"leak-pod-ended ip/10.1.0.20: pod default/web-0 has ended" + since}},
 		"a pod made anew that has the address": {func(s *doctor.Snapshot) { s.Pods[0].UID, s.Pods[0].Created = "another", old },
 			[]string{"pod-without-lease pod/default/web-0: it has 10.1.0.20 of pool blue, which default/web-0 holds"}},
 		"a lease bound with an old UID, before the sandbox is up": {func(s *doctor.Snapshot) {

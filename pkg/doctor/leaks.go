@@ -24,26 +24,26 @@ func Leak(l ipam.Lease, pod *workload.Pod, others func(ipam.Holder) []ipam.Lease
 	if settling(l.Updated, now) || pod != nil && pod.Ended && settling(pod.EndedAt, now) {
 		return "", ""
 	}
-	if check, cause = Judge(l, pod, others); check != "" {
+	if check, cause = Judge(l, pod, others, now); check != "" {
 		cause += "; " + held(l, now)
 	}
 	return check, cause
 }
 
-// Judge is Leak for those who look twice, and at the pod itself: it knows no time. An owner that is no pod, and
+// Judge is Leak for those who look twice, and at the pod itself: it need not settle. An owner that is no pod, and
 // a container of an unknown pod, leak nothing.
-func Judge(l ipam.Lease, pod *workload.Pod, others func(ipam.Holder) []ipam.Lease) (check, cause string) {
+func Judge(l ipam.Lease, pod *workload.Pod, others func(ipam.Holder) []ipam.Lease, now time.Time) (check, cause string) {
 	switch {
 	case l.State != ipam.Active || l.Owner != "" || l.PodName == "":
 		return "", ""
 	case pod == nil:
 		return LeakPodGone, fmt.Sprintf("pod %s does not exist", l.Who())
-	case l.PodUID != "" && pod.UID != l.PodUID && (l.Updated.Add(Skew).Before(pod.Created) || hasOthers(l, pod) || overtaken(l, pod, others)):
+	case l.PodUID != "" && pod.UID != l.PodUID && replaced(l, pod, others, now):
 		return LeakPodReplaced, fmt.Sprintf("pod %s is another one now than the holder", l.Who())
-	case l.PodUID != "" && pod.UID != l.PodUID:
-		return "", "" // it may be the pod's after all, bound with an old UID: its sandbox is not up yet
 	case pod.Ended:
 		return LeakPodEnded, fmt.Sprintf("pod %s has ended", l.Who())
+	case l.PodUID != "" && pod.UID != l.PodUID:
+		return "", "" // it may be the pod's after all, bound with an old UID
 	case pod.Deleting || !hasOthers(l, pod):
 		return "", ""
 	default:
@@ -53,6 +53,17 @@ func Judge(l ipam.Lease, pod *workload.Pod, others func(ipam.Holder) []ipam.Leas
 
 // Skew is how far the clocks of API servers may be apart, with what timestamps leave out of a second.
 const Skew = 10 * time.Second
+
+// Reported is by when a kubelet of a node that is ready has told which addresses a pod has. Until then those of an
+// earlier sandbox may stand in its status.
+const Reported = 5 * time.Minute
+
+// replaced says whether a lease with another UID than the pod of its name has is surely for an earlier one. A request that
+// names no UID may have got it from a replica that had not heard of the pod yet.
+func replaced(l ipam.Lease, pod *workload.Pod, others func(ipam.Holder) []ipam.Lease, now time.Time) bool {
+	return l.Updated.Add(Skew).Before(pod.Created) || overtaken(l, pod, others) ||
+		hasOthers(l, pod) && now.Sub(l.Updated) >= Reported
+}
 
 // overtaken says whether the pod that now has the name of a lease's holder holds another address on the same
 // interface, for a container that came later: whichever of the two pods the lease was for, its container is no more.

@@ -31,7 +31,7 @@ const (
 	longRound  = 4 * time.Minute
 	// Pods of a host in a short run and in a long one. Most of a pod's time goes by in waiting for what is broken.
 	shortSlots = 8
-	longSlots  = 80
+	longSlots  = 40
 )
 
 // TestFaults is one short round, or as many long ones as FAULTS_MINUTES leaves time for. FAULTS_SEED repeats
