@@ -276,8 +276,8 @@ func TestHeldWithTermsThatBecameWrong(t *testing.T) {
 	x := newNet("9-20")
 	r := newReplica(t, x.pool)
 	wrong := ipam.Refuse(ipam.ReasonClaimConflict, "claim default/gone is being deleted")
-	p := newPod(t, "wrong-0", x.host, r)
-	terms.set(p.Name, x.keyed("default/wrong-0"))
+	p := newPod(t, "unfit-0", x.host, r)
+	terms.set(p.Name, x.keyed("default/unfit-0"))
 	request := x.of(p, "wrong-c1")
 	a := r.one(request)
 	terms.refuse(p.Name, wrong)
@@ -294,7 +294,7 @@ func TestHeldWithTermsThatBecameWrong(t *testing.T) {
 	if got := r.one(newer); got != a {
 		t.Fatalf("got %s, want %s", got, a)
 	}
-	if l := r.lease(a); l.ContainerID != "wrong-c2" || l.Sticky != x.keyed("default/wrong-0").Sticky {
+	if l := r.lease(a); l.ContainerID != "wrong-c2" || l.Sticky != x.keyed("default/unfit-0").Sticky {
 		t.Errorf("lease of the next container: %+v", l)
 	}
 	other := newer
@@ -311,7 +311,7 @@ func TestHeldWithTermsThatBecameWrong(t *testing.T) {
 		t.Errorf("after the DEL: %+v", l)
 	}
 
-	q := newPod(t, "wrong-1", x.host, r)
+	q := newPod(t, "unfit-1", x.host, r)
 	request = x.of(q, "wrong-c4")
 	request.Pool = x.pool.Name
 	b := r.one(request)

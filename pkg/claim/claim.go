@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -106,6 +107,16 @@ func (c Claim) Room() int {
 		return -1
 	}
 	return c.Size + c.Surge
+}
+
+// Linger is how much longer a claim that is being deleted stays whatever it has: a request that found it before, or that a
+// replica serves which has not heard of the deletion, may be on its way to an address. Zero or less where the
+// claim may go; one that annotations made need not stay, because a pod that gets an address of it has it made again.
+func (c Claim) Linger(now time.Time) time.Duration {
+	if !c.Deleting || c.Managed {
+		return 0
+	}
+	return c.DeletedAt.Add(allocator.MaxRequestTime + time.Second).Sub(now) // the API server tells whole seconds
 }
 
 // KeepsAll says that nothing is too many: what a shared pool has somebody gives up by hand, whatever size it is set to.

@@ -10,6 +10,7 @@ import (
 	"go4.org/netipx"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -195,5 +196,27 @@ func TestSteps(t *testing.T) {
 				t.Errorf("next = %v, want %v", next, want)
 			}
 		})
+	}
+}
+
+// A claim that somebody deletes stays for the requests that do not know yet; one that annotations made does not.
+func TestLinger(t *testing.T) {
+	deleted := Claim{Deleting: true, DeletedAt: now}
+	last := allocator.MaxRequestTime + time.Second
+	for name, c := range map[string]struct {
+		claim Claim
+		after time.Duration
+		want  time.Duration
+	}{
+		"one that is there":      {Claim{}, 0, 0},
+		"just deleted":           {deleted, 0, last},
+		"a while ago":            {deleted, 10 * time.Second, last - 10*time.Second},
+		"long ago":               {deleted, last, 0},
+		"one of annotations":     {Claim{Deleting: true, DeletedAt: now, Managed: true}, 0, 0},
+		"by a clock that is new": {deleted, -time.Second, last + time.Second},
+	} {
+		if got := c.claim.Linger(now.Add(c.after)); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
 	}
 }

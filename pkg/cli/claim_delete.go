@@ -29,8 +29,9 @@ func newClaimDelete(s *session) *cobra.Command {
 		Short: "Delete claims",
 		Long: `Delete claims, after a question. What a claim keeps and no pod has goes back to
 its pool. Addresses that pods have stay with them, and the claim goes when the
-last of these pods ends; the command waits for that. Interrupting it does not
-bring the claim back.`,
+last of these pods ends, 16 seconds after its deletion at the earliest: requests
+that began before may need it. The command waits for that. Interrupting it does
+not bring the claim back.`,
 		Example: `  bcsnetctl claim delete web -n shop
   bcsnetctl claim delete shop/web shop/db --yes --wait=false`,
 		ValidArgsFunction: s.completeClaims(&v.in, 0),

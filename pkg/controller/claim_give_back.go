@@ -120,7 +120,10 @@ func (r *claimReconciler) adopt(ctx context.Context) {
 				continue
 			}
 			terms, err := r.terms.Of(ctx, pod)
-			if err != nil || terms.Sticky == l.Sticky || r.outlives(ctx, pod) {
+			switch {
+			case err != nil && r.lost(ctx, l, err): // nobody is left whom it could be kept for
+				terms = allocator.Terms{}
+			case err != nil || terms.Sticky == l.Sticky || r.outlives(ctx, pod):
 				continue // what is wrong with it, the next ADD says
 			}
 			if err := r.restick(ctx, l, terms.Sticky); err != nil {
@@ -133,6 +136,16 @@ func (r *claimReconciler) adopt(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
+}
+
+// lost says whether the claim that a pod names, and its address carries, is gone: made and deleted while no controller
+// was there to guard it, or deleted before a stopped replica gave the address.
+func (r *claimReconciler) lost(ctx context.Context, l ipam.Lease, why error) bool {
+	refusal, ok := errors.AsType[*ipam.Refusal](why)
+	if !ok || refusal.Reason != ipam.ReasonClaimNotFound || l.Claim == "" {
+		return false
+	}
+	return apierrors.IsNotFound(r.live.Get(ctx, nameOf(l.Claim), &v1.BCSNetIPClaim{}))
 }
 
 // outlives says whether a pod is on its way out, or may be: what its workload said of it has gone with that, and

@@ -214,7 +214,7 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 		return reconcile.Result{}, err
 	}
 	if problem != nil { // the API server takes no such spec from now on
-		return reconcile.Result{}, r.publish(ctx, &o, c, claimView{leases: leases, problem: problem.Error()})
+		return reconcile.Result{RequeueAfter: max(0, c.Linger(r.leases.Now()))}, r.publish(ctx, &o, c, claimView{leases: leases, problem: problem.Error()})
 	}
 	r.remember(name, c.Workload)
 	r.there(c)
@@ -227,6 +227,9 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 	view.leases = r.index.ByClaim(name)
 	if err := r.publish(ctx, &o, c, view); err != nil {
 		return reconcile.Result{}, err
+	}
+	if rest := c.Linger(r.leases.Now()); rest > 0 && (next == 0 || rest < next) {
+		next = rest
 	}
 	return reconcile.Result{RequeueAfter: next}, workErr
 }
@@ -328,13 +331,14 @@ func (r *claimReconciler) podNamed(ctx context.Context, l ipam.Lease) (pod workl
 
 // keep sees to the object of a claim: that it carries the finalizer while it is wanted, that one made from
 // annotations says what they say, and that it goes when it is deleted, or made from annotations and empty. A claim that is deleted
-// waits for all its addresses; one made from annotations only for those that go back, and is made again from those that
+// waits for all its addresses, and for requests that do not know yet; one made from annotations only for those that go back, and is made again from those that
 // pods have.
 func (r *claimReconciler) keep(ctx context.Context, o *v1.BCSNetIPClaim, c claim.Claim, leases []ipam.Lease) (done bool, err error) {
 	next := o.DeepCopy()
 	switch {
 	case c.Deleting:
-		if slices.ContainsFunc(leases, func(l ipam.Lease) bool { return !c.Managed || c.Abandons(l) }) || !controllerutil.RemoveFinalizer(next, v1.ClaimFinalizer) {
+		held := slices.ContainsFunc(leases, func(l ipam.Lease) bool { return !c.Managed || c.Abandons(l) })
+		if held || c.Linger(r.leases.Now()) > 0 || !controllerutil.RemoveFinalizer(next, v1.ClaimFinalizer) {
 			return false, nil
 		}
 	case c.Managed && len(leases) == 0:

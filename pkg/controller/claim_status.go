@@ -87,6 +87,8 @@ func claimReady(c claim.Claim, s *v1.BCSNetIPClaimStatus, problem string) metav1
 		condition.Reason, condition.Message = v1.ReasonInvalidSpec, problem
 	case c.Deleting && c.Managed:
 		condition.Reason, condition.Message = v1.ReasonClaimReleasing, "the claim goes when what it kept has gone back, and is made again for the pods that have its addresses"
+	case c.Deleting && s.Held == 0:
+		condition.Reason, condition.Message = v1.ReasonClaimReleasing, "the claim goes when requests that began before its deletion have ended, within seconds"
 	case c.Deleting:
 		condition.Reason = v1.ReasonClaimReleasing
 		condition.Message = fmt.Sprintf("the claim goes when pods have given up %s", words.Plural(int(s.Used), "address"))

@@ -100,6 +100,41 @@ func (w *world) claimDeleted(t *testing.T) {
 	a.expect(t, "its addresses to be kept", want{same: had.held})
 }
 
+// claimLost: pods of a claim that is gone, past the guard of its finalizer, keep their addresses while they run, and no
+// longer: nothing stays kept for a claim that nobody has.
+func (w *world) claimLost(t *testing.T) {
+	t.Helper()
+	s := w.newSite(t, "lost", 8*replicas, sharedNodes)
+	c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "lost"}}
+	c.Spec.Pool, c.Spec.ReleasePolicy = s.pool, v1.ReleaseNever
+	w.create(t, c)
+	a := s.newApp(deployment, terms{never, map[string]string{"networkextension.bkbcs.tencent.com/claim": c.Name}}, 1)
+	a.claim = c.Name
+	had := a.start(t)
+	is := func(state v1.IPPhase, claim string) func() error {
+		return func() error {
+			for address := range had.held {
+				var ip v1.BCSNetIP
+				if err := w.admin.Get(t.Context(), client.ObjectKey{Name: address}, &ip); err != nil {
+					return err
+				}
+				if ip.Status.Status != state || ip.Status.Claim != claim {
+					return fmt.Errorf("%s is %s of claim %q", address, ip.Status.Status, ip.Status.Claim)
+				}
+			}
+			return nil
+		}
+	}
+	eventually(t, "the claim to have its address", is(v1.IPActive, s.namespace+"/lost"))
+	unguarded := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	if err := errors.Join(w.admin.Delete(t.Context(), c), w.admin.Patch(t.Context(), c, unguarded)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the address to be the pod's alone", is(v1.IPActive, ""))
+	a.delete(t, metav1.DeletePropagationBackground)
+	eventually(t, "the address to be free", is(v1.IPAvailable, ""))
+}
+
 // claimAhead: a claim takes its addresses before any pod is there; what is missing comes when it can be had, and what
 // is too many goes back.
 func (w *world) claimAhead(t *testing.T) {
