@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -179,9 +180,6 @@ func (s *stepper) expire(l ipam.Lease) {
 // surplus frees what a workload or the size of the claim leaves no need for, the longest unused first. What pods
 // have counts, and is left to them.
 func (s *stepper) surplus(kept []ipam.Lease, active int) {
-	if s.claim.KeepsAll() {
-		return
-	}
 	allowed := -1
 	if s.claim.Size >= 0 {
 		allowed = s.claim.Size
@@ -191,15 +189,38 @@ func (s *stepper) surplus(kept []ipam.Lease, active int) {
 	if allowed < 0 {
 		return
 	}
+	if s.claim.KeepsAll() {
+		s.overtaken(kept, active)
+		return
+	}
 	slices.SortFunc(kept, func(a, b ipam.Lease) int {
 		return cmp.Or(a.Updated.Compare(b.Updated), a.Addr.Compare(b.Addr))
 	})
-	for _, l := range kept[:min(len(kept), max(0, len(kept)+active-allowed))] {
+	s.freeSettled(kept[:min(len(kept), max(0, len(kept)+active-allowed))], "its claim has more addresses than it needs")
+}
+
+// overtaken frees what preallocations took beyond the size because they did not know of one another: of what no pod
+// ever had that which was written last. What was taken for a larger size than the present one was not too many then.
+func (s *stepper) overtaken(kept []ipam.Lease, active int) {
+	allowed := s.claim.Size
+	var unused []ipam.Lease
+	for _, l := range kept {
+		if size, ok := allocator.TakenFor(l); ok {
+			allowed, unused = max(allowed, size), append(unused, l)
+		}
+	}
+	slices.SortFunc(unused, func(a, b ipam.Lease) int { return cmp.Compare(b.Version, a.Version) })
+	s.freeSettled(unused[:min(len(unused), max(0, len(kept)+active-allowed))], "it was taken beyond the size of its claim")
+}
+
+// freeSettled frees addresses that nothing has happened to for a while.
+func (s *stepper) freeSettled(all []ipam.Lease, why string) {
+	for _, l := range all {
 		if at := l.Updated.Add(Settle); at.After(s.now) {
 			s.later(at)
 			continue
 		}
-		s.free(l, "its claim has more addresses than it needs")
+		s.free(l, why)
 	}
 }
 
