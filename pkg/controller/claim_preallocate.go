@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -27,6 +28,7 @@ const (
 func (r *claimReconciler) preallocate(ctx context.Context, o *v1.BCSNetIPClaim, c claim.Claim, next time.Duration) (view claimView, _ time.Duration, err error) {
 	r.waits(c.Name, false)
 	if !c.Preallocate || c.Deleting {
+		r.failed(c.Name, nil)
 		return view, next, nil
 	}
 	before := r.index.ByClaim(c.Name)
@@ -35,6 +37,7 @@ func (r *claimReconciler) preallocate(ctx context.Context, o *v1.BCSNetIPClaim, 
 	if err == nil && view.stock.Missing > 0 { // there are no more: how many would be all
 		view.stock, err = claim.Preallocate(ctx, r.alloc, r.live, o, claim.MaxPreallocated)
 	}
+	view.failure = r.failed(c.Name, err)
 	switch {
 	case err != nil:
 		view.taking = true
@@ -51,6 +54,38 @@ func (r *claimReconciler) preallocate(ctx context.Context, o *v1.BCSNetIPClaim, 
 		r.log.Info("a claim took addresses before any pod asked", "claim", c.Name, "addresses", n, "has", view.stock.Has, "missing", view.stock.Missing)
 	}
 	return view, next, nil
+}
+
+// failure is why a claim could not take its addresses, although there may be some.
+type failure struct{ reason, message string }
+
+// failures are why a claim could not take its addresses the last time, and what its status says of that.
+type failures struct {
+	last  string
+	shown *failure
+}
+
+// failed takes note of what came of taking a claim's addresses, and returns the error that lasts: it came twice, one
+// after the other. It is told in the words of the first time, which the others would only vary: each other status would
+// have the claim looked at again at once.
+func (r *claimReconciler) failed(name string, err error) *failure {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		delete(r.failing, name)
+		return nil
+	}
+	now := failure{string(ipam.ReasonInternal), err.Error()}
+	if refusal, ok := errors.AsType[*ipam.Refusal](err); ok {
+		now = failure{string(refusal.Reason), refusal.Message}
+	}
+	f := r.failing[name]
+	if f.last == now.reason && (f.shown == nil || f.shown.reason != now.reason) {
+		f.shown = &now
+	}
+	f.last = now.reason
+	r.failing[name] = f
+	return f.shown
 }
 
 // waits takes note whether a claim waits for addresses.
@@ -84,6 +119,8 @@ func preallocated(c claim.Claim, view claimView) metav1.Condition {
 		condition.Reason, condition.Message = v1.ReasonInvalidSpec, view.problem
 	case c.Deleting:
 		condition.Reason, condition.Message = v1.ReasonClaimReleasing, "the claim is being deleted"
+	case view.failure != nil:
+		condition.Reason, condition.Message = view.failure.reason, clip(fmt.Sprintf("the claim has %s of a family so far, and cannot take more: %s", has, view.failure.message), maxNote)
 	case view.taking:
 		condition.Reason, condition.Message = v1.ReasonTaking, fmt.Sprintf("the claim has %s of a family so far and takes more", has)
 	case view.stock.Missing > 0:

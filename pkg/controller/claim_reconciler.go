@@ -65,6 +65,8 @@ type claimReconciler struct {
 	of map[workload.Workload]map[string]struct{}
 	// short are the claims that wait for addresses to become free.
 	short map[string]struct{}
+	// failing are the claims that could not take their addresses the last time.
+	failing map[string]failures
 	// named are the addresses that claims name, by claim.
 	named map[string]*netipx.IPSet
 	// unclaimed is since when a claim has been seen not to exist that keeps addresses which no pod had yet.
@@ -75,7 +77,7 @@ func newClaimReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Clien
 	r := &claimReconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), index: index, leases: leases, owners: owners, policies: policies, terms: terms,
 		events: mgr.GetEventRecorder("bcsnet-controller"), leads: leads, log: log,
-		gone: map[string]time.Time{}, wanted: map[string]workload.Policy{}, of: map[workload.Workload]map[string]struct{}{}, short: map[string]struct{}{}, unclaimed: map[string]time.Time{}, named: map[string]*netipx.IPSet{},
+		gone: map[string]time.Time{}, wanted: map[string]workload.Policy{}, of: map[workload.Workload]map[string]struct{}{}, short: map[string]struct{}{}, failing: map[string]failures{}, unclaimed: map[string]time.Time{}, named: map[string]*netipx.IPSet{},
 	}
 	index.Subscribe(r.leaseChanged)
 	owners.Changed = r.workloadChanged
@@ -201,6 +203,7 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 	case apierrors.IsNotFound(err):
 		r.remember(name, workload.Workload{})
 		r.rivals(name, nil)
+		r.failed(name, nil)
 		if err := r.make(ctx, name, leases); err != nil {
 			return reconcile.Result{}, err
 		}
