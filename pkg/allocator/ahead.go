@@ -99,22 +99,7 @@ func (a *Allocator) Preallocate(ctx context.Context, r Ahead) (Stock, error) {
 }
 
 // stock is what a claim has, where it is not known what it lacks.
-func (a *Allocator) stock(r Ahead) Stock { return Stock{Has: Most(a.index.ByClaim(r.Claim))} }
-
-// Most is how many addresses there are of the family of which there are more.
-func Most(all []ipam.Lease) int {
-	n := countFamily(all, true)
-	return max(n, len(all)-n)
-}
-
-func countFamily(all []ipam.Lease, is4 bool) (n int) {
-	for _, l := range all {
-		if l.Addr.Is4() == is4 {
-			n++
-		}
-	}
-	return n
-}
+func (a *Allocator) stock(r Ahead) Stock { return Stock{Has: a.index.PartsOf(r.Claim).Most()} }
 
 // lack is how often a claim lacks what a request takes.
 type lack struct {
@@ -123,34 +108,32 @@ type lack struct {
 }
 
 // lacks are what a claim lacks beside what it has.
-func (a *Allocator) lacks(r Ahead, held []ipam.Lease) (all []lack) {
+func (a *Allocator) lacks(r Ahead, held ipam.Parts) (all []lack) {
 	want := ipam.Want{Ahead: true, Pool: r.Pool, Key: r.key(), Who: "claim " + r.Claim, Holder: "claim " + r.Claim, Claim: r.Claim}
 	if r.Addresses != nil {
 		for _, is4 := range []bool{true, false} {
 			set := ipam.OfFamily(r.Addresses, is4)
 			wanted := int(min(uint64(r.until()), ipam.SizeOfSet(set)))
 			want.Sets = []*netipx.IPSet{set}
-			all = append(all, lack{wanted - countFamily(held, is4), want})
+			all = append(all, lack{wanted - held.Of(is4), want})
 		}
 		return all
 	}
 	for _, of := range a.byNetwork(held) {
 		// An address that the other family of its network is missing beside: its pod will take one of each.
-		n4 := countFamily(of, true)
-		n6 := len(of) - n4
-		less, more := n4 < n6, max(n4, n6)
-		beside := want
-		beside.Have = slices.DeleteFunc(slices.Clone(of), func(l ipam.Lease) bool { return l.Addr.Is4() == less })[:min(1, more)]
-		all = append(all, lack{min(more-min(n4, n6), r.until()-countFamily(held, less)), beside})
+		n4, n6 := of.Of(true), of.Of(false)
+		less, beside := n4 < n6, want
+		beside.Have = []ipam.Lease{of[slices.IndexFunc(of, func(p ipam.Part) bool { return p.Is4 != less })].One}
+		all = append(all, lack{min(max(n4, n6)-min(n4, n6), r.until()-held.Of(less)), beside})
 	}
-	return append(all, lack{r.until() - Most(held), want})
+	return append(all, lack{r.until() - held.Most(), want})
 }
 
 // byNetwork are the addresses of each network that has several pools, perhaps of two families.
-func (a *Allocator) byNetwork(held []ipam.Lease) (groups [][]ipam.Lease) {
+func (a *Allocator) byNetwork(held ipam.Parts) (groups []ipam.Parts) {
 	at := map[string]int{}
-	for _, l := range held {
-		p, _ := a.index.Pool(l.Pool)
+	for _, part := range held {
+		p, _ := a.index.Pool(part.Pool)
 		if p.Network == "" {
 			continue
 		}
@@ -159,7 +142,7 @@ func (a *Allocator) byNetwork(held []ipam.Lease) (groups [][]ipam.Lease) {
 			i = len(groups)
 			at[p.Network], groups = i, append(groups, nil)
 		}
-		groups[i] = append(groups[i], l)
+		groups[i] = append(groups[i], part)
 	}
 	return groups
 }
@@ -167,8 +150,8 @@ func (a *Allocator) byNetwork(held []ipam.Lease) (groups [][]ipam.Lease) {
 // ahead picks some of what a claim lacks, so many as are written at once. Without picks it is all that there is, and
 // stock what the claim has in the end.
 func (a *Allocator) ahead(r Ahead) (picks []ipam.Pick, stock Stock) {
-	held := a.index.ByClaim(r.Claim)
-	stock.Has = Most(held)
+	held := a.index.PartsOf(r.Claim)
+	stock.Has = held.Most()
 	for _, l := range a.lacks(r, held) {
 		for left := l.n; left > 0; left-- {
 			if len(picks) >= parallelWrites {
@@ -284,6 +267,9 @@ func (a *Allocator) giveBackSurplus(ctx context.Context, r Ahead, taken []ipam.L
 	}
 	if err := a.index.WaitSeen(ctx, version); err != nil {
 		return ipam.Refuse(ipam.ReasonUnavailable, "the watch did not deliver what was taken for claim %s in time", r.Claim).WithHint("ask again")
+	}
+	if a.stock(r).Has <= r.Size {
+		return nil
 	}
 	over := surplus(a.index.ByClaim(r.Claim), r.Size)
 	return a.giveBack(ctx, slices.DeleteFunc(over, func(l ipam.Lease) bool {

@@ -53,6 +53,12 @@ type Step struct {
 // nothing is freed on its account. next is when to look again, zero if nothing is due by itself.
 func Steps(c Claim, need *Need, leases []ipam.Lease, now time.Time) (steps []Step, next time.Time) {
 	s := stepper{claim: c, need: need, now: now}
+	byKey := map[string][]ipam.Lease{}
+	for _, l := range leases {
+		if l.PodPrimaryKey != "" {
+			byKey[l.PodPrimaryKey] = append(byKey[l.PodPrimaryKey], l)
+		}
+	}
 	groups := map[group][]ipam.Lease{}
 	active := map[group]int{}
 	for _, l := range leases {
@@ -65,7 +71,7 @@ func Steps(c Claim, need *Need, leases []ipam.Lease, now time.Time) (steps []Ste
 			active[g]++
 		case l.State == ipam.Reserved && l.Deleting: // the next pod cannot have it, and its pool makes the object again
 			s.free(l, "its object is being deleted")
-		case l.State != ipam.Reserved || s.settled(l, leases):
+		case l.State != ipam.Reserved || s.settled(l, byKey[l.PodPrimaryKey]):
 		default:
 			groups[g] = append(groups[g], l)
 		}
@@ -108,8 +114,8 @@ func (s *stepper) later(t time.Time) {
 	}
 }
 
-// settled decides on an address for itself, where that can be done.
-func (s *stepper) settled(l ipam.Lease, all []ipam.Lease) bool {
+// settled decides on an address for itself, where that can be done; sameKey are those for the same pod.
+func (s *stepper) settled(l ipam.Lease, sameKey []ipam.Lease) bool {
 	c := s.claim
 	switch {
 	case c.Abandons(l):
@@ -120,7 +126,7 @@ func (s *stepper) settled(l ipam.Lease, all []ipam.Lease) bool {
 		s.free(l, "its claim is for pool "+c.Pool)
 	case c.Release == v1.ReleaseWithPod:
 		s.free(l, "its claim keeps no addresses")
-	case replaced(l, all):
+	case replaced(l, sameKey):
 		s.free(l, "its pod has another")
 	case c.Release == v1.ReleaseTimed:
 		s.expire(l)
@@ -225,9 +231,9 @@ func (s *stepper) freeSettled(all []ipam.Lease, why string) {
 }
 
 // replaced says whether the pod of an address has another one, or had another one later.
-func replaced(l ipam.Lease, all []ipam.Lease) bool {
-	return l.PodPrimaryKey != "" && slices.ContainsFunc(all, func(o ipam.Lease) bool {
-		return o.Addr != l.Addr && o.PodPrimaryKey == l.PodPrimaryKey && groupOf(o) == groupOf(l) &&
+func replaced(l ipam.Lease, sameKey []ipam.Lease) bool {
+	return slices.ContainsFunc(sameKey, func(o ipam.Lease) bool {
+		return o.Addr != l.Addr && groupOf(o) == groupOf(l) &&
 			(o.State == ipam.Active || o.Updated.After(l.Updated) || o.Updated.Equal(l.Updated) && o.Addr.Less(l.Addr))
 	})
 }

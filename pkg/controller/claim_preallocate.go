@@ -17,8 +17,9 @@ import (
 )
 
 const (
-	// preallocateAtOnce is how many addresses a claim takes before it shows what it has, and others have their turn.
-	preallocateAtOnce = 256
+	// preallocateAtOnce is how many addresses a claim takes before it shows what it has, and others have their turn. One
+	// that has more takes as many again, but no more than preallocateAtMost: what it has is looked at each time.
+	preallocateAtOnce, preallocateAtMost = 256, 4096
 	// missingEvery is how often a claim that lacks addresses looks for some although none was heard of: pools
 	// change, and rests end.
 	missingEvery = 20 * time.Second
@@ -31,8 +32,8 @@ func (r *claimReconciler) preallocate(ctx context.Context, o *v1.BCSNetIPClaim, 
 		r.failed(c.Name, nil)
 		return view, next, nil
 	}
-	before := r.index.ByClaim(c.Name)
-	atMost := len(before) + preallocateAtOnce
+	before := r.index.PartsOf(c.Name)
+	atMost := before.Most() + min(max(before.Most(), preallocateAtOnce), preallocateAtMost)
 	view.stock, err = claim.Preallocate(ctx, r.alloc, r.live, o, atMost)
 	if err == nil && view.stock.Missing > 0 { // there are no more: how many would be all
 		view.stock, err = claim.Preallocate(ctx, r.alloc, r.live, o, claim.MaxPreallocated)
@@ -50,7 +51,7 @@ func (r *claimReconciler) preallocate(ctx context.Context, o *v1.BCSNetIPClaim, 
 	case view.stock.Has >= atMost:
 		view.taking, next = true, time.Millisecond
 	}
-	if n := len(r.index.ByClaim(c.Name)) - len(before); n > 0 {
+	if n := r.index.PartsOf(c.Name).All() - before.All(); n > 0 {
 		r.log.Info("a claim took addresses before any pod asked", "claim", c.Name, "addresses", n, "has", view.stock.Has, "missing", view.stock.Missing)
 	}
 	return view, next, nil
