@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
+	"time"
 
 	"go4.org/netipx"
 	"golang.org/x/sync/errgroup"
@@ -26,8 +29,8 @@ type Ahead struct {
 	// Addresses that the claim may have; nil for any.
 	Addresses *netipx.IPSet
 	// Size is how many addresses of a family the claim is to have in all, those that pods have included; of Addresses
-	// it has no more than there are.
-	Size int
+	// it has no more than there are. AtMost bounds how many it has after this call; 0 for no other bound than Size.
+	Size, AtMost int
 	// Void says, by what the API server says at that moment, that the claim has no use for addresses any more; it is
 	// asked when some were taken, which go back then.
 	Void func(context.Context) (bool, error)
@@ -44,6 +47,14 @@ type Stock struct {
 
 func (r Ahead) key() string { return "claim/" + r.Claim }
 
+// until is how many addresses of a family the claim has after the call, where there are so many.
+func (r Ahead) until() int {
+	if r.AtMost > 0 {
+		return min(r.Size, r.AtMost)
+	}
+	return r.Size
+}
+
 // sticky is what the addresses carry: they are for any pod of the claim.
 func (r Ahead) sticky() ipam.Sticky { return ipam.Sticky{Claim: r.Claim, Fixed: true} }
 
@@ -52,7 +63,9 @@ func (r Ahead) sticky() ipam.Sticky { return ipam.Sticky{Claim: r.Claim, Fixed: 
 // of the reasons Unavailable, OutcomeUnknown or Forbidden, else one of the API server.
 //
 // Several callers may do so for one claim, also in several processes: they look for the same addresses in the same
-// order, and what one of them took too many when all writes before its own were seen, it gives back at once.
+// order, and what one of them took too many when all writes before its own were seen, it gives back at once, also when
+// its time has run out. Nobody can see a write that is still on its way: what one took that was killed arrives later
+// than all others have looked. TakenFor tells the leader which these may be.
 func (a *Allocator) Preallocate(ctx context.Context, r Ahead) (Stock, error) {
 	release, err := a.locks.acquire(ctx, r.key())
 	if err != nil {
@@ -86,22 +99,7 @@ func (a *Allocator) Preallocate(ctx context.Context, r Ahead) (Stock, error) {
 }
 
 // stock is what a claim has, where it is not known what it lacks.
-func (a *Allocator) stock(r Ahead) Stock { return Stock{Has: Most(a.index.ByClaim(r.Claim))} }
-
-// Most is how many addresses there are of the family of which there are more.
-func Most(all []ipam.Lease) int {
-	n := countFamily(all, true)
-	return max(n, len(all)-n)
-}
-
-func countFamily(all []ipam.Lease, is4 bool) (n int) {
-	for _, l := range all {
-		if l.Addr.Is4() == is4 {
-			n++
-		}
-	}
-	return n
-}
+func (a *Allocator) stock(r Ahead) Stock { return Stock{Has: a.index.PartsOf(r.Claim).Most()} }
 
 // lack is how often a claim lacks what a request takes.
 type lack struct {
@@ -110,34 +108,32 @@ type lack struct {
 }
 
 // lacks are what a claim lacks beside what it has.
-func (a *Allocator) lacks(r Ahead, held []ipam.Lease) (all []lack) {
+func (a *Allocator) lacks(r Ahead, held ipam.Parts) (all []lack) {
 	want := ipam.Want{Ahead: true, Pool: r.Pool, Key: r.key(), Who: "claim " + r.Claim, Holder: "claim " + r.Claim, Claim: r.Claim}
 	if r.Addresses != nil {
 		for _, is4 := range []bool{true, false} {
 			set := ipam.OfFamily(r.Addresses, is4)
-			wanted := int(min(uint64(r.Size), ipam.SizeOfSet(set)))
+			wanted := int(min(uint64(r.until()), ipam.SizeOfSet(set)))
 			want.Sets = []*netipx.IPSet{set}
-			all = append(all, lack{wanted - countFamily(held, is4), want})
+			all = append(all, lack{wanted - held.Of(is4), want})
 		}
 		return all
 	}
 	for _, of := range a.byNetwork(held) {
 		// An address that the other family of its network is missing beside: its pod will take one of each.
-		n4 := countFamily(of, true)
-		n6 := len(of) - n4
-		less, more := n4 < n6, max(n4, n6)
-		beside := want
-		beside.Have = slices.DeleteFunc(slices.Clone(of), func(l ipam.Lease) bool { return l.Addr.Is4() == less })[:min(1, more)]
-		all = append(all, lack{min(more-min(n4, n6), r.Size-countFamily(held, less)), beside})
+		n4, n6 := of.Of(true), of.Of(false)
+		less, beside := n4 < n6, want
+		beside.Have = []ipam.Lease{of[slices.IndexFunc(of, func(p ipam.Part) bool { return p.Is4 != less })].One}
+		all = append(all, lack{min(max(n4, n6)-min(n4, n6), r.until()-held.Of(less)), beside})
 	}
-	return append(all, lack{r.Size - Most(held), want})
+	return append(all, lack{r.until() - held.Most(), want})
 }
 
 // byNetwork are the addresses of each network that has several pools, perhaps of two families.
-func (a *Allocator) byNetwork(held []ipam.Lease) (groups [][]ipam.Lease) {
+func (a *Allocator) byNetwork(held ipam.Parts) (groups []ipam.Parts) {
 	at := map[string]int{}
-	for _, l := range held {
-		p, _ := a.index.Pool(l.Pool)
+	for _, part := range held {
+		p, _ := a.index.Pool(part.Pool)
 		if p.Network == "" {
 			continue
 		}
@@ -146,7 +142,7 @@ func (a *Allocator) byNetwork(held []ipam.Lease) (groups [][]ipam.Lease) {
 			i = len(groups)
 			at[p.Network], groups = i, append(groups, nil)
 		}
-		groups[i] = append(groups[i], l)
+		groups[i] = append(groups[i], part)
 	}
 	return groups
 }
@@ -154,8 +150,8 @@ func (a *Allocator) byNetwork(held []ipam.Lease) (groups [][]ipam.Lease) {
 // ahead picks some of what a claim lacks, so many as are written at once. Without picks it is all that there is, and
 // stock what the claim has in the end.
 func (a *Allocator) ahead(r Ahead) (picks []ipam.Pick, stock Stock) {
-	held := a.index.ByClaim(r.Claim)
-	stock.Has = Most(held)
+	held := a.index.PartsOf(r.Claim)
+	stock.Has = held.Most()
 	for _, l := range a.lacks(r, held) {
 		for left := l.n; left > 0; left-- {
 			if len(picks) >= parallelWrites {
@@ -188,7 +184,7 @@ func (a *Allocator) pickAhead(r Ahead, want ipam.Want) (picks []ipam.Pick, first
 
 // setAside writes picked addresses as kept for the claim. It returns those of which nobody else was faster.
 func (a *Allocator) setAside(ctx context.Context, r Ahead, picks []ipam.Pick) (taken []ipam.Lease, err error) {
-	change := ipam.Change{Verb: ipam.VerbReserve, By: "claim " + r.Claim, Reason: "preallocated"}
+	change := ipam.Change{Verb: ipam.VerbReserve, By: "claim " + r.Claim, Reason: preallocatedFor + strconv.Itoa(r.Size)}
 	var mu sync.Mutex
 	var group errgroup.Group
 	for _, p := range picks {
@@ -231,15 +227,49 @@ func (a *Allocator) giveBack(ctx context.Context, taken []ipam.Lease) error {
 	return nil
 }
 
+// preallocatedFor begins the reason in the history of an address that was taken before a pod asked; behind it is which
+// size the claim had then.
+const preallocatedFor = "preallocated for a size of "
+
+// TakenFor is the size of its claim for which an address was taken before a pod asked, where no pod has had it since;
+// ok is false for any other address.
+func TakenFor(l ipam.Lease) (size int, ok bool) {
+	if !l.IsKept() || l.PodName != "" {
+		return 0, false
+	}
+	last, ok := l.History.Last()
+	text, found := strings.CutPrefix(last.Reason, preallocatedFor)
+	if !ok || !found || last.Verb != ipam.VerbReserve {
+		return 0, false
+	}
+	size, err := strconv.Atoi(text)
+	return size, err == nil && size >= 0
+}
+
+// giveBackTime is how much longer than its caller waits a preallocation looks whether it took too many.
+const giveBackTime = 5 * time.Second
+
+// lasting is a context that ends some time after another.
+func lasting(ctx context.Context, more time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	unhook := context.AfterFunc(ctx, func() { time.AfterFunc(more, cancel) })
+	return longer, func() { unhook(); cancel() }
+}
+
 // giveBackSurplus waits until the watch has delivered the addresses that were just taken, and with them whatever was
 // written before, and gives back those that the claim had no more need for by then: all callers agree on them.
 func (a *Allocator) giveBackSurplus(ctx context.Context, r Ahead, taken []ipam.Lease) error {
+	ctx, cancel := lasting(ctx, giveBackTime)
+	defer cancel()
 	var version uint64
 	for _, l := range taken {
 		version = max(version, l.Version)
 	}
 	if err := a.index.WaitSeen(ctx, version); err != nil {
 		return ipam.Refuse(ipam.ReasonUnavailable, "the watch did not deliver what was taken for claim %s in time", r.Claim).WithHint("ask again")
+	}
+	if a.stock(r).Has <= r.Size {
+		return nil
 	}
 	over := surplus(a.index.ByClaim(r.Claim), r.Size)
 	return a.giveBack(ctx, slices.DeleteFunc(over, func(l ipam.Lease) bool {

@@ -58,6 +58,9 @@ func TestPreallocate(t *testing.T) {
 	if h := l.History.Entries(); !l.IsKept() || !l.HeldFinalizer || l.PodPrimaryKey != "" || len(h) != 1 || h[0].By != "claim "+x.app().Claim {
 		t.Errorf("an address: %+v, %+v", l, h)
 	}
+	if size, ok := TakenFor(l); size != 20 || !ok {
+		t.Errorf("taken for a size of %d, %v", size, ok)
+	}
 	terms.set("ahead-a", x.keyed("default/ahead-a"))
 	if a := r.one(x.of(newPod(t, "ahead-a", x.host, r), "ahead-a")); r.lease(a).State != ipam.Active || len(x.kept(t)) != 19 {
 		t.Errorf("the pod got %s, and %d are kept", a, len(x.kept(t)))
@@ -69,6 +72,73 @@ func TestPreallocate(t *testing.T) {
 	r.del(ReleaseRequest{ContainerID: "ahead-a"})
 	if n := len(x.kept(t)); n != 32 {
 		t.Errorf("%d are kept", n)
+	}
+	x.stored(t, func(l ipam.Lease) {
+		if _, ok := TakenFor(l); ok != (l.PodName == "") {
+			t.Errorf("taken before any pod asked: %v, %+v", ok, l)
+		}
+	})
+}
+
+// A claim takes no more in one call than that call is to take, and as many as it is to have in several.
+func TestPreallocateSome(t *testing.T) {
+	x := newNet("9-40")
+	r := newReplica(t, x.pool)
+	for _, n := range []int{7, 7, 20} {
+		some := x.ahead(30)
+		some.AtMost = n
+		r.preallocate(some, n, 0)
+	}
+	r.preallocate(x.ahead(30), 30, 0)
+	x.stored(t, func(l ipam.Lease) {
+		if size, ok := TakenFor(l); size != 30 || !ok {
+			t.Errorf("%s was taken for a size of %d, %v", l.Addr, size, ok)
+		}
+	})
+}
+
+// TestPreallocateLateWrites: writes of one whose time is over arrive when the next has all that the claim is to have. It
+// gives them back when it sees that.
+func TestPreallocateLateWrites(t *testing.T) {
+	x := newNet("9-60")
+	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+	picks, _ := two.ahead(x.ahead(4))
+	var others []Request // hold what would be taken first, as far as one of the two knows
+	for i, p := range picks {
+		two.index.Drop(p.Current.Addr)
+		other := x.vm(fmt.Sprint(i))
+		other.Addrs = []netip.Addr{p.Current.Addr}
+		two.one(other)
+		others = append(others, other)
+	}
+	controlplane.Until(t, "both have seen what others hold", func() bool {
+		return !slices.ContainsFunc(picks, func(p ipam.Pick) bool { l, _ := one.index.Get(p.Current.Addr); return l.State != ipam.Active })
+	})
+	one.watch.Shut()
+	for _, other := range others {
+		two.del(del(other))
+	}
+	gate := intercept.NewGate()
+	defer one.tap.On(writes, gate.Hold)()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		_, err := one.Preallocate(ctx, x.ahead(4))
+		done <- err
+	}()
+	<-gate.Arrived()
+	two.preallocate(x.ahead(4), 4, 0)
+	cancel()
+	gate.Open()
+	controlplane.Until(t, "the writes to arrive late", func() bool { return len(x.kept(t)) > 4 })
+	one.watch.Open()
+	err := <-done
+	if refusal, ok := errors.AsType[*ipam.Refusal](err); err != nil && !ok {
+		t.Errorf("it ended with %v, %v", err, refusal)
+	}
+	if got := x.kept(t); len(got) != 4 {
+		t.Errorf("kept: %v", got)
 	}
 }
 

@@ -27,7 +27,7 @@ type Outlook struct {
 
 // NewProspect makes one of a pod on its terms, for its first interface: eth0, unless its claim has addresses of others alone. A pod without a UID holds nothing.
 func NewProspect(index *ipam.Index, pod workload.Pod, terms Terms) *Prospect {
-	ifName := interfaceOf(index.ByClaim(terms.Claim))
+	ifName := interfaceOf(index.PartsOf(terms.Claim))
 	return &Prospect{
 		index:   index,
 		request: Request{IfName: ifName, Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID, terms: terms},
@@ -36,14 +36,14 @@ func NewProspect(index *ipam.Index, pod workload.Pod, terms Terms) *Prospect {
 }
 
 // interfaceOf is the interface that the pods of a claim ask for first, as far as its addresses tell.
-func interfaceOf(leases []ipam.Lease) string {
+func interfaceOf(parts ipam.Parts) string {
 	name := ipam.DefaultIfName
-	for i, l := range leases {
+	for _, p := range parts {
 		switch {
-		case l.IfName == ipam.DefaultIfName:
-			return l.IfName
-		case i == 0 && l.IfName != "":
-			name = l.IfName
+		case p.IfName == ipam.DefaultIfName:
+			return p.IfName
+		case name == ipam.DefaultIfName && p.IfName != "":
+			name = p.IfName
 		}
 	}
 	return name
@@ -99,13 +99,7 @@ func (p *Prospect) Holds() bool {
 // Awaited says whether on some host the pod would get an address that is kept for whichever pod of its claim comes
 // next, and not promised to another one.
 func (p *Prospect) Awaited(now time.Time, promised func(netip.Addr) bool) bool {
-	asked := map[string]bool{}
-	for _, l := range p.index.ByClaim(p.request.terms.Claim) {
-		pool, served := p.index.PoolOf(l.Addr)
-		if l.State != ipam.Reserved || l.PodPrimaryKey != "" || !served || asked[pool] || promised(l.Addr) {
-			continue
-		}
-		asked[pool] = true
+	for _, pool := range p.index.KeptIn(p.request.terms.Claim, func(l ipam.Lease) bool { return promised(l.Addr) }) {
 		if host, ok := p.index.HostOf(pool); ok {
 			if o, refusal := p.On(host, now, promised); refusal == nil && o.Kept {
 				return true

@@ -119,7 +119,8 @@ func (c Claim) Linger(now time.Time) time.Duration {
 	return c.DeletedAt.Add(allocator.MaxRequestTime + time.Second).Sub(now) // the API server tells whole seconds
 }
 
-// KeepsAll says that nothing is too many: what a shared pool has somebody gives up by hand, whatever size it is set to.
+// KeepsAll says that nothing is too many because of its size: what a shared pool has somebody gives up by hand, also when
+// it is made smaller. What preallocations took that did not know of one another goes back all the same.
 func (c Claim) KeepsAll() bool { return c.Shared && c.Release == v1.ReleaseNever }
 
 // Serves says whether pods of a namespace may use the claim.

@@ -25,7 +25,7 @@ func Preallocate(ctx context.Context, a *allocator.Allocator, live client.Reader
 		return allocator.Stock{}, fmt.Errorf("claim %s cannot be used: %w", c.Name, err)
 	}
 	return a.Preallocate(ctx, allocator.Ahead{
-		Claim: c.Name, Namespaces: c.drawsFor(), Pool: c.Pool, Addresses: c.Addresses, Size: min(c.preallocates(), atMost),
+		Claim: c.Name, Namespaces: c.drawsFor(), Pool: c.Pool, Addresses: c.Addresses, Size: c.preallocates(), AtMost: atMost,
 		Void: func(ctx context.Context) (bool, error) {
 			var now v1.BCSNetIPClaim
 			err := live.Get(ctx, client.ObjectKeyFromObject(o), &now)

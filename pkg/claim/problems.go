@@ -17,7 +17,7 @@ import (
 type Problem struct{ Reason, Message string }
 
 const (
-	// maxLooked is how many addresses of a claim are looked at for who has them.
+	// maxLooked is how many addresses of a family of a claim are looked at for who has them.
 	maxLooked = 4096
 	// maxParties is how many other parties a problem names.
 	maxParties = 3
@@ -53,23 +53,39 @@ func Problems(c Claim, x *ipam.Index, rivals map[string]*netipx.IPSet) (all []Pr
 			add(v1.ReasonAddressesShared, "claim %s names %s, too", name, ipam.FormatSet(both))
 		}
 	}
-	have := max(ipam.SizeOfSet(ipam.OfFamily(c.Addresses, true)), ipam.SizeOfSet(ipam.OfFamily(c.Addresses, false)))
-	if c.Size > 0 && uint64(c.Size) > have {
-		add(v1.ReasonLargerThanPools, "it may have %s of a family, and names %d", words.Plural(c.Size, "address"), have)
+	return append(all, slices.Concat(c.tooFew(x, true), c.tooFew(x, false))...)
+}
+
+// tooFew are the problems with the claim's own addresses of a family, where it names some: there are fewer than the claim
+// may have of each family, or somebody else has so many of them.
+func (c Claim) tooFew(x *ipam.Index, is4 bool) (all []Problem) {
+	named := ipam.OfFamily(c.Addresses, is4)
+	have, family := ipam.SizeOfSet(named), ""
+	if have == 0 {
+		return nil
 	}
-	if taken, by := c.takenByOthers(x); taken > 0 && (c.Size < 0 || uint64(c.Size)+taken > have) {
-		add(string(ipam.ReasonAddressInUse), "%s", by)
+	if have < ipam.SizeOfSet(c.Addresses) {
+		family = " of IPv6"
+		if is4 {
+			family = " of IPv4"
+		}
+	}
+	if c.Size > 0 && uint64(c.Size) > have {
+		all = append(all, Problem{v1.ReasonLargerThanPools, fmt.Sprintf("it may have %s of a family, and names %d%s", words.Plural(c.Size, "address"), have, family)})
+	}
+	if taken, by := c.takenByOthers(x, named); taken > 0 && (c.Size < 0 || uint64(c.Size)+taken > have) {
+		all = append(all, Problem{string(ipam.ReasonAddressInUse), by})
 	}
 	return all
 }
 
-// takenByOthers counts the claim's addresses that are somebody else's, and names the first.
-func (c Claim) takenByOthers(x *ipam.Index) (n uint64, by string) {
-	if ipam.SizeOfSet(c.Addresses) > maxLooked {
+// takenByOthers counts those of the claim's addresses that are somebody else's, and names the first.
+func (c Claim) takenByOthers(x *ipam.Index, mine *netipx.IPSet) (n uint64, by string) {
+	if ipam.SizeOfSet(mine) > maxLooked {
 		return 0, ""
 	}
 	var named []string
-	for _, r := range c.Addresses.Ranges() {
+	for _, r := range mine.Ranges() {
 		for a := r.From(); r.Contains(a); a = a.Next() {
 			l, ok := x.Get(a)
 			if !ok || l.State == ipam.Available || l.Claim == c.Name {

@@ -14,8 +14,12 @@ import (
 // TestProblems: what is in the way of a claim, and who.
 func TestProblems(t *testing.T) {
 	x := ipam.NewIndex()
-	for name, subnet := range map[string]string{"a": "10.0.0", "b": "10.0.1"} {
-		plan, err := ipam.NewPlan(ipam.PlanSpec{Net: subnet + ".0", Mask: 24, Gateway: subnet + ".1", Available: []string{subnet + ".9-" + subnet + ".12"}})
+	for name, spec := range map[string]ipam.PlanSpec{
+		"a":   {Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", Available: []string{"10.0.0.9-10.0.0.12"}},
+		"b":   {Net: "10.0.1.0", Mask: 24, Gateway: "10.0.1.1", Available: []string{"10.0.1.9-10.0.1.12"}},
+		"six": {Net: "2001:db8::", Mask: 64, Gateway: "2001:db8::1", Available: []string{"2001:db8::9-2001:db8::c"}},
+	} {
+		plan, err := ipam.NewPlan(spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,19 +52,26 @@ func TestProblems(t *testing.T) {
 		rivals    map[string]*netipx.IPSet
 		want      []Problem
 	}{
-		"nothing said":                    {},
-		"as many as there are":            {spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(4)), Pool: "a"}},
-		"more than its pool has":          {spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(5)), Pool: "a"}, want: []Problem{{"LargerThanPools", "it may have 5 addresses of a family, and its pools have 4 (a) in all"}}},
-		"more than the pools have":        {namespace: "bound", spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(5))}, want: []Problem{{"LargerThanPools", "it may have 5 addresses of a family, and its pools have 4 (b) in all"}}},
-		"of several namespaces":           {namespace: "bound", spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(8)), Namespaces: []string{"shop"}}},
-		"a pool that does not serve it":   {spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(1)), Pool: "b"}, want: []Problem{{"LargerThanPools", "it may have 1 address of a family, and its pools have none (no pool serves it) in all"}}},
-		"no such pool":                    {spec: v1.BCSNetIPClaimSpec{Pool: "c"}, want: []Problem{{"PoolNotFound", "there is no pool c"}}},
-		"an address of its own":           {spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.0.0.9", "10.0.0.12"}}},
-		"in no pool":                      {spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.0.0.9", "10.0.0.13", "10.9.0.0/16"}}, want: []Problem{{"AddressNotInPool", "10.0.0.13, 10.9.0.0-10.9.255.255 are in no pool"}}},
-		"held by a pod, and by a claim":   {spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.0.0.9-10.0.0.11"}}, want: []Problem{{"AddressInUse", "10.0.0.10 is held by other/pod-0, 10.0.0.11 is kept for claim other/web"}}},
-		"held, and enough beside that":    {spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(2)), Addresses: []string{"10.0.0.9-10.0.0.12"}}},
-		"held, and not enough":            {spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(3)), Addresses: []string{"10.0.0.9-10.0.0.12"}}, want: []Problem{{"AddressInUse", "10.0.0.10 is held by other/pod-0, 10.0.0.11 is kept for claim other/web"}}},
-		"fewer named than it may have":    {spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(3)), Addresses: []string{"10.0.0.9"}}, want: []Problem{{"LargerThanPools", "it may have 3 addresses of a family, and names 1"}}},
+		"nothing said":                                          {},
+		"as many as there are":                                  {spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(4)), Pool: "a"}},
+		"more than its pool has":                                {spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(5)), Pool: "a"}, want: []Problem{{"LargerThanPools", "it may have 5 addresses of a family, and its pools have 4 (a) in all"}}},
+		"more than the pools have":                              {namespace: "bound", spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(5))}, want: []Problem{{"LargerThanPools", "it may have 5 addresses of a family, and its pools have 4 (b) in all"}}},
+		"of several namespaces":                                 {namespace: "bound", spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(8)), Namespaces: []string{"shop"}}},
+		"a pool that does not serve it":                         {spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(1)), Pool: "b"}, want: []Problem{{"LargerThanPools", "it may have 1 address of a family, and its pools have none (no pool serves it) in all"}}},
+		"no such pool":                                          {spec: v1.BCSNetIPClaimSpec{Pool: "c"}, want: []Problem{{"PoolNotFound", "there is no pool c"}}},
+		"an address of its own":                                 {spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.0.0.9", "10.0.0.12"}}},
+		"in no pool":                                            {spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.0.0.9", "10.0.0.13", "10.9.0.0/16"}}, want: []Problem{{"AddressNotInPool", "10.0.0.13, 10.9.0.0-10.9.255.255 are in no pool"}}},
+		"held by a pod, and by a claim":                         {spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.0.0.9-10.0.0.11"}}, want: []Problem{{"AddressInUse", "10.0.0.10 is held by other/pod-0, 10.0.0.11 is kept for claim other/web"}}},
+		"held, and enough beside that":                          {spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(2)), Addresses: []string{"10.0.0.9-10.0.0.12"}}},
+		"held, and not enough":                                  {spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(3)), Addresses: []string{"10.0.0.9-10.0.0.12"}}, want: []Problem{{"AddressInUse", "10.0.0.10 is held by other/pod-0, 10.0.0.11 is kept for claim other/web"}}},
+		"fewer named than it may have":                          {spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(3)), Addresses: []string{"10.0.0.9"}}, want: []Problem{{"LargerThanPools", "it may have 3 addresses of a family, and names 1"}}},
+		"of both families, held of one, and enough beside that": {spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(2)), Addresses: []string{"10.0.0.9-10.0.0.12", "2001:db8::9-2001:db8::a"}}},
+		"of both families, held of one, and not enough of that": {spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(3)), Addresses: []string{"10.0.0.9-10.0.0.12", "2001:db8::9-2001:db8::c"}}, want: []Problem{{"AddressInUse", "10.0.0.10 is held by other/pod-0, 10.0.0.11 is kept for claim other/web"}}},
+		"of both families, fewer of one":                        {spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(2)), Addresses: []string{"10.0.0.9-10.0.0.12", "2001:db8::9"}}, want: []Problem{{"LargerThanPools", "it may have 2 addresses of a family, and names 1 of IPv6"}}},
+		"of both families, too many of one to look": {spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(3)), Addresses: []string{"10.0.0.9-10.0.0.11", "2001:db8::/64"}}, want: []Problem{
+			{"AddressNotInPool", "2001:db8::-2001:db8::8, 2001:db8::d-2001:db8::ffff:ffff:ffff:ffff are in no pool"},
+			{"AddressInUse", "10.0.0.10 is held by other/pod-0, 10.0.0.11 is kept for claim other/web"},
+		}},
 		"another claim names some":        {spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.0.0.9", "10.0.0.12"}}, rivals: map[string]*netipx.IPSet{"pay/gw": rival}, want: []Problem{{"AddressesShared", "claim pay/gw names 10.0.0.12, too"}}},
 		"another claim names none of its": {spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.0.0.9"}}, rivals: map[string]*netipx.IPSet{"pay/gw": rival}},
 		"more than are looked at":         {spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.0.0.0/19"}}, want: []Problem{{"AddressNotInPool", "10.0.0.0-10.0.0.8, 10.0.0.13-10.0.1.8, 10.0.1.13-10.0.31.255 are in no pool"}}},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -52,6 +53,12 @@ type Step struct {
 // nothing is freed on its account. next is when to look again, zero if nothing is due by itself.
 func Steps(c Claim, need *Need, leases []ipam.Lease, now time.Time) (steps []Step, next time.Time) {
 	s := stepper{claim: c, need: need, now: now}
+	byKey := map[string][]ipam.Lease{}
+	for _, l := range leases {
+		if l.PodPrimaryKey != "" {
+			byKey[l.PodPrimaryKey] = append(byKey[l.PodPrimaryKey], l)
+		}
+	}
 	groups := map[group][]ipam.Lease{}
 	active := map[group]int{}
 	for _, l := range leases {
@@ -64,7 +71,7 @@ func Steps(c Claim, need *Need, leases []ipam.Lease, now time.Time) (steps []Ste
 			active[g]++
 		case l.State == ipam.Reserved && l.Deleting: // the next pod cannot have it, and its pool makes the object again
 			s.free(l, "its object is being deleted")
-		case l.State != ipam.Reserved || s.settled(l, leases):
+		case l.State != ipam.Reserved || s.settled(l, byKey[l.PodPrimaryKey]):
 		default:
 			groups[g] = append(groups[g], l)
 		}
@@ -107,8 +114,8 @@ func (s *stepper) later(t time.Time) {
 	}
 }
 
-// settled decides on an address for itself, where that can be done.
-func (s *stepper) settled(l ipam.Lease, all []ipam.Lease) bool {
+// settled decides on an address for itself, where that can be done; sameKey are those for the same pod.
+func (s *stepper) settled(l ipam.Lease, sameKey []ipam.Lease) bool {
 	c := s.claim
 	switch {
 	case c.Abandons(l):
@@ -119,7 +126,7 @@ func (s *stepper) settled(l ipam.Lease, all []ipam.Lease) bool {
 		s.free(l, "its claim is for pool "+c.Pool)
 	case c.Release == v1.ReleaseWithPod:
 		s.free(l, "its claim keeps no addresses")
-	case replaced(l, all):
+	case replaced(l, sameKey):
 		s.free(l, "its pod has another")
 	case c.Release == v1.ReleaseTimed:
 		s.expire(l)
@@ -179,9 +186,6 @@ func (s *stepper) expire(l ipam.Lease) {
 // surplus frees what a workload or the size of the claim leaves no need for, the longest unused first. What pods
 // have counts, and is left to them.
 func (s *stepper) surplus(kept []ipam.Lease, active int) {
-	if s.claim.KeepsAll() {
-		return
-	}
 	allowed := -1
 	if s.claim.Size >= 0 {
 		allowed = s.claim.Size
@@ -191,22 +195,45 @@ func (s *stepper) surplus(kept []ipam.Lease, active int) {
 	if allowed < 0 {
 		return
 	}
+	if s.claim.KeepsAll() {
+		s.overtaken(kept, active)
+		return
+	}
 	slices.SortFunc(kept, func(a, b ipam.Lease) int {
 		return cmp.Or(a.Updated.Compare(b.Updated), a.Addr.Compare(b.Addr))
 	})
-	for _, l := range kept[:min(len(kept), max(0, len(kept)+active-allowed))] {
+	s.freeSettled(kept[:min(len(kept), max(0, len(kept)+active-allowed))], "its claim has more addresses than it needs")
+}
+
+// overtaken frees what preallocations took beyond the size because they did not know of one another: of what no pod
+// ever had that which was written last. What was taken for a larger size than the present one was not too many then.
+func (s *stepper) overtaken(kept []ipam.Lease, active int) {
+	allowed := s.claim.Size
+	var unused []ipam.Lease
+	for _, l := range kept {
+		if size, ok := allocator.TakenFor(l); ok {
+			allowed, unused = max(allowed, size), append(unused, l)
+		}
+	}
+	slices.SortFunc(unused, func(a, b ipam.Lease) int { return cmp.Compare(b.Version, a.Version) })
+	s.freeSettled(unused[:min(len(unused), max(0, len(kept)+active-allowed))], "it was taken beyond the size of its claim")
+}
+
+// freeSettled frees addresses that nothing has happened to for a while.
+func (s *stepper) freeSettled(all []ipam.Lease, why string) {
+	for _, l := range all {
 		if at := l.Updated.Add(Settle); at.After(s.now) {
 			s.later(at)
 			continue
 		}
-		s.free(l, "its claim has more addresses than it needs")
+		s.free(l, why)
 	}
 }
 
 // replaced says whether the pod of an address has another one, or had another one later.
-func replaced(l ipam.Lease, all []ipam.Lease) bool {
-	return l.PodPrimaryKey != "" && slices.ContainsFunc(all, func(o ipam.Lease) bool {
-		return o.Addr != l.Addr && o.PodPrimaryKey == l.PodPrimaryKey && groupOf(o) == groupOf(l) &&
+func replaced(l ipam.Lease, sameKey []ipam.Lease) bool {
+	return slices.ContainsFunc(sameKey, func(o ipam.Lease) bool {
+		return o.Addr != l.Addr && groupOf(o) == groupOf(l) &&
 			(o.State == ipam.Active || o.Updated.After(l.Updated) || o.Updated.Equal(l.Updated) && o.Addr.Less(l.Addr))
 	})
 }

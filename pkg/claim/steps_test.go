@@ -48,6 +48,13 @@ func TestSteps(t *testing.T) {
 	}
 	size := func(n int) func(*Claim) { return func(c *Claim) { c.Size = n } }
 	ahead := func(c *Claim) { c.Preallocate = true }
+	shared := func(c *Claim) { c.Shared = true }
+	taken := func(size int, version uint64) func(*ipam.Lease) {
+		return func(l *ipam.Lease) {
+			l.Version = version
+			l.History = ipam.NewHistory([]ipam.Past{{Change: ipam.Change{Verb: ipam.VerbReserve, By: "claim shop/web", Reason: fmt.Sprintf("preallocated for a size of %d", size)}}})
+		}
+	}
 	timed := of(v1.ReleaseTimed, deployment, func(c *Claim) { c.Keep = time.Hour })
 	term := func(at time.Time) func(*ipam.Lease) {
 		return func(l *ipam.Lease) { l.ExpiredTime = at.Format(time.RFC3339Nano) }
@@ -165,6 +172,33 @@ func TestSteps(t *testing.T) {
 			claim: of(v1.ReleaseNever, set, ahead, size(2), func(c *Claim) { c.Deleting = true }), leases: []ipam.Lease{kept(4, "", 5)},
 			want: []string{"free 10.0.0.4: its claim is being deleted"},
 		},
+		"a shared pool, made smaller": {
+			claim: of(v1.ReleaseNever, workload.Workload{}, shared, size(1)), leases: []ipam.Lease{kept(1, "", 60, taken(3, 1)), kept(2, "", 60, taken(3, 2)), kept(3, "", 60, taken(3, 3))},
+		},
+		"a shared pool, taken twice": {
+			claim:  of(v1.ReleaseNever, workload.Workload{}, shared, size(2)),
+			leases: []ipam.Lease{used(1, ""), kept(2, "", 60, taken(2, 9)), kept(3, "", 60, taken(2, 4)), kept(4, "", 60, taken(2, 7)), kept(5, "", 60)},
+			want:   []string{"free 10.0.0.2: it was taken beyond the size of its claim", "free 10.0.0.3: it was taken beyond the size of its claim", "free 10.0.0.4: it was taken beyond the size of its claim"},
+		},
+		"a shared pool, the last of those taken twice": {
+			claim:  of(v1.ReleaseNever, workload.Workload{}, shared, size(2)),
+			leases: []ipam.Lease{kept(2, "", 60, taken(2, 9)), kept(3, "", 60, taken(2, 4)), kept(4, "", 60, taken(2, 7)), kept(5, "", 5, taken(2, 11))},
+			want:   []string{"free 10.0.0.2: it was taken beyond the size of its claim"}, next: 10,
+		},
+		"a shared pool, taken twice for a larger size": {
+			claim:  of(v1.ReleaseNever, workload.Workload{}, shared, size(0)),
+			leases: []ipam.Lease{kept(2, "", 60, taken(2, 9)), kept(3, "", 60, taken(2, 4)), kept(4, "", 60, taken(1, 7))},
+			want:   []string{"free 10.0.0.2: it was taken beyond the size of its claim"},
+		},
+		"a shared pool, more than its size by pods and by hand": {
+			claim: of(v1.ReleaseNever, workload.Workload{}, shared, size(1)), leases: []ipam.Lease{
+				kept(2, "", 60, taken(1, 2), func(l *ipam.Lease) { l.Namespace, l.PodName = "shop", "web-x" }), kept(3, "", 60), used(4, ""),
+				kept(5, "", 60, taken(-1, 5)), kept(6, "", 60, func(l *ipam.Lease) {
+					l.History = ipam.NewHistory([]ipam.Past{{Holder: "shop/web-y"}, {Change: ipam.Change{Verb: ipam.VerbReserve, Reason: "preallocated for a size of 1"}}})
+				}),
+			},
+		},
+		"a shared pool that was deleted, taken twice": {claim: of(v1.ReleaseNever, workload.Workload{}, shared), leases: []ipam.Lease{kept(2, "", 60, taken(0, 9))}},
 		"an object that is being deleted": {
 			claim: of(v1.ReleaseNever, deployment), leases: []ipam.Lease{kept(5, "", 0, func(l *ipam.Lease) { l.Deleting = true })},
 			want: []string{"free 10.0.0.5: its object is being deleted"},

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -16,8 +17,9 @@ import (
 )
 
 const (
-	// preallocateAtOnce is how many addresses a claim takes before it shows what it has, and others have their turn.
-	preallocateAtOnce = 256
+	// preallocateAtOnce is how many addresses a claim takes before it shows what it has, and others have their turn. One
+	// that has more takes as many again, but no more than preallocateAtMost: what it has is looked at each time.
+	preallocateAtOnce, preallocateAtMost = 256, 4096
 	// missingEvery is how often a claim that lacks addresses looks for some although none was heard of: pools
 	// change, and rests end.
 	missingEvery = 20 * time.Second
@@ -27,14 +29,16 @@ const (
 func (r *claimReconciler) preallocate(ctx context.Context, o *v1.BCSNetIPClaim, c claim.Claim, next time.Duration) (view claimView, _ time.Duration, err error) {
 	r.waits(c.Name, false)
 	if !c.Preallocate || c.Deleting {
+		r.failed(c.Name, nil)
 		return view, next, nil
 	}
-	before := r.index.ByClaim(c.Name)
-	atMost := len(before) + preallocateAtOnce
+	before := r.index.PartsOf(c.Name)
+	atMost := before.Most() + min(max(before.Most(), preallocateAtOnce), preallocateAtMost)
 	view.stock, err = claim.Preallocate(ctx, r.alloc, r.live, o, atMost)
 	if err == nil && view.stock.Missing > 0 { // there are no more: how many would be all
 		view.stock, err = claim.Preallocate(ctx, r.alloc, r.live, o, claim.MaxPreallocated)
 	}
+	view.failure = r.failed(c.Name, err)
 	switch {
 	case err != nil:
 		view.taking = true
@@ -47,10 +51,42 @@ func (r *claimReconciler) preallocate(ctx context.Context, o *v1.BCSNetIPClaim, 
 	case view.stock.Has >= atMost:
 		view.taking, next = true, time.Millisecond
 	}
-	if n := len(r.index.ByClaim(c.Name)) - len(before); n > 0 {
+	if n := r.index.PartsOf(c.Name).All() - before.All(); n > 0 {
 		r.log.Info("a claim took addresses before any pod asked", "claim", c.Name, "addresses", n, "has", view.stock.Has, "missing", view.stock.Missing)
 	}
 	return view, next, nil
+}
+
+// failure is why a claim could not take its addresses, although there may be some.
+type failure struct{ reason, message string }
+
+// failures are why a claim could not take its addresses the last time, and what its status says of that.
+type failures struct {
+	last  string
+	shown *failure
+}
+
+// failed takes note of what came of taking a claim's addresses, and returns the error that lasts: it came twice, one
+// after the other. It is told in the words of the first time, which the others would only vary: each other status would
+// have the claim looked at again at once.
+func (r *claimReconciler) failed(name string, err error) *failure {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		delete(r.failing, name)
+		return nil
+	}
+	now := failure{string(ipam.ReasonInternal), err.Error()}
+	if refusal, ok := errors.AsType[*ipam.Refusal](err); ok {
+		now = failure{string(refusal.Reason), refusal.Message}
+	}
+	f := r.failing[name]
+	if f.last == now.reason && (f.shown == nil || f.shown.reason != now.reason) {
+		f.shown = &now
+	}
+	f.last = now.reason
+	r.failing[name] = f
+	return f.shown
 }
 
 // waits takes note whether a claim waits for addresses.
@@ -84,6 +120,8 @@ func preallocated(c claim.Claim, view claimView) metav1.Condition {
 		condition.Reason, condition.Message = v1.ReasonInvalidSpec, view.problem
 	case c.Deleting:
 		condition.Reason, condition.Message = v1.ReasonClaimReleasing, "the claim is being deleted"
+	case view.failure != nil:
+		condition.Reason, condition.Message = view.failure.reason, clip(fmt.Sprintf("the claim has %s of a family so far, and cannot take more: %s", has, view.failure.message), maxNote)
 	case view.taking:
 		condition.Reason, condition.Message = v1.ReasonTaking, fmt.Sprintf("the claim has %s of a family so far and takes more", has)
 	case view.stock.Missing > 0:

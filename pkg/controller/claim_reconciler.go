@@ -15,13 +15,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
@@ -53,10 +50,10 @@ type claimReconciler struct {
 	events   events.EventRecorder
 	leads    *leadership
 	ready    func() error
+	queue    *queue
 	log      *slog.Logger
 
-	mu    sync.Mutex
-	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+	mu sync.Mutex
 	// gone is since when the workload of a claim has been seen not to exist.
 	gone map[string]time.Time
 	// wanted are the policies whose claims were not there when their pods asked.
@@ -65,6 +62,8 @@ type claimReconciler struct {
 	of map[workload.Workload]map[string]struct{}
 	// short are the claims that wait for addresses to become free.
 	short map[string]struct{}
+	// failing are the claims that could not take their addresses the last time.
+	failing map[string]failures
 	// named are the addresses that claims name, by claim.
 	named map[string]*netipx.IPSet
 	// unclaimed is since when a claim has been seen not to exist that keeps addresses which no pod had yet.
@@ -74,8 +73,8 @@ type claimReconciler struct {
 func newClaimReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Client, owners *workload.Owners, policies claim.Policies, terms allocator.TermsFinder, leads *leadership, log *slog.Logger) *claimReconciler {
 	r := &claimReconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), index: index, leases: leases, owners: owners, policies: policies, terms: terms,
-		events: mgr.GetEventRecorder("bcsnet-controller"), leads: leads, log: log,
-		gone: map[string]time.Time{}, wanted: map[string]workload.Policy{}, of: map[workload.Workload]map[string]struct{}{}, short: map[string]struct{}{}, unclaimed: map[string]time.Time{}, named: map[string]*netipx.IPSet{},
+		events: mgr.GetEventRecorder("bcsnet-controller"), leads: leads, queue: &queue{leads: leads}, log: log,
+		gone: map[string]time.Time{}, wanted: map[string]workload.Policy{}, of: map[workload.Workload]map[string]struct{}{}, short: map[string]struct{}{}, failing: map[string]failures{}, unclaimed: map[string]time.Time{}, named: map[string]*netipx.IPSet{},
 	}
 	index.Subscribe(r.leaseChanged)
 	owners.Changed = r.workloadChanged
@@ -86,20 +85,7 @@ func newClaimReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Clien
 // setup registers the reconciler for every change of a claim and of its addresses.
 func (r *claimReconciler) setup(mgr ctrl.Manager, ready func() error) error {
 	r.ready = ready
-	return ctrl.NewControllerManagedBy(mgr).
-		Named("claim").
-		For(&v1.BCSNetIPClaim{}).
-		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.queue = q
-			return nil
-		})).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: 4,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
-		}).
-		Complete(r)
+	return r.queue.serve(mgr, "claim", &v1.BCSNetIPClaim{}, r)
 }
 
 // lead has all claims looked at when a term begins, and takes pods into their claims until it ends.
@@ -122,17 +108,7 @@ func (r *claimReconciler) lead(ctx context.Context) error {
 	return nil
 }
 
-func (r *claimReconciler) enqueue(name string, after time.Duration) {
-	if name == "" || !r.leads.Leading() {
-		return
-	}
-	r.mu.Lock()
-	q := r.queue
-	r.mu.Unlock()
-	if q != nil {
-		q.AddAfter(reconcile.Request{NamespacedName: nameOf(name)}, after)
-	}
-}
+func (r *claimReconciler) enqueue(name string, after time.Duration) { r.queue.add(nameOf(name), after) }
 
 func nameOf(claim string) types.NamespacedName {
 	namespace, name, _ := strings.Cut(claim, "/")
@@ -201,6 +177,7 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 	case apierrors.IsNotFound(err):
 		r.remember(name, workload.Workload{})
 		r.rivals(name, nil)
+		r.failed(name, nil)
 		if err := r.make(ctx, name, leases); err != nil {
 			return reconcile.Result{}, err
 		}

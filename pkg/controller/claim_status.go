@@ -32,6 +32,8 @@ type claimView struct {
 	// taking: it takes more addresses at once, before pods ask. stock is what came of that so far.
 	taking bool
 	stock  allocator.Stock
+	// failure is why it could not take some, time and again.
+	failure *failure
 	// problems are what is in its way.
 	problems []claim.Problem
 }

@@ -13,13 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -32,9 +29,6 @@ const (
 	// behindDelay is how soon a pool is looked at again that the index does not know yet, notReadyDelay how
 	// soon all are while the lists have not come.
 	behindDelay, notReadyDelay = 10 * time.Millisecond, 100 * time.Millisecond
-	// minBackoff and maxBackoff are how long a pool rests after a failure. An API server that was away for
-	// an hour finds its pools looked at within seconds.
-	minBackoff, maxBackoff = 50 * time.Millisecond, 5 * time.Second
 	// fullPass is how often the objects of a pool are compared in full although nothing hinted at it.
 	fullPass = 10 * time.Minute
 )
@@ -48,12 +42,12 @@ type poolReconciler struct {
 	leads  *leadership
 	log    *slog.Logger
 	ready  func() error
+	queue  *queue
 	brake  *brake
 
 	mu sync.Mutex
 	// settled holds the pools whose objects were found as they should be, and when.
 	settled map[string]settled
-	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
 type settled struct {
@@ -64,31 +58,17 @@ type settled struct {
 func newPoolReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Client, leads *leadership, log *slog.Logger) *poolReconciler {
 	r := &poolReconciler{
 		client: mgr.GetClient(), index: index, leases: leases, events: mgr.GetEventRecorder("bcsnet-controller"),
-		leads: leads, log: log, settled: map[string]settled{},
+		leads: leads, queue: &queue{leads: leads}, log: log, settled: map[string]settled{},
 	}
 	index.Subscribe(r.leaseChanged)
 	leads.onTerm(r.begin)
 	return r
 }
 
-// setup registers the reconciler for every change of a pool and, gathered, of its leases. Its queue runs on every
-// replica, since it cannot be started twice; Reconcile does nothing on those that do not lead.
+// setup registers the reconciler for every change of a pool and, gathered, of its leases.
 func (r *poolReconciler) setup(mgr ctrl.Manager, ready func() error) error {
 	r.ready = ready
-	return ctrl.NewControllerManagedBy(mgr).
-		Named("pool").
-		For(&v1.BCSNetPool{}).
-		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.queue = q
-			return nil
-		})).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: 4,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
-		}).
-		Complete(r)
+	return r.queue.serve(mgr, "pool", &v1.BCSNetPool{}, r)
 }
 
 // begin has all pools looked at when a term begins: what happened before was another leader's.
@@ -111,15 +91,7 @@ func (r *poolReconciler) begin(ctx context.Context) error {
 
 // enqueue has a pool reconciled after a delay; nothing happens on a replica that does not lead.
 func (r *poolReconciler) enqueue(name string, after time.Duration) {
-	if !r.leads.Leading() {
-		return
-	}
-	r.mu.Lock()
-	q := r.queue
-	r.mu.Unlock()
-	if q != nil && name != "" {
-		q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}, after)
-	}
+	r.queue.add(types.NamespacedName{Name: name}, after)
 }
 
 // leaseChanged is told of every change of the index.

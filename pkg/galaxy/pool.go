@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -200,5 +199,5 @@ func serverError(name string, err error) error {
 
 // held is how many addresses of a family a claim has.
 func (s *Service) held(o *v1.BCSNetIPClaim) int {
-	return allocator.Most(s.Index.ByClaim(o.Namespace + "/" + o.Name))
+	return s.Index.PartsOf(o.Namespace + "/" + o.Name).Most()
 }

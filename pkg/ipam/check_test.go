@@ -100,6 +100,7 @@ func (m *machine) checkLeases(t *rapid.T, known map[netip.Addr]Lease) {
 	}
 	for _, claim := range []string{"shop/x", "shop/y", ""} {
 		same("ByClaim "+claim, held(func(l Lease) bool { return claim != "" && l.Claim == claim }), m.x.ByClaim(claim))
+		m.checkClaim(t, claim)
 		for _, key := range []string{"k1", "k2", ""} {
 			same("ByKey "+claim+" "+key, held(func(l Lease) bool { return claim != "" && l.Claim == claim && key != "" && l.PodPrimaryKey == key }), m.x.ByKey(claim, key))
 		}
@@ -107,6 +108,58 @@ func (m *machine) checkLeases(t *rapid.T, known map[netip.Addr]Lease) {
 	for _, host := range ips(host1, host2) {
 		same("ByHost", held(func(l Lease) bool { return l.Host == host }), m.x.ByHost(host))
 	}
+}
+
+// checkClaim compares what is told of a claim at no cost with what a look at all addresses tells.
+func (m *machine) checkClaim(t *rapid.T, claim string) {
+	parts, all := m.x.PartsOf(claim), m.x.ByClaim(claim)
+	for _, is4 := range []bool{true, false} {
+		n := 0
+		for _, l := range all {
+			if l.Addr.Is4() == is4 {
+				n++
+			}
+		}
+		if parts.Of(is4) != n {
+			t.Fatalf("claim %q has %d addresses of a family, and parts %+v", claim, n, parts)
+		}
+		for _, host := range ips(host1, host2) {
+			w, n := Want{Host: host, Claim: claim, IfName: "eth0"}, need{is4: is4}
+			if got, want := m.x.keptForAny(w, n), m.lookAtAll(w, n); got != want {
+				t.Fatalf("for any pod of claim %q on host %s: %v, want %v", claim, host, got, want)
+			}
+		}
+	}
+	for _, p := range parts {
+		if p.N < 1 || p.One.Claim != claim || p.One.Pool != p.Pool || p.One.IfName != p.IfName || p.One.Addr.Is4() != p.Is4 {
+			t.Fatalf("claim %q: part %+v", claim, p)
+		}
+	}
+	var pools []string
+	for _, l := range all {
+		if pool, served := m.x.PoolOf(l.Addr); served && l.State == Reserved && l.PodPrimaryKey == "" && !l.Deleting {
+			pools = append(pools, pool)
+		}
+	}
+	slices.Sort(pools)
+	if got, want := m.x.KeptIn(claim, func(Lease) bool { return false }), slices.Compact(pools); !slices.Equal(got, want) {
+		t.Fatalf("kept for any pod of claim %q: pools %v, want %v", claim, got, want)
+	}
+}
+
+// lookAtAll is keptForAny in as many steps as there are addresses.
+func (m *machine) lookAtAll(w Want, n need) (best choice) {
+	var first *record
+	for r := range m.x.byAddr.all() {
+		p, _, served := m.x.serving(r.addr)
+		if r.claim() != w.Claim || w.Claim == "" || r.key() != "" || !waits(r, w, n) || m.x.busy(r) || !served || p.Terminating || !m.x.fits(p, w) {
+			continue
+		}
+		if first == nil || r.updated > first.updated || r.updated == first.updated && r.addr.Less(first.addr) {
+			first, best = r, choice{p, r.addr, n.slot}
+		}
+	}
+	return best
 }
 
 func (m *machine) checkPools(t *rapid.T, known map[netip.Addr]Lease) {

@@ -30,16 +30,6 @@ func (x *Index) ByKey(claim, key string) []Lease {
 	return sorted(out)
 }
 
-func (x *Index) claimed(claim string) iter.Seq[*record] {
-	return func(yield func(*record) bool) {
-		for r := x.byClaim.first(x.hashClaim(claim)); r != nil; r = r.extra.nextClaim {
-			if r.claim() == claim && !yield(r) {
-				return
-			}
-		}
-	}
-}
-
 func (x *Index) keyed(claim, key string) iter.Seq[*record] {
 	return func(yield func(*record) bool) {
 		for r := x.byKey.first(x.hashKey(claim, key)); r != nil; r = r.extra.nextKey {
@@ -76,21 +66,7 @@ func (x *Index) keptOne(w Want, n need) (choice, *Refusal) {
 	if c, refusal := x.keptOwn(w, n); c.pool != nil || refusal != nil {
 		return c, refusal
 	}
-	var best choice
-	var at int64
-	for r := range x.claimed(w.Claim) {
-		if r.key() != "" || !waits(r, w, n) || x.busy(r) || w.promised(r.addr) {
-			continue
-		}
-		p, _, served := x.serving(r.addr)
-		if !served || p.Terminating || !x.fits(p, w) {
-			continue
-		}
-		if best.pool == nil || r.updated > at || r.updated == at && r.addr.Less(best.addr) {
-			best, at = choice{p, r.addr, n.slot}, r.updated
-		}
-	}
-	return best, nil
+	return x.keptForAny(w, n), nil
 }
 
 // keptOwn is the address that is kept for the request's own pod, if there is one that its pool has still.
@@ -181,10 +157,8 @@ func (x *Index) full(w Want, is4 bool) *Refusal {
 		return nil
 	}
 	n := 0
-	for r := range x.claimed(w.Claim) {
-		if r.addr.Is4() == is4 {
-			n++
-		}
+	if c := x.byClaim[w.Claim]; c != nil {
+		n = c.n[familyOf(is4)]
 	}
 	if n < w.Room {
 		return nil

@@ -2,7 +2,9 @@ package ipam
 
 import (
 	"encoding/binary"
+	"iter"
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -69,27 +71,39 @@ func NewHistory(entries []Past) History {
 }
 
 // Entries unpacks the history, newest first.
-func (h History) Entries() []Past {
-	var out []Past
-	b, previous := []byte(h), ""
-	for len(b) > 0 {
-		var p Past
-		n := int(b[0])
-		p.Host, _ = netip.AddrFromSlice(b[1 : 1+n])
-		b = b[1+n:]
-		var until, lasted int64
-		until, b = varint(b)
-		lasted, b = varint(b)
-		p.Until, p.Since = fromSeconds(until), fromSeconds(until-lasted)
-		shared := int(b[0])
-		p.Holder, b = text(b[1:])
-		p.Holder = previous[:shared] + p.Holder
-		p.Verb, b = text(b)
-		p.By, b = text(b)
-		p.Reason, b = text(b)
-		out, previous = append(out, p), p.Holder
+func (h History) Entries() []Past { return slices.Collect(h.each()) }
+
+// Last is the newest entry; ok is false where there is none.
+func (h History) Last() (p Past, ok bool) {
+	for p := range h.each() {
+		return p, true
 	}
-	return out
+	return p, false
+}
+
+func (h History) each() iter.Seq[Past] {
+	return func(yield func(Past) bool) {
+		b, previous := []byte(h), ""
+		for len(b) > 0 {
+			var p Past
+			n := int(b[0])
+			p.Host, _ = netip.AddrFromSlice(b[1 : 1+n])
+			b = b[1+n:]
+			var until, lasted int64
+			until, b = varint(b)
+			lasted, b = varint(b)
+			p.Until, p.Since = fromSeconds(until), fromSeconds(until-lasted)
+			shared := int(b[0])
+			p.Holder, b = text(b[1:])
+			p.Holder = previous[:shared] + p.Holder
+			p.Verb, b = text(b)
+			p.By, b = text(b)
+			p.Reason, b = text(b)
+			if previous = p.Holder; !yield(p) {
+				return
+			}
+		}
+	}
 }
 
 // Add puts an entry in front; the oldest of more than MaxHistory is forgotten.

@@ -4,6 +4,8 @@ import (
 	"hash/maphash"
 	"net/netip"
 	"sync"
+
+	"github.com/google/btree"
 )
 
 // Index is the memory of the allocator: every address that has an object, every pool, and which
@@ -18,8 +20,9 @@ type Index struct {
 	byAddr       table
 	byContainer  table // of held addresses, like the next two
 	byAttachment table
-	byClaim      table // of the addresses of claims, like the next
-	byKey        table
+	byKey        table // of the addresses that claims have for one pod
+	byClaim      map[string]*claimed
+	freeNodes    *btree.FreeListG[*record] // of the trees of all claims
 	byHost       map[netip.Addr]map[*record]struct{}
 	byPool       map[string]*members
 
@@ -94,6 +97,8 @@ func (x *Index) findDraining(pool string) {
 func NewIndex() *Index {
 	x := &Index{
 		seed:       maphash.MakeSeed(),
+		byClaim:    map[string]*claimed{},
+		freeNodes:  btree.NewFreeListG[*record](btree.DefaultFreeListSize),
 		byHost:     map[netip.Addr]map[*record]struct{}{},
 		byPool:     map[string]*members{},
 		deleted:    map[netip.Addr]uint64{},
@@ -120,10 +125,6 @@ func NewIndex() *Index {
 		hash: func(r *record) uint64 { return x.hashAttachment(r.owner(), r.uid()) },
 		next: func(r *record) **record { return &r.nextAttachment },
 	}
-	x.byClaim = table{
-		hash: func(r *record) uint64 { return x.hashClaim(r.claim()) },
-		next: func(r *record) **record { return &r.extra.nextClaim },
-	}
 	x.byKey = table{
 		hash: func(r *record) uint64 { return x.hashKey(r.claim(), r.key()) },
 		next: func(r *record) **record { return &r.extra.nextKey },
@@ -144,8 +145,6 @@ func (x *Index) hashAttachment(owner string, uid compact) uint64 {
 	}
 	return maphash.String(x.seed, uid.bytes)
 }
-
-func (x *Index) hashClaim(claim string) uint64 { return maphash.String(x.seed, claim) }
 
 func (x *Index) hashKey(claim, key string) uint64 {
 	return maphash.Comparable(x.seed, [2]string{claim, key})
@@ -179,7 +178,7 @@ func (x *Index) link(r *record) {
 		x.byAttachment.add(r)
 	}
 	if r.claim() != "" {
-		x.byClaim.add(r)
+		x.addClaimed(r)
 		if r.key() != "" {
 			x.byKey.add(r)
 		}
@@ -205,7 +204,7 @@ func (x *Index) unlink(r *record) {
 		x.byAttachment.remove(r)
 	}
 	if r.claim() != "" {
-		x.byClaim.remove(r)
+		x.removeClaimed(r)
 		if r.key() != "" {
 			x.byKey.remove(r)
 		}

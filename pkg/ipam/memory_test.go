@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 )
@@ -15,6 +16,17 @@ const memoryBudget = 400
 
 // historyBudget is what the earlier holders of an address may take on top.
 const historyBudget = 100
+
+// claimBudget is what an address of a claim may take on top: its terms, and its share of a claim of four.
+const claimBudget = 220
+
+// inClaims has all addresses in use by deployments of four pods that keep theirs.
+func inClaims(leases []Lease) []Lease {
+	for i := range leases {
+		leases[i].Sticky = Sticky{Claim: fmt.Sprintf("team-%02d/deploy-checkout-%d", i/4%40, i/4), Fixed: true}
+	}
+	return leases
+}
 
 // fleet makes n leases of a pool as a cluster has them: 10 hosts, 40 namespaces, pods of deployments.
 // Its addresses follow one another, or, where there are many more than n, lie anywhere.
@@ -115,6 +127,9 @@ func TestMemoryPerAddress(t *testing.T) {
 			cold := p
 			cold.Cooldown = time.Hour
 			within(t, bytesPerAddress(cold, released(leases)), memoryBudget)
+		})
+		t.Run(name+", of claims", func(t *testing.T) {
+			within(t, bytesPerAddress(p, inClaims(slices.Clone(leases))), memoryBudget+claimBudget)
 		})
 		t.Run(name+", with history", func(t *testing.T) { within(t, bytesPerAddress(p, withHistory(leases)), memoryBudget+historyBudget) })
 	}

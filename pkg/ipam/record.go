@@ -36,7 +36,7 @@ type extra struct {
 	superseded []string
 	sticky     Sticky
 
-	nextClaim, nextKey *record // chains of the index's tables
+	nextKey *record // chain of the index's table
 }
 
 const (

@@ -3,6 +3,7 @@ package sticky_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // ownAddresses: a Deployment that names its addresses has those and no others, also while it is updated and after it
@@ -144,6 +146,7 @@ func (w *world) claimAhead(t *testing.T) {
 	c.Spec.Replicas, c.Spec.Pool, c.Spec.ReleasePolicy, c.Spec.Preallocate = new(int32(replicas)), s.pool, v1.ReleaseNever, true
 	w.create(t, c)
 	first := w.claimHas(t, c, replicas, metav1.ConditionTrue, v1.ReasonComplete)
+	twice := w.takenTwice(t)
 	a := s.newApp(deployment, terms{never, map[string]string{"networkextension.bkbcs.tencent.com/claim": c.Name}}, replicas)
 	a.claim = c.Name
 	same := map[string]string{}
@@ -166,6 +169,47 @@ func (w *world) claimAhead(t *testing.T) {
 	}
 	a.delete(t, metav1.DeletePropagationBackground)
 	a.expect(t, "all to be given back", want{})
+	twice()
+}
+
+// takenTwice makes a shared pool that takes its addresses, and has writes of a leader that was killed arrive when it has
+// them. What it returns waits until these have gone back, and nothing else.
+func (w *world) takenTwice(t *testing.T) (givenBack func()) {
+	t.Helper()
+	s := w.newSite(t, "twice", 2*replicas, sharedNodes)
+	c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "twice"}}
+	c.Spec.SharedName, c.Spec.Replicas, c.Spec.Pool, c.Spec.ReleasePolicy, c.Spec.Preallocate = s.namespace, new(int32(2)), s.pool, v1.ReleaseNever, true
+	w.create(t, c)
+	had := w.claimHas(t, c, 2, metav1.ConditionTrue, v1.ReasonComplete)
+	cfg, err := cluster.ControllerConfig(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	leases, err := store.New(cfg, nil, store.NewClock(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := 0
+	err = leases.Each(t.Context(), "spec.pool="+s.pool, func(l ipam.Lease) error {
+		change := ipam.Change{Verb: ipam.VerbReserve, By: "claim " + s.namespace + "/" + c.Name, Reason: "preallocated for a size of 2"}
+		next, free := ipam.ReserveFor(l, l.Params, ipam.Sticky{Claim: s.namespace + "/" + c.Name, Fixed: true}, leases.Now(), change)
+		if !free || late == 2 {
+			return nil
+		}
+		late++
+		_, err := leases.Write(t.Context(), next)
+		return err
+	})
+	if err != nil || late == 0 {
+		t.Fatalf("%d more were taken: %v", late, err)
+	}
+	w.claimHas(t, c, 2+late, metav1.ConditionTrue, v1.ReasonComplete)
+	return func() {
+		t.Helper()
+		if got := w.claimHas(t, c, 2, metav1.ConditionTrue, v1.ReasonComplete); !slices.Equal(got, had) {
+			t.Errorf("the claim has %v, and had %v", got, had)
+		}
+	}
 }
 
 // claimConflict: claims whose addresses somebody else names, or no pool has, say so and whom they mean, until that has

@@ -1,0 +1,47 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// TestPreallocatedSaysWhatLasts: the condition says Taking after one error, and the error while that comes again, in the
+// same words, until something else lasts or the addresses are there.
+func TestPreallocatedSaysWhatLasts(t *testing.T) {
+	forbidden := func(n int) error {
+		return fmt.Errorf("claim a/b: %w", ipam.Refuse(ipam.ReasonForbidden, "patching %d is forbidden", n))
+	}
+	late := ipam.Refuse(ipam.ReasonUnavailable, "the request ran out of time")
+	r := &claimReconciler{failing: map[string]failures{}}
+	for i, step := range []struct {
+		err           error
+		reason, words string
+	}{
+		{forbidden(1), "Taking", "takes more"},
+		{forbidden(2), "Forbidden", "cannot take more: patching 2 is forbidden"},
+		{forbidden(3), "Forbidden", "patching 2"},
+		{late, "Forbidden", "patching 2"},
+		{forbidden(4), "Forbidden", "patching 2"},
+		{late, "Forbidden", "patching 2"},
+		{late, "Unavailable", "ran out of time"},
+		{nil, "Complete", "has 3 addresses of a family"},
+		{late, "Taking", "takes more"},
+		{errors.New("a body that is no lease"), "Taking", "takes more"},
+		{errors.New("a body that is no lease"), "Internal", "a body that is no lease"},
+	} {
+		view := claimView{taking: step.err != nil, stock: allocator.Stock{Has: 3}, failure: r.failed("a/b", step.err)}
+		got := preallocated(claim.Claim{Name: "a/b", Preallocate: true}, view)
+		if got.Reason != step.reason || !strings.Contains(got.Message, step.words) {
+			t.Errorf("%d, %v: %s: %s; want %s: %s", i, step.err, got.Reason, got.Message, step.reason, step.words)
+		}
+		if other := r.failed("a/other", nil); other != nil {
+			t.Errorf("another claim fails: %v", other)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package ipam
+
+import (
+	"fmt"
+	"testing"
+)
+
+// claimOf is an index of a pool of 65,536 addresses, of which a claim has so many: all kept for whichever pod of it comes, or
+// all but one in use.
+func claimOf(t testing.TB, size int, inUse bool) *Index {
+	t.Helper()
+	p := benchPool(t, 65536)
+	x := NewIndex()
+	x.SetPool(p)
+	leases := fleet(p, size)
+	for i := range leases {
+		leases[i].Sticky = Sticky{Claim: "shop/web", Fixed: true}
+		if !inUse || i == 0 {
+			leases[i], _ = Release(leases[i], at(-i), Change{})
+		}
+	}
+	x.Replace(leases, uint64(size))
+	return x
+}
+
+// giveAndTake is one allocation of a claim's pod and its release, without their writes.
+func giveAndTake(t testing.TB, x *Index, w Want, version *uint64) {
+	t.Helper()
+	picks, refusal := x.Pick(w, now)
+	if refusal != nil || len(picks) != 1 {
+		t.Fatal(refusal, picks)
+	}
+	l, ok := Bind(picks[0].Current, picks[0].Pool.Params(), Holder{Host: w.Host, ContainerID: "c", IfName: w.IfName}, Sticky{Claim: w.Claim, Fixed: true}, now)
+	if !ok {
+		t.Fatal("not bound")
+	}
+	*version++
+	l.Version = *version
+	x.Watched(l)
+	x.Drop(l.Addr)
+	l, _ = Release(l, now, Change{})
+	*version++
+	l.Version = *version
+	x.Watched(l)
+}
+
+// BenchmarkClaim is one allocation of a claim and its release: the cost must not grow with what the claim has.
+func BenchmarkClaim(b *testing.B) {
+	for _, size := range []int{64, 4096, 65535} {
+		for what, inUse := range map[string]bool{"kept": false, "in use but one": true} {
+			b.Run(fmt.Sprintf("%d addresses/%s", size, what), func(b *testing.B) {
+				x := claimOf(b, size, inUse)
+				w := want(func(w *Want) { w.Claim, w.IfName, w.Room = "shop/web", DefaultIfName, size })
+				version := uint64(size)
+				b.ReportAllocs()
+				for b.Loop() {
+					giveAndTake(b, x, w, &version)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package ipam
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"github.com/google/btree"
+)
+
+// claimed are the addresses of one claim. A request finds without looking at all of them how many there are, and which of
+// those that are kept for whichever pod comes was given up last.
+type claimed struct {
+	parts []*claimPart
+	n     [2]int // of IPv6, of IPv4
+}
+
+// claimPart are those of one pool, one interface and one family. They are never none.
+type claimPart struct {
+	of  partKey
+	all *btree.BTreeG[*record] // in the order of takenFirst
+}
+
+type partKey struct {
+	pool, ifName string
+	is4          bool
+}
+
+func partOf(r *record) partKey { return partKey{r.params.Value().Pool, r.ifName.Value(), r.addr.Is4()} }
+
+// treeDegree keeps both the trees of many small claims and the way through that of a large one short.
+const treeDegree = 16
+
+// forAny says whether an address is kept for whichever pod of its claim comes.
+func (r *record) forAny() bool { return r.state == Reserved && r.key() == "" && !r.has(flagDeleting) }
+
+// takenFirst orders the addresses of a claim: those that any pod may have, the one that was given up last first, then all
+// others.
+func takenFirst(a, b *record) bool {
+	x, y := a.forAny(), b.forAny()
+	if x != y {
+		return x
+	}
+	if x && a.updated != b.updated {
+		return a.updated > b.updated
+	}
+	return a.addr.Less(b.addr)
+}
+
+func (x *Index) addClaimed(r *record) {
+	c := x.byClaim[r.claim()]
+	if c == nil {
+		c = &claimed{}
+		x.byClaim[r.claim()] = c
+	}
+	c.n[familyOf(r.addr.Is4())]++
+	of := partOf(r)
+	i := slices.IndexFunc(c.parts, func(p *claimPart) bool { return p.of == of })
+	if i < 0 {
+		i = len(c.parts)
+		c.parts = append(c.parts, &claimPart{of, btree.NewWithFreeListG(treeDegree, takenFirst, x.freeNodes)})
+	}
+	c.parts[i].all.ReplaceOrInsert(r)
+}
+
+// removeClaimed takes out an address that was added.
+func (x *Index) removeClaimed(r *record) {
+	c, of := x.byClaim[r.claim()], partOf(r)
+	c.n[familyOf(r.addr.Is4())]--
+	i := slices.IndexFunc(c.parts, func(p *claimPart) bool { return p.of == of })
+	if c.parts[i].all.Delete(r); c.parts[i].all.Len() > 0 {
+		return
+	}
+	if c.parts = slices.Delete(c.parts, i, i+1); len(c.parts) == 0 {
+		delete(x.byClaim, r.claim())
+	}
+}
+
+func familyOf(is4 bool) int {
+	if is4 {
+		return 1
+	}
+	return 0
+}
+
+func (x *Index) claimed(claim string) iter.Seq[*record] {
+	return func(yield func(*record) bool) {
+		c := x.byClaim[claim]
+		if c == nil {
+			return
+		}
+		for _, p := range c.parts {
+			more := true
+			p.all.Ascend(func(r *record) bool {
+				more = yield(r)
+				return more
+			})
+			if !more {
+				return
+			}
+		}
+	}
+}
+
+// keptForAny is the one of the addresses that are kept for whichever pod of the request's claim comes that was given up
+// last and can be had; the choice has no pool where there is none.
+func (x *Index) keptForAny(w Want, n need) (best choice) {
+	c := x.byClaim[w.Claim]
+	if c == nil {
+		return best
+	}
+	var first *record
+	for _, part := range c.parts {
+		if part.of.is4 != n.is4 || !x.mayServe(part.of.pool, w) {
+			continue
+		}
+		part.all.Ascend(func(r *record) bool {
+			if !r.forAny() || first != nil && takenFirst(first, r) {
+				return false
+			}
+			if !waits(r, w, n) {
+				return part.of.ifName == "" || part.of.ifName == w.IfName
+			}
+			p, _, served := x.serving(r.addr)
+			if x.busy(r) || w.promised(r.addr) || !served || p.Terminating || !x.fits(p, w) {
+				return true
+			}
+			first, best = r, choice{p, r.addr, n.slot}
+			return false
+		})
+	}
+	return best
+}
+
+// mayServe is false where a request gets none of the addresses whose objects name a pool: it serves them all itself, and
+// not the request.
+func (x *Index) mayServe(pool string, w Want) bool {
+	p := x.pools[pool]
+	return !x.servesItsOwn(pool) || !p.Terminating && x.fits(p, w)
+}
+
+// servesItsOwn says whether a pool serves each address whose object names it.
+func (x *Index) servesItsOwn(pool string) bool {
+	p, m := x.pools[pool], x.byPool[pool]
+	return p != nil && p.Valid() && len(p.overlaps) == 0 && (m == nil || len(m.draining) == 0)
+}
+
+// Part are the addresses of a claim of one pool, as their objects say, for one interface, empty for any, and of one family.
+type Part struct {
+	Pool, IfName string
+	Is4          bool
+	// N is how many there are, at least one; One is any of them.
+	N   int
+	One Lease
+}
+
+// Parts are all of a claim.
+type Parts []Part
+
+// PartsOf counts the addresses of a claim, those in use and those that are kept for it, at a cost that does not grow with
+// them. The parts are in the order of pools, interfaces and families.
+func (x *Index) PartsOf(claim string) (all Parts) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	c := x.byClaim[claim]
+	if c == nil {
+		return nil
+	}
+	for _, p := range c.parts {
+		one, _ := p.all.Min()
+		all = append(all, Part{p.of.pool, p.of.ifName, p.of.is4, p.all.Len(), one.lease()})
+	}
+	slices.SortFunc(all, func(a, b Part) int {
+		return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.IfName, b.IfName), familyOf(b.Is4)-familyOf(a.Is4))
+	})
+	return all
+}
+
+// Of is how many there are of a family.
+func (all Parts) Of(is4 bool) (n int) {
+	for _, p := range all {
+		if p.Is4 == is4 {
+			n += p.N
+		}
+	}
+	return n
+}
+
+// All is how many there are of both families.
+func (all Parts) All() int { return all.Of(true) + all.Of(false) }
+
+// Most is how many there are of the family of which there are more.
+func (all Parts) Most() int { return max(all.Of(true), all.Of(false)) }
+
+// KeptIn are the pools that serve addresses which are kept for whichever pod of a claim comes, less those that are
+// promised.
+func (x *Index) KeptIn(claim string, promised func(Lease) bool) (pools []string) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	c := x.byClaim[claim]
+	if c == nil {
+		return nil
+	}
+	for _, part := range c.parts {
+		alone := x.servesItsOwn(part.of.pool)
+		part.all.Ascend(func(r *record) bool {
+			if !r.forAny() {
+				return false
+			}
+			p, _, served := x.serving(r.addr)
+			if !served || promised(r.lease()) {
+				return true
+			}
+			if !slices.Contains(pools, p.Name) {
+				pools = append(pools, p.Name)
+			}
+			return !alone // else all others are served by it, too
+		})
+	}
+	slices.Sort(pools)
+	return pools
+}
