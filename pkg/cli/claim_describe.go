@@ -42,15 +42,7 @@ func (v *claimDescribe) Complete(args []string) error {
 func (v *claimDescribe) Validate() error { return v.output.validate() }
 
 func (v *claimDescribe) Run(ctx context.Context) error {
-	key, err := v.in.key(v.arg)
-	if err != nil {
-		return err
-	}
-	api, err := v.claims()
-	if err != nil {
-		return err
-	}
-	c, err := api.get(ctx, key)
+	_, c, err := v.claimNamed(ctx, &v.in, v.arg)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
@@ -31,8 +30,9 @@ func newClaimRelease(s *session) *cobra.Command {
 		Short: "Give back the addresses that a claim keeps and no pod has",
 		Long: `Give the addresses that a claim keeps and no pod has back to their pools, after
 a question. Addresses that pods have stay with them. The claim stays, and its
-next pods get other addresses. What was given back goes to standard output, as
-it was before.`,
+next pods get other addresses; for a claim that takes its addresses before pods
+ask, the controller takes others at once. What was given back goes to standard
+output, as it was before.`,
 		Example: `  bcsnetctl claim release deploy-web -n shop
   bcsnetctl claim release shop/sts-db --address 10.0.0.20 --yes --reason "db-2 is gone for good"`,
 		ValidArgsFunction: s.completeClaims(&v.in, 1),
@@ -72,11 +72,7 @@ func (v *claimRelease) Run(ctx context.Context) error {
 		return err
 	}
 	if len(all) == 0 { // addresses may outlive the object of their claim; one that never was is misspelt
-		api, err := v.claims()
-		if err != nil {
-			return err
-		}
-		if _, err := api.get(ctx, key); err != nil {
+		if _, _, err := v.claimNamed(ctx, &v.in, v.arg); err != nil {
 			return err
 		}
 	}
@@ -87,6 +83,7 @@ func (v *claimRelease) Run(ctx context.Context) error {
 		all = slices.DeleteFunc(all, func(l ipam.Lease) bool { return !slices.Contains(v.only, l.Addr) })
 	}
 	kept := v.sort(key.String(), all)
+	v.warnRefill(ctx, kept)
 	if len(kept) > 0 && v.dry == dryRunNone && !v.yes {
 		if err := v.confirm(ctx, fmt.Sprintf("Give %s back?", words.Plural(len(kept), "address"))); err != nil {
 			return err
@@ -96,7 +93,7 @@ func (v *claimRelease) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return v.giveBack(ctx, leases, kept)
+	return v.giveUpAll(ctx, leases, &v.output, kept, "given back", v.reason, nil)
 }
 
 // known refuses addresses that are not the claim's.
@@ -128,28 +125,4 @@ func (v *claimRelease) sort(name string, all []ipam.Lease) (kept []ipam.Lease) {
 		v.say.note("claim %s keeps no address that could go back", name)
 	}
 	return kept
-}
-
-func (v *claimRelease) giveBack(ctx context.Context, leases *store.Client, kept []ipam.Lease) error {
-	change := ipam.Change{}
-	if v.dry != dryRunClient && len(kept) > 0 {
-		change = v.change(ctx, ipam.VerbRelease, v.reason)
-	}
-	failed := v.inBulk(ctx, kept, "given back", func(_ int, l ipam.Lease) error {
-		if v.dry == dryRunClient {
-			return nil
-		}
-		return v.giveUp(ctx, leases, l, change)
-	})
-	var back []ipam.Lease
-	for i, l := range kept {
-		if failed[i] == nil {
-			back = append(back, l)
-		}
-	}
-	if len(back) > 0 {
-		v.say.done("%s given back", words.Plural(len(back), "address"))
-	}
-	printed := v.printLeases(&v.output, v.leaseColumns(false), back)
-	return several{v.unfinished(ctx, "given back", kept, failed), printed}.compact()
 }

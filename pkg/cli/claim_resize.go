@@ -74,15 +74,7 @@ func (v *claimResize) Validate() error {
 }
 
 func (v *claimResize) Run(ctx context.Context) error {
-	key, err := v.in.key(v.arg)
-	if err != nil {
-		return err
-	}
-	api, err := v.claims()
-	if err != nil {
-		return err
-	}
-	c, err := api.get(ctx, key)
+	api, c, err := v.claimNamed(ctx, &v.in, v.arg)
 	switch {
 	case err != nil:
 		return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,6 +61,37 @@ func (c *claims) get(ctx context.Context, key types.NamespacedName) (ipClaim, er
 		return ipClaim{}, c.explain(err)
 	}
 	return readClaim(stored)
+}
+
+// few reads those of some claims that there are, named as addresses name them. Others may be among them.
+func (c *claims) few(ctx context.Context, names []string) ([]ipClaim, error) {
+	if len(names) > 1 {
+		return c.list(ctx, "", metav1.ListOptions{})
+	}
+	namespace, name, _ := strings.Cut(names[0], "/")
+	stored, err := c.api.Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, c.explain(err)
+	}
+	one, err := readClaim(stored)
+	return []ipClaim{one}, err
+}
+
+// claimNamed reads the claim that an argument names, NAME or NAMESPACE/NAME.
+func (s *session) claimNamed(ctx context.Context, in *inNamespace, arg string) (*claims, ipClaim, error) {
+	key, err := in.key(arg)
+	if err != nil {
+		return nil, ipClaim{}, err
+	}
+	api, err := s.claims()
+	if err != nil {
+		return nil, ipClaim{}, err
+	}
+	c, err := api.get(ctx, key)
+	return api, c, err
 }
 
 // named reads claims by name: all of them or none.

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
@@ -32,8 +31,9 @@ its pod lives, an address is released only with --force. All addresses are
 looked at before any is released, and one that has a new holder by then is left
 alone. What was released goes to standard output, as it was before.
 
-An address that a claim keeps and no pod has goes back to its pool. One that a
-pod has by a claim which keeps it stays reserved for the claim.
+An address that a claim keeps and no pod has goes back to its pool; for a claim
+that takes its addresses before pods ask, the controller takes another at once.
+One that a pod has by a claim which keeps it stays reserved for the claim.
 
 An address that is free already is no error; - reads addresses from standard
 input, one entry a line. What fails can be run again: it does the rest.`,
@@ -82,12 +82,13 @@ func (v *ipRelease) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	v.warnRefill(ctx, held)
 	if len(held) > 0 && v.dry == dryRunNone && !v.yes {
 		if err := v.confirm(ctx, fmt.Sprintf("Release %s?", words.Plural(len(held), "address"))); err != nil {
 			return err
 		}
 	}
-	return v.release(ctx, leases, held)
+	return v.giveUpAll(ctx, leases, &v.output, held, "released", v.reason, v.sayKept)
 }
 
 // check refuses, before anything is written, what must not be released. It returns what is held.
@@ -176,31 +177,6 @@ func (v *ipRelease) announce(l ipam.Lease, pod podState, unread error) {
 	default:
 		v.say.start("%s; its pod is unknown", what)
 	}
-}
-
-func (v *ipRelease) release(ctx context.Context, leases *store.Client, held []ipam.Lease) error {
-	change := ipam.Change{}
-	if v.dry != dryRunClient && len(held) > 0 {
-		change = v.change(ctx, ipam.VerbRelease, v.reason)
-	}
-	failed := v.inBulk(ctx, held, "released", func(_ int, l ipam.Lease) error {
-		if v.dry == dryRunClient {
-			return nil
-		}
-		return v.giveUp(ctx, leases, l, change)
-	})
-	var released []ipam.Lease
-	for i, l := range held {
-		if failed[i] == nil {
-			released = append(released, l)
-		}
-	}
-	if len(released) > 0 {
-		v.say.done("%s released", words.Plural(len(released), "address"))
-	}
-	v.sayKept(released)
-	printed := v.printLeases(&v.output, v.leaseColumns(false), released)
-	return several{v.unfinished(ctx, "released", held, failed), printed}.compact()
 }
 
 // sayKept says which of the addresses that were released are not free.

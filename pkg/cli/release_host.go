@@ -11,9 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
@@ -39,16 +37,17 @@ is asked, so that scripts can call this; look first with --dry-run=client. The
 addresses that were released go to standard output, as they were before.
 
 HOST is the IP of a host; - reads hosts from standard input, one a line. A host
-that holds nothing is no error. What fails can be run again: it does the rest.
-With --wait the command does that itself, and frees what a host takes meanwhile,
-until two looks in a row find nothing.`,
+that holds nothing is no error. Several hosts are looked at once more at the end:
+what one of them took before its turn came is freed, too. What fails can be run
+again: it does the rest. With --wait the command does that itself, and frees what
+a host takes meanwhile, until two looks in a row find nothing.`,
 		Example: `  bcsnetctl release-host 10.0.0.11 --dry-run=client
   bcsnetctl release-host 10.0.0.11 10.0.0.12 -o name
   bcsnetctl host list -o jsonpath='` + goneHosts + `' | bcsnetctl release-host -`,
 		ValidArgsFunction: s.completeHosts,
 	}
 	cmd.Flags().BoolVar(&v.wait, "wait", false, "go on until each host holds nothing; a dry run does not wait")
-	cmd.Flags().DurationVar(&v.timeout, "timeout", time.Minute, "how long to wait for one host; 0 is for ever")
+	cmd.Flags().DurationVar(&v.timeout, "timeout", time.Minute, "how long to wait once each host was tried; 0 is for ever")
 	s.dry.addTo(cmd)
 	addReason(cmd, &v.reason)
 	v.output.addTo(cmd)
@@ -90,34 +89,22 @@ func (v *releaseHost) Run(ctx context.Context) error {
 	if len(v.hosts) == 0 {
 		v.say.note("standard input named no host: nothing to release")
 	}
-	var released []ipam.Lease
+	r := &hostRelease{releaseHost: v, leases: leases, at: map[netip.Addr]*hostState{}}
+	tried := r.first(ctx)
 	var failed several
-	held, unread := v.heldOn(ctx, v.hosts)
-	for i, h := range v.hosts {
-		var gone []ipam.Lease
-		err := unread
-		if err == nil {
-			gone, err = v.one(ctx, leases, h, held[h])
-		} else {
-			err = fmt.Errorf("host %s: nothing was released: %w", h, err)
-		}
-		released = append(released, gone...)
-		if v.wait && v.dry == dryRunNone && ctx.Err() == nil {
-			gone, err = v.settle(ctx, leases, h, err)
-			released = append(released, gone...)
-		}
-		if err != nil {
-			failed = append(failed, err)
-		}
-		if ctx.Err() != nil || isUnreachable(err) || err != nil && unread != nil {
-			if rest := len(v.hosts) - i - 1; rest > 0 {
-				failed = append(failed, (&failure{message: words.Plural(rest, "more host") + " not tried"}).withHint("run it again: it does the rest"))
-			}
-			break
+	switch {
+	case v.dry == dryRunNone && v.wait && ctx.Err() == nil && !hopeless(r.unread):
+		failed = r.settle(ctx)
+	case v.dry == dryRunNone && tried == len(v.hosts) && tried > 1 && ctx.Err() == nil:
+		failed = append(r.again(ctx), r.failures(ctx)...)
+	default:
+		failed = r.failures(ctx)
+		if rest := len(v.hosts) - tried; rest > 0 {
+			failed = append(failed, (&failure{message: words.Plural(rest, "more host") + " not tried"}).withHint("%s", hintRest))
 		}
 	}
-	slices.SortFunc(released, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
-	if err := v.printLeases(&v.output, v.leaseColumns(false), released); err != nil {
+	slices.SortFunc(r.released, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
+	if err := v.printLeases(&v.output, v.leaseColumns(false), r.released); err != nil {
 		failed = append(failed, err)
 	}
 	return failed.orNil()
@@ -141,29 +128,10 @@ func (v *releaseHost) heldOn(ctx context.Context, hosts []netip.Addr) (map[netip
 	return out, err
 }
 
-// one releases what one host holds, and says what was done and what was not.
-func (v *releaseHost) one(ctx context.Context, leases *store.Client, h netip.Addr, held []ipam.Lease) ([]ipam.Lease, error) {
-	if len(held) == 0 {
-		v.say.note("host %s holds no addresses: nothing to release", h)
-		return nil, nil
-	}
-	v.warnLive(ctx, h, held)
-	if v.dry == dryRunClient {
-		v.say.done("host %s: %s released%s", h, words.Plural(len(held), "address"), stayKept(held))
-		return held, nil
-	}
-	gone, err := allocator.ReleaseHeld(ctx, leases, h, held, v.change(ctx, ipam.VerbReleaseHost, v.reason))
-	if err == nil {
-		v.say.done("host %s: %s released%s", h, words.Plural(len(gone), "address"), stayKept(gone))
-		return gone, nil
-	}
-	return gone, v.partly(ctx, h, len(gone), len(held), err)
-}
-
 // partly is the error for a host of which not everything was released.
 func (v *releaseHost) partly(ctx context.Context, h netip.Addr, gone, held int, err error) error {
 	f := &failure{message: fmt.Sprintf("host %s: %d of %s released", h, gone, words.Plural(held, "address")), cause: err}
-	f.hint = "run it again: it does the rest"
+	f.hint = hintRest
 	var r *ipam.Refusal
 	switch {
 	case ctx.Err() != nil:

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
@@ -22,77 +21,95 @@ const quietLooks = 2
 // lookEvery is the time between two looks.
 const lookEvery = 500 * time.Millisecond
 
-// waiter releases a host until it holds nothing.
-type waiter struct {
-	*releaseHost
-	leases *store.Client
-	host   netip.Addr
-	// last is why the latest attempt did not do everything.
-	last error
-	left int
-	gone []ipam.Lease
-}
-
-// settle goes on where a first attempt ended, with first: it releases what that left, and what the host takes
-// meanwhile. The answer is what it released beyond the first attempt.
-func (v *releaseHost) settle(ctx context.Context, leases *store.Client, h netip.Addr, first error) ([]ipam.Lease, error) {
-	w := &waiter{releaseHost: v, leases: leases, host: h, last: first}
-	if hopeless(first) {
-		return nil, first
-	}
+// settle goes on where the first attempts ended: it releases what they left, and what the hosts take meanwhile, until
+// each is quiet. One look is for all hosts that are not.
+func (r *hostRelease) settle(ctx context.Context) several {
 	waiting := ctx
-	if v.timeout > 0 {
+	if r.timeout > 0 {
 		var cancel context.CancelFunc
-		waiting, cancel = context.WithTimeout(ctx, v.timeout)
+		waiting, cancel = context.WithTimeout(ctx, r.timeout)
 		defer cancel()
 	}
-	quiet := 0
-	err := wait.PollUntilContextCancel(waiting, lookEvery, true, func(ctx context.Context) (bool, error) {
-		none, err := w.look(ctx)
-		switch {
-		case err != nil:
-			return false, err
-		case !none:
-			quiet = 0
-			return false, nil
-		}
-		quiet++
-		return quiet >= quietLooks, nil
+	left := slices.DeleteFunc(slices.Clone(r.hosts), func(h netip.Addr) bool { return r.at[h] != nil && hopeless(r.at[h].err) })
+	r.unread = nil
+	err := wait.PollUntilContextCancel(waiting, lookEvery, true, func(ctx context.Context) (done bool, err error) {
+		left, err = r.look(ctx, left)
+		return len(left) == 0, err
 	})
-	return w.gone, w.outcome(ctx, waiting, err)
+	failed := r.unsettled(ctx, left, err)
+	for _, h := range r.hosts {
+		if s := r.at[h]; s != nil && hopeless(s.err) {
+			failed = append(failed, r.partly(ctx, h, s.gone, s.held, s.err))
+		}
+	}
+	return failed
 }
 
-// look releases what the host holds; none is true when that was nothing.
-func (w *waiter) look(ctx context.Context) (none bool, err error) {
-	all, err := w.heldOn(ctx, []netip.Addr{w.host})
-	held := all[w.host]
+// unsettled are the errors for the hosts that were not quiet when the waiting ended, with cause.
+func (r *hostRelease) unsettled(ctx context.Context, left []netip.Addr, cause error) (failed several) {
 	switch {
-	case err != nil:
-		w.last = err
-		return false, w.orOn(err)
-	case len(held) == 0:
-		w.left = 0
-		return true, nil
+	case len(left) == 0:
+		return nil
+	case ctx.Err() != nil:
+		return several{&failure{message: hostsText(left) + ": no longer waited for", hint: hintRest}}
+	case hopeless(cause):
+		return several{fmt.Errorf("%s: what is in use is unknown: %w", hostsText(left), cause)}
 	}
-	if w.left = len(held); w.last == nil {
-		w.say.wait("host %s: %s in use anew", w.host, words.Plural(len(held), "address"))
-	} else {
-		w.say.wait("host %s: %s left, trying again", w.host, words.Plural(len(held), "address"))
+	var unknown []netip.Addr
+	for _, h := range left {
+		if s := r.at[h]; s != nil && s.held > 0 {
+			failed = append(failed, r.late(h, cause))
+		} else {
+			unknown = append(unknown, h)
+		}
 	}
-	gone, err := allocator.ReleaseHeld(ctx, w.leases, w.host, held, w.change(ctx, ipam.VerbReleaseHost, w.reason))
-	w.gone, w.last = append(w.gone, gone...), err
-	if len(gone) > 0 {
-		w.say.done("host %s: %s released", w.host, words.Plural(len(gone), "address"))
+	if len(unknown) > 0 {
+		text := fmt.Sprintf("%s: after %s no %d looks in a row have found nothing in use", hostsText(unknown), r.timeout.Round(time.Second/10), quietLooks)
+		if r.unread != nil && !errors.Is(r.unread, context.DeadlineExceeded) {
+			text += ": " + r.explain(r.unread).Error()
+		}
+		failed = append(failed, &failure{code: exitTimeout, message: text, cause: cause, hint: hintRest})
 	}
-	return false, w.orOn(err)
+	return failed
 }
 
-// orOn is the error where trying again will not help, and nil to go on.
-func (w *waiter) orOn(err error) error {
-	if hopeless(err) {
-		return err
+// look releases what the hosts hold, and returns those that are to be looked at again. The error is one that does not
+// mend itself.
+func (r *hostRelease) look(ctx context.Context, hosts []netip.Addr) (left []netip.Addr, err error) {
+	held, err := r.heldOn(ctx, hosts)
+	if r.unread = err; err != nil {
+		if hopeless(err) {
+			return hosts, err
+		}
+		return hosts, nil
 	}
-	return nil
+	for _, h := range hosts {
+		if ctx.Err() != nil || r.visit(ctx, h, held[h]) {
+			left = append(left, h)
+		}
+	}
+	return left, nil
+}
+
+// visit releases what a host holds, and says whether to look at it again.
+func (r *hostRelease) visit(ctx context.Context, h netip.Addr, held []ipam.Lease) bool {
+	s := r.at[h]
+	switch {
+	case s == nil:
+		r.one(ctx, h, held)
+		return !hopeless(r.at[h].err)
+	case len(held) == 0:
+		s.held, s.gone, s.err = 0, 0, nil
+		s.quiet++
+		return s.quiet < quietLooks
+	case s.err == nil:
+		r.say.wait("host %s: %s in use anew", h, words.Plural(len(held), "address"))
+	default:
+		r.say.wait("host %s: %s left, trying again", h, words.Plural(len(held), "address"))
+	}
+	s.quiet = 0
+	r.release(ctx, h, held)
+	return !hopeless(s.err)
 }
 
 // hopeless is true for what does not mend itself.
@@ -102,20 +119,24 @@ func hopeless(err error) bool {
 	return errors.As(err, &r) && r.Reason == ipam.ReasonForbidden || errors.As(err, &f) && f.reason == ipam.ReasonForbidden
 }
 
-func (w *waiter) outcome(ctx, waiting context.Context, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		return &failure{message: fmt.Sprintf("host %s: no longer waited for", w.host), hint: "run it again: it does the rest"}
-	case errors.Is(waiting.Err(), context.DeadlineExceeded):
-		text := fmt.Sprintf("host %s still has %s in use after %s", w.host, words.Plural(w.left, "address"), w.timeout.Round(time.Second/10))
-		if w.last != nil && !errors.Is(w.last, context.DeadlineExceeded) {
-			text += ": " + w.explain(w.last).Error()
-		}
-		return (&failure{code: exitTimeout, message: text, cause: err}).
-			withHint("if the machine is on, its pods take new addresses; see bcsnetctl host describe %s", w.host)
-	default:
-		return w.partly(ctx, w.host, len(w.gone), len(w.gone)+w.left, err)
+// late is the error for a host that was not quiet in time.
+func (r *hostRelease) late(h netip.Addr, cause error) error {
+	s := r.at[h]
+	text := fmt.Sprintf("host %s still has %s in use after %s", h, words.Plural(s.held-s.gone, "address"), r.timeout.Round(time.Second/10))
+	if s.held == s.gone {
+		text = fmt.Sprintf("host %s still takes addresses after %s", h, r.timeout.Round(time.Second/10))
 	}
+	if s.err != nil && !errors.Is(s.err, context.DeadlineExceeded) {
+		text += ": " + r.explain(s.err).Error()
+	}
+	return (&failure{code: exitTimeout, message: text, cause: cause}).
+		withHint("if the machine is on, its pods take new addresses; see bcsnetctl host describe %s", h)
+}
+
+// hostsText names one host and counts several.
+func hostsText(hosts []netip.Addr) string {
+	if len(hosts) == 1 {
+		return "host " + hosts[0].String()
+	}
+	return words.Plural(len(hosts), "host")
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"os"
@@ -24,7 +23,12 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, int, 
 				WithHint("send Content-Type: application/json, or none")
 		}
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	var whole bytes.Buffer
+	if r.ContentLength > 0 { // reading grows what is too small, and has most of it twice while it does
+		whole.Grow(int(min(r.ContentLength, most)) + bytes.MinRead)
+	}
+	_, err := whole.ReadFrom(http.MaxBytesReader(w, r.Body, most))
+	body := whole.Bytes()
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):

@@ -13,14 +13,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-const (
-	// maxQuestion bounds a question of the scheduler. Whole nodes have some ten thousand bytes each: it has room for
-	// more than 5,000 of them.
-	maxQuestion = 96 << 20
-	// maxQuestions bounds those that are in memory at once; more wait.
-	maxQuestions = 2 * maxQuestion
-)
-
 // extenderRoute is one verb of a scheduler extender. Its answers are those that the scheduler knows, without the
 // envelope; what cannot be asked at all is refused with it.
 type extenderRoute struct {
@@ -108,16 +100,13 @@ func (s *Service) extender(op extenderRoute) http.Handler {
 		defer cancel()
 		ctx, end := s.trace(withNotes(ctx), r, op.name)
 		r = readHop(r).on(r.WithContext(ctx))
-		weight := int64(maxQuestion)
-		if r.ContentLength >= 0 {
-			weight = min(weight, r.ContentLength)
-		}
 		var answer any
 		var why *ipam.Refusal
 		status := http.StatusBadRequest
 		if err == nil {
-			if err = s.questions.Acquire(ctx, weight); err == nil {
-				defer s.questions.Release(weight)
+			var leave func()
+			if leave, err = s.questions.enter(ctx, r.ContentLength); err == nil {
+				defer leave()
 				answer, why, status, err = s.consult(w, r, op)
 			} else {
 				status, err = http.StatusServiceUnavailable, ipam.Refuse(ipam.ReasonUnavailable, "too many large questions at once").WithHint("ask again")
@@ -135,7 +124,7 @@ func (s *Service) extender(op extenderRoute) http.Handler {
 		}
 		s.Metrics.count(op.name, reason)
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(append(marshal(answer), '\n')) // the client may have gone
+		_ = json.NewEncoder(w).Encode(answer) // the client may have gone
 	})
 }
 

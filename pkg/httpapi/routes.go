@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/bcsnet/bcsnet/pkg/galaxy"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -80,7 +79,7 @@ func (s *Service) readyz(w http.ResponseWriter, _ *http.Request) {
 // Handler serves the allocator routes, those of galaxy, the scheduler extender, /healthz, /readyz, /version, /info,
 // /metrics and the documents that describe them.
 func (s *Service) Handler() http.Handler {
-	s.troubles.Interval, s.questions = time.Second, semaphore.NewWeighted(maxQuestions)
+	s.troubles.Interval, s.questions = time.Second, newQuestions()
 	mux := http.NewServeMux()
 	methods := map[string][]string{}
 	handle := func(method, path string, h http.Handler) {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
-	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
@@ -59,10 +58,9 @@ type Service struct {
 	Gatherer prometheus.Gatherer
 	Log      *slog.Logger
 
-	unknown  unknownFields
-	troubles rate.Sometimes
-	// questions bounds the bytes of questions of schedulers that are in memory at once.
-	questions *semaphore.Weighted
+	unknown   unknownFields
+	troubles  rate.Sometimes
+	questions questions
 }
 
 // Bounds that keep slow and large requests from doing harm.

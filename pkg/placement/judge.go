@@ -107,7 +107,10 @@ func (j *Judge) Filter(ctx context.Context, o *corev1.Pod, nodes []string) (Verd
 	wait := time.NewTimer(patience)
 	defer wait.Stop()
 	for {
-		v, open := j.judge(ctx, pod, p, nodes, exists)
+		if err := j.learn(ctx); err != nil {
+			return Verdict{}, err
+		}
+		v, open := j.judge(pod, p, nodes, exists)
 		if open == nil {
 			return v, nil
 		}
@@ -123,11 +126,11 @@ func (j *Judge) Filter(ctx context.Context, o *corev1.Pod, nodes []string) (Verd
 
 // judge decides once. open is closed when the answer may have become another one, nil where that is not to be
 // expected soon: no node is for the pod, and one would be but for pods that are on their way to some node.
-func (j *Judge) judge(ctx context.Context, pod workload.Pod, p *allocator.Prospect, nodes []string, exists bool) (v Verdict, open <-chan struct{}) {
+func (j *Judge) judge(pod workload.Pod, p *allocator.Prospect, nodes []string, exists bool) (v Verdict, open <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	now := j.Now()
-	j.settle(ctx, now)
+	j.settle(now)
 	v, addrs := j.survey(p, nodes, now, j.promised(pod.UID, false))
 	if old := j.ledger.promises[pod.UID]; old != nil && old.pod.Node != "" {
 		return v, nil // it is placed already, whoever asks

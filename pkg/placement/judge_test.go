@@ -410,3 +410,73 @@ func TestParseResources(t *testing.T) {
 		}
 	}
 }
+
+// slowTerms answers about one pod when it is told to.
+type slowTerms struct {
+	*site
+	slow    string
+	asked   chan struct{}
+	answers chan struct{}
+}
+
+func (s *slowTerms) Of(ctx context.Context, pod workload.Pod) (allocator.Terms, error) {
+	if pod.Name != s.slow {
+		return s.site.Of(ctx, pod)
+	}
+	s.asked <- struct{}{}
+	select {
+	case <-s.answers:
+		return s.site.Of(ctx, pod)
+	case <-ctx.Done():
+		return allocator.Terms{}, ctx.Err()
+	}
+}
+
+// TestSlowOwners: while the terms of a pod that was found on its node are read from the API server, the watch of pods
+// goes on. Who asks about other pods waits for what it has to count with; a question that was given up leaves the reading
+// to the next.
+func TestSlowOwners(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, 2, 0)
+		slow := &slowTerms{site: s, slow: "found", asked: make(chan struct{}), answers: make(chan struct{})}
+		s.Terms = slow
+		onNode := func(name string) *corev1.Pod {
+			return newPod(name, func(p *corev1.Pod) { p.Spec.NodeName = "node11" })
+		}
+		s.PodChanged(onNode("found"))
+		ctx, giveUp := context.WithCancel(t.Context())
+		gaveUp := make(chan error)
+		go func() {
+			_, err := s.Filter(ctx, newPod("impatient"), everywhere)
+			gaveUp <- err
+		}()
+		<-slow.asked
+		watched := make(chan struct{})
+		go func() {
+			defer close(watched)
+			s.PodChanged(onNode("other"))
+			s.PodGone(onNode("other"))
+			s.Promised()
+		}()
+		select {
+		case <-watched:
+		case <-time.After(time.Minute):
+			t.Error("the watch of pods waits for the API server")
+		}
+		answers := make(chan string)
+		for _, name := range []string{"a", "b"} {
+			go func() { answers <- s.filter(newPod(name)) }()
+		}
+		synctest.Wait()
+		giveUp()
+		<-gaveUp
+		<-slow.asked // one of the others, and no more than one
+		synctest.Wait()
+		slow.answers <- struct{}{}
+		got := []string{<-answers, <-answers}
+		slices.Sort(got)
+		if diff := cmp.Diff([]string{nowhere, rack1}, got); diff != "" {
+			t.Errorf("two addresses, one of which the pod that was found counts on (-want +got):\n%s", diff)
+		}
+	})
+}

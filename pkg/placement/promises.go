@@ -30,6 +30,9 @@ type promise struct {
 	// known: the prospect is on the terms of the pod. Of a pod that was found on its node they are looked for once;
 	// hopeless: there were none.
 	known, hopeless bool
+	// looking is closed when the terms were looked for; nil while nobody does. changes counts how often the pod changed.
+	looking chan struct{}
+	changes int
 	// addrs are what it would get on node; on any of the nodes that it was let through to while node is empty.
 	addrs []netip.Addr
 	node  string
@@ -107,6 +110,7 @@ func (j *Judge) PodChanged(o *corev1.Pod) {
 		j.ledger.drop(pod.UID)
 	case p != nil:
 		p.pod, p.hopeless = pod, false
+		p.changes++
 	default:
 		p = &promise{pod: pod, prospect: allocator.NewProspect(j.Index, pod, allocator.Terms{})}
 		if !p.prospect.Holds() {
@@ -149,30 +153,74 @@ func (j *Judge) tidy() {
 }
 
 // settle brings the promises up to date: what somebody else got in the meantime is replaced.
-func (j *Judge) settle(ctx context.Context, now time.Time) {
+func (j *Judge) settle(now time.Time) {
 	j.tidy()
 	for uid, p := range j.ledger.promises {
 		switch {
-		case ctx.Err() != nil:
-			return
-		case p.pod.Node == "" || p.hopeless || !p.known && !j.look(ctx, p):
+		case p.pod.Node == "" || !p.known:
 		case p.node != p.pod.Node, len(p.addrs) == 0, slices.ContainsFunc(p.addrs, func(a netip.Addr) bool { return j.gone(a, uid) }):
 			j.place(p, now)
 		}
 	}
 }
 
-// look finds the terms of a pod that was found on its node.
-func (j *Judge) look(ctx context.Context, p *promise) bool {
-	terms, err := j.Terms.Of(ctx, p.pod)
+// learn finds the terms of the pods that were found on their nodes. They are read without the lock, each by one question
+// at a time: who asks meanwhile waits for what it has to count with, and the watches of pods wait for nothing. What
+// cannot be read is tried once for a question. The error is that of the context: nobody waits for the answer, and a pod
+// must not be counted on for it.
+func (j *Judge) learn(ctx context.Context) error {
+	tried := map[*promise]bool{}
+	for ctx.Err() == nil {
+		p, pod, changes, looking := j.stranger(tried)
+		switch {
+		case p != nil:
+			tried[p] = true
+			terms, err := j.Terms.Of(ctx, pod)
+			j.learnt(p, pod, changes, terms, err)
+		case looking == nil:
+			return nil
+		default:
+			select {
+			case <-looking:
+			case <-ctx.Done():
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// stranger is a pod on its node whose terms nobody knows, for the caller to look for and to hand to learnt. Where others
+// look for all there are, it is when one of them is done.
+func (j *Judge) stranger(tried map[*promise]bool) (_ *promise, pod workload.Pod, changes int, looking <-chan struct{}) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, p := range j.ledger.promises {
+		switch {
+		case p.pod.Node == "" || p.known || p.hopeless || tried[p] || p.prospect.Holds():
+		case p.looking != nil:
+			looking = p.looking
+		default:
+			p.looking = make(chan struct{})
+			return p, p.pod, p.changes, nil
+		}
+	}
+	return nil, pod, 0, looking
+}
+
+// learnt takes what was found of a pod.
+func (j *Judge) learnt(p *promise, pod workload.Pod, changes int, terms allocator.Terms, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	close(p.looking)
+	p.looking = nil
 	var refusal *ipam.Refusal
-	if err != nil {
+	switch {
+	case err == nil:
+		p.prospect, p.known = allocator.NewProspect(j.Index, pod, terms), true
+	case p.changes == changes:
 		// It gets no address, until something about it changes; what could not be read is looked at again.
 		p.hopeless = errors.As(err, &refusal) && refusal.Reason != ipam.ReasonUnavailable
-		return false
 	}
-	p.prospect, p.known = allocator.NewProspect(j.Index, p.pod, terms), true
-	return true
 }
 
 // gone says whether an address that is promised to a pod is another's.

@@ -145,15 +145,8 @@ func (cp *ControlPlane) layoutScheduler(listen netip.AddrPort, o options) error 
 		"clientConnection": map[string]any{"kubeconfig": kubeconfig, "qps": 500, "burst": 1000},
 		"leaderElection":   map[string]any{"leaderElect": false},
 	}
-	if o.extender != "" {
-		var managed []map[string]any
-		for _, name := range o.managedResources {
-			managed = append(managed, map[string]any{"name": name})
-		}
-		settings["extenders"] = []map[string]any{{
-			"urlPrefix": o.extender, "filterVerb": "filter", "prioritizeVerb": "priority", "weight": 1, "nodeCacheCapable": true,
-			"httpTimeout": "10s", "managedResources": managed,
-		}}
+	if len(o.extenders) > 0 {
+		settings["extenders"] = o.extenders
 	}
 	config, err := yaml.Marshal(settings)
 	if err != nil {

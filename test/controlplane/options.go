@@ -9,8 +9,7 @@ type options struct {
 	dataDir, logDir                    string
 	controllerManager, scheduler, kwok bool
 	args                               map[string][]string
-	extender                           string
-	managedResources                   []string
+	extenders                          []map[string]any
 }
 
 // WithDataDir keeps etcd's data, keys and kubeconfigs in dir, and leaves it there at Stop. A start
@@ -30,8 +29,25 @@ func WithScheduler() Option { return func(o *options) { o.scheduler = true } }
 
 // WithExtender adds kube-scheduler and has it ask an extender, at a URL that its verbs are appended to, about the pods
 // that request one of some resources. The extender need not run yet; while it does not, such pods wait.
-func WithExtender(url string, resources ...string) Option {
-	return func(o *options) { o.scheduler, o.extender, o.managedResources = true, url, resources }
+func WithExtender(url string, resources ...string) Option { return withExtender(url, true, resources) }
+
+// WithWholeNodeExtender is WithExtender for one that is sent whole nodes in place of their names (nodeCacheCapable: false).
+// Extenders must not share resources.
+func WithWholeNodeExtender(url string, resources ...string) Option {
+	return withExtender(url, false, resources)
+}
+
+func withExtender(url string, names bool, resources []string) Option {
+	var managed []map[string]any
+	for _, name := range resources {
+		managed = append(managed, map[string]any{"name": name})
+	}
+	return func(o *options) {
+		o.scheduler, o.extenders = true, append(slices.Clip(o.extenders), map[string]any{
+			"urlPrefix": url, "filterVerb": "filter", "prioritizeVerb": "priority", "weight": 1, "nodeCacheCapable": names,
+			"httpTimeout": "10s", "managedResources": managed,
+		})
+	}
 }
 
 // WithKwok adds kwok, which is the kubelet of every node annotated kwok.x-k8s.io/node=fake: the node

@@ -35,8 +35,12 @@ var (
 	caller     = &http.Client{Transport: &http.Transport{}}
 )
 
-// eniIP is the resource by which galaxy's pods ask for an address.
-const eniIP = "tke.cloud.tencent.com/eni-ip"
+// eniIP is the resource by which galaxy's pods ask for an address, ourIP the other one. The scheduler sends whole nodes
+// with its questions about ourIP, and names with the others.
+const (
+	eniIP corev1.ResourceName = "tke.cloud.tencent.com/eni-ip"
+	ourIP corev1.ResourceName = "netservice.bkbcs.tencent.com/bcsnetip"
+)
 
 func TestMain(m *testing.M) {
 	var err error
@@ -45,7 +49,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	os.Exit(controlplane.Main(m, &cluster, controlplane.WithControllerManager(), controlplane.WithKwok(),
-		controlplane.WithExtender("http://"+listen.String()+"/v1", eniIP)))
+		controlplane.WithExtender("http://"+listen.String()+"/v1", string(eniIP)), controlplane.WithWholeNodeExtender("http://"+listen.String()+"/v1", string(ourIP))))
 }
 
 // prepared starts the controller with the rights that config/floatingip adds.

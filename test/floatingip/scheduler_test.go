@@ -35,7 +35,7 @@ func TestScheduler(t *testing.T) {
 
 	// Without a pool no node has the resource, and the pod waits.
 	early := asking(t, "early")
-	waits(t, early, "Insufficient "+eniIP)
+	waits(t, early, "Insufficient "+string(eniIP))
 	document(t, list(schedA, schedB))
 	offers(t, map[string]int64{"a1": 2, "a2": 2, "b1": 5})
 	gone(t, early, hostOf(placed(t, early))) // on the node that had the resource first
@@ -44,6 +44,11 @@ func TestScheduler(t *testing.T) {
 		t.Errorf("rack B has the most addresses left, the pod is on %s", node)
 	}
 	ask(t, http.MethodPost, "10.5.1.11", roomy)
+	whole := asking(t, "whole", ourIP)
+	if node := placed(t, whole); node != "b1" {
+		t.Errorf("rack B has the most addresses left, the pod that whole nodes were sent for is on %s", node)
+	}
+	gone(t, whole, "10.5.1.11")
 	offers(t, map[string]int64{"a1": 2, "a2": 2, "b1": 5}) // its own pods count
 	gone(t, roomy, "10.5.1.11")
 
@@ -68,9 +73,10 @@ func TestScheduler(t *testing.T) {
 		t.Fatalf("db-0 came to %s with %+v, it had %s", home, got, kept)
 	}
 
-	// One address is left for two nodes of rack A: one of two pods gets it, before anybody has asked for an address.
+	// One address is left for two nodes of rack A: one of two pods gets it, before anybody has asked for an address. They
+	// are asked about in different ways.
 	kubectl(t, "cordon", "b1")
-	pods := []string{asking(t, "burst-0"), asking(t, "burst-1")}
+	pods := []string{asking(t, "burst-0"), asking(t, "burst-1", ourIP)}
 	var first, second string
 	eventually(t, func() error {
 		for i, name := range pods {
@@ -106,17 +112,17 @@ func TestScheduler(t *testing.T) {
 	document(t, "[]")
 }
 
-// asking makes a pod that asks for an address by the resource.
-func asking(t *testing.T, name string) string {
+// asking makes a pod that asks for an address by a resource, eniIP where none is named.
+func asking(t *testing.T, name string, by ...corev1.ResourceName) string {
 	t.Helper()
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: askingSpec()}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: askingSpec(append(by, eniIP)[0])}
 	eventually(t, func() error { return admin.Create(t.Context(), p) })
 	t.Cleanup(func() { _ = admin.Delete(context.Background(), p, client.GracePeriodSeconds(0)) })
 	return name
 }
 
-func askingSpec() corev1.PodSpec {
-	one := corev1.ResourceList{eniIP: resource.MustParse("1")}
+func askingSpec(by corev1.ResourceName) corev1.PodSpec {
+	one := corev1.ResourceList{by: resource.MustParse("1")}
 	return corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c", Resources: corev1.ResourceRequirements{Requests: one, Limits: one}}}}
 }
 
@@ -130,7 +136,7 @@ func stateful(t *testing.T, name string) {
 			Replicas: new(int32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{"k8s.v1.cni.galaxy.io/release-policy": "immutable"}},
-				Spec:       askingSpec(),
+				Spec:       askingSpec(eniIP),
 			},
 		},
 	}
@@ -213,7 +219,7 @@ func offers(t *testing.T, want map[string]int64) {
 		var errs []error
 		for i := range nodes.Items {
 			n := &nodes.Items[i]
-			for _, name := range []corev1.ResourceName{eniIP, "netservice.bkbcs.tencent.com/bcsnetip"} {
+			for _, name := range []corev1.ResourceName{eniIP, ourIP} {
 				c, there := n.Status.Capacity[name]
 				a := n.Status.Allocatable[name]
 				if v, ok := want[n.Name]; ok != there || c.Value() != v || a.Value() != v {

@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/words"
+)
+
+const hintRest = "run it again: it does the rest"
+
+// hostRelease is a release of hosts on its way.
+type hostRelease struct {
+	*releaseHost
+	leases   *store.Client
+	released []ipam.Lease
+	// unread is why the latest list of addresses failed; nil when it did not.
+	unread error
+	// at is how it stands with each host that was looked at.
+	at map[netip.Addr]*hostState
+}
+
+// hostState is how it stands with a host.
+type hostState struct {
+	// held is what it held at the latest look, and gone how much of that was released.
+	held, gone int
+	// err is why that was not all.
+	err error
+	// quiet is how many looks in a row found nothing.
+	quiet int
+}
+
+// state is that of a host, which counts as looked at from then on.
+func (r *hostRelease) state(h netip.Addr) *hostState {
+	s := r.at[h]
+	if s == nil {
+		s = &hostState{}
+		r.at[h] = s
+	}
+	return s
+}
+
+// first releases what the hosts hold, one after the other, and says how many it came to.
+func (r *hostRelease) first(ctx context.Context) (tried int) {
+	var held map[netip.Addr][]ipam.Lease
+	held, r.unread = r.heldOn(ctx, r.hosts)
+	if r.unread != nil {
+		return min(1, len(r.hosts))
+	}
+	for i, h := range r.hosts {
+		r.one(ctx, h, held[h])
+		if ctx.Err() != nil || isUnreachable(r.at[h].err) {
+			return i + 1
+		}
+	}
+	return len(r.hosts)
+}
+
+// one releases what one host holds, and says what was done.
+func (r *hostRelease) one(ctx context.Context, h netip.Addr, held []ipam.Lease) {
+	if r.state(h); len(held) == 0 {
+		r.say.note("host %s holds no addresses: nothing to release", h)
+		return
+	}
+	r.warnLive(ctx, h, held)
+	r.release(ctx, h, held)
+}
+
+// release releases what a host holds, and says what was done; what was not, the state of the host says.
+func (r *hostRelease) release(ctx context.Context, h netip.Addr, held []ipam.Lease) {
+	s, gone := r.state(h), held
+	s.err = nil
+	if r.dry != dryRunClient {
+		gone, s.err = allocator.ReleaseHeld(ctx, r.leases, h, held, r.change(ctx, ipam.VerbReleaseHost, r.reason))
+	}
+	s.held, s.gone = len(held), len(gone)
+	r.released = append(r.released, gone...)
+	if s.err == nil || r.wait && len(gone) > 0 {
+		r.say.done("host %s: %s released%s", h, words.Plural(len(gone), "address"), stayKept(gone))
+	}
+}
+
+// again looks once more, when every host has had its turn, for what one of them took between the list and its turn.
+// The list is one for all hosts, as the first is: a list for each would take minutes for ten thousand.
+func (r *hostRelease) again(ctx context.Context) several {
+	var hosts []netip.Addr
+	for _, h := range r.hosts {
+		if r.at[h].err == nil {
+			hosts = append(hosts, h)
+		}
+	}
+	if len(hosts) == 0 {
+		return nil
+	}
+	held, err := r.heldOn(ctx, hosts)
+	if err != nil {
+		return several{(&failure{message: fmt.Sprintf("whether a host took addresses meanwhile is unknown: %v", err), cause: err}).withHint("%s", hintRest)}
+	}
+	for _, h := range hosts {
+		if len(held[h]) > 0 && ctx.Err() == nil {
+			r.say.wait("host %s: %s in use anew", h, words.Plural(len(held[h]), "address"))
+			r.one(ctx, h, held[h])
+		}
+	}
+	return nil
+}
+
+// failures are what was not done on each host that was tried.
+func (r *hostRelease) failures(ctx context.Context) (failed several) {
+	if r.unread != nil {
+		return several{fmt.Errorf("host %s: nothing was released: %w", r.hosts[0], r.unread)}
+	}
+	for _, h := range r.hosts {
+		if s := r.at[h]; s != nil && s.err != nil {
+			failed = append(failed, r.partly(ctx, h, s.gone, s.held, s.err))
+		}
+	}
+	return failed
+}
