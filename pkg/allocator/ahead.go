@@ -55,6 +55,15 @@ func (r Ahead) until() int {
 	return r.Size
 }
 
+// all is how many addresses of a family the claim can have in the end.
+func (r Ahead) all() int {
+	if r.Addresses == nil {
+		return r.Size
+	}
+	most := max(ipam.SizeOfSet(ipam.OfFamily(r.Addresses, true)), ipam.SizeOfSet(ipam.OfFamily(r.Addresses, false)))
+	return int(min(uint64(r.Size), most))
+}
+
 // sticky is what the addresses carry: they are for any pod of the claim.
 func (r Ahead) sticky() ipam.Sticky { return ipam.Sticky{Claim: r.Claim, Fixed: true} }
 
@@ -184,7 +193,7 @@ func (a *Allocator) pickAhead(r Ahead, want ipam.Want) (picks []ipam.Pick, first
 
 // setAside writes picked addresses as kept for the claim. It returns those of which nobody else was faster.
 func (a *Allocator) setAside(ctx context.Context, r Ahead, picks []ipam.Pick) (taken []ipam.Lease, err error) {
-	change := ipam.Change{Verb: ipam.VerbReserve, By: "claim " + r.Claim, Reason: preallocatedFor + strconv.Itoa(r.Size)}
+	change := ipam.Change{Verb: ipam.VerbReserve, By: "claim " + r.Claim, Reason: preallocatedFor + strconv.Itoa(r.all())}
 	var mu sync.Mutex
 	var group errgroup.Group
 	for _, p := range picks {

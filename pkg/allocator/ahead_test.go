@@ -181,6 +181,9 @@ func TestPreallocateByAddress(t *testing.T) {
 	if got := y.kept(t); !slices.Equal(got, []netip.Addr{y.addr(11)}) {
 		t.Errorf("kept: %v", got)
 	}
+	if size, ok := TakenFor(r.lease(y.addr(11))); size != 2 || !ok {
+		t.Errorf("taken for a size of %d, %v", size, ok)
+	}
 	a = bound.ahead(2)
 	a.Pool = bound.pool.Name
 	if got := r.preallocate(a, 0, 2); got.Why.Reason != ipam.ReasonNamespaceNotServed {

@@ -99,7 +99,7 @@ func (p *Prospect) Holds() bool {
 // Awaited says whether on some host the pod would get an address that is kept for whichever pod of its claim comes
 // next, and not promised to another one.
 func (p *Prospect) Awaited(now time.Time, promised func(netip.Addr) bool) bool {
-	for _, pool := range p.index.KeptIn(p.request.terms.Claim, func(l ipam.Lease) bool { return promised(l.Addr) }) {
+	for _, pool := range p.index.KeptIn(p.request.terms.Claim, promised) {
 		if host, ok := p.index.HostOf(pool); ok {
 			if o, refusal := p.On(host, now, promised); refusal == nil && o.Kept {
 				return true

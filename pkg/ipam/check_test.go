@@ -142,7 +142,7 @@ func (m *machine) checkClaim(t *rapid.T, claim string) {
 		}
 	}
 	slices.Sort(pools)
-	if got, want := m.x.KeptIn(claim, func(Lease) bool { return false }), slices.Compact(pools); !slices.Equal(got, want) {
+	if got, want := m.x.KeptIn(claim, func(netip.Addr) bool { return false }), slices.Compact(pools); !slices.Equal(got, want) {
 		t.Fatalf("kept for any pod of claim %q: pools %v, want %v", claim, got, want)
 	}
 }

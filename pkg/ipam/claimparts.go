@@ -3,6 +3,7 @@ package ipam
 import (
 	"cmp"
 	"iter"
+	"net/netip"
 	"slices"
 
 	"github.com/google/btree"
@@ -194,7 +195,7 @@ func (all Parts) Most() int { return max(all.Of(true), all.Of(false)) }
 
 // KeptIn are the pools that serve addresses which are kept for whichever pod of a claim comes, less those that are
 // promised.
-func (x *Index) KeptIn(claim string, promised func(Lease) bool) (pools []string) {
+func (x *Index) KeptIn(claim string, promised func(netip.Addr) bool) (pools []string) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	c := x.byClaim[claim]
@@ -208,7 +209,7 @@ func (x *Index) KeptIn(claim string, promised func(Lease) bool) (pools []string)
 				return false
 			}
 			p, _, served := x.serving(r.addr)
-			if !served || promised(r.lease()) {
+			if !served || promised(r.addr) {
 				return true
 			}
 			if !slices.Contains(pools, p.Name) {
