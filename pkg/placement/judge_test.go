@@ -2,6 +2,7 @@ package placement
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -469,7 +470,9 @@ func TestSlowOwners(t *testing.T) {
 		}
 		synctest.Wait()
 		giveUp()
-		<-gaveUp
+		if err := <-gaveUp; !errors.Is(err, context.Canceled) {
+			t.Errorf("who gave up was told %v", err)
+		}
 		<-slow.asked // one of the others, and no more than one
 		synctest.Wait()
 		slow.answers <- struct{}{}
