@@ -95,7 +95,11 @@ func (w *world) claimDeleted(t *testing.T) {
 			}
 			return err
 		})
-		had = a.do(t, podDelete, had)
+		used := map[string]string{} // what an ADD before the DEL of the pod before left over has gone with the old claim
+		for name, address := range had.pods {
+			used[address] = name
+		}
+		had = a.do(t, podDelete, a.expect(t, "its pods to have what they had", want{pods: replicas, same: used}))
 	}
 	a.replicas = 0
 	a.apply(t)
