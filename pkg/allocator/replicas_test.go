@@ -88,6 +88,19 @@ func TestConflictsUntilExhausted(t *testing.T) {
 	}
 }
 
+// beside writes a second lease like one, with another address of a net, and what change makes of it.
+func (r *replica) beside(x net, l ipam.Lease, change func(*ipam.Lease)) {
+	r.t.Helper()
+	first := l.Addr
+	if l.Addr, l.Version = x.addr(9), 0; l.Addr == first {
+		l.Addr = x.addr(10)
+	}
+	change(&l)
+	if _, err := r.leases.Write(r.t.Context(), l); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
 // apart makes two replicas serve one container at once with different addresses: neither sees the other's
 // write, and the second believes the first one's address to be in use. It returns what each took, and
 // their answers, which wait for the watches.
@@ -147,14 +160,7 @@ func TestSecondAddressOfAnEndedRequest(t *testing.T) {
 	p := newPod(t, "second", x.host, one)
 	request := x.of(p, p.Name+"-c")
 	a := one.one(request)
-	second := one.lease(a)
-	second.Addr, second.Version = x.addr(9), 0
-	if second.Addr == a {
-		second.Addr = x.addr(10)
-	}
-	if _, err := one.leases.Write(t.Context(), second); err != nil {
-		t.Fatal(err)
-	}
+	one.beside(x, one.lease(a), func(*ipam.Lease) {})
 	controlplane.Until(t, "one address is held", func() bool { return len(x.held(t)) == 1 })
 	settled(t, x, request, one)
 }
@@ -167,14 +173,9 @@ func TestLeaseMadeAgainBesideANewerOne(t *testing.T) {
 	p := newPod(t, "reported", x.host, one)
 	request := x.of(p, p.Name+"-c")
 	a := one.one(request)
-	made := one.lease(a)
-	made.Addr, made.Version, made.ContainerID, made.StartedAt = x.addr(9), 0, "", one.leases.Now().Add(time.Second)
-	if made.Addr == a {
-		made.Addr = x.addr(10)
-	}
-	if _, err := one.leases.Write(t.Context(), made); err != nil {
-		t.Fatal(err)
-	}
+	one.beside(x, one.lease(a), func(made *ipam.Lease) {
+		made.ContainerID, made.StartedAt = "", one.leases.Now().Add(time.Second)
+	})
 	controlplane.Until(t, "one address is held", func() bool { return len(x.held(t)) == 1 })
 	settled(t, x, request, one)
 }
@@ -381,14 +382,7 @@ func TestFirstOfTwoLeasesWrittenAgain(t *testing.T) {
 			one.watch.Shut() // the replicas see all at once
 			two.watch.Shut()
 			first := one.lease(a)
-			second := first
-			second.Addr, second.Version = x.addr(9), 0
-			if second.Addr == a {
-				second.Addr = x.addr(10)
-			}
-			if _, err := two.leases.Write(t.Context(), second); err != nil {
-				t.Fatal(err)
-			}
+			two.beside(x, first, func(*ipam.Lease) {})
 			next, ok := again(t, two, first)
 			if !ok {
 				t.Fatal("nothing to write")
