@@ -469,7 +469,9 @@ func TestSlowOwners(t *testing.T) {
 		}
 		synctest.Wait()
 		giveUp()
-		<-gaveUp
+		if err := <-gaveUp; err == nil {
+			t.Error("who gave up got an answer")
+		}
 		<-slow.asked // one of the others, and no more than one
 		synctest.Wait()
 		slow.answers <- struct{}{}
