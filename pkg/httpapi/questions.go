@@ -17,7 +17,7 @@ const (
 	wholeCost = 6
 	// nameCost is the same for a small one. Names are short: what there is of each beside its bytes is more, and a node
 	// that is not for the pod comes back with a reason.
-	nameCost = 48
+	nameCost = 64
 	// maxLarge and maxSmall bound the memory of all questions of a kind, in bytes; more wait. The longest one has room.
 	maxLarge = wholeCost * maxQuestion
 	maxSmall = 4 * nameCost * smallQuestion
