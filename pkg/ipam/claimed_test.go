@@ -118,7 +118,7 @@ func TestPickOfAClaim(t *testing.T) {
 		},
 		"one of each set or none": {
 			pools: []Pool{a(), b()}, leases: []Lease{lease("10.0.1.9", "b", 1)}, want: want(sets(mustSet(t, "10.0.0.10"), mustSet(t, "10.0.1.9"))),
-			text: "PoolExhausted: no available IP for pod shop/a: none of the 1 addresses of 10.0.1.9 is free on host 192.168.0.1; hint: see: bcsnetctl pool list",
+			text: "PoolExhausted: no available IP for pod shop/a: address 10.0.1.9 of pool b is held by shop/pod-of-10.0.1.9 on host 192.168.0.1; hint: see: bcsnetctl pool list",
 		},
 		"another host's pool": {
 			pools: []Pool{a(hosts(host2)), b()}, leases: []Lease{keptFor("10.0.0.9", "a", "web-0", "web-0", 0)}, want: want(of("web-0")),
@@ -135,7 +135,11 @@ func TestPickOfAClaim(t *testing.T) {
 		},
 		"none given is free": {
 			pools: []Pool{a()}, leases: []Lease{inUse("10.0.0.9", "")}, want: want(of(""), among("10.0.0.9")),
-			text: "PoolExhausted: no available IP for pod shop/a: none of the 1 addresses of 10.0.0.9 is free on host 192.168.0.1; hint: see: bcsnetctl claim describe shop/web",
+			text: "PoolExhausted: no available IP for pod shop/a: address 10.0.0.9 of pool a is held by shop/pod-of-10.0.0.9 on host 192.168.0.1; hint: see: bcsnetctl claim describe shop/web",
+		},
+		"none of several given is free": {
+			pools: []Pool{a(), b()}, leases: []Lease{inUse("10.0.0.9", ""), lease("10.0.1.9", "b", 1)}, want: want(of(""), among("10.0.0.9", "10.0.1.9")),
+			text: "PoolExhausted: no available IP for pod shop/a: none of the 2 addresses of 10.0.0.9, 10.0.1.9 is free on host 192.168.0.1: address 10.0.0.9 of pool a is held by shop/pod-of-10.0.0.9 on host 192.168.0.1; address 10.0.1.9 of pool b is held by shop/pod-of-10.0.1.9 on host 192.168.0.1; hint: see: bcsnetctl claim describe shop/web",
 		},
 		"none given is in a pool": {
 			pools: []Pool{a()}, want: want(of(""), among("10.0.1.9")),

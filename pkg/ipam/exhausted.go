@@ -62,8 +62,36 @@ func (x *Index) noneAmong(w Want, n need, fit []*poolState) *Refusal {
 		return Refuse(ReasonAddressNotInPool, "no available IP for %s: %s is in no pool that it may draw from on host %s (%s)", w.Who, ranges, w.Host, poolNames(fit)).
 			WithHint("add the addresses to a pool of the host, or let the pod run on a host of theirs; %s", see)
 	}
-	return Refuse(ReasonPoolExhausted, "no available IP for %s: none of the %d addresses of %s is free on host %s", w.Who, SizeOfSet(n.among), ranges, w.Host).
+	why := x.whoHas(w, n, fit)
+	switch {
+	case SizeOfSet(n.among) == 1 && len(why) == 1:
+		return Refuse(ReasonPoolExhausted, "no available IP for %s: %s", w.Who, why[0]).WithHint("%s", see)
+	case len(why) > 0:
+		ranges += fmt.Sprintf(" is free on host %s: %s", w.Host, strings.Join(why, "; "))
+	default:
+		ranges += fmt.Sprintf(" is free on host %s", w.Host)
+	}
+	return Refuse(ReasonPoolExhausted, "no available IP for %s: none of the %d addresses of %s", w.Who, SizeOfSet(n.among), ranges).
 		WithHint("%s", see)
+}
+
+// whoHas says of the addresses that a request is restricted to, where they are few, why each cannot be had.
+func (x *Index) whoHas(w Want, n need, fit []*poolState) (why []string) {
+	if SizeOfSet(n.among) > maxNamed {
+		return nil
+	}
+	for _, r := range n.among.Ranges() {
+		for a := r.From(); r.Contains(a); a = a.Next() {
+			p, _, served := x.serving(a)
+			if !served || !slices.Contains(fit, p) {
+				continue
+			}
+			if refusal := x.taken(a, p, w); refusal != nil {
+				why = append(why, refusal.Message)
+			}
+		}
+	}
+	return why
 }
 
 func (x *Index) counts(p *poolState) string {

@@ -47,10 +47,10 @@ func TestWantedTwice(t *testing.T) {
 		t.Helper()
 		answer(pod, func(a plugin.Answer) bool { return a.Code == 0 && a.Address.IPAddr == wanted })
 	}
-	refused := func(pod string) {
+	refused := func(pod, why string) {
 		t.Helper()
-		const none = "none of the 1 addresses of " + wanted + " is free"
-		if a := ask(t, http.MethodPost, wantedHost, pod); a.Reason != string(ipam.ReasonPoolExhausted) || !strings.Contains(a.Message, none) {
+		a := ask(t, http.MethodPost, wantedHost, pod)
+		if a.Reason != string(ipam.ReasonPoolExhausted) || !strings.Contains(a.Message, "address "+wanted+" of pool wanted is "+why) {
 			t.Errorf("pod %s, while another has %s: %+v", pod, wanted, a)
 		}
 	}
@@ -72,18 +72,18 @@ func TestWantedTwice(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = admin.Delete(context.Background(), d) })
 	first := podOf(t, "both", "")
-	refused(first)
+	refused(first, "held by default/lone")
 	endPod(t, "lone")
 	gets(first)
 
 	// The other way round: the Deployment has it, and its next pod has it before a bare pod that has waited for it.
 	bare(t, "late", wants)
-	refused("late")
+	refused("late", "held by default/"+first)
 	endPod(t, first)
 	second := podOf(t, "both", first)
-	refused("late") // nobody has it: it is kept
+	refused("late", "kept for claim default/deploy-both") // nobody has it
 	gets(second)
-	refused("late")
+	refused("late", "held by default/"+second)
 
 	// The Deployment goes, and what it kept with it.
 	kubectl(t, "delete", "deployment/both", "--cascade=foreground", "--wait=false")
