@@ -40,7 +40,7 @@ func TestCooldownAtReplicasWithWrongClocks(t *testing.T) {
 			return err
 		},
 		"host release": func(r *replica, x net, _ Request, _ netip.Addr) error {
-			_, err := ReleaseHost(r.t.Context(), r.leases, x.host, ipam.Change{Verb: ipam.VerbReleaseHost, By: "ann"})
+			_, err := ReleaseHost(r.t.Context(), r.leases, x.host, time.Now(), ipam.Change{Verb: ipam.VerbReleaseHost, By: "ann"})
 			return err
 		},
 		"by address": func(r *replica, _ net, request Request, a netip.Addr) error {

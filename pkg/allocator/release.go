@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -192,32 +193,40 @@ func letGo(ctx context.Context, leases *store.Client, l ipam.Lease) {
 // parallelWrites is how many addresses are released at once, of a host or of deleted containers.
 const parallelWrites = 16
 
+// clockError is how far apart the times may be that two processes take for the API server's: it tells them in whole
+// seconds.
+const clockError = 2 * time.Second
+
 // ReleaseHost frees every address that is held on a host, on the word of an operator that the machine
 // is off. It reads the addresses from the API server. What it released comes back also with an error;
-// asking again does the rest. c says on whose word.
-func ReleaseHost(ctx context.Context, leases *store.Client, host netip.Addr, c ipam.Change) ([]ipam.Lease, error) {
+// asking again does the rest. began is when it was asked for, by the API server's time: what the host takes more than two
+// seconds later stays with it, so that a release which was stuck on its way takes nothing from a machine that is on
+// again. c says on whose word.
+func ReleaseHost(ctx context.Context, leases *store.Client, host netip.Addr, began time.Time, c ipam.Change) ([]ipam.Lease, error) {
 	all, err := leases.List(ctx, "status.host="+host.String())
 	if err != nil {
 		return nil, readFailed(err)
 	}
-	return ReleaseHeld(ctx, leases, host, all, c)
+	return ReleaseHeld(ctx, leases, host, all, began, c)
 }
 
-// ReleaseHeld releases those of the leases that are in use on a host, as they are when they are written; for callers that
-// have listed them already. What was released is returned beside the error of what was not.
-func ReleaseHeld(ctx context.Context, leases *store.Client, host netip.Addr, all []ipam.Lease, c ipam.Change) ([]ipam.Lease, error) {
+// HeldOn says whether a lease is one that ReleaseHost of a host, asked for at a time, frees.
+func HeldOn(l ipam.Lease, host netip.Addr, began time.Time) bool {
+	return l.State == ipam.Active && l.Host == host && !l.Updated.After(began.Add(clockError))
+}
+
+// ReleaseHeld is ReleaseHost for callers that have listed the leases already; each counts as it is when it is written. What was released is returned beside the error of what was not.
+func ReleaseHeld(ctx context.Context, leases *store.Client, host netip.Addr, all []ipam.Lease, began time.Time, c ipam.Change) ([]ipam.Lease, error) {
 	var mu sync.Mutex
 	var released []ipam.Lease
 	var group errgroup.Group
 	group.SetLimit(parallelWrites)
 	for _, l := range all {
-		if l.State != ipam.Active {
+		if !HeldOn(l, host, began) {
 			continue
 		}
 		group.Go(func() error {
-			gone, err := ReleaseLease(ctx, leases, l, c, func(now ipam.Lease) bool {
-				return now.State == ipam.Active && now.Host == host
-			})
+			gone, err := ReleaseLease(ctx, leases, l, c, func(now ipam.Lease) bool { return HeldOn(now, host, began) })
 			if err != nil {
 				return fmt.Errorf("releasing %s: %w", l.Addr, err)
 			}

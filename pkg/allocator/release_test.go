@@ -390,7 +390,7 @@ func TestReleaseHost(t *testing.T) {
 	r.one(x.of(p, "host-c"))
 	r.one(Request{Host: other.host, Owner: "vm-other-host"})
 	r.tap.Forget()
-	got, err := ReleaseHost(t.Context(), r.leases, x.host, ipam.Change{})
+	got, err := ReleaseHost(t.Context(), r.leases, x.host, time.Now(), ipam.Change{})
 	if err != nil || len(got) != 21 || !slices.IsSortedFunc(got, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) }) {
 		t.Errorf("released %d, %v; want 21 in order", len(got), err)
 	}
@@ -398,12 +398,26 @@ func TestReleaseHost(t *testing.T) {
 	if len(x.held(t)) != 0 || len(other.held(t)) != 1 {
 		t.Errorf("held: %v and %v", x.held(t), other.held(t))
 	}
-	if got, err := ReleaseHost(t.Context(), r.leases, x.host, ipam.Change{}); err != nil || len(got) != 0 {
+	if got, err := ReleaseHost(t.Context(), r.leases, x.host, time.Now(), ipam.Change{}); err != nil || len(got) != 0 {
 		t.Errorf("again: %v, %v", got, err)
 	}
 	r.picture(x, nil)
 	if a := r.one(x.of(p, "host-c")); x.held(t)[a] != "host-c" {
 		t.Error("the host's pods get no address any more")
+	}
+}
+
+// A host release that was stuck on its way takes nothing that the host got after it was asked for.
+func TestReleaseHostThatIsLate(t *testing.T) {
+	x := newNet("9-20")
+	r := newReplica(t, x.pool)
+	a := r.one(Request{Host: x.host, Owner: "vm-late"})
+	got, err := ReleaseHost(t.Context(), r.leases, x.host, r.lease(a).Updated.Add(-clockError-time.Millisecond), ipam.Change{})
+	if err != nil || len(got) != 0 || r.lease(a).State != ipam.Active {
+		t.Errorf("released %v, %v", got, err)
+	}
+	if got, err = ReleaseHost(t.Context(), r.leases, x.host, r.leases.Now(), ipam.Change{}); err != nil || len(got) != 1 {
+		t.Errorf("released %v, %v", got, err)
 	}
 }
 
@@ -419,7 +433,7 @@ func TestReleaseHostAtOnce(t *testing.T) {
 	times := map[netip.Addr]int{}
 	for range 3 {
 		all.Go(func() {
-			got, err := ReleaseHost(t.Context(), r.leases, x.host, ipam.Change{})
+			got, err := ReleaseHost(t.Context(), r.leases, x.host, time.Now(), ipam.Change{})
 			if err != nil {
 				t.Error(err)
 			}
@@ -438,7 +452,7 @@ func TestReleaseHostAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if _, err := ReleaseHost(t.Context(), r.leases, x.host, ipam.Change{}); err != nil {
+	if _, err := ReleaseHost(t.Context(), r.leases, x.host, time.Now(), ipam.Change{}); err != nil {
 		t.Error(err)
 	}
 	if held := x.held(t); len(held) != 0 {
@@ -461,12 +475,12 @@ func TestReleaseHostHalfWay(t *testing.T) {
 	r.tap.Forget()
 	mend := r.tap.On(intercept.All(writes, intercept.Named(x.addr(12).String())), intercept.Fail(errRefused))
 	hit := x.held(t)[x.addr(12)] != "" || r.lease(x.addr(12)).State == ipam.Active
-	got, err := ReleaseHost(t.Context(), r.leases, x.host, ipam.Change{})
+	got, err := ReleaseHost(t.Context(), r.leases, x.host, time.Now(), ipam.Change{})
 	if hit == (err == nil) || len(got) != 10-map[bool]int{true: 1}[hit] {
 		t.Errorf("released %d, %v; %s held %v", len(got), err, x.addr(12), hit)
 	}
 	mend()
-	if _, err := ReleaseHost(t.Context(), r.leases, x.host, ipam.Change{}); err != nil {
+	if _, err := ReleaseHost(t.Context(), r.leases, x.host, time.Now(), ipam.Change{}); err != nil {
 		t.Error(err)
 	}
 	if held := x.held(t); len(held) != 0 {

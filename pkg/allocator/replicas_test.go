@@ -264,7 +264,7 @@ func TestStoppedReplica(t *testing.T) {
 	two.picture(x, map[netip.Addr]string{a: "stopped-c"})
 
 	two.watch.Shut()
-	if _, err := ReleaseHost(t.Context(), one.leases, x.host, ipam.Change{}); err != nil {
+	if _, err := ReleaseHost(t.Context(), one.leases, x.host, time.Now(), ipam.Change{}); err != nil {
 		t.Fatal(err)
 	}
 	other := x.vm("other")
@@ -294,7 +294,7 @@ func TestStoppedReplicaAndAFreeAddress(t *testing.T) {
 	a := one.one(request)
 	two.picture(x, map[netip.Addr]string{a: "freed-c"})
 	two.watch.Shut()
-	if _, err := ReleaseHost(t.Context(), one.leases, x.host, ipam.Change{}); err != nil {
+	if _, err := ReleaseHost(t.Context(), one.leases, x.host, time.Now(), ipam.Change{}); err != nil {
 		t.Fatal(err)
 	}
 	done := two.adding(t.Context(), request)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
+	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -32,13 +34,15 @@ type hostState struct {
 	err error
 	// quiet is how many looks in a row found nothing.
 	quiet int
+	// turn is when its turn came first, by the API server's time.
+	turn time.Time
 }
 
 // state is that of a host, which counts as looked at from then on.
 func (r *hostRelease) state(h netip.Addr) *hostState {
 	s := r.at[h]
 	if s == nil {
-		s = &hostState{}
+		s = &hostState{turn: r.leases.Now()}
 		r.at[h] = s
 	}
 	return s
@@ -52,7 +56,7 @@ func (r *hostRelease) first(ctx context.Context) (tried int) {
 		return min(1, len(r.hosts))
 	}
 	for i, h := range r.hosts {
-		r.one(ctx, h, held[h])
+		r.one(ctx, h, held[h], r.state(h).turn)
 		if ctx.Err() != nil || isUnreachable(r.at[h].err) {
 			return i + 1
 		}
@@ -60,22 +64,22 @@ func (r *hostRelease) first(ctx context.Context) (tried int) {
 	return len(r.hosts)
 }
 
-// one releases what one host holds, and says what was done.
-func (r *hostRelease) one(ctx context.Context, h netip.Addr, held []ipam.Lease) {
+// one releases what one host holds and held when its turn came, and says what was done.
+func (r *hostRelease) one(ctx context.Context, h netip.Addr, held []ipam.Lease, turn time.Time) {
 	if r.state(h); len(held) == 0 {
 		r.say.note("host %s holds no addresses: nothing to release", h)
 		return
 	}
 	r.warnLive(ctx, h, held)
-	r.release(ctx, h, held)
+	r.release(ctx, h, held, turn)
 }
 
-// release releases what a host holds, and says what was done; what was not, the state of the host says.
-func (r *hostRelease) release(ctx context.Context, h netip.Addr, held []ipam.Lease) {
+// release releases what a host holds and held when its turn came, and says what was done; what was not, the state of the host says.
+func (r *hostRelease) release(ctx context.Context, h netip.Addr, held []ipam.Lease, turn time.Time) {
 	s, gone := r.state(h), held
 	s.err = nil
 	if r.dry != dryRunClient {
-		gone, s.err = allocator.ReleaseHeld(ctx, r.leases, h, held, r.change(ctx, ipam.VerbReleaseHost, r.reason))
+		gone, s.err = allocator.ReleaseHeld(ctx, r.leases, h, held, turn, r.change(ctx, ipam.VerbReleaseHost, r.reason))
 	}
 	s.held, s.gone = len(held), len(gone)
 	r.released = append(r.released, gone...)
@@ -101,9 +105,11 @@ func (r *hostRelease) again(ctx context.Context) several {
 		return several{(&failure{message: fmt.Sprintf("whether a host took addresses meanwhile is unknown: %v", err), cause: err}).withHint("%s", hintRest)}
 	}
 	for _, h := range hosts {
-		if len(held[h]) > 0 && ctx.Err() == nil {
-			r.say.wait("host %s: %s in use anew", h, words.Plural(len(held[h]), "address"))
-			r.one(ctx, h, held[h])
+		turn := r.at[h].turn
+		left := slices.DeleteFunc(held[h], func(l ipam.Lease) bool { return !allocator.HeldOn(l, h, turn) })
+		if len(left) > 0 && ctx.Err() == nil {
+			r.say.wait("host %s: %s in use anew", h, words.Plural(len(left), "address"))
+			r.one(ctx, h, left, turn)
 		}
 	}
 	return nil

@@ -96,7 +96,7 @@ func (r *hostRelease) visit(ctx context.Context, h netip.Addr, held []ipam.Lease
 	s := r.at[h]
 	switch {
 	case s == nil:
-		r.one(ctx, h, held)
+		r.one(ctx, h, held, r.leases.Now())
 		return !hopeless(r.at[h].err)
 	case len(held) == 0:
 		s.held, s.gone, s.err = 0, 0, nil
@@ -108,7 +108,7 @@ func (r *hostRelease) visit(ctx context.Context, h netip.Addr, held []ipam.Lease
 		r.say.wait("host %s: %s left, trying again", h, words.Plural(len(held), "address"))
 	}
 	s.quiet = 0
-	r.release(ctx, h, held)
+	r.release(ctx, h, held, r.leases.Now())
 	return !hopeless(s.err)
 }
 

@@ -82,7 +82,8 @@ func (s *Service) releaseHost(r *http.Request, _ []byte) (any, string, error) {
 		return nil, "", err
 	}
 	note(r.Context(), slog.String("host", host.String()))
-	released, err := allocator.ReleaseHost(r.Context(), s.Leases, host, ipam.Change{Verb: ipam.VerbReleaseHost, By: "HTTP from " + hopOf(r).caller})
+	released, err := allocator.ReleaseHost(r.Context(), s.Leases, host, hopOf(r).arrived,
+		ipam.Change{Verb: ipam.VerbReleaseHost, By: "HTTP from " + hopOf(r).caller})
 	s.logReleased(r, released)
 	switch {
 	case err != nil && len(released) > 0:

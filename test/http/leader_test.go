@@ -284,12 +284,13 @@ func TestLeaderFailsUnderLoad(t *testing.T) {
 		p.caller(0).do(t, "POST", prefix, body).answeredBy(t, idOf(t, p.caller(0))).done(t)
 		p.caller(0).do(t, "DELETE", prefix, body).done(t)
 	}
-	waited := p.addWhileStopped(t, 1, 0)
+	released, waited := p.releaseHostWhileStopped(t, 1, 0), p.addWhileStopped(t, 1, 0)
 	leads(t, p.caller(0))
 	if err := p.all[1].Resume(); err != nil {
 		t.Fatal(err)
 	}
 	waited()
+	released()
 	forwards(t, p.caller(1), idOf(t, p.caller(0)))
 	select {
 	case <-life:
