@@ -57,7 +57,7 @@ func (r *round) takeAddress(rng *rand.Rand, force bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.sandbox
-	if b == nil || s.taken {
+	if b == nil || s.taken || !r.loading() {
 		return
 	}
 	args := []string{"ip", "release", b.addr.String(), "--yes"}
@@ -79,15 +79,22 @@ func (s *slot) take() {
 	s.history.add(s.number, change{b.addr.String(), b.uid, b.id, false}, s.history.now(), never)
 }
 
-// takeHost releases a host, whose pods are over, by the command line or over HTTP.
+// takeHost releases a host, whose pods are over, by the command line or over HTTP. Nothing is taken once the load is
+// over: the last pods of some slots are there to stay.
 func (r *round) takeHost(rng *rand.Rand) {
 	h := rng.IntN(hosts)
+	var its []*slot
 	for _, s := range r.slots {
-		if s.host != h {
-			continue
+		if s.host == h {
+			s.mu.Lock()
+			defer s.mu.Unlock() //nolint:gocritic // all are held until the host is released
+			its = append(its, s)
 		}
-		s.mu.Lock()
-		defer s.mu.Unlock() //nolint:gocritic // all are held until the host is released
+	}
+	if !r.loading() {
+		return
+	}
+	for _, s := range its {
 		if s.sandbox != nil && !s.taken {
 			s.take()
 		}

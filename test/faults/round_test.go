@@ -26,6 +26,7 @@ type round struct {
 	history *history
 	ledger  *ledger
 	slots   []*slot
+	length  time.Duration
 
 	// ctx lasts for all of the round; load ends when no more faults and new pods are wanted.
 	ctx, load  context.Context
@@ -57,7 +58,7 @@ func play(t *testing.T, s *site, v *verdict, seed uint64, length time.Duration) 
 	transport := &http.Transport{MaxIdleConnsPerHost: hosts * s.slots}
 	defer transport.CloseIdleConnections()
 	r := &round{
-		verdict: v, site: s, history: &history{began: time.Now()}, ledger: newLedger(v),
+		verdict: v, site: s, length: length, history: &history{began: time.Now()}, ledger: newLedger(v),
 		callers: &callers{verdict: v, http: &http.Client{Transport: transport}},
 	}
 	for _, one := range s.replicas {
