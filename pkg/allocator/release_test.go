@@ -416,8 +416,11 @@ func TestReleaseHostThatIsLate(t *testing.T) {
 	if err != nil || len(got) != 0 || r.lease(a).State != ipam.Active {
 		t.Errorf("released %v, %v", got, err)
 	}
-	if got, err = ReleaseHost(t.Context(), r.leases, x.host, r.leases.Now(), ipam.Change{}); err != nil || len(got) != 1 {
-		t.Errorf("released %v, %v", got, err)
+	for _, began := range []time.Time{r.leases.Now(), {}} {
+		if got, err = ReleaseHost(t.Context(), r.leases, x.host, began, ipam.Change{}); err != nil || len(got) != 1 {
+			t.Errorf("asked for at %s: released %v, %v", began, got, err)
+		}
+		r.one(Request{Host: x.host, Owner: "vm-later"})
 	}
 }
 

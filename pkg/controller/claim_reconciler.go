@@ -306,10 +306,10 @@ func (r *claimReconciler) podNamed(ctx context.Context, l ipam.Lease) (pod workl
 	return workload.FromObject(&o), true
 }
 
-// keep sees to the object of a claim: that it carries the finalizer while it is wanted, that one made from
-// annotations says what they say, and that it goes when it is deleted, or made from annotations and empty. A claim that is deleted
-// waits for all its addresses, and for requests that do not know yet; one made from annotations only for those that go back, and is made again from those that
-// pods have.
+// keep sees to the object of a claim: that it carries the finalizer while it is wanted, that one made from annotations
+// says what they say, and that it goes when it is deleted, or made from annotations and empty. A claim that is deleted
+// waits for all its addresses, and for requests that do not know of it yet; one made from annotations only for those
+// that go back, and is made again from those that pods have.
 func (r *claimReconciler) keep(ctx context.Context, o *v1.BCSNetIPClaim, c claim.Claim, leases []ipam.Lease) (done bool, err error) {
 	next := o.DeepCopy()
 	switch {

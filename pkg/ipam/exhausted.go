@@ -62,17 +62,14 @@ func (x *Index) noneAmong(w Want, n need, fit []*poolState) *Refusal {
 		return Refuse(ReasonAddressNotInPool, "no available IP for %s: %s is in no pool that it may draw from on host %s (%s)", w.Who, ranges, w.Host, poolNames(fit)).
 			WithHint("add the addresses to a pool of the host, or let the pod run on a host of theirs; %s", see)
 	}
-	why := x.whoHas(w, n, fit)
-	switch {
-	case SizeOfSet(n.among) == 1 && len(why) == 1:
-		return Refuse(ReasonPoolExhausted, "no available IP for %s: %s", w.Who, why[0]).WithHint("%s", see)
+	message := fmt.Sprintf("none of the %d addresses of %s is free on host %s", SizeOfSet(n.among), ranges, w.Host)
+	switch why := x.whoHas(w, n, fit); {
+	case len(why) == 1 && SizeOfSet(n.among) == 1:
+		message = why[0]
 	case len(why) > 0:
-		ranges += fmt.Sprintf(" is free on host %s: %s", w.Host, strings.Join(why, "; "))
-	default:
-		ranges += fmt.Sprintf(" is free on host %s", w.Host)
+		message += ": " + strings.Join(why, "; ")
 	}
-	return Refuse(ReasonPoolExhausted, "no available IP for %s: none of the %d addresses of %s", w.Who, SizeOfSet(n.among), ranges).
-		WithHint("%s", see)
+	return Refuse(ReasonPoolExhausted, "no available IP for %s: %s", w.Who, message).WithHint("%s", see)
 }
 
 // whoHas says of the addresses that a request is restricted to, where they are few, why each cannot be had.
