@@ -204,10 +204,8 @@ func (f *leakFixer) releaseOne(ctx context.Context, one doctor.Finding, change i
 	if err != nil {
 		return "", err
 	}
-	attached := func(h ipam.Holder) []ipam.Lease {
-		return slices.DeleteFunc(slices.Clone(others), func(o ipam.Lease) bool { return o.PodUID != h.PodUID || o.IfName != h.IfName })
-	}
-	if check, _ := doctor.Leak(l, pod, attached, f.leases.Now()); check != one.Check {
+	named := func(ipam.Lease, string) []ipam.Lease { return others }
+	if check, _ := doctor.Leak(l, pod, named, f.leases.Now()); check != one.Check {
 		return "pod " + l.Who() + " is there and may use it", nil
 	}
 	if f.dry == dryRunClient {

@@ -159,7 +159,7 @@ func (c *collector) observe(ctx context.Context, now time.Time) (active int) {
 		if err != nil {
 			continue
 		}
-		check, cause := doctor.Judge(l, pod, c.index.ByAttachment, c.leases.Now())
+		check, cause := doctor.Judge(l, pod, c.others, c.leases.Now())
 		if !collectable(check) {
 			continue
 		}
@@ -171,6 +171,11 @@ func (c *collector) observe(ctx context.Context, now time.Time) (active int) {
 	}
 	c.suspects = seen
 	return active
+}
+
+// others are the leases of a pod, and those on a lease's host.
+func (c *collector) others(l ipam.Lease, uid string) []ipam.Lease {
+	return append(c.index.ByAttachment(ipam.Holder{PodUID: uid, IfName: l.IfName}), c.index.ByHost(l.Host)...)
 }
 
 // collectable says whether a finding is one that needs nobody's judgement.
@@ -246,11 +251,11 @@ func (c *collector) collect(ctx context.Context, s suspect) (alive bool, err err
 	switch {
 	case hasty:
 	case errors.Is(err, workload.ErrNotFound):
-		s.check, s.cause = doctor.Judge(l, nil, c.index.ByAttachment, c.leases.Now())
+		s.check, s.cause = doctor.Judge(l, nil, c.others, c.leases.Now())
 	case err != nil:
 		return false, err
 	default:
-		s.check, s.cause = doctor.Judge(l, &pod, c.index.ByAttachment, c.leases.Now())
+		s.check, s.cause = doctor.Judge(l, &pod, c.others, c.leases.Now())
 	}
 	if !collectable(s.check) {
 		return true, nil

@@ -210,6 +210,15 @@ func leakCases() map[string]checkCase {
 			later.Addr, later.PodUID, later.ContainerID, later.StartedAt = netip.MustParseAddr("10.1.0.21"), "another", "later", old.Add(time.Second)
 			s.Leases = append(s.Leases, later)
 		}, []string{"leak-pod-replaced ip/10.1.0.20: pod default/web-0 is another one now than the holder" + since}},
+		"the same, and that was bound with an old UID, too": {func(s *doctor.Snapshot) {
+			s.Pods[0].UID, s.Pods[0].Addrs, s.Pods[0].Created = "another", nil, old.Add(-doctor.Skew)
+			later := s.Leases[0]
+			later.Addr, later.PodUID, later.ContainerID, later.StartedAt = netip.MustParseAddr("10.1.0.21"), "between", "later", old.Add(time.Second)
+			elsewhere := later
+			elsewhere.Addr, elsewhere.Host, elsewhere.StartedAt = netip.MustParseAddr("10.1.0.22"), netip.MustParseAddr("10.0.0.12"), old.Add(time.Hour)
+			s.Leases = append(s.Leases, later, elsewhere) // the clock of another host says nothing
+		}, []string{"leak-pod-replaced ip/10.1.0.20: pod default/web-0 is another one now than the holder" + since,
+			"host-gone host/10.0.0.12: no node has this IP; 1 address in use on it"}},
 		"a pod made anew, lease without UID": {func(s *doctor.Snapshot) { s.Pods[0].UID, s.Leases[0].PodUID = "another", "" }, nil},
 
 		"a pod with another address": {func(s *doctor.Snapshot) { s.Pods[0].Addrs = pod("", "10.9.0.1", "2001:db8::1").Addrs },

@@ -19,7 +19,7 @@ type facts struct {
 	*Snapshot
 	pools  map[string]*Pool
 	leases map[netip.Addr]*ipam.Lease
-	byUID  map[string][]*ipam.Lease
+	byName map[podKey][]*ipam.Lease
 	pods   map[podKey]*workload.Pod
 	nodes  map[netip.Addr]*Node
 	// listed are the pools that list a host; active counts the addresses in use on it. subnetted are the pools
@@ -49,7 +49,7 @@ func newFacts(s *Snapshot) *facts {
 		Snapshot: s,
 		pools:    make(map[string]*Pool, len(s.Pools)),
 		leases:   make(map[netip.Addr]*ipam.Lease, len(s.Leases)),
-		byUID:    map[string][]*ipam.Lease{},
+		byName:   map[podKey][]*ipam.Lease{},
 		pods:     make(map[podKey]*workload.Pod, len(s.Pods)),
 		nodes:    make(map[netip.Addr]*Node, len(s.Nodes)),
 		listed:   map[netip.Addr][]string{}, active: map[netip.Addr]int{}, used: map[string]uint64{},
@@ -66,8 +66,9 @@ func newFacts(s *Snapshot) *facts {
 	for i := range s.Leases {
 		l := &s.Leases[i]
 		f.leases[l.Addr] = l
-		if l.PodUID != "" {
-			f.byUID[l.PodUID] = append(f.byUID[l.PodUID], l)
+		if l.PodName != "" {
+			name := podKey{l.Namespace, l.PodName}
+			f.byName[name] = append(f.byName[name], l)
 		}
 		if l.State == ipam.Active {
 			f.active[l.Host]++
@@ -126,12 +127,10 @@ func (f *facts) servedBy(a netip.Addr) func(yield func(*Pool) bool) {
 // pod is the pod of a holder; nil when there is none of that name.
 func (f *facts) pod(h ipam.Holder) *workload.Pod { return f.pods[podKey{h.Namespace, h.PodName}] }
 
-// attached are the leases of an attachment of a pod.
-func (f *facts) attached(h ipam.Holder) (all []ipam.Lease) {
-	for _, l := range f.byUID[h.PodUID] {
-		if l.IfName == h.IfName {
-			all = append(all, *l)
-		}
+// others are the leases that name the pod of a lease.
+func (f *facts) others(l ipam.Lease, _ string) (all []ipam.Lease) {
+	for _, o := range f.byName[podKey{l.Namespace, l.PodName}] {
+		all = append(all, *o)
 	}
 	return all
 }

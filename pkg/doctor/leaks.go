@@ -19,8 +19,8 @@ const (
 )
 
 // Leak says by which check a lease is a leak, and why; check is empty when it is none, or when it is too early to
-// say. pod is the one of the holder's name, nil when there is none; others are the leases of an attachment.
-func Leak(l ipam.Lease, pod *workload.Pod, others func(ipam.Holder) []ipam.Lease, now time.Time) (check, cause string) {
+// say. pod is the one of the holder's name, nil when there is none.
+func Leak(l ipam.Lease, pod *workload.Pod, others Others, now time.Time) (check, cause string) {
 	if settling(l.Updated, now) || pod != nil && pod.Ended && settling(pod.EndedAt, now) {
 		return "", ""
 	}
@@ -30,9 +30,12 @@ func Leak(l ipam.Lease, pod *workload.Pod, others func(ipam.Holder) []ipam.Lease
 	return check, cause
 }
 
+// Others finds the leases of a pod, by its UID, and those on a lease's host, at least as far as they name the same pod.
+type Others func(l ipam.Lease, uid string) []ipam.Lease
+
 // Judge is Leak for those who look twice, and at the pod itself: it need not settle. An owner that is no pod, and
 // a container of an unknown pod, leak nothing.
-func Judge(l ipam.Lease, pod *workload.Pod, others func(ipam.Holder) []ipam.Lease, now time.Time) (check, cause string) {
+func Judge(l ipam.Lease, pod *workload.Pod, others Others, now time.Time) (check, cause string) {
 	switch {
 	case l.State != ipam.Active || l.Owner != "" || l.PodName == "":
 		return "", ""
@@ -60,17 +63,20 @@ const reported = 5 * time.Minute
 
 // replaced says whether a lease with another UID than the pod of its name has is surely for an earlier one. A request that
 // names no UID may have got it from a replica that had not heard of the pod yet.
-func replaced(l ipam.Lease, pod *workload.Pod, others func(ipam.Holder) []ipam.Lease, now time.Time) bool {
+func replaced(l ipam.Lease, pod *workload.Pod, others Others, now time.Time) bool {
 	return l.Updated.Add(Skew).Before(pod.Created) || overtaken(l, pod, others) ||
 		hasOthers(l, pod) && now.Sub(l.Updated) >= reported
 }
 
-// overtaken says whether the pod that now has the name of a lease's holder holds another address on the same
-// interface, for a container that came later: whichever of the two pods the lease was for, its container is no more.
-// (Were it a container of the pod, bound with an old UID, both requests came from one host, by one clock.)
-func overtaken(l ipam.Lease, pod *workload.Pod, others func(ipam.Holder) []ipam.Lease) bool {
-	return slices.ContainsFunc(others(ipam.Holder{PodUID: pod.UID, IfName: l.IfName}), func(o ipam.Lease) bool {
-		return o.State == ipam.Active && o.ContainerID != "" && o.Addr.Is4() == l.Addr.Is4() && o.StartedAt.After(l.StartedAt)
+// overtaken says whether a container that came later holds another address on the same interface: one of the pod that
+// now has the name of the lease's holder, or one of that name on the same host, under whichever UID. Whose container
+// the lease was for, it is no more: were it one of the pod, bound with an old UID, both requests came from one
+// host, by one clock.
+func overtaken(l ipam.Lease, pod *workload.Pod, others Others) bool {
+	return slices.ContainsFunc(others(l, pod.UID), func(o ipam.Lease) bool {
+		return o.State == ipam.Active && o.ContainerID != "" && o.Namespace == l.Namespace && o.PodName == l.PodName &&
+			(o.PodUID == pod.UID || o.Host == l.Host) && o.IfName == l.IfName && o.Addr.Is4() == l.Addr.Is4() &&
+			o.StartedAt.After(l.StartedAt)
 	})
 }
 
@@ -97,7 +103,7 @@ func (f *facts) findLeaks() {
 	f.leaks = map[string][]Finding{}
 	for i := range f.Leases {
 		l := &f.Leases[i]
-		check, cause := Leak(*l, f.pod(l.Holder), f.attached, f.Now)
+		check, cause := Leak(*l, f.pod(l.Holder), f.others, f.Now)
 		if check == "" {
 			continue
 		}

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 
 const (
 	shortRound = 40 * time.Second
-	longRound  = 4 * time.Minute
+	longRound  = 8 * time.Minute
 	// Pods of a host in a short run and in a long one. Most of a pod's time goes by in waiting for what is broken.
 	shortSlots = 8
 	longSlots  = 40

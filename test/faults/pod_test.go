@@ -25,9 +25,9 @@ func until(ctx context.Context, do func(context.Context) error) bool {
 	return false
 }
 
-// createPod makes the next pod of the slot.
+// createPod makes the next pod of the slot, also when the load ends meanwhile: the API server may have made it already.
 func (s *slot) createPod() bool {
-	return until(s.load, func(ctx context.Context) error {
+	return until(s.ctx, func(ctx context.Context) error {
 		p := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: s.name},
 			Spec:       corev1.PodSpec{NodeName: node(s.host), Containers: []corev1.Container{{Name: "c", Image: "c"}}},
@@ -37,7 +37,7 @@ func (s *slot) createPod() bool {
 			err = s.site.admin.Get(ctx, client.ObjectKeyFromObject(p), p)
 		}
 		if err == nil {
-			s.uid = string(p.UID)
+			s.uid, s.created = string(p.UID), p.CreationTimestamp
 			s.count("pod created")
 		}
 		return err
@@ -51,14 +51,8 @@ func (s *slot) report(b *sandbox) {
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, attempt)
 	defer cancel()
-	p := &corev1.Pod{}
-	if s.site.admin.Get(ctx, types.NamespacedName{Namespace: namespace, Name: s.name}, p) != nil || string(p.UID) != b.uid {
-		return
-	}
-	p.Status.Phase = corev1.PodRunning
-	if p.Status.StartTime == nil { // before the first sandbox; a kubelet never changes it
-		p.Status.StartTime = &p.CreationTimestamp
-	}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: s.name, UID: types.UID(b.uid)}}
+	p.Status.Phase, p.Status.StartTime = corev1.PodRunning, &s.created // a kubelet never changes the time
 	p.Status.HostIP, p.Status.HostIPs = host(s.host), []corev1.HostIP{{IP: host(s.host)}}
 	p.Status.PodIP, p.Status.PodIPs = b.addr.String(), []corev1.PodIP{{IP: b.addr.String()}}
 	if s.site.admin.Status().Update(ctx, p) == nil {

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -47,10 +50,29 @@ func (r *round) await(deadline time.Time, when string, want map[netip.Addr]holdi
 			}
 		}
 		if time.Now().After(deadline) || !pause(r.ctx, 200*time.Millisecond) {
-			r.wrong("%s pods and leases do not agree (%v):\n%s", when, err, strings.Join(wrong, "\n"))
+			r.wrong("%s pods and leases do not agree (%v):\n%s\nthe pods of these leases, and what they hold:\n%s", when, err,
+				strings.Join(wrong, "\n"), strings.Join(r.around(all, want), "\n"))
 			return
 		}
 	}
+}
+
+// around tells of the pods whose leases are too many: what is there under their names.
+func (r *round) around(all []ipam.Lease, want map[netip.Addr]holding) (lines []string) {
+	for _, leak := range all {
+		if _, wanted := want[leak.Addr]; wanted {
+			continue
+		}
+		p := &corev1.Pod{}
+		err := r.site.admin.Get(r.ctx, types.NamespacedName{Namespace: leak.Namespace, Name: leak.PodName}, p)
+		lines = append(lines, fmt.Sprintf("%s: pod %s, created %s, with %v (%v)", leak.Who(), p.UID, p.CreationTimestamp, p.Status.PodIPs, err))
+		for _, l := range all {
+			if l.Who() == leak.Who() {
+				lines = append(lines, fmt.Sprintf("  %s: container %.8s on %s, pod %s, started %s, written %s", l.Addr, l.ContainerID, l.Host, l.PodUID, l.StartedAt, l.Updated))
+			}
+		}
+	}
+	return lines
 }
 
 // differences between the leases and what the pods should have.

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -27,6 +29,7 @@ type slot struct {
 	// that the slot has given up waiting for.
 	mu      sync.Mutex
 	uid     string // of the pod; "" while there is none
+	created metav1.Time
 	sandbox *sandbox
 	// taken: an operator took the address away.
 	taken bool
