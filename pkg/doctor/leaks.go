@@ -57,15 +57,11 @@ func Judge(l ipam.Lease, pod *workload.Pod, others Others, now time.Time) (check
 // Skew is how far the clocks of API servers may be apart, with what timestamps leave out of a second.
 const Skew = 10 * time.Second
 
-// reported is by when a kubelet of a node that is ready has told which addresses a pod has. Until then those of an
-// earlier sandbox may stand in its status.
-const reported = 5 * time.Minute
-
 // replaced says whether a lease with another UID than the pod of its name has is surely for an earlier one. A request that
 // names no UID may have got it from a replica that had not heard of the pod yet.
 func replaced(l ipam.Lease, pod *workload.Pod, others Others, now time.Time) bool {
 	return l.Updated.Add(Skew).Before(pod.Created) || overtaken(l, pod, others) ||
-		hasOthers(l, pod) && now.Sub(l.Updated) >= reported
+		hasOthers(l, pod) && now.Sub(l.Updated) >= workload.Reported
 }
 
 // overtaken says whether a container that came later holds another address on the same interface: one of the pod that

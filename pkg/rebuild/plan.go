@@ -1,6 +1,7 @@
 package rebuild
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"net/netip"
@@ -47,8 +48,9 @@ type Conflict struct {
 
 // Make makes a plan. A lease is made for an address that a pool serves, that a running pod reports and that
 // nobody holds, unless the pod gave it up or an operator took it from the pod: the history of the address
-// tells. One that a claim keeps stays with the claim. A pod that is being deleted may have given its address up and the object be gone: its word
-// counts only for pools that have lost other leases.
+// tells. One that a claim keeps stays with the claim. Of two pods that report it, it is that of the one that started
+// first. A pod that is being deleted may have given its address up and the object be gone: its word counts after that of
+// the others, and only for pools that have lost other leases.
 func Make(in Input) Plan {
 	m := maker{Input: in, plan: Plan{Waiting: map[string][]string{}}, byHost: map[netip.Addr][]string{}, by: map[netip.Addr]workload.Pod{}, pools: map[string]ipam.Pool{}, lost: map[string]bool{}}
 	for _, p := range in.Index.Pools() {
@@ -57,7 +59,7 @@ func Make(in Input) Plan {
 			m.byHost[h] = append(m.byHost[h], p.Name)
 		}
 	}
-	for pod := range in.Pods {
+	for _, pod := range slices.SortedFunc(in.Pods, byClaimToAnAddress) {
 		m.look(pod)
 	}
 	for _, l := range m.ending {
@@ -71,6 +73,17 @@ func Make(in Input) Plan {
 		slices.Sort(names)
 	}
 	return m.plan
+}
+
+// byClaimToAnAddress orders pods by whose word counts first.
+func byClaimToAnAddress(a, b workload.Pod) int {
+	if a.Deleting != b.Deleting {
+		if b.Deleting {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
 type maker struct {

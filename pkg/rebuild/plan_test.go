@@ -119,6 +119,14 @@ func TestMake(t *testing.T) {
 			pods:   []workload.Pod{aPod("x", has("eth0", "10.0.0.10")), aPod("y", has("eth0", "10.0.0.10"))},
 			create: []string{"10.0.0.10 eth0 x"}, conflicts: []string{"10.0.0.10 shop/x reports it, too"},
 		},
+		"one that is being deleted reports it, too": {
+			pods:   []workload.Pod{aPod("x", has("eth0", "10.0.0.10"), deleting), aPod("y", has("eth0", "10.0.0.10"))},
+			create: []string{"10.0.0.10 eth0 y"}, conflicts: []string{"10.0.0.10 shop/y reports it, too"},
+		},
+		"one that started later reports it, too": {
+			pods:   []workload.Pod{aPod("x", has("eth0", "10.0.0.10"), func(p *workload.Pod) { p.Started = now }), aPod("y", has("eth0", "10.0.0.10"))},
+			create: []string{"10.0.0.10 eth0 y"}, conflicts: []string{"10.0.0.10 shop/y reports it, too"},
+		},
 		"the pod holds another": {
 			leases: []ipam.Lease{held("10.0.0.11", "x")}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))},
 			conflicts: []string{"10.0.0.10 the pod holds 10.0.0.11 on eth0"},

@@ -165,6 +165,6 @@ func (r *Restorer) held(ctx context.Context, l ipam.Lease) (held bool, why strin
 			return false, "", err
 		}
 	}
-	held, why = stillHeld(l, found)
+	held, why = stillHeld(l, found, r.leases.Now())
 	return held, why, nil
 }

@@ -3,6 +3,7 @@ package rebuild
 import (
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -13,7 +14,7 @@ func TestStillHeld(t *testing.T) {
 	lease := func(change func(*ipam.Lease)) ipam.Lease {
 		l := ipam.Lease{Addr: a, State: ipam.Active, Holder: ipam.Holder{
 			ContainerID: "c1", IfName: "eth0", Namespace: "shop", PodName: "web", PodUID: "u1",
-		}}
+		}, Updated: now.Add(-workload.Reported)}
 		if change != nil {
 			change(&l)
 		}
@@ -25,6 +26,7 @@ func TestStillHeld(t *testing.T) {
 	ended, networks := pod("u1", a), pod("u1", b)
 	ended.Ended, networks.Networks = true, true
 	second := func(l *ipam.Lease) { l.IfName = "net1" }
+	lately := func(l *ipam.Lease) { l.Updated = now.Add(-time.Minute) }
 	for name, tc := range map[string]struct {
 		lease ipam.Lease
 		pod   *workload.Pod
@@ -33,6 +35,9 @@ func TestStillHeld(t *testing.T) {
 		"the pod has it":                        {lease(nil), pod("u1", a), true},
 		"the pod tells of no address yet":       {lease(nil), pod("u1"), true},
 		"the pod has another":                   {lease(nil), pod("u1", b), false},
+		"the pod had another lately":            {lease(lately), pod("u1", b), true},
+		"another pod, lately":                   {lease(lately), pod("u2", b), true},
+		"no pod, lately":                        {lease(lately), nil, false},
 		"no pod":                                {lease(nil), nil, false},
 		"the pod has ended":                     {lease(nil), ended, false},
 		"another pod":                           {lease(nil), pod("u2"), false},
@@ -46,7 +51,7 @@ func TestStillHeld(t *testing.T) {
 		"a container's of an unknown pod":       {lease(func(l *ipam.Lease) { l.PodName = "" }), nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			held, why := stillHeld(tc.lease, tc.pod)
+			held, why := stillHeld(tc.lease, tc.pod, now)
 			if held != tc.want || (why == "") != tc.want {
 				t.Errorf("held = %v, %q; want %v", held, why, tc.want)
 			}

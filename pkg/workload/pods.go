@@ -56,6 +56,10 @@ type Pod struct {
 	VM string
 }
 
+// Reported is by when a kubelet of a node that is ready has told which addresses a pod has got. Until then those of an
+// earlier sandbox may stand in its status.
+const Reported = 5 * time.Minute
+
 // NetworkStatus is the annotation in which Multus and others report the addresses of all networks.
 const NetworkStatus = "k8s.v1.cni.cncf.io/network-status"
 
