@@ -147,3 +147,72 @@ func TestPartialSetIsCompletedByAnotherReplica(t *testing.T) {
 		})
 	}
 }
+
+// Rule 8: how many addresses a claim may have is counted over what a replica knows. One that has not seen what another
+// gave may give one more; that stays with its pod, and is counted from then on.
+func TestClaimOverrunAtAReplicaThatLagsBehind(t *testing.T) {
+	x := newNet("9-12")
+	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+	may := x.app()
+	may.Room = 1
+	request := func(name string) Request {
+		terms.set(name, may)
+		return x.of(newPod(t, name, x.host, one, two), name+"-c")
+	}
+	first, second, third := request("overrun-1"), request("overrun-2"), request("overrun-3")
+	second.Addrs = []netip.Addr{x.addr(10)} // a conflict with the first would tell of it
+	first.Addrs = []netip.Addr{x.addr(9)}
+	two.watch.Shut()
+	a := one.one(first)
+	done := two.adding(t.Context(), second)
+	controlplane.Until(t, "both are stored", func() bool { return len(x.held(t)) == 2 })
+	two.watch.Open()
+	got := <-done
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	held := x.held(t)
+	for _, r := range []*replica{one, two} {
+		r.picture(x, held)
+		_, err := r.Allocate(t.Context(), third)
+		refused(t, err, ipam.ReasonClaimFull, "2 of 1")
+		if r.one(first) != a || !slices.Equal(r.add(second), got.addrs) {
+			t.Error("a pod does not keep what it has")
+		}
+	}
+}
+
+// Rule 6: two DELs of one claim at two replicas, neither of which knows of the other's: both addresses stay with the
+// claim. A replica that decided which one is too many would free two.
+func TestTwoDelsOfOneClaim(t *testing.T) {
+	x := newNet("9-12")
+	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+	may := x.app()
+	may.Room = 1
+	var requests []Request
+	for _, name := range []string{"two-dels-1", "two-dels-2"} {
+		terms.set(name, x.app())
+		requests = append(requests, x.of(newPod(t, name, x.host, one, two), name+"-c"))
+		one.one(requests[len(requests)-1])
+		terms.set(name, may) // which is one too many from now on
+	}
+	two.picture(x, x.held(t))
+	one.watch.Shut()
+	two.watch.Shut()
+	defer one.watch.Open()
+	defer two.watch.Open()
+	for n, r := range []*replica{one, two} {
+		if got := r.del(del(requests[n])); len(got) != 1 {
+			t.Errorf("replica %d released %v", n, got)
+		}
+	}
+	kept := 0
+	x.stored(t, func(l ipam.Lease) {
+		if l.State == ipam.Reserved && l.Claim == may.Claim {
+			kept++
+		}
+	})
+	if kept != 2 {
+		t.Errorf("%d addresses are kept for the claim, want 2", kept)
+	}
+}

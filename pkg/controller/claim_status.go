@@ -101,16 +101,16 @@ func claimReady(c claim.Claim, s *v1.BCSNetIPClaimStatus, problem string) metav1
 	return condition
 }
 
-// overLimit says whether a claim has more addresses of a family than it may.
+// overLimit says whether a claim has more addresses of a family than it may, with those of a rolling update.
 func overLimit(c claim.Claim, held int) metav1.Condition {
 	condition := metav1.Condition{Type: v1.ConditionOverLimit, Status: metav1.ConditionFalse, Reason: v1.ReasonWithinLimit, Message: "the claim has no more addresses than it may"}
-	if c.Size >= 0 && held > c.Size {
+	if may := c.Size + c.Surge; c.Size >= 0 && held > may {
 		condition.Status, condition.Reason = metav1.ConditionTrue, v1.ReasonTooMany
 		how := "those that pods have are given back when the pods end"
 		if c.KeepsAll() {
 			how = "what a shared pool has is given up by hand"
 		}
-		condition.Message = fmt.Sprintf("the claim has %d addresses of a family and may have %d: %s", held, c.Size, how)
+		condition.Message = fmt.Sprintf("the claim has %d addresses of a family and may have %d: %s", held, may, how)
 	}
 	return condition
 }

@@ -133,7 +133,10 @@ func (c *collector) pass(ctx context.Context, now time.Time) {
 	group.SetLimit(parallelCollections)
 	for i, s := range due {
 		group.Go(func() (err error) {
-			alive[i], err = c.collect(together, s)
+			if alive[i], err = c.collect(together, s); err != nil && itsOwn(err) {
+				c.log.Warn("an address of a pod that has gone is not taken back", append(s.fields(), "error", err)...)
+				return nil
+			}
 			return err
 		})
 	}
@@ -152,7 +155,7 @@ func (c *collector) observe(ctx context.Context, now time.Time) (active int) {
 	seen := map[netip.Addr]suspect{}
 	for _, l := range c.index.Find(func(l ipam.Lease) bool { return l.State == ipam.Active }) {
 		active++
-		if l.Owner != "" || l.PodName == "" {
+		if l.Owner != "" || l.PodName == "" || l.Namespace == "" {
 			continue
 		}
 		pod, err := c.cachedPod(ctx, l.Holder)
@@ -240,6 +243,10 @@ func (s suspect) fields() []any {
 		"host", l.Host.String(), "check", s.check, "cause", s.cause,
 	}
 }
+
+// itsOwn says whether a collection failed because of its lease: what the API server would not store, as it was written
+// by hand or by another release. Other leases are not concerned.
+func itsOwn(err error) bool { return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) }
 
 // collect asks the API server for the pod and takes the address back if that says the same; alive means that
 // it does not.

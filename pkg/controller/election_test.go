@@ -39,7 +39,7 @@ func newVoter(t *testing.T, cfg *rest.Config, name string) *voter {
 	if _, err := watchKind(t.Context(), leases, &coordinationv1.Lease{}, handler(v.set, v.remove)); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{LeaderElectionNamespace: metav1.NamespaceDefault, LeaseDuration: 4 * time.Second, RenewDeadline: 3 * time.Second, RetryPeriod: 200 * time.Millisecond}
+	o := Options{LeaderElectionNamespace: metav1.NamespaceDefault, LeaseDuration: time.Hour, RenewDeadline: time.Minute, RetryPeriod: 200 * time.Millisecond} // a Lease passes on because it is released
 	if v.election, err = newElection(cfg, o, v.peers, leads, leads.log); err != nil {
 		t.Fatal(err)
 	}

@@ -61,11 +61,13 @@ func (e *podEvents) refused(r allocator.Request, why *ipam.Refusal) {
 	}
 }
 
-// forOperator says whether a refusal lasts until somebody changes a pool, or an address is given up.
+// forOperator says whether a refusal lasts until somebody changes a pool, a claim or the pod's annotations, or an address is
+// given up.
 func forOperator(reason ipam.Reason) bool {
 	return slices.Contains([]ipam.Reason{
 		ipam.ReasonPoolExhausted, ipam.ReasonHostNotInPool, ipam.ReasonNamespaceNotServed, ipam.ReasonNetworkNotFound,
 		ipam.ReasonPoolCordoned, ipam.ReasonAddressNotInPool, ipam.ReasonAddressInUse, ipam.ReasonForbidden,
+		ipam.ReasonInvalidAnnotation, ipam.ReasonWorkloadUnknown, ipam.ReasonClaimNotFound, ipam.ReasonClaimConflict, ipam.ReasonClaimFull,
 	}, reason)
 }
 

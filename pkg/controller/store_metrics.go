@@ -14,15 +14,16 @@ type storeMetrics struct {
 	feed   *store.Feed
 	alloc  *allocator.Allocator
 
-	conflicts, throttled, unknown, inFlight, waiting *prometheus.Desc
-	again, inDoubt                                   *prometheus.Desc
-	lists, watches, idle                             *prometheus.Desc
+	writes, conflicts, throttled, unknown, inFlight, waiting *prometheus.Desc
+	again, inDoubt                                           *prometheus.Desc
+	lists, watches, idle                                     *prometheus.Desc
 }
 
 func newStoreMetrics(leases *store.Client, feed *store.Feed, alloc *allocator.Allocator) *storeMetrics {
 	desc := func(name, help string) *prometheus.Desc { return prometheus.NewDesc(name, help, nil, nil) }
 	return &storeMetrics{
 		leases: leases, feed: feed, alloc: alloc,
+		writes:    desc("bcsnet_writes_total", "Writes of addresses that were sent to the API server, for requests and on the controller's own account."),
 		conflicts: desc("bcsnet_write_conflicts_total", "Writes of addresses that met another writer; nothing was stored by them."),
 		throttled: desc("bcsnet_writes_throttled_total", "How often the API server turned a write away for a while (429); it was sent again."),
 		unknown:   desc("bcsnet_writes_unknown_total", "Writes of which the API server did not say whether it stored them; the next request settles it."),
@@ -48,6 +49,7 @@ func (m *storeMetrics) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v)
 	}
 	writes, decisions, feed := m.leases.Stats(), m.alloc.Stats(), m.feed.Stats()
+	counter(m.writes, writes.Writes)
 	counter(m.conflicts, writes.Conflicts)
 	counter(m.throttled, writes.Throttled)
 	counter(m.unknown, writes.Unknown)

@@ -199,7 +199,7 @@ func leakCases() map[string]checkCase {
 		"a pod made anew that has ended": {func(s *doctor.Snapshot) {
 			s.Pods[0].UID, s.Pods[0].Ended, s.Pods[0].Created = "another", true, old
 		}, []string{"leak-pod-ended ip/10.1.0.20: pod default/web-0 has ended" + since}},
-		"a pod made anew that has the address": {func(s *doctor.Snapshot) { s.Pods[0].UID, s.Pods[0].Created = "another", old },
+		"a pod made anew that has the address": {func(s *doctor.Snapshot) { s.Pods[0].UID, s.Pods[0].Created = "another", old.Add(time.Hour) },
 			[]string{"pod-without-lease pod/default/web-0: it has 10.1.0.20 of pool blue, which default/web-0 holds"}},
 		"a lease bound with an old UID, before the sandbox is up": {func(s *doctor.Snapshot) {
 			s.Pods[0].UID, s.Pods[0].Addrs, s.Pods[0].Created = "another", nil, old.Add(-doctor.Skew)

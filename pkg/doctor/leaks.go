@@ -60,6 +60,9 @@ const Skew = 10 * time.Second
 // replaced says whether a lease with another UID than the pod of its name has is surely for an earlier one. A request that
 // names no UID may have got it from a replica that had not heard of the pod yet.
 func replaced(l ipam.Lease, pod *workload.Pod, others Others, now time.Time) bool {
+	if slices.Contains(pod.Addrs, l.Addr) {
+		return false // as of a lease that was restored from a file of its time
+	}
 	return l.Updated.Add(Skew).Before(pod.Created) || overtaken(l, pod, others) ||
 		hasOthers(l, pod) && now.Sub(l.Updated) >= workload.Reported
 }

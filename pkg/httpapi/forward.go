@@ -77,6 +77,9 @@ func NewForwarder(p Peers, plainHTTP bool, r prometheus.Registerer, log *slog.Lo
 		trouble: make(chan struct{}, 1),
 	}
 	r.MustRegister(f.results)
+	for _, result := range []string{forwardAnswered, forwardRefused, forwardUnreachable, forwardSilent, forwardAvoided} {
+		f.results.WithLabelValues(result)
+	}
 	return f
 }
 

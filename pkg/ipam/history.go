@@ -48,12 +48,15 @@ type Past struct {
 // the index holds one for every address. The zero History is empty.
 type History string
 
+// PastHolder is a holder's name as an entry of a history has it.
+func PastHolder(name string) string { return cut(name, MaxPastHolder) }
+
 // NewHistory packs entries, newest first. Those beyond MaxHistory are dropped, long texts are cut.
 func NewHistory(entries []Past) History {
 	var b []byte
 	previous := ""
 	for _, p := range entries[:min(len(entries), MaxHistory)] {
-		holder := cut(p.Holder, MaxPastHolder)
+		holder := PastHolder(p.Holder)
 		shared := commonPrefix(previous, holder)
 		host := p.Host.AsSlice()
 		b = append(b, byte(len(host)))

@@ -216,9 +216,10 @@ func (m *maker) setSize(l ipam.Lease, mine []ipam.Lease) (n int) {
 // GaveUp says whether a pod that reports an address had it and has it no more: it gave it up itself, as when
 // its sandbox failed, or an operator took it away.
 func GaveUp(l ipam.Lease, pod workload.Pod) bool {
+	who := ipam.PastHolder(pod.Namespace + "/" + pod.Name)
 	for _, p := range l.History.Entries() {
 		// Both times are cut to the second: one that had it from then on is this pod, not an earlier one of its name.
-		if p.Holder == pod.Namespace+"/"+pod.Name && (p.Until.After(pod.Started) || !p.Since.Before(pod.Started)) {
+		if p.Holder == who && (p.Until.After(pod.Started) || !p.Since.Before(pod.Started)) {
 			return true
 		}
 	}

@@ -3,6 +3,7 @@ package rebuild
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,9 +76,10 @@ func TestMake(t *testing.T) {
 				{Holder: "shop/x", Since: now.Add(-2 * time.Hour), Until: now.Add(-time.Hour)}})}},
 			pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"},
 		},
-		"given up by another":       {leases: []ipam.Lease{freed("10.0.0.10", "y", now)}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"}},
-		"given up by one before it": {leases: []ipam.Lease{freed("10.0.0.10", "x", now.Add(-2*time.Hour))}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"}},
-		"in no pool":                {pods: []workload.Pod{aPod("x", has("eth0", "172.16.0.1"))}},
+		"given up by a pod with a long name": {leases: []ipam.Lease{freed("10.0.0.10", strings.Repeat("long", 40), now)}, pods: []workload.Pod{aPod(strings.Repeat("long", 40), has("eth0", "10.0.0.10"))}},
+		"given up by another":                {leases: []ipam.Lease{freed("10.0.0.10", "y", now)}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"}},
+		"given up by one before it":          {leases: []ipam.Lease{freed("10.0.0.10", "x", now.Add(-2*time.Hour))}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"}},
+		"in no pool":                         {pods: []workload.Pod{aPod("x", has("eth0", "172.16.0.1"))}},
 		"of pods that do not count": {pods: []workload.Pod{
 			aPod("host", has("eth0", "10.0.0.10"), func(p *workload.Pod) { p.HostNetwork = true }),
 			aPod("ended", has("eth0", "10.0.0.11"), func(p *workload.Pod) { p.Ended = true }),

@@ -50,16 +50,16 @@ func (c *Client) Begin(ctx context.Context, stage Stage) (end func(error)) {
 
 // Stats are what a client has counted since it was made, and how busy it is.
 type Stats struct {
-	// Conflicts are writes that met another writer, Unknown those of unknown outcome. Throttled is how often
-	// the API server turned a write away for a while.
-	Conflicts, Unknown, Throttled uint64
+	// Writes are all that were sent, Conflicts those that met another writer, Unknown those of unknown outcome.
+	// Throttled is how often the API server turned a write away for a while.
+	Writes, Conflicts, Unknown, Throttled uint64
 	// InFlight and Waiting are the writes of this moment.
 	InFlight, Waiting int
 }
 
 // counts are shared by a client and its dry twin.
 type counts struct {
-	conflicts, unknown, throttled atomic.Uint64
+	writes, conflicts, unknown, throttled atomic.Uint64
 	// pace is how long a write takes, in nanoseconds: a moving average.
 	pace atomic.Int64
 	// paused is until when the API server wants no writes, in Unix nanoseconds.
@@ -68,7 +68,8 @@ type counts struct {
 
 // Stats reads the counts.
 func (c *Client) Stats() Stats {
-	s := Stats{Conflicts: c.counts.conflicts.Load(), Unknown: c.counts.unknown.Load(), Throttled: c.counts.throttled.Load()}
+	n := c.counts
+	s := Stats{Writes: n.writes.Load(), Conflicts: n.conflicts.Load(), Unknown: n.unknown.Load(), Throttled: n.throttled.Load()}
 	s.InFlight, s.Waiting = c.gate.busy()
 	return s
 }
@@ -91,9 +92,10 @@ func (n *counts) failed(err error) {
 	}
 }
 
-// took takes note of how long a write took. Of two at once one may be lost: it is an average.
+// took takes note of a write and of how long it took. Of two at once one may be lost: it is an average.
 func (n *counts) took(d time.Duration) {
 	const weight = 16
+	n.writes.Add(1)
 	before := n.pace.Load()
 	if before == 0 {
 		n.pace.Store(int64(d))

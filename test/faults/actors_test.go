@@ -89,7 +89,7 @@ const leaseDuration = 4 * time.Second
 func (r *round) disturb(one *replica, two chan struct{}, rng *rand.Rand) {
 	check := func(err error) {
 		if err != nil {
-			r.wrong("%s: %v", one.name, err)
+			r.wrong(ownFault+"%s: %v", one.name, err)
 		}
 	}
 	restart := func() { check(one.Start(context.WithoutCancel(r.ctx))) }
@@ -183,7 +183,7 @@ func (r *round) disturbControlPlane(rng *rand.Rand) {
 	cp, ctx := r.site.cp, context.WithoutCancel(r.ctx)
 	check := func(err error) {
 		if err != nil {
-			r.wrong("the control plane: %v", err)
+			r.wrong(ownFault+"the control plane: %v", err)
 		}
 	}
 	all := []choice{

@@ -11,6 +11,9 @@ import (
 // maxViolations are kept; the first ones tell the most.
 const maxViolations = 20
 
+// ownFault begins what went wrong with the suite itself, and says nothing of the controller.
+const ownFault = "the suite: "
+
 // verdict collects what was found to be wrong, and counts what was done.
 type verdict struct {
 	mu         sync.Mutex

@@ -1,6 +1,7 @@
 package http_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ import (
 type group struct {
 	t         *testing.T
 	Namespace string
+	lease     time.Duration
 }
 
 var groups atomic.Int32
@@ -55,10 +57,10 @@ func newGroup(t *testing.T) *group {
 	return g
 }
 
-// options makes a controller one of the group, with a short Lease.
+// options makes a controller one of the group, with a short Lease unless the group has another.
 func (g *group) options(o *controller.Options) {
 	o.LeaderElectionNamespace = g.Namespace
-	o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = 3*time.Second, 2*time.Second, 500*time.Millisecond
+	o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = cmp.Or(g.lease, 3*time.Second), 2*time.Second, 500*time.Millisecond
 }
 
 // start runs one more controller, as cfg.

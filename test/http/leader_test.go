@@ -23,6 +23,7 @@ import (
 func TestHandOver(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t)
+	g.lease = time.Hour // nobody waits for its end
 	p := newProxy(t, shared.cluster)
 	leader := g.start(p.config())
 	leads(t, leader.caller())
