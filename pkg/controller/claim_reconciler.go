@@ -222,11 +222,31 @@ func (r *claimReconciler) make(ctx context.Context, name string, leases []ipam.L
 	o.Namespace, o.Name = key.Namespace, key.Name
 	o.Labels = map[string]string{claim.Managed: "true"}
 	o.Finalizers = []string{v1.ClaimFinalizer}
-	if err := r.client.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) {
+	switch err := r.client.Create(ctx, o); {
+	case err == nil, apierrors.IsAlreadyExists(err):
+	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return r.letGo(ctx, leases, "its namespace is gone")
+	default:
 		r.missing(p)
 		return fmt.Errorf("making claim %s: %w", name, err)
 	}
 	r.log.Info("made a claim from annotations", "claim", name, "policy", string(p.Release), "workload", p.Workload.String())
+	return nil
+}
+
+// letGo gives back what is kept of leases whose claim is no more, and has the others go back when their pods end.
+func (r *claimReconciler) letGo(ctx context.Context, leases []ipam.Lease, why string) error {
+	for _, l := range leases {
+		var err error
+		if l.IsKept() {
+			err = r.step(ctx, nil, claim.Step{Lease: l, Free: true, Why: why})
+		} else {
+			err = r.restick(ctx, l, ipam.Sticky{})
+		}
+		if err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -309,7 +329,8 @@ func (r *claimReconciler) podNamed(ctx context.Context, l ipam.Lease) (pod workl
 // keep sees to the object of a claim: that it carries the finalizer while it is wanted, that one made from annotations
 // says what they say, and that it goes when it is deleted, or made from annotations and empty. A claim that is deleted
 // waits for all its addresses, and for requests that do not know of it yet; one made from annotations only for those
-// that go back, and is made again from those that pods have.
+// that go back, and is made again from those that pods have. Those of pods that are gone, as on a host that is away, could not
+// have it made again: they go back when the host has.
 func (r *claimReconciler) keep(ctx context.Context, o *v1.BCSNetIPClaim, c claim.Claim, leases []ipam.Lease) (done bool, err error) {
 	next := o.DeepCopy()
 	switch {
@@ -317,6 +338,10 @@ func (r *claimReconciler) keep(ctx context.Context, o *v1.BCSNetIPClaim, c claim
 		held := slices.ContainsFunc(leases, func(l ipam.Lease) bool { return !c.Managed || c.Abandons(l) })
 		if held || c.Linger(r.leases.Now()) > 0 || !controllerutil.RemoveFinalizer(next, v1.ClaimFinalizer) {
 			return false, nil
+		}
+		orphans := slices.DeleteFunc(slices.Clone(leases), func(l ipam.Lease) bool { _, there := r.pod(ctx, l); return there })
+		if err := r.letGo(ctx, orphans, "its claim is gone"); err != nil {
+			return false, err
 		}
 	case c.Managed && len(leases) == 0:
 		return true, client.IgnoreNotFound(r.client.Delete(ctx, o, client.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion}))

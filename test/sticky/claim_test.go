@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -104,6 +105,46 @@ func (w *world) claimDeleted(t *testing.T) {
 	a.replicas = 0
 	a.apply(t)
 	a.expect(t, "its addresses to be kept", want{same: had.held})
+}
+
+// namespaceDeleted: nothing stays kept for an app whose namespace is gone, also where its claim goes before the addresses
+// of pods that were on a node which is lost.
+func (w *world) namespaceDeleted(t *testing.T) {
+	t.Helper()
+	for what, lost := range map[string]bool{"namespace": false, "namespace-lost": true} {
+		s := w.newSite(t, what, 8*replicas, what)
+		w.kubelet.addNodes(t, s.nodes, 1)
+		a := s.newApp(deployment, asks(never, deployment, s.namespace), replicas)
+		had := a.start(t)
+		key := client.ObjectKey{Namespace: s.namespace, Name: "deploy-app"}
+		eventually(t, "the claim to be made", func() error { return w.admin.Get(t.Context(), key, &v1.BCSNetIPClaim{}) })
+		var pods []corev1.Pod
+		for name := range had.pods {
+			pods = append(pods, *a.pod(t, name))
+		}
+		if lost {
+			w.kubelet.lose(t, pods[0].Spec.NodeName)
+		}
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
+		if err := w.admin.Delete(t.Context(), ns); err != nil {
+			t.Fatal(err)
+		}
+		for i := range pods {
+			if !lost {
+				break
+			}
+			if err := w.admin.Delete(t.Context(), &pods[i], client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+				t.Fatal(err)
+			}
+		}
+		eventually(t, "the namespace to go", func() error {
+			if err := w.admin.Get(t.Context(), client.ObjectKeyFromObject(ns), ns); !apierrors.IsNotFound(err) {
+				return errors.Join(fmt.Errorf("it is there: %+v", ns.Status.Conditions), err)
+			}
+			return nil
+		})
+		a.expect(t, "all to be given back", want{})
+	}
 }
 
 // claimLost: pods of a claim that is gone, past the guard of its finalizer, keep their addresses while they run, and no

@@ -19,6 +19,7 @@ func (w *world) otherParts() []part {
 		{"named-claim", w.namedClaim},
 		{"examples", w.examples},
 		{"claim-deleted", w.claimDeleted},
+		{"namespace-deleted", w.namespaceDeleted},
 		{"claim-lost", w.claimLost},
 		{"claim-ahead", w.claimAhead},
 		{"claim-conflict", w.claimConflict},
