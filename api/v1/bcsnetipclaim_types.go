@@ -54,7 +54,8 @@ const MaxKeep = 8760 * time.Hour
 // +kubebuilder:validation:XValidation:rule=`(has(self.keep) && self.keep != "") == (has(self.releasePolicy) && self.releasePolicy == 'Timed')`,message=`keep goes with the releasePolicy Timed: set both, or none`,fieldPath=`.keep`
 // +kubebuilder:validation:XValidation:rule=`has(self.owner) == has(oldSelf.owner) && (!has(self.owner) || self.owner == oldSelf.owner)`,message=`cannot change: make another claim`,fieldPath=`.owner`,reason=FieldValueForbidden
 type BCSNetIPClaimSpec struct {
-	// owner is the workload whose pods use the claim. Without it, pods name the claim themselves.
+	// owner is the only workload whose pods may use the claim, which they name by an annotation; scaling it down or
+	// deleting it frees the addresses of an Immutable claim. Without it, all pods may that name the claim.
 	// +optional
 	Owner *ClaimOwner `json:"owner,omitempty"`
 
@@ -105,12 +106,13 @@ type BCSNetIPClaimSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]{1,4}h)?([0-9]{1,6}m)?([0-9]{1,8}s)?$') && self != "" && duration(self) > duration('0s') && duration(self) <= duration('8760h')`,message=`must be whole hours, minutes and seconds such as 30m or 48h, more than 0 and at most 8760h`
 	Keep *metav1.Duration `json:"keep,omitempty"`
 
-	// sharedName is the name, free text, by which pods of any namespace in namespaces use the claim.
+	// sharedName is the name, free text, of a shared pool, by which pods of the namespaces use the claim. The
+	// claim's own name is made from it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	SharedName string `json:"sharedName,omitempty"`
 
-	// namespaces whose pods may use the claim beside those of its own; * stands for all.
+	// namespaces whose pods may use the claim beside those of its own, naming it as namespace/name; * stands for all.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256

@@ -216,6 +216,12 @@ func (a *Allocator) take(ctx context.Context, r Request, h ipam.Holder, held []i
 	if err != nil {
 		return nil, nil, false, err
 	}
+	if refusal := r.unreachable(picks); refusal != nil {
+		for _, p := range picks {
+			a.index.Drop(p.Current.Addr)
+		}
+		return nil, nil, false, refusal
+	}
 	if n := len(held) + len(picks); n > 1 {
 		h.SetSize = n
 	}
@@ -236,6 +242,18 @@ func (a *Allocator) take(ctx context.Context, r Request, h ipam.Holder, held []i
 		return nil, nil, false, err
 	}
 	return held, fresh, false, nil
+}
+
+// unreachable refuses picks from a subnet that the gateway of the request's terms is not in.
+func (r Request) unreachable(picks []ipam.Pick) error {
+	g := r.terms.Gateway
+	for _, p := range picks {
+		if g.IsValid() && g.Is4() == p.Current.Addr.Is4() && !p.Pool.Plan.Subnet.Contains(g) {
+			return ipam.Refuse(ipam.ReasonClaimConflict, "the gateway %s that %s asks for is not in the subnet %s of pool %s", g, r.who(), p.Pool.Plan.Subnet, p.Pool.Name).
+				WithHint("name a gateway of that subnet, or a pool of the gateway's")
+		}
+	}
+	return nil
 }
 
 // decide picks the preferred addresses, where the request asked for none itself and they are free, else others.
@@ -323,7 +341,7 @@ func (a *Allocator) addresses(r Request, held []ipam.Lease, seen uint64) []Addre
 	out := make([]Address, 0, len(held))
 	for _, l := range held {
 		p, _ := a.index.Pool(l.Pool)
-		if g := r.terms.Gateway; g.IsValid() && g.Is4() == l.Addr.Is4() {
+		if g := r.terms.Gateway; g.IsValid() && netip.PrefixFrom(l.Addr, l.Bits).Contains(g) {
 			l.Gateway = g
 		}
 		out = append(out, Address{Lease: l, Link: p.Link, Repeated: l.Version <= seen})

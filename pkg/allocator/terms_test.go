@@ -268,6 +268,16 @@ func TestTermsOfARequest(t *testing.T) {
 	wrong.Addrs, wrong.Pool = nil, "another"
 	_, err = r.Allocate(t.Context(), wrong)
 	refused(t, err, ipam.ReasonClaimConflict, "another", x.pool.Name)
+
+	far := newPod(t, "terms-2", x.host, r)
+	terms.set(far.Name, Terms{Gateway: netip.MustParseAddr("192.0.2.1")})
+	for range 2 {
+		_, err = r.Allocate(t.Context(), x.of(far, "terms-c4"))
+		refused(t, err, ipam.ReasonClaimConflict, "192.0.2.1", x.pool.Name)
+	}
+	if n := len(x.held(t)); n != 1 {
+		t.Errorf("%d addresses are held, want the first one", n)
+	}
 }
 
 // What a pod holds stays its own where its claim or annotations have become wrong since: the same request gets the same

@@ -3,6 +3,7 @@ package claim
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"go4.org/netipx"
@@ -100,16 +101,50 @@ func allows(c Claim, pod workload.Pod, p workload.Policy) *ipam.Refusal {
 			WithHint("add the namespace to spec.namespaces of the claim")
 	case p.Named && c.Deleting:
 		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s is being deleted", c.Name).WithHint("name another claim")
-	case p.Named && c.Workload.Kind != "" && (c.Workload.Group != p.Workload.Group || c.Workload.Kind != p.Workload.Kind || c.Workload.Name != p.Workload.Name):
+	case p.Named && c.Workload.Kind != "" && (c.Workload.Group != p.Workload.Group || c.Workload.Kind != p.Workload.Kind || c.Workload.Namespace != p.Workload.Namespace || c.Workload.Name != p.Workload.Name):
 		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s is for %s, pod %s/%s is of %s", c.Name, c.Workload, pod.Namespace, pod.Name, p.Workload).
 			WithHint("name another claim, or make one without an owner")
 	case !p.Named && c.Workload.Kind != "" && (c.Workload.Group != p.Workload.Group || c.Workload.Kind != p.Workload.Kind):
 		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s, which would be that of %s, is for %s of group %q", c.Name, p.Workload, c.Workload, c.Workload.Group).
 			WithHint("name a claim of its own with the annotation networkextension.bkbcs.tencent.com/claim")
+	case p.Named && !agrees(c, p):
+		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s has the policy %s, %s says another", c.Name, c.policy(), policySource(p)).WithHint("remove one of the two")
+	case p.Named && c.Addresses != nil && slices.ContainsFunc(p.Sets, func(s *netipx.IPSet) bool { return !within(s, c.Addresses) }):
+		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s has other addresses than %s", c.Name, Source(p, "Sets")).WithHint("add them to spec.addresses of the claim, or remove the annotation")
 	case p.Pool != "" && c.Pool != "" && p.Pool != c.Pool && !c.Managed:
 		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s is for pool %s, %s for pool %s", c.Name, c.Pool, Source(p, "Pool"), p.Pool).WithHint("remove one of the two")
 	}
 	return nil
+}
+
+// agrees says whether the policy of a claim that somebody named is what the pod's annotations say in bcsnet's own words.
+// Those of other systems go beside a claim: what that says counts.
+func agrees(c Claim, p workload.Policy) bool {
+	if !workload.IsOwn(source(p, "Release").Key) && !workload.IsOwn(source(p, "Keep").Key) {
+		return true
+	}
+	return v1.ReleasePolicy(p.Release) == c.Release && (source(p, "Keep").Key == "" || p.Keep == c.Keep)
+}
+
+// policySource names the annotation that says the policy.
+func policySource(p workload.Policy) string {
+	if source(p, "Release").Key == "" {
+		return Source(p, "Keep")
+	}
+	return Source(p, "Release")
+}
+
+// policy is the claim's in words.
+func (c Claim) policy() string {
+	if c.Release == v1.ReleaseTimed {
+		return string(c.Release) + " " + ipam.FormatSpan(c.Keep)
+	}
+	return string(c.Release)
+}
+
+// within says whether all of a set is in another.
+func within(s, in *netipx.IPSet) bool {
+	return !slices.ContainsFunc(s.Ranges(), func(r netipx.IPRange) bool { return !in.ContainsRange(r) })
 }
 
 // fits refuses addresses whose pool has another prefix length than the annotation says, and a gateway outside.
@@ -141,10 +176,18 @@ func unreachable(gateway netip.Addr, subnet netip.Prefix) bool {
 
 // Source names the annotation that a field of a policy is from.
 func Source(p workload.Policy, field string) string {
+	s := source(p, field)
+	if s.Key == "" {
+		return "its policy"
+	}
+	return "annotation " + s.Key + "=" + s.Value + " of " + s.Object
+}
+
+func source(p workload.Policy, field string) workload.Source {
 	for _, s := range p.Sources {
 		if s.Gave == field {
-			return "annotation " + s.Key + "=" + s.Value + " of " + s.Object
+			return s
 		}
 	}
-	return "its policy"
+	return workload.Source{}
 }

@@ -142,6 +142,35 @@ func TestTerms(t *testing.T) {
 			claims:  []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) { o.DeletionTimestamp = &metav1.Time{Time: time.Now()} })},
 			refusal: "ClaimConflict: claim shop/held is being deleted; hint: name another claim",
 		},
+		"another policy": {
+			policy: with(named, func(p *workload.Policy) {
+				p.Release, p.Sources = workload.ReleaseImmutable, append(p.Sources, workload.Source{Object: "Pod shop/web-x", Key: "networkextension.bkbcs.tencent.com/release-policy", Value: "immutable", Gave: "Release"})
+			}),
+			claims:  []v1.BCSNetIPClaim{object(func(*v1.BCSNetIPClaim) {})},
+			refusal: "ClaimConflict: claim shop/held has the policy Never, annotation networkextension.bkbcs.tencent.com/release-policy=immutable of Pod shop/web-x says another; hint: remove one of the two",
+		},
+		"another time": {
+			policy: with(named, func(p *workload.Policy) {
+				p.Release, p.Keep = workload.ReleaseTimed, time.Hour
+				p.Sources = append(p.Sources, workload.Source{Object: "Pod shop/web-x", Key: "networkextension.bkbcs.tencent.com/keep", Value: "1h", Gave: "Keep"})
+			}),
+			claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) {
+				o.Spec.ReleasePolicy, o.Spec.Keep = v1.ReleaseTimed, &metav1.Duration{Duration: 2 * time.Hour}
+			})},
+			refusal: "ClaimConflict: claim shop/held has the policy Timed 2h, annotation networkextension.bkbcs.tencent.com/keep=1h of Pod shop/web-x says another; hint: remove one of the two",
+		},
+		"another policy in the words of another system": {
+			policy: with(named, func(p *workload.Policy) {
+				p.Release, p.Keep = workload.ReleaseTimed, time.Hour
+				p.Sources = append(p.Sources, workload.Source{Object: "Pod shop/web-x", Key: "netservicecontroller.bkbcs.tencent.com", Value: "fixed-ip", Gave: "Release"})
+			}),
+			claims: []v1.BCSNetIPClaim{object(func(*v1.BCSNetIPClaim) {})}, want: allocator.Terms{Sticky: held},
+		},
+		"other addresses": {
+			policy:  with(named, func(p *workload.Policy) { p.Sets = []*netipx.IPSet{set("10.0.0.9", "10.0.0.13")} }),
+			claims:  []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) { o.Spec.Addresses = []string{"10.0.0.9-10.0.0.12"} })},
+			refusal: "ClaimConflict: claim shop/held has other addresses than annotation ip_pool=10.0.0.9/25 of Deployment shop/web; hint: add them to spec.addresses of the claim, or remove the annotation",
+		},
 		"another pool": {
 			policy:  with(named, func(p *workload.Policy) { p.Pool = "b" }),
 			claims:  []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) { o.Spec.Pool = "a" })},

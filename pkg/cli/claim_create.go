@@ -49,7 +49,7 @@ CloneSet.apps.kruise.io/web where several groups have it.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	f := cmd.Flags()
-	f.StringVar(&v.owner, "owner", "", "the workload whose pods use it, as `KIND/NAME`; without it, pods name the claim")
+	f.StringVar(&v.owner, "owner", "", "the only workload whose pods may use it, as `KIND/NAME`; scaling it down frees addresses of an Immutable claim")
 	f.IntVar(&v.replicas, "replicas", -1, "the most addresses of a family; -1 is as many as its pods need")
 	f.BoolVar(&spec.Preallocate, "preallocate", false, "take the addresses now, before any pod asks: as many as --replicas, or all of --address")
 	f.Int32Var(&spec.Surge, "surge", 0, "how many more than --replicas for a while, as in a rolling update")

@@ -1,5 +1,7 @@
 package workload
 
+import "strings"
+
 // Level is where an annotation stands. What stands nearer to the pod counts for more.
 type Level uint8
 
@@ -65,6 +67,9 @@ const (
 // ClaimAnnotation names the claim whose addresses a pod gets.
 const ClaimAnnotation = ownPrefix + "claim"
 
+// IsOwn says whether an annotation is one of bcsnet's own dialect.
+func IsOwn(key string) bool { return strings.HasPrefix(key, ownPrefix) }
+
 // Annotations lists them all, our own first: what is said by two of them is told of in this order. It is an array so
 // that it is made without an allocation, for every pod that a cache is told of.
 func Annotations() [annotations]Annotation {
@@ -72,14 +77,14 @@ func Annotations() [annotations]Annotation {
 		{ownPrefix + "ip", ownDialect, onPodOrWorkload, fieldSets, "`10.0.0.5`, `10.0.0.5-10.0.0.9,2001:db8::5`",
 			"Addresses, ranges and CIDRs of which the pod gets one, of each family that is named. On the template of a Deployment they are a set that its pods share.", readAddresses},
 		{ownPrefix + "pool", ownDialect, anywhere, fieldPool, "name of a BCSNetPool", "The pool to draw from.", readObjectName},
-		{ClaimAnnotation, ownDialect, anywhere, fieldClaim, "name of a BCSNetIPClaim of the pod's namespace", "The claim whose addresses the pod gets. It has to exist.", readObjectName},
+		{ClaimAnnotation, ownDialect, anywhere, fieldClaim, "`NAME` of a BCSNetIPClaim of the pod's namespace, or `NAMESPACE/NAME`", "The claim whose addresses the pod gets. It has to exist, and to be open to the pod's namespace.", readClaimName},
 		{ownPrefix + "release-policy", ownDialect, anywhere, fieldRelease, "`with-pod`, `immutable`, `never`, `timed`",
 			"What ends the holding: the end of the pod; scaling down or the end of the workload; a release by hand; a while (`keep`) after the end of the pod.", readOwnPolicy},
 		{ownPrefix + "keep", ownDialect, anywhere, fieldKeep, "`1s` to `8760h`", "How long the address is kept after the pod ended; it implies `timed`, whose default is 48h.", readKeep},
 		{"netservicecontroller.bkbcs.tencent.com", dialectA, onPodOrWorkload, fieldRelease, "`fixed-ip`", "The address is kept for a while after the pod ended: `timed`.", readFixedIP},
 		{"keepduration.netservicecontroller.bkbcs.tencent.com", dialectA, onPodOrWorkload, fieldKeep, "`1s` to `500h`", "For how long, 48h unless said; without `fixed-ip` it does nothing.", readKeepDuration},
 		{"primarykey.netservicecontroller.bkbcs.tencent.com", dialectA, onPodOrWorkload, fieldIdentity, "up to 253 bytes of text", "What the address is kept for in place of the pod's name.", readText},
-		{"netservicecontroller.bkbcs.tencent.com/ipclaim", dialectA, onPodOrWorkload, fieldClaim, "name of a claim of the pod's namespace", "As `claim`.", readObjectName},
+		{"netservicecontroller.bkbcs.tencent.com/ipclaim", dialectA, onPodOrWorkload, fieldClaim, "name of a claim of the pod's namespace", "As `claim`.", readClaimName},
 		{galaxyPrefix + "release-policy", dialectB, onPodOrWorkload, fieldRelease, "`immutable`, `never`, or empty", "As `release-policy`; empty is as if it were not there.", readGalaxyPolicy},
 		{"tke.cloud.tencent.com/eni-ip-pool", dialectB, onPodOrWorkload, fieldShared, "up to 253 bytes of text", "Name of a pool of addresses that several workloads share, also of several namespaces. The policy is `never`, whatever else is said.", readText},
 		{galaxyPrefix + "args", dialectB, onPodOrWorkload, fieldSets, "`{\"request_ip_range\":[[\"10.0.0.2~10.0.0.30\"],[\"10.0.0.60\"]]}`", "One address of each inner list, all or nothing.", readArgs},

@@ -55,6 +55,21 @@ func readObjectName(value string) (meaning, error) {
 	return meaning{text: value}, nil
 }
 
+// readClaimName reads the name of a claim, with its namespace where that is not the pod's.
+func readClaimName(value string) (meaning, error) {
+	namespace, name, elsewhere := strings.Cut(value, "/")
+	if !elsewhere {
+		return readObjectName(value)
+	}
+	if len(validation.IsDNS1123Label(namespace)) > 0 {
+		return meaning{}, errors.New("before the / it is no name of a namespace: lower case letters, digits and - in at most 63 characters")
+	}
+	if _, err := readObjectName(name); err != nil {
+		return meaning{}, err
+	}
+	return meaning{text: value}, nil
+}
+
 func readText(value string) (meaning, error) {
 	if len(value) > maxText || strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return meaning{}, fmt.Errorf("it is a text of at most %d bytes, all of which can be printed", maxText)

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"net/netip"
+	"strings"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -44,6 +45,11 @@ func (d *draft) reconcile() *ipam.Refusal {
 	}
 	if d.isDefault(fieldPool) && (d.said[fieldSets] != nil || d.said[fieldClaim] != nil) {
 		d.drop(fieldPool)
+	}
+	for _, f := range []Field{fieldRelease, fieldKeep} {
+		if d.isDefault(f) && d.said[fieldClaim] != nil { // which has a policy of its own
+			d.drop(f)
+		}
 	}
 	if d.said[fieldShared] != nil { // it is never released, whatever else is said
 		d.drop(fieldRelease)
@@ -168,6 +174,11 @@ func (d *draft) claim(p *Policy, own owned, pod Pod, system string) *ipam.Refusa
 	switch name := d.text(fieldClaim); {
 	case name != "":
 		p.Claim, p.Named = pod.Namespace+"/"+name, true
+		if namespace, _, elsewhere := strings.Cut(name, "/"); elsewhere {
+			if p.Claim = name; namespace != pod.Namespace && p.Identity != "" {
+				p.Identity = pod.Namespace + "/" + p.Identity // it serves other namespaces, too
+			}
+		}
 		return nil
 	case p.Shared != "":
 		p.Claim = system + "/" + SharedClaim(p.Shared)
