@@ -18,8 +18,8 @@ const Settle = 15 * time.Second
 
 // Need is what the workload of a claim needs at present.
 type Need struct {
-	// Gone: there is no such workload.
-	Gone bool
+	// Gone: there is no such workload. Left: it is there, and its pods draw their addresses elsewhere now.
+	Gone, Left bool
 	// Replicas is how many pods it should have, Start the first ordinal of those that are numbered.
 	Replicas, Start int
 }
@@ -138,6 +138,8 @@ func (s *stepper) settled(l ipam.Lease, sameKey []ipam.Lease) bool {
 		return l.PodPrimaryKey != "" && s.leave(l, c.Workload.String()+" is gone")
 	case s.need.Gone:
 		s.free(l, c.Workload.String()+" is gone")
+	case s.need.Left:
+		return s.leaveSettled(l, "the pods of "+c.Workload.String()+" draw their addresses elsewhere now")
 	case l.PodPrimaryKey == "":
 		return false
 	default:
@@ -152,11 +154,16 @@ func (s *stepper) scaledDown(l ipam.Lease) bool {
 	if !ok || n >= s.need.Start && n < s.need.Start+s.need.Replicas {
 		return true // kept
 	}
+	return s.leaveSettled(l, s.claim.Workload.String()+" was scaled down")
+}
+
+// leaveSettled frees an address, as leave does, that nothing has happened to for a while.
+func (s *stepper) leaveSettled(l ipam.Lease, why string) bool {
 	if at := l.Updated.Add(Settle); at.After(s.now) {
 		s.later(at)
 		return true
 	}
-	return s.leave(l, s.claim.Workload.String()+" was scaled down")
+	return s.leave(l, why)
 }
 
 // leave frees the address of a pod that will not come again; a claim that preallocates keeps it for others.

@@ -90,6 +90,15 @@ func TestSteps(t *testing.T) {
 			claim: of(v1.ReleaseImmutable, deployment), need: &Need{}, leases: []ipam.Lease{kept(1, "", 60)},
 			want: []string{"free 10.0.0.1: its claim has more addresses than it needs"},
 		},
+		"Deployment, immutable, its pods draw from elsewhere": {
+			claim: of(v1.ReleaseImmutable, deployment), need: &Need{Replicas: 3, Left: true}, leases: []ipam.Lease{used(1, ""), kept(2, "", 60), kept(3, "", 5)}, next: 10,
+			want: []string{"free 10.0.0.2: the pods of Deployment shop/web draw their addresses elsewhere now"},
+		},
+		"StatefulSet, immutable, its pods draw from elsewhere": {
+			claim: of(v1.ReleaseImmutable, set), need: &Need{Replicas: 3, Left: true}, leases: []ipam.Lease{used(1, "web-0"), kept(2, "web-1", 60)},
+			want: []string{"free 10.0.0.2: the pods of StatefulSet shop/web draw their addresses elsewhere now"},
+		},
+		"Deployment, never, its pods draw from elsewhere": {claim: of(v1.ReleaseNever, deployment), need: &Need{Replicas: 3, Left: true}, leases: []ipam.Lease{kept(1, "", 60)}},
 		"Deployment, immutable, gone": {
 			claim: of(v1.ReleaseImmutable, deployment), need: &Need{Gone: true}, leases: []ipam.Lease{used(1, ""), kept(2, "", 1)},
 			want: []string{"free 10.0.0.2: Deployment shop/web is gone"},

@@ -28,8 +28,9 @@ type Terms struct {
 	// Claims reads claims, from a cache as a rule.
 	Claims client.Reader
 	Index  *ipam.Index
-	// Missing is told of every policy whose claim is not there and is to be made; nil for nobody.
-	Missing func(workload.Policy)
+	// Asked is told of the policy of every pod that was looked at, Missing of those whose claim is not there and is to be
+	// made; nil for nobody.
+	Asked, Missing func(workload.Policy)
 }
 
 // Of are the terms of a pod: what its annotations, those of its workload and its claim come to.
@@ -37,6 +38,9 @@ func (t *Terms) Of(ctx context.Context, pod workload.Pod) (allocator.Terms, erro
 	p, err := t.Policies.Resolve(ctx, pod)
 	if err != nil {
 		return allocator.Terms{}, err
+	}
+	if t.Asked != nil {
+		t.Asked(p)
 	}
 	return t.of(ctx, pod, p)
 }

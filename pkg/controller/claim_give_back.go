@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
@@ -42,6 +43,11 @@ func (r *claimReconciler) giveBack(ctx context.Context, o *v1.BCSNetIPClaim, c c
 // it was seen so twice, for as long as an address settles: what it left may be all that it has when it comes again.
 func (r *claimReconciler) need(ctx context.Context, c claim.Claim) (*claim.Need, error) {
 	n, err := r.owners.Replicas(ctx, c.Workload)
+	if err == nil {
+		if err := r.checkElsewhere(ctx, c); err != nil {
+			return nil, err
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !errors.Is(err, workload.ErrGone) {
@@ -49,7 +55,8 @@ func (r *claimReconciler) need(ctx context.Context, c claim.Claim) (*claim.Need,
 	}
 	switch {
 	case err == nil:
-		return &claim.Need{Replicas: n.Count, Start: n.Start}, nil
+		_, elsewhere := r.elsewhere[c.Name]
+		return &claim.Need{Replicas: n.Count, Start: n.Start, Left: elsewhere}, nil
 	case errors.Is(err, workload.ErrNoReplicas):
 		return nil, nil
 	case !errors.Is(err, workload.ErrGone):
@@ -64,6 +71,64 @@ func (r *claimReconciler) need(ctx context.Context, c claim.Claim) (*claim.Need,
 	}
 	delete(r.gone, c.Name)
 	return &claim.Need{Gone: true}, nil
+}
+
+// asked is told of the policy of a pod that wants an address, or has one: claims that annotations made for its workload
+// may be what earlier pods said.
+func (r *claimReconciler) asked(p workload.Policy) {
+	if !r.leads.Leading() {
+		return
+	}
+	w := p.Workload
+	w.UID = ""
+	r.mu.Lock()
+	var others []string
+	for name := range r.of[w] {
+		if name != p.Claim {
+			others = append(others, name)
+			r.elsewhere[name] = struct{}{}
+		}
+	}
+	r.mu.Unlock()
+	for _, name := range others {
+		r.enqueue(name, claimDelay)
+	}
+}
+
+// checkElsewhere looks whether the newest pod of a claim's workload draws its addresses from another claim, or from
+// none, as some pod did. What earlier pods gave up is of no use to the workload then, and its pool may have no other.
+func (r *claimReconciler) checkElsewhere(ctx context.Context, c claim.Claim) error {
+	r.mu.Lock()
+	_, suspected := r.elsewhere[c.Name]
+	r.mu.Unlock()
+	if !suspected {
+		return nil
+	}
+	var pods corev1.PodList
+	if err := r.client.List(ctx, &pods, client.InNamespace(c.Workload.Namespace)); err != nil {
+		return err
+	}
+	elsewhere, newest := false, time.Time{}
+	for i := range pods.Items {
+		pod := workload.FromObject(&pods.Items[i])
+		if pod.Deleting || pod.Ended || pod.Controller.Name == "" || pod.Created.Before(newest) {
+			continue
+		}
+		p, err := r.policies.Resolve(ctx, pod)
+		if p.Workload.UID = ""; err != nil || p.Workload != c.Workload {
+			continue
+		}
+		if pod.Created.After(newest) {
+			elsewhere, newest = true, pod.Created
+		}
+		elsewhere = elsewhere && p.Claim != c.Name // of two of one second: the claim's is enough
+	}
+	if !elsewhere || !c.Managed {
+		r.mu.Lock()
+		delete(r.elsewhere, c.Name)
+		r.mu.Unlock()
+	}
+	return nil
 }
 
 // step gives one address back, or changes its terms, unless somebody has it by now. The claim is nil where it is no more.

@@ -60,6 +60,8 @@ type claimReconciler struct {
 	wanted map[string]workload.Policy
 	// of are the claims of a workload, which has no UID here.
 	of map[workload.Workload]map[string]struct{}
+	// elsewhere are the claims of workloads of which a pod was seen that draws its addresses from another, or none.
+	elsewhere map[string]struct{}
 	// short are the claims that wait for addresses to become free.
 	short map[string]struct{}
 	// failing are the claims that could not take their addresses the last time.
@@ -74,7 +76,7 @@ func newClaimReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Clien
 	r := &claimReconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), index: index, leases: leases, owners: owners, policies: policies, terms: terms,
 		events: mgr.GetEventRecorder("bcsnet-controller"), leads: leads, queue: &queue{leads: leads}, log: log,
-		gone: map[string]time.Time{}, wanted: map[string]workload.Policy{}, of: map[workload.Workload]map[string]struct{}{}, short: map[string]struct{}{}, failing: map[string]failures{}, unclaimed: map[string]time.Time{}, named: map[string]*netipx.IPSet{},
+		gone: map[string]time.Time{}, wanted: map[string]workload.Policy{}, of: map[workload.Workload]map[string]struct{}{}, short: map[string]struct{}{}, failing: map[string]failures{}, unclaimed: map[string]time.Time{}, elsewhere: map[string]struct{}{}, named: map[string]*netipx.IPSet{},
 	}
 	index.Subscribe(r.leaseChanged)
 	owners.Changed = r.workloadChanged
@@ -152,6 +154,7 @@ func (r *claimReconciler) remember(name string, w workload.Workload) {
 	}
 	if w.Kind == "" {
 		delete(r.gone, name)
+		delete(r.elsewhere, name)
 		return
 	}
 	if r.of[w] == nil {

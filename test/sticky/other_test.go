@@ -20,6 +20,8 @@ func (w *world) otherParts() []part {
 		{"examples", w.examples},
 		{"claim-deleted", w.claimDeleted},
 		{"namespace-deleted", w.namespaceDeleted},
+		{"policy-dropped-deploy", func(t *testing.T) { t.Helper(); w.policyDropped(t, deployment) }},
+		{"policy-dropped-sts", func(t *testing.T) { t.Helper(); w.policyDropped(t, statefulSet) }},
 		{"claim-lost", w.claimLost},
 		{"claim-ahead", w.claimAhead},
 		{"claim-conflict", w.claimConflict},
@@ -71,6 +73,24 @@ func (w *world) expiry(t *testing.T, k kind) {
 	a.replicas = 0
 	a.apply(t)
 	a.expect(t, "all to be kept again", want{same: had.held})
+	a.expect(t, "all to be given back", want{})
+}
+
+// policyDropped: an app that does not want its addresses kept any more is updated in a pool that has no others: what its
+// earlier pods kept goes back. When it wants them kept again, they are.
+func (w *world) policyDropped(t *testing.T, k kind) {
+	t.Helper()
+	s := w.newSite(t, "dropped-"+string(k), replicas, sharedNodes)
+	a := s.newApp(k, asks(immutable, k, s.pool), replicas)
+	now := a.start(t)
+	for _, policy := range []string{plain, immutable} {
+		a.terms = asks(policy, k, s.pool)
+		a.rev++
+		a.apply(t)
+		now = a.expect(t, "the update to end", want{pods: replicas, gone: now.uids})
+	}
+	a.replicas = 0
+	a.apply(t)
 	a.expect(t, "all to be given back", want{})
 }
 
