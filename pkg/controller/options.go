@@ -65,7 +65,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.MetricsBindAddress, "metrics-bind-address", "127.0.0.1:8091", "address of /metrics; 0 for none")
 	f.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", "127.0.0.1:8092", "address of /healthz and /readyz; 0 for none")
 	f.BoolVar(&o.LeaderElect, "leader-elect", true, "let only one replica run the reconcilers; every replica answers requests")
-	f.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "bcsnet-system", "namespace of the Lease")
+	f.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "bcsnet-system", "namespace of the Lease and of the claims of shared pools, which bcsnetctl looks for in bcsnet-system")
 	timing := electionDefaults()
 	f.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", timing.lease, "how long the Lease of a leader that is not heard of counts; whole seconds")
 	f.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", timing.renew, "how long a leader tries to renew its Lease before it gives up leading")

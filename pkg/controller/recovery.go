@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -49,6 +50,8 @@ type recovery struct {
 	synced  func() error
 	changed func(pool string)
 	log     *slog.Logger
+	// troubles keeps what fails again and again from filling the log.
+	troubles rate.Sometimes
 	// restarts counts how often the store was put back to an older state; checked is at how many of them it was
 	// checked last, plus one.
 	restarts func() uint64
@@ -86,7 +89,7 @@ func (r *recovery) run(ctx context.Context) error {
 		case fresh, now.Before(again):
 			found, err := r.check(ctx, waiting)
 			if err != nil {
-				r.log.Warn("could not check whether leases were lost", "error", err)
+				r.troubles.Do(func() { r.log.Warn("could not check whether leases were lost", "error", err) })
 				continue
 			}
 			if fresh && restarts > 0 {

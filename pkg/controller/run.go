@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -188,6 +189,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 		cache: mgr.GetCache(), index: index, leases: leases, pods: pods, log: log,
 		synced:  func() error { return waitingFor(synced) },
 		changed: func(pool string) { reconciler.enqueue(pool, 0) }, restarts: feed.Restarts,
+		troubles: rate.Sometimes{Interval: 10 * time.Second},
 	}
 	ready := recovery.ready
 	peers, elect, err := joinReplicas(ctx, mgr, cfg, o, listener.Addr(), leads, log)

@@ -122,9 +122,10 @@ func leakChecks() []Check {
 		Impact:  lost, Mend: mendLeak,
 	}, {
 		ID: LeakPodReplaced, Group: GroupLeaks, Severity: Error, Needs: parts, Wants: nodes, run: leak(LeakPodReplaced),
-		Title:   "an address is held for an earlier pod of the same name",
-		Meaning: "The pod of the holder's name has another UID, as when a StatefulSet has made it anew.",
-		Impact:  lost, Mend: mendLeak,
+		Title: "an address is held for an earlier pod of the same name",
+		Meaning: "The pod of the holder's name has another UID, as when a StatefulSet has made it anew, and does not report the address. The lease is older than " +
+			"that pod, or a later container of its name has another address, or the pod has reported others alone for five minutes.",
+		Impact: lost, Mend: mendLeak,
 	}, {
 		ID: LeakPodOtherAddress, Group: GroupLeaks, Severity: Warning, Needs: parts, Wants: nodes, run: leak(LeakPodOtherAddress),
 		Title: "an address is held for a pod that has another",
