@@ -174,6 +174,9 @@ func TestMetricLabelsAreBounded(t *testing.T) {
 	for _, stage := range store.Stages() { // all are shown from the beginning
 		want["bcsnet_stage_duration_seconds "+string(stage)] = 0
 	}
+	for _, result := range []string{"answered", "refused", "unreachable", "silent", "avoided"} { // nothing was forwarded
+		want["bcsnet_forwarded_total "+result] = 0
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("series (-want +got):\n%s", diff)
 	}
