@@ -1,9 +1,12 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net"
 	"net/http"
 	"time"
 
@@ -52,10 +55,33 @@ type rawMetadata struct {
 	Name string `json:"name"`
 }
 
-// filterAnswer is ExtenderFilterResult with the nodes as they came.
-type filterAnswer struct {
-	extenderv1.ExtenderFilterResult
-	Nodes *rawNodes
+// wholeAnswer is ExtenderFilterResult with whole nodes, as they came.
+type wholeAnswer struct {
+	result extenderv1.ExtenderFilterResult
+	nodes  []json.RawMessage
+}
+
+// write writes an answer. Whole nodes go out one by one: all of them in one buffer, which doubles until they are in,
+// would be most of what a question takes.
+func write(w io.Writer, answer any) error {
+	whole, ok := answer.(wholeAnswer)
+	if !ok {
+		return json.NewEncoder(w).Encode(answer)
+	}
+	rest, ok := bytes.CutPrefix(marshal(whole.result), []byte(`{"Nodes":null`))
+	if !ok {
+		return errors.New("Nodes is not the first field of ExtenderFilterResult")
+	}
+	all := net.Buffers{[]byte(`{"Nodes":{"items":[`)}
+	for i, node := range whole.nodes {
+		if i > 0 {
+			all = append(all, []byte(","))
+		}
+		all = append(all, node)
+	}
+	all = append(all, []byte("]}"), rest)
+	_, err := all.WriteTo(w)
+	return err
 }
 
 // readQuestion reads a body.
@@ -124,7 +150,7 @@ func (s *Service) extender(op extenderRoute) http.Handler {
 		}
 		s.Metrics.count(op.name, reason)
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(answer) // the client may have gone
+		_ = write(w, answer) // the client may have gone
 	})
 }
 
@@ -166,7 +192,7 @@ func (s *Service) filter(ctx context.Context, q *question) (any, *ipam.Refusal, 
 		if !ok {
 			refusal = ipam.Refuse(ipam.ReasonUnavailable, "%v", err)
 		}
-		return filterAnswer{ExtenderFilterResult: extenderv1.ExtenderFilterResult{Error: refusal.Error()}}, refusal, nil
+		return extenderv1.ExtenderFilterResult{Error: refusal.Error()}, refusal, nil
 	}
 	if v.Refusal != nil && s.Refused != nil {
 		s.Refused(v.Request, v.Refusal)
@@ -175,26 +201,26 @@ func (s *Service) filter(ctx context.Context, q *question) (any, *ipam.Refusal, 
 }
 
 // filtered gives a result the form of the question: whole nodes for whole nodes.
-func (q *question) filtered(by extenderv1.ExtenderFilterResult) filterAnswer {
+func (q *question) filtered(by extenderv1.ExtenderFilterResult) any {
 	pass := by.NodeNames
 	if pass == nil || *pass == nil {
 		pass = &[]string{}
 	}
 	if by.NodeNames = pass; q.Nodes == nil || by.Error != "" {
-		return filterAnswer{ExtenderFilterResult: by}
+		return by
 	}
 	passes := make(map[string]bool, len(*pass))
 	for _, name := range *pass {
 		passes[name] = true
 	}
-	nodes := &rawNodes{Items: make([]json.RawMessage, 0, len(*pass))}
+	by.NodeNames = nil
+	whole := wholeAnswer{result: by}
 	for i, name := range q.names {
 		if passes[name] {
-			nodes.Items = append(nodes.Items, q.Nodes.Items[i])
+			whole.nodes = append(whole.nodes, q.Nodes.Items[i])
 		}
 	}
-	by.NodeNames = nil
-	return filterAnswer{by, nodes}
+	return whole
 }
 
 func passedFilter(q *question, body []byte) (any, error) {

@@ -12,12 +12,12 @@ const (
 	maxQuestion = 96 << 20
 	// smallQuestion is the longest question that passes for a small one: thousands of nodes by their names.
 	smallQuestion = 1 << 20
-	// wholeCost is how many bytes of memory a byte of a large question takes at most: there is the body, there are its nodes
-	// cut out of it, and there is the answer, which may have all of them again, while it is written.
-	wholeCost = 6
+	// wholeCost is how many bytes of memory a byte of a large question takes at most: there is the body, and there are its
+	// nodes cut out of it, which are also the answer.
+	wholeCost = 4
 	// nameCost is the same for a small one. Names are short: what there is of each beside its bytes is more, and a node
 	// that is not for the pod comes back with a reason.
-	nameCost = 64
+	nameCost = 80
 	// maxLarge and maxSmall bound the memory of all questions of a kind, in bytes; more wait. The longest one has room.
 	maxLarge = wholeCost * maxQuestion
 	maxSmall = 4 * nameCost * smallQuestion
