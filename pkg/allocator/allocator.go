@@ -18,22 +18,29 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// PodFinder finds the pod of a request; workload.Pods is one.
+// PodFinder finds the pod of a request.
 type PodFinder interface {
 	Find(ctx context.Context, namespace, name, uid string, host netip.Addr) (workload.Pod, error)
 	FindLive(ctx context.Context, namespace, name, uid string) (workload.Pod, error)
+}
+
+// Pods finds pods by what they are doing, too; workload.Pods is one.
+type Pods interface {
+	PodFinder
+	Ending(ctx context.Context, namespace string, version uint64) ([]workload.Pod, error)
 }
 
 // Allocator answers ADD and DEL.
 type Allocator struct {
 	index   *ipam.Index
 	leases  *store.Client
-	pods    PodFinder
+	pods    Pods
 	terms   TermsFinder
 	locks   *locks
 	marks   *marks
 	orphans *orphans
 	doubles *doubles
+	turns   *turns
 	log     *slog.Logger
 	again   atomic.Uint64
 }
@@ -53,10 +60,10 @@ func (a *Allocator) Stats() Stats {
 
 // New makes an allocator over an index that is fed by the client's feed. Call it before the feed runs.
 // One that serves owners only needs neither pods nor terms; without terms no pod has any.
-func New(index *ipam.Index, leases *store.Client, pods PodFinder, terms TermsFinder, log *slog.Logger) *Allocator {
+func New(index *ipam.Index, leases *store.Client, pods Pods, terms TermsFinder, log *slog.Logger) *Allocator {
 	a := &Allocator{
 		index: index, leases: leases, pods: pods, terms: terms, log: log,
-		locks: newLocks(), marks: newMarks(leases.Now), orphans: newOrphans(), doubles: newDoubles(),
+		locks: newLocks(), marks: newMarks(leases.Now), orphans: newOrphans(), doubles: newDoubles(), turns: newTurns(),
 	}
 	index.Subscribe(a.changed)
 	return a
@@ -180,7 +187,7 @@ func (a *Allocator) holder(ctx context.Context, r *Request) (ipam.Holder, error)
 	if err := unfit(*r, pod, err); err != nil {
 		return h, err
 	}
-	h.PodUID = pod.UID
+	h.PodUID, r.podVersion = pod.UID, pod.Version
 	if a.terms == nil {
 		return h, nil
 	}
@@ -212,7 +219,7 @@ func unfit(r Request, pod workload.Pod, err error) error {
 
 // take picks what the request lacks and commits it. fresh are those of the leases that nobody kept for it.
 func (a *Allocator) take(ctx context.Context, r Request, h ipam.Holder, held []ipam.Lease, prefer []netip.Addr) (all, fresh []ipam.Lease, again bool, err error) {
-	picks, err := a.decide(ctx, r.want(h, held), prefer)
+	picks, err := a.pick(ctx, r, r.want(h, held), prefer)
 	if err != nil {
 		return nil, nil, false, err
 	}

@@ -85,8 +85,16 @@ func newReplicaBy(t testing.TB, clock func() time.Time, pools ...*v1.BCSNetPool)
 	})
 	t.Cleanup(r.stop)
 	pods := &workload.Pods{NodeAddrs: nodeAddrs}
-	pods.Cached, pods.Live = controlplane.PodReaders(ctx, t, cfg, h, &parts, nil)
-	r.cached = pods.Cached
+	watched, live := controlplane.PodReaders(ctx, t, cfg, h, &parts, nil)
+	pods.Cached, pods.Live, r.cached = watched, live, watched
+	pods.Endings = workload.NewEndings(leases.Now)
+	informer, err := watched.GetInformer(ctx, &corev1.Pod{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := informer.AddEventHandler(pods.Endings); err != nil {
+		t.Fatal(err)
+	}
 	r.Allocator = New(index, leases, pods, terms, slog.New(slog.DiscardHandler))
 	for _, p := range pools {
 		index.SetPool(poolOf(t, p))

@@ -47,6 +47,15 @@ func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []ipam.L
 	if refusal != nil {
 		return nil, nil, refusal
 	}
+	if want := r.want(h, held); r.terms.ofApp() && len(held) == 0 && anyNew(want, picks) {
+		ending, err := a.ending(ctx, r, want, picks)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case len(ending) > 0:
+			return nil, nil, waitsFor(r, ending[0])
+		}
+	}
 	if n := len(held) + len(picks); n > 1 {
 		h.SetSize = n
 	}

@@ -37,6 +37,8 @@ type Request struct {
 	// terms are those of the pod; refused is why by them, or without them, it is given nothing that it does not hold.
 	terms   Terms
 	refused *ipam.Refusal
+	// podVersion is the version at which the pod was found.
+	podVersion uint64
 }
 
 // key names the attachment that a request is about, by what every caller knows.

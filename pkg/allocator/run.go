@@ -15,7 +15,10 @@ import (
 )
 
 // changed is told of every change of the index.
-func (a *Allocator) changed(_, l ipam.Lease) {
+func (a *Allocator) changed(old, l ipam.Lease) {
+	if old.State == ipam.Active && old.Claim != "" && l.State != ipam.Active {
+		a.turns.wake(old.Claim)
+	}
 	if l.Version != 0 {
 		for addr := range a.index.Doubts("") {
 			if addr == l.Addr { // whoever changed it: the write in doubt has lost or won

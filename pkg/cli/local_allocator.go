@@ -35,13 +35,13 @@ const (
 // pools, too.
 //
 // forPods gives it what serves pods; without that it serves owners only.
-func (s *session) startAllocator(ctx context.Context, forPods func(*ipam.Index) (allocator.PodFinder, allocator.TermsFinder)) (*localAllocator, error) {
+func (s *session) startAllocator(ctx context.Context, forPods func(*ipam.Index) (allocator.Pods, allocator.TermsFinder)) (*localAllocator, error) {
 	index := ipam.NewIndex()
 	leases, err := s.leasesWith(index)
 	if err != nil {
 		return nil, err
 	}
-	var pods allocator.PodFinder
+	var pods allocator.Pods
 	var terms allocator.TermsFinder
 	if forPods != nil {
 		pods, terms = forPods(index)

@@ -167,7 +167,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	leads := &leadership{log: log}
 	reconciler := newPoolReconciler(mgr, index, leases, leads, log)
 	nodes := newNodes(index, reconciler.nodeChanged, leases.Now)
-	pods := &workload.Pods{Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), NodeAddrs: nodes.of}
+	pods := &workload.Pods{Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), NodeAddrs: nodes.of, Endings: workload.NewEndings(leases.Now)}
 	owners, err := workload.NewOwners(cfg, mgr.GetHTTPClient(), time.Now, log)
 	if err != nil {
 		return nil, nil, err
@@ -180,7 +180,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	claims.alloc = alloc
 	registry := prometheus.NewRegistry()
 	restorer := rebuild.NewRestorer(index, leases, pods, log, newRestored(reconciler, registry).settled)
-	synced, err := watchInputs(ctx, mgr.GetCache(), index, nodes, reconciler)
+	synced, err := watchInputs(ctx, mgr.GetCache(), index, nodes, pods.Endings, reconciler)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -274,7 +274,7 @@ func waitingFor(synced map[string]func() bool) error {
 
 // watchInputs feeds pools, nodes and pods, on every replica. It returns what must be filled before a
 // request can be decided.
-func watchInputs(ctx context.Context, c cache.Cache, index *ipam.Index, nodes *nodes, r *poolReconciler) (map[string]func() bool, error) {
+func watchInputs(ctx context.Context, c cache.Cache, index *ipam.Index, nodes *nodes, endings *workload.Endings, r *poolReconciler) (map[string]func() bool, error) {
 	synced := map[string]func() bool{}
 	watch := func(what string, o client.Object, h toolscache.ResourceEventHandler) (err error) {
 		synced[what], err = watchKind(ctx, c, o, h)
@@ -291,7 +291,7 @@ func watchInputs(ctx context.Context, c cache.Cache, index *ipam.Index, nodes *n
 		})),
 		watch("BCSNetIPClaims", &v1.BCSNetIPClaim{}, handler(func(*v1.BCSNetIPClaim) {}, func(*v1.BCSNetIPClaim) {})),
 		watch("Nodes", &corev1.Node{}, handler(nodes.set, func(n *corev1.Node) { nodes.remove(n.Name) })),
-		watch("Pods", &corev1.Pod{}, handler(func(*corev1.Pod) {}, func(*corev1.Pod) {})),
+		watch("Pods", &corev1.Pod{}, endings),
 	)
 }
 

@@ -70,7 +70,7 @@ func write(w io.Writer, answer any) error {
 	}
 	rest, ok := bytes.CutPrefix(marshal(whole.result), []byte(`{"Nodes":null`))
 	if !ok {
-		return errors.New("Nodes is not the first field of ExtenderFilterResult")
+		return errors.New("the first field of ExtenderFilterResult is not Nodes")
 	}
 	all := net.Buffers{[]byte(`{"Nodes":{"items":[`)}
 	for i, node := range whole.nodes {

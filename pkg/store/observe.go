@@ -18,6 +18,8 @@ const (
 	StagePod Stage = "pod"
 	// StageDecide: picking addresses, in memory.
 	StageDecide Stage = "decide"
+	// StageEnding: waiting for a pod of the same app that is being deleted and has an address.
+	StageEnding Stage = "ending"
 	// StageQueue: waiting for a place among the writes in flight.
 	StageQueue Stage = "queue"
 	// StageRead: one read of one lease from the API server.
@@ -30,7 +32,7 @@ const (
 
 // Stages are all of them.
 func Stages() []Stage {
-	return []Stage{StageLock, StagePod, StageDecide, StageQueue, StageRead, StageWrite, StageConfirm}
+	return []Stage{StageLock, StagePod, StageDecide, StageEnding, StageQueue, StageRead, StageWrite, StageConfirm}
 }
 
 // Observer is told that a stage begins; what it returns is told that the stage ends, and what went wrong.

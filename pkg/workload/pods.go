@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +26,8 @@ var ErrNotFound = errors.New("there is no such pod")
 // Pod is what the allocator needs to know of a pod.
 type Pod struct {
 	Namespace, Name string
+	// Version is the resourceVersion that it was read at; 0 where that is no number.
+	Version uint64
 	// UID is what a lease knows the pod by. Of a static pod it is the hash of its manifest, as its kubelet says it
 	// to CNI plugins: the UID of its mirror changes while its containers run on.
 	UID string
@@ -34,6 +37,11 @@ type Pod struct {
 	HostIPs []netip.Addr
 	// Ended: the pod is Succeeded or Failed. Deleting: it has a deletionTimestamp.
 	Ended, Deleting bool
+	// DeletedAt is when somebody deleted a pod that is being deleted, to the second; zero for any other.
+	DeletedAt time.Time
+	// EndsBy is the end of the grace period of a pod that is being deleted, its deletionTimestamp, or when it was seen to be
+	// gone; zero for any other.
+	EndsBy time.Time
 	// EndedAt is when the last part of an ended pod did; zero when that is not known.
 	EndedAt time.Time
 	// Addrs are the pod's own addresses as far as they are reported. Networks: they are those of all its
@@ -82,6 +90,13 @@ func FromObject(p *corev1.Pod) Pod {
 		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Node: p.Spec.NodeName,
 		Ended:    p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed,
 		Deleting: p.DeletionTimestamp != nil,
+	}
+	pod.Version, _ = strconv.ParseUint(p.ResourceVersion, 10, 64)
+	if pod.Deleting {
+		pod.DeletedAt, pod.EndsBy = p.DeletionTimestamp.Time, p.DeletionTimestamp.Time
+		if grace := p.DeletionGracePeriodSeconds; grace != nil {
+			pod.DeletedAt = pod.EndsBy.Add(-time.Duration(*grace) * time.Second)
+		}
 	}
 	for _, ip := range p.Status.HostIPs {
 		if a, err := ipam.ParseAddr(ip.IP); err == nil {
@@ -151,7 +166,7 @@ func endedAt(p *corev1.Pod) (last time.Time) {
 func Trim(p *corev1.Pod) *corev1.Pod {
 	t := &corev1.Pod{}
 	t.Namespace, t.Name, t.UID, t.ResourceVersion = p.Namespace, p.Name, p.UID, p.ResourceVersion
-	t.DeletionTimestamp = p.DeletionTimestamp
+	t.DeletionTimestamp, t.DeletionGracePeriodSeconds = p.DeletionTimestamp, p.DeletionGracePeriodSeconds
 	t.Spec.NodeName = p.Spec.NodeName
 	t.CreationTimestamp = p.CreationTimestamp
 	t.Spec.HostNetwork = p.Spec.HostNetwork
@@ -186,6 +201,27 @@ type Pods struct {
 	Cached, Live client.Reader
 	// NodeAddrs are the addresses of a node, as far as is known.
 	NodeAddrs func(node string) []netip.Addr
+	// Endings knows which pods are ending; nil where Cached is asked.
+	Endings *Endings
+}
+
+// Ending are the pods of a namespace that are being deleted, and those that were deleted just now, as of a version of
+// one of its pods: a watch that is behind that is waited for, but no longer than a second.
+func (p *Pods) Ending(ctx context.Context, namespace string, version uint64) (all []Pod, err error) {
+	if p.Endings != nil {
+		p.Endings.await(ctx, version)
+		return p.Endings.of(namespace), nil
+	}
+	var list corev1.PodList
+	if err := p.Cached.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("listing the pods of namespace %s: %w", namespace, err)
+	}
+	for i := range list.Items {
+		if pod := FromObject(&list.Items[i]); pod.Deleting {
+			all = append(all, pod)
+		}
+	}
+	return all, nil
 }
 
 // Find returns the pod that a request from host is about. The cache answers only where it cannot be

@@ -106,6 +106,9 @@ func remove(t *testing.T, c client.Client, p *corev1.Pod, o ...client.DeleteOpti
 	if err := c.Delete(t.Context(), p, o...); err != nil {
 		t.Fatal(err)
 	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(p), p); client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
 }
 
 // live matches reads of one pod.
@@ -172,6 +175,7 @@ func TestFind(t *testing.T) {
 			if !errors.Is(err, test.err) || test.err == nil && err != nil {
 				t.Fatalf("%v, want %v", err, test.err)
 			}
+			want.Version = got.Version // the watch may bring it later
 			if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -185,10 +189,13 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func uidOf(p *corev1.Pod) string              { return string(p.UID) }
-func deleting(_ *corev1.Pod, w *workload.Pod) { w.Deleting = true }
-func ended(_ *corev1.Pod, w *workload.Pod)    { w.Ended = true }
-func nothing(_ *corev1.Pod, w *workload.Pod)  { *w = workload.Pod{} }
+func uidOf(p *corev1.Pod) string { return string(p.UID) }
+func deleting(p *corev1.Pod, w *workload.Pod) {
+	w.Deleting, w.EndsBy = true, p.DeletionTimestamp.Time
+	w.DeletedAt = w.EndsBy.Add(-time.Duration(*p.DeletionGracePeriodSeconds) * time.Second)
+}
+func ended(_ *corev1.Pod, w *workload.Pod)   { w.Ended = true }
+func nothing(_ *corev1.Pod, w *workload.Pod) { *w = workload.Pod{} }
 func phase(t *testing.T, c client.Client, to corev1.PodPhase) func(*corev1.Pod) {
 	t.Helper()
 	return func(p *corev1.Pod) { status(t, c, p, func(s *corev1.PodStatus) { s.Phase = to }) }
@@ -285,7 +292,7 @@ func TestTrim(t *testing.T) {
 		return p
 	}
 	base := workload.Pod{
-		Namespace: "n", Name: "p", UID: "u", Node: "node", Created: before.Time, Started: before.Time,
+		Namespace: "n", Name: "p", Version: 7, UID: "u", Node: "node", Created: before.Time, Started: before.Time,
 		HostIPs: []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")},
 		Addrs:   []netip.Addr{netip.MustParseAddr("10.0.0.1")}, IfNames: []string{ipam.DefaultIfName},
 	}
@@ -294,8 +301,12 @@ func TestTrim(t *testing.T) {
 		want   func(*workload.Pod)
 	}{
 		"running": {func(*corev1.Pod) {}, func(*workload.Pod) {}},
-		"failed": {func(p *corev1.Pod) { p.Status.Phase, p.DeletionTimestamp = corev1.PodFailed, &at },
-			func(p *workload.Pod) { p.Ended, p.Deleting, p.EndedAt = true, true, at.Time }},
+		"failed": {func(p *corev1.Pod) {
+			p.Status.Phase, p.DeletionTimestamp, p.DeletionGracePeriodSeconds = corev1.PodFailed, &at, new(int64(30))
+		},
+			func(p *workload.Pod) {
+				p.Ended, p.Deleting, p.DeletedAt, p.EndsBy, p.EndedAt = true, true, at.Add(-30*time.Second), at.Time, at.Time
+			}},
 		"started by the kubelet": {func(p *corev1.Pod) { p.Status.StartTime, p.Spec.HostNetwork = &at, true },
 			func(p *workload.Pod) { p.Started, p.HostNetwork = at.Time, true }},
 		"several networks": {func(p *corev1.Pod) {

@@ -36,7 +36,11 @@ func (a *app) deletePod(t *testing.T, before picture, force bool) picture {
 	if a.kind == barePod {
 		a.makePods(t)
 	}
-	return a.expect(t, what, a.replaced(before, map[types.UID]bool{victim.UID: true}, len(before.pods)))
+	gone := map[types.UID]bool{victim.UID: true}
+	if force {
+		return a.expect(t, what, a.replaced(before, gone, len(before.pods)))
+	}
+	return a.expect(t, what, a.passedOn(before, gone, 0))
 }
 
 func (a *app) pod(t *testing.T, name string) *corev1.Pod {
@@ -83,7 +87,11 @@ func (a *app) roll(t *testing.T, before picture, surge intstr.IntOrString) pictu
 	t.Helper()
 	a.rev, a.surge = a.rev+1, surge
 	a.apply(t)
-	return a.expect(t, "a rolling update to end", a.replaced(before, before.uids, len(before.pods)))
+	beyond, err := intstr.GetScaledValueFromIntOrPercent(&surge, int(a.replicas), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.expect(t, "a rolling update to end", a.passedOn(before, before.uids, beyond))
 }
 
 // scale takes the app down to n pods and back.

@@ -18,6 +18,8 @@ func (w *world) otherParts() []part {
 		{"own-addresses", w.ownAddresses},
 		{"named-claim", w.namedClaim},
 		{"examples", w.examples},
+		{"passed-on-deploy", func(t *testing.T) { t.Helper(); w.passedOn(t, deployment) }},
+		{"passed-on-fleet", func(t *testing.T) { t.Helper(); w.passedOn(t, fleet) }},
 		{"claim-deleted", w.claimDeleted},
 		{"namespace-deleted", w.namespaceDeleted},
 		{"policy-dropped-deploy", func(t *testing.T) { t.Helper(); w.policyDropped(t, deployment) }},
@@ -56,6 +58,22 @@ func (w *world) blueGreen(t *testing.T, k kind) {
 	both := blue.expect(t, "blue to run again", w2)
 	blue.delete(t, metav1.DeletePropagationBackground)
 	blue.keeps(t, "blue's end", want{same: both.held})
+}
+
+// passedOn: an app keeps its addresses in a pool that has many others free, which pods could take that come before those
+// that they replace have gone.
+func (w *world) passedOn(t *testing.T, k kind) {
+	t.Helper()
+	s := w.newSite(t, "passed-"+string(k), 8*replicas, sharedNodes)
+	a := s.newApp(k, asks(immutable, k, s.pool), replicas)
+	a.podAnnotations = map[string]string{slowly: "2s", inOrder: "true"}
+	had := a.start(t)
+	for _, op := range []operation{podDelete, forceDelete, rollInPlace, podDelete} {
+		had = a.do(t, op, had)
+	}
+	if k == deployment {
+		a.do(t, rollWithSurge, had)
+	}
 }
 
 // expiry: what is kept for a while is free after that, and the same before.

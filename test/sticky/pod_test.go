@@ -22,6 +22,10 @@ import (
 // slowly is the annotation of pods whose containers take this long to end.
 const slowly = "sticky.test/ends-after"
 
+// inOrder is the annotation of pods whose DEL always comes before their object goes, and whose first ADD comes a while after
+// their object: of two ReplicaSets one may make a pod before the other deletes the one in whose place it comes.
+const inOrder = "sticky.test/in-order"
+
 // pod is the kubelet's worker for a pod.
 type pod struct {
 	*kubelet
@@ -42,6 +46,9 @@ func resources() corev1.ResourceList {
 
 // live is the pod's life: sandboxes until one gets an address, then running, then the end.
 func (p *pod) live() {
+	if p.object.Annotations[inOrder] != "" {
+		p.await(time.Second, p.ending)
+	}
 	for pause := 500 * time.Millisecond; p.address == "" && p.lives(); pause = min(2*pause, 4*time.Second) {
 		p.sandbox, p.started = strings.ReplaceAll(uuid.NewString()+uuid.NewString(), "-", ""), time.Now()
 		if p.add() {
@@ -165,7 +172,7 @@ func (p *pod) finish() {
 	if d, err := time.ParseDuration(p.object.Annotations[slowly]); err == nil {
 		p.await(d, p.gone)
 	}
-	late := p.chance(6)
+	late := p.object.Annotations[inOrder] == "" && p.chance(6)
 	if late {
 		p.remove()
 		p.await(time.Duration(p.below(3000))*time.Millisecond, nil)

@@ -16,6 +16,8 @@ type want struct {
 	gone map[types.UID]bool
 	// same: what is held is exactly this. more: at least this. With neither, it is what the pods have and no more.
 	same, more map[string]string
+	// moved is how many of same may have others in their place.
+	moved int
 }
 
 // check compares a picture with what is wanted.
@@ -33,9 +35,13 @@ func (w want) check(p picture, beside int) error {
 	if w.same == nil && w.more == nil && len(p.held) != w.pods+beside {
 		return fmt.Errorf("%d addresses are held, want %d\nheld: %s", len(p.held), w.pods+beside, list(p.held))
 	}
+	missing := 0
 	for _, kept := range []map[string]string{w.same, w.more} {
 		for address, who := range kept {
-			if _, ok := p.held[address]; !ok {
+			if _, ok := p.held[address]; ok {
+				continue
+			}
+			if missing++; missing > w.moved {
 				return fmt.Errorf("%s is not kept, which was %s\nheld: %s", address, who, list(p.held))
 			}
 		}
@@ -85,6 +91,17 @@ func (a *app) replaced(before picture, gone map[types.UID]bool, pods int) want {
 		w.names = before.pods
 	case !r.ends:
 		w.more = before.held
+	}
+	return w
+}
+
+// passedOn is what is wanted after pods were replaced by others that came, but for some beyond the replicas, when they
+// were being deleted: an app keeps their addresses, whichever pods have them. A replica that starts does not know which
+// pods went before that, without a DEL so far: only pods that end in order are sure to pass theirs on.
+func (a *app) passedOn(before picture, gone map[types.UID]bool, surge int) want {
+	w := a.replaced(before, gone, len(before.pods))
+	if r := a.rule(); a.podAnnotations[inOrder] != "" && r.kept && !r.byName && (surge == 0 || r.ends) {
+		w.same, w.more, w.moved = before.held, nil, surge
 	}
 	return w
 }

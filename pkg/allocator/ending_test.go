@@ -1,0 +1,200 @@
+package allocator
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+	"github.com/bcsnet/bcsnet/test/controlplane"
+)
+
+// ends deletes a pod that takes so long to end, and waits until the replica's cache knows.
+func (r *replica) ends(p *corev1.Pod, grace time.Duration) {
+	r.t.Helper()
+	if err := cluster.AdminFor(r.t).Delete(r.t.Context(), p, client.GracePeriodSeconds(int64(grace.Seconds()))); err != nil {
+		r.t.Fatal(err)
+	}
+	controlplane.Until(r.t, "the cache knows that the pod is being deleted", func() bool {
+		var o corev1.Pod
+		err := r.cached.Get(r.t.Context(), types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, &o)
+		return err == nil && o.DeletionTimestamp != nil
+	})
+}
+
+// waiting waits until so many requests wait for addresses of the net's claim.
+func (r *replica) waiting(x net, n int) {
+	r.t.Helper()
+	controlplane.Until(r.t, fmt.Sprintf("%d requests wait", n), func() bool {
+		r.turns.mu.Lock()
+		defer r.turns.mu.Unlock()
+		l := r.turns.by[x.app().Claim]
+		return l == nil && n == 0 || l != nil && len(l.waiting) == n
+	})
+}
+
+// appPod makes a pod of the net's app.
+func (r *replica) appPod(x net, name string) *corev1.Pod {
+	r.t.Helper()
+	terms.set(name, x.app())
+	return newPod(r.t, name, x.host, r)
+}
+
+// Pods of an app that come while earlier ones are ending get the addresses of these, as many as are ending; one more gets a
+// new address at once.
+func TestNextPodsWaitForThoseThatEnd(t *testing.T) {
+	x := newNet("9-20")
+	r := newReplica(t, x.pool)
+	var old []*corev1.Pod
+	var had []netip.Addr
+	for i := range 3 {
+		p := r.appPod(x, fmt.Sprint("ends-old-", i))
+		old, had = append(old, p), append(had, r.one(x.of(p, p.Name)))
+	}
+	r.ends(old[0], time.Minute)
+	r.ends(old[1], time.Minute)
+	var next []<-chan outcome
+	for i := range 2 {
+		p := r.appPod(x, fmt.Sprint("ends-new-", i))
+		next = append(next, r.adding(t.Context(), x.of(p, p.Name)))
+		r.waiting(x, i+1)
+	}
+	third := r.appPod(x, "ends-new-2")
+	if a := r.one(x.of(third, third.Name)); slices.Contains(had, a) {
+		t.Errorf("the third pod got %s", a)
+	}
+	r.waiting(x, 2)
+	if _, _, err := r.Propose(t.Context(), x.of(r.appPod(x, "ends-new-3"), "ends-new-3")); err == nil {
+		t.Error("explaining a pod that would wait says that it gets an address")
+	} else {
+		refused(t, err, ipam.ReasonClaimConflict, "ends-old-0", "was deleted")
+	}
+	var got []netip.Addr
+	for i := range 2 {
+		r.del(del(x.of(old[i], old[i].Name)))
+		removePod(t, old[i])
+	}
+	for _, done := range next {
+		o := <-done
+		if o.err != nil {
+			t.Fatal(o.err)
+		}
+		got = append(got, o.addrs...)
+	}
+	slices.SortFunc(got, netip.Addr.Compare)
+	slices.SortFunc(had, netip.Addr.Compare)
+	for _, a := range got {
+		if !slices.Contains(had, a) {
+			t.Errorf("%s is none of the earlier pods': %s", a, had)
+		}
+	}
+	r.waiting(x, 0)
+}
+
+// A pod that was deleted by force has gone before its DEL comes: its address goes to the next pod all the same.
+func TestNextPodAfterOneDeletedByForce(t *testing.T) {
+	x := newNet("9-20")
+	r := newReplica(t, x.pool)
+	old := r.appPod(x, "force-old")
+	a := r.one(x.of(old, old.Name))
+	removePod(t, old)
+	controlplane.Until(t, "the cache knows that the pod is gone", func() bool {
+		return apierrors.IsNotFound(r.cached.Get(t.Context(), client.ObjectKeyFromObject(old), &corev1.Pod{}))
+	})
+	next := r.adding(t.Context(), x.of(r.appPod(x, "force-new"), "force-new"))
+	r.waiting(x, 1)
+	r.del(del(x.of(old, old.Name)))
+	if o := <-next; o.err != nil || !slices.Equal(o.addrs, []netip.Addr{a}) {
+		t.Errorf("%v, %v; want %s", o.addrs, o.err, a)
+	}
+}
+
+// A request does not wait longer than its own time allows, nor for a pod that should have ended, nor once its container
+// has gone.
+func TestWaitForAPodEnds(t *testing.T) {
+	x := newNet("9-20")
+	r := newReplica(t, x.pool)
+	old := r.appPod(x, "late-old")
+	a := r.one(x.of(old, old.Name))
+	r.ends(old, 4*time.Second)
+	next := x.of(r.appPod(x, "late-new"), "late-new")
+	short, cancel := context.WithTimeout(t.Context(), endingSpare+300*time.Millisecond)
+	defer cancel()
+	_, err := r.Allocate(short, next)
+	refused(t, err, ipam.ReasonClaimConflict, old.Name, "was deleted")
+	if short.Err() != nil {
+		t.Error("the answer came after the client's deadline")
+	}
+
+	gone := x.of(r.appPod(x, "late-gone"), "late-gone")
+	deleted := r.adding(t.Context(), gone)
+	r.waiting(x, 1)
+	r.del(del(gone))
+	refused(t, (<-deleted).err, ipam.ReasonContainerDeleted)
+
+	if b := r.one(next); a == b { // it does not end
+		t.Errorf("%s goes to %s, while %s has it", a, next.PodName, old.Name)
+	}
+	if len(r.index.Doubts("")) != 0 || len(x.held(t)) != 2 {
+		t.Errorf("held: %v", x.held(t))
+	}
+}
+
+// Only requests that would take a new address for an app wait, and only for pods whose address they could have.
+func TestWhoWaitsForNobody(t *testing.T) {
+	x, y := newNet("9-20"), newNet("9-20")
+	r := newReplica(t, x.pool, y.pool)
+	kept := r.appPod(x, "nobody-kept")
+	a := r.one(x.of(kept, kept.Name))
+	old := r.appPod(x, "nobody-old")
+	r.one(x.of(old, old.Name))
+	r.del(del(x.of(kept, kept.Name)))
+	r.ends(old, time.Minute)
+	if got := r.one(x.of(r.appPod(x, "nobody-first"), "nobody-first")); got != a {
+		t.Errorf("got %s, and %s was kept", got, a)
+	}
+	for name, of := range map[string]Terms{
+		"nobody-says-nothing": {},
+		"nobody-keyed":        x.keyed("default/nobody-keyed"),
+		"nobody-other-claim":  y.app(),
+		"nobody-with-its-pod": {Sticky: ipam.Sticky{Claim: x.app().Claim}},
+	} {
+		p := newPod(t, name, x.host, r)
+		terms.set(name, of)
+		r.one(x.of(p, name))
+	}
+	elsewhere := newPod(t, "nobody-elsewhere", y.host, r)
+	terms.set(elsewhere.Name, x.app())
+	r.one(y.of(elsewhere, elsewhere.Name))
+	asks := x.of(r.appPod(x, "nobody-asks"), "nobody-asks")
+	free := 9
+	for held := x.held(t); held[x.addr(free)] != ""; free++ {
+	}
+	asks.Addrs = []netip.Addr{x.addr(free)}
+	if got := r.one(asks); got != x.addr(free) {
+		t.Errorf("got %s", got)
+	}
+	second := x.of(old, old.Name) // the pod that ends asks for another interface
+	second.IfName = "net1"
+	r.one(second)
+	r.waiting(x, 0)
+}
+
+// A pod is waited for as long as its grace period lasts, within bounds.
+func TestEndsBy(t *testing.T) {
+	deleted := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for grace, want := range map[time.Duration]time.Duration{0: endingSlack, 30 * time.Second: 35 * time.Second, time.Hour: endingMost + endingSlack} {
+		if got := endsBy(workload.Pod{DeletedAt: deleted, EndsBy: deleted.Add(grace)}).Sub(deleted); got != want {
+			t.Errorf("grace %s: %s, want %s", grace, got, want)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package workload
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+)
+
+// remembered is how long it is known that a pod was to have ended.
+const remembered = time.Minute
+
+// Endings knows the pods that are being deleted, and for a minute those that have gone: the DEL of a pod that was deleted by
+// force comes after its object has gone.
+type Endings struct {
+	now   func() time.Time
+	mu    sync.Mutex
+	by    map[string]map[string]Pod // of each namespace, by UID
+	swept time.Time
+	// seen is the version that the watch has reached; reached is closed and made anew when it goes on while somebody waits.
+	seen    uint64
+	reached chan struct{}
+}
+
+// NewEndings knows none; it is to handle the events of a watch of all pods.
+func NewEndings(now func() time.Time) *Endings {
+	return &Endings{now: now, by: map[string]map[string]Pod{}}
+}
+
+// OnAdd is told of a pod that there is.
+func (e *Endings) OnAdd(o any, _ bool) {
+	if p, ok := o.(*corev1.Pod); ok {
+		e.take(p)
+	}
+}
+
+// take takes note of a pod.
+func (e *Endings) take(p *corev1.Pod) {
+	if p.DeletionTimestamp != nil {
+		e.put(FromObject(p))
+	}
+	version, _ := strconv.ParseUint(p.ResourceVersion, 10, 64)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.seen = max(e.seen, version)
+	if e.reached != nil {
+		close(e.reached)
+		e.reached = nil
+	}
+}
+
+// await returns when the watch has reached a version, or after a second.
+func (e *Endings) await(ctx context.Context, version uint64) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	for ctx.Err() == nil {
+		e.mu.Lock()
+		if e.seen >= version {
+			e.mu.Unlock()
+			return
+		}
+		if e.reached == nil {
+			e.reached = make(chan struct{})
+		}
+		reached := e.reached
+		e.mu.Unlock()
+		select {
+		case <-reached:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// OnUpdate is told of a pod that changed.
+func (e *Endings) OnUpdate(_, o any) { e.OnAdd(o, false) }
+
+// OnDelete is told of a pod that is no more.
+func (e *Endings) OnDelete(o any) {
+	if unknown, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+		o = unknown.Obj
+	}
+	if p, ok := o.(*corev1.Pod); ok {
+		pod := FromObject(p)
+		pod.Deleting, pod.DeletedAt, pod.EndsBy = true, e.now(), e.now()
+		e.put(pod)
+	}
+}
+
+func (e *Endings) put(p Pod) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if now := e.now(); now.Sub(e.swept) >= remembered {
+		e.swept = now
+		for namespace, pods := range e.by {
+			maps.DeleteFunc(pods, func(_ string, p Pod) bool { return now.Sub(p.EndsBy) >= remembered })
+			if len(pods) == 0 {
+				delete(e.by, namespace)
+			}
+		}
+	}
+	if e.by[p.Namespace] == nil {
+		e.by[p.Namespace] = map[string]Pod{}
+	}
+	e.by[p.Namespace][p.UID] = p
+}
+
+// of are those of a namespace.
+func (e *Endings) of(namespace string) []Pod {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Collect(maps.Values(e.by[namespace]))
+}
