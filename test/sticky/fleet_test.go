@@ -167,8 +167,9 @@ func (f *fleets) collect(ctx context.Context, there map[types.UID]bool) {
 
 // reconcile makes or deletes pods as a fleet wants it, one step at a time.
 func (f *fleets) reconcile(ctx context.Context, fleet *unstructured.Unstructured) error {
-	if fleet.GetDeletionTimestamp() != nil {
-		return nil
+	// Much may have happened since the list: a pod that is made after the end of its fleet looks as if that came again.
+	if err := f.admin.Get(ctx, client.ObjectKeyFromObject(fleet), fleet); err != nil || fleet.GetDeletionTimestamp() != nil {
+		return client.IgnoreNotFound(err)
 	}
 	spec, _, err := unstructured.NestedMap(fleet.Object, "spec", "template")
 	if err != nil {
