@@ -87,7 +87,7 @@ func (a *Allocator) Allocate(ctx context.Context, r Request) ([]Address, error) 
 	if r.IfName == "" {
 		r.IfName = ipam.DefaultIfName
 	}
-	r.StartedAt = a.began(r.StartedAt)
+	r.StartedAt, r.waitUntil = a.began(r.StartedAt), patience(ctx)
 	seen := a.index.Seen()
 	end := a.leases.Begin(ctx, store.StageLock)
 	release, err := a.locks.acquire(ctx, r.key())
@@ -219,7 +219,13 @@ func unfit(r Request, pod workload.Pod, err error) error {
 
 // take picks what the request lacks and commits it. fresh are those of the leases that nobody kept for it.
 func (a *Allocator) take(ctx context.Context, r Request, h ipam.Holder, held []ipam.Lease, prefer []netip.Addr) (all, fresh []ipam.Lease, again bool, err error) {
-	picks, err := a.pick(ctx, r, r.want(h, held), prefer)
+	want := r.want(h, held)
+	if len(prefer) == 0 {
+		if again, err := a.giveWay(ctx, r, want); err != nil || again {
+			return nil, nil, again, err
+		}
+	}
+	picks, err := a.decide(ctx, want, prefer)
 	if err != nil {
 		return nil, nil, false, err
 	}

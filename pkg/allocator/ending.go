@@ -2,7 +2,6 @@ package allocator
 
 import (
 	"context"
-	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -18,94 +17,83 @@ const (
 	endingMost = 2 * time.Minute
 	// endingSlack is how much longer it counts as that: its containers are killed then, and its DEL follows.
 	endingSlack = 5 * time.Second
-	// endingWait is how long one request waits for such pods; endingSpare is what it leaves of its own time.
+	// endingWait is how long one request waits for such pods in all; endingSpare is what it leaves of its own time.
 	endingWait, endingSpare = 10 * time.Second, 2 * time.Second
 	// endingLook is how often it looks whether they are ending still.
 	endingLook = time.Second
 )
 
-// pick decides on what the request lacks. Where that would be a new address for an app that keeps its addresses, and a pod
-// of the app that has one is ending, the request waits for that one: pods that come before those that they
-// replace have gone find the addresses of these. As many requests wait as pods are ending, and none longer than
-// those may take.
-func (a *Allocator) pick(ctx context.Context, r Request, want ipam.Want, prefer []netip.Addr) (picks []ipam.Pick, err error) {
-	if !r.terms.ofApp() || len(want.Have) > 0 {
-		return a.decide(ctx, want, prefer)
+// patience is until when a request that begins now waits for pods that are ending.
+func patience(ctx context.Context) time.Time {
+	until := time.Now().Add(endingWait)
+	if deadline, ok := ctx.Deadline(); ok && deadline.Add(-endingSpare).Before(until) {
+		return deadline.Add(-endingSpare)
 	}
-	turn := a.turns.join(want.Claim)
-	defer turn.leave()
-	wait, cancel := context.WithTimeout(ctx, endingWait)
-	defer cancel()
-	if deadline, ok := ctx.Deadline(); ok {
-		wait, cancel = context.WithDeadline(wait, deadline.Add(-endingSpare))
-		defer cancel()
-	}
+	return until
+}
+
+// giveWay lets a request wait that would take a new address for an app that keeps its addresses, while a pod of the app is
+// ending and has one that would do: pods that come before those that they replace have gone find the addresses of
+// these. One request waits for one pod. again says that it has waited, and is to look again.
+func (a *Allocator) giveWay(ctx context.Context, r Request, want ipam.Want) (again bool, err error) {
 	for {
-		freed := turn.freed()
-		if picks, err = a.decide(ctx, want, prefer); err != nil || !anyNew(want, picks) {
-			return picks, err
+		ending, err := a.ending(ctx, r, want) // before the index is asked: what is given up after this is kept by then
+		if err != nil || len(ending) == 0 {
+			return again, err
 		}
-		ending, err := a.ending(ctx, r, want, picks)
-		rank := turn.rank()
-		if err == nil && len(ending) <= rank && (!isClosed(freed) || wait.Err() != nil) {
-			return picks, nil
+		if picks, _ := a.index.Propose(want, a.leases.Now()); !anyNew(want, picks) { // there are none with a refusal
+			return again, nil
 		}
-		for _, p := range picks {
-			a.index.Drop(p.Current.Addr)
+		turn, ok := a.turns.take(ending, want.IfName)
+		if !ok {
+			return again, nil // others wait for all of them
 		}
+		left := time.Until(r.waitUntil)
+		if left > 0 && ctx.Err() == nil {
+			end := a.leases.Begin(ctx, store.StageEnding)
+			select {
+			case <-turn.freed:
+			case <-time.After(min(left, endingLook)):
+			case <-ctx.Done():
+			}
+			end(nil)
+		}
+		a.turns.leave(turn)
+		again = true
 		switch {
-		case err != nil:
-			return nil, err
+		case ctx.Err() != nil:
+			return again, unavailable(ctx.Err())
+		case left <= 0:
+			return again, waitsFor(r, turn.pod)
 		case a.overtaken(r):
-			return nil, deleted(r)
-		case wait.Err() != nil:
-			return nil, waitsFor(r, ending[rank])
+			return again, deleted(r)
 		}
-		end := a.leases.Begin(ctx, store.StageEnding)
-		select {
-		case <-freed:
-		case <-time.After(endingLook):
-		case <-wait.Done():
-		}
-		end(nil)
 	}
 }
 
 // ofApp says whether an address stays for whichever pod of an app comes.
-func (t Terms) ofApp() bool { return t.Claim != "" && t.PodPrimaryKey == "" && t.Fixed }
+func (t Terms) ofApp() bool { return t.Kept() && t.PodPrimaryKey == "" }
 
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
-// anyNew says whether a request would take an address that nobody has kept.
+// anyNew says whether a request would take an address that nobody has kept, and that it did not ask for.
 func anyNew(want ipam.Want, picks []ipam.Pick) bool {
-	return slices.ContainsFunc(picks, func(p ipam.Pick) bool { return isNew(want, p) })
+	return slices.ContainsFunc(picks, func(p ipam.Pick) bool {
+		return p.Current.State == ipam.Available && !slices.Contains(want.Addrs, p.Current.Addr)
+	})
 }
 
-// isNew says whether a pick is an address that nobody has kept, and that was not asked for.
-func isNew(want ipam.Want, p ipam.Pick) bool {
-	return p.Current.State == ipam.Available && !slices.Contains(want.Addrs, p.Current.Addr)
-}
-
-// ending are the pods of the request's claim that are being deleted, or have gone without a DEL, and have an address which
-// could take the place of a new one; first that which is to end first.
-func (a *Allocator) ending(ctx context.Context, r Request, want ipam.Want, picks []ipam.Pick) (all []workload.Pod, err error) {
+// ending are the pods of the request's claim that are being deleted, or have gone without a DEL, and have an address that
+// would do for the request; first that which should end first. There are none for a request that is not to wait.
+func (a *Allocator) ending(ctx context.Context, r Request, want ipam.Want) (all []workload.Pod, err error) {
+	if !r.terms.ofApp() || len(want.Have) > 0 || len(want.Addrs) > 0 {
+		return nil, nil
+	}
 	pods, err := a.pods.Ending(ctx, r.Namespace, r.podVersion)
 	if err != nil {
 		return nil, readFailed(err)
 	}
+	now := a.leases.Now()
 	for _, pod := range pods {
-		if !a.leases.Now().Before(endsBy(pod)) {
-			continue
-		}
-		has := a.index.ByAttachment(ipam.Holder{PodUID: pod.UID, IfName: want.IfName})
-		if slices.ContainsFunc(has, func(l ipam.Lease) bool { return a.mayInherit(want, picks, l) }) {
+		if now.Before(endsBy(pod)) && slices.ContainsFunc(a.index.ByAttachment(ipam.Holder{PodUID: pod.UID, IfName: want.IfName}), func(l ipam.Lease) bool { return a.leaves(l, want) }) {
 			all = append(all, pod)
 		}
 	}
@@ -122,11 +110,9 @@ func endsBy(pod workload.Pod) time.Time {
 	return by.Add(endingSlack)
 }
 
-// mayInherit says whether an address that a pod of the claim has would do in the place of one of the picks that is new.
-func (a *Allocator) mayInherit(want ipam.Want, picks []ipam.Pick, l ipam.Lease) bool {
-	if l.State != ipam.Active || l.Claim != want.Claim || l.PodPrimaryKey != "" || !slices.ContainsFunc(picks, func(p ipam.Pick) bool {
-		return isNew(want, p) && p.Slot == l.Slot && p.Current.Addr.Is4() == l.Addr.Is4()
-	}) {
+// leaves says whether an address that a pod of a claim has would do for a request once that pod gives it up.
+func (a *Allocator) leaves(l ipam.Lease, want ipam.Want) bool {
+	if l.State != ipam.Active || l.Claim != want.Claim || l.PodPrimaryKey != "" || !l.Kept() || l.Deleting {
 		return false
 	}
 	_, ok, refusal := a.index.Inherits(want, l)
@@ -138,66 +124,50 @@ func waitsFor(r Request, pod workload.Pod) *ipam.Refusal {
 		WithHint("it gets that address once %s has ended, or another one at %s", pod.Name, endsBy(pod).UTC().Format(time.RFC3339))
 }
 
-// turns are the requests that wait for addresses of claims, in the order in which they came.
+// turns are the requests that wait, by the interface of the pod that each of them waits for.
 type turns struct {
 	mu sync.Mutex
-	by map[string]*line
-}
-
-type line struct {
-	waiting []*turn
-	freed   chan struct{} // closed when an address of the claim is given up
+	by map[string]*turn
 }
 
 type turn struct {
-	turns *turns
-	claim string
+	key   string
+	pod   workload.Pod
+	freed chan struct{} // closed when the pod gives up an address
 }
 
-func newTurns() *turns { return &turns{by: map[string]*line{}} }
+func newTurns() *turns { return &turns{by: map[string]*turn{}} }
 
-func (t *turns) join(claim string) *turn {
+func turnKey(podUID, ifName string) string { return podUID + "/" + ifName }
+
+// take has a request wait for the first of some pods that none waits for yet; ok is false where there is none.
+func (t *turns) take(pods []workload.Pod, ifName string) (w *turn, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	l := t.by[claim]
-	if l == nil {
-		l = &line{freed: make(chan struct{})}
-		t.by[claim] = l
+	for _, pod := range pods {
+		if key := turnKey(pod.UID, ifName); t.by[key] == nil {
+			w = &turn{key, pod, make(chan struct{})}
+			t.by[key] = w
+			return w, true
+		}
 	}
-	w := &turn{t, claim}
-	l.waiting = append(l.waiting, w)
-	return w
+	return nil, false
 }
 
-func (w *turn) leave() {
-	w.turns.mu.Lock()
-	defer w.turns.mu.Unlock()
-	l := w.turns.by[w.claim]
-	if l.waiting = slices.DeleteFunc(l.waiting, func(o *turn) bool { return o == w }); len(l.waiting) == 0 {
-		delete(w.turns.by, w.claim)
-	}
-}
-
-// rank is how many wait before this one.
-func (w *turn) rank() int {
-	w.turns.mu.Lock()
-	defer w.turns.mu.Unlock()
-	return slices.Index(w.turns.by[w.claim].waiting, w)
-}
-
-// freed is closed when an address of the claim is given up from now on.
-func (w *turn) freed() <-chan struct{} {
-	w.turns.mu.Lock()
-	defer w.turns.mu.Unlock()
-	return w.turns.by[w.claim].freed
-}
-
-// wake tells who waits for an address of a claim that one was given up.
-func (t *turns) wake(claim string) {
+func (t *turns) leave(w *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if l := t.by[claim]; l != nil {
-		close(l.freed)
-		l.freed = make(chan struct{})
+	if t.by[w.key] == w {
+		delete(t.by, w.key)
+	}
+}
+
+// wake tells who waits for an address that its pod gave it up.
+func (t *turns) wake(l ipam.Lease) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if w := t.by[turnKey(l.PodUID, l.IfName)]; w != nil {
+		close(w.freed)
+		delete(t.by, w.key)
 	}
 }

@@ -31,14 +31,13 @@ func (r *replica) ends(p *corev1.Pod, grace time.Duration) {
 	})
 }
 
-// waiting waits until so many requests wait for addresses of the net's claim.
-func (r *replica) waiting(x net, n int) {
+// waiting waits until so many requests wait for other pods.
+func (r *replica) waiting(n int) {
 	r.t.Helper()
 	controlplane.Until(r.t, fmt.Sprintf("%d requests wait", n), func() bool {
 		r.turns.mu.Lock()
 		defer r.turns.mu.Unlock()
-		l := r.turns.by[x.app().Claim]
-		return l == nil && n == 0 || l != nil && len(l.waiting) == n
+		return len(r.turns.by) == n
 	})
 }
 
@@ -66,13 +65,13 @@ func TestNextPodsWaitForThoseThatEnd(t *testing.T) {
 	for i := range 2 {
 		p := r.appPod(x, fmt.Sprint("ends-new-", i))
 		next = append(next, r.adding(t.Context(), x.of(p, p.Name)))
-		r.waiting(x, i+1)
+		r.waiting(i + 1)
 	}
 	third := r.appPod(x, "ends-new-2")
 	if a := r.one(x.of(third, third.Name)); slices.Contains(had, a) {
 		t.Errorf("the third pod got %s", a)
 	}
-	r.waiting(x, 2)
+	r.waiting(2)
 	if _, _, err := r.Propose(t.Context(), x.of(r.appPod(x, "ends-new-3"), "ends-new-3")); err == nil {
 		t.Error("explaining a pod that would wait says that it gets an address")
 	} else {
@@ -97,7 +96,35 @@ func TestNextPodsWaitForThoseThatEnd(t *testing.T) {
 			t.Errorf("%s is none of the earlier pods': %s", a, had)
 		}
 	}
-	r.waiting(x, 0)
+	r.waiting(0)
+}
+
+// Where pods have hosts with pools of their own, each waits for one whose address it can have.
+func TestNextPodsOfSeveralPools(t *testing.T) {
+	x, y := newNet("9-20"), newNet("9-20")
+	r := newReplica(t, x.pool, y.pool)
+	sites := []net{x, y}
+	old, had, next := make([]Request, 2), make([]netip.Addr, 2), make([]<-chan outcome, 2)
+	for i, on := range sites {
+		name := fmt.Sprint("racks-old-", i)
+		terms.set(name, x.app())
+		p := newPod(t, name, on.host, r)
+		old[i] = on.of(p, name)
+		had[i] = r.one(old[i])
+		r.ends(p, time.Minute)
+	}
+	for n, i := range []int{1, 0} {
+		name := fmt.Sprint("racks-new-", i)
+		terms.set(name, x.app())
+		next[i] = r.adding(t.Context(), sites[i].of(newPod(t, name, sites[i].host, r), name))
+		r.waiting(n + 1)
+	}
+	for i := range sites {
+		r.del(del(old[i]))
+		if o := <-next[i]; o.err != nil || !slices.Equal(o.addrs, had[i:i+1]) {
+			t.Errorf("%v, %v; want %s", o.addrs, o.err, had[i])
+		}
+	}
 }
 
 // A pod that was deleted by force has gone before its DEL comes: its address goes to the next pod all the same.
@@ -106,12 +133,13 @@ func TestNextPodAfterOneDeletedByForce(t *testing.T) {
 	r := newReplica(t, x.pool)
 	old := r.appPod(x, "force-old")
 	a := r.one(x.of(old, old.Name))
+	p := r.appPod(x, "force-new")
 	removePod(t, old)
 	controlplane.Until(t, "the cache knows that the pod is gone", func() bool {
 		return apierrors.IsNotFound(r.cached.Get(t.Context(), client.ObjectKeyFromObject(old), &corev1.Pod{}))
 	})
-	next := r.adding(t.Context(), x.of(r.appPod(x, "force-new"), "force-new"))
-	r.waiting(x, 1)
+	next := r.adding(t.Context(), x.of(p, p.Name))
+	r.waiting(1)
 	r.del(del(x.of(old, old.Name)))
 	if o := <-next; o.err != nil || !slices.Equal(o.addrs, []netip.Addr{a}) {
 		t.Errorf("%v, %v; want %s", o.addrs, o.err, a)
@@ -137,7 +165,7 @@ func TestWaitForAPodEnds(t *testing.T) {
 
 	gone := x.of(r.appPod(x, "late-gone"), "late-gone")
 	deleted := r.adding(t.Context(), gone)
-	r.waiting(x, 1)
+	r.waiting(1)
 	r.del(del(gone))
 	refused(t, (<-deleted).err, ipam.ReasonContainerDeleted)
 
@@ -186,7 +214,7 @@ func TestWhoWaitsForNobody(t *testing.T) {
 	second := x.of(old, old.Name) // the pod that ends asks for another interface
 	second.IfName = "net1"
 	r.one(second)
-	r.waiting(x, 0)
+	r.waiting(0)
 }
 
 // A pod is waited for as long as its grace period lasts, within bounds.

@@ -47,8 +47,8 @@ func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []ipam.L
 	if refusal != nil {
 		return nil, nil, refusal
 	}
-	if want := r.want(h, held); r.terms.ofApp() && len(held) == 0 && anyNew(want, picks) {
-		ending, err := a.ending(ctx, r, want, picks)
+	if want := r.want(h, held); anyNew(want, picks) {
+		ending, err := a.ending(ctx, r, want)
 		switch {
 		case err != nil:
 			return nil, nil, err

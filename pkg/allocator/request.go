@@ -37,8 +37,9 @@ type Request struct {
 	// terms are those of the pod; refused is why by them, or without them, it is given nothing that it does not hold.
 	terms   Terms
 	refused *ipam.Refusal
-	// podVersion is the version at which the pod was found.
+	// podVersion is the version at which the pod was found; waitUntil is when the request ends waiting for other pods.
 	podVersion uint64
+	waitUntil  time.Time
 }
 
 // key names the attachment that a request is about, by what every caller knows.

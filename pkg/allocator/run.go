@@ -16,8 +16,8 @@ import (
 
 // changed is told of every change of the index.
 func (a *Allocator) changed(old, l ipam.Lease) {
-	if old.State == ipam.Active && old.Claim != "" && l.State != ipam.Active {
-		a.turns.wake(old.Claim)
+	if old.State == ipam.Active && old.Kept() && l.State != ipam.Active {
+		a.turns.wake(old)
 	}
 	if l.Version != 0 {
 		for addr := range a.index.Doubts("") {

@@ -93,7 +93,7 @@ func (x *Index) keptOwn(w Want, n need) (own choice, refusal *Refusal) {
 	return own, nil
 }
 
-// bequeaths is the pool by which an address of the request's own key may go to the request: nil where no pool has
+// bequeaths is the pool by which an address of the request's claim may go to the request: nil where no pool has
 // the address any more, and a refusal where its pool does not serve the request.
 func (x *Index) bequeaths(w Want, a netip.Addr) (*poolState, *Refusal) {
 	p, _, served := x.serving(a)
@@ -106,7 +106,7 @@ func (x *Index) bequeaths(w Want, a netip.Addr) (*poolState, *Refusal) {
 	return p, nil
 }
 
-// Inherits says on which values of its pool a request may take over an address that an earlier pod of its key
+// Inherits says on which values of its pool a request may take over an address that an earlier pod of its claim
 // has: ok is false where it may not, because no pool has the address any more or the request's terms exclude it.
 // Where the pool does not serve the request there is a refusal.
 func (x *Index) Inherits(w Want, l Lease) (p Params, ok bool, refusal *Refusal) {

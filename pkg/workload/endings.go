@@ -12,11 +12,11 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// remembered is how long it is known that a pod was to have ended.
-const remembered = time.Minute
+// remembered is how long it is known that a pod was to have ended, or has gone.
+const remembered = 10 * time.Second
 
-// Endings knows the pods that are being deleted, and for a minute those that have gone: the DEL of a pod that was deleted by
-// force comes after its object has gone.
+// Endings knows the pods that are being deleted, and for some seconds those that have gone: the DEL of a pod that was deleted
+// by force comes after its object has gone.
 type Endings struct {
 	now   func() time.Time
 	mu    sync.Mutex
@@ -34,16 +34,18 @@ func NewEndings(now func() time.Time) *Endings {
 
 // OnAdd is told of a pod that there is.
 func (e *Endings) OnAdd(o any, _ bool) {
-	if p, ok := o.(*corev1.Pod); ok {
-		e.take(p)
+	p, ok := o.(*corev1.Pod)
+	if !ok {
+		return
 	}
-}
-
-// take takes note of a pod.
-func (e *Endings) take(p *corev1.Pod) {
 	if p.DeletionTimestamp != nil {
 		e.put(FromObject(p))
 	}
+	e.advance(p)
+}
+
+// advance takes note of how far the watch has come.
+func (e *Endings) advance(p *corev1.Pod) {
 	version, _ := strconv.ParseUint(p.ResourceVersion, 10, 64)
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -88,10 +90,14 @@ func (e *Endings) OnDelete(o any) {
 		pod := FromObject(p)
 		pod.Deleting, pod.DeletedAt, pod.EndsBy = true, e.now(), e.now()
 		e.put(pod)
+		e.advance(p)
 	}
 }
 
 func (e *Endings) put(p Pod) {
+	if Static(p.UID) {
+		return // its containers run on without its mirror
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if now := e.now(); now.Sub(e.swept) >= remembered {

@@ -69,6 +69,10 @@ func TestEndingsAreForgotten(t *testing.T) {
 	if all, _ := told.Ending(t.Context(), "a", 0); !slices.ContainsFunc(all, func(p workload.Pod) bool { return p.UID == "short" && p.EndsBy.Equal(now) }) {
 		t.Errorf("%+v; want that one was seen to be gone at %s", all, now)
 	}
+	static := pod("mirror", 0)
+	static.Annotations = map[string]string{"kubernetes.io/config.mirror": "h", "kubernetes.io/config.hash": "0123456789abcdef0123456789abcdef"}
+	told.Endings.OnDelete(static)
+	known("long", "short")
 	now = now.Add(time.Minute)
 	told.Endings.OnDelete(pod("another", 0))
 	known("another", "long")

@@ -54,10 +54,14 @@ type tally struct {
 	of map[operation]int
 }
 
-func (c *tally) add(op operation) {
+func (c *tally) add(t *testing.T, op operation) {
+	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.of[op]++
+	if n := c.sum(); n%500 == 0 {
+		t.Logf("%d operations", n)
+	}
 }
 
 func (c *tally) sum() (n int) {
@@ -94,7 +98,7 @@ func (w *world) wander(t *testing.T, k kind, policy string, left *atomic.Int64, 
 			w.kubelet.addNodes(t, s.nodes, 1)
 			now = a.expect(t, "pods on the new node", a.replaced(now, nil, replicas))
 		}
-		count.add(op)
+		count.add(t, op)
 	}
 }
 
