@@ -234,6 +234,14 @@ func (w *world) takenTwice(t *testing.T) (givenBack func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	eventually(t, "the pool to have its objects", func() error {
+		n := 0
+		err := leases.Each(t.Context(), "spec.pool="+s.pool, func(ipam.Lease) error { n++; return nil })
+		if err == nil && n < 2*replicas {
+			err = fmt.Errorf("%d of %d", n, 2*replicas)
+		}
+		return err
+	})
 	late := 0
 	err = leases.Each(t.Context(), "spec.pool="+s.pool, func(l ipam.Lease) error {
 		change := ipam.Change{Verb: ipam.VerbReserve, By: "claim " + s.namespace + "/" + c.Name, Reason: "preallocated for a size of 2"}
