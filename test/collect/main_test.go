@@ -172,10 +172,10 @@ func hold(t *testing.T, address, host, podName, uid string, change func(*v1.BCSN
 	if change != nil {
 		change(ip)
 	}
-	_ = admin.Delete(t.Context(), &v1.BCSNetIP{ObjectMeta: metav1.ObjectMeta{Name: address}}) // the free one that the controller makes
-	if err := admin.Create(t.Context(), ip); err != nil {
-		t.Fatal(err)
-	}
+	controlplane.EventuallyWithin(t, patience, func() error { // the controller makes free ones meanwhile
+		_ = admin.Delete(t.Context(), &v1.BCSNetIP{ObjectMeta: metav1.ObjectMeta{Name: address}})
+		return admin.Create(t.Context(), ip)
+	})
 	t.Cleanup(func() {
 		ctx := context.Background()
 		_ = admin.Get(ctx, client.ObjectKeyFromObject(ip), ip)
