@@ -219,9 +219,9 @@ func unfit(r Request, pod workload.Pod, err error) error {
 
 // take picks what the request lacks and commits it. fresh are those of the leases that nobody kept for it.
 func (a *Allocator) take(ctx context.Context, r Request, h ipam.Holder, held []ipam.Lease, prefer []netip.Addr) (all, fresh []ipam.Lease, again bool, err error) {
-	want := r.want(h, held)
+	want, kept := r.want(h, held), false
 	if len(prefer) == 0 {
-		if again, err := a.giveWay(ctx, r, want); err != nil || again {
+		if again, kept, err = a.giveWay(ctx, r, want); err != nil || again {
 			return nil, nil, again, err
 		}
 	}
@@ -229,11 +229,12 @@ func (a *Allocator) take(ctx context.Context, r Request, h ipam.Holder, held []i
 	if err != nil {
 		return nil, nil, false, err
 	}
-	if refusal := r.unreachable(picks); refusal != nil {
+	refusal := r.unreachable(picks)
+	if again = kept && len(newOf(want, picks)) > 0; again || refusal != nil { // somebody was faster
 		for _, p := range picks {
 			a.index.Drop(p.Current.Addr)
 		}
-		return nil, nil, false, refusal
+		return nil, nil, again, refusal
 	}
 	if n := len(held) + len(picks); n > 1 {
 		h.SetSize = n

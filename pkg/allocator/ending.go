@@ -34,56 +34,74 @@ func patience(ctx context.Context) time.Time {
 
 // giveWay lets a request wait that would take a new address for an app that keeps its addresses, while a pod of the app is
 // ending and has one that would do: pods that come before those that they replace have gone find the addresses of
-// these. One request waits for one pod. again says that it has waited, and is to look again.
-func (a *Allocator) giveWay(ctx context.Context, r Request, want ipam.Want) (again bool, err error) {
-	for {
-		ending, err := a.ending(ctx, r, want) // before the index is asked: what is given up after this is kept by then
-		if err != nil || len(ending) == 0 {
-			return again, err
-		}
-		if picks, _ := a.index.Propose(want, a.leases.Now()); !anyNew(want, picks) { // there are none with a refusal
-			return again, nil
-		}
-		turn, ok := a.turns.take(ending, want.IfName)
-		if !ok {
-			return again, nil // others wait for all of them
-		}
+// these. One request waits for one pod. again says that it has waited, and is to look again; kept that pods are ending, and
+// that there is one all the same which nobody has to wait for.
+func (a *Allocator) giveWay(ctx context.Context, r Request, want ipam.Want) (again, kept bool, err error) {
+	ending, err := a.ending(ctx, r, want) // before the index is asked: what is given up after this is kept by then
+	if err != nil || len(ending) == 0 {
+		return false, false, err
+	}
+	picks, refusal := a.index.Propose(want, a.leases.Now())
+	lacks := newOf(want, picks)
+	if refusal != nil || len(lacks) == 0 {
+		return false, refusal == nil, nil
+	}
+	turn, ok := a.turns.take(slices.DeleteFunc(ending, func(e ender) bool { return !e.replaces(lacks) }), want.IfName)
+	if !ok {
+		return false, false, nil // others wait for all of them
+	}
+	defer a.turns.leave(turn)
+	for a.still(turn.pod, want).replaces(lacks) {
 		left := time.Until(r.waitUntil)
-		if left > 0 && ctx.Err() == nil {
-			end := a.leases.Begin(ctx, store.StageEnding)
-			select {
-			case <-turn.freed:
-			case <-time.After(min(left, endingLook)):
-			case <-ctx.Done():
-			}
-			end(nil)
+		if left <= 0 {
+			return false, false, waitsFor(r, turn.pod)
 		}
-		a.turns.leave(turn)
-		again = true
+		end := a.leases.Begin(ctx, store.StageEnding)
+		select {
+		case <-turn.freed:
+		case <-time.After(min(left, endingLook)):
+		case <-ctx.Done():
+		}
+		end(nil)
 		switch {
 		case ctx.Err() != nil:
-			return again, unavailable(ctx.Err())
-		case left <= 0:
-			return again, waitsFor(r, turn.pod)
+			return false, false, unavailable(ctx.Err())
 		case a.overtaken(r):
-			return again, deleted(r)
+			return false, false, deleted(r)
+		}
+		if picks, refusal := a.index.Propose(want, a.leases.Now()); refusal == nil { // else somebody took the last new one
+			lacks = newOf(want, picks)
 		}
 	}
+	return true, false, nil
 }
 
 // ofApp says whether an address stays for whichever pod of an app comes.
 func (t Terms) ofApp() bool { return t.Kept() && t.PodPrimaryKey == "" }
 
-// anyNew says whether a request would take an address that nobody has kept, and that it did not ask for.
-func anyNew(want ipam.Want, picks []ipam.Pick) bool {
-	return slices.ContainsFunc(picks, func(p ipam.Pick) bool {
-		return p.Current.State == ipam.Available && !slices.Contains(want.Addrs, p.Current.Addr)
+// newOf are the picks of addresses that nobody has kept, and that the request did not ask for.
+func newOf(want ipam.Want, picks []ipam.Pick) []ipam.Pick {
+	return slices.DeleteFunc(slices.Clone(picks), func(p ipam.Pick) bool {
+		return p.Current.State != ipam.Available || slices.Contains(want.Addrs, p.Current.Addr)
 	})
 }
 
-// ending are the pods of the request's claim that are being deleted, or have gone without a DEL, and have an address that
-// would do for the request; first that which should end first. There are none for a request that is not to wait.
-func (a *Allocator) ending(ctx context.Context, r Request, want ipam.Want) (all []workload.Pod, err error) {
+// ender is a pod that is being deleted, or has gone without a DEL, with those of its addresses that would do for a request.
+type ender struct {
+	pod workload.Pod
+	has []ipam.Lease
+}
+
+// replaces says whether one of the addresses would do in the place of one of some picks.
+func (e ender) replaces(picks []ipam.Pick) bool {
+	return slices.ContainsFunc(e.has, func(l ipam.Lease) bool {
+		return slices.ContainsFunc(picks, func(p ipam.Pick) bool { return p.Slot == l.Slot && p.Current.Addr.Is4() == l.Addr.Is4() })
+	})
+}
+
+// ending are the pods of the request's claim that are ending; first that which should end first. There are none for a
+// request that is not to wait.
+func (a *Allocator) ending(ctx context.Context, r Request, want ipam.Want) (all []ender, err error) {
 	if !r.terms.ofApp() || len(want.Have) > 0 || len(want.Addrs) > 0 {
 		return nil, nil
 	}
@@ -91,14 +109,22 @@ func (a *Allocator) ending(ctx context.Context, r Request, want ipam.Want) (all 
 	if err != nil {
 		return nil, readFailed(err)
 	}
-	now := a.leases.Now()
 	for _, pod := range pods {
-		if now.Before(endsBy(pod)) && slices.ContainsFunc(a.index.ByAttachment(ipam.Holder{PodUID: pod.UID, IfName: want.IfName}), func(l ipam.Lease) bool { return a.leaves(l, want) }) {
-			all = append(all, pod)
+		if e := a.still(pod, want); len(e.has) > 0 {
+			all = append(all, e)
 		}
 	}
-	slices.SortFunc(all, func(x, y workload.Pod) int { return endsBy(x).Compare(endsBy(y)) })
+	slices.SortFunc(all, func(x, y ender) int { return endsBy(x.pod).Compare(endsBy(y.pod)) })
 	return all, nil
+}
+
+// still is a pod that ends with what it has at present; that is nothing when it should have ended.
+func (a *Allocator) still(pod workload.Pod, want ipam.Want) ender {
+	if !a.leases.Now().Before(endsBy(pod)) {
+		return ender{pod, nil}
+	}
+	has := a.index.ByAttachment(ipam.Holder{PodUID: pod.UID, IfName: want.IfName})
+	return ender{pod, slices.DeleteFunc(has, func(l ipam.Lease) bool { return !a.leaves(l, want) })}
 }
 
 // endsBy is when the address of a pod that is being deleted should be free.
@@ -121,7 +147,7 @@ func (a *Allocator) leaves(l ipam.Lease, want ipam.Want) bool {
 
 func waitsFor(r Request, pod workload.Pod) *ipam.Refusal {
 	return ipam.Refuse(ipam.ReasonClaimConflict, "%s is to get the address of an earlier pod of claim %s: %s/%s, which was deleted, still has it", r.who(), r.terms.Claim, pod.Namespace, pod.Name).
-		WithHint("it gets that address once %s has ended, or another one at %s", pod.Name, endsBy(pod).UTC().Format(time.RFC3339))
+		WithHint("it gets that address once %s has ended, or another one at %s, or before that where others wait for all that are ending", pod.Name, endsBy(pod).UTC().Format(time.RFC3339))
 }
 
 // turns are the requests that wait, by the interface of the pod that each of them waits for.
@@ -133,7 +159,7 @@ type turns struct {
 type turn struct {
 	key   string
 	pod   workload.Pod
-	freed chan struct{} // closed when the pod gives up an address
+	freed chan struct{} // gets a value when the pod gives up an address
 }
 
 func newTurns() *turns { return &turns{by: map[string]*turn{}} }
@@ -141,12 +167,12 @@ func newTurns() *turns { return &turns{by: map[string]*turn{}} }
 func turnKey(podUID, ifName string) string { return podUID + "/" + ifName }
 
 // take has a request wait for the first of some pods that none waits for yet; ok is false where there is none.
-func (t *turns) take(pods []workload.Pod, ifName string) (w *turn, ok bool) {
+func (t *turns) take(pods []ender, ifName string) (w *turn, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, pod := range pods {
-		if key := turnKey(pod.UID, ifName); t.by[key] == nil {
-			w = &turn{key, pod, make(chan struct{})}
+	for _, e := range pods {
+		if key := turnKey(e.pod.UID, ifName); t.by[key] == nil {
+			w = &turn{key, e.pod, make(chan struct{}, 1)}
 			t.by[key] = w
 			return w, true
 		}
@@ -157,9 +183,7 @@ func (t *turns) take(pods []workload.Pod, ifName string) (w *turn, ok bool) {
 func (t *turns) leave(w *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.by[w.key] == w {
-		delete(t.by, w.key)
-	}
+	delete(t.by, w.key)
 }
 
 // wake tells who waits for an address that its pod gave it up.
@@ -167,7 +191,9 @@ func (t *turns) wake(l ipam.Lease) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if w := t.by[turnKey(l.PodUID, l.IfName)]; w != nil {
-		close(w.freed)
-		delete(t.by, w.key)
+		select {
+		case w.freed <- struct{}{}:
+		default:
+		}
 	}
 }

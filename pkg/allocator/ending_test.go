@@ -99,6 +99,50 @@ func TestNextPodsWaitForThoseThatEnd(t *testing.T) {
 	r.waiting(0)
 }
 
+// A request that waits goes on waiting when another one takes the last address that the claim may have beside.
+func TestSurgeBesideOneThatWaits(t *testing.T) {
+	x := newNet("9-20")
+	r := newReplica(t, x.pool)
+	bounded := x.app()
+	bounded.Room = 3
+	pod := func(name string) *corev1.Pod {
+		terms.set(name, bounded)
+		return newPod(t, name, x.host, r)
+	}
+	old, stays := pod("surge-old"), pod("surge-stays")
+	a, b := r.one(x.of(old, old.Name)), r.one(x.of(stays, stays.Name))
+	r.ends(old, time.Minute)
+	next, beside := pod("surge-next"), pod("surge-beside")
+	waits := r.adding(t.Context(), x.of(next, next.Name))
+	r.waiting(1)
+	if c := r.one(x.of(beside, beside.Name)); c == a || c == b {
+		t.Errorf("the surge got %s", c)
+	}
+	select {
+	case o := <-waits:
+		t.Fatalf("it did not wait: %v, %v", o.addrs, o.err)
+	case <-time.After(2 * endingLook):
+	}
+	r.del(del(x.of(old, old.Name)))
+	if o := <-waits; o.err != nil || !slices.Equal(o.addrs, []netip.Addr{a}) {
+		t.Errorf("%v, %v; want %s", o.addrs, o.err, a)
+	}
+}
+
+// What a pod leaves is waited for only where it takes the place of what is lacking.
+func TestReplaces(t *testing.T) {
+	four, six := netip.MustParseAddr("10.0.0.9"), netip.MustParseAddr("2001:db8::9")
+	e := ender{has: []ipam.Lease{{Addr: four, Holder: ipam.Holder{Slot: 1}}}}
+	for want, p := range map[bool]ipam.Pick{true: {Current: ipam.Lease{Addr: four.Next()}, Slot: 1}, false: {Current: ipam.Lease{Addr: six}, Slot: 1}} {
+		if e.replaces([]ipam.Pick{p}) != want {
+			t.Errorf("%v: want %t", p.Current.Addr, want)
+		}
+	}
+	if e.replaces(nil) || e.replaces([]ipam.Pick{{Current: ipam.Lease{Addr: four.Next()}}}) || (ender{}).replaces([]ipam.Pick{{}}) {
+		t.Error("it replaces what it has not")
+	}
+}
+
 // Where pods have hosts with pools of their own, each waits for one whose address it can have.
 func TestNextPodsOfSeveralPools(t *testing.T) {
 	x, y := newNet("9-20"), newNet("9-20")

@@ -47,13 +47,13 @@ func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []ipam.L
 	if refusal != nil {
 		return nil, nil, refusal
 	}
-	if want := r.want(h, held); anyNew(want, picks) {
+	if want := r.want(h, held); len(newOf(want, picks)) > 0 {
 		ending, err := a.ending(ctx, r, want)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, nil, err
-		case len(ending) > 0:
-			return nil, nil, waitsFor(r, ending[0])
+		}
+		if i := slices.IndexFunc(ending, func(e ender) bool { return e.replaces(newOf(want, picks)) }); i >= 0 {
+			return nil, nil, waitsFor(r, ending[i].pod)
 		}
 	}
 	if n := len(held) + len(picks); n > 1 {
