@@ -1,6 +1,7 @@
 package allocator
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -114,7 +115,9 @@ func (a *Allocator) ending(ctx context.Context, r Request, want ipam.Want) (all 
 			all = append(all, e)
 		}
 	}
-	slices.SortFunc(all, func(x, y ender) int { return endsBy(x.pod).Compare(endsBy(y.pod)) })
+	slices.SortFunc(all, func(x, y ender) int {
+		return cmp.Or(endsBy(x.pod).Compare(endsBy(y.pod)), cmp.Compare(x.pod.Name, y.pod.Name))
+	})
 	return all, nil
 }
 

@@ -121,7 +121,7 @@ func (c *Controller) Stop() error { return c.process.stop() }
 func (c *Controller) Kill() error { return c.process.kill() }
 
 // Pause freezes the replica, as a node under pressure would: it misses events and deadlines.
-func (c *Controller) Pause() error { return c.process.signal(syscall.SIGSTOP) }
+func (c *Controller) Pause() error { return c.process.pause() }
 
 // Resume lets a paused replica run on.
 func (c *Controller) Resume() error { return c.process.signal(syscall.SIGCONT) }

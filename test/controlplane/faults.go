@@ -23,7 +23,7 @@ func (cp *ControlPlane) RestartAPIServer(ctx context.Context) error {
 }
 
 // PauseAPIServer freezes the API server: connections stay open, nothing is answered.
-func (cp *ControlPlane) PauseAPIServer() error { return cp.apiserver.signal(syscall.SIGSTOP) }
+func (cp *ControlPlane) PauseAPIServer() error { return cp.apiserver.pause() }
 
 // ResumeAPIServer lets a paused API server run on; what was sent to it meanwhile is served.
 func (cp *ControlPlane) ResumeAPIServer() error { return cp.apiserver.signal(syscall.SIGCONT) }

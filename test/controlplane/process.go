@@ -169,6 +169,26 @@ func (p *process) signal(sig syscall.Signal) error {
 	return p.run.cmd.Process.Signal(sig)
 }
 
+// pause freezes the process, and returns when all its threads stand still: some go on for a while after the signal.
+func (p *process) pause() error {
+	if err := p.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.run == nil {
+		return fmt.Errorf("%s has ended", p.name)
+	}
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for began := time.Now(); !standsStill(p.run.cmd.Process.Pid); <-tick.C {
+		if time.Since(began) > startTimeout {
+			return fmt.Errorf("%s does not stand still", p.name)
+		}
+	}
+	return nil
+}
+
 // done is closed when the present life of the process ends; at once when there is none.
 func (p *process) done() <-chan struct{} {
 	p.mu.Lock()
