@@ -230,7 +230,7 @@ func (a *Allocator) take(ctx context.Context, r Request, h ipam.Holder, held []i
 		return nil, nil, false, err
 	}
 	refusal := r.unreachable(picks)
-	if again = kept && len(newOf(want, picks)) > 0; again || refusal != nil { // somebody was faster
+	if again = kept && len(newOf(picks)) > 0; again || refusal != nil { // somebody was faster
 		for _, p := range picks {
 			a.index.Drop(p.Current.Addr)
 		}

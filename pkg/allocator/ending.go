@@ -43,7 +43,7 @@ func (a *Allocator) giveWay(ctx context.Context, r Request, want ipam.Want) (aga
 		return false, false, err
 	}
 	picks, refusal := a.index.Propose(want, a.leases.Now())
-	lacks := newOf(want, picks)
+	lacks := newOf(picks)
 	if refusal != nil || len(lacks) == 0 {
 		return false, refusal == nil, nil
 	}
@@ -71,7 +71,7 @@ func (a *Allocator) giveWay(ctx context.Context, r Request, want ipam.Want) (aga
 			return false, false, deleted(r)
 		}
 		if picks, refusal := a.index.Propose(want, a.leases.Now()); refusal == nil { // else somebody took the last new one
-			lacks = newOf(want, picks)
+			lacks = newOf(picks)
 		}
 	}
 	return true, false, nil
@@ -80,11 +80,9 @@ func (a *Allocator) giveWay(ctx context.Context, r Request, want ipam.Want) (aga
 // ofApp says whether an address stays for whichever pod of an app comes.
 func (t Terms) ofApp() bool { return t.Kept() && t.PodPrimaryKey == "" }
 
-// newOf are the picks of addresses that nobody has kept, and that the request did not ask for.
-func newOf(want ipam.Want, picks []ipam.Pick) []ipam.Pick {
-	return slices.DeleteFunc(slices.Clone(picks), func(p ipam.Pick) bool {
-		return p.Current.State != ipam.Available || slices.Contains(want.Addrs, p.Current.Addr)
-	})
+// newOf are the picks of addresses that nobody has kept.
+func newOf(picks []ipam.Pick) []ipam.Pick {
+	return slices.DeleteFunc(slices.Clone(picks), func(p ipam.Pick) bool { return p.Current.State != ipam.Available })
 }
 
 // ender is a pod that is being deleted, or has gone without a DEL, with those of its addresses that would do for a request.
@@ -101,7 +99,7 @@ func (e ender) replaces(picks []ipam.Pick) bool {
 }
 
 // ending are the pods of the request's claim that are ending; first that which should end first. There are none for a
-// request that is not to wait.
+// request that is not to wait: one of no app, one that has an address, and one that asks for certain ones.
 func (a *Allocator) ending(ctx context.Context, r Request, want ipam.Want) (all []ender, err error) {
 	if !r.terms.ofApp() || len(want.Have) > 0 || len(want.Addrs) > 0 {
 		return nil, nil

@@ -47,12 +47,12 @@ func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []ipam.L
 	if refusal != nil {
 		return nil, nil, refusal
 	}
-	if want := r.want(h, held); len(newOf(want, picks)) > 0 {
-		ending, err := a.ending(ctx, r, want)
+	if lacks := newOf(picks); len(lacks) > 0 {
+		ending, err := a.ending(ctx, r, r.want(h, held))
 		if err != nil {
 			return nil, nil, err
 		}
-		if i := slices.IndexFunc(ending, func(e ender) bool { return e.replaces(newOf(want, picks)) }); i >= 0 {
+		if i := slices.IndexFunc(ending, func(e ender) bool { return e.replaces(lacks) }); i >= 0 {
 			return nil, nil, waitsFor(r, ending[i].pod)
 		}
 	}
