@@ -144,6 +144,13 @@ type BCSNetPoolSpec struct {
 	// +kubebuilder:validation:Maximum=1000
 	Priority int32 `json:"priority,omitempty"`
 
+	// maxPerHost is how many addresses of the pool one host may have in use at a time, as where a network card or a
+	// cloud bounds them; 0 is no bound. A host that has more when it is made smaller keeps them.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65536
+	MaxPerHost int32 `json:"maxPerHost,omitempty"`
+
 	// vlan is the VLAN ID that the CNI plugin tags with; 0 means untagged.
 	// +optional
 	// +kubebuilder:validation:Minimum=0

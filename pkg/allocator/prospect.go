@@ -56,9 +56,14 @@ func (p *Prospect) Request(host netip.Addr) Request {
 	return r
 }
 
-// On is what the pod would get on a host at a time, when addresses that are promised to others are out of its reach;
-// promised may be nil. What an earlier pod of its key has it gets once that pod is no more, which nobody looks at here.
-func (p *Prospect) On(host netip.Addr, now time.Time, promised func(netip.Addr) bool) (o Outlook, refusal *ipam.Refusal) {
+// Promises are what is as good as given to others: addresses, and how many of a pool on a host. The zero value is none.
+type Promises struct {
+	Address func(netip.Addr) bool
+	OnHost  func(host netip.Addr, pool string) int
+}
+
+// On is what the pod would get on a host at a time, when what is promised to others is out of its reach. What an earlier pod of its key has it gets once that pod is no more, which nobody looks at here.
+func (p *Prospect) On(host netip.Addr, now time.Time, promised Promises) (o Outlook, refusal *ipam.Refusal) {
 	r, h := p.Request(host), p.holder
 	h.Host = host
 	held := p.held()
@@ -77,7 +82,10 @@ func (p *Prospect) On(host netip.Addr, now time.Time, promised func(netip.Addr) 
 		}
 	}
 	w := r.want(h, held)
-	w.Promised = promised
+	w.Promised = promised.Address
+	if promised.OnHost != nil {
+		w.Expected = func(pool string) int { return promised.OnHost(host, pool) }
+	}
 	picks, refusal := p.index.Propose(w, now)
 	for _, pick := range picks {
 		o.Addrs = append(o.Addrs, pick.Current.Addr)
@@ -98,8 +106,8 @@ func (p *Prospect) Holds() bool {
 
 // Awaited says whether on some host the pod would get an address that is kept for whichever pod of its claim comes
 // next, and not promised to another one.
-func (p *Prospect) Awaited(now time.Time, promised func(netip.Addr) bool) bool {
-	for _, pool := range p.index.KeptIn(p.request.terms.Claim, promised) {
+func (p *Prospect) Awaited(now time.Time, promised Promises) bool {
+	for _, pool := range p.index.KeptIn(p.request.terms.Claim, promised.Address) {
 		if host, ok := p.index.HostOf(pool); ok {
 			if o, refusal := p.On(host, now, promised); refusal == nil && o.Kept {
 				return true

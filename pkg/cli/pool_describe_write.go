@@ -64,6 +64,9 @@ func (d *description) head(b *bytes.Buffer) {
 		text += " (counted here: no controller has seen the pool as it is now)"
 	}
 	line("Capacity", "%s", text)
+	if limit := int(p.Spec.MaxPerHost); limit > 0 {
+		line("Per host", "%s at most%s", words.Plural(limit, "address"), d.fullHosts(limit))
+	}
 	if link := linkText(p.Spec); link != "" {
 		line("Link", "%s", link)
 	}
@@ -82,6 +85,20 @@ func (d *description) head(b *bytes.Buffer) {
 	word, _ := d.state(p.BCSNetPool)
 	line("State", "%s", d.out.paint(d.stateColor(p.BCSNetPool), word))
 	line("Age", "%s", d.age(p.CreationTimestamp.Time))
+}
+
+// fullHosts says how many hosts have as many addresses of the pool as they may.
+func (d *description) fullHosts(limit int) string {
+	full := 0
+	for h, u := range d.byHost {
+		if h.IsValid() && u.active >= int64(limit) {
+			full++
+		}
+	}
+	if full == 0 {
+		return ""
+	}
+	return ", which " + words.Plural(full, "host") + words.OneOr(full, " has", " have")
 }
 
 // ranges writes an address list in order, neighbours joined; one that cannot be read as it stands.

@@ -190,7 +190,10 @@ func (c *capacity) due() (patches []nodePatch) {
 	var waiting []*nodeCapacity
 	for _, n := range c.nodes {
 		room, ok := rooms[n.kind]
-		if !ok {
+		switch {
+		case n.held != nil:
+			room = n.room(spares)
+		case !ok:
 			room = n.room(spares)
 			rooms[n.kind] = room
 		}
@@ -226,7 +229,7 @@ func (c *capacity) recount() {
 	}
 	for h := range c.dirty {
 		for n := range c.hosts[h] {
-			n.own = c.index.PodsOn(n.addrs)
+			n.count(c.index)
 		}
 	}
 	clear(c.dirty)
@@ -243,7 +246,8 @@ func (c *capacity) recount() {
 			}
 		}
 		n.kind = strings.Join(n.pools, ",")
-		n.own, n.fresh = c.index.PodsOn(n.addrs), true
+		n.count(c.index)
+		n.fresh = true
 	}
 }
 

@@ -42,6 +42,8 @@ type nodeCapacity struct {
 	pools []string
 	kind  string
 	own   int
+	// held is how many addresses the node has of those of its pools that bound them.
+	held  map[string]int
 	fresh bool
 	left  uint64
 
@@ -73,16 +75,20 @@ func (n *nodeCapacity) see(o *corev1.Node, r placement.Resources) {
 	}
 }
 
-// room is for how many pods the node's pools have addresses: the same for all nodes of its kind.
+// room is for how many pods the node's pools have addresses: the same for all nodes of its kind that hold none of pools
+// which bound how many they may.
 func (n *nodeCapacity) room(spares map[string]ipam.Spare) uint64 {
 	mine := make([]ipam.Spare, 0, len(n.pools))
 	for _, p := range n.pools {
 		if s, ok := spares[p]; ok {
-			mine = append(mine, s)
+			mine = append(mine, s.On(n.held[p]))
 		}
 	}
 	return ipam.Room(mine)
 }
+
+// count takes what the index has on the node.
+func (n *nodeCapacity) count(x *ipam.Index) { n.own, n.held = x.PodsOn(n.addrs), x.HeldOn(n.addrs) }
 
 // served says whether the node is told any number: it has pools, or pods of pools that it had.
 func (n *nodeCapacity) served() bool { return len(n.pools) > 0 || n.own > 0 }

@@ -183,6 +183,32 @@ func TestCapacity(t *testing.T) {
 	o.expect("nothing to do", "", time.Hour)
 }
 
+// TestCapacityPerHost: of a pool that bounds what one host has, a node says no more than it may have; one that has as many
+// as it may is told at once.
+func TestCapacityPerHost(t *testing.T) {
+	o := newOffers(t, eniIP)
+	o.pool(1, 9, func(p *ipam.Pool) { p.MaxPerHost = 2 })
+	o.node("a", "192.1.0.1")
+	o.node("b", "192.1.0.2")
+	o.expect("two each", "a=2 b=2", 0)
+	o.hold("10.1.0.10", "192.1.0.1", ipam.Active)
+	o.hold("10.1.0.11", "192.1.0.1", ipam.Active)
+	o.expect("a has two, and b may have two", "", time.Hour)
+	if n := o.nodes["a"]; n.left != 0 || n.own != 2 || !n.full {
+		t.Errorf("a has %d, and %d left", n.own, n.left)
+	}
+	o.pool(1, 9, func(p *ipam.Pool) { p.MaxPerHost = 1 })
+	o.expect("one each; what a has it keeps", "b=1", 10*time.Second)
+	o.hold("10.1.0.11", "", ipam.Available)
+	o.expect("a has one, as it may", "a=1", 10*time.Second)
+	o.pool(2, 5, func(p *ipam.Pool) { p.HostSubnets = ipam.Networks{netip.MustParsePrefix("192.1.0.1/32"): {}} })
+	o.expect("another pool without a bound", "a=6", 10*time.Second)
+	o.pool(1, 9)
+	o.expect("no bound any more", "a=14 b=8", 10*time.Second)
+	o.pool(1, 2, func(p *ipam.Pool) { p.MaxPerHost = 9 })
+	o.expect("fewer than one may have", "a=7 b=1", 10*time.Second)
+}
+
 // TestCapacityOfOthers: what others write to the resources is put right; what they do elsewhere is theirs.
 func TestCapacityOfOthers(t *testing.T) {
 	o := newOffers(t, eniIP)

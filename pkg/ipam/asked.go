@@ -27,6 +27,9 @@ func (x *Index) asked(w Want) (choices []choice, refusal *Refusal) {
 		if refusal := x.taken(a, p, w); refusal != nil {
 			return nil, refusal
 		}
+		if x.hostFull(p, w, choices) {
+			return nil, x.noneOnHost(p, w, choices)
+		}
 		choices = append(choices, choice{p, a, w.slotOf(a)})
 	}
 	if refusal := x.apart(w, choices); refusal != nil {

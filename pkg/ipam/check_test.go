@@ -125,7 +125,7 @@ func (m *machine) checkClaim(t *rapid.T, claim string) {
 		}
 		for _, host := range ips(host1, host2) {
 			w, n := Want{Host: host, Claim: claim, IfName: "eth0"}, need{is4: is4}
-			if got, want := m.x.keptForAny(w, n), m.lookAtAll(w, n); got != want {
+			if got, want := m.x.keptForAny(w, n, nil), m.lookAtAll(w, n); got != want {
 				t.Fatalf("for any pod of claim %q on host %s: %v, want %v", claim, host, got, want)
 			}
 		}
@@ -152,7 +152,7 @@ func (m *machine) lookAtAll(w Want, n need) (best choice) {
 	var first *record
 	for r := range m.x.byAddr.all() {
 		p, _, served := m.x.serving(r.addr)
-		if r.claim() != w.Claim || w.Claim == "" || r.key() != "" || !waits(r, w, n) || m.x.busy(r) || !served || p.Terminating || !m.x.fits(p, w) {
+		if r.claim() != w.Claim || w.Claim == "" || r.key() != "" || !waits(r, w, n) || m.x.busy(r) || !served || p.Terminating || !m.x.fits(p, w) || m.model.hostFull(p.Pool, w, m.model.known(), nil) {
 			continue
 		}
 		if first == nil || r.updated > first.updated || r.updated == first.updated && r.addr.Less(first.addr) {

@@ -51,7 +51,7 @@ func (x *Index) kept(w Want, choices []choice) ([]choice, *Refusal) {
 		if w.covers(n, choices) {
 			continue
 		}
-		c, refusal := x.keptOne(w, n)
+		c, refusal := x.keptOne(w, n, choices)
 		switch {
 		case refusal != nil:
 			return nil, refusal
@@ -62,11 +62,17 @@ func (x *Index) kept(w Want, choices []choice) ([]choice, *Refusal) {
 	return choices, nil
 }
 
-func (x *Index) keptOne(w Want, n need) (choice, *Refusal) {
-	if c, refusal := x.keptOwn(w, n); c.pool != nil || refusal != nil {
+func (x *Index) keptOne(w Want, n need, chosen []choice) (choice, *Refusal) {
+	c, refusal := x.keptOwn(w, n)
+	switch {
+	case refusal != nil:
 		return c, refusal
+	case c.pool != nil && x.hostFull(c.pool, w, chosen):
+		return c, x.noneOnHost(c.pool, w, chosen)
+	case c.pool != nil:
+		return c, nil
 	}
-	return x.keptForAny(w, n), nil
+	return x.keptForAny(w, n, chosen), nil
 }
 
 // keptOwn is the address that is kept for the request's own pod, if there is one that its pool has still.
@@ -116,8 +122,11 @@ func (x *Index) Inherits(w Want, l Lease) (p Params, ok bool, refusal *Refusal) 
 		return p, false, nil
 	}
 	pool, refusal := x.bequeaths(w, l.Addr)
-	if pool == nil {
+	switch {
+	case pool == nil:
 		return p, false, refusal
+	case l.Host != w.Host && x.hostFull(pool, w, nil):
+		return p, false, x.noneOnHost(pool, w, nil)
 	}
 	return pool.Params(), true, nil
 }

@@ -105,14 +105,14 @@ func (x *Index) claimed(claim string) iter.Seq[*record] {
 
 // keptForAny is the one of the addresses that are kept for whichever pod of the request's claim comes that was given up
 // last and can be had; the choice has no pool where there is none.
-func (x *Index) keptForAny(w Want, n need) (best choice) {
+func (x *Index) keptForAny(w Want, n need, chosen []choice) (best choice) {
 	c := x.byClaim[w.Claim]
 	if c == nil {
 		return best
 	}
 	var first *record
 	for _, part := range c.parts {
-		if part.of.is4 != n.is4 || !x.mayServe(part.of.pool, w) {
+		if part.of.is4 != n.is4 || !x.mayServe(part.of.pool, w, chosen) {
 			continue
 		}
 		part.all.Ascend(func(r *record) bool {
@@ -123,7 +123,7 @@ func (x *Index) keptForAny(w Want, n need) (best choice) {
 				return part.of.ifName == "" || part.of.ifName == w.IfName
 			}
 			p, _, served := x.serving(r.addr)
-			if x.busy(r) || w.promised(r.addr) || !served || p.Terminating || !x.fits(p, w) {
+			if x.busy(r) || w.promised(r.addr) || !served || p.Terminating || !x.fits(p, w) || x.hostFull(p, w, chosen) {
 				return true
 			}
 			first, best = r, choice{p, r.addr, n.slot}
@@ -135,9 +135,9 @@ func (x *Index) keptForAny(w Want, n need) (best choice) {
 
 // mayServe is false where a request gets none of the addresses whose objects name a pool: it serves them all itself, and
 // not the request.
-func (x *Index) mayServe(pool string, w Want) bool {
+func (x *Index) mayServe(pool string, w Want, chosen []choice) bool {
 	p := x.pools[pool]
-	return !x.servesItsOwn(pool) || !p.Terminating && x.fits(p, w)
+	return !x.servesItsOwn(pool) || !p.Terminating && x.fits(p, w) && !x.hostFull(p, w, chosen)
 }
 
 // servesItsOwn says whether a pool serves each address whose object names it.

@@ -17,7 +17,7 @@ func (x *Index) exhausted(w Want, fit []*poolState) *Refusal {
 	}
 	var counts []string
 	for _, p := range fit[:min(len(fit), maxNamed)] {
-		counts = append(counts, x.counts(p))
+		counts = append(counts, x.counts(p)+x.hostCounts(p, w))
 	}
 	if n := len(fit) - maxNamed; n > 0 {
 		counts = append(counts, fmt.Sprintf("and %d more pools", n))
@@ -26,6 +26,9 @@ func (x *Index) exhausted(w Want, fit []*poolState) *Refusal {
 	if none := slices.IndexFunc(fit, func(p *poolState) bool { return p.Serves() && p.set.n == 0 && p.lost() != "" }); none >= 0 {
 		return Refuse(ReasonPoolExhausted, "%s", message).
 			WithHint("leave the addresses to one of the pools: bcsnetctl pool remove-ip POOL ADDRESS...; see: bcsnetctl pool describe %s", fit[none].Name)
+	}
+	if limit := slices.IndexFunc(fit, func(p *poolState) bool { return p.Serves() && p.set.free() > 0 && x.hostFull(p, w, nil) }); limit >= 0 {
+		return Refuse(ReasonHostFull, "%s", message).WithHint("%s", raiseLimit(fit[limit]))
 	}
 	if full := slices.IndexFunc(fit, func(p *poolState) bool { return p.Serves() && p.set.free() == 0 }); full >= 0 {
 		if next := x.nextRested(fit[full]); !next.IsZero() {
@@ -45,7 +48,7 @@ func (x *Index) exhausted(w Want, fit []*poolState) *Refusal {
 }
 
 // noneAmong says why none of the addresses that a request is restricted to could be had.
-func (x *Index) noneAmong(w Want, n need, fit []*poolState) *Refusal {
+func (x *Index) noneAmong(w Want, n need, fit []*poolState, chosen []choice) *Refusal {
 	ranges, see := FormatSet(n.among), "see: bcsnetctl pool list"
 	if w.Claim != "" {
 		see = "see: bcsnetctl claim describe " + w.Claim
@@ -61,6 +64,11 @@ func (x *Index) noneAmong(w Want, n need, fit []*poolState) *Refusal {
 	case none:
 		return Refuse(ReasonAddressNotInPool, "no available IP for %s: %s is in no pool that it may draw from on host %s (%s)", w.Who, ranges, w.Host, poolNames(fit)).
 			WithHint("add the addresses to a pool of the host, or let the pod run on a host of theirs; %s", see)
+	}
+	for _, p := range fit {
+		if _, free := p.firstAmong(n.among, w, chosen); free && p.Serves() && p.is4() == n.is4 && x.hostFull(p, w, chosen) {
+			return x.noneOnHost(p, w, chosen)
+		}
 	}
 	message := fmt.Sprintf("none of the %d addresses of %s is free on host %s", SizeOfSet(n.among), ranges, w.Host)
 	switch why := x.whoHas(w, n, fit); {

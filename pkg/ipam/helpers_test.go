@@ -131,6 +131,7 @@ func network(name string) option { return func(p *Pool) { p.Network = name } }
 func priority(n int32) option    { return func(p *Pool) { p.Priority = n } }
 func created(seconds int) option { return func(p *Pool) { p.Created = at(seconds) } }
 func problem(what string) option { return func(p *Pool) { p.Problem = what } }
+func perHost(n int) option       { return func(p *Pool) { p.MaxPerHost = n } }
 func cordoned(p *Pool)           { p.Cordoned = true }
 func terminating(p *Pool)        { p.Terminating = true }
 

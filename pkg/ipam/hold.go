@@ -10,6 +10,9 @@ import (
 type Hold struct {
 	// Key names the attachment.
 	Key string
+	// Host that the attachment is on, invalid for one on none, and the pool that the address is picked from.
+	Host netip.Addr
+	Pool string
 	// Doubt: the outcome of the write is unknown.
 	Doubt bool
 	Since time.Time
@@ -19,10 +22,12 @@ type Hold struct {
 func (x *Index) Doubt(a netip.Addr, key string, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if h, ok := x.holds[a]; !ok || !h.Doubt {
+	h := x.holds[a]
+	if !h.Doubt {
 		x.doubts++
 	}
-	x.holds[a] = Hold{Key: key, Doubt: true, Since: now}
+	h.Key, h.Doubt, h.Since = key, true, now
+	x.holds[a] = h
 	x.refresh(a)
 }
 

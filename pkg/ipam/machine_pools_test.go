@@ -76,6 +76,7 @@ func (m *machine) change(t *rapid.T, p Pool) {
 	p.Network = rapid.SampledFrom([]string{"", "blue", "red"}).Draw(t, "network")
 	p.Priority = int32(rapid.IntRange(0, 1).Draw(t, "priority"))
 	p.Cooldown = time.Duration(rapid.IntRange(0, 3).Draw(t, "cooldown")) * 15 * time.Second
+	p.MaxPerHost = max(0, rapid.IntRange(-2, 3).Draw(t, "per host"))
 	p.Cordoned = rapid.IntRange(0, 5).Draw(t, "cordoned") == 0
 	p.Terminating = rapid.IntRange(0, 5).Draw(t, "terminating") == 0
 	m.model.pools[p.Name] = p
@@ -134,13 +135,14 @@ func (m *machine) pick(t *rapid.T) {
 		if diff := leaseDiff(current, p.Current); diff != "" {
 			t.Fatalf("current lease of a pick (-model +index):\n%s", diff)
 		}
-		m.model.holds[a] = Hold{Key: w.Key, Since: now}
+		m.model.holds[a] = Hold{Key: w.Key, Host: w.Host, Pool: p.Pool.Name, Since: now}
 	}
 }
 
 func (m *machine) doubt(t *rapid.T) {
 	a := anAddr(t)
-	m.model.holds[a] = Hold{Key: "doubt", Doubt: true, Since: now}
+	h := m.model.holds[a] // of whom it was picked for it remains
+	m.model.holds[a] = Hold{Key: "doubt", Host: h.Host, Pool: h.Pool, Doubt: true, Since: now}
 	m.x.Doubt(a, "doubt", now)
 }
 

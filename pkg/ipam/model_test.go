@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -238,7 +239,7 @@ func (m *model) pick(w Want) (picks []string, ok bool) {
 		}
 		p, served := m.pools[serving[a]]
 		if !served || !m.fits(p, w) || p.Cordoned || p.Terminating || !p.Valid() || m.occupied(a, known) ||
-			m.rests(p, known[a]) && !had(w, known[a]) {
+			m.rests(p, known[a]) && !had(w, known[a]) || m.hostFull(p, w, known, picks) {
 			return nil, false
 		}
 		picks, families[a.Is4()] = append(picks, p.Name+" "+a.String()), true
@@ -262,7 +263,7 @@ func (m *model) pick(w Want) (picks []string, ok bool) {
 			}
 			got := ""
 			for _, p := range from {
-				if got == "" && p.is4() == is4 {
+				if got == "" && p.is4() == is4 && !m.hostFull(p, w, known, picks) {
 					got = m.firstFree(p, w.Key, known, serving)
 				}
 			}
@@ -292,6 +293,29 @@ func (m *model) pick(w Want) (picks []string, ok bool) {
 		}
 	}
 	return nil, false
+}
+
+// hostFull is the rule of maxPerHost: what the host has of the pool, is being given, and is chosen for it already.
+func (m *model) hostFull(p Pool, w Want, known map[netip.Addr]Lease, picks []string) bool {
+	on := map[netip.Addr]bool{}
+	for _, leases := range []map[netip.Addr]Lease{known, m.lost} {
+		for a, l := range leases {
+			if l.State == Active && l.Host == w.Host && l.Pool == p.Name {
+				on[a] = true
+			}
+		}
+	}
+	for a, h := range m.holds {
+		if h.Host == w.Host && h.Pool == p.Name {
+			on[a] = true
+		}
+	}
+	for _, pick := range picks {
+		if pool, a, _ := strings.Cut(pick, " "); pool == p.Name {
+			on[ip(a)] = true
+		}
+	}
+	return p.MaxPerHost > 0 && len(on) >= p.MaxPerHost
 }
 
 func (m *model) firstFree(p Pool, key string, known map[netip.Addr]Lease, serving map[netip.Addr]string) string {

@@ -38,6 +38,9 @@ type Want struct {
 	// Promised says of an address that it is as good as given to somebody else; nil for none. A request that is
 	// served does not ask: the first that comes gets it.
 	Promised func(netip.Addr) bool
+	// Expected is how many addresses of a pool, beside those that the host has, are as good as given to others there; nil
+	// for none. A request that is served does not ask.
+	Expected func(pool string) int
 	// Key names the attachment. It also decides where in a pool the search begins.
 	Key string
 	// Who names the requester in messages, such as "pod a/b"; Holder is what histories call it, such as "a/b".
@@ -118,7 +121,7 @@ func (x *Index) Pick(w Want, now time.Time) ([]Pick, *Refusal) {
 	defer x.mu.Unlock()
 	picks, refusal := x.pick(w, now)
 	for _, p := range picks {
-		x.holds[p.Current.Addr] = Hold{Key: w.Key, Since: now}
+		x.holds[p.Current.Addr] = Hold{Key: w.Key, Host: w.Host, Pool: p.Pool.Name, Since: now}
 		x.refresh(p.Current.Addr)
 	}
 	return picks, refusal
@@ -226,7 +229,7 @@ func (x *Index) pickFrom(pools []*poolState, w Want, asked []choice) (choices []
 		c, ok := x.firstFree(pools, n, w, choices)
 		switch {
 		case !ok && n.among != nil:
-			return nil, false, x.noneAmong(w, n, pools)
+			return nil, false, x.noneAmong(w, n, pools, choices)
 		case !ok:
 			return nil, false, nil
 		}
@@ -238,7 +241,7 @@ func (x *Index) pickFrom(pools []*poolState, w Want, asked []choice) (choices []
 func (x *Index) firstFree(pools []*poolState, n need, w Want, chosen []choice) (choice, bool) {
 	start := xxhash.Sum64String(w.Key)
 	for _, p := range pools {
-		if p.is4() != n.is4 || !p.Serves() || p.set.n == 0 {
+		if p.is4() != n.is4 || !p.Serves() || p.set.n == 0 || x.hostFull(p, w, chosen) {
 			continue
 		}
 		x.thaw(p)

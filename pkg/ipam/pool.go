@@ -24,6 +24,8 @@ type Pool struct {
 	Namespaces  map[string]struct{}
 	Network     string
 	Priority    int32
+	// MaxPerHost is how many addresses of the pool one host may have at a time; 0 for no bound.
+	MaxPerHost int
 	// Cooldown is how long an address that was given up rests before the pool hands it out again.
 	Cooldown time.Duration
 	// Cordoned and Terminating pools hand out nothing.

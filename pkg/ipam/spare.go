@@ -1,9 +1,11 @@
 package ipam
 
 import (
+	"fmt"
 	"math"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -15,6 +17,18 @@ type Spare struct {
 	// Free addresses can be had by anybody, Kept ones by the claims that they are kept for. Addresses that an
 	// operator set aside are neither, nor are those that rest.
 	Free, Kept uint64
+	// MaxPerHost is how many addresses of the pool one host may have; 0 for no bound.
+	MaxPerHost int
+}
+
+// On is what the pool can still give to a host that has so many addresses of it.
+func (s Spare) On(held int) Spare {
+	if s.MaxPerHost > 0 {
+		room := uint64(max(0, s.MaxPerHost-held))
+		s.Free = min(s.Free, room)
+		s.Kept = min(s.Kept, room-s.Free)
+	}
+	return s
 }
 
 // Spares are those of all pools that can be used, as they are at a time. It counts nothing: its cost is that of the
@@ -33,7 +47,7 @@ func (x *Index) Spares(now time.Time) map[string]Spare {
 }
 
 func (x *Index) spare(p *poolState) Spare {
-	s := Spare{Network: p.Network, Is4: p.is4()}
+	s := Spare{Network: p.Network, Is4: p.is4(), MaxPerHost: p.MaxPerHost}
 	if p.Serves() {
 		x.thaw(p)
 		s.Free = p.set.free()
@@ -97,6 +111,24 @@ func (x *Index) PoolsOf(host netip.Addr) (names []string) {
 	return names
 }
 
+// KindOf says all that matters to a request of the host that it comes from: the pools that the host may draw from, and how
+// many more addresses it may have of those that bound them. expected is as in a Want. It is empty for a host without
+// pools.
+func (x *Index) KindOf(host netip.Addr, expected func(pool string) int) string {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var kind strings.Builder
+	for _, t := range []*hostTable{&x.unbound, &x.boundHosts} {
+		for p := range t.of(host) {
+			kind.WriteString(p.Name + ",")
+			if p.MaxPerHost > 0 {
+				fmt.Fprintf(&kind, "%d,", p.MaxPerHost-x.onHost(p, Want{Host: host, Expected: expected}, nil))
+			}
+		}
+	}
+	return kind.String()
+}
+
 // HostOf is one of the hosts that may draw from a pool.
 func (x *Index) HostOf(name string) (host netip.Addr, ok bool) {
 	x.mu.RLock()
@@ -126,6 +158,9 @@ func (x *Index) RoomFor(w Want, now time.Time) uint64 {
 		}
 		s := x.spare(p)
 		s.Kept = 0
+		if p.MaxPerHost > 0 {
+			s = s.On(x.onHost(p, w, nil))
+		}
 		spares = append(spares, s)
 	}
 	return Room(spares)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"net/netip"
-	"strings"
 	"sync"
 	"time"
 
@@ -140,7 +139,7 @@ func (j *Judge) judge(pod workload.Pod, p *allocator.Prospect, nodes []string, e
 	case len(v.Pass) > 0 && exists:
 		mine := &promise{pod: pod, prospect: p, known: true, at: time.Now()}
 		j.ledger.promises[pod.UID] = mine
-		j.ledger.assign(mine, addrs)
+		j.assign(mine, addrs)
 	case len(v.Pass) == 0 && len(j.ledger.chosen()) > 0:
 		if other, _ := j.survey(p, nodes, now, j.promised(pod.UID, true)); len(other.Pass) > 0 {
 			return v, j.ledger.changed
@@ -149,22 +148,21 @@ func (j *Judge) judge(pod workload.Pod, p *allocator.Prospect, nodes []string, e
 	return v, nil
 }
 
-// survey asks about each kind of host once: what a pod gets depends on its host by the host's pools alone. addrs are
+// survey asks about each kind of host once: nothing else of a host decides what a pod gets there. addrs are
 // all that it might get.
-func (j *Judge) survey(p *allocator.Prospect, nodes []string, now time.Time, promised func(netip.Addr) bool) (v Verdict, addrs []netip.Addr) {
+func (j *Judge) survey(p *allocator.Prospect, nodes []string, now time.Time, promised allocator.Promises) (v Verdict, addrs []netip.Addr) {
 	v.Failed = map[string]string{}
 	awaited := p.Awaited(now, promised)
 	kinds := map[string]string{} // why a kind of host is none; empty where it is
 	why := func(host netip.Addr) string {
-		pools := j.Index.PoolsOf(host)
-		if len(pools) == 0 {
+		kind := j.Index.KindOf(host, func(pool string) int { return promised.OnHost(host, pool) })
+		if kind == "" {
 			if v.Refusal == nil {
 				_, v.Refusal = p.On(host, now, promised)
 				v.Request = p.Request(host)
 			}
 			return NoPool
 		}
-		kind := strings.Join(pools, ",")
 		if text, ok := kinds[kind]; ok {
 			return text
 		}
@@ -224,7 +222,7 @@ func (j *Judge) Scores(ctx context.Context, o *corev1.Pod, nodes []string) (scor
 	kinds := map[string]uint64{}
 	for i, n := range nodes {
 		for _, host := range j.NodeAddrs(n) {
-			kind := strings.Join(j.Index.PoolsOf(host), ",")
+			kind := j.Index.KindOf(host, nil)
 			room, ok := kinds[kind]
 			if !ok {
 				room = p.Room(host, now)

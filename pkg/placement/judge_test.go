@@ -295,6 +295,48 @@ func TestBurst(t *testing.T) {
 	}
 }
 
+// TestPerHost: of a pool that bounds what one host has, those that are on their way to a host count there, and on no other.
+func TestPerHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, 9, 1)
+		p, _ := s.Index.Pool("rack1")
+		p.MaxPerHost = 2
+		s.Index.SetPool(p)
+		s.lease("10.1.0.18", "old", ipam.Active, ipam.Sticky{}) // on node11
+		onNode := func(name, node string) {
+			t.Helper()
+			if got := s.filter(newPod(name), "node11", "node12"); !strings.Contains(got, node) {
+				t.Fatalf("pod %s: %s", name, got)
+			}
+			s.PodChanged(newPod(name, func(p *corev1.Pod) { p.Spec.NodeName = node }))
+		}
+		onNode("a", "node11")
+		if got := s.filter(newPod("b"), "node11", "node12"); got != "node11 NoFIPLeft, node12" {
+			t.Errorf("one is on node11, one on its way there: %s", got)
+		}
+		scores, err := s.Scores(t.Context(), newPod("p"), everywhere)
+		if diff := cmp.Diff([]int64{5, 10, 5, 5, 0, 0}, scores); diff != "" || err != nil {
+			t.Errorf("scores (-want +got):\n%s%v", diff, err)
+		}
+		s.PodChanged(newPod("b", func(p *corev1.Pod) { p.Spec.NodeName = "node12" }))
+		// c may go to node12 alone, d waits for it: where c goes is known then.
+		if got := s.filter(newPod("c"), "node11", "node12"); got != "node11 NoFIPLeft, node12" {
+			t.Errorf("the third: %s", got)
+		}
+		answer := make(chan string)
+		go func() { answer <- s.filter(newPod("d"), "node11", "node12") }()
+		synctest.Wait()
+		s.PodChanged(newPod("c", func(p *corev1.Pod) { p.Spec.NodeName = "node12" }))
+		if got := <-answer; got != "node11 NoFIPLeft, node12 NoFIPLeft" {
+			t.Errorf("both have two: %s", got)
+		}
+		s.PodGone(newPod("a"))
+		if got := s.filter(newPod("d"), "node11", "node12"); got != "node11, node12 NoFIPLeft" {
+			t.Errorf("one of node11 is gone: %s", got)
+		}
+	})
+}
+
 // TestFoundOnNodes: a replica that has let nobody through counts the pods that are on nodes and have no address.
 func TestFoundOnNodes(t *testing.T) {
 	s := newSite(t, 2, 0)

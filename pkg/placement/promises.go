@@ -33,9 +33,12 @@ type promise struct {
 	// looking is closed when the terms were looked for; nil while nobody does. changes counts how often the pod changed.
 	looking chan struct{}
 	changes int
-	// addrs are what it would get on node; on any of the nodes that it was let through to while node is empty.
-	addrs []netip.Addr
-	node  string
+	// addrs are what it would get on node; on any of the nodes that it was let through to while node is empty. byPool
+	// counts them, host is the address of node by which it would.
+	addrs  []netip.Addr
+	byPool map[string]int
+	node   string
+	host   netip.Addr
 	// at is when it was let through; zero once it is on a node.
 	at time.Time
 }
@@ -58,14 +61,14 @@ func (l *ledger) signal() {
 	l.changed = make(chan struct{})
 }
 
-// assign gives a promise other addresses.
-func (l *ledger) assign(p *promise, addrs []netip.Addr) {
+// assign gives a promise other addresses; byPool counts them.
+func (l *ledger) assign(p *promise, addrs []netip.Addr, byPool map[string]int) {
 	for _, a := range p.addrs {
 		if l.owner[a] == p.pod.UID {
 			delete(l.owner, a)
 		}
 	}
-	p.addrs = addrs
+	p.addrs, p.byPool = addrs, byPool
 	for _, a := range addrs {
 		l.owner[a] = p.pod.UID
 	}
@@ -73,7 +76,7 @@ func (l *ledger) assign(p *promise, addrs []netip.Addr) {
 
 func (l *ledger) drop(uid string) {
 	if p, ok := l.promises[uid]; ok {
-		l.assign(p, nil)
+		l.assign(p, nil, nil)
 		delete(l.promises, uid)
 		l.signal()
 	}
@@ -231,21 +234,59 @@ func (j *Judge) gone(a netip.Addr, uid string) bool {
 
 // place promises a pod what it would get on the node that it is on.
 func (j *Judge) place(p *promise, now time.Time) {
-	j.ledger.assign(p, nil)
+	j.assign(p, nil)
 	p.node, p.at = p.pod.Node, time.Time{}
 	for _, host := range j.NodeAddrs(p.pod.Node) {
 		if o, refusal := p.prospect.On(host, now, j.promised(p.pod.UID, false)); refusal == nil {
-			j.ledger.assign(p, o.Addrs)
+			p.host = host
+			j.assign(p, o.Addrs)
 			return
 		}
 	}
 }
 
-// promised says of an address whether it is promised to another pod than that of a UID; where placed is set, to one
-// that is on its node already.
-func (j *Judge) promised(self string, placed bool) func(netip.Addr) bool {
-	return func(a netip.Addr) bool {
-		uid, ok := j.ledger.owner[a]
-		return ok && uid != self && (!placed || j.ledger.promises[uid].pod.Node != "")
+// assign gives a promise other addresses: of kinds of hosts that share pools it may have some twice.
+func (j *Judge) assign(p *promise, addrs []netip.Addr) {
+	slices.SortFunc(addrs, netip.Addr.Compare)
+	addrs = slices.Compact(addrs)
+	byPool := map[string]int{}
+	for _, a := range addrs {
+		if pool, ok := j.Index.PoolOf(a); ok {
+			byPool[pool]++
+		}
+	}
+	j.ledger.assign(p, addrs, byPool)
+}
+
+// promised is what is promised to other pods than that of a UID; where placed is set, to those that are on their nodes
+// already. A pod that is on none yet counts on every host that may draw from a pool of its addresses.
+func (j *Judge) promised(self string, placed bool) allocator.Promises {
+	type place struct {
+		host netip.Addr // none for all
+		pool string
+	}
+	var on map[place]int // counted when the first pool asks that bounds its hosts
+	count := func() {
+		on = map[place]int{}
+		for uid, p := range j.ledger.promises {
+			if uid == self || placed && p.pod.Node == "" {
+				continue
+			}
+			for pool, n := range p.byPool {
+				on[place{p.host, pool}] += n
+			}
+		}
+	}
+	return allocator.Promises{
+		Address: func(a netip.Addr) bool {
+			uid, ok := j.ledger.owner[a]
+			return ok && uid != self && (!placed || j.ledger.promises[uid].pod.Node != "")
+		},
+		OnHost: func(host netip.Addr, pool string) int {
+			if on == nil {
+				count()
+			}
+			return on[place{host, pool}] + on[place{pool: pool}]
+		},
 	}
 }

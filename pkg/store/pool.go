@@ -13,7 +13,7 @@ import (
 func Pool(o *v1.BCSNetPool) ipam.Pool {
 	p := ipam.Pool{
 		Name: o.Name, Created: o.CreationTimestamp.Time, Generation: o.Generation,
-		Network: o.Spec.Network, Priority: o.Spec.Priority,
+		Network: o.Spec.Network, Priority: o.Spec.Priority, MaxPerHost: int(o.Spec.MaxPerHost),
 		Cordoned: o.Spec.Cordoned, Terminating: o.DeletionTimestamp != nil,
 		Hosts: map[netip.Addr]struct{}{}, Namespaces: map[string]struct{}{},
 	}

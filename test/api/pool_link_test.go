@@ -38,6 +38,14 @@ func TestPoolScopeAndLink(t *testing.T) {
 		"vlan -1": {edits: edits{vlan(-1)}, want: []string{
 			"spec.vlan: Invalid value: -1: spec.vlan in body should be greater than or equal to 0",
 		}},
+		"1 per host":      {edits: edits{perHost(1)}},
+		"65,536 per host": {edits: edits{perHost(65536)}},
+		"-1 per host": {edits: edits{perHost(-1)}, want: []string{
+			"spec.maxPerHost: Invalid value: -1: spec.maxPerHost in body should be greater than or equal to 0",
+		}},
+		"65,537 per host": {edits: edits{perHost(65537)}, want: []string{
+			"spec.maxPerHost: Invalid value: 65537: spec.maxPerHost in body should be less than or equal to 65536",
+		}},
 		"mtu 68": {edits: edits{mtu(68)}},
 		"mtu 67": {edits: edits{mtu(67)}, want: []string{
 			"spec.mtu: Invalid value: 67: must be 68 to 65535, at least 1280 for IPv6, or 0 to leave it to the plugin",

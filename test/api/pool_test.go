@@ -55,6 +55,10 @@ func network(name string) func(*v1.BCSNetPoolSpec) {
 
 func vlan(id int32) func(*v1.BCSNetPoolSpec) { return func(s *v1.BCSNetPoolSpec) { s.VLAN = id } }
 
+func perHost(n int32) func(*v1.BCSNetPoolSpec) {
+	return func(s *v1.BCSNetPoolSpec) { s.MaxPerHost = n }
+}
+
 func mtu(bytes int32) func(*v1.BCSNetPoolSpec) { return func(s *v1.BCSNetPoolSpec) { s.MTU = bytes } }
 
 func route(dst, gw string) func(*v1.BCSNetPoolSpec) {

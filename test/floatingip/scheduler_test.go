@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
 // Rack A has two nodes and two addresses, rack B one node and five addresses: the better one, where a pod has the
@@ -101,6 +103,45 @@ func TestScheduler(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	gone(t, second, hostOf(on))
+
+	// Of a pool that bounds what one host has, a node offers no more, whatever is free.
+	kubectl(t, "cordon", "a1")
+	kubectl(t, "cordon", "a2")
+	kubectl(t, "uncordon", "b1")
+	atMost := func(n int32) {
+		var pools v1.BCSNetPoolList
+		if err := admin.List(t.Context(), &pools); err != nil {
+			t.Fatal(err)
+		}
+		for i := range pools.Items {
+			if p := &pools.Items[i]; p.Spec.Net == "10.6.1.0" {
+				before := p.DeepCopy()
+				p.Spec.MaxPerHost = n
+				if err := admin.Patch(t.Context(), p, client.MergeFrom(before)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	atMost(1)
+	offers(t, map[string]int64{"b1": 1, home: 2, map[string]string{"a1": "a2", "a2": "a1"}[home]: 1})
+	one := asking(t, "one-per-host")
+	if got := ask(t, http.MethodPost, hostOf(placed(t, one)), one); got.Code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	two := asking(t, "two-per-host")
+	waits(t, two, "Insufficient "+string(eniIP))
+	if got := ask(t, http.MethodPost, "10.5.1.11", two); got.Reason != "HostFull" {
+		t.Fatalf("%+v", got)
+	}
+	atMost(2)
+	if got := ask(t, http.MethodPost, hostOf(placed(t, two)), two); got.Code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	gone(t, one, "10.5.1.11")
+	gone(t, two, "10.5.1.11")
+	kubectl(t, "uncordon", "a1")
+	kubectl(t, "uncordon", "a2")
 
 	// Pools that are for other hosts are nothing to offer, when the last pod has gone.
 	kubectl(t, "delete", "statefulset/db", "--timeout=60s")

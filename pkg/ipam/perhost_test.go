@@ -1,0 +1,117 @@
+package ipam
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"go4.org/netipx"
+)
+
+// TestMaxPerHost: a host gets no more addresses of a pool than the pool says, however they are asked for.
+func TestMaxPerHost(t *testing.T) {
+	a := func(options ...option) Pool {
+		return pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8-10.0.0.12"}, append(options, hosts(host1, host2))...)
+	}
+	b := pool(t, "b", "10.0.1.0/24", []string{"10.0.1.9"})
+	six := pool(t, "six", "2001:db8::/64", []string{"2001:db8::8"}, network("blue"), perHost(1))
+	of := func(key string) func(*Want) {
+		return func(w *Want) { w.Claim, w.PodPrimaryKey, w.IfName = "shop/web", key, DefaultIfName }
+	}
+	sets := func(all ...*netipx.IPSet) func(*Want) { return func(w *Want) { w.Sets = all } }
+	on := func(l Lease, host string) Lease { l.Host = ip(host); return l }
+	const two = "host 192.168.0.1 has 2 of the 2 addresses of pool a that one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit a"
+	const pair = "pool a (10.0.0.0/24) has 3 of 5 addresses free, 2 active, 0 reserved, host 192.168.0.1 has 2 of the 2 that one host may have"
+	eight, nine := lease("10.0.0.8", "a", 1), lease("10.0.0.9", "a", 1)
+	for name, tc := range map[string]struct {
+		pools  []Pool
+		leases []Lease
+		before func(*Index)
+		want   Want
+		picks  []string
+		text   string
+	}{
+		"one more":                     {pools: []Pool{a(perHost(3))}, leases: []Lease{eight, nine}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
+		"no bound":                     {pools: []Pool{a(perHost(0))}, leases: []Lease{eight, nine}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
+		"another host's do not count":  {pools: []Pool{a(perHost(2))}, leases: []Lease{eight, on(nine, host2)}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
+		"another pool's do not count":  {pools: []Pool{a(perHost(1)), b}, leases: []Lease{lease("10.0.1.9", "b", 1)}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
+		"what is kept does not count":  {pools: []Pool{a(perHost(1))}, leases: []Lease{keptFor("10.0.0.8", "a", "", "", 1)}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
+		"the next pool":                {pools: []Pool{a(perHost(2)), b}, leases: []Lease{eight, nine}, want: want(), picks: []string{"b 10.0.1.9"}},
+		"by hand":                      {pools: []Pool{a(perHost(1))}, leases: []Lease{eight}, want: Want{Owner: "vm", Pool: "a", Addrs: ips("10.0.0.10"), Key: "k", Who: "vm"}, picks: []string{"a 10.0.0.10"}},
+		"what it holds":                {pools: []Pool{a(perHost(1))}, leases: []Lease{eight}, want: want(having(eight))},
+		"given up and lost":            {pools: []Pool{a(perHost(1))}, leases: []Lease{eight}, before: func(x *Index) { x.WatchedDelete(eight.Addr, 99); x.GiveUp(eight) }, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
+		"kept for the app, elsewhere":  {pools: []Pool{a(perHost(1)), b}, leases: []Lease{eight, keptFor("10.0.0.9", "a", "", "", 1)}, want: want(of("")), picks: []string{"b 10.0.1.9"}},
+		"both families, one at a time": {pools: []Pool{a(network("blue"), perHost(1)), six}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10", "six 2001:db8::8"}},
+
+		"full": {
+			pools: []Pool{a(perHost(2))}, leases: []Lease{eight, nine}, want: want(),
+			text: "HostFull: no available IP for pod shop/a: " + pair + "; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit a",
+		},
+		"by name":  {pools: []Pool{a(perHost(2))}, leases: []Lease{eight, nine}, want: want(asking("10.0.0.10")), text: "HostFull: no available IP for pod shop/a: " + two},
+		"its own":  {pools: []Pool{a(perHost(2))}, leases: []Lease{eight, nine, keptFor("10.0.0.11", "a", "web-0", "web-0", 1)}, want: want(of("web-0")), text: "HostFull: no available IP for pod shop/a: " + two},
+		"of a set": {pools: []Pool{a(perHost(2))}, leases: []Lease{eight, nine}, want: want(sets(mustSet(t, "10.0.0.10"))), text: "HostFull: no available IP for pod shop/a: " + two},
+		"two sets of which there is one": {
+			pools: []Pool{a(perHost(2))}, leases: []Lease{eight}, want: want(sets(mustSet(t, "10.0.0.10"), mustSet(t, "10.0.0.11"))),
+			text: "HostFull: no available IP for pod shop/a: " + strings.Replace(two, ";", ", with those that this request takes;", 1),
+		},
+		"on its way to another": {
+			pools: []Pool{a(perHost(2))}, leases: []Lease{eight}, want: want(asking("10.0.0.10")),
+			before: func(x *Index) { _, _ = x.Pick(want(asking("10.0.0.9"), func(w *Want) { w.Key = "other" }), now) },
+			text:   "HostFull: no available IP for pod shop/a: " + two,
+		},
+		"lost": {
+			pools: []Pool{a(perHost(2))}, leases: []Lease{eight, nine}, want: want(asking("10.0.0.10")),
+			before: func(x *Index) { x.WatchedDelete(nine.Addr, 99) }, text: "HostFull: no available IP for pod shop/a: " + two,
+		},
+		"one family is full": {
+			pools: []Pool{a(network("blue")), six}, leases: []Lease{lease("2001:db8::9", "six", 1)}, want: want(),
+			text: "HostFull: no available IP for pod shop/a: pool a (10.0.0.0/24) has 5 of 5 addresses free, 0 active, 0 reserved; pool six (2001:db8::/64) has 1 of 1 addresses free, 1 active, 0 reserved, host 192.168.0.1 has 1 of the 1 that one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit six",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := indexOf(tc.pools...)
+			for i, l := range tc.leases {
+				l.Version = uint64(i + 1)
+				x.Watched(l)
+			}
+			if tc.before != nil {
+				tc.before(x)
+			}
+			picks, refusal := x.Pick(tc.want, now)
+			if diff := cmp.Diff(tc.picks, picked(picks), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("picks (-want +got):\n%s", diff)
+			}
+			if got := refused(refusal); got != tc.text {
+				t.Errorf("%s\nwant %s", got, tc.text)
+			}
+		})
+	}
+}
+
+// TestInheritsPerHost: a pod takes over the address of an earlier one where the host may have one more, or has it already.
+func TestInheritsPerHost(t *testing.T) {
+	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8-10.0.0.12"}, hosts(host1, host2), perHost(1)))
+	mine, other := lease("10.0.0.8", "a", 1), lease("10.0.0.9", "a", 2)
+	mine.Sticky = Sticky{Claim: "shop/web", PodPrimaryKey: "web-0", Fixed: true}
+	x.Watched(mine)
+	ask := func(host string) string {
+		t.Helper()
+		_, ok, refusal := x.Inherits(want(onHost(host), func(w *Want) { w.Claim, w.PodPrimaryKey = "shop/web", "web-0" }), mine)
+		if ok != (refusal == nil) {
+			t.Errorf("%v, %v", ok, refusal)
+		}
+		return refused(refusal)
+	}
+	if got := ask(host1) + ask(host2); got != "" {
+		t.Errorf("its own host, and one that has none: %s", got)
+	}
+	other.Host = ip(host2)
+	x.Watched(other)
+	if got := ask(host1); got != "" {
+		t.Errorf("its own host: %s", got)
+	}
+	if got, want := ask(host2), "HostFull: no available IP for pod shop/a: host 192.168.0.2 has 1 of the 1 addresses of pool a that one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit a"; got != want {
+		t.Errorf("a host that has one: %s", got)
+	}
+}
