@@ -184,7 +184,7 @@ func Source(p workload.Policy, field string) string {
 	if s.Key == "" {
 		return "its policy"
 	}
-	return "annotation " + s.Key + "=" + s.Value + " of " + s.Object
+	return s.String()
 }
 
 func source(p workload.Policy, field string) workload.Source {

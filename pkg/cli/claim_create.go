@@ -33,8 +33,8 @@ func newClaimCreate(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "create NAME", Args: takes(1, 1), RunE: runs(v),
 		Short: "Create a claim",
-		Long: `Create a claim: addresses that are kept for a workload, or for all pods that
-name it by the annotation
+		Long: `Create a claim: addresses that are kept for the workload of --owner, whose
+pods use it without being told, or for all pods that name it by the annotation
 ` + workload.ClaimAnnotation + `. It has no address until a pod
 that uses it gets one, or, with --preallocate, takes them before. Annotations
 alone make claims, too; one that is made by hand may have a bound, and is there
@@ -49,7 +49,7 @@ CloneSet.apps.kruise.io/web where several groups have it.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	f := cmd.Flags()
-	f.StringVar(&v.owner, "owner", "", "the only workload whose pods may use it, as `KIND/NAME`; scaling it down frees addresses of an Immutable claim")
+	f.StringVar(&v.owner, "owner", "", "the workload whose pods use it, and no others, as `KIND/NAME`; scaling it down frees addresses of an Immutable claim")
 	f.IntVar(&v.replicas, "replicas", -1, "the most addresses of a family; -1 is as many as its pods need")
 	f.BoolVar(&spec.Preallocate, "preallocate", false, "take the addresses now, before any pod asks: as many as --replicas, or all of --address")
 	f.Int32Var(&spec.Surge, "surge", 0, "how many more than --replicas for a while, as in a rolling update")
@@ -105,7 +105,7 @@ func (v *claimCreate) Run(ctx context.Context) error {
 		return err
 	}
 	v.say.done("claim %s/%s created: %s, for %s", v.object.Namespace, v.object.Name, sizeText(&v.object), ownerText(&v.object))
-	if spec.SharedName == "" {
+	if spec.SharedName == "" && spec.Owner == nil {
 		v.hint("have pods use it: annotation %s: %s on them, their workload or its template", workload.ClaimAnnotation, v.object.Name)
 	}
 	return v.output.object(v.Out, created)

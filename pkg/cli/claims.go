@@ -15,7 +15,9 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 const claimKind = "BCSNetIPClaim"
@@ -127,6 +129,17 @@ func (c *claims) list(ctx context.Context, namespace string, which metav1.ListOp
 			return all, nil
 		}
 	}
+}
+
+// madeFor names the claims that somebody made for a workload.
+func (c *claims) madeFor(ctx context.Context, w workload.Workload) (names []string, err error) {
+	all, err := c.list(ctx, w.Namespace, metav1.ListOptions{})
+	for _, one := range all {
+		if claim.IsFor(one.BCSNetIPClaim, w) {
+			names = append(names, one.Name)
+		}
+	}
+	return names, err
 }
 
 func byClaim(a, b ipClaim) int {

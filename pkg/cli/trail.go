@@ -122,5 +122,9 @@ func (s *session) resolver() (*workload.Resolver, error) {
 	if err != nil {
 		return nil, s.configProblem(err)
 	}
-	return &workload.Resolver{Owners: owners, Namespace: systemNamespace}, nil
+	api, err := s.claims()
+	if err != nil {
+		return nil, err
+	}
+	return &workload.Resolver{Owners: owners, Namespace: systemNamespace, ClaimsFor: api.madeFor}, nil
 }

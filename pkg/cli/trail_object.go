@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // object is a trail for -o json and the like. There is no such kind in the cluster: it is a view.
@@ -38,7 +39,11 @@ func (t *trail) policyObject() map[string]any {
 	p := t.policy
 	sources, sets := []any{}, []any{}
 	for _, from := range p.Sources {
-		sources = append(sources, map[string]any{"object": from.Object, "annotation": from.Key, "value": from.Value, "gave": from.Gave})
+		what := "annotation"
+		if from.Key == workload.OwnerField {
+			what = "field"
+		}
+		sources = append(sources, map[string]any{"object": from.Object, what: from.Key, "value": from.Value, "gave": from.Gave})
 	}
 	for _, set := range p.Sets {
 		sets = append(sets, ipam.FormatSet(set))

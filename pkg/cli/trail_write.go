@@ -60,14 +60,14 @@ func (s *session) podLines(b *bytes.Buffer, t *trail) {
 	}
 	trailLine(b, "Pod", "%s, %s", t.key, t.podState())
 	if t.wrong != nil {
-		trailLine(b, "Policy", "none: its annotations cannot be followed")
+		trailLine(b, "Policy", "none: what annotations and claims say cannot be followed")
 		return
 	}
 	p := t.policy
 	trailLine(b, "Workload", "%s", p.Workload)
 	trailLine(b, "Policy", "%s", t.policyText())
 	for _, from := range p.Sources {
-		trailLine(b, "", "from %s=%s of %s (%s)", from.Key, from.Value, from.Object, gives(from))
+		trailLine(b, "", "from %s (%s)", strings.TrimPrefix(from.String(), "annotation "), gives(from))
 	}
 	for _, more := range policyParts(p) {
 		trailLine(b, "", "%s", more)

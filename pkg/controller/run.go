@@ -172,7 +172,11 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	if err != nil {
 		return nil, nil, err
 	}
-	policies := &workload.Resolver{Owners: owners, Namespace: o.LeaderElectionNamespace}
+	claimsFor, err := claim.Index(ctx, mgr.GetCache())
+	if err != nil {
+		return nil, nil, err
+	}
+	policies := &workload.Resolver{Owners: owners, Namespace: o.LeaderElectionNamespace, ClaimsFor: claimsFor}
 	terms := &claim.Terms{Policies: policies, Claims: mgr.GetCache(), Index: index}
 	claims := newClaimReconciler(mgr, index, leases, owners, policies, terms, leads, log)
 	terms.Asked, terms.Missing = claims.asked, claims.missing

@@ -9,6 +9,7 @@ type Level uint8
 const (
 	OnPod       Level = 1 << iota
 	OnWorkload        // its own metadata, not its pods' template, which makes annotations of pods
+	onClaim           // a claim that is for the workload: no annotation stands there
 	OnNamespace       // defaults
 )
 

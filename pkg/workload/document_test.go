@@ -33,7 +33,7 @@ func table() string {
 		}
 		var on []string
 		for i, name := range []string{"pod", "workload", "namespace"} {
-			if a.On&(workload.OnPod<<i) != 0 {
+			if a.On&[]workload.Level{workload.OnPod, workload.OnWorkload, workload.OnNamespace}[i] != 0 {
 				on = append(on, name)
 			}
 		}

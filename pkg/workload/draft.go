@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"go4.org/netipx"
@@ -22,7 +23,33 @@ func (s *statement) String() string {
 	if len(value) > maxShown {
 		value = strings.ToValidUTF8(value[:maxShown], "") + "…"
 	}
+	if s.level == onClaim {
+		return fmt.Sprintf("%s %q of %s", s.key, value, s.object)
+	}
 	return fmt.Sprintf("annotation %s=%q of %s", s.key, value, s.object)
+}
+
+// readClaims adds the claim that somebody made for the workload, unless a nearer level names one. They are its names in the
+// workload's namespace.
+func (d *draft) readClaims(own owned, names []string) *ipam.Refusal {
+	switch {
+	case len(names) == 0, d.said[fieldClaim] != nil, d.said[fieldShared] != nil:
+		return nil
+	case len(names) > 1:
+		return ipam.Refuse(ipam.ReasonClaimConflict, "claims %s of namespace %s are for %s: a pod draws from one", listed(names), own.Namespace, own).
+			WithHint("name one in the pods' template by the annotation %s, or delete the others", ClaimAnnotation)
+	}
+	return d.add(fieldClaim, &statement{
+		meaning: meaning{text: names[0]}, key: OwnerField, value: own.Kind + " " + own.Name, object: "BCSNetIPClaim " + own.Namespace + "/" + names[0], level: onClaim,
+	})
+}
+
+// listed names a few.
+func listed(names []string) string {
+	if len(names) > 5 {
+		names = append(slices.Clone(names[:5]), "others")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
 // maxShown bounds what a message shows of a value.

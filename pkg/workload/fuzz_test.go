@@ -96,6 +96,7 @@ func TestAnyAnnotations(t *testing.T) {
 		s := rapid.SampledFrom(samples).Draw(t, "workload")()
 		s = s.on(some(t, OnPod, "pod")).itself(some(t, OnWorkload, "workload"))
 		namespace := some(t, OnNamespace, "namespace")
+		s = s.having(rapid.SampledFrom([][]string{nil, nil, {"mine"}, {"mine", "other"}}).Draw(t, "claims")...)
 		p, err := s.decide(namespace)
 		checkPolicy(t, p, err)
 		again, err2 := s.decide(namespace)
@@ -103,7 +104,7 @@ func TestAnyAnnotations(t *testing.T) {
 			t.Fatalf("%v, then %v:\n%s", err, err2, diff)
 		}
 		if namespace[ownRelease] == "timed" || namespace[ownKeep] == "" || namespace[ownRelease] == "" {
-			if p, err := s.on(nil).itself(nil).decide(namespace); err != nil {
+			if p, err := s.on(nil).itself(nil).having().decide(namespace); err != nil {
 				t.Fatalf("%v: %+v, %v", namespace, p, err)
 			}
 		}

@@ -63,7 +63,7 @@ func newWorld(t *testing.T, watches bool) *world {
 	if watches {
 		parts.Go(func() { _ = owners.Run(ctx) })
 	}
-	w.Resolver = &workload.Resolver{Owners: owners, Namespace: controlplane.SystemNamespace}
+	w.Resolver = &workload.Resolver{Owners: owners, Namespace: controlplane.SystemNamespace, ClaimsFor: func(context.Context, workload.Workload) ([]string, error) { return nil, nil }}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "owners-"}}
 	w.create(t, ns)
 	w.ns = ns.Name

@@ -14,7 +14,8 @@ type Policy struct {
 	// Claim is "namespace/name" of the claim that holds the pod's addresses; empty for a plain address. The claim
 	// of a shared pool is in the controller's namespace.
 	Claim string
-	// Named: somebody named the claim, so it has to exist. Any other is made when the first pod needs it.
+	// Named: somebody named the claim, so it has to exist, or made it for the workload. Any other is made when the first pod
+	// needs it.
 	Named bool
 	// Shared is the name of a shared pool as its users wrote it; Claim's name is derived from it.
 	Shared string
@@ -59,12 +60,23 @@ const (
 	ReleaseTimed ReleasePolicy = "Timed"
 )
 
-// Source is an annotation that a part of a policy is from.
+// OwnerField stands as Key of a Source for the field of a claim that says which workload it is for.
+const OwnerField = "spec.owner"
+
+// Source is an annotation, or the owner of a claim, that a part of a policy is from.
 type Source struct {
-	// Object that has the annotation, as in "Deployment shop/web" or "Namespace shop".
+	// Object that has it, as in "Deployment shop/web" or "Namespace shop".
 	Object string
 	// Key and Value of the annotation.
 	Key, Value string
 	// Gave is the field of the Policy that it decided, as in "Release".
 	Gave string
+}
+
+// String names it as messages do.
+func (s Source) String() string {
+	if s.Key == OwnerField {
+		return s.Key + " " + s.Value + " of " + s.Object
+	}
+	return "annotation " + s.Key + "=" + s.Value + " of " + s.Object
 }

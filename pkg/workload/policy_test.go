@@ -39,12 +39,14 @@ type notes = map[string]string
 type sample struct {
 	own owned
 	pod Pod
+	// claims are those that somebody made for the workload.
+	claims []string
 }
 
 func of(group, kind, name, prefix string, n nature, pod string) sample {
 	return sample{
-		owned{Workload: Workload{Group: group, Kind: kind, Namespace: "shop", Name: name, UID: "u"}, nature: n, prefix: prefix},
-		Pod{Namespace: "shop", Name: pod, UID: "p", Controller: Owner{Group: group, Kind: kind, Name: name, UID: "u"}},
+		own: owned{Workload: Workload{Group: group, Kind: kind, Namespace: "shop", Name: name, UID: "u"}, nature: n, prefix: prefix},
+		pod: Pod{Namespace: "shop", Name: pod, UID: "p", Controller: Owner{Group: group, Kind: kind, Name: name, UID: "u"}},
 	}
 }
 
@@ -76,11 +78,14 @@ func generatedPod() sample {
 // on puts annotations on the pod.
 func (s sample) on(pod notes) sample { s.pod.Annotations = pod; return s }
 
+// having has somebody make claims for the workload.
+func (s sample) having(claims ...string) sample { s.claims = claims; return s }
+
 // itself puts annotations on the workload.
 func (s sample) itself(workload notes) sample { s.own.annotations = workload; return s }
 
 func (s sample) decide(namespace notes) (Policy, error) {
-	return decide(s.own, s.pod, namespace, "bcsnet-system")
+	return decide(s.own, s.pod, s.claims, namespace, "bcsnet-system")
 }
 
 func set(t testing.TB, ranges ...string) *netipx.IPSet {
@@ -184,44 +189,53 @@ func TestPolicy(t *testing.T) {
 		namespace notes
 		want      Policy
 	}{
-		"nothing":                              {sample: deployment(), want: Policy{Release: ReleaseWithPod}},
-		"of other systems":                     {sample: deployment().on(notes{"example.org/ip": "x", "k8s.v1.cni.cncf.io/networks": "galaxy-k8s-vlan"}), want: Policy{Release: ReleaseWithPod}},
-		"empty":                                {sample: deployment().on(notes{ownIP: "", galaxy: " ", eniPool: "", fixedIP: ""}), want: Policy{Release: ReleaseWithPod}},
-		"fixed for a while":                    {sample: statefulSet().on(notes{fixedIP: "fixed-ip", keepFixed: "1h30m"}), want: timed(90 * time.Minute)},
-		"a duration alone does nothing":        {sample: statefulSet().on(notes{keepFixed: "1h"}), want: Policy{Release: ReleaseWithPod}},
-		"our duration alone":                   {sample: statefulSet().on(notes{ownKeep: "1h"}), want: timed(time.Hour)},
-		"our duration on the workload":         {sample: statefulSet().itself(notes{ownKeep: "1h"}), want: timed(time.Hour)},
-		"duration for a default":               {sample: statefulSet().on(notes{ownKeep: "1h"}), namespace: notes{ownRelease: "never"}, want: timed(time.Hour)},
-		"default duration for a policy":        {sample: statefulSet().on(notes{ownRelease: "never"}), namespace: notes{ownKeep: "1h"}, want: Policy{Release: ReleaseNever, Claim: "shop/sts-db", Identity: "db-1"}},
-		"policy and duration of the namespace": {sample: statefulSet(), namespace: notes{ownRelease: "timed", ownKeep: "2h"}, want: timed(2 * time.Hour)},
-		"not the default":                      {sample: statefulSet().on(notes{ownRelease: "with-pod"}), namespace: notes{ownRelease: "never"}, want: Policy{Release: ReleaseWithPod}},
-		"only ours on the namespace":           {sample: statefulSet(), namespace: notes{galaxy: "never", fixedIP: "fixed-ip", keeperIP: "10.0.0.1/24"}, want: Policy{Release: ReleaseWithPod}},
-		"the pod before its workload":          {sample: statefulSet().on(notes{ownRelease: "never"}).itself(notes{galaxy: "immutable"}), want: Policy{Release: ReleaseNever, Claim: "shop/sts-db", Identity: "db-1"}},
-		"two that agree":                       {sample: statefulSet().on(notes{ownRelease: "never", galaxy: "never"}), want: Policy{Release: ReleaseNever, Claim: "shop/sts-db", Identity: "db-1"}},
-		"primary key":                          {sample: statefulSet().on(notes{fixedIP: "fixed-ip", primaryKey: "game/one"}), want: Policy{Release: ReleaseTimed, Keep: 48 * time.Hour, Claim: "shop/sts-db", Identity: "game/one"}},
-		"primary key of a bare pod":            {sample: barePod().on(notes{galaxy: "never", primaryKey: "one"}), want: Policy{Release: ReleaseNever, Claim: "shop/pod-one", Identity: "one"}},
-		"primary key of a Job's pod":           {sample: job().on(notes{galaxy: "never", primaryKey: "one"}), want: Policy{Release: ReleaseNever, Claim: "shop/job-once", Identity: "one"}},
-		"primary key alone":                    {sample: deployment().on(notes{primaryKey: "one"}), want: Policy{Release: ReleaseWithPod, Identity: "one"}},
-		"primary key in a shared pool":         {sample: deployment().on(notes{eniPool: "blue", primaryKey: "one"}), want: Policy{Release: ReleaseNever, Claim: "bcsnet-system/pool-blue", Shared: "blue", Identity: "shop/one"}},
-		"our address":                          {sample: deployment().on(notes{ownIP: "10.0.0.5, 10.0.0.7~10.0.0.9 ,2001:db8::5"}), want: Policy{Release: ReleaseWithPod, Sets: []*netipx.IPSet{set(t, "10.0.0.5", "10.0.0.7-10.0.0.9"), set(t, "2001:db8::5")}}},
-		"our addresses, kept":                  {sample: deployment().on(notes{ownIP: "10.0.0.5-10.0.0.9", ownRelease: "immutable"}), want: Policy{Release: ReleaseImmutable, Claim: "shop/deploy-web", Sets: []*netipx.IPSet{set(t, "10.0.0.5-10.0.0.9")}}},
-		"both families, kept":                  {sample: deployment().on(notes{ownIP: "10.0.0.0/28,2001:db8::/64", ownRelease: "immutable"}), want: Policy{Release: ReleaseImmutable, Claim: "shop/deploy-web", Sets: []*netipx.IPSet{set(t, "10.0.0.0/28"), set(t, "2001:db8::/64")}}},
-		"pool":                                 {sample: deployment().on(notes{ownPool: "blue"}), want: Policy{Release: ReleaseWithPod, Pool: "blue"}},
-		"default pool":                         {sample: deployment(), namespace: notes{ownPool: "blue"}, want: Policy{Release: ReleaseWithPod, Pool: "blue"}},
-		"default pool and an address":          {sample: deployment().on(notes{ownIP: "10.0.0.5"}), namespace: notes{ownPool: "blue"}, want: Policy{Release: ReleaseWithPod, Sets: []*netipx.IPSet{set(t, "10.0.0.5")}}},
-		"claim":                                {sample: deployment().on(notes{ownClaim: "mine"}), namespace: notes{ownPool: "blue"}, want: Policy{Claim: "shop/mine", Named: true}},
-		"claim of a numbered pod":              {sample: statefulSet().on(notes{ipClaim: "mine", ownClaim: "mine"}), want: Policy{Claim: "shop/mine", Named: true, Identity: "db-1"}},
-		"claim and policy":                     {sample: deployment().on(notes{ipClaim: "mine", fixedIP: "fixed-ip"}), want: Policy{Claim: "shop/mine", Named: true, Release: ReleaseTimed, Keep: 48 * time.Hour}},
-		"claim of another namespace":           {sample: statefulSet().on(notes{ownClaim: "common/mine"}), want: Policy{Claim: "common/mine", Named: true, Identity: "shop/db-1"}},
-		"claim with its own namespace":         {sample: statefulSet().on(notes{ownClaim: "shop/mine"}), want: Policy{Claim: "shop/mine", Named: true, Identity: "db-1"}},
-		"claim and a default policy":           {sample: deployment().on(notes{ownClaim: "mine"}), namespace: notes{ownRelease: "timed", ownKeep: "1h"}, want: Policy{Claim: "shop/mine", Named: true}},
-		"claim and pool":                       {sample: deployment().on(notes{ownClaim: "mine", ownPool: "blue"}), want: Policy{Claim: "shop/mine", Named: true, Pool: "blue"}},
-		"default claim":                        {sample: deployment(), namespace: notes{ownClaim: "all"}, want: Policy{Claim: "shop/all", Named: true}},
-		"default claim, own pool":              {sample: deployment().on(notes{ownPool: "blue"}), namespace: notes{ownClaim: "all"}, want: Policy{Release: ReleaseWithPod, Pool: "blue"}},
-		"default claim, shared pool":           {sample: deployment().on(notes{eniPool: "blue"}), namespace: notes{ownClaim: "all"}, want: Policy{Release: ReleaseNever, Claim: "bcsnet-system/pool-blue", Shared: "blue"}},
-		"ranges":                               {sample: deployment().on(notes{galaxyArgs: `{"request_ip_range":[["10.0.0.2~10.0.0.30"],["10.0.0.60"]],"common":{"ipinfos":[{"ip":"10.0.0.3/24"}]}}`}), want: Policy{Release: ReleaseWithPod, Sets: []*netipx.IPSet{set(t, "10.0.0.2-10.0.0.30"), set(t, "10.0.0.60")}}},
-		"ranges of a numbered pod, kept":       {sample: statefulSet().on(notes{galaxyArgs: `{"request_ip_range":[["10.0.0.2~10.0.0.30"],["10.0.0.60"]]}`, galaxy: "immutable"}), want: Policy{Release: ReleaseImmutable, Claim: "shop/sts-db", Identity: "db-1", Sets: []*netipx.IPSet{set(t, "10.0.0.2-10.0.0.30"), set(t, "10.0.0.60")}}},
-		"arguments without ranges":             {sample: deployment().on(notes{galaxyArgs: `{"common":{}}`}), want: Policy{Release: ReleaseWithPod}},
+		"nothing":                                 {sample: deployment(), want: Policy{Release: ReleaseWithPod}},
+		"of other systems":                        {sample: deployment().on(notes{"example.org/ip": "x", "k8s.v1.cni.cncf.io/networks": "galaxy-k8s-vlan"}), want: Policy{Release: ReleaseWithPod}},
+		"empty":                                   {sample: deployment().on(notes{ownIP: "", galaxy: " ", eniPool: "", fixedIP: ""}), want: Policy{Release: ReleaseWithPod}},
+		"fixed for a while":                       {sample: statefulSet().on(notes{fixedIP: "fixed-ip", keepFixed: "1h30m"}), want: timed(90 * time.Minute)},
+		"a duration alone does nothing":           {sample: statefulSet().on(notes{keepFixed: "1h"}), want: Policy{Release: ReleaseWithPod}},
+		"our duration alone":                      {sample: statefulSet().on(notes{ownKeep: "1h"}), want: timed(time.Hour)},
+		"our duration on the workload":            {sample: statefulSet().itself(notes{ownKeep: "1h"}), want: timed(time.Hour)},
+		"duration for a default":                  {sample: statefulSet().on(notes{ownKeep: "1h"}), namespace: notes{ownRelease: "never"}, want: timed(time.Hour)},
+		"default duration for a policy":           {sample: statefulSet().on(notes{ownRelease: "never"}), namespace: notes{ownKeep: "1h"}, want: Policy{Release: ReleaseNever, Claim: "shop/sts-db", Identity: "db-1"}},
+		"policy and duration of the namespace":    {sample: statefulSet(), namespace: notes{ownRelease: "timed", ownKeep: "2h"}, want: timed(2 * time.Hour)},
+		"not the default":                         {sample: statefulSet().on(notes{ownRelease: "with-pod"}), namespace: notes{ownRelease: "never"}, want: Policy{Release: ReleaseWithPod}},
+		"only ours on the namespace":              {sample: statefulSet(), namespace: notes{galaxy: "never", fixedIP: "fixed-ip", keeperIP: "10.0.0.1/24"}, want: Policy{Release: ReleaseWithPod}},
+		"the pod before its workload":             {sample: statefulSet().on(notes{ownRelease: "never"}).itself(notes{galaxy: "immutable"}), want: Policy{Release: ReleaseNever, Claim: "shop/sts-db", Identity: "db-1"}},
+		"two that agree":                          {sample: statefulSet().on(notes{ownRelease: "never", galaxy: "never"}), want: Policy{Release: ReleaseNever, Claim: "shop/sts-db", Identity: "db-1"}},
+		"primary key":                             {sample: statefulSet().on(notes{fixedIP: "fixed-ip", primaryKey: "game/one"}), want: Policy{Release: ReleaseTimed, Keep: 48 * time.Hour, Claim: "shop/sts-db", Identity: "game/one"}},
+		"primary key of a bare pod":               {sample: barePod().on(notes{galaxy: "never", primaryKey: "one"}), want: Policy{Release: ReleaseNever, Claim: "shop/pod-one", Identity: "one"}},
+		"primary key of a Job's pod":              {sample: job().on(notes{galaxy: "never", primaryKey: "one"}), want: Policy{Release: ReleaseNever, Claim: "shop/job-once", Identity: "one"}},
+		"primary key alone":                       {sample: deployment().on(notes{primaryKey: "one"}), want: Policy{Release: ReleaseWithPod, Identity: "one"}},
+		"primary key in a shared pool":            {sample: deployment().on(notes{eniPool: "blue", primaryKey: "one"}), want: Policy{Release: ReleaseNever, Claim: "bcsnet-system/pool-blue", Shared: "blue", Identity: "shop/one"}},
+		"our address":                             {sample: deployment().on(notes{ownIP: "10.0.0.5, 10.0.0.7~10.0.0.9 ,2001:db8::5"}), want: Policy{Release: ReleaseWithPod, Sets: []*netipx.IPSet{set(t, "10.0.0.5", "10.0.0.7-10.0.0.9"), set(t, "2001:db8::5")}}},
+		"our addresses, kept":                     {sample: deployment().on(notes{ownIP: "10.0.0.5-10.0.0.9", ownRelease: "immutable"}), want: Policy{Release: ReleaseImmutable, Claim: "shop/deploy-web", Sets: []*netipx.IPSet{set(t, "10.0.0.5-10.0.0.9")}}},
+		"both families, kept":                     {sample: deployment().on(notes{ownIP: "10.0.0.0/28,2001:db8::/64", ownRelease: "immutable"}), want: Policy{Release: ReleaseImmutable, Claim: "shop/deploy-web", Sets: []*netipx.IPSet{set(t, "10.0.0.0/28"), set(t, "2001:db8::/64")}}},
+		"pool":                                    {sample: deployment().on(notes{ownPool: "blue"}), want: Policy{Release: ReleaseWithPod, Pool: "blue"}},
+		"default pool":                            {sample: deployment(), namespace: notes{ownPool: "blue"}, want: Policy{Release: ReleaseWithPod, Pool: "blue"}},
+		"default pool and an address":             {sample: deployment().on(notes{ownIP: "10.0.0.5"}), namespace: notes{ownPool: "blue"}, want: Policy{Release: ReleaseWithPod, Sets: []*netipx.IPSet{set(t, "10.0.0.5")}}},
+		"claim":                                   {sample: deployment().on(notes{ownClaim: "mine"}), namespace: notes{ownPool: "blue"}, want: Policy{Claim: "shop/mine", Named: true}},
+		"claim of a numbered pod":                 {sample: statefulSet().on(notes{ipClaim: "mine", ownClaim: "mine"}), want: Policy{Claim: "shop/mine", Named: true, Identity: "db-1"}},
+		"claim and policy":                        {sample: deployment().on(notes{ipClaim: "mine", fixedIP: "fixed-ip"}), want: Policy{Claim: "shop/mine", Named: true, Release: ReleaseTimed, Keep: 48 * time.Hour}},
+		"claim of another namespace":              {sample: statefulSet().on(notes{ownClaim: "common/mine"}), want: Policy{Claim: "common/mine", Named: true, Identity: "shop/db-1"}},
+		"claim with its own namespace":            {sample: statefulSet().on(notes{ownClaim: "shop/mine"}), want: Policy{Claim: "shop/mine", Named: true, Identity: "db-1"}},
+		"claim and a default policy":              {sample: deployment().on(notes{ownClaim: "mine"}), namespace: notes{ownRelease: "timed", ownKeep: "1h"}, want: Policy{Claim: "shop/mine", Named: true}},
+		"claim and pool":                          {sample: deployment().on(notes{ownClaim: "mine", ownPool: "blue"}), want: Policy{Claim: "shop/mine", Named: true, Pool: "blue"}},
+		"default claim":                           {sample: deployment(), namespace: notes{ownClaim: "all"}, want: Policy{Claim: "shop/all", Named: true}},
+		"claim for the workload":                  {sample: deployment().having("mine"), want: Policy{Claim: "shop/mine", Named: true}},
+		"claim for a numbered pod's workload":     {sample: statefulSet().having("mine"), want: Policy{Claim: "shop/mine", Named: true, Identity: "db-1"}},
+		"claim for a bare pod":                    {sample: barePod().having("mine"), want: Policy{Claim: "shop/mine", Named: true, Identity: "devops"}},
+		"claim for the workload, another named":   {sample: deployment().on(notes{ownClaim: "named"}).having("mine", "other"), want: Policy{Claim: "shop/named", Named: true}},
+		"claim for the workload, which names one": {sample: deployment().itself(notes{ownClaim: "named"}).having("mine"), want: Policy{Claim: "shop/named", Named: true}},
+		"claim for the workload, shared pool":     {sample: deployment().on(notes{eniPool: "blue"}).having("mine"), want: Policy{Release: ReleaseNever, Claim: "bcsnet-system/pool-blue", Shared: "blue"}},
+		"claim for the workload and defaults":     {sample: deployment().having("mine"), namespace: notes{ownClaim: "all", ownPool: "blue", ownRelease: "never"}, want: Policy{Claim: "shop/mine", Named: true}},
+		"claim for the workload and a policy":     {sample: deployment().on(notes{ownRelease: "never"}).having("mine"), want: Policy{Claim: "shop/mine", Named: true, Release: ReleaseNever}},
+		"claim for the workload and a pool":       {sample: deployment().on(notes{ownPool: "blue"}).having("mine"), want: Policy{Claim: "shop/mine", Named: true, Pool: "blue"}},
+		"default claim, own pool":                 {sample: deployment().on(notes{ownPool: "blue"}), namespace: notes{ownClaim: "all"}, want: Policy{Release: ReleaseWithPod, Pool: "blue"}},
+		"default claim, shared pool":              {sample: deployment().on(notes{eniPool: "blue"}), namespace: notes{ownClaim: "all"}, want: Policy{Release: ReleaseNever, Claim: "bcsnet-system/pool-blue", Shared: "blue"}},
+		"ranges":                                  {sample: deployment().on(notes{galaxyArgs: `{"request_ip_range":[["10.0.0.2~10.0.0.30"],["10.0.0.60"]],"common":{"ipinfos":[{"ip":"10.0.0.3/24"}]}}`}), want: Policy{Release: ReleaseWithPod, Sets: []*netipx.IPSet{set(t, "10.0.0.2-10.0.0.30"), set(t, "10.0.0.60")}}},
+		"ranges of a numbered pod, kept":          {sample: statefulSet().on(notes{galaxyArgs: `{"request_ip_range":[["10.0.0.2~10.0.0.30"],["10.0.0.60"]]}`, galaxy: "immutable"}), want: Policy{Release: ReleaseImmutable, Claim: "shop/sts-db", Identity: "db-1", Sets: []*netipx.IPSet{set(t, "10.0.0.2-10.0.0.30"), set(t, "10.0.0.60")}}},
+		"arguments without ranges":                {sample: deployment().on(notes{galaxyArgs: `{"common":{}}`}), want: Policy{Release: ReleaseWithPod}},
 		"address of a bare pod": {sample: barePod().on(notes{keeperIP: "172.16.91.181/24", keeperGatew: "172.16.91.2"}),
 			want: Policy{Release: ReleaseWithPod, Claim: "shop/pod-devops", Identity: "devops", Mask: 24, Gateway: netip.MustParseAddr("172.16.91.2"), Sets: []*netipx.IPSet{set(t, "172.16.91.181")}}},
 		"list on a Deployment": {sample: deployment().itself(notes{keeperPool: "172.16.91.142/24, 172.16.91.143/24,172.16.91.144/24"}),

@@ -7,6 +7,8 @@ type Resolver struct {
 	Owners *Owners
 	// Namespace of the controller, where the claims of shared pools are.
 	Namespace string
+	// ClaimsFor names the claims that somebody made for a workload, in the workload's namespace and in order.
+	ClaimsFor func(context.Context, Workload) ([]string, error)
 }
 
 // Resolve is the policy of a pod. It asks the API server for nothing that the watches have told, and one read each
@@ -21,27 +23,31 @@ func (r *Resolver) Resolve(ctx context.Context, pod Pod) (Policy, error) {
 	if err != nil {
 		return Policy{}, err
 	}
-	if pod.Annotations == nil && own.annotations == nil && defaults == nil {
+	claims, err := r.ClaimsFor(ctx, own.Workload)
+	if err != nil {
+		return Policy{}, err
+	}
+	if len(claims) == 0 && pod.Annotations == nil && own.annotations == nil && defaults == nil {
 		return Policy{Release: ReleaseWithPod, Workload: own.Workload}, nil
 	}
-	return decide(own, pod, defaults, r.Namespace)
+	return decide(own, pod, claims, defaults, r.Namespace)
 }
 
 // decide makes a policy of what is known.
-func decide(own owned, pod Pod, defaults map[string]string, system string) (Policy, error) {
+func decide(own owned, pod Pod, claims []string, defaults map[string]string, system string) (Policy, error) {
 	var d draft
-	for _, from := range []struct {
-		level  Level
-		object string
-		values map[string]string
-	}{
-		{OnPod, podKind + " " + pod.Namespace + "/" + pod.Name, pod.Annotations},
-		{OnWorkload, own.String(), own.annotations},
-		{OnNamespace, namespaceKind + " " + pod.Namespace, defaults},
-	} {
-		if refusal := d.read(from.level, from.object, from.values); refusal != nil {
-			return Policy{}, refusal
-		}
+	refusal := d.read(OnPod, podKind+" "+pod.Namespace+"/"+pod.Name, pod.Annotations)
+	if refusal == nil {
+		refusal = d.read(OnWorkload, own.String(), own.annotations)
+	}
+	if refusal == nil {
+		refusal = d.readClaims(own, claims)
+	}
+	if refusal == nil {
+		refusal = d.read(OnNamespace, namespaceKind+" "+pod.Namespace, defaults)
+	}
+	if refusal != nil {
+		return Policy{}, refusal
 	}
 	p, refusal := d.settle(own, pod, system)
 	if refusal != nil {

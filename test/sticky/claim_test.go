@@ -74,6 +74,48 @@ func (w *world) namedClaim(t *testing.T) {
 	})
 }
 
+// ownersClaim: the pods of a Deployment for which somebody made a claim have the addresses of that and no others, without an
+// annotation. Of two claims for it none is taken.
+func (w *world) ownersClaim(t *testing.T) {
+	t.Helper()
+	s := w.newSite(t, "owner", 8*replicas, sharedNodes)
+	made := func(name string, addresses ...string) *v1.BCSNetIPClaim {
+		c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
+		c.Spec.Owner = &v1.ClaimOwner{APIVersion: "apps/v1", Kind: "Deployment", Name: "app"}
+		c.Spec.Addresses, c.Spec.Preallocate, c.Spec.ReleasePolicy = addresses, true, v1.ReleaseNever
+		w.create(t, c)
+		return c
+	}
+	c := made("prepared", s.address(7), s.address(9))
+	eventually(t, "the claim to take its addresses", func() error {
+		err := w.admin.Get(t.Context(), client.ObjectKeyFromObject(c), c)
+		if err == nil && c.Status.Held != 2 {
+			err = fmt.Errorf("it has %d", c.Status.Held)
+		}
+		return err
+	})
+	named := map[string]string{s.address(7): "prepared", s.address(9): "prepared"}
+	a := s.newApp(deployment, terms{never, nil}, 2)
+	a.claim = c.Name
+	a.apply(t)
+	now := a.expect(t, "the app to have the claim's addresses", want{pods: 2, same: named})
+	for _, op := range []operation{podDelete, rollInPlace, foreground} {
+		now = a.do(t, op, now)
+	}
+	a.expect(t, "no others", want{pods: 2, same: named})
+	another := made("another", s.address(11))
+	a.replicas = 3
+	a.apply(t)
+	eventually(t, "the next pod to be refused", func() error { return a.someRefused(t, ipam.ReasonClaimConflict) })
+	if err := w.admin.Delete(t.Context(), another); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the claim to be too small again", func() error { return a.someRefused(t, ipam.ReasonPoolExhausted) })
+	a.replicas = 2
+	a.apply(t)
+	a.expect(t, "the app to have its own", want{pods: 2, same: named})
+}
+
 // claimDeleted: a claim that annotations made is made again when somebody deletes it while pods have its addresses, and
 // they are kept as before.
 func (w *world) claimDeleted(t *testing.T) {

@@ -17,6 +17,7 @@ func (w *world) otherParts() []part {
 		{"slow-end", w.slowEnd},
 		{"own-addresses", w.ownAddresses},
 		{"named-claim", w.namedClaim},
+		{"owners-claim", w.ownersClaim},
 		{exampleNamespace, w.examples},
 		{"passed-on-deploy", func(t *testing.T) { t.Helper(); w.passedOn(t, deployment) }},
 		{"passed-on-fleet", func(t *testing.T) { t.Helper(); w.passedOn(t, fleet) }},
