@@ -27,8 +27,9 @@ clean: ## Stop the local control plane and remove what was built.
 ##@ Check
 
 # What to test and how, say: make test PKG=./pkg/ipam TESTFLAGS='-run Pick -count 10'
-# Packages are tested in the order in which they are named: those that need no cluster come first.
-PKG ?= ./api/... ./pkg/... ./...
+# Packages are tested in the order in which they are named, three at a time: the longest ones first, which wait more than
+# they work, so that at the end none runs alone.
+PKG ?= ./pkg/cli ./test/pools ./api/... ./pkg/... ./test/storm ./test/floatingip ./...
 TESTFLAGS ?=
 TESTFORMAT ?= pkgname-and-test-fails
 
