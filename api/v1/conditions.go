@@ -45,6 +45,8 @@ const (
 // Reasons of the condition Conflict, beside AddressNotInPool and AddressInUse: those of refusals.
 const (
 	ReasonNoConflict = "NoConflict"
+	// ReasonOwnerShared: another claim is for the same workload.
+	ReasonOwnerShared = "OwnerShared"
 	// ReasonAddressesShared: another claim names the same addresses.
 	ReasonAddressesShared = "AddressesShared"
 	// ReasonLargerThanPools: the claim may have more addresses than its pools, or the addresses that it names, are.

@@ -145,7 +145,7 @@ func (a *Allocator) reaffirm(ctx context.Context, r Request, h *ipam.Holder, l i
 	}
 	bound := *h
 	bound.SetSize, bound.Slot = l.SetSize, l.Slot
-	sticky := r.terms.Sticky
+	sticky := r.terms.For(l)
 	if r.refused != nil {
 		sticky = l.Sticky
 	}

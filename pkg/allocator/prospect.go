@@ -56,25 +56,39 @@ func (p *Prospect) Request(host netip.Addr) Request {
 	return r
 }
 
-// Promises are what is as good as given to others: addresses, and how many of a pool on a host. The zero value is none.
+// Promises are what is as good as given to others: addresses, and those of a pool on a host. The zero value is none.
 type Promises struct {
 	Address func(netip.Addr) bool
-	OnHost  func(host netip.Addr, pool string) int
+	OnHost  func(host netip.Addr, pool string) []netip.Addr
 }
 
 // On is what the pod would get on a host at a time, when what is promised to others is out of its reach. What an earlier pod of its key has it gets once that pod is no more, which nobody looks at here.
 func (p *Prospect) On(host netip.Addr, now time.Time, promised Promises) (o Outlook, refusal *ipam.Refusal) {
+	return p.on(host, now, promised, false)
+}
+
+// on is On; anyHost says whether it does not matter how many addresses the host may have.
+func (p *Prospect) on(host netip.Addr, now time.Time, promised Promises, anyHost bool) (o Outlook, refusal *ipam.Refusal) {
 	r, h := p.Request(host), p.holder
 	h.Host = host
 	held := p.held()
 	if t := r.terms; len(held) == 0 && t.PodPrimaryKey != "" {
+		w, mine := r.want(h, nil), map[string][]netip.Addr{}
+		w.AnyHost = anyHost
+		w.Expected = func(pool string) []netip.Addr {
+			if promised.OnHost == nil {
+				return mine[pool]
+			}
+			return append(promised.OnHost(host, pool), mine[pool]...)
+		}
 		for _, l := range p.index.ByKey(t.Claim, t.PodPrimaryKey) {
-			_, ok, refusal := inherits(p.index, r, h, l)
+			params, ok, refusal := inherits(p.index, w, h, l)
 			switch {
 			case refusal != nil:
 				return o, refusal
 			case ok:
 				o.Addrs, o.Kept = append(o.Addrs, l.Addr), true
+				mine[params.Pool] = append(mine[params.Pool], l.Addr)
 			}
 		}
 		if o.Kept {
@@ -82,9 +96,9 @@ func (p *Prospect) On(host netip.Addr, now time.Time, promised Promises) (o Outl
 		}
 	}
 	w := r.want(h, held)
-	w.Promised = promised.Address
+	w.Promised, w.AnyHost = promised.Address, anyHost
 	if promised.OnHost != nil {
-		w.Expected = func(pool string) int { return promised.OnHost(host, pool) }
+		w.Expected = func(pool string) []netip.Addr { return promised.OnHost(host, pool) }
 	}
 	picks, refusal := p.index.Propose(w, now)
 	for _, pick := range picks {
@@ -104,17 +118,27 @@ func (p *Prospect) Holds() bool {
 	return slices.ContainsFunc(p.index.ByAttachment(ipam.Holder{PodUID: p.holder.PodUID}), func(l ipam.Lease) bool { return l.State == ipam.Active })
 }
 
-// Awaited says whether on some host the pod would get an address that is kept for whichever pod of its claim comes
-// next, and not promised to another one.
-func (p *Prospect) Awaited(now time.Time, promised Promises) bool {
+// Awaited are the pools of which the pod would get an address that is kept for whichever pod of its claim comes next, and
+// not promised to another one, on a host that may have one more.
+func (p *Prospect) Awaited(now time.Time, promised Promises) (pools []string) {
 	for _, pool := range p.index.KeptIn(p.request.terms.Claim, promised.Address) {
 		if host, ok := p.index.HostOf(pool); ok {
-			if o, refusal := p.On(host, now, promised); refusal == nil && o.Kept {
-				return true
+			if o, refusal := p.on(host, now, promised, true); refusal == nil && o.Kept {
+				pools = append(pools, pool)
 			}
 		}
 	}
-	return false
+	return pools
+}
+
+// Earlier are the hosts on which an earlier pod of its key has an address: there it takes no more than that one has.
+func (p *Prospect) Earlier() (hosts []netip.Addr) {
+	for _, l := range p.index.ByKey(p.request.terms.Claim, p.request.terms.PodPrimaryKey) {
+		if l.State == ipam.Active && l.Host.IsValid() {
+			hosts = append(hosts, l.Host)
+		}
+	}
+	return hosts
 }
 
 // Room is for how many pods like it there are free addresses on a host.

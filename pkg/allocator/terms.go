@@ -29,6 +29,15 @@ type Terms struct {
 	Gateway netip.Addr
 }
 
+// For are the terms on which somebody who has an address has it from now on. One that the claim may not have does not become
+// the claim's: it would count as one of those that it may.
+func (t Terms) For(l ipam.Lease) ipam.Sticky {
+	if t.Claim != l.Claim && (t.Pool != "" && t.Pool != l.Pool || len(t.Sets) > 0 && !slices.ContainsFunc(t.Sets, func(s *netipx.IPSet) bool { return s.Contains(l.Addr) })) {
+		return ipam.Sticky{}
+	}
+	return t.Sticky
+}
+
 // TermsFinder finds the terms of pods; claim.Terms is one. Its errors are *ipam.Refusal where the pod's claim or
 // annotations are wrong.
 type TermsFinder interface {
@@ -55,18 +64,39 @@ func (r Request) agree() *ipam.Refusal {
 // is no more. While the earlier one is there it says so. again says that the picture was wrong and has
 // been mended.
 func (a *Allocator) succeed(ctx context.Context, r Request, h ipam.Holder) (held []ipam.Lease, again bool, err error) {
+	type passing struct{ from, to ipam.Lease }
+	want, all := r.want(h, nil), []passing{}
 	for _, l := range a.index.ByKey(r.terms.Claim, r.terms.PodPrimaryKey) {
 		next, ok, err := a.successor(ctx, r, h, l)
 		switch {
 		case err != nil:
 			return nil, false, err
-		case !ok:
-			continue
+		case ok:
+			all = append(all, passing{l, next})
 		}
+	}
+	// All of them or none, where the host may not have so many.
+	holds := map[netip.Addr]bool{}
+	defer func() {
+		for addr := range holds {
+			a.index.Drop(addr)
+		}
+	}()
+	for _, p := range all {
+		ours, refusal := a.index.Inherit(want, p.from, a.leases.Now())
+		if refusal != nil {
+			return nil, false, refusal
+		}
+		if ours {
+			holds[p.from.Addr] = true
+		}
+	}
+	for _, p := range all {
+		l := p.from
 		if err := ctx.Err(); err != nil {
 			return nil, false, unavailable(err)
 		}
-		stored, err := a.leases.Write(ctx, next)
+		stored, err := a.leases.Write(ctx, p.to)
 		switch {
 		case errors.Is(err, store.ErrConflict):
 			if err = a.leases.LookAgain(ctx, l); errors.Is(err, store.ErrConflict) {
@@ -74,6 +104,7 @@ func (a *Allocator) succeed(ctx context.Context, r Request, h ipam.Holder) (held
 			}
 			return nil, false, readFailed(err)
 		case errors.Is(err, store.ErrUnknown):
+			delete(holds, l.Addr) // it stays
 			a.doubt(r.key(), l)
 			return nil, false, unknown(l.Addr, err)
 		case err != nil:
@@ -88,7 +119,7 @@ func (a *Allocator) succeed(ctx context.Context, r Request, h ipam.Holder) (held
 // successor is an address of the earlier pod of the request's place as its next pod has it; ok is false where it is
 // none. An error says that the earlier pod is there.
 func (a *Allocator) successor(ctx context.Context, r Request, h ipam.Holder, l ipam.Lease) (next ipam.Lease, ok bool, err error) {
-	params, ok, refusal := inherits(a.index, r, h, l)
+	params, ok, refusal := inherits(a.index, r.want(h, nil), h, l)
 	switch {
 	case refusal != nil:
 		return l, false, refusal
@@ -108,11 +139,11 @@ func (a *Allocator) successor(ctx context.Context, r Request, h ipam.Holder, l i
 
 // inherits says on which values of its pool an address of the earlier pod of the request's place goes to the request,
 // if that pod is no more; ok is false where it does not.
-func inherits(x *ipam.Index, r Request, h ipam.Holder, l ipam.Lease) (p ipam.Params, ok bool, refusal *ipam.Refusal) {
+func inherits(x *ipam.Index, w ipam.Want, h ipam.Holder, l ipam.Lease) (p ipam.Params, ok bool, refusal *ipam.Refusal) {
 	if l.State != ipam.Active || l.IfName != h.IfName || l.SameAttachment(h) {
 		return p, false, nil
 	}
-	return x.Inherits(r.want(h, nil), l)
+	return x.Inherits(w, l)
 }
 
 // noMore makes sure by one read that the pod of a lease is no more; an error says that it is there.

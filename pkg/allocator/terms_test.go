@@ -333,3 +333,33 @@ func TestHeldWithTermsThatBecameWrong(t *testing.T) {
 	_, err = r.Allocate(t.Context(), request)
 	refused(t, err, ipam.ReasonClaimConflict, "another", x.pool.Name)
 }
+
+// TestTermsFor: an address that somebody has becomes the claim's where that may have it, or has it already.
+func TestTermsFor(t *testing.T) {
+	var b netipx.IPSetBuilder
+	b.Add(netip.MustParseAddr("10.0.0.9"))
+	nine, err := b.IPSet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := ipam.Sticky{Claim: "shop/web", Fixed: true}
+	has := func(addr, pool, claim string) ipam.Lease {
+		return ipam.Lease{Addr: netip.MustParseAddr(addr), State: ipam.Active, Params: ipam.Params{Pool: pool}, Sticky: ipam.Sticky{Claim: claim}}
+	}
+	for name, tc := range map[string]struct {
+		terms Terms
+		lease ipam.Lease
+		want  ipam.Sticky
+	}{
+		"any address":            {Terms{Sticky: web}, has("10.0.0.10", "a", ""), web},
+		"one of its own":         {Terms{Sticky: web, Pool: "a", Sets: []*netipx.IPSet{nine}}, has("10.0.0.9", "a", "shop/other"), web},
+		"not one of its own":     {Terms{Sticky: web, Sets: []*netipx.IPSet{nine}}, has("10.0.0.10", "a", "shop/other"), ipam.Sticky{}},
+		"of another pool":        {Terms{Sticky: web, Pool: "b"}, has("10.0.0.9", "a", ""), ipam.Sticky{}},
+		"its own, and no longer": {Terms{Sticky: web, Pool: "b", Sets: []*netipx.IPSet{nine}}, has("10.0.0.10", "a", "shop/web"), web},
+		"no claim":               {Terms{Pool: "b"}, has("10.0.0.9", "a", "shop/web"), ipam.Sticky{}},
+	} {
+		if got := tc.terms.For(tc.lease); got != tc.want {
+			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
+		}
+	}
+}

@@ -24,14 +24,17 @@ const (
 )
 
 // Problems are what stands between a claim and what its spec says, the gravest first: its addresses are in no pool,
-// another claim names them or somebody else has them, its pools are smaller than it. rivals are other claims with the
-// addresses that they name.
-func Problems(c Claim, x *ipam.Index, rivals map[string]*netipx.IPSet) (all []Problem) {
+// another claim names them or somebody else has them, its pools are smaller than it; or that somebody made others for its
+// workload, twins. rivals are other claims with the addresses that they name.
+func Problems(c Claim, x *ipam.Index, rivals map[string]*netipx.IPSet, twins []string) (all []Problem) {
 	if c.Deleting {
 		return nil
 	}
 	add := func(reason, format string, args ...any) {
 		all = append(all, Problem{reason, fmt.Sprintf(format, args...)})
+	}
+	if len(twins) > 0 {
+		add(v1.ReasonOwnerShared, "%s %s for %s, too: a pod draws from one, which its annotation would have to name", words.List(twins), words.OneOr(len(twins), "is", "are"), c.Workload)
 	}
 	if c.Pool != "" {
 		if _, ok := x.Pool(c.Pool); !ok {

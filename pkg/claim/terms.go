@@ -83,6 +83,8 @@ func (t *Terms) claim(ctx context.Context, p workload.Policy) (c Claim, found bo
 	var o v1.BCSNetIPClaim
 	err = t.Claims.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &o)
 	switch {
+	case apierrors.IsNotFound(err) && source(p, "Claim").Key == workload.OwnerField:
+		return c, false, ipam.Refuse(ipam.ReasonClaimNotFound, "claim %s, which was for %s, is gone", p.Claim, p.Workload).WithHint("ask again in a moment")
 	case apierrors.IsNotFound(err) && p.Named:
 		return c, false, ipam.Refuse(ipam.ReasonClaimNotFound, "there is no claim %s, which %s names", p.Claim, Source(p, "Claim")).
 			WithHint("make it: bcsnetctl claim create %s -n %s; or remove the annotation", name, namespace)

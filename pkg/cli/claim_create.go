@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/words"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -41,7 +44,8 @@ alone make claims, too; one that is made by hand may have a bound, and is there
 before the first pod is.
 
 The kind of --owner is written as kubectl writes it: Deployment/web, sts/db, or
-CloneSet.apps.kruise.io/web where several groups have it.`,
+CloneSet.apps.kruise.io/web where several groups have it. It is the topmost one:
+the Deployment, not its ReplicaSet; the CronJob, not its Jobs.`,
 		Example: `  bcsnetctl claim create web -n shop --owner Deployment/web --replicas 3 --surge 1
   bcsnetctl claim create db --owner StatefulSet/db --release-policy Timed --keep 48h --pool blue
   bcsnetctl claim create partners --replicas 4 --pool blue --release-policy Never --preallocate
@@ -100,6 +104,9 @@ func (v *claimCreate) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := v.warnOfTwins(ctx, api); err != nil {
+		return err
+	}
 	created, err := v.create(ctx, api)
 	if err != nil {
 		return err
@@ -109,6 +116,20 @@ func (v *claimCreate) Run(ctx context.Context) error {
 		v.hint("have pods use it: annotation %s: %s on them, their workload or its template", workload.ClaimAnnotation, v.object.Name)
 	}
 	return v.output.object(v.Out, created)
+}
+
+// warnOfTwins says which other claims somebody made for the workload.
+func (v *claimCreate) warnOfTwins(ctx context.Context, api *claims) error {
+	c, err := claim.FromObject(&v.object)
+	if err != nil || c.Workload.Kind == "" {
+		return err
+	}
+	others, err := api.madeFor(ctx, c.Workload)
+	if others = slices.DeleteFunc(others, func(name string) bool { return name == v.object.Name }); len(others) > 0 {
+		v.say.warn("%s %s for %s, too: its pods are refused until an annotation names the claim that they are to use, or only one is left",
+			words.List(others), words.OneOr(len(others), "is", "are"), c.Workload)
+	}
+	return err
 }
 
 func (v *claimCreate) create(ctx context.Context, api *claims) (*unstructured.Unstructured, error) {

@@ -128,7 +128,7 @@ func (d *claimDescription) next() (lines []string) {
 	if kept > 0 {
 		add("give back what no pod has", "bcsnetctl claim release "+c.name())
 	}
-	if used+kept == 0 && c.DeletionTimestamp == nil && c.Spec.SharedName == "" {
+	if used+kept == 0 && c.DeletionTimestamp == nil && c.Spec.SharedName == "" && c.Spec.Owner == nil {
 		lines = append(lines, "  have pods use it: annotation "+workload.ClaimAnnotation+": "+c.Name)
 	}
 	return lines

@@ -1,6 +1,9 @@
 package controller
 
 import (
+	"context"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,16 +60,34 @@ func (r *claimReconciler) learn(all []v1.BCSNetIPClaim) {
 }
 
 // inTheWay is what keeps a claim from having what it says, and when to look again: next, or earlier.
-func (r *claimReconciler) inTheWay(c claim.Claim, next time.Duration) ([]claim.Problem, time.Duration) {
+func (r *claimReconciler) inTheWay(ctx context.Context, c claim.Claim, next time.Duration) ([]claim.Problem, time.Duration) {
 	names := c.Addresses
 	if c.Deleting {
 		names = nil
 	}
 	rivals := r.rivals(c.Name, names)
-	if (c.Addresses != nil || c.Size >= 0 || c.Pool != "") && (next == 0 || conflictEvery < next) {
+	twins := r.twins(ctx, c)
+	if (c.Addresses != nil || c.Size >= 0 || c.Pool != "" || c.Workload.Kind != "" && !c.Managed) && (next == 0 || conflictEvery < next) {
 		next = conflictEvery
 	}
-	return claim.Problems(c, r.index, rivals), next
+	return claim.Problems(c, r.index, rivals, twins), next
+}
+
+// twins are the claims that somebody made for the workload of another one that somebody made.
+func (r *claimReconciler) twins(ctx context.Context, c claim.Claim) (names []string) {
+	if c.Workload.Kind == "" || c.Managed {
+		return nil
+	}
+	r.mu.Lock()
+	others := slices.Sorted(maps.Keys(r.of[c.Workload]))
+	r.mu.Unlock()
+	for _, name := range others {
+		var o v1.BCSNetIPClaim
+		if name != c.Name && r.client.Get(ctx, nameOf(name), &o) == nil && claim.IsFor(&o, c.Workload) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // conflict says whether something is in the way of a claim.

@@ -188,10 +188,10 @@ func (r *claimReconciler) adopt(ctx context.Context) {
 			switch {
 			case err != nil && r.lost(ctx, l, err): // nobody is left whom it could be kept for
 				terms = allocator.Terms{}
-			case err != nil || terms.Sticky == l.Sticky || r.outlives(ctx, pod):
+			case err != nil || terms.For(l) == l.Sticky || r.outlives(ctx, pod) || terms.Claim == "" && r.goes(ctx, l.Claim):
 				continue // what is wrong with it, the next ADD says
 			}
-			if err := r.restick(ctx, l, terms.Sticky); err != nil {
+			if err := r.restick(ctx, l, terms.For(l)); err != nil {
 				r.log.Warn("could not bring the terms of an address up to date", "address", l.Addr.String(), "pod", l.Who(), "error", err)
 			}
 		}
@@ -201,6 +201,12 @@ func (r *claimReconciler) adopt(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
+}
+
+// goes says whether a claim that somebody made is being deleted: until then it has what its pods have.
+func (r *claimReconciler) goes(ctx context.Context, name string) bool {
+	var o v1.BCSNetIPClaim
+	return name != "" && r.client.Get(ctx, nameOf(name), &o) == nil && o.DeletionTimestamp != nil && o.Labels[claim.Managed] != "true"
 }
 
 // lost says whether the claim that a pod names, and its address carries, is gone: made and deleted while no controller

@@ -138,29 +138,36 @@ func (r *claimReconciler) workloadChanged(w workload.Workload) {
 	}
 }
 
-// remember takes note whose claim it is; an empty Kind forgets the claim.
+// remember takes note whose claim it is; an empty Kind forgets the claim. Others of the workload are looked at again.
 func (r *claimReconciler) remember(name string, w workload.Workload) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	if _, known := r.of[w][name]; known {
+		r.mu.Unlock()
 		return
 	}
+	var others []string
 	for other, claims := range r.of { // a claim that went, or was made anew
 		if _, mine := claims[name]; mine && other != w {
 			if delete(claims, name); len(claims) == 0 {
 				delete(r.of, other)
 			}
+			others = slices.AppendSeq(others, maps.Keys(claims))
 		}
 	}
 	if w.Kind == "" {
 		delete(r.gone, name)
 		delete(r.elsewhere, name)
-		return
+	} else {
+		others = slices.AppendSeq(others, maps.Keys(r.of[w]))
+		if r.of[w] == nil {
+			r.of[w] = map[string]struct{}{}
+		}
+		r.of[w][name] = struct{}{}
 	}
-	if r.of[w] == nil {
-		r.of[w] = map[string]struct{}{}
+	r.mu.Unlock()
+	for _, other := range others {
+		r.enqueue(other, claimDelay)
 	}
-	r.of[w][name] = struct{}{}
 }
 
 // Reconcile brings one claim up to date.
@@ -203,7 +210,7 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 		return reconcile.Result{}, fmt.Errorf("claim %s: %w", name, err)
 	}
 	view, next, workErr := r.preallocate(ctx, &o, c, next)
-	view.problems, next = r.inTheWay(c, next)
+	view.problems, next = r.inTheWay(ctx, c, next)
 	view.leases = r.index.ByClaim(name)
 	if err := r.publish(ctx, &o, c, view); err != nil {
 		return reconcile.Result{}, err

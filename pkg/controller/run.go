@@ -82,6 +82,7 @@ func restConfig(kubeconfig string, log *slog.Logger) (*rest.Config, error) {
 	cfg.QPS = -1 // the API server's own fairness bounds us
 	cfg.Wrap(store.NoticeRestore)
 	cfg.Wrap(store.AwaitRoles(log))
+	cfg.Wrap(store.SpreadReads)
 	return cfg, nil
 }
 

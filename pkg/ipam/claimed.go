@@ -3,6 +3,7 @@ package ipam
 import (
 	"iter"
 	"net/netip"
+	"time"
 )
 
 // ByClaim are the addresses of a claim: those in use and those that are kept for it.
@@ -112,23 +113,41 @@ func (x *Index) bequeaths(w Want, a netip.Addr) (*poolState, *Refusal) {
 	return p, nil
 }
 
+// Inherit is Inherits for a request that takes the address over now. It is held for the request until Drop, unless
+// it is held already.
+func (x *Index) Inherit(w Want, l Lease, now time.Time) (held bool, refusal *Refusal) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	p, refusal := x.inherits(w, l)
+	if _, before := x.holds[l.Addr]; p == nil || refusal != nil || before {
+		return false, refusal
+	}
+	x.setHold(l.Addr, Hold{Key: w.Key, Host: w.Host, Pool: p.Name, Since: now})
+	return true, nil
+}
+
 // Inherits says on which values of its pool a request may take over an address that an earlier pod of its claim
 // has: ok is false where it may not, because no pool has the address any more or the request's terms exclude it.
 // Where the pool does not serve the request there is a refusal.
 func (x *Index) Inherits(w Want, l Lease) (p Params, ok bool, refusal *Refusal) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	if n := w.needFor(l); n.among != nil && !n.among.Contains(l.Addr) {
-		return p, false, nil
-	}
-	pool, refusal := x.bequeaths(w, l.Addr)
-	switch {
-	case pool == nil:
+	pool, refusal := x.inherits(w, l)
+	if pool == nil || refusal != nil {
 		return p, false, refusal
-	case l.Host != w.Host && x.hostFull(pool, w, nil):
-		return p, false, x.noneOnHost(pool, w, nil)
 	}
 	return pool.Params(), true, nil
+}
+
+func (x *Index) inherits(w Want, l Lease) (*poolState, *Refusal) {
+	if n := w.needFor(l); n.among != nil && !n.among.Contains(l.Addr) {
+		return nil, nil
+	}
+	pool, refusal := x.bequeaths(w, l.Addr)
+	if pool != nil && l.Host != w.Host && x.hostFull(pool, w, nil) {
+		return nil, x.noneOnHost(pool, w, nil)
+	}
+	return pool, refusal
 }
 
 // KeepsOwn says whether an address is kept for the request's own pod in the place of one that it took as a new one.

@@ -133,6 +133,26 @@ func (x *Index) keptForAny(w Want, n need, chosen []choice) (best choice) {
 	return best
 }
 
+// keeps says whether an address of a pool, as its object says, is kept for whichever pod of the request's claim comes.
+func (x *Index) keeps(p *poolState, w Want, n need) (found bool) {
+	c := x.byClaim[w.Claim]
+	if c == nil {
+		return false
+	}
+	for _, part := range c.parts {
+		if part.of.pool == p.Name && part.of.is4 == n.is4 {
+			part.all.Ascend(func(r *record) bool {
+				found = r.forAny() && waits(r, w, n)
+				return r.forAny() && !found
+			})
+		}
+		if found {
+			return true
+		}
+	}
+	return false
+}
+
 // mayServe is false where a request gets none of the addresses whose objects name a pool: it serves them all itself, and
 // not the request.
 func (x *Index) mayServe(pool string, w Want, chosen []choice) bool {

@@ -27,7 +27,9 @@ func (x *Index) exhausted(w Want, fit []*poolState) *Refusal {
 		return Refuse(ReasonPoolExhausted, "%s", message).
 			WithHint("leave the addresses to one of the pools: bcsnetctl pool remove-ip POOL ADDRESS...; see: bcsnetctl pool describe %s", fit[none].Name)
 	}
-	if limit := slices.IndexFunc(fit, func(p *poolState) bool { return p.Serves() && p.set.free() > 0 && x.hostFull(p, w, nil) }); limit >= 0 {
+	if limit := slices.IndexFunc(fit, func(p *poolState) bool {
+		return p.Serves() && x.hostFull(p, w, nil) && (p.set.free() > 0 || x.keeps(p, w, need{is4: p.is4()}))
+	}); limit >= 0 {
 		return Refuse(ReasonHostFull, "%s", message).WithHint("%s", raiseLimit(fit[limit]))
 	}
 	if full := slices.IndexFunc(fit, func(p *poolState) bool { return p.Serves() && p.set.free() == 0 }); full >= 0 {
@@ -66,7 +68,11 @@ func (x *Index) noneAmong(w Want, n need, fit []*poolState, chosen []choice) *Re
 			WithHint("add the addresses to a pool of the host, or let the pod run on a host of theirs; %s", see)
 	}
 	for _, p := range fit {
-		if _, free := p.firstAmong(n.among, w, chosen); free && p.Serves() && p.is4() == n.is4 && x.hostFull(p, w, chosen) {
+		if p.is4() != n.is4 || !p.Valid() || !x.hostFull(p, w, chosen) {
+			continue
+		}
+		x.thaw(p)
+		if _, free := p.firstAmong(n.among, w, chosen); free && p.Serves() || x.keeps(p, w, n) {
 			return x.noneOnHost(p, w, chosen)
 		}
 	}

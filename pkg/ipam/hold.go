@@ -27,8 +27,7 @@ func (x *Index) Doubt(a netip.Addr, key string, now time.Time) {
 		x.doubts++
 	}
 	h.Key, h.Doubt, h.Since = key, true, now
-	x.holds[a] = h
-	x.refresh(a)
+	x.setHold(a, h)
 }
 
 // Drop ends the hold of an address.
@@ -42,7 +41,7 @@ func (x *Index) Drop(a netip.Addr) {
 	if h.Doubt {
 		x.doubts--
 	}
-	delete(x.holds, a)
+	x.forgetHold(a)
 	x.refresh(a)
 }
 

@@ -34,6 +34,11 @@ type Index struct {
 	seen    uint64
 	waiters []waiter
 
+	// inUse counts the addresses in use, and those lost while they were, by where they are; coming are those that are held
+	// for a host.
+	inUse  map[place]int
+	coming map[place][]netip.Addr
+
 	// lost are the addresses whose object went while they were held.
 	lost map[netip.Addr]*record
 
@@ -103,6 +108,8 @@ func NewIndex() *Index {
 		byPool:     map[string]*members{},
 		deleted:    map[netip.Addr]uint64{},
 		lost:       map[netip.Addr]*record{},
+		inUse:      map[place]int{},
+		coming:     map[place][]netip.Addr{},
 		holds:      map[netip.Addr]Hold{},
 		nodes:      map[string][]netip.Addr{},
 		nodeIP:     map[netip.Addr][]string{},
@@ -168,6 +175,7 @@ func (x *Index) Subscribe(fn func(old, new Lease)) { x.subscribers = append(x.su
 func (x *Index) link(r *record) {
 	x.byAddr.add(r)
 	x.count(r, +1)
+	x.tally(r, +1)
 	if r.state == Available {
 		return
 	}
@@ -194,6 +202,7 @@ func (x *Index) link(r *record) {
 func (x *Index) unlink(r *record) {
 	x.byAddr.remove(r)
 	x.count(r, -1)
+	x.tally(r, -1)
 	if r.state == Available {
 		return
 	}

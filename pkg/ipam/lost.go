@@ -8,7 +8,9 @@ import "net/netip"
 // lose remembers an entry that goes although it is held. A release is an update and never comes here.
 func (x *Index) lose(r *record) {
 	if r.state != Available {
+		x.dropLost(r.addr)
 		x.lost[r.addr] = r
+		x.tally(r, +1)
 	}
 }
 
@@ -16,7 +18,15 @@ func (x *Index) lose(r *record) {
 // went. One whose object was merely made anew is still lost: whoever made it knew nothing of its holder.
 func (x *Index) found(r *record) {
 	if l, ok := x.lost[r.addr]; ok && (r.state != Available || r.updated > l.updated) {
-		delete(x.lost, r.addr)
+		x.dropLost(r.addr)
+	}
+}
+
+// dropLost forgets the loss of an address, if it is lost.
+func (x *Index) dropLost(a netip.Addr) {
+	if r, ok := x.lost[a]; ok {
+		delete(x.lost, a)
+		x.tally(r, -1)
 	}
 }
 
@@ -70,7 +80,7 @@ func (x *Index) GiveUp(l Lease) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if r, ok := x.lost[l.Addr]; ok && r.version == l.Version {
-		delete(x.lost, l.Addr)
+		x.dropLost(l.Addr)
 		x.refresh(l.Addr)
 	}
 }

@@ -3,56 +3,112 @@ package ipam
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 )
+
+// place is a host, and a pool that it has addresses of.
+type place struct {
+	host netip.Addr
+	pool string
+}
+
+// placeOf is where an address is in use; ok is false for one that nobody on a host has.
+func placeOf(r *record) (at place, ok bool) {
+	at = place{r.host.Value(), r.params.Value().Pool}
+	return at, r.state == Active && at.host.IsValid()
+}
+
+// tally counts an address that is in use, or that is lost while it was, where it is.
+func (x *Index) tally(r *record, by int) {
+	at, ok := placeOf(r)
+	if !ok {
+		return
+	}
+	if x.inUse[at] += by; x.inUse[at] == 0 {
+		delete(x.inUse, at)
+	}
+}
+
+// has says whether an address is among those that tally counts at a place.
+func (x *Index) has(at place, a netip.Addr) bool {
+	for _, r := range []*record{x.record(a), x.lost[a]} {
+		if r == nil {
+			continue
+		}
+		if is, ok := placeOf(r); ok && is == at {
+			return true
+		}
+	}
+	return false
+}
+
+// setHold holds an address.
+func (x *Index) setHold(a netip.Addr, h Hold) {
+	x.forgetHold(a)
+	x.holds[a] = h
+	if h.Host.IsValid() {
+		at := place{h.Host, h.Pool}
+		x.coming[at] = append(x.coming[at], a)
+	}
+	x.refresh(a)
+}
+
+// forgetHold ends the hold of an address, if there is one; the caller has the address refreshed.
+func (x *Index) forgetHold(a netip.Addr) {
+	h, ok := x.holds[a]
+	if !ok {
+		return
+	}
+	delete(x.holds, a)
+	at := place{h.Host, h.Pool}
+	if x.coming[at] = slices.DeleteFunc(x.coming[at], func(b netip.Addr) bool { return b == a }); len(x.coming[at]) == 0 {
+		delete(x.coming, at)
+	}
+}
 
 // hostFull says whether the host of a request has as many addresses of a pool as one host may have, with those that were
 // chosen for the request already. A request by hand, and one that is ahead of all pods, is on no host.
 func (x *Index) hostFull(p *poolState, w Want, chosen []choice) bool {
-	return p.MaxPerHost > 0 && w.Host.IsValid() && x.onHost(p, w, chosen) >= p.MaxPerHost
+	if p.MaxPerHost == 0 || !w.Host.IsValid() || w.AnyHost {
+		return false
+	}
+	n, coming := x.onHost(p, w, chosen)
+	return n+coming >= p.MaxPerHost
 }
 
-// onHost is how many addresses of a pool the host of a request has or is being given. It looks at all that the host has.
-func (x *Index) onHost(p *poolState, w Want, chosen []choice) int {
-	has := func(r *record) bool {
-		return r != nil && r.state == Active && r.host.Value() == w.Host && r.params.Value().Pool == p.Name
-	}
-	n := 0
-	for r := range x.byHost[w.Host] {
-		if has(r) {
-			n++
+// onHost is how many addresses of a pool the host of a request has, and how many more it is to have: those that are being
+// given to it, that were chosen for the request, and that are expected there.
+func (x *Index) onHost(p *poolState, w Want, chosen []choice) (n, coming int) {
+	at := place{w.Host, p.Name}
+	held := x.coming[at]
+	for _, a := range held {
+		if !x.has(at, a) { // the write may have arrived already
+			coming++
 		}
 	}
-	for _, r := range x.lost {
-		if has(r) {
-			n++
-		}
-	}
-	for a, h := range x.holds {
-		// The write may have arrived already.
-		if h.Host == w.Host && h.Pool == p.Name && !has(x.record(a)) {
-			n++
-		}
+	isChosen := func(a netip.Addr) bool {
+		return slices.ContainsFunc(chosen, func(c choice) bool { return c.addr == a })
 	}
 	for _, c := range chosen {
 		if c.pool == p {
-			n++
+			coming++
 		}
 	}
 	if w.Expected != nil {
-		n += w.Expected(p.Name)
+		for _, a := range w.Expected(p.Name) {
+			if !x.has(at, a) && !slices.Contains(held, a) && !isChosen(a) {
+				coming++
+			}
+		}
 	}
-	return n
+	return x.inUse[at], coming
 }
 
 // noneOnHost refuses an address of a pool of which the host has as many as it may have, with those that were chosen for
 // the request already.
 func (x *Index) noneOnHost(p *poolState, w Want, chosen []choice) *Refusal {
-	n, with := x.onHost(p, w, chosen), ""
-	if n > x.onHost(p, w, nil) {
-		with = ", with those that this request takes"
-	}
-	return Refuse(ReasonHostFull, "no available IP for %s: host %s has %d of the %d addresses of pool %s that one host may have%s",
-		w.Who, w.Host, n, p.MaxPerHost, p.Name, with).WithHint("%s", raiseLimit(p))
+	return Refuse(ReasonHostFull, "no available IP for %s: host %s has %s of the %d addresses of pool %s that one host may have",
+		w.Who, w.Host, x.hasText(p, w, chosen), p.MaxPerHost, p.Name).WithHint("%s", raiseLimit(p))
 }
 
 // hostCounts says how many addresses of a pool the host of a request has, where that is bounded.
@@ -60,7 +116,16 @@ func (x *Index) hostCounts(p *poolState, w Want) string {
 	if p.MaxPerHost == 0 || !w.Host.IsValid() || !p.Serves() {
 		return ""
 	}
-	return fmt.Sprintf(", host %s has %d of the %d that one host may have", w.Host, x.onHost(p, w, nil), p.MaxPerHost)
+	return fmt.Sprintf(", host %s has %s of the %d that one host may have", w.Host, x.hasText(p, w, nil), p.MaxPerHost)
+}
+
+// hasText is how many addresses of a pool the host has, and how many more are on their way there.
+func (x *Index) hasText(p *poolState, w Want, chosen []choice) string {
+	n, coming := x.onHost(p, w, chosen)
+	if coming == 0 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%d (and %d on their way)", n, coming)
 }
 
 func raiseLimit(p *poolState) string {

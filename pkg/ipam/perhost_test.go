@@ -22,6 +22,7 @@ func TestMaxPerHost(t *testing.T) {
 	sets := func(all ...*netipx.IPSet) func(*Want) { return func(w *Want) { w.Sets = all } }
 	on := func(l Lease, host string) Lease { l.Host = ip(host); return l }
 	const two = "host 192.168.0.1 has 2 of the 2 addresses of pool a that one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit a"
+	onTheWay := strings.Replace(two, "has 2 of", "has 1 (and 1 on their way) of", 1)
 	const pair = "pool a (10.0.0.0/24) has 3 of 5 addresses free, 2 active, 0 reserved, host 192.168.0.1 has 2 of the 2 that one host may have"
 	eight, nine := lease("10.0.0.8", "a", 1), lease("10.0.0.9", "a", 1)
 	for name, tc := range map[string]struct {
@@ -53,12 +54,28 @@ func TestMaxPerHost(t *testing.T) {
 		"of a set": {pools: []Pool{a(perHost(2))}, leases: []Lease{eight, nine}, want: want(sets(mustSet(t, "10.0.0.10"))), text: "HostFull: no available IP for pod shop/a: " + two},
 		"two sets of which there is one": {
 			pools: []Pool{a(perHost(2))}, leases: []Lease{eight}, want: want(sets(mustSet(t, "10.0.0.10"), mustSet(t, "10.0.0.11"))),
-			text: "HostFull: no available IP for pod shop/a: " + strings.Replace(two, ";", ", with those that this request takes;", 1),
+			text: "HostFull: no available IP for pod shop/a: " + onTheWay,
 		},
 		"on its way to another": {
 			pools: []Pool{a(perHost(2))}, leases: []Lease{eight}, want: want(asking("10.0.0.10")),
 			before: func(x *Index) { _, _ = x.Pick(want(asking("10.0.0.9"), func(w *Want) { w.Key = "other" }), now) },
-			text:   "HostFull: no available IP for pod shop/a: " + two,
+			text:   "HostFull: no available IP for pod shop/a: " + onTheWay,
+		},
+		"lost while it was being given": {
+			pools: []Pool{a(perHost(2))}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"},
+			before: func(x *Index) {
+				_, _ = x.Pick(want(asking("10.0.0.9")), now)
+				x.Watched(nine)
+				x.WatchedDelete(nine.Addr, 99)
+			},
+		},
+		"all that is free is kept for it": {
+			pools: []Pool{a(perHost(1))}, leases: []Lease{eight, keptFor("10.0.0.9", "a", "", "", 1), reserved("10.0.0.10", "a", 1), reserved("10.0.0.11", "a", 1), reserved("10.0.0.12", "a", 1)}, want: want(of("")),
+			text: "HostFull: no available IP for pod shop/a: pool a (10.0.0.0/24) has 0 of 5 addresses free, 1 active, 4 reserved, host 192.168.0.1 has 1 of the 1 that one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit a",
+		},
+		"all of its set is kept for it": {
+			pools: []Pool{a(perHost(2))}, leases: []Lease{eight, nine, keptFor("10.0.0.11", "a", "", "", 1)}, want: want(of(""), sets(mustSet(t, "10.0.0.11"))),
+			text: "HostFull: no available IP for pod shop/a: " + two,
 		},
 		"lost": {
 			pools: []Pool{a(perHost(2))}, leases: []Lease{eight, nine}, want: want(asking("10.0.0.10")),
@@ -86,6 +103,39 @@ func TestMaxPerHost(t *testing.T) {
 				t.Errorf("%s\nwant %s", got, tc.text)
 			}
 		})
+	}
+}
+
+// TestInheritPerHost: those that take over addresses at one moment count from when they do.
+func TestInheritPerHost(t *testing.T) {
+	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8-10.0.0.12"}, hosts(host1, host2), perHost(1)))
+	var all []Lease
+	for i, a := range []string{"10.0.0.8", "10.0.0.9"} {
+		l := lease(a, "a", uint64(i+1))
+		l.Sticky = Sticky{Claim: "shop/web", PodPrimaryKey: a, Fixed: true}
+		l.Host = ip(host2)
+		x.Watched(l)
+		all = append(all, l)
+	}
+	take := func(l Lease) string {
+		held, refusal := x.Inherit(want(func(w *Want) { w.Claim, w.PodPrimaryKey, w.Key = "shop/web", l.PodPrimaryKey, l.PodPrimaryKey }), l, now)
+		if held != (refusal == nil) {
+			t.Errorf("held %t, %v", held, refusal)
+		}
+		return refused(refusal)
+	}
+	if got := take(all[0]); got != "" {
+		t.Fatal(got)
+	}
+	if got, want := take(all[1]), "HostFull: no available IP for pod shop/a: host 192.168.0.1 has 0 (and 1 on their way) of the 1 addresses of pool a that one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit a"; got != want {
+		t.Errorf("%s", got)
+	}
+	if held, refusal := x.Inherit(want(func(w *Want) { w.AnyHost = true }), all[0], now); held || refusal != nil {
+		t.Errorf("what is held already is held by another: %t, %v", held, refusal)
+	}
+	x.Drop(all[0].Addr)
+	if got := take(all[1]); got != "" {
+		t.Errorf("the first has let it be: %s", got)
 	}
 }
 

@@ -38,9 +38,11 @@ type Want struct {
 	// Promised says of an address that it is as good as given to somebody else; nil for none. A request that is
 	// served does not ask: the first that comes gets it.
 	Promised func(netip.Addr) bool
-	// Expected is how many addresses of a pool, beside those that the host has, are as good as given to others there; nil
-	// for none. A request that is served does not ask.
-	Expected func(pool string) int
+	// Expected are the addresses of a pool that are as good as given to others on the host; nil for none. A request that
+	// is served does not ask.
+	Expected func(pool string) []netip.Addr
+	// AnyHost: how many addresses of a pool its host may have does not matter.
+	AnyHost bool
 	// Key names the attachment. It also decides where in a pool the search begins.
 	Key string
 	// Who names the requester in messages, such as "pod a/b"; Holder is what histories call it, such as "a/b".
@@ -121,8 +123,7 @@ func (x *Index) Pick(w Want, now time.Time) ([]Pick, *Refusal) {
 	defer x.mu.Unlock()
 	picks, refusal := x.pick(w, now)
 	for _, p := range picks {
-		x.holds[p.Current.Addr] = Hold{Key: w.Key, Host: w.Host, Pool: p.Pool.Name, Since: now}
-		x.refresh(p.Current.Addr)
+		x.setHold(p.Current.Addr, Hold{Key: w.Key, Host: w.Host, Pool: p.Pool.Name, Since: now})
 	}
 	return picks, refusal
 }
@@ -241,10 +242,12 @@ func (x *Index) pickFrom(pools []*poolState, w Want, asked []choice) (choices []
 func (x *Index) firstFree(pools []*poolState, n need, w Want, chosen []choice) (choice, bool) {
 	start := xxhash.Sum64String(w.Key)
 	for _, p := range pools {
-		if p.is4() != n.is4 || !p.Serves() || p.set.n == 0 || x.hostFull(p, w, chosen) {
+		if p.is4() != n.is4 || !p.Serves() || p.set.n == 0 {
 			continue
 		}
-		x.thaw(p)
+		if x.thaw(p); p.set.free() == 0 || x.hostFull(p, w, chosen) {
+			continue
+		}
 		if n.among != nil {
 			if a, ok := p.firstAmong(n.among, w, chosen); ok {
 				return choice{p, a, n.slot}, true

@@ -28,7 +28,7 @@ func (x *Index) Restart(all []Lease, version uint64) {
 		}
 		for a, h := range x.holds {
 			if h.Doubt {
-				delete(x.holds, a)
+				x.forgetHold(a)
 				x.doubts--
 				x.refresh(a)
 			}

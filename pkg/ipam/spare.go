@@ -114,7 +114,7 @@ func (x *Index) PoolsOf(host netip.Addr) (names []string) {
 // KindOf says all that matters to a request of the host that it comes from: the pools that the host may draw from, and how
 // many more addresses it may have of those that bound them. expected is as in a Want. It is empty for a host without
 // pools.
-func (x *Index) KindOf(host netip.Addr, expected func(pool string) int) string {
+func (x *Index) KindOf(host netip.Addr, expected func(pool string) []netip.Addr) string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	var kind strings.Builder
@@ -122,7 +122,8 @@ func (x *Index) KindOf(host netip.Addr, expected func(pool string) int) string {
 		for p := range t.of(host) {
 			kind.WriteString(p.Name + ",")
 			if p.MaxPerHost > 0 {
-				fmt.Fprintf(&kind, "%d,", p.MaxPerHost-x.onHost(p, Want{Host: host, Expected: expected}, nil))
+				n, coming := x.onHost(p, Want{Host: host, Expected: expected}, nil)
+				fmt.Fprintf(&kind, "%d,", max(0, p.MaxPerHost-n-coming))
 			}
 		}
 	}
@@ -159,7 +160,8 @@ func (x *Index) RoomFor(w Want, now time.Time) uint64 {
 		s := x.spare(p)
 		s.Kept = 0
 		if p.MaxPerHost > 0 {
-			s = s.On(x.onHost(p, w, nil))
+			n, coming := x.onHost(p, w, nil)
+			s = s.On(n + coming)
 		}
 		spares = append(spares, s)
 	}

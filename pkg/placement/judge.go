@@ -3,8 +3,10 @@ package placement
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -148,47 +150,75 @@ func (j *Judge) judge(pod workload.Pod, p *allocator.Prospect, nodes []string, e
 	return v, nil
 }
 
+// outlook is what a pod finds on a kind of host.
+type outlook struct {
+	// why it is none; empty where it is one.
+	why string
+	// kept: the pod gets an address that is kept for it. elsewhere: it would get another, while one is kept for it; near:
+	// a pool of the host has that, and the host may have no more of it.
+	kept, elsewhere, near bool
+	host                  netip.Addr
+	addrs                 []netip.Addr
+}
+
 // survey asks about each kind of host once: nothing else of a host decides what a pod gets there. addrs are
 // all that it might get.
 func (j *Judge) survey(p *allocator.Prospect, nodes []string, now time.Time, promised allocator.Promises) (v Verdict, addrs []netip.Addr) {
 	v.Failed = map[string]string{}
-	awaited := p.Awaited(now, promised)
-	kinds := map[string]string{} // why a kind of host is none; empty where it is
-	why := func(host netip.Addr) string {
-		kind := j.Index.KindOf(host, func(pool string) int { return promised.OnHost(host, pool) })
-		if kind == "" {
-			if v.Refusal == nil {
-				_, v.Refusal = p.On(host, now, promised)
-				v.Request = p.Request(host)
-			}
-			return NoPool
+	awaited, earlier := p.Awaited(now, promised), p.Earlier()
+	kinds := map[string]*outlook{}
+	look := func(host netip.Addr) *outlook {
+		kind := j.Index.KindOf(host, func(pool string) []netip.Addr { return promised.OnHost(host, pool) })
+		if slices.Contains(earlier, host) {
+			kind += host.String()
 		}
-		if text, ok := kinds[kind]; ok {
-			return text
+		if k := kinds[kind]; k != nil {
+			return k
 		}
+		k := &outlook{host: host}
+		kinds[kind] = k
 		o, refusal := p.On(host, now, promised)
-		text := ""
 		switch {
-		case refusal == nil && awaited && !o.Kept:
-			refusal = ipam.Refuse(ipam.ReasonClaimConflict, "an address of the claim is kept for the pod, and no pool of host %s has it", host).
-				WithHint("let the pod run where that pool serves, or give the address up: bcsnetctl ip release ADDRESS")
-			fallthrough
-		case refusal != nil:
-			text, v.Refusal, v.Request = NoAddressLeft, refusal, p.Request(host)
-		default:
-			addrs = append(addrs, o.Addrs...)
-		}
-		kinds[kind] = text
-		return text
-	}
-	for _, n := range nodes {
-		worst := UnknownNode
-		for _, host := range j.NodeAddrs(n) {
-			text := why(host)
-			if text == "" || worst != NoAddressLeft {
-				worst = text
+		case kind == "":
+			if k.why = NoPool; v.Refusal == nil {
+				v.Refusal, v.Request = refusal, p.Request(host)
 			}
-			if text == "" {
+		case refusal != nil:
+			k.why, v.Refusal, v.Request = NoAddressLeft, refusal, p.Request(host)
+		case len(awaited) > 0 && !o.Kept:
+			k.elsewhere = true
+			k.near = slices.ContainsFunc(j.Index.PoolsOf(host), func(pool string) bool { return slices.Contains(awaited, pool) })
+		default:
+			k.kept = o.Kept
+		}
+		k.addrs = o.Addrs
+		return k
+	}
+	hosts := make([][]*outlook, len(nodes))
+	for i, n := range nodes {
+		for _, host := range j.NodeAddrs(n) {
+			hosts[i] = append(hosts[i], look(host))
+		}
+	}
+	// While an address is kept for the pod it goes where that is; where no node may have it, it gets another there.
+	there := slices.ContainsFunc(slices.Collect(maps.Values(kinds)), func(k *outlook) bool { return k.kept })
+	for _, k := range kinds {
+		if k.elsewhere && (there || !k.near) {
+			k.why, v.Request = NoAddressLeft, p.Request(k.host)
+			v.Refusal = ipam.Refuse(ipam.ReasonClaimConflict, "an address of the claim is kept for the pod, and host %s cannot have it", k.host).
+				WithHint("let the pod run where its pool serves, or give the address up: bcsnetctl ip release ADDRESS")
+		}
+		if k.why == "" {
+			addrs = append(addrs, k.addrs...)
+		}
+	}
+	for i, n := range nodes {
+		worst := UnknownNode
+		for _, k := range hosts[i] {
+			if k.why == "" || worst != NoAddressLeft {
+				worst = k.why
+			}
+			if k.why == "" {
 				break
 			}
 		}

@@ -295,46 +295,147 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// TestPerHost: of a pool that bounds what one host has, those that are on their way to a host count there, and on no other.
+// bound has rack 1 let a host have so many addresses.
+func (s *site) bound(n int, change ...func(*ipam.Pool)) {
+	p, _ := s.Index.Pool("rack1")
+	p.MaxPerHost = n
+	for _, c := range change {
+		c(&p)
+	}
+	s.Index.SetPool(p)
+}
+
+// on has a pod on a host have an address.
+func (s *site) on(addr, uid, host string, sticky ipam.Sticky) {
+	s.lease(addr, uid, ipam.Active, sticky)
+	l, _ := s.Index.Get(netip.MustParseAddr(addr))
+	s.version++
+	l.Host, l.Version = netip.MustParseAddr(host), s.version
+	s.Index.Watched(l)
+}
+
+// wide makes a pool beside that of rack 1 that bounds nothing.
+func (s *site) wide() {
+	s.t.Helper()
+	plan, err := ipam.NewPlan(ipam.PlanSpec{Net: "10.9.0.0", Mask: 24, Gateway: "10.9.0.1", Available: []string{"10.9.0.10-10.9.0.20"}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.Index.SetPool(ipam.Pool{Name: "wide", Plan: plan, HostSubnets: ipam.Networks{netip.MustParsePrefix("192.0.1.0/24"): {}}})
+}
+
+// placed has a pod be on a node that it was let through to.
+func (s *site) placed(name, node string) {
+	s.t.Helper()
+	if got := s.filter(newPod(name), node); got != node {
+		s.t.Fatalf("pod %s: %s", name, got)
+	}
+	s.PodChanged(newPod(name, func(p *corev1.Pod) { p.Spec.NodeName = node }))
+}
+
+const rack1Nodes = "node11, node12"
+
+// rack1 is what a pod is told about the nodes of rack 1.
+func (s *site) rack1(name string) string {
+	s.t.Helper()
+	return s.filter(newPod(name), "node11", "node12")
+}
+
+// TestPerHost: of a pool that bounds what one host has, those that are on a host and have no address yet count there, and
+// on no other.
 func TestPerHost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSite(t, 9, 1)
-		p, _ := s.Index.Pool("rack1")
-		p.MaxPerHost = 2
-		s.Index.SetPool(p)
-		s.lease("10.1.0.18", "old", ipam.Active, ipam.Sticky{}) // on node11
-		onNode := func(name, node string) {
-			t.Helper()
-			if got := s.filter(newPod(name), "node11", "node12"); !strings.Contains(got, node) {
-				t.Fatalf("pod %s: %s", name, got)
-			}
-			s.PodChanged(newPod(name, func(p *corev1.Pod) { p.Spec.NodeName = node }))
+	s := newSite(t, 9, 1)
+	s.bound(2)
+	s.lease("10.1.0.18", "old", ipam.Active, ipam.Sticky{}) // on node11
+	s.placed("a", "node11")
+	if got := s.rack1("b"); got != "node11 NoFIPLeft, node12" {
+		t.Errorf("one is on node11 with its address, one without: %s", got)
+	}
+	scores, err := s.Scores(t.Context(), newPod("p"), everywhere)
+	if diff := cmp.Diff([]int64{5, 10, 5, 5, 0, 0}, scores); diff != "" || err != nil {
+		t.Errorf("scores (-want +got):\n%s%v", diff, err)
+	}
+	s.placed("b", "node12")
+	if got := s.rack1("c"); got != "node11 NoFIPLeft, node12" {
+		t.Errorf("one on node12: %s", got)
+	}
+	s.placed("c", "node12")
+	if got := s.rack1("d"); got != "node11 NoFIPLeft, node12 NoFIPLeft" {
+		t.Errorf("both have two: %s", got)
+	}
+	s.PodGone(newPod("a"))
+	if got := s.rack1("d"); got != "node11, node12 NoFIPLeft" {
+		t.Errorf("one of node11 is gone: %s", got)
+	}
+}
+
+// TestPerHostOfOthers: a pod that is let through and comes to no node closes none; whose address is being written, or is
+// that of its earlier pod on the host, counts once.
+func TestPerHostOfOthers(t *testing.T) {
+	s := newSite(t, 9)
+	s.bound(1)
+	for i := range 5 {
+		if got := s.rack1("stuck") + "; " + s.rack1(fmt.Sprint("p", i)); got != rack1Nodes+"; "+rack1Nodes {
+			t.Errorf("nobody is on a node: %s", got)
 		}
-		onNode("a", "node11")
-		if got := s.filter(newPod("b"), "node11", "node12"); got != "node11 NoFIPLeft, node12" {
-			t.Errorf("one is on node11, one on its way there: %s", got)
+	}
+	s = newSite(t, 9)
+	s.bound(2)
+	s.placed("a", "node11")
+	if got := s.rack1("b"); got != rack1Nodes {
+		t.Errorf("one is on its way: %s", got)
+	}
+	if picks, refusal := s.Index.Pick(ipam.Want{Host: netip.MustParseAddr("192.0.1.1"), Namespace: "shop", Key: "a/eth0", IfName: "eth0"}, time.Now()); refusal != nil || len(picks) != 1 {
+		t.Fatal(picks, refusal)
+	}
+	if got := s.rack1("b"); got != rack1Nodes {
+		t.Errorf("one is being given its address: %s", got)
+	}
+	s = newSite(t, 9)
+	s.bound(2)
+	keyed := ipam.Sticky{Claim: "shop/web", PodPrimaryKey: "web-0", Fixed: true}
+	s.on("10.1.0.11", "old", "192.0.1.1", keyed)
+	s.terms["web-0"] = allocator.Terms{Sticky: keyed}
+	s.placed("web-0", "node11")
+	if got := s.rack1("b"); got != rack1Nodes {
+		t.Errorf("one is to take over what its earlier pod has there: %s", got)
+	}
+}
+
+// TestPerHostKept: an address of an earlier pod costs its own host nothing; where no host may have what is kept for an app,
+// its pod goes to another pool, and not while one may.
+func TestPerHostKept(t *testing.T) {
+	keyed, web := ipam.Sticky{Claim: "shop/web", PodPrimaryKey: "web-0", Fixed: true}, ipam.Sticky{Claim: "shop/web", Fixed: true}
+	for _, nodes := range [][]string{{"node11", "node12"}, {"node12", "node11"}} {
+		s := newSite(t, 9)
+		s.bound(1)
+		s.on("10.1.0.11", "old", "192.0.1.1", keyed)
+		s.on("10.1.0.12", "other", "192.0.1.2", ipam.Sticky{})
+		s.terms["web-0"] = allocator.Terms{Sticky: keyed}
+		if v, err := s.Filter(t.Context(), newPod("web-0"), nodes); err != nil || !slices.Equal(v.Pass, []string{"node11"}) {
+			t.Errorf("asked about %v: %+v, %v", nodes, v, err)
 		}
-		scores, err := s.Scores(t.Context(), newPod("p"), everywhere)
-		if diff := cmp.Diff([]int64{5, 10, 5, 5, 0, 0}, scores); diff != "" || err != nil {
-			t.Errorf("scores (-want +got):\n%s%v", diff, err)
+	}
+	for name, change := range map[string]func(*ipam.Pool){
+		"by subnet": func(*ipam.Pool) {},
+		"by name": func(p *ipam.Pool) {
+			p.HostSubnets, p.Hosts = nil, map[netip.Addr]struct{}{netip.MustParseAddr("192.0.1.1"): {}, netip.MustParseAddr("192.0.1.2"): {}}
+		},
+	} {
+		s := newSite(t, 9)
+		s.bound(1, change)
+		s.wide()
+		s.on("10.1.0.11", "x1", "192.0.1.1", ipam.Sticky{})
+		s.lease("10.1.0.13", "", ipam.Reserved, web)
+		s.terms["web"] = allocator.Terms{Sticky: web}
+		if got := s.rack1("web"); got != "node11 NoFIPLeft, node12" {
+			t.Errorf("%s: node12 may have what is kept: %s", name, got)
 		}
-		s.PodChanged(newPod("b", func(p *corev1.Pod) { p.Spec.NodeName = "node12" }))
-		// c may go to node12 alone, d waits for it: where c goes is known then.
-		if got := s.filter(newPod("c"), "node11", "node12"); got != "node11 NoFIPLeft, node12" {
-			t.Errorf("the third: %s", got)
+		s.on("10.1.0.12", "x2", "192.0.1.2", ipam.Sticky{})
+		if got := s.rack1("web"); got != rack1Nodes {
+			t.Errorf("%s: no node may have what is kept: %s", name, got)
 		}
-		answer := make(chan string)
-		go func() { answer <- s.filter(newPod("d"), "node11", "node12") }()
-		synctest.Wait()
-		s.PodChanged(newPod("c", func(p *corev1.Pod) { p.Spec.NodeName = "node12" }))
-		if got := <-answer; got != "node11 NoFIPLeft, node12 NoFIPLeft" {
-			t.Errorf("both have two: %s", got)
-		}
-		s.PodGone(newPod("a"))
-		if got := s.filter(newPod("d"), "node11", "node12"); got != "node11, node12 NoFIPLeft" {
-			t.Errorf("one of node11 is gone: %s", got)
-		}
-	})
+	}
 }
 
 // TestFoundOnNodes: a replica that has let nobody through counts the pods that are on nodes and have no address.

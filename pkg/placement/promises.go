@@ -33,12 +33,12 @@ type promise struct {
 	// looking is closed when the terms were looked for; nil while nobody does. changes counts how often the pod changed.
 	looking chan struct{}
 	changes int
-	// addrs are what it would get on node; on any of the nodes that it was let through to while node is empty. byPool
-	// counts them, host is the address of node by which it would.
-	addrs  []netip.Addr
-	byPool map[string]int
-	node   string
-	host   netip.Addr
+	// addrs are what it would get on node; on any of the nodes that it was let through to while node is empty. Host is the
+	// address of node by which it would, pools are those of addrs.
+	addrs []netip.Addr
+	pools []string
+	node  string
+	host  netip.Addr
 	// at is when it was let through; zero once it is on a node.
 	at time.Time
 }
@@ -48,12 +48,20 @@ type ledger struct {
 	promises map[string]*promise
 	// owner says to whom an address is promised.
 	owner map[netip.Addr]string
+	// on are the addresses that are promised to pods on their nodes, and to which, by the host and the pool.
+	on map[place]map[netip.Addr]string
 	// changed is closed at the next change.
 	changed chan struct{}
 }
 
+// place is a host, and a pool of addresses that it is to have.
+type place struct {
+	host netip.Addr
+	pool string
+}
+
 func newLedger() ledger {
-	return ledger{promises: map[string]*promise{}, owner: map[netip.Addr]string{}, changed: make(chan struct{})}
+	return ledger{promises: map[string]*promise{}, owner: map[netip.Addr]string{}, on: map[place]map[netip.Addr]string{}, changed: make(chan struct{})}
 }
 
 func (l *ledger) signal() {
@@ -61,16 +69,28 @@ func (l *ledger) signal() {
 	l.changed = make(chan struct{})
 }
 
-// assign gives a promise other addresses; byPool counts them.
-func (l *ledger) assign(p *promise, addrs []netip.Addr, byPool map[string]int) {
-	for _, a := range p.addrs {
+// assign gives a promise other addresses, with the pool of each.
+func (l *ledger) assign(p *promise, addrs []netip.Addr, pools []string) {
+	for i, a := range p.addrs {
 		if l.owner[a] == p.pod.UID {
 			delete(l.owner, a)
 		}
+		at := place{p.host, p.pools[i]}
+		if l.on[at][a] == p.pod.UID {
+			if delete(l.on[at], a); len(l.on[at]) == 0 {
+				delete(l.on, at)
+			}
+		}
 	}
-	p.addrs, p.byPool = addrs, byPool
-	for _, a := range addrs {
+	p.addrs, p.pools = addrs, pools
+	for i, a := range addrs {
 		l.owner[a] = p.pod.UID
+		if at := (place{p.host, pools[i]}); p.host.IsValid() {
+			if l.on[at] == nil {
+				l.on[at] = map[netip.Addr]string{}
+			}
+			l.on[at][a] = p.pod.UID
+		}
 	}
 }
 
@@ -245,48 +265,31 @@ func (j *Judge) place(p *promise, now time.Time) {
 	}
 }
 
-// assign gives a promise other addresses: of kinds of hosts that share pools it may have some twice.
+// assign gives a promise other addresses.
 func (j *Judge) assign(p *promise, addrs []netip.Addr) {
-	slices.SortFunc(addrs, netip.Addr.Compare)
-	addrs = slices.Compact(addrs)
-	byPool := map[string]int{}
-	for _, a := range addrs {
-		if pool, ok := j.Index.PoolOf(a); ok {
-			byPool[pool]++
-		}
+	pools := make([]string, len(addrs))
+	for i, a := range addrs {
+		pools[i], _ = j.Index.PoolOf(a)
 	}
-	j.ledger.assign(p, addrs, byPool)
+	j.ledger.assign(p, addrs, pools)
 }
 
 // promised is what is promised to other pods than that of a UID; where placed is set, to those that are on their nodes
-// already. A pod that is on none yet counts on every host that may draw from a pool of its addresses.
+// already. On a host only those count that are there: how many more a node may take is in the number that it
+// publishes, from which the scheduler takes off all pods that it has placed.
 func (j *Judge) promised(self string, placed bool) allocator.Promises {
-	type place struct {
-		host netip.Addr // none for all
-		pool string
-	}
-	var on map[place]int // counted when the first pool asks that bounds its hosts
-	count := func() {
-		on = map[place]int{}
-		for uid, p := range j.ledger.promises {
-			if uid == self || placed && p.pod.Node == "" {
-				continue
-			}
-			for pool, n := range p.byPool {
-				on[place{p.host, pool}] += n
-			}
-		}
-	}
 	return allocator.Promises{
 		Address: func(a netip.Addr) bool {
 			uid, ok := j.ledger.owner[a]
 			return ok && uid != self && (!placed || j.ledger.promises[uid].pod.Node != "")
 		},
-		OnHost: func(host netip.Addr, pool string) int {
-			if on == nil {
-				count()
+		OnHost: func(host netip.Addr, pool string) (addrs []netip.Addr) {
+			for a, uid := range j.ledger.on[place{host, pool}] {
+				if uid != self {
+					addrs = append(addrs, a)
+				}
 			}
-			return on[place{host, pool}] + on[place{pool: pool}]
+			return addrs
 		},
 	}
 }

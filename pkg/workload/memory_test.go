@@ -42,7 +42,7 @@ func watched(tb testing.TB, deployments, replicaSetsOfEach int) *Resolver {
 		return fmt.Sprintf(`{"metadata":{"namespace":"shop","name":"web-%d-5d4f8c7b%d","uid":%q,"ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment","name":"web-%d","uid":%q,"controller":true}]}}`,
 			i%deployments, i/deployments, uid("r", i), i%deployments, uid("d", i%deployments))
 	})
-	return &Resolver{Owners: o, Namespace: "bcsnet-system"}
+	return &Resolver{Owners: o, Namespace: "bcsnet-system", ClaimsFor: func(context.Context, Workload) ([]string, error) { return nil, nil }}
 }
 
 func uid(kind string, i int) string { return fmt.Sprintf("%s0000000-0000-4000-8000-%012d", kind, i) }

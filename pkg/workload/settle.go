@@ -130,8 +130,12 @@ func (d *draft) addresses(p *Policy, own owned) *ipam.Refusal {
 	if sets != nil {
 		p.Sets, p.Mask = sets.sets, sets.mask
 		if p.Release != ReleaseWithPod && p.Identity == "" && several(sets) {
-			return ipam.Refuse(ipam.ReasonInvalidAnnotation, "%s: the pods of %s are interchangeable, so it cannot be known which of several addresses belong together once they are kept", sets, own).
-				WithHint("use a StatefulSet, or let the addresses go with the pod")
+			by, hint := "", "use a StatefulSet, or let the addresses go with the pod"
+			if claim := d.said[fieldClaim]; claim != nil {
+				by, hint = ", as "+claim.String()+" says", "use a StatefulSet, or no claim"
+			}
+			return ipam.Refuse(ipam.ReasonInvalidAnnotation, "%s: the pods of %s are interchangeable, so it cannot be known which of several addresses belong together once they are kept%s", sets, own, by).
+				WithHint("%s", hint)
 		}
 	}
 	if gateway == nil {

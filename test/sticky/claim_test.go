@@ -3,6 +3,7 @@ package sticky_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
@@ -114,6 +116,60 @@ func (w *world) ownersClaim(t *testing.T) {
 	a.replicas = 2
 	a.apply(t)
 	a.expect(t, "the app to have its own", want{pods: 2, same: named})
+}
+
+// lateClaim: a claim that is made for a Deployment that runs takes over what it may have of what the pods have, and no more:
+// the rest would count as its own. While it is being deleted it has what its pods have.
+func (w *world) lateClaim(t *testing.T) {
+	t.Helper()
+	s := w.newSite(t, "late", 8*replicas, sharedNodes)
+	a := s.newApp(deployment, terms{plain, nil}, 2)
+	before := a.start(t)
+	theirs := slices.Sorted(maps.Values(before.pods))
+	n := 1
+	for slices.Contains(theirs, s.address(n)) {
+		n++
+	}
+	mine := s.address(n)
+	c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "late"}}
+	c.Spec.Owner = &v1.ClaimOwner{APIVersion: "apps/v1", Kind: "Deployment", Name: "app"}
+	c.Spec.Addresses, c.Spec.Replicas, c.Spec.Preallocate, c.Spec.ReleasePolicy = []string{theirs[1], mine}, new(int32(2)), true, v1.ReleaseNever
+	w.create(t, c)
+	holds := func(addresses ...string) func() error {
+		slices.Sort(addresses)
+		return func() error {
+			err := w.admin.Get(t.Context(), client.ObjectKeyFromObject(c), c)
+			if has := slices.Sorted(slices.Values(c.Status.Addresses)); err == nil && !slices.Equal(has, addresses) {
+				err = fmt.Errorf("it has %v, and should have %v", has, addresses)
+			}
+			return err
+		}
+	}
+	eventually(t, "the claim to take over what it may have", holds(theirs[1], mine))
+	a.expect(t, "the pods to keep what they have", want{pods: 2, same: map[string]string{theirs[0]: "a pod", theirs[1]: "a pod", mine: "the claim"}})
+	a.policy, a.claim = never, c.Name
+	a.rev, a.surge = a.rev+1, intstr.FromInt32(0)
+	a.apply(t)
+	a.expect(t, "the next pods to have the claim's", want{pods: 2, same: map[string]string{theirs[1]: "late", mine: "late"}})
+	if err := w.admin.Delete(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	a.replicas = 1
+	a.apply(t)
+	eventually(t, "the claim to have what its last pod has", func() error {
+		err := w.admin.Get(t.Context(), client.ObjectKeyFromObject(c), c)
+		if err == nil && (len(c.Status.Addresses) != 1 || c.Status.Used != 1) {
+			err = fmt.Errorf("it has %v, %d used", c.Status.Addresses, c.Status.Used)
+		}
+		return err
+	})
+	a.delete(t, metav1.DeletePropagationBackground)
+	eventually(t, "the claim to go", func() error {
+		if err := w.admin.Get(t.Context(), client.ObjectKeyFromObject(c), c); !apierrors.IsNotFound(err) {
+			return errors.Join(errors.New("it is there"), err)
+		}
+		return nil
+	})
 }
 
 // claimDeleted: a claim that annotations made is made again when somebody deletes it while pods have its addresses, and

@@ -18,6 +18,7 @@ func (w *world) otherParts() []part {
 		{"own-addresses", w.ownAddresses},
 		{"named-claim", w.namedClaim},
 		{"owners-claim", w.ownersClaim},
+		{"owners-claim-late", w.lateClaim},
 		{exampleNamespace, w.examples},
 		{"passed-on-deploy", func(t *testing.T) { t.Helper(); w.passedOn(t, deployment) }},
 		{"passed-on-fleet", func(t *testing.T) { t.Helper(); w.passedOn(t, fleet) }},
