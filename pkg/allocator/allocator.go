@@ -153,8 +153,8 @@ func (a *Allocator) attempt(ctx context.Context, r Request, h *ipam.Holder, pref
 			return nil, again, err
 		}
 	}
-	if len(held) == 0 && r.terms.PodPrimaryKey != "" {
-		if held, again, err = a.succeed(ctx, r, *h); err != nil || again {
+	if !complete(held) && r.terms.PodPrimaryKey != "" {
+		if held, again, err = a.succeed(ctx, r, *h, held); err != nil || again {
 			return nil, again, err
 		}
 	}

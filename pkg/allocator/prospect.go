@@ -67,6 +67,12 @@ func (p *Prospect) On(host netip.Addr, now time.Time, promised Promises) (o Outl
 	return p.on(host, now, promised, false)
 }
 
+// Near says whether the pod would get an address on a host that is kept for it, but for how many the host may have.
+func (p *Prospect) Near(host netip.Addr, now time.Time, promised Promises) bool {
+	o, refusal := p.on(host, now, promised, true)
+	return refusal == nil && o.Kept
+}
+
 // on is On; anyHost says whether it does not matter how many addresses the host may have.
 func (p *Prospect) on(host netip.Addr, now time.Time, promised Promises, anyHost bool) (o Outlook, refusal *ipam.Refusal) {
 	r, h := p.Request(host), p.holder
@@ -118,17 +124,17 @@ func (p *Prospect) Holds() bool {
 	return slices.ContainsFunc(p.index.ByAttachment(ipam.Holder{PodUID: p.holder.PodUID}), func(l ipam.Lease) bool { return l.State == ipam.Active })
 }
 
-// Awaited are the pools of which the pod would get an address that is kept for whichever pod of its claim comes next, and
-// not promised to another one, on a host that may have one more.
-func (p *Prospect) Awaited(now time.Time, promised Promises) (pools []string) {
+// Awaited says whether on some host that may have one more the pod would get an address that is kept for whichever pod of
+// its claim comes next, and not promised to another one.
+func (p *Prospect) Awaited(now time.Time, promised Promises) bool {
 	for _, pool := range p.index.KeptIn(p.request.terms.Claim, promised.Address) {
 		if host, ok := p.index.HostOf(pool); ok {
-			if o, refusal := p.on(host, now, promised, true); refusal == nil && o.Kept {
-				pools = append(pools, pool)
+			if p.Near(host, now, promised) {
+				return true
 			}
 		}
 	}
-	return pools
+	return false
 }
 
 // Earlier are the hosts on which an earlier pod of its key has an address: there it takes no more than that one has.

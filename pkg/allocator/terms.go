@@ -61,12 +61,15 @@ func (r Request) agree() *ipam.Refusal {
 }
 
 // succeed gives the request's pod the addresses of the earlier pod of its place: of the same claim and key, that
-// is no more. While the earlier one is there it says so. again says that the picture was wrong and has
-// been mended.
-func (a *Allocator) succeed(ctx context.Context, r Request, h ipam.Holder) (held []ipam.Lease, again bool, err error) {
+// is no more, beside those that it holds. While the earlier one is there it says so. again says that the picture was
+// wrong and has been mended.
+func (a *Allocator) succeed(ctx context.Context, r Request, h ipam.Holder, held []ipam.Lease) (_ []ipam.Lease, again bool, err error) {
 	type passing struct{ from, to ipam.Lease }
-	want, all := r.want(h, nil), []passing{}
+	want, all := r.want(h, held), []passing{}
 	for _, l := range a.index.ByKey(r.terms.Claim, r.terms.PodPrimaryKey) {
+		if slices.ContainsFunc(held, func(o ipam.Lease) bool { return o.Addr.Is4() == l.Addr.Is4() && o.Slot == l.Slot }) {
+			continue
+		}
 		next, ok, err := a.successor(ctx, r, h, l)
 		switch {
 		case err != nil:
@@ -75,11 +78,11 @@ func (a *Allocator) succeed(ctx context.Context, r Request, h ipam.Holder) (held
 			all = append(all, passing{l, next})
 		}
 	}
-	// All of them or none, where the host may not have so many.
+	// None of them where the host may not have so many.
 	holds := map[netip.Addr]bool{}
 	defer func() {
 		for addr := range holds {
-			a.index.Drop(addr)
+			a.index.DropHold(addr, want.Key)
 		}
 	}()
 	for _, p := range all {

@@ -2,17 +2,21 @@ package allocator
 
 import (
 	"fmt"
+	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"go4.org/netipx"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/test/controlplane"
+	"github.com/bcsnet/bcsnet/test/intercept"
 )
 
 // keyed are the terms of one pod of a claim of its own net, app those of any of its pods.
@@ -121,6 +125,39 @@ func TestSuccessor(t *testing.T) {
 	}
 	if l := r.lease(a); l.ContainerID != "next-c2" {
 		t.Errorf("after a late ADD: %+v", l)
+	}
+}
+
+// Of several addresses of an earlier pod the next one gets all, also where one of the writes fails.
+func TestSuccessorOfSeveral(t *testing.T) {
+	for name, fault := range map[string]intercept.Hook{
+		"refused": intercept.Answer(400, metav1.StatusReasonBadRequest, 0), "in doubt": intercept.Fail(errReset), "somebody was faster": intercept.Answer(409, metav1.StatusReasonConflict, 0),
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newNet("9-20")
+			r := newReplica(t, x.pool)
+			p := newPod(t, "several-"+strings.ReplaceAll(name, " ", "-"), x.host, r)
+			two := x.keyed("default/" + p.Name)
+			two.Sets = []*netipx.IPSet{x.set(t, 9, 12), x.set(t, 13, 16)}
+			terms.set(p.Name, two)
+			had := r.add(x.of(p, name+"1"))
+			p = again(t, p, x, r)
+			r.tap.Forget()
+			mend := r.tap.On(func(q *http.Request) bool { return writes(q) && r.tap.Count(writes) == 2 }, fault)
+			got, err := r.Allocate(t.Context(), x.of(p, name+"2"))
+			mend()
+			if err == nil && !slices.Equal(addrs(got), had) {
+				t.Errorf("got %v, the earlier pod had %v", addrs(got), had)
+			}
+			if got := r.add(x.of(p, name+"2")); !slices.Equal(got, had) {
+				t.Errorf("then got %v, the earlier pod had %v", got, had)
+			}
+			for _, a := range had {
+				if l := r.lease(a); l.PodUID != string(p.UID) || l.ContainerID != name+"2" {
+					t.Errorf("%s: %+v", a, l)
+				}
+			}
+		})
 	}
 }
 

@@ -24,17 +24,24 @@ const (
 )
 
 // Problems are what stands between a claim and what its spec says, the gravest first: its addresses are in no pool,
-// another claim names them or somebody else has them, its pools are smaller than it; or that somebody made others for its
+// another claim names them or somebody else has them, its pools are smaller than it; that somebody made others for its
 // workload, twins. rivals are other claims with the addresses that they name.
-func Problems(c Claim, x *ipam.Index, rivals map[string]*netipx.IPSet, twins []string) (all []Problem) {
+func Problems(c Claim, x *ipam.Index, rivals map[string]*netipx.IPSet, twins []string) []Problem {
 	if c.Deleting {
 		return nil
 	}
+	all := c.unsupplied(x, rivals)
+	if len(twins) > 0 {
+		all = append(all, Problem{v1.ReasonOwnerShared, fmt.Sprintf("%s %s for %s, too: a pod draws from one, which an annotation has to name",
+			words.List(twins), words.OneOr(len(twins), "is", "are"), c.Workload)})
+	}
+	return all
+}
+
+// unsupplied are the problems with the addresses that the claim may have.
+func (c Claim) unsupplied(x *ipam.Index, rivals map[string]*netipx.IPSet) (all []Problem) {
 	add := func(reason, format string, args ...any) {
 		all = append(all, Problem{reason, fmt.Sprintf(format, args...)})
-	}
-	if len(twins) > 0 {
-		add(v1.ReasonOwnerShared, "%s %s for %s, too: a pod draws from one, which its annotation would have to name", words.List(twins), words.OneOr(len(twins), "is", "are"), c.Workload)
 	}
 	if c.Pool != "" {
 		if _, ok := x.Pool(c.Pool); !ok {

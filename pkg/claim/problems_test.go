@@ -76,7 +76,7 @@ func TestProblems(t *testing.T) {
 		"another claim names some":        {spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.0.0.9", "10.0.0.12"}}, rivals: map[string]*netipx.IPSet{"pay/gw": rival}, want: []Problem{{"AddressesShared", "claim pay/gw names 10.0.0.12, too"}}},
 		"another claim names none of its": {spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.0.0.9"}}, rivals: map[string]*netipx.IPSet{"pay/gw": rival}},
 		"more than are looked at":         {spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.0.0.0/19"}}, want: []Problem{{"AddressNotInPool", "10.0.0.0-10.0.0.8, 10.0.0.13-10.0.1.8, 10.0.1.13-10.0.31.255 are in no pool"}}},
-		"others for its workload":         {twins: []string{"shop/a", "shop/b"}, want: []Problem{{"OwnerShared", "shop/a, shop/b are for Deployment shop/web, too: a pod draws from one, which its annotation would have to name"}}, spec: v1.BCSNetIPClaimSpec{Owner: &v1.ClaimOwner{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}}},
+		"others for its workload":         {twins: []string{"shop/a", "shop/b"}, want: []Problem{{"OwnerShared", "shop/a, shop/b are for Deployment shop/web, too: a pod draws from one, which an annotation has to name"}}, spec: v1.BCSNetIPClaimSpec{Owner: &v1.ClaimOwner{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}}},
 		"being deleted":                   {spec: v1.BCSNetIPClaimSpec{Pool: "c"}, deleting: true},
 	} {
 		t.Run(name, func(t *testing.T) {

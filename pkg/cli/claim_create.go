@@ -104,9 +104,7 @@ func (v *claimCreate) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := v.warnOfTwins(ctx, api); err != nil {
-		return err
-	}
+	v.warnOfTwins(ctx, api)
 	created, err := v.create(ctx, api)
 	if err != nil {
 		return err
@@ -119,17 +117,19 @@ func (v *claimCreate) Run(ctx context.Context) error {
 }
 
 // warnOfTwins says which other claims somebody made for the workload.
-func (v *claimCreate) warnOfTwins(ctx context.Context, api *claims) error {
+func (v *claimCreate) warnOfTwins(ctx context.Context, api *claims) {
 	c, err := claim.FromObject(&v.object)
 	if err != nil || c.Workload.Kind == "" {
-		return err
+		return // the API server says what is wrong
 	}
 	others, err := api.madeFor(ctx, c.Workload)
+	if err != nil {
+		v.say.warn("the claims of the namespace cannot be listed, so another one for %s would not show: %v", c.Workload, err)
+	}
 	if others = slices.DeleteFunc(others, func(name string) bool { return name == v.object.Name }); len(others) > 0 {
 		v.say.warn("%s %s for %s, too: its pods are refused until an annotation names the claim that they are to use, or only one is left",
 			words.List(others), words.OneOr(len(others), "is", "are"), c.Workload)
 	}
-	return err
 }
 
 func (v *claimCreate) create(ctx context.Context, api *claims) (*unstructured.Unstructured, error) {

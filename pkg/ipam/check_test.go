@@ -19,6 +19,7 @@ func (m *machine) check(t *rapid.T) {
 	m.checkPools(t, known)
 	checkFreeSets(t, m.x)
 	checkLeftovers(t, m.x)
+	checkPlaces(t, m.x)
 	for _, a := range universe {
 		if node, _ := m.x.NodeOf(a); node != m.model.nodeOf(a) {
 			t.Fatalf("NodeOf(%s) = %q, want %q", a, node, m.model.nodeOf(a))
@@ -272,6 +273,32 @@ func checkFreeSets(t fataler, x *Index) {
 				}
 			}
 		}
+	}
+}
+
+// checkPlaces counts again what is in use and held on hosts, and what is in doubt.
+func checkPlaces(t fataler, x *Index) {
+	t.Helper()
+	inUse, coming, doubts := map[place]int{}, map[place]int{}, 0
+	for _, r := range slices.AppendSeq(slices.Collect(x.byAddr.all()), maps.Values(x.lost)) {
+		if at, ok := placeOf(r); ok {
+			inUse[at]++
+		}
+	}
+	for _, h := range x.holds {
+		if h.Host.IsValid() {
+			coming[place{h.Host, h.Pool}]++
+		}
+		if h.Doubt {
+			doubts++
+		}
+	}
+	counted := map[place]int{}
+	for at, addrs := range x.coming {
+		counted[at] = len(addrs)
+	}
+	if !maps.Equal(inUse, x.inUse) || !maps.Equal(coming, counted) || doubts != x.doubts {
+		t.Fatalf("in use %v, coming %v, %d doubts; counted are %v, %v, %d", inUse, coming, doubts, x.inUse, counted, x.doubts)
 	}
 }
 

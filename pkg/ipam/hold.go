@@ -45,6 +45,16 @@ func (x *Index) Drop(a netip.Addr) {
 	x.refresh(a)
 }
 
+// DropHold is Drop for a hold of a key that is not in doubt; any other stays.
+func (x *Index) DropHold(a netip.Addr, key string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if h, ok := x.holds[a]; ok && h.Key == key && !h.Doubt {
+		x.forgetHold(a)
+		x.refresh(a)
+	}
+}
+
 // Doubts are the addresses in doubt for an attachment; for all of them when key is empty.
 func (x *Index) Doubts(key string) map[netip.Addr]Hold {
 	x.mu.RLock()

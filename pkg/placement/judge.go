@@ -3,7 +3,6 @@ package placement
 import (
 	"context"
 	"errors"
-	"maps"
 	"math"
 	"net/netip"
 	"slices"
@@ -154,8 +153,8 @@ func (j *Judge) judge(pod workload.Pod, p *allocator.Prospect, nodes []string, e
 type outlook struct {
 	// why it is none; empty where it is one.
 	why string
-	// kept: the pod gets an address that is kept for it. elsewhere: it would get another, while one is kept for it; near:
-	// a pool of the host has that, and the host may have no more of it.
+	// kept: the pod gets an address that is kept for it. elsewhere: it would get another, while one is kept for it; near: it
+	// would get that if the host might have one more.
 	kept, elsewhere, near bool
 	host                  netip.Addr
 	addrs                 []netip.Addr
@@ -166,10 +165,10 @@ type outlook struct {
 func (j *Judge) survey(p *allocator.Prospect, nodes []string, now time.Time, promised allocator.Promises) (v Verdict, addrs []netip.Addr) {
 	v.Failed = map[string]string{}
 	awaited, earlier := p.Awaited(now, promised), p.Earlier()
-	kinds := map[string]*outlook{}
+	kinds, inOrder := map[string]*outlook{}, []*outlook{}
 	look := func(host netip.Addr) *outlook {
 		kind := j.Index.KindOf(host, func(pool string) []netip.Addr { return promised.OnHost(host, pool) })
-		if slices.Contains(earlier, host) {
+		if kind != "" && slices.Contains(earlier, host) {
 			kind += host.String()
 		}
 		if k := kinds[kind]; k != nil {
@@ -177,6 +176,7 @@ func (j *Judge) survey(p *allocator.Prospect, nodes []string, now time.Time, pro
 		}
 		k := &outlook{host: host}
 		kinds[kind] = k
+		inOrder = append(inOrder, k)
 		o, refusal := p.On(host, now, promised)
 		switch {
 		case kind == "":
@@ -185,9 +185,8 @@ func (j *Judge) survey(p *allocator.Prospect, nodes []string, now time.Time, pro
 			}
 		case refusal != nil:
 			k.why, v.Refusal, v.Request = NoAddressLeft, refusal, p.Request(host)
-		case len(awaited) > 0 && !o.Kept:
-			k.elsewhere = true
-			k.near = slices.ContainsFunc(j.Index.PoolsOf(host), func(pool string) bool { return slices.Contains(awaited, pool) })
+		case awaited && !o.Kept:
+			k.elsewhere, k.near = true, p.Near(host, now, promised)
 		default:
 			k.kept = o.Kept
 		}
@@ -200,16 +199,14 @@ func (j *Judge) survey(p *allocator.Prospect, nodes []string, now time.Time, pro
 			hosts[i] = append(hosts[i], look(host))
 		}
 	}
-	// While an address is kept for the pod it goes where that is; where no node may have it, it gets another there.
-	there := slices.ContainsFunc(slices.Collect(maps.Values(kinds)), func(k *outlook) bool { return k.kept })
-	for _, k := range kinds {
+	// While an address is kept for the pod it goes where that is; where no node may have it, to one that is kept from it by
+	// what one host may have alone, if that has another pool.
+	there := slices.ContainsFunc(inOrder, func(k *outlook) bool { return k.kept })
+	for _, k := range inOrder {
 		if k.elsewhere && (there || !k.near) {
 			k.why, v.Request = NoAddressLeft, p.Request(k.host)
 			v.Refusal = ipam.Refuse(ipam.ReasonClaimConflict, "an address of the claim is kept for the pod, and host %s cannot have it", k.host).
 				WithHint("let the pod run where its pool serves, or give the address up: bcsnetctl ip release ADDRESS")
-		}
-		if k.why == "" {
-			addrs = append(addrs, k.addrs...)
 		}
 	}
 	for i, n := range nodes {
@@ -219,6 +216,7 @@ func (j *Judge) survey(p *allocator.Prospect, nodes []string, now time.Time, pro
 				worst = k.why
 			}
 			if k.why == "" {
+				addrs = append(addrs, k.addrs...)
 				break
 			}
 		}

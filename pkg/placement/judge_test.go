@@ -402,6 +402,48 @@ func TestPerHostOfOthers(t *testing.T) {
 	}
 }
 
+// TestKeptElsewhere: without bounds a pod never goes past what is kept for its app, also where another pool of the node has
+// some that is for another interface.
+func TestKeptElsewhere(t *testing.T) {
+	s := newSite(t, 9, 9)
+	plan, err := ipam.NewPlan(ipam.PlanSpec{Net: "10.9.0.0", Mask: 24, Gateway: "10.9.0.1", Available: []string{"10.9.0.10-10.9.0.20"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Index.SetPool(ipam.Pool{Name: "storage", Plan: plan, Priority: -1, Hosts: map[netip.Addr]struct{}{netip.MustParseAddr("192.0.1.1"): {}, netip.MustParseAddr("192.0.2.1"): {}}})
+	web := ipam.Sticky{Claim: "shop/web", Fixed: true}
+	s.lease("10.1.0.11", "", ipam.Reserved, web)
+	s.lease("10.9.0.12", "", ipam.Reserved, web)
+	l, _ := s.Index.Get(netip.MustParseAddr("10.9.0.12"))
+	s.version++
+	l.IfName, l.Version = "net1", s.version
+	s.Index.Watched(l)
+	s.terms["web"] = allocator.Terms{Sticky: web}
+	for range 8 {
+		if got := s.filter(newPod("web"), "node21", "node22"); got != "node21 NoFIPLeft, node22 NoFIPLeft" {
+			t.Fatal(got)
+		}
+	}
+}
+
+// TestNodeOfTwoRacks: a pod is promised what it gets by that address of a node which passes, and nothing by another one.
+func TestNodeOfTwoRacks(t *testing.T) {
+	s := newSite(t, 9, 1)
+	addrs := s.NodeAddrs
+	s.NodeAddrs = func(name string) []netip.Addr {
+		if name == "both" {
+			return []netip.Addr{netip.MustParseAddr("192.0.1.7"), netip.MustParseAddr("192.0.2.7")}
+		}
+		return addrs(name)
+	}
+	if got := s.filter(newPod("first"), "both"); got != "both" {
+		t.Fatal(got)
+	}
+	if got := s.filter(newPod("second"), "node21"); got != "node21" {
+		t.Errorf("rack 2 has one address, and nobody needs it: %s", got)
+	}
+}
+
 // TestPerHostKept: an address of an earlier pod costs its own host nothing; where no host may have what is kept for an app,
 // its pod goes to another pool, and not while one may.
 func TestPerHostKept(t *testing.T) {

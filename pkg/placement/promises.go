@@ -267,6 +267,8 @@ func (j *Judge) place(p *promise, now time.Time) {
 
 // assign gives a promise other addresses.
 func (j *Judge) assign(p *promise, addrs []netip.Addr) {
+	slices.SortFunc(addrs, netip.Addr.Compare)
+	addrs = slices.Compact(addrs) // many nodes are of one kind
 	pools := make([]string, len(addrs))
 	for i, a := range addrs {
 		pools[i], _ = j.Index.PoolOf(a)

@@ -51,6 +51,9 @@ func TestSpreadReads(t *testing.T) {
 				t.Errorf("%s waited for %s", what, d)
 			}
 		}
+		if d := took(t.Context(), http.MethodGet, turnedAway(429, "9223372036854775807")); d >= maxSpread*time.Second {
+			t.Errorf("an absurd time: it waited for %s", d)
+		}
 		short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		if d := took(short, http.MethodGet, turnedAway(429, "3600")); d > time.Millisecond {
