@@ -42,10 +42,11 @@ type BCSNetPool struct {
 // The rules of the API server and what they leave out. A rule may cost 10,000,000 units by estimate
 // (each entry of a list counts in full) and 1,000,000 when it runs, an object 10,000,000; and a loop takes
 // time by the square of the list: 20 ms for 4,096 entries, 400 ms for 16,384, at every write of the
-// object and of its status. So three things are left to the controller, which says Ready=False, InvalidSpec:
+// object and of its status. So four things are left to the controller, which says Ready=False, InvalidSpec:
 //
 //   - that the entries of availableIPs lie in the subnet, in a list of more than 4,096 entries;
 //   - that an IPv6 range is not reversed (both ends are known to lie in one /64);
+//   - that a range has no IPv4-mapped addresses between its ends;
 //   - that all of availableIPs together are no more than a /64.
 //
 // How the rules are written, so that Kubernetes 1.31 takes them:

@@ -41,7 +41,15 @@ func ParseRange(s string) (netipx.IPRange, error) {
 	case sizeOf(a, b).Cmp(maxRange) > 0:
 		return netipx.IPRange{}, fmt.Errorf("range %q is larger than a /64, the largest that a pool can hold", s)
 	}
-	return netipx.IPRangeFrom(a, b), nil
+	return unmapped(s, netipx.IPRangeFrom(a, b))
+}
+
+// unmapped refuses a range that has IPv4-mapped addresses, which are those of IPv4 by another name.
+func unmapped(s string, r netipx.IPRange) (netipx.IPRange, error) {
+	if mapped := netipx.RangeOfPrefix(netip.PrefixFrom(netip.AddrFrom16([16]byte{10: 0xff, 11: 0xff}), 96)); r.Overlaps(mapped) {
+		return netipx.IPRange{}, fmt.Errorf("range %q has IPv4-mapped addresses: leave out ::ffff:0:0/96", s)
+	}
+	return r, nil
 }
 
 func parseCIDR(s string) (netipx.IPRange, error) {
@@ -55,7 +63,7 @@ func parseCIDR(s string) (netipx.IPRange, error) {
 	if p.Addr().BitLen()-p.Bits() > 64 {
 		return netipx.IPRange{}, fmt.Errorf("range %q is larger than a /64, the largest that a pool can hold", s)
 	}
-	return netipx.RangeOfPrefix(p), nil
+	return unmapped(s, netipx.RangeOfPrefix(p))
 }
 
 // ParseNetwork reads a subnet of hosts: a CIDR without host bits, of any size. An IPv4-mapped IPv6 address is
