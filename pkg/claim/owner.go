@@ -36,9 +36,6 @@ func Index(ctx context.Context, claims cache.Cache) (func(context.Context, workl
 		return nil
 	})
 	return func(ctx context.Context, w workload.Workload) (names []string, err error) {
-		if w.Namespace == "" { // a claim is for a workload of its namespace
-			return nil, nil
-		}
 		var all v1.BCSNetIPClaimList
 		if err := claims.List(ctx, &all, client.InNamespace(w.Namespace), client.MatchingFields{ownerName: w.Name}); err != nil {
 			return nil, err

@@ -133,9 +133,6 @@ func (c *claims) list(ctx context.Context, namespace string, which metav1.ListOp
 
 // madeFor names the claims that somebody made for a workload.
 func (c *claims) madeFor(ctx context.Context, w workload.Workload) (names []string, err error) {
-	if w.Namespace == "" { // a claim is for a workload of its namespace
-		return nil, nil
-	}
 	all, err := c.list(ctx, w.Namespace, metav1.ListOptions{})
 	for _, one := range all {
 		if claim.IsFor(one.BCSNetIPClaim, w) {

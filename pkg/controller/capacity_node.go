@@ -88,7 +88,9 @@ func (n *nodeCapacity) room(spares map[string]ipam.Spare) uint64 {
 }
 
 // count takes what the index has on the node.
-func (n *nodeCapacity) count(x *ipam.Index) { n.own, n.held = x.PodsOn(n.addrs), x.HeldOn(n.addrs) }
+func (n *nodeCapacity) count(x *ipam.Index) {
+	n.own, n.held = x.PodsOn(n.addrs), x.HeldOn(n.addrs, n.pools)
+}
 
 // served says whether the node is told any number: it has pools, or pods of pools that it had.
 func (n *nodeCapacity) served() bool { return len(n.pools) > 0 || n.own > 0 }

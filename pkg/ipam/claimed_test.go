@@ -3,8 +3,6 @@ package ipam
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"go4.org/netipx"
 )
 
@@ -42,14 +40,7 @@ func TestPickOfAClaim(t *testing.T) {
 		l.Sticky = Sticky{Claim: "shop/web", PodPrimaryKey: key, Fixed: true}
 		return l
 	}
-	for name, tc := range map[string]struct {
-		pools  []Pool
-		leases []Lease
-		before func(*Index)
-		want   Want
-		picks  []string
-		text   string
-	}{
+	for name, tc := range map[string]pickCase{
 		"none for a claim that may have none": {
 			pools: []Pool{a()}, want: want(of(""), room(-1)),
 			text: "ClaimFull: no available IP for pod shop/a: claim shop/web holds 0 of 0 addresses, and none of them is free for it; hint: wait until a pod of the claim ends, or let it have more: bcsnetctl claim resize shop/web N",
@@ -150,22 +141,6 @@ func TestPickOfAClaim(t *testing.T) {
 			text: "AddressInUse: address 10.0.0.9 of pool a is kept for claim shop/web; hint: ask for another address; see for whom: bcsnetctl ip describe 10.0.0.9",
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			x := indexOf(tc.pools...)
-			for i, l := range tc.leases {
-				l.Version = uint64(i) + 1
-				x.Watched(l)
-			}
-			if tc.before != nil {
-				tc.before(x)
-			}
-			picks, refusal := x.Pick(tc.want, now)
-			if got := refused(refusal); got != tc.text {
-				t.Errorf("refused:\n got %s\nwant %s", got, tc.text)
-			}
-			if diff := cmp.Diff(tc.picks, picked(picks), cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("picks (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(name, tc.check)
 	}
 }

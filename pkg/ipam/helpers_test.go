@@ -203,3 +203,31 @@ func refused(r *Refusal) string {
 	}
 	return string(r.Reason) + ": " + r.Error()
 }
+
+// pickCase is a request of an index with some pools and leases, and what comes of it: picks, or the text of a refusal.
+type pickCase struct {
+	pools  []Pool
+	leases []Lease
+	before func(*Index)
+	want   Want
+	picks  []string
+	text   string
+}
+
+func (tc pickCase) check(t *testing.T) {
+	x := indexOf(tc.pools...)
+	for i, l := range tc.leases {
+		l.Version = uint64(i) + 1
+		x.Watched(l)
+	}
+	if tc.before != nil {
+		tc.before(x)
+	}
+	picks, refusal := x.Pick(tc.want, now)
+	if got := refused(refusal); got != tc.text {
+		t.Errorf("refused:\n got %s\nwant %s", got, tc.text)
+	}
+	if diff := cmp.Diff(tc.picks, picked(picks), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("picks (-want +got):\n%s", diff)
+	}
+}

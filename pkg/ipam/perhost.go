@@ -132,21 +132,22 @@ func raiseLimit(p *poolState) string {
 	return "wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit " + p.Name
 }
 
-// HeldOn is how many addresses one host, which may have several addresses itself, has of each pool that bounds how many
-// a host may have; nil for none. Its cost is that of the addresses that are held there.
-func (x *Index) HeldOn(host []netip.Addr) (n map[string]int) {
+// HeldOn is how many addresses one host, which may have several addresses itself, has of those of some pools that bound
+// how many a host may have; nil for none.
+func (x *Index) HeldOn(host []netip.Addr, pools []string) (n map[string]int) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	for _, h := range host {
-		for r := range x.byHost[h] {
-			pool := r.params.Value().Pool
-			if p := x.pools[pool]; r.state != Active || p == nil || p.MaxPerHost == 0 {
-				continue
+	for _, name := range pools {
+		if p := x.pools[name]; p == nil || p.MaxPerHost == 0 {
+			continue
+		}
+		for _, h := range host {
+			if held := x.inUse[place{h, name}]; held > 0 {
+				if n == nil {
+					n = map[string]int{}
+				}
+				n[name] += held
 			}
-			if n == nil {
-				n = map[string]int{}
-			}
-			n[pool]++
 		}
 	}
 	return n

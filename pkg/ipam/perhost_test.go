@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"go4.org/netipx"
 )
 
@@ -25,14 +23,7 @@ func TestMaxPerHost(t *testing.T) {
 	onTheWay := strings.Replace(two, "has 2 of", "has 1 (and 1 on their way) of", 1)
 	const pair = "pool a (10.0.0.0/24) has 3 of 5 addresses free, 2 active, 0 reserved, host 192.168.0.1 has 2 of the 2 that one host may have"
 	eight, nine := lease("10.0.0.8", "a", 1), lease("10.0.0.9", "a", 1)
-	for name, tc := range map[string]struct {
-		pools  []Pool
-		leases []Lease
-		before func(*Index)
-		want   Want
-		picks  []string
-		text   string
-	}{
+	for name, tc := range map[string]pickCase{
 		"one more":                     {pools: []Pool{a(perHost(3))}, leases: []Lease{eight, nine}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
 		"no bound":                     {pools: []Pool{a(perHost(0))}, leases: []Lease{eight, nine}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
 		"another host's do not count":  {pools: []Pool{a(perHost(2))}, leases: []Lease{eight, on(nine, host2)}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
@@ -86,23 +77,7 @@ func TestMaxPerHost(t *testing.T) {
 			text: "HostFull: no available IP for pod shop/a: pool a (10.0.0.0/24) has 5 of 5 addresses free, 0 active, 0 reserved; pool six (2001:db8::/64) has 1 of 1 addresses free, 1 active, 0 reserved, host 192.168.0.1 has 1 of the 1 that one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit six",
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			x := indexOf(tc.pools...)
-			for i, l := range tc.leases {
-				l.Version = uint64(i + 1)
-				x.Watched(l)
-			}
-			if tc.before != nil {
-				tc.before(x)
-			}
-			picks, refusal := x.Pick(tc.want, now)
-			if diff := cmp.Diff(tc.picks, picked(picks), cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("picks (-want +got):\n%s", diff)
-			}
-			if got := refused(refusal); got != tc.text {
-				t.Errorf("%s\nwant %s", got, tc.text)
-			}
-		})
+		t.Run(name, tc.check)
 	}
 }
 

@@ -77,7 +77,7 @@ func ReasonTable() []ReasonInfo {
 		{ReasonOutcomeUnknown, 2, true, "The API server did not say whether it stored the change; asking again settles it."},
 		{ReasonUnavailable, 2, true, "The API server does not answer, or this replica is not ready."},
 		{ReasonForbidden, 2, false, "The API server does not allow the controller to do this."},
-		{ReasonClaimConflict, 2, true, "Two annotations contradict each other, or an annotation, the request and the claim; or the address that is kept for the pod cannot be given to it here: its pool does not serve the host, or an earlier pod still has it."},
+		{ReasonClaimConflict, 2, true, "Two annotations contradict each other, or an annotation, the request and the claim; or two claims are for the pod's workload; or the address that is kept for the pod cannot be given to it here: its pool does not serve the host, or an earlier pod still has it."},
 		{ReasonClaimNotFound, 2, true, "There is no claim of the name that the pod's annotation says."},
 		{ReasonClaimFull, 2, true, "The claim of the pod has as many addresses as it may have, and none is free for the pod."},
 		{ReasonNotFound, 2, false, "There is no such object."},

@@ -23,9 +23,11 @@ func (r *Resolver) Resolve(ctx context.Context, pod Pod) (Policy, error) {
 	if err != nil {
 		return Policy{}, err
 	}
-	claims, err := r.ClaimsFor(ctx, own.Workload)
-	if err != nil {
-		return Policy{}, err
+	var claims []string
+	if own.Namespace != "" { // a claim is for a workload of its namespace
+		if claims, err = r.ClaimsFor(ctx, own.Workload); err != nil {
+			return Policy{}, err
+		}
 	}
 	if len(claims) == 0 && pod.Annotations == nil && own.annotations == nil && defaults == nil {
 		return Policy{Release: ReleaseWithPod, Workload: own.Workload}, nil

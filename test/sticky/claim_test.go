@@ -68,6 +68,12 @@ func (w *world) namedClaim(t *testing.T) {
 	a.expect(t, "nothing more to be kept", want{pods: 1})
 	a.delete(t, metav1.DeletePropagationBackground)
 	a.expect(t, "all to be given back", want{})
+	w.goes(t, c)
+}
+
+// goes waits until a claim is no more.
+func (w *world) goes(t *testing.T, c *v1.BCSNetIPClaim) {
+	t.Helper()
 	eventually(t, "the claim to go", func() error {
 		if err := w.admin.Get(t.Context(), client.ObjectKeyFromObject(c), c); !apierrors.IsNotFound(err) {
 			return errors.Join(errors.New("it is there"), err)
@@ -164,12 +170,7 @@ func (w *world) lateClaim(t *testing.T) {
 		return err
 	})
 	a.delete(t, metav1.DeletePropagationBackground)
-	eventually(t, "the claim to go", func() error {
-		if err := w.admin.Get(t.Context(), client.ObjectKeyFromObject(c), c); !apierrors.IsNotFound(err) {
-			return errors.Join(errors.New("it is there"), err)
-		}
-		return nil
-	})
+	w.goes(t, c)
 }
 
 // claimDeleted: a claim that annotations made is made again when somebody deletes it while pods have its addresses, and
