@@ -74,9 +74,15 @@ var prepared = sync.OnceValue(func() error {
 // patience is for what must come, however slow the machine is.
 const patience = 5 * time.Minute
 
-// start runs a controller as cfg for one test and returns its log and its metrics' URL when it is ready.
+// start runs a controller as cfg for one test and returns its log and its metrics' URL when it is ready. All leases
+// go when it has ended: one that runs restores those of pods that live.
 func start(t *testing.T, cfg *rest.Config, change func(*controller.Options)) (log *controlplane.Buffer, metrics string) {
 	t.Helper()
+	t.Cleanup(func() {
+		if err := forget(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
 	c := inprocess.ForTest(t, cfg, func(o *controller.Options) {
 		o.HostGrace, o.LeaderElect = hostGrace, false
 		o.CollectEvery, o.CollectAfter = time.Second, 2*time.Second // as it is shipped, each test would take a minute
@@ -85,6 +91,18 @@ func start(t *testing.T, cfg *rest.Config, change func(*controller.Options)) (lo
 		}
 	})
 	return c.Log, c.URL + "/metrics"
+}
+
+// forget removes all leases.
+func forget(ctx context.Context) error {
+	var all v1.BCSNetIPList
+	err := admin.List(ctx, &all)
+	for i := range all.Items {
+		ip := &all.Items[i]
+		ip.Finalizers = nil
+		err = errors.Join(err, admin.Update(ctx, ip), admin.Delete(ctx, ip))
+	}
+	return err
 }
 
 // account is the identity that the controller has.
@@ -175,13 +193,6 @@ func hold(t *testing.T, address, host, podName, uid string, change func(*v1.BCSN
 	controlplane.EventuallyWithin(t, patience, func() error { // the controller makes free ones meanwhile
 		_ = admin.Delete(t.Context(), &v1.BCSNetIP{ObjectMeta: metav1.ObjectMeta{Name: address}})
 		return admin.Create(t.Context(), ip)
-	})
-	t.Cleanup(func() {
-		ctx := context.Background()
-		_ = admin.Get(ctx, client.ObjectKeyFromObject(ip), ip)
-		ip.Finalizers = nil
-		_ = admin.Update(ctx, ip)
-		_ = admin.Delete(ctx, ip)
 	})
 }
 
