@@ -47,7 +47,7 @@ func (b *bench) builds(ctx context.Context) error {
 					results[b.controller] = append(results[b.controller], r)
 				}
 			}
-			b.report.build(k.String(), callers, median(results[other]), median(results[this]))
+			b.report.build(k.String(), callers, results[other], results[this])
 		}
 	}
 	return this.Start(ctx)

@@ -30,12 +30,12 @@ func (r *report) floor(what string, callers int, c compared) {
 		ms(c.bare.p99), ms(c.handler.p99), ms(c.service.p99), ratio(float64(c.service.p99), float64(c.handler.p99)))
 	fmt.Println(row)
 	r.floors = append(r.floors, row)
-	spent := func(of func(result) time.Duration) string {
+	each := func(of func(result) time.Duration) string {
 		return ms(of(c.bare)) + " / " + ms(of(c.handler)) + " / " + ms(of(c.service))
 	}
 	row = fmt.Sprintf("| %s | %d | %s | %s | %s |", what, callers,
-		spent(func(r result) time.Duration { return r.cpu["kube-apiserver"] }), spent(func(r result) time.Duration { return r.cpu["etcd"] }),
-		spent(func(r result) (all time.Duration) {
+		each(func(r result) time.Duration { return r.cpu["kube-apiserver"] }), each(func(r result) time.Duration { return r.cpu["etcd"] }),
+		each(func(r result) (all time.Duration) {
 			for name, t := range r.cpu {
 				if name != "kube-apiserver" && name != "etcd" {
 					all += t
@@ -47,11 +47,34 @@ func (r *report) floor(what string, callers int, c compared) {
 	r.cpu = append(r.cpu, row)
 }
 
-func (r *report) build(what string, callers int, other, this result) {
-	row := fmt.Sprintf("| %s | %d | %.0f | %.0f | %s | %s / %s |", what, callers, other.perSecond, this.perSecond,
-		ratio(this.perSecond, other.perSecond), ms(other.p99), ms(this.p99))
+// build reports what this build and another one did in turn.
+func (r *report) build(what string, callers int, other, this []result) {
+	o, t := median(other), median(this)
+	row := fmt.Sprintf("| %s | %d | %.0f | %.0f | %s | %s | %s / %s |", what, callers, o.perSecond, t.perSecond,
+		byTurn(this, other, rate), byTurn(this, other, spent), ms(o.p99), ms(t.p99))
 	fmt.Println(row)
 	r.builds = append(r.builds, row)
+}
+
+func rate(r result) float64 { return r.perSecond }
+
+// spent is the processor time of a cycle, of all processes.
+func spent(r result) (all float64) {
+	for _, t := range r.cpu {
+		all += t.Seconds()
+	}
+	return all
+}
+
+// byTurn is the ratio of what two results in turn have of something: the median and the quartiles.
+func byTurn(a, b []result, of func(result) float64) string {
+	ratios := make([]float64, len(a))
+	for i := range a {
+		ratios[i] = of(a[i]) / of(b[i])
+	}
+	slices.Sort(ratios)
+	n := len(ratios)
+	return fmt.Sprintf("%.2f (%.2f to %.2f)", ratios[n/2], ratios[n/4], ratios[n*3/4])
 }
 
 func (r *report) pool(size int, full bool, callers int, c compared) {
@@ -143,7 +166,8 @@ func (r *report) service() string {
 			"| addresses | state | callers | empty handler /s | bcsnet /s | of handler | of bare | p99 of handler |", r.sizes),
 		table("Requests to the API server per operation", "| operation | requests |", r.costs),
 		table("Start, memory, new pools", "| what | median |", r.numbers),
-		table("Beside another build", "| operation | callers | other /s | this /s | of the other | p99 ms other / this |", r.builds))
+		table("Beside another build",
+			"| operation | callers | other /s | this /s | of the other, turn by turn: median (quartiles) | processor time of the other's | p99 ms other / this |", r.builds))
 }
 
 func (r *report) commandLine() string {

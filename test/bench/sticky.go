@@ -125,15 +125,13 @@ func (b *bench) makeSet(ctx context.Context, name string, annotations map[string
 
 // sticky reports a duel: the medians of each, and of the ratios turn by turn.
 func (r *report) sticky(callers int, plain, kept []result) {
-	times, ops := make([]float64, len(plain)), [2]int{}
+	var ops [2]int
 	for i := range plain {
-		times[i] = plain[i].perSecond / kept[i].perSecond
 		ops[0], ops[1] = ops[0]+plain[i].ops, ops[1]+kept[i].ops
 	}
-	slices.Sort(times)
 	p, k := median(plain), median(kept)
-	row := fmt.Sprintf("| %d | %d / %d | %.0f | %.0f | %.2f (%.2f to %.2f) | %s / %s |", callers, ops[0], ops[1], p.perSecond, k.perSecond,
-		times[len(times)/2], times[len(times)/4], times[len(times)*3/4], ms(p.p50), ms(k.p50))
+	row := fmt.Sprintf("| %d | %d / %d | %.0f | %.0f | %s | %s / %s |", callers, ops[0], ops[1], p.perSecond, k.perSecond,
+		byTurn(plain, kept, rate), ms(p.p50), ms(k.p50))
 	fmt.Println(row)
 	r.duels = append(r.duels, row)
 }
