@@ -47,6 +47,8 @@ const (
 	ReasonNoConflict = "NoConflict"
 	// ReasonOwnerShared: another claim is for the same workload.
 	ReasonOwnerShared = "OwnerShared"
+	// ReasonOwnerControlled: the owner that the claim names belongs to another workload, by which its pods find their claims.
+	ReasonOwnerControlled = "OwnerControlled"
 	// ReasonAddressesShared: another claim names the same addresses.
 	ReasonAddressesShared = "AddressesShared"
 	// ReasonLargerThanPools: the claim may have more addresses than its pools, or the addresses that it names, are.

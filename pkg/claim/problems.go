@@ -11,6 +11,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/words"
+	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // Problem is why a claim cannot have what its spec says, whatever its pods do.
@@ -25,12 +26,17 @@ const (
 
 // Problems are what stands between a claim and what its spec says, the gravest first: its addresses are in no pool,
 // another claim names them or somebody else has them, its pools are smaller than it; that somebody made others for its
-// workload, twins. rivals are other claims with the addresses that they name.
-func Problems(c Claim, x *ipam.Index, rivals map[string]*netipx.IPSet, twins []string) []Problem {
+// workload, twins, or that this belongs to another one, above (zero for none). rivals are other claims with the addresses
+// that they name.
+func Problems(c Claim, x *ipam.Index, rivals map[string]*netipx.IPSet, twins []string, above workload.Workload) []Problem {
 	if c.Deleting {
 		return nil
 	}
 	all := c.unsupplied(x, rivals)
+	if above.Kind != "" {
+		all = append(all, Problem{v1.ReasonOwnerControlled, fmt.Sprintf("%s belongs to %s, and its pods draw from the claims of that: spec.owner has to name it",
+			c.Workload, above)})
+	}
 	if len(twins) > 0 {
 		all = append(all, Problem{v1.ReasonOwnerShared, fmt.Sprintf("%s %s for %s, too: a pod draws from one, which an annotation has to name",
 			words.List(twins), words.OneOr(len(twins), "is", "are"), c.Workload)})

@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // TestProblems: what is in the way of a claim, and who.
@@ -51,6 +52,7 @@ func TestProblems(t *testing.T) {
 		deleting  bool
 		rivals    map[string]*netipx.IPSet
 		twins     []string
+		above     workload.Workload
 		want      []Problem
 	}{
 		"nothing said":                                          {},
@@ -73,11 +75,12 @@ func TestProblems(t *testing.T) {
 			{"AddressNotInPool", "2001:db8::-2001:db8::8, 2001:db8::d-2001:db8::ffff:ffff:ffff:ffff are in no pool"},
 			{"AddressInUse", "10.0.0.10 is held by other/pod-0, 10.0.0.11 is kept for claim other/web"},
 		}},
-		"another claim names some":        {spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.0.0.9", "10.0.0.12"}}, rivals: map[string]*netipx.IPSet{"pay/gw": rival}, want: []Problem{{"AddressesShared", "claim pay/gw names 10.0.0.12, too"}}},
-		"another claim names none of its": {spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.0.0.9"}}, rivals: map[string]*netipx.IPSet{"pay/gw": rival}},
-		"more than are looked at":         {spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.0.0.0/19"}}, want: []Problem{{"AddressNotInPool", "10.0.0.0-10.0.0.8, 10.0.0.13-10.0.1.8, 10.0.1.13-10.0.31.255 are in no pool"}}},
-		"others for its workload":         {twins: []string{"shop/a", "shop/b"}, want: []Problem{{"OwnerShared", "shop/a, shop/b are for Deployment shop/web, too: a pod draws from one, which an annotation has to name"}}, spec: v1.BCSNetIPClaimSpec{Owner: &v1.ClaimOwner{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}}},
-		"being deleted":                   {spec: v1.BCSNetIPClaimSpec{Pool: "c"}, deleting: true},
+		"another claim names some":         {spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.0.0.9", "10.0.0.12"}}, rivals: map[string]*netipx.IPSet{"pay/gw": rival}, want: []Problem{{"AddressesShared", "claim pay/gw names 10.0.0.12, too"}}},
+		"another claim names none of its":  {spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.0.0.9"}}, rivals: map[string]*netipx.IPSet{"pay/gw": rival}},
+		"more than are looked at":          {spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.0.0.0/19"}}, want: []Problem{{"AddressNotInPool", "10.0.0.0-10.0.0.8, 10.0.0.13-10.0.1.8, 10.0.1.13-10.0.31.255 are in no pool"}}},
+		"owned by what belongs to another": {above: workload.Workload{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, want: []Problem{{"OwnerControlled", "ReplicaSet shop/web-7d belongs to Deployment shop/web, and its pods draw from the claims of that: spec.owner has to name it"}}, spec: v1.BCSNetIPClaimSpec{Owner: &v1.ClaimOwner{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-7d"}}},
+		"others for its workload":          {twins: []string{"shop/a", "shop/b"}, want: []Problem{{"OwnerShared", "shop/a, shop/b are for Deployment shop/web, too: a pod draws from one, which an annotation has to name"}}, spec: v1.BCSNetIPClaimSpec{Owner: &v1.ClaimOwner{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}}},
+		"being deleted":                    {spec: v1.BCSNetIPClaimSpec{Pool: "c"}, deleting: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &v1.BCSNetIPClaim{Spec: tc.spec}
@@ -90,7 +93,7 @@ func TestProblems(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.Deleting = tc.deleting
-			if diff := cmp.Diff(tc.want, Problems(c, x, tc.rivals, tc.twins)); diff != "" {
+			if diff := cmp.Diff(tc.want, Problems(c, x, tc.rivals, tc.twins, tc.above)); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 		})

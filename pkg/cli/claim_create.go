@@ -104,7 +104,7 @@ func (v *claimCreate) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.warnOfTwins(ctx, api)
+	v.lookAtOwner(ctx, api)
 	created, err := v.create(ctx, api)
 	if err != nil {
 		return err
@@ -116,11 +116,14 @@ func (v *claimCreate) Run(ctx context.Context) error {
 	return v.output.object(v.Out, created)
 }
 
-// warnOfTwins says which other claims somebody made for the workload.
-func (v *claimCreate) warnOfTwins(ctx context.Context, api *claims) {
+// lookAtOwner says what keeps the workload's pods from using the claim.
+func (v *claimCreate) lookAtOwner(ctx context.Context, api *claims) {
 	c, err := claim.FromObject(&v.object)
 	if err != nil || c.Workload.Kind == "" {
 		return // the API server says what is wrong
+	}
+	if err := v.warnOfOwner(ctx, c.Workload); err != nil {
+		v.say.warn("%s cannot be looked at, so that it does not exist or belongs to another workload would not show: %v", c.Workload, err)
 	}
 	others, err := api.madeFor(ctx, c.Workload)
 	if err != nil {
@@ -130,6 +133,25 @@ func (v *claimCreate) warnOfTwins(ctx context.Context, api *claims) {
 		v.say.warn("%s %s for %s, too: its pods are refused until an annotation names the claim that they are to use, or only one is left",
 			words.List(others), words.OneOr(len(others), "is", "are"), c.Workload)
 	}
+}
+
+// warnOfOwner says that the owner does not exist, or that it belongs to another workload.
+func (v *claimCreate) warnOfOwner(ctx context.Context, w workload.Workload) error {
+	r, err := v.resolver()
+	if err != nil {
+		return err
+	}
+	if gone, err := r.Owners.Gone(ctx, w); err != nil || gone {
+		if gone {
+			v.say.warn("there is no %s: no pod uses the claim until there is", w)
+		}
+		return err
+	}
+	above, ok, err := r.Owners.Above(ctx, w)
+	if ok {
+		v.say.warn("%s belongs to %s, and its pods use the claims of that, not this one: --owner %s/%s", w, above, above.Kind, above.Name)
+	}
+	return err
 }
 
 func (v *claimCreate) create(ctx context.Context, api *claims) (*unstructured.Unstructured, error) {

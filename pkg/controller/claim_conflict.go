@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // conflictEvery is how often a claim of a size or of certain addresses is looked at for what is in its way: pools
@@ -66,11 +67,11 @@ func (r *claimReconciler) inTheWay(ctx context.Context, c claim.Claim, next time
 		names = nil
 	}
 	rivals := r.rivals(c.Name, names)
-	twins := r.twins(ctx, c)
+	twins, above := r.twins(ctx, c), r.above(ctx, c)
 	if (c.Addresses != nil || c.Size >= 0 || c.Pool != "" || c.Workload.Kind != "" && !c.Managed) && (next == 0 || conflictEvery < next) {
 		next = conflictEvery
 	}
-	return claim.Problems(c, r.index, rivals, twins), next
+	return claim.Problems(c, r.index, rivals, twins, above), next
 }
 
 // twins are the claims that somebody made for the workload of another one that somebody made.
@@ -88,6 +89,22 @@ func (r *claimReconciler) twins(ctx context.Context, c claim.Claim) (names []str
 		}
 	}
 	return names
+}
+
+// above is the workload that the owner of a claim belongs to which somebody made. What cannot be read is asked again.
+func (r *claimReconciler) above(ctx context.Context, c claim.Claim) workload.Workload {
+	if c.Workload.Kind == "" || c.Managed {
+		return workload.Workload{}
+	}
+	above, ok, err := r.owners.Above(ctx, c.Workload)
+	switch {
+	case err != nil:
+		r.log.Warn("cannot look what the owner of a claim belongs to", "claim", c.Name, "owner", c.Workload.String(), "error", err)
+		return workload.Workload{}
+	case !ok:
+		return workload.Workload{}
+	}
+	return above
 }
 
 // conflict says whether something is in the way of a claim.

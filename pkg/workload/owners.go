@@ -201,6 +201,29 @@ func (o *Owners) Known(pod Pod) (w Workload) {
 	return w
 }
 
+// Above is the workload by which the claims of an object's pods are found where that is not the object itself: the
+// Deployment of a ReplicaSet, or what a pod belongs to. ok is false where it is, and where the object cannot be read.
+func (o *Owners) Above(ctx context.Context, w Workload) (above Workload, ok bool, err error) {
+	pod := Pod{Namespace: w.Namespace, Name: w.Name, UID: w.UID, Controller: Owner{Group: w.Group, Kind: w.Kind, Name: w.Name, UID: w.UID}}
+	if w.Group == "" && w.Kind == podKind {
+		k, err := o.kind(ctx, "", podKind)
+		if err != nil {
+			return above, false, err
+		}
+		switch object, err := o.object(ctx, k, w.Namespace, w.Name, w.UID); {
+		case errors.Is(err, errGone), errors.Is(err, errDenied):
+			return above, false, nil
+		case err != nil:
+			return above, false, err
+		default:
+			pod.Controller = object.controller
+		}
+	}
+	own, err := o.of(ctx, pod)
+	other := own.Group != w.Group || own.Kind != w.Kind || own.Name != w.Name
+	return own.Workload, err == nil && own.unsure == nil && other, err
+}
+
 // workload is an object of this kind.
 func (k *kind) workload(namespace string, at Owner) Workload {
 	if !k.namespaced {

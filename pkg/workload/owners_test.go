@@ -185,6 +185,29 @@ func TestOwners(t *testing.T) {
 					t.Errorf("%s: %+v, %v; want %+v, %v", tc.want, r, err, tc.replicas, tc.err)
 				}
 			}
+
+			p := &corev1.Pod{ObjectMeta: w.meta("web-1-there", owns(rs, "apps/v1", "ReplicaSet")), Spec: tmpl.Spec}
+			w.create(t, p)
+			for of, want := range map[workload.Workload]string{
+				{Group: "apps", Kind: "ReplicaSet", Name: "web-1"}:       "Deployment web",
+				{Group: "apps", Kind: "ReplicaSet", Name: "lone"}:        "",
+				{Group: "apps", Kind: "ReplicaSet", Name: "never-was"}:   "",
+				{Group: "apps", Kind: "Deployment", Name: "web"}:         "",
+				{Group: "batch", Kind: "Job", Name: "nightly-1"}:         "CronJob nightly",
+				{Group: "batch", Kind: "Job", Name: "once"}:              "",
+				{Kind: "Pod", Name: p.Name}:                              "Deployment web",
+				{Kind: "Pod", Name: "never-was"}:                         "",
+				{Group: "nowhere.example.org", Kind: "Thing", Name: "t"}: "",
+			} {
+				of.Namespace = w.ns
+				above, ok, err := w.Owners.Above(t.Context(), of)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := above.Kind + " " + above.Name; ok != (want != "") || ok && got != want {
+					t.Errorf("above %s is %q (%t), want %q", of, got, ok, want)
+				}
+			}
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -364,8 +365,8 @@ func (w *world) takenTwice(t *testing.T) (givenBack func()) {
 	}
 }
 
-// claimConflict: claims whose addresses somebody else names, or no pool has, say so and whom they mean, until that has
-// ended.
+// claimConflict: claims whose addresses somebody else names, or no pool has, whose owner another claim is for, or which
+// belongs to another workload, say so and whom they mean, until that has ended.
 func (w *world) claimConflict(t *testing.T) {
 	t.Helper()
 	s := w.newSite(t, "conflict", 8, sharedNodes)
@@ -399,6 +400,35 @@ func (w *world) claimConflict(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(first, v1.ReasonAddressesShared, "claim "+s.namespace+"/outside names "+s.address(1))
+
+	labels := map[string]string{"app": "outer"}
+	outer := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "outer"}, Spec: appsv1.DeploymentSpec{
+		Replicas: new(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c"}}}},
+	}}
+	w.create(t, outer)
+	var inner appsv1.ReplicaSetList
+	eventually(t, "the Deployment to have a ReplicaSet", func() error {
+		err := w.admin.List(t.Context(), &inner, client.InNamespace(s.namespace), client.MatchingLabels(labels))
+		if err == nil && len(inner.Items) != 1 {
+			err = fmt.Errorf("there are %d", len(inner.Items))
+		}
+		return err
+	})
+	of := func(kind, name string) *v1.BCSNetIPClaim {
+		c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, GenerateName: "of-"}}
+		c.Spec.Owner, c.Spec.ReleasePolicy = &v1.ClaimOwner{APIVersion: "apps/v1", Kind: kind, Name: name}, v1.ReleaseNever
+		w.create(t, c)
+		return c
+	}
+	says(of("ReplicaSet", inner.Items[0].Name), v1.ReasonOwnerControlled, "belongs to Deployment "+s.namespace+"/outer")
+	one, two := of("Deployment", outer.Name), of("Deployment", outer.Name)
+	says(one, v1.ReasonOwnerShared, two.Name+" is for Deployment "+s.namespace+"/outer, too")
+	says(two, v1.ReasonOwnerShared, one.Name+" is for Deployment "+s.namespace+"/outer, too")
+	if err := w.admin.Delete(t.Context(), two); err != nil {
+		t.Fatal(err)
+	}
+	says(one, v1.ReasonNoConflict, "")
 }
 
 // claimHas waits until a claim has so many addresses and says so, and returns them.
