@@ -80,7 +80,7 @@ func (a *Allocator) releaseOthers(ctx context.Context, keep ipam.Lease, family [
 // know of that.
 func winner(ls []ipam.Lease) ipam.Lease {
 	ls = slices.DeleteFunc(slices.Clone(ls), func(made ipam.Lease) bool {
-		return made.ContainerID == "" && made.Owner == "" && slices.ContainsFunc(ls, func(o ipam.Lease) bool {
+		return made.Rebuilt() && slices.ContainsFunc(ls, func(o ipam.Lease) bool {
 			return o.ContainerID != "" && o.Bound() < made.Bound()
 		})
 	})

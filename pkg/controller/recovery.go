@@ -132,8 +132,10 @@ func (r *recovery) check(ctx context.Context, waiting map[string]time.Time) (map
 	return until, nil
 }
 
-// suspects are the pools that say themselves that they lost their leases: those that had some and have no object
-// now, and those that are being rebuilt by the word of another replica, or of this one before it ended.
+// suspects are the pools that show themselves that they lost their leases: those that had some and have no object
+// now, those that are being rebuilt by the word of another replica, or of this one before it ended, and those with leases
+// that were made again from pods a short while ago: who made them, such as a replica that ended before it could tell or
+// an operator, made only those of the pods that had told.
 func (r *recovery) suspects(ctx context.Context) (map[string]time.Time, error) {
 	var pools v1.BCSNetPoolList
 	if err := r.cache.List(ctx, &pools); err != nil {
@@ -151,6 +153,12 @@ func (r *recovery) suspects(ctx context.Context) (map[string]time.Time, error) {
 		}
 		if end := c.LastTransitionTime.Add(rebuild.MaxWait); end.After(r.leases.Now()) {
 			until[p.Name] = end
+		}
+	}
+	for _, l := range r.index.Find(ipam.Lease.Rebuilt) {
+		end := l.Updated.Add(rebuild.MaxWait)
+		if pool, known := r.index.PoolOf(l.Addr); known && end.After(r.leases.Now()) && end.After(until[pool]) {
+			until[pool] = end
 		}
 	}
 	return until, nil

@@ -158,6 +158,12 @@ func (l Lease) IsKept() bool { return l.State == Reserved && l.Claim != "" }
 // written first, on every replica: it does not change while the holder has the address.
 func (l Lease) Bound() uint64 { return cmp.Or(l.BoundVersion, l.Version) }
 
+// Rebuilt says whether the lease was made again from what its pod reported: it names no container, as those do that a
+// container asked for.
+func (l Lease) Rebuilt() bool {
+	return l.State == Active && l.PodName != "" && l.ContainerID == "" && l.Owner == ""
+}
+
 // stay has a lease that is written again for its holder tell with which version that got the address.
 func (l *Lease) stay() {
 	if l.State == Active {

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os/exec"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -86,6 +89,61 @@ func TestAllObjectsAreLost(t *testing.T) {
 		}
 	}
 	wantStatus(t, p, 6, 6, 0)
+}
+
+// TestRebuiltByHand: an operator makes the leases of running pods again while no controller runs. One that starts then
+// hands out nothing before the pods have told that the operator's command could not know of. So does a replica that
+// starts when another one has made them and ended before it told.
+func TestRebuiltByHand(t *testing.T) {
+	p := newPool(t, "by-hand", nil, "10.37.2.1-10.37.2.2")
+	wantStatus(t, p, 2, 2, 0)
+	holders := map[string]string{}
+	for _, name := range []string{"by-hand-told", "by-hand-silent"} {
+		boundPod(t, name)
+		a := ask(t, http.MethodPost, name, "")
+		if a.Code != 0 {
+			t.Fatal(a.Message)
+		}
+		holders[name] = a.Address.IPAddr
+	}
+	report(t, "by-hand-told", holders["by-hand-told"])
+	wantStatus(t, p, 2, 0, 2)
+	if err := controller.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	loseAll(t, slices.Collect(maps.Values(holders))...)
+	root, err := controlplane.ModuleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := cluster.WriteKubeconfig(kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "bcsnetctl"), "--kubeconfig", kubeconfig, "rebuild", "--yes", "-o", "name").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "/"+holders["by-hand-told"]) {
+		t.Fatalf("rebuild: %v: %s", err, out)
+	}
+	if err := controller.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	boundPod(t, "by-hand-new")
+	if a := ask(t, http.MethodPost, "by-hand-new", ""); a.Reason != "PoolRebuilding" {
+		t.Errorf("the pool answers %q: %s%s", a.Reason, a.Address.IPAddr, a.Message)
+	}
+	wantCondition(t, p, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonRebuilding, "default/by-hand-silent")
+	_ = admin.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "by-hand-new"}}, client.GracePeriodSeconds(0))
+	report(t, "by-hand-silent", holders["by-hand-silent"])
+	wantCondition(t, p, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonReady)
+	for name, addr := range holders {
+		if a := ask(t, http.MethodPost, name, ""); a.Code != 0 || a.Address.IPAddr != addr {
+			t.Errorf("%s gets %q (%s), want %s", name, a.Address.IPAddr, a.Message, addr)
+		}
+		if a := ask(t, http.MethodDelete, name, ""); a.Code != 0 {
+			t.Error(a.Message)
+		}
+	}
+	wantStatus(t, p, 2, 2, 0)
 }
 
 // TestAllObjectsAreLostMeanwhile: the same while a controller runs: it makes all of them again from memory.
