@@ -17,26 +17,24 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// giveBack does what is due with the addresses that a claim keeps, and says when to look again.
-func (r *claimReconciler) giveBack(ctx context.Context, o *v1.BCSNetIPClaim, c claim.Claim, leases []ipam.Lease) (next time.Duration, err error) {
+// giveBack does what is due with the addresses that a claim keeps, and says when to look again. unknown is why it cannot be
+// said what the claim's workload needs: the rest is done all the same.
+func (r *claimReconciler) giveBack(ctx context.Context, o *v1.BCSNetIPClaim, c claim.Claim, leases []ipam.Lease) (next time.Duration, unknown, err error) {
 	var need *claim.Need
 	if c.Asks(leases) {
-		need, err = r.need(ctx, c)
-		if err != nil {
-			return 0, err
-		}
+		need, unknown = r.need(ctx, c)
 		next = askEvery
 	}
 	steps, at := claim.Steps(c, need, leases, r.leases.Now())
 	for _, s := range steps {
 		if err := r.step(ctx, o, s); err != nil {
-			return 0, err
+			return 0, unknown, err
 		}
 	}
 	if wait := at.Sub(r.leases.Now()) + time.Millisecond; !at.IsZero() && (next == 0 || wait < next) {
 		next = max(wait, time.Millisecond)
 	}
-	return next, nil
+	return next, unknown, nil
 }
 
 // need asks the API server what the workload of a claim needs; nil when that cannot be said. A workload is gone when

@@ -29,7 +29,7 @@ const (
 func (r *claimReconciler) preallocate(ctx context.Context, o *v1.BCSNetIPClaim, c claim.Claim, next time.Duration) (view claimView, _ time.Duration, err error) {
 	r.waits(c.Name, false)
 	if !c.Preallocate || c.Deleting {
-		r.failed(c.Name, nil)
+		r.failed(r.failing, c.Name, nil)
 		return view, next, nil
 	}
 	before := r.index.PartsOf(c.Name)
@@ -38,7 +38,7 @@ func (r *claimReconciler) preallocate(ctx context.Context, o *v1.BCSNetIPClaim, 
 	if err == nil && view.stock.Missing > 0 { // there are no more: how many would be all
 		view.stock, err = claim.Preallocate(ctx, r.alloc, r.live, o, claim.MaxPreallocated)
 	}
-	view.failure = r.failed(c.Name, err)
+	view.failure = r.failed(r.failing, c.Name, err)
 	switch {
 	case err != nil:
 		view.taking = true
@@ -57,35 +57,35 @@ func (r *claimReconciler) preallocate(ctx context.Context, o *v1.BCSNetIPClaim, 
 	return view, next, nil
 }
 
-// failure is why a claim could not take its addresses, although there may be some.
+// failure is why something could not be done for a claim, such as to take its addresses although there may be some.
 type failure struct{ reason, message string }
 
-// failures are why a claim could not take its addresses the last time, and what its status says of that.
+// failures are why it could not be done the last time, and what the claim's status says of that.
 type failures struct {
 	last  string
 	shown *failure
 }
 
-// failed takes note of what came of taking a claim's addresses, and returns the error that lasts: it came twice, one
+// failed takes note of what came of something for a claim, and returns the error that lasts: it came twice, one
 // after the other. It is told in the words of the first time, which the others would only vary: each other status would
 // have the claim looked at again at once.
-func (r *claimReconciler) failed(name string, err error) *failure {
+func (r *claimReconciler) failed(all map[string]failures, name string, err error) *failure {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err == nil {
-		delete(r.failing, name)
+		delete(all, name)
 		return nil
 	}
 	now := failure{string(ipam.ReasonInternal), err.Error()}
 	if refusal, ok := errors.AsType[*ipam.Refusal](err); ok {
 		now = failure{string(refusal.Reason), refusal.Message}
 	}
-	f := r.failing[name]
+	f := all[name]
 	if f.last == now.reason && (f.shown == nil || f.shown.reason != now.reason) {
 		f.shown = &now
 	}
 	f.last = now.reason
-	r.failing[name] = f
+	all[name] = f
 	return f.shown
 }
 

@@ -35,12 +35,12 @@ func TestPreallocatedSaysWhatLasts(t *testing.T) {
 		{errors.New("a body that is no lease"), "Taking", "takes more"},
 		{errors.New("a body that is no lease"), "Internal", "a body that is no lease"},
 	} {
-		view := claimView{taking: step.err != nil, stock: allocator.Stock{Has: 3}, failure: r.failed("a/b", step.err)}
+		view := claimView{taking: step.err != nil, stock: allocator.Stock{Has: 3}, failure: r.failed(r.failing, "a/b", step.err)}
 		got := preallocated(claim.Claim{Name: "a/b", Preallocate: true}, view)
 		if got.Reason != step.reason || !strings.Contains(got.Message, step.words) {
 			t.Errorf("%d, %v: %s: %s; want %s: %s", i, step.err, got.Reason, got.Message, step.reason, step.words)
 		}
-		if other := r.failed("a/other", nil); other != nil {
+		if other := r.failed(r.failing, "a/other", nil); other != nil {
 			t.Errorf("another claim fails: %v", other)
 		}
 	}

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -64,8 +65,9 @@ type claimReconciler struct {
 	elsewhere map[string]struct{}
 	// short are the claims that wait for addresses to become free.
 	short map[string]struct{}
-	// failing are the claims that could not take their addresses the last time.
-	failing map[string]failures
+	// failing are the claims that could not take their addresses the last time, unasked those whose workload could not be
+	// asked what it needs.
+	failing, unasked map[string]failures
 	// named are the addresses that claims name, by claim.
 	named map[string]*netipx.IPSet
 	// unclaimed is since when a claim has been seen not to exist that keeps addresses which no pod had yet.
@@ -76,7 +78,7 @@ func newClaimReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Clien
 	r := &claimReconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), index: index, leases: leases, owners: owners, policies: policies, terms: terms,
 		events: mgr.GetEventRecorder("bcsnet-controller"), leads: leads, queue: &queue{leads: leads}, log: log,
-		gone: map[string]time.Time{}, wanted: map[string]workload.Policy{}, of: map[workload.Workload]map[string]struct{}{}, short: map[string]struct{}{}, failing: map[string]failures{}, unclaimed: map[string]time.Time{}, elsewhere: map[string]struct{}{}, named: map[string]*netipx.IPSet{},
+		gone: map[string]time.Time{}, wanted: map[string]workload.Policy{}, of: map[workload.Workload]map[string]struct{}{}, short: map[string]struct{}{}, failing: map[string]failures{}, unasked: map[string]failures{}, unclaimed: map[string]time.Time{}, elsewhere: map[string]struct{}{}, named: map[string]*netipx.IPSet{},
 	}
 	index.Subscribe(r.leaseChanged)
 	owners.Changed = r.workloadChanged
@@ -187,7 +189,8 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 	case apierrors.IsNotFound(err):
 		r.remember(name, workload.Workload{})
 		r.rivals(name, nil)
-		r.failed(name, nil)
+		r.failed(r.failing, name, nil)
+		r.failed(r.unasked, name, nil)
 		if err := r.make(ctx, name, leases); err != nil {
 			return reconcile.Result{}, err
 		}
@@ -205,12 +208,16 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 	}
 	r.remember(name, c.Workload)
 	r.there(c)
-	next, err := r.giveBack(ctx, &o, c, leases)
+	next, unknown, err := r.giveBack(ctx, &o, c, leases)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("claim %s: %w", name, err)
 	}
 	view, next, workErr := r.preallocate(ctx, &o, c, next)
 	view.problems, next = r.inTheWay(ctx, c, next)
+	if f := r.failed(r.unasked, name, unknown); f != nil {
+		view.problems = append(view.problems, claim.Problem{Reason: string(ipam.ReasonWorkloadUnknown), Message: fmt.Sprintf(
+			"what %s needs is not known, and nothing is given back on its account: %s", c.Workload, f.message)})
+	}
 	view.leases = r.index.ByClaim(name)
 	if err := r.publish(ctx, &o, c, view); err != nil {
 		return reconcile.Result{}, err
@@ -218,7 +225,7 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 	if rest := c.Linger(r.leases.Now()); rest > 0 && (next == 0 || rest < next) {
 		next = rest
 	}
-	return reconcile.Result{RequeueAfter: next}, workErr
+	return reconcile.Result{RequeueAfter: next}, errors.Join(workErr, unknown)
 }
 
 // make makes the claim that the policy of a pod asks for which has an address of it.
