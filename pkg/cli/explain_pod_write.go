@@ -16,6 +16,10 @@ import (
 func (v *explainPod) writeExplanation(e *explanation) error {
 	var b bytes.Buffer
 	v.podLines(&b, e.trail)
+	if e.has { // otherwise it is why there is none
+		v.wrongLines(&b, e.trail)
+	}
+	e.ignoredLines(&b)
 	name := e.policy.Claim
 	if e.has {
 		name = e.addresses[0].Claim

@@ -30,7 +30,10 @@ type trail struct {
 	// policy is what its annotations come to, wrong why they come to nothing.
 	policy workload.Policy
 	wrong  error
-	leases []ipam.Lease
+	// annotations are the pod's, ignored what of them, and of its workload's and namespace's, says nothing although it looks so.
+	annotations map[string]string
+	ignored     []workload.Ignored
+	leases      []ipam.Lease
 	// claims and pools are those that the leases and the policy name; nil for one that is not there.
 	claims map[string]*v1.BCSNetIPClaim
 	pools  map[string]*v1.BCSNetPool
@@ -68,6 +71,9 @@ func (s *session) trailOf(ctx context.Context, key types.NamespacedName, uid str
 	if _, refused := errors.AsType[*ipam.Refusal](t.wrong); t.wrong != nil && !refused {
 		return nil, s.explain(t.wrong)
 	}
+	if t.ignored, err = resolver.Owners.Ignored(ctx, *t.pod, t.annotations, t.policy.Workload); err != nil {
+		return nil, s.explain(err)
+	}
 	return t, s.fillTrail(ctx, t)
 }
 
@@ -89,7 +95,7 @@ func (s *session) findPod(ctx context.Context, t *trail, uid string) error {
 		return fmt.Errorf("pod %s cannot be read: %w", t.key, err)
 	}
 	if pod := workload.FromObject(&stored); uid == "" || pod.UID == uid {
-		t.pod, t.phase = &pod, string(stored.Status.Phase)
+		t.pod, t.phase, t.annotations = &pod, string(stored.Status.Phase), stored.Annotations
 	}
 	return nil
 }

@@ -23,6 +23,13 @@ func (t *trail) object(kind string) *unstructured.Unstructured {
 		}
 		o["pod"] = pod
 	}
+	if len(t.ignored) > 0 {
+		var ignored []any
+		for _, i := range t.ignored {
+			ignored = append(ignored, map[string]any{"object": i.Object, "annotation": i.Key, "known": i.Known})
+		}
+		o["ignored"] = ignored
+	}
 	switch {
 	case t.pod == nil:
 	case t.wrong != nil:

@@ -19,13 +19,8 @@ import (
 func (s *session) writeTrail(t *trail) error {
 	var b bytes.Buffer
 	s.podLines(&b, t)
-	if t.wrong != nil {
-		text, hint := s.texts(t.wrong)
-		trailLine(&b, "", "%s", text)
-		if hint != "" {
-			trailLine(&b, "", "hint: %s", s.called(hint))
-		}
-	}
+	s.wrongLines(&b, t)
+	t.ignoredLines(&b)
 	for i, l := range t.leases {
 		if i == 0 || l.Claim != t.leases[i-1].Claim {
 			s.claimLine(&b, t, l.Claim)
@@ -39,6 +34,18 @@ func (s *session) writeTrail(t *trail) error {
 	}
 	_, err := s.Out.Write(b.Bytes())
 	return err
+}
+
+// wrongLines are why what annotations and claims say cannot be followed.
+func (s *session) wrongLines(b *bytes.Buffer, t *trail) {
+	if t.wrong == nil {
+		return
+	}
+	text, hint := s.texts(t.wrong)
+	trailLine(b, "", "%s", text)
+	if hint != "" {
+		trailLine(b, "", "hint: %s", s.called(hint))
+	}
 }
 
 // trailLine is a line with a label; without one it goes on about the line before.
@@ -72,6 +79,35 @@ func (s *session) podLines(b *bytes.Buffer, t *trail) {
 	for _, more := range policyParts(p) {
 		trailLine(b, "", "%s", more)
 	}
+}
+
+// ignoredLines are the annotations that say nothing although they look as if they did.
+func (t *trail) ignoredLines(b *bytes.Buffer) {
+	for _, i := range t.ignored {
+		text := "it does not count there"
+		if !i.Known {
+			text = "there is no such annotation"
+			if near := nearestAnnotation(i.Key); near != "" {
+				text += ", did you mean " + near + "?"
+			}
+		}
+		trailLine(b, "Ignored", "%s of %s: %s", i.Key, i.Object, text)
+	}
+}
+
+// nearestAnnotation is the one of bcsnet's own that a misspelt one may have meant; empty when none is near.
+func nearestAnnotation(key string) string {
+	prefix, word, _ := strings.Cut(key, "/")
+	var names []string
+	for _, a := range workload.Annotations() {
+		if name, ours := strings.CutPrefix(a.Key, prefix+"/"); ours {
+			names = append(names, name)
+		}
+	}
+	if near := nearest(word, names); near != "" {
+		return prefix + "/" + near
+	}
+	return ""
 }
 
 // podState is where a pod is, and how it is.
@@ -151,6 +187,9 @@ func (s *session) claimLine(b *bytes.Buffer, t *trail, name string) {
 		text += ", " + usage + " addresses in use"
 	}
 	trailLine(b, "Claim", "%s", text)
+	if t.pod == nil {
+		trailLine(b, "Policy", "%s", policyText(c.Spec.ReleasePolicy, c.Spec.Keep, c.Spec.Owner != nil))
+	}
 }
 
 func addressLine(b *bytes.Buffer, l ipam.Lease) {

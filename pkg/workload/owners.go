@@ -106,6 +106,14 @@ func (o *Owners) object(ctx context.Context, k *kind, namespace, name, uid strin
 
 // read is one read from the API server.
 func (o *Owners) read(ctx context.Context, k *kind, namespace, name string) (*object, error) {
+	m, err := o.metadataOf(ctx, k, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	return objectOf(m), nil
+}
+
+func (o *Owners) metadataOf(ctx context.Context, k *kind, namespace, name string) (*metav1.PartialObjectMetadata, error) {
 	if k.resource.Empty() {
 		return nil, errGone
 	}
@@ -122,7 +130,7 @@ func (o *Owners) read(ctx context.Context, k *kind, namespace, name string) (*ob
 		return nil, fmt.Errorf("reading %s: %w", Workload{Kind: k.kind, Namespace: namespace, Name: name}, err)
 	}
 	k.denied.lift()
-	return objectOf(m), nil
+	return m, nil
 }
 
 // owned is what the owners of a pod say of it.

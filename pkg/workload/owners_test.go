@@ -146,6 +146,7 @@ func TestOwners(t *testing.T) {
 			w.create(t, once)
 			node := metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: "n", UID: "u", Controller: new(true)}
 			foreign := metav1.OwnerReference{APIVersion: "nowhere.example.org/v1", Kind: "Thing", Name: "t", UID: "u", Controller: new(true)}
+			unscaled := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "kube-root-ca.crt", UID: "u", Controller: new(true)}
 			notController := owns(set, "apps/v1", "StatefulSet")
 			notController.Controller = nil
 
@@ -164,7 +165,8 @@ func TestOwners(t *testing.T) {
 				{w.pod("once-x", owns(once, "batch/v1", "Job")), "Job once", "", workload.Replicas{Count: 2}, nil},
 				{w.pod("bare", notController), "Pod bare", "", workload.Replicas{Count: 1}, workload.ErrGone},
 				{w.pod("static", node), "Pod static", "", workload.Replicas{Count: 1}, workload.ErrGone},
-				{w.pod("t-x", foreign), "Thing t", "", workload.Replicas{}, workload.ErrNoReplicas},
+				{w.pod("t-x", foreign), "Thing t", "", workload.Replicas{}, workload.ErrGone},
+				{w.pod("cm-x", unscaled), "ConfigMap kube-root-ca.crt", "", workload.Replicas{}, workload.ErrNoReplicas},
 			} {
 				var p workload.Policy
 				var err error
@@ -318,6 +320,9 @@ func TestOwnersOfOtherKinds(t *testing.T) {
 	controlplane.Until(t, "the kind is forgotten", func() bool { return strings.Contains(w.log.String(), "a kind of owners is gone") })
 	if gone, err := w.Owners.Gone(t.Context(), p.Workload); !gone || err != nil {
 		t.Errorf("after its kind went: %v, %v", gone, err)
+	}
+	if r, err := w.Owners.Replicas(t.Context(), p.Workload); !errors.Is(err, workload.ErrGone) {
+		t.Errorf("after its kind went: %+v, %v", r, err)
 	}
 	if p, err := w.Resolve(t.Context(), numbered); err != nil || p.Release != workload.ReleaseWithPod {
 		t.Errorf("after its kind went: %+v, %v", p, err)

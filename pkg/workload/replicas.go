@@ -51,6 +51,14 @@ func (o *Owners) Replicas(ctx context.Context, w Workload) (Replicas, error) {
 	switch {
 	case err != nil:
 		return Replicas{}, err
+	case k.nature == foreign && k.resource.Empty(): // its kind is not known, or not any more
+		switch gone, err := o.Gone(ctx, w); {
+		case err != nil:
+			return Replicas{}, err
+		case gone:
+			return Replicas{}, ErrGone
+		}
+		fallthrough
 	case k.nature == foreign:
 		return Replicas{}, fmt.Errorf("%s: %w", w, ErrNoReplicas)
 	case k.nature == bare, k.nature == machine: // one, as long as it is there

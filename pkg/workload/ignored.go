@@ -1,0 +1,58 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+)
+
+// Ignored is an annotation that looks as if it were meant for bcsnet, and says nothing where it stands.
+type Ignored struct {
+	// Object is where it stands.
+	Object, Key string
+	// Known: there is such an annotation, and it does not count on such an object.
+	Known bool
+}
+
+// Ignored are those of a pod, of its workload and of its namespace, in this order: of bcsnet's own prefix those that are
+// not known, of all dialects those that do not count there. annotations are the pod's. An object that is gone, or may not be
+// read, has none.
+func (o *Owners) Ignored(ctx context.Context, pod Pod, annotations map[string]string, w Workload) ([]Ignored, error) {
+	self := Workload{Kind: podKind, Namespace: pod.Namespace, Name: pod.Name}
+	found := ignored(OnPod, self.String(), annotations)
+	for _, at := range []struct {
+		level Level
+		of    Workload
+	}{{OnWorkload, w}, {OnNamespace, Workload{Kind: namespaceKind, Name: pod.Namespace}}} {
+		if at.of.Kind == "" || at.of.Kind == podKind {
+			continue
+		}
+		k, err := o.kind(ctx, at.of.Group, at.of.Kind)
+		if err != nil {
+			return nil, err
+		}
+		if k.nature == foreign && at.level == OnWorkload { // nothing that stands there counts
+			at.level = 0
+		}
+		switch m, err := o.metadataOf(ctx, k, at.of.Namespace, at.of.Name); {
+		case errors.Is(err, errGone), errors.Is(err, errDenied):
+		case err != nil:
+			return nil, err
+		default:
+			found = append(found, ignored(at.level, at.of.String(), m.Annotations)...)
+		}
+	}
+	return found, nil
+}
+
+func ignored(level Level, object string, annotations map[string]string) (out []Ignored) {
+	all := Annotations()
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		at := slices.IndexFunc(all[:], func(a Annotation) bool { return a.Key == key })
+		if known := at >= 0; known && all[at].On&level == 0 || !known && IsOwn(key) {
+			out = append(out, Ignored{Object: object, Key: key, Known: known})
+		}
+	}
+	return out
+}
