@@ -19,7 +19,8 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
-// settles is enough for whatever the controller gives back by itself: it asks workloads every ten seconds.
+// settles is enough for whatever the controller gives back by itself: when a workload changes it asks at once, otherwise
+// every 20 seconds.
 const settles = claim.Settle + 12*time.Second
 
 // terms is a policy, and the annotations that ask for it.
