@@ -56,11 +56,16 @@ func (p *Prospect) Request(host netip.Addr) Request {
 	return r
 }
 
-// Promises are what is as good as given to others: addresses, and those of a pool on a host. The zero value is none.
+// Promises are what is as good as given to others: addresses, those of a pool on a host, and how many of a family to pods
+// of a claim beside those that it has. The zero value is none.
 type Promises struct {
 	Address func(netip.Addr) bool
 	OnHost  func(host netip.Addr, pool string) []netip.Addr
+	OfClaim func(claim string, is4 bool) int
 }
+
+// Claim is the claim that the pod draws from; empty for none.
+func (p *Prospect) Claim() string { return p.request.terms.Claim }
 
 // On is what the pod would get on a host at a time, when what is promised to others is out of its reach. What an earlier pod of its key has it gets once that pod is no more, which nobody looks at here.
 func (p *Prospect) On(host netip.Addr, now time.Time, promised Promises) (o Outlook, refusal *ipam.Refusal) {
@@ -105,6 +110,9 @@ func (p *Prospect) on(host netip.Addr, now time.Time, promised Promises, anyHost
 	w.Promised, w.AnyHost = promised.Address, anyHost
 	if promised.OnHost != nil {
 		w.Expected = func(pool string) []netip.Addr { return promised.OnHost(host, pool) }
+	}
+	if promised.OfClaim != nil {
+		w.Coming = func(is4 bool) int { return promised.OfClaim(p.Claim(), is4) }
 	}
 	picks, refusal := p.index.Propose(w, now)
 	for _, pick := range picks {

@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"fmt"
 	"iter"
 	"net/netip"
 	"time"
@@ -188,9 +189,15 @@ func (x *Index) full(w Want, is4 bool) *Refusal {
 	if c := x.byClaim[w.Claim]; c != nil {
 		n = c.n[familyOf(is4)]
 	}
-	if n < w.Room {
+	coming, others := 0, ""
+	if w.Coming != nil && n < w.Room {
+		if coming = w.Coming(is4); coming > 0 {
+			others = fmt.Sprintf(", %d more of its pods are on their way", coming)
+		}
+	}
+	if n+coming < w.Room {
 		return nil
 	}
-	return Refuse(ReasonClaimFull, "no available IP for %s: claim %s holds %d of %d addresses, and none of them is free for it", w.Who, w.Claim, n, max(w.Room, 0)).
+	return Refuse(ReasonClaimFull, "no available IP for %s: claim %s holds %d of %d addresses%s, and none of them is free for it", w.Who, w.Claim, n, max(w.Room, 0), others).
 		WithHint("wait until a pod of the claim ends, or let it have more: bcsnetctl claim resize %s N", w.Claim)
 }

@@ -41,6 +41,9 @@ type Want struct {
 	// Expected are the addresses of a pool that are as good as given to others on the host; nil for none. A request that
 	// is served does not ask.
 	Expected func(pool string) []netip.Addr
+	// Coming counts the addresses of a family that others of the claim are as good as given beside those that it has; nil for
+	// none. A request that is served does not ask.
+	Coming func(is4 bool) int
 	// AnyHost: how many addresses of a pool its host may have does not matter.
 	AnyHost bool
 	// Key names the attachment. It also decides where in a pool the search begins.

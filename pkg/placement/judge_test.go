@@ -295,6 +295,41 @@ func TestBurst(t *testing.T) {
 	}
 }
 
+// TestClaimOfASize: pods on their way count against what their claim may have, by one address of a family each that is
+// not kept for it already.
+func TestClaimOfASize(t *testing.T) {
+	s := newSite(t, 8, 0)
+	for i := range 5 {
+		s.terms[fmt.Sprint("p", i)] = allocator.Terms{Sticky: ipam.Sticky{Claim: "shop/web", Fixed: true}, Room: 3}
+	}
+	s.lease("10.1.0.17", "", ipam.Reserved, ipam.Sticky{Claim: "shop/web", Fixed: true})
+	s.placed("p0", "node11") // takes what is kept
+	s.placed("p1", "node12")
+	if got := s.filter(newPod("p2"), "node11", "node12"); got != rack1Nodes {
+		t.Errorf("the third of three: %s", got)
+	}
+	s.PodChanged(newPod("p2", func(p *corev1.Pod) { p.Spec.NodeName = "node11" }))
+	if got := s.filter(newPod("p3")); got != nowhere {
+		t.Errorf("one more than there may be: %s", got)
+	}
+	v, err := s.Filter(t.Context(), newPod("p3"), everywhere)
+	if err != nil || v.Refusal == nil || v.Refusal.Reason != ipam.ReasonClaimFull || !strings.Contains(v.Refusal.Message, "claim shop/web holds 1 of 3 addresses, 2 more of its pods are on their way") {
+		t.Errorf("it is told %v, %v", v.Refusal, err)
+	}
+	if got := s.filter(newPod("other")); got != rack1 {
+		t.Errorf("a pod of no claim: %s", got)
+	}
+	s.lease("10.1.0.17", "p0", ipam.Active, ipam.Sticky{Claim: "shop/web", Fixed: true})
+	s.lease("10.1.0.11", "p1", ipam.Active, ipam.Sticky{Claim: "shop/web", Fixed: true})
+	if got := s.filter(newPod("p3")); got != nowhere {
+		t.Errorf("two of them have theirs: %s", got)
+	}
+	s.PodGone(newPod("p2"))
+	if got := s.filter(newPod("p3")); got != rack1 {
+		t.Errorf("the one that has none is gone: %s", got)
+	}
+}
+
 // bound has rack 1 let a host have so many addresses.
 func (s *site) bound(n int, change ...func(*ipam.Pool)) {
 	p, _ := s.Index.Pool("rack1")

@@ -39,6 +39,10 @@ type promise struct {
 	pools []string
 	node  string
 	host  netip.Addr
+	// claim is the one that it draws from, fresh counts by IPv4 or not the addresses that it takes which the claim does not
+	// have: those of addrs on its node; before, when addrs are of many nodes, one unless the claim keeps some of them.
+	claim string
+	fresh map[bool]int
 	// at is when it was let through; zero once it is on a node.
 	at time.Time
 }
@@ -265,13 +269,24 @@ func (j *Judge) place(p *promise, now time.Time) {
 	}
 }
 
-// assign gives a promise other addresses.
+// assign gives a promise other addresses, which are all that it might get.
 func (j *Judge) assign(p *promise, addrs []netip.Addr) {
 	slices.SortFunc(addrs, netip.Addr.Compare)
 	addrs = slices.Compact(addrs) // many nodes are of one kind
-	pools := make([]string, len(addrs))
+	pools, kept := make([]string, len(addrs)), map[bool]int{}
+	p.claim, p.fresh = p.prospect.Claim(), map[bool]int{}
 	for i, a := range addrs {
 		pools[i], _ = j.Index.PoolOf(a)
+		if l, _ := j.Index.Get(a); l.Claim == p.claim {
+			kept[a.Is4()]++
+		} else {
+			p.fresh[a.Is4()]++
+		}
+	}
+	for is4, n := range p.fresh {
+		if p.node == "" {
+			p.fresh[is4] = max(0, min(n, 1)-kept[is4])
+		}
 	}
 	j.ledger.assign(p, addrs, pools)
 }
@@ -292,6 +307,14 @@ func (j *Judge) promised(self string, placed bool) allocator.Promises {
 				}
 			}
 			return addrs
+		},
+		OfClaim: func(claim string, is4 bool) (n int) {
+			for uid, p := range j.ledger.promises {
+				if claim != "" && p.claim == claim && uid != self && (!placed || p.pod.Node != "") {
+					n += p.fresh[is4]
+				}
+			}
+			return n
 		},
 	}
 }
