@@ -20,8 +20,10 @@ const Settle = 15 * time.Second
 type Need struct {
 	// Gone: there is no such workload. Left: it is there, and its pods draw their addresses elsewhere now.
 	Gone, Left bool
-	// Replicas is how many pods it should have, Start the first ordinal of those that are numbered.
+	// Replicas is how many pods it should have, Start the first ordinal of those that are numbered. Sparse: which ordinals
+	// they have is not known.
 	Replicas, Start int
+	Sparse          bool
 }
 
 // Asks says whether what becomes of the addresses depends on the claim's workload.
@@ -58,6 +60,9 @@ func Steps(c Claim, need *Need, leases []ipam.Lease, now time.Time) (steps []Ste
 		if l.PodPrimaryKey != "" {
 			byKey[l.PodPrimaryKey] = append(byKey[l.PodPrimaryKey], l)
 		}
+	}
+	if need != nil && need.Sparse {
+		s.stay = c.staying(leases, need.Replicas)
 	}
 	groups := map[group][]ipam.Lease{}
 	active := map[group]int{}
@@ -99,8 +104,31 @@ type stepper struct {
 	claim Claim
 	need  *Need
 	now   time.Time
+	// stay are the ordinals that a workload needs which does not tell them.
+	stay  map[int]bool
 	steps []Step
 	next  time.Time
+}
+
+// staying are the ordinals of a workload that has so many pods, as far as its addresses tell: those of pods that have one,
+// and the lowest of the others.
+func (c Claim) staying(leases []ipam.Lease, replicas int) map[int]bool {
+	stay, others := map[int]bool{}, []int{}
+	for _, l := range leases {
+		switch n, ok := ordinal(l.PodPrimaryKey, c.Workload.Name); {
+		case ok && l.State == ipam.Active:
+			stay[n] = true
+		case ok:
+			others = append(others, n)
+		}
+	}
+	slices.Sort(others)
+	for _, n := range slices.Compact(others) {
+		if len(stay) < replicas {
+			stay[n] = true
+		}
+	}
+	return stay
 }
 
 func (s *stepper) free(l ipam.Lease, why string) {
@@ -151,7 +179,7 @@ func (s *stepper) settled(l ipam.Lease, sameKey []ipam.Lease) bool {
 // scaledDown frees the address of a numbered pod that the workload does not want any more.
 func (s *stepper) scaledDown(l ipam.Lease) bool {
 	n, ok := ordinal(l.PodPrimaryKey, s.claim.Workload.Name)
-	if !ok || n >= s.need.Start && n < s.need.Start+s.need.Replicas {
+	if !ok || s.stay[n] || !s.need.Sparse && n >= s.need.Start && n < s.need.Start+s.need.Replicas {
 		return true // kept
 	}
 	return s.leaveSettled(l, s.claim.Workload.String()+" was scaled down")

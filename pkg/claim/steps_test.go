@@ -39,6 +39,7 @@ func used(last byte, key string) ipam.Lease { return address(last, ipam.Active, 
 func TestSteps(t *testing.T) {
 	deployment := workload.Workload{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
 	set := workload.Workload{Group: "apps", Kind: "StatefulSet", Namespace: "shop", Name: "web"}
+	foreign := workload.Workload{Group: "example.org", Kind: "Game", Namespace: "shop", Name: "web"}
 	of := func(p v1.ReleasePolicy, w workload.Workload, change ...func(*Claim)) Claim {
 		c := Claim{Name: "shop/web", Release: p, Workload: w, Size: -1}
 		for _, f := range change {
@@ -113,6 +114,25 @@ func TestSteps(t *testing.T) {
 			claim: of(v1.ReleaseImmutable, set), need: &Need{Replicas: 2, Start: 1},
 			leases: []ipam.Lease{kept(1, "web-0", 60), kept(2, "web-1", 60), kept(3, "web-2", 60), kept(4, "web-3", 60), used(5, "web-4")},
 			want:   []string{"free 10.0.0.1: StatefulSet shop/web was scaled down", "free 10.0.0.4: StatefulSet shop/web was scaled down"},
+		},
+		"numbered as nobody tells, immutable, one restarts": {
+			claim: of(v1.ReleaseImmutable, foreign), need: &Need{Replicas: 3, Sparse: true},
+			leases: []ipam.Lease{used(1, "web-2"), used(2, "web-7"), kept(3, "web-9", 60)},
+		},
+		"numbered as nobody tells, immutable, all are gone": {
+			claim: of(v1.ReleaseImmutable, foreign), need: &Need{Replicas: 2, Sparse: true},
+			leases: []ipam.Lease{kept(1, "web-2", 60), kept(2, "web-7", 60), kept(6, "web-7", 60, func(l *ipam.Lease) { l.IfName = "net1" }), kept(3, "web-9", 60)},
+			want:   []string{"free 10.0.0.3: Game shop/web was scaled down"},
+		},
+		"numbered as nobody tells, immutable, scaled down": {
+			claim: of(v1.ReleaseImmutable, foreign), need: &Need{Replicas: 1, Sparse: true},
+			leases: []ipam.Lease{kept(1, "web-0", 60), used(2, "web-7"), kept(3, "web-9", 5)},
+			want:   []string{"free 10.0.0.1: Game shop/web was scaled down"}, next: 10,
+		},
+		"numbered as nobody tells, immutable, scaled to none": {
+			claim: of(v1.ReleaseImmutable, foreign), need: &Need{Sparse: true},
+			leases: []ipam.Lease{kept(1, "web-0", 60)},
+			want:   []string{"free 10.0.0.1: Game shop/web was scaled down"},
 		},
 		"StatefulSet, immutable, scaled down this moment": {claim: of(v1.ReleaseImmutable, set), need: &Need{}, leases: []ipam.Lease{kept(1, "web-0", 5)}, next: 10},
 		"StatefulSet, immutable, gone":                    {claim: of(v1.ReleaseImmutable, set), need: &Need{Gone: true}, leases: []ipam.Lease{kept(1, "web-0", 0)}, want: []string{"free 10.0.0.1: StatefulSet shop/web is gone"}},

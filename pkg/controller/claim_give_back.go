@@ -54,7 +54,7 @@ func (r *claimReconciler) need(ctx context.Context, c claim.Claim) (*claim.Need,
 	switch {
 	case err == nil:
 		_, elsewhere := r.elsewhere[c.Name]
-		return &claim.Need{Replicas: n.Count, Start: n.Start, Left: elsewhere}, nil
+		return &claim.Need{Replicas: n.Count, Start: n.Start, Sparse: n.Sparse, Left: elsewhere}, nil
 	case errors.Is(err, workload.ErrNoReplicas):
 		return nil, nil
 	case !errors.Is(err, workload.ErrGone):

@@ -20,6 +20,9 @@ type Replicas struct {
 	Count int
 	// Start is the first ordinal of a StatefulSet.
 	Start int
+	// Sparse: of numbered pods only their number is known, not which ordinals they have. A kind that is not one of
+	// Kubernetes may start anywhere, and leave some out.
+	Sparse bool
 }
 
 // desired is what is read of a workload, or of its scale.
@@ -90,9 +93,11 @@ func (o *Owners) Replicas(ctx context.Context, w Workload) (Replicas, error) {
 		return Replicas{}, ErrGone
 	}
 	if k.version == "" && d.Spec.Replicas == nil { // a Scale leaves 0 out, and one that is not set it does not answer
-		return Replicas{}, nil
+		return Replicas{Sparse: true}, nil
 	}
-	return d.replicas(k.kind), nil
+	n := d.replicas(k.kind)
+	n.Sparse = k.version == ""
+	return n, nil
 }
 
 func (d *desired) replicas(kind string) Replicas {
