@@ -195,7 +195,7 @@ func (w *world) keepsPromise(t *testing.T, e example) error {
 	last := e.objects[len(e.objects)-1]
 	for _, l := range leases.Items {
 		s := &l.Status
-		mine := s.PodNamespace == exampleNamespace && strings.HasPrefix(s.PodName, last.GetName()+"-") && s.Claim == ""
+		mine := s.PodNamespace == exampleNamespace && strings.Contains("-"+s.PodName+"-", "-"+last.GetName()+"-") && s.Claim == ""
 		if e.claim.Name != "" {
 			mine = s.Claim == e.claim.String()
 		}
