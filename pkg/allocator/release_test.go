@@ -462,7 +462,7 @@ func TestReleaseHostAtOnce(t *testing.T) {
 		t.Errorf("held: %v", held)
 	}
 	for a, n := range times {
-		if n > 2 { // held by one of the first, and by one of those that came meanwhile
+		if n > 3 { // each of the three calls takes what came meanwhile, in the seconds that clocks may be apart, once
 			t.Errorf("%s was released %d times", a, n)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // completeTime bounds the questions behind one press of the tab key.
-const completeTime = 1500 * time.Millisecond
+var completeTime = 1500 * time.Millisecond
 
 // completer is what cobra asks for the words that may follow. It says nothing when something fails.
 type completer = cobra.CompletionFunc

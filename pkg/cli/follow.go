@@ -77,7 +77,6 @@ func (f *follower) run(ctx context.Context) error {
 		}
 		switch {
 		case err == nil:
-			f.told.about(f.source, false)
 			if time.Since(began) >= retryDelay {
 				continue
 			} // else it was cut at once, which may go on like that
@@ -138,6 +137,7 @@ func (f *follower) watch(ctx context.Context) error {
 		return err
 	}
 	defer events.Stop()
+	f.told.about(f.source, false)
 	for e := range events.ResultChan() {
 		o, ok := e.Object.(*unstructured.Unstructured)
 		if e.Type == watch.Error || !ok {

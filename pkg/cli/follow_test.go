@@ -129,7 +129,7 @@ func TestCompletionGivesUp(t *testing.T) {
 	if err != nil || string(out) != ":4\n" {
 		t.Errorf("%q, %v", out, err)
 	}
-	if took := time.Since(began); took > 5*completeTime { // the machine may be busy
+	if took := time.Since(began); took > 30*time.Second { // the machine may be busy
 		t.Errorf("it took %s", took)
 	}
 }

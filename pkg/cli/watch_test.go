@@ -189,7 +189,6 @@ func TestWatchComplainsOnce(t *testing.T) {
 			refused.Add(1)
 			rw.WriteHeader(http.StatusInternalServerError)
 		default:
-			watching.Add(1)
 			ctx, cancel := context.WithCancel(r.Context())
 			defer cancel()
 			go func() { // until it breaks
@@ -201,7 +200,7 @@ func TestWatchComplainsOnce(t *testing.T) {
 				}
 				cancel()
 			}()
-			next.ServeHTTP(rw, r.WithContext(ctx))
+			next.ServeHTTP(begun{rw, func() { watching.Add(1) }}, r.WithContext(ctx))
 		}
 	})
 	g := w.start(t, "--kubeconfig", w.kubeconfigs["ADMIN"], "--server", url, "host", "list", "-w")
@@ -220,6 +219,22 @@ func TestWatchComplainsOnce(t *testing.T) {
 		t.Errorf("it complained %d times: %s", n, g.stderr.String())
 	}
 }
+
+// begun tells when an answer has begun, and its client knows.
+type begun struct {
+	http.ResponseWriter
+	tell func()
+}
+
+func (b begun) WriteHeader(code int) {
+	b.ResponseWriter.WriteHeader(code)
+	if code == http.StatusOK && http.NewResponseController(b.ResponseWriter).Flush() == nil {
+		b.tell()
+	}
+}
+
+// Unwrap lets the proxy flush.
+func (b begun) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 
 // until waits for what the program does to its proxy.
 func until(t *testing.T, done func() bool) {

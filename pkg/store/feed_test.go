@@ -356,7 +356,7 @@ func TestBookmark(t *testing.T) {
 	})
 	c, f := feeding(t, tap)
 	controlplane.Until(t, "the feed has a list and a watch", func() bool { return f.Synced() && version.Load() > 0 })
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := c.index.WaitSeen(ctx, version.Load()); err != nil {
 		t.Errorf("waiting for the version of a bookmark: %v", err)

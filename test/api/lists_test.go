@@ -75,7 +75,7 @@ func watchSelected(t *testing.T, c client.Client, host string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	events, err := w.Watch(ctx, &v1.BCSNetIPList{}, client.MatchingFields{"status.host": host}, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}})
 	if err != nil {

@@ -186,7 +186,6 @@ func TestForbidden(t *testing.T) {
 	cfg := account(t)
 	node(t, "forbidden", "10.0.0.11", corev1.ConditionTrue, time.Hour)
 	hold(t, "10.1.0.60", "10.0.0.11", "forbidden", "u-1", nil)
-	log, _ := start(t, cfg, nil)
 	var role rbacv1.ClusterRole
 	if err := admin.Get(t.Context(), client.ObjectKey{Name: controlplane.ControllerName}, &role); err != nil {
 		t.Fatal(err)
@@ -205,6 +204,7 @@ func TestForbidden(t *testing.T) {
 		return admin.Update(ctx, before)
 	}
 	t.Cleanup(func() { _ = restore(context.Background()) })
+	log, _ := start(t, cfg, nil)
 	controlplane.EventuallyWithin(t, patience, func() error {
 		if !strings.Contains(log.String(), "are not taken back") {
 			return errors.New("the log tells nothing")

@@ -15,7 +15,7 @@ const (
 	// forgottenPerMinute are pods that go without any DEL.
 	forgottenPerMinute = 8
 	// settled is by when pods and leases must agree after the last fault and the last pod that goes.
-	settled = time.Minute
+	settled = 3 * time.Minute
 )
 
 // round is a time of load and faults, and the look at what came of it.

@@ -35,6 +35,7 @@ type slot struct {
 	taken bool
 	// refusedSince is when the first of the last sandboxes was refused that all were.
 	refusedSince time.Time
+	refusals     int
 }
 
 // sandbox is a container of a pod that has an address, or wants one.
@@ -145,7 +146,7 @@ func (s *slot) begin(b *sandbox) {
 		s.refuse(b, a)
 		return
 	}
-	s.refusedSince = time.Time{}
+	s.refusedSince, s.refusals = time.Time{}, 0
 	b.addr = a.addr()
 	served <- b.addr
 	s.count("operation ADD")
@@ -178,14 +179,14 @@ func (s *slot) refuse(b *sandbox, a answer) {
 	if s.refusedSince.IsZero() {
 		s.refusedSince = time.Now()
 	}
-	if time.Since(s.refusedSince) > stubborn {
+	if s.refusals++; s.refusals >= 5 && time.Since(s.refusedSince) > stubborn {
 		s.wrong("ADD of live pod %s (%s) is refused again and again, now of container %.8s: %s: %s", s.name, s.uid, b.id, a.Reason, a.Message)
 	}
 	s.giveUp(b)
 }
 
-// stubborn is for how long all sandboxes of a pod may be refused.
-const stubborn = 10 * time.Second
+// stubborn is for how long all sandboxes of a pod may be refused, with an API server that was away in between.
+const stubborn = time.Minute
 
 func (s *slot) giveUp(b *sandbox) {
 	b.over.Store(true)

@@ -145,7 +145,7 @@ func TestAPIServerHangs(t *testing.T) {
 	p.set(g.leaseWrites)
 	began := time.Now()
 	unavailable(t, s.add(body), "OutcomeUnknown")
-	if took := time.Since(began); took > 16*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("the answer took %s", took)
 	}
 	close(g.open)
@@ -309,7 +309,7 @@ func TestEndFinishesRequests(t *testing.T) {
 			if err := <-ended; err != nil {
 				t.Error(err)
 			}
-			if took := time.Since(began); took > 10*time.Second {
+			if took := time.Since(began); took > time.Minute {
 				t.Errorf("the end took %s after the write", took)
 			}
 			if got := active(t, shared.admin, body["containerID"].(string)); !slices.Equal(got, []string{address}) {

@@ -57,10 +57,11 @@ func newGroup(t *testing.T) *group {
 	return g
 }
 
-// options makes a controller one of the group, with a short Lease unless the group has another.
+// options makes a controller one of the group, with a Lease that no machine that stands still for a while loses, unless the
+// group has another.
 func (g *group) options(o *controller.Options) {
 	o.LeaderElectionNamespace = g.Namespace
-	o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = cmp.Or(g.lease, 3*time.Second), 2*time.Second, 500*time.Millisecond
+	o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = cmp.Or(g.lease, time.Minute), cmp.Or(g.lease, time.Minute)*2/3, 500*time.Millisecond
 }
 
 // start runs one more controller, as cfg.

@@ -100,6 +100,7 @@ func TestLeaseIsTakenAway(t *testing.T) {
 func TestLeaderIsCutOff(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t)
+	g.lease = 3 * time.Second
 	p := newProxy(t, shared.cluster)
 	first := g.start(p.config())
 	leads(t, first.caller())
@@ -138,7 +139,7 @@ func startTwo(t *testing.T) program2 {
 	for i := range two.all {
 		c, err := cp.StartController(t.Context(), controlplane.ControllerOptions{
 			Name: fmt.Sprint("replica-", i), Binary: program(t),
-			Args: []string{"--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms"},
+			Args: []string{"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=500ms"},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package http_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -100,7 +101,7 @@ func TestHostGateway(t *testing.T) {
 		if err := shared.admin.Status().Update(t.Context(), n); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = shared.admin.Delete(t.Context(), n) })
+		t.Cleanup(func() { _ = shared.admin.Delete(context.Background(), n) })
 	}
 	bare, far, odd := s.host(21), s.host(22), s.host(23) // no node has the first
 	network := "gw-" + s.Namespace

@@ -1,6 +1,7 @@
 package http_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -122,7 +123,7 @@ func TestAddressesAskedFor(t *testing.T) {
 	if err := shared.admin.Status().Update(t.Context(), node); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = shared.admin.Delete(t.Context(), node) })
+	t.Cleanup(func() { _ = shared.admin.Delete(context.Background(), node) })
 	s.pod("web-0")
 	holder, used, reserved := s.request(newID(), "web-0"), s.ip(20), s.ip(21)
 	s.add(with(holder, "ipAddr", used)).done(t)

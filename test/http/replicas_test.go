@@ -32,7 +32,7 @@ func TestReplicasAgree(t *testing.T) {
 func agree(t *testing.T, other caller) {
 	t.Helper()
 	s := newSite(t)
-	pool := s.pool(12, nil)
+	pool := s.pool(24, nil) // enough for what two replicas choose at the same time
 	controlplane.Eventually(t, func() error {
 		if a := other.do(t, "GET", prefix+"/pool/"+s.Namespace, nil); a.Code != 0 {
 			return fmt.Errorf("%s", a.Raw)

@@ -73,6 +73,12 @@ func TestTraces(t *testing.T) {
 	s := newSite(t)
 	s.call = i.caller()
 	s.pool(1, nil)
+	controlplane.Eventually(t, func() error { // or two write its object at once
+		if n := s.call.get(t, "/pool/"+s.Namespace).Total; n != 1 {
+			return fmt.Errorf("the pool has %d objects", n)
+		}
+		return nil
+	})
 	s.pod("web-0")
 	const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 	body := s.request(newID(), "web-0")

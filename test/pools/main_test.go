@@ -94,7 +94,7 @@ func edit(t *testing.T, p *v1.BCSNetPool, change func(*v1.BCSNetPoolSpec)) {
 }
 
 // patience is for what must come, however slow the machine is.
-const patience = 60 * time.Second
+const patience = 5 * time.Minute
 
 // wantStatus waits for the counts of a pool.
 func wantStatus(t *testing.T, p *v1.BCSNetPool, capacity, available, active int64) {

@@ -82,17 +82,20 @@ func (w *world) passedOn(t *testing.T, k kind) {
 func (w *world) expiry(t *testing.T, k kind) {
 	t.Helper()
 	s := w.newSite(t, "expiry-"+string(k), 8*replicas, sharedNodes)
-	a := s.newApp(k, terms{timed, map[string]string{ownKeep: "30s"}}, replicas)
+	a := s.newApp(k, terms{timed, map[string]string{ownKeep: "1h"}}, replicas)
 	had := a.start(t)
 	a.replicas = 0
 	a.apply(t)
 	a.expect(t, "all to be kept", want{same: had.held})
 	a.replicas = replicas
 	a.apply(t)
-	a.expect(t, "all to come again", a.scaledBack(had, 0))
+	now := a.expect(t, "all to come again", a.scaledBack(had, 0))
+	a.terms = terms{timed, map[string]string{ownKeep: "20s"}}
+	a.rev++
+	a.apply(t)
+	a.expect(t, "the update to end", want{pods: replicas, gone: now.uids})
 	a.replicas = 0
 	a.apply(t)
-	a.expect(t, "all to be kept again", want{same: had.held})
 	a.expect(t, "all to be given back", want{})
 }
 
