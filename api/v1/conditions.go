@@ -49,6 +49,8 @@ const (
 	ReasonOwnerShared = "OwnerShared"
 	// ReasonOwnerControlled: the owner that the claim names belongs to another workload, by which its pods find their claims.
 	ReasonOwnerControlled = "OwnerControlled"
+	// ReasonSharedNameElsewhere: pods find the shared pool of the claim's sharedName in another claim.
+	ReasonSharedNameElsewhere = "SharedNameElsewhere"
 	// ReasonAddressesShared: another claim names the same addresses.
 	ReasonAddressesShared = "AddressesShared"
 	// ReasonLargerThanPools: the claim may have more addresses than its pools, or the addresses that it names, are.

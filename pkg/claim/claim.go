@@ -45,8 +45,8 @@ type Claim struct {
 	Pool string
 	// Preallocate: it takes its addresses before pods ask for them.
 	Preallocate bool
-	// Shared: it is a shared pool, which pods name by its sharedName.
-	Shared bool
+	// SharedName is by which name pods use it as a shared pool; empty for one that is none.
+	SharedName string
 	// Managed: the controller made it from annotations. Deleting: it has a deletionTimestamp.
 	Managed, Deleting bool
 	// DeletedAt is when it was deleted, by the API server's time in whole seconds.
@@ -60,7 +60,7 @@ type Claim struct {
 func FromObject(o *v1.BCSNetIPClaim) (Claim, error) {
 	c := Claim{
 		Name: o.Namespace + "/" + o.Name, Release: cmp.Or(o.Spec.ReleasePolicy, v1.ReleaseImmutable), Size: -1, Surge: int(o.Spec.Surge), Pool: o.Spec.Pool,
-		Preallocate: o.Spec.Preallocate, Shared: o.Spec.SharedName != "",
+		Preallocate: o.Spec.Preallocate, SharedName: o.Spec.SharedName,
 		Managed: o.Labels[Managed] == "true", Deleting: o.DeletionTimestamp != nil, namespace: o.Namespace, namespaces: o.Spec.Namespaces,
 	}
 	if c.Deleting {
@@ -121,7 +121,7 @@ func (c Claim) Linger(now time.Time) time.Duration {
 
 // KeepsAll says that nothing is too many because of its size: what a shared pool has somebody gives up by hand, also when
 // it is made smaller. What preallocations took that did not know of one another goes back all the same.
-func (c Claim) KeepsAll() bool { return c.Shared && c.Release == v1.ReleaseNever }
+func (c Claim) KeepsAll() bool { return c.SharedName != "" && c.Release == v1.ReleaseNever }
 
 // Serves says whether pods of a namespace may use the claim.
 func (c Claim) Serves(namespace string) bool {

@@ -24,22 +24,36 @@ const (
 	maxParties = 3
 )
 
+// Others are what stands beside a claim.
+type Others struct {
+	// Rivals are other claims with the addresses that they name.
+	Rivals map[string]*netipx.IPSet
+	// Twins are other claims that somebody made for its workload, Above is the workload that this belongs to; zero for none.
+	Twins []string
+	Above workload.Workload
+	// System is the namespace of the claims of shared pools.
+	System string
+}
+
 // Problems are what stands between a claim and what its spec says, the gravest first: its addresses are in no pool,
-// another claim names them or somebody else has them, its pools are smaller than it; that somebody made others for its
-// workload, twins, or that this belongs to another one, above (zero for none). rivals are other claims with the addresses
-// that they name.
-func Problems(c Claim, x *ipam.Index, rivals map[string]*netipx.IPSet, twins []string, above workload.Workload) []Problem {
+// another claim names them or somebody else has them, its pools are smaller than it; no pod finds it, or may use it.
+func Problems(c Claim, x *ipam.Index, o Others) []Problem {
 	if c.Deleting {
 		return nil
 	}
-	all := c.unsupplied(x, rivals)
-	if above.Kind != "" {
-		all = append(all, Problem{v1.ReasonOwnerControlled, fmt.Sprintf("%s belongs to %s, and its pods draw from the claims of that: spec.owner has to name it",
-			c.Workload, above)})
+	all := c.unsupplied(x, o.Rivals)
+	add := func(reason, format string, args ...any) {
+		all = append(all, Problem{reason, fmt.Sprintf(format, args...)})
 	}
-	if len(twins) > 0 {
-		all = append(all, Problem{v1.ReasonOwnerShared, fmt.Sprintf("%s %s for %s, too: a pod draws from one, which an annotation has to name",
-			words.List(twins), words.OneOr(len(twins), "is", "are"), c.Workload)})
+	if found := o.System + "/" + workload.SharedClaim(c.SharedName); c.SharedName != "" && c.Name != found {
+		add(v1.ReasonSharedNameElsewhere, "pods that name the shared pool %s use claim %s, not this one", c.SharedName, found)
+	}
+	if o.Above.Kind != "" {
+		add(v1.ReasonOwnerControlled, "%s belongs to %s, and its pods draw from the claims of that: spec.owner has to name it", c.Workload, o.Above)
+	}
+	if len(o.Twins) > 0 {
+		add(v1.ReasonOwnerShared, "%s %s for %s, too: a pod draws from one, which an annotation has to name",
+			words.List(o.Twins), words.OneOr(len(o.Twins), "is", "are"), c.Workload)
 	}
 	return all
 }
@@ -61,8 +75,12 @@ func (c Claim) unsupplied(x *ipam.Index, rivals map[string]*netipx.IPSet) (all [
 		}
 		return all
 	}
-	if outside := x.Outside(c.Addresses); ipam.SizeOfSet(outside) > 0 {
-		add(string(ipam.ReasonAddressNotInPool), "%s %s in no pool", ipam.FormatSet(outside), words.OneOr(ipam.SizeOfSet(outside), "is", "are"))
+	if outside := x.Outside(c.Addresses, c.Pool); ipam.SizeOfSet(outside) > 0 {
+		where := "in no pool"
+		if c.Pool != "" {
+			where = "not in pool " + c.Pool
+		}
+		add(string(ipam.ReasonAddressNotInPool), "%s %s %s", ipam.FormatSet(outside), words.OneOr(ipam.SizeOfSet(outside), "is", "are"), where)
 	}
 	for _, name := range slices.Sorted(maps.Keys(rivals)) {
 		if both := intersection(c.Addresses, rivals[name]); ipam.SizeOfSet(both) > 0 {

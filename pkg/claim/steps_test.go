@@ -49,7 +49,7 @@ func TestSteps(t *testing.T) {
 	}
 	size := func(n int) func(*Claim) { return func(c *Claim) { c.Size = n } }
 	ahead := func(c *Claim) { c.Preallocate = true }
-	shared := func(c *Claim) { c.Shared = true }
+	shared := func(c *Claim) { c.SharedName = "s" }
 	taken := func(size int, version uint64) func(*ipam.Lease) {
 		return func(l *ipam.Lease) {
 			l.Version = version
@@ -165,9 +165,9 @@ func TestSteps(t *testing.T) {
 			claim: of(v1.ReleaseNever, workload.Workload{}, size(2)), leases: []ipam.Lease{used(1, ""), used(2, ""), kept(3, "", 60)},
 			want: []string{"free 10.0.0.3: its claim has more addresses than it needs"},
 		},
-		"a shared pool was made smaller": {claim: of(v1.ReleaseNever, workload.Workload{}, size(1), func(c *Claim) { c.Shared = true }), leases: []ipam.Lease{used(1, ""), kept(2, "", 60), kept(3, "", 60)}},
+		"a shared pool was made smaller": {claim: of(v1.ReleaseNever, workload.Workload{}, size(1), func(c *Claim) { c.SharedName = "s" }), leases: []ipam.Lease{used(1, ""), kept(2, "", 60), kept(3, "", 60)}},
 		"a shared claim that is not for ever was made smaller": {
-			claim: of(v1.ReleaseImmutable, workload.Workload{}, size(1), func(c *Claim) { c.Shared = true }), leases: []ipam.Lease{used(1, ""), kept(2, "", 60)},
+			claim: of(v1.ReleaseImmutable, workload.Workload{}, size(1), func(c *Claim) { c.SharedName = "s" }), leases: []ipam.Lease{used(1, ""), kept(2, "", 60)},
 			want: []string{"free 10.0.0.2: its claim has more addresses than it needs"},
 		},
 		"other addresses": {

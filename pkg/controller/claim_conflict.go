@@ -66,12 +66,11 @@ func (r *claimReconciler) inTheWay(ctx context.Context, c claim.Claim, next time
 	if c.Deleting {
 		names = nil
 	}
-	rivals := r.rivals(c.Name, names)
-	twins, above := r.twins(ctx, c), r.above(ctx, c)
+	others := claim.Others{Rivals: r.rivals(c.Name, names), Twins: r.twins(ctx, c), Above: r.above(ctx, c), System: r.system}
 	if (c.Addresses != nil || c.Size >= 0 || c.Pool != "" || c.Workload.Kind != "" && !c.Managed) && (next == 0 || conflictEvery < next) {
 		next = conflictEvery
 	}
-	return claim.Problems(c, r.index, rivals, twins, above), next
+	return claim.Problems(c, r.index, others), next
 }
 
 // twins are the claims that somebody made for the workload of another one that somebody made.
@@ -89,6 +88,15 @@ func (r *claimReconciler) twins(ctx context.Context, c claim.Claim) (names []str
 		}
 	}
 	return names
+}
+
+// ownerless says whether there is no such workload as somebody made a claim for, which may be still to come.
+func (r *claimReconciler) ownerless(ctx context.Context, c claim.Claim) bool {
+	if c.Workload.Kind == "" || c.Managed {
+		return false
+	}
+	gone, err := r.owners.Gone(ctx, c.Workload)
+	return err == nil && gone
 }
 
 // above is the workload that the owner of a claim belongs to which somebody made. What cannot be read is asked again.

@@ -46,6 +46,7 @@ type claimReconciler struct {
 	owners   *workload.Owners
 	policies claim.Policies
 	terms    allocator.TermsFinder
+	system   string               // the namespace of the claims of shared pools
 	alloc    *allocator.Allocator // set before the manager starts
 	live     client.Reader
 	events   events.EventRecorder
@@ -74,9 +75,9 @@ type claimReconciler struct {
 	unclaimed map[string]time.Time
 }
 
-func newClaimReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Client, owners *workload.Owners, policies claim.Policies, terms allocator.TermsFinder, leads *leadership, log *slog.Logger) *claimReconciler {
+func newClaimReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Client, owners *workload.Owners, policies claim.Policies, terms allocator.TermsFinder, system string, leads *leadership, log *slog.Logger) *claimReconciler {
 	r := &claimReconciler{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), index: index, leases: leases, owners: owners, policies: policies, terms: terms,
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), index: index, leases: leases, owners: owners, policies: policies, terms: terms, system: system,
 		events: mgr.GetEventRecorder("bcsnet-controller"), leads: leads, queue: &queue{leads: leads}, log: log,
 		gone: map[string]time.Time{}, wanted: map[string]workload.Policy{}, of: map[workload.Workload]map[string]struct{}{}, short: map[string]struct{}{}, failing: map[string]failures{}, unasked: map[string]failures{}, unclaimed: map[string]time.Time{}, elsewhere: map[string]struct{}{}, named: map[string]*netipx.IPSet{},
 	}
@@ -218,7 +219,7 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 		view.problems = append(view.problems, claim.Problem{Reason: string(ipam.ReasonWorkloadUnknown), Message: fmt.Sprintf(
 			"what %s needs is not known, and nothing is given back on its account: %s", c.Workload, f.message)})
 	}
-	view.leases = r.index.ByClaim(name)
+	view.leases, view.ownerless = r.index.ByClaim(name), r.ownerless(ctx, c)
 	if err := r.publish(ctx, &o, c, view); err != nil {
 		return reconcile.Result{}, err
 	}

@@ -34,8 +34,9 @@ type claimView struct {
 	stock  allocator.Stock
 	// failure is why it could not take some, time and again.
 	failure *failure
-	// problems are what is in its way.
-	problems []claim.Problem
+	// problems are what is in its way; ownerless: its workload does not exist.
+	problems  []claim.Problem
+	ownerless bool
 }
 
 // publish writes what a claim has, where that changed.
@@ -62,7 +63,7 @@ func (r *claimReconciler) publish(ctx context.Context, o *v1.BCSNetIPClaim, c cl
 		shown = append(shown, fmt.Sprintf("and %d more", more))
 	}
 	s.Usage, s.IPPool = fmt.Sprintf("%d/%d", s.Used, s.Held), strings.Join(shown, ",")
-	conditions := []metav1.Condition{claimReady(c, s, view.problem), overLimit(c, max(families[true], families[false])), conflict(view)}
+	conditions := []metav1.Condition{claimReady(c, s, view), overLimit(c, max(families[true], families[false])), conflict(view)}
 	if c.Preallocate {
 		conditions = append(conditions, preallocated(c, view))
 	} else {
@@ -82,11 +83,11 @@ func (r *claimReconciler) publish(ctx context.Context, o *v1.BCSNetIPClaim, c cl
 	return client.IgnoreNotFound(err)
 }
 
-func claimReady(c claim.Claim, s *v1.BCSNetIPClaimStatus, problem string) metav1.Condition {
+func claimReady(c claim.Claim, s *v1.BCSNetIPClaimStatus, view claimView) metav1.Condition {
 	condition := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse}
 	switch {
-	case problem != "":
-		condition.Reason, condition.Message = v1.ReasonInvalidSpec, problem
+	case view.problem != "":
+		condition.Reason, condition.Message = v1.ReasonInvalidSpec, view.problem
 	case c.Deleting && c.Managed:
 		condition.Reason, condition.Message = v1.ReasonClaimReleasing, "the claim goes when what it kept has gone back, and is made again for the pods that have its addresses"
 	case c.Deleting && s.Held == 0:
@@ -97,6 +98,9 @@ func claimReady(c claim.Claim, s *v1.BCSNetIPClaimStatus, problem string) metav1
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, v1.ReasonBound
 		condition.Message = fmt.Sprintf("%s in use, %d kept", words.Plural(int(s.Used), "address"), s.Held-s.Used)
+		if view.ownerless {
+			condition.Message += "; there is no " + c.Workload.String()
+		}
 	}
 	return condition
 }

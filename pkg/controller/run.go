@@ -179,7 +179,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	}
 	policies := &workload.Resolver{Owners: owners, Namespace: o.LeaderElectionNamespace, ClaimsFor: claimsFor}
 	terms := &claim.Terms{Policies: policies, Claims: mgr.GetCache(), Index: index}
-	claims := newClaimReconciler(mgr, index, leases, owners, policies, terms, leads, log)
+	claims := newClaimReconciler(mgr, index, leases, owners, policies, terms, o.LeaderElectionNamespace, leads, log)
 	terms.Asked, terms.Missing = claims.asked, claims.missing
 	alloc := allocator.New(index, leases, pods, terms, log)
 	claims.alloc = alloc

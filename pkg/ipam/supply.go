@@ -7,13 +7,13 @@ import (
 )
 
 // Outside is the part of some addresses that no pool serves.
-func (x *Index) Outside(some *netipx.IPSet) *netipx.IPSet {
+func (x *Index) Outside(some *netipx.IPSet, pool string) *netipx.IPSet {
 	var b netipx.IPSetBuilder
 	b.AddSet(some)
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	for _, s := range x.segments {
-		if some.OverlapsRange(s.IPRange) {
+		if (pool == "" || s.pool.Name == pool) && some.OverlapsRange(s.IPRange) {
 			b.RemoveRange(s.IPRange)
 		}
 	}

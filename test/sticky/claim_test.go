@@ -430,6 +430,16 @@ func (w *world) claimConflict(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(one, v1.ReasonNoConflict, "")
+	nobodys := of("Deployment", "outre")
+	eventually(t, "it to be said that its owner does not exist", func() error {
+		if err := w.admin.Get(t.Context(), client.ObjectKeyFromObject(nobodys), nobodys); err != nil {
+			return err
+		}
+		if got := meta.FindStatusCondition(nobodys.Status.Conditions, v1.ConditionReady); got == nil || !strings.HasSuffix(got.Message, "; there is no Deployment "+s.namespace+"/outre") {
+			return fmt.Errorf("it says %+v", got)
+		}
+		return nil
+	})
 }
 
 // claimHas waits until a claim has so many addresses and says so, and returns them.
