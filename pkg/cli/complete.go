@@ -12,6 +12,8 @@ import (
 )
 
 // completeTime bounds the questions behind one press of the tab key.
+//
+//nolint:gochecknoglobals // tests wait as long as a busy machine takes
 var completeTime = 1500 * time.Millisecond
 
 // completer is what cobra asks for the words that may follow. It says nothing when something fails.
