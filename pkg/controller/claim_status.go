@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
@@ -76,11 +75,14 @@ func (r *claimReconciler) publish(ctx context.Context, o *v1.BCSNetIPClaim, c cl
 	if equality.Semantic.DeepEqual(o.Status, next.Status) {
 		return nil
 	}
-	err := r.client.Status().Update(ctx, next)
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+	switch err := r.client.Status().Update(ctx, next); {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		return nil // a newer one is on its way
+	case err != nil:
+		return err
 	}
-	return client.IgnoreNotFound(err)
+	tellTurned(r.events, next, o.Status.Conditions, next.Status.Conditions)
+	return nil
 }
 
 func claimReady(c claim.Claim, s *v1.BCSNetIPClaimStatus, view claimView) metav1.Condition {

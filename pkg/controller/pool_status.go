@@ -14,6 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
@@ -56,19 +58,24 @@ func (r *poolReconciler) publish(ctx context.Context, pool *v1.BCSNetPool, p ipa
 		}
 		return fmt.Errorf("writing the status of pool %s: %w", pool.Name, err)
 	}
-	for _, c := range next.Status.Conditions {
-		before := meta.FindStatusCondition(pool.Status.Conditions, c.Type)
-		if before == nil && c.Status == healthy(c.Type) || before != nil && before.Status == c.Status {
+	tellTurned(r.events, next, pool.Status.Conditions, next.Status.Conditions)
+	*pool = *next
+	return nil
+}
+
+// tellTurned makes an event about an object for every condition that turned.
+func tellTurned(recorder events.EventRecorder, o runtime.Object, before, now []metav1.Condition) {
+	for _, c := range now {
+		was := meta.FindStatusCondition(before, c.Type)
+		if was == nil && c.Status == healthy(c.Type) || was != nil && was.Status == c.Status {
 			continue
 		}
 		kind := corev1.EventTypeNormal
-		if c.Status != healthy(c.Type) && c.Reason != v1.ReasonCordoned { // which is what somebody wanted
+		if c.Status != healthy(c.Type) && !slices.Contains([]string{v1.ReasonCordoned, v1.ReasonTaking, v1.ReasonTooMany, v1.ReasonClaimReleasing}, c.Reason) { // which are as somebody wanted
 			kind = corev1.EventTypeWarning
 		}
-		r.events.Eventf(next, nil, kind, c.Reason, c.Type, "%s", clip(c.Message, maxNote))
+		recorder.Eventf(o, nil, kind, c.Reason, c.Type, "%s", clip(c.Message, maxNote))
 	}
-	*pool = *next
-	return nil
 }
 
 // clip shortens a text to a number of bytes.
@@ -81,7 +88,7 @@ func clip(text string, limit int) string {
 
 // healthy is the status of a condition when all is well.
 func healthy(condition string) metav1.ConditionStatus {
-	if condition == v1.ConditionReady {
+	if condition == v1.ConditionReady || condition == v1.ConditionPreallocated {
 		return metav1.ConditionTrue
 	}
 	return metav1.ConditionFalse

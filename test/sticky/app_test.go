@@ -108,9 +108,13 @@ func (a *app) object(t *testing.T) client.Object {
 			Replicas: &a.replicas, Selector: selector, Template: a.template(), PodManagementPolicy: appsv1.ParallelPodManagement,
 		}}
 	case daemonSet:
+		update := &appsv1.RollingUpdateDaemonSet{MaxUnavailable: &one}
+		if a.surge != intstr.FromInt32(0) {
+			update = &appsv1.RollingUpdateDaemonSet{MaxUnavailable: new(intstr.FromInt32(0)), MaxSurge: &a.surge}
+		}
 		return &appsv1.DaemonSet{ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{
 			Selector: selector, Template: a.template(),
-			UpdateStrategy: appsv1.DaemonSetUpdateStrategy{RollingUpdate: &appsv1.RollingUpdateDaemonSet{MaxUnavailable: &one}},
+			UpdateStrategy: appsv1.DaemonSetUpdateStrategy{RollingUpdate: update},
 		}}
 	case fleet:
 		template := a.template()

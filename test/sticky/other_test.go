@@ -11,6 +11,7 @@ func (w *world) otherParts() []part {
 	return []part{
 		{"blue-green-deploy", func(t *testing.T) { t.Helper(); w.blueGreen(t, deployment) }},
 		{"blue-green-sts", func(t *testing.T) { t.Helper(); w.blueGreen(t, statefulSet) }},
+		{"blue-green-fleet", func(t *testing.T) { t.Helper(); w.blueGreen(t, fleet) }},
 		{"expiry-deploy", func(t *testing.T) { t.Helper(); w.expiry(t, deployment) }},
 		{"expiry-fleet", func(t *testing.T) { t.Helper(); w.expiry(t, fleet) }},
 		{"most-recent-first", w.mostRecentFirst},
@@ -54,7 +55,7 @@ func (w *world) blueGreen(t *testing.T, k kind) {
 	blue.beside, blue.replicas = replicas, replicas
 	blue.apply(t)
 	w2 := want{pods: replicas}
-	if k == statefulSet {
+	if k != deployment {
 		w2.names = had.pods
 	}
 	both := blue.expect(t, "blue to run again", w2)

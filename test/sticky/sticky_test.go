@@ -30,7 +30,7 @@ func exists(k kind, policy string, op operation) bool {
 	case k == barePod && policy == immutable, k == daemonSet && (policy == immutable || policy == never):
 		return false
 	case op == rollWithSurge:
-		return k == deployment
+		return k == deployment || k == daemonSet
 	case op == rollInPlace:
 		return k != barePod
 	case op == scaleToOne, op == scaleToZero:
