@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -94,7 +95,7 @@ func electionDefaults() electionTiming {
 // flags, help and version, are questions and not among them.
 func SetFromEnv(f *pflag.FlagSet, lookup func(string) (string, bool)) (err error) {
 	f.VisitAll(func(fl *pflag.Flag) {
-		name := EnvPrefix + strings.ToUpper(strings.ReplaceAll(fl.Name, "-", "_"))
+		name := envName(fl)
 		v, ok := lookup(name)
 		if !ok || fl.Changed || err != nil || fl.Name == "help" || fl.Name == "version" {
 			return
@@ -104,6 +105,26 @@ func SetFromEnv(f *pflag.FlagSet, lookup func(string) (string, bool)) (err error
 		}
 	})
 	return err
+}
+
+func envName(f *pflag.Flag) string {
+	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+}
+
+// UnknownEnv are the variables of an environment, NAME=value, that look as if they stood for a flag and do not. Those that
+// Kubernetes makes of Services named bcsnet-… are not among them.
+func UnknownEnv(f *pflag.FlagSet, environ []string) (names []string) {
+	known := map[string]bool{PodIPEnv: true}
+	f.VisitAll(func(fl *pflag.Flag) { known[envName(fl)] = true })
+	for _, variable := range environ {
+		name, _, _ := strings.Cut(variable, "=")
+		ofService := strings.Contains(name, "_SERVICE_") || strings.HasSuffix(name, "_PORT") || strings.Contains(name, "_PORT_")
+		if strings.HasPrefix(name, EnvPrefix) && !known[name] && !ofService {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Validate checks the values. The error is one line.

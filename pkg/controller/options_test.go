@@ -41,6 +41,19 @@ func defaults() Options {
 	}
 }
 
+func TestUnknownEnv(t *testing.T) {
+	var o Options
+	f := pflag.NewFlagSet("bcsnet-controller", pflag.ContinueOnError)
+	o.AddFlags(f)
+	got := UnknownEnv(f, []string{
+		"PATH=/bin", "BCSNET_LOG_LEVEL=debug", "BCSNET_POD_IP=10.0.0.1", "BCSNET_GARBAGE_COLECTION=off", "BCSNET_=", "BCSNET_CONTROLLER_SERVICE_HOST=10.0.0.2",
+		"BCSNET_CONTROLLER_PORT=tcp://10.0.0.2:80", "BCSNET_CONTROLLER_PORT_80_TCP=tcp://10.0.0.2:80", "BCSNET_HTTP_BIND_ADDRESS",
+	})
+	if diff := cmp.Diff([]string{"BCSNET_", "BCSNET_GARBAGE_COLECTION"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestOptions(t *testing.T) {
 	with := func(change func(*Options)) Options {
 		o := defaults()
