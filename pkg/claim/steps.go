@@ -20,10 +20,11 @@ const Settle = 15 * time.Second
 type Need struct {
 	// Gone: there is no such workload. Left: it is there, and its pods draw their addresses elsewhere now.
 	Gone, Left bool
-	// Replicas is how many pods it should have, Start the first ordinal of those that are numbered. Sparse: which ordinals
-	// they have is not known.
+	// Replicas is how many pods it should have, Start the first ordinal of those that are numbered.
 	Replicas, Start int
-	Sparse          bool
+	// Stays is set where nobody tells which ordinals they have: it says whether the pod of an address is there, and not on its
+	// way out.
+	Stays func(ipam.Lease) bool
 }
 
 // Asks says whether what becomes of the addresses depends on the claim's workload.
@@ -61,8 +62,8 @@ func Steps(c Claim, need *Need, leases []ipam.Lease, now time.Time) (steps []Ste
 			byKey[l.PodPrimaryKey] = append(byKey[l.PodPrimaryKey], l)
 		}
 	}
-	if need != nil && need.Sparse {
-		s.stay = c.staying(leases, need.Replicas)
+	if need != nil && need.Stays != nil {
+		s.stay = c.staying(leases, need)
 	}
 	groups := map[group][]ipam.Lease{}
 	active := map[group]int{}
@@ -110,21 +111,22 @@ type stepper struct {
 	next  time.Time
 }
 
-// staying are the ordinals of a workload that has so many pods, as far as its addresses tell: those of pods that have one,
-// and the lowest of the others.
-func (c Claim) staying(leases []ipam.Lease, replicas int) map[int]bool {
+// staying are the ordinals of a workload which does not tell them, as far as its addresses do: those of pods that are there,
+// and of those that nobody has the lowest, as many as there are pods to come.
+func (c Claim) staying(leases []ipam.Lease, need *Need) map[int]bool {
 	stay, others := map[int]bool{}, []int{}
 	for _, l := range leases {
 		switch n, ok := ordinal(l.PodPrimaryKey, c.Workload.Name); {
-		case ok && l.State == ipam.Active:
+		case !ok:
+		case need.Stays(l):
 			stay[n] = true
-		case ok:
+		case l.State != ipam.Active:
 			others = append(others, n)
 		}
 	}
 	slices.Sort(others)
 	for _, n := range slices.Compact(others) {
-		if len(stay) < replicas {
+		if len(stay) < need.Replicas {
 			stay[n] = true
 		}
 	}
@@ -179,7 +181,7 @@ func (s *stepper) settled(l ipam.Lease, sameKey []ipam.Lease) bool {
 // scaledDown frees the address of a numbered pod that the workload does not want any more.
 func (s *stepper) scaledDown(l ipam.Lease) bool {
 	n, ok := ordinal(l.PodPrimaryKey, s.claim.Workload.Name)
-	if !ok || s.stay[n] || !s.need.Sparse && n >= s.need.Start && n < s.need.Start+s.need.Replicas {
+	if !ok || s.stay[n] || s.need.Stays == nil && n >= s.need.Start && n < s.need.Start+s.need.Replicas {
 		return true // kept
 	}
 	return s.leaveSettled(l, s.claim.Workload.String()+" was scaled down")

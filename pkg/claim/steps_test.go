@@ -39,6 +39,7 @@ func used(last byte, key string) ipam.Lease { return address(last, ipam.Active, 
 func TestSteps(t *testing.T) {
 	deployment := workload.Workload{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
 	set := workload.Workload{Group: "apps", Kind: "StatefulSet", Namespace: "shop", Name: "web"}
+	running := func(l ipam.Lease) bool { return l.State == ipam.Active }
 	foreign := workload.Workload{Group: "example.org", Kind: "Game", Namespace: "shop", Name: "web"}
 	of := func(p v1.ReleasePolicy, w workload.Workload, change ...func(*Claim)) Claim {
 		c := Claim{Name: "shop/web", Release: p, Workload: w, Size: -1}
@@ -116,21 +117,25 @@ func TestSteps(t *testing.T) {
 			want:   []string{"free 10.0.0.1: StatefulSet shop/web was scaled down", "free 10.0.0.4: StatefulSet shop/web was scaled down"},
 		},
 		"numbered as nobody tells, immutable, one restarts": {
-			claim: of(v1.ReleaseImmutable, foreign), need: &Need{Replicas: 3, Sparse: true},
+			claim: of(v1.ReleaseImmutable, foreign), need: &Need{Replicas: 3, Stays: running},
 			leases: []ipam.Lease{used(1, "web-2"), used(2, "web-7"), kept(3, "web-9", 60)},
 		},
 		"numbered as nobody tells, immutable, all are gone": {
-			claim: of(v1.ReleaseImmutable, foreign), need: &Need{Replicas: 2, Sparse: true},
+			claim: of(v1.ReleaseImmutable, foreign), need: &Need{Replicas: 2, Stays: running},
 			leases: []ipam.Lease{kept(1, "web-2", 60), kept(2, "web-7", 60), kept(6, "web-7", 60, func(l *ipam.Lease) { l.IfName = "net1" }), kept(3, "web-9", 60)},
 			want:   []string{"free 10.0.0.3: Game shop/web was scaled down"},
 		},
 		"numbered as nobody tells, immutable, scaled down": {
-			claim: of(v1.ReleaseImmutable, foreign), need: &Need{Replicas: 1, Sparse: true},
+			claim: of(v1.ReleaseImmutable, foreign), need: &Need{Replicas: 1, Stays: running},
 			leases: []ipam.Lease{kept(1, "web-0", 60), used(2, "web-7"), kept(3, "web-9", 5)},
 			want:   []string{"free 10.0.0.1: Game shop/web was scaled down"}, next: 10,
 		},
+		"numbered as nobody tells, immutable, scaled down while one is not placed": {
+			claim: of(v1.ReleaseImmutable, foreign), need: &Need{Replicas: 2, Stays: func(l ipam.Lease) bool { return l.PodPrimaryKey != "web-2" }},
+			leases: []ipam.Lease{kept(1, "web-0", 60), used(2, "web-1"), used(3, "web-2")},
+		},
 		"numbered as nobody tells, immutable, scaled to none": {
-			claim: of(v1.ReleaseImmutable, foreign), need: &Need{Sparse: true},
+			claim: of(v1.ReleaseImmutable, foreign), need: &Need{Stays: running},
 			leases: []ipam.Lease{kept(1, "web-0", 60)},
 			want:   []string{"free 10.0.0.1: Game shop/web was scaled down"},
 		},

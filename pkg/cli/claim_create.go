@@ -110,6 +110,9 @@ func (v *claimCreate) Run(ctx context.Context) error {
 		return err
 	}
 	v.say.done("claim %s/%s created: %s, for %s", v.object.Namespace, v.object.Name, sizeText(&v.object), ownerText(&v.object))
+	if spec.SharedName != "" && v.object.Namespace != systemNamespace {
+		v.say.warn("pods look for shared pools in namespace %s, and do not find this one", systemNamespace)
+	}
 	if spec.SharedName == "" && spec.Owner == nil {
 		v.hint("have pods use it: annotation %s: %s on them, their workload or its template", workload.ClaimAnnotation, v.object.Name)
 	}
@@ -123,7 +126,7 @@ func (v *claimCreate) lookAtOwner(ctx context.Context, api *claims) {
 		return // the API server says what is wrong
 	}
 	if err := v.warnOfOwner(ctx, c.Workload); err != nil {
-		v.say.warn("%s cannot be looked at, so that it does not exist or belongs to another workload would not show: %v", c.Workload, err)
+		v.say.warn("%s cannot be read, so it is not known whether it exists or belongs to another workload: %v", c.Workload, err)
 	}
 	others, err := api.madeFor(ctx, c.Workload)
 	if err != nil {
@@ -149,7 +152,11 @@ func (v *claimCreate) warnOfOwner(ctx context.Context, w workload.Workload) erro
 	}
 	above, ok, err := r.Owners.Above(ctx, w)
 	if ok {
-		v.say.warn("%s belongs to %s, and its pods use the claims of that, not this one: --owner %s/%s", w, above, above.Kind, above.Name)
+		kind := above.Kind
+		if _, builtIn := map[string]struct{}{"": {}, "apps": {}, "batch": {}}[above.Group]; !builtIn {
+			kind += "." + above.Group
+		}
+		v.say.warn("%s belongs to %s, and its pods use the claims of that, not this one: --owner %s/%s", w, above, kind, above.Name)
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"os"
 	"slices"
 	"time"
 
@@ -11,10 +12,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
+// completionEnv says how long one press of the tab key may take, as 3s, where the API server is far away.
+const completionEnv = "BCSNETCTL_COMPLETION_TIMEOUT"
+
 // completeTime bounds the questions behind one press of the tab key.
-//
-//nolint:gochecknoglobals // tests wait as long as a busy machine takes
-var completeTime = 1500 * time.Millisecond
+func completeTime() time.Duration {
+	if d, err := time.ParseDuration(os.Getenv(completionEnv)); err == nil && d > 0 {
+		return d
+	}
+	return 1500 * time.Millisecond
+}
 
 // completer is what cobra asks for the words that may follow. It says nothing when something fails.
 type completer = cobra.CompletionFunc
@@ -32,7 +39,7 @@ func completeWith(cmd *cobra.Command, flag string, f completer) {
 
 // offer runs a question in the time there is; found nothing means that there is nothing to offer.
 func (s *session) offer(cmd *cobra.Command, ask func(context.Context) ([]string, error)) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completeTime)
+	ctx, cancel := context.WithTimeout(cmd.Context(), completeTime())
 	defer cancel()
 	if cfg, err := s.connect(); err == nil {
 		cfg.WarningHandler = rest.NoWarnings{}

@@ -21,7 +21,8 @@ func newCompletion(s *session) *cobra.Command {
 		Long: `Print the completion script for a shell. It completes commands, flags, and the
 names of pools and hosts in the cluster. For kubectl bcsnet, put
 kubectl_complete-bcsnet on PATH beside kubectl-bcsnet, and load kubectl's own
-completion.`,
+completion. It waits 1.5 seconds for the API server at most; where that is too
+short, set ` + completionEnv + `, such as 5s.`,
 		Example: `  source <(bcsnetctl completion bash)
   bcsnetctl completion zsh > "${fpath[1]}/_bcsnetctl"
   bcsnetctl completion fish | source

@@ -43,8 +43,9 @@ func keyOf(o *unstructured.Unstructured) string {
 	return o.GetNamespace() + "/" + o.GetName()
 }
 
-// retryDelay is how long to wait before another try when the API server does not answer.
-const retryDelay = time.Second
+// retryDelay is how long to wait before another try when the API server does not answer, settleDelay after how long a watch that
+// has begun counts as one that goes on.
+const retryDelay, settleDelay = time.Second, 100 * time.Millisecond
 
 func (s *session) follower(from source, number int, out chan<- change, told *complaint) (*follower, error) {
 	c, err := s.dynamic()
@@ -137,10 +138,13 @@ func (f *follower) watch(ctx context.Context) error {
 		return err
 	}
 	defer events.Stop()
-	f.told.about(f.source, false)
+	// One that brings no error at once can be read.
+	fine := time.AfterFunc(settleDelay, func() { f.told.about(f.source, false) })
+	defer fine.Stop()
 	for e := range events.ResultChan() {
 		o, ok := e.Object.(*unstructured.Unstructured)
 		if e.Type == watch.Error || !ok {
+			fine.Stop()
 			return apierrors.FromObject(e.Object)
 		}
 		switch e.Type {
@@ -156,6 +160,7 @@ func (f *follower) watch(ctx context.Context) error {
 		}
 		f.version = o.GetResourceVersion()
 	}
+	f.told.about(f.source, false)
 	return nil
 }
 

@@ -72,7 +72,7 @@ func (s *session) trailOf(ctx context.Context, key types.NamespacedName, uid str
 		return nil, s.explain(t.wrong)
 	}
 	if t.ignored, err = resolver.Owners.Ignored(ctx, *t.pod, t.annotations, t.policy.Workload); err != nil {
-		return nil, s.explain(err)
+		s.say.warn("it is not known whether annotations are misspelt: %v", s.explain(err)) // what else there is to tell does not depend on that
 	}
 	return t, s.fillTrail(ctx, t)
 }

@@ -61,12 +61,12 @@ func (r *claimReconciler) learn(all []v1.BCSNetIPClaim) {
 }
 
 // inTheWay is what keeps a claim from having what it says, and when to look again: next, or earlier.
-func (r *claimReconciler) inTheWay(ctx context.Context, c claim.Claim, next time.Duration) ([]claim.Problem, time.Duration) {
+func (r *claimReconciler) inTheWay(ctx context.Context, c claim.Claim, above workload.Workload, next time.Duration) ([]claim.Problem, time.Duration) {
 	names := c.Addresses
 	if c.Deleting {
 		names = nil
 	}
-	others := claim.Others{Rivals: r.rivals(c.Name, names), Twins: r.twins(ctx, c), Above: r.above(ctx, c), System: r.system}
+	others := claim.Others{Rivals: r.rivals(c.Name, names), Twins: r.twins(ctx, c), Above: above, System: r.system}
 	if (c.Addresses != nil || c.Size >= 0 || c.Pool != "" || c.Workload.Kind != "" && !c.Managed) && (next == 0 || conflictEvery < next) {
 		next = conflictEvery
 	}
@@ -90,29 +90,38 @@ func (r *claimReconciler) twins(ctx context.Context, c claim.Claim) (names []str
 	return names
 }
 
-// ownerless says whether there is no such workload as somebody made a claim for, which may be still to come.
-func (r *claimReconciler) ownerless(ctx context.Context, c claim.Claim) bool {
-	if c.Workload.Kind == "" || c.Managed {
-		return false
-	}
-	gone, err := r.owners.Gone(ctx, c.Workload)
-	return err == nil && gone
+// ownerView is how the owner of a claim that somebody made stands in the way of its use.
+type ownerView struct {
+	// above is the workload that it belongs to; missing: there is none of the name, which may be still to come.
+	above   workload.Workload
+	missing bool
 }
 
-// above is the workload that the owner of a claim belongs to which somebody made. What cannot be read is asked again.
-func (r *claimReconciler) above(ctx context.Context, c claim.Claim) workload.Workload {
+// owner looks at the owner of a claim. While that cannot be read it is as it was seen last.
+func (r *claimReconciler) owner(ctx context.Context, c claim.Claim) ownerView {
 	if c.Workload.Kind == "" || c.Managed {
-		return workload.Workload{}
+		return ownerView{}
 	}
-	above, ok, err := r.owners.Above(ctx, c.Workload)
-	switch {
-	case err != nil:
-		r.log.Warn("cannot look what the owner of a claim belongs to", "claim", c.Name, "owner", c.Workload.String(), "error", err)
-		return workload.Workload{}
-	case !ok:
-		return workload.Workload{}
+	r.mu.Lock()
+	view := r.known[c.Name]
+	r.mu.Unlock()
+	missing, err := r.owners.Missing(ctx, c.Workload)
+	above, belongs := workload.Workload{}, false
+	if err == nil && !missing {
+		above, belongs, err = r.owners.Above(ctx, c.Workload)
 	}
-	return above
+	if err != nil {
+		r.log.Debug("the owner of a claim cannot be looked at", "claim", c.Name, "owner", c.Workload.String(), "error", err)
+		return view
+	}
+	view = ownerView{missing: missing}
+	if belongs {
+		view.above = above
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.known[c.Name] = view
+	return view
 }
 
 // conflict says whether something is in the way of a claim.

@@ -37,6 +37,16 @@ func (r *claimReconciler) giveBack(ctx context.Context, o *v1.BCSNetIPClaim, c c
 	return next, unknown, nil
 }
 
+// absence is since when a workload has been seen not to exist, or all of its kind.
+type absence struct {
+	since time.Time
+	kind  bool
+}
+
+// kindSettle is for how long a kind may be gone, as while its CustomResourceDefinition is replaced, before its workloads are
+// thought to be gone with it.
+const kindSettle = 10 * time.Minute
+
 // need asks the API server what the workload of a claim needs; nil when that cannot be said. A workload is gone when
 // it was seen so twice, for as long as an address settles: what it left may be all that it has when it comes again.
 func (r *claimReconciler) need(ctx context.Context, c claim.Claim) (*claim.Need, error) {
@@ -54,17 +64,30 @@ func (r *claimReconciler) need(ctx context.Context, c claim.Claim) (*claim.Need,
 	switch {
 	case err == nil:
 		_, elsewhere := r.elsewhere[c.Name]
-		return &claim.Need{Replicas: n.Count, Start: n.Start, Sparse: n.Sparse, Left: elsewhere}, nil
+		need := &claim.Need{Replicas: n.Count, Start: n.Start, Left: elsewhere}
+		if n.Sparse {
+			need.Stays = func(l ipam.Lease) bool {
+				pod, found := r.podNamed(ctx, l)
+				return found && !pod.Deleting && !pod.Ended
+			}
+		}
+		return need, nil
 	case errors.Is(err, workload.ErrNoReplicas):
 		return nil, nil
 	case !errors.Is(err, workload.ErrGone):
 		return nil, err
 	}
-	now := time.Now()
-	if _, known := r.gone[c.Name]; !known {
-		r.gone[c.Name] = now
+	seen, wait := absence{kind: errors.Is(err, workload.ErrKindGone)}, claim.Settle
+	if seen.kind {
+		wait = kindSettle
 	}
-	if now.Sub(r.gone[c.Name]) < claim.Settle {
+	if before, known := r.gone[c.Name]; known && before.kind == seen.kind {
+		seen.since = before.since
+	} else {
+		seen.since = time.Now()
+	}
+	r.gone[c.Name] = seen
+	if time.Since(seen.since) < wait {
 		return nil, nil
 	}
 	delete(r.gone, c.Name)

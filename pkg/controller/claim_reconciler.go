@@ -57,7 +57,7 @@ type claimReconciler struct {
 
 	mu sync.Mutex
 	// gone is since when the workload of a claim has been seen not to exist.
-	gone map[string]time.Time
+	gone map[string]absence
 	// wanted are the policies whose claims were not there when their pods asked.
 	wanted map[string]workload.Policy
 	// of are the claims of a workload, which has no UID here.
@@ -69,6 +69,8 @@ type claimReconciler struct {
 	// failing are the claims that could not take their addresses the last time, unasked those whose workload could not be
 	// asked what it needs.
 	failing, unasked map[string]failures
+	// known is what was seen last of the owners of claims that somebody made.
+	known map[string]ownerView
 	// named are the addresses that claims name, by claim.
 	named map[string]*netipx.IPSet
 	// unclaimed is since when a claim has been seen not to exist that keeps addresses which no pod had yet.
@@ -79,7 +81,7 @@ func newClaimReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Clien
 	r := &claimReconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), index: index, leases: leases, owners: owners, policies: policies, terms: terms, system: system,
 		events: mgr.GetEventRecorder("bcsnet-controller"), leads: leads, queue: &queue{leads: leads}, log: log,
-		gone: map[string]time.Time{}, wanted: map[string]workload.Policy{}, of: map[workload.Workload]map[string]struct{}{}, short: map[string]struct{}{}, failing: map[string]failures{}, unasked: map[string]failures{}, unclaimed: map[string]time.Time{}, elsewhere: map[string]struct{}{}, named: map[string]*netipx.IPSet{},
+		gone: map[string]absence{}, wanted: map[string]workload.Policy{}, of: map[workload.Workload]map[string]struct{}{}, short: map[string]struct{}{}, failing: map[string]failures{}, unasked: map[string]failures{}, unclaimed: map[string]time.Time{}, elsewhere: map[string]struct{}{}, known: map[string]ownerView{}, named: map[string]*netipx.IPSet{},
 	}
 	index.Subscribe(r.leaseChanged)
 	owners.Changed = r.workloadChanged
@@ -160,6 +162,7 @@ func (r *claimReconciler) remember(name string, w workload.Workload) {
 	if w.Kind == "" {
 		delete(r.gone, name)
 		delete(r.elsewhere, name)
+		delete(r.known, name)
 	} else {
 		others = slices.AppendSeq(others, maps.Keys(r.of[w]))
 		if r.of[w] == nil {
@@ -214,12 +217,13 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 		return reconcile.Result{}, fmt.Errorf("claim %s: %w", name, err)
 	}
 	view, next, workErr := r.preallocate(ctx, &o, c, next)
-	view.problems, next = r.inTheWay(ctx, c, next)
+	owner := r.owner(ctx, c)
+	view.problems, next = r.inTheWay(ctx, c, owner.above, next)
 	if f := r.failed(r.unasked, name, unknown); f != nil {
 		view.problems = append(view.problems, claim.Problem{Reason: string(ipam.ReasonWorkloadUnknown), Message: fmt.Sprintf(
 			"what %s needs is not known, and nothing is given back on its account: %s", c.Workload, f.message)})
 	}
-	view.leases, view.ownerless = r.index.ByClaim(name), r.ownerless(ctx, c)
+	view.leases, view.ownerless = r.index.ByClaim(name), owner.missing
 	if err := r.publish(ctx, &o, c, view); err != nil {
 		return reconcile.Result{}, err
 	}

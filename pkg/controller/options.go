@@ -114,7 +114,7 @@ func envName(f *pflag.Flag) string {
 // UnknownEnv are the variables of an environment, NAME=value, that look as if they stood for a flag and do not. Those that
 // Kubernetes makes of Services named bcsnet-… are not among them.
 func UnknownEnv(f *pflag.FlagSet, environ []string) (names []string) {
-	known := map[string]bool{PodIPEnv: true}
+	known := map[string]bool{PodIPEnv: true, EnvPrefix + "URL": true} // the latter is for curl
 	f.VisitAll(func(fl *pflag.Flag) { known[envName(fl)] = true })
 	for _, variable := range environ {
 		name, _, _ := strings.Cut(variable, "=")

@@ -34,6 +34,8 @@ const (
 	// settleTime is how long it is checked again and again after a restart: the caches of pods and pools follow on
 	// their own.
 	settleTime = time.Minute
+	// clockError is how far apart the times may be that two processes take for the API server's.
+	clockError = 2 * time.Second
 )
 
 // making is what a pool waits for whose pods have all told.
@@ -56,6 +58,8 @@ type recovery struct {
 	// checked last, plus one.
 	restarts func() uint64
 	checked  atomic.Uint64
+	// whole are the pools of which leases were made again by others, and since when no pod that is made loses one.
+	whole map[string]time.Time
 }
 
 // ready is nil once the check is done.
@@ -87,7 +91,7 @@ func (r *recovery) run(ctx context.Context) error {
 		switch now := time.Now(); {
 		case r.synced() != nil, !fresh && now.Sub(looked) < rebuildEvery:
 		case fresh, now.Before(again):
-			found, err := r.check(ctx, waiting)
+			found, err := r.check(ctx, waiting, fresh)
 			if err != nil {
 				r.troubles.Do(func() { r.log.Warn("could not check whether leases were lost", "error", err) })
 				continue
@@ -105,13 +109,17 @@ func (r *recovery) run(ctx context.Context) error {
 	}
 }
 
-// check finds the pools that lost leases, and until when they wait for their pods.
-func (r *recovery) check(ctx context.Context, waiting map[string]time.Time) (map[string]time.Time, error) {
-	plan, err := r.plan(ctx)
+// check finds the pools that lost leases, and until when they wait for their pods; first says whether this replica has not
+// looked since it started, or since the store was put back.
+func (r *recovery) check(ctx context.Context, waiting map[string]time.Time, first bool) (map[string]time.Time, error) {
+	until, err := r.suspects(ctx)
 	if err != nil {
 		return nil, err
 	}
-	until, err := r.suspects(ctx)
+	if first {
+		r.rebuilt(until)
+	}
+	plan, err := r.plan(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -132,10 +140,8 @@ func (r *recovery) check(ctx context.Context, waiting map[string]time.Time) (map
 	return until, nil
 }
 
-// suspects are the pools that show themselves that they lost their leases: those that had some and have no object
-// now, those that are being rebuilt by the word of another replica, or of this one before it ended, and those with leases
-// that were made again from pods a short while ago: who made them, such as a replica that ended before it could tell or
-// an operator, made only those of the pods that had told.
+// suspects are the pools that say themselves that they lost their leases: those that had some and have no object
+// now, and those that are being rebuilt by the word of another replica, or of this one before it ended.
 func (r *recovery) suspects(ctx context.Context) (map[string]time.Time, error) {
 	var pools v1.BCSNetPoolList
 	if err := r.cache.List(ctx, &pools); err != nil {
@@ -155,13 +161,27 @@ func (r *recovery) suspects(ctx context.Context) (map[string]time.Time, error) {
 			until[p.Name] = end
 		}
 	}
+	return until, nil
+}
+
+// rebuilt adds the pools with leases that were made again from pods a short while ago: who made them, such as a replica that
+// ended before it could tell or an operator, made only those of the pods that had told. What was made later than all of
+// them, by more than clocks may differ, has lost nothing: it is not waited for.
+func (r *recovery) rebuilt(until map[string]time.Time) {
+	r.whole = map[string]time.Time{}
 	for _, l := range r.index.Find(ipam.Lease.Rebuilt) {
+		pool, known := r.index.PoolOf(l.Addr)
 		end := l.Updated.Add(rebuild.MaxWait)
-		if pool, known := r.index.PoolOf(l.Addr); known && end.After(r.leases.Now()) && end.After(until[pool]) {
-			until[pool] = end
+		if !known || !end.After(r.leases.Now()) {
+			continue
+		}
+		if _, suspect := until[pool]; suspect && r.whole[pool].IsZero() {
+			continue // more than that may be lost
+		}
+		if end.After(until[pool]) {
+			until[pool], r.whole[pool] = end, l.Updated.Add(clockError)
 		}
 	}
-	return until, nil
 }
 
 // confirmed looks at the API server whether a pod really has an address that nobody holds: the caches of pods and
@@ -186,7 +206,7 @@ func (r *recovery) plan(ctx context.Context) (rebuild.Plan, error) {
 		return rebuild.Plan{}, err
 	}
 	return rebuild.Make(rebuild.Input{
-		Now: now, Index: r.index,
+		Now: now, Index: r.index, Whole: r.whole,
 		Pods: func(yield func(workload.Pod) bool) {
 			for i := range pods.Items {
 				if !yield(workload.FromObject(&pods.Items[i])) {

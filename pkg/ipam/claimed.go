@@ -192,7 +192,7 @@ func (x *Index) full(w Want, is4 bool) *Refusal {
 	coming, others := 0, ""
 	if w.Coming != nil && n < w.Room {
 		if coming = w.Coming(is4); coming > 0 {
-			others = fmt.Sprintf(", %d more of its pods are on their way", coming)
+			others = fmt.Sprintf(", %d more are for its pods on their way", coming)
 		}
 	}
 	if n+coming < w.Room {

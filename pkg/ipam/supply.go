@@ -6,7 +6,7 @@ import (
 	"go4.org/netipx"
 )
 
-// Outside is the part of some addresses that no pool serves.
+// Outside is the part of some addresses that a pool does not serve; with an empty name, that none does.
 func (x *Index) Outside(some *netipx.IPSet, pool string) *netipx.IPSet {
 	var b netipx.IPSetBuilder
 	b.AddSet(some)

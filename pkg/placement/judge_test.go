@@ -313,7 +313,7 @@ func TestClaimOfASize(t *testing.T) {
 		t.Errorf("one more than there may be: %s", got)
 	}
 	v, err := s.Filter(t.Context(), newPod("p3"), everywhere)
-	if err != nil || v.Refusal == nil || v.Refusal.Reason != ipam.ReasonClaimFull || !strings.Contains(v.Refusal.Message, "claim shop/web holds 1 of 3 addresses, 2 more of its pods are on their way") {
+	if err != nil || v.Refusal == nil || v.Refusal.Reason != ipam.ReasonClaimFull || !strings.Contains(v.Refusal.Message, "claim shop/web holds 1 of 3 addresses, 2 more are for its pods on their way") {
 		t.Errorf("it is told %v, %v", v.Refusal, err)
 	}
 	if got := s.filter(newPod("other")); got != rack1 {

@@ -295,6 +295,11 @@ func (j *Judge) assign(p *promise, addrs []netip.Addr) {
 // already. On a host only those count that are there: how many more a node may take is in the number that it
 // publishes, from which the scheduler takes off all pods that it has placed.
 func (j *Judge) promised(self string, placed bool) allocator.Promises {
+	type part struct {
+		claim string
+		is4   bool
+	}
+	var coming map[part]int // once for all that are asked about
 	return allocator.Promises{
 		Address: func(a netip.Addr) bool {
 			uid, ok := j.ledger.owner[a]
@@ -308,13 +313,19 @@ func (j *Judge) promised(self string, placed bool) allocator.Promises {
 			}
 			return addrs
 		},
-		OfClaim: func(claim string, is4 bool) (n int) {
-			for uid, p := range j.ledger.promises {
-				if claim != "" && p.claim == claim && uid != self && (!placed || p.pod.Node != "") {
-					n += p.fresh[is4]
+		OfClaim: func(claim string, is4 bool) int {
+			if coming == nil {
+				coming = map[part]int{}
+				for uid, p := range j.ledger.promises {
+					if p.claim == "" || uid == self || placed && p.pod.Node == "" {
+						continue
+					}
+					for family, n := range p.fresh {
+						coming[part{p.claim, family}] += n
+					}
 				}
 			}
-			return n
+			return coming[part{claim, is4}]
 		},
 	}
 }

@@ -25,6 +25,8 @@ type Input struct {
 	Pods  iter.Seq[workload.Pod]
 	// Hosts are the addresses of the host that a pod is bound to, as far as they are known.
 	Hosts func(workload.Pod) []netip.Addr
+	// Whole are pools that lost nothing of pods which were made after a time: these are not waited for.
+	Whole map[string]time.Time
 }
 
 // Plan says which leases to make from what pods report.
@@ -132,6 +134,9 @@ func (m *maker) wait(pod workload.Pod) {
 	pools = append(pools, m.Index.Covering(hosts)...)
 	slices.Sort(pools)
 	for _, name := range slices.Compact(pools) {
+		if at, whole := m.Whole[name]; whole && pod.Created.After(at) {
+			continue
+		}
 		m.plan.Waiting[name] = append(m.plan.Waiting[name], pod.Namespace+"/"+pod.Name)
 	}
 }

@@ -59,7 +59,13 @@ func TestMake(t *testing.T) {
 		create    []string // address interface pod
 		conflicts []string // address cause
 		waiting   map[string][]string
+		whole     map[string]time.Time
 	}{
+		"made after all leases were made again": {
+			pods:    []workload.Pod{aPod("old"), aPod("new", func(p *workload.Pod) { p.Created = now.Add(time.Second) })},
+			whole:   map[string]time.Time{"a": now},
+			waiting: map[string][]string{"a": {"shop/old"}, "b": {"shop/new", "shop/old"}},
+		},
 		"all is well": {leases: []ipam.Lease{held("10.0.0.10", "x")}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}},
 		"a lease is lost": {
 			pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"},
@@ -161,7 +167,7 @@ func TestMake(t *testing.T) {
 				l.Version = uint64(i) + 1
 				x.Watched(l)
 			}
-			got := Make(Input{Now: now, Index: x, Pods: slices.Values(tc.pods), Hosts: func(p workload.Pod) []netip.Addr { return p.HostIPs }})
+			got := Make(Input{Now: now, Index: x, Pods: slices.Values(tc.pods), Hosts: func(p workload.Pod) []netip.Addr { return p.HostIPs }, Whole: tc.whole})
 			var create, conflicts []string
 			for _, l := range got.Create {
 				text := l.Addr.String() + " " + l.IfName + " " + l.PodName

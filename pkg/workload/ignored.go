@@ -5,6 +5,8 @@ import (
 	"errors"
 	"maps"
 	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // Ignored is an annotation that looks as if it were meant for bcsnet, and says nothing where it stands.
@@ -36,7 +38,7 @@ func (o *Owners) Ignored(ctx context.Context, pod Pod, annotations map[string]st
 			at.level = 0
 		}
 		switch m, err := o.metadataOf(ctx, k, at.of.Namespace, at.of.Name); {
-		case errors.Is(err, errGone), errors.Is(err, errDenied):
+		case errors.Is(err, errGone), errors.Is(err, errDenied), apierrors.IsForbidden(err):
 		case err != nil:
 			return nil, err
 		default:

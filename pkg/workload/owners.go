@@ -78,8 +78,10 @@ func NewOwners(cfg *rest.Config, h *http.Client, now func() time.Time, log *slog
 
 // Why an object cannot be shown. Neither is a reason to try again.
 var (
-	errGone   = errors.New("it does not exist any more")
-	errDenied = errors.New("the controller may not read it")
+	errGone = errors.New("it does not exist any more")
+	// errKindGone is an errGone, too.
+	errKindGone = fmt.Errorf("the API server does not serve its kind: %w", errGone)
+	errDenied   = errors.New("the controller may not read it")
 )
 
 // object is what is known of an object: from the watch, else by one read. With a UID it is that object or errGone,
@@ -115,10 +117,12 @@ func (o *Owners) read(ctx context.Context, k *kind, namespace, name string) (*ob
 
 func (o *Owners) metadataOf(ctx context.Context, k *kind, namespace, name string) (*metav1.PartialObjectMetadata, error) {
 	if k.resource.Empty() {
-		return nil, errGone
+		return nil, errKindGone
 	}
 	m, err := o.metadata.Resource(k.resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
+	case apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
+		return nil, errKindGone
 	case apierrors.IsNotFound(err):
 		return nil, errGone
 	case apierrors.IsForbidden(err):

@@ -12,6 +12,10 @@ import (
 // ErrGone says that a workload does not exist any more, or that another one of its name does.
 var ErrGone = fmt.Errorf("the workload is gone: %w", errGone)
 
+// ErrKindGone is an ErrGone of a workload whose kind is not there any more, or for a while: an object may come to light again
+// with it.
+var ErrKindGone = fmt.Errorf("%w: its kind is not served", ErrGone)
+
 // ErrNoReplicas says that nothing says how many pods a workload should have.
 var ErrNoReplicas = errors.New("this kind of workload has no replicas")
 
@@ -55,21 +59,14 @@ func (o *Owners) Replicas(ctx context.Context, w Workload) (Replicas, error) {
 	case err != nil:
 		return Replicas{}, err
 	case k.nature == foreign && k.resource.Empty(): // its kind is not known, or not any more
-		switch gone, err := o.Gone(ctx, w); {
-		case err != nil:
+		if err := o.there(ctx, w); err != nil {
 			return Replicas{}, err
-		case gone:
-			return Replicas{}, ErrGone
 		}
 		fallthrough
 	case k.nature == foreign:
 		return Replicas{}, fmt.Errorf("%s: %w", w, ErrNoReplicas)
 	case k.nature == bare, k.nature == machine: // one, as long as it is there
-		gone, err := o.Gone(ctx, w)
-		if err == nil && gone {
-			err = ErrGone
-		}
-		return Replicas{Count: 1}, err
+		return Replicas{Count: 1}, o.there(ctx, w)
 	}
 	path := k.path(w)
 	if k.version == "" { // not one of Kubernetes
@@ -79,11 +76,8 @@ func (o *Owners) Replicas(ctx context.Context, w Workload) (Replicas, error) {
 	switch err := o.get(ctx, path, &d); {
 	case apierrors.IsNotFound(err):
 		// It is gone, unless its kind lost the scale.
-		switch gone, err := o.Gone(ctx, w); {
-		case err != nil:
+		if err := o.there(ctx, w); err != nil {
 			return Replicas{}, err
-		case gone:
-			return Replicas{}, ErrGone
 		}
 		o.forget(k)
 		return Replicas{}, fmt.Errorf("%s has no scale: %w", w, ErrNoReplicas)
@@ -131,19 +125,43 @@ func (k *kind) path(w Workload) string {
 // Gone asks the API server whether a workload does not exist any more, or is another one of its name now. An error
 // means that it is not known: nothing may be freed for it.
 func (o *Owners) Gone(ctx context.Context, w Workload) (bool, error) {
+	err := o.there(ctx, w)
+	if errors.Is(err, ErrGone) {
+		return true, nil
+	}
+	return false, err
+}
+
+// there is nil where the API server says that a workload exists, ErrGone or ErrKindGone where it says that it does not.
+func (o *Owners) there(ctx context.Context, w Workload) error {
 	k, err := o.kind(ctx, w.Group, w.Kind)
 	if err == nil && k.resource.Empty() { // a kind that has come meanwhile counts
 		k, err = o.discovered(ctx, schema.GroupKind{Group: w.Group, Kind: w.Kind})
 	}
 	if err != nil {
-		return false, err
+		return err
 	}
 	at, err := o.read(ctx, k, w.Namespace, w.Name)
 	switch {
-	case errors.Is(err, errGone):
-		return true, nil
+	case errors.Is(err, errKindGone):
+		return ErrKindGone
+	case errors.Is(err, errGone), err == nil && w.UID != "" && at.uid != w.UID:
+		return ErrGone
 	case err != nil:
-		return false, fmt.Errorf("%s: %w", w, err)
+		return fmt.Errorf("%s: %w", w, err)
 	}
-	return w.UID != "" && at.uid != w.UID, nil
+	return nil
+}
+
+// Missing says whether there is no workload of a name, by the watches where they know it: for who only tells of it.
+func (o *Owners) Missing(ctx context.Context, w Workload) (bool, error) {
+	k, err := o.kind(ctx, w.Group, w.Kind)
+	if err != nil {
+		return false, err
+	}
+	_, err = o.object(ctx, k, w.Namespace, w.Name, "")
+	if errors.Is(err, errGone) {
+		return true, nil
+	}
+	return false, err
 }

@@ -1,6 +1,8 @@
 package collect_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
@@ -36,6 +39,13 @@ func TestWorkloadThatDoesNotAnswer(t *testing.T) {
 		if err := admin.Create(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(func() {
+			ctx := context.Background()
+			noFinalizers := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+			if err := errors.Join(admin.Patch(ctx, o, noFinalizers), admin.Delete(ctx, o)); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 	for _, address := range []string{"10.1.0.70", "10.1.0.71"} {
 		hold(t, address, "10.0.0.11", "", "", func(ip *v1.BCSNetIP) {

@@ -1,9 +1,15 @@
 package sticky_test
 
 import (
+	"errors"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // otherParts are the cases that stand beside the table.
@@ -97,6 +103,19 @@ func (w *world) expiry(t *testing.T, k kind) {
 	a.expect(t, "the update to end", want{pods: replicas, gone: now.uids})
 	a.replicas = 0
 	a.apply(t)
+	eventually(t, "an address to be kept for that long", func() error {
+		var all v1.BCSNetIPList
+		if err := w.admin.List(t.Context(), &all, client.MatchingFields{"spec.pool": s.pool}); err != nil {
+			return err
+		}
+		for _, ip := range all.Items {
+			since, _ := store.ParseTime(ip.Status.UpdateTime)
+			if until, _ := store.ParseTime(ip.Status.FixedIPExpiredTime); ip.Status.Status == v1.IPReserved && until.Sub(since) == 20*time.Second {
+				return nil
+			}
+		}
+		return errors.New("none has such a term")
+	})
 	a.expect(t, "all to be given back", want{})
 }
 
