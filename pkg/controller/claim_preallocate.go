@@ -101,10 +101,12 @@ func (r *claimReconciler) waits(name string, waits bool) {
 // freed has the claims looked at that wait for addresses: some are free. Each is told once until it waits again.
 func (r *claimReconciler) freed() {
 	r.mu.Lock()
-	short := r.short
-	if len(short) > 0 {
-		r.short = map[string]struct{}{}
+	if len(r.short) == 0 { // as nearly always
+		r.mu.Unlock()
+		return
 	}
+	short := r.short
+	r.short = map[string]struct{}{}
 	r.mu.Unlock()
 	for name := range short {
 		r.enqueue(name, claimDelay)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
@@ -44,4 +45,23 @@ func TestPreallocatedSaysWhatLasts(t *testing.T) {
 			t.Errorf("another claim fails: %v", other)
 		}
 	}
+}
+
+// TestFreedBesideReconciles: addresses become free while claims are reconciled.
+func TestFreedBesideReconciles(*testing.T) {
+	r := &claimReconciler{short: map[string]struct{}{}}
+	var all sync.WaitGroup
+	for range 2 {
+		all.Go(func() {
+			for range 1000 {
+				r.waits("a/b", false)
+			}
+		})
+		all.Go(func() {
+			for range 1000 {
+				r.freed()
+			}
+		})
+	}
+	all.Wait()
 }

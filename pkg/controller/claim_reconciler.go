@@ -230,7 +230,10 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 	if rest := c.Linger(r.leases.Now()); rest > 0 && (next == 0 || rest < next) {
 		next = rest
 	}
-	return reconcile.Result{RequeueAfter: next}, errors.Join(workErr, unknown)
+	if err := errors.Join(workErr, unknown); err != nil { // which has it tried again
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: next}, nil
 }
 
 // make makes the claim that the policy of a pod asks for which has an address of it.

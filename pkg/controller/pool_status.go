@@ -70,8 +70,11 @@ func tellTurned(recorder events.EventRecorder, o runtime.Object, before, now []m
 		if was == nil && c.Status == healthy(c.Type) || was != nil && was.Status == c.Status {
 			continue
 		}
+		if c.Reason == v1.ReasonTaking || was != nil && was.Reason == v1.ReasonTaking && c.Status == healthy(c.Type) {
+			continue // on its way, and arrived
+		}
 		kind := corev1.EventTypeNormal
-		if c.Status != healthy(c.Type) && !slices.Contains([]string{v1.ReasonCordoned, v1.ReasonTaking, v1.ReasonTooMany, v1.ReasonClaimReleasing}, c.Reason) { // which are as somebody wanted
+		if c.Status != healthy(c.Type) && !slices.Contains([]string{v1.ReasonCordoned, v1.ReasonTooMany, v1.ReasonClaimReleasing}, c.Reason) { // which are as somebody wanted
 			kind = corev1.EventTypeWarning
 		}
 		recorder.Eventf(o, nil, kind, c.Reason, c.Type, "%s", clip(c.Message, maxNote))
