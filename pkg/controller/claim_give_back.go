@@ -37,15 +37,34 @@ func (r *claimReconciler) giveBack(ctx context.Context, o *v1.BCSNetIPClaim, c c
 	return next, unknown, nil
 }
 
-// absence is since when a workload has been seen not to exist, or all of its kind.
+// absence is from when to when a workload was seen not to exist. kind: at one of these times the API server did not even
+// serve its kind.
 type absence struct {
-	since time.Time
-	kind  bool
+	since, seen time.Time
+	kind        bool
 }
 
-// kindSettle is for how long a kind may be gone, as while its CustomResourceDefinition is replaced, before its workloads are
-// thought to be gone with it.
+// kindSettle is for how long a kind may be gone, as while its CustomResourceDefinition is replaced and its objects are made
+// again, before its workloads are thought to be gone with it.
 const kindSettle = 10 * time.Minute
+
+// goesOn is the absence when it is seen again. One that nobody has looked at for a while is another.
+func (a absence) goesOn(now time.Time, kind bool) absence {
+	if now.Sub(a.seen) > 3*askEvery {
+		a = absence{since: now}
+	}
+	a.seen, a.kind = now, a.kind || kind
+	return a
+}
+
+// lasts says whether the workload is gone for good: it was seen so twice, for as long as an address settles.
+func (a absence) lasts() bool {
+	wait := claim.Settle
+	if a.kind {
+		wait = kindSettle
+	}
+	return a.seen.Sub(a.since) >= wait
+}
 
 // need asks the API server what the workload of a claim needs; nil when that cannot be said. A workload is gone when
 // it was seen so twice, for as long as an address settles: what it left may be all that it has when it comes again.
@@ -77,17 +96,8 @@ func (r *claimReconciler) need(ctx context.Context, c claim.Claim) (*claim.Need,
 	case !errors.Is(err, workload.ErrGone):
 		return nil, err
 	}
-	seen, wait := absence{kind: errors.Is(err, workload.ErrKindGone)}, claim.Settle
-	if seen.kind {
-		wait = kindSettle
-	}
-	if before, known := r.gone[c.Name]; known && before.kind == seen.kind {
-		seen.since = before.since
-	} else {
-		seen.since = time.Now()
-	}
-	r.gone[c.Name] = seen
-	if time.Since(seen.since) < wait {
+	r.gone[c.Name] = r.gone[c.Name].goesOn(time.Now(), errors.Is(err, workload.ErrKindGone))
+	if !r.gone[c.Name].lasts() {
 		return nil, nil
 	}
 	delete(r.gone, c.Name)

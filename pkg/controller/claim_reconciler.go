@@ -373,8 +373,12 @@ func (r *claimReconciler) keep(ctx context.Context, o *v1.BCSNetIPClaim, c claim
 	default:
 		changed := controllerutil.AddFinalizer(next, v1.ClaimFinalizer)
 		if c.Managed {
-			if p, ok := r.policyOf(ctx, c.Name, leases); ok && !p.Named {
+			// Of a kind that is not served nobody knows what its annotations mean.
+			if p, ok := r.policyOf(ctx, c.Name, leases); ok && !p.Named && r.owners.Served(c.Workload) {
 				next.Spec = claim.Derive(p, r.owners.APIVersion)
+				if now, is := next.Spec.Owner, o.Spec.Owner; now != nil && is != nil && now.Kind == is.Kind && now.Name == is.Name {
+					now.APIVersion = is.APIVersion // another version is the same owner, which cannot be changed
+				}
 				changed = changed || !claim.SameSpec(next.Spec, o.Spec)
 			}
 		}

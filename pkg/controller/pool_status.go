@@ -63,19 +63,20 @@ func (r *poolReconciler) publish(ctx context.Context, pool *v1.BCSNetPool, p ipa
 	return nil
 }
 
-// tellTurned makes an event about an object for every condition that turned.
+// tellTurned makes an event about an object for every condition that turned, or is bad now in another way than somebody wanted.
 func tellTurned(recorder events.EventRecorder, o runtime.Object, before, now []metav1.Condition) {
-	for _, c := range now {
-		was := meta.FindStatusCondition(before, c.Type)
-		if was == nil && c.Status == healthy(c.Type) || was != nil && was.Status == c.Status {
-			continue
-		}
-		if c.Reason == v1.ReasonTaking || was != nil && was.Reason == v1.ReasonTaking && c.Status == healthy(c.Type) {
-			continue // on its way, and arrived
-		}
+	bad := func(c *metav1.Condition) bool { return c != nil && c.Status != healthy(c.Type) }
+	wanted := func(c *metav1.Condition) bool {
+		return slices.Contains([]string{v1.ReasonCordoned, v1.ReasonTaking, v1.ReasonTooMany, v1.ReasonClaimReleasing}, c.Reason)
+	}
+	for i := range now {
+		c, was := &now[i], meta.FindStatusCondition(before, now[i].Type)
 		kind := corev1.EventTypeNormal
-		if c.Status != healthy(c.Type) && !slices.Contains([]string{v1.ReasonCordoned, v1.ReasonTooMany, v1.ReasonClaimReleasing}, c.Reason) { // which are as somebody wanted
+		switch {
+		case bad(c) && !wanted(c) && (!bad(was) || wanted(was)):
 			kind = corev1.EventTypeWarning
+		case bad(c) == bad(was), c.Reason == v1.ReasonTaking, !bad(c) && was.Reason == v1.ReasonTaking: // on its way, and arrived
+			continue
 		}
 		recorder.Eventf(o, nil, kind, c.Reason, c.Type, "%s", clip(c.Message, maxNote))
 	}

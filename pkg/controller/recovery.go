@@ -124,8 +124,9 @@ func (r *recovery) check(ctx context.Context, waiting map[string]time.Time, firs
 		return nil, err
 	}
 	maps.Copy(until, waiting)
+	more := false
 	for _, l := range plan.Create {
-		if _, known := until[l.Pool]; known {
+		if _, known := until[l.Pool]; known && r.whole[l.Pool].IsZero() {
 			continue
 		}
 		lost, err := r.confirmed(ctx, l)
@@ -133,7 +134,14 @@ func (r *recovery) check(ctx context.Context, waiting map[string]time.Time, firs
 			return nil, err
 		}
 		if lost {
+			more = more || !r.whole[l.Pool].IsZero()
+			delete(r.whole, l.Pool)
 			until[l.Pool] = r.leases.Now().Add(rebuild.MaxWait)
+		}
+	}
+	if more {
+		if plan, err = r.plan(ctx); err != nil {
+			return nil, err
 		}
 	}
 	r.rebuild(ctx, plan, until)

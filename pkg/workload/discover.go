@@ -25,7 +25,7 @@ func (o *Owners) kind(ctx context.Context, group, name string) (*kind, error) {
 	o.mu.RLock()
 	k := o.kinds[gk]
 	o.mu.RUnlock()
-	if k != nil && (k.nature != foreign || k.discovered.IsZero() || o.now().Sub(k.discovered) < recheck) {
+	if k != nil && (k.discovered.IsZero() || k.nature != foreign && !k.resource.Empty() || o.now().Sub(k.discovered) < recheck) {
 		return k, nil
 	}
 	return o.discovered(ctx, gk)

@@ -275,8 +275,8 @@ func (o *Owners) defaults(ctx context.Context, namespace string) (map[string]str
 	return at.annotations, nil
 }
 
-// APIVersion is group and version of a workload's kind, as owner references have them; the group alone where its
-// version is not known.
+// APIVersion is group and version of a workload's kind, as owner references have them; the version is
+// "unknown" where nobody tells it.
 func (o *Owners) APIVersion(w Workload) string {
 	o.mu.RLock()
 	k := o.kinds[schema.GroupKind{Group: w.Group, Kind: w.Kind}]
@@ -285,7 +285,15 @@ func (o *Owners) APIVersion(w Workload) string {
 	case w.Group == "" && w.Kind == podKind:
 		return "v1"
 	case k == nil || k.resource.Empty():
-		return w.Group
+		return w.Group + "/unknown"
 	}
 	return k.resource.GroupVersion().String()
+}
+
+// Served says whether the API server serves the kind of a workload, as far as it was asked.
+func (o *Owners) Served(w Workload) bool {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	k := o.kinds[schema.GroupKind{Group: w.Group, Kind: w.Kind}]
+	return k == nil || !k.resource.Empty()
 }

@@ -321,8 +321,18 @@ func TestOwnersOfOtherKinds(t *testing.T) {
 	if gone, err := w.Owners.Gone(t.Context(), p.Workload); !gone || err != nil {
 		t.Errorf("after its kind went: %v, %v", gone, err)
 	}
-	if r, err := w.Owners.Replicas(t.Context(), p.Workload); !errors.Is(err, workload.ErrGone) {
+	if r, err := w.Owners.Replicas(t.Context(), p.Workload); !errors.Is(err, workload.ErrKindGone) {
 		t.Errorf("after its kind went: %+v, %v", r, err)
+	}
+	if w.Owners.Served(p.Workload) || w.Owners.APIVersion(p.Workload) != "apps.tkestack.io/unknown" {
+		t.Errorf("after its kind went it is still served, as %s", w.Owners.APIVersion(p.Workload))
+	}
+	other := workload.Workload{Group: "apps", Kind: "Deployment", Namespace: w.ns, Name: "never-was"}
+	if _, err := w.Owners.Replicas(t.Context(), other); !errors.Is(err, workload.ErrGone) || errors.Is(err, workload.ErrKindGone) {
+		t.Errorf("of a kind that is served: %v", err)
+	}
+	if missing, err := w.Owners.Missing(t.Context(), other); !missing || err != nil {
+		t.Errorf("of a kind that is served: %v, %v", missing, err)
 	}
 	if p, err := w.Resolve(t.Context(), numbered); err != nil || p.Release != workload.ReleaseWithPod {
 		t.Errorf("after its kind went: %+v, %v", p, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -93,4 +95,18 @@ func TestWorkloadThatDoesNotAnswer(t *testing.T) {
 	silent.Store(false)
 	controlplane.EventuallyWithin(t, patience, func() error { return is("10.1.0.70", v1.IPAvailable) })
 	says(v1.ReasonNoConflict, "")
+	controlplane.EventuallyWithin(t, patience, func() error {
+		var all eventsv1.EventList
+		if err := admin.List(t.Context(), &all, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		for reason, kind := range map[string]string{"WorkloadUnknown": corev1.EventTypeWarning, v1.ReasonNoConflict: corev1.EventTypeNormal} {
+			if !slices.ContainsFunc(all.Items, func(e eventsv1.Event) bool {
+				return e.Regarding.Name == c.Name && e.Reason == reason && e.Type == kind && e.Action == v1.ConditionConflict
+			}) {
+				return fmt.Errorf("there is no event %s", reason)
+			}
+		}
+		return nil
+	})
 }

@@ -11,7 +11,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -431,20 +430,6 @@ func (w *world) claimConflict(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(one, v1.ReasonNoConflict, "")
-	eventually(t, "events of both turns", func() error {
-		var all eventsv1.EventList
-		if err := w.admin.List(t.Context(), &all, client.InNamespace(s.namespace)); err != nil {
-			return err
-		}
-		for reason, kind := range map[string]string{v1.ReasonOwnerShared: corev1.EventTypeWarning, v1.ReasonNoConflict: corev1.EventTypeNormal} {
-			if !slices.ContainsFunc(all.Items, func(e eventsv1.Event) bool {
-				return e.Regarding.Name == one.Name && e.Reason == reason && e.Type == kind && e.Action == v1.ConditionConflict
-			}) {
-				return fmt.Errorf("there is no event %s", reason)
-			}
-		}
-		return nil
-	})
 	nobodys := of("Deployment", "outre")
 	eventually(t, "it to be said that its owner does not exist", func() error {
 		if err := w.admin.Get(t.Context(), client.ObjectKeyFromObject(nobodys), nobodys); err != nil {

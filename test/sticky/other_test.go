@@ -97,7 +97,7 @@ func (w *world) expiry(t *testing.T, k kind) {
 	a.replicas = replicas
 	a.apply(t)
 	now := a.expect(t, "all to come again", a.scaledBack(had, 0))
-	a.terms = terms{timed, map[string]string{ownKeep: "20s"}}
+	a.terms = terms{timed, map[string]string{ownKeep: "40s"}}
 	a.rev++
 	a.apply(t)
 	a.expect(t, "the update to end", want{pods: replicas, gone: now.uids})
@@ -110,7 +110,7 @@ func (w *world) expiry(t *testing.T, k kind) {
 		}
 		for _, ip := range all.Items {
 			since, _ := store.ParseTime(ip.Status.UpdateTime)
-			if until, _ := store.ParseTime(ip.Status.FixedIPExpiredTime); ip.Status.Status == v1.IPReserved && until.Sub(since) == 20*time.Second {
+			if until, _ := store.ParseTime(ip.Status.FixedIPExpiredTime); ip.Status.Status == v1.IPReserved && until.Sub(since) == 40*time.Second {
 				return nil
 			}
 		}
