@@ -63,7 +63,7 @@ func (r *poolReconciler) publish(ctx context.Context, pool *v1.BCSNetPool, p ipa
 	return nil
 }
 
-// tellTurned makes an event about an object for every condition that turned, or is bad now in another way than somebody wanted.
+// tellTurned makes an event about an object for every condition that turned, or did not come to what it was on its way to.
 func tellTurned(recorder events.EventRecorder, o runtime.Object, before, now []metav1.Condition) {
 	bad := func(c *metav1.Condition) bool { return c != nil && c.Status != healthy(c.Type) }
 	wanted := func(c *metav1.Condition) bool {
@@ -73,7 +73,7 @@ func tellTurned(recorder events.EventRecorder, o runtime.Object, before, now []m
 		c, was := &now[i], meta.FindStatusCondition(before, now[i].Type)
 		kind := corev1.EventTypeNormal
 		switch {
-		case bad(c) && !wanted(c) && (!bad(was) || wanted(was)):
+		case bad(c) && !wanted(c) && (!bad(was) || was.Reason == v1.ReasonTaking):
 			kind = corev1.EventTypeWarning
 		case bad(c) == bad(was), c.Reason == v1.ReasonTaking, !bad(c) && was.Reason == v1.ReasonTaking: // on its way, and arrived
 			continue
