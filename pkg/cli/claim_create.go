@@ -144,8 +144,8 @@ func (v *claimCreate) warnOfOwner(ctx context.Context, w workload.Workload) erro
 	if err != nil {
 		return err
 	}
-	if gone, err := r.Owners.Gone(ctx, w); err != nil || gone {
-		if gone {
+	if missing, err := r.Owners.Missing(ctx, w); err != nil || missing {
+		if missing {
 			v.say.warn("there is no %s: no pod uses the claim until there is", w)
 		}
 		return err
@@ -153,7 +153,7 @@ func (v *claimCreate) warnOfOwner(ctx context.Context, w workload.Workload) erro
 	above, ok, err := r.Owners.Above(ctx, w)
 	if ok {
 		kind := above.Kind
-		if _, builtIn := map[string]struct{}{"": {}, "apps": {}, "batch": {}}[above.Group]; !builtIn {
+		if !slices.Contains([]string{"", "apps", "batch"}, above.Group) {
 			kind += "." + above.Group
 		}
 		v.say.warn("%s belongs to %s, and its pods use the claims of that, not this one: --owner %s/%s", w, above, kind, above.Name)
