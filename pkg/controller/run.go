@@ -48,8 +48,7 @@ import (
 // Run runs the controller until the context ends, then finishes the requests under way. Several may run
 // in one process.
 func Run(ctx context.Context, o Options) error {
-	log := o.Logger()
-	cfg, err := restConfig(o.Kubeconfig, log)
+	cfg, err := restConfig(o.Kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -57,6 +56,13 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("--http-bind-address: %w", err)
 	}
+	return Serve(ctx, cfg, listener, o)
+}
+
+// Serve is Run with a way to the API server and a listener that are the caller's own. It closes the listener.
+func Serve(ctx context.Context, cfg *rest.Config, listener net.Listener, o Options) error {
+	log := o.Logger()
+	cfg = wrapped(cfg, log)
 	mgr, err := newManager(cfg, o, log)
 	if err != nil {
 		_ = listener.Close() // the first error counts
@@ -71,19 +77,25 @@ func Run(ctx context.Context, o Options) error {
 	return startAndDrain(ctx, mgr, server, elect, log)
 }
 
-func restConfig(kubeconfig string, log *slog.Logger) (*rest.Config, error) {
+func restConfig(kubeconfig string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
 	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
 	}
+	return cfg, nil
+}
+
+// wrapped adds to a way to the API server what all clients of the controller do.
+func wrapped(cfg *rest.Config, log *slog.Logger) *rest.Config {
+	cfg = rest.CopyConfig(cfg)
 	cfg.UserAgent = "bcsnet-controller"
 	cfg.QPS = -1 // the API server's own fairness bounds us
 	cfg.Wrap(store.NoticeRestore)
 	cfg.Wrap(store.AwaitRoles(log))
 	cfg.Wrap(store.SpreadReads)
-	return cfg, nil
+	return cfg
 }
 
 // newManager needs no API server: what it watches is known beforehand, so a controller that starts
