@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,9 +12,12 @@ import (
 	"net/netip"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 
+	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -103,14 +107,29 @@ func holder(caller, n int) ipam.Holder {
 	}
 }
 
+// handlerOptions are what the second and the third floor differ in.
+type handlerOptions struct {
+	kubeconfig string
+	// next is the first address that the handler makes an object of.
+	next netip.Addr
+	// informer keeps a plain cache of all BCSNetIPs beside the handler: the third floor.
+	informer bool
+}
+
 // serveFloor is the second floor: an HTTP server in a process of its own that decodes the request, does
-// the write of the bare client and answers.
-func serveFloor(ctx context.Context, kubeconfig string, next netip.Addr) error {
-	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+// the write of the bare client and answers. With an informer it is the third: whoever keeps a cache of the objects
+// has the API server encode each change once more, and decodes it.
+func serveFloor(ctx context.Context, o handlerOptions) error {
+	cfg, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
 	if err != nil {
 		return err
 	}
-	b, err := newBare(cfg, next)
+	if o.informer {
+		if err := startInformer(ctx, cfg); err != nil {
+			return err
+		}
+	}
+	b, err := newBare(cfg, o.next)
 	if err != nil {
 		return err
 	}
@@ -147,6 +166,27 @@ func serveFloor(ctx context.Context, kubeconfig string, next netip.Addr) error {
 	go func() { <-ctx.Done(); _ = server.Close() }()
 	if err := server.Serve(listener); err != http.ErrServerClosed {
 		return err
+	}
+	return nil
+}
+
+// startInformer starts a cache of BCSNetIPs as a controller has one, and waits until it is filled.
+func startInformer(ctx context.Context, cfg *rest.Config) error {
+	scheme := runtime.NewScheme()
+	if err := v1.AddToScheme(scheme); err != nil {
+		return err
+	}
+	all, err := cache.New(cfg, cache.Options{Scheme: scheme})
+	if err != nil {
+		return err
+	}
+	if _, err := all.GetInformer(ctx, &v1.BCSNetIP{}, cache.BlockUntilSynced(false)); err != nil {
+		return err
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- all.Start(ctx) }()
+	if !all.WaitForCacheSync(ctx) {
+		return errors.Join(<-failed, ctx.Err())
 	}
 	return nil
 }

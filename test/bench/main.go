@@ -1,6 +1,6 @@
-// bench measures bcsnet against two floors in the same run, on a real control plane: a bare client that
-// does the same write, and an empty HTTP handler that forwards to that write. It rewrites the tables
-// of docs/benchmarks.md.
+// bench measures bcsnet against three floors in the same run, on a real control plane: a bare client that
+// does the same write, an empty HTTP handler that forwards to that write, and the same handler with a plain
+// informer on the objects. It rewrites the tables of docs/benchmarks.md.
 package main
 
 import (
@@ -31,11 +31,12 @@ func main() {
 	flag.StringVar(&o.beside, "beside", "", "another build of the controller to measure beside this one")
 	handler := flag.String("floor-handler", "", "internal: serve the empty handler with this kubeconfig")
 	next := flag.String("floor-next", "10.192.0.0", "internal: the first address that the empty handler makes an object of")
+	informer := flag.Bool("floor-informer", false, "internal: the empty handler keeps a cache of the objects")
 	flag.Parse()
 	ctrl.SetLogger(logr.Discard()) // what is measured says how it is
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	err := run(ctx, o, *handler, *next)
+	err := run(ctx, o, *handler, *next, *informer)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -54,13 +55,13 @@ type settings struct {
 
 func (o settings) wants(part string) bool { return o.only == "" || o.only == part }
 
-func run(ctx context.Context, o settings, handler, next string) error {
+func run(ctx context.Context, o settings, handler, next string, informer bool) error {
 	if handler != "" {
 		first, err := netip.ParseAddr(next)
 		if err != nil {
 			return err
 		}
-		return serveFloor(ctx, handler, first)
+		return serveFloor(ctx, handlerOptions{kubeconfig: handler, next: first, informer: informer})
 	}
 	if o.out == "" {
 		root, err := controlplane.ModuleRoot()

@@ -24,14 +24,16 @@ func ratio(a, b float64) string { return fmt.Sprintf("%.2f", a/b) }
 func ms(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d)/float64(time.Millisecond)) }
 
 func (r *report) floor(what string, callers int, c compared) {
-	row := fmt.Sprintf("| %s | %d | %.0f | %.0f | %.0f | %s | %s | %s / %s / %s | %s |", what, callers,
-		c.bare.perSecond, c.handler.perSecond, c.service.perSecond,
-		ratio(c.service.perSecond, c.handler.perSecond), ratio(c.service.perSecond, c.bare.perSecond),
-		ms(c.bare.p99), ms(c.handler.p99), ms(c.service.p99), ratio(float64(c.service.p99), float64(c.handler.p99)))
+	row := fmt.Sprintf("| %s | %d | %.0f | %.0f | %.0f | %.0f | %s | %s | %s | %s / %s / %s / %s | %s |", what, callers,
+		c.bare.perSecond, c.handler.perSecond, c.informer.perSecond, c.service.perSecond,
+		ratio(c.service.perSecond, c.informer.perSecond), ratio(c.service.perSecond, c.handler.perSecond),
+		ratio(c.service.perSecond, c.bare.perSecond),
+		ms(c.bare.p99), ms(c.handler.p99), ms(c.informer.p99), ms(c.service.p99),
+		ratio(float64(c.service.p99), float64(c.informer.p99)))
 	fmt.Println(row)
 	r.floors = append(r.floors, row)
 	each := func(of func(result) time.Duration) string {
-		return ms(of(c.bare)) + " / " + ms(of(c.handler)) + " / " + ms(of(c.service))
+		return ms(of(c.bare)) + " / " + ms(of(c.handler)) + " / " + ms(of(c.informer)) + " / " + ms(of(c.service))
 	}
 	row = fmt.Sprintf("| %s | %d | %s | %s | %s |", what, callers,
 		each(func(r result) time.Duration { return r.cpu["kube-apiserver"] }), each(func(r result) time.Duration { return r.cpu["etcd"] }),
@@ -82,9 +84,10 @@ func (r *report) pool(size int, full bool, callers int, c compared) {
 	if full {
 		state = "90 % full"
 	}
-	row := fmt.Sprintf("| %d | %s | %d | %.0f | %.0f | %s | %s | %s |", size, state, callers,
-		c.handler.perSecond, c.service.perSecond, ratio(c.service.perSecond, c.handler.perSecond),
-		ratio(c.service.perSecond, c.bare.perSecond), ratio(float64(c.service.p99), float64(c.handler.p99)))
+	row := fmt.Sprintf("| %d | %s | %d | %.0f | %.0f | %.0f | %s | %s | %s | %s |", size, state, callers,
+		c.handler.perSecond, c.informer.perSecond, c.service.perSecond, ratio(c.service.perSecond, c.informer.perSecond),
+		ratio(c.service.perSecond, c.handler.perSecond), ratio(c.service.perSecond, c.bare.perSecond),
+		ratio(float64(c.service.p99), float64(c.informer.p99)))
 	fmt.Println(row)
 	r.sizes = append(r.sizes, row)
 }
@@ -159,11 +162,12 @@ func machine() string { return fmt.Sprintf("%d cores, %s.\n\n", runtime.NumCPU()
 func (r *report) service() string {
 	return join(
 		table("Throughput and latency beside the floors",
-			"| operation | callers | bare client /s | empty handler /s | bcsnet /s | of handler | of bare | p99 ms bare / handler / bcsnet | p99 of handler |", r.floors),
-		table("Processor time per cycle, ms: bare / handler / bcsnet",
+			"| operation | callers | bare client /s | empty handler /s | with informer /s | bcsnet /s | of informer | of handler | of bare "+
+				"| p99 ms bare / handler / informer / bcsnet | p99 of informer |", r.floors),
+		table("Processor time per cycle, ms: bare / handler / informer / bcsnet",
 			"| operation | callers | kube-apiserver | etcd | client, with handler or controller |", r.cpu),
 		table("Size of the pool, and how full it is",
-			"| addresses | state | callers | empty handler /s | bcsnet /s | of handler | of bare | p99 of handler |", r.sizes),
+			"| addresses | state | callers | empty handler /s | with informer /s | bcsnet /s | of informer | of handler | of bare | p99 of informer |", r.sizes),
 		table("Requests to the API server per operation", "| operation | requests |", r.costs),
 		table("Start, memory, new pools", "| what | median |", r.numbers),
 		table("Beside another build",

@@ -12,9 +12,9 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
-// compared is one measurement of all three: the two floors with the controller stopped, then bcsnet.
+// compared is one measurement of all: the three floors with the controller stopped, then bcsnet.
 type compared struct {
-	bare, handler, service result
+	bare, handler, informer, service result
 }
 
 // kind is one of the writes that are compared.
@@ -40,9 +40,9 @@ func (k kind) cycle(take, free, create operation) cycle {
 	}
 }
 
-// compareAt takes rounds of all three in turn, so that whatever else the machine does meets all alike.
+// compareAt takes rounds of all in turn, so that whatever else the machine does meets all alike.
 func (b *bench) compareAt(ctx context.Context, callers int, k kind) (c compared, err error) {
-	var bares, handlers, services []result
+	var bares, handlers, informers, services []result
 	through := func(method string) operation {
 		return func(ctx context.Context, i, n int) error { return b.floor.call(ctx, method, i, n) }
 	}
@@ -58,13 +58,17 @@ func (b *bench) compareAt(ctx context.Context, callers int, k kind) (c compared,
 			return c, fmt.Errorf("bare client: %w", err)
 		}
 		bares = append(bares, r)
-		if err := b.restartFloor(ctx); err != nil {
-			return c, err
+		for informer, results := range map[bool]*[]result{false: &handlers, true: &informers} {
+			if err := b.restartFloor(ctx, informer); err != nil {
+				return c, err
+			}
+			r, err := b.warmLoad(ctx, callers, k.cycle(through(http.MethodPost), through(http.MethodDelete), through(http.MethodPut)))
+			if err != nil {
+				return c, fmt.Errorf("empty handler, informer %t: %w", informer, err)
+			}
+			*results = append(*results, r)
 		}
-		if r, err = b.warmLoad(ctx, callers, k.cycle(through(http.MethodPost), through(http.MethodDelete), through(http.MethodPut))); err != nil {
-			return c, fmt.Errorf("empty handler: %w", err)
-		}
-		handlers = append(handlers, r)
+		b.stopFloor() // else its watch costs the API server as much as the controller's own
 		if err := b.controller.Start(ctx); err != nil {
 			return c, err
 		}
@@ -74,7 +78,7 @@ func (b *bench) compareAt(ctx context.Context, callers int, k kind) (c compared,
 		}
 		services = append(services, r)
 	}
-	return compared{median(bares), median(handlers), median(services)}, nil
+	return compared{median(bares), median(handlers), median(informers), median(services)}, nil
 }
 
 // warmUp is how long what was just started runs before it is measured: connections, leadership and the
@@ -97,10 +101,9 @@ func (b *bench) warmLoad(ctx context.Context, callers int, c cycle) (result, err
 	return load(ctx, callers, b.slice, c)
 }
 
-func (b *bench) restartFloor(ctx context.Context) error {
-	_ = b.floorCmd.Process.Kill()
-	_ = b.floorCmd.Wait()
-	return b.startFloor(ctx)
+func (b *bench) restartFloor(ctx context.Context, informer bool) error {
+	b.stopFloor()
+	return b.startFloor(ctx, informer)
 }
 
 // floors compares at 1, 16 and 64 callers on a pool of 4,096 whose objects exist.
@@ -122,7 +125,7 @@ func (b *bench) floors(ctx context.Context) error {
 func (b *bench) compare(ctx context.Context, kinds ...kind) error {
 	for _, k := range kinds {
 		for _, callers := range []int{1, 16, 64} {
-			say("%s: %d callers beside both floors", k, callers)
+			say("%s: %d callers beside the floors", k, callers)
 			c, err := b.compareAt(ctx, callers, k)
 			if err != nil {
 				return err

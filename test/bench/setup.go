@@ -83,13 +83,14 @@ func setUp(ctx context.Context, o settings, r *report) (_ *bench, err error) {
 	if err = b.bare.prepare(ctx, maxCallers); err != nil {
 		return nil, err
 	}
-	if err = b.startFloor(ctx); err != nil {
+	if err = b.startFloor(ctx, false); err != nil {
 		return nil, err
 	}
 	return b, b.makePods(ctx)
 }
 
-func (b *bench) startFloor(ctx context.Context) error {
+// startFloor starts the empty handler, with an informer or without.
+func (b *bench) startFloor(ctx context.Context, informer bool) error {
 	kubeconfig := filepath.Join(b.cp.Dir, "floor.kubeconfig")
 	if err := controlplane.WriteKubeconfigFor(b.controller.Config, kubeconfig); err != nil {
 		return err
@@ -101,7 +102,7 @@ func (b *bench) startFloor(ctx context.Context) error {
 	// Every life of the handler makes other objects: of 16,384 addresses each.
 	next := netip.AddrFrom4([4]byte{10, byte(192 + b.floorLives/4), byte(b.floorLives % 4 * 64), 0})
 	b.floorLives++
-	b.floorCmd = exec.CommandContext(ctx, self, "-floor-handler", kubeconfig, "-floor-next", next.String())
+	b.floorCmd = exec.CommandContext(ctx, self, "-floor-handler", kubeconfig, "-floor-next", next.String(), fmt.Sprintf("-floor-informer=%t", informer))
 	b.floorCmd.Stderr = os.Stderr
 	b.floorCmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := b.floorCmd.StdoutPipe()
@@ -117,13 +118,19 @@ func (b *bench) startFloor(ctx context.Context) error {
 }
 
 func (b *bench) close() {
+	b.stopFloor()
+	if b.cp != nil {
+		_ = b.cp.Stop()
+	}
+}
+
+// stopFloor ends the empty handler, if it runs.
+func (b *bench) stopFloor() {
 	if b.floorCmd != nil && b.floorCmd.Process != nil {
 		_ = b.floorCmd.Process.Kill()
 		_ = b.floorCmd.Wait()
 	}
-	if b.cp != nil {
-		_ = b.cp.Stop()
-	}
+	b.floorCmd = nil
 }
 
 func host(caller int) string { return fmt.Sprintf("10.99.0.%d", 11+caller%hosts) }
