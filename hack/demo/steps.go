@@ -126,8 +126,8 @@ func (d *demo) steps() []step {
 			}
 			return err
 		}},
-		{"A host release", "the machine is off: one command frees all its addresses", func(ctx context.Context) error {
-			return d.kubectl(ctx, []string{"10.0.0."}, "bcsnet", "release-host", host2)
+		{"A host release", "the machine is off: one command frees all its addresses; its node is still Ready here, so that takes --force", func(ctx context.Context) error {
+			return d.kubectl(ctx, []string{"10.0.0."}, "bcsnet", "release-host", host2, "--force")
 		}},
 		{"The pool goes", "once nobody holds an address, and no request that began before can still take one", func(ctx context.Context) error {
 			if err := d.kubectl(ctx, nil, "wait", "--for=delete", "bcsnetpool/"+poolName, "--timeout=60s"); err != nil {

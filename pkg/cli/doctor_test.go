@@ -18,15 +18,7 @@ import (
 func TestDoctorLooksTwice(t *testing.T) {
 	w := newWorld(t)
 	w.havePool(t)
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}
-	if err := w.client.Create(t.Context(), node); err != nil {
-		t.Fatal(err)
-	}
-	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.11"}}
-	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-	if err := w.client.Status().Update(t.Context(), node); err != nil {
-		t.Fatal(err)
-	}
+	w.haveReadyNode(t, "node-1", "10.0.0.11")
 	there := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "there-0"},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c"}}},

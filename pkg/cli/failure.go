@@ -46,6 +46,8 @@ const (
 	reasonKindNotFound       ipam.Reason = "KindNotFound"
 	reasonNamespaceNotFound  ipam.Reason = "NamespaceNotFound"
 	reasonNodeNotFound       ipam.Reason = "NodeNotFound"
+	reasonNodeReady          ipam.Reason = "NodeReady"
+	reasonNodeUnknown        ipam.Reason = "NodeUnknown"
 )
 
 func (f *failure) Error() string { return f.message }

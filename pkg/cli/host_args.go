@@ -166,3 +166,16 @@ func withFirst(hosts []netip.Addr, nodes []node) []netip.Addr {
 	}
 	return out
 }
+
+// withAll are hosts and all internal IPs of nodes, each once.
+func withAll(hosts []netip.Addr, nodes []node) []netip.Addr {
+	out := slices.Clone(hosts)
+	for _, n := range nodes {
+		for _, a := range n.internal {
+			if !slices.Contains(out, a) {
+				out = append(out, a)
+			}
+		}
+	}
+	return out
+}

@@ -49,6 +49,8 @@ func (s *session) livePods(ctx context.Context, held []ipam.Lease) ([]string, er
 type podState struct {
 	// lives: it exists and has not ended.
 	lives bool
+	// phase is that of a pod that lives.
+	phase corev1.PodPhase
 	// text goes on after "the pod".
 	text string
 }
@@ -69,7 +71,7 @@ func podStateOf(ctx context.Context, pods dynamic.NamespaceableResourceInterface
 	case phase == string(corev1.PodSucceeded), phase == string(corev1.PodFailed):
 		return podState{text: "has ended (" + phase + ")"}, nil
 	case o.GetDeletionTimestamp() != nil:
-		return podState{lives: true, text: "is being deleted"}, nil
+		return podState{lives: true, phase: corev1.PodPhase(phase), text: "is being deleted"}, nil
 	}
-	return podState{lives: true, text: "is " + cmp.Or(phase, "there")}, nil
+	return podState{lives: true, phase: corev1.PodPhase(phase), text: "is " + cmp.Or(phase, "there")}, nil
 }

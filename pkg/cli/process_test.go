@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
@@ -75,6 +78,20 @@ func (w *world) haveLease(t *testing.T, address, host, owner string) {
 	t.Helper()
 	err := w.lease(t.Context(), nil, []string{address, "blue", host, owner})
 	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// haveReadyNode makes a node that is Ready.
+func (w *world) haveReadyNode(t *testing.T, name, host string) {
+	t.Helper()
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err := w.client.Create(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: host}}
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	if err := w.client.Status().Update(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -18,9 +18,11 @@ import (
 type releaseHost struct {
 	*session
 	output output
-	args   []string
+	typed  int
+	from   hostArgs
 	hosts  []netip.Addr
 	reason string
+	force  bool
 
 	wait    bool
 	timeout time.Duration
@@ -29,14 +31,18 @@ type releaseHost struct {
 func newReleaseHost(s *session) *cobra.Command {
 	v := &releaseHost{session: s}
 	cmd := &cobra.Command{
-		Use: "release-host HOST...", GroupID: "objects", Args: takes(1, 0), RunE: runs(v),
+		Use: "release-host HOST|NODE...", GroupID: "objects", Args: cobra.ArbitraryArgs, RunE: runs(v),
 		Short: "Free every address in use on hosts that are off",
-		Long: `Free every address in use on hosts, on your word that the machines are off. Pods
+		Long: `Free every address in use on hosts, only if the machines are powered off. Pods
 that still exist lose their addresses, too: others may get them at once. Nothing
 is asked, so that scripts can call this; look first with --dry-run=client. The
 addresses that were released go to standard output, as they were before.
 
-HOST is the IP of a host; - reads hosts from standard input, one a line. A host
+A node that is Ready is on: where a host with addresses in use is one, nothing
+is released of any host without --force. Nodes that are not Ready and hosts that
+are no node, as when the machine is gone, need no flag.
+
+` + hostArgsHelp + ` A host
 that holds nothing is no error. Several hosts are looked at once more at the end:
 what one of them took before its turn came is freed, too. What fails can be run
 again: it does the rest. With --wait the command does that itself, and frees what
@@ -46,6 +52,8 @@ a host takes meanwhile, until two looks in a row find nothing.`,
   bcsnetctl host list -o jsonpath='` + goneHosts + `' | bcsnetctl release-host -`,
 		ValidArgsFunction: s.completeHosts,
 	}
+	v.from.addTo(s, cmd)
+	cmd.Flags().BoolVar(&v.force, "force", false, "also take the addresses of hosts that are Ready nodes")
 	cmd.Flags().BoolVar(&v.wait, "wait", false, "go on until each host holds nothing; a dry run does not wait")
 	cmd.Flags().DurationVar(&v.timeout, "timeout", time.Minute, "how long to wait once each host was tried; 0 is for ever")
 	s.dry.addTo(cmd)
@@ -57,20 +65,21 @@ a host takes meanwhile, until two looks in a row find nothing.`,
 // newHostRelease is the same command where one looks for it.
 func newHostRelease(s *session) *cobra.Command {
 	cmd := newReleaseHost(s)
-	cmd.Use, cmd.GroupID = "release HOST...", ""
+	cmd.Use, cmd.GroupID = "release HOST|NODE...", ""
 	cmd.Example = strings.ReplaceAll(cmd.Example, "release-host", "host release")
 	return cmd
 }
 
-func (v *releaseHost) Complete(args []string) (err error) {
-	v.args, err = v.orLines("hosts", args)
-	return err
+func (v *releaseHost) Complete(args []string) error {
+	v.typed = len(args)
+	return v.from.read(v.session, args)
 }
 
-func (v *releaseHost) Validate() (err error) {
-	if v.hosts, err = parseHosts(v.args); err != nil {
+func (v *releaseHost) Validate() error {
+	if err := v.from.validate(v.typed); err != nil {
 		return err
 	}
+	v.from.nodes, v.from.names = append(v.from.nodes, v.from.names...), nil
 	if err := checkText("--reason", v.reason, ipam.MaxPastReason); err != nil {
 		return err
 	}
@@ -85,12 +94,25 @@ func (v *releaseHost) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	nodes, err := v.from.matched(ctx, v.session)
+	if f, ok := errors.AsType[*failure](err); ok && f.reason == reasonNodeNotFound {
+		return f.withHint("a machine whose node is gone is named by its IP; see them: bcsnetctl host list")
+	} else if err != nil {
+		return err
+	}
+	v.hosts = withAll(v.from.hosts, nodes)
 	outlivePipes()
 	if len(v.hosts) == 0 {
-		v.say.note("standard input named no host: nothing to release")
+		v.say.note("no host is named: nothing to release")
 	}
 	r := &hostRelease{releaseHost: v, leases: leases, at: map[netip.Addr]*hostState{}}
 	tried := r.first(ctx)
+	if len(r.refused) > 0 {
+		if n := len(v.hosts); n > 1 {
+			v.say.warn("nothing was released on any of the %s:", words.Plural(n, "host"))
+		}
+		return r.refused
+	}
 	var failed several
 	switch {
 	case v.dry == dryRunNone && v.wait && ctx.Err() == nil && !hopeless(r.unread):
@@ -130,6 +152,9 @@ func (v *releaseHost) heldOn(ctx context.Context, hosts []netip.Addr) (map[netip
 
 // partly is the error for a host of which not everything was released.
 func (v *releaseHost) partly(ctx context.Context, h netip.Addr, gone, held int, err error) error {
+	if isRefused(err) {
+		return err
+	}
 	f := &failure{message: fmt.Sprintf("host %s: %d of %s released", h, gone, words.Plural(held, "address")), cause: err}
 	f.hint = hintRest
 	var r *ipam.Refusal

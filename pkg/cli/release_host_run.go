@@ -24,6 +24,8 @@ type hostRelease struct {
 	unread error
 	// at is how it stands with each host that was looked at.
 	at map[netip.Addr]*hostState
+	// refused is why nothing was released.
+	refused several
 }
 
 // hostState is how it stands with a host.
@@ -48,12 +50,21 @@ func (r *hostRelease) state(h netip.Addr) *hostState {
 	return s
 }
 
-// first releases what the hosts hold, one after the other, and says how many it came to.
+// first releases what the hosts hold, one after the other, and returns how many it came to. Where one of them is
+// refused, nothing is released of any.
 func (r *hostRelease) first(ctx context.Context) (tried int) {
 	var held map[netip.Addr][]ipam.Lease
 	held, r.unread = r.heldOn(ctx, r.hosts)
 	if r.unread != nil {
 		return min(1, len(r.hosts))
+	}
+	if refusals := r.refusals(ctx, held); len(refusals) > 0 {
+		for _, h := range r.hosts {
+			if err := refusals[h]; err != nil {
+				r.refused = append(r.refused, err)
+			}
+		}
+		return 0
 	}
 	for i, h := range r.hosts {
 		r.one(ctx, h, held[h], r.state(h).turn)
@@ -106,8 +117,16 @@ func (r *hostRelease) again(ctx context.Context) several {
 	}
 	for _, h := range hosts {
 		turn := r.at[h].turn
-		left := slices.DeleteFunc(held[h], func(l ipam.Lease) bool { return !allocator.HeldOn(l, h, turn) })
-		if len(left) > 0 && ctx.Err() == nil {
+		held[h] = slices.DeleteFunc(held[h], func(l ipam.Lease) bool { return !allocator.HeldOn(l, h, turn) })
+	}
+	refusals := r.refusals(ctx, held)
+	for _, h := range hosts {
+		turn, left := r.at[h].turn, held[h]
+		switch {
+		case len(left) == 0 || ctx.Err() != nil:
+		case refusals[h] != nil:
+			r.at[h].err = refusals[h]
+		default:
 			r.say.wait("host %s: %s in use anew", h, words.Plural(len(left), "address"))
 			r.one(ctx, h, left, turn)
 		}

@@ -83,8 +83,12 @@ func (r *hostRelease) look(ctx context.Context, hosts []netip.Addr) (left []neti
 		}
 		return hosts, nil
 	}
+	refusals := r.refusals(ctx, held)
 	for _, h := range hosts {
-		if ctx.Err() != nil || r.visit(ctx, h, held[h]) {
+		switch {
+		case refusals[h] != nil && ctx.Err() == nil:
+			r.state(h).err = refusals[h]
+		case ctx.Err() != nil || r.visit(ctx, h, held[h]):
 			left = append(left, h)
 		}
 	}
@@ -116,7 +120,8 @@ func (r *hostRelease) visit(ctx context.Context, h netip.Addr, held []ipam.Lease
 func hopeless(err error) bool {
 	var r *ipam.Refusal
 	var f *failure
-	return errors.As(err, &r) && r.Reason == ipam.ReasonForbidden || errors.As(err, &f) && f.reason == ipam.ReasonForbidden
+	return errors.As(err, &r) && r.Reason == ipam.ReasonForbidden ||
+		errors.As(err, &f) && (f.reason == ipam.ReasonForbidden || isRefused(err))
 }
 
 // late is the error for a host that was not quiet in time.

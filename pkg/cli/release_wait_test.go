@@ -125,3 +125,28 @@ func TestReleaseHostsWait(t *testing.T) {
 		t.Errorf("it listed addresses %d times", n)
 	}
 }
+
+// TestReleaseHostsReadyMeanwhile: what a Ready node takes while other hosts are released is left to it.
+func TestReleaseHostsReadyMeanwhile(t *testing.T) {
+	for _, wait := range []string{"--wait=false", "--wait"} {
+		t.Run(wait, func(t *testing.T) {
+			w := newWorld(t)
+			w.havePool(t)
+			w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
+			w.haveReadyNode(t, "node-2", "10.0.0.12")
+			var once sync.Once
+			url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
+				if r.Method == http.MethodPut { // the first host's turn
+					once.Do(func() { w.haveLease(t, "10.1.0.22", "10.0.0.12", "vm-2") })
+				}
+				next.ServeHTTP(rw, r)
+			})
+			stdout, stderr := w.call(t, "--server", url, "release-host", "10.0.0.11", "10.0.0.12", "-o", "name", wait)
+			if want := "bcsnetip.networkextension.bkbcs.tencent.com/10.1.0.20\n"; stdout != want {
+				t.Errorf("got %q, want %q", stdout, want)
+			}
+			contains(t, stderr, "✔ host 10.0.0.11: 1 address released\n",
+				"✗ host 10.0.0.12 is the node node-2, which is Ready: 1 address in use there (NodeReady)\n", "[exit 1]")
+		})
+	}
+}

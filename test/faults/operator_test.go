@@ -100,7 +100,7 @@ func (r *round) takeHost(rng *rand.Rand) {
 		}
 	}
 	if rng.IntN(2) == 0 {
-		_, _ = r.site.bcsnetctl(r.ctx, "release-host", host(h))
+		_, _ = r.site.bcsnetctl(r.ctx, "release-host", host(h), "--force")
 		return
 	}
 	if a, ok := r.callers.ask(r.ctx, rng, http.MethodDelete, "/host/"+host(h), nil, func() bool { return !r.loading() }); ok && a.Code != 0 {

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/words"
+)
+
+// refusals are why addresses on hosts are not released without --force: a Ready node is on, and its pods use their
+// addresses. Hosts that hold nothing, nodes that are not Ready, and hosts that are no node are not refused.
+func (r *hostRelease) refusals(ctx context.Context, held map[netip.Addr][]ipam.Lease) map[netip.Addr]error {
+	out := map[netip.Addr]error{}
+	if r.force || !holdAny(held) {
+		return out
+	}
+	nodes, err := r.nodes(ctx)
+	ready := map[netip.Addr]node{}
+	for _, n := range nodes {
+		for _, a := range n.addrs {
+			if n.state == hostReady {
+				ready[a] = n
+			}
+		}
+	}
+	for h, leases := range held {
+		n, isReady := ready[h]
+		switch {
+		case len(leases) == 0:
+		case err != nil:
+			out[h] = unknownHost(h, err)
+		case isReady:
+			out[h] = r.readyNode(ctx, h, n, leases)
+		}
+	}
+	return out
+}
+
+func holdAny(held map[netip.Addr][]ipam.Lease) bool {
+	for _, leases := range held {
+		if len(leases) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// unknownHost refuses a host of which nobody can tell whether its machine is on.
+func unknownHost(h netip.Addr, err error) error {
+	return (&failure{reason: reasonNodeUnknown, message: fmt.Sprintf("host %s: whether it is a Ready node is unknown: %v", h, err), cause: err}).
+		withHint("if the machine is off: bcsnetctl release-host %s --force", h)
+}
+
+// readyNode refuses a host that is a Ready node, with what its pods would lose.
+func (r *hostRelease) readyNode(ctx context.Context, h netip.Addr, n node, held []ipam.Lease) error {
+	text := fmt.Sprintf("host %s is the node %s, which is Ready: %s in use there", h, n.name, words.Plural(len(held), "address"))
+	states, failed := r.podStates(ctx, held)
+	var pods []string
+	running := 0
+	for i, l := range held {
+		if states[i].lives && !slices.Contains(pods, l.Who()) {
+			pods = append(pods, l.Who())
+			if states[i].phase == corev1.PodRunning {
+				running++
+			}
+		}
+	}
+	if len(pods) > 0 {
+		text += fmt.Sprintf(", and %s still %s (%d Running): %s",
+			words.Plural(len(pods), "pod"), words.OneOr(len(pods), "exists", "exist"), running, words.List(pods))
+	}
+	for _, err := range failed {
+		if err != nil {
+			text += fmt.Sprintf("; whether its pods run is unknown: %v", err)
+			break
+		}
+	}
+	return refuse(reasonNodeReady, "%s", text).
+		withHint("its pods give them back as they end: kubectl drain %s --ignore-daemonsets; if the machine is off all the same: bcsnetctl release-host %s --force", n.name, h)
+}
+
+// isRefused reports whether an error is one of refusals.
+func isRefused(err error) bool {
+	f, ok := errors.AsType[*failure](err)
+	return ok && (f.reason == reasonNodeReady || f.reason == reasonNodeUnknown)
+}
