@@ -374,7 +374,7 @@ func unknown(addr netip.Addr, err error) *ipam.Refusal {
 
 func readFailed(err error) *ipam.Refusal {
 	if apierrors.IsForbidden(err) {
-		return ipam.Refuse(ipam.ReasonForbidden, "%v", err).WithHint("check the controller's ClusterRole")
+		return forbidden(err)
 	}
 	return ipam.Refuse(ipam.ReasonUnavailable, "reading from the API server: %v", err).WithHint("ask again")
 }
@@ -387,10 +387,19 @@ func writeFailed(err error) error {
 	case errors.Is(err, store.ErrUnavailable), apierrors.IsUnauthorized(err):
 		return ipam.Refuse(ipam.ReasonUnavailable, "writing to the API server: %v", err).WithHint("ask again")
 	case apierrors.IsForbidden(err):
-		return ipam.Refuse(ipam.ReasonForbidden, "%v", err).WithHint("check the controller's ClusterRole")
+		return forbidden(err)
 	default:
 		return fmt.Errorf("writing to the API server: %w", err)
 	}
+}
+
+// forbidden says why the API server answered 403. It does so, too, while the objects are being deleted together with their
+// kind: no role is missing then.
+func forbidden(err error) *ipam.Refusal {
+	if store.IsTerminating(err) {
+		return ipam.Refuse(ipam.ReasonUnavailable, "%v", err).WithHint("%s", store.HintTerminating)
+	}
+	return ipam.Refuse(ipam.ReasonForbidden, "%v", err).WithHint("check the controller's ClusterRole")
 }
 
 // doubtLife is how long the outcome of a write can stay open: longer than the API server's own

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 const (
@@ -55,6 +56,8 @@ func explainStatus(err *apierrors.StatusError) *failure {
 	case noSuchResource(err):
 		f.message = "the cluster does not know the objects of bcsnet: their CRDs are not installed"
 		f.hint = hintInstall
+	case store.IsTerminating(err):
+		f.reason, f.hint = ipam.ReasonUnavailable, store.HintTerminating
 	case apierrors.IsForbidden(err):
 		f.reason, f.hint = ipam.ReasonForbidden, hintRights
 	case apierrors.IsUnauthorized(err):

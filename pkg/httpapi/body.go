@@ -18,8 +18,10 @@ import (
 // readBody reads a JSON body of at most so many bytes. The status goes with the error.
 func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, int, error) {
 	if ct := r.Header.Get("Content-Type"); ct != "" {
-		if media, _, err := mime.ParseMediaType(ct); err != nil || media != "application/json" {
-			return nil, http.StatusUnsupportedMediaType, ipam.Refuse(ipam.ReasonBadRequest, "Content-Type %q is not application/json", clip(ct)).
+		media, params, err := mime.ParseMediaType(ct)
+		charset, named := params["charset"]
+		if err != nil || media != "application/json" || named && !strings.EqualFold(charset, "utf-8") {
+			return nil, http.StatusUnsupportedMediaType, ipam.Refuse(ipam.ReasonBadRequest, "Content-Type %q is not application/json in UTF-8", clip(ct)).
 				WithHint("send Content-Type: application/json, or none")
 		}
 	}

@@ -57,7 +57,7 @@ func statusesOf(r ipam.Reason) string {
 	status := fmt.Sprint(envelopes{}.status(ipam.Refuse(r, "")))
 	switch r {
 	case ipam.ReasonBadRequest:
-		return status + "; 400, 405, 408, 413, 415"
+		return status + "; 400, 403, 405, 408, 413, 415"
 	case ipam.ReasonNotFound:
 		return status + "; 404 for a path"
 	default:

@@ -108,7 +108,7 @@ func (s *Service) Handler() http.Handler {
 		mux.Handle(path, s.otherMethods(allowed))
 	}
 	mux.HandleFunc("/", s.noSuchPath)
-	return s.answeredBy(requestID(mux))
+	return s.answeredBy(requestID(s.screen(mux)))
 }
 
 // otherMethods answers for a path the methods that it does not have.

@@ -44,10 +44,14 @@ func TestNoRequest(t *testing.T) {
 		"no host in the path":      {"DELETE", prefix + "/host/", "", nil, refusal{404, 1, "NotFound", "there is no " + prefix + "/host/", "see /openapi.json"}, ""},
 		"path of galaxy":           {"GET", "/v2/ip", "", nil, refusal{404, 1, "NotFound", "there is no /v2/ip", "see /openapi.json"}, ""},
 		"long path":                {"GET", "/" + strings.Repeat("x", 9000), "", nil, refusal{404, 1, "NotFound", "there is no /" + strings.Repeat("x", 99) + "…", ""}, ""},
-		"form":                     {"POST", prefix, good, []string{"Content-Type", "application/x-www-form-urlencoded"}, refusal{415, 1, "BadRequest", `Content-Type "application/x-www-form-urlencoded" is not application/json`, "send Content-Type: application/json, or none"}, ""},
-		"Content-Type of nonsense": {"DELETE", prefix, good, []string{"Content-Type", ";;"}, refusal{415, 1, "BadRequest", `Content-Type ";;" is not application/json`, ""}, ""},
+		"form":                     {"POST", prefix, good, []string{"Content-Type", "application/x-www-form-urlencoded"}, refusal{415, 1, "BadRequest", `Content-Type "application/x-www-form-urlencoded" is not application/json in UTF-8`, "send Content-Type: application/json, or none"}, ""},
+		"Content-Type of nonsense": {"DELETE", prefix, good, []string{"Content-Type", ";;"}, refusal{415, 1, "BadRequest", `Content-Type ";;" is not application/json in UTF-8`, ""}, ""},
 		"no Content-Type":          {"POST", prefix, `{}`, []string{"Content-Type", ""}, refusal{200, 1, "MissingField", kept, ""}, ""},
 		"charset":                  {"POST", prefix, `{}`, []string{"Content-Type", "application/json; charset=utf-8"}, refusal{200, 1, "MissingField", kept, ""}, ""},
+		"charset=utf-16":           {"POST", prefix, `{}`, []string{"Content-Type", "application/json; charset=utf-16"}, refusal{415, 1, "BadRequest", `Content-Type "application/json; charset=utf-16" is not application/json in UTF-8`, ""}, ""},
+		"double slash":             {"DELETE", "/" + prefix + "/host/10.0.0.11", "", nil, refusal{404, 1, "NotFound", "there is no /" + prefix + "/host/10.0.0.11", "see /openapi.json"}, ""},
+		"dots":                     {"DELETE", prefix + "/host/..", "", nil, refusal{404, 1, "NotFound", "there is no " + prefix + "/host/..", "see /openapi.json"}, ""},
+		"another site":             {"DELETE", prefix + "/host/10.0.0.11", "", []string{"Sec-Fetch-Site", "cross-site"}, refusal{403, 1, "BadRequest", "a web page of another site sent the request", ""}, ""},
 		"capitals":                 {"POST", prefix, `{}`, []string{"Content-Type", "Application/JSON"}, refusal{200, 1, "MissingField", kept, ""}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

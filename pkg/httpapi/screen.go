@@ -1,0 +1,44 @@
+package httpapi
+
+import (
+	"net/http"
+	"path"
+	"strings"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// screen refuses what no client sends that means well, before the mux sees it. A mux answers a path with a double
+// slash or dots in it by a redirect, which has no envelope, and which some clients follow to another address than
+// they named. And a web page of another site can send requests without asking: a body without a Content-Type counts as
+// JSON, and the network that the browser is in may reach this port.
+func (s *Service) screen(next http.Handler) http.Handler {
+	browsers := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case !isClean(r.URL.EscapedPath()):
+			s.noSuchPath(w, r)
+		case browsers.Check(asWrite(r)) != nil:
+			s.refuse(w, r, noOperation, http.StatusForbidden,
+				ipam.Refuse(ipam.ReasonBadRequest, "a web page of another site sent the request").
+					WithHint("send it from a program, without the headers Origin and Sec-Fetch-Site"), envelopes{})
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// isClean reports whether the mux takes a path as it is.
+func isClean(p string) bool {
+	clean := path.Clean(p)
+	if strings.HasSuffix(p, "/") && clean != "/" {
+		clean += "/"
+	}
+	return strings.HasPrefix(p, "/") && p == clean
+}
+
+// asWrite is what http.CrossOriginProtection looks at of a request. It would let reads pass: a list of all addresses is
+// work for the replica although the page does not see it.
+func asWrite(r *http.Request) *http.Request {
+	return &http.Request{Method: http.MethodPost, Host: r.Host, URL: r.URL, Header: r.Header}
+}

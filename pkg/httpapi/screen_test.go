@@ -1,0 +1,99 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// samples are a method and a path for each operation.
+func samples(s *Service) (all [][2]string) {
+	fill := strings.NewReplacer("{host}", "10.0.0.11", "{address}", "10.0.0.21", "{container}", "c", "{namespace}", "n", "{pod}", "p", "{pool}", "a", "{name}", "a")
+	for _, op := range slices.Concat(routes(), galaxyRoutes()) {
+		all = append(all, [2]string{op.method, fill.Replace(op.path)})
+	}
+	for path := range extenderRoutes() {
+		all = append(all, [2]string{http.MethodPost, path})
+	}
+	for path := range s.pages() {
+		all = append(all, [2]string{http.MethodGet, path})
+	}
+	return all
+}
+
+func (b *bench) send(t *testing.T, r *http.Request) (status int, e Envelope) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	b.handler.ServeHTTP(w, r)
+	_ = json.Unmarshal(w.Body.Bytes(), &e) // pages have none
+	return w.Code, e
+}
+
+// A web page of another site is refused on every route, whatever it asks for, and curl, a plugin, or a page of this server on none.
+func TestOtherSitesAreRefused(t *testing.T) {
+	b := galaxyBench(t)
+	for _, op := range samples(b.Service) {
+		for _, c := range []struct {
+			name, value string
+			refused     bool
+		}{
+			{"Sec-Fetch-Site", "cross-site", true}, {"Sec-Fetch-Site", "same-site", true}, {"Sec-Fetch-Site", "same-origin", false}, {"Sec-Fetch-Site", "none", false},
+			{"Origin", "https://attacker.example", true}, {"Origin", "null", true}, {"Origin", "http://example.com", false}, {"Accept", "*/*", false},
+		} {
+			r := httptest.NewRequest(op[0], op[1], strings.NewReader("{")) // of example.com; no route takes the body
+			r.Header.Set(c.name, c.value)
+			status, e := b.send(t, r)
+			if refused := status == http.StatusForbidden; refused != c.refused {
+				t.Errorf("%s %s with %s %s: %d %+v", op[0], op[1], c.name, c.value, status, e)
+			}
+			if c.refused && (e.Reason != ipam.ReasonBadRequest || e.Code != 1 || e.Hint == "" || e.RequestID == "") {
+				t.Errorf("%s %s: %+v", op[0], op[1], e)
+			}
+		}
+	}
+}
+
+// A path that is not clean is answered with the envelope, never by a redirect: who follows one does something else
+// than was asked for.
+func TestNoRedirects(t *testing.T) {
+	b := newBench(t)
+	for _, path := range []string{
+		"//host/10.0.0.11", "/" + Prefix + "/host/10.0.0.11", Prefix + "//host/10.0.0.11", Prefix + "/host/..", Prefix + "/host/.", Prefix + "/host/../host/10.0.0.11",
+		"/./healthz", "/v1//pool/a", "/v1/pool/../ip", "//", "/../", "*",
+	} {
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodOptions} {
+			if path == "*" && method != http.MethodOptions {
+				continue
+			}
+			status, e := b.send(t, httptest.NewRequest(method, path, http.NoBody))
+			if status != http.StatusNotFound || e.Reason != ipam.ReasonNotFound || e.Code != 2 || e.RequestID == "" {
+				t.Errorf("%s %s: %d %+v", method, path, status, e)
+			}
+		}
+	}
+	for _, path := range []string{"/healthz", "/", Prefix + "/", Prefix + "/host/", "/v1/pool/", Prefix + "/container/%2e%2e"} { // none of these is cleaned
+		if status, _ := b.send(t, httptest.NewRequest(http.MethodGet, path, http.NoBody)); status >= 300 && status < 400 {
+			t.Errorf("GET %s: %d", path, status)
+		}
+	}
+}
+
+// A body in another encoding than UTF-8 is not JSON that can be read.
+func TestCharset(t *testing.T) {
+	b := newBench(t)
+	for ct, want := range map[string]int{
+		"application/json; charset=utf-8": 200, "application/json; charset=UTF-8": 200, "application/json;charset=\"utf-8\"": 200, "application/json; x=y": 200,
+		"application/json; charset=utf-16": 415, "application/json; charset=iso-8859-1": 415, "application/json; charset=": 415,
+	} {
+		r := httptest.NewRequest(http.MethodPost, Prefix, strings.NewReader("{}"))
+		r.Header.Set("Content-Type", ct)
+		if status, e := b.send(t, r); status != want || want == 415 && e.Reason != ipam.ReasonBadRequest {
+			t.Errorf("%q: %d %+v", ct, status, e)
+		}
+	}
+}
