@@ -1,0 +1,127 @@
+package apiserver
+
+import (
+	"maps"
+	"strconv"
+)
+
+// object is one version of an object. It does not change.
+type object struct {
+	key     string
+	version uint64
+	data    map[string]any
+	body    []byte // data as JSON
+	partial []byte // its metadata alone, as JSON; nil until it is asked for
+}
+
+// meta is the metadata of an object that may still be changed.
+func meta(data map[string]any) map[string]any {
+	m, _ := data["metadata"].(map[string]any)
+	if m == nil {
+		m = map[string]any{}
+		data["metadata"] = m
+	}
+	return m
+}
+
+func text(m map[string]any, key string) string {
+	v, _ := m[key].(string)
+	return v
+}
+
+// lookup follows a path through an object.
+func lookup(data map[string]any, path ...string) any {
+	var at any = data
+	for _, name := range path {
+		m, ok := at.(map[string]any)
+		if !ok {
+			return nil
+		}
+		at = m[name]
+	}
+	return at
+}
+
+func (o *object) meta() map[string]any { return meta(o.data) }
+
+func (o *object) deleting() bool { return text(o.meta(), "deletionTimestamp") != "" }
+
+func finalizers(m map[string]any) []any {
+	list, _ := m["finalizers"].([]any)
+	return list
+}
+
+// as is the object in the form that was asked for.
+func (o *object) as(partial bool) []byte {
+	if !partial {
+		return o.body
+	}
+	if o.partial == nil {
+		o.partial = encode(map[string]any{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": o.meta()})
+	}
+	return o.partial
+}
+
+// clone copies an object deeply.
+func clone(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		c := make(map[string]any, len(v))
+		for key, value := range v {
+			c[key] = clone(value)
+		}
+		return c
+	case []any:
+		c := make([]any, len(v))
+		for i, value := range v {
+			c[i] = clone(value)
+		}
+		return c
+	default:
+		return v
+	}
+}
+
+// without is an object without some of its fields: what is compared.
+func without(data map[string]any, fields ...string) map[string]any {
+	c := maps.Clone(data)
+	for _, f := range fields {
+		delete(c, f)
+	}
+	return c
+}
+
+// commit stores a version of an object, nil for none, and tells the watchers. The caller holds the lock.
+func (s *Server) commit(k *kind, key string, data map[string]any) *object {
+	old := k.objects[key]
+	s.version++
+	e := event{kind: k, version: s.version, old: old}
+	m := meta(data)
+	m["resourceVersion"] = strconv.FormatUint(s.version, 10)
+	stored := &object{key: key, version: s.version, data: data, body: encode(data)}
+	k.objects[key] = stored
+	e.now = stored
+	s.tell(e)
+	return stored
+}
+
+// drop removes an object. What watchers hear last of it has the version of its removal.
+func (s *Server) drop(k *kind, key string) *object {
+	old := k.objects[key]
+	delete(k.objects, key)
+	s.version++
+	data := maps.Clone(old.data)
+	m := maps.Clone(meta(data))
+	m["resourceVersion"] = strconv.FormatUint(s.version, 10)
+	data["metadata"] = m
+	last := &object{key: key, version: s.version, data: data, body: encode(data)}
+	s.tell(event{kind: k, version: s.version, old: last})
+	return last
+}
+
+func (s *Server) tell(e event) {
+	s.events = append(s.events, e)
+	for w := range s.watchers {
+		w.hear(e)
+	}
+}
