@@ -35,7 +35,8 @@ func (r *poolReconciler) terminate(ctx context.Context, pool *v1.BCSNetPool, p i
 	}
 	all := r.index.ByPool(p.Name)
 	held, kept := activeByHost(all), keptByClaim(all)
-	if err := r.publish(ctx, pool, p, view{waiting: waitsFor(held, kept)}); err != nil {
+	wait, err := r.publish(ctx, pool, p, view{waiting: waitsFor(held, kept)})
+	if err != nil {
 		return reconcile.Result{}, err
 	}
 	rest := allocator.MaxRequestTime + time.Second // the condition has whole seconds
@@ -46,9 +47,9 @@ func (r *poolReconciler) terminate(ctx context.Context, pool *v1.BCSNetPool, p i
 	case retired > 0:
 		return reconcile.Result{RequeueAfter: behindDelay}, nil
 	case len(held) > 0 || len(kept) > 0:
-		return reconcile.Result{RequeueAfter: fullPass}, nil
+		return reconcile.Result{RequeueAfter: sooner(wait, fullPass)}, nil
 	case rest > 0:
-		return reconcile.Result{RequeueAfter: rest}, nil
+		return reconcile.Result{RequeueAfter: sooner(wait, rest)}, nil
 	}
 	return r.finish(ctx, pool, p)
 }
