@@ -92,8 +92,11 @@ func verb(n int) string {
 
 // finish looks at the API server itself and lets the pool go.
 func (r *poolReconciler) finish(ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool) (reconcile.Result, error) {
-	stored, err := r.leases.List(ctx, "spec.pool="+p.Name)
-	if err != nil {
+	var stored []ipam.Lease
+	if err := r.leases.Each(ctx, "spec.pool="+p.Name, func(l ipam.Lease) error {
+		stored = append(stored, l)
+		return nil
+	}); err != nil {
 		return reconcile.Result{}, err
 	}
 	if len(activeByHost(stored)) > 0 || len(keptByClaim(stored)) > 0 {
@@ -105,7 +108,7 @@ func (r *poolReconciler) finish(ctx context.Context, pool *v1.BCSNetPool, p ipam
 	}
 	changed := pool.DeepCopy()
 	controllerutil.RemoveFinalizer(changed, v1.PoolFinalizer)
-	err = r.client.Patch(ctx, changed, client.MergeFromWithOptions(pool, client.MergeFromWithOptimisticLock{}))
+	err := r.client.Patch(ctx, changed, client.MergeFromWithOptions(pool, client.MergeFromWithOptimisticLock{}))
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: statusDelay}, nil
 	}
