@@ -419,6 +419,7 @@ func TestEachLabelledInPages(t *testing.T) {
 
 // expiredPage answers a page whose state etcd no longer has, as the API server does: with a token for the rest.
 func expiredPage(t *testing.T, r *http.Request, token string) *http.Response {
+	t.Helper()
 	body, err := json.Marshal(metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, ListMeta: metav1.ListMeta{Continue: token},
 		Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired, Message: "the provided continue parameter is too old",
