@@ -25,6 +25,9 @@ const (
 	// waits longer than the sum, one second, for one that is dead, and a queue at the leader is no reason to
 	// do the work twice.
 	quietTime, signTime = 400 * time.Millisecond, 600 * time.Millisecond
+	// untoldTime is what a leader has at most for a client that does not say how long it waits: the plugin of the released
+	// system gives up after ten seconds, and this replica is to answer before that should the leader not.
+	untoldTime = 8 * time.Second
 	// probeEvery is how often a leader that was silent is asked whether it is back.
 	probeEvery = time.Second
 	// idleConnections to the leader are kept: as many as requests that a busy host sends at once.
@@ -148,6 +151,9 @@ func (f *Forwarder) forward(r *http.Request, body []byte) (*reply, bool) {
 	}
 	deadline, _ := r.Context().Deadline()
 	budget := time.Until(deadline) * 2 / 3
+	if r.Header.Get(headerTimeout) == "" {
+		budget = min(budget, untoldTime)
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), budget)
 	defer cancel()
 	out, err := http.NewRequestWithContext(ctx, r.Method, leader.URL+r.URL.RequestURI(), bytes.NewReader(body))

@@ -250,6 +250,24 @@ func TestForwardLeaderIsBusy(t *testing.T) {
 	}
 }
 
+// A client that does not say how long it waits may give up after ten seconds: the leader has eight.
+func TestForwardForAClientThatDoesNotTell(t *testing.T) {
+	t.Parallel()
+	l, i := newFake(t, nil)
+	l.set(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Bcsnet-Answered-By", l.id)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"code":2,"message":"no","result":false,"data":null,"request_id":%q,"reason":"PoolExhausted"}`, r.Header.Get("X-Request-Id"))
+	}, true)
+	i.caller().do(t, "POST", prefix, object{"host": "10.0.0.11", "owner": "x"}).answeredBy(t, l.id)
+	l.mu.Lock()
+	told := l.got[0].Get("Bcsnet-Timeout-Ms")
+	l.mu.Unlock()
+	if told != "8000" {
+		t.Errorf("the leader was given %q ms", told)
+	}
+}
+
 // A DEL that reaches the leader before an ADD that a follower has forwarded is the newer one.
 func TestForwardedAddIsOvertaken(t *testing.T) {
 	t.Parallel()
