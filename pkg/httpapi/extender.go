@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"io"
@@ -167,7 +168,9 @@ func (s *Service) consult(w http.ResponseWriter, r *http.Request, op extenderRou
 	if err := s.Ready(); err != nil {
 		return nil, nil, http.StatusServiceUnavailable, ipam.Refuse(ipam.ReasonUnavailable, "not ready: %v", err).WithHint("ask again")
 	}
-	r = s.arrive(r)
+	if r, err = s.arrive(r, sha256.Sum256(body)); err != nil {
+		return nil, nil, envelopes{}.status(asRefusal(err)), err
+	}
 	if reply, ok := s.Forwarder.forward(r, q.short()); ok && reply.status == http.StatusOK {
 		if answer, err := op.passed(q, reply.body); err == nil {
 			return answer, nil, http.StatusOK, nil

@@ -166,6 +166,7 @@ func (f *Forwarder) forward(r *http.Request, body []byte) (*reply, bool) {
 	out.Header.Set(headerTimeout, strconv.FormatInt(max(1, budget.Milliseconds()), 10))
 	out.Header.Set(headerArrived, h.arrived.Format(time.RFC3339Nano))
 	out.Header.Set(headerCaller, h.caller)
+	f.prove(out, leader, body)
 	propagate(r, out)
 	answer, result, err := f.ask(out, leader)
 	if r.Context().Err() != nil {
