@@ -45,6 +45,8 @@ func readEvent(stored *unstructured.Unstructured) (event, error) {
 
 // follow prints events as they happen. What was printed is printed again only when it happens again.
 func (v *eventList) follow(ctx context.Context, api dynamic.ResourceInterface, found []event) error {
+	ctx, quit := v.quittable(ctx)
+	defer quit()
 	seen := map[string]int32{}
 	for _, e := range found {
 		seen[keyOf(e.stored)] = e.count

@@ -102,7 +102,7 @@ func (w *hostWatch) tick() error {
 			return err
 		}
 	}
-	return w.hosts.view.refresh(w.hosts.all)
+	return w.hosts.view.refresh(&w.hosts)
 }
 
 func (w *hostWatch) compute() error {

@@ -75,11 +75,8 @@ func (r *hostRelease) readyNode(ctx context.Context, h netip.Addr, n node, held 
 		text += fmt.Sprintf(", and %s still %s (%d Running): %s",
 			words.Plural(len(pods), "pod"), words.OneOr(len(pods), "exists", "exist"), running, words.List(pods))
 	}
-	for _, err := range failed {
-		if err != nil {
-			text += fmt.Sprintf("; whether its pods run is unknown: %v", err)
-			break
-		}
+	if i := slices.IndexFunc(failed, func(err error) bool { return err != nil }); i >= 0 {
+		text += fmt.Sprintf("; whether its pods run is unknown: %v", failed[i])
 	}
 	return refuse(reasonNodeReady, "%s", text).
 		withHint("its pods give them back as they end: kubectl drain %s --ignore-daemonsets; if the machine is off all the same: bcsnetctl release-host %s --force", n.name, h)

@@ -29,29 +29,34 @@ type screen[T any] struct {
 // drawAnyway is how often a list is drawn without a change: ages go on.
 const drawAnyway = 5 * time.Second
 
-func (s *screen[T]) begin(all []T) error { return s.draw(all) }
+func (s *screen[T]) begin(all []T) error { return s.draw(all, func() []T { return all }) }
 
 func (s *screen[T]) change(watch.EventType, T) error {
 	s.changed = true
 	return nil
 }
 
-func (s *screen[T]) refresh(all func() []T) error {
+func (s *screen[T]) refresh(now *watched[T]) error {
 	if s.at.IsZero() || !s.changed && s.now().Sub(s.at) < drawAnyway {
 		return nil
 	}
-	return s.draw(all())
+	return s.draw(now.all(), now.latest)
 }
 
-// draw replaces what is there. What the terminal has no room for is counted.
-func (s *screen[T]) draw(all []T) error {
+// draw replaces what is there. Where the terminal has no room for all, what changed last comes first, and what is not
+// shown is counted.
+func (s *screen[T]) draw(all []T, latest func() []T) error {
 	width, height := s.size()
 	room := max(1, height-3) // names, note, and the line of the cursor
+	shown, more := all, len(all)-room
+	if more > 0 {
+		shown = latest()[:room]
+	}
 	var b bytes.Buffer
-	if err := s.table.write(&b, all[:min(len(all), room)]); err != nil {
+	if err := s.table.within(width, shown).write(&b, shown); err != nil {
 		return err
 	}
-	if more := len(all) - room; more > 0 {
+	if more > 0 {
 		fmt.Fprintf(&b, "%d more; ", more)
 	}
 	fmt.Fprintln(&b, s.note(all))

@@ -3,11 +3,11 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
 func TestScreen(t *testing.T) {
@@ -25,7 +25,15 @@ func TestScreen(t *testing.T) {
 		}
 		b.Reset()
 	}
-	all := func(items ...string) func() []string { return func() []string { return items } }
+	list := &watched[string]{view: s, compare: strings.Compare, items: map[string]string{}}
+	// all are these items; what is new has changed since the list began.
+	all := func(items ...string) *watched[string] {
+		t.Helper()
+		if err := list.become(items, func(s string) string { return s }); err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
 	do := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -33,20 +41,47 @@ func TestScreen(t *testing.T) {
 		}
 	}
 
-	do(s.refresh(all("a")))
+	do(s.refresh(list))
 	drawn("before the list is known", "")
-	do(s.begin(all("a")()))
-	drawn("the first time", "NAME\x1b[K\na\x1b[K\n1 in all\x1b[K\n\x1b[J")
-	do(s.refresh(all("a")))
+	all("b")
+	drawn("the first time", "NAME\x1b[K\nb\x1b[K\n1 in all\x1b[K\n\x1b[J")
+	do(s.refresh(list))
 	drawn("without a change", "")
-	do(s.change(watch.Added, "b"))
+	all("a, too long for it", "b")
 	drawn("before the next refresh", "")
-	do(s.refresh(all("a", "b, too long for it")))
-	drawn("over the old one", "\x1b[3A\rNAME\x1b[K\na\x1b[K\nb, too lon\x1b[K\n2 in all\x1b[K\n\x1b[J")
-	do(s.change(watch.Added, "c"))
-	do(s.refresh(all("a", "b", "c", "d", "e")))
-	drawn("more than there is room for", "\x1b[4A\rNAME\x1b[K\na\x1b[K\nb\x1b[K\nc\x1b[K\n2 more; 5 \x1b[K\n\x1b[J")
+	do(s.refresh(list))
+	drawn("over the old one, in order", "\x1b[3A\rNAME\x1b[K\na, too…or \x1b[K\nb\x1b[K\n2 in all\x1b[K\n\x1b[J")
+	do(s.refresh(all("a", "b", "c")))
+	do(s.refresh(all("a", "b", "c", "z", "y")))
+	b.Reset()
+	s.changed = true
+	do(s.refresh(list))
+	drawn("more than there is room for: the latest", "\x1b[5A\rNAME\x1b[K\ny\x1b[K\nz\x1b[K\nc\x1b[K\n2 more; 5 \x1b[K\n\x1b[J")
+	list.ranked, s.changed = true, true
+	do(s.refresh(list))
+	drawn("a ranking stays one", "\x1b[5A\rNAME\x1b[K\na\x1b[K\nb\x1b[K\nc\x1b[K\n2 more; 5 \x1b[K\n\x1b[J")
 	now = now.Add(drawAnyway)
 	do(s.refresh(all()))
 	drawn("empty, and later", "\x1b[5A\r0 in all\x1b[K\n\x1b[J")
+}
+
+func TestTableWithin(t *testing.T) {
+	rows := []string{"kube-system/web-7d4b9c8f6d-x2x9v", "a"}
+	wide := table[string]{headers: true, columns: []column[string]{
+		{name: "POD", cell: func(s string) string { return s }},
+		{name: "AGE", cell: func(string) string { return "3d" }},
+	}}
+	for width, want := range map[int]string{
+		80: "POD                               AGE\nkube-system/web-7d4b9c8f6d-x2x9v  3d\na                                 3d\n",
+		26: "POD                    AGE\nkube-syste…8f6d-x2x9v  3d\na                      3d\n",
+		9:  "POD           AGE\nkube-s…x2x9v  3d\na             3d\n",
+	} {
+		var b bytes.Buffer
+		if err := wide.within(width, rows).write(&b, rows); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, b.String()); diff != "" {
+			t.Errorf("%d: %s", width, diff)
+		}
+	}
 }

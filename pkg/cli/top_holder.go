@@ -104,6 +104,7 @@ func (v *topHolder) watch(ctx context.Context, query leaseQuery) error {
 	w := &watched[holderTop]{
 		view:    newView(v.session, &v.output, v.columns(), show, v.summary),
 		compare: v.order.compare,
+		ranked:  true,
 		items:   map[string]holderTop{},
 	}
 	from := source{kind: resource(v1.IPResource), which: metav1.ListOptions{FieldSelector: query.selector()}}
@@ -122,7 +123,7 @@ func (v *topHolder) watch(ctx context.Context, query leaseQuery) error {
 				return err
 			}
 		}
-		return w.view.refresh(w.all)
+		return w.view.refresh(w)
 	}
 	return v.session.watch(ctx, []source{from}, take, tick)
 }

@@ -119,6 +119,7 @@ func (v *topPool) watch(ctx context.Context) error {
 	return watchObjects(ctx, v.list.session, source{kind: resource(v1.PoolResource), which: v.list.which.options()}, read, &watched[poolTop]{
 		view:    newView(v.list.session, &v.list.output, v.columns(), show, note),
 		compare: v.order.compare,
+		ranked:  true,
 		items:   map[string]poolTop{},
 	})
 }

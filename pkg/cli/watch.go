@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"reflect"
@@ -18,14 +19,14 @@ import (
 // watchHelp is the part of a list's help that is about --watch.
 const watchHelp = `
 
-With --watch the list stays: a terminal shows it as it changes; elsewhere every
-change is one more line, whose EVENT says whether it was ADDED, MODIFIED or
-DELETED, or one more object with -o json and the like. Ctrl-C ends it, which is
-exit code 0.`
+With --watch the list stays: a terminal shows it as it changes, and where it has
+no room for all, what changed last comes first; q or Ctrl-C ends it, which is
+exit code 0. Elsewhere every change is one more line, whose EVENT says whether
+it was ADDED, MODIFIED or DELETED, or one more object with -o json and the like.`
 
 // addWatch gives a list the flag --watch.
 func (o *output) addWatch(cmd *cobra.Command) {
-	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "go on and show what changes, until Ctrl-C")
+	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "go on and show what changes, until q or Ctrl-C")
 	cmd.Long += watchHelp
 }
 
@@ -43,8 +44,8 @@ type view[T any] interface {
 	begin(all []T) error
 	// change shows one more change.
 	change(kind watch.EventType, item T) error
-	// refresh is called several times a second with a function that returns all that is there now.
-	refresh(all func() []T) error
+	// refresh is called several times a second with the list as it is now.
+	refresh(now *watched[T]) error
 }
 
 // refreshEvery is how often a terminal is drawn at most.
@@ -54,8 +55,13 @@ const refreshEvery = 250 * time.Millisecond
 type watched[T any] struct {
 	view    view[T]
 	compare func(a, b T) int
-	items   map[string]T
-	begun   bool
+	// ranked: the order is what the list is about, and what changed last does not come first.
+	ranked bool
+	items  map[string]T
+	begun  bool
+	// changed says which change of the list was the last of an item, of those that did change; changes counts them.
+	changed map[string]int
+	changes int
 }
 
 func (w *watched[T]) all() []T {
@@ -64,6 +70,21 @@ func (w *watched[T]) all() []T {
 		out = append(out, item)
 	}
 	slices.SortFunc(out, w.compare)
+	return out
+}
+
+// latest are all items, those that changed last first and the others in order.
+func (w *watched[T]) latest() []T {
+	if w.ranked {
+		return w.all()
+	}
+	names := slices.SortedFunc(maps.Keys(w.items), func(a, b string) int {
+		return cmp.Or(cmp.Compare(w.changed[b], w.changed[a]), w.compare(w.items[a], w.items[b]))
+	})
+	out := make([]T, 0, len(names))
+	for _, name := range names {
+		out = append(out, w.items[name])
+	}
 	return out
 }
 
@@ -83,6 +104,11 @@ func (w *watched[T]) put(name string, item T) error {
 	if !w.begun {
 		return nil
 	}
+	if w.changed == nil {
+		w.changed = map[string]int{}
+	}
+	w.changes++
+	w.changed[name] = w.changes
 	return w.view.change(kind, item)
 }
 
@@ -90,6 +116,7 @@ func (w *watched[T]) put(name string, item T) error {
 func (w *watched[T]) drop(name string) error {
 	item, known := w.items[name]
 	delete(w.items, name)
+	delete(w.changed, name)
 	if !known || !w.begun {
 		return nil
 	}
@@ -137,12 +164,14 @@ func watchObjects[T any](ctx context.Context, s *session, from source, read func
 		}
 		return w.put(c.name, item)
 	}
-	return s.watch(ctx, []source{from}, take, func() error { return w.view.refresh(w.all) })
+	return s.watch(ctx, []source{from}, take, func() error { return w.view.refresh(w) })
 }
 
-// watch calls take with every change of the sources, and tick several times a second, until the context ends: that
-// is how a watch ends, and no error.
+// watch calls take with every change of the sources, and tick several times a second, until the context ends or somebody
+// presses q: that is how a watch ends, and no error.
 func (s *session) watch(ctx context.Context, from []source, take func(change) error, tick func() error) error {
+	ctx, stop := s.quittable(ctx)
+	defer stop()
 	group, running := errgroup.WithContext(ctx)
 	changes, told := make(chan change), &complaint{of: map[int]bool{}}
 	for i, src := range from {

@@ -48,7 +48,7 @@ func (l *lines[T]) change(kind watch.EventType, item T) error {
 	return l.print([]line[T]{{kind: kind, item: item}})
 }
 
-func (l *lines[T]) refresh(func() []T) error { return nil }
+func (l *lines[T]) refresh(*watched[T]) error { return nil }
 
 func (l *lines[T]) print(rows []line[T]) error {
 	if l.output.printer == nil {

@@ -1,0 +1,130 @@
+//go:build linux
+
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bcsnet/bcsnet/test/controlplane"
+)
+
+// pty is a terminal and what was written on it.
+type pty struct {
+	master, slave *os.File
+	mu            sync.Mutex
+	text          strings.Builder
+}
+
+func newPTY(t *testing.T, width, height uint16) *pty {
+	t.Helper()
+	p := &pty{}
+	var err error
+	if p.master, err = os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.master.Close() })
+	fd := int(p.master.Fd())
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.slave, err = os.OpenFile(fmt.Sprint("/dev/pts/", n), os.O_RDWR|syscall.O_NOCTTY, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.slave.Close() })
+	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Col: width, Row: height}); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		part := make([]byte, 4096)
+		for {
+			n, err := p.master.Read(part)
+			p.mu.Lock()
+			p.text.Write(part[:n])
+			p.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return p
+}
+
+// shown is what is on the terminal since the last drawing began.
+func (p *pty) shown() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text := p.text.String()
+	return text[max(0, strings.LastIndex(text, "ADDRESS")):]
+}
+
+// echoes reports whether the terminal shows what is typed.
+func (p *pty) echoes(t *testing.T) bool {
+	t.Helper()
+	state, err := unix.IoctlGetTermios(int(p.slave.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state.Lflag&unix.ECHO != 0
+}
+
+// TestWatchOnTerminal: a small terminal shows what is new, not what is typed, and q ends the list.
+func TestWatchOnTerminal(t *testing.T) {
+	w := newWorld(t)
+	w.havePool(t)
+	for i := 20; i < 40; i++ {
+		w.haveLease(t, fmt.Sprint("10.1.0.", i), "10.0.0.11", fmt.Sprint("vm-", i))
+	}
+	p := newPTY(t, 80, 10)
+	cmd := w.command(t, "lease", "list", "-w")
+	cmd.Env = append(cmd.Env, rawEnv+"=1")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.slave, p.slave, p.slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	until := func(what string, ok func() bool) {
+		t.Helper()
+		controlplane.Eventually(t, func() error {
+			if ok() {
+				return nil
+			}
+			return fmt.Errorf("%s: it shows %q", what, p.shown())
+		})
+	}
+	until("the list", func() bool { return strings.Contains(p.shown(), "13 more; 20 addresses in use") })
+	if p.echoes(t) {
+		t.Error("it echoes what is typed")
+	}
+	w.haveLease(t, "10.1.0.99", "10.0.0.11", "vm-99")
+	until("a new lease", func() bool {
+		text := p.shown()
+		return strings.Contains(text, "14 more; 21 addresses in use") && strings.Contains(text, "10.1.0.99")
+	})
+	w.haveLease(t, "10.1.0.39", "10.0.0.12", "vm-39")
+	until("a changed lease", func() bool {
+		text := p.shown()
+		at, after := strings.Index(text, "10.1.0.39"), strings.Index(text, "10.1.0.99")
+		return at >= 0 && at < after
+	})
+	if _, err := io.WriteString(p.master, "xq"); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+	if !p.echoes(t) {
+		t.Error("the terminal is not as it was")
+	}
+}
