@@ -148,7 +148,7 @@ func (a *Allocator) attempt(ctx context.Context, r Request, h *ipam.Holder, pref
 		return nil, false, r.refused
 	}
 	for i, l := range held {
-		held[i], again, err = a.reaffirm(ctx, r, h, l, len(held))
+		held[i], again, err = a.reaffirm(ctx, r, h, l)
 		if err != nil || again {
 			return nil, again, err
 		}
@@ -384,6 +384,8 @@ func writeFailed(err error) error {
 	switch {
 	case errors.As(err, &refusal):
 		return refusal
+	case errors.Is(err, store.ErrOverloaded):
+		return ipam.Refuse(ipam.ReasonOverloaded, "nothing was changed: %v", err).WithHint("ask again, not before the time that Retry-After tells")
 	case errors.Is(err, store.ErrUnavailable), apierrors.IsUnauthorized(err):
 		return ipam.Refuse(ipam.ReasonUnavailable, "writing to the API server: %v", err).WithHint("ask again")
 	case apierrors.IsForbidden(err):

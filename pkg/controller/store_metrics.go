@@ -14,9 +14,9 @@ type storeMetrics struct {
 	feed   *store.Feed
 	alloc  *allocator.Allocator
 
-	writes, conflicts, throttled, unknown, inFlight, waiting *prometheus.Desc
-	again, inDoubt                                           *prometheus.Desc
-	lists, watches, idle                                     *prometheus.Desc
+	writes, conflicts, throttled, unknown, refused, inFlight, waiting *prometheus.Desc
+	again, inDoubt                                                    *prometheus.Desc
+	lists, watches, idle                                              *prometheus.Desc
 }
 
 func newStoreMetrics(leases *store.Client, feed *store.Feed, alloc *allocator.Allocator) *storeMetrics {
@@ -27,6 +27,7 @@ func newStoreMetrics(leases *store.Client, feed *store.Feed, alloc *allocator.Al
 		conflicts: desc("bcsnet_write_conflicts_total", "Writes of addresses that met another writer; nothing was stored by them."),
 		throttled: desc("bcsnet_writes_throttled_total", "How often the API server turned a write away for a while (429); it was sent again."),
 		unknown:   desc("bcsnet_writes_unknown_total", "Writes of which the API server did not say whether it stored them; the next request settles it."),
+		refused:   desc("bcsnet_writes_refused_total", "Writes of addresses that were not sent, because they could not be done before their request's deadline; the caller was told when to ask again."),
 		inFlight:  desc("bcsnet_writes_in_flight", "Writes of addresses that are on their way to the API server, at most 128."),
 		waiting:   desc("bcsnet_writes_waiting", "Writes of addresses that wait for a place among those in flight."),
 		again:     desc("bcsnet_allocator_retries_total", "How often a request looked again because the picture had changed under it."),
@@ -53,6 +54,7 @@ func (m *storeMetrics) Collect(ch chan<- prometheus.Metric) {
 	counter(m.conflicts, writes.Conflicts)
 	counter(m.throttled, writes.Throttled)
 	counter(m.unknown, writes.Unknown)
+	counter(m.refused, writes.Refused)
 	gauge(m.inFlight, float64(writes.InFlight))
 	gauge(m.waiting, float64(writes.Waiting))
 	counter(m.again, decisions.Again)

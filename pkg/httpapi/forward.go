@@ -16,22 +16,22 @@ import (
 	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
 
+	"github.com/bcsnet/bcsnet/pkg/gate"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/replica"
 )
 
 const (
 	// quietTime is how long a leader may say nothing before it is asked for a sign of life, and signTime how long
-	// that is waited for. A stopped process takes connections and stays silent, a busy one answers /healthz: so nobody
-	// waits longer than the sum, one second, for one that is dead, and a queue at the leader is no reason to
-	// do the work twice.
+	// that is waited for. A stopped process takes connections and stays silent, a busy one answers /readyz: so nobody
+	// waits longer than the sum, one second, for one that is dead or says that it cannot decide, and a queue at the leader
+	// is no reason to do the work twice.
 	quietTime, signTime = 400 * time.Millisecond, 600 * time.Millisecond
-	// untoldTime is what a leader has at most for a client that does not say how long it waits: the plugin of the released
-	// system gives up after ten seconds, and this replica is to answer before that should the leader not.
-	untoldTime = 8 * time.Second
 	// probeEvery is how often a leader that was silent is asked whether it is back.
 	probeEvery = time.Second
-	// idleConnections to the leader are kept: as many as requests that a busy host sends at once.
-	idleConnections = 256
+	// maxForwarded is how many requests a follower has at the leader at once, each on a connection, and all of these are kept:
+	// a storm that opened one for each request would leave the machine without free ports. As many keep a leader busy.
+	maxForwarded = 1024
 	// maxReply bounds what is read of a leader's answer: the release of a host with a full pool has some megabytes.
 	maxReply = 32 << 20
 )
@@ -41,7 +41,7 @@ const (
 	forwardAnswered    = "answered"
 	forwardRefused     = "refused"     // the leader had no decision: 5xx
 	forwardUnreachable = "unreachable" // no connection, a cut one, or an answer of something else
-	forwardSilent      = "silent"      // no answer and no sign of life
+	forwardSilent      = "silent"      // no answer and no sign of life, or it says that it cannot decide
 	forwardAvoided     = "avoided"     // it was silent a moment ago
 )
 
@@ -51,10 +51,13 @@ type Forwarder struct {
 	peers     Peers
 	plainHTTP bool
 	transport *http.Transport
-	results   *prometheus.CounterVec
-	log       *slog.Logger
-	troubles  rate.Sometimes
-	openly    rate.Sometimes
+	// signs is for signs of life, which never wait for a connection.
+	signs    *http.Transport
+	gate     *gate.Gate
+	results  *prometheus.CounterVec
+	log      *slog.Logger
+	troubles rate.Sometimes
+	openly   rate.Sometimes
 
 	probes singleflight.Group
 	// sign is when a leader answered anything last.
@@ -68,22 +71,36 @@ type Forwarder struct {
 func NewForwarder(p Peers, plainHTTP bool, r prometheus.Registerer, log *slog.Logger) *Forwarder {
 	f := &Forwarder{
 		peers: p, plainHTTP: plainHTTP, log: log, troubles: rate.Sometimes{Interval: time.Second}, openly: rate.Sometimes{First: 1},
-		transport: &http.Transport{
-			DialContext:         (&net.Dialer{Timeout: quietTime + signTime}).DialContext,
-			MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: idleTime / 2, TLSHandshakeTimeout: quietTime + signTime,
-			DisableCompression: true,
-		},
+		transport: newTransport(maxForwarded), signs: newTransport(1), gate: gate.New(maxForwarded),
 		results: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "bcsnet_forwarded_total",
 			Help: "Requests that a follower had the leader answer, by result; all but answered were answered by the follower.",
 		}, []string{"result"}),
 		trouble: make(chan struct{}, 1),
 	}
+	f.transport.MaxConnsPerHost = maxForwarded // one that is about to be free again is waited for
 	r.MustRegister(f.results)
 	for _, result := range []string{forwardAnswered, forwardRefused, forwardUnreachable, forwardSilent, forwardAvoided} {
 		f.results.WithLabelValues(result)
 	}
 	return f
+}
+
+// newTransport makes a transport that keeps the connections to a replica that it opens.
+func newTransport(connections int) *http.Transport {
+	return &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: quietTime + signTime}).DialContext,
+		MaxIdleConnsPerHost: connections, IdleConnTimeout: idleTime / 2, TLSHandshakeTimeout: quietTime + signTime,
+		DisableCompression: true,
+	}
+}
+
+// backlog is about how long requests wait for a connection to the leader.
+func (f *Forwarder) backlog() time.Duration {
+	if f == nil {
+		return 0
+	}
+	return f.gate.Backlog()
 }
 
 // target is the leader to forward to, or why there is none.
@@ -123,9 +140,12 @@ type reply struct {
 	body   []byte
 }
 
+// overloaded says whether the leader refused because too much waits: to do the work here would only add to it.
+func (a *reply) overloaded() bool { return a.header.Get(headerReason) == string(ipam.ReasonOverloaded) }
+
 // passOn answers with it, byte for byte.
 func (a *reply) passOn(w http.ResponseWriter) {
-	for _, name := range []string{"Content-Type", "Retry-After", headerAnsweredBy} {
+	for _, name := range []string{"Content-Type", "Retry-After", headerReason, headerAnsweredBy} {
 		if v := a.header.Get(name); v != "" {
 			w.Header().Set(name, v)
 		}
@@ -134,31 +154,34 @@ func (a *reply) passOn(w http.ResponseWriter) {
 	_, _ = w.Write(a.body) // the client may have gone
 }
 
-// forward has the leader answer a request that has not been forwarded yet; false when this replica has to. Two thirds
-// of the time that is left are the leader's, the rest is for this replica should the leader have no answer.
-func (f *Forwarder) forward(r *http.Request, body []byte) (*reply, bool) {
+// forward has the leader answer a request that has not been forwarded yet; there is no reply when this replica has to, and an
+// error when nobody has, because the leader has as many requests of this replica as it may. Two thirds of the time
+// that is left are the leader's, the rest is for this replica should the leader have no answer.
+func (f *Forwarder) forward(r *http.Request, body []byte) (*reply, error) {
 	h := hopOf(r)
 	if h.from != "" {
-		return nil, false
+		return nil, nil
 	}
 	leader, why := f.target()
 	if why != "" {
-		return nil, false
+		return nil, nil
 	}
 	if id := f.silent.Load(); id != nil && *id == leader.ID() {
 		f.results.WithLabelValues(forwardAvoided).Inc()
-		return nil, false
+		return nil, nil
 	}
+	leave, err := f.enter(r)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	deadline, _ := r.Context().Deadline()
 	budget := time.Until(deadline) * 2 / 3
-	if r.Header.Get(headerTimeout) == "" {
-		budget = min(budget, untoldTime)
-	}
 	ctx, cancel := context.WithTimeout(r.Context(), budget)
 	defer cancel()
 	out, err := http.NewRequestWithContext(ctx, r.Method, leader.URL+r.URL.RequestURI(), bytes.NewReader(body))
 	if err != nil {
-		return nil, false // a URL that was parsed before
+		return nil, nil // a URL that was parsed before
 	}
 	out.Header.Set("Content-Type", "application/json")
 	out.Header.Set("X-Request-Id", idOf(r))
@@ -166,16 +189,15 @@ func (f *Forwarder) forward(r *http.Request, body []byte) (*reply, bool) {
 	out.Header.Set(headerTimeout, strconv.FormatInt(max(1, budget.Milliseconds()), 10))
 	out.Header.Set(headerArrived, h.arrived.Format(time.RFC3339Nano))
 	out.Header.Set(headerCaller, h.caller)
-	f.prove(out, leader, body)
 	propagate(r, out)
 	answer, result, err := f.ask(out, leader)
 	if r.Context().Err() != nil {
-		return nil, false // nobody waits: that says nothing about the leader
+		return nil, nil // nobody waits: that says nothing about the leader
 	}
 	f.results.WithLabelValues(result).Inc()
 	switch result {
 	case forwardAnswered:
-		return answer, true
+		return answer, nil
 	case forwardSilent, forwardUnreachable:
 		f.avoid(leader)
 	default:
@@ -183,7 +205,23 @@ func (f *Forwarder) forward(r *http.Request, body []byte) (*reply, bool) {
 	f.troubles.Do(func() {
 		f.log.Warn("the leader did not answer; this replica does", "leader", leader.ID(), "url", leader.URL, "result", result, "error", err, "request_id", idOf(r))
 	})
-	return nil, false
+	return nil, nil
+}
+
+// enter waits for one of the connections to the leader, as a write waits for its turn.
+func (f *Forwarder) enter(r *http.Request) (leave func(), err error) {
+	class := gate.Take
+	if r.Method == http.MethodDelete {
+		class = gate.GiveBack
+	}
+	leave, err = f.gate.Enter(r.Context(), class, "")
+	if errors.Is(err, gate.ErrOverloaded) {
+		err = ipam.Refuse(ipam.ReasonOverloaded, "the leader has %d requests of this replica: %v", maxForwarded, err).
+			WithHint("ask again, not before the time that Retry-After tells")
+	} else if err != nil {
+		err = ipam.Refuse(ipam.ReasonUnavailable, "the request ran out of time: %v", err).WithHint("ask again")
+	}
+	return leave, err
 }
 
 // ask sends a request and waits for its answer as long as the leader gives signs of life.
@@ -196,7 +234,7 @@ func (f *Forwarder) ask(out *http.Request, leader Leader) (*reply, string, error
 	}
 	answered := make(chan outcome, 1)
 	go func() {
-		a, err := f.roundTrip(out.WithContext(ctx))
+		a, err := f.roundTrip(f.transport, out.WithContext(ctx))
 		answered <- outcome{a, err}
 	}()
 	signs := make(chan bool, 1)
@@ -212,7 +250,7 @@ func (f *Forwarder) ask(out *http.Request, leader Leader) (*reply, string, error
 				return nil, forwardUnreachable, o.err
 			case o.header.Get(headerAnsweredBy) == "":
 				return nil, forwardUnreachable, errors.New("what answers there is no replica")
-			case o.status >= http.StatusInternalServerError:
+			case o.status >= http.StatusInternalServerError && !o.overloaded():
 				return nil, forwardRefused, errors.New(http.StatusText(o.status))
 			}
 			return o.reply, forwardAnswered, nil
@@ -227,8 +265,8 @@ func (f *Forwarder) ask(out *http.Request, leader Leader) (*reply, string, error
 	}
 }
 
-func (f *Forwarder) roundTrip(out *http.Request) (*reply, error) {
-	resp, err := f.transport.RoundTrip(out) // not a client: nobody redirects
+func (f *Forwarder) roundTrip(by *http.Transport, out *http.Request) (*reply, error) {
+	resp, err := by.RoundTrip(out) // not a client: nobody redirects
 	if err != nil {
 		return nil, err
 	}
@@ -240,29 +278,32 @@ func (f *Forwarder) roundTrip(out *http.Request) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now()
-	f.sign.Store(&now)
-	return &reply{resp.StatusCode, resp.Header, body}, nil
+	answer := &reply{resp.StatusCode, resp.Header, body}
+	if answer.status < http.StatusInternalServerError || answer.overloaded() {
+		now := time.Now()
+		f.sign.Store(&now)
+	}
+	return answer, nil
 }
 
-// lives says whether the leader has answered anything lately, or does so now. Many requests that wait ask once.
+// lives says whether the leader has decided anything lately, or says now that it can. Many requests that wait ask once.
 func (f *Forwarder) lives(leader Leader) bool {
 	if at := f.sign.Load(); at != nil && time.Since(*at) < quietTime {
 		return true
 	}
-	lives, _, _ := f.probes.Do(leader.URL, func() (any, error) { return f.says(leader, "/healthz"), nil })
+	lives, _, _ := f.probes.Do(leader.URL, func() (any, error) { return f.ready(leader), nil })
 	return lives.(bool)
 }
 
-// says asks a page of the leader whether all is well.
-func (f *Forwarder) says(leader Leader, path string) bool {
+// ready asks the leader whether it can decide anything.
+func (f *Forwarder) ready(leader Leader) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), signTime)
 	defer cancel()
-	out, err := http.NewRequestWithContext(ctx, http.MethodGet, leader.URL+path, http.NoBody)
+	out, err := http.NewRequestWithContext(ctx, http.MethodGet, leader.URL+"/readyz", http.NoBody)
 	if err != nil {
 		return false
 	}
-	a, err := f.roundTrip(out)
+	a, err := f.roundTrip(f.signs, out)
 	return err == nil && a.status == http.StatusOK && a.header.Get(headerAnsweredBy) == leader.ID()
 }
 
@@ -278,6 +319,7 @@ func (f *Forwarder) avoid(leader Leader) {
 // Run watches for a silent leader's return until the context ends, so that no request has to try it.
 func (f *Forwarder) Run(ctx context.Context) error {
 	defer f.transport.CloseIdleConnections()
+	defer f.signs.CloseIdleConnections()
 	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()
 	for {
@@ -293,7 +335,7 @@ func (f *Forwarder) Run(ctx context.Context) error {
 			case <-tick.C:
 			}
 			silent := f.silent.Load()
-			if leader, why := f.target(); why != "" || leader.ID() != *silent || f.says(leader, "/readyz") {
+			if leader, why := f.target(); why != "" || leader.ID() != *silent || f.ready(leader) {
 				f.silent.CompareAndSwap(silent, nil)
 			}
 		}

@@ -1,27 +1,33 @@
 package httpapi
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/replica"
 )
 
 type fakePeers struct {
 	self, leader replica.Identity
 	leading      bool
-	secrets      map[string][]byte // by ID
 }
 
 func (p *fakePeers) Self() replica.Identity       { return p.self }
 func (p *fakePeers) Leading() bool                { return p.leading }
 func (p *fakePeers) Leader() (Leader, bool)       { return Leader{Identity: p.leader}, p.leader.Name != "" }
-func (p *fakePeers) Secret(id string) []byte      { return p.secrets[id] }
 func (p *fakePeers) Replicas() []replica.Identity { return []replica.Identity{p.self} }
 
 // To whom a replica forwards, and why not.
@@ -60,6 +66,29 @@ func TestTarget(t *testing.T) {
 	}
 }
 
+// The headers of a hop count only with the name of a replica, and nonsense in them counts as absent.
+func TestReadHop(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+	for name, c := range map[string]struct {
+		from, arrived, caller string
+		want                  hop
+	}{
+		"a client":           {"", "", "", hop{caller: "192.0.2.1"}},
+		"a client that lies": {"", at.Format(time.RFC3339Nano), "10.0.0.9", hop{caller: "192.0.2.1"}},
+		"a replica":          {"x", at.Format(time.RFC3339Nano), "10.0.0.9", hop{"x", at, "10.0.0.9"}},
+		"nonsense":           {"x", "yesterday", "nobody", hop{"x", time.Time{}, "192.0.2.1"}},
+	} {
+		r := httptest.NewRequest(http.MethodPost, Prefix, http.NoBody) // it comes from 192.0.2.1
+		r.Header.Set(headerForwarded, c.from)
+		r.Header.Set(headerArrived, c.arrived)
+		r.Header.Set(headerCaller, c.caller)
+		if got := readHop(r); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
 func TestReadTimeout(t *testing.T) {
 	t.Parallel()
 	for v, want := range map[string]string{
@@ -94,5 +123,110 @@ func TestReplicaPages(t *testing.T) {
 		if got := w.Body.String(); w.Code != http.StatusOK || got != want+"\n" || w.Header().Get(headerAnsweredBy) != self.ID() {
 			t.Errorf("%s: %d %s, answered by %s", path, w.Code, got, w.Header().Get(headerAnsweredBy))
 		}
+	}
+}
+
+// storm asks a follower for many things at once, and counts what it hears and the connections that the leader gets.
+type storm struct {
+	connections, answered, refused, alone atomic.Int64
+}
+
+// newStorm starts a leader, and a forwarder to it.
+func newStorm(t *testing.T, handle http.HandlerFunc) (*storm, *Forwarder) {
+	t.Helper()
+	s := &storm{}
+	leader := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(headerAnsweredBy, replica.Identity{Name: "here", Life: "b"}.ID())
+		if r.URL.Path != "/readyz" {
+			handle(w, r)
+		}
+	}))
+	leader.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			s.connections.Add(1)
+		}
+	}
+	leader.Start()
+	peers := &fakePeers{self: replica.Identity{Name: "here", Life: "a"}, leader: replica.Identity{Name: "here", Life: "b", URL: leader.URL}}
+	f := NewForwarder(peers, true, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	t.Cleanup(func() {
+		f.transport.CloseIdleConnections()
+		f.signs.CloseIdleConnections()
+		leader.CloseClientConnections()
+		leader.Close()
+	})
+	return s, f
+}
+
+func (s *storm) ask(t *testing.T, f *Forwarder, n int) (all *sync.WaitGroup) {
+	t.Helper()
+	all = &sync.WaitGroup{}
+	for range n {
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			answer, err := f.forward(httptest.NewRequest(http.MethodPost, Prefix, http.NoBody).WithContext(ctx), nil)
+			switch {
+			case err != nil:
+				s.refused.Add(1)
+				if asRefusal(err).Reason != ipam.ReasonOverloaded {
+					t.Error(err)
+				}
+			case answer == nil:
+				s.alone.Add(1)
+			default:
+				s.answered.Add(1)
+			}
+		})
+	}
+	return all
+}
+
+// However many requests a follower has for its leader, they take no more connections than the bound, and the next ones
+// take the same.
+func TestForwardedRequestsShareConnections(t *testing.T) {
+	t.Parallel()
+	open := make(chan struct{})
+	s, f := newStorm(t, func(http.ResponseWriter, *http.Request) { <-open })
+	const n = 2 * maxForwarded
+	all := s.ask(t, f, n)
+	for { // all have come to the bound
+		taken, waiting := f.gate.Busy()
+		if taken+waiting+int(s.refused.Load()) == n {
+			break
+		}
+		runtime.Gosched()
+	}
+	close(open)
+	all.Wait()
+	s.ask(t, f, maxForwarded).Wait()
+	const signs = 1
+	if c := s.connections.Load(); c > maxForwarded+signs {
+		t.Errorf("%d connections, want at most %d", c, maxForwarded+signs)
+	}
+	if s.alone.Load() > 0 || s.answered.Load()+s.refused.Load() != n+maxForwarded {
+		t.Errorf("%d answered, %d refused, %d that the follower would have to answer", s.answered.Load(), s.refused.Load(), s.alone.Load())
+	}
+}
+
+// What an overloaded leader refuses the follower passes on, and with it when to ask again; it does not do the work itself.
+func TestRefusalOfAnOverloadedLeaderIsPassedOn(t *testing.T) {
+	t.Parallel()
+	refusal := ipam.Refuse(ipam.ReasonOverloaded, "too much")
+	leader := &Service{Metrics: NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler)}
+	_, f := newStorm(t, func(w http.ResponseWriter, r *http.Request) {
+		leader.refuse(w, r, "allocate", envelopes{}.status(refusal), refusal, envelopes{})
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	answer, err := f.forward(httptest.NewRequest(http.MethodPost, Prefix, http.NoBody).WithContext(ctx), nil)
+	if err != nil || answer == nil {
+		t.Fatalf("%v, %v: the follower does it itself", answer, err)
+	}
+	w := httptest.NewRecorder()
+	answer.passOn(w)
+	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" || w.Header().Get(headerReason) != "Overloaded" ||
+		!strings.Contains(w.Body.String(), `"reason":"Overloaded"`) {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 }

@@ -24,10 +24,10 @@ func (envelopes) maxBody() int64 { return maxBody }
 func (envelopes) checkQuery(r *http.Request, known []string) error { return checkQuery(r, known) }
 
 // status is 200, because clients of the released allocator drop the body of anything else; 503 tells a client to ask
-// another replica, or again.
+// another replica, or again; after Overloaded, again.
 func (envelopes) status(why *ipam.Refusal) int {
 	switch why.Reason {
-	case ipam.ReasonUnavailable, ipam.ReasonOutcomeUnknown:
+	case ipam.ReasonUnavailable, ipam.ReasonOverloaded, ipam.ReasonOutcomeUnknown:
 		return http.StatusServiceUnavailable
 	case ipam.ReasonInternal:
 		return http.StatusInternalServerError

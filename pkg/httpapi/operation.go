@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"log/slog"
 	"math"
@@ -38,16 +37,16 @@ func (s *Service) operation(op route, m manner) http.Handler {
 		if err == nil {
 			body, status, err = s.admit(w, r, op, m)
 		}
-		if err == nil {
-			if r, err = s.arrive(r, sha256.Sum256(body)); err != nil {
-				status = m.status(asRefusal(err))
-			}
-		}
 		if err == nil && op.forward {
-			if answer, ok := s.Forwarder.forward(r, body); ok {
+			r = s.arrive(r)
+			var answer *reply
+			if answer, err = s.Forwarder.forward(r, body); answer != nil {
 				answer.passOn(w)
 				end(nil)
 				return
+			}
+			if err != nil {
+				status = m.status(asRefusal(err))
 			}
 		}
 		if err == nil {
@@ -82,6 +81,17 @@ func (s *Service) admit(w http.ResponseWriter, r *http.Request, op route, m mann
 	return body, http.StatusOK, nil
 }
 
+// arrive notes when a request came that a client has sent. Whoever answers it, an ADD is as old as that: a DEL that
+// came later to another replica is the newer one. It came when it reached this machine: a replica that was stopped may
+// read it long after the container has gone.
+func (s *Service) arrive(r *http.Request) *http.Request {
+	h := hopOf(r)
+	if h.from == "" {
+		h.arrived = s.Leases.Now().Add(-waited(r))
+	}
+	return h.on(r)
+}
+
 // decide does an operation.
 func (s *Service) decide(r *http.Request, op route, body []byte) (data any, message string, err error) {
 	defer func() {
@@ -107,7 +117,7 @@ func (s *Service) refuse(w http.ResponseWriter, r *http.Request, operation strin
 	switch why.Reason {
 	case ipam.ReasonInternal:
 		level = slog.LevelError
-	case ipam.ReasonForbidden, ipam.ReasonUnavailable, ipam.ReasonOutcomeUnknown:
+	case ipam.ReasonForbidden, ipam.ReasonUnavailable, ipam.ReasonOverloaded, ipam.ReasonOutcomeUnknown:
 		s.troubles.Do(func() { level = slog.LevelWarn })
 	default:
 	}
@@ -116,18 +126,19 @@ func (s *Service) refuse(w http.ResponseWriter, r *http.Request, operation strin
 		slog.String("message", why.Message), slog.String("request_id", idOf(r)),
 	}, notesOf(r.Context())...)...)
 	s.Metrics.count(operation, why.Reason)
-	if status == http.StatusServiceUnavailable {
+	if status == http.StatusServiceUnavailable || why.Reason == ipam.ReasonOverloaded {
 		w.Header().Set("Retry-After", s.retryAfter())
+		w.Header().Set(headerReason, string(why.Reason))
 	}
 	m.refuse(w, r, status, why)
 }
 
-// retryAfter is when to come again, in seconds: when about as many writes as wait now are done, or when the API
-// server wants writes again; one second where neither is known, and never longer than a request may take.
+// retryAfter is when to come again, in seconds: when about as many writes or forwarded requests as wait now are done, or when
+// the API server wants writes again; one second where neither is known, and never longer than a request may take.
 func (s *Service) retryAfter() string {
 	var backlog time.Duration
 	if s.Leases != nil {
-		backlog = min(s.Leases.Backlog(), allocator.MaxRequestTime)
+		backlog = min(max(s.Leases.Backlog(), s.Forwarder.backlog()), allocator.MaxRequestTime)
 	}
 	return strconv.Itoa(max(1, int(math.Ceil(backlog.Seconds()))))
 }

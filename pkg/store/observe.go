@@ -53,17 +53,16 @@ func (c *Client) Begin(ctx context.Context, stage Stage) (end func(error)) {
 // Stats are what a client has counted since it was made, and how busy it is.
 type Stats struct {
 	// Writes are all that were sent, Conflicts those that met another writer, Unknown those of unknown outcome.
-	// Throttled is how often the API server turned a write away for a while.
-	Writes, Conflicts, Unknown, Throttled uint64
+	// Throttled is how often the API server turned a write away for a while; Refused are those that were not sent, because
+	// they could not be done in time.
+	Writes, Conflicts, Unknown, Throttled, Refused uint64
 	// InFlight and Waiting are the writes of this moment.
 	InFlight, Waiting int
 }
 
 // counts are shared by a client and its dry twin.
 type counts struct {
-	writes, conflicts, unknown, throttled atomic.Uint64
-	// pace is how long a write takes, in nanoseconds: a moving average.
-	pace atomic.Int64
+	writes, conflicts, unknown, throttled, refused atomic.Uint64
 	// paused is until when the API server wants no writes, in Unix nanoseconds.
 	paused atomic.Int64
 }
@@ -71,17 +70,15 @@ type counts struct {
 // Stats reads the counts.
 func (c *Client) Stats() Stats {
 	n := c.counts
-	s := Stats{Writes: n.writes.Load(), Conflicts: n.conflicts.Load(), Unknown: n.unknown.Load(), Throttled: n.throttled.Load()}
-	s.InFlight, s.Waiting = c.gate.busy()
+	s := Stats{Writes: n.writes.Load(), Conflicts: n.conflicts.Load(), Unknown: n.unknown.Load(), Throttled: n.throttled.Load(), Refused: n.refused.Load()}
+	s.InFlight, s.Waiting = c.gate.Busy()
 	return s
 }
 
 // Backlog is about how long a write would wait now before it is sent: those before it, at the pace of the
 // last ones, and what the API server asked for. Zero when it would not.
 func (c *Client) Backlog() time.Duration {
-	_, waiting := c.gate.busy()
-	queue := time.Duration(waiting) * time.Duration(c.counts.pace.Load()) / MaxWrites
-	return max(queue, time.Until(time.Unix(0, c.counts.paused.Load())), 0)
+	return max(c.gate.Backlog(), time.Until(time.Unix(0, c.counts.paused.Load())), 0)
 }
 
 // failed counts a write that did not succeed.
@@ -92,18 +89,6 @@ func (n *counts) failed(err error) {
 	case errors.Is(err, ErrUnknown):
 		n.unknown.Add(1)
 	}
-}
-
-// took takes note of a write and of how long it took. Of two at once one may be lost: it is an average.
-func (n *counts) took(d time.Duration) {
-	const weight = 16
-	n.writes.Add(1)
-	before := n.pace.Load()
-	if before == 0 {
-		n.pace.Store(int64(d))
-		return
-	}
-	n.pace.Store(before + (int64(d)-before)/weight)
 }
 
 // throttle takes note that the API server wants no write for a while.

@@ -12,24 +12,40 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+
+	"github.com/bcsnet/bcsnet/pkg/gate"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// enter waits for a place among the writes in flight.
-func (c *Client) enter(ctx context.Context, pool string) error {
+// enter waits for a place among the writes in flight, and returns how to give it back.
+func (c *Client) enter(ctx context.Context, class gate.Class, pool string) (leave func(), err error) {
 	end := c.Begin(ctx, StageQueue)
-	err := c.gate.acquire(ctx, pool)
+	leave, err = c.gate.Enter(ctx, class, pool)
 	end(err)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	switch {
+	case errors.Is(err, ErrOverloaded):
+		c.counts.refused.Add(1)
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	return nil
+	return leave, nil
+}
+
+// classOf is the class of a write. One that leaves an object without a holder gives an address back, or touches what nobody
+// has.
+func classOf(l ipam.Lease) gate.Class {
+	if l.Version != 0 && l.State != ipam.Active {
+		return gate.GiveBack
+	}
+	return gate.Take
 }
 
 // send sends a write and says what became of it.
 func (c *Client) send(caller, sending context.Context, write *rest.Request) ([]byte, error) {
-	end, began := c.Begin(caller, StageWrite), time.Now()
+	end := c.Begin(caller, StageWrite)
 	raw, err := c.persist(caller, sending, write)
-	c.counts.took(time.Since(began))
+	c.counts.writes.Add(1)
 	if err != nil {
 		err = writeError(err)
 		c.counts.failed(err)

@@ -23,9 +23,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// poolStatus and claimStatus are what the controller writes besides leases.
-const poolStatus, claimStatus = "bcsnetpools/status", "bcsnetipclaims/status"
-
 // apiRequests reads the API server's own counters: "VERB resource" to number.
 func (b *bench) apiRequests(ctx context.Context) (map[string]float64, error) {
 	set, err := kubernetes.NewForConfig(b.cp.Config)
@@ -47,14 +44,10 @@ func (b *bench) apiRequests(ctx context.Context) (map[string]float64, error) {
 		for _, l := range m.GetLabel() {
 			labels[l.GetName()] = l.GetValue()
 		}
-		resource := labels["resource"]
-		if sub := labels["subresource"]; sub != "" {
-			resource += "/" + sub
-		}
-		switch resource {
-		case v1.IPResource, "pods", poolStatus, claimStatus:
+		switch labels["resource"] {
+		case v1.IPResource, "pods":
 			if labels["verb"] != "WATCH" {
-				out[labels["verb"]+" "+resource] += m.GetCounter().GetValue()
+				out[labels["verb"]+" "+labels["resource"]] += m.GetCounter().GetValue()
 			}
 		}
 	}

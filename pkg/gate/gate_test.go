@@ -1,4 +1,4 @@
-package store
+package gate
 
 import (
 	"context"
@@ -16,18 +16,34 @@ import (
 	"pgregory.net/rapid"
 )
 
+// enter is Enter of who takes something and gives the place back by leave.
+func enter(ctx context.Context, g *Gate, key string) error {
+	_, err := g.Enter(ctx, Take, key)
+	return err
+}
+
+func idle(g *Gate) bool {
+	taken, waiting := g.Busy()
+	for class := range g.lines {
+		if l := &g.lines[class]; len(l.queues) != 0 || len(l.turn) != 0 {
+			return false
+		}
+	}
+	return taken == 0 && waiting == 0
+}
+
 // Pools take turns, however many requests one of them has waiting.
 func TestGateIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(1)
-		if err := g.acquire(t.Context(), "a"); err != nil {
+		g := New(1)
+		if err := enter(t.Context(), g, "a"); err != nil {
 			t.Fatal(err)
 		}
 		var mu sync.Mutex
 		var order []string
 		for _, w := range []string{"a1", "a2", "a3", "b1", "a4", "c1", "b2"} {
 			go func() {
-				if err := g.acquire(t.Context(), w[:1]); err != nil {
+				if err := enter(t.Context(), g, w[:1]); err != nil {
 					t.Error(err)
 				}
 				mu.Lock()
@@ -37,14 +53,14 @@ func TestGateIsFair(t *testing.T) {
 			synctest.Wait() // it stands in the queue
 		}
 		for range 8 {
-			g.release()
+			g.leave()
 			synctest.Wait()
 		}
 		want := []string{"a1", "b1", "c1", "a2", "b2", "a3", "a4"}
 		if diff := cmp.Diff(want, order); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
-		if g.free != 1 || len(g.queues) != 0 || len(g.turn) != 0 {
+		if !idle(g) {
 			t.Errorf("left: %+v", g)
 		}
 	})
@@ -53,25 +69,26 @@ func TestGateIsFair(t *testing.T) {
 // Who waits no longer than its deadline leaves nothing behind, and who comes too late does not start.
 func TestGateDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(1)
-		if err := g.acquire(t.Context(), "a"); err != nil {
+		g := New(1)
+		if err := enter(t.Context(), g, "a"); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()
-		if err := g.acquire(ctx, "a"); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
+		if err := enter(ctx, g, "a"); !errors.Is(err, ErrOverloaded) || time.Since(began) != time.Second-leastTime {
 			t.Errorf("%v after %s", err, time.Since(began))
 		}
-		if len(g.queues) != 0 || len(g.turn) != 0 {
+		pass(leastTime)
+		if _, waiting := g.Busy(); waiting > 0 {
 			t.Errorf("left: %+v", g)
 		}
-		g.release()
-		if err := g.acquire(ctx, "a"); !errors.Is(err, context.DeadlineExceeded) {
+		g.leave()
+		if err := enter(ctx, g, "a"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a place for one that is over: %v", err)
 		}
-		if g.free != 1 {
-			t.Errorf("%d places are free, want 1", g.free)
+		if !idle(g) {
+			t.Errorf("left: %+v", g)
 		}
 	})
 }
@@ -81,26 +98,26 @@ func TestGateDeadline(t *testing.T) {
 func TestGatePlaceAndDeadlineAtOnce(t *testing.T) {
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
-			g := newGate(1)
-			if err := g.acquire(t.Context(), "a"); err != nil {
+			g := New(1)
+			if err := enter(t.Context(), g, "a"); err != nil {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			result, next := make(chan error, 1), make(chan error, 1)
-			go func() { result <- g.acquire(ctx, "a") }()
+			go func() { result <- enter(ctx, g, "a") }()
 			synctest.Wait()
-			go func() { next <- g.acquire(t.Context(), "b") }()
+			go func() { next <- enter(t.Context(), g, "b") }()
 			synctest.Wait()
 			cancel()
-			g.release()
+			g.leave()
 			if err := <-result; !errors.Is(err, context.Canceled) {
 				t.Fatalf("%v, want that it was canceled", err)
 			}
 			if err := <-next; err != nil {
 				t.Fatal(err)
 			}
-			g.release()
-			if g.free != 1 || len(g.turn) != 0 {
+			g.leave()
+			if !idle(g) {
 				t.Fatalf("left: %+v", g)
 			}
 		})
@@ -114,7 +131,7 @@ func TestGateModel(t *testing.T) {
 		places := rapid.IntRange(1, 3).Draw(rt, "places")
 		steps := rapid.SliceOfN(rapid.IntRange(0, 9), 1, 60).Draw(rt, "steps")
 		synctest.Test(t, func(t *testing.T) {
-			g := newGate(places)
+			g := New(places)
 			type waiter struct {
 				cancel context.CancelFunc
 				done   chan error
@@ -135,11 +152,11 @@ func TestGateModel(t *testing.T) {
 						return false
 					}
 				})
-				if holders > places || holders+g.free != places {
-					t.Fatalf("%d of %d places held, %d free", holders, places, g.free)
+				if holders > places || holders != g.taken {
+					t.Fatalf("%d of %d places held, %d taken", holders, places, g.taken)
 				}
-				if g.free > 0 && len(waiting) > 0 {
-					t.Fatalf("%d wait while %d places are free", len(waiting), g.free)
+				if g.taken < places && len(waiting) > 0 {
+					t.Fatalf("%d wait while %d places are free", len(waiting), places-g.taken)
 				}
 			}
 			for _, s := range steps {
@@ -148,10 +165,10 @@ func TestGateModel(t *testing.T) {
 					ctx, cancel := context.WithCancel(t.Context())
 					w := waiter{cancel, make(chan error, 1)}
 					waiting = append(waiting, w)
-					go func() { w.done <- g.acquire(ctx, fmt.Sprint(s%3)) }()
+					go func() { w.done <- enter(ctx, g, fmt.Sprint(s%3)) }()
 				case s < 8 && holders > 0:
 					holders--
-					g.release()
+					g.leave()
 				case len(waiting) > 0:
 					waiting[s%len(waiting)].cancel()
 				}
@@ -160,11 +177,11 @@ func TestGateModel(t *testing.T) {
 			for holders > 0 || len(waiting) > 0 {
 				if holders > 0 {
 					holders--
-					g.release()
+					g.leave()
 				}
 				settle()
 			}
-			if g.free != places || len(g.queues) != 0 || len(g.turn) != 0 {
+			if !idle(g) {
 				t.Fatalf("left: %+v", g)
 			}
 		})
@@ -174,19 +191,20 @@ func TestGateModel(t *testing.T) {
 // The same under real concurrency.
 func TestGateStress(t *testing.T) {
 	const places = 4
-	g := newGate(places)
+	g := New(places)
 	var inside, most atomic.Int64
 	var all sync.WaitGroup
 	for worker := range 32 {
 		all.Go(func() {
 			for range 500 {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(200))*time.Microsecond)
-				if g.acquire(ctx, fmt.Sprint(worker%5)) == nil {
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(time.Duration(rand.IntN(200))*time.Microsecond, cancel)
+				if enter(ctx, g, fmt.Sprint(worker%5)) == nil {
 					n := inside.Add(1)
 					for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 					}
 					inside.Add(-1)
-					g.release()
+					g.leave()
 				}
 				cancel()
 			}
@@ -196,7 +214,7 @@ func TestGateStress(t *testing.T) {
 	if most.Load() > places {
 		t.Errorf("%d inside at once, want at most %d", most.Load(), places)
 	}
-	if g.free != places || len(g.queues) != 0 || len(g.turn) != 0 {
+	if !idle(g) {
 		t.Errorf("left: %+v", g)
 	}
 }

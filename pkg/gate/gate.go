@@ -1,0 +1,189 @@
+// Package gate bounds how much of one kind of work is under way, and refuses at once what could not be done in time.
+//
+// Past saturation a queue that serves whoever has waited longest serves only callers who are about to leave: its head is as
+// old as their patience, and what they asked for is done when they have gone. So who comes is told at once when the work
+// before him takes longer than he can wait, and nothing is begun that would be done too late.
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// ErrOverloaded is what a caller hears who could not be served in time: nothing was begun.
+var ErrOverloaded = errors.New("too much work waits")
+
+// Class tells two kinds of work apart.
+type Class int
+
+const (
+	// Take is work that takes something, such as an allocation.
+	Take Class = iota
+	// GiveBack is work that gives something back. It goes first: it makes room, and its callers come again until it is done.
+	GiveBack
+	classes
+)
+
+const (
+	// MaxWait bounds how long a caller with a deadline waits. It is less than half of what the shortest client waits that
+	// does not tell its time, ten seconds: an estimate may be wrong by a factor of two.
+	MaxWait = 4 * time.Second
+	// inARow is how often GiveBack goes first while Take waits: one of four places goes to Take all the same.
+	inARow = 3
+)
+
+// Gate lets a number of callers in at once. Those who wait take turns by their key, such as a pool: first come, first
+// served within one.
+type Gate struct {
+	mu     sync.Mutex
+	places int
+	taken  int
+	lines  [classes]line
+	row    int // how often GiveBack went first since Take was served last
+	pace   pace
+}
+
+// New makes a gate with a number of places.
+func New(places int) *Gate {
+	g := &Gate{places: places}
+	for class := range g.lines {
+		g.lines[class].queues = map[string][]*waiter{}
+	}
+	return g
+}
+
+// waiter is a caller who waits. answer gets one value: whether he has got a place.
+type waiter struct {
+	answer chan bool
+	// until is when it is too late to begin; zero for a caller without a deadline.
+	until time.Time
+}
+
+// Enter waits for a place and returns how to give it back. The error is ErrOverloaded when the caller could not be served
+// before his deadline, and the context's when that ended. A caller without a deadline waits for ever.
+func (g *Gate) Enter(ctx context.Context, class Class, key string) (leave func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	w, err := g.begin(ctx, class, key)
+	switch {
+	case err != nil:
+		return nil, err
+	case w == nil:
+		return g.entered(), nil
+	}
+	late := make(<-chan time.Time)
+	if !w.until.IsZero() {
+		timer := time.NewTimer(time.Until(w.until))
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case in := <-w.answer:
+		return g.answered(ctx, in)
+	case <-ctx.Done():
+	case <-late:
+	}
+	g.mu.Lock()
+	left := g.lines[class].remove(key, w)
+	g.mu.Unlock()
+	if left {
+		return g.answered(ctx, false)
+	}
+	return g.answered(ctx, <-w.answer) // the answer came at the same moment
+}
+
+// answered is what a caller who has waited gets.
+func (g *Gate) answered(ctx context.Context, in bool) (leave func(), err error) {
+	switch err := ctx.Err(); {
+	case err == nil && in:
+		return g.entered(), nil
+	case in: // for nothing: the caller has gone
+		g.leave()
+		return nil, err
+	case err != nil:
+		return nil, err
+	default:
+		return nil, fmt.Errorf("%w: no place came free in time", ErrOverloaded)
+	}
+}
+
+// begin takes a place, or has the caller wait, or refuses him; the waiter is nil when he has got a place.
+func (g *Gate) begin(ctx context.Context, class Class, key string) (*waiter, error) {
+	now := time.Now()
+	deadline, bounded := ctx.Deadline()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	patience := MaxWait
+	if bounded {
+		g.pace.look(now, g.taken)
+		if patience = min(patience, deadline.Sub(now)-g.pace.needs()); patience < 0 {
+			return nil, fmt.Errorf("%w: what is begun now takes %s, and %s are left", ErrOverloaded, g.pace.needs(), deadline.Sub(now).Round(time.Millisecond))
+		}
+	}
+	if g.taken < g.places {
+		g.taken++
+		g.pace.moved = now
+		return nil, nil
+	}
+	if wait := g.wait(class, key, now); bounded && wait > patience {
+		return nil, fmt.Errorf("%w: a place comes free in about %s, and it may take %s", ErrOverloaded, wait.Round(time.Millisecond), patience.Round(time.Millisecond))
+	}
+	w := &waiter{answer: make(chan bool, 1)}
+	if bounded {
+		w.until = now.Add(patience)
+	}
+	g.lines[class].add(key, w)
+	return w, nil
+}
+
+// entered returns how to give back the place that was taken now, once.
+func (g *Gate) entered() func() {
+	began := time.Now()
+	return sync.OnceFunc(func() {
+		g.mu.Lock()
+		g.pace.took(time.Since(began))
+		g.mu.Unlock()
+		g.leave()
+	})
+}
+
+// leave gives a place back, to the next in turn for whom it is not too late.
+func (g *Gate) leave() {
+	now := time.Now()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.pace.moved = now
+	for w := g.next(); w != nil; w = g.next() {
+		in := w.until.IsZero() || now.Before(w.until)
+		w.answer <- in
+		if in {
+			return
+		}
+	}
+	g.taken--
+}
+
+// next takes the next waiter out of his line; nil when nobody waits.
+func (g *Gate) next() *waiter {
+	takes, gives := &g.lines[Take], &g.lines[GiveBack]
+	if gives.n > 0 && (takes.n == 0 || g.row < inARow) {
+		g.row++
+		return gives.next()
+	}
+	g.row = 0
+	return takes.next()
+}
+
+// Busy is how many places are taken and how many callers wait for one.
+func (g *Gate) Busy() (taken, waiting int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for class := range g.lines {
+		waiting += g.lines[class].n
+	}
+	return g.taken, waiting
+}
