@@ -14,11 +14,23 @@ import (
 type leadership struct {
 	log *slog.Logger
 
-	parts   []func(context.Context) error // not changed once a term may begin
-	leading sync.Mutex                    // one term after the other
+	parts []func(context.Context) error // not changed once a term may begin
 
 	mu   sync.Mutex
 	term context.Context // the last one, which may have ended
+	// leading is full during a term: one comes after the other. No mutex, for in virtual time (testing/synctest) nothing
+	// happens while somebody waits for one.
+	leading chan struct{}
+}
+
+// turn is full during a term.
+func (l *leadership) turn() chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.leading == nil {
+		l.leading = make(chan struct{}, 1)
+	}
+	return l.leading
 }
 
 // metric shows whether this replica leads.
@@ -60,8 +72,9 @@ func (l *leadership) join(ctx context.Context) (context.Context, context.CancelF
 // lead is a term: it runs the parts, and returns when the context has ended and all have returned. resign ends
 // the term from within.
 func (l *leadership) lead(ctx context.Context, resign context.CancelFunc) {
-	l.leading.Lock()
-	defer l.leading.Unlock()
+	turn := l.turn()
+	turn <- struct{}{}
+	defer func() { <-turn }()
 	if ctx.Err() != nil {
 		return
 	}
@@ -89,8 +102,9 @@ func (l *leadership) set(term context.Context) {
 
 // ended returns when no term is under way.
 func (l *leadership) ended() {
-	l.leading.Lock()
-	l.leading.Unlock() //nolint:staticcheck // to have got it is all that was wanted
+	turn := l.turn()
+	turn <- struct{}{} // to have got it is all that was wanted
+	<-turn
 }
 
 // readyPoll is how often a part of the leader looks whether the lists have come.

@@ -120,6 +120,13 @@ func (s *Server) drop(k *kind, key string) *object {
 }
 
 func (s *Server) tell(e event) {
+	if s.Written != nil {
+		last := e.now
+		if last == nil {
+			last = e.old
+		}
+		s.Written(e.kind.resource, last.body, e.now == nil)
+	}
 	s.events = append(s.events, e)
 	for w := range s.watchers {
 		w.hear(e)

@@ -22,6 +22,8 @@ type Server struct {
 	Now func() time.Time
 	// Bookmarks is how often a watch hears how far it has come.
 	Bookmarks time.Duration
+	// Written is told of every write as it happens: the resource, and the object as JSON; gone means that it was its last.
+	Written func(resource string, body []byte, gone bool)
 
 	mu       sync.Mutex
 	kinds    map[string]*kind // by "group/version/resource"

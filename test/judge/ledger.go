@@ -1,0 +1,98 @@
+package judge
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// Ledger is who must have which address now: from the answer to an ADD until its pod is about to give the
+// address up, or an operator to take it.
+type Ledger struct {
+	*Verdict
+	mu sync.Mutex
+	by map[netip.Addr]Holding
+}
+
+// Holding is a line of the ledger.
+type Holding struct {
+	Pod, Container string
+	Since          uint64 // the version of the object that was answered
+}
+
+// NewLedger makes an empty one.
+func NewLedger(v *Verdict) *Ledger { return &Ledger{Verdict: v, by: map[netip.Addr]Holding{}} }
+
+// Hold notes that a container has an address as of a version of its object.
+func (l *Ledger) Hold(a netip.Addr, pod, container string, since uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now, taken := l.by[a]; taken && now.Container != container {
+		l.Wrong("%s was given to container %.8s of %s while container %.8s of %s has it", a, container, pod, now.Container, now.Pod)
+		return
+	}
+	l.by[a] = Holding{pod, container, since}
+}
+
+// End says that a holder may lose its address from now on.
+func (l *Ledger) End(a netip.Addr) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.by, a)
+}
+
+// All is a copy of the ledger.
+func (l *Ledger) All() map[netip.Addr]Holding {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.by)
+}
+
+// Restored says that the store was put back to a version: what is written from then on is newer than what was answered.
+func (l *Ledger) Restored(to uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for a, h := range l.by {
+		h.Since = min(h.Since, to)
+		l.by[a] = h
+	}
+}
+
+// Seen judges one version of one address.
+func (l *Ledger) Seen(now ipam.Lease) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h, held := l.by[now.Addr]
+	if !held || now.Version <= h.Since || now.State == ipam.Active && now.ContainerID == h.Container {
+		return
+	}
+	l.Wrong("live pod %s (container %.8s) lost %s: version %d is %s, container %.8s of %s; history %v",
+		h.Pod, h.Container, now.Addr, now.Version, now.State, now.ContainerID, now.Who(), now.History.Entries())
+	delete(l.by, now.Addr)
+}
+
+// Differences between the leases and what the pods should have.
+func Differences(all []ipam.Lease, want map[netip.Addr]Holding) (wrong []string) {
+	found := map[netip.Addr]bool{}
+	for _, l := range all {
+		h, wanted := want[l.Addr]
+		switch {
+		case !wanted:
+			wrong = append(wrong, fmt.Sprintf("%s is held by container %.8s of %s (pod %s, since %s): a leak", l.Addr, l.ContainerID, l.Who(), l.PodUID, l.Updated))
+		case h.Container != l.ContainerID:
+			wrong = append(wrong, fmt.Sprintf("%s is held by container %.8s of %s, not by %.8s of %s", l.Addr, l.ContainerID, l.Who(), h.Container, h.Pod))
+		}
+		found[l.Addr] = true
+	}
+	for a, h := range want {
+		if !found[a] {
+			wrong = append(wrong, fmt.Sprintf("%s of container %.8s of %s is held by nobody", a, h.Container, h.Pod))
+		}
+	}
+	slices.Sort(wrong)
+	return wrong
+}
