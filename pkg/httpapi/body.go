@@ -15,42 +15,56 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// readBody reads a JSON body of at most so many bytes. The status goes with the error.
+// checkType refuses a body that says to be something else than JSON in UTF-8.
+func checkType(r *http.Request) error {
+	ct := r.Header.Get("Content-Type")
+	if ct == "" {
+		return nil
+	}
+	media, params, err := mime.ParseMediaType(ct)
+	charset, named := params["charset"]
+	if err != nil || media != "application/json" || named && !strings.EqualFold(charset, "utf-8") {
+		return ipam.Refuse(ipam.ReasonBadRequest, "Content-Type %q is not application/json in UTF-8", clip(ct)).
+			WithHint("send Content-Type: application/json, or none")
+	}
+	return nil
+}
+
+// readBody reads a JSON body of at most so many bytes. The buffer grows with what arrives, whatever length the
+// request announces. The status goes with the error.
 func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, int, error) {
-	if ct := r.Header.Get("Content-Type"); ct != "" {
-		media, params, err := mime.ParseMediaType(ct)
-		charset, named := params["charset"]
-		if err != nil || media != "application/json" || named && !strings.EqualFold(charset, "utf-8") {
-			return nil, http.StatusUnsupportedMediaType, ipam.Refuse(ipam.ReasonBadRequest, "Content-Type %q is not application/json in UTF-8", clip(ct)).
-				WithHint("send Content-Type: application/json, or none")
-		}
+	if err := checkType(r); err != nil {
+		return nil, http.StatusUnsupportedMediaType, err
 	}
 	var whole bytes.Buffer
-	if r.ContentLength > 0 { // reading grows what is too small, and has most of it twice while it does
-		whole.Grow(int(min(r.ContentLength, most)) + bytes.MinRead)
-	}
 	_, err := whole.ReadFrom(http.MaxBytesReader(w, r.Body, most))
-	body := whole.Bytes()
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil, http.StatusRequestTimeout, ipam.Refuse(ipam.ReasonBadRequest, "the body did not arrive within %s", readTime)
+	}
+	status, err := checkBody(whole.Bytes(), most, err)
+	return whole.Bytes(), status, err
+}
+
+// checkBody says of a body that has been read, perhaps with an error, whether it is JSON. The status goes with the error.
+func checkBody(body []byte, most int64, err error) (int, error) {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, http.StatusRequestEntityTooLarge, ipam.Refuse(ipam.ReasonBadRequest, "the body is larger than %d bytes", most)
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, http.StatusRequestTimeout, ipam.Refuse(ipam.ReasonBadRequest, "the body did not arrive within %s", readTime)
+		return http.StatusRequestEntityTooLarge, ipam.Refuse(ipam.ReasonBadRequest, "the body is larger than %d bytes", most)
 	case err != nil:
-		return nil, http.StatusBadRequest, ipam.Refuse(ipam.ReasonBadRequest, "the body ended early: %v", err)
+		return http.StatusBadRequest, ipam.Refuse(ipam.ReasonBadRequest, "the body ended early: %v", err)
 	case len(bytes.TrimSpace(body)) == 0:
-		return nil, http.StatusBadRequest, ipam.Refuse(ipam.ReasonBadRequest, "the body is empty; a JSON object is expected")
+		return http.StatusBadRequest, ipam.Refuse(ipam.ReasonBadRequest, "the body is empty; a JSON object is expected")
 	case !json.Valid(body):
-		return nil, http.StatusBadRequest, ipam.Refuse(ipam.ReasonBadRequest, "the body is not JSON")
+		return http.StatusBadRequest, ipam.Refuse(ipam.ReasonBadRequest, "the body is not JSON")
 	}
-	return body, http.StatusOK, nil
+	return http.StatusOK, nil
 }
 
 // decode fills the fields of v, a pointer to a struct, from a body that is JSON. Fields that v lacks are
 // ignored and logged.
 func (s *Service) decode(r *http.Request, body []byte, v any) error {
-	if err := unmarshal(body, v); err != nil {
+	if err := unmarshal("", body, v); err != nil {
 		return err
 	}
 	strict := json.NewDecoder(bytes.NewReader(body))
@@ -61,18 +75,19 @@ func (s *Service) decode(r *http.Request, body []byte, v any) error {
 	return nil
 }
 
-// unmarshal fills the fields of v, a pointer to a struct, from a body that is JSON.
-func unmarshal(body []byte, v any) error {
-	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("null")) { // Unmarshal takes it for an empty object
+// unmarshal fills v from JSON: a body, which is an object, or the part of one that is at a path.
+func unmarshal(path string, text []byte, v any) error {
+	if path == "" && bytes.HasPrefix(bytes.TrimSpace(text), []byte("null")) { // Unmarshal takes it for an empty object
 		return ipam.Refuse(ipam.ReasonBadRequest, "the body must be a JSON object, not null")
 	}
-	err := json.Unmarshal(body, v)
+	err := json.Unmarshal(text, v)
 	var wrong *json.UnmarshalTypeError
 	switch {
-	case errors.As(err, &wrong) && wrong.Field == "":
+	case errors.As(err, &wrong) && wrong.Field == "" && path == "":
 		return ipam.Refuse(ipam.ReasonBadRequest, "the body must be a JSON object, not a JSON %s", wrong.Value)
 	case errors.As(err, &wrong):
-		return ipam.Refuse(ipam.ReasonBadRequest, "field %s must be %s, not a JSON %s", wrong.Field, jsonWord(wrong.Type), wrong.Value)
+		at := strings.Trim(path+"."+wrong.Field, ".")
+		return ipam.Refuse(ipam.ReasonBadRequest, "field %s must be %s, not a JSON %s", at, jsonWord(wrong.Type), wrong.Value)
 	case err != nil:
 		return ipam.Refuse(ipam.ReasonBadRequest, "the body cannot be read: %v", err)
 	}

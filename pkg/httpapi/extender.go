@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -33,32 +32,10 @@ func extenderRoutes() map[string]extenderRoute {
 	}
 }
 
-// question is ExtenderArgs with the nodes left as they came: of 5,000 whole nodes only the names are read.
-type question struct {
-	Pod       *corev1.Pod
-	Nodes     *rawNodes
-	NodeNames *[]string
-
-	names []string
-}
-
-type rawNodes struct {
-	Items []json.RawMessage `json:"items"`
-}
-
-// rawNode is what is read of a node.
-type rawNode struct {
-	Metadata rawMetadata `json:"metadata"`
-}
-
-type rawMetadata struct {
-	Name string `json:"name"`
-}
-
 // wholeAnswer is ExtenderFilterResult with whole nodes, as they came.
 type wholeAnswer struct {
 	result extenderv1.ExtenderFilterResult
-	nodes  []json.RawMessage
+	nodes  []span
 }
 
 // write writes an answer. Whole nodes go out one by one: all of them in one buffer, which doubles until they are in,
@@ -84,39 +61,6 @@ func write(w io.Writer, answer any) error {
 	return err
 }
 
-// readQuestion reads a body.
-func readQuestion(body []byte) (*question, error) {
-	q := &question{}
-	if err := unmarshal(body, q); err != nil {
-		return nil, err
-	}
-	switch {
-	case q.Pod == nil:
-		return nil, ipam.Refuse(ipam.ReasonMissingField, "the question names no Pod")
-	case q.Nodes == nil && q.NodeNames == nil:
-		return nil, ipam.Refuse(ipam.ReasonMissingField, "the question has neither Nodes nor NodeNames")
-	case q.Nodes != nil && q.NodeNames != nil:
-		return nil, ipam.Refuse(ipam.ReasonBadRequest, "the question has both Nodes and NodeNames")
-	case q.NodeNames != nil:
-		q.names = *q.NodeNames
-		return q, nil
-	}
-	q.names = make([]string, 0, len(q.Nodes.Items))
-	for i, item := range q.Nodes.Items {
-		var node rawNode
-		if err := unmarshal(item, &node); err != nil {
-			return nil, ipam.Refuse(ipam.ReasonBadRequest, "Nodes.items[%d] is no node: %v", i, err)
-		}
-		q.names = append(q.names, node.Metadata.Name)
-	}
-	return q, nil
-}
-
-// short is the question by names, which another replica answers as well.
-func (q *question) short() []byte {
-	return marshal(extenderv1.ExtenderArgs{Pod: q.Pod, NodeNames: &q.names})
-}
-
 // extender serves one verb. Only the leader remembers which pods were let through, so it answers where it can.
 func (s *Service) extender(op extenderRoute) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -130,12 +74,12 @@ func (s *Service) extender(op extenderRoute) http.Handler {
 		var why *ipam.Refusal
 		status := http.StatusBadRequest
 		if err == nil {
-			var leave func()
-			if leave, err = s.questions.enter(ctx, r.ContentLength); err == nil {
-				defer leave()
-				answer, why, status, err = s.consult(w, r, op)
-			} else {
-				status, err = http.StatusServiceUnavailable, ipam.Refuse(ipam.ReasonUnavailable, "too many large questions at once").WithHint("ask again")
+			var body []byte
+			var release func()
+			body, release, status, err = s.questions.read(w, r)
+			defer release()
+			if err == nil {
+				answer, why, status, err = s.consult(r, op, body)
 			}
 		}
 		end(err)
@@ -154,12 +98,13 @@ func (s *Service) extender(op extenderRoute) http.Handler {
 	})
 }
 
-// consult reads a question and has the leader, or this replica, answer it. The status goes with the error.
-func (s *Service) consult(w http.ResponseWriter, r *http.Request, op extenderRoute) (answer any, why *ipam.Refusal, status int, err error) {
-	body, status, err := readBody(w, r, maxQuestion)
+// consult has the leader, or this replica, answer it. The status goes with the error.
+func (s *Service) consult(r *http.Request, op extenderRoute, body []byte) (answer any, why *ipam.Refusal, status int, err error) {
+	leave, err := s.questions.enter(r.Context(), body)
 	if err != nil {
-		return nil, nil, status, err
+		return nil, nil, http.StatusServiceUnavailable, err
 	}
+	defer leave()
 	q, err := readQuestion(body)
 	if err != nil {
 		return nil, nil, http.StatusBadRequest, err
@@ -186,7 +131,7 @@ func (s *Service) consult(w http.ResponseWriter, r *http.Request, op extenderRou
 // filter says which nodes are for a pod. What keeps it from knowing is an error of the answer, which the scheduler
 // writes into its event.
 func (s *Service) filter(ctx context.Context, q *question) (any, *ipam.Refusal, error) {
-	v, err := s.Placement.Filter(ctx, q.Pod, q.names)
+	v, err := s.Placement.Filter(ctx, q.pod, q.names)
 	if err != nil {
 		refusal, ok := errors.AsType[*ipam.Refusal](err)
 		if !ok {
@@ -206,7 +151,7 @@ func (q *question) filtered(by extenderv1.ExtenderFilterResult) any {
 	if pass == nil || *pass == nil {
 		pass = &[]string{}
 	}
-	if by.NodeNames = pass; q.Nodes == nil || by.Error != "" {
+	if by.NodeNames = pass; q.nodes == nil || by.Error != "" {
 		return by
 	}
 	passes := make(map[string]bool, len(*pass))
@@ -217,7 +162,7 @@ func (q *question) filtered(by extenderv1.ExtenderFilterResult) any {
 	whole := wholeAnswer{result: by}
 	for i, name := range q.names {
 		if passes[name] {
-			whole.nodes = append(whole.nodes, q.Nodes.Items[i])
+			whole.nodes = append(whole.nodes, q.nodes[i])
 		}
 	}
 	return whole
@@ -225,7 +170,7 @@ func (q *question) filtered(by extenderv1.ExtenderFilterResult) any {
 
 func passedFilter(q *question, body []byte) (any, error) {
 	var by extenderv1.ExtenderFilterResult
-	if err := unmarshal(body, &by); err != nil {
+	if err := unmarshal("", body, &by); err != nil {
 		return nil, err
 	}
 	return q.filtered(by), nil
@@ -239,7 +184,7 @@ func passedPriority(_ *question, body []byte) (any, error) {
 
 // priority scores nodes.
 func (s *Service) priority(ctx context.Context, q *question) (any, *ipam.Refusal, error) {
-	scores, err := s.Placement.Scores(ctx, q.Pod, q.names)
+	scores, err := s.Placement.Scores(ctx, q.pod, q.names)
 	if err != nil {
 		if _, ok := errors.AsType[*ipam.Refusal](err); !ok {
 			err = ipam.Refuse(ipam.ReasonUnavailable, "%v", err).WithHint("ask again")

@@ -145,6 +145,7 @@ func TestExtenderBadInput(t *testing.T) {
 		`{"Pod":{}}`:                           "the question has neither Nodes nor NodeNames",
 		`{"Pod":7}`:                            "field Pod must be an object, not a JSON number",
 		`{"Pod":{},"NodeNames":[1]}`:           "field NodeNames must be a string, not a JSON number",
+		`{"Pod":{"spec":[]},"NodeNames":[1]}`:  "field Pod.spec must be an object, not a JSON array",
 		`{"Pod":{},"Nodes":{},"NodeNames":[]}`: "the question has both Nodes and NodeNames",
 		`{"Pod":{},"Nodes":{"items":[{},1]}}`:  "Nodes.items[1] is no node: the body must be a JSON object, not a JSON number",
 		`{"Pod":{},"Nodes":{"items":[{"metadata":"x"}]}}`:                                         "Nodes.items[0] is no node: field metadata must be an object, not a JSON string",

@@ -2,47 +2,154 @@ package httpapi
 
 import (
 	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"time"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 const (
-	// maxQuestion bounds a question of the scheduler. Whole nodes have some ten thousand bytes each: it has room for
-	// more than 5,000 of them.
-	maxQuestion = 96 << 20
+	// maxQuestion bounds a question of the scheduler. A whole node as a scheduler has it, with fifty images and without
+	// managedFields, has some ten thousand bytes: there is room for 5,000 of them.
+	maxQuestion = 64 << 20
 	// smallQuestion is the longest question that passes for a small one: thousands of nodes by their names.
 	smallQuestion = 1 << 20
-	// wholeCost is how many bytes of memory a byte of a large question takes at most: there is the body, and there are its
-	// nodes cut out of it, which are also the answer.
-	wholeCost = 4
-	// nameCost is the same for a small one. Names are short: what there is of each beside its bytes is more, and a node
-	// that is not for the pod comes back with a reason.
-	nameCost = 80
-	// maxLarge and maxSmall bound the memory of all questions of a kind, in bytes; more wait. The longest one has room.
-	maxLarge = wholeCost * maxQuestion
-	maxSmall = 4 * nameCost * smallQuestion
+	// smallArrival is how much of a body arrives in the share of small ones.
+	smallArrival = 64 << 10
+	// firstBuffer is for a question that says nothing of its length.
+	firstBuffer = 4 << 10
+
+	// What reading and answering takes at most, beside the bytes themselves. Of a small question each byte and each part
+	// counts: a name is short, and a node that is not for the pod comes back with a reason. A large one has at most
+	// maxPodParts and maxAsked of them, which are in baseCost; its nodes are not copied.
+	byteCost  = 40
+	partCost  = 400
+	baseCost  = 64 << 20
+	wholeCost = 1
+
+	// arrivingSmall and arrivingLarge bound the memory of all bodies that have come in part, in bytes. Of the largest one there is
+	// room for the last buffer and the one before.
+	arrivingSmall = 32 << 20
+	arrivingLarge = 2 * maxQuestion
+	// maxSmall and maxLarge bound what reading and answering the questions of a kind takes, in bytes.
+	maxSmall = 128 << 20
+	maxLarge = baseCost + wholeCost*maxQuestion
+
+	// A question whose sender is slower than this on average, after a while to begin in, is refused.
+	graceOfArrival, paceOfArrival = 2 * time.Second, 64 << 10 // bytes a second
 )
 
-// questions bounds the memory of the questions of schedulers. Small ones have their own share: they do not wait for large
-// ones that wait.
-type questions struct{ large, small *semaphore.Weighted }
+// questions bounds the memory of the questions of schedulers, in two stages. What arrives counts as it arrives, by the
+// buffers that it fills: who announces much and sends little takes little. What has arrived waits for room to be
+// decided in. In both stages small questions have their own share: they do not wait for large ones.
+type questions struct{ arriving, deciding shares }
+
+type shares struct{ small, large *semaphore.Weighted }
 
 func newQuestions() questions {
-	return questions{large: semaphore.NewWeighted(maxLarge), small: semaphore.NewWeighted(maxSmall)}
+	return questions{
+		arriving: shares{semaphore.NewWeighted(arrivingSmall), semaphore.NewWeighted(arrivingLarge)},
+		deciding: shares{semaphore.NewWeighted(maxSmall), semaphore.NewWeighted(maxLarge)},
+	}
 }
 
-// enter waits until there is room for a question of so many bytes, negative where it does not say; leave gives the room
-// back. The error is that of the context.
-func (q questions) enter(ctx context.Context, length int64) (leave func(), err error) {
-	share, cost := q.large, wholeCost*min(length, maxQuestion)
-	switch {
-	case length < 0:
-		cost = maxLarge
-	case length <= smallQuestion:
-		share, cost = q.small, nameCost*length
+// buffer is a body that arrives, with its place in a share.
+type buffer struct {
+	arriving shares
+	bytes    []byte
+	share    *semaphore.Weighted
+}
+
+// grow makes room for more. It does not wait: those that wait with half a body would wait for each other.
+func (b *buffer) grow(length int64) bool {
+	next := max(firstBuffer, 2*cap(b.bytes))
+	if announced := int(min(length, maxQuestion)) + 1; length >= 0 && announced > cap(b.bytes) { // one more, to meet the end
+		next = min(next, announced)
 	}
-	if err := share.Acquire(ctx, cost); err != nil {
-		return nil, err
+	if next >= maxQuestion {
+		next = maxQuestion + 1
 	}
-	return func() { share.Release(cost) }, nil
+	share := b.arriving.small
+	if next > smallArrival {
+		share = b.arriving.large
+	}
+	if !share.TryAcquire(int64(next)) {
+		return false
+	}
+	bytes := make([]byte, len(b.bytes), next)
+	copy(bytes, b.bytes)
+	b.release()
+	b.bytes, b.share = bytes, share
+	return true
+}
+
+// release gives the place back.
+func (b *buffer) release() {
+	if b.share != nil {
+		b.share.Release(int64(cap(b.bytes)))
+		b.share = nil
+	}
+}
+
+// read reads the body of a question. release gives the memory back, also after an error. The status goes with the error.
+func (q questions) read(w http.ResponseWriter, r *http.Request) (body []byte, release func(), status int, err error) {
+	b := &buffer{arriving: q.arriving}
+	if err := checkType(r); err != nil {
+		return nil, b.release, http.StatusUnsupportedMediaType, err
+	}
+	if r.ContentLength > maxQuestion {
+		status, err = checkBody(nil, maxQuestion, &http.MaxBytesError{Limit: maxQuestion})
+		return nil, b.release, status, err
+	}
+	began, conn := time.Now(), http.NewResponseController(w)
+	source := http.MaxBytesReader(w, r.Body, maxQuestion)
+	for err == nil {
+		if len(b.bytes) == cap(b.bytes) && !b.grow(r.ContentLength) {
+			return nil, b.release, http.StatusServiceUnavailable, tooMany()
+		}
+		patience := min(graceOfArrival+time.Duration(len(b.bytes))*time.Second/paceOfArrival, readTime)
+		_ = conn.SetReadDeadline(began.Add(patience)) // a test's recorder has none
+		var n int
+		n, err = source.Read(b.bytes[len(b.bytes):cap(b.bytes)])
+		b.bytes = b.bytes[:len(b.bytes)+n]
+	}
+	_ = conn.SetReadDeadline(began.Add(readTime)) // the server goes on reading, to see whether the client leaves
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil, b.release, http.StatusRequestTimeout, ipam.Refuse(ipam.ReasonBadRequest, "the body comes too slowly: %d bytes in %s", len(b.bytes), time.Since(began).Round(time.Millisecond))
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	status, err = checkBody(b.bytes, maxQuestion, err)
+	return b.bytes, b.release, status, err
+}
+
+// cost is what a question counts for while it is decided.
+func cost(body []byte) (bytes int64, small bool) {
+	if len(body) > smallQuestion {
+		return baseCost + wholeCost*int64(len(body)), false
+	}
+	return byteCost*int64(len(body)) + partCost*int64(min(commas(body, anyDepth), maxPodParts+maxAsked)), true
+}
+
+// enter waits until there is room to decide a question; leave gives the room back.
+func (q questions) enter(ctx context.Context, body []byte) (leave func(), err error) {
+	n, small := cost(body)
+	share := q.deciding.large
+	if small {
+		share = q.deciding.small
+	}
+	if err := share.Acquire(ctx, n); err != nil {
+		return nil, tooMany()
+	}
+	return func() { share.Release(n) }, nil
+}
+
+func tooMany() *ipam.Refusal {
+	return ipam.Refuse(ipam.ReasonUnavailable, "too many large questions at once").WithHint("ask again")
 }
