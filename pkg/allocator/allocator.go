@@ -148,7 +148,7 @@ func (a *Allocator) attempt(ctx context.Context, r Request, h *ipam.Holder, pref
 		return nil, false, r.refused
 	}
 	for i, l := range held {
-		held[i], again, err = a.reaffirm(ctx, r, h, l)
+		held[i], again, err = a.reaffirm(ctx, r, h, l, len(held))
 		if err != nil || again {
 			return nil, again, err
 		}

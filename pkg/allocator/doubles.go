@@ -2,12 +2,13 @@ package allocator
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// doubles are pods that seem to hold two addresses of one family on one interface. An ADD that finds this
+// doubles are pods that seem to hold two addresses of one family, or of two networks, on one interface. An ADD that finds this
 // mends it; but the one that took the second may have ended before its confirmation, with its client or its
 // replica, and the pod may live for long without another.
 type doubles struct {
@@ -32,17 +33,12 @@ func (d *doubles) take() map[string]ipam.Holder {
 	return all
 }
 
-// isDouble says whether the pod of a lease has another one like it.
+// isDouble reports whether the pod of a lease has more than one request gets.
 func (a *Allocator) isDouble(l ipam.Lease) bool {
 	if l.State != ipam.Active || l.PodUID == "" {
 		return false
 	}
-	for _, o := range a.index.ByAttachment(l.Holder) {
-		if o.Addr != l.Addr && o.State == ipam.Active && o.Addr.Is4() == l.Addr.Is4() && o.Slot == l.Slot {
-			return true
-		}
-	}
-	return false
+	return tooMany(slices.DeleteFunc(a.index.ByAttachment(l.Holder), func(l ipam.Lease) bool { return l.State != ipam.Active }))
 }
 
 // settleDoubles has the doubles keep what an ADD would answer. Those that it could not look at come again.

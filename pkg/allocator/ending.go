@@ -18,8 +18,9 @@ const (
 	endingMost = 2 * time.Minute
 	// endingSlack is how much longer it counts as that: its containers are killed then, and its DEL follows.
 	endingSlack = 5 * time.Second
-	// endingWait is how long one request waits for such pods in all; endingSpare is what it leaves of its own time.
-	endingWait, endingSpare = 10 * time.Second, 2 * time.Second
+	// endingWait is how long one request waits for such pods in all: less than the ten seconds after which the plugin of the
+	// released system gives up, which tells no deadline. endingSpare is what it leaves of a shorter time of its own.
+	endingWait, endingSpare = 8 * time.Second, 2 * time.Second
 	// endingLook is how often it looks whether they are ending still.
 	endingLook = time.Second
 )

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -268,5 +269,29 @@ func TestEndsBy(t *testing.T) {
 		if got := endsBy(workload.Pod{DeletedAt: deleted, EndsBy: deleted.Add(grace)}).Sub(deleted); got != want {
 			t.Errorf("grace %s: %s, want %s", grace, got, want)
 		}
+	}
+}
+
+// A client that does not tell its time may give up after ten seconds: it has an answer before that.
+func TestPatience(t *testing.T) {
+	for what, test := range map[string]struct{ told, want time.Duration }{
+		"not told":         {0, 8 * time.Second},
+		"as long as it is": {MaxRequestTime, 8 * time.Second},
+		"ten seconds":      {10 * time.Second, 8 * time.Second},
+		"shorter":          {5 * time.Second, 3 * time.Second},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { // where no time passes
+				ctx := t.Context()
+				if test.told > 0 {
+					told, cancel := context.WithTimeout(ctx, test.told)
+					defer cancel()
+					ctx = told
+				}
+				if got := time.Until(patience(ctx)); got != test.want {
+					t.Errorf("it waits %s, want %s", got, test.want)
+				}
+			})
+		})
 	}
 }

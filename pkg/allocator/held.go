@@ -1,7 +1,6 @@
 package allocator
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/netip"
@@ -11,8 +10,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// held is what an attachment holds, one address per family and slot. Where the index shows more, two replicas
-// served it at once: every replica picks the same one, and the others are released. again says that the
+// held is what an attachment holds: the addresses of one request. Where the index shows more, two replicas
+// served it at once: every replica picks the same ones, and the others are released. again says that the
 // index was wrong and has been told.
 func (a *Allocator) held(ctx context.Context, h ipam.Holder) (held []ipam.Lease, again bool, err error) {
 	all := a.index.ByAttachment(h)
@@ -27,24 +26,20 @@ func (a *Allocator) held(ctx context.Context, h ipam.Holder) (held []ipam.Lease,
 			}
 		}
 	}
-	for len(all) > 0 {
-		first := all[0]
-		like := func(l ipam.Lease) bool { return l.Addr.Is4() == first.Addr.Is4() && l.Slot == first.Slot }
-		family := slices.DeleteFunc(slices.Clone(all), func(l ipam.Lease) bool { return !like(l) || l.State != ipam.Active })
-		all = slices.DeleteFunc(all, like)
-		if len(family) == 0 {
-			continue
+	all = slices.DeleteFunc(all, func(l ipam.Lease) bool { return l.State != ipam.Active })
+	held, over := oneSet(all, a.network)
+	if len(over) > 0 {
+		if again, err := a.releaseOthers(ctx, held, over); err != nil || again {
+			return nil, again, err
 		}
-		keep := winner(family)
-		if len(family) > 1 {
-			again, err := a.releaseOthers(ctx, keep, family)
-			if err != nil || again {
-				return nil, again, err
-			}
-		}
-		held = append(held, keep)
 	}
 	return held, false, nil
+}
+
+// network is the one that a pool is part of.
+func (a *Allocator) network(pool string) string {
+	p, _ := a.index.Pool(pool)
+	return p.Network
 }
 
 // sameRequester says whether a lease of a container is for the pod or owner that now asks in the
@@ -53,17 +48,16 @@ func sameRequester(l, h ipam.Holder) bool {
 	return l.Owner == h.Owner && (h.Owner != "" || l.PodName == "" || l.Namespace == h.Namespace && l.PodName == h.PodName)
 }
 
-// releaseOthers releases all but one of the leases of an attachment, after one read that makes sure that
-// the one is really held: of an attachment whose other lease has gone, none is superfluous.
-func (a *Allocator) releaseOthers(ctx context.Context, keep ipam.Lease, family []ipam.Lease) (again bool, err error) {
-	if _, again, err := a.unchanged(ctx, keep); err != nil || again {
-		return again, err
-	}
-	for _, l := range family {
-		if l.Addr == keep.Addr {
-			continue
+// releaseOthers releases the leases of an attachment that it should not have beside others, after one read of each of
+// these that makes sure that it is really held: of an attachment whose other leases have gone, none is superfluous.
+func (a *Allocator) releaseOthers(ctx context.Context, keep, over []ipam.Lease) (again bool, err error) {
+	for _, l := range keep {
+		if _, again, err := a.unchanged(ctx, l); err != nil || again {
+			return again, err
 		}
-		a.log.Info("releasing the second address of one attachment", "address", l.Addr.String(), "kept", keep.Addr.String(), "container", l.ContainerID)
+	}
+	for _, l := range over {
+		a.log.Info("releasing the second address of one attachment", "address", l.Addr.String(), "kept", addresses(keep), "container", l.ContainerID)
 		if _, err := FreeLease(ctx, a.leases, l, ipam.Change{}, func(now ipam.Lease) bool {
 			return now.State == ipam.Active && now.ContainerID == l.ContainerID && now.IfName == l.IfName && now.Owner == l.Owner &&
 				now.StartedAt.Equal(l.StartedAt)
@@ -74,26 +68,11 @@ func (a *Allocator) releaseOthers(ctx context.Context, keep ipam.Lease, family [
 	return false, nil
 }
 
-// winner is the one of several leases of one attachment that stays: of two containers the newer, of one container
-// the lease that was written first: its holder may have been told already. No write since then changes that. One
-// that was made again from what the pod reported yields to one that a container had before: who made it did not
-// know of that.
-func winner(ls []ipam.Lease) ipam.Lease {
-	ls = slices.DeleteFunc(slices.Clone(ls), func(made ipam.Lease) bool {
-		return made.Rebuilt() && slices.ContainsFunc(ls, func(o ipam.Lease) bool {
-			return o.ContainerID != "" && o.Bound() < made.Bound()
-		})
-	})
-	newest := slices.MaxFunc(ls, func(a, b ipam.Lease) int {
-		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.Bound(), b.Bound()))
-	})
-	keep := newest
+func addresses(ls []ipam.Lease) (out []string) {
 	for _, l := range ls {
-		if l.ContainerID == newest.ContainerID && l.Bound() < keep.Bound() {
-			keep = l
-		}
+		out = append(out, l.Addr.String())
 	}
-	return keep
+	return out
 }
 
 // complete says whether what is held is all that its holder was given.
@@ -122,8 +101,8 @@ func holdsOther(r Request, held []ipam.Lease, x *ipam.Index) *ipam.Refusal {
 }
 
 // reaffirm makes sure by one read that a lease is still the request's. A newer container of the same
-// pod takes it over by one write. again says that the picture was wrong and has been mended.
-func (a *Allocator) reaffirm(ctx context.Context, r Request, h *ipam.Holder, l ipam.Lease) (_ ipam.Lease, again bool, err error) {
+// pod takes it over by one write; together is how many it takes over. again says that the picture was wrong and has been mended.
+func (a *Allocator) reaffirm(ctx context.Context, r Request, h *ipam.Holder, l ipam.Lease, together int) (_ ipam.Lease, again bool, err error) {
 	mine := l.ContainerID == r.ContainerID || r.ContainerID == "" // an owner need not name its container
 	if !mine && (slices.Contains(l.Superseded, r.ContainerID) || l.StartedAt.After(r.StartedAt)) {
 		return l, false, ipam.Refuse(ipam.ReasonContainerSuperseded, "container %s holds address %s of %s in place of container %s",
@@ -144,7 +123,9 @@ func (a *Allocator) reaffirm(ctx context.Context, r Request, h *ipam.Holder, l i
 		return a.unchanged(ctx, l)
 	}
 	bound := *h
-	bound.SetSize, bound.Slot = l.SetSize, l.Slot
+	if bound.SetSize, bound.Slot = l.SetSize, l.Slot; together > 1 {
+		bound.SetSize = max(l.SetSize, together)
+	}
 	sticky := r.terms.For(l)
 	if r.refused != nil {
 		sticky = l.Sticky

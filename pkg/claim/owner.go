@@ -37,7 +37,7 @@ func Index(ctx context.Context, claims cache.Cache) (func(context.Context, workl
 	})
 	return func(ctx context.Context, w workload.Workload) (names []string, err error) {
 		var all v1.BCSNetIPClaimList
-		if err := claims.List(ctx, &all, client.InNamespace(w.Namespace), client.MatchingFields{ownerName: w.Name}); err != nil {
+		if err := claims.List(ctx, &all, client.InNamespace(w.Namespace), client.MatchingFields{ownerName: w.Name}, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, err
 		}
 		for i := range all.Items {

@@ -31,6 +31,8 @@ type Terms struct {
 	// Asked is told of the policy of every pod that was looked at, Missing of those whose claim is not there and is to be
 	// made; nil for nobody.
 	Asked, Missing func(workload.Policy)
+
+	parsed parsed
 }
 
 // Of are the terms of a pod: what its annotations, those of its workload and its claim come to.
@@ -81,7 +83,8 @@ func (t *Terms) of(ctx context.Context, pod workload.Pod, p workload.Policy) (al
 func (t *Terms) claim(ctx context.Context, p workload.Policy) (c Claim, found bool, err error) {
 	namespace, name, _ := strings.Cut(p.Claim, "/")
 	var o v1.BCSNetIPClaim
-	err = t.Claims.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &o)
+	// It is only read: a copy of its addresses would be the greater part of the work.
+	err = t.Claims.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &o, client.UnsafeDisableDeepCopy)
 	switch {
 	case apierrors.IsNotFound(err) && source(p, "Claim").Key == workload.OwnerField:
 		return c, false, ipam.Refuse(ipam.ReasonClaimNotFound, "claim %s, which was for %s, is gone", p.Claim, p.Workload).WithHint("ask again in a moment")
@@ -93,7 +96,7 @@ func (t *Terms) claim(ctx context.Context, p workload.Policy) (c Claim, found bo
 	case err != nil:
 		return c, false, err
 	}
-	if c, err = FromObject(&o); err != nil {
+	if c, err = t.parsed.of(&o); err != nil {
 		return c, false, ipam.Refuse(ipam.ReasonClaimConflict, "claim %s cannot be used: %v", p.Claim, err).WithHint("mend it: kubectl edit bcsnetipclaim -n %s %s", namespace, name)
 	}
 	return c, true, nil

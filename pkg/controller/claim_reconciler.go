@@ -53,6 +53,7 @@ type claimReconciler struct {
 	leads    *leadership
 	ready    func() error
 	queue    *queue
+	budget   *statusBudget
 	log      *slog.Logger
 
 	mu sync.Mutex
@@ -77,10 +78,10 @@ type claimReconciler struct {
 	unclaimed map[string]time.Time
 }
 
-func newClaimReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Client, owners *workload.Owners, policies claim.Policies, terms allocator.TermsFinder, system string, leads *leadership, log *slog.Logger) *claimReconciler {
+func newClaimReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Client, owners *workload.Owners, policies claim.Policies, terms allocator.TermsFinder, system string, leads *leadership, budget *statusBudget, log *slog.Logger) *claimReconciler {
 	r := &claimReconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), index: index, leases: leases, owners: owners, policies: policies, terms: terms, system: system,
-		events: mgr.GetEventRecorder("bcsnet-controller"), leads: leads, queue: &queue{leads: leads}, log: log,
+		events: mgr.GetEventRecorder("bcsnet-controller"), leads: leads, queue: &queue{leads: leads}, budget: budget, log: log,
 		gone: map[string]absence{}, wanted: map[string]workload.Policy{}, of: map[workload.Workload]map[string]struct{}{}, short: map[string]struct{}{}, failing: map[string]failures{}, unasked: map[string]failures{}, unclaimed: map[string]time.Time{}, elsewhere: map[string]struct{}{}, known: map[string]ownerView{}, named: map[string]*netipx.IPSet{},
 	}
 	index.Subscribe(r.leaseChanged)
@@ -192,6 +193,7 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 	switch err := r.client.Get(ctx, req.NamespacedName, &o); {
 	case apierrors.IsNotFound(err):
 		r.remember(name, workload.Workload{})
+		r.budget.forget(claimStatus(name))
 		r.rivals(name, nil)
 		r.failed(r.failing, name, nil)
 		r.failed(r.unasked, name, nil)
@@ -208,7 +210,8 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 		return reconcile.Result{}, err
 	}
 	if problem != nil { // the API server takes no such spec from now on
-		return reconcile.Result{RequeueAfter: max(0, c.Linger(r.leases.Now()))}, r.publish(ctx, &o, c, claimView{leases: leases, problem: problem.Error()})
+		wait, err := r.publish(ctx, &o, c, claimView{leases: leases, problem: problem.Error()})
+		return reconcile.Result{RequeueAfter: sooner(wait, max(0, c.Linger(r.leases.Now())))}, err
 	}
 	r.remember(name, c.Workload)
 	r.there(c)
@@ -224,12 +227,11 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 			"what %s needs is not known, and nothing is given back on its account: %s", c.Workload, f.message)})
 	}
 	view.leases, view.ownerless = r.index.ByClaim(name), owner.missing
-	if err := r.publish(ctx, &o, c, view); err != nil {
+	wait, err := r.publish(ctx, &o, c, view)
+	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if rest := c.Linger(r.leases.Now()); rest > 0 && (next == 0 || rest < next) {
-		next = rest
-	}
+	next = sooner(sooner(next, wait), max(0, c.Linger(r.leases.Now())))
 	if err := errors.Join(workErr, unknown); err != nil { // which has it tried again
 		return reconcile.Result{}, err
 	}

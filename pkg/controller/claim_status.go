@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
@@ -38,8 +40,9 @@ type claimView struct {
 	ownerless bool
 }
 
-// publish writes what a claim has, where that changed.
-func (r *claimReconciler) publish(ctx context.Context, o *v1.BCSNetIPClaim, c claim.Claim, view claimView) error {
+// publish writes what a claim has, where that changed and the claim has its turn. again is how soon the claim is to be
+// looked at where nothing was written that should be; 0 otherwise.
+func (r *claimReconciler) publish(ctx context.Context, o *v1.BCSNetIPClaim, c claim.Claim, view claimView) (again time.Duration, err error) {
 	leases, next := view.leases, o.DeepCopy()
 	s := &next.Status
 	s.ObservedGeneration, s.Used, s.Held = o.Generation, 0, int64(len(leases))
@@ -72,18 +75,25 @@ func (r *claimReconciler) publish(ctx context.Context, o *v1.BCSNetIPClaim, c cl
 		condition.ObservedGeneration = o.Generation
 		meta.SetStatusCondition(&s.Conditions, condition)
 	}
-	if equality.Semantic.DeepEqual(o.Status, next.Status) {
-		return nil
+	if wait := r.budget.ask(claimStatus(c.Name), urgencyOfClaim(c, &o.Status, s)); wait > 0 || equality.Semantic.DeepEqual(o.Status, next.Status) {
+		return wait, nil
 	}
-	switch err := r.client.Status().Update(ctx, next); {
+	base := o.DeepCopy()
+	if base.Status.Usage == "" { // a patch leaves out what did not change: write the zeros once
+		base.Status.Used, base.Status.Held = -1, -1
+	}
+	switch err := r.client.Status().Patch(ctx, next, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		return nil // a newer one is on its way
+		return statusDelay, nil // a newer one is on its way
 	case err != nil:
-		return err
+		return 0, err
 	}
 	tellTurned(r.events, next, o.Status.Conditions, next.Status.Conditions)
-	return nil
+	return 0, nil
 }
+
+// claimStatus names a claim's status to the budget.
+func claimStatus(name string) string { return "claim/" + name }
 
 func claimReady(c claim.Claim, s *v1.BCSNetIPClaimStatus, view claimView) metav1.Condition {
 	condition := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse}

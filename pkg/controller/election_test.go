@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -29,7 +30,11 @@ type voter struct {
 func newVoter(t *testing.T, cfg *rest.Config, name string) *voter {
 	t.Helper()
 	leads := &leadership{log: slog.New(slog.DiscardHandler)}
-	v := &voter{peers: newPeers(replica.New(name, ""), leads)}
+	key, err := replica.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &voter{peers: newPeers(replica.New(name, ""), key, leads)}
 	v.now = func() time.Time { return time.Now().Add(time.Duration(v.ahead.Load())) }
 	leases, err := cache.New(cfg, cache.Options{DefaultNamespaces: map[string]cache.Config{metav1.NamespaceDefault: {}}})
 	if err != nil {
@@ -97,12 +102,19 @@ func TestElection(t *testing.T) {
 		look := func(v *voter) (*coordinationv1.Lease, error) {
 			return v.presence.leases.Get(t.Context(), presenceName(v.self), metav1.GetOptions{})
 		}
-		for _, v := range []*voter{gone, alive} {
+		for _, v := range []*voter{gone, alive} { // the first one tells nobody of itself
 			if err := v.presence.renew(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
 		controlplane.Until(t, "both are seen", func() bool { return len(first.Replicas()) == 3 })
+		controlplane.Until(t, "two share a secret", func() bool {
+			secret := gone.Secret(alive.self.ID())
+			return len(secret) == 32 && bytes.Equal(secret, alive.Secret(gone.self.ID()))
+		})
+		if first.Secret("nobody_x") != nil || first.Secret("") != nil || first.Secret("other_"+alive.self.Life) != nil {
+			t.Error("a secret is shared with nobody")
+		}
 		first.ahead.Store(int64(presenceKept))
 		if n := len(first.Replicas()); n != 1 {
 			t.Errorf("%d replicas are shown after %s of silence, want the one itself", n, presenceKept)

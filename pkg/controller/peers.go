@@ -16,11 +16,15 @@ import (
 // nameLabel is on the Leases of the leader and of the replicas.
 const nameLabel = "app.kubernetes.io/name"
 
+// keyAnnotation is on the Lease of a replica: the public half of its key.
+const keyAnnotation = "networkextension.bkbcs.tencent.com/key"
+
 func leaseLabels() map[string]string { return map[string]string{nameLabel: doctor.ControllerName} }
 
 // peers is what the watch of the Leases says of the other replicas, and what this one is.
 type peers struct {
 	self  replica.Identity
+	key   replica.Key
 	leads *leadership
 	now   func() time.Time
 	// changed has something in it when the leader's Lease has changed.
@@ -36,15 +40,18 @@ type sighting struct {
 	term            time.Duration
 	since           time.Time
 	seen            time.Time
+	// key is the public half of the replica's key, and secret what this one shares with it; nil without a key.
+	key    string
+	secret []byte
 }
 
-func newPeers(self replica.Identity, leads *leadership) *peers {
-	return &peers{self: self, leads: leads, now: time.Now, changed: make(chan struct{}, 1), leases: map[string]sighting{}}
+func newPeers(self replica.Identity, key replica.Key, leads *leadership) *peers {
+	return &peers{self: self, key: key, leads: leads, now: time.Now, changed: make(chan struct{}, 1), leases: map[string]sighting{}}
 }
 
 // set takes a Lease that is new or has changed.
 func (p *peers) set(l *coordinationv1.Lease) {
-	s := sighting{version: l.ResourceVersion, seen: p.now()}
+	s := sighting{version: l.ResourceVersion, seen: p.now(), key: l.Annotations[keyAnnotation]}
 	if l.Spec.HolderIdentity != nil {
 		s.holder = *l.Spec.HolderIdentity
 	}
@@ -53,6 +60,12 @@ func (p *peers) set(l *coordinationv1.Lease) {
 	}
 	if l.Spec.AcquireTime != nil {
 		s.since = l.Spec.AcquireTime.Time
+	}
+	p.mu.Lock()
+	before := p.leases[l.Name]
+	p.mu.Unlock()
+	if s.secret = before.secret; s.key != before.key {
+		s.secret, _ = p.key.Share(s.key) // a replica without a key that can be used shares nothing
 	}
 	p.mu.Lock()
 	p.leases[l.Name] = s
@@ -113,6 +126,18 @@ func (p *peers) Replicas() []replica.Identity {
 	}
 	slices.SortFunc(all, func(a, b replica.Identity) int { return cmp.Compare(a.ID(), b.ID()) })
 	return all
+}
+
+// Secret is what this replica shares with another one, by the key in that one's own Lease.
+func (p *peers) Secret(id string) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	who := replica.Parse(id)
+	s := p.leases[presenceName(who)]
+	if who.Life == "" || replica.Parse(s.holder).ID() != id {
+		return nil
+	}
+	return s.secret
 }
 
 // stale are the Leases of replicas that have been silent for long, with the versions that were seen.

@@ -35,7 +35,8 @@ func (r *poolReconciler) terminate(ctx context.Context, pool *v1.BCSNetPool, p i
 	}
 	all := r.index.ByPool(p.Name)
 	held, kept := activeByHost(all), keptByClaim(all)
-	if err := r.publish(ctx, pool, p, view{waiting: waitsFor(held, kept)}); err != nil {
+	wait, err := r.publish(ctx, pool, p, view{waiting: waitsFor(held, kept)})
+	if err != nil {
 		return reconcile.Result{}, err
 	}
 	rest := allocator.MaxRequestTime + time.Second // the condition has whole seconds
@@ -46,9 +47,9 @@ func (r *poolReconciler) terminate(ctx context.Context, pool *v1.BCSNetPool, p i
 	case retired > 0:
 		return reconcile.Result{RequeueAfter: behindDelay}, nil
 	case len(held) > 0 || len(kept) > 0:
-		return reconcile.Result{RequeueAfter: fullPass}, nil
+		return reconcile.Result{RequeueAfter: sooner(wait, fullPass)}, nil
 	case rest > 0:
-		return reconcile.Result{RequeueAfter: rest}, nil
+		return reconcile.Result{RequeueAfter: sooner(wait, rest)}, nil
 	}
 	return r.finish(ctx, pool, p)
 }
@@ -91,8 +92,11 @@ func verb(n int) string {
 
 // finish looks at the API server itself and lets the pool go.
 func (r *poolReconciler) finish(ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool) (reconcile.Result, error) {
-	stored, err := r.leases.List(ctx, "spec.pool="+p.Name)
-	if err != nil {
+	var stored []ipam.Lease
+	if err := r.leases.Each(ctx, "spec.pool="+p.Name, func(l ipam.Lease) error {
+		stored = append(stored, l)
+		return nil
+	}); err != nil {
 		return reconcile.Result{}, err
 	}
 	if len(activeByHost(stored)) > 0 || len(keptByClaim(stored)) > 0 {
@@ -104,7 +108,7 @@ func (r *poolReconciler) finish(ctx context.Context, pool *v1.BCSNetPool, p ipam
 	}
 	changed := pool.DeepCopy()
 	controllerutil.RemoveFinalizer(changed, v1.PoolFinalizer)
-	err = r.client.Patch(ctx, changed, client.MergeFromWithOptions(pool, client.MergeFromWithOptimisticLock{}))
+	err := r.client.Patch(ctx, changed, client.MergeFromWithOptions(pool, client.MergeFromWithOptimisticLock{}))
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: statusDelay}, nil
 	}

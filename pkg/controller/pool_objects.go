@@ -36,10 +36,8 @@ type write struct {
 // arrange makes the objects of a pool what its plan says, one write each, in parallel, for about a
 // second. left is how many objects are still to be written.
 func (r *poolReconciler) arrange(ctx context.Context, o *v1.BCSNetPool, p ipam.Pool) (left int, err error) {
-	r.mu.Lock()
-	s, ok := r.settled[p.Name]
-	r.mu.Unlock()
-	if ok && s.generation == p.Generation && time.Since(s.at) < fullPass {
+	served := r.index.ServedRevision(p.Name)
+	if r.isSettled(p, served) {
 		return 0, nil
 	}
 	if !p.Valid() {
@@ -47,7 +45,7 @@ func (r *poolReconciler) arrange(ctx context.Context, o *v1.BCSNetPool, p ipam.P
 	}
 	// Changes from here on unsettle the pool again.
 	r.mu.Lock()
-	r.settled[p.Name] = settled{p.Generation, time.Now()}
+	r.settled[p.Name] = settled{p.Generation, served, time.Now()}
 	r.mu.Unlock()
 	writes := r.due(o, p, r.leases.Now())
 	done, err := r.apply(ctx, p.Name, writes, passTime)
@@ -55,6 +53,14 @@ func (r *poolReconciler) arrange(ctx context.Context, o *v1.BCSNetPool, p ipam.P
 		r.unsettle(p.Name)
 	}
 	return left, err
+}
+
+// isSettled reports whether the objects of a pool that serves what it did at a revision were found as they should be.
+func (r *poolReconciler) isSettled(p ipam.Pool, served uint64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s, ok := r.settled[p.Name]
+	return ok && s.generation == p.Generation && s.served == served && time.Since(s.at) < fullPass
 }
 
 // due lists the writes that a pool needs at a time.

@@ -44,21 +44,27 @@ type poolReconciler struct {
 	ready  func() error
 	queue  *queue
 	brake  *brake
+	budget *statusBudget
 
 	mu sync.Mutex
 	// settled holds the pools whose objects were found as they should be, and when.
 	settled map[string]settled
+	// full holds the pools that had no address free when they were looked at last.
+	full map[string]struct{}
 }
 
+// settled is what a pool's objects were compared with.
 type settled struct {
 	generation int64
-	at         time.Time
+	// served is the index's revision of what the pool serves.
+	served uint64
+	at     time.Time
 }
 
-func newPoolReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Client, leads *leadership, log *slog.Logger) *poolReconciler {
+func newPoolReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Client, leads *leadership, budget *statusBudget, log *slog.Logger) *poolReconciler {
 	r := &poolReconciler{
 		client: mgr.GetClient(), index: index, leases: leases, events: mgr.GetEventRecorder("bcsnet-controller"),
-		leads: leads, queue: &queue{leads: leads}, log: log, settled: map[string]settled{},
+		leads: leads, queue: &queue{leads: leads}, budget: budget, log: log, settled: map[string]settled{}, full: map[string]struct{}{},
 	}
 	index.Subscribe(r.leaseChanged)
 	leads.onTerm(r.begin)
@@ -94,8 +100,11 @@ func (r *poolReconciler) enqueue(name string, after time.Duration) {
 	r.queue.add(types.NamespacedName{Name: name}, after)
 }
 
-// leaseChanged is told of every change of the index.
+// leaseChanged is told of every change of the index. What changes before a term, its beginning looks at.
 func (r *poolReconciler) leaseChanged(old, l ipam.Lease) {
+	if !r.leads.Leading() {
+		return
+	}
 	serving, _ := r.index.PoolOf(l.Addr)
 	concerned := []string{l.Pool}
 	for _, name := range []string{old.Pool, serving} {
@@ -105,13 +114,16 @@ func (r *poolReconciler) leaseChanged(old, l ipam.Lease) {
 	}
 	gone := l.Version == 0
 	misplaced := gone || l.State == ipam.Available && serving != l.Pool
-	if l.State != old.State {
-		// Who serves what two pools share depends on who holds addresses of it.
+	if l.State != old.State && r.servesOthers(l.Pool) {
 		for _, o := range r.index.Overlaps(l.Pool) {
-			if misplaced = true; !slices.Contains(concerned, o.Other) {
+			if !slices.Contains(concerned, o.Other) {
 				concerned = append(concerned, o.Other)
 			}
 		}
+	}
+	if len(concerned) == 1 && !misplaced {
+		r.enqueue(l.Pool, r.patience(l.Pool))
+		return
 	}
 	for _, name := range concerned {
 		if misplaced {
@@ -120,6 +132,40 @@ func (r *poolReconciler) leaseChanged(old, l ipam.Lease) {
 		r.enqueue(name, statusDelay)
 	}
 }
+
+// servesOthers reports whether a pool serves other addresses than when its objects were looked at: who serves what two
+// pools share depends on who holds addresses of it.
+func (r *poolReconciler) servesOthers(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s, ok := r.settled[name]
+	return ok && s.served != r.index.ServedRevision(name)
+}
+
+// patience is how soon a pool is looked at whose numbers have changed: at once where it has become full or has addresses
+// again, else when its status may be written.
+func (r *poolReconciler) patience(name string) time.Duration {
+	r.mu.Lock()
+	_, full := r.full[name]
+	r.mu.Unlock()
+	turned := full != (r.index.Counts(name, r.leases.Now()).Free == 0)
+	wait, isEdge := r.budget.until(poolStatus(name))
+	if turned && !isEdge {
+		return 0
+	}
+	return max(wait, statusDelay)
+}
+
+// forget lets go of what is remembered of a pool that is no more.
+func (r *poolReconciler) forget(name string) {
+	r.budget.forget(poolStatus(name))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.full, name)
+}
+
+// poolStatus names a pool's status to the budget.
+func poolStatus(name string) string { return "pool/" + name }
 
 // nodeChanged has the pools looked at that serve an address which a node has got or lost, or that it may draw from by.
 func (r *poolReconciler) nodeChanged(addrs []netip.Addr) {
@@ -180,6 +226,7 @@ func (r *poolReconciler) Reconcile(ctx context.Context, req reconcile.Request) (
 	var pool v1.BCSNetPool
 	switch err := r.client.Get(ctx, req.NamespacedName, &pool); {
 	case apierrors.IsNotFound(err):
+		r.forget(req.Name)
 		return reconcile.Result{}, r.tidy(ctx, req.Name)
 	case err != nil:
 		return reconcile.Result{}, err
@@ -192,10 +239,13 @@ func (r *poolReconciler) Reconcile(ctx context.Context, req reconcile.Request) (
 		return r.terminate(ctx, &pool, known)
 	}
 	if !controllerutil.ContainsFinalizer(&pool, v1.PoolFinalizer) {
-		return reconcile.Result{}, r.addFinalizer(ctx, &pool)
+		if behind, err := r.addFinalizer(ctx, &pool); behind || err != nil {
+			return reconcile.Result{RequeueAfter: statusDelay}, err
+		}
 	}
 	left, workErr := r.arrange(ctx, &pool, known)
-	if err := r.publish(ctx, &pool, known, view{left: left, failure: workErr, rebuilding: r.index.Rebuilding(pool.Name)}); err != nil {
+	wait, err := r.publish(ctx, &pool, known, view{left: left, failure: workErr, rebuilding: r.index.Rebuilding(pool.Name)})
+	if err != nil {
 		return reconcile.Result{}, err
 	}
 	switch {
@@ -204,8 +254,16 @@ func (r *poolReconciler) Reconcile(ctx context.Context, req reconcile.Request) (
 	case left > 0:
 		return reconcile.Result{RequeueAfter: time.Millisecond}, nil
 	default:
-		return reconcile.Result{RequeueAfter: r.nextLook(pool.Name)}, nil
+		return reconcile.Result{RequeueAfter: sooner(wait, r.nextLook(pool.Name))}, nil
 	}
+}
+
+// sooner is the shorter of two delays, of which 0 is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
 }
 
 // nextLook is when a pool that is as it should be is looked at again: soon after the first of its addresses
@@ -219,13 +277,14 @@ func (r *poolReconciler) nextLook(name string) time.Duration {
 	return min(fullPass, max(counts.NextFree.Sub(now), statusDelay))
 }
 
-// addFinalizer writes only that; the change brings the pool back.
-func (r *poolReconciler) addFinalizer(ctx context.Context, pool *v1.BCSNetPool) error {
+// addFinalizer writes only that. behind: the cache has an older pool than the API server, or one that is no more.
+func (r *poolReconciler) addFinalizer(ctx context.Context, pool *v1.BCSNetPool) (behind bool, err error) {
 	changed := pool.DeepCopy()
 	controllerutil.AddFinalizer(changed, v1.PoolFinalizer)
-	err := r.client.Patch(ctx, changed, client.MergeFromWithOptions(pool, client.MergeFromWithOptimisticLock{}))
+	err = r.client.Patch(ctx, changed, client.MergeFromWithOptions(pool, client.MergeFromWithOptimisticLock{}))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // a newer pool is on its way
+		return true, nil
 	}
-	return err
+	*pool = *changed
+	return false, err
 }

@@ -35,16 +35,17 @@ type view struct {
 	rebuilding string
 }
 
-// publish writes the status where it changed, and an event for every condition that turned.
-func (r *poolReconciler) publish(ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool, v view) error {
+// publish writes the status where it changed and the pool has its turn, and an event for every condition that turned. again
+// is how soon the pool is to be looked at where nothing was written that should be; 0 otherwise.
+func (r *poolReconciler) publish(ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool, v view) (again time.Duration, err error) {
 	next := pool.DeepCopy()
 	if c := meta.FindStatusCondition(next.Status.Conditions, v1.ConditionDraining); c != nil && v.waiting != "" && c.Reason != v1.ReasonPoolDeleted {
 		// Addresses that drained before are no end of the pool: the deletion counts from its own beginning.
 		meta.RemoveStatusCondition(&next.Status.Conditions, v1.ConditionDraining)
 	}
 	r.fill(next, p, v)
-	if equality.Semantic.DeepEqual(pool.Status, next.Status) {
-		return nil
+	if wait := r.budget.ask(poolStatus(p.Name), urgencyOfPool(&pool.Status, &next.Status)); wait > 0 || equality.Semantic.DeepEqual(pool.Status, next.Status) {
+		return wait, nil
 	}
 	next.Status.UpdateTime = store.FormatTime(r.leases.Now())
 	base := pool.DeepCopy()
@@ -54,13 +55,13 @@ func (r *poolReconciler) publish(ctx context.Context, pool *v1.BCSNetPool, p ipa
 	}
 	if err := r.client.Status().Patch(ctx, next, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-			return nil // a newer pool is on its way
+			return statusDelay, nil // a newer pool is on its way
 		}
-		return fmt.Errorf("writing the status of pool %s: %w", pool.Name, err)
+		return 0, fmt.Errorf("writing the status of pool %s: %w", pool.Name, err)
 	}
 	tellTurned(r.events, next, pool.Status.Conditions, next.Status.Conditions)
 	*pool = *next
-	return nil
+	return 0, nil
 }
 
 // tellTurned makes an event about an object for every condition that turned, or did not come to what it was on its way to.
@@ -100,6 +101,11 @@ func healthy(condition string) metav1.ConditionStatus {
 
 func (r *poolReconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view) {
 	counts := r.index.Counts(p.Name, r.leases.Now())
+	r.mu.Lock()
+	if delete(r.full, p.Name); counts.Free == 0 {
+		r.full[p.Name] = struct{}{}
+	}
+	r.mu.Unlock()
 	s := &pool.Status
 	s.Capacity, s.Available = saturate(counts.Capacity), saturate(counts.Free)
 	s.Active, s.Reserved, s.Cooling = int64(counts.Active), int64(counts.Reserved), saturate(counts.Cooling)

@@ -53,7 +53,8 @@ func (p *presence) run(ctx context.Context) error {
 
 func (p *presence) renew(ctx context.Context) error {
 	now := metav1.NowMicro()
-	lease := coordinationapply.Lease(presenceName(p.peers.self), p.namespace).WithLabels(leaseLabels()).WithSpec(coordinationapply.LeaseSpec().
+	lease := coordinationapply.Lease(presenceName(p.peers.self), p.namespace).WithLabels(leaseLabels()).
+		WithAnnotations(map[string]string{keyAnnotation: p.peers.key.Public()}).WithSpec(coordinationapply.LeaseSpec().
 		WithHolderIdentity(p.peers.self.Holder()).WithLeaseDurationSeconds(int32(presenceTerm / time.Second)).WithRenewTime(now))
 	_, err := p.leases.Apply(ctx, lease, metav1.ApplyOptions{FieldManager: LeaseName, Force: true})
 	return err

@@ -2,6 +2,8 @@ package controller
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,6 +12,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	ctrlhandler "sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
@@ -22,7 +26,7 @@ const (
 	minBackoff, maxBackoff = 50 * time.Millisecond, 5 * time.Second
 )
 
-// queue has objects reconciled, besides after each change of theirs, whenever somebody says so. It runs on every replica,
+// queue has objects reconciled after each change of theirs, and whenever somebody says so. It runs on every replica,
 // since it cannot be started twice; on those that do not lead nothing is entered but the objects' own changes, and
 // reconciling these does nothing.
 type queue struct {
@@ -36,7 +40,7 @@ type queue struct {
 func (q *queue) serve(mgr ctrl.Manager, name string, kind client.Object, r reconcile.Reconciler) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(name).
-		For(kind).
+		Watches(kind, onChange()).
 		WatchesRawSource(source.Func(func(_ context.Context, started workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 			q.mu.Lock()
 			defer q.mu.Unlock()
@@ -48,6 +52,38 @@ func (q *queue) serve(mgr ctrl.Manager, name string, kind client.Object, r recon
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
 		}).
 		Complete(r)
+}
+
+// onChange has an object reconciled at once when somebody made, changed or deleted it, and after statusDelay when nothing
+// but its status changed. That is nearly always the reconciler's own write: what it compared with an older status in
+// the meantime is compared again, and what others write into a status is mended.
+func onChange() ctrlhandler.EventHandler {
+	enter := func(q workqueue.TypedRateLimitingInterface[reconcile.Request], o client.Object, after time.Duration) {
+		q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}, after)
+	}
+	return ctrlhandler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			enter(q, e.Object, 0)
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			if onlyStatus(e.ObjectOld, e.ObjectNew) {
+				enter(q, e.ObjectNew, statusDelay)
+				return
+			}
+			enter(q, e.ObjectNew, 0)
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			enter(q, e.Object, 0)
+		},
+	}
+}
+
+// onlyStatus reports whether two versions of an object say the same of what is wanted. Each change of a spec has a
+// generation of its own, and so has a deletion.
+func onlyStatus(old, o client.Object) bool {
+	return old.GetUID() == o.GetUID() && old.GetGeneration() == o.GetGeneration() &&
+		slices.Equal(old.GetFinalizers(), o.GetFinalizers()) &&
+		maps.Equal(old.GetLabels(), o.GetLabels()) && maps.Equal(old.GetAnnotations(), o.GetAnnotations())
 }
 
 // add has an object reconciled after a delay; nothing happens for an empty name, and on a replica that does not lead.

@@ -26,7 +26,11 @@ func joinReplicas(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Opt
 	if err != nil {
 		return nil, nil, err
 	}
-	p = newPeers(replica.New(name, advertised(o, listen)), leads)
+	key, err := replica.NewKey()
+	if err != nil {
+		return nil, nil, err
+	}
+	p = newPeers(replica.New(name, advertised(o, listen)), key, leads)
 	if !o.LeaderElect {
 		return p, func(ctx context.Context) { leadAlways(ctx, leads, o) }, nil
 	}

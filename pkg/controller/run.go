@@ -178,7 +178,8 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	}
 	feed := store.NewFeed(leases)
 	leads := &leadership{log: log}
-	reconciler := newPoolReconciler(mgr, index, leases, leads, log)
+	budget := newStatusBudget(time.Now)
+	reconciler := newPoolReconciler(mgr, index, leases, leads, budget, log)
 	nodes := newNodes(index, reconciler.nodeChanged, leases.Now)
 	pods := &workload.Pods{Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), NodeAddrs: nodes.of, Endings: workload.NewEndings(leases.Now)}
 	owners, err := workload.NewOwners(cfg, mgr.GetHTTPClient(), time.Now, log)
@@ -191,7 +192,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	}
 	policies := &workload.Resolver{Owners: owners, Namespace: o.LeaderElectionNamespace, ClaimsFor: claimsFor}
 	terms := &claim.Terms{Policies: policies, Claims: mgr.GetCache(), Index: index}
-	claims := newClaimReconciler(mgr, index, leases, owners, policies, terms, o.LeaderElectionNamespace, leads, log)
+	claims := newClaimReconciler(mgr, index, leases, owners, policies, terms, o.LeaderElectionNamespace, leads, budget, log)
 	terms.Asked, terms.Missing = claims.asked, claims.missing
 	alloc := allocator.New(index, leases, pods, terms, log)
 	claims.alloc = alloc

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"io"
@@ -112,7 +113,9 @@ func (s *Service) consult(r *http.Request, op extenderRoute, body []byte) (answe
 	if err := s.Ready(); err != nil {
 		return nil, nil, http.StatusServiceUnavailable, ipam.Refuse(ipam.ReasonUnavailable, "not ready: %v", err).WithHint("ask again")
 	}
-	r = s.arrive(r)
+	if r, err = s.arrive(r, sha256.Sum256(body)); err != nil {
+		return nil, nil, envelopes{}.status(asRefusal(err)), err
+	}
 	if reply, _ := s.Forwarder.forward(r, q.short()); reply != nil && reply.status == http.StatusOK { // nothing is written for a question
 		if answer, err := op.passed(q, reply.body); err == nil {
 			return answer, nil, http.StatusOK, nil

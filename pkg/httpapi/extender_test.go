@@ -230,6 +230,8 @@ func TestExtenderForwards(t *testing.T) {
 	follower, _ := judged(t, 1)
 	peers := follower.Peers.(*fakePeers)
 	peers.self, peers.leader = replica.New("here", ""), self
+	peers.secrets = map[string][]byte{self.ID(): []byte("shared")}
+	leader.Peers.(*fakePeers).secrets = map[string][]byte{peers.self.ID(): []byte("shared")}
 	defer follower.Forwarder.transport.CloseIdleConnections()
 	nodes := &corev1.NodeList{Items: []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "node-1", Annotations: map[string]string{"filler": strings.Repeat("x", 4000)}}}}}
 	var first, second extenderv1.ExtenderFilterResult

@@ -27,6 +27,9 @@ const (
 	// waits longer than the sum, one second, for one that is dead or says that it cannot decide, and a queue at the leader
 	// is no reason to do the work twice.
 	quietTime, signTime = 400 * time.Millisecond, 600 * time.Millisecond
+	// untoldTime is what a leader has at most for a client that does not say how long it waits: the plugin of the released
+	// system gives up after ten seconds, and this replica is to answer before that should the leader not.
+	untoldTime = 8 * time.Second
 	// probeEvery is how often a leader that was silent is asked whether it is back.
 	probeEvery = time.Second
 	// maxForwarded is how many requests a follower has at the leader at once, each on a connection, and all of these are kept:
@@ -177,6 +180,9 @@ func (f *Forwarder) forward(r *http.Request, body []byte) (*reply, error) {
 	defer leave()
 	deadline, _ := r.Context().Deadline()
 	budget := time.Until(deadline) * 2 / 3
+	if r.Header.Get(headerTimeout) == "" {
+		budget = min(budget, untoldTime)
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), budget)
 	defer cancel()
 	out, err := http.NewRequestWithContext(ctx, r.Method, leader.URL+r.URL.RequestURI(), bytes.NewReader(body))
@@ -189,6 +195,7 @@ func (f *Forwarder) forward(r *http.Request, body []byte) (*reply, error) {
 	out.Header.Set(headerTimeout, strconv.FormatInt(max(1, budget.Milliseconds()), 10))
 	out.Header.Set(headerArrived, h.arrived.Format(time.RFC3339Nano))
 	out.Header.Set(headerCaller, h.caller)
+	f.prove(out, leader, body)
 	propagate(r, out)
 	answer, result, err := f.ask(out, leader)
 	if r.Context().Err() != nil {

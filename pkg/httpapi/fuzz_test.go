@@ -1,10 +1,10 @@
 package httpapi
 
 import (
+	"crypto/sha256"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"testing"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
@@ -56,26 +56,32 @@ func FuzzBody(f *testing.F) {
 }
 
 // FuzzHeaders: any headers give a request a time of its own within bounds, and what only replicas send counts from
-// replicas alone.
+// replicas alone: nobody guesses a proof.
 func FuzzHeaders(f *testing.F) {
-	f.Add("1500", "replica-0_abc", "2026-01-02T03:04:05.6Z", "10.0.0.9")
-	f.Add("-1", "", "yesterday", "x")
-	f.Add("99999999999999999999", " ", "0001-01-01T00:00:00Z", "fe80::1%eth0")
-	f.Fuzz(func(t *testing.T, timeout, forwarded, arrived, from string) {
+	f.Add("1500", "replica-0_abc", "2026-01-02T03:04:05.6Z", "10.0.0.9", "x")
+	f.Add("-1", "", "yesterday", "x", "")
+	f.Add("99999999999999999999", " ", "0001-01-01T00:00:00Z", "fe80::1%eth0", "AAAA")
+	b := newBench(f)
+	b.Peers.(*fakePeers).secrets = map[string][]byte{"replica-0_abc": []byte("nobody knows this")}
+	f.Fuzz(func(t *testing.T, timeout, forwarded, arrived, from, proof string) {
 		r := httptest.NewRequest(http.MethodPost, Prefix, nil)
-		for name, value := range map[string]string{headerTimeout: timeout, headerForwarded: forwarded, headerArrived: arrived, headerCaller: from} {
+		for name, value := range map[string]string{headerTimeout: timeout, headerForwarded: forwarded, headerArrived: arrived, headerCaller: from, headerProof: proof} {
 			r.Header[name] = []string{value}
 		}
 		switch limit, err := readTimeout(r); {
 		case err != nil && asRefusal(err).Reason != ipam.ReasonBadRequest, limit <= 0, limit > allocator.MaxRequestTime:
 			t.Errorf("%q: %s, %v", timeout, limit, err)
 		}
-		h := readHop(r)
-		if forwarded == "" && (h.from != "" || !h.arrived.IsZero() || h.caller != caller(r)) {
-			t.Errorf("from a client: %+v", h)
+		began := b.Leases.Now()
+		r, err := b.arrive(readHop(r).on(r), sha256.Sum256(nil))
+		if (err == nil) != (forwarded == "") {
+			t.Errorf("forwarded by %q: %v", forwarded, err)
 		}
-		if _, err := netip.ParseAddr(h.caller); err != nil {
-			t.Errorf("the caller is %q", h.caller)
+		if err != nil {
+			return
+		}
+		if h := hopOf(r); h.from != "" || h.caller != caller(r) || h.arrived.Before(began) || h.arrived.After(b.Leases.Now()) {
+			t.Errorf("from a client: %+v", h)
 		}
 	})
 }

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"net/http"
-	"net/netip"
 	"strconv"
 	"time"
 
@@ -23,13 +22,16 @@ const (
 	headerReason = "Bcsnet-Reason"
 	// headerCaller is the IP address of the client of the first replica.
 	headerCaller = "Bcsnet-Caller"
+	// headerProof is what only the replica of that name can write; the two headers before it count with it alone.
+	headerProof = "Bcsnet-Proof"
 )
 
 // hop is what a replica knows of a request beside what the request says.
 type hop struct {
-	// from is the replica that forwarded the request; empty when a client sent it.
+	// from is the replica that the request says to come from; empty when a client sent it.
 	from string
-	// arrived is when it reached the first replica; zero when it has not been forwarded or tried to.
+	// arrived is when it reached the first replica, neither in the future nor longer ago than a request may take where
+	// another one says so; zero before arrive.
 	arrived time.Time
 	// caller is the IP address of the client.
 	caller string
@@ -46,20 +48,9 @@ func (h hop) on(r *http.Request) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), hopKey{}, h))
 }
 
-// readHop reads the headers of a request. What only replicas send counts only with the name of one, and what cannot
-// be read counts as not sent: the request is then as new as its arrival here.
+// readHop is what is known of a request before its body: what other replicas say of it has to be proven first.
 func readHop(r *http.Request) hop {
-	h := hop{from: r.Header.Get(headerForwarded), caller: caller(r)}
-	if h.from == "" {
-		return h
-	}
-	if t, err := parseStarted(r.Header.Get(headerArrived)); err == nil {
-		h.arrived = t
-	}
-	if a, err := netip.ParseAddr(r.Header.Get(headerCaller)); err == nil {
-		h.caller = a.String()
-	}
-	return h
+	return hop{from: r.Header.Get(headerForwarded), caller: caller(r)}
 }
 
 // readTimeout is how long a request may take: the client's time, if that is the shorter one.

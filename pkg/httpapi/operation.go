@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"log/slog"
 	"math"
@@ -37,8 +38,12 @@ func (s *Service) operation(op route, m manner) http.Handler {
 		if err == nil {
 			body, status, err = s.admit(w, r, op, m)
 		}
+		if err == nil {
+			if r, err = s.arrive(r, sha256.Sum256(body)); err != nil {
+				status = m.status(asRefusal(err))
+			}
+		}
 		if err == nil && op.forward {
-			r = s.arrive(r)
 			var answer *reply
 			if answer, err = s.Forwarder.forward(r, body); answer != nil {
 				answer.passOn(w)
@@ -79,17 +84,6 @@ func (s *Service) admit(w http.ResponseWriter, r *http.Request, op route, m mann
 		return nil, http.StatusServiceUnavailable, ipam.Refuse(ipam.ReasonUnavailable, "not ready: %v", err).WithHint("ask again")
 	}
 	return body, http.StatusOK, nil
-}
-
-// arrive notes when a request came that a client has sent. Whoever answers it, an ADD is as old as that: a DEL that
-// came later to another replica is the newer one. It came when it reached this machine: a replica that was stopped may
-// read it long after the container has gone.
-func (s *Service) arrive(r *http.Request) *http.Request {
-	h := hopOf(r)
-	if h.from == "" {
-		h.arrived = s.Leases.Now().Add(-waited(r))
-	}
-	return h.on(r)
 }
 
 // decide does an operation.

@@ -17,6 +17,9 @@ type Peers interface {
 	Leader() (Leader, bool)
 	// Replicas are those that have been heard of lately.
 	Replicas() []replica.Identity
+	// Secret is what this replica shares with the one of an ID and with nobody else; nil where there is no such
+	// replica, or one of a release that has none.
+	Secret(id string) []byte
 }
 
 // Leader is who leads by the Lease, and since when.

@@ -32,7 +32,7 @@ type bench struct {
 	handler  http.Handler
 }
 
-func newBench(t *testing.T) *bench {
+func newBench(t testing.TB) *bench {
 	t.Helper()
 	b := &bench{registry: prometheus.NewRegistry()}
 	leases, err := store.New(&rest.Config{Host: "127.0.0.1:1"}, nil, store.NewClock(nil))

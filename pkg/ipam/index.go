@@ -60,8 +60,8 @@ type Index struct {
 	// open are all those that are bound to none.
 	open     []*poolState
 	networks map[string][]*poolState
-	// plans counts the changes of pools.
-	plans uint64
+	// plans counts the changes of pools, rebuilds how often it was worked out what one serves.
+	plans, rebuilds uint64
 
 	staleOverlaps []*overlap
 

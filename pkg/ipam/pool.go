@@ -76,6 +76,8 @@ type poolState struct {
 	overlaps map[string]*overlap
 	// hosts is how many hosts may draw, uncounted where that has to be found out.
 	hosts int
+	// revision is another number whenever what the pool serves was worked out anew.
+	revision uint64
 	// rebuilding says what the pool waits for before it hands out again; empty when it does not wait.
 	rebuilding string
 }

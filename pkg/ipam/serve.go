@@ -22,11 +22,23 @@ type segment struct {
 func (x *Index) rebuild(pools ...*poolState) {
 	for _, p := range pools {
 		p.assign()
+		x.rebuilds++
+		p.revision = x.rebuilds
 	}
 	x.joinSegments(pools)
 	for _, p := range pools {
 		x.refreshPool(p)
 	}
+}
+
+// ServedRevision is another number whenever it may be other addresses that a pool serves; 0 for one that is not there.
+func (x *Index) ServedRevision(name string) uint64 {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if p := x.pools[name]; p != nil {
+		return p.revision
+	}
+	return 0
 }
 
 // assign gives a pool all its addresses but those that it loses to others.

@@ -55,6 +55,8 @@ type Client struct {
 	dry      bool
 	observer Observer
 	counts   *counts
+	// pageSize is how many objects a page of a list has, but for the first page of Each.
+	pageSize int
 }
 
 // New makes a client. The index may be nil; the clock learns from every answer of the API server.
@@ -73,7 +75,7 @@ func New(cfg *rest.Config, index *ipam.Index, clock *Clock) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{rest: r, gate: gate.New(MaxWrites), clock: clock, index: index, counts: &counts{}}, nil
+	return &Client{rest: r, gate: gate.New(MaxWrites), clock: clock, index: index, counts: &counts{}, pageSize: laterPages}, nil
 }
 
 // Dry is the same client with writes that the API server checks and does not store. The answer to one is
@@ -229,41 +231,57 @@ func (c *Client) Delete(ctx context.Context, a netip.Addr, pool string, version 
 	return nil
 }
 
-// Each calls fn with every lease that a field selector matches ("" for all), as the API server has
-// them now, in the order of their names. It decodes as it reads: memory does not grow with the list.
+// Each calls fn with every lease that a field selector matches ("" for all), in the order of their names. It decodes
+// as it reads, page by page: memory here and at the API server does not grow with the list. All leases are of one
+// moment, unless reading takes longer than etcd keeps old states (five minutes): then the rest is of a later one.
 func (c *Client) Each(ctx context.Context, fieldSelector string, fn func(ipam.Lease) error) error {
-	request := c.rest.Get().Resource(v1.IPResource)
-	if fieldSelector != "" {
-		request = request.Param("fieldSelector", fieldSelector)
-	}
-	_, err := c.each(ctx, request, fn)
-	return err
+	return c.EachLabelled(ctx, fieldSelector, "", fn)
 }
 
-// Sizes of the pages of EachLabelled: the API server answers when it has a whole page, so the first is small and
+// Sizes of the pages of a list: the API server answers when it has a whole page, so the first is small and
 // comes at once, and the others are large, because each costs a request.
 const (
 	firstPage  = 500
 	laterPages = 10_000
 )
 
-// EachLabelled is Each for leases whose objects a label selector matches, too. It reads in pages: the first leases
-// come long before the API server has read the last.
+// EachLabelled is Each for leases whose objects a label selector matches, too.
 func (c *Client) EachLabelled(ctx context.Context, fieldSelector, labelSelector string, fn func(ipam.Lease) error) error {
 	limit, next := firstPage, ""
 	for {
-		request := c.rest.Get().Resource(v1.IPResource).Param("limit", strconv.Itoa(limit))
-		for param, value := range map[string]string{"fieldSelector": fieldSelector, "labelSelector": labelSelector, "continue": next} {
-			if value != "" {
-				request = request.Param(param, value)
-			}
+		meta, err := c.page(ctx, c.lists(), limit, map[string]string{"fieldSelector": fieldSelector, "labelSelector": labelSelector, "continue": next}, fn)
+		if later := continueLater(err); later != "" {
+			limit, next = c.pageSize, later
+			continue
 		}
-		meta, err := c.each(ctx, request, fn)
 		if err != nil || meta.Continue == "" {
 			return err
 		}
-		limit, next = laterPages, meta.Continue
+		limit, next = c.pageSize, meta.Continue
 	}
+}
+
+// lists begins a request for a list.
+func (c *Client) lists() *rest.Request { return c.rest.Get().Resource(v1.IPResource) }
+
+// page streams one page of a list, with those of the parameters that are not empty.
+func (c *Client) page(ctx context.Context, request *rest.Request, limit int, params map[string]string, fn func(ipam.Lease) error) (metav1.ListMeta, error) {
+	request.Param("limit", strconv.Itoa(limit))
+	for name, value := range params {
+		if value != "" {
+			request = request.Param(name, value)
+		}
+	}
+	return c.each(ctx, request, fn)
+}
+
+// continueLater returns the token by which a list goes on whose state etcd no longer has; empty where it cannot.
+func continueLater(err error) string {
+	var status apierrors.APIStatus
+	if !apierrors.IsResourceExpired(err) || !errors.As(err, &status) {
+		return ""
+	}
+	return status.Status().Continue
 }
 
 // each streams a list and returns what it says of itself.
@@ -276,10 +294,9 @@ func (c *Client) each(ctx context.Context, request *rest.Request, fn func(ipam.L
 	return readList(body, fn)
 }
 
-// List collects what Each finds.
-func (c *Client) List(ctx context.Context, fieldSelector string) ([]ipam.Lease, error) {
-	var out []ipam.Lease
-	err := c.Each(ctx, fieldSelector, func(l ipam.Lease) error {
+// List collects the leases that a field selector matches, in one piece: for selectors that match few.
+func (c *Client) List(ctx context.Context, fieldSelector string) (out []ipam.Lease, err error) {
+	_, err = c.each(ctx, c.lists().Param("fieldSelector", fieldSelector), func(l ipam.Lease) error {
 		out = append(out, l)
 		return nil
 	})

@@ -155,23 +155,30 @@ func (lw listWatch) Watch(o metav1.ListOptions) (watch.Interface, error) {
 	return lw.WatchWithContext(context.Background(), o)
 }
 
-// ListWithContext reads all leases. A relist is never older than what was seen before; the first list
-// is as new as the API server can give, never "any version", and comes in one piece.
+// ListWithContext reads all leases, in pages of one state. A relist is never older than what was seen before; the
+// first list is as new as the API server can give, never "any version".
 func (lw listWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	request := lw.f.client.rest.Get().Resource(v1.IPResource).MaxRetries(0) // the Reflector knows better when
+	params := map[string]string{}
 	if o.ResourceVersion != "" && o.ResourceVersion != "0" {
-		request = request.Param("resourceVersion", o.ResourceVersion).
-			Param("resourceVersionMatch", string(metav1.ResourceVersionMatchNotOlderThan))
+		params["resourceVersion"] = o.ResourceVersion
+		params["resourceVersionMatch"] = string(metav1.ResourceVersionMatchNotOlderThan)
 	}
-	list := &items{}
-	meta, err := lw.f.client.each(ctx, request, func(l ipam.Lease) error {
-		list.Items = append(list.Items, item{Lease: l})
-		return nil
-	})
-	lw.f.began(err)
-	if err != nil {
-		return nil, err
+	list, meta := &items{}, metav1.ListMeta{}
+	for next := true; next; {
+		var err error
+		request := lw.f.client.lists().MaxRetries(0) // the Reflector knows better when
+		meta, err = lw.f.client.page(ctx, request, lw.f.client.pageSize, params, func(l ipam.Lease) error {
+			list.Items = append(list.Items, item{Lease: l})
+			return nil
+		})
+		if err != nil {
+			lw.f.began(err)
+			return nil, err
+		}
+		next = meta.Continue != ""
+		params = map[string]string{"continue": meta.Continue} // which names the state, too
 	}
+	lw.f.began(nil)
 	lw.f.lists.Add(1)
 	list.ResourceVersion = meta.ResourceVersion
 	lw.f.consistent.Store(o.ResourceVersion == "" || o.ResourceVersion == "0")

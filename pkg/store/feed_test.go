@@ -147,6 +147,40 @@ func TestExpired(t *testing.T) {
 	}
 }
 
+// The index is filled in pages of one state: what changes while they are read comes by the watch.
+func TestFeedListsInPages(t *testing.T) {
+	direct, addr := connect(t, nil), subnet()
+	for n := range 8 {
+		write(t, direct, available(addr(n)))
+	}
+	tap, pages := &intercept.Tap{}, atomic.Int64{}
+	var moved ipam.Lease
+	tap.On(lists, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if pages.Add(1) == 2 {
+			l, err := direct.Get(r.Context(), addr(7))
+			if err != nil {
+				return nil, err
+			}
+			moved = write(t, direct, active(t, l, "c"))
+		}
+		return next.RoundTrip(r)
+	})
+	c := connectTo(t, config(t, tap), ipam.NewIndex())
+	c.pageSize = 3
+	f := NewFeed(c)
+	start(t, f)
+	controlplane.Until(t, "the feed has a list", f.Synced)
+	controlplane.Until(t, "what changed between the pages", has(c.index, addr(7), moved.Version))
+	for n := range 8 {
+		if _, ok := c.index.Get(addr(n)); !ok {
+			t.Errorf("%s is not in the index", addr(n))
+		}
+	}
+	if n := pages.Load(); n < 3 {
+		t.Errorf("the list came in %d pages", n)
+	}
+}
+
 // A version that the API server has not reached, as after a restore of etcd, does not stop the feed: it
 // lists what there is.
 func TestVersionOfTheFuture(t *testing.T) {

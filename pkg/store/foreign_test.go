@@ -52,7 +52,7 @@ func TestFieldsOfALaterReleaseAreKept(t *testing.T) {
 	n := 0
 	controlplane.Until(t, "the index sees the new fields", func() bool {
 		n++
-		later := fmt.Sprintf(`{"spec":{"tier":"gold"},"status":{"podName":"pod-%d","quarantine":{"until":"tomorrow","why":[{"a":1.5}]}}}`, n)
+		later := fmt.Sprintf(`{"spec":{"tier":"gold"},"status":{"podName":"pod-%d","quarantine":{"until":"tomorrow","why":[{"a":1.5,"id":9007199254740993}]}}}`, n)
 		o, err := objects.Patch(t.Context(), ipam.ObjectName(l.Addr), "application/merge-patch+json", []byte(later), metav1.PatchOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -72,7 +72,7 @@ func TestFieldsOfALaterReleaseAreKept(t *testing.T) {
 		}
 		tier, _, _ := unstructured.NestedString(o.Object, "spec", "tier")
 		got, _, _ := unstructured.NestedMap(o.Object, "status", "quarantine")
-		want := map[string]any{"until": "tomorrow", "why": []any{map[string]any{"a": 1.5}}}
+		want := map[string]any{"until": "tomorrow", "why": []any{map[string]any{"a": 1.5, "id": int64(9007199254740993)}}}
 		if diff := cmp.Diff(want, got); diff != "" || tier != "gold" {
 			t.Errorf("after %s: tier %q, quarantine -want +got:\n%s", after, tier, diff)
 		}

@@ -187,8 +187,8 @@ func decodeLease(body []byte) (ipam.Lease, error) {
 // mergeInto writes a lease into an object as it is stored, and leaves alone what this release does
 // not know.
 func mergeInto(stored []byte, l ipam.Lease) ([]byte, error) {
-	var raw map[string]any
-	if err := json.Unmarshal(stored, &raw); err != nil {
+	raw, err := fields(stored)
+	if err != nil {
 		return nil, err
 	}
 	meta, _ := raw["metadata"].(map[string]any)
@@ -199,8 +199,8 @@ func mergeInto(stored []byte, l ipam.Lease) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var set map[string]any
-	if err := json.Unmarshal(ours, &set); err != nil {
+	set, err := fields(ours)
+	if err != nil {
 		return nil, err
 	}
 	for field, known := range map[string][]string{"spec": jsonNames(v1.BCSNetIPSpec{}), "status": jsonNames(v1.BCSNetIPStatus{})} {
@@ -229,4 +229,12 @@ func mergeInto(stored []byte, l ipam.Lease) ([]byte, error) {
 	}
 	meta["finalizers"] = finalizers
 	return json.Marshal(raw)
+}
+
+// fields reads an object whose numbers stay as they are written: one of 64 bits of a newer release does not fit into a
+// float64.
+func fields(object []byte) (all map[string]any, err error) {
+	d := json.NewDecoder(bytes.NewReader(object))
+	d.UseNumber()
+	return all, d.Decode(&all)
 }

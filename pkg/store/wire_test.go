@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -189,6 +190,26 @@ func TestMergeKeepsWhatItDoesNotKnow(t *testing.T) {
 }
 
 // Objects that are not as they should be are read as far as they go, and keep what they have.
+// Numbers of a later release stay digit by digit, also those that a float64 cannot hold.
+func TestMergeKeepsNumbers(t *testing.T) {
+	for _, number := range []string{
+		"9007199254740993", "-9007199254740993", "18446744073709551615", "123456789012345678901234567890",
+		"0", "-0", "1.50", "1e3", "1E+2", "-2.5e-7", "1e400",
+	} {
+		body := fmt.Sprintf(`{"metadata":{"name":"10.0.0.1","uid":"u","generation":%[1]s},"spec":{"bond":%[1]s},"status":{"bonds":[{"id":%[1]s}]}}`, number)
+		merged, err := mergeInto([]byte(body), ipam.Lease{Addr: netip.MustParseAddr("10.0.0.1"), Params: ipam.Params{Pool: "p", Bits: 24}})
+		if err != nil {
+			t.Errorf("%s: %v", number, err)
+			continue
+		}
+		for _, want := range []string{`"generation":` + number + `,`, `"bond":` + number + `,`, `"bonds":[{"id":` + number + `}]`, `"mask":24`} {
+			if !bytes.Contains(merged, []byte(want)) {
+				t.Errorf("%s is not in %s", want, merged)
+			}
+		}
+	}
+}
+
 func TestStrangeObjects(t *testing.T) {
 	const name, version = `"name":"10.0.0.9"`, `"resourceVersion":"7"`
 	plain := ipam.Lease{Addr: netip.MustParseAddr("10.0.0.9"), Version: 7}

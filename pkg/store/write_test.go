@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -358,9 +359,11 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// A list that takes several pages has every object once, in the order of the names, also through selectors.
+// A list that takes several pages has every object once, in the order of the names, also through selectors, and also
+// when etcd forgets the state of its first page on the way.
 func TestEachLabelledInPages(t *testing.T) {
-	c := connect(t, nil)
+	tap := &intercept.Tap{}
+	c := connect(t, tap)
 	var group errgroup.Group
 	group.SetLimit(MaxWrites)
 	pool, want := "", []string(nil)
@@ -380,20 +383,51 @@ func TestEachLabelledInPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.Sort(want)
-	var got []string
-	err := c.EachLabelled(t.Context(), "spec.pool="+pool, "!shelf", func(l ipam.Lease) error {
-		got = append(got, ipam.ObjectName(l.Addr))
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+	each := func(what string) {
+		t.Helper()
+		var got []string
+		err := c.EachLabelled(t.Context(), "spec.pool="+pool, "!shelf", func(l ipam.Lease) error {
+			got = append(got, ipam.ObjectName(l.Addr))
+			return nil
+		})
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" || len(got) <= firstPage {
+			t.Errorf("%s: %d objects; -want +got:\n%s", what, len(got), diff)
+		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" || len(got) <= firstPage {
-		t.Errorf("%d objects; -want +got:\n%s", len(got), diff)
+	each("in pages")
+	var once sync.Once
+	tap.On(lists, func(r *http.Request, next http.RoundTripper) (resp *http.Response, err error) {
+		if token := r.URL.Query().Get("continue"); token != "" {
+			once.Do(func() { resp = expiredPage(t, r, token) })
+		}
+		if resp != nil {
+			return resp, nil
+		}
+		return next.RoundTrip(r)
+	})
+	each("with a page whose state is gone")
+	if once.Do(func() { t.Error("there was no second page") }); t.Failed() {
+		return
 	}
 	if err := c.EachLabelled(t.Context(), "spec.pool="+pool, "shelf", func(ipam.Lease) error { return errors.New("no") }); err != nil {
 		t.Error(err)
 	}
+}
+
+// expiredPage answers a page whose state etcd no longer has, as the API server does: with a token for the rest.
+func expiredPage(t *testing.T, r *http.Request, token string) *http.Response {
+	t.Helper()
+	body, err := json.Marshal(metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, ListMeta: metav1.ListMeta{Continue: token},
+		Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired, Message: "the provided continue parameter is too old",
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	return intercept.Respond(r, http.StatusGone, body)
 }
 
 // A dry write is checked like any other, and changes nothing.

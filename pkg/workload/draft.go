@@ -58,8 +58,9 @@ const maxShown = 120
 // draft is what the annotations of a pod, its workload and its namespace say, field by field. Of each
 // field the nearest level counts.
 type draft struct {
-	said    [fields]*statement
-	sources []Source
+	said     [fields]*statement
+	sources  []Source
+	readings *readings
 }
 
 // read adds the annotations of one object; read the levels from the nearest on.
@@ -74,7 +75,7 @@ func (d *draft) read(level Level, object string, values map[string]string) *ipam
 		}
 		s := &statement{key: a.Key, value: value, object: object, level: level}
 		var err error
-		if s.meaning, err = a.read(value); err != nil {
+		if s.meaning, err = d.readings.of(a, value); err != nil {
 			return ipam.Refuse(ipam.ReasonInvalidAnnotation, "%s: %v", s, err).WithHint("mend or remove the annotation; docs/reference/annotations.md lists all")
 		}
 		if a.Field == fieldSets && len(s.sets) == 0 {

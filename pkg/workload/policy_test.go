@@ -84,8 +84,11 @@ func (s sample) having(claims ...string) sample { s.claims = claims; return s }
 // itself puts annotations on the workload.
 func (s sample) itself(workload notes) sample { s.own.annotations = workload; return s }
 
+// decide is what the annotations come to, as it is found the second time.
 func (s sample) decide(namespace notes) (Policy, error) {
-	return decide(s.own, s.pod, s.claims, namespace, "bcsnet-system")
+	var known readings
+	_, _ = decide(s.own, s.pod, s.claims, namespace, "bcsnet-system", &known) // the second one counts
+	return decide(s.own, s.pod, s.claims, namespace, "bcsnet-system", &known)
 }
 
 func set(t testing.TB, ranges ...string) *netipx.IPSet {

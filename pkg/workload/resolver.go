@@ -9,6 +9,8 @@ type Resolver struct {
 	Namespace string
 	// ClaimsFor names the claims that somebody made for a workload, in the workload's namespace and in order.
 	ClaimsFor func(context.Context, Workload) ([]string, error)
+
+	readings readings
 }
 
 // Resolve is the policy of a pod. It asks the API server for nothing that the watches have told, and one read each
@@ -32,12 +34,12 @@ func (r *Resolver) Resolve(ctx context.Context, pod Pod) (Policy, error) {
 	if len(claims) == 0 && pod.Annotations == nil && own.annotations == nil && defaults == nil {
 		return Policy{Release: ReleaseWithPod, Workload: own.Workload}, nil
 	}
-	return decide(own, pod, claims, defaults, r.Namespace)
+	return decide(own, pod, claims, defaults, r.Namespace, &r.readings)
 }
 
 // decide makes a policy of what is known.
-func decide(own owned, pod Pod, claims []string, defaults map[string]string, system string) (Policy, error) {
-	var d draft
+func decide(own owned, pod Pod, claims []string, defaults map[string]string, system string, known *readings) (Policy, error) {
+	d := draft{readings: known}
 	refusal := d.read(OnPod, podKind+" "+pod.Namespace+"/"+pod.Name, pod.Annotations)
 	if refusal == nil {
 		refusal = d.read(OnWorkload, own.String(), own.annotations)

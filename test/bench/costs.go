@@ -10,13 +10,15 @@ import (
 // costs are the requests that the API server got, by what they were for, and how many operations made them.
 type costs struct {
 	add, again, del map[string]float64
-	operations      float64
+	// status are the writes of status, which come some time after what they tell of.
+	status     map[string]float64
+	operations float64
 }
 
 // costsOf counts them, by the API server's own metrics. One container at a time per pod, so: take, repeat, release, for each of
 // some hundreds of containers.
 func (b *bench) costsOf(ctx context.Context, s service) (costs, error) {
-	c := costs{add: map[string]float64{}, again: map[string]float64{}, del: map[string]float64{}}
+	c := costs{add: map[string]float64{}, again: map[string]float64{}, del: map[string]float64{}, status: map[string]float64{}}
 	for c.operations < 500 {
 		for _, step := range []struct {
 			into map[string]float64
@@ -36,7 +38,11 @@ func (b *bench) costsOf(ctx context.Context, s service) (costs, error) {
 				return c, err
 			}
 			for k, v := range after {
-				step.into[k] += v - before[k]
+				into := step.into
+				if strings.HasSuffix(k, "/status") {
+					into = c.status
+				}
+				into[k] += v - before[k]
 			}
 		}
 		c.operations += maxCallers
@@ -50,7 +56,7 @@ func (c costs) rows(of string) []string {
 	for _, step := range []struct {
 		what   string
 		counts map[string]float64
-	}{{"first " + of + "allocation", c.add}, {"repeated " + of + "allocation", c.again}, {of + "release", c.del}} {
+	}{{"first " + of + "allocation", c.add}, {"repeated " + of + "allocation", c.again}, {of + "release", c.del}, {"status, per " + of + "allocation with its repetition and release", c.status}} {
 		var parts []string
 		for k, n := range step.counts {
 			if n != 0 {

@@ -26,8 +26,9 @@ func main() {
 	flag.DurationVar(&o.slice, "slice", 3*time.Second, "how long one measurement lasts")
 	flag.IntVar(&o.rounds, "rounds", 3, "how often each measurement is taken; the median counts")
 	flag.IntVar(&o.large, "large", 65536, "addresses of the largest pool")
+	flag.IntVar(&o.leases, "leases", 200_000, "leases of the pool of 1048576 addresses")
 	flag.StringVar(&o.out, "out", "", "file whose tables are rewritten; default docs/benchmarks.md of this module")
-	flag.StringVar(&o.only, "only", "", "measure only this part: floors, requests, sticky, pools, start, first, builds or cli")
+	flag.StringVar(&o.only, "only", "", "measure only this part: floors, requests, sticky, pools, start, first, builds, large or cli")
 	flag.StringVar(&o.beside, "beside", "", "another build of the controller to measure beside this one")
 	handler := flag.String("floor-handler", "", "internal: serve the empty handler with this kubeconfig")
 	next := flag.String("floor-next", "10.192.0.0", "internal: the first address that the empty handler makes an object of")
@@ -48,6 +49,7 @@ type settings struct {
 	slice  time.Duration
 	rounds int
 	large  int
+	leases int
 	out    string
 	only   string
 	beside string
@@ -76,8 +78,10 @@ func run(ctx context.Context, o settings, handler, next string, informer bool) e
 	}); err != nil {
 		return err
 	}
-	if err := measure(ctx, o, &r, []part{{"cli", (*bench).cli}}); err != nil { // nothing but its own objects is there
-		return err
+	for _, p := range []part{{"large", (*bench).largest}, {"cli", (*bench).cli}} { // nothing but its own objects is there
+		if err := measure(ctx, o, &r, []part{p}); err != nil {
+			return err
+		}
 	}
 	return r.write(o.out)
 }

@@ -23,6 +23,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
+// poolStatus and claimStatus are what the controller writes besides leases.
+const poolStatus, claimStatus = "bcsnetpools/status", "bcsnetipclaims/status"
+
 // apiRequests reads the API server's own counters: "VERB resource" to number.
 func (b *bench) apiRequests(ctx context.Context) (map[string]float64, error) {
 	set, err := kubernetes.NewForConfig(b.cp.Config)
@@ -44,10 +47,14 @@ func (b *bench) apiRequests(ctx context.Context) (map[string]float64, error) {
 		for _, l := range m.GetLabel() {
 			labels[l.GetName()] = l.GetValue()
 		}
-		switch labels["resource"] {
-		case v1.IPResource, "pods":
+		resource := labels["resource"]
+		if sub := labels["subresource"]; sub != "" {
+			resource += "/" + sub
+		}
+		switch resource {
+		case v1.IPResource, "pods", poolStatus, claimStatus:
 			if labels["verb"] != "WATCH" {
-				out[labels["verb"]+" "+labels["resource"]] += m.GetCounter().GetValue()
+				out[labels["verb"]+" "+resource] += m.GetCounter().GetValue()
 			}
 		}
 	}

@@ -166,7 +166,7 @@ func (b *bench) pools(ctx context.Context) error {
 		for _, full := range []bool{false, true} {
 			if full {
 				say("filling 90 %% of a pool of %d", size)
-				if err := b.fill(ctx, p, size*9/10); err != nil {
+				if err := b.fill(ctx, p, size*9/10, nil); err != nil {
 					return err
 				}
 			}
@@ -215,19 +215,12 @@ func (b *bench) starts(ctx context.Context) error {
 		p = *made
 	}
 	say("filling a pool of %d", b.large)
-	if err := b.fill(ctx, &p, b.large-2*maxCallers); err != nil {
+	if err := b.fill(ctx, &p, b.large-2*maxCallers, nil); err != nil {
 		return err
 	}
-	var ready []time.Duration
-	for range b.rounds {
-		if err := b.controller.Stop(); err != nil {
-			return err
-		}
-		began := time.Now()
-		if err := b.controller.Start(ctx); err != nil {
-			return err
-		}
-		ready = append(ready, time.Since(began))
+	ready, err := b.restarts(ctx)
+	if err != nil {
+		return err
 	}
 	b.report.duration(fmt.Sprintf("start to ready with %d leases", b.large), ready)
 	rss, err := b.memory(ctx)

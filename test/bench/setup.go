@@ -201,8 +201,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// fill takes the first n addresses of a pool as other pods would have.
-func (b *bench) fill(ctx context.Context, p *v1.BCSNetPool, n int) error {
+// fill takes the first n addresses of a pool as other pods would have, or other holders: change makes them of the pods'.
+func (b *bench) fill(ctx context.Context, p *v1.BCSNetPool, n int, change func(*ipam.Holder)) error {
 	plan, err := ipam.NewPlan(store.PlanSpec(p))
 	if err != nil {
 		return err
@@ -224,6 +224,9 @@ func (b *bench) fill(ctx context.Context, p *v1.BCSNetPool, n int) error {
 			h.ContainerID, h.PodName = containerID("fill"+p.Name, i, 0), fmt.Sprintf("fill-7d4b9c6f5d-%05d", i)
 			h.PodUID = fmt.Sprintf("0b5fd196-789c-4dad-b384-%012d", i)
 			h.Host = netip.MustParseAddr(host(i))
+			if change != nil {
+				change(&h)
+			}
 			next, ok := ipam.Bind(l, params, h, ipam.Sticky{}, b.filler.Now())
 			if !ok {
 				return nil
@@ -247,6 +250,8 @@ type service struct {
 	kind string
 	// pod is the name of a caller's pod; nil for those that belong to nothing.
 	pod func(caller int) string
+	// network that the address is asked of; empty for any.
+	network string
 }
 
 func (s service) add(ctx context.Context, caller, n int) error {
@@ -263,7 +268,7 @@ func (s service) call(ctx context.Context, method string, caller, n int) error {
 		pod = podName
 	}
 	return s.send(ctx, method, httpapi.AllocateRequest{
-		Host: host(caller), ContainerID: containerID(s.kind, caller, n), PodName: pod(caller), PodNamespace: namespace,
+		Host: host(caller), ContainerID: containerID(s.kind, caller, n), PodName: pod(caller), PodNamespace: namespace, Network: s.network,
 	})
 }
 

@@ -10,9 +10,11 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/bcsnet/bcsnet/pkg/controller"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
@@ -76,7 +78,8 @@ func TestForwardOneHop(t *testing.T) {
 	s := newSite(t)
 	s.pool(5, nil)
 	for i, g := range in {
-		g.takeLease(hostname(t), all[1-i].URL)
+		g.takeLease(idOf(t, all[1-i].caller()), all[1-i].URL)
+		g.introduce(in[1-i])
 	}
 	for i, c := range all {
 		controlplane.Eventually(t, func() error {
@@ -250,22 +253,49 @@ func TestForwardLeaderIsBusy(t *testing.T) {
 	}
 }
 
+// A client that does not say how long it waits may give up after ten seconds: the leader has eight.
+func TestForwardForAClientThatDoesNotTell(t *testing.T) {
+	t.Parallel()
+	l, i := newFake(t, nil)
+	l.set(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Bcsnet-Answered-By", l.id)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"code":2,"message":"no","result":false,"data":null,"request_id":%q,"reason":"PoolExhausted"}`, r.Header.Get("X-Request-Id"))
+	}, true)
+	i.caller().do(t, "POST", prefix, object{"host": "10.0.0.11", "owner": "x"}).answeredBy(t, l.id)
+	l.mu.Lock()
+	told := l.got[0].Get("Bcsnet-Timeout-Ms")
+	l.mu.Unlock()
+	if told != "8000" {
+		t.Errorf("the leader was given %q ms", told)
+	}
+}
+
 // A DEL that reaches the leader before an ADD that a follower has forwarded is the newer one.
 func TestForwardedAddIsOvertaken(t *testing.T) {
 	t.Parallel()
-	leader := newGroup(t).start(account(t, shared.cluster))
-	target, err := url.Parse(leader.URL)
+	arrived, open := make(chan struct{}), make(chan struct{})
+	var target atomic.Pointer[url.URL]
+	way := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target.Load()) }}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == prefix {
+			close(arrived)
+			<-open
+		}
+		way.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	g := newGroup(t)
+	cfg := account(t, shared.cluster)
+	leader := startFor(t, cfg, func(o *controller.Options) { g.options(o); o.AdvertiseAddress = server.URL })
+	to, err := url.Parse(leader.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	arrived, open := make(chan struct{}), make(chan struct{})
-	slow := httputil.NewSingleHostReverseProxy(target)
-	slow.Transport = transport
-	_, follower := newFake(t, func(w http.ResponseWriter, r *http.Request) {
-		close(arrived)
-		<-open
-		slow.ServeHTTP(w, r)
-	})
+	target.Store(to)
+	leads(t, leader.caller())
+	follower := g.start(cfg)
+	forwards(t, follower.caller(), idOf(t, leader.caller()))
 	s := newSite(t)
 	s.pool(5, nil)
 	s.knownTo(leader.caller(), follower.caller())

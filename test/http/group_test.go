@@ -98,15 +98,39 @@ func (g *group) held(name, url string) replica.Identity {
 	return who
 }
 
-// takeLease has somebody else hold the Lease from now on, whoever holds it.
-func (g *group) takeLease(name, url string) {
+// introduce makes the replicas of another group known to those of this one, as if they were of it.
+func (g *group) introduce(other *group) {
 	g.t.Helper()
+	var all coordinationv1.LeaseList
+	controlplane.Eventually(g.t, func() error {
+		err := shared.admin.List(g.t.Context(), &all, client.InNamespace(other.Namespace))
+		if err == nil && len(all.Items) < 2 {
+			err = errors.New("no replica has a Lease of its own yet")
+		}
+		return err
+	})
+	for _, l := range all.Items {
+		if l.Name == controller.LeaseName {
+			continue
+		}
+		l.ObjectMeta = metav1.ObjectMeta{Namespace: g.Namespace, Name: l.Name, Labels: l.Labels, Annotations: l.Annotations}
+		if err := shared.admin.Create(g.t.Context(), &l); client.IgnoreAlreadyExists(err) != nil {
+			g.t.Fatal(err)
+		}
+	}
+}
+
+// takeLease has the replica of an ID hold the Lease from now on, whoever holds it.
+func (g *group) takeLease(id, url string) {
+	g.t.Helper()
+	who := replica.Parse(id)
+	who.URL = url
 	controlplane.Eventually(g.t, func() error { // the holder renews it
 		var lease coordinationv1.Lease
 		if err := shared.admin.Get(g.t.Context(), client.ObjectKey{Namespace: g.Namespace, Name: controller.LeaseName}, &lease); err != nil {
 			return err
 		}
-		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = new(replica.New(name, url).Holder()), new(int32(3600))
+		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = new(who.Holder()), new(int32(3600))
 		return shared.admin.Update(g.t.Context(), &lease)
 	})
 }

@@ -1,0 +1,146 @@
+package allocator
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// One attachment has the addresses of one request: a single lease, or as many as each of them says, of one network or
+// of the ranges that the request names. Two replicas that serve it at once from different pictures may take more, also
+// of two networks. What follows picks the same of them on every replica.
+
+// oneSet splits the leases of an attachment into those that stay and those that are superfluous. Of two containers the
+// newer has them, of one container the set that was whole first: its holder may have been told already, and whatever is
+// written later does not change that. While no set is whole none is superfluous: keep is what is to be completed.
+func oneSet(all []ipam.Lease, network func(pool string) string) (keep, over []ipam.Lease) {
+	if !tooMany(all) {
+		return all, nil
+	}
+	rivals, aside := withoutRebuilt(all, perSlot(all))
+	newest := newestOf(rivals).ContainerID
+	var best []ipam.Lease
+	whole := false
+	for _, set := range sets(rivals, network) {
+		if !slices.ContainsFunc(set, func(l ipam.Lease) bool { return l.ContainerID == newest }) {
+			continue
+		}
+		isWhole := complete(set)
+		switch {
+		case best == nil, isWhole && !whole, isWhole == whole && lastBound(set) < lastBound(best):
+			best, whole = set, isWhole
+		}
+	}
+	if mixed := perSlot(several(rivals)); !whole && complete(mixed) { // of ranges in more than one network
+		best, whole = mixed, true
+	}
+	keep = append(best, aside...)
+	if !whole {
+		return keep, nil
+	}
+	return keep, slices.DeleteFunc(slices.Clone(all), func(l ipam.Lease) bool {
+		return slices.ContainsFunc(keep, func(k ipam.Lease) bool { return k.Addr == l.Addr })
+	})
+}
+
+// tooMany reports whether an attachment has two leases for one purpose, or one beside a lease that is complete alone.
+// What was made again from the report of a pod does not tell how many there were.
+func tooMany(all []ipam.Lease) bool {
+	for i, l := range all {
+		if alone(l) && !l.Rebuilt() && len(all) > 1 {
+			return true
+		}
+		if slices.ContainsFunc(all[i+1:], func(o ipam.Lease) bool { return sameSlot(l, o) }) {
+			return true
+		}
+	}
+	return false
+}
+
+func sameSlot(a, b ipam.Lease) bool { return a.Addr.Is4() == b.Addr.Is4() && a.Slot == b.Slot }
+
+// alone reports whether a lease is all that its holder was given.
+func alone(l ipam.Lease) bool { return l.SetSize <= 1 }
+
+// several are the leases that do not stand alone.
+func several(ls []ipam.Lease) []ipam.Lease { return slices.DeleteFunc(slices.Clone(ls), alone) }
+
+// perSlot is the winner of each family and slot.
+func perSlot(ls []ipam.Lease) (out []ipam.Lease) {
+	for len(ls) > 0 {
+		first := ls[0]
+		like := func(l ipam.Lease) bool { return sameSlot(l, first) }
+		out = append(out, winner(slices.DeleteFunc(slices.Clone(ls), func(l ipam.Lease) bool { return !like(l) })))
+		ls = slices.DeleteFunc(slices.Clone(ls), like)
+	}
+	return out
+}
+
+// withoutRebuilt takes out the leases that were made again from the report of their pod: those that have no rival stay
+// whoever wins, those that yield to a rival are superfluous.
+func withoutRebuilt(all, winners []ipam.Lease) (rivals, aside []ipam.Lease) {
+	for _, l := range all {
+		switch {
+		case !l.Rebuilt():
+			rivals = append(rivals, l)
+		case !slices.ContainsFunc(all, func(o ipam.Lease) bool { return o.Addr != l.Addr && sameSlot(o, l) }):
+			aside = append(aside, l)
+		case slices.ContainsFunc(winners, func(w ipam.Lease) bool { return w.Addr == l.Addr }):
+			rivals = append(rivals, l)
+		}
+	}
+	return rivals, aside
+}
+
+// sets are the leases that belong together: each that stands alone, and those of one network.
+func sets(ls []ipam.Lease, network func(pool string) string) (out [][]ipam.Lease) {
+	by := map[string][]ipam.Lease{}
+	for _, l := range ls {
+		if alone(l) {
+			out = append(out, []ipam.Lease{l})
+			continue
+		}
+		key := network(l.Pool)
+		by[key] = append(by[key], l)
+	}
+	if ranges := slices.ContainsFunc(ls, func(l ipam.Lease) bool { return l.Slot > 0 }); ranges { // of any network
+		return append(out, perSlot(several(ls)))
+	}
+	for _, group := range by {
+		out = append(out, perSlot(group))
+	}
+	return out
+}
+
+// lastBound is when a set got its last address.
+func lastBound(set []ipam.Lease) uint64 {
+	return slices.MaxFunc(set, func(a, b ipam.Lease) int { return cmp.Compare(a.Bound(), b.Bound()) }).Bound()
+}
+
+// winner is the one of several leases for one purpose that stays: of two containers the newer, of one container
+// the lease that was written first: its holder may have been told already. No write since then changes that. One
+// that was made again from what the pod reported yields to one that a container had before: who made it did not
+// know of that.
+func winner(ls []ipam.Lease) ipam.Lease {
+	ls = slices.DeleteFunc(slices.Clone(ls), func(made ipam.Lease) bool {
+		return made.Rebuilt() && slices.ContainsFunc(ls, func(o ipam.Lease) bool {
+			return o.ContainerID != "" && o.Bound() < made.Bound()
+		})
+	})
+	keep := newestOf(ls)
+	newest := keep.ContainerID
+	for _, l := range ls {
+		if l.ContainerID == newest && l.Bound() < keep.Bound() {
+			keep = l
+		}
+	}
+	return keep
+}
+
+// newestOf is a lease of the container that came last.
+func newestOf(ls []ipam.Lease) ipam.Lease {
+	return slices.MaxFunc(ls, func(a, b ipam.Lease) int {
+		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.Bound(), b.Bound()))
+	})
+}

@@ -1,0 +1,122 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// overlapping is a reconciler of two pools that have the same addresses, of which the older one holds some.
+type overlapping struct {
+	*poolReconciler
+	objects []*v1.BCSNetPool
+	version uint64
+}
+
+func newOverlapping(t testing.TB, addresses int) *overlapping {
+	t.Helper()
+	index := ipam.NewIndex()
+	leases, err := store.New(&rest.Config{Host: "http://127.0.0.1:1"}, index, store.NewClock(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	leads := &leadership{log: slog.New(slog.DiscardHandler)}
+	leads.set(t.Context())
+	o := &overlapping{poolReconciler: &poolReconciler{
+		index: index, leases: leases, leads: leads, queue: &queue{leads: leads}, budget: newStatusBudget(time.Now),
+		settled: map[string]settled{}, full: map[string]struct{}{},
+	}}
+	for i, name := range []string{"older", "newer"} {
+		p := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 1, CreationTimestamp: metav1.Unix(int64(1_700_000_000+i), 0)}, Spec: v1.BCSNetPoolSpec{
+			Net: "10.0.0.0", Mask: 8, Gateway: "10.255.255.254", Materialize: v1.MaterializeOnDemand,
+			AvailableIPs: []string{fmt.Sprintf("10.0.1.0-%s", addressOf(addresses-1))},
+		}}
+		o.objects = append(o.objects, p)
+		index.SetPool(store.Pool(p))
+	}
+	index.Subscribe(o.leaseChanged)
+	for i := range addresses / 2 {
+		o.change(i, ipam.Active)
+	}
+	return o
+}
+
+func addressOf(i int) netip.Addr {
+	return netip.AddrFrom4([4]byte{10, 0, byte(1 + i/256), byte(i)})
+}
+
+// change has the watch deliver a lease of the older pool.
+func (o *overlapping) change(i int, s ipam.State) {
+	o.version++
+	p, _ := o.index.Pool("older")
+	o.index.Watched(ipam.Lease{Addr: addressOf(i), Params: p.Params(), State: s, Version: o.version})
+}
+
+// arranged reconciles the objects of both pools, and counts those that were looked at.
+func (o *overlapping) arranged(t testing.TB) (looked int) {
+	t.Helper()
+	for _, object := range o.objects {
+		p, _ := o.index.Pool(object.Name)
+		if !o.isSettled(p, o.index.ServedRevision(p.Name)) {
+			looked++
+		}
+		if _, err := o.arrange(context.Background(), object, p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return looked
+}
+
+// TestLeasesOfOverlappingPools: the objects of pools that share addresses are compared with their plans when another pool
+// serves what they share, not whenever somebody takes or gives back an address.
+func TestLeasesOfOverlappingPools(t *testing.T) {
+	o := newOverlapping(t, 64)
+	if looked := o.arranged(t); looked != 2 {
+		t.Fatalf("at first the objects of %d pools are looked at, want 2", looked)
+	}
+	for i := range 20 {
+		o.change(i, ipam.Available)
+		if looked := o.arranged(t); looked != 0 {
+			t.Fatalf("after release %d the objects of %d pools are looked at, want none", i, looked)
+		}
+	}
+	p, _ := o.index.Pool("newer")
+	p.Created, p.Generation = time.Unix(1_600_000_000, 0), 2
+	o.poolChanged(p.Name, func() { o.index.SetPool(p) })
+	o.objects[1].Generation = 2
+	o.arranged(t)
+	for i := range 32 { // the last release leaves nothing that has the older pool serve what both have
+		o.change(i, ipam.Available)
+	}
+	if name, _ := o.index.PoolOf(addressOf(0)); name != "newer" {
+		t.Fatalf("pool %s serves what both have", name)
+	}
+	if looked := o.arranged(t); looked != 2 {
+		t.Errorf("when another pool serves what both have the objects of %d are looked at, want 2", looked)
+	}
+}
+
+// BenchmarkLeaseOfOverlappingPools is what a change of a lease costs when the pools that share it are reconciled after it.
+func BenchmarkLeaseOfOverlappingPools(b *testing.B) {
+	for _, addresses := range []int{256, 4096} {
+		b.Run(fmt.Sprint(addresses), func(b *testing.B) {
+			o := newOverlapping(b, addresses)
+			o.arranged(b)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				o.change(addresses/4+i%(addresses/8), []ipam.State{ipam.Available, ipam.Active}[i/(addresses/8)%2])
+				o.arranged(b)
+			}
+		})
+	}
+}

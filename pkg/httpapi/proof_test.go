@@ -1,0 +1,102 @@
+package httpapi
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/replica"
+)
+
+// forwarded is what arrives here of a request that another replica forwards. change may forge it on its way.
+func (b *bench) forwarded(secret []byte, arrived time.Time, change func(*http.Request)) (hop, error) {
+	body := []byte(`{"a":1}`)
+	from := &fakePeers{self: replica.Identity{Name: "there", Life: "b"}, secrets: map[string][]byte{b.Peers.Self().ID(): secret}}
+	leader := Leader{Identity: b.Peers.Self()}
+	out := httptest.NewRequest(http.MethodPost, Prefix+"?x=1", bytes.NewReader(body)) // it comes from 192.0.2.1
+	out.Header.Set(headerForwarded, from.self.ID())
+	out.Header.Set(headerArrived, arrived.Format(time.RFC3339Nano))
+	out.Header.Set(headerCaller, "10.0.0.9")
+	out.Header.Set(headerTimeout, "5000")
+	out.Header.Set("X-Request-Id", "id")
+	(&Forwarder{peers: from}).prove(out, leader, body)
+	if change != nil {
+		change(out)
+	}
+	var read bytes.Buffer
+	_, _ = read.ReadFrom(out.Body) // it is in memory
+	r, err := b.arrive(readHop(out).on(out), sha256.Sum256(read.Bytes()))
+	if err != nil {
+		return hop{}, err
+	}
+	return hopOf(r), nil
+}
+
+// What a replica says of a request counts when it proves to be one, for that request alone, and its time only within
+// the time that a request may take. Anybody else is refused with a status that has a replica answer by itself.
+func TestForwardedRequestsAreProven(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	secret := bytes.Repeat([]byte("s"), 32)
+	b.Peers.(*fakePeers).secrets = map[string][]byte{"there_b": secret, "third_c": bytes.Repeat([]byte("t"), 32)}
+	now := b.Leases.Now()
+	h, err := b.forwarded(secret, now.Add(-3*time.Second), nil)
+	if err != nil || !h.arrived.Equal(now.Add(-3*time.Second)) || h.caller != "10.0.0.9" || h.from != "there_b" {
+		t.Errorf("a replica: %+v, %v", h, err)
+	}
+	h, err = b.forwarded(secret, now.Add(time.Hour), nil)
+	if err != nil || h.arrived.Before(now) || h.arrived.After(b.Leases.Now()) {
+		t.Errorf("a replica whose clock is ahead: %+v, %v", h, err)
+	}
+	set := func(name, value string) func(*http.Request) {
+		return func(r *http.Request) { r.Header.Set(name, value) }
+	}
+	for name, c := range map[string]struct {
+		secret  []byte
+		arrived time.Time
+		change  func(*http.Request)
+	}{
+		"no proof":             {secret, now, func(r *http.Request) { r.Header.Del(headerProof) }},
+		"a release without":    {nil, now, nil},
+		"another secret":       {bytes.Repeat([]byte("x"), 32), now, nil},
+		"an empty secret":      {[]byte{}, now, nil},
+		"nonsense":             {secret, now, set(headerProof, "x")},
+		"a replica not known":  {secret, now, set(headerForwarded, "nobody_x")},
+		"another replica":      {secret, now, set(headerForwarded, "third_c")},
+		"another time":         {secret, now, set(headerArrived, now.Add(-time.Second).Format(time.RFC3339Nano))},
+		"another caller":       {secret, now, set(headerCaller, "10.0.0.8")},
+		"another time to wait": {secret, now, set(headerTimeout, "6000")},
+		"another request ID":   {secret, now, set("X-Request-Id", "x")},
+		"another method":       {secret, now, func(r *http.Request) { r.Method = http.MethodDelete }},
+		"another path":         {secret, now, func(r *http.Request) { r.RequestURI = Prefix }},
+		"another body":         {secret, now, func(r *http.Request) { r.Body = httptest.NewRequest("", "/", bytes.NewReader([]byte("{}"))).Body }},
+		"a minute ago":         {secret, now.Add(-time.Minute), nil},
+	} {
+		if h, err := b.forwarded(c.secret, c.arrived, c.change); err == nil || asRefusal(err).Reason != ipam.ReasonUnavailable {
+			t.Errorf("%s: %+v, %v", name, h, err)
+		}
+	}
+}
+
+// A client that says it is a replica changes nothing: no operation answers it, whatever else it claims.
+func TestForgedHop(t *testing.T) {
+	b := galaxyBench(t)
+	for _, op := range samples(b.Service) {
+		if _, page := b.pages()[op[1]]; page {
+			continue
+		}
+		r := httptest.NewRequest(op[0], op[1], bytes.NewReader([]byte(`{"Pod":{},"NodeNames":[]}`)))
+		r.Header.Set(headerForwarded, "anything")
+		r.Header.Set(headerArrived, "2199-01-02T03:04:05Z")
+		r.Header.Set(headerCaller, "10.0.0.9")
+		b.log.Reset()
+		if status, _ := b.send(t, r); status < http.StatusInternalServerError || !strings.Contains(b.log.String(), "does not prove") {
+			t.Errorf("%s %s: %d", op[0], op[1], status)
+		}
+	}
+}

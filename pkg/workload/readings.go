@@ -1,0 +1,51 @@
+package workload
+
+import (
+	"slices"
+	"sync"
+)
+
+const (
+	// readingFrom is from which length on it is remembered what a value of an annotation comes to: a short one is read again
+	// sooner than found.
+	readingFrom = 64
+	// maxReadings bounds the values that are remembered, in bytes. When there are more all are read anew.
+	maxReadings = 1 << 20
+)
+
+// readings remember what long values of annotations come to: the pods of a workload, which all say the same, come by the
+// hundred. The zero value is ready for use, and nil remembers nothing.
+type readings struct {
+	mu    sync.Mutex
+	known map[reading]meaning
+	bytes int
+}
+
+type reading struct{ key, value string }
+
+// of is what the value of an annotation comes to. What cannot be read is read again each time.
+func (r *readings) of(a Annotation, value string) (meaning, error) {
+	if r == nil || len(value) < readingFrom {
+		return a.read(value)
+	}
+	this := reading{a.Key, value}
+	r.mu.Lock()
+	m, ok := r.known[this]
+	r.mu.Unlock()
+	if ok {
+		m.sets = slices.Clone(m.sets)
+		return m, nil
+	}
+	m, err := a.read(value)
+	if err != nil {
+		return m, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.bytes += len(value); r.known == nil || r.bytes > maxReadings {
+		r.known, r.bytes = map[reading]meaning{}, len(value)
+	}
+	r.known[this] = m
+	m.sets = slices.Clone(m.sets)
+	return m, nil
+}
