@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -24,6 +25,9 @@ type ipReserve struct {
 	entries []entry
 	reason  string
 	reserve bool
+	// again: addresses that were set aside by somebody before. What cannot be is left out and said.
+	again bool
+	by    string
 }
 
 func newIPReserve(s *session) *cobra.Command {
@@ -98,10 +102,10 @@ func (v *ipReserve) Run(ctx context.Context) error {
 		return err
 	}
 	todo, err := v.check(x, all)
-	if err != nil {
+	if err != nil && !v.again {
 		return err
 	}
-	return v.write(ctx, x, leases, todo)
+	return several(append(flatten(err), flatten(v.write(ctx, x, leases, todo))...)).orNil()
 }
 
 // check refuses, before anything is written, what cannot be done. It returns the addresses to change.
@@ -132,17 +136,19 @@ func (v *ipReserve) check(x *ipam.Index, all []ipam.Lease) (todo []ipam.Lease, e
 			todo = append(todo, l)
 		}
 	}
-	if failed = append(failed, noPool(outside, why)...); len(failed) > 0 {
+	if failed = append(failed, noPool(outside, why)...); len(failed) > 0 && v.again {
+		err = failed
+	} else if len(failed) > 0 {
 		return nil, v.none(len(all), v.done(), failed)
 	}
 	if len(same) > 0 {
 		state := map[bool]string{true: "reserved already", false: "not reserved"}[v.reserve]
-		if v.reserve && v.reason != "" {
+		if v.reserve && v.reason != "" && !v.again {
 			state += ", and the reason stays as it was"
 		}
 		v.say.note("%s: %s", state, spell(setOfAddrs(same)))
 	}
-	return todo, nil
+	return todo, err
 }
 
 // noPool is the error for addresses that no pool hands out; why is that for the last of them.
@@ -175,6 +181,7 @@ func (v *ipReserve) write(ctx context.Context, x *ipam.Index, leases *store.Clie
 	change := ipam.Change{Verb: verb, Reason: v.reason}
 	if v.dry != dryRunClient && len(todo) > 0 {
 		change = v.change(ctx, verb, v.reason)
+		change.By = cmp.Or(v.by, change.By)
 	}
 	changed := make([]ipam.Lease, len(todo))
 	failed := v.inBulk(ctx, todo, v.done(), func(i int, l ipam.Lease) (err error) {

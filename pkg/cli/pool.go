@@ -11,6 +11,6 @@ func newPool(s *session) *cobra.Command {
 		newPoolList(s), newPoolDescribe(s), newPoolCreate(s), newPoolDelete(s),
 		newPoolAddHost(s), newPoolRemoveHost(s), newPoolAddIP(s), newPoolRemoveIP(s),
 		newPoolCordon(s), newPoolUncordon(s),
-		newPoolEdit(s), newPoolExport(s), newPoolDiff(s), newPoolTree(s), newPoolUsage(s))
+		newPoolEdit(s), newPoolExport(s), newPoolImport(s), newPoolDiff(s), newPoolTree(s), newPoolUsage(s))
 	return cmd
 }

@@ -26,6 +26,7 @@ func cleaned(o *unstructured.Unstructured) *unstructured.Unstructured {
 	}
 	annotations := o.GetAnnotations()
 	delete(annotations, lastApplied)
+	delete(annotations, reservationsAnnotation)
 	if len(annotations) > 0 {
 		out.SetAnnotations(annotations)
 	}

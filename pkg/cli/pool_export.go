@@ -5,6 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 type poolExport struct {
@@ -21,7 +23,12 @@ func newPoolExport(s *session) *cobra.Command {
 		Short: "Print pools as files that kubectl apply takes",
 		Long: `Print pools as they would be written down: without status and without what the
 cluster keeps in them for itself. kubectl apply --server-side -f takes the
-output, in this cluster or another one; bcsnetctl pool diff -f compares it.`,
+output, in this cluster or another one; bcsnetctl pool diff -f compares it.
+
+Addresses that are set aside are in it, with who did that and why, as an
+annotation: bcsnetctl pool import -f sets them aside again, kubectl apply does
+not. Leases and claims are not in it. With --all, pools that are being deleted
+are left out.`,
 		Example: `  bcsnetctl pool export blue > blue.yaml
   bcsnetctl pool export --all | bcsnetctl --context other pool diff -f -`,
 		ValidArgsFunction: s.completePools,
@@ -53,14 +60,35 @@ func (v *poolExport) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	reserved, err := v.reservations(ctx)
+	if err != nil {
+		return err
+	}
 	var items []unstructured.Unstructured
+	count := 0
 	for _, p := range found {
-		items = append(items, *cleaned(p.stored))
+		if p.DeletionTimestamp != nil && v.all {
+			v.say.warn("pool %s is being deleted and left out", p.Name)
+			continue
+		} else if p.DeletionTimestamp != nil {
+			v.say.warn("pool %s is being deleted", p.Name)
+		}
+		o := cleaned(p.stored)
+		if err := writeReservations(o, reserved[p.Name]); err != nil {
+			return err
+		}
+		count += len(reserved[p.Name])
+		items = append(items, *o)
 	}
 	switch {
 	case len(items) == 0:
 		v.say.note("no pools in %s", v.where())
 		return nil
+	case count > 0:
+		v.say.note("%s %s: bcsnetctl pool import -f FILE sets them aside again, kubectl apply makes the pools alone",
+			words.Plural(count, "reserved address"), words.OneOr(count, "is in it", "are in it"))
+	}
+	switch {
 	case *v.output.flags.OutputFormat != "yaml" && (v.all || len(v.names) > 1):
 		return v.output.list(v.Out, items)
 	}

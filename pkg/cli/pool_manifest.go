@@ -22,6 +22,8 @@ import (
 type manifest struct {
 	from string
 	pool pool
+	// reserved was set aside in it when the file was written.
+	reserved []reservedRange
 }
 
 // readManifests reads the pools of files; - is standard input. What is no pool is left out, and said.
@@ -42,6 +44,10 @@ func (s *session) readManifests(files []string) ([]manifest, error) {
 				s.say.warn("%s: %s %s is no pool and left out", name, o.GetKind(), o.GetName())
 				continue
 			}
+			reserved, err := readReservations(o)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
 			p, err := parseManifest(o)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
@@ -50,7 +56,7 @@ func (s *session) readManifests(files []string) ([]manifest, error) {
 				return nil, usagef("pool %s is in %s and again in %s", p.Name, first, name).withHint("name every pool once")
 			}
 			seen[p.Name] = name
-			all = append(all, manifest{from: name, pool: p})
+			all = append(all, manifest{from: name, pool: p, reserved: reserved})
 		}
 	}
 	return all, nil

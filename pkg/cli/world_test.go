@@ -171,6 +171,7 @@ func (w *world) commands() map[string]func(*testscript.TestScript, bool, []strin
 		"outdated":    do(w.outdated),
 		"uninstalled": do(w.uninstalled),
 		"happened":    do(w.happened),
+		"emptied":     do(func(ctx context.Context, _ *testscript.TestScript, _ []string) error { return w.wipe(ctx) }),
 	}
 }
 

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"go4.org/netipx"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// reservationsAnnotation holds, in a file that pool export wrote, the addresses of the pool that were set aside. A pool in
+// the cluster has none: there, the addresses themselves say so.
+const reservationsAnnotation = "networkextension.bkbcs.tencent.com/reservations"
+
+// reservedRange is addresses that somebody set aside for one reason.
+type reservedRange struct {
+	// Addresses are separated by commas: single ones and ranges.
+	Addresses string `json:"addresses"`
+	By        string `json:"by,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+}
+
+// reservations reads what is set aside, by the names of pools.
+func (s *session) reservations(ctx context.Context) (map[string][]ipam.Lease, error) {
+	found, err := s.held(ctx, setAside(), func(l ipam.Lease) bool { return !l.IsKept() })
+	out := map[string][]ipam.Lease{}
+	for _, l := range found {
+		out[l.Pool] = append(out[l.Pool], l)
+	}
+	return out, err
+}
+
+// writeReservations enters what is set aside into a pool that is exported.
+func writeReservations(o *unstructured.Unstructured, leases []ipam.Lease) error {
+	if len(leases) == 0 {
+		return nil
+	}
+	type key struct{ by, reason string }
+	var order []key
+	sets := map[key]*netipx.IPSetBuilder{}
+	for _, l := range leases {
+		var k key
+		if last, ok := l.History.Last(); ok && last.Verb == ipam.VerbReserve {
+			k = key{last.By, last.Reason}
+		}
+		if sets[k] == nil {
+			order, sets[k] = append(order, k), &netipx.IPSetBuilder{}
+		}
+		sets[k].Add(l.Addr)
+	}
+	var all []reservedRange
+	for _, k := range order {
+		all = append(all, reservedRange{Addresses: ipam.FormatSet(built(sets[k])), By: k.by, Reason: k.reason})
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	annotations := o.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[reservationsAnnotation] = string(text)
+	o.SetAnnotations(annotations)
+	return nil
+}
+
+// readReservations reads what was set aside in a pool of a file.
+func readReservations(o *unstructured.Unstructured) (all []reservedRange, err error) {
+	text := o.GetAnnotations()[reservationsAnnotation]
+	if text == "" {
+		return nil, nil
+	}
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		return nil, refuse(reasonPoolInvalid, "pool %s: annotation %s: %v", o.GetName(), reservationsAnnotation, err)
+	}
+	for _, r := range all {
+		if _, err := r.entries(); err != nil {
+			return nil, refuse(reasonPoolInvalid, "pool %s: annotation %s: %v", o.GetName(), reservationsAnnotation, err)
+		}
+	}
+	return all, nil
+}
+
+func (r reservedRange) entries() ([]entry, error) {
+	return parseEntries(strings.FieldsFunc(r.Addresses, func(c rune) bool { return c == ',' || c == ' ' }))
+}
