@@ -3,7 +3,6 @@ package httpapi
 import (
 	"net/http"
 	"net/netip"
-	"slices"
 	"strconv"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -36,66 +35,49 @@ func (s *Service) list(r *http.Request, _ []byte) (any, string, error) {
 	default:
 		return nil, "", ipam.Refuse(ipam.ReasonBadRequest, "status %q is not Available, Active or Reserved", clip(status))
 	}
-	equal := func(filter, value string) bool { return filter == "" || filter == value }
-	containerID, namespace, pod, pool, owner := q.Get("containerID"), q.Get("podNamespace"), q.Get("podName"), q.Get("pool"), q.Get("owner")
-	match := func(l ipam.Lease) bool {
-		return equal(containerID, l.ContainerID) && equal(namespace, l.Namespace) && equal(pod, l.PodName) &&
-			equal(pool, l.Pool) && equal(owner, l.Owner) && equal(status, l.State.String()) &&
-			(!host.IsValid() || l.Host == host)
-	}
-	var all []ipam.Lease
-	switch { // by the index that leaves least to look at
-	case containerID != "":
-		all = s.Index.ByContainer(containerID, "")
-	case host.IsValid():
-		all = s.Index.ByHost(host)
-	case pool != "":
-		all = s.Index.ByPool(pool)
-	default:
-		return s.page(r, s.Index.Find(match))
-	}
-	return s.page(r, slices.DeleteFunc(all, func(l ipam.Lease) bool { return !match(l) }))
+	out, err := s.page(r, ipam.Filter{
+		ContainerID: q.Get("containerID"), Namespace: q.Get("podNamespace"), PodName: q.Get("podName"), Owner: q.Get("owner"),
+		Pool: q.Get("pool"), Status: status, Host: host,
+	})
+	return out, "", err
 }
 
-// page cuts a list by the query parameters limit and continue.
-func (s *Service) page(r *http.Request, all []ipam.Lease) (any, string, error) {
+// page is a part of a list, by the query parameters limit and continue.
+func (s *Service) page(r *http.Request, f ipam.Filter) (out LeaseList, err error) {
 	q := r.URL.Query()
 	limit := defaultPage
 	if v := q.Get("limit"); v != "" {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 1 || n > maxPage {
-			return nil, "", ipam.Refuse(ipam.ReasonBadRequest, "limit %q is not a number from 1 to %d", clip(v), maxPage)
+			return out, ipam.Refuse(ipam.ReasonBadRequest, "limit %q is not a number from 1 to %d", clip(v), maxPage)
 		}
 		limit = n
 	}
-	out := LeaseList{Items: []Lease{}, Total: len(all)}
 	var after netip.Addr
 	if c := q.Get("continue"); c != "" {
-		var err error
 		if after, err = parseAddress(c); err != nil {
-			return nil, "", err
+			return out, err
 		}
 	}
-	for _, l := range all {
-		if after.IsValid() && !after.Less(l.Addr) {
-			continue
-		}
-		if len(out.Items) == limit {
-			out.Continue = out.Items[limit-1].IPAddr
-			break
-		}
+	leases, total, more := s.Index.Page(f, after, limit)
+	out = LeaseList{Items: make([]Lease, 0, len(leases)), Total: total}
+	for _, l := range leases {
 		out.Items = append(out.Items, wireLease(l))
 	}
-	return out, "", nil
+	if more {
+		out.Continue = out.Items[len(out.Items)-1].IPAddr
+	}
+	return out, nil
 }
 
 func (s *Service) inspectContainer(r *http.Request, _ []byte) (any, string, error) {
-	return s.page(r, s.Index.ByContainer(r.PathValue("container"), r.URL.Query().Get("ifName")))
+	out, err := s.page(r, ipam.Filter{ContainerID: r.PathValue("container"), IfName: r.URL.Query().Get("ifName")})
+	return out, "", err
 }
 
 func (s *Service) inspectPod(r *http.Request, _ []byte) (any, string, error) {
-	ns, name := r.PathValue("namespace"), r.PathValue("pod")
-	return s.page(r, s.Index.Find(func(l ipam.Lease) bool { return l.Namespace == ns && l.PodName == name }))
+	out, err := s.page(r, ipam.Filter{Namespace: r.PathValue("namespace"), PodName: r.PathValue("pod")})
+	return out, "", err
 }
 
 func (s *Service) inspectHost(r *http.Request, _ []byte) (any, string, error) {
@@ -103,16 +85,17 @@ func (s *Service) inspectHost(r *http.Request, _ []byte) (any, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	return s.page(r, s.Index.ByHost(host))
+	out, err := s.page(r, ipam.Filter{Host: host})
+	return out, "", err
 }
 
 func (s *Service) inspectPool(r *http.Request, _ []byte) (any, string, error) {
 	name := r.PathValue("pool")
-	all := s.Index.ByPool(name)
-	if _, ok := s.Index.Pool(name); !ok && len(all) == 0 {
-		return nil, "", ipam.Refuse(ipam.ReasonNotFound, "there is no pool %s", clip(name)).WithHint("see: bcsnetctl pool list")
+	out, err := s.page(r, ipam.Filter{Pool: name})
+	if _, ok := s.Index.Pool(name); err == nil && !ok && out.Total == 0 {
+		err = ipam.Refuse(ipam.ReasonNotFound, "there is no pool %s", clip(name)).WithHint("see: bcsnetctl pool list")
 	}
-	return s.page(r, all)
+	return out, "", err
 }
 
 func (s *Service) inspectAddress(r *http.Request, _ []byte) (any, string, error) {

@@ -1,0 +1,130 @@
+package ipam
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// Filter says which addresses a list is about. What is empty or zero says nothing.
+type Filter struct {
+	ContainerID, IfName string
+	Namespace, PodName  string
+	Owner, Pool         string
+	// Status is a State as text.
+	Status string
+	Host   netip.Addr
+}
+
+func (f *Filter) match(r *record, container compact) bool {
+	equal := func(filter, value string) bool { return filter == "" || filter == value }
+	return (f.ContainerID == "" || r.container() == container) && equal(f.IfName, r.ifName.Value()) &&
+		equal(f.Namespace, r.namespace.Value()) && equal(f.PodName, r.podName()) && equal(f.Owner, r.owner()) &&
+		equal(f.Pool, r.params.Value().Pool) && equal(f.Status, r.state.String()) && (!f.Host.IsValid() || r.host.Value() == f.Host)
+}
+
+// Page are the first so many addresses behind one, in order, that have an object and match; total counts all that match, and
+// more says whether there are any behind the page. It takes memory for the page alone, and holds the index for a part
+// of it at a time: of each address it sees one entry, of different ones such as there were at different moments.
+func (x *Index) Page(f Filter, after netip.Addr, limit int) (page []Lease, total int, more bool) {
+	var s selection
+	container := compactHex(f.ContainerID)
+	take := func(r *record) {
+		if !f.match(r, container) {
+			return
+		}
+		if total++; !after.IsValid() || after.Less(r.addr) {
+			s.take(r)
+		}
+	}
+	for again := true; again; {
+		s, total = selection{most: limit + 1}, 0
+		again = x.candidates(&f, container, take)
+	}
+	s.cut()
+	if more = len(s.records) > limit; more {
+		s.records = s.records[:limit]
+	}
+	page = make([]Lease, 0, len(s.records))
+	for _, r := range s.records {
+		page = append(page, r.lease())
+	}
+	return page, total, more
+}
+
+// candidates calls take with every entry that may match, by the table that has fewest. grown: the table has changed its
+// size on the way, and all has to be looked at again.
+func (x *Index) candidates(f *Filter, container compact, take func(*record)) (grown bool) {
+	x.mu.RLock()
+	var some map[*record]struct{}
+	switch {
+	case f.ContainerID != "":
+		defer x.mu.RUnlock()
+		for r := x.byContainer.first(x.hashContainer(container)); r != nil; r = r.nextContainer {
+			take(r)
+		}
+		return false
+	case f.Host.IsValid():
+		some = x.byHost[f.Host]
+	case f.Pool != "":
+		if m := x.byPool[f.Pool]; m != nil {
+			some = m.records
+		}
+	default:
+		x.mu.RUnlock()
+		return x.scan(take)
+	}
+	defer x.mu.RUnlock()
+	for r := range some {
+		take(r)
+	}
+	return false
+}
+
+// scanStep is how many chains are looked at while the index is held.
+const scanStep = 4096
+
+// scan calls take with every entry. The chain of an address is the same one until the table grows.
+func (x *Index) scan(take func(*record)) (grown bool) {
+	size := -1
+	for at := 0; size < 0 || at < size; at += scanStep {
+		x.mu.RLock()
+		heads := x.byAddr.heads
+		if size >= 0 && len(heads) != size {
+			x.mu.RUnlock()
+			return true
+		}
+		size = len(heads)
+		for _, r := range heads[min(at, size):min(at+scanStep, size)] {
+			for ; r != nil; r = r.nextAddr {
+				take(r)
+			}
+		}
+		x.mu.RUnlock()
+	}
+	return false
+}
+
+// selection keeps the entries of the lowest addresses, at most so many after a cut.
+type selection struct {
+	most    int
+	records []*record
+	// last is the highest address that is worth taking, once there are enough.
+	last netip.Addr
+}
+
+func (s *selection) take(r *record) {
+	if s.last.IsValid() && !r.addr.Less(s.last) {
+		return
+	}
+	if s.records = append(s.records, r); len(s.records) >= 2*s.most {
+		s.cut()
+	}
+}
+
+func (s *selection) cut() {
+	slices.SortFunc(s.records, func(a, b *record) int { return a.addr.Compare(b.addr) })
+	if len(s.records) >= s.most {
+		s.records = s.records[:s.most]
+		s.last = s.records[s.most-1].addr
+	}
+}

@@ -1,0 +1,113 @@
+package ipam
+
+import (
+	"fmt"
+	"net/netip"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// paged is an index of so many addresses from 10.0.0.0 on: a half is in use, by pods of seven namespaces on five hosts.
+func paged(n int) *Index {
+	x := NewIndex()
+	a := netip.MustParseAddr("10.0.0.0")
+	for i := range n {
+		l := Lease{Addr: a, Version: uint64(i + 1), Params: Params{Pool: fmt.Sprint("pool-", i%3), Bits: 8}}
+		if i%2 == 0 {
+			l.State = Active
+			l.Holder = Holder{Host: netip.AddrFrom4([4]byte{192, 0, 2, byte(i % 5)}), ContainerID: fmt.Sprintf("%064x", i/4), IfName: DefaultIfName, Namespace: fmt.Sprint("ns-", i%7), PodName: fmt.Sprint("pod-", i)}
+		}
+		x.Watched(l)
+		a = a.Next()
+	}
+	return x
+}
+
+// The pages of a list follow one another without gaps and have what looking at every entry finds.
+func TestPage(t *testing.T) {
+	x := paged(3000)
+	host := netip.AddrFrom4([4]byte{192, 0, 2, 2})
+	for name, c := range map[string]struct {
+		filter Filter
+		match  func(Lease) bool
+	}{
+		"all":       {Filter{}, func(Lease) bool { return true }},
+		"namespace": {Filter{Namespace: "ns-3"}, func(l Lease) bool { return l.Namespace == "ns-3" }},
+		"pod":       {Filter{Namespace: "ns-4", PodName: "pod-4"}, func(l Lease) bool { return l.PodName == "pod-4" }},
+		"status":    {Filter{Status: "Available"}, func(l Lease) bool { return l.State == Available }},
+		"pool":      {Filter{Pool: "pool-1", Status: "Active"}, func(l Lease) bool { return l.Pool == "pool-1" && l.State == Active }},
+		"host":      {Filter{Host: host, Pool: "pool-2"}, func(l Lease) bool { return l.Host == host && l.Pool == "pool-2" }},
+		"container": {Filter{ContainerID: fmt.Sprintf("%064x", 7)}, func(l Lease) bool { return l.ContainerID == fmt.Sprintf("%064x", 7) }},
+		"interface": {Filter{ContainerID: fmt.Sprintf("%064x", 7), IfName: "net1"}, func(Lease) bool { return false }},
+		"nobody":    {Filter{Owner: "nobody"}, func(Lease) bool { return false }},
+	} {
+		for _, limit := range []int{1, 7, 500, 5000} {
+			want, got := x.Find(c.match), []Lease(nil)
+			var after netip.Addr
+			for more := true; more; {
+				var page []Lease
+				var total int
+				page, total, more = x.Page(c.filter, after, limit)
+				if total != len(want) || len(page) > limit || more && len(page) < limit {
+					t.Fatalf("%s by %d: %d of %d, more %v, want %d", name, limit, len(page), total, more, len(want))
+				}
+				if got = append(got, page...); len(page) > 0 {
+					after = page[len(page)-1].Addr
+				}
+			}
+			if diff := leaseDiff(want, got); diff != "" {
+				t.Fatalf("%s by %d (-want +got):\n%s", name, limit, diff)
+			}
+		}
+	}
+}
+
+// A page takes memory for itself, not for all that there is.
+func TestPageMemory(t *testing.T) {
+	x := paged(65536)
+	const most = 1 << 20
+	var before, after runtime.MemStats
+	took := uint64(most + 1)
+	for n := 0; n < 5 && took > most; n++ { // others may allocate meanwhile
+		runtime.ReadMemStats(&before)
+		page, total, more := x.Page(Filter{}, netip.Addr{}, 500)
+		runtime.ReadMemStats(&after)
+		if took = after.TotalAlloc - before.TotalAlloc; len(page) != 500 || total != 65536 || !more {
+			t.Fatalf("%d of %d", len(page), total)
+		}
+	}
+	t.Logf("%d bytes", took)
+	if took > most {
+		t.Errorf("a page of 500 takes %d bytes", took)
+	}
+}
+
+// While addresses come and change, a list has every one that was there all the time, once.
+func TestPageWhileTheIndexGrows(t *testing.T) {
+	const there, come = 5000, 20000
+	x := paged(there)
+	var feeding sync.WaitGroup
+	feeding.Go(func() {
+		a := netip.MustParseAddr("10.1.0.0")
+		for i := range come {
+			x.Watched(Lease{Addr: a, Version: uint64(there + i + 1), Params: Params{Pool: "new", Bits: 8}})
+			a = a.Next()
+		}
+	})
+	first := netip.MustParseAddr("10.0.0.0")
+	for range 20 {
+		page, total, _ := x.Page(Filter{}, netip.Addr{}, there)
+		in := slices.IndexFunc(page, func(l Lease) bool { return l.Addr != first })
+		if len(page) != there || total < there || total > there+come || page[0].Addr != first || in != 1 {
+			t.Errorf("%d of %d, the first is %s", len(page), total, page[0].Addr)
+		}
+		for i := 1; i < len(page); i++ {
+			if page[i].Addr != page[i-1].Addr.Next() {
+				t.Fatalf("%s follows %s", page[i].Addr, page[i-1].Addr)
+			}
+		}
+	}
+	feeding.Wait()
+}
