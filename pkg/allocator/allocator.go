@@ -69,15 +69,6 @@ func New(index *ipam.Index, leases *store.Client, pods Pods, terms TermsFinder, 
 	return a
 }
 
-// began is when a request began: what its caller says, but never in the future. A lease from a host whose
-// clock is ahead could not be released or taken over by those that are right.
-func (a *Allocator) began(told time.Time) time.Time {
-	if now := a.leases.Now(); told.IsZero() || told.After(now) {
-		return now
-	}
-	return told
-}
-
 // maxAttempts bounds how often one request looks again after another writer was faster.
 const maxAttempts = 64
 
@@ -87,7 +78,8 @@ func (a *Allocator) Allocate(ctx context.Context, r Request) ([]Address, error) 
 	if r.IfName == "" {
 		r.IfName = ipam.DefaultIfName
 	}
-	r.StartedAt, r.waitUntil = a.began(r.StartedAt), patience(ctx)
+	r.began, r.waitUntil = a.moment(r.StartedAt, r.ArrivedAt), patience(ctx)
+	r.StartedAt = r.began.counts()
 	seen := a.index.Seen()
 	end := a.leases.Begin(ctx, store.StageLock)
 	release, err := a.locks.acquire(ctx, r.key())

@@ -105,8 +105,7 @@ func holdsOther(r Request, held []ipam.Lease, x *ipam.Index) *ipam.Refusal {
 func (a *Allocator) reaffirm(ctx context.Context, r Request, h *ipam.Holder, l ipam.Lease, together int) (_ ipam.Lease, again bool, err error) {
 	mine := l.ContainerID == r.ContainerID || r.ContainerID == "" // an owner need not name its container
 	if !mine && (slices.Contains(l.Superseded, r.ContainerID) || l.StartedAt.After(r.StartedAt)) {
-		return l, false, ipam.Refuse(ipam.ReasonContainerSuperseded, "container %s holds address %s of %s in place of container %s",
-			l.ContainerID, l.Addr, r.who(), r.ContainerID)
+		return l, false, superseded(r, l)
 	}
 	if r.Owner == "" && (mine && l.PodUID != h.PodUID || !mine && r.PodUID == "") {
 		// Either one of two UIDs is out of date, or the address is about to move to another container on
@@ -152,6 +151,15 @@ func (a *Allocator) reaffirm(ctx context.Context, r Request, h *ipam.Holder, l i
 		return l, false, writeFailed(err)
 	}
 	return stored, false, nil
+}
+
+func superseded(r Request, l ipam.Lease) *ipam.Refusal {
+	refusal := ipam.Refuse(ipam.ReasonContainerSuperseded, "container %s holds address %s of %s in place of container %s",
+		l.ContainerID, l.Addr, r.who(), r.ContainerID)
+	if slices.Contains(l.Superseded, r.ContainerID) {
+		return refusal
+	}
+	return refusal.WithHint("if container %s is the newer one, the clock of host %s was set back: ask again until it has caught up, five minutes at most", r.ContainerID, r.Host)
 }
 
 // unchanged reads a lease that the index shows as the request's.

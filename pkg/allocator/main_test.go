@@ -270,6 +270,15 @@ func removePod(t testing.TB, p *corev1.Pod) {
 	}
 }
 
+// ago is the clock of a host on which it is a minute ago, in seconds from then.
+func ago() func(int) time.Time {
+	start := time.Now().Add(-time.Minute)
+	return func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
+}
+
+// begun is a moment of which only one time is known.
+func begun(at time.Time) moment { return moment{arrived: at} }
+
 // of is the request of a container of a pod.
 func (x net) of(p *corev1.Pod, container string) Request {
 	return Request{Host: x.host, ContainerID: container, Namespace: p.Namespace, PodName: p.Name}

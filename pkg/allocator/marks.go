@@ -60,7 +60,10 @@ func (r ReleaseRequest) marks() (all []marked) {
 	return all
 }
 
-type mark struct{ began, put time.Time }
+type mark struct {
+	began moment
+	put   time.Time
+}
 
 type putMark struct {
 	markKey
@@ -69,12 +72,12 @@ type putMark struct {
 
 func newMarks(now func() time.Time) *marks { return &marks{by: map[markKey]mark{}, now: now} }
 
-// put notes a DEL that began at the given time.
-func (m *marks) put(of marked, ifName, network string, began time.Time) {
+// put notes a DEL that began at the given moment.
+func (m *marks) put(of marked, ifName, network string, began moment) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k, now := markKey{of, ifName, network}, m.now()
-	if old, ok := m.by[k]; ok && old.began.After(began) {
+	if old, ok := m.by[k]; ok && old.began.after(began) {
 		began = old.began
 	}
 	m.by[k] = mark{began: began, put: now}
@@ -88,27 +91,27 @@ func (m *marks) put(of marked, ifName, network string, began time.Time) {
 	}
 }
 
-// overtook says whether a DEL overtook the ADD of a holder that began when the holder says.
-func (m *marks) overtook(h ipam.Holder, network string) bool {
+// overtook says whether a DEL overtook the ADD of a holder that began at the given moment.
+func (m *marks) overtook(h ipam.Holder, network string, began moment) bool {
 	switch {
 	case h.ContainerID != "":
-		if m.deleted(marked{markContainer, h.ContainerID}, h.IfName, network, h.StartedAt) {
+		if m.deleted(marked{markContainer, h.ContainerID}, h.IfName, network, began) {
 			return true
 		}
 	case h.Owner != "":
-		if m.deleted(marked{markBare, h.Owner}, h.IfName, network, h.StartedAt) {
+		if m.deleted(marked{markBare, h.Owner}, h.IfName, network, began) {
 			return true
 		}
 	}
-	return h.Owner != "" && m.deleted(marked{markOwner, h.Owner}, h.IfName, network, h.StartedAt)
+	return h.Owner != "" && m.deleted(marked{markOwner, h.Owner}, h.IfName, network, began)
 }
 
-// deleted says whether one mark is for an ADD that began at the given time.
-func (m *marks) deleted(of marked, ifName, network string, began time.Time) bool {
+// deleted says whether one mark is for an ADD that began at the given moment.
+func (m *marks) deleted(of marked, ifName, network string, began moment) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, k := range []markKey{{of, ifName, network}, {of, ifName, ""}, {of, "", network}, {of, "", ""}} {
-		if d, ok := m.by[k]; ok && m.now().Sub(d.put) < markLife && !began.After(d.began) {
+		if d, ok := m.by[k]; ok && m.now().Sub(d.put) < markLife && !began.after(d.began) {
 			return true
 		}
 	}

@@ -35,7 +35,7 @@ func oneSet(all []ipam.Lease, network func(pool string) string) (keep, over []ip
 	if mixed := perSlot(several(rivals)); !whole && complete(mixed) { // of ranges in more than one network
 		best, whole = mixed, true
 	}
-	keep = append(best, aside...)
+	keep = slices.Concat(best, aside)
 	if !whole {
 		return keep, nil
 	}

@@ -46,7 +46,7 @@ func TestOneSet(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			networks, all := map[string]string{}, []ipam.Lease{}
-			for _, text := range strings.Split(test.all, ", ") {
+			for text := range strings.SplitSeq(test.all, ", ") {
 				l := leaseFrom(t, text, networks)
 				all = append(all, l)
 			}

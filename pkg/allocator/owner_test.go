@@ -24,6 +24,7 @@ func (x net) heldBy(t *testing.T, r *replica) map[netip.Addr]ipam.Holder {
 // Rule 6 for owners: an ADD that waits in the socket of a stopped replica is overtaken by the DEL that another one
 // serves. What it commits later is released, and nobody else ever would: leases of owners are not collected.
 func TestDelOfAnOwnerAtAnotherReplica(t *testing.T) {
+	lately := ago()
 	for _, told := range []bool{true, false} {
 		t.Run(fmt.Sprintf("times told %v", told), func(t *testing.T) {
 			x := newNet("9-12")
@@ -31,7 +32,7 @@ func TestDelOfAnOwnerAtAnotherReplica(t *testing.T) {
 			request := x.vm("paused")
 			d := del(request)
 			if told {
-				request.StartedAt, d.StartedAt = time.Unix(1_700_000_001, 0), time.Unix(1_700_000_002, 0)
+				request.StartedAt, d.StartedAt = lately(1), lately(2)
 			}
 			gate := intercept.NewGate()
 			stopped.tap.On(writes, gate.Hold)
@@ -57,14 +58,15 @@ func TestDelOfAnOwnerAtAnotherReplica(t *testing.T) {
 // An owner asks again after its DEL, and the replica that served the DEL knows its first lease only then: the
 // address that was answered last stays.
 func TestOwnerIsBackBeforeItsDelIsKnown(t *testing.T) {
+	lately := ago()
 	x := newNet("9-12")
 	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
 	request := x.vm("back")
 	two.watch.Shut()
-	request.StartedAt = time.Unix(1_700_000_001, 0)
+	request.StartedAt = lately(1)
 	a := one.one(request)
-	two.del(ReleaseRequest{Owner: request.Owner, StartedAt: time.Unix(1_700_000_002, 0)})
-	request.StartedAt = time.Unix(1_700_000_003, 0)
+	two.del(ReleaseRequest{Owner: request.Owner, StartedAt: lately(2)})
+	request.StartedAt = lately(3)
 	if got := one.one(request); got != a {
 		t.Fatalf("%s, want %s, which it has still", got, a)
 	}
@@ -78,21 +80,22 @@ func TestOwnerIsBackBeforeItsDelIsKnown(t *testing.T) {
 
 // The other way round: the lease is released before the owner is back, and is not answered from memory.
 func TestOwnerIsBackAfterItsDelIsKnown(t *testing.T) {
+	lately := ago()
 	x := newNet("9")
 	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
 	request := x.vm("back")
-	request.StartedAt = time.Unix(1_700_000_001, 0)
+	request.StartedAt = lately(1)
 	a := one.one(request)
 	two.picture(x, map[netip.Addr]string{a: ""})
 	// The renewal is held back until the address is released.
 	gate := intercept.NewGate()
 	remove := one.tap.On(writes, gate.Hold)
 	again := request
-	again.StartedAt = time.Unix(1_700_000_003, 0)
+	again.StartedAt = lately(3)
 	done := one.adding(t.Context(), again)
 	<-gate.Arrived()
 	remove()
-	if got := two.del(ReleaseRequest{Owner: request.Owner, StartedAt: time.Unix(1_700_000_002, 0)}); len(got) != 1 {
+	if got := two.del(ReleaseRequest{Owner: request.Owner, StartedAt: lately(2)}); len(got) != 1 {
 		t.Fatalf("released %v", got)
 	}
 	gate.Open()
@@ -132,13 +135,13 @@ func TestMarksOfOwners(t *testing.T) {
 	} {
 		m := newMarks(func() time.Time { return began })
 		for _, of := range test.del.marks() {
-			m.put(of, test.del.IfName, test.del.Network, began)
+			m.put(of, test.del.IfName, test.del.Network, begun(began))
 		}
-		if got := m.overtook(test.holder, test.network); got != test.want {
+		if got := m.overtook(test.holder, test.network, begun(test.holder.StartedAt)); got != test.want {
 			t.Errorf("%s: %v, want %v", what, got, test.want)
 		}
 		test.holder.StartedAt = began.Add(1)
-		if m.overtook(test.holder, test.network) {
+		if m.overtook(test.holder, test.network, begun(test.holder.StartedAt)) {
 			t.Errorf("%s: an ADD that began later is overtaken", what)
 		}
 	}

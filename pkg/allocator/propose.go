@@ -14,7 +14,8 @@ func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []ipam.L
 	if r.IfName == "" {
 		r.IfName = ipam.DefaultIfName
 	}
-	r.StartedAt = a.began(r.StartedAt)
+	r.began = a.moment(r.StartedAt, r.ArrivedAt)
+	r.StartedAt = r.began.counts()
 	h, err := a.holder(ctx, &r)
 	if err != nil {
 		return nil, nil, err

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,12 +57,13 @@ func TestNewContainerKeepsTheAddress(t *testing.T) {
 // Rule 6: a late ADD of a sandbox that a newer one replaced is refused, whether it is remembered by its
 // ID or began before the newer one.
 func TestLateAddOfAReplacedContainer(t *testing.T) {
+	lately := ago()
 	x := newNet("9-12")
 	r := newReplica(t, x.pool)
 	p := newPod(t, "replaced", x.host, r)
 	at := func(container string, s int) Request {
 		request := x.of(p, container)
-		request.StartedAt = time.Unix(int64(1_700_000_000+s), 0)
+		request.StartedAt = lately(s)
 		return request
 	}
 	a := r.one(at("replaced-1", 1))
@@ -203,12 +203,13 @@ func TestRightUIDIsKept(t *testing.T) {
 
 // Two containers of one pod at once have one address in the end, the newer's.
 func TestTwoContainersAtOnce(t *testing.T) {
+	lately := ago()
 	x := newNet("9-12")
 	r := newReplica(t, x.pool)
 	for n := range 10 {
 		p := newPod(t, fmt.Sprintf("twins-%d", n), x.host, r)
 		older, newer := x.of(p, p.Name+"-older"), x.of(p, p.Name+"-newer")
-		older.StartedAt, newer.StartedAt = time.Unix(1_700_000_001, 0), time.Unix(1_700_000_002, 0)
+		older.StartedAt, newer.StartedAt = lately(1), lately(2)
 		first, second := r.adding(t.Context(), older), r.adding(t.Context(), newer)
 		if got := <-second; got.err != nil {
 			t.Fatal(got.err)

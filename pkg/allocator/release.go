@@ -19,22 +19,32 @@ import (
 // Release gives up what a container or an owner holds. One that holds nothing is no error: the DEL is remembered,
 // so that an ADD that it overtook does not bring an address back. The answer is what was released.
 func (a *Allocator) Release(ctx context.Context, r ReleaseRequest) ([]ipam.Lease, error) {
-	began := a.began(r.StartedAt)
-	if r.StartedAt.IsZero() {
-		began = a.began(r.ArrivedAt)
+	began := a.moment(r.StartedAt, r.ArrivedAt)
+	if !r.StartedAt.IsZero() {
+		r.StartedAt = began.counts()
 	}
 	for _, of := range r.marks() {
 		a.marks.put(of, r.IfName, r.Network, began)
 	}
 	var released []ipam.Lease
+	var later *ipam.Lease
+	still := func(l ipam.Lease) bool {
+		if r.names(l) && r.before(l) && !l.Rebuilt() {
+			later = &l
+		}
+		return r.matches(l)
+	}
 	for _, l := range a.releasable(r) {
+		if !still(l) {
+			continue
+		}
 		if kept, err := a.keptByPod(ctx, l); err != nil || kept {
 			if err != nil {
 				return released, err
 			}
 			continue
 		}
-		gone, err := a.releaseOne(ctx, l, r.matches)
+		gone, err := a.releaseOne(ctx, l, still)
 		if err != nil {
 			return released, err
 		}
@@ -42,7 +52,17 @@ func (a *Allocator) Release(ctx context.Context, r ReleaseRequest) ([]ipam.Lease
 			released = append(released, l)
 		}
 	}
+	if later != nil {
+		return released, outdated(*later)
+	}
 	return released, nil
+}
+
+// outdated refuses a DEL of what its container or owner holds since later than the DEL began. Silence would leave the
+// address with nobody who gives it up, should the clock of the host have been set back.
+func outdated(l ipam.Lease) *ipam.Refusal {
+	return ipam.Refuse(ipam.ReasonReleaseOutdated, "%s asked for address %s at %s, after this release began by its startedAt", l.Who(), l.Addr, l.StartedAt.Format(time.RFC3339Nano)).
+		WithHint("if it is to be released, ask again; if the clock of host %s was set back, that helps once it has caught up, after five minutes at most", l.Host)
 }
 
 // keptByPod says whether a lease that names no container stays although a container of its pod was deleted:
@@ -76,18 +96,24 @@ func (a *Allocator) releasable(r ReleaseRequest) []ipam.Lease {
 		if p, ok := a.index.Pool(l.Pool); ok && r.Network != "" && p.Network != r.Network {
 			return true
 		}
-		return !r.matches(l)
+		return !r.names(l)
 	})
 }
 
-// matches says whether a lease is one that the DEL is about: by container ID; by pod UID only where the
+// matches says whether a lease is one that the DEL is about, and not of an ADD that came after it.
+func (r ReleaseRequest) matches(l ipam.Lease) bool { return r.names(l) && !r.before(l) }
+
+// before says whether the DEL began before the ADD of a lease.
+func (r ReleaseRequest) before(l ipam.Lease) bool {
+	return !r.StartedAt.IsZero() && l.StartedAt.After(r.StartedAt)
+}
+
+// names says whether a lease is of the holder of the DEL: by container ID; by pod UID only where the
 // lease has no container; by owner, unless the two name different containers; never by pod name.
-func (r ReleaseRequest) matches(l ipam.Lease) bool {
+func (r ReleaseRequest) names(l ipam.Lease) bool {
 	switch {
 	case l.State != ipam.Active, r.IfName != "" && l.IfName != r.IfName:
 		return false
-	case !r.StartedAt.IsZero() && l.StartedAt.After(r.StartedAt):
-		return false // the lease belongs to an ADD that came after this DEL
 	case r.ContainerID != "" && l.ContainerID == r.ContainerID:
 		return true
 	case r.Owner != "":

@@ -138,7 +138,7 @@ func TestDelBeforeItsAdd(t *testing.T) {
 	x := newNet("9-12")
 	r := newReplica(t, x.pool)
 	p := newPod(t, "overtaken", x.host, r)
-	at := func(s int) time.Time { return time.Unix(int64(1_700_000_000+s), 0) }
+	at := ago()
 	for what, test := range map[string]struct {
 		del, add time.Time
 		all      bool // the DEL names no interface
@@ -184,6 +184,7 @@ func TestDelBeforeItsAdd(t *testing.T) {
 
 // Rule 6: a DEL that comes while the write of its ADD is under way wins, on both sides of the commit.
 func TestDelDuringItsAdd(t *testing.T) {
+	lately := ago()
 	for what, hold := range map[string]func(*intercept.Gate) intercept.Hook{
 		"before the write is stored": func(g *intercept.Gate) intercept.Hook { return g.Hold },
 		"after the write is stored":  func(g *intercept.Gate) intercept.Hook { return g.HoldAnswer },
@@ -195,7 +196,7 @@ func TestDelDuringItsAdd(t *testing.T) {
 				p := newPod(t, fmt.Sprintf("during-%s-%v", what[:5], told), x.host, r)
 				request, d := x.of(p, p.Name+"-c"), ReleaseRequest{ContainerID: p.Name + "-c"}
 				if told {
-					request.StartedAt, d.StartedAt = time.Unix(1_700_000_001, 0), time.Unix(1_700_000_002, 0)
+					request.StartedAt, d.StartedAt = lately(1), lately(2)
 				}
 				gate := intercept.NewGate()
 				remove := r.tap.On(writes, hold(gate))
@@ -206,7 +207,7 @@ func TestDelDuringItsAdd(t *testing.T) {
 				gate.Open()
 				refused(t, (<-done).err, ipam.ReasonContainerDeleted)
 				controlplane.Until(t, "nothing is held", func() bool { return len(x.held(t)) == 0 })
-				_, err := r.Allocate(t.Context(), func() Request { request.StartedAt = time.Unix(1_700_000_001, 0); return request }())
+				_, err := r.Allocate(t.Context(), func() Request { request.StartedAt = lately(1); return request }())
 				refused(t, err, ipam.ReasonContainerDeleted)
 				r.picture(x, nil)
 			})
@@ -217,6 +218,7 @@ func TestDelDuringItsAdd(t *testing.T) {
 // Rule 6: a DEL at a replica that does not know the lease yet leaves a mark there. The lease is released
 // when that replica's watch delivers it.
 func TestDelAtAReplicaThatLagsBehind(t *testing.T) {
+	lately := ago()
 	for _, told := range []bool{true, false} {
 		t.Run(fmt.Sprintf("times told %v", told), func(t *testing.T) {
 			x := newNet("9-12")
@@ -224,7 +226,7 @@ func TestDelAtAReplicaThatLagsBehind(t *testing.T) {
 			p := newPod(t, fmt.Sprintf("lags-%v", told), x.host, one)
 			request, d := x.of(p, p.Name+"-c"), ReleaseRequest{ContainerID: p.Name + "-c"}
 			if told {
-				request.StartedAt, d.StartedAt = time.Unix(1_700_000_001, 0), time.Unix(1_700_000_002, 0)
+				request.StartedAt, d.StartedAt = lately(1), lately(2)
 			}
 			two.watch.Shut()
 			a := one.one(request)
@@ -271,12 +273,13 @@ func TestOrphanIsReleasedWhenTheAPIServerIsBack(t *testing.T) {
 
 // Only ADDs that began before the DEL are concerned: the lease of a later ADD survives the mark.
 func TestMarkSparesALaterAdd(t *testing.T) {
+	lately := ago()
 	x := newNet("9-12")
 	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
 	p := newPod(t, "spared", x.host, one)
 	request := x.of(p, "spared-c")
-	two.del(ReleaseRequest{ContainerID: "spared-c", StartedAt: time.Unix(1_700_000_002, 0)})
-	request.StartedAt = time.Unix(1_700_000_003, 0)
+	two.del(ReleaseRequest{ContainerID: "spared-c", StartedAt: lately(2)})
+	request.StartedAt = lately(3)
 	a := one.one(request)
 	two.picture(x, map[netip.Addr]string{a: "spared-c"})
 	fence := two.one(Request{Host: x.host, Owner: "spared-fence"}) // what the watch brought was looked at
@@ -291,39 +294,39 @@ func TestMarks(t *testing.T) {
 	container := func(id string) marked { return marked{markContainer, id} }
 	m := newMarks(func() time.Time { return now })
 	began := now
-	m.put(container("c"), "eth0", "", began)
-	if !m.deleted(container("c"), "eth0", "", began) || m.deleted(container("c"), "net1", "", began) || m.deleted(container("d"), "eth0", "", began) || m.deleted(marked{markOwner, "c"}, "eth0", "", began) || m.deleted(container("c"), "eth0", "", began.Add(1)) {
+	m.put(container("c"), "eth0", "", begun(began))
+	if !m.deleted(container("c"), "eth0", "", begun(began)) || m.deleted(container("c"), "net1", "", begun(began)) || m.deleted(container("d"), "eth0", "", begun(began)) || m.deleted(marked{markOwner, "c"}, "eth0", "", begun(began)) || m.deleted(container("c"), "eth0", "", begun(began.Add(1))) {
 		t.Error("the mark is not for what began until then, on that interface of that container")
 	}
-	m.put(container("c"), "eth0", "", began.Add(-time.Hour)) // a DEL of long ago, late
-	if !m.deleted(container("c"), "eth0", "", began) {
+	m.put(container("c"), "eth0", "", begun(began.Add(-time.Hour))) // a DEL of long ago, late
+	if !m.deleted(container("c"), "eth0", "", begun(began)) {
 		t.Error("an older DEL took the newer one's mark back")
 	}
 	now = now.Add(markLife - time.Second)
-	if !m.deleted(container("c"), "eth0", "", began) {
+	if !m.deleted(container("c"), "eth0", "", begun(began)) {
 		t.Error("the mark is gone too early")
 	}
 	now = now.Add(2 * time.Second)
-	if m.deleted(container("c"), "eth0", "", began) {
+	if m.deleted(container("c"), "eth0", "", begun(began)) {
 		t.Error("the mark is still there")
 	}
 	for n := range maxMarks + 1000 {
-		m.put(container(fmt.Sprint(n)), "", "", now)
+		m.put(container(fmt.Sprint(n)), "", "", begun(now))
 	}
 	if len(m.by) > maxMarks || len(m.order) > maxMarks {
 		t.Errorf("%d marks, %d in order; want at most %d", len(m.by), len(m.order), maxMarks)
 	}
-	if m.deleted(container("0"), "eth0", "", now) || !m.deleted(container(fmt.Sprint(maxMarks+999)), "eth0", "", now) {
+	if m.deleted(container("0"), "eth0", "", begun(now)) || !m.deleted(container(fmt.Sprint(maxMarks+999)), "eth0", "", begun(now)) {
 		t.Error("not the oldest were dropped")
 	}
 	now = now.Add(markLife)
-	m.put(container("last"), "", "", now)
+	m.put(container("last"), "", "", begun(now))
 	if len(m.by) != 1 || len(m.order) != 1 {
 		t.Errorf("%d marks are left, want 1", len(m.by))
 	}
 	now = now.Add(-time.Hour) // a clock that was set back
-	m.put(container("back"), "", "", now)
-	if !m.deleted(container("back"), "eth0", "", now) {
+	m.put(container("back"), "", "", begun(now))
+	if !m.deleted(container("back"), "eth0", "", begun(now)) {
 		t.Error("no mark after the clock was set back")
 	}
 }

@@ -183,13 +183,14 @@ func TestLeaseMadeAgainBesideANewerOne(t *testing.T) {
 // Rule 5: of two containers of one pod, served at once by two replicas, the newer has the address, and
 // every replica says so to both.
 func TestTwoContainersAtTwoReplicas(t *testing.T) {
+	lately := ago()
 	for what, newerFirst := range map[string]bool{"the newer is written first": true, "the older is written first": false} {
 		t.Run(what, func(t *testing.T) {
 			x := newNet("9-12")
 			one, two := newReplica(t, x.pool), newReplica(t, x.pool)
 			p := newPod(t, fmt.Sprintf("rivals-%v", newerFirst), x.host, one, two)
 			older, newer := x.of(p, p.Name+"-older"), x.of(p, p.Name+"-newer")
-			older.StartedAt, newer.StartedAt = time.Unix(1_700_000_001, 0), time.Unix(1_700_000_002, 0)
+			older.StartedAt, newer.StartedAt = lately(1), lately(2)
 			requests := [2]Request{older, newer}
 			if newerFirst {
 				requests = [2]Request{newer, older}

@@ -30,10 +30,13 @@ type Request struct {
 	Pool string
 	// Addrs are the addresses asked for, at most one per family.
 	Addrs []netip.Addr
-	// StartedAt is when the caller began, by its own clock; zero when it did not tell. The future counts
-	// as now.
+	// StartedAt is when the caller began, by its own clock; zero when it did not tell. A time after the arrival, or
+	// five minutes before it, is that of a wrong clock, and counts as the arrival.
 	StartedAt time.Time
+	// ArrivedAt is when a replica heard of the request first; zero stands for the present.
+	ArrivedAt time.Time
 
+	began moment
 	// terms are those of the pod; refused is why by them, or without them, it is given nothing that it does not hold.
 	terms   Terms
 	refused *ipam.Refusal
@@ -69,8 +72,7 @@ type ReleaseRequest struct {
 	Owner string
 	// Network restricts the release to the pools of one network.
 	Network string
-	// StartedAt is when the caller began, by its own clock; zero when it did not tell. The future counts
-	// as now.
+	// StartedAt is when the caller began, as in a Request.
 	StartedAt time.Time
 	// ArrivedAt is when a replica heard of the request first; zero stands for the present. An ADD that began later is not overtaken.
 	ArrivedAt time.Time

@@ -32,7 +32,7 @@ func (a *Allocator) changed(old, l ipam.Lease) {
 	if l.State != ipam.Active {
 		return
 	}
-	if pool, _ := a.index.Pool(l.Pool); a.marks.overtook(l.Holder, pool.Network) {
+	if pool, _ := a.index.Pool(l.Pool); a.marks.overtook(l.Holder, pool.Network, moment{arrived: l.StartedAt}) {
 		a.orphans.put(l)
 	}
 }

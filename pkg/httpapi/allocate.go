@@ -21,9 +21,7 @@ func (s *Service) allocate(r *http.Request, body []byte) (any, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if request.StartedAt.IsZero() {
-		request.StartedAt = hopOf(r).arrived
-	}
+	request.ArrivedAt = hopOf(r).arrived
 	addresses, err := s.Allocator.Allocate(r.Context(), request)
 	if err != nil {
 		s.tellPod(request, err)

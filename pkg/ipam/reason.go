@@ -27,6 +27,7 @@ const (
 	ReasonContainerHoldsOther Reason = "ContainerHoldsOther"
 	ReasonContainerDeleted    Reason = "ContainerDeleted"
 	ReasonContainerSuperseded Reason = "ContainerSuperseded"
+	ReasonReleaseOutdated     Reason = "ReleaseOutdated"
 	ReasonInvalidAnnotation   Reason = "InvalidAnnotation"
 	ReasonClaimConflict       Reason = "ClaimConflict"
 	ReasonWorkloadUnknown     Reason = "WorkloadUnknown"
@@ -73,6 +74,7 @@ func ReasonTable() []ReasonInfo {
 		{ReasonContainerHoldsOther, 2, false, "The container already holds another address than the one asked for."},
 		{ReasonContainerDeleted, 2, false, "A DEL for the container, or the owner, came after this ADD began."},
 		{ReasonContainerSuperseded, 2, false, "A newer container of the same pod holds its address."},
+		{ReasonReleaseOutdated, 2, true, "The container, or the owner, asked for its address after this DEL began, by the startedAt of both: it keeps it. Also while the clock of its host, which was set back, has not caught up; five minutes at most."},
 		{ReasonInvalidAnnotation, 2, false, "An annotation of the pod, its workload or its namespace is malformed, or asks for what such a workload cannot have."},
 		{ReasonWorkloadUnknown, 2, false, "The pod's address is to be kept for its workload, which cannot be found: an owner is gone, or the controller may not read it."},
 		{ReasonOutcomeUnknown, 2, true, "The API server did not say whether it stored the change; asking again settles it."},

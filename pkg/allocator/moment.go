@@ -1,0 +1,44 @@
+package allocator
+
+import "time"
+
+// maxAge bounds how long a request was under way before it arrived: kubelet gives up a sandbox after four minutes, twice
+// its runtime-request-timeout, and with it the plugin. A clock by which a request is older is wrong.
+const maxAge = 5 * time.Minute
+
+// moment tells when a request began.
+type moment struct {
+	// told is by the clock of the caller's host; zero when it did not tell.
+	told time.Time
+	// arrived is by the API server's time.
+	arrived time.Time
+}
+
+// moment makes one of what a request says of itself; arrived is zero for the present. Nothing arrives in the future.
+func (a *Allocator) moment(told, arrived time.Time) moment {
+	if now := a.leases.Now(); arrived.IsZero() || arrived.After(now) {
+		arrived = now
+	}
+	return moment{told, arrived}
+}
+
+// counts is the time from which a request counts beside those of other hosts, and beside those that a lease does not
+// remember in full. What the host told counts where it can be true. Otherwise its clock is wrong, and the request
+// counts from its arrival, like one that does not tell.
+func (m moment) counts() time.Time {
+	if m.told.IsZero() || m.told.After(m.arrived) || m.arrived.Sub(m.told) > maxAge {
+		return m.arrived
+	}
+	return m.told
+}
+
+// after reports whether a request began after another one of its host. Their host's clock decides, however wrong it is,
+// unless it was set in between: then the times lag behind the arrivals by different amounts.
+func (m moment) after(o moment) bool {
+	if !m.told.IsZero() && !o.told.IsZero() && (m.lag()-o.lag()).Abs() <= maxAge {
+		return m.told.After(o.told)
+	}
+	return m.counts().After(o.counts())
+}
+
+func (m moment) lag() time.Duration { return m.arrived.Sub(m.told) }
