@@ -179,7 +179,7 @@ func (a *Allocator) holder(ctx context.Context, r *Request) (ipam.Holder, error)
 	if err := unfit(*r, pod, err); err != nil {
 		return h, err
 	}
-	h.PodUID, r.podVersion = pod.UID, pod.Version
+	h.PodUID, h.UIDNamed, r.podVersion = pod.UID, r.PodUID != "", pod.Version
 	if a.terms == nil {
 		return h, nil
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -113,32 +112,4 @@ func (s *session) plans(ctx context.Context) (*ipam.Index, error) {
 		}
 	}
 	return x, nil
-}
-
-// podStates reads the pods of leases; one that cannot be read has an error.
-func (s *session) podStates(ctx context.Context, leases []ipam.Lease) ([]podState, []error) {
-	states, failed := make([]podState, len(leases)), make([]error, len(leases))
-	var c dynamic.Interface
-	var group errgroup.Group
-	group.SetLimit(atOnce)
-	for i, l := range leases {
-		if l.State != ipam.Active || l.PodName == "" {
-			continue
-		}
-		if c == nil {
-			if c, failed[i] = s.dynamic(); failed[i] != nil {
-				break
-			}
-		}
-		pods := c.Resource(podResource())
-		group.Go(func() error {
-			states[i], failed[i] = podStateOf(ctx, pods, l)
-			return nil
-		})
-	}
-	_ = group.Wait() // what failed is in failed
-	for i, err := range failed {
-		failed[i] = s.explain(err)
-	}
-	return states, failed
 }

@@ -10,16 +10,13 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
+	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/words"
-	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // leakFixer releases leaked addresses. The snapshot is its first look; before each write it takes a second
@@ -28,7 +25,6 @@ type leakFixer struct {
 	*doctorVerb
 	snapshot *doctor.Snapshot
 	leases   *store.Client
-	pods     *typedcorev1.CoreV1Client
 }
 
 // run releases what the user says and returns the findings that are left.
@@ -39,9 +35,6 @@ func (f *leakFixer) run(ctx context.Context, found []doctor.Finding) (left []doc
 		}
 	}
 	if f.leases, err = f.doctorVerb.leases(); err != nil {
-		return nil, err
-	}
-	if f.pods, err = f.core(); err != nil {
 		return nil, err
 	}
 	var fixable []doctor.Finding
@@ -196,7 +189,7 @@ func (f *leakFixer) releaseOne(ctx context.Context, one doctor.Finding, change i
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	pod, err := f.livePod(ctx, l)
+	pod, err := f.readPod(ctx, l)
 	if err != nil {
 		return "", err
 	}
@@ -204,9 +197,17 @@ func (f *leakFixer) releaseOne(ctx context.Context, one doctor.Finding, change i
 	if err != nil {
 		return "", err
 	}
-	named := func(ipam.Lease, string) []ipam.Lease { return others }
-	if check, _ := doctor.Leak(l, pod, named, f.leases.Now()); check != one.Check {
+	// Between the two looks it was waited for as long as the user says, and that the host was a ready node at both counts.
+	rule := gone.Rule{Apart: f.settle, Silence: f.settle, Grace: gone.Grace}
+	e := gone.Evidence{
+		Lease: l, Pod: pod.Pod, Live: true, Others: func(ipam.Lease, string) []ipam.Lease { return others },
+		Now: f.leases.Now(), Since: f.snapshot.Now, For: f.settle, Host: gone.Host{Ready: true, Renewal: gone.NoLease},
+	}
+	if check, _ := doctor.Leak(l, pod.Pod, e.Others, e.Now); check != one.Check {
 		return "pod " + l.Who() + " is there and may use it", nil
+	}
+	if d := rule.Decide(e); d.Verdict != gone.Gone {
+		return "its containers may still run: " + d.Doubt, nil
 	}
 	if f.dry == dryRunClient {
 		return "", nil
@@ -216,17 +217,4 @@ func (f *leakFixer) releaseOne(ctx context.Context, one doctor.Finding, change i
 		kept = "somebody else has changed it"
 	}
 	return kept, err
-}
-
-// livePod reads the pod of a lease from the API server; nil when there is none.
-func (f *leakFixer) livePod(ctx context.Context, l ipam.Lease) (*workload.Pod, error) {
-	o, err := f.pods.Pods(l.Namespace).Get(ctx, l.PodName, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	}
-	pod := workload.FromObject(o)
-	return &pod, nil
 }

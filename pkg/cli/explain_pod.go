@@ -51,7 +51,7 @@ func (v *explainPod) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t, err := v.trailOf(ctx, key, "")
+	t, err := v.trailOf(ctx, key, nil)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ var formatCalls = map[string]string{
 	"ip find":          "vm-1",
 	"ip history":       "10.1.0.20",
 	"ip list":          "--pool blue",
-	"ip release":       "10.1.0.20 --dry-run=client",
+	"ip release":       "10.1.0.20 --force --dry-run=client",
 	"ip reserve":       "10.1.0.30 --dry-run=client",
 	"ip unreserve":     "10.1.0.21 --dry-run=client",
 	"lease describe":   "10.1.0.20",

@@ -184,6 +184,8 @@ func (v *ipDescribe) next(a addressView) []string {
 	case a.State == ipam.Active && a.pod.lives:
 		return append(line("delete the pod, which gives it back", "kubectl -n "+a.Namespace+" delete pod "+a.PodName),
 			line("take it from the pod that lives", "bcsnetctl ip release "+addr+" --force")...)
+	case a.State == ipam.Active && a.pod.mayRun:
+		return line("take it away before that is sure", "bcsnetctl ip release "+addr+" --force")
 	case a.State == ipam.Active && a.Kept():
 		return line("leave it to its claim alone", "bcsnetctl ip release "+addr)
 	case a.State == ipam.Active:

@@ -27,9 +27,11 @@ func newIPRelease(s *session, group string) *cobra.Command {
 		Short: "Free addresses that somebody holds",
 		Long: `Free addresses, after a question: others may get them at once. ADDRESS is a
 single one, a range a-b with both ends, or a CIDR; up to 4096 in one call. While
-its pod lives, an address is released only with --force. All addresses are
-looked at before any is released, and one that has a new holder by then is left
-alone. What was released goes to standard output, as it was before.
+its pod lives, or containers of a pod that is gone may still run, an address is
+released only with --force: the controller frees it by itself once that is over.
+All addresses are looked at before any is released, and one that has a new
+holder by then is left alone. What was released goes to standard output, as it
+was before.
 
 An address that a claim keeps and no pod has goes back to its pool; for a claim
 that takes its addresses before pods ask, the controller takes another at once.
@@ -38,12 +40,12 @@ One that a pod has by a claim which keeps it stays reserved for the claim.
 An address that is free already is no error; - reads addresses from standard
 input, one entry a line. What fails can be run again: it does the rest.`,
 		Example: `  bcsnetctl ip release 10.0.0.20 --dry-run=client
-  bcsnetctl ip release 10.0.0.20 10.0.0.32-10.0.0.63 --yes --reason "node lost"
+  bcsnetctl ip release 10.0.0.20 10.0.0.32-10.0.0.63 --force --yes --reason "node lost"
   bcsnetctl ip release 10.0.0.20 --force`,
 		ValidArgsFunction: s.completeLeases(leaseQuery{status: ipam.Active.String()}, kept()),
 	}
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
-	cmd.Flags().BoolVar(&v.force, "force", false, "also take the address of a pod that lives")
+	cmd.Flags().BoolVar(&v.force, "force", false, "also take the address of a pod that lives, or may still run")
 	addReason(cmd, &v.reason)
 	s.dry.addTo(cmd)
 	v.output.addTo(cmd)
@@ -110,6 +112,9 @@ func (v *ipRelease) check(ctx context.Context, all []ipam.Lease) (held []ipam.Le
 		case pods[i].lives && !v.force:
 			failed = append(failed, refuse(reasonPodLives, "address %s is held by %s, and the pod %s", l.Addr, l.Where(), pods[i].text).
 				withHint("a pod that is deleted gives it back; to take it away all the same: bcsnetctl ip release %s --force", l.Addr))
+		case pods[i].mayRun && !v.force:
+			failed = append(failed, refuse(reasonPodLives, "address %s is held by %s; the pod %s", l.Addr, l.Where(), pods[i].text).
+				withHint("the controller frees it once nobody surely has it; to take it away at once: bcsnetctl ip release %s --force", l.Addr))
 		default:
 			held = append(held, l)
 		}
@@ -168,6 +173,8 @@ func (v *ipRelease) announce(l ipam.Lease, pod podState, unread error) {
 		v.say.start("%s of pool %s: %s; no pod has it, and it goes back to the pool", l.Addr, l.Pool, keptText(l))
 	case unread != nil:
 		v.say.warn("%s; it is unknown whether the pod lives: %v", what, unread)
+	case pod.mayRun:
+		v.say.warn("%s; the pod %s", what, pod.text)
 	case pod.lives:
 		v.say.warn("%s; the pod %s and loses the address", what, pod.text)
 	case pod.text != "":

@@ -3,17 +3,21 @@ package cli
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/netip"
 	"slices"
+	"sync"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
+	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/words"
+	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // warnLive says which of the pods that hold addresses of a host still exist.
@@ -47,31 +51,128 @@ func (s *session) livePods(ctx context.Context, held []ipam.Lease) ([]string, er
 
 // podState is what became of the pod that holds an address.
 type podState struct {
-	// lives: it exists and has not ended.
-	lives bool
+	// lives: it exists and has not ended, or may be the one that has the address. mayRun: it is no more, and its containers
+	// may run all the same.
+	lives, mayRun bool
 	// phase is that of a pod that lives.
 	phase corev1.PodPhase
 	// text goes on after "the pod".
 	text string
 }
 
-// podStateOf reads the pod of a lease, which has one.
-func podStateOf(ctx context.Context, pods dynamic.NamespaceableResourceInterface, l ipam.Lease) (podState, error) {
-	o, err := pods.Namespace(l.Namespace).Get(ctx, l.PodName, metav1.GetOptions{})
+// podStates reads the pods of leases; one that cannot be read has an error.
+func (s *session) podStates(ctx context.Context, leases []ipam.Lease) ([]podState, []error) {
+	states, failed := make([]podState, len(leases)), make([]error, len(leases))
+	pods := make([]livePod, len(leases))
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for i, l := range leases {
+		if ofPod(l) {
+			group.Go(func() error {
+				pods[i], failed[i] = s.readPod(ctx, l)
+				return nil
+			})
+		}
+	}
+	_ = group.Wait() // what failed is in failed
+	nodes := sync.OnceValues(func() ([]node, error) { return s.nodes(ctx) })
+	for i, l := range leases {
+		if ofPod(l) && failed[i] == nil {
+			states[i], failed[i] = s.podState(ctx, l, pods[i], nodes)
+		}
+		failed[i] = s.explain(failed[i])
+	}
+	return states, failed
+}
+
+// ofPod reports whether a lease is in use by a pod.
+func ofPod(l ipam.Lease) bool { return l.State == ipam.Active && l.PodName != "" && l.Owner == "" }
+
+// podState asks package gone about a lease. This is one look: what was so before, the pod itself has to tell.
+func (s *session) podState(ctx context.Context, l ipam.Lease, pod livePod, nodes func() ([]node, error)) (podState, error) {
+	leases, err := s.leases()
+	if err != nil {
+		return podState{}, err
+	}
+	others, err := s.sameName(ctx, l, pod.Pod)
+	if err != nil {
+		return podState{}, err
+	}
+	e := gone.Evidence{Lease: l, Pod: pod.Pod, Live: true, Others: others, Now: leases.Now()}
+	check, _ := gone.Record(l, pod.Pod, others, e.Now)
+	if check == "" || check == gone.PodOtherAddress {
+		return podState{lives: true, phase: pod.phase, text: presence(l, pod)}, nil
+	}
+	e.Since = gone.Told(check, pod.Pod)
+	if !e.Since.IsZero() {
+		e.For = e.Now.Sub(e.Since)
+	}
+	all, err := nodes()
+	if err != nil {
+		return podState{}, err
+	}
+	for _, n := range all {
+		if slices.Contains(n.addrs, l.Host) {
+			e.Host = gone.Host{Ready: n.state == hostReady, Away: n.since, Renewal: gone.NoLease}
+		}
+	}
+	text := map[gone.Check]string{
+		gone.PodGone: "is gone", gone.PodReplaced: "is gone; there is another of its name", gone.PodEnded: "has ended (" + string(pod.phase) + ")",
+	}[check]
+	d := gone.Default().Decide(e)
+	if d.Verdict == gone.MayRun {
+		text += ", but its containers may still run: " + d.Doubt
+	}
+	return podState{mayRun: d.Verdict != gone.Gone, text: text}, nil
+}
+
+// presence says how a pod is that has an address.
+func presence(l ipam.Lease, pod livePod) string {
+	switch {
+	case pod.Deleting:
+		return "is being deleted"
+	case l.PodUID != "" && pod.UID != l.PodUID:
+		return "is there under another UID, and may be the one"
+	}
+	return "is " + cmp.Or(string(pod.phase), "there")
+}
+
+// sameName finds the leases that name the pod of a lease, where it matters which of them came last.
+func (s *session) sameName(ctx context.Context, l ipam.Lease, pod *workload.Pod) (gone.Others, error) {
+	var all []ipam.Lease
+	if pod != nil && l.PodUID != "" && pod.UID != l.PodUID {
+		var err error
+		all, err = s.held(ctx, leaseQuery{namespace: l.Namespace, pod: l.PodName}, func(o ipam.Lease) bool { return o.State == ipam.Active })
+		if err != nil {
+			return nil, err
+		}
+	}
+	return func(ipam.Lease, string) []ipam.Lease { return all }, nil
+}
+
+// livePod is a pod as the API server has it, with what its status says of its phase; without one where there is none.
+type livePod struct {
+	*workload.Pod
+	phase corev1.PodPhase
+}
+
+// readPod reads the pod of a lease from the API server.
+func (s *session) readPod(ctx context.Context, l ipam.Lease) (livePod, error) {
+	c, err := s.dynamic()
+	if err != nil {
+		return livePod{}, err
+	}
+	o, err := c.Resource(podResource()).Namespace(l.Namespace).Get(ctx, l.PodName, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return podState{text: "is gone"}, nil
+		return livePod{}, nil
 	case err != nil:
-		return podState{}, err
-	case l.PodUID != "" && string(o.GetUID()) != l.PodUID:
-		return podState{text: "is gone; there is another of its name"}, nil
+		return livePod{}, err
 	}
-	phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
-	switch {
-	case phase == string(corev1.PodSucceeded), phase == string(corev1.PodFailed):
-		return podState{text: "has ended (" + phase + ")"}, nil
-	case o.GetDeletionTimestamp() != nil:
-		return podState{lives: true, phase: corev1.PodPhase(phase), text: "is being deleted"}, nil
+	var stored corev1.Pod
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &stored); err != nil {
+		return livePod{}, fmt.Errorf("pod %s cannot be read: %w", l.Who(), err)
 	}
-	return podState{lives: true, phase: corev1.PodPhase(phase), text: "is " + cmp.Or(phase, "there")}, nil
+	pod := workload.FromObject(&stored)
+	return livePod{&pod, stored.Status.Phase}, nil
 }

@@ -65,7 +65,7 @@ func (v *trace) look(ctx context.Context) (*trail, error) {
 		if err != nil {
 			return nil, err
 		}
-		return v.trailOf(ctx, key, "")
+		return v.trailOf(ctx, key, nil)
 	}
 	leases, err := v.leases()
 	if err != nil {
@@ -91,7 +91,7 @@ func (v *trace) look(ctx context.Context) (*trail, error) {
 		}
 		return t, v.fillTrail(ctx, t)
 	}
-	t, err := v.trailOf(ctx, types.NamespacedName{Namespace: l.Namespace, Name: l.PodName}, l.PodUID)
+	t, err := v.trailOf(ctx, types.NamespacedName{Namespace: l.Namespace, Name: l.PodName}, &l)
 	if err == nil && !t.has(l.Addr) { // the pod of a kept address is no more, or has another by now
 		t.leases = append(t.leases, l)
 		err = v.fillTrail(ctx, t)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -43,19 +44,33 @@ func (t *trail) has(a netip.Addr) bool {
 	return slices.ContainsFunc(t.leases, func(l ipam.Lease) bool { return l.Addr == a })
 }
 
-// trailOf follows a pod by its name; with a UID, it is that pod and no other of the name.
-func (s *session) trailOf(ctx context.Context, key types.NamespacedName, uid string) (*trail, error) {
+// trailOf follows a pod by its name; with a lease, it is the pod that may have that, and no other of the name.
+func (s *session) trailOf(ctx context.Context, key types.NamespacedName, of *ipam.Lease) (*trail, error) {
 	t := &trail{key: key}
-	if err := s.findPod(ctx, t, uid); err != nil {
+	if err := s.findPod(ctx, t); err != nil {
 		return nil, err
 	}
-	found, err := s.held(ctx, leaseQuery{namespace: key.Namespace, pod: key.Name}, func(l ipam.Lease) bool {
-		return l.State == ipam.Reserved || l.State == ipam.Active && (t.pod == nil || l.PodUID == "" || l.PodUID == t.pod.UID)
-	})
+	found, err := s.held(ctx, leaseQuery{namespace: key.Namespace, pod: key.Name}, func(l ipam.Lease) bool { return l.State != ipam.Available })
 	if err != nil {
 		return nil, err
 	}
-	t.leases = found
+	leases, err := s.leases()
+	if err != nil {
+		return nil, err
+	}
+	may := func(l ipam.Lease) bool {
+		check, _ := gone.Record(l, t.pod, func(ipam.Lease, string) []ipam.Lease { return found }, leases.Now())
+		return check != gone.PodReplaced
+	}
+	if t.pod != nil && of != nil && !may(*of) {
+		t.pod, t.phase, t.annotations = nil, "", nil
+	}
+	for _, l := range found {
+		if t.pod == nil || may(l) {
+			t.leases = append(t.leases, l)
+		}
+	}
+	found = t.leases
 	if t.pod == nil {
 		if len(found) == 0 {
 			return nil, refuse(ipam.ReasonPodNotFound, "there is no pod %s in namespace %s, and no address of one", key.Name, key.Namespace).
@@ -78,7 +93,7 @@ func (s *session) trailOf(ctx context.Context, key types.NamespacedName, uid str
 }
 
 // findPod reads the pod of a trail.
-func (s *session) findPod(ctx context.Context, t *trail, uid string) error {
+func (s *session) findPod(ctx context.Context, t *trail) error {
 	c, err := s.dynamic()
 	if err != nil {
 		return err
@@ -94,9 +109,8 @@ func (s *session) findPod(ctx context.Context, t *trail, uid string) error {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &stored); err != nil {
 		return fmt.Errorf("pod %s cannot be read: %w", t.key, err)
 	}
-	if pod := workload.FromObject(&stored); uid == "" || pod.UID == uid {
-		t.pod, t.phase, t.annotations = &pod, string(stored.Status.Phase), stored.Annotations
-	}
+	pod := workload.FromObject(&stored)
+	t.pod, t.phase, t.annotations = &pod, string(stored.Status.Phase), stored.Annotations
 	return nil
 }
 

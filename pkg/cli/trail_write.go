@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,7 +63,11 @@ func (s *session) podLines(b *bytes.Buffer, t *trail) {
 	case t.key.Name == "":
 		return
 	case t.pod == nil:
-		trailLine(b, "Pod", "%s, which is gone", t.key)
+		text := ", which is gone"
+		if slices.ContainsFunc(t.leases, func(l ipam.Lease) bool { return ofPod(l) && workload.Static(l.PodUID) }) {
+			text += " from the API server; it is static, and may run all the same"
+		}
+		trailLine(b, "Pod", "%s%s", t.key, text)
 		return
 	}
 	trailLine(b, "Pod", "%s, %s", t.key, t.podState())

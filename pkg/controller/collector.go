@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,7 +18,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
-	"github.com/bcsnet/bcsnet/pkg/doctor"
+	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -37,32 +38,34 @@ const (
 )
 
 const (
-	// collectEvery is how often the leader looks at all leases, collectAfter how long one must look given up: what
-	// a pod leaves without a DEL is back within a minute, also when the brake takes another look.
+	// collectEvery is how often the leader looks at all leases: what a pod leaves without a DEL is back within a minute,
+	// also when the brake takes another look.
 	collectEvery = 10 * time.Second
-	collectAfter = 20 * time.Second
 	// parallelCollections is how many addresses are looked at and released at once.
 	parallelCollections = 16
 )
 
-// collector takes addresses back whose pod has gone, has ended or has been replaced. It believes what it sees
-// twice in its caches and then once more at the API server; the write fails if the lease has changed since.
+// collector takes addresses back whose pod has gone, has ended or has been replaced, by the rule of package gone. The
+// write fails if the lease has changed since.
 type collector struct {
-	mode         CollectionMode
-	every, after time.Duration
-	hostGrace    time.Duration
-	cached       client.Reader
-	pods         *workload.Pods
-	index        *ipam.Index
-	leases       *store.Client
-	nodes        *nodes
-	brake        *brake
+	mode   CollectionMode
+	every  time.Duration
+	rule   gone.Rule
+	cached client.Reader
+	pods   *workload.Pods
+	index  *ipam.Index
+	leases *store.Client
+	nodes  *nodes
+	beats  *beats
+	waits  *waits
+	brake  *brake
 	// tell makes an event about the address of a lease.
 	tell  func(ctx context.Context, l ipam.Lease, kind, reason, action, note string)
 	ready func() error
 	log   *slog.Logger
 
-	suspects    map[netip.Addr]suspect
+	mu          sync.Mutex
+	suspects    map[netip.Addr]suspect // changed by the passes alone
 	collections *prometheus.CounterVec
 	due         prometheus.Gauge
 }
@@ -70,9 +73,16 @@ type collector struct {
 // suspect is a lease that looks given up.
 type suspect struct {
 	lease ipam.Lease
-	// check is by which check, cause why; since is when it was first seen so, by the local clock.
-	check, cause string
-	since        time.Time
+	// check is by which check, cause why; since is when this process saw it so first, by the local clock, and first when
+	// any did, by the API server's.
+	check gone.Check
+	cause string
+	since time.Time
+	first time.Time
+	// node is the ready node that the host was when its Lease was looked at first, beat how that was then; renewal is what
+	// became of it.
+	node, beat string
+	renewal    gone.Renewal
 	// told: a dry run has reported it.
 	told bool
 }
@@ -85,8 +95,8 @@ func (c *collector) register(r prometheus.Registerer) {
 	c.due = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "bcsnet_collections_due", Help: "Addresses whose pod has gone and that wait to be taken back: for a second look, for their host, for the brake, or because of a dry run.",
 	})
-	for _, check := range []string{doctor.LeakPodGone, doctor.LeakPodEnded, doctor.LeakPodReplaced} {
-		c.collections.WithLabelValues(check)
+	for _, check := range []gone.Check{gone.PodGone, gone.PodEnded, gone.PodReplaced} {
+		c.collections.WithLabelValues(string(check))
 	}
 	r.MustRegister(c.collections, c.due, c.brake.gauge)
 }
@@ -96,11 +106,13 @@ func (c *collector) Start(ctx context.Context) error {
 	if c.mode == CollectionOff {
 		return nil
 	}
-	c.suspects = map[netip.Addr]suspect{}
+	c.keep(map[netip.Addr]suspect{})
+	c.waits.forget()
+	defer c.keep(nil)
 	defer c.brake.loosen()
 	defer c.due.Set(0)
 	if hasty {
-		c.every, c.after = time.Second/10, 0
+		c.every, c.rule.Apart = time.Second/10, 0
 	}
 	tick := time.NewTicker(c.every)
 	defer tick.Stop()
@@ -118,22 +130,26 @@ func (c *collector) Start(ctx context.Context) error {
 
 // pass looks at all leases once, and takes back those that were seen given up for long enough.
 func (c *collector) pass(ctx context.Context, now time.Time) {
+	if err := c.waits.load(ctx); err != nil && ctx.Err() == nil {
+		c.log.Warn("since when addresses wait for their hosts cannot be read: they wait anew", "error", err)
+	}
 	active := c.observe(ctx, now)
 	due := c.ripe(now)
 	c.due.Set(float64(len(c.suspects)))
+	if err := c.waits.save(ctx, c.waiting()); err != nil && ctx.Err() == nil {
+		c.log.Warn("since when addresses wait for their hosts is not written down: a restart begins anew", "error", err)
+	}
 	if c.mode == CollectionDryRun {
 		c.report(due)
 		return
 	}
-	if c.brake.stops(ctx, due, active, now) {
-		return
-	}
+	due = c.brake.passes(ctx, due, active, now)
 	alive := make([]bool, len(due))
 	group, together := errgroup.WithContext(ctx) // an API server that fails one fails all
 	group.SetLimit(parallelCollections)
 	for i, s := range due {
 		group.Go(func() (err error) {
-			if alive[i], err = c.collect(together, s); err != nil && itsOwn(err) {
+			if alive[i], err = c.collect(together, s, now); err != nil && itsOwn(err) {
 				c.log.Warn("an address of a pod that has gone is not taken back", append(s.fields(), "error", err)...)
 				return nil
 			}
@@ -143,6 +159,8 @@ func (c *collector) pass(ctx context.Context, now time.Time) {
 	if err := group.Wait(); err != nil && ctx.Err() == nil {
 		c.log.Warn("addresses of pods that have gone are not taken back", "due", len(due), "error", err)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for i, s := range due {
 		if alive[i] { // the cache is behind: no need to ask again at once
 			delete(c.suspects, s.lease.Addr)
@@ -150,7 +168,15 @@ func (c *collector) pass(ctx context.Context, now time.Time) {
 	}
 }
 
-// observe brings the suspects up to date with the caches and counts the active leases.
+// keep replaces the suspects.
+func (c *collector) keep(suspects map[netip.Addr]suspect) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.suspects = suspects
+}
+
+// observe brings the suspects up to date with the caches and the Leases of their hosts, and counts the active leases.
+// Leases that carry an older UID of their pod are mended on the way.
 func (c *collector) observe(ctx context.Context, now time.Time) (active int) {
 	seen := map[netip.Addr]suspect{}
 	for _, l := range c.index.Find(func(l ipam.Lease) bool { return l.State == ipam.Active }) {
@@ -162,28 +188,27 @@ func (c *collector) observe(ctx context.Context, now time.Time) (active int) {
 		if err != nil {
 			continue
 		}
-		check, cause := doctor.Judge(l, pod, c.others, c.leases.Now())
-		if !collectable(check) {
+		if pod != nil && gone.Misnamed(l, *pod) {
+			c.identify(ctx, l)
 			continue
 		}
-		s := suspect{lease: l, check: check, cause: cause, since: now}
+		check, cause := gone.Record(l, pod, gone.Indexed(c.index), c.leases.Now())
+		if check == "" || check == gone.PodOtherAddress {
+			continue
+		}
+		s := suspect{lease: l, check: check, cause: cause, since: now, first: c.leases.Now()}
 		if before, ok := c.suspects[l.Addr]; ok && before.lease.Version == l.Version && before.check == check {
-			s.since, s.told = before.since, before.told
+			s.since, s.first, s.told = before.since, before.first, before.told
+			s.node, s.beat, s.renewal = before.node, before.beat, before.renewal
+		}
+		if at, ok := c.waits.since(l); ok && at.Before(s.first) {
+			s.first = at // an earlier process saw it
 		}
 		seen[l.Addr] = s
 	}
-	c.suspects = seen
+	c.listen(ctx, seen)
+	c.keep(seen)
 	return active
-}
-
-// others are the leases of a pod, and those on a lease's host.
-func (c *collector) others(l ipam.Lease, uid string) []ipam.Lease {
-	return append(c.index.ByAttachment(ipam.Holder{PodUID: uid, IfName: l.IfName}), c.index.ByHost(l.Host)...)
-}
-
-// collectable says whether a finding is one that needs nobody's judgement.
-func collectable(check string) bool {
-	return check == doctor.LeakPodGone || check == doctor.LeakPodEnded || check == doctor.LeakPodReplaced
 }
 
 // cachedPod is the pod of a holder's name; nil when there is none.
@@ -200,11 +225,10 @@ func (c *collector) cachedPod(ctx context.Context, h ipam.Holder) (*workload.Pod
 	return &pod, nil
 }
 
-// ripe are the suspects that have been seen for long enough, in the order of their addresses. Looks are not to the
-// millisecond: one that comes early is not another interval too early.
+// ripe are the suspects that nobody has, unless the API server knows better, in the order of their addresses.
 func (c *collector) ripe(now time.Time) (due []suspect) {
 	for _, s := range c.suspects {
-		if now.Sub(s.since) >= c.after-c.every/2 && !c.mayRun(s, now) {
+		if c.doubt(s, now) == "" {
 			due = append(due, s)
 		}
 	}
@@ -212,16 +236,62 @@ func (c *collector) ripe(now time.Time) (due []suspect) {
 	return due
 }
 
-// mayRun says whether the containers of a suspect may still run although the API server does not know of them: on
-// a host that is away for less than the grace period, and those of a static pod.
-func (c *collector) mayRun(s suspect, now time.Time) bool {
+// evidence is what the passes know of a suspect.
+func (c *collector) evidence(s suspect, now time.Time) gone.Evidence {
+	e := gone.Evidence{
+		Lease: s.lease, Others: gone.Indexed(c.index), Now: c.leases.Now(), Since: s.first, For: now.Sub(s.since),
+		Host: gone.Host{Ready: true, Renewal: s.renewal},
+	}
 	if since, away := c.nodes.awaySince(s.lease.Host); away {
-		return c.hostGrace == 0 || c.leases.Now().Sub(since) < c.hostGrace
+		e.Host = gone.Host{Away: since}
+		if !c.nodes.known(s.lease.Host) {
+			e.Host.Away = s.first // it may be there for all that is known, as with a second network card
+		}
 	}
-	if s.check == doctor.LeakPodGone && workload.Static(s.lease.PodUID) {
-		return c.hostGrace == 0 || now.Sub(s.since) < c.hostGrace
+	return e
+}
+
+// judge decides about a lease by what the passes of this leader have seen. live has it ask the API server for the pod;
+// without, the cache counts as if it had said so.
+func (c *collector) judge(ctx context.Context, l ipam.Lease, live bool) (d gone.Decision, err error) {
+	now := time.Now()
+	c.mu.Lock()
+	s, ok := c.suspects[l.Addr]
+	c.mu.Unlock()
+	if !ok || s.lease.Version != l.Version {
+		s = suspect{lease: l, since: now, first: c.leases.Now()}
 	}
-	return false
+	e := c.evidence(s, now)
+	if e.Live = true; live {
+		e.Pod, err = c.livePod(ctx, l)
+	} else {
+		e.Pod, err = c.cachedPod(ctx, l.Holder)
+	}
+	return c.timed().Decide(e), err
+}
+
+// doubt says why the containers of a suspect may still run, as far as the API server is not asked for its pod.
+func (c *collector) doubt(s suspect, now time.Time) string {
+	e := c.evidence(s, now)
+	e.Live = true
+	return c.timed().Doubt(e, s.check)
+}
+
+// timed is the rule for looks that are not to the millisecond: one that comes early is not another interval too early.
+func (c *collector) timed() gone.Rule {
+	r := c.rule
+	r.Apart -= c.every / 2
+	return r
+}
+
+// waiting are the suspects that wait for their host's grace period and that nothing but this process can tell since when.
+func (c *collector) waiting() (all []suspect) {
+	for _, s := range c.suspects {
+		if !c.nodes.known(s.lease.Host) || s.check == gone.PodGone && workload.Static(s.lease.PodUID) {
+			all = append(all, s)
+		}
+	}
+	return all
 }
 
 // report says once of each what would be taken back.
@@ -231,7 +301,9 @@ func (c *collector) report(due []suspect) {
 			continue
 		}
 		s.told = true
+		c.mu.Lock()
 		c.suspects[s.lease.Addr] = s
+		c.mu.Unlock()
 		c.log.Info("would take an address back (--garbage-collection is dry-run)", s.fields()...)
 	}
 }
@@ -240,8 +312,20 @@ func (s suspect) fields() []any {
 	l := s.lease
 	return []any{
 		"address", l.Addr.String(), "pool", l.Pool, "pod", l.Who(), "pod_uid", l.PodUID, "container", l.ContainerID,
-		"host", l.Host.String(), "check", s.check, "cause", s.cause,
+		"host", l.Host.String(), "check", string(s.check), "cause", s.cause,
 	}
+}
+
+// livePod is the pod of a lease as the API server has it; nil when there is none.
+func (c *collector) livePod(ctx context.Context, l ipam.Lease) (*workload.Pod, error) {
+	pod, err := c.pods.FindLive(ctx, l.Namespace, l.PodName, "")
+	switch {
+	case errors.Is(err, workload.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &pod, nil
 }
 
 // itsOwn says whether a collection failed because of its lease: what the API server would not store, as it was written
@@ -250,28 +334,24 @@ func itsOwn(err error) bool { return apierrors.IsInvalid(err) || apierrors.IsBad
 
 // collect asks the API server for the pod and takes the address back if that says the same; alive means that
 // it does not.
-func (c *collector) collect(ctx context.Context, s suspect) (alive bool, err error) {
+func (c *collector) collect(ctx context.Context, s suspect, now time.Time) (alive bool, err error) {
 	l := s.lease
 	ctx, cancel := context.WithTimeout(ctx, allocator.MaxRequestTime)
 	defer cancel()
-	pod, err := c.pods.FindLive(ctx, l.Namespace, l.PodName, "")
-	switch {
-	case hasty:
-	case errors.Is(err, workload.ErrNotFound):
-		s.check, s.cause = doctor.Judge(l, nil, c.others, c.leases.Now())
-	case err != nil:
+	e := c.evidence(s, now)
+	if e.Pod, e.Live, err = c.lastLook(ctx, l); err != nil {
 		return false, err
-	default:
-		s.check, s.cause = doctor.Judge(l, &pod, c.others, c.leases.Now())
 	}
-	if !collectable(s.check) {
+	d := c.timed().Decide(e)
+	if d.Verdict != gone.Gone {
 		return true, nil
 	}
-	change := ipam.Change{Verb: ipam.VerbCollect, By: "bcsnet-controller", Reason: s.check}
+	s.check, s.cause = d.Check, d.Cause
+	change := ipam.Change{Verb: ipam.VerbCollect, By: "bcsnet-controller", Reason: string(s.check)}
 	released, err := allocator.ReleaseLease(ctx, c.leases, l, change, l.SameHolding)
 	if released {
 		c.brake.took(time.Now())
-		c.collections.WithLabelValues(s.check).Inc()
+		c.collections.WithLabelValues(string(s.check)).Inc()
 		c.log.Info("took an address back", s.fields()...)
 		c.tell(ctx, l, corev1.EventTypeNormal, v1.ReasonAddressCollected, "Collect", "took "+l.Addr.String()+" back: "+s.cause)
 	}

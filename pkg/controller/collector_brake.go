@@ -28,8 +28,8 @@ const (
 )
 
 // brake stops the collection when more leases than usual look given up at once: an API server that is empty, or
-// was restored, says of every pod that it does not exist. It lets go when it has seen the namespaces and the
-// nodes of all of them there, or when there are fewer: then somebody has released them by hand. Of a host that
+// was restored, says of every pod that it does not exist. It lets those go whose namespace and node it has seen there at
+// another look, and all when there are fewer: then somebody has released them by hand. Of a host that
 // has been away for longer than its grace period no node is asked for.
 type brake struct {
 	live client.Reader
@@ -60,28 +60,28 @@ func (b *brake) took(now time.Time) {
 	b.taken = append(b.taken, now)
 }
 
-// stops says whether the leases that are due must wait.
-func (b *brake) stops(ctx context.Context, due []suspect, active int, now time.Time) bool {
+// passes are those of the leases that are due that need not wait.
+func (b *brake) passes(ctx context.Context, due []suspect, active int, now time.Time) []suspect {
 	b.mu.Lock()
 	b.taken = slices.DeleteFunc(b.taken, func(t time.Time) bool { return now.Sub(t) >= brakeWindow })
 	many := len(due) > 0 && len(due)+len(b.taken) > max(brakeCount, active/brakeOneIn)
 	was := len(b.pools) > 0
 	b.mu.Unlock()
-	if !many {
+	if !many || !brakes {
 		b.loosen()
-		return false
+		return due
 	}
-	why := "a second look"
-	if was { // what is seen at once is no second look
-		err := b.seen(ctx, due)
-		if err == nil {
-			b.loosen()
-			return false
-		}
-		why = err.Error()
+	if !was { // what is seen at once is no second look
+		b.pull(due, "a second look")
+		return nil
 	}
-	b.pull(due, why)
-	return true
+	seen, unseen, why := b.sort(ctx, due)
+	if len(unseen) == 0 {
+		b.loosen()
+		return due
+	}
+	b.pull(unseen, why)
+	return seen
 }
 
 // pull stops the collection, and says so when it went until now.
@@ -93,7 +93,7 @@ func (b *brake) pull(due []suspect, why string) {
 	b.mu.Lock()
 	before := b.pools
 	if b.why != why || before == nil {
-		b.log.Warn("no addresses are taken back: too many pods have gone at once", "due", len(due), "waiting_for", why,
+		b.log.Warn("addresses are not taken back: too many pods have gone at once", "waiting", len(due), "waiting_for", why,
 			"hint", "bcsnetctl doctor --only leaks; if they have gone indeed: bcsnetctl doctor --fix --only leaks")
 	}
 	turned := b.why != why
@@ -140,26 +140,49 @@ func (b *brake) waiting(pool string) (n int, why string) {
 	return b.pools[pool], b.why
 }
 
-// seen asks the API server for the namespaces and nodes of all; the error says which it does not have.
-func (b *brake) seen(ctx context.Context, due []suspect) error {
-	type object struct{ kind, name string }
-	wanted := map[object]struct{}{}
-	for _, s := range due {
-		wanted[object{"Namespace", s.lease.Namespace}] = struct{}{}
+// object is a namespace or a node.
+type object struct{ kind, name string }
+
+// sort asks the API server for the namespaces and nodes of all, and tells those leases apart of which it has both. why
+// says which it does not have.
+func (b *brake) sort(ctx context.Context, due []suspect) (seen, unseen []suspect, why string) {
+	wanted := map[object]error{}
+	of := func(s suspect) []object {
+		all := []object{{"Namespace", s.lease.Namespace}}
 		if node, ok := b.node(s.lease.Host); ok {
-			wanted[object{"Node", node}] = struct{}{}
+			all = append(all, object{"Node", node})
+		}
+		return all
+	}
+	for _, s := range due {
+		for _, o := range of(s) {
+			wanted[o] = nil
 		}
 	}
-	sorted := slices.SortedFunc(maps.Keys(wanted), func(a, b object) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.name, b.name)) })
-	for _, w := range sorted {
-		var o metav1.PartialObjectMetadata
-		o.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(w.kind))
-		switch err := b.live.Get(ctx, types.NamespacedName{Name: w.name}, &o); {
-		case apierrors.IsNotFound(err):
-			return fmt.Errorf("%s %s, which does not exist", strings.ToLower(w.kind), w.name)
-		case err != nil:
-			return fmt.Errorf("%s %s, which cannot be read: %w", strings.ToLower(w.kind), w.name, err)
+	for _, w := range slices.SortedFunc(maps.Keys(wanted), func(a, b object) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.name, b.name)) }) {
+		if wanted[w] = b.missing(ctx, w); wanted[w] != nil && why == "" {
+			why = wanted[w].Error()
 		}
+	}
+	for _, s := range due {
+		if slices.ContainsFunc(of(s), func(o object) bool { return wanted[o] != nil }) {
+			unseen = append(unseen, s)
+		} else {
+			seen = append(seen, s)
+		}
+	}
+	return seen, unseen, why
+}
+
+// missing says that the API server does not have an object, or not whether it has; nil when it has.
+func (b *brake) missing(ctx context.Context, w object) error {
+	var o metav1.PartialObjectMetadata
+	o.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(w.kind))
+	switch err := b.live.Get(ctx, types.NamespacedName{Name: w.name}, &o); {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("%s %s, which does not exist", strings.ToLower(w.kind), w.name)
+	case err != nil:
+		return fmt.Errorf("%s %s, which cannot be read: %w", strings.ToLower(w.kind), w.name, err)
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ type nodes struct {
 	now      func() time.Time
 	mu       sync.RWMutex
 	addrs    map[string][]netip.Addr
+	has      map[netip.Addr]int // how many nodes have an address
 	gateways map[netip.Addr]netip.Addr
 	// ready names the node, ready at present, that has an address; away says since when none has.
 	ready map[netip.Addr]string
@@ -34,7 +35,7 @@ type nodes struct {
 func newNodes(index *ipam.Index, changed func([]netip.Addr), now func() time.Time) *nodes {
 	return &nodes{
 		index: index, changed: changed, now: now,
-		addrs: map[string][]netip.Addr{}, gateways: map[netip.Addr]netip.Addr{},
+		addrs: map[string][]netip.Addr{}, has: map[netip.Addr]int{}, gateways: map[netip.Addr]netip.Addr{},
 		ready: map[netip.Addr]string{}, away: map[netip.Addr]time.Time{},
 	}
 }
@@ -78,12 +79,16 @@ func (n *nodes) put(name string, addrs []netip.Addr, gateway netip.Addr, ready b
 	before := n.addrs[name]
 	for _, a := range before {
 		delete(n.gateways, a)
+		if n.has[a]--; n.has[a] == 0 {
+			delete(n.has, a)
+		}
 	}
 	n.addrs[name] = addrs
 	if len(addrs) == 0 {
 		delete(n.addrs, name)
 	}
 	for _, a := range addrs {
+		n.has[a]++
 		if gateway.IsValid() {
 			n.gateways[a] = gateway
 		}
@@ -138,6 +143,13 @@ func (n *nodes) awaySince(host netip.Addr) (since time.Time, away bool) {
 		n.away[host] = n.now()
 	}
 	return n.away[host], true
+}
+
+// known reports whether any node, ready or not, has the address of a host.
+func (n *nodes) known(host netip.Addr) bool {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return n.has[host] > 0
 }
 
 // readyNode names the ready node that a host is.

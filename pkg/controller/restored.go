@@ -19,23 +19,15 @@ type restored struct {
 func newRestored(pools *poolReconciler, registry prometheus.Registerer) *restored {
 	r := &restored{pools: pools, lost: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "bcsnet_lost_addresses_total",
-		Help: "Addresses whose object was deleted while they were held, by what came of it: restored, or given-up when the holder was gone.",
+		Help: "Addresses whose object was deleted while they were held, by what came of it: restored.",
 	}, []string{"result"})}
-	for _, result := range []string{"restored", "given-up"} {
-		r.lost.WithLabelValues(result)
-	}
+	r.lost.WithLabelValues("restored")
 	registry.MustRegister(r.lost)
 	return r
 }
 
-func (r *restored) settled(l ipam.Lease, again bool) {
-	if !again {
-		r.lost.WithLabelValues("given-up").Inc()
-		serving, _ := r.pools.index.PoolOf(l.Addr)
-		r.pools.unsettle(serving) // which may want an object of it
-		r.pools.enqueue(serving, statusDelay)
-		return
-	}
+// again is told of a lease that was made again.
+func (r *restored) again(l ipam.Lease) {
 	r.lost.WithLabelValues("restored").Inc()
 	use := "reserved"
 	if l.State == ipam.Active {

@@ -37,6 +37,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/galaxy"
+	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/placement"
@@ -197,7 +198,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	alloc := allocator.New(index, leases, pods, terms, log)
 	claims.alloc = alloc
 	registry := prometheus.NewRegistry()
-	restorer := rebuild.NewRestorer(index, leases, pods, log, newRestored(reconciler, registry).settled)
+	restorer := rebuild.NewRestorer(index, leases, log, newRestored(reconciler, registry).again)
 	synced, err := watchInputs(ctx, mgr.GetCache(), index, nodes, pods.Endings, reconciler)
 	if err != nil {
 		return nil, nil, err
@@ -225,7 +226,9 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	// What controller-runtime and client-go count is the same for all that run in this process.
 	gatherer := prometheus.Gatherers{metrics.Registry, registry}
 	collector := &collector{
-		mode: o.GarbageCollection, every: cmp.Or(o.CollectEvery, collectEvery), after: cmp.Or(o.CollectAfter, collectAfter), hostGrace: o.HostGrace, cached: mgr.GetCache(), pods: pods,
+		mode: o.GarbageCollection, every: cmp.Or(o.CollectEvery, collectEvery), cached: mgr.GetCache(), pods: pods,
+		rule: gone.Rule{Apart: cmp.Or(o.CollectAfter, gone.Apart), Grace: o.HostGrace, Silence: gone.Silence}, beats: &beats{live: mgr.GetAPIReader(), log: log},
+		waits: &waits{live: mgr.GetAPIReader(), client: mgr.GetClient(), namespace: o.LeaderElectionNamespace},
 		index: index, leases: leases, nodes: nodes, brake: newBrake(mgr.GetAPIReader(), nodes.readyNode, reconciler.collectionChanged, log),
 		tell: reconciler.tellOfAddress, ready: ready, log: log,
 	}
@@ -244,8 +247,8 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	service := &httpapi.Service{
 		Index: index, Leases: leases, Allocator: alloc, Ready: ready,
 		Galaxy: galaxy.New(galaxy.Service{
-			Index: index, Leases: leases, Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), Claims: mgr.GetClient(), Pods: pods,
-			Owners: owners, Policies: policies, Namespace: o.LeaderElectionNamespace,
+			Index: index, Leases: leases, Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), Claims: mgr.GetClient(),
+			Owners: owners, Policies: policies, Namespace: o.LeaderElectionNamespace, Gone: collector.judge,
 			Preallocate: func(ctx context.Context, c *v1.BCSNetIPClaim) (allocator.Stock, error) {
 				return claim.Preallocate(ctx, alloc, mgr.GetAPIReader(), c, claim.MaxPreallocated)
 			},

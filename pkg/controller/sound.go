@@ -2,6 +2,23 @@
 
 package controller
 
-// hasty is a collector that takes an address back at the first look, on the word of its caches. A build with the
-// tag faults has it on purpose; here the compiler leaves nothing of it.
-const hasty = false
+import (
+	"context"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// What a build with the tag faults breaks on purpose is whole here; the compiler leaves nothing of it.
+const (
+	// hasty is a collector that looks ten times a second.
+	hasty = false
+	// brakes: too many leases that look given up at once wait.
+	brakes = true
+)
+
+// lastLook is the look at the pod of a lease before its address is taken back.
+func (c *collector) lastLook(ctx context.Context, l ipam.Lease) (pod *workload.Pod, live bool, err error) {
+	pod, err = c.livePod(ctx, l)
+	return pod, err == nil, err
+}

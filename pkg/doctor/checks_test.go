@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
+	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -156,13 +157,13 @@ func poolCases() map[string]checkCase {
 
 func leakCases() map[string]checkCase {
 	const since = "; held for 2d on 10.0.0.11"
-	gone := "leak-pod-gone ip/10.1.0.25: pod default/gone-0 does not exist" + since
+	noPod := "leak-pod-gone ip/10.1.0.25: pod default/gone-0 does not exist" + since
 	with := func(change ...func(*ipam.Lease)) func(*doctor.Snapshot) {
 		return func(s *doctor.Snapshot) { s.Leases = append(s.Leases, lease("10.1.0.25", "gone-0", change...)) }
 	}
 	return map[string]checkCase{
-		"a pod that is gone":            {with(), []string{gone}},
-		"one that is gone, without UID": {with(func(l *ipam.Lease) { l.PodUID = "" }), []string{gone}},
+		"a pod that is gone":            {with(), []string{noPod}},
+		"one that is gone, without UID": {with(func(l *ipam.Lease) { l.PodUID = "" }), []string{noPod}},
 		"one that has just taken it":    {with(func(l *ipam.Lease) { l.Updated = lately }), nil},
 		"one of unknown age":            {with(func(l *ipam.Lease) { l.Updated = time.Time{} }), []string{"leak-pod-gone ip/10.1.0.25: pod default/gone-0 does not exist; held on 10.0.0.11"}},
 		"a container of an unknown pod": {with(func(l *ipam.Lease) { l.PodName, l.Namespace, l.PodUID = "", "", "" }), nil},
@@ -174,11 +175,11 @@ func leakCases() map[string]checkCase {
 		"a pod that is gone with its node": {func(s *doctor.Snapshot) {
 			with()(s)
 			s.Nodes[0].Ready = false
-		}, []string{gone + ", which is no ready node: its container may still run"}},
+		}, []string{noPod + ", which is no ready node: its container may still run"}},
 		"a pod that is gone, nodes unknown": {func(s *doctor.Snapshot) {
 			with()(s)
 			s.Missing[doctor.PartNodes], s.Nodes = errForbidden, nil
-		}, []string{gone}},
+		}, []string{noPod}},
 
 		"a pod that has ended": {func(s *doctor.Snapshot) { s.Pods[0].Ended, s.Pods[0].EndedAt = true, old },
 			[]string{"leak-pod-ended ip/10.1.0.20: pod default/web-0 has ended" + since}},
@@ -202,16 +203,16 @@ func leakCases() map[string]checkCase {
 		"a pod made anew that has the address": {func(s *doctor.Snapshot) { s.Pods[0].UID, s.Pods[0].Created = "another", old.Add(time.Hour) },
 			[]string{"pod-without-lease pod/default/web-0: it has 10.1.0.20 of pool blue, which default/web-0 holds"}},
 		"a lease bound with an old UID, before the sandbox is up": {func(s *doctor.Snapshot) {
-			s.Pods[0].UID, s.Pods[0].Addrs, s.Pods[0].Created = "another", nil, old.Add(-doctor.Skew)
+			s.Pods[0].UID, s.Pods[0].Addrs, s.Pods[0].Created = "another", nil, old.Add(-gone.Skew)
 		}, nil},
 		"the same, and a later container of the pod has another address": {func(s *doctor.Snapshot) {
-			s.Pods[0].UID, s.Pods[0].Addrs, s.Pods[0].Created = "another", nil, old.Add(-doctor.Skew)
+			s.Pods[0].UID, s.Pods[0].Addrs, s.Pods[0].Created = "another", nil, old.Add(-gone.Skew)
 			later := s.Leases[0]
 			later.Addr, later.PodUID, later.ContainerID, later.StartedAt = netip.MustParseAddr("10.1.0.21"), "another", "later", old.Add(time.Second)
 			s.Leases = append(s.Leases, later)
 		}, []string{"leak-pod-replaced ip/10.1.0.20: pod default/web-0 is another one now than the holder" + since}},
 		"the same, and that was bound with an old UID, too": {func(s *doctor.Snapshot) {
-			s.Pods[0].UID, s.Pods[0].Addrs, s.Pods[0].Created = "another", nil, old.Add(-doctor.Skew)
+			s.Pods[0].UID, s.Pods[0].Addrs, s.Pods[0].Created = "another", nil, old.Add(-gone.Skew)
 			later := s.Leases[0]
 			later.Addr, later.PodUID, later.ContainerID, later.StartedAt = netip.MustParseAddr("10.1.0.21"), "between", "later", old.Add(time.Second)
 			elsewhere := later

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // releasesAtOnce is how many addresses of a request are written at once.
@@ -120,7 +120,7 @@ func (r *row) isOf(ask OwnedIP) bool {
 		equal(ask.kind(), r.AppType, forPool || r.AppType == statefulSet)
 }
 
-// certain makes sure of what memory says, that the pods are no more which have addresses, by one read each.
+// certain makes sure of what memory says, that nobody has the addresses any more, by one read of each pod.
 func (s *Service) certain(ctx context.Context, todo []wanted) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(releasesAtOnce)
@@ -129,12 +129,11 @@ func (s *Service) certain(ctx context.Context, todo []wanted) error {
 			continue
 		}
 		group.Go(func() error {
-			pod, err := s.Pods.FindLive(ctx, w.lease.Namespace, w.lease.PodName, w.lease.PodUID)
+			d, err := s.Gone(ctx, w.lease, true)
 			switch {
-			case errors.Is(err, workload.ErrNotFound):
 			case err != nil:
 				return ipam.Refuse(ipam.ReasonUnavailable, "server error: %v", err)
-			case !pod.Ended:
+			case d.Verdict != gone.Gone:
 				return ipam.Refuse(ipam.ReasonAddressInUse, "%s is not releasable", w.lease.Addr)
 			}
 			return nil

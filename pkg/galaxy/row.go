@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -20,7 +21,8 @@ import (
 // row is an address that is held, with what decides what galaxy shows of it.
 type row struct {
 	FloatingIP
-	addr netip.Addr
+	addr  netip.Addr
+	lease ipam.Lease
 	// owner is the holder that is no pod, podUID the pod that has the address.
 	owner, podUID string
 	updated       time.Time
@@ -57,7 +59,7 @@ const (
 func (v *view) row(l ipam.Lease) row {
 	r := row{
 		FloatingIP: FloatingIP{IP: l.Addr.String(), Namespace: l.Namespace, PodName: l.PodName},
-		addr:       l.Addr, owner: l.Owner, podUID: l.PodUID, updated: l.Updated, kept: l.IsKept(), anybody: l.PodPrimaryKey == "",
+		addr:       l.Addr, lease: l, owner: l.Owner, podUID: l.PodUID, updated: l.Updated, kept: l.IsKept(), anybody: l.PodPrimaryKey == "",
 	}
 	switch {
 	case l.Claim != "":
@@ -171,15 +173,19 @@ func (v *view) status(r *row) (status string, releasable bool) {
 		return "", r.kept
 	}
 	o, ok := v.pod(r.Namespace, r.PodName)
-	var pod workload.Pod
-	if ok {
-		pod = workload.FromObject(o)
+	if !r.kept {
+		d, err := v.Gone(v.ctx, r.lease, false)
+		releasable = err == nil && d.Verdict == gone.Gone
+		if !ok || d.Check == gone.PodReplaced {
+			return deleted, releasable
+		}
+		return string(o.Status.Phase), releasable
 	}
-	if !ok || !r.kept && r.podUID != "" && pod.UID != r.podUID {
-		// A static pod runs whether the API server knows of it or not.
-		return deleted, r.kept || !workload.Static(r.podUID)
+	if !ok {
+		return deleted, true
 	}
 	// A pod that is there and has nothing may be about to take what is kept for it.
-	others := r.kept && len(v.Index.ByAttachment(ipam.Holder{PodUID: pod.UID})) > 0
+	pod := workload.FromObject(o)
+	others := len(v.Index.ByAttachment(ipam.Holder{PodUID: pod.UID})) > 0
 	return string(o.Status.Phase), pod.Ended || others
 }

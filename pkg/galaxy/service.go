@@ -9,6 +9,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -21,8 +22,10 @@ type Service struct {
 	// Cached reads pods and claims from the watch caches, Live claims from the API server; Claims writes them.
 	Cached, Live client.Reader
 	Claims       client.Writer
-	Pods         *workload.Pods
 	Owners       *workload.Owners
+	// Gone decides whether nobody has an address any more that a pod has by its lease. live has it ask the API server for
+	// the pod, else the cache counts as if it had said so.
+	Gone func(ctx context.Context, l ipam.Lease, live bool) (gone.Decision, error)
 	// Policies finds the policy of a pod whose claim is not made yet.
 	Policies claim.Policies
 	// Namespace of the controller, where the claims of shared pools are.

@@ -50,7 +50,10 @@ type Holder struct {
 	Namespace   string
 	PodName     string
 	PodUID      string
-	Owner       string
+	// UIDNamed: the request that took the address named the PodUID. Any other UID was looked up, and may be that of an
+	// earlier pod of the name.
+	UIDNamed bool
+	Owner    string
 	// Superseded are earlier containers of the same pod, newest last, at most MaxSuperseded.
 	Superseded []string
 	// SetSize is how many addresses the request takes together; 0 stands for one.
@@ -288,6 +291,16 @@ func Free(l Lease, now time.Time, c Change) (next Lease, changed bool) {
 	next.HeldFinalizer = l.HeldFinalizer && l.Deleting && l.State != Available
 	next.State, next.Holder, next.Sticky, next.Updated, next.BoundVersion = Available, Holder{}, Sticky{}, now, 0
 	return next, true
+}
+
+// Identify gives a lease the UID that its holder's pod really has. It is refused (ok false) where nothing changes.
+func Identify(l Lease, uid string) (next Lease, ok bool) {
+	if l.State != Active || l.Owner != "" || l.PodUID == uid || l.Deleting {
+		return l, false
+	}
+	l.stay()
+	l.PodUID, l.UIDNamed = uid, false
+	return l, true
 }
 
 // Restick changes the terms on which somebody has an address, or on which it is kept for a claim. It is

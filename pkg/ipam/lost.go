@@ -74,13 +74,3 @@ func (x *Index) CountLost() int {
 	defer x.mu.RUnlock()
 	return len(x.lost)
 }
-
-// GiveUp ends the loss of an address whose holder is no more. l is the lease that was lost.
-func (x *Index) GiveUp(l Lease) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if r, ok := x.lost[l.Addr]; ok && r.version == l.Version {
-		x.dropLost(l.Addr)
-		x.refresh(l.Addr)
-	}
-}

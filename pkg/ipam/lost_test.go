@@ -25,8 +25,6 @@ func TestLost(t *testing.T) {
 		"made anew, and free":           {[]step{comes(held), goes(2), comes(available(a, "a", 3))}, true, 0},
 		"released, as is heard later":   {[]step{comes(held), func(x *Index) { x.WroteDelete(ip(a), 1) }, comes(since(available(a, "a", 2), 9))}, false, 1},
 		"free since before it was lost": {[]step{comes(since(held, 9)), goes(2), comes(since(available(a, "a", 3), 8))}, true, 0},
-		"given up":                      {[]step{comes(held), goes(2), func(x *Index) { x.GiveUp(held) }}, false, 1},
-		"another loss is given up":      {[]step{comes(held), goes(2), func(x *Index) { x.GiveUp(lease(a, "a", 7)) }}, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := indexOf(pool(t, "a", "10.0.0.0/24", []string{a}))

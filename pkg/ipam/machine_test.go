@@ -42,7 +42,6 @@ func TestIndexAgainstModel(t *testing.T) {
 			"doubt":            m.doubt,
 			"drop":             m.drop,
 			"time passes":      m.timePasses,
-			"give up":          m.giveUp,
 			"":                 m.check,
 		})
 	})
@@ -141,20 +140,6 @@ func (m *machine) changed(old, new Lease) {
 	case new.Version == 0 && old.State != Available:
 		m.model.lost[old.Addr] = old
 	}
-}
-
-func (m *machine) giveUp(t *rapid.T) {
-	if len(m.model.lost) == 0 {
-		t.Skip("nothing is lost")
-	}
-	a := rapid.SampledFrom(slices.SortedFunc(maps.Keys(m.model.lost), netip.Addr.Compare)).Draw(t, "lost")
-	l := m.model.lost[a]
-	if rapid.Bool().Draw(t, "another loss") {
-		l.Version++
-	} else {
-		delete(m.model.lost, a)
-	}
-	m.x.GiveUp(l)
 }
 
 func (m *machine) othersWrite(t *rapid.T) { m.model.commit(aLease(t, anAddr(t)), false) }

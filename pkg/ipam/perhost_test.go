@@ -32,7 +32,6 @@ func TestMaxPerHost(t *testing.T) {
 		"the next pool":                {pools: []Pool{a(perHost(2)), b}, leases: []Lease{eight, nine}, want: want(), picks: []string{"b 10.0.1.9"}},
 		"by hand":                      {pools: []Pool{a(perHost(1))}, leases: []Lease{eight}, want: Want{Owner: "vm", Pool: "a", Addrs: ips("10.0.0.10"), Key: "k", Who: "vm"}, picks: []string{"a 10.0.0.10"}},
 		"what it holds":                {pools: []Pool{a(perHost(1))}, leases: []Lease{eight}, want: want(having(eight))},
-		"given up and lost":            {pools: []Pool{a(perHost(1))}, leases: []Lease{eight}, before: func(x *Index) { x.WatchedDelete(eight.Addr, 99); x.GiveUp(eight) }, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
 		"kept for the app, elsewhere":  {pools: []Pool{a(perHost(1)), b}, leases: []Lease{eight, keptFor("10.0.0.9", "a", "", "", 1)}, want: want(of("")), picks: []string{"b 10.0.1.9"}},
 		"both families, one at a time": {pools: []Pool{a(network("blue"), perHost(1)), six}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10", "six 2001:db8::8"}},
 

@@ -45,6 +45,7 @@ const (
 	flagForeign
 	flagPackedContainer
 	flagPackedUID
+	flagUIDNamed
 )
 
 func pack(l Lease) *record {
@@ -67,6 +68,7 @@ func pack(l Lease) *record {
 	r.set(flagForeign, l.Foreign)
 	r.set(flagPackedContainer, container.packed)
 	r.set(flagPackedUID, uid.packed)
+	r.set(flagUIDNamed, l.UIDNamed)
 	return r
 }
 
@@ -75,7 +77,7 @@ func (r *record) lease() Lease {
 		Addr: r.addr, Version: r.version, State: r.state, Params: r.params.Value(),
 		Holder: Holder{
 			Host: r.host.Value(), ContainerID: r.container().hex(), IfName: r.ifName.Value(),
-			Namespace: r.namespace.Value(), PodName: r.podName(), PodUID: r.uid().uuid(),
+			Namespace: r.namespace.Value(), PodName: r.podName(), PodUID: r.uid().uuid(), UIDNamed: r.has(flagUIDNamed),
 			SetSize: int(r.setSize), Slot: int(r.slot), StartedAt: fromNanos(r.started),
 		},
 		BoundVersion:  r.bound,

@@ -19,7 +19,6 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
-	"github.com/bcsnet/bcsnet/pkg/workload"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
@@ -37,15 +36,9 @@ var identity = sync.OnceValues(func() (*rest.Config, error) {
 
 // replica is what a controller has of this package: an index with its feed and a restorer.
 type replica struct {
-	index   *ipam.Index
-	leases  *store.Client
-	admin   client.Client
-	settled chan outcome
-}
-
-type outcome struct {
-	addr     netip.Addr
-	restored bool
+	index  *ipam.Index
+	leases *store.Client
+	admin  client.Client
 }
 
 func newReplica(t *testing.T) *replica {
@@ -62,7 +55,7 @@ func newReplica(t *testing.T) *replica {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	r := &replica{index: ipam.NewIndex(), settled: make(chan outcome, 64)}
+	r := &replica{index: ipam.NewIndex()}
 	if r.admin, err = client.New(cluster.Config, client.Options{HTTPClient: h, Scheme: scheme}); err != nil {
 		t.Fatal(err)
 	}
@@ -70,9 +63,7 @@ func newReplica(t *testing.T) *replica {
 		t.Fatal(err)
 	}
 	feed := store.NewFeed(r.leases)
-	restorer := NewRestorer(r.index, r.leases, &workload.Pods{Live: r.admin}, slog.New(slog.DiscardHandler), func(l ipam.Lease, restored bool) {
-		r.settled <- outcome{l.Addr, restored}
-	})
+	restorer := NewRestorer(r.index, r.leases, slog.New(slog.DiscardHandler), func(ipam.Lease) {})
 	ctx, cancel := context.WithCancel(context.Background())
 	var parts sync.WaitGroup
 	parts.Go(func() { feed.Run(ctx) })

@@ -12,7 +12,6 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
-	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 const (
@@ -22,28 +21,24 @@ const (
 	minBackoff, maxBackoff = 50 * time.Millisecond, 5 * time.Second
 )
 
-// Pods reads a pod from the API server, never from a cache; workload.Pods is one.
-type Pods interface {
-	FindLive(ctx context.Context, namespace, name, uid string) (workload.Pod, error)
-}
-
 // Restorer makes the object of an address again that went while the address was held: all of the lease is
-// still in the index. It runs on every replica: the first write wins. It also lets the objects go that
+// still in the index. It asks for no pod: after the API server's store was put back to an older state, pods that are
+// newer run although there is no object of them. Whose holder is gone indeed is the collection's to say. The restorer
+// runs on every replica: the first write wins. It also lets the objects go that
 // were deleted by hand while they were held, once they are released.
 type Restorer struct {
 	index  *ipam.Index
 	leases *store.Client
-	pods   Pods
 	log    *slog.Logger
-	// settled is told of every lost lease, once nobody has to wait for it any more.
-	settled func(l ipam.Lease, restored bool)
-	queue   workqueue.TypedRateLimitingInterface[netip.Addr]
+	// restored is told of every lease that was made again.
+	restored func(l ipam.Lease)
+	queue    workqueue.TypedRateLimitingInterface[netip.Addr]
 }
 
 // NewRestorer makes the restorer of an index. Call it before the index is fed.
-func NewRestorer(index *ipam.Index, leases *store.Client, pods Pods, log *slog.Logger, settled func(l ipam.Lease, restored bool)) *Restorer {
+func NewRestorer(index *ipam.Index, leases *store.Client, log *slog.Logger, restored func(l ipam.Lease)) *Restorer {
 	r := &Restorer{
-		index: index, leases: leases, pods: pods, log: log, settled: settled,
+		index: index, leases: leases, log: log, restored: restored,
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[netip.Addr](minBackoff, maxBackoff)),
 	}
 	index.Subscribe(r.changed)
@@ -127,16 +122,6 @@ func (r *Restorer) look(ctx context.Context, addr netip.Addr) error {
 	if !lost {
 		return nil
 	}
-	held, why, err := r.held(ctx, l)
-	if err != nil {
-		return err
-	}
-	if !held {
-		r.index.GiveUp(l)
-		r.log.Info("the object of an address was deleted, and nobody has the address any more", "address", addr.String(), "holder", l.Who(), "reason", why)
-		r.settled(l, false)
-		return nil
-	}
 	stored, err := r.leases.Write(ctx, ipam.Restore(l, current))
 	if errors.Is(err, store.ErrConflict) { // another replica was faster, as a rule
 		err = r.leases.LookAgain(ctx, current)
@@ -147,24 +132,8 @@ func (r *Restorer) look(ctx context.Context, addr netip.Addr) error {
 	if err != nil {
 		return err
 	}
-	r.log.Warn("restored the address of a holder that lives: its object had gone",
+	r.log.Warn("restored an address that somebody has: its object had gone",
 		"address", addr.String(), "holder", l.Who(), "container", l.ContainerID, "version", stored.Version)
-	r.settled(l, true)
+	r.restored(l)
 	return nil
-}
-
-// held asks the API server whether a lost lease is still needed.
-func (r *Restorer) held(ctx context.Context, l ipam.Lease) (held bool, why string, err error) {
-	var found *workload.Pod
-	if l.Owner == "" && l.PodName != "" && l.State == ipam.Active {
-		pod, err := r.pods.FindLive(ctx, l.Namespace, l.PodName, "")
-		switch {
-		case err == nil:
-			found = &pod
-		case !errors.Is(err, workload.ErrNotFound):
-			return false, "", err
-		}
-	}
-	held, why = stillHeld(l, found, r.leases.Now())
-	return held, why, nil
 }

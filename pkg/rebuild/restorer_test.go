@@ -56,38 +56,29 @@ func TestRestore(t *testing.T) {
 	}
 	mine := first.newPod(t, "restore-mine", at(10))
 	other := first.newPod(t, "restore-other", at(99))
-	pending := first.newPod(t, "restore-pending")
 	owned := held(at(14), "", "")
 	owned.Owner, owned.Namespace = "vm-1", ""
 	reserved := ipam.Lease{Addr: at(15), State: ipam.Reserved, Params: owned.Params, Updated: updated, HeldFinalizer: true}
-	for name, tc := range map[string]struct {
-		lease ipam.Lease
-		want  bool
-	}{
-		"the pod has it":     {held(at(10), mine.Name, string(mine.UID)), true},
-		"the pod has others": {held(at(11), other.Name, string(other.UID)), false},
-		"no address yet":     {held(at(12), pending.Name, string(pending.UID)), true},
-		"no pod":             {held(at(13), "restore-nobody", "u"), false},
-		"an owner's":         {owned, true},
-		"set aside":          {reserved, true},
+	// The API server may know nothing of the pod: its store was put back to a time before that was made, and it runs.
+	for name, lease := range map[string]ipam.Lease{
+		"the pod has it":     held(at(10), mine.Name, string(mine.UID)),
+		"the pod has others": held(at(11), other.Name, string(other.UID)),
+		"another pod":        held(at(12), other.Name, "u-earlier"),
+		"no pod":             held(at(13), "restore-nobody", "u"),
+		"an owner's":         owned,
+		"set aside":          reserved,
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := tc.lease.Addr
-			want := first.write(t, tc.lease)
+			a := lease.Addr
+			want := first.write(t, lease)
 			controlplane.Until(t, "the second has it, too", func() bool { _, ok := second.index.Get(a); return ok })
 			first.strip(t, a)
 			for _, r := range []*replica{first, second} {
-				controlplane.Until(t, "the loss is settled", func() bool {
+				controlplane.Until(t, "the lease is there again", func() bool {
 					l, _ := r.index.Get(a)
 					_, lost := r.index.Lost(a)
-					return !lost && l.Version != want.Version && !l.Deleting && (l.State != ipam.Available) == tc.want
+					return !lost && l.Version != want.Version && !l.Deleting && l.State != ipam.Available
 				})
-			}
-			if !tc.want {
-				if l := first.lease(t, a); l.Version != 0 {
-					t.Errorf("there is an object: %+v", l)
-				}
-				return
 			}
 			got := first.lease(t, a)
 			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(ipam.Lease{}, "Version", "BoundVersion"), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {

@@ -30,7 +30,7 @@ func Object(l ipam.Lease) *v1.BCSNetIP {
 		Status: v1.BCSNetIPStatus{
 			Status: v1.IPPhase(l.State.String()), Host: addrString(l.Host), Fixed: l.Fixed, Claim: l.Claim,
 			ContainerID: l.ContainerID, IfName: l.IfName, PodPrimaryKey: l.PodPrimaryKey,
-			PodName: l.PodName, PodNamespace: l.Namespace, PodUID: l.PodUID, Owner: l.Owner,
+			PodName: l.PodName, PodNamespace: l.Namespace, PodUID: l.PodUID, PodUIDNamedBy: namedBy(l.Holder), Owner: l.Owner,
 			SupersededContainerIDs: l.Superseded, SetSize: int32(l.SetSize), Slot: int32(l.Slot),
 			StartedAt: FormatTime(l.StartedAt), BoundVersion: formatVersion(l.BoundVersion), UpdateTime: FormatTime(l.Updated), FixedIPExpiredTime: l.ExpiredTime,
 			History: history(l.History),
@@ -80,6 +80,7 @@ func Lease(o *v1.BCSNetIP, foreign bool) (ipam.Lease, error) {
 	if len(o.Finalizers) > 1 || len(o.Finalizers) == 1 && !l.HeldFinalizer {
 		l.Foreign = true
 	}
+	l.UIDNamed = o.Status.PodUIDNamedBy != "" && o.Status.PodUIDNamedBy == prefix(l.ContainerID)
 	// What does not parse is kept as it is stored until somebody writes the lease anew.
 	var ok [5]bool
 	l.Gateway, ok[0] = parseAddr(o.Spec.Gateway)
@@ -94,6 +95,18 @@ func Lease(o *v1.BCSNetIP, foreign bool) (ipam.Lease, error) {
 	}
 	return l, nil
 }
+
+// namedBy is the mark of a holder whose request named the pod's UID. It is bound to the container: a release that does
+// not know the field leaves it alone when it gives the address to another.
+func namedBy(h ipam.Holder) string {
+	if !h.UIDNamed {
+		return ""
+	}
+	return prefix(h.ContainerID)
+}
+
+// prefix is enough of a container's ID to tell it from others that have had an address.
+func prefix(containerID string) string { return containerID[:min(len(containerID), 12)] }
 
 func history(h ipam.History) (out []v1.HistoryEntry) {
 	for _, p := range h.Entries() {

@@ -64,6 +64,7 @@ func drawLease(t *rapid.T) ipam.Lease {
 		HeldFinalizer: rapid.Bool().Draw(t, "finalizer"),
 		BoundVersion:  rapid.Uint64().Draw(t, "bound"),
 	}
+	l.UIDNamed = l.ContainerID != "" && rapid.Bool().Draw(t, "UID named")
 	for range rapid.IntRange(0, ipam.MaxHistory).Draw(t, "history") {
 		l.History = l.History.Add(ipam.Past{
 			Holder: text("earlier holder"), Host: optional("earlier host"), Since: drawTime.Draw(t, "since"), Until: drawTime.Draw(t, "until"),
@@ -92,6 +93,21 @@ func TestLeaseRoundTrip(t *testing.T) {
 			t.Fatalf("-want +got:\n%s", diff)
 		}
 	})
+}
+
+// That the request named the pod's UID is said of one container: a release that does not know the field leaves it as it is
+// when it gives the address to another.
+func TestUIDIsNamedByOneContainer(t *testing.T) {
+	l := ipam.Lease{Addr: netip.MustParseAddr("10.0.0.1"), Version: 1, State: ipam.Active, Holder: ipam.Holder{
+		ContainerID: "0123456789abcdef0", Namespace: "default", PodName: "web", PodUID: "u1", UIDNamed: true,
+	}}
+	o := Object(l)
+	for id, want := range map[string]bool{l.ContainerID: true, "fedcba9876543210f": false, "": false} {
+		o.Status.ContainerID = id
+		if got, err := Lease(o, false); err != nil || got.UIDNamed != want {
+			t.Errorf("held by container %q: named %v, %v", id, got.UIDNamed, err)
+		}
+	}
 }
 
 // Every field of a lease takes part in the round trip: a new one must be added to drawLease too.

@@ -29,7 +29,7 @@ const staticUID, otherStaticUID = "0123456789abcdef0123456789abcdef", "000000000
 func TestCollects(t *testing.T) {
 	cfg := account(t)
 	node(t, "collect-ready", "10.0.0.11", corev1.ConditionTrue, time.Hour)
-	returns := node(t, "collect-returns", "10.0.0.12", corev1.ConditionUnknown, 0)
+	returns := silentNode(t, "collect-returns", "10.0.0.12", corev1.ConditionUnknown, 0)
 	node(t, "collect-away", "10.0.0.13", corev1.ConditionFalse, 2*hostGrace)
 	running := func(address string) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {
@@ -94,6 +94,7 @@ func TestCollects(t *testing.T) {
 	}
 	wantEvent(t, "took 10.1.0.32 back: pod collect/replaced is another one now than the holder")
 	setReady(t, returns, corev1.ConditionTrue, 0)
+	renewing(t, nodeLease(t, returns.Name))
 	wantCollected(t, "10.1.0.26", "leak-pod-gone")
 }
 
@@ -125,9 +126,18 @@ func TestDryRun(t *testing.T) {
 		}
 		return nil
 	})
+	// Another one is reported by a later look, which would have taken the first back.
+	hold(t, "10.1.0.41", "10.0.0.11", "dry-later", "u-2", nil)
+	controlplane.EventuallyWithin(t, patience, func() error {
+		if n := strings.Count(log.String(), "would take an address back"); n != 2 {
+			return fmt.Errorf("the log tells %d times of it:\n%s", n, log)
+		}
+		return nil
+	})
 	wantHeld(t, "10.1.0.40", "dry")
-	if n := metric(t, metrics, "bcsnet_collections_due"); n != "1" {
-		t.Errorf("%q are due, want 1", n)
+	wantHeld(t, "10.1.0.41", "dry-later")
+	if n := metric(t, metrics, "bcsnet_collections_due"); n != "2" {
+		t.Errorf("%q are due, want 2", n)
 	}
 }
 
@@ -178,6 +188,9 @@ func TestLookAgain(t *testing.T) {
 		}
 		return errors.New("the pod was not read")
 	})
+	// What is taken back after that would have been taken back with it.
+	hold(t, "10.1.0.52", "10.0.0.11", "never-was-either", "u-2", nil)
+	wantCollected(t, "10.1.0.52", "leak-pod-gone")
 	wantHeld(t, "10.1.0.50", "unseen")
 }
 
@@ -232,6 +245,10 @@ func TestBrake(t *testing.T) {
 	if v := metric(t, metrics, "bcsnet_collection_braked"); v != "1" {
 		t.Errorf("bcsnet_collection_braked is %q, want 1", v)
 	}
+	// What others left is taken back meanwhile, and the condition goes on.
+	hold(t, "10.1.0.120", "10.0.0.11", "others", "u-others", nil)
+	wantCollected(t, "10.1.0.120", "leak-pod-gone")
+	wantPaused(t, metav1.ConditionTrue, "11 addresses held", "namespace lost, which does not exist")
 	for i := range n {
 		wantHeld(t, fmt.Sprintf("10.1.0.%d", 100+i), fmt.Sprintf("lost-%d", i))
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/google/uuid"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -118,8 +119,57 @@ func account(t *testing.T) *rest.Config {
 	return cfg
 }
 
-// node makes a node with one address, ready or not since some time ago.
+// node makes a node with one address, ready or not since some time ago. While it is ready its Lease is renewed.
 func node(t *testing.T, name, address string, ready corev1.ConditionStatus, since time.Duration) *corev1.Node {
+	t.Helper()
+	n := silentNode(t, name, address, ready, since)
+	l := nodeLease(t, name)
+	if ready == corev1.ConditionTrue {
+		renewing(t, l)
+	}
+	return n
+}
+
+// nodeLease makes the Lease of a node, as its kubelet does.
+func nodeLease(t *testing.T, name string) *coordinationv1.Lease {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: corev1.NamespaceNodeLease}}
+	if err := admin.Create(t.Context(), namespace); client.IgnoreAlreadyExists(err) != nil {
+		t.Fatal(err)
+	}
+	l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: name}}
+	l.Spec.RenewTime = new(metav1.NowMicro())
+	if err := admin.Create(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = admin.Delete(context.Background(), l) })
+	return l
+}
+
+// renewing renews a Lease until the test ends.
+func renewing(t *testing.T, l *coordinationv1.Lease) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var kubelet sync.WaitGroup
+	kubelet.Go(func() {
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			before := l.DeepCopy()
+			l.Spec.RenewTime = new(metav1.NowMicro())
+			_ = admin.Patch(ctx, l, client.MergeFrom(before)) // the next one counts
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+	})
+	t.Cleanup(func() { cancel(); kubelet.Wait() })
+}
+
+// silentNode makes a node that has no Lease.
+func silentNode(t *testing.T, name, address string, ready corev1.ConditionStatus, since time.Duration) *corev1.Node {
 	t.Helper()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if err := admin.Create(t.Context(), n); err != nil {

@@ -9,16 +9,19 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"go4.org/netipx"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -95,6 +98,10 @@ func newSite(t *testing.T, slots int, b build) *site {
 	if err := s.populate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	var kubelets sync.WaitGroup
+	kubelets.Go(func() { s.beat(ctx) })
+	t.Cleanup(func() { cancel(); kubelets.Wait() })
 	for i := range 3 {
 		s.replicas = append(s.replicas, s.startReplica(t, i, b))
 	}
@@ -174,6 +181,25 @@ func (s *site) populate(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// beat renews the Leases of the hosts, which are in touch with the API server whenever that is there. Kubelets do it every
+// ten seconds; a round is too short for that.
+func (s *site) beat(ctx context.Context) {
+	for pause(ctx, 2*time.Second) {
+		for i := range hosts {
+			limited, cancel := context.WithTimeout(ctx, attempt)
+			l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: node(i)}}
+			_, err := controllerutil.CreateOrPatch(limited, s.admin, l, func() error {
+				l.Spec.RenewTime = new(metav1.NowMicro())
+				return nil
+			})
+			cancel()
+			if err != nil {
+				break // it may be down
+			}
+		}
+	}
 }
 
 // span are the addresses that come so and so many after a first one, without the last.

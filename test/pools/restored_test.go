@@ -17,7 +17,8 @@ import (
 )
 
 // TestStoreIsPutBack: etcd is restored to a copy that knows nothing of later leases, pools and pods, while the
-// controller runs. It notices, has the leases of what lives again, and follows what is made from then on.
+// controller runs. It notices, has all leases again, also those of pods that are newer than the copy, gives none of these
+// addresses to anybody else, and follows what is made from then on.
 func TestStoreIsPutBack(t *testing.T) {
 	shared, sharedAdmin, sharedController := cluster, admin, controller
 	t.Cleanup(func() { cluster, admin, controller = shared, sharedAdmin, sharedController })
@@ -68,8 +69,17 @@ func TestStoreIsPutBack(t *testing.T) {
 			return nil
 		})
 	}
+	for i := range 2 { // the copy knows nothing of these pods: they run on all the same
+		name := fmt.Sprintf("put-back-newer-%d", i)
+		boundPod(t, name)
+		a := ask(t, http.MethodPost, name, "")
+		if a.Code != 0 {
+			t.Fatalf("%s: %s", a.Reason, a.Message)
+		}
+		holders[a.Address.IPAddr] = name
+	}
 	edit(t, p, func(s *v1.BCSNetPoolSpec) { s.Priority = 5 })
-	wantStatus(t, p, 8, 4, 4)
+	wantStatus(t, p, 8, 2, 6)
 	for i := range 300 { // so that the versions are well behind
 		edit(t, p, func(s *v1.BCSNetPoolSpec) { s.Priority = int32(i) })
 	}
@@ -89,10 +99,10 @@ func TestStoreIsPutBack(t *testing.T) {
 		})
 	}
 	controlplane.EventuallyWithin(t, patience, func() error { // pools are followed again
-		edit(t, p, func(s *v1.BCSNetPoolSpec) { s.AvailableIPs = []string{"10.39.0.1-10.39.0.9"} })
+		edit(t, p, func(s *v1.BCSNetPoolSpec) { s.AvailableIPs = []string{"10.39.0.1-10.39.0.11"} })
 		return nil
 	})
-	wantStatus(t, p, 9, 5, 4)
+	wantStatus(t, p, 11, 5, 6)
 	wantCondition(t, p, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonReady)
 	var asking sync.WaitGroup
 	var mu sync.Mutex

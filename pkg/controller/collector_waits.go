@@ -1,0 +1,93 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// waitsName is the ConfigMap in the controller's namespace that says since when addresses wait for hosts of which no Node
+// tells. Without it the grace period would begin anew with each process.
+const waitsName = LeaseName + "-waits"
+
+// maxWaits bounds the ConfigMap. Those that do not fit begin anew with the next process.
+const maxWaits = 4096
+
+// waits remembers since when leases have looked given up, beyond the life of a process. One leader at a time uses it.
+type waits struct {
+	live      client.Reader
+	client    client.Client
+	namespace string
+	// object is the ConfigMap as this term knows it; nil before it was read.
+	object *corev1.ConfigMap
+}
+
+// forget has the ConfigMap read anew.
+func (w *waits) forget() { w.object = nil }
+
+// load reads the ConfigMap once a term.
+func (w *waits) load(ctx context.Context) error {
+	if w.object != nil {
+		return nil
+	}
+	var o corev1.ConfigMap
+	err := w.live.Get(ctx, types.NamespacedName{Namespace: w.namespace, Name: waitsName}, &o)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	o.Namespace, o.Name = w.namespace, waitsName
+	w.object = &o
+	return nil
+}
+
+// since is when a lease was first seen given up, as it is written down for this very version of it.
+func (w *waits) since(l ipam.Lease) (at time.Time, ok bool) {
+	if w.object == nil {
+		return at, false
+	}
+	text, version, _ := strings.Cut(w.object.Data[ipam.ObjectName(l.Addr)], " ")
+	if version != strconv.FormatUint(l.Version, 10) {
+		return at, false
+	}
+	at, ok = store.ParseTime(text)
+	return at, ok && !at.IsZero()
+}
+
+// save writes down since when suspects wait, if that has changed.
+func (w *waits) save(ctx context.Context, all []suspect) error {
+	if w.object == nil {
+		return nil
+	}
+	slices.SortFunc(all, func(a, b suspect) int { return cmp.Or(a.first.Compare(b.first), a.lease.Addr.Compare(b.lease.Addr)) })
+	data := map[string]string{}
+	for _, s := range all[:min(len(all), maxWaits)] {
+		data[ipam.ObjectName(s.lease.Addr)] = store.FormatTime(s.first) + " " + strconv.FormatUint(s.lease.Version, 10)
+	}
+	if maps.Equal(data, w.object.Data) {
+		return nil
+	}
+	next := w.object.DeepCopy()
+	next.Data = data
+	write := func() error { return w.client.Update(ctx, next) }
+	if next.ResourceVersion == "" {
+		write = func() error { return w.client.Create(ctx, next) }
+	}
+	if err := write(); err != nil {
+		w.forget() // somebody else has written it
+		return err
+	}
+	w.object = next
+	return nil
+}

@@ -1,0 +1,164 @@
+package gone
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// Verdict is what is known of the holder of a lease.
+type Verdict uint8
+
+// Values of Verdict. Only Gone lets anybody take the address away without an operator's word.
+const (
+	// Held: nothing speaks against the lease, or only what people have to weigh.
+	Held Verdict = iota
+	// MayRun: the API server knows of no holder, and its containers may still run.
+	MayRun
+	// Gone: nobody has the address.
+	Gone
+)
+
+// Times that a verdict waits for.
+const (
+	// Apart is how long it takes between two looks: a kubelet needs some seconds to end the containers of a pod that
+	// was deleted by force.
+	Apart = 20 * time.Second
+	// Grace is how long containers may run on a host that is away.
+	Grace = 24 * time.Hour
+	// Silence is by when a node whose kubelet says nothing is no longer ready; kube-controller-manager waits for 50 seconds.
+	Silence = time.Minute
+)
+
+// Renewal says what a host's Lease in kube-node-lease tells.
+type Renewal uint8
+
+// Values of Renewal.
+const (
+	// Unread: it could not be read.
+	Unread Renewal = iota
+	// NoLease: the node has none, or it is not asked for. That the node is ready counts after the time of Silence.
+	NoLease
+	// Before: it was not renewed since the first look.
+	Before
+	// Since: it was renewed since. The kubelet is in touch with the API server and knows which pods are no more.
+	Since
+)
+
+// Host is what is known of the host of a lease.
+type Host struct {
+	// Ready: a node that is ready has its address.
+	Ready bool
+	// Away is since when none has; zero where that is not known.
+	Away time.Time
+	// Renewal of the node that has.
+	Renewal Renewal
+}
+
+// Evidence is what somebody knows of a lease and its holder.
+type Evidence struct {
+	Lease ipam.Lease
+	// Pod is the one of the holder's name; nil when there is none. Live: the API server said so, not a cache.
+	Pod  *workload.Pod
+	Live bool
+	// Others are the other leases that may belong to the pod.
+	Others Others
+	Host   Host
+	// Now is the API server's time. Since is when the holder was first seen to be no more, by the same; zero for now.
+	Now, Since time.Time
+	// For is how long it has been seen so, from the first look until this one: zero for who looks once.
+	For time.Duration
+}
+
+// Rule is how long to wait.
+type Rule struct {
+	// Apart is the time between two looks. Grace is how long containers may run on a host that is away, and those of a static
+	// pod that the API server does not know; zero for ever.
+	Apart, Grace time.Duration
+	// Silence is by when a node that is cut off is no longer ready: it counts where no Lease tells.
+	Silence time.Duration
+}
+
+// Default is the rule of those that have no other.
+func Default() Rule { return Rule{Apart: Apart, Grace: Grace, Silence: Silence} }
+
+// Decision is a verdict and what it rests on.
+type Decision struct {
+	Verdict Verdict
+	// Check is what speaks against the lease, Cause the same in words; empty for nothing.
+	Check Check
+	Cause string
+	// Doubt says why its containers may still run, where they may.
+	Doubt string
+}
+
+// Decide says whether nobody has the address of a lease any more.
+func (r Rule) Decide(e Evidence) Decision {
+	d := Decision{}
+	d.Check, d.Cause = Record(e.Lease, e.Pod, e.Others, e.Now)
+	if d.Check == "" || d.Check == PodOtherAddress {
+		return d
+	}
+	if d.Doubt = r.Doubt(e, d.Check); d.Doubt != "" {
+		d.Verdict = MayRun
+		return d
+	}
+	d.Verdict = Gone
+	return d
+}
+
+// Doubt says why containers may still run against whose lease a check speaks; empty when they surely do not.
+func (r Rule) Doubt(e Evidence, check Check) string {
+	host, static := e.Lease.Host, check == PodGone && workload.Static(e.Lease.PodUID)
+	switch {
+	case !e.Host.Ready && asksHost:
+		if !r.over(e, e.Host.Away) {
+			return fmt.Sprintf("host %s is no ready node", name(host.IsValid(), host.String()))
+		}
+	case static:
+		if !r.over(e, e.Since) {
+			return "it is a static pod, which runs whether the API server knows of it or not"
+		}
+	case !asksHost:
+	case e.Host.Renewal == NoLease:
+		if e.For < r.Silence {
+			return fmt.Sprintf("host %s may be cut off since lately", host)
+		}
+	case e.Host.Renewal != Since:
+		return fmt.Sprintf("host %s has not renewed its Lease since", host)
+	}
+	switch {
+	case e.For < r.Apart && looksTwice:
+		return "it has not been so for long enough"
+	case !e.Live && readsLive:
+		return "the API server has not been asked"
+	}
+	return ""
+}
+
+// over reports whether the grace period is over that began at a time.
+func (r Rule) over(e Evidence, began time.Time) bool {
+	return r.Grace != 0 && !began.IsZero() && e.Now.Sub(began) >= r.Grace
+}
+
+func name(known bool, text string) string {
+	if !known {
+		return "unknown"
+	}
+	return text
+}
+
+// Told is since when a holder is no more by the word of the API server alone, for those who look once: since its pod
+// has ended, or another was made in its place; zero where there is no pod any more to tell.
+func Told(check Check, pod *workload.Pod) time.Time {
+	switch {
+	case pod == nil:
+	case check == PodEnded:
+		return pod.EndedAt
+	case check == PodReplaced:
+		return pod.Created
+	}
+	return time.Time{}
+}

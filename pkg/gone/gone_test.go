@@ -1,0 +1,183 @@
+package gone_test
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/gone"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+const manifest = "0123456789abcdef0123456789abcdef"
+
+var (
+	now  = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+	a, b = netip.MustParseAddr("10.0.0.10"), netip.MustParseAddr("10.0.0.11")
+)
+
+// lease is one that web has since an hour.
+func lease(changes ...func(*ipam.Lease)) ipam.Lease {
+	l := ipam.Lease{Addr: a, State: ipam.Active, Updated: now.Add(-time.Hour), Holder: ipam.Holder{
+		Host: netip.MustParseAddr("192.168.0.1"), ContainerID: "c1", IfName: "eth0", Namespace: "shop", PodName: "web", PodUID: "u1",
+	}}
+	for _, change := range changes {
+		change(&l)
+	}
+	return l
+}
+
+func pod(uid string, changes ...func(*workload.Pod)) *workload.Pod {
+	p := &workload.Pod{Namespace: "shop", Name: "web", UID: uid, Created: now.Add(-2 * time.Hour)}
+	for _, change := range changes {
+		change(p)
+	}
+	return p
+}
+
+func reports(addrs ...netip.Addr) func(*workload.Pod) {
+	return func(p *workload.Pod) { p.Addrs = addrs }
+}
+
+func made(at time.Time) func(*workload.Pod) { return func(p *workload.Pod) { p.Created = at } }
+
+func ended(p *workload.Pod) { p.Ended = true }
+
+func named(l *ipam.Lease) { l.UIDNamed = true }
+
+func second(l *ipam.Lease) { l.IfName = "net1" }
+
+func lately(l *ipam.Lease) { l.Updated = now.Add(-time.Minute) }
+
+func none(ipam.Lease, string) []ipam.Lease { return nil }
+
+// TestRecord: what the API server's word on the pod of a lease's name makes of it.
+func TestRecord(t *testing.T) {
+	later := lease(func(l *ipam.Lease) { l.Addr, l.ContainerID, l.StartedAt = b, "c2", now })
+	for name, tc := range map[string]struct {
+		lease  ipam.Lease
+		pod    *workload.Pod
+		others []ipam.Lease
+		want   gone.Check
+	}{
+		"the pod has it":                               {lease: lease(), pod: pod("u1", reports(a))},
+		"the pod tells of no address yet":              {lease: lease(), pod: pod("u1")},
+		"the pod has another":                          {lease: lease(), pod: pod("u1", reports(b)), want: gone.PodOtherAddress},
+		"the pod is being deleted":                     {lease: lease(), pod: pod("u1", reports(b), func(p *workload.Pod) { p.Deleting = true })},
+		"the pod has ended":                            {lease: lease(), pod: pod("u1", ended), want: gone.PodEnded},
+		"no pod":                                       {lease: lease(), want: gone.PodGone},
+		"free":                                         {lease: lease(func(l *ipam.Lease) { l.State = ipam.Available })},
+		"set aside":                                    {lease: lease(func(l *ipam.Lease) { l.State = ipam.Reserved })},
+		"an owner's":                                   {lease: lease(func(l *ipam.Lease) { l.Owner = "vm-1" })},
+		"a container's of an unknown pod":              {lease: lease(func(l *ipam.Lease) { l.PodName = "" })},
+		"second interface, told of the first":          {lease: lease(second), pod: pod("u1", reports(b))},
+		"second interface, told of all":                {lease: lease(second), pod: pod("u1", reports(b), func(p *workload.Pod) { p.Networks = true }), want: gone.PodOtherAddress},
+		"UID not known":                                {lease: lease(func(l *ipam.Lease) { l.PodUID = "" }), pod: pod("u2")},
+		"another UID":                                  {lease: lease(), pod: pod("u2")},
+		"another UID, of a pod made later":             {lease: lease(), pod: pod("u2", made(now.Add(-time.Minute))), want: gone.PodReplaced},
+		"another UID, of one made with the lease":      {lease: lease(), pod: pod("u2", made(now.Add(-time.Hour).Add(gone.Skew)))},
+		"another UID, and it has the address":          {lease: lease(named), pod: pod("u2", reports(a), made(now.Add(-time.Minute)))},
+		"another UID, and it has another address":      {lease: lease(), pod: pod("u2", reports(b)), want: gone.PodReplaced},
+		"another UID, and it told of another lately":   {lease: lease(lately), pod: pod("u2", reports(b))},
+		"another UID, and a later container":           {lease: lease(), pod: pod("u2"), others: []ipam.Lease{later}, want: gone.PodReplaced},
+		"another UID than the request named":           {lease: lease(named), pod: pod("u2"), want: gone.PodReplaced},
+		"another UID than named, on net1":              {lease: lease(named, second, lately), pod: pod("u2"), want: gone.PodReplaced},
+		"another UID than named, and ended":            {lease: lease(named), pod: pod("u2", ended), want: gone.PodReplaced},
+		"another UID, and ended":                       {lease: lease(), pod: pod("u2", ended), want: gone.PodEnded},
+		"a static pod's, and its mirror was made anew": {lease: lease(func(l *ipam.Lease) { l.PodUID = manifest }), pod: pod(manifest, made(now))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			check, cause := gone.Record(tc.lease, tc.pod, func(ipam.Lease, string) []ipam.Lease { return tc.others }, now)
+			if check != tc.want || (cause == "") != (check == "") {
+				t.Errorf("%q: %s, want %q", check, cause, tc.want)
+			}
+		})
+	}
+}
+
+// TestDecide: each piece of evidence that is missing is enough to leave the address alone.
+func TestDecide(t *testing.T) {
+	rule := gone.Default()
+	sure := func(changes ...func(*gone.Evidence)) gone.Evidence {
+		e := gone.Evidence{
+			Lease: lease(), Live: true, Others: none, Now: now, Since: now.Add(-gone.Apart), For: gone.Apart,
+			Host: gone.Host{Ready: true, Renewal: gone.Since},
+		}
+		for _, change := range changes {
+			change(&e)
+		}
+		return e
+	}
+	renewal := func(r gone.Renewal, since time.Duration) func(*gone.Evidence) {
+		return func(e *gone.Evidence) { e.Host.Renewal, e.For = r, since }
+	}
+	away := func(since time.Time) func(*gone.Evidence) {
+		return func(e *gone.Evidence) { e.Host = gone.Host{Away: since} }
+	}
+	static := func(e *gone.Evidence) { e.Lease.PodUID = manifest }
+	for name, tc := range map[string]struct {
+		evidence gone.Evidence
+		forever  bool
+		want     gone.Verdict
+	}{
+		"gone":                               {evidence: sure(), want: gone.Gone},
+		"ended":                              {evidence: sure(func(e *gone.Evidence) { e.Pod = pod("u1", ended) }), want: gone.Gone},
+		"the pod is there":                   {evidence: sure(func(e *gone.Evidence) { e.Pod = pod("u1") })},
+		"the pod has another address":        {evidence: sure(func(e *gone.Evidence) { e.Pod = pod("u1", reports(b)) })},
+		"at the first look":                  {evidence: sure(func(e *gone.Evidence) { e.For = 0 }), want: gone.MayRun},
+		"too soon after it":                  {evidence: sure(func(e *gone.Evidence) { e.For = gone.Apart - time.Second }), want: gone.MayRun},
+		"by the word of a cache":             {evidence: sure(func(e *gone.Evidence) { e.Live = false }), want: gone.MayRun},
+		"the host says nothing":              {evidence: sure(renewal(gone.Before, time.Hour)), want: gone.MayRun},
+		"the host's Lease cannot be read":    {evidence: sure(renewal(gone.Unread, time.Hour)), want: gone.MayRun},
+		"no Lease, ready for long":           {evidence: sure(renewal(gone.NoLease, gone.Silence)), want: gone.Gone},
+		"no Lease, ready lately":             {evidence: sure(renewal(gone.NoLease, gone.Silence-time.Second)), want: gone.MayRun},
+		"the host is away":                   {evidence: sure(away(now.Add(-time.Hour))), want: gone.MayRun},
+		"the host is away for a day":         {evidence: sure(away(now.Add(-gone.Grace))), want: gone.Gone},
+		"away for a day, at the first look":  {evidence: sure(away(now.Add(-gone.Grace)), func(e *gone.Evidence) { e.For = 0 }), want: gone.MayRun},
+		"away for a day, for ever":           {evidence: sure(away(now.Add(-gone.Grace))), forever: true, want: gone.MayRun},
+		"away since nobody knows":            {evidence: sure(away(time.Time{})), want: gone.MayRun},
+		"a static pod, without a mirror":     {evidence: sure(static), want: gone.MayRun},
+		"a static pod, for a day":            {evidence: sure(static, func(e *gone.Evidence) { e.Since = now.Add(-gone.Grace) }), want: gone.Gone},
+		"a static pod, with another mirror":  {evidence: sure(static, func(e *gone.Evidence) { e.Pod = pod(manifest) })},
+		"a static pod, with a new manifest":  {evidence: sure(static, func(e *gone.Evidence) { e.Pod = pod("f"+manifest[1:], made(now)) }), want: gone.Gone},
+		"another UID that may be its own":    {evidence: sure(func(e *gone.Evidence) { e.Pod = pod("u2") })},
+		"another UID than the request named": {evidence: sure(func(e *gone.Evidence) { e.Pod, e.Lease.UIDNamed = pod("u2"), true }), want: gone.Gone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := rule
+			if tc.forever {
+				r.Grace = 0
+			}
+			d := r.Decide(tc.evidence)
+			if d.Verdict != tc.want || (d.Doubt != "") != (tc.want == gone.MayRun) || (d.Check == "") && tc.want != gone.Held {
+				t.Errorf("%+v, want %v", d, tc.want)
+			}
+		})
+	}
+}
+
+// TestMisnamed: only a pod of the lease's name that reports the address is the one that has it.
+func TestMisnamed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		lease ipam.Lease
+		pod   *workload.Pod
+		want  bool
+	}{
+		"it reports the address":    {lease(), pod("u2", reports(a)), true},
+		"it has its UID":            {lease(), pod("u1", reports(a)), false},
+		"it reports another":        {lease(), pod("u2", reports(b)), false},
+		"it reports none":           {lease(), pod("u2"), false},
+		"it has ended":              {lease(), pod("u2", reports(a), ended), false},
+		"it is on its host's":       {lease(), pod("u2", reports(a), func(p *workload.Pod) { p.HostNetwork = true }), false},
+		"it has another name":       {lease(), pod("u2", reports(a), func(p *workload.Pod) { p.Name = "db" }), false},
+		"the lease names no UID":    {lease(func(l *ipam.Lease) { l.PodUID = "" }), pod("u2", reports(a)), false},
+		"the address is an owner's": {lease(func(l *ipam.Lease) { l.Owner = "vm" }), pod("u2", reports(a)), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := gone.Misnamed(tc.lease, *tc.pod); got != tc.want {
+				t.Errorf("misnamed = %v", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,13 @@
+//go:build !faults
+
+package gone
+
+// What a build with the tag faults breaks on purpose is whole here; the compiler leaves nothing of it.
+const (
+	// looksTwice: one look is not enough.
+	looksTwice = true
+	// readsLive: the API server has the last word.
+	readsLive = true
+	// asksHost: a host has to be in touch with the API server before what it ran is over.
+	asksHost = true
+)
