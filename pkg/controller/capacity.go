@@ -24,9 +24,11 @@ import (
 const (
 	// capacityLook is how often the leader looks whether a number is another.
 	capacityLook = 250 * time.Millisecond
-	// capacityEvery is how often a node is told a number at most; capacityEdge how often where its pools have become
-	// full, or have addresses again.
-	capacityEvery, capacityEdge = 10 * time.Second, time.Second
+	// capacityEvery is how often a node is told a number at most: everybody who watches nodes hears of it. capacityFew is how
+	// often where few addresses are left, capacityEdge where its pools have become full, or have addresses again.
+	capacityEvery, capacityFew, capacityEdge = time.Minute, 10 * time.Second, time.Second
+	// fewLeft are few: more make no difference to a scheduler that places pods for some seconds, as a node takes 110 by default.
+	fewLeft = 256
 	// capacityRate is how many nodes are told in a second, capacityEdgeRate how many of those whose pools have become
 	// full or have addresses again.
 	capacityRate, capacityEdgeRate = 10, 100
@@ -181,7 +183,7 @@ func (c *capacity) due() (patches []nodePatch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// Addresses that have rested are free without anybody's doing.
-	if !c.stirred && c.index.PlansRevision() == c.plans && now.Sub(c.looked) < capacityEvery {
+	if !c.stirred && c.index.PlansRevision() == c.plans && now.Sub(c.looked) < capacityFew {
 		return nil
 	}
 	c.stirred, c.looked = false, now
@@ -255,7 +257,7 @@ func (c *capacity) recount() {
 func (c *capacity) write(ctx context.Context, p nodePatch) {
 	o := &corev1.Node{}
 	o.Name = p.node.name
-	limited, cancel := context.WithTimeout(ctx, capacityEvery)
+	limited, cancel := context.WithTimeout(ctx, capacityFew)
 	defer cancel()
 	err := c.client.SubResource("status").Patch(limited, o, p.body(), client.FieldOwner(capacityManager))
 	result := patchChange
@@ -269,13 +271,13 @@ func (c *capacity) write(ctx context.Context, p nodePatch) {
 		result = patchEdge
 	}
 	c.patches.WithLabelValues(result).Inc()
-	if err != nil {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if p.node.failed = err != nil; p.node.failed {
+		return
+	}
 	if c.nodes[p.node.name] == p.node {
-		p.node.full, p.node.told = p.full, true
+		p.node.full, p.node.few, p.node.told = p.full, p.few, true
 		p.node.see(trimNode(o, c.resources), c.resources)
 	}
 }

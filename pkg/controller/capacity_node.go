@@ -47,9 +47,10 @@ type nodeCapacity struct {
 	fresh bool
 	left  uint64
 
-	// patched is when it was told last. full says whether its pools were full then; told: that is known.
-	patched    time.Time
-	full, told bool
+	// patched is when it was told last. full says whether its pools were full then, few whether they had few addresses;
+	// told: that is known. failed: it could not be told.
+	patched                 time.Time
+	full, few, told, failed bool
 }
 
 // mixed stands for two numbers.
@@ -122,7 +123,7 @@ func (n *nodeCapacity) differs(r placement.Resources) bool {
 }
 
 // agree takes note that what the node says is right.
-func (n *nodeCapacity) agree() { n.full, n.told = n.left == 0, true }
+func (n *nodeCapacity) agree() { n.full, n.few, n.told = n.left == 0, n.left < fewLeft, true }
 
 // edge says whether the node's pools have become full, or have addresses again, since it was told; whether that is
 // not known; or whether a kubelet that starts has made the numbers 0.
@@ -147,6 +148,8 @@ func (n *nodeCapacity) notBefore() time.Time {
 		return time.Time{}
 	case n.edge():
 		return n.patched.Add(capacityEdge)
+	case n.few || n.left < fewLeft || n.failed:
+		return n.patched.Add(capacityFew)
 	}
 	return n.patched.Add(capacityEvery)
 }
@@ -164,13 +167,13 @@ func urgency(a, b *nodeCapacity) int {
 
 // nodePatch is what a node is told.
 type nodePatch struct {
-	node       *nodeCapacity
-	edge, full bool
-	numbers    map[corev1.ResourceName]*resource.Quantity // nil for those that go
+	node            *nodeCapacity
+	edge, full, few bool
+	numbers         map[corev1.ResourceName]*resource.Quantity // nil for those that go
 }
 
 func (n *nodeCapacity) patch(r placement.Resources, now time.Time) nodePatch {
-	p := nodePatch{node: n, edge: n.edge(), full: n.left == 0, numbers: map[corev1.ResourceName]*resource.Quantity{}}
+	p := nodePatch{node: n, edge: n.edge(), full: n.left == 0, few: n.left < fewLeft, numbers: map[corev1.ResourceName]*resource.Quantity{}}
 	for _, name := range n.ours {
 		if n.superfluous(name, r) {
 			p.numbers[name] = nil

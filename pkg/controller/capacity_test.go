@@ -133,7 +133,7 @@ func (o *offers) told(after time.Duration) string {
 			entry := metav1.ManagedFieldsEntry{Manager: capacityManager, Subresource: "status", FieldsV1: metav1.NewFieldsV1(string(raw))}
 			n.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet", Subresource: "status"}, entry}
 		})
-		p.node.full, p.node.told = p.full, true
+		p.node.full, p.node.few, p.node.told = p.full, p.few, true
 		out = append(out, text)
 	}
 	slices.Sort(out)
@@ -261,7 +261,8 @@ func TestCapacityNames(t *testing.T) {
 }
 
 // TestCapacityIsBounded: an allocation changes the numbers of all other nodes of its pool. However many there are,
-// no more than ten are told in a second, and a hundred when the pool is full or has addresses again.
+// each is told once in a minute while there are many addresses, no more than ten in a second when there are few, and
+// a hundred when the pool is full or has addresses again.
 func TestCapacityIsBounded(t *testing.T) {
 	o := newOffers(t, eniIP)
 	const nodes = 500
@@ -288,10 +289,20 @@ func TestCapacityIsBounded(t *testing.T) {
 			o.hold(fmt.Sprintf("10.1.%d.%d", (10+at)/256, (10+at)%256), "192.1.0.1", ipam.Active)
 		}
 	})
-	if n > 60*capacityRate+capacityRate || n < 59*capacityRate {
-		t.Errorf("%d patches in a minute of allocations, want %d", n, 60*capacityRate)
+	if n > nodes/4 {
+		t.Errorf("%d patches in a minute of allocations, want at most %d", n, nodes/4)
 	}
-	for i := 60 * 20; i < 2000; i++ {
+	const left = fewLeft - 6
+	for i := 60 * 20; i < 2000-left; i++ {
+		o.hold(fmt.Sprintf("10.1.%d.%d", (10+i)/256, (10+i)%256), "192.1.0.1", ipam.Active)
+	}
+	n = patches(60, func(s int) {
+		o.hold(fmt.Sprintf("10.1.%d.%d", (10+2000-left+s)/256, (10+2000-left+s)%256), "192.1.0.1", ipam.Active)
+	})
+	if n > 61*capacityRate || n < 59*capacityRate {
+		t.Errorf("%d patches in a minute of allocations when few addresses are left, want %d", n, 60*capacityRate)
+	}
+	for i := 2000 - left + 60; i < 2000; i++ {
 		o.hold(fmt.Sprintf("10.1.%d.%d", (10+i)/256, (10+i)%256), "192.1.0.1", ipam.Active)
 	}
 	if n := patches(6, func(int) {}); n != nodes-1 {

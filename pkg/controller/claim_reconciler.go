@@ -30,8 +30,9 @@ import (
 )
 
 const (
-	// claimDelay gathers the changes of a claim's addresses.
-	claimDelay = 200 * time.Millisecond
+	// claimDelay gathers the changes of a claim's addresses, claimDelayEach longer for each that it has, but for no longer than
+	// maxClaimDelay.
+	claimDelay, claimDelayEach, maxClaimDelay = 200 * time.Millisecond, time.Millisecond, 5 * time.Second
 	// askEvery is how often a workload is asked what it needs while its claim keeps addresses, whether or not a change
 	// of it was heard of.
 	askEvery = 20 * time.Second
@@ -63,6 +64,8 @@ type claimReconciler struct {
 	wanted map[string]workload.Policy
 	// of are the claims of a workload, which has no UID here.
 	of map[workload.Workload]map[string]struct{}
+	// workloads are the same the other way about: the workload of each claim.
+	workloads map[string]workload.Workload
 	// elsewhere are the claims of workloads of which a pod was seen that draws its addresses from another, or none.
 	elsewhere map[string]struct{}
 	// short are the claims that wait for addresses to become free.
@@ -82,7 +85,7 @@ func newClaimReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Clien
 	r := &claimReconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), index: index, leases: leases, owners: owners, policies: policies, terms: terms, system: system,
 		events: mgr.GetEventRecorder("bcsnet-controller"), leads: leads, queue: &queue{leads: leads}, budget: budget, log: log,
-		gone: map[string]absence{}, wanted: map[string]workload.Policy{}, of: map[workload.Workload]map[string]struct{}{}, short: map[string]struct{}{}, failing: map[string]failures{}, unasked: map[string]failures{}, unclaimed: map[string]time.Time{}, elsewhere: map[string]struct{}{}, known: map[string]ownerView{}, named: map[string]*netipx.IPSet{},
+		gone: map[string]absence{}, wanted: map[string]workload.Policy{}, of: map[workload.Workload]map[string]struct{}{}, workloads: map[string]workload.Workload{}, short: map[string]struct{}{}, failing: map[string]failures{}, unasked: map[string]failures{}, unclaimed: map[string]time.Time{}, elsewhere: map[string]struct{}{}, known: map[string]ownerView{}, named: map[string]*netipx.IPSet{},
 	}
 	index.Subscribe(r.leaseChanged)
 	owners.Changed = r.workloadChanged
@@ -125,13 +128,24 @@ func nameOf(claim string) types.NamespacedName {
 
 // leaseChanged is told of every change of the index.
 func (r *claimReconciler) leaseChanged(old, l ipam.Lease) {
-	r.enqueue(l.Claim, claimDelay)
-	if old.Claim != l.Claim {
-		r.enqueue(old.Claim, claimDelay)
+	if r.leads.Leading() {
+		r.enqueue(l.Claim, r.gathering(l.Claim))
+		if old.Claim != l.Claim {
+			r.enqueue(old.Claim, r.gathering(old.Claim))
+		}
 	}
 	if l.State == ipam.Available && (old.State != ipam.Available || old.Version == 0) {
 		r.freed()
 	}
+}
+
+// gathering is for how long the changes of a claim's addresses are gathered: the longer, the more it has, as all are looked
+// at then.
+func (r *claimReconciler) gathering(name string) time.Duration {
+	if name == "" {
+		return 0
+	}
+	return min(claimDelay+time.Duration(r.index.CountClaimed(name))*claimDelayEach, maxClaimDelay)
 }
 
 // workloadChanged has the claims of a workload looked at that was scaled, deleted or annotated.
@@ -147,20 +161,21 @@ func (r *claimReconciler) workloadChanged(w workload.Workload) {
 // remember takes note whose claim it is; an empty Kind forgets the claim. Others of the workload are looked at again.
 func (r *claimReconciler) remember(name string, w workload.Workload) {
 	r.mu.Lock()
-	if _, known := r.of[w][name]; known {
+	before, known := r.workloads[name]
+	if known && before == w {
 		r.mu.Unlock()
 		return
 	}
 	var others []string
-	for other, claims := range r.of { // a claim that went, or was made anew
-		if _, mine := claims[name]; mine && other != w {
-			if delete(claims, name); len(claims) == 0 {
-				delete(r.of, other)
-			}
-			others = slices.AppendSeq(others, maps.Keys(claims))
+	if known { // a claim that went, or was made anew
+		claims := r.of[before]
+		if delete(claims, name); len(claims) == 0 {
+			delete(r.of, before)
 		}
+		others = slices.AppendSeq(others, maps.Keys(claims))
 	}
 	if w.Kind == "" {
+		delete(r.workloads, name)
 		delete(r.gone, name)
 		delete(r.elsewhere, name)
 		delete(r.known, name)
@@ -170,6 +185,7 @@ func (r *claimReconciler) remember(name string, w workload.Workload) {
 			r.of[w] = map[string]struct{}{}
 		}
 		r.of[w][name] = struct{}{}
+		r.workloads[name] = w
 	}
 	r.mu.Unlock()
 	for _, other := range others {

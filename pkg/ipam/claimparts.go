@@ -197,6 +197,18 @@ func (x *Index) PartsOf(claim string) (all Parts) {
 	return all
 }
 
+// CountClaimed is how many addresses a claim has, those in use and those that are kept for it.
+func (x *Index) CountClaimed(claim string) (n int) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if c := x.byClaim[claim]; c != nil {
+		for _, p := range c.parts {
+			n += p.all.Len()
+		}
+	}
+	return n
+}
+
 // Of is how many there are of a family.
 func (all Parts) Of(is4 bool) (n int) {
 	for _, p := range all {

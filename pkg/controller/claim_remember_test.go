@@ -1,0 +1,110 @@
+package controller
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// atOnce knows no delay.
+type atOnce struct {
+	workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+func (q *atOnce) AddAfter(r reconcile.Request, _ time.Duration) { q.Add(r) }
+
+// remembering is a reconciler that knows claims of as many workloads.
+func remembering(tb testing.TB, workloads int) (*claimReconciler, func() []string) {
+	tb.Helper()
+	leads := &leadership{log: slog.New(slog.DiscardHandler)}
+	leads.set(tb.Context())
+	entered := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	tb.Cleanup(entered.ShutDown)
+	r := &claimReconciler{
+		leads: leads, queue: &queue{leads: leads, queue: &atOnce{entered}},
+		of: map[workload.Workload]map[string]struct{}{}, workloads: map[string]workload.Workload{},
+	}
+	for i := range workloads {
+		r.remember(fmt.Sprintf("shop/deploy-%d", i), deployment(i))
+	}
+	return r, func() (names []string) {
+		for entered.Len() > 0 {
+			got, _ := entered.Get()
+			names = append(names, got.String())
+			entered.Done(got)
+		}
+		slices.Sort(names)
+		return names
+	}
+}
+
+func deployment(i int) workload.Workload {
+	return workload.Workload{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: fmt.Sprintf("web-%d", i)}
+}
+
+// TestRemember: the other claims of a workload are looked at when one comes, goes, or is another workload's from now on.
+func TestRemember(t *testing.T) {
+	r, entered := remembering(t, 3)
+	entered()
+	for _, step := range []struct {
+		name string
+		of   workload.Workload
+		want []string
+	}{
+		{"shop/mine", deployment(1), []string{"shop/deploy-1"}},
+		{"shop/mine", deployment(1), nil},
+		{"shop/mine", deployment(2), []string{"shop/deploy-1", "shop/deploy-2"}},
+		{"shop/mine", workload.Workload{}, []string{"shop/deploy-2"}},
+		{"shop/mine", workload.Workload{}, nil},
+		{"shop/deploy-0", workload.Workload{}, nil},
+	} {
+		r.remember(step.name, step.of)
+		if got := entered(); !slices.Equal(got, step.want) {
+			t.Errorf("%s of %s: %v are looked at, want %v", step.name, step.of.Name, got, step.want)
+		}
+	}
+	if known, of := len(r.workloads), len(r.of); known != 2 || of != 2 {
+		t.Errorf("%d claims of %d workloads are left, want 2 of 2", known, of)
+	}
+}
+
+// BenchmarkRemember is what a new claim costs, under the lock that each ADD takes.
+func BenchmarkRemember(b *testing.B) {
+	for _, workloads := range []int{100, 10_000} {
+		b.Run(fmt.Sprint(workloads), func(b *testing.B) {
+			r, _ := remembering(b, workloads)
+			for b.Loop() {
+				r.remember("shop/mine", deployment(workloads))
+				r.remember("shop/mine", workload.Workload{})
+			}
+		})
+	}
+}
+
+// TestLargeClaimsGatherLonger: each look at a claim goes over all that it has, so there are fewer of them.
+func TestLargeClaimsGatherLonger(t *testing.T) {
+	leads := &leadership{log: slog.New(slog.DiscardHandler)}
+	leads.set(t.Context())
+	var q entered
+	r := &claimReconciler{leads: leads, queue: &queue{leads: leads, queue: &q}, index: ipam.NewIndex()}
+	r.index.Subscribe(r.leaseChanged)
+	const all = 6000
+	for i := range all {
+		r.index.Watched(ipam.Lease{
+			Addr: addressOf(i), Params: ipam.Params{Pool: "p", Bits: 8}, State: ipam.Active, Version: uint64(i + 1), Sticky: ipam.Sticky{Claim: "shop/all"},
+		})
+	}
+	for at, want := range map[int]time.Duration{0: claimDelay, 999: claimDelay + time.Second, all - 1: maxClaimDelay} {
+		if got := q.after[at]; got < want || got > want+claimDelayEach {
+			t.Errorf("with %d addresses it is looked at after %s, want %s", at+1, got, want)
+		}
+	}
+}
