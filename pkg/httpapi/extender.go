@@ -77,7 +77,7 @@ func (s *Service) extender(op extenderRoute) http.Handler {
 		if err == nil {
 			var body []byte
 			var release func()
-			body, release, status, err = s.questions.read(w, r)
+			body, release, status, err = s.questions.arriving.read(w, r, maxQuestion)
 			defer release()
 			if err == nil {
 				answer, why, status, err = s.consult(r, op, body)

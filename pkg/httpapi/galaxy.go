@@ -24,6 +24,10 @@ func galaxyRoutes() []route {
 // maxGalaxyBody has room for the largest page of addresses as a list shows it.
 const maxGalaxyBody = 8 << 20
 
+// maxGalaxyItems is how many items are looked at, before anything is made of them; how many addresses may be released at a
+// time is galaxy's to say.
+const maxGalaxyItems = 4 * galaxy.MaxSize
+
 // galaxyAnswers is galaxy's manner: the HTTP status tells, and refusals have it and a message. Queries may have
 // parameters that mean nothing.
 type galaxyAnswers struct{}
@@ -63,6 +67,9 @@ func (s *Service) listIPs(r *http.Request, _ []byte) (any, string, error) {
 }
 
 func (s *Service) releaseIPs(r *http.Request, body []byte) (any, string, error) {
+	if n := commas(body, 2); n > maxGalaxyItems {
+		return nil, "", ipam.Refuse(ipam.ReasonBadRequest, "the lists of the request have %d items, more than %d", n+1, maxGalaxyItems)
+	}
 	var in galaxy.ReleaseIPRequest
 	if err := s.decode(r, body, &in); err != nil {
 		return nil, "", err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -96,5 +97,32 @@ func TestGalaxyAnswers(t *testing.T) {
 		if status, text := b.ask("GET", path, ""); status != 200 || !strings.Contains(text, part) {
 			t.Errorf("%s: %d %s", path, status, text)
 		}
+	}
+}
+
+// TestGalaxyBodies: a body that is short in JSON and long in memory is refused before anything is made of it, and one that
+// is announced and does not come takes no room from others.
+func TestGalaxyBodies(t *testing.T) {
+	b := galaxyBench(t)
+	body := `{"ips":[` + strings.TrimSuffix(strings.Repeat("{},", maxGalaxyBody/4), ",") + `]}`
+	const most = 4 * maxGalaxyBody
+	var before, after runtime.MemStats
+	took := uint64(most + 1)
+	for n := 0; n < 5 && took > most; n++ { // others may allocate meanwhile
+		runtime.ReadMemStats(&before)
+		status, text := b.ask("POST", "/v1/ip", body)
+		runtime.ReadMemStats(&after)
+		if took = after.TotalAlloc - before.TotalAlloc; status != http.StatusBadRequest || !strings.Contains(text, "items, more than 39996") {
+			t.Fatalf("%d %s", status, text)
+		}
+	}
+	if took > most {
+		t.Errorf("a body of %d bytes takes %d", len(body), took)
+	}
+	if !b.questions.arriving.large.TryAcquire(arrivingLarge) {
+		t.Error("the room has not come back")
+	}
+	if status, text := b.ask("POST", "/v1/ip", body); status != http.StatusServiceUnavailable {
+		t.Errorf("without room: %d %s", status, text)
 	}
 }

@@ -36,7 +36,9 @@ func (s *Service) operation(op route, m manner) http.Handler {
 		var data any
 		var message string
 		if err == nil {
-			body, status, err = s.admit(w, r, op, m)
+			var release func()
+			body, release, status, err = s.admit(w, r, op, m)
+			defer release()
 		}
 		if err == nil {
 			if r, err = s.arrive(r, sha256.Sum256(body)); err != nil {
@@ -70,20 +72,26 @@ func (s *Service) operation(op route, m manner) http.Handler {
 	})
 }
 
-// admit reads a request's body and says whether the request can be decided. The status goes with the error.
-func (s *Service) admit(w http.ResponseWriter, r *http.Request, op route, m manner) (body []byte, status int, err error) {
-	if op.hasBody {
-		if body, status, err = readBody(w, r, m.maxBody()); err != nil {
-			return nil, status, err
-		}
+// admit reads a request's body and says whether the request can be decided. release gives the memory of the body back. The
+// status goes with the error.
+func (s *Service) admit(w http.ResponseWriter, r *http.Request, op route, m manner) (body []byte, release func(), status int, err error) {
+	release = func() {}
+	switch {
+	case op.hasBody && m.maxBody() > maxBody:
+		body, release, status, err = s.questions.arriving.read(w, r, m.maxBody())
+	case op.hasBody:
+		body, status, err = readBody(w, r, m.maxBody())
+	}
+	if err != nil {
+		return nil, release, status, err
 	}
 	if err := m.checkQuery(r, op.query); err != nil {
-		return nil, m.status(asRefusal(err)), err
+		return nil, release, m.status(asRefusal(err)), err
 	}
 	if err := s.Ready(); err != nil {
-		return nil, http.StatusServiceUnavailable, ipam.Refuse(ipam.ReasonUnavailable, "not ready: %v", err).WithHint("ask again")
+		return nil, release, http.StatusServiceUnavailable, ipam.Refuse(ipam.ReasonUnavailable, "not ready: %v", err).WithHint("ask again")
 	}
-	return body, http.StatusOK, nil
+	return body, release, http.StatusOK, nil
 }
 
 // decide does an operation.

@@ -44,7 +44,7 @@ const (
 	graceOfArrival, paceOfArrival = 2 * time.Second, 64 << 10 // bytes a second
 )
 
-// questions bounds the memory of the questions of schedulers, in two stages. What arrives counts as it arrives, by the
+// questions bounds the memory of the questions of schedulers, in two stages; galaxy's bodies share the first. What arrives counts as it arrives, by the
 // buffers that it fills: who announces much and sends little takes little. What has arrived waits for room to be
 // decided in. In both stages small questions have their own share: they do not wait for large ones.
 type questions struct{ arriving, deciding shares }
@@ -96,18 +96,19 @@ func (b *buffer) release() {
 	}
 }
 
-// read reads the body of a question. release gives the memory back, also after an error. The status goes with the error.
-func (q questions) read(w http.ResponseWriter, r *http.Request) (body []byte, release func(), status int, err error) {
-	b := &buffer{arriving: q.arriving}
+// read reads a JSON body that may be large, of at most so many bytes. release gives the memory back, also after an error.
+// The status goes with the error.
+func (s shares) read(w http.ResponseWriter, r *http.Request, most int64) (body []byte, release func(), status int, err error) {
+	b := &buffer{arriving: s}
 	if err := checkType(r); err != nil {
 		return nil, b.release, http.StatusUnsupportedMediaType, err
 	}
-	if r.ContentLength > maxQuestion {
-		status, err = checkBody(nil, maxQuestion, &http.MaxBytesError{Limit: maxQuestion})
+	if r.ContentLength > most {
+		status, err = checkBody(nil, most, &http.MaxBytesError{Limit: most})
 		return nil, b.release, status, err
 	}
 	began, conn := time.Now(), http.NewResponseController(w)
-	source := http.MaxBytesReader(w, r.Body, maxQuestion)
+	source := http.MaxBytesReader(w, r.Body, most)
 	for err == nil {
 		if len(b.bytes) == cap(b.bytes) && !b.grow(r.ContentLength) {
 			return nil, b.release, http.StatusServiceUnavailable, tooMany()
@@ -125,7 +126,7 @@ func (q questions) read(w http.ResponseWriter, r *http.Request) (body []byte, re
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	status, err = checkBody(b.bytes, maxQuestion, err)
+	status, err = checkBody(b.bytes, most, err)
 	return b.bytes, b.release, status, err
 }
 

@@ -63,15 +63,31 @@ func cutOff(t *testing.T, beginning string) (text string, after time.Duration) {
 	return string(all), time.Since(began)
 }
 
+// What the controller gives a client for the header and for the body of a request; a question of the scheduler has to keep a
+// pace, and is refused when it has not after two seconds.
+const (
+	headerTime   = 5 * time.Second
+	bodyTime     = 15 * time.Second
+	questionTime = 2 * time.Second
+)
+
+// cutOffIn: a deadline of the kernel's is a few milliseconds late here. The tests of this package run six at once on two
+// processors, where a goroutine has waited for up to a second; so two are allowed, and half a second before, for the request's
+// way to the server.
+func cutOffIn(t *testing.T, after, want time.Duration) {
+	t.Helper()
+	if after < want-500*time.Millisecond || after > want+2*time.Second {
+		t.Errorf("cut off after %s, want %s", after, want)
+	}
+}
+
 // A client that is slow on purpose is cut off: after five seconds in the header, fifteen in the body.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	t.Run("header", func(t *testing.T) {
 		t.Parallel()
 		text, after := cutOff(t, "POST "+prefix+" HTTP/1.1\r\nHost: x\r\nX-Slow: ")
-		if after < 4*time.Second || after > 30*time.Second {
-			t.Errorf("cut off after %s, want 5s", after)
-		}
+		cutOffIn(t, after, headerTime)
 		if strings.Contains(text, " 200 ") {
 			t.Errorf("answered %q", text)
 		}
@@ -84,17 +100,23 @@ func TestSlowClients(t *testing.T) {
 		if _, err := io.ReadAll(c); err != nil {
 			t.Errorf("not closed: %v", err)
 		}
-		if after := time.Since(began); after < 4*time.Second || after > 30*time.Second {
-			t.Errorf("cut off after %s, want 5s", after)
-		}
+		cutOffIn(t, time.Since(began), headerTime)
 	})
 	t.Run("body", func(t *testing.T) {
 		t.Parallel()
 		text, after := cutOff(t, "POST "+prefix+" HTTP/1.1\r\nHost: x\r\nX-Request-Id: slow\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n{")
-		if after < 14*time.Second || after > 45*time.Second {
-			t.Errorf("cut off after %s, want 15s", after)
-		}
+		cutOffIn(t, after, bodyTime)
 		for _, part := range []string{"HTTP/1.1 408 ", `"code":1`, "the body did not arrive within 15s", `"reason":"BadRequest"`, `"request_id":"slow"`} {
+			if !strings.Contains(text, part) {
+				t.Errorf("the answer has no %q: %s", part, text)
+			}
+		}
+	})
+	t.Run("question", func(t *testing.T) {
+		t.Parallel()
+		text, after := cutOff(t, "POST /v1/filter HTTP/1.1\r\nHost: x\r\nX-Request-Id: slow\r\nContent-Length: 60000000\r\n\r\n{")
+		cutOffIn(t, after, questionTime)
+		for _, part := range []string{"HTTP/1.1 408 ", "the body comes too slowly", `"reason":"BadRequest"`, `"request_id":"slow"`} {
 			if !strings.Contains(text, part) {
 				t.Errorf("the answer has no %q: %s", part, text)
 			}
