@@ -23,6 +23,7 @@ func (v *claimCreate) Validate() error {
 	}
 	v.object.Namespace, v.object.Name = key.Namespace, key.Name
 	spec := &v.object.Spec
+	spec.Addresses = addressWords(spec.Addresses)
 	if _, err := parseEntries(spec.Addresses); err != nil {
 		return err
 	}
@@ -82,7 +83,7 @@ func (v *claimCreate) setSize() error {
 
 func (v *claimCreate) setPolicy() error {
 	spec := &v.object.Spec
-	i := slices.IndexFunc(releasePolicies(), func(p string) bool { return strings.EqualFold(p, v.policy) })
+	i := slices.IndexFunc(releasePolicies(), func(p string) bool { return strings.EqualFold(p, strings.ReplaceAll(v.policy, "-", "")) })
 	switch {
 	case i >= 0:
 		spec.ReleasePolicy = v1.ReleasePolicy(releasePolicies()[i])

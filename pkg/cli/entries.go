@@ -22,7 +22,7 @@ type entry struct {
 func parseEntries(args []string) ([]entry, error) {
 	var out []entry
 	for _, arg := range args {
-		arg = addressWord(arg)
+		arg = objectWord(arg)
 		r, err := ipam.ParseRange(arg)
 		if err != nil {
 			return nil, notation(err)
@@ -191,21 +191,35 @@ func parseHosts(args []string) ([]netip.Addr, error) {
 
 // parseAddresses reads single addresses as they are typed, each once. The error is one of usage.
 func parseAddresses(args []string) ([]netip.Addr, error) {
-	words := make([]string, len(args))
-	for i, arg := range args {
-		words[i] = addressWord(arg)
-	}
-	return parseEach(words, noAddress)
+	return parseEach(addressWords(args), noAddress)
 }
 
 // addressWord is the address where a word is the name of an object, alone or as -o name prints it, so that lists
-// can be piped into commands; other words stay as they are.
+// can be piped into commands, or an address with the length of its subnet, as ip describe prints it. Other words stay as
+// they are: a CIDR is one, too.
 func addressWord(word string) string {
+	if p, err := netip.ParsePrefix(strings.TrimSpace(word)); err == nil && p != p.Masked() {
+		return p.Addr().String()
+	}
+	return objectWord(word)
+}
+
+// objectWord is addressWord for addresses of pools: there, a length behind an address may be a CIDR that is mistyped.
+func objectWord(word string) string {
 	name := strings.TrimPrefix(strings.TrimSpace(word), "bcsnetip."+v1.GroupVersion.Group+"/")
 	if a, err := ipam.ParseObjectName(name); err == nil {
 		return a.String()
 	}
 	return word
+}
+
+// addressWords are the addresses among words, and the others as they are.
+func addressWords(words []string) []string {
+	out := make([]string, len(words))
+	for i, word := range words {
+		out[i] = addressWord(word)
+	}
+	return out
 }
 
 func parseEach(args []string, wrong func(arg string) error) ([]netip.Addr, error) {

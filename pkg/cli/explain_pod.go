@@ -20,7 +20,7 @@ type explainPod struct {
 func newExplain(s *session) *cobra.Command {
 	v := &explainPod{session: s}
 	cmd := &cobra.Command{
-		Use: "explain POD", GroupID: "objects", Args: takes(1, 1), RunE: runs(v),
+		Use: "explain POD", GroupID: "objects", Args: onePod, RunE: runs(v),
 		Short: "Say why a pod has its address, or why it gets none",
 		Long: `Say why a pod has the address that it has; of a pod without one, which address
 it would get now, or why it gets none. That is decided here as the controller
@@ -40,7 +40,7 @@ code is 3 when the pod has no address and gets none as things are.`,
 }
 
 func (v *explainPod) Complete(args []string) error {
-	v.arg = args[0]
+	v.arg = podArg(args)[0]
 	return v.in.complete(v.session)
 }
 

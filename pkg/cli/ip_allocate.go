@@ -62,7 +62,7 @@ func (v *ipAllocate) Validate() error {
 	}
 	v.request = allocator.Request{Owner: v.owner, Pool: v.pool}
 	if v.address != "" {
-		a, err := ipam.ParseAddr(v.address)
+		a, err := ipam.ParseAddr(addressWord(v.address))
 		if err != nil {
 			return usagef("--address: %v", err)
 		}

@@ -54,7 +54,7 @@ A flag has TEXT mean only that; several flags, any of those.`,
 }
 
 func (v *ipFind) Complete(args []string) error {
-	v.text = strings.TrimSpace(args[0])
+	v.text = addressWord(strings.TrimSpace(args[0]))
 	if _, id, ok := strings.Cut(v.text, "://"); ok { // as kubectl shows container IDs
 		v.text = id
 	}

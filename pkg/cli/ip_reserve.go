@@ -76,7 +76,7 @@ func (v *ipReserve) Complete(args []string) (err error) {
 }
 
 func (v *ipReserve) Validate() (err error) {
-	if v.entries, err = parseEntries(v.args); err != nil {
+	if v.entries, err = parseEntries(addressWords(v.args)); err != nil {
 		return err
 	}
 	if err := notTooMany(setOf(rangesOf(v.entries)...)); err != nil {

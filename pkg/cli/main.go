@@ -20,7 +20,7 @@ func Main(args []string, version string, streams genericiooptions.IOStreams) int
 	defer context.AfterFunc(ctx, stop)()
 	s := newSession(calledName(args[0]), version, streams)
 	root := newRoot(s)
-	root.SetArgs(args[1:])
+	root.SetArgs(bareDryRun(args[1:]))
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		err = s.unshown

@@ -18,7 +18,7 @@ type poolAddIP struct {
 func newPoolAddIP(s *session) *cobra.Command {
 	v := &poolAddIP{session: s}
 	cmd := &cobra.Command{
-		Use: "add-ip POOL ADDRESS...", Args: takes(2, 0), RunE: runs(v),
+		Use: "add-ip POOL ADDRESS...", Aliases: []string{"add-range"}, Args: takes(2, 0), RunE: runs(v),
 		Short: "Add addresses, ranges or CIDRs to a pool",
 		Long: `Add addresses to a pool: single ones, ranges a-b with both ends, or CIDRs. All
 are added or none. Addresses outside the subnet, in this pool already or in

@@ -67,19 +67,20 @@ func (v *poolDelete) Run(ctx context.Context) error {
 	if err != nil {
 		return err // nothing was deleted: all names are right or none is taken
 	}
+	waits := map[string]int{}
 	for _, p := range all {
-		v.radius(ctx, p)
+		waits[p.Name] = v.radius(ctx, p)
 	}
 	if v.dry == dryRunNone && !v.yes {
 		if err := v.confirm(ctx, fmt.Sprintf("Delete %s?", those("pool", v.names))); err != nil {
 			return err
 		}
 	}
-	return v.deleteAll(ctx, api, all)
+	return v.deleteAll(ctx, api, all, waits)
 }
 
-// radius says what goes with a pool.
-func (v *poolDelete) radius(ctx context.Context, p pool) {
+// radius says what goes with a pool, and returns how many addresses its end waits for.
+func (v *poolDelete) radius(ctx context.Context, p pool) (waits int) {
 	total := "no addresses"
 	if n := p.Status.Capacity; n > 0 {
 		total = words.Plural(n, "address")
@@ -117,6 +118,11 @@ func (v *poolDelete) radius(ctx context.Context, p pool) {
 	if source := sourceOf(p); source != "" {
 		v.say.warn("pool %s is kept from ConfigMap %s: while its entry is there, the controller makes it again", p.Name, source)
 	}
+	waits = len(held)
+	for _, n := range byClaim {
+		waits += n
+	}
+	return waits
 }
 
 // perClaim says whose kept addresses are: "2 for shop/sts-db".
@@ -149,7 +155,7 @@ func perHost(held []ipam.Lease) string {
 	return words.List(parts)
 }
 
-func (v *poolDelete) deleteAll(ctx context.Context, api *pools, all []pool) error {
+func (v *poolDelete) deleteAll(ctx context.Context, api *pools, all []pool, waits map[string]int) error {
 	var failed several
 	var left []pool
 	for _, p := range all {
@@ -157,6 +163,9 @@ func (v *poolDelete) deleteAll(ctx context.Context, api *pools, all []pool) erro
 		switch {
 		case err != nil:
 			failed = append(failed, fmt.Errorf("pool %s was not deleted: %w", p.Name, err))
+		case v.dry != dryRunNone && waits[p.Name] > 0:
+			v.say.done("pool %s would hand out nothing, and be gone once %s %s released", p.Name,
+				words.Plural(waits[p.Name], "address"), words.OneOr(waits[p.Name], "is", "are"))
 		case v.dry != dryRunNone:
 			v.say.done("pool %s deleted", p.Name)
 		case !v.wait:

@@ -88,8 +88,7 @@ func (v *poolExport) Run(ctx context.Context) error {
 		v.say.note("%s %s: bcsnetctl pool import -f FILE sets them aside again, kubectl apply makes the pools alone",
 			words.Plural(count, "reserved address"), words.OneOr(count, "is in it", "are in it"))
 	}
-	switch {
-	case *v.output.flags.OutputFormat != "yaml" && (v.all || len(v.names) > 1):
+	if *v.output.flags.OutputFormat != "yaml" && (v.all || len(v.names) > 1) {
 		return v.output.list(v.Out, items)
 	}
 	for i := range items { // a document each

@@ -23,7 +23,7 @@ type poolRemoveIP struct {
 func newPoolRemoveIP(s *session) *cobra.Command {
 	v := &poolRemoveIP{session: s}
 	cmd := &cobra.Command{
-		Use: "remove-ip POOL ADDRESS...", Args: takes(2, 0), RunE: runs(v),
+		Use: "remove-ip POOL ADDRESS...", Aliases: []string{"remove-range"}, Args: takes(2, 0), RunE: runs(v),
 		Short: "Take addresses, ranges or CIDRs out of a pool",
 		Long: `Take addresses out of a pool: single ones, ranges a-b with both ends, or CIDRs,
 also out of the middle of a range that the pool has. Addresses in use drain:

@@ -126,6 +126,9 @@ func rename(s *session, cmd *cobra.Command) {
 
 // flagError is the error for a flag that is wrong; one that does not exist may be misspelt.
 func flagError(cmd *cobra.Command, err error) error {
+	if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
+		return group(cmd, words) // the flag is one of a command that there is not
+	}
 	f := usagef("%v", err)
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
@@ -143,11 +146,15 @@ func group(cmd *cobra.Command, args []string) error {
 		return cmd.Help()
 	}
 	f := usagef("%s has no command %q", cmd.CommandPath(), args[0])
+	if text := guess(cmd, args); text != "" {
+		return f.withHint("%s", text)
+	}
 	var names []string
 	for _, sub := range cmd.Commands() {
 		names = append(names, sub.Name())
 	}
-	if near := nearest(args[0], names); near != "" {
+	// A word of few letters has something in common with many.
+	if near := nearest(args[0], names); near != "" && distance(args[0], near) <= (len(args[0])+1)/3 {
 		return f.withHint("did you mean %s %s?", cmd.CommandPath(), near)
 	}
 	return f.withHint("see %s --help", cmd.CommandPath())
@@ -174,7 +181,11 @@ func takes(least, most int) cobra.PositionalArgs {
 		case len(args) < least:
 			return misused(cmd, usagef("%s needs %s", cmd.CommandPath(), wanted))
 		case most == 0 && least == 0 && len(args) > 0:
-			return misused(cmd, usagef("%s takes no argument, not %q", cmd.CommandPath(), args[0]))
+			f := usagef("%s takes no argument, not %q", cmd.CommandPath(), args[0])
+			if one, _, err := cmd.Parent().Find([]string{"describe"}); err == nil && one.Name() == "describe" && cmd.Name() == "list" {
+				return f.withHint("to see one: %s %s", one.CommandPath(), args[0])
+			}
+			return misused(cmd, f)
 		case most > 0 && len(args) > most:
 			return misused(cmd, usagef("%s takes only %s, not also %q", cmd.CommandPath(), wanted, args[most]))
 		}

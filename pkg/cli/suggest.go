@@ -4,6 +4,9 @@ package cli
 func nearest(word string, candidates []string) string {
 	best, found := len(word)/2+1, ""
 	for _, c := range candidates {
+		if c == word {
+			continue // it exists after all
+		}
 		if d := distance(word, c); d < best {
 			best, found = d, c
 		}

@@ -21,7 +21,7 @@ type trace struct {
 func newTrace(s *session) *cobra.Command {
 	v := &trace{session: s}
 	cmd := &cobra.Command{
-		Use: "trace POD|ADDRESS", GroupID: "objects", Args: takes(1, 1), RunE: runs(v),
+		Use: "trace POD|ADDRESS", GroupID: "objects", Args: onePod, RunE: runs(v),
 		Short: "Follow a pod to its addresses, or an address to its pod",
 		Long: `Follow a pod to its addresses, or an address to its pod: the pod, the workload
 that it belongs to, the policy and the annotations that this is from, the claim,
@@ -37,7 +37,7 @@ the addresses and their pools.`,
 }
 
 func (v *trace) Complete(args []string) error {
-	v.arg = args[0]
+	v.arg = addressWord(podArg(args)[0])
 	if a, err := ipam.ParseAddr(v.arg); err == nil {
 		v.addr = a
 		return nil

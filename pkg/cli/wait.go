@@ -61,7 +61,7 @@ yet. A claim is written NAMESPACE/NAME.
 
 func (v *waiting) Complete(args []string) error {
 	for _, arg := range args {
-		if a, err := ipam.ParseAddr(arg); err == nil {
+		if a, err := ipam.ParseAddr(addressWord(arg)); err == nil {
 			v.addrs = append(v.addrs, a)
 			continue
 		}

@@ -58,8 +58,8 @@ func (r *poolReconciler) terminate(ctx context.Context, pool *v1.BCSNetPool, p i
 func waitsFor(held map[netip.Addr]int, kept map[string]int) string {
 	var parts []string
 	if len(held) > 0 {
-		parts = append(parts, fmt.Sprintf("%s in use %s released: %s; to release a host that is off: bcsnetctl release-host HOST",
-			words.Plural(total(held), "address"), verb(total(held)), perHost(held)))
+		parts = append(parts, fmt.Sprintf("%s in use %s released: %s; %s",
+			words.Plural(total(held), "address"), verb(total(held)), perHost(held), howToRelease(held)))
 	}
 	if len(kept) > 0 {
 		n, claims := 0, slices.Sorted(maps.Keys(kept))
@@ -74,6 +74,19 @@ func waitsFor(held map[netip.Addr]int, kept map[string]int) string {
 		return "waiting for requests that began before the deletion"
 	}
 	return "the pool goes when " + strings.Join(parts, "; and when ")
+}
+
+// howToRelease says which command frees addresses: of machines that are off, and of owners, which are on no host.
+func howToRelease(held map[netip.Addr]int) string {
+	var ways []string
+	_, owned := held[netip.Addr{}]
+	if len(held) > 1 || !owned {
+		ways = append(ways, "to release a host that is off: bcsnetctl release-host HOST")
+	}
+	if owned {
+		ways = append(ways, "to release one that is on no host: bcsnetctl ip release ADDRESS")
+	}
+	return strings.Join(ways, "; ")
 }
 
 func more(n int) string {

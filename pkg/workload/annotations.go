@@ -79,7 +79,7 @@ func Annotations() [annotations]Annotation {
 			"Addresses, ranges and CIDRs of which the pod gets one, of each family that is named. On the template of a Deployment they are a set that its pods share.", readAddresses},
 		{ownPrefix + "pool", ownDialect, anywhere, fieldPool, "name of a BCSNetPool", "The pool to draw from.", readObjectName},
 		{ClaimAnnotation, ownDialect, anywhere, fieldClaim, "`NAME` of a BCSNetIPClaim of the pod's namespace, or `NAMESPACE/NAME`", "The claim whose addresses the pod gets. It has to exist, and to be open to the pod's namespace.", readClaimName},
-		{ownPrefix + "release-policy", ownDialect, anywhere, fieldRelease, "`with-pod`, `immutable`, `never`, `timed`",
+		{ownPrefix + "release-policy", ownDialect, anywhere, fieldRelease, "`with-pod`, `immutable`, `never`, `timed`, in any case; `WithPod` is `with-pod`",
 			"What ends the holding: the end of the pod; scaling down or the end of the workload; a release by hand; a while (`keep`) after the end of the pod.", readOwnPolicy},
 		{ownPrefix + "keep", ownDialect, anywhere, fieldKeep, "`1s` to `8760h`", "How long the address is kept after the pod ended; it implies `timed`, whose default is 48h.", readKeep},
 		{"netservicecontroller.bkbcs.tencent.com", dialectA, onPodOrWorkload, fieldRelease, "`fixed-ip`", "The address is kept for a while after the pod ended: `timed`.", readFixedIP},

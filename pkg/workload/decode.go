@@ -78,8 +78,8 @@ func readText(value string) (meaning, error) {
 }
 
 func readOwnPolicy(value string) (meaning, error) {
-	switch value {
-	case "with-pod":
+	switch strings.ToLower(value) {
+	case "with-pod", "withpod":
 		return meaning{release: ReleaseWithPod}, nil
 	case "immutable":
 		return meaning{release: ReleaseImmutable}, nil
@@ -92,7 +92,7 @@ func readOwnPolicy(value string) (meaning, error) {
 }
 
 func readGalaxyPolicy(value string) (meaning, error) {
-	switch value {
+	switch strings.ToLower(value) {
 	case "immutable", "never":
 		return readOwnPolicy(value)
 	}

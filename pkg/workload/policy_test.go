@@ -149,6 +149,11 @@ func TestPolicyTable(t *testing.T) {
 				{ownRelease, "immutable", row.immutable},
 				{ownRelease, "never", row.never},
 				{ownRelease, "timed", row.timed},
+				{ownRelease, "WithPod", ReleaseWithPod},
+				{ownRelease, "With-Pod", ReleaseWithPod},
+				{ownRelease, "Immutable", row.immutable},
+				{ownRelease, "NEVER", row.never},
+				{galaxy, "Immutable", row.immutable},
 				{fixedIP, "fixed-ip", row.timed},
 			} {
 				want := Policy{Release: tc.want}

@@ -22,7 +22,7 @@ func TestRefused(t *testing.T) {
 		"an empty entry":        {deployment().on(notes{ownIP: "10.0.0.3,"}), nil, ipam.ReasonInvalidAnnotation, []string{ownIP}},
 		"no name":               {deployment().on(notes{ownPool: "Blue Pool"}), nil, ipam.ReasonInvalidAnnotation, []string{ownPool, "Blue Pool"}},
 		"no policy":             {deployment().on(notes{ownRelease: "forever"}), nil, ipam.ReasonInvalidAnnotation, []string{"forever", "immutable"}},
-		"no policy of galaxy":   {deployment().on(notes{galaxy: "Immutable"}), nil, ipam.ReasonInvalidAnnotation, []string{"Immutable", "immutable"}},
+		"no policy of galaxy":   {deployment().on(notes{galaxy: "with-pod"}), nil, ipam.ReasonInvalidAnnotation, []string{"with-pod", "immutable"}},
 		"no policy, workload":   {deployment().itself(notes{galaxy: "x"}), nil, ipam.ReasonInvalidAnnotation, []string{"Deployment shop/web"}},
 		"no policy, namespace":  {deployment(), notes{ownRelease: "x"}, ipam.ReasonInvalidAnnotation, []string{"Namespace shop"}},
 		"not fixed-ip":          {deployment().on(notes{fixedIP: "true"}), nil, ipam.ReasonInvalidAnnotation, []string{fixedIP, "fixed-ip"}},

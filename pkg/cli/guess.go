@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+const drainHost = "bcsnetctl release-host HOST frees the addresses of a machine that is off, " +
+	"bcsnetctl pool remove-host POOL HOST takes it out of a pool"
+
+// guess is the command for a word that a group does not know, after it: where people look first for what has another
+// name here. It is empty where there is none.
+func guess(cmd *cobra.Command, args []string) string {
+	if !cmd.HasParent() {
+		return nounFirst(cmd, args)
+	}
+	switch cmd.Name() + " " + args[0] {
+	case "host add", "host create":
+		return "bcsnetctl pool add-host POOL HOST lets a host draw from a pool"
+	case "host drain", "host retire", "host remove", "host delete", "host rm":
+		return drainHost
+	case "ip why", "lease why", "ip explain", "lease explain":
+		return "bcsnetctl explain POD says why a pod has its address, or none"
+	case "ip create", "ip add", "lease create", "lease add":
+		return "bcsnetctl ip allocate --pool POOL --for NAME takes an address, bcsnetctl pool add-ip POOL ADDRESS gives a pool more"
+	case "pool apply":
+		return "kubectl apply --server-side -f FILE changes pools, bcsnetctl pool diff -f FILE shows what that would do"
+	}
+	return ""
+}
+
+// nounFirst is the command for words in kubectl's order, verb and noun; for one of its verbs alone it says what is there.
+func nounFirst(root *cobra.Command, args []string) string {
+	if len(args) > 1 {
+		noun, name, named := strings.Cut(args[1], "/")
+		rest := slices.Clone(args[2:])
+		if named {
+			rest = append([]string{name}, rest...)
+		}
+		verb := args[0]
+		if verb == "get" && len(rest) > 0 {
+			verb = "describe" // of one object
+		}
+		found, left, err := root.Find([]string{resourceNoun(noun), verb})
+		if err == nil && len(left) == 0 && found.HasParent() && found.Parent() != root {
+			return strings.Join(append([]string{found.CommandPath()}, rest...), " ")
+		}
+	}
+	switch args[0] {
+	case "get", "list", "ls":
+		return "what to list comes first, as in bcsnetctl pool list, bcsnetctl ip list, bcsnetctl claim list"
+	case "why":
+		return "bcsnetctl explain POD says why a pod has its address, or none"
+	case "who":
+		return "bcsnetctl ip describe ADDRESS says who has an address"
+	case "drain", "retire":
+		return drainHost
+	}
+	return ""
+}
+
+// resourceNoun is the group of commands for a kind as kubectl calls it.
+func resourceNoun(kind string) string {
+	switch strings.ToLower(kind) {
+	case "bnp", "bcsnetpool", "bcsnetpools":
+		return "pool"
+	case "bnip", "bcsnetip", "bcsnetips":
+		return "ip"
+	case "bnc", "sip", "bcsnetipclaim", "bcsnetipclaims":
+		return "claim"
+	case "node", "nodes":
+		return "host"
+	}
+	return kind
+}
+
+// podArg is the pod that arguments name, also as pod NAME and pod/NAME; what follows stays.
+func podArg(args []string) []string {
+	isPod := func(word string) bool { return slices.Contains([]string{"pod", "pods", "po"}, word) }
+	if len(args) > 1 && isPod(args[0]) {
+		return args[1:]
+	}
+	if len(args) == 0 {
+		return args
+	}
+	if kind, name, ok := strings.Cut(args[0], "/"); ok && isPod(kind) {
+		return append([]string{name}, args[1:]...)
+	}
+	return args
+}
+
+// onePod is takes for commands about one pod.
+func onePod(cmd *cobra.Command, args []string) error { return takes(1, 1)(cmd, podArg(args)) }
+
+// bareDryRun gives --dry-run without a value the value client, as kubectl once did. The value may still be a word of its own.
+func bareDryRun(args []string) []string {
+	out := slices.Clone(args)
+	for i, arg := range out {
+		if arg == "--" {
+			break
+		}
+		if arg != "--dry-run" {
+			continue
+		}
+		var d dryRun
+		if i+1 == len(out) || d.Set(out[i+1]) != nil {
+			out[i] = "--dry-run=" + string(dryRunClient)
+		}
+	}
+	return out
+}
