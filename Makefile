@@ -46,6 +46,15 @@ test-faults: kube build ## Break everything at random under load (FAULTS_MINUTES
 test-mutations: kube build ## Break one guard of the controller at a time: the fault suite must find each.
 	@FAULTS_MUTATIONS=1 go test ./test/faults -run TestMutations -count 1 -v -timeout 0
 
+# How long to simulate, in minutes; SIM_OPERATIONS=1000000 in their place.
+SIM_MINUTES ?= 10
+
+.PHONY: sim
+sim: ## Simulate replicas, faults and time from a seed (SIM_MINUTES=10, SIM_OPERATIONS, SIM_SEED, SIM_PLAN=FILE, SIM_MUTATIONS=1).
+	@mkdir -p bin/sim
+	@SIM_DIR=$(CURDIR)/bin/sim SIM_PLAN=$(abspath $(SIM_PLAN)) SIM_MINUTES=$(if $(SIM_OPERATIONS),,$(SIM_MINUTES)) go test ./test/sim \
+		-run '$(if $(SIM_PLAN),TestReplay,$(if $(SIM_MUTATIONS),TestMutations,TestSim))$$' -count 1 -v -timeout 0
+
 .PHONY: test-sticky
 test-sticky: kube build ## Sticky addresses in full, then at random (STICKY_OPERATIONS=1000, STICKY_SEED=N).
 	@STICKY_LONG=1 go test ./test/sticky -count 1 -v -timeout 0

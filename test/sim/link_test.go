@@ -1,0 +1,265 @@
+package sim_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/bcsnet/bcsnet/test/sim/apiserver"
+)
+
+// link is the way of one process to the API server, and what goes wrong on it. Each request is carried there by itself: a
+// caller that goes does not call it back.
+type link struct {
+	world *world
+	name  string
+
+	mu      sync.Mutex
+	dead    bool // the process was killed: nothing of it reaches anybody any more
+	epoch   int  // counts the cuts of all connections
+	streams map[io.Closer]struct{}
+	nth     map[string]int
+	// Until when requests, answers, or the events of a resource are held back; "" is for all resources.
+	requests, answers time.Time
+	events            map[string]time.Time
+	slow              time.Duration // longer each way
+}
+
+func newLink(w *world, name string) *link {
+	return &link{world: w, name: name, streams: map[io.Closer]struct{}{}, nth: map[string]int{}, events: map[string]time.Time{}}
+}
+
+var (
+	errCut     = &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
+	errRefused = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	errKilled  = errors.New("the process was killed")
+)
+
+// arrival is what comes back.
+type arrival struct {
+	resp *http.Response
+	err  error
+}
+
+// RoundTrip sends a request, and returns its answer or that the caller has gone.
+func (l *link) RoundTrip(r *http.Request) (*http.Response, error) {
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+		_ = r.Body.Close() // it is read
+	}
+	back := make(chan arrival, 1)
+	l.world.under.Go(func() { l.carry(r, body, back) })
+	select {
+	case a := <-back:
+		return a.resp, a.err
+	case <-r.Context().Done():
+		l.world.under.Go(func() { // nobody reads it
+			if a := <-back; a.resp != nil {
+				_ = a.resp.Body.Close()
+			}
+		})
+		return nil, r.Context().Err()
+	}
+}
+
+// carry takes a request to the API server and its answer back.
+func (l *link) carry(r *http.Request, body []byte, back chan<- arrival) {
+	key := r.Method + " " + r.URL.Path
+	rng := draw(l.world.plan.Seed, l.name, key, l.count(key))
+	epoch, err := l.began()
+	there, home, lost := delay(rng), delay(rng), rng.IntN(2) == 0
+	if err != nil {
+		back <- arrival{err: err}
+		return
+	}
+	pass(there, l.extra, func() time.Time { return l.requests }, l)
+	if lost && l.broken(epoch) != nil { // what is cut on its way may have arrived
+		back <- arrival{err: l.broken(epoch)}
+		return
+	}
+	if l.killed() { // sent by the process before it ended, or not
+		if lost {
+			back <- arrival{err: errKilled}
+			return
+		}
+	}
+	resp, err := l.world.api(r, body, rng, l.lag(r, epoch))
+	if err != nil {
+		back <- arrival{err: err}
+		return
+	}
+	if stream, is := resp.Body.(io.Closer); is && resp.ContentLength < 0 {
+		if !l.keep(epoch, stream) {
+			_ = stream.Close() // it is cut already
+		}
+	}
+	pass(home, l.extra, func() time.Time { return l.answers }, l)
+	if err := l.broken(epoch); err != nil {
+		_ = resp.Body.Close()
+		back <- arrival{err: err}
+		return
+	}
+	back <- arrival{resp: resp}
+}
+
+// pass waits for a delay, and for what holds things back.
+func pass(d time.Duration, extra func() time.Duration, held func() time.Time, l *link) {
+	wait(d + extra())
+	for {
+		l.mu.Lock()
+		left := time.Until(held())
+		dead := l.dead
+		l.mu.Unlock()
+		if left <= 0 || dead {
+			return
+		}
+		wait(left)
+	}
+}
+
+// wait lets virtual time pass.
+func wait(d time.Duration) {
+	if d > 0 {
+		<-time.After(d)
+	}
+}
+
+func (l *link) count(key string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.nth[key]++
+	return l.nth[key]
+}
+
+func (l *link) extra() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.slow
+}
+
+func (l *link) began() (epoch int, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dead {
+		return 0, errKilled
+	}
+	return l.epoch, nil
+}
+
+func (l *link) killed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.dead
+}
+
+// broken is why a connection of an epoch is no more.
+func (l *link) broken(epoch int) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.dead:
+		return errKilled
+	case l.epoch != epoch:
+		return errCut
+	default:
+		return nil
+	}
+}
+
+// keep takes note of a watch, which ends when its connection is cut.
+func (l *link) keep(epoch int, s io.Closer) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dead || l.epoch != epoch {
+		return false
+	}
+	l.streams[s] = struct{}{}
+	return true
+}
+
+// cut ends all connections.
+func (l *link) cut() {
+	l.mu.Lock()
+	l.epoch++
+	all := l.streams
+	l.streams = map[io.Closer]struct{}{}
+	l.mu.Unlock()
+	for s := range all {
+		_ = s.Close() // it ends
+	}
+}
+
+// kill ends the process at this end.
+func (l *link) kill() {
+	l.mu.Lock()
+	l.dead = true
+	l.mu.Unlock()
+	l.cut()
+}
+
+// hold holds something back for a time.
+func (l *link) hold(what *time.Time, d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	*what = time.Now().Add(d)
+}
+
+func (l *link) holdEvents(resource string, d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.events[resource] = time.Now().Add(d)
+}
+
+func (l *link) setSlow(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.slow = d
+}
+
+// lag delays the events of a watch.
+func (l *link) lag(r *http.Request, epoch int) apiserver.Lag {
+	if !strings.Contains(r.URL.RawQuery, "watch=") {
+		return nil
+	}
+	return func(resource, key string, n int) time.Duration {
+		rng := draw(l.world.plan.Seed, l.name, epoch, resource, key, n)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		d := delay(rng) + l.slow
+		for _, which := range []string{"", resource} {
+			d = max(d, time.Until(l.events[which]))
+		}
+		return d
+	}
+}
+
+// api has the API server serve what has arrived.
+func (w *world) api(r *http.Request, body []byte, rng interface{ Float64() float64 }, lag apiserver.Lag) (*http.Response, error) {
+	w.mu.Lock()
+	down, busy := time.Now().Before(w.down), time.Now().Before(w.busy) && rng.Float64() < w.turnedAway
+	w.mu.Unlock()
+	if down {
+		return nil, errRefused
+	}
+	ctx := r.Context()
+	if lag == nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	r = r.Clone(ctx)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if busy && lag == nil {
+		return w.server.TooMany(r, 1), nil
+	}
+	return w.server.Serve(r, lag), nil
+}

@@ -1,0 +1,46 @@
+package sim_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bcsnet/bcsnet/test/controlplane"
+)
+
+// TestMutations breaks one guard of the controller at a time, in a build for this test, and expects the simulation to find
+// it within a minute: it can.
+func TestMutations(t *testing.T) {
+	if os.Getenv("SIM_MUTATIONS") == "" {
+		t.Skip("set SIM_MUTATIONS, or say: make sim SIM_MUTATIONS=1")
+	}
+	root, err := controlplane.ModuleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "sim.test")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-tags", "faults", "-o", program, "./test/sim")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for name, guard := range map[string]string{
+		"precondition": "a write replaces the version that it was decided on, and no other",
+		"name":         "a DEL releases what its container holds, not what the pod of that name holds",
+		"collect":      "an address is taken back after two looks and a read of its pod",
+		"write":        "an ADD is answered when its address is stored, not before",
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := exec.CommandContext(t.Context(), program, "-test.run", "^TestSim$", "-test.v")
+			run.Env = append(os.Environ(), "FAULTS_BREAK="+name, "SIM_MINUTES=1")
+			out, err := run.CombinedOutput()
+			if err == nil {
+				t.Fatalf("not found to be broken: %s\n%s", guard, out)
+			}
+			_, text, _ := strings.Cut(string(out), "=== RUN")
+			t.Logf("found: %.600s\n%s", text, text[max(0, len(text)-200):])
+		})
+	}
+}

@@ -1,0 +1,22 @@
+package sim_test
+
+import (
+	"slices"
+	"time"
+)
+
+// plan is all that a run follows from: what it does is drawn from the seed, but for what is left out.
+type plan struct {
+	Seed    uint64 `json:"seed"`
+	Seconds int    `json:"seconds"`
+	Slots   int    `json:"slots"`
+	// Without names slots and faults that are left out, "slot 3" or "replica-1 7".
+	Without []string `json:"without,omitempty"`
+}
+
+func (p plan) has(name string) bool { return !slices.Contains(p.Without, name) }
+
+func (p plan) length() time.Duration { return time.Duration(p.Seconds) * time.Second }
+
+// settled is by when pods and leases must agree after the last fault and the last pod that goes.
+const settled = 3 * time.Minute

@@ -1,0 +1,122 @@
+package sim_test
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bcsnet/bcsnet/test/judge"
+)
+
+// result is what came of a run.
+type result struct {
+	plan    plan
+	wrong   []string
+	counts  map[string]int
+	record  string // what happened last
+	began   time.Time
+	lasted  time.Duration // in virtual time, until the first that was wrong
+	mishaps []string
+}
+
+// play runs a plan in a bubble of virtual time: load and mishaps for a while, then what came of them.
+func play(t *testing.T, p plan) result {
+	t.Helper()
+	var w *world
+	began := time.Now()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		w = newWorld(ctx, t, p)
+		w.run()
+		cancel()
+		for _, r := range w.replicas {
+			r.ended.Wait()
+		}
+		w.http.CloseIdleConnections()
+		for _, r := range w.replicas {
+			r.pipes.cut()
+		}
+		w.under.Wait()
+	})
+	wrong := w.verdict.Violations()
+	if text := w.history.Illegal(); text != "" {
+		wrong = append(wrong, "an address had two holders: "+text)
+	}
+	r := result{plan: p, wrong: wrong, counts: w.verdict.Counts(), record: w.record(), began: began, lasted: w.lasted}
+	for _, m := range w.mishaps() {
+		r.mishaps = append(r.mishaps, m.name)
+	}
+	return r
+}
+
+func (w *world) run() {
+	load, rest := context.WithTimeout(w.ctx, w.plan.length())
+	defer rest()
+	w.load = load
+	for _, r := range w.replicas {
+		r.start()
+	}
+	var working, mischief, beating sync.WaitGroup
+	beating.Go(w.beat)
+	for i := range w.plan.Slots {
+		if w.plan.has(fmt.Sprint("slot ", i)) {
+			w.slots = append(w.slots, newSlot(w, i))
+		}
+	}
+	for _, s := range w.slots {
+		working.Go(s.run)
+	}
+	mischief.Go(w.misbehave)
+	select {
+	case <-load.Done():
+	case <-w.verdict.Broken():
+		rest()
+	}
+	w.lasted = w.history.Now()
+	mischief.Wait()
+	working.Wait()
+	w.background.Wait()
+	if !w.verdict.Failed() {
+		w.await("after the mishaps", w.ledger.All())
+	}
+	for _, s := range w.slots {
+		if s.uid != "" && !w.verdict.Failed() {
+			s.rng = draw(w.plan.Seed, "sweep", s.number)
+			s.endPod(true)
+		}
+	}
+	w.background.Wait()
+	if !w.verdict.Failed() {
+		w.await("after the last pod", nil)
+	}
+}
+
+// await reads all leases until they are those that the pods should have.
+func (w *world) await(when string, want map[netip.Addr]judge.Holding) {
+	for deadline := time.Now().Add(settled); ; wait(time.Second) {
+		wrong := judge.Differences(w.active(), want)
+		switch {
+		case len(wrong) == 0:
+			return
+		case time.Now().After(deadline):
+			w.verdict.Wrong("%s pods and leases do not agree:\n%s", when, strings.Join(wrong, "\n"))
+			return
+		}
+	}
+}
+
+// record tells what happened last.
+func (w *world) record() string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "what was done last:\n%s", &w.journal)
+	for _, r := range w.replicas {
+		fmt.Fprintf(&out, "\nthe log of %s:\n%s", r.name, &r.log)
+	}
+	return out.String()
+}

@@ -1,0 +1,65 @@
+// Package sim_test runs three whole replicas of the controller, their API server, the kubelets of six hosts and an operator
+// in virtual time, draws from a seed how long everything takes and what goes wrong, and judges what comes of it.
+package sim_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+func TestMain(m *testing.M) {
+	klog.SetLogger(logr.Discard())
+	ctrllog.SetLogger(logr.Discard())
+	// The other handler slows errors down by the time of the last one, which is none of a bubble.
+	utilruntime.ErrorHandlers = nil //nolint:reassign // made to be set
+	debug.SetGCPercent(400)         // a round is over before much of it is garbage
+	os.Exit(m.Run())
+}
+
+// number is what a variable of the environment says; otherwise without it.
+func number(t *testing.T, name string, otherwise uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 0, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// TestSim plays one short round, or with SIM_MINUTES or SIM_OPERATIONS long ones until that is over or something is wrong.
+// SIM_SEED is the seed of the first, which has the next ones follow.
+func TestSim(t *testing.T) {
+	seed := number(t, "SIM_SEED", rand.Uint64())
+	minutes, operations := number(t, "SIM_MINUTES", 0), number(t, "SIM_OPERATIONS", 0)
+	p := plan{Seed: seed, Seconds: 60, Slots: 36}
+	if minutes == 0 && operations == 0 {
+		p.Seconds, p.Slots = 10, 24
+	}
+	var all tally
+	for began := time.Now(); ; p.Seed++ {
+		r := play(t, p)
+		all.add(r)
+		if len(r.wrong) > 0 {
+			report(t, r)
+			break
+		}
+		over := minutes > 0 && time.Since(began) >= time.Duration(minutes)*time.Minute
+		if over || minutes == 0 && all.operations >= int(operations) {
+			break
+		}
+	}
+	t.Logf("SIM_SEED=%d, in all:\n%s", seed, &all)
+}

@@ -1,0 +1,314 @@
+package sim_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/test/judge"
+)
+
+// slot is a place for a pod on a host, and the kubelet's worker for it. The pods of every other slot follow each
+// other under one name, like those of a StatefulSet; the others never come back, like those of a Deployment.
+type slot struct {
+	*world
+	number, host int
+	name         string
+	steps        int
+	rng          *rand.Rand // of the step
+
+	// turn is held during every step. No mutex: while somebody waits for one no virtual time passes.
+	turn    chan struct{}
+	uid     string // of the pod; "" while there is none
+	sandbox *sandbox
+	// taken: an operator took the address away.
+	taken bool
+	// kept are the addresses that the pods of a name keep; empty where they keep none.
+	kept []netip.Addr
+	// refusedSince is when the first of the last sandboxes was refused that all were.
+	refusedSince time.Time
+	refusals     int
+}
+
+// sandbox is a container of a pod that has addresses, or wants some.
+type sandbox struct {
+	id, pod, uid string
+	started      time.Time
+	byUID        bool // its requests name the pod's UID
+	addrs        []netip.Addr
+	// over is set before anything is sent that ends it.
+	over atomic.Bool
+}
+
+func newSlot(w *world, i int) *slot {
+	return &slot{world: w, number: i, host: i % hosts, name: fmt.Sprintf("web-%d", i), turn: make(chan struct{}, 1)}
+}
+
+// sticky reports whether the pods of the slot keep their addresses.
+func (s *slot) sticky() bool { return s.number%8 == 4 }
+
+func (s *slot) lock()   { s.turn <- struct{}{} }
+func (s *slot) unlock() { <-s.turn }
+
+// run lives one pod after the other while there is load. The last pod stays, if it has an address.
+func (s *slot) run() {
+	for s.loading() {
+		s.lock()
+		s.steps++
+		s.rng = draw(s.plan.Seed, "slot", s.number, s.steps)
+		s.step()
+		s.unlock()
+		think := time.Duration(s.rng.IntN(60)) * time.Millisecond
+		if s.rng.IntN(40) == 0 {
+			think = time.Duration(s.rng.IntN(2000)) * time.Millisecond
+		}
+		s.pause(s.load, think)
+	}
+	s.lock() // the operator may still be at work
+	defer s.unlock()
+	if s.uid != "" && (s.sandbox == nil || s.taken) {
+		s.endPod(true) // else a late ADD may get an address for a pod from which the operator has just taken one
+	}
+}
+
+func (s *slot) step() {
+	if s.uid == "" {
+		if s.number%2 == 1 {
+			s.name = fmt.Sprintf("job-%d-%d", s.number, s.steps)
+		}
+		if s.createPod() {
+			s.begin(s.newSandbox())
+		}
+		return
+	}
+	switch n := s.rng.IntN(100); {
+	case s.taken:
+		s.endPod(true)
+	case s.sandbox == nil:
+		s.begin(s.newSandbox())
+	case n < 25:
+		s.repeat()
+	case n < 55:
+		s.restart()
+	default:
+		s.endPod(false)
+	}
+}
+
+func (s *slot) newSandbox() *sandbox {
+	return &sandbox{
+		id: fmt.Sprintf("%016x%016x%016x%016x", s.rng.Uint64(), s.rng.Uint64(), s.rng.Uint64(), s.steps), pod: s.name, uid: s.uid,
+		started: time.Now(), byUID: s.rng.IntN(4) > 0,
+	}
+}
+
+func (b *sandbox) add(host string) httpapi.AllocateRequest {
+	r := httpapi.AllocateRequest{Host: host, ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: namespace, StartedAt: store.FormatTime(b.started)}
+	if b.byUID {
+		r.PodUID = b.uid
+	}
+	return r
+}
+
+func (b *sandbox) del(host string) httpapi.ReleaseRequest {
+	r := httpapi.ReleaseRequest{Host: host, ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: namespace, StartedAt: store.FormatTime(time.Now())}
+	if b.byUID {
+		r.PodUID = b.uid
+	}
+	return r
+}
+
+// note writes down that a container took its addresses, or gave them up.
+func (s *slot) noteChange(b *sandbox, addrs []netip.Addr, take bool, from, to time.Duration) {
+	for _, a := range addrs {
+		s.history.Add(s.number, judge.Change{Addr: a.String(), Pod: b.uid, Container: b.id, Take: take}, from, to)
+	}
+}
+
+// begin is the ADD of a new sandbox, often sent twice at once, and sometimes once more at a later time. A sandbox without
+// an address by the end of the load is given up, by a DEL as the kubelet does.
+func (s *slot) begin(b *sandbox) {
+	s.sandbox = b
+	served := make(chan []netip.Addr, 1) // what the slot was told; closed when it gave up
+	switch n := s.rng.IntN(20); {
+	case n < 6:
+		s.duplicate(b, 0, served)
+	case n < 7:
+		s.duplicate(b, time.Duration(s.rng.IntN(4000))*time.Millisecond, served)
+	}
+	from, began := s.history.Now(), time.Now()
+	a, ok := s.ask(s.rng, http.MethodPost, "", b.add(host(s.host)), func() bool { return !s.loading() })
+	if !ok {
+		close(served)
+		s.giveUp(b)
+		return
+	}
+	if a.Code != 0 {
+		close(served)
+		s.refuse(b, a)
+		return
+	}
+	s.refusedSince, s.refusals = time.Time{}, 0
+	b.addrs = a.addrs()
+	served <- b.addrs
+	s.verdict.Count("operation ADD")
+	s.note("ADD of container %.8s of %s: %v", b.id, b.pod, b.addrs)
+	s.noteChange(b, b.addrs, true, from, s.history.Now())
+	s.durable(b, began)
+	s.report(b)
+}
+
+// durable: the answer is; the objects say so at once.
+func (s *slot) durable(b *sandbox, began time.Time) {
+	s.mu.Lock()
+	unsure := time.Now().Before(s.down) || s.restored.After(began)
+	s.mu.Unlock()
+	if len(b.addrs) == 0 {
+		s.verdict.Wrong("ADD of container %.8s of %s was answered without an address", b.id, s.name)
+	}
+	for _, a := range b.addrs {
+		live := s.read(a)
+		if !unsure && !b.holds(live) {
+			s.verdict.Wrong("ADD of container %.8s of %s (%s) was answered with %s, and then version %d is %s, container %.8s of %s (%s)",
+				b.id, s.name, b.uid, a, live.Version, live.State, live.ContainerID, live.Who(), live.PodUID)
+			return
+		}
+		s.ledger.Hold(a, s.name, b.id, live.Version)
+	}
+	if !s.sticky() {
+		return
+	}
+	if len(s.kept) > 0 && !slices.Equal(s.kept, b.addrs) {
+		s.verdict.Count("sticky pod moved")
+	}
+	s.kept = b.addrs
+}
+
+// holds reports whether a lease is the sandbox's. A request without the pod's UID may be held under that of the
+// pod's predecessor until the next one.
+func (b *sandbox) holds(l ipam.Lease) bool {
+	return l.State == ipam.Active && l.ContainerID == b.id && l.PodName == b.pod && (!b.byUID || l.PodUID == b.uid)
+}
+
+// refuse gives up a sandbox that is refused for good: a kubelet makes another one. The pod must get its address that
+// way, soon.
+func (s *slot) refuse(b *sandbox, a answer) {
+	s.verdict.Count("sandbox refused")
+	if s.refusedSince.IsZero() {
+		s.refusedSince = time.Now()
+	}
+	if s.refusals++; s.refusals >= 5 && time.Since(s.refusedSince) > time.Minute {
+		s.verdict.Wrong("ADD of live pod %s (%s) is refused again and again, now of container %.8s: %s: %s", s.name, s.uid, b.id, a.Reason, a.Message)
+	}
+	s.giveUp(b)
+}
+
+func (s *slot) giveUp(b *sandbox) {
+	b.over.Store(true)
+	s.sandbox = nil
+	s.lateDEL(b, 0, s.history.Now())
+}
+
+// duplicate sends the ADD of a sandbox once more, to one replica. While the sandbox has its addresses the
+// answer is those.
+func (s *slot) duplicate(b *sandbox, after time.Duration, served <-chan []netip.Addr) {
+	rng := rand.New(rand.NewPCG(s.rng.Uint64(), 1))
+	s.background.Go(func() {
+		wait(after)
+		from := s.history.Now()
+		a, err := s.once(rng, rng.IntN(replicas), http.MethodPost, "", b.add(host(s.host)))
+		if err != nil || a.Code != 0 {
+			return
+		}
+		s.verdict.Count("operation duplicate ADD")
+		s.note("duplicate ADD of container %.8s of %s: %v", b.id, b.pod, a.addrs())
+		over := b.over.Load()
+		s.noteChange(b, a.addrs(), true, from, s.history.Now())
+		if !over {
+			addrs, told := <-served
+			if told && !slices.Equal(addrs, a.addrs()) && !b.over.Load() {
+				s.verdict.Wrong("container %.8s of %s was told %s by one replica and %s by another", b.id, b.pod, addrs, a.addrs())
+			}
+			over = !told || !slices.Equal(addrs, a.addrs())
+		}
+		if over { // nobody else writes down when this ends
+			s.noteChange(b, a.addrs(), false, from, judge.Never)
+		}
+	})
+}
+
+// repeat asks again for what the sandbox has.
+func (s *slot) repeat() {
+	b := s.sandbox
+	a, ok := s.ask(s.rng, http.MethodPost, "", b.add(host(s.host)), func() bool { return !s.loading() })
+	switch {
+	case !ok:
+	case a.Code != 0:
+		s.verdict.Wrong("the repeated ADD of container %.8s of %s is refused: %s: %s", b.id, s.name, a.Reason, a.Message)
+	case !slices.Equal(a.addrs(), b.addrs):
+		s.verdict.Wrong("container %.8s of %s has %s and was told %s", b.id, s.name, b.addrs, a.addrs())
+	default:
+		s.verdict.Count("operation repeated ADD")
+	}
+}
+
+// last is the last look at the addresses of a sandbox that is about to end: they were its own until now.
+func (s *slot) last(b *sandbox) {
+	for _, a := range b.addrs {
+		if live := s.read(a); s.steady() && !b.holds(live) {
+			s.verdict.Wrong("live pod %s (container %.8s) lost %s: version %d is %s, container %.8s of %s; history %v",
+				s.name, b.id, a, live.Version, live.State, live.ContainerID, live.Who(), live.History.Entries())
+		}
+		s.ledger.End(a)
+	}
+	b.over.Store(true)
+}
+
+// DEL releases a sandbox, which may be gone from the given time on.
+func (s *slot) DEL(b *sandbox, rng *rand.Rand, from time.Duration) {
+	a, ok := s.ask(rng, http.MethodDelete, "", b.del(host(s.host)), never)
+	to := s.history.Now()
+	switch {
+	case !ok:
+		to = judge.Never
+	case a.Code != 0:
+		s.verdict.Wrong("DEL of container %.8s of %s is refused: %s: %s", b.id, b.pod, a.Reason, a.Message)
+	default:
+		s.verdict.Count("operation DEL")
+		s.note("DEL of container %.8s of %s, which had %v", b.id, b.pod, b.addrs)
+	}
+	s.noteChange(b, b.addrs, false, from, to)
+}
+
+// lateDEL sends a DEL at a later time, while life goes on.
+func (s *slot) lateDEL(b *sandbox, after, from time.Duration) {
+	rng := rand.New(rand.NewPCG(s.rng.Uint64(), 0))
+	s.background.Go(func() {
+		wait(after)
+		s.DEL(b, rng, from)
+	})
+}
+
+// restart replaces the sandbox of a pod by another one, whose ADD comes after the DEL of the first, beside it,
+// or before it.
+func (s *slot) restart() {
+	old := s.sandbox
+	s.last(old)
+	from := s.history.Now()
+	switch s.rng.IntN(3) {
+	case 0:
+		s.DEL(old, s.rng, from)
+	case 1:
+		s.lateDEL(old, 0, from)
+	default:
+		s.lateDEL(old, time.Duration(s.rng.IntN(3000))*time.Millisecond, from)
+	}
+	s.begin(s.newSandbox())
+}

@@ -1,0 +1,239 @@
+package sim_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/test/judge"
+	"github.com/bcsnet/bcsnet/test/sim/apiserver"
+)
+
+const (
+	namespace = "sim"
+	hosts     = 6
+	replicas  = 3
+)
+
+// world is a cluster in virtual time: the API server, three replicas, the kubelets of the hosts, an operator, and what goes
+// wrong.
+type world struct {
+	plan     plan
+	verdict  *judge.Verdict
+	history  *judge.History
+	ledger   *judge.Ledger
+	server   *apiserver.Server
+	replicas []*replica
+	slots    []*slot
+	http     *http.Client
+
+	ctx, load  context.Context // load ends when no more faults and new pods are wanted
+	background sync.WaitGroup  // requests of kubelets that come late
+	under      sync.WaitGroup  // requests under way to the API server
+	journal    tail
+	lasted     time.Duration // until the load ended
+
+	mu         sync.Mutex
+	down       time.Time // until when nobody reaches the API server
+	busy       time.Time // until when it turns requests away
+	turnedAway float64
+	restored   time.Time // when its store was put back last
+	forgot     int
+	gone       map[int]bool // replicas that are down
+}
+
+// newWorld makes a cluster whose replicas have not started.
+func newWorld(ctx context.Context, t testing.TB, p plan) *world {
+	t.Helper()
+	server, err := apiserver.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := judge.NewVerdict()
+	w := &world{plan: p, verdict: v, history: judge.NewHistory(), ledger: judge.NewLedger(v), server: server, ctx: ctx, turnedAway: 0.5, gone: map[int]bool{}}
+	w.http = &http.Client{Transport: &http.Transport{DialContext: w.dial, MaxIdleConnsPerHost: 64}}
+	server.Written = w.written
+	skew := []time.Duration{0, 0, time.Second, -time.Second, 7 * time.Minute, -3 * time.Hour}
+	for i := range replicas {
+		r := &replica{world: w, number: i, name: fmt.Sprintf("replica-%d", i)}
+		r.ahead = skew[draw(p.Seed, "clock", i).IntN(len(skew))]
+		w.replicas = append(w.replicas, r)
+	}
+	w.populate(t)
+	return w
+}
+
+func host(i int) string { return fmt.Sprintf("10.0.0.%d", 11+i) }
+func node(i int) string { return fmt.Sprintf("node-%d", i) }
+
+const (
+	apis  = "/apis/networkextension.bkbcs.tencent.com/v1/"
+	pods  = "/api/v1/namespaces/" + namespace + "/pods"
+	beats = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+)
+
+// populate makes the namespaces, the nodes, which are ready, and the pools.
+func (w *world) populate(t testing.TB) {
+	t.Helper()
+	must := func(method, path string, body any) {
+		if code, answer := w.do(method, path, body); code >= http.StatusBadRequest {
+			t.Fatalf("%s %s: %d %v", method, path, code, answer)
+		}
+	}
+	for _, ns := range []string{namespace, "default", "bcsnet-system", "kube-node-lease"} {
+		must(http.MethodPost, "/api/v1/namespaces", object{"metadata": object{"name": ns}})
+	}
+	var all []string
+	for i := range hosts {
+		all = append(all, host(i))
+		must(http.MethodPost, "/api/v1/nodes", object{"metadata": object{"name": node(i)}})
+		must(http.MethodPut, "/api/v1/nodes/"+node(i)+"/status", object{"metadata": object{"name": node(i)}, "status": object{
+			"addresses":  []object{{"type": "InternalIP", "address": host(i)}},
+			"conditions": []object{{"type": "Ready", "status": "True"}},
+		}})
+		must(http.MethodPost, beats, object{"metadata": object{"name": node(i)}, "spec": object{"holderIdentity": node(i), "leaseDurationSeconds": 40, "renewTime": w.micro()}})
+	}
+	// Fewer addresses than pods want at the worst moments: the pools run full. Requests name no network, and get an address
+	// of the first pool that has one, of one family, or in the last of both.
+	n := w.plan.Slots/3 + 2
+	for _, p := range []object{
+		{"metadata": object{"name": "alpha"}, "spec": object{"net": "10.1.0.0", "mask": 16, "gateway": "10.1.0.1", "availableIPs": []string{span("10.1.0.10", n)}, "priority": 1, "network": "alpha"}},
+		{"metadata": object{"name": "beta"}, "spec": object{"net": "fd00:2::", "mask": 64, "gateway": "fd00:2::1", "availableIPs": []string{span("fd00:2::10", n)}, "network": "beta", "materialize": "OnDemand"}},
+		{"metadata": object{"name": "gamma4"}, "spec": object{"net": "10.3.0.0", "mask": 16, "gateway": "10.3.0.1", "availableIPs": []string{span("10.3.0.10", n)}, "network": "gamma", "priority": -1, "materialize": "OnDemand"}},
+		{"metadata": object{"name": "gamma6"}, "spec": object{"net": "fd00:3::", "mask": 64, "gateway": "fd00:3::1", "availableIPs": []string{span("fd00:3::10", n)}, "network": "gamma", "priority": -1}},
+	} {
+		p["apiVersion"], p["kind"] = v1.GroupVersion.String(), "BCSNetPool"
+		p["spec"].(object)["hosts"] = all
+		must(http.MethodPost, apis+"bcsnetpools", p)
+	}
+}
+
+type object map[string]any
+
+// span are so many addresses from a first one on.
+func span(first string, n int) string {
+	last := netip.MustParseAddr(first)
+	for range n - 1 {
+		last = last.Next()
+	}
+	return first + "-" + last.String()
+}
+
+func (w *world) micro() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000000Z07:00") }
+
+// do asks the API server at once, as nobody in the cluster can; 503 while it is down.
+func (w *world) do(method, path string, body any) (code int, answer map[string]any) {
+	w.mu.Lock()
+	down := time.Now().Before(w.down)
+	w.mu.Unlock()
+	if down {
+		return http.StatusServiceUnavailable, nil
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		panic(err) // an object is JSON
+	}
+	r, err := http.NewRequestWithContext(context.WithoutCancel(w.ctx), method, "http://api"+path, strings.NewReader(string(text)))
+	if err != nil {
+		panic(err) // paths are ours
+	}
+	if r.Header.Set("Content-Type", "application/json"); method == http.MethodPatch {
+		r.Header.Set("Content-Type", "application/merge-patch+json")
+	}
+	resp := w.server.Serve(r, nil)
+	defer resp.Body.Close()
+	_ = json.NewDecoder(resp.Body).Decode(&answer) // what is no JSON says nothing
+	return resp.StatusCode, answer
+}
+
+// written judges every version of every address in the moment in which it is stored.
+func (w *world) written(resource string, body []byte, gone bool) {
+	if resource != "bcsnetips" {
+		return
+	}
+	l, err := leaseOf(body)
+	if err != nil {
+		w.verdict.Wrong("a BCSNetIP cannot be read: %v", err)
+		return
+	}
+	if gone {
+		l = ipam.Lease{Addr: l.Addr, Version: l.Version}
+	}
+	w.verdict.Count("written version")
+	w.ledger.Seen(l)
+}
+
+func leaseOf(body []byte) (ipam.Lease, error) {
+	var o v1.BCSNetIP
+	if err := json.Unmarshal(body, &o); err != nil {
+		return ipam.Lease{}, err
+	}
+	return store.Lease(&o, false)
+}
+
+// read is what the API server has of an address.
+func (w *world) read(a netip.Addr) ipam.Lease {
+	_, answer := w.do(http.MethodGet, apis+"bcsnetips/"+ipam.ObjectName(a), nil)
+	body, _ := json.Marshal(answer) // it was JSON
+	l, err := leaseOf(body)
+	if err != nil {
+		return ipam.Lease{Addr: a}
+	}
+	return l
+}
+
+// active are all leases that somebody holds.
+func (w *world) active() (all []ipam.Lease) {
+	_, answer := w.do(http.MethodGet, apis+"bcsnetips?fieldSelector=status.status%3DActive", nil)
+	body, _ := json.Marshal(answer) // it was JSON
+	var list v1.BCSNetIPList
+	if err := json.Unmarshal(body, &list); err != nil {
+		w.verdict.Wrong("the leases cannot be read: %v", err)
+	}
+	for i := range list.Items {
+		if l, err := store.Lease(&list.Items[i], false); err == nil {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// steady reports whether the API server can be reached and its store was not put back within the last minute.
+func (w *world) steady() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !time.Now().Before(w.down) && (w.restored.IsZero() || time.Since(w.restored) > time.Minute)
+}
+
+func (w *world) loading() bool { return w.load.Err() == nil }
+
+// pause lets virtual time pass, until the load ends at the latest.
+func (w *world) pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// fault notes what was done to the system.
+func (w *world) fault(what string) {
+	w.verdict.Count("fault " + what)
+	w.note("%s", what)
+}
+
+func (w *world) note(format string, args ...any) {
+	_, _ = fmt.Fprintf(&w.journal, "%10.6f s: %s\n", w.history.Now().Seconds(), fmt.Sprintf(format, args...))
+}
