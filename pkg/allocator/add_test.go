@@ -35,7 +35,7 @@ func TestFirstAllocation(t *testing.T) {
 			}
 			p := newPod(t, "first-"+what, x.host, r)
 			request := x.of(p, "c1-"+what)
-			request.StartedAt = time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+			request.StartedAt = ago()(0).UTC()
 			r.tap.Forget()
 			got, err := r.Allocate(t.Context(), request)
 			if err != nil {

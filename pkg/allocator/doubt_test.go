@@ -82,7 +82,7 @@ func TestUnknownOutcome(t *testing.T) {
 			}
 			r.watch.Shut() // the watch settles nothing here
 			// It says when it began, as what it asks for again must cost nothing.
-			mine, other := Request{Host: x.host, Owner: "vm-doubt " + what, StartedAt: time.Unix(1_700_000_001, 0)}, x.vm("else")
+			mine, other := Request{Host: x.host, Owner: "vm-doubt " + what, StartedAt: ago()(1)}, x.vm("else")
 			mend := r.tap.On(writes, test.hook)
 			_, err := r.Allocate(t.Context(), mine)
 			refused(t, err, ipam.ReasonOutcomeUnknown)
@@ -120,7 +120,7 @@ func TestUnknownOutcomeSettledByTheWatch(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			x := newNet("9")
 			r := newReplica(t, x.pool)
-			mine := Request{Host: x.host, Owner: "vm-watched " + what, StartedAt: time.Unix(1_700_000_001, 0)}
+			mine := Request{Host: x.host, Owner: "vm-watched " + what, StartedAt: ago()(1)}
 			if !before {
 				r.watch.Shut()
 			}

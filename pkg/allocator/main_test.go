@@ -272,7 +272,7 @@ func removePod(t testing.TB, p *corev1.Pod) {
 
 // ago is the clock of a host on which it is a minute ago, in seconds from then.
 func ago() func(int) time.Time {
-	start := time.Now().Add(-time.Minute)
+	start := time.Now().Add(-time.Minute).Round(0)
 	return func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
 }
 

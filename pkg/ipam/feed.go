@@ -143,6 +143,9 @@ func (x *Index) apply(changes []change, l Lease) []change {
 	}
 	r := pack(l)
 	x.link(r)
+	if old != nil && emptied(old, r) {
+		x.lose(old)
+	}
 	x.found(r)
 	x.settle(l.Addr)
 	return append(changes, change{l.Addr, old, r})

@@ -11,12 +11,17 @@ import (
 func TestHoldKeepsAnAddress(t *testing.T) {
 	p := pool(t, "a", "10.0.0.0/24", []string{"10.0.0.9"})
 	for name, meanwhile := range map[string]func(*Index){
-		"nothing":            func(*Index) {},
-		"doubt":              func(x *Index) { x.Doubt(ip("10.0.0.9"), "key", now) },
-		"an object appears":  func(x *Index) { x.Watched(available("10.0.0.9", "a", 1)) },
-		"taken and given up": func(x *Index) { x.take("a", "10.0.0.9"); x.Watched(available("10.0.0.9", "a", 2)) },
-		"a full list":        func(x *Index) { x.Replace(nil, 5) },
-		"a node has it":      func(x *Index) { x.SetNode("n", ips("10.0.0.9")); x.SetNode("n", nil) },
+		"nothing":           func(*Index) {},
+		"doubt":             func(x *Index) { x.Doubt(ip("10.0.0.9"), "key", now) },
+		"an object appears": func(x *Index) { x.Watched(available("10.0.0.9", "a", 1)) },
+		"taken and given up": func(x *Index) {
+			x.take("a", "10.0.0.9")
+			released := available("10.0.0.9", "a", 2)
+			released.Updated = now
+			x.Watched(released)
+		},
+		"a full list":   func(x *Index) { x.Replace(nil, 5) },
+		"a node has it": func(x *Index) { x.SetNode("n", ips("10.0.0.9")); x.SetNode("n", nil) },
 		"the pool changes": func(x *Index) {
 			x.SetPool(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.9", "10.0.0.10"}, cordoned))
 			x.SetPool(p)

@@ -2,8 +2,8 @@ package ipam
 
 import "net/netip"
 
-// An address is lost when its object goes while somebody has it. Nobody else is given it until it is
-// settled whether its holder still lives: then the object is made again from what is remembered here.
+// An address is lost when its object goes, or is emptied by hand, while somebody has it. Nobody else is given it until it
+// is settled whether its holder still lives: then the lease is made again from what is remembered here.
 
 // lose remembers an entry that goes although it is held. A release is an update and never comes here.
 func (x *Index) lose(r *record) {
@@ -12,6 +12,15 @@ func (x *Index) lose(r *record) {
 		x.lost[r.addr] = r
 		x.tally(r, +1)
 	}
+}
+
+// emptied reports whether an entry was made free by somebody who does not go through the transitions of a lease, as with
+// kubectl edit: these take the finalizer off, unless the object is being deleted, and write when that was.
+func emptied(old, r *record) bool {
+	if old.state == Available || r.state != Available {
+		return false
+	}
+	return r.has(flagFinalizer) && !r.has(flagDeleting) || r.updated == 0 && old.updated != 0
 }
 
 // found forgets the loss of an address that somebody has again, or that was released before its object

@@ -20,11 +20,19 @@ func TestLost(t *testing.T) {
 		"not there when it was read":    {[]step{comes(held), func(x *Index) { x.WroteDelete(ip(a), 1) }}, true, 0},
 		"set aside and deleted":         {[]step{comes(reserved(a, "a", 1)), goes(2)}, true, 0},
 		"free and deleted":              {[]step{comes(available(a, "a", 1)), goes(2)}, false, 1},
-		"released and deleted":          {[]step{comes(held), comes(available(a, "a", 2)), goes(3)}, false, 1},
+		"released and deleted":          {[]step{comes(held), comes(since(available(a, "a", 2), 9)), goes(3)}, false, 1},
 		"restored":                      {[]step{comes(held), goes(2), comes(lease(a, "a", 3))}, false, 0},
 		"made anew, and free":           {[]step{comes(held), goes(2), comes(available(a, "a", 3))}, true, 0},
 		"released, as is heard later":   {[]step{comes(held), func(x *Index) { x.WroteDelete(ip(a), 1) }, comes(since(available(a, "a", 2), 9))}, false, 1},
 		"free since before it was lost": {[]step{comes(since(held, 9)), goes(2), comes(since(available(a, "a", 3), 8))}, true, 0},
+		"emptied by hand":               {[]step{comes(since(held, 5)), comes(available(a, "a", 2))}, true, 0},
+		"emptied, time kept":            {[]step{comes(since(held, 5)), comes(since(finalized(available(a, "a", 2)), 5))}, true, 0},
+		"emptied while set aside":       {[]step{comes(since(reserved(a, "a", 1), 5)), comes(available(a, "a", 2))}, true, 0},
+		"emptied, and restored":         {[]step{comes(since(held, 5)), comes(available(a, "a", 2)), comes(lease(a, "a", 3))}, false, 0},
+		"emptied, and released":         {[]step{comes(since(held, 5)), comes(available(a, "a", 2)), comes(since(available(a, "a", 3), 6))}, false, 1},
+		"emptied in a list":             {[]step{comes(since(held, 5)), func(x *Index) { x.Replace([]Lease{available(a, "a", 2)}, 2) }}, true, 0},
+		"released, a clock behind":      {[]step{comes(since(held, 5)), comes(since(available(a, "a", 2), 4))}, false, 1},
+		"released while deleted":        {[]step{comes(since(held, 5)), comes(since(going(finalized(available(a, "a", 2))), 6))}, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := indexOf(pool(t, "a", "10.0.0.0/24", []string{a}))
@@ -43,6 +51,10 @@ func TestLost(t *testing.T) {
 		})
 	}
 }
+
+func finalized(l Lease) Lease { l.HeldFinalizer = true; return l }
+
+func going(l Lease) Lease { l.Deleting = true; return l }
 
 func TestLostTo(t *testing.T) {
 	x := NewIndex()

@@ -132,6 +132,8 @@ func (m *machine) changed(old, new Lease) {
 		m.mirror[new.Addr] = new
 	}
 	switch {
+	case new.Version > 0 && old.State != Available && emptied(pack(old), pack(new)):
+		m.model.lost[old.Addr] = old
 	case new.Version > 0:
 		// A release that came after the loss says that there is none.
 		if l, ok := m.model.lost[new.Addr]; ok && (new.State != Available || nanos(new.Updated) > nanos(l.Updated)) {

@@ -1,0 +1,62 @@
+package rebuild
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/test/controlplane"
+)
+
+// Somebody empties the status of an address by hand while a pod or an owner has it: the lease is made again, and
+// the address is nobody else's meanwhile.
+func TestEmptiedByHand(t *testing.T) {
+	r := newReplica(t)
+	at := func(i byte) netip.Addr { return netip.AddrFrom4([4]byte{10, 9, 1, i}) }
+	for n, tc := range map[byte]struct{ name, patch string }{
+		10: {"status", `{"status":null}`},
+		11: {"state", `{"status":{"status":"Available"}}`},
+		12: {"status-and-finalizer", `{"metadata":{"finalizers":null},"status":null}`},
+	} {
+		for _, owned := range []bool{false, true} {
+			name := tc.name
+			if owned {
+				name, n = name+"-owner", n+10
+			}
+			t.Run(name, func(t *testing.T) {
+				l := ipam.Lease{
+					Addr: at(n), State: ipam.Active, Params: ipam.Params{Pool: "emptied", Bits: 24, Gateway: at(254)},
+					Holder:  ipam.Holder{Host: at(1), ContainerID: "c-" + name, IfName: "eth0"},
+					Updated: time.Now().Add(-time.Hour), HeldFinalizer: true,
+				}
+				if owned {
+					l.Owner = "vm-" + name
+				} else {
+					pod := r.newPod(t, "emptied-"+name, at(n))
+					l.Namespace, l.PodName, l.PodUID = pod.Namespace, pod.Name, string(pod.UID)
+				}
+				l = r.write(t, l)
+				o := &v1.BCSNetIP{}
+				o.Name = ipam.ObjectName(l.Addr)
+				if err := r.admin.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(tc.patch))); err != nil {
+					t.Fatal(err)
+				}
+				controlplane.Until(t, "the lease is made again", func() bool { return r.lease(t, l.Addr).State == ipam.Active })
+				now := r.lease(t, l.Addr)
+				if now.State != ipam.Active || now.ContainerID != l.ContainerID || now.Owner != l.Owner || now.PodUID != l.PodUID || !now.HeldFinalizer {
+					t.Errorf("stored: %+v", now)
+				}
+				controlplane.Until(t, "the index has it", func() bool {
+					l, ok := r.index.Get(l.Addr)
+					_, lost := r.index.Lost(l.Addr)
+					return ok && l.State == ipam.Active && !lost
+				})
+			})
+		}
+	}
+}
