@@ -152,6 +152,21 @@ type BCSNetPoolSpec struct {
 	// +kubebuilder:validation:Maximum=65536
 	MaxPerHost int32 `json:"maxPerHost,omitempty"`
 
+	// maxPerNamespace is how many addresses of the pool one namespace may have at a time, where quotas do not name it: those
+	// that its pods use, and those that its claims keep. 0 is no bound. A namespace that has more when it is made smaller
+	// keeps them.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	MaxPerNamespace int32 `json:"maxPerNamespace,omitempty"`
+
+	// quotas say of single namespaces how many addresses of the pool they may have, in place of maxPerNamespace.
+	// +optional
+	// +listType=map
+	// +listMapKey=namespace
+	// +kubebuilder:validation:MaxItems=256
+	Quotas []NamespaceQuota `json:"quotas,omitempty"`
+
 	// vlan is the VLAN ID that the CNI plugin tags with; 0 means untagged.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -196,6 +211,18 @@ type BCSNetPoolSpec struct {
 	// cordoned stops new allocations from the pool; addresses in use stay as they are.
 	// +optional
 	Cordoned bool `json:"cordoned,omitempty"`
+}
+
+// NamespaceQuota is how many addresses of a pool one namespace may have.
+type NamespaceQuota struct {
+	// namespace is the name of the namespace.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')`,message=`must be the name of a namespace: lower-case letters, digits and -, with a letter or digit at both ends`
+	Namespace string `json:"namespace"`
+	// max is how many addresses of the pool the namespace may have at a time; 0 is none at all.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	Max int32 `json:"max"`
 }
 
 // Materialize says when BCSNetIP objects are created.

@@ -14,11 +14,15 @@ const (
 	// ConditionCollectionPaused: addresses of pods that are gone are not taken back, because there are too many
 	// at once. The condition is there once that has happened.
 	ConditionCollectionPaused = "CollectionPaused"
+	// ConditionQuotaNearlyReached: namespaces have four of five addresses of the pool that they may have, or more. Like
+	// OverLimit the condition is there once the pool has had quotas.
+	ConditionQuotaNearlyReached = "QuotaNearlyReached"
 )
 
-// Condition types of a BCSNetIPClaim, beside Ready.
+// Condition types of a BCSNetIPClaim, beside Ready. OverLimit is one of a pool, too.
 const (
-	// ConditionOverLimit: the claim has more addresses than it may; none is taken from a pod that runs.
+	// ConditionOverLimit: the claim has more addresses than it may, or of a pool a namespace; none is taken from a pod that
+	// runs.
 	ConditionOverLimit = "OverLimit"
 	// ConditionPreallocated: the claim has all the addresses that it is to have before pods ask for them. The condition
 	// is there while the spec says preallocate.
@@ -40,6 +44,12 @@ const (
 const (
 	ReasonWithinLimit = "WithinLimit"
 	ReasonTooMany     = "TooMany"
+)
+
+// Reasons of the condition QuotaNearlyReached. The first is also that of the event of each namespace.
+const (
+	ReasonQuotaNearlyReached = "QuotaNearlyReached"
+	ReasonQuotasLeft         = "QuotasLeft"
 )
 
 // Reasons of the condition Conflict, beside AddressNotInPool and AddressInUse: those of refusals.

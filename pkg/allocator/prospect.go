@@ -56,16 +56,22 @@ func (p *Prospect) Request(host netip.Addr) Request {
 	return r
 }
 
-// Promises are what is as good as given to others: addresses, those of a pool on a host, and how many of a family to pods
-// of a claim beside those that it has. The zero value is none.
+// Promises are what is as good as given to others: addresses, those of a pool on a host, how many of a family to pods
+// of a claim beside those that it has, and those of a pool that count for a namespace. The zero value is none.
 type Promises struct {
-	Address func(netip.Addr) bool
-	OnHost  func(host netip.Addr, pool string) []netip.Addr
-	OfClaim func(claim string, is4 bool) int
+	Address     func(netip.Addr) bool
+	OnHost      func(host netip.Addr, pool string) []netip.Addr
+	OfClaim     func(claim string, is4 bool) int
+	InNamespace func(namespace, pool string) []netip.Addr
 }
 
 // Claim is the claim that the pod draws from; empty for none.
 func (p *Prospect) Claim() string { return p.request.terms.Claim }
+
+// ChargedTo are the namespaces that the pod's addresses count for.
+func (p *Prospect) ChargedTo() []string {
+	return ipam.Lease{State: ipam.Active, Holder: p.holder, Sticky: p.request.terms.Sticky}.ChargedTo()
+}
 
 // On is what the pod would get on a host at a time, when what is promised to others is out of its reach. What an earlier pod of its key has it gets once that pod is no more, which nobody looks at here.
 func (p *Prospect) On(host netip.Addr, now time.Time, promised Promises) (o Outlook, refusal *ipam.Refusal) {
@@ -85,7 +91,7 @@ func (p *Prospect) on(host netip.Addr, now time.Time, promised Promises, anyHost
 	held := p.held()
 	if t := r.terms; len(held) == 0 && t.PodPrimaryKey != "" {
 		w, mine := r.want(h, nil), map[string][]netip.Addr{}
-		w.AnyHost = anyHost
+		w.AnyHost, w.ExpectedIn = anyHost, promised.InNamespace
 		w.Expected = func(pool string) []netip.Addr {
 			if promised.OnHost == nil {
 				return mine[pool]
@@ -107,7 +113,7 @@ func (p *Prospect) on(host netip.Addr, now time.Time, promised Promises, anyHost
 		}
 	}
 	w := r.want(h, held)
-	w.Promised, w.AnyHost = promised.Address, anyHost
+	w.Promised, w.AnyHost, w.ExpectedIn = promised.Address, anyHost, promised.InNamespace
 	if promised.OnHost != nil {
 		w.Expected = func(pool string) []netip.Addr { return promised.OnHost(host, pool) }
 	}

@@ -24,6 +24,7 @@ type poolCreate struct {
 	cidr        string
 	materialize string
 	cooldown    time.Duration
+	quotas      []string
 	object      v1.BCSNetPool
 	plan        ipam.Plan
 }
@@ -52,6 +53,8 @@ the ranges are left out.`,
 	f.StringSliceVar(&spec.Namespaces, "namespace", nil, "bind the pool to this `NAMESPACE` alone; repeatable")
 	f.StringVar(&spec.Network, "network", "", "`NAME` shared by the IPv4 and IPv6 pools of one network")
 	f.Int32Var(&spec.MaxPerHost, "max-per-host", 0, "let one host have at most `N` addresses of the pool at a time; 0 is no bound")
+	f.Int32Var(&spec.MaxPerNamespace, "max-per-namespace", 0, "let one namespace have at most `N` addresses of the pool at a time; 0 is no bound")
+	f.StringSliceVar(&v.quotas, "quota", nil, "let one namespace have at most so many addresses, in place of --max-per-namespace, as `NAMESPACE=N`; repeatable")
 	f.Int32Var(&spec.VLAN, "vlan", 0, "VLAN `ID` for the CNI plugin; 0 is untagged")
 	f.Int32Var(&spec.MTU, "mtu", 0, "MTU in `BYTES` for the CNI plugin; 0 leaves it to the plugin")
 	f.Int32Var(&spec.Priority, "priority", 0, "order `N` among the pools that fit a request; the higher goes first")
@@ -62,7 +65,7 @@ the ranges are left out.`,
 	complete(cmd, "materialize", materializeValues()...)
 	completeWith(cmd, "namespace", s.completeNamespaces)
 	completeWith(cmd, "host", s.completeHosts)
-	for _, name := range []string{"cidr", "gateway", "range", "exclude", "host-subnet", "network", "max-per-host", "vlan", "mtu", "priority", "cooldown"} {
+	for _, name := range []string{"cidr", "gateway", "range", "exclude", "host-subnet", "network", "max-per-host", "max-per-namespace", "quota", "vlan", "mtu", "priority", "cooldown"} {
 		complete(cmd, name)
 	}
 	return cmd
@@ -112,6 +115,9 @@ func (v *poolCreate) Validate() error {
 		}
 	}
 	if err := v.setMaterialize(); err != nil {
+		return err
+	}
+	if spec.Quotas, err = parseQuotas(v.quotas); err != nil {
 		return err
 	}
 	if spec.Cooldown, err = cooldownOf(v.cooldown); err != nil {

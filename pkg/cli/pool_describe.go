@@ -52,7 +52,7 @@ func (v *poolDescribe) Run(ctx context.Context) error {
 	if v.output.printer != nil {
 		return v.output.object(v.Out, p.stored)
 	}
-	d := &description{session: v.session, pool: p, plan: store.Pool(p.BCSNetPool), byHost: map[netip.Addr]*hostUse{}}
+	d := &description{session: v.session, pool: p, plan: store.Pool(p.BCSNetPool), byHost: map[netip.Addr]*hostUse{}, charged: map[string]int{}}
 	d.covered = covered(p, v.nodesInSubnets(ctx, p))
 	leases, err := v.leases()
 	if err != nil {
@@ -74,6 +74,8 @@ type description struct {
 	pool   pool
 	plan   ipam.Pool
 	byHost map[netip.Addr]*hostUse
+	// charged counts what counts for each namespace.
+	charged map[string]int
 	// covered are the nodes in the host subnets.
 	covered []netip.Addr
 	// active and reserved count the leases, retired those of them that the pool no longer lists.
@@ -92,6 +94,9 @@ type hostUse struct {
 func (d *description) take(l ipam.Lease) error {
 	if l.State == ipam.Available {
 		return nil
+	}
+	for _, ns := range l.ChargedTo() {
+		d.charged[ns]++
 	}
 	u := d.byHost[l.Host]
 	if u == nil {

@@ -23,6 +23,9 @@ func (d *description) write() error {
 	if err := d.hosts(&b); err != nil {
 		return err
 	}
+	if err := d.quotas(&b); err != nil {
+		return err
+	}
 	section(&b, "Events", d.eventLines(d.events))
 	d.next(&b)
 	_, err := d.Out.Write(b.Bytes())
@@ -66,6 +69,9 @@ func (d *description) head(b *bytes.Buffer) {
 	line("Capacity", "%s", text)
 	if limit := int(p.Spec.MaxPerHost); limit > 0 {
 		line("Per host", "%s at most%s", words.Plural(limit, "address"), d.fullHosts(limit))
+	}
+	if limit := int(p.Spec.MaxPerNamespace); limit > 0 {
+		line("Quota", "%s for each namespace", words.Plural(limit, "address"))
 	}
 	if link := linkText(p.Spec); link != "" {
 		line("Link", "%s", link)

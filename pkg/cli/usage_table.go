@@ -20,6 +20,9 @@ type usageRow struct {
 	cooling int
 	// total is what the row can take at most: the pool's addresses, or all that are taken.
 	total, free int64
+	// counted and quota are what counts for a namespace and how many may, where the table is of one pool that bounds it.
+	counted, quota int
+	bounded        bool
 }
 
 func (r usageRow) taken() int64 { return int64(r.active + r.reserved + r.problems + r.cooling) }
@@ -50,6 +53,12 @@ func usageRows(by string, all []ipam.Pool, taken map[string][]ipam.Lease) []usag
 		}
 		if by == "pool" {
 			row(p.Name).total, row(p.Name).free = int64(min(total, math.MaxInt64)), int64(min(free, math.MaxInt64))
+		}
+	}
+	if by == "namespace" && len(all) == 1 {
+		for _, u := range quotaUse(all[0], taken[all[0].Name]) {
+			r := row(u.Namespace)
+			r.counted, r.quota, r.bounded = u.Has, u.Quota, true
 		}
 	}
 	var out []usageRow
@@ -109,6 +118,9 @@ func (v *usage) table(rows []usageRow) error {
 	if v.by != "pool" {
 		columns = slices.DeleteFunc(columns, func(c column[usageRow]) bool { return c.name == "FREE" || c.name == "COOLING" })
 	}
+	if slices.ContainsFunc(rows, func(r usageRow) bool { return r.bounded }) {
+		columns = append(columns, column[usageRow]{name: "QUOTA", cell: usageRow.quotaText})
+	}
 	if len(rows) == 0 {
 		v.say.note("no address is taken")
 	}
@@ -131,6 +143,9 @@ func (r usageRow) object(by string) map[string]any {
 	}
 	if by == "pool" {
 		o["cooling"], o["free"], o["usable"] = int64(r.cooling), r.free, r.total
+	}
+	if r.bounded {
+		o["counted"], o["quota"] = int64(r.counted), int64(r.quota)
 	}
 	return o
 }

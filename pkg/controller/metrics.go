@@ -19,6 +19,8 @@ type poolMetrics struct {
 	now       func() time.Time
 	addresses *prometheus.Desc
 	objects   *prometheus.Desc
+	used      *prometheus.Desc
+	quota     *prometheus.Desc
 }
 
 func newPoolMetrics(index *ipam.Index, now func() time.Time) *poolMetrics {
@@ -26,6 +28,10 @@ func newPoolMetrics(index *ipam.Index, now func() time.Time) *poolMetrics {
 		index: index, now: now,
 		addresses: prometheus.NewDesc("bcsnet_pool_addresses", "Addresses of a pool by state: free, active, reserved, cooling; capacity is all that it serves.",
 			[]string{"pool", "state"}, nil),
+		used: prometheus.NewDesc("bcsnet_pool_namespace_addresses", "Addresses of a pool that count for a namespace, where the pool bounds how many: in use by its pods, or of its claims.",
+			[]string{"pool", "namespace"}, nil),
+		quota: prometheus.NewDesc("bcsnet_pool_namespace_quota", "Addresses of a pool that a namespace may have, where the pool bounds how many.",
+			[]string{"pool", "namespace"}, nil),
 		objects: prometheus.NewDesc("bcsnet_index_addresses", "Addresses that have an object, as the index holds them.", nil, nil),
 	}
 }
@@ -34,6 +40,8 @@ func newPoolMetrics(index *ipam.Index, now func() time.Time) *poolMetrics {
 func (m *poolMetrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- m.addresses
 	ch <- m.objects
+	ch <- m.used
+	ch <- m.quota
 }
 
 // Collect reads the index.
@@ -49,6 +57,10 @@ func (m *poolMetrics) Collect(ch chan<- prometheus.Metric) {
 		gauge(m.addresses, float64(c.Active), p.Name, "active")
 		gauge(m.addresses, float64(c.Reserved), p.Name, "reserved")
 		gauge(m.addresses, float64(c.Cooling), p.Name, "cooling")
+		for _, u := range m.index.QuotaUse(p.Name) {
+			gauge(m.used, float64(u.Has), p.Name, u.Namespace)
+			gauge(m.quota, float64(u.Quota), p.Name, u.Namespace)
+		}
 	}
 }
 

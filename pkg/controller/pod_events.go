@@ -66,7 +66,7 @@ func (e *podEvents) refused(r allocator.Request, why *ipam.Refusal) {
 func forOperator(reason ipam.Reason) bool {
 	return slices.Contains([]ipam.Reason{
 		ipam.ReasonPoolExhausted, ipam.ReasonHostNotInPool, ipam.ReasonNamespaceNotServed, ipam.ReasonNetworkNotFound,
-		ipam.ReasonPoolCordoned, ipam.ReasonHostFull, ipam.ReasonAddressNotInPool, ipam.ReasonAddressInUse, ipam.ReasonForbidden,
+		ipam.ReasonPoolCordoned, ipam.ReasonHostFull, ipam.ReasonQuotaExceeded, ipam.ReasonAddressNotInPool, ipam.ReasonAddressInUse, ipam.ReasonForbidden,
 		ipam.ReasonInvalidAnnotation, ipam.ReasonWorkloadUnknown, ipam.ReasonClaimNotFound, ipam.ReasonClaimConflict, ipam.ReasonClaimFull,
 	}, reason)
 }

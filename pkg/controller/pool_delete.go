@@ -151,6 +151,7 @@ func (r *poolReconciler) retire(ctx context.Context, p ipam.Pool, all []ipam.Lea
 // pool would ever look at it.
 func (r *poolReconciler) tidy(ctx context.Context, name string) error {
 	r.unsettle(name)
+	r.forgetQuotas(name)
 	if _, exists := r.index.Pool(name); exists {
 		return nil // the pool is on its way into the cache, or its end into the index
 	}

@@ -51,6 +51,8 @@ type poolReconciler struct {
 	settled map[string]settled
 	// full holds the pools that had no address free when they were looked at last.
 	full map[string]struct{}
+	// nearQuota has, by pool, the namespaces that were told to be near their quota.
+	nearQuota map[string]map[string]bool
 }
 
 // settled is what a pool's objects were compared with.
@@ -64,7 +66,8 @@ type settled struct {
 func newPoolReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Client, leads *leadership, budget *statusBudget, log *slog.Logger) *poolReconciler {
 	r := &poolReconciler{
 		client: mgr.GetClient(), index: index, leases: leases, events: mgr.GetEventRecorder("bcsnet-controller"),
-		leads: leads, queue: &queue{leads: leads}, budget: budget, log: log, settled: map[string]settled{}, full: map[string]struct{}{},
+		leads: leads, queue: &queue{leads: leads}, budget: budget, log: log,
+		settled: map[string]settled{}, full: map[string]struct{}{}, nearQuota: map[string]map[string]bool{},
 	}
 	index.Subscribe(r.leaseChanged)
 	leads.onTerm(r.begin)
@@ -84,6 +87,7 @@ func (r *poolReconciler) begin(ctx context.Context) error {
 	}
 	r.mu.Lock()
 	clear(r.settled)
+	clear(r.nearQuota)
 	r.mu.Unlock()
 	for _, p := range r.index.Pools() {
 		r.enqueue(p.Name, 0)

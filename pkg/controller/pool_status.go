@@ -43,7 +43,9 @@ func (r *poolReconciler) publish(ctx context.Context, pool *v1.BCSNetPool, p ipa
 		// Addresses that drained before are no end of the pool: the deletion counts from its own beginning.
 		meta.RemoveStatusCondition(&next.Status.Conditions, v1.ConditionDraining)
 	}
-	r.fill(next, p, v)
+	uses := r.index.QuotaUse(p.Name)
+	r.fill(next, p, v, uses)
+	r.tellQuotas(pool, uses)
 	if wait := r.budget.ask(poolStatus(p.Name), urgencyOfPool(&pool.Status, &next.Status)); wait > 0 || equality.Semantic.DeepEqual(pool.Status, next.Status) {
 		return wait, nil
 	}
@@ -74,6 +76,8 @@ func tellTurned(recorder events.EventRecorder, o runtime.Object, before, now []m
 		c, was := &now[i], meta.FindStatusCondition(before, now[i].Type)
 		kind := corev1.EventTypeNormal
 		switch {
+		case bad(c) && c.Type == v1.ConditionQuotaNearlyReached: // each namespace is told of by itself
+			continue
 		case bad(c) && !wanted(c) && (!bad(was) || was.Reason == v1.ReasonTaking):
 			kind = corev1.EventTypeWarning
 		case bad(c) == bad(was), c.Reason == v1.ReasonTaking, !bad(c) && was.Reason == v1.ReasonTaking: // on its way, and arrived
@@ -99,7 +103,7 @@ func healthy(condition string) metav1.ConditionStatus {
 	return metav1.ConditionFalse
 }
 
-func (r *poolReconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view) {
+func (r *poolReconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view, uses []ipam.NamespaceUse) {
 	counts := r.index.Counts(p.Name, r.leases.Now())
 	r.mu.Lock()
 	if delete(r.full, p.Name); counts.Free == 0 {
@@ -126,6 +130,7 @@ func (r *poolReconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view) {
 	if n, why := r.brake.waiting(p.Name); n > 0 || meta.FindStatusCondition(s.Conditions, v1.ConditionCollectionPaused) != nil {
 		conditions = append(conditions, collectionCondition(n, why))
 	}
+	conditions = append(conditions, quotaConditions(p, uses, s.Conditions)...)
 	for _, c := range conditions {
 		c.ObservedGeneration = pool.Generation
 		c.LastTransitionTime = metav1.NewTime(r.leases.Now())

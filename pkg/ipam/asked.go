@@ -27,8 +27,8 @@ func (x *Index) asked(w Want) (choices []choice, refusal *Refusal) {
 		if refusal := x.taken(a, p, w); refusal != nil {
 			return nil, refusal
 		}
-		if x.hostFull(p, w, choices) {
-			return nil, x.noneOnHost(p, w, choices)
+		if refusal := x.bars(p, w, a, choices); refusal != nil {
+			return nil, refusal
 		}
 		choices = append(choices, choice{p, a, w.slotOf(a)})
 	}

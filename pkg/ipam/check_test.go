@@ -20,6 +20,7 @@ func (m *machine) check(t *rapid.T) {
 	checkFreeSets(t, m.x)
 	checkLeftovers(t, m.x)
 	checkPlaces(t, m.x)
+	m.checkQuotas(t, known)
 	for _, a := range universe {
 		if node, _ := m.x.NodeOf(a); node != m.model.nodeOf(a) {
 			t.Fatalf("NodeOf(%s) = %q, want %q", a, node, m.model.nodeOf(a))
@@ -99,7 +100,7 @@ func (m *machine) checkLeases(t *rapid.T, known map[netip.Addr]Lease) {
 			return (h.IfName == "" || l.IfName == h.IfName) && l.Owner == h.Owner && (h.Owner != "" || h.PodUID != "" && l.PodUID == h.PodUID)
 		}), m.x.ByAttachment(h))
 	}
-	for _, claim := range []string{"shop/x", "shop/y", ""} {
+	for _, claim := range []string{"shop/x", "shop/y", "bank/z", ""} {
 		same("ByClaim "+claim, held(func(l Lease) bool { return claim != "" && l.Claim == claim }), m.x.ByClaim(claim))
 		m.checkClaim(t, claim)
 		for _, key := range []string{"k1", "k2", ""} {

@@ -69,10 +69,8 @@ func (x *Index) keptOne(w Want, n need, chosen []choice) (choice, *Refusal) {
 	switch {
 	case refusal != nil:
 		return c, refusal
-	case c.pool != nil && x.hostFull(c.pool, w, chosen):
-		return c, x.noneOnHost(c.pool, w, chosen)
 	case c.pool != nil:
-		return c, nil
+		return c, x.bars(c.pool, w, c.addr, chosen)
 	}
 	return x.keptForAny(w, n, chosen), nil
 }
@@ -123,7 +121,7 @@ func (x *Index) Inherit(w Want, l Lease, now time.Time) (held bool, refusal *Ref
 	if _, before := x.holds[l.Addr]; p == nil || refusal != nil || before {
 		return false, refusal
 	}
-	x.setHold(l.Addr, Hold{Key: w.Key, Host: w.Host, Pool: p.Name, Since: now})
+	x.setHold(l.Addr, Hold{Key: w.Key, Host: w.Host, Pool: p.Name, Payers: w.payers(), Since: now})
 	return true, nil
 }
 
@@ -145,10 +143,16 @@ func (x *Index) inherits(w Want, l Lease) (*poolState, *Refusal) {
 		return nil, nil
 	}
 	pool, refusal := x.bequeaths(w, l.Addr)
-	if pool != nil && l.Host != w.Host && x.hostFull(pool, w, nil) {
+	if pool == nil {
+		return nil, refusal
+	}
+	if l.Host != w.Host && x.hostFull(pool, w, nil) {
 		return nil, x.noneOnHost(pool, w, nil)
 	}
-	return pool, refusal
+	if ns := x.overQuota(pool, w, l.Addr, nil); ns != "" {
+		return nil, x.quotaExceeded(pool, w, ns, nil)
+	}
+	return pool, nil
 }
 
 // KeepsOwn says whether an address is kept for the request's own pod in the place of one that it took as a new one.

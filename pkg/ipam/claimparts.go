@@ -112,7 +112,7 @@ func (x *Index) keptForAny(w Want, n need, chosen []choice) (best choice) {
 	}
 	var first *record
 	for _, part := range c.parts {
-		if part.of.is4 != n.is4 || !x.mayServe(part.of.pool, w, chosen) {
+		if part.of.is4 != n.is4 || !x.mayServe(part, w, chosen) {
 			continue
 		}
 		part.all.Ascend(func(r *record) bool {
@@ -123,7 +123,7 @@ func (x *Index) keptForAny(w Want, n need, chosen []choice) (best choice) {
 				return part.of.ifName == "" || part.of.ifName == w.IfName
 			}
 			p, _, served := x.serving(r.addr)
-			if x.busy(r) || w.promised(r.addr) || !served || p.Terminating || !x.fits(p, w) || x.hostFull(p, w, chosen) {
+			if x.busy(r) || w.promised(r.addr) || !served || p.Terminating || !x.fits(p, w) || x.barred(p, w, r.addr, chosen) {
 				return true
 			}
 			first, best = r, choice{p, r.addr, n.slot}
@@ -133,31 +133,35 @@ func (x *Index) keptForAny(w Want, n need, chosen []choice) (best choice) {
 	return best
 }
 
-// keeps says whether an address of a pool, as its object says, is kept for whichever pod of the request's claim comes.
-func (x *Index) keeps(p *poolState, w Want, n need) (found bool) {
+// keeps is an address of a pool, as its object says, that is kept for whichever pod of the request's claim comes; invalid
+// for none.
+func (x *Index) keeps(p *poolState, w Want, n need) (found netip.Addr) {
 	c := x.byClaim[w.Claim]
 	if c == nil {
-		return false
+		return found
 	}
 	for _, part := range c.parts {
 		if part.of.pool == p.Name && part.of.is4 == n.is4 {
 			part.all.Ascend(func(r *record) bool {
-				found = r.forAny() && waits(r, w, n)
-				return r.forAny() && !found
+				if r.forAny() && waits(r, w, n) {
+					found = r.addr
+				}
+				return r.forAny() && !found.IsValid()
 			})
 		}
-		if found {
-			return true
+		if found.IsValid() {
+			break
 		}
 	}
-	return false
+	return found
 }
 
-// mayServe is false where a request gets none of the addresses whose objects name a pool: it serves them all itself, and
-// not the request.
-func (x *Index) mayServe(pool string, w Want, chosen []choice) bool {
-	p := x.pools[pool]
-	return !x.servesItsOwn(pool) || !p.Terminating && x.fits(p, w) && !x.hostFull(p, w, chosen)
+// mayServe is false where a request gets none of the addresses of a part: their pool serves them all itself, and not the
+// request. For the namespaces that it counts for they are all like the first.
+func (x *Index) mayServe(part *claimPart, w Want, chosen []choice) bool {
+	p := x.pools[part.of.pool]
+	first, _ := part.all.Min()
+	return !x.servesItsOwn(part.of.pool) || !p.Terminating && x.fits(p, w) && !x.barred(p, w, first.addr, chosen)
 }
 
 // servesItsOwn says whether a pool serves each address whose object names it.

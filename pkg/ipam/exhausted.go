@@ -2,6 +2,7 @@ package ipam
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 )
@@ -17,7 +18,7 @@ func (x *Index) exhausted(w Want, fit []*poolState) *Refusal {
 	}
 	var counts []string
 	for _, p := range fit[:min(len(fit), maxNamed)] {
-		counts = append(counts, x.counts(p)+x.hostCounts(p, w))
+		counts = append(counts, x.counts(p)+x.hostCounts(p, w)+x.quotaCounts(p, w))
 	}
 	if n := len(fit) - maxNamed; n > 0 {
 		counts = append(counts, fmt.Sprintf("and %d more pools", n))
@@ -27,10 +28,20 @@ func (x *Index) exhausted(w Want, fit []*poolState) *Refusal {
 		return Refuse(ReasonPoolExhausted, "%s", message).
 			WithHint("leave the addresses to one of the pools: bcsnetctl pool remove-ip POOL ADDRESS...; see: bcsnetctl pool describe %s", fit[none].Name)
 	}
-	if limit := slices.IndexFunc(fit, func(p *poolState) bool {
-		return p.Serves() && x.hostFull(p, w, nil) && (p.set.free() > 0 || x.keeps(p, w, need{is4: p.is4()}))
-	}); limit >= 0 {
-		return Refuse(ReasonHostFull, "%s", message).WithHint("%s", raiseLimit(fit[limit]))
+	for _, p := range fit {
+		if !p.Serves() {
+			continue
+		}
+		var why *Refusal
+		if p.set.free() > 0 {
+			why = x.bars(p, w, netip.Addr{}, nil)
+		}
+		if a := x.keeps(p, w, need{is4: p.is4()}); why == nil && a.IsValid() {
+			why = x.bars(p, w, a, nil)
+		}
+		if why != nil {
+			return Refuse(why.Reason, "%s", message).WithHint("%s", why.Hint)
+		}
 	}
 	if full := slices.IndexFunc(fit, func(p *poolState) bool { return p.Serves() && p.set.free() == 0 }); full >= 0 {
 		if next := x.nextRested(fit[full]); !next.IsZero() {
@@ -68,12 +79,18 @@ func (x *Index) noneAmong(w Want, n need, fit []*poolState, chosen []choice) *Re
 			WithHint("add the addresses to a pool of the host, or let the pod run on a host of theirs; %s", see)
 	}
 	for _, p := range fit {
-		if p.is4() != n.is4 || !p.Valid() || !x.hostFull(p, w, chosen) {
+		if p.is4() != n.is4 || !p.Valid() || !x.barred(p, w, netip.Addr{}, chosen) {
 			continue
 		}
 		x.thaw(p)
-		if _, free := p.firstAmong(n.among, w, chosen); free && p.Serves() || x.keeps(p, w, n) {
-			return x.noneOnHost(p, w, chosen)
+		a, free := p.firstAmong(n.among, w, chosen)
+		if !free || !p.Serves() {
+			if a = x.keeps(p, w, n); !a.IsValid() {
+				continue
+			}
+		}
+		if refusal := x.bars(p, w, a, chosen); refusal != nil {
+			return refusal
 		}
 	}
 	message := fmt.Sprintf("none of the %d addresses of %s is free on host %s", SizeOfSet(n.among), ranges, w.Host)

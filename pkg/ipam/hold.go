@@ -13,6 +13,8 @@ type Hold struct {
 	// Host that the attachment is on, invalid for one on none, and the pool that the address is picked from.
 	Host netip.Addr
 	Pool string
+	// Payers are the namespaces that the address counts for meanwhile.
+	Payers Payers
 	// Doubt: the outcome of the write is unknown.
 	Doubt bool
 	Since time.Time

@@ -59,8 +59,9 @@ func TestDoubts(t *testing.T) {
 	x.Doubt(picks[0].Current.Addr, "key", at(1))
 	x.Doubt(picks[0].Current.Addr, "key", at(2))
 	x.Doubt(ip("10.0.0.9"), "other", at(3))
-	x.Doubt(ip("172.16.0.1"), "other", at(4))                                        // in no pool
-	eight := Hold{Key: "key", Host: ip(host1), Pool: "a", Doubt: true, Since: at(2)} // the host and the pool are those of the pick
+	x.Doubt(ip("172.16.0.1"), "other", at(4)) // in no pool
+	// Host, pool and namespace are those of the pick.
+	eight := Hold{Key: "key", Host: ip(host1), Pool: "a", Payers: Payers{"shop"}, Doubt: true, Since: at(2)}
 	nine, far := Hold{Key: "other", Doubt: true, Since: at(3)}, Hold{Key: "other", Doubt: true, Since: at(4)}
 	doubts("key", map[netip.Addr]Hold{ip("10.0.0.8"): eight})
 	doubts("other", map[netip.Addr]Hold{ip("10.0.0.9"): nine, ip("172.16.0.1"): far})

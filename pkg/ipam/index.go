@@ -39,6 +39,10 @@ type Index struct {
 	inUse  map[place]int
 	coming map[place][]netip.Addr
 
+	// charged counts, by pool and namespace, the addresses that count for namespaces, those lost and those being given
+	// included.
+	charged map[string]map[string]int
+
 	// lost are the addresses whose object went while they were held.
 	lost map[netip.Addr]*record
 
@@ -110,6 +114,7 @@ func NewIndex() *Index {
 		lost:       map[netip.Addr]*record{},
 		inUse:      map[place]int{},
 		coming:     map[place][]netip.Addr{},
+		charged:    map[string]map[string]int{},
 		holds:      map[netip.Addr]Hold{},
 		nodes:      map[string][]netip.Addr{},
 		nodeIP:     map[netip.Addr][]string{},
@@ -173,7 +178,9 @@ func (x *Index) record(a netip.Addr) *record {
 func (x *Index) Subscribe(fn func(old, new Lease)) { x.subscribers = append(x.subscribers, fn) }
 
 func (x *Index) link(r *record) {
+	x.book(r.addr, nil, -1)
 	x.byAddr.add(r)
+	x.book(r.addr, r, +1)
 	x.count(r, +1)
 	x.tally(r, +1)
 	if r.state == Available {
@@ -200,7 +207,9 @@ func (x *Index) link(r *record) {
 }
 
 func (x *Index) unlink(r *record) {
+	x.book(r.addr, r, -1)
 	x.byAddr.remove(r)
+	x.book(r.addr, nil, +1)
 	x.count(r, -1)
 	x.tally(r, -1)
 	if r.state == Available {

@@ -9,7 +9,10 @@ import "net/netip"
 func (x *Index) lose(r *record) {
 	if r.state != Available {
 		x.dropLost(r.addr)
+		now := x.record(r.addr)
+		x.book(r.addr, now, -1)
 		x.lost[r.addr] = r
+		x.book(r.addr, now, +1)
 		x.tally(r, +1)
 	}
 }
@@ -34,7 +37,10 @@ func (x *Index) found(r *record) {
 // dropLost forgets the loss of an address, if it is lost.
 func (x *Index) dropLost(a netip.Addr) {
 	if r, ok := x.lost[a]; ok {
+		now := x.record(a)
+		x.book(a, now, -1)
 		delete(x.lost, a)
+		x.book(a, now, +1)
 		x.tally(r, -1)
 	}
 }

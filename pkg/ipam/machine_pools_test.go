@@ -77,6 +77,10 @@ func (m *machine) change(t *rapid.T, p Pool) {
 	p.Priority = int32(rapid.IntRange(0, 1).Draw(t, "priority"))
 	p.Cooldown = time.Duration(rapid.IntRange(0, 3).Draw(t, "cooldown")) * 15 * time.Second
 	p.MaxPerHost = max(0, rapid.IntRange(-2, 3).Draw(t, "per host"))
+	p.MaxPerNamespace, p.Quotas = max(0, rapid.IntRange(-2, 3).Draw(t, "per namespace")), map[string]int{}
+	for ns := range set("quota", "shop", "bank") {
+		p.Quotas[ns] = rapid.IntRange(0, 4).Draw(t, "quota of "+ns)
+	}
 	p.Cordoned = rapid.IntRange(0, 5).Draw(t, "cordoned") == 0
 	p.Terminating = rapid.IntRange(0, 5).Draw(t, "terminating") == 0
 	m.model.pools[p.Name] = p
@@ -104,6 +108,7 @@ func (m *machine) pick(t *rapid.T) {
 		Key:       fmt.Sprint("pod", rapid.IntRange(0, 50).Draw(t, "pod")), Who: "pod shop/a",
 		Holder: rapid.SampledFrom([]string{"shop/x", "shop/z"}).Draw(t, "holder"),
 	}
+	w.Claim = rapid.SampledFrom([]string{"", "", "shop/none", "bank/none"}).Draw(t, "claim") // one that has no address
 	some := func(label string) bool { return rapid.IntRange(0, 3).Draw(t, label) == 0 }
 	for _, of := range [][]netip.Addr{universe4, universe6} {
 		if some("ask") {
@@ -135,14 +140,14 @@ func (m *machine) pick(t *rapid.T) {
 		if diff := leaseDiff(current, p.Current); diff != "" {
 			t.Fatalf("current lease of a pick (-model +index):\n%s", diff)
 		}
-		m.model.holds[a] = Hold{Key: w.Key, Host: w.Host, Pool: p.Pool.Name, Since: now}
+		m.model.holds[a] = Hold{Key: w.Key, Host: w.Host, Pool: p.Pool.Name, Payers: Payers{w.Namespace, ClaimNamespace(w.Claim)}, Since: now}
 	}
 }
 
 func (m *machine) doubt(t *rapid.T) {
 	a := anAddr(t)
 	h := m.model.holds[a] // of whom it was picked for it remains
-	m.model.holds[a] = Hold{Key: "doubt", Host: h.Host, Pool: h.Pool, Doubt: true, Since: now}
+	m.model.holds[a] = Hold{Key: "doubt", Host: h.Host, Pool: h.Pool, Payers: h.Payers, Doubt: true, Since: now}
 	m.x.Doubt(a, "doubt", now)
 }
 

@@ -87,13 +87,13 @@ func aLease(t *rapid.T, a netip.Addr) Lease {
 	}
 	l.Holder = Holder{
 		ContainerID: pick("container", "", "c1", "c2", "c3"), IfName: pick("interface", "eth0", "net1"),
-		Namespace: "shop", PodName: pick("pod", "x", "y"), PodUID: pick("uid", "", "u1", "u2"),
+		Namespace: pick("namespace", "shop", "shop", "bank", ""), PodName: pick("pod", "x", "y"), PodUID: pick("uid", "", "u1", "u2"),
 	}
 	if host := pick("host", "", host1, host2); host != "" {
 		l.Host = ip(host)
 	}
 	if l.State != Available && rapid.Bool().Draw(t, "claimed") {
-		l.Sticky = Sticky{Claim: pick("claim", "shop/x", "shop/y"), PodPrimaryKey: pick("key", "", "k1", "k2"), Fixed: rapid.Bool().Draw(t, "fixed")}
+		l.Sticky = Sticky{Claim: pick("claim", "shop/x", "shop/y", "bank/z"), PodPrimaryKey: pick("key", "", "k1", "k2"), Fixed: rapid.Bool().Draw(t, "fixed")}
 	}
 	if rapid.IntRange(0, 5).Draw(t, "owner") == 0 {
 		l.Owner = pick("owner name", "vm-1", "vm-2")

@@ -239,7 +239,7 @@ func (m *model) pick(w Want) (picks []string, ok bool) {
 		}
 		p, served := m.pools[serving[a]]
 		if !served || !m.fits(p, w) || p.Cordoned || p.Terminating || !p.Valid() || m.occupied(a, known) ||
-			m.rests(p, known[a]) && !had(w, known[a]) || m.hostFull(p, w, known, picks) {
+			m.rests(p, known[a]) && !had(w, known[a]) || m.hostFull(p, w, known, picks) || m.overQuota(p, w, known, picks) {
 			return nil, false
 		}
 		picks, families[a.Is4()] = append(picks, p.Name+" "+a.String()), true
@@ -263,7 +263,7 @@ func (m *model) pick(w Want) (picks []string, ok bool) {
 			}
 			got := ""
 			for _, p := range from {
-				if got == "" && p.is4() == is4 && !m.hostFull(p, w, known, picks) {
+				if got == "" && p.is4() == is4 && !m.hostFull(p, w, known, picks) && !m.overQuota(p, w, known, picks) {
 					got = m.firstFree(p, w.Key, known, serving)
 				}
 			}

@@ -45,7 +45,10 @@ func (x *Index) has(at place, a netip.Addr) bool {
 // setHold holds an address.
 func (x *Index) setHold(a netip.Addr, h Hold) {
 	x.forgetHold(a)
+	r := x.record(a)
+	x.book(a, r, -1)
 	x.holds[a] = h
+	x.book(a, r, +1)
 	if h.Host.IsValid() {
 		at := place{h.Host, h.Pool}
 		x.coming[at] = append(x.coming[at], a)
@@ -59,7 +62,10 @@ func (x *Index) forgetHold(a netip.Addr) {
 	if !ok {
 		return
 	}
+	r := x.record(a)
+	x.book(a, r, -1)
 	delete(x.holds, a)
+	x.book(a, r, +1)
 	at := place{h.Host, h.Pool}
 	if x.coming[at] = slices.DeleteFunc(x.coming[at], func(b netip.Addr) bool { return b == a }); len(x.coming[at]) == 0 {
 		delete(x.coming, at)
@@ -130,6 +136,23 @@ func (x *Index) hasText(p *poolState, w Want, chosen []choice) string {
 
 func raiseLimit(p *poolState) string {
 	return "wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit " + p.Name
+}
+
+// barred says whether a pool gives a request no address beside those chosen for it, because of what its host or a
+// namespace may have. a is the address where it is known already.
+func (x *Index) barred(p *poolState, w Want, a netip.Addr, chosen []choice) bool {
+	return x.hostFull(p, w, chosen) || x.overQuota(p, w, a, chosen) != ""
+}
+
+// bars refuses a request that a pool is barred to, nil for any other.
+func (x *Index) bars(p *poolState, w Want, a netip.Addr, chosen []choice) *Refusal {
+	if x.hostFull(p, w, chosen) {
+		return x.noneOnHost(p, w, chosen)
+	}
+	if ns := x.overQuota(p, w, a, chosen); ns != "" {
+		return x.quotaExceeded(p, w, ns, chosen)
+	}
+	return nil
 }
 
 // HeldOn is how many addresses one host, which may have several addresses itself, has of those of some pools that bound

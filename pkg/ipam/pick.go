@@ -44,6 +44,9 @@ type Want struct {
 	// Coming counts the addresses of a family that others of the claim are as good as given beside those that it has; nil for
 	// none. A request that is served does not ask.
 	Coming func(is4 bool) int
+	// ExpectedIn are the addresses of a pool that are as good as given to others and count for a namespace; nil for none. A
+	// request that is served does not ask.
+	ExpectedIn func(namespace, pool string) []netip.Addr
 	// AnyHost: how many addresses of a pool its host may have does not matter.
 	AnyHost bool
 	// Key names the attachment. It also decides where in a pool the search begins.
@@ -126,7 +129,7 @@ func (x *Index) Pick(w Want, now time.Time) ([]Pick, *Refusal) {
 	defer x.mu.Unlock()
 	picks, refusal := x.pick(w, now)
 	for _, p := range picks {
-		x.setHold(p.Current.Addr, Hold{Key: w.Key, Host: w.Host, Pool: p.Pool.Name, Since: now})
+		x.setHold(p.Current.Addr, Hold{Key: w.Key, Host: w.Host, Pool: p.Pool.Name, Payers: w.payers(), Since: now})
 	}
 	return picks, refusal
 }
@@ -248,7 +251,7 @@ func (x *Index) firstFree(pools []*poolState, n need, w Want, chosen []choice) (
 		if p.is4() != n.is4 || !p.Serves() || p.set.n == 0 {
 			continue
 		}
-		if x.thaw(p); p.set.free() == 0 || x.hostFull(p, w, chosen) {
+		if x.thaw(p); p.set.free() == 0 || x.barred(p, w, netip.Addr{}, chosen) {
 			continue
 		}
 		if n.among != nil {

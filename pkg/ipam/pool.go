@@ -26,6 +26,10 @@ type Pool struct {
 	Priority    int32
 	// MaxPerHost is how many addresses of the pool one host may have at a time; 0 for no bound.
 	MaxPerHost int
+	// MaxPerNamespace is how many addresses of the pool may count for one namespace, where Quotas say nothing of it; 0 for
+	// no bound.
+	MaxPerNamespace int
+	Quotas          map[string]int
 	// Cooldown is how long an address that was given up rests before the pool hands it out again.
 	Cooldown time.Duration
 	// Cordoned and Terminating pools hand out nothing.

@@ -20,6 +20,7 @@ const (
 	ReasonPoolRebuilding      Reason = "PoolRebuilding"
 	ReasonPoolExhausted       Reason = "PoolExhausted"
 	ReasonHostFull            Reason = "HostFull"
+	ReasonQuotaExceeded       Reason = "QuotaExceeded"
 	ReasonAddressNotInPool    Reason = "AddressNotInPool"
 	ReasonAddressInUse        Reason = "AddressInUse"
 	ReasonAddressCooling      Reason = "AddressCooling"
@@ -67,6 +68,7 @@ func ReasonTable() []ReasonInfo {
 		{ReasonPoolRebuilding, 2, true, "Leases of the pool were lost; it hands out nothing until its pods have told which addresses they have, at most five minutes."},
 		{ReasonPoolExhausted, 2, true, "Every address of the pools that fit is taken."},
 		{ReasonHostFull, 2, true, "The host has as many addresses of the pool as its maxPerHost allows."},
+		{ReasonQuotaExceeded, 2, true, "The namespace of the pod, or that of its claim, has as many addresses of the pool as its quotas or its maxPerNamespace allow."},
 		{ReasonAddressNotInPool, 2, false, "The address asked for is in no pool."},
 		{ReasonAddressInUse, 2, true, "The address asked for is held by somebody else, reserved, or a node's own."},
 		{ReasonAddressCooling, 2, true, "The address asked for was given up less than its pool's cooldown ago, by somebody else."},

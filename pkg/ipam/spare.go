@@ -163,6 +163,9 @@ func (x *Index) RoomFor(w Want, now time.Time) uint64 {
 			n, coming := x.onHost(p, w, nil)
 			s = s.On(n + coming)
 		}
+		if left, bounded := x.leftIn(p, w); bounded {
+			s.Free = min(s.Free, uint64(left))
+		}
 		spares = append(spares, s)
 	}
 	return Room(spares)

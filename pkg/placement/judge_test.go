@@ -703,3 +703,37 @@ func TestSlowOwners(t *testing.T) {
 		}
 	})
 }
+
+// TestQuota: of a pool that bounds what a namespace has, the pods of it that are on their way count, wherever they come to.
+func TestQuota(t *testing.T) {
+	s := newSite(t, 9)
+	s.bound(0, func(p *ipam.Pool) { p.MaxPerNamespace = 2 })
+	s.placed("a", "node11")
+	if got := s.rack1("b"); got != rack1Nodes {
+		t.Errorf("one has not its address yet: %s", got)
+	}
+	if got := s.rack1("c"); got != "node11 NoFIPLeft, node12 NoFIPLeft" {
+		t.Errorf("one more is let through: %s", got)
+	}
+	v, err := s.Filter(t.Context(), newPod("c"), everywhere)
+	const why = "no available IP for pod shop/c: pool rack1 (10.1.0.0/24) has 9 of 9 addresses free, 0 active, 0 reserved, namespace shop has 0 (and 2 on their way) of the 2 that it may have"
+	if err != nil || v.Refusal == nil || v.Refusal.Reason != ipam.ReasonQuotaExceeded || v.Refusal.Message != why {
+		t.Errorf("it is told %v, %v", v.Refusal, err)
+	}
+	if got := s.filter(newPod("other", func(p *corev1.Pod) { p.Namespace = "bank" }), "node11", "node12"); got != rack1Nodes {
+		t.Errorf("a pod of another namespace: %s", got)
+	}
+	s.lease("10.1.0.11", "a", ipam.Active, ipam.Sticky{})
+	s.PodGone(newPod("b"))
+	scores, err := s.Scores(t.Context(), newPod("c"), everywhere[:2])
+	if diff := cmp.Diff([]int64{10, 10}, scores); diff != "" || err != nil {
+		t.Errorf("scores (-want +got):\n%s%v", diff, err)
+	}
+	if got := s.rack1("c"); got != rack1Nodes {
+		t.Errorf("one has its address, the other is gone: %s", got)
+	}
+	s.lease("10.1.0.12", "c", ipam.Active, ipam.Sticky{})
+	if scores, err = s.Scores(t.Context(), newPod("d"), everywhere[:2]); err != nil || cmp.Diff([]int64{0, 0}, scores) != "" {
+		t.Errorf("scores of a pod that may not have one: %v, %v", scores, err)
+	}
+}

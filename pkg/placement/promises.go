@@ -291,6 +291,17 @@ func (j *Judge) assign(p *promise, addrs []netip.Addr) {
 	j.ledger.assign(p, addrs, pools)
 }
 
+// byPool are the addresses of a promise. A pod that is on no node yet takes one of a pool, whichever node it comes to.
+func (p *promise) byPool() map[string][]netip.Addr {
+	all := map[string][]netip.Addr{}
+	for i, a := range p.addrs {
+		if at := p.pools[i]; p.node != "" || len(all[at]) == 0 {
+			all[at] = append(all[at], a)
+		}
+	}
+	return all
+}
+
 // promised is what is promised to other pods than that of a UID; where placed is set, to those that are on their nodes
 // already. On a host only those count that are there: how many more a node may take is in the number that it
 // publishes, from which the scheduler takes off all pods that it has placed.
@@ -299,7 +310,9 @@ func (j *Judge) promised(self string, placed bool) allocator.Promises {
 		claim string
 		is4   bool
 	}
+	type charge struct{ namespace, pool string }
 	var coming map[part]int // once for all that are asked about
+	var charged map[charge][]netip.Addr
 	return allocator.Promises{
 		Address: func(a netip.Addr) bool {
 			uid, ok := j.ledger.owner[a]
@@ -326,6 +339,23 @@ func (j *Judge) promised(self string, placed bool) allocator.Promises {
 				}
 			}
 			return coming[part{claim, is4}]
+		},
+		InNamespace: func(namespace, pool string) []netip.Addr {
+			if charged == nil {
+				charged = map[charge][]netip.Addr{}
+				for uid, p := range j.ledger.promises {
+					if uid == self || placed && p.pod.Node == "" {
+						continue
+					}
+					for _, ns := range p.prospect.ChargedTo() {
+						for pool, addrs := range p.byPool() {
+							at := charge{ns, pool}
+							charged[at] = append(charged[at], addrs...)
+						}
+					}
+				}
+			}
+			return charged[charge{namespace, pool}]
 		},
 	}
 }

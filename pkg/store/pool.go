@@ -14,6 +14,7 @@ func Pool(o *v1.BCSNetPool) ipam.Pool {
 	p := ipam.Pool{
 		Name: o.Name, Created: o.CreationTimestamp.Time, Generation: o.Generation,
 		Network: o.Spec.Network, Priority: o.Spec.Priority, MaxPerHost: int(o.Spec.MaxPerHost),
+		MaxPerNamespace: int(o.Spec.MaxPerNamespace), Quotas: quotas(o),
 		Cordoned: o.Spec.Cordoned, Terminating: o.DeletionTimestamp != nil,
 		Hosts: map[netip.Addr]struct{}{}, Namespaces: map[string]struct{}{},
 	}
@@ -43,6 +44,14 @@ func Pool(o *v1.BCSNetPool) ipam.Pool {
 		p.Problem = err.Error()
 	}
 	return p
+}
+
+func quotas(o *v1.BCSNetPool) map[string]int {
+	all := make(map[string]int, len(o.Spec.Quotas))
+	for _, q := range o.Spec.Quotas {
+		all[q.Namespace] = int(q.Max)
+	}
+	return all
 }
 
 // HostSubnets are the subnets of hosts that may draw from a pool. With an error come those before the wrong one.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -45,6 +46,19 @@ func TestPoolScopeAndLink(t *testing.T) {
 		}},
 		"65,537 per host": {edits: edits{perHost(65537)}, want: []string{
 			"spec.maxPerHost: Invalid value: 65537: spec.maxPerHost in body should be less than or equal to 65536",
+		}},
+		"quotas": {edits: edits{quotas(v1.NamespaceQuota{Namespace: "shop", Max: 0}, v1.NamespaceQuota{Namespace: "bank", Max: math.MaxInt32}), func(s *v1.BCSNetPoolSpec) { s.MaxPerNamespace = 7 }}},
+		"-1 per namespace": {edits: edits{func(s *v1.BCSNetPoolSpec) { s.MaxPerNamespace = -1 }}, want: []string{
+			"spec.maxPerNamespace: Invalid value: -1: spec.maxPerNamespace in body should be greater than or equal to 0",
+		}},
+		"a quota of -1": {edits: edits{quotas(v1.NamespaceQuota{Namespace: "shop", Max: -1})}, want: []string{
+			"spec.quotas[0].max: Invalid value: -1: spec.quotas[0].max in body should be greater than or equal to 0",
+		}},
+		"two quotas of a namespace": {edits: edits{quotas(v1.NamespaceQuota{Namespace: "shop", Max: 1}, v1.NamespaceQuota{Namespace: "shop", Max: 2})}, want: []string{
+			`spec.quotas[1]: Duplicate value: {"namespace":"shop"}`,
+		}},
+		"a quota of no namespace": {edits: edits{quotas(v1.NamespaceQuota{Namespace: "Shop", Max: 1})}, want: []string{
+			`spec.quotas[0].namespace: Invalid value: "Shop": ` + notNamespace,
 		}},
 		"mtu 68": {edits: edits{mtu(68)}},
 		"mtu 67": {edits: edits{mtu(67)}, want: []string{

@@ -59,6 +59,10 @@ func perHost(n int32) func(*v1.BCSNetPoolSpec) {
 	return func(s *v1.BCSNetPoolSpec) { s.MaxPerHost = n }
 }
 
+func quotas(all ...v1.NamespaceQuota) func(*v1.BCSNetPoolSpec) {
+	return func(s *v1.BCSNetPoolSpec) { s.Quotas = all }
+}
+
 func mtu(bytes int32) func(*v1.BCSNetPoolSpec) { return func(s *v1.BCSNetPoolSpec) { s.MTU = bytes } }
 
 func route(dst, gw string) func(*v1.BCSNetPoolSpec) {

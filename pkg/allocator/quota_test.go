@@ -1,0 +1,113 @@
+package allocator
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/test/controlplane"
+)
+
+// TestQuotaAtOnce: of many requests at once a namespace gets as many addresses as its quota, and what its claims keep counts
+// as what its pods have. A pod of a claim gets its own back, however full the namespace is.
+func TestQuotaAtOnce(t *testing.T) {
+	x := newNet("9-60")
+	x.pool.Spec.Quotas = []v1.NamespaceQuota{{Namespace: "default", Max: 4}}
+	r := newReplica(t, x.pool)
+	var pods []*corev1.Pod
+	for i := range 8 {
+		p := newPod(t, fmt.Sprintf("%s-quota-%d", x.pool.Name, i), x.host, r)
+		terms.set(p.Name, x.keyed(p.Name))
+		pods = append(pods, p)
+	}
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	served := map[*corev1.Pod]netip.Addr{}
+	for _, p := range pods {
+		group.Go(func() {
+			leases, err := r.Allocate(t.Context(), x.of(p, "c-"+p.Name))
+			why, _ := errors.AsType[*ipam.Refusal](err)
+			switch {
+			case err == nil:
+				mu.Lock()
+				defer mu.Unlock()
+				served[p] = leases[0].Addr
+			case why == nil || why.Reason != ipam.ReasonQuotaExceeded:
+				t.Errorf("%v", err)
+			}
+		})
+	}
+	group.Wait()
+	if len(served) != 4 {
+		t.Fatalf("%d were served, want 4", len(served))
+	}
+	for p, a := range served {
+		r.del(del(x.of(p, "c-"+p.Name)))
+		if l := r.lease(a); !l.IsKept() {
+			t.Fatalf("%s is %s after its DEL", a, l.State)
+		}
+	}
+	for _, p := range pods {
+		got, err := r.Allocate(t.Context(), x.of(p, "d-"+p.Name))
+		switch before, had := served[p]; {
+		case had && (err != nil || got[0].Addr != before):
+			t.Errorf("pod %s had %s, and has %v, %v", p.Name, before, got, err)
+		case !had:
+			refused(t, err, ipam.ReasonQuotaExceeded, "namespace default has 4 of the 4")
+		}
+	}
+}
+
+// TestQuotaOverrun: two replicas that do not see each other's writes may give a namespace more than its quota. The pods keep
+// their addresses, both replicas count them, and give no more.
+func TestQuotaOverrun(t *testing.T) {
+	x := newNet("9-60")
+	x.pool.Spec.MaxPerNamespace = 1
+	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+	p, q, late := newPod(t, x.pool.Name+"-a", x.host, one, two), newPod(t, x.pool.Name+"-b", x.host, one, two), newPod(t, x.pool.Name+"-c", x.host, one, two)
+	two.watch.Shut()
+	a := one.one(x.of(p, "ca"))
+	answer := two.adding(t.Context(), x.of(q, "cb"))
+	one.awaitUse(x, 2)
+	two.watch.Open()
+	got := <-answer
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	for _, r := range []*replica{one, two} {
+		r.awaitUse(x, 2)
+		if use := r.index.QuotaUse(x.pool.Name); !use[0].Over() {
+			t.Errorf("%v is no overrun", use)
+		}
+		if again := r.one(x.of(p, "ca")); again != a {
+			t.Errorf("the first has %s, it had %s", again, a)
+		}
+		if again := r.one(x.of(q, "cb")); again != got.addrs[0] {
+			t.Errorf("the second has %s, it had %s", again, got.addrs[0])
+		}
+		_, err := r.Allocate(t.Context(), x.of(late, "cc"))
+		refused(t, err, ipam.ReasonQuotaExceeded, "namespace default has 2 of the 1")
+	}
+	one.del(del(x.of(p, "ca")))
+	two.awaitUse(x, 1)
+	_, err := two.Allocate(t.Context(), x.of(late, "cc"))
+	refused(t, err, ipam.ReasonQuotaExceeded, "namespace default has 1 of the 1")
+	two.del(del(x.of(q, "cb")))
+	one.awaitUse(x, 0)
+	one.one(x.of(late, "cc"))
+}
+
+// awaitUse waits until a replica counts so many addresses of a net for the namespace of its pods.
+func (r *replica) awaitUse(x net, n int) {
+	r.t.Helper()
+	controlplane.Until(r.t, fmt.Sprintf("the namespace has %d", n), func() bool {
+		use := r.index.QuotaUse(x.pool.Name)
+		return len(use) == 0 && n == 0 || len(use) == 1 && use[0].Has == n
+	})
+}

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// parseQuotas reads quotas as they are typed: NAMESPACE=N.
+func parseQuotas(texts []string) (all []v1.NamespaceQuota, err error) {
+	for _, text := range texts {
+		namespace, number, _ := strings.Cut(text, "=")
+		n, err := strconv.ParseInt(number, 10, 32)
+		if err != nil || n < 0 || namespace == "" {
+			return nil, usagef("--quota %q is no NAMESPACE=N", text).withHint("for example: --quota shop=20; 0 is no address at all")
+		}
+		all = append(all, v1.NamespaceQuota{Namespace: namespace, Max: int32(n)})
+	}
+	return all, nil
+}
+
+// quotaUse is what counts for the namespaces of a pool that bounds them.
+func quotaUse(p ipam.Pool, taken []ipam.Lease) []ipam.NamespaceUse {
+	has := map[string]int{}
+	for _, l := range taken {
+		for _, ns := range l.ChargedTo() {
+			has[ns]++
+		}
+	}
+	return p.QuotaUse(has)
+}
+
+// quotas are what the namespaces have of a pool that bounds them.
+func (d *description) quotas(b *bytes.Buffer) error {
+	return indented(b, "Quotas", table[ipam.NamespaceUse]{headers: true, columns: []column[ipam.NamespaceUse]{
+		{name: "NAMESPACE", cell: func(u ipam.NamespaceUse) string { return u.Namespace }},
+		{name: "HAS", cell: func(u ipam.NamespaceUse) string { return strconv.Itoa(u.Has) }},
+		{name: "QUOTA", cell: func(u ipam.NamespaceUse) string { return strconv.Itoa(u.Quota) }},
+		{name: "STATE", cell: quotaState},
+	}}, d.plan.QuotaUse(d.charged))
+}
+
+func quotaState(u ipam.NamespaceUse) string {
+	switch {
+	case u.Over():
+		return v1.ConditionOverLimit
+	case u.Has == u.Quota:
+		return "Reached"
+	case u.NearlyReached():
+		return "NearlyReached"
+	}
+	return ""
+}
+
+// quotaText is "8 of 9"; empty where nothing bounds the namespace.
+func (r usageRow) quotaText() string {
+	if !r.bounded {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d", r.counted, r.quota)
+}

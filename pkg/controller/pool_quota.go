@@ -1,0 +1,98 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// quotaConditions are those of a pool about what its namespaces have; none where it has no quotas and never had. Their
+// messages leave out how many addresses there are, as that changes with every pod.
+func quotaConditions(p ipam.Pool, uses []ipam.NamespaceUse, before []metav1.Condition) []metav1.Condition {
+	if !p.HasQuotas() && meta.FindStatusCondition(before, v1.ConditionOverLimit) == nil {
+		return nil
+	}
+	over, near := namesOf(uses, ipam.NamespaceUse.Over), namesOf(uses, ipam.NamespaceUse.NearlyReached)
+	tooMany := condition(v1.ConditionOverLimit, false, v1.ReasonWithinLimit, "no namespace has more addresses than it may")
+	if len(over) > 0 {
+		tooMany = condition(v1.ConditionOverLimit, true, v1.ReasonTooMany, "namespaces with more addresses than they may have: %s; none is taken from a pod that runs; see: bcsnetctl pool describe %s",
+			fewOf(over), p.Name)
+	}
+	reached := condition(v1.ConditionQuotaNearlyReached, false, v1.ReasonQuotasLeft, "no namespace has four of five addresses of its quota")
+	if len(near) > 0 {
+		reached = condition(v1.ConditionQuotaNearlyReached, true, v1.ReasonQuotaNearlyReached, "namespaces with four of five addresses of their quota, or more: %s; see: bcsnetctl pool describe %s; raise it: bcsnetctl pool edit %s",
+			fewOf(near), p.Name, p.Name)
+	}
+	return []metav1.Condition{tooMany, reached}
+}
+
+// maxNamespaces is how many namespaces a message spells out.
+const maxNamespaces = 10
+
+// namesOf are the namespaces of which something is so, with their quotas: "shop (of 50)".
+func namesOf(uses []ipam.NamespaceUse, so func(ipam.NamespaceUse) bool) (names []string) {
+	for _, u := range uses {
+		if so(u) {
+			names = append(names, fmt.Sprintf("%s (of %d)", u.Namespace, u.Quota))
+		}
+	}
+	return names
+}
+
+func fewOf(names []string) string {
+	text := strings.Join(names[:min(len(names), maxNamespaces)], ", ")
+	if more := len(names) - maxNamespaces; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// tellQuotas makes an event of a pool about every namespace that has come to four of five addresses of its quota. It is
+// told again when it has come back from below seven of ten. Where the status said so before this leader's time, nothing is told.
+func (r *poolReconciler) tellQuotas(pool *v1.BCSNetPool, uses []ipam.NamespaceUse) {
+	r.mu.Lock()
+	told, begun := r.nearQuota[pool.Name]
+	if !begun {
+		told = map[string]bool{}
+		r.nearQuota[pool.Name] = told
+	}
+	known := !begun && meta.IsStatusConditionTrue(pool.Status.Conditions, v1.ConditionQuotaNearlyReached)
+	var fresh []ipam.NamespaceUse
+	for _, u := range uses {
+		switch {
+		case u.NearlyReached() && !told[u.Namespace]:
+			if told[u.Namespace] = true; !known {
+				fresh = append(fresh, u)
+			}
+		case u.Has*10 < u.Quota*7:
+			delete(told, u.Namespace)
+		}
+	}
+	for ns := range told {
+		if !slices.ContainsFunc(uses, func(u ipam.NamespaceUse) bool { return u.Namespace == ns }) {
+			delete(told, ns)
+		}
+	}
+	r.mu.Unlock()
+	for _, u := range fresh {
+		// Events about the same objects would be counted as one, whatever they say.
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: u.Namespace}}
+		r.events.Eventf(pool, namespace, corev1.EventTypeWarning, v1.ReasonQuotaNearlyReached, v1.ConditionQuotaNearlyReached,
+			"namespace %s has %d of the %d addresses of pool %s that it may have; see: bcsnetctl usage %s --by namespace; raise its quota: bcsnetctl pool edit %s",
+			u.Namespace, u.Has, u.Quota, pool.Name, pool.Name, pool.Name)
+	}
+}
+
+// forgetQuotas forgets what was told of a pool that is gone.
+func (r *poolReconciler) forgetQuotas(pool string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.nearQuota, pool)
+}

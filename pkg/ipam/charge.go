@@ -1,0 +1,105 @@
+package ipam
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// ClaimNamespace is the namespace of a claim that is called namespace/name; empty for none.
+func ClaimNamespace(claim string) string {
+	namespace, _, _ := strings.Cut(claim, "/")
+	return namespace
+}
+
+// ChargedTo are the namespaces that an address counts for: that of the pod or owner that has it, and that of the claim
+// that it belongs to. Where both are one it is named once. An address that is free, or set aside by hand, counts for none.
+func (l Lease) ChargedTo() []string {
+	c := chargedTo(l.State, l.Namespace, l.Claim)
+	return c.list()
+}
+
+// Payers are up to two namespaces that an address counts for, the empty string standing for none.
+type Payers [2]string
+
+func chargedTo(s State, namespace, claim string) (p Payers) {
+	if s == Active {
+		p[0] = namespace
+	}
+	if s != Available {
+		p[1] = ClaimNamespace(claim)
+	}
+	return p
+}
+
+func (p Payers) list() (all []string) {
+	for _, ns := range p {
+		if ns != "" && !slices.Contains(all, ns) {
+			all = append(all, ns)
+		}
+	}
+	return all
+}
+
+// payers are the namespaces that an address which the request takes counts for. One that is ahead of all pods is for its
+// claim alone.
+func (w Want) payers() Payers {
+	if w.Ahead {
+		return Payers{"", ClaimNamespace(w.Claim)}
+	}
+	return Payers{w.Namespace, ClaimNamespace(w.Claim)}
+}
+
+// charge is a namespace that an address of a pool counts for.
+type charge struct{ pool, namespace string }
+
+// charges are those of one address: by its entry, by what was lost, and by the request that it is being given to.
+type charges struct {
+	n  int
+	of [6]charge
+}
+
+func (c *charges) add(pool string, by Payers) {
+	for _, ns := range by {
+		if at := (charge{pool, ns}); ns != "" && !c.has(at) {
+			c.of[c.n] = at
+			c.n++
+		}
+	}
+}
+
+func (c *charges) addRecord(r *record) {
+	if r != nil {
+		c.add(r.params.Value().Pool, chargedTo(r.state, r.namespace.Value(), r.claim()))
+	}
+}
+
+func (c *charges) has(at charge) bool { return slices.Contains(c.of[:c.n], at) }
+
+// chargesOf are the charges of an address whose entry is r, nil for none.
+func (x *Index) chargesOf(a netip.Addr, r *record) (c charges) {
+	c.addRecord(r)
+	c.addRecord(x.lost[a])
+	if h, ok := x.holds[a]; ok {
+		c.add(h.Pool, h.Payers)
+	}
+	return c
+}
+
+// book counts the charges of an address whose entry is r. Whatever changes them takes them off before, and adds what
+// they are afterwards.
+func (x *Index) book(a netip.Addr, r *record, by int) {
+	c := x.chargesOf(a, r)
+	for _, at := range c.of[:c.n] {
+		of := x.charged[at.pool]
+		if of == nil {
+			of = map[string]int{}
+			x.charged[at.pool] = of
+		}
+		if of[at.namespace] += by; of[at.namespace] == 0 {
+			if delete(of, at.namespace); len(of) == 0 {
+				delete(x.charged, at.pool)
+			}
+		}
+	}
+}

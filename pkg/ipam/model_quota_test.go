@@ -1,0 +1,76 @@
+package ipam
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+)
+
+// counted are the addresses of a pool that count for a namespace: in use by its pods, of its claims, lost, or being given.
+func (m *model) counted(pool, namespace string, known map[netip.Addr]Lease) map[netip.Addr]bool {
+	all := map[netip.Addr]bool{}
+	for _, leases := range []map[netip.Addr]Lease{known, m.lost} {
+		for a, l := range leases {
+			inUse := l.State == Active && l.Namespace == namespace
+			ofClaim := l.State != Available && strings.HasPrefix(l.Claim, namespace+"/")
+			if l.Pool == pool && (inUse || ofClaim) {
+				all[a] = true
+			}
+		}
+	}
+	for a, h := range m.holds {
+		if h.Pool == pool && slices.Contains(h.Payers[:], namespace) {
+			all[a] = true
+		}
+	}
+	return all
+}
+
+// overQuota is the rule of quotas: neither the namespace of the pod nor that of its claim gets more of a pool.
+func (m *model) overQuota(p Pool, w Want, known map[netip.Addr]Lease, picks []string) bool {
+	for _, ns := range []string{w.Namespace, ClaimNamespace(w.Claim)} {
+		limit, own := p.Quotas[ns]
+		if !own {
+			limit = p.MaxPerNamespace
+		}
+		if ns == "" || !own && limit == 0 {
+			continue
+		}
+		all := m.counted(p.Name, ns, known)
+		for _, pick := range picks {
+			if pool, a, _ := strings.Cut(pick, " "); pool == p.Name {
+				all[ip(a)] = true
+			}
+		}
+		if len(all) >= limit {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *machine) checkQuotas(t *rapid.T, known map[netip.Addr]Lease) {
+	for name, p := range m.model.pools {
+		want := map[string]NamespaceUse{}
+		for _, ns := range []string{"shop", "bank"} {
+			n := len(m.model.counted(name, ns, known))
+			if limit, own := p.Quotas[ns]; own {
+				want[ns] = NamespaceUse{ns, n, limit}
+			} else if p.MaxPerNamespace > 0 && n > 0 {
+				want[ns] = NamespaceUse{ns, n, p.MaxPerNamespace}
+			}
+		}
+		var all []NamespaceUse
+		for _, ns := range slices.Sorted(maps.Keys(want)) {
+			all = append(all, want[ns])
+		}
+		if diff := cmp.Diff(all, m.x.QuotaUse(name), cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("quotas of pool %s (-model +index):\n%s", name, diff)
+		}
+	}
+}
