@@ -80,7 +80,8 @@ func serve(ctx context.Context, url string) error {
 	const host = "192.0.2.11"
 	if err := errors.Join(
 		admin.Create(ctx, &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: "watched"}, Spec: v1.BCSNetPoolSpec{
-			Net: "10.1.0.0", Mask: 24, Gateway: "10.1.0.1", Hosts: []string{host}, AvailableIPs: []string{"10.1.0.10"},
+			Quotas: []v1.NamespaceQuota{{Namespace: "default", Max: 9}},
+			Net:    "10.1.0.0", Mask: 24, Gateway: "10.1.0.1", Hosts: []string{host}, AvailableIPs: []string{"10.1.0.10"},
 		}}),
 		admin.Create(ctx, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
