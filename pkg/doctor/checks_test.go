@@ -141,6 +141,13 @@ func poolCases() map[string]checkCase {
 
 		"a pool that waits for its addresses": {pools(pool("blue", "10.1.0.20-10.1.0.29", deleted(time.Hour))),
 			[]string{"stuck-deletion pool/blue: deleted 60m ago; it goes when 2 addresses in use are released: on 10.0.0.11"}},
+		"a pool that a claim keeps": {func(s *doctor.Snapshot) {
+			pools(pool("blue", "10.1.0.20-10.1.0.29", deleted(time.Hour)))(s)
+			s.Pods = nil
+			s.Leases = []ipam.Lease{{Addr: addr("10.1.0.29"), Params: ipam.Params{Pool: "blue"}, State: ipam.Reserved, Updated: old,
+				Sticky: ipam.Sticky{Claim: "default/web", Fixed: true}}}
+
+		}, []string{"stuck-deletion pool/blue: deleted 60m ago; it goes when claims have given up 1 address: default/web"}},
 		"a pool that nobody removes": {noLeases(pool("blue", "10.1.0.20-10.1.0.29", deleted(time.Hour))),
 			[]string{"stuck-deletion pool/blue: deleted 60m ago; nothing is in use any more: no controller removes it"}},
 		"a pool that was just deleted": {pools(pool("blue", "10.1.0.20-10.1.0.29", deleted(time.Minute))), nil},

@@ -223,16 +223,29 @@ func poolStuck(f *facts, p *Pool) (Finding, bool) {
 		return Finding{}, false
 	}
 	by := map[netip.Addr]int{}
-	n := 0
+	n, kept := 0, 0
+	var claims []string
 	for i := range f.Leases {
-		if l := &f.Leases[i]; l.Pool == p.Name && l.State == ipam.Active {
+		switch l := &f.Leases[i]; {
+		case l.Pool != p.Name:
+		case l.State == ipam.Active:
 			by[l.Host]++
 			n++
+		case l.IsKept():
+			claims = append(claims, l.Claim)
+			kept++
 		}
 	}
 	found := onPool(p, fmt.Sprintf("deleted %s ago; nothing is in use any more: no controller removes it", ago(since.Time, f.Now)),
 		fixController)
-	if n > 0 {
+	switch {
+	case n == 0 && kept > 0:
+		slices.Sort(claims)
+		claims = slices.Compact(claims)
+		found.Cause = fmt.Sprintf("deleted %s ago; it goes when claims have given up %s: %s", ago(since.Time, f.Now),
+			words.Plural(kept, "address"), words.List(claims))
+		found.Fix = "bcsnetctl claim describe " + claims[0]
+	case n > 0:
 		found.Cause = fmt.Sprintf("deleted %s ago; it goes when %s in use %s released: on %s", ago(since.Time, f.Now),
 			words.Plural(n, "address"), words.OneOr(n, "is", "are"), onHosts(by))
 		found.Fix = "bcsnetctl lease list --pool " + p.Name
