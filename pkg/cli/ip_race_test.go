@@ -91,7 +91,7 @@ func TestReleaseBesidesAnotherWriter(t *testing.T) {
 			w.havePool(t)
 			w.haveLease(t, "10.1.0.20", "10.0.0.11", "default/gone-0")
 			url := before(t, http.MethodPut, "/10.1.0.20", update(t, tc.change))
-			_, stderr := w.call(t, "--server", url, "ip", "release", "10.1.0.20", "--yes")
+			_, stderr := w.call(t, "--server", url, "ip", "release", "10.1.0.20", "--force", "--yes")
 			contains(t, stderr, tc.wants...)
 			if got := w.object(t, "10.1.0.20").Status.PodName; got != tc.holder {
 				t.Errorf("it is held by %q, want %q", got, tc.holder)

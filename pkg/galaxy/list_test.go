@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -58,7 +59,27 @@ func newService(t testing.TB, c cached) *Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(Service{Index: ipam.NewIndex(), Cached: c, Owners: owners, Policies: unresolved{}, Namespace: "bcsnet-system"})
+	index := ipam.NewIndex()
+	return New(Service{Index: index, Cached: c, Owners: owners, Policies: unresolved{}, Namespace: "bcsnet-system", Gone: goneFor(c, index)})
+}
+
+// goneFor decides by the pods of a test, whose hosts are in touch, and as one who has looked before.
+func goneFor(c cached, index *ipam.Index) func(context.Context, ipam.Lease, bool) (gone.Decision, error) {
+	return func(ctx context.Context, l ipam.Lease, _ bool) (gone.Decision, error) {
+		now := time.Now()
+		e := gone.Evidence{
+			Lease: l, Live: true, Others: gone.Indexed(index), Host: gone.Host{Ready: true, Renewal: gone.Since},
+			Now: now, Since: now.Add(-gone.Apart), For: gone.Apart,
+		}
+		var o corev1.Pod
+		if err := c.Get(ctx, types.NamespacedName{Namespace: l.Namespace, Name: l.PodName}, &o); err == nil {
+			pod := workload.FromObject(&o)
+			e.Pod = &pod
+		} else if !apierrors.IsNotFound(err) {
+			return gone.Decision{}, err
+		}
+		return gone.Default().Decide(e), nil
+	}
 }
 
 func claimOf(kind, name string, p v1.ReleasePolicy) *v1.BCSNetIPClaim {
@@ -97,6 +118,8 @@ func TestList(t *testing.T) {
 		}
 		return l
 	}
+	replaced := lease(14, ipam.Active, "", "", "web-abc-x", "u0") // whose request named the UID
+	replaced.UIDNamed = true
 	vm := lease(9, ipam.Active, "", "", "", "")
 	vm.Owner = "vm"
 	for _, l := range []ipam.Lease{
@@ -113,7 +136,8 @@ func TestList(t *testing.T) {
 		lease(11, ipam.Available, "", "", "", ""),
 		lease(12, ipam.Active, "", "", "lost", "u9"),                                 // whose pod is gone
 		lease(13, ipam.Active, "", "", "static", "0123456789abcdef0123456789abcdef"), // whose mirror is gone; it may run
-		lease(14, ipam.Active, "", "", "web-abc-x", "u0"),                            // whose pod was replaced
+		replaced,
+		lease(15, ipam.Active, "", "", "web-abc-x", "u0"), // the UID may be an older one of the pod that has it
 	} {
 		s.Index.Wrote(l)
 	}
@@ -147,11 +171,12 @@ func TestList(t *testing.T) {
 		`{"ip":"10.0.70.12","namespace":"shop","podName":"lost","policy":0,"status":"Deleted","releasable":true}`,
 		`{"ip":"10.0.70.13","namespace":"shop","podName":"static","policy":0,"status":"Deleted","releasable":false}`,
 		`{"ip":"10.0.70.14","namespace":"shop","podName":"web-abc-x","policy":0,"status":"Deleted","releasable":true}`,
+		`{"ip":"10.0.70.15","namespace":"shop","podName":"web-abc-x","policy":0,"status":"Running","releasable":false}`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for query, n := range map[string]int{"appType=statefulset": 4, "isDeployment=true": 1, "keyword=vm": 1, "keyword=shop/db": 4, "poolName=%E8%93%9D": 1, "namespace=shop": 10} {
+	for query, n := range map[string]int{"appType=statefulset": 4, "isDeployment=true": 1, "keyword=vm": 1, "keyword=shop/db": 4, "poolName=%E8%93%9D": 1, "namespace=shop": 11} {
 		if out, err := s.ListIPs(t.Context(), query); err != nil || out.TotalElements != n {
 			t.Errorf("%s: %d, %v; want %d", query, out.TotalElements, err, n)
 		}
