@@ -20,7 +20,11 @@ import (
 // enter waits for a place among the writes in flight, and returns how to give it back.
 func (c *Client) enter(ctx context.Context, class gate.Class, pool string) (leave func(), err error) {
 	end := c.Begin(ctx, StageQueue)
-	leave, err = c.gate.Enter(ctx, class, pool)
+	if c.index == nil {
+		leave, err = c.gate.Enter(patient{ctx}, class, pool)
+	} else {
+		leave, err = c.gate.Enter(ctx, class, pool)
+	}
 	end(err)
 	switch {
 	case errors.Is(err, ErrOverloaded):
@@ -31,6 +35,13 @@ func (c *Client) enter(ctx context.Context, class gate.Class, pool string) (leav
 	}
 	return leave, nil
 }
+
+// patient hides the deadline of a context. A process without an index, such as a command line, has nobody else to make
+// room for: it tries until its time is over, and then the reason of the last try is what its user wants to know.
+type patient struct{ context.Context }
+
+// Deadline reports none.
+func (patient) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
 
 // classOf is the class of a write. One that leaves an object without a holder gives an address back, or touches what nobody
 // has.
