@@ -10,6 +10,8 @@ type plan struct {
 	Seed    uint64 `json:"seed"`
 	Seconds int    `json:"seconds"`
 	Slots   int    `json:"slots"`
+	// Clocks says that those of the replicas differ.
+	Clocks bool `json:"clocks"`
 	// Without names slots and faults that are left out, "slot 3" or "replica-1 7".
 	Without []string `json:"without,omitempty"`
 }

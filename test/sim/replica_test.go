@@ -99,7 +99,7 @@ type tail struct {
 	lines [][]byte
 }
 
-const maxTail = 400
+const maxTail = 2000
 
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()

@@ -65,7 +65,9 @@ func newWorld(ctx context.Context, t testing.TB, p plan) *world {
 	skew := []time.Duration{0, 0, time.Second, -time.Second, 7 * time.Minute, -3 * time.Hour}
 	for i := range replicas {
 		r := &replica{world: w, number: i, name: fmt.Sprintf("replica-%d", i)}
-		r.ahead = skew[draw(p.Seed, "clock", i).IntN(len(skew))]
+		if p.Clocks {
+			r.ahead = skew[draw(p.Seed, "clock", i).IntN(len(skew))]
+		}
 		w.replicas = append(w.replicas, r)
 	}
 	w.populate(t)
@@ -169,6 +171,7 @@ func (w *world) written(resource string, body []byte, gone bool) {
 		l = ipam.Lease{Addr: l.Addr, Version: l.Version}
 	}
 	w.verdict.Count("written version")
+	w.note("version %d: %s is %s, container %.8s of %s, which began at %s", l.Version, l.Addr, l.State, l.ContainerID, l.Who(), store.FormatTime(l.StartedAt))
 	w.ledger.Seen(l)
 }
 
