@@ -12,6 +12,8 @@ type plan struct {
 	Slots   int    `json:"slots"`
 	// Clocks says that those of the replicas differ.
 	Clocks bool `json:"clocks"`
+	// Sticky says that some pods keep their addresses.
+	Sticky bool `json:"sticky"`
 	// Without names slots and faults that are left out, "slot 3" or "replica-1 7".
 	Without []string `json:"without,omitempty"`
 }
@@ -20,5 +22,6 @@ func (p plan) has(name string) bool { return !slices.Contains(p.Without, name) }
 
 func (p plan) length() time.Duration { return time.Duration(p.Seconds) * time.Second }
 
-// settled is by when pods and leases must agree after the last fault and the last pod that goes.
-const settled = 3 * time.Minute
+// settled is by when pods and leases must agree after the last fault and the last pod that goes: a lease whose request named
+// no UID waits five minutes for what the next pod of the name reports.
+const settled = 8 * time.Minute

@@ -52,7 +52,7 @@ func newSlot(w *world, i int) *slot {
 }
 
 // sticky reports whether the pods of the slot keep their addresses.
-func (s *slot) sticky() bool { return s.number%8 == 4 }
+func (s *slot) sticky() bool { return s.plan.Sticky && s.number%8 == 4 }
 
 func (s *slot) lock()   { s.turn <- struct{}{} }
 func (s *slot) unlock() { <-s.turn }
