@@ -334,6 +334,10 @@ func (a *Allocator) writePicked(ctx context.Context, key string, believed, next 
 // doubt keeps an address for those of a key whose write of it has an unknown outcome, unless the watch has
 // brought the outcome already: the write was for the believed version alone.
 func (a *Allocator) doubt(key string, believed ipam.Lease) {
+	if broken("doubt") {
+		a.index.Drop(believed.Addr)
+		return
+	}
 	a.index.Doubt(believed.Addr, key, a.leases.Now())
 	if l, ok := a.index.Get(believed.Addr); ok && l.Version > believed.Version {
 		a.index.Drop(believed.Addr)

@@ -10,14 +10,16 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// The fault suite (test/faults) builds the controller with this file in place of sound.go. With
-// FAULTS_BREAK=write in the environment an ADD is answered before its address is written.
+// The fault suite (test/faults) builds with this file in place of sound.go. FAULTS_BREAK in the environment names the
+// guard that is broken; with "write" an ADD is answered before its address is written.
 
 //nolint:gochecknoglobals // what a process is born with
-var confirms = os.Getenv("FAULTS_BREAK") != "write"
+var breaks = os.Getenv("FAULTS_BREAK")
+
+func broken(guard string) bool { return breaks == guard }
 
 func (a *Allocator) write(ctx context.Context, l ipam.Lease) (ipam.Lease, error) {
-	if confirms {
+	if !broken("write") {
 		return a.leases.Write(ctx, l)
 	}
 	time.AfterFunc(2*time.Millisecond, func() {

@@ -26,7 +26,7 @@ func (a *Allocator) moment(told, arrived time.Time) moment {
 // remember in full. What the host told counts where it can be true. Otherwise its clock is wrong, and the request
 // counts from its arrival, like one that does not tell.
 func (m moment) counts() time.Time {
-	if m.told.IsZero() || m.told.After(m.arrived) || m.arrived.Sub(m.told) > maxAge {
+	if m.told.IsZero() || m.told.After(m.arrived) || m.arrived.Sub(m.told) > maxAge && !broken("clock") {
 		return m.arrived
 	}
 	return m.told

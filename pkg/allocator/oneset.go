@@ -48,7 +48,7 @@ func oneSet(all []ipam.Lease, network func(pool string) string) (keep, over []ip
 // What was made again from the report of a pod does not tell how many there were.
 func tooMany(all []ipam.Lease) bool {
 	for i, l := range all {
-		if alone(l) && !l.Rebuilt() && len(all) > 1 {
+		if alone(l) && !l.Rebuilt() && len(all) > 1 && !broken("network") {
 			return true
 		}
 		if slices.ContainsFunc(all[i+1:], func(o ipam.Lease) bool { return sameSlot(l, o) }) {

@@ -13,7 +13,7 @@ import (
 // zero where nothing holds it back. An address rests from its release, whoever released it. That it was
 // set aside in between neither ends the rest nor begins another; one that nobody ever held has none.
 func (l Lease) RestsUntil(cooldown time.Duration) time.Time {
-	if cooldown <= 0 || l.State != Available || l.Updated.IsZero() {
+	if cooldown <= 0 || broken("cooldown") || l.State != Available || l.Updated.IsZero() {
 		return time.Time{}
 	}
 	since := givenUp(l.Updated, l.History)

@@ -178,7 +178,7 @@ func (l *Lease) stay() {
 // holder. It is refused (ok false) when somebody else has it, when a newer container took the holder's place,
 // when the address is reserved for anybody but the holder's claim, and when its object is being deleted.
 func Bind(l Lease, p Params, h Holder, s Sticky, now time.Time) (next Lease, ok bool) {
-	if l.Deleting {
+	if l.Deleting && !broken("deleting") {
 		return l, false
 	}
 	next = l
@@ -207,7 +207,7 @@ func Bind(l Lease, p Params, h Holder, s Sticky, now time.Time) (next Lease, ok 
 			h.Superseded = supersede(l.Superseded, l.ContainerID)
 		}
 	}
-	next.State, next.Holder, next.Sticky, next.Updated, next.HeldFinalizer = Active, h, s, now, true
+	next.State, next.Holder, next.Sticky, next.Updated, next.HeldFinalizer = Active, h, s, now, !broken("finalizer")
 	return next, true
 }
 

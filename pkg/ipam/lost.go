@@ -20,7 +20,7 @@ func (x *Index) lose(r *record) {
 // emptied reports whether an entry was made free by somebody who does not go through the transitions of a lease, as with
 // kubectl edit: these take the finalizer off, unless the object is being deleted, and write when that was.
 func emptied(old, r *record) bool {
-	if old.state == Available || r.state != Available {
+	if old.state == Available || r.state != Available || broken("emptied") {
 		return false
 	}
 	return r.has(flagFinalizer) && !r.has(flagDeleting) || r.updated == 0 && old.updated != 0

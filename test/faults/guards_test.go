@@ -1,0 +1,97 @@
+package faults_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bcsnet/bcsnet/test/controlplane"
+)
+
+// findTime is how long a broken guard may take to be found.
+const findTime = 2 * time.Minute
+
+// guard is one on which promises rest, and the tests that fail when it is broken.
+type guard struct{ does, pkg, tests string }
+
+func guards() map[string]guard {
+	return map[string]guard{
+		"marks":        {"a DEL that comes before its ADD is remembered", "allocator", "TestDelBeforeItsAdd|TestMarkSparesALaterAdd"},
+		"supersession": {"an older container of a pod does not get its address back", "allocator", "TestLateAddOfAReplacedContainer"},
+		"confirm":      {"an ADD is answered when the watch shows what others did before", "allocator", "TestOneContainerAtTwoReplicas"},
+		"network":      {"one container has the addresses of one network", "allocator", "TestOneContainerInTwoNetworks"},
+		"doubt":        {"an address whose write may have been stored is nobody else's", "allocator", "TestUnknownOutcome"},
+		"uid":          {"an address moves to another container after a look at the pod", "allocator", "TestWrongUIDIsCorrected|TestCacheShowsTheReplacedPod"},
+		"clock":        {"a time that cannot be true counts as the arrival", "allocator", "TestClockIsTold"},
+		"cooldown":     {"a released address rests", "allocator", "TestCooldownAtReplicasWithWrongClocks"},
+		"finalizer":    {"an address in use has a finalizer", "allocator", "TestFirstAllocation"},
+		"deleting":     {"an address whose object is being deleted is not handed out", "allocator", "TestObjectIsBeingDeleted"},
+		"emptied":      {"an address that somebody emptied by hand is lost, not free", "ipam", "TestLost"},
+	}
+}
+
+// TestGuards breaks one guard at a time, in tests that are built for it, and expects the tests that are named for it to
+// fail, and to pass without.
+func TestGuards(t *testing.T) {
+	if os.Getenv("FAULTS_MUTATIONS") == "" {
+		t.Skip("set FAULTS_MUTATIONS, or say: make test-mutations")
+	}
+	binaries := map[string]string{}
+	for name, g := range guards() {
+		if binaries[g.pkg] == "" {
+			binaries[g.pkg] = faultyTests(t, g.pkg)
+		}
+		t.Run(name, func(t *testing.T) {
+			if out, err := g.test(t, binaries[g.pkg], ""); err != nil || !strings.Contains(out, "--- PASS") {
+				t.Fatalf("%s of pkg/%s do not pass as it is: %v\n%s", g.tests, g.pkg, err, out)
+			}
+			out, err := g.test(t, binaries[g.pkg], name)
+			if _, failed := errors.AsType[*exec.ExitError](err); !failed || !strings.Contains(out, "--- FAIL") {
+				t.Fatalf("not found to be broken: %s: %v\n%s", g.does, err, out)
+			}
+		})
+	}
+}
+
+// test runs the tests of a guard with another one broken, or none.
+func (g guard) test(t *testing.T, binary, broken string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), findTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, "-test.v", "-test.count=1", "-test.run=^("+g.tests+")")
+	cmd.Dir = filepath.Join(root(t), "pkg", g.pkg)
+	cmd.Env = append(os.Environ(), "FAULTS_BREAK="+broken)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends its control plane
+	cmd.WaitDelay = 10 * time.Second
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	return out.String(), err
+}
+
+// faultyTests builds the tests of a package with what the tag faults adds.
+func faultyTests(t *testing.T, pkg string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), pkg+".test")
+	cmd := exec.Command("go", "test", "-c", "-vet=off", "-tags", "faults", "-o", file, "./pkg/"+pkg)
+	cmd.Dir = root(t)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return file
+}
+
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := controlplane.ModuleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
