@@ -76,6 +76,9 @@ const (
 	IPReserved IPPhase = "Reserved"
 )
 
+// MaxSetSize is how many addresses one request takes at most.
+const MaxSetSize = 16
+
 // BCSNetIPStatus is the lease record of an address.
 //
 // +kubebuilder:validation:XValidation:rule=`self.status != 'Active' || self.?containerID.orValue("") != "" || self.?owner.orValue("") != "" || self.?podUID.orValue("") != ""`,message=`an Active address has a holder: set containerID, podUID for a pod whose container is not known, or owner for a holder that is no pod`,fieldPath=`.containerID`,reason=FieldValueRequired

@@ -44,6 +44,9 @@ const (
 	ReleaseTimed ReleasePolicy = "Timed"
 )
 
+// MaxClaimAddresses is how many addresses, ranges and CIDRs a claim may name.
+const MaxClaimAddresses = 1024
+
 // MaxKeep is the longest time that an address is kept for a claim of the policy Timed.
 const MaxKeep = 8760 * time.Hour
 

@@ -143,15 +143,6 @@ func Derive(p workload.Policy, versionOf func(workload.Workload) string) v1.BCSN
 	if p.Release == workload.ReleaseTimed {
 		spec.Keep = &metav1.Duration{Duration: p.Keep}
 	}
-	// What one pod of several may have is no bound of the claim.
-	if p.Identity == "" && len(p.Sets) == 1 && p.Shared == "" {
-		for _, r := range p.Sets[0].Ranges() {
-			text := r.String()
-			if r.From() == r.To() {
-				text = r.From().String()
-			}
-			spec.Addresses = append(spec.Addresses, text)
-		}
-	}
+	spec.Addresses = p.ClaimAddresses()
 	return spec
 }

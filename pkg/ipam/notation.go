@@ -101,6 +101,17 @@ func sizeOf(a, b netip.Addr) *big.Int {
 	return n.Add(n, big.NewInt(1))
 }
 
+// Sliced cuts a range into parts that can be written: ParseRange takes none that is larger than a /64, and neighbours
+// that were written apart make one together.
+func Sliced(r netipx.IPRange) (parts []netipx.IPRange) {
+	for sizeOf(r.From(), r.To()).Cmp(maxRange) > 0 {
+		last := netipx.PrefixLastIP(netip.PrefixFrom(r.From(), 64))
+		parts = append(parts, netipx.IPRangeFrom(r.From(), last))
+		r = netipx.IPRangeFrom(last.Next(), r.To())
+	}
+	return append(parts, r)
+}
+
 // Size is the number of addresses in a range; it saturates at 2^64-1.
 func Size(r netipx.IPRange) uint64 {
 	n := sizeOf(r.From(), r.To())

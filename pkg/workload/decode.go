@@ -13,6 +13,7 @@ import (
 	"go4.org/netipx"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -40,10 +41,10 @@ func (m meaning) equal(o meaning) bool {
 const (
 	defaultKeep  = 48 * time.Hour
 	leastKeep    = time.Second
-	longestKeep  = 8760 * time.Hour
+	longestKeep  = v1.MaxKeep
 	longestFixed = 500 * time.Hour // of bcs-netservice-controller
 
-	maxSets   = 16
+	maxSets   = v1.MaxSetSize
 	maxRanges = 4096
 	maxText   = 253
 )
@@ -122,7 +123,12 @@ func readDuration(value string, longest time.Duration) (meaning, error) {
 	case d < leastKeep || d > longest:
 		return meaning{}, fmt.Errorf("a duration is 1s at least and %.0fh at most", longest.Hours())
 	}
-	return meaning{keep: d}, nil
+	return meaning{keep: wholeSeconds(d)}, nil
+}
+
+// wholeSeconds is a duration as claims can say it, and no shorter.
+func wholeSeconds(d time.Duration) time.Duration {
+	return (d + time.Second - 1).Truncate(time.Second)
 }
 
 func readGateway(value string) (meaning, error) {
@@ -198,7 +204,22 @@ func readArgs(value string) (m meaning, err error) {
 		}
 		m.sets = append(m.sets, setOf(ranges))
 	}
+	if n := familiesOf(m.sets); n > maxSets {
+		return meaning{}, fmt.Errorf("request_ip_range asks for %d addresses, one of each family of a list; at most %d for one pod", n, maxSets)
+	}
 	return m, distinct(m.sets)
+}
+
+// familiesOf is how many addresses a pod takes of some sets: of each one of each family.
+func familiesOf(sets []*netipx.IPSet) (n int) {
+	for _, s := range sets {
+		for _, is4 := range []bool{true, false} {
+			if slices.ContainsFunc(s.Ranges(), func(r netipx.IPRange) bool { return r.From().Is4() == is4 }) {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // distinct: there is an address for each of the sets. It looks at single addresses alone; what larger sets

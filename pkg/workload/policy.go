@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"go4.org/netipx"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 // Policy is what a pod's annotations, those of its workload and those of its namespace come to: which
@@ -42,6 +44,24 @@ type Policy struct {
 
 // Sticky says whether the pod's address outlives it.
 func (p *Policy) Sticky() bool { return p.Release != ReleaseWithPod }
+
+// ClaimAddresses are the addresses that bound the claim which is made for the policy, as claims name them; none where the
+// claim is bounded by none, or there is none to make. What one pod of several may have is no bound of the claim.
+func (p *Policy) ClaimAddresses() (all []string) {
+	if p.Claim == "" || p.Named || p.Shared != "" || p.Identity != "" || len(p.Sets) != 1 {
+		return nil
+	}
+	for _, r := range p.Sets[0].Ranges() {
+		for _, part := range ipam.Sliced(r) {
+			text := part.String()
+			if part.From() == part.To() {
+				text = part.From().String()
+			}
+			all = append(all, text)
+		}
+	}
+	return all
+}
 
 // ReleasePolicy is what ends the holding of an address.
 type ReleasePolicy string

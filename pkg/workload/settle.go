@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"strings"
 
+	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -204,6 +205,10 @@ func (d *draft) claim(p *Policy, own owned, pod Pod, system string) *ipam.Refusa
 	}
 	if p.Claim != "" && own.unsure != nil {
 		return own.unsure
+	}
+	if n := len(p.ClaimAddresses()); n > v1.MaxClaimAddresses {
+		return ipam.Refuse(ipam.ReasonInvalidAnnotation, "%s: it comes to %d ranges, and a claim, which keeps the addresses, has %d at most", sets, n, v1.MaxClaimAddresses).
+			WithHint("name fewer and larger ranges, or name a pool in their place")
 	}
 	return nil
 }
