@@ -82,6 +82,11 @@ func (w *world) run() {
 	mischief.Wait()
 	working.Wait()
 	w.background.Wait()
+	for _, s := range w.slots {
+		if s.rng = draw(w.plan.Seed, "report", s.number); s.sandbox != nil {
+			s.report(s.sandbox)
+		}
+	}
 	if !w.verdict.Failed() {
 		w.await("after the mishaps", w.ledger.All())
 	}
