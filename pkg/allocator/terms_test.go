@@ -180,6 +180,30 @@ func TestTwoPodsOfOneKey(t *testing.T) {
 	}
 }
 
+// A lease with another UID than the pod of its name has may be that pod's, bound by a replica whose cache was behind: the next
+// pod of the key waits.
+func TestNextPodOfAKeyAndAnOlderUID(t *testing.T) {
+	x := newNet("9-20")
+	r := newReplica(t, x.pool)
+	first, second := newPod(t, "older-a", x.host, r), newPod(t, "older-b", x.host, r)
+	for _, p := range []*corev1.Pod{first, second} {
+		terms.set(p.Name, x.keyed("older-key"))
+	}
+	a := r.one(x.of(first, "older-c1"))
+	l := r.lease(a)
+	l.PodUID, l.UIDNamed = "older-uid", false
+	stored, err := r.leases.Write(t.Context(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	controlplane.Until(t, "the index has it", func() bool { return r.index.Seen() >= stored.Version })
+	_, err = r.Allocate(t.Context(), x.of(second, "older-c2"))
+	refused(t, err, ipam.ReasonClaimConflict, a.String(), "default/older-a")
+	if now := r.lease(a); now.ContainerID != "older-c1" {
+		t.Errorf("the lease: %+v", now)
+	}
+}
+
 // The next pod of a key that is on a host which the pool does not serve does not take the address over.
 func TestSuccessorOnAnotherHost(t *testing.T) {
 	x, other := newNet("9-20"), newNet("9-20")

@@ -212,6 +212,10 @@ func leakCases() map[string]checkCase {
 		"a lease bound with an old UID, before the sandbox is up": {func(s *doctor.Snapshot) {
 			s.Pods[0].UID, s.Pods[0].Addrs, s.Pods[0].Created = "another", nil, old.Add(-gone.Skew)
 		}, nil},
+		"the same, and the request named the old UID": {func(s *doctor.Snapshot) {
+			s.Pods[0].UID, s.Pods[0].Addrs, s.Pods[0].Created = "another", nil, old.Add(-gone.Skew)
+			s.Leases[0].UIDNamed = true
+		}, []string{"leak-pod-replaced ip/10.1.0.20: pod default/web-0 is another one now than the holder" + since}},
 		"the same, and a later container of the pod has another address": {func(s *doctor.Snapshot) {
 			s.Pods[0].UID, s.Pods[0].Addrs, s.Pods[0].Created = "another", nil, old.Add(-gone.Skew)
 			later := s.Leases[0]

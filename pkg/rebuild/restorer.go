@@ -119,7 +119,7 @@ func (r *Restorer) look(ctx context.Context, addr netip.Addr) error {
 		return nil
 	}
 	l, lost := r.index.Lost(addr)
-	if !lost {
+	if !lost || !restores {
 		return nil
 	}
 	stored, err := r.leases.Write(ctx, ipam.Restore(l, current))

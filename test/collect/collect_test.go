@@ -179,6 +179,9 @@ func TestLookAgain(t *testing.T) {
 	hold(t, "10.1.0.51", "10.0.0.11", "never-was", "u-1", nil)
 	wantCollected(t, "10.1.0.51", "leak-pod-gone")
 	controlplane.EventuallyWithin(t, patience, func() error {
+		if ip := stored(t, "10.1.0.50"); ip.Status.Status != v1.IPActive {
+			t.Fatalf("%s is %s", ip.Name, ip.Status.Status)
+		}
 		select {
 		case name := <-reads:
 			if name == unseen.Name {
@@ -241,10 +244,18 @@ func TestBrake(t *testing.T) {
 		hold(t, fmt.Sprintf("10.1.0.%d", 100+i), "10.0.0.11", fmt.Sprintf("lost-%d", i), fmt.Sprintf("u-%d", i), func(ip *v1.BCSNetIP) { ip.Status.PodNamespace = "lost" })
 	}
 	_, metrics := start(t, cfg, nil)
+	controlplane.EventuallyWithin(t, patience, func() error {
+		for i := range n {
+			if ip := stored(t, fmt.Sprintf("10.1.0.%d", 100+i)); ip.Status.Status != v1.IPActive {
+				t.Fatalf("%s is %s", ip.Name, ip.Status.Status)
+			}
+		}
+		if v := metric(t, metrics, "bcsnet_collection_braked"); v != "1" {
+			return fmt.Errorf("bcsnet_collection_braked is %q, want 1", v)
+		}
+		return nil
+	})
 	wantPaused(t, metav1.ConditionTrue, "11 addresses held", "namespace lost, which does not exist", "bcsnetctl doctor --fix --only leaks")
-	if v := metric(t, metrics, "bcsnet_collection_braked"); v != "1" {
-		t.Errorf("bcsnet_collection_braked is %q, want 1", v)
-	}
 	// What others left is taken back meanwhile, and the condition goes on.
 	hold(t, "10.1.0.120", "10.0.0.11", "others", "u-others", nil)
 	wantCollected(t, "10.1.0.120", "leak-pod-gone")

@@ -3,6 +3,8 @@ package collect_test
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -110,7 +112,7 @@ func TestUIDs(t *testing.T) {
 	hold(t, "10.1.0.93", "10.0.0.11", quick.Name, "u-quick", func(ip *v1.BCSNetIP) { named(ip); ip.Status.IfName = "net1" })
 	lapsed := pod(t, "lapsed", "uids", nil) // an earlier release gave the address to this one
 	hold(t, "10.1.0.94", "10.0.0.11", lapsed.Name, "u-lapsed", func(ip *v1.BCSNetIP) { now(ip); ip.Status.PodUIDNamedBy = "another" })
-	start(t, cfg, nil)
+	_, metrics := start(t, cfg, nil)
 	wantCollected(t, "10.1.0.92", "leak-pod-replaced")
 	wantCollected(t, "10.1.0.93", "leak-pod-replaced")
 	controlplane.EventuallyWithin(t, patience, func() error {
@@ -119,6 +121,22 @@ func TestUIDs(t *testing.T) {
 		}
 		return nil
 	})
+	// Galaxy's REST API goes by the same rule.
+	body := `{"ips":[{"ip":"10.1.0.90","namespace":"` + namespace + `","podName":"` + unsure.Name + `"}]}`
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, strings.TrimSuffix(metrics, "/metrics")+"/v1/ip", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Close = true
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(text), "10.1.0.90 is not releasable") {
+		t.Errorf("%s: %s, %v", resp.Status, text, err)
+	}
 	wantHeld(t, "10.1.0.90", unsure.Name)
 	wantHeld(t, "10.1.0.91", reports.Name)
 	wantHeld(t, "10.1.0.94", lapsed.Name)

@@ -22,17 +22,22 @@ type guard struct{ does, pkg, tests string }
 
 func guards() map[string]guard {
 	return map[string]guard{
-		"marks":        {"a DEL that comes before its ADD is remembered", "allocator", "TestDelBeforeItsAdd|TestMarkSparesALaterAdd"},
-		"supersession": {"an older container of a pod does not get its address back", "allocator", "TestLateAddOfAReplacedContainer"},
-		"confirm":      {"an ADD is answered when the watch shows what others did before", "allocator", "TestOneContainerAtTwoReplicas"},
-		"network":      {"one container has the addresses of one network", "allocator", "TestOneContainerInTwoNetworks"},
-		"doubt":        {"an address whose write may have been stored is nobody else's", "allocator", "TestUnknownOutcome"},
-		"uid":          {"an address moves to another container after a look at the pod", "allocator", "TestWrongUIDIsCorrected|TestCacheShowsTheReplacedPod"},
-		"clock":        {"a time that cannot be true counts as the arrival", "allocator", "TestClockIsTold"},
-		"cooldown":     {"a released address rests", "allocator", "TestCooldownAtReplicasWithWrongClocks"},
-		"finalizer":    {"an address in use has a finalizer", "allocator", "TestFirstAllocation"},
-		"deleting":     {"an address whose object is being deleted is not handed out", "allocator", "TestObjectIsBeingDeleted"},
-		"emptied":      {"an address that somebody emptied by hand is lost, not free", "ipam", "TestLost"},
+		"marks":        {"a DEL that comes before its ADD is remembered", "pkg/allocator", "TestDelBeforeItsAdd|TestMarkSparesALaterAdd"},
+		"supersession": {"an older container of a pod does not get its address back", "pkg/allocator", "TestLateAddOfAReplacedContainer"},
+		"confirm":      {"an ADD is answered when the watch shows what others did before", "pkg/allocator", "TestOneContainerAtTwoReplicas"},
+		"network":      {"one container has the addresses of one network", "pkg/allocator", "TestOneContainerInTwoNetworks"},
+		"doubt":        {"an address whose write may have been stored is nobody else's", "pkg/allocator", "TestUnknownOutcome"},
+		"uid":          {"an address moves to another container after a look at the pod", "pkg/allocator", "TestWrongUIDIsCorrected|TestCacheShowsTheReplacedPod"},
+		"clock":        {"a time that cannot be true counts as the arrival", "pkg/allocator", "TestClockIsTold"},
+		"cooldown":     {"a released address rests", "pkg/allocator", "TestCooldownAtReplicasWithWrongClocks"},
+		"finalizer":    {"an address in use has a finalizer", "pkg/allocator", "TestFirstAllocation"},
+		"deleting":     {"an address whose object is being deleted is not handed out", "pkg/allocator", "TestObjectIsBeingDeleted"},
+		"emptied":      {"an address that somebody emptied by hand is lost, not free", "pkg/ipam", "TestLost"},
+		"look":         {"an address is taken back after two looks", "pkg/gone", "TestDecide"},
+		"live":         {"the API server has the last word on a pod that is gone", "test/collect", "TestLookAgain"},
+		"host":         {"a host has to be in touch before what ran on it is over", "test/collect", "TestHostIsCutOff"},
+		"brake":        {"addresses whose namespace or node is not seen wait when many are due", "test/collect", "TestBrake"},
+		"restore":      {"a lost address is made again for whoever had it", "pkg/rebuild", "TestRestore"},
 	}
 }
 
@@ -49,7 +54,7 @@ func TestGuards(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			if out, err := g.test(t, binaries[g.pkg], ""); err != nil || !strings.Contains(out, "--- PASS") {
-				t.Fatalf("%s of pkg/%s do not pass as it is: %v\n%s", g.tests, g.pkg, err, out)
+				t.Fatalf("%s of %s do not pass as they are: %v\n%s", g.tests, g.pkg, err, out)
 			}
 			out, err := g.test(t, binaries[g.pkg], name)
 			if _, failed := errors.AsType[*exec.ExitError](err); !failed || !strings.Contains(out, "--- FAIL") {
@@ -65,7 +70,7 @@ func (g guard) test(t *testing.T, binary, broken string) (string, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), findTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, "-test.v", "-test.count=1", "-test.run=^("+g.tests+")")
-	cmd.Dir = filepath.Join(root(t), "pkg", g.pkg)
+	cmd.Dir = filepath.Join(root(t), g.pkg)
 	cmd.Env = append(os.Environ(), "FAULTS_BREAK="+broken)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends its control plane
 	cmd.WaitDelay = 10 * time.Second
@@ -78,8 +83,8 @@ func (g guard) test(t *testing.T, binary, broken string) (string, error) {
 // faultyTests builds the tests of a package with what the tag faults adds.
 func faultyTests(t *testing.T, pkg string) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), pkg+".test")
-	cmd := exec.Command("go", "test", "-c", "-vet=off", "-tags", "faults", "-o", file, "./pkg/"+pkg)
+	file := filepath.Join(t.TempDir(), filepath.Base(pkg)+".test")
+	cmd := exec.Command("go", "test", "-c", "-vet=off", "-tags", "faults", "-o", file, "./"+pkg)
 	cmd.Dir = root(t)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
