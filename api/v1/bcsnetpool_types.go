@@ -14,20 +14,20 @@ import (
 // +kubebuilder:selectablefield:JSONPath=`.spec.network`
 // +kubebuilder:printcolumn:name=Net,type=string,JSONPath=`.spec.net`
 // +kubebuilder:printcolumn:name=Mask,type=integer,JSONPath=`.spec.mask`
-// +kubebuilder:printcolumn:name=Gateway,type=string,JSONPath=`.spec.gateway`
 // +kubebuilder:printcolumn:name=Total,type=integer,JSONPath=`.status.capacity`
 // +kubebuilder:printcolumn:name=Active,type=integer,JSONPath=`.status.active`
 // +kubebuilder:printcolumn:name=Reserved,type=integer,JSONPath=`.status.reserved`
 // +kubebuilder:printcolumn:name=Free,type=integer,JSONPath=`.status.available`
-// +kubebuilder:printcolumn:name=Status,type=string,JSONPath=`.status.status`
+// +kubebuilder:printcolumn:name=State,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name=Gateway,type=string,JSONPath=`.spec.gateway`,priority=1
 // +kubebuilder:printcolumn:name=Network,type=string,JSONPath=`.spec.network`,priority=1
 // +kubebuilder:printcolumn:name=VLAN,type=integer,JSONPath=`.spec.vlan`,priority=1
 // +kubebuilder:printcolumn:name=Priority,type=integer,JSONPath=`.spec.priority`,priority=1
 // +kubebuilder:printcolumn:name=Cordoned,type=boolean,JSONPath=`.spec.cordoned`,priority=1
 // +kubebuilder:printcolumn:name=Cooling,type=integer,JSONPath=`.status.cooling`,priority=1
 // +kubebuilder:printcolumn:name=Hosts,type=integer,JSONPath=`.status.hosts`,priority=1
+// +kubebuilder:printcolumn:name=Status,type=string,JSONPath=`.status.status`,priority=1
 // +kubebuilder:printcolumn:name=Ready,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,priority=1
-// +kubebuilder:printcolumn:name=Reason,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule=`self.spec.net == oldSelf.spec.net || oldSelf.?status.?active.orValue(0) == 0 && oldSelf.?status.?reserved.orValue(0) == 0`,messageExpression=`'cannot change from %s to %s while addresses of the pool are held (%d active, %d reserved): release them first, or make another pool'.format([oldSelf.spec.net, self.spec.net, oldSelf.?status.?active.orValue(0), oldSelf.?status.?reserved.orValue(0)])`,fieldPath=`.spec.net`,reason=FieldValueForbidden
 // +kubebuilder:validation:XValidation:rule=`self.spec.mask == oldSelf.spec.mask || oldSelf.?status.?active.orValue(0) == 0 && oldSelf.?status.?reserved.orValue(0) == 0`,messageExpression=`'cannot change from %d to %d while addresses of the pool are held (%d active, %d reserved): release them first, or make another pool'.format([oldSelf.spec.mask, self.spec.mask, oldSelf.?status.?active.orValue(0), oldSelf.?status.?reserved.orValue(0)])`,fieldPath=`.spec.mask`,reason=FieldValueForbidden

@@ -76,7 +76,7 @@ const (
 	ReasonTaking = "Taking"
 )
 
-// Reasons of the condition Ready.
+// Reasons of the condition Ready. Of a pool that is ready, it is ReasonReady, or the condition that Notable names.
 const (
 	ReasonReady          = "Ready"
 	ReasonInvalidSpec    = "InvalidSpec"

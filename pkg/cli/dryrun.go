@@ -6,8 +6,8 @@ import (
 )
 
 // dryRun says how far a change goes: to the end, to the API server that checks it and stores nothing,
-// or not even there. It is a flag whose value is never optional, unlike kubectl's: there,
-// "--dry-run server" takes "server" as an argument.
+// or not even there. "--dry-run server" is the value server, unlike kubectl's, which takes "server" as an argument;
+// bareDryRun adds a value that is left out.
 type dryRun string
 
 const (

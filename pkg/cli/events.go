@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -179,11 +180,25 @@ func (v *eventList) print(ctx context.Context, found []event) error {
 	if err := v.write(found); err != nil {
 		return err
 	}
-	if err := v.known(ctx, found); err != nil || len(found) > 0 {
+	if err := v.known(ctx, found); err != nil {
 		return err
 	}
-	v.empty()
+	if len(found) == 0 {
+		v.empty()
+	}
+	v.pointToHistory(found)
 	return nil
+}
+
+// eventsLast is how long an API server keeps events where nobody set --event-ttl.
+const eventsLast = time.Hour
+
+// pointToHistory names what outlives events to somebody who looks for what happened before them.
+func (v *eventList) pointToHistory(found []event) {
+	older := func(e event) bool { return v.now().Sub(e.when) > eventsLast }
+	if !v.output.watch && !slices.ContainsFunc(found, older) {
+		v.hint("who had an address before, for longer than an hour: bcsnetctl ip history ADDRESS")
+	}
 }
 
 // known refuses a pool or a claim that has no events because it never was.

@@ -95,7 +95,11 @@ func podArg(args []string) []string {
 func onePod(cmd *cobra.Command, args []string) error { return takes(1, 1)(cmd, podArg(args)) }
 
 // bareDryRun gives --dry-run without a value the value client, as kubectl once did. The value may still be a word of its own.
+// Where a shell asks what may follow, the value is not written yet.
 func bareDryRun(args []string) []string {
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		return args
+	}
 	out := slices.Clone(args)
 	for i, arg := range out {
 		if arg == "--" {

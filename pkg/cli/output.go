@@ -82,7 +82,7 @@ func (o *output) validate() error {
 		return err
 	}
 	if o.watch && o.sort.on() {
-		return usagef("--sort-by does not go with --watch").withHint("without --sort-by a terminal shows what changed last first; without --watch the list is sorted once")
+		return usagef("--sort-by does not go with --watch").withHint("without --watch the list is sorted once")
 	}
 	if f := *o.flags.OutputFormat; slices.Contains(o.formats, f) && !slices.Contains(objectFormats(), f) ||
 		f == "" && *o.flags.TemplatePrinterFlags.TemplateArgument == "" {

@@ -52,7 +52,7 @@ func (v *poolDescribe) Run(ctx context.Context) error {
 	if v.output.printer != nil {
 		return v.output.object(v.Out, p.stored)
 	}
-	d := &description{session: v.session, pool: p, plan: store.Pool(p.BCSNetPool), byHost: map[netip.Addr]*hostUse{}, charged: map[string]int{}}
+	d := &description{session: v.session, pool: p, plan: store.Pool(p.BCSNetPool), byHost: map[netip.Addr]*hostUse{}, charged: map[string]int{}, kept: map[string]int{}}
 	d.covered = covered(p, v.nodesInSubnets(ctx, p))
 	leases, err := v.leases()
 	if err != nil {
@@ -76,6 +76,8 @@ type description struct {
 	byHost map[netip.Addr]*hostUse
 	// charged counts what counts for each namespace.
 	charged map[string]int
+	// kept counts the addresses that nobody uses and each claim keeps.
+	kept map[string]int
 	// covered are the nodes in the host subnets.
 	covered []netip.Addr
 	// active and reserved count the leases, retired those of them that the pool no longer lists.
@@ -97,6 +99,9 @@ func (d *description) take(l ipam.Lease) error {
 	}
 	for _, ns := range l.ChargedTo() {
 		d.charged[ns]++
+	}
+	if l.IsKept() {
+		d.kept[l.Claim]++
 	}
 	u := d.byHost[l.Host]
 	if u == nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -166,6 +167,9 @@ func (d *description) hosts(b *bytes.Buffer) error {
 	return err
 }
 
+// maxKeepers is how many of the claims that keep a deleted pool are named; the condition Draining counts the others.
+const maxKeepers = 3
+
 // next prints commands where the conditions do not name one.
 func (d *description) next(b *bytes.Buffer) {
 	name := d.pool.Name
@@ -178,8 +182,15 @@ func (d *description) next(b *bytes.Buffer) {
 	case v1.ReasonInvalidSpec:
 		add("mend the spec", "bcsnetctl pool edit "+name)
 	case v1.ReasonTerminating:
-		add("see who holds its addresses", "bcsnetctl lease list --pool "+name)
-	case stateOverlap:
+		if d.active > 0 {
+			add("see who holds its addresses", "bcsnetctl lease list --pool "+name)
+		}
+		claims := slices.Sorted(maps.Keys(d.kept))
+		for _, claim := range claims[:min(len(claims), maxKeepers)] {
+			n := d.kept[claim]
+			add("see the claim that keeps "+words.Plural(n, "address")+" of it", "bcsnetctl claim describe "+claim)
+		}
+	case v1.ConditionOverlap:
 		add("leave the addresses to one of the pools", "bcsnetctl pool remove-ip POOL ADDRESS...")
 	}
 	if d.retired > 0 && word != v1.ReasonTerminating {

@@ -14,18 +14,15 @@ import (
 
 // State words of a pool beside the reasons of its Ready condition.
 const (
-	stateReady     = "Ready"
-	stateUnseen    = "Unseen"   // no controller has looked at the pool
-	stateUpdating  = "Updating" // nor at its last change
-	stateExhausted = "Exhausted"
-	stateOverlap   = "Overlap"
-	stateDraining  = "Draining"
-	stateShort     = "Short" // a claim that could not take all addresses that it is to have
+	stateReady    = "Ready"
+	stateUnseen   = "Unseen"   // no controller has looked at the pool
+	stateUpdating = "Updating" // nor at its last change
+	stateShort    = "Short"    // a claim that could not take all addresses that it is to have
 )
 
 // state is one word for how a pool is, the gravest first, and whether somebody should look at it.
 func (s *session) state(p *v1.BCSNetPool) (word string, attention bool) {
-	on := func(condition string) bool { return meta.IsStatusConditionTrue(p.Status.Conditions, condition) }
+	notable := v1.Notable(p.Status.Conditions)
 	ready := meta.FindStatusCondition(p.Status.Conditions, v1.ConditionReady)
 	switch {
 	case p.DeletionTimestamp != nil:
@@ -36,12 +33,8 @@ func (s *session) state(p *v1.BCSNetPool) (word string, attention bool) {
 		return stateUpdating, false
 	case ready != nil && ready.Status != metav1.ConditionTrue:
 		return ready.Reason, ready.Reason != v1.ReasonCordoned
-	case on(v1.ConditionExhausted):
-		return stateExhausted, true
-	case on(v1.ConditionOverlap):
-		return stateOverlap, true
-	case on(v1.ConditionDraining):
-		return stateDraining, false
+	case notable != "":
+		return notable, notable != v1.ConditionDraining
 	case p.Status.Status == v1.PoolInitializing:
 		return string(v1.PoolInitializing), false
 	default:

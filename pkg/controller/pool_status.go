@@ -127,6 +127,9 @@ func (r *poolReconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view, uses []i
 		readyCondition(pool, p, counts, v), exhaustedCondition(p, counts),
 		overlapCondition(r.index.Overlaps(p.Name)), drainingCondition(r.index.Draining(p.Name), v),
 	}
+	if notable := v1.Notable(conditions); notable != "" && conditions[0].Status == metav1.ConditionTrue {
+		conditions[0].Reason = notable
+	}
 	if n, why := r.brake.waiting(p.Name); n > 0 || meta.FindStatusCondition(s.Conditions, v1.ConditionCollectionPaused) != nil {
 		conditions = append(conditions, collectionCondition(n, why))
 	}

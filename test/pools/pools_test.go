@@ -94,6 +94,7 @@ func TestOverlap(t *testing.T) {
 	// Nobody holds a shared address: the older pool serves it.
 	wantCondition(t, older, v1.ConditionOverlap, metav1.ConditionTrue, v1.ReasonSharedOwned, "10.12.0.21", younger.Name)
 	wantCondition(t, younger, v1.ConditionOverlap, metav1.ConditionTrue, v1.ReasonSharedLost, "10.12.0.21", older.Name)
+	wantCondition(t, younger, v1.ConditionReady, metav1.ConditionTrue, v1.ConditionOverlap) // a column shows it
 	wantStatus(t, younger, 1, 1, 0)
 	wantObjects(t, younger.Name, "10.12.0.22")
 	if a := ask(t, http.MethodPost, "overlap-1", "10.12.0.21"); a.Address.Pool != older.Name {
@@ -104,6 +105,7 @@ func TestOverlap(t *testing.T) {
 	edit(t, older, func(s *v1.BCSNetPoolSpec) { s.AvailableIPs = []string{"10.12.0.20"} })
 	wantCondition(t, older, v1.ConditionOverlap, metav1.ConditionFalse, v1.ReasonNoOverlap)
 	wantCondition(t, younger, v1.ConditionOverlap, metav1.ConditionFalse, v1.ReasonNoOverlap)
+	wantCondition(t, younger, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonReady)
 	wantStatus(t, younger, 2, 1, 0) // it serves the address, which is still in use
 	if a := ask(t, http.MethodDelete, "overlap-1", ""); a.Code != 0 {
 		t.Error(a.Message)
