@@ -105,7 +105,7 @@ func (x *Index) Replace(all []Lease, version uint64) (restored bool) {
 			if old := x.record(l.Addr); old != nil && l.Version < old.version && old.version <= version {
 				// A list is never behind its own version.
 				restored = true
-				changes = append(changes, x.put(old, pack(l)))
+				changes = append(changes, x.put(old, pack(l), true))
 				continue
 			}
 			changes = x.apply(changes, l)
@@ -135,23 +135,40 @@ func (x *Index) apply(changes []change, l Lease) []change {
 		delete(x.deleted, l.Addr)
 	}
 	old := x.record(l.Addr)
+	if old != nil && old.version >= l.Version {
+		return changes
+	}
+	return append(changes, x.put(old, pack(l), false))
+}
+
+// put makes r the entry of its address in place of old, if there was one. restored says that r is of a store that was put
+// back to an older state, in which old was not yet. Who had the address later than r says has it still: an entry that is
+// free is lost to him, and one of an earlier holder is his, with the version of the object that must be written again.
+func (x *Index) put(old, r *record, restored bool) change {
+	known := x.lost[r.addr]
 	if old != nil {
-		if old.version >= l.Version {
-			return changes
+		if _, behind := x.behind[r.addr]; (behind || restored) && old.state != Available {
+			known = old
 		}
 		x.unlink(old)
 	}
-	r := pack(l)
+	delete(x.behind, r.addr)
+	later := known != nil && known.updated > r.updated
+	if later && r.state != Available && !sameHolder(known, r) {
+		r = pack(Restore(known.lease(), r.lease()))
+		x.behind[r.addr] = struct{}{}
+	}
 	x.link(r)
-	if old != nil && emptied(old, r) {
+	if old != nil && r.state == Available && (later && known == old || emptied(old, r)) {
 		x.lose(old)
 	}
 	x.found(r)
-	x.settle(l.Addr)
-	return append(changes, change{l.Addr, old, r})
+	x.settle(r.addr)
+	return change{r.addr, old, r}
 }
 
 func (x *Index) drop(changes []change, r *record) []change {
+	delete(x.behind, r.addr)
 	x.unlink(r)
 	x.lose(r)
 	x.settle(r.addr)

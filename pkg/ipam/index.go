@@ -45,6 +45,8 @@ type Index struct {
 
 	// lost are the addresses whose object went while they were held.
 	lost map[netip.Addr]*record
+	// behind are the addresses whose object names an earlier holder than the entry does.
+	behind map[netip.Addr]struct{}
 
 	holds  map[netip.Addr]Hold
 	doubts int
@@ -112,6 +114,7 @@ func NewIndex() *Index {
 		byPool:     map[string]*members{},
 		deleted:    map[netip.Addr]uint64{},
 		lost:       map[netip.Addr]*record{},
+		behind:     map[netip.Addr]struct{}{},
 		inUse:      map[place]int{},
 		coming:     map[place][]netip.Addr{},
 		charged:    map[string]map[string]int{},

@@ -2,8 +2,10 @@ package ipam
 
 import "net/netip"
 
-// An address is lost when its object goes, or is emptied by hand, while somebody has it. Nobody else is given it until it
-// is settled whether its holder still lives: then the lease is made again from what is remembered here.
+// An address is lost when its object goes, or is emptied by hand, while somebody has it, or when the object names an earlier
+// holder after the store was put back. Nobody else is given it until the lease is written again from what is remembered
+// here. Where the object is of an earlier holder, the entry of the index is that of the later one: neither a release nor a
+// request of the earlier one finds the address.
 
 // lose remembers an entry that goes although it is held. A release is an update and never comes here.
 func (x *Index) lose(r *record) {
@@ -26,6 +28,11 @@ func emptied(old, r *record) bool {
 	return r.has(flagFinalizer) && !r.has(flagDeleting) || r.updated == 0 && old.updated != 0
 }
 
+// sameHolder reports whether two entries of an address are of the same holder.
+func sameHolder(a, b *record) bool {
+	return a.state == b.state && a.container() == b.container() && a.uid() == b.uid() && a.owner() == b.owner() && a.claim() == b.claim()
+}
+
 // found forgets the loss of an address that somebody has again, or that was released before its object
 // went. One whose object was merely made anew is still lost: whoever made it knew nothing of its holder.
 func (x *Index) found(r *record) {
@@ -45,10 +52,13 @@ func (x *Index) dropLost(a netip.Addr) {
 	}
 }
 
-// Lost is the lease of an address as it was when its object went; ok is false when it is not lost.
+// Lost is the lease of an address as it was when its object went, or went back; ok is false when it is not lost.
 func (x *Index) Lost(a netip.Addr) (l Lease, ok bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
+	if _, behind := x.behind[a]; behind {
+		return x.record(a).lease(), true
+	}
 	r, ok := x.lost[a]
 	if !ok {
 		return Lease{Addr: a}, false
@@ -61,11 +71,20 @@ func (x *Index) LostTo(h Holder) (l Lease, ok bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	for _, r := range x.lost {
-		if l := r.lease(); l.State == Active && l.Owner == h.Owner && l.SameAttachment(h) {
+		if l := r.lease(); l.isHeldBy(h) {
+			return l, true
+		}
+	}
+	for a := range x.behind {
+		if l := x.record(a).lease(); l.isHeldBy(h) {
 			return l, true
 		}
 	}
 	return Lease{}, false
+}
+
+func (l Lease) isHeldBy(h Holder) bool {
+	return l.State == Active && l.Owner == h.Owner && l.SameAttachment(h)
 }
 
 // Restore is a lost lease as it is written in place of what is there now, if anything is.
@@ -87,5 +106,5 @@ func (l Lease) use() string {
 func (x *Index) CountLost() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return len(x.lost)
+	return len(x.lost) + len(x.behind)
 }

@@ -6,7 +6,7 @@ import "errors"
 var ErrRestarted = errors.New("the store was put back to an older state")
 
 // Restart takes a full list of a store that was put back to an older state, whatever the versions. What was held
-// by what was known before, and is not in the list or free in it, counts as lost. Who waits for a version
+// by what was known before, and is not in the list, or free in it, or of an earlier holder, counts as lost. Who waits for a version
 // is told, and no write is in doubt any more: it was for a store that is no more.
 func (x *Index) Restart(all []Lease, version uint64) {
 	x.update(func() (changes []change) {
@@ -18,8 +18,9 @@ func (x *Index) Restart(all []Lease, version uint64) {
 		listed := make(map[*record]struct{}, len(all))
 		for _, l := range all {
 			old, r := x.record(l.Addr), pack(l)
-			changes = append(changes, x.put(old, r))
-			listed[r] = struct{}{}
+			c := x.put(old, r, true)
+			changes = append(changes, c)
+			listed[c.new] = struct{}{}
 		}
 		for r := range x.byAddr.all() {
 			if _, ok := listed[r]; !ok {
@@ -35,19 +36,4 @@ func (x *Index) Restart(all []Lease, version uint64) {
 		}
 		return changes
 	})
-}
-
-// put makes r the entry of its address in place of old, if there was one. Of one that was held after it was
-// free by r, the loss is remembered.
-func (x *Index) put(old, r *record) change {
-	if old != nil {
-		x.unlink(old)
-	}
-	x.link(r)
-	if old != nil && r.state == Available && old.updated > r.updated {
-		x.lose(old)
-	}
-	x.found(r)
-	x.settle(r.addr)
-	return change{r.addr, old, r}
 }

@@ -79,3 +79,68 @@ func (x *Index) waiting() int {
 	defer x.mu.RUnlock()
 	return len(x.waiters)
 }
+
+// The copy to which the store was put back names earlier holders: who has the address now has it still.
+func TestRestartToEarlierHolders(t *testing.T) {
+	const a = "10.0.0.1"
+	since := func(l Lease, container string, s int) Lease {
+		l.ContainerID, l.Updated = container, at(s)
+		return l
+	}
+	of := func(pod, container string, version uint64, s int) Lease {
+		l := since(lease(a, "a", version), container, s)
+		l.PodName, l.PodUID = pod, "uid-of-"+pod
+		return l
+	}
+	live := of("web-0", "c2", 9, 9)
+	kept := live
+	kept.State, kept.Holder, kept.Sticky = Reserved, Holder{IfName: DefaultIfName}, Sticky{Claim: "shop/web", Fixed: true}
+	free := available(a, "a", 9)
+	free.Updated = at(9)
+	for name, tc := range map[string]struct {
+		known, stored Lease
+		lost          bool
+		container     string
+	}{
+		"an earlier container of the pod": {live, of("web-0", "c1", 3, 3), true, "c2"},
+		"an earlier pod":                  {live, of("web-9", "c1", 3, 3), true, "c2"},
+		"kept for a claim since":          {kept, of("web-9", "c1", 3, 3), true, ""},
+		"the same":                        {of("web-0", "c2", 3, 9), of("web-0", "c2", 3, 9), false, "c2"},
+		"known to be free":                {free, of("web-9", "c1", 3, 3), false, "c1"}, // no replica is sure to know the last holder
+		"known of late":                   {of("web-9", "c1", 4, 2), of("web-9", "c1", 4, 3), false, "c1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := indexOf(pool(t, "a", "10.0.0.0/24", []string{a}))
+			x.Watched(tc.known)
+			x.Watched(lease("10.0.0.9", "b", 20))
+			x.Restart([]Lease{tc.stored}, 5)
+			check := func(version uint64, lost bool) {
+				t.Helper()
+				got, _ := x.Get(ip(a))
+				if _, is := x.Lost(ip(a)); is != lost || got.ContainerID != tc.container || got.Version != version {
+					t.Errorf("lost %v, container %q, version %d; want %v, %q, %d", is, got.ContainerID, got.Version, lost, tc.container, version)
+				}
+				if x.Counts("a", now).Free != 0 {
+					t.Error("it is free")
+				}
+				checkFreeSets(t, x)
+				checkLeftovers(t, x)
+			}
+			check(tc.stored.Version, tc.lost)
+			if !tc.lost {
+				return
+			}
+			if _, waits := x.LostTo(tc.known.Holder); waits != (tc.known.State == Active) {
+				t.Errorf("its holder waits: %v", waits)
+			}
+			x.Watched(of("web-0", "c0", 7, 5)) // by a replica that knew less
+			check(7, true)
+			l, _ := x.Lost(ip(a))
+			now, _ := x.Get(ip(a))
+			written := Restore(l, now)
+			written.Version = 8
+			x.Wrote(written)
+			check(8, false)
+		})
+	}
+}

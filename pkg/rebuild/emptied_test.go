@@ -17,7 +17,7 @@ import (
 // the address is nobody else's meanwhile.
 func TestEmptiedByHand(t *testing.T) {
 	r := newReplica(t)
-	at := func(i byte) netip.Addr { return netip.AddrFrom4([4]byte{10, 9, 1, i}) }
+	at := func(i byte) netip.Addr { return netip.AddrFrom4([4]byte{10, 9, 3, i}) }
 	for n, tc := range map[byte]struct{ name, patch string }{
 		10: {"status", `{"status":null}`},
 		11: {"state", `{"status":{"status":"Available"}}`},

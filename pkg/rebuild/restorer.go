@@ -48,7 +48,7 @@ func NewRestorer(index *ipam.Index, leases *store.Client, log *slog.Logger, rest
 // changed is told of every change of the index.
 func (r *Restorer) changed(old, l ipam.Lease) {
 	lost := false
-	if old.State != ipam.Available && l.State == ipam.Available {
+	if old.State != ipam.Available { // else it was queued when it was lost, and is until it is written
 		_, lost = r.index.Lost(l.Addr)
 	}
 	if lost || releasedForGood(l) || keptAllTheSame(l) {

@@ -31,6 +31,13 @@ func (j *journal) tail(n int) string {
 
 // fault does something bad, and tells of it.
 func (r *round) fault(what, whom string, do func()) {
+	r.calm.RLock()
+	defer r.calm.RUnlock()
+	r.journaled(what, whom, do)
+}
+
+// journaled does something and writes down when.
+func (r *round) journaled(what, whom string, do func()) {
 	from := r.history.now()
 	do()
 	r.journal.mu.Lock()
@@ -203,7 +210,14 @@ func (r *round) disturbControlPlane(rng *rand.Rand) {
 		}},
 	}
 	// An API server takes nine seconds to start. In a long round it is up most of the time: what is down cannot go wrong.
-	for r.between(rng, max(15*time.Second, r.length/8)) {
+	pause(r.load, time.Duration(3+rng.IntN(5))*time.Second)
+	restored := time.Now()
+	for r.restoreEtcd(rng, check); r.between(rng, max(15*time.Second, r.length/8)); {
+		if time.Since(restored) > betweenRestores {
+			restored = time.Now()
+			r.restoreEtcd(rng, check)
+			continue
+		}
 		c := choose(rng, all)
 		r.fault(c.what, "", c.do)
 	}

@@ -24,11 +24,17 @@ type ledger struct {
 	*verdict
 	mu sync.Mutex
 	by map[netip.Addr]holding
+	// cut ends the watch of this moment; reading is held while there is one.
+	cut     context.CancelFunc
+	reading sync.Mutex
+	stopped bool
 }
 
 type holding struct {
 	pod, container string
 	since          uint64 // the version of the object that was answered
+	// awaited: the store was put back, and the address was not seen with its container since.
+	awaited bool
 }
 
 func newLedger(v *verdict) *ledger {
@@ -43,7 +49,7 @@ func (l *ledger) hold(a netip.Addr, pod, container string, since uint64) {
 		l.wrong("%s was given to container %.8s of %s while container %.8s of %s has it", a, container, pod, now.container, now.pod)
 		return
 	}
-	l.by[a] = holding{pod, container, since}
+	l.by[a] = holding{pod: pod, container: container, since: since}
 }
 
 // end says that a holder may lose its address from now on.
@@ -65,7 +71,14 @@ func (l *ledger) seen(now ipam.Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h, held := l.by[now.Addr]
-	if !held || now.Version <= h.since || now.State == ipam.Active && now.ContainerID == h.container {
+	own := now.State == ipam.Active && now.ContainerID == h.container
+	switch {
+	case held && h.awaited:
+		if own {
+			l.by[now.Addr] = holding{pod: h.pod, container: h.container, since: now.Version}
+		}
+		return
+	case !held, now.Version <= h.since, own:
 		return
 	}
 	l.wrong("live pod %s (container %.8s) lost %s: version %d is %s, container %.8s of %s; history %v",
@@ -78,20 +91,65 @@ func (l *ledger) seen(now ipam.Lease) {
 func (l *ledger) watch(ctx context.Context, s *site) {
 	var from string
 	for ctx.Err() == nil {
-		if from == "" {
-			var list v1.BCSNetIPList
-			if s.admin.List(ctx, &list) == nil {
-				for _, o := range list.Items {
-					l.judge(&o)
-				}
-				from = list.ResourceVersion
-				l.count("watch list")
-			}
-		} else {
-			from = l.follow(ctx, s, from)
-		}
+		from = l.read(ctx, s, from)
 		pause(ctx, 20*time.Millisecond)
 	}
+}
+
+// read lists, or watches until it is cut. It returns the version to go on from.
+func (l *ledger) read(ctx context.Context, s *site, from string) string {
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	l.mu.Lock()
+	stopped := l.stopped
+	l.cut = cancel
+	l.mu.Unlock()
+	switch {
+	case stopped:
+		return ""
+	case from != "":
+		return l.follow(ctx, s, from)
+	}
+	var list v1.BCSNetIPList
+	if s.admin.List(ctx, &list) == nil {
+		for _, o := range list.Items {
+			l.judge(&o)
+		}
+		from = list.ResourceVersion
+		l.count("watch list")
+	}
+	return from
+}
+
+// restart begins anew after the store was put back by a function: versions go back, and every holder must be seen again.
+func (l *ledger) restart(ctx context.Context, putBack func()) {
+	l.mu.Lock()
+	l.stopped = true
+	if l.cut != nil {
+		l.cut()
+	}
+	l.mu.Unlock()
+	for !l.reading.TryLock() {
+		pause(ctx, time.Millisecond)
+	}
+	defer l.reading.Unlock()
+	putBack()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stopped = false
+	for a, h := range l.by {
+		h.awaited = true
+		l.by[a] = h
+	}
+}
+
+// awaits reports whether an address was not seen with its container since the store was put back.
+func (l *ledger) awaits(a netip.Addr) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.by[a].awaited
 }
 
 // follow returns the version to go on from, "" when that is no longer possible.

@@ -51,13 +51,17 @@ func (s *slot) report(b *sandbox) {
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, attempt)
 	defer cancel()
+	if s.tell(ctx, b) == nil {
+		s.count("pod reported")
+	}
+}
+
+func (s *slot) tell(ctx context.Context, b *sandbox) error {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: s.name, UID: types.UID(b.uid)}}
 	p.Status.Phase, p.Status.StartTime = corev1.PodRunning, &s.created // a kubelet never changes the time
 	p.Status.HostIP, p.Status.HostIPs = host(s.host), []corev1.HostIP{{IP: host(s.host)}}
 	p.Status.PodIP, p.Status.PodIPs = b.addr.String(), []corev1.PodIP{{IP: b.addr.String()}}
-	if s.site.admin.Status().Update(ctx, p) == nil {
-		s.count("pod reported")
-	}
+	return s.site.admin.Status().Update(ctx, p)
 }
 
 // deletePod takes the pod of the slot away, as at the end of its grace period.

@@ -37,9 +37,17 @@ type round struct {
 	forget int
 
 	journal journal
+	// calm is held by whoever wants no other fault meanwhile; halted has requests given up that would have to wait for others.
+	calm   sync.RWMutex
+	halted atomic.Bool
+	// lasting has the pods of every third slot go on, from container to container.
+	lasting atomic.Bool
 }
 
 func (r *round) loading() bool { return r.load.Err() == nil }
+
+// goesOn reports whether requests are worth being repeated.
+func (r *round) goesOn() bool { return r.loading() && !r.halted.Load() }
 
 // forgetful says whether one more pod may go without DEL.
 func (r *round) forgetful() bool {

@@ -33,6 +33,9 @@ type slot struct {
 	sandbox *sandbox
 	// taken: an operator took the address away.
 	taken bool
+	// orphan is until when the containers run of a pod of which the API server, whose store was put back, knows nothing;
+	// zero for any other pod.
+	orphan time.Time
 	// refusedSince is when the first of the last sandboxes was refused that all were.
 	refusedSince time.Time
 	refusals     int
@@ -64,12 +67,19 @@ func (s *slot) run() {
 	}
 	s.mu.Lock() // the operator may still be at work
 	defer s.mu.Unlock()
+	s.endOrphan()
 	if s.uid != "" && (s.sandbox == nil || s.taken) {
 		s.endPod(true) // else a late ADD may get an address for a pod from which the operator has just taken one
 	}
 }
 
 func (s *slot) step() {
+	if !s.orphan.IsZero() {
+		if time.Now().After(s.orphan) {
+			s.endOrphan()
+		}
+		return
+	}
 	if s.uid == "" {
 		if s.number%2 == 1 {
 			s.name = fmt.Sprintf("job-%d-%d", s.number, s.numbers.Add(1))
@@ -86,7 +96,7 @@ func (s *slot) step() {
 		s.begin(s.newSandbox())
 	case n < 30:
 		s.repeat()
-	case n < 60:
+	case n < 60, s.number%3 == 0 && s.lasting.Load():
 		s.restart()
 	default:
 		s.endPod(false)
@@ -135,7 +145,7 @@ func (s *slot) begin(b *sandbox) {
 		s.duplicate(b, time.Duration(s.rng.IntN(4000))*time.Millisecond, served)
 	}
 	from := s.history.now()
-	a, ok := s.callers.ask(s.ctx, s.rng, http.MethodPost, "", b.add(host(s.host)), func() bool { return !s.loading() })
+	a, ok := s.callers.ask(s.ctx, s.rng, http.MethodPost, "", b.add(host(s.host)), func() bool { return !s.goesOn() })
 	if !ok {
 		close(served)
 		s.giveUp(b)
@@ -229,7 +239,7 @@ func (s *slot) duplicate(b *sandbox, after time.Duration, served <-chan netip.Ad
 // repeat asks again for what the sandbox has.
 func (s *slot) repeat() {
 	b := s.sandbox
-	a, ok := s.callers.ask(s.ctx, s.rng, http.MethodPost, "", b.add(host(s.host)), func() bool { return !s.loading() })
+	a, ok := s.callers.ask(s.ctx, s.rng, http.MethodPost, "", b.add(host(s.host)), func() bool { return !s.goesOn() })
 	switch {
 	case !ok:
 	case a.Code != 0:
@@ -244,7 +254,7 @@ func (s *slot) repeat() {
 // last is the last look at the address of a sandbox that is about to end: it was its own until now.
 func (s *slot) last(b *sandbox) {
 	live, err := s.site.read(s.ctx, b.addr)
-	if err == nil && !b.holds(live) {
+	if err == nil && !b.holds(live) && !s.ledger.awaits(b.addr) {
 		s.wrong("live pod %s (container %.8s) lost %s: version %d is %s, container %.8s of %s; history %v",
 			s.name, b.id, b.addr, live.Version, live.State, live.ContainerID, live.Who(), live.History.Entries())
 	}

@@ -1,0 +1,141 @@
+package faults_test
+
+import (
+	"context"
+	"maps"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// betweenRestores is how long a cluster lives on after its store was put back.
+	betweenRestores = 3 * time.Minute
+	// returned is by when every live pod has its address again.
+	returned = time.Minute
+)
+
+// restoreEtcd puts etcd back to a copy that is some seconds old. What the copy does not know goes on: pods that are newer run
+// until their kubelets notice, and the pods that have ended since are there again, until they are deleted.
+func (r *round) restoreEtcd(rng *rand.Rand, check func(error)) {
+	if !r.loading() {
+		return
+	}
+	cp, ctx := r.site.cp, context.WithoutCancel(r.ctx)
+	data := filepath.Join(cp.Dir, "etcd")
+	dir, err := os.MkdirTemp(cp.Dir, "copy")
+	check(err)
+	defer os.RemoveAll(dir)
+	r.lasting.Store(true) // else few pods of the copy are left when it is put back
+	defer r.lasting.Store(false)
+	r.fault("copy of etcd", "", func() {
+		check(cp.StopEtcd())
+		check(os.CopyFS(dir, os.DirFS(data)))
+		check(cp.StartEtcd(ctx))
+	})
+	r.while(rng, 4*time.Second, 10*time.Second)
+	r.calm.Lock()
+	if !r.loading() {
+		r.calm.Unlock()
+		return
+	}
+	r.journaled("etcd put back", "", func() {
+		r.halted.Store(true) // a request that waits for an address of another pod would wait for ever
+		for _, s := range r.slots {
+			s.mu.Lock()
+			defer s.mu.Unlock() //nolint:gocritic // all are held until the store is back
+		}
+		r.halted.Store(false)
+		r.ledger.restart(r.ctx, func() {
+			check(cp.StopAPIServer())
+			check(cp.StopEtcd())
+			check(os.RemoveAll(data))
+			check(os.CopyFS(data, os.DirFS(dir)))
+			check(cp.StartEtcd(ctx))
+			check(cp.StartAPIServer(ctx))
+		})
+		r.reconcile(rng)
+	})
+	r.awaitReturn() // until then only the replicas know of the pods that the API server does not
+	r.calm.Unlock()
+}
+
+// reconcile does what kubelets do when the API server knows of other pods than they run. The locks of all slots are held.
+func (r *round) reconcile(rng *rand.Rand) {
+	var pods corev1.PodList
+	until(r.ctx, func(ctx context.Context) error { return r.site.admin.List(ctx, &pods, client.InNamespace(namespace)) })
+	known := map[string]bool{}
+	for _, p := range pods.Items {
+		known[string(p.UID)] = true
+	}
+	mine := map[string]bool{}
+	for _, s := range r.slots {
+		mine[s.uid] = true
+		b := s.sandbox
+		switch {
+		case s.uid == "":
+		case !known[s.uid] && (b == nil || s.taken):
+			s.deletePod()
+		case !known[s.uid]:
+			r.count("pod orphaned")
+			s.orphan = time.Now().Add(time.Duration(rng.IntN(8000)) * time.Millisecond)
+		case b != nil && !s.taken:
+			r.count("pod kept")
+			until(r.ctx, func(ctx context.Context) error { return s.tell(ctx, b) })
+		}
+	}
+	for _, p := range pods.Items {
+		if mine[string(p.UID)] {
+			continue
+		}
+		r.count("pod back although it has ended")
+		uid := p.UID
+		until(r.ctx, func(ctx context.Context) error {
+			return client.IgnoreNotFound(r.site.admin.Delete(ctx, &p, client.GracePeriodSeconds(0), client.Preconditions{UID: &uid}))
+		})
+	}
+}
+
+// awaitReturn waits until every live pod has its address again.
+func (r *round) awaitReturn() {
+	for deadline := time.Now().Add(returned); ; {
+		left := r.ledger.all()
+		maps.DeleteFunc(left, func(_ netip.Addr, h holding) bool { return !h.awaited })
+		if len(left) == 0 || r.ctx.Err() != nil {
+			return
+		}
+		for a, h := range left {
+			live, err := r.site.read(r.ctx, a)
+			if err != nil {
+				return
+			}
+			r.ledger.seen(live)
+			if time.Now().After(deadline) && r.ledger.awaits(a) {
+				r.wrong("%s did not come back to container %.8s of live pod %s within %s of the restore: it is %s, container %.8s of %s (%s), updated %s; history %v",
+					a, h.container, h.pod, returned, live.State, live.ContainerID, live.Who(), live.PodUID, live.Updated, live.History.Entries())
+				return
+			}
+		}
+		pause(r.ctx, 200*time.Millisecond)
+	}
+}
+
+// endOrphan ends a pod of which the API server knows nothing, if the slot has one.
+func (s *slot) endOrphan() {
+	if s.orphan.IsZero() {
+		return
+	}
+	b, from := s.sandbox, s.history.now()
+	if s.taken {
+		b.over.Store(true)
+	} else {
+		s.last(b)
+	}
+	s.uid, s.sandbox, s.taken, s.orphan = "", nil, false, time.Time{}
+	s.DEL(b, s.rng, from)
+}
