@@ -16,7 +16,7 @@ type storeMetrics struct {
 
 	writes, conflicts, throttled, unknown, refused, inFlight, waiting *prometheus.Desc
 	again, inDoubt                                                    *prometheus.Desc
-	lists, watches, idle                                              *prometheus.Desc
+	lists, watches, silences, idle                                    *prometheus.Desc
 }
 
 func newStoreMetrics(leases *store.Client, feed *store.Feed, alloc *allocator.Allocator) *storeMetrics {
@@ -34,6 +34,7 @@ func newStoreMetrics(leases *store.Client, feed *store.Feed, alloc *allocator.Al
 		inDoubt:   desc("bcsnet_addresses_in_doubt", "Addresses that nobody is given because the outcome of a write is open."),
 		lists:     desc("bcsnet_feed_lists_total", "Full lists of the addresses that the index was filled with; one for each start, more mean that watches expire."),
 		watches:   desc("bcsnet_feed_watches_total", "Watches of the addresses that began; each lasts five to ten minutes."),
+		silences:  desc("bcsnet_feed_silent_watches_total", "Watches of the addresses that were ended because they did not deliver a write within a second of its answer."),
 		idle:      desc("bcsnet_feed_idle_seconds", "Time since the watch of the addresses delivered anything; the API server sends something every minute."),
 	}
 }
@@ -61,5 +62,6 @@ func (m *storeMetrics) Collect(ch chan<- prometheus.Metric) {
 	gauge(m.inDoubt, float64(decisions.InDoubt))
 	counter(m.lists, feed.Lists)
 	counter(m.watches, feed.Watches)
+	counter(m.silences, feed.Silences)
 	gauge(m.idle, feed.Idle.Seconds())
 }

@@ -179,6 +179,7 @@ func (c *Client) Write(ctx context.Context, l ipam.Lease) (ipam.Lease, error) {
 		return stored, fmt.Errorf("%w: the API server stored version %d after version %d was seen: its store was put back to an older state", ErrUnknown, stored.Version, seen)
 	}
 	if c.index != nil {
+		c.counts.answers(stored.Version)
 		c.index.Wrote(stored)
 	}
 	return stored, nil

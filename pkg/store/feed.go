@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net/http"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,16 +38,19 @@ type Feed struct {
 	// consistent: the last list was as new as the store, not only as what was seen before.
 	consistent atomic.Bool
 	restarts   atomic.Uint64
-	// endWatch ends the watch that runs, so that another begins.
-	endWatch atomic.Pointer[context.CancelFunc]
+	// open is the watch that runs; nil while none does.
+	open atomic.Pointer[watcher]
+	// silent are the watches in a row that were ended for their silence, silences all of them.
+	silent   atomic.Int32
+	silences atomic.Uint64
 }
 
 // NewFeed makes the feed of a client that has an index.
 func NewFeed(c *Client) *Feed {
 	f := &Feed{client: c, made: time.Now()}
 	c.behind = func() {
-		if end := f.endWatch.Load(); end != nil {
-			(*end)()
+		if w := f.open.Load(); w != nil {
+			w.end(false)
 		}
 	}
 	return f
@@ -55,6 +60,8 @@ func NewFeed(c *Client) *Feed {
 type FeedStats struct {
 	// Lists and Watches are those that began well.
 	Lists, Watches uint64
+	// Silences are the watches that were ended because they did not deliver a write that was answered.
+	Silences uint64
 	// Idle is how long ago the API server was last heard of: a list, an event, or the bookmark that it sends
 	// about every minute while nothing changes.
 	Idle time.Duration
@@ -62,10 +69,16 @@ type FeedStats struct {
 
 // Stats reads the counts.
 func (f *Feed) Stats() FeedStats {
-	return FeedStats{Lists: f.lists.Load(), Watches: f.watches.Load(), Idle: time.Since(f.made) - time.Duration(f.heard.Load())}
+	return FeedStats{Lists: f.lists.Load(), Watches: f.watches.Load(), Silences: f.silences.Load(), Idle: time.Since(f.made) - time.Duration(f.heard.Load())}
 }
 
 func (f *Feed) hears() { f.heard.Store(int64(time.Since(f.made))) }
+
+// delivered takes note that the watch works.
+func (f *Feed) delivered() {
+	f.hears()
+	f.silent.Store(0)
+}
 
 // Restarts counts how often the store was put back to an older state while the feed ran.
 func (f *Feed) Restarts() uint64 { return f.restarts.Load() }
@@ -94,6 +107,9 @@ func (f *Feed) began(err error) {
 
 // Run feeds the index until the context ends.
 func (f *Feed) Run(ctx context.Context) {
+	var listening sync.WaitGroup
+	defer listening.Wait()
+	listening.Go(func() { f.listen(ctx) })
 	cache.NewReflectorWithOptions(listWatch{f}, &item{}, sink{f}, cache.ReflectorOptions{
 		Name: "bcsnetips", TypeDescription: "BCSNetIP",
 		Backoff: &wait.Backoff{Duration: firstDelay, Cap: maxDelay, Factor: 2, Jitter: 0.5, Steps: math.MaxInt32},
@@ -155,19 +171,27 @@ func (lw listWatch) Watch(o metav1.ListOptions) (watch.Interface, error) {
 	return lw.WatchWithContext(context.Background(), o)
 }
 
-// ListWithContext reads all leases, in pages of one state. A relist is never older than what was seen before; the
-// first list is as new as the API server can give, never "any version".
+// listStall is how long a list may say nothing: the Reflector would wait for ever for one on a dead connection.
+const listStall = 30 * time.Second
+
+// ListWithContext reads all leases, in pages of one state. A relist is never older than what was seen before, or was
+// answered to a write; the first list is as new as the API server can give, never "any version".
 func (lw listWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	params := map[string]string{}
 	if o.ResourceVersion != "" && o.ResourceVersion != "0" {
-		params["resourceVersion"] = o.ResourceVersion
+		params["resourceVersion"] = formatVersion(max(parseVersion(o.ResourceVersion), lw.f.client.counts.answered.Load()))
 		params["resourceVersionMatch"] = string(metav1.ResourceVersionMatchNotOlderThan)
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stalls := time.AfterFunc(listStall, cancel)
+	defer stalls.Stop()
 	list, meta := &items{}, metav1.ListMeta{}
 	for next := true; next; {
 		var err error
 		request := lw.f.client.lists().MaxRetries(0) // the Reflector knows better when
 		meta, err = lw.f.client.page(ctx, request, lw.f.client.pageSize, params, func(l ipam.Lease) error {
+			stalls.Reset(listStall)
 			list.Items = append(list.Items, item{Lease: l})
 			return nil
 		})
@@ -186,7 +210,8 @@ func (lw listWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (
 }
 
 func (lw listWatch) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, stop := context.WithCancel(ctx)
+	reading, cut := context.WithCancel(ctx)
 	request := lw.f.client.rest.Get().Resource(v1.IPResource).MaxRetries(0).
 		Param("watch", "true").
 		Param("allowWatchBookmarks", "true").
@@ -195,19 +220,23 @@ func (lw listWatch) WatchWithContext(ctx context.Context, o metav1.ListOptions) 
 		request = request.Param("timeoutSeconds", strconv.FormatInt(*o.TimeoutSeconds, 10)).
 			Timeout(time.Duration(*o.TimeoutSeconds) * time.Second)
 	}
-	body, err := stream(ctx, request)
+	body, err := stream(reading, request)
 	if lw.f.began(err); err != nil {
-		cancel()
+		cut()
+		stop()
 		if isRestored(err) {
 			lw.f.synced.Store(false)
 		}
 		return nil, err
 	}
 	lw.f.watches.Add(1)
-	lw.f.endWatch.Store(&cancel)
 	lw.f.watching.Store(true)
-	w := &watcher{events: make(chan watch.Event), done: ctx.Done(), stop: cancel}
-	go w.read(body)
+	w := &watcher{events: make(chan watch.Event), done: ctx.Done(), stop: stop, cut: cut}
+	lw.f.open.Store(w)
+	go func() {
+		defer lw.f.open.CompareAndSwap(w, nil)
+		w.read(body)
+	}()
 	return w, nil
 }
 
@@ -224,6 +253,15 @@ type watcher struct {
 	events chan watch.Event
 	done   <-chan struct{}
 	stop   context.CancelFunc
+	// cut ends the stream alone.
+	cut    context.CancelFunc
+	relist atomic.Bool
+}
+
+// end has another watch begin; relist: after a list.
+func (w *watcher) end(relist bool) {
+	w.relist.Store(relist)
+	w.cut()
 }
 
 func (w *watcher) Stop()                          { w.stop() }
@@ -243,7 +281,16 @@ type frame struct {
 
 func (w *watcher) read(body io.ReadCloser) {
 	defer body.Close()
+	defer w.cut()
 	defer close(w.events)
+	defer func() {
+		if w.relist.Load() {
+			w.tell(watch.Event{Type: watch.Error, Object: &metav1.Status{
+				Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired,
+				Message: "the watch did not deliver a write that was answered",
+			}})
+		}
+	}()
 	d := newDecoder(json.NewDecoder(body))
 	for {
 		var f frame
@@ -256,11 +303,19 @@ func (w *watcher) read(body io.ReadCloser) {
 		if !ok {
 			continue
 		}
-		select {
-		case w.events <- e:
-		case <-w.done:
+		if !w.tell(e) {
 			return
 		}
+	}
+}
+
+// tell hands an event to the Reflector; false when that has stopped.
+func (w *watcher) tell(e watch.Event) bool {
+	select {
+	case w.events <- e:
+		return true
+	case <-w.done:
+		return false
 	}
 }
 
@@ -289,13 +344,13 @@ var _ cache.ReflectorStore = sink{}
 func (s sink) Add(o any) error { return s.Update(o) }
 
 func (s sink) Update(o any) error {
-	s.f.hears()
+	s.f.delivered()
 	s.f.client.index.Watched(o.(*item).Lease)
 	return nil
 }
 
 func (s sink) Delete(o any) error {
-	s.f.hears()
+	s.f.delivered()
 	s.f.client.index.WatchedDelete(o.(*item).Addr, o.(*item).Lease.Version)
 	return nil
 }
@@ -310,6 +365,7 @@ func (s sink) Replace(all []any, rv string) error {
 		leases = append(leases, i.Lease)
 	}
 	if index, version := s.f.client.index, parseVersion(rv); s.f.consistent.Load() && version < index.Seen() {
+		s.f.client.counts.answered.Store(0) // what was answered before may be lost
 		index.Restart(leases, version)
 		s.f.restarts.Add(1)
 	} else if index.Replace(leases, version) {
@@ -324,7 +380,7 @@ func (s sink) Resync() error { return nil }
 
 // Bookmark takes note of how far the watch has come while nothing changed.
 func (s sink) Bookmark(rv string) error {
-	s.f.hears()
+	s.f.delivered()
 	s.f.client.index.Reached(parseVersion(rv))
 	return nil
 }

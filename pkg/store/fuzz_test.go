@@ -92,7 +92,7 @@ func FuzzWatchFrames(f *testing.F) {
 
 // frames decodes a watch stream to its end.
 func frames(body []byte) []watch.Event {
-	w := &watcher{events: make(chan watch.Event), done: make(chan struct{})}
+	w := &watcher{events: make(chan watch.Event), done: make(chan struct{}), cut: func() {}}
 	go w.read(io.NopCloser(bytes.NewReader(body)))
 	var out []watch.Event
 	for e := range w.events {

@@ -63,6 +63,8 @@ type Stats struct {
 // counts are shared by a client and its dry twin.
 type counts struct {
 	writes, conflicts, unknown, throttled, refused atomic.Uint64
+	// answered is the newest version that a write got.
+	answered atomic.Uint64
 	// paused is until when the API server wants no writes, in Unix nanoseconds.
 	paused atomic.Int64
 }
