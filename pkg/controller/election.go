@@ -35,13 +35,14 @@ type election struct {
 	timing    electionTiming
 	peers     *peers
 	leads     *leadership
+	health    *health
 	log       *slog.Logger
 }
 
 // electionTiming has the meaning that the flags of the same names have in kube-controller-manager.
 type electionTiming struct{ lease, renew, retry time.Duration }
 
-func newElection(cfg *rest.Config, o Options, p *peers, l *leadership, log *slog.Logger) (*election, error) {
+func newElection(cfg *rest.Config, o Options, p *peers, l *leadership, h *health, log *slog.Logger) (*election, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Timeout = o.RenewDeadline / 2 // a hanging API server must not eat up all of the term
 	client, err := coordinationclient.NewForConfig(cfg)
@@ -49,7 +50,7 @@ func newElection(cfg *rest.Config, o Options, p *peers, l *leadership, log *slog
 		return nil, err
 	}
 	return &election{
-		client: client, namespace: o.LeaderElectionNamespace, peers: p, leads: l, log: log,
+		client: client, namespace: o.LeaderElectionNamespace, peers: p, leads: l, health: h, log: log,
 		timing: electionTiming{o.LeaseDuration, o.RenewDeadline, o.RetryPeriod},
 	}, nil
 }
@@ -63,6 +64,7 @@ func (e *election) run(ctx context.Context) {
 			case <-ctx.Done():
 			case <-time.After(e.timing.retry):
 			}
+			e.health.recovered(ctx, e.timing.lease)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func newVoter(t *testing.T, cfg *rest.Config, name string) *voter {
 		t.Fatal(err)
 	}
 	o := Options{LeaderElectionNamespace: metav1.NamespaceDefault, LeaseDuration: time.Hour, RenewDeadline: time.Minute, RetryPeriod: 200 * time.Millisecond} // a Lease passes on because it is released
-	if v.election, err = newElection(cfg, o, v.peers, leads, leads.log); err != nil {
+	if v.election, err = newElection(cfg, o, v.peers, leads, &health{others: func() bool { return false }}, leads.log); err != nil {
 		t.Fatal(err)
 	}
 	v.presence = &presence{leases: v.election.client.Leases(o.LeaderElectionNamespace), namespace: o.LeaderElectionNamespace, peers: v.peers, log: leads.log}

@@ -21,7 +21,7 @@ const noAddress = "none"
 
 // joinReplicas makes this replica known to the others and them to it. elect has it lead at times until its context
 // ends; without an election it always does.
-func joinReplicas(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options, listen net.Addr, leads *leadership, log *slog.Logger) (p *peers, elect func(context.Context), err error) {
+func joinReplicas(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options, listen net.Addr, leads *leadership, h *health, log *slog.Logger) (p *peers, elect func(context.Context), err error) {
 	name, err := os.Hostname()
 	if err != nil {
 		return nil, nil, err
@@ -31,13 +31,15 @@ func joinReplicas(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Opt
 		return nil, nil, err
 	}
 	p = newPeers(replica.New(name, advertised(o, listen)), key, leads)
+	h.others = func() bool { return len(p.Replicas()) > 1 }
 	if !o.LeaderElect {
 		return p, func(ctx context.Context) { leadAlways(ctx, leads, o) }, nil
 	}
 	if _, err := watchKind(ctx, mgr.GetCache(), &coordinationv1.Lease{}, handler(p.set, p.remove)); err != nil {
 		return nil, nil, err
 	}
-	election, err := newElection(cfg, o, p, leads, log)
+	leads.onTerm(h.lead)
+	election, err := newElection(cfg, o, p, leads, h, log)
 	if err != nil {
 		return nil, nil, err
 	}

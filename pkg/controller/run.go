@@ -211,7 +211,8 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 		troubles: rate.Sometimes{Interval: 10 * time.Second},
 	}
 	ready := recovery.ready
-	peers, elect, err := joinReplicas(ctx, mgr, cfg, o, listener.Addr(), leads, log)
+	health := &health{leases: leases, feed: feed, log: log}
+	peers, elect, err := joinReplicas(ctx, mgr, cfg, o, listener.Addr(), leads, health, log)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -245,7 +246,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	leads.onTerm(newExaminer(mgr.GetCache(), index, nodes, leases, ready, registry, log).Start)
 	forwarder := httpapi.NewForwarder(peers, o.ForwardPlainHTTP, registry, log)
 	service := &httpapi.Service{
-		Index: index, Leases: leases, Allocator: alloc, Ready: ready,
+		Index: index, Leases: leases, Allocator: alloc, Ready: ready, Trouble: health.err,
 		Galaxy: galaxy.New(galaxy.Service{
 			Index: index, Leases: leases, Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), Claims: mgr.GetClient(),
 			Owners: owners, Policies: policies, Namespace: o.LeaderElectionNamespace, Gone: collector.judge,
@@ -267,6 +268,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 		mgr.Add(manager.RunnableFunc(owners.Run)),
 		mgr.Add(manager.RunnableFunc(restorer.Run)),
 		mgr.Add(manager.RunnableFunc(recovery.run)),
+		mgr.Add(manager.RunnableFunc(health.run)),
 		mgr.Add(manager.RunnableFunc(forwarder.Run)),
 		mgr.Add(podEvents),
 		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return reportReady(ctx, ready, log) })),

@@ -81,7 +81,7 @@ func (s *Service) version(w http.ResponseWriter, r *http.Request) {
 
 func (s *Service) info(w http.ResponseWriter, _ *http.Request) {
 	out := Info{
-		Replica:  ThisReplica{ReplicaInfo: infoOf(s.Peers.Self()), Leading: s.Peers.Leading(), Ready: s.Ready() == nil},
+		Replica:  ThisReplica{ReplicaInfo: infoOf(s.Peers.Self()), Leading: s.Peers.Leading(), Ready: s.able() == nil},
 		Replicas: []ReplicaInfo{},
 	}
 	if leader, ok := s.Peers.Leader(); ok {

@@ -69,11 +69,19 @@ func (s *Service) Pages(paths ...string) http.Handler {
 }
 
 func (s *Service) readyz(w http.ResponseWriter, _ *http.Request) {
-	if err := s.Ready(); err != nil {
+	if err := s.able(); err != nil {
 		plain(w, http.StatusServiceUnavailable, "not ready: "+err.Error())
 		return
 	}
 	plain(w, http.StatusOK, "ok")
+}
+
+// able is nil when requests can be decided.
+func (s *Service) able() error {
+	if err := s.Ready(); err != nil || s.Trouble == nil {
+		return err
+	}
+	return s.Trouble()
 }
 
 // Handler serves the allocator routes, those of galaxy, the scheduler extender, /healthz, /readyz, /version, /info,

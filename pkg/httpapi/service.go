@@ -38,6 +38,9 @@ type Service struct {
 	Galaxy *galaxy.Service
 	// Ready says why requests cannot be decided yet; nil when they can.
 	Ready func() error
+	// Trouble says why this replica, although it is ready, can decide nothing at present; nil when it can. Requests are tried
+	// all the same.
+	Trouble func() error
 	// Gateway says whether a host may replace the pool's gateway.
 	Gateway GatewaySource
 	// NodeGateway is the gateway that the node of a host names in its annotation; invalid for none.

@@ -102,6 +102,7 @@ func (c *Client) get(ctx context.Context, a netip.Addr) ([]byte, error) {
 	end := c.Begin(ctx, StageRead)
 	body, err := answer(c.rest.Get().Resource(v1.IPResource).Name(ipam.ObjectName(a)).Do(ctx))
 	end(err)
+	c.counts.answering.reads(err)
 	if err != nil {
 		return nil, readError(err)
 	}

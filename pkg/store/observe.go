@@ -63,6 +63,7 @@ type Stats struct {
 // counts are shared by a client and its dry twin.
 type counts struct {
 	writes, conflicts, unknown, throttled, refused atomic.Uint64
+	answering                                      answering
 	// answered is the newest version that a write got.
 	answered atomic.Uint64
 	// paused is until when the API server wants no writes, in Unix nanoseconds.
@@ -95,6 +96,7 @@ func (n *counts) failed(err error) {
 
 // throttle takes note that the API server wants no write for a while.
 func (n *counts) throttle(d time.Duration) {
+	n.answering.answered()
 	n.throttled.Add(1)
 	n.paused.Store(time.Now().Add(d).UnixNano())
 }

@@ -55,12 +55,14 @@ func classOf(l ipam.Lease) gate.Class {
 // send sends a write and says what became of it.
 func (c *Client) send(caller, sending context.Context, write *rest.Request) ([]byte, error) {
 	end := c.Begin(caller, StageWrite)
+	c.counts.answering.begin()
 	raw, err := c.persist(caller, sending, write)
 	c.counts.writes.Add(1)
 	if err != nil {
 		err = writeError(err)
 		c.counts.failed(err)
 	}
+	c.counts.answering.end(err)
 	end(err)
 	return raw, err
 }

@@ -1,0 +1,122 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+const (
+	// healthEvery is how often it is looked.
+	healthEvery = time.Second
+	// probeEvery is how often a replica without other reads asks the API server for something, and probeTime how long it waits for that.
+	probeIdle, probeTime = 2 * time.Second, 3 * time.Second
+	// failedProbes in a row, and hangingLooks at writes without an answer for writeHangs, mean trouble. One of either may be
+	// this process's own fault, which was stopped for a while.
+	failedProbes, hangingLooks = 2, 2
+	writeHangs                 = 5 * time.Second
+)
+
+// health knows whether this replica could decide a request. It does not keep requests from being tried: it tells /readyz, and
+// has a leader in trouble hand over.
+type health struct {
+	leases *store.Client
+	feed   *store.Feed
+	// others says whether there is another replica that might lead.
+	others func() bool
+	log    *slog.Logger
+
+	mu      sync.Mutex
+	failed  int   // probes in a row
+	why     error // of the last of them
+	hanging int   // looks in a row
+	trouble error
+}
+
+// err says why no request can be decided; nil when it can.
+func (h *health) err() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.trouble
+}
+
+// run looks until the context ends.
+func (h *health) run(ctx context.Context) error {
+	var probing sync.WaitGroup
+	defer probing.Wait()
+	probing.Go(func() { every(ctx, healthEvery, func() { h.probe(ctx) }) })
+	every(ctx, healthEvery, h.look)
+	return nil
+}
+
+func (h *health) probe(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	err := h.leases.Probe(ctx, probeIdle)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err == nil {
+		h.failed = 0
+		return
+	}
+	h.failed++
+	h.why = err
+}
+
+func (h *health) look() {
+	silent, unanswered := h.feed.Silent(), h.leases.Unanswered()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.hanging++; unanswered < writeHangs {
+		h.hanging = 0
+	}
+	var trouble error
+	switch {
+	case h.failed >= failedProbes:
+		trouble = fmt.Errorf("the API server does not answer: %w", h.why)
+	case h.hanging >= hangingLooks:
+		trouble = fmt.Errorf("the API server has not said for %s what became of a write", unanswered.Round(time.Second))
+	case silent >= store.SilentWatches:
+		trouble = fmt.Errorf("%d watches of the addresses in a row did not deliver what was written", silent)
+	}
+	switch {
+	case trouble != nil && h.trouble == nil:
+		h.log.Warn("this replica can decide nothing", "reason", trouble)
+	case trouble == nil && h.trouble != nil:
+		h.log.Info("this replica can decide again")
+	}
+	h.trouble = trouble
+}
+
+// lead ends a term in which this replica can decide nothing, where another one might.
+func (h *health) lead(ctx context.Context) (err error) {
+	tick := time.NewTicker(healthEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := h.err(); err != nil && h.others() {
+			return errors.Join(errors.New("the leader is in trouble"), err)
+		}
+	}
+}
+
+// recovered returns when this replica can decide again, when there is no other, or after a while: somebody has to lead.
+func (h *health) recovered(ctx context.Context, after time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, after)
+	defer cancel()
+	awaitReady(ctx, func() error {
+		if !h.others() {
+			return nil
+		}
+		return h.err()
+	})
+}
