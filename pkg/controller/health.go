@@ -14,7 +14,7 @@ import (
 const (
 	// healthEvery is how often it is looked.
 	healthEvery = time.Second
-	// probeEvery is how often a replica without other reads asks the API server for something, and probeTime how long it waits for that.
+	// probeIdle is how long a replica reads nothing before it asks the API server for something, and probeTime how long it waits.
 	probeIdle, probeTime = 2 * time.Second, 3 * time.Second
 	// failedProbes in a row, and hangingLooks at writes without an answer for writeHangs, mean trouble. One of either may be
 	// this process's own fault, which was stopped for a while.
