@@ -46,7 +46,11 @@ func Pool(o *v1.BCSNetPool) ipam.Pool {
 	return p
 }
 
+// quotas maps namespaces to how many addresses of a pool each may have; nil without any.
 func quotas(o *v1.BCSNetPool) map[string]int {
+	if len(o.Spec.Quotas) == 0 {
+		return nil
+	}
 	all := make(map[string]int, len(o.Spec.Quotas))
 	for _, q := range o.Spec.Quotas {
 		all[q.Namespace] = int(q.Max)

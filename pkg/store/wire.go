@@ -105,8 +105,11 @@ func namedBy(h ipam.Holder) string {
 	return prefix(h.ContainerID)
 }
 
-// prefix is enough of a container's ID to tell it from others that have had an address.
-func prefix(containerID string) string { return containerID[:min(len(containerID), 12)] }
+// prefix cuts a container's ID to what tells it from others that have had an address: at most 12 bytes, of whole
+// characters, as JSON keeps no others.
+func prefix(containerID string) string {
+	return strings.ToValidUTF8(containerID[:min(len(containerID), 12)], "")
+}
 
 func history(h ipam.History) (out []v1.HistoryEntry) {
 	for _, p := range h.Entries() {
