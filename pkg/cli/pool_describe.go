@@ -121,15 +121,7 @@ func (d *description) take(l ipam.Lease) error {
 	return nil
 }
 
-// capacity is how many addresses the pool hands out, and how many of them are free. The status knows what
-// other pools and nodes take away; where it does not speak of the pool as it is now, the spec is counted.
-func (d *description) capacity() (total, free int64, counted bool) {
-	if s := d.pool.Status; s.ObservedGeneration == d.pool.Generation {
-		return s.Capacity, s.Available, true
-	}
-	if !d.plan.Valid() {
-		return 0, 0, false
-	}
-	total = int64(min(ipam.SizeOfSet(d.plan.Plan.Usable), 1<<63-1))
-	return total, max(0, total-(d.active+d.reserved-d.retired)), false
+// room is the room of the pool. Addresses that cool down are held as far as that goes.
+func (d *description) room() room {
+	return roomOf(d.pool.BCSNetPool, d.plan, d.active+d.reserved-d.retired+d.pool.Status.Cooling)
 }

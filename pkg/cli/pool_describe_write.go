@@ -50,21 +50,24 @@ func (d *description) head(b *bytes.Buffer) {
 	if len(p.Spec.HostSubnets) > 0 {
 		line("Hosts in", "%s (%s)", words.List(p.Spec.HostSubnets), words.Plural(len(d.covered), "node"))
 	}
-	total, free, counted := d.capacity()
-	text := fmt.Sprintf("%s of %s free", count(free), count(total))
+	room := d.room()
+	text := fmt.Sprintf("%s of %s free", count(room.free), count(room.total))
 	if d.active > 0 {
 		text += fmt.Sprintf(", %d active", d.active)
 	}
 	if d.reserved > 0 {
 		text += fmt.Sprintf(", %d reserved", d.reserved)
 	}
-	if n := p.Status.Cooling; counted && n > 0 {
+	if n := p.Status.Cooling; room.counted && n > 0 {
 		text += fmt.Sprintf(", %d cooling", n)
 	}
-	if free < total {
-		text += ", used " + d.out.used(total-free, total)
+	if room.others > 0 {
+		text += fmt.Sprintf(", %d leased by other pools", room.others)
 	}
-	if !counted {
+	if room.free < room.total {
+		text += ", used " + d.out.used(room.total-room.free, room.total)
+	}
+	if !room.counted {
 		text += " (counted here: no controller has seen the pool as it is now)"
 	}
 	line("Capacity", "%s", text)

@@ -127,7 +127,7 @@ func (v *usage) Run(ctx context.Context) error {
 		byPool[l.Pool] = append(byPool[l.Pool], l)
 	}
 	if v.by != "" {
-		return v.table(usageRows(v.by, all, byPool))
+		return v.table(usageRows(v.by, chosen, known, byPool))
 	}
 	var maps []heatMap
 	for _, p := range all {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +19,10 @@ type usageRow struct {
 	cooling int
 	// total is what the row can take at most: the pool's addresses, or all that are taken.
 	total, free int64
+	// others is how many addresses of a pool are leases of pools that share them.
+	others int64
+	// served is whether total is what the status says that the pool serves.
+	served bool
 	// counted and quota are what counts for a namespace and how many may, where the table is of one pool that bounds it.
 	counted, quota int
 	bounded        bool
@@ -27,9 +30,17 @@ type usageRow struct {
 
 func (r usageRow) taken() int64 { return int64(r.active + r.reserved + r.problems + r.cooling) }
 
+// used is how much of the total is not free.
+func (r usageRow) used() int64 {
+	if r.served {
+		return r.total - r.free
+	}
+	return min(r.taken(), r.total)
+}
+
 // usageRows count the addresses that are taken by host, namespace or pool, the most first. Pools that hold
 // nothing have their row, too.
-func usageRows(by string, all []ipam.Pool, taken map[string][]ipam.Lease) []usageRow {
+func usageRows(by string, all []pool, plans map[string]ipam.Pool, taken map[string][]ipam.Lease) []usageRow {
 	rows := map[string]*usageRow{}
 	row := func(who string) *usageRow {
 		if rows[who] == nil {
@@ -39,24 +50,24 @@ func usageRows(by string, all []ipam.Pool, taken map[string][]ipam.Lease) []usag
 	}
 	var sum int64
 	for _, p := range all {
-		free := ipam.SizeOfSet(usableOf(p))
-		total := free
+		plan, held := plans[p.Name], int64(0)
 		for _, l := range taken[p.Name] {
 			if l.State == ipam.Available && by != "pool" {
 				continue
 			}
-			row(groupOf(by, l)).add(p, l)
+			row(groupOf(by, l)).add(plan, l)
 			sum++
-			if usableOf(p).Contains(l.Addr) {
-				free--
+			if usableOf(plan).Contains(l.Addr) {
+				held++
 			}
 		}
 		if by == "pool" {
-			row(p.Name).total, row(p.Name).free = int64(min(total, math.MaxInt64)), int64(min(free, math.MaxInt64))
+			r, room := row(p.Name), roomOf(p.BCSNetPool, plan, held)
+			r.total, r.free, r.others, r.served = room.total, room.free, room.others, room.counted
 		}
 	}
 	if by == "namespace" && len(all) == 1 {
-		for _, u := range quotaUse(all[0], taken[all[0].Name]) {
+		for _, u := range quotaUse(plans[all[0].Name], taken[all[0].Name]) {
 			r := row(u.Namespace)
 			r.counted, r.quota, r.bounded = u.Has, u.Quota, true
 		}
@@ -113,13 +124,16 @@ func (v *usage) table(rows []usageRow) error {
 		{name: "PROBLEMS", cell: func(r usageRow) string { return strconv.Itoa(r.problems) }},
 		{name: "COOLING", cell: func(r usageRow) string { return strconv.Itoa(r.cooling) }},
 		{name: "FREE", cell: func(r usageRow) string { return count(r.free) }},
-		{name: "USED", cell: func(r usageRow) string { return v.out.usedCell(min(r.taken(), r.total), r.total) }},
+		{name: "USED", cell: func(r usageRow) string { return v.out.usedCell(r.used(), r.total) }},
 	}
 	if v.by != "pool" {
 		columns = slices.DeleteFunc(columns, func(c column[usageRow]) bool { return c.name == "FREE" || c.name == "COOLING" })
 	}
 	if slices.ContainsFunc(rows, func(r usageRow) bool { return r.bounded }) {
 		columns = append(columns, column[usageRow]{name: "QUOTA", cell: usageRow.quotaText})
+	}
+	if slices.ContainsFunc(rows, func(r usageRow) bool { return r.others > 0 }) {
+		columns = append(columns, column[usageRow]{name: "OTHERS", cell: func(r usageRow) string { return count(r.others) }})
 	}
 	if len(rows) == 0 {
 		v.say.note("no address is taken")
@@ -142,7 +156,7 @@ func (r usageRow) object(by string) map[string]any {
 		"active": int64(r.active), "reserved": int64(r.reserved), "problems": int64(r.problems),
 	}
 	if by == "pool" {
-		o["cooling"], o["free"], o["usable"] = int64(r.cooling), r.free, r.total
+		o["cooling"], o["free"], o["usable"], o["others"] = int64(r.cooling), r.free, r.total, r.others
 	}
 	if r.bounded {
 		o["counted"], o["quota"] = int64(r.counted), int64(r.quota)

@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"math"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// room is how many addresses a pool hands out, how many of them are free, and how many are leases of other pools with
+// the same addresses.
+type room struct {
+	total, free, others int64
+	// counted is whether a controller counted: it knows what other pools and nodes take away.
+	counted bool
+}
+
+// roomOf reads the room of a pool from its status, of whose addresses the pool holds held. Where the status does not speak
+// of the pool as it is now, the addresses of the spec are counted.
+func roomOf(p *v1.BCSNetPool, plan ipam.Pool, held int64) room {
+	if s := p.Status; counted(p) && s.ObservedGeneration == p.Generation {
+		r := room{total: s.Capacity, free: s.Available, counted: true}
+		if meta.IsStatusConditionTrue(s.Conditions, v1.ConditionOverlap) {
+			r.others = max(0, r.total-r.free-held)
+		}
+		return r
+	}
+	total := ipam.SizeOfSet(usableOf(plan))
+	free := total - min(total, uint64(max(0, held)))
+	return room{total: int64(min(total, math.MaxInt64)), free: int64(min(free, math.MaxInt64))}
+}
