@@ -153,7 +153,7 @@ func (x *Index) put(old, r *record, restored bool) change {
 		x.unlink(old)
 	}
 	delete(x.behind, r.addr)
-	later := known != nil && known.updated > r.updated
+	later := known != nil && known.updated > r.updated && !broken("earlier")
 	if later && r.state != Available && !sameHolder(known, r) {
 		r = pack(Restore(known.lease(), r.lease()))
 		x.behind[r.addr] = struct{}{}

@@ -32,6 +32,7 @@ func guards() map[string]guard {
 		"cooldown":     {"a released address rests", "pkg/allocator", "TestCooldownAtReplicasWithWrongClocks"},
 		"finalizer":    {"an address in use has a finalizer", "pkg/allocator", "TestFirstAllocation"},
 		"deleting":     {"an address whose object is being deleted is not handed out", "pkg/allocator", "TestObjectIsBeingDeleted"},
+		"earlier":      {"a restored store does not give an address back to an earlier holder", "pkg/ipam", "TestRestartToEarlierHolders"},
 		"emptied":      {"an address that somebody emptied by hand is lost, not free", "pkg/ipam", "TestLost"},
 		"look":         {"an address is taken back after two looks", "pkg/gone", "TestDecide"},
 		"live":         {"the API server has the last word on a pod that is gone", "test/collect", "TestLookAgain"},

@@ -46,9 +46,11 @@ type sandbox struct {
 	id, pod string
 	uid     string
 	started time.Time
-	told    bool // its requests say when they began; with FAULTS_UNTOLD those of one host do not
-	byUID   bool // its requests name the pod's UID
-	addr    netip.Addr
+	told    bool // its requests say truly when they began; with FAULTS_UNTOLD those of one host say nothing
+	// wrong is how far the clock of its host is ahead: its requests say what cannot be true.
+	wrong time.Duration
+	byUID bool // its requests name the pod's UID
+	addr  netip.Addr
 	// over is set before anything is sent that ends it.
 	over atomic.Bool
 }
@@ -104,16 +106,28 @@ func (s *slot) step() {
 }
 
 func (s *slot) newSandbox() *sandbox {
+	wrong := clockError(s.host)
 	return &sandbox{
 		id: fmt.Sprintf("%016x%016x%032x", s.rng.Uint64(), s.rng.Uint64(), s.numbers.Add(1)), pod: s.name, uid: s.uid,
-		started: time.Now(), told: s.host > 0 || os.Getenv("FAULTS_UNTOLD") == "", byUID: s.rng.IntN(4) > 0,
+		started: time.Now(), told: wrong == 0 && (s.host > 0 || os.Getenv("FAULTS_UNTOLD") == ""), wrong: wrong, byUID: s.rng.IntN(4) > 0,
 	}
+}
+
+// clockError is how far the clock of a host is ahead. One is eight hours behind, as one that takes local time for UTC.
+func clockError(host int) time.Duration {
+	switch host {
+	case hosts - 1:
+		return -8 * time.Hour
+	case hosts - 2:
+		return 2 * time.Hour
+	}
+	return 0
 }
 
 func (b *sandbox) add(host string) httpapi.AllocateRequest {
 	r := httpapi.AllocateRequest{Host: host, ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: namespace}
-	if b.told {
-		r.StartedAt = store.FormatTime(b.started)
+	if b.told || b.wrong != 0 {
+		r.StartedAt = store.FormatTime(b.started.Add(b.wrong))
 	}
 	if b.byUID {
 		r.PodUID = b.uid
@@ -123,8 +137,8 @@ func (b *sandbox) add(host string) httpapi.AllocateRequest {
 
 func (b *sandbox) del(host string) httpapi.ReleaseRequest {
 	r := httpapi.ReleaseRequest{Host: host, ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: namespace}
-	if b.told {
-		r.StartedAt = store.FormatTime(time.Now())
+	if b.told || b.wrong != 0 {
+		r.StartedAt = store.FormatTime(time.Now().Add(b.wrong))
 	}
 	if b.byUID {
 		r.PodUID = b.uid
