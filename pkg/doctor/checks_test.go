@@ -146,7 +146,6 @@ func poolCases() map[string]checkCase {
 			s.Pods = nil
 			s.Leases = []ipam.Lease{{Addr: addr("10.1.0.29"), Params: ipam.Params{Pool: "blue"}, State: ipam.Reserved, Updated: old,
 				Sticky: ipam.Sticky{Claim: "default/web", Fixed: true}}}
-
 		}, []string{"stuck-deletion pool/blue: deleted 60m ago; it goes when claims have given up 1 address: default/web"}},
 		"a pool that nobody removes": {noLeases(pool("blue", "10.1.0.20-10.1.0.29", deleted(time.Hour))),
 			[]string{"stuck-deletion pool/blue: deleted 60m ago; nothing is in use any more: no controller removes it"}},
