@@ -23,11 +23,16 @@ func (a *Allocator) moment(told, arrived time.Time) moment {
 }
 
 // counts is the time from which a request counts beside those of other hosts, and beside those that a lease does not
-// remember in full. What the host told counts where it can be true. Otherwise its clock is wrong, and the request
-// counts from its arrival, like one that does not tell.
+// remember in full. What the host told counts where it can be true: the arrival is known to clockError only, and what is
+// after it by no more may be true. A clock that is further ahead counts by its bound: whatever of two requests is later by
+// their host's clock and by their arrivals counts as later. One that is behind counts as one that does not tell.
 func (m moment) counts() time.Time {
-	if m.told.IsZero() || m.told.After(m.arrived) || m.arrived.Sub(m.told) > maxAge && !broken("clock") {
+	latest := m.arrived.Add(clockError)
+	switch {
+	case m.told.IsZero(), m.arrived.Sub(m.told) > maxAge && !broken("clock"):
 		return m.arrived
+	case m.told.After(latest):
+		return latest
 	}
 	return m.told
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,7 +13,7 @@ import (
 )
 
 // What clocks of hosts are off by.
-var skews = []time.Duration{-8 * time.Hour, -time.Hour, -10 * time.Second, 0, 10 * time.Second, 8 * time.Hour}
+var skews = []time.Duration{-8 * time.Hour, -time.Hour, -10 * time.Second, 0, time.Second, 10 * time.Second, 8 * time.Hour}
 
 // clockTest plays requests of one host whose clock is off and then set, at times of the test's choice.
 type clockTest struct {
@@ -121,7 +123,7 @@ func (c clockTest) ofOwner(x net, set clockTest) {
 	late := set.at(vm, 31) // a DEL that began before that
 	d := del(late)
 	d.StartedAt, d.ArrivedAt = late.StartedAt.Add(-2*time.Second), late.ArrivedAt
-	if -maxAge < set.skew && set.skew <= 0 {
+	if -maxAge < set.skew && set.skew < clockError {
 		_, err := r.Release(t.Context(), d)
 		refused(t, err, ipam.ReasonReleaseOutdated, a.String())
 	}
@@ -150,6 +152,64 @@ func TestClockIsTold(t *testing.T) {
 	}
 }
 
+// A replica knows the API server's time to a second or two: what begins after its present is not taken for earlier than it
+// is, or a late ADD of the container before would come after it.
+func TestClockOfReplicaIsBehind(t *testing.T) {
+	x := newNet("9-20")
+	first, second := newReplica(t, x.pool), newReplica(t, x.pool)
+	for what, behind := range map[string]time.Duration{"right": 0, "behind": 865 * time.Millisecond, "as far as it gets": clockError} {
+		t.Run(what, func(t *testing.T) {
+			first, second := first.in(t), second.in(t)
+			start := ago()(0)
+			began := func(r Request, ms int, arrived time.Time) Request {
+				r.StartedAt, r.ArrivedAt = start.Add(time.Duration(ms)*time.Millisecond), arrived
+				return r
+			}
+			name := "replica-" + strings.ReplaceAll(what, " ", "-")
+			p := newPod(t, name, x.host, first, second)
+			old := began(x.of(p, name+"-1"), 857, start.Add(858*time.Millisecond))
+			first.one(old)
+			gone := began(old, 861, start.Add(862*time.Millisecond))
+			d := del(gone)
+			d.StartedAt, d.ArrivedAt = gone.StartedAt, gone.ArrivedAt
+			first.del(d)
+			second.picture(x, map[netip.Addr]string{})
+
+			next := began(x.of(p, name+"-2"), 865, start.Add(865*time.Millisecond-behind))
+			a := second.one(next)
+			_, err := second.Allocate(t.Context(), began(old, 857, start.Add(876*time.Millisecond)))
+			refused(t, err, ipam.ReasonContainerSuperseded, next.ContainerID)
+			if l := second.lease(a); l.State != ipam.Active || l.ContainerID != next.ContainerID {
+				t.Errorf("after the late ADD: %+v", l)
+			}
+
+			// Its DEL frees it, right after and at whichever replica.
+			end := began(next, 866, start.Add(866*time.Millisecond))
+			d = del(end)
+			d.StartedAt, d.ArrivedAt = end.StartedAt, end.ArrivedAt
+			first.picture(x, map[netip.Addr]string{a: next.ContainerID})
+			if got := first.del(d); !slices.Equal(got, []netip.Addr{a}) {
+				t.Errorf("released %v, want %s", got, a)
+			}
+		})
+	}
+}
+
+// Of two requests of a host that is ahead, the later one counts as later, also where only one of them is ahead by more than
+// can be true: an address is not kept from its DEL.
+func TestMomentIsMonotone(t *testing.T) {
+	start := time.Unix(1_700_000_000, 0)
+	for lead := -maxAge; lead <= maxAge; lead += time.Second / 2 {
+		for _, jitter := range []time.Duration{-time.Millisecond, 0, time.Millisecond} {
+			add := moment{start.Add(lead), start}
+			next := moment{add.told.Add(10*time.Millisecond + jitter), start.Add(10 * time.Millisecond)}
+			if !next.counts().After(add.counts()) {
+				t.Errorf("by a clock that is %s ahead, and then %s more: %s, and then %s", lead, jitter, add.counts(), next.counts())
+			}
+		}
+	}
+}
+
 // When a request counts as begun, beside others.
 func TestMoment(t *testing.T) {
 	arrived := time.Unix(1_700_000_000, 0)
@@ -162,7 +222,9 @@ func TestMoment(t *testing.T) {
 		"told":              {told(-time.Second, 0), -time.Second},
 		"as old as it gets": {told(-maxAge, 0), -maxAge},
 		"older":             {told(-maxAge-1, 0), 0},
-		"to come":           {told(1, 0), 0},
+		"to come":           {told(1, 0), 1},
+		"as far as it gets": {told(clockError, 0), clockError},
+		"further":           {told(8*time.Hour, 0), clockError},
 	} {
 		if got := test.of.counts().Sub(arrived); got != test.want {
 			t.Errorf("%s: %s, want %s", what, got, test.want)
