@@ -104,7 +104,7 @@ func holdsOther(r Request, held []ipam.Lease, x *ipam.Index) *ipam.Refusal {
 // pod takes it over by one write; together is how many it takes over. again says that the picture was wrong and has been mended.
 func (a *Allocator) reaffirm(ctx context.Context, r Request, h *ipam.Holder, l ipam.Lease, together int) (_ ipam.Lease, again bool, err error) {
 	mine := l.ContainerID == r.ContainerID || r.ContainerID == "" // an owner need not name its container
-	if !mine && !broken("supersession") && (slices.Contains(l.Superseded, r.ContainerID) || l.StartedAt.After(r.StartedAt)) {
+	if !mine && r.olderThan(l) {
 		return l, false, superseded(r, l)
 	}
 	if r.Owner == "" && !broken("uid") && (mine && l.PodUID != h.PodUID || !mine && r.PodUID == "") {
@@ -151,6 +151,11 @@ func (a *Allocator) reaffirm(ctx context.Context, r Request, h *ipam.Holder, l i
 		return l, false, writeFailed(err)
 	}
 	return stored, false, nil
+}
+
+// olderThan reports whether a lease is for a newer container of the request's pod than the request's.
+func (r Request) olderThan(l ipam.Lease) bool {
+	return !broken("supersession") && (slices.Contains(l.Superseded, r.ContainerID) || l.StartedAt.After(r.StartedAt))
 }
 
 func superseded(r Request, l ipam.Lease) *ipam.Refusal {

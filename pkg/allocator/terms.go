@@ -129,6 +129,9 @@ func (a *Allocator) successor(ctx context.Context, r Request, h ipam.Holder, l i
 		return l, false, refusal
 	case !ok:
 		return l, false, nil // it goes back to its pool once the earlier pod is collected
+	case l.Host == r.Host && sameRequester(l.Holder, h) && r.olderThan(l):
+		// The lease is the pod's own by an older UID, that of a cache which was behind: no earlier pod asks later than this.
+		return l, false, superseded(r, l)
 	}
 	if err := a.noMore(ctx, r, h, l); err != nil {
 		return l, false, err

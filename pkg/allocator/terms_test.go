@@ -204,6 +204,46 @@ func TestNextPodOfAKeyAndAnOlderUID(t *testing.T) {
 	}
 }
 
+// A replica whose cache is behind stores a request that names no UID by that of the pod before. A late ADD of an older
+// container of the pod, at a replica that knows the pod, does not succeed to it: the address stays with the container that runs.
+func TestLateAddAndAnOlderUID(t *testing.T) {
+	for what, told := range map[string]bool{"the UID is named": true, "the UID is not named": false} {
+		t.Run(what, func(t *testing.T) {
+			x := newNet("9-20")
+			behind, right := newReplica(t, x.pool), newReplica(t, x.pool)
+			at := ago()
+			p := newPod(t, fmt.Sprintf("older-uid-%v-0", told), x.host, behind, right)
+			terms.set(p.Name, x.keyed("default/"+p.Name))
+			before := string(p.UID)
+			behind.podsWatch.Shut()
+			p = again(t, p, x, right)
+
+			next := x.of(p, p.Name+"-c2")
+			next.StartedAt = at(5)
+			a := behind.one(next)
+			if l := behind.lease(a); l.PodUID != before {
+				t.Fatalf("bound to UID %s, want the pod before, %s", l.PodUID, before)
+			}
+			right.picture(x, map[netip.Addr]string{a: next.ContainerID})
+			late := x.of(p, p.Name+"-c1")
+			if late.StartedAt = at(4); told {
+				late.PodUID = string(p.UID)
+			}
+			_, err := right.Allocate(t.Context(), late)
+			refused(t, err, ipam.ReasonContainerSuperseded, a.String(), next.ContainerID)
+			if l := right.lease(a); l.ContainerID != next.ContainerID || l.State != ipam.Active {
+				t.Errorf("after the late ADD: %+v", l)
+			}
+
+			newer := x.of(p, p.Name+"-c3")
+			newer.StartedAt = at(6)
+			if got := right.one(newer); got != a {
+				t.Errorf("the newer container has %s, want %s", got, a)
+			}
+		})
+	}
+}
+
 // The next pod of a key that is on a host which the pool does not serve does not take the address over.
 func TestSuccessorOnAnotherHost(t *testing.T) {
 	x, other := newNet("9-20"), newNet("9-20")
