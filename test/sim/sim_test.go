@@ -39,14 +39,14 @@ func number(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// TestSim plays one short round with clocks that are right and no address that is kept, or with SIM_MINUTES or SIM_OPERATIONS long ones until that is over or something is wrong.
+// TestSim plays one short round, or with SIM_MINUTES or SIM_OPERATIONS long ones until that is over or something is wrong.
 // SIM_SEED is the seed of the first, which has the next ones follow.
 func TestSim(t *testing.T) {
 	seed := number(t, "SIM_SEED", rand.Uint64())
 	minutes, operations := number(t, "SIM_MINUTES", 0), number(t, "SIM_OPERATIONS", 0)
 	p := plan{Seed: seed, Seconds: 60, Slots: 36, Clocks: true, Sticky: true}
 	if minutes == 0 && operations == 0 {
-		p = plan{Seed: seed, Seconds: 10, Slots: 24}
+		p = plan{Seed: seed, Seconds: 10, Slots: 24, Clocks: true, Sticky: true}
 	}
 	var all tally
 	for began := time.Now(); ; p.Seed++ {
