@@ -49,7 +49,8 @@ func (r *replica) start() {
 	r.cancel = cancel
 	listener := r.pipes
 	r.ended.Go(func() {
-		if err := controller.Serve(ctx, cfg, listener, o); err != nil {
+		// One that is killed loses its listener before it is told to end.
+		if err := controller.Serve(ctx, cfg, listener, o); err != nil && r.listener() == listener {
 			r.world.verdict.Wrong("%s ended by itself: %v", r.name, err)
 		}
 	})
