@@ -59,12 +59,12 @@ func newElection(cfg *rest.Config, o Options, p *peers, l *leadership, h *health
 func (e *election) run(ctx context.Context) {
 	quiet := klog.NewContext(ctx, logr.FromSlogHandler(e.log.Handler()).V(4)) // this package logs who leads
 	for ctx.Err() == nil {
+		e.health.recovered(ctx, e.timing.lease) // a term that ends in its first second helps nobody
 		if resigned := e.stand(quiet); resigned {
 			select { // not at once what has just failed
 			case <-ctx.Done():
 			case <-time.After(e.timing.retry):
 			}
-			e.health.recovered(ctx, e.timing.lease)
 		}
 	}
 }

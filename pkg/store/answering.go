@@ -58,16 +58,20 @@ func (c *Client) Unanswered() time.Duration {
 	a := &c.counts.answering
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.flying == 0 && (a.unknown == 0 || time.Since(a.last) > unknownFor) {
+	switch {
+	case a.flying > 0:
+		return time.Since(a.since)
+	case a.unknown == 0 || time.Since(a.last) > unknownFor:
 		return 0
 	}
-	return time.Since(a.since)
+	return a.last.Sub(a.since) // while nothing is sent, nothing can be answered
 }
 
 // nobody is an address that no object is named after.
 func nobody() netip.Addr { return netip.IPv4Unspecified() }
 
-// Probe says whether the API server answers reads; it asks only when nothing was read within a time.
+// Probe returns why the API server does not answer reads; nil when it does. It asks only when nothing was read within a time.
+// One that is too busy has answered: nobody is helped by another leader.
 func (c *Client) Probe(ctx context.Context, within time.Duration) error {
 	a := &c.counts.answering
 	a.mu.Lock()
@@ -76,7 +80,7 @@ func (c *Client) Probe(ctx context.Context, within time.Duration) error {
 	if fresh {
 		return nil
 	}
-	if _, err := c.Get(ctx, nobody()); errors.Is(err, ErrUnavailable) && !apierrors.IsTooManyRequests(err) {
+	if _, err := c.ask(ctx, c.lease(nobody()).MaxRetries(0)); errors.Is(err, ErrUnavailable) && !apierrors.IsTooManyRequests(err) {
 		return err
 	}
 	return nil

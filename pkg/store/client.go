@@ -99,8 +99,18 @@ func (c *Client) Get(ctx context.Context, a netip.Addr) (ipam.Lease, error) {
 }
 
 func (c *Client) get(ctx context.Context, a netip.Addr) ([]byte, error) {
+	return c.ask(ctx, c.lease(a))
+}
+
+// lease begins a request for the object of an address.
+func (c *Client) lease(a netip.Addr) *rest.Request {
+	return c.rest.Get().Resource(v1.IPResource).Name(ipam.ObjectName(a))
+}
+
+// ask sends a read. client-go sends it again while the API server is too busy, unless the request says otherwise.
+func (c *Client) ask(ctx context.Context, request *rest.Request) ([]byte, error) {
 	end := c.Begin(ctx, StageRead)
-	body, err := answer(c.rest.Get().Resource(v1.IPResource).Name(ipam.ObjectName(a)).Do(ctx))
+	body, err := answer(request.Do(ctx))
 	end(err)
 	c.counts.answering.reads(err)
 	if err != nil {
