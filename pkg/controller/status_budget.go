@@ -31,22 +31,30 @@ const (
 )
 
 // statusBudget gives objects their turns to have their status written: in the order in which they asked, edges apart from
-// numbers. No object has more than one turn in statusDelay, but for answers.
+// numbers. No object has more than one turn in statusDelay, but for answers. What is not written costs nothing: a change
+// that is undone, or an object that goes, leaves its place to the next.
 type statusBudget struct {
 	clock func() time.Time
 
 	mu             sync.Mutex
 	numbers, edges *rate.Limiter
-	// turns are those that were given and not used, wrote when objects were written last.
+	// turns are of the objects that wait, wrote is when objects were written last.
 	turns map[string]turn
 	wrote map[string]time.Time
+	asked uint64
 }
 
-// turn is when an object's status may be written.
+// turn is the place of an object among those that wait.
 type turn struct {
-	at   time.Time
-	edge bool
+	// number orders those that wait by when they began to.
+	number uint64
+	edge   bool
+	// ready is from when the object may be written at all, at when it was told to ask again.
+	ready, at time.Time
 }
+
+// lateTurn is by how much an object may be late with asking again until it no longer holds up those behind it.
+const lateTurn = 2 * time.Second
 
 func newStatusBudget(clock func() time.Time) *statusBudget {
 	return &statusBudget{
@@ -65,14 +73,13 @@ func (b *statusBudget) ask(object string, u urgencyOf) time.Duration {
 		delete(b.turns, object)
 		return 0
 	}
-	t, given := b.turns[object]
-	switch {
-	case u == answer:
-		t = turn{at: now}
-	case !given || u == edge && !t.edge:
-		t = b.give(u, now, b.wrote[object])
+	t, waits := b.turns[object]
+	if !waits || u == edge && !t.edge {
+		b.asked++
+		t = turn{number: b.asked, edge: u == edge, ready: b.wrote[object].Add(statusDelay)}
 	}
-	if wait := t.at.Sub(now); wait > 0 {
+	if wait := b.wait(t, now); wait > 0 && u != answer {
+		t.at = now.Add(wait)
 		b.turns[object] = t
 		return wait
 	}
@@ -81,17 +88,30 @@ func (b *statusBudget) ask(object string, u urgencyOf) time.Duration {
 	return 0
 }
 
-// give is the next turn of a kind of change, for an object that was written at a time.
-func (b *statusBudget) give(u urgencyOf, now, wrote time.Time) turn {
+// wait is how long it takes until a turn comes; 0 when it has come, which is taken from what may be written.
+func (b *statusBudget) wait(t turn, now time.Time) time.Duration {
+	if rest := t.ready.Sub(now); rest > 0 {
+		return rest
+	}
 	limit := b.numbers
-	if u == edge {
+	if t.edge {
 		limit = b.edges
 	}
-	at := now.Add(limit.ReserveN(now, 1).DelayFrom(now))
-	if next := wrote.Add(statusDelay); at.Before(next) {
-		at = next
+	lack := float64(b.ahead(t, now)+1) - limit.TokensAt(now)
+	if lack <= 0 && limit.AllowN(now, 1) {
+		return 0
 	}
-	return turn{at: at, edge: u == edge}
+	return max(time.Millisecond, time.Duration(lack/float64(limit.Limit())*float64(time.Second)))
+}
+
+// ahead counts those that wait for longer than a turn and could be written now.
+func (b *statusBudget) ahead(t turn, now time.Time) (n int) {
+	for _, other := range b.turns {
+		if other.edge == t.edge && other.number < t.number && !other.ready.After(now) && now.Sub(other.at) < lateTurn {
+			n++
+		}
+	}
+	return n
 }
 
 // until is how long an object still waits for a turn that it was given, and whether that is one of an edge; 0 without one.

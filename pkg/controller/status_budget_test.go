@@ -107,6 +107,29 @@ func TestStatusBudgetOfEdges(t *testing.T) {
 	}
 }
 
+// TestStatusBudgetOfWhatIsNotWritten: changes that are undone before their turn, and objects that go, keep nobody waiting.
+func TestStatusBudgetOfWhatIsNotWritten(t *testing.T) {
+	for name, drop := range map[string]func(*statusBudget, string){
+		"undone": func(b *statusBudget, object string) { b.ask(object, unchanged) },
+		"gone":   func(b *statusBudget, object string) { b.forget(object) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := time.Unix(1_800_000_000, 0)
+			b := newStatusBudget(func() time.Time { return now })
+			for i := range 5000 {
+				now = now.Add(10 * time.Millisecond)
+				object := fmt.Sprint(i)
+				if b.ask(object, numbers) > 0 {
+					drop(b, object)
+				}
+			}
+			if wait := b.ask("another", numbers); wait > statusDelay {
+				t.Errorf("behind 5000 that need no write, one waits %s", wait)
+			}
+		})
+	}
+}
+
 func TestUrgency(t *testing.T) {
 	conditions := func(status metav1.ConditionStatus, message string) []metav1.Condition {
 		return []metav1.Condition{{Type: v1.ConditionReady, Status: status, Reason: "R", Message: message}}
