@@ -132,6 +132,20 @@ func wantCondition(t *testing.T, p *v1.BCSNetPool, kind string, status metav1.Co
 	})
 }
 
+// wantReady waits until hosts can draw from a pool, which may be full or drain.
+func wantReady(t *testing.T, p *v1.BCSNetPool) {
+	t.Helper()
+	controlplane.EventuallyWithin(t, patience, func() error {
+		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(p), p); err != nil {
+			return err
+		}
+		if !meta.IsStatusConditionTrue(p.Status.Conditions, v1.ConditionReady) {
+			return fmt.Errorf("pool %s is not ready: %+v", p.Name, p.Status.Conditions)
+		}
+		return nil
+	})
+}
+
 // wantObjects waits until exactly these addresses have an object that names the pool.
 func wantObjects(t *testing.T, pool string, want ...string) {
 	t.Helper()

@@ -105,7 +105,7 @@ func TestOverlap(t *testing.T) {
 	edit(t, older, func(s *v1.BCSNetPoolSpec) { s.AvailableIPs = []string{"10.12.0.20"} })
 	wantCondition(t, older, v1.ConditionOverlap, metav1.ConditionFalse, v1.ReasonNoOverlap)
 	wantCondition(t, younger, v1.ConditionOverlap, metav1.ConditionFalse, v1.ReasonNoOverlap)
-	wantCondition(t, younger, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonReady)
+	wantReady(t, younger)
 	wantStatus(t, younger, 2, 1, 0) // it serves the address, which is still in use
 	if a := ask(t, http.MethodDelete, "overlap-1", ""); a.Code != 0 {
 		t.Error(a.Message)

@@ -49,7 +49,7 @@ func TestAllObjectsAreLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantCondition(t, p, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonRebuilding, "default/all-lost-4")
-	wantCondition(t, healthy, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonReady)
+	wantReady(t, healthy)
 	boundPod(t, "all-lost-new")
 	if a := ask(t, http.MethodPost, "all-lost-new", ""); a.Reason != "PoolRebuilding" {
 		t.Errorf("the pool answers %q: %s", a.Reason, a.Message)
@@ -76,7 +76,7 @@ func TestAllObjectsAreLost(t *testing.T) {
 	}
 	report(t, "all-lost-4", silent)
 	_ = admin.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "all-lost-new"}}, client.GracePeriodSeconds(0))
-	wantCondition(t, p, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonReady)
+	wantReady(t, p)
 	wantStatus(t, p, 6, 1, running+1)
 	for addr, pod := range holders { // the container that asks again has its address as before
 		if a := ask(t, http.MethodPost, pod, ""); a.Code != 0 || a.Address.IPAddr != addr {
@@ -134,7 +134,7 @@ func TestRebuiltByHand(t *testing.T) {
 	wantCondition(t, p, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonRebuilding, "default/by-hand-silent")
 	_ = admin.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "by-hand-new"}}, client.GracePeriodSeconds(0))
 	report(t, "by-hand-silent", holders["by-hand-silent"])
-	wantCondition(t, p, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonReady)
+	wantReady(t, p)
 	for name, addr := range holders {
 		if a := ask(t, http.MethodPost, name, ""); a.Code != 0 || a.Address.IPAddr != addr {
 			t.Errorf("%s gets %q (%s), want %s", name, a.Address.IPAddr, a.Message, addr)

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -103,7 +102,7 @@ func TestStoreIsPutBack(t *testing.T) {
 		return nil
 	})
 	wantStatus(t, p, 11, 5, 6)
-	wantCondition(t, p, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonReady)
+	wantReady(t, p)
 	var asking sync.WaitGroup
 	var mu sync.Mutex
 	for i := range 5 {

@@ -38,7 +38,7 @@ func TestInvalidSpec(t *testing.T) {
 		t.Errorf("an invalid pool gave %s", late.Address.IPAddr)
 	}
 	edit(t, p, func(s *v1.BCSNetPoolSpec) { s.AvailableIPs = []string{"fd00:16::20-fd00:16::21"} })
-	wantCondition(t, p, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonReady)
+	wantReady(t, p)
 	if again := ask(t, http.MethodPost, "invalid", ""); again.Address.IPAddr != a.Address.IPAddr {
 		t.Errorf("the lease moved from %s to %q: %s", a.Address.IPAddr, again.Address.IPAddr, again.Message)
 	}
