@@ -33,9 +33,10 @@ func (d *doubles) take() map[string]ipam.Holder {
 	return all
 }
 
-// isDouble reports whether the pod of a lease has more than one request gets.
+// isDouble reports whether the pod of a lease has more than one request gets. One whose interface nobody knows, as it was
+// made again from what its pod reports, is no double of any: it may be another interface's.
 func (a *Allocator) isDouble(l ipam.Lease) bool {
-	if l.State != ipam.Active || l.PodUID == "" {
+	if l.State != ipam.Active || l.PodUID == "" || l.IfName == "" {
 		return false
 	}
 	return tooMany(slices.DeleteFunc(a.index.ByAttachment(l.Holder), func(l ipam.Lease) bool { return l.State != ipam.Active }))

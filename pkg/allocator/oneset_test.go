@@ -152,3 +152,28 @@ func addressesOf(held ...map[netip.Addr]string) (out []netip.Addr) {
 	}
 	return out
 }
+
+// An address that was made again from what a pod reports may be of another interface than those that are known: it is no
+// second one of any of them, nor are they of it.
+func TestUnknownInterfaceIsNoDouble(t *testing.T) {
+	x := ipam.NewIndex()
+	known := ipam.Lease{
+		Addr: netip.MustParseAddr("10.9.0.1"), Version: 1, State: ipam.Active, Params: ipam.Params{Pool: "p"},
+		Holder: ipam.Holder{Namespace: "default", PodName: "web", PodUID: "u1", IfName: "eth0", ContainerID: "c1"},
+	}
+	unknown := known
+	unknown.Addr, unknown.Version, unknown.ContainerID, unknown.IfName = netip.MustParseAddr("10.9.0.2"), 2, "", ""
+	second := known
+	second.Addr, second.Version, second.PodUID = netip.MustParseAddr("10.9.0.3"), 3, "u2"
+	third := second
+	third.Addr, third.Version = netip.MustParseAddr("10.9.0.4"), 4
+	a := &Allocator{index: x}
+	for _, l := range []ipam.Lease{known, unknown, second, third} {
+		x.Watched(l)
+	}
+	for l, want := range map[*ipam.Lease]bool{&known: false, &unknown: false, &second: true, &third: true} {
+		if got := a.isDouble(*l); got != want {
+			t.Errorf("%s on %q is a double: %t, want %t", l.Addr, l.IfName, got, want)
+		}
+	}
+}
