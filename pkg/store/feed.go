@@ -209,9 +209,17 @@ func (lw listWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (
 	return list, nil
 }
 
+// watchStall is how long the API server may take to begin a watch.
+const watchStall = 10 * time.Second
+
+// errNoWatch ends the wait for a watch that does not begin.
+var errNoWatch = fmt.Errorf("%w: the watch did not begin within %s", ErrUnavailable, watchStall)
+
+// WatchWithContext begins a watch.
 func (lw listWatch) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	ctx, stop := context.WithCancel(ctx)
 	reading, cut := context.WithCancel(ctx)
+	stalls := time.AfterFunc(watchStall, cut)
 	request := lw.f.client.rest.Get().Resource(v1.IPResource).MaxRetries(0).
 		Param("watch", "true").
 		Param("allowWatchBookmarks", "true").
@@ -221,6 +229,9 @@ func (lw listWatch) WatchWithContext(ctx context.Context, o metav1.ListOptions) 
 			Timeout(time.Duration(*o.TimeoutSeconds) * time.Second)
 	}
 	body, err := stream(reading, request)
+	if began := stalls.Stop(); err != nil && !began {
+		err = errNoWatch
+	}
 	if lw.f.began(err); err != nil {
 		cut()
 		stop()

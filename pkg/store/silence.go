@@ -13,6 +13,8 @@ const (
 	// delivers it within some milliseconds. Looks are counted, not time: a process that was stopped has not listened.
 	lookEvery   = 250 * time.Millisecond
 	silentLooks = 4
+	// wellLooks make the two seconds that a watch must stand with nothing outstanding before the replica is trusted again.
+	wellLooks = 8
 	// relistFrom is the watch in a row, ended for its silence, from which on the leases are listed, too. The first is only taken
 	// up where it stopped.
 	relistFrom = 2
@@ -20,33 +22,62 @@ const (
 	SilentWatches = 3
 )
 
-// Silent is how many watches in a row were ended because they did not deliver a write that was answered. Whatever a watch
-// delivers ends the row.
+// Silent is how many watches in a row were ended because they did not deliver a write that was answered, and seconds that
+// such a write waited for a watch to open. Whatever a watch delivers ends the row.
 func (f *Feed) Silent() int { return int(f.silent.Load()) }
 
 // listen ends watches that say nothing, until the context ends.
 func (f *Feed) listen(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	var open *watcher
-	var heard int64
-	looks := 0
+	var l looks
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		}
-		w, now := f.open.Load(), f.heard.Load()
-		if w == nil || w != open || now != heard || f.client.counts.answered.Load() <= f.client.index.Seen() {
-			open, heard, looks = w, now, 0
-			continue
-		}
-		if looks++; looks == silentLooks {
-			f.silences.Add(1)
-			w.end(f.silent.Add(1) >= relistFrom)
+			l.look(f)
 		}
 	}
+}
+
+// looks are what was seen of a watch at the last looks.
+type looks struct {
+	open  *watcher
+	heard int64
+	// silent are the looks in a row at which a write was outstanding, well those at which an open watch had delivered all.
+	silent, well int
+}
+
+func (l *looks) look(f *Feed) {
+	w, now := f.open.Load(), f.heard.Load()
+	behind := f.client.counts.answered.Load() > f.client.index.Seen()
+	another := w != nil && w != l.open
+	if behind || another || w == nil {
+		l.well = 0
+	} else if l.well++; l.well == wellLooks {
+		// The next write tells whether it delivers. In a quiet cluster the next event or bookmark is a minute away.
+		f.silent.CompareAndSwap(SilentWatches, SilentWatches-1)
+	}
+	if !behind || another || now != l.heard || !f.Synced() {
+		l.open, l.heard, l.silent = w, now, 0
+		return
+	}
+	l.open = w
+	switch l.silent++; {
+	case w != nil && l.silent == silentLooks:
+		f.silences.Add(1)
+		w.end(f.fallsSilent() >= relistFrom)
+	case w == nil && l.silent%silentLooks == 0: // none can be opened
+		f.fallsSilent()
+	}
+}
+
+// fallsSilent counts another silent second, up to those that mean trouble.
+func (f *Feed) fallsSilent() int32 {
+	n := min(f.silent.Load()+1, SilentWatches)
+	f.silent.Store(n)
+	return n
 }
 
 // answers takes note of the version that a write got.

@@ -2,8 +2,12 @@ package store
 
 import (
 	"context"
+	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/test/controlplane"
@@ -65,4 +69,72 @@ func TestAllWatchesAreSilent(t *testing.T) {
 		}
 		return f.Silent() == 0
 	})
+}
+
+// emptyList is a list as of version 5.
+func emptyList(r *http.Request, _ http.RoundTripper) (*http.Response, error) {
+	return intercept.Respond(r, http.StatusOK, []byte(`{"metadata":{"resourceVersion":"5"},"items":[]}`)), nil
+}
+
+// A watch that cannot be opened is no better than a silent one, whether the API server refuses it or says nothing.
+func TestWatchCannotBeOpened(t *testing.T) {
+	for what, hook := range map[string]intercept.Hook{
+		"refused": intercept.Answer(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, 1),
+		"no headers": func(r *http.Request, _ http.RoundTripper) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tap := &intercept.Tap{}
+				tap.On(lists, emptyList)
+				tap.On(watches, hook)
+				c := tapped(t, tap)
+				f := NewFeed(c)
+				stop := start(t, f)
+				defer stop()
+				<-time.After(time.Minute)
+				if !f.Synced() || f.Silent() != 0 {
+					t.Fatalf("synced %v, %d silent before anything was written", f.Synced(), f.Silent())
+				}
+				if f.Err() == nil {
+					t.Error("the feed does not know that its watch did not begin")
+				}
+				c.counts.answers(7)
+				<-time.After(5 * time.Second)
+				if n := f.Silent(); n < SilentWatches {
+					t.Errorf("%d silent seconds, want %d", n, SilentWatches)
+				}
+			})
+		})
+	}
+}
+
+// After silent watches, one that stands with nothing outstanding is given another chance without an event: a single one.
+func TestQuietWatchIsTrustedAgain(t *testing.T) {
+	c := tapped(t, &intercept.Tap{})
+	f := NewFeed(c)
+	f.synced.Store(true)
+	f.silent.Store(SilentWatches)
+	c.counts.answers(7)
+	c.index.Reached(6)
+	f.open.Store(&watcher{cut: func() {}})
+	var l looks
+	see := func(n, want int) {
+		t.Helper()
+		for range n {
+			l.look(f)
+		}
+		if got := f.Silent(); got != want {
+			t.Errorf("%d silent watches, want %d", got, want)
+		}
+	}
+	see(2*wellLooks, SilentWatches)
+	c.index.Reached(7)
+	see(wellLooks-1, SilentWatches)
+	see(1, SilentWatches-1)
+	see(2*wellLooks, SilentWatches-1)
+	c.counts.answers(8)
+	see(silentLooks+1, SilentWatches)
 }
