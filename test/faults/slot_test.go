@@ -58,6 +58,8 @@ type sandbox struct {
 // run lives one pod after the other while there is load. The last pod stays, if it has an address.
 func (s *slot) run() {
 	for s.loading() {
+		for s.halted.Load() && pause(s.load, 20*time.Millisecond) { // who waits for all slots would wait for one step of each
+		}
 		s.mu.Lock()
 		s.step()
 		s.mu.Unlock()
