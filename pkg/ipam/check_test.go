@@ -154,7 +154,8 @@ func (m *machine) lookAtAll(w Want, n need) (best choice) {
 	var first *record
 	for r := range m.x.byAddr.all() {
 		p, _, served := m.x.serving(r.addr)
-		if r.claim() != w.Claim || w.Claim == "" || r.key() != "" || !waits(r, w, n) || m.x.busy(r) || !served || p.Terminating || !m.x.fits(p, w) || m.model.hostFull(p.Pool, w, m.model.known(), nil) {
+		if r.claim() != w.Claim || w.Claim == "" || r.key() != "" || !waits(r, w, n) || m.x.busy(r) || !served || p.Terminating || !m.x.fits(p, w) || m.model.hostFull(p.Pool, w, m.model.known(), nil) ||
+			m.model.overQuotaWith(p.Pool, w, r.addr, m.model.known(), nil) {
 			continue
 		}
 		if first == nil || r.updated > first.updated || r.updated == first.updated && r.addr.Less(first.addr) {

@@ -33,6 +33,11 @@ func (m *model) counted(pool, namespace string, known map[netip.Addr]Lease) map[
 
 // overQuota is the rule of quotas: neither the namespace of the pod nor that of its claim gets more of a pool.
 func (m *model) overQuota(p Pool, w Want, known map[netip.Addr]Lease, picks []string) bool {
+	return m.overQuotaWith(p, w, netip.Addr{}, known, picks)
+}
+
+// overQuotaWith is overQuota where the address is known: one that counts for the namespace already is no more.
+func (m *model) overQuotaWith(p Pool, w Want, a netip.Addr, known map[netip.Addr]Lease, picks []string) bool {
 	for _, ns := range []string{w.Namespace, ClaimNamespace(w.Claim)} {
 		limit, own := p.Quotas[ns]
 		if !own {
@@ -47,7 +52,7 @@ func (m *model) overQuota(p Pool, w Want, known map[netip.Addr]Lease, picks []st
 				all[ip(a)] = true
 			}
 		}
-		if len(all) >= limit {
+		if len(all) >= limit && !all[a] {
 			return true
 		}
 	}
