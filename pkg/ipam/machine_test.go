@@ -176,7 +176,13 @@ func (m *machine) stored(t *rapid.T) Lease {
 func (m *machine) othersRelease(t *rapid.T) {
 	l := m.stored(t)
 	l.State = Active
-	l, _ = Release(l, m.model.now, Change{})
+	at := m.model.now
+	for _, f := range m.model.log { // no earlier than what was written before, as in next
+		if f.lease.Addr == l.Addr && f.lease.Updated.After(at) {
+			at = f.lease.Updated
+		}
+	}
+	l, _ = Release(l, at, Change{})
 	m.model.commit(l, false)
 }
 
