@@ -30,8 +30,10 @@ func TestTerminatingCRD(t *testing.T) {
 	if err := admin.Create(t.Context(), pool); err != nil {
 		t.Fatal(err)
 	}
-	ask := func() (answer, error) {
-		return call.send(t.Context(), "POST", prefix, object{"host": "172.16.0.11", "owner": "vm-1"})
+	asked := 0
+	ask := func() (answer, error) { // for another one each time: who has an address is answered by a read, which is served
+		asked++
+		return call.send(t.Context(), "POST", prefix, object{"host": "172.16.0.11", "owner": fmt.Sprintf("vm-%d", asked)})
 	}
 	crd := &unstructured.Unstructured{}
 	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})

@@ -16,7 +16,7 @@ import (
 // TestQuota: a namespace that comes near its quota of a pool is told of once, one that has reached it is refused and says
 // why, and one that has more, as the quota was lowered, keeps what it has.
 func TestQuota(t *testing.T) {
-	p := newPool(t, "quota", func(s *v1.BCSNetPoolSpec) { s.MaxPerNamespace = 5 }, "10.41.0.20-10.41.0.29")
+	p := newPool(t, "quota", func(s *v1.BCSNetPoolSpec) { s.MaxPerNamespace = 5 }, "10.147.0.20-10.147.0.29")
 	for i := range 6 {
 		newPod(t, fmt.Sprint("quota-", i))
 	}
