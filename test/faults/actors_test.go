@@ -38,12 +38,12 @@ func (r *round) fault(what, whom string, do func()) {
 
 // journaled does something and writes down when.
 func (r *round) journaled(what, whom string, do func()) {
-	from := r.history.now()
+	from := r.history.Now()
 	do()
 	r.journal.mu.Lock()
-	r.journal.lines = append(r.journal.lines, fmt.Sprintf("%8.3f to %8.3f s: %s %s", from.Seconds(), r.history.now().Seconds(), what, whom))
+	r.journal.lines = append(r.journal.lines, fmt.Sprintf("%8.3f to %8.3f s: %s %s", from.Seconds(), r.history.Now().Seconds(), what, whom))
 	r.journal.mu.Unlock()
-	r.count("fault " + what)
+	r.Count("fault " + what)
 }
 
 // actors are those who make trouble at the same time, each at random, until the load ends; then they mend
@@ -96,7 +96,7 @@ const leaseDuration = 4 * time.Second
 func (r *round) disturb(one *replica, two chan struct{}, rng *rand.Rand) {
 	check := func(err error) {
 		if err != nil {
-			r.wrong(ownFault+"%s: %v", one.name, err)
+			r.Wrong(ownFault+"%s: %v", one.name, err)
 		}
 	}
 	restart := func() { check(one.Start(context.WithoutCancel(r.ctx))) }
@@ -190,7 +190,7 @@ func (r *round) disturbControlPlane(rng *rand.Rand) {
 	cp, ctx := r.site.cp, context.WithoutCancel(r.ctx)
 	check := func(err error) {
 		if err != nil {
-			r.wrong(ownFault+"the control plane: %v", err)
+			r.Wrong(ownFault+"the control plane: %v", err)
 		}
 	}
 	all := []choice{

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/test/judge"
 )
 
 // attempt is how long a caller waits for one replica before it asks the next.
@@ -41,7 +42,7 @@ func (a answer) addr() netip.Addr {
 
 // callers are the clients of all kubelets.
 type callers struct {
-	*verdict
+	*judge.Verdict
 	http *http.Client
 	urls []string
 }
@@ -58,7 +59,7 @@ func (c *callers) once(ctx context.Context, url, method, path string, body any) 
 	if err != nil {
 		return a, err
 	}
-	c.count("request " + method)
+	c.Count("request " + method)
 	resp, err := c.http.Do(r)
 	if err != nil {
 		return a, err
@@ -71,7 +72,7 @@ func (c *callers) once(ctx context.Context, url, method, path string, body any) 
 		return a, fmt.Errorf("%s: %q: %w", resp.Status, text, err)
 	}
 	if a.Code != 0 {
-		c.count("refusal " + string(a.Reason))
+		c.Count("refusal " + string(a.Reason))
 	}
 	return a, nil
 }
@@ -85,7 +86,7 @@ func (c *callers) ask(ctx context.Context, rng *rand.Rand, method, path string, 
 		a, err = c.once(ctx, c.urls[(first+n)%len(c.urls)], method, path, body)
 		switch {
 		case err != nil:
-			c.count("request without an answer")
+			c.Count("request without an answer")
 		case a.Code == 0, !temporary(a.Reason):
 			return a, true
 		}

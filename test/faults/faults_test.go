@@ -18,6 +18,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/bcsnet/bcsnet/test/controlplane"
+	"github.com/bcsnet/bcsnet/test/judge"
 )
 
 func TestMain(m *testing.M) {
@@ -53,15 +54,15 @@ func TestFaults(t *testing.T) {
 		length, slots, end = longRound, longSlots, end.Add(time.Duration(minutes)*time.Minute)
 	}
 	t.Logf("FAULTS_SEED=%d", seed)
-	v := newVerdict()
+	v := judge.NewVerdict()
 	s := newSite(t, slots, build{faulty: faultyController(t)})
 	began := time.Now()
-	for n := uint64(0); n == 0 || time.Now().Before(end) && !v.failed(); n++ {
+	for n := uint64(0); n == 0 || time.Now().Before(end) && !v.Failed(); n++ {
 		play(t, s, v, seed+n, length)
-		t.Logf("%s: %d operations, %d faults", time.Since(began).Round(time.Second), v.total("operation"), v.total("fault"))
+		t.Logf("%s: %d operations, %d faults", time.Since(began).Round(time.Second), v.Total("operation"), v.Total("fault"))
 	}
 	t.Logf("FAULTS_SEED=%d, in all:\n%s", seed, v)
-	for _, text := range v.violations {
+	for _, text := range v.Violations() {
 		t.Error(text)
 	}
 }

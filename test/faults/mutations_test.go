@@ -7,7 +7,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bcsnet/bcsnet/test/judge"
 )
+
+// ownFault begins what went wrong with the suite itself, and says nothing of the controller.
+const ownFault = "the suite: "
 
 // TestMutations breaks one guard of the controller at a time, in a build for this test, and expects the suite
 // to find it: it can.
@@ -23,13 +28,13 @@ func TestMutations(t *testing.T) {
 		"write":        "an ADD is answered when its address is stored, not before",
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := newVerdict()
+			v := judge.NewVerdict()
 			play(t, newSite(t, shortSlots, build{faulty: faulty, broken: name}), v, rand.Uint64(), time.Minute)
-			found := slices.IndexFunc(v.violations, func(text string) bool { return !strings.HasPrefix(text, ownFault) })
+			found := slices.IndexFunc(v.Violations(), func(text string) bool { return !strings.HasPrefix(text, ownFault) })
 			if found < 0 {
-				t.Fatalf("not found to be broken: %s\n%s\n%s", guard, v, strings.Join(v.violations, "\n"))
+				t.Fatalf("not found to be broken: %s\n%s\n%s", guard, v, strings.Join(v.Violations(), "\n"))
 			}
-			t.Logf("found after %d operations and %d faults: %s", v.total("operation"), v.total("fault"), v.violations[found])
+			t.Logf("found after %d operations and %d faults: %s", v.Total("operation"), v.Total("fault"), v.Violations()[found])
 		})
 	}
 }

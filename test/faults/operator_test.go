@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/test/judge"
 )
 
 // operate is an operator at work: addresses and hosts released by hand, pools edited, shrunk and grown. What
@@ -67,7 +68,7 @@ func (r *round) takeAddress(rng *rand.Rand, force bool) {
 	}
 	out, err := r.site.bcsnetctl(r.ctx, args...)
 	if err == nil && !force {
-		r.wrong("ip release without --force took %s of live pod %s: %s", b.addr, s.name, out)
+		r.Wrong("ip release without --force took %s of live pod %s: %s", b.addr, s.name, out)
 	}
 }
 
@@ -76,7 +77,7 @@ func (s *slot) take() {
 	b := s.sandbox
 	s.last(b)
 	s.taken = true
-	s.history.add(s.number, change{b.addr.String(), b.uid, b.id, false}, s.history.now(), never)
+	s.note(b, b.addr, false, s.history.Now(), judge.Never)
 }
 
 // takeHost releases a host, whose pods are over, by the command line or over HTTP. Nothing is taken once the load is
@@ -104,7 +105,7 @@ func (r *round) takeHost(rng *rand.Rand) {
 		return
 	}
 	if a, ok := r.callers.ask(r.ctx, rng, http.MethodDelete, "/host/"+host(h), nil, func() bool { return !r.loading() }); ok && a.Code != 0 {
-		r.wrong("release of host %s is refused: %s: %s", host(h), a.Reason, a.Message)
+		r.Wrong("release of host %s is refused: %s: %s", host(h), a.Reason, a.Message)
 	}
-	r.count("operation host release")
+	r.Count("operation host release")
 }

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bcsnet/bcsnet/test/judge"
 )
 
 // until repeats something that the API server may not be there for, at most until the context ends.
@@ -38,7 +40,7 @@ func (s *slot) createPod() bool {
 		}
 		if err == nil {
 			s.uid, s.created = string(p.UID), p.CreationTimestamp
-			s.count("pod created")
+			s.Count("pod created")
 		}
 		return err
 	})
@@ -52,7 +54,7 @@ func (s *slot) report(b *sandbox) {
 	ctx, cancel := context.WithTimeout(s.ctx, attempt)
 	defer cancel()
 	if s.tell(ctx, b) == nil {
-		s.count("pod reported")
+		s.Count("pod reported")
 	}
 }
 
@@ -89,7 +91,7 @@ func (s *slot) endPod(inOrder bool) {
 	default:
 		s.last(b)
 	}
-	from := s.history.now()
+	from := s.history.Now()
 	how := s.rng.IntN(100)
 	switch {
 	case b == nil:
@@ -102,8 +104,8 @@ func (s *slot) endPod(inOrder bool) {
 		}
 	case how >= 95 && s.forgetful():
 		s.deletePod()
-		s.count("pod deleted without DEL")
-		s.history.add(s.number, change{b.addr.String(), b.uid, b.id, false}, from, never)
+		s.Count("pod deleted without DEL")
+		s.note(b, b.addr, false, from, judge.Never)
 	default:
 		s.deletePod()
 		s.lateDEL(b, time.Duration(s.rng.IntN(3000))*time.Millisecond, from)

@@ -2,9 +2,7 @@ package faults_test
 
 import (
 	"context"
-	"maps"
 	"math/rand/v2"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"time"
@@ -82,10 +80,10 @@ func (r *round) reconcile(rng *rand.Rand) {
 		case !known[s.uid] && (b == nil || s.taken):
 			s.deletePod()
 		case !known[s.uid]:
-			r.count("pod orphaned")
+			r.Count("pod orphaned")
 			s.orphan = time.Now().Add(time.Duration(rng.IntN(8000)) * time.Millisecond)
 		case b != nil && !s.taken:
-			r.count("pod kept")
+			r.Count("pod kept")
 			until(r.ctx, func(ctx context.Context) error { return s.tell(ctx, b) })
 		}
 	}
@@ -93,7 +91,7 @@ func (r *round) reconcile(rng *rand.Rand) {
 		if mine[string(p.UID)] {
 			continue
 		}
-		r.count("pod back although it has ended")
+		r.Count("pod back although it has ended")
 		uid := p.UID
 		until(r.ctx, func(ctx context.Context) error {
 			return client.IgnoreNotFound(r.site.admin.Delete(ctx, &p, client.GracePeriodSeconds(0), client.Preconditions{UID: &uid}))
@@ -104,8 +102,7 @@ func (r *round) reconcile(rng *rand.Rand) {
 // awaitReturn waits until every live pod has its address again.
 func (r *round) awaitReturn() {
 	for deadline := time.Now().Add(returned); ; {
-		left := r.ledger.all()
-		maps.DeleteFunc(left, func(_ netip.Addr, h holding) bool { return !h.awaited })
+		left := r.ledger.Awaited()
 		if len(left) == 0 || r.ctx.Err() != nil {
 			return
 		}
@@ -114,10 +111,10 @@ func (r *round) awaitReturn() {
 			if err != nil {
 				return
 			}
-			r.ledger.seen(live)
-			if time.Now().After(deadline) && r.ledger.awaits(a) {
-				r.wrong("%s did not come back to container %.8s of live pod %s within %s of the restore: it is %s, container %.8s of %s (%s), updated %s; history %v",
-					a, h.container, h.pod, returned, live.State, live.ContainerID, live.Who(), live.PodUID, live.Updated, live.History.Entries())
+			r.ledger.Seen(live)
+			if time.Now().After(deadline) && r.ledger.Awaits(a) {
+				r.Wrong("%s did not come back to container %.8s of live pod %s within %s of the restore: it is %s, container %.8s of %s (%s), updated %s; history %v",
+					a, h.Container, h.Pod, returned, live.State, live.ContainerID, live.Who(), live.PodUID, live.Updated, live.History.Entries())
 				return
 			}
 		}
@@ -130,7 +127,7 @@ func (s *slot) endOrphan() {
 	if s.orphan.IsZero() {
 		return
 	}
-	b, from := s.sandbox, s.history.now()
+	b, from := s.sandbox, s.history.Now()
 	if s.taken {
 		b.over.Store(true)
 	} else {

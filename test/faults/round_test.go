@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/bcsnet/bcsnet/test/judge"
 )
 
 const (
@@ -20,11 +22,11 @@ const (
 
 // round is a time of load and faults, and the look at what came of it.
 type round struct {
-	*verdict
+	*judge.Verdict
 	site    *site
 	callers *callers
-	history *history
-	ledger  *ledger
+	history *judge.History
+	ledger  *watcher
 	slots   []*slot
 	length  time.Duration
 
@@ -53,7 +55,7 @@ func (r *round) goesOn() bool { return r.loading() && !r.halted.Load() }
 func (r *round) forgetful() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.forget > int(forgottenPerMinute*time.Since(r.history.began).Minutes()) {
+	if r.forget > int(forgottenPerMinute*r.history.Now().Minutes()) {
 		return false
 	}
 	r.forget++
@@ -61,13 +63,13 @@ func (r *round) forgetful() bool {
 }
 
 // play runs a round: load and faults for a while, then what came of them. The verdict has what is wrong.
-func play(t *testing.T, s *site, v *verdict, seed uint64, length time.Duration) {
+func play(t *testing.T, s *site, v *judge.Verdict, seed uint64, length time.Duration) {
 	t.Helper()
 	transport := &http.Transport{MaxIdleConnsPerHost: hosts * s.slots}
 	defer transport.CloseIdleConnections()
 	r := &round{
-		verdict: v, site: s, length: length, history: &history{began: time.Now()}, ledger: newLedger(v),
-		callers: &callers{verdict: v, http: &http.Client{Transport: transport}},
+		Verdict: v, site: s, length: length, history: judge.NewHistory(), ledger: &watcher{Ledger: judge.NewLedger(v)},
+		callers: &callers{Verdict: v, http: &http.Client{Transport: transport}},
 	}
 	for _, one := range s.replicas {
 		r.callers.urls = append(r.callers.urls, one.URL)
@@ -94,33 +96,23 @@ func play(t *testing.T, s *site, v *verdict, seed uint64, length time.Duration) 
 	}
 	select {
 	case <-r.load.Done():
-	case <-v.broken:
+	case <-v.Broken():
 		rest()
 	}
 	mischief.Wait() // what they broke, they have mended
 	working.Wait()
 	r.background.Wait() // the last pod that goes has gone
-	if !r.failed() {
+	if !r.Failed() {
 		r.settle(time.Now())
 	}
 	r.sweep()
 	unwatch()
 	watching.Wait()
-	if text := r.history.illegal(); text != "" {
-		r.wrong("an address had two holders: %s", text)
+	if text := r.history.Illegal(); text != "" {
+		r.Wrong("an address had two holders: %s", text)
 	}
-	r.count("round")
-	if r.failed() {
+	r.Count("round")
+	if r.Failed() {
 		t.Logf("the last faults:\n%s", r.journal.tail(60))
-	}
-}
-
-// failed says whether anything was wrong yet.
-func (v *verdict) failed() bool {
-	select {
-	case <-v.broken:
-		return true
-	default:
-		return false
 	}
 }

@@ -3,7 +3,6 @@ package faults_test
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
@@ -11,17 +10,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/test/judge"
 )
 
 // settle waits until pods and leases agree one to one, at most for a minute after the faults.
 func (r *round) settle(calm time.Time) {
-	want := r.ledger.all()
+	want := r.ledger.All()
 	r.await(calm.Add(settled), "after the faults", want)
-	r.count(fmt.Sprintf("settled within %d s", int(time.Since(calm).Seconds())/10*10+10))
+	r.Count(fmt.Sprintf("settled within %d s", int(time.Since(calm).Seconds())/10*10+10))
 	for a := range want {
 		live, err := r.site.read(r.ctx, a)
 		if err == nil {
-			r.ledger.seen(live)
+			r.ledger.Seen(live)
 		}
 	}
 }
@@ -34,23 +34,23 @@ func (r *round) sweep() {
 		}
 	}
 	r.background.Wait()
-	if !r.failed() {
+	if !r.Failed() {
 		r.await(time.Now().Add(settled), "after the last pod", nil)
 	}
 }
 
 // await reads all leases until they are those that the pods should have.
-func (r *round) await(deadline time.Time, when string, want map[netip.Addr]holding) {
+func (r *round) await(deadline time.Time, when string, want map[netip.Addr]judge.Holding) {
 	for {
 		all, err := r.site.active(r.ctx)
 		var wrong []string
 		if err == nil {
-			if wrong = differences(all, want); len(wrong) == 0 {
+			if wrong = judge.Differences(all, want); len(wrong) == 0 {
 				return
 			}
 		}
 		if time.Now().After(deadline) || !pause(r.ctx, 200*time.Millisecond) {
-			r.wrong("%s pods and leases do not agree (%v):\n%s\nthe pods of these leases, and what they hold:\n%s", when, err,
+			r.Wrong("%s pods and leases do not agree (%v):\n%s\nthe pods of these leases, and what they hold:\n%s", when, err,
 				strings.Join(wrong, "\n"), strings.Join(r.around(all, want), "\n"))
 			return
 		}
@@ -58,7 +58,7 @@ func (r *round) await(deadline time.Time, when string, want map[netip.Addr]holdi
 }
 
 // around tells of the pods whose leases are too many: what is there under their names.
-func (r *round) around(all []ipam.Lease, want map[netip.Addr]holding) (lines []string) {
+func (r *round) around(all []ipam.Lease, want map[netip.Addr]judge.Holding) (lines []string) {
 	for _, leak := range all {
 		if _, wanted := want[leak.Addr]; wanted {
 			continue
@@ -73,26 +73,4 @@ func (r *round) around(all []ipam.Lease, want map[netip.Addr]holding) (lines []s
 		}
 	}
 	return lines
-}
-
-// differences between the leases and what the pods should have.
-func differences(all []ipam.Lease, want map[netip.Addr]holding) (wrong []string) {
-	found := map[netip.Addr]bool{}
-	for _, l := range all {
-		h, wanted := want[l.Addr]
-		switch {
-		case !wanted:
-			wrong = append(wrong, fmt.Sprintf("%s is held by container %.8s of %s (pod %s, since %s): a leak", l.Addr, l.ContainerID, l.Who(), l.PodUID, l.Updated))
-		case h.container != l.ContainerID:
-			wrong = append(wrong, fmt.Sprintf("%s is held by container %.8s of %s, not by %.8s of %s", l.Addr, l.ContainerID, l.Who(), h.container, h.pod))
-		}
-		found[l.Addr] = true
-	}
-	for a, h := range want {
-		if !found[a] {
-			wrong = append(wrong, fmt.Sprintf("%s of container %.8s of %s is held by nobody", a, h.container, h.pod))
-		}
-	}
-	slices.Sort(wrong)
-	return wrong
 }

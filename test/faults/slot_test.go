@@ -15,6 +15,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/test/judge"
 )
 
 // slot is a place for a pod on a host, and the kubelet's worker for it. The pods of every other slot follow each
@@ -148,6 +149,11 @@ func (b *sandbox) del(host string) httpapi.ReleaseRequest {
 	return r
 }
 
+// note writes down that a sandbox took an address, or gave it up, between two times.
+func (s *slot) note(b *sandbox, a netip.Addr, take bool, from, to time.Duration) {
+	s.history.Add(s.number, judge.Change{Addr: a.String(), Pod: b.uid, Container: b.id, Take: take}, from, to)
+}
+
 // begin is the ADD of a new sandbox, sometimes sent twice at once, and sometimes once more at a later time. (Only
 // where the request tells when it began: without that a late one cannot be told from a new one.) A sandbox without an address by the end of the load is given up, by a DEL as the kubelet does.
 func (s *slot) begin(b *sandbox) {
@@ -160,7 +166,7 @@ func (s *slot) begin(b *sandbox) {
 	case n < 4:
 		s.duplicate(b, time.Duration(s.rng.IntN(4000))*time.Millisecond, served)
 	}
-	from := s.history.now()
+	from := s.history.Now()
 	a, ok := s.callers.ask(s.ctx, s.rng, http.MethodPost, "", b.add(host(s.host)), func() bool { return !s.goesOn() })
 	if !ok {
 		close(served)
@@ -175,19 +181,19 @@ func (s *slot) begin(b *sandbox) {
 	s.refusedSince, s.refusals = time.Time{}, 0
 	b.addr = a.addr()
 	served <- b.addr
-	s.count("operation ADD")
-	s.history.add(s.number, change{b.addr.String(), b.uid, b.id, true}, from, s.history.now())
+	s.Count("operation ADD")
+	s.note(b, b.addr, true, from, s.history.Now())
 	// The answer is durable: the object says so at once.
 	live, err := s.site.read(s.ctx, b.addr)
 	switch {
 	case err != nil:
 		return
 	case !b.holds(live):
-		s.wrong("ADD of container %.8s of %s (%s, told %t) was answered with %s, and then version %d is %s, container %.8s of %s (%s)",
+		s.Wrong("ADD of container %.8s of %s (%s, told %t) was answered with %s, and then version %d is %s, container %.8s of %s (%s)",
 			b.id, s.name, b.uid, b.told, b.addr, live.Version, live.State, live.ContainerID, live.Who(), live.PodUID)
 		return
 	}
-	s.ledger.hold(b.addr, s.name, b.id, live.Version)
+	s.ledger.Hold(b.addr, s.name, b.id, live.Version)
 	s.report(b)
 }
 
@@ -201,12 +207,12 @@ func (b *sandbox) holds(l ipam.Lease) bool {
 // other two containers may seem to have come in the other order, where their requests do not say when they
 // began.) The pod must get its address that way, soon.
 func (s *slot) refuse(b *sandbox, a answer) {
-	s.count("sandbox refused")
+	s.Count("sandbox refused")
 	if s.refusedSince.IsZero() {
 		s.refusedSince = time.Now()
 	}
 	if s.refusals++; s.refusals >= 5 && time.Since(s.refusedSince) > stubborn {
-		s.wrong("ADD of live pod %s (%s) is refused again and again, now of container %.8s: %s: %s", s.name, s.uid, b.id, a.Reason, a.Message)
+		s.Wrong("ADD of live pod %s (%s) is refused again and again, now of container %.8s: %s: %s", s.name, s.uid, b.id, a.Reason, a.Message)
 	}
 	s.giveUp(b)
 }
@@ -217,7 +223,7 @@ const stubborn = time.Minute
 func (s *slot) giveUp(b *sandbox) {
 	b.over.Store(true)
 	s.sandbox = nil
-	s.lateDEL(b, 0, s.history.now())
+	s.lateDEL(b, 0, s.history.Now())
 }
 
 // duplicate sends the ADD of a sandbox once more, to one replica. While the sandbox has its address the
@@ -226,28 +232,26 @@ func (s *slot) duplicate(b *sandbox, after time.Duration, served <-chan netip.Ad
 	url := s.callers.urls[s.rng.IntN(len(s.callers.urls))]
 	s.background.Go(func() {
 		pause(s.ctx, after)
-		from := s.history.now()
+		from := s.history.Now()
 		a, err := s.callers.once(s.ctx, url, http.MethodPost, "", b.add(host(s.host)))
 		if err != nil || a.Code != 0 {
 			return
 		}
-		s.count("operation duplicate ADD")
-		took := change{a.addr().String(), b.uid, b.id, true}
+		s.Count("operation duplicate ADD")
 		over := b.over.Load()
-		s.history.add(s.number, took, from, s.history.now())
+		s.note(b, a.addr(), true, from, s.history.Now())
 		if !over {
 			select {
 			case addr, told := <-served:
 				if told && addr != a.addr() && !b.over.Load() {
-					s.wrong("container %.8s of %s was told %s by one replica and %s by another", b.id, s.name, addr, a.addr())
+					s.Wrong("container %.8s of %s was told %s by one replica and %s by another", b.id, s.name, addr, a.addr())
 				}
 				over = !told || addr != a.addr()
 			case <-s.ctx.Done():
 			}
 		}
 		if over { // nobody else writes down when this ends
-			took.take = false
-			s.history.add(s.number, took, from, never)
+			s.note(b, a.addr(), false, from, judge.Never)
 		}
 	})
 }
@@ -259,39 +263,39 @@ func (s *slot) repeat() {
 	switch {
 	case !ok:
 	case a.Code != 0:
-		s.wrong("the repeated ADD of container %.8s of %s is refused: %s: %s", b.id, s.name, a.Reason, a.Message)
+		s.Wrong("the repeated ADD of container %.8s of %s is refused: %s: %s", b.id, s.name, a.Reason, a.Message)
 	case a.addr() != b.addr:
-		s.wrong("container %.8s of %s has %s and was told %s", b.id, s.name, b.addr, a.addr())
+		s.Wrong("container %.8s of %s has %s and was told %s", b.id, s.name, b.addr, a.addr())
 	default:
-		s.count("operation repeated ADD")
+		s.Count("operation repeated ADD")
 	}
 }
 
 // last is the last look at the address of a sandbox that is about to end: it was its own until now.
 func (s *slot) last(b *sandbox) {
 	live, err := s.site.read(s.ctx, b.addr)
-	if err == nil && !b.holds(live) && !s.ledger.awaits(b.addr) {
-		s.wrong("live pod %s (container %.8s) lost %s: version %d is %s, container %.8s of %s; history %v",
+	if err == nil && !b.holds(live) && !s.ledger.Awaits(b.addr) {
+		s.Wrong("live pod %s (container %.8s) lost %s: version %d is %s, container %.8s of %s; history %v",
 			s.name, b.id, b.addr, live.Version, live.State, live.ContainerID, live.Who(), live.History.Entries())
 	}
-	s.ledger.end(b.addr)
+	s.ledger.End(b.addr)
 	b.over.Store(true)
 }
 
 // DEL releases a sandbox, which may be gone from the given time on.
 func (s *slot) DEL(b *sandbox, rng *rand.Rand, from time.Duration) {
 	a, ok := s.callers.ask(s.ctx, rng, http.MethodDelete, "", b.del(host(s.host)), wait)
-	to := s.history.now()
+	to := s.history.Now()
 	switch {
 	case !ok:
-		to = never
+		to = judge.Never
 	case a.Code != 0:
-		s.wrong("DEL of container %.8s of %s is refused: %s: %s", b.id, s.name, a.Reason, a.Message)
+		s.Wrong("DEL of container %.8s of %s is refused: %s: %s", b.id, s.name, a.Reason, a.Message)
 	default:
-		s.count("operation DEL")
+		s.Count("operation DEL")
 	}
 	if b.addr.IsValid() {
-		s.history.add(s.number, change{b.addr.String(), b.uid, b.id, false}, from, to)
+		s.note(b, b.addr, false, from, to)
 	}
 }
 
@@ -309,7 +313,7 @@ func (s *slot) lateDEL(b *sandbox, after, from time.Duration) {
 func (s *slot) restart() {
 	old := s.sandbox
 	s.last(old)
-	from := s.history.now()
+	from := s.history.Now()
 	switch s.rng.IntN(3) {
 	case 0:
 		s.DEL(old, s.rng, from)

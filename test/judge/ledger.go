@@ -22,6 +22,8 @@ type Ledger struct {
 type Holding struct {
 	Pod, Container string
 	Since          uint64 // the version of the object that was answered
+	// awaited: the store was put back, and the address was not seen with its container since.
+	awaited bool
 }
 
 // NewLedger makes an empty one.
@@ -35,10 +37,10 @@ func (l *Ledger) Hold(a netip.Addr, pod, container string, since uint64) {
 		l.Wrong("%s was given to container %.8s of %s while container %.8s of %s has it", a, container, pod, now.Container, now.Pod)
 		return
 	}
-	l.by[a] = Holding{pod, container, since}
+	l.by[a] = Holding{Pod: pod, Container: container, Since: since}
 }
 
-// End says that a holder may lose its address from now on.
+// End notes that a holder may lose its address from now on.
 func (l *Ledger) End(a netip.Addr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,14 +54,28 @@ func (l *Ledger) All() map[netip.Addr]Holding {
 	return maps.Clone(l.by)
 }
 
-// Restored says that the store was put back to a version: what is written from then on is newer than what was answered.
-func (l *Ledger) Restored(to uint64) {
+// PutBack notes that the store was put back to an earlier copy: versions go back, and every holder must be seen again.
+func (l *Ledger) PutBack() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for a, h := range l.by {
-		h.Since = min(h.Since, to)
+		h.awaited = true
 		l.by[a] = h
 	}
+}
+
+// Awaited are the addresses that were not seen with their containers since the store was put back.
+func (l *Ledger) Awaited() map[netip.Addr]Holding {
+	all := l.All()
+	maps.DeleteFunc(all, func(_ netip.Addr, h Holding) bool { return !h.awaited })
+	return all
+}
+
+// Awaits reports whether an address was not seen with its container since the store was put back.
+func (l *Ledger) Awaits(a netip.Addr) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.by[a].awaited
 }
 
 // Seen judges one version of one address.
@@ -67,7 +83,14 @@ func (l *Ledger) Seen(now ipam.Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h, held := l.by[now.Addr]
-	if !held || now.Version <= h.Since || now.State == ipam.Active && now.ContainerID == h.Container {
+	own := now.State == ipam.Active && now.ContainerID == h.Container
+	switch {
+	case held && h.awaited:
+		if own {
+			l.by[now.Addr] = Holding{Pod: h.Pod, Container: h.Container, Since: now.Version}
+		}
+		return
+	case !held, now.Version <= h.Since, own:
 		return
 	}
 	l.Wrong("live pod %s (container %.8s) lost %s: version %d is %s, container %.8s of %s; history %v",
