@@ -26,7 +26,7 @@ func TestTerminatingCRD(t *testing.T) {
 	pool := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1.BCSNetPoolSpec{
 		Net: "10.60.0.0", Mask: 16, Gateway: "10.60.0.1", Hosts: []string{"172.16.0.11"},
 		AvailableIPs: []string{"10.60.1.0-10.60.99.255"}, // not full before the API server notices that the CRD goes
-		Materialize: v1.MaterializeOnDemand,
+		Materialize:  v1.MaterializeOnDemand,
 	}}
 	if err := admin.Create(t.Context(), pool); err != nil {
 		t.Fatal(err)
