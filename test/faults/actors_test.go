@@ -15,6 +15,7 @@ import (
 	names "github.com/bcsnet/bcsnet/pkg/replica"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
+	"github.com/bcsnet/bcsnet/test/plugin"
 )
 
 // journal is what was done to the system, and when.
@@ -171,7 +172,7 @@ func (r *round) blind(rng *rand.Rand) {
 
 // leader is the replica that holds the Lease; any where that is not to be learnt.
 func (r *round) leader(rng *rand.Rand) *replica {
-	ctx, cancel := context.WithTimeout(r.load, attempt)
+	ctx, cancel := context.WithTimeout(r.load, plugin.Attempt)
 	defer cancel()
 	var lease coordinationv1.Lease
 	key := client.ObjectKey{Namespace: controlplane.SystemNamespace, Name: controller.LeaseName}

@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/test/judge"
+	"github.com/bcsnet/bcsnet/test/plugin"
 )
 
 // operate is an operator at work: addresses and hosts released by hand, pools edited, shrunk and grown. What
@@ -46,7 +47,7 @@ func (r *round) operate(rng *rand.Rand) {
 func (r *round) patch(pool, patch string) error {
 	p := &v1.BCSNetPool{}
 	p.Name = pool
-	ctx, cancel := context.WithTimeout(r.ctx, attempt)
+	ctx, cancel := context.WithTimeout(r.ctx, plugin.Attempt)
 	defer cancel()
 	return r.site.admin.Patch(ctx, p, client.RawPatch(types.MergePatchType, []byte(patch)))
 }
@@ -104,7 +105,7 @@ func (r *round) takeHost(rng *rand.Rand) {
 		_, _ = r.site.bcsnetctl(r.ctx, "release-host", host(h), "--force")
 		return
 	}
-	if a, ok := r.callers.ask(r.ctx, rng, http.MethodDelete, "/host/"+host(h), nil, func() bool { return !r.loading() }); ok && a.Code != 0 {
+	if a, ok := r.callers.Ask(r.ctx, rng, http.MethodDelete, "/host/"+host(h), nil, func() bool { return !r.loading() }); ok && a.Code != 0 {
 		r.Wrong("release of host %s is refused: %s: %s", host(h), a.Reason, a.Message)
 	}
 	r.Count("operation host release")

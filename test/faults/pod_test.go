@@ -11,12 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bcsnet/bcsnet/test/judge"
+	"github.com/bcsnet/bcsnet/test/plugin"
 )
 
 // until repeats something that the API server may not be there for, at most until the context ends.
 func until(ctx context.Context, do func(context.Context) error) bool {
 	for ctx.Err() == nil {
-		limited, cancel := context.WithTimeout(ctx, attempt)
+		limited, cancel := context.WithTimeout(ctx, plugin.Attempt)
 		err := do(limited)
 		cancel()
 		if err == nil {
@@ -51,7 +52,7 @@ func (s *slot) report(b *sandbox) {
 	if s.rng.IntN(3) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, attempt)
+	ctx, cancel := context.WithTimeout(s.ctx, plugin.Attempt)
 	defer cancel()
 	if s.tell(ctx, b) == nil {
 		s.Count("pod reported")

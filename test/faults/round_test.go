@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/test/judge"
+	"github.com/bcsnet/bcsnet/test/plugin"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 type round struct {
 	*judge.Verdict
 	site    *site
-	callers *callers
+	callers *plugin.Callers
 	history *judge.History
 	ledger  *watcher
 	slots   []*slot
@@ -69,10 +70,10 @@ func play(t *testing.T, s *site, v *judge.Verdict, seed uint64, length time.Dura
 	defer transport.CloseIdleConnections()
 	r := &round{
 		Verdict: v, site: s, length: length, history: judge.NewHistory(), ledger: &watcher{Ledger: judge.NewLedger(v)},
-		callers: &callers{Verdict: v, http: &http.Client{Transport: transport}},
+		callers: &plugin.Callers{HTTP: &http.Client{Transport: transport}, Count: v.Count},
 	}
 	for _, one := range s.replicas {
-		r.callers.urls = append(r.callers.urls, one.URL)
+		r.callers.URLs = append(r.callers.URLs, one.URL)
 	}
 	var cancel, rest context.CancelFunc
 	r.ctx, cancel = context.WithTimeout(t.Context(), length+3*settled)

@@ -28,6 +28,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
+	"github.com/bcsnet/bcsnet/test/plugin"
 )
 
 const (
@@ -188,7 +189,7 @@ func (s *site) populate(ctx context.Context) error {
 func (s *site) beat(ctx context.Context) {
 	for pause(ctx, 2*time.Second) {
 		for i := range hosts {
-			limited, cancel := context.WithTimeout(ctx, attempt)
+			limited, cancel := context.WithTimeout(ctx, plugin.Attempt)
 			l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: node(i)}}
 			_, err := controllerutil.CreateOrPatch(limited, s.admin, l, func() error {
 				l.Spec.RenewTime = new(metav1.NowMicro())
@@ -221,7 +222,7 @@ func node(i int) string { return fmt.Sprintf("node-%d", i) }
 // read is what the API server says of an address, asked until it answers.
 func (s *site) read(ctx context.Context, a netip.Addr) (ipam.Lease, error) {
 	for {
-		limited, cancel := context.WithTimeout(ctx, attempt)
+		limited, cancel := context.WithTimeout(ctx, plugin.Attempt)
 		l, err := s.leases.Get(limited, a)
 		cancel()
 		switch {

@@ -16,6 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/judge"
+	"github.com/bcsnet/bcsnet/test/plugin"
 )
 
 // slot is a place for a pod on a host, and the kubelet's worker for it. The pods of every other slot follow each
@@ -167,7 +168,7 @@ func (s *slot) begin(b *sandbox) {
 		s.duplicate(b, time.Duration(s.rng.IntN(4000))*time.Millisecond, served)
 	}
 	from := s.history.Now()
-	a, ok := s.callers.ask(s.ctx, s.rng, http.MethodPost, "", b.add(host(s.host)), func() bool { return !s.goesOn() })
+	a, ok := s.callers.Ask(s.ctx, s.rng, http.MethodPost, "", b.add(host(s.host)), func() bool { return !s.goesOn() })
 	if !ok {
 		close(served)
 		s.giveUp(b)
@@ -179,7 +180,7 @@ func (s *slot) begin(b *sandbox) {
 		return
 	}
 	s.refusedSince, s.refusals = time.Time{}, 0
-	b.addr = a.addr()
+	b.addr = addrOf(a)
 	served <- b.addr
 	s.Count("operation ADD")
 	s.note(b, b.addr, true, from, s.history.Now())
@@ -206,7 +207,7 @@ func (b *sandbox) holds(l ipam.Lease) bool {
 // refuse gives up a sandbox that is refused for good: a kubelet makes another one. (Within a second of each
 // other two containers may seem to have come in the other order, where their requests do not say when they
 // began.) The pod must get its address that way, soon.
-func (s *slot) refuse(b *sandbox, a answer) {
+func (s *slot) refuse(b *sandbox, a plugin.Answer) {
 	s.Count("sandbox refused")
 	if s.refusedSince.IsZero() {
 		s.refusedSince = time.Now()
@@ -216,6 +217,16 @@ func (s *slot) refuse(b *sandbox, a answer) {
 	}
 	s.giveUp(b)
 }
+
+// addrOf is the address of a served ADD.
+func addrOf(a plugin.Answer) netip.Addr {
+	for _, addr := range a.Addrs() {
+		return addr
+	}
+	return netip.Addr{}
+}
+
+func never() bool { return false }
 
 // stubborn is for how long all sandboxes of a pod may be refused, with an API server that was away in between.
 const stubborn = time.Minute
@@ -229,29 +240,30 @@ func (s *slot) giveUp(b *sandbox) {
 // duplicate sends the ADD of a sandbox once more, to one replica. While the sandbox has its address the
 // answer is that one.
 func (s *slot) duplicate(b *sandbox, after time.Duration, served <-chan netip.Addr) {
-	url := s.callers.urls[s.rng.IntN(len(s.callers.urls))]
+	rng := rand.New(rand.NewPCG(s.rng.Uint64(), 1))
+	url := s.callers.URLs[rng.IntN(len(s.callers.URLs))]
 	s.background.Go(func() {
 		pause(s.ctx, after)
 		from := s.history.Now()
-		a, err := s.callers.once(s.ctx, url, http.MethodPost, "", b.add(host(s.host)))
+		a, err := s.callers.Once(s.ctx, rng, url, http.MethodPost, "", b.add(host(s.host)))
 		if err != nil || a.Code != 0 {
 			return
 		}
 		s.Count("operation duplicate ADD")
 		over := b.over.Load()
-		s.note(b, a.addr(), true, from, s.history.Now())
+		s.note(b, addrOf(a), true, from, s.history.Now())
 		if !over {
 			select {
 			case addr, told := <-served:
-				if told && addr != a.addr() && !b.over.Load() {
-					s.Wrong("container %.8s of %s was told %s by one replica and %s by another", b.id, s.name, addr, a.addr())
+				if told && addr != addrOf(a) && !b.over.Load() {
+					s.Wrong("container %.8s of %s was told %s by one replica and %s by another", b.id, s.name, addr, addrOf(a))
 				}
-				over = !told || addr != a.addr()
+				over = !told || addr != addrOf(a)
 			case <-s.ctx.Done():
 			}
 		}
 		if over { // nobody else writes down when this ends
-			s.note(b, a.addr(), false, from, judge.Never)
+			s.note(b, addrOf(a), false, from, judge.Never)
 		}
 	})
 }
@@ -259,13 +271,13 @@ func (s *slot) duplicate(b *sandbox, after time.Duration, served <-chan netip.Ad
 // repeat asks again for what the sandbox has.
 func (s *slot) repeat() {
 	b := s.sandbox
-	a, ok := s.callers.ask(s.ctx, s.rng, http.MethodPost, "", b.add(host(s.host)), func() bool { return !s.goesOn() })
+	a, ok := s.callers.Ask(s.ctx, s.rng, http.MethodPost, "", b.add(host(s.host)), func() bool { return !s.goesOn() })
 	switch {
 	case !ok:
 	case a.Code != 0:
 		s.Wrong("the repeated ADD of container %.8s of %s is refused: %s: %s", b.id, s.name, a.Reason, a.Message)
-	case a.addr() != b.addr:
-		s.Wrong("container %.8s of %s has %s and was told %s", b.id, s.name, b.addr, a.addr())
+	case addrOf(a) != b.addr:
+		s.Wrong("container %.8s of %s has %s and was told %s", b.id, s.name, b.addr, addrOf(a))
 	default:
 		s.Count("operation repeated ADD")
 	}
@@ -284,7 +296,7 @@ func (s *slot) last(b *sandbox) {
 
 // DEL releases a sandbox, which may be gone from the given time on.
 func (s *slot) DEL(b *sandbox, rng *rand.Rand, from time.Duration) {
-	a, ok := s.callers.ask(s.ctx, rng, http.MethodDelete, "", b.del(host(s.host)), wait)
+	a, ok := s.callers.Ask(s.ctx, rng, http.MethodDelete, "", b.del(host(s.host)), never)
 	to := s.history.Now()
 	switch {
 	case !ok:

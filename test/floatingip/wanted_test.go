@@ -50,7 +50,7 @@ func TestWantedTwice(t *testing.T) {
 	refused := func(pod, why string) {
 		t.Helper()
 		a := ask(t, http.MethodPost, wantedHost, pod)
-		if a.Reason != string(ipam.ReasonPoolExhausted) || !strings.Contains(a.Message, "address "+wanted+" of pool wanted is "+why) {
+		if a.Reason != ipam.ReasonPoolExhausted || !strings.Contains(a.Message, "address "+wanted+" of pool wanted is "+why) {
 			t.Errorf("pod %s, while another has %s: %+v", pod, wanted, a)
 		}
 	}

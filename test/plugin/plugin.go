@@ -8,27 +8,56 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
+	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 // Answer is what the allocator says.
 type Answer struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`
-	Reason  string          `json:"reason"`
+	Reason  ipam.Reason     `json:"reason"`
 	Data    json.RawMessage `json:"data"`
 	// Address is what an ADD got; empty after a refusal.
 	Address httpapi.Allocation `json:"-"`
 }
 
+// Addrs are the addresses that an ADD got, in order.
+func (a Answer) Addrs() (all []netip.Addr) {
+	for _, ip := range a.Address.IPs {
+		if addr, err := netip.ParseAddr(ip.IPAddr); err == nil {
+			all = append(all, addr)
+		}
+	}
+	slices.SortFunc(all, netip.Addr.Compare)
+	return all
+}
+
+// Temporary reports whether the same request can succeed later.
+func (a Answer) Temporary() bool {
+	for _, info := range ipam.ReasonTable() {
+		if info.Reason == a.Reason {
+			// A pod that was created is there for everybody who reads; nothing else changes that.
+			return info.Retry && a.Reason != ipam.ReasonPodNotFound && a.Reason != ipam.ReasonInternal
+		}
+	}
+	return false
+}
+
 // Ask sends an ADD (POST) or a DEL (DELETE) to the controller at a URL.
 func Ask(ctx context.Context, h *http.Client, method, url string, request httpapi.AllocateRequest) (a Answer, err error) {
+	return send(ctx, h, method, url+httpapi.Prefix, request)
+}
+
+func send(ctx context.Context, h *http.Client, method, url string, request any) (a Answer, err error) {
 	body, err := json.Marshal(request)
 	if err != nil {
 		return a, err
 	}
-	r, err := http.NewRequestWithContext(ctx, method, url+httpapi.Prefix, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
 		return a, err
 	}

@@ -38,7 +38,7 @@ func play(t *testing.T, p plan) result {
 		for _, r := range w.replicas {
 			r.ended.Wait()
 		}
-		w.http.CloseIdleConnections()
+		w.callers.HTTP.CloseIdleConnections()
 		for _, r := range w.replicas {
 			r.pipes.cut()
 		}

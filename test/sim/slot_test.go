@@ -13,6 +13,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/judge"
+	"github.com/bcsnet/bcsnet/test/plugin"
 )
 
 // slot is a place for a pod on a host, and the kubelet's worker for it. The pods of every other slot follow each
@@ -156,7 +157,7 @@ func (s *slot) begin(b *sandbox) {
 		return
 	}
 	s.refusedSince, s.refusals = time.Time{}, 0
-	b.addrs = a.addrs()
+	b.addrs = a.Addrs()
 	served <- b.addrs
 	s.verdict.Count("operation ADD")
 	s.note("ADD of container %.8s of %s: %v", b.id, b.pod, b.addrs)
@@ -199,7 +200,7 @@ func (b *sandbox) holds(l ipam.Lease) bool {
 
 // refuse gives up a sandbox that is refused for good: a kubelet makes another one. The pod must get its address that
 // way, soon.
-func (s *slot) refuse(b *sandbox, a answer) {
+func (s *slot) refuse(b *sandbox, a plugin.Answer) {
 	s.verdict.Count("sandbox refused")
 	if s.refusedSince.IsZero() {
 		s.refusedSince = time.Now()
@@ -228,18 +229,18 @@ func (s *slot) duplicate(b *sandbox, after time.Duration, served <-chan []netip.
 			return
 		}
 		s.verdict.Count("operation duplicate ADD")
-		s.note("duplicate ADD of container %.8s of %s: %v", b.id, b.pod, a.addrs())
+		s.note("duplicate ADD of container %.8s of %s: %v", b.id, b.pod, a.Addrs())
 		over := b.over.Load()
-		s.noteChange(b, a.addrs(), true, from, s.history.Now())
+		s.noteChange(b, a.Addrs(), true, from, s.history.Now())
 		if !over {
 			addrs, told := <-served
-			if told && !slices.Equal(addrs, a.addrs()) && !b.over.Load() {
-				s.verdict.Wrong("container %.8s of %s was told %s by one replica and %s by another", b.id, b.pod, addrs, a.addrs())
+			if told && !slices.Equal(addrs, a.Addrs()) && !b.over.Load() {
+				s.verdict.Wrong("container %.8s of %s was told %s by one replica and %s by another", b.id, b.pod, addrs, a.Addrs())
 			}
-			over = !told || !slices.Equal(addrs, a.addrs())
+			over = !told || !slices.Equal(addrs, a.Addrs())
 		}
 		if over { // nobody else writes down when this ends
-			s.noteChange(b, a.addrs(), false, from, judge.Never)
+			s.noteChange(b, a.Addrs(), false, from, judge.Never)
 		}
 	})
 }
@@ -252,8 +253,8 @@ func (s *slot) repeat() {
 	case !ok:
 	case a.Code != 0:
 		s.verdict.Wrong("the repeated ADD of container %.8s of %s is refused: %s: %s", b.id, s.name, a.Reason, a.Message)
-	case !slices.Equal(a.addrs(), b.addrs):
-		s.verdict.Wrong("container %.8s of %s has %s and was told %s", b.id, s.name, b.addrs, a.addrs())
+	case !slices.Equal(a.Addrs(), b.addrs):
+		s.verdict.Wrong("container %.8s of %s has %s and was told %s", b.id, s.name, b.addrs, a.Addrs())
 	default:
 		s.verdict.Count("operation repeated ADD")
 	}

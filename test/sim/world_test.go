@@ -15,6 +15,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/judge"
+	"github.com/bcsnet/bcsnet/test/plugin"
 	"github.com/bcsnet/bcsnet/test/sim/apiserver"
 )
 
@@ -34,7 +35,7 @@ type world struct {
 	server   *apiserver.Server
 	replicas []*replica
 	slots    []*slot
-	http     *http.Client
+	callers  *plugin.Callers
 
 	ctx, load  context.Context // load ends when no more faults and new pods are wanted
 	background sync.WaitGroup  // requests of kubelets that come late
@@ -60,7 +61,8 @@ func newWorld(ctx context.Context, t testing.TB, p plan) *world {
 	}
 	v := judge.NewVerdict()
 	w := &world{plan: p, verdict: v, history: judge.NewHistory(), ledger: judge.NewLedger(v), server: server, ctx: ctx, turnedAway: 0.5, gone: map[int]bool{}}
-	w.http = &http.Client{Transport: &http.Transport{DialContext: w.dial, MaxIdleConnsPerHost: 64}}
+	caller := &http.Client{Transport: &http.Transport{DialContext: w.dial, MaxIdleConnsPerHost: 64}}
+	w.callers = &plugin.Callers{HTTP: caller, Count: v.Count, Delay: delay}
 	server.Written = w.written
 	skew := []time.Duration{0, 0, time.Second, -time.Second, 7 * time.Minute, -3 * time.Hour}
 	for i := range replicas {
@@ -69,6 +71,7 @@ func newWorld(ctx context.Context, t testing.TB, p plan) *world {
 			r.ahead = skew[draw(p.Seed, "clock", i).IntN(len(skew))]
 		}
 		w.replicas = append(w.replicas, r)
+		w.callers.URLs = append(w.callers.URLs, "http://"+r.name)
 	}
 	w.populate(t)
 	return w

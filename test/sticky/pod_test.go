@@ -100,7 +100,7 @@ func (p *pod) add() bool {
 	case err != nil:
 		return false
 	case a.Code != 0:
-		p.refused(refusal{a.Reason, a.Message})
+		p.refused(refusal{string(a.Reason), a.Message})
 		return false
 	}
 	p.took(a.Address.IPAddr)
@@ -146,7 +146,7 @@ func (p *pod) ask(method string) (a plugin.Answer, err error) {
 		ctx, cancel := context.WithTimeout(p.ctx, 20*time.Second)
 		a, err = plugin.Ask(ctx, p.http, method, p.replicas[(first+n)%len(p.replicas)].URL, r)
 		cancel()
-		if err == nil && a.Reason != string(ipam.ReasonUnavailable) && a.Reason != string(ipam.ReasonOutcomeUnknown) || p.ctx.Err() != nil {
+		if err == nil && a.Reason != ipam.ReasonUnavailable && a.Reason != ipam.ReasonOutcomeUnknown || p.ctx.Err() != nil {
 			break
 		}
 		p.await(300*time.Millisecond, nil)
