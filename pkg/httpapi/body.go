@@ -23,11 +23,16 @@ func checkType(r *http.Request) error {
 	}
 	media, params, err := mime.ParseMediaType(ct)
 	charset, named := params["charset"]
-	if err != nil || media != "application/json" || named && !strings.EqualFold(charset, "utf-8") {
+	if err != nil || media != "application/json" || named && !isUTF8(charset) {
 		return ipam.Refuse(ipam.ReasonBadRequest, "Content-Type %q is not application/json in UTF-8", clip(ct)).
 			WithHint("send Content-Type: application/json, or none")
 	}
 	return nil
+}
+
+// isUTF8 reports whether a charset is UTF-8, by its name or by the one that many clients write.
+func isUTF8(charset string) bool {
+	return strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "utf8")
 }
 
 // readBody reads a JSON body of at most so many bytes. The buffer grows with what arrives, whatever length the

@@ -35,6 +35,9 @@ const (
 	// maxForwarded is how many requests a follower has at the leader at once, each on a connection, and all of these are kept:
 	// a storm that opened one for each request would leave the machine without free ports. As many keep a leader busy.
 	maxForwarded = 1024
+	// maxForwardedBack of them are for requests that give addresses back, and the others for the rest: an ADD may wait at the
+	// leader for the very address that a DEL behind it frees. As many keep a leader busy with writes.
+	maxForwardedBack = 128
 	// maxReply bounds what is read of a leader's answer: the release of a host with a full pool has some megabytes.
 	maxReply = 32 << 20
 )
@@ -55,8 +58,9 @@ type Forwarder struct {
 	plainHTTP bool
 	transport *http.Transport
 	// signs is for signs of life, which never wait for a connection.
-	signs    *http.Transport
-	gate     *gate.Gate
+	signs *http.Transport
+	// gates are by class.
+	gates    [2]*gate.Gate
 	results  *prometheus.CounterVec
 	log      *slog.Logger
 	troubles rate.Sometimes
@@ -74,7 +78,8 @@ type Forwarder struct {
 func NewForwarder(p Peers, plainHTTP bool, r prometheus.Registerer, log *slog.Logger) *Forwarder {
 	f := &Forwarder{
 		peers: p, plainHTTP: plainHTTP, log: log, troubles: rate.Sometimes{Interval: time.Second}, openly: rate.Sometimes{First: 1},
-		transport: newTransport(maxForwarded), signs: newTransport(1), gate: gate.New(maxForwarded),
+		transport: newTransport(maxForwarded), signs: newTransport(1),
+		gates: [2]*gate.Gate{gate.Take: gate.New(maxForwarded - maxForwardedBack), gate.GiveBack: gate.New(maxForwardedBack)},
 		results: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "bcsnet_forwarded_total",
 			Help: "Requests that a follower had the leader answer, by result; all but answered were answered by the follower.",
@@ -103,7 +108,7 @@ func (f *Forwarder) backlog() time.Duration {
 	if f == nil {
 		return 0
 	}
-	return f.gate.Backlog()
+	return max(f.gates[gate.Take].Backlog(), f.gates[gate.GiveBack].Backlog())
 }
 
 // target is the leader to forward to, or why there is none.
@@ -215,15 +220,16 @@ func (f *Forwarder) forward(r *http.Request, body []byte) (*reply, error) {
 	return nil, nil
 }
 
-// enter waits for one of the connections to the leader, as a write waits for its turn.
+// enter waits for one of the connections to the leader that its kind of request has, as a write waits for its turn.
 func (f *Forwarder) enter(r *http.Request) (leave func(), err error) {
 	class := gate.Take
 	if r.Method == http.MethodDelete {
 		class = gate.GiveBack
 	}
-	leave, err = f.gate.Enter(r.Context(), class, "")
+	leave, err = f.gates[class].Enter(r.Context(), class, "")
 	if errors.Is(err, gate.ErrOverloaded) {
-		err = ipam.Refuse(ipam.ReasonOverloaded, "the leader has %d requests of this replica: %v", maxForwarded, err).
+		taken, _ := f.gates[class].Busy()
+		err = ipam.Refuse(ipam.ReasonOverloaded, "the leader has %d requests of this replica: %v", taken, err).
 			WithHint("ask again, not before the time that Retry-After tells")
 	} else if err != nil {
 		err = ipam.Refuse(ipam.ReasonUnavailable, "the request ran out of time: %v", err).WithHint("ask again")

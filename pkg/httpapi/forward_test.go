@@ -12,10 +12,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/bcsnet/bcsnet/pkg/gate"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/replica"
 )
@@ -170,8 +172,8 @@ func TestForwardedRequestsShareConnections(t *testing.T) {
 	const n = 2 * maxForwarded
 	all := s.ask(t, f, n)
 	for { // all have come to the bound
-		taken, waiting := f.gate.Busy()
-		if taken+waiting+int(s.refused.Load()) == n {
+		taken, waiting := f.gates[gate.Take].Busy()
+		if taken+waiting+int(s.refused.Load()+s.alone.Load()) == n {
 			break
 		}
 		runtime.Gosched()
@@ -186,6 +188,30 @@ func TestForwardedRequestsShareConnections(t *testing.T) {
 	if s.alone.Load() > 0 || s.answered.Load()+s.refused.Load() != n+maxForwarded {
 		t.Errorf("%d answered, %d refused, %d that the follower would have to answer", s.answered.Load(), s.refused.Load(), s.alone.Load())
 	}
+}
+
+// A DEL comes through to the leader although as many ADDs as may are waiting there for what it frees.
+func TestReleasePassesWhatWaitsForIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		peers := &fakePeers{self: replica.Identity{Name: "here", Life: "a"}}
+		f := NewForwarder(peers, true, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+		ctx, end := context.WithTimeout(t.Context(), time.Minute)
+		enter := func(method string) error {
+			_, err := f.enter(httptest.NewRequest(method, Prefix, http.NoBody).WithContext(ctx))
+			return err
+		}
+		var all sync.WaitGroup
+		for range maxForwarded {
+			all.Go(func() { _ = enter(http.MethodPost) })
+		}
+		synctest.Wait()
+		if err := enter(http.MethodDelete); err != nil {
+			t.Errorf("the DEL that they wait for: %v", err)
+		}
+		end()
+		all.Wait()
+	})
 }
 
 // What an overloaded leader refuses the follower passes on, and with it when to ask again; it does not do the work itself.

@@ -88,6 +88,7 @@ func TestCharset(t *testing.T) {
 	b := newBench(t)
 	for ct, want := range map[string]int{
 		"application/json; charset=utf-8": 200, "application/json; charset=UTF-8": 200, "application/json;charset=\"utf-8\"": 200, "application/json; x=y": 200,
+		"application/json; charset=utf8": 200, "application/json; Charset=UTF8": 200, "APPLICATION/JSON;CHARSET=Utf-8": 200,
 		"application/json; charset=utf-16": 415, "application/json; charset=iso-8859-1": 415, "application/json; charset=": 415,
 	} {
 		r := httptest.NewRequest(http.MethodPost, Prefix, strings.NewReader("{}"))
