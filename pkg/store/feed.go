@@ -40,7 +40,9 @@ type Feed struct {
 	restarts   atomic.Uint64
 	// open is the watch that runs; nil while none does.
 	open atomic.Pointer[watcher]
-	// silent are the watches in a row that were ended for their silence, silences all of them.
+	// looks are those of listen so far.
+	looks atomic.Int64
+	// silent are the watches in a row that delivered nothing, silences all that were ended for that.
 	silent   atomic.Int32
 	silences atomic.Uint64
 }
@@ -217,6 +219,7 @@ var errNoWatch = fmt.Errorf("%w: the watch did not begin within %s", ErrUnavaila
 
 // WatchWithContext begins a watch.
 func (lw listWatch) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	running := ctx
 	ctx, stop := context.WithCancel(ctx)
 	reading, cut := context.WithCancel(ctx)
 	stalls := time.AfterFunc(watchStall, cut)
@@ -242,11 +245,13 @@ func (lw listWatch) WatchWithContext(ctx context.Context, o metav1.ListOptions) 
 	}
 	lw.f.watches.Add(1)
 	lw.f.watching.Store(true)
-	w := &watcher{events: make(chan watch.Event), done: ctx.Done(), stop: stop, cut: cut}
+	w := &watcher{events: make(chan watch.Event), done: ctx.Done(), stop: stop, cut: cut, opened: lw.f.looks.Load()}
 	lw.f.open.Store(w)
 	go func() {
 		defer lw.f.open.CompareAndSwap(w, nil)
-		w.read(body)
+		if delivered := w.read(body); running.Err() == nil {
+			lw.f.over(w, delivered)
+		}
 	}()
 	return w, nil
 }
@@ -267,11 +272,16 @@ type watcher struct {
 	// cut ends the stream alone.
 	cut    context.CancelFunc
 	relist atomic.Bool
+	// ended: another one is wanted.
+	ended atomic.Bool
+	// opened is at which look it was opened.
+	opened int64
 }
 
 // end has another watch begin; relist: after a list.
 func (w *watcher) end(relist bool) {
 	w.relist.Store(relist)
+	w.ended.Store(true)
 	w.cut()
 }
 
@@ -290,7 +300,8 @@ type frame struct {
 	} `json:"object"`
 }
 
-func (w *watcher) read(body io.ReadCloser) {
+// read tells what comes until the stream ends; delivered: something came.
+func (w *watcher) read(body io.ReadCloser) (delivered bool) {
 	defer body.Close()
 	defer w.cut()
 	defer close(w.events)
@@ -308,14 +319,15 @@ func (w *watcher) read(body io.ReadCloser) {
 		foreign, err := d.decode(&f)
 		var mismatch *json.UnmarshalTypeError
 		if err != nil && (f.Type != watch.Error || !errors.As(err, &mismatch)) {
-			return // the stream ended; the Reflector takes it up again
+			return delivered // the stream ended; the Reflector takes it up again
 		}
+		delivered = delivered || f.Type != watch.Error
 		e, ok := f.event(foreign)
 		if !ok {
 			continue
 		}
 		if !w.tell(e) {
-			return
+			return delivered
 		}
 	}
 }

@@ -22,8 +22,8 @@ const (
 	SilentWatches = 3
 )
 
-// Silent is how many watches in a row were ended because they did not deliver a write that was answered, and seconds that
-// such a write waited for a watch to open. Whatever a watch delivers ends the row.
+// Silent is how many watches in a row were ended because they did not deliver a write that was answered, or ended at once
+// without an event or bookmark, and seconds that such a write waited for a watch to open. Whatever a watch delivers ends the row.
 func (f *Feed) Silent() int { return int(f.silent.Load()) }
 
 // listen ends watches that say nothing, until the context ends.
@@ -36,6 +36,7 @@ func (f *Feed) listen(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			f.looks.Add(1)
 			l.look(f)
 		}
 	}
@@ -73,11 +74,22 @@ func (l *looks) look(f *Feed) {
 	}
 }
 
+// over takes note that the stream of a watch has come to its end. One that ends within a second, and has delivered nothing, is
+// silent, too: where that happens again and again, lists alone tell what was written, seconds apart.
+func (f *Feed) over(w *watcher, delivered bool) {
+	if !delivered && !w.ended.Load() && f.looks.Load()-w.opened < silentLooks {
+		f.fallsSilent()
+	}
+}
+
 // fallsSilent counts another silent second, up to those that mean trouble.
 func (f *Feed) fallsSilent() int32 {
-	n := min(f.silent.Load()+1, SilentWatches)
-	f.silent.Store(n)
-	return n
+	for {
+		n := f.silent.Load()
+		if more := min(n+1, SilentWatches); f.silent.CompareAndSwap(n, more) {
+			return more
+		}
+	}
 }
 
 // answers takes note of the version that a write got.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -109,6 +110,69 @@ func TestWatchCannotBeOpened(t *testing.T) {
 			})
 		})
 	}
+}
+
+// streamFor answers with a stream of a text, which ends after a time.
+func streamFor(d time.Duration, text string) intercept.Hook {
+	return func(r *http.Request, _ http.RoundTripper) (*http.Response, error) {
+		reader, writer := io.Pipe()
+		go func() {
+			defer writer.Close()
+			_, _ = io.WriteString(writer, text)
+			select {
+			case <-time.After(d):
+			case <-r.Context().Done():
+			}
+		}()
+		resp := intercept.Respond(r, http.StatusOK, nil)
+		resp.Body = reader
+		return resp, nil
+	}
+}
+
+// Watches that open and end at once are no better than silent ones, also while nothing is written; one that delivers a
+// bookmark is.
+func TestWatchEndsAtOnce(t *testing.T) {
+	const bookmark = `{"type":"BOOKMARK","object":{"kind":"BCSNetIP","metadata":{"resourceVersion":"6"}}}`
+	for what, c := range map[string]struct {
+		stream string
+		silent int
+	}{
+		"empty":      {"", SilentWatches},
+		"with news":  {bookmark, 0},
+		"with error": {`{"type":"ERROR","object":{"code":500,"reason":"InternalError","message":"x","status":"Failure"}}`, SilentWatches},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tap := &intercept.Tap{}
+				tap.On(lists, emptyList)
+				tap.On(watches, streamFor(100*time.Millisecond, c.stream))
+				f := NewFeed(tapped(t, tap))
+				stop := start(t, f)
+				defer stop()
+				<-time.After(10 * time.Second)
+				if n := f.Silent(); n != c.silent || !f.Synced() {
+					t.Errorf("%d silent watches after %+v, want %d", n, f.Stats(), c.silent)
+				}
+			})
+		})
+	}
+}
+
+// A watch that stands for longer than a second and ends, as some proxy ends what is idle, is none of the silent ones.
+func TestIdleWatchEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tap := &intercept.Tap{}
+		tap.On(lists, emptyList)
+		tap.On(watches, streamFor(3*time.Second, ""))
+		f := NewFeed(tapped(t, tap))
+		stop := start(t, f)
+		defer stop()
+		<-time.After(time.Minute)
+		if s := f.Stats(); f.Silent() > 0 || s.Watches < 10 {
+			t.Errorf("%d silent watches after %+v", f.Silent(), s)
+		}
+	})
 }
 
 // After silent watches, one that stands with nothing outstanding is given another chance without an event: a single one.
