@@ -130,6 +130,10 @@ type BCSNetIPStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	PodUIDNamedBy string `json:"podUIDNamedBy,omitempty"`
+	// terminationGracePeriodSeconds of the holder's pod, where it is longer than the usual 30: for so long its containers
+	// may run after its object has gone.
+	// +optional
+	TerminationGracePeriodSeconds int32 `json:"terminationGracePeriodSeconds,omitempty"`
 	// owner names a holder that is no pod: a virtual machine, a service address, an appliance.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253

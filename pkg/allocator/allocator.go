@@ -13,6 +13,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -32,6 +33,9 @@ type Pods interface {
 
 // Allocator answers ADD and DEL.
 type Allocator struct {
+	// Rule says for how long containers may run whose pod is gone. Change it before the first request.
+	Rule gone.Rule
+
 	index   *ipam.Index
 	leases  *store.Client
 	pods    Pods
@@ -41,8 +45,10 @@ type Allocator struct {
 	orphans *orphans
 	doubles *doubles
 	turns   *turns
-	log     *slog.Logger
-	again   atomic.Uint64
+	// vanished are the earlier pods of keys that are gone.
+	vanished *vanished
+	log      *slog.Logger
+	again    atomic.Uint64
 }
 
 // Stats are what an allocator has counted since it was made, and what it knows now.
@@ -64,6 +70,7 @@ func New(index *ipam.Index, leases *store.Client, pods Pods, terms TermsFinder, 
 	a := &Allocator{
 		index: index, leases: leases, pods: pods, terms: terms, log: log,
 		locks: newLocks(), marks: newMarks(leases.Now), orphans: newOrphans(), doubles: newDoubles(), turns: newTurns(),
+		vanished: newVanished(), Rule: gone.Default(),
 	}
 	index.Subscribe(a.changed)
 	return a
@@ -179,7 +186,7 @@ func (a *Allocator) holder(ctx context.Context, r *Request) (ipam.Holder, error)
 	if err := unfit(*r, pod, err); err != nil {
 		return h, err
 	}
-	h.PodUID, h.UIDNamed, r.podVersion = pod.UID, r.PodUID != "", pod.Version
+	h.PodUID, h.UIDNamed, h.Termination, r.podVersion = pod.UID, r.PodUID != "", pod.LongTermination(), pod.Version
 	if a.terms == nil {
 		return h, nil
 	}

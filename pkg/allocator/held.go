@@ -114,7 +114,7 @@ func (a *Allocator) reaffirm(ctx context.Context, r Request, h *ipam.Holder, l i
 		if err := unfit(r, pod, err); err != nil {
 			return l, false, err
 		}
-		if h.PodUID = pod.UID; !mine && l.PodUID != h.PodUID {
+		if h.PodUID, h.Termination = pod.UID, pod.LongTermination(); !mine && l.PodUID != h.PodUID {
 			return l, true, nil // the lease of another pod
 		}
 	}

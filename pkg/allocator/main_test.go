@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -96,6 +97,7 @@ func newReplicaBy(t testing.TB, clock func() time.Time, pools ...*v1.BCSNetPool)
 		t.Fatal(err)
 	}
 	r.Allocator = New(index, leases, pods, terms, slog.New(slog.DiscardHandler))
+	r.Rule = gone.Rule{} // the containers of a pod that is gone end at once, unless a test says more
 	for _, p := range pools {
 		index.SetPool(poolOf(t, p))
 	}

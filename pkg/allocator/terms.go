@@ -8,7 +8,6 @@ import (
 
 	"go4.org/netipx"
 
-	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -151,36 +150,6 @@ func inherits(x *ipam.Index, w ipam.Want, h ipam.Holder, l ipam.Lease) (p ipam.P
 		return p, false, nil
 	}
 	return x.Inherits(w, l)
-}
-
-// noMore makes sure by one read that the pod of a lease is no more, which is for the request's pod now that comes after
-// it; an error says that it is there. Whether containers of it still run where nobody can see is not asked: that there is a
-// next pod of its key is the word of who made that, or deleted the earlier one by force.
-func (a *Allocator) noMore(ctx context.Context, r Request, h ipam.Holder, l ipam.Lease) error {
-	if l.PodName == "" {
-		return ipam.Refuse(ipam.ReasonClaimConflict, "address %s, which is kept for %s by claim %s, is held by %s", l.Addr, r.who(), l.Claim, l.Where()).
-			WithHint("release it when that has ended: bcsnetctl ip release %s", l.Addr)
-	}
-	pod, err := a.pods.FindLive(ctx, l.Namespace, l.PodName, "")
-	switch {
-	case errors.Is(err, workload.ErrNotFound):
-		return nil
-	case err != nil:
-		return readFailed(err)
-	case l.Namespace == r.Namespace && l.PodName == r.PodName && pod.UID == h.PodUID && l.PodUID != pod.UID:
-		return nil // the request's own pod: whether the lease is an earlier one's or its own by an older UID, it has it now
-	}
-	switch check, _ := gone.Record(l, &pod, gone.Indexed(a.index), a.leases.Now()); check {
-	case gone.PodEnded, gone.PodReplaced:
-		return nil
-	case gone.PodGone, gone.PodOtherAddress:
-	}
-	state := "is there"
-	if pod.Deleting {
-		state = "is being deleted"
-	}
-	return ipam.Refuse(ipam.ReasonClaimConflict, "address %s is kept for key %s of claim %s, and its earlier pod %s, which %s, still has it", l.Addr, l.PodPrimaryKey, l.Claim, l.Where(), state).
-		WithHint("it is given to %s once that pod is gone; if its node is lost for good: kubectl delete pod -n %s %s --force", r.who(), l.Namespace, l.PodName)
 }
 
 // better says whether an address that was just taken as a new one has to be given back: by now the watch shows

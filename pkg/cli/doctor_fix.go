@@ -198,7 +198,7 @@ func (f *leakFixer) releaseOne(ctx context.Context, one doctor.Finding, change i
 		return "", err
 	}
 	// Between the two looks it was waited for as long as the user says, and that the host was a ready node at both counts.
-	rule := gone.Rule{Apart: f.settle, Silence: f.settle, Grace: gone.Grace}
+	rule := gone.Rule{Apart: f.settle, Margin: min(f.settle, gone.Margin), Silence: f.settle, Grace: gone.Grace}
 	e := gone.Evidence{
 		Lease: l, Pod: pod.Pod, Live: true, Others: func(ipam.Lease, string) []ipam.Lease { return others },
 		Now: f.leases.Now(), Since: f.snapshot.Now, For: f.settle, Host: gone.Host{Ready: true, Renewal: gone.NoLease},

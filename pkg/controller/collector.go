@@ -66,6 +66,7 @@ type collector struct {
 
 	mu          sync.Mutex
 	suspects    map[netip.Addr]suspect // changed by the passes alone
+	patient     map[netip.Addr]patient // likewise
 	collections *prometheus.CounterVec
 	due         prometheus.Gauge
 }
@@ -106,13 +107,13 @@ func (c *collector) Start(ctx context.Context) error {
 	if c.mode == CollectionOff {
 		return nil
 	}
-	c.keep(map[netip.Addr]suspect{})
+	c.keep(map[netip.Addr]suspect{}, nil)
 	c.waits.forget()
-	defer c.keep(nil)
+	defer c.keep(nil, nil)
 	defer c.brake.loosen()
 	defer c.due.Set(0)
 	if hasty {
-		c.every, c.rule.Apart = time.Second/10, 0
+		c.every, c.rule.Apart, c.rule.Termination, c.rule.Margin = time.Second/10, 0, 0, 0
 	}
 	tick := time.NewTicker(c.every)
 	defer tick.Stop()
@@ -168,17 +169,34 @@ func (c *collector) pass(ctx context.Context, now time.Time) {
 	}
 }
 
-// keep replaces the suspects.
-func (c *collector) keep(suspects map[netip.Addr]suspect) {
+// keep replaces the suspects, and what is known of pods with a long grace period.
+func (c *collector) keep(suspects map[netip.Addr]suspect, all map[netip.Addr]patient) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.suspects = suspects
+	c.suspects, c.patient = suspects, all
+}
+
+// patient is a pod with a longer grace period than its lease says, as one of an earlier release does or where the pod was
+// deleted with a longer one. It is remembered for when the pod has gone.
+type patient struct {
+	uid         string
+	termination time.Duration
+}
+
+// longest is what the passes know of the grace period of a lease's pod.
+func (c *collector) longest(l ipam.Lease) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.patient[l.Addr]; p.uid == l.PodUID {
+		return max(p.termination, l.Termination)
+	}
+	return l.Termination
 }
 
 // observe brings the suspects up to date with the caches and the Leases of their hosts, and counts the active leases.
 // Leases that carry an older UID of their pod are mended on the way.
 func (c *collector) observe(ctx context.Context, now time.Time) (active int) {
-	seen := map[netip.Addr]suspect{}
+	seen, long := map[netip.Addr]suspect{}, map[netip.Addr]patient{}
 	for _, l := range c.index.Find(func(l ipam.Lease) bool { return l.State == ipam.Active }) {
 		active++
 		if l.Owner != "" || l.PodName == "" || l.Namespace == "" {
@@ -187,6 +205,9 @@ func (c *collector) observe(ctx context.Context, now time.Time) (active int) {
 		pod, err := c.cachedPod(ctx, l.Holder)
 		if err != nil {
 			continue
+		}
+		if p, ok := c.patience(l, pod); ok {
+			long[l.Addr] = p
 		}
 		if pod != nil && gone.Misnamed(l, *pod) {
 			c.identify(ctx, l)
@@ -207,8 +228,18 @@ func (c *collector) observe(ctx context.Context, now time.Time) (active int) {
 		seen[l.Addr] = s
 	}
 	c.listen(ctx, seen)
-	c.keep(seen)
+	c.keep(seen, long)
 	return active
+}
+
+// patience is what is remembered of a pod while a lease names it, if its grace period is longer than the lease says.
+func (c *collector) patience(l ipam.Lease, pod *workload.Pod) (p patient, ok bool) {
+	if pod != nil && pod.UID == l.PodUID {
+		p = patient{pod.UID, pod.Termination}
+	} else {
+		p = c.patient[l.Addr]
+	}
+	return p, p.uid == l.PodUID && p.termination > max(l.Termination, ipam.UsualTermination)
 }
 
 // cachedPod is the pod of a holder's name; nil when there is none.
@@ -242,6 +273,7 @@ func (c *collector) evidence(s suspect, now time.Time) gone.Evidence {
 		Lease: s.lease, Others: gone.Indexed(c.index), Now: c.leases.Now(), Since: s.first, For: now.Sub(s.since),
 		Host: gone.Host{Ready: true, Renewal: s.renewal},
 	}
+	e.Lease.Termination = c.longest(s.lease)
 	if since, away := c.nodes.awaySince(s.lease.Host); away {
 		e.Host = gone.Host{Away: since}
 		if !c.nodes.known(s.lease.Host) {
@@ -279,8 +311,8 @@ func (c *collector) doubt(s suspect, now time.Time) string {
 
 // timed is the rule for looks that are not to the millisecond: one that comes early is not another interval too early.
 func (c *collector) timed() gone.Rule {
-	r := c.rule
-	r.Apart -= c.every / 2
+	r, early := c.rule, c.every/10
+	r.Apart, r.Margin = r.Apart-early, r.Margin-early
 	return r
 }
 

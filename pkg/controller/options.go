@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/leaderelection"
 
+	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/pkg/placement"
 	"github.com/bcsnet/bcsnet/pkg/replica"
@@ -43,8 +44,8 @@ type Options struct {
 	LogLevel                string
 	LogFormat               string
 	OTLPEndpoint            string
-	// CollectEvery is how often the garbage collection looks, CollectAfter how long a lease must look given up; zero
-	// for what the documentation promises, which is why they are no flags.
+	// CollectEvery is how often the garbage collection looks, CollectAfter how long a lease must look given up whose pod did
+	// not ask for more; zero for what the documentation promises, which is why they are no flags.
 	CollectEvery, CollectAfter time.Duration
 	// PodIP is the address of the pod that this is; empty when it is none. It comes from PodIPEnv.
 	PodIP string
@@ -227,4 +228,14 @@ func (o *Options) Logger() *slog.Logger {
 		return slog.New(slog.NewJSONHandler(out, h))
 	}
 	return slog.New(slog.NewTextHandler(out, h))
+}
+
+// goneRule is how long to wait before nobody has an address any more.
+func (o Options) goneRule() gone.Rule {
+	r := gone.Default()
+	r.Grace = o.HostGrace
+	if o.CollectAfter != 0 {
+		r.Apart, r.Termination, r.Margin = o.CollectAfter, 0, 0
+	}
+	return r
 }

@@ -37,7 +37,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/galaxy"
-	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/placement"
@@ -196,6 +195,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	claims := newClaimReconciler(mgr, index, leases, owners, policies, terms, o.LeaderElectionNamespace, leads, budget, log)
 	terms.Asked, terms.Missing = claims.asked, claims.missing
 	alloc := allocator.New(index, leases, pods, terms, log)
+	alloc.Rule = o.goneRule()
 	claims.alloc = alloc
 	registry := prometheus.NewRegistry()
 	restorer := rebuild.NewRestorer(index, leases, log, newRestored(reconciler, registry).again)
@@ -228,7 +228,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	gatherer := prometheus.Gatherers{metrics.Registry, registry}
 	collector := &collector{
 		mode: o.GarbageCollection, every: cmp.Or(o.CollectEvery, collectEvery), cached: mgr.GetCache(), pods: pods,
-		rule: gone.Rule{Apart: cmp.Or(o.CollectAfter, gone.Apart), Grace: o.HostGrace, Silence: gone.Silence}, beats: &beats{live: mgr.GetAPIReader(), log: log},
+		rule: o.goneRule(), beats: &beats{live: mgr.GetAPIReader(), log: log},
 		waits: &waits{live: mgr.GetAPIReader(), client: mgr.GetClient(), namespace: o.LeaderElectionNamespace},
 		index: index, leases: leases, nodes: nodes, brake: newBrake(mgr.GetAPIReader(), nodes.readyNode, reconciler.collectionChanged, log),
 		tell: reconciler.tellOfAddress, ready: ready, log: log,

@@ -69,7 +69,7 @@ func goneFor(c cached, index *ipam.Index) func(context.Context, ipam.Lease, bool
 		now := time.Now()
 		e := gone.Evidence{
 			Lease: l, Live: true, Others: gone.Indexed(index), Host: gone.Host{Ready: true, Renewal: gone.Since},
-			Now: now, Since: now.Add(-gone.Apart), For: gone.Apart,
+			Now: now, Since: now.Add(-time.Minute), For: time.Minute,
 		}
 		var o corev1.Pod
 		if err := c.Get(ctx, types.NamespacedName{Namespace: l.Namespace, Name: l.PodName}, &o); err == nil {

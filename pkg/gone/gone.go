@@ -23,9 +23,11 @@ const (
 
 // Times that a verdict waits for.
 const (
-	// Apart is how long it takes between two looks: a kubelet needs some seconds to end the containers of a pod that
-	// was deleted by force.
+	// Apart is how long it takes between two looks.
 	Apart = 20 * time.Second
+	// Margin is how much longer than its grace period the containers of a pod may run whose object has gone: until the
+	// kubelet has heard of it, and for what it does besides.
+	Margin = 15 * time.Second
 	// Grace is how long containers may run on a host that is away.
 	Grace = 24 * time.Hour
 	// Silence is by when a node whose kubelet says nothing is no longer ready; kube-controller-manager waits for 50 seconds.
@@ -77,12 +79,16 @@ type Rule struct {
 	// Apart is the time between two looks. Grace is how long containers may run on a host that is away, and those of a static
 	// pod that the API server does not know; zero for ever.
 	Apart, Grace time.Duration
+	// Termination is the least grace period that pods are taken to have, Margin how much longer their containers may run.
+	Termination, Margin time.Duration
 	// Silence is by when a node that is cut off is no longer ready: it counts where no Lease tells.
 	Silence time.Duration
 }
 
 // Default is the rule of those that have no other.
-func Default() Rule { return Rule{Apart: Apart, Grace: Grace, Silence: Silence} }
+func Default() Rule {
+	return Rule{Apart: Apart, Grace: Grace, Termination: ipam.UsualTermination, Margin: Margin, Silence: Silence}
+}
 
 // Decision is a verdict and what it rests on.
 type Decision struct {
@@ -129,13 +135,28 @@ func (r Rule) Doubt(e Evidence, check Check) string {
 	case e.Host.Renewal != Since:
 		return fmt.Sprintf("host %s has not renewed its Lease since", host)
 	}
-	switch {
-	case e.For < r.Apart && looksTwice:
+	switch need := r.Ending(e.Lease, check); {
+	case e.For < need && need > r.Apart:
+		return fmt.Sprintf("it has not been so for %s, as long as its pod may take to end", need)
+	case e.For < need:
 		return "it has not been so for long enough"
 	case !e.Live && readsLive:
 		return "the API server has not been asked"
 	}
 	return ""
+}
+
+// Ending is for how long it has to be so that a check speaks against a lease. The object of a pod that was deleted by
+// force is gone at once, and so is one that the store does not have after it was put back: its kubelet gives the
+// containers the grace period of the pod from then on. One that has ended had its time before.
+func (r Rule) Ending(l ipam.Lease, check Check) time.Duration {
+	switch {
+	case !looksTwice:
+		return 0
+	case check != PodGone && check != PodReplaced:
+		return r.Apart
+	}
+	return max(r.Apart, max(r.Termination, l.Termination)+r.Margin)
 }
 
 // over reports whether the grace period is over that began at a time.

@@ -99,9 +99,10 @@ func TestRecord(t *testing.T) {
 // TestDecide: each piece of evidence that is missing is enough to leave the address alone.
 func TestDecide(t *testing.T) {
 	rule := gone.Default()
+	const long = ipam.UsualTermination + gone.Margin // as long as the containers of most pods may run
 	sure := func(changes ...func(*gone.Evidence)) gone.Evidence {
 		e := gone.Evidence{
-			Lease: lease(), Live: true, Others: none, Now: now, Since: now.Add(-gone.Apart), For: gone.Apart,
+			Lease: lease(), Live: true, Others: none, Now: now, Since: now.Add(-long), For: long,
 			Host: gone.Host{Ready: true, Renewal: gone.Since},
 		}
 		for _, change := range changes {
@@ -121,12 +122,27 @@ func TestDecide(t *testing.T) {
 		forever  bool
 		want     gone.Verdict
 	}{
-		"gone":                               {evidence: sure(), want: gone.Gone},
-		"ended":                              {evidence: sure(func(e *gone.Evidence) { e.Pod = pod("u1", ended) }), want: gone.Gone},
-		"the pod is there":                   {evidence: sure(func(e *gone.Evidence) { e.Pod = pod("u1") })},
-		"the pod has another address":        {evidence: sure(func(e *gone.Evidence) { e.Pod = pod("u1", reports(b)) })},
-		"at the first look":                  {evidence: sure(func(e *gone.Evidence) { e.For = 0 }), want: gone.MayRun},
-		"too soon after it":                  {evidence: sure(func(e *gone.Evidence) { e.For = gone.Apart - time.Second }), want: gone.MayRun},
+		"gone":                        {evidence: sure(), want: gone.Gone},
+		"ended":                       {evidence: sure(func(e *gone.Evidence) { e.Pod = pod("u1", ended) }), want: gone.Gone},
+		"the pod is there":            {evidence: sure(func(e *gone.Evidence) { e.Pod = pod("u1") })},
+		"the pod has another address": {evidence: sure(func(e *gone.Evidence) { e.Pod = pod("u1", reports(b)) })},
+		"at the first look":           {evidence: sure(func(e *gone.Evidence) { e.For = 0 }), want: gone.MayRun},
+		"too soon after it":           {evidence: sure(func(e *gone.Evidence) { e.For = long - time.Second }), want: gone.MayRun},
+		"replaced, and too soon after it": {evidence: sure(func(e *gone.Evidence) {
+			e.Pod, e.Lease.UIDNamed, e.For = pod("u2"), true, long-time.Second
+		}), want: gone.MayRun},
+		"its pod takes an hour to end": {evidence: sure(func(e *gone.Evidence) {
+			e.Lease.Termination, e.For = time.Hour, time.Hour+gone.Margin-time.Second
+		}), want: gone.MayRun},
+		"its pod took an hour to end": {evidence: sure(func(e *gone.Evidence) {
+			e.Lease.Termination, e.For = time.Hour, time.Hour+gone.Margin
+		}), want: gone.Gone},
+		"ended, of a pod that takes an hour": {evidence: sure(func(e *gone.Evidence) {
+			e.Pod, e.Lease.Termination, e.For = pod("u1", ended), time.Hour, gone.Apart
+		}), want: gone.Gone},
+		"ended, too soon after it": {evidence: sure(func(e *gone.Evidence) {
+			e.Pod, e.For = pod("u1", ended), gone.Apart-time.Second
+		}), want: gone.MayRun},
 		"by the word of a cache":             {evidence: sure(func(e *gone.Evidence) { e.Live = false }), want: gone.MayRun},
 		"the host says nothing":              {evidence: sure(renewal(gone.Before, time.Hour)), want: gone.MayRun},
 		"the host's Lease cannot be read":    {evidence: sure(renewal(gone.Unread, time.Hour)), want: gone.MayRun},

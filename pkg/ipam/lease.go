@@ -32,6 +32,9 @@ func (s State) String() string {
 // DefaultIfName is the interface of requests that name none.
 const DefaultIfName = "eth0"
 
+// UsualTermination is the grace period of pods that ask for no other. A longer one is written down with the lease.
+const UsualTermination = 30 * time.Second
+
 // MaxSuperseded is how many earlier container IDs a lease remembers.
 const MaxSuperseded = 4
 
@@ -53,7 +56,9 @@ type Holder struct {
 	// UIDNamed: the request that took the address named the PodUID. Any other UID was looked up, and may be that of an
 	// earlier pod of the name.
 	UIDNamed bool
-	Owner    string
+	// Termination is the grace period of the pod in whole seconds, where it is longer than UsualTermination; else zero.
+	Termination time.Duration
+	Owner       string
 	// Superseded are earlier containers of the same pod, newest last, at most MaxSuperseded.
 	Superseded []string
 	// SetSize is how many addresses the request takes together; 0 stands for one.

@@ -35,6 +35,8 @@ type extra struct {
 	owner      string
 	superseded []string
 	sticky     Sticky
+	// termination is in seconds.
+	termination int32
 
 	nextKey *record // chain of the index's table
 }
@@ -60,8 +62,8 @@ func pack(l Lease) *record {
 		lenContainer: uint16(len(container.bytes)), lenUID: uint16(len(uid.bytes)), lenName: uint8(len(podName)),
 		setSize: uint8(l.SetSize), slot: uint8(l.Slot),
 	}
-	if l.Owner != "" || len(l.Superseded) > 0 || l.Sticky != (Sticky{}) {
-		r.extra = &extra{owner: l.Owner, superseded: l.Superseded, sticky: l.Sticky}
+	if l.Owner != "" || len(l.Superseded) > 0 || l.Sticky != (Sticky{}) || l.Termination != 0 {
+		r.extra = &extra{owner: l.Owner, superseded: l.Superseded, sticky: l.Sticky, termination: int32(l.Termination / time.Second)}
 	}
 	r.set(flagDeleting, l.Deleting)
 	r.set(flagFinalizer, l.HeldFinalizer)
@@ -89,6 +91,7 @@ func (r *record) lease() Lease {
 	}
 	if r.extra != nil {
 		l.Owner, l.Superseded, l.Sticky = r.extra.owner, r.extra.superseded, r.extra.sticky
+		l.Termination = time.Duration(r.extra.termination) * time.Second
 	}
 	return l
 }

@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ func aWildLease(t *rapid.T) Lease {
 			ContainerID: text("container", realisticContainer, "0123", "ABCDEF"), IfName: text("interface", "eth0"),
 			Namespace: text("namespace"), PodName: text("pod"), PodUID: text("uid", realisticUID, strings.Replace(realisticUID, "-", "0", 1), "{"+realisticUID[1:35]+"}"),
 			Owner: text("owner"), SetSize: rapid.IntRange(0, 16).Draw(t, "set size"), StartedAt: when("started"),
+			Termination: time.Duration(rapid.Int32Range(0, math.MaxInt32).Draw(t, "termination")) * time.Second,
 		},
 		Sticky:  Sticky{Fixed: rapid.Bool().Draw(t, "fixed"), PodPrimaryKey: text("key"), ExpiredTime: text("expired")},
 		Updated: when("updated"), Deleting: rapid.Bool().Draw(t, "deleting"),

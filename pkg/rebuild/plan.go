@@ -182,7 +182,8 @@ func (m *maker) lease(pod workload.Pod, a netip.Addr, ifName, pool string, befor
 	l.State, l.Params, l.Updated, l.HeldFinalizer = ipam.Active, p.Params(), m.Now, true
 	// A request that began before is refused, as its container may be gone, and so is a late release.
 	l.Holder = ipam.Holder{
-		Host: m.host(pod, p), IfName: ifName, Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID, StartedAt: m.Now,
+		Host: m.host(pod, p), IfName: ifName, Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID,
+		Termination: pod.LongTermination(), StartedAt: m.Now,
 	}
 	return l, !current.Deleting
 }

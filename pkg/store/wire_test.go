@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -58,6 +59,7 @@ func drawLease(t *rapid.T) ipam.Lease {
 			Host: optional("host"), ContainerID: text("container"), IfName: text("interface"),
 			Namespace: text("namespace"), PodName: text("pod"), PodUID: text("UID"), Owner: text("owner"),
 			SetSize: rapid.IntRange(0, 16).Draw(t, "set size"), Slot: rapid.IntRange(0, 15).Draw(t, "slot"), StartedAt: drawTime.Draw(t, "started"),
+			Termination: time.Duration(rapid.Int32Range(0, math.MaxInt32).Draw(t, "termination")) * time.Second,
 		},
 		Sticky:        ipam.Sticky{Claim: text("claim"), Fixed: rapid.Bool().Draw(t, "fixed"), PodPrimaryKey: text("key"), ExpiredTime: text("expires")},
 		Updated:       drawTime.Draw(t, "updated"),

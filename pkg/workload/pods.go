@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -42,6 +43,9 @@ type Pod struct {
 	// EndsBy is the end of the grace period of a pod that is being deleted, its deletionTimestamp, or when it was seen to be
 	// gone; zero for any other.
 	EndsBy time.Time
+	// Termination is how long its containers have to end once it is deleted: also by force, as a kubelet gives those of a
+	// pod that vanishes the period that its spec says.
+	Termination time.Duration
 	// EndedAt is when the last part of an ended pod did; zero when that is not known.
 	EndedAt time.Time
 	// Addrs are the pod's own addresses as far as they are reported. Networks: they are those of all its
@@ -98,6 +102,7 @@ func FromObject(p *corev1.Pod) Pod {
 			pod.DeletedAt = pod.EndsBy.Add(-time.Duration(*grace) * time.Second)
 		}
 	}
+	pod.Termination = termination(p)
 	for _, ip := range p.Status.HostIPs {
 		if a, err := ipam.ParseAddr(ip.IP); err == nil {
 			pod.HostIPs = append(pod.HostIPs, a)
@@ -162,12 +167,35 @@ func endedAt(p *corev1.Pod) (last time.Time) {
 	return last
 }
 
+// termination is the longer one of the grace periods that a pod's spec says and that it was deleted with.
+func termination(p *corev1.Pod) time.Duration {
+	longest := int64(ipam.UsualTermination / time.Second)
+	if asked := p.Spec.TerminationGracePeriodSeconds; asked != nil {
+		longest = *asked
+	}
+	if deleted := p.DeletionGracePeriodSeconds; deleted != nil {
+		longest = max(longest, *deleted)
+	}
+	return time.Duration(min(max(longest, 0), math.MaxInt32)) * time.Second
+}
+
+// LongTermination is the grace period as a lease says it: zero for a usual one.
+func (p Pod) LongTermination() time.Duration {
+	if p.Termination <= ipam.UsualTermination {
+		return 0
+	}
+	return p.Termination
+}
+
 // Trim is a pod with no more than FromObject reads: what a cache of all pods should keep.
 func Trim(p *corev1.Pod) *corev1.Pod {
 	t := &corev1.Pod{}
 	t.Namespace, t.Name, t.UID, t.ResourceVersion = p.Namespace, p.Name, p.UID, p.ResourceVersion
 	t.DeletionTimestamp, t.DeletionGracePeriodSeconds = p.DeletionTimestamp, p.DeletionGracePeriodSeconds
 	t.Spec.NodeName = p.Spec.NodeName
+	if termination(p) != ipam.UsualTermination {
+		t.Spec.TerminationGracePeriodSeconds = p.Spec.TerminationGracePeriodSeconds
+	}
 	t.CreationTimestamp = p.CreationTimestamp
 	t.Spec.HostNetwork = p.Spec.HostNetwork
 	t.Status.Phase, t.Status.HostIPs, t.Status.StartTime = p.Status.Phase, p.Status.HostIPs, p.Status.StartTime

@@ -158,7 +158,9 @@ func TestFind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := create(t, c, name, test.node)
-			want := workload.Pod{Namespace: "default", Name: name, UID: string(p.UID), Node: test.node, Created: p.CreationTimestamp.Time, Started: p.CreationTimestamp.Time}
+			want := workload.Pod{
+				Namespace: "default", Name: name, UID: string(p.UID), Node: test.node, Created: p.CreationTimestamp.Time, Started: p.CreationTimestamp.Time, Termination: ipam.UsualTermination,
+			}
 			if test.after != nil {
 				test.after(p)
 			}
@@ -292,7 +294,8 @@ func TestTrim(t *testing.T) {
 		return p
 	}
 	base := workload.Pod{
-		Namespace: "n", Name: "p", Version: 7, UID: "u", Node: "node", Created: before.Time, Started: before.Time,
+		Termination: ipam.UsualTermination,
+		Namespace:   "n", Name: "p", Version: 7, UID: "u", Node: "node", Created: before.Time, Started: before.Time,
 		HostIPs: []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")},
 		Addrs:   []netip.Addr{netip.MustParseAddr("10.0.0.1")}, IfNames: []string{ipam.DefaultIfName},
 	}
@@ -307,6 +310,15 @@ func TestTrim(t *testing.T) {
 			func(p *workload.Pod) {
 				p.Ended, p.Deleting, p.DeletedAt, p.EndsBy, p.EndedAt = true, true, at.Add(-30*time.Second), at.Time, at.Time
 			}},
+		"takes an hour to end": {func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = new(int64(3600)) },
+			func(p *workload.Pod) { p.Termination = time.Hour }},
+		"takes no time to end": {func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = new(int64(0)) },
+			func(p *workload.Pod) { p.Termination = 0 }},
+		"deleted with a longer period": {func(p *corev1.Pod) {
+			p.Spec.TerminationGracePeriodSeconds, p.DeletionTimestamp, p.DeletionGracePeriodSeconds = new(int64(30)), &at, new(int64(90))
+		}, func(p *workload.Pod) {
+			p.Deleting, p.DeletedAt, p.EndsBy, p.Termination = true, at.Add(-90*time.Second), at.Time, 90*time.Second
+		}},
 		"started by the kubelet": {func(p *corev1.Pod) { p.Status.StartTime, p.Spec.HostNetwork = &at, true },
 			func(p *workload.Pod) { p.Started, p.HostNetwork = at.Time, true }},
 		"several networks": {func(p *corev1.Pod) {

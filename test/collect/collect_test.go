@@ -114,6 +114,28 @@ func wantEvent(t *testing.T, note string) {
 	})
 }
 
+// TestContainersThatTakeLong: a pod that was deleted by force runs for as long as its spec says, whether its lease tells so or is
+// of a release that does not write it down.
+func TestContainersThatTakeLong(t *testing.T) {
+	cfg := account(t)
+	node(t, "long", "10.0.0.11", corev1.ConditionTrue, time.Hour)
+	takes := func(seconds int64) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = &seconds }
+	}
+	seen, short := pod(t, "long-seen", "long", takes(3600)), pod(t, "short", "long", takes(30))
+	hold(t, "10.1.0.35", "10.0.0.11", "long-told", "u-1", func(ip *v1.BCSNetIP) { ip.Status.TerminationGracePeriodSeconds = 3600 })
+	hold(t, "10.1.0.36", "10.0.0.11", seen.Name, string(seen.UID), nil)
+	hold(t, "10.1.0.37", "10.0.0.11", short.Name, string(short.UID), nil)
+	start(t, cfg, nil)
+	hold(t, "10.1.0.38", "10.0.0.11", "never-was", "u-2", nil)
+	wantCollected(t, "10.1.0.38", "leak-pod-gone") // by now the pods have been seen
+	remove(t, seen)
+	remove(t, short)
+	wantCollected(t, "10.1.0.37", "leak-pod-gone")
+	wantHeld(t, "10.1.0.35", "long-told")
+	wantHeld(t, "10.1.0.36", seen.Name)
+}
+
 // TestDryRun: nothing is taken back, and the log says what would be.
 func TestDryRun(t *testing.T) {
 	cfg := account(t)

@@ -1,0 +1,89 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/gone"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// noMore makes sure by one read that the pod of a lease is no more, which is for the request's pod now that comes after
+// it, and that its containers have had the time of their grace period; an error says that they have not. Where nobody can
+// see is not asked: that there is a next pod of its key is the word of who made that, or deleted the earlier one by force.
+func (a *Allocator) noMore(ctx context.Context, r Request, h ipam.Holder, l ipam.Lease) error {
+	if l.PodName == "" {
+		return ipam.Refuse(ipam.ReasonClaimConflict, "address %s, which is kept for %s by claim %s, is held by %s", l.Addr, r.who(), l.Claim, l.Where()).
+			WithHint("release it when that has ended: bcsnetctl ip release %s", l.Addr)
+	}
+	now := a.leases.Now()
+	pod, err := a.pods.FindLive(ctx, l.Namespace, l.PodName, "")
+	switch {
+	case errors.Is(err, workload.ErrNotFound):
+		return a.mayRun(r, l, gone.PodGone, now, a.vanished.since(l, now))
+	case err != nil:
+		return readFailed(err)
+	}
+	switch check, _ := gone.Record(l, &pod, gone.Indexed(a.index), now); check {
+	case gone.PodEnded:
+		return nil
+	case gone.PodReplaced:
+		return a.mayRun(r, l, check, now, gone.Told(check, &pod))
+	case gone.PodGone, gone.PodOtherAddress:
+	}
+	if l.Namespace == r.Namespace && l.PodName == r.PodName && pod.UID == h.PodUID && l.PodUID != pod.UID {
+		return nil // the lease may be the pod's own by an older UID
+	}
+	state := "is there"
+	if pod.Deleting {
+		state = "is being deleted"
+	}
+	return ipam.Refuse(ipam.ReasonClaimConflict, "address %s is kept for key %s of claim %s, and its earlier pod %s, which %s, still has it", l.Addr, l.PodPrimaryKey, l.Claim, l.Where(), state).
+		WithHint("it is given to %s once that pod is gone; if its node is lost for good: kubectl delete pod -n %s %s --force", r.who(), l.Namespace, l.PodName)
+}
+
+// mayRun refuses a request while the containers of the earlier pod of its key may run although the pod is gone.
+func (a *Allocator) mayRun(r Request, l ipam.Lease, check gone.Check, now, since time.Time) error {
+	left := since.Add(a.Rule.Ending(l, check)).Sub(now)
+	if left <= 0 {
+		return nil
+	}
+	return ipam.Refuse(ipam.ReasonClaimConflict, "address %s is kept for key %s of claim %s; its earlier pod %s is gone, and its containers may run for another %s",
+		l.Addr, l.PodPrimaryKey, l.Claim, l.Where(), max(left, time.Second).Round(time.Second)).
+		WithHint("it is given to %s then, or when the plugin has released it; if the machine is off: bcsnetctl release-host %s", r.who(), l.Host)
+}
+
+// maxVanished bounds what is remembered of pods that are gone. Beyond it all wait anew.
+const maxVanished = 4096
+
+// vanished remembers since when the pods of leases are known to be gone that nothing else tells of.
+type vanished struct {
+	mu sync.Mutex
+	by map[netip.Addr]sighting
+}
+
+type sighting struct {
+	version uint64
+	at      time.Time
+}
+
+func newVanished() *vanished { return &vanished{by: map[netip.Addr]sighting{}} }
+
+// since is when somebody first asked for an address whose pod is gone; now for the first one.
+func (v *vanished) since(l ipam.Lease, now time.Time) time.Time {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	s, ok := v.by[l.Addr]
+	if !ok || s.version != l.Bound() {
+		if len(v.by) >= maxVanished {
+			clear(v.by)
+		}
+		s = sighting{l.Bound(), now}
+		v.by[l.Addr] = s
+	}
+	return s.at
+}
