@@ -23,6 +23,9 @@ func (w *world) mishaps() (all []mischief) {
 		all = append(all, w.schedule(r.name, 5*time.Second, func(n int) func(*rand.Rand) { return w.disturb(r, n) })...)
 	}
 	all = append(all, w.schedule("api", 15*time.Second, w.disturbAPI)...)
+	if w.plan.Restores {
+		all = append(all, w.schedule("store", 20*time.Second, func(int) func(*rand.Rand) { return w.putBack })...)
+	}
 	return append(all, w.schedule("operator", 3*time.Second, w.operate)...)
 }
 
@@ -50,11 +53,32 @@ func (w *world) misbehave() {
 			if !w.pause(w.load, m.at) {
 				return
 			}
+			select {
+			case w.mishap <- struct{}{}:
+			default:
+				return // nothing goes wrong now
+			}
 			w.note("mishap %s", m.name)
 			m.do(draw(w.plan.Seed, m.name, "how"))
+			<-w.mishap
 		})
 	}
 	running.Wait()
+}
+
+// maxMishaps are more than there ever are at a time.
+const maxMishaps = 1000
+
+// calm waits until no mishap but the caller's is under way, and lets none begin until the function that it returns is called.
+func (w *world) calm() func() {
+	for range maxMishaps - 1 {
+		w.mishap <- struct{}{}
+	}
+	return func() {
+		for range maxMishaps - 1 {
+			<-w.mishap
+		}
+	}
 }
 
 // moment is a time between two.
@@ -94,6 +118,7 @@ func (w *world) disturb(r *replica, n int) func(*rand.Rand) {
 			l.hold(&l.requests, d)
 			l.hold(&l.answers, d)
 			l.holdEvents("", d)
+			wait(d)
 		}
 	case n < 500:
 		return func(*rand.Rand) { w.fault("connections cut"); r.way().cut() }
@@ -125,7 +150,9 @@ func (w *world) disturb(r *replica, n int) func(*rand.Rand) {
 		return func(rng *rand.Rand) {
 			which := []string{"", "bcsnetips", "bcsnetips", "pods", "bcsnetpools", "leases"}[rng.IntN(6)]
 			w.fault("watches held back: " + which)
-			r.way().holdEvents(which, moment(rng, time.Second/2, 8*time.Second))
+			d := moment(rng, time.Second/2, 8*time.Second)
+			r.way().holdEvents(which, d)
+			wait(d)
 		}
 	}
 }
@@ -150,27 +177,22 @@ func (w *world) restore(r *replica) {
 
 // disturbAPI is trouble for the API server.
 func (w *world) disturbAPI(n int) func(*rand.Rand) {
-	away := func(d time.Duration) {
-		w.mu.Lock()
-		w.down = time.Now().Add(d)
-		w.mu.Unlock()
-		w.server.Cut()
-		for _, r := range w.replicas {
-			r.way().cut()
-		}
-	}
 	switch {
 	case n < 400:
 		return func(rng *rand.Rand) {
 			w.fault("API server killed")
-			away(moment(rng, time.Second, 9*time.Second))
+			d := moment(rng, time.Second, 9*time.Second)
+			w.goAway(d)
+			wait(d)
 		}
 	case n < 700:
 		return func(rng *rand.Rand) {
 			w.fault("API server turns requests away")
+			d := moment(rng, time.Second, 6*time.Second)
 			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.busy = time.Now().Add(moment(rng, time.Second, 6*time.Second))
+			w.busy = time.Now().Add(d)
+			w.mu.Unlock()
+			wait(d)
 		}
 	default:
 		return func(rng *rand.Rand) {
@@ -180,6 +202,17 @@ func (w *world) disturbAPI(n int) func(*rand.Rand) {
 				r.way().cut()
 			}
 		}
+	}
+}
+
+// goAway has nobody reach the API server for a time.
+func (w *world) goAway(d time.Duration) {
+	w.mu.Lock()
+	w.down = time.Now().Add(d)
+	w.mu.Unlock()
+	w.server.Cut()
+	for _, r := range w.replicas {
+		r.way().cut()
 	}
 }
 

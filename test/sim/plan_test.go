@@ -14,6 +14,8 @@ type plan struct {
 	Clocks bool `json:"clocks"`
 	// Sticky says that some pods keep their addresses.
 	Sticky bool `json:"sticky"`
+	// Restores says that the store is put back to earlier copies.
+	Restores bool `json:"restores"`
 	// Without names slots and faults that are left out, "slot 3" or "replica-1 7".
 	Without []string `json:"without,omitempty"`
 }

@@ -36,15 +36,23 @@ func (s *slot) createPod() bool {
 	}
 	m, _ := answer["metadata"].(map[string]any)
 	s.uid, _ = m["uid"].(string)
+	s.created, s.told = time.Now(), nil
 	s.verdict.Count("pod created")
 	return true
 }
 
-// report is what a kubelet writes into the status of a pod that runs; it may come late, for some not before the load is over.
+// report is what a kubelet writes into the status of a pod that runs; it may come late, for some that told nothing yet not before
+// the load is over.
 func (s *slot) report(b *sandbox) {
-	if s.loading() && s.rng.IntN(3) == 0 {
+	if s.loading() && len(s.told) == 0 && s.rng.IntN(3) == 0 {
 		return
 	}
+	wait(delay(s.rng))
+	s.tell(b)
+}
+
+// tell writes the addresses of a sandbox into the status of its pod.
+func (s *slot) tell(b *sandbox) {
 	var ips []object
 	for _, a := range b.addrs {
 		ips = append(ips, object{"ip": a.String()})
@@ -52,15 +60,15 @@ func (s *slot) report(b *sandbox) {
 	if len(ips) == 0 {
 		return
 	}
-	wait(delay(s.rng))
 	code, _ := s.do(http.MethodPut, pods+"/"+s.name+"/status", object{
 		"metadata": object{"name": s.name, "namespace": namespace, "uid": b.uid},
 		"status": object{
-			"phase": "Running", "startTime": b.started.UTC().Format(time.RFC3339), "hostIP": host(s.host), "hostIPs": []object{{"ip": host(s.host)}},
+			"phase": "Running", "startTime": s.created.UTC().Format(time.RFC3339), "hostIP": host(s.host), "hostIPs": []object{{"ip": host(s.host)}},
 			"podIP": ips[0]["ip"], "podIPs": ips,
 		},
 	})
 	if code == http.StatusOK {
+		s.told = b.addrs
 		s.verdict.Count("pod reported")
 	}
 }

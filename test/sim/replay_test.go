@@ -27,32 +27,46 @@ func TestReplay(t *testing.T) {
 	if err := json.Unmarshal(text, &p); err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
-	failed := 0
-	var last result
-	for range replays {
-		if r := play(t, p); len(r.wrong) > 0 {
-			failed++
-			last = r
-		}
-	}
-	t.Logf("%d of %d replays fail", failed, replays)
-	if failed == 0 {
+	all := playTimes(t, p, replays, replays)
+	failed := slices.DeleteFunc(slices.Clone(all), func(r result) bool { return len(r.Wrong) == 0 })
+	t.Logf("%d of %d replays fail", len(failed), len(all))
+	if len(failed) == 0 {
 		return
 	}
-	last.plan = shrink(t, p, last, time.Now().Add(time.Duration(number(t, "SIM_MINUTES", 2))*time.Minute))
+	last := failed[len(failed)-1]
+	last.Plan = shrink(t, p, last, time.Now().Add(time.Duration(number(t, "SIM_MINUTES", 2))*time.Minute))
 	report(t, last)
+}
+
+// playTimes plays a plan so many times, or until so many did not fail.
+func playTimes(t *testing.T, p plan, times, passes int) (all []result) {
+	t.Helper()
+	left := times
+	playAll(t, func() (plan, bool) {
+		left--
+		return p, left >= 0
+	}, func(r result) bool {
+		all = append(all, r)
+		if len(r.Wrong) == 0 {
+			passes--
+		}
+		return passes == 0
+	})
+	return all
 }
 
 // shrink leaves things out of a plan while it fails without them twice in a row: first all that came after, then halves
 // of what there is, then quarters, and so on.
 func shrink(t *testing.T, p plan, failed result, deadline time.Time) plan {
 	t.Helper()
-	p.Seconds = min(p.Seconds, int(failed.lasted.Seconds())+1)
+	if failed.Lasted > 0 {
+		p.Seconds = min(p.Seconds, int(failed.Lasted.Seconds())+1)
+	}
 	var names []string
 	for i := range p.Slots {
 		names = append(names, fmt.Sprint("slot ", i))
 	}
-	names = append(names, failed.mishaps...)
+	names = append(names, failed.Mishaps...)
 	names = slices.DeleteFunc(names, func(n string) bool { return !p.has(n) })
 	for size := len(names) / 2; size > 0 && time.Now().Before(deadline); size /= 2 {
 		for from := 0; from < len(names) && time.Now().Before(deadline); {
@@ -74,10 +88,5 @@ func shrink(t *testing.T, p plan, failed result, deadline time.Time) plan {
 // fails reports whether a plan fails so many times in a row.
 func fails(t *testing.T, p plan, times int) bool {
 	t.Helper()
-	for range times {
-		if len(play(t, p).wrong) == 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(playTimes(t, p, times, 1), func(r result) bool { return len(r.Wrong) == 0 })
 }

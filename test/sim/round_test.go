@@ -15,20 +15,18 @@ import (
 
 // result is what came of a run.
 type result struct {
-	plan    plan
-	wrong   []string
-	counts  map[string]int
-	record  string // what happened last
-	began   time.Time
-	lasted  time.Duration // in virtual time, until the first that was wrong
-	mishaps []string
+	Plan    plan           `json:"plan"`
+	Wrong   []string       `json:"wrong"`
+	Counts  map[string]int `json:"counts"`
+	Record  string         `json:"record"` // what happened last
+	Lasted  time.Duration  `json:"lasted"` // in virtual time, until the first that was wrong
+	Mishaps []string       `json:"mishaps"`
 }
 
 // play runs a plan in a bubble of virtual time: load and mishaps for a while, then what came of them.
 func play(t *testing.T, p plan) result {
 	t.Helper()
 	var w *world
-	began := time.Now()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
@@ -43,14 +41,18 @@ func play(t *testing.T, p plan) result {
 			r.pipes.cut()
 		}
 		w.under.Wait()
+		wait(2 * time.Minute) // client-go's reflectors notice that they are to end when their pause between two tries is over
 	})
 	wrong := w.verdict.Violations()
 	if text := w.history.Illegal(); text != "" {
 		wrong = append(wrong, "an address had two holders: "+text)
 	}
-	r := result{plan: p, wrong: wrong, counts: w.verdict.Counts(), record: w.record(), began: began, lasted: w.lasted}
+	r := result{Plan: p, Wrong: wrong, Counts: w.verdict.Counts(), Lasted: w.lasted}
+	if len(wrong) > 0 {
+		r.Record = w.record()
+	}
 	for _, m := range w.mishaps() {
-		r.mishaps = append(r.mishaps, m.name)
+		r.Mishaps = append(r.Mishaps, m.name)
 	}
 	return r
 }

@@ -45,21 +45,34 @@ func TestSim(t *testing.T) {
 	seed := number(t, "SIM_SEED", rand.Uint64())
 	minutes, operations := number(t, "SIM_MINUTES", 0), number(t, "SIM_OPERATIONS", 0)
 	p := plan{Seed: seed, Seconds: 60, Slots: 36, Clocks: true, Sticky: true}
+	restores := os.Getenv("SIM_RESTORES") != ""
 	if minutes == 0 && operations == 0 {
 		p = plan{Seed: seed, Seconds: 10, Slots: 24, Clocks: true, Sticky: true}
 	}
-	var all tally
-	for began := time.Now(); ; p.Seed++ {
+	p.Restores = restores
+	all := tally{counts: map[string]int{}, began: time.Now()}
+	defer func() { t.Logf("SIM_SEED=%d, in all:\n%s", seed, &all) }()
+	if minutes == 0 && operations == 0 {
 		r := play(t, p)
-		all.add(r)
-		if len(r.wrong) > 0 {
+		if all.add(r); len(r.Wrong) > 0 {
 			report(t, r)
-			break
 		}
-		over := minutes > 0 && time.Since(began) >= time.Duration(minutes)*time.Minute
-		if over || minutes == 0 && all.operations >= int(operations) {
-			break
-		}
+		return
 	}
-	t.Logf("SIM_SEED=%d, in all:\n%s", seed, &all)
+	var bad []result
+	playAll(t, func() (plan, bool) {
+		next := p
+		p.Seed++
+		return next, true
+	}, func(r result) bool {
+		all.add(r)
+		if len(r.Wrong) > 0 {
+			bad = append(bad, r)
+		}
+		over := minutes > 0 && time.Since(all.began) >= time.Duration(minutes)*time.Minute
+		return over || len(bad) > 0 || minutes == 0 && all.operations >= int(operations)
+	})
+	for _, r := range bad {
+		report(t, r)
+	}
 }

@@ -28,9 +28,15 @@ type slot struct {
 	// turn is held during every step. No mutex: while somebody waits for one no virtual time passes.
 	turn    chan struct{}
 	uid     string // of the pod; "" while there is none
+	created time.Time
+	// told are the addresses in the status of the pod.
+	told    []netip.Addr
 	sandbox *sandbox
 	// taken: an operator took the address away.
 	taken bool
+	// orphan is until when the containers run of a pod of which the API server, whose store was put back, knows nothing;
+	// zero for any other pod.
+	orphan time.Time
 	// kept are the addresses that the pods of a name keep; empty where they keep none.
 	kept []netip.Addr
 	// refusedSince is when the first of the last sandboxes was refused that all were.
@@ -61,6 +67,8 @@ func (s *slot) unlock() { <-s.turn }
 // run lives one pod after the other while there is load. The last pod stays, if it has an address.
 func (s *slot) run() {
 	for s.loading() {
+		for s.halted.Load() && s.pause(s.load, 20*time.Millisecond) { // who waits for all slots would wait for one step of each
+		}
 		s.lock()
 		s.steps++
 		s.rng = draw(s.plan.Seed, "slot", s.number, s.steps)
@@ -74,12 +82,19 @@ func (s *slot) run() {
 	}
 	s.lock() // the operator may still be at work
 	defer s.unlock()
+	s.endOrphan()
 	if s.uid != "" && (s.sandbox == nil || s.taken) {
 		s.endPod(true) // else a late ADD may get an address for a pod from which the operator has just taken one
 	}
 }
 
 func (s *slot) step() {
+	if !s.orphan.IsZero() {
+		if time.Now().After(s.orphan) {
+			s.endOrphan()
+		}
+		return
+	}
 	if s.uid == "" {
 		if s.number%2 == 1 {
 			s.name = fmt.Sprintf("job-%d-%d", s.number, s.steps)
@@ -89,6 +104,9 @@ func (s *slot) step() {
 		}
 		return
 	}
+	if b := s.sandbox; b != nil && len(s.told) > 0 && !slices.Equal(s.told, b.addrs) {
+		s.report(b)
+	}
 	switch n := s.rng.IntN(100); {
 	case s.taken:
 		s.endPod(true)
@@ -96,7 +114,7 @@ func (s *slot) step() {
 		s.begin(s.newSandbox())
 	case n < 25:
 		s.repeat()
-	case n < 55:
+	case n < 55, s.number%3 == 0 && s.lasting.Load():
 		s.restart()
 	default:
 		s.endPod(false)
@@ -145,7 +163,7 @@ func (s *slot) begin(b *sandbox) {
 		s.duplicate(b, time.Duration(s.rng.IntN(4000))*time.Millisecond, served)
 	}
 	from, began := s.history.Now(), time.Now()
-	a, ok := s.ask(s.rng, http.MethodPost, "", b.add(host(s.host)), func() bool { return !s.loading() })
+	a, ok := s.ask(s.rng, http.MethodPost, "", b.add(host(s.host)), func() bool { return !s.goesOn() })
 	if !ok {
 		close(served)
 		s.giveUp(b)
@@ -248,7 +266,7 @@ func (s *slot) duplicate(b *sandbox, after time.Duration, served <-chan []netip.
 // repeat asks again for what the sandbox has.
 func (s *slot) repeat() {
 	b := s.sandbox
-	a, ok := s.ask(s.rng, http.MethodPost, "", b.add(host(s.host)), func() bool { return !s.loading() })
+	a, ok := s.ask(s.rng, http.MethodPost, "", b.add(host(s.host)), func() bool { return !s.goesOn() })
 	switch {
 	case !ok:
 	case a.Code != 0:
@@ -263,7 +281,7 @@ func (s *slot) repeat() {
 // last is the last look at the addresses of a sandbox that is about to end: they were its own until now.
 func (s *slot) last(b *sandbox) {
 	for _, a := range b.addrs {
-		if live := s.read(a); s.steady() && !b.holds(live) {
+		if live := s.read(a); s.steady() && !b.holds(live) && !s.ledger.Awaits(a) {
 			s.verdict.Wrong("live pod %s (container %.8s) lost %s: version %d is %s, container %.8s of %s; history %v",
 				s.name, b.id, a, live.Version, live.State, live.ContainerID, live.Who(), live.History.Entries())
 		}

@@ -20,11 +20,8 @@ type tally struct {
 }
 
 func (s *tally) add(r result) {
-	if s.counts == nil {
-		s.counts, s.began = map[string]int{}, r.began
-	}
 	s.rounds++
-	for what, n := range r.counts {
+	for what, n := range r.Counts {
 		s.counts[what] += n
 		if strings.HasPrefix(what, "operation ") {
 			s.operations += n
@@ -46,10 +43,10 @@ func (s *tally) String() string {
 // report tells what is wrong with a run, and how to have it again. In the folder SIM_DIR it leaves the plan and the record.
 func report(t *testing.T, r result) {
 	t.Helper()
-	for _, text := range r.wrong {
+	for _, text := range r.Wrong {
 		t.Error(text)
 	}
-	text, err := json.Marshal(r.plan)
+	text, err := json.Marshal(r.Plan)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,9 +55,9 @@ func report(t *testing.T, r result) {
 		t.Logf("to have it again, write this into a file and say make sim SIM_PLAN=FILE:\n%s", text)
 		return
 	}
-	file := filepath.Join(dir, fmt.Sprintf("sim-%d.json", r.plan.Seed))
+	file := filepath.Join(dir, fmt.Sprintf("sim-%d.json", r.Plan.Seed))
 	record := strings.TrimSuffix(file, ".json") + ".log"
-	for name, content := range map[string]string{file: string(text), record: r.record} {
+	for name, content := range map[string]string{file: string(text), record: r.Record} {
 		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
 			t.Error(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,13 +44,17 @@ type world struct {
 	journal    tail
 	lasted     time.Duration // until the load ended
 
-	mu         sync.Mutex
-	down       time.Time // until when nobody reaches the API server
-	busy       time.Time // until when it turns requests away
-	turnedAway float64
-	restored   time.Time // when its store was put back last
-	forgot     int
-	gone       map[int]bool // replicas that are down
+	mu          sync.Mutex
+	down        time.Time // until when nobody reaches the API server
+	busy        time.Time // until when it turns requests away
+	turnedAway  float64
+	restored    time.Time // when its store was put back last
+	forgot      int
+	lasting     atomic.Bool   // pods are to live longer
+	halted      atomic.Bool   // requests are not to wait
+	mishap      chan struct{} // has an element for each mishap under way
+	puttingBack chan struct{} // has an element while the store is put back
+	gone        map[int]bool  // replicas that are down
 }
 
 // newWorld makes a cluster whose replicas have not started.
@@ -60,7 +65,10 @@ func newWorld(ctx context.Context, t testing.TB, p plan) *world {
 		t.Fatal(err)
 	}
 	v := judge.NewVerdict()
-	w := &world{plan: p, verdict: v, history: judge.NewHistory(), ledger: judge.NewLedger(v), server: server, ctx: ctx, turnedAway: 0.5, gone: map[int]bool{}}
+	w := &world{
+		plan: p, verdict: v, history: judge.NewHistory(), ledger: judge.NewLedger(v), server: server, ctx: ctx, turnedAway: 0.5, gone: map[int]bool{},
+		mishap: make(chan struct{}, maxMishaps), puttingBack: make(chan struct{}, 1),
+	}
 	caller := &http.Client{Transport: &http.Transport{DialContext: w.dial, MaxIdleConnsPerHost: 64}}
 	w.callers = &plugin.Callers{HTTP: caller, Count: v.Count, Delay: delay}
 	server.Written = w.written
@@ -213,14 +221,17 @@ func (w *world) active() (all []ipam.Lease) {
 	return all
 }
 
-// steady reports whether the API server can be reached and its store was not put back within the last minute.
+// steady reports whether the API server can be reached.
 func (w *world) steady() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return !time.Now().Before(w.down) && (w.restored.IsZero() || time.Since(w.restored) > time.Minute)
+	return !time.Now().Before(w.down)
 }
 
 func (w *world) loading() bool { return w.load.Err() == nil }
+
+// goesOn reports whether requests may wait for what others give up.
+func (w *world) goesOn() bool { return w.loading() && !w.halted.Load() }
 
 // pause lets virtual time pass, until the load ends at the latest.
 func (w *world) pause(ctx context.Context, d time.Duration) bool {

@@ -1,0 +1,146 @@
+package sim_test
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"net/http"
+	"time"
+)
+
+// returned is by when every live pod has its address again after the store was put back.
+const returned = time.Minute
+
+// putBack puts the API server's store back to a copy that is some seconds old. What the copy does not know goes on: pods that
+// are newer run until their kubelets notice, and the pods that have ended since are there again, until they are deleted.
+func (w *world) putBack(rng *rand.Rand) {
+	w.lasting.Store(true) // else few pods of the copy are left when it is put back
+	defer w.lasting.Store(false)
+	then := w.server.Copy()
+	if !w.pause(w.load, moment(rng, time.Second, 10*time.Second)) {
+		return
+	}
+	select {
+	case w.puttingBack <- struct{}{}:
+		defer func() { <-w.puttingBack }()
+	default:
+		return // two would wait for each other
+	}
+	defer w.calm()() // until all have returned only the replicas know of the pods that the API server does not
+	goOn := w.haltSlots()
+	if !w.loading() {
+		goOn()
+		return
+	}
+	w.fault("store put back")
+	away := moment(rng, time.Second, 9*time.Second)
+	w.goAway(away)
+	w.server.Restore(then)
+	w.ledger.PutBack()
+	w.mu.Lock()
+	w.restored = time.Now().Add(away)
+	w.mu.Unlock()
+	wait(away)
+	w.note("the API server is back with version %d", then.Version())
+	w.reconcile(rng)
+	goOn()
+	w.awaitReturn()
+}
+
+// haltSlots waits until no slot has a request under way. It returns what lets them go on.
+func (w *world) haltSlots() func() {
+	w.halted.Store(true) // a request that waits for an address of another pod would wait for ever
+	for _, s := range w.slots {
+		s.lock()
+	}
+	w.halted.Store(false)
+	return func() {
+		for _, s := range w.slots {
+			s.unlock()
+		}
+	}
+}
+
+// reconcile does what kubelets and controllers do when the API server knows of other pods than run, and of other pools than were
+// asked for. All slots are halted.
+func (w *world) reconcile(rng *rand.Rand) {
+	for _, pool := range []string{"alpha", "beta", "gamma4"} {
+		_, _, _ = w.insist(http.MethodPatch, apis+"bcsnetpools/"+pool, object{"spec": object{"cordoned": false}})
+	}
+	_, answer, ok := w.insist(http.MethodGet, pods, nil)
+	if !ok {
+		return
+	}
+	names := map[string]string{} // of the pods, by UID
+	text, _ := json.Marshal(answer)
+	var list struct {
+		Items []struct {
+			Metadata struct {
+				Name string `json:"name"`
+				UID  string `json:"uid"`
+			} `json:"metadata"`
+		} `json:"items"`
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		w.verdict.Wrong("the simulator: the pods cannot be read: %v", err)
+	}
+	for _, p := range list.Items {
+		names[p.Metadata.UID] = p.Metadata.Name
+	}
+	mine := map[string]bool{}
+	for _, s := range w.slots {
+		mine[s.uid] = true
+		b := s.sandbox
+		switch _, known := names[s.uid]; {
+		case s.uid == "":
+		case !known && (b == nil || s.taken):
+			s.deletePod()
+		case !known:
+			w.verdict.Count("pod orphaned")
+			w.note("pod %s (%s) is newer than the copy", s.name, s.uid)
+			s.orphan = time.Now().Add(moment(rng, 0, 8*time.Second))
+		case b != nil && !s.taken:
+			w.verdict.Count("pod kept")
+			s.tell(b)
+		}
+	}
+	for _, p := range list.Items {
+		if name, uid := p.Metadata.Name, p.Metadata.UID; !mine[uid] {
+			w.verdict.Count("pod back although it has ended")
+			_, _, _ = w.insist(http.MethodDelete, pods+"/"+name, object{"gracePeriodSeconds": 0, "preconditions": object{"uid": uid}})
+		}
+	}
+}
+
+// awaitReturn waits until every live pod has its address again.
+func (w *world) awaitReturn() {
+	for deadline := time.Now().Add(returned); w.ctx.Err() == nil && !w.verdict.Failed(); wait(200 * time.Millisecond) {
+		left := w.ledger.Awaited()
+		if len(left) == 0 {
+			return
+		}
+		for a, h := range left {
+			live := w.read(a)
+			w.ledger.Seen(live)
+			if time.Now().After(deadline) && w.ledger.Awaits(a) {
+				w.verdict.Wrong("%s did not come back to container %.8s of live pod %s within %s of the restore: it is %s, container %.8s of %s (%s), updated %s; history %v",
+					a, h.Container, h.Pod, returned, live.State, live.ContainerID, live.Who(), live.PodUID, live.Updated, live.History.Entries())
+				return
+			}
+		}
+	}
+}
+
+// endOrphan ends a pod of which the API server knows nothing, if the slot has one.
+func (s *slot) endOrphan() {
+	if s.orphan.IsZero() {
+		return
+	}
+	b, from := s.sandbox, s.history.Now()
+	if s.taken {
+		b.over.Store(true)
+	} else {
+		s.last(b)
+	}
+	s.uid, s.sandbox, s.taken, s.orphan = "", nil, false, time.Time{}
+	s.DEL(b, s.rng, from)
+}
