@@ -51,7 +51,7 @@ func (r *round) journaled(what, whom string, do func()) {
 // what they broke. Of the replicas one at least is left alone, but for the leader's watches.
 func (r *round) actors() []func(*rand.Rand) {
 	two := make(chan struct{}, len(r.site.replicas)-1)
-	all := []func(*rand.Rand){r.disturbControlPlane, r.operate, r.blind}
+	all := []func(*rand.Rand){r.disturbControlPlane, r.operate, r.blind, r.isolate, r.crowd, r.tenants}
 	for _, one := range r.site.replicas {
 		all = append(all, func(rng *rand.Rand) { r.disturb(one, two, rng) })
 	}
@@ -137,6 +137,9 @@ func (r *round) disturb(one *replica, two chan struct{}, rng *rand.Rand) {
 			one.proxy.Delay(0)
 		}},
 		{15, "watches held back", func() {
+			if one.silent.Load() {
+				return // they are held for longer
+			}
 			one.proxy.HoldStreams(intercept.AllStreams)
 			r.while(rng, time.Second, 8*time.Second)
 			one.proxy.HoldStreams(0)
@@ -155,9 +158,13 @@ func (r *round) disturb(one *replica, two chan struct{}, rng *rand.Rand) {
 }
 
 // blind holds back some of the leader's watches, and then the others: it knows of pods but not of addresses, or the
-// other way round, while it decides for all.
+// other way round, while it decides for all. At times all are silent, for long.
 func (r *round) blind(rng *rand.Rand) {
-	for r.between(rng, 4*time.Second) {
+	for n := 0; r.between(rng, 4*time.Second); n++ {
+		if n%longSilences == 2 {
+			r.silence(rng)
+			continue
+		}
 		lot := rng.Uint64()
 		for _, which := range []uint64{lot, ^lot} {
 			leader := r.leader(rng)
@@ -168,6 +175,27 @@ func (r *round) blind(rng *rand.Rand) {
 			})
 		}
 	}
+}
+
+// longSilences is the number of times that the leader is blind for moments until its watches are silent for long.
+const longSilences = 20
+
+// silence holds the leader's watches for two minutes, in a short round for as long as it takes a leader to notice. It hands
+// over meanwhile, and all are served.
+func (r *round) silence(rng *rand.Rand) {
+	leader := r.leader(rng)
+	r.journaled("all watches of the leader silent", leader.name, func() {
+		leader.silent.Store(true)
+		defer leader.silent.Store(false)
+		leader.proxy.HoldStreams(intercept.AllStreams)
+		defer leader.proxy.HoldStreams(0)
+		for began, kept := time.Now(), true; time.Since(began) < min(2*time.Minute, r.length/5) && pause(r.load, time.Second); {
+			if kept && r.leader(rng) != leader {
+				kept = false
+				r.Count("leader handed over")
+			}
+		}
+	})
 }
 
 // leader is the replica that holds the Lease; any where that is not to be learnt.

@@ -25,8 +25,8 @@ func (r *round) operate(rng *rand.Rand) {
 		{4, "ip release --force", func() { r.takeAddress(rng, true) }},
 		{2, "ip release of a live pod", func() { r.takeAddress(rng, false) }},
 		{2, "release-host", func() { r.takeHost(rng) }},
-		{2, "pool shrunk", func() { _, _ = r.site.bcsnetctl(r.ctx, "pool", "remove-ip", rangePool, r.site.rangeTail) }},
-		{3, "pool grown", func() { _, _ = r.site.bcsnetctl(r.ctx, "pool", "add-ip", rangePool, r.site.rangeTail) }},
+		{2, "pool shrunk", func() { _, _ = r.site.bcsnetctl(r.ctx, soon, "pool", "remove-ip", rangePool, r.site.rangeTail) }},
+		{3, "pool grown", func() { _, _ = r.site.bcsnetctl(r.ctx, soon, "pool", "add-ip", rangePool, r.site.rangeTail) }},
 		{1, "gateway changed", edit(rangePool, fmt.Sprintf(`{"spec":{"gateway":"10.1.0.%d"}}`, 1+rng.IntN(5)))},
 		{1, "MTU changed", edit(demandPool, fmt.Sprintf(`{"spec":{"mtu":%d}}`, 1400+rng.IntN(100)))},
 		{1, "pool cordoned", func() {
@@ -67,7 +67,7 @@ func (r *round) takeAddress(rng *rand.Rand, force bool) {
 		s.take()
 		args = append(args, "--force")
 	}
-	out, err := r.site.bcsnetctl(r.ctx, args...)
+	out, err := r.site.bcsnetctl(r.ctx, soon, args...)
 	if err == nil && !force {
 		r.Wrong("ip release without --force took %s of live pod %s: %s", b.addr, s.name, out)
 	}
@@ -87,22 +87,26 @@ func (r *round) takeHost(rng *rand.Rand) {
 	h := rng.IntN(hosts)
 	var its []*slot
 	for _, s := range r.slots {
+		if s.home != h && (s.home+1)%hosts != h {
+			continue // its pods are never there
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock() //nolint:gocritic // all are held until the host is released
 		if s.host == h {
-			s.mu.Lock()
-			defer s.mu.Unlock() //nolint:gocritic // all are held until the host is released
 			its = append(its, s)
 		}
 	}
 	if !r.loading() {
 		return
 	}
+	r.takeIsland(h)
 	for _, s := range its {
 		if s.sandbox != nil && !s.taken {
 			s.take()
 		}
 	}
 	if rng.IntN(2) == 0 {
-		_, _ = r.site.bcsnetctl(r.ctx, "release-host", host(h), "--force")
+		_, _ = r.site.bcsnetctl(r.ctx, soon, "release-host", host(h), "--force")
 		return
 	}
 	if a, ok := r.callers.Ask(r.ctx, rng, http.MethodDelete, "/host/"+host(h), nil, func() bool { return !r.loading() }); ok && a.Code != 0 {

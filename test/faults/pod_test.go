@@ -28,23 +28,30 @@ func until(ctx context.Context, do func(context.Context) error) bool {
 	return false
 }
 
-// createPod makes the next pod of the slot, also when the load ends meanwhile: the API server may have made it already.
-func (s *slot) createPod() bool {
-	return until(s.ctx, func(ctx context.Context) error {
+// createPod makes the next pod of the slot.
+func (s *slot) createPod() (ok bool) {
+	s.uid, s.created, ok = s.makePod(namespace, s.name, s.host)
+	return ok
+}
+
+// makePod makes a pod on a host, also when the load ends meanwhile: the API server may have made it already.
+func (r *round) makePod(namespace, name string, host int) (uid string, created metav1.Time, ok bool) {
+	ok = until(r.ctx, func(ctx context.Context) error {
 		p := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: s.name},
-			Spec:       corev1.PodSpec{NodeName: node(s.host), Containers: []corev1.Container{{Name: "c", Image: "c"}}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Spec:       corev1.PodSpec{NodeName: node(host), Containers: []corev1.Container{{Name: "c", Image: "c"}}},
 		}
-		err := s.site.admin.Create(ctx, p)
+		err := r.site.admin.Create(ctx, p)
 		if apierrors.IsAlreadyExists(err) { // made by the attempt before, whose answer was lost
-			err = s.site.admin.Get(ctx, client.ObjectKeyFromObject(p), p)
+			err = r.site.admin.Get(ctx, client.ObjectKeyFromObject(p), p)
 		}
 		if err == nil {
-			s.uid, s.created = string(p.UID), p.CreationTimestamp
-			s.Count("pod created")
+			uid, created = string(p.UID), p.CreationTimestamp
+			r.Count("pod created")
 		}
 		return err
 	})
+	return uid, created, ok
 }
 
 // report is what a kubelet writes into the status of a pod that runs; like there it may come late, or never.
@@ -62,23 +69,27 @@ func (s *slot) report(b *sandbox) {
 func (s *slot) tell(ctx context.Context, b *sandbox) error {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: s.name, UID: types.UID(b.uid)}}
 	p.Status.Phase, p.Status.StartTime = corev1.PodRunning, &s.created // a kubelet never changes the time
-	p.Status.HostIP, p.Status.HostIPs = host(s.host), []corev1.HostIP{{IP: host(s.host)}}
+	p.Status.HostIP, p.Status.HostIPs = host(b.host), []corev1.HostIP{{IP: host(b.host)}}
 	p.Status.PodIP, p.Status.PodIPs = b.addr.String(), []corev1.PodIP{{IP: b.addr.String()}}
 	return s.site.admin.Status().Update(ctx, p)
 }
 
 // deletePod takes the pod of the slot away, as at the end of its grace period.
 func (s *slot) deletePod() {
-	uid := types.UID(s.uid)
-	until(s.ctx, func(ctx context.Context) error {
-		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: s.name}}
-		err := s.site.admin.Delete(ctx, p, client.GracePeriodSeconds(0), client.Preconditions{UID: &uid})
+	s.removePod(namespace, s.name, s.uid)
+	s.uid, s.sandbox, s.taken = "", nil, false
+}
+
+// removePod has the API server forget a pod at once.
+func (r *round) removePod(namespace, name, uid string) {
+	until(r.ctx, func(ctx context.Context) error {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+		err := r.site.admin.Delete(ctx, p, client.GracePeriodSeconds(0), client.Preconditions{UID: new(types.UID(uid))})
 		if apierrors.IsConflict(err) {
 			return nil
 		}
 		return client.IgnoreNotFound(err)
 	})
-	s.uid, s.sandbox, s.taken = "", nil, false
 }
 
 // endPod ends the pod of a slot: with a DEL before or after the object goes, or without any. A pod whose

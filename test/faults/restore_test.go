@@ -21,6 +21,8 @@ const (
 // restoreEtcd puts etcd back to a copy that is some seconds old. What the copy does not know goes on: pods that are newer run
 // until their kubelets notice, and the pods that have ended since are there again, until they are deleted.
 func (r *round) restoreEtcd(rng *rand.Rand, check func(error)) {
+	r.steady.Lock()
+	defer r.steady.Unlock()
 	if !r.loading() {
 		return
 	}
@@ -82,7 +84,7 @@ func (r *round) reconcile(rng *rand.Rand) {
 		case !known[s.uid]:
 			r.Count("pod orphaned")
 			s.orphan = time.Now().Add(time.Duration(rng.IntN(8000)) * time.Millisecond)
-		case b != nil && !s.taken:
+		case b != nil && !s.taken && r.site.inTouch(s.host):
 			r.Count("pod kept")
 			until(r.ctx, func(ctx context.Context) error { return s.tell(ctx, b) })
 		}

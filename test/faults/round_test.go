@@ -40,9 +40,12 @@ type round struct {
 	forget int
 
 	journal journal
+	island  island
 	// calm is held by whoever wants no other fault meanwhile; halted has requests given up that would have to wait for others.
 	calm   sync.RWMutex
 	halted atomic.Bool
+	// steady is held by those whose pods nobody would tell of a store that was put back, and while it is put back.
+	steady sync.RWMutex
 	// lasting has the pods of every third slot go on, from container to container.
 	lasting atomic.Bool
 }
@@ -52,8 +55,18 @@ func (r *round) loading() bool { return r.load.Err() == nil }
 // goesOn reports whether requests are worth being repeated.
 func (r *round) goesOn() bool { return r.loading() && !r.halted.Load() }
 
-// forgetful says whether one more pod may go without DEL.
+// lastLeak is how long before the end of the load the last pods go without DEL: it takes most of a minute until they count
+// as gone.
+const lastLeak = 20 * time.Second
+
+// leaky reports whether pods may still go without DEL.
+func (r *round) leaky() bool { return r.loading() && r.history.Now() < r.length-lastLeak }
+
+// forgetful reports whether one more pod may go without DEL.
 func (r *round) forgetful() bool {
+	if !r.leaky() {
+		return false
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.forget > int(forgottenPerMinute*r.history.Now().Minutes()) {
@@ -69,7 +82,7 @@ func play(t *testing.T, s *site, v *judge.Verdict, seed uint64, length time.Dura
 	transport := &http.Transport{MaxIdleConnsPerHost: hosts * s.slots}
 	defer transport.CloseIdleConnections()
 	r := &round{
-		Verdict: v, site: s, length: length, history: judge.NewHistory(), ledger: &watcher{Ledger: judge.NewLedger(v)},
+		Verdict: v, site: s, length: length, history: judge.NewHistory(), ledger: &watcher{Ledger: judge.NewLedger(v)}, island: island{taken: map[*sandbox]bool{}},
 		callers: &plugin.Callers{HTTP: &http.Client{Transport: transport}, Count: v.Count},
 	}
 	for _, one := range s.replicas {
@@ -86,7 +99,7 @@ func play(t *testing.T, s *site, v *judge.Verdict, seed uint64, length time.Dura
 	defer unwatch()
 	watching.Go(func() { r.ledger.watch(watch, s) })
 	for i := range hosts * s.slots {
-		one := &slot{round: r, number: i, host: i % hosts, name: fmt.Sprintf("web-%d", i), rng: rand.New(rand.NewPCG(seed, uint64(i)))}
+		one := &slot{round: r, number: i, home: i % hosts, name: fmt.Sprintf("web-%d", i), rng: rand.New(rand.NewPCG(seed, uint64(i)))}
 		r.slots = append(r.slots, one)
 	}
 	for _, one := range r.slots {

@@ -16,6 +16,9 @@ import (
 // settle waits until pods and leases agree one to one, at most for a minute after the faults.
 func (r *round) settle(calm time.Time) {
 	want := r.ledger.All()
+	if braked(tenantPods(r.site.slots)) {
+		r.confirm(r.ctx)
+	}
 	r.await(calm.Add(settled), "after the faults", want)
 	r.Count(fmt.Sprintf("settled within %d s", int(time.Since(calm).Seconds())/10*10+10))
 	for a := range want {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,8 +48,9 @@ type site struct {
 	leases   *store.Client // reads from the API server itself
 	replicas []*replica
 	cli      string
-	kube     string // kubeconfig of the administrator
-	slots    int    // pods of a host
+	kube     string       // kubeconfig of the administrator
+	slots    int          // pods of a host
+	cut      atomic.Int64 // one more than the host that is cut off; 0 for none
 	// Addresses of the two pools, fewer in all than pods and late releases want at the worst moments: the pools run
 	// full. rangeTail is what a shrink takes away and a grow gives back.
 	rangeAddrs, demandAddrs, rangeTail string
@@ -58,6 +61,8 @@ type replica struct {
 	*controlplane.Controller
 	proxy *intercept.Proxy
 	name  string
+	// silent: its watches are held for long.
+	silent atomic.Bool
 }
 
 // build says what the replicas are.
@@ -152,8 +157,10 @@ func (s *site) startReplica(t *testing.T, i int, b build) *replica {
 
 // populate makes the hosts, which are ready, the namespace and the pools.
 func (s *site) populate(ctx context.Context) error {
-	if err := s.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
-		return err
+	for _, name := range []string{namespace, crowdNamespace} {
+		if err := s.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			return err
+		}
 	}
 	var all []string
 	for i := range hosts {
@@ -162,9 +169,7 @@ func (s *site) populate(ctx context.Context) error {
 		if err := s.admin.Create(ctx, n); err != nil {
 			return err
 		}
-		n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: host(i)}}
-		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-		if err := s.admin.Status().Update(ctx, n); err != nil {
+		if err := s.setReady(ctx, i, corev1.ConditionTrue); err != nil {
 			return err
 		}
 	}
@@ -175,6 +180,10 @@ func (s *site) populate(ctx context.Context) error {
 		{ObjectMeta: metav1.ObjectMeta{Name: demandPool}, Spec: v1.BCSNetPoolSpec{
 			Net: "10.2.0.0", Mask: 16, Gateway: "10.2.0.1", AvailableIPs: []string{s.demandAddrs}, Materialize: v1.MaterializeOnDemand,
 		}},
+		{ObjectMeta: metav1.ObjectMeta{Name: crowdPool}, Spec: v1.BCSNetPoolSpec{
+			Net: "10.3.0.0", Mask: 16, Gateway: "10.3.0.1", AvailableIPs: []string{span("10.3.0.10", 0, 2*crowdSize(hosts*s.slots))},
+			Materialize: v1.MaterializeOnDemand, Namespaces: []string{crowdNamespace},
+		}},
 	} {
 		p.Spec.Hosts = all
 		if err := s.admin.Create(ctx, &p); err != nil {
@@ -184,11 +193,32 @@ func (s *site) populate(ctx context.Context) error {
 	return nil
 }
 
+// setReady writes into the status of a host whether it is ready.
+func (s *site) setReady(ctx context.Context, h int, ready corev1.ConditionStatus) error {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node(h)}}
+	patch := fmt.Sprintf(`{"status":{"addresses":[{"type":"InternalIP","address":%q}],"conditions":[{"type":"Ready","status":%q}]}}`, host(h), ready)
+	return s.admin.Status().Patch(ctx, n, client.RawPatch(types.StrategicMergePatchType, []byte(patch)))
+}
+
+// inTouch reports whether a host reaches the API server and the replicas.
+func (s *site) inTouch(h int) bool { return s.cut.Load() != int64(h)+1 }
+
+// place is where a pod starts that belongs on a host: there, or next to it while that is cut off.
+func (s *site) place(home int) int {
+	if !s.inTouch(home) {
+		return (home + 1) % hosts
+	}
+	return home
+}
+
 // beat renews the Leases of the hosts, which are in touch with the API server whenever that is there. Kubelets do it every
 // ten seconds; a round is too short for that.
 func (s *site) beat(ctx context.Context) {
 	for pause(ctx, 2*time.Second) {
 		for i := range hosts {
+			if !s.inTouch(i) {
+				continue
+			}
 			limited, cancel := context.WithTimeout(ctx, plugin.Attempt)
 			l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: node(i)}}
 			_, err := controllerutil.CreateOrPatch(limited, s.admin, l, func() error {
@@ -242,9 +272,12 @@ func (s *site) active(ctx context.Context) ([]ipam.Lease, error) {
 	return all, err
 }
 
+// soon is how long an operator waits for a command.
+const soon = 20 * time.Second
+
 // bcsnetctl runs the command line as the administrator.
-func (s *site) bcsnetctl(ctx context.Context, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+func (s *site) bcsnetctl(ctx context.Context, limit time.Duration, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, s.cli, append(args, "--kubeconfig", s.kube)...)
 	out, err := cmd.CombinedOutput()

@@ -5,16 +5,11 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/netip"
-	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/judge"
 	"github.com/bcsnet/bcsnet/test/plugin"
 )
@@ -23,13 +18,14 @@ import (
 // other under one name, like those of a StatefulSet; the others never come back, like those of a Deployment.
 type slot struct {
 	*round
-	number, host int
+	number, home int
 	name         string
 	rng          *rand.Rand
 
 	// mu is held during every step: whoever holds it finds no request of this slot under way, but for those
 	// that the slot has given up waiting for.
 	mu      sync.Mutex
+	host    int    // of the pod: home, unless that was cut off when the pod was made
 	uid     string // of the pod; "" while there is none
 	created metav1.Time
 	sandbox *sandbox
@@ -41,20 +37,6 @@ type slot struct {
 	// refusedSince is when the first of the last sandboxes was refused that all were.
 	refusedSince time.Time
 	refusals     int
-}
-
-// sandbox is a container of a pod that has an address, or wants one.
-type sandbox struct {
-	id, pod string
-	uid     string
-	started time.Time
-	told    bool // its requests say truly when they began; with FAULTS_UNTOLD those of one host say nothing
-	// wrong is how far the clock of its host is ahead: its requests say what cannot be true.
-	wrong time.Duration
-	byUID bool // its requests name the pod's UID
-	addr  netip.Addr
-	// over is set before anything is sent that ends it.
-	over atomic.Bool
 }
 
 // run lives one pod after the other while there is load. The last pod stays, if it has an address.
@@ -80,6 +62,10 @@ func (s *slot) run() {
 }
 
 func (s *slot) step() {
+	if s.uid != "" && !s.site.inTouch(s.host) {
+		s.refusedSince, s.refusals = time.Time{}, 0
+		return // its kubelet can ask nobody
+	}
 	if !s.orphan.IsZero() {
 		if time.Now().After(s.orphan) {
 			s.endOrphan()
@@ -90,6 +76,7 @@ func (s *slot) step() {
 		if s.number%2 == 1 {
 			s.name = fmt.Sprintf("job-%d-%d", s.number, s.numbers.Add(1))
 		}
+		s.host = s.site.place(s.home)
 		if s.createPod() {
 			s.begin(s.newSandbox())
 		}
@@ -109,52 +96,6 @@ func (s *slot) step() {
 	}
 }
 
-func (s *slot) newSandbox() *sandbox {
-	wrong := clockError(s.host)
-	return &sandbox{
-		id: fmt.Sprintf("%016x%016x%032x", s.rng.Uint64(), s.rng.Uint64(), s.numbers.Add(1)), pod: s.name, uid: s.uid,
-		started: time.Now(), told: wrong == 0 && (s.host > 0 || os.Getenv("FAULTS_UNTOLD") == ""), wrong: wrong, byUID: s.rng.IntN(4) > 0,
-	}
-}
-
-// clockError is how far the clock of a host is ahead. One is eight hours behind, as one that takes local time for UTC.
-func clockError(host int) time.Duration {
-	switch host {
-	case hosts - 1:
-		return -8 * time.Hour
-	case hosts - 2:
-		return 2 * time.Hour
-	}
-	return 0
-}
-
-func (b *sandbox) add(host string) httpapi.AllocateRequest {
-	r := httpapi.AllocateRequest{Host: host, ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: namespace}
-	if b.told || b.wrong != 0 {
-		r.StartedAt = store.FormatTime(b.started.Add(b.wrong))
-	}
-	if b.byUID {
-		r.PodUID = b.uid
-	}
-	return r
-}
-
-func (b *sandbox) del(host string) httpapi.ReleaseRequest {
-	r := httpapi.ReleaseRequest{Host: host, ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: namespace}
-	if b.told || b.wrong != 0 {
-		r.StartedAt = store.FormatTime(time.Now().Add(b.wrong))
-	}
-	if b.byUID {
-		r.PodUID = b.uid
-	}
-	return r
-}
-
-// note writes down that a sandbox took an address, or gave it up, between two times.
-func (s *slot) note(b *sandbox, a netip.Addr, take bool, from, to time.Duration) {
-	s.history.Add(s.number, judge.Change{Addr: a.String(), Pod: b.uid, Container: b.id, Take: take}, from, to)
-}
-
 // begin is the ADD of a new sandbox, sometimes sent twice at once, and sometimes once more at a later time. (Only
 // where the request tells when it began: without that a late one cannot be told from a new one.) A sandbox without an address by the end of the load is given up, by a DEL as the kubelet does.
 func (s *slot) begin(b *sandbox) {
@@ -168,7 +109,7 @@ func (s *slot) begin(b *sandbox) {
 		s.duplicate(b, time.Duration(s.rng.IntN(4000))*time.Millisecond, served)
 	}
 	from := s.history.Now()
-	a, ok := s.callers.Ask(s.ctx, s.rng, http.MethodPost, "", b.add(host(s.host)), func() bool { return !s.goesOn() })
+	a, ok := s.callers.Ask(s.ctx, s.rng, http.MethodPost, "", b.add(), func() bool { return !s.goesOn() })
 	if !ok {
 		close(served)
 		s.giveUp(b)
@@ -196,12 +137,6 @@ func (s *slot) begin(b *sandbox) {
 	}
 	s.ledger.Hold(b.addr, s.name, b.id, live.Version)
 	s.report(b)
-}
-
-// holds says whether a lease is the sandbox's. A request without the pod's UID may be held under that of the
-// pod's predecessor until the next one.
-func (b *sandbox) holds(l ipam.Lease) bool {
-	return l.State == ipam.Active && l.ContainerID == b.id && l.PodName == b.pod && (!b.byUID || l.PodUID == b.uid)
 }
 
 // refuse gives up a sandbox that is refused for good: a kubelet makes another one. (Within a second of each
@@ -245,7 +180,7 @@ func (s *slot) duplicate(b *sandbox, after time.Duration, served <-chan netip.Ad
 	s.background.Go(func() {
 		pause(s.ctx, after)
 		from := s.history.Now()
-		a, err := s.callers.Once(s.ctx, rng, url, http.MethodPost, "", b.add(host(s.host)))
+		a, err := s.callers.Once(s.ctx, rng, url, http.MethodPost, "", b.add())
 		if err != nil || a.Code != 0 {
 			return
 		}
@@ -271,7 +206,7 @@ func (s *slot) duplicate(b *sandbox, after time.Duration, served <-chan netip.Ad
 // repeat asks again for what the sandbox has.
 func (s *slot) repeat() {
 	b := s.sandbox
-	a, ok := s.callers.Ask(s.ctx, s.rng, http.MethodPost, "", b.add(host(s.host)), func() bool { return !s.goesOn() })
+	a, ok := s.callers.Ask(s.ctx, s.rng, http.MethodPost, "", b.add(), func() bool { return !s.goesOn() })
 	switch {
 	case !ok:
 	case a.Code != 0:
@@ -280,34 +215,6 @@ func (s *slot) repeat() {
 		s.Wrong("container %.8s of %s has %s and was told %s", b.id, s.name, b.addr, addrOf(a))
 	default:
 		s.Count("operation repeated ADD")
-	}
-}
-
-// last is the last look at the address of a sandbox that is about to end: it was its own until now.
-func (s *slot) last(b *sandbox) {
-	live, err := s.site.read(s.ctx, b.addr)
-	if err == nil && !b.holds(live) && !s.ledger.Awaits(b.addr) {
-		s.Wrong("live pod %s (container %.8s) lost %s: version %d is %s, container %.8s of %s; history %v",
-			s.name, b.id, b.addr, live.Version, live.State, live.ContainerID, live.Who(), live.History.Entries())
-	}
-	s.ledger.End(b.addr)
-	b.over.Store(true)
-}
-
-// DEL releases a sandbox, which may be gone from the given time on.
-func (s *slot) DEL(b *sandbox, rng *rand.Rand, from time.Duration) {
-	a, ok := s.callers.Ask(s.ctx, rng, http.MethodDelete, "", b.del(host(s.host)), never)
-	to := s.history.Now()
-	switch {
-	case !ok:
-		to = judge.Never
-	case a.Code != 0:
-		s.Wrong("DEL of container %.8s of %s is refused: %s: %s", b.id, s.name, a.Reason, a.Message)
-	default:
-		s.Count("operation DEL")
-	}
-	if b.addr.IsValid() {
-		s.note(b, b.addr, false, from, to)
 	}
 }
 

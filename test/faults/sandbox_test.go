@@ -1,0 +1,126 @@
+package faults_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/test/judge"
+)
+
+// sandbox is a container of a pod that has an address, or wants one.
+type sandbox struct {
+	client             int // who writes its history
+	id, namespace, pod string
+	uid                string
+	host               int
+	started            time.Time
+	told               bool // its requests say truly when they began; with FAULTS_UNTOLD those of one host say nothing
+	// wrong is how far the clock of its host is ahead: its requests say what cannot be true.
+	wrong time.Duration
+	byUID bool // its requests name the pod's UID
+	addr  netip.Addr
+	// over is set before anything is sent that ends it.
+	over atomic.Bool
+}
+
+func (s *slot) newSandbox() *sandbox {
+	b := s.container(s.rng.Uint64(), s.rng.Uint64(), namespace, s.name, s.uid, s.host)
+	b.client, b.byUID = s.number, s.rng.IntN(4) > 0
+	return b
+}
+
+// container is a new sandbox of a pod on a host; random numbers begin its ID.
+func (r *round) container(a, b uint64, namespace, pod, uid string, host int) *sandbox {
+	wrong := clockError(host)
+	return &sandbox{
+		id: fmt.Sprintf("%016x%016x%032x", a, b, r.numbers.Add(1)), namespace: namespace, pod: pod, uid: uid, host: host,
+		started: time.Now(), told: wrong == 0 && (host > 0 || os.Getenv("FAULTS_UNTOLD") == ""), wrong: wrong, byUID: true,
+	}
+}
+
+// clockError is how far the clock of a host is ahead. One is eight hours behind, as one that takes local time for UTC.
+func clockError(host int) time.Duration {
+	switch host {
+	case hosts - 1:
+		return -8 * time.Hour
+	case hosts - 2:
+		return 2 * time.Hour
+	}
+	return 0
+}
+
+// add is its ADD, del its DEL.
+func (b *sandbox) add() httpapi.AllocateRequest {
+	r := httpapi.AllocateRequest{
+		Host: host(b.host), ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: b.namespace, StartedAt: b.at(b.started),
+	}
+	if b.byUID {
+		r.PodUID = b.uid
+	}
+	return r
+}
+
+func (b *sandbox) del() httpapi.ReleaseRequest {
+	r := httpapi.ReleaseRequest{
+		Host: host(b.host), ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: b.namespace, StartedAt: b.at(time.Now()),
+	}
+	if b.byUID {
+		r.PodUID = b.uid
+	}
+	return r
+}
+
+// at is a time as its requests tell it, if they do.
+func (b *sandbox) at(t time.Time) string {
+	if !b.told && b.wrong == 0 {
+		return ""
+	}
+	return store.FormatTime(t.Add(b.wrong))
+}
+
+// holds reports whether a lease is the sandbox's. A request without the pod's UID may be held under that of the
+// pod's predecessor until the next one.
+func (b *sandbox) holds(l ipam.Lease) bool {
+	return l.State == ipam.Active && l.ContainerID == b.id && l.PodName == b.pod && (!b.byUID || l.PodUID == b.uid)
+}
+
+// note writes down that a sandbox took an address, or gave it up, between two times.
+func (r *round) note(b *sandbox, a netip.Addr, take bool, from, to time.Duration) {
+	r.history.Add(b.client, judge.Change{Addr: a.String(), Pod: b.uid, Container: b.id, Take: take}, from, to)
+}
+
+// last is the last look at the address of a sandbox that is about to end: it was its own until now.
+func (r *round) last(b *sandbox) {
+	live, err := r.site.read(r.ctx, b.addr)
+	if err == nil && !b.holds(live) && !r.ledger.Awaits(b.addr) {
+		r.Wrong("live pod %s (container %.8s) lost %s: version %d is %s, container %.8s of %s; history %v",
+			b.pod, b.id, b.addr, live.Version, live.State, live.ContainerID, live.Who(), live.History.Entries())
+	}
+	r.ledger.End(b.addr)
+	b.over.Store(true)
+}
+
+// DEL releases a sandbox, which may be gone from the given time on.
+func (r *round) DEL(b *sandbox, rng *rand.Rand, from time.Duration) {
+	a, ok := r.callers.Ask(r.ctx, rng, http.MethodDelete, "", b.del(), never)
+	to := r.history.Now()
+	switch {
+	case !ok:
+		to = judge.Never
+	case a.Code != 0:
+		r.Wrong("DEL of container %.8s of %s is refused: %s: %s", b.id, b.pod, a.Reason, a.Message)
+	default:
+		r.Count("operation DEL")
+	}
+	if b.addr.IsValid() {
+		r.note(b, b.addr, false, from, to)
+	}
+}
