@@ -84,6 +84,8 @@ type suspect struct {
 	// became of it.
 	node, beat string
 	renewal    gone.Renewal
+	// missed is how long after since the host was seen last not to be in touch.
+	missed time.Duration
 	// told: a dry run has reported it.
 	told bool
 }
@@ -221,13 +223,14 @@ func (c *collector) observe(ctx context.Context, now time.Time) (active int) {
 		if before, ok := c.suspects[l.Addr]; ok && before.lease.Version == l.Version && before.check == check {
 			s.since, s.first, s.told = before.since, before.first, before.told
 			s.node, s.beat, s.renewal = before.node, before.beat, before.renewal
+			s.missed = before.missed
 		}
 		if at, ok := c.waits.since(l); ok && at.Before(s.first) {
 			s.first = at // an earlier process saw it
 		}
 		seen[l.Addr] = s
 	}
-	c.listen(ctx, seen)
+	c.listen(ctx, seen, now)
 	c.keep(seen, long)
 	return active
 }
@@ -271,7 +274,7 @@ func (c *collector) ripe(now time.Time) (due []suspect) {
 func (c *collector) evidence(s suspect, now time.Time) gone.Evidence {
 	e := gone.Evidence{
 		Lease: s.lease, Others: gone.Indexed(c.index), Now: c.leases.Now(), Since: s.first, For: now.Sub(s.since),
-		Host: gone.Host{Ready: true, Renewal: s.renewal},
+		Host: gone.Host{Ready: true, Renewal: s.renewal, Missed: s.missed},
 	}
 	e.Lease.Termination = c.longest(s.lease)
 	if since, away := c.nodes.awaySince(s.lease.Host); away {

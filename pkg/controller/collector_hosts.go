@@ -54,8 +54,8 @@ func (b *beats) of(ctx context.Context, nodes map[string]struct{}) map[string]st
 	return out
 }
 
-// listen notes which hosts have renewed their Leases since their suspects were seen first.
-func (c *collector) listen(ctx context.Context, seen map[netip.Addr]suspect) {
+// listen notes which hosts have renewed their Leases since their suspects were seen first, and until when they had not.
+func (c *collector) listen(ctx context.Context, seen map[netip.Addr]suspect, now time.Time) {
 	wanted := map[string]struct{}{}
 	for _, s := range seen {
 		if node, ready := c.nodes.readyNode(s.lease.Host); ready && (s.renewal != gone.Since || s.node != node) {
@@ -74,6 +74,9 @@ func (c *collector) listen(ctx context.Context, seen map[netip.Addr]suspect) {
 			s.beat, s.renewal = beat, before(beat, ok)
 		case beat != s.beat:
 			s.renewal = gone.Since
+		}
+		if touch := s.renewal == gone.Since || s.renewal == gone.NoLease; (node == "" || !touch) && !broken("back") {
+			s.missed = now.Sub(s.since)
 		}
 		seen[addr] = s
 	}

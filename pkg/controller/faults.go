@@ -16,13 +16,15 @@ import (
 //
 //nolint:gochecknoglobals // what a process is born with
 var (
-	broken = os.Getenv("FAULTS_BREAK")
-	hasty  = broken == "collect" || broken == "look" || broken == "live" || broken == "host"
-	brakes = broken != "brake"
+	breaks = os.Getenv("FAULTS_BREAK")
+	hasty  = broken("collect") || broken("look") || broken("live") || broken("host")
+	brakes = !broken("brake")
 )
 
+func broken(guard string) bool { return breaks == guard }
+
 func (c *collector) lastLook(ctx context.Context, l ipam.Lease) (pod *workload.Pod, live bool, err error) {
-	if broken == "collect" || broken == "live" {
+	if broken("collect") || broken("live") {
 		pod, err = c.cachedPod(ctx, l.Holder)
 		return pod, false, err
 	}

@@ -10,6 +10,10 @@ import (
 )
 
 // What a build with the tag faults breaks on purpose is whole here; the compiler leaves nothing of it.
+
+// broken reports whether a guard is out of order.
+func broken(string) bool { return false }
+
 const (
 	// hasty is a collector that looks ten times a second.
 	hasty = false

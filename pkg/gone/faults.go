@@ -10,8 +10,9 @@ import "os"
 //
 //nolint:gochecknoglobals // what a process is born with
 var (
-	broken     = os.Getenv("FAULTS_BREAK")
-	looksTwice = broken != "look" && broken != "collect"
-	readsLive  = broken != "live" && broken != "collect"
-	asksHost   = broken != "host"
+	broken       = os.Getenv("FAULTS_BREAK")
+	looksTwice   = broken != "look" && broken != "collect"
+	readsLive    = broken != "live" && broken != "collect"
+	asksHost     = broken != "host"
+	sparesStatic = broken != "static"
 )

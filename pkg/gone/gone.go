@@ -57,6 +57,9 @@ type Host struct {
 	Away time.Time
 	// Renewal of the node that has.
 	Renewal Renewal
+	// Missed is how long after the first look it was seen last that the host was not in touch. Its kubelet learns of a pod
+	// that is no more when it is back, and only then begins to end the containers.
+	Missed time.Duration
 }
 
 // Evidence is what somebody knows of a lease and its holder.
@@ -117,7 +120,11 @@ func (r Rule) Decide(e Evidence) Decision {
 
 // Doubt says why containers may still run against whose lease a check speaks; empty when they surely do not.
 func (r Rule) Doubt(e Evidence, check Check) string {
-	host, static := e.Lease.Host, check == PodGone && workload.Static(e.Lease.PodUID)
+	since := e.For
+	if e.Host.Ready {
+		since -= e.Host.Missed
+	}
+	host, static := e.Lease.Host, check == PodGone && workload.Static(e.Lease.PodUID) && sparesStatic
 	switch {
 	case !e.Host.Ready && asksHost:
 		if !r.over(e, e.Host.Away) {
@@ -129,16 +136,16 @@ func (r Rule) Doubt(e Evidence, check Check) string {
 		}
 	case !asksHost:
 	case e.Host.Renewal == NoLease:
-		if e.For < r.Silence {
+		if since < r.Silence {
 			return fmt.Sprintf("host %s may be cut off since lately", host)
 		}
 	case e.Host.Renewal != Since:
 		return fmt.Sprintf("host %s has not renewed its Lease since", host)
 	}
 	switch need := r.Ending(e.Lease, check); {
-	case e.For < need && need > r.Apart:
+	case since < need && need > r.Apart:
 		return fmt.Sprintf("it has not been so for %s, as long as its pod may take to end", need)
-	case e.For < need:
+	case since < need:
 		return "it has not been so for long enough"
 	case !e.Live && readsLive:
 		return "the API server has not been asked"

@@ -143,9 +143,18 @@ func TestDecide(t *testing.T) {
 		"ended, too soon after it": {evidence: sure(func(e *gone.Evidence) {
 			e.Pod, e.For = pod("u1", ended), gone.Apart-time.Second
 		}), want: gone.MayRun},
-		"by the word of a cache":             {evidence: sure(func(e *gone.Evidence) { e.Live = false }), want: gone.MayRun},
-		"the host says nothing":              {evidence: sure(renewal(gone.Before, time.Hour)), want: gone.MayRun},
-		"the host's Lease cannot be read":    {evidence: sure(renewal(gone.Unread, time.Hour)), want: gone.MayRun},
+		"by the word of a cache":          {evidence: sure(func(e *gone.Evidence) { e.Live = false }), want: gone.MayRun},
+		"the host says nothing":           {evidence: sure(renewal(gone.Before, time.Hour)), want: gone.MayRun},
+		"the host's Lease cannot be read": {evidence: sure(renewal(gone.Unread, time.Hour)), want: gone.MayRun},
+		"the host was cut off, back for long": {evidence: sure(func(e *gone.Evidence) {
+			e.For, e.Host.Missed = time.Hour, time.Hour-long
+		}), want: gone.Gone},
+		"the host was cut off, back lately": {evidence: sure(func(e *gone.Evidence) {
+			e.For, e.Host.Missed = time.Hour, time.Hour-long+time.Second
+		}), want: gone.MayRun},
+		"no Lease, back lately": {evidence: sure(renewal(gone.NoLease, time.Hour), func(e *gone.Evidence) {
+			e.Host.Missed = time.Hour - time.Second
+		}), want: gone.MayRun},
 		"no Lease, ready for long":           {evidence: sure(renewal(gone.NoLease, gone.Silence)), want: gone.Gone},
 		"no Lease, ready lately":             {evidence: sure(renewal(gone.NoLease, gone.Silence-time.Second)), want: gone.MayRun},
 		"the host is away":                   {evidence: sure(away(now.Add(-time.Hour))), want: gone.MayRun},

@@ -8,6 +8,8 @@ const (
 	looksTwice = true
 	// readsLive: the API server has the last word.
 	readsLive = true
+	// sparesStatic: a static pod runs whether the API server knows of it or not.
+	sparesStatic = true
 	// asksHost: a host has to be in touch with the API server before what it ran is over.
 	asksHost = true
 )

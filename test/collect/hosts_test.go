@@ -41,6 +41,28 @@ func TestHostIsCutOff(t *testing.T) {
 	wantCollected(t, "10.1.0.73", "leak-pod-gone") // a node without a Lease that is ready for a minute is there
 }
 
+// TestHostIsBack: the kubelet of a host that was cut off learns when it is back which pods are no more, and gives their
+// containers their time from then on.
+func TestHostIsBack(t *testing.T) {
+	const ending = 8 * time.Second
+	cfg := account(t)
+	node(t, "never-away", "10.0.0.11", corev1.ConditionTrue, time.Hour)
+	silentNode(t, "back", "10.0.0.12", corev1.ConditionTrue, time.Hour)
+	l := nodeLease(t, "back")
+	hold(t, "10.1.0.76", "10.0.0.12", "cut-off-and-back", "u-1", nil)
+	start(t, cfg, func(o *controller.Options) { o.CollectAfter = ending })
+	hold(t, "10.1.0.77", "10.0.0.11", "later", "u-2", nil)
+	wantCollected(t, "10.1.0.77", "leak-pod-gone") // the other one was seen for longer
+	wantHeld(t, "10.1.0.76", "cut-off-and-back")
+	back := time.Now()
+	renewing(t, l)
+	wantCollected(t, "10.1.0.76", "leak-pod-gone")
+	taken, err := time.Parse(time.RFC3339Nano, stored(t, "10.1.0.76").Status.UpdateTime)
+	if early := ending/2 - taken.Sub(back); err != nil || early > 0 { // the last look before it was back may have been seconds ago
+		t.Errorf("taken back %s after the host was back (%v), although containers have %s to end", taken.Sub(back), err, ending)
+	}
+}
+
 // TestGraceOutlivesAProcess: since when an address waits for a host that is no node's is written down. Each process would
 // begin a grace period of its own otherwise.
 func TestGraceOutlivesAProcess(t *testing.T) {
