@@ -135,7 +135,7 @@ func (x *Index) apply(changes []change, l Lease) []change {
 		delete(x.deleted, l.Addr)
 	}
 	old := x.record(l.Addr)
-	if old != nil && old.version >= l.Version {
+	if old != nil && old.version >= l.Version && !broken("version") {
 		return changes
 	}
 	return append(changes, x.put(old, pack(l), false))
@@ -156,7 +156,9 @@ func (x *Index) put(old, r *record, restored bool) change {
 	later := known != nil && known.updated > r.updated && !broken("earlier")
 	if later && r.state != Available && !sameHolder(known, r) {
 		r = pack(Restore(known.lease(), r.lease()))
-		x.behind[r.addr] = struct{}{}
+		if !broken("behind") {
+			x.behind[r.addr] = struct{}{}
+		}
 	}
 	x.link(r)
 	if old != nil && r.state == Available && (later && known == old || emptied(old, r)) {
@@ -170,7 +172,9 @@ func (x *Index) put(old, r *record, restored bool) change {
 func (x *Index) drop(changes []change, r *record) []change {
 	delete(x.behind, r.addr)
 	x.unlink(r)
-	x.lose(r)
+	if !broken("lost") {
+		x.lose(r)
+	}
 	x.settle(r.addr)
 	return append(changes, change{r.addr, r, nil})
 }

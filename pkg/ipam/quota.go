@@ -22,7 +22,7 @@ func (p Pool) HasQuotas() bool { return p.MaxPerNamespace > 0 || len(p.Quotas) >
 // where it is known already: what counts for the namespace does so still. chosen are those that the request gets beside
 // it. An operator who names the pool is not bound by it.
 func (x *Index) overQuota(p *poolState, w Want, a netip.Addr, chosen []choice) (namespace string) {
-	if !p.HasQuotas() || w.byHand() {
+	if !p.HasQuotas() || w.byHand() || broken("quota") {
 		return ""
 	}
 	var paid charges

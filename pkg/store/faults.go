@@ -13,7 +13,12 @@ import (
 // The fault suite (test/faults) builds the controller with this file in place of sound.go. Environment:
 //
 //	FAULTS_CLOCK=2h            the clock of this machine is two hours ahead
-//	FAULTS_BREAK=precondition  writes replace whatever is there
+//	FAULTS_BREAK=precondition  writes replace whatever is there; other names stand where they break something
+
+//nolint:gochecknoglobals // what a process is born with
+var breaks = os.Getenv("FAULTS_BREAK")
+
+func broken(guard string) bool { return breaks == guard }
 
 func localTime() time.Time {
 	ahead, _ := time.ParseDuration(os.Getenv("FAULTS_CLOCK")) // none: it is right
@@ -21,7 +26,7 @@ func localTime() time.Time {
 }
 
 func (c *Client) expected(ctx context.Context, l ipam.Lease) ipam.Lease {
-	if os.Getenv("FAULTS_BREAK") != "precondition" {
+	if !broken("precondition") {
 		return l
 	}
 	if live, err := c.Get(ctx, l.Addr); err == nil {

@@ -33,7 +33,7 @@ func NoticeRestore(next http.RoundTripper) http.RoundTripper {
 		switch {
 		case err != nil:
 			return nil, err
-		case present != 0 && present < from:
+		case present != 0 && present < from && !broken("restart"):
 			return expired(r), nil
 		}
 		return next.RoundTrip(r)

@@ -66,7 +66,7 @@ func (l *looks) look(f *Feed) {
 	}
 	l.open = w
 	switch l.silent++; {
-	case w != nil && l.silent == silentLooks:
+	case w != nil && l.silent == silentLooks && !broken("silence"):
 		f.silences.Add(1)
 		w.end(f.fallsSilent() >= relistFrom)
 	case w == nil && l.silent%silentLooks == 0: // none can be opened

@@ -35,6 +35,22 @@ func guards() map[string]guard {
 		"earlier":      {"a restored store does not give an address back to an earlier holder", "pkg/ipam", "TestRestartToEarlierHolders"},
 		"emptied":      {"an address that somebody emptied by hand is lost, not free", "pkg/ipam", "TestLost"},
 		"look":         {"an address is taken back after two looks", "pkg/gone", "TestDecide"},
+		"static":       {"a static pod runs although the API server does not know of it", "pkg/gone", "TestDecide"},
+		"version":      {"an older version of an address does not replace a newer one", "pkg/ipam", "TestIndexAgainstModel"},
+		"lost":         {"an address in use whose object has gone is nobody else's", "pkg/ipam", "TestLost"},
+		"behind":       {"what a restored store says of an earlier holder is written again", "pkg/ipam", "TestRestartToEarlierHolders"},
+		"quota":        {"a namespace has no more addresses than its quota", "pkg/ipam", "TestQuota"},
+		"gate":         {"no more is under way than the API server takes", "pkg/gate", "TestGateModel|TestGateIsFair"},
+		"overload":     {"what cannot be served in time is refused on arrival", "pkg/gate", "TestGoodputUnderOverload"},
+		"releases":     {"releases go before allocations", "pkg/gate", "TestGiveBackGoesFirst"},
+		"proof":        {"a forwarded request proves that a replica sent it", "pkg/httpapi", "TestForwardedRequestsAreProven|TestForgedHop"},
+		"budget":       {"status is written no more often than its budget allows", "pkg/controller", "TestStatusBudgetOfManyPools"},
+		"silence":      {"a watch that is open and silent is replaced", "pkg/store", "TestSilentWatchIsReplaced"},
+		"restart":      {"a store that was put back does not tell a watch nothing", "pkg/store", "TestVersionOfTheFuture"},
+		"readyz":       {"a replica whose watches are silent is not ready", "test/http", "TestSilentWatchAtAReplica"},
+		"handover":     {"a leader in trouble hands over", "test/http", "TestSilentLeaderHandsOver"},
+		"drain":        {"a pool goes when no replica can hand out its addresses any more", "test/http", "TestPoolDeletionAgainstALaggingReplica"},
+		"back":         {"a kubelet that was cut off ends containers when it is back", "test/collect", "TestHostIsBack"},
 		"live":         {"the API server has the last word on a pod that is gone", "test/collect", "TestLookAgain"},
 		"host":         {"a host has to be in touch before what ran on it is over", "test/collect", "TestHostIsCutOff"},
 		"brake":        {"addresses whose namespace or node is not seen wait when many are due", "test/collect", "TestBrake"},
@@ -49,11 +65,12 @@ func TestGuards(t *testing.T) {
 		t.Skip("set FAULTS_MUTATIONS, or say: make test-mutations")
 	}
 	binaries := map[string]string{}
+	dir := t.TempDir()
 	for name, g := range guards() {
-		if binaries[g.pkg] == "" {
-			binaries[g.pkg] = faultyTests(t, g.pkg)
-		}
 		t.Run(name, func(t *testing.T) {
+			if binaries[g.pkg] == "" {
+				binaries[g.pkg] = faultyTests(t, dir, g.pkg)
+			}
 			if out, err := g.test(t, binaries[g.pkg], ""); err != nil || !strings.Contains(out, "--- PASS") {
 				t.Fatalf("%s of %s do not pass as they are: %v\n%s", g.tests, g.pkg, err, out)
 			}
@@ -82,9 +99,9 @@ func (g guard) test(t *testing.T, binary, broken string) (string, error) {
 }
 
 // faultyTests builds the tests of a package with what the tag faults adds.
-func faultyTests(t *testing.T, pkg string) string {
+func faultyTests(t *testing.T, dir, pkg string) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), filepath.Base(pkg)+".test")
+	file := filepath.Join(dir, strings.ReplaceAll(pkg, "/", "-")+".test")
 	cmd := exec.Command("go", "test", "-c", "-vet=off", "-tags", "faults", "-o", file, "./"+pkg)
 	cmd.Dir = root(t)
 	if out, err := cmd.CombinedOutput(); err != nil {
