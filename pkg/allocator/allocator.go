@@ -28,7 +28,7 @@ type PodFinder interface {
 // Pods finds pods by what they are doing, too; workload.Pods is one.
 type Pods interface {
 	PodFinder
-	Ending(ctx context.Context, namespace string, version uint64) ([]workload.Pod, error)
+	Ending(ctx context.Context, namespace string, version uint64, match func(uid string) bool) ([]workload.Pod, error)
 }
 
 // Allocator answers ADD and DEL.

@@ -105,7 +105,9 @@ func (a *Allocator) ending(ctx context.Context, r Request, want ipam.Want) (all 
 	if !r.terms.ofApp() || len(want.Have) > 0 || len(want.Addrs) > 0 {
 		return nil, nil
 	}
-	pods, err := a.pods.Ending(ctx, r.Namespace, r.podVersion)
+	pods, err := a.pods.Ending(ctx, r.Namespace, r.podVersion, func(uid string) bool {
+		return a.index.HasOfClaim(ipam.Holder{PodUID: uid, IfName: want.IfName}, want.Claim)
+	})
 	if err != nil {
 		return nil, readFailed(err)
 	}

@@ -57,6 +57,23 @@ func (x *Index) ByAttachment(h Holder) []Lease {
 	return sorted(out)
 }
 
+// HasOfClaim reports whether a holder, as ByAttachment looks for it, has an address of a claim in use.
+func (x *Index) HasOfClaim(h Holder, claim string) bool {
+	if h.Owner == "" && h.PodUID == "" {
+		return false
+	}
+	uid := compactUUID(h.PodUID)
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for r := x.byAttachment.first(x.hashAttachment(h.Owner, uid)); r != nil; r = r.nextAttachment {
+		if r.state == Active && r.extra != nil && r.extra.sticky.Claim == claim && r.owner() == h.Owner && (h.Owner != "" || r.uid() == uid) &&
+			(h.IfName == "" || r.ifName.Value() == h.IfName) {
+			return true
+		}
+	}
+	return false
+}
+
 // ByHost are the addresses in use or reserved on a host.
 func (x *Index) ByHost(host netip.Addr) []Lease {
 	x.mu.RLock()

@@ -3,7 +3,6 @@ package workload
 import (
 	"context"
 	"maps"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -20,7 +19,7 @@ const remembered = 10 * time.Second
 type Endings struct {
 	now   func() time.Time
 	mu    sync.Mutex
-	by    map[string]map[string]Pod // of each namespace, by UID
+	by    map[string]map[string]*Pod // of each namespace, by UID
 	swept time.Time
 	// seen is the version that the watch has reached; reached is closed and made anew when it goes on while somebody waits.
 	seen    uint64
@@ -29,7 +28,7 @@ type Endings struct {
 
 // NewEndings knows none; it is to handle the events of a watch of all pods.
 func NewEndings(now func() time.Time) *Endings {
-	return &Endings{now: now, by: map[string]map[string]Pod{}}
+	return &Endings{now: now, by: map[string]map[string]*Pod{}}
 }
 
 // OnAdd is told of a pod that there is.
@@ -103,21 +102,27 @@ func (e *Endings) put(p Pod) {
 	if now := e.now(); now.Sub(e.swept) >= remembered {
 		e.swept = now
 		for namespace, pods := range e.by {
-			maps.DeleteFunc(pods, func(_ string, p Pod) bool { return now.Sub(p.EndsBy) >= remembered })
+			maps.DeleteFunc(pods, func(_ string, p *Pod) bool { return now.Sub(p.EndsBy) >= remembered })
 			if len(pods) == 0 {
 				delete(e.by, namespace)
 			}
 		}
 	}
 	if e.by[p.Namespace] == nil {
-		e.by[p.Namespace] = map[string]Pod{}
+		e.by[p.Namespace] = map[string]*Pod{}
 	}
-	e.by[p.Namespace][p.UID] = p
+	e.by[p.Namespace][p.UID] = &p
 }
 
-// of are those of a namespace.
-func (e *Endings) of(namespace string) []Pod {
+// of returns those of a namespace that match. A namespace may have thousands of them, and every request of an app asks:
+// only what matches is copied.
+func (e *Endings) of(namespace string, match func(uid string) bool) (all []Pod) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.Collect(maps.Values(e.by[namespace]))
+	for uid, p := range e.by[namespace] {
+		if match(uid) {
+			all = append(all, *p)
+		}
+	}
+	return all
 }

@@ -1,6 +1,7 @@
 package workload_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -28,7 +29,7 @@ func TestEnding(t *testing.T) {
 		controlplane.Until(t, "the cache is up to date", func() bool { return fresh(t, c, pods.Cached, p) })
 	}
 	for _, finder := range []*workload.Pods{pods, &told} {
-		all, err := finder.Ending(t.Context(), "default", 0)
+		all, err := finder.Ending(t.Context(), "default", 0, every)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +37,7 @@ func TestEnding(t *testing.T) {
 		if len(all) != 1 || all[0].UID != string(ends.UID) || !all[0].EndsBy.Equal(ends.DeletionTimestamp.Time) {
 			t.Errorf("%+v, want %s", all, ends.UID)
 		}
-		if all, err := finder.Ending(t.Context(), "elsewhere", 0); err != nil || len(all) > 0 {
+		if all, err := finder.Ending(t.Context(), "elsewhere", 0, every); err != nil || len(all) > 0 {
 			t.Errorf("of another namespace: %v, %v", all, err)
 		}
 	}
@@ -48,7 +49,7 @@ func TestEndingsAreForgotten(t *testing.T) {
 	told := workload.Pods{Endings: workload.NewEndings(func() time.Time { return now })}
 	known := func(want ...string) {
 		t.Helper()
-		all, err := told.Ending(t.Context(), "a", 0)
+		all, err := told.Ending(t.Context(), "a", 0, every)
 		var uids []string
 		for _, p := range all {
 			uids = append(uids, p.UID)
@@ -66,7 +67,7 @@ func TestEndingsAreForgotten(t *testing.T) {
 	told.Endings.OnUpdate(nil, short)
 	known("long", "short")
 	told.Endings.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: short})
-	if all, _ := told.Ending(t.Context(), "a", 0); !slices.ContainsFunc(all, func(p workload.Pod) bool { return p.UID == "short" && p.EndsBy.Equal(now) }) {
+	if all, _ := told.Ending(t.Context(), "a", 0, every); !slices.ContainsFunc(all, func(p workload.Pod) bool { return p.UID == "short" && p.EndsBy.Equal(now) }) {
 		t.Errorf("%+v; want that one was seen to be gone at %s", all, now)
 	}
 	static := pod("mirror", 0)
@@ -89,7 +90,7 @@ func TestEndingsAsOfAPod(t *testing.T) {
 	later := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "later", UID: "2", ResourceVersion: "10"}}
 	found := make(chan []workload.Pod)
 	go func() {
-		all, _ := told.Ending(t.Context(), "a", workload.FromObject(later).Version)
+		all, _ := told.Ending(t.Context(), "a", workload.FromObject(later).Version, every)
 		found <- all
 	}()
 	told.Endings.OnUpdate(nil, earlier)
@@ -97,7 +98,26 @@ func TestEndingsAsOfAPod(t *testing.T) {
 	if all := <-found; len(all) != 1 || all[0].UID != "1" {
 		t.Errorf("%+v, want the earlier pod", all)
 	}
-	if all, err := told.Ending(t.Context(), "a", 11); err != nil || len(all) != 1 { // the watch does not come so far
+	if all, err := told.Ending(t.Context(), "a", 11, every); err != nil || len(all) != 1 { // the watch does not come so far
 		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+func every(string) bool { return true }
+
+// A request of one app copies none of the pods of others that are ending, however many there are.
+func TestEndingsOfOthersCostNothing(t *testing.T) {
+	told := workload.Pods{Endings: workload.NewEndings(time.Now)}
+	at := metav1.NewTime(time.Now().Add(time.Hour))
+	for i := range 1000 {
+		uid := fmt.Sprintf("uid-%d", i)
+		told.Endings.OnAdd(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: uid, UID: types.UID(uid), DeletionTimestamp: &at}}, false)
+	}
+	mine := func(uid string) bool { return uid == "uid-7" }
+	if all, err := told.Ending(t.Context(), "a", 0, mine); err != nil || len(all) != 1 || all[0].UID != "uid-7" {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	if n := testing.AllocsPerRun(100, func() { _, _ = told.Ending(t.Context(), "a", 0, mine) }); n > 8 {
+		t.Errorf("%.0f allocations for one pod of 1,000", n)
 	}
 }

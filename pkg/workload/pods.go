@@ -233,19 +233,20 @@ type Pods struct {
 	Endings *Endings
 }
 
-// Ending are the pods of a namespace that are being deleted, and those that were deleted just now, as of a version of
-// one of its pods: a watch that is behind that is waited for, but no longer than a second.
-func (p *Pods) Ending(ctx context.Context, namespace string, version uint64) (all []Pod, err error) {
+// Ending returns those of a namespace's pods which are being deleted or were deleted just now that match, as of a version
+// of one of its pods. It waits for a watch that is behind that, but no longer than a second. match gets the UID; it must
+// be fast and ask nothing of p.
+func (p *Pods) Ending(ctx context.Context, namespace string, version uint64, match func(uid string) bool) (all []Pod, err error) {
 	if p.Endings != nil {
 		p.Endings.await(ctx, version)
-		return p.Endings.of(namespace), nil
+		return p.Endings.of(namespace, match), nil
 	}
 	var list corev1.PodList
 	if err := p.Cached.List(ctx, &list, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("listing the pods of namespace %s: %w", namespace, err)
 	}
 	for i := range list.Items {
-		if pod := FromObject(&list.Items[i]); pod.Deleting {
+		if pod := FromObject(&list.Items[i]); pod.Deleting && match(pod.UID) {
 			all = append(all, pod)
 		}
 	}
