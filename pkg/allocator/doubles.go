@@ -39,7 +39,7 @@ func (a *Allocator) isDouble(l ipam.Lease) bool {
 	if l.State != ipam.Active || l.PodUID == "" || l.IfName == "" {
 		return false
 	}
-	return tooMany(slices.DeleteFunc(a.index.ByAttachment(l.Holder), func(l ipam.Lease) bool { return l.State != ipam.Active }))
+	return tooMany(slices.DeleteFunc(a.index.ByAttachment(l.Holder), func(l ipam.Lease) bool { return l.State != ipam.Active }), a.network)
 }
 
 // settleDoubles has the doubles keep what an ADD would answer. Those that it could not look at come again.

@@ -15,7 +15,7 @@ import (
 // newer has them, of one container the set that was whole first: its holder may have been told already, and whatever is
 // written later does not change that. While no set is whole none is superfluous: keep is what is to be completed.
 func oneSet(all []ipam.Lease, network func(pool string) string) (keep, over []ipam.Lease) {
-	if !tooMany(all) {
+	if !tooMany(all, network) {
 		return all, nil
 	}
 	rivals, aside := withoutRebuilt(all, perSlot(all))
@@ -46,9 +46,9 @@ func oneSet(all []ipam.Lease, network func(pool string) string) (keep, over []ip
 
 // tooMany reports whether an attachment has two leases for one purpose, or one beside a lease that is complete alone.
 // What was made again from the report of a pod does not tell how many there were.
-func tooMany(all []ipam.Lease) bool {
+func tooMany(all []ipam.Lease, network func(pool string) string) bool {
 	for i, l := range all {
-		if alone(l) && !l.Rebuilt() && len(all) > 1 && !broken("network") {
+		if alone(l) && !l.Rebuilt() && len(all) > 1 && !paired(l, all, network) && !broken("network") {
 			return true
 		}
 		if slices.ContainsFunc(all[i+1:], func(o ipam.Lease) bool { return sameSlot(l, o) }) {
@@ -62,6 +62,26 @@ func sameSlot(a, b ipam.Lease) bool { return a.Addr.Is4() == b.Addr.Is4() && a.S
 
 // alone reports whether a lease is all that its holder was given.
 func alone(l ipam.Lease) bool { return l.SetSize <= 1 }
+
+// paired reports whether a lease that says it is alone has a companion: the other family of its network, without a rival
+// of its own there. Earlier releases made leases again without saying how many there were, and a
+// container took them over like that: such a pod keeps both its addresses.
+func paired(l ipam.Lease, all []ipam.Lease, network func(pool string) string) (paired bool) {
+	name := network(l.Pool)
+	if name == "" {
+		return false
+	}
+	for _, o := range all {
+		switch {
+		case o.Addr == l.Addr || network(o.Pool) != name:
+		case sameSlot(o, l) || o.Slot > 0:
+			return false
+		default:
+			paired = true
+		}
+	}
+	return paired
+}
 
 // several are the leases that do not stand alone.
 func several(ls []ipam.Lease) []ipam.Lease { return slices.DeleteFunc(slices.Clone(ls), alone) }
@@ -97,7 +117,7 @@ func withoutRebuilt(all, winners []ipam.Lease) (rivals, aside []ipam.Lease) {
 func sets(ls []ipam.Lease, network func(pool string) string) (out [][]ipam.Lease) {
 	by := map[string][]ipam.Lease{}
 	for _, l := range ls {
-		if alone(l) {
+		if alone(l) && !paired(l, ls, network) {
 			out = append(out, []ipam.Lease{l})
 			continue
 		}

@@ -42,6 +42,13 @@ func TestOneSet(t *testing.T) {
 		"made again, both":                       {"4a@1 blue 1 -, 6a@2 green 1 -", "4a 6a", ""},
 		"made again beside a container's":        {"4a@1 blue 1 c, 4b@2 blue 1 -", "4a", "4b"},
 		"made again before a container's":        {"4a@2 blue 1 c, 4b@1 blue 1 -", "4b", "4a"},
+		"made again by an earlier release":       {"4a@1 blue 2 c, 6a@2 blue 0 c", "4a 6a", ""},
+		"made again by it, and moved":            {"4a@3 blue 2 d, 6a@2 blue 0 c", "4a 6a", ""},
+		"made again by it, both":                 {"4a@1 blue 0 c, 6a@2 blue 0 c", "4a 6a", ""},
+		"made again by it, beside another":       {"4a@1 blue 2 c, 6a@2 blue 0 c, 4b@3 green 1 c", "4a 6a", "4b"},
+		"made again by it, beside an earlier":    {"4a@2 blue 2 c, 6a@3 blue 0 c, 4b@1 green 1 c", "4b", "4a 6a"},
+		"one and a pair of one network":          {"4a@1 blue 1 c, 4b@2 blue 2 c, 6b@3 blue 2 c", "4a", "4b 6b"},
+		"two of no network":                      {"4a@1 - 1 c, 6a@2 - 1 c", "4a", "6a"},
 		"made again, and a pair and one":         {"4a@1 blue 1 c, 6a@2 green 1 -, 4b@3 blue 1 c", "4a 6a", "4b"},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -67,7 +74,7 @@ func leaseFrom(t *testing.T, text string, networks map[string]string) (l ipam.Le
 	fields := strings.Fields(text)
 	name, version, _ := strings.Cut(fields[0], "@")
 	l.State, l.IfName, l.PodName, l.Pool = ipam.Active, "eth0", "p", name
-	networks[name] = fields[1]
+	networks[name] = strings.Trim(fields[1], "-")
 	letter := name[1] - 'a' + 10
 	if l.Addr = netip.AddrFrom4([4]byte{10, 0, 0, letter}); name[0] == '6' {
 		l.Addr = netip.AddrFrom16([16]byte{0xfd, 15: letter})
