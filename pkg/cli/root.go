@@ -90,7 +90,7 @@ func newRoot(s *session) *cobra.Command {
 	root.AddCommand(
 		newPool(s), newIP(s), newLease(s), newClaim(s), newHost(s), newReleaseHost(s), newUsage(s), newTop(s),
 		newTrace(s), newExplain(s),
-		newDoctor(s), newRebuild(s), newWait(s), newEvents(s), newInstall(s), newUninstall(s), newReport(s),
+		newDoctor(s), newRebuild(s), newImport(s), newWait(s), newEvents(s), newInstall(s), newUninstall(s), newReport(s),
 		newVersion(s), newCompletion(s), newOptions())
 	root.SetUsageTemplate(usageTemplate)
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")

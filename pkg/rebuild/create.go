@@ -27,6 +27,9 @@ func Create(ctx context.Context, leases *store.Client, l ipam.Lease) (now ipam.L
 			return now, false, ctx.Err()
 		}
 		// The object was made anew, by a controller that knew of no holder.
-		l.Version, l.History, l.Foreign = now.Version, now.History, now.Foreign
+		if now.History != "" {
+			l.History = now.History
+		}
+		l.Version, l.Foreign = now.Version, now.Foreign
 	}
 }

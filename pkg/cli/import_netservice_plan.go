@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/netservice"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/words"
+)
+
+// netserviceJob is what an import has to do, and what became of it.
+type netserviceJob struct {
+	pools []v1.BCSNetPool
+	plan  netservice.Plan
+	// done are the objects as they are stored, or would be: pools, then claims, then leases.
+	done   []unstructured.Unstructured
+	leases []ipam.Lease
+}
+
+func (j *netserviceJob) empty() bool {
+	return len(j.pools) == 0 && len(j.plan.Claims) == 0 && len(j.plan.Leases) == 0
+}
+
+// cordoned names the pools that an import made.
+func (j *netserviceJob) cordoned() (names []string) {
+	for _, p := range j.pools {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// plan reads both systems and compares them.
+func (v *importNetservice) plan(ctx context.Context, a *localAllocator) (*netserviceJob, error) {
+	defer v.sayLater("reading pools, claims, addresses and pods in " + v.where())()
+	now := a.leases.Now()
+	pools, ips, claims, err := v.readOld(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.open(ctx, v.session); err != nil {
+		return nil, err
+	}
+	ours, err := v.ourClaims(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pods, err := v.allPods(ctx)
+	if err != nil {
+		return nil, v.explain(err)
+	}
+	job := &netserviceJob{pools: netservice.NewPools(pools, func(name string) bool {
+		_, exists := a.index.Pool(name)
+		return exists
+	})}
+	for i := range job.pools {
+		a.index.SetPool(store.Pool(&job.pools[i]))
+	}
+	job.plan = netservice.Make(netservice.Input{
+		IPs: ips, Claims: claims, Index: a.index, Ours: ours, Pods: pods, Now: now, By: v.who(ctx),
+	})
+	return job, nil
+}
+
+// readOld reads the objects of the released program. Its earliest releases have no claims.
+func (v *importNetservice) readOld(ctx context.Context) (pools []netservice.Pool, ips []netservice.IP, claims []netservice.Claim, err error) {
+	items, served, err := v.listOld(ctx, netservice.PoolResource)
+	if err == nil && !served {
+		err = refuse(reasonPoolNotFound, "the cluster does not serve %s of %s: there is nothing to take over",
+			netservice.PoolResource, netservice.GroupVersion()).withHint("see which clusters there are: kubectl config get-contexts")
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if pools, err = netservice.Read[netservice.Pool](items); err != nil {
+		return nil, nil, nil, err
+	}
+	if items, _, err = v.listOld(ctx, netservice.IPResource); err != nil {
+		return nil, nil, nil, err
+	}
+	if ips, err = netservice.Read[netservice.IP](items); err != nil {
+		return nil, nil, nil, err
+	}
+	if items, _, err = v.listOld(ctx, netservice.ClaimResource); err != nil {
+		return nil, nil, nil, err
+	}
+	claims, err = netservice.Read[netservice.Claim](items)
+	slices.SortFunc(claims, func(a, b netservice.Claim) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return pools, ips, claims, err
+}
+
+// listOld lists one kind of the released program; served is false where the API server does not know it.
+func (v *importNetservice) listOld(ctx context.Context, kind string) (items []unstructured.Unstructured, served bool, err error) {
+	c, err := v.dynamic()
+	if err != nil {
+		return nil, false, err
+	}
+	for which := (metav1.ListOptions{Limit: pageSize}); ; {
+		page, err := c.Resource(netservice.GroupVersion().WithResource(kind)).List(ctx, which)
+		switch {
+		case noSuchResource(err):
+			return nil, false, nil
+		case err != nil:
+			return nil, false, v.explain(err)
+		}
+		items = append(items, page.Items...)
+		if which.Continue = page.GetContinue(); which.Continue == "" {
+			return items, true, nil
+		}
+	}
+}
+
+// ourClaims are the claims of this release, by namespace/name.
+func (v *importNetservice) ourClaims(ctx context.Context) (map[string]*v1.BCSNetIPClaim, error) {
+	api, err := v.claims()
+	if err != nil {
+		return nil, err
+	}
+	all, err := api.list(ctx, "", metav1.ListOptions{})
+	out := make(map[string]*v1.BCSNetIPClaim, len(all))
+	for _, c := range all {
+		out[c.name()] = c.BCSNetIPClaim
+	}
+	return out, err
+}
+
+// show says what an import would do and what not. The leases go to standard output as a table; other formats print all
+// objects as they are stored.
+func (v *importNetservice) show(job *netserviceJob) error {
+	p := job.plan
+	if job.empty() {
+		v.say.note("nothing to take over: what the released program has is here")
+	} else {
+		v.say.start("to take over: %s, %s, %s", words.Plural(len(job.pools), "pool"), words.Plural(len(p.Claims), "claim"),
+			words.Plural(len(p.Leases), "address"))
+	}
+	if p.Already > 0 {
+		v.say.note("%s %s here already", words.Plural(p.Already, "address"), words.OneOr(p.Already, "is", "are"))
+	}
+	if len(p.Leases) > 0 && v.output.printer == nil {
+		columns := slices.DeleteFunc(v.leaseColumns(true), func(c column[ipam.Lease]) bool { return c.name == "AGE" || c.name == "IF" })
+		if err := newTable(&v.output, columns).write(v.Out, p.Leases); err != nil {
+			return err
+		}
+	}
+	for _, r := range p.Left {
+		v.say.note("left: %s: %s", r.Object, r.Cause)
+	}
+	for _, r := range p.Conflicts {
+		v.say.warn("%s: %s", r.Object, r.Cause)
+	}
+	return nil
+}

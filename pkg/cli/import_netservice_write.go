@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/rebuild"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/words"
+)
+
+// takenOver is what becomes of addresses.
+const takenOver = "taken over"
+
+// carryOut makes pools, claims and leases, in this order: an address that is kept for a claim goes back where there is no
+// such claim. What belongs to a pool or claim that could not be made is left out.
+func (v *importNetservice) carryOut(ctx context.Context, a *localAllocator, job *netserviceJob) (failed several) {
+	unmade := map[string]bool{} // pools and claims
+	api, err := v.pools()
+	if err != nil {
+		return several{err}
+	}
+	for i := range job.pools {
+		p := &job.pools[i]
+		if err := v.createOne(ctx, api.api, job, p, "pool "+p.Name); err != nil {
+			unmade[p.Name], failed = true, append(failed, err)
+		}
+	}
+	claims, err := v.claims()
+	if err != nil {
+		return append(failed, err)
+	}
+	for i := range job.plan.Claims {
+		c := &job.plan.Claims[i]
+		name := c.Namespace + "/" + c.Name
+		if err := v.createOne(ctx, claims.api.Namespace(c.Namespace), job, c, "claim "+name); err != nil {
+			unmade[name], failed = true, append(failed, err)
+		}
+	}
+	todo := slices.DeleteFunc(slices.Clone(job.plan.Leases), func(l ipam.Lease) bool { return unmade[l.Pool] || l.Claim != "" && unmade[l.Claim] })
+	return append(failed, v.createLeases(ctx, a, job, todo)...)
+}
+
+// createOne makes a pool or a claim. One that somebody made meanwhile stays.
+func (v *importNetservice) createOne(ctx context.Context, api dynamic.ResourceInterface, job *netserviceJob, typed runtime.Object, what string) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+	if err != nil {
+		return err
+	}
+	o := &unstructured.Unstructured{Object: content}
+	unstructured.RemoveNestedField(o.Object, "status")
+	if v.dry != dryRunClient {
+		created, err := api.Create(ctx, o, metav1.CreateOptions{FieldManager: programName, DryRun: v.dry.options()})
+		switch {
+		case apierrors.IsAlreadyExists(err):
+			v.say.note("%s is there by now", what)
+			return nil
+		case err != nil:
+			return fmt.Errorf("%s was not made: %w", what, v.explain(err))
+		}
+		o = created
+	}
+	o.SetManagedFields(nil)
+	job.done = append(job.done, *o)
+	v.say.done("%s created", what)
+	return nil
+}
+
+// createLeases stores leases where nothing has changed since they were planned.
+func (v *importNetservice) createLeases(ctx context.Context, a *localAllocator, job *netserviceJob, todo []ipam.Lease) (failed several) {
+	stored, changed := make([]ipam.Lease, len(todo)), make([]bool, len(todo))
+	errs := v.inBulk(ctx, todo, takenOver, func(i int, l ipam.Lease) (err error) {
+		if stored[i] = l; v.dry != dryRunClient {
+			var created bool
+			stored[i], created, err = rebuild.Create(ctx, a.leases, l)
+			changed[i] = err == nil && !created
+		}
+		return v.explain(err)
+	})
+	var addrs, late []netip.Addr
+	for i, l := range stored {
+		switch {
+		case errs[i] != nil:
+		case changed[i]:
+			late = append(late, l.Addr)
+		default:
+			job.leases, addrs = append(job.leases, l), append(addrs, l.Addr)
+		}
+	}
+	if len(addrs) > 0 {
+		v.say.done("%s %s: %s", words.Plural(len(addrs), "address"), takenOver, spell(setOfAddrs(addrs)))
+	}
+	if len(late) > 0 {
+		failed = append(failed, refuse(reasonLeaseChanged, "%s changed meanwhile and %s left alone: %s", words.Plural(len(late), "address"),
+			words.OneOr(len(late), "is", "are"), spell(setOfAddrs(late))).withHint("run it again"))
+	}
+	return append(failed, v.unfinished(ctx, takenOver, todo, errs))
+}
+
+// print prints all objects that were made, unless the table has shown them.
+func (v *importNetservice) print(job *netserviceJob) error {
+	if v.output.printer == nil {
+		return nil
+	}
+	items := slices.Clone(job.done)
+	for _, l := range job.leases {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(store.Object(l))
+		if err != nil {
+			return err
+		}
+		o := unstructured.Unstructured{Object: content}
+		o.SetManagedFields(nil)
+		items = append(items, o)
+	}
+	return v.output.list(v.Out, items)
+}

@@ -1,0 +1,101 @@
+package netservice
+
+import (
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// target is an address of this release that is to become what the released program says of it.
+type target struct {
+	*maker
+	ip     IP
+	now    ipam.Lease
+	params ipam.Params
+	claim  string
+}
+
+func (t target) sticky() ipam.Sticky { return ipam.Sticky{Claim: t.claim, Fixed: t.claim != ""} }
+
+func (t target) conflict(format string, args ...any) {
+	t.maker.conflict("BCSNetIP "+t.now.Addr.String(), format, args...)
+}
+
+// free returns the address as one that can be taken. It is not where somebody has it here, where it was set aside by
+// hand, and where it was given up here after the released program last changed it: an import that runs again brings
+// nothing back.
+func (t target) free() (l ipam.Lease, ok bool) {
+	switch {
+	case t.now.Deleting:
+		t.conflict("its object here is being deleted")
+	case t.now.State == ipam.Active:
+		t.conflict("%s has it here", t.now.Who())
+	case asideByImport(t.now):
+		l, _ = ipam.Free(t.now, t.Now, ipam.Change{})
+		return l, true
+	case t.now.State == ipam.Reserved && t.now.Claim != "" && t.now.Claim == t.claim:
+		return t.now, t.unchanged()
+	case t.now.State == ipam.Reserved && t.now.Claim != "":
+		t.conflict("claim %s keeps it here", t.now.Claim)
+	case t.now.State == ipam.Reserved:
+		t.conflict("it was set aside here by hand")
+	default:
+		return t.now, t.unchanged()
+	}
+	return l, false
+}
+
+// unchanged reports whether nothing happened to the address here since the released program last changed it.
+func (t target) unchanged() bool {
+	if !t.now.Updated.After(t.ip.updated()) {
+		return true
+	}
+	t.plan.Left = append(t.plan.Left, Remark{"BCSNetIP " + t.now.Addr.String(), "it has changed here since"})
+	return false
+}
+
+// hold plans a lease for a holder.
+func (t target) hold(h ipam.Holder) {
+	if t.now.State == ipam.Active && (t.now.SameAttachment(h) || t.now.Who() == h.Who()) {
+		t.plan.Already++
+		return
+	}
+	if l, ok := t.free(); ok {
+		next, _ := ipam.Bind(l, t.params, h, t.sticky(), t.since(t.ip))
+		t.plan.Leases = append(t.plan.Leases, next)
+	}
+}
+
+// keep plans that the claim keeps the address. The term of one that a pod gave up began then, as the released program
+// counts; any other begins now.
+func (t target) keep() {
+	if t.now.Claim == t.claim && t.now.State != ipam.Available {
+		t.plan.Already++
+		return
+	}
+	l, ok := t.free()
+	if !ok {
+		return
+	}
+	change := ipam.Change{Verb: ipam.VerbReserve, By: t.By, Reason: asidePrefix + "bound to claim " + t.claim}
+	next, _ := ipam.ReserveFor(l, t.params, t.sticky(), t.Now, change)
+	if t.ip.Status.KeepDuration != "" {
+		next.Updated = t.since(t.ip)
+	}
+	t.plan.Leases = append(t.plan.Leases, next)
+}
+
+// aside plans that nobody gets the address until somebody decides.
+func (t target) aside(why string) {
+	switch {
+	case t.now.State == ipam.Active, t.now.State == ipam.Reserved:
+		t.plan.Already++
+		return
+	case t.now.Deleting:
+		t.conflict("its object here is being deleted")
+		return
+	case !t.now.Updated.IsZero() && !t.unchanged():
+		return
+	}
+	change := ipam.Change{Verb: ipam.VerbReserve, By: t.By, Reason: asidePrefix + why}
+	next, _ := ipam.Reserve(t.now, t.params, t.Now, change)
+	t.plan.Leases = append(t.plan.Leases, next)
+}
