@@ -66,6 +66,29 @@ func leasesWithoutPool(f *facts) (out []Finding) {
 	return out
 }
 
+// leasesEmptied finds objects that say that they are free in a way in which nothing of ours leaves them.
+func leasesEmptied(f *facts) (out []Finding) {
+	for i := range f.Leases {
+		l := &f.Leases[i]
+		if l.State != ipam.Available || l.Deleting {
+			continue
+		}
+		found := Finding{Object: ip(l.Addr), Pools: []string{l.Pool}, Fix: "bcsnetctl rebuild --dry-run=client"}
+		switch held := l.Owner != "" || l.PodName != "" || l.ContainerID != ""; {
+		case held:
+			found.Cause = fmt.Sprintf("it is free by its state, and its record still names %s", l.Who())
+		case l.Claim != "":
+			found.Cause = fmt.Sprintf("it is free by its state, and its record still names claim %s", l.Claim)
+		case l.HeldFinalizer:
+			found.Cause = "it is free by its record, and still has the finalizer of one that is in use"
+		default:
+			continue
+		}
+		out = append(out, found)
+	}
+	return out
+}
+
 func leasesDraining(f *facts) (out []Finding) {
 	for i := range f.Leases {
 		l := &f.Leases[i]

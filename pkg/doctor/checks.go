@@ -146,6 +146,14 @@ func addressChecks() []Check {
 		Impact:  "the address is handed out a second time, or has been",
 		Mend:    "Take the address out of the pool, so that nobody gets it, or recreate the pod, so that it gets an address of its own.",
 	}, {
+		ID: "lease-emptied", Group: GroupAddresses, Severity: Error, Needs: leases, run: leasesEmptied,
+		Title: "an address was made free by hand",
+		Meaning: "The object of the address says that it is free, and carries what only one in use does: the finalizer, a holder or a claim. Somebody has " +
+			"emptied its status, as with kubectl edit, while no controller ran that remembers the lease: one that runs writes it again at once.",
+		Impact: "the address may be handed out although somebody has it",
+		Mend: "`bcsnetctl rebuild` makes the lease again where a running pod reports the address. Where none does, find out whose it was, then give it to that owner " +
+			"(`bcsnetctl ip allocate`), or set it aside (`bcsnetctl ip reserve`).",
+	}, {
 		ID: "lease-without-pool", Group: GroupAddresses, Severity: Warning, Needs: leases, run: leasesWithoutPool,
 		Title:   "an address is held, and its pool does not exist",
 		Meaning: "The object of the address names a pool that is not there, as after a restore of some objects alone.",

@@ -263,6 +263,18 @@ func addressCases() map[string]checkCase {
 		"given up long ago": {with(func(s *doctor.Snapshot) {
 			s.Leases = append(s.Leases, ipam.Lease{Addr: addr("10.1.0.25"), Updated: old})
 		}), []string{free}},
+		"emptied, with a holder": {func(s *doctor.Snapshot) {
+			s.Leases = append(s.Leases, lease("10.1.0.26", "web-1", func(l *ipam.Lease) { l.State = ipam.Available }))
+		}, []string{"lease-emptied ip/10.1.0.26: it is free by its state, and its record still names default/web-1"}},
+		"emptied, with a claim": {func(s *doctor.Snapshot) {
+			s.Leases = append(s.Leases, ipam.Lease{Addr: addr("10.1.0.26"), Sticky: ipam.Sticky{Claim: "default/web"}})
+		}, []string{"lease-emptied ip/10.1.0.26: it is free by its state, and its record still names claim default/web"}},
+		"emptied, with the finalizer": {func(s *doctor.Snapshot) {
+			s.Leases = append(s.Leases, ipam.Lease{Addr: addr("10.1.0.26"), HeldFinalizer: true})
+		}, []string{"lease-emptied ip/10.1.0.26: it is free by its record, and still has the finalizer of one that is in use"}},
+		"released while its object is deleted": {func(s *doctor.Snapshot) {
+			s.Leases = append(s.Leases, ipam.Lease{Addr: addr("10.1.0.26"), HeldFinalizer: true, Deleting: true, Updated: lately})
+		}, nil},
 		"given up just now": {with(func(s *doctor.Snapshot) {
 			s.Leases = append(s.Leases, ipam.Lease{Addr: addr("10.1.0.25"), Updated: lately})
 		}), nil},

@@ -277,7 +277,7 @@ func Release(l Lease, now time.Time, c Change) (next Lease, changed bool) {
 	}
 	next = l
 	next.History = l.History.Add(past(l, now, c))
-	next.State, next.Updated, next.HeldFinalizer, next.BoundVersion = Reserved, now, true, 0
+	next.State, next.Updated, next.HeldFinalizer, next.BoundVersion = Reserved, l.given(now), true, 0
 	next.Holder = Holder{IfName: l.IfName, Slot: l.Slot, Namespace: l.Namespace, PodName: l.PodName}
 	return next, true
 }
@@ -294,8 +294,17 @@ func Free(l Lease, now time.Time, c Change) (next Lease, changed bool) {
 		next.History = l.History.Add(past(l, now, c))
 	}
 	next.HeldFinalizer = l.HeldFinalizer && l.Deleting && l.State != Available
-	next.State, next.Holder, next.Sticky, next.Updated, next.BoundVersion = Available, Holder{}, Sticky{}, now, 0
+	next.State, next.Holder, next.Sticky, next.Updated, next.BoundVersion = Available, Holder{}, Sticky{}, l.given(now), 0
 	return next, true
+}
+
+// given is when the address is given up: never the very moment at which its holder got it, by which one is told that was
+// made free by hand.
+func (l Lease) given(now time.Time) time.Time {
+	if now.Equal(l.Updated) {
+		return now.Add(1)
+	}
+	return now
 }
 
 // Identify gives a lease the UID that its holder's pod really has. It is refused (ok false) where nothing changes.

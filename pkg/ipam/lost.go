@@ -20,12 +20,13 @@ func (x *Index) lose(r *record) {
 }
 
 // emptied reports whether an entry was made free by somebody who does not go through the transitions of a lease, as with
-// kubectl edit: these take the finalizer off, unless the object is being deleted, and write when that was.
+// kubectl edit: these take the finalizer off, unless the object is being deleted, and write when that was, which is never
+// when the holder got the address.
 func emptied(old, r *record) bool {
 	if old.state == Available || r.state != Available || broken("emptied") {
 		return false
 	}
-	return r.has(flagFinalizer) && !r.has(flagDeleting) || r.updated == 0 && old.updated != 0
+	return r.has(flagFinalizer) && !r.has(flagDeleting) || old.updated != 0 && (r.updated == 0 || r.updated == old.updated)
 }
 
 // sameHolder reports whether two entries of an address are of the same holder.
@@ -87,10 +88,12 @@ func (l Lease) isHeldBy(h Holder) bool {
 	return l.State == Active && l.Owner == h.Owner && l.SameAttachment(h)
 }
 
-// Restore is a lost lease as it is written in place of what is there now, if anything is.
+// Restore is a lost lease as it is written in place of what is there now, if anything is. An object that is being deleted has
+// it until its holder gives the address up, as it would have had.
 func Restore(l, now Lease) Lease {
 	l.stay()
-	l.Version, l.Deleting, l.HeldFinalizer, l.Foreign = now.Version, false, true, now.Foreign
+	l.Version, l.Deleting, l.Foreign = now.Version, now.Deleting, now.Foreign
+	l.HeldFinalizer = !now.Deleting || now.HeldFinalizer // the API server adds none to an object that is being deleted
 	return l
 }
 

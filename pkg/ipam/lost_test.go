@@ -27,6 +27,8 @@ func TestLost(t *testing.T) {
 		"free since before it was lost": {[]step{comes(since(held, 9)), goes(2), comes(since(available(a, "a", 3), 8))}, true, 0},
 		"emptied by hand":               {[]step{comes(since(held, 5)), comes(available(a, "a", 2))}, true, 0},
 		"emptied, time kept":            {[]step{comes(since(held, 5)), comes(since(finalized(available(a, "a", 2)), 5))}, true, 0},
+		"emptied while deleted":         {[]step{comes(since(held, 5)), comes(since(going(finalized(available(a, "a", 2))), 5))}, true, 0},
+		"emptied, finalizer gone":       {[]step{comes(since(held, 5)), comes(since(available(a, "a", 2), 5))}, true, 0},
 		"emptied while set aside":       {[]step{comes(since(reserved(a, "a", 1), 5)), comes(available(a, "a", 2))}, true, 0},
 		"emptied, and restored":         {[]step{comes(since(held, 5)), comes(available(a, "a", 2)), comes(lease(a, "a", 3))}, false, 0},
 		"emptied, and released":         {[]step{comes(since(held, 5)), comes(available(a, "a", 2)), comes(since(available(a, "a", 3), 6))}, false, 1},

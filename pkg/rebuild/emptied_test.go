@@ -18,10 +18,19 @@ import (
 func TestEmptiedByHand(t *testing.T) {
 	r := newReplica(t)
 	at := func(i byte) netip.Addr { return netip.AddrFrom4([4]byte{10, 9, 3, i}) }
-	for n, tc := range map[byte]struct{ name, patch string }{
-		10: {"status", `{"status":null}`},
-		11: {"state", `{"status":{"status":"Available"}}`},
-		12: {"status-and-finalizer", `{"metadata":{"finalizers":null},"status":null}`},
+	for n, tc := range map[byte]struct {
+		name, patch string
+		deleted     bool
+		finalizer   string // another's
+	}{
+		10: {name: "status", patch: `{"status":null}`},
+		11: {name: "state", patch: `{"status":{"status":"Available"}}`},
+		12: {name: "status-and-finalizer", patch: `{"metadata":{"finalizers":null},"status":null}`},
+		13: {name: "status-deleted", patch: `{"status":null}`, deleted: true},
+		14: {name: "state-deleted", patch: `{"status":{"status":"Available"}}`, deleted: true},
+		15: {name: "both-deleted", patch: `{"metadata":{"finalizers":null},"status":{"status":"Available"}}`, deleted: true},
+		16: {name: "both-others", patch: `{"metadata":{"finalizers":["example.com/wait"]},"status":{"status":"Available"}}`, deleted: true, finalizer: "example.com/wait"},
+		17: {name: "state-and-finalizer", patch: `{"metadata":{"finalizers":null},"status":{"status":"Available"}}`},
 	} {
 		for _, owned := range []bool{false, true} {
 			name := tc.name
@@ -43,10 +52,27 @@ func TestEmptiedByHand(t *testing.T) {
 				l = r.write(t, l)
 				o := &v1.BCSNetIP{}
 				o.Name = ipam.ObjectName(l.Addr)
+				if tc.finalizer != "" {
+					patch := `{"metadata":{"finalizers":["` + v1.HeldFinalizer + `","` + tc.finalizer + `"]}}`
+					if err := r.admin.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if tc.deleted {
+					if err := r.admin.Delete(t.Context(), o.DeepCopy()); err != nil {
+						t.Fatal(err)
+					}
+				}
 				if err := r.admin.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(tc.patch))); err != nil {
 					t.Fatal(err)
 				}
 				controlplane.Until(t, "the lease is made again", func() bool { return r.lease(t, l.Addr).State == ipam.Active })
+				if tc.finalizer != "" { // and when that has gone
+					if err := r.admin.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+						t.Fatal(err)
+					}
+					controlplane.Until(t, "the lease is made again", func() bool { l := r.lease(t, l.Addr); return l.State == ipam.Active && !l.Deleting })
+				}
 				now := r.lease(t, l.Addr)
 				if now.State != ipam.Active || now.ContainerID != l.ContainerID || now.Owner != l.Owner || now.PodUID != l.PodUID || !now.HeldFinalizer {
 					t.Errorf("stored: %+v", now)

@@ -46,12 +46,8 @@ func NewRestorer(index *ipam.Index, leases *store.Client, log *slog.Logger, rest
 }
 
 // changed is told of every change of the index.
-func (r *Restorer) changed(old, l ipam.Lease) {
-	lost := false
-	if old.State != ipam.Available { // else it was queued when it was lost, and is until it is written
-		_, lost = r.index.Lost(l.Addr)
-	}
-	if lost || releasedForGood(l) || keptAllTheSame(l) {
+func (r *Restorer) changed(_, l ipam.Lease) {
+	if _, lost := r.index.Lost(l.Addr); lost || releasedForGood(l) || keptAllTheSame(l) {
 		r.queue.Add(l.Addr)
 	}
 }
@@ -104,7 +100,8 @@ func (r *Restorer) settle(ctx context.Context, addr netip.Addr) {
 // look brings one address in order. An error means that it is to be tried again.
 func (r *Restorer) look(ctx context.Context, addr netip.Addr) error {
 	current, _ := r.index.Get(addr)
-	if releasedForGood(current) {
+	l, lost := r.index.Lost(addr)
+	if !lost && releasedForGood(current) {
 		next, _ := ipam.Release(current, r.leases.Now(), ipam.Change{})
 		if _, err := r.leases.Write(ctx, next); err != nil && !errors.Is(err, store.ErrConflict) {
 			return err
@@ -118,7 +115,6 @@ func (r *Restorer) look(ctx context.Context, addr netip.Addr) error {
 		}
 		return nil
 	}
-	l, lost := r.index.Lost(addr)
 	if !lost || !restores {
 		return nil
 	}
