@@ -28,7 +28,8 @@ func main() {
 	flag.IntVar(&o.large, "large", 65536, "addresses of the largest pool")
 	flag.IntVar(&o.leases, "leases", 200_000, "leases of the pool of 1048576 addresses")
 	flag.StringVar(&o.out, "out", "", "file whose tables are rewritten; default docs/benchmarks.md of this module")
-	flag.StringVar(&o.only, "only", "", "measure only this part: floors, requests, sticky, pools, start, first, builds, large or cli")
+	flag.StringVar(&o.only, "only", "", "measure only this part: floors, requests, sticky, pools, start, first, builds, large, overload or cli")
+	flag.DurationVar(&o.excess, "excess", time.Minute, "how long the part overload offers more than can be stored")
 	flag.StringVar(&o.beside, "beside", "", "another build of the controller to measure beside this one")
 	handler := flag.String("floor-handler", "", "internal: serve the empty handler with this kubeconfig")
 	next := flag.String("floor-next", "10.192.0.0", "internal: the first address that the empty handler makes an object of")
@@ -53,6 +54,7 @@ type settings struct {
 	out    string
 	only   string
 	beside string
+	excess time.Duration
 }
 
 func (o settings) wants(part string) bool { return o.only == "" || o.only == part }
@@ -78,7 +80,7 @@ func run(ctx context.Context, o settings, handler, next string, informer bool) e
 	}); err != nil {
 		return err
 	}
-	for _, p := range []part{{"large", (*bench).largest}, {"cli", (*bench).cli}} { // nothing but its own objects is there
+	for _, p := range []part{{"large", (*bench).largest}, {"overload", (*bench).overload}, {"cli", (*bench).cli}} { // nothing but its own objects is there
 		if err := measure(ctx, o, &r, []part{p}); err != nil {
 			return err
 		}

@@ -14,6 +14,8 @@ type report struct {
 	floors, cpu, sizes, costs, numbers, builds []string
 	// duels and their costs are of sticky addresses.
 	duels, duelCosts []string
+	// overloads are turns of more than can be stored.
+	overloads []string
 	// lists and quicks are of the command line, scale is what the lists go over.
 	lists, quicks []string
 	scale         string
@@ -79,6 +81,21 @@ func byTurn(a, b []result, of func(result) float64) string {
 	return fmt.Sprintf("%.2f (%.2f to %.2f)", ratios[n/2], ratios[n/4], ratios[n*3/4])
 }
 
+// excess reports a turn of the part overload.
+func (r *report) excess(e excess) {
+	rest := fmt.Sprintf("%.1f s", e.rest.Seconds())
+	if e.left > 0 {
+		rest = fmt.Sprintf("%d have none", e.left)
+	}
+	row := fmt.Sprintf("| %s | %.1f | %.0f | %.0f | %.0f | %s | %.0f | %.0f | %s | %s | %.0f %% |", e.build, e.times, e.saturated, e.offered,
+		e.answered, ratio(e.answered, e.saturated), e.refused, e.gaveUp, ms(e.p99), rest, 100*e.own)
+	fmt.Println(row)
+	if e.failed > 0 {
+		say("%d requests were answered otherwise, the first: %v", e.failed, e.why)
+	}
+	r.overloads = append(r.overloads, row)
+}
+
 func (r *report) pool(size int, full bool, callers int, c compared) {
 	state := "empty"
 	if full {
@@ -128,10 +145,10 @@ func (r *report) quick(what string, c call) {
 	r.quicks = append(r.quicks, row)
 }
 
-// Between these marks, and only there, a file is rewritten: the tables of the service, those of sticky addresses, and those of
-// the command line.
+// Between these marks, and only there, a file is rewritten: the tables of the service, those of sticky addresses, of
+// overload, and of the command line.
 const (
-	serviceMark, stickyMark, cliMark = "tables", "tables of sticky addresses", "tables of the command line"
+	serviceMark, stickyMark, overloadMark, cliMark = "tables", "tables of sticky addresses", "tables of overload", "tables of the command line"
 )
 
 func begin(mark string) string { return "<!-- " + mark + ": written by make bench -->" }
@@ -144,7 +161,7 @@ func (r *report) write(path string) error {
 	if err != nil {
 		return err
 	}
-	for mark, tables := range map[string]string{serviceMark: r.service(), stickyMark: r.stickyTables(), cliMark: r.commandLine()} {
+	for mark, tables := range map[string]string{serviceMark: r.service(), stickyMark: r.stickyTables(), overloadMark: r.overloadTable(), cliMark: r.commandLine()} {
 		before, rest, ok := strings.Cut(string(text), begin(mark))
 		_, after, ok2 := strings.Cut(rest, end(mark))
 		if !ok || !ok2 {
@@ -172,6 +189,12 @@ func (r *report) service() string {
 		table("Start, memory, new pools", "| what | median |", r.numbers),
 		table("Beside another build",
 			"| operation | callers | other /s | this /s | of the other, turn by turn: median (quartiles) | processor time of the other's | p99 ms other / this |", r.builds))
+}
+
+func (r *report) overloadTable() string {
+	return table("Offered against answered",
+		"| build | offered, times what can be stored | can be stored /s | offered /s | answered /s | of what can be stored | refused /s | gave up /s "+
+			"| p99 of answered, ms | all served after | load generator, of the processor time |", r.overloads)
 }
 
 func (r *report) commandLine() string {

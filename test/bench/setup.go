@@ -275,7 +275,7 @@ func (s service) call(ctx context.Context, method string, caller, n int) error {
 // first asks for the address of an owner that had none before.
 func (s service) first(ctx context.Context, caller, n int) error {
 	id := containerID(s.kind, caller, n)
-	return s.send(ctx, http.MethodPost, httpapi.AllocateRequest{Host: host(caller), ContainerID: id, Owner: "bench-" + id[:12]})
+	return s.send(ctx, http.MethodPost, httpapi.AllocateRequest{Host: host(caller), ContainerID: id, Owner: "bench-" + id[:12], Network: s.network})
 }
 
 func (s service) send(ctx context.Context, method string, request httpapi.AllocateRequest) error {

@@ -1,0 +1,301 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/test/controlplane"
+	"github.com/bcsnet/bcsnet/test/plugin"
+)
+
+const (
+	// saturating is how many callers that wait for each other's turn saturate the API server: as many writes are in flight.
+	saturating = 128
+	// excessWarmUp is how much of an excess is not counted: queues fill, and the gate learns how long a write takes.
+	excessWarmUp = 5 * time.Second
+)
+
+// offers are the loads, as multiples of what the API server stores.
+var offers = []float64{0.5, 1, 2, 3}
+
+// overload offers more than can be stored, for a while, and looks who is answered meanwhile, and when all are. With another
+// build, both run alone on the same control plane, in turn.
+func (b *bench) overload(ctx context.Context) error {
+	builds := []*controlplane.Controller{b.controller}
+	names := []string{"this"}
+	if b.beside != "" {
+		other, err := b.cp.StartController(ctx, controlplane.ControllerOptions{Name: "beside", Binary: b.beside})
+		if err != nil {
+			return err
+		}
+		builds, names = append(builds, other), append(names, filepath.Base(b.beside))
+		if err := errors.Join(other.Stop(), b.controller.Stop()); err != nil {
+			return err
+		}
+	}
+	this := b.controller
+	defer func() { b.controller = this }()
+	for i, times := range offers {
+		for j, build := range builds {
+			b.controller = build
+			if len(builds) > 1 {
+				if err := build.Start(ctx); err != nil {
+					return err
+				}
+			}
+			say("%s build: %.1f times what can be stored, for %s", names[j], times, b.excess)
+			if err := b.exceed(ctx, names[j], i*len(builds)+j, times); err != nil {
+				return err
+			}
+			if len(builds) > 1 {
+				if err := build.Stop(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// exceed measures what can be stored, offers a multiple of it, and waits until all have their address. turn tells the pools
+// of different turns apart: what was taken stays.
+func (b *bench) exceed(ctx context.Context, build string, turn int, times float64) error {
+	network := fmt.Sprintf("overload-%d", turn)
+	if _, err := b.networkPool(ctx, network, fmt.Sprintf("10.%d.0.0/14", 16+4*turn)); err != nil {
+		return err
+	}
+	k := &kubelets{b: b, network: network, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: maxInFlight}}}
+	defer k.client.CloseIdleConnections()
+	saturated := func(of string) (float64, error) {
+		s := service{b: b, kind: network + of, network: network}
+		if _, err := load(ctx, saturating, warmUp, cycle{timed: func(ctx context.Context, caller, n int) error { return s.first(ctx, caller, -n-1) }}); err != nil {
+			return 0, err
+		}
+		r, err := load(ctx, saturating, b.slice, cycle{timed: s.first})
+		return r.perSecond, err
+	}
+	if err := atRest(ctx); err != nil {
+		return err
+	}
+	before, err := saturated("before")
+	if err != nil {
+		return err
+	}
+	processors, err := cpu()
+	if err != nil {
+		return err
+	}
+	e := k.run(ctx, times*before, b.excess)
+	used, err := cpu()
+	if err != nil {
+		return err
+	}
+	var all time.Duration
+	for name, t := range used {
+		all += t - processors[name]
+	}
+	e.own = (used["bench"] - processors["bench"]).Seconds() / all.Seconds()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	after, err := saturated("after")
+	if err != nil {
+		return err
+	}
+	e.build, e.times, e.saturated = build, times, (before+after)/2
+	b.report.excess(e)
+	return nil
+}
+
+// excess is what one turn found.
+type excess struct {
+	build string
+	// times of what can be stored were offered; saturated is what can be, in the mean of before and after.
+	times, saturated float64
+	// What came in a second, while more was offered.
+	offered, answered, refused, gaveUp float64
+	p99                                time.Duration
+	// rest is how long after the excess the last had its address; left are those who had none when nobody waited any more.
+	rest time.Duration
+	left int
+	// failed are answers that should not be, of which why is the first.
+	failed int
+	why    error
+	// own is the share of the load generator of the processor time.
+	own float64
+}
+
+// Times of a kubelet and its plugin: it gives up after ten seconds, which it does not tell, and tries again later and later.
+const (
+	pluginTime   = 10 * time.Second
+	firstBackoff = time.Second
+	lastBackoff  = 16 * time.Second
+	// maxInFlight bounds the requests of the generator. A pod whose turn comes beyond that waits.
+	maxInFlight = 8192
+)
+
+// kubelets start pods: each asks for an address, with a new container at each try, deletes the container when that failed,
+// and comes again.
+type kubelets struct {
+	b       *bench
+	network string
+	client  *http.Client
+
+	mu       sync.Mutex
+	due      map[time.Duration][]*sandbox // by the step of the clock
+	took     []time.Duration              // of answered requests, within the time that counts
+	counts   excess
+	counting bool
+	waiting  int // pods without an address
+	last     time.Time
+}
+
+// sandbox is a pod's, and what is to be done next for it.
+type sandbox struct {
+	pod, try int
+	// gone is the number of tries whose container was deleted.
+	gone    int
+	backoff time.Duration
+}
+
+// step is the precision of the generator's clock.
+const step = 5 * time.Millisecond
+
+// run starts so many pods a second for a time, and returns when all have their address, or for none of them that seems to come.
+func (k *kubelets) run(ctx context.Context, perSecond float64, length time.Duration) excess {
+	k.due = map[time.Duration][]*sandbox{}
+	began, places := time.Now(), make(chan struct{}, maxInFlight)
+	pods, at := 0, time.Duration(0)
+	tick := time.NewTicker(step)
+	defer tick.Stop()
+	var running sync.WaitGroup
+	defer running.Wait()
+	for ctx.Err() == nil {
+		<-tick.C
+		passed := time.Since(began)
+		k.mu.Lock()
+		for ; pods < int(perSecond*min(passed, length).Seconds()); pods++ {
+			k.due[at] = append(k.due[at], &sandbox{pod: pods, backoff: firstBackoff})
+			k.waiting++
+		}
+		k.counting = passed >= excessWarmUp && passed < length
+		over := passed >= length && (k.waiting == 0 || passed > length+k.patience(length))
+		var now []*sandbox
+		for ; at <= passed; at += step {
+			now = append(now, k.due[at]...)
+			delete(k.due, at)
+		}
+		k.mu.Unlock()
+		if over {
+			break
+		}
+		for _, s := range now {
+			places <- struct{}{}
+			running.Go(func() {
+				defer func() { <-places }()
+				k.turn(ctx, s, began)
+			})
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	counted := (length - excessWarmUp).Seconds()
+	e := k.counts
+	e.offered = perSecond
+	e.answered, e.refused, e.gaveUp = float64(len(k.took))/counted, e.refused/counted, e.gaveUp/counted
+	slices.Sort(k.took)
+	if n := len(k.took); n > 0 {
+		e.p99 = k.took[n*99/100]
+	}
+	e.rest, e.left = max(0, k.last.Sub(began)-length), k.waiting
+	return e
+}
+
+// patience is how long after an excess the rest may take: twice what it takes when three times as much was offered.
+func (*kubelets) patience(length time.Duration) time.Duration { return 4*length + time.Minute }
+
+// turn is a try of a kubelet: first what is left of the one before is deleted.
+func (k *kubelets) turn(ctx context.Context, s *sandbox, began time.Time) {
+	again := func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		// Half as long, to half as much again, by a number that is each pod's own.
+		wait := s.backoff/2 + s.backoff*time.Duration((s.pod*7919+s.try*104729)%1000)/1000
+		at := (time.Since(began) + wait).Truncate(step) + step
+		k.due[at] = append(k.due[at], s)
+		s.backoff = min(2*s.backoff, lastBackoff)
+	}
+	if s.gone < s.try {
+		if o := k.ask(ctx, http.MethodDelete, s, s.try-1); o.err != nil || o.reason != "" {
+			k.note(o, false)
+			again()
+			return
+		}
+		s.gone = s.try
+	}
+	o := k.ask(ctx, http.MethodPost, s, s.try)
+	k.note(o, true)
+	if o.err == nil && o.reason == "" {
+		return
+	}
+	s.try++
+	if o := k.ask(ctx, http.MethodDelete, s, s.try-1); o.err != nil || o.reason != "" {
+		k.note(o, false)
+	} else {
+		s.gone = s.try
+	}
+	again()
+}
+
+// outcome is what became of a request.
+type outcome struct {
+	reason ipam.Reason
+	took   time.Duration
+	err    error
+}
+
+// note counts an outcome.
+func (k *kubelets) note(o outcome, add bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case o.err == nil && o.reason == "" && add:
+		k.waiting--
+		k.last = time.Now()
+		if k.counting {
+			k.took = append(k.took, o.took)
+		}
+	case o.err == nil && o.reason == "":
+	case errors.Is(o.err, context.DeadlineExceeded):
+		if k.counting && add {
+			k.counts.gaveUp++
+		}
+	case slices.Contains([]ipam.Reason{ipam.ReasonOverloaded, ipam.ReasonUnavailable, ipam.ReasonOutcomeUnknown}, o.reason):
+		if k.counting && add {
+			k.counts.refused++
+		}
+	default:
+		k.counts.failed++
+		k.counts.why = cmp.Or(k.counts.why, o.err, fmt.Errorf("a request of a pod heard %s", o.reason))
+	}
+}
+
+// ask sends a request for the container of a try. The reason is empty when it is done.
+func (k *kubelets) ask(ctx context.Context, method string, s *sandbox, try int) outcome {
+	ctx, cancel := context.WithTimeout(ctx, pluginTime)
+	defer cancel()
+	began := time.Now()
+	a, err := plugin.Ask(ctx, k.client, method, k.b.controller.URL, httpapi.AllocateRequest{
+		Host: host(s.pod), ContainerID: containerID(k.network, s.pod, try), Owner: fmt.Sprint(k.network, "-", s.pod), Network: k.network,
+	})
+	return outcome{a.Reason, time.Since(began), err}
+}
