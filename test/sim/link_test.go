@@ -252,6 +252,9 @@ func (w *world) api(r *http.Request, body []byte, rng interface{ Float64() float
 	if down {
 		return nil, errRefused
 	}
+	if lag == nil && !w.paced() {
+		return w.server.TooMany(r, 1), nil
+	}
 	ctx := r.Context()
 	if lag == nil {
 		ctx = context.WithoutCancel(ctx)
@@ -262,4 +265,27 @@ func (w *world) api(r *http.Request, body []byte, rng interface{ Float64() float
 		return w.server.TooMany(r, 1), nil
 	}
 	return w.server.Serve(r, lag), nil
+}
+
+// longestQueue is how long a request waits at an API server that has too many; it refuses what would wait for longer.
+const longestQueue = 5 * time.Second
+
+// paced waits for the turn of a request while the API server has too many. It is false when there are far too many.
+func (w *world) paced() bool {
+	w.mu.Lock()
+	now := time.Now()
+	if !now.Before(w.overloaded) {
+		w.mu.Unlock()
+		return true
+	}
+	if w.turn.Before(now) {
+		w.turn = now
+	}
+	left := w.turn.Sub(now)
+	if left < longestQueue {
+		w.turn = w.turn.Add(w.pace)
+	}
+	w.mu.Unlock()
+	wait(left)
+	return left < longestQueue
 }

@@ -22,7 +22,9 @@ func (w *world) mishaps() (all []mischief) {
 	for _, r := range w.replicas {
 		all = append(all, w.schedule(r.name, 5*time.Second, func(n int) func(*rand.Rand) { return w.disturb(r, n) })...)
 	}
-	all = append(all, w.schedule("api", 15*time.Second, w.disturbAPI)...)
+	all = append(all, w.schedule("api", 12*time.Second, w.disturbAPI)...)
+	all = append(all, w.schedule("node", 15*time.Second, func(int) func(*rand.Rand) { return w.cut })...)
+	all = append(all, w.schedule("namespace", 30*time.Second, func(int) func(*rand.Rand) { return w.deleteNamespace })...)
 	if w.plan.Restores {
 		all = append(all, w.schedule("store", 20*time.Second, func(int) func(*rand.Rand) { return w.putBack })...)
 	}
@@ -151,6 +153,9 @@ func (w *world) disturb(r *replica, n int) func(*rand.Rand) {
 			which := []string{"", "bcsnetips", "bcsnetips", "pods", "bcsnetpools", "leases"}[rng.IntN(6)]
 			w.fault("watches held back: " + which)
 			d := moment(rng, time.Second/2, 8*time.Second)
+			if which == "pods" && rng.IntN(2) == 0 { // long enough for two looks of the collector
+				d *= 5
+			}
 			r.way().holdEvents(which, d)
 			wait(d)
 		}
@@ -178,19 +183,28 @@ func (w *world) restore(r *replica) {
 // disturbAPI is trouble for the API server.
 func (w *world) disturbAPI(n int) func(*rand.Rand) {
 	switch {
-	case n < 400:
+	case n < 300:
 		return func(rng *rand.Rand) {
 			w.fault("API server killed")
 			d := moment(rng, time.Second, 9*time.Second)
 			w.goAway(d)
 			wait(d)
 		}
-	case n < 700:
+	case n < 500:
 		return func(rng *rand.Rand) {
 			w.fault("API server turns requests away")
 			d := moment(rng, time.Second, 6*time.Second)
 			w.mu.Lock()
 			w.busy = time.Now().Add(d)
+			w.mu.Unlock()
+			wait(d)
+		}
+	case n < 750:
+		return func(rng *rand.Rand) {
+			w.fault("overload")
+			d := moment(rng, 3*time.Second, 12*time.Second)
+			w.mu.Lock()
+			w.overloaded, w.pace = time.Now().Add(d), moment(rng, 5*time.Millisecond, 40*time.Millisecond)
 			w.mu.Unlock()
 			wait(d)
 		}
@@ -223,9 +237,17 @@ func (w *world) operate(n int) func(*rand.Rand) {
 	}
 	size := w.plan.Slots/3 + 2
 	switch {
-	case n < 250:
-		return func(rng *rand.Rand) { w.fault("host released"); w.takeHost(rng) }
-	case n < 500:
+	case n < 200:
+		return w.takeHost
+	case n < 350:
+		return func(rng *rand.Rand) { // as by kubectl
+			w.fault("objects of addresses deleted")
+			for range 4 {
+				a := []string{"10.1.0.%d", "10.3.0.%d", "fd00-0002-0000-0000-0000-0000-0000-00%02x"}[rng.IntN(3)]
+				w.do(http.MethodDelete, apis+"bcsnetips/"+fmt.Sprintf(a, 10+rng.IntN(size)), nil)
+			}
+		}
+	case n < 550:
 		return func(*rand.Rand) {
 			w.fault("pool shrunk")
 			edit("alpha", object{"availableIPs": []string{span("10.1.0.10", size-2)}})
@@ -249,21 +271,12 @@ func (w *world) operate(n int) func(*rand.Rand) {
 // takeHost releases a host, whose pods are over.
 func (w *world) takeHost(rng *rand.Rand) {
 	h := rng.IntN(hosts)
-	var its []*slot
-	for _, s := range w.slots {
-		if s.host == h {
-			s.lock()
-			its = append(its, s)
-		}
-	}
-	defer func() {
-		for _, s := range its {
-			s.unlock()
-		}
-	}()
-	if !w.loading() {
+	its, goOn, ok := w.halt(func(s *slot) bool { return s.host == h })
+	if !ok {
 		return
 	}
+	defer goOn()
+	w.fault("host released")
 	for _, s := range its {
 		if s.sandbox != nil && !s.taken {
 			s.last(s.sandbox)

@@ -31,6 +31,18 @@ func TestMutations(t *testing.T) {
 		"name":         "a DEL releases what its container holds, not what the pod of that name holds",
 		"collect":      "an address is taken back after two looks and a read of its pod",
 		"write":        "an ADD is answered when its address is stored, not before",
+		"supersession": "an older container of a pod does not get its address back",
+		"confirm":      "an ADD is answered when the watch shows what others did before",
+		"network":      "one container has the addresses of one network",
+		"live":         "the API server has the last word on a pod that is gone",
+		"host":         "a host has to be in touch before what ran on it is over",
+		"look":         "an address is taken back after two looks",
+		"finalizer":    "an address in use has a finalizer",
+		"deleting":     "an address whose object is being deleted is not handed out",
+		"cooldown":     "a released address rests",
+		"restore":      "a lost address is made again for whoever had it",
+		"earlier":      "a restored store does not give an address back to an earlier holder",
+		"clock":        "a time that cannot be true counts as the arrival",
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := exec.CommandContext(t.Context(), program, "-test.run", "^TestSim$", "-test.v")

@@ -1,7 +1,6 @@
 package sim_test
 
 import (
-	"fmt"
 	"net/http"
 	"time"
 
@@ -21,12 +20,12 @@ func (w *world) insist(method, path string, body any) (code int, answer map[stri
 
 // createPod makes the next pod of the slot.
 func (s *slot) createPod() bool {
-	meta := object{"name": s.name, "namespace": namespace}
+	meta := object{"name": s.name, "namespace": s.namespace}
 	if s.sticky() {
 		meta["annotations"] = object{"networkextension.bkbcs.tencent.com/release-policy": "never"}
 	}
-	code, answer, ok := s.insist(http.MethodPost, pods, object{
-		"metadata": meta, "spec": object{"nodeName": node(s.host), "containers": []object{{"name": "c", "image": "c"}}},
+	code, answer, ok := s.insist(http.MethodPost, s.pods(), object{
+		"metadata": meta, "spec": object{"nodeName": node(s.host), "terminationGracePeriodSeconds": 5, "containers": []object{{"name": "c", "image": "c"}}},
 	})
 	if !ok || code != http.StatusCreated {
 		if ok {
@@ -60,8 +59,8 @@ func (s *slot) tell(b *sandbox) {
 	if len(ips) == 0 {
 		return
 	}
-	code, _ := s.do(http.MethodPut, pods+"/"+s.name+"/status", object{
-		"metadata": object{"name": s.name, "namespace": namespace, "uid": b.uid},
+	code, _ := s.do(http.MethodPut, s.pods()+"/"+s.name+"/status", object{
+		"metadata": object{"name": s.name, "namespace": s.namespace, "uid": b.uid},
 		"status": object{
 			"phase": "Running", "startTime": s.created.UTC().Format(time.RFC3339), "hostIP": host(s.host), "hostIPs": []object{{"ip": host(s.host)}},
 			"podIP": ips[0]["ip"], "podIPs": ips,
@@ -75,7 +74,7 @@ func (s *slot) tell(b *sandbox) {
 
 // deletePod takes the pod of the slot away, as at the end of its grace period.
 func (s *slot) deletePod() {
-	_, _, _ = s.insist(http.MethodDelete, pods+"/"+s.name, object{"gracePeriodSeconds": 0, "preconditions": object{"uid": s.uid}})
+	_, _, _ = s.insist(http.MethodDelete, s.pods()+"/"+s.name, object{"gracePeriodSeconds": 0, "preconditions": object{"uid": s.uid}})
 	s.uid, s.sandbox, s.taken = "", nil, false
 }
 
@@ -98,7 +97,7 @@ func (s *slot) endPod(inOrder bool) {
 	case inOrder || how < 55:
 		s.DEL(b, s.rng, from)
 		s.deletePod()
-		if how < 5 { // an ADD that was on its way all the time
+		if how < 5 && b.ahead == 0 { // an ADD that was on its way all the time
 			s.duplicate(b, time.Duration(s.rng.IntN(1000))*time.Millisecond, nil)
 		}
 	case how >= 95 && s.forgetful():
@@ -124,13 +123,4 @@ func (w *world) forgetful() bool {
 	}
 	w.forgot++
 	return true
-}
-
-// beat renews the Leases of the nodes until the world ends, as their kubelets do.
-func (w *world) beat() {
-	for w.pause(w.ctx, 10*time.Second) {
-		for i := range hosts {
-			w.do(http.MethodPatch, fmt.Sprintf("%s/%s", beats, node(i)), object{"spec": object{"renewTime": w.micro()}})
-		}
-	}
 }

@@ -26,9 +26,8 @@ func (w *world) putBack(rng *rand.Rand) {
 		return // two would wait for each other
 	}
 	defer w.calm()() // until all have returned only the replicas know of the pods that the API server does not
-	goOn := w.haltSlots()
-	if !w.loading() {
-		goOn()
+	_, goOn, ok := w.halt(func(*slot) bool { return true })
+	if !ok {
 		return
 	}
 	w.fault("store put back")
@@ -38,6 +37,7 @@ func (w *world) putBack(rng *rand.Rand) {
 	w.ledger.PutBack()
 	w.mu.Lock()
 	w.restored = time.Now().Add(away)
+	clear(w.last)
 	w.mu.Unlock()
 	wait(away)
 	w.note("the API server is back with version %d", then.Version())
@@ -46,37 +46,25 @@ func (w *world) putBack(rng *rand.Rand) {
 	w.awaitReturn()
 }
 
-// haltSlots waits until no slot has a request under way. It returns what lets them go on.
-func (w *world) haltSlots() func() {
-	w.halted.Store(true) // a request that waits for an address of another pod would wait for ever
-	for _, s := range w.slots {
-		s.lock()
-	}
-	w.halted.Store(false)
-	return func() {
-		for _, s := range w.slots {
-			s.unlock()
-		}
-	}
-}
-
 // reconcile does what kubelets and controllers do when the API server knows of other pods than run, and of other pools than were
 // asked for. All slots are halted.
 func (w *world) reconcile(rng *rand.Rand) {
 	for _, pool := range []string{"alpha", "beta", "gamma4"} {
 		_, _, _ = w.insist(http.MethodPatch, apis+"bcsnetpools/"+pool, object{"spec": object{"cordoned": false}})
 	}
-	_, answer, ok := w.insist(http.MethodGet, pods, nil)
+	w.makeNamespace()
+	_, answer, ok := w.insist(http.MethodGet, "/api/v1/pods", nil)
 	if !ok {
 		return
 	}
-	names := map[string]string{} // of the pods, by UID
+	paths := map[string]string{} // of the pods, by UID
 	text, _ := json.Marshal(answer)
 	var list struct {
 		Items []struct {
 			Metadata struct {
-				Name string `json:"name"`
-				UID  string `json:"uid"`
+				Name      string `json:"name"`
+				Namespace string `json:"namespace"`
+				UID       string `json:"uid"`
 			} `json:"metadata"`
 		} `json:"items"`
 	}
@@ -84,29 +72,29 @@ func (w *world) reconcile(rng *rand.Rand) {
 		w.verdict.Wrong("the simulator: the pods cannot be read: %v", err)
 	}
 	for _, p := range list.Items {
-		names[p.Metadata.UID] = p.Metadata.Name
+		paths[p.Metadata.UID] = namespaces + "/" + p.Metadata.Namespace + "/pods/" + p.Metadata.Name
 	}
 	mine := map[string]bool{}
 	for _, s := range w.slots {
 		mine[s.uid] = true
 		b := s.sandbox
-		switch _, known := names[s.uid]; {
+		switch _, known := paths[s.uid]; {
 		case s.uid == "":
 		case !known && (b == nil || s.taken):
 			s.deletePod()
 		case !known:
 			w.verdict.Count("pod orphaned")
 			w.note("pod %s (%s) is newer than the copy", s.name, s.uid)
-			s.orphan = time.Now().Add(moment(rng, 0, 8*time.Second))
+			s.orphan = time.Now().Add(moment(rng, 0, ending))
 		case b != nil && !s.taken:
 			w.verdict.Count("pod kept")
 			s.tell(b)
 		}
 	}
 	for _, p := range list.Items {
-		if name, uid := p.Metadata.Name, p.Metadata.UID; !mine[uid] {
+		if uid := p.Metadata.UID; !mine[uid] {
 			w.verdict.Count("pod back although it has ended")
-			_, _, _ = w.insist(http.MethodDelete, pods+"/"+name, object{"gracePeriodSeconds": 0, "preconditions": object{"uid": uid}})
+			_, _, _ = w.insist(http.MethodDelete, paths[uid], object{"gracePeriodSeconds": 0, "preconditions": object{"uid": uid}})
 		}
 	}
 }

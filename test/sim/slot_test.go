@@ -22,6 +22,7 @@ type slot struct {
 	*world
 	number, host int
 	name         string
+	namespace    string
 	steps        int
 	rng          *rand.Rand // of the step
 
@@ -48,6 +49,8 @@ type slot struct {
 type sandbox struct {
 	id, pod, uid string
 	started      time.Time
+	ahead        time.Duration // the clock of its host
+	namespace    string
 	byUID        bool // its requests name the pod's UID
 	addrs        []netip.Addr
 	// over is set before anything is sent that ends it.
@@ -55,8 +58,15 @@ type sandbox struct {
 }
 
 func newSlot(w *world, i int) *slot {
-	return &slot{world: w, number: i, host: i % hosts, name: fmt.Sprintf("web-%d", i), turn: make(chan struct{}, 1)}
+	s := &slot{world: w, number: i, host: i % hosts, name: fmt.Sprintf("web-%d", i), namespace: namespace, turn: make(chan struct{}, 1)}
+	if i%9 == 7 {
+		s.namespace = passing
+	}
+	return s
 }
+
+// pods is where those of the slot are.
+func (s *slot) pods() string { return namespaces + "/" + s.namespace + "/pods" }
 
 // sticky reports whether the pods of the slot keep their addresses.
 func (s *slot) sticky() bool { return s.plan.Sticky && s.number%8 == 4 }
@@ -124,12 +134,12 @@ func (s *slot) step() {
 func (s *slot) newSandbox() *sandbox {
 	return &sandbox{
 		id: fmt.Sprintf("%016x%016x%016x%016x", s.rng.Uint64(), s.rng.Uint64(), s.rng.Uint64(), s.steps), pod: s.name, uid: s.uid,
-		started: time.Now(), byUID: s.rng.IntN(4) > 0,
+		started: time.Now(), ahead: s.clock(s.host), namespace: s.namespace, byUID: s.rng.IntN(4) > 0,
 	}
 }
 
 func (b *sandbox) add(host string) httpapi.AllocateRequest {
-	r := httpapi.AllocateRequest{Host: host, ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: namespace, StartedAt: store.FormatTime(b.started)}
+	r := httpapi.AllocateRequest{Host: host, ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: b.namespace, StartedAt: store.FormatTime(b.started.Add(b.ahead))}
 	if b.byUID {
 		r.PodUID = b.uid
 	}
@@ -137,7 +147,7 @@ func (b *sandbox) add(host string) httpapi.AllocateRequest {
 }
 
 func (b *sandbox) del(host string) httpapi.ReleaseRequest {
-	r := httpapi.ReleaseRequest{Host: host, ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: namespace, StartedAt: store.FormatTime(time.Now())}
+	r := httpapi.ReleaseRequest{Host: host, ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: b.namespace, StartedAt: store.FormatTime(time.Now().Add(b.ahead))}
 	if b.byUID {
 		r.PodUID = b.uid
 	}
@@ -157,6 +167,7 @@ func (s *slot) begin(b *sandbox) {
 	s.sandbox = b
 	served := make(chan []netip.Addr, 1) // what the slot was told; closed when it gave up
 	switch n := s.rng.IntN(20); {
+	case b.ahead != 0: // then a late one cannot be told from a new one
 	case n < 6:
 		s.duplicate(b, 0, served)
 	case n < 7:
@@ -269,6 +280,9 @@ func (s *slot) repeat() {
 	a, ok := s.ask(s.rng, http.MethodPost, "", b.add(host(s.host)), func() bool { return !s.goesOn() })
 	switch {
 	case !ok:
+	case b.ahead != 0 && a.Reason == ipam.ReasonContainerSuperseded:
+		// Of a clock that is far ahead counts its bound, which replicas see up to a second apart.
+		s.verdict.Count("repeated ADD of a wrong clock refused")
 	case a.Code != 0:
 		s.verdict.Wrong("the repeated ADD of container %.8s of %s is refused: %s: %s", b.id, s.name, a.Reason, a.Message)
 	case !slices.Equal(a.Addrs(), b.addrs):

@@ -44,17 +44,22 @@ type world struct {
 	journal    tail
 	lasted     time.Duration // until the load ended
 
-	mu          sync.Mutex
-	down        time.Time // until when nobody reaches the API server
-	busy        time.Time // until when it turns requests away
-	turnedAway  float64
-	restored    time.Time // when its store was put back last
-	forgot      int
-	lasting     atomic.Bool   // pods are to live longer
-	halted      atomic.Bool   // requests are not to wait
-	mishap      chan struct{} // has an element for each mishap under way
-	puttingBack chan struct{} // has an element while the store is put back
-	gone        map[int]bool  // replicas that are down
+	mu               sync.Mutex
+	down             time.Time // until when nobody reaches the API server
+	busy             time.Time // until when it turns requests away
+	turnedAway       float64
+	restored         time.Time // when its store was put back last
+	forgot           int
+	cutOff           map[int]bool              // hosts
+	last             map[netip.Addr]ipam.Lease // versions of the addresses
+	pace             time.Duration             // between two requests, until overloaded
+	overloaded, turn time.Time
+	lasting          atomic.Bool   // pods are to live longer
+	halted           atomic.Bool   // requests are not to wait
+	mishap           chan struct{} // has an element for each mishap under way
+	halting          chan struct{} // has an element while slots are halted
+	puttingBack      chan struct{} // has an element while the store is put back
+	gone             map[int]bool  // replicas that are down
 }
 
 // newWorld makes a cluster whose replicas have not started.
@@ -67,7 +72,7 @@ func newWorld(ctx context.Context, t testing.TB, p plan) *world {
 	v := judge.NewVerdict()
 	w := &world{
 		plan: p, verdict: v, history: judge.NewHistory(), ledger: judge.NewLedger(v), server: server, ctx: ctx, turnedAway: 0.5, gone: map[int]bool{},
-		mishap: make(chan struct{}, maxMishaps), puttingBack: make(chan struct{}, 1),
+		cutOff: map[int]bool{}, last: map[netip.Addr]ipam.Lease{}, mishap: make(chan struct{}, maxMishaps), puttingBack: make(chan struct{}, 1), halting: make(chan struct{}, 1),
 	}
 	caller := &http.Client{Transport: &http.Transport{DialContext: w.dial, MaxIdleConnsPerHost: 64}}
 	w.callers = &plugin.Callers{HTTP: caller, Count: v.Count, Delay: delay}
@@ -90,7 +95,6 @@ func node(i int) string { return fmt.Sprintf("node-%d", i) }
 
 const (
 	apis  = "/apis/networkextension.bkbcs.tencent.com/v1/"
-	pods  = "/api/v1/namespaces/" + namespace + "/pods"
 	beats = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 )
 
@@ -105,14 +109,12 @@ func (w *world) populate(t testing.TB) {
 	for _, ns := range []string{namespace, "default", "bcsnet-system", "kube-node-lease"} {
 		must(http.MethodPost, "/api/v1/namespaces", object{"metadata": object{"name": ns}})
 	}
+	w.makeNamespace()
 	var all []string
 	for i := range hosts {
 		all = append(all, host(i))
 		must(http.MethodPost, "/api/v1/nodes", object{"metadata": object{"name": node(i)}})
-		must(http.MethodPut, "/api/v1/nodes/"+node(i)+"/status", object{"metadata": object{"name": node(i)}, "status": object{
-			"addresses":  []object{{"type": "InternalIP", "address": host(i)}},
-			"conditions": []object{{"type": "Ready", "status": "True"}},
-		}})
+		must(http.MethodPut, "/api/v1/nodes/"+node(i)+"/status", w.ready(i, "True"))
 		must(http.MethodPost, beats, object{"metadata": object{"name": node(i)}, "spec": object{"holderIdentity": node(i), "leaseDurationSeconds": 40, "renewTime": w.micro()}})
 	}
 	// Fewer addresses than pods want at the worst moments: the pools run full. Requests name no network, and get an address
@@ -120,7 +122,7 @@ func (w *world) populate(t testing.TB) {
 	n := w.plan.Slots/3 + 2
 	for _, p := range []object{
 		{"metadata": object{"name": "alpha"}, "spec": object{"net": "10.1.0.0", "mask": 16, "gateway": "10.1.0.1", "availableIPs": []string{span("10.1.0.10", n)}, "priority": 1, "network": "alpha"}},
-		{"metadata": object{"name": "beta"}, "spec": object{"net": "fd00:2::", "mask": 64, "gateway": "fd00:2::1", "availableIPs": []string{span("fd00:2::10", n)}, "network": "beta", "materialize": "OnDemand"}},
+		{"metadata": object{"name": "beta"}, "spec": object{"net": "fd00:2::", "mask": 64, "gateway": "fd00:2::1", "availableIPs": []string{span("fd00:2::10", n)}, "network": "beta", "materialize": "OnDemand", "cooldown": cooldown.String()}},
 		{"metadata": object{"name": "gamma4"}, "spec": object{"net": "10.3.0.0", "mask": 16, "gateway": "10.3.0.1", "availableIPs": []string{span("10.3.0.10", n)}, "network": "gamma", "priority": -1, "materialize": "OnDemand"}},
 		{"metadata": object{"name": "gamma6"}, "spec": object{"net": "fd00:3::", "mask": 64, "gateway": "fd00:3::1", "availableIPs": []string{span("fd00:3::10", n)}, "network": "gamma", "priority": -1}},
 	} {
@@ -166,24 +168,6 @@ func (w *world) do(method, path string, body any) (code int, answer map[string]a
 	defer resp.Body.Close()
 	_ = json.NewDecoder(resp.Body).Decode(&answer) // what is no JSON says nothing
 	return resp.StatusCode, answer
-}
-
-// written judges every version of every address in the moment in which it is stored.
-func (w *world) written(resource string, body []byte, gone bool) {
-	if resource != "bcsnetips" {
-		return
-	}
-	l, err := leaseOf(body)
-	if err != nil {
-		w.verdict.Wrong("a BCSNetIP cannot be read: %v", err)
-		return
-	}
-	if gone {
-		l = ipam.Lease{Addr: l.Addr, Version: l.Version}
-	}
-	w.verdict.Count("written version")
-	w.note("version %d: %s is %s, container %.8s of %s, which began at %s", l.Version, l.Addr, l.State, l.ContainerID, l.Who(), store.FormatTime(l.StartedAt))
-	w.ledger.Seen(l)
 }
 
 func leaseOf(body []byte) (ipam.Lease, error) {

@@ -1,0 +1,134 @@
+package sim_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"time"
+)
+
+// clock is how far that of a host is ahead: one in six is eight hours behind, as one that takes local time for UTC, and one in six
+// two hours ahead.
+func (w *world) clock(host int) time.Duration {
+	if !w.plan.Clocks {
+		return 0
+	}
+	switch draw(w.plan.Seed, "host clock", host).IntN(6) {
+	case 0:
+		return -8 * time.Hour
+	case 1:
+		return 2 * time.Hour
+	default:
+		return 0
+	}
+}
+
+// beat renews the Leases of the nodes that are in touch until the world ends, as their kubelets do.
+func (w *world) beat() {
+	for w.pause(w.ctx, 10*time.Second) {
+		for i := range hosts {
+			w.mu.Lock()
+			off := w.cutOff[i]
+			w.mu.Unlock()
+			if !off {
+				w.renew(i)
+			}
+		}
+	}
+}
+
+func (w *world) renew(i int) {
+	w.do(http.MethodPatch, fmt.Sprintf("%s/%s", beats, node(i)), object{"spec": object{"renewTime": w.micro()}})
+}
+
+// ready says of a node whether it is.
+func (w *world) ready(i int, status string) object {
+	return object{"metadata": object{"name": node(i)}, "status": object{
+		"addresses":  []object{{"type": "InternalIP", "address": host(i)}},
+		"conditions": []object{{"type": "Ready", "status": status}},
+	}}
+}
+
+// ending is how long a kubelet takes at most to end the containers of pods that it does not find any more.
+const ending = 8 * time.Second
+
+// silence is by when a node whose Lease is not renewed is no longer ready.
+const silence = 40 * time.Second
+
+// cut takes a host off the network for a time: its Lease is not renewed, nothing is begun and ended there, and its containers run
+// on. Some of its pods are deleted by force: their containers end when the host is back, before its Lease is renewed.
+func (w *world) cut(rng *rand.Rand) {
+	h := rng.IntN(hosts)
+	its, goOn, ok := w.halt(func(s *slot) bool { return s.host == h })
+	if !ok {
+		return
+	}
+	w.fault("node cut off")
+	for _, s := range its {
+		s.rng = draw(w.plan.Seed, "cut", s.number, s.steps)
+		s.endOrphan()
+	}
+	w.setCutOff(h, true)
+	away := moment(rng, 5*time.Second, 55*time.Second)
+	early := moment(rng, 0, away/3)
+	wait(early)
+	for _, s := range its {
+		if s.sandbox == nil || s.taken || rng.IntN(2) == 0 {
+			continue
+		}
+		w.verdict.Count("pod deleted by force")
+		w.note("pod %s (%s) on %s is deleted by force", s.name, s.uid, node(h))
+		_, _, _ = w.insist(http.MethodDelete, s.pods()+"/"+s.name, object{"gracePeriodSeconds": 0, "preconditions": object{"uid": s.uid}})
+		s.orphan = time.Now().Add(time.Hour)
+	}
+	wait(min(away, silence) - early)
+	if away > silence {
+		_, _, _ = w.insist(http.MethodPut, "/api/v1/nodes/"+node(h)+"/status", w.ready(h, "Unknown"))
+		wait(away - silence)
+		_, _, _ = w.insist(http.MethodPut, "/api/v1/nodes/"+node(h)+"/status", w.ready(h, "True"))
+	}
+	w.note("%s is back", node(h))
+	for _, s := range its {
+		if !s.orphan.IsZero() {
+			s.orphan = time.Now().Add(moment(rng, 0, ending))
+		}
+	}
+	goOn()
+	wait(ending + 3*time.Second) // a slot looks at times
+	w.setCutOff(h, false)
+}
+
+func (w *world) setCutOff(h int, off bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cutOff[h] = off
+}
+
+// halt waits until some slots have no request under way. It returns them, and what lets them go on. One mishap at a time has slots
+// halted: where another one has, nothing is halted and ok is false.
+func (w *world) halt(which func(*slot) bool) (all []*slot, goOn func(), ok bool) {
+	select {
+	case w.halting <- struct{}{}:
+	default:
+		return nil, nil, false
+	}
+	w.halted.Store(true) // a request that waits for an address of another pod would wait for ever
+	for _, s := range w.slots {
+		if which(s) {
+			s.lock()
+			all = append(all, s)
+		}
+	}
+	w.halted.Store(false)
+	goOn = func() {
+		for _, s := range all {
+			s.unlock()
+		}
+		<-w.halting
+	}
+	if !w.loading() {
+		goOn()
+		return nil, nil, false
+	}
+	return all, goOn, true
+}

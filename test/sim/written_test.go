@@ -1,0 +1,56 @@
+package sim_test
+
+import (
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// written judges every version of every address in the moment in which it is stored.
+func (w *world) written(resource string, body []byte, gone bool) {
+	if resource != "bcsnetips" {
+		return
+	}
+	l, err := leaseOf(body)
+	if err != nil {
+		w.verdict.Wrong("a BCSNetIP cannot be read: %v", err)
+		return
+	}
+	if gone {
+		l = ipam.Lease{Addr: l.Addr, Version: l.Version}
+	}
+	w.verdict.Count("written version")
+	w.note("version %d: %s is %s, container %.8s of %s, which began at %s", l.Version, l.Addr, l.State, l.ContainerID, l.Who(), store.FormatTime(l.StartedAt))
+	w.ledger.Seen(l)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before, known := w.last[l.Addr]
+	if gone {
+		delete(w.last, l.Addr)
+		return
+	}
+	w.last[l.Addr] = l
+	switch {
+	case l.State == ipam.Active && !l.HeldFinalizer:
+		w.verdict.Wrong("%s is held by %s without a finalizer: who deletes its object takes it", l.Addr, l.Who())
+	case !known || l.State != ipam.Active || before.State != ipam.Available || l.ContainerID == "":
+	case before.Deleting:
+		w.verdict.Wrong("%s was given to container %.8s of %s while its object was being deleted", l.Addr, l.ContainerID, l.Who())
+	case l.Pool == coolPool && anothers(before, l) && l.Updated.Sub(before.Updated) < cooldown:
+		w.verdict.Wrong("%s was given to container %.8s of %s %s after it was released; it rests for %s",
+			l.Addr, l.ContainerID, l.Who(), l.Updated.Sub(before.Updated), cooldown)
+	}
+}
+
+// anothers reports whether an address that was released was another pod's: the same one need not wait.
+func anothers(before, now ipam.Lease) bool {
+	all := before.History.Entries()
+	return len(all) > 0 && all[0].Holder != "" && all[0].Holder != ipam.PastHolder(now.Who())
+}
+
+// The addresses of a pool rest for a while.
+const (
+	coolPool = "beta"
+	cooldown = 3 * time.Second
+)
