@@ -76,7 +76,8 @@ func (v *poolList) Run(ctx context.Context) error {
 		}
 		return v.output.list(v.Out, items)
 	}
-	if err := newTable(&v.output, v.columns()).write(v.Out, all); err != nil {
+	columns := addUp(v.columns(), all, func(p pool) *v1.BCSNetPool { return p.BCSNetPool })
+	if err := newTable(&v.output, columns).write(v.Out, all); err != nil {
 		return err
 	}
 	v.sumUp(all)
@@ -99,13 +100,14 @@ func (v *poolList) columns() []column[pool] {
 		{name: "TOTAL", cell: status(func(p pool) int64 { return p.Status.Capacity })},
 		{name: "ACTIVE", cell: status(func(p pool) int64 { return p.Status.Active })},
 		{name: "RSVD", cell: status(func(p pool) int64 { return p.Status.Reserved })},
+		{name: "COOLING", wide: true, cell: status(func(p pool) int64 { return p.Status.Cooling })},
+		{name: "OTHERS", wide: true, cell: status(func(p pool) int64 { return othersOf(p.BCSNetPool) })},
 		{name: "FREE", cell: status(func(p pool) int64 { return p.Status.Available })},
 		{name: "USED", cell: v.used},
 		{name: "STATE", cell: func(p pool) string {
 			word, _ := v.state(p.BCSNetPool)
 			return v.out.paint(v.stateColor(p.BCSNetPool), word)
 		}},
-		{name: "COOLING", wide: true, cell: status(func(p pool) int64 { return p.Status.Cooling })},
 		{name: "GATEWAY", wide: true, cell: func(p pool) string { return p.Spec.Gateway }},
 		{name: "VLAN", wide: true, cell: func(p pool) string { return unlessZero(p.Spec.VLAN) }},
 		{name: "NAMESPACES", wide: true, cell: func(p pool) string { return strings.Join(p.Spec.Namespaces, ",") }},

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"math"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -15,6 +16,26 @@ type room struct {
 	total, free, others int64
 	// counted is whether a controller counted: it knows what other pools and nodes take away.
 	counted bool
+}
+
+// othersOf returns how many addresses that a pool hands out are none of its own and not free, as its status says: leases
+// of other pools with the same addresses, and leases whose objects are lost.
+func othersOf(p *v1.BCSNetPool) int64 {
+	s := p.Status
+	return max(0, s.Capacity-s.Available-s.Active-s.Reserved-s.Cooling)
+}
+
+// addUp shows the columns of a list of pools without which the numbers of one of them do not add up to its total.
+func addUp[T any](columns []column[T], all []T, of func(T) *v1.BCSNetPool) []column[T] {
+	for i := range columns {
+		number := map[string]func(*v1.BCSNetPool) int64{
+			"OTHERS": othersOf, "COOLING": func(p *v1.BCSNetPool) int64 { return p.Status.Cooling },
+		}[columns[i].name]
+		if number != nil && slices.ContainsFunc(all, func(row T) bool { p := of(row); return counted(p) && number(p) > 0 }) {
+			columns[i].wide = false
+		}
+	}
+	return columns
 }
 
 // roomOf reads the room of a pool from its status, of whose addresses the pool holds held. Where the status does not speak

@@ -88,7 +88,8 @@ func (v *topPool) Run(ctx context.Context) error {
 	if v.list.output.printer != nil {
 		return v.list.output.object(v.list.Out, topObjects("PoolTop", rows, v.object))
 	}
-	if err := newTable(&v.list.output, v.columns()).write(v.list.Out, rows); err != nil {
+	columns := addUp(v.columns(), rows, func(p poolTop) *v1.BCSNetPool { return p.BCSNetPool })
+	if err := newTable(&v.list.output, columns).write(v.list.Out, rows); err != nil {
 		return err
 	}
 	v.list.sumUp(found)

@@ -49,10 +49,10 @@ func poolOrders() []ordering[poolTop] {
 func (v *topPool) columns() []column[poolTop] {
 	var out []column[poolTop]
 	all := v.list.columns()
-	for _, name := range []string{"NAME", "USED", "FREE", "ACTIVE", "RSVD", "TOTAL", "STATE", "CIDR", "HOSTS"} {
+	for _, name := range []string{"NAME", "USED", "FREE", "ACTIVE", "RSVD", "COOLING", "OTHERS", "TOTAL", "STATE", "CIDR", "HOSTS"} {
 		c := all[slices.IndexFunc(all, func(c column[pool]) bool { return c.name == name })]
 		out = append(out, column[poolTop]{
-			name: name, wide: name == "CIDR" || name == "HOSTS", cell: func(p poolTop) string { return c.cell(p.pool) },
+			name: name, wide: c.wide || name == "CIDR" || name == "HOSTS", cell: func(p poolTop) string { return c.cell(p.pool) },
 		})
 	}
 	if !v.list.output.watch {
@@ -71,6 +71,7 @@ func (v *topPool) object(p poolTop) *unstructured.Unstructured {
 	}
 	if counted(p.BCSNetPool) {
 		o["total"], o["active"], o["reserved"], o["free"] = p.Status.Capacity, p.Status.Active, p.Status.Reserved, p.Status.Available
+		o["cooling"], o["others"] = p.Status.Cooling, othersOf(p.BCSNetPool)
 		o["used"] = p.taken()
 	}
 	if v.list.output.watch {
