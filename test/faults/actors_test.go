@@ -39,10 +39,11 @@ func (r *round) fault(what, whom string, do func()) {
 
 // journaled does something and writes down when.
 func (r *round) journaled(what, whom string, do func()) {
-	from := r.history.Now()
+	from, at := r.history.Now(), time.Now()
 	do()
 	r.journal.mu.Lock()
-	r.journal.lines = append(r.journal.lines, fmt.Sprintf("%8.3f to %8.3f s: %s %s", from.Seconds(), r.history.Now().Seconds(), what, whom))
+	r.journal.lines = append(r.journal.lines, fmt.Sprintf("%s, %8.3f to %8.3f s: %s %s",
+		at.Format("15:04:05.000"), from.Seconds(), r.history.Now().Seconds(), what, whom))
 	r.journal.mu.Unlock()
 	r.Count("fault " + what)
 }

@@ -51,6 +51,7 @@ type site struct {
 	kube     string       // kubeconfig of the administrator
 	slots    int          // pods of a host
 	cut      atomic.Int64 // one more than the host that is cut off; 0 for none
+	trail    *trail
 	// Addresses of the two pools, fewer in all than pods and late releases want at the worst moments: the pools run
 	// full. rangeTail is what a shrink takes away and a grow gives back.
 	rangeAddrs, demandAddrs, rangeTail string
@@ -75,13 +76,14 @@ type build struct {
 func newSite(t *testing.T, slots int, b build) *site {
 	t.Helper()
 	s := &site{
-		cp: controlplane.ForTest(t), slots: slots,
+		cp: controlplane.ForTest(t, controlplane.WithLogDir(keptLogs(t))), slots: slots,
 		rangeAddrs: span("10.1.0.10", 0, 5*slots), rangeTail: span("10.1.0.10", 4*slots, 5*slots), demandAddrs: span("10.2.0.10", 0, 5*slots),
 	}
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.trail = newTrail(t, s.cp)
 	s.cli = filepath.Join(root, "bin", "bcsnetctl")
 	s.kube = filepath.Join(t.TempDir(), "kubeconfig")
 	scheme := runtime.NewScheme()

@@ -55,7 +55,7 @@ func (l *watcher) read(ctx context.Context, s *site, from string) string {
 	var list v1.BCSNetIPList
 	if s.admin.List(ctx, &list) == nil {
 		for _, o := range list.Items {
-			l.judge(&o)
+			l.judge(s, &o)
 		}
 		from = list.ResourceVersion
 		l.Count("watch list")
@@ -101,17 +101,18 @@ func (l *watcher) follow(ctx context.Context, s *site, from string) string {
 		if e.Type == watch.Deleted {
 			o.Status = v1.BCSNetIPStatus{}
 		}
-		l.judge(o)
+		l.judge(s, o)
 		l.Count("watch event")
 	}
 	return from
 }
 
-func (l *watcher) judge(o *v1.BCSNetIP) {
+func (l *watcher) judge(s *site, o *v1.BCSNetIP) {
 	lease, err := store.Lease(o, false)
 	if err != nil {
 		l.Wrong("BCSNetIP %s cannot be read: %v", o.Name, err)
 		return
 	}
+	s.trail.add(lease)
 	l.Seen(lease)
 }
