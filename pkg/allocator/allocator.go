@@ -346,7 +346,7 @@ func (a *Allocator) doubt(key string, believed ipam.Lease) {
 		return
 	}
 	a.index.Doubt(believed.Addr, key, a.leases.Now())
-	if l, ok := a.index.Get(believed.Addr); ok && l.Version > believed.Version {
+	if l, ok := a.index.Get(believed.Addr); ok && l.Epoch == believed.Epoch && l.Version > believed.Version {
 		a.index.Drop(believed.Addr)
 	}
 }

@@ -172,7 +172,7 @@ func (a *Allocator) unchanged(ctx context.Context, l ipam.Lease) (ipam.Lease, bo
 	live, err := a.leases.Get(ctx, l.Addr)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		a.index.WroteDelete(l.Addr, l.Version)
+		a.index.WroteDelete(l.Addr, l.Version, l.Epoch)
 		return l, true, nil
 	case err != nil:
 		return l, false, readFailed(err)

@@ -28,7 +28,7 @@ func oneSet(all []ipam.Lease, network func(pool string) string) (keep, over []ip
 		}
 		isWhole := complete(set)
 		switch {
-		case best == nil, isWhole && !whole, isWhole == whole && lastBound(set) < lastBound(best):
+		case best == nil, isWhole && !whole, isWhole == whole && ipam.CompareBound(lastBound(set), lastBound(best)) < 0:
 			best, whole = set, isWhole
 		}
 	}
@@ -133,10 +133,8 @@ func sets(ls []ipam.Lease, network func(pool string) string) (out [][]ipam.Lease
 	return out
 }
 
-// lastBound is when a set got its last address.
-func lastBound(set []ipam.Lease) uint64 {
-	return slices.MaxFunc(set, func(a, b ipam.Lease) int { return cmp.Compare(a.Bound(), b.Bound()) }).Bound()
-}
+// lastBound is the last address that a set got.
+func lastBound(set []ipam.Lease) ipam.Lease { return slices.MaxFunc(set, ipam.CompareBound) }
 
 // winner is the one of several leases for one purpose that stays: of two containers the newer, of one container
 // the lease that was written first: its holder may have been told already. No write since then changes that. One
@@ -145,13 +143,13 @@ func lastBound(set []ipam.Lease) uint64 {
 func winner(ls []ipam.Lease) ipam.Lease {
 	ls = slices.DeleteFunc(slices.Clone(ls), func(made ipam.Lease) bool {
 		return made.Rebuilt() && slices.ContainsFunc(ls, func(o ipam.Lease) bool {
-			return o.ContainerID != "" && o.Bound() < made.Bound()
+			return o.ContainerID != "" && ipam.CompareBound(o, made) < 0
 		})
 	})
 	keep := newestOf(ls)
 	newest := keep.ContainerID
 	for _, l := range ls {
-		if l.ContainerID == newest && l.Bound() < keep.Bound() {
+		if l.ContainerID == newest && ipam.CompareBound(l, keep) < 0 {
 			keep = l
 		}
 	}
@@ -161,6 +159,6 @@ func winner(ls []ipam.Lease) ipam.Lease {
 // newestOf is a lease of the container that came last.
 func newestOf(ls []ipam.Lease) ipam.Lease {
 	return slices.MaxFunc(ls, func(a, b ipam.Lease) int {
-		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.Bound(), b.Bound()))
+		return cmp.Or(a.StartedAt.Compare(b.StartedAt), ipam.CompareBound(a, b))
 	})
 }

@@ -15,7 +15,8 @@ import (
 )
 
 // What an attachment keeps of what several replicas took for it, in the notation
-// ADDRESS@VERSION NETWORK SETSIZE CONTAINER [slot]: "4a@1 blue 1 c". The address begins with its family.
+// ADDRESS@BOUND[<VERSION] NETWORK SETSIZE CONTAINER [slot]: "4a@1 blue 1 c". The address begins with its family. One whose
+// version is lower than the one it was bound with was written again after the store had been put back.
 func TestOneSet(t *testing.T) {
 	for what, test := range map[string]struct{ all, keep, over string }{
 		"one":    {"4a@1 blue 1 c", "4a", ""},
@@ -38,6 +39,11 @@ func TestOneSet(t *testing.T) {
 		"two pairs of one network":               {"4a@1 blue 2 c, 4b@2 blue 2 c, 6b@3 blue 2 c, 6a@4 blue 2 c", "4a 6b", "4b 6a"},
 		"ranges of two networks":                 {"4a@1 blue 2 c, 4b@2 green 2 c 1, 4c@3 blue 2 c, 4d@4 blue 2 c 1", "4a 4b", "4c 4d"},
 		"ranges, half of the first":              {"4a@1 blue 2 c, 4c@3 blue 2 c, 4d@4 green 2 c 1", "4a 4d", "4c"},
+		"put back":                               {"4a@9<3 blue 1 c, 4b@2 blue 1 c", "4a", "4b"},
+		"both put back":                          {"4a@9<3 blue 1 c, 4b@8<4 blue 1 c", "4b", "4a"},
+		"put back, the newer container":          {"4a@9<3 blue 1 c, 4b@2 blue 1 d", "4b", "4a"},
+		"a pair put back":                        {"4a@8<2 blue 2 c, 6a@9<3 blue 2 c, 4b@4 green 2 c, 6b@5 green 2 c", "4a 6a", "4b 6b"},
+		"put back, and made again":               {"4a@9<3 blue 1 c, 4b@2 blue 1 -", "4a", "4b"},
 		"made again from the pod's report":       {"4a@1 blue 1 c, 6a@2 green 1 -", "4a 6a", ""},
 		"made again, both":                       {"4a@1 blue 1 -, 6a@2 green 1 -", "4a 6a", ""},
 		"made again beside a container's":        {"4a@1 blue 1 c, 4b@2 blue 1 -", "4a", "4b"},
@@ -80,6 +86,9 @@ func leaseFrom(t *testing.T, text string, networks map[string]string) (l ipam.Le
 		l.Addr = netip.AddrFrom16([16]byte{0xfd, 15: letter})
 	}
 	l.Version, l.SetSize = uint64(version[0]-'0'), int(fields[2][0]-'0')
+	if bound, again, ok := strings.Cut(version, "<"); ok {
+		l.BoundVersion, l.Version = uint64(bound[0]-'0'), uint64(again[0]-'0')
+	}
 	l.StartedAt = time.Unix(1_700_000_000, 0)
 	switch l.ContainerID = fields[3]; l.ContainerID {
 	case "-":

@@ -60,24 +60,27 @@ func (x *Index) WatchedDelete(a netip.Addr, version uint64) {
 }
 
 // Wrote takes the result of a write of this process. What the watch has passed already is old news:
-// it was delivered, or replaced by something newer.
+// it was delivered, or replaced by something newer. So is an answer of an earlier epoch.
 func (x *Index) Wrote(l Lease) {
 	x.update(func() (changes []change) {
-		if l.Version > x.seen {
+		if l.Version > x.seen && x.present(l.Epoch) {
 			changes = x.apply(changes, l)
 		}
 		return changes
 	})
 }
 
-// WroteDelete takes note that this process deleted the object of an address at the given version.
+// WroteDelete takes note that this process deleted the object of an address at the given version, or found that it is gone.
 // The note stays until the watch delivers the deletion, so that neither a late event nor a late answer
 // to an earlier write can bring it back. Where the watch has passed the version and the index shows
-// something else, the deletion was delivered already.
-func (x *Index) WroteDelete(a netip.Addr, version uint64) {
+// something else, the deletion was delivered already. A version of an earlier epoch says nothing: noted, it would hide
+// the object until the versions have come that far again.
+func (x *Index) WroteDelete(a netip.Addr, version uint64, epoch uint32) {
 	x.update(func() (changes []change) {
 		r := x.record(a)
 		switch {
+		case !x.present(epoch):
+			return nil
 		case r != nil && r.version > version:
 			return nil
 		case (r == nil || r.version < version) && version <= x.seen:
@@ -93,7 +96,8 @@ func (x *Index) WroteDelete(a netip.Addr, version uint64) {
 
 // Replace takes a full list as of version: entries that it does not hold go, unless they are newer
 // than the list. A list older than what the watch delivered changes nothing. It says whether the list shows that
-// the store was put back to an older state, and its versions were raised so that everybody lists.
+// the store was put back to an older state, and its versions were raised so that everybody lists: then, too, nothing new is
+// given until Returned.
 func (x *Index) Replace(all []Lease, version uint64) (restored bool) {
 	x.update(func() (changes []change) {
 		if version < x.seen {
@@ -102,8 +106,10 @@ func (x *Index) Replace(all []Lease, version uint64) (restored bool) {
 		listed := make(map[netip.Addr]struct{}, len(all))
 		for _, l := range all {
 			listed[l.Addr] = struct{}{}
-			if old := x.record(l.Addr); old != nil && l.Version < old.version && old.version <= version {
-				// A list is never behind its own version.
+			if old := x.record(l.Addr); old != nil && old.version <= version && x.rewritten(old, l) {
+				if !restored {
+					x.returning++
+				}
 				restored = true
 				changes = append(changes, x.put(old, pack(l), true))
 				continue
@@ -124,6 +130,13 @@ func (x *Index) Replace(all []Lease, version uint64) (restored bool) {
 		return changes
 	})
 	return restored
+}
+
+// rewritten reports whether a list that is not older than an entry shows that the store was put back: a list is never
+// behind its own version, and a version is written once. The entry of a later holder has the version of another's object.
+func (x *Index) rewritten(r *record, l Lease) bool {
+	_, behind := x.behind[l.Addr]
+	return l.Version < r.version || l.Version == r.version && !behind && nanos(l.Updated) != r.updated
 }
 
 // apply enters a lease unless something newer is known.
@@ -160,6 +173,7 @@ func (x *Index) put(old, r *record, restored bool) change {
 			x.behind[r.addr] = struct{}{}
 		}
 	}
+	r.epoch = x.epoch
 	x.link(r)
 	if old != nil && r.state == Available && (later && known == old || emptied(old, r)) {
 		x.lose(old)

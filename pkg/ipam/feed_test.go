@@ -14,7 +14,7 @@ func TestNothingOldComesBack(t *testing.T) {
 	watched := func(version uint64) step { return func(x *Index) { x.Watched(v(version)) } }
 	watchedDelete := func(version uint64) step { return func(x *Index) { x.WatchedDelete(ip(a), version) } }
 	wrote := func(version uint64) step { return func(x *Index) { x.Wrote(v(version)) } }
-	wroteDelete := func(version uint64) step { return func(x *Index) { x.WroteDelete(ip(a), version) } }
+	wroteDelete := func(version uint64) step { return func(x *Index) { x.WroteDelete(ip(a), version, 0) } }
 	list := func(version uint64, of ...uint64) step {
 		return func(x *Index) {
 			var all []Lease
@@ -116,7 +116,7 @@ func TestSubscribe(t *testing.T) {
 	x.WatchedDelete(ip("10.0.0.9"), 4)
 	x.Replace([]Lease{v(5)}, 6)
 	x.Replace([]Lease{v(5)}, 6)
-	x.WroteDelete(ip("10.0.0.9"), 5)
+	x.WroteDelete(ip("10.0.0.9"), 5, 0)
 	x.Replace(nil, 8)
 	x.Wrote(v(9))
 	x.Replace(nil, 10)

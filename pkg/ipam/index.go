@@ -12,7 +12,7 @@ import (
 // addresses are free. It is fed from the watch of the objects and from the writes of this process,
 // and is nothing but their digest: it is rebuilt from the objects at any time.
 //
-// Invariants: an entry changes only to a higher version. An address is free in its pool's set exactly
+// Invariants: an entry changes only to a higher version of its epoch, or to one of the next. An address is free in its pool's set exactly
 // when occupied says no and, once the pool is thawed, it does not rest. Every address is served by at most one pool.
 type Index struct {
 	mu           sync.RWMutex
@@ -30,8 +30,9 @@ type Index struct {
 	deleted map[netip.Addr]uint64
 	// now is the time of whoever looked last, in Unix nanoseconds.
 	now int64
-	// seen is the version that the watch has reached.
+	// seen is the version that the watch has reached, in this epoch.
 	seen    uint64
+	epoch   uint32
 	waiters []waiter
 
 	// inUse counts the addresses in use, and those lost while they were, by where they are; coming are those that are held
@@ -47,6 +48,8 @@ type Index struct {
 	lost map[netip.Addr]*record
 	// behind are the addresses whose object names an earlier holder than the entry does.
 	behind map[netip.Addr]struct{}
+	// returning counts the restores of the store for which nothing new is given at present.
+	returning int
 
 	holds  map[netip.Addr]Hold
 	doubts int

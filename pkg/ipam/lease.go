@@ -139,7 +139,10 @@ type Lease struct {
 	Addr netip.Addr
 	// Version is the resourceVersion of the object; 0 when there is no object.
 	Version uint64
-	State   State
+	// Epoch counts how often this process had noticed that the store was put back when it read the version: those of two
+	// epochs cannot be compared.
+	Epoch uint32
+	State State
 	Params
 	Holder
 	Sticky
@@ -165,6 +168,18 @@ func (l Lease) IsKept() bool { return l.State == Reserved && l.Claim != "" }
 // Bound is the version with which the holder got the address. Of two leases of one container it says which was
 // written first, on every replica: it does not change while the holder has the address.
 func (l Lease) Bound() uint64 { return cmp.Or(l.BoundVersion, l.Version) }
+
+// CompareBound orders leases by when their holders got them. One that was bound with a version above its own is from before
+// the store was put back to an older state, after which versions began lower: it comes before all that were bound since.
+func CompareBound(a, b Lease) int {
+	lost := func(l Lease) int {
+		if l.Bound() > l.Version && !broken("bound") {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(lost(a), lost(b)), cmp.Compare(a.Bound(), b.Bound()))
+}
 
 // Rebuilt says whether the lease was made again from what its pod reported: it names no container, as those do that a
 // container asked for.

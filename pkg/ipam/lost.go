@@ -92,7 +92,7 @@ func (l Lease) isHeldBy(h Holder) bool {
 // it until its holder gives the address up, as it would have had.
 func Restore(l, now Lease) Lease {
 	l.stay()
-	l.Version, l.Deleting, l.Foreign = now.Version, now.Deleting, now.Foreign
+	l.Version, l.Epoch, l.Deleting, l.Foreign = now.Version, now.Epoch, now.Deleting, now.Foreign
 	l.HeldFinalizer = !now.Deleting || now.HeldFinalizer // the API server adds none to an object that is being deleted
 	return l
 }

@@ -203,7 +203,7 @@ func (m *machine) answer(t *rapid.T) {
 	m.answers = slices.Delete(m.answers, i, i+1)
 	m.model.told[f.lease.Addr] = append(m.model.told[f.lease.Addr], f)
 	if f.gone {
-		m.x.WroteDelete(f.lease.Addr, f.version)
+		m.x.WroteDelete(f.lease.Addr, f.version, 0)
 	} else {
 		m.x.Wrote(f.lease)
 	}

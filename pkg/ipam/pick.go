@@ -143,6 +143,9 @@ func (x *Index) Propose(w Want, now time.Time) ([]Pick, *Refusal) {
 
 func (x *Index) pick(w Want, now time.Time) ([]Pick, *Refusal) {
 	x.now = now.UnixNano()
+	if refusal := x.returns(w); refusal != nil {
+		return nil, refusal
+	}
 	asked, refusal := x.asked(w)
 	if refusal != nil {
 		return nil, refusal
@@ -158,7 +161,7 @@ func (x *Index) pick(w Want, now time.Time) ([]Pick, *Refusal) {
 	}
 	var picks []Pick
 	for _, c := range choices {
-		current := Lease{Addr: c.addr}
+		current := Lease{Addr: c.addr, Epoch: x.epoch}
 		if r := x.record(c.addr); r != nil {
 			current = r.lease()
 		}

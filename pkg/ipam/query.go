@@ -13,7 +13,7 @@ func (x *Index) Get(a netip.Addr) (Lease, bool) {
 	defer x.mu.RUnlock()
 	r := x.record(a)
 	if r == nil {
-		return Lease{Addr: a}, false
+		return Lease{Addr: a, Epoch: x.epoch}, false
 	}
 	return r.lease(), true
 }

@@ -24,6 +24,7 @@ type record struct {
 
 	nextAddr, nextContainer, nextAttachment *record // chains of the index's tables
 
+	epoch                uint32
 	lenContainer, lenUID uint16
 	lenName              uint8
 	state                State
@@ -54,7 +55,7 @@ func pack(l Lease) *record {
 	podName := l.PodName[:min(len(l.PodName), math.MaxUint8)] // the schema allows 253 bytes
 	container, uid := compactHex(l.ContainerID), compactUUID(l.PodUID)
 	r := &record{
-		addr: l.Addr, version: l.Version, bound: l.BoundVersion, state: l.State,
+		addr: l.Addr, version: l.Version, epoch: l.Epoch, bound: l.BoundVersion, state: l.State,
 		updated: nanos(l.Updated), started: nanos(l.StartedAt),
 		params: unique.Make(l.Params), host: unique.Make(l.Host),
 		ifName: unique.Make(l.IfName), namespace: unique.Make(l.Namespace),
@@ -76,7 +77,7 @@ func pack(l Lease) *record {
 
 func (r *record) lease() Lease {
 	l := Lease{
-		Addr: r.addr, Version: r.version, State: r.state, Params: r.params.Value(),
+		Addr: r.addr, Version: r.version, Epoch: r.epoch, State: r.state, Params: r.params.Value(),
 		Holder: Holder{
 			Host: r.host.Value(), ContainerID: r.container().hex(), IfName: r.ifName.Value(),
 			Namespace: r.namespace.Value(), PodName: r.podName(), PodUID: r.uid().uuid(), UIDNamed: r.has(flagUIDNamed),

@@ -1,19 +1,30 @@
 package ipam
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
+
+// ReturnTime is how long nobody is given a new address after the store was put back to an older state. No replica is sure to
+// know every holder: one whose watch had not delivered the last write would give a container that asks again a second
+// address, and the first to somebody else. Meanwhile the other replicas notice, too, and write again what they know.
+const ReturnTime = 15 * time.Second
 
 // ErrRestarted says that the index was made anew while somebody waited for it to reach a version.
 var ErrRestarted = errors.New("the store was put back to an older state")
 
 // Restart takes a full list of a store that was put back to an older state, whatever the versions. What was held
 // by what was known before, and is not in the list, or free in it, or of an earlier holder, counts as lost. Who waits for a version
-// is told, and no write is in doubt any more: it was for a store that is no more.
+// is told, and no write is in doubt any more: it was for a store that is no more. From then on nothing new is given, until
+// Returned is called.
 func (x *Index) Restart(all []Lease, version uint64) {
 	x.update(func() (changes []change) {
 		for _, w := range x.waiters {
 			w.done <- ErrRestarted
 		}
 		x.waiters, x.seen = nil, version
+		x.returning++
+		x.epoch++
 		clear(x.deleted)
 		listed := make(map[*record]struct{}, len(all))
 		for _, l := range all {
@@ -36,4 +47,31 @@ func (x *Index) Restart(all []Lease, version uint64) {
 		}
 		return changes
 	})
+}
+
+// Epoch counts the restores that were noticed.
+func (x *Index) Epoch() uint32 {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.epoch
+}
+
+// present reports whether versions of an epoch can be compared with those of the index.
+func (x *Index) present(epoch uint32) bool { return epoch == x.epoch || broken("epoch") }
+
+// Returned ends the time without new addresses that a restore began: whoever feeds the index calls it once for each, after
+// ReturnTime.
+func (x *Index) Returned() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.returning--
+}
+
+// returns refuses new addresses while other replicas may not have written again what they know since the store was put back.
+func (x *Index) returns(w Want) *Refusal {
+	if x.returning == 0 || broken("returning") {
+		return nil
+	}
+	return Refuse(ReasonUnavailable, "%s is given no new address for %s: the store of the API server was put back to an older state, and other replicas may know who has which address",
+		w.Who, ReturnTime).WithHint("ask again")
 }

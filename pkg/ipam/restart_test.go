@@ -13,7 +13,7 @@ func TestRestart(t *testing.T) {
 	for _, l := range []Lease{same, available("10.0.0.5", "a", 4), gone, newer, moved} {
 		x.Watched(l)
 	}
-	x.WroteDelete(ip("10.0.0.5"), 4)
+	x.WroteDelete(ip("10.0.0.5"), 4, 0)
 	x.Doubt(ip("10.0.0.6"), "key", now)
 	told := make(chan error, 1)
 	go func() { told <- x.WaitSeen(t.Context(), 12) }()
@@ -142,5 +142,58 @@ func TestRestartToEarlierHolders(t *testing.T) {
 			x.Wrote(written)
 			check(8, false)
 		})
+	}
+}
+
+// What a request learns about an earlier epoch is not taken for news of this one: a version of then would hide what comes.
+func TestAnswersAcrossARestart(t *testing.T) {
+	const a, b = "10.0.0.1", "10.0.0.2"
+	for what, late := range map[string]func(x *Index, was Lease){
+		"gone":    func(x *Index, was Lease) { x.WroteDelete(was.Addr, was.Version, was.Epoch) },
+		"written": func(x *Index, was Lease) { was.Version++; x.Wrote(was) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			x := indexOf(pool(t, "a", "10.0.0.0/24", []string{a + "-10.0.0.2"}))
+			x.Watched(available(a, "a", 1000))
+			was, _ := x.Get(ip(a))
+			x.Restart([]Lease{available(b, "a", 3)}, 5)
+			late(x, was)
+			x.Watched(lease(a, "a", 7))
+			if l, _ := x.Get(ip(a)); l.Version != 7 || l.State != Active || l.Epoch != 1 {
+				t.Errorf("the index shows %s, version %d of epoch %d", l.State, l.Version, l.Epoch)
+			}
+			if l, _ := x.Get(ip(b)); l.Epoch != 1 {
+				t.Errorf("what was listed is of epoch %d", l.Epoch)
+			}
+			checkFreeSets(t, x)
+			checkLeftovers(t, x)
+		})
+	}
+}
+
+// Two writes of one version are of two histories of the store.
+func TestVersionWrittenTwice(t *testing.T) {
+	const a = "10.0.0.1"
+	held := func(container string, s int) Lease {
+		l := lease(a, "a", 8)
+		l.ContainerID, l.Updated = container, at(s)
+		return l
+	}
+	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{a}))
+	x.Watched(held("before", 1))
+	if !x.Replace([]Lease{held("since", 2)}, 9) {
+		t.Error("the restore is not noticed")
+	}
+	if l, _ := x.Get(ip(a)); l.ContainerID != "since" {
+		t.Errorf("the index shows %s", l.ContainerID)
+	}
+	if !x.Replace([]Lease{held("copy", 1)}, 10) {
+		t.Error("the second restore is not noticed")
+	}
+	if l, _ := x.Get(ip(a)); l.ContainerID != "since" { // which is written again
+		t.Errorf("the index shows %s", l.ContainerID)
+	}
+	if x.Replace([]Lease{held("copy", 1)}, 11) {
+		t.Error("the next list counts as a restore, too")
 	}
 }

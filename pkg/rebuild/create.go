@@ -30,6 +30,6 @@ func Create(ctx context.Context, leases *store.Client, l ipam.Lease) (now ipam.L
 		if now.History != "" {
 			l.History = now.History
 		}
-		l.Version, l.Foreign = now.Version, now.Foreign
+		l.Version, l.Epoch, l.Foreign = now.Version, now.Epoch, now.Foreign
 	}
 }

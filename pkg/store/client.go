@@ -91,11 +91,42 @@ func (c *Client) Now() time.Time { return c.clock.Now() }
 
 // Get reads one lease from the API server, never from a cache.
 func (c *Client) Get(ctx context.Context, a netip.Addr) (ipam.Lease, error) {
+	epoch, known := c.epoch(), c.known(a)
 	body, err := c.get(ctx, a)
 	if err != nil {
 		return ipam.Lease{Addr: a}, err
 	}
-	return decodeLease(body)
+	l, err := decodeLease(body)
+	if err == nil && l.Version < known {
+		return l, fmt.Errorf("%w: %w", ErrUnavailable, c.restored(l.Version, known))
+	}
+	l.Epoch = epoch
+	return l, err
+}
+
+// known is the version of an address that whoever reads it from now on cannot fall behind, unless the store was put back.
+func (c *Client) known(a netip.Addr) uint64 {
+	if c.index == nil {
+		return 0
+	}
+	l, _ := c.index.Get(a)
+	return l.Version
+}
+
+// restored has the leases listed after an answer showed that the store was put back to an older state.
+func (c *Client) restored(version, seen uint64) error {
+	if c.behind != nil {
+		c.behind()
+	}
+	return fmt.Errorf("the API server has version %d after version %d was seen: its store was put back to an older state", version, seen)
+}
+
+// epoch is that of versions that are read from now on.
+func (c *Client) epoch() uint32 {
+	if c.index == nil {
+		return 0
+	}
+	return c.index.Epoch()
 }
 
 func (c *Client) get(ctx context.Context, a netip.Addr) ([]byte, error) {
@@ -125,7 +156,7 @@ func (c *Client) LookAgain(ctx context.Context, believed ipam.Lease) error {
 	live, err := c.Get(ctx, believed.Addr)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		c.index.WroteDelete(believed.Addr, believed.Version)
+		c.index.WroteDelete(believed.Addr, believed.Version, believed.Epoch)
 	case err != nil:
 		return err
 	default:
@@ -169,8 +200,12 @@ func (c *Client) Write(ctx context.Context, l ipam.Lease) (ipam.Lease, error) {
 		request = request.Param("dryRun", metav1.DryRunAll)
 	}
 	var seen uint64
+	epoch := c.epoch()
 	if c.index != nil {
 		seen = c.index.Seen()
+		if l.Version != 0 && l.Epoch != epoch {
+			return l, fmt.Errorf("%w: it was decided on before the API server's store was put back to an older state", ErrConflict)
+		}
 	}
 	raw, err := c.send(ctx, sending, request.Body(body))
 	switch {
@@ -183,11 +218,9 @@ func (c *Client) Write(ctx context.Context, l ipam.Lease) (ipam.Lease, error) {
 	if err != nil {
 		return l, fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
+	stored.Epoch = epoch
 	if stored.Version <= seen && stored.Version != l.Version { // which is how a write that changes nothing is answered
-		if c.behind != nil {
-			c.behind()
-		}
-		return stored, fmt.Errorf("%w: the API server stored version %d after version %d was seen: its store was put back to an older state", ErrUnknown, stored.Version, seen)
+		return stored, fmt.Errorf("%w: %w", ErrUnknown, c.restored(stored.Version, seen))
 	}
 	if c.index != nil {
 		c.counts.answers(stored.Version)
@@ -229,6 +262,7 @@ func (c *Client) Delete(ctx context.Context, a netip.Addr, pool string, version 
 	if err != nil {
 		return err
 	}
+	epoch := c.epoch()
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), WriteTimeout)
 	defer cancel()
 	if _, err := c.send(ctx, sending, c.rest.Delete().Resource(v1.IPResource).Name(ipam.ObjectName(a)).Body(body)); err != nil {
@@ -238,7 +272,7 @@ func (c *Client) Delete(ctx context.Context, a netip.Addr, pool string, version 
 		return err
 	}
 	if c.index != nil && !c.dry {
-		c.index.WroteDelete(a, version)
+		c.index.WroteDelete(a, version, epoch)
 	}
 	return nil
 }
@@ -298,12 +332,16 @@ func continueLater(err error) string {
 
 // each streams a list and returns what it says of itself.
 func (c *Client) each(ctx context.Context, request *rest.Request, fn func(ipam.Lease) error) (metav1.ListMeta, error) {
+	epoch := c.epoch()
 	body, err := request.Stream(ctx)
 	if err != nil {
 		return metav1.ListMeta{}, readError(err)
 	}
 	defer body.Close()
-	return readList(body, fn)
+	return readList(body, func(l ipam.Lease) error {
+		l.Epoch = epoch
+		return fn(l)
+	})
 }
 
 // List collects the leases that a field selector matches, in one piece: for selectors that match few.

@@ -37,7 +37,9 @@ type Feed struct {
 	heard            atomic.Int64 // nanoseconds after made
 	// consistent: the last list was as new as the store, not only as what was seen before.
 	consistent atomic.Bool
-	restarts   atomic.Uint64
+	// lost: the API server could not be reached since the last list. Its store may have been put back meanwhile.
+	lost     atomic.Bool
+	restarts atomic.Uint64
 	// open is the watch that runs; nil while none does.
 	open atomic.Pointer[watcher]
 	// looks are those of listen so far.
@@ -51,8 +53,10 @@ type Feed struct {
 func NewFeed(c *Client) *Feed {
 	f := &Feed{client: c, made: time.Now()}
 	c.behind = func() {
+		f.lost.Store(true)
+		f.synced.Store(false)
 		if w := f.open.Load(); w != nil {
-			w.end(false)
+			w.end(true)
 		}
 	}
 	return f
@@ -85,6 +89,12 @@ func (f *Feed) delivered() {
 // Restarts counts how often the store was put back to an older state while the feed ran.
 func (f *Feed) Restarts() uint64 { return f.restarts.Load() }
 
+// restarted takes note that the store was put back.
+func (f *Feed) restarted() {
+	f.restarts.Add(1)
+	time.AfterFunc(ipam.ReturnTime, f.client.index.Returned)
+}
+
 // Synced says whether the index holds a full list.
 func (f *Feed) Synced() bool { return f.synced.Load() }
 
@@ -100,6 +110,9 @@ func (f *Feed) Err() error {
 }
 
 func (f *Feed) began(err error) {
+	if errors.Is(err, ErrUnavailable) || isRestored(err) {
+		f.lost.Store(true)
+	}
 	if err == nil {
 		f.failed.Store(nil)
 		return
@@ -177,10 +190,12 @@ func (lw listWatch) Watch(o metav1.ListOptions) (watch.Interface, error) {
 const listStall = 30 * time.Second
 
 // ListWithContext reads all leases, in pages of one state. A relist is never older than what was seen before, or was
-// answered to a write; the first list is as new as the API server can give, never "any version".
+// answered to a write; the first list is as new as the API server can give, never "any version". So is the one after the API
+// server was out of reach: one whose store was put back would have to be waited for until it has the version that was seen.
 func (lw listWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	params := map[string]string{}
-	if o.ResourceVersion != "" && o.ResourceVersion != "0" {
+	consistent := o.ResourceVersion == "" || o.ResourceVersion == "0" || lw.f.lost.Swap(false)
+	if !consistent {
 		params["resourceVersion"] = formatVersion(max(parseVersion(o.ResourceVersion), lw.f.client.counts.answered.Load()))
 		params["resourceVersionMatch"] = string(metav1.ResourceVersionMatchNotOlderThan)
 	}
@@ -207,7 +222,7 @@ func (lw listWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (
 	lw.f.began(nil)
 	lw.f.lists.Add(1)
 	list.ResourceVersion = meta.ResourceVersion
-	lw.f.consistent.Store(o.ResourceVersion == "" || o.ResourceVersion == "0")
+	lw.f.consistent.Store(consistent)
 	return list, nil
 }
 
@@ -390,9 +405,9 @@ func (s sink) Replace(all []any, rv string) error {
 	if index, version := s.f.client.index, parseVersion(rv); s.f.consistent.Load() && version < index.Seen() {
 		s.f.client.counts.answered.Store(0) // what was answered before may be lost
 		index.Restart(leases, version)
-		s.f.restarts.Add(1)
+		s.f.restarted()
 	} else if index.Replace(leases, version) {
-		s.f.restarts.Add(1)
+		s.f.restarted()
 	}
 	s.f.synced.Store(true)
 	s.f.hears()

@@ -212,6 +212,51 @@ func TestVersionOfTheFuture(t *testing.T) {
 	controlplane.Until(t, "the feed works again", has(c.index, l.Addr, l.Version))
 }
 
+// After the API server was out of reach the leases are listed as the store has them, not as new as what was seen: a store
+// that was put back would keep the list waiting until it has come that far.
+func TestListAfterAnOutage(t *testing.T) {
+	tap, gate := &intercept.Tap{}, intercept.NewGate()
+	gate.Open()
+	tap.On(watches, gate.HoldStream)
+	direct, addr := connect(t, nil), subnet()
+	c, f := feeding(t, tap)
+	controlplane.Until(t, "the feed has a list", f.Synced)
+	first := write(t, direct, available(addr(1)))
+	controlplane.Until(t, "the watch works", has(c.index, first.Addr, first.Version))
+	var asked atomic.Value
+	away := tap.On(watches, intercept.Answer(503, metav1.StatusReasonServiceUnavailable, 0))
+	tap.On(lists, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		away()
+		asked.CompareAndSwap(nil, "version "+versionOf(r)) // the first
+		return next.RoundTrip(r)
+	})
+	gate.Cut()
+	l := write(t, direct, available(addr(2)))
+	controlplane.Until(t, "the feed works again", has(c.index, l.Addr, l.Version))
+	controlplane.Until(t, "it has listed", func() bool { return asked.Load() != nil })
+	if got := asked.Load(); got != "version " {
+		t.Errorf("listed as of %v", got)
+	}
+}
+
+// A lease that is read at an earlier version than it was seen at is of a store that was put back.
+func TestReadBehindWhatWasSeen(t *testing.T) {
+	tap, addr := &intercept.Tap{}, subnet()
+	c, f := feeding(t, tap)
+	controlplane.Until(t, "the feed watches", f.Watching)
+	l := confirmed(t, c, available(addr(1)))
+	seen := l
+	seen.Version += 1_000_000_000
+	c.index.Watched(seen)
+	if _, err := c.Get(t.Context(), l.Addr); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("the read says %v", err)
+	}
+	controlplane.Until(t, "the leases are listed anew", func() bool { return f.Restarts() == 1 })
+	if got, err := c.Get(t.Context(), l.Addr); err != nil || got.Version != l.Version || got.Epoch != 1 {
+		t.Errorf("read version %d of epoch %d, %v", got.Version, got.Epoch, err)
+	}
+}
+
 // A restore after which the versions were raised counts like any other: whether leases were lost is checked anew.
 func TestRestoreWithRaisedVersions(t *testing.T) {
 	index, addr := ipam.NewIndex(), subnet()

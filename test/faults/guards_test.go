@@ -54,6 +54,9 @@ func guards() map[string]guard {
 		"live":         {"the API server has the last word on a pod that is gone", "test/collect", "TestLookAgain"},
 		"host":         {"a host has to be in touch before what ran on it is over", "test/collect", "TestHostIsCutOff"},
 		"brake":        {"addresses whose namespace or node is not seen wait when many are due", "test/collect", "TestBrake"},
+		"returning":    {"nothing new is given right after a restore, while other replicas may know who has it", "pkg/allocator", "TestAskedAgainAfterARestore"},
+		"bound":        {"of two leases the one from before a restore came first", "pkg/allocator", "TestOneSet"},
+		"epoch":        {"what was learnt before a restore says nothing of the versions after it", "pkg/allocator", "TestRequestAcrossARestore"},
 		"restore":      {"a lost address is made again for whoever had it", "pkg/rebuild", "TestRestore"},
 	}
 }

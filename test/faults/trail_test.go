@@ -49,7 +49,7 @@ func (l *trail) add(now ipam.Lease) {
 // keptLogs is a directory for the logs of a test, which stays and is named when the test fails.
 func keptLogs(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "faults-logs-")
+	dir, err := os.MkdirTemp("", "faults-logs-") //nolint:usetesting // it outlives a test that failed
 	if err != nil {
 		t.Fatal(err)
 	}

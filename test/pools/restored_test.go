@@ -103,9 +103,21 @@ func TestStoreIsPutBack(t *testing.T) {
 	})
 	wantStatus(t, p, 11, 5, 6)
 	wantReady(t, p)
+	boundPod(t, "put-back-first")
+	controlplane.EventuallyWithin(t, patience, func() error { // other replicas may know more: there is nothing new for a while
+		a := ask(t, http.MethodPost, "put-back-first", "")
+		if a.Code != 0 {
+			return fmt.Errorf("%s: %s", a.Reason, a.Message)
+		}
+		if other, twice := holders[a.Address.IPAddr]; twice {
+			t.Fatalf("put-back-first gets %s, which %s has", a.Address.IPAddr, other)
+		}
+		holders[a.Address.IPAddr] = "put-back-first"
+		return nil
+	})
 	var asking sync.WaitGroup
 	var mu sync.Mutex
-	for i := range 5 {
+	for i := range 4 {
 		name := fmt.Sprintf("put-back-new-%d", i)
 		boundPod(t, name)
 		asking.Go(func() {

@@ -1,0 +1,121 @@
+package allocator
+
+import (
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/test/controlplane"
+	"github.com/bcsnet/bcsnet/test/intercept"
+)
+
+// putBack makes an address as it is in a copy of the store that knows no holder of it, and returns the list that a replica
+// reads when it notices.
+func (r *replica) putBack(x net, a netip.Addr) (list []ipam.Lease, version uint64) {
+	r.t.Helper()
+	cfg, err := identity()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	direct, err := store.New(cfg, nil, store.NewClock(nil))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	live, err := direct.Get(r.t.Context(), a)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if live, err = direct.Write(r.t.Context(), ipam.Lease{Addr: a, Version: live.Version, Params: live.Params}); err != nil {
+		r.t.Fatal(err)
+	}
+	if list, err = direct.List(r.t.Context(), "spec.pool="+x.pool.Name); err != nil {
+		r.t.Fatal(err)
+	}
+	return list, live.Version
+}
+
+// A container was told an address, the watch of another replica had not delivered that when the store was put back to a copy
+// which does not know it, and the container asks there again: it is given no other address before the first replica has
+// written what it knows, and the same one then.
+func TestAskedAgainAfterARestore(t *testing.T) {
+	x := newNet("9-12")
+	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+	x.materialize(t, one)
+	controlplane.Until(t, "the other replica knows", func() bool { return len(two.index.ByPool(x.pool.Name)) == 4 })
+	request := x.of(newPod(t, "asks-again-"+x.pool.Name, x.host, one, two), "c1")
+	first := one.one(request)
+	one.del(del(request))
+	controlplane.Until(t, "the other replica knows", func() bool { l, _ := two.index.Get(first); return l.State == ipam.Available && !l.Updated.IsZero() })
+
+	request.ContainerID = "c2"
+	two.watch.Shut()
+	asks := request
+	if asks.Addrs = []netip.Addr{x.addr(9)}; first == x.addr(9) {
+		asks.Addrs[0] = x.addr(10) // another than the one that two chooses
+	}
+	told := one.one(asks)
+	list, version := one.putBack(x, told)
+	for _, r := range []*replica{one, two} {
+		r.index.Restart(list, version)
+	}
+	two.watch.Open()
+
+	_, err := two.Allocate(t.Context(), request)
+	refused(t, err, ipam.ReasonUnavailable, "put back")
+	l, lost := one.index.Lost(told)
+	if !lost {
+		t.Fatalf("%s is not lost to %s", told, request.ContainerID)
+	}
+	now, _ := one.index.Get(told)
+	if _, err := one.leases.Write(t.Context(), ipam.Restore(l, now)); err != nil {
+		t.Fatal(err)
+	}
+	two.picture(x, map[netip.Addr]string{told: request.ContainerID})
+	if again := two.one(request); again != told {
+		t.Errorf("the container was told %s, and then %s", told, again)
+	}
+	other := x.vm("other")
+	_, err = two.Allocate(t.Context(), other)
+	refused(t, err, ipam.ReasonUnavailable, "put back")
+	two.index.Returned()
+	two.one(other)
+}
+
+// A request is under way while the store is put back: what it finds out about the version that it decided on does not hide from
+// its replica what happens to the address from then on.
+func TestRequestAcrossARestore(t *testing.T) {
+	x := newNet("9-12")
+	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+	const lost = 1 << 40 // versions of the store as it was
+	two.index.Watched(ipam.Lease{Addr: x.addr(9), Version: lost, Params: poolOf(t, x.pool).Params()})
+	gate := intercept.NewGate()
+	two.tap.On(intercept.All(intercept.Method(http.MethodGet), func(r *http.Request) bool {
+		return strings.HasSuffix(r.URL.Path, "/"+ipam.ObjectName(x.addr(9)))
+	}), gate.HoldStream)
+	asks := x.vm("asks")
+	asks.Addrs = []netip.Addr{x.addr(9)}
+	answers := make(chan error, 1)
+	go func() {
+		_, err := two.Allocate(t.Context(), asks)
+		answers <- err
+	}()
+	<-gate.Arrived() // there is no such object any more
+	list, err := one.leases.List(t.Context(), "spec.pool="+x.pool.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two.index.Restart(list, one.index.Seen())
+	gate.Open()
+	refused(t, <-answers, ipam.ReasonUnavailable, "put back")
+
+	other := x.vm("other")
+	other.Addrs = asks.Addrs
+	one.one(other)
+	two.picture(x, map[netip.Addr]string{x.addr(9): ""})
+	two.index.Returned()
+	_, err = two.Allocate(t.Context(), asks)
+	refused(t, err, ipam.ReasonAddressInUse, other.Owner)
+}
