@@ -33,7 +33,7 @@ const (
 	CollectionOn CollectionMode = "on"
 	// CollectionDryRun: reports them only.
 	CollectionDryRun CollectionMode = "dry-run"
-	// CollectionOff: does not look.
+	// CollectionOff: tells those who ask whether an address is still in use, and does nothing of its own.
 	CollectionOff CollectionMode = "off"
 )
 
@@ -106,9 +106,6 @@ func (c *collector) register(r prometheus.Registerer) {
 
 // Start looks at the leases until the context ends. The manager calls it on the leader alone.
 func (c *collector) Start(ctx context.Context) error {
-	if c.mode == CollectionOff {
-		return nil
-	}
 	c.keep(map[netip.Addr]suspect{}, nil)
 	c.waits.forget()
 	defer c.keep(nil, nil)
@@ -138,13 +135,19 @@ func (c *collector) pass(ctx context.Context, now time.Time) {
 	}
 	active := c.observe(ctx, now)
 	due := c.ripe(now)
-	c.due.Set(float64(len(c.suspects)))
+	if c.mode != CollectionOff {
+		c.due.Set(float64(len(c.suspects)))
+	}
 	if err := c.waits.save(ctx, c.waiting()); err != nil && ctx.Err() == nil {
 		c.log.Warn("since when addresses wait for their hosts is not written down: a restart begins anew", "error", err)
 	}
-	if c.mode == CollectionDryRun {
+	switch c.mode {
+	case CollectionOff:
+		return
+	case CollectionDryRun:
 		c.report(due)
 		return
+	case CollectionOn:
 	}
 	due = c.brake.passes(ctx, due, active, now)
 	alive := make([]bool, len(due))
@@ -364,8 +367,10 @@ func (c *collector) livePod(ctx context.Context, l ipam.Lease) (*workload.Pod, e
 }
 
 // itsOwn says whether a collection failed because of its lease: what the API server would not store, as it was written
-// by hand or by another release. Other leases are not concerned.
-func itsOwn(err error) bool { return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) }
+// by hand or by another release, or what a policy forbids. Other leases are not concerned.
+func itsOwn(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) && !store.ForbiddenByRole(err)
+}
 
 // collect asks the API server for the pod and takes the address back if that says the same; alive means that
 // it does not.

@@ -45,6 +45,8 @@ type brake struct {
 	// pools counts, per pool, the leases that wait; empty while the brake is off. why says what is missing.
 	pools map[string]int
 	why   string
+	// looked are the versions of the leases that were due at the last look.
+	looked map[netip.Addr]uint64
 }
 
 func newBrake(live client.Reader, node func(netip.Addr) (string, bool), changed func(pool string), log *slog.Logger) *brake {
@@ -65,23 +67,37 @@ func (b *brake) passes(ctx context.Context, due []suspect, active int, now time.
 	b.mu.Lock()
 	b.taken = slices.DeleteFunc(b.taken, func(t time.Time) bool { return now.Sub(t) >= brakeWindow })
 	many := len(due) > 0 && len(due)+len(b.taken) > max(brakeCount, active/brakeOneIn)
-	was := len(b.pools) > 0
 	b.mu.Unlock()
 	if !many || !brakes {
 		b.loosen()
 		return due
 	}
-	if !was { // what is seen at once is no second look
-		b.pull(due, "a second look")
-		return nil
-	}
-	seen, unseen, why := b.sort(ctx, due)
-	if len(unseen) == 0 {
+	again, fresh := b.look(due) // what is seen at once is no second look
+	seen, unseen, why := b.sort(ctx, again)
+	if len(unseen)+len(fresh) == 0 {
 		b.loosen()
 		return due
 	}
-	b.pull(unseen, why)
+	b.pull(append(unseen, fresh...), cmp.Or(why, "a second look"))
 	return seen
+}
+
+// look tells the leases that were due at the look before from those that are for the first time, also while others wait
+// for long: the API server may have lost its pods once more.
+func (b *brake) look(due []suspect) (again, fresh []suspect) {
+	now := make(map[netip.Addr]uint64, len(due))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range due {
+		now[s.lease.Addr] = s.lease.Version
+		if version, ok := b.looked[s.lease.Addr]; ok && version == s.lease.Version {
+			again = append(again, s)
+		} else {
+			fresh = append(fresh, s)
+		}
+	}
+	b.looked = now
+	return again, fresh
 }
 
 // pull stops the collection, and says so when it went until now.
@@ -110,7 +126,7 @@ func (b *brake) pull(due []suspect, why string) {
 func (b *brake) loosen() {
 	b.mu.Lock()
 	before := b.pools
-	b.pools, b.why = nil, ""
+	b.pools, b.why, b.looked = nil, "", nil
 	b.mu.Unlock()
 	b.gauge.Set(0)
 	b.tell(before, nil)

@@ -9,11 +9,11 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// galaxyRoutes are those of galaxy-ipam. Lists are answered from memory, by whoever is asked; what is changed, and the
-// pools, by the leader.
+// galaxyRoutes are those of galaxy-ipam. The leader answers all: it alone has seen for how long pods are gone, by which
+// a list says what is releasable and a release is decided.
 func galaxyRoutes() []route {
 	return []route{
-		{http.MethodGet, "/v1/ip", "listIPs", galaxy.Parameters(), false, false, (*Service).listIPs},
+		{http.MethodGet, "/v1/ip", "listIPs", galaxy.Parameters(), false, true, (*Service).listIPs},
 		{http.MethodPost, "/v1/ip", "releaseIPs", nil, true, true, (*Service).releaseIPs},
 		{http.MethodGet, "/v1/pool/{name}", "getSharedPool", nil, false, true, (*Service).getSharedPool},
 		{http.MethodDelete, "/v1/pool/{name}", "deleteSharedPool", nil, false, true, (*Service).deleteSharedPool},

@@ -126,3 +126,12 @@ func TestGalaxyBodies(t *testing.T) {
 		t.Errorf("without room: %d %s", status, text)
 	}
 }
+
+// TestGalaxyForwards: the leader answers, which alone knows for how long pods are gone.
+func TestGalaxyForwards(t *testing.T) {
+	for _, r := range galaxyRoutes() {
+		if !r.forward {
+			t.Errorf("%s %s is answered by whoever is asked", r.method, r.path)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -32,12 +33,12 @@ type roles struct {
 	now func() time.Time
 
 	mu        sync.Mutex
-	permitted map[string]bool      // by resource
-	forbidden map[string]time.Time // by method and resource: since when
+	permitted map[right]bool
+	forbidden map[string]time.Time // by method and right: since when
 }
 
 func newRoles(log *slog.Logger, now func() time.Time) *roles {
-	return &roles{log: log, now: now, permitted: map[string]bool{}, forbidden: map[string]time.Time{}}
+	return &roles{log: log, now: now, permitted: map[right]bool{}, forbidden: map[string]time.Time{}}
 }
 
 func (o *roles) wrap(next http.RoundTripper) http.RoundTripper {
@@ -58,11 +59,13 @@ func (o *roles) wrap(next http.RoundTripper) http.RoundTripper {
 
 // permit notes that a request was permitted; what the API server then made of it is another matter.
 func (o *roles) permit(r *http.Request) {
-	resource := resourceOf(r.URL.Path)
+	about := rightOf(r.URL.Path)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.permitted[resource] = true
-	delete(o.forbidden, r.Method+" "+resource)
+	if !o.had(about) {
+		o.permitted[about] = true
+	}
+	delete(o.forbidden, r.Method+" "+about.String())
 }
 
 // judge passes on that a request is forbidden, or turns it away for a while.
@@ -89,18 +92,18 @@ func (o *roles) judge(r *http.Request, resp *http.Response) (*http.Response, err
 
 // waits says whether what is forbidden now may be permitted soon. Only the first time of several is logged.
 func (o *roles) waits(r *http.Request) bool {
-	resource := resourceOf(r.URL.Path)
-	key := r.Method + " " + resource
+	about := rightOf(r.URL.Path)
+	key := r.Method + " " + about.String()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.permitted[resource] {
+	if !o.had(about) {
 		return false
 	}
 	since, again := o.forbidden[key]
 	if !again {
 		since = o.now()
 		o.forbidden[key] = since
-		o.log.Warn("the API server forbids what it permitted before; waiting in case it has just started", "method", r.Method, "resource", resource)
+		o.log.Warn("the API server forbids what it permitted before; waiting in case it has just started", "method", r.Method, "resource", about.resource, "namespace", about.namespace)
 	}
 	return o.now().Sub(since) < rolesLoad
 }
@@ -109,8 +112,23 @@ func (o *roles) waits(r *http.Request) bool {
 // the API server itself, which are the same for every kind of authorization.
 func byAuthorizer(body []byte) bool { return bytes.Contains(body, []byte(`" cannot `)) }
 
-// resourceOf is the group and resource that the path of a request is about: "/apis/GROUP/VERSION/[namespaces/NAME/]RESOURCE/…".
-func resourceOf(path string) string {
+// ForbiddenByRole reports whether an error says that a user may not do something at all, and not that a webhook or policy
+// refuses this object.
+func ForbiddenByRole(err error) bool {
+	return apierrors.IsForbidden(err) && byAuthorizer([]byte(err.Error()))
+}
+
+// right is what a request needs one for: a group and resource, in a namespace or in none.
+type right struct{ namespace, resource string }
+
+func (r right) String() string { return r.namespace + " " + r.resource }
+
+// had reports whether something of it was permitted before, there or in the whole cluster. A Role in one namespace says
+// nothing about another.
+func (o *roles) had(r right) bool { return o.permitted[r] || o.permitted[right{"", r.resource}] }
+
+// rightOf reads the path of a request: "/apis/GROUP/VERSION/[namespaces/NAME/]RESOURCE/…".
+func rightOf(path string) (r right) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	group, rest := "", parts
 	switch {
@@ -120,7 +138,8 @@ func resourceOf(path string) string {
 		rest = parts[2:]
 	}
 	if len(rest) > 2 && rest[0] == "namespaces" {
-		rest = rest[2:]
+		r.namespace, rest = rest[1], rest[2:]
 	}
-	return group + "/" + rest[0]
+	r.resource = group + "/" + rest[0]
+	return r
 }

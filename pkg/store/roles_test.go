@@ -2,6 +2,7 @@ package store
 
 import (
 	"log/slog"
+	"net/http"
 	"net/netip"
 	"sync/atomic"
 	"testing"
@@ -126,20 +127,45 @@ func TestAwaitRoles(t *testing.T) {
 	}
 }
 
-func TestResourceOf(t *testing.T) {
+func TestRightOf(t *testing.T) {
 	t.Parallel()
-	for path, want := range map[string]string{
-		"/api/v1/pods":                           "/pods",
-		"/api/v1/namespaces/a/pods/b":            "/pods",
-		"/api/v1/namespaces/a/pods/b/status":     "/pods",
-		"/api/v1/namespaces/a":                   "/namespaces",
-		"/apis/a.example/v1/bcsnetips/10.0.0.1":  "a.example/bcsnetips",
-		"/apis/a.example/v1/namespaces/b/leases": "a.example/leases",
-		"/version":                               "/version",
-		"/":                                      "/",
+	for path, want := range map[string]right{
+		"/api/v1/pods":                           {"", "/pods"},
+		"/api/v1/namespaces/a/pods/b":            {"a", "/pods"},
+		"/api/v1/namespaces/a/pods/b/status":     {"a", "/pods"},
+		"/api/v1/namespaces/a":                   {"", "/namespaces"},
+		"/apis/a.example/v1/bcsnetips/10.0.0.1":  {"", "a.example/bcsnetips"},
+		"/apis/a.example/v1/namespaces/b/leases": {"b", "a.example/leases"},
+		"/version":                               {"", "/version"},
+		"/":                                      {"", "/"},
 	} {
-		if got := resourceOf(path); got != want {
-			t.Errorf("%s: %q, want %q", path, got, want)
+		if got := rightOf(path); got != want {
+			t.Errorf("%s: %v, want %v", path, got, want)
+		}
+	}
+}
+
+// What was permitted in one namespace says nothing about another; what was in the whole cluster does.
+func TestRolesOfNamespaces(t *testing.T) {
+	t.Parallel()
+	o := newRoles(slog.New(slog.DiscardHandler), time.Now)
+	ask := func(path string) *http.Request {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1"+path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	for _, path := range []string{"/apis/coordination.k8s.io/v1/namespaces/bcsnet-system/leases/a", "/api/v1/pods"} {
+		o.permit(ask(path))
+	}
+	for path, want := range map[string]bool{
+		"/apis/coordination.k8s.io/v1/namespaces/bcsnet-system/leases/b":   true,
+		"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/a": false,
+		"/api/v1/namespaces/shop/pods/web":                                 true,
+	} {
+		if got := o.waits(ask(path)); got != want {
+			t.Errorf("%s: waits is %v, want %v", path, got, want)
 		}
 	}
 }

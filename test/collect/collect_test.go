@@ -136,6 +136,36 @@ func TestContainersThatTakeLong(t *testing.T) {
 	wantHeld(t, "10.1.0.36", seen.Name)
 }
 
+// TestOff: nothing is taken back, and galaxy's API can release what the leader has seen to be gone.
+func TestOff(t *testing.T) {
+	cfg := account(t)
+	node(t, "off", "10.0.0.11", corev1.ConditionTrue, time.Hour)
+	hold(t, "10.1.0.45", "10.0.0.11", "off", "u-1", nil)
+	_, metrics := start(t, cfg, func(o *controller.Options) { o.GarbageCollection = controller.CollectionOff })
+	body := `{"ips":[{"ip":"10.1.0.45","namespace":"` + namespace + `","podName":"off"}]}`
+	controlplane.EventuallyWithin(t, patience, func() error {
+		wantHeld(t, "10.1.0.45", "off")
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, strings.TrimSuffix(metrics, "/metrics")+"/v1/ip", strings.NewReader(body))
+		if err != nil {
+			return err
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Close = true
+		resp, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return fmt.Errorf("it is not released: %s", resp.Status)
+		}
+		return nil
+	})
+	if ip := stored(t, "10.1.0.45"); ip.Status.Status != v1.IPAvailable {
+		t.Errorf("%s is %s", ip.Name, ip.Status.Status)
+	}
+}
+
 // TestDryRun: nothing is taken back, and the log says what would be.
 func TestDryRun(t *testing.T) {
 	cfg := account(t)
