@@ -298,7 +298,7 @@ func TestExhausted(t *testing.T) {
 	_, err := r.Allocate(t.Context(), x.of(p, "late-c"))
 	refused(t, err, ipam.ReasonPoolExhausted,
 		fmt.Sprintf("no available IP for pod default/exhausts-late: pool %s (%s/24) has 0 of 3 addresses free, 3 active, 0 reserved", x.pool.Name, x.addr(0)))
-	r.cost("a refusal", 0, 0)
+	r.cost("a refusal", 0, 1)
 	freed := r.del(del(last))
 	if got := r.add(x.of(p, "late-c")); !slices.Equal(got, freed) {
 		t.Errorf("%v, want %v", got, freed)

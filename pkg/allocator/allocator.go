@@ -36,15 +36,16 @@ type Allocator struct {
 	// Rule says for how long containers may run whose pod is gone. Change it before the first request.
 	Rule gone.Rule
 
-	index   *ipam.Index
-	leases  *store.Client
-	pods    Pods
-	terms   TermsFinder
-	locks   *locks
-	marks   *marks
-	orphans *orphans
-	doubles *doubles
-	turns   *turns
+	index    *ipam.Index
+	leases   *store.Client
+	pods     Pods
+	terms    TermsFinder
+	locks    *locks
+	marks    *marks
+	orphans  *orphans
+	doubles  *doubles
+	turns    *turns
+	catchUps *catchUps
 	// vanished are the earlier pods of keys that are gone.
 	vanished *vanished
 	log      *slog.Logger
@@ -70,6 +71,7 @@ func New(index *ipam.Index, leases *store.Client, pods Pods, terms TermsFinder, 
 	a := &Allocator{
 		index: index, leases: leases, pods: pods, terms: terms, log: log,
 		locks: newLocks(), marks: newMarks(leases.Now), orphans: newOrphans(), doubles: newDoubles(), turns: newTurns(),
+		catchUps: &catchUps{index: index, leases: leases},
 		vanished: newVanished(), Rule: gone.Default(),
 	}
 	index.Subscribe(a.changed)
@@ -103,11 +105,24 @@ func (a *Allocator) Allocate(ctx context.Context, r Request) ([]Address, error) 
 	if err != nil {
 		return nil, err
 	}
+	caughtUp := false
 	for range maxAttempts {
 		if a.overtaken(r) {
 			return nil, deleted(r)
 		}
+		before := a.index.Seen()
 		held, again, err := a.attempt(ctx, r, &h, prefer)
+		if err != nil && !caughtUp {
+			caughtUp = true
+			sure, why := a.sure(ctx, err, before)
+			if why != nil {
+				return nil, why
+			}
+			if !sure {
+				a.again.Add(1)
+				continue
+			}
+		}
 		switch {
 		case err != nil:
 			return nil, err

@@ -3,6 +3,7 @@ package allocator
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -11,8 +12,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/test/controlplane"
+	"github.com/bcsnet/bcsnet/test/intercept"
 )
 
 // settled checks that exactly one address of a net is held, by a container, and that every replica
@@ -398,5 +401,54 @@ func TestFirstOfTwoLeasesWrittenAgain(t *testing.T) {
 				t.Errorf("%s is held, the container was told %s", got, a)
 			}
 		})
+	}
+}
+
+// newest matches a look at the newest state.
+func newest(r *http.Request) bool {
+	return intercept.Of(v1.IPResource)(r) && r.URL.Query().Get("limit") == "1"
+}
+
+// Rule 5: a replica that believes a pool full asks for the newest state before it says so: the container may have an address that
+// its watch has not delivered yet.
+func TestFullPoolAtAReplicaThatLagsBehind(t *testing.T) {
+	x := newNet("9-10")
+	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+	for i := range 2 {
+		l := one.lease(one.one(x.of(newPod(t, fmt.Sprint("full-", i), x.host, one, two), fmt.Sprint("full-c-", i))))
+		controlplane.Until(t, "the other replica knows of the lease", func() bool { return two.index.Seen() >= l.Version })
+	}
+	next := x.of(newPod(t, "full-next", x.host, one, two), "full-c-next")
+	two.watch.Shut()
+	one.del(ReleaseRequest{ContainerID: "full-c-0"})
+	a := one.one(next)
+	version := one.lease(a).Version
+	two.tap.On(newest, func(r *http.Request, transport http.RoundTripper) (*http.Response, error) {
+		two.watch.Open()
+		if err := two.index.WaitSeen(r.Context(), version); err != nil {
+			return nil, err
+		}
+		return transport.RoundTrip(r)
+	})
+	if got := two.one(next); got != a {
+		t.Errorf("the container has %s and is told %s", a, got)
+	}
+}
+
+// However many requests a full pool refuses at once, one look at the newest state serves those that came before it.
+func TestRefusalsOfAFullPoolShareALook(t *testing.T) {
+	const refusals = 16
+	x := newNet("9-9")
+	r := newReplica(t, x.pool)
+	r.one(x.of(newPod(t, "only", x.host, r), "only-c"))
+	var all []<-chan outcome
+	for i := range refusals {
+		all = append(all, r.adding(t.Context(), x.of(newPod(t, fmt.Sprint("none-", i), x.host, r), fmt.Sprint("none-c-", i))))
+	}
+	for _, o := range all {
+		refused(t, (<-o).err, ipam.ReasonPoolExhausted)
+	}
+	if n := r.tap.Count(newest); n < 1 || n > refusals/2 {
+		t.Errorf("%d looks for %d refusals", n, refusals)
 	}
 }

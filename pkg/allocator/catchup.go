@@ -1,0 +1,99 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+const (
+	// catchUpTime bounds how long a refusal waits for the watch.
+	catchUpTime = time.Second
+	// catchUpQuiet is for how long a watch has said nothing that has delivered all: the newest state may be of a write of something else,
+	// which it never delivers.
+	catchUpQuiet = 250 * time.Millisecond
+)
+
+// catchUps have the watch catch up with the API server. One look is shared by all who come before it begins, and there
+// is one at a time: however many requests are refused, they cost some lists of one object a second.
+type catchUps struct {
+	index  *ipam.Index
+	leases *store.Client
+	turn   sync.Mutex
+	mu     sync.Mutex
+	next   *catchUp
+}
+
+type catchUp struct {
+	done chan struct{}
+	err  error
+}
+
+// wait returns when the index has what was stored before the call, or the watch has nothing more to tell; an error says that
+// this is not known.
+func (c *catchUps) wait(ctx context.Context) error {
+	c.mu.Lock()
+	u := c.next
+	if u == nil {
+		u = &catchUp{done: make(chan struct{})}
+		c.next = u
+		go c.run(u)
+	}
+	c.mu.Unlock()
+	select {
+	case <-u.done:
+		return u.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (c *catchUps) run(u *catchUp) {
+	c.turn.Lock()
+	defer c.turn.Unlock()
+	c.mu.Lock()
+	c.next = nil // who comes from now on may know of later writes
+	c.mu.Unlock()
+	u.err = c.look()
+	close(u.done)
+}
+
+func (c *catchUps) look() error {
+	ctx, cancel := context.WithTimeout(context.Background(), catchUpTime)
+	defer cancel()
+	newest, err := c.leases.Newest(ctx)
+	if err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		seen := c.index.Seen()
+		quiet, end := context.WithTimeout(ctx, catchUpQuiet)
+		err := c.index.WaitSeen(quiet, newest)
+		end()
+		if err == nil || c.index.Seen() == seen {
+			break
+		}
+	}
+	return nil
+}
+
+// sure reports whether a refusal holds although the picture may have been old: a client takes that of a full pool for the last
+// word, and its container may hold an address that another replica gave it and the watch has not delivered yet. What was seen
+// since is worth another look; seen is what had been before the decision.
+func (a *Allocator) sure(ctx context.Context, refused error, seen uint64) (bool, error) {
+	refusal, ok := errors.AsType[*ipam.Refusal](refused)
+	if !ok || refusal.Reason != ipam.ReasonPoolExhausted {
+		return true, nil
+	}
+	switch err := a.catchUps.wait(ctx); {
+	case ctx.Err() != nil:
+		return false, unavailable(ctx.Err())
+	case err != nil:
+		return false, readFailed(err)
+	}
+	return a.index.Seen() <= seen, nil
+}
