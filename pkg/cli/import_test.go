@@ -53,7 +53,7 @@ func (w *world) haveReleased(t *testing.T, objects string) {
 		}
 	}
 	kubectl(t.Context(), crds, "create", "-f", "-")
-	t.Cleanup(func() { kubectl(context.Background(), crds, "delete", "-f", "-") }) //nolint:usetesting // the test's is over
+	t.Cleanup(func() { kubectl(context.Background(), crds, "delete", "-f", "-") })
 	kubectl(t.Context(), crds, "wait", "--for=condition=Established", "-f", "-")
 	kubectl(t.Context(), objects, "create", "-f", "-")
 }
@@ -97,10 +97,10 @@ func plugin(t *testing.T, method, url, pod, container string) (address, reason s
 	}
 	defer answer.Body.Close()
 	var envelope struct {
-		Reason string
+		Reason string `json:"reason"`
 		Data   struct {
 			IPAddr string `json:"ipAddr"`
-		}
+		} `json:"data"`
 	}
 	if err := json.NewDecoder(answer.Body).Decode(&envelope); err != nil {
 		t.Fatal(err)
