@@ -2,13 +2,14 @@ package store
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -28,7 +29,12 @@ func readList(r io.Reader, fn func(ipam.Lease) error) (meta metav1.ListMeta, err
 		case "metadata":
 			_, err = d.decode(&meta)
 		case "items":
-			err = readItems(d, fn)
+			p := &pieces{r: io.MultiReader(d.Buffered(), r)}
+			if err = readItems(p, fn); err == nil {
+				r = io.MultiReader(strings.NewReader("{"), p)
+				d = newDecoder(json.NewDecoder(r))
+				err = expect(d, json.Delim('{'))
+			}
 		default:
 			var skipped json.RawMessage
 			_, err = d.decode(&skipped)
@@ -40,22 +46,28 @@ func readList(r io.Reader, fn func(ipam.Lease) error) (meta metav1.ListMeta, err
 	return meta, expect(d, json.Delim('}'))
 }
 
-func readItems(d decoder, fn func(ipam.Lease) error) error {
-	switch got, err := d.Token(); {
-	case err != nil:
-		return listError(err)
-	case got == nil: // how some encoders write an empty list
-		return nil
-	case got != json.Delim('['):
-		return outOfPlace(got, '[')
+// readItems reads the items of a list from the colon after their name to the comma after the last of them, if there
+// is one.
+func readItems(p *pieces, fn func(ipam.Lease) error) error {
+	if err := p.expect(':'); err != nil {
+		return err
 	}
-	for d.More() {
-		var o v1.BCSNetIP
-		foreign, err := d.decode(&o)
+	if p.peek() == 'n' { // how some encoders write an empty list
+		return errors.Join(p.null(), p.comma())
+	}
+	if err := p.expect('['); err != nil {
+		return err
+	}
+	for more := p.peek() != ']'; more; more = p.peek() == ',' && p.expect(',') == nil {
+		object, err := p.object()
+		if err != nil {
+			return err
+		}
+		o, foreign, err := readObject(object)
 		if err != nil {
 			return listError(err)
 		}
-		l, err := Lease(&o, foreign)
+		l, err := Lease(o, foreign)
 		if err != nil {
 			continue // the schema refuses such names; an older one may have let them in
 		}
@@ -63,7 +75,10 @@ func readItems(d decoder, fn func(ipam.Lease) error) error {
 			return err
 		}
 	}
-	return expect(d, json.Delim(']'))
+	if err := p.expect(']'); err != nil {
+		return err
+	}
+	return p.comma()
 }
 
 func expect(d decoder, want json.Delim) error {

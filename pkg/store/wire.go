@@ -193,12 +193,22 @@ func (d decoder) decode(v any) (foreign bool, err error) {
 
 // decodeLease reads one object.
 func decodeLease(body []byte) (ipam.Lease, error) {
-	var o v1.BCSNetIP
-	foreign, err := newDecoder(json.NewDecoder(bytes.NewReader(body))).decode(&o)
+	o, foreign, err := readObject(body)
 	if err != nil {
 		return ipam.Lease{}, fmt.Errorf("reading a BCSNetIP: %w", err)
 	}
-	return Lease(&o, foreign)
+	return Lease(o, foreign)
+}
+
+// readObject reads a BCSNetIP; foreign says that it has fields that the Go type lacks.
+func readObject(body []byte) (o *v1.BCSNetIP, foreign bool, err error) {
+	o = &v1.BCSNetIP{}
+	if readQuickly(body, o) {
+		return o, false, nil
+	}
+	*o = v1.BCSNetIP{}
+	foreign, err = newDecoder(json.NewDecoder(bytes.NewReader(body))).decode(o)
+	return o, foreign, err
 }
 
 // mergeInto writes a lease into an object as it is stored, and leaves alone what this release does

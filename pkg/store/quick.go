@@ -1,0 +1,271 @@
+package store
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+)
+
+// readQuickly reads an object that has nothing but what we write ourselves, in one pass. It fills in what Lease reads and
+// passes over the rest. ok is false for anything else, such as a field that it does not know, a null or an escaped
+// character: the JSON package reads those. Starting with many addresses is half as much work with it.
+func readQuickly(object []byte, o *v1.BCSNetIP) (ok bool) {
+	q := quick{rest: object}
+	q.object(func(name []byte) {
+		switch string(name) {
+		case "apiVersion":
+			q.text(&o.APIVersion)
+		case "kind":
+			q.text(&o.Kind)
+		case "metadata":
+			q.object(func(name []byte) { q.metadata(name, &o.ObjectMeta) })
+		case "spec":
+			q.object(func(name []byte) { q.spec(name, &o.Spec) })
+		case "status":
+			q.object(func(name []byte) { q.status(name, &o.Status) })
+		default:
+			q.failed = true
+		}
+	})
+	return !q.failed && len(bytes.TrimSpace(q.rest)) == 0
+}
+
+func (q *quick) metadata(name []byte, m *metav1.ObjectMeta) {
+	switch string(name) {
+	case "name":
+		q.text(&m.Name)
+	case "resourceVersion":
+		q.text(&m.ResourceVersion)
+	case "finalizers":
+		q.texts(&m.Finalizers)
+	case "uid", "creationTimestamp":
+		q.word()
+	case "generation":
+		q.number(math.MaxInt64)
+	case "managedFields": // of objects that were never changed since they were made
+		q.skip('[')
+	default:
+		q.failed = true
+	}
+}
+
+func (q *quick) spec(name []byte, s *v1.BCSNetIPSpec) {
+	switch string(name) {
+	case "pool":
+		q.text(&s.Pool)
+	case "mask":
+		s.Mask = int32(q.number(math.MaxInt32))
+	case "gateway":
+		q.text(&s.Gateway)
+	case "address":
+		q.text(&s.Address)
+	default:
+		q.failed = true
+	}
+}
+
+func (q *quick) status(name []byte, s *v1.BCSNetIPStatus) {
+	switch string(name) {
+	case "status":
+		s.Status = v1.IPPhase(q.word())
+	case "host":
+		q.text(&s.Host)
+	case "fixed":
+		s.Fixed = q.truth()
+	case "claim":
+		q.text(&s.Claim)
+	case "containerID":
+		q.text(&s.ContainerID)
+	case "ifName":
+		q.text(&s.IfName)
+	case "podPrimaryKey":
+		q.text(&s.PodPrimaryKey)
+	case "podName":
+		q.text(&s.PodName)
+	case "podNamespace":
+		q.text(&s.PodNamespace)
+	case "podUID":
+		q.text(&s.PodUID)
+	case "podUIDNamedBy":
+		q.text(&s.PodUIDNamedBy)
+	case "owner":
+		q.text(&s.Owner)
+	case "supersededContainerIDs":
+		q.texts(&s.SupersededContainerIDs)
+	case "setSize":
+		s.SetSize = int32(q.number(math.MaxInt32))
+	case "slot":
+		s.Slot = int32(q.number(math.MaxInt32))
+	case "startedAt":
+		q.text(&s.StartedAt)
+	case "boundVersion":
+		q.text(&s.BoundVersion)
+	case "updateTime":
+		q.text(&s.UpdateTime)
+	case "fixedIPExpiredTime":
+		q.text(&s.FixedIPExpiredTime)
+	case "history":
+		q.failed = q.failed || s.History != nil // twice: the JSON package mixes the two
+		q.array(func() {
+			var e v1.HistoryEntry
+			q.object(func(name []byte) { q.past(name, &e) })
+			s.History = append(s.History, e)
+		})
+	default:
+		q.failed = true
+	}
+}
+
+func (q *quick) past(name []byte, e *v1.HistoryEntry) {
+	switch string(name) {
+	case "holder":
+		q.text(&e.Holder)
+	case "host":
+		q.text(&e.Host)
+	case "since":
+		q.text(&e.Since)
+	case "until":
+		q.text(&e.Until)
+	case "verb":
+		q.text(&e.Verb)
+	case "by":
+		q.text(&e.By)
+	case "reason":
+		q.text(&e.Reason)
+	default:
+		q.failed = true
+	}
+}
+
+// quick reads JSON values one behind the other. Once it has failed it reads nothing more.
+type quick struct {
+	rest   []byte
+	failed bool
+}
+
+// next steps over a character that must come now, and white space before it.
+func (q *quick) next(c byte) bool {
+	if q.peek() != c {
+		q.failed = true
+		return false
+	}
+	q.rest = q.rest[1:]
+	return true
+}
+
+// peek is the first character that is not white space; 0 at the end and after a failure.
+func (q *quick) peek() byte {
+	for i, c := range q.rest {
+		switch c {
+		case ' ', '\n', '\t', '\r':
+		default:
+			q.rest = q.rest[i:]
+			if q.failed {
+				return 0
+			}
+			return c
+		}
+	}
+	return 0
+}
+
+// list reads what stands between two brackets, with commas between; each reads one element.
+func (q *quick) list(open, end byte, each func()) {
+	if !q.next(open) {
+		return
+	}
+	if q.peek() == end {
+		q.next(end)
+		return
+	}
+	for {
+		each()
+		if q.peek() == end {
+			q.next(end)
+			return
+		}
+		if !q.next(',') {
+			return
+		}
+	}
+}
+
+func (q *quick) array(each func()) { q.list('[', ']', each) }
+
+// object calls field with every name; it reads the value.
+func (q *quick) object(field func(name []byte)) {
+	q.list('{', '}', func() {
+		name := q.word()
+		if q.next(':') {
+			field(name)
+		}
+	})
+}
+
+// word reads a string of plain characters. It is valid as long as what is being read.
+func (q *quick) word() []byte {
+	if !q.next('"') {
+		return nil
+	}
+	end := bytes.IndexByte(q.rest, '"')
+	if end < 0 {
+		q.failed = true
+		return nil
+	}
+	w := q.rest[:end]
+	for _, c := range w {
+		if c < ' ' || c == '\\' || c > '~' {
+			q.failed = true
+			return nil
+		}
+	}
+	q.rest = q.rest[end+1:]
+	return w
+}
+
+func (q *quick) text(to *string) { *to = string(q.word()) }
+
+func (q *quick) texts(to *[]string) {
+	*to = nil
+	q.array(func() { *to = append(*to, string(q.word())) })
+}
+
+// number reads an integer from 0 to a limit.
+func (q *quick) number(limit uint64) uint64 {
+	q.peek()
+	n := 0
+	for n < len(q.rest) && q.rest[n] >= '0' && q.rest[n] <= '9' {
+		n++
+	}
+	v, err := strconv.ParseUint(string(q.rest[:n]), 10, 64)
+	q.failed = q.failed || err != nil || v > limit || n > 1 && q.rest[0] == '0'
+	q.rest = q.rest[n:]
+	return v
+}
+
+func (q *quick) truth() bool {
+	q.peek()
+	for _, v := range []bool{true, false} {
+		if rest, ok := bytes.CutPrefix(q.rest, []byte(strconv.FormatBool(v))); ok {
+			q.rest = rest
+			return v
+		}
+	}
+	q.failed = true
+	return false
+}
+
+// skip steps over a value that begins with a bracket.
+func (q *quick) skip(open byte) {
+	if q.peek() != open {
+		q.failed = true
+		return
+	}
+	n := valueLength(q.rest)
+	q.failed = n <= 0
+	q.rest = q.rest[max(n, 0):]
+}
