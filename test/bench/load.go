@@ -96,8 +96,11 @@ func load(ctx context.Context, callers int, length time.Duration, c cycle) (resu
 	return r, nil
 }
 
-// median takes the median of each number.
+// median takes the median of each number; nothing of no results.
 func median(rs []result) result {
+	if len(rs) == 0 {
+		return result{}
+	}
 	pick := func(less func(a, b result) int) result {
 		s := slices.Clone(rs)
 		slices.SortFunc(s, less)

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"net/netip"
@@ -12,6 +13,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -23,12 +25,12 @@ import (
 
 func main() {
 	var o settings
-	flag.DurationVar(&o.slice, "slice", 3*time.Second, "how long one measurement lasts")
+	flag.DurationVar(&o.slice, "slice", 2*time.Second, "how long one measurement lasts")
 	flag.IntVar(&o.rounds, "rounds", 3, "how often each measurement is taken; the median counts")
 	flag.IntVar(&o.large, "large", 65536, "addresses of the largest pool")
 	flag.IntVar(&o.leases, "leases", 200_000, "leases of the pool of 1048576 addresses")
 	flag.StringVar(&o.out, "out", "", "file whose tables are rewritten; default docs/benchmarks.md of this module")
-	flag.StringVar(&o.only, "only", "", "measure only this part: floors, requests, sticky, pools, start, first, builds, large, overload or cli")
+	flag.StringVar(&o.only, "only", "", "measure only these parts, with commas between: "+strings.Join(partNames(), ", "))
 	flag.DurationVar(&o.excess, "excess", time.Minute, "how long the part overload offers more than can be stored")
 	flag.StringVar(&o.beside, "beside", "", "another build of the controller to measure beside this one")
 	handler := flag.String("floor-handler", "", "internal: serve the empty handler with this kubeconfig")
@@ -57,7 +59,20 @@ type settings struct {
 	excess time.Duration
 }
 
-func (o settings) wants(part string) bool { return o.only == "" || o.only == part }
+// wants reports whether a part is to be measured.
+func (o settings) wants(part string) bool {
+	return o.only == "" || slices.Contains(strings.Split(o.only, ","), part)
+}
+
+// check refuses parts that there are not: a misspelt one would be left out without a word.
+func (o settings) check() error {
+	for name := range strings.SplitSeq(o.only, ",") {
+		if o.only != "" && !slices.Contains(partNames(), name) {
+			return fmt.Errorf("-only %s: there is no part %q, but %s", o.only, name, strings.Join(partNames(), ", "))
+		}
+	}
+	return nil
+}
 
 func run(ctx context.Context, o settings, handler, next string, informer bool) error {
 	if handler != "" {
@@ -74,24 +89,43 @@ func run(ctx context.Context, o settings, handler, next string, informer bool) e
 		}
 		o.out = filepath.Join(root, "docs", "benchmarks.md")
 	}
-	var r report
-	if err := measure(ctx, o, &r, []part{
-		{"floors", (*bench).floors}, {"requests", (*bench).requests}, {"sticky", (*bench).sticky}, {"pools", (*bench).pools}, {"start", (*bench).starts}, {"first", (*bench).first}, {"builds", (*bench).builds},
-	}); err != nil {
+	if err := o.check(); err != nil {
 		return err
 	}
-	for _, p := range []part{{"large", (*bench).largest}, {"overload", (*bench).overload}, {"cli", (*bench).cli}} { // nothing but its own objects is there
-		if err := measure(ctx, o, &r, []part{p}); err != nil {
+	var r report
+	for _, parts := range together() {
+		if err := errors.Join(measure(ctx, o, &r, parts), r.write(o.out)); err != nil { // what comes later may fail
 			return err
 		}
 	}
-	return r.write(o.out)
+	return nil
 }
 
 // part is what can be measured alone.
 type part struct {
 	name string
 	run  func(*bench, context.Context) error
+}
+
+// together are all parts, those that share a control plane side by side. The largest pool, the overload and the command
+// line each have one with nothing but their own objects.
+func together() [][]part {
+	return [][]part{
+		{
+			{"floors", (*bench).floors}, {"requests", (*bench).requests}, {"sticky", (*bench).sticky}, {"pools", (*bench).pools},
+			{"start", (*bench).starts}, {"first", (*bench).first}, {"builds", (*bench).builds},
+		},
+		{{"large", (*bench).largest}},
+		{{"overload", (*bench).overload}},
+		{{"cli", (*bench).cli}},
+	}
+}
+
+func partNames() (names []string) {
+	for _, p := range slices.Concat(together()...) {
+		names = append(names, p.name)
+	}
+	return names
 }
 
 // measure runs the parts that are wanted on a control plane of their own.

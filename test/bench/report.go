@@ -12,6 +12,8 @@ import (
 // report gathers the tables.
 type report struct {
 	floors, cpu, sizes, costs, numbers, builds []string
+	// firsts and firstCPU are of first allocations, large of the largest pool.
+	firsts, firstCPU, large []string
 	// duels and their costs are of sticky addresses.
 	duels, duelCosts []string
 	// overloads are turns of more than can be stored.
@@ -33,7 +35,11 @@ func (r *report) floor(what string, callers int, c compared) {
 		ms(c.bare.p99), ms(c.handler.p99), ms(c.informer.p99), ms(c.service.p99),
 		ratio(float64(c.service.p99), float64(c.informer.p99)))
 	fmt.Println(row)
-	r.floors = append(r.floors, row)
+	rows, cpu := &r.floors, &r.cpu
+	if what == first.String() {
+		rows, cpu = &r.firsts, &r.firstCPU
+	}
+	*rows = append(*rows, row)
 	each := func(of func(result) time.Duration) string {
 		return ms(of(c.bare)) + " / " + ms(of(c.handler)) + " / " + ms(of(c.informer)) + " / " + ms(of(c.service))
 	}
@@ -48,7 +54,7 @@ func (r *report) floor(what string, callers int, c compared) {
 			return all
 		}))
 	fmt.Println(row)
-	r.cpu = append(r.cpu, row)
+	*cpu = append(*cpu, row)
 }
 
 // build reports what this build and another one did in turn.
@@ -101,9 +107,8 @@ func (r *report) pool(size int, full bool, callers int, c compared) {
 	if full {
 		state = "90 % full"
 	}
-	row := fmt.Sprintf("| %d | %s | %d | %.0f | %.0f | %.0f | %s | %s | %s | %s |", size, state, callers,
-		c.handler.perSecond, c.informer.perSecond, c.service.perSecond, ratio(c.service.perSecond, c.informer.perSecond),
-		ratio(c.service.perSecond, c.handler.perSecond), ratio(c.service.perSecond, c.bare.perSecond),
+	row := fmt.Sprintf("| %d | %s | %d | %.0f | %.0f | %s | %s |", size, state, callers,
+		c.informer.perSecond, c.service.perSecond, ratio(c.service.perSecond, c.informer.perSecond),
 		ratio(float64(c.service.p99), float64(c.informer.p99)))
 	fmt.Println(row)
 	r.sizes = append(r.sizes, row)
@@ -155,6 +160,34 @@ func begin(mark string) string { return "<!-- " + mark + ": written by make benc
 
 func end(mark string) string { return "<!-- end of " + mark + " -->" }
 
+// title begins a table.
+const title = "### "
+
+// merged are old tables with new ones in place of those of the same title, or behind them.
+func merged(old, fresh string) string {
+	all := sections(old)
+	for _, t := range sections(fresh) {
+		heading, _, _ := strings.Cut(t, "\n")
+		i := slices.IndexFunc(all, func(s string) bool { return strings.HasPrefix(s, heading+"\n") })
+		if i < 0 {
+			all = append(all, t)
+			continue
+		}
+		all[i] = t
+	}
+	return strings.Join(all, "\n")
+}
+
+// sections are the tables of a text, each with its title and one line end. What stands before the first is none.
+func sections(text string) (all []string) {
+	for i, s := range strings.Split(text, title) {
+		if i > 0 {
+			all = append(all, title+strings.TrimSpace(s)+"\n")
+		}
+	}
+	return all
+}
+
 // write puts the tables of what was measured between the marks of a file. What was not measured stays.
 func (r *report) write(path string) error {
 	text, err := os.ReadFile(path)
@@ -163,12 +196,12 @@ func (r *report) write(path string) error {
 	}
 	for mark, tables := range map[string]string{serviceMark: r.service(), stickyMark: r.stickyTables(), overloadMark: r.overloadTable(), cliMark: r.commandLine()} {
 		before, rest, ok := strings.Cut(string(text), begin(mark))
-		_, after, ok2 := strings.Cut(rest, end(mark))
+		inside, after, ok2 := strings.Cut(rest, end(mark))
 		if !ok || !ok2 {
 			return fmt.Errorf("%s has no place for the tables: %q and %q", path, begin(mark), end(mark))
 		}
 		if tables != "" {
-			text = []byte(before + begin(mark) + "\n\n" + machine() + tables + "\n" + end(mark) + after)
+			text = []byte(before + begin(mark) + "\n\n" + machine() + merged(inside, tables) + "\n" + end(mark) + after)
 		}
 	}
 	return os.WriteFile(path, text, 0o644)
@@ -177,16 +210,19 @@ func (r *report) write(path string) error {
 func machine() string { return fmt.Sprintf("%d cores, %s.\n\n", runtime.NumCPU(), runtime.Version()) }
 
 func (r *report) service() string {
+	const beside = "| operation | callers | bare client /s | empty handler /s | with informer /s | bcsnet /s | of informer | of handler | of bare " +
+		"| p99 ms bare / handler / informer / bcsnet | p99 of informer |"
+	const spent = "| operation | callers | kube-apiserver: bare / handler / informer / bcsnet | etcd | client, with handler or controller |"
 	return join(
-		table("Throughput and latency beside the floors",
-			"| operation | callers | bare client /s | empty handler /s | with informer /s | bcsnet /s | of informer | of handler | of bare "+
-				"| p99 ms bare / handler / informer / bcsnet | p99 of informer |", r.floors),
-		table("Processor time per cycle, ms: bare / handler / informer / bcsnet",
-			"| operation | callers | kube-apiserver | etcd | client, with handler or controller |", r.cpu),
+		table("Throughput and latency beside the floors", beside, r.floors),
+		table("Processor time per cycle in ms", spent, r.cpu),
+		table("First allocations beside the floors", beside, r.firsts),
+		table("Processor time of a first allocation in ms", spent, r.firstCPU),
 		table("Size of the pool, and how full it is",
-			"| addresses | state | callers | empty handler /s | with informer /s | bcsnet /s | of informer | of handler | of bare | p99 of informer |", r.sizes),
+			"| addresses | state | callers | handler with informer /s | bcsnet /s | of informer | p99 of informer |", r.sizes),
 		table("Requests to the API server per operation", "| operation | requests |", r.costs),
 		table("Start, memory, new pools", "| what | median |", r.numbers),
+		table("The largest pool", "| what | median |", r.large),
 		table("Beside another build",
 			"| operation | callers | other /s | this /s | of the other, turn by turn: median (quartiles) | processor time of the other's | p99 ms other / this |", r.builds))
 }
@@ -204,12 +240,12 @@ func (r *report) commandLine() string {
 }
 
 // table is empty without rows.
-func table(title, head string, rows []string) string {
+func table(name, head string, rows []string) string {
 	if len(rows) == 0 {
 		return ""
 	}
 	columns := strings.Count(head, "|") - 1
-	return fmt.Sprintf("### %s\n\n%s\n|%s\n%s\n", title, head, strings.Repeat(" --- |", columns), strings.Join(rows, "\n"))
+	return fmt.Sprintf("%s%s\n\n%s\n|%s\n%s\n", title, name, head, strings.Repeat(" --- |", columns), strings.Join(rows, "\n"))
 }
 
 func join(tables ...string) string {
