@@ -14,6 +14,7 @@ import (
 // served it at once: every replica picks the same ones, and the others are released. again says that the
 // index was wrong and has been told.
 func (a *Allocator) held(ctx context.Context, h ipam.Holder) (held []ipam.Lease, again bool, err error) {
+	seen := a.index.Seen() // before the picture is taken
 	all := a.index.ByAttachment(h)
 	if h.ContainerID != "" {
 		for _, l := range a.index.ByContainer(h.ContainerID, h.IfName) {
@@ -29,6 +30,9 @@ func (a *Allocator) held(ctx context.Context, h ipam.Holder) (held []ipam.Lease,
 	all = slices.DeleteFunc(all, func(l ipam.Lease) bool { return l.State != ipam.Active })
 	held, over := oneSet(all, a.network)
 	if len(over) > 0 {
+		if again, err := a.catchUp(ctx, seen, all); err != nil || again {
+			return nil, again, err
+		}
 		if again, err := a.releaseOthers(ctx, held, over); err != nil || again {
 			return nil, again, err
 		}
@@ -66,6 +70,24 @@ func (a *Allocator) releaseOthers(ctx context.Context, keep, over []ipam.Lease) 
 		}
 	}
 	return false, nil
+}
+
+// catchUp waits until the watch has delivered leases of which it had delivered those up to a version when they were looked at; again
+// says that it had to. An own write and a read are in the index before what others wrote earlier: of a set that was whole first
+// a part may be missing there, and the one that came second seem to be the only whole one.
+func (a *Allocator) catchUp(ctx context.Context, seen uint64, ls []ipam.Lease) (again bool, err error) {
+	var version uint64
+	for _, l := range ls {
+		version = max(version, l.Version)
+	}
+	if version <= seen {
+		return false, nil
+	}
+	if err := a.index.WaitSeen(ctx, version); err != nil {
+		return false, ipam.Refuse(ipam.ReasonOutcomeUnknown, "container %s holds several addresses, and the watch did not deliver all in time", ls[0].ContainerID).
+			WithHint("ask again: the same request gets those that it was told first")
+	}
+	return true, nil
 }
 
 func addresses(ls []ipam.Lease) (out []string) {

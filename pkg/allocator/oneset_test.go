@@ -1,6 +1,7 @@
 package allocator
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -191,5 +192,54 @@ func TestUnknownInterfaceIsNoDouble(t *testing.T) {
 		if got := a.isDouble(*l); got != want {
 			t.Errorf("%s on %q is a double: %t, want %t", l.Addr, l.IfName, got, want)
 		}
+	}
+}
+
+// Rule 5: a replica whose watch is behind knows of what another one did in part, from reads and its own writes. The set that is
+// whole by that picture is not the one that was whole first, and nothing goes until the watch has come so far.
+func TestPartOfTheFirstSetIsNotSeen(t *testing.T) {
+	a, b, c := newNet("9"), newNet(), newNet()
+	for x, network := range map[*net]string{&b: "blue", &c: "green"} {
+		number := x.addr(0).As4()
+		prefix := fmt.Sprintf("fd00:%x:%x::", number[1], number[2])
+		x.pool.Spec = v1.BCSNetPoolSpec{
+			Network: network, Net: prefix, Mask: 64, Gateway: prefix + "1", AvailableIPs: []string{prefix + "9"},
+			Hosts: a.pool.Spec.Hosts, Materialize: v1.MaterializeOnDemand,
+		}
+	}
+	a.pool.Spec.Network, a.pool.Spec.Priority, b.pool.Spec.Priority = "blue", 1, 1
+	one, two := newReplica(t, a.pool, b.pool, c.pool), newReplica(t, a.pool, b.pool, c.pool)
+	p := newPod(t, "part", a.host, one, two)
+	request := a.of(p, "part-c")
+	two.watch.Shut()
+	want := one.add(request)
+	if len(want) != 2 {
+		t.Fatalf("got %v, want two addresses of one network", want)
+	}
+	two.index.Doubt(a.addr(9), "nobody", two.leases.Now()) // by its picture IPv4 is not to be had
+	ctx, leave := context.WithCancel(t.Context())
+	answer := two.adding(ctx, request)
+	controlplane.Until(t, "the second set is stored", func() bool { return len(c.held(t)) == 1 })
+	leave()
+	<-answer
+	two.index.Drop(a.addr(9))
+	read, _ := one.index.Get(a.addr(9))
+	two.index.Wrote(read) // as after a conflict
+
+	ctx, leave = context.WithTimeout(t.Context(), time.Second)
+	defer leave()
+	got := <-two.adding(ctx, request)
+	refused(t, got.err, ipam.ReasonOutcomeUnknown)
+	if held := addressesOf(a.held(t), b.held(t)); len(held) != 2 {
+		t.Fatalf("held of what was answered: %v, want %v", held, want)
+	}
+	two.watch.Open()
+	for n, r := range []*replica{two, one} {
+		if got := r.add(request); cmp.Diff(want, got, compareAddrs) != "" {
+			t.Errorf("replica %d answers %v, want %v", n, got, want)
+		}
+	}
+	if held := c.held(t); len(held) != 0 {
+		t.Errorf("held of the second set: %v", held)
 	}
 }
