@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"github.com/bcsnet/bcsnet/test/plugin"
 )
 
 const (
@@ -70,10 +68,8 @@ func (r *round) member(ctx context.Context, i int, rng *rand.Rand) {
 
 // ADD is one attempt of an impatient kubelet at one replica.
 func (r *round) ADD(ctx context.Context, b *sandbox, rng *rand.Rand) (ok bool) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	from := r.history.Now()
-	a, err := r.callers.Once(ctx, rng, r.anyURL(rng), http.MethodPost, "", b.add())
+	a, err := r.callers.Hurried(ctx, rng, r.anyURL(rng), http.MethodPost, "", b.add(), patience)
 	if err != nil || a.Code != 0 {
 		return false
 	}
@@ -84,8 +80,6 @@ func (r *round) ADD(ctx context.Context, b *sandbox, rng *rand.Rand) (ok bool) {
 
 // again asks for what a container has.
 func (r *round) again(ctx context.Context, b *sandbox, rng *rand.Rand) {
-	ctx, cancel := context.WithTimeout(ctx, plugin.Attempt)
-	defer cancel()
 	a, err := r.callers.Once(ctx, rng, r.anyURL(rng), http.MethodPost, "", b.add())
 	switch {
 	case err != nil, a.Code != 0 && a.Temporary():

@@ -25,11 +25,24 @@ type Callers struct {
 
 // Once is one request to one replica. An error says that there is no answer; the request may yet be served.
 func (c *Callers) Once(ctx context.Context, rng *rand.Rand, url, method, path string, body any) (Answer, error) {
+	return c.once(ctx, rng, url, method, path, body, Attempt, 0)
+}
+
+// Hurried is Once of a caller who waits for a time, and tells so.
+func (c *Callers) Hurried(
+	ctx context.Context, rng *rand.Rand, url, method, path string, body any, wait time.Duration,
+) (Answer, error) {
+	return c.once(ctx, rng, url, method, path, body, wait, wait)
+}
+
+func (c *Callers) once(
+	ctx context.Context, rng *rand.Rand, url, method, path string, body any, wait, told time.Duration,
+) (Answer, error) {
 	c.travel(ctx, rng)
-	ctx, cancel := context.WithTimeout(ctx, Attempt)
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	c.Count("request " + method)
-	a, err := send(ctx, c.HTTP, method, url+httpapi.Prefix+path, body)
+	a, err := send(ctx, c.HTTP, method, url+httpapi.Prefix+path, body, told)
 	c.travel(ctx, rng)
 	if err == nil && a.Code != 0 {
 		c.Count("refusal " + string(a.Reason))

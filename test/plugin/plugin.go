@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -49,10 +51,13 @@ func (a Answer) Temporary() bool {
 
 // Ask sends an ADD (POST) or a DEL (DELETE) to the controller at a URL.
 func Ask(ctx context.Context, h *http.Client, method, url string, request httpapi.AllocateRequest) (a Answer, err error) {
-	return send(ctx, h, method, url+httpapi.Prefix, request)
+	return send(ctx, h, method, url+httpapi.Prefix, request, 0)
 }
 
-func send(ctx context.Context, h *http.Client, method, url string, request any) (a Answer, err error) {
+// send asks. A caller who waits for no longer than a time may tell so; 0 for one who does not.
+func send(
+	ctx context.Context, h *http.Client, method, url string, request any, wait time.Duration,
+) (a Answer, err error) {
 	body, err := json.Marshal(request)
 	if err != nil {
 		return a, err
@@ -60,6 +65,9 @@ func send(ctx context.Context, h *http.Client, method, url string, request any) 
 	r, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
 		return a, err
+	}
+	if wait > 0 {
+		r.Header.Set("Bcsnet-Timeout-Ms", strconv.FormatInt(wait.Milliseconds(), 10))
 	}
 	resp, err := h.Do(r)
 	if err != nil {
