@@ -46,7 +46,6 @@ func guards() map[string]guard {
 		"proof":        {"a forwarded request proves that a replica sent it", "pkg/httpapi", "TestForwardedRequestsAreProven|TestForgedHop"},
 		"budget":       {"status is written no more often than its budget allows", "pkg/controller", "TestStatusBudgetOfManyPools"},
 		"silence":      {"a watch that is open and silent is replaced", "pkg/store", "TestSilentWatchIsReplaced"},
-		"restart":      {"a store that was put back does not tell a watch nothing", "pkg/store", "TestVersionOfTheFuture"},
 		"readyz":       {"a replica whose watches are silent is not ready", "test/http", "TestSilentWatchAtAReplica"},
 		"handover":     {"a leader in trouble hands over", "test/http", "TestSilentLeaderHandsOver"},
 		"drain":        {"a pool goes when no replica can hand out its addresses any more", "test/http", "TestPoolDeletionAgainstALaggingReplica"},
