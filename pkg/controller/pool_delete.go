@@ -48,7 +48,7 @@ func (r *poolReconciler) terminate(ctx context.Context, pool *v1.BCSNetPool, p i
 		return reconcile.Result{RequeueAfter: behindDelay}, nil
 	case len(held) > 0 || len(kept) > 0:
 		return reconcile.Result{RequeueAfter: sooner(wait, fullPass)}, nil
-	case rest > 0 && !broken("drain"):
+	case rest > 0:
 		return reconcile.Result{RequeueAfter: sooner(wait, rest)}, nil
 	}
 	return r.finish(ctx, pool, p)

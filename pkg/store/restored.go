@@ -33,7 +33,7 @@ func NoticeRestore(next http.RoundTripper) http.RoundTripper {
 		switch {
 		case err != nil:
 			return nil, err
-		case present != 0 && present < from && !broken("restart"):
+		case present != 0 && present < from:
 			return expired(r), nil
 		}
 		return next.RoundTrip(r)

@@ -48,7 +48,6 @@ func guards() map[string]guard {
 		"silence":      {"a watch that is open and silent is replaced", "pkg/store", "TestSilentWatchIsReplaced"},
 		"readyz":       {"a replica whose watches are silent is not ready", "test/http", "TestSilentWatchAtAReplica"},
 		"handover":     {"a leader in trouble hands over", "test/http", "TestSilentLeaderHandsOver"},
-		"drain":        {"a pool goes when no replica can hand out its addresses any more", "test/http", "TestPoolDeletionAgainstALaggingReplica"},
 		"back":         {"a kubelet that was cut off ends containers when it is back", "test/collect", "TestHostIsBack"},
 		"live":         {"the API server has the last word on a pod that is gone", "test/collect", "TestLookAgain"},
 		"host":         {"a host has to be in touch before what ran on it is over", "test/collect", "TestHostIsCutOff"},

@@ -26,7 +26,6 @@ func TestMutations(t *testing.T) {
 		"name":         "a DEL releases what its container holds, not what the pod of that name holds",
 		"collect":      "an address is taken back after two looks and a read of its pod",
 		"write":        "an ADD is answered when its address is stored, not before",
-		"restart":      "a store that was put back is noticed",
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := judge.NewVerdict()
