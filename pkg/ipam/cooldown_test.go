@@ -177,7 +177,7 @@ func TestCountsOfCooling(t *testing.T) {
 // An address that is set aside and back all the time does not pile up ends of its rest.
 func TestRestsDoNotPileUp(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8"}, cooldown(time.Hour)))
-	x.Watched(gaveUp("10.0.0.8", "a", 1, 0))
+	x.Watched(gaveUp("10.0.0.8", "a", 1, 1))
 	for i := range 10_000 {
 		x.SetNode("node-1", ips("10.0.0.8"))
 		x.SetNode("node-1", nil)
@@ -185,7 +185,7 @@ func TestRestsDoNotPileUp(t *testing.T) {
 			checkFreeSets(t, x)
 		}
 	}
-	if got := x.Counts("a", at(1)); got.Cooling != 1 || !got.NextFree.Equal(at(3600)) {
+	if got := x.Counts("a", at(1)); got.Cooling != 1 || !got.NextFree.Equal(at(3601)) {
 		t.Errorf("counts %+v", got)
 	}
 }

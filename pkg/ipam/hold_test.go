@@ -17,7 +17,7 @@ func TestHoldKeepsAnAddress(t *testing.T) {
 		"taken and given up": func(x *Index) {
 			x.take("a", "10.0.0.9")
 			released := available("10.0.0.9", "a", 2)
-			released.Updated = now
+			released.Updated = at(1)
 			x.Watched(released)
 		},
 		"a full list":   func(x *Index) { x.Replace(nil, 5) },
