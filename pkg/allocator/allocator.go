@@ -71,7 +71,7 @@ func New(index *ipam.Index, leases *store.Client, pods Pods, terms TermsFinder, 
 	a := &Allocator{
 		index: index, leases: leases, pods: pods, terms: terms, log: log,
 		locks: newLocks(), marks: newMarks(leases.Now), orphans: newOrphans(), doubles: newDoubles(), turns: newTurns(),
-		catchUps: &catchUps{index: index, leases: leases},
+		catchUps: &catchUps{index: index, leases: leases, turn: make(chan struct{}, 1)},
 		vanished: newVanished(), Rule: gone.Default(),
 	}
 	index.Subscribe(a.changed)

@@ -23,7 +23,7 @@ const (
 type catchUps struct {
 	index  *ipam.Index
 	leases *store.Client
-	turn   sync.Mutex
+	turn   chan struct{} // holds one value during a look
 	mu     sync.Mutex
 	next   *catchUp
 }
@@ -53,8 +53,8 @@ func (c *catchUps) wait(ctx context.Context) error {
 }
 
 func (c *catchUps) run(u *catchUp) {
-	c.turn.Lock()
-	defer c.turn.Unlock()
+	c.turn <- struct{}{}
+	defer func() { <-c.turn }()
 	c.mu.Lock()
 	c.next = nil // who comes from now on may know of later writes
 	c.mu.Unlock()
