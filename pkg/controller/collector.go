@@ -38,7 +38,7 @@ const (
 )
 
 const (
-	// collectEvery is how often the leader looks at all leases: what a pod leaves without a DEL is back within a minute,
+	// collectEvery is how often the leader looks at all leases: what a pod leaves without a DEL is back within some 80 s,
 	// also when the brake takes another look.
 	collectEvery = 10 * time.Second
 	// parallelCollections is how many addresses are looked at and released at once.

@@ -72,8 +72,10 @@ func (c *collector) listen(ctx context.Context, seen map[netip.Addr]suspect, now
 		case s.renewal == gone.Since, !ok:
 		case s.renewal == gone.Unread, beat == "":
 			s.beat, s.renewal = beat, before(beat, ok)
-		case beat != s.beat:
+		case beat != s.beat && s.renewal == gone.Once:
 			s.renewal = gone.Since
+		case beat != s.beat:
+			s.beat, s.renewal = beat, gone.Once
 		}
 		if touch := s.renewal == gone.Since || s.renewal == gone.NoLease; (node == "" || !touch) && !broken("back") {
 			s.missed = now.Sub(s.since)

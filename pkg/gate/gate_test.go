@@ -79,7 +79,7 @@ func TestGateDeadline(t *testing.T) {
 		if err := enter(ctx, g, "a"); !errors.Is(err, ErrOverloaded) || time.Since(began) != time.Second-leastTime {
 			t.Errorf("%v after %s", err, time.Since(began))
 		}
-		pass(leastTime)
+		pass(2 * leastTime) // at the very moment of the deadline either answer is right
 		if _, waiting := g.Busy(); waiting > 0 {
 			t.Errorf("left: %+v", g)
 		}

@@ -45,7 +45,9 @@ const (
 	NoLease
 	// Before: it was not renewed since the first look.
 	Before
-	// Since: it was renewed since. The kubelet is in touch with the API server and knows which pods are no more.
+	// Once: it was renewed once since. That request may have been under way when the host was cut off.
+	Once
+	// Since: it was renewed again after that. The kubelet is in touch with the API server and knows which pods are no more.
 	Since
 )
 

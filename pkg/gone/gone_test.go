@@ -145,6 +145,7 @@ func TestDecide(t *testing.T) {
 		}), want: gone.MayRun},
 		"by the word of a cache":          {evidence: sure(func(e *gone.Evidence) { e.Live = false }), want: gone.MayRun},
 		"the host says nothing":           {evidence: sure(renewal(gone.Before, time.Hour)), want: gone.MayRun},
+		"the host renewed once":           {evidence: sure(renewal(gone.Once, time.Hour)), want: gone.MayRun},
 		"the host's Lease cannot be read": {evidence: sure(renewal(gone.Unread, time.Hour)), want: gone.MayRun},
 		"the host was cut off, back for long": {evidence: sure(func(e *gone.Evidence) {
 			e.For, e.Host.Missed = time.Hour, time.Hour-long

@@ -106,6 +106,8 @@ func (q *quick) status(name []byte, s *v1.BCSNetIPStatus) {
 		q.text(&s.BoundVersion)
 	case "updateTime":
 		q.text(&s.UpdateTime)
+	case "terminationGracePeriodSeconds":
+		s.TerminationGracePeriodSeconds = int32(q.number(math.MaxInt32))
 	case "fixedIPExpiredTime":
 		q.text(&s.FixedIPExpiredTime)
 	case "history":

@@ -155,9 +155,7 @@ func renewing(t *testing.T, l *coordinationv1.Lease) {
 		tick := time.NewTicker(200 * time.Millisecond)
 		defer tick.Stop()
 		for {
-			before := l.DeepCopy()
-			l.Spec.RenewTime = new(metav1.NowMicro())
-			_ = admin.Patch(ctx, l, client.MergeFrom(before)) // the next one counts
+			renew(ctx, l)
 			select {
 			case <-ctx.Done():
 				return
@@ -166,6 +164,13 @@ func renewing(t *testing.T, l *coordinationv1.Lease) {
 		}
 	})
 	t.Cleanup(func() { cancel(); kubelet.Wait() })
+}
+
+// renew renews a Lease once. It may fail: the next one counts.
+func renew(ctx context.Context, l *coordinationv1.Lease) {
+	before := l.DeepCopy()
+	l.Spec.RenewTime = new(metav1.NowMicro())
+	_ = admin.Patch(ctx, l, client.MergeFrom(before))
 }
 
 // silentNode makes a node that has no Lease.

@@ -48,11 +48,14 @@ func (r *round) life(h int, rng *rand.Rand) {
 	r.endIsland(rng)
 }
 
-// cutOff cuts a host off and deletes most of its pods.
+// cutOff cuts a host off and deletes most of its pods. Those stay that a request is under way for: it may take minutes
+// to be answered, and a host that is cut off for so long does not stay ready.
 func (r *round) cutOff(h int, rng *rand.Rand) {
 	r.site.cut.Store(int64(h) + 1)
 	for _, s := range r.slots {
-		s.mu.Lock()
+		if !s.mu.TryLock() {
+			continue
+		}
 		if b := s.sandbox; s.host == h && b != nil && !s.taken && s.orphan.IsZero() && rng.IntN(4) > 0 {
 			r.island.mu.Lock()
 			r.island.containers = append(r.island.containers, b)

@@ -216,7 +216,7 @@ func (s *site) place(home int) int {
 // beat renews the Leases of the hosts, which are in touch with the API server whenever that is there. Kubelets do it every
 // ten seconds; a round is too short for that.
 func (s *site) beat(ctx context.Context) {
-	for pause(ctx, 2*time.Second) {
+	for ; ctx.Err() == nil; pause(ctx, 2*time.Second) {
 		for i := range hosts {
 			if !s.inTouch(i) {
 				continue

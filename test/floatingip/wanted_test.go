@@ -177,8 +177,8 @@ func TestTakenForNoClaim(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			l.State, l.Sticky, l.Holder = ipam.Available, ipam.Sticky{}, ipam.Holder{}
-			_, err = leases.Write(t.Context(), l)
+			free, _ := ipam.Free(l, time.Now(), ipam.Change{})
+			_, err = leases.Write(t.Context(), free)
 			return err
 		})
 	}

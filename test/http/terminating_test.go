@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
@@ -36,10 +37,17 @@ func TestTerminatingCRD(t *testing.T) {
 		asked++
 		return call.send(t.Context(), "POST", prefix, object{"host": "172.16.0.11", "owner": fmt.Sprintf("vm-%d", asked)})
 	}
+	controlplane.Eventually(t, func() error { // an address that is held has a finalizer: the CRD is not gone as long as it is there
+		a, err := ask()
+		if err == nil && a.Code != 0 {
+			err = fmt.Errorf("%d %s", a.Status, a.Raw)
+		}
+		return err
+	})
 	crd := &unstructured.Unstructured{}
 	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
 	crd.SetName("bcsnetips.networkextension.bkbcs.tencent.com")
-	hold := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":["customresourcecleanup.apiextensions.k8s.io","example.com/hold"]}}`))
+	hold := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["customresourcecleanup.apiextensions.k8s.io","example.com/hold"]}}`))
 	if err := admin.Patch(t.Context(), crd, hold); err != nil {
 		t.Fatal(err)
 	}
