@@ -43,6 +43,7 @@ type Allocator struct {
 	locks    *locks
 	marks    *marks
 	orphans  *orphans
+	releases atomic.Int32 // DELs under way
 	doubles  *doubles
 	turns    *turns
 	catchUps *catchUps

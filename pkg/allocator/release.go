@@ -19,6 +19,8 @@ import (
 // Release gives up what a container or an owner holds. One that holds nothing is no error: the DEL is remembered,
 // so that an ADD that it overtook does not bring an address back. The answer is what was released.
 func (a *Allocator) Release(ctx context.Context, r ReleaseRequest) ([]ipam.Lease, error) {
+	a.releases.Add(1)
+	defer a.releases.Add(-1)
 	began := a.moment(r.StartedAt, r.ArrivedAt)
 	if !r.StartedAt.IsZero() {
 		r.StartedAt = began.counts()

@@ -81,7 +81,11 @@ func (a *Allocator) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-a.orphans.some:
-			maps.Copy(failed, a.releaseOrphans(ctx, a.orphans.take()))
+			all := a.orphans.take()
+			if a.releases.Load() == 0 { // else a DEL may be about to release them, and to say so in its answer
+				all = a.releaseOrphans(ctx, all)
+			}
+			maps.Copy(failed, all)
 		case <-tick.C:
 			a.forgetDoubts(ctx)
 			a.settleDoubles(ctx)
