@@ -53,11 +53,11 @@ type Allocator struct {
 	again    atomic.Uint64
 }
 
-// Stats are what an allocator has counted since it was made, and what it knows now.
+// Stats has the counts of an allocator since it was made, and of what is open now.
 type Stats struct {
-	// Again is how often a request looked again because the picture had changed under it.
+	// Again counts the requests that were decided anew because the index had changed meanwhile.
 	Again uint64
-	// InDoubt are the addresses of which a write's outcome is open.
+	// InDoubt counts the addresses of which a write's outcome is open.
 	InDoubt int
 }
 
@@ -303,7 +303,7 @@ func (a *Allocator) decide(ctx context.Context, want ipam.Want, prefer []netip.A
 	return picks, nil
 }
 
-// want is what the request still lacks.
+// want returns what the request still lacks.
 func (r Request) want(h ipam.Holder, held []ipam.Lease) ipam.Want {
 	return ipam.Want{
 		Host: r.Host, Namespace: r.Namespace, Owner: r.Owner, Pool: cmp.Or(r.Pool, r.terms.Pool), Network: r.Network, Addrs: r.Addrs, Have: held,
@@ -423,6 +423,6 @@ func forbidden(err error) *ipam.Refusal {
 	return ipam.Refuse(ipam.ReasonForbidden, "%v", err).WithHint("check the controller's ClusterRole")
 }
 
-// doubtLife is how long the outcome of a write can stay open: longer than the API server's own
-// request timeout of one minute.
+// doubtLife bounds how long the outcome of a write stays open. It is longer than the API server's own request timeout of
+// one minute.
 const doubtLife = 70 * time.Second

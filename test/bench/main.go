@@ -92,6 +92,9 @@ func run(ctx context.Context, o settings, handler, next string, informer bool) e
 	if err := o.check(); err != nil {
 		return err
 	}
+	if _, err := os.Stat(o.out); err != nil {
+		return fmt.Errorf("-out: %w; the tables are rewritten in a copy of docs/benchmarks.md: make one there first", err)
+	}
 	var r report
 	for _, parts := range together() {
 		if err := errors.Join(measure(ctx, o, &r, parts), r.write(o.out)); err != nil { // what comes later may fail
