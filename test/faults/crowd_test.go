@@ -25,6 +25,8 @@ func (r *round) crowd(rng *rand.Rand) {
 	}
 	r.steady.RLock()
 	defer r.steady.RUnlock()
+	r.spared.RLock()
+	defer r.spared.RUnlock()
 	if !r.loading() {
 		return
 	}

@@ -82,8 +82,12 @@ func (s *slot) take() {
 }
 
 // takeHost releases a host, whose pods are over, by the command line or over HTTP. Nothing is taken once the load is
-// over: the last pods of some slots are there to stay.
+// over: the last pods of some slots are there to stay. Nor while a tenant or the crowd has pods, which are not told.
 func (r *round) takeHost(rng *rand.Rand) {
+	if !r.spared.TryLock() {
+		return
+	}
+	defer r.spared.Unlock()
 	h := rng.IntN(hosts)
 	var its []*slot
 	for _, s := range r.slots {

@@ -46,6 +46,8 @@ type round struct {
 	halted atomic.Bool
 	// steady is held by those whose pods nobody would tell of a store that was put back, and while it is put back.
 	steady sync.RWMutex
+	// spared is held by those whose pods no operator must take, and while one releases a host.
+	spared sync.RWMutex
 	// lasting has the pods of every third slot go on, from container to container.
 	lasting atomic.Bool
 }

@@ -34,6 +34,8 @@ func (r *round) tenants(rng *rand.Rand) {
 func (r *round) tenant(name string, rng *rand.Rand) {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	until(r.ctx, func(ctx context.Context) error { return r.site.create(ctx, ns.DeepCopy()) })
+	r.spared.RLock()
+	defer r.spared.RUnlock()
 	var all []*sandbox
 	for i := range tenantPods(r.site.slots) {
 		pod, h := fmt.Sprintf("pod-%d", i), r.site.place(i%hosts)
