@@ -33,7 +33,7 @@ type Index struct {
 	// seen is the version that the watch has reached, in this epoch.
 	seen    uint64
 	epoch   uint32
-	waiters []waiter
+	waiters []*waiter
 
 	// inUse counts the addresses in use, and those lost while they were, by where they are; coming are those that are held
 	// for a host.

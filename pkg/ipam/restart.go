@@ -20,7 +20,7 @@ var ErrRestarted = errors.New("the store was put back to an older state")
 func (x *Index) Restart(all []Lease, version uint64) {
 	x.update(func() (changes []change) {
 		for _, w := range x.waiters {
-			w.done <- ErrRestarted
+			w.done(ErrRestarted)
 		}
 		x.waiters, x.seen = nil, version
 		x.returning++

@@ -7,7 +7,7 @@ import (
 
 type waiter struct {
 	version uint64
-	done    chan error // gets one value
+	done    func(error) // called once, with the lock held
 }
 
 // Reached takes note that the watch has delivered everything up to version.
@@ -26,37 +26,47 @@ func (x *Index) Seen() uint64 {
 
 // WaitSeen returns when the watch has reached version, or with ErrRestarted or the context's error.
 func (x *Index) WaitSeen(ctx context.Context, version uint64) error {
-	x.mu.Lock()
-	if x.seen >= version {
-		x.mu.Unlock()
-		return nil
-	}
-	w := waiter{version, make(chan error, 1)}
-	x.waiters = append(x.waiters, w)
-	x.mu.Unlock()
+	done := make(chan error, 1)
+	forget := x.WhenSeen(version, func(err error) { done <- err })
 	select {
-	case err := <-w.done:
+	case err := <-done:
 		return err
 	case <-ctx.Done():
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		x.waiters = slices.DeleteFunc(x.waiters, func(o waiter) bool { return o.done == w.done })
+		forget()
 		return ctx.Err()
 	}
 }
 
-// reached moves seen forward and wakes who waits for it. There are at most as many waiters as
-// requests under way.
+// WhenSeen calls done once, when the watch has reached version, or with ErrRestarted. done must neither wait nor use the
+// index. After forget it is not called any more.
+func (x *Index) WhenSeen(version uint64, done func(error)) (forget func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.seen >= version {
+		done(nil)
+		return func() {}
+	}
+	w := &waiter{version, done}
+	x.waiters = append(x.waiters, w)
+	return func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.waiters = slices.DeleteFunc(x.waiters, func(o *waiter) bool { return o == w })
+	}
+}
+
+// reached moves seen forward and tells who waits for it. There are at most as many waiters as
+// requests and writes under way.
 func (x *Index) reached(version uint64) {
 	if version <= x.seen {
 		return
 	}
 	x.seen = version
-	x.waiters = slices.DeleteFunc(x.waiters, func(w waiter) bool {
+	x.waiters = slices.DeleteFunc(x.waiters, func(w *waiter) bool {
 		if w.version > version {
 			return false
 		}
-		w.done <- nil
+		w.done(nil)
 		return true
 	})
 }

@@ -37,8 +37,11 @@ var (
 )
 
 const (
-	// MaxWrites is how many writes may be in flight; more wait their turn.
+	// MaxWrites is how many writes may be in flight, or stored and not yet delivered by the watch; more wait their turn.
 	MaxWrites = 128
+	// maxLag is how long a write that was answered keeps its place while the watch does not deliver it. Where the watch is
+	// silent, releases, which need no confirmation, go on at MaxWrites in this time.
+	maxLag = time.Second
 	// WriteTimeout bounds one write. A write that was sent is waited for even when its caller has gone.
 	WriteTimeout = 10 * time.Second
 )
@@ -51,7 +54,9 @@ type Client struct {
 	// index, when there is one, is told of every write that was stored.
 	index *ipam.Index
 	// behind is called when an answer shows that the store was put back to an older state.
-	behind   func()
+	behind func()
+	// lag is how long a write that was answered keeps its place at most.
+	lag      time.Duration
 	dry      bool
 	observer Observer
 	counts   *counts
@@ -75,7 +80,7 @@ func New(cfg *rest.Config, index *ipam.Index, clock *Clock) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{rest: r, gate: gate.New(MaxWrites), clock: clock, index: index, counts: &counts{}, pageSize: laterPages}, nil
+	return &Client{rest: r, gate: gate.New(MaxWrites), clock: clock, index: index, counts: &counts{}, lag: maxLag, pageSize: laterPages}, nil
 }
 
 // Dry is the same client with writes that the API server checks and does not store. The answer to one is
@@ -180,7 +185,7 @@ func (c *Client) Write(ctx context.Context, l ipam.Lease) (ipam.Lease, error) {
 	if err != nil {
 		return l, err
 	}
-	defer leave()
+	defer func() { leave() }()
 	// From here on the write happens, also when the caller goes: one whose outcome nobody waits for
 	// would be in doubt.
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), WriteTimeout)
@@ -225,6 +230,7 @@ func (c *Client) Write(ctx context.Context, l ipam.Lease) (ipam.Lease, error) {
 	if c.index != nil {
 		c.counts.answers(stored.Version)
 		c.index.Wrote(stored)
+		leave = c.onceDelivered(stored.Version, leave)
 	}
 	return stored, nil
 }

@@ -133,3 +133,38 @@ func TestObserver(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// A write keeps its place until the watch has delivered it: where the watch lags behind, no more than those that fit are
+// stored and not confirmed, and the others wait.
+func TestPlaceIsKeptUntilTheWatchDelivers(t *testing.T) {
+	t.Parallel()
+	const places = 2
+	tap, held, addr := &intercept.Tap{}, intercept.NewGate(), subnet()
+	tap.On(watches, held.HoldStream)
+	c, f := feeding(t, tap)
+	c.gate, c.lag = gate.New(places), time.Minute
+	<-held.Arrived()
+	controlplane.Until(t, "the feed watches", f.Watching)
+	for i := range places {
+		write(t, c, available(addr(i+1)))
+	}
+	if s := c.Stats(); s.InFlight != places {
+		t.Errorf("%d of %d places are taken while the watch has not delivered what was written", s.InFlight, places)
+	}
+	held.Open()
+	controlplane.Until(t, "the watch delivers, and the places are free", func() bool { return c.Stats().InFlight == 0 })
+}
+
+// Where the watch is silent for longer, places come free all the same.
+func TestPlaceComesFreeWithoutTheWatch(t *testing.T) {
+	t.Parallel()
+	tap, held, addr := &intercept.Tap{}, intercept.NewGate(), subnet()
+	tap.On(watches, held.HoldStream)
+	c, f := feeding(t, tap)
+	c.gate = gate.New(1)
+	<-held.Arrived()
+	controlplane.Until(t, "the feed watches", f.Watching)
+	for i := range 3 {
+		write(t, c, available(addr(i+1)))
+	}
+}

@@ -36,6 +36,19 @@ func (c *Client) enter(ctx context.Context, class gate.Class, pool string) (leav
 	return leave, nil
 }
 
+// onceDelivered returns how to give a place back once the watch has delivered a write, or after so long that it does not
+// matter. An API server that is sent as many writes as it takes has no time left for its watches: these fall behind by more and
+// more, and who asked for an address waits for the confirmation until he has gone, however fast it was stored.
+func (c *Client) onceDelivered(version uint64, leave func()) func() {
+	if broken("lag") {
+		return leave
+	}
+	return func() {
+		forget := c.index.WhenSeen(version, func(error) { leave() })
+		time.AfterFunc(c.lag, func() { forget(); leave() })
+	}
+}
+
 // patient hides the deadline of a context. A process without an index, such as a command line, has nobody else to make
 // room for: it tries until its time is over, and then the reason of the last try is what its user wants to know.
 type patient struct{ context.Context }

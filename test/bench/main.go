@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -32,6 +33,8 @@ func main() {
 	flag.StringVar(&o.out, "out", "", "file whose tables are rewritten; default docs/benchmarks.md of this module")
 	flag.StringVar(&o.only, "only", "", "measure only these parts, with commas between: "+strings.Join(partNames(), ", "))
 	flag.DurationVar(&o.excess, "excess", time.Minute, "how long the part overload offers more than can be stored")
+	o.offers = []float64{0.5, 1, 2, 3}
+	flag.Func("offers", "what the part overload offers, as multiples of what can be stored (default 0.5,1,2,3)", o.setOffers)
 	flag.StringVar(&o.beside, "beside", "", "another build of the controller to measure beside this one")
 	handler := flag.String("floor-handler", "", "internal: serve the empty handler with this kubeconfig")
 	next := flag.String("floor-next", "10.192.0.0", "internal: the first address that the empty handler makes an object of")
@@ -57,6 +60,20 @@ type settings struct {
 	only   string
 	beside string
 	excess time.Duration
+	offers []float64
+}
+
+// setOffers reads the multiples that the part overload offers.
+func (o *settings) setOffers(text string) error {
+	o.offers = nil
+	for n := range strings.SplitSeq(text, ",") {
+		times, err := strconv.ParseFloat(n, 64)
+		if err != nil || times <= 0 {
+			return fmt.Errorf("%q is not a number above zero", n)
+		}
+		o.offers = append(o.offers, times)
+	}
+	return nil
 }
 
 // wants reports whether a part is to be measured.

@@ -24,9 +24,6 @@ const (
 	excessWarmUp = 5 * time.Second
 )
 
-// offers are the loads, as multiples of what the API server stores.
-var offers = []float64{0.5, 1, 2, 3}
-
 // overload offers more than can be stored, for a while, and looks who is answered meanwhile, and when all are. With another
 // build, both run alone on the same control plane, in turn.
 func (b *bench) overload(ctx context.Context) error {
@@ -44,7 +41,7 @@ func (b *bench) overload(ctx context.Context) error {
 	}
 	this := b.controller
 	defer func() { b.controller = this }()
-	for i, times := range offers {
+	for i, times := range b.offers {
 		for j, build := range builds {
 			b.controller = build
 			if len(builds) > 1 {
