@@ -13,7 +13,9 @@ import (
 
 // oneSet splits the leases of an attachment into those that stay and those that are superfluous. Of two containers the
 // newer has them, of one container the set that was whole first: its holder may have been told already, and whatever is
-// written later does not change that. While no set is whole none is superfluous: keep is what is to be completed.
+// written later does not change that. A lease of an owner that names no container counts as one of the newest: asked
+// again, either of the two is answered, or takes it over. While no set is whole none is superfluous: keep is what is
+// to be completed.
 func oneSet(all []ipam.Lease, network func(pool string) string) (keep, over []ipam.Lease) {
 	if !tooMany(all, network) {
 		return all, nil
@@ -23,7 +25,7 @@ func oneSet(all []ipam.Lease, network func(pool string) string) (keep, over []ip
 	var best []ipam.Lease
 	whole := false
 	for _, set := range sets(rivals, network) {
-		if !slices.ContainsFunc(set, func(l ipam.Lease) bool { return l.ContainerID == newest }) {
+		if !slices.ContainsFunc(set, func(l ipam.Lease) bool { return l.ContainerID == newest || bare(l) }) {
 			continue
 		}
 		isWhole := complete(set)
@@ -149,15 +151,21 @@ func winner(ls []ipam.Lease) ipam.Lease {
 	keep := newestOf(ls)
 	newest := keep.ContainerID
 	for _, l := range ls {
-		if l.ContainerID == newest && ipam.CompareBound(l, keep) < 0 {
+		if (l.ContainerID == newest || bare(l)) && ipam.CompareBound(l, keep) < 0 {
 			keep = l
 		}
 	}
 	return keep
 }
 
+// bare reports whether a lease is of an owner that named no container, which it need not.
+func bare(l ipam.Lease) bool { return l.Owner != "" && l.ContainerID == "" }
+
 // newestOf is a lease of the container that came last.
 func newestOf(ls []ipam.Lease) ipam.Lease {
+	if named := slices.DeleteFunc(slices.Clone(ls), bare); len(named) > 0 {
+		ls = named
+	}
 	return slices.MaxFunc(ls, func(a, b ipam.Lease) int {
 		return cmp.Or(a.StartedAt.Compare(b.StartedAt), ipam.CompareBound(a, b))
 	})

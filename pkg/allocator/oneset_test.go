@@ -17,7 +17,8 @@ import (
 
 // What an attachment keeps of what several replicas took for it, in the notation
 // ADDRESS@BOUND[<VERSION] NETWORK SETSIZE CONTAINER [slot]: "4a@1 blue 1 c". The address begins with its family. One whose
-// version is lower than the one it was bound with was written again after the store had been put back.
+// version is lower than the one it was bound with was written again after the store had been put back. A container "-" is none,
+// "vm:c" one of an owner, who asked without any for "vm".
 func TestOneSet(t *testing.T) {
 	for what, test := range map[string]struct{ all, keep, over string }{
 		"one":    {"4a@1 blue 1 c", "4a", ""},
@@ -57,6 +58,13 @@ func TestOneSet(t *testing.T) {
 		"one and a pair of one network":          {"4a@1 blue 1 c, 4b@2 blue 2 c, 6b@3 blue 2 c", "4a", "4b 6b"},
 		"two of no network":                      {"4a@1 - 1 c, 6a@2 - 1 c", "4a", "6a"},
 		"made again, and a pair and one":         {"4a@1 blue 1 c, 6a@2 green 1 -, 4b@3 blue 1 c", "4a 6a", "4b"},
+		"of an owner, and a container of his":    {"4a@1 blue 1 vm, 4b@2 blue 1 vm:c", "4a", "4b"},
+		"of an owner, a container of his first":  {"4a@2 blue 1 vm, 4b@1 blue 1 vm:c", "4b", "4a"},
+		"of an owner, and two containers of his": {"4a@1 blue 1 vm:c, 4b@2 blue 1 vm, 4c@3 blue 1 vm:d", "4b", "4a 4c"},
+		"of an owner, after two containers":      {"4a@1 blue 1 vm:c, 4b@3 blue 1 vm, 4c@2 blue 1 vm:d", "4c", "4a 4b"},
+		"two containers of an owner":             {"4a@1 blue 1 vm:c, 4b@2 blue 1 vm:d", "4b", "4a"},
+		"two networks of an owner":               {"6a@1 green 1 vm:c, 4a@2 blue 1 vm", "6a", "4a"},
+		"a pair of an owner, and one":            {"4a@3 blue 1 vm:c, 4b@1 green 2 vm, 6b@2 green 2 vm", "4b 6b", "4a"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			networks, all := map[string]string{}, []ipam.Lease{}
@@ -91,6 +99,12 @@ func leaseFrom(t *testing.T, text string, networks map[string]string) (l ipam.Le
 		l.BoundVersion, l.Version = uint64(bound[0]-'0'), uint64(again[0]-'0')
 	}
 	l.StartedAt = time.Unix(1_700_000_000, 0)
+	if strings.HasPrefix(fields[3], "vm") { // an owner; without a container it asked last
+		l.Owner, l.PodName = "vm", ""
+		if fields[3] = strings.TrimPrefix(strings.TrimPrefix(fields[3], "vm"), ":"); fields[3] == "" {
+			fields[3] = "-"
+		}
+	}
 	switch l.ContainerID = fields[3]; l.ContainerID {
 	case "-":
 		l.ContainerID = ""

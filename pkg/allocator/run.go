@@ -70,7 +70,7 @@ func (o *orphans) take() map[netip.Addr]ipam.Lease {
 // settleEvery is how often Run looks after what is left over.
 const settleEvery = 2 * time.Second
 
-// Run releases addresses whose DEL came before their ADD was seen and second addresses of one pod, and settles
+// Run releases addresses whose DEL came before their ADD was seen and second addresses of one holder, and settles
 // writes whose outcome nobody asked for again. It returns when the context ends.
 func (a *Allocator) Run(ctx context.Context) error {
 	tick := time.NewTicker(settleEvery)

@@ -1,0 +1,93 @@
+package allocator
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/test/controlplane"
+)
+
+// Rule 5: a second lease of an owner goes back without another request, as nobody collects it ever. Of two containers the
+// newer keeps what it was told; a lease that names none stays where it came first, and goes where it came second.
+func TestSecondAddressOfAnOwner(t *testing.T) {
+	for what, test := range map[string]struct {
+		container string // of the first lease, which is the one that was answered
+		second    func(l *ipam.Lease)
+	}{
+		"the same container again":     {"c", func(*ipam.Lease) {}},
+		"an older container, late":     {"c", func(l *ipam.Lease) { l.ContainerID, l.StartedAt = l.Owner+"-b", l.StartedAt.Add(-time.Second) }},
+		"no container, twice":          {"", func(*ipam.Lease) {}},
+		"no container, and later":      {"c", func(l *ipam.Lease) { l.ContainerID, l.StartedAt = "", l.StartedAt.Add(time.Second) }},
+		"a container after none":       {"", func(l *ipam.Lease) { l.ContainerID, l.StartedAt = l.Owner+"-c", l.StartedAt.Add(time.Second) }},
+		"an old container, after none": {"", func(l *ipam.Lease) { l.ContainerID, l.StartedAt = l.Owner+"-b", l.StartedAt.Add(-time.Second) }},
+	} {
+		t.Run(what, func(t *testing.T) {
+			x := newNet("9-12")
+			one := newReplica(t, x.pool)
+			request := x.vm("second")
+			if test.container != "" {
+				request.ContainerID = request.Owner + "-" + test.container
+			}
+			told := one.one(request)
+			one.beside(x, one.lease(told), test.second)
+			controlplane.Until(t, "one address is held", func() bool { return len(x.held(t)) == 1 })
+			if got := settled(t, x, request, one); got != told {
+				t.Errorf("%s is held, want %s, which was answered", got, told)
+			}
+		})
+	}
+}
+
+// Two replicas serve an owner at once, without a container at one and with one at the other: both are answered what was
+// stored first, and nothing is left over.
+func TestOwnerWithAndWithoutAContainer(t *testing.T) {
+	for _, bareFirst := range []bool{true, false} {
+		t.Run(fmt.Sprintf("without first %v", bareFirst), func(t *testing.T) {
+			x := newNet("9-12")
+			one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+			first, second := x.vm("both"), x.vm("both")
+			if second.ContainerID = second.Owner + "-c"; !bareFirst {
+				first, second = second, first
+			}
+			a, _, answers, leave := apart(t, x, one, two, first, second)
+			defer leave()
+			one.watch.Open()
+			two.watch.Open()
+			for n, answer := range answers {
+				if got := <-answer; got.err != nil || len(got.addrs) != 1 || got.addrs[0] != a {
+					t.Errorf("request %d is answered %v, %v; want %s", n, got.addrs, got.err, a)
+				}
+			}
+			named := first
+			if named.ContainerID == "" {
+				named = second
+			}
+			if got := settled(t, x, named, one, two); got != a {
+				t.Errorf("%s is held, want %s", got, a)
+			}
+		})
+	}
+}
+
+// What one owner holds on two interfaces, and what two owners hold, is nobody's second lease.
+func TestNoSecondAddressOfAnOwner(t *testing.T) {
+	x := ipam.NewIndex()
+	lease := func(n byte, owner, ifName string) ipam.Lease {
+		l := ipam.Lease{Addr: netip.AddrFrom4([4]byte{10, 9, 0, n}), Version: uint64(n), State: ipam.Active, Params: ipam.Params{Pool: "p"}}
+		l.Owner, l.IfName = owner, ifName
+		return l
+	}
+	a := &Allocator{index: x}
+	leases := []ipam.Lease{lease(1, "vm", "eth0"), lease(2, "vm", "eth1"), lease(3, "mv", "eth0"), lease(4, "db", "eth0"), lease(5, "db", "eth0"), lease(6, "db", "")}
+	for _, l := range leases {
+		x.Watched(l)
+	}
+	for _, l := range leases {
+		if got, want := a.isDouble(l), l.Owner == "db" && l.IfName != ""; got != want {
+			t.Errorf("%s of %s on %q is a double: %t, want %t", l.Addr, l.Owner, l.IfName, got, want)
+		}
+	}
+}
