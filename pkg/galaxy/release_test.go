@@ -1,11 +1,16 @@
 package galaxy
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -93,6 +98,46 @@ func TestReleaseRequestsThatAreWrong(t *testing.T) {
 		if got, err := in.parse(); err != nil || len(got) != want {
 			t.Errorf("%s: %v, %v", body, got, err)
 		}
+	}
+}
+
+// What memory says of a pod is asked once more of the API server before its address is released: the watch of this replica
+// may lag.
+func TestReleaseAsksForThePod(t *testing.T) {
+	s := newService(t, cached{})
+	taken := ipam.Lease{
+		Addr: netip.MustParseAddr("10.0.70.2"), Version: 1, State: ipam.Active, Params: ipam.Params{Pool: "p"},
+		Holder: ipam.Holder{Namespace: "shop", PodName: "web-0", PodUID: "u1", IfName: "eth0"},
+	}
+	s.Index.Wrote(taken)
+	var looks []bool
+	s.Gone = func(_ context.Context, _ ipam.Lease, live bool) (gone.Decision, error) {
+		if looks = append(looks, live); live {
+			return gone.Decision{Verdict: gone.Held}, nil
+		}
+		return gone.Decision{Verdict: gone.Gone, Check: gone.PodGone}, nil
+	}
+	var in ReleaseIPRequest
+	if err := json.Unmarshal([]byte(`{"ips":[{"ip":"10.0.70.2","namespace":"shop","podName":"web-0"}]}`), &in); err != nil {
+		t.Fatal(err)
+	}
+	_, released, err := s.ReleaseIPs(t.Context(), in, ipam.Change{})
+	refusal, ok := errors.AsType[*ipam.Refusal](err)
+	if !ok || refusal.Message != "10.0.70.2 is not releasable" || StatusOf(refusal) != http.StatusBadRequest || len(released) > 0 {
+		t.Errorf("%v, released %v", err, released)
+	}
+	if !slices.Equal(looks, []bool{false, true}) {
+		t.Errorf("asked with live %v, want the cache and then the API server", looks)
+	}
+	s.Gone = func(_ context.Context, _ ipam.Lease, live bool) (gone.Decision, error) {
+		if live {
+			return gone.Decision{}, errors.New("no answer")
+		}
+		return gone.Decision{Verdict: gone.Gone, Check: gone.PodGone}, nil
+	}
+	_, released, err = s.ReleaseIPs(t.Context(), in, ipam.Change{})
+	if refusal, ok := errors.AsType[*ipam.Refusal](err); !ok || refusal.Reason != ipam.ReasonUnavailable || len(released) > 0 {
+		t.Errorf("the API server does not answer: %v, released %v", err, released)
 	}
 }
 

@@ -113,8 +113,7 @@ func (s shares) read(w http.ResponseWriter, r *http.Request, most int64) (body [
 		if len(b.bytes) == cap(b.bytes) && !b.grow(r.ContentLength) {
 			return nil, b.release, http.StatusServiceUnavailable, tooMany()
 		}
-		patience := min(graceOfArrival+time.Duration(len(b.bytes))*time.Second/paceOfArrival, readTime)
-		_ = conn.SetReadDeadline(began.Add(patience)) // a test's recorder has none
+		_ = conn.SetReadDeadline(began.Add(patience(len(b.bytes)))) // a test's recorder has none
 		var n int
 		n, err = source.Read(b.bytes[len(b.bytes):cap(b.bytes)])
 		b.bytes = b.bytes[:len(b.bytes)+n]
@@ -128,6 +127,11 @@ func (s shares) read(w http.ResponseWriter, r *http.Request, most int64) (body [
 	}
 	status, err = checkBody(b.bytes, most, err)
 	return b.bytes, b.release, status, err
+}
+
+// patience returns how long a body may take from its beginning while so many bytes of it have come.
+func patience(arrived int) time.Duration {
+	return min(graceOfArrival+time.Duration(arrived)*time.Second/paceOfArrival, readTime)
 }
 
 // cost is what a question counts for while it is decided.

@@ -205,6 +205,19 @@ func TestLargeQuestions(t *testing.T) {
 	b.roomIsBack(t)
 }
 
+// TestPatience: a sender that says nothing is let go of after two seconds, whatever it has announced, and a slow one when it has fallen
+// behind: a question has all its time only after some hundred thousand bytes.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	for arrived, want := range map[int]time.Duration{
+		0: 2 * time.Second, 64 << 10: 3 * time.Second, 640 << 10: 12 * time.Second, 1 << 20: readTime, maxQuestion: readTime,
+	} {
+		if got := patience(arrived); got != want {
+			t.Errorf("%d bytes have come: %s, want %s", arrived, got, want)
+		}
+	}
+}
+
 // TestSlowQuestion: a sender that is too slow is told so long before the time for a body is over, and its connection ends.
 func TestSlowQuestion(t *testing.T) {
 	t.Parallel()
