@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -93,4 +95,17 @@ func FuzzQuestion(f *testing.F) {
 			t.Errorf("%q is passed on as %q", body, again.names)
 		}
 	})
+}
+
+// TestPodOfManyParts: of a Pod with more parts than are counted for nothing is decoded, however small they are.
+func TestPodOfManyParts(t *testing.T) {
+	t.Parallel()
+	for n, refused := range map[int]bool{maxPodParts: false, maxPodParts + 1: true, 10 * maxPodParts: true} {
+		text := `{"metadata":{"finalizers":[` + strings.Repeat(`"",`, n) + `""]}}`
+		_, err := readPod(span(text))
+		want := fmt.Sprintf("Pod has %d parts, more than %d", n, maxPodParts)
+		if refusal, ok := errors.AsType[*ipam.Refusal](err); ok != refused || ok && refusal.Message != want {
+			t.Errorf("%d parts: %v", n, err)
+		}
+	}
 }
