@@ -1,0 +1,58 @@
+package store
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// sink fills the index.
+type sink struct{ f *Feed }
+
+var _ cache.ReflectorStore = sink{}
+
+func (s sink) Add(o any) error { return s.Update(o) }
+
+func (s sink) Update(o any) error {
+	s.f.delivered()
+	s.f.client.index.Watched(o.(*item).Lease)
+	return nil
+}
+
+func (s sink) Delete(o any) error {
+	s.f.delivered()
+	s.f.client.index.WatchedDelete(o.(*item).Addr, o.(*item).Lease.Version)
+	return nil
+}
+
+func (s sink) Replace(all []any, rv string) error {
+	leases := make([]ipam.Lease, 0, len(all))
+	for _, o := range all {
+		i, ok := o.(*item)
+		if !ok {
+			return fmt.Errorf("the list holds a %T", o)
+		}
+		leases = append(leases, i.Lease)
+	}
+	if index, version := s.f.client.index, parseVersion(rv); s.f.consistent.Load() && version < index.Seen() {
+		s.f.client.counts.answered.Store(0) // what was answered before may be lost
+		index.Restart(leases, version)
+		s.f.restarted()
+	} else if index.Replace(leases, version) {
+		s.f.restarted()
+	}
+	s.f.synced.Store(true)
+	s.f.hears()
+	return nil
+}
+
+func (s sink) Resync() error { return nil }
+
+// Bookmark takes note of how far the watch has come while nothing changed.
+func (s sink) Bookmark(rv string) error {
+	s.f.delivered()
+	s.f.client.index.Reached(parseVersion(rv))
+	return nil
+}
