@@ -1,0 +1,131 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// make makes the claim that the policy of a pod asks for which has an address of it.
+func (r *claimReconciler) make(ctx context.Context, name string, leases []ipam.Lease) error {
+	p, ok := r.wantedBy(ctx, name, leases)
+	if !ok || p.Named {
+		return nil
+	}
+	key := nameOf(name)
+	o := &v1.BCSNetIPClaim{Spec: claim.Derive(p, r.owners.APIVersion)}
+	o.Namespace, o.Name = key.Namespace, key.Name
+	o.Labels = map[string]string{claim.Managed: "true"}
+	o.Finalizers = []string{v1.ClaimFinalizer}
+	switch err := r.client.Create(ctx, o); {
+	case err == nil, apierrors.IsAlreadyExists(err):
+	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return r.letGo(ctx, leases, "its namespace is gone")
+	default:
+		r.missing(p)
+		return fmt.Errorf("making claim %s: %w", name, err)
+	}
+	r.log.Info("made a claim from annotations", "claim", name, "policy", string(p.Release), "workload", p.Workload.String())
+	return nil
+}
+
+// letGo gives back what is kept of leases whose claim is no more, and has the others go back when their pods end.
+func (r *claimReconciler) letGo(ctx context.Context, leases []ipam.Lease, why string) error {
+	for _, l := range leases {
+		var err error
+		if l.IsKept() {
+			err = r.step(ctx, nil, claim.Step{Lease: l, Free: true, Why: why})
+		} else {
+			err = r.restick(ctx, l, ipam.Sticky{})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// missing takes note of a claim that a pod which asks for an address needs: it may be gone, with its address kept,
+// before the claim is made.
+func (r *claimReconciler) missing(p workload.Policy) {
+	if !r.leads.Leading() {
+		return
+	}
+	r.mu.Lock()
+	r.wanted[p.Claim] = p
+	r.mu.Unlock()
+	r.enqueue(p.Claim, allocator.MaxRequestTime) // which forgets it if nothing came of the request
+}
+
+// there forgets by which policy a claim was to be made: it is there, and stays.
+func (r *claimReconciler) there(c claim.Claim) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.unclaimed, c.Name)
+	if !c.Deleting {
+		delete(r.wanted, c.Name)
+	}
+}
+
+// wantedBy is the policy by which a claim is to be made that has addresses.
+func (r *claimReconciler) wantedBy(ctx context.Context, name string, leases []ipam.Lease) (p workload.Policy, ok bool) {
+	r.mu.Lock()
+	p, ok = r.wanted[name]
+	delete(r.wanted, name)
+	r.mu.Unlock()
+	if len(leases) == 0 {
+		return p, false
+	}
+	if now, found := r.policyOf(ctx, name, leases); found {
+		return now, true
+	}
+	for _, l := range leases { // a pod that gave its address up and is still there says the same
+		if pod, found := r.podNamed(ctx, l); found && !ok && l.State == ipam.Reserved {
+			if now, err := r.policies.Resolve(ctx, pod); err == nil && now.Claim == name {
+				return now, true
+			}
+		}
+	}
+	return p, ok
+}
+
+// policyOf is the policy of a pod that has an address of a claim, if there is one whose policy names the claim.
+func (r *claimReconciler) policyOf(ctx context.Context, name string, leases []ipam.Lease) (p workload.Policy, ok bool) {
+	for _, l := range leases {
+		if l.State != ipam.Active {
+			continue
+		}
+		pod, found := r.pod(ctx, l)
+		if !found {
+			continue
+		}
+		if p, err := r.policies.Resolve(ctx, pod); err == nil && p.Claim == name {
+			return p, true
+		}
+	}
+	return p, false
+}
+
+// pod is the pod of a lease as the cache has it.
+func (r *claimReconciler) pod(ctx context.Context, l ipam.Lease) (pod workload.Pod, found bool) {
+	pod, found = r.podNamed(ctx, l)
+	return pod, found && pod.UID == l.PodUID && !pod.Ended
+}
+
+// podNamed is the pod of the name that a lease says.
+func (r *claimReconciler) podNamed(ctx context.Context, l ipam.Lease) (pod workload.Pod, found bool) {
+	var o corev1.Pod
+	if l.PodName == "" || r.client.Get(ctx, types.NamespacedName{Namespace: l.Namespace, Name: l.PodName}, &o) != nil {
+		return pod, false
+	}
+	return workload.FromObject(&o), true
+}
