@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -39,7 +40,7 @@ func takeAhead(t testing.TB, size int) {
 		t.Fatal(err)
 	}
 	index.SetPool(ipam.Pool{Name: "large", Plan: plan, Hosts: map[netip.Addr]struct{}{netip.MustParseAddr("192.168.0.1"): {}}})
-	a := New(index, leases, nil, nil, slog.New(slog.DiscardHandler))
+	a := New(index, leases, nil, nil, gone.Default(), slog.New(slog.DiscardHandler))
 	r := Ahead{Claim: "default/large", Namespaces: []string{"default"}, Size: size}
 	version := uint64(0)
 	for {

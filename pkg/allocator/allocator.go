@@ -1,17 +1,12 @@
 package allocator
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/netip"
 	"slices"
 	"sync/atomic"
-	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -33,9 +28,6 @@ type Pods interface {
 
 // Allocator answers ADD and DEL.
 type Allocator struct {
-	// Rule says for how long containers may run whose pod is gone. Change it before the first request.
-	Rule gone.Rule
-
 	index    *ipam.Index
 	leases   *store.Client
 	pods     Pods
@@ -47,7 +39,8 @@ type Allocator struct {
 	doubles  *doubles
 	turns    *turns
 	catchUps *catchUps
-	// vanished are the earlier pods of keys that are gone.
+	// rule tells for how long containers may run whose pod is gone; vanished are the earlier pods of keys that are gone.
+	rule     gone.Rule
 	vanished *vanished
 	log      *slog.Logger
 	again    atomic.Uint64
@@ -67,13 +60,16 @@ func (a *Allocator) Stats() Stats {
 }
 
 // New makes an allocator over an index that is fed by the client's feed. Call it before the feed runs.
-// One that serves owners only needs neither pods nor terms; without terms no pod has any.
-func New(index *ipam.Index, leases *store.Client, pods Pods, terms TermsFinder, log *slog.Logger) *Allocator {
+// One that serves owners only needs neither pods nor terms; without terms no pod has any. rule tells for how long containers
+// may run whose pod is gone.
+func New(
+	index *ipam.Index, leases *store.Client, pods Pods, terms TermsFinder, rule gone.Rule, log *slog.Logger,
+) *Allocator {
 	a := &Allocator{
 		index: index, leases: leases, pods: pods, terms: terms, log: log,
 		locks: newLocks(), marks: newMarks(leases.Now), orphans: newOrphans(), doubles: newDoubles(), turns: newTurns(),
 		catchUps: &catchUps{index: index, leases: leases, turn: make(chan struct{}, 1)},
-		vanished: newVanished(), Rule: gone.Default(),
+		rule:     rule, vanished: newVanished(),
 	}
 	index.Subscribe(a.changed)
 	return a
@@ -232,141 +228,6 @@ func unfit(r Request, pod workload.Pod, err error) error {
 	return nil
 }
 
-// take picks what the request lacks and commits it. fresh are those of the leases that nobody kept for it.
-func (a *Allocator) take(ctx context.Context, r Request, h ipam.Holder, held []ipam.Lease, prefer []netip.Addr) (all, fresh []ipam.Lease, again bool, err error) {
-	want, kept := r.want(h, held), false
-	if len(prefer) == 0 {
-		if again, kept, err = a.giveWay(ctx, r, want); err != nil || again {
-			return nil, nil, again, err
-		}
-	}
-	picks, err := a.decide(ctx, want, prefer)
-	if err != nil {
-		return nil, nil, false, err
-	}
-	refusal := r.unreachable(picks)
-	if again = kept && len(newOf(picks)) > 0; again || refusal != nil { // somebody was faster
-		for _, p := range picks {
-			a.index.Drop(p.Current.Addr)
-		}
-		return nil, nil, again, refusal
-	}
-	if n := len(held) + len(picks); n > 1 {
-		h.SetSize = n
-	}
-	for i, p := range picks {
-		stored, err := a.commit(ctx, r, h, p)
-		if err == nil {
-			if held = append(held, stored); p.Current.State == ipam.Available {
-				fresh = append(fresh, stored)
-			}
-			continue
-		}
-		for _, rest := range picks[i+1:] {
-			a.index.Drop(rest.Current.Addr)
-		}
-		if errors.Is(err, store.ErrConflict) {
-			return nil, nil, true, nil
-		}
-		return nil, nil, false, err
-	}
-	return held, fresh, false, nil
-}
-
-// unreachable refuses picks from a subnet that the gateway of the request's terms is not in.
-func (r Request) unreachable(picks []ipam.Pick) error {
-	g := r.terms.Gateway
-	for _, p := range picks {
-		if g.IsValid() && g.Is4() == p.Current.Addr.Is4() && !p.Pool.Plan.Subnet.Contains(g) {
-			return ipam.Refuse(ipam.ReasonClaimConflict, "the gateway %s that %s asks for is not in the subnet %s of pool %s", g, r.who(), p.Pool.Plan.Subnet, p.Pool.Name).
-				WithHint("name a gateway of that subnet, or a pool of the gateway's")
-		}
-	}
-	return nil
-}
-
-// decide picks the preferred addresses, where the request asked for none itself and they are free, else others.
-func (a *Allocator) decide(ctx context.Context, want ipam.Want, prefer []netip.Addr) (picks []ipam.Pick, err error) {
-	end := a.leases.Begin(ctx, store.StageDecide)
-	defer func() { end(err) }()
-	if len(prefer) > 0 && len(want.Addrs) == 0 {
-		preferred := want
-		preferred.Addrs = prefer
-		if picks, refusal := a.index.Pick(preferred, a.leases.Now()); refusal == nil {
-			return picks, nil
-		}
-	}
-	picks, refusal := a.index.Pick(want, a.leases.Now())
-	if refusal != nil {
-		return nil, refusal
-	}
-	return picks, nil
-}
-
-// want returns what the request still lacks.
-func (r Request) want(h ipam.Holder, held []ipam.Lease) ipam.Want {
-	return ipam.Want{
-		Host: r.Host, Namespace: r.Namespace, Owner: r.Owner, Pool: cmp.Or(r.Pool, r.terms.Pool), Network: r.Network, Addrs: r.Addrs, Have: held,
-		Claim: r.terms.Claim, PodPrimaryKey: r.terms.PodPrimaryKey, IfName: h.IfName, Room: r.terms.Room, Sets: r.terms.Sets,
-		Key: r.seed(h), Who: r.who(), Holder: h.Who(),
-	}
-}
-
-// seed decides where in a pool the search for an address begins: at the pod's UID and interface, so that
-// replicas that are asked at once agree.
-func (r Request) seed(h ipam.Holder) string {
-	if h.PodUID != "" {
-		return h.PodUID + "/" + h.IfName
-	}
-	return r.key()
-}
-
-// commit gives one picked address to the request, and ends its hold.
-func (a *Allocator) commit(ctx context.Context, r Request, h ipam.Holder, p ipam.Pick) (ipam.Lease, error) {
-	h.Slot = p.Slot
-	next, ok := ipam.Bind(p.Current, p.Pool.Params(), h, r.terms.Sticky, a.leases.Now())
-	return a.writePicked(ctx, r.key(), p.Current, next, ok)
-}
-
-// writePicked writes what a picked address becomes, where that may be, and ends its hold, unless the outcome is in
-// doubt: then it is kept for the key.
-func (a *Allocator) writePicked(ctx context.Context, key string, believed, next ipam.Lease, ok bool) (ipam.Lease, error) {
-	addr := believed.Addr
-	if !ok || ctx.Err() != nil {
-		a.index.Drop(addr)
-		if err := ctx.Err(); err != nil {
-			return next, unavailable(err)
-		}
-		return next, store.ErrConflict
-	}
-	stored, err := a.write(ctx, next)
-	switch {
-	case errors.Is(err, store.ErrUnknown):
-		a.doubt(key, believed)
-		return next, unknown(addr, err)
-	case errors.Is(err, store.ErrConflict):
-		err = a.leases.LookAgain(ctx, next)
-	}
-	a.index.Drop(addr)
-	if err != nil && !errors.Is(err, store.ErrConflict) {
-		err = writeFailed(err)
-	}
-	return stored, err
-}
-
-// doubt keeps an address for those of a key whose write of it has an unknown outcome, unless the watch has
-// brought the outcome already: the write was for the believed version alone.
-func (a *Allocator) doubt(key string, believed ipam.Lease) {
-	if broken("doubt") {
-		a.index.Drop(believed.Addr)
-		return
-	}
-	a.index.Doubt(believed.Addr, key, a.leases.Now())
-	if l, ok := a.index.Get(believed.Addr); ok && l.Epoch == believed.Epoch && l.Version > believed.Version {
-		a.index.Drop(believed.Addr)
-	}
-}
-
 // addresses adds what the pools say now to the leases of an answer. What is no newer than the watch had seen
 // when the request came was held before.
 func (a *Allocator) addresses(r Request, held []ipam.Lease, seen uint64) []Address {
@@ -381,48 +242,3 @@ func (a *Allocator) addresses(r Request, held []ipam.Lease, seen uint64) []Addre
 	}
 	return out
 }
-
-func unavailable(err error) *ipam.Refusal {
-	return ipam.Refuse(ipam.ReasonUnavailable, "the request ran out of time: %v", err).WithHint("ask again")
-}
-
-func unknown(addr netip.Addr, err error) *ipam.Refusal {
-	return ipam.Refuse(ipam.ReasonOutcomeUnknown, "the API server did not say whether it stored address %s: %v", addr, err).
-		WithHint("ask again: the same request settles it")
-}
-
-func readFailed(err error) *ipam.Refusal {
-	if apierrors.IsForbidden(err) {
-		return forbidden(err)
-	}
-	return ipam.Refuse(ipam.ReasonUnavailable, "reading from the API server: %v", err).WithHint("ask again")
-}
-
-func writeFailed(err error) error {
-	var refusal *ipam.Refusal
-	switch {
-	case errors.As(err, &refusal):
-		return refusal
-	case errors.Is(err, store.ErrOverloaded):
-		return ipam.Refuse(ipam.ReasonOverloaded, "nothing was changed: %v", err).WithHint("ask again, not before the time that Retry-After tells")
-	case errors.Is(err, store.ErrUnavailable), apierrors.IsUnauthorized(err):
-		return ipam.Refuse(ipam.ReasonUnavailable, "writing to the API server: %v", err).WithHint("ask again")
-	case apierrors.IsForbidden(err):
-		return forbidden(err)
-	default:
-		return fmt.Errorf("writing to the API server: %w", err)
-	}
-}
-
-// forbidden says why the API server answered 403. It does so, too, while the objects are being deleted together with their
-// kind: no role is missing then.
-func forbidden(err error) *ipam.Refusal {
-	if store.IsTerminating(err) {
-		return ipam.Refuse(ipam.ReasonUnavailable, "%v", err).WithHint("%s", store.HintTerminating)
-	}
-	return ipam.Refuse(ipam.ReasonForbidden, "%v", err).WithHint("check the controller's ClusterRole")
-}
-
-// doubtLife bounds how long the outcome of a write stays open. It is longer than the API server's own request timeout of
-// one minute.
-const doubtLife = 70 * time.Second

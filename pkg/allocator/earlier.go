@@ -48,7 +48,7 @@ func (a *Allocator) noMore(ctx context.Context, r Request, h ipam.Holder, l ipam
 
 // mayRun refuses a request while the containers of the earlier pod of its key may run although the pod is gone.
 func (a *Allocator) mayRun(r Request, l ipam.Lease, check gone.Check, now, since time.Time) error {
-	left := since.Add(a.Rule.Ending(l, check)).Sub(now)
+	left := since.Add(a.rule.Ending(l, check)).Sub(now)
 	if left <= 0 {
 		return nil
 	}

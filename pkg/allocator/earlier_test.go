@@ -22,7 +22,7 @@ func TestSuccessorWaitsForContainers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x := newNet("9-20")
 			r := newReplica(t, x.pool)
-			r.Rule = gone.Rule{Termination: time.Hour}
+			r.rule = gone.Rule{Termination: time.Hour}
 			first := newPod(t, tc.first, x.host, r)
 			terms.set(tc.first, x.keyed("key-of-"+tc.first))
 			terms.set(tc.second, x.keyed("key-of-"+tc.first))
@@ -40,7 +40,7 @@ func TestSuccessorWaitsForContainers(t *testing.T) {
 			if tc.del {
 				r.del(del(old))
 			} else {
-				r.Rule = gone.Rule{Termination: time.Millisecond} // it is over
+				r.rule = gone.Rule{Termination: time.Millisecond} // it is over
 			}
 			controlplane.Until(t, "the next pod gets the address", func() bool {
 				got, err := r.Allocate(t.Context(), next)

@@ -96,8 +96,8 @@ func newReplicaBy(t testing.TB, clock func() time.Time, pools ...*v1.BCSNetPool)
 	if _, err := informer.AddEventHandler(pods.Endings); err != nil {
 		t.Fatal(err)
 	}
-	r.Allocator = New(index, leases, pods, terms, slog.New(slog.DiscardHandler))
-	r.Rule = gone.Rule{} // the containers of a pod that is gone end at once, unless a test says more
+	endAtOnce := gone.Rule{} // the containers of a pod that is gone, unless a test says more
+	r.Allocator = New(index, leases, pods, terms, endAtOnce, slog.New(slog.DiscardHandler))
 	for _, p := range pools {
 		index.SetPool(poolOf(t, p))
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -46,7 +47,7 @@ func (s *session) startAllocator(ctx context.Context, forPods func(*ipam.Index) 
 	if forPods != nil {
 		pods, terms = forPods(index)
 	}
-	a := &localAllocator{Allocator: allocator.New(index, leases, pods, terms, slog.New(slog.DiscardHandler)), index: index, leases: leases}
+	a := &localAllocator{Allocator: allocator.New(index, leases, pods, terms, gone.Default(), slog.New(slog.DiscardHandler)), index: index, leases: leases}
 	feed := store.NewFeed(leases)
 	// What the feed logs, the user reads once, as an error.
 	feeding, cancel := context.WithCancel(klog.NewContext(ctx, logr.Discard()))

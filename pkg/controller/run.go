@@ -194,8 +194,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options
 	terms := &claim.Terms{Policies: policies, Claims: mgr.GetCache(), Index: index}
 	claims := newClaimReconciler(mgr, index, leases, owners, policies, terms, o.LeaderElectionNamespace, leads, budget, log)
 	terms.Asked, terms.Missing = claims.asked, claims.missing
-	alloc := allocator.New(index, leases, pods, terms, log)
-	alloc.Rule = o.goneRule()
+	alloc := allocator.New(index, leases, pods, terms, o.goneRule(), log)
 	claims.alloc = alloc
 	registry := prometheus.NewRegistry()
 	restorer := rebuild.NewRestorer(index, leases, log, newRestored(reconciler, registry).again)

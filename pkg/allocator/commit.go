@@ -1,0 +1,60 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// commit gives one picked address to the request, and ends its hold.
+func (a *Allocator) commit(ctx context.Context, r Request, h ipam.Holder, p ipam.Pick) (ipam.Lease, error) {
+	h.Slot = p.Slot
+	next, ok := ipam.Bind(p.Current, p.Pool.Params(), h, r.terms.Sticky, a.leases.Now())
+	return a.writePicked(ctx, r.key(), p.Current, next, ok)
+}
+
+// writePicked writes what a picked address becomes, where that may be, and ends its hold, unless the outcome is in
+// doubt: then it is kept for the key.
+func (a *Allocator) writePicked(ctx context.Context, key string, believed, next ipam.Lease, ok bool) (ipam.Lease, error) {
+	addr := believed.Addr
+	if !ok || ctx.Err() != nil {
+		a.index.Drop(addr)
+		if err := ctx.Err(); err != nil {
+			return next, unavailable(err)
+		}
+		return next, store.ErrConflict
+	}
+	stored, err := a.write(ctx, next)
+	switch {
+	case errors.Is(err, store.ErrUnknown):
+		a.doubt(key, believed)
+		return next, unknown(addr, err)
+	case errors.Is(err, store.ErrConflict):
+		err = a.leases.LookAgain(ctx, next)
+	}
+	a.index.Drop(addr)
+	if err != nil && !errors.Is(err, store.ErrConflict) {
+		err = writeFailed(err)
+	}
+	return stored, err
+}
+
+// doubt keeps an address for those of a key whose write of it has an unknown outcome, unless the watch has
+// brought the outcome already: the write was for the believed version alone.
+func (a *Allocator) doubt(key string, believed ipam.Lease) {
+	if broken("doubt") {
+		a.index.Drop(believed.Addr)
+		return
+	}
+	a.index.Doubt(believed.Addr, key, a.leases.Now())
+	if l, ok := a.index.Get(believed.Addr); ok && l.Epoch == believed.Epoch && l.Version > believed.Version {
+		a.index.Drop(believed.Addr)
+	}
+}
+
+// doubtLife bounds how long the outcome of a write stays open. It is longer than the API server's own request timeout of
+// one minute.
+const doubtLife = 70 * time.Second
