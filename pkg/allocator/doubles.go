@@ -2,10 +2,14 @@ package allocator
 
 import (
 	"context"
+	"errors"
+	"net/netip"
 	"slices"
 	"sync"
 
+	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // doubles are pods and owners that seem to hold two addresses of one family, or of two networks, on one interface. An ADD
@@ -62,6 +66,54 @@ func (a *Allocator) settleDouble(ctx context.Context, h ipam.Holder) bool {
 		return false
 	}
 	defer release()
-	_, again, err := a.held(ctx, ipam.Holder{Owner: h.Owner, PodUID: h.PodUID, IfName: h.IfName})
-	return err == nil && !again
+	held, again, err := a.held(ctx, ipam.Holder{Owner: h.Owner, PodUID: h.PodUID, IfName: h.IfName})
+	return err == nil && !again && a.settleReported(ctx, held)
+}
+
+// settleReported releases what was made again from the report of a pod, where a container of it has all that one request
+// gets, once the pod reports what that container has, and no longer this. Until then the pod may have it, as the last
+// container that it tells of may be another: settled is false, and it comes again.
+func (a *Allocator) settleReported(ctx context.Context, held []ipam.Lease) (settled bool) {
+	i := slices.IndexFunc(held, func(l ipam.Lease) bool { return !l.Rebuilt() })
+	if i < 0 {
+		return true
+	}
+	own := a.withoutReported(held[i].Holder, held)
+	for _, l := range held {
+		if slices.ContainsFunc(own, func(o ipam.Lease) bool { return o.Addr == l.Addr }) {
+			continue
+		}
+		instead, settled := a.reportsOthers(ctx, l, own, a.cachedPod)
+		if instead {
+			instead, settled = a.reportsOthers(ctx, l, own, a.pods.FindLive)
+		}
+		if !instead {
+			return settled
+		}
+		a.log.Info("releasing an address that a pod reported once, and has another in its place", "address", l.Addr.String(), "kept", addresses(own), "pod", l.Who())
+		if _, err := FreeLease(ctx, a.leases, l, ipam.Change{}, func(now ipam.Lease) bool { return now.Rebuilt() && l.SameHolding(now) }); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// reportsOthers reports whether the pod of a lease has others by its own word, and not it; settled that it is for the
+// collection to say what becomes of the lease.
+func (a *Allocator) reportsOthers(ctx context.Context, l ipam.Lease, others []ipam.Lease, find findPod) (instead, settled bool) {
+	pod, err := find(ctx, l.Namespace, l.PodName, l.PodUID)
+	if err != nil {
+		return false, errors.Is(err, workload.ErrNotFound)
+	}
+	check, _ := gone.Record(l, &pod, gone.Indexed(a.index), a.leases.Now())
+	instead = check == gone.PodOtherAddress && !slices.ContainsFunc(others, func(o ipam.Lease) bool { return !slices.Contains(pod.Addrs, o.Addr) })
+	return instead, check != "" && check != gone.PodOtherAddress
+}
+
+// findPod finds a pod by its UID.
+type findPod func(ctx context.Context, namespace, name, uid string) (workload.Pod, error)
+
+// cachedPod is the pod of a lease as the cache has it: that costs nothing however often it is asked.
+func (a *Allocator) cachedPod(ctx context.Context, namespace, name, uid string) (workload.Pod, error) {
+	return a.pods.Find(ctx, namespace, name, uid, netip.Addr{})
 }

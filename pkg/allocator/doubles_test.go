@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
@@ -89,5 +92,49 @@ func TestNoSecondAddressOfAnOwner(t *testing.T) {
 		if got, want := a.isDouble(l), l.Owner == "db" && l.IfName != ""; got != want {
 			t.Errorf("%s of %s on %q is a double: %t, want %t", l.Addr, l.Owner, l.IfName, got, want)
 		}
+	}
+}
+
+// A lease that was made again from an old report of the pod, of another network and family than what its container has, is
+// neither an answer to that container nor a reason to refuse it. It goes when the pod reports the container's instead.
+func TestLeaseMadeAgainInAnotherNetwork(t *testing.T) {
+	a, b := newNet("9"), newNet()
+	a.pool.Spec.Network, a.pool.Spec.Priority = "blue", 1
+	number := b.addr(0).As4()
+	prefix := fmt.Sprintf("fd00:%x:%x::", number[1], number[2])
+	b.pool.Spec = v1.BCSNetPoolSpec{
+		Network: "green", Net: prefix, Mask: 64, Gateway: prefix + "1", AvailableIPs: []string{prefix + "9"},
+		Hosts: a.pool.Spec.Hosts, Materialize: v1.MaterializeOnDemand,
+	}
+	one := newReplica(t, a.pool, b.pool)
+	p := newPod(t, "made-again-"+b.pool.Name, a.host, one)
+	request := a.of(p, p.Name+"-c")
+	told := one.one(request)
+	l := one.lease(told)
+	l.Addr, l.Version, l.Params = netip.MustParseAddr(prefix+"9"), 0, poolOf(t, b.pool).Params()
+	l.ContainerID, l.StartedAt = "", one.leases.Now().Add(time.Second)
+	reports(t, p, l.Addr)
+	if _, err := one.leases.Write(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if got := one.one(request); got != told {
+			t.Errorf("the container was told %s, and then %s", told, got)
+		}
+	}
+	if one.settleDoubles(t.Context()); len(b.held(t)) != 1 {
+		t.Error("an address was released that its pod reports")
+	}
+	reports(t, p, told)
+	controlplane.Until(t, "the address of the old report is released", func() bool { return len(b.held(t)) == 0 })
+	settled(t, a, request, one)
+}
+
+// reports has a pod report an address.
+func reports(t *testing.T, p *corev1.Pod, a netip.Addr) {
+	t.Helper()
+	p.Status.Phase, p.Status.PodIP, p.Status.PodIPs = corev1.PodRunning, a.String(), []corev1.PodIP{{IP: a.String()}}
+	if err := cluster.AdminFor(t).Status().Update(t.Context(), p); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -37,7 +37,18 @@ func (a *Allocator) held(ctx context.Context, h ipam.Holder) (held []ipam.Lease,
 			return nil, again, err
 		}
 	}
-	return held, false, nil
+	return a.withoutReported(h, held), false, nil
+}
+
+// withoutReported takes out the leases that were made again from the report of the pod, where a container by its ID has
+// all that one request gets: what its pod reported is of another request, or of another interface. They are left alone,
+// as the pod may have them, and they are no reason to refuse what the container was told.
+func (a *Allocator) withoutReported(h ipam.Holder, held []ipam.Lease) []ipam.Lease {
+	own := slices.DeleteFunc(slices.Clone(held), func(l ipam.Lease) bool { return l.ContainerID == "" || l.ContainerID != h.ContainerID })
+	if len(own) == len(held) || !complete(own) || alone(own[0]) && paired(own[0], held, a.network) {
+		return held
+	}
+	return slices.DeleteFunc(slices.Clone(held), ipam.Lease.Rebuilt)
 }
 
 // network is the one that a pool is part of.
