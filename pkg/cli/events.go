@@ -193,11 +193,14 @@ func (v *eventList) print(ctx context.Context, found []event) error {
 // eventsLast is how long an API server keeps events where nobody set --event-ttl.
 const eventsLast = time.Hour
 
+// historyHint names what outlives events.
+const historyHint = "who had an address before, for longer than an hour: bcsnetctl ip history ADDRESS"
+
 // pointToHistory names what outlives events to somebody who looks for what happened before them.
 func (v *eventList) pointToHistory(found []event) {
 	older := func(e event) bool { return v.now().Sub(e.when) > eventsLast }
 	if !v.output.watch && !slices.ContainsFunc(found, older) {
-		v.hint("who had an address before, for longer than an hour: bcsnetctl ip history ADDRESS")
+		v.hint(historyHint)
 	}
 }
 

@@ -25,8 +25,25 @@ func guess(cmd *cobra.Command, args []string) string {
 		return "bcsnetctl explain POD says why a pod has its address, or none"
 	case "ip create", "ip add", "lease create", "lease add":
 		return "bcsnetctl ip allocate --pool POOL --for NAME takes an address, bcsnetctl pool add-ip POOL ADDRESS gives a pool more"
+	case "pool wait":
+		return "bcsnetctl wait POOL --for=ready"
+	case "claim wait":
+		return "bcsnetctl wait NAMESPACE/CLAIM --for=ready"
 	case "pool apply":
 		return "kubectl apply --server-side -f FILE changes pools, bcsnetctl pool diff -f FILE shows what that would do"
+	}
+	return ""
+}
+
+// guessFlag returns what to do in place of a flag that a command does not know; empty where there is nothing to say.
+func guessFlag(cmd *cobra.Command, flag string) string {
+	switch {
+	case flag == "yes" || flag == "y":
+		return cmd.CommandPath() + " asks nothing: leave it out"
+	case cmd.Name() == "allocate" && (flag == "owner" || flag == "name"):
+		return "--for NAME says who holds the address"
+	case cmd.Name() == "events" && flag == "since":
+		return historyHint
 	}
 	return ""
 }

@@ -131,6 +131,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	f := usagef("%v", err)
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		if text := guessFlag(cmd, unknown.GetSpecifiedName()); text != "" {
+			return f.withHint("%s", text)
+		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		if near := nearest(unknown.GetSpecifiedName(), names); near != "" {
