@@ -26,12 +26,23 @@ func TestDoctorLooksTwice(t *testing.T) {
 	if err := w.client.Create(t.Context(), there); err != nil {
 		t.Fatal(err)
 	}
-	holders := map[string]string{"10.1.0.20": "default/there-0", "10.1.0.21": "default/moved-0", "10.1.0.22": "default/broken-0", "10.1.0.23": "default/gone-0"}
+	holders := map[string]string{
+		"10.1.0.20": "default/there-0", "10.1.0.21": "default/moved-0", "10.1.0.22": "default/broken-0", "10.1.0.23": "default/gone-0",
+		"10.1.0.24": "default/slow-0",
+	}
 	for address, holder := range holders {
 		w.haveLease(t, address, "10.0.0.11", holder)
 		if err := w.aged(t.Context(), nil, []string{address}); err != nil {
 			t.Fatal(err)
 		}
+	}
+	var slow v1.BCSNetIP // its pod had ten minutes to end in when somebody deleted it by force
+	if err := w.client.Get(t.Context(), client.ObjectKey{Name: "10.1.0.24"}, &slow); err != nil {
+		t.Fatal(err)
+	}
+	slow.Status.TerminationGracePeriodSeconds = 600
+	if err := w.client.Update(t.Context(), &slow); err != nil {
+		t.Fatal(err)
 	}
 	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
 		answer := func(code int, body string) {
@@ -57,8 +68,11 @@ func TestDoctorLooksTwice(t *testing.T) {
 		"10.1.0.21 is not released: somebody else has changed it\n",
 		"✗ 10.1.0.22 was not released: a webhook says no",
 		"✔ 10.1.0.23 released: pod default/gone-0 does not exist",
+		"10.1.0.24 is not released: its containers may still run: it has not been so for 10m0.1s, as long as its pod may take to end\n",
 		"[exit 1]")
-	for address, holder := range map[string]string{"10.1.0.20": "there-0", "10.1.0.21": "other-0", "10.1.0.22": "broken-0", "10.1.0.23": ""} {
+	for address, holder := range map[string]string{
+		"10.1.0.20": "there-0", "10.1.0.21": "other-0", "10.1.0.22": "broken-0", "10.1.0.23": "", "10.1.0.24": "slow-0",
+	} {
 		var ip v1.BCSNetIP
 		if err := w.client.Get(t.Context(), client.ObjectKey{Name: address}, &ip); err != nil {
 			t.Fatal(err)
