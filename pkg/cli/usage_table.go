@@ -50,19 +50,22 @@ func usageRows(by string, all []pool, plans map[string]ipam.Pool, taken map[stri
 	}
 	var sum int64
 	for _, p := range all {
-		plan, held := plans[p.Name], int64(0)
+		plan, held, beside := plans[p.Name], int64(0), int64(0)
 		for _, l := range taken[p.Name] {
 			if l.State == ipam.Available && by != "pool" {
 				continue
 			}
 			row(groupOf(by, l)).add(plan, l)
 			sum++
-			if usableOf(plan).Contains(l.Addr) {
+			switch {
+			case usableOf(plan).Contains(l.Addr):
 				held++
+			case l.State != ipam.Available:
+				beside++
 			}
 		}
 		if by == "pool" {
-			r, room := row(p.Name), roomOf(p.BCSNetPool, plan, held)
+			r, room := row(p.Name), roomOf(p.BCSNetPool, plan, held, beside)
 			r.total, r.free, r.others, r.served = room.total, room.free, room.others, room.counted
 		}
 	}

@@ -26,7 +26,7 @@ type poolMetrics struct {
 func newPoolMetrics(index *ipam.Index, now func() time.Time) *poolMetrics {
 	return &poolMetrics{
 		index: index, now: now,
-		addresses: prometheus.NewDesc("bcsnet_pool_addresses", "Addresses of a pool by state: free, active, reserved, cooling; capacity is all that it serves.",
+		addresses: prometheus.NewDesc("bcsnet_pool_addresses", "Addresses of a pool by state: free, active, reserved, cooling; capacity is all that it serves or has leases on.",
 			[]string{"pool", "state"}, nil),
 		used: prometheus.NewDesc("bcsnet_pool_namespace_addresses", "Addresses of a pool that count for a namespace, where the pool bounds how many: in use by its pods, or of its claims.",
 			[]string{"pool", "namespace"}, nil),

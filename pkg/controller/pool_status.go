@@ -162,7 +162,7 @@ func readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.PoolCounts, v vie
 		return no(v1.ReasonInvalidSpec, "%s; the pool hands out nothing, addresses in use stay", p.Problem)
 	case len(o.Spec.AvailableIPs) == 0:
 		return no(v1.ReasonNoAddresses, "availableIPs is empty; add addresses: bcsnetctl pool add-ip %s RANGE", p.Name)
-	case counts.Capacity == 0:
+	case counts.Served == 0:
 		return no(v1.ReasonNoAddresses, "no address is left of availableIPs after network, broadcast, gateway, excludeIPs and what other pools serve")
 	case p.NoHosts():
 		return no(v1.ReasonNoHosts, "no host may draw from the pool; add one: bcsnetctl pool add-host %s HOST", p.Name)
@@ -173,7 +173,7 @@ func readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.PoolCounts, v vie
 	case v.failure != nil:
 		return no(v1.ReasonObjectsFailing, "%d objects are still to be written: %v", v.left, v.failure)
 	}
-	message := fmt.Sprintf("%d addresses for %s", counts.Capacity, words.Plural(o.Status.Hosts, "host"))
+	message := fmt.Sprintf("%d addresses for %s", counts.Served, words.Plural(o.Status.Hosts, "host"))
 	if n := len(p.HostSubnets); n > 0 {
 		message += fmt.Sprintf(", with the nodes in %s", p.HostSubnets)
 	}
@@ -186,7 +186,7 @@ func readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.PoolCounts, v vie
 
 func exhaustedCondition(p ipam.Pool, counts ipam.PoolCounts) metav1.Condition {
 	switch {
-	case counts.Capacity == 0:
+	case counts.Served == 0:
 		return condition(v1.ConditionExhausted, false, v1.ReasonAddressesFree, "the pool has no addresses to run out of")
 	case counts.Free > 0:
 		return condition(v1.ConditionExhausted, false, v1.ReasonAddressesFree, "addresses are free")

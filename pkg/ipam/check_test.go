@@ -177,7 +177,7 @@ func (m *machine) checkPools(t *rapid.T, known map[netip.Addr]Lease) {
 		draining := map[netip.Addr]int{}
 		for a, pool := range serving {
 			if pool == name {
-				want.Capacity++
+				want.Served++
 				switch {
 				case m.model.occupied(a, known):
 				case m.model.rests(m.model.pools[name], known[a]):
@@ -201,10 +201,14 @@ func (m *machine) checkPools(t *rapid.T, known map[netip.Addr]Lease) {
 			case Reserved:
 				want.Reserved++
 			}
+			if l.State != Available && serving[a] != name {
+				want.Capacity++
+			}
 			if l.State != Available && exists && p.Valid() && !m.model.usable(name)[a] {
 				draining[l.Host]++
 			}
 		}
+		want.Capacity += want.Served
 		got := m.x.Counts(name, m.model.now)
 		if (got.Cooling > 0) != got.NextFree.After(m.model.now) {
 			t.Fatalf("pool %s has %d addresses cooling, the next is free at %s", name, got.Cooling, got.NextFree)

@@ -167,7 +167,7 @@ func TestCountsOfCooling(t *testing.T) {
 	}{
 		{20, 1, 2, at(40)}, {39, 1, 2, at(40)}, {40, 2, 1, at(50)}, {49, 2, 1, at(50)}, {50, 3, 0, time.Time{}}, {99, 3, 0, time.Time{}},
 	} {
-		want := PoolCounts{Capacity: 5, Free: tc.free, Cooling: tc.cooling, NextFree: tc.next, Objects: 4, Active: 1}
+		want := PoolCounts{Capacity: 5, Served: 5, Free: tc.free, Cooling: tc.cooling, NextFree: tc.next, Objects: 4, Active: 1}
 		if diff := cmp.Diff(want, x.Counts("a", at(tc.seconds))); diff != "" {
 			t.Errorf("after %d seconds (-want +got):\n%s", tc.seconds, diff)
 		}

@@ -129,8 +129,8 @@ func (x *Index) counts(p *poolState) string {
 	c := x.countsOf(p.Name)
 	counts := fmt.Sprintf("pool %s (%s) has %d of %d addresses free, %d active, %d reserved",
 		p.Name, p.Plan.Subnet, c.Free, c.Capacity, c.Active, c.Reserved)
-	if known := uint64(c.Active+c.Reserved) + c.Cooling; p.set.taken > known {
-		counts += fmt.Sprintf(", %d otherwise in use", p.set.taken-known)
+	if known := c.Free + uint64(c.Active+c.Reserved) + c.Cooling; c.Capacity > known {
+		counts += fmt.Sprintf(", %d otherwise in use", c.Capacity-known)
 	}
 	switch c.Cooling {
 	case 0:

@@ -40,6 +40,14 @@ func (o *overlap) decide() *poolState {
 	return b
 }
 
+// heldBy counts the shared addresses that the leases of one of the two pools hold.
+func (o *overlap) heldBy(p *poolState) int {
+	if o.pools[1] == p {
+		return o.held[1]
+	}
+	return o.held[0]
+}
+
 // Prevails says whether a, and not b, serves the addresses that both have: one that is not being deleted
 // does, then the one that holds leases on them, then the older, then by name.
 func Prevails(a, b Pool, aHolds, bHolds bool) bool {

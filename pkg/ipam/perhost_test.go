@@ -73,7 +73,7 @@ func TestMaxPerHost(t *testing.T) {
 		},
 		"one family is full": {
 			pools: []Pool{a(network("blue")), six}, leases: []Lease{lease("2001:db8::9", "six", 1)}, want: want(),
-			text: "HostFull: no available IP for pod shop/a: pool a (10.0.0.0/24) has 5 of 5 addresses free, 0 active, 0 reserved; pool six (2001:db8::/64) has 1 of 1 addresses free, 1 active, 0 reserved, host 192.168.0.1 has 1 of the 1 that one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit six",
+			text: "HostFull: no available IP for pod shop/a: pool a (10.0.0.0/24) has 5 of 5 addresses free, 0 active, 0 reserved; pool six (2001:db8::/64) has 1 of 2 addresses free, 1 active, 0 reserved, host 192.168.0.1 has 1 of the 1 that one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit six",
 		},
 	} {
 		t.Run(name, tc.check)

@@ -29,7 +29,7 @@ func TestFollowsTheSpec(t *testing.T) {
 	edit(t, p, func(s *v1.BCSNetPoolSpec) { s.AvailableIPs = []string{"10.10.0.20", "10.10.0.40"} })
 	wantObjects(t, p.Name, "10.10.0.20", "10.10.0.30", "10.10.0.40")
 	wantCondition(t, p, v1.ConditionDraining, metav1.ConditionTrue, v1.ReasonAddressesRetire, "1 address ", "1 on "+host)
-	wantStatus(t, p, 2, 2, 1)
+	wantStatus(t, p, 3, 2, 1) // of which one is in use, and no longer in the plan
 
 	// The gateway changes, on objects in use and free ones, and in the answer.
 	edit(t, p, func(s *v1.BCSNetPoolSpec) { s.Gateway = "10.255.255.253" })
