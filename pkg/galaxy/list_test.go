@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,7 +63,7 @@ func newService(t testing.TB, c cached) *Service {
 		t.Fatal(err)
 	}
 	index := ipam.NewIndex()
-	return New(Service{Index: index, Cached: c, Owners: owners, Policies: unresolved{}, Namespace: "bcsnet-system", Gone: goneFor(c, index)})
+	return &Service{Index: index, Cached: c, Owners: owners, Policies: unresolved{}, Namespace: "bcsnet-system", Gone: goneFor(c, index)}
 }
 
 // goneFor decides by the pods of a test, whose hosts are in touch, and as one who has looked before.
@@ -181,11 +184,79 @@ func TestList(t *testing.T) {
 			t.Errorf("%s: %d, %v; want %d", query, out.TotalElements, err, n)
 		}
 	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	_ = s.lists.Acquire(t.Context(), listsAtOnce) // another list is under way
-	if _, err := s.ListIPs(ended, ""); err == nil {
-		t.Error("a list did not wait for another")
+}
+
+// TestPagesOfAList: the pages of a list follow one another as all rows stand when they are sorted at once.
+func TestPagesOfAList(t *testing.T) {
+	c := cached{claims: map[types.NamespacedName]*v1.BCSNetIPClaim{{Namespace: "shop", Name: "db"}: claimOf("StatefulSet", "db", v1.ReleaseNever)}}
+	s := newService(t, c)
+	for i := range 150 {
+		l := ipam.Lease{
+			Addr: netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), Version: uint64(i + 1), State: ipam.State(i % 3), Params: ipam.Params{Pool: "p"},
+			Holder: ipam.Holder{Namespace: fmt.Sprint("ns-", i%7), PodName: fmt.Sprint("pod-", i*31%60), IfName: "eth0"},
+		}
+		if i%2 == 0 {
+			l.Claim, l.Fixed = "shop/db", true
+		}
+		s.Index.Wrote(l)
+	}
+	for _, filter := range []string{"", "&namespace=ns-3", "&keyword=pod-1"} {
+		for _, sort := range []string{"ip", "ip+desc", "ip-numeric", "ip-numeric+desc", "namespace", "podname+desc", "policy", "policy+desc"} {
+			whole, err := s.ListIPs(t.Context(), "size=9999&sort="+sort+filter)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows := make([]*key, len(whole.Content))
+			for i, f := range whole.Content {
+				rows[i] = new((&row{FloatingIP: f, addr: netip.MustParseAddr(f.IP)}).key(ipam.Entry{}))
+			}
+			o := order{strings.TrimSuffix(sort, "+desc"), strings.HasSuffix(sort, "+desc")}
+			if !slices.IsSortedFunc(rows, o.compare) || len(rows) != whole.TotalElements || len(rows) == 0 {
+				t.Fatalf("%s%s: %d of %d are not in order", sort, filter, len(rows), whole.TotalElements)
+			}
+			for _, size := range []int{7, 40} {
+				var got []FloatingIP
+				for page := 0; ; page++ {
+					out, err := s.ListIPs(t.Context(), fmt.Sprintf("size=%d&page=%d&sort=%s%s", size, page, sort, filter))
+					if err != nil || out.TotalElements != whole.TotalElements {
+						t.Fatalf("%d of %d, %v", out.TotalElements, whole.TotalElements, err)
+					}
+					if got = append(got, out.Content...); out.Last {
+						break
+					}
+				}
+				if diff := cmp.Diff(whole.Content, got); diff != "" {
+					t.Fatalf("%s%s by %d (-want +got):\n%s", sort, filter, size, diff)
+				}
+			}
+		}
+	}
+}
+
+// TestMemoryOfAList: of the addresses that are not on the page nothing is kept. What is made on the way to look at each of them
+// is a third of the rows of all.
+func TestMemoryOfAList(t *testing.T) {
+	s := newService(t, cached{})
+	const n = 16384
+	const most = n * 400
+	for i := range n {
+		s.Index.Wrote(ipam.Lease{
+			Addr: netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), Version: uint64(i + 1), State: ipam.Active, Params: ipam.Params{Pool: "p"},
+			Holder: ipam.Holder{Namespace: "shop", PodName: fmt.Sprint("pod-", i), PodUID: fmt.Sprintf("00000000-0000-4000-8000-%012x", i), ContainerID: fmt.Sprintf("%064x", i)},
+		})
+	}
+	took := uint64(most + 1)
+	var before, after runtime.MemStats
+	for try := 0; try < 5 && took > most; try++ { // others may allocate meanwhile
+		runtime.ReadMemStats(&before)
+		out, err := s.ListIPs(t.Context(), "")
+		runtime.ReadMemStats(&after)
+		if took = after.TotalAlloc - before.TotalAlloc; err != nil || out.TotalElements != n || len(out.Content) != DefaultSize {
+			t.Fatalf("%d of %d, %v", len(out.Content), out.TotalElements, err)
+		}
+	}
+	if took > most {
+		t.Errorf("a page of %d takes %d bytes", DefaultSize, took)
 	}
 }
 

@@ -145,30 +145,27 @@ func parseOrder(text string) (o order, err error) {
 	return order{words[0], len(words) == 2 && words[1] == "desc"}, nil
 }
 
-// compare orders two addresses; those that are equal in the field are in the order of their texts. What it depends on is
-// looked at once for a list.
-func (o order) compare() func(a, b *row) int {
-	byText := func(a, b *row) int { return cmp.Compare(a.IP, b.IP) }
-	by := byText
+// compare orders two addresses; those that are equal in the field are in the order of their texts.
+func (o order) compare(a, b *key) (n int) {
 	switch o.field {
 	case "ip-numeric":
-		by = func(a, b *row) int { return a.addr.Compare(b.addr) }
+		n = a.addr.Compare(b.addr)
 	case "namespace":
-		by = func(a, b *row) int { return cmp.Compare(a.Namespace, b.Namespace) }
+		n = strings.Compare(a.namespace, b.namespace)
 	case "podname":
-		by = func(a, b *row) int { return cmp.Compare(a.PodName, b.PodName) }
+		n = strings.Compare(a.podName, b.podName)
 	case "policy":
-		by = func(a, b *row) int { return cmp.Compare(a.Policy, b.Policy) }
+		n = cmp.Compare(a.policy, b.policy)
+	default:
+		n = strings.Compare(a.ip, b.ip)
 	}
-	up := by
-	if o.descending {
-		by = func(a, b *row) int { return up(b, a) }
-	}
-	return func(a, b *row) int {
-		if n := by(a, b); n != 0 {
-			return n
-		}
-		return byText(a, b)
+	switch {
+	case n == 0:
+		return strings.Compare(a.ip, b.ip)
+	case o.descending:
+		return -n
+	default:
+		return n
 	}
 }
 

@@ -3,7 +3,6 @@ package galaxy
 import (
 	"context"
 
-	"golang.org/x/sync/semaphore"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
@@ -15,7 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// Service answers. Its errors are *ipam.Refusal where somebody is to be told why; Status says with which HTTP status.
+// Service answers; how many ask for lists at once is the caller's to bound. Its errors are *ipam.Refusal where somebody is to be told why; Status says with which HTTP status.
 type Service struct {
 	Index  *ipam.Index
 	Leases *store.Client
@@ -33,16 +32,4 @@ type Service struct {
 	// Preallocate has a claim take the addresses that it is to have before pods ask. What it has then counts also with
 	// an error.
 	Preallocate func(ctx context.Context, c *v1.BCSNetIPClaim) (allocator.Stock, error)
-
-	lists *semaphore.Weighted
-}
-
-// listsAtOnce bounds the lists under way: one over all addresses of a large cluster has a processor for itself, and pods
-// want theirs meanwhile.
-const listsAtOnce = 1
-
-// New makes a service of these parts.
-func New(s Service) *Service {
-	s.lists = semaphore.NewWeighted(listsAtOnce)
-	return &s
 }

@@ -13,11 +13,11 @@ import (
 // a list says what is releasable and a release is decided.
 func galaxyRoutes() []route {
 	return []route{
-		{http.MethodGet, "/v1/ip", "listIPs", galaxy.Parameters(), false, true, (*Service).listIPs},
-		{http.MethodPost, "/v1/ip", "releaseIPs", nil, true, true, (*Service).releaseIPs},
-		{http.MethodGet, "/v1/pool/{name}", "getSharedPool", nil, false, true, (*Service).getSharedPool},
-		{http.MethodDelete, "/v1/pool/{name}", "deleteSharedPool", nil, false, true, (*Service).deleteSharedPool},
-		{http.MethodPost, "/v1/pool", "setSharedPool", nil, true, true, (*Service).setSharedPool},
+		{http.MethodGet, "/v1/ip", "listIPs", galaxy.Parameters(), false, true, galaxy.Rows, (*Service).listIPs},
+		{http.MethodPost, "/v1/ip", "releaseIPs", nil, true, true, nil, (*Service).releaseIPs},
+		{http.MethodGet, "/v1/pool/{name}", "getSharedPool", nil, false, true, nil, (*Service).getSharedPool},
+		{http.MethodDelete, "/v1/pool/{name}", "deleteSharedPool", nil, false, true, nil, (*Service).deleteSharedPool},
+		{http.MethodPost, "/v1/pool", "setSharedPool", nil, true, true, nil, (*Service).setSharedPool},
 	}
 }
 
@@ -36,7 +36,13 @@ func (galaxyAnswers) maxBody() int64 { return maxGalaxyBody }
 
 func (galaxyAnswers) checkQuery(*http.Request, []string) error { return nil }
 
-func (galaxyAnswers) status(why *ipam.Refusal) int { return galaxy.StatusOf(why) }
+// status is galaxy's, but for what was refused because too much is asked for: that is for the next try, as not to be ready.
+func (galaxyAnswers) status(why *ipam.Refusal) int {
+	if why.Reason == ipam.ReasonOverloaded {
+		return http.StatusServiceUnavailable
+	}
+	return galaxy.StatusOf(why)
+}
 
 func (galaxyAnswers) done(w http.ResponseWriter, _ *http.Request, data any, _ string) {
 	status := http.StatusOK

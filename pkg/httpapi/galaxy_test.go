@@ -18,7 +18,7 @@ import (
 func galaxyBench(t *testing.T) *bench {
 	t.Helper()
 	b := newBench(t)
-	b.Galaxy = galaxy.New(galaxy.Service{Index: b.Index})
+	b.Galaxy = &galaxy.Service{Index: b.Index}
 	return b
 }
 

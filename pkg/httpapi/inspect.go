@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strconv"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -42,16 +43,32 @@ func (s *Service) list(r *http.Request, _ []byte) (any, string, error) {
 	return out, "", err
 }
 
+// readLimit reads the query parameter limit.
+func readLimit(q url.Values) (int, error) {
+	v := q.Get("limit")
+	if v == "" {
+		return defaultPage, nil
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 1 || n > maxPage {
+		return 0, ipam.Refuse(ipam.ReasonBadRequest, "limit %q is not a number from 1 to %d", clip(v), maxPage)
+	}
+	return n, nil
+}
+
+// pageRows is how many rows the answer to a query may have. One that cannot be read gets none.
+func pageRows(query string) int {
+	q, _ := url.ParseQuery(query) // as URL.Query reads it
+	limit, _ := readLimit(q)
+	return limit
+}
+
 // page is a part of a list, by the query parameters limit and continue.
 func (s *Service) page(r *http.Request, f ipam.Filter) (out LeaseList, err error) {
 	q := r.URL.Query()
-	limit := defaultPage
-	if v := q.Get("limit"); v != "" {
-		n, err := strconv.Atoi(v)
-		if err != nil || n < 1 || n > maxPage {
-			return out, ipam.Refuse(ipam.ReasonBadRequest, "limit %q is not a number from 1 to %d", clip(v), maxPage)
-		}
-		limit = n
+	limit, err := readLimit(q)
+	if err != nil {
+		return out, err
 	}
 	var after netip.Addr
 	if c := q.Get("continue"); c != "" {

@@ -17,7 +17,7 @@ import (
 // claims, and for what is garbage already.
 const measured = 128 << 20
 
-// TestMemoryOfTheDeployment: the limit of the Deployment has room for all that questions may count for at once beside what the
+// TestMemoryOfTheDeployment: the limit of the Deployment has room for all that questions and lists may count for at once beside what the
 // controller takes at rest, and the garbage collector knows of it before the kernel does.
 func TestMemoryOfTheDeployment(t *testing.T) {
 	text, err := config.Files.ReadFile("manager/deployment.yaml")
@@ -39,7 +39,8 @@ func TestMemoryOfTheDeployment(t *testing.T) {
 		t.Fatal(err)
 	}
 	const questions = arrivingSmall + arrivingLarge + maxSmall + maxLarge
-	if need := int64(3*measured + questions); soft.Value() < need || request < 2*measured {
+	const lists = answersSmall + answersLarge + listsAtOnce*makingOneList
+	if need := int64(3*measured + questions + lists); soft.Value() < need || request < 2*measured {
 		t.Errorf("GOMEMLIMIT is %d and the request %d, %d are needed at most and %d at rest", soft.Value(), request, need, 2*measured)
 	}
 	if soft.Value() > limit*9/10 {

@@ -45,6 +45,15 @@ func (s *Service) operation(op route, m manner) http.Handler {
 				status = m.status(asRefusal(err))
 			}
 		}
+		var list *listing
+		if err == nil && op.rows != nil {
+			list = s.lists.listing(w, op.rows(r.URL.RawQuery))
+			defer list.close()
+			w = list
+			if op.forward { // what the leader answers takes room here, too
+				err = list.reserve()
+			}
+		}
 		if err == nil && op.forward {
 			var answer *reply
 			if answer, err = s.Forwarder.forward(r, body); answer != nil {
@@ -52,9 +61,12 @@ func (s *Service) operation(op route, m manner) http.Handler {
 				end(nil)
 				return
 			}
-			if err != nil {
-				status = m.status(asRefusal(err))
-			}
+		}
+		if err == nil && list != nil {
+			err = list.begin(ctx, hopOf(r).caller)
+		}
+		if err != nil && status == http.StatusOK {
+			status = m.status(asRefusal(err))
 		}
 		if err == nil {
 			if data, message, err = s.decide(r, op, body); err != nil {

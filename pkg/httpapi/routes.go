@@ -24,22 +24,24 @@ type route struct {
 	hasBody bool
 	// forward: a follower has the leader answer.
 	forward bool
+	// rows is how many rows a list may have at most; nil of what is no list.
+	rows func(query string) int
 	// handle returns the data and message of a success.
 	handle func(s *Service, r *http.Request, body []byte) (data any, message string, err error)
 }
 
 func routes() []route {
 	return []route{
-		{http.MethodPost, Prefix, "allocate", nil, true, true, (*Service).allocate},
-		{http.MethodDelete, Prefix, "release", nil, true, true, (*Service).release},
-		{http.MethodDelete, Prefix + "/host/{host}", "releaseHost", nil, false, true, (*Service).releaseHost},
-		{http.MethodDelete, Prefix + "/ip/{address}", "releaseAddress", nil, true, true, (*Service).releaseAddress},
-		{http.MethodGet, Prefix, "list", slices.Concat(filters(), paging()), false, false, (*Service).list},
-		{http.MethodGet, Prefix + "/container/{container}", "inspectContainer", slices.Concat([]string{"ifName"}, paging()), false, false, (*Service).inspectContainer},
-		{http.MethodGet, Prefix + "/pod/{namespace}/{pod}", "inspectPod", paging(), false, false, (*Service).inspectPod},
-		{http.MethodGet, Prefix + "/host/{host}", "inspectHost", paging(), false, false, (*Service).inspectHost},
-		{http.MethodGet, Prefix + "/pool/{pool}", "inspectPool", paging(), false, false, (*Service).inspectPool},
-		{http.MethodGet, Prefix + "/ip/{address}", "inspectAddress", nil, false, false, (*Service).inspectAddress},
+		{http.MethodPost, Prefix, "allocate", nil, true, true, nil, (*Service).allocate},
+		{http.MethodDelete, Prefix, "release", nil, true, true, nil, (*Service).release},
+		{http.MethodDelete, Prefix + "/host/{host}", "releaseHost", nil, false, true, nil, (*Service).releaseHost},
+		{http.MethodDelete, Prefix + "/ip/{address}", "releaseAddress", nil, true, true, nil, (*Service).releaseAddress},
+		{http.MethodGet, Prefix, "list", slices.Concat(filters(), paging()), false, false, pageRows, (*Service).list},
+		{http.MethodGet, Prefix + "/container/{container}", "inspectContainer", slices.Concat([]string{"ifName"}, paging()), false, false, nil, (*Service).inspectContainer},
+		{http.MethodGet, Prefix + "/pod/{namespace}/{pod}", "inspectPod", paging(), false, false, pageRows, (*Service).inspectPod},
+		{http.MethodGet, Prefix + "/host/{host}", "inspectHost", paging(), false, false, pageRows, (*Service).inspectHost},
+		{http.MethodGet, Prefix + "/pool/{pool}", "inspectPool", paging(), false, false, pageRows, (*Service).inspectPool},
+		{http.MethodGet, Prefix + "/ip/{address}", "inspectAddress", nil, false, false, nil, (*Service).inspectAddress},
 	}
 }
 
@@ -87,7 +89,7 @@ func (s *Service) able() error {
 // Handler serves the allocator routes, those of galaxy, the scheduler extender, /healthz, /readyz, /version, /info,
 // /metrics and the documents that describe them.
 func (s *Service) Handler() http.Handler {
-	s.troubles.Interval, s.questions = time.Second, newQuestions()
+	s.troubles.Interval, s.questions, s.lists = time.Second, newQuestions(), newLists()
 	mux := http.NewServeMux()
 	methods := map[string][]string{}
 	handle := func(method, path string, h http.Handler) {

@@ -64,6 +64,7 @@ type Service struct {
 	unknown   unknownFields
 	troubles  rate.Sometimes
 	questions questions
+	lists     lists
 }
 
 // Bounds that keep slow and large requests from doing harm.

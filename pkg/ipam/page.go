@@ -73,6 +73,10 @@ func (x *Index) candidates(f *Filter, container compact, take func(*record)) (gr
 		x.mu.RUnlock()
 		return x.scan(take)
 	}
+	if len(some) > scanStep { // the filter is looked at for each entry, and nobody waits for all of them
+		x.mu.RUnlock()
+		return x.scan(take)
+	}
 	defer x.mu.RUnlock()
 	for r := range some {
 		take(r)

@@ -235,9 +235,20 @@ func (x *Index) Find(match func(Lease) bool) []Lease {
 	return sorted(out)
 }
 
-// Each calls fn with every address that has an object, in no order. It holds the index only while it takes note of
-// the entries, which never change.
+// Entry is what the index had of an address at a moment. It takes a word, and its lease can be made again and again.
+type Entry struct{ record *record }
+
+// Lease is the whole of it.
+func (e Entry) Lease() Lease { return e.record.lease() }
+
+// Each calls fn with every address that has an object, in no order.
 func (x *Index) Each(fn func(Lease)) {
+	x.EachEntry(func(e Entry, _ State) { fn(e.Lease()) })
+}
+
+// EachEntry is Each for those who keep some of many. It holds the index only while it takes note of the entries, which
+// never change.
+func (x *Index) EachEntry(fn func(Entry, State)) {
 	x.mu.RLock()
 	records := make([]*record, 0, x.byAddr.size)
 	for r := range x.byAddr.all() {
@@ -245,6 +256,6 @@ func (x *Index) Each(fn func(Lease)) {
 	}
 	x.mu.RUnlock()
 	for _, r := range records {
-		fn(r.lease())
+		fn(Entry{r}, r.state)
 	}
 }
