@@ -130,6 +130,7 @@ func (g *Gate) begin(ctx context.Context, class Class, key string) (*waiter, err
 		g.pace.moved = now
 		return nil, nil
 	}
+	patience -= lateness(ctx)
 	if wait := g.wait(class, key, now); bounded && wait > patience {
 		return nil, fmt.Errorf("%w: a place comes free in about %s, and it may take %s", ErrOverloaded, wait.Round(time.Millisecond), patience.Round(time.Millisecond))
 	}

@@ -272,3 +272,34 @@ func TestBacklog(t *testing.T) {
 		}
 	})
 }
+
+// Who waited elsewhere before he came waits so much less for a place, and how many can come at once follows the pace.
+func TestLateAndRoom(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := New(2)
+		if n := g.Room(); n < 1<<20 {
+			t.Errorf("room for %d where no pace was measured", n)
+		}
+		leave, err := g.Enter(t.Context(), Take, "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		leave()
+		if n := g.Room(); n != 8 {
+			t.Errorf("room for %d, want two a second for four seconds", n)
+		}
+		for range 2 {
+			if err := enter(t.Context(), g, "a"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		if err := enter(Late(ctx, 3*time.Second), g, "a"); !errors.Is(err, ErrOverloaded) || time.Since(began) > time.Second {
+			t.Errorf("one who is three seconds late has waited for %s: %v", time.Since(began), err)
+		}
+	})
+}

@@ -1,6 +1,10 @@
 package gate
 
-import "time"
+import (
+	"context"
+	"math"
+	"time"
+)
 
 const (
 	// leastTime is what any work needs, also where none was measured.
@@ -69,4 +73,26 @@ func (g *Gate) Backlog() time.Duration {
 		waiting += g.lines[class].n
 	}
 	return time.Duration(waiting) * g.pace.mean / time.Duration(g.places)
+}
+
+// Room is how many who come at once get a place within MaxWait, at the pace of the last ones.
+func (g *Gate) Room() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.pace.old || g.pace.mean == 0 {
+		return math.MaxInt32
+	}
+	return int(min(float64(g.places)*float64(MaxWait)/float64(g.pace.mean), math.MaxInt32))
+}
+
+type lateKey struct{}
+
+// Late notes that a caller has waited for a time before he came: so much less he waits for a place.
+func Late(ctx context.Context, by time.Duration) context.Context {
+	return context.WithValue(ctx, lateKey{}, by)
+}
+
+func lateness(ctx context.Context) time.Duration {
+	by, _ := ctx.Value(lateKey{}).(time.Duration)
+	return by
 }

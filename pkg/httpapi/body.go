@@ -69,14 +69,16 @@ func checkBody(body []byte, most int64, err error) (int, error) {
 // decode fills the fields of v, a pointer to a struct, from a body that is JSON. Fields that v lacks are
 // ignored and logged.
 func (s *Service) decode(r *http.Request, body []byte, v any) error {
+	strict := json.NewDecoder(bytes.NewReader(body))
+	strict.DisallowUnknownFields()
+	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) && strict.Decode(v) == nil {
+		return nil
+	}
+	reflect.ValueOf(v).Elem().SetZero()
 	if err := unmarshal("", body, v); err != nil {
 		return err
 	}
-	strict := json.NewDecoder(bytes.NewReader(body))
-	strict.DisallowUnknownFields()
-	if strict.Decode(v) != nil {
-		s.logUnknown(r, body, v)
-	}
+	s.logUnknown(r, body, v)
 	return nil
 }
 

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"io"
@@ -113,7 +112,7 @@ func (s *Service) consult(r *http.Request, op extenderRoute, body []byte) (answe
 	if err := s.Ready(); err != nil {
 		return nil, nil, http.StatusServiceUnavailable, ipam.Refuse(ipam.ReasonUnavailable, "not ready: %v", err).WithHint("ask again")
 	}
-	if r, err = s.arrive(r, sha256.Sum256(body)); err != nil {
+	if r, err = s.arrive(r, body); err != nil {
 		return nil, nil, envelopes{}.status(asRefusal(err)), err
 	}
 	if reply, _ := s.Forwarder.forward(r, q.short()); reply != nil && reply.status == http.StatusOK { // nothing is written for a question

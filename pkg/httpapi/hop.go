@@ -33,6 +33,8 @@ type hop struct {
 	// arrived is when it reached the first replica, neither in the future nor longer ago than a request may take where
 	// another one says so; zero before arrive.
 	arrived time.Time
+	// waited is how long ago at least the request reached this replica when it was read.
+	waited time.Duration
 	// caller is the IP address of the client.
 	caller string
 }

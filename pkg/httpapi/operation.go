@@ -2,16 +2,17 @@ package httpapi
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"log/slog"
 	"math"
+	"math/rand/v2"
 	"net/http"
 	"runtime/debug"
 	"strconv"
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/gate"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -41,9 +42,11 @@ func (s *Service) operation(op route, m manner) http.Handler {
 			defer release()
 		}
 		if err == nil {
-			if r, err = s.arrive(r, sha256.Sum256(body)); err != nil {
+			var leave func()
+			if r, leave, err = s.come(r, op, body); err != nil {
 				status = m.status(asRefusal(err))
 			}
+			defer leave()
 		}
 		var list *listing
 		if err == nil && op.rows != nil {
@@ -106,6 +109,19 @@ func (s *Service) admit(w http.ResponseWriter, r *http.Request, op route, m mann
 	return body, release, http.StatusOK, nil
 }
 
+// come notes when a request came, and lets it in or refuses it. leave tells that it has ended.
+func (s *Service) come(r *http.Request, op route, body []byte) (_ *http.Request, leave func(), err error) {
+	leave = func() {}
+	if r, err = s.arrive(r, body); err != nil || !op.adds() {
+		return r, leave, err
+	}
+	enter, err := s.admitAdd(body)
+	if err != nil {
+		return r, leave, err
+	}
+	return r.WithContext(gate.Late(r.Context(), hopOf(r).waited)), enter, nil
+}
+
 // decide does an operation.
 func (s *Service) decide(r *http.Request, op route, body []byte) (data any, message string, err error) {
 	defer func() {
@@ -135,26 +151,33 @@ func (s *Service) refuse(w http.ResponseWriter, r *http.Request, operation strin
 		s.troubles.Do(func() { level = slog.LevelWarn })
 	default:
 	}
-	s.Log.LogAttrs(r.Context(), level, "request refused", append([]slog.Attr{
-		slog.String("operation", operation), slog.Int("status", status), slog.String("reason", string(why.Reason)),
-		slog.String("message", why.Message), slog.String("request_id", idOf(r)),
-	}, notesOf(r.Context())...)...)
+	if s.Log.Enabled(r.Context(), level) {
+		s.Log.LogAttrs(r.Context(), level, "request refused", append([]slog.Attr{
+			slog.String("operation", operation), slog.Int("status", status), slog.String("reason", string(why.Reason)),
+			slog.String("message", why.Message), slog.String("request_id", idOf(r)),
+		}, notesOf(r.Context())...)...)
+	}
 	s.Metrics.count(operation, why.Reason)
 	if status == http.StatusServiceUnavailable || why.Reason == ipam.ReasonOverloaded {
-		w.Header().Set("Retry-After", s.retryAfter())
+		w.Header().Set("Retry-After", s.retryAfter(why.Reason))
 		w.Header().Set(headerReason, string(why.Reason))
 	}
 	m.refuse(w, r, status, why)
 }
 
 // retryAfter is when to come again, in seconds: when about as many writes or forwarded requests as wait now are done, or when
-// the API server wants writes again; one second where neither is known, and never longer than a request may take.
-func (s *Service) retryAfter() string {
+// the API server wants writes again; one second where neither is known, and never longer than a request may take. As much
+// again is added by chance for those who came with many others: they are not to come back together.
+func (s *Service) retryAfter(why ipam.Reason) string {
 	var backlog time.Duration
 	if s.Leases != nil {
 		backlog = min(max(s.Leases.Backlog(), s.Forwarder.backlog()), allocator.MaxRequestTime)
 	}
-	return strconv.Itoa(max(1, int(math.Ceil(backlog.Seconds()))))
+	seconds := max(1, int(math.Ceil(backlog.Seconds())))
+	if why == ipam.ReasonOverloaded {
+		seconds += rand.IntN(seconds + 1)
+	}
+	return strconv.Itoa(seconds)
 }
 
 func codeOf(reason ipam.Reason) int {

@@ -30,14 +30,15 @@ func prove(secret []byte, from, to, method, uri string, h http.Header, body [sha
 // to another replica is the newer one. What a client has sent came when it reached this machine: a replica that was
 // stopped may read it long after the container has gone. Of a forwarded one the replica says so, and has to prove that
 // it is one; what does not is refused with a status that has a replica of an earlier release answer by itself.
-func (s *Service) arrive(r *http.Request, body [sha256.Size]byte) (*http.Request, error) {
+func (s *Service) arrive(r *http.Request, body []byte) (*http.Request, error) {
 	h, now := hopOf(r), s.Leases.Now()
+	h.waited = waited(r)
 	if h.from == "" {
-		h.arrived = now.Add(-waited(r))
+		h.arrived = now.Add(-h.waited)
 		return h.on(r), nil
 	}
 	secret := s.Peers.Secret(h.from)
-	want := prove(secret, h.from, s.Peers.Self().ID(), r.Method, r.RequestURI, r.Header, body)
+	want := prove(secret, h.from, s.Peers.Self().ID(), r.Method, r.RequestURI, r.Header, sha256.Sum256(body))
 	if (secret == nil || !hmac.Equal([]byte(want), []byte(r.Header.Get(headerProof)))) && !broken("proof") {
 		return r, ipam.Refuse(ipam.ReasonUnavailable, "the request does not prove that replica %q forwarded it", clip(h.from)).
 			WithHint("a client sends no %s", headerForwarded)

@@ -30,6 +30,9 @@ type route struct {
 	handle func(s *Service, r *http.Request, body []byte) (data any, message string, err error)
 }
 
+// adds reports whether it takes addresses: many may ask at once.
+func (op route) adds() bool { return op.method == http.MethodPost && op.path == Prefix }
+
 func routes() []route {
 	return []route{
 		{http.MethodPost, Prefix, "allocate", nil, true, true, nil, (*Service).allocate},

@@ -65,6 +65,7 @@ type Service struct {
 	troubles  rate.Sometimes
 	questions questions
 	lists     lists
+	door      door
 }
 
 // Bounds that keep slow and large requests from doing harm.

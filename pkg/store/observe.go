@@ -84,6 +84,9 @@ func (c *Client) Backlog() time.Duration {
 	return max(c.gate.Backlog(), time.Until(time.Unix(0, c.counts.paused.Load())), 0)
 }
 
+// Room is how many writes that come at once can be begun in time, at the pace of the last ones.
+func (c *Client) Room() int { return c.gate.Room() }
+
 // failed counts a write that did not succeed.
 func (n *counts) failed(err error) {
 	switch {

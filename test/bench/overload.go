@@ -8,13 +8,12 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/test/controlplane"
-	"github.com/bcsnet/bcsnet/test/plugin"
 )
 
 const (
@@ -70,8 +69,8 @@ func (b *bench) exceed(ctx context.Context, build string, turn int, times float6
 	if _, err := b.networkPool(ctx, network, fmt.Sprintf("10.%d.0.0/14", 16+4*turn)); err != nil {
 		return err
 	}
-	k := &kubelets{b: b, network: network, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: maxInFlight}}}
-	defer k.client.CloseIdleConnections()
+	k := &kubelets{network: network, wire: newWire(b.controller.URL, maxInFlight)}
+	defer k.wire.close()
 	saturated := func(of string) (float64, error) {
 		s := service{b: b, kind: network + of, network: network}
 		if _, err := load(ctx, saturating, warmUp, cycle{timed: func(ctx context.Context, caller, n int) error { return s.first(ctx, caller, -n-1) }}); err != nil {
@@ -143,9 +142,8 @@ const (
 // kubelets start pods: each asks for an address, with a new container at each try, deletes the container when that failed,
 // and comes again.
 type kubelets struct {
-	b       *bench
 	network string
-	client  *http.Client
+	wire    *wire
 
 	mu       sync.Mutex
 	due      map[time.Duration][]*sandbox // by the step of the clock
@@ -286,13 +284,17 @@ func (k *kubelets) note(o outcome, add bool) {
 	}
 }
 
+// filler fills up the names of containers.
+const filler = "0000000000000000000000000000000000000000000000000000000000000000"
+
 // ask sends a request for the container of a try. The reason is empty when it is done.
 func (k *kubelets) ask(ctx context.Context, method string, s *sandbox, try int) outcome {
-	ctx, cancel := context.WithTimeout(ctx, pluginTime)
-	defer cancel()
 	began := time.Now()
-	a, err := plugin.Ask(ctx, k.client, method, k.b.controller.URL, httpapi.AllocateRequest{
-		Host: host(s.pod), ContainerID: containerID(k.network, s.pod, try), Owner: fmt.Sprint(k.network, "-", s.pod), Network: k.network,
-	})
-	return outcome{a.Reason, time.Since(began), err}
+	owner := k.network + "-" + strconv.Itoa(s.pod)
+	container := owner + "-" + strconv.Itoa(try) + "-"
+	container += filler[min(len(container), len(filler)):] // an ID is 64 characters long
+	body := make([]byte, 0, 256)
+	body = append(body, `{"host":"`+host(s.pod)+`","containerID":"`+container+`","owner":"`+owner+`","network":"`+k.network+`"}`...)
+	reason, err := k.wire.ask(ctx, method, body, pluginTime)
+	return outcome{reason, time.Since(began), err}
 }
