@@ -1,8 +1,10 @@
 package allocator
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -22,6 +24,10 @@ type doubles struct {
 
 // double is an attachment.
 type double struct{ owner, podUID, ifName string }
+
+func (d double) compare(o double) int {
+	return cmp.Or(cmp.Compare(d.owner, o.owner), cmp.Compare(d.podUID, o.podUID), cmp.Compare(d.ifName, o.ifName))
+}
 
 func newDoubles() *doubles { return &doubles{by: map[double]ipam.Holder{}} }
 
@@ -51,7 +57,9 @@ func (a *Allocator) isDouble(l ipam.Lease) bool {
 
 // settleDoubles has the doubles keep what an ADD would answer. Those that it could not look at come again.
 func (a *Allocator) settleDoubles(ctx context.Context) {
-	for _, h := range a.doubles.take() {
+	all := a.doubles.take()
+	for _, key := range slices.SortedFunc(maps.Keys(all), double.compare) {
+		h := all[key]
 		if !a.settleDouble(ctx, h) {
 			a.doubles.put(h)
 		}

@@ -256,7 +256,7 @@ func byAddr(ls []ipam.Lease) []ipam.Lease {
 // writes can.
 func (a *Allocator) settleDoubts(ctx context.Context, key string) (prefer []netip.Addr, err error) {
 	doubts := a.index.Doubts(key)
-	for addr := range doubts {
+	for _, addr := range inOrder(doubts) {
 		live, err := a.leases.Get(ctx, addr)
 		switch {
 		case errors.Is(err, store.ErrNotFound):

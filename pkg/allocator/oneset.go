@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -129,8 +130,8 @@ func sets(ls []ipam.Lease, network func(pool string) string) (out [][]ipam.Lease
 	if ranges := slices.ContainsFunc(ls, func(l ipam.Lease) bool { return l.Slot > 0 }); ranges { // of any network
 		return append(out, perSlot(several(ls)))
 	}
-	for _, group := range by {
-		out = append(out, perSlot(group))
+	for _, network := range slices.Sorted(maps.Keys(by)) {
+		out = append(out, perSlot(by[network]))
 	}
 	return out
 }

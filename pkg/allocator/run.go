@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -100,7 +101,8 @@ func (a *Allocator) releaseOrphans(ctx context.Context, all map[netip.Addr]ipam.
 	failed := map[netip.Addr]ipam.Lease{}
 	var group errgroup.Group
 	group.SetLimit(parallelWrites)
-	for _, l := range all {
+	for _, addr := range inOrder(all) {
+		l := all[addr]
 		group.Go(func() error {
 			if a.releaseOrphan(ctx, l) != nil {
 				mu.Lock()
@@ -112,6 +114,11 @@ func (a *Allocator) releaseOrphans(ctx context.Context, all map[netip.Addr]ipam.
 	}
 	_ = group.Wait() // what failed is in the map
 	return failed
+}
+
+// inOrder are the addresses that a map has, in an order that comes again where a run of the simulator is repeated.
+func inOrder[V any](by map[netip.Addr]V) []netip.Addr {
+	return slices.SortedFunc(maps.Keys(by), netip.Addr.Compare)
 }
 
 func (a *Allocator) releaseOrphan(ctx context.Context, l ipam.Lease) error {
@@ -132,8 +139,9 @@ func (a *Allocator) releaseOrphan(ctx context.Context, l ipam.Lease) error {
 
 // forgetDoubts ends doubts that are so old that the write cannot arrive any more.
 func (a *Allocator) forgetDoubts(ctx context.Context) {
-	for addr, hold := range a.index.Doubts("") {
-		if a.leases.Now().Sub(hold.Since) < doubtLife {
+	doubts := a.index.Doubts("")
+	for _, addr := range inOrder(doubts) {
+		if a.leases.Now().Sub(doubts[addr].Since) < doubtLife {
 			continue
 		}
 		live, err := a.leases.Get(ctx, addr)

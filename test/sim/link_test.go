@@ -3,6 +3,7 @@ package sim_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -22,9 +23,9 @@ type link struct {
 	name  string
 
 	mu      sync.Mutex
-	dead    bool // the process was killed: nothing of it reaches anybody any more
-	epoch   int  // counts the cuts of all connections
-	streams map[io.Closer]struct{}
+	dead    bool        // the process was killed: nothing of it reaches anybody any more
+	epoch   int         // counts the cuts of all connections
+	streams []io.Closer // in the order of their beginning
 	nth     map[string]int
 	// Until when requests, answers, or the events of a resource are held back; "" is for all resources.
 	requests, answers time.Time
@@ -33,7 +34,7 @@ type link struct {
 }
 
 func newLink(w *world, name string) *link {
-	return &link{world: w, name: name, streams: map[io.Closer]struct{}{}, nth: map[string]int{}, events: map[string]time.Time{}}
+	return &link{world: w, name: name, nth: map[string]int{}, events: map[string]time.Time{}}
 }
 
 var (
@@ -75,7 +76,7 @@ func (l *link) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // carry takes a request to the API server and its answer back.
 func (l *link) carry(r *http.Request, body []byte, back chan<- arrival) {
-	key := r.Method + " " + r.URL.Path
+	key := about(r, body)
 	rng := draw(l.world.plan.Seed, l.name, key, l.count(key))
 	epoch, err := l.began()
 	there, home, lost := delay(rng), delay(rng), rng.IntN(2) == 0
@@ -113,6 +114,26 @@ func (l *link) carry(r *http.Request, body []byte, back chan<- arrival) {
 	back <- arrival{resp: resp}
 }
 
+// about names a request by what it asks for. That others are sent before it or after it in the same moment changes nothing of how
+// long it takes.
+func about(r *http.Request, body []byte) string {
+	query := r.URL.Query()
+	for _, part := range []string{"timeout", "timeoutSeconds", "resourceVersion", "continue"} {
+		query.Del(part)
+	}
+	key := r.Method + " " + r.URL.Path + "?" + query.Encode()
+	if r.Method != http.MethodPost {
+		return key
+	}
+	var made struct {
+		Metadata struct {
+			Name string `json:"name"`
+		} `json:"metadata"`
+	}
+	_ = json.Unmarshal(body, &made) // what is no object has no name
+	return key + " " + made.Metadata.Name
+}
+
 // pass waits for a delay, and for what holds things back.
 func pass(d time.Duration, extra func() time.Duration, held func() time.Time, l *link) {
 	wait(d + extra())
@@ -124,7 +145,7 @@ func pass(d time.Duration, extra func() time.Duration, held func() time.Time, l 
 		if left <= 0 || dead {
 			return
 		}
-		wait(left)
+		wait(left + d) // each by itself, in an order that comes again
 	}
 }
 
@@ -184,7 +205,7 @@ func (l *link) keep(epoch int, s io.Closer) bool {
 	if l.dead || l.epoch != epoch {
 		return false
 	}
-	l.streams[s] = struct{}{}
+	l.streams = append(l.streams, s)
 	return true
 }
 
@@ -193,9 +214,9 @@ func (l *link) cut() {
 	l.mu.Lock()
 	l.epoch++
 	all := l.streams
-	l.streams = map[io.Closer]struct{}{}
+	l.streams = nil
 	l.mu.Unlock()
-	for s := range all {
+	for _, s := range all {
 		_ = s.Close() // it ends
 	}
 }
@@ -232,13 +253,18 @@ func (l *link) lag(r *http.Request, epoch int) apiserver.Lag {
 	if !strings.Contains(r.URL.RawQuery, "watch=") {
 		return nil
 	}
-	return func(resource, key string, n int) time.Duration {
-		rng := draw(l.world.plan.Seed, l.name, epoch, resource, key, n)
+	heard := map[string]int{} // by object; the API server tells one event after the other
+	return func(resource, key string) time.Duration {
+		heard[key]++
+		rng := draw(l.world.plan.Seed, l.name, epoch, resource, key, heard[key])
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		d := delay(rng) + l.slow
+		alone := delay(rng)
+		d := alone + l.slow
 		for _, which := range []string{"", resource} {
-			d = max(d, time.Until(l.events[which]))
+			if held := time.Until(l.events[which]); held > 0 {
+				d = max(d, held+alone)
+			}
 		}
 		return d
 	}

@@ -31,6 +31,7 @@ func TestMutations(t *testing.T) {
 		"name":         "a DEL releases what its container holds, not what the pod of that name holds",
 		"collect":      "an address is taken back after two looks and a read of its pod",
 		"write":        "an ADD is answered when its address is stored, not before",
+		"look":         "an address is taken back after two looks",
 		"supersession": "an older container of a pod does not get its address back",
 		"confirm":      "an ADD is answered when the watch shows what others did before",
 		"network":      "one container has the addresses of one network",

@@ -50,13 +50,13 @@ func (w *world) ready(i int, status string) object {
 }
 
 // ending is how long a kubelet takes at most to end the containers of pods that it does not find any more.
-const ending = 8 * time.Second
+const ending = 20 * time.Second
 
 // silence is by when a node whose Lease is not renewed is no longer ready.
 const silence = 40 * time.Second
 
 // cut takes a host off the network for a time: its Lease is not renewed, nothing is begun and ended there, and its containers run
-// on. Some of its pods are deleted by force: their containers end when the host is back, before its Lease is renewed.
+// on. Some of its pods are deleted by force: their containers end when the host is back, some seconds after its Lease is renewed.
 func (w *world) cut(rng *rand.Rand) {
 	h := rng.IntN(hosts)
 	its, goOn, ok := w.halt(func(s *slot) bool { return s.host == h })
@@ -88,14 +88,14 @@ func (w *world) cut(rng *rand.Rand) {
 		_, _, _ = w.insist(http.MethodPut, "/api/v1/nodes/"+node(h)+"/status", w.ready(h, "True"))
 	}
 	w.note("%s is back", node(h))
+	w.setCutOff(h, false)
+	w.renew(h) // before it has heard which pods are no more
 	for _, s := range its {
 		if !s.orphan.IsZero() {
 			s.orphan = time.Now().Add(moment(rng, 0, ending))
 		}
 	}
 	goOn()
-	wait(ending + 3*time.Second) // a slot looks at times
-	w.setCutOff(h, false)
 }
 
 func (w *world) setCutOff(h int, off bool) {

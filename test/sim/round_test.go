@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/cryptotest"
 	"testing/synctest"
 	"time"
 
@@ -26,6 +27,7 @@ type result struct {
 // play runs a plan in a bubble of virtual time: load and mishaps for a while, then what came of them.
 func play(t *testing.T, p plan) result {
 	t.Helper()
+	cryptotest.SetGlobalRandom(t, p.Seed) // names of replicas, and so of their Leases
 	var w *world
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())

@@ -1,3 +1,7 @@
+// math/rand, of which client-go draws how long it waits, begins with the same number in each process.
+//
+//go:debug randautoseed=0
+
 // Package sim_test runs three whole replicas of the controller, their API server, the kubelets of six hosts and an operator
 // in virtual time, draws from a seed how long everything takes and what goes wrong, and judges what comes of it.
 package sim_test

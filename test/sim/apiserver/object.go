@@ -128,7 +128,7 @@ func (s *Server) tell(e event) {
 		s.Written(e.kind.resource, last.body, e.now == nil)
 	}
 	s.events = append(s.events, e)
-	for w := range s.watchers {
+	for _, w := range s.watchers {
 		w.hear(e)
 	}
 }

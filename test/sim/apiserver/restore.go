@@ -45,8 +45,8 @@ func (s *Server) Cut() {
 }
 
 func (s *Server) cut() {
-	for w := range s.watchers {
+	for _, w := range s.watchers {
 		w.stream.fail(io.ErrUnexpectedEOF)
-		delete(s.watchers, w)
 	}
+	s.watchers = nil
 }

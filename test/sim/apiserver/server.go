@@ -30,8 +30,8 @@ type Server struct {
 	version  uint64           // of the last write
 	first    uint64           // the version before the first of events
 	events   []event
-	watchers map[*watcher]struct{}
-	uids     uint64
+	watchers []*watcher
+	made     map[string]int // how many objects of each path
 }
 
 // event is one write.
@@ -43,7 +43,7 @@ type event struct {
 
 // New makes a server with the kinds of Kubernetes that the controller uses and those of the CRDs.
 func New() (*Server, error) {
-	s := &Server{Now: time.Now, Bookmarks: time.Minute, kinds: map[string]*kind{}, version: 1000, first: 1000, watchers: map[*watcher]struct{}{}}
+	s := &Server{Now: time.Now, Bookmarks: time.Minute, kinds: map[string]*kind{}, made: map[string]int{}, version: 1000, first: 1000}
 	ours, err := customKinds()
 	if err != nil {
 		return nil, err
@@ -62,9 +62,9 @@ func (s *Server) Version() uint64 {
 	return s.version
 }
 
-// Lag says how much later than it happens a watch hears of an event, which is about an object by its key, and the
-// nth one of the watch.
-type Lag func(resource, key string, n int) time.Duration
+// Lag says how much later than it happens a watch hears of an event, which is about an object by its key. Each watch has its own,
+// which is asked once for each of its events, in their order.
+type Lag func(resource, key string) time.Duration
 
 // RoundTrip serves a request at once.
 func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) { return s.Serve(r, nil), nil }

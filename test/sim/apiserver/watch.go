@@ -3,7 +3,9 @@ package apiserver
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,7 +20,6 @@ type watcher struct {
 	from   uint64 // what is no newer has been told
 	stream *stream
 	lag    Lag
-	n      int
 	again  *time.Timer // for the next bookmark
 }
 
@@ -45,7 +46,7 @@ func (s *Server) watch(r *http.Request, t target, lag Lag) *http.Response {
 			w.hear(e)
 		}
 	}
-	s.watchers[w] = struct{}{}
+	s.watchers = append(s.watchers, w)
 	var timers []*time.Timer
 	if seconds, _ := strconv.Atoi(t.query.Get("timeoutSeconds")); seconds > 0 {
 		timers = append(timers, time.AfterFunc(time.Duration(seconds)*time.Second, w.stream.end))
@@ -62,15 +63,15 @@ func (s *Server) watch(r *http.Request, t target, lag Lag) *http.Response {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.watchers, w)
+		s.watchers = slices.DeleteFunc(s.watchers, func(other *watcher) bool { return other == w })
 	}
 	return resp
 }
 
 // present tells of all objects that there are.
 func (s *Server) present(w *watcher, marked bool) {
-	for key, o := range w.kind.objects {
-		if w.covers(key) && w.match(o) {
+	for _, key := range slices.Sorted(maps.Keys(w.kind.objects)) {
+		if o := w.kind.objects[key]; w.covers(key) && w.match(o) {
 			w.send(watch.Added, key, o.as(w.partial))
 		}
 	}
@@ -83,7 +84,7 @@ func (s *Server) present(w *watcher, marked bool) {
 func (s *Server) bookmark(w *watcher) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, on := s.watchers[w]; on {
+	if slices.Contains(s.watchers, w) {
 		w.send(watch.Bookmark, "", w.mark(max(s.version, w.from), nil))
 		w.again.Reset(s.Bookmarks)
 	}
@@ -140,8 +141,7 @@ func (w *watcher) hear(e event) {
 func (w *watcher) send(what watch.EventType, key string, object []byte) {
 	var late time.Duration
 	if w.lag != nil {
-		w.n++
-		late = w.lag(w.kind.resource, key, w.n)
+		late = w.lag(w.kind.resource, key)
 	}
 	w.stream.send(fmt.Appendf(nil, "{\"type\":%q,\"object\":%s}\n", what, object), late)
 }

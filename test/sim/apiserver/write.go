@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"net/http"
 	"reflect"
 	"strconv"
@@ -21,7 +22,7 @@ func (s *Server) create(t target, body []byte) (code int, answer []byte, p *prob
 	}
 	m := meta(data)
 	if t.name = text(m, "name"); t.name == "" && text(m, "generateName") != "" {
-		t.name = fmt.Sprintf("%s%05d", text(m, "generateName"), s.uids+1)
+		t.name = fmt.Sprintf("%s%05d", text(m, "generateName"), len(s.made)+1)
 		m["name"] = t.name
 	}
 	if rv := text(m, "resourceVersion"); rv != "" && rv != "0" {
@@ -46,8 +47,7 @@ func (s *Server) create(t target, body []byte) (code int, answer []byte, p *prob
 	if t.kind.objects[t.key()] != nil {
 		return 0, nil, t.exists()
 	}
-	s.uids++
-	m["uid"] = fmt.Sprintf("00000000-0000-4000-8000-%012x", s.uids)
+	m["uid"] = s.uid(t)
 	m["creationTimestamp"] = s.seconds(0)
 	tidy(m)
 	delete(m, "resourceVersion")
@@ -58,6 +58,17 @@ func (s *Server) create(t target, body []byte) (code int, answer []byte, p *prob
 		return http.StatusCreated, encode(data), nil
 	}
 	return http.StatusCreated, s.commit(t.kind, t.key(), data).body, nil
+}
+
+// uid makes that of a new object. It follows from the object's name, and from how many there were of it: what else is made
+// meanwhile changes nothing of it.
+func (s *Server) uid(t target) string {
+	path := t.kind.path() + "/" + t.key()
+	s.made[path]++
+	h := fnv.New64a()
+	fmt.Fprint(h, path, s.made[path])
+	sum := h.Sum64()
+	return fmt.Sprintf("00000000-0000-4000-8%03x-%012x", sum>>48&0xfff, sum&0xffffffffffff)
 }
 
 // namespace refuses what is to be made in a namespace that is not there, or goes.
