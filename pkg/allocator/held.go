@@ -138,6 +138,14 @@ func holdsOther(r Request, held []ipam.Lease, x *ipam.Index) *ipam.Refusal {
 func (a *Allocator) reaffirm(ctx context.Context, r Request, h *ipam.Holder, l ipam.Lease, together int) (_ ipam.Lease, again bool, err error) {
 	mine := l.ContainerID == r.ContainerID || r.ContainerID == "" // an owner need not name its container
 	if !mine && r.olderThan(l) {
+		if slices.Contains(l.Superseded, r.ContainerID) {
+			return l, false, superseded(r, l) // for good
+		}
+		// The request's container may have the address since then, and be older only by the clock of the replica that
+		// served the one before.
+		if _, again, err := a.unchanged(ctx, l); err != nil || again {
+			return l, again, err
+		}
 		return l, false, superseded(r, l)
 	}
 	if r.Owner == "" && !broken("uid") && (mine && l.PodUID != h.PodUID || !mine && r.PodUID == "") {

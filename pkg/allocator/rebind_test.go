@@ -78,9 +78,34 @@ func TestLateAddOfAReplacedContainer(t *testing.T) {
 		t.Log(what)
 		refused(t, err, ipam.ReasonContainerSuperseded)
 	}
-	r.cost("late ADDs", 0, 0)
+	r.cost("late ADDs", 0, 1) // one that is not remembered may have the address since
 	if l := r.lease(a); l.ContainerID != "replaced-2" || len(x.held(t)) != 1 {
 		t.Errorf("stored: %+v, held: %v", l, x.held(t))
+	}
+}
+
+// The container that has the address is not refused by a replica that knows only of the one before, whose request was served by
+// another one with a clock that is ahead.
+func TestRepeatedAddAtAReplicaThatLagsBehind(t *testing.T) {
+	lately := ago()
+	x := newNet("9-12")
+	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+	p := newPod(t, "lags", x.host, one, two)
+	at := func(container string, s int) Request {
+		request := x.of(p, container)
+		request.StartedAt = lately(s)
+		return request
+	}
+	a := one.one(at("lags-1", 5))
+	two.picture(x, map[netip.Addr]string{a: "lags-1"})
+	two.watch.Shut()
+	one.one(at("lags-2", 6))
+	two.tap.Forget()
+	done := two.adding(t.Context(), at("lags-2", 4))
+	controlplane.Until(t, "it has decided, or looked", func() bool { return len(done) > 0 || two.tap.Count(reads) > 0 })
+	two.watch.Open()
+	if got := <-done; got.err != nil || !slices.Equal(got.addrs, []netip.Addr{a}) {
+		t.Errorf("container lags-2 has %s and is told %v, %v", a, got.addrs, got.err)
 	}
 }
 

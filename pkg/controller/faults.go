@@ -5,6 +5,7 @@ package controller
 import (
 	"context"
 	"os"
+	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -12,7 +13,8 @@ import (
 
 // The fault suite (test/faults) builds the controller with this file in place of sound.go. FAULTS_BREAK in the environment
 // says which guard is broken: collect and those of package gone have the collector look ten times a second, collect and
-// live have it believe its cache, and brake has nothing wait.
+// live have it believe its cache, and brake has nothing wait. FAULTS_COLLECT=15s has the collection wait for so long in
+// place of a pod's grace period, and look more often.
 //
 //nolint:gochecknoglobals // what a process is born with
 var (
@@ -22,6 +24,14 @@ var (
 )
 
 func broken(guard string) bool { return breaks == guard }
+
+// hurried are the options of a process that is told to hurry.
+func hurried(o Options) Options {
+	if after, _ := time.ParseDuration(os.Getenv("FAULTS_COLLECT")); after > 0 { // none: as it is shipped
+		o.CollectAfter, o.CollectEvery = after, 2*time.Second
+	}
+	return o
+}
 
 func (c *collector) lastLook(ctx context.Context, l ipam.Lease) (pod *workload.Pod, live bool, err error) {
 	if broken("collect") || broken("live") {

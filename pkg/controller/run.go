@@ -56,7 +56,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("--http-bind-address: %w", err)
 	}
-	return Serve(ctx, cfg, listener, o)
+	return Serve(ctx, cfg, listener, hurried(o))
 }
 
 // Serve is Run with a way to the API server and a listener that are the caller's own. It closes the listener.

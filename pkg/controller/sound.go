@@ -14,6 +14,9 @@ import (
 // broken reports whether a guard is out of order.
 func broken(string) bool { return false }
 
+// hurried are the options of a process that is told to hurry.
+func hurried(o Options) Options { return o }
+
 const (
 	// hasty is a collector that looks ten times a second.
 	hasty = false

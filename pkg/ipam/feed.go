@@ -166,7 +166,7 @@ func (x *Index) put(old, r *record, restored bool) change {
 		x.unlink(old)
 	}
 	delete(x.behind, r.addr)
-	later := known != nil && known.updated > r.updated && !broken("earlier")
+	later := known != nil && precedes(r, known) && !broken("earlier")
 	if later && r.state != Available && !sameHolder(known, r) {
 		r = pack(Restore(known.lease(), r.lease()))
 		if !broken("behind") {

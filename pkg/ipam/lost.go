@@ -34,10 +34,29 @@ func sameHolder(a, b *record) bool {
 	return a.state == b.state && a.container() == b.container() && a.uid() == b.uid() && a.owner() == b.owner() && a.claim() == b.claim()
 }
 
+// precedes reports whether an entry says nothing of a holding that is known: it was written before, or only a holding of before
+// was given up in it. After the store was put back to a time of that one, whoever knows no later frees the address.
+func precedes(r, known *record) bool {
+	if r.updated <= known.updated {
+		return r.updated < known.updated
+	}
+	if r.state != Available || broken("freed") {
+		return false
+	}
+	held := false
+	for p := range r.history().each() {
+		if p.Since.Unix() >= fromNanos(known.updated).Unix() { // to the second
+			return false
+		}
+		held = held || !p.Since.IsZero()
+	}
+	return held
+}
+
 // found forgets the loss of an address that somebody has again, or that was released before its object
 // went. One whose object was merely made anew is still lost: whoever made it knew nothing of its holder.
 func (x *Index) found(r *record) {
-	if l, ok := x.lost[r.addr]; ok && (r.state != Available || r.updated > l.updated) {
+	if l, ok := x.lost[r.addr]; ok && (r.state != Available || r.updated > l.updated && !precedes(r, l)) {
 		x.dropLost(r.addr)
 	}
 }

@@ -145,6 +145,50 @@ func TestRestartToEarlierHolders(t *testing.T) {
 	}
 }
 
+// Whoever knows only the earlier holder that the copy names, and releases what that one had, takes nothing from the one who has the
+// address now. A release of his own counts.
+func TestEarlierHolderIsReleasedAfterARestart(t *testing.T) {
+	const a = "10.0.0.1"
+	held := func(container string, version uint64, s int) Lease {
+		l := lease(a, "a", version)
+		l.ContainerID, l.PodName, l.PodUID, l.Updated = container, container, "uid-of-"+container, at(s)
+		return l
+	}
+	released := func(l Lease, s int) Lease {
+		next, _ := Release(l, at(s), Change{})
+		next.Version++
+		return next
+	}
+	live := held("now", 9, 9)
+	for name, tc := range map[string]struct {
+		stored  Lease   // what the list has
+		watched []Lease // what comes then
+		lost    bool
+	}{
+		"before the list":        {released(held("then", 3, 3), 12), nil, true},
+		"after it":               {held("then", 3, 3), []Lease{released(held("then", 5, 3), 12)}, true},
+		"his own, before":        {released(held("now", 3, 9), 12), nil, false},
+		"his own, after":         {held("now", 3, 9), []Lease{released(held("now", 5, 9), 12)}, false},
+		"somebody has it since":  {held("next", 4, 13), nil, false},
+		"released by one of now": {released(held("later", 3, 11), 12), nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := indexOf(pool(t, "a", "10.0.0.0/24", []string{a}))
+			x.Watched(live)
+			x.Watched(lease("10.0.0.9", "b", 20))
+			x.Restart([]Lease{tc.stored}, 4)
+			for _, l := range tc.watched {
+				x.Watched(l)
+			}
+			if l, lost := x.Lost(ip(a)); lost != tc.lost || lost && l.ContainerID != "now" {
+				t.Errorf("lost %v, to container %q; want %v", lost, l.ContainerID, tc.lost)
+			}
+			checkFreeSets(t, x)
+			checkLeftovers(t, x)
+		})
+	}
+}
+
 // What a request learns about an earlier epoch is not taken for news of this one: a version of then would hide what comes.
 func TestAnswersAcrossARestart(t *testing.T) {
 	const a, b = "10.0.0.1", "10.0.0.2"

@@ -86,9 +86,9 @@ func (r *round) again(ctx context.Context, b *sandbox, rng *rand.Rand) {
 	switch {
 	case err != nil, a.Code != 0 && a.Temporary():
 	case a.Code != 0:
-		r.Wrong("the repeated ADD of container %.8s of %s is refused: %s: %s", b.id, b.pod, a.Reason, a.Message)
+		r.Wrong("the repeated ADD of container %.8s of %s is refused: %s: %s", b.id, b.who(), a.Reason, a.Message)
 	case addrOf(a) != b.addr:
-		r.Wrong("container %.8s of %s has %s and was told %s", b.id, b.pod, b.addr, addrOf(a))
+		r.Wrong("container %.8s of %s has %s and was told %s", b.id, b.who(), b.addr, addrOf(a))
 	default:
 		r.Count("operation repeated ADD")
 	}

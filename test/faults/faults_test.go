@@ -45,17 +45,17 @@ func TestFaults(t *testing.T) {
 			t.Fatalf("FAULTS_SEED: %v", err)
 		}
 	}
-	length, slots, end := shortRound, shortSlots, time.Now()
+	length, slots, end, hurried := shortRound, shortSlots, time.Now(), true
 	if text := os.Getenv("FAULTS_MINUTES"); text != "" {
 		minutes, err := strconv.Atoi(text)
 		if err != nil {
 			t.Fatalf("FAULTS_MINUTES: %v", err)
 		}
-		length, slots, end = longRound, longSlots, end.Add(time.Duration(minutes)*time.Minute)
+		length, slots, end, hurried = longRound, longSlots, end.Add(time.Duration(minutes)*time.Minute), false
 	}
 	t.Logf("FAULTS_SEED=%d", seed)
 	v := judge.NewVerdict()
-	s := newSite(t, slots, build{faulty: faultyController(t)})
+	s := newSite(t, slots, build{faulty: faultyController(t), hurried: hurried})
 	began := time.Now()
 	for n := uint64(0); n == 0 || time.Now().Before(end) && !v.Failed(); n++ {
 		play(t, s, v, seed+n, length)

@@ -38,6 +38,7 @@ func guards() map[string]guard {
 		"static":       {"a static pod runs although the API server does not know of it", "pkg/gone", "TestDecide"},
 		"version":      {"an older version of an address does not replace a newer one", "pkg/ipam", "TestIndexAgainstModel"},
 		"lost":         {"an address in use whose object has gone is nobody else's", "pkg/ipam", "TestLost"},
+		"freed":        {"the release of an earlier holder that a restored store names frees nothing", "pkg/ipam", "TestEarlierHolderIsReleasedAfterARestart"},
 		"behind":       {"what a restored store says of an earlier holder is written again", "pkg/ipam", "TestRestartToEarlierHolders"},
 		"quota":        {"a namespace has no more addresses than its quota", "pkg/ipam", "TestQuota"},
 		"gate":         {"no more is under way than the API server takes", "pkg/gate", "TestGateModel|TestGateIsFair"},

@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/bcsnet/bcsnet/pkg/gone"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/test/judge"
 )
 
@@ -32,6 +34,31 @@ func (r *round) isolate(rng *rand.Rand) {
 	}
 }
 
+// kept is for how long the addresses are nobody else's of containers whose kubelet has just heard that their pod is no more: for
+// as long as it may take to end them. The product waits for some seconds more.
+func (s *site) kept() time.Duration {
+	if s.hurried {
+		return collectAfter * 4 / 5
+	}
+	return ipam.UsualTermination + gone.Margin/2
+}
+
+// keep notes until when a container has its address whose pod is no more since a time. Most end before, but whoever holds up
+// the suite holds up their kubelets, too.
+func (r *round) keep(b *sandbox, since time.Time) {
+	end := since.Add(r.site.kept())
+	b.until = r.history.Now() + time.Until(end)
+	r.ledger.Until(b.addr, b.id, end)
+}
+
+// since is when a container that ends now may have lost its address at the earliest.
+func (r *round) since(b *sandbox) time.Duration {
+	if b.until != 0 {
+		return min(r.history.Now(), b.until)
+	}
+	return r.history.Now()
+}
+
 // life is that of a host that is cut off. It is no longer ready after some 45 seconds, as long as the node lifecycle
 // controller waits.
 func (r *round) life(h int, rng *rand.Rand) {
@@ -42,10 +69,20 @@ func (r *round) life(h int, rng *rand.Rand) {
 		r.while(rng, 0, r.length/10)
 	}
 	r.fault("host is back", host(h), func() {
+		r.keepIsland() // before its first renewal
 		r.site.cut.Store(0)
 		r.setReady(h, corev1.ConditionTrue)
 	})
 	r.endIsland(rng)
+}
+
+// keepIsland notes until when the containers have their addresses whose host is about to be back.
+func (r *round) keepIsland() {
+	r.island.mu.Lock()
+	defer r.island.mu.Unlock()
+	for _, b := range r.island.containers {
+		r.keep(b, time.Now())
+	}
 }
 
 // cutOff cuts a host off and deletes most of its pods. Those stay that a request is under way for: it may take minutes
@@ -77,14 +114,17 @@ func (r *round) setReady(h int, status corev1.ConditionStatus) {
 // endIsland ends the containers whose pods are no more, after the host has come back: with a DEL, or without any as where the
 // host was started anew.
 func (r *round) endIsland(rng *rand.Rand) {
+	r.island.mu.Lock()
+	each := r.site.kept() * 3 / 2 / time.Duration(1+len(r.island.containers)) // most have ended by then
+	r.island.mu.Unlock()
 	for {
-		r.while(rng, 0, r.length/50)
-		b, taken := r.endOne()
-		switch from := r.history.Now(); {
+		r.while(rng, 0, each)
+		b, from, taken := r.endOne()
+		switch {
 		case b == nil:
 			return
 		case taken:
-		case rng.IntN(4) == 0 && r.leaky():
+		case rng.IntN(4) == 0 && r.forgetful():
 			r.Count("pod deleted without DEL")
 			r.note(b, b.addr, false, from, judge.Never)
 		default:
@@ -93,21 +133,23 @@ func (r *round) endIsland(rng *rand.Rand) {
 	}
 }
 
-// endOne ends the first of the containers; nil when there is none. taken: an operator took its address before.
-func (r *round) endOne() (b *sandbox, taken bool) {
+// endOne ends the first of the containers; nil when there is none. It may have lost its address from a time on. taken: an operator
+// took that before.
+func (r *round) endOne() (b *sandbox, from time.Duration, taken bool) {
 	r.calm.RLock()
 	defer r.calm.RUnlock()
 	r.island.mu.Lock()
 	defer r.island.mu.Unlock()
 	if len(r.island.containers) == 0 {
-		return nil, false
+		return nil, 0, false
 	}
 	b = r.island.containers[0]
 	r.island.containers = r.island.containers[1:]
+	from = r.since(b)
 	if taken = r.island.taken[b]; !taken {
 		r.last(b)
 	}
-	return b, taken
+	return b, from, taken
 }
 
 // takeIsland notes that an operator takes what containers on a host have that is cut off.
@@ -117,7 +159,7 @@ func (r *round) takeIsland(h int) {
 	for _, b := range r.island.containers {
 		if b.host == h && !r.island.taken[b] {
 			r.last(b)
-			r.note(b, b.addr, false, r.history.Now(), judge.Never)
+			r.note(b, b.addr, false, r.since(b), judge.Never)
 			r.island.taken[b] = true
 		}
 	}

@@ -69,7 +69,7 @@ func (r *round) takeAddress(rng *rand.Rand, force bool) {
 	}
 	out, err := r.site.bcsnetctl(r.ctx, soon, args...)
 	if err == nil && !force {
-		r.Wrong("ip release without --force took %s of live pod %s: %s", b.addr, s.name, out)
+		r.Wrong("ip release without --force took %s of live pod %s: %s", b.addr, b.who(), out)
 	}
 }
 
@@ -78,7 +78,7 @@ func (s *slot) take() {
 	b := s.sandbox
 	s.last(b)
 	s.taken = true
-	s.note(b, b.addr, false, s.history.Now(), judge.Never)
+	s.note(b, b.addr, false, s.since(b), judge.Never)
 }
 
 // takeHost releases a host, whose pods are over, by the command line or over HTTP. Nothing is taken once the load is

@@ -51,6 +51,7 @@ func (r *round) restoreEtcd(rng *rand.Rand, check func(error)) {
 			defer s.mu.Unlock() //nolint:gocritic // all are held until the store is back
 		}
 		r.halted.Store(false)
+		var back time.Time
 		r.ledger.restart(r.ctx, func() {
 			check(cp.StopAPIServer())
 			check(cp.StopEtcd())
@@ -58,15 +59,24 @@ func (r *round) restoreEtcd(rng *rand.Rand, check func(error)) {
 			check(os.CopyFS(data, os.DirFS(dir)))
 			check(cp.StartEtcd(ctx))
 			check(cp.StartAPIServer(ctx))
+			back = time.Now()
 		})
-		r.reconcile(rng)
+		r.reconcile(rng, back)
 	})
 	r.awaitReturn() // until then only the replicas know of the pods that the API server does not
 	r.calm.Unlock()
 }
 
-// reconcile does what kubelets do when the API server knows of other pods than they run. The locks of all slots are held.
-func (r *round) reconcile(rng *rand.Rand) {
+// reconcile does what kubelets do when the API server knows of other pods than they run, since it is back. The locks of all slots
+// are held.
+func (r *round) reconcile(rng *rand.Rand, back time.Time) {
+	for h := range hosts { // the copy says what was true then, and kubelets tell again
+		status := corev1.ConditionUnknown
+		if r.site.ready[h].Load() {
+			status = corev1.ConditionTrue
+		}
+		r.setReady(h, status)
+	}
 	var pods corev1.PodList
 	until(r.ctx, func(ctx context.Context) error { return r.site.admin.List(ctx, &pods, client.InNamespace(namespace)) })
 	known := map[string]bool{}
@@ -83,7 +93,8 @@ func (r *round) reconcile(rng *rand.Rand) {
 			s.deletePod()
 		case !known[s.uid]:
 			r.Count("pod orphaned")
-			s.orphan = time.Now().Add(time.Duration(rng.IntN(8000)) * time.Millisecond)
+			s.orphan = back.Add(time.Duration(rng.IntN(8000)) * time.Millisecond)
+			r.keep(b, back)
 		case b != nil && !s.taken && r.site.inTouch(s.host):
 			r.Count("pod kept")
 			until(r.ctx, func(ctx context.Context) error { return s.tell(ctx, b) })
@@ -114,7 +125,7 @@ func (r *round) awaitReturn() {
 				return
 			}
 			r.ledger.Seen(live)
-			if time.Now().After(deadline) && r.ledger.Awaits(a) {
+			if _, still := r.ledger.Awaited()[a]; still && time.Now().After(deadline) {
 				r.Wrong("%s did not come back to container %.8s of live pod %s within %s of the restore: it is %s, container %.8s of %s (%s), updated %s; history %v",
 					a, h.Container, h.Pod, returned, live.State, live.ContainerID, live.Who(), live.PodUID, live.Updated, live.History.Entries())
 				return
@@ -129,7 +140,7 @@ func (s *slot) endOrphan() {
 	if s.orphan.IsZero() {
 		return
 	}
-	b, from := s.sandbox, s.history.Now()
+	b, from := s.sandbox, s.since(s.sandbox)
 	if s.taken {
 		b.over.Store(true)
 	} else {

@@ -15,7 +15,9 @@ import (
 )
 
 const (
-	// forgottenPerMinute are pods that go without any DEL.
+	// forgottenAtOnce, and so many per minute besides, are pods that go without any DEL. In a short round they are not more, with
+	// those of a tenant, than the brake of the collection lets pass.
+	forgottenAtOnce    = 2
 	forgottenPerMinute = 8
 	// settled is by when pods and leases must agree after the last fault and the last pod that goes.
 	settled = 3 * time.Minute
@@ -71,7 +73,7 @@ func (r *round) forgetful() bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.forget > int(forgottenPerMinute*r.history.Now().Minutes()) {
+	if r.forget > forgottenAtOnce+int(forgottenPerMinute*r.history.Now().Minutes()) {
 		return false
 	}
 	r.forget++

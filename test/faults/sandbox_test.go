@@ -27,6 +27,8 @@ type sandbox struct {
 	wrong time.Duration
 	byUID bool // its requests name the pod's UID
 	addr  netip.Addr
+	// until is when it has ended for certain, by the history, where its pod is no more; zero for any other.
+	until time.Duration
 	// over is set before anything is sent that ends it.
 	over atomic.Bool
 }
@@ -56,6 +58,9 @@ func clockError(host int) time.Duration {
 	}
 	return 0
 }
+
+// who is its pod as leases name it.
+func (b *sandbox) who() string { return b.namespace + "/" + b.pod }
 
 // add is its ADD, del its DEL.
 func (b *sandbox) add() httpapi.AllocateRequest {
@@ -100,11 +105,14 @@ func (r *round) note(b *sandbox, a netip.Addr, take bool, from, to time.Duration
 // last is the last look at the address of a sandbox that is about to end: it was its own until now.
 func (r *round) last(b *sandbox) {
 	live, err := r.site.read(r.ctx, b.addr)
-	if err == nil && !b.holds(live) && !r.ledger.Awaits(b.addr) {
-		r.Wrong("live pod %s (container %.8s) lost %s: version %d is %s, container %.8s of %s; history %v",
-			b.pod, b.id, b.addr, live.Version, live.State, live.ContainerID, live.Who(), live.History.Entries())
+	if err == nil {
+		r.ledger.Seen(live) // it may have been the holder's for no longer than until its host had ended it
 	}
-	r.ledger.End(b.addr)
+	if err == nil && !b.holds(live) && r.ledger.Holds(b.addr, b.id) && !r.ledger.Awaits(b.addr) {
+		r.Wrong("live pod %s (container %.8s) lost %s: version %d is %s, container %.8s of %s; history %v",
+			b.who(), b.id, b.addr, live.Version, live.State, live.ContainerID, live.Who(), live.History.Entries())
+	}
+	r.ledger.End(b.addr, b.id)
 	b.over.Store(true)
 }
 
@@ -116,7 +124,7 @@ func (r *round) DEL(b *sandbox, rng *rand.Rand, from time.Duration) {
 	case !ok:
 		to = judge.Never
 	case a.Code != 0:
-		r.Wrong("DEL of container %.8s of %s is refused: %s: %s", b.id, b.pod, a.Reason, a.Message)
+		r.Wrong("DEL of container %.8s of %s is refused: %s: %s", b.id, b.who(), a.Reason, a.Message)
 	default:
 		r.Count("operation DEL")
 	}

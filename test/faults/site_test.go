@@ -50,8 +50,10 @@ type site struct {
 	cli      string
 	kube     string       // kubeconfig of the administrator
 	slots    int          // pods of a host
+	hurried  bool         // the collection waits for collectAfter
 	cut      atomic.Int64 // one more than the host that is cut off; 0 for none
 	trail    *trail
+	ready    [hosts]atomic.Bool // what the node lifecycle controller has said last
 	// Addresses of the two pools, fewer in all than pods and late releases want at the worst moments: the pools run
 	// full. rangeTail is what a shrink takes away and a grow gives back.
 	rangeAddrs, demandAddrs, rangeTail string
@@ -68,15 +70,20 @@ type replica struct {
 
 // build says what the replicas are.
 type build struct {
-	// faulty is the controller built with the tag faults; all replicas run it when broken names a guard, else
-	// the last one runs it, with a clock that is two hours ahead.
+	// faulty is the controller built with the tag faults; all replicas run it when broken names a guard or the
+	// collection is hurried, else the last one runs it, with a clock that is two hours ahead.
 	faulty, broken string
+	// hurried has the collection wait for collectAfter, and take addresses back while a short round goes on.
+	hurried bool
 }
+
+// collectAfter is for how long a pod must look gone to a collection that is hurried.
+const collectAfter = 15 * time.Second
 
 func newSite(t *testing.T, slots int, b build) *site {
 	t.Helper()
 	s := &site{
-		cp: controlplane.ForTest(t, controlplane.WithLogDir(keptLogs(t))), slots: slots,
+		cp: controlplane.ForTest(t, controlplane.WithLogDir(keptLogs(t))), slots: slots, hurried: b.hurried,
 		rangeAddrs: span("10.1.0.10", 0, 5*slots), rangeTail: span("10.1.0.10", 4*slots, 5*slots), demandAddrs: span("10.2.0.10", 0, 5*slots),
 	}
 	root, err := controlplane.ModuleRoot()
@@ -144,6 +151,9 @@ func (s *site) startReplica(t *testing.T, i int, b build) *replica {
 	}}
 	// Over HTTP/1.1 every watch has a connection of its own, which the proxy can hold while requests pass.
 	o.Env = append(o.Env, "DISABLE_HTTP2=true")
+	if b.hurried {
+		o.Binary, o.Env = b.faulty, append(o.Env, "FAULTS_COLLECT="+collectAfter.String())
+	}
 	switch {
 	case b.broken != "":
 		o.Binary, o.Env = b.faulty, append(o.Env, "FAULTS_BREAK="+b.broken)
@@ -197,6 +207,7 @@ func (s *site) populate(ctx context.Context) error {
 
 // setReady writes into the status of a host whether it is ready.
 func (s *site) setReady(ctx context.Context, h int, ready corev1.ConditionStatus) error {
+	s.ready[h].Store(ready == corev1.ConditionTrue)
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node(h)}}
 	patch := fmt.Sprintf(`{"status":{"addresses":[{"type":"InternalIP","address":%q}],"conditions":[{"type":"Ready","status":%q}]}}`, host(h), ready)
 	return s.admin.Status().Patch(ctx, n, client.RawPatch(types.StrategicMergePatchType, []byte(patch)))

@@ -132,10 +132,10 @@ func (s *slot) begin(b *sandbox) {
 		return
 	case !b.holds(live):
 		s.Wrong("ADD of container %.8s of %s (%s, told %t) was answered with %s, and then version %d is %s, container %.8s of %s (%s)",
-			b.id, s.name, b.uid, b.told, b.addr, live.Version, live.State, live.ContainerID, live.Who(), live.PodUID)
+			b.id, b.who(), b.uid, b.told, b.addr, live.Version, live.State, live.ContainerID, live.Who(), live.PodUID)
 		return
 	}
-	s.ledger.Hold(b.addr, s.name, b.id, live.Version)
+	s.ledger.Hold(b.addr, b.who(), b.id, live.Version)
 	s.report(b)
 }
 
@@ -148,7 +148,7 @@ func (s *slot) refuse(b *sandbox, a plugin.Answer) {
 		s.refusedSince = time.Now()
 	}
 	if s.refusals++; s.refusals >= 5 && time.Since(s.refusedSince) > stubborn {
-		s.Wrong("ADD of live pod %s (%s) is refused again and again, now of container %.8s: %s: %s", s.name, s.uid, b.id, a.Reason, a.Message)
+		s.Wrong("ADD of live pod %s (%s) is refused again and again, now of container %.8s: %s: %s", b.who(), s.uid, b.id, a.Reason, a.Message)
 	}
 	s.giveUp(b)
 }
@@ -191,7 +191,7 @@ func (s *slot) duplicate(b *sandbox, after time.Duration, served <-chan netip.Ad
 			select {
 			case addr, told := <-served:
 				if told && addr != addrOf(a) && !b.over.Load() {
-					s.Wrong("container %.8s of %s was told %s by one replica and %s by another", b.id, s.name, addr, addrOf(a))
+					s.Wrong("container %.8s of %s was told %s by one replica and %s by another", b.id, b.who(), addr, addrOf(a))
 				}
 				over = !told || addr != addrOf(a)
 			case <-s.ctx.Done():
@@ -210,9 +210,9 @@ func (s *slot) repeat() {
 	switch {
 	case !ok:
 	case a.Code != 0:
-		s.Wrong("the repeated ADD of container %.8s of %s is refused: %s: %s", b.id, s.name, a.Reason, a.Message)
+		s.Wrong("the repeated ADD of container %.8s of %s is refused: %s: %s", b.id, b.who(), a.Reason, a.Message)
 	case addrOf(a) != b.addr:
-		s.Wrong("container %.8s of %s has %s and was told %s", b.id, s.name, b.addr, addrOf(a))
+		s.Wrong("container %.8s of %s has %s and was told %s", b.id, b.who(), b.addr, addrOf(a))
 	default:
 		s.Count("operation repeated ADD")
 	}

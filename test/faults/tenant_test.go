@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,14 +19,17 @@ import (
 // tenants come and go: a namespace is made, its pods get addresses, and then all of it is deleted and no DEL arrives. What
 // other pods have left behind comes back all the same.
 func (r *round) tenants(rng *rand.Rand) {
-	for n := 0; r.between(rng, r.length/8) && r.leaky(); n++ {
+	for n := 0; (n == 0 || r.between(rng, r.length/8)) && r.leaky(); n++ { // the first is there before the store is put back
 		if !r.steady.TryRLock() {
 			continue // the store is being put back
 		}
 		name := fmt.Sprintf("tenant-%d", n)
 		r.journaled("namespace deleted", name, func() { r.tenant(name, rng) })
 		r.steady.RUnlock()
-		if braked(tenantPods(r.site.slots)) && pause(r.load, time.Minute) {
+		if !braked(tenantPods(r.site.slots)) {
+			return // a second one, with what others have left, might be more than the brake lets pass
+		}
+		if pause(r.load, time.Minute) {
 			r.confirm(r.load)
 		}
 	}
@@ -55,7 +59,7 @@ func (r *round) tenant(name string, rng *rand.Rand) {
 		r.Count("operation ADD")
 		r.note(b, b.addr, true, from, r.history.Now())
 		if live, err := r.site.read(r.ctx, b.addr); err == nil {
-			r.ledger.Hold(b.addr, name+"/"+pod, b.id, live.Version)
+			r.ledger.Hold(b.addr, b.who(), b.id, live.Version)
 		}
 		all = append(all, b)
 	}
@@ -90,6 +94,15 @@ func (s *site) deleteNamespace(ctx context.Context, ns *corev1.Namespace) error 
 	return s.admin.SubResource("finalize").Update(ctx, &now)
 }
 
+// orphans reports whether a slot has a pod of which the API server knows nothing.
+func (r *round) orphans() bool {
+	return slices.ContainsFunc(r.slots, func(s *slot) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return !s.orphan.IsZero()
+	})
+}
+
 // create makes an object that may have been made by an attempt whose answer was lost.
 func (s *site) create(ctx context.Context, o client.Object) error {
 	if err := s.admin.Create(ctx, o); !apierrors.IsAlreadyExists(err) {
@@ -99,10 +112,16 @@ func (s *site) create(ctx context.Context, o client.Object) error {
 }
 
 // confirm has an operator say that what waits for the brake of the collection has gone, as what a namespace had that is no
-// more. No host is cut off meanwhile: whoever confirms knows that the hosts are there.
+// more. No host is cut off meanwhile: whoever confirms knows that the hosts are there. Nor is the store put back, and no
+// containers run of which it knows nothing: doctor would take what they have, as their kubelets take longer to end them
+// here than doctor waits, and what it saw before is nothing to go by after.
 func (r *round) confirm(ctx context.Context) {
 	r.island.none.Lock()
 	defer r.island.none.Unlock()
+	r.steady.RLock()
+	defer r.steady.RUnlock()
+	for r.orphans() && pause(ctx, 100*time.Millisecond) {
+	}
 	r.journaled("leaks confirmed", "", func() {
 		_, _ = r.site.bcsnetctl(ctx, 2*time.Minute, "doctor", "--fix", "--only", "leaks", "--yes") // what fails is confirmed once more in the end
 	})

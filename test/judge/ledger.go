@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -24,7 +25,12 @@ type Holding struct {
 	Since          uint64 // the version of the object that was answered
 	// awaited: the store was put back, and the address was not seen with its container since.
 	awaited bool
+	// until is the end of what the holder may rely on; zero for none.
+	until time.Time
 }
+
+// over reports whether the holder may have lost its address by a time.
+func (h Holding) over(at time.Time) bool { return !h.until.IsZero() && at.After(h.until) }
 
 // NewLedger makes an empty one.
 func NewLedger(v *Verdict) *Ledger { return &Ledger{Verdict: v, by: map[netip.Addr]Holding{}} }
@@ -33,18 +39,39 @@ func NewLedger(v *Verdict) *Ledger { return &Ledger{Verdict: v, by: map[netip.Ad
 func (l *Ledger) Hold(a netip.Addr, pod, container string, since uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now, taken := l.by[a]; taken && now.Container != container {
+	if now, taken := l.by[a]; taken && now.Container != container && !now.over(time.Now()) {
 		l.Wrong("%s was given to container %.8s of %s while container %.8s of %s has it", a, container, pod, now.Container, now.Pod)
 		return
 	}
 	l.by[a] = Holding{Pod: pod, Container: container, Since: since}
 }
 
-// End notes that a holder may lose its address from now on.
-func (l *Ledger) End(a netip.Addr) {
+// Until notes that a container may lose its address after a time, whether it has ended or not: as long as that, its host
+// has had to end it. By the time of the write it is judged, not by when somebody hears of that.
+func (l *Ledger) Until(a netip.Addr, container string, end time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.by, a)
+	if h, held := l.by[a]; held && h.Container == container {
+		h.until = end
+		l.by[a] = h
+	}
+}
+
+// Holds reports whether a container has an address by the ledger.
+func (l *Ledger) Holds(a netip.Addr, container string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h, held := l.by[a]
+	return held && h.Container == container
+}
+
+// End notes that a holder may lose its address from now on.
+func (l *Ledger) End(a netip.Addr, container string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.by[a].Container == container {
+		delete(l.by, a)
+	}
 }
 
 // All is a copy of the ledger.
@@ -64,10 +91,10 @@ func (l *Ledger) PutBack() {
 	}
 }
 
-// Awaited are the addresses that were not seen with their containers since the store was put back.
+// Awaited are the addresses that were not seen with their containers since the store was put back, and should have been.
 func (l *Ledger) Awaited() map[netip.Addr]Holding {
 	all := l.All()
-	maps.DeleteFunc(all, func(_ netip.Addr, h Holding) bool { return !h.awaited })
+	maps.DeleteFunc(all, func(_ netip.Addr, h Holding) bool { return !h.awaited || h.over(time.Now()) })
 	return all
 }
 
@@ -87,10 +114,14 @@ func (l *Ledger) Seen(now ipam.Lease) {
 	switch {
 	case held && h.awaited:
 		if own {
-			l.by[now.Addr] = Holding{Pod: h.Pod, Container: h.Container, Since: now.Version}
+			h.Since, h.awaited = now.Version, false
+			l.by[now.Addr] = h
 		}
 		return
 	case !held, now.Version <= h.Since, own:
+		return
+	case h.over(now.Updated):
+		delete(l.by, now.Addr)
 		return
 	}
 	l.Wrong("live pod %s (container %.8s) lost %s: version %d is %s, container %.8s of %s; history %v",

@@ -299,7 +299,7 @@ func (s *slot) last(b *sandbox) {
 			s.verdict.Wrong("live pod %s (container %.8s) lost %s: version %d is %s, container %.8s of %s; history %v",
 				s.name, b.id, a, live.Version, live.State, live.ContainerID, live.Who(), live.History.Entries())
 		}
-		s.ledger.End(a)
+		s.ledger.End(a, b.id)
 	}
 	b.over.Store(true)
 }
