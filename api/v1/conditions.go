@@ -135,3 +135,9 @@ const (
 	ReasonAddressCollected = "AddressCollected"
 	ReasonAddressFreed     = "AddressFreed"
 )
+
+// Reasons of events on a pod, beside those of refusals.
+const (
+	// ReasonClaimNotMade: the API server refuses the claim that the pod's annotations ask for.
+	ReasonClaimNotMade = "ClaimNotMade"
+)

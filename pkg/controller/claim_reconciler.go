@@ -212,11 +212,12 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 		r.rivals(name, nil)
 		r.failed(r.failing, name, nil)
 		r.failed(r.unasked, name, nil)
-		if err := r.make(ctx, name, leases); err != nil {
+		again, err := r.make(ctx, name, leases)
+		if err != nil {
 			return reconcile.Result{}, err
 		}
 		next, err := r.giveBackUnclaimed(ctx, name, leases)
-		return reconcile.Result{RequeueAfter: next}, err
+		return reconcile.Result{RequeueAfter: sooner(next, again)}, err
 	case err != nil:
 		return reconcile.Result{}, err
 	}

@@ -3,9 +3,11 @@ package controller
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
@@ -15,11 +17,12 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// make makes the claim that the policy of a pod asks for which has an address of it.
-func (r *claimReconciler) make(ctx context.Context, name string, leases []ipam.Lease) error {
+// make makes the claim that the policy of a pod asks for which has an address of it. again is when to try once more a claim
+// that the API server refuses; 0 for any other.
+func (r *claimReconciler) make(ctx context.Context, name string, leases []ipam.Lease) (again time.Duration, err error) {
 	p, ok := r.wantedBy(ctx, name, leases)
 	if !ok || p.Named {
-		return nil
+		return 0, nil
 	}
 	key := nameOf(name)
 	o := &v1.BCSNetIPClaim{Spec: claim.Derive(p, r.owners.APIVersion)}
@@ -29,13 +32,44 @@ func (r *claimReconciler) make(ctx context.Context, name string, leases []ipam.L
 	switch err := r.client.Create(ctx, o); {
 	case err == nil, apierrors.IsAlreadyExists(err):
 	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return r.letGo(ctx, leases, "its namespace is gone")
+		return 0, r.letGo(ctx, leases, "its namespace is gone")
+	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
+		r.missing(p)
+		r.notMade(ctx, name, leases, err)
+		return notMadeDelay, nil
 	default:
 		r.missing(p)
-		return fmt.Errorf("making claim %s: %w", name, err)
+		return 0, fmt.Errorf("making claim %s: %w", name, err)
 	}
 	r.log.Info("made a claim from annotations", "claim", name, "policy", string(p.Release), "workload", p.Workload.String())
-	return nil
+	return 0, nil
+}
+
+const (
+	// notMadeDelay is the time between two attempts to make a claim that the API server refuses: a policy of admission, a role
+	// or an annotation has to be changed by somebody first.
+	notMadeDelay = time.Minute
+	// notMadePods bounds the pods that get an event about one claim.
+	notMadePods = 5
+)
+
+// notMade tells the pods that have addresses of a claim that the API server refuses it: the addresses stay kept when the pods
+// end, and nothing says for how long.
+func (r *claimReconciler) notMade(ctx context.Context, name string, leases []ipam.Lease, why error) {
+	r.log.Warn("the API server refuses a claim that annotations ask for", "claim", name, "error", why)
+	told := 0
+	for _, l := range leases {
+		pod, there := r.pod(ctx, l)
+		if !there {
+			continue
+		}
+		about := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: types.UID(pod.UID)}}
+		r.events.Eventf(about, nil, corev1.EventTypeWarning, v1.ReasonClaimNotMade, "MakeClaim", "%s", clip(fmt.Sprintf(
+			"the API server refuses claim %s, which the pod's annotations ask for; it is tried again every %s: %v", name, notMadeDelay, why), maxNote))
+		if told++; told == notMadePods {
+			return
+		}
+	}
 }
 
 // letGo gives back what is kept of leases whose claim is no more, and has the others go back when their pods end.

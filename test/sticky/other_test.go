@@ -34,6 +34,7 @@ func (w *world) otherParts() []part {
 		{"policy-dropped-deploy", func(t *testing.T) { t.Helper(); w.policyDropped(t, deployment) }},
 		{"policy-dropped-sts", func(t *testing.T) { t.Helper(); w.policyDropped(t, statefulSet) }},
 		{"claim-lost", w.claimLost},
+		{"claim-refused", w.claimRefused},
 		{"claim-ahead", w.claimAhead},
 		{"claim-conflict", w.claimConflict},
 	}

@@ -1,15 +1,20 @@
 package sticky_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -81,4 +86,51 @@ func (a *app) isRefused(t *testing.T, policy, says string) error {
 		return fmt.Errorf("the pods run")
 	}
 	return nil
+}
+
+// claimRefused: a policy of admission refuses the claim that annotations ask for. The pods are told, and the claim is made
+// once the policy is gone.
+func (w *world) claimRefused(t *testing.T) {
+	t.Helper()
+	s := w.newSite(t, "refused-claim", 8, sharedNodes)
+	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
+	policy.Spec.MatchConstraints = &admissionv1.MatchResources{
+		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: s.namespace}},
+		ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+			Operations: []admissionv1.OperationType{admissionv1.Create},
+			Rule:       admissionv1.Rule{APIGroups: []string{v1.GroupVersion.Group}, APIVersions: []string{"*"}, Resources: []string{"bcsnetipclaims"}},
+		}}},
+	}
+	policy.Spec.Validations = []admissionv1.Validation{{Expression: "false", Message: "no claims here"}}
+	w.create(t, policy)
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
+	binding.Spec.PolicyName, binding.Spec.ValidationActions = policy.Name, []admissionv1.ValidationAction{admissionv1.Deny}
+	w.create(t, binding)
+	t.Cleanup(func() { _ = w.admin.Delete(context.Background(), binding) })
+	eventually(t, "the policy of admission", func() error {
+		c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "tried"}}
+		c.Spec.ReleasePolicy = v1.ReleaseNever
+		if err := w.admin.Create(t.Context(), c, client.DryRunAll); !apierrors.IsInvalid(err) {
+			return fmt.Errorf("a claim is answered with %w", err)
+		}
+		return nil
+	})
+	a := s.newApp(deployment, asks(immutable, deployment, s.namespace), 1)
+	a.apply(t)
+	eventually(t, "the event of the pod", func() error {
+		var events eventsv1.EventList
+		if err := w.admin.List(t.Context(), &events, client.InNamespace(s.namespace)); err != nil {
+			return err
+		}
+		for _, e := range events.Items {
+			if e.Reason == v1.ReasonClaimNotMade && e.Regarding.Kind == "Pod" && strings.Contains(e.Note, "no claims here") {
+				return nil
+			}
+		}
+		return fmt.Errorf("there is none among %d", len(events.Items))
+	})
+	if err := w.admin.Delete(t.Context(), binding); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the claim", func() error { return w.admin.Get(t.Context(), a.claimName(), &v1.BCSNetIPClaim{}) })
 }
