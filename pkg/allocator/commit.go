@@ -49,9 +49,9 @@ func (a *Allocator) doubt(key string, believed ipam.Lease) {
 		a.index.Drop(believed.Addr)
 		return
 	}
-	a.index.Doubt(believed.Addr, key, a.leases.Now())
-	if l, ok := a.index.Get(believed.Addr); ok && l.Epoch == believed.Epoch && l.Version > believed.Version {
-		a.index.Drop(believed.Addr)
+	a.index.Doubt(believed.Addr, believed.Version, key, a.leases.Now())
+	if l, ok := a.index.Get(believed.Addr); ok && l.Epoch == believed.Epoch {
+		a.index.Settle(believed.Addr, l.Version)
 	}
 }
 

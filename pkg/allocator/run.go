@@ -20,13 +20,7 @@ func (a *Allocator) changed(old, l ipam.Lease) {
 	if old.State == ipam.Active && old.Kept() && l.State != ipam.Active {
 		a.turns.wake(old)
 	}
-	if l.Version != 0 {
-		for addr := range a.index.Doubts("") {
-			if addr == l.Addr { // whoever changed it: the write in doubt has lost or won
-				a.index.Drop(addr)
-			}
-		}
-	}
+	a.index.Settle(l.Addr, l.Version)
 	if a.isDouble(l) {
 		a.doubles.put(l.Holder)
 	}

@@ -61,14 +61,14 @@ func Run(ctx context.Context, o Options) error {
 
 // Serve is Run with a way to the API server and a listener that are the caller's own. It closes the listener.
 func Serve(ctx context.Context, cfg *rest.Config, listener net.Listener, o Options) error {
-	log := o.Logger()
-	cfg = wrapped(cfg, log)
+	log, restores := o.Logger(), store.NewRestores()
+	cfg = wrapped(cfg, restores, log)
 	mgr, err := newManager(cfg, o, log)
 	if err != nil {
 		_ = listener.Close() // the first error counts
 		return err
 	}
-	server, elect, err := assemble(ctx, mgr, cfg, o, listener, log)
+	server, elect, err := assemble(ctx, mgr, cfg, restores, o, listener, log)
 	if err != nil {
 		_ = listener.Close() // the first error counts
 		return err
@@ -88,11 +88,11 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 }
 
 // wrapped adds to a way to the API server what all clients of the controller do.
-func wrapped(cfg *rest.Config, log *slog.Logger) *rest.Config {
+func wrapped(cfg *rest.Config, restores *store.Restores, log *slog.Logger) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.UserAgent = "bcsnet-controller"
 	cfg.QPS = -1 // the API server's own fairness bounds us
-	cfg.Wrap(store.NoticeRestore)
+	cfg.Wrap(restores.Wrap)
 	cfg.Wrap(store.AwaitRoles(log))
 	cfg.Wrap(store.SpreadReads)
 	return cfg
@@ -170,13 +170,16 @@ func mapper() meta.RESTMapper {
 
 // assemble connects the parts. It returns the allocator's server, and what has this replica lead at times until
 // its context ends.
-func assemble(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options, listener net.Listener, log *slog.Logger) (*http.Server, func(context.Context), error) {
+func assemble(
+	ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, restores *store.Restores, o Options, listener net.Listener, log *slog.Logger,
+) (*http.Server, func(context.Context), error) {
 	index := ipam.NewIndex()
 	leases, err := store.New(cfg, index, store.NewClock(o.Now))
 	if err != nil {
 		return nil, nil, err
 	}
 	feed := store.NewFeed(leases)
+	feed.OnRestore(func() { restores.Noticed(v1.IPResource) })
 	leads := &leadership{log: log}
 	budget := newStatusBudget(time.Now)
 	reconciler := newPoolReconciler(mgr, index, leases, leads, budget, log)

@@ -133,7 +133,7 @@ func TestPickAddressesAskedFor(t *testing.T) {
 			text: "AddressInUse: address 10.0.0.9 of pool a is being given to another request; hint: ask again in a moment",
 		},
 		"in doubt for another request": {
-			pools: []Pool{a()}, before: func(x *Index) { x.Doubt(ip("10.0.0.9"), "other", now) }, want: want(asking("10.0.0.9")),
+			pools: []Pool{a()}, before: func(x *Index) { x.Doubt(ip("10.0.0.9"), 0, "other", now) }, want: want(asking("10.0.0.9")),
 			text: "AddressInUse: address 10.0.0.9 of pool a is being given to another request; hint: ask again in a moment",
 		},
 		"the second one in use: the first is not kept either": {

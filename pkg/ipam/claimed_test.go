@@ -117,7 +117,7 @@ func TestPickOfAClaim(t *testing.T) {
 		},
 		"on its way to another request": {
 			pools: []Pool{a()}, leases: []Lease{keptFor("10.0.0.9", "a", "web-0", "web-0", 0)}, want: want(of("web-0")),
-			before: func(x *Index) { x.Doubt(ip("10.0.0.9"), "other", now) },
+			before: func(x *Index) { x.Doubt(ip("10.0.0.9"), 0, "other", now) },
 			text:   "AddressInUse: address 10.0.0.9, which is kept for pod shop/a, is being given to another request; hint: ask again in a moment",
 		},
 		"no room": {

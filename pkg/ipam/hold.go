@@ -15,31 +15,52 @@ type Hold struct {
 	Pool string
 	// Payers are the namespaces that the address counts for meanwhile.
 	Payers Payers
-	// Doubt: the outcome of the write is unknown.
-	Doubt bool
-	Since time.Time
+	// Doubt: the outcome of the write is unknown. Version is that of the object that it would replace, 0 for none.
+	Doubt   bool
+	Version uint64
+	Since   time.Time
 }
 
-// Doubt turns the hold of an address into one that stays until Drop: the outcome of its write is unknown.
-func (x *Index) Doubt(a netip.Addr, key string, now time.Time) {
+// Doubt turns the hold of an address into one that stays until Drop or Settle: the outcome of its write is unknown. Version is that of
+// the object that the write would replace, 0 for none.
+func (x *Index) Doubt(a netip.Addr, version uint64, key string, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	h := x.holds[a]
 	if !h.Doubt {
 		x.doubts++
 	}
-	h.Key, h.Doubt, h.Since = key, true, now
+	h.Key, h.Doubt, h.Version, h.Since = key, true, version, now
 	x.setHold(a, h)
+}
+
+// Settle ends the doubt about a write once the object of its address has a version: above the one that the write was for, it has
+// lost or won.
+func (x *Index) Settle(a netip.Addr, version uint64) {
+	x.mu.RLock()
+	some := x.doubts > 0
+	x.mu.RUnlock()
+	if !some { // as nearly always
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if h, ok := x.holds[a]; ok && h.Doubt && version > h.Version {
+		x.endHold(a, h)
+	}
 }
 
 // Drop ends the hold of an address.
 func (x *Index) Drop(a netip.Addr) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	h, ok := x.holds[a]
-	if !ok {
-		return
+	if h, ok := x.holds[a]; ok {
+		x.endHold(a, h)
 	}
+}
+
+// endHold ends a hold that there is.
+func (x *Index) endHold(a netip.Addr, h Hold) {
 	if h.Doubt {
 		x.doubts--
 	}

@@ -12,7 +12,7 @@ func TestHoldKeepsAnAddress(t *testing.T) {
 	p := pool(t, "a", "10.0.0.0/24", []string{"10.0.0.9"})
 	for name, meanwhile := range map[string]func(*Index){
 		"nothing":           func(*Index) {},
-		"doubt":             func(x *Index) { x.Doubt(ip("10.0.0.9"), "key", now) },
+		"doubt":             func(x *Index) { x.Doubt(ip("10.0.0.9"), 0, "key", now) },
 		"an object appears": func(x *Index) { x.Watched(available("10.0.0.9", "a", 1)) },
 		"taken and given up": func(x *Index) {
 			x.take("a", "10.0.0.9")
@@ -56,10 +56,10 @@ func TestDoubts(t *testing.T) {
 	doubts("", nil)
 	picks, _ := x.Pick(want(asking("10.0.0.8")), now)
 	doubts("", nil) // a write under way is no doubt
-	x.Doubt(picks[0].Current.Addr, "key", at(1))
-	x.Doubt(picks[0].Current.Addr, "key", at(2))
-	x.Doubt(ip("10.0.0.9"), "other", at(3))
-	x.Doubt(ip("172.16.0.1"), "other", at(4)) // in no pool
+	x.Doubt(picks[0].Current.Addr, 0, "key", at(1))
+	x.Doubt(picks[0].Current.Addr, 0, "key", at(2))
+	x.Doubt(ip("10.0.0.9"), 0, "other", at(3))
+	x.Doubt(ip("172.16.0.1"), 0, "other", at(4)) // in no pool
 	// Host, pool and namespace are those of the pick.
 	eight := Hold{Key: "key", Host: ip(host1), Pool: "a", Payers: Payers{"shop"}, Doubt: true, Since: at(2)}
 	nine, far := Hold{Key: "other", Doubt: true, Since: at(3)}, Hold{Key: "other", Doubt: true, Since: at(4)}
@@ -67,6 +67,14 @@ func TestDoubts(t *testing.T) {
 	doubts("other", map[netip.Addr]Hold{ip("10.0.0.9"): nine, ip("172.16.0.1"): far})
 	doubts("", map[netip.Addr]Hold{ip("10.0.0.8"): eight, ip("10.0.0.9"): nine, ip("172.16.0.1"): far})
 	doubts("nobody", map[netip.Addr]Hold{})
+	x.Doubt(ip("10.0.0.9"), 7, "other", at(3))
+	nine.Version = 7
+	x.Settle(ip("10.0.0.9"), 7) // told late of what the write was for
+	x.Settle(ip("10.0.0.8"), 0) // its object has gone: the write may still make it
+	doubts("", map[netip.Addr]Hold{ip("10.0.0.8"): eight, ip("10.0.0.9"): nine, ip("172.16.0.1"): far})
+	x.Settle(ip("10.0.0.9"), 8)
+	x.Settle(ip("10.0.0.1"), 8) // nobody writes it
+	doubts("", map[netip.Addr]Hold{ip("10.0.0.8"): eight, ip("172.16.0.1"): far})
 	for range 2 { // twice does no harm
 		for _, a := range ips("10.0.0.8", "10.0.0.9", "172.16.0.1") {
 			x.Drop(a)

@@ -148,7 +148,7 @@ func (m *machine) doubt(t *rapid.T) {
 	a := anAddr(t)
 	h := m.model.holds[a] // of whom it was picked for it remains
 	m.model.holds[a] = Hold{Key: "doubt", Host: h.Host, Pool: h.Pool, Payers: h.Payers, Doubt: true, Since: now}
-	m.x.Doubt(a, "doubt", now)
+	m.x.Doubt(a, 0, "doubt", now)
 }
 
 func (m *machine) drop(t *rapid.T) {

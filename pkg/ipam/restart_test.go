@@ -14,7 +14,7 @@ func TestRestart(t *testing.T) {
 		x.Watched(l)
 	}
 	x.WroteDelete(ip("10.0.0.5"), 4, 0)
-	x.Doubt(ip("10.0.0.6"), "key", now)
+	x.Doubt(ip("10.0.0.6"), 0, "key", now)
 	told := make(chan error, 1)
 	go func() { told <- x.WaitSeen(t.Context(), 12) }()
 	for x.waiting() == 0 { // until it waits

@@ -27,8 +27,11 @@ type Feed struct {
 	// consistent: the last list was as new as the store, not only as what was seen before.
 	consistent atomic.Bool
 	// lost: the API server could not be reached since the last list. Its store may have been put back meanwhile.
-	lost     atomic.Bool
-	restarts atomic.Uint64
+	lost atomic.Bool
+	// told: the store was put back since the last list began, whatever the versions say; anew: the last list began after that.
+	told, anew atomic.Bool
+	restarts   atomic.Uint64
+	restored   func()
 	// open is the watch that runs; nil while none does.
 	open atomic.Pointer[watcher]
 	// looks are those of listen so far.
@@ -40,9 +43,9 @@ type Feed struct {
 
 // NewFeed makes the feed of a client that has an index.
 func NewFeed(c *Client) *Feed {
-	f := &Feed{client: c, made: time.Now()}
+	f := &Feed{client: c, made: time.Now(), restored: func() {}}
 	c.behind = func() {
-		f.lost.Store(true)
+		f.told.Store(true)
 		f.synced.Store(false)
 		if w := f.open.Load(); w != nil {
 			w.end(true)
@@ -78,9 +81,13 @@ func (f *Feed) delivered() {
 // Restarts counts how often the store was put back to an older state while the feed ran.
 func (f *Feed) Restarts() uint64 { return f.restarts.Load() }
 
+// OnRestore has do called whenever the store was put back to an older state. It is set before Run.
+func (f *Feed) OnRestore(do func()) { f.restored = do }
+
 // restarted takes note that the store was put back.
 func (f *Feed) restarted() {
 	f.restarts.Add(1)
+	f.restored()
 	time.AfterFunc(ipam.ReturnTime, f.client.index.Returned)
 }
 
@@ -99,7 +106,10 @@ func (f *Feed) Err() error {
 }
 
 func (f *Feed) began(err error) {
-	if errors.Is(err, ErrUnavailable) || isRestored(err) {
+	switch {
+	case isRestored(err):
+		f.told.Store(true)
+	case errors.Is(err, ErrUnavailable):
 		f.lost.Store(true)
 	}
 	if err == nil {

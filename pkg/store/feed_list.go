@@ -68,7 +68,8 @@ const listStall = 30 * time.Second
 // server was out of reach: one whose store was put back would have to be waited for until it has the version that was seen.
 func (lw listWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	params := map[string]string{}
-	consistent := o.ResourceVersion == "" || o.ResourceVersion == "0" || lw.f.lost.Swap(false)
+	lost, told := lw.f.lost.Swap(false), lw.f.told.Swap(false)
+	consistent := o.ResourceVersion == "" || o.ResourceVersion == "0" || lost || told
 	if !consistent {
 		params["resourceVersion"] = formatVersion(max(parseVersion(o.ResourceVersion), lw.f.client.counts.answered.Load()))
 		params["resourceVersionMatch"] = string(metav1.ResourceVersionMatchNotOlderThan)
@@ -87,6 +88,12 @@ func (lw listWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (
 			return nil
 		})
 		if err != nil {
+			if lost {
+				lw.f.lost.Store(true)
+			}
+			if told {
+				lw.f.told.Store(true)
+			}
 			lw.f.began(err)
 			return nil, err
 		}
@@ -97,5 +104,6 @@ func (lw listWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (
 	lw.f.lists.Add(1)
 	list.ResourceVersion = meta.ResourceVersion
 	lw.f.consistent.Store(consistent)
+	lw.f.anew.Store(told)
 	return list, nil
 }

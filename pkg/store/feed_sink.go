@@ -36,7 +36,8 @@ func (s sink) Replace(all []any, rv string) error {
 		}
 		leases = append(leases, i.Lease)
 	}
-	if index, version := s.f.client.index, parseVersion(rv); s.f.consistent.Load() && version < index.Seen() {
+	index, version := s.f.client.index, parseVersion(rv)
+	if s.f.anew.Load() || s.f.consistent.Load() && version < index.Seen() {
 		s.f.client.counts.answered.Store(0) // what was answered before may be lost
 		index.Restart(leases, version)
 		s.f.restarted()

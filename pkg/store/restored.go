@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,35 +10,135 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// causeRestored marks the answer to a watch from a version that the API server has not reached.
+// causeRestored marks the answer to a watch that began before the store was put back.
 const causeRestored metav1.CauseType = "StoreRestored"
 
-// NoticeRestore has every watch that goes through a transport begin with a look at the version that the API
-// server has: one that is behind what the watcher has seen is that of a store which was put back to an older
-// state. Such a server would accept the watch and tell nothing until its versions have caught up. The watcher
-// is told that its version has expired, and lists. The look is a consistent read: a server that merely lags does not
-// pass for one whose store was put back.
-func NoticeRestore(next http.RoundTripper) http.RoundTripper {
+// Restores notices for all watches of a process that the API server's store was put back to an older state.
+//
+// A watch that goes through Wrap begins with a look at the version that the API server has: one that is behind what the
+// watcher has seen is that of a store which was put back. Such a server would accept the watch and tell nothing until its versions
+// have caught up. The watcher is told that its version has expired, and lists. The look is a consistent read: a server that
+// merely lags does not pass for one whose store was put back.
+//
+// A watch that begins when the versions have caught up already finds nothing wrong, and would miss what was lost in
+// between. So what one notices counts for all: the others end, and list before they go on. Watches that ask for the same are
+// taken for one.
+type Restores struct {
+	mu   sync.Mutex
+	open map[*restorable]struct{}
+	// known are the watches so far, by what they ask for; true for one that has to list.
+	known map[string]bool
+}
+
+// restorable is a watch that runs, or begins.
+type restorable struct {
+	asks string
+	end  context.CancelFunc
+}
+
+// NewRestores makes one for a process.
+func NewRestores() *Restores {
+	return &Restores{open: map[*restorable]struct{}{}, known: map[string]bool{}}
+}
+
+// Noticed has all watches list but those of a resource, such as "pods": whoever feeds from those knows already.
+func (s *Restores) Noticed(resource string) {
+	s.others(func(asks string) bool {
+		path, _, _ := strings.Cut(asks, "?")
+		return strings.HasSuffix(path, "/"+resource)
+	})
+}
+
+// others has all watches list but those that know already.
+func (s *Restores) others(knows func(asks string) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for asks := range s.known {
+		s.known[asks] = !knows(asks)
+	}
+	for w := range s.open {
+		if !knows(w.asks) {
+			w.end()
+		}
+	}
+}
+
+// begins notes a watch. It is false for one that has to list first; one that is told the whole state does so by itself.
+func (s *Restores) begins(w *restorable, whole bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	must := s.known[w.asks] && !whole && !broken("restores")
+	s.known[w.asks] = false
+	if !must {
+		s.open[w] = struct{}{}
+	}
+	return !must
+}
+
+func (s *Restores) ends(w *restorable) {
+	w.end()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, w)
+}
+
+// Wrap makes the transport of a client one that notices.
+func (s *Restores) Wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		q := r.URL.Query()
-		from := parseVersion(q.Get("resourceVersion"))
-		if !slices.Contains([]string{"true", "1"}, q.Get("watch")) || q.Get("sendInitialEvents") != "" || from == 0 {
+		if !slices.Contains([]string{"true", "1"}, q.Get("watch")) {
 			return next.RoundTrip(r)
 		}
-		present, err := presentVersion(next, r)
-		switch {
-		case err != nil:
-			return nil, err
-		case present != 0 && present < from:
+		ctx, cancel := context.WithCancel(r.Context())
+		w := &restorable{end: cancel, asks: r.URL.Path + "?" + url.Values{
+			"labelSelector": q["labelSelector"], "fieldSelector": q["fieldSelector"],
+		}.Encode()}
+		from := parseVersion(q.Get("resourceVersion"))
+		whole := q.Get("sendInitialEvents") != "" || from == 0
+		if !s.begins(w, whole) {
+			cancel()
 			return expired(r), nil
 		}
-		return next.RoundTrip(r)
+		resp, err := s.watch(next, r.WithContext(ctx), w, from, whole)
+		if err != nil {
+			s.ends(w)
+			return nil, err
+		}
+		resp.Body = &restorableBody{ReadCloser: resp.Body, ends: func() { s.ends(w) }}
+		return resp, nil
 	})
+}
+
+func (s *Restores) watch(next http.RoundTripper, r *http.Request, w *restorable, from uint64, whole bool) (*http.Response, error) {
+	if whole {
+		return next.RoundTrip(r)
+	}
+	switch present, err := presentVersion(next, r); {
+	case err != nil:
+		return nil, err
+	case present != 0 && present < from:
+		s.others(func(asks string) bool { return asks == w.asks })
+		return expired(r), nil
+	}
+	return next.RoundTrip(r)
+}
+
+// restorableBody is the stream of a watch.
+type restorableBody struct {
+	io.ReadCloser
+	ends func()
+}
+
+func (b *restorableBody) Close() error {
+	err := b.ReadCloser.Close()
+	b.ends()
+	return err
 }
 
 // presentVersion is the version of a list of what a watch is about; 0 when the API server does not give one.

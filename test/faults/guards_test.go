@@ -57,6 +57,7 @@ func guards() map[string]guard {
 		"brake":        {"addresses whose namespace or node is not seen wait when many are due", "test/collect", "TestBrake"},
 		"returning":    {"nothing new is given right after a restore, while other replicas may know who has it", "pkg/allocator", "TestAskedAgainAfterARestore"},
 		"bound":        {"of two leases the one from before a restore came first", "pkg/allocator", "TestOneSet"},
+		"restores":     {"a restore that one watch notices has all watches list", "pkg/store", "TestRestoreThatOneWatchNotices"},
 		"epoch":        {"what was learnt before a restore says nothing of the versions after it", "pkg/allocator", "TestRequestAcrossARestore"},
 		"restore":      {"a lost address is made again for whoever had it", "pkg/rebuild", "TestRestore"},
 	}

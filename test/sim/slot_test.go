@@ -83,11 +83,11 @@ func (s *slot) run() {
 		s.steps++
 		s.rng = draw(s.plan.Seed, "slot", s.number, s.steps)
 		s.step()
-		s.unlock()
 		think := time.Duration(s.rng.IntN(60)) * time.Millisecond
 		if s.rng.IntN(40) == 0 {
 			think = time.Duration(s.rng.IntN(2000)) * time.Millisecond
 		}
+		s.unlock()
 		s.pause(s.load, think)
 	}
 	s.lock() // the operator may still be at work

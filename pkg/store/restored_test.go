@@ -1,0 +1,138 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/test/controlplane"
+)
+
+// versioned is an API server that has one version, and whose watches run until they are ended.
+type versioned struct {
+	version int
+	watches int
+}
+
+func (s *versioned) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Query().Get("watch") == "" {
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(
+			fmt.Sprintf(`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"%d"}}`, s.version)))}, nil
+	}
+	s.watches++
+	events, out := io.Pipe()
+	context.AfterFunc(r.Context(), func() { _ = out.CloseWithError(r.Context().Err()) }) // nothing waits for it
+	return &http.Response{StatusCode: http.StatusOK, Body: events}, nil
+}
+
+// What one watch notices counts for all: one that begins when the versions have caught up again would find nothing wrong.
+func TestRestoreThatOneWatchNotices(t *testing.T) {
+	server, restores := &versioned{version: 100}, NewRestores()
+	client := restores.Wrap(server)
+	watch := func(path string, params ...string) (status int, ended func() bool) {
+		t.Helper()
+		q := url.Values{"watch": {"true"}}
+		for i := 0; i < len(params); i += 2 {
+			q.Set(params[i], params[i+1])
+		}
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://127.0.0.1"+path+"?"+q.Encode(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			_, _ = io.Copy(io.Discard, resp.Body) // until it is ended
+			_ = resp.Body.Close()                 // nothing is left of it
+		}()
+		return resp.StatusCode, func() bool {
+			select {
+			case <-over:
+				return true
+			default:
+				return false
+			}
+		}
+	}
+	begins := func(path string, params ...string) (ended func() bool) {
+		t.Helper()
+		status, ended := watch(path, params...)
+		if status != http.StatusOK {
+			t.Fatalf("the watch of %s %v is answered with %d", path, params, status)
+		}
+		return ended
+	}
+	expires := func(path string, params ...string) {
+		t.Helper()
+		if status, _ := watch(path, params...); status != http.StatusGone {
+			t.Fatalf("the watch of %s %v is answered with %d", path, params, status)
+		}
+	}
+	const pods, nodes, leases = "/api/v1/pods", "/api/v1/nodes", "/apis/x/v1/bcsnetips"
+	ends := func(what string, ended func() bool) {
+		t.Helper()
+		controlplane.Until(t, "the watch of "+what+" is ended", ended)
+	}
+	ofPods, ofOne := begins(pods, "resourceVersion", "90"), begins(pods, "resourceVersion", "90", "fieldSelector", "metadata.name=a")
+	ofNodes := begins(nodes, "resourceVersion", "100")
+
+	server.version = 95 // put back
+	expires(leases, "resourceVersion", "99")
+	ends("pods", ofPods)
+	ends("one pod", ofOne)
+	ends("nodes", ofNodes)
+	server.version = 200 // caught up
+	expires(pods, "resourceVersion", "90")
+	expires(pods, "resourceVersion", "90", "fieldSelector", "metadata.name=a")
+	begins(nodes, "resourceVersion", "90", "sendInitialEvents", "true") // which tells the whole state
+	ofPods, ofNodes = begins(pods, "resourceVersion", "199"), begins(nodes, "resourceVersion", "199")
+	ofLeases := begins(leases, "resourceVersion", "199")
+
+	restores.Noticed("bcsnetips")
+	ends("pods", ofPods)
+	ends("nodes", ofNodes)
+	expires(pods, "resourceVersion", "199")
+	begins(pods, "resourceVersion", "199")
+	begins(nodes) // which tells the whole state, too
+	begins(leases, "resourceVersion", "199")
+	if ofLeases() {
+		t.Error("the watch of who noticed is ended")
+	}
+	restores.Noticed("pods")
+	ends("leases", ofLeases)
+	if server.watches == 0 {
+		t.Error("no watch has come to the API server")
+	}
+}
+
+// A restore that another watch noticed counts for the leases, too, whatever the versions say.
+func TestRestoreThatTheFeedIsToldOf(t *testing.T) {
+	cfg, restores, addr := config(t, nil), NewRestores(), subnet()
+	cfg.Wrap(restores.Wrap)
+	c := connectTo(t, cfg, ipam.NewIndex())
+	f := NewFeed(c)
+	var others atomic.Int32
+	f.OnRestore(func() { others.Add(1); restores.Noticed("bcsnetips") })
+	start(t, f)
+	controlplane.Until(t, "the feed watches", f.Watching)
+	l := confirmed(t, c, available(addr(1)))
+	restores.Noticed("pods")
+	controlplane.Until(t, "the leases are listed anew", func() bool { return f.Restarts() == 1 })
+	if got, err := c.Get(t.Context(), l.Addr); err != nil || got.Epoch != 1 {
+		t.Errorf("read in epoch %d, %v", got.Epoch, err)
+	}
+	again := confirmed(t, c, available(addr(2)))
+	if f.Restarts() != 1 || others.Load() != 1 || again.Version <= l.Version {
+		t.Errorf("%d restores, others are told of %d", f.Restarts(), others.Load())
+	}
+}
