@@ -1,6 +1,9 @@
 package ipam
 
-import "net/netip"
+import (
+	"cmp"
+	"net/netip"
+)
 
 // change is an entry before and after, nil where there is none. What a record says of its lease never
 // changes, so that it can be read outside the lock.
@@ -151,7 +154,17 @@ func (x *Index) apply(changes []change, l Lease) []change {
 	if old != nil && old.version >= l.Version && !broken("version") {
 		return changes
 	}
-	return append(changes, x.put(old, pack(l), false))
+	r := pack(l)
+	if old != nil && old.epoch == x.epoch && r.continues(old) {
+		r.bound = cmp.Or(old.bound, old.version)
+	}
+	return append(changes, x.put(old, r, false))
+}
+
+// continues reports whether somebody else wrote the object of a holding, as kubectl label and kubectl delete do. They do not write
+// down with which version its holder got the address. An entry remembers it: that tells the first of two leases of a container.
+func (r *record) continues(old *record) bool {
+	return r.state == Active && r.bound == 0 && r.updated == old.updated && r.started == old.started && r.ifName == old.ifName && sameHolder(r, old)
 }
 
 // put makes r the entry of its address in place of old, if there was one. restored says that r is of a store that was put

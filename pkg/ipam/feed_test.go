@@ -2,6 +2,7 @@ package ipam
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -9,7 +10,7 @@ import (
 // What the index shows of one address after events and answers in any order that can happen.
 func TestNothingOldComesBack(t *testing.T) {
 	const a = "10.0.0.9"
-	v := func(version uint64) Lease { return lease(a, "a", version) }
+	v := func(version uint64) Lease { return takenAt(a, version) }
 	type step = func(*Index)
 	watched := func(version uint64) step { return func(x *Index) { x.Watched(v(version)) } }
 	watchedDelete := func(version uint64) step { return func(x *Index) { x.WatchedDelete(ip(a), version) } }
@@ -97,6 +98,13 @@ func TestNothingOldComesBack(t *testing.T) {
 	}
 }
 
+// takenAt is a lease that was taken with a version, by a time of its own.
+func takenAt(addr string, version uint64) Lease {
+	l := lease(addr, "a", version)
+	l.Updated = now.Add(time.Duration(version) * time.Second)
+	return l
+}
+
 // Every change is told once, with what was there before.
 func TestSubscribe(t *testing.T) {
 	x := NewIndex()
@@ -107,7 +115,7 @@ func TestSubscribe(t *testing.T) {
 		got = append(got, change{old, new})
 	})
 	none := Lease{Addr: ip("10.0.0.9")}
-	v := func(version uint64) Lease { return lease("10.0.0.9", "a", version) }
+	v := func(version uint64) Lease { return takenAt("10.0.0.9", version) }
 	x.Wrote(v(1))
 	x.Watched(v(1))
 	x.Watched(v(2))
@@ -123,5 +131,42 @@ func TestSubscribe(t *testing.T) {
 	want := []change{{none, v(1)}, {v(1), v(2)}, {v(2), none}, {none, v(5)}, {v(5), none}, {none, v(9)}, {v(9), none}}
 	if diff := cmp.Diff(want, got, equal); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+}
+
+// An object that others write, as kubectl label does, keeps its place among the leases of its container.
+func TestBoundOfWhatOthersWrite(t *testing.T) {
+	first := lease("10.0.0.9", "a", 3)
+	at := func(version uint64, changes ...func(*Lease)) Lease {
+		l := first
+		l.Version = version
+		for _, change := range changes {
+			change(&l)
+		}
+		return l
+	}
+	for name, tc := range map[string]struct {
+		next []Lease
+		want uint64
+	}{
+		"labelled":               {[]Lease{at(7)}, 3},
+		"labelled, then deleted": {[]Lease{at(7), at(9, func(l *Lease) { l.Deleting = true })}, 3},
+		"written for its holder": {[]Lease{at(7, func(l *Lease) { l.BoundVersion = 2 })}, 2},
+		"another container":      {[]Lease{at(7, func(l *Lease) { l.ContainerID = "c2" })}, 7},
+		"another interface":      {[]Lease{at(7, func(l *Lease) { l.IfName = "net1" })}, 7},
+		"given up, and back":     {[]Lease{at(7, func(l *Lease) { l.Updated = l.Updated.Add(1) })}, 7},
+		"free in between":        {[]Lease{available("10.0.0.9", "a", 5), at(7)}, 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := NewIndex()
+			x.SetPool(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.9"}))
+			x.Watched(first)
+			for _, l := range tc.next {
+				x.Watched(l)
+			}
+			if l, ok := x.Get(first.Addr); !ok || l.Bound() != tc.want {
+				t.Errorf("bound with version %d, want %d", l.Bound(), tc.want)
+			}
+		})
 	}
 }
