@@ -8,6 +8,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // held is what an attachment holds: the addresses of one request. Where the index shows more, two replicas
@@ -32,6 +33,9 @@ func (a *Allocator) held(ctx context.Context, h ipam.Holder) (held []ipam.Lease,
 	if len(over) > 0 {
 		if again, err := a.catchUp(ctx, seen, all); err != nil || again {
 			return nil, again, err
+		}
+		if over, err = a.withoutEarlierPods(ctx, held, over); err != nil {
+			return nil, false, err
 		}
 		if again, err := a.releaseOthers(ctx, held, over); err != nil || again {
 			return nil, again, err
@@ -61,6 +65,26 @@ func (a *Allocator) network(pool string) string {
 // container's name. The UIDs may differ: one of them can be out of date.
 func sameRequester(l, h ipam.Holder) bool {
 	return l.Owner == h.Owner && (h.Owner != "" || l.PodName == "" || l.Namespace == h.Namespace && l.PodName == h.PodName)
+}
+
+// withoutEarlierPods takes out the leases of other containers that another pod may have. Of two containers of a pod the newer one has its
+// address; but where that one's request named no UID, a cache that lags may have taken it for the pod before, whose container runs on for
+// a while when it was deleted by force.
+func (a *Allocator) withoutEarlierPods(ctx context.Context, keep, over []ipam.Lease) ([]ipam.Lease, error) {
+	sure := func(l ipam.Lease) bool {
+		return l.Owner != "" || l.PodName == "" || !slices.ContainsFunc(keep, func(k ipam.Lease) bool {
+			return k.ContainerID != l.ContainerID && !k.UIDNamed
+		})
+	}
+	i := slices.IndexFunc(over, func(l ipam.Lease) bool { return !sure(l) })
+	if i < 0 || broken("uid") {
+		return over, nil
+	}
+	pod, err := a.pods.FindLive(ctx, over[i].Namespace, over[i].PodName, "")
+	if err != nil && !errors.Is(err, workload.ErrNotFound) {
+		return nil, readFailed(err)
+	}
+	return slices.DeleteFunc(slices.Clone(over), func(l ipam.Lease) bool { return !sure(l) && l.PodUID != pod.UID }), nil
 }
 
 // releaseOthers releases the leases of an attachment that it should not have beside others, after one read of each of

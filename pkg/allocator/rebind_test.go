@@ -171,6 +171,39 @@ func TestCacheShowsTheReplacedPod(t *testing.T) {
 	}
 }
 
+// A pod was deleted by force and replaced on the same host, its container still runs. A replica that has seen neither takes the new pod's
+// container for a newer one of the old pod: that one's address stays until its DEL.
+func TestReplacedPodAtAReplicaThatLagsBehind(t *testing.T) {
+	x := newNet("9-12")
+	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+	old := newPod(t, "forced-0", x.host, one, two)
+	two.watch.Shut()
+	two.podsWatch.Shut()
+	a := one.one(x.of(old, "forced-old"))
+	removePod(t, old)
+	anew := newPod(t, "forced-0", x.host, one)
+	two.index.Doubt(a, 0, "nobody", two.leases.Now()) // else its write would tell
+	answer := two.adding(t.Context(), x.of(anew, "forced-new"))
+	controlplane.Until(t, "both are stored", func() bool { return len(x.held(t)) == 2 })
+	two.watch.Open()
+	out := <-answer
+	if out.err != nil {
+		t.Fatal(out.err)
+	}
+	two.podsWatch.Open()
+	both := x.held(t)
+	for _, r := range []*replica{one, two} {
+		r.picture(x, both)
+		r.settleDoubles(t.Context())
+	}
+	if held := x.held(t); held[a] != "forced-old" || len(held) != 2 {
+		t.Errorf("held: %v, want %s by forced-old beside the address of forced-new", held, a)
+	}
+	if l := one.lease(out.addrs[0]); l.PodUID != string(old.UID) {
+		t.Fatalf("stored for UID %s: this test proves nothing", l.PodUID)
+	}
+}
+
 // A lease that was written with the UID of a replaced pod, on the word of the cache, is corrected by the
 // next request of its container.
 func TestWrongUIDIsCorrected(t *testing.T) {
