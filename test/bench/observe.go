@@ -152,28 +152,41 @@ func (b *bench) empty(ctx context.Context, p *v1.BCSNetPool) error {
 
 // cpu is the processor time that this process and its children have used so far, by process name.
 func cpu() (map[string]time.Duration, error) {
+	const tick = 10 * time.Millisecond // USER_HZ is 100 on Linux
+	all, err := processes()
+	out := map[string]time.Duration{}
+	for _, p := range all {
+		user, _ := strconv.Atoi(p.stat[11])
+		system, _ := strconv.Atoi(p.stat[12])
+		out[p.name] += time.Duration(user+system) * tick
+	}
+	return out, err
+}
+
+// process is this one or a child of it. stat are the fields of its /proc/PID/stat from the state on.
+type process struct {
+	id, name string
+	stat     []string
+}
+
+func processes() (all []process, err error) {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
 		return nil, err
 	}
-	const tick = 10 * time.Millisecond // USER_HZ is 100 on Linux
-	self, out := strconv.Itoa(os.Getpid()), map[string]time.Duration{}
+	self := strconv.Itoa(os.Getpid())
 	for _, path := range stats {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			continue // it has ended
 		}
 		open, shut := strings.IndexByte(string(text), '('), strings.LastIndexByte(string(text), ')')
-		fields := strings.Fields(string(text[shut+1:]))
-		pid, parent := filepath.Base(filepath.Dir(path)), fields[1]
-		if pid != self && parent != self {
-			continue
+		p := process{id: filepath.Base(filepath.Dir(path)), name: string(text[open+1 : shut]), stat: strings.Fields(string(text[shut+1:]))}
+		if parent := p.stat[1]; p.id == self || parent == self {
+			all = append(all, p)
 		}
-		user, _ := strconv.Atoi(fields[11])
-		system, _ := strconv.Atoi(fields[12])
-		out[string(text[open+1:shut])] += time.Duration(user+system) * tick
 	}
-	return out, nil
+	return all, nil
 }
 
 // atRest waits until all processes have nearly nothing to do, or half a minute: a controller that starts

@@ -24,8 +24,10 @@ const (
 )
 
 // overload offers more than can be stored, for a while, and looks who is answered meanwhile, and when all are. With another
-// build, both run alone on the same control plane, in turn.
+// build, both run alone on the same control plane, in turn. Each load is offered twice: where all share the processors, and
+// where the API server has its own, as it has on the nodes of a control plane.
 func (b *bench) overload(ctx context.Context) error {
+	defer func() { _, _ = apart(false) }() // what else is measured has all processors
 	builds := []*controlplane.Controller{b.controller}
 	names := []string{"this"}
 	if b.beside != "" {
@@ -40,21 +42,31 @@ func (b *bench) overload(ctx context.Context) error {
 	}
 	this := b.controller
 	defer func() { b.controller = this }()
-	for i, times := range b.offers {
-		for j, build := range builds {
-			b.controller = build
-			if len(builds) > 1 {
-				if err := build.Start(ctx); err != nil {
+	turn := 0
+	for _, alone := range []bool{false, true} {
+		for _, times := range b.offers {
+			for j, build := range builds {
+				b.controller = build
+				if len(builds) > 1 {
+					if err := build.Start(ctx); err != nil {
+						return err
+					}
+				}
+				switch ok, err := apart(alone); {
+				case err != nil:
+					return err
+				case !ok && alone:
+					return nil
+				}
+				say("%s build: %.1f times what can be stored, for %s; %s", names[j], times, b.excess, layout(alone))
+				err := b.exceed(ctx, excess{build: names[j], apart: alone, times: times}, turn)
+				if turn++; err != nil {
 					return err
 				}
-			}
-			say("%s build: %.1f times what can be stored, for %s", names[j], times, b.excess)
-			if err := b.exceed(ctx, names[j], i*len(builds)+j, times); err != nil {
-				return err
-			}
-			if len(builds) > 1 {
-				if err := build.Stop(); err != nil {
-					return err
+				if len(builds) > 1 {
+					if err := build.Stop(); err != nil {
+						return err
+					}
 				}
 			}
 		}
@@ -64,7 +76,7 @@ func (b *bench) overload(ctx context.Context) error {
 
 // exceed measures what can be stored, offers a multiple of it, and waits until all have their address. turn tells the pools
 // of different turns apart: what was taken stays.
-func (b *bench) exceed(ctx context.Context, build string, turn int, times float64) error {
+func (b *bench) exceed(ctx context.Context, of excess, turn int) error {
 	network := fmt.Sprintf("overload-%d", turn)
 	if _, err := b.networkPool(ctx, network, fmt.Sprintf("10.%d.0.0/14", 16+4*turn)); err != nil {
 		return err
@@ -90,7 +102,7 @@ func (b *bench) exceed(ctx context.Context, build string, turn int, times float6
 	if err != nil {
 		return err
 	}
-	e := k.run(ctx, times*before, b.excess)
+	e := k.run(ctx, of.times*before, b.excess)
 	used, err := cpu()
 	if err != nil {
 		return err
@@ -107,7 +119,7 @@ func (b *bench) exceed(ctx context.Context, build string, turn int, times float6
 	if err != nil {
 		return err
 	}
-	e.build, e.times, e.saturated = build, times, (before+after)/2
+	e.build, e.apart, e.times, e.saturated = of.build, of.apart, of.times, (before+after)/2
 	b.report.excess(e)
 	return nil
 }
@@ -115,6 +127,8 @@ func (b *bench) exceed(ctx context.Context, build string, turn int, times float6
 // excess is what one turn found.
 type excess struct {
 	build string
+	// apart: the API server had processors of its own.
+	apart bool
 	// times of what can be stored were offered; saturated is what can be, in the mean of before and after.
 	times, saturated float64
 	// What came in a second, while more was offered.
@@ -128,6 +142,14 @@ type excess struct {
 	why    error
 	// own is the share of the load generator of the processor time.
 	own float64
+}
+
+// layout says who has which processors.
+func layout(apart bool) string {
+	if apart {
+		return "half"
+	}
+	return "shared"
 }
 
 // Times of a kubelet and its plugin: it gives up after ten seconds, which it does not tell, and tries again later and later.

@@ -93,7 +93,7 @@ func (r *report) excess(e excess) {
 	if e.left > 0 {
 		rest = fmt.Sprintf("%d have none", e.left)
 	}
-	row := fmt.Sprintf("| %s | %.1f | %.0f | %.0f | %.0f | %s | %.0f | %.0f | %s | %s | %.0f %% |", e.build, e.times, e.saturated, e.offered,
+	row := fmt.Sprintf("| %s | %s | %.1f | %.0f | %.0f | %.0f | %s | %.0f | %.0f | %s | %s | %.0f %% |", e.build, layout(e.apart), e.times, e.saturated, e.offered,
 		e.answered, ratio(e.answered, e.saturated), e.refused, e.gaveUp, ms(e.p99), rest, 100*e.own)
 	fmt.Println(row)
 	if e.failed > 0 {
@@ -229,7 +229,7 @@ func (r *report) service() string {
 
 func (r *report) overloadTable() string {
 	return table("Offered against answered",
-		"| build | offered, times what can be stored | can be stored /s | offered /s | answered /s | of what can be stored | refused /s | gave up /s "+
+		"| build | processors of the API server | offered, times what can be stored | can be stored /s | offered /s | answered /s | of what can be stored | refused /s | gave up /s "+
 			"| p99 of answered, ms | all served after | load generator, of the processor time |", r.overloads)
 }
 
