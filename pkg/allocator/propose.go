@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -34,6 +35,8 @@ func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []ipam.L
 		for _, l := range a.index.ByKey(r.terms.Claim, r.terms.PodPrimaryKey) {
 			next, ok, err := a.successor(ctx, r, h, l)
 			switch {
+			case errors.Is(err, errStale):
+				return a.Propose(ctx, r)
 			case err != nil:
 				return nil, nil, err
 			case ok:

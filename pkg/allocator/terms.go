@@ -72,6 +72,8 @@ func (a *Allocator) succeed(ctx context.Context, r Request, h ipam.Holder, held 
 		}
 		next, ok, err := a.successor(ctx, r, h, l)
 		switch {
+		case errors.Is(err, errStale):
+			return nil, true, nil
 		case err != nil:
 			return nil, false, err
 		case ok:
@@ -119,8 +121,11 @@ func (a *Allocator) succeed(ctx context.Context, r Request, h ipam.Holder, held 
 	return held, false, nil
 }
 
-// successor is an address of the earlier pod of the request's place as its next pod has it; ok is false where it is
-// none. An error says that the earlier pod is there.
+// errStale reports that the index showed something else than the API server has. It has been mended: another attempt decides anew.
+var errStale = errors.New("the index was behind")
+
+// successor returns an address of the earlier pod of the request's place as its next pod has it; ok is false where it is
+// none. An error says that the earlier pod is there, or is errStale.
 func (a *Allocator) successor(ctx context.Context, r Request, h ipam.Holder, l ipam.Lease) (next ipam.Lease, ok bool, err error) {
 	params, ok, refusal := inherits(a.index, r.want(h, nil), h, l)
 	switch {
@@ -129,7 +134,14 @@ func (a *Allocator) successor(ctx context.Context, r Request, h ipam.Holder, l i
 	case !ok:
 		return l, false, nil // it goes back to its pool once the earlier pod is collected
 	case l.Host == r.Host && sameRequester(l.Holder, h) && r.olderThan(l):
-		// The lease is the pod's own by an older UID, that of a cache which was behind: no earlier pod asks later than this.
+		// The lease is the pod's own by an older UID, that of a cache which was behind: no earlier pod asks later than this,
+		// unless the clock of the replica that served it was ahead and this container has the address since.
+		switch _, stale, err := a.unchanged(ctx, l); {
+		case err != nil:
+			return l, false, err
+		case stale:
+			return l, false, errStale
+		}
 		return l, false, superseded(r, l)
 	}
 	if err := a.noMore(ctx, r, h, l); err != nil {

@@ -244,6 +244,37 @@ func TestLateAddAndAnOlderUID(t *testing.T) {
 	}
 }
 
+// The same where the late one is not late: it has the address since, by a replica that knows the pod and whose clock is ahead. A
+// replica whose watch is behind reads the lease before it refuses.
+func TestRepeatedAddAndAnOlderUID(t *testing.T) {
+	x := newNet("9-20")
+	behind, right, lagging := newReplica(t, x.pool), newReplica(t, x.pool), newReplica(t, x.pool)
+	at := ago()
+	p := newPod(t, "older-uid-again-0", x.host, behind, right, lagging)
+	terms.set(p.Name, x.keyed("default/"+p.Name))
+	behind.podsWatch.Shut()
+	p = again(t, p, x, right, lagging)
+	of := func(container string, s int) Request {
+		request := x.of(p, container)
+		request.StartedAt, request.PodUID = at(s), string(p.UID)
+		return request
+	}
+	before := x.of(p, "older-uid-c1")
+	before.StartedAt = at(5)
+	a := behind.one(before)
+	right.picture(x, map[netip.Addr]string{a: before.ContainerID})
+	lagging.picture(x, map[netip.Addr]string{a: before.ContainerID})
+	lagging.watch.Shut()
+	right.one(of("older-uid-c2", 6))
+	lagging.tap.Forget()
+	done := lagging.adding(t.Context(), of("older-uid-c2", 4))
+	controlplane.Until(t, "it has decided, or looked", func() bool { return len(done) > 0 || lagging.tap.Count(reads) > 0 })
+	lagging.watch.Open()
+	if got := <-done; got.err != nil || !slices.Equal(got.addrs, []netip.Addr{a}) {
+		t.Errorf("container older-uid-c2 has %s and is told %v, %v", a, got.addrs, got.err)
+	}
+}
+
 // The next pod of a key that is on a host which the pool does not serve does not take the address over.
 func TestSuccessorOnAnotherHost(t *testing.T) {
 	x, other := newNet("9-20"), newNet("9-20")
