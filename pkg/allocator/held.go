@@ -29,6 +29,9 @@ func (a *Allocator) held(ctx context.Context, h ipam.Holder) (held []ipam.Lease,
 		}
 	}
 	all = slices.DeleteFunc(all, func(l ipam.Lease) bool { return l.State != ipam.Active })
+	if all, err = a.ofOnePod(ctx, h, all); err != nil {
+		return nil, false, err
+	}
 	held, over := oneSet(all, a.network)
 	if len(over) > 0 {
 		if again, err := a.catchUp(ctx, seen, all); err != nil || again {
@@ -65,6 +68,21 @@ func (a *Allocator) network(pool string) string {
 // container's name. The UIDs may differ: one of them can be out of date.
 func sameRequester(l, h ipam.Holder) bool {
 	return l.Owner == h.Owner && (h.Owner != "" || l.PodName == "" || l.Namespace == h.Namespace && l.PodName == h.PodName)
+}
+
+// ofOnePod takes out the leases of other containers that are of another pod than a container. A request that names no UID may have been
+// taken for one of an earlier pod of its name, on the word of a cache that lags, and its container have been served under the right UID.
+func (a *Allocator) ofOnePod(ctx context.Context, h ipam.Holder, all []ipam.Lease) ([]ipam.Lease, error) {
+	others := func(l ipam.Lease) bool { return l.ContainerID != h.ContainerID }
+	served := func(l ipam.Lease) bool { return !others(l) && l.PodUID != h.PodUID }
+	if h.ContainerID == "" || h.Owner != "" || h.UIDNamed || !slices.ContainsFunc(all, served) || !slices.ContainsFunc(all, others) || broken("uid") {
+		return all, nil
+	}
+	pod, err := a.pods.FindLive(ctx, h.Namespace, h.PodName, "")
+	if err != nil && !errors.Is(err, workload.ErrNotFound) {
+		return nil, readFailed(err)
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(l ipam.Lease) bool { return others(l) && l.PodUID != pod.UID }), nil
 }
 
 // withoutEarlierPods takes out the leases of other containers that another pod may have. Of two containers of a pod the newer one has its

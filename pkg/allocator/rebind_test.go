@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -201,6 +202,32 @@ func TestReplacedPodAtAReplicaThatLagsBehind(t *testing.T) {
 	}
 	if l := one.lease(out.addrs[0]); l.PodUID != string(old.UID) {
 		t.Fatalf("stored for UID %s: this test proves nothing", l.PodUID)
+	}
+}
+
+// A container was served under its pod's UID. A replica whose cache still has the pod before takes the container, which names no UID, for
+// one of that, and finds that one's container newer, as by clocks that are a second off: both keep what they have.
+func TestServedContainerAtAReplicaThatLagsBehind(t *testing.T) {
+	x := newNet("9-12")
+	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+	old := newPod(t, "served-0", x.host, one, two)
+	earlier, later := x.of(old, "served-old"), time.Now().Add(-time.Minute).UTC()
+	earlier.PodUID, earlier.StartedAt = string(old.UID), later.Add(time.Second)
+	a := one.one(earlier)
+	two.podsWatch.Shut()
+	removePod(t, old)
+	anew := newPod(t, "served-0", x.host, one)
+	request := x.of(anew, "served-new")
+	request.StartedAt = later
+	b := one.one(request)
+	want := map[netip.Addr]string{a: "served-old", b: "served-new"}
+	two.picture(x, want)
+	if got := two.one(request); got != b {
+		t.Errorf("got %s, want %s", got, b)
+	}
+	two.podsWatch.Open()
+	if diff := cmp.Diff(want, x.held(t), cmp.Comparer(func(x, y netip.Addr) bool { return x == y })); diff != "" {
+		t.Errorf("held (-want +got):\n%s", diff)
 	}
 }
 
