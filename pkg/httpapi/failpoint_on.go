@@ -14,7 +14,7 @@ var breaks = os.Getenv("FAULTS_BREAK")
 
 func broken(guard string) bool { return breaks == guard }
 
-// alsoRelease is in the build of the fault suite (test/faults) in place of the one in sound.go. With
+// alsoRelease stands in for the one of failpoint_off.go in the build of the fault suite (test/faults). With
 // FAULTS_BREAK=name in the environment a DEL releases what the pod of that name holds.
 func (s *Service) alsoRelease(ctx context.Context, in ReleaseRequest) {
 	if !broken("name") {

@@ -10,8 +10,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// The fault suite (test/faults) builds with this file in place of sound.go. FAULTS_BREAK in the environment names the
-// guard that is broken; with "write" an ADD is answered before its address is written.
+// The fault suite (test/faults) builds with this file in place of failpoint_off.go. FAULTS_BREAK in the environment
+// names the guard that is broken; with "write" an ADD is answered before its address is written.
 
 //nolint:gochecknoglobals // what a process is born with
 var breaks = os.Getenv("FAULTS_BREAK")

@@ -4,9 +4,9 @@ package gone
 
 import "os"
 
-// The fault suite (test/faults) builds the controller with this file in place of sound.go. With FAULTS_BREAK=look in
-// the environment one look is enough, with live the word of a cache, and with host nobody asks for the host. collect is
-// look and live at once.
+// The fault suite (test/faults) builds the controller with this file in place of failpoint_off.go. FAULTS_BREAK in the
+// environment names what is broken. With look, one look is enough. With live, the cache is believed. With host, nobody
+// asks for the host. collect is look and live at once.
 //
 //nolint:gochecknoglobals // what a process is born with
 var (

@@ -10,7 +10,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// The fault suite (test/faults) builds the controller with this file in place of sound.go. Environment:
+// The fault suite (test/faults) builds the controller with this file in place of failpoint_off.go. Environment:
 //
 //	FAULTS_CLOCK=2h            the clock of this machine is two hours ahead
 //	FAULTS_BREAK=precondition  writes replace whatever is there; other names stand where they break something

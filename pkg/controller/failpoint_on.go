@@ -11,10 +11,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// The fault suite (test/faults) builds the controller with this file in place of sound.go. FAULTS_BREAK in the environment
-// says which guard is broken: collect and those of package gone have the collector look ten times a second, collect and
-// live have it believe its cache, and brake has nothing wait. FAULTS_COLLECT=15s has the collection wait for so long in
-// place of a pod's grace period, and look more often.
+// The fault suite (test/faults) builds the controller with this file in place of failpoint_off.go. FAULTS_BREAK in the
+// environment names the guard that is broken: collect and those of package gone have the collector look ten times a
+// second, collect and live have it believe its cache, and brake has nothing wait. With FAULTS_COLLECT=15s the
+// collection waits for so long in place of a pod's grace period, and looks more often.
 //
 //nolint:gochecknoglobals // what a process is born with
 var (

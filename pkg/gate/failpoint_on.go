@@ -1,11 +1,11 @@
 //go:build faults
 
-package ipam
+package gate
 
 import "os"
 
-// The fault suite (test/faults) builds with this file in place of sound.go. FAULTS_BREAK in the environment names the
-// guard that is broken.
+// The fault suite (test/faults) builds with this file in place of failpoint_off.go. FAULTS_BREAK in the environment
+// names the guard that is broken.
 
 //nolint:gochecknoglobals // what a process is born with
 var breaks = os.Getenv("FAULTS_BREAK")
