@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -92,6 +93,9 @@ func newSite(t *testing.T, slots int, b build) *site {
 	}
 	s.trail = newTrail(t, s.cp)
 	s.cli = filepath.Join(root, "bin", "bcsnetctl")
+	if _, err := os.Stat(s.cli); err != nil {
+		t.Fatalf("%v: say make build", err) // else no operator would do anything
+	}
 	s.kube = filepath.Join(t.TempDir(), "kubeconfig")
 	scheme := runtime.NewScheme()
 	err = errors.Join(s.cp.InstallManifests(t.Context()), s.cp.WriteKubeconfig(s.kube),
