@@ -81,7 +81,7 @@ func ReasonTable() []ReasonInfo {
 		{ReasonWorkloadUnknown, 2, false, "The pod's address is to be kept for its workload, which cannot be found: an owner is gone, or the controller may not read it."},
 		{ReasonOutcomeUnknown, 2, true, "The API server did not say whether it stored the change; asking again settles it."},
 		{ReasonUnavailable, 2, true, "The API server does not answer, or this replica is not ready."},
-		{ReasonOverloaded, 2, true, "More writes, or lists, wait than can be done before the request's time is over. Nothing was changed, and another replica would say the same: ask again after Retry-After."},
+		{ReasonOverloaded, 2, true, "More requests for addresses, writes or lists wait than can be served before the request's time is over. Nothing was changed, and another replica would say the same: ask again after Retry-After."},
 		{ReasonForbidden, 2, false, "The API server does not allow the controller to do this."},
 		{ReasonClaimConflict, 2, true, "Two annotations contradict each other, or an annotation, the request and the claim; or two claims are for the pod's workload; or the address that is kept for the pod cannot be given to it here: its pool does not serve the host, or an earlier pod still has it."},
 		{ReasonClaimNotFound, 2, true, "There is no claim of the name that the pod's annotation says."},
