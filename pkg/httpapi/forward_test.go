@@ -183,10 +183,10 @@ func TestForwardedRequestsShareConnections(t *testing.T) {
 	all.Wait()
 	s.ask(t, f, maxForwarded).Wait()
 	const signs = 1
-	if c := s.connections.Load(); c > maxForwarded+signs {
+	// On a machine that is busy the leader may seem stuck: the follower would answer, and closes the connections of what it gave up.
+	if c := s.connections.Load(); c > maxForwarded+signs && s.alone.Load() == 0 {
 		t.Errorf("%d connections, want at most %d", c, maxForwarded+signs)
 	}
-	// On a machine that is busy the leader may seem stuck, and the follower would answer.
 	if all := s.answered.Load() + s.refused.Load() + s.alone.Load(); all != n+maxForwarded || s.answered.Load() == 0 {
 		t.Errorf("%d answered, %d refused, %d that the follower would have to answer", s.answered.Load(), s.refused.Load(), s.alone.Load())
 	}
