@@ -9,8 +9,8 @@ import (
 	"go4.org/netipx"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -53,7 +53,7 @@ func Problems(c Claim, x *ipam.Index, o Others) []Problem {
 	}
 	if len(o.Twins) > 0 {
 		add(v1.ReasonOwnerShared, "%s %s for %s, too: a pod draws from one, which an annotation has to name",
-			words.List(o.Twins), words.OneOr(len(o.Twins), "is", "are"), c.Workload)
+			humanize.List(o.Twins), humanize.OneOr(len(o.Twins), "is", "are"), c.Workload)
 	}
 	return all
 }
@@ -71,7 +71,7 @@ func (c Claim) unsupplied(x *ipam.Index, rivals map[string]*netipx.IPSet) (all [
 	}
 	if c.Addresses == nil {
 		if n, pools := x.Supply(ipam.Want{Ahead: true, Pool: c.Pool}, c.drawsFor()); c.Size > 0 && uint64(c.Size) > n {
-			add(v1.ReasonLargerThanPools, "it may have %s of a family, and its pools have %s in all", words.Plural(c.Size, "address"), supply(n, pools))
+			add(v1.ReasonLargerThanPools, "it may have %s of a family, and its pools have %s in all", humanize.Plural(c.Size, "address"), supply(n, pools))
 		}
 		return all
 	}
@@ -80,7 +80,7 @@ func (c Claim) unsupplied(x *ipam.Index, rivals map[string]*netipx.IPSet) (all [
 		if c.Pool != "" {
 			where = "not in pool " + c.Pool
 		}
-		add(string(ipam.ReasonAddressNotInPool), "%s %s %s", ipam.FormatSet(outside), words.OneOr(ipam.SizeOfSet(outside), "is", "are"), where)
+		add(string(ipam.ReasonAddressNotInPool), "%s %s %s", ipam.FormatSet(outside), humanize.OneOr(ipam.SizeOfSet(outside), "is", "are"), where)
 	}
 	for _, name := range slices.Sorted(maps.Keys(rivals)) {
 		if both := intersection(c.Addresses, rivals[name]); ipam.SizeOfSet(both) > 0 {
@@ -105,7 +105,7 @@ func (c Claim) tooFew(x *ipam.Index, is4 bool) (all []Problem) {
 		}
 	}
 	if c.Size > 0 && uint64(c.Size) > have {
-		all = append(all, Problem{v1.ReasonLargerThanPools, fmt.Sprintf("it may have %s of a family, and names %d%s", words.Plural(c.Size, "address"), have, family)})
+		all = append(all, Problem{v1.ReasonLargerThanPools, fmt.Sprintf("it may have %s of a family, and names %d%s", humanize.Plural(c.Size, "address"), have, family)})
 	}
 	if taken, by := c.takenByOthers(x, named); taken > 0 && (c.Size < 0 || uint64(c.Size)+taken > have) {
 		all = append(all, Problem{string(ipam.ReasonAddressInUse), by})
@@ -150,7 +150,7 @@ func supply(n uint64, pools []string) string {
 	if len(pools) == 0 {
 		return "none (no pool serves it)"
 	}
-	return fmt.Sprintf("%d (%s)", n, words.List(pools))
+	return fmt.Sprintf("%d (%s)", n, humanize.List(pools))
 }
 
 func intersection(a, b *netipx.IPSet) *netipx.IPSet {

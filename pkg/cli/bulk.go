@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // inBulk changes addresses, several at once, and keeps what became of each. Once the user interrupts,
@@ -24,7 +24,7 @@ func (s *session) inBulk(ctx context.Context, leases []ipam.Lease, done string, 
 	failed := make([]error, len(leases))
 	var changed atomic.Int64
 	defer s.tell(func() string {
-		return fmt.Sprintf("%d of %s %s", changed.Load(), words.Plural(len(leases), "address"), done)
+		return fmt.Sprintf("%d of %s %s", changed.Load(), humanize.Plural(len(leases), "address"), done)
 	})()
 	var group errgroup.Group
 	group.SetLimit(atOnce)
@@ -75,10 +75,10 @@ func (s *session) tell(how func() string) (stop func()) {
 // none is the error for addresses of which nothing was done, because not all can be. Few reasons are spelt out.
 func (s *session) none(n int, done string, failed several) error {
 	if n > 1 {
-		s.say.warn("none of the %s was %s:", words.Plural(n, "address"), done)
+		s.say.warn("none of the %s was %s:", humanize.Plural(n, "address"), done)
 	}
 	if more := len(failed) - maxNamed; more > 0 {
-		failed = append(failed[:maxNamed], fmt.Errorf("and %s", words.Plural(more, "more address")))
+		failed = append(failed[:maxNamed], fmt.Errorf("and %s", humanize.Plural(more, "more address")))
 	}
 	return failed
 }
@@ -102,7 +102,7 @@ func (s *session) unfinished(ctx context.Context, done string, leases []ipam.Lea
 	f := &failure{cause: first, hint: "run it again: it does the rest"}
 	f.message = fmt.Sprintf("%s was not %s", left[0], done)
 	if len(leases) > 1 {
-		f.message = fmt.Sprintf("%d of %s %s, not %s", len(leases)-len(left), words.Plural(len(leases), "address"), done, spell(setOfAddrs(left)))
+		f.message = fmt.Sprintf("%d of %s %s, not %s", len(leases)-len(left), humanize.Plural(len(leases), "address"), done, spell(setOfAddrs(left)))
 	}
 	var r *ipam.Refusal
 	var known *failure

@@ -14,7 +14,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
-	"github.com/bcsnet/bcsnet/pkg/words"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -134,7 +134,7 @@ func (v *claimCreate) lookAtOwner(ctx context.Context, api *claims) {
 	}
 	if others = slices.DeleteFunc(others, func(name string) bool { return name == v.object.Name }); len(others) > 0 {
 		v.say.warn("%s %s for %s, too: its pods are refused until an annotation names the claim that they are to use, or only one is left",
-			words.List(others), words.OneOr(len(others), "is", "are"), c.Workload)
+			humanize.List(others), humanize.OneOr(len(others), "is", "are"), c.Workload)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
-	"github.com/bcsnet/bcsnet/pkg/words"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 type claimDelete struct {
@@ -90,7 +90,7 @@ func (v *claimDelete) radius(ctx context.Context, c ipClaim) {
 		what = "it is unknown what it has: " + err.Error()
 	case len(leases) > 0:
 		used, kept := uses(leases)
-		what = fmt.Sprintf("%d kept %s back to the pool, %d in use %s with the pods until they end", kept, words.OneOr(kept, "goes", "go"), used, words.OneOr(used, "stays", "stay"))
+		what = fmt.Sprintf("%d kept %s back to the pool, %d in use %s with the pods until they end", kept, humanize.OneOr(kept, "goes", "go"), used, humanize.OneOr(used, "stays", "stay"))
 	}
 	if c.DeletionTimestamp != nil {
 		what += "; it is being deleted already"

@@ -12,8 +12,8 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -58,7 +58,7 @@ func (d *claimDescription) head(b *bytes.Buffer) {
 		line("Only", "%s", strings.Join(c.Spec.Addresses, ", "))
 	}
 	if used, kept := uses(d.leases); used+kept > 0 {
-		line("In use", "%d of %s, %d kept", used, words.Plural(used+kept, "address"), kept)
+		line("In use", "%d of %s, %d kept", used, humanize.Plural(used+kept, "address"), kept)
 	} else {
 		line("In use", "it has no address yet")
 	}

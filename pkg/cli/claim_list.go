@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/words"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 func newClaim(s *session) *cobra.Command {
@@ -146,9 +146,9 @@ func (v *claimList) summary(all []ipClaim) string {
 			names = append(names, fmt.Sprintf("%s (%s)", c.name(), word))
 		}
 	}
-	text := words.Plural(len(all), "claim")
+	text := humanize.Plural(len(all), "claim")
 	if len(names) > 0 {
-		text += fmt.Sprintf(", %d %s attention: %s", len(names), words.OneOr(len(names), "needs", "need"), words.List(names))
+		text += fmt.Sprintf(", %d %s attention: %s", len(names), humanize.OneOr(len(names), "needs", "need"), humanize.List(names))
 	}
 	return text
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 type claimRelease struct {
@@ -85,7 +85,7 @@ func (v *claimRelease) Run(ctx context.Context) error {
 	kept := v.sort(key.String(), all)
 	v.warnRefill(ctx, kept)
 	if len(kept) > 0 && v.dry == dryRunNone && !v.yes {
-		if err := v.confirm(ctx, fmt.Sprintf("Give %s back?", words.Plural(len(kept), "address"))); err != nil {
+		if err := v.confirm(ctx, fmt.Sprintf("Give %s back?", humanize.Plural(len(kept), "address"))); err != nil {
 			return err
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // unbounded is what stands for no bound on the command line.
@@ -120,13 +120,13 @@ func (v *claimResize) effect(leases []ipam.Lease) {
 		back := min(over, kept)
 		var parts string
 		if back > 0 {
-			parts = fmt.Sprintf("%d of %d kept addresses %s back", back, kept, words.OneOr(back, "goes", "go"))
+			parts = fmt.Sprintf("%d of %d kept addresses %s back", back, kept, humanize.OneOr(back, "goes", "go"))
 		}
 		if stay := over - back; stay > 0 {
 			if parts != "" {
 				parts += ", and "
 			}
-			parts += fmt.Sprintf("%d more than that %s in use and %s until the pods end", stay, words.OneOr(stay, "is", "are"), words.OneOr(stay, "stays", "stay"))
+			parts += fmt.Sprintf("%d more than that %s in use and %s until the pods end", stay, humanize.OneOr(stay, "is", "are"), humanize.OneOr(stay, "stays", "stay"))
 		}
 		v.say.start("%s: %s", map[bool]string{true: "IPv4", false: "IPv6"}[is4], parts)
 	}

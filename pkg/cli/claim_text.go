@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // ownerText names the workload of a claim, or by what pods use it that has none.
@@ -57,7 +57,7 @@ func sizeText(c *v1.BCSNetIPClaim) string {
 		}
 		return "as many addresses as its pods need"
 	}
-	text := words.Plural(int64(*c.Spec.Replicas), "address")
+	text := humanize.Plural(int64(*c.Spec.Replicas), "address")
 	if c.Spec.Surge > 0 {
 		text += fmt.Sprintf(", and %d more for a while", c.Spec.Surge)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bcsnet/bcsnet/pkg/doctor"
-	"github.com/bcsnet/bcsnet/pkg/words"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 type doctorVerb struct {
@@ -178,7 +178,7 @@ func (v *doctorVerb) skipped(s *doctor.Snapshot, r doctor.Report) error {
 	}
 	for _, part := range doctor.Reads(v.checks) {
 		if ids := r.Skipped[part]; len(ids) > 0 {
-			v.say.warn("%s cannot be read, so %s skipped: %s", part, words.OneOr(len(ids), "this check was", "these checks were"), strings.Join(ids, ", "))
+			v.say.warn("%s cannot be read, so %s skipped: %s", part, humanize.OneOr(len(ids), "this check was", "these checks were"), strings.Join(ids, ", "))
 			v.say.note("  %s", s.Missing[part])
 		}
 	}
@@ -194,7 +194,7 @@ func (v *doctorVerb) sumUp(looked string, found []doctor.Finding) error {
 		noun     string
 	}{{doctor.Error, "error"}, {doctor.Warning, "warning"}, {doctor.Info, "note"}} {
 		if n := counts[s.severity]; n > 0 {
-			parts = append(parts, words.Plural(n, s.noun))
+			parts = append(parts, humanize.Plural(n, s.noun))
 		}
 	}
 	text := looked + ": " + strings.Join(parts, ", ")

@@ -14,9 +14,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/gone"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // leakFixer releases leaked addresses. The snapshot is its first look; before each write it takes a second
@@ -67,7 +67,7 @@ func (f *leakFixer) run(ctx context.Context, found []doctor.Finding) (left []doc
 // of a pod that was deleted by force, and leaves out what is on nodes that are no longer ready then.
 func (f *leakFixer) again(ctx context.Context, fixable, left []doctor.Finding) (_, _ []doctor.Finding, err error) {
 	if f.settle > 0 {
-		f.say.wait("waiting %s before a second look at the pods of %s", f.settle, words.Plural(len(fixable), "leak"))
+		f.say.wait("waiting %s before a second look at the pods of %s", f.settle, humanize.Plural(len(fixable), "leak"))
 		select {
 		case <-time.After(f.settle):
 		case <-ctx.Done():
@@ -111,7 +111,7 @@ func (f *leakFixer) leftAlone(hosts map[netip.Addr]bool) {
 		f.say.warn("left alone: what is held on hosts that are not known")
 	}
 	if len(names) > 0 {
-		f.say.warn("left alone: what is held on %s, no ready %s: containers may still run there", words.List(names), words.OneOr(len(names), "node", "nodes"))
+		f.say.warn("left alone: what is held on %s, no ready %s: containers may still run there", humanize.List(names), humanize.OneOr(len(names), "node", "nodes"))
 		f.hint("when a machine is off: bcsnetctl release-host %s", names[0])
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/bcsnet/bcsnet/pkg/doctor"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // maxFindings is how many findings of one check are shown unless all are asked for.
@@ -98,7 +98,7 @@ func (v *doctorVerb) looked(s *doctor.Snapshot, r doctor.Report) string {
 		}
 		switch part {
 		case doctor.PartPools:
-			over = append(over, words.Plural(len(s.Pools), "pool"))
+			over = append(over, humanize.Plural(len(s.Pools), "pool"))
 		case doctor.PartAddresses:
 			held := 0
 			for _, l := range s.Leases {
@@ -106,17 +106,17 @@ func (v *doctorVerb) looked(s *doctor.Snapshot, r doctor.Report) string {
 					held++
 				}
 			}
-			over = append(over, words.Plural(held, "held address"))
+			over = append(over, humanize.Plural(held, "held address"))
 		case doctor.PartClaims:
-			over = append(over, words.Plural(len(s.Claims), "claim"))
+			over = append(over, humanize.Plural(len(s.Claims), "claim"))
 		case doctor.PartPods:
-			over = append(over, words.Plural(len(s.Pods), "pod"))
+			over = append(over, humanize.Plural(len(s.Pods), "pod"))
 		case doctor.PartNodes:
-			over = append(over, words.Plural(len(s.Nodes), "node"))
+			over = append(over, humanize.Plural(len(s.Nodes), "node"))
 		case doctor.PartCRDs, doctor.PartController, doctor.PartServices:
 		}
 	}
-	text := words.Plural(len(r.Ran), "check")
+	text := humanize.Plural(len(r.Ran), "check")
 	if len(over) > 0 {
 		text += " over " + strings.Join(over, ", ")
 	}

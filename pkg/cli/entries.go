@@ -8,8 +8,8 @@ import (
 	"go4.org/netipx"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // entry is an entry of an address list: its addresses, and how they are written.
@@ -64,7 +64,7 @@ func parseSets(args []string) ([]netip.Addr, error) {
 // notTooMany bounds what one call changes.
 func notTooMany(set *netipx.IPSet) error {
 	if n := ipam.SizeOfSet(set); n > maxBulk {
-		return usagef("these are %s, and %d is the most in one call", words.Plural(n, "address"), maxBulk).withHint("name them in several calls")
+		return usagef("these are %s, and %d is the most in one call", humanize.Plural(n, "address"), maxBulk).withHint("name them in several calls")
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func built(b *netipx.IPSetBuilder) *netipx.IPSet {
 }
 
 // addresses is how many there are in a set, in words.
-func addresses(s *netipx.IPSet) string { return words.Plural(ipam.SizeOfSet(s), "address") }
+func addresses(s *netipx.IPSet) string { return humanize.Plural(ipam.SizeOfSet(s), "address") }
 
 // maxSpelled bounds how much of a set a sentence spells out.
 const maxSpelled = 120

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // writeExplanation prints what decides on a pod's addresses, and what that comes to.
@@ -72,7 +72,7 @@ func (e *explanation) because(l ipam.Lease) (out []string) {
 		}
 		out = append(out, text)
 		if c != nil && len(c.Spec.Addresses) > 0 {
-			out = append(out, "the claim is for "+words.List(c.Spec.Addresses))
+			out = append(out, "the claim is for "+humanize.List(c.Spec.Addresses))
 		}
 	}
 	pool := e.pools[l.Pool]

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // findings are addresses, each once, and by what they were found.
@@ -50,5 +50,5 @@ func (f *findings) summary(text string, prefix bool) string {
 			by[i] += fmt.Sprintf(" (%d)", f.by[noun])
 		}
 	}
-	return fmt.Sprintf("%s: %s", words.Plural(len(f.rows), "address"), strings.Join(by, ", "))
+	return fmt.Sprintf("%s: %s", humanize.Plural(len(f.rows), "address"), strings.Join(by, ", "))
 }

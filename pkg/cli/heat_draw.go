@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/bcsnet/bcsnet/pkg/words"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 // States of a cell.
@@ -108,7 +108,7 @@ func (m heatMap) draw(b *bytes.Buffer, t terminal) {
 	b.WriteString(m.legend(t) + "\n")
 	if len(m.problems) > 0 {
 		b.WriteString("\nProblems, draining, being deleted, or on a host that is not in the pool:\n  " +
-			words.List(heldBy(m.problems)) + "\n")
+			humanize.List(heldBy(m.problems)) + "\n")
 	}
 }
 
@@ -118,7 +118,7 @@ func (m heatMap) sum() string {
 		parts = append(parts, fmt.Sprintf("%d cooling", m.cooling))
 	}
 	if n := len(m.problems); n > 0 {
-		parts = append(parts, words.Plural(n, "problem"))
+		parts = append(parts, humanize.Plural(n, "problem"))
 	}
 	return strings.Join(append(parts, count(m.free())+" free"), ", ")
 }

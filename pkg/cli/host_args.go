@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // hostArgs are the hosts that a command is about: their IPs, files of them, and nodes.
@@ -126,7 +126,7 @@ func (h *hostArgs) matched(ctx context.Context, s *session) ([]node, error) {
 		for _, n := range selected {
 			names = append(names, fmt.Sprintf("%s (%s)", n.name, orNone(joinAddrs(n.internal))))
 		}
-		s.say.note("%s with the labels %s: %s", words.Plural(len(selected), "node"), h.selector, words.List(names))
+		s.say.note("%s with the labels %s: %s", humanize.Plural(len(selected), "node"), h.selector, humanize.List(names))
 		found = append(found, selected...)
 	}
 	for _, n := range found {

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // write prints the sections that have something to say.
@@ -88,7 +88,7 @@ func (h *hostView) findings() (problems, next []string) {
 	release := "bcsnetctl release-host " + h.host.String()
 	switch {
 	case h.state() == hostGone && n > 0:
-		add(fmt.Sprintf("no node has this IP, and %s %s in use", words.Plural(n, "address"), words.OneOr(n, "is", "are")),
+		add(fmt.Sprintf("no node has this IP, and %s %s in use", humanize.Plural(n, "address"), humanize.OneOr(n, "is", "are")),
 			"if the machine is off for good", release)
 	case h.state() == hostGone && h.listedBy() != "":
 		add("no node has this IP", "if the machine is off for good", fmt.Sprintf("bcsnetctl pool remove-host %s %s", h.listedBy(), h.host))
@@ -106,7 +106,7 @@ func (h *hostView) findings() (problems, next []string) {
 		}
 	}
 	if len(strange) > 0 && len(h.pools) > 0 {
-		add("it holds addresses of pools that it is not in: "+words.List(strange), "let it draw from there",
+		add("it holds addresses of pools that it is not in: "+humanize.List(strange), "let it draw from there",
 			fmt.Sprintf("bcsnetctl pool add-host %s %s", strange[0], h.host))
 	}
 	return problems, next

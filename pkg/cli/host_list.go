@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/bcsnet/bcsnet/pkg/words"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 func newHost(s *session) *cobra.Command {
@@ -136,9 +136,9 @@ func (v *hostList) sumUp(rows []hostRow) {
 			hosts = append(hosts, r.host.String())
 		}
 	}
-	v.say.note("%s", words.Plural(len(rows), "host"))
+	v.say.note("%s", humanize.Plural(len(rows), "host"))
 	if gone > 0 {
-		v.say.warn("%s gone with %s in use", words.OneOr(gone, "host "+hosts[0]+" is", words.Plural(gone, "host")+" are"), words.Plural(left, "address"))
+		v.say.warn("%s gone with %s in use", humanize.OneOr(gone, "host "+hosts[0]+" is", humanize.Plural(gone, "host")+" are"), humanize.Plural(left, "address"))
 		release := "bcsnetctl release-host " + strings.Join(hosts, " ")
 		if len(hosts) > maxNamed {
 			release = "bcsnetctl host list -o jsonpath='" + goneHosts + "' | bcsnetctl release-host -"

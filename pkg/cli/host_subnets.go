@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // hostSubnetsOf are the host subnets of a pool; those that cannot be read do not count.
@@ -71,8 +71,8 @@ func hostCell(p pool) string {
 
 // forHosts says for whom a pool is: "2 hosts and those in 10.0.0.0/16".
 func forHosts(p pool) string {
-	text := words.Plural(len(p.Spec.Hosts), "host")
-	switch subnets := words.List(p.Spec.HostSubnets); {
+	text := humanize.Plural(len(p.Spec.Hosts), "host")
+	switch subnets := humanize.List(p.Spec.HostSubnets); {
 	case len(p.Spec.HostSubnets) == 0:
 		return text
 	case len(p.Spec.Hosts) == 0:

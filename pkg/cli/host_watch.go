@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // hostWatch puts together what pools, addresses and nodes say of hosts, again and again.
@@ -46,7 +46,7 @@ func (v *hostList) watch(ctx context.Context) error {
 	}
 	w := &hostWatch{
 		hosts: watched[hostRow]{
-			view:    newView(v.session, &v.output, hostColumns(&v.output), v.show, func(all []hostRow) string { return words.Plural(len(all), "host") }),
+			view:    newView(v.session, &v.output, hostColumns(&v.output), v.show, func(all []hostRow) string { return humanize.Plural(len(all), "host") }),
 			compare: byHost,
 			items:   map[string]hostRow{},
 		},

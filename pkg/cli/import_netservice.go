@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/netservice"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // importNetservice takes over what the released bcs-netservice-controller has.
@@ -96,8 +96,8 @@ func contradictions(all []netservice.Remark) error {
 	if len(all) == 0 {
 		return nil
 	}
-	f := &failure{code: exitFindings, message: fmt.Sprintf("%s %s to be resolved, %s first", words.Plural(len(all), "contradiction"),
-		words.OneOr(len(all), "has", "have"), all[0].Object)}
+	f := &failure{code: exitFindings, message: fmt.Sprintf("%s %s to be resolved, %s first", humanize.Plural(len(all), "contradiction"),
+		humanize.OneOr(len(all), "has", "have"), all[0].Object)}
 	return f.withHint("keep the pools cordoned; mend the objects of the released program, or free what was set aside: " +
 		"bcsnetctl ip unreserve ADDRESS; then run it again")
 }

@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/netservice"
 	"github.com/bcsnet/bcsnet/pkg/store"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // netserviceJob is what an import has to do, and what became of it.
@@ -139,11 +139,11 @@ func (v *importNetservice) show(job *netserviceJob) error {
 	if job.empty() {
 		v.say.note("nothing to take over: what the released program has is here")
 	} else {
-		v.say.start("to take over: %s, %s, %s", words.Plural(len(job.pools), "pool"), words.Plural(len(p.Claims), "claim"),
-			words.Plural(len(p.Leases), "address"))
+		v.say.start("to take over: %s, %s, %s", humanize.Plural(len(job.pools), "pool"), humanize.Plural(len(p.Claims), "claim"),
+			humanize.Plural(len(p.Leases), "address"))
 	}
 	if p.Already > 0 {
-		v.say.note("%s %s here already", words.Plural(p.Already, "address"), words.OneOr(p.Already, "is", "are"))
+		v.say.note("%s %s here already", humanize.Plural(p.Already, "address"), humanize.OneOr(p.Already, "is", "are"))
 	}
 	if len(p.Leases) > 0 && v.output.printer == nil {
 		columns := slices.DeleteFunc(v.leaseColumns(true), func(c column[ipam.Lease]) bool { return c.name == "AGE" || c.name == "IF" })

@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/rebuild"
 	"github.com/bcsnet/bcsnet/pkg/store"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // takenOver is what becomes of addresses.
@@ -100,11 +100,11 @@ func (v *importNetservice) createLeases(ctx context.Context, a *localAllocator, 
 		}
 	}
 	if len(addrs) > 0 {
-		v.say.done("%s %s: %s", words.Plural(len(addrs), "address"), takenOver, spell(setOfAddrs(addrs)))
+		v.say.done("%s %s: %s", humanize.Plural(len(addrs), "address"), takenOver, spell(setOfAddrs(addrs)))
 	}
 	if len(late) > 0 {
-		failed = append(failed, refuse(reasonLeaseChanged, "%s changed meanwhile and %s left alone: %s", words.Plural(len(late), "address"),
-			words.OneOr(len(late), "is", "are"), spell(setOfAddrs(late))).withHint("run it again"))
+		failed = append(failed, refuse(reasonLeaseChanged, "%s changed meanwhile and %s left alone: %s", humanize.Plural(len(late), "address"),
+			humanize.OneOr(len(late), "is", "are"), spell(setOfAddrs(late))).withHint("run it again"))
 	}
 	return append(failed, v.unfinished(ctx, takenOver, todo, errs))
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/bcsnet/bcsnet/pkg/words"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 type install struct {
@@ -86,7 +86,7 @@ func (v *install) Run(ctx context.Context) error {
 			fresh++
 		}
 	}
-	v.say.start("%s for %s: %d new, %d there already", words.Plural(len(steps), "object"), v.where(), fresh, len(steps)-fresh)
+	v.say.start("%s for %s: %d new, %d there already", humanize.Plural(len(steps), "object"), v.where(), fresh, len(steps)-fresh)
 	if v.dry == dryRunNone && !v.yes {
 		if err := v.confirm(ctx, "Apply them?"); err != nil {
 			return err

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 type ipFind struct {
@@ -180,7 +180,7 @@ func (v *ipFind) what() string {
 func (v *ipFind) nothing() error {
 	var looked []string
 	for _, k := range v.kinds() {
-		looked = append(looked, strings.TrimPrefix(words.Plural(2, k.noun), "2 "))
+		looked = append(looked, strings.TrimPrefix(humanize.Plural(2, k.noun), "2 "))
 	}
 	f := refuse(ipam.ReasonNotFound, "no address %s has to do with %q: looked for %s in %s", v.what(), v.text, strings.Join(looked, ", "), v.where())
 	if a, err := ipam.ParseAddr(v.text); err == nil {

@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // giveUpAll gives addresses up, prints those that were, as they were before, and says what was not done. done is the word
@@ -33,7 +33,7 @@ func (s *session) giveUpAll(ctx context.Context, leases *store.Client, o *output
 		}
 	}
 	if len(given) > 0 {
-		s.say.done("%s %s", words.Plural(len(given), "address"), done)
+		s.say.done("%s %s", humanize.Plural(len(given), "address"), done)
 	}
 	if then != nil {
 		then(given)
@@ -61,7 +61,7 @@ func (s *session) warnRefill(ctx context.Context, held []ipam.Lease) {
 	}
 	if err != nil {
 		if f, ok := errors.AsType[*failure](err); !ok || f.reason != ipam.ReasonForbidden {
-			s.say.warn("it is unknown whether the controller takes other addresses for %s: %v", words.OneOr(len(lose), "the claim", "the claims"), err)
+			s.say.warn("it is unknown whether the controller takes other addresses for %s: %v", humanize.OneOr(len(lose), "the claim", "the claims"), err)
 		}
 		return
 	}
@@ -72,8 +72,8 @@ func (s *session) warnRefill(ctx context.Context, held []ipam.Lease) {
 		}
 	}
 	if n := len(names); n > 0 {
-		s.say.warn("%s %s %s %s addresses before pods ask: the controller takes others at once", words.OneOr(n, "claim", "claims"),
-			words.List(names), words.OneOr(n, "takes", "take"), words.OneOr(n, "its", "their"))
+		s.say.warn("%s %s %s %s addresses before pods ask: the controller takes others at once", humanize.OneOr(n, "claim", "claims"),
+			humanize.List(names), humanize.OneOr(n, "takes", "take"), humanize.OneOr(n, "its", "their"))
 	}
 }
 

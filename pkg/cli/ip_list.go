@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 func newIP(s *session) *cobra.Command {
@@ -83,7 +83,7 @@ func (v *ipList) Run(ctx context.Context) error {
 	}
 	text := countText(found.counts)
 	if found.cooling > 0 {
-		text += fmt.Sprintf(", of which %d %s", found.cooling, words.OneOr(found.cooling, "is cooling", "are cooling"))
+		text += fmt.Sprintf(", of which %d %s", found.cooling, humanize.OneOr(found.cooling, "is cooling", "are cooling"))
 	}
 	v.say.note("%s", text)
 	return nil

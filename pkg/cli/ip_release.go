@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 type ipRelease struct {
@@ -86,7 +86,7 @@ func (v *ipRelease) Run(ctx context.Context) error {
 	}
 	v.warnRefill(ctx, held)
 	if len(held) > 0 && v.dry == dryRunNone && !v.yes {
-		if err := v.confirm(ctx, fmt.Sprintf("Release %s?", words.Plural(len(held), "address"))); err != nil {
+		if err := v.confirm(ctx, fmt.Sprintf("Release %s?", humanize.Plural(len(held), "address"))); err != nil {
 			return err
 		}
 	}
@@ -136,7 +136,7 @@ func (v *ipRelease) check(ctx context.Context, all []ipam.Lease) (held []ipam.Le
 		for _, l := range free {
 			addrs = append(addrs, l.Addr)
 		}
-		v.say.note("%s %s free already", spell(setOfAddrs(addrs)), words.OneOr(n, "is", "are"))
+		v.say.note("%s %s free already", spell(setOfAddrs(addrs)), humanize.OneOr(n, "is", "are"))
 	}
 	return held, nil
 }
@@ -198,7 +198,7 @@ func (v *ipRelease) sayKept(released []ipam.Lease) {
 		return
 	}
 	set := setOfAddrs(addrs)
-	v.say.note("%s reserved for %s: %s", words.OneOr(len(addrs), "it stays", "they stay"), words.OneOr(len(addrs), "its claim", "their claims"), spell(set))
+	v.say.note("%s reserved for %s: %s", humanize.OneOr(len(addrs), "it stays", "they stay"), humanize.OneOr(len(addrs), "its claim", "their claims"), spell(set))
 	v.hint("to give %s back to %s pool, release %s again: bcsnetctl ip release %s",
-		words.OneOr(len(addrs), "it", "them"), words.OneOr(len(addrs), "its", "their"), words.OneOr(len(addrs), "it", "them"), arguments(set))
+		humanize.OneOr(len(addrs), "it", "them"), humanize.OneOr(len(addrs), "its", "their"), humanize.OneOr(len(addrs), "it", "them"), arguments(set))
 }

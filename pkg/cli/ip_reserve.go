@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // maxBulk is how many addresses one call sets aside or gives back.
@@ -159,7 +159,7 @@ func noPool(outside []netip.Addr, why *ipam.Refusal) several {
 	case 1:
 		return several{why}
 	default:
-		return several{refuse(ipam.ReasonAddressNotInPool, "%s no pool hands out: %s", words.Plural(len(outside), "address"), spell(setOfAddrs(outside))).
+		return several{refuse(ipam.ReasonAddressNotInPool, "%s no pool hands out: %s", humanize.Plural(len(outside), "address"), spell(setOfAddrs(outside))).
 			withHint("see what pools have: bcsnetctl pool list")}
 	}
 }
@@ -200,7 +200,7 @@ func (v *ipReserve) write(ctx context.Context, x *ipam.Index, leases *store.Clie
 		}
 	}
 	if len(addrs) > 0 {
-		v.say.done("%s %s: %s", words.Plural(len(addrs), "address"), v.done(), spell(setOfAddrs(addrs)))
+		v.say.done("%s %s: %s", humanize.Plural(len(addrs), "address"), v.done(), spell(setOfAddrs(addrs)))
 	}
 	var printed error
 	if v.output.printer != nil {

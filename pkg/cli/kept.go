@@ -3,8 +3,8 @@ package cli
 import (
 	"fmt"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // statusKept stands in lists for an address that is Reserved because a claim keeps it, and not set aside by hand.
@@ -62,5 +62,5 @@ func stayKept(released []ipam.Lease) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", of which %d %s reserved for %s", n, words.OneOr(n, "stays", "stay"), words.OneOr(n, "its claim", "their claims"))
+	return fmt.Sprintf(", of which %d %s reserved for %s", n, humanize.OneOr(n, "stays", "stay"), humanize.OneOr(n, "its claim", "their claims"))
 }

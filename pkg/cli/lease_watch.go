@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // watch shows what the query finds, and then what changes. An address that the query no longer matches has left
@@ -57,10 +57,10 @@ func countText(counts map[ipam.State]int) string {
 	if total == 0 {
 		return "no addresses"
 	}
-	return words.Plural(total, "address") + ": " + strings.Join(parts, ", ")
+	return humanize.Plural(total, "address") + ": " + strings.Join(parts, ", ")
 }
 
 // useText says how many addresses are in use.
 func useText(counts map[ipam.State]int) string {
-	return words.Plural(counts[ipam.Active], "address") + " in use"
+	return humanize.Plural(counts[ipam.Active], "address") + " in use"
 }

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // held are the addresses that the query finds and match takes, in order.
@@ -103,10 +103,10 @@ func (q *leaseQuery) arrivals(ctx context.Context, s *session, free *freeAddress
 // remark says what is odd about a list.
 func (f tally) remark(s *session, pool string) {
 	if f.late > 0 {
-		s.say.warn("%s outside the subnets of all pools %s last", words.Plural(f.late, "address"), words.OneOr(f.late, "comes", "come"))
+		s.say.warn("%s outside the subnets of all pools %s last", humanize.Plural(f.late, "address"), humanize.OneOr(f.late, "comes", "come"))
 	}
 	if f.unlisted > 0 {
-		s.say.note("pool %s has %s more that nobody has used yet: too many to list", pool, words.Plural(f.unlisted, "address"))
+		s.say.note("pool %s has %s more that nobody has used yet: too many to list", pool, humanize.Plural(f.unlisted, "address"))
 	}
 }
 

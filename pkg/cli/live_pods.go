@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/bcsnet/bcsnet/pkg/gone"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -27,8 +27,8 @@ func (v *releaseHost) warnLive(ctx context.Context, h netip.Addr, held []ipam.Le
 		v.say.warn("host %s: it is unknown whether its pods still exist: %v", h, err)
 	}
 	if len(live) > 0 {
-		v.say.warn("host %s: %s on it still %s and %s the address: %s", h, words.Plural(len(live), "pod"),
-			words.OneOr(len(live), "exists", "exist"), words.OneOr(len(live), "loses", "lose"), words.List(live))
+		v.say.warn("host %s: %s on it still %s and %s the address: %s", h, humanize.Plural(len(live), "pod"),
+			humanize.OneOr(len(live), "exists", "exist"), humanize.OneOr(len(live), "loses", "lose"), humanize.List(live))
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bcsnet/bcsnet/pkg/words"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 // poolCordon stops or resumes allocations from pools.
@@ -85,7 +85,7 @@ func (v *poolCordon) one(ctx context.Context, api *pools, name string) error {
 		v.say.done("pool %s uncordoned", name)
 	case edited.Status.Active > 0:
 		n := edited.Status.Active
-		v.say.done("pool %s cordoned; %s in use %s", name, words.Plural(n, "address"), words.OneOr(n, "stays as it is", "stay as they are"))
+		v.say.done("pool %s cordoned; %s in use %s", name, humanize.Plural(n, "address"), humanize.OneOr(n, "stays as it is", "stay as they are"))
 	default:
 		v.say.done("pool %s cordoned", name)
 	}

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 type poolDelete struct {
@@ -83,7 +83,7 @@ func (v *poolDelete) Run(ctx context.Context) error {
 func (v *poolDelete) radius(ctx context.Context, p pool) (waits int) {
 	total := "no addresses"
 	if n := p.Status.Capacity; n > 0 {
-		total = words.Plural(n, "address")
+		total = humanize.Plural(n, "address")
 	} else if set := setOfEntries(p.Spec.AvailableIPs); !counted(p.BCSNetPool) {
 		total = addresses(set)
 	}
@@ -109,7 +109,7 @@ func (v *poolDelete) radius(ctx context.Context, p pool) (waits int) {
 		use += ", kept by claims, and waited for, too: " + perClaim(byClaim)
 	}
 	if reserved > 0 {
-		use += fmt.Sprintf(", %d reserved, which %s forgotten", reserved, words.OneOr(reserved, "is", "are"))
+		use += fmt.Sprintf(", %d reserved, which %s forgotten", reserved, humanize.OneOr(reserved, "is", "are"))
 	}
 	if p.DeletionTimestamp != nil {
 		use += "; it is being deleted already"
@@ -131,7 +131,7 @@ func perClaim(by map[string]int) string {
 	for _, name := range slices.Sorted(maps.Keys(by)) {
 		parts = append(parts, fmt.Sprintf("%d for %s", by[name], name))
 	}
-	return words.List(parts)
+	return humanize.List(parts)
 }
 
 // perHost says where addresses are: "2 on 10.0.0.11, 1 on 10.0.0.12".
@@ -152,7 +152,7 @@ func perHost(held []ipam.Lease) string {
 		}
 		parts = append(parts, fmt.Sprintf("%d on %s", by[h], where))
 	}
-	return words.List(parts)
+	return humanize.List(parts)
 }
 
 func (v *poolDelete) deleteAll(ctx context.Context, api *pools, all []pool, waits map[string]int) error {
@@ -165,7 +165,7 @@ func (v *poolDelete) deleteAll(ctx context.Context, api *pools, all []pool, wait
 			failed = append(failed, fmt.Errorf("pool %s was not deleted: %w", p.Name, err))
 		case v.dry != dryRunNone && waits[p.Name] > 0:
 			v.say.done("pool %s would hand out nothing, and be gone once %s %s released", p.Name,
-				words.Plural(waits[p.Name], "address"), words.OneOr(waits[p.Name], "is", "are"))
+				humanize.Plural(waits[p.Name], "address"), humanize.OneOr(waits[p.Name], "is", "are"))
 		case v.dry != dryRunNone:
 			v.say.done("pool %s deleted", p.Name)
 		case !v.wait:

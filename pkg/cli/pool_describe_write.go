@@ -12,8 +12,8 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // write prints the sections that have something to say.
@@ -48,7 +48,7 @@ func (d *description) head(b *bytes.Buffer) {
 		line("Source", "%s", sourceText(p))
 	}
 	if len(p.Spec.HostSubnets) > 0 {
-		line("Hosts in", "%s (%s)", words.List(p.Spec.HostSubnets), words.Plural(len(d.covered), "node"))
+		line("Hosts in", "%s (%s)", humanize.List(p.Spec.HostSubnets), humanize.Plural(len(d.covered), "node"))
 	}
 	room := d.room()
 	text := fmt.Sprintf("%s of %s free", count(room.free), count(room.total))
@@ -72,10 +72,10 @@ func (d *description) head(b *bytes.Buffer) {
 	}
 	line("Capacity", "%s", text)
 	if limit := int(p.Spec.MaxPerHost); limit > 0 {
-		line("Per host", "%s at most%s", words.Plural(limit, "address"), d.fullHosts(limit))
+		line("Per host", "%s at most%s", humanize.Plural(limit, "address"), d.fullHosts(limit))
 	}
 	if limit := int(p.Spec.MaxPerNamespace); limit > 0 {
-		line("Quota", "%s for each namespace", words.Plural(limit, "address"))
+		line("Quota", "%s for each namespace", humanize.Plural(limit, "address"))
 	}
 	if link := linkText(p.Spec); link != "" {
 		line("Link", "%s", link)
@@ -108,14 +108,14 @@ func (d *description) fullHosts(limit int) string {
 	if full == 0 {
 		return ""
 	}
-	return ", which " + words.Plural(full, "host") + words.OneOr(full, " has", " have")
+	return ", which " + humanize.Plural(full, "host") + humanize.OneOr(full, " has", " have")
 }
 
 // ranges writes an address list in order, neighbours joined; one that cannot be read as it stands.
 func (d *description) ranges(list []string) string {
 	for _, entry := range list {
 		if _, err := ipam.ParseRange(entry); err != nil {
-			return printers.EscapeTerminal(words.List(list))
+			return printers.EscapeTerminal(humanize.List(list))
 		}
 	}
 	return spell(setOfEntries(list))
@@ -165,7 +165,7 @@ func (d *description) hosts(b *bytes.Buffer) error {
 		{name: "IN POOL", cell: inPool},
 	}}, rows)
 	if n := len(idle) - maxIdle; n > 0 {
-		fmt.Fprintf(b, "  and %s that hold nothing\n", words.Plural(n, "more host"))
+		fmt.Fprintf(b, "  and %s that hold nothing\n", humanize.Plural(n, "more host"))
 	}
 	return err
 }
@@ -191,7 +191,7 @@ func (d *description) next(b *bytes.Buffer) {
 		claims := slices.Sorted(maps.Keys(d.kept))
 		for _, claim := range claims[:min(len(claims), maxKeepers)] {
 			n := d.kept[claim]
-			add("see the claim that keeps "+words.Plural(n, "address")+" of it", "bcsnetctl claim describe "+claim)
+			add("see the claim that keeps "+humanize.Plural(n, "address")+" of it", "bcsnetctl claim describe "+claim)
 		}
 	case v1.ConditionOverlap:
 		add("leave the addresses to one of the pools", "bcsnetctl pool remove-ip POOL ADDRESS...")

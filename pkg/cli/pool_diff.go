@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 type poolDiff struct {
@@ -209,7 +209,7 @@ func (v *poolDiff) sumUp(all []poolChange) error {
 		}
 		v.say.note("no pools in %s", strings.Join(names, ", "))
 	} else {
-		v.say.note("%s: %s", words.Plural(len(all), "pool"), strings.Join(parts, ", "))
+		v.say.note("%s: %s", humanize.Plural(len(all), "pool"), strings.Join(parts, ", "))
 	}
 	if err := refused.orNil(); err != nil {
 		return err

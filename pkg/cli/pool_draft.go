@@ -10,7 +10,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/bcsnet/bcsnet/pkg/words"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 // draft is the text of a pool on its way through an editor.
@@ -98,7 +98,7 @@ func (d *draft) parse() (pool, error) {
 	case err != nil:
 		return pool{}, err
 	case len(objects) != 1:
-		return pool{}, refuse(reasonPoolInvalid, "the text holds %s, not one", words.Plural(len(objects), "object"))
+		return pool{}, refuse(reasonPoolInvalid, "the text holds %s, not one", humanize.Plural(len(objects), "object"))
 	}
 	o := objects[0]
 	if o.GetKind() != poolKind || o.GetName() != d.poolName {

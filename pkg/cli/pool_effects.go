@@ -9,8 +9,8 @@ import (
 	"go4.org/netipx"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // poolEffects are what a change of a pool means for leases and for other pools.
@@ -100,11 +100,11 @@ func (e poolEffects) say() (out []effect) {
 		out = append(out, effect{fmt.Sprintf(format, args...), grave})
 	}
 	if n := len(e.drains); n > 0 {
-		add(true, "%s held would drain: %s", words.Plural(n, "address")+words.OneOr(n, " that is", " that are"), words.List(heldBy(e.drains)))
+		add(true, "%s held would drain: %s", humanize.Plural(n, "address")+humanize.OneOr(n, " that is", " that are"), humanize.List(heldBy(e.drains)))
 	}
 	for _, h := range e.cutOff {
-		add(true, "host %s could no longer draw and holds %s, which %s until %s", h.host, words.Plural(h.held, "address"),
-			words.OneOr(h.held, "stays", "stay"), words.OneOr(h.held, "its pod ends", "their pods end"))
+		add(true, "host %s could no longer draw and holds %s, which %s until %s", h.host, humanize.Plural(h.held, "address"),
+			humanize.OneOr(h.held, "stays", "stay"), humanize.OneOr(h.held, "its pod ends", "their pods end"))
 	}
 	for _, o := range e.overlaps {
 		add(true, "%s would be in pool %s, too: %s", addresses(o.shared), o.pool, spell(o.shared))
@@ -115,8 +115,8 @@ func (e poolEffects) say() (out []effect) {
 	if e.gateway.IsValid() {
 		text := fmt.Sprintf("new leases would get the gateway %s", e.gateway)
 		if e.oldGateway > 0 {
-			text += fmt.Sprintf("; %s in use %s another until %s", words.Plural(e.oldGateway, "address"),
-				words.OneOr(e.oldGateway, "keeps", "keep"), words.OneOr(e.oldGateway, "its pod ends", "their pods end"))
+			text += fmt.Sprintf("; %s in use %s another until %s", humanize.Plural(e.oldGateway, "address"),
+				humanize.OneOr(e.oldGateway, "keeps", "keep"), humanize.OneOr(e.oldGateway, "its pod ends", "their pods end"))
 		}
 		add(e.oldGateway > 0, "%s", text)
 	}

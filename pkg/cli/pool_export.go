@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/bcsnet/bcsnet/pkg/words"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 type poolExport struct {
@@ -86,7 +86,7 @@ func (v *poolExport) Run(ctx context.Context) error {
 		return nil
 	case count > 0:
 		v.say.note("%s %s: bcsnetctl pool import -f FILE sets them aside again, kubectl apply makes the pools alone",
-			words.Plural(count, "reserved address"), words.OneOr(count, "is in it", "are in it"))
+			humanize.Plural(count, "reserved address"), humanize.OneOr(count, "is in it", "are in it"))
 	}
 	if *v.output.flags.OutputFormat != "yaml" && (v.all || len(v.names) > 1) {
 		return v.output.list(v.Out, items)

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/bcsnet/bcsnet/pkg/words"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 type poolImport struct {
@@ -121,7 +121,7 @@ func (v *poolImport) reserve(ctx context.Context, r reservedRange, created bool)
 		return err
 	}
 	if created && v.dry != dryRunNone {
-		v.say.done("%s reserved: %s", words.Plural(len(addressesOf(entries)), "address"), spell(setOf(rangesOf(entries)...)))
+		v.say.done("%s reserved: %s", humanize.Plural(len(addressesOf(entries)), "address"), spell(setOf(rangesOf(entries)...)))
 		return nil
 	}
 	again := &ipReserve{session: v.session, entries: entries, reason: r.Reason, by: r.By, reserve: true, again: true}

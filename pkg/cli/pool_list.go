@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/words"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 type poolList struct {
@@ -150,13 +150,13 @@ func (v *poolList) summary(all []pool) string {
 			names = append(names, fmt.Sprintf("%s (%s)", p.Name, word))
 		}
 	}
-	text := words.Plural(len(all), "pool")
+	text := humanize.Plural(len(all), "pool")
 	switch len(names) {
 	case 0:
 	case 1:
 		text += ", 1 needs attention: " + names[0]
 	default:
-		text += fmt.Sprintf(", %d need attention: %s", len(names), words.List(names))
+		text += fmt.Sprintf(", %d need attention: %s", len(names), humanize.List(names))
 	}
 	return text
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 type poolRemoveHost struct{ poolHosts }
@@ -114,7 +114,7 @@ func listedOf(list []string, hosts []netip.Addr, nodes []node) (gone []netip.Add
 // tell says what was done, and what the hosts leave behind.
 func (v *poolRemoveHost) tell(ctx context.Context, gone []netip.Addr, others []string, left int) {
 	if len(others) > 0 {
-		v.say.note("not in pool %s: %s %s", v.name, words.OneOr(len(others), "node", "nodes"), words.List(others))
+		v.say.note("not in pool %s: %s %s", v.name, humanize.OneOr(len(others), "node", "nodes"), humanize.List(others))
 	}
 	if len(gone) == 0 {
 		v.say.note("nothing to take out of pool %s", v.name)
@@ -148,8 +148,8 @@ func (v *poolRemoveHost) warnHeld(ctx context.Context, gone []netip.Addr) {
 			v.say.warn("it is unknown whether the host still has addresses of the pool: %v", err)
 			return
 		case len(held) > 0:
-			v.say.warn("host %s still has %s of pool %s in use; %s", h, words.Plural(len(held), "address"), v.name,
-				words.OneOr(len(held), "it stays until its pod ends", "they stay until their pods end"))
+			v.say.warn("host %s still has %s of pool %s in use; %s", h, humanize.Plural(len(held), "address"), v.name,
+				humanize.OneOr(len(held), "it stays until its pod ends", "they stay until their pods end"))
 			v.hint("when the machine is gone for good: bcsnetctl release-host %s", h)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"go4.org/netipx"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 type poolRemoveIP struct {
@@ -82,13 +82,13 @@ func (v *poolRemoveIP) Run(ctx context.Context) error {
 	for _, was := range before {
 		if !slices.Contains(after, was) {
 			if rest := removeEntries([]string{was}, gone); len(rest) > 0 {
-				v.say.note("  %s is now %s", was, words.List(rest))
+				v.say.note("  %s is now %s", was, humanize.List(rest))
 			}
 		}
 	}
 	if asked := ipam.SizeOfSet(setOf(rangesOf(v.entries)...)); asked > ipam.SizeOfSet(gone) {
 		others := asked - ipam.SizeOfSet(gone)
-		v.say.note("  the other %s %s not in the pool", words.Plural(others, "address"), words.OneOr(others, "was", "were"))
+		v.say.note("  the other %s %s not in the pool", humanize.Plural(others, "address"), humanize.OneOr(others, "was", "were"))
 	}
 	if len(after) == 0 {
 		v.say.warn("pool %s has no addresses left", v.name)
@@ -123,10 +123,10 @@ func (v *poolRemoveIP) draining(ctx context.Context, gone *netipx.IPSet) {
 	case 1:
 		v.say.warn("1 of them is in use and will drain: %s", who[0])
 	default:
-		v.say.warn("%d of them are in use and will drain: %s", len(who), words.List(who))
+		v.say.warn("%d of them are in use and will drain: %s", len(who), humanize.List(who))
 	}
 	if len(reserved) > 0 {
-		v.say.warn("%d of them %s reserved until %s unreserved: %s", len(reserved), words.OneOr(len(reserved), "stays", "stay"),
-			words.OneOr(len(reserved), "it is", "they are"), spell(setOfAddrs(reserved)))
+		v.say.warn("%d of them %s reserved until %s unreserved: %s", len(reserved), humanize.OneOr(len(reserved), "stays", "stay"),
+			humanize.OneOr(len(reserved), "it is", "they are"), spell(setOfAddrs(reserved)))
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // networkNode is a network in the tree: its pools. The pools of no network stand under one without a name.
@@ -95,7 +95,7 @@ func (n networkNode) branch() branch {
 		active, reserved = active+p.active, reserved+p.reserved
 		b.under = append(b.under, p.branch())
 	}
-	b.about = words.Plural(len(n.pools), "pool") + takenText(active, reserved)
+	b.about = humanize.Plural(len(n.pools), "pool") + takenText(active, reserved)
 	if n.name == "" {
 		b.name = "(no network)"
 	}
@@ -111,13 +111,13 @@ func (n poolNode) branch() branch {
 		b.under = append(b.under, h.branch())
 	}
 	if n.idle > 0 {
-		b.under = append(b.under, branch{name: words.Plural(n.idle, "host") + words.OneOr(n.idle, " that holds nothing", " that hold nothing")})
+		b.under = append(b.under, branch{name: humanize.Plural(n.idle, "host") + humanize.OneOr(n.idle, " that holds nothing", " that hold nothing")})
 	}
 	return b
 }
 
 func (n hostNode) branch() branch {
-	b := branch{name: addrText(n.host), about: words.Plural(len(n.held), "address")}
+	b := branch{name: addrText(n.host), about: humanize.Plural(len(n.held), "address")}
 	switch {
 	case !n.host.IsValid():
 		b.name = "(no host)"

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/rebuild"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // rebuildVerb makes leases again whose objects were lost, from what their pods report.
@@ -107,7 +107,7 @@ func (v *rebuildVerb) again(ctx context.Context, a *localAllocator, shown rebuil
 	})
 	v.tellConflicts(slices.DeleteFunc(slices.Clone(now.Conflicts), func(c rebuild.Conflict) bool { return slices.Contains(shown.Conflicts, c) }))
 	if n := len(shown.Create) - len(now.Create); n > 0 {
-		v.say.note("%s %s not needed any more", words.Plural(n, "lease"), words.OneOr(n, "is", "are"))
+		v.say.note("%s %s not needed any more", humanize.Plural(n, "lease"), humanize.OneOr(n, "is", "are"))
 	}
 	return now, nil
 }

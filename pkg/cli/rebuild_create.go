@@ -4,9 +4,9 @@ import (
 	"context"
 	"net/netip"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/rebuild"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // rebuilt is what becomes of addresses.
@@ -38,7 +38,7 @@ func (v *rebuildVerb) create(ctx context.Context, a *localAllocator, todo []ipam
 	}
 	v.tellConflicts(late)
 	if len(addrs) > 0 {
-		v.say.done("%s %s: %s", words.Plural(len(addrs), "address"), rebuilt, spell(setOfAddrs(addrs)))
+		v.say.done("%s %s: %s", humanize.Plural(len(addrs), "address"), rebuilt, spell(setOfAddrs(addrs)))
 	}
 	return made, late, v.unfinished(ctx, rebuilt, todo, failed)
 }

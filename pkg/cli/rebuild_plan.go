@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/rebuild"
-	"github.com/bcsnet/bcsnet/pkg/words"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -55,7 +55,7 @@ func (v *rebuildVerb) plan(ctx context.Context, a *localAllocator) (plan rebuild
 // print them as they are stored.
 func (v *rebuildVerb) show(ctx context.Context, plan rebuild.Plan) error {
 	if n := len(plan.Create); n > 0 {
-		v.say.start("nobody holds %s that running pods report: %s", words.Plural(n, "address"), byPool(plan.Create))
+		v.say.start("nobody holds %s that running pods report: %s", humanize.Plural(n, "address"), byPool(plan.Create))
 		if v.output.printer == nil {
 			if err := newTable(&v.output, v.planColumns()).write(v.Out, plan.Create); err != nil {
 				return err
@@ -68,7 +68,7 @@ func (v *rebuildVerb) show(ctx context.Context, plan rebuild.Plan) error {
 	for _, pool := range slices.Sorted(maps.Keys(plan.Waiting)) {
 		names := plan.Waiting[pool]
 		v.say.warn("pool %s: %s on its hosts %s told of no address yet and may have one: %s",
-			pool, words.Plural(len(names), "pod"), words.OneOr(len(names), "has", "have"), words.List(names))
+			pool, humanize.Plural(len(names), "pod"), humanize.OneOr(len(names), "has", "have"), humanize.List(names))
 	}
 	if len(plan.Waiting) > 0 {
 		v.hint("run it again when they have told, or have ended")
@@ -115,7 +115,7 @@ func conflictsStay(all []rebuild.Conflict) error {
 		addrs = append(addrs, c.Addr)
 	}
 	namespace, name, _ := strings.Cut(all[0].Pod, "/")
-	return (&failure{code: exitFindings, message: fmt.Sprintf("%s %s: %s", words.Plural(len(all), "conflict"), words.OneOr(len(all), "stays", "stay"), spell(setOfAddrs(addrs)))}).
+	return (&failure{code: exitFindings, message: fmt.Sprintf("%s %s: %s", humanize.Plural(len(all), "conflict"), humanize.OneOr(len(all), "stays", "stay"), spell(setOfAddrs(addrs)))}).
 		withHint("see who has the address: bcsnetctl ip describe %s; a pod that is in the wrong gets another when it is made anew: kubectl delete pod -n %s %s",
 			all[0].Addr, namespace, name)
 }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 type releaseHost struct {
@@ -109,7 +109,7 @@ func (v *releaseHost) Run(ctx context.Context) error {
 	tried := r.first(ctx)
 	if len(r.refused) > 0 {
 		if n := len(v.hosts); n > 1 {
-			v.say.warn("nothing was released on any of the %s:", words.Plural(n, "host"))
+			v.say.warn("nothing was released on any of the %s:", humanize.Plural(n, "host"))
 		}
 		return r.refused
 	}
@@ -122,7 +122,7 @@ func (v *releaseHost) Run(ctx context.Context) error {
 	default:
 		failed = r.failures(ctx)
 		if rest := len(v.hosts) - tried; rest > 0 {
-			failed = append(failed, (&failure{message: words.Plural(rest, "more host") + " not tried"}).withHint("%s", hintRest))
+			failed = append(failed, (&failure{message: humanize.Plural(rest, "more host") + " not tried"}).withHint("%s", hintRest))
 		}
 	}
 	slices.SortFunc(r.released, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
@@ -155,7 +155,7 @@ func (v *releaseHost) partly(ctx context.Context, h netip.Addr, gone, held int, 
 	if isRefused(err) {
 		return err
 	}
-	f := &failure{message: fmt.Sprintf("host %s: %d of %s released", h, gone, words.Plural(held, "address")), cause: err}
+	f := &failure{message: fmt.Sprintf("host %s: %d of %s released", h, gone, humanize.Plural(held, "address")), cause: err}
 	f.hint = hintRest
 	var r *ipam.Refusal
 	switch {

@@ -9,8 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // refusals are why addresses on hosts are not released without --force: a Ready node is on, and its pods use their
@@ -59,7 +59,7 @@ func unknownHost(h netip.Addr, err error) error {
 
 // readyNode refuses a host that is a Ready node, with what its pods would lose.
 func (r *hostRelease) readyNode(ctx context.Context, h netip.Addr, n node, held []ipam.Lease) error {
-	text := fmt.Sprintf("host %s is the node %s, which is Ready: %s in use there", h, n.name, words.Plural(len(held), "address"))
+	text := fmt.Sprintf("host %s is the node %s, which is Ready: %s in use there", h, n.name, humanize.Plural(len(held), "address"))
 	states, failed := r.podStates(ctx, held)
 	var pods []string
 	running := 0
@@ -73,7 +73,7 @@ func (r *hostRelease) readyNode(ctx context.Context, h netip.Addr, n node, held 
 	}
 	if len(pods) > 0 {
 		text += fmt.Sprintf(", and %s still %s (%d Running): %s",
-			words.Plural(len(pods), "pod"), words.OneOr(len(pods), "exists", "exist"), running, words.List(pods))
+			humanize.Plural(len(pods), "pod"), humanize.OneOr(len(pods), "exists", "exist"), running, humanize.List(pods))
 	}
 	if i := slices.IndexFunc(failed, func(err error) bool { return err != nil }); i >= 0 {
 		text += fmt.Sprintf("; whether its pods run is unknown: %v", failed[i])

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 const hintRest = "run it again: it does the rest"
@@ -95,7 +95,7 @@ func (r *hostRelease) release(ctx context.Context, h netip.Addr, held []ipam.Lea
 	s.held, s.gone = len(held), len(gone)
 	r.released = append(r.released, gone...)
 	if s.err == nil || r.wait && len(gone) > 0 {
-		r.say.done("host %s: %s released%s", h, words.Plural(len(gone), "address"), stayKept(gone))
+		r.say.done("host %s: %s released%s", h, humanize.Plural(len(gone), "address"), stayKept(gone))
 	}
 }
 
@@ -127,7 +127,7 @@ func (r *hostRelease) again(ctx context.Context) several {
 		case refusals[h] != nil:
 			r.at[h].err = refusals[h]
 		default:
-			r.say.wait("host %s: %s in use anew", h, words.Plural(len(left), "address"))
+			r.say.wait("host %s: %s in use anew", h, humanize.Plural(len(left), "address"))
 			r.one(ctx, h, left, turn)
 		}
 	}

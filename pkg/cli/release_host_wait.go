@@ -10,8 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // quietLooks is how many looks in a row must find nothing: a request that was on its way may take an address
@@ -107,9 +107,9 @@ func (r *hostRelease) visit(ctx context.Context, h netip.Addr, held []ipam.Lease
 		s.quiet++
 		return s.quiet < quietLooks
 	case s.err == nil:
-		r.say.wait("host %s: %s in use anew", h, words.Plural(len(held), "address"))
+		r.say.wait("host %s: %s in use anew", h, humanize.Plural(len(held), "address"))
 	default:
-		r.say.wait("host %s: %s left, trying again", h, words.Plural(len(held), "address"))
+		r.say.wait("host %s: %s left, trying again", h, humanize.Plural(len(held), "address"))
 	}
 	s.quiet = 0
 	r.release(ctx, h, held, r.leases.Now())
@@ -127,7 +127,7 @@ func hopeless(err error) bool {
 // late is the error for a host that was not quiet in time.
 func (r *hostRelease) late(h netip.Addr, cause error) error {
 	s := r.at[h]
-	text := fmt.Sprintf("host %s still has %s in use after %s", h, words.Plural(s.held-s.gone, "address"), r.timeout.Round(time.Second/10))
+	text := fmt.Sprintf("host %s still has %s in use after %s", h, humanize.Plural(s.held-s.gone, "address"), r.timeout.Round(time.Second/10))
 	if s.held == s.gone {
 		text = fmt.Sprintf("host %s still takes addresses after %s", h, r.timeout.Round(time.Second/10))
 	}
@@ -143,5 +143,5 @@ func hostsText(hosts []netip.Addr) string {
 	if len(hosts) == 1 {
 		return "host " + hosts[0].String()
 	}
-	return words.Plural(len(hosts), "host")
+	return humanize.Plural(len(hosts), "host")
 }

@@ -8,18 +8,18 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"github.com/bcsnet/bcsnet/pkg/words"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 // maxNamed is how many names a sentence spells out.
-const maxNamed = words.MaxNamed
+const maxNamed = humanize.MaxNamed
 
 // those names one thing or several: "host a", "2 hosts (a, b)".
 func those(noun string, names []string) string {
 	if len(names) == 1 {
 		return noun + " " + names[0]
 	}
-	return words.Plural(len(names), noun) + " (" + words.List(names) + ")"
+	return humanize.Plural(len(names), noun) + " (" + humanize.List(names) + ")"
 }
 
 // age is how long ago something was, as kubectl says it.
@@ -33,7 +33,7 @@ func (s *session) age(t time.Time) string {
 // count writes a count of a pool's status, which saturates.
 func count(n int64) string {
 	if n == math.MaxInt64 {
-		return words.Saturated
+		return humanize.Saturated
 	}
 	return strconv.FormatInt(n, 10)
 }

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/bcsnet/bcsnet/pkg/words"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 // holderTop is a host or a namespace that holds addresses, and how that changes where it is watched.
@@ -72,7 +72,7 @@ func (v *topHolder) summary(all []holderTop) string {
 			holders++
 		}
 	}
-	text := words.Plural(addresses, "address") + " in use by " + words.Plural(holders, v.noun)
+	text := humanize.Plural(addresses, "address") + " in use by " + humanize.Plural(holders, v.noun)
 	if recent > 0 {
 		text += ", " + strconv.Itoa(recent) + " of them new"
 	}

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/bcsnet/bcsnet/pkg/words"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 type uninstall struct {
@@ -73,7 +73,7 @@ func (v *uninstall) Run(ctx context.Context) error {
 		v.say.note("nothing to remove in %s", v.where())
 		return nil
 	}
-	v.say.start("%s in %s, and everything in the namespace %s", words.Plural(len(steps), "object"), v.where(), systemNamespace)
+	v.say.start("%s in %s, and everything in the namespace %s", humanize.Plural(len(steps), "object"), v.where(), systemNamespace)
 	if err := v.guard(ctx, c, steps); err != nil {
 		return err
 	}

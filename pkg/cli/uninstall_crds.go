@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 const reasonLeasesHeld ipam.Reason = "LeasesHeld"
@@ -40,7 +40,7 @@ func (v *uninstall) guard(ctx context.Context, c dynamic.Interface, steps []step
 	if err != nil || pools+held+claims == 0 {
 		return err
 	}
-	what := fmt.Sprintf("%s, %s and %s in use or reserved", words.Plural(pools, "pool"), words.Plural(claims, "claim"), words.Plural(held, "address"))
+	what := fmt.Sprintf("%s, %s and %s in use or reserved", humanize.Plural(pools, "pool"), humanize.Plural(claims, "claim"), humanize.Plural(held, "address"))
 	if v.deleteLeases {
 		v.say.warn("deleted with the definitions: %s", what)
 		return nil

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/replica"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // controllerVersion is what the cluster says of the controller.
@@ -59,7 +59,7 @@ func (c *controllerVersion) String() string {
 	if !c.Deployed {
 		return "no Deployment " + systemNamespace + "/" + controllerName
 	}
-	text := fmt.Sprintf("%s, %d of %s ready", c.Image, c.Ready, words.Plural(c.Replicas, "replica"))
+	text := fmt.Sprintf("%s, %d of %s ready", c.Image, c.Ready, humanize.Plural(c.Replicas, "replica"))
 	if c.Leader != "" {
 		text += ", leader " + c.Leader
 	}

@@ -9,8 +9,8 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // goal is what --for asks for: a condition of pools or claims, or one of the words below.
@@ -125,7 +125,7 @@ func inUse(set map[string]ipam.Lease) string {
 	for _, l := range set {
 		held = append(held, l)
 	}
-	return words.Plural(len(held), "address") + " in use: " + perHost(held)
+	return humanize.Plural(len(held), "address") + " in use: " + perHost(held)
 }
 
 // holding says how an address is that is not free.

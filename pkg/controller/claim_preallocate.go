@@ -12,8 +12,8 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 const (
@@ -116,7 +116,7 @@ func (r *claimReconciler) freed() {
 // preallocated says whether a claim has what it is to have before pods ask.
 func preallocated(c claim.Claim, view claimView) metav1.Condition {
 	condition := metav1.Condition{Type: v1.ConditionPreallocated, Status: metav1.ConditionFalse}
-	has := words.Plural(view.stock.Has, "address")
+	has := humanize.Plural(view.stock.Has, "address")
 	switch {
 	case view.problem != "":
 		condition.Reason, condition.Message = v1.ReasonInvalidSpec, view.problem

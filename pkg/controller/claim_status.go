@@ -15,8 +15,8 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // Bounds of what a status spells out.
@@ -106,10 +106,10 @@ func claimReady(c claim.Claim, s *v1.BCSNetIPClaimStatus, view claimView) metav1
 		condition.Reason, condition.Message = v1.ReasonClaimReleasing, "the claim goes when requests that began before its deletion have ended, within seconds"
 	case c.Deleting:
 		condition.Reason = v1.ReasonClaimReleasing
-		condition.Message = fmt.Sprintf("the claim goes when pods have given up %s", words.Plural(int(s.Used), "address"))
+		condition.Message = fmt.Sprintf("the claim goes when pods have given up %s", humanize.Plural(int(s.Used), "address"))
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, v1.ReasonBound
-		condition.Message = fmt.Sprintf("%s in use, %d kept", words.Plural(int(s.Used), "address"), s.Held-s.Used)
+		condition.Message = fmt.Sprintf("%s in use, %d kept", humanize.Plural(int(s.Used), "address"), s.Held-s.Used)
 		if view.ownerless {
 			condition.Message += "; there is no " + c.Workload.String()
 		}

@@ -14,7 +14,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/floatingip"
-	"github.com/bcsnet/bcsnet/pkg/words"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 // owns says whether a pool is kept from the ConfigMap.
@@ -60,7 +60,7 @@ func (c changes) String() string {
 		pools []string
 	}{{"created", c.created}, {"updated", c.updated}, {"cordoned", c.cordoned}, {"deleted", c.deleted}} {
 		if len(of.pools) > 0 {
-			parts = append(parts, of.what+" "+words.List(of.pools))
+			parts = append(parts, of.what+" "+humanize.List(of.pools))
 		}
 	}
 	return strings.Join(parts, "; ")
@@ -166,7 +166,7 @@ func (f *floatingIPs) held(pool string) int {
 // heldText says what a pool that is to go waits for.
 func (f *floatingIPs) heldText(pool string) string {
 	if n := f.held(pool); n > 0 {
-		return fmt.Sprintf(" until %s in use or reserved %s released", words.Plural(n, "address"), verb(n))
+		return fmt.Sprintf(" until %s in use or reserved %s released", humanize.Plural(n, "address"), verb(n))
 	}
 	return ""
 }

@@ -17,8 +17,8 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // terminate takes a deleted pool down: its free objects go at once, the pool itself when nobody holds
@@ -59,7 +59,7 @@ func waitsFor(held map[netip.Addr]int, kept map[string]int) string {
 	var parts []string
 	if len(held) > 0 {
 		parts = append(parts, fmt.Sprintf("%s in use %s released: %s; %s",
-			words.Plural(total(held), "address"), verb(total(held)), perHost(held), howToRelease(held)))
+			humanize.Plural(total(held), "address"), verb(total(held)), perHost(held), howToRelease(held)))
 	}
 	if len(kept) > 0 {
 		n, claims := 0, slices.Sorted(maps.Keys(kept))
@@ -68,7 +68,7 @@ func waitsFor(held map[netip.Addr]int, kept map[string]int) string {
 		}
 		shown := claims[:min(len(claims), maxHosts)]
 		parts = append(parts, fmt.Sprintf("%s kept for claims %s given up: %s; to give up one: bcsnetctl ip release ADDRESS",
-			words.Plural(n, "address"), verb(n), strings.Join(shown, ", ")+more(len(claims)-len(shown))))
+			humanize.Plural(n, "address"), verb(n), strings.Join(shown, ", ")+more(len(claims)-len(shown))))
 	}
 	if len(parts) == 0 {
 		return "waiting for requests that began before the deletion"

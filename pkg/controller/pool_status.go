@@ -19,9 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 // view is what a reconciliation found beside the index.
@@ -173,7 +173,7 @@ func readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.PoolCounts, v vie
 	case v.failure != nil:
 		return no(v1.ReasonObjectsFailing, "%d objects are still to be written: %v", v.left, v.failure)
 	}
-	message := fmt.Sprintf("%d addresses for %s", counts.Served, words.Plural(o.Status.Hosts, "host"))
+	message := fmt.Sprintf("%d addresses for %s", counts.Served, humanize.Plural(o.Status.Hosts, "host"))
 	if n := len(p.HostSubnets); n > 0 {
 		message += fmt.Sprintf(", with the nodes in %s", p.HostSubnets)
 	}
@@ -228,7 +228,7 @@ func overlapCondition(overlaps []ipam.Overlap) metav1.Condition {
 		parts = append(parts, fmt.Sprintf("%s also in pool %s, handed out by %s", shared, o.Other, who))
 	}
 	if more := len(overlaps) - maxOverlaps; more > 0 {
-		parts = append(parts, "and with "+words.Plural(more, "more pool"))
+		parts = append(parts, "and with "+humanize.Plural(more, "more pool"))
 	}
 	return condition(v1.ConditionOverlap, true, reason, "%s", strings.Join(parts, "; "))
 }
@@ -239,7 +239,7 @@ func drainingCondition(draining map[netip.Addr]int, v view) metav1.Condition {
 		return condition(v1.ConditionDraining, true, v1.ReasonPoolDeleted, "%s", v.waiting)
 	case len(draining) > 0:
 		return condition(v1.ConditionDraining, true, v1.ReasonAddressesRetire, "%s no longer in the pool and still in use: %s",
-			words.Plural(total(draining), "address"), perHost(draining))
+			humanize.Plural(total(draining), "address"), perHost(draining))
 	default:
 		return condition(v1.ConditionDraining, false, v1.ReasonNothingToDrain, "no address in use is outside the pool")
 	}
@@ -251,7 +251,7 @@ func collectionCondition(waiting int, why string) metav1.Condition {
 	}
 	return condition(v1.ConditionCollectionPaused, true, v1.ReasonTooManyAtOnce,
 		"%s held for pods that are gone, too many at once to take back without %s; if they are gone indeed: bcsnetctl doctor --fix --only leaks",
-		words.Plural(waiting, "address"), why)
+		humanize.Plural(waiting, "address"), why)
 }
 
 func total(by map[netip.Addr]int) (n int) {

@@ -21,10 +21,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/rebuild"
 	"github.com/bcsnet/bcsnet/pkg/store"
-	"github.com/bcsnet/bcsnet/pkg/words"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -298,7 +298,7 @@ func waitingText(names []string, end time.Time) string {
 	shown := names[:min(len(names), maxHosts)]
 	text := strings.Join(shown, ", ")
 	if more := len(names) - len(shown); more > 0 {
-		text += fmt.Sprintf(" and %s", words.Plural(more, "more pod"))
+		text += fmt.Sprintf(" and %s", humanize.Plural(more, "more pod"))
 	}
-	return fmt.Sprintf("until %s %s of an address or end, at the latest at %s", text, words.OneOr(len(names), "tells", "tell"), end.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("until %s %s of an address or end, at the latest at %s", text, humanize.OneOr(len(names), "tells", "tell"), end.UTC().Format(time.RFC3339))
 }

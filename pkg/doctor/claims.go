@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 func claimChecks() []Check {
@@ -65,7 +65,7 @@ func claimsMissing(f *facts) (out []Finding) {
 		slices.Sort(pools)
 		out = append(out, Finding{
 			Object: claimObject(name), Pools: pools,
-			Cause: fmt.Sprintf("it does not exist, and has %s (%s), %d of them in use", words.Plural(len(leases), "address"), words.List(addresses), used),
+			Cause: fmt.Sprintf("it does not exist, and has %s (%s), %d of them in use", humanize.Plural(len(leases), "address"), humanize.List(addresses), used),
 			Fix:   "bcsnetctl claim release " + name,
 		})
 	}

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/bcsnet/bcsnet/pkg/words"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 func host(a netip.Addr) Object { return Object{"host", a.String()} }
@@ -18,7 +18,7 @@ func hostsInNoPool(f *facts) (out []Finding) {
 		if h.IsValid() && !gone && !f.drawsFrom(h) {
 			out = append(out, Finding{
 				Object: host(h), Fix: "bcsnetctl pool add-host POOL " + h.String(),
-				Cause: fmt.Sprintf("%s in use on it, but no pool lists it", words.Plural(f.active[h], "address")),
+				Cause: fmt.Sprintf("%s in use on it, but no pool lists it", humanize.Plural(f.active[h], "address")),
 			})
 		}
 	}
@@ -57,10 +57,10 @@ func hostsGone(holding bool) func(*facts) []Finding {
 			pools := slices.Sorted(slices.Values(f.listed[h]))
 			found := Finding{Object: host(h), Pools: pools}
 			if holding {
-				found.Cause = fmt.Sprintf("no node has this IP; %s in use on it", words.Plural(f.active[h], "address"))
+				found.Cause = fmt.Sprintf("no node has this IP; %s in use on it", humanize.Plural(f.active[h], "address"))
 				found.Fix = fmt.Sprintf("bcsnetctl release-host %s --dry-run=client", h)
 			} else {
-				found.Cause = fmt.Sprintf("no node has this IP; %s %s %s it", words.OneOr(len(pools), "pool", "pools"), words.List(pools), words.OneOr(len(pools), "lists", "list"))
+				found.Cause = fmt.Sprintf("no node has this IP; %s %s %s it", humanize.OneOr(len(pools), "pool", "pools"), humanize.List(pools), humanize.OneOr(len(pools), "lists", "list"))
 				found.Fix = fmt.Sprintf("bcsnetctl pool remove-host %s %s", pools[0], h)
 			}
 			out = append(out, found)
@@ -102,7 +102,7 @@ func duplicateHosts(f *facts) (out []Finding) {
 		names := slices.Compact(slices.Sorted(slices.Values(by[a])))
 		if len(names) > 1 {
 			out = append(out, Finding{
-				Object: host(a), Cause: fmt.Sprintf("nodes %s have the same IP", words.List(names)), Fix: "kubectl get nodes -o wide",
+				Object: host(a), Cause: fmt.Sprintf("nodes %s have the same IP", humanize.List(names)), Fix: "kubectl get nodes -o wide",
 			})
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/bcsnet/bcsnet/pkg/words"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 const (
@@ -49,7 +49,7 @@ func noController(f *facts) []Finding {
 	case c.Ready > 0 || c.Leads(f.Now):
 		return nil
 	case c.Pods > 0:
-		return onController(fmt.Sprintf("%s of the controller in namespace %s, none ready", words.Plural(c.Pods, "pod"), ControllerNamespace), fixController)
+		return onController(fmt.Sprintf("%s of the controller in namespace %s, none ready", humanize.Plural(c.Pods, "pod"), ControllerNamespace), fixController)
 	case c.Leader != "":
 		return onController(fmt.Sprintf("no pod of the controller in namespace %s, and %s, the last leader, was last heard of %s ago",
 			ControllerNamespace, c.Leader, ago(c.Renewed, f.Now)), fixController)
@@ -60,7 +60,7 @@ func noController(f *facts) []Finding {
 
 func noLeader(f *facts) []Finding {
 	if c := f.Controller; c.Ready > 0 && c.Leader == "" {
-		return onController(fmt.Sprintf("%s %s ready, but nobody leads", words.Plural(c.Ready, "controller"), words.OneOr(c.Ready, "is", "are")), fixLeader)
+		return onController(fmt.Sprintf("%s %s ready, but nobody leads", humanize.Plural(c.Ready, "controller"), humanize.OneOr(c.Ready, "is", "are")), fixLeader)
 	}
 	return nil
 }

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/words"
 )
 
 const (
@@ -89,7 +89,7 @@ func poolExhausted(f *facts, p *Pool) (Finding, bool) {
 		return Finding{}, false
 	}
 	used, cooling, capacity := f.fill(p)
-	cause := words.OneOr(capacity, "its only address is taken", fmt.Sprintf("all of its %d addresses are taken", capacity))
+	cause := humanize.OneOr(capacity, "its only address is taken", fmt.Sprintf("all of its %d addresses are taken", capacity))
 	if cooling > 0 {
 		cause += fmt.Sprintf(", %d of them by the cooldown", cooling)
 	}
@@ -105,7 +105,7 @@ func poolNearExhaustion(f *facts, p *Pool) (Finding, bool) {
 	if cooling > 0 {
 		what = "in use, reserved or cooling"
 	}
-	return onPool(p, fmt.Sprintf("%d of its %d addresses are %s, %d %s free", used, capacity, what, capacity-used, words.OneOr(capacity-used, "is", "are")),
+	return onPool(p, fmt.Sprintf("%d of its %d addresses are %s, %d %s free", used, capacity, what, capacity-used, humanize.OneOr(capacity-used, "is", "are")),
 		fmt.Sprintf("bcsnetctl pool add-ip %s RANGE", p.Name)), used < capacity && float64(used) >= float64(capacity)*nearlyFull/100
 }
 
@@ -170,10 +170,10 @@ func some(set *netipx.IPSet) string {
 	for _, r := range set.Ranges() {
 		texts = append(texts, ipam.FormatRange(r))
 	}
-	if n := len(texts) - words.MaxNamed; n > 0 {
-		return words.List(texts[:words.MaxNamed]) + " and " + words.Plural(n, "more range") + " are"
+	if n := len(texts) - humanize.MaxNamed; n > 0 {
+		return humanize.List(texts[:humanize.MaxNamed]) + " and " + humanize.Plural(n, "more range") + " are"
 	}
-	return words.List(texts) + " " + words.OneOr(ipam.SizeOfSet(set), "is", "are")
+	return humanize.List(texts) + " " + humanize.OneOr(ipam.SizeOfSet(set), "is", "are")
 }
 
 func poolOverlapsServices(f *facts) (out []Finding) {
@@ -243,11 +243,11 @@ func poolStuck(f *facts, p *Pool) (Finding, bool) {
 		slices.Sort(claims)
 		claims = slices.Compact(claims)
 		found.Cause = fmt.Sprintf("deleted %s ago; it goes when claims have given up %s: %s", ago(since.Time, f.Now),
-			words.Plural(kept, "address"), words.List(claims))
+			humanize.Plural(kept, "address"), humanize.List(claims))
 		found.Fix = "bcsnetctl claim describe " + claims[0]
 	case n > 0:
 		found.Cause = fmt.Sprintf("deleted %s ago; it goes when %s in use %s released: on %s", ago(since.Time, f.Now),
-			words.Plural(n, "address"), words.OneOr(n, "is", "are"), onHosts(by))
+			humanize.Plural(n, "address"), humanize.OneOr(n, "is", "are"), onHosts(by))
 		found.Fix = "bcsnetctl lease list --pool " + p.Name
 	}
 	return found, true
@@ -262,7 +262,7 @@ func onHosts(by map[netip.Addr]int) string {
 			names = append(names, "no host")
 		}
 	}
-	return words.List(names)
+	return humanize.List(names)
 }
 
 // stuckDeletions are pools, then addresses.

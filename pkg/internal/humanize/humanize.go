@@ -1,5 +1,5 @@
-// Package words puts numbers and names into sentences, the same way in every message.
-package words
+// Package humanize puts numbers and names into sentences, the same way in every message.
+package humanize
 
 import (
 	"math"
@@ -13,7 +13,7 @@ const Saturated = "2^63+"
 // MaxNamed is how many names a sentence spells out.
 const MaxNamed = 5
 
-// Plural is "1 address", "2 addresses".
+// Plural returns a number and its noun: "1 address", "2 addresses".
 func Plural[N int | int64 | uint64](n N, noun string) string {
 	number := strconv.FormatUint(uint64(n), 10)
 	if uint64(n) >= math.MaxInt64 {
@@ -29,7 +29,7 @@ func Plural[N int | int64 | uint64](n N, noun string) string {
 	}
 }
 
-// OneOr is the form of a word that goes with a number.
+// OneOr returns the form of a word that goes with a number.
 func OneOr[N int | int64 | uint64](n N, one, many string) string {
 	if n == 1 {
 		return one
@@ -37,7 +37,7 @@ func OneOr[N int | int64 | uint64](n N, one, many string) string {
 	return many
 }
 
-// List names the first few.
+// List names the first few, and how many more there are.
 func List(names []string) string {
 	if n := len(names) - MaxNamed; n > 0 {
 		return strings.Join(names[:MaxNamed], ", ") + " and " + strconv.Itoa(n) + " more"
