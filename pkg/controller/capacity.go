@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/placement"
+	"github.com/bcsnet/bcsnet/pkg/scheduling"
 )
 
 // How often nodes are told how many addresses there are for them. An allocation changes the number of every node of
@@ -42,7 +42,7 @@ const (
 type capacity struct {
 	client    client.Client
 	index     *ipam.Index
-	resources placement.Resources
+	resources scheduling.Resources
 	// now is the API server's time, by which addresses rest; clock is this machine's.
 	now, clock func() time.Time
 	ready      func() error
@@ -63,7 +63,7 @@ type capacity struct {
 	looked  time.Time
 }
 
-func newCapacity(c client.Client, index *ipam.Index, r placement.Resources, now func() time.Time, ready func() error, registry prometheus.Registerer, log *slog.Logger) *capacity {
+func newCapacity(c client.Client, index *ipam.Index, r scheduling.Resources, now func() time.Time, ready func() error, registry prometheus.Registerer, log *slog.Logger) *capacity {
 	p := &capacity{
 		client: c, index: index, resources: r, now: now, clock: time.Now, ready: ready, log: log, troubles: rate.Sometimes{Interval: time.Minute},
 		usual: rate.NewLimiter(capacityRate, capacityRate), edges: rate.NewLimiter(capacityEdgeRate, capacityEdgeRate),

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/placement"
+	"github.com/bcsnet/bcsnet/pkg/scheduling"
 )
 
 // capacityManager is the field manager of what is published. A node's managedFields say by it which of its resources
@@ -57,7 +57,7 @@ type nodeCapacity struct {
 const mixed = -1
 
 // see takes what the node's status says, unless something newer is known.
-func (n *nodeCapacity) see(o *corev1.Node, r placement.Resources) {
+func (n *nodeCapacity) see(o *corev1.Node, r scheduling.Resources) {
 	if n.version != "" {
 		if order, err := resourceversion.CompareResourceVersion(o.ResourceVersion, n.version); err == nil && order < 0 {
 			return
@@ -102,12 +102,12 @@ func (n *nodeCapacity) number() int64 {
 }
 
 // superfluous says of a resource that this controller has published whether the node should not have it.
-func (n *nodeCapacity) superfluous(name corev1.ResourceName, r placement.Resources) bool {
+func (n *nodeCapacity) superfluous(name corev1.ResourceName, r scheduling.Resources) bool {
 	return !n.served() || !slices.Contains(r, name)
 }
 
 // differs says whether the node should say something else than it does.
-func (n *nodeCapacity) differs(r placement.Resources) bool {
+func (n *nodeCapacity) differs(r scheduling.Resources) bool {
 	if n.served() {
 		number := n.number()
 		for _, name := range r {
@@ -172,7 +172,7 @@ type nodePatch struct {
 	numbers         map[corev1.ResourceName]*resource.Quantity // nil for those that go
 }
 
-func (n *nodeCapacity) patch(r placement.Resources, now time.Time) nodePatch {
+func (n *nodeCapacity) patch(r scheduling.Resources, now time.Time) nodePatch {
 	p := nodePatch{node: n, edge: n.edge(), full: n.left == 0, few: n.left < fewLeft, numbers: map[corev1.ResourceName]*resource.Quantity{}}
 	for _, name := range n.ours {
 		if n.superfluous(name, r) {

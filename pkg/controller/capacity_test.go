@@ -19,7 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/placement"
+	"github.com/bcsnet/bcsnet/pkg/scheduling"
 )
 
 const eniIP = "tke.cloud.tencent.com/eni-ip"
@@ -35,7 +35,7 @@ type offers struct {
 
 func newOffers(t testing.TB, resources ...string) *offers {
 	t.Helper()
-	r, err := placement.ParseResources(resources)
+	r, err := scheduling.ParseResources(resources)
 	if err != nil {
 		t.Fatal(err)
 	}

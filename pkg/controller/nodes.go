@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/placement"
+	"github.com/bcsnet/bcsnet/pkg/scheduling"
 )
 
 // GatewayAnnotation on a node names the gateway of its pods, where --gateway-source is host.
@@ -183,7 +183,7 @@ func (n *nodes) gateway(host netip.Addr) netip.Addr {
 
 // trimNode is a node with no more than is read here: what the cache keeps. Of its resources it keeps those that are
 // published, and those that this controller has published before.
-func trimNode(o *corev1.Node, resources placement.Resources) *corev1.Node {
+func trimNode(o *corev1.Node, resources scheduling.Resources) *corev1.Node {
 	t := &corev1.Node{}
 	t.Name, t.UID, t.ResourceVersion = o.Name, o.UID, o.ResourceVersion
 	if g, ok := o.Annotations[GatewayAnnotation]; ok {

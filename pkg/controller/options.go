@@ -19,8 +19,8 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
-	"github.com/bcsnet/bcsnet/pkg/placement"
 	"github.com/bcsnet/bcsnet/pkg/replica"
+	"github.com/bcsnet/bcsnet/pkg/scheduling"
 )
 
 // Options are the flags of bcsnet-controller.
@@ -165,7 +165,7 @@ func (o *Options) Validate() error {
 	if _, err := namespacedName(o.FloatingIPConfig); o.FloatingIPConfig != "" && err != nil {
 		return fmt.Errorf("--floatingip-config %q is not NAMESPACE/NAME", o.FloatingIPConfig)
 	}
-	if _, err := placement.ParseResources(o.NodeResources); err != nil {
+	if _, err := scheduling.ParseResources(o.NodeResources); err != nil {
 		return fmt.Errorf("--node-resources: %w", err)
 	}
 	if o.LeaderElect {

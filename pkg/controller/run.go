@@ -39,8 +39,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/galaxy"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/placement"
 	"github.com/bcsnet/bcsnet/pkg/rebuild"
+	"github.com/bcsnet/bcsnet/pkg/scheduling"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -105,7 +105,7 @@ func newManager(cfg *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, er
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
-	resources, err := placement.ParseResources(o.NodeResources)
+	resources, err := scheduling.ParseResources(o.NodeResources)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +241,7 @@ func assemble(
 	if err := keepFloatingIPs(ctx, mgr, o, index, leases.Now, leads, ready, registry, log); err != nil {
 		return nil, nil, err
 	}
-	judge, err := addPlacement(ctx, mgr, o, index, pods, nodes, policies, leases.Now, leads, ready, registry, log)
+	extender, err := addScheduling(ctx, mgr, o, index, pods, nodes, policies, leases.Now, leads, ready, registry, log)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -257,7 +257,7 @@ func assemble(
 			},
 		},
 		Gateway: httpapi.GatewaySource(o.GatewaySource), NodeGateway: nodes.gateway,
-		Placement: judge, Peers: peers, Forwarder: forwarder, Version: versions(o.Version, cfg),
+		Scheduling: extender, Peers: peers, Forwarder: forwarder, Version: versions(o.Version, cfg),
 		Metrics: requests, Gatherer: gatherer, Log: log, Tracing: tracing, Refused: podEvents.refused,
 	}
 	if err := errors.Join(reconciler.setup(mgr, ready), claims.setup(mgr, ready)); err != nil {

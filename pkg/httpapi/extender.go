@@ -133,7 +133,7 @@ func (s *Service) consult(r *http.Request, op extenderRoute, body []byte) (answe
 // filter says which nodes are for a pod. What keeps it from knowing is an error of the answer, which the scheduler
 // writes into its event.
 func (s *Service) filter(ctx context.Context, q *question) (any, *ipam.Refusal, error) {
-	v, err := s.Placement.Filter(ctx, q.pod, q.names)
+	v, err := s.Scheduling.Filter(ctx, q.pod, q.names)
 	if err != nil {
 		refusal, ok := errors.AsType[*ipam.Refusal](err)
 		if !ok {
@@ -186,7 +186,7 @@ func passedPriority(_ *question, body []byte) (any, error) {
 
 // priority scores nodes.
 func (s *Service) priority(ctx context.Context, q *question) (any, *ipam.Refusal, error) {
-	scores, err := s.Placement.Scores(ctx, q.pod, q.names)
+	scores, err := s.Scheduling.Scores(ctx, q.pod, q.names)
 	if err != nil {
 		if _, ok := errors.AsType[*ipam.Refusal](err); !ok {
 			err = ipam.Refuse(ipam.ReasonUnavailable, "%v", err).WithHint("ask again")

@@ -23,8 +23,8 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/placement"
 	"github.com/bcsnet/bcsnet/pkg/replica"
+	"github.com/bcsnet/bcsnet/pkg/scheduling"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -62,7 +62,7 @@ func judged(t *testing.T, addresses int) (*bench, *allPods) {
 		}
 		return []netip.Addr{netip.AddrFrom4([4]byte{map[string]byte{"node": 192}[kind], 0, byte(n >> 8), byte(n)})}
 	}
-	b.Placement = placement.New(b.Index, pods, pods, addr, time.Now, placement.Resources{eniIP})
+	b.Scheduling = scheduling.New(b.Index, pods, pods, addr, time.Now, scheduling.Resources{eniIP})
 	return b, pods
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/galaxy"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/placement"
+	"github.com/bcsnet/bcsnet/pkg/scheduling"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -49,8 +49,8 @@ type Service struct {
 	Refused func(allocator.Request, *ipam.Refusal)
 	// Tracing makes the spans of requests; nil when nobody collects them.
 	Tracing trace.TracerProvider
-	// Placement answers the scheduler.
-	Placement *placement.Judge
+	// Scheduling answers the scheduler.
+	Scheduling *scheduling.Extender
 	// Peers are the replicas; Forwarder has the leader among them answer.
 	Peers     Peers
 	Forwarder *Forwarder

@@ -12,32 +12,32 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/placement"
+	"github.com/bcsnet/bcsnet/pkg/scheduling"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // forgetEvery is how often a replica that nobody asks forgets pods that have their addresses by now.
 const forgetEvery = 30 * time.Second
 
-// addPlacement adds what the scheduler is told: by every replica which nodes are for a pod, by the leader how many
+// addScheduling adds what the scheduler is told: by every replica which nodes are for a pod, by the leader how many
 // addresses there are for each node.
-func addPlacement(
+func addScheduling(
 	ctx context.Context, mgr ctrl.Manager, o Options, index *ipam.Index, pods *workload.Pods, nodes *nodes, policies *workload.Resolver,
 	now func() time.Time, leads *leadership, ready func() error, registry prometheus.Registerer, log *slog.Logger,
-) (*placement.Judge, error) {
-	resources, err := placement.ParseResources(o.NodeResources)
+) (*scheduling.Extender, error) {
+	resources, err := scheduling.ParseResources(o.NodeResources)
 	if err != nil {
 		return nil, err
 	}
 	// Terms without Missing: a pod that is asked about needs no claim yet.
 	terms := &claim.Terms{Policies: policies, Claims: mgr.GetCache(), Index: index}
-	judge := placement.New(index, terms, pods, nodes.of, now, resources)
-	if _, err := watchKind(ctx, mgr.GetCache(), &corev1.Pod{}, handler(judge.PodChanged, judge.PodGone)); err != nil {
+	extender := scheduling.New(index, terms, pods, nodes.of, now, resources)
+	if _, err := watchKind(ctx, mgr.GetCache(), &corev1.Pod{}, handler(extender.PodChanged, extender.PodGone)); err != nil {
 		return nil, err
 	}
-	registry.MustRegister(&promiseMetrics{judge})
+	registry.MustRegister(&assumedMetrics{extender})
 	forget := func(ctx context.Context) error {
-		every(ctx, forgetEvery, func() { judge.Promised() })
+		every(ctx, forgetEvery, func() { extender.Assumed() })
 		return nil
 	}
 	if err := mgr.Add(manager.RunnableFunc(forget)); err != nil {
@@ -49,22 +49,22 @@ func addPlacement(
 	}
 	index.Subscribe(c.leaseChanged)
 	leads.onTerm(c.Start)
-	return judge, nil
+	return extender, nil
 }
 
-// promiseMetrics shows which pods the extender counts on.
-type promiseMetrics struct{ judge *placement.Judge }
+// assumedMetrics shows which pods the extender counts on.
+type assumedMetrics struct{ extender *scheduling.Extender }
 
-func (promiseMetrics) desc() *prometheus.Desc {
+func (assumedMetrics) desc() *prometheus.Desc {
 	return prometheus.NewDesc("bcsnet_pods_awaited", "Pods that ask for an address by a resource and have none yet: placed on a node, or chosen, which means let through by the extender and on no node yet.", []string{"state"}, nil)
 }
 
 // Describe names the metric.
-func (m promiseMetrics) Describe(ch chan<- *prometheus.Desc) { ch <- m.desc() }
+func (m assumedMetrics) Describe(ch chan<- *prometheus.Desc) { ch <- m.desc() }
 
 // Collect counts.
-func (m promiseMetrics) Collect(ch chan<- prometheus.Metric) {
-	placed, chosen := m.judge.Promised()
+func (m assumedMetrics) Collect(ch chan<- prometheus.Metric) {
+	placed, chosen := m.extender.Assumed()
 	for state, n := range map[string]int{"placed": placed, "chosen": chosen} {
 		ch <- prometheus.MustNewConstMetric(m.desc(), prometheus.GaugeValue, float64(n), state)
 	}

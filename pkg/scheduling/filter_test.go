@@ -1,4 +1,4 @@
-package placement
+package scheduling
 
 import (
 	"context"
@@ -27,7 +27,7 @@ const eniIP = "tke.cloud.tencent.com/eni-ip"
 
 // site is two racks with a pool each, a node without a pool and one without an address.
 type site struct {
-	*Judge
+	*Extender
 	t       *testing.T
 	terms   map[string]allocator.Terms // by name of the pod
 	wrong   map[string]error
@@ -68,7 +68,7 @@ func newSite(t *testing.T, addresses ...int) *site {
 			nodes[fmt.Sprintf("node%d%d", rack, n)] = []netip.Addr{netip.MustParseAddr(fmt.Sprintf("192.0.%d.%d", rack, n))}
 		}
 	}
-	s.Judge = New(index, s, s, func(name string) []netip.Addr { return nodes[name] }, time.Now, Resources{eniIP})
+	s.Extender = New(index, s, s, func(name string) []netip.Addr { return nodes[name] }, time.Now, Resources{eniIP})
 	return s
 }
 
@@ -272,13 +272,13 @@ func TestBurst(t *testing.T) {
 	if got := s.filter(late); got != nowhere {
 		t.Errorf("one more: %s", got)
 	}
-	if placed, chosen := s.Promised(); placed != 3 || chosen != 0 {
+	if placed, chosen := s.Assumed(); placed != 3 || chosen != 0 {
 		t.Errorf("%d placed, %d chosen", placed, chosen)
 	}
 	if got := s.filter(newPod("p1"), "node11"); got != "node11" {
 		t.Errorf("a placed pod is asked about again: %s", got)
 	}
-	s.lease("10.1.0.10", "p0", ipam.Active, ipam.Sticky{}) // whichever was promised to it
+	s.lease("10.1.0.10", "p0", ipam.Active, ipam.Sticky{}) // whichever was assumed for it
 	if got := s.filter(late); got != nowhere {
 		t.Errorf("one of them got its address: %s", got)
 	}
@@ -461,7 +461,7 @@ func TestKeptElsewhere(t *testing.T) {
 	}
 }
 
-// TestNodeOfTwoRacks: a pod is promised what it gets by that address of a node which passes, and nothing by another one.
+// TestNodeOfTwoRacks: a pod is counted with what it gets by that address of a node which passes, not by another one.
 func TestNodeOfTwoRacks(t *testing.T) {
 	s := newSite(t, 9, 1)
 	addrs := s.NodeAddrs
@@ -579,9 +579,9 @@ func TestManyChosen(t *testing.T) {
 	s := newSite(t, 0, 0)
 	for i := range maxChosen + 5 {
 		uid := fmt.Sprint("p", i)
-		s.ledger.promises[uid] = &promise{pod: workload.Pod{UID: uid}, prospect: allocator.NewProspect(s.Index, workload.Pod{UID: uid}, allocator.Terms{}), at: time.Now()}
+		s.assumed.pods[uid] = &assumedPod{pod: workload.Pod{UID: uid}, prospect: allocator.NewProspect(s.Index, workload.Pod{UID: uid}, allocator.Terms{}), at: time.Now()}
 	}
-	if _, chosen := s.Promised(); chosen != maxChosen {
+	if _, chosen := s.Assumed(); chosen != maxChosen {
 		t.Errorf("%d are remembered", chosen)
 	}
 }
@@ -677,7 +677,7 @@ func TestSlowOwners(t *testing.T) {
 			defer close(watched)
 			s.PodChanged(onNode("other"))
 			s.PodGone(onNode("other"))
-			s.Promised()
+			s.Assumed()
 		}()
 		select {
 		case <-watched:

@@ -1,4 +1,4 @@
-package placement
+package scheduling
 
 import (
 	"context"
@@ -21,10 +21,10 @@ const chosenLife = 30 * time.Second
 // maxChosen bounds the pods that were let through and are on no node yet. Of more the oldest are forgotten.
 const maxChosen = 4096
 
-// promise is what a pod will need that has no address yet: it is on a node, or was let through to some. The addresses
-// are those that the allocator would choose for it now. Nothing keeps them from anybody who asks for an address; of
-// those who are to be placed nobody else counts on them.
-type promise struct {
+// assumedPod is a pod that was let through to some nodes, or is on its node, and has no address yet. Its addresses are
+// those that the allocator would choose for it now. Nothing keeps them from anybody who asks for an address; of the
+// pods that are to be placed no other counts on them.
+type assumedPod struct {
 	pod      workload.Pod
 	prospect *allocator.Prospect
 	// known: the prospect is on the terms of the pod. Of a pod that was found on its node they are looked for once;
@@ -47,12 +47,12 @@ type promise struct {
 	at time.Time
 }
 
-// ledger has the promises, by the UIDs of their pods.
-type ledger struct {
-	promises map[string]*promise
-	// owner says to whom an address is promised.
+// assumeCache has the assumed pods, by their UIDs.
+type assumeCache struct {
+	pods map[string]*assumedPod
+	// owner maps an address to the UID of the pod that it is assumed for.
 	owner map[netip.Addr]string
-	// on are the addresses that are promised to pods on their nodes, and to which, by the host and the pool.
+	// on has the addresses that are assumed for pods on their nodes, and for which, by the host and the pool.
 	on map[place]map[netip.Addr]string
 	// changed is closed at the next change.
 	changed chan struct{}
@@ -64,17 +64,17 @@ type place struct {
 	pool string
 }
 
-func newLedger() ledger {
-	return ledger{promises: map[string]*promise{}, owner: map[netip.Addr]string{}, on: map[place]map[netip.Addr]string{}, changed: make(chan struct{})}
+func newAssumeCache() assumeCache {
+	return assumeCache{pods: map[string]*assumedPod{}, owner: map[netip.Addr]string{}, on: map[place]map[netip.Addr]string{}, changed: make(chan struct{})}
 }
 
-func (l *ledger) signal() {
+func (l *assumeCache) signal() {
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
 
-// assign gives a promise other addresses, with the pool of each.
-func (l *ledger) assign(p *promise, addrs []netip.Addr, pools []string) {
+// assign gives an assumed pod other addresses, with the pool of each.
+func (l *assumeCache) assign(p *assumedPod, addrs []netip.Addr, pools []string) {
 	for i, a := range p.addrs {
 		if l.owner[a] == p.pod.UID {
 			delete(l.owner, a)
@@ -98,95 +98,95 @@ func (l *ledger) assign(p *promise, addrs []netip.Addr, pools []string) {
 	}
 }
 
-func (l *ledger) drop(uid string) {
-	if p, ok := l.promises[uid]; ok {
+func (l *assumeCache) drop(uid string) {
+	if p, ok := l.pods[uid]; ok {
 		l.assign(p, nil, nil)
-		delete(l.promises, uid)
+		delete(l.pods, uid)
 		l.signal()
 	}
 }
 
 // chosen are the pods that were let through and are on no node yet, the oldest first.
-func (l *ledger) chosen() (uids []string) {
-	for uid, p := range l.promises {
+func (l *assumeCache) chosen() (uids []string) {
+	for uid, p := range l.pods {
 		if p.pod.Node == "" {
 			uids = append(uids, uid)
 		}
 	}
-	slices.SortFunc(uids, func(a, b string) int { return l.promises[a].at.Compare(l.promises[b].at) })
+	slices.SortFunc(uids, func(a, b string) int { return l.pods[a].at.Compare(l.pods[b].at) })
 	return uids
 }
 
 // PodChanged takes a pod as the cache has it now.
-func (j *Judge) PodChanged(o *corev1.Pod) {
-	if !j.Resources.Requested(o) || o.Spec.HostNetwork {
+func (e *Extender) PodChanged(o *corev1.Pod) {
+	if !e.Resources.Requested(o) || o.Spec.HostNetwork {
 		return
 	}
 	pod := workload.FromObject(o)
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	p := j.ledger.promises[pod.UID]
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p := e.assumed.pods[pod.UID]
 	switch {
 	case pod.Ended || pod.Deleting:
-		j.ledger.drop(pod.UID)
+		e.assumed.drop(pod.UID)
 	case pod.Node == "":
 	case p != nil && p.pod.Node == "":
 		p.pod = pod
-		j.ledger.signal()
+		e.assumed.signal()
 	case p != nil && p.prospect.Holds():
-		j.ledger.drop(pod.UID)
+		e.assumed.drop(pod.UID)
 	case p != nil:
 		p.pod, p.hopeless = pod, false
 		p.changes++
 	default:
-		p = &promise{pod: pod, prospect: allocator.NewProspect(j.Index, pod, allocator.Terms{})}
+		p = &assumedPod{pod: pod, prospect: allocator.NewProspect(e.Index, pod, allocator.Terms{})}
 		if !p.prospect.Holds() {
-			j.ledger.promises[pod.UID] = p
+			e.assumed.pods[pod.UID] = p
 		}
 	}
 }
 
 // PodGone takes note that a pod is no more.
-func (j *Judge) PodGone(o *corev1.Pod) {
+func (e *Extender) PodGone(o *corev1.Pod) {
 	uid := workload.FromObject(o).UID
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.ledger.drop(uid)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.assumed.drop(uid)
 }
 
-// Promised counts, after it has forgotten what is over, the pods without an address that were placed, and those that
+// Assumed counts, after it has forgotten what is over, the pods without an address that were placed, and those that
 // were let through and are not placed yet.
-func (j *Judge) Promised() (placed, chosen int) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.tidy()
-	chosen = len(j.ledger.chosen())
-	return len(j.ledger.promises) - chosen, chosen
+func (e *Extender) Assumed() (placed, chosen int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.tidy()
+	chosen = len(e.assumed.chosen())
+	return len(e.assumed.pods) - chosen, chosen
 }
 
 // tidy drops what is over: pods that have their address need none, and one that was let through long ago does not come.
-func (j *Judge) tidy() {
-	for uid, p := range j.ledger.promises {
+func (e *Extender) tidy() {
+	for uid, p := range e.assumed.pods {
 		if p.prospect.Holds() {
-			j.ledger.drop(uid)
+			e.assumed.drop(uid)
 		}
 	}
-	chosen := j.ledger.chosen()
+	chosen := e.assumed.chosen()
 	for i, uid := range chosen {
-		if p := j.ledger.promises[uid]; i < len(chosen)-maxChosen || time.Since(p.at) > chosenLife {
-			j.ledger.drop(uid)
+		if p := e.assumed.pods[uid]; i < len(chosen)-maxChosen || time.Since(p.at) > chosenLife {
+			e.assumed.drop(uid)
 		}
 	}
 }
 
-// settle brings the promises up to date: what somebody else got in the meantime is replaced.
-func (j *Judge) settle(now time.Time) {
-	j.tidy()
-	for uid, p := range j.ledger.promises {
+// refresh brings the assumed pods up to date: an address that somebody else got in the meantime is replaced.
+func (e *Extender) refresh(now time.Time) {
+	e.tidy()
+	for uid, p := range e.assumed.pods {
 		switch {
 		case p.pod.Node == "" || !p.known:
-		case p.node != p.pod.Node, len(p.addrs) == 0, slices.ContainsFunc(p.addrs, func(a netip.Addr) bool { return j.gone(a, uid) }):
-			j.place(p, now)
+		case p.node != p.pod.Node, len(p.addrs) == 0, slices.ContainsFunc(p.addrs, func(a netip.Addr) bool { return e.gone(a, uid) }):
+			e.place(p, now)
 		}
 	}
 }
@@ -195,15 +195,15 @@ func (j *Judge) settle(now time.Time) {
 // at a time: who asks meanwhile waits for what it has to count with, and the watches of pods wait for nothing. What
 // cannot be read is tried once for a question. The error is that of the context: nobody waits for the answer, and a pod
 // must not be counted on for it.
-func (j *Judge) learn(ctx context.Context) error {
-	tried := map[*promise]bool{}
+func (e *Extender) learn(ctx context.Context) error {
+	tried := map[*assumedPod]bool{}
 	for ctx.Err() == nil {
-		p, pod, changes, looking := j.stranger(tried)
+		p, pod, changes, looking := e.stranger(tried)
 		switch {
 		case p != nil:
 			tried[p] = true
-			terms, err := j.Terms.Of(ctx, pod)
-			j.learnt(p, pod, changes, terms, err)
+			terms, err := e.Terms.Of(ctx, pod)
+			e.learnt(p, pod, changes, terms, err)
 		case looking == nil:
 			return nil
 		default:
@@ -218,10 +218,10 @@ func (j *Judge) learn(ctx context.Context) error {
 
 // stranger is a pod on its node whose terms nobody knows, for the caller to look for and to hand to learnt. Where others
 // look for all there are, it is when one of them is done.
-func (j *Judge) stranger(tried map[*promise]bool) (_ *promise, pod workload.Pod, changes int, looking <-chan struct{}) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, p := range j.ledger.promises {
+func (e *Extender) stranger(tried map[*assumedPod]bool) (_ *assumedPod, pod workload.Pod, changes int, looking <-chan struct{}) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, p := range e.assumed.pods {
 		switch {
 		case p.pod.Node == "" || p.known || p.hopeless || tried[p] || p.prospect.Holds():
 		case p.looking != nil:
@@ -235,49 +235,49 @@ func (j *Judge) stranger(tried map[*promise]bool) (_ *promise, pod workload.Pod,
 }
 
 // learnt takes what was found of a pod.
-func (j *Judge) learnt(p *promise, pod workload.Pod, changes int, terms allocator.Terms, err error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
+func (e *Extender) learnt(p *assumedPod, pod workload.Pod, changes int, terms allocator.Terms, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	close(p.looking)
 	p.looking = nil
 	var refusal *ipam.Refusal
 	switch {
 	case err == nil:
-		p.prospect, p.known = allocator.NewProspect(j.Index, pod, terms), true
+		p.prospect, p.known = allocator.NewProspect(e.Index, pod, terms), true
 	case p.changes == changes:
 		// It gets no address, until something about it changes; what could not be read is looked at again.
 		p.hopeless = errors.As(err, &refusal) && refusal.Reason != ipam.ReasonUnavailable
 	}
 }
 
-// gone says whether an address that is promised to a pod is another's.
-func (j *Judge) gone(a netip.Addr, uid string) bool {
-	l, ok := j.Index.Get(a)
+// gone reports whether an address that is assumed for a pod is another's by now.
+func (e *Extender) gone(a netip.Addr, uid string) bool {
+	l, ok := e.Index.Get(a)
 	return ok && l.State == ipam.Active && l.PodUID != uid
 }
 
-// place promises a pod what it would get on the node that it is on.
-func (j *Judge) place(p *promise, now time.Time) {
-	j.assign(p, nil)
+// place assumes for a pod what it would get on the node that it is on.
+func (e *Extender) place(p *assumedPod, now time.Time) {
+	e.assign(p, nil)
 	p.node, p.at = p.pod.Node, time.Time{}
-	for _, host := range j.NodeAddrs(p.pod.Node) {
-		if o, refusal := p.prospect.On(host, now, j.promised(p.pod.UID, false)); refusal == nil {
+	for _, host := range e.NodeAddrs(p.pod.Node) {
+		if o, refusal := p.prospect.On(host, now, e.promised(p.pod.UID, false)); refusal == nil {
 			p.host = host
-			j.assign(p, o.Addrs)
+			e.assign(p, o.Addrs)
 			return
 		}
 	}
 }
 
-// assign gives a promise other addresses, which are all that it might get.
-func (j *Judge) assign(p *promise, addrs []netip.Addr) {
+// assign gives an assumed pod other addresses, which are all that it might get.
+func (e *Extender) assign(p *assumedPod, addrs []netip.Addr) {
 	slices.SortFunc(addrs, netip.Addr.Compare)
 	addrs = slices.Compact(addrs) // many nodes are of one kind
 	pools, kept := make([]string, len(addrs)), map[bool]int{}
 	p.claim, p.fresh = p.prospect.Claim(), map[bool]int{}
 	for i, a := range addrs {
-		pools[i], _ = j.Index.PoolOf(a)
-		if l, _ := j.Index.Get(a); l.Claim == p.claim {
+		pools[i], _ = e.Index.PoolOf(a)
+		if l, _ := e.Index.Get(a); l.Claim == p.claim {
 			kept[a.Is4()]++
 		} else {
 			p.fresh[a.Is4()]++
@@ -288,11 +288,11 @@ func (j *Judge) assign(p *promise, addrs []netip.Addr) {
 			p.fresh[is4] = max(0, min(n, 1)-kept[is4])
 		}
 	}
-	j.ledger.assign(p, addrs, pools)
+	e.assumed.assign(p, addrs, pools)
 }
 
-// byPool are the addresses of a promise. A pod that is on no node yet takes one of a pool, whichever node it comes to.
-func (p *promise) byPool() map[string][]netip.Addr {
+// byPool returns the addresses of an assumed pod by pool. A pod that is on no node yet takes one of a pool, whichever node it comes to.
+func (p *assumedPod) byPool() map[string][]netip.Addr {
 	all := map[string][]netip.Addr{}
 	for i, a := range p.addrs {
 		if at := p.pools[i]; p.node != "" || len(all[at]) == 0 {
@@ -302,10 +302,10 @@ func (p *promise) byPool() map[string][]netip.Addr {
 	return all
 }
 
-// promised is what is promised to other pods than that of a UID; where placed is set, to those that are on their nodes
+// promised returns what is assumed for other pods than that of a UID; where placed is set, for those on their nodes
 // already. On a host only those count that are there: how many more a node may take is in the number that it
 // publishes, from which the scheduler takes off all pods that it has placed.
-func (j *Judge) promised(self string, placed bool) allocator.Promises {
+func (e *Extender) promised(self string, placed bool) allocator.Promises {
 	type part struct {
 		claim string
 		is4   bool
@@ -315,11 +315,11 @@ func (j *Judge) promised(self string, placed bool) allocator.Promises {
 	var charged map[charge][]netip.Addr
 	return allocator.Promises{
 		Address: func(a netip.Addr) bool {
-			uid, ok := j.ledger.owner[a]
-			return ok && uid != self && (!placed || j.ledger.promises[uid].pod.Node != "")
+			uid, ok := e.assumed.owner[a]
+			return ok && uid != self && (!placed || e.assumed.pods[uid].pod.Node != "")
 		},
 		OnHost: func(host netip.Addr, pool string) (addrs []netip.Addr) {
-			for a, uid := range j.ledger.on[place{host, pool}] {
+			for a, uid := range e.assumed.on[place{host, pool}] {
 				if uid != self {
 					addrs = append(addrs, a)
 				}
@@ -329,7 +329,7 @@ func (j *Judge) promised(self string, placed bool) allocator.Promises {
 		OfClaim: func(claim string, is4 bool) int {
 			if coming == nil {
 				coming = map[part]int{}
-				for uid, p := range j.ledger.promises {
+				for uid, p := range e.assumed.pods {
 					if p.claim == "" || uid == self || placed && p.pod.Node == "" {
 						continue
 					}
@@ -343,7 +343,7 @@ func (j *Judge) promised(self string, placed bool) allocator.Promises {
 		InNamespace: func(namespace, pool string) []netip.Addr {
 			if charged == nil {
 				charged = map[charge][]netip.Addr{}
-				for uid, p := range j.ledger.promises {
+				for uid, p := range e.assumed.pods {
 					if uid == self || placed && p.pod.Node == "" {
 						continue
 					}

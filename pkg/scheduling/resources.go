@@ -1,4 +1,4 @@
-package placement
+package scheduling
 
 import (
 	"fmt"
@@ -50,7 +50,7 @@ func (r Resources) Mark(trimmed, whole *corev1.Pod) {
 	}
 }
 
-// Requested says whether a pod, whole or marked, requests one of the resources.
+// Requested reports whether a pod, whole or marked, requests one of the resources.
 func (r Resources) Requested(p *corev1.Pod) bool {
 	if p.Spec.Resources == asked {
 		return true

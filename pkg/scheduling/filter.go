@@ -1,4 +1,4 @@
-package placement
+package scheduling
 
 import (
 	"context"
@@ -35,8 +35,9 @@ const MaxScore = 10
 // address that is left: the scheduler's binding of it is on its way.
 const patience = time.Second
 
-// Judge judges nodes. Its fields are not changed once it is in use; its methods may be called at the same time.
-type Judge struct {
+// Extender filters and scores nodes for pods. Its fields do not change once it is in use; its methods may be called at
+// the same time.
+type Extender struct {
 	Index *ipam.Index
 	Terms allocator.TermsFinder
 	Pods  allocator.PodFinder
@@ -46,17 +47,17 @@ type Judge struct {
 	Now       func() time.Time
 	Resources Resources
 
-	mu     sync.Mutex
-	ledger ledger
+	mu      sync.Mutex
+	assumed assumeCache
 }
 
-// New makes a judge that remembers nothing yet.
-func New(index *ipam.Index, terms allocator.TermsFinder, pods allocator.PodFinder, nodeAddrs func(string) []netip.Addr, now func() time.Time, r Resources) *Judge {
-	return &Judge{Index: index, Terms: terms, Pods: pods, NodeAddrs: nodeAddrs, Now: now, Resources: r, ledger: newLedger()}
+// New makes an extender that has assumed no pod yet.
+func New(index *ipam.Index, terms allocator.TermsFinder, pods allocator.PodFinder, nodeAddrs func(string) []netip.Addr, now func() time.Time, r Resources) *Extender {
+	return &Extender{Index: index, Terms: terms, Pods: pods, NodeAddrs: nodeAddrs, Now: now, Resources: r, assumed: newAssumeCache()}
 }
 
-// Verdict is which nodes are for a pod, in the order of the question, and why others are not.
-type Verdict struct {
+// FilterResult names the nodes that a pod may go to, in the order of the question, and says why the others are not for it.
+type FilterResult struct {
 	Pass   []string
 	Failed map[string]string
 	// Refusal says of a pod for which no node is why, as a request on one of them would be told; nil where a node
@@ -65,52 +66,52 @@ type Verdict struct {
 	Request allocator.Request
 }
 
-// concerns says whether a pod takes an address because it asks for one of the resources.
-func (j *Judge) concerns(pod *corev1.Pod) bool {
-	return j.Resources.Requested(pod) && !pod.Spec.HostNetwork
+// concerns reports whether a pod takes an address because it asks for one of the resources.
+func (e *Extender) concerns(pod *corev1.Pod) bool {
+	return e.Resources.Requested(pod) && !pod.Spec.HostNetwork
 }
 
 // prospect finds the terms of a pod.
-func (j *Judge) prospect(ctx context.Context, pod workload.Pod) (*allocator.Prospect, error) {
-	terms, err := j.Terms.Of(ctx, pod)
+func (e *Extender) prospect(ctx context.Context, pod workload.Pod) (*allocator.Prospect, error) {
+	terms, err := e.Terms.Of(ctx, pod)
 	if err != nil {
 		return nil, err
 	}
-	return allocator.NewProspect(j.Index, pod, terms), nil
+	return allocator.NewProspect(e.Index, pod, terms), nil
 }
 
 // Filter says which nodes are for a pod. A pod that does not ask for an address may go anywhere. A pod that is let
 // through counts from then on, until it has its address, is gone, or half a minute has passed and it is on no node. The
 // error says that it cannot be told at present.
-func (j *Judge) Filter(ctx context.Context, o *corev1.Pod, nodes []string) (Verdict, error) {
-	if !j.concerns(o) {
-		return Verdict{Pass: nodes}, nil
+func (e *Extender) Filter(ctx context.Context, o *corev1.Pod, nodes []string) (FilterResult, error) {
+	if !e.concerns(o) {
+		return FilterResult{Pass: nodes}, nil
 	}
 	pod := workload.FromObject(o)
-	p, err := j.prospect(ctx, pod)
+	p, err := e.prospect(ctx, pod)
 	if refusal, ok := errors.AsType[*ipam.Refusal](err); ok && refusal.Reason != ipam.ReasonUnavailable {
-		v := Verdict{Failed: map[string]string{}, Refusal: refusal, Request: allocator.Request{Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID}}
+		v := FilterResult{Failed: map[string]string{}, Refusal: refusal, Request: allocator.Request{Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID}}
 		for _, n := range nodes {
 			v.Failed[n] = Prefix + string(refusal.Reason) + ": " + refusal.Message
 		}
 		return v, nil
 	}
 	if err != nil {
-		return Verdict{}, err
+		return FilterResult{}, err
 	}
 	// Only a pod that is there is counted on: whoever asks about others keeps nobody from an address.
 	exists := false
 	if pod.UID != "" {
-		_, err := j.Pods.Find(ctx, pod.Namespace, pod.Name, pod.UID, netip.Addr{})
+		_, err := e.Pods.Find(ctx, pod.Namespace, pod.Name, pod.UID, netip.Addr{})
 		exists = err == nil
 	}
 	wait := time.NewTimer(patience)
 	defer wait.Stop()
 	for {
-		if err := j.learn(ctx); err != nil {
-			return Verdict{}, err
+		if err := e.learn(ctx); err != nil {
+			return FilterResult{}, err
 		}
-		v, open := j.judge(pod, p, nodes, exists)
+		v, open := e.filter(pod, p, nodes, exists)
 		if open == nil {
 			return v, nil
 		}
@@ -124,26 +125,26 @@ func (j *Judge) Filter(ctx context.Context, o *corev1.Pod, nodes []string) (Verd
 	}
 }
 
-// judge decides once. open is closed when the answer may have become another one, nil where that is not to be
+// filter decides once. open is closed when the answer may have become another one, nil where that is not to be
 // expected soon: no node is for the pod, and one would be but for pods that are on their way to some node.
-func (j *Judge) judge(pod workload.Pod, p *allocator.Prospect, nodes []string, exists bool) (v Verdict, open <-chan struct{}) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	now := j.Now()
-	j.settle(now)
-	v, addrs := j.survey(p, nodes, now, j.promised(pod.UID, false))
-	if old := j.ledger.promises[pod.UID]; old != nil && old.pod.Node != "" {
+func (e *Extender) filter(pod workload.Pod, p *allocator.Prospect, nodes []string, exists bool) (v FilterResult, open <-chan struct{}) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.Now()
+	e.refresh(now)
+	v, addrs := e.evaluate(p, nodes, now, e.promised(pod.UID, false))
+	if old := e.assumed.pods[pod.UID]; old != nil && old.pod.Node != "" {
 		return v, nil // it is placed already, whoever asks
 	}
-	j.ledger.drop(pod.UID)
+	e.assumed.drop(pod.UID)
 	switch {
 	case len(v.Pass) > 0 && exists:
-		mine := &promise{pod: pod, prospect: p, known: true, at: time.Now()}
-		j.ledger.promises[pod.UID] = mine
-		j.assign(mine, addrs)
-	case len(v.Pass) == 0 && len(j.ledger.chosen()) > 0:
-		if other, _ := j.survey(p, nodes, now, j.promised(pod.UID, true)); len(other.Pass) > 0 {
-			return v, j.ledger.changed
+		mine := &assumedPod{pod: pod, prospect: p, known: true, at: time.Now()}
+		e.assumed.pods[pod.UID] = mine
+		e.assign(mine, addrs)
+	case len(v.Pass) == 0 && len(e.assumed.chosen()) > 0:
+		if other, _ := e.evaluate(p, nodes, now, e.promised(pod.UID, true)); len(other.Pass) > 0 {
+			return v, e.assumed.changed
 		}
 	}
 	return v, nil
@@ -160,14 +161,14 @@ type outlook struct {
 	addrs                 []netip.Addr
 }
 
-// survey asks about each kind of host once: nothing else of a host decides what a pod gets there. addrs are
+// evaluate asks about each kind of host once: nothing else of a host decides what a pod gets there. addrs are
 // all that it might get.
-func (j *Judge) survey(p *allocator.Prospect, nodes []string, now time.Time, promised allocator.Promises) (v Verdict, addrs []netip.Addr) {
+func (e *Extender) evaluate(p *allocator.Prospect, nodes []string, now time.Time, promised allocator.Promises) (v FilterResult, addrs []netip.Addr) {
 	v.Failed = map[string]string{}
 	awaited, earlier := p.Awaited(now, promised), p.Earlier()
 	kinds, inOrder := map[string]*outlook{}, []*outlook{}
 	look := func(host netip.Addr) *outlook {
-		kind := j.Index.KindOf(host, func(pool string) []netip.Addr { return promised.OnHost(host, pool) })
+		kind := e.Index.KindOf(host, func(pool string) []netip.Addr { return promised.OnHost(host, pool) })
 		if kind != "" && slices.Contains(earlier, host) {
 			kind += host.String()
 		}
@@ -195,7 +196,7 @@ func (j *Judge) survey(p *allocator.Prospect, nodes []string, now time.Time, pro
 	}
 	hosts := make([][]*outlook, len(nodes))
 	for i, n := range nodes {
-		for _, host := range j.NodeAddrs(n) {
+		for _, host := range e.NodeAddrs(n) {
 			hosts[i] = append(hosts[i], look(host))
 		}
 	}
@@ -234,23 +235,23 @@ func (j *Judge) survey(p *allocator.Prospect, nodes []string, now time.Time, pro
 
 // Scores are those of nodes, 0 to MaxScore, by how many addresses for pods like this one they have left: the best of
 // them has the most. A pod that does not ask for an address has no favourites.
-func (j *Judge) Scores(ctx context.Context, o *corev1.Pod, nodes []string) (scores []int64, err error) {
+func (e *Extender) Scores(ctx context.Context, o *corev1.Pod, nodes []string) (scores []int64, err error) {
 	scores = make([]int64, len(nodes))
-	if !j.concerns(o) {
+	if !e.concerns(o) {
 		return scores, nil
 	}
-	p, err := j.prospect(ctx, workload.FromObject(o))
+	p, err := e.prospect(ctx, workload.FromObject(o))
 	if err != nil {
 		if refusal, ok := errors.AsType[*ipam.Refusal](err); ok && refusal.Reason != ipam.ReasonUnavailable {
 			return scores, nil
 		}
 		return nil, err
 	}
-	now, rooms, most := j.Now(), make([]uint64, len(nodes)), uint64(0)
+	now, rooms, most := e.Now(), make([]uint64, len(nodes)), uint64(0)
 	kinds := map[string]uint64{}
 	for i, n := range nodes {
-		for _, host := range j.NodeAddrs(n) {
-			kind := j.Index.KindOf(host, nil)
+		for _, host := range e.NodeAddrs(n) {
+			kind := e.Index.KindOf(host, nil)
 			room, ok := kinds[kind]
 			if !ok {
 				room = p.Room(host, now)
