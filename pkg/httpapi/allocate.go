@@ -16,12 +16,12 @@ func (s *Service) allocate(r *http.Request, body []byte) (any, string, error) {
 	if err := s.decode(r, body, &in); err != nil {
 		return nil, "", err
 	}
-	noteHolder(r.Context(), in.Host, in.ContainerID, in.PodNamespace, in.PodName, in.Owner)
+	addHolderAttrs(r.Context(), in.Host, in.ContainerID, in.PodNamespace, in.PodName, in.Owner)
 	request, gateway, err := in.parse()
 	if err != nil {
 		return nil, "", err
 	}
-	request.ArrivedAt = hopOf(r).arrived
+	request.ArrivedAt = forwardingOf(r).arrived
 	addresses, err := s.Allocator.Allocate(r.Context(), request)
 	if err != nil {
 		s.tellPod(request, err)

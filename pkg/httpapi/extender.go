@@ -68,15 +68,15 @@ func (s *Service) extender(op extenderRoute) http.Handler {
 		limit, err := readTimeout(r)
 		ctx, cancel := context.WithTimeout(r.Context(), limit)
 		defer cancel()
-		ctx, end := s.trace(withNotes(ctx), r, op.name)
-		r = readHop(r).on(r.WithContext(ctx))
+		ctx, end := s.trace(withRequestAttrs(ctx), r, op.name)
+		r = readForwarding(r).on(r.WithContext(ctx))
 		var answer any
 		var why *ipam.Refusal
 		status := http.StatusBadRequest
 		if err == nil {
 			var body []byte
 			var release func()
-			body, release, status, err = s.questions.arriving.read(w, r, maxQuestion)
+			body, release, status, err = s.memory.arriving.read(w, r, maxQuestion)
 			defer release()
 			if err == nil {
 				answer, why, status, err = s.consult(r, op, body)
@@ -85,7 +85,7 @@ func (s *Service) extender(op extenderRoute) http.Handler {
 		end(err)
 		s.Metrics.took(op.name, time.Since(began))
 		if err != nil {
-			s.refuse(w, r, op.name, status, asRefusal(err), envelopes{})
+			s.refuse(w, r, op.name, status, asRefusal(err), envelopeCodec{})
 			return
 		}
 		var reason ipam.Reason
@@ -100,7 +100,7 @@ func (s *Service) extender(op extenderRoute) http.Handler {
 
 // consult has the leader, or this replica, answer it. The status goes with the error.
 func (s *Service) consult(r *http.Request, op extenderRoute, body []byte) (answer any, why *ipam.Refusal, status int, err error) {
-	leave, err := s.questions.enter(r.Context(), body)
+	leave, err := s.memory.enter(r.Context(), body)
 	if err != nil {
 		return nil, nil, http.StatusServiceUnavailable, err
 	}
@@ -113,7 +113,7 @@ func (s *Service) consult(r *http.Request, op extenderRoute, body []byte) (answe
 		return nil, nil, http.StatusServiceUnavailable, ipam.Refuse(ipam.ReasonUnavailable, "not ready: %v", err).WithHint("ask again")
 	}
 	if r, err = s.arrive(r, body); err != nil {
-		return nil, nil, envelopes{}.status(asRefusal(err)), err
+		return nil, nil, envelopeCodec{}.status(asRefusal(err)), err
 	}
 	if reply, _ := s.Forwarder.forward(r, q.short()); reply != nil && reply.status == http.StatusOK { // nothing is written for a question
 		if answer, err := op.passed(q, reply.body); err == nil {
@@ -125,7 +125,7 @@ func (s *Service) consult(r *http.Request, op extenderRoute, body []byte) (answe
 		return nil, "", err
 	}}, nil)
 	if err != nil {
-		return nil, nil, envelopes{}.status(asRefusal(err)), err
+		return nil, nil, envelopeCodec{}.status(asRefusal(err)), err
 	}
 	return answer, why, http.StatusOK, nil
 }

@@ -166,7 +166,7 @@ func (a *reply) passOn(w http.ResponseWriter) {
 // error when nobody has, because the leader has as many requests of this replica as it may. Two thirds of the time
 // that is left are the leader's, the rest is for this replica should the leader have no answer.
 func (f *Forwarder) forward(r *http.Request, body []byte) (*reply, error) {
-	h := hopOf(r)
+	h := forwardingOf(r)
 	if h.from != "" {
 		return nil, nil
 	}

@@ -222,7 +222,7 @@ func TestRefusalOfAnOverloadedLeaderIsPassedOn(t *testing.T) {
 	refusal := ipam.Refuse(ipam.ReasonOverloaded, "too much")
 	leader := &Service{Metrics: NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler)}
 	_, f := newStorm(t, func(w http.ResponseWriter, r *http.Request) {
-		leader.refuse(w, r, "allocate", envelopes{}.status(refusal), refusal, envelopes{})
+		leader.refuse(w, r, "allocate", envelopeCodec{}.status(refusal), refusal, envelopeCodec{})
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -72,14 +72,14 @@ func FuzzHeaders(f *testing.F) {
 			t.Errorf("%q: %s, %v", timeout, limit, err)
 		}
 		began := b.Leases.Now()
-		r, err := b.arrive(readHop(r).on(r), nil)
+		r, err := b.arrive(readForwarding(r).on(r), nil)
 		if (err == nil) != (forwarded == "") {
 			t.Errorf("forwarded by %q: %v", forwarded, err)
 		}
 		if err != nil {
 			return
 		}
-		if h := hopOf(r); h.from != "" || h.caller != caller(r) || h.arrived.Before(began) || h.arrived.After(b.Leases.Now()) {
+		if h := forwardingOf(r); h.from != "" || h.caller != caller(r) || h.arrived.Before(began) || h.arrived.After(b.Leases.Now()) {
 			t.Errorf("from a client: %+v", h)
 		}
 	})

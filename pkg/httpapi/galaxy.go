@@ -28,23 +28,23 @@ const maxGalaxyBody = 8 << 20
 // time is galaxy's to say.
 const maxGalaxyItems = 4 * galaxy.MaxSize
 
-// galaxyAnswers is galaxy's manner: the HTTP status tells, and refusals have it and a message. Queries may have
+// galaxyCodec answers as galaxy does: the HTTP status tells, and refusals have it and a message. Queries may have
 // parameters that mean nothing.
-type galaxyAnswers struct{}
+type galaxyCodec struct{}
 
-func (galaxyAnswers) maxBody() int64 { return maxGalaxyBody }
+func (galaxyCodec) maxBody() int64 { return maxGalaxyBody }
 
-func (galaxyAnswers) checkQuery(*http.Request, []string) error { return nil }
+func (galaxyCodec) checkQuery(*http.Request, []string) error { return nil }
 
 // status is galaxy's, but for what was refused because too much is asked for: that is for the next try, as not to be ready.
-func (galaxyAnswers) status(why *ipam.Refusal) int {
+func (galaxyCodec) status(why *ipam.Refusal) int {
 	if why.Reason == ipam.ReasonOverloaded {
 		return http.StatusServiceUnavailable
 	}
 	return galaxy.StatusOf(why)
 }
 
-func (galaxyAnswers) done(w http.ResponseWriter, _ *http.Request, data any, _ string) {
+func (galaxyCodec) done(w http.ResponseWriter, _ *http.Request, data any, _ string) {
 	status := http.StatusOK
 	if s, ok := data.(interface{ Status() int }); ok {
 		status = s.Status()
@@ -52,7 +52,7 @@ func (galaxyAnswers) done(w http.ResponseWriter, _ *http.Request, data any, _ st
 	respondIndented(w, status, data)
 }
 
-func (galaxyAnswers) refuse(w http.ResponseWriter, _ *http.Request, status int, why *ipam.Refusal) {
+func (galaxyCodec) refuse(w http.ResponseWriter, _ *http.Request, status int, why *ipam.Refusal) {
 	respondIndented(w, status, galaxy.Response{Code: status, Message: why.Message})
 }
 
@@ -80,7 +80,7 @@ func (s *Service) releaseIPs(r *http.Request, body []byte) (any, string, error) 
 	if err := s.decode(r, body, &in); err != nil {
 		return nil, "", err
 	}
-	out, released, err := s.Galaxy.ReleaseIPs(r.Context(), in, ipam.Change{Verb: ipam.VerbRelease, By: "HTTP from " + hopOf(r).caller})
+	out, released, err := s.Galaxy.ReleaseIPs(r.Context(), in, ipam.Change{Verb: ipam.VerbRelease, By: "HTTP from " + forwardingOf(r).caller})
 	s.logReleased(r, released)
 	return out, "", err
 }

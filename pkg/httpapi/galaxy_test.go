@@ -31,7 +31,7 @@ func (b *bench) ask(method, path, body string, headers ...string) (int, string) 
 	return w.Code, w.Body.String()
 }
 
-// What is wrong about a request is said in galaxy's manner: the status, and a message.
+// What is wrong about a request is said as galaxy says it: the status, and a message.
 func TestGalaxyRefuses(t *testing.T) {
 	b := galaxyBench(t)
 	large := `{"ips":[{"ip":"` + strings.Repeat("1", maxGalaxyBody) + `"}]}`
@@ -119,7 +119,7 @@ func TestGalaxyBodies(t *testing.T) {
 	if took > most {
 		t.Errorf("a body of %d bytes takes %d", len(body), took)
 	}
-	if !b.questions.arriving.large.TryAcquire(arrivingLarge) {
+	if !b.memory.arriving.large.TryAcquire(arrivingLarge) {
 		t.Error("the room has not come back")
 	}
 	if status, text := b.ask("POST", "/v1/ip", body); status != http.StatusServiceUnavailable {

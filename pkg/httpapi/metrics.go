@@ -31,7 +31,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}, []string{"operation"}),
 	}
 	r.MustRegister(m.requests, m.seconds)
-	m.stages = newStages(r)
+	m.stages = newStageMetrics(r)
 	return m
 }
 

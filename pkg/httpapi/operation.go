@@ -21,30 +21,30 @@ const noOperation = "none"
 
 // operation wraps a route with what all have in common: readiness, the deadline, the body's bounds, the leader, metrics
 // and log. What the leader answers is the leader's to count and log.
-func (s *Service) operation(op route, m manner) http.Handler {
+func (s *Service) operation(op route, c codec) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		status := http.StatusOK
 		limit, err := readTimeout(r)
 		if err != nil {
-			status = m.status(asRefusal(err))
+			status = c.status(asRefusal(err))
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), limit)
 		defer cancel()
-		ctx, end := s.trace(withNotes(ctx), r, op.name)
-		r = readHop(r).on(r.WithContext(ctx))
+		ctx, end := s.trace(withRequestAttrs(ctx), r, op.name)
+		r = readForwarding(r).on(r.WithContext(ctx))
 		var body []byte
 		var data any
 		var message string
 		if err == nil {
 			var release func()
-			body, release, status, err = s.admit(w, r, op, m)
+			body, release, status, err = s.admit(w, r, op, c)
 			defer release()
 		}
 		if err == nil {
 			var leave func()
 			if r, leave, err = s.come(r, op, body); err != nil {
-				status = m.status(asRefusal(err))
+				status = c.status(asRefusal(err))
 			}
 			defer leave()
 		}
@@ -66,42 +66,42 @@ func (s *Service) operation(op route, m manner) http.Handler {
 			}
 		}
 		if err == nil && list != nil {
-			err = list.begin(ctx, hopOf(r).caller)
+			err = list.begin(ctx, forwardingOf(r).caller)
 		}
 		if err != nil && status == http.StatusOK {
-			status = m.status(asRefusal(err))
+			status = c.status(asRefusal(err))
 		}
 		if err == nil {
 			if data, message, err = s.decide(r, op, body); err != nil {
-				status = m.status(asRefusal(err))
+				status = c.status(asRefusal(err))
 			}
 		}
 		end(err)
 		s.Metrics.took(op.name, time.Since(began))
 		if err != nil {
-			s.refuse(w, r, op.name, status, asRefusal(err), m)
+			s.refuse(w, r, op.name, status, asRefusal(err), c)
 			return
 		}
 		s.Metrics.count(op.name, "")
-		m.done(w, r, data, message)
+		c.done(w, r, data, message)
 	})
 }
 
 // admit reads a request's body and says whether the request can be decided. release gives the memory of the body back. The
 // status goes with the error.
-func (s *Service) admit(w http.ResponseWriter, r *http.Request, op route, m manner) (body []byte, release func(), status int, err error) {
+func (s *Service) admit(w http.ResponseWriter, r *http.Request, op route, c codec) (body []byte, release func(), status int, err error) {
 	release = func() {}
 	switch {
-	case op.hasBody && m.maxBody() > maxBody:
-		body, release, status, err = s.questions.arriving.read(w, r, m.maxBody())
+	case op.hasBody && c.maxBody() > maxBody:
+		body, release, status, err = s.memory.arriving.read(w, r, c.maxBody())
 	case op.hasBody:
-		body, status, err = readBody(w, r, m.maxBody())
+		body, status, err = readBody(w, r, c.maxBody())
 	}
 	if err != nil {
 		return nil, release, status, err
 	}
-	if err := m.checkQuery(r, op.query); err != nil {
-		return nil, release, m.status(asRefusal(err)), err
+	if err := c.checkQuery(r, op.query); err != nil {
+		return nil, release, c.status(asRefusal(err)), err
 	}
 	if err := s.Ready(); err != nil {
 		return nil, release, http.StatusServiceUnavailable, ipam.Refuse(ipam.ReasonUnavailable, "not ready: %v", err).WithHint("ask again")
@@ -119,7 +119,7 @@ func (s *Service) come(r *http.Request, op route, body []byte) (_ *http.Request,
 	if err != nil {
 		return r, leave, err
 	}
-	return r.WithContext(gate.Late(r.Context(), hopOf(r).waited)), enter, nil
+	return r.WithContext(gate.Late(r.Context(), forwardingOf(r).socketAge)), enter, nil
 }
 
 // decide does an operation.
@@ -142,7 +142,7 @@ func asRefusal(err error) *ipam.Refusal {
 
 // refuse answers with a refusal, counts it and logs it: as an error what should not happen, as a warning, once
 // a second at most, what the cluster's operator has to mend. Other refused ADDs come again every few seconds.
-func (s *Service) refuse(w http.ResponseWriter, r *http.Request, operation string, status int, why *ipam.Refusal, m manner) {
+func (s *Service) refuse(w http.ResponseWriter, r *http.Request, operation string, status int, why *ipam.Refusal, c codec) {
 	level := slog.LevelDebug
 	switch why.Reason {
 	case ipam.ReasonInternal:
@@ -155,14 +155,14 @@ func (s *Service) refuse(w http.ResponseWriter, r *http.Request, operation strin
 		s.Log.LogAttrs(r.Context(), level, "request refused", append([]slog.Attr{
 			slog.String("operation", operation), slog.Int("status", status), slog.String("reason", string(why.Reason)),
 			slog.String("message", why.Message), slog.String("request_id", idOf(r)),
-		}, notesOf(r.Context())...)...)
+		}, requestAttrsOf(r.Context())...)...)
 	}
 	s.Metrics.count(operation, why.Reason)
 	if status == http.StatusServiceUnavailable || why.Reason == ipam.ReasonOverloaded {
 		w.Header().Set("Retry-After", s.retryAfter(why.Reason))
 		w.Header().Set(headerReason, string(why.Reason))
 	}
-	m.refuse(w, r, status, why)
+	c.refuse(w, r, status, why)
 }
 
 // retryAfter is when to come again, in seconds: when about as many writes or forwarded requests as wait now are done, or when

@@ -31,10 +31,10 @@ func prove(secret []byte, from, to, method, uri string, h http.Header, body [sha
 // stopped may read it long after the container has gone. Of a forwarded one the replica says so, and has to prove that
 // it is one; what does not is refused with a status that has a replica of an earlier release answer by itself.
 func (s *Service) arrive(r *http.Request, body []byte) (*http.Request, error) {
-	h, now := hopOf(r), s.Leases.Now()
-	h.waited = waited(r)
+	h, now := forwardingOf(r), s.Leases.Now()
+	h.socketAge = socketAge(r)
 	if h.from == "" {
-		h.arrived = now.Add(-h.waited)
+		h.arrived = now.Add(-h.socketAge)
 		return h.on(r), nil
 	}
 	secret := s.Peers.Secret(h.from)

@@ -13,7 +13,7 @@ import (
 )
 
 // forwarded is what arrives here of a request that another replica forwards. change may forge it on its way.
-func (b *bench) forwarded(secret []byte, arrived time.Time, change func(*http.Request)) (hop, error) {
+func (b *bench) forwarded(secret []byte, arrived time.Time, change func(*http.Request)) (forwarding, error) {
 	body := []byte(`{"a":1}`)
 	from := &fakePeers{self: replica.Identity{Name: "there", Life: "b"}, secrets: map[string][]byte{b.Peers.Self().ID(): secret}}
 	leader := Leader{Identity: b.Peers.Self()}
@@ -29,11 +29,11 @@ func (b *bench) forwarded(secret []byte, arrived time.Time, change func(*http.Re
 	}
 	var read bytes.Buffer
 	_, _ = read.ReadFrom(out.Body) // it is in memory
-	r, err := b.arrive(readHop(out).on(out), read.Bytes())
+	r, err := b.arrive(readForwarding(out).on(out), read.Bytes())
 	if err != nil {
-		return hop{}, err
+		return forwarding{}, err
 	}
-	return hopOf(r), nil
+	return forwardingOf(r), nil
 }
 
 // What a replica says of a request counts when it proves to be one, for that request alone, and its time only within

@@ -54,7 +54,7 @@ changing it.
 }
 
 func statusesOf(r ipam.Reason) string {
-	status := fmt.Sprint(envelopes{}.status(ipam.Refuse(r, "")))
+	status := fmt.Sprint(envelopeCodec{}.status(ipam.Refuse(r, "")))
 	switch r {
 	case ipam.ReasonBadRequest:
 		return status + "; 400, 403, 405, 408, 413, 415"

@@ -16,13 +16,13 @@ func (s *Service) release(r *http.Request, body []byte) (any, string, error) {
 	if err := s.decode(r, body, &in); err != nil {
 		return nil, "", err
 	}
-	noteHolder(r.Context(), in.Host, in.ContainerID, in.PodNamespace, in.PodName, in.Owner)
+	addHolderAttrs(r.Context(), in.Host, in.ContainerID, in.PodNamespace, in.PodName, in.Owner)
 	request, err := in.parse()
 	if err != nil {
 		return nil, "", err
 	}
 	s.alsoRelease(r.Context(), in)
-	request.ArrivedAt = hopOf(r).arrived
+	request.ArrivedAt = forwardingOf(r).arrived
 	released, err := s.Allocator.Release(r.Context(), request)
 	s.logReleased(r, released)
 	if err != nil {
@@ -81,9 +81,9 @@ func (s *Service) releaseHost(r *http.Request, _ []byte) (any, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	note(r.Context(), slog.String("host", host.String()))
-	released, err := allocator.ReleaseHost(r.Context(), s.Leases, host, hopOf(r).arrived,
-		ipam.Change{Verb: ipam.VerbReleaseHost, By: "HTTP from " + hopOf(r).caller})
+	addAttrs(r.Context(), slog.String("host", host.String()))
+	released, err := allocator.ReleaseHost(r.Context(), s.Leases, host, forwardingOf(r).arrived,
+		ipam.Change{Verb: ipam.VerbReleaseHost, By: "HTTP from " + forwardingOf(r).caller})
 	s.logReleased(r, released)
 	switch {
 	case err != nil && len(released) > 0:
@@ -107,7 +107,7 @@ func (s *Service) releaseAddress(r *http.Request, body []byte) (any, string, err
 	if err := s.decode(r, body, &in); err != nil {
 		return nil, "", err
 	}
-	noteHolder(r.Context(), "", in.ContainerID, "", "", in.Owner)
+	addHolderAttrs(r.Context(), "", in.ContainerID, "", "", in.Owner)
 	if (in.ContainerID == "") == (in.Owner == "") {
 		return nil, "", ipam.Refuse(ipam.ReasonMissingField, "give containerID or owner: who holds the address")
 	}
@@ -141,7 +141,7 @@ func (s *Service) logReleased(r *http.Request, released []ipam.Lease) {
 
 // logDone logs what was done, with what the request is about.
 func (s *Service) logDone(r *http.Request, message string, attrs ...slog.Attr) {
-	attrs = append(append(attrs, notesOf(r.Context())...), slog.String("request_id", idOf(r)))
+	attrs = append(append(attrs, requestAttrsOf(r.Context())...), slog.String("request_id", idOf(r)))
 	s.Log.LogAttrs(r.Context(), slog.LevelInfo, message, attrs...)
 }
 

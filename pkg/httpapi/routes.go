@@ -92,7 +92,7 @@ func (s *Service) able() error {
 // Handler serves the allocator routes, those of galaxy, the scheduler extender, /healthz, /readyz, /version, /info,
 // /metrics and the documents that describe them.
 func (s *Service) Handler() http.Handler {
-	s.troubles.Interval, s.questions, s.lists = time.Second, newQuestions(), newLists()
+	s.troubles.Interval, s.memory, s.lists = time.Second, newMemoryLimit(), newLists()
 	mux := http.NewServeMux()
 	methods := map[string][]string{}
 	handle := func(method, path string, h http.Handler) {
@@ -102,12 +102,12 @@ func (s *Service) Handler() http.Handler {
 		}
 	}
 	for _, op := range routes() {
-		handle(op.method, op.path, s.operation(op, envelopes{}))
+		handle(op.method, op.path, s.operation(op, envelopeCodec{}))
 	}
 	for _, op := range galaxyRoutes() {
-		handle(op.method, op.path, s.operation(op, galaxyAnswers{}))
+		handle(op.method, op.path, s.operation(op, galaxyCodec{}))
 		if parent, ok := strings.CutSuffix(op.path, "{name}"); ok { // an empty name is refused as one
-			handle(op.method, parent+"{$}", s.operation(op, galaxyAnswers{}))
+			handle(op.method, parent+"{$}", s.operation(op, galaxyCodec{}))
 		}
 	}
 	for path, op := range extenderRoutes() {
@@ -133,11 +133,11 @@ func (s *Service) otherMethods(allowed []string) http.Handler {
 			return
 		}
 		s.refuse(w, r, noOperation, http.StatusMethodNotAllowed, ipam.Refuse(ipam.ReasonBadRequest,
-			"method %s is not allowed here: use %s", clip(r.Method), strings.Join(allowed, " or ")), envelopes{})
+			"method %s is not allowed here: use %s", clip(r.Method), strings.Join(allowed, " or ")), envelopeCodec{})
 	})
 }
 
 func (s *Service) noSuchPath(w http.ResponseWriter, r *http.Request) {
 	s.refuse(w, r, noOperation, http.StatusNotFound,
-		ipam.Refuse(ipam.ReasonNotFound, "there is no %s", clip(r.URL.Path)).WithHint("see /openapi.json"), envelopes{})
+		ipam.Refuse(ipam.ReasonNotFound, "there is no %s", clip(r.URL.Path)).WithHint("see /openapi.json"), envelopeCodec{})
 }

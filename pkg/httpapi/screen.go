@@ -21,7 +21,7 @@ func (s *Service) screen(next http.Handler) http.Handler {
 		case browsers.Check(asWrite(r)) != nil:
 			s.refuse(w, r, noOperation, http.StatusForbidden,
 				ipam.Refuse(ipam.ReasonBadRequest, "a web page of another site sent the request").
-					WithHint("send it from a program, without the headers Origin and Sec-Fetch-Site"), envelopes{})
+					WithHint("send it from a program, without the headers Origin and Sec-Fetch-Site"), envelopeCodec{})
 		default:
 			next.ServeHTTP(w, r)
 		}

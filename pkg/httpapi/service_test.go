@@ -94,12 +94,12 @@ func TestHostOfAnAnswer(t *testing.T) {
 
 func TestErrorsWithoutAReason(t *testing.T) {
 	err := fmt.Errorf("outer: %w", errors.New("inner"))
-	if got := asRefusal(err); (envelopes{}).status(got) != http.StatusInternalServerError || got.Reason != ipam.ReasonInternal || got.Message != "outer: inner" {
-		t.Errorf("%d %+v", envelopes{}.status(got), got)
+	if got := asRefusal(err); (envelopeCodec{}).status(got) != http.StatusInternalServerError || got.Reason != ipam.ReasonInternal || got.Message != "outer: inner" {
+		t.Errorf("%d %+v", envelopeCodec{}.status(got), got)
 	}
 	wrapped := fmt.Errorf("releasing: %w", ipam.Refuse(ipam.ReasonUnavailable, "away"))
-	if got := asRefusal(wrapped); (envelopes{}).status(got) != http.StatusServiceUnavailable || got.Message != "away" {
-		t.Errorf("%d %+v", envelopes{}.status(got), got)
+	if got := asRefusal(wrapped); (envelopeCodec{}).status(got) != http.StatusServiceUnavailable || got.Message != "away" {
+		t.Errorf("%d %+v", envelopeCodec{}.status(got), got)
 	}
 }
 

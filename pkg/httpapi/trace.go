@@ -23,7 +23,7 @@ func (s *Service) trace(ctx context.Context, r *http.Request, operation string) 
 	ctx, span := s.Tracing.Tracer(tracerName).Start(ctx, operation, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
 		attribute.String("bcsnet.request_id", idOf(r)), attribute.String("http.request.method", r.Method), attribute.String("http.route", r.Pattern)))
 	return ctx, func(err error) {
-		for _, a := range notesOf(ctx) {
+		for _, a := range requestAttrsOf(ctx) {
 			span.SetAttributes(attribute.String("bcsnet."+a.Key, a.Value.String()))
 		}
 		if err != nil {

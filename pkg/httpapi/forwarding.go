@@ -26,33 +26,34 @@ const (
 	headerProof = "Bcsnet-Proof"
 )
 
-// hop is what a replica knows of a request beside what the request says.
-type hop struct {
+// forwarding holds where a request came from, and when: what a replica knows of it beside what the request says.
+type forwarding struct {
 	// from is the replica that the request says to come from; empty when a client sent it.
 	from string
 	// arrived is when it reached the first replica, neither in the future nor longer ago than a request may take where
 	// another one says so; zero before arrive.
 	arrived time.Time
-	// waited is how long ago at least the request reached this replica when it was read.
-	waited time.Duration
+	// socketAge is how long ago at least the request reached this replica when it was read.
+	socketAge time.Duration
 	// caller is the IP address of the client.
 	caller string
 }
 
-type hopKey struct{}
+type forwardingKey struct{}
 
-func hopOf(r *http.Request) hop {
-	h, _ := r.Context().Value(hopKey{}).(hop)
-	return h
+func forwardingOf(r *http.Request) forwarding {
+	f, _ := r.Context().Value(forwardingKey{}).(forwarding)
+	return f
 }
 
-func (h hop) on(r *http.Request) *http.Request {
-	return r.WithContext(context.WithValue(r.Context(), hopKey{}, h))
+func (f forwarding) on(r *http.Request) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), forwardingKey{}, f))
 }
 
-// readHop is what is known of a request before its body: what other replicas say of it has to be proven first.
-func readHop(r *http.Request) hop {
-	return hop{from: r.Header.Get(headerForwarded), caller: caller(r)}
+// readForwarding returns what is known of a request before its body. What other replicas say of it has to be proven
+// first.
+func readForwarding(r *http.Request) forwarding {
+	return forwarding{from: r.Header.Get(headerForwarded), caller: caller(r)}
 }
 
 // readTimeout is how long a request may take: the client's time, if that is the shorter one.

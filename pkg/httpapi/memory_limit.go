@@ -44,15 +44,16 @@ const (
 	graceOfArrival, paceOfArrival = 2 * time.Second, 64 << 10 // bytes a second
 )
 
-// questions bounds the memory of the questions of schedulers, in two stages; galaxy's bodies share the first. What arrives counts as it arrives, by the
-// buffers that it fills: who announces much and sends little takes little. What has arrived waits for room to be
-// decided in. In both stages small questions have their own share: they do not wait for large ones.
-type questions struct{ arriving, deciding shares }
+// memoryLimit bounds the memory of the questions of schedulers, in two stages; galaxy's bodies share the first. What
+// arrives counts as it arrives, by the buffers that it fills: who announces much and sends little takes little. What has
+// arrived waits for room to be decided in. In both stages small questions have their own share: they do not wait for
+// large ones.
+type memoryLimit struct{ arriving, deciding shares }
 
 type shares struct{ small, large *semaphore.Weighted }
 
-func newQuestions() questions {
-	return questions{
+func newMemoryLimit() memoryLimit {
+	return memoryLimit{
 		arriving: shares{semaphore.NewWeighted(arrivingSmall), semaphore.NewWeighted(arrivingLarge)},
 		deciding: shares{semaphore.NewWeighted(maxSmall), semaphore.NewWeighted(maxLarge)},
 	}
@@ -143,11 +144,11 @@ func cost(body []byte) (bytes int64, small bool) {
 }
 
 // enter waits until there is room to decide a question; leave gives the room back.
-func (q questions) enter(ctx context.Context, body []byte) (leave func(), err error) {
+func (m memoryLimit) enter(ctx context.Context, body []byte) (leave func(), err error) {
 	n, small := cost(body)
-	share := q.deciding.large
+	share := m.deciding.large
 	if small {
-		share = q.deciding.small
+		share = m.deciding.small
 	}
 	if err := share.Acquire(ctx, n); err != nil {
 		return nil, tooMany()

@@ -7,5 +7,5 @@ import (
 	"time"
 )
 
-// sinceData is not to be had.
+// sinceData returns zero: this system does not say.
 func sinceData(syscall.Conn) time.Duration { return 0 }

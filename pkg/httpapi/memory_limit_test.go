@@ -164,7 +164,7 @@ func TestSmallQuestionsPass(t *testing.T) {
 
 func (b *bench) roomIsBack(t *testing.T) {
 	t.Helper()
-	a, d := b.questions.arriving, b.questions.deciding
+	a, d := b.memory.arriving, b.memory.deciding
 	if !a.small.TryAcquire(arrivingSmall) || !a.large.TryAcquire(arrivingLarge) || !d.small.TryAcquire(maxSmall) || !d.large.TryAcquire(maxLarge) {
 		t.Error("the room has not come back")
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// newStages makes the histograms of the stages, each with its label resolved.
-func newStages(r prometheus.Registerer) map[store.Stage]prometheus.Observer {
+// newStageMetrics makes the histograms of the stages, each with its label resolved.
+func newStageMetrics(r prometheus.Registerer) map[store.Stage]prometheus.Observer {
 	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "bcsnet_stage_duration_seconds",
 		Help: "Time that requests spend in one stage: lock (waiting for another request of the same interface), pod (finding the pod), " +

@@ -1,0 +1,47 @@
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+)
+
+// requestAttrs say in the log and in traces what a request is about: the pod or owner, the container, the host. An
+// operation adds them when it has read its request.
+type requestAttrs struct{ attrs []slog.Attr }
+
+type requestAttrsKey struct{}
+
+func withRequestAttrs(ctx context.Context) context.Context {
+	return context.WithValue(ctx, requestAttrsKey{}, &requestAttrs{})
+}
+
+// isRequest reports whether a context is that of a request.
+func isRequest(ctx context.Context) bool { return ctx.Value(requestAttrsKey{}) != nil }
+
+// addAttrs adds to the attributes of a request; empty values are left out.
+func addAttrs(ctx context.Context, attrs ...slog.Attr) {
+	n, ok := ctx.Value(requestAttrsKey{}).(*requestAttrs)
+	if !ok {
+		return
+	}
+	for _, a := range attrs {
+		if a.Value.String() != "" {
+			n.attrs = append(n.attrs, a)
+		}
+	}
+}
+
+// addHolderAttrs adds who a request is for. What came from outside is clipped: it is not checked yet.
+func addHolderAttrs(ctx context.Context, host, container, namespace, pod, owner string) {
+	if pod != "" {
+		pod = clip(namespace) + "/" + clip(pod)
+	}
+	addAttrs(ctx, slog.String("pod", pod), slog.String("owner", clip(owner)), slog.String("container", clip(container)), slog.String("host", clip(host)))
+}
+
+func requestAttrsOf(ctx context.Context) []slog.Attr {
+	if n, ok := ctx.Value(requestAttrsKey{}).(*requestAttrs); ok {
+		return n.attrs
+	}
+	return nil
+}
