@@ -94,7 +94,7 @@ func wrapped(cfg *rest.Config, restores *store.Restores, log *slog.Logger) *rest
 	cfg.QPS = -1 // the API server's own fairness bounds us
 	cfg.Wrap(restores.Wrap)
 	cfg.Wrap(store.AwaitRoles(log))
-	cfg.Wrap(store.SpreadReads)
+	cfg.Wrap(store.JitterReads)
 	return cfg
 }
 

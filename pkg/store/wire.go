@@ -203,7 +203,7 @@ func decodeLease(body []byte) (ipam.Lease, error) {
 // readObject reads a BCSNetIP; foreign says that it has fields that the Go type lacks.
 func readObject(body []byte) (o *v1.BCSNetIP, foreign bool, err error) {
 	o = &v1.BCSNetIP{}
-	if readQuickly(body, o) {
+	if fastDecode(body, o) {
 		return o, false, nil
 	}
 	*o = v1.BCSNetIP{}

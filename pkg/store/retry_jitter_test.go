@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// TestSpreadReads: reads that are turned away together come back at different times, and nobody else is held up.
-func TestSpreadReads(t *testing.T) {
+// TestJitterReads: reads that are turned away together come back at different times, and nobody else is held up.
+func TestJitterReads(t *testing.T) {
 	turnedAway := func(status int, after string) http.RoundTripper {
-		return SpreadReads(roundTripper(func(*http.Request) (*http.Response, error) {
+		return JitterReads(roundTripper(func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: status, Header: http.Header{"Retry-After": {after}}, Body: http.NoBody}, nil
 		}))
 	}
@@ -51,7 +51,7 @@ func TestSpreadReads(t *testing.T) {
 				t.Errorf("%s waited for %s", what, d)
 			}
 		}
-		if d := took(t.Context(), http.MethodGet, turnedAway(429, "9223372036854775807")); d >= maxSpread*time.Second {
+		if d := took(t.Context(), http.MethodGet, turnedAway(429, "9223372036854775807")); d >= maxJitter*time.Second {
 			t.Errorf("an absurd time: it waited for %s", d)
 		}
 		short, cancel := context.WithTimeout(t.Context(), time.Millisecond)

@@ -10,11 +10,11 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
-// readQuickly reads an object that has nothing but what we write ourselves, in one pass. It fills in what Lease reads and
+// fastDecode reads an object that has nothing but what we write ourselves, in one pass. It fills in what Lease reads and
 // passes over the rest. ok is false for anything else, such as a field that it does not know, a null or an escaped
 // character: the JSON package reads those. Starting with many addresses is half as much work with it.
-func readQuickly(object []byte, o *v1.BCSNetIP) (ok bool) {
-	q := quick{rest: object}
+func fastDecode(object []byte, o *v1.BCSNetIP) (ok bool) {
+	q := fastDecoder{rest: object}
 	q.object(func(name []byte) {
 		switch string(name) {
 		case "apiVersion":
@@ -34,7 +34,7 @@ func readQuickly(object []byte, o *v1.BCSNetIP) (ok bool) {
 	return !q.failed && len(bytes.TrimSpace(q.rest)) == 0
 }
 
-func (q *quick) metadata(name []byte, m *metav1.ObjectMeta) {
+func (q *fastDecoder) metadata(name []byte, m *metav1.ObjectMeta) {
 	switch string(name) {
 	case "name":
 		q.text(&m.Name)
@@ -53,7 +53,7 @@ func (q *quick) metadata(name []byte, m *metav1.ObjectMeta) {
 	}
 }
 
-func (q *quick) spec(name []byte, s *v1.BCSNetIPSpec) {
+func (q *fastDecoder) spec(name []byte, s *v1.BCSNetIPSpec) {
 	switch string(name) {
 	case "pool":
 		q.text(&s.Pool)
@@ -68,7 +68,7 @@ func (q *quick) spec(name []byte, s *v1.BCSNetIPSpec) {
 	}
 }
 
-func (q *quick) status(name []byte, s *v1.BCSNetIPStatus) {
+func (q *fastDecoder) status(name []byte, s *v1.BCSNetIPStatus) {
 	switch string(name) {
 	case "status":
 		s.Status = v1.IPPhase(q.word())
@@ -122,7 +122,7 @@ func (q *quick) status(name []byte, s *v1.BCSNetIPStatus) {
 	}
 }
 
-func (q *quick) past(name []byte, e *v1.HistoryEntry) {
+func (q *fastDecoder) past(name []byte, e *v1.HistoryEntry) {
 	switch string(name) {
 	case "holder":
 		q.text(&e.Holder)
@@ -143,14 +143,14 @@ func (q *quick) past(name []byte, e *v1.HistoryEntry) {
 	}
 }
 
-// quick reads JSON values one behind the other. Once it has failed it reads nothing more.
-type quick struct {
+// fastDecoder reads JSON values one behind the other. Once it has failed it reads nothing more.
+type fastDecoder struct {
 	rest   []byte
 	failed bool
 }
 
 // next steps over a character that must come now, and white space before it.
-func (q *quick) next(c byte) bool {
+func (q *fastDecoder) next(c byte) bool {
 	if q.peek() != c {
 		q.failed = true
 		return false
@@ -160,7 +160,7 @@ func (q *quick) next(c byte) bool {
 }
 
 // peek is the first character that is not white space; 0 at the end and after a failure.
-func (q *quick) peek() byte {
+func (q *fastDecoder) peek() byte {
 	for i, c := range q.rest {
 		switch c {
 		case ' ', '\n', '\t', '\r':
@@ -176,7 +176,7 @@ func (q *quick) peek() byte {
 }
 
 // list reads what stands between two brackets, with commas between; each reads one element.
-func (q *quick) list(open, end byte, each func()) {
+func (q *fastDecoder) list(open, end byte, each func()) {
 	if !q.next(open) {
 		return
 	}
@@ -196,10 +196,10 @@ func (q *quick) list(open, end byte, each func()) {
 	}
 }
 
-func (q *quick) array(each func()) { q.list('[', ']', each) }
+func (q *fastDecoder) array(each func()) { q.list('[', ']', each) }
 
 // object calls field with every name; it reads the value.
-func (q *quick) object(field func(name []byte)) {
+func (q *fastDecoder) object(field func(name []byte)) {
 	q.list('{', '}', func() {
 		name := q.word()
 		if q.next(':') {
@@ -209,7 +209,7 @@ func (q *quick) object(field func(name []byte)) {
 }
 
 // word reads a string of plain characters. It is valid as long as what is being read.
-func (q *quick) word() []byte {
+func (q *fastDecoder) word() []byte {
 	if !q.next('"') {
 		return nil
 	}
@@ -229,15 +229,15 @@ func (q *quick) word() []byte {
 	return w
 }
 
-func (q *quick) text(to *string) { *to = string(q.word()) }
+func (q *fastDecoder) text(to *string) { *to = string(q.word()) }
 
-func (q *quick) texts(to *[]string) {
+func (q *fastDecoder) texts(to *[]string) {
 	*to = nil
 	q.array(func() { *to = append(*to, string(q.word())) })
 }
 
 // number reads an integer from 0 to a limit.
-func (q *quick) number(limit uint64) uint64 {
+func (q *fastDecoder) number(limit uint64) uint64 {
 	q.peek()
 	n := 0
 	for n < len(q.rest) && q.rest[n] >= '0' && q.rest[n] <= '9' {
@@ -249,7 +249,7 @@ func (q *quick) number(limit uint64) uint64 {
 	return v
 }
 
-func (q *quick) truth() bool {
+func (q *fastDecoder) truth() bool {
 	q.peek()
 	for _, v := range []bool{true, false} {
 		if rest, ok := bytes.CutPrefix(q.rest, []byte(strconv.FormatBool(v))); ok {
@@ -262,7 +262,7 @@ func (q *quick) truth() bool {
 }
 
 // skip steps over a value that begins with a bracket.
-func (q *quick) skip(open byte) {
+func (q *fastDecoder) skip(open byte) {
 	if q.peek() != open {
 		q.failed = true
 		return

@@ -61,10 +61,10 @@ func everything(t *testing.T) []byte {
 }
 
 // What we write is read in one pass, every field of it.
-func TestReadQuickly(t *testing.T) {
+func TestFastDecode(t *testing.T) {
 	body := everything(t)
 	var got, want v1.BCSNetIP
-	if !readQuickly(body, &got) {
+	if !fastDecode(body, &got) {
 		t.Fatalf("was not read: %s", body)
 	}
 	if foreign, err := newDecoder(json.NewDecoder(bytes.NewReader(body))).decode(&want); err != nil || foreign {
@@ -77,7 +77,7 @@ func TestReadQuickly(t *testing.T) {
 	}
 }
 
-func TestReadQuicklyLeaves(t *testing.T) {
+func TestFastDecodeLeaves(t *testing.T) {
 	for name, body := range map[string]string{
 		"a label":              `{"metadata":{"labels":{"a":"b"}}}`,
 		"an unknown field":     `{"status":{"more":1}}`,
@@ -100,7 +100,7 @@ func TestReadQuicklyLeaves(t *testing.T) {
 		"nothing":              ``,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if o := (v1.BCSNetIP{}); readQuickly([]byte(body), &o) {
+			if o := (v1.BCSNetIP{}); fastDecode([]byte(body), &o) {
 				t.Errorf("%s is read as %+v", body, o)
 			}
 		})
@@ -137,20 +137,20 @@ func TestReadListInPieces(t *testing.T) {
 
 // Whatever the JSON package reads as an object without foreign fields is the same lease read in one pass, where
 // that reads it at all.
-func FuzzReadQuickly(f *testing.F) {
+func FuzzFastDecode(f *testing.F) {
 	for _, seed := range []string{plainObject, strangeObject, `{}`, `null`, `{"status":{"history":[{"holder":"a","since":"b"}],"fixed":true,"setSize":2}}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		var quick, slow v1.BCSNetIP
-		if !readQuickly(body, &quick) {
+		var fast, slow v1.BCSNetIP
+		if !fastDecode(body, &fast) {
 			return
 		}
 		foreign, err := newDecoder(json.NewDecoder(bytes.NewReader(body))).decode(&slow)
 		if err != nil { // in what nobody reads
 			return
 		}
-		got, gotErr := Lease(&quick, false)
+		got, gotErr := Lease(&fast, false)
 		want, wantErr := Lease(&slow, foreign)
 		if diff := cmp.Diff(want, got, compareAddrs); diff != "" || (gotErr == nil) != (wantErr == nil) {
 			t.Errorf("%s\n-JSON package +in one pass:\n%s%v, %v", body, diff, wantErr, gotErr)

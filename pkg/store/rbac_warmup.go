@@ -14,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// rolesLoad is for how long an API server may forbid what it permitted before and still pass for one that has just
+// maxWarmup is for how long an API server may forbid what it permitted before and still pass for one that has just
 // started. One that needs longer, or whose roles were taken away, is believed.
-const rolesLoad = time.Minute
+const maxWarmup = time.Minute
 
 // AwaitRoles has requests wait for an API server that has just started: until it has read the roles it forbids
 // everything to everybody. What is forbidden about a resource of which this process was permitted something
@@ -24,11 +24,11 @@ const rolesLoad = time.Minute
 // unseen, for as long as the request may take. What was never permitted is forbidden at once, and so is what an
 // admission webhook or policy refuses: that has been seen.
 func AwaitRoles(log *slog.Logger) func(http.RoundTripper) http.RoundTripper {
-	return newRoles(log, time.Now).wrap
+	return newRBACWarmup(log, time.Now).wrap
 }
 
-// roles are what the API server has permitted, and forbids now.
-type roles struct {
+// rbacWarmup has what the API server has permitted, and forbids now.
+type rbacWarmup struct {
 	log *slog.Logger
 	now func() time.Time
 
@@ -37,11 +37,11 @@ type roles struct {
 	forbidden map[string]time.Time // by method and right: since when
 }
 
-func newRoles(log *slog.Logger, now func() time.Time) *roles {
-	return &roles{log: log, now: now, permitted: map[right]bool{}, forbidden: map[string]time.Time{}}
+func newRBACWarmup(log *slog.Logger, now func() time.Time) *rbacWarmup {
+	return &rbacWarmup{log: log, now: now, permitted: map[right]bool{}, forbidden: map[string]time.Time{}}
 }
 
-func (o *roles) wrap(next http.RoundTripper) http.RoundTripper {
+func (o *rbacWarmup) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		resp, err := next.RoundTrip(r)
 		switch {
@@ -58,7 +58,7 @@ func (o *roles) wrap(next http.RoundTripper) http.RoundTripper {
 }
 
 // permit notes that a request was permitted; what the API server then made of it is another matter.
-func (o *roles) permit(r *http.Request) {
+func (o *rbacWarmup) permit(r *http.Request) {
 	about := rightOf(r.URL.Path)
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -69,7 +69,7 @@ func (o *roles) permit(r *http.Request) {
 }
 
 // judge passes on that a request is forbidden, or turns it away for a while.
-func (o *roles) judge(r *http.Request, resp *http.Response) (*http.Response, error) {
+func (o *rbacWarmup) judge(r *http.Request, resp *http.Response) (*http.Response, error) {
 	body, err := io.ReadAll(resp.Body)
 	_ = resp.Body.Close() // it is read
 	if err != nil {
@@ -90,8 +90,8 @@ func (o *roles) judge(r *http.Request, resp *http.Response) (*http.Response, err
 	return answer, nil
 }
 
-// waits says whether what is forbidden now may be permitted soon. Only the first time of several is logged.
-func (o *roles) waits(r *http.Request) bool {
+// waits reports whether what is forbidden now may be permitted soon. Only the first time of several is logged.
+func (o *rbacWarmup) waits(r *http.Request) bool {
 	about := rightOf(r.URL.Path)
 	key := r.Method + " " + about.String()
 	o.mu.Lock()
@@ -105,10 +105,10 @@ func (o *roles) waits(r *http.Request) bool {
 		o.forbidden[key] = since
 		o.log.Warn("the API server forbids what it permitted before; waiting in case it has just started", "method", r.Method, "resource", about.resource, "namespace", about.namespace)
 	}
-	return o.now().Sub(since) < rolesLoad
+	return o.now().Sub(since) < maxWarmup
 }
 
-// byAuthorizer says whether a body, in JSON or protobuf, tells that a user may not do something, in the words of
+// byAuthorizer reports whether a body, in JSON or protobuf, tells that a user may not do something, in the words of
 // the API server itself, which are the same for every kind of authorization.
 func byAuthorizer(body []byte) bool { return bytes.Contains(body, []byte(`" cannot `)) }
 
@@ -125,7 +125,7 @@ func (r right) String() string { return r.namespace + " " + r.resource }
 
 // had reports whether something of it was permitted before, there or in the whole cluster. A Role in one namespace says
 // nothing about another.
-func (o *roles) had(r right) bool { return o.permitted[r] || o.permitted[right{"", r.resource}] }
+func (o *rbacWarmup) had(r right) bool { return o.permitted[r] || o.permitted[right{"", r.resource}] }
 
 // rightOf reads the path of a request: "/apis/GROUP/VERSION/[namespaces/NAME/]RESOURCE/…".
 func rightOf(path string) (r right) {

@@ -43,7 +43,7 @@ func newReader(t *testing.T, verbs ...string) *reader {
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "default", Name: "roles"}},
 	}}
 	cfg.Wrap(r.tap.Wrap)
-	cfg.Wrap(newRoles(slog.New(slog.DiscardHandler), func() time.Time { return time.Now().Add(time.Duration(r.ahead.Load())) }).wrap)
+	cfg.Wrap(newRBACWarmup(slog.New(slog.DiscardHandler), func() time.Time { return time.Now().Add(time.Duration(r.ahead.Load())) }).wrap)
 	r.Client = connectTo(t, cfg, nil)
 	return r
 }
@@ -117,7 +117,7 @@ func TestAwaitRoles(t *testing.T) {
 		}
 	}
 	result := waits(get)
-	r.ahead.Store(int64(rolesLoad))
+	r.ahead.Store(int64(maxWarmup))
 	if err := <-result; !apierrors.IsForbidden(err) {
 		t.Errorf("a read that is forbidden for a minute: %v", err)
 	}
@@ -148,7 +148,7 @@ func TestRightOf(t *testing.T) {
 // What was permitted in one namespace says nothing about another; what was in the whole cluster does.
 func TestRolesOfNamespaces(t *testing.T) {
 	t.Parallel()
-	o := newRoles(slog.New(slog.DiscardHandler), time.Now)
+	o := newRBACWarmup(slog.New(slog.DiscardHandler), time.Now)
 	ask := func(path string) *http.Request {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1"+path, http.NoBody)
 		if err != nil {
