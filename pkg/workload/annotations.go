@@ -46,7 +46,7 @@ type Annotation struct {
 	// Value is the form of its value, Meaning what it does: for the documents.
 	Value, Meaning string
 
-	read func(value string) (meaning, error)
+	read func(value string) (parsedValue, error)
 }
 
 const (

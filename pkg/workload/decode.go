@@ -17,8 +17,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// meaning is what the value of one annotation says about its field.
-type meaning struct {
+// parsedValue holds what the value of one annotation says about its field.
+type parsedValue struct {
 	text    string
 	release ReleasePolicy
 	keep    time.Duration
@@ -31,7 +31,7 @@ type meaning struct {
 }
 
 // equal: two annotations that say it do not contradict each other.
-func (m meaning) equal(o meaning) bool {
+func (m parsedValue) equal(o parsedValue) bool {
 	return m.text == o.text && m.release == o.release && m.keep == o.keep && m.gateway == o.gateway &&
 		(m.mask == o.mask || m.mask == 0 || o.mask == 0) &&
 		slices.EqualFunc(m.sets, o.sets, func(a, b *netipx.IPSet) bool { return a.Equal(b) })
@@ -49,81 +49,81 @@ const (
 	maxText   = 253
 )
 
-func readObjectName(value string) (meaning, error) {
+func readObjectName(value string) (parsedValue, error) {
 	if problems := validation.IsDNS1123Subdomain(value); len(problems) > 0 {
-		return meaning{}, errors.New("it is no name of an object: lower case letters, digits, - and . in at most 253 characters")
+		return parsedValue{}, errors.New("it is no name of an object: lower case letters, digits, - and . in at most 253 characters")
 	}
-	return meaning{text: value}, nil
+	return parsedValue{text: value}, nil
 }
 
 // readClaimName reads the name of a claim, with its namespace where that is not the pod's.
-func readClaimName(value string) (meaning, error) {
+func readClaimName(value string) (parsedValue, error) {
 	namespace, name, elsewhere := strings.Cut(value, "/")
 	if !elsewhere {
 		return readObjectName(value)
 	}
 	if len(validation.IsDNS1123Label(namespace)) > 0 {
-		return meaning{}, errors.New("before the / it is no name of a namespace: lower case letters, digits and - in at most 63 characters")
+		return parsedValue{}, errors.New("before the / it is no name of a namespace: lower case letters, digits and - in at most 63 characters")
 	}
 	if _, err := readObjectName(name); err != nil {
-		return meaning{}, err
+		return parsedValue{}, err
 	}
-	return meaning{text: value}, nil
+	return parsedValue{text: value}, nil
 }
 
-func readText(value string) (meaning, error) {
+func readText(value string) (parsedValue, error) {
 	if len(value) > maxText || strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return meaning{}, fmt.Errorf("it is a text of at most %d bytes, all of which can be printed", maxText)
+		return parsedValue{}, fmt.Errorf("it is a text of at most %d bytes, all of which can be printed", maxText)
 	}
-	return meaning{text: value}, nil
+	return parsedValue{text: value}, nil
 }
 
-func readOwnPolicy(value string) (meaning, error) {
+func readOwnPolicy(value string) (parsedValue, error) {
 	switch strings.ToLower(value) {
 	case "with-pod", "withpod":
-		return meaning{release: ReleaseWithPod}, nil
+		return parsedValue{release: ReleaseWithPod}, nil
 	case "immutable":
-		return meaning{release: ReleaseImmutable}, nil
+		return parsedValue{release: ReleaseImmutable}, nil
 	case "never":
-		return meaning{release: ReleaseNever}, nil
+		return parsedValue{release: ReleaseNever}, nil
 	case "timed":
-		return meaning{release: ReleaseTimed}, nil
+		return parsedValue{release: ReleaseTimed}, nil
 	}
-	return meaning{}, errors.New("there is no such policy: it is with-pod, immutable, never or timed")
+	return parsedValue{}, errors.New("there is no such policy: it is with-pod, immutable, never or timed")
 }
 
-func readGalaxyPolicy(value string) (meaning, error) {
+func readGalaxyPolicy(value string) (parsedValue, error) {
 	switch strings.ToLower(value) {
 	case "immutable", "never":
 		return readOwnPolicy(value)
 	}
-	return meaning{}, errors.New("there is no such policy: it is immutable, never or empty")
+	return parsedValue{}, errors.New("there is no such policy: it is immutable, never or empty")
 }
 
-func readFixedIP(value string) (meaning, error) {
+func readFixedIP(value string) (parsedValue, error) {
 	if value != "fixed-ip" {
-		return meaning{}, errors.New("its one value is fixed-ip")
+		return parsedValue{}, errors.New("its one value is fixed-ip")
 	}
-	return meaning{release: ReleaseTimed}, nil
+	return parsedValue{release: ReleaseTimed}, nil
 }
 
-func readKeep(value string) (meaning, error) {
+func readKeep(value string) (parsedValue, error) {
 	m, err := readDuration(value, longestKeep)
 	m.implies = true
 	return m, err
 }
 
-func readKeepDuration(value string) (meaning, error) { return readDuration(value, longestFixed) }
+func readKeepDuration(value string) (parsedValue, error) { return readDuration(value, longestFixed) }
 
-func readDuration(value string, longest time.Duration) (meaning, error) {
+func readDuration(value string, longest time.Duration) (parsedValue, error) {
 	d, err := time.ParseDuration(value)
 	switch {
 	case err != nil:
-		return meaning{}, errors.New("it is no duration: write one like 48h or 1h30m")
+		return parsedValue{}, errors.New("it is no duration: write one like 48h or 1h30m")
 	case d < leastKeep || d > longest:
-		return meaning{}, fmt.Errorf("a duration is 1s at least and %.0fh at most", longest.Hours())
+		return parsedValue{}, fmt.Errorf("a duration is 1s at least and %.0fh at most", longest.Hours())
 	}
-	return meaning{keep: wholeSeconds(d)}, nil
+	return parsedValue{keep: wholeSeconds(d)}, nil
 }
 
 // wholeSeconds is a duration as claims can say it, and no shorter.
@@ -131,33 +131,33 @@ func wholeSeconds(d time.Duration) time.Duration {
 	return (d + time.Second - 1).Truncate(time.Second)
 }
 
-func readGateway(value string) (meaning, error) {
+func readGateway(value string) (parsedValue, error) {
 	a, err := ipam.ParseAddr(value)
 	if err == nil && (a.IsUnspecified() || a.IsMulticast()) {
 		err = fmt.Errorf("%s cannot be a gateway", a)
 	}
-	return meaning{gateway: a}, err
+	return parsedValue{gateway: a}, err
 }
 
 // readAddresses reads our own notation: one set of each family that is named.
-func readAddresses(value string) (meaning, error) {
+func readAddresses(value string) (parsedValue, error) {
 	entries := strings.Split(value, ",")
 	if len(entries) > maxRanges {
-		return meaning{}, fmt.Errorf("there are more than %d ranges", maxRanges)
+		return parsedValue{}, fmt.Errorf("there are more than %d ranges", maxRanges)
 	}
 	var v4, v6 []netipx.IPRange
 	for _, entry := range entries {
 		r, err := ipam.ParseRange(entry)
 		switch {
 		case err != nil:
-			return meaning{}, err
+			return parsedValue{}, err
 		case r.From().Is4():
 			v4 = append(v4, r)
 		default:
 			v6 = append(v6, r)
 		}
 	}
-	var m meaning
+	var m parsedValue
 	for _, ranges := range [][]netipx.IPRange{v4, v6} {
 		if len(ranges) > 0 {
 			m.sets = append(m.sets, setOf(ranges))
@@ -177,35 +177,35 @@ func setOf(ranges []netipx.IPRange) *netipx.IPSet {
 }
 
 // readArgs reads galaxy's arguments. What else they hold is for CNI plugins.
-func readArgs(value string) (m meaning, err error) {
+func readArgs(value string) (m parsedValue, err error) {
 	var args struct {
 		Ranges [][]string `json:"request_ip_range"`
 	}
 	if err := json.Unmarshal([]byte(value), &args); err != nil {
-		return meaning{}, fmt.Errorf("it is not the JSON of galaxy's args: %w", err)
+		return parsedValue{}, fmt.Errorf("it is not the JSON of galaxy's args: %w", err)
 	}
 	if len(args.Ranges) > maxSets {
-		return meaning{}, fmt.Errorf("request_ip_range asks for %d addresses; at most %d for one pod", len(args.Ranges), maxSets)
+		return parsedValue{}, fmt.Errorf("request_ip_range asks for %d addresses; at most %d for one pod", len(args.Ranges), maxSets)
 	}
 	for i, list := range args.Ranges {
 		switch {
 		case len(list) == 0:
-			return meaning{}, fmt.Errorf("list %d of request_ip_range is empty", i+1)
+			return parsedValue{}, fmt.Errorf("list %d of request_ip_range is empty", i+1)
 		case len(list) > maxRanges:
-			return meaning{}, fmt.Errorf("list %d of request_ip_range has more than %d ranges", i+1, maxRanges)
+			return parsedValue{}, fmt.Errorf("list %d of request_ip_range has more than %d ranges", i+1, maxRanges)
 		}
 		ranges := make([]netipx.IPRange, 0, len(list))
 		for _, entry := range list {
 			r, err := ipam.ParseRange(entry)
 			if err != nil {
-				return meaning{}, fmt.Errorf("request_ip_range: %w", err)
+				return parsedValue{}, fmt.Errorf("request_ip_range: %w", err)
 			}
 			ranges = append(ranges, r)
 		}
 		m.sets = append(m.sets, setOf(ranges))
 	}
 	if n := familiesOf(m.sets); n > maxSets {
-		return meaning{}, fmt.Errorf("request_ip_range asks for %d addresses, one of each family of a list; at most %d for one pod", n, maxSets)
+		return parsedValue{}, fmt.Errorf("request_ip_range asks for %d addresses, one of each family of a list; at most %d for one pod", n, maxSets)
 	}
 	return m, distinct(m.sets)
 }
@@ -239,30 +239,30 @@ func distinct(sets []*netipx.IPSet) error {
 	return nil
 }
 
-func readKeeperAddress(value string) (meaning, error) {
+func readKeeperAddress(value string) (parsedValue, error) {
 	if strings.Contains(value, ",") {
-		return meaning{}, errors.New("it is one address; several are for ip_pool")
+		return parsedValue{}, errors.New("it is one address; several are for ip_pool")
 	}
 	return readKeeperPool(value)
 }
 
 // readKeeperPool reads "a/24,b/24".
-func readKeeperPool(value string) (meaning, error) {
+func readKeeperPool(value string) (parsedValue, error) {
 	entries := strings.Split(value, ",")
 	if len(entries) > maxRanges {
-		return meaning{}, fmt.Errorf("there are more than %d addresses", maxRanges)
+		return parsedValue{}, fmt.Errorf("there are more than %d addresses", maxRanges)
 	}
-	m := meaning{claims: true}
+	m := parsedValue{claims: true}
 	var ranges []netipx.IPRange
 	for i, entry := range entries {
 		a, mask, err := readMasked(strings.TrimSpace(entry))
 		switch {
 		case err != nil:
-			return meaning{}, err
+			return parsedValue{}, err
 		case i > 0 && mask != m.mask:
-			return meaning{}, fmt.Errorf("the mask of %s differs from that of the addresses before it", entry)
+			return parsedValue{}, fmt.Errorf("the mask of %s differs from that of the addresses before it", entry)
 		case i > 0 && a.Is4() != ranges[0].From().Is4():
-			return meaning{}, errors.New("it mixes IPv4 and IPv6")
+			return parsedValue{}, errors.New("it mixes IPv4 and IPv6")
 		}
 		m.mask = mask
 		ranges = append(ranges, netipx.IPRangeFrom(a, a))

@@ -50,8 +50,8 @@ type kind struct {
 	discovered time.Time
 	objects    objects
 	// stop ends the watch.
-	stop   context.CancelFunc
-	denied denial
+	stop      context.CancelFunc
+	forbidden forbiddenSince
 }
 
 // NewOwners makes one that watches nothing yet. now is the time, for how long an answer counts.
@@ -93,7 +93,7 @@ func (o *Owners) object(ctx context.Context, k *kind, namespace, name, uid strin
 	if at := k.objects.get(namespace, name); at != nil && (uid == "" || at.uid == uid) {
 		return at, nil
 	}
-	if k.denied.since.Load() != 0 && k.denied.lasts(o.now()) {
+	if k.forbidden.since.Load() != 0 && k.forbidden.lasts(o.now()) {
 		return nil, errDenied
 	}
 	at, err := o.read(ctx, k, namespace, name)
@@ -126,14 +126,14 @@ func (o *Owners) metadataOf(ctx context.Context, k *kind, namespace, name string
 	case apierrors.IsNotFound(err):
 		return nil, errGone
 	case apierrors.IsForbidden(err):
-		if o.deny(k, err); k.denied.lasts(o.now()) {
+		if o.deny(k, err); k.forbidden.lasts(o.now()) {
 			return nil, errDenied
 		}
 		fallthrough
 	case err != nil:
 		return nil, fmt.Errorf("reading %s: %w", Workload{Kind: k.kind, Namespace: namespace, Name: name}, err)
 	}
-	k.denied.lift()
+	k.forbidden.lift()
 	return m, nil
 }
 

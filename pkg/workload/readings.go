@@ -17,14 +17,14 @@ const (
 // hundred. The zero value is ready for use, and nil remembers nothing.
 type readings struct {
 	mu    sync.Mutex
-	known map[reading]meaning
+	known map[reading]parsedValue
 	bytes int
 }
 
 type reading struct{ key, value string }
 
-// of is what the value of an annotation comes to. What cannot be read is read again each time.
-func (r *readings) of(a Annotation, value string) (meaning, error) {
+// of returns what the value of an annotation comes to. What cannot be read is read again each time.
+func (r *readings) of(a Annotation, value string) (parsedValue, error) {
 	if r == nil || len(value) < readingFrom {
 		return a.read(value)
 	}
@@ -43,7 +43,7 @@ func (r *readings) of(a Annotation, value string) (meaning, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.bytes += len(value); r.known == nil || r.bytes > maxReadings {
-		r.known, r.bytes = map[reading]meaning{}, len(value)
+		r.known, r.bytes = map[reading]parsedValue{}, len(value)
 	}
 	r.known[this] = m
 	m.sets = slices.Clone(m.sets)

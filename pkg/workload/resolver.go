@@ -39,21 +39,21 @@ func (r *Resolver) Resolve(ctx context.Context, pod Pod) (Policy, error) {
 
 // decide makes a policy of what is known.
 func decide(own owned, pod Pod, claims []string, defaults map[string]string, system string, known *readings) (Policy, error) {
-	d := draft{readings: known}
-	refusal := d.read(OnPod, podKind+" "+pod.Namespace+"/"+pod.Name, pod.Annotations)
+	b := policyBuilder{readings: known}
+	refusal := b.read(OnPod, podKind+" "+pod.Namespace+"/"+pod.Name, pod.Annotations)
 	if refusal == nil {
-		refusal = d.read(OnWorkload, own.String(), own.annotations)
+		refusal = b.read(OnWorkload, own.String(), own.annotations)
 	}
 	if refusal == nil {
-		refusal = d.readClaims(own, claims)
+		refusal = b.readClaims(own, claims)
 	}
 	if refusal == nil {
-		refusal = d.read(OnNamespace, namespaceKind+" "+pod.Namespace, defaults)
+		refusal = b.read(OnNamespace, namespaceKind+" "+pod.Namespace, defaults)
 	}
 	if refusal != nil {
 		return Policy{}, refusal
 	}
-	p, refusal := d.settle(own, pod, system)
+	p, refusal := b.resolve(own, pod, system)
 	if refusal != nil {
 		return Policy{}, refusal
 	}

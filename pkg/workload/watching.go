@@ -102,7 +102,7 @@ func (lw *listWatch) WatchWithContext(ctx context.Context, opts metav1.ListOptio
 func (lw *listWatch) noticed(ctx context.Context, err error) {
 	switch {
 	case err == nil:
-		lw.kind.denied.lift()
+		lw.kind.forbidden.lift()
 	case ctx.Err() != nil:
 	case apierrors.IsNotFound(err):
 		lw.owners.forget(lw.kind)
@@ -129,32 +129,32 @@ func (o *Owners) forget(k *kind) {
 	}
 }
 
-// denial is since when the API server refuses to show objects of a kind. For some seconds that is a failure like
-// any other: an API server that has just started refuses everything. After that it is how things are: nothing is
+// forbiddenSince holds since when the API server refuses to show objects of a kind. For some seconds that is a failure
+// like any other: an API server that has just started refuses everything. After that it is how things are: nothing is
 // asked for, and the annotations do not count.
-type denial struct {
+type forbiddenSince struct {
 	since atomic.Int64 // nanoseconds of Unix time; 0 while nothing is refused
 	told  atomic.Bool
 }
 
-// denialGrace is longer than an API server needs to know its roles, and the Reflector to try again.
-const denialGrace = 10 * time.Second
+// forbiddenGrace is longer than an API server needs to know its roles, and the Reflector to try again.
+const forbiddenGrace = 10 * time.Second
 
-func (d *denial) lasts(now time.Time) bool {
-	since := d.since.Load()
-	return since != 0 && now.Sub(time.Unix(0, since)) >= denialGrace
+func (f *forbiddenSince) lasts(now time.Time) bool {
+	since := f.since.Load()
+	return since != 0 && now.Sub(time.Unix(0, since)) >= forbiddenGrace
 }
 
-func (d *denial) lift() {
-	d.since.Store(0)
-	d.told.Store(false)
+func (f *forbiddenSince) lift() {
+	f.since.Store(0)
+	f.told.Store(false)
 }
 
 // deny takes note that objects of a kind may not be read, and says it once when that lasts.
 func (o *Owners) deny(k *kind, err error) {
 	now := o.now()
-	k.denied.since.CompareAndSwap(0, now.UnixNano())
-	if k.denied.lasts(now) && !k.denied.told.Swap(true) {
+	k.forbidden.since.CompareAndSwap(0, now.UnixNano())
+	if k.forbidden.lasts(now) && !k.forbidden.told.Swap(true) {
 		o.log.Warn("the owners of pods cannot be read; the annotations on them do not count until they can", "resource", k.resource, "error", err)
 	}
 }

@@ -8,72 +8,72 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// settle makes the policy of a draft.
-func (d *draft) settle(own owned, pod Pod, system string) (Policy, *ipam.Refusal) {
-	if refusal := d.reconcile(); refusal != nil {
+// resolve makes the policy of what was collected, or refuses.
+func (b *policyBuilder) resolve(own owned, pod Pod, system string) (Policy, *ipam.Refusal) {
+	if refusal := b.reconcile(); refusal != nil {
 		return Policy{}, refusal
 	}
-	p := Policy{Workload: own.Workload, Pool: d.text(fieldPool), Shared: d.text(fieldShared)}
-	p.Identity = identity(d.text(fieldIdentity), own.Workload, own.nature, pod)
-	if refusal := d.release(&p, own, pod); refusal != nil {
+	p := Policy{Workload: own.Workload, Pool: b.text(fieldPool), Shared: b.text(fieldShared)}
+	p.Identity = identity(b.text(fieldIdentity), own.Workload, own.nature, pod)
+	if refusal := b.release(&p, own, pod); refusal != nil {
 		return Policy{}, refusal
 	}
-	if refusal := d.addresses(&p, own); refusal != nil {
+	if refusal := b.addresses(&p, own); refusal != nil {
 		return Policy{}, refusal
 	}
-	if refusal := d.claim(&p, own, pod, system); refusal != nil {
+	if refusal := b.claim(&p, own, pod, system); refusal != nil {
 		return Policy{}, refusal
 	}
-	p.Sources = d.sources
+	p.Sources = b.sources
 	return p, nil
 }
 
-// reconcile settles what one field means for another.
-func (d *draft) reconcile() *ipam.Refusal {
-	claim, shared := d.said[fieldClaim], d.said[fieldShared]
+// reconcile resolves what one field means for another.
+func (b *policyBuilder) reconcile() *ipam.Refusal {
+	claim, shared := b.said[fieldClaim], b.said[fieldShared]
 	switch {
 	case claim == nil || shared == nil:
 	case claim.level == shared.level:
 		return contradict(claim, shared, ": a pod draws from one claim")
 	case claim.level > shared.level:
-		d.drop(fieldClaim)
+		b.drop(fieldClaim)
 	default:
-		d.drop(fieldShared)
+		b.drop(fieldShared)
 	}
 	// Defaults of a namespace give way to what they do not go with.
-	if d.isDefault(fieldClaim) && (d.said[fieldSets] != nil || d.said[fieldPool] != nil && !d.isDefault(fieldPool)) {
-		d.drop(fieldClaim)
+	if b.isDefault(fieldClaim) && (b.said[fieldSets] != nil || b.said[fieldPool] != nil && !b.isDefault(fieldPool)) {
+		b.drop(fieldClaim)
 	}
-	if d.isDefault(fieldPool) && (d.said[fieldSets] != nil || d.said[fieldClaim] != nil) {
-		d.drop(fieldPool)
+	if b.isDefault(fieldPool) && (b.said[fieldSets] != nil || b.said[fieldClaim] != nil) {
+		b.drop(fieldPool)
 	}
 	for _, f := range []Field{fieldRelease, fieldKeep} {
-		if d.isDefault(f) && d.said[fieldClaim] != nil { // which has a policy of its own
-			d.drop(f)
+		if b.isDefault(f) && b.said[fieldClaim] != nil { // which has a policy of its own
+			b.drop(f)
 		}
 	}
-	if d.said[fieldShared] != nil { // it is never released, whatever else is said
-		d.drop(fieldRelease)
-		d.drop(fieldKeep)
+	if b.said[fieldShared] != nil { // it is never released, whatever else is said
+		b.drop(fieldRelease)
+		b.drop(fieldKeep)
 	}
-	release, keep := d.said[fieldRelease], d.said[fieldKeep]
+	release, keep := b.said[fieldRelease], b.said[fieldKeep]
 	if release == nil || keep == nil || release.release == ReleaseTimed {
 		return nil
 	}
 	switch {
 	case !keep.implies, keep.level > release.level:
-		d.drop(fieldKeep)
+		b.drop(fieldKeep)
 	case keep.level < release.level:
-		d.drop(fieldRelease)
+		b.drop(fieldRelease)
 	default:
 		return contradict(release, keep, ": a duration goes with the policy timed")
 	}
 	return nil
 }
 
-// release settles what ends the holding.
-func (d *draft) release(p *Policy, own owned, pod Pod) *ipam.Refusal {
-	said, keep, sets := d.said[fieldRelease], d.said[fieldKeep], d.said[fieldSets]
+// release resolves what ends the holding.
+func (b *policyBuilder) release(p *Policy, own owned, pod Pod) *ipam.Refusal {
+	said, keep, sets := b.said[fieldRelease], b.said[fieldKeep], b.said[fieldSets]
 	switch {
 	case p.Shared != "":
 		p.Release = ReleaseNever
@@ -82,7 +82,7 @@ func (d *draft) release(p *Policy, own owned, pod Pod) *ipam.Refusal {
 		p.Release = said.release
 	case keep != nil && keep.implies:
 		p.Release = ReleaseTimed
-	case d.said[fieldClaim] != nil:
+	case b.said[fieldClaim] != nil:
 		p.Release = ReleaseUnsaid
 	case sets != nil && sets.claims && (own.nature == app || own.nature == machine || own.nature == daemon):
 		p.Release = ReleaseImmutable // the workload's own list is its own while it is there
@@ -90,9 +90,9 @@ func (d *draft) release(p *Policy, own owned, pod Pod) *ipam.Refusal {
 	default:
 		p.Release = ReleaseWithPod
 	}
-	if why := unfit(p.Release, own, pod, d.text(fieldIdentity) != ""); why != "" {
-		if d.isDefault(fieldRelease) {
-			d.drop(fieldRelease)
+	if why := unfit(p.Release, own, pod, b.text(fieldIdentity) != ""); why != "" {
+		if b.isDefault(fieldRelease) {
+			b.drop(fieldRelease)
 			p.Release = ReleaseWithPod
 			return nil
 		}
@@ -104,7 +104,7 @@ func (d *draft) release(p *Policy, own owned, pod Pod) *ipam.Refusal {
 			p.Keep = keep.keep
 		}
 	} else {
-		d.drop(fieldKeep)
+		b.drop(fieldKeep)
 	}
 	return nil
 }
@@ -125,14 +125,14 @@ func unfit(r ReleasePolicy, own owned, pod Pod, primaryKey bool) string {
 	return ""
 }
 
-// addresses settles which addresses the pod may get, and what goes out with them.
-func (d *draft) addresses(p *Policy, own owned) *ipam.Refusal {
-	sets, gateway := d.said[fieldSets], d.said[fieldGateway]
+// addresses resolves which addresses the pod may get, and what goes out with them.
+func (b *policyBuilder) addresses(p *Policy, own owned) *ipam.Refusal {
+	sets, gateway := b.said[fieldSets], b.said[fieldGateway]
 	if sets != nil {
 		p.Sets, p.Mask = sets.sets, sets.mask
 		if p.Release != ReleaseWithPod && p.Identity == "" && several(sets) {
 			by, hint := "", "use a StatefulSet, or let the addresses go with the pod"
-			if claim := d.said[fieldClaim]; claim != nil {
+			if claim := b.said[fieldClaim]; claim != nil {
 				by, hint = ", as "+claim.String()+" says", "use a StatefulSet, or no claim"
 			}
 			return ipam.Refuse(ipam.ReasonInvalidAnnotation, "%s: the pods of %s are interchangeable, so it cannot be known which of several addresses belong together once they are kept%s", sets, own, by).
@@ -173,10 +173,10 @@ func several(s *statement) bool {
 	return v4 > 1 || v6 > 1
 }
 
-// claim settles what holds the addresses.
-func (d *draft) claim(p *Policy, own owned, pod Pod, system string) *ipam.Refusal {
-	sets := d.said[fieldSets]
-	switch name := d.text(fieldClaim); {
+// claim resolves what holds the addresses.
+func (b *policyBuilder) claim(p *Policy, own owned, pod Pod, system string) *ipam.Refusal {
+	sets := b.said[fieldSets]
+	switch name := b.text(fieldClaim); {
 	case name != "":
 		p.Claim, p.Named = pod.Namespace+"/"+name, true
 		if namespace, _, elsewhere := strings.Cut(name, "/"); elsewhere {
@@ -188,19 +188,19 @@ func (d *draft) claim(p *Policy, own owned, pod Pod, system string) *ipam.Refusa
 	case p.Shared != "":
 		p.Claim = system + "/" + SharedClaim(p.Shared)
 		switch {
-		case own.nature == app && p.Identity != "", own.nature == machine, d.said[fieldIdentity] != nil:
+		case own.nature == app && p.Identity != "", own.nature == machine, b.said[fieldIdentity] != nil:
 			p.Identity = pod.Namespace + "/" + p.Identity // the pool serves other namespaces, too
 		default:
 			p.Identity = "" // kept by the pool
 		}
 	case p.Release != ReleaseWithPod || sets != nil && sets.claims:
 		text := own.Name
-		if own.nature == bare && d.said[fieldIdentity] != nil {
+		if own.nature == bare && b.said[fieldIdentity] != nil {
 			text = p.Identity // another pod may come back under it
 		}
 		p.Claim = pod.Namespace + "/" + claimName(own.prefix, text)
 	}
-	if p.Claim == "" && d.said[fieldIdentity] == nil {
+	if p.Claim == "" && b.said[fieldIdentity] == nil {
 		p.Identity = ""
 	}
 	if p.Claim != "" && own.unsure != nil {

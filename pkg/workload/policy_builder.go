@@ -12,7 +12,7 @@ import (
 
 // statement is what an annotation says, and where it stands.
 type statement struct {
-	meaning
+	parsedValue
 	key, value, object string
 	level              Level
 }
@@ -31,16 +31,16 @@ func (s *statement) String() string {
 
 // readClaims adds the claim that somebody made for the workload, unless a nearer level names one. They are its names in the
 // workload's namespace.
-func (d *draft) readClaims(own owned, names []string) *ipam.Refusal {
+func (b *policyBuilder) readClaims(own owned, names []string) *ipam.Refusal {
 	switch {
-	case len(names) == 0, d.said[fieldClaim] != nil, d.said[fieldShared] != nil:
+	case len(names) == 0, b.said[fieldClaim] != nil, b.said[fieldShared] != nil:
 		return nil
 	case len(names) > 1:
 		return ipam.Refuse(ipam.ReasonClaimConflict, "claims %s of namespace %s are for %s: a pod draws from one", listed(names), own.Namespace, own).
 			WithHint("name one in the pods' template by the annotation %s, or delete the others", ClaimAnnotation)
 	}
-	return d.add(fieldClaim, &statement{
-		meaning: meaning{text: names[0]}, key: OwnerField, value: own.Kind + " " + own.Name, object: "BCSNetIPClaim " + own.Namespace + "/" + names[0], level: onClaim,
+	return b.add(fieldClaim, &statement{
+		parsedValue: parsedValue{text: names[0]}, key: OwnerField, value: own.Kind + " " + own.Name, object: "BCSNetIPClaim " + own.Namespace + "/" + names[0], level: onClaim,
 	})
 }
 
@@ -55,16 +55,16 @@ func listed(names []string) string {
 // maxShown bounds what a message shows of a value.
 const maxShown = 120
 
-// draft is what the annotations of a pod, its workload and its namespace say, field by field. Of each
+// policyBuilder collects what the annotations of a pod, its workload and its namespace say, field by field. Of each
 // field the nearest level counts.
-type draft struct {
+type policyBuilder struct {
 	said     [fields]*statement
 	sources  []Source
 	readings *readings
 }
 
 // read adds the annotations of one object; read the levels from the nearest on.
-func (d *draft) read(level Level, object string, values map[string]string) *ipam.Refusal {
+func (b *policyBuilder) read(level Level, object string, values map[string]string) *ipam.Refusal {
 	if len(values) == 0 {
 		return nil
 	}
@@ -75,24 +75,24 @@ func (d *draft) read(level Level, object string, values map[string]string) *ipam
 		}
 		s := &statement{key: a.Key, value: value, object: object, level: level}
 		var err error
-		if s.meaning, err = d.readings.of(a, value); err != nil {
+		if s.parsedValue, err = b.readings.of(a, value); err != nil {
 			return ipam.Refuse(ipam.ReasonInvalidAnnotation, "%s: %v", s, err).WithHint("mend or remove the annotation; docs/reference/annotations.md lists all")
 		}
 		if a.Field == fieldSets && len(s.sets) == 0 {
 			continue // arguments that ask for no address
 		}
-		if refusal := d.add(a.Field, s); refusal != nil {
+		if refusal := b.add(a.Field, s); refusal != nil {
 			return refusal
 		}
 	}
 	return nil
 }
 
-func (d *draft) add(f Field, s *statement) *ipam.Refusal {
-	before := d.said[f]
+func (b *policyBuilder) add(f Field, s *statement) *ipam.Refusal {
+	before := b.said[f]
 	switch {
 	case before == nil:
-		d.said[f] = s
+		b.said[f] = s
 	case before.level != s.level:
 		if f != fieldSets {
 			return nil // the nearer one counts
@@ -100,13 +100,13 @@ func (d *draft) add(f Field, s *statement) *ipam.Refusal {
 		if refusal := narrows(before, s); refusal != nil {
 			return refusal
 		}
-	case !before.equal(s.meaning):
+	case !before.equal(s.parsedValue):
 		return contradict(before, s, "")
 	default:
 		// Of two that say the same, one may say more.
 		before.mask, before.claims, before.implies = max(before.mask, s.mask), before.claims || s.claims, before.implies || s.implies
 	}
-	d.sources = append(d.sources, Source{Object: s.object, Key: s.key, Value: s.value, Gave: f.String()})
+	b.sources = append(b.sources, Source{Object: s.object, Key: s.key, Value: s.value, Gave: f.String()})
 	return nil
 }
 
@@ -144,24 +144,26 @@ func contradict(a, b *statement, why string) *ipam.Refusal {
 }
 
 // drop forgets a field, and that it was said.
-func (d *draft) drop(f Field) {
-	d.said[f] = nil
-	kept := d.sources[:0]
-	for _, source := range d.sources {
+func (b *policyBuilder) drop(f Field) {
+	b.said[f] = nil
+	kept := b.sources[:0]
+	for _, source := range b.sources {
 		if source.Gave != f.String() {
 			kept = append(kept, source)
 		}
 	}
-	d.sources = kept
+	b.sources = kept
 }
 
-// text is what was said of a field that is a word; empty when nothing was.
-func (d *draft) text(f Field) string {
-	if s := d.said[f]; s != nil {
+// text returns what was said of a field that is a word; empty when nothing was.
+func (b *policyBuilder) text(f Field) string {
+	if s := b.said[f]; s != nil {
 		return s.text
 	}
 	return ""
 }
 
-// isDefault says whether a field was said by the namespace alone.
-func (d *draft) isDefault(f Field) bool { return d.said[f] != nil && d.said[f].level == OnNamespace }
+// isDefault reports whether a field was said by the namespace alone.
+func (b *policyBuilder) isDefault(f Field) bool {
+	return b.said[f] != nil && b.said[f].level == OnNamespace
+}
