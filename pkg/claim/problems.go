@@ -28,9 +28,10 @@ const (
 type Others struct {
 	// Rivals are other claims with the addresses that they name.
 	Rivals map[string]*netipx.IPSet
-	// Twins are other claims that somebody made for its workload, Above is the workload that this belongs to; zero for none.
-	Twins []string
-	Above workload.Workload
+	// DuplicateOwners are other claims that somebody made for its workload. Above is the workload that this belongs to;
+	// zero for none.
+	DuplicateOwners []string
+	Above           workload.Workload
 	// System is the namespace of the claims of shared pools.
 	System string
 }
@@ -51,9 +52,9 @@ func Problems(c Claim, x *ipam.Index, o Others) []Problem {
 	if o.Above.Kind != "" {
 		add(v1.ReasonOwnerControlled, "%s belongs to %s, and its pods draw from the claims of that: spec.owner has to name it", c.Workload, o.Above)
 	}
-	if len(o.Twins) > 0 {
+	if len(o.DuplicateOwners) > 0 {
 		add(v1.ReasonOwnerShared, "%s %s for %s, too: a pod draws from one, which an annotation has to name",
-			humanize.List(o.Twins), humanize.OneOr(len(o.Twins), "is", "are"), c.Workload)
+			humanize.List(o.DuplicateOwners), humanize.OneOr(len(o.DuplicateOwners), "is", "are"), c.Workload)
 	}
 	return all
 }

@@ -47,13 +47,13 @@ func TestProblems(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct {
-		namespace string
-		spec      v1.BCSNetIPClaimSpec
-		deleting  bool
-		rivals    map[string]*netipx.IPSet
-		twins     []string
-		above     workload.Workload
-		want      []Problem
+		namespace  string
+		spec       v1.BCSNetIPClaimSpec
+		deleting   bool
+		rivals     map[string]*netipx.IPSet
+		duplicates []string
+		above      workload.Workload
+		want       []Problem
 	}{
 		"nothing said":                                          {},
 		"as many as there are":                                  {spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(4)), Pool: "a"}},
@@ -79,7 +79,7 @@ func TestProblems(t *testing.T) {
 		"another claim names none of its":  {spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.0.0.9"}}, rivals: map[string]*netipx.IPSet{"pay/gw": rival}},
 		"more than are looked at":          {spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.0.0.0/19"}}, want: []Problem{{"AddressNotInPool", "10.0.0.0-10.0.0.8, 10.0.0.13-10.0.1.8, 10.0.1.13-10.0.31.255 are in no pool"}}},
 		"owned by what belongs to another": {above: workload.Workload{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, want: []Problem{{"OwnerControlled", "ReplicaSet shop/web-7d belongs to Deployment shop/web, and its pods draw from the claims of that: spec.owner has to name it"}}, spec: v1.BCSNetIPClaimSpec{Owner: &v1.ClaimOwner{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-7d"}}},
-		"others for its workload":          {twins: []string{"shop/a", "shop/b"}, want: []Problem{{"OwnerShared", "shop/a, shop/b are for Deployment shop/web, too: a pod draws from one, which an annotation has to name"}}, spec: v1.BCSNetIPClaimSpec{Owner: &v1.ClaimOwner{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}}},
+		"others for its workload":          {duplicates: []string{"shop/a", "shop/b"}, want: []Problem{{"OwnerShared", "shop/a, shop/b are for Deployment shop/web, too: a pod draws from one, which an annotation has to name"}}, spec: v1.BCSNetIPClaimSpec{Owner: &v1.ClaimOwner{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}}},
 		"in another pool than it says":     {spec: v1.BCSNetIPClaimSpec{Pool: "six", Addresses: []string{"10.0.0.9", "2001:db8::9"}}, want: []Problem{{"AddressNotInPool", "10.0.0.9 is not in pool six"}}},
 		"a shared pool that no pod finds":  {spec: v1.BCSNetIPClaimSpec{SharedName: "blue"}, want: []Problem{{"SharedNameElsewhere", "pods that name the shared pool blue use claim bcsnet-system/pool-blue, not this one"}}},
 		"being deleted":                    {spec: v1.BCSNetIPClaimSpec{Pool: "c"}, deleting: true},
@@ -95,7 +95,7 @@ func TestProblems(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.Deleting = tc.deleting
-			if diff := cmp.Diff(tc.want, Problems(c, x, Others{tc.rivals, tc.twins, tc.above, "bcsnet-system"})); diff != "" {
+			if diff := cmp.Diff(tc.want, Problems(c, x, Others{tc.rivals, tc.duplicates, tc.above, "bcsnet-system"})); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 		})

@@ -66,15 +66,15 @@ func (r *claimReconciler) inTheWay(ctx context.Context, c claim.Claim, above wor
 	if c.Deleting {
 		names = nil
 	}
-	others := claim.Others{Rivals: r.rivals(c.Name, names), Twins: r.twins(ctx, c), Above: above, System: r.system}
+	others := claim.Others{Rivals: r.rivals(c.Name, names), DuplicateOwners: r.duplicateOwners(ctx, c), Above: above, System: r.system}
 	if (c.Addresses != nil || c.Size >= 0 || c.Pool != "" || c.Workload.Kind != "" && !c.Managed) && (next == 0 || conflictEvery < next) {
 		next = conflictEvery
 	}
 	return claim.Problems(c, r.index, others), next
 }
 
-// twins are the claims that somebody made for the workload of another one that somebody made.
-func (r *claimReconciler) twins(ctx context.Context, c claim.Claim) (names []string) {
+// duplicateOwners returns the claims that somebody made for the workload of another one that somebody made.
+func (r *claimReconciler) duplicateOwners(ctx context.Context, c claim.Claim) (names []string) {
 	if c.Workload.Kind == "" || c.Managed {
 		return nil
 	}

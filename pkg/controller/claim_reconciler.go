@@ -50,7 +50,7 @@ type claimReconciler struct {
 	alloc    *allocator.Allocator // set before the manager starts
 	live     client.Reader
 	events   events.EventRecorder
-	leads    *leadership
+	leads    *leaderTerms
 	ready    func() error
 	queue    *queue
 	budget   *statusBudget
@@ -58,15 +58,15 @@ type claimReconciler struct {
 
 	mu sync.Mutex
 	// gone is since when the workload of a claim has been seen not to exist.
-	gone map[string]absence
+	gone map[string]goneSince
 	// wanted are the policies whose claims were not there when their pods asked.
 	wanted map[string]workload.Policy
 	// of are the claims of a workload, which has no UID here.
 	of map[workload.Workload]map[string]struct{}
 	// workloads are the same the other way about: the workload of each claim.
 	workloads map[string]workload.Workload
-	// elsewhere are the claims of workloads of which a pod was seen that draws its addresses from another, or none.
-	elsewhere map[string]struct{}
+	// migrated are the claims of workloads of which a pod was seen that draws its addresses from another, or none.
+	migrated map[string]struct{}
 	// short are the claims that wait for addresses to become free.
 	short map[string]struct{}
 	// failing are the claims that could not take their addresses the last time, unasked those whose workload could not be
@@ -80,11 +80,11 @@ type claimReconciler struct {
 	unclaimed map[string]time.Time
 }
 
-func newClaimReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Client, owners *workload.Owners, policies claim.Policies, terms allocator.TermsFinder, system string, leads *leadership, budget *statusBudget, log *slog.Logger) *claimReconciler {
+func newClaimReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Client, owners *workload.Owners, policies claim.Policies, terms allocator.TermsFinder, system string, leads *leaderTerms, budget *statusBudget, log *slog.Logger) *claimReconciler {
 	r := &claimReconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), index: index, leases: leases, owners: owners, policies: policies, terms: terms, system: system,
 		events: mgr.GetEventRecorder("bcsnet-controller"), leads: leads, queue: &queue{leads: leads}, budget: budget, log: log,
-		gone: map[string]absence{}, wanted: map[string]workload.Policy{}, of: map[workload.Workload]map[string]struct{}{}, workloads: map[string]workload.Workload{}, short: map[string]struct{}{}, failing: map[string]failures{}, unasked: map[string]failures{}, unclaimed: map[string]time.Time{}, elsewhere: map[string]struct{}{}, known: map[string]ownerView{}, named: map[string]*netipx.IPSet{},
+		gone: map[string]goneSince{}, wanted: map[string]workload.Policy{}, of: map[workload.Workload]map[string]struct{}{}, workloads: map[string]workload.Workload{}, short: map[string]struct{}{}, failing: map[string]failures{}, unasked: map[string]failures{}, unclaimed: map[string]time.Time{}, migrated: map[string]struct{}{}, known: map[string]ownerView{}, named: map[string]*netipx.IPSet{},
 	}
 	index.Subscribe(r.leaseChanged)
 	owners.Changed = r.workloadChanged
@@ -176,7 +176,7 @@ func (r *claimReconciler) remember(name string, w workload.Workload) {
 	if w.Kind == "" {
 		delete(r.workloads, name)
 		delete(r.gone, name)
-		delete(r.elsewhere, name)
+		delete(r.migrated, name)
 		delete(r.known, name)
 	} else {
 		others = slices.AppendSeq(others, maps.Keys(r.of[w]))

@@ -24,7 +24,7 @@ func (q *atOnce) AddAfter(r reconcile.Request, _ time.Duration) { q.Add(r) }
 // remembering is a reconciler that knows claims of as many workloads.
 func remembering(tb testing.TB, workloads int) (*claimReconciler, func() []string) {
 	tb.Helper()
-	leads := &leadership{log: slog.New(slog.DiscardHandler)}
+	leads := &leaderTerms{log: slog.New(slog.DiscardHandler)}
 	leads.set(tb.Context())
 	entered := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	tb.Cleanup(entered.ShutDown)
@@ -91,7 +91,7 @@ func BenchmarkRemember(b *testing.B) {
 
 // TestLargeClaimsGatherLonger: each look at a claim goes over all that it has, so there are fewer of them.
 func TestLargeClaimsGatherLonger(t *testing.T) {
-	leads := &leadership{log: slog.New(slog.DiscardHandler)}
+	leads := &leaderTerms{log: slog.New(slog.DiscardHandler)}
 	leads.set(t.Context())
 	var q entered
 	r := &claimReconciler{leads: leads, queue: &queue{leads: leads, queue: &q}, index: ipam.NewIndex()}

@@ -39,7 +39,7 @@ const (
 
 const (
 	// collectEvery is how often the leader looks at all leases: what a pod leaves without a DEL is back within some 80 s,
-	// also when the brake takes another look.
+	// also when the breaker takes another look.
 	collectEvery = 10 * time.Second
 	// parallelCollections is how many addresses are looked at and released at once.
 	parallelCollections = 16
@@ -48,17 +48,17 @@ const (
 // collector takes addresses back whose pod has gone, has ended or has been replaced, by the rule of package gone. The
 // write fails if the lease has changed since.
 type collector struct {
-	mode   CollectionMode
-	every  time.Duration
-	rule   gone.Rule
-	cached client.Reader
-	pods   *workload.Pods
-	index  *ipam.Index
-	leases *store.Client
-	nodes  *nodes
-	beats  *beats
-	waits  *waits
-	brake  *brake
+	mode    CollectionMode
+	every   time.Duration
+	rule    gone.Rule
+	cached  client.Reader
+	pods    *workload.Pods
+	index   *ipam.Index
+	leases  *store.Client
+	nodes   *nodes
+	beats   *beats
+	waits   *waits
+	breaker *circuitBreaker
 	// tell makes an event about the address of a lease.
 	tell  func(ctx context.Context, l ipam.Lease, kind, reason, action, note string)
 	ready func() error
@@ -101,7 +101,7 @@ func (c *collector) register(r prometheus.Registerer) {
 	for _, check := range []gone.Check{gone.PodGone, gone.PodEnded, gone.PodReplaced} {
 		c.collections.WithLabelValues(string(check))
 	}
-	r.MustRegister(c.collections, c.due, c.brake.gauge)
+	r.MustRegister(c.collections, c.due, c.breaker.gauge)
 }
 
 // Start looks at the leases until the context ends. The manager calls it on the leader alone.
@@ -109,7 +109,7 @@ func (c *collector) Start(ctx context.Context) error {
 	c.keep(map[netip.Addr]suspect{}, nil)
 	c.waits.forget()
 	defer c.keep(nil, nil)
-	defer c.brake.loosen()
+	defer c.breaker.loosen()
 	defer c.due.Set(0)
 	if hasty {
 		c.every, c.rule.Apart, c.rule.Termination, c.rule.Margin = time.Second/10, 0, 0, 0
@@ -149,7 +149,7 @@ func (c *collector) pass(ctx context.Context, now time.Time) {
 		return
 	case CollectionOn:
 	}
-	due = c.brake.passes(ctx, due, active, now)
+	due = c.breaker.passes(ctx, due, active, now)
 	alive := make([]bool, len(due))
 	group, together := errgroup.WithContext(ctx) // an API server that fails one fails all
 	group.SetLimit(parallelCollections)
@@ -390,7 +390,7 @@ func (c *collector) collect(ctx context.Context, s suspect, now time.Time) (aliv
 	change := ipam.Change{Verb: ipam.VerbCollect, By: "bcsnet-controller", Reason: string(s.check)}
 	released, err := allocator.ReleaseLease(ctx, c.leases, l, change, l.SameHolding)
 	if released {
-		c.brake.took(time.Now())
+		c.breaker.took(time.Now())
 		c.collections.WithLabelValues(string(s.check)).Inc()
 		c.log.Info("took an address back", s.fields()...)
 		c.tell(ctx, l, corev1.EventTypeNormal, v1.ReasonAddressCollected, "Collect", "took "+l.Addr.String()+" back: "+s.cause)

@@ -34,7 +34,7 @@ type election struct {
 	namespace string
 	timing    electionTiming
 	peers     *peers
-	leads     *leadership
+	leads     *leaderTerms
 	health    *health
 	log       *slog.Logger
 }
@@ -42,7 +42,7 @@ type election struct {
 // electionTiming has the meaning that the flags of the same names have in kube-controller-manager.
 type electionTiming struct{ lease, renew, retry time.Duration }
 
-func newElection(cfg *rest.Config, o Options, p *peers, l *leadership, h *health, log *slog.Logger) (*election, error) {
+func newElection(cfg *rest.Config, o Options, p *peers, l *leaderTerms, h *health, log *slog.Logger) (*election, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Timeout = o.RenewDeadline / 2 // a hanging API server must not eat up all of the term
 	client, err := coordinationclient.NewForConfig(cfg)

@@ -22,14 +22,14 @@ import (
 // voter is a replica as far as the election goes.
 type voter struct {
 	*peers
-	election *election
-	presence *presence
-	ahead    atomic.Int64 // of the clock, ns
+	election  *election
+	heartbeat *heartbeat
+	ahead     atomic.Int64 // of the clock, ns
 }
 
 func newVoter(t *testing.T, cfg *rest.Config, name string) *voter {
 	t.Helper()
-	leads := &leadership{log: slog.New(slog.DiscardHandler)}
+	leads := &leaderTerms{log: slog.New(slog.DiscardHandler)}
 	key, err := replica.NewKey()
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func newVoter(t *testing.T, cfg *rest.Config, name string) *voter {
 	if v.election, err = newElection(cfg, o, v.peers, leads, &health{others: func() bool { return false }}, leads.log); err != nil {
 		t.Fatal(err)
 	}
-	v.presence = &presence{leases: v.election.client.Leases(o.LeaderElectionNamespace), namespace: o.LeaderElectionNamespace, peers: v.peers, log: leads.log}
+	v.heartbeat = &heartbeat{leases: v.election.client.Leases(o.LeaderElectionNamespace), namespace: o.LeaderElectionNamespace, peers: v.peers, log: leads.log}
 	return v
 }
 
@@ -98,10 +98,10 @@ func TestElection(t *testing.T) {
 	t.Run("presence", func(t *testing.T) {
 		gone, alive := newVoter(t, cfg, "gone"), newVoter(t, cfg, "alive")
 		look := func(v *voter) (*coordinationv1.Lease, error) {
-			return v.presence.leases.Get(t.Context(), presenceName(v.self), metav1.GetOptions{})
+			return v.heartbeat.leases.Get(t.Context(), heartbeatName(v.self), metav1.GetOptions{})
 		}
 		for _, v := range []*voter{gone, alive} { // the first one tells nobody of itself
-			if err := v.presence.renew(t.Context()); err != nil {
+			if err := v.heartbeat.renew(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -113,13 +113,13 @@ func TestElection(t *testing.T) {
 		if first.Secret("nobody_x") != nil || first.Secret("") != nil || first.Secret("other_"+alive.self.Life) != nil {
 			t.Error("a secret is shared with nobody")
 		}
-		first.ahead.Store(int64(presenceKept))
+		first.ahead.Store(int64(heartbeatKept))
 		if n := len(first.Replicas()); n != 1 {
-			t.Errorf("%d replicas are shown after %s of silence, want the one itself", n, presenceKept)
+			t.Errorf("%d replicas are shown after %s of silence, want the one itself", n, heartbeatKept)
 		}
-		stop := background(t, func(ctx context.Context) { _ = alive.presence.run(ctx) })
+		stop := background(t, func(ctx context.Context) { _ = alive.heartbeat.run(ctx) })
 		controlplane.Until(t, "one is seen again", func() bool { return len(first.Replicas()) == 2 })
-		background(t, func(ctx context.Context) { _ = first.presence.sweep(ctx) })
+		background(t, func(ctx context.Context) { _ = first.heartbeat.sweep(ctx) })
 		controlplane.Until(t, "the Lease of the one that is gone is removed", func() bool {
 			_, err := look(gone)
 			return apierrors.IsNotFound(err)

@@ -72,7 +72,7 @@ func (o Options) floatingIPCache(kinds map[client.Object]cache.ByObject) map[cli
 }
 
 // keepFloatingIPs has the leader keep pools from the ConfigMap that the options name, if they name one.
-func keepFloatingIPs(ctx context.Context, mgr ctrl.Manager, o Options, index *ipam.Index, now func() time.Time, leads *leadership, ready func() error, registry prometheus.Registerer, log *slog.Logger) error {
+func keepFloatingIPs(ctx context.Context, mgr ctrl.Manager, o Options, index *ipam.Index, now func() time.Time, leads *leaderTerms, ready func() error, registry prometheus.Registerer, log *slog.Logger) error {
 	from, err := namespacedName(o.FloatingIPConfig)
 	if err != nil {
 		return nil //nolint:nilerr // none is wanted: Validate has read the name

@@ -25,7 +25,7 @@ func TestTroubleKeepsFromStanding(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	leads := &leadership{log: log}
+	leads := &leaderTerms{log: log}
 	tap := &intercept.Tap{}
 	anything := func(*http.Request) bool { return true }
 	tap.On(anything, intercept.Answer(http.StatusForbidden, metav1.StatusReasonForbidden, 0))

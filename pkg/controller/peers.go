@@ -25,17 +25,18 @@ func leaseLabels() map[string]string { return map[string]string{nameLabel: docto
 type peers struct {
 	self  replica.Identity
 	key   replica.Key
-	leads *leadership
+	leads *leaderTerms
 	now   func() time.Time
 	// changed has something in it when the leader's Lease has changed.
 	changed chan struct{}
 
 	mu     sync.Mutex
-	leases map[string]sighting // by the name of the Lease
+	leases map[string]peerRecord // by the name of the Lease
 }
 
-// sighting is a Lease and when this replica saw it change last: the clocks of others do not count.
-type sighting struct {
+// peerRecord is the Lease of another replica and when this replica saw it change last: the clocks of others do not
+// count.
+type peerRecord struct {
 	holder, version string
 	term            time.Duration
 	since           time.Time
@@ -45,13 +46,13 @@ type sighting struct {
 	secret []byte
 }
 
-func newPeers(self replica.Identity, key replica.Key, leads *leadership) *peers {
-	return &peers{self: self, key: key, leads: leads, now: time.Now, changed: make(chan struct{}, 1), leases: map[string]sighting{}}
+func newPeers(self replica.Identity, key replica.Key, leads *leaderTerms) *peers {
+	return &peers{self: self, key: key, leads: leads, now: time.Now, changed: make(chan struct{}, 1), leases: map[string]peerRecord{}}
 }
 
 // set takes a Lease that is new or has changed.
 func (p *peers) set(l *coordinationv1.Lease) {
-	s := sighting{version: l.ResourceVersion, seen: p.now(), key: l.Annotations[keyAnnotation]}
+	s := peerRecord{version: l.ResourceVersion, seen: p.now(), key: l.Annotations[keyAnnotation]}
 	if l.Spec.HolderIdentity != nil {
 		s.holder = *l.Spec.HolderIdentity
 	}
@@ -98,7 +99,7 @@ func (p *peers) holder() string {
 	return p.leases[LeaseName].holder
 }
 
-func (p *peers) fresh(s sighting) bool { return s.holder != "" && p.now().Sub(s.seen) < s.term }
+func (p *peers) fresh(s peerRecord) bool { return s.holder != "" && p.now().Sub(s.seen) < s.term }
 
 // Self is this replica.
 func (p *peers) Self() replica.Identity { return p.self }
@@ -133,7 +134,7 @@ func (p *peers) Secret(id string) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	who := replica.Parse(id)
-	s := p.leases[presenceName(who)]
+	s := p.leases[heartbeatName(who)]
 	if who.Life == "" || replica.Parse(s.holder).ID() != id {
 		return nil
 	}

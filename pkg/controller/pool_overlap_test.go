@@ -30,7 +30,7 @@ func newOverlapping(t testing.TB, addresses int) *overlapping {
 	if err != nil {
 		t.Fatal(err)
 	}
-	leads := &leadership{log: slog.New(slog.DiscardHandler)}
+	leads := &leaderTerms{log: slog.New(slog.DiscardHandler)}
 	leads.set(t.Context())
 	o := &overlapping{poolReconciler: &poolReconciler{
 		index: index, leases: leases, leads: leads, queue: &queue{leads: leads}, budget: newStatusBudget(time.Now),

@@ -35,16 +35,16 @@ const (
 
 // poolReconciler makes the objects and the status of a pool what its spec says.
 type poolReconciler struct {
-	client client.Client
-	index  *ipam.Index
-	leases *store.Client
-	events events.EventRecorder
-	leads  *leadership
-	log    *slog.Logger
-	ready  func() error
-	queue  *queue
-	brake  *brake
-	budget *statusBudget
+	client  client.Client
+	index   *ipam.Index
+	leases  *store.Client
+	events  events.EventRecorder
+	leads   *leaderTerms
+	log     *slog.Logger
+	ready   func() error
+	queue   *queue
+	breaker *circuitBreaker
+	budget  *statusBudget
 
 	mu sync.Mutex
 	// settled holds the pools whose objects were found as they should be, and when.
@@ -63,7 +63,7 @@ type settled struct {
 	at     time.Time
 }
 
-func newPoolReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Client, leads *leadership, budget *statusBudget, log *slog.Logger) *poolReconciler {
+func newPoolReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Client, leads *leaderTerms, budget *statusBudget, log *slog.Logger) *poolReconciler {
 	r := &poolReconciler{
 		client: mgr.GetClient(), index: index, leases: leases, events: mgr.GetEventRecorder("bcsnet-controller"),
 		leads: leads, queue: &queue{leads: leads}, budget: budget, log: log,

@@ -130,7 +130,7 @@ func (r *poolReconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view, uses []i
 	if notable := v1.Notable(conditions); notable != "" && conditions[0].Status == metav1.ConditionTrue {
 		conditions[0].Reason = notable
 	}
-	if n, why := r.brake.waiting(p.Name); n > 0 || meta.FindStatusCondition(s.Conditions, v1.ConditionCollectionPaused) != nil {
+	if n, why := r.breaker.waiting(p.Name); n > 0 || meta.FindStatusCondition(s.Conditions, v1.ConditionCollectionPaused) != nil {
 		conditions = append(conditions, collectionCondition(n, why))
 	}
 	conditions = append(conditions, quotaConditions(p, uses, s.Conditions)...)

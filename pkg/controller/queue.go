@@ -30,7 +30,7 @@ const (
 // since it cannot be started twice; on those that do not lead nothing is entered but the objects' own changes, and
 // reconciling these does nothing.
 type queue struct {
-	leads *leadership
+	leads *leaderTerms
 
 	mu    sync.Mutex
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request] // nil before the manager starts

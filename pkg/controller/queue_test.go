@@ -19,7 +19,7 @@ import (
 func TestQueue(t *testing.T) {
 	term, end := context.WithCancel(t.Context())
 	defer end()
-	leads := &leadership{log: slog.New(slog.DiscardHandler)}
+	leads := &leaderTerms{log: slog.New(slog.DiscardHandler)}
 	q := &queue{leads: leads}
 	pool := func(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
 	leads.set(term)

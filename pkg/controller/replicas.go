@@ -21,7 +21,7 @@ const noAddress = "none"
 
 // joinReplicas makes this replica known to the others and them to it. elect has it lead at times until its context
 // ends; without an election it always does.
-func joinReplicas(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options, listen net.Addr, leads *leadership, h *health, log *slog.Logger) (p *peers, elect func(context.Context), err error) {
+func joinReplicas(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options, listen net.Addr, leads *leaderTerms, h *health, log *slog.Logger) (p *peers, elect func(context.Context), err error) {
 	name, err := os.Hostname()
 	if err != nil {
 		return nil, nil, err
@@ -43,13 +43,13 @@ func joinReplicas(ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Opt
 	if err != nil {
 		return nil, nil, err
 	}
-	here := &presence{leases: election.client.Leases(o.LeaderElectionNamespace), namespace: o.LeaderElectionNamespace, peers: p, log: log}
+	here := &heartbeat{leases: election.client.Leases(o.LeaderElectionNamespace), namespace: o.LeaderElectionNamespace, peers: p, log: log}
 	leads.onTerm(here.sweep)
 	return p, election.run, mgr.Add(manager.RunnableFunc(here.run))
 }
 
 // leadAlways is one term, begun again when a part has failed.
-func leadAlways(ctx context.Context, leads *leadership, o Options) {
+func leadAlways(ctx context.Context, leads *leaderTerms, o Options) {
 	every(ctx, cmp.Or(o.RetryPeriod, electionDefaults().retry), func() {
 		term, resign := context.WithCancel(ctx)
 		defer resign()

@@ -180,7 +180,7 @@ func assemble(
 	}
 	feed := store.NewFeed(leases)
 	feed.OnRestore(func() { restores.Noticed(v1.IPResource) })
-	leads := &leadership{log: log}
+	leads := &leaderTerms{log: log}
 	budget := newStatusBudget(time.Now)
 	reconciler := newPoolReconciler(mgr, index, leases, leads, budget, log)
 	nodes := newNodes(index, reconciler.nodeChanged, leases.Now)
@@ -232,11 +232,11 @@ func assemble(
 		mode: o.GarbageCollection, every: cmp.Or(o.CollectEvery, collectEvery), cached: mgr.GetCache(), pods: pods,
 		rule: o.goneRule(), beats: &beats{live: mgr.GetAPIReader(), log: log},
 		waits: &waits{live: mgr.GetAPIReader(), client: mgr.GetClient(), namespace: o.LeaderElectionNamespace},
-		index: index, leases: leases, nodes: nodes, brake: newBrake(mgr.GetAPIReader(), nodes.readyNode, reconciler.collectionChanged, log),
+		index: index, leases: leases, nodes: nodes, breaker: newCircuitBreaker(mgr.GetAPIReader(), nodes.readyNode, reconciler.collectionChanged, log),
 		tell: reconciler.tellOfAddress, ready: ready, log: log,
 	}
 	collector.register(registry)
-	reconciler.brake = collector.brake
+	reconciler.breaker = collector.breaker
 	leads.onTerm(collector.Start)
 	if err := keepFloatingIPs(ctx, mgr, o, index, leases.Now, leads, ready, registry, log); err != nil {
 		return nil, nil, err
@@ -245,7 +245,7 @@ func assemble(
 	if err != nil {
 		return nil, nil, err
 	}
-	leads.onTerm(newExaminer(mgr.GetCache(), index, nodes, leases, ready, registry, log).Start)
+	leads.onTerm(newDoctorRunner(mgr.GetCache(), index, nodes, leases, ready, registry, log).Start)
 	forwarder := httpapi.NewForwarder(peers, o.ForwardPlainHTTP, registry, log)
 	service := &httpapi.Service{
 		Index: index, Leases: leases, Allocator: alloc, Ready: ready, Trouble: health.err,

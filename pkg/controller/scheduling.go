@@ -23,7 +23,7 @@ const forgetEvery = 30 * time.Second
 // addresses there are for each node.
 func addScheduling(
 	ctx context.Context, mgr ctrl.Manager, o Options, index *ipam.Index, pods *workload.Pods, nodes *nodes, policies *workload.Resolver,
-	now func() time.Time, leads *leadership, ready func() error, registry prometheus.Registerer, log *slog.Logger,
+	now func() time.Time, leads *leaderTerms, ready func() error, registry prometheus.Registerer, log *slog.Logger,
 ) (*scheduling.Extender, error) {
 	resources, err := scheduling.ParseResources(o.NodeResources)
 	if err != nil {

@@ -21,9 +21,9 @@ import (
 // examineEvery is how often the leader runs the checks.
 const examineEvery = 3 * time.Minute
 
-// examiner runs the checks of package doctor on the leader and publishes how much they find. It reads
+// doctorRunner runs the checks of package doctor on the leader and publishes how much they find. It reads
 // caches and the index, never the API server.
-type examiner struct {
+type doctorRunner struct {
 	cache    client.Reader
 	index    *ipam.Index
 	nodes    *nodes
@@ -34,8 +34,8 @@ type examiner struct {
 	log      *slog.Logger
 }
 
-func newExaminer(cache client.Reader, index *ipam.Index, nodes *nodes, leases *store.Client, ready func() error, registry prometheus.Registerer, log *slog.Logger) *examiner {
-	e := &examiner{
+func newDoctorRunner(cache client.Reader, index *ipam.Index, nodes *nodes, leases *store.Client, ready func() error, registry prometheus.Registerer, log *slog.Logger) *doctorRunner {
+	e := &doctorRunner{
 		cache: cache, index: index, nodes: nodes, leases: leases, ready: ready, checks: cachedChecks(), log: log,
 		findings: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "bcsnet_doctor_findings", Help: "Findings of the checks of bcsnetctl doctor, as the leader sees them every few minutes.",
@@ -55,7 +55,7 @@ func cachedChecks() []doctor.Check {
 
 // Start runs the checks until the context ends, a term of the leader. What it found goes with the term: the next
 // leader publishes its own.
-func (e *examiner) Start(ctx context.Context) error {
+func (e *doctorRunner) Start(ctx context.Context) error {
 	if !awaitReady(ctx, e.ready) {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (e *examiner) Start(ctx context.Context) error {
 	return nil
 }
 
-func (e *examiner) publish(r doctor.Report) {
+func (e *doctorRunner) publish(r doctor.Report) {
 	counts := map[string]int{}
 	for _, f := range r.Findings {
 		counts[f.Check]++
@@ -80,7 +80,7 @@ func (e *examiner) publish(r doctor.Report) {
 	}
 }
 
-func (e *examiner) snapshot(ctx context.Context) (*doctor.Snapshot, error) {
+func (e *doctorRunner) snapshot(ctx context.Context) (*doctor.Snapshot, error) {
 	s := &doctor.Snapshot{Now: e.leases.Now()}
 	var pools v1.BCSNetPoolList
 	if err := e.cache.List(ctx, &pools); err != nil {

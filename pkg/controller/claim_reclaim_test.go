@@ -22,7 +22,7 @@ func TestAbsence(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
-			var a absence
+			var a goneSince
 			for i, l := range looks {
 				now = now.Add(time.Duration(l.after) * time.Second)
 				if a = a.goesOn(now, l.kind); a.lasts() != l.gone {

@@ -9,9 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// leadership is when this replica leads, from term to term. What only the leader does runs as a part of each
+// leaderTerms holds when this replica leads, from term to term. What only the leader does runs as a part of each
 // term, or joins the present one; it ends with the term, while the replica goes on answering requests.
-type leadership struct {
+type leaderTerms struct {
 	log *slog.Logger
 
 	parts []func(context.Context) error // not changed once a term may begin
@@ -24,7 +24,7 @@ type leadership struct {
 }
 
 // turn is full during a term.
-func (l *leadership) turn() chan struct{} {
+func (l *leaderTerms) turn() chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.leading == nil {
@@ -34,7 +34,7 @@ func (l *leadership) turn() chan struct{} {
 }
 
 // metric shows whether this replica leads.
-func (l *leadership) metric() prometheus.Collector {
+func (l *leaderTerms) metric() prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "bcsnet_leader", Help: "1 while this replica leads.",
 	}, func() float64 {
@@ -47,17 +47,17 @@ func (l *leadership) metric() prometheus.Collector {
 
 // onTerm has a part run in every term, until the term's context ends. One that ends earlier with an error ends the
 // term: another replica may fare better.
-func (l *leadership) onTerm(start func(context.Context) error) { l.parts = append(l.parts, start) }
+func (l *leaderTerms) onTerm(start func(context.Context) error) { l.parts = append(l.parts, start) }
 
 // Leading says whether this replica leads.
-func (l *leadership) Leading() bool {
+func (l *leaderTerms) Leading() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.term != nil && l.term.Err() == nil
 }
 
 // join returns a context that ends with the present term, too. It is false when there is none.
-func (l *leadership) join(ctx context.Context) (context.Context, context.CancelFunc, bool) {
+func (l *leaderTerms) join(ctx context.Context) (context.Context, context.CancelFunc, bool) {
 	l.mu.Lock()
 	term := l.term
 	l.mu.Unlock()
@@ -71,7 +71,7 @@ func (l *leadership) join(ctx context.Context) (context.Context, context.CancelF
 
 // lead is a term: it runs the parts, and returns when the context has ended and all have returned. resign ends
 // the term from within.
-func (l *leadership) lead(ctx context.Context, resign context.CancelFunc) {
+func (l *leaderTerms) lead(ctx context.Context, resign context.CancelFunc) {
 	turn := l.turn()
 	turn <- struct{}{}
 	defer func() { <-turn }()
@@ -94,14 +94,14 @@ func (l *leadership) lead(ctx context.Context, resign context.CancelFunc) {
 	running.Wait()
 }
 
-func (l *leadership) set(term context.Context) {
+func (l *leaderTerms) set(term context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.term = term
 }
 
 // ended returns when no term is under way.
-func (l *leadership) ended() {
+func (l *leaderTerms) ended() {
 	turn := l.turn()
 	turn <- struct{}{} // to have got it is all that was wanted
 	<-turn

@@ -15,27 +15,27 @@ import (
 )
 
 // A replica renews its own Lease as often as a kubelet does. One that was killed is no longer shown when
-// presenceTerm is over, and its Lease goes after presenceKept.
+// heartbeatTerm is over, and its Lease goes after heartbeatKept.
 const (
-	presenceTerm  = 40 * time.Second
-	presenceEvery = 10 * time.Second
-	presenceKept  = 10 * time.Minute
+	heartbeatTerm  = 40 * time.Second
+	heartbeatEvery = 10 * time.Second
+	heartbeatKept  = 10 * time.Minute
 )
 
-// presence keeps the Lease that tells the other replicas of this one.
-type presence struct {
+// heartbeat keeps the Lease by which the other replicas know of this one.
+type heartbeat struct {
 	leases    coordinationclient.LeaseInterface
 	namespace string
 	peers     *peers
 	log       *slog.Logger
 }
 
-func presenceName(i replica.Identity) string { return LeaseName + "-" + i.Life }
+func heartbeatName(i replica.Identity) string { return LeaseName + "-" + i.Life }
 
 // run renews the Lease until the context ends, and then removes it.
-func (p *presence) run(ctx context.Context) error {
+func (p *heartbeat) run(ctx context.Context) error {
 	failing := false
-	every(ctx, presenceEvery, func() {
+	every(ctx, heartbeatEvery, func() {
 		err := p.renew(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
 			p.log.Warn("the other replicas are not told of this one", "error", err)
@@ -44,27 +44,27 @@ func (p *presence) run(ctx context.Context) error {
 	})
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()
-	err := p.leases.Delete(last, presenceName(p.peers.self), metav1.DeleteOptions{})
+	err := p.leases.Delete(last, heartbeatName(p.peers.self), metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		p.log.Debug("the Lease of this replica stays until it is swept", "error", err)
 	}
 	return nil
 }
 
-func (p *presence) renew(ctx context.Context) error {
+func (p *heartbeat) renew(ctx context.Context) error {
 	now := metav1.NowMicro()
-	lease := coordinationapply.Lease(presenceName(p.peers.self), p.namespace).WithLabels(leaseLabels()).
+	lease := coordinationapply.Lease(heartbeatName(p.peers.self), p.namespace).WithLabels(leaseLabels()).
 		WithAnnotations(map[string]string{keyAnnotation: p.peers.key.Public()}).WithSpec(coordinationapply.LeaseSpec().
-		WithHolderIdentity(p.peers.self.Holder()).WithLeaseDurationSeconds(int32(presenceTerm / time.Second)).WithRenewTime(now))
+		WithHolderIdentity(p.peers.self.Holder()).WithLeaseDurationSeconds(int32(heartbeatTerm / time.Second)).WithRenewTime(now))
 	_, err := p.leases.Apply(ctx, lease, metav1.ApplyOptions{FieldManager: LeaseName, Force: true})
 	return err
 }
 
 // sweep is the leader's part: it removes the Leases that killed replicas have left.
-func (p *presence) sweep(ctx context.Context) error {
-	every(ctx, presenceTerm, func() {
+func (p *heartbeat) sweep(ctx context.Context) error {
+	every(ctx, heartbeatTerm, func() {
 		var errs []error
-		for name, version := range p.peers.stale(presenceKept) {
+		for name, version := range p.peers.stale(heartbeatKept) {
 			err := p.leases.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &version}})
 			if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 				errs = append(errs, err)

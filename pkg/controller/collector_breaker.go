@@ -20,18 +20,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Bounds of the brake: so many leases, or one in so many of the active ones, may be taken back within the window.
+// Bounds of the circuit breaker: so many leases, or one in so many of the active ones, may be taken back within the
+// window.
 const (
-	brakeCount  = 10
-	brakeOneIn  = 20
-	brakeWindow = time.Minute
+	breakerCount  = 10
+	breakerOneIn  = 20
+	breakerWindow = time.Minute
 )
 
-// brake stops the collection when more leases than usual look given up at once: an API server that is empty, or
+// circuitBreaker stops the collection when more leases than usual look given up at once: an API server that is empty, or
 // was restored, says of every pod that it does not exist. It lets those go whose namespace and node it has seen there at
 // another look, and all when there are fewer: then somebody has released them by hand. Of a host that
 // has been away for longer than its grace period no node is asked for.
-type brake struct {
+type circuitBreaker struct {
 	live client.Reader
 	// node names the ready node that a host is; ok is false when it is none.
 	node    func(host netip.Addr) (name string, ok bool)
@@ -42,31 +43,31 @@ type brake struct {
 	mu sync.Mutex
 	// taken are the times of the last minute's collections.
 	taken []time.Time
-	// pools counts, per pool, the leases that wait; empty while the brake is off. why says what is missing.
+	// pools counts, per pool, the leases that wait; empty while the breaker lets all pass. why says what is missing.
 	pools map[string]int
 	why   string
 	// looked are the versions of the leases that were due at the last look.
 	looked map[netip.Addr]uint64
 }
 
-func newBrake(live client.Reader, node func(netip.Addr) (string, bool), changed func(pool string), log *slog.Logger) *brake {
-	return &brake{live: live, node: node, changed: changed, log: log, gauge: prometheus.NewGauge(prometheus.GaugeOpts{
+func newCircuitBreaker(live client.Reader, node func(netip.Addr) (string, bool), changed func(pool string), log *slog.Logger) *circuitBreaker {
+	return &circuitBreaker{live: live, node: node, changed: changed, log: log, gauge: prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "bcsnet_collection_braked", Help: "1 while no addresses are taken back because there are too many at once.",
 	})}
 }
 
 // took takes note of a collection.
-func (b *brake) took(now time.Time) {
+func (b *circuitBreaker) took(now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.taken = append(b.taken, now)
 }
 
 // passes are those of the leases that are due that need not wait.
-func (b *brake) passes(ctx context.Context, due []suspect, active int, now time.Time) []suspect {
+func (b *circuitBreaker) passes(ctx context.Context, due []suspect, active int, now time.Time) []suspect {
 	b.mu.Lock()
-	b.taken = slices.DeleteFunc(b.taken, func(t time.Time) bool { return now.Sub(t) >= brakeWindow })
-	many := len(due) > 0 && len(due)+len(b.taken) > max(brakeCount, active/brakeOneIn)
+	b.taken = slices.DeleteFunc(b.taken, func(t time.Time) bool { return now.Sub(t) >= breakerWindow })
+	many := len(due) > 0 && len(due)+len(b.taken) > max(breakerCount, active/breakerOneIn)
 	b.mu.Unlock()
 	if !many || !brakes {
 		b.loosen()
@@ -84,7 +85,7 @@ func (b *brake) passes(ctx context.Context, due []suspect, active int, now time.
 
 // look tells the leases that were due at the look before from those that are for the first time, also while others wait
 // for long: the API server may have lost its pods once more.
-func (b *brake) look(due []suspect) (again, fresh []suspect) {
+func (b *circuitBreaker) look(due []suspect) (again, fresh []suspect) {
 	now := make(map[netip.Addr]uint64, len(due))
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -101,7 +102,7 @@ func (b *brake) look(due []suspect) (again, fresh []suspect) {
 }
 
 // pull stops the collection, and says so when it went until now.
-func (b *brake) pull(due []suspect, why string) {
+func (b *circuitBreaker) pull(due []suspect, why string) {
 	pools := map[string]int{}
 	for _, s := range due {
 		pools[s.lease.Pool]++
@@ -123,7 +124,7 @@ func (b *brake) pull(due []suspect, why string) {
 }
 
 // loosen lets the collection go on.
-func (b *brake) loosen() {
+func (b *circuitBreaker) loosen() {
 	b.mu.Lock()
 	before := b.pools
 	b.pools, b.why, b.looked = nil, "", nil
@@ -136,7 +137,7 @@ func (b *brake) loosen() {
 }
 
 // tell has the pools looked at whose number has changed.
-func (b *brake) tell(before, after map[string]int) {
+func (b *circuitBreaker) tell(before, after map[string]int) {
 	all := maps.Clone(before)
 	if all == nil {
 		all = map[string]int{}
@@ -149,8 +150,8 @@ func (b *brake) tell(before, after map[string]int) {
 	}
 }
 
-// waiting says how many leases of a pool wait for the brake, and what it waits for.
-func (b *brake) waiting(pool string) (n int, why string) {
+// waiting returns how many leases of a pool wait for the breaker, and what it waits for.
+func (b *circuitBreaker) waiting(pool string) (n int, why string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.pools[pool], b.why
@@ -161,7 +162,7 @@ type object struct{ kind, name string }
 
 // sort asks the API server for the namespaces and nodes of all, and tells those leases apart of which it has both. why
 // says which it does not have.
-func (b *brake) sort(ctx context.Context, due []suspect) (seen, unseen []suspect, why string) {
+func (b *circuitBreaker) sort(ctx context.Context, due []suspect) (seen, unseen []suspect, why string) {
 	wanted := map[object]error{}
 	of := func(s suspect) []object {
 		all := []object{{"Namespace", s.lease.Namespace}}
@@ -191,7 +192,7 @@ func (b *brake) sort(ctx context.Context, due []suspect) (seen, unseen []suspect
 }
 
 // missing says that the API server does not have an object, or not whether it has; nil when it has.
-func (b *brake) missing(ctx context.Context, w object) error {
+func (b *circuitBreaker) missing(ctx context.Context, w object) error {
 	var o metav1.PartialObjectMetadata
 	o.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(w.kind))
 	switch err := b.live.Get(ctx, types.NamespacedName{Name: w.name}, &o); {

@@ -37,9 +37,9 @@ func (r *claimReconciler) giveBack(ctx context.Context, o *v1.BCSNetIPClaim, c c
 	return next, unknown, nil
 }
 
-// absence is from when to when a workload was seen not to exist. kind: at one of these times the API server did not even
-// serve its kind.
-type absence struct {
+// goneSince holds from when to when a workload was seen not to exist. kind: at one of these times the API server did
+// not even serve its kind.
+type goneSince struct {
 	since, seen time.Time
 	kind        bool
 }
@@ -48,17 +48,17 @@ type absence struct {
 // again, before its workloads are thought to be gone with it.
 const kindSettle = 10 * time.Minute
 
-// goesOn is the absence when it is seen again. One that nobody has looked at for a while is another.
-func (a absence) goesOn(now time.Time, kind bool) absence {
+// goesOn returns the absence when it is seen again. One that nobody has looked at for a while is another.
+func (a goneSince) goesOn(now time.Time, kind bool) goneSince {
 	if now.Sub(a.seen) > 3*askEvery {
-		a = absence{since: now}
+		a = goneSince{since: now}
 	}
 	a.seen, a.kind = now, a.kind || kind
 	return a
 }
 
 // lasts says whether the workload is gone for good: it was seen so twice, for as long as an address settles.
-func (a absence) lasts() bool {
+func (a goneSince) lasts() bool {
 	wait := claim.Settle
 	if a.kind {
 		wait = kindSettle
@@ -82,8 +82,8 @@ func (r *claimReconciler) need(ctx context.Context, c claim.Claim) (*claim.Need,
 	}
 	switch {
 	case err == nil:
-		_, elsewhere := r.elsewhere[c.Name]
-		need := &claim.Need{Replicas: n.Count, Start: n.Start, Left: elsewhere}
+		_, migrated := r.migrated[c.Name]
+		need := &claim.Need{Replicas: n.Count, Start: n.Start, Left: migrated}
 		if n.Sparse {
 			need.Stays = func(l ipam.Lease) bool {
 				pod, found := r.podNamed(ctx, l)
@@ -117,7 +117,7 @@ func (r *claimReconciler) asked(p workload.Policy) {
 	for name := range r.of[w] {
 		if name != p.Claim {
 			others = append(others, name)
-			r.elsewhere[name] = struct{}{}
+			r.migrated[name] = struct{}{}
 		}
 	}
 	r.mu.Unlock()
@@ -130,7 +130,7 @@ func (r *claimReconciler) asked(p workload.Policy) {
 // none, as some pod did. What earlier pods gave up is of no use to the workload then, and its pool may have no other.
 func (r *claimReconciler) checkElsewhere(ctx context.Context, c claim.Claim) error {
 	r.mu.Lock()
-	_, suspected := r.elsewhere[c.Name]
+	_, suspected := r.migrated[c.Name]
 	r.mu.Unlock()
 	if !suspected {
 		return nil
@@ -139,7 +139,7 @@ func (r *claimReconciler) checkElsewhere(ctx context.Context, c claim.Claim) err
 	if err := r.client.List(ctx, &pods, client.InNamespace(c.Workload.Namespace)); err != nil {
 		return err
 	}
-	elsewhere, newest := false, time.Time{}
+	migrated, newest := false, time.Time{}
 	for i := range pods.Items {
 		pod := workload.FromObject(&pods.Items[i])
 		if pod.Deleting || pod.Ended || pod.Controller.Name == "" || pod.Created.Before(newest) {
@@ -150,13 +150,13 @@ func (r *claimReconciler) checkElsewhere(ctx context.Context, c claim.Claim) err
 			continue
 		}
 		if pod.Created.After(newest) {
-			elsewhere, newest = true, pod.Created
+			migrated, newest = true, pod.Created
 		}
-		elsewhere = elsewhere && p.Claim != c.Name // of two of one second: the claim's is enough
+		migrated = migrated && p.Claim != c.Name // of two of one second: the claim's is enough
 	}
-	if !elsewhere || !c.Managed {
+	if !migrated || !c.Managed {
 		r.mu.Lock()
-		delete(r.elsewhere, c.Name)
+		delete(r.migrated, c.Name)
 		r.mu.Unlock()
 	}
 	return nil

@@ -31,9 +31,9 @@ func (namespaces) List(context.Context, client.ObjectList, ...client.ListOption)
 	return errors.New("nobody lists")
 }
 
-// A brake that waits for one namespace takes a second look at others that go all at once meanwhile.
+// A circuit breaker that waits for one namespace takes a second look at others that go all at once meanwhile.
 func TestBrakeLooksAgain(t *testing.T) {
-	b := newBrake(namespaces{"shop": true}, func(netip.Addr) (string, bool) { return "", false }, func(string) {}, slog.New(slog.DiscardHandler))
+	b := newCircuitBreaker(namespaces{"shop": true}, func(netip.Addr) (string, bool) { return "", false }, func(string) {}, slog.New(slog.DiscardHandler))
 	due := func(namespace string, from, n byte) (all []suspect) {
 		for i := range n {
 			all = append(all, suspect{lease: ipam.Lease{
@@ -48,7 +48,7 @@ func TestBrakeLooksAgain(t *testing.T) {
 			t.Errorf("%d of %d pass, want %d", len(got), len(all), want)
 		}
 	}
-	lost, later := due("lost", 1, brakeCount+1), due("shop", 101, brakeCount+1)
+	lost, later := due("lost", 1, breakerCount+1), due("shop", 101, breakerCount+1)
 	passes(lost, 0)
 	passes(lost, 0)
 	both := slices.Concat(lost, later)
