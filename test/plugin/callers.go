@@ -43,6 +43,7 @@ func (c *Callers) once(
 	defer cancel()
 	c.Count("request " + method)
 	a, err := send(ctx, c.HTTP, method, url+httpapi.Prefix+path, body, told)
+	a.URL = url
 	c.travel(ctx, rng)
 	if err == nil && a.Code != 0 {
 		c.Count("refusal " + string(a.Reason))

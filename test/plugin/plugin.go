@@ -25,6 +25,8 @@ type Answer struct {
 	Data    json.RawMessage `json:"data"`
 	// Address is what an ADD got; empty after a refusal.
 	Address httpapi.Allocation `json:"-"`
+	// URL is that of the replica that answered.
+	URL string `json:"-"`
 }
 
 // Addrs are the addresses that an ADD got, in order.

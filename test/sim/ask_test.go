@@ -16,5 +16,3 @@ func (w *world) once(rng *rand.Rand, replica int, method, path string, body any)
 func (w *world) ask(rng *rand.Rand, method, path string, body any, giveUp func() bool) (a plugin.Answer, ok bool) {
 	return w.callers.Ask(w.ctx, rng, method, path, body, giveUp)
 }
-
-func never() bool { return false }

@@ -23,18 +23,19 @@ type link struct {
 	name  string
 
 	mu      sync.Mutex
-	dead    bool        // the process was killed: nothing of it reaches anybody any more
-	epoch   int         // counts the cuts of all connections
-	streams []io.Closer // in the order of their beginning
+	dead    bool     // the process was killed: nothing of it reaches anybody any more
+	epoch   int      // counts the cuts of all connections
+	streams []stream // in the order of their beginning
 	nth     map[string]int
 	// Until when requests, answers, or the events of a resource are held back; "" is for all resources.
 	requests, answers time.Time
 	events            map[string]time.Time
-	slow              time.Duration // longer each way
+	reads             map[string]time.Time // lists and watches
+	slow              time.Duration        // longer each way
 }
 
 func newLink(w *world, name string) *link {
-	return &link{world: w, name: name, nth: map[string]int{}, events: map[string]time.Time{}}
+	return &link{world: w, name: name, nth: map[string]int{}, events: map[string]time.Time{}, reads: map[string]time.Time{}}
 }
 
 var (
@@ -42,6 +43,9 @@ var (
 	errRefused = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	errKilled  = errors.New("the process was killed")
 )
+
+// stream is a watch.
+type stream interface{ Break(err error) }
 
 // arrival is what comes back.
 type arrival struct {
@@ -84,7 +88,7 @@ func (l *link) carry(r *http.Request, body []byte, back chan<- arrival) {
 		back <- arrival{err: err}
 		return
 	}
-	pass(there, l.extra, func() time.Time { return l.requests }, l)
+	pass(there, l.extra, func() time.Time { return later(l.requests, l.reads[collection(r)]) }, l)
 	if lost && l.broken(epoch) != nil { // what is cut on its way may have arrived
 		back <- arrival{err: l.broken(epoch)}
 		return
@@ -100,10 +104,8 @@ func (l *link) carry(r *http.Request, body []byte, back chan<- arrival) {
 		back <- arrival{err: err}
 		return
 	}
-	if stream, is := resp.Body.(io.Closer); is && resp.ContentLength < 0 {
-		if !l.keep(epoch, stream) {
-			_ = stream.Close() // it is cut already
-		}
+	if s, is := resp.Body.(stream); is && !l.keep(epoch, s) {
+		s.Break(errCut) // already
 	}
 	pass(home, l.extra, func() time.Time { return l.answers }, l)
 	if err := l.broken(epoch); err != nil {
@@ -199,7 +201,7 @@ func (l *link) broken(epoch int) error {
 }
 
 // keep takes note of a watch, which ends when its connection is cut.
-func (l *link) keep(epoch int, s io.Closer) bool {
+func (l *link) keep(epoch int, s stream) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.dead || l.epoch != epoch {
@@ -217,7 +219,7 @@ func (l *link) cut() {
 	l.streams = nil
 	l.mu.Unlock()
 	for _, s := range all {
-		_ = s.Close() // it ends
+		s.Break(errCut)
 	}
 }
 
@@ -240,6 +242,29 @@ func (l *link) holdEvents(resource string, d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.events[resource] = time.Now().Add(d)
+}
+
+// holdReads holds back whoever lists a resource of all namespaces, or begins to watch it.
+func (l *link) holdReads(resource string, d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reads[resource] = time.Now().Add(d)
+}
+
+// collection is the resource of a list or a watch of all namespaces; "" for any other request.
+func collection(r *http.Request) string {
+	parts := strings.Split(r.URL.Path, "/")
+	if r.Method != http.MethodGet || len(parts) != 4 || parts[1] != "api" {
+		return ""
+	}
+	return parts[3]
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 func (l *link) setSlow(d time.Duration) {

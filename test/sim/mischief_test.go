@@ -25,7 +25,11 @@ func (w *world) mishaps() (all []mischief) {
 	all = append(all, w.schedule("api", 12*time.Second, w.disturbAPI)...)
 	all = append(all, w.schedule("node", 15*time.Second, func(int) func(*rand.Rand) { return w.cut })...)
 	all = append(all, w.schedule("namespace", 30*time.Second, func(int) func(*rand.Rand) { return w.deleteNamespace })...)
-	if w.plan.Restores {
+	all = append(all, w.schedule("clocks", 15*time.Second, func(int) func(*rand.Rand) { return w.setClock })...)
+	switch {
+	case !w.plan.Restores && w.plan.long(): // one that is put back waits until nothing else goes wrong
+		all = append(all, w.schedule("pods", time.Minute, func(int) func(*rand.Rand) { return w.stall })...)
+	case w.plan.Restores:
 		all = append(all, w.schedule("store", 20*time.Second, func(int) func(*rand.Rand) { return w.putBack })...)
 	}
 	return append(all, w.schedule("operator", 3*time.Second, w.operate)...)
@@ -278,6 +282,8 @@ func (w *world) takeHost(rng *rand.Rand) {
 	defer goOn()
 	w.fault("host released")
 	for _, s := range its {
+		s.rng = draw(w.plan.Seed, "release", s.number, s.steps)
+		s.endForced(s.delNow)
 		if s.sandbox != nil && !s.taken {
 			s.last(s.sandbox)
 			s.taken, s.kept = true, nil
@@ -288,4 +294,19 @@ func (w *world) takeHost(rng *rand.Rand) {
 		w.verdict.Wrong("release of host %s is refused: %s: %s", host(h), a.Reason, a.Message)
 	}
 	w.verdict.Count("operation host release")
+}
+
+// stall has no replica hear of pods for a while, as when the API server's cache of them hangs, while some of the pods that it does not
+// tell of stay: whoever believes its cache takes them for gone.
+func (w *world) stall(rng *rand.Rand) {
+	w.fault("no watch of pods delivers")
+	d := moment(rng, 30*time.Second, 40*time.Second)
+	for _, r := range w.replicas {
+		r.way().holdEvents("pods", d)
+	}
+	early := moment(rng, time.Second, 4*time.Second)
+	wait(early)
+	w.staying.Add(1)
+	wait(d - early)
+	w.staying.Add(-1)
 }

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"time"
+
+	"github.com/bcsnet/bcsnet/test/judge"
 )
 
 // passing is a namespace that is deleted at times, with the pods that are in it.
@@ -22,6 +24,7 @@ func (w *world) deleteNamespace(rng *rand.Rand) {
 	_, _, _ = w.insist(http.MethodDelete, namespaces+"/"+passing, nil)
 	for _, s := range its {
 		s.rng = draw(w.plan.Seed, "namespace", s.number, s.steps)
+		s.endForced(s.delNow)
 		switch {
 		case !s.orphan.IsZero():
 			s.endOrphan()
@@ -44,4 +47,45 @@ func (w *world) makeNamespace() {
 		_, _, _ = w.insist(http.MethodPatch, namespaces+"/"+passing, object{"metadata": object{"finalizers": nil}})
 	}
 	_, _, _ = w.insist(http.MethodPost, namespaces, object{"metadata": object{"name": passing, "finalizers": []string{"sim/content"}}})
+}
+
+// The addresses of a namespace that is no more wait where more than so many would be taken back within a minute.
+const (
+	brakeCount  = 10
+	brakeWindow = time.Minute
+)
+
+// loseNamespace has the API server lose a namespace with all its pods, without a DEL of any, and find it again two minutes later. By what
+// it says nobody has the addresses; so many at once are believed only when it has the namespace.
+func (w *world) loseNamespace() {
+	lost := map[string]bool{} // containers
+	for _, s := range w.slots {
+		b := s.sandbox
+		if s.namespace != namespace || b == nil || s.taken {
+			continue
+		}
+		s.rng = draw(w.plan.Seed, "lost", s.number)
+		s.last(b)
+		s.deletePod()
+		s.noteChange(b, b.addrs, false, s.history.Now(), judge.Never)
+		lost[b.id] = true
+	}
+	w.fault("namespace lost")
+	_, _, _ = w.insist(http.MethodDelete, namespaces+"/"+namespace, nil)
+	held := func() (n int) {
+		for _, l := range w.active() {
+			if lost[l.ContainerID] {
+				n++
+			}
+		}
+		return n
+	}
+	first := held()
+	// The first are due after some 50 seconds; a minute later the brake lets more pass.
+	for end := time.Now().Add(2 * brakeWindow); time.Now().Before(end) && !w.verdict.Failed(); wait(time.Second) {
+		if now := held(); first-now > brakeCount && time.Until(end) > brakeWindow/2 {
+			w.verdict.Wrong("%d of %d addresses of namespace %s were taken back, which the API server does not have", first-now, first, namespace)
+		}
+	}
+	_, _, _ = w.insist(http.MethodPost, namespaces, object{"metadata": object{"name": namespace}})
 }

@@ -7,13 +7,23 @@ import (
 	"time"
 )
 
-// clock is how far that of a host is ahead: one in six is eight hours behind, as one that takes local time for UTC, and one in six
-// two hours ahead.
+// clock is how far that of a host is ahead.
 func (w *world) clock(host int) time.Duration {
 	if !w.plan.Clocks {
 		return 0
 	}
-	switch draw(w.plan.Seed, "host clock", host).IntN(6) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if ahead, was := w.clocks[host]; was {
+		return ahead
+	}
+	return wrong(draw(w.plan.Seed, "host clock", host))
+}
+
+// wrong is how far a clock is ahead: one in six is eight hours behind, as one that takes local time for UTC, and one in six two
+// hours ahead.
+func wrong(rng *rand.Rand) time.Duration {
+	switch rng.IntN(6) {
 	case 0:
 		return -8 * time.Hour
 	case 1:
@@ -21,6 +31,23 @@ func (w *world) clock(host int) time.Duration {
 	default:
 		return 0
 	}
+}
+
+// setClock sets the clock of a host, as its operator does or NTP at last.
+func (w *world) setClock(rng *rand.Rand) {
+	if !w.plan.Clocks {
+		return
+	}
+	h := rng.IntN(hosts)
+	before, now := w.clock(h), wrong(rng)
+	if before == now {
+		now = -8*time.Hour - before // another one
+	}
+	w.fault("clock of a host set")
+	w.note("the clock of %s is %s ahead, which was %s", node(h), now, before)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.clocks[h] = now
 }
 
 // beat renews the Leases of the nodes that are in touch until the world ends, as their kubelets do.

@@ -24,6 +24,12 @@ func (p plan) has(name string) bool { return !slices.Contains(p.Without, name) }
 
 func (p plan) length() time.Duration { return time.Duration(p.Seconds) * time.Second }
 
+// long reports whether a run has time for what takes minutes.
+func (p plan) long() bool { return p.Seconds > short }
+
+// short is how many seconds the run of make test lasts.
+const short = 10
+
 // settled is by when pods and leases must agree after the last fault and the last pod that goes: a lease whose request named
 // no UID waits five minutes for what the next pod of the name reports.
 const settled = 8 * time.Minute

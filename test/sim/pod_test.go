@@ -37,6 +37,7 @@ func (s *slot) createPod() bool {
 	s.uid, _ = m["uid"].(string)
 	s.created, s.told = time.Now(), nil
 	s.verdict.Count("pod created")
+	s.note("pod %s (%s) is made on %s", s.name, s.uid, node(s.host))
 	return true
 }
 
@@ -82,6 +83,10 @@ func (s *slot) deletePod() {
 // address an operator took has nothing that could be looked at.
 func (s *slot) endPod(inOrder bool) {
 	b := s.sandbox
+	how := s.rng.IntN(100)
+	if !inOrder && how >= 45 && how < 55 && s.force() {
+		return
+	}
 	switch {
 	case b == nil:
 	case s.taken:
@@ -90,12 +95,14 @@ func (s *slot) endPod(inOrder bool) {
 		s.last(b)
 	}
 	from := s.history.Now()
-	how := s.rng.IntN(100)
 	switch {
 	case b == nil:
 		s.deletePod()
 	case inOrder || how < 55:
 		s.DEL(b, s.rng, from)
+		if how >= 50 {
+			s.overtake(b)
+		}
 		s.deletePod()
 		if how < 5 && b.ahead == 0 { // an ADD that was on its way all the time
 			s.duplicate(b, time.Duration(s.rng.IntN(1000))*time.Millisecond, nil)

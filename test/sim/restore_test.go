@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"time"
+
+	"github.com/bcsnet/bcsnet/test/judge"
 )
 
 // returned is by when every live pod has its address again after the store was put back.
@@ -26,12 +28,17 @@ func (w *world) putBack(rng *rand.Rand) {
 		return // two would wait for each other
 	}
 	defer w.calm()() // until all have returned only the replicas know of the pods that the API server does not
-	_, goOn, ok := w.halt(func(*slot) bool { return true })
+	all, goOn, ok := w.halt(func(*slot) bool { return true })
 	if !ok {
 		return
 	}
+	for _, s := range all {
+		s.rng = draw(w.plan.Seed, "restore", s.number, s.steps)
+		s.endForced(s.delNow)
+	}
 	w.fault("store put back")
 	away := moment(rng, time.Second, 9*time.Second)
+	lost := w.server.Version()
 	w.goAway(away)
 	w.server.Restore(then)
 	w.ledger.PutBack()
@@ -40,10 +47,27 @@ func (w *world) putBack(rng *rand.Rand) {
 	clear(w.last)
 	w.mu.Unlock()
 	wait(away)
-	w.note("the API server is back with version %d", then.Version())
+	w.note("the API server is back with version %d, it had %d", then.Version(), lost)
+	for _, r := range w.replicas { // a reflector whose requests fail waits for up to half a minute until it tries again
+		r.way().holdReads("pods", moment(rng, 0, 20*time.Second))
+	}
 	w.reconcile(rng)
 	goOn()
+	w.background.Go(func() { w.catchUp(lost, moment(rng, time.Second, 10*time.Second)) })
 	w.awaitReturn()
+}
+
+// catchUp has versions reach in a time those that were lost: the rest of the cluster writes a hundred times more than we do.
+func (w *world) catchUp(lost uint64, within time.Duration) {
+	const steps = 20
+	for left := range steps {
+		wait(within / steps)
+		behind := int(lost) - int(w.server.Version())
+		for n := range behind / (steps - left) {
+			w.renew(n % hosts)
+			wait(time.Microsecond) // that of a renewal is what is written
+		}
+	}
 }
 
 // reconcile does what kubelets and controllers do when the API server knows of other pods than run, and of other pools than were
@@ -129,6 +153,13 @@ func (s *slot) endOrphan() {
 	} else {
 		s.last(b)
 	}
+	taken := s.taken
 	s.uid, s.sandbox, s.taken, s.orphan = "", nil, false, time.Time{}
+	if !taken && s.rng.IntN(2) == 0 && s.forgetful() { // its host has forgotten it
+		s.verdict.Count("orphan without DEL")
+		s.note("container %.8s of %s is forgotten with %v", b.id, b.pod, b.addrs)
+		s.noteChange(b, b.addrs, false, from, judge.Never)
+		return
+	}
 	s.DEL(b, s.rng, from)
 }

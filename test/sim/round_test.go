@@ -94,6 +94,9 @@ func (w *world) run() {
 	if !w.verdict.Failed() {
 		w.await("after the mishaps", w.ledger.All())
 	}
+	if w.plan.long() && draw(w.plan.Seed, "lost namespace").IntN(4) == 0 && !w.verdict.Failed() {
+		w.loseNamespace()
+	}
 	for _, s := range w.slots {
 		if s.uid != "" && !w.verdict.Failed() {
 			s.rng = draw(w.plan.Seed, "sweep", s.number)

@@ -51,7 +51,7 @@ func TestSim(t *testing.T) {
 	p := plan{Seed: seed, Seconds: 60, Slots: 36, Clocks: true, Sticky: true}
 	restores := os.Getenv("SIM_RESTORES") != ""
 	if minutes == 0 && operations == 0 {
-		p = plan{Seed: seed, Seconds: 10, Slots: 24, Clocks: true, Sticky: true}
+		p = plan{Seed: seed, Seconds: short, Slots: 24, Clocks: true, Sticky: true}
 	}
 	p.Restores = restores
 	all := tally{counts: map[string]int{}, began: time.Now()}

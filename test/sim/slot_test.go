@@ -38,6 +38,9 @@ type slot struct {
 	// orphan is until when the containers run of a pod of which the API server, whose store was put back, knows nothing;
 	// zero for any other pod.
 	orphan time.Time
+	// ending is the container of a pod that was deleted by force, while the next pod of its name is there already; it ends by then.
+	ending *sandbox
+	ends   time.Time
 	// kept are the addresses that the pods of a name keep; empty where they keep none.
 	kept []netip.Addr
 	// refusedSince is when the first of the last sandboxes was refused that all were.
@@ -48,8 +51,9 @@ type slot struct {
 // sandbox is a container of a pod that has addresses, or wants some.
 type sandbox struct {
 	id, pod, uid string
+	host         int
 	started      time.Time
-	ahead        time.Duration // the clock of its host
+	ahead        time.Duration // the clock of its host, when it began
 	namespace    string
 	byUID        bool // its requests name the pod's UID
 	addrs        []netip.Addr
@@ -93,12 +97,16 @@ func (s *slot) run() {
 	s.lock() // the operator may still be at work
 	defer s.unlock()
 	s.endOrphan()
+	s.endForced(s.delSoon)
 	if s.uid != "" && (s.sandbox == nil || s.taken) {
 		s.endPod(true) // else a late ADD may get an address for a pod from which the operator has just taken one
 	}
 }
 
 func (s *slot) step() {
+	if s.ending != nil && time.Now().After(s.ends) {
+		s.endForced(s.delSoon)
+	}
 	if !s.orphan.IsZero() {
 		if time.Now().After(s.orphan) {
 			s.endOrphan()
@@ -122,7 +130,7 @@ func (s *slot) step() {
 		s.endPod(true)
 	case s.sandbox == nil:
 		s.begin(s.newSandbox())
-	case n < 25:
+	case n < 25, s.number%3 == 0 && s.staying.Load() > 0:
 		s.repeat()
 	case n < 55, s.number%3 == 0 && s.lasting.Load():
 		s.restart()
@@ -133,21 +141,24 @@ func (s *slot) step() {
 
 func (s *slot) newSandbox() *sandbox {
 	return &sandbox{
-		id: fmt.Sprintf("%016x%016x%016x%016x", s.rng.Uint64(), s.rng.Uint64(), s.rng.Uint64(), s.steps), pod: s.name, uid: s.uid,
+		id: fmt.Sprintf("%016x%016x%016x%016x", s.rng.Uint64(), s.rng.Uint64(), s.rng.Uint64(), s.steps), pod: s.name, uid: s.uid, host: s.host,
 		started: time.Now(), ahead: s.clock(s.host), namespace: s.namespace, byUID: s.rng.IntN(4) > 0,
 	}
 }
 
-func (b *sandbox) add(host string) httpapi.AllocateRequest {
-	r := httpapi.AllocateRequest{Host: host, ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: b.namespace, StartedAt: store.FormatTime(b.started.Add(b.ahead))}
+func (b *sandbox) add() httpapi.AllocateRequest {
+	r := httpapi.AllocateRequest{Host: host(b.host), ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: b.namespace, StartedAt: store.FormatTime(b.started.Add(b.ahead))}
 	if b.byUID {
 		r.PodUID = b.uid
 	}
 	return r
 }
 
-func (b *sandbox) del(host string) httpapi.ReleaseRequest {
-	r := httpapi.ReleaseRequest{Host: host, ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: b.namespace, StartedAt: store.FormatTime(time.Now().Add(b.ahead))}
+// del is the DEL of a sandbox. It says when it began by the clock that the host has now.
+func (b *sandbox) del(ahead time.Duration) httpapi.ReleaseRequest {
+	r := httpapi.ReleaseRequest{
+		Host: host(b.host), ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: b.namespace, StartedAt: store.FormatTime(time.Now().Add(ahead)),
+	}
 	if b.byUID {
 		r.PodUID = b.uid
 	}
@@ -174,7 +185,7 @@ func (s *slot) begin(b *sandbox) {
 		s.duplicate(b, time.Duration(s.rng.IntN(4000))*time.Millisecond, served)
 	}
 	from, began := s.history.Now(), time.Now()
-	a, ok := s.ask(s.rng, http.MethodPost, "", b.add(host(s.host)), func() bool { return !s.goesOn() })
+	a, ok := s.ask(s.rng, http.MethodPost, "", b.add(), func() bool { return !s.goesOn() })
 	if !ok {
 		close(served)
 		s.giveUp(b)
@@ -227,6 +238,9 @@ func (b *sandbox) holds(l ipam.Lease) bool {
 	return l.State == ipam.Active && l.ContainerID == b.id && l.PodName == b.pod && (!b.byUID || l.PodUID == b.uid)
 }
 
+// patience is for how long a pod may be refused that lives.
+const patience = 10 * time.Second
+
 // refuse gives up a sandbox that is refused for good: a kubelet makes another one. The pod must get its address that
 // way, soon.
 func (s *slot) refuse(b *sandbox, a plugin.Answer) {
@@ -234,7 +248,7 @@ func (s *slot) refuse(b *sandbox, a plugin.Answer) {
 	if s.refusedSince.IsZero() {
 		s.refusedSince = time.Now()
 	}
-	if s.refusals++; s.refusals >= 5 && time.Since(s.refusedSince) > time.Minute {
+	if s.refusals++; s.refusals >= 5 && time.Since(s.refusedSince) > patience {
 		s.verdict.Wrong("ADD of live pod %s (%s) is refused again and again, now of container %.8s: %s: %s", s.name, s.uid, b.id, a.Reason, a.Message)
 	}
 	s.giveUp(b)
@@ -252,10 +266,14 @@ func (s *slot) duplicate(b *sandbox, after time.Duration, served <-chan []netip.
 	rng := rand.New(rand.NewPCG(s.rng.Uint64(), 1))
 	s.background.Go(func() {
 		wait(after)
-		from := s.history.Now()
-		a, err := s.once(rng, rng.IntN(replicas), http.MethodPost, "", b.add(host(s.host)))
+		from, lives := s.history.Now(), s.lives()
+		gone := s.deletedBy(b)
+		a, err := s.once(rng, rng.IntN(replicas), http.MethodPost, "", b.add())
 		if err != nil || a.Code != 0 {
 			return
+		}
+		if l := lives[a.URL]; gone[l] && s.lives()[a.URL] == l {
+			s.verdict.Wrong("%s answered the DEL of container %.8s of %s, and then its ADD, which began before: %v", l, b.id, b.pod, a.Addrs())
 		}
 		s.verdict.Count("operation duplicate ADD")
 		s.note("duplicate ADD of container %.8s of %s: %v", b.id, b.pod, a.Addrs())
@@ -277,7 +295,7 @@ func (s *slot) duplicate(b *sandbox, after time.Duration, served <-chan []netip.
 // repeat asks again for what the sandbox has.
 func (s *slot) repeat() {
 	b := s.sandbox
-	a, ok := s.ask(s.rng, http.MethodPost, "", b.add(host(s.host)), func() bool { return !s.goesOn() })
+	a, ok := s.ask(s.rng, http.MethodPost, "", b.add(), func() bool { return !s.goesOn() })
 	switch {
 	case !ok:
 	case b.ahead != 0 && a.Reason == ipam.ReasonContainerSuperseded:
@@ -297,16 +315,29 @@ func (s *slot) last(b *sandbox) {
 	for _, a := range b.addrs {
 		if live := s.read(a); s.steady() && !b.holds(live) && !s.ledger.Awaits(a) {
 			s.verdict.Wrong("live pod %s (container %.8s) lost %s: version %d is %s, container %.8s of %s; history %v",
-				s.name, b.id, a, live.Version, live.State, live.ContainerID, live.Who(), live.History.Entries())
+				b.pod, b.id, a, live.Version, live.State, live.ContainerID, live.Who(), live.History.Entries())
 		}
 		s.ledger.End(a, b.id)
 	}
 	b.over.Store(true)
 }
 
+// release sends a DEL until it is served. After some tries it is a new one, as of a runtime that begins again.
+func (s *slot) release(b *sandbox, rng *rand.Rand) (a plugin.Answer, ok bool) {
+	for !ok && s.ctx.Err() == nil {
+		tries := 0
+		a, ok = s.ask(rng, http.MethodDelete, "", b.del(s.clock(b.host)), func() bool {
+			tries++
+			return tries == 2*replicas
+		})
+	}
+	return a, ok
+}
+
 // DEL releases a sandbox, which may be gone from the given time on.
 func (s *slot) DEL(b *sandbox, rng *rand.Rand, from time.Duration) {
-	a, ok := s.ask(rng, http.MethodDelete, "", b.del(host(s.host)), never)
+	lives := s.lives()
+	a, ok := s.release(b, rng)
 	to := s.history.Now()
 	switch {
 	case !ok:
@@ -315,6 +346,9 @@ func (s *slot) DEL(b *sandbox, rng *rand.Rand, from time.Duration) {
 		s.verdict.Wrong("DEL of container %.8s of %s is refused: %s: %s", b.id, b.pod, a.Reason, a.Message)
 	default:
 		s.verdict.Count("operation DEL")
+		if l := lives[a.URL]; s.lives()[a.URL] == l {
+			s.noteDEL(b, l)
+		}
 		s.note("DEL of container %.8s of %s, which had %v", b.id, b.pod, b.addrs)
 	}
 	s.noteChange(b, b.addrs, false, from, to)
@@ -338,6 +372,9 @@ func (s *slot) restart() {
 	switch s.rng.IntN(3) {
 	case 0:
 		s.DEL(old, s.rng, from)
+		if s.rng.IntN(4) == 0 { // the next one is not made at once
+			s.overtake(old)
+		}
 	case 1:
 		s.lateDEL(old, 0, from)
 	default:

@@ -51,10 +51,13 @@ type world struct {
 	restored         time.Time // when its store was put back last
 	forgot           int
 	cutOff           map[int]bool              // hosts
+	clocks           map[int]time.Duration     // of hosts that were set
+	deleted          map[string]map[life]bool  // which replicas answered the DEL of a container
 	last             map[netip.Addr]ipam.Lease // versions of the addresses
 	pace             time.Duration             // between two requests, until overloaded
 	overloaded, turn time.Time
 	lasting          atomic.Bool   // pods are to live longer
+	staying          atomic.Int32  // more than 0 while some pods are to stay as they are
 	halted           atomic.Bool   // requests are not to wait
 	mishap           chan struct{} // has an element for each mishap under way
 	halting          chan struct{} // has an element while slots are halted
@@ -72,7 +75,7 @@ func newWorld(ctx context.Context, t testing.TB, p plan) *world {
 	v := judge.NewVerdict()
 	w := &world{
 		plan: p, verdict: v, history: judge.NewHistory(), ledger: judge.NewLedger(v), server: server, ctx: ctx, turnedAway: 0.5, gone: map[int]bool{},
-		cutOff: map[int]bool{}, last: map[netip.Addr]ipam.Lease{}, mishap: make(chan struct{}, maxMishaps), puttingBack: make(chan struct{}, 1), halting: make(chan struct{}, 1),
+		cutOff: map[int]bool{}, clocks: map[int]time.Duration{}, deleted: map[string]map[life]bool{}, last: map[netip.Addr]ipam.Lease{}, mishap: make(chan struct{}, maxMishaps), puttingBack: make(chan struct{}, 1), halting: make(chan struct{}, 1),
 	}
 	caller := &http.Client{Transport: &http.Transport{DialContext: w.dial, MaxIdleConnsPerHost: 64}}
 	w.callers = &plugin.Callers{HTTP: caller, Count: v.Count, Delay: delay}

@@ -21,7 +21,7 @@ func (w *world) written(resource string, body []byte, gone bool) {
 		l = ipam.Lease{Addr: l.Addr, Version: l.Version}
 	}
 	w.verdict.Count("written version")
-	w.note("version %d: %s is %s, container %.8s of %s, which began at %s", l.Version, l.Addr, l.State, l.ContainerID, l.Who(), store.FormatTime(l.StartedAt))
+	w.note("version %d: %s is %s, container %.8s of %s (%s), which began at %s", l.Version, l.Addr, l.State, l.ContainerID, l.Who(), l.PodUID, store.FormatTime(l.StartedAt))
 	w.ledger.Seen(l)
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -81,11 +81,16 @@ func (s *stream) Read(p []byte) (n int, err error) {
 
 // Close ends the watch.
 func (s *stream) Close() error {
-	s.fail(io.ErrClosedPipe)
+	s.Break(io.ErrClosedPipe)
+	return nil
+}
+
+// Break ends the watch as the end of its connection does: whoever reads it gets an error.
+func (s *stream) Break(err error) {
+	s.fail(err)
 	s.once.Do(func() {
 		if s.closed != nil {
 			s.closed()
 		}
 	})
-	return nil
 }

@@ -66,7 +66,7 @@ func (s *Server) uid(t target) string {
 	path := t.kind.path() + "/" + t.key()
 	s.made[path]++
 	h := fnv.New64a()
-	fmt.Fprint(h, path, s.made[path])
+	fmt.Fprintf(h, "%s %d", path, s.made[path])
 	sum := h.Sum64()
 	return fmt.Sprintf("00000000-0000-4000-8%03x-%012x", sum>>48&0xfff, sum&0xffffffffffff)
 }
