@@ -18,7 +18,20 @@ var cluster *controlplane.ControlPlane
 // suite runs the tests of the package with one control plane.
 type suite struct{ m *testing.M }
 
-func (s suite) Run() int { return controlplane.Main(s.m, &cluster) }
+func (s suite) Run() int {
+	lists, err := newAudit()
+	if err == nil {
+		if code := controlplane.Main(s.m, &cluster, controlplane.WithArgs("kube-apiserver", lists.args()...)); code != 0 {
+			return code
+		}
+		err = lists.check()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
 
 func TestMain(m *testing.M) {
 	testscript.Main(suite{m}, map[string]func(){"bcsnetctl": program, "kubectl-bcsnet": program})
