@@ -52,7 +52,12 @@ func (a *Allocator) isDouble(l ipam.Lease) bool {
 	if l.State != ipam.Active || l.PodUID == "" && l.Owner == "" || l.IfName == "" {
 		return false
 	}
-	return tooMany(slices.DeleteFunc(a.index.ByAttachment(l.Holder), func(l ipam.Lease) bool { return l.State != ipam.Active }), a.network)
+	const few = 16 // most requests get one or two; a holder of thousands must not cost each of them all others
+	some, all := a.index.SomeInUse(l.Holder, few)
+	if !all && !tooMany(some, a.network) {
+		some = slices.DeleteFunc(a.index.ByAttachment(l.Holder), func(l ipam.Lease) bool { return l.State != ipam.Active })
+	}
+	return tooMany(some, a.network)
 }
 
 // settleDoubles has the doubles keep what an ADD would answer. Those that it could not look at come again.

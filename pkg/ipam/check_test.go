@@ -99,6 +99,15 @@ func (m *machine) checkLeases(t *rapid.T, known map[netip.Addr]Lease) {
 		same("ByAttachment", held(func(l Lease) bool {
 			return (h.IfName == "" || l.IfName == h.IfName) && l.Owner == h.Owner && (h.Owner != "" || h.PodUID != "" && l.PodUID == h.PodUID)
 		}), m.x.ByAttachment(h))
+		inUse := slices.DeleteFunc(m.x.ByAttachment(h), func(l Lease) bool { return l.State != Active })
+		if some, all := m.x.SomeInUse(h, 1); len(some) != min(1, len(inUse)) || all != (len(inUse) <= 1) {
+			t.Fatalf("%+v has %d in use, SomeInUse has %d, all %t", h, len(inUse), len(some), all)
+		}
+		if some, all := m.x.SomeInUse(h, 100); !all {
+			t.Fatalf("%+v has more than 100 in use", h)
+		} else {
+			same("SomeInUse", inUse, sorted(some))
+		}
 	}
 	for _, claim := range []string{"shop/x", "shop/y", "bank/z", ""} {
 		same("ByClaim "+claim, held(func(l Lease) bool { return claim != "" && l.Claim == claim }), m.x.ByClaim(claim))

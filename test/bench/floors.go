@@ -103,7 +103,7 @@ func (b *bare) create(ctx context.Context, caller, n int) error {
 func holder(caller, n int) ipam.Holder {
 	return ipam.Holder{
 		Host: netip.MustParseAddr("10.0.0.11"), ContainerID: containerID("floor", caller, n), IfName: "eth0",
-		Namespace: "bench", PodName: fmt.Sprintf("floor-7d4b9c6f5d-%05d", caller), PodUID: "0b5fd196-789c-4dad-b384-f071a8b8a082",
+		Namespace: "bench", PodName: fmt.Sprintf("floor-7d4b9c6f5d-%05d", caller), PodUID: fmt.Sprintf("0b5fd196-789c-4dad-%04x-%012x", caller, n&0xffffffff),
 	}
 }
 
