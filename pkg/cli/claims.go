@@ -112,23 +112,19 @@ func (c *claims) named(ctx context.Context, keys []types.NamespacedName) (all []
 
 // list reads the claims of a namespace, or of all where it is empty, by namespace and name.
 func (c *claims) list(ctx context.Context, namespace string, which metav1.ListOptions) (all []ipClaim, err error) {
-	for which.Limit = pageSize; ; {
-		page, err := c.api.Namespace(namespace).List(ctx, which)
-		if err != nil {
-			return nil, c.explain(err)
-		}
-		for i := range page.Items {
-			one, err := readClaim(&page.Items[i])
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, one)
-		}
-		if which.Continue = page.GetContinue(); which.Continue == "" {
-			slices.SortFunc(all, byClaim)
-			return all, nil
-		}
+	stored, err := listPages(ctx, c.api.Namespace(namespace), which)
+	if err != nil {
+		return nil, c.explain(err)
 	}
+	for i := range stored {
+		one, err := readClaim(&stored[i])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	slices.SortFunc(all, byClaim)
+	return all, nil
 }
 
 // madeFor names the claims that somebody made for a workload.

@@ -162,12 +162,12 @@ func (s *session) completeNamespaces(cmd *cobra.Command, _ []string, _ string) (
 		if err != nil {
 			return nil, err
 		}
-		all, err := c.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).List(ctx, metav1.ListOptions{})
+		all, err := listPages(ctx, c.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")), metav1.ListOptions{})
 		if err != nil {
 			return nil, err
 		}
 		var out []string
-		for _, n := range all.Items {
+		for _, n := range all {
 			out = append(out, n.GetName())
 		}
 		return out, nil

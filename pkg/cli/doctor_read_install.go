@@ -33,7 +33,7 @@ func (r *snapshotReader) readController(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pods, err := core.Pods(doctor.ControllerNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + doctor.ControllerName})
+	pods, err := core.Pods(doctor.ControllerNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + doctor.ControllerName, Limit: pageSize})
 	switch {
 	case apierrors.IsForbidden(err) && c.Leads(r.now()):
 		return nil // one that leads runs

@@ -88,13 +88,13 @@ func (p *pools) list(ctx context.Context) ([]pool, error) {
 
 // listWith reads all pools that selectors match, by name.
 func (p *pools) listWith(ctx context.Context, which metav1.ListOptions) ([]pool, error) {
-	stored, err := p.api.List(ctx, which)
+	stored, err := listPages(ctx, p.api, which)
 	if err != nil {
 		return nil, p.explain(err)
 	}
 	var all []pool
-	for i := range stored.Items {
-		one, err := readPool(&stored.Items[i])
+	for i := range stored {
+		one, err := readPool(&stored[i])
 		if err != nil {
 			return nil, err
 		}

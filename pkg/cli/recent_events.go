@@ -23,14 +23,14 @@ func (s *session) recentEvents(ctx context.Context, uid types.UID) ([]event, err
 	if err != nil {
 		return nil, err
 	}
-	found, err := c.Resource(eventResource()).List(ctx, metav1.ListOptions{
+	found, err := listPages(ctx, c.Resource(eventResource()), metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("regarding.uid", string(uid)).String(),
 	})
 	if err != nil {
 		return nil, err
 	}
 	var out []event
-	for _, item := range found.Items {
+	for _, item := range found {
 		e, err := readEvent(&item)
 		if err != nil {
 			return nil, err
