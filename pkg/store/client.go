@@ -350,9 +350,9 @@ func (c *Client) each(ctx context.Context, request *rest.Request, fn func(ipam.L
 	})
 }
 
-// List collects the leases that a field selector matches, in one piece: for selectors that match few.
+// List collects the leases that a field selector matches: for selectors that match few.
 func (c *Client) List(ctx context.Context, fieldSelector string) (out []ipam.Lease, err error) {
-	_, err = c.each(ctx, c.lists().Param("fieldSelector", fieldSelector), func(l ipam.Lease) error {
+	err = c.Each(ctx, fieldSelector, func(l ipam.Lease) error {
 		out = append(out, l)
 		return nil
 	})
