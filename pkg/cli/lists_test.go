@@ -53,8 +53,11 @@ func (a audit) check() error {
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var event struct {
-			RequestURI, UserAgent string
-			ObjectRef             struct{ Resource string }
+			RequestURI string `json:"requestURI"`
+			UserAgent  string `json:"userAgent"`
+			ObjectRef  struct {
+				Resource string `json:"resource"`
+			} `json:"objectRef"`
 		}
 		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
 			return err
