@@ -18,7 +18,7 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// mdPage is what matters of a Markdown file here.
+// mdPage holds the links and the headings of a Markdown file.
 type mdPage struct {
 	anchors map[string]bool
 	links   []string

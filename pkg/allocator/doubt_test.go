@@ -53,7 +53,7 @@ func (l *late) arrive() (code int) {
 	return code
 }
 
-// inDoubt says whether an address is kept for a write of unknown outcome.
+// inDoubt reports whether an address is kept for a write of unknown outcome.
 func (r *replica) inDoubt(a netip.Addr) bool {
 	_, ok := r.index.Doubts("")[a]
 	return ok

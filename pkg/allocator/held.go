@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// held is what an attachment holds: the addresses of one request. Where the index shows more, two replicas
+// held returns what an attachment holds: the addresses of one request. Where the index shows more, two replicas
 // served it at once: every replica picks the same ones, and the others are released. again says that the
 // index was wrong and has been told.
 func (a *Allocator) held(ctx context.Context, h ipam.Holder) (held []ipam.Lease, again bool, err error) {
@@ -40,8 +40,10 @@ func (a *Allocator) held(ctx context.Context, h ipam.Holder) (held []ipam.Lease,
 		if over, err = a.withoutEarlierPods(ctx, held, over); err != nil {
 			return nil, false, err
 		}
-		if again, err := a.releaseOthers(ctx, held, over); err != nil || again {
-			return nil, again, err
+		if len(over) > 0 {
+			if again, err := a.releaseOthers(ctx, held, over); err != nil || again {
+				return nil, again, err
+			}
 		}
 	}
 	return a.withoutReported(h, held), false, nil
@@ -58,36 +60,38 @@ func (a *Allocator) withoutReported(h ipam.Holder, held []ipam.Lease) []ipam.Lea
 	return slices.DeleteFunc(slices.Clone(held), ipam.Lease.Rebuilt)
 }
 
-// network is the one that a pool is part of.
+// network returns the network of a pool.
 func (a *Allocator) network(pool string) string {
 	p, _ := a.index.Pool(pool)
 	return p.Network
 }
 
-// sameRequester says whether a lease of a container is for the pod or owner that now asks in the
+// sameRequester reports whether a lease of a container is for the pod or owner that now asks in the
 // container's name. The UIDs may differ: one of them can be out of date.
 func sameRequester(l, h ipam.Holder) bool {
 	return l.Owner == h.Owner && (h.Owner != "" || l.PodName == "" || l.Namespace == h.Namespace && l.PodName == h.PodName)
 }
 
-// ofOnePod takes out the leases of other containers that are of another pod than a container. A request that names no UID may have been
-// taken for one of an earlier pod of its name, on the word of a cache that lags, and its container have been served under the right UID.
+// ofOnePod takes out the leases of other containers that belong to another pod. A cache that lags may have taken a
+// request that names no UID for one of the earlier pod of its name. Its container may have been served under the right
+// UID before.
 func (a *Allocator) ofOnePod(ctx context.Context, h ipam.Holder, all []ipam.Lease) ([]ipam.Lease, error) {
 	others := func(l ipam.Lease) bool { return l.ContainerID != h.ContainerID }
 	served := func(l ipam.Lease) bool { return !others(l) && l.PodUID != h.PodUID }
-	if h.ContainerID == "" || h.Owner != "" || h.UIDNamed || !slices.ContainsFunc(all, served) || !slices.ContainsFunc(all, others) || broken("uid") {
+	if h.ContainerID == "" || h.Owner != "" || h.UIDNamed || broken("uid") ||
+		!slices.ContainsFunc(all, served) || !slices.ContainsFunc(all, others) {
 		return all, nil
 	}
-	pod, err := a.pods.FindLive(ctx, h.Namespace, h.PodName, "")
-	if err != nil && !errors.Is(err, workload.ErrNotFound) {
-		return nil, readFailed(err)
+	uid, err := a.liveUID(ctx, h.Namespace, h.PodName)
+	if err != nil {
+		return nil, err
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(l ipam.Lease) bool { return others(l) && l.PodUID != pod.UID }), nil
+	return slices.DeleteFunc(slices.Clone(all), func(l ipam.Lease) bool { return others(l) && l.PodUID != uid }), nil
 }
 
-// withoutEarlierPods takes out the leases of other containers that another pod may have. Of two containers of a pod the newer one has its
-// address; but where that one's request named no UID, a cache that lags may have taken it for the pod before, whose container runs on for
-// a while when it was deleted by force.
+// withoutEarlierPods takes out of the leases to be released those that another pod may have. Of two containers of a pod
+// the newer one has its address. Where that one's request named no UID, a cache that lags may have taken it for the
+// pod before, whose container runs on for a while after a deletion by force.
 func (a *Allocator) withoutEarlierPods(ctx context.Context, keep, over []ipam.Lease) ([]ipam.Lease, error) {
 	sure := func(l ipam.Lease) bool {
 		return l.Owner != "" || l.PodName == "" || !slices.ContainsFunc(keep, func(k ipam.Lease) bool {
@@ -98,11 +102,20 @@ func (a *Allocator) withoutEarlierPods(ctx context.Context, keep, over []ipam.Le
 	if i < 0 || broken("uid") {
 		return over, nil
 	}
-	pod, err := a.pods.FindLive(ctx, over[i].Namespace, over[i].PodName, "")
-	if err != nil && !errors.Is(err, workload.ErrNotFound) {
-		return nil, readFailed(err)
+	uid, err := a.liveUID(ctx, over[i].Namespace, over[i].PodName)
+	if err != nil {
+		return nil, err
 	}
-	return slices.DeleteFunc(slices.Clone(over), func(l ipam.Lease) bool { return !sure(l) && l.PodUID != pod.UID }), nil
+	return slices.DeleteFunc(slices.Clone(over), func(l ipam.Lease) bool { return !sure(l) && l.PodUID != uid }), nil
+}
+
+// liveUID asks the API server for the UID of the pod of a name; empty when there is none.
+func (a *Allocator) liveUID(ctx context.Context, namespace, name string) (string, error) {
+	pod, err := a.pods.FindLive(ctx, namespace, name, "")
+	if err != nil && !errors.Is(err, workload.ErrNotFound) {
+		return "", readFailed(err)
+	}
+	return pod.UID, nil
 }
 
 // releaseOthers releases the leases of an attachment that it should not have beside others, after one read of each of
@@ -150,7 +163,7 @@ func addresses(ls []ipam.Lease) (out []string) {
 	return out
 }
 
-// complete says whether what is held is all that its holder was given.
+// complete reports whether what is held is all that its holder was given.
 func complete(held []ipam.Lease) bool { return len(held) > 0 && len(held) >= held[0].SetSize }
 
 // holdsOther refuses a request for something else than what is held.

@@ -64,16 +64,18 @@ func TestQuotaAtOnce(t *testing.T) {
 	}
 }
 
-// TestQuotaOverrun: two replicas that do not see each other's writes may give a namespace more than its quota. The pods keep
-// their addresses, both replicas count them, and give no more.
+// TestQuotaOverrun: two replicas that do not see each other's writes may give a namespace more than its quota. The pods
+// keep their addresses, both replicas count them, and give no more.
 func TestQuotaOverrun(t *testing.T) {
 	x := newNet("9-60")
 	x.pool.Spec.MaxPerNamespace = 1
 	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
 	p, q, late := newPod(t, x.pool.Name+"-a", x.host, one, two), newPod(t, x.pool.Name+"-b", x.host, one, two), newPod(t, x.pool.Name+"-c", x.host, one, two)
 	two.watch.Shut()
-	a := one.one(x.of(p, "ca"))
-	answer := two.adding(t.Context(), x.of(q, "cb"))
+	a := one.one(x.of(p, "a-"+p.Name))
+	other := x.of(q, "b-"+q.Name)
+	other.Addrs = []netip.Addr{x.otherThan(a)} // in a conflict about the first one's address the second would learn of its lease
+	answer := two.adding(t.Context(), other)
 	one.awaitUse(x, 2)
 	two.watch.Open()
 	got := <-answer
@@ -85,22 +87,30 @@ func TestQuotaOverrun(t *testing.T) {
 		if use := r.index.QuotaUse(x.pool.Name); !use[0].Over() {
 			t.Errorf("%v is no overrun", use)
 		}
-		if again := r.one(x.of(p, "ca")); again != a {
+		if again := r.one(x.of(p, "a-"+p.Name)); again != a {
 			t.Errorf("the first has %s, it had %s", again, a)
 		}
-		if again := r.one(x.of(q, "cb")); again != got.addrs[0] {
+		if again := r.one(x.of(q, "b-"+q.Name)); again != got.addrs[0] {
 			t.Errorf("the second has %s, it had %s", again, got.addrs[0])
 		}
-		_, err := r.Allocate(t.Context(), x.of(late, "cc"))
+		_, err := r.Allocate(t.Context(), x.of(late, "c-"+late.Name))
 		refused(t, err, ipam.ReasonQuotaExceeded, "namespace default has 2 of the 1")
 	}
-	one.del(del(x.of(p, "ca")))
+	one.del(del(x.of(p, "a-"+p.Name)))
 	two.awaitUse(x, 1)
-	_, err := two.Allocate(t.Context(), x.of(late, "cc"))
+	_, err := two.Allocate(t.Context(), x.of(late, "c-"+late.Name))
 	refused(t, err, ipam.ReasonQuotaExceeded, "namespace default has 1 of the 1")
-	two.del(del(x.of(q, "cb")))
+	two.del(del(x.of(q, "b-"+q.Name)))
 	one.awaitUse(x, 0)
-	one.one(x.of(late, "cc"))
+	one.one(x.of(late, "c-"+late.Name))
+}
+
+// otherThan returns an address of a net of addresses 9 to 60 that is not the given one.
+func (x net) otherThan(a netip.Addr) netip.Addr {
+	if b := x.addr(9); b != a {
+		return b
+	}
+	return x.addr(10)
 }
 
 // awaitUse waits until a replica counts so many addresses of a net for the namespace of its pods.

@@ -62,7 +62,7 @@ func (o *orphans) take() map[netip.Addr]ipam.Lease {
 	return all
 }
 
-// settleEvery is how often Run looks after what is left over.
+// settleEvery bounds how long what is left over waits for Run.
 const settleEvery = 2 * time.Second
 
 // Run releases addresses whose DEL came before their ADD was seen and second addresses of one holder, and settles

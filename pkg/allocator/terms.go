@@ -13,7 +13,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// Terms are what the claim and the annotations of a pod say about its addresses. The zero Terms are those of a
+// Terms hold what the claim and the annotations of a pod say about its addresses. The zero Terms are those of a
 // pod that says nothing.
 type Terms struct {
 	// Sticky is what the addresses carry. With a claim that does not exist yet they carry its name all the same:
@@ -121,7 +121,8 @@ func (a *Allocator) succeed(ctx context.Context, r Request, h ipam.Holder, held 
 	return held, false, nil
 }
 
-// errStale reports that the index showed something else than the API server has. It has been mended: another attempt decides anew.
+// errStale reports that the index showed something else than the API server has. The index has been mended: another
+// attempt decides anew.
 var errStale = errors.New("the index was behind")
 
 // successor returns an address of the earlier pod of the request's place as its next pod has it; ok is false where it is

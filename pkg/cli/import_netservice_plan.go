@@ -103,19 +103,14 @@ func (v *importNetservice) listOld(ctx context.Context, kind string) (items []un
 	if err != nil {
 		return nil, false, err
 	}
-	for which := (metav1.ListOptions{Limit: pageSize}); ; {
-		page, err := c.Resource(netservice.GroupVersion().WithResource(kind)).List(ctx, which)
-		switch {
-		case noSuchResource(err):
-			return nil, false, nil
-		case err != nil:
-			return nil, false, v.explain(err)
-		}
-		items = append(items, page.Items...)
-		if which.Continue = page.GetContinue(); which.Continue == "" {
-			return items, true, nil
-		}
+	items, err = listPages(ctx, c.Resource(netservice.GroupVersion().WithResource(kind)), metav1.ListOptions{})
+	switch {
+	case noSuchResource(err):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, v.explain(err)
 	}
+	return items, true, nil
 }
 
 // ourClaims are the claims of this release, by namespace/name.

@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -40,11 +42,18 @@ func (a audit) args() []string {
 	return []string{"--audit-policy-file=" + a.policy(), "--audit-log-path=" + a.log(), "--audit-log-mode=blocking-strict"}
 }
 
-// check returns an error for each list of the command line or the controller that may be longer than a page.
+// check returns an error for each list of the command line or the controller that may be longer than a page. Where only some
+// tests ran, or none, there may be no list at all.
 func (a audit) check() error {
-	defer os.RemoveAll(a.dir)
+	some := false
+	for _, name := range []string{"test.run", "test.skip", "test.list", "test.fuzz"} {
+		some = some || flag.Lookup(name).Value.String() != ""
+	}
 	file, err := os.Open(a.log())
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && some:
+		return nil
+	case err != nil:
 		return err
 	}
 	defer file.Close()
@@ -75,7 +84,7 @@ func (a audit) check() error {
 			wrong[fmt.Sprintf("%s lists %s without a limit", who, event.RequestURI)] = true
 		}
 	}
-	if lists == 0 {
+	if lists == 0 && !some {
 		return errors.New("the audit log tells of no list")
 	}
 	all := []error{lines.Err()}

@@ -20,6 +20,7 @@ type suite struct{ m *testing.M }
 
 func (s suite) Run() int {
 	lists, err := newAudit()
+	defer func() { _ = os.RemoveAll(lists.dir) }() // a leftover is no reason to fail
 	if err == nil {
 		if code := controlplane.Main(s.m, &cluster, controlplane.WithArgs("kube-apiserver", lists.args()...)); code != 0 {
 			return code

@@ -21,8 +21,8 @@ type Hold struct {
 	Since   time.Time
 }
 
-// Doubt turns the hold of an address into one that stays until Drop or Settle: the outcome of its write is unknown. Version is that of
-// the object that the write would replace, 0 for none.
+// Doubt turns the hold of an address into one that stays until Drop or Settle: the outcome of its write is unknown.
+// Version is that of the object that the write would replace, 0 for none.
 func (x *Index) Doubt(a netip.Addr, version uint64, key string, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -34,8 +34,8 @@ func (x *Index) Doubt(a netip.Addr, version uint64, key string, now time.Time) {
 	x.setHold(a, h)
 }
 
-// Settle ends the doubt about a write once the object of its address has a version: above the one that the write was for, it has
-// lost or won.
+// Settle ends the doubt about a write when the object of its address has a later version than the write was for: the
+// write has lost or won.
 func (x *Index) Settle(a netip.Addr, version uint64) {
 	x.mu.RLock()
 	some := x.doubts > 0

@@ -57,8 +57,8 @@ func (x *Index) ByAttachment(h Holder) []Lease {
 	return sorted(out)
 }
 
-// SomeInUse returns up to n of the addresses that a holder, as ByAttachment looks for it, has in use, in no order. all: there are no more.
-// It takes the same time for a holder of thousands, as of objects that somebody wrote by hand.
+// SomeInUse returns up to n of the addresses that a holder, as ByAttachment looks for it, has in use, in no order. It
+// reports whether these are all. A holder of thousands, as of objects that somebody wrote by hand, takes no longer.
 func (x *Index) SomeInUse(h Holder, n int) (some []Lease, all bool) {
 	if h.Owner == "" && h.PodUID == "" {
 		return nil, true

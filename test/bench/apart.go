@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// apart gives the API server and etcd the first half of the processors, and the rest to all others, as on machines of their own; or all
-// processors to all again. ok is false where there is only one.
+// apart gives the API server and etcd the first half of the processors and all others the rest, as on machines of their
+// own; or all processors to all again. ok is false where there is only one.
 func apart(yes bool) (ok bool, err error) {
 	var all, stores, others unix.CPUSet
 	if err := unix.SchedGetaffinity(os.Getppid(), &all); err != nil { // which nobody has moved
