@@ -33,7 +33,7 @@ func (a *Allocator) writePicked(ctx context.Context, key string, believed, next 
 		a.doubt(key, believed)
 		return next, unknown(addr, err)
 	case errors.Is(err, store.ErrConflict):
-		err = a.leases.LookAgain(ctx, next)
+		err = a.leases.Refetch(ctx, next)
 	}
 	a.index.Drop(addr)
 	if err != nil && !errors.Is(err, store.ErrConflict) {

@@ -236,7 +236,7 @@ func (a *Allocator) reaffirm(ctx context.Context, r Request, h *ipam.Holder, l i
 	stored, err := a.leases.Write(ctx, next)
 	switch {
 	case errors.Is(err, store.ErrConflict):
-		if err = a.leases.LookAgain(ctx, l); errors.Is(err, store.ErrConflict) {
+		if err = a.leases.Refetch(ctx, l); errors.Is(err, store.ErrConflict) {
 			return l, true, nil
 		}
 		return l, false, readFailed(err)

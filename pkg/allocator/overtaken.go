@@ -52,7 +52,7 @@ func (a *Allocator) renew(ctx context.Context, r Request, held []ipam.Lease) (ag
 		_, err := a.leases.Write(ctx, next)
 		switch {
 		case errors.Is(err, store.ErrConflict):
-			if err = a.leases.LookAgain(ctx, l); errors.Is(err, store.ErrConflict) {
+			if err = a.leases.Refetch(ctx, l); errors.Is(err, store.ErrConflict) {
 				return true, nil
 			}
 			return false, readFailed(err)

@@ -104,7 +104,7 @@ func (a *Allocator) succeed(ctx context.Context, r Request, h ipam.Holder, held 
 		stored, err := a.leases.Write(ctx, p.to)
 		switch {
 		case errors.Is(err, store.ErrConflict):
-			if err = a.leases.LookAgain(ctx, l); errors.Is(err, store.ErrConflict) {
+			if err = a.leases.Refetch(ctx, l); errors.Is(err, store.ErrConflict) {
 				return nil, true, nil
 			}
 			return nil, false, readFailed(err)

@@ -120,7 +120,7 @@ func (r *Restorer) look(ctx context.Context, addr netip.Addr) error {
 	}
 	stored, err := r.leases.Write(ctx, ipam.Restore(l, current))
 	if errors.Is(err, store.ErrConflict) { // another replica was faster, as a rule
-		err = r.leases.LookAgain(ctx, current)
+		err = r.leases.Refetch(ctx, current)
 		if _, lost := r.index.Lost(addr); !lost && errors.Is(err, store.ErrConflict) {
 			return nil
 		}

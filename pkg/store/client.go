@@ -155,9 +155,9 @@ func (c *Client) ask(ctx context.Context, request *rest.Request) ([]byte, error)
 	return body, nil
 }
 
-// LookAgain reads an address after a conflict, so that the index knows what is really there in place of what was
+// Refetch reads an address after a conflict, so that the index knows what is really there in place of what was
 // believed. It returns ErrConflict, or why it could not read. The client has an index.
-func (c *Client) LookAgain(ctx context.Context, believed ipam.Lease) error {
+func (c *Client) Refetch(ctx context.Context, believed ipam.Lease) error {
 	live, err := c.Get(ctx, believed.Addr)
 	switch {
 	case errors.Is(err, ErrNotFound):
