@@ -14,9 +14,9 @@ const (
 	leastAdds = maxAdds / 4
 )
 
-// door bounds how many requests for addresses are under way, and refuses the others before anything is done for them. The gate of
-// the writes would refuse them, too, once a pod was looked up and an address picked: past saturation that is most of the
-// controller's work, and takes from the API server the processor on which it stores.
+// door bounds how many requests for addresses are under way, and refuses the others before anything is done for them.
+// The limiter of the writes would refuse them, too, once a pod was looked up and an address picked: past saturation that
+// is most of the controller's work, and takes from the API server the processor on which it stores.
 type door struct {
 	mu     sync.Mutex
 	inside int

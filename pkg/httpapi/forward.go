@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
 
-	"github.com/bcsnet/bcsnet/pkg/gate"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/limiter"
 	"github.com/bcsnet/bcsnet/pkg/replica"
 )
 
@@ -59,8 +59,8 @@ type Forwarder struct {
 	transport *http.Transport
 	// signs is for signs of life, which never wait for a connection.
 	signs *http.Transport
-	// gates are by class.
-	gates    [2]*gate.Gate
+	// limiters are by class.
+	limiters [2]*limiter.Limiter
 	results  *prometheus.CounterVec
 	log      *slog.Logger
 	troubles rate.Sometimes
@@ -79,7 +79,7 @@ func NewForwarder(p Peers, plainHTTP bool, r prometheus.Registerer, log *slog.Lo
 	f := &Forwarder{
 		peers: p, plainHTTP: plainHTTP, log: log, troubles: rate.Sometimes{Interval: time.Second}, openly: rate.Sometimes{First: 1},
 		transport: newTransport(maxForwarded), signs: newTransport(1),
-		gates: [2]*gate.Gate{gate.Take: gate.New(maxForwarded - maxForwardedBack), gate.GiveBack: gate.New(maxForwardedBack)},
+		limiters: [2]*limiter.Limiter{limiter.Take: limiter.New(maxForwarded - maxForwardedBack), limiter.GiveBack: limiter.New(maxForwardedBack)},
 		results: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "bcsnet_forwarded_total",
 			Help: "Requests that a follower had the leader answer, by result; all but answered were answered by the follower.",
@@ -108,7 +108,7 @@ func (f *Forwarder) backlog() time.Duration {
 	if f == nil {
 		return 0
 	}
-	return max(f.gates[gate.Take].Backlog(), f.gates[gate.GiveBack].Backlog())
+	return max(f.limiters[limiter.Take].Backlog(), f.limiters[limiter.GiveBack].Backlog())
 }
 
 // target is the leader to forward to, or why there is none.
@@ -222,13 +222,13 @@ func (f *Forwarder) forward(r *http.Request, body []byte) (*reply, error) {
 
 // enter waits for one of the connections to the leader that its kind of request has, as a write waits for its turn.
 func (f *Forwarder) enter(r *http.Request) (leave func(), err error) {
-	class := gate.Take
+	class := limiter.Take
 	if r.Method == http.MethodDelete {
-		class = gate.GiveBack
+		class = limiter.GiveBack
 	}
-	leave, err = f.gates[class].Enter(r.Context(), class, "")
-	if errors.Is(err, gate.ErrOverloaded) {
-		taken, _ := f.gates[class].Busy()
+	leave, err = f.limiters[class].Enter(r.Context(), class, "")
+	if errors.Is(err, limiter.ErrOverloaded) {
+		taken, _ := f.limiters[class].Busy()
 		err = ipam.Refuse(ipam.ReasonOverloaded, "the leader has %d requests of this replica: %v", taken, err).
 			WithHint("ask again, not before the time that Retry-After tells")
 	} else if err != nil {

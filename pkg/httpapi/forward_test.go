@@ -18,8 +18,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/bcsnet/bcsnet/pkg/gate"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/limiter"
 	"github.com/bcsnet/bcsnet/pkg/replica"
 )
 
@@ -173,7 +173,7 @@ func TestForwardedRequestsShareConnections(t *testing.T) {
 	const n = 2 * maxForwarded
 	all := s.ask(t, f, n)
 	for { // all have come to the bound
-		taken, waiting := f.gates[gate.Take].Busy()
+		taken, waiting := f.limiters[limiter.Take].Busy()
 		if taken+waiting+int(s.refused.Load()+s.alone.Load()) == n {
 			break
 		}

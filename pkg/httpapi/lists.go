@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/bcsnet/bcsnet/pkg/gate"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/limiter"
 )
 
 const (
@@ -29,13 +29,13 @@ const (
 // lists bounds what lists take of the processors and of memory, whoever asks for them and however often. They take turns
 // by their callers. Small ones have room of their own: readers who are slow with large pages do not keep them out.
 type lists struct {
-	turns *gate.Gate
+	turns *limiter.Limiter
 	room  shares
 }
 
 func newLists() lists {
 	return lists{
-		turns: gate.New(listsAtOnce),
+		turns: limiter.New(listsAtOnce),
 		room:  shares{semaphore.NewWeighted(answersSmall), semaphore.NewWeighted(answersLarge)},
 	}
 }
@@ -74,7 +74,7 @@ func (l *listing) reserve() error {
 
 // begin waits for the turn of the caller to have his list made.
 func (l *listing) begin(ctx context.Context, caller string) error {
-	leave, err := l.lists.turns.Enter(ctx, gate.Take, caller)
+	leave, err := l.lists.turns.Enter(ctx, limiter.Take, caller)
 	if err != nil {
 		return ipam.Refuse(ipam.ReasonOverloaded, "too many lists are asked for: %v", err).
 			WithHint("ask again, not before the time that Retry-After tells")

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
-	"github.com/bcsnet/bcsnet/pkg/gate"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/limiter"
 )
 
 // noOperation stands in metrics and logs for requests that fit no route.
@@ -119,7 +119,7 @@ func (s *Service) come(r *http.Request, op route, body []byte) (_ *http.Request,
 	if err != nil {
 		return r, leave, err
 	}
-	return r.WithContext(gate.Late(r.Context(), forwardingOf(r).socketAge)), enter, nil
+	return r.WithContext(limiter.Late(r.Context(), forwardingOf(r).socketAge)), enter, nil
 }
 
 // decide does an operation.

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/gate"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/limiter"
 )
 
 // Outcomes of a write or read, beside success and the API server's own refusals.
@@ -33,7 +33,7 @@ var (
 	// serve at the moment.
 	ErrUnavailable = errors.New("the API server is not available")
 	// ErrOverloaded: nothing was sent, because it could not be done before the caller's deadline.
-	ErrOverloaded = gate.ErrOverloaded
+	ErrOverloaded = limiter.ErrOverloaded
 )
 
 const (
@@ -48,9 +48,9 @@ const (
 
 // Client reads and writes leases.
 type Client struct {
-	rest  rest.Interface
-	gate  *gate.Gate
-	clock *Clock
+	rest    rest.Interface
+	limiter *limiter.Limiter
+	clock   *Clock
 	// index, when there is one, is told of every write that was stored.
 	index *ipam.Index
 	// behind is called when an answer shows that the store was put back to an older state.
@@ -80,7 +80,7 @@ func New(cfg *rest.Config, index *ipam.Index, clock *Clock) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{rest: r, gate: gate.New(MaxWrites), clock: clock, index: index, counts: &counts{}, lag: maxLag, pageSize: laterPages}, nil
+	return &Client{rest: r, limiter: limiter.New(MaxWrites), clock: clock, index: index, counts: &counts{}, lag: maxLag, pageSize: laterPages}, nil
 }
 
 // Dry is the same client with writes that the API server checks and does not store. The answer to one is
@@ -251,7 +251,7 @@ func (c *Client) encode(ctx context.Context, l ipam.Lease) ([]byte, error) {
 
 // Delete removes the object of an address if it still has the given version.
 func (c *Client) Delete(ctx context.Context, a netip.Addr, pool string, version uint64) error {
-	leave, err := c.enter(ctx, gate.Take, pool)
+	leave, err := c.enter(ctx, limiter.Take, pool)
 	if err != nil {
 		return err
 	}

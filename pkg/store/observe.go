@@ -74,18 +74,18 @@ type counts struct {
 func (c *Client) Stats() Stats {
 	n := c.counts
 	s := Stats{Writes: n.writes.Load(), Conflicts: n.conflicts.Load(), Unknown: n.unknown.Load(), Throttled: n.throttled.Load(), Refused: n.refused.Load()}
-	s.InFlight, s.Waiting = c.gate.Busy()
+	s.InFlight, s.Waiting = c.limiter.Busy()
 	return s
 }
 
 // Backlog is about how long a write would wait now before it is sent: those before it, at the pace of the
 // last ones, and what the API server asked for. Zero when it would not.
 func (c *Client) Backlog() time.Duration {
-	return max(c.gate.Backlog(), time.Until(time.Unix(0, c.counts.paused.Load())), 0)
+	return max(c.limiter.Backlog(), time.Until(time.Unix(0, c.counts.paused.Load())), 0)
 }
 
 // Room is how many writes that come at once can be begun in time, at the pace of the last ones.
-func (c *Client) Room() int { return c.gate.Room() }
+func (c *Client) Room() int { return c.limiter.Room() }
 
 // failed counts a write that did not succeed.
 func (n *counts) failed(err error) {

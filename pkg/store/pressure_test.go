@@ -9,8 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/bcsnet/bcsnet/pkg/gate"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/limiter"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
@@ -21,7 +21,7 @@ func TestHotPoolDoesNotStarveOthers(t *testing.T) {
 	const places, hot, cold = 4, 150, 8
 	tap, held := &intercept.Tap{}, intercept.NewGate()
 	c := connect(t, tap)
-	c.gate = gate.New(places)
+	c.limiter = limiter.New(places)
 	tap.On(intercept.Writes, held.Hold)
 	addr := subnet()
 	var mu sync.Mutex
@@ -40,8 +40,8 @@ func TestHotPoolDoesNotStarveOthers(t *testing.T) {
 				order = append(order, pool)
 			})
 		}
-		controlplane.Until(t, "all have come to the gate", func() bool {
-			taken, waiting := c.gate.Busy()
+		controlplane.Until(t, "all have come to the limiter", func() bool {
+			taken, waiting := c.limiter.Busy()
 			return taken == places && waiting == waits
 		})
 	}
@@ -142,7 +142,7 @@ func TestPlaceIsKeptUntilTheWatchDelivers(t *testing.T) {
 	tap, held, addr := &intercept.Tap{}, intercept.NewGate(), subnet()
 	tap.On(watches, held.HoldStream)
 	c, f := feeding(t, tap)
-	c.gate, c.lag = gate.New(places), time.Minute
+	c.limiter, c.lag = limiter.New(places), time.Minute
 	<-held.Arrived()
 	controlplane.Until(t, "the feed watches", f.Watching)
 	for i := range places {
@@ -161,7 +161,7 @@ func TestPlaceComesFreeWithoutTheWatch(t *testing.T) {
 	tap, held, addr := &intercept.Tap{}, intercept.NewGate(), subnet()
 	tap.On(watches, held.HoldStream)
 	c, f := feeding(t, tap)
-	c.gate = gate.New(1)
+	c.limiter = limiter.New(1)
 	<-held.Arrived()
 	controlplane.Until(t, "the feed watches", f.Watching)
 	for i := range 3 {

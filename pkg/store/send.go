@@ -13,17 +13,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
-	"github.com/bcsnet/bcsnet/pkg/gate"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/limiter"
 )
 
 // enter waits for a place among the writes in flight, and returns how to give it back.
-func (c *Client) enter(ctx context.Context, class gate.Class, pool string) (leave func(), err error) {
+func (c *Client) enter(ctx context.Context, class limiter.Class, pool string) (leave func(), err error) {
 	end := c.Begin(ctx, StageQueue)
 	if c.index == nil {
-		leave, err = c.gate.Enter(patient{ctx}, class, pool)
+		leave, err = c.limiter.Enter(patient{ctx}, class, pool)
 	} else {
-		leave, err = c.gate.Enter(ctx, class, pool)
+		leave, err = c.limiter.Enter(ctx, class, pool)
 	}
 	end(err)
 	switch {
@@ -58,11 +58,11 @@ func (patient) Deadline() (deadline time.Time, ok bool) { return time.Time{}, fa
 
 // classOf is the class of a write. One that leaves an object without a holder gives an address back, or touches what nobody
 // has.
-func classOf(l ipam.Lease) gate.Class {
+func classOf(l ipam.Lease) limiter.Class {
 	if l.Version != 0 && l.State != ipam.Active {
-		return gate.GiveBack
+		return limiter.GiveBack
 	}
-	return gate.Take
+	return limiter.Take
 }
 
 // send sends a write and says what became of it.

@@ -19,7 +19,7 @@ import (
 const (
 	// saturating is how many callers that wait for each other's turn saturate the API server: as many writes are in flight.
 	saturating = 128
-	// excessWarmUp is how much of an excess is not counted: queues fill, and the gate learns how long a write takes.
+	// excessWarmUp is how much of an excess is not counted: queues fill, and the limiter learns how long a write takes.
 	excessWarmUp = 5 * time.Second
 )
 

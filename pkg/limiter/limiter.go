@@ -1,9 +1,9 @@
-// Package gate bounds how much of one kind of work is under way, and refuses at once what could not be done in time.
+// Package limiter bounds how much of one kind of work is under way, and refuses at once what could not be done in time.
 //
 // Past saturation a queue that serves whoever has waited longest serves only callers who are about to leave: its head is as
 // old as their patience, and what they asked for is done when they have gone. So who comes is told at once when the work
 // before him takes longer than he can wait, and nothing is begun that would be done too late.
-package gate
+package limiter
 
 import (
 	"context"
@@ -35,9 +35,9 @@ const (
 	inARow = 3
 )
 
-// Gate lets a number of callers in at once. Those who wait take turns by their key, such as a pool: first come, first
+// Limiter lets a number of callers in at once. Those who wait take turns by their key, such as a pool: first come, first
 // served within one.
-type Gate struct {
+type Limiter struct {
 	mu     sync.Mutex
 	places int
 	taken  int
@@ -46,13 +46,13 @@ type Gate struct {
 	pace   pace
 }
 
-// New makes a gate with a number of places.
-func New(places int) *Gate {
-	g := &Gate{places: places}
-	for class := range g.lines {
-		g.lines[class].queues = map[string][]*waiter{}
+// New makes a limiter with a number of places.
+func New(places int) *Limiter {
+	l := &Limiter{places: places}
+	for class := range l.lines {
+		l.lines[class].queues = map[string][]*waiter{}
 	}
-	return g
+	return l
 }
 
 // waiter is a caller who waits. answer gets one value: whether he has got a place.
@@ -64,16 +64,16 @@ type waiter struct {
 
 // Enter waits for a place and returns how to give it back. The error is ErrOverloaded when the caller could not be served
 // before his deadline, and the context's when that ended. A caller without a deadline waits for ever.
-func (g *Gate) Enter(ctx context.Context, class Class, key string) (leave func(), err error) {
+func (l *Limiter) Enter(ctx context.Context, class Class, key string) (leave func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	w, err := g.begin(ctx, class, key)
+	w, err := l.begin(ctx, class, key)
 	switch {
 	case err != nil:
 		return nil, err
 	case w == nil:
-		return g.entered(), nil
+		return l.entered(), nil
 	}
 	late := make(<-chan time.Time)
 	if !w.until.IsZero() {
@@ -83,26 +83,26 @@ func (g *Gate) Enter(ctx context.Context, class Class, key string) (leave func()
 	}
 	select {
 	case in := <-w.answer:
-		return g.answered(ctx, in)
+		return l.answered(ctx, in)
 	case <-ctx.Done():
 	case <-late:
 	}
-	g.mu.Lock()
-	left := g.lines[class].remove(key, w)
-	g.mu.Unlock()
+	l.mu.Lock()
+	left := l.lines[class].remove(key, w)
+	l.mu.Unlock()
 	if left {
-		return g.answered(ctx, false)
+		return l.answered(ctx, false)
 	}
-	return g.answered(ctx, <-w.answer) // the answer came at the same moment
+	return l.answered(ctx, <-w.answer) // the answer came at the same moment
 }
 
 // answered is what a caller who has waited gets.
-func (g *Gate) answered(ctx context.Context, in bool) (leave func(), err error) {
+func (l *Limiter) answered(ctx context.Context, in bool) (leave func(), err error) {
 	switch err := ctx.Err(); {
 	case err == nil && in:
-		return g.entered(), nil
+		return l.entered(), nil
 	case in: // for nothing: the caller has gone
-		g.leave()
+		l.leave()
 		return nil, err
 	case err != nil:
 		return nil, err
@@ -112,80 +112,80 @@ func (g *Gate) answered(ctx context.Context, in bool) (leave func(), err error) 
 }
 
 // begin takes a place, or has the caller wait, or refuses him; the waiter is nil when he has got a place.
-func (g *Gate) begin(ctx context.Context, class Class, key string) (*waiter, error) {
+func (l *Limiter) begin(ctx context.Context, class Class, key string) (*waiter, error) {
 	now := time.Now()
 	deadline, bounded := ctx.Deadline()
 	bounded = bounded && !broken("overload")
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	patience := MaxWait
 	if bounded {
-		g.pace.look(now, g.taken)
-		if patience = min(patience, deadline.Sub(now)-g.pace.needs()); patience < 0 {
-			return nil, fmt.Errorf("%w: what is begun now takes %s, and %s are left", ErrOverloaded, g.pace.needs(), deadline.Sub(now).Round(time.Millisecond))
+		l.pace.look(now, l.taken)
+		if patience = min(patience, deadline.Sub(now)-l.pace.needs()); patience < 0 {
+			return nil, fmt.Errorf("%w: what is begun now takes %s, and %s are left", ErrOverloaded, l.pace.needs(), deadline.Sub(now).Round(time.Millisecond))
 		}
 	}
-	if g.taken < g.places || broken("gate") {
-		g.taken++
-		g.pace.moved = now
+	if l.taken < l.places || broken("gate") {
+		l.taken++
+		l.pace.moved = now
 		return nil, nil
 	}
 	patience -= lateness(ctx)
-	if wait := g.wait(class, key, now); bounded && wait > patience {
+	if wait := l.wait(class, key, now); bounded && wait > patience {
 		return nil, fmt.Errorf("%w: a place comes free in about %s, and it may take %s", ErrOverloaded, wait.Round(time.Millisecond), patience.Round(time.Millisecond))
 	}
 	w := &waiter{answer: make(chan bool, 1)}
 	if bounded {
 		w.until = now.Add(patience)
 	}
-	g.lines[class].add(key, w)
+	l.lines[class].add(key, w)
 	return w, nil
 }
 
 // entered returns how to give back the place that was taken now, once.
-func (g *Gate) entered() func() {
+func (l *Limiter) entered() func() {
 	began := time.Now()
 	return sync.OnceFunc(func() {
-		g.mu.Lock()
-		g.pace.took(time.Since(began))
-		g.mu.Unlock()
-		g.leave()
+		l.mu.Lock()
+		l.pace.took(time.Since(began))
+		l.mu.Unlock()
+		l.leave()
 	})
 }
 
 // leave gives a place back, to the next in turn for whom it is not too late.
-func (g *Gate) leave() {
+func (l *Limiter) leave() {
 	now := time.Now()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.pace.moved = now
-	for w := g.next(); w != nil; w = g.next() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pace.moved = now
+	for w := l.next(); w != nil; w = l.next() {
 		in := w.until.IsZero() || now.Before(w.until)
 		w.answer <- in
 		if in {
 			return
 		}
 	}
-	g.taken--
+	l.taken--
 }
 
 // next takes the next waiter out of his line; nil when nobody waits.
-func (g *Gate) next() *waiter {
-	takes, gives := &g.lines[Take], &g.lines[GiveBack]
-	if gives.n > 0 && (takes.n == 0 || g.row < inARow && !broken("releases")) {
-		g.row++
+func (l *Limiter) next() *waiter {
+	takes, gives := &l.lines[Take], &l.lines[GiveBack]
+	if gives.n > 0 && (takes.n == 0 || l.row < inARow && !broken("releases")) {
+		l.row++
 		return gives.next()
 	}
-	g.row = 0
+	l.row = 0
 	return takes.next()
 }
 
 // Busy is how many places are taken and how many callers wait for one.
-func (g *Gate) Busy() (taken, waiting int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for class := range g.lines {
-		waiting += g.lines[class].n
+func (l *Limiter) Busy() (taken, waiting int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for class := range l.lines {
+		waiting += l.lines[class].n
 	}
-	return g.taken, waiting
+	return l.taken, waiting
 }

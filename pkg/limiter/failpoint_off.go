@@ -1,6 +1,6 @@
 //go:build !faults
 
-package gate
+package limiter
 
 // What a build with the tag faults breaks on purpose is whole here; the compiler leaves nothing of it.
 

@@ -1,4 +1,4 @@
-package gate
+package limiter
 
 import (
 	"context"
@@ -44,10 +44,10 @@ const (
 	lastBackoff = 16 * time.Second
 )
 
-// world is a gate in front of an API server, and what its clients met with.
+// world is a limiter in front of an API server, and what its clients met with.
 type world struct {
-	gate   *Gate
-	server *apiServer
+	limiter *Limiter
+	server  *apiServer
 	// told: the plugins tell how long they wait.
 	told bool
 
@@ -64,7 +64,7 @@ func (w *world) request(ctx context.Context, class Class, key string) (stored, i
 	ctx, end := context.WithTimeout(ctx, limit)
 	defer end()
 	defer time.AfterFunc(pluginTime, end).Stop() // its connection is closed
-	leave, err := w.gate.Enter(ctx, class, key)
+	leave, err := w.limiter.Enter(ctx, class, key)
 	if err != nil {
 		if errors.Is(err, ErrOverloaded) {
 			w.refused.Add(1)
@@ -117,8 +117,8 @@ func TestGoodputUnderOverload(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				const rate, length, places = 50, 150 * time.Second, 13 // a write takes 260 ms in a full gate
-				w := &world{gate: New(places), server: &apiServer{write: time.Second / rate}, told: c.told}
+				const rate, length, places = 50, 150 * time.Second, 13 // a write takes 260 ms in a full limiter
+				w := &world{limiter: New(places), server: &apiServer{write: time.Second / rate}, told: c.told}
 				pods := int(c.times * rate * length.Seconds())
 				began := time.Now()
 				soon := time.Duration(float64(pods)/rate*float64(time.Second)) - length + length/2
@@ -149,19 +149,19 @@ func TestGoodputUnderOverload(t *testing.T) {
 				if w.wasted.Load()*100 > w.server.busy.Load() {
 					t.Errorf("%d of %d writes were for those who had gone, want one in a hundred", w.wasted.Load(), w.server.busy.Load())
 				}
-				if !idle(w.gate) {
-					t.Errorf("left: %+v", w.gate)
+				if !idle(w.limiter) {
+					t.Errorf("left: %+v", w.limiter)
 				}
 			})
 		})
 	}
 }
 
-// Where writes get slower by a factor of ten from one moment to the next, and back, the gate follows.
+// Where writes get slower by a factor of ten from one moment to the next, and back, the limiter follows.
 func TestPaceChanges(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{gate: New(13), server: &apiServer{write: 10 * time.Millisecond}}
+		w := &world{limiter: New(13), server: &apiServer{write: 10 * time.Millisecond}}
 		var all sync.WaitGroup
 		for n := range 6000 {
 			all.Go(func() {
@@ -182,9 +182,9 @@ func TestPaceChanges(t *testing.T) {
 	})
 }
 
-// A gate that was stuck for long, and is idle then, lets in those whose time is short again: what it measured
+// A limiter that was stuck for long, and is idle then, lets in those whose time is short again: what it measured
 // is old.
-func TestIdleGateForgets(t *testing.T) {
+func TestIdleLimiterForgets(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := New(2)

@@ -1,6 +1,6 @@
 //go:build faults
 
-package gate
+package limiter
 
 import "os"
 

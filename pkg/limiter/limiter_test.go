@@ -1,4 +1,4 @@
-package gate
+package limiter
 
 import (
 	"context"
@@ -17,12 +17,12 @@ import (
 )
 
 // enter is Enter of who takes something and gives the place back by leave.
-func enter(ctx context.Context, g *Gate, key string) error {
+func enter(ctx context.Context, g *Limiter, key string) error {
 	_, err := g.Enter(ctx, Take, key)
 	return err
 }
 
-func idle(g *Gate) bool {
+func idle(g *Limiter) bool {
 	taken, waiting := g.Busy()
 	for class := range g.lines {
 		if l := &g.lines[class]; len(l.queues) != 0 || len(l.turn) != 0 {
@@ -33,7 +33,7 @@ func idle(g *Gate) bool {
 }
 
 // Pools take turns, however many requests one of them has waiting.
-func TestGateIsFair(t *testing.T) {
+func TestLimiterIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(1)
 		if err := enter(t.Context(), g, "a"); err != nil {
@@ -67,7 +67,7 @@ func TestGateIsFair(t *testing.T) {
 }
 
 // Who waits no longer than its deadline leaves nothing behind, and who comes too late does not start.
-func TestGateDeadline(t *testing.T) {
+func TestLimiterDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(1)
 		if err := enter(t.Context(), g, "a"); err != nil {
@@ -95,7 +95,7 @@ func TestGateDeadline(t *testing.T) {
 
 // A place that comes at the moment of the deadline is used by the next, never lost, and never starts a
 // write whose caller has gone.
-func TestGatePlaceAndDeadlineAtOnce(t *testing.T) {
+func TestLimiterPlaceAndDeadlineAtOnce(t *testing.T) {
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
 			g := New(1)
@@ -126,7 +126,7 @@ func TestGatePlaceAndDeadlineAtOnce(t *testing.T) {
 
 // Whatever happens in whatever order: never more holders than places, nobody waits while a place is
 // free, and in the end all places are free.
-func TestGateModel(t *testing.T) {
+func TestLimiterModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		places := rapid.IntRange(1, 3).Draw(rt, "places")
 		steps := rapid.SliceOfN(rapid.IntRange(0, 9), 1, 60).Draw(rt, "steps")
@@ -189,7 +189,7 @@ func TestGateModel(t *testing.T) {
 }
 
 // The same under real concurrency.
-func TestGateStress(t *testing.T) {
+func TestLimiterStress(t *testing.T) {
 	const places = 4
 	g := New(places)
 	var inside, most atomic.Int64
