@@ -113,12 +113,12 @@ func (a *Allocator) stock(r Ahead) Stock { return Stock{Has: a.index.PartsOf(r.C
 // lack is how often a claim lacks what a request takes.
 type lack struct {
 	n    int
-	want ipam.Want
+	want ipam.PickRequest
 }
 
 // lacks are what a claim lacks beside what it has.
 func (a *Allocator) lacks(r Ahead, held ipam.Parts) (all []lack) {
-	want := ipam.Want{Ahead: true, Pool: r.Pool, Key: r.key(), Who: "claim " + r.Claim, Holder: "claim " + r.Claim, Claim: r.Claim}
+	want := ipam.PickRequest{Ahead: true, Pool: r.Pool, Key: r.key(), Who: "claim " + r.Claim, Holder: "claim " + r.Claim, Claim: r.Claim}
 	if r.Addresses != nil {
 		for _, is4 := range []bool{true, false} {
 			set := ipam.OfFamily(r.Addresses, is4)
@@ -180,7 +180,7 @@ func (a *Allocator) ahead(r Ahead) (picks []ipam.Pick, stock Stock) {
 }
 
 // pickAhead picks for the first namespace whose pools have what is wanted. The refusal is that of the first.
-func (a *Allocator) pickAhead(r Ahead, want ipam.Want) (picks []ipam.Pick, first *ipam.Refusal) {
+func (a *Allocator) pickAhead(r Ahead, want ipam.PickRequest) (picks []ipam.Pick, first *ipam.Refusal) {
 	for _, want.Namespace = range r.Namespaces {
 		picks, refusal := a.index.Pick(want, a.leases.Now())
 		if refusal == nil {

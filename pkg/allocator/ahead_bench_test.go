@@ -60,7 +60,7 @@ func takeAhead(t testing.TB, size int) {
 			version++
 			next.Version = version
 			index.Watched(next)
-			index.Drop(next.Addr)
+			index.Forget(next.Addr)
 			taken = append(taken, next)
 		}
 		if err := a.giveBackSurplus(context.Background(), r, taken); err != nil {

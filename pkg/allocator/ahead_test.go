@@ -105,7 +105,7 @@ func TestPreallocateLateWrites(t *testing.T) {
 	picks, _ := two.ahead(x.ahead(4))
 	var others []Request // hold what would be taken first, as far as one of the two knows
 	for i, p := range picks {
-		two.index.Drop(p.Current.Addr)
+		two.index.Forget(p.Current.Addr)
 		other := x.vm(fmt.Sprint(i))
 		other.Addrs = []netip.Addr{p.Current.Addr}
 		two.one(other)

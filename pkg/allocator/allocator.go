@@ -56,7 +56,7 @@ type Stats struct {
 
 // Stats reads the counts.
 func (a *Allocator) Stats() Stats {
-	return Stats{Again: a.again.Load(), InDoubt: len(a.index.Doubts(""))}
+	return Stats{Again: a.again.Load(), InDoubt: len(a.index.Unknown(""))}
 }
 
 // New makes an allocator over an index that is fed by the client's feed. Call it before the feed runs.

@@ -25,7 +25,7 @@ func (a *Allocator) take(ctx context.Context, r Request, h ipam.Holder, held []i
 	refusal := r.unreachable(picks)
 	if again = kept && len(newOf(picks)) > 0; again || refusal != nil { // somebody was faster
 		for _, p := range picks {
-			a.index.Drop(p.Current.Addr)
+			a.index.Forget(p.Current.Addr)
 		}
 		return nil, nil, again, refusal
 	}
@@ -41,7 +41,7 @@ func (a *Allocator) take(ctx context.Context, r Request, h ipam.Holder, held []i
 			continue
 		}
 		for _, rest := range picks[i+1:] {
-			a.index.Drop(rest.Current.Addr)
+			a.index.Forget(rest.Current.Addr)
 		}
 		if errors.Is(err, store.ErrConflict) {
 			return nil, nil, true, nil
@@ -64,7 +64,7 @@ func (r Request) unreachable(picks []ipam.Pick) error {
 }
 
 // decide picks the preferred addresses, where the request asked for none itself and they are free, else others.
-func (a *Allocator) decide(ctx context.Context, want ipam.Want, prefer []netip.Addr) (picks []ipam.Pick, err error) {
+func (a *Allocator) decide(ctx context.Context, want ipam.PickRequest, prefer []netip.Addr) (picks []ipam.Pick, err error) {
 	end := a.leases.Begin(ctx, store.StageDecide)
 	defer func() { end(err) }()
 	if len(prefer) > 0 && len(want.Addrs) == 0 {
@@ -82,8 +82,8 @@ func (a *Allocator) decide(ctx context.Context, want ipam.Want, prefer []netip.A
 }
 
 // want returns what the request still lacks.
-func (r Request) want(h ipam.Holder, held []ipam.Lease) ipam.Want {
-	return ipam.Want{
+func (r Request) want(h ipam.Holder, held []ipam.Lease) ipam.PickRequest {
+	return ipam.PickRequest{
 		Host: r.Host, Namespace: r.Namespace, Owner: r.Owner, Pool: cmp.Or(r.Pool, r.terms.Pool), Network: r.Network, Addrs: r.Addrs, Have: held,
 		Claim: r.terms.Claim, PodPrimaryKey: r.terms.PodPrimaryKey, IfName: h.IfName, Room: r.terms.Room, Sets: r.terms.Sets,
 		Key: r.seed(h), Who: r.who(), Holder: h.Who(),

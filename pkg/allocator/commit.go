@@ -9,19 +9,19 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// commit gives one picked address to the request, and ends its hold.
+// commit gives one picked address to the request, and ends its assumption.
 func (a *Allocator) commit(ctx context.Context, r Request, h ipam.Holder, p ipam.Pick) (ipam.Lease, error) {
 	h.Slot = p.Slot
 	next, ok := ipam.Bind(p.Current, p.Pool.Params(), h, r.terms.Sticky, a.leases.Now())
 	return a.writePicked(ctx, r.key(), p.Current, next, ok)
 }
 
-// writePicked writes what a picked address becomes, where that may be, and ends its hold, unless the outcome is in
+// writePicked writes what a picked address becomes, where that may be, and ends its assumption, unless the outcome is in
 // doubt: then it is kept for the key.
 func (a *Allocator) writePicked(ctx context.Context, key string, believed, next ipam.Lease, ok bool) (ipam.Lease, error) {
 	addr := believed.Addr
 	if !ok || ctx.Err() != nil {
-		a.index.Drop(addr)
+		a.index.Forget(addr)
 		if err := ctx.Err(); err != nil {
 			return next, unavailable(err)
 		}
@@ -35,7 +35,7 @@ func (a *Allocator) writePicked(ctx context.Context, key string, believed, next 
 	case errors.Is(err, store.ErrConflict):
 		err = a.leases.Refetch(ctx, next)
 	}
-	a.index.Drop(addr)
+	a.index.Forget(addr)
 	if err != nil && !errors.Is(err, store.ErrConflict) {
 		err = writeFailed(err)
 	}
@@ -46,10 +46,10 @@ func (a *Allocator) writePicked(ctx context.Context, key string, believed, next 
 // brought the outcome already: the write was for the believed version alone.
 func (a *Allocator) doubt(key string, believed ipam.Lease) {
 	if broken("doubt") {
-		a.index.Drop(believed.Addr)
+		a.index.Forget(believed.Addr)
 		return
 	}
-	a.index.Doubt(believed.Addr, believed.Version, key, a.leases.Now())
+	a.index.MarkUnknown(believed.Addr, believed.Version, key, a.leases.Now())
 	if l, ok := a.index.Get(believed.Addr); ok && l.Epoch == believed.Epoch {
 		a.index.Settle(believed.Addr, l.Version)
 	}

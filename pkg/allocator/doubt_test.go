@@ -55,7 +55,7 @@ func (l *late) arrive() (code int) {
 
 // inDoubt reports whether an address is kept for a write of unknown outcome.
 func (r *replica) inDoubt(a netip.Addr) bool {
-	_, ok := r.index.Doubts("")[a]
+	_, ok := r.index.Unknown("")[a]
 	return ok
 }
 
@@ -253,7 +253,7 @@ func TestForgetDoubts(t *testing.T) {
 // forgetWith puts an address in doubt, so long ago, and checks whether it still is after a look.
 func (r *replica) forgetWith(t *testing.T, x net, age time.Duration, spoil intercept.Hook, want bool) {
 	t.Helper()
-	r.index.Doubt(x.addr(9), 0, "somebody", r.leases.Now().Add(-age))
+	r.index.MarkUnknown(x.addr(9), 0, "somebody", r.leases.Now().Add(-age))
 	if spoil != nil {
 		defer r.tap.On(reads, spoil)()
 	}
@@ -261,7 +261,7 @@ func (r *replica) forgetWith(t *testing.T, x net, age time.Duration, spoil inter
 	if got := r.inDoubt(x.addr(9)); got != want {
 		t.Errorf("in doubt after %s: %v, want %v", age, got, want)
 	}
-	r.index.Drop(x.addr(9))
+	r.index.Forget(x.addr(9))
 }
 
 // A doubt about moving an address to the pod's next container is settled in the same way.

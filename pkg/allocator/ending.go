@@ -38,7 +38,7 @@ func patience(ctx context.Context) time.Time {
 // ending and has one that would do: pods that come before those that they replace have gone find the addresses of
 // these. One request waits for one pod. again says that it has waited, and is to look again; kept that pods are ending, and
 // that there is one all the same which nobody has to wait for.
-func (a *Allocator) giveWay(ctx context.Context, r Request, want ipam.Want) (again, kept bool, err error) {
+func (a *Allocator) giveWay(ctx context.Context, r Request, want ipam.PickRequest) (again, kept bool, err error) {
 	ending, err := a.ending(ctx, r, want) // before the index is asked: what is given up after this is kept by then
 	if err != nil || len(ending) == 0 {
 		return false, false, err
@@ -101,7 +101,7 @@ func (e ender) replaces(picks []ipam.Pick) bool {
 
 // ending are the pods of the request's claim that are ending; first that which should end first. There are none for a
 // request that is not to wait: one of no app, one that has an address, and one that asks for certain ones.
-func (a *Allocator) ending(ctx context.Context, r Request, want ipam.Want) (all []ender, err error) {
+func (a *Allocator) ending(ctx context.Context, r Request, want ipam.PickRequest) (all []ender, err error) {
 	if !r.terms.ofApp() || len(want.Have) > 0 || len(want.Addrs) > 0 {
 		return nil, nil
 	}
@@ -123,7 +123,7 @@ func (a *Allocator) ending(ctx context.Context, r Request, want ipam.Want) (all 
 }
 
 // still is a pod that ends with what it has at present; that is nothing when it should have ended.
-func (a *Allocator) still(pod workload.Pod, want ipam.Want) ender {
+func (a *Allocator) still(pod workload.Pod, want ipam.PickRequest) ender {
 	if !a.leases.Now().Before(endsBy(pod)) {
 		return ender{pod, nil}
 	}
@@ -141,7 +141,7 @@ func endsBy(pod workload.Pod) time.Time {
 }
 
 // leaves says whether an address that a pod of a claim has would do for a request once that pod gives it up.
-func (a *Allocator) leaves(l ipam.Lease, want ipam.Want) bool {
+func (a *Allocator) leaves(l ipam.Lease, want ipam.PickRequest) bool {
 	if l.State != ipam.Active || l.Claim != want.Claim || l.PodPrimaryKey != "" || !l.Kept() || l.Deleting {
 		return false
 	}

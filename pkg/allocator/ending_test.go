@@ -217,7 +217,7 @@ func TestWaitForAPodEnds(t *testing.T) {
 	if b := r.one(next); a == b { // it does not end
 		t.Errorf("%s goes to %s, while %s has it", a, next.PodName, old.Name)
 	}
-	if len(r.index.Doubts("")) != 0 || len(x.held(t)) != 2 {
+	if len(r.index.Unknown("")) != 0 || len(x.held(t)) != 2 {
 		t.Errorf("held: %v", x.held(t))
 	}
 }

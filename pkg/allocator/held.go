@@ -318,7 +318,7 @@ func byAddr(ls []ipam.Lease) []ipam.Lease {
 // not stored may still arrive; asking for the same address again makes sure that only one of the two
 // writes can.
 func (a *Allocator) settleDoubts(ctx context.Context, key string) (prefer []netip.Addr, err error) {
-	doubts := a.index.Doubts(key)
+	doubts := a.index.Unknown(key)
 	for _, addr := range inOrder(doubts) {
 		live, err := a.leases.Get(ctx, addr)
 		switch {
@@ -334,7 +334,7 @@ func (a *Allocator) settleDoubts(ctx context.Context, key string) (prefer []neti
 		}
 	}
 	for addr := range doubts {
-		a.index.Drop(addr)
+		a.index.Forget(addr)
 	}
 	return prefer, nil
 }

@@ -148,14 +148,14 @@ func TestOneContainerInTwoNetworks(t *testing.T) {
 			if !ipv6First {
 				first, second = two, one
 			}
-			one.index.Doubt(a.addr(9), 0, "nobody", one.leases.Now()) // by its picture IPv4 is not to be had
+			one.index.MarkUnknown(a.addr(9), 0, "nobody", one.leases.Now()) // by its picture IPv4 is not to be had
 			count := func() int { return len(a.held(t)) + len(b.held(t)) }
 			answers := []<-chan outcome{first.adding(t.Context(), request)}
 			controlplane.Until(t, "the first is stored", func() bool { return count() == 1 })
 			want := addressesOf(a.held(t), b.held(t))
 			answers = append(answers, second.adding(t.Context(), request))
 			controlplane.Until(t, "the second is stored", func() bool { return count() == 2 })
-			one.index.Drop(a.addr(9))
+			one.index.Forget(a.addr(9))
 			one.watch.Open()
 			two.watch.Open()
 			for n, answer := range answers {
@@ -230,13 +230,13 @@ func TestPartOfTheFirstSetIsNotSeen(t *testing.T) {
 	if len(want) != 2 {
 		t.Fatalf("got %v, want two addresses of one network", want)
 	}
-	two.index.Doubt(a.addr(9), 0, "nobody", two.leases.Now()) // by its picture IPv4 is not to be had
+	two.index.MarkUnknown(a.addr(9), 0, "nobody", two.leases.Now()) // by its picture IPv4 is not to be had
 	ctx, leave := context.WithCancel(t.Context())
 	answer := two.adding(ctx, request)
 	controlplane.Until(t, "the second set is stored", func() bool { return len(c.held(t)) == 1 })
 	leave()
 	<-answer
-	two.index.Drop(a.addr(9))
+	two.index.Forget(a.addr(9))
 	read, _ := one.index.Get(a.addr(9))
 	two.index.Wrote(read) // as after a conflict
 

@@ -183,7 +183,7 @@ func TestReplacedPodAtAReplicaThatLagsBehind(t *testing.T) {
 	a := one.one(x.of(old, "forced-old"))
 	removePod(t, old)
 	anew := newPod(t, "forced-0", x.host, one)
-	two.index.Doubt(a, 0, "nobody", two.leases.Now()) // else its write would tell
+	two.index.MarkUnknown(a, 0, "nobody", two.leases.Now()) // else its write would tell
 	answer := two.adding(t.Context(), x.of(anew, "forced-new"))
 	controlplane.Until(t, "both are stored", func() bool { return len(x.held(t)) == 2 })
 	two.watch.Open()

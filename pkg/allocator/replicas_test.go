@@ -116,7 +116,7 @@ func apart(t *testing.T, x net, one, two *replica, first, second Request) (a, b 
 	controlplane.Until(t, "the first is stored", func() bool { return len(x.held(t)) == 1 })
 	for a = range x.held(t) {
 	}
-	two.index.Doubt(a, 0, "nobody", two.leases.Now())
+	two.index.MarkUnknown(a, 0, "nobody", two.leases.Now())
 	answers[1] = two.adding(ctx, second)
 	controlplane.Until(t, "the second is stored", func() bool { return len(x.held(t)) == 2 })
 	for b = range x.held(t) {
@@ -124,7 +124,7 @@ func apart(t *testing.T, x net, one, two *replica, first, second Request) (a, b 
 			break
 		}
 	}
-	two.index.Drop(a)
+	two.index.Forget(a)
 	return a, b, answers, leave
 }
 

@@ -133,7 +133,7 @@ func (a *Allocator) releaseOrphan(ctx context.Context, l ipam.Lease) error {
 
 // forgetDoubts ends doubts that are so old that the write cannot arrive any more.
 func (a *Allocator) forgetDoubts(ctx context.Context) {
-	doubts := a.index.Doubts("")
+	doubts := a.index.Unknown("")
 	for _, addr := range inOrder(doubts) {
 		if a.leases.Now().Sub(doubts[addr].Since) < doubtLife {
 			continue
@@ -146,6 +146,6 @@ func (a *Allocator) forgetDoubts(ctx context.Context) {
 		default:
 			a.index.Wrote(live)
 		}
-		a.index.Drop(addr)
+		a.index.Forget(addr)
 	}
 }

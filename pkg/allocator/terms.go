@@ -84,7 +84,7 @@ func (a *Allocator) succeed(ctx context.Context, r Request, h ipam.Holder, held 
 	holds := map[netip.Addr]bool{}
 	defer func() {
 		for addr := range holds {
-			a.index.DropHold(addr, want.Key)
+			a.index.ForgetKey(addr, want.Key)
 		}
 	}()
 	for _, p := range all {
@@ -158,7 +158,7 @@ func (a *Allocator) successor(ctx context.Context, r Request, h ipam.Holder, l i
 
 // inherits says on which values of its pool an address of the earlier pod of the request's place goes to the request,
 // if that pod is no more; ok is false where it does not.
-func inherits(x *ipam.Index, w ipam.Want, h ipam.Holder, l ipam.Lease) (p ipam.Params, ok bool, refusal *ipam.Refusal) {
+func inherits(x *ipam.Index, w ipam.PickRequest, h ipam.Holder, l ipam.Lease) (p ipam.Params, ok bool, refusal *ipam.Refusal) {
 	if l.State != ipam.Active || l.IfName != h.IfName || l.SameAttachment(h) {
 		return p, false, nil
 	}

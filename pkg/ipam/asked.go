@@ -6,7 +6,7 @@ import (
 )
 
 // asked checks the addresses asked for, except those that are held already.
-func (x *Index) asked(w Want) (choices []choice, refusal *Refusal) {
+func (x *Index) asked(w PickRequest) (choices []choice, refusal *Refusal) {
 	for _, a := range w.Addrs {
 		if slices.ContainsFunc(w.Have, func(l Lease) bool { return l.Addr == a }) {
 			continue
@@ -39,7 +39,7 @@ func (x *Index) asked(w Want) (choices []choice, refusal *Refusal) {
 }
 
 // served says whether any pool fits.
-func (x *Index) served(w Want) bool {
+func (x *Index) served(w PickRequest) bool {
 	for range x.fitting(w) {
 		return true
 	}
@@ -47,7 +47,7 @@ func (x *Index) served(w Want) bool {
 }
 
 // notServed says why no pool serves an address; of several pools around it, it names one that fits.
-func (x *Index) notServed(w Want, a netip.Addr) *Refusal {
+func (x *Index) notServed(w PickRequest, a netip.Addr) *Refusal {
 	var around []*poolState
 	for _, p := range x.pools {
 		if p.Valid() && p.Plan.Subnet.Contains(a) {
@@ -79,7 +79,7 @@ func (x *Index) notServed(w Want, a netip.Addr) *Refusal {
 }
 
 // unfit says why the pool of an address asked for does not fit.
-func (x *Index) unfit(w Want, a netip.Addr, p *poolState) *Refusal {
+func (x *Index) unfit(w PickRequest, a netip.Addr, p *poolState) *Refusal {
 	switch {
 	case w.Pool != "" && w.Pool != p.Name:
 		return Refuse(ReasonAddressNotInPool, "address %s is in pool %s, not in pool %s", a, p.Name, w.Pool).
@@ -97,7 +97,7 @@ func (x *Index) unfit(w Want, a netip.Addr, p *poolState) *Refusal {
 }
 
 // taken says why an address of a pool cannot be handed out to who asks for it, nil when it can.
-func (x *Index) taken(a netip.Addr, p *poolState, w Want) *Refusal {
+func (x *Index) taken(a netip.Addr, p *poolState, w PickRequest) *Refusal {
 	if node, ok := x.nodeOf(a); ok {
 		return Refuse(ReasonAddressInUse, "address %s of pool %s is the own address of node %s", a, p.Name, node).
 			WithHint("take it out of the pool: bcsnetctl pool remove-ip %s %s", p.Name, a)
@@ -124,7 +124,7 @@ func (x *Index) taken(a netip.Addr, p *poolState, w Want) *Refusal {
 		return Refuse(ReasonAddressInUse, "the object of address %s of pool %s was deleted while the address was in use (%s); it is being restored", a, p.Name, r.lease().use()).
 			WithHint("ask for another address, or again in a moment")
 	}
-	if _, ok := x.holds[a]; ok {
+	if _, ok := x.assumed[a]; ok {
 		return Refuse(ReasonAddressInUse, "address %s of pool %s is being given to another request", a, p.Name).
 			WithHint("ask again in a moment")
 	}
@@ -133,7 +133,7 @@ func (x *Index) taken(a netip.Addr, p *poolState, w Want) *Refusal {
 }
 
 // apart refuses addresses asked for that are of different networks, among themselves or with what is held.
-func (x *Index) apart(w Want, asked []choice) *Refusal {
+func (x *Index) apart(w PickRequest, asked []choice) *Refusal {
 	beside := asked
 	for _, l := range w.Have {
 		if p, ok := x.pools[l.Pool]; ok {

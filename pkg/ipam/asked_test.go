@@ -18,7 +18,7 @@ func TestPickAddressesAskedFor(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pools  []Pool
 		before func(*Index)
-		want   Want
+		want   PickRequest
 		picks  []string
 		text   string
 	}{
@@ -133,7 +133,7 @@ func TestPickAddressesAskedFor(t *testing.T) {
 			text: "AddressInUse: address 10.0.0.9 of pool a is being given to another request; hint: ask again in a moment",
 		},
 		"in doubt for another request": {
-			pools: []Pool{a()}, before: func(x *Index) { x.Doubt(ip("10.0.0.9"), 0, "other", now) }, want: want(asking("10.0.0.9")),
+			pools: []Pool{a()}, before: func(x *Index) { x.MarkUnknown(ip("10.0.0.9"), 0, "other", now) }, want: want(asking("10.0.0.9")),
 			text: "AddressInUse: address 10.0.0.9 of pool a is being given to another request; hint: ask again in a moment",
 		},
 		"the second one in use: the first is not kept either": {
@@ -162,7 +162,7 @@ func TestPickAddressesAskedFor(t *testing.T) {
 			if tc.before != nil {
 				tc.before(x)
 			}
-			holds := len(x.holds)
+			holds := len(x.assumed)
 			picks, refusal := x.Pick(tc.want, now)
 			if diff := cmp.Diff(tc.picks, picked(picks)); diff != "" {
 				t.Errorf("picks (-want +got):\n%s", diff)
@@ -170,7 +170,7 @@ func TestPickAddressesAskedFor(t *testing.T) {
 			if diff := cmp.Diff(tc.text, refused(refusal)); diff != "" {
 				t.Errorf("refusal (-want +got):\n%s", diff)
 			}
-			if got := len(x.holds) - holds; got != len(tc.picks) {
+			if got := len(x.assumed) - holds; got != len(tc.picks) {
 				t.Errorf("%d addresses are kept for %d picks", got, len(tc.picks))
 			}
 		})

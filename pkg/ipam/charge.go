@@ -19,10 +19,10 @@ func (l Lease) ChargedTo() []string {
 	return c.list()
 }
 
-// Payers are up to two namespaces that an address counts for, the empty string standing for none.
-type Payers [2]string
+// ChargedNamespaces are up to two namespaces that an address counts for, the empty string standing for none.
+type ChargedNamespaces [2]string
 
-func chargedTo(s State, namespace, claim string) (p Payers) {
+func chargedTo(s State, namespace, claim string) (p ChargedNamespaces) {
 	if s == Active {
 		p[0] = namespace
 	}
@@ -32,7 +32,7 @@ func chargedTo(s State, namespace, claim string) (p Payers) {
 	return p
 }
 
-func (p Payers) list() (all []string) {
+func (p ChargedNamespaces) list() (all []string) {
 	for _, ns := range p {
 		if ns != "" && !slices.Contains(all, ns) {
 			all = append(all, ns)
@@ -41,13 +41,13 @@ func (p Payers) list() (all []string) {
 	return all
 }
 
-// payers are the namespaces that an address which the request takes counts for. One that is ahead of all pods is for its
+// chargedTo are the namespaces that an address which the request takes counts for. One that is ahead of all pods is for its
 // claim alone.
-func (w Want) payers() Payers {
+func (w PickRequest) chargedTo() ChargedNamespaces {
 	if w.Ahead {
-		return Payers{"", ClaimNamespace(w.Claim)}
+		return ChargedNamespaces{"", ClaimNamespace(w.Claim)}
 	}
-	return Payers{w.Namespace, ClaimNamespace(w.Claim)}
+	return ChargedNamespaces{w.Namespace, ClaimNamespace(w.Claim)}
 }
 
 // charge is a namespace that an address of a pool counts for.
@@ -59,7 +59,7 @@ type charges struct {
 	of [6]charge
 }
 
-func (c *charges) add(pool string, by Payers) {
+func (c *charges) add(pool string, by ChargedNamespaces) {
 	for _, ns := range by {
 		if at := (charge{pool, ns}); ns != "" && !c.has(at) {
 			c.of[c.n] = at
@@ -80,8 +80,8 @@ func (c *charges) has(at charge) bool { return slices.Contains(c.of[:c.n], at) }
 func (x *Index) chargesOf(a netip.Addr, r *record) (c charges) {
 	c.addRecord(r)
 	c.addRecord(x.lost[a])
-	if h, ok := x.holds[a]; ok {
-		c.add(h.Pool, h.Payers)
+	if h, ok := x.assumed[a]; ok {
+		c.add(h.Pool, h.Charged)
 	}
 	return c
 }

@@ -35,13 +35,13 @@ func (m *machine) check(t *rapid.T) {
 			t.Fatalf("Lost(%s) = %+v, %v; want %+v, %v", a, got, lost, want, ok)
 		}
 	}
-	doubts := map[netip.Addr]Hold{}
+	doubts := map[netip.Addr]Assumed{}
 	for a, h := range m.model.holds {
-		if h.Doubt {
+		if h.Unknown {
 			doubts[a] = h
 		}
 	}
-	if diff := leaseDiff(doubts, m.x.Doubts("")); diff != "" {
+	if diff := leaseDiff(doubts, m.x.Unknown("")); diff != "" {
 		t.Fatalf("doubts (-model +index):\n%s", diff)
 	}
 }
@@ -135,7 +135,7 @@ func (m *machine) checkClaim(t *rapid.T, claim string) {
 			t.Fatalf("claim %q has %d addresses of a family, and parts %+v", claim, n, parts)
 		}
 		for _, host := range ips(host1, host2) {
-			w, n := Want{Host: host, Claim: claim, IfName: "eth0"}, need{is4: is4}
+			w, n := PickRequest{Host: host, Claim: claim, IfName: "eth0"}, need{is4: is4}
 			if got, want := m.x.keptForAny(w, n, nil), m.lookAtAll(w, n); got != want {
 				t.Fatalf("for any pod of claim %q on host %s: %v, want %v", claim, host, got, want)
 			}
@@ -159,7 +159,7 @@ func (m *machine) checkClaim(t *rapid.T, claim string) {
 }
 
 // lookAtAll is keptForAny in as many steps as there are addresses.
-func (m *machine) lookAtAll(w Want, n need) (best choice) {
+func (m *machine) lookAtAll(w PickRequest, n need) (best choice) {
 	var first *record
 	for r := range m.x.byAddr.all() {
 		p, _, served := m.x.serving(r.addr)
@@ -300,11 +300,11 @@ func checkPlaces(t fataler, x *Index) {
 			inUse[at]++
 		}
 	}
-	for _, h := range x.holds {
+	for _, h := range x.assumed {
 		if h.Host.IsValid() {
 			coming[place{h.Host, h.Pool}]++
 		}
-		if h.Doubt {
+		if h.Unknown {
 			doubts++
 		}
 	}
@@ -312,8 +312,8 @@ func checkPlaces(t fataler, x *Index) {
 	for at, addrs := range x.coming {
 		counted[at] = len(addrs)
 	}
-	if !maps.Equal(inUse, x.inUse) || !maps.Equal(coming, counted) || doubts != x.doubts {
-		t.Fatalf("in use %v, coming %v, %d doubts; counted are %v, %v, %d", inUse, coming, doubts, x.inUse, counted, x.doubts)
+	if !maps.Equal(inUse, x.inUse) || !maps.Equal(coming, counted) || doubts != x.unknown {
+		t.Fatalf("in use %v, coming %v, %d doubts; counted are %v, %v, %d", inUse, coming, doubts, x.inUse, counted, x.unknown)
 	}
 }
 

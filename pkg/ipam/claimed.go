@@ -45,7 +45,7 @@ func (x *Index) keyed(claim, key string) iter.Seq[*record] {
 // kept chooses of the addresses that are kept for the request's claim one of each family that it lacks: the one
 // of its own pod, else the one most recently given up that is for no pod in particular. An address that is
 // kept for its pod and cannot be had at present is not replaced by another.
-func (x *Index) kept(w Want, choices []choice) ([]choice, *Refusal) {
+func (x *Index) kept(w PickRequest, choices []choice) ([]choice, *Refusal) {
 	if w.Claim == "" {
 		return choices, nil
 	}
@@ -64,7 +64,7 @@ func (x *Index) kept(w Want, choices []choice) ([]choice, *Refusal) {
 	return choices, nil
 }
 
-func (x *Index) keptOne(w Want, n need, chosen []choice) (choice, *Refusal) {
+func (x *Index) keptOne(w PickRequest, n need, chosen []choice) (choice, *Refusal) {
 	c, refusal := x.keptOwn(w, n)
 	switch {
 	case refusal != nil:
@@ -76,7 +76,7 @@ func (x *Index) keptOne(w Want, n need, chosen []choice) (choice, *Refusal) {
 }
 
 // keptOwn is the address that is kept for the request's own pod, if there is one that its pool has still.
-func (x *Index) keptOwn(w Want, n need) (own choice, refusal *Refusal) {
+func (x *Index) keptOwn(w PickRequest, n need) (own choice, refusal *Refusal) {
 	if w.Claim == "" || w.PodPrimaryKey == "" {
 		return own, nil
 	}
@@ -101,7 +101,7 @@ func (x *Index) keptOwn(w Want, n need) (own choice, refusal *Refusal) {
 
 // bequeaths is the pool by which an address of the request's claim may go to the request: nil where no pool has
 // the address any more, and a refusal where its pool does not serve the request.
-func (x *Index) bequeaths(w Want, a netip.Addr) (*poolState, *Refusal) {
+func (x *Index) bequeaths(w PickRequest, a netip.Addr) (*poolState, *Refusal) {
 	p, _, served := x.serving(a)
 	switch {
 	case !served || p.Terminating:
@@ -112,23 +112,23 @@ func (x *Index) bequeaths(w Want, a netip.Addr) (*poolState, *Refusal) {
 	return p, nil
 }
 
-// Inherit is Inherits for a request that takes the address over now. It is held for the request until Drop, unless
-// it is held already.
-func (x *Index) Inherit(w Want, l Lease, now time.Time) (held bool, refusal *Refusal) {
+// Inherit is Inherits for a request that takes the address over now. It is assumed for the request until Forget, unless
+// it is assumed already.
+func (x *Index) Inherit(w PickRequest, l Lease, now time.Time) (held bool, refusal *Refusal) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	p, refusal := x.inherits(w, l)
-	if _, before := x.holds[l.Addr]; p == nil || refusal != nil || before {
+	if _, before := x.assumed[l.Addr]; p == nil || refusal != nil || before {
 		return false, refusal
 	}
-	x.setHold(l.Addr, Hold{Key: w.Key, Host: w.Host, Pool: p.Name, Payers: w.payers(), Since: now})
+	x.assume(l.Addr, Assumed{Key: w.Key, Host: w.Host, Pool: p.Name, Charged: w.chargedTo(), Since: now})
 	return true, nil
 }
 
 // Inherits says on which values of its pool a request may take over an address that an earlier pod of its claim
 // has: ok is false where it may not, because no pool has the address any more or the request's terms exclude it.
 // Where the pool does not serve the request there is a refusal.
-func (x *Index) Inherits(w Want, l Lease) (p Params, ok bool, refusal *Refusal) {
+func (x *Index) Inherits(w PickRequest, l Lease) (p Params, ok bool, refusal *Refusal) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	pool, refusal := x.inherits(w, l)
@@ -138,7 +138,7 @@ func (x *Index) Inherits(w Want, l Lease) (p Params, ok bool, refusal *Refusal) 
 	return pool.Params(), true, nil
 }
 
-func (x *Index) inherits(w Want, l Lease) (*poolState, *Refusal) {
+func (x *Index) inherits(w PickRequest, l Lease) (*poolState, *Refusal) {
 	if n := w.needFor(l); n.among != nil && !n.among.Contains(l.Addr) {
 		return nil, nil
 	}
@@ -156,7 +156,7 @@ func (x *Index) inherits(w Want, l Lease) (*poolState, *Refusal) {
 }
 
 // KeepsOwn says whether an address is kept for the request's own pod in the place of one that it took as a new one.
-func (x *Index) KeepsOwn(w Want, taken Lease) bool {
+func (x *Index) KeepsOwn(w PickRequest, taken Lease) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	own, refusal := x.keptOwn(w, w.needFor(taken))
@@ -164,7 +164,7 @@ func (x *Index) KeepsOwn(w Want, taken Lease) bool {
 }
 
 // waits says whether an address is reserved for a need of the request.
-func waits(r *record, w Want, n need) bool {
+func waits(r *record, w PickRequest, n need) bool {
 	name := r.ifName.Value()
 	return r.state == Reserved && r.addr.Is4() == n.is4 && !r.has(flagDeleting) && (n.among == nil || n.among.Contains(r.addr)) &&
 		(name == "" || name == w.IfName && int(r.slot) == n.slot)
@@ -172,20 +172,20 @@ func waits(r *record, w Want, n need) bool {
 
 // busy says whether an address that is reserved is on its way to somebody, lost, or a node's.
 func (x *Index) busy(r *record) bool {
-	_, held := x.holds[r.addr]
+	_, held := x.assumed[r.addr]
 	_, lost := x.lost[r.addr]
 	_, node := x.nodeIP[r.addr]
 	return held || lost || node
 }
 
-func (x *Index) keptElsewhere(w Want, a netip.Addr, p *poolState) *Refusal {
+func (x *Index) keptElsewhere(w PickRequest, a netip.Addr, p *poolState) *Refusal {
 	refusal := x.unfit(w, a, p)
 	return Refuse(ReasonClaimConflict, "address %s is kept for %s by claim %s, and cannot be given to it here: %s", a, w.Who, w.Claim, refusal.Message).
 		WithHint("let the pod run on a host of pool %s, or give the address up: bcsnetctl ip release %s", p.Name, a)
 }
 
 // full refuses a claim that has all the addresses of a family that it may have.
-func (x *Index) full(w Want, is4 bool) *Refusal {
+func (x *Index) full(w PickRequest, is4 bool) *Refusal {
 	if w.Claim == "" || w.Room == 0 {
 		return nil
 	}

@@ -24,7 +24,7 @@ func claimOf(t testing.TB, size int, inUse bool) *Index {
 }
 
 // giveAndTake is one allocation of a claim's pod and its release, without their writes.
-func giveAndTake(t testing.TB, x *Index, w Want, version *uint64) {
+func giveAndTake(t testing.TB, x *Index, w PickRequest, version *uint64) {
 	t.Helper()
 	picks, refusal := x.Pick(w, now)
 	if refusal != nil || len(picks) != 1 {
@@ -37,7 +37,7 @@ func giveAndTake(t testing.TB, x *Index, w Want, version *uint64) {
 	*version++
 	l.Version = *version
 	x.Watched(l)
-	x.Drop(l.Addr)
+	x.Forget(l.Addr)
 	l, _ = Release(l, now, Change{})
 	*version++
 	l.Version = *version
@@ -50,7 +50,7 @@ func BenchmarkClaim(b *testing.B) {
 		for what, inUse := range map[string]bool{"kept": false, "in use but one": true} {
 			b.Run(fmt.Sprintf("%d addresses/%s", size, what), func(b *testing.B) {
 				x := claimOf(b, size, inUse)
-				w := want(func(w *Want) { w.Claim, w.IfName, w.Room = "shop/web", DefaultIfName, size })
+				w := want(func(w *PickRequest) { w.Claim, w.IfName, w.Room = "shop/web", DefaultIfName, size })
 				version := uint64(size)
 				b.ReportAllocs()
 				for b.Loop() {

@@ -27,14 +27,14 @@ func TestPickOfAClaim(t *testing.T) {
 	}
 	b := func(options ...option) Pool { return pool(t, "b", "10.0.1.0/24", []string{"10.0.1.9"}, options...) }
 	six := pool(t, "six", "2001:db8::/64", []string{"2001:db8::8-2001:db8::9"}, network("blue"))
-	of := func(key string) func(*Want) {
-		return func(w *Want) { w.Claim, w.PodPrimaryKey, w.IfName = "shop/web", key, DefaultIfName }
+	of := func(key string) func(*PickRequest) {
+		return func(w *PickRequest) { w.Claim, w.PodPrimaryKey, w.IfName = "shop/web", key, DefaultIfName }
 	}
-	among := func(entries ...string) func(*Want) {
-		return func(w *Want) { w.Sets = []*netipx.IPSet{mustSet(t, entries...)} }
+	among := func(entries ...string) func(*PickRequest) {
+		return func(w *PickRequest) { w.Sets = []*netipx.IPSet{mustSet(t, entries...)} }
 	}
-	sets := func(all ...*netipx.IPSet) func(*Want) { return func(w *Want) { w.Sets = all } }
-	room := func(n int) func(*Want) { return func(w *Want) { w.Room = n } }
+	sets := func(all ...*netipx.IPSet) func(*PickRequest) { return func(w *PickRequest) { w.Sets = all } }
+	room := func(n int) func(*PickRequest) { return func(w *PickRequest) { w.Room = n } }
 	inUse := func(addr, key string) Lease {
 		l := lease(addr, "a", 1)
 		l.Sticky = Sticky{Claim: "shop/web", PodPrimaryKey: key, Fixed: true}
@@ -87,7 +87,7 @@ func TestPickOfAClaim(t *testing.T) {
 		},
 		"the other family is new": {
 			pools: []Pool{a(network("blue")), six}, leases: []Lease{keptFor("10.0.0.9", "a", "web-0", "web-0", 0)},
-			want: want(of("web-0"), func(w *Want) { w.Key = "" }), picks: []string{"a 10.0.0.9", "six 2001:db8::9"},
+			want: want(of("web-0"), func(w *PickRequest) { w.Key = "" }), picks: []string{"a 10.0.0.9", "six 2001:db8::9"},
 		},
 		"both families": {
 			pools: []Pool{a(network("blue")), six}, leases: []Lease{keptFor("10.0.0.9", "a", "web-0", "web-0", 0), keptFor("2001:db8::8", "six", "web-0", "web-0", 0)},
@@ -117,7 +117,7 @@ func TestPickOfAClaim(t *testing.T) {
 		},
 		"on its way to another request": {
 			pools: []Pool{a()}, leases: []Lease{keptFor("10.0.0.9", "a", "web-0", "web-0", 0)}, want: want(of("web-0")),
-			before: func(x *Index) { x.Doubt(ip("10.0.0.9"), 0, "other", now) },
+			before: func(x *Index) { x.MarkUnknown(ip("10.0.0.9"), 0, "other", now) },
 			text:   "AddressInUse: address 10.0.0.9, which is kept for pod shop/a, is being given to another request; hint: ask again in a moment",
 		},
 		"no room": {

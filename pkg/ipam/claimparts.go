@@ -105,7 +105,7 @@ func (x *Index) claimed(claim string) iter.Seq[*record] {
 
 // keptForAny is the one of the addresses that are kept for whichever pod of the request's claim comes that was given up
 // last and can be had; the choice has no pool where there is none.
-func (x *Index) keptForAny(w Want, n need, chosen []choice) (best choice) {
+func (x *Index) keptForAny(w PickRequest, n need, chosen []choice) (best choice) {
 	c := x.byClaim[w.Claim]
 	if c == nil {
 		return best
@@ -135,7 +135,7 @@ func (x *Index) keptForAny(w Want, n need, chosen []choice) (best choice) {
 
 // keeps is an address of a pool, as its object says, that is kept for whichever pod of the request's claim comes; invalid
 // for none.
-func (x *Index) keeps(p *poolState, w Want, n need) (found netip.Addr) {
+func (x *Index) keeps(p *poolState, w PickRequest, n need) (found netip.Addr) {
 	c := x.byClaim[w.Claim]
 	if c == nil {
 		return found
@@ -158,7 +158,7 @@ func (x *Index) keeps(p *poolState, w Want, n need) (found netip.Addr) {
 
 // mayServe is false where a request gets none of the addresses of a part: their pool serves them all itself, and not the
 // request. For the namespaces that it counts for they are all like the first.
-func (x *Index) mayServe(part *claimPart, w Want, chosen []choice) bool {
+func (x *Index) mayServe(part *claimPart, w PickRequest, chosen []choice) bool {
 	p := x.pools[part.of.pool]
 	first, _ := part.all.Min()
 	return !x.servesItsOwn(part.of.pool) || !p.Terminating && x.fits(p, w) && !x.barred(p, w, first.addr, chosen)

@@ -38,7 +38,7 @@ func TestConcurrentUse(t *testing.T) {
 		requests.Go(func() {
 			for round := range rounds {
 				h := Holder{Host: ip(host1), ContainerID: fmt.Sprintf("c%d-%d", worker, round), IfName: DefaultIfName, PodUID: fmt.Sprintf("u%d", worker)}
-				picks, _ := x.Pick(want(func(w *Want) { w.Key = h.ContainerID }), now)
+				picks, _ := x.Pick(want(func(w *PickRequest) { w.Key = h.ContainerID }), now)
 				for _, p := range picks {
 					next, ok := Bind(p.Current, p.Pool.Params(), h, Sticky{}, now)
 					if !ok {
@@ -46,7 +46,7 @@ func TestConcurrentUse(t *testing.T) {
 					}
 					stored := commit(next, true)
 					x.Wrote(stored)
-					x.Drop(stored.Addr)
+					x.Forget(stored.Addr)
 					if err := x.WaitSeen(t.Context(), stored.Version); err != nil {
 						t.Error(err)
 					}
@@ -83,7 +83,7 @@ func TestConcurrentUse(t *testing.T) {
 			x.Overlaps("a")
 			x.ByHost(ip(host1))
 			x.ByPool("a")
-			x.Doubts("")
+			x.Unknown("")
 			x.Find(func(l Lease) bool { return l.State == Active })
 		}
 	})

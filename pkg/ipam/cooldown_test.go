@@ -78,10 +78,10 @@ func TestPickLetsAddressesRest(t *testing.T) {
 	ends := at(40)
 	const exhausted = "PoolExhausted: no available IP for pod shop/a: pool a (10.0.0.0/24) has 0 of 1 addresses free, 0 active, 0 reserved"
 	const cooling = "AddressCooling: address 10.0.0.8 of pool a is cooling after shop/pod-of-10.0.0.8: it is free in %s; hint: ask for another address, or ask again in %s"
-	holder := func(who string) func(*Want) { return func(w *Want) { w.Holder = who } }
+	holder := func(who string) func(*PickRequest) { return func(w *PickRequest) { w.Holder = who } }
 	for name, tc := range map[string]struct {
 		change func(x *Index)
-		want   Want
+		want   PickRequest
 		now    time.Time
 		text   string
 	}{

@@ -12,7 +12,7 @@ const maxNamed = 5
 
 // exhausted says why pools that fit gave no address, with their counts. The hint is about the pool
 // that is in the way, not one that has room.
-func (x *Index) exhausted(w Want, fit []*poolState) *Refusal {
+func (x *Index) exhausted(w PickRequest, fit []*poolState) *Refusal {
 	for _, p := range fit {
 		x.thaw(p)
 	}
@@ -61,7 +61,7 @@ func (x *Index) exhausted(w Want, fit []*poolState) *Refusal {
 }
 
 // noneAmong says why none of the addresses that a request is restricted to could be had.
-func (x *Index) noneAmong(w Want, n need, fit []*poolState, chosen []choice) *Refusal {
+func (x *Index) noneAmong(w PickRequest, n need, fit []*poolState, chosen []choice) *Refusal {
 	ranges, see := FormatSet(n.among), "see: bcsnetctl pool list"
 	if w.Claim != "" {
 		see = "see: bcsnetctl claim describe " + w.Claim
@@ -104,7 +104,7 @@ func (x *Index) noneAmong(w Want, n need, fit []*poolState, chosen []choice) *Re
 }
 
 // whoHas says of the addresses that a request is restricted to, where they are few, why each cannot be had.
-func (x *Index) whoHas(w Want, n need, fit []*poolState) (why []string) {
+func (x *Index) whoHas(w PickRequest, n need, fit []*poolState) (why []string) {
 	if SizeOfSet(n.among) > maxNamed {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 
 // fitting are the pools that a request may draw from, in the order of preference. It looks at no more
 // of them than its user does.
-func (x *Index) fitting(w Want) iter.Seq[*poolState] {
+func (x *Index) fitting(w PickRequest) iter.Seq[*poolState] {
 	candidates := x.unbound.of(w.Host)
 	if w.Ahead {
 		candidates = slices.Values(x.open)
@@ -29,7 +29,7 @@ func (x *Index) fitting(w Want) iter.Seq[*poolState] {
 	}
 }
 
-func (x *Index) fits(p *poolState, w Want) bool {
+func (x *Index) fits(p *poolState, w PickRequest) bool {
 	return (w.Pool == "" || w.Pool == p.Name) && p.lists(w) && x.servesNamespace(p, w) && (w.Network == "" || w.Network == p.Network)
 }
 
@@ -43,7 +43,7 @@ func (x *Index) named(name string) []*poolState {
 
 // lists says whether the requester's host may draw from the pool. Ahead of all pods any host may be theirs, where the
 // pool has one or was named.
-func (p *poolState) lists(w Want) bool {
+func (p *poolState) lists(w PickRequest) bool {
 	if w.Ahead {
 		return w.Pool != "" || len(w.Sets) > 0 || !p.NoHosts()
 	}
@@ -51,7 +51,7 @@ func (p *poolState) lists(w Want) bool {
 }
 
 // servesNamespace: a namespace with pools of its own draws from these alone.
-func (x *Index) servesNamespace(p *poolState, w Want) bool {
+func (x *Index) servesNamespace(p *poolState, w PickRequest) bool {
 	if w.byHand() {
 		return true
 	}
@@ -64,7 +64,7 @@ func (x *Index) servesNamespace(p *poolState, w Want) bool {
 
 // together are the pools from which a request takes its addresses together: those of p's network that
 // fit, or p alone if it is part of none and fits.
-func (x *Index) together(p *poolState, w Want) []*poolState {
+func (x *Index) together(p *poolState, w PickRequest) []*poolState {
 	all := []*poolState{p}
 	if p.Network != "" {
 		all = x.networks[p.Network]
@@ -80,7 +80,7 @@ func (x *Index) together(p *poolState, w Want) []*poolState {
 
 // heldTogether are the pools that may complete what the request holds; none when the pools of what it
 // holds are gone or fit no longer.
-func (x *Index) heldTogether(w Want) []*poolState {
+func (x *Index) heldTogether(w PickRequest) []*poolState {
 	for _, l := range w.Have {
 		if p, ok := x.pools[l.Pool]; ok {
 			if fit := x.together(p, w); len(fit) > 0 {
@@ -92,7 +92,7 @@ func (x *Index) heldTogether(w Want) []*poolState {
 }
 
 // unserved says why no pool fits a request.
-func (x *Index) unserved(w Want) *Refusal {
+func (x *Index) unserved(w PickRequest) *Refusal {
 	switch {
 	case w.Ahead && w.Pool == "":
 		return Refuse(ReasonNamespaceNotServed, "no pool that a host may draw from serves %s", w.namespace()).
@@ -127,7 +127,7 @@ func (x *Index) unserved(w Want) *Refusal {
 }
 
 // unservedBy says why the one pool that a request names does not fit.
-func (x *Index) unservedBy(name string, w Want) *Refusal {
+func (x *Index) unservedBy(name string, w PickRequest) *Refusal {
 	p, ok := x.pools[name]
 	switch {
 	case !ok:
@@ -148,7 +148,7 @@ func (x *Index) unservedBy(name string, w Want) *Refusal {
 }
 
 // namespace is the one that the request is for, in words.
-func (w Want) namespace() string {
+func (w PickRequest) namespace() string {
 	if w.Namespace == "" {
 		return "all namespaces"
 	}

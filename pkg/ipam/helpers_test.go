@@ -174,19 +174,21 @@ func (x *Index) take(pool string, addrs ...string) {
 }
 
 // want is a request of a pod on host1.
-func want(options ...func(*Want)) Want {
-	w := Want{Host: ip(host1), Namespace: "shop", Key: "key", Who: "pod shop/a"}
+func want(options ...func(*PickRequest)) PickRequest {
+	w := PickRequest{Host: ip(host1), Namespace: "shop", Key: "key", Who: "pod shop/a"}
 	for _, o := range options {
 		o(&w)
 	}
 	return w
 }
 
-func asking(addrs ...string) func(*Want)  { return func(w *Want) { w.Addrs = ips(addrs...) } }
-func having(leases ...Lease) func(*Want)  { return func(w *Want) { w.Have = leases } }
-func ofNetwork(name string) func(*Want)   { return func(w *Want) { w.Network = name } }
-func inNamespace(name string) func(*Want) { return func(w *Want) { w.Namespace = name } }
-func onHost(host string) func(*Want)      { return func(w *Want) { w.Host = ip(host) } }
+func asking(addrs ...string) func(*PickRequest) {
+	return func(w *PickRequest) { w.Addrs = ips(addrs...) }
+}
+func having(leases ...Lease) func(*PickRequest)  { return func(w *PickRequest) { w.Have = leases } }
+func ofNetwork(name string) func(*PickRequest)   { return func(w *PickRequest) { w.Network = name } }
+func inNamespace(name string) func(*PickRequest) { return func(w *PickRequest) { w.Namespace = name } }
+func onHost(host string) func(*PickRequest)      { return func(w *PickRequest) { w.Host = ip(host) } }
 
 // picked are the pools and addresses of picks, as "pool address".
 func picked(picks []Pick) (out []string) {
@@ -209,7 +211,7 @@ type pickCase struct {
 	pools  []Pool
 	leases []Lease
 	before func(*Index)
-	want   Want
+	want   PickRequest
 	picks  []string
 	text   string
 }

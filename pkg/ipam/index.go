@@ -51,10 +51,10 @@ type Index struct {
 	// returning counts the restores of the store for which nothing new is given at present.
 	returning int
 
-	holds  map[netip.Addr]Hold
-	doubts int
-	nodes  map[string][]netip.Addr
-	nodeIP map[netip.Addr][]string // names of the nodes, sorted
+	assumed map[netip.Addr]Assumed
+	unknown int
+	nodes   map[string][]netip.Addr
+	nodeIP  map[netip.Addr][]string // names of the nodes, sorted
 
 	pools map[string]*poolState
 	// rebuilding says of pools that hand out nothing until something has happened what that is.
@@ -121,7 +121,7 @@ func NewIndex() *Index {
 		inUse:      map[place]int{},
 		coming:     map[place][]netip.Addr{},
 		charged:    map[string]map[string]int{},
-		holds:      map[netip.Addr]Hold{},
+		assumed:    map[netip.Addr]Assumed{},
 		nodes:      map[string][]netip.Addr{},
 		nodeIP:     map[netip.Addr][]string{},
 		pools:      map[string]*poolState{},

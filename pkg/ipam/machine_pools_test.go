@@ -101,7 +101,7 @@ func (m *machine) setNode(t *rapid.T) {
 }
 
 func (m *machine) pick(t *rapid.T) {
-	w := Want{
+	w := PickRequest{
 		Host:      ip(rapid.SampledFrom([]string{host1, host2}).Draw(t, "host")),
 		Namespace: rapid.SampledFrom([]string{"shop", "bank", ""}).Draw(t, "namespace"),
 		Network:   rapid.SampledFrom([]string{"", "", "blue"}).Draw(t, "network"),
@@ -140,15 +140,15 @@ func (m *machine) pick(t *rapid.T) {
 		if diff := leaseDiff(current, p.Current); diff != "" {
 			t.Fatalf("current lease of a pick (-model +index):\n%s", diff)
 		}
-		m.model.holds[a] = Hold{Key: w.Key, Host: w.Host, Pool: p.Pool.Name, Payers: Payers{w.Namespace, ClaimNamespace(w.Claim)}, Since: now}
+		m.model.holds[a] = Assumed{Key: w.Key, Host: w.Host, Pool: p.Pool.Name, Charged: ChargedNamespaces{w.Namespace, ClaimNamespace(w.Claim)}, Since: now}
 	}
 }
 
 func (m *machine) doubt(t *rapid.T) {
 	a := anAddr(t)
 	h := m.model.holds[a] // of whom it was picked for it remains
-	m.model.holds[a] = Hold{Key: "doubt", Host: h.Host, Pool: h.Pool, Payers: h.Payers, Doubt: true, Since: now}
-	m.x.Doubt(a, 0, "doubt", now)
+	m.model.holds[a] = Assumed{Key: "doubt", Host: h.Host, Pool: h.Pool, Charged: h.Charged, Unknown: true, Since: now}
+	m.x.MarkUnknown(a, 0, "doubt", now)
 }
 
 func (m *machine) drop(t *rapid.T) {
@@ -157,5 +157,5 @@ func (m *machine) drop(t *rapid.T) {
 		a = rapid.SampledFrom(slices.SortedFunc(maps.Keys(m.model.holds), netip.Addr.Compare)).Draw(t, "held")
 	}
 	delete(m.model.holds, a)
-	m.x.Drop(a)
+	m.x.Forget(a)
 }

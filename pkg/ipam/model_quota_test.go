@@ -24,7 +24,7 @@ func (m *model) counted(pool, namespace string, known map[netip.Addr]Lease) map[
 		}
 	}
 	for a, h := range m.holds {
-		if h.Pool == pool && slices.Contains(h.Payers[:], namespace) {
+		if h.Pool == pool && slices.Contains(h.Charged[:], namespace) {
 			all[a] = true
 		}
 	}
@@ -32,12 +32,12 @@ func (m *model) counted(pool, namespace string, known map[netip.Addr]Lease) map[
 }
 
 // overQuota is the rule of quotas: neither the namespace of the pod nor that of its claim gets more of a pool.
-func (m *model) overQuota(p Pool, w Want, known map[netip.Addr]Lease, picks []string) bool {
+func (m *model) overQuota(p Pool, w PickRequest, known map[netip.Addr]Lease, picks []string) bool {
 	return m.overQuotaWith(p, w, netip.Addr{}, known, picks)
 }
 
 // overQuotaWith is overQuota where the address is known: one that counts for the namespace already is no more.
-func (m *model) overQuotaWith(p Pool, w Want, a netip.Addr, known map[netip.Addr]Lease, picks []string) bool {
+func (m *model) overQuotaWith(p Pool, w PickRequest, a netip.Addr, known map[netip.Addr]Lease, picks []string) bool {
 	for _, ns := range []string{w.Namespace, ClaimNamespace(w.Claim)} {
 		limit, own := p.Quotas[ns]
 		if !own {

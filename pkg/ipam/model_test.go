@@ -18,7 +18,7 @@ type model struct {
 	seen  uint64
 	told  map[netip.Addr][]fact // what was told beside the watch
 	pools map[string]Pool
-	holds map[netip.Addr]Hold
+	holds map[netip.Addr]Assumed
 	lost  map[netip.Addr]Lease
 	nodes map[string][]netip.Addr
 	now   time.Time
@@ -35,7 +35,7 @@ type fact struct {
 
 func newModel() *model {
 	return &model{
-		told: map[netip.Addr][]fact{}, pools: map[string]Pool{}, holds: map[netip.Addr]Hold{}, lost: map[netip.Addr]Lease{}, nodes: map[string][]netip.Addr{},
+		told: map[netip.Addr][]fact{}, pools: map[string]Pool{}, holds: map[netip.Addr]Assumed{}, lost: map[netip.Addr]Lease{}, nodes: map[string][]netip.Addr{},
 		now: now,
 	}
 }
@@ -117,7 +117,7 @@ func (m *model) rests(p Pool, l Lease) bool {
 }
 
 // had says whether the requester had the address last.
-func had(w Want, l Lease) bool {
+func had(w PickRequest, l Lease) bool {
 	for _, e := range l.History.Entries() {
 		if e.Holder != "" {
 			return e.Holder == w.Holder
@@ -198,7 +198,7 @@ func (m *model) beats(name, other string, usable map[string]map[netip.Addr]bool,
 }
 
 // fits is the rule of who may draw from a pool.
-func (m *model) fits(p Pool, w Want) bool {
+func (m *model) fits(p Pool, w PickRequest) bool {
 	bound := false
 	for _, q := range m.pools {
 		if _, ok := q.Namespaces[w.Namespace]; ok {
@@ -213,7 +213,7 @@ func (m *model) fits(p Pool, w Want) bool {
 	return host && (bound && mine || !bound && len(p.Namespaces) == 0) && (w.Network == "" || w.Network == p.Network)
 }
 
-func (m *model) fitting(w Want, network string, only string) (fit []Pool) {
+func (m *model) fitting(w PickRequest, network string, only string) (fit []Pool) {
 	for _, p := range m.pools {
 		if m.fits(p, w) && (only == p.Name || only == "" || network != "" && p.Network == network) {
 			fit = append(fit, p)
@@ -224,7 +224,7 @@ func (m *model) fitting(w Want, network string, only string) (fit []Pool) {
 }
 
 // pick is what Pick should give, as "pool address"; ok is false when it should refuse.
-func (m *model) pick(w Want) (picks []string, ok bool) {
+func (m *model) pick(w PickRequest) (picks []string, ok bool) {
 	known := m.known()
 	serving := m.serving(known)
 	families := map[bool]bool{}
@@ -296,7 +296,7 @@ func (m *model) pick(w Want) (picks []string, ok bool) {
 }
 
 // hostFull is the rule of maxPerHost: what the host has of the pool, is being given, and is chosen for it already.
-func (m *model) hostFull(p Pool, w Want, known map[netip.Addr]Lease, picks []string) bool {
+func (m *model) hostFull(p Pool, w PickRequest, known map[netip.Addr]Lease, picks []string) bool {
 	on := map[netip.Addr]bool{}
 	for _, leases := range []map[netip.Addr]Lease{known, m.lost} {
 		for a, l := range leases {

@@ -35,7 +35,7 @@ func TestPickFromNetworks(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pools  []Pool
 		taken  map[string]string // address to pool
-		want   Want
+		want   PickRequest
 		picks  []string
 		reason Reason
 	}{
@@ -121,8 +121,8 @@ func TestPickFromNetworks(t *testing.T) {
 			if got := refusal; (got == nil) != (tc.reason == "") || got != nil && got.Reason != tc.reason {
 				t.Errorf("refusal %q, want %q", refused(refusal), tc.reason)
 			}
-			if refusal != nil && len(x.holds) > 0 {
-				t.Errorf("a refused request keeps %v", x.holds)
+			if refusal != nil && len(x.assumed) > 0 {
+				t.Errorf("a refused request keeps %v", x.assumed)
 			}
 		})
 	}

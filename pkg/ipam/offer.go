@@ -14,9 +14,9 @@ func (x *Index) Offer(a netip.Addr, now time.Time) (Pool, *Refusal) {
 	p, _, ok := x.serving(a)
 	switch {
 	case !ok:
-		return Pool{}, x.notServed(Want{}, a)
+		return Pool{}, x.notServed(PickRequest{}, a)
 	case !p.Serves():
 		return p.Pool, Refuse(p.stopped(), "pool %s hands out nothing: it is %s", p.Name, p.why()).WithHint("%s", p.cure())
 	}
-	return p.Pool, x.taken(a, p, Want{})
+	return p.Pool, x.taken(a, p, PickRequest{})
 }

@@ -133,7 +133,7 @@ func TestOverlapFlipKeepsAddressesInUse(t *testing.T) {
 				x.take("big", advance(ip("10.1.1.0"), i).String())
 			}
 			x.SetNode("node-1", ips("10.0.0.22"))
-			x.Doubt(ip("10.0.0.23"), 0, "key", now)
+			x.MarkUnknown(ip("10.0.0.23"), 0, "key", now)
 			x.take("a", "10.0.0.24")
 			for range 2 {
 				x.take("b", "10.0.0.25") // both hold one now: still a

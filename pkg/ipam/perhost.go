@@ -42,12 +42,12 @@ func (x *Index) has(at place, a netip.Addr) bool {
 	return false
 }
 
-// setHold holds an address.
-func (x *Index) setHold(a netip.Addr, h Hold) {
-	x.forgetHold(a)
+// assume keeps an address for an attachment.
+func (x *Index) assume(a netip.Addr, h Assumed) {
+	x.removeAssumed(a)
 	r := x.record(a)
 	x.book(a, r, -1)
-	x.holds[a] = h
+	x.assumed[a] = h
 	x.book(a, r, +1)
 	if h.Host.IsValid() {
 		at := place{h.Host, h.Pool}
@@ -56,15 +56,15 @@ func (x *Index) setHold(a netip.Addr, h Hold) {
 	x.refresh(a)
 }
 
-// forgetHold ends the hold of an address, if there is one; the caller has the address refreshed.
-func (x *Index) forgetHold(a netip.Addr) {
-	h, ok := x.holds[a]
+// removeAssumed ends the assumption of an address, if there is one; the caller has the address refreshed.
+func (x *Index) removeAssumed(a netip.Addr) {
+	h, ok := x.assumed[a]
 	if !ok {
 		return
 	}
 	r := x.record(a)
 	x.book(a, r, -1)
-	delete(x.holds, a)
+	delete(x.assumed, a)
 	x.book(a, r, +1)
 	at := place{h.Host, h.Pool}
 	if x.coming[at] = slices.DeleteFunc(x.coming[at], func(b netip.Addr) bool { return b == a }); len(x.coming[at]) == 0 {
@@ -74,7 +74,7 @@ func (x *Index) forgetHold(a netip.Addr) {
 
 // hostFull says whether the host of a request has as many addresses of a pool as one host may have, with those that were
 // chosen for the request already. A request by hand, and one that is ahead of all pods, is on no host.
-func (x *Index) hostFull(p *poolState, w Want, chosen []choice) bool {
+func (x *Index) hostFull(p *poolState, w PickRequest, chosen []choice) bool {
 	if p.MaxPerHost == 0 || !w.Host.IsValid() || w.AnyHost {
 		return false
 	}
@@ -84,7 +84,7 @@ func (x *Index) hostFull(p *poolState, w Want, chosen []choice) bool {
 
 // onHost is how many addresses of a pool the host of a request has, and how many more it is to have: those that are being
 // given to it, that were chosen for the request, and that are expected there.
-func (x *Index) onHost(p *poolState, w Want, chosen []choice) (n, coming int) {
+func (x *Index) onHost(p *poolState, w PickRequest, chosen []choice) (n, coming int) {
 	at := place{w.Host, p.Name}
 	held := x.coming[at]
 	for _, a := range held {
@@ -112,13 +112,13 @@ func (x *Index) onHost(p *poolState, w Want, chosen []choice) (n, coming int) {
 
 // noneOnHost refuses an address of a pool of which the host has as many as it may have, with those that were chosen for
 // the request already.
-func (x *Index) noneOnHost(p *poolState, w Want, chosen []choice) *Refusal {
+func (x *Index) noneOnHost(p *poolState, w PickRequest, chosen []choice) *Refusal {
 	return Refuse(ReasonHostFull, "no available IP for %s: host %s has %s of the %d addresses of pool %s that one host may have",
 		w.Who, w.Host, x.hasText(p, w, chosen), p.MaxPerHost, p.Name).WithHint("%s", raiseLimit(p))
 }
 
 // hostCounts says how many addresses of a pool the host of a request has, where that is bounded.
-func (x *Index) hostCounts(p *poolState, w Want) string {
+func (x *Index) hostCounts(p *poolState, w PickRequest) string {
 	if p.MaxPerHost == 0 || !w.Host.IsValid() || !p.Serves() {
 		return ""
 	}
@@ -126,7 +126,7 @@ func (x *Index) hostCounts(p *poolState, w Want) string {
 }
 
 // hasText is how many addresses of a pool the host has, and how many more are on their way there.
-func (x *Index) hasText(p *poolState, w Want, chosen []choice) string {
+func (x *Index) hasText(p *poolState, w PickRequest, chosen []choice) string {
 	n, coming := x.onHost(p, w, chosen)
 	if coming == 0 {
 		return fmt.Sprint(n)
@@ -140,12 +140,12 @@ func raiseLimit(p *poolState) string {
 
 // barred says whether a pool gives a request no address beside those chosen for it, because of what its host or a
 // namespace may have. a is the address where it is known already.
-func (x *Index) barred(p *poolState, w Want, a netip.Addr, chosen []choice) bool {
+func (x *Index) barred(p *poolState, w PickRequest, a netip.Addr, chosen []choice) bool {
 	return x.hostFull(p, w, chosen) || x.overQuota(p, w, a, chosen) != ""
 }
 
 // bars refuses a request that a pool is barred to, nil for any other.
-func (x *Index) bars(p *poolState, w Want, a netip.Addr, chosen []choice) *Refusal {
+func (x *Index) bars(p *poolState, w PickRequest, a netip.Addr, chosen []choice) *Refusal {
 	if x.hostFull(p, w, chosen) {
 		return x.noneOnHost(p, w, chosen)
 	}

@@ -14,10 +14,10 @@ func TestMaxPerHost(t *testing.T) {
 	}
 	b := pool(t, "b", "10.0.1.0/24", []string{"10.0.1.9"})
 	six := pool(t, "six", "2001:db8::/64", []string{"2001:db8::8"}, network("blue"), perHost(1))
-	of := func(key string) func(*Want) {
-		return func(w *Want) { w.Claim, w.PodPrimaryKey, w.IfName = "shop/web", key, DefaultIfName }
+	of := func(key string) func(*PickRequest) {
+		return func(w *PickRequest) { w.Claim, w.PodPrimaryKey, w.IfName = "shop/web", key, DefaultIfName }
 	}
-	sets := func(all ...*netipx.IPSet) func(*Want) { return func(w *Want) { w.Sets = all } }
+	sets := func(all ...*netipx.IPSet) func(*PickRequest) { return func(w *PickRequest) { w.Sets = all } }
 	on := func(l Lease, host string) Lease { l.Host = ip(host); return l }
 	const two = "host 192.168.0.1 has 2 of the 2 addresses of pool a that one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit a"
 	onTheWay := strings.Replace(two, "has 2 of", "has 1 (and 1 on their way) of", 1)
@@ -30,7 +30,7 @@ func TestMaxPerHost(t *testing.T) {
 		"another pool's do not count":  {pools: []Pool{a(perHost(1)), b}, leases: []Lease{lease("10.0.1.9", "b", 1)}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
 		"what is kept does not count":  {pools: []Pool{a(perHost(1))}, leases: []Lease{keptFor("10.0.0.8", "a", "", "", 1)}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
 		"the next pool":                {pools: []Pool{a(perHost(2)), b}, leases: []Lease{eight, nine}, want: want(), picks: []string{"b 10.0.1.9"}},
-		"by hand":                      {pools: []Pool{a(perHost(1))}, leases: []Lease{eight}, want: Want{Owner: "vm", Pool: "a", Addrs: ips("10.0.0.10"), Key: "k", Who: "vm"}, picks: []string{"a 10.0.0.10"}},
+		"by hand":                      {pools: []Pool{a(perHost(1))}, leases: []Lease{eight}, want: PickRequest{Owner: "vm", Pool: "a", Addrs: ips("10.0.0.10"), Key: "k", Who: "vm"}, picks: []string{"a 10.0.0.10"}},
 		"what it holds":                {pools: []Pool{a(perHost(1))}, leases: []Lease{eight}, want: want(having(eight))},
 		"kept for the app, elsewhere":  {pools: []Pool{a(perHost(1)), b}, leases: []Lease{eight, keptFor("10.0.0.9", "a", "", "", 1)}, want: want(of("")), picks: []string{"b 10.0.1.9"}},
 		"both families, one at a time": {pools: []Pool{a(network("blue"), perHost(1)), six}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10", "six 2001:db8::8"}},
@@ -48,7 +48,7 @@ func TestMaxPerHost(t *testing.T) {
 		},
 		"on its way to another": {
 			pools: []Pool{a(perHost(2))}, leases: []Lease{eight}, want: want(asking("10.0.0.10")),
-			before: func(x *Index) { _, _ = x.Pick(want(asking("10.0.0.9"), func(w *Want) { w.Key = "other" }), now) },
+			before: func(x *Index) { _, _ = x.Pick(want(asking("10.0.0.9"), func(w *PickRequest) { w.Key = "other" }), now) },
 			text:   "HostFull: no available IP for pod shop/a: " + onTheWay,
 		},
 		"lost while it was being given": {
@@ -92,7 +92,7 @@ func TestInheritPerHost(t *testing.T) {
 		all = append(all, l)
 	}
 	take := func(l Lease) string {
-		held, refusal := x.Inherit(want(func(w *Want) { w.Claim, w.PodPrimaryKey, w.Key = "shop/web", l.PodPrimaryKey, l.PodPrimaryKey }), l, now)
+		held, refusal := x.Inherit(want(func(w *PickRequest) { w.Claim, w.PodPrimaryKey, w.Key = "shop/web", l.PodPrimaryKey, l.PodPrimaryKey }), l, now)
 		if held != (refusal == nil) {
 			t.Errorf("held %t, %v", held, refusal)
 		}
@@ -104,10 +104,10 @@ func TestInheritPerHost(t *testing.T) {
 	if got, want := take(all[1]), "HostFull: no available IP for pod shop/a: host 192.168.0.1 has 0 (and 1 on their way) of the 1 addresses of pool a that one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit a"; got != want {
 		t.Errorf("%s", got)
 	}
-	if held, refusal := x.Inherit(want(func(w *Want) { w.AnyHost = true }), all[0], now); held || refusal != nil {
+	if held, refusal := x.Inherit(want(func(w *PickRequest) { w.AnyHost = true }), all[0], now); held || refusal != nil {
 		t.Errorf("what is held already is held by another: %t, %v", held, refusal)
 	}
-	x.Drop(all[0].Addr)
+	x.Forget(all[0].Addr)
 	if got := take(all[1]); got != "" {
 		t.Errorf("the first has let it be: %s", got)
 	}
@@ -121,7 +121,7 @@ func TestInheritsPerHost(t *testing.T) {
 	x.Watched(mine)
 	ask := func(host string) string {
 		t.Helper()
-		_, ok, refusal := x.Inherits(want(onHost(host), func(w *Want) { w.Claim, w.PodPrimaryKey = "shop/web", "web-0" }), mine)
+		_, ok, refusal := x.Inherits(want(onHost(host), func(w *PickRequest) { w.Claim, w.PodPrimaryKey = "shop/web", "web-0" }), mine)
 		if ok != (refusal == nil) {
 			t.Errorf("%v, %v", ok, refusal)
 		}

@@ -10,8 +10,8 @@ import (
 	"go4.org/netipx"
 )
 
-// Want is a request for addresses.
-type Want struct {
+// PickRequest is what a request wants of the index.
+type PickRequest struct {
 	// Host that asks; invalid for a request by hand, and for one that is Ahead.
 	Host      netip.Addr
 	Namespace string
@@ -57,7 +57,7 @@ type Want struct {
 
 // byHand is a request of an operator, who names the pool for an owner that is on no host: which hosts and
 // namespaces the pool is for does not matter then.
-func (w Want) byHand() bool { return w.Owner != "" && w.Pool != "" && !w.Host.IsValid() }
+func (w PickRequest) byHand() bool { return w.Owner != "" && w.Pool != "" && !w.Host.IsValid() }
 
 // need is one address that a request takes.
 type need struct {
@@ -68,7 +68,7 @@ type need struct {
 
 // needs are the addresses that the request takes, whether or not it has them; of a family that no pool has it
 // takes none. Those with the least choice come first.
-func (w Want) needs() (all []need) {
+func (w PickRequest) needs() (all []need) {
 	if len(w.Sets) == 0 {
 		return []need{{is4: true}, {is4: false}}
 	}
@@ -84,7 +84,7 @@ func (w Want) needs() (all []need) {
 }
 
 // needFor is the need that an address of the request is for.
-func (w Want) needFor(l Lease) need {
+func (w PickRequest) needFor(l Lease) need {
 	n := need{slot: l.Slot, is4: l.Addr.Is4()}
 	if l.Slot < len(w.Sets) {
 		n.among = w.Sets[l.Slot]
@@ -93,25 +93,25 @@ func (w Want) needFor(l Lease) need {
 }
 
 // promised says whether an address is as good as given to somebody else.
-func (w Want) promised(a netip.Addr) bool { return w.Promised != nil && w.Promised(a) }
+func (w PickRequest) promised(a netip.Addr) bool { return w.Promised != nil && w.Promised(a) }
 
 // covers says whether the request has an address of a need, or gets one of those chosen for it.
-func (w Want) covers(n need, chosen []choice) bool {
+func (w PickRequest) covers(n need, chosen []choice) bool {
 	return slices.ContainsFunc(w.Have, func(l Lease) bool { return l.Addr.Is4() == n.is4 && l.Slot == n.slot }) ||
 		slices.ContainsFunc(chosen, func(c choice) bool { return c.addr.Is4() == n.is4 && c.slot == n.slot })
 }
 
 // slotOf is the first of the request's sets that has an address.
-func (w Want) slotOf(a netip.Addr) int {
+func (w PickRequest) slotOf(a netip.Addr) int {
 	return max(0, slices.IndexFunc(w.Sets, func(s *netipx.IPSet) bool { return s.Contains(a) }))
 }
 
 // admitted says whether an address that is kept for a claim may go to the request.
-func (w Want) admitted(l Lease) bool {
+func (w PickRequest) admitted(l Lease) bool {
 	return l.admits(Holder{IfName: w.IfName, Slot: w.slotOf(l.Addr)}, Sticky{Claim: w.Claim, PodPrimaryKey: w.PodPrimaryKey})
 }
 
-// Pick is an address chosen for a request. It is held for the request until Drop.
+// Pick is an address chosen for a request. It is assumed for the request until Forget.
 type Pick struct {
 	Pool Pool
 	// Current is the address as it is now; version 0 when it has no object.
@@ -122,26 +122,26 @@ type Pick struct {
 
 // Pick chooses the addresses that a request lacks: one of each family that the pools of one network
 // offer; when some are held already, those that are missing from the same network. Every address it
-// returns is held. It returns none, and no refusal, when nothing is missing, and when what is held
+// returns is assumed. It returns none, and no refusal, when nothing is missing, and when what is held
 // comes from pools that the request cannot draw from any more: then there is nothing to add.
-func (x *Index) Pick(w Want, now time.Time) ([]Pick, *Refusal) {
+func (x *Index) Pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	picks, refusal := x.pick(w, now)
 	for _, p := range picks {
-		x.setHold(p.Current.Addr, Hold{Key: w.Key, Host: w.Host, Pool: p.Pool.Name, Payers: w.payers(), Since: now})
+		x.assume(p.Current.Addr, Assumed{Key: w.Key, Host: w.Host, Pool: p.Pool.Name, Charged: w.chargedTo(), Since: now})
 	}
 	return picks, refusal
 }
 
-// Propose is what Pick would choose. It holds nothing.
-func (x *Index) Propose(w Want, now time.Time) ([]Pick, *Refusal) {
+// Propose is what Pick would choose. It assumes nothing.
+func (x *Index) Propose(w PickRequest, now time.Time) ([]Pick, *Refusal) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.pick(w, now)
 }
 
-func (x *Index) pick(w Want, now time.Time) ([]Pick, *Refusal) {
+func (x *Index) pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
 	x.now = now.UnixNano()
 	if refusal := x.returns(w); refusal != nil {
 		return nil, refusal
@@ -179,7 +179,7 @@ type choice struct {
 
 // complete adds to the addresses asked for what the request lacks beside them: from the network of
 // what it holds, else from that of what it asked for, else from the first one that has it all.
-func (x *Index) complete(w Want, asked []choice) ([]choice, *Refusal) {
+func (x *Index) complete(w PickRequest, asked []choice) ([]choice, *Refusal) {
 	var together []*poolState
 	switch {
 	case len(w.Sets) > 0: // they say themselves what belongs together
@@ -203,7 +203,7 @@ func (x *Index) complete(w Want, asked []choice) ([]choice, *Refusal) {
 	return choices, nil
 }
 
-func (x *Index) firstComplete(w Want) ([]choice, *Refusal) {
+func (x *Index) firstComplete(w PickRequest) ([]choice, *Refusal) {
 	for p := range x.fitting(w) {
 		together := x.together(p, w)
 		if together[0] != p {
@@ -226,7 +226,7 @@ func (x *Index) firstComplete(w Want) ([]choice, *Refusal) {
 
 // pickFrom chooses from the pools of one network what the request lacks; ok is false when they offer
 // a family that it lacks and have no address of it, with the refusal where the claim may have no more.
-func (x *Index) pickFrom(pools []*poolState, w Want, asked []choice) (choices []choice, ok bool, refusal *Refusal) {
+func (x *Index) pickFrom(pools []*poolState, w PickRequest, asked []choice) (choices []choice, ok bool, refusal *Refusal) {
 	choices = asked
 	for _, n := range w.needs() {
 		offered := n.among != nil || slices.ContainsFunc(pools, func(p *poolState) bool { return p.is4() == n.is4 && p.Valid() })
@@ -248,7 +248,7 @@ func (x *Index) pickFrom(pools []*poolState, w Want, asked []choice) (choices []
 	return choices, true, nil
 }
 
-func (x *Index) firstFree(pools []*poolState, n need, w Want, chosen []choice) (choice, bool) {
+func (x *Index) firstFree(pools []*poolState, n need, w PickRequest, chosen []choice) (choice, bool) {
 	start := xxhash.Sum64String(w.Key)
 	for _, p := range pools {
 		if p.is4() != n.is4 || !p.Serves() || p.set.n == 0 {
@@ -272,7 +272,7 @@ func (x *Index) firstFree(pools []*poolState, n need, w Want, chosen []choice) (
 
 // firstAfter is the first free address of a pool at or after a number, going round at the end, that is promised to
 // nobody.
-func (p *poolState) firstAfter(start uint64, w Want) (a netip.Addr, ok bool) {
+func (p *poolState) firstAfter(start uint64, w PickRequest) (a netip.Addr, ok bool) {
 	for free := p.set.free(); free > 0; free-- {
 		i, _ := p.set.next(start)
 		if a = p.address(i); !w.promised(a) {
@@ -289,7 +289,7 @@ func (p *poolState) among(some *netipx.IPSet) bool {
 }
 
 // firstAmong is the first free address of a pool that is one of some, and not chosen already: sets may overlap.
-func (p *poolState) firstAmong(some *netipx.IPSet, w Want, chosen []choice) (a netip.Addr, ok bool) {
+func (p *poolState) firstAmong(some *netipx.IPSet, w PickRequest, chosen []choice) (a netip.Addr, ok bool) {
 	for _, r := range some.Ranges() {
 		for _, s := range p.segments {
 			if !s.Overlaps(r) {

@@ -28,14 +28,14 @@ func benchIndex(t testing.TB, p Pool, filled, pools int) *Index {
 }
 
 // pickAndDrop is one request without its write.
-func pickAndDrop(t testing.TB, x *Index, w Want) {
+func pickAndDrop(t testing.TB, x *Index, w PickRequest) {
 	t.Helper()
 	picks, refusal := x.Pick(w, now)
 	if refusal != nil {
 		t.Fatal(refusal)
 	}
 	for _, p := range picks {
-		x.Drop(p.Current.Addr)
+		x.Forget(p.Current.Addr)
 	}
 }
 
@@ -55,7 +55,7 @@ func BenchmarkPick(b *testing.B) {
 					i := 0
 					for b.Loop() {
 						i++
-						pickAndDrop(b, x, want(func(w *Want) { w.Key = keys[i%len(keys)] }))
+						pickAndDrop(b, x, want(func(w *PickRequest) { w.Key = keys[i%len(keys)] }))
 					}
 				})
 			}
@@ -139,7 +139,7 @@ func TestPickCostDoesNotGrow(t *testing.T) {
 		for range 50 { // the quickest of many short runs: the machine has other things to do
 			start := time.Now()
 			for i := range 200 {
-				pickAndDrop(t, x, want(func(w *Want) { w.Key = fmt.Sprint(i) }))
+				pickAndDrop(t, x, want(func(w *PickRequest) { w.Key = fmt.Sprint(i) }))
 			}
 			best = min(best, time.Since(start))
 		}

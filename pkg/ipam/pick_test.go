@@ -86,14 +86,14 @@ func TestPickFollowsChangesOfPools(t *testing.T) {
 	set := func(options ...option) {
 		x.SetPool(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.9"}, options...))
 	}
-	expect := func(step string, ok bool, options ...func(*Want)) {
+	expect := func(step string, ok bool, options ...func(*PickRequest)) {
 		t.Helper()
 		picks, refusal := x.Pick(want(options...), now)
 		if (refusal == nil) != ok {
 			t.Errorf("%s: %v, %s", step, picked(picks), refused(refusal))
 		}
 		for _, p := range picks {
-			x.Drop(p.Current.Addr)
+			x.Forget(p.Current.Addr)
 		}
 	}
 	expect("before there is a pool", false)
@@ -127,7 +127,7 @@ func TestPickSpreadsByKey(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/16", []string{"10.0.0.0/16"}))
 	first := map[string]bool{}
 	for i := range 100 {
-		w := want(func(w *Want) { w.Key = fmt.Sprint("pod", i) })
+		w := want(func(w *PickRequest) { w.Key = fmt.Sprint("pod", i) })
 		var got [2]string
 		for k := range got {
 			picks, refusal := x.Pick(w, now)
@@ -135,7 +135,7 @@ func TestPickSpreadsByKey(t *testing.T) {
 				t.Fatal(refusal)
 			}
 			got[k] = picks[0].Current.Addr.String()
-			x.Drop(picks[0].Current.Addr)
+			x.Forget(picks[0].Current.Addr)
 		}
 		if got[0] != got[1] {
 			t.Fatalf("the same request got %s, then %s", got[0], got[1])
@@ -155,7 +155,7 @@ func TestPickTellsTheCurrentObject(t *testing.T) {
 	if diff := cmp.Diff([]Pick{{Pool: p, Current: Lease{Addr: ip("10.0.0.9")}}}, picks, equal); diff != "" {
 		t.Errorf("without an object (-want +got):\n%s", diff)
 	}
-	x.Drop(ip("10.0.0.9"))
+	x.Forget(ip("10.0.0.9"))
 	object := available("10.0.0.9", "a", 5)
 	x.Watched(object)
 	picks, _ = x.Pick(want(), now)

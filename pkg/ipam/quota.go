@@ -21,7 +21,7 @@ func (p Pool) HasQuotas() bool { return p.MaxPerNamespace > 0 || len(p.Quotas) >
 // overQuota is a namespace that another address of a pool may not count for; empty where there is none. a is the address
 // where it is known already: what counts for the namespace does so still. chosen are those that the request gets beside
 // it. An operator who names the pool is not bound by it.
-func (x *Index) overQuota(p *poolState, w Want, a netip.Addr, chosen []choice) (namespace string) {
+func (x *Index) overQuota(p *poolState, w PickRequest, a netip.Addr, chosen []choice) (namespace string) {
 	if !p.HasQuotas() || w.byHand() || broken("quota") {
 		return ""
 	}
@@ -29,7 +29,7 @@ func (x *Index) overQuota(p *poolState, w Want, a netip.Addr, chosen []choice) (
 	if a.IsValid() {
 		paid = x.chargesOf(a, x.record(a))
 	}
-	for _, ns := range w.payers() {
+	for _, ns := range w.chargedTo() {
 		limit, bounded := p.Quota(ns)
 		if ns == "" || !bounded || paid.has(charge{p.Name, ns}) {
 			continue
@@ -43,7 +43,7 @@ func (x *Index) overQuota(p *poolState, w Want, a netip.Addr, chosen []choice) (
 
 // inNamespace is how many addresses of a pool count for a namespace, and how many more are to: those that were chosen
 // for the request, and those that are expected.
-func (x *Index) inNamespace(p *poolState, w Want, namespace string, chosen []choice) (n, coming int) {
+func (x *Index) inNamespace(p *poolState, w PickRequest, namespace string, chosen []choice) (n, coming int) {
 	at := charge{p.Name, namespace}
 	counted := func(a netip.Addr) bool {
 		c := x.chargesOf(a, x.record(a))
@@ -65,17 +65,17 @@ func (x *Index) inNamespace(p *poolState, w Want, namespace string, chosen []cho
 }
 
 // quotaExceeded refuses an address of a pool that a namespace may have no more of.
-func (x *Index) quotaExceeded(p *poolState, w Want, namespace string, chosen []choice) *Refusal {
+func (x *Index) quotaExceeded(p *poolState, w PickRequest, namespace string, chosen []choice) *Refusal {
 	return Refuse(ReasonQuotaExceeded, "no available IP for %s: namespace %s has %s addresses of pool %s that it may have",
 		w.Who, namespace, x.quotaText(p, w, namespace, chosen), p.Name).WithHint("%s", raiseQuota(p, namespace))
 }
 
 // quotaCounts says how many addresses of a pool count for the namespaces of a request, where that is bounded.
-func (x *Index) quotaCounts(p *poolState, w Want) (text string) {
+func (x *Index) quotaCounts(p *poolState, w PickRequest) (text string) {
 	if !p.HasQuotas() || w.byHand() || !p.Serves() {
 		return ""
 	}
-	all := w.payers()
+	all := w.chargedTo()
 	for _, ns := range all.list() {
 		if _, bounded := p.Quota(ns); bounded {
 			text += fmt.Sprintf(", namespace %s has %s that it may have", ns, x.quotaText(p, w, ns, nil))
@@ -85,7 +85,7 @@ func (x *Index) quotaCounts(p *poolState, w Want) (text string) {
 }
 
 // quotaText says how many of how many a namespace has: "8 (and 1 on their way) of the 9".
-func (x *Index) quotaText(p *poolState, w Want, namespace string, chosen []choice) string {
+func (x *Index) quotaText(p *poolState, w PickRequest, namespace string, chosen []choice) string {
 	n, coming := x.inNamespace(p, w, namespace, chosen)
 	limit, _ := p.Quota(namespace)
 	if coming == 0 {
@@ -143,8 +143,8 @@ func (p Pool) QuotaUse(has map[string]int) (all []NamespaceUse) {
 
 // leftIn is how many more addresses of a pool may count for the namespaces of a request; ok is false where that is not
 // bounded.
-func (x *Index) leftIn(p *poolState, w Want) (left int, ok bool) {
-	for _, ns := range w.payers() {
+func (x *Index) leftIn(p *poolState, w PickRequest) (left int, ok bool) {
+	for _, ns := range w.chargedTo() {
 		if limit, bounded := p.Quota(ns); ns != "" && bounded {
 			n, coming := x.inNamespace(p, w, ns, nil)
 			if room := max(0, limit-n-coming); !ok || room < left {

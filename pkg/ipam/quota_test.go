@@ -33,10 +33,10 @@ func TestQuota(t *testing.T) {
 	}
 	b := pool(t, "b", "10.0.1.0/24", []string{"10.0.1.9"})
 	six := pool(t, "six", "2001:db8::/64", []string{"2001:db8::8"}, network("blue"), quota("shop", 0))
-	of := func(claim, key string) func(*Want) {
-		return func(w *Want) { w.Claim, w.PodPrimaryKey, w.IfName = claim, key, DefaultIfName }
+	of := func(claim, key string) func(*PickRequest) {
+		return func(w *PickRequest) { w.Claim, w.PodPrimaryKey, w.IfName = claim, key, DefaultIfName }
 	}
-	sets := func(all ...*netipx.IPSet) func(*Want) { return func(w *Want) { w.Sets = all } }
+	sets := func(all ...*netipx.IPSet) func(*PickRequest) { return func(w *PickRequest) { w.Sets = all } }
 	eight, nine := lease("10.0.0.8", "a", 1), lease("10.0.0.9", "a", 1)
 	const hint = "; hint: give back what it keeps and needs no more: bcsnetctl claim list -n shop; or raise its quota: bcsnetctl pool edit a"
 	const two = "QuotaExceeded: no available IP for pod shop/a: namespace shop has 2 of the 2 addresses of pool a that it may have" + hint
@@ -52,7 +52,7 @@ func TestQuota(t *testing.T) {
 		"another pool's are not":      {pools: []Pool{a(perNamespace(1)), b}, leases: []Lease{lease("10.0.1.9", "b", 1)}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
 		"set aside by hand is not":    {pools: []Pool{a(perNamespace(1))}, leases: []Lease{reserved("10.0.0.8", "a", 1)}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
 		"the next pool":               {pools: []Pool{a(perNamespace(2)), b}, leases: []Lease{eight, nine}, want: want(), picks: []string{"b 10.0.1.9"}},
-		"by hand":                     {pools: []Pool{a(perNamespace(1))}, leases: []Lease{eight}, want: Want{Owner: "vm", Namespace: "shop", Pool: "a", Addrs: ips("10.0.0.10"), Key: "k", Who: "vm"}, picks: []string{"a 10.0.0.10"}},
+		"by hand":                     {pools: []Pool{a(perNamespace(1))}, leases: []Lease{eight}, want: PickRequest{Owner: "vm", Namespace: "shop", Pool: "a", Addrs: ips("10.0.0.10"), Key: "k", Who: "vm"}, picks: []string{"a 10.0.0.10"}},
 		"what it holds":               {pools: []Pool{a(quota("shop", 0))}, leases: []Lease{eight}, want: want(having(eight))},
 		"its own, which is kept":      {pools: []Pool{a(quota("shop", 1))}, leases: []Lease{nine, keptFor("10.0.0.8", "a", "web-0", "web-0", 1)}, want: want(of("shop/web", "web-0")), picks: []string{"a 10.0.0.8"}},
 		"one that is kept for any":    {pools: []Pool{a(quota("shop", 1))}, leases: []Lease{nine, keptFor("10.0.0.8", "a", "", "", 1)}, want: want(of("shop/web", "")), picks: []string{"a 10.0.0.8"}},
@@ -70,7 +70,7 @@ func TestQuota(t *testing.T) {
 		"kept in shared pool": {pools: []Pool{a(quota("shop", 2))}, leases: []Lease{eight, nine, ofClaim("pools/db", reserved("10.0.0.11", "a", 1))}, want: want(sets(mustSet(t, "10.0.0.11")), of("pools/db", "")), text: two},
 		"on its way to another": {
 			pools: []Pool{a(perNamespace(2))}, leases: []Lease{eight}, want: want(asking("10.0.0.10")),
-			before: func(x *Index) { _, _ = x.Pick(want(asking("10.0.0.9"), func(w *Want) { w.Key = "other" }), now) }, text: two,
+			before: func(x *Index) { _, _ = x.Pick(want(asking("10.0.0.9"), func(w *PickRequest) { w.Key = "other" }), now) }, text: two,
 		},
 		"lost": {
 			pools: []Pool{a(perNamespace(2))}, leases: []Lease{eight, nine}, want: want(asking("10.0.0.10")),
@@ -83,11 +83,11 @@ func TestQuota(t *testing.T) {
 		},
 		"ahead of all pods": {
 			pools: []Pool{a(quota("shop", 1), quota("pools", 2), hosts(host1))}, leases: []Lease{eight, ofClaim("pools/db", nine)},
-			want: Want{Ahead: true, Namespace: "shop", Claim: "pools/db", Key: "k", Who: "claim pools/db", Pool: "a", Addrs: ips("10.0.0.10")}, picks: []string{"a 10.0.0.10"},
+			want: PickRequest{Ahead: true, Namespace: "shop", Claim: "pools/db", Key: "k", Who: "claim pools/db", Pool: "a", Addrs: ips("10.0.0.10")}, picks: []string{"a 10.0.0.10"},
 		},
 		"ahead of all pods, no more": {
 			pools: []Pool{a(quota("pools", 1), hosts(host1))}, leases: []Lease{eight, ofClaim("pools/db", nine)},
-			want: Want{Ahead: true, Namespace: "shop", Claim: "pools/db", Key: "k", Who: "claim pools/db"},
+			want: PickRequest{Ahead: true, Namespace: "shop", Claim: "pools/db", Key: "k", Who: "claim pools/db"},
 			text: strings.NewReplacer("pod shop/a", "claim pools/db", "-n shop", "-n pools").Replace(pair + ", namespace pools has 1 of the 1 that it may have" + hint),
 		},
 		"one family is full": {
@@ -130,7 +130,7 @@ func TestSucceedQuota(t *testing.T) {
 	l.Sticky = Sticky{Claim: "pools/db", PodPrimaryKey: "db-0", Fixed: true}
 	x.Watched(l)
 	from := func(namespace string) string {
-		_, _, refusal := x.Inherits(want(inNamespace(namespace), func(w *Want) { w.Claim, w.PodPrimaryKey = "pools/db", "db-0" }), l)
+		_, _, refusal := x.Inherits(want(inNamespace(namespace), func(w *PickRequest) { w.Claim, w.PodPrimaryKey = "pools/db", "db-0" }), l)
 		return refused(refusal)
 	}
 	if got := from("shop"); got != "" {
@@ -146,13 +146,15 @@ func TestRoomForQuota(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8-10.0.0.12"}, quota("shop", 3), quota("pools", 1)))
 	x.take("a", "10.0.0.8")
 	for name, tc := range map[string]struct {
-		want Want
+		want PickRequest
 		room uint64
 	}{
 		"bounded":           {want(), 2},
 		"another namespace": {want(inNamespace("bank")), 4},
-		"of a shared pool":  {want(func(w *Want) { w.Claim = "pools/db" }), 1},
-		"others on the way": {want(func(w *Want) { w.ExpectedIn = func(string, string) []netip.Addr { return ips("10.0.0.8", "10.0.0.9") } }), 1},
+		"of a shared pool":  {want(func(w *PickRequest) { w.Claim = "pools/db" }), 1},
+		"others on the way": {want(func(w *PickRequest) {
+			w.ExpectedIn = func(string, string) []netip.Addr { return ips("10.0.0.8", "10.0.0.9") }
+		}), 1},
 	} {
 		if got := x.RoomFor(tc.want, now); got != tc.room {
 			t.Errorf("%s: %d, want %d", name, got, tc.room)

@@ -28,7 +28,7 @@ func TestPickRefuses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pools  []Pool
 		before func(*Index)
-		want   Want
+		want   PickRequest
 		text   string
 	}{
 		"no pools": {
@@ -74,7 +74,7 @@ func TestPickRefuses(t *testing.T) {
 				x.take("a", "10.0.0.6")
 				x.Watched(reserved("10.0.0.7", "a", 2))
 				x.SetNode("node-1", ips("10.0.0.8"))
-				x.Doubt(ip("10.0.0.9"), 0, "other", now)
+				x.MarkUnknown(ip("10.0.0.9"), 0, "other", now)
 			},
 			want: want(),
 			text: "PoolExhausted: no available IP for pod shop/a: pool a (10.0.0.0/24) has 0 of 4 addresses free, 1 active, 1 reserved, 2 otherwise in use" +

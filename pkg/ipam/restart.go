@@ -38,10 +38,10 @@ func (x *Index) Restart(all []Lease, version uint64) {
 				changes = x.drop(changes, r)
 			}
 		}
-		for a, h := range x.holds {
-			if h.Doubt {
-				x.forgetHold(a)
-				x.doubts--
+		for a, h := range x.assumed {
+			if h.Unknown {
+				x.removeAssumed(a)
+				x.unknown--
 				x.refresh(a)
 			}
 		}
@@ -68,7 +68,7 @@ func (x *Index) Returned() {
 }
 
 // returns refuses new addresses while other replicas may not have written again what they know since the store was put back.
-func (x *Index) returns(w Want) *Refusal {
+func (x *Index) returns(w PickRequest) *Refusal {
 	if x.returning == 0 || broken("returning") {
 		return nil
 	}

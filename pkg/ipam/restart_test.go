@@ -14,7 +14,7 @@ func TestRestart(t *testing.T) {
 		x.Watched(l)
 	}
 	x.WroteDelete(ip("10.0.0.5"), 4, 0)
-	x.Doubt(ip("10.0.0.6"), 0, "key", now)
+	x.MarkUnknown(ip("10.0.0.6"), 0, "key", now)
 	told := make(chan error, 1)
 	go func() { told <- x.WaitSeen(t.Context(), 12) }()
 	for x.waiting() == 0 { // until it waits
@@ -26,8 +26,8 @@ func TestRestart(t *testing.T) {
 	if err := <-told; !errors.Is(err, ErrRestarted) {
 		t.Errorf("who waited is told %v", err)
 	}
-	if x.Seen() != 5 || x.Doubts("") != nil && len(x.Doubts("")) > 0 {
-		t.Errorf("seen %d, doubts %v", x.Seen(), x.Doubts(""))
+	if x.Seen() != 5 || x.Unknown("") != nil && len(x.Unknown("")) > 0 {
+		t.Errorf("seen %d, doubts %v", x.Seen(), x.Unknown(""))
 	}
 	for addr, want := range map[string]struct {
 		version uint64

@@ -70,7 +70,7 @@ func (x *Index) refreshPool(p *poolState) {
 	for r := range x.byAddr.all() {
 		x.refresh(r.addr)
 	}
-	for a := range x.holds {
+	for a := range x.assumed {
 		x.refresh(a)
 	}
 	for a := range x.lost {
@@ -137,7 +137,7 @@ func (x *Index) occupied(a netip.Addr) bool {
 	if r := x.record(a); r != nil && (r.state != Available || r.has(flagDeleting) && !broken("deleting")) {
 		return true
 	}
-	if _, held := x.holds[a]; held {
+	if _, held := x.assumed[a]; held {
 		return true
 	}
 	if _, lost := x.lost[a]; lost {

@@ -112,7 +112,7 @@ func (x *Index) PoolsOf(host netip.Addr) (names []string) {
 }
 
 // KindOf says all that matters to a request of the host that it comes from: the pools that the host may draw from, and how
-// many more addresses it may have of those that bound them. expected is as in a Want. It is empty for a host without
+// many more addresses it may have of those that bound them. expected is as in a PickRequest. It is empty for a host without
 // pools.
 func (x *Index) KindOf(host netip.Addr, expected func(pool string) []netip.Addr) string {
 	x.mu.RLock()
@@ -122,7 +122,7 @@ func (x *Index) KindOf(host netip.Addr, expected func(pool string) []netip.Addr)
 		for p := range t.of(host) {
 			kind.WriteString(p.Name + ",")
 			if p.MaxPerHost > 0 {
-				n, coming := x.onHost(p, Want{Host: host, Expected: expected}, nil)
+				n, coming := x.onHost(p, PickRequest{Host: host, Expected: expected}, nil)
 				fmt.Fprintf(&kind, "%d,", max(0, p.MaxPerHost-n-coming))
 			}
 		}
@@ -148,7 +148,7 @@ func (x *Index) HostOf(name string) (host netip.Addr, ok bool) {
 }
 
 // RoomFor is for how many pods like that of a request the pools that it may draw from have free addresses.
-func (x *Index) RoomFor(w Want, now time.Time) uint64 {
+func (x *Index) RoomFor(w PickRequest, now time.Time) uint64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.now = now.UnixNano()

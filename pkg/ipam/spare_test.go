@@ -112,7 +112,9 @@ func TestProposeHoldsNothing(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.9-10.0.0.12"}))
 	promised := map[netip.Addr]bool{}
 	for i := range 5 {
-		w := want(func(w *Want) { w.Promised, w.Key = func(a netip.Addr) bool { return promised[a] }, fmt.Sprint(i) })
+		w := want(func(w *PickRequest) {
+			w.Promised, w.Key = func(a netip.Addr) bool { return promised[a] }, fmt.Sprint(i)
+		})
 		picks, refusal := x.Propose(w, now)
 		if i == 4 {
 			if refusal == nil || refusal.Reason != ReasonPoolExhausted {
@@ -128,7 +130,7 @@ func TestProposeHoldsNothing(t *testing.T) {
 	if got := x.Spares(now)["a"].Free; got != 4 {
 		t.Errorf("%d are free, want 4", got)
 	}
-	w := want(func(w *Want) {
+	w := want(func(w *PickRequest) {
 		w.Promised, w.Sets = func(a netip.Addr) bool { return a == ip("10.0.0.9") }, append(w.Sets, mustSet(t, "10.0.0.9-10.0.0.10"))
 	})
 	if picks, refusal := x.Propose(w, now); refusal != nil || picks[0].Current.Addr != ip("10.0.0.10") {

@@ -420,7 +420,7 @@ func TestPerHostOfOthers(t *testing.T) {
 	if got := s.rack1("b"); got != rack1Nodes {
 		t.Errorf("one is on its way: %s", got)
 	}
-	if picks, refusal := s.Index.Pick(ipam.Want{Host: netip.MustParseAddr("192.0.1.1"), Namespace: "shop", Key: "a/eth0", IfName: "eth0"}, time.Now()); refusal != nil || len(picks) != 1 {
+	if picks, refusal := s.Index.Pick(ipam.PickRequest{Host: netip.MustParseAddr("192.0.1.1"), Namespace: "shop", Key: "a/eth0", IfName: "eth0"}, time.Now()); refusal != nil || len(picks) != 1 {
 		t.Fatal(picks, refusal)
 	}
 	if got := s.rack1("b"); got != rack1Nodes {

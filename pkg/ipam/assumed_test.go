@@ -7,12 +7,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A picked address is nobody else's until the hold is dropped, whatever happens to its object meanwhile.
+// A picked address is nobody else's until it is forgotten, whatever happens to its object meanwhile.
 func TestHoldKeepsAnAddress(t *testing.T) {
 	p := pool(t, "a", "10.0.0.0/24", []string{"10.0.0.9"})
 	for name, meanwhile := range map[string]func(*Index){
 		"nothing":           func(*Index) {},
-		"doubt":             func(x *Index) { x.Doubt(ip("10.0.0.9"), 0, "key", now) },
+		"doubt":             func(x *Index) { x.MarkUnknown(ip("10.0.0.9"), 0, "key", now) },
 		"an object appears": func(x *Index) { x.Watched(available("10.0.0.9", "a", 1)) },
 		"taken and given up": func(x *Index) {
 			x.take("a", "10.0.0.9")
@@ -37,7 +37,7 @@ func TestHoldKeepsAnAddress(t *testing.T) {
 			if picks, _ := x.Pick(want(), now); picks != nil {
 				t.Errorf("given twice: %v", picked(picks))
 			}
-			x.Drop(ip("10.0.0.9"))
+			x.Forget(ip("10.0.0.9"))
 			if picks, refusal := x.Pick(want(), now); len(picks) != 1 {
 				t.Errorf("not given after the drop: %s", refused(refusal))
 			}
@@ -47,37 +47,37 @@ func TestHoldKeepsAnAddress(t *testing.T) {
 
 func TestDoubts(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8-10.0.0.9"}))
-	doubts := func(key string, want map[netip.Addr]Hold) {
+	doubts := func(key string, want map[netip.Addr]Assumed) {
 		t.Helper()
-		if diff := cmp.Diff(want, x.Doubts(key), equal); diff != "" {
-			t.Errorf("Doubts(%q) (-want +got):\n%s", key, diff)
+		if diff := cmp.Diff(want, x.Unknown(key), equal); diff != "" {
+			t.Errorf("Unknown(%q) (-want +got):\n%s", key, diff)
 		}
 	}
 	doubts("", nil)
 	picks, _ := x.Pick(want(asking("10.0.0.8")), now)
 	doubts("", nil) // a write under way is no doubt
-	x.Doubt(picks[0].Current.Addr, 0, "key", at(1))
-	x.Doubt(picks[0].Current.Addr, 0, "key", at(2))
-	x.Doubt(ip("10.0.0.9"), 0, "other", at(3))
-	x.Doubt(ip("172.16.0.1"), 0, "other", at(4)) // in no pool
+	x.MarkUnknown(picks[0].Current.Addr, 0, "key", at(1))
+	x.MarkUnknown(picks[0].Current.Addr, 0, "key", at(2))
+	x.MarkUnknown(ip("10.0.0.9"), 0, "other", at(3))
+	x.MarkUnknown(ip("172.16.0.1"), 0, "other", at(4)) // in no pool
 	// Host, pool and namespace are those of the pick.
-	eight := Hold{Key: "key", Host: ip(host1), Pool: "a", Payers: Payers{"shop"}, Doubt: true, Since: at(2)}
-	nine, far := Hold{Key: "other", Doubt: true, Since: at(3)}, Hold{Key: "other", Doubt: true, Since: at(4)}
-	doubts("key", map[netip.Addr]Hold{ip("10.0.0.8"): eight})
-	doubts("other", map[netip.Addr]Hold{ip("10.0.0.9"): nine, ip("172.16.0.1"): far})
-	doubts("", map[netip.Addr]Hold{ip("10.0.0.8"): eight, ip("10.0.0.9"): nine, ip("172.16.0.1"): far})
-	doubts("nobody", map[netip.Addr]Hold{})
-	x.Doubt(ip("10.0.0.9"), 7, "other", at(3))
+	eight := Assumed{Key: "key", Host: ip(host1), Pool: "a", Charged: ChargedNamespaces{"shop"}, Unknown: true, Since: at(2)}
+	nine, far := Assumed{Key: "other", Unknown: true, Since: at(3)}, Assumed{Key: "other", Unknown: true, Since: at(4)}
+	doubts("key", map[netip.Addr]Assumed{ip("10.0.0.8"): eight})
+	doubts("other", map[netip.Addr]Assumed{ip("10.0.0.9"): nine, ip("172.16.0.1"): far})
+	doubts("", map[netip.Addr]Assumed{ip("10.0.0.8"): eight, ip("10.0.0.9"): nine, ip("172.16.0.1"): far})
+	doubts("nobody", map[netip.Addr]Assumed{})
+	x.MarkUnknown(ip("10.0.0.9"), 7, "other", at(3))
 	nine.Version = 7
 	x.Settle(ip("10.0.0.9"), 7) // told late of what the write was for
 	x.Settle(ip("10.0.0.8"), 0) // its object has gone: the write may still make it
-	doubts("", map[netip.Addr]Hold{ip("10.0.0.8"): eight, ip("10.0.0.9"): nine, ip("172.16.0.1"): far})
+	doubts("", map[netip.Addr]Assumed{ip("10.0.0.8"): eight, ip("10.0.0.9"): nine, ip("172.16.0.1"): far})
 	x.Settle(ip("10.0.0.9"), 8)
 	x.Settle(ip("10.0.0.1"), 8) // nobody writes it
-	doubts("", map[netip.Addr]Hold{ip("10.0.0.8"): eight, ip("172.16.0.1"): far})
+	doubts("", map[netip.Addr]Assumed{ip("10.0.0.8"): eight, ip("172.16.0.1"): far})
 	for range 2 { // twice does no harm
 		for _, a := range ips("10.0.0.8", "10.0.0.9", "172.16.0.1") {
-			x.Drop(a)
+			x.Forget(a)
 		}
 	}
 	doubts("", nil)
