@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -45,7 +46,7 @@ func (a *Allocator) writePicked(ctx context.Context, key string, believed, next 
 // doubt keeps an address for those of a key whose write of it has an unknown outcome, unless the watch has
 // brought the outcome already: the write was for the believed version alone.
 func (a *Allocator) doubt(key string, believed ipam.Lease) {
-	if broken("doubt") {
+	if failpoint.Broken("doubt") {
 		a.index.Forget(believed.Addr)
 		return
 	}

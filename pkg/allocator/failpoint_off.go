@@ -10,9 +10,6 @@ import (
 
 // What a build with the tag faults breaks on purpose is whole here; the compiler leaves nothing of it.
 
-// broken reports whether a guard is out of order.
-func broken(string) bool { return false }
-
 // write commits an allocation: who gets an answer gets it after that.
 func (a *Allocator) write(ctx context.Context, l ipam.Lease) (ipam.Lease, error) {
 	return a.leases.Write(ctx, l)

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -78,7 +79,7 @@ func sameRequester(l, h ipam.Holder) bool {
 func (a *Allocator) ofOnePod(ctx context.Context, h ipam.Holder, all []ipam.Lease) ([]ipam.Lease, error) {
 	others := func(l ipam.Lease) bool { return l.ContainerID != h.ContainerID }
 	served := func(l ipam.Lease) bool { return !others(l) && l.PodUID != h.PodUID }
-	if h.ContainerID == "" || h.Owner != "" || h.UIDNamed || broken("uid") ||
+	if h.ContainerID == "" || h.Owner != "" || h.UIDNamed || failpoint.Broken("uid") ||
 		!slices.ContainsFunc(all, served) || !slices.ContainsFunc(all, others) {
 		return all, nil
 	}
@@ -99,7 +100,7 @@ func (a *Allocator) withoutEarlierPods(ctx context.Context, keep, over []ipam.Le
 		})
 	}
 	i := slices.IndexFunc(over, func(l ipam.Lease) bool { return !sure(l) })
-	if i < 0 || broken("uid") {
+	if i < 0 || failpoint.Broken("uid") {
 		return over, nil
 	}
 	uid, err := a.liveUID(ctx, over[i].Namespace, over[i].PodName)
@@ -203,7 +204,7 @@ func (a *Allocator) reaffirm(ctx context.Context, r Request, h *ipam.Holder, l i
 		}
 		return l, false, superseded(r, l)
 	}
-	if r.Owner == "" && !broken("uid") && (mine && l.PodUID != h.PodUID || !mine && r.PodUID == "") {
+	if r.Owner == "" && !failpoint.Broken("uid") && (mine && l.PodUID != h.PodUID || !mine && r.PodUID == "") {
 		// Either one of two UIDs is out of date, or the address is about to move to another container on
 		// the word of the cache, whose pod may have been replaced by another of its name.
 		pod, err := a.pods.FindLive(ctx, r.Namespace, r.PodName, r.PodUID)
@@ -251,7 +252,7 @@ func (a *Allocator) reaffirm(ctx context.Context, r Request, h *ipam.Holder, l i
 
 // olderThan reports whether a lease is for a newer container of the request's pod than the request's.
 func (r Request) olderThan(l ipam.Lease) bool {
-	return !broken("supersession") && (slices.Contains(l.Superseded, r.ContainerID) || l.StartedAt.After(r.StartedAt))
+	return !failpoint.Broken("supersession") && (slices.Contains(l.Superseded, r.ContainerID) || l.StartedAt.After(r.StartedAt))
 }
 
 func superseded(r Request, l ipam.Lease) *ipam.Refusal {
@@ -283,7 +284,7 @@ func (a *Allocator) unchanged(ctx context.Context, l ipam.Lease) (ipam.Lease, bo
 // confirm waits until the watch has delivered the writes of the request and looks at the attachment
 // again: whatever another replica did before them is visible now.
 func (a *Allocator) confirm(ctx context.Context, h ipam.Holder, leases []ipam.Lease) ([]ipam.Lease, bool, error) {
-	if broken("write") || broken("confirm") {
+	if failpoint.Broken("write") || failpoint.Broken("confirm") {
 		return leases, false, nil
 	}
 	var version uint64

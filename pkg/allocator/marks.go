@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -74,7 +75,7 @@ func newMarks(now func() time.Time) *marks { return &marks{by: map[markKey]mark{
 
 // put notes a DEL that began at the given moment.
 func (m *marks) put(of marked, ifName, network string, began moment) {
-	if broken("marks") {
+	if failpoint.Broken("marks") {
 		return
 	}
 	m.mu.Lock()

@@ -1,6 +1,10 @@
 package allocator
 
-import "time"
+import (
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
+)
 
 // maxAge bounds how long a request was under way before it arrived: kubelet gives up a sandbox after four minutes, twice
 // its runtime-request-timeout, and with it the plugin. A clock by which a request is older is wrong.
@@ -29,7 +33,7 @@ func (a *Allocator) moment(told, arrived time.Time) moment {
 func (m moment) counts() time.Time {
 	latest := m.arrived.Add(clockError)
 	switch {
-	case m.told.IsZero(), m.arrived.Sub(m.told) > maxAge && !broken("clock"):
+	case m.told.IsZero(), m.arrived.Sub(m.told) > maxAge && !failpoint.Broken("clock"):
 		return m.arrived
 	case m.told.After(latest):
 		return latest

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -51,7 +52,7 @@ func oneSet(all []ipam.Lease, network func(pool string) string) (keep, over []ip
 // What was made again from the report of a pod does not tell how many there were.
 func tooMany(all []ipam.Lease, network func(pool string) string) bool {
 	for i, l := range all {
-		if alone(l) && !l.Rebuilt() && len(all) > 1 && !paired(l, all, network) && !broken("network") {
+		if alone(l) && !l.Rebuilt() && len(all) > 1 && !paired(l, all, network) && !failpoint.Broken("network") {
 			return true
 		}
 		if slices.ContainsFunc(all[i+1:], func(o ipam.Lease) bool { return sameSlot(l, o) }) {

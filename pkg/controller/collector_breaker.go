@@ -18,6 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
 // Bounds of the circuit breaker: so many leases, or one in so many of the active ones, may be taken back within the
@@ -69,7 +71,7 @@ func (b *circuitBreaker) passes(ctx context.Context, due []suspect, active int, 
 	b.taken = slices.DeleteFunc(b.taken, func(t time.Time) bool { return now.Sub(t) >= breakerWindow })
 	many := len(due) > 0 && len(due)+len(b.taken) > max(breakerCount, active/breakerOneIn)
 	b.mu.Unlock()
-	if !many || !brakes {
+	if !many || failpoint.Broken("brake") {
 		b.loosen()
 		return due
 	}

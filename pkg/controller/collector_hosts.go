@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bcsnet/bcsnet/pkg/gone"
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
 // beats reads the Leases that kubelets renew while they are in touch with the API server. They are read when there is a
@@ -77,7 +78,7 @@ func (c *collector) listen(ctx context.Context, seen map[netip.Addr]suspect, now
 		case beat != s.beat:
 			s.beat, s.renewal = beat, gone.Once
 		}
-		if touch := s.renewal == gone.Since || s.renewal == gone.NoLease; (node == "" || !touch) && !broken("back") {
+		if touch := s.renewal == gone.Since || s.renewal == gone.NoLease; (node == "" || !touch) && !failpoint.Broken("back") {
 			s.missed = now.Sub(s.since)
 		}
 		seen[addr] = s

@@ -7,23 +7,14 @@ import (
 	"os"
 	"time"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// The fault suite (test/faults) builds the controller with this file in place of failpoint_off.go. FAULTS_BREAK in the
-// environment names the guard that is broken: collect and those of package gone have the collector look ten times a
-// second, collect and live have it believe its cache, and brake has nothing wait. With FAULTS_COLLECT=15s the
+// The fault suite (test/faults) builds the controller with this file in place of failpoint_off.go. With
+// FAULTS_BREAK=collect or live in the environment the collector believes its cache. With FAULTS_COLLECT=15s the
 // collection waits for so long in place of a pod's grace period, and looks more often.
-//
-//nolint:gochecknoglobals // what a process is born with
-var (
-	breaks = os.Getenv("FAULTS_BREAK")
-	hasty  = broken("collect") || broken("look") || broken("live") || broken("host")
-	brakes = !broken("brake")
-)
-
-func broken(guard string) bool { return breaks == guard }
 
 // hurried are the options of a process that is told to hurry.
 func hurried(o Options) Options {
@@ -34,7 +25,7 @@ func hurried(o Options) Options {
 }
 
 func (c *collector) lastLook(ctx context.Context, l ipam.Lease) (pod *workload.Pod, live bool, err error) {
-	if broken("collect") || broken("live") {
+	if failpoint.Broken("collect", "live") {
 		pod, err = c.cachedPod(ctx, l.Holder)
 		return pod, false, err
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -81,7 +82,7 @@ func (h *health) look() {
 		trouble = fmt.Errorf("the API server does not answer: %w", h.why)
 	case h.hanging >= hangingLooks:
 		trouble = fmt.Errorf("the API server has not said for %s what became of a write", unanswered.Round(time.Second))
-	case silent >= store.SilentWatches && !broken("readyz"):
+	case silent >= store.SilentWatches && !failpoint.Broken("readyz"):
 		trouble = fmt.Errorf("%d watches of the addresses in a row did not deliver what was written", silent)
 	}
 	switch {
@@ -103,7 +104,7 @@ func (h *health) lead(ctx context.Context) (err error) {
 			return nil
 		case <-tick.C:
 		}
-		if err := h.err(); err != nil && h.others() && !broken("handover") {
+		if err := h.err(); err != nil && h.others() && !failpoint.Broken("handover") {
 			return errors.Join(errors.New("the leader is in trouble"), err)
 		}
 	}

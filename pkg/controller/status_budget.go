@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
 // How often status is written, of all pools and claims together. Each write is an update of etcd and an event for everybody
@@ -78,7 +80,7 @@ func (b *statusBudget) ask(object string, u urgencyOf) time.Duration {
 		b.asked++
 		t = turn{number: b.asked, edge: u == edge, ready: b.wrote[object].Add(statusDelay)}
 	}
-	if wait := b.wait(t, now); wait > 0 && u != answer && !broken("budget") {
+	if wait := b.wait(t, now); wait > 0 && u != answer && !failpoint.Broken("budget") {
 		t.at = now.Add(wait)
 		b.turns[object] = t
 		return wait

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -126,9 +127,9 @@ func (r Rule) Doubt(e Evidence, check Check) string {
 	if e.Host.Ready {
 		since -= e.Host.Missed
 	}
-	host, static := e.Lease.Host, check == PodGone && workload.Static(e.Lease.PodUID) && sparesStatic
+	host, static := e.Lease.Host, check == PodGone && workload.Static(e.Lease.PodUID) && !failpoint.Broken("static")
 	switch {
-	case !e.Host.Ready && asksHost:
+	case !e.Host.Ready && !failpoint.Broken("host"):
 		if !r.over(e, e.Host.Away) {
 			return fmt.Sprintf("host %s is no ready node", name(host.IsValid(), host.String()))
 		}
@@ -136,7 +137,7 @@ func (r Rule) Doubt(e Evidence, check Check) string {
 		if !r.over(e, e.Since) {
 			return "it is a static pod, which runs whether the API server knows of it or not"
 		}
-	case !asksHost:
+	case failpoint.Broken("host"):
 	case e.Host.Renewal == NoLease:
 		if since < r.Silence {
 			return fmt.Sprintf("host %s may be cut off since lately", host)
@@ -149,7 +150,7 @@ func (r Rule) Doubt(e Evidence, check Check) string {
 		return fmt.Sprintf("it has not been so for %s, as long as its pod may take to end", need)
 	case since < need:
 		return "it has not been so for long enough"
-	case !e.Live && readsLive:
+	case !e.Live && !failpoint.Broken("live", "collect"):
 		return "the API server has not been asked"
 	}
 	return ""
@@ -160,7 +161,7 @@ func (r Rule) Doubt(e Evidence, check Check) string {
 // containers the grace period of the pod from then on. One that has ended had its time before.
 func (r Rule) Ending(l ipam.Lease, check Check) time.Duration {
 	switch {
-	case !looksTwice:
+	case failpoint.Broken("look", "collect"):
 		return 0
 	case check != PodGone && check != PodReplaced:
 		return r.Apart

@@ -4,10 +4,6 @@ package httpapi
 
 import "context"
 
-// broken reports whether a guard is out of order. A build with the tag faults breaks some on purpose; here the compiler
-// leaves nothing of it.
-func broken(string) bool { return false }
-
 // alsoRelease is what a DEL does beside releasing its container: nothing. A build with the tag faults breaks
 // this on purpose; here the compiler leaves nothing of it.
 func (*Service) alsoRelease(context.Context, ReleaseRequest) {}

@@ -4,20 +4,15 @@ package httpapi
 
 import (
 	"context"
-	"os"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
-
-//nolint:gochecknoglobals // what a process is born with
-var breaks = os.Getenv("FAULTS_BREAK")
-
-func broken(guard string) bool { return breaks == guard }
 
 // alsoRelease stands in for the one of failpoint_off.go in the build of the fault suite (test/faults). With
 // FAULTS_BREAK=name in the environment a DEL releases what the pod of that name holds.
 func (s *Service) alsoRelease(ctx context.Context, in ReleaseRequest) {
-	if !broken("name") {
+	if !failpoint.Broken("name") {
 		return
 	}
 	for _, l := range s.Index.Find(func(l ipam.Lease) bool {

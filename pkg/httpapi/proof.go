@@ -9,6 +9,7 @@ import (
 	"net/netip"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -39,7 +40,7 @@ func (s *Service) arrive(r *http.Request, body []byte) (*http.Request, error) {
 	}
 	secret := s.Peers.Secret(h.from)
 	want := prove(secret, h.from, s.Peers.Self().ID(), r.Method, r.RequestURI, r.Header, sha256.Sum256(body))
-	if (secret == nil || !hmac.Equal([]byte(want), []byte(r.Header.Get(headerProof)))) && !broken("proof") {
+	if (secret == nil || !hmac.Equal([]byte(want), []byte(r.Header.Get(headerProof)))) && !failpoint.Broken("proof") {
 		return r, ipam.Refuse(ipam.ReasonUnavailable, "the request does not prove that replica %q forwarded it", clip(h.from)).
 			WithHint("a client sends no %s", headerForwarded)
 	}

@@ -7,13 +7,15 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
 // RestsUntil is when an address that was given up may be handed out again by a pool of the given cooldown;
 // zero where nothing holds it back. An address rests from its release, whoever released it. That it was
 // set aside in between neither ends the rest nor begins another; one that nobody ever held has none.
 func (l Lease) RestsUntil(cooldown time.Duration) time.Time {
-	if cooldown <= 0 || broken("cooldown") || l.State != Available || l.Updated.IsZero() {
+	if cooldown <= 0 || failpoint.Broken("cooldown") || l.State != Available || l.Updated.IsZero() {
 		return time.Time{}
 	}
 	since := givenUp(l.Updated, l.History)

@@ -3,6 +3,8 @@ package ipam
 import (
 	"cmp"
 	"net/netip"
+
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
 // change is an entry before and after, nil where there is none. What a record says of its lease never
@@ -151,7 +153,7 @@ func (x *Index) apply(changes []change, l Lease) []change {
 		delete(x.deleted, l.Addr)
 	}
 	old := x.record(l.Addr)
-	if old != nil && old.version >= l.Version && !broken("version") {
+	if old != nil && old.version >= l.Version && !failpoint.Broken("version") {
 		return changes
 	}
 	r := pack(l)
@@ -179,10 +181,10 @@ func (x *Index) put(old, r *record, restored bool) change {
 		x.unlink(old)
 	}
 	delete(x.behind, r.addr)
-	later := known != nil && precedes(r, known) && !broken("earlier")
+	later := known != nil && precedes(r, known) && !failpoint.Broken("earlier")
 	if later && r.state != Available && !sameHolder(known, r) {
 		r = pack(Restore(known.lease(), r.lease()))
-		if !broken("behind") {
+		if !failpoint.Broken("behind") {
 			x.behind[r.addr] = struct{}{}
 		}
 	}
@@ -199,7 +201,7 @@ func (x *Index) put(old, r *record, restored bool) change {
 func (x *Index) drop(changes []change, r *record) []change {
 	delete(x.behind, r.addr)
 	x.unlink(r)
-	if !broken("lost") {
+	if !failpoint.Broken("lost") {
 		x.lose(r)
 	}
 	x.settle(r.addr)

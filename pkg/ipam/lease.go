@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
 // State of an address.
@@ -173,7 +175,7 @@ func (l Lease) Bound() uint64 { return cmp.Or(l.BoundVersion, l.Version) }
 // the store was put back to an older state, after which versions began lower: it comes before all that were bound since.
 func CompareBound(a, b Lease) int {
 	lost := func(l Lease) int {
-		if l.Bound() > l.Version && !broken("bound") {
+		if l.Bound() > l.Version && !failpoint.Broken("bound") {
 			return 0
 		}
 		return 1
@@ -198,7 +200,7 @@ func (l *Lease) stay() {
 // holder. It is refused (ok false) when somebody else has it, when a newer container took the holder's place,
 // when the address is reserved for anybody but the holder's claim, and when its object is being deleted.
 func Bind(l Lease, p Params, h Holder, s Sticky, now time.Time) (next Lease, ok bool) {
-	if l.Deleting && !broken("deleting") {
+	if l.Deleting && !failpoint.Broken("deleting") {
 		return l, false
 	}
 	next = l
@@ -227,7 +229,7 @@ func Bind(l Lease, p Params, h Holder, s Sticky, now time.Time) (next Lease, ok 
 			h.Superseded = supersede(l.Superseded, l.ContainerID)
 		}
 	}
-	next.State, next.Holder, next.Sticky, next.Updated, next.HeldFinalizer = Active, h, s, now, !broken("finalizer")
+	next.State, next.Holder, next.Sticky, next.Updated, next.HeldFinalizer = Active, h, s, now, !failpoint.Broken("finalizer")
 	return next, true
 }
 

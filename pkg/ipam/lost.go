@@ -1,6 +1,10 @@
 package ipam
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
+)
 
 // An address is lost when its object goes, or is emptied by hand, while somebody has it, or when the object names an earlier
 // holder after the store was put back. Nobody else is given it until the lease is written again from what is remembered
@@ -23,7 +27,7 @@ func (x *Index) lose(r *record) {
 // kubectl edit: these take the finalizer off, unless the object is being deleted, and write when that was, which is never
 // when the holder got the address.
 func emptied(old, r *record) bool {
-	if old.state == Available || r.state != Available || broken("emptied") {
+	if old.state == Available || r.state != Available || failpoint.Broken("emptied") {
 		return false
 	}
 	return r.has(flagFinalizer) && !r.has(flagDeleting) || old.updated != 0 && (r.updated == 0 || r.updated == old.updated)
@@ -40,7 +44,7 @@ func precedes(r, known *record) bool {
 	if r.updated <= known.updated {
 		return r.updated < known.updated
 	}
-	if r.state != Available || broken("freed") {
+	if r.state != Available || failpoint.Broken("freed") {
 		return false
 	}
 	held := false

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
 // Quota is how many addresses of the pool count for a namespace at most; ok is false where that is not bounded.
@@ -22,7 +24,7 @@ func (p Pool) HasQuotas() bool { return p.MaxPerNamespace > 0 || len(p.Quotas) >
 // where it is known already: what counts for the namespace does so still. chosen are those that the request gets beside
 // it. An operator who names the pool is not bound by it.
 func (x *Index) overQuota(p *poolState, w PickRequest, a netip.Addr, chosen []choice) (namespace string) {
-	if !p.HasQuotas() || w.byHand() || broken("quota") {
+	if !p.HasQuotas() || w.byHand() || failpoint.Broken("quota") {
 		return ""
 	}
 	var paid charges

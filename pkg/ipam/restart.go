@@ -3,6 +3,8 @@ package ipam
 import (
 	"errors"
 	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
 // ReturnTime is how long nobody is given a new address after the store was put back to an older state. No replica is sure to
@@ -57,7 +59,7 @@ func (x *Index) Epoch() uint32 {
 }
 
 // present reports whether versions of an epoch can be compared with those of the index.
-func (x *Index) present(epoch uint32) bool { return epoch == x.epoch || broken("epoch") }
+func (x *Index) present(epoch uint32) bool { return epoch == x.epoch || failpoint.Broken("epoch") }
 
 // Returned ends the time without new addresses that a restore began: whoever feeds the index calls it once for each, after
 // ReturnTime.
@@ -69,7 +71,7 @@ func (x *Index) Returned() {
 
 // returns refuses new addresses while other replicas may not have written again what they know since the store was put back.
 func (x *Index) returns(w PickRequest) *Refusal {
-	if x.returning == 0 || broken("returning") {
+	if x.returning == 0 || failpoint.Broken("returning") {
 		return nil
 	}
 	return Refuse(ReasonUnavailable, "%s is given no new address for %s: the store of the API server was put back to an older state, and other replicas may know who has which address",

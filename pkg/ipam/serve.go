@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"go4.org/netipx"
+
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
 // segment is a run of addresses that one pool serves; base is the number of its first address in the
@@ -134,7 +136,7 @@ func (x *Index) refresh(a netip.Addr) {
 
 // occupied says whether an address cannot be handed out at present, its rest apart.
 func (x *Index) occupied(a netip.Addr) bool {
-	if r := x.record(a); r != nil && (r.state != Available || r.has(flagDeleting) && !broken("deleting")) {
+	if r := x.record(a); r != nil && (r.state != Available || r.has(flagDeleting) && !failpoint.Broken("deleting")) {
 		return true
 	}
 	if _, held := x.assumed[a]; held {

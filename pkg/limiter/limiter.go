@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
 // ErrOverloaded is what a caller hears who could not be served in time: nothing was begun.
@@ -115,7 +117,7 @@ func (l *Limiter) answered(ctx context.Context, in bool) (leave func(), err erro
 func (l *Limiter) begin(ctx context.Context, class Class, key string) (*waiter, error) {
 	now := time.Now()
 	deadline, bounded := ctx.Deadline()
-	bounded = bounded && !broken("overload")
+	bounded = bounded && !failpoint.Broken("overload")
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	patience := MaxWait
@@ -125,7 +127,7 @@ func (l *Limiter) begin(ctx context.Context, class Class, key string) (*waiter, 
 			return nil, fmt.Errorf("%w: what is begun now takes %s, and %s are left", ErrOverloaded, l.pace.needs(), deadline.Sub(now).Round(time.Millisecond))
 		}
 	}
-	if l.taken < l.places || broken("gate") {
+	if l.taken < l.places || failpoint.Broken("gate") {
 		l.taken++
 		l.pace.moved = now
 		return nil, nil
@@ -172,7 +174,7 @@ func (l *Limiter) leave() {
 // next takes the next waiter out of his line; nil when nobody waits.
 func (l *Limiter) next() *waiter {
 	takes, gives := &l.lines[Take], &l.lines[GiveBack]
-	if gives.n > 0 && (takes.n == 0 || l.row < inARow && !broken("releases")) {
+	if gives.n > 0 && (takes.n == 0 || l.row < inARow && !failpoint.Broken("releases")) {
 		l.row++
 		return gives.next()
 	}

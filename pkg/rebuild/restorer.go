@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -115,7 +116,7 @@ func (r *Restorer) look(ctx context.Context, addr netip.Addr) error {
 		}
 		return nil
 	}
-	if !lost || !restores {
+	if !lost || failpoint.Broken("restore") {
 		return nil
 	}
 	stored, err := r.leases.Write(ctx, ipam.Restore(l, current))

@@ -14,6 +14,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
 // causeRestored marks the answer to a watch that began before the store was put back.
@@ -73,7 +75,7 @@ func (s *Restores) others(knows func(asks string) bool) {
 func (s *Restores) begins(w *restorable, whole bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	must := s.known[w.asks] && !whole && !broken("restores")
+	must := s.known[w.asks] && !whole && !failpoint.Broken("restores")
 	s.known[w.asks] = false
 	if !must {
 		s.open[w] = struct{}{}

@@ -11,9 +11,6 @@ import (
 
 // What a build with the tag faults breaks on purpose is whole here; the compiler leaves nothing of it.
 
-// broken reports whether a guard is out of order.
-func broken(string) bool { return false }
-
 // localTime is the clock of this machine.
 func localTime() time.Time { return time.Now() }
 

@@ -7,18 +7,14 @@ import (
 	"os"
 	"time"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 // The fault suite (test/faults) builds the controller with this file in place of failpoint_off.go. Environment:
 //
 //	FAULTS_CLOCK=2h            the clock of this machine is two hours ahead
-//	FAULTS_BREAK=precondition  writes replace whatever is there; other names stand where they break something
-
-//nolint:gochecknoglobals // what a process is born with
-var breaks = os.Getenv("FAULTS_BREAK")
-
-func broken(guard string) bool { return breaks == guard }
+//	FAULTS_BREAK=precondition  writes replace whatever is there
 
 func localTime() time.Time {
 	ahead, _ := time.ParseDuration(os.Getenv("FAULTS_CLOCK")) // none: it is right
@@ -26,7 +22,7 @@ func localTime() time.Time {
 }
 
 func (c *Client) expected(ctx context.Context, l ipam.Lease) ipam.Lease {
-	if !broken("precondition") {
+	if !failpoint.Broken("precondition") {
 		return l
 	}
 	if live, err := c.Get(ctx, l.Addr); err == nil {

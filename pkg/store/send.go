@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/limiter"
 )
@@ -40,7 +41,7 @@ func (c *Client) enter(ctx context.Context, class limiter.Class, pool string) (l
 // matter. An API server that is sent as many writes as it takes has no time left for its watches: these fall behind by more and
 // more, and who asked for an address waits for the confirmation until he has gone, however fast it was stored.
 func (c *Client) onceDelivered(version uint64, leave func()) func() {
-	if broken("lag") {
+	if failpoint.Broken("lag") {
 		return leave
 	}
 	return func() {

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
 // A watch can stand and say nothing: a connection that something on the way holds, an API server whose cache does not follow.
@@ -66,7 +68,7 @@ func (l *looks) look(f *Feed) {
 	}
 	l.open = w
 	switch l.silent++; {
-	case w != nil && l.silent == silentLooks && !broken("silence"):
+	case w != nil && l.silent == silentLooks && !failpoint.Broken("silence"):
 		f.silences.Add(1)
 		w.end(f.fallsSilent() >= relistFrom)
 	case w == nil && l.silent%silentLooks == 0: // none can be opened
