@@ -65,7 +65,7 @@ func (r Ahead) all() int {
 }
 
 // sticky is what the addresses carry: they are for any pod of the claim.
-func (r Ahead) sticky() ipam.Sticky { return ipam.Sticky{Claim: r.Claim, Fixed: true} }
+func (r Ahead) sticky() ipam.Retention { return ipam.Retention{Claim: r.Claim, Fixed: true} }
 
 // Preallocate takes addresses until a claim has as many as it is to have, and keeps them for it. It takes what there
 // is where that is too few. What it took stays taken also with an error; asking again takes the rest: a *ipam.Refusal
@@ -229,7 +229,7 @@ func (a *Allocator) giveBackVoid(ctx context.Context, r Ahead, taken []ipam.Leas
 // giveBack frees what was just taken, unless a pod was faster.
 func (a *Allocator) giveBack(ctx context.Context, taken []ipam.Lease) error {
 	for _, l := range taken {
-		if _, err := FreeLease(ctx, a.leases, l, ipam.Change{}, func(now ipam.Lease) bool { return now.IsKept() && now.Updated.Equal(l.Updated) }); err != nil {
+		if _, err := FreeLease(ctx, a.leases, l, ipam.Change{}, func(now ipam.Lease) bool { return now.IsRetained() && now.Updated.Equal(l.Updated) }); err != nil {
 			return err
 		}
 	}
@@ -243,7 +243,7 @@ const preallocatedFor = "preallocated for a size of "
 // TakenFor is the size of its claim for which an address was taken before a pod asked, where no pod has had it since;
 // ok is false for any other address.
 func TakenFor(l ipam.Lease) (size int, ok bool) {
-	if !l.IsKept() || l.PodName != "" {
+	if !l.IsRetained() || l.PodName != "" {
 		return 0, false
 	}
 	last, ok := l.History.Last()
@@ -290,11 +290,11 @@ func (a *Allocator) giveBackSurplus(ctx context.Context, r Ahead, taken []ipam.L
 // pods have counts first.
 func surplus(all []ipam.Lease, size int) (over []ipam.Lease) {
 	all = slices.SortedFunc(slices.Values(all), func(a, b ipam.Lease) int {
-		return cmp.Or(cmp.Compare(b2i(a.IsKept()), b2i(b.IsKept())), cmp.Compare(a.Version, b.Version))
+		return cmp.Or(cmp.Compare(b2i(a.IsRetained()), b2i(b.IsRetained())), cmp.Compare(a.Version, b.Version))
 	})
 	n := map[bool]int{}
 	for _, l := range all {
-		if n[l.Addr.Is4()]++; n[l.Addr.Is4()] > size && l.IsKept() {
+		if n[l.Addr.Is4()]++; n[l.Addr.Is4()] > size && l.IsRetained() {
 			over = append(over, l)
 		}
 	}

@@ -36,7 +36,7 @@ func (r *replica) preallocate(a Ahead, has, missing int) Stock {
 func (x net) kept(t testing.TB) (kept []netip.Addr) {
 	t.Helper()
 	x.stored(t, func(l ipam.Lease) {
-		if l.IsKept() && l.Claim == x.app().Claim {
+		if l.IsRetained() && l.Claim == x.app().Claim {
 			kept = append(kept, l.Addr)
 		}
 	})
@@ -55,7 +55,7 @@ func TestPreallocate(t *testing.T) {
 	r.preallocate(x.ahead(3), 20, 0)
 	r.cost("what it has", 0, 0)
 	l := r.lease(x.kept(t)[0])
-	if h := l.History.Entries(); !l.IsKept() || !l.HeldFinalizer || l.PodPrimaryKey != "" || len(h) != 1 || h[0].By != "claim "+x.app().Claim {
+	if h := l.History.Entries(); !l.IsRetained() || !l.HeldFinalizer || l.PodPrimaryKey != "" || len(h) != 1 || h[0].By != "claim "+x.app().Claim {
 		t.Errorf("an address: %+v, %+v", l, h)
 	}
 	if size, ok := TakenFor(l); size != 20 || !ok {
@@ -315,7 +315,7 @@ func TestPreallocateForNobody(t *testing.T) {
 // TestSurplus: of what a claim keeps beyond its size those go that were written last; what pods have does not.
 func TestSurplus(t *testing.T) {
 	at := func(n byte, s ipam.State, version uint64) ipam.Lease {
-		return ipam.Lease{Addr: netip.AddrFrom4([4]byte{10, 0, 0, n}), State: s, Version: version, Sticky: ipam.Sticky{Claim: "a/b", Fixed: true}}
+		return ipam.Lease{Addr: netip.AddrFrom4([4]byte{10, 0, 0, n}), State: s, Version: version, Retention: ipam.Retention{Claim: "a/b", Fixed: true}}
 	}
 	six := at(0, ipam.Reserved, 99)
 	six.Addr = netip.MustParseAddr("2001:db8::1")

@@ -359,7 +359,7 @@ func TestAPIServerDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := r.lease(x.addr(60))
-	next, ok := ipam.Bind(l, l.Params, ipam.Holder{Owner: "fence", IfName: "eth0"}, ipam.Sticky{}, r.leases.Now())
+	next, ok := ipam.Bind(l, l.Params, ipam.Holder{Owner: "fence", IfName: "eth0"}, ipam.Retention{}, r.leases.Now())
 	if !ok {
 		t.Fatalf("%+v", l)
 	}

@@ -79,7 +79,7 @@ func (a *Allocator) giveWay(ctx context.Context, r Request, want ipam.PickReques
 }
 
 // ofApp says whether an address stays for whichever pod of an app comes.
-func (t Terms) ofApp() bool { return t.Kept() && t.PodPrimaryKey == "" }
+func (t Terms) ofApp() bool { return t.Retained() && t.PodPrimaryKey == "" }
 
 // newOf are the picks of addresses that nobody has kept.
 func newOf(picks []ipam.Pick) []ipam.Pick {
@@ -142,7 +142,7 @@ func endsBy(pod workload.Pod) time.Time {
 
 // leaves says whether an address that a pod of a claim has would do for a request once that pod gives it up.
 func (a *Allocator) leaves(l ipam.Lease, want ipam.PickRequest) bool {
-	if l.State != ipam.Active || l.Claim != want.Claim || l.PodPrimaryKey != "" || !l.Kept() || l.Deleting {
+	if l.State != ipam.Active || l.Claim != want.Claim || l.PodPrimaryKey != "" || !l.Retained() || l.Deleting {
 		return false
 	}
 	_, ok, refusal := a.index.Inherits(want, l)

@@ -239,7 +239,7 @@ func TestWhoWaitsForNobody(t *testing.T) {
 		"nobody-says-nothing": {},
 		"nobody-keyed":        x.keyed("default/nobody-keyed"),
 		"nobody-other-claim":  y.app(),
-		"nobody-with-its-pod": {Sticky: ipam.Sticky{Claim: x.app().Claim}},
+		"nobody-with-its-pod": {Retention: ipam.Retention{Claim: x.app().Claim}},
 	} {
 		p := newPod(t, name, x.host, r)
 		terms.set(name, of)

@@ -224,7 +224,7 @@ func (a *Allocator) reaffirm(ctx context.Context, r Request, h *ipam.Holder, l i
 	}
 	sticky := r.terms.For(l)
 	if r.refused != nil {
-		sticky = l.Sticky
+		sticky = l.Retention
 	}
 	next, ok := ipam.Bind(l, l.Params, bound, sticky, a.leases.Now())
 	if !ok {

@@ -65,7 +65,7 @@ func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []ipam.L
 	}
 	for _, p := range picks {
 		h.Slot = p.Slot
-		if next, ok := ipam.Bind(p.Current, p.Pool.Params(), h, r.terms.Sticky, a.leases.Now()); ok {
+		if next, ok := ipam.Bind(p.Current, p.Pool.Params(), h, r.terms.Retention, a.leases.Now()); ok {
 			free = append(free, next)
 		}
 	}

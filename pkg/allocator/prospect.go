@@ -70,7 +70,7 @@ func (p *Prospect) Claim() string { return p.request.terms.Claim }
 
 // ChargedTo are the namespaces that the pod's addresses count for.
 func (p *Prospect) ChargedTo() []string {
-	return ipam.Lease{State: ipam.Active, Holder: p.holder, Sticky: p.request.terms.Sticky}.ChargedTo()
+	return ipam.Lease{State: ipam.Active, Holder: p.holder, Retention: p.request.terms.Retention}.ChargedTo()
 }
 
 // On is what the pod would get on a host at a time, when what is promised to others is out of its reach. What an earlier pod of its key has it gets once that pod is no more, which nobody looks at here.
@@ -141,7 +141,7 @@ func (p *Prospect) Holds() bool {
 // Awaited says whether on some host that may have one more the pod would get an address that is kept for whichever pod of
 // its claim comes next, and not promised to another one.
 func (p *Prospect) Awaited(now time.Time, promised Promises) bool {
-	for _, pool := range p.index.KeptIn(p.request.terms.Claim, promised.Address) {
+	for _, pool := range p.index.RetainedIn(p.request.terms.Claim, promised.Address) {
 		if host, ok := p.index.HostOf(pool); ok {
 			if p.Near(host, now, promised) {
 				return true

@@ -49,7 +49,7 @@ func TestQuotaAtOnce(t *testing.T) {
 	}
 	for p, a := range served {
 		r.del(del(x.of(p, "c-"+p.Name)))
-		if l := r.lease(a); !l.IsKept() {
+		if l := r.lease(a); !l.IsRetained() {
 			t.Fatalf("%s is %s after its DEL", a, l.State)
 		}
 	}

@@ -362,7 +362,7 @@ func TestFirstOfTwoLeasesWrittenAgain(t *testing.T) {
 			return ipam.Refresh(l, p)
 		},
 		"right-uid": func(_ *testing.T, r *replica, l ipam.Lease) (ipam.Lease, bool) {
-			return ipam.Bind(l, l.Params, l.Holder, l.Sticky, r.leases.Now())
+			return ipam.Bind(l, l.Params, l.Holder, l.Retention, r.leases.Now())
 		},
 		"later-start": func(_ *testing.T, r *replica, l ipam.Lease) (ipam.Lease, bool) {
 			return ipam.Renew(l, r.leases.Now())

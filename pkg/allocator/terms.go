@@ -18,7 +18,7 @@ import (
 type Terms struct {
 	// Sticky is what the addresses carry. With a claim that does not exist yet they carry its name all the same:
 	// the controller makes it from them.
-	ipam.Sticky
+	ipam.Retention
 	// Room is how many addresses of a family the claim may have in all; 0 for no bound, negative for none at all.
 	Room int
 	// Pool that addresses come from; empty for any.
@@ -31,11 +31,11 @@ type Terms struct {
 
 // For are the terms on which somebody who has an address has it from now on. One that the claim may not have does not become
 // the claim's: it would count as one of those that it may.
-func (t Terms) For(l ipam.Lease) ipam.Sticky {
+func (t Terms) For(l ipam.Lease) ipam.Retention {
 	if t.Claim != l.Claim && (t.Pool != "" && t.Pool != l.Pool || len(t.Sets) > 0 && !slices.ContainsFunc(t.Sets, func(s *netipx.IPSet) bool { return s.Contains(l.Addr) })) {
-		return ipam.Sticky{}
+		return ipam.Retention{}
 	}
-	return t.Sticky
+	return t.Retention
 }
 
 // TermsFinder finds the terms of pods; claim.Terms is one. Its errors are *ipam.Refusal where the pod's claim or
@@ -149,7 +149,7 @@ func (a *Allocator) successor(ctx context.Context, r Request, h ipam.Holder, l i
 		return l, false, err
 	}
 	h.SetSize, h.Slot = l.SetSize, l.Slot
-	if next, ok = ipam.Succeed(l, params, h, r.terms.Sticky, a.leases.Now()); !ok {
+	if next, ok = ipam.Succeed(l, params, h, r.terms.Retention, a.leases.Now()); !ok {
 		return l, false, ipam.Refuse(ipam.ReasonAddressInUse, "the object of address %s, which is kept for %s, is being deleted", l.Addr, r.who()).
 			WithHint("ask again in a moment")
 	}
@@ -169,7 +169,7 @@ func inherits(x *ipam.Index, w ipam.PickRequest, h ipam.Holder, l ipam.Lease) (p
 // one that is kept for the pod. The one that was taken is free again then.
 func (a *Allocator) better(ctx context.Context, r Request, h ipam.Holder, fresh []ipam.Lease) (again bool, err error) {
 	for _, l := range fresh {
-		if !a.index.KeepsOwn(r.want(h, nil), l) {
+		if !a.index.RetainsOwn(r.want(h, nil), l) {
 			continue
 		}
 		_, err := FreeLease(ctx, a.leases, l, ipam.Change{}, l.SameHolding)

@@ -21,7 +21,7 @@ import (
 
 // keyed are the terms of one pod of a claim of its own net, app those of any of its pods.
 func (x net) keyed(key string) Terms {
-	return Terms{Sticky: ipam.Sticky{Claim: "default/" + x.pool.Name, PodPrimaryKey: key, Fixed: true}}
+	return Terms{Retention: ipam.Retention{Claim: "default/" + x.pool.Name, PodPrimaryKey: key, Fixed: true}}
 }
 
 func (x net) app() Terms { return x.keyed("") }
@@ -386,7 +386,7 @@ func TestTermsOfARequest(t *testing.T) {
 	if err != nil || got[0].Addr != first || got[0].Gateway != x.addr(99) {
 		t.Fatalf("%v, %v", got, err)
 	}
-	if l := r.lease(first); l.Sticky != on.Sticky || l.Gateway == x.addr(99) {
+	if l := r.lease(first); l.Retention != on.Retention || l.Gateway == x.addr(99) {
 		t.Errorf("lease: %+v", l)
 	}
 	q := newPod(t, "terms-1", x.host, r)
@@ -436,7 +436,7 @@ func TestHeldWithTermsThatBecameWrong(t *testing.T) {
 	if got := r.one(newer); got != a {
 		t.Fatalf("got %s, want %s", got, a)
 	}
-	if l := r.lease(a); l.ContainerID != "wrong-c2" || l.Sticky != x.keyed("default/unfit-0").Sticky {
+	if l := r.lease(a); l.ContainerID != "wrong-c2" || l.Retention != x.keyed("default/unfit-0").Retention {
 		t.Errorf("lease of the next container: %+v", l)
 	}
 	other := newer
@@ -474,21 +474,21 @@ func TestTermsFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	web := ipam.Sticky{Claim: "shop/web", Fixed: true}
+	web := ipam.Retention{Claim: "shop/web", Fixed: true}
 	has := func(addr, pool, claim string) ipam.Lease {
-		return ipam.Lease{Addr: netip.MustParseAddr(addr), State: ipam.Active, Params: ipam.Params{Pool: pool}, Sticky: ipam.Sticky{Claim: claim}}
+		return ipam.Lease{Addr: netip.MustParseAddr(addr), State: ipam.Active, Params: ipam.Params{Pool: pool}, Retention: ipam.Retention{Claim: claim}}
 	}
 	for name, tc := range map[string]struct {
 		terms Terms
 		lease ipam.Lease
-		want  ipam.Sticky
+		want  ipam.Retention
 	}{
-		"any address":            {Terms{Sticky: web}, has("10.0.0.10", "a", ""), web},
-		"one of its own":         {Terms{Sticky: web, Pool: "a", Sets: []*netipx.IPSet{nine}}, has("10.0.0.9", "a", "shop/other"), web},
-		"not one of its own":     {Terms{Sticky: web, Sets: []*netipx.IPSet{nine}}, has("10.0.0.10", "a", "shop/other"), ipam.Sticky{}},
-		"of another pool":        {Terms{Sticky: web, Pool: "b"}, has("10.0.0.9", "a", ""), ipam.Sticky{}},
-		"its own, and no longer": {Terms{Sticky: web, Pool: "b", Sets: []*netipx.IPSet{nine}}, has("10.0.0.10", "a", "shop/web"), web},
-		"no claim":               {Terms{Pool: "b"}, has("10.0.0.9", "a", "shop/web"), ipam.Sticky{}},
+		"any address":            {Terms{Retention: web}, has("10.0.0.10", "a", ""), web},
+		"one of its own":         {Terms{Retention: web, Pool: "a", Sets: []*netipx.IPSet{nine}}, has("10.0.0.9", "a", "shop/other"), web},
+		"not one of its own":     {Terms{Retention: web, Sets: []*netipx.IPSet{nine}}, has("10.0.0.10", "a", "shop/other"), ipam.Retention{}},
+		"of another pool":        {Terms{Retention: web, Pool: "b"}, has("10.0.0.9", "a", ""), ipam.Retention{}},
+		"its own, and no longer": {Terms{Retention: web, Pool: "b", Sets: []*netipx.IPSet{nine}}, has("10.0.0.10", "a", "shop/web"), web},
+		"no claim":               {Terms{Pool: "b"}, has("10.0.0.9", "a", "shop/web"), ipam.Retention{}},
 	} {
 		if got := tc.terms.For(tc.lease); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)

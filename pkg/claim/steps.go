@@ -37,7 +37,7 @@ func (c Claim) Asks(leases []ipam.Lease) bool {
 // while pods have its addresses: what they give up from then on is kept as the annotations say. The API server tells
 // the deletion in whole seconds: what was given up in that second counts as given up before.
 func (c Claim) Abandons(l ipam.Lease) bool {
-	return c.Deleting && l.IsKept() && (!c.Managed || l.Updated.Before(c.DeletedAt.Add(time.Second)))
+	return c.Deleting && l.IsRetained() && (!c.Managed || l.Updated.Before(c.DeletedAt.Add(time.Second)))
 }
 
 // Step is what is to be done with one address that is kept.

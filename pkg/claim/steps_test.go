@@ -21,7 +21,7 @@ var now = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 func address(last byte, s ipam.State, key string, ago int, change ...func(*ipam.Lease)) ipam.Lease {
 	l := ipam.Lease{
 		Addr: netip.AddrFrom4([4]byte{10, 0, 0, last}), State: s, Params: ipam.Params{Pool: "a"}, Updated: now.Add(-time.Duration(ago) * time.Second),
-		Holder: ipam.Holder{IfName: "eth0"}, Sticky: ipam.Sticky{Claim: "shop/web", PodPrimaryKey: key, Fixed: true},
+		Holder: ipam.Holder{IfName: "eth0"}, Retention: ipam.Retention{Claim: "shop/web", PodPrimaryKey: key, Fixed: true},
 	}
 	for _, c := range change {
 		c(&l)

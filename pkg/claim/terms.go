@@ -55,7 +55,7 @@ func (t *Terms) of(ctx context.Context, pod workload.Pod, p workload.Policy) (al
 	if p.Claim == "" {
 		return terms, nil
 	}
-	terms.Sticky = ipam.Sticky{Claim: p.Claim, PodPrimaryKey: p.Identity, Fixed: p.Release != workload.ReleaseWithPod}
+	terms.Retention = ipam.Retention{Claim: p.Claim, PodPrimaryKey: p.Identity, Fixed: p.Release != workload.ReleaseWithPod}
 	c, found, err := t.claim(ctx, p)
 	switch {
 	case err != nil:

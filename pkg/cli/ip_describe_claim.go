@@ -68,7 +68,7 @@ func (a addressView) claimLines(line func(label, format string, args ...any)) {
 	if a.ExpiredTime != "" {
 		line("Until", "%s", untilText(a.ExpiredTime))
 	}
-	if a.IsKept() && a.PodName != "" {
+	if a.IsRetained() && a.PodName != "" {
 		line("Last pod", "%s", podText(a.Lease))
 	}
 }

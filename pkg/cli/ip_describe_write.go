@@ -42,7 +42,7 @@ func (v *ipDescribe) head(b *bytes.Buffer, a addressView) {
 			state += ", but nobody gets it"
 		}
 	}
-	if a.IsKept() {
+	if a.IsRetained() {
 		state = "kept for its claim, and no pod has it"
 	}
 	if a.Deleting {
@@ -173,7 +173,7 @@ func (v *ipDescribe) next(a addressView) []string {
 	line := func(what, command string) []string { return []string{"  " + what + ": " + v.called(command)} }
 	addr := a.Addr.String()
 	switch {
-	case a.IsKept():
+	case a.IsRetained():
 		lines := line("give it back to its pool", "bcsnetctl ip release "+addr)
 		if a.claim != nil {
 			lines = append(lines, line("see its claim", "bcsnetctl claim describe "+a.Claim)...)
@@ -186,7 +186,7 @@ func (v *ipDescribe) next(a addressView) []string {
 			line("take it from the pod that lives", "bcsnetctl ip release "+addr+" --force")...)
 	case a.State == ipam.Active && a.pod.mayRun:
 		return line("take it away before that is sure", "bcsnetctl ip release "+addr+" --force")
-	case a.State == ipam.Active && a.Kept():
+	case a.State == ipam.Active && a.Retained():
 		return line("leave it to its claim alone", "bcsnetctl ip release "+addr)
 	case a.State == ipam.Active:
 		return line("free it", "bcsnetctl ip release "+addr)

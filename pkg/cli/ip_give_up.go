@@ -47,7 +47,7 @@ func (s *session) giveUpAll(ctx context.Context, leases *store.Client, o *output
 func (s *session) warnRefill(ctx context.Context, held []ipam.Lease) {
 	lose := map[string]bool{}
 	for _, l := range held {
-		if l.IsKept() {
+		if l.IsRetained() {
 			lose[l.Claim] = true
 		}
 	}

@@ -100,7 +100,7 @@ func (v *ipRelease) check(ctx context.Context, all []ipam.Lease) (held []ipam.Le
 	pods, unread := v.podStates(ctx, all)
 	for i, l := range all {
 		switch {
-		case l.IsKept():
+		case l.IsRetained():
 			held = append(held, l)
 		case l.State == ipam.Reserved:
 			failed = append(failed, refuse(reasonAddressReserved, "address %s is reserved: nobody holds it", l.Addr).
@@ -165,7 +165,7 @@ func (v *ipRelease) known(ctx context.Context, free []ipam.Lease) (failed severa
 // announce says what releasing an address does.
 func (v *ipRelease) announce(l ipam.Lease, pod podState, unread error) {
 	what := fmt.Sprintf("%s of pool %s: %s", l.Addr, l.Pool, l.Where())
-	if l.State == ipam.Active && l.Kept() {
+	if l.State == ipam.Active && l.Retained() {
 		what += ", by claim " + l.Claim + ", for which it stays reserved"
 	}
 	switch {
@@ -190,7 +190,7 @@ func (v *ipRelease) announce(l ipam.Lease, pod podState, unread error) {
 func (v *ipRelease) sayKept(released []ipam.Lease) {
 	var addrs []netip.Addr
 	for _, l := range released {
-		if l.State == ipam.Active && l.Kept() {
+		if l.State == ipam.Active && l.Retained() {
 			addrs = append(addrs, l.Addr)
 		}
 	}

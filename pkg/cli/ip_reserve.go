@@ -120,7 +120,7 @@ func (v *ipReserve) check(x *ipam.Index, all []ipam.Lease) (todo []ipam.Lease, e
 			outside, why = append(outside, l.Addr), refusal
 		case l.State == ipam.Active:
 			failed = append(failed, v.inUse(l))
-		case l.IsKept():
+		case l.IsRetained():
 			failed = append(failed, keptByClaim(l))
 		case l.Deleting:
 			failed = append(failed, refuse(ipam.ReasonUnavailable, "the object of address %s is being deleted", l.Addr).withHint("try again in a moment"))

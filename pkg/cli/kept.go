@@ -11,7 +11,7 @@ import (
 const statusKept = "Kept"
 
 func statusText(l ipam.Lease) string {
-	if l.IsKept() {
+	if l.IsRetained() {
 		return statusKept
 	}
 	return l.State.String()
@@ -38,7 +38,7 @@ func keptText(l ipam.Lease) string {
 
 // claimHolder is who keeps a reserved address; empty for one that was set aside by hand.
 func claimHolder(l ipam.Lease) string {
-	if !l.IsKept() {
+	if !l.IsRetained() {
 		return ""
 	}
 	return "claim " + l.Claim
@@ -55,7 +55,7 @@ func keptByClaim(l ipam.Lease) *failure {
 func stayKept(released []ipam.Lease) string {
 	n := 0
 	for _, l := range released {
-		if l.Kept() {
+		if l.Retained() {
 			n++
 		}
 	}

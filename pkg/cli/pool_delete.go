@@ -91,7 +91,7 @@ func (v *poolDelete) radius(ctx context.Context, p pool) (waits int) {
 	byClaim := map[string]int{}
 	held, err := v.held(ctx, leaseQuery{pool: p.Name, selectors: takenOnly()}, func(l ipam.Lease) bool {
 		switch {
-		case l.IsKept():
+		case l.IsRetained():
 			byClaim[l.Claim]++
 		case l.State == ipam.Reserved:
 			reserved++

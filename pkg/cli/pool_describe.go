@@ -100,7 +100,7 @@ func (d *description) take(l ipam.Lease) error {
 	for _, ns := range l.ChargedTo() {
 		d.charged[ns]++
 	}
-	if l.IsKept() {
+	if l.IsRetained() {
 		d.kept[l.Claim]++
 	}
 	u := d.byHost[l.Host]

@@ -25,7 +25,7 @@ type reservedRange struct {
 
 // reservations reads what is set aside, by the names of pools.
 func (s *session) reservations(ctx context.Context) (map[string][]ipam.Lease, error) {
-	found, err := s.held(ctx, setAside(), func(l ipam.Lease) bool { return !l.IsKept() })
+	found, err := s.held(ctx, setAside(), func(l ipam.Lease) bool { return !l.IsRetained() })
 	out := map[string][]ipam.Lease{}
 	for _, l := range found {
 		out[l.Pool] = append(out[l.Pool], l)

@@ -118,7 +118,7 @@ func (s *session) findPod(ctx context.Context, t *trail) error {
 func (s *session) fillTrail(ctx context.Context, t *trail) error {
 	named := slices.Clone(t.leases)
 	if t.policy.Claim != "" {
-		named = append(named, ipam.Lease{Sticky: ipam.Sticky{Claim: t.policy.Claim}})
+		named = append(named, ipam.Lease{Retention: ipam.Retention{Claim: t.policy.Claim}})
 	}
 	t.claims, t.pools = s.claimsOf(ctx, named), map[string]*v1.BCSNetPool{}
 	all, err := s.readPools(ctx)

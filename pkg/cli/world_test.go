@@ -250,19 +250,19 @@ func (w *world) lease(ctx context.Context, _ *testscript.TestScript, args []stri
 
 // claimed ADDRESS POOL HOST NAMESPACE/POD CLAIM [KEY] is lease of an address that a claim keeps.
 func (w *world) claimed(ctx context.Context, _ *testscript.TestScript, args []string) error {
-	return w.store(ctx, args, func(l *ipam.Lease) { l.Sticky = stickyOf(args[4:]) })
+	return w.store(ctx, args, func(l *ipam.Lease) { l.Retention = stickyOf(args[4:]) })
 }
 
 // kept is claimed of a pod that has ended: KEY may be -, and a last argument is until when the address is kept.
 func (w *world) kept(ctx context.Context, _ *testscript.TestScript, args []string) error {
 	return w.store(ctx, args, func(l *ipam.Lease) {
-		l.Sticky = stickyOf(args[4:])
+		l.Retention = stickyOf(args[4:])
 		*l, _ = ipam.Release(*l, l.Updated, ipam.Change{})
 	})
 }
 
-func stickyOf(args []string) ipam.Sticky {
-	s := ipam.Sticky{Claim: args[0], Fixed: true}
+func stickyOf(args []string) ipam.Retention {
+	s := ipam.Retention{Claim: args[0], Fixed: true}
 	if len(args) > 1 && args[1] != "-" {
 		s.PodPrimaryKey = args[1]
 	}

@@ -143,7 +143,9 @@ const unclaimedFor = 10 * time.Minute
 // giveBackUnclaimed frees addresses that were lately kept for a claim before any pod asked, and that claim is no more:
 // whoever took them did not get to see that. A claim is gone when it was seen so twice, and the API server says so.
 func (r *claimReconciler) giveBackUnclaimed(ctx context.Context, name string, leases []ipam.Lease) (next time.Duration, err error) {
-	leases = slices.DeleteFunc(slices.Clone(leases), func(l ipam.Lease) bool { return !l.IsKept() || l.PodName != "" || time.Since(l.Updated) > unclaimedFor })
+	leases = slices.DeleteFunc(slices.Clone(leases), func(l ipam.Lease) bool {
+		return !l.IsRetained() || l.PodName != "" || time.Since(l.Updated) > unclaimedFor
+	})
 	r.mu.Lock()
 	since, seen := r.unclaimed[name]
 	switch {

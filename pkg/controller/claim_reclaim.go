@@ -166,7 +166,7 @@ func (r *claimReconciler) checkElsewhere(ctx context.Context, c claim.Claim) err
 func (r *claimReconciler) step(ctx context.Context, o *v1.BCSNetIPClaim, s claim.Step) error {
 	l := s.Lease
 	if !s.Free {
-		sticky := l.Sticky
+		sticky := l.Retention
 		sticky.ExpiredTime = store.FormatTime(s.Expires)
 		if s.Any {
 			sticky.PodPrimaryKey = ""
@@ -187,8 +187,8 @@ func (r *claimReconciler) step(ctx context.Context, o *v1.BCSNetIPClaim, s claim
 }
 
 // restick changes the terms of an address; where somebody was faster the watch brings the claim back.
-func (r *claimReconciler) restick(ctx context.Context, l ipam.Lease, s ipam.Sticky) error {
-	next, changed := ipam.Restick(l, s)
+func (r *claimReconciler) restick(ctx context.Context, l ipam.Lease, s ipam.Retention) error {
+	next, changed := ipam.ChangeRetention(l, s)
 	if !changed {
 		return nil
 	}
@@ -219,7 +219,7 @@ func (r *claimReconciler) adopt(ctx context.Context) {
 			switch {
 			case err != nil && r.lost(ctx, l, err): // nobody is left whom it could be kept for
 				terms = allocator.Terms{}
-			case err != nil || terms.For(l) == l.Sticky || r.outlives(ctx, pod) || terms.Claim == "" && r.goes(ctx, l.Claim):
+			case err != nil || terms.For(l) == l.Retention || r.outlives(ctx, pod) || terms.Claim == "" && r.goes(ctx, l.Claim):
 				continue // what is wrong with it, the next ADD says
 			}
 			if err := r.restick(ctx, l, terms.For(l)); err != nil {

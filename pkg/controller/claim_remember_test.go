@@ -99,7 +99,7 @@ func TestLargeClaimsGatherLonger(t *testing.T) {
 	const all = 6000
 	for i := range all {
 		r.index.Watched(ipam.Lease{
-			Addr: addressOf(i), Params: ipam.Params{Pool: "p", Bits: 8}, State: ipam.Active, Version: uint64(i + 1), Sticky: ipam.Sticky{Claim: "shop/all"},
+			Addr: addressOf(i), Params: ipam.Params{Pool: "p", Bits: 8}, State: ipam.Active, Version: uint64(i + 1), Retention: ipam.Retention{Claim: "shop/all"},
 		})
 	}
 	for at, want := range map[int]time.Duration{0: claimDelay, 999: claimDelay + time.Second, all - 1: maxClaimDelay} {

@@ -76,10 +76,10 @@ func (r *claimReconciler) notMade(ctx context.Context, name string, leases []ipa
 func (r *claimReconciler) letGo(ctx context.Context, leases []ipam.Lease, why string) error {
 	for _, l := range leases {
 		var err error
-		if l.IsKept() {
+		if l.IsRetained() {
 			err = r.step(ctx, nil, claim.Step{Lease: l, Free: true, Why: why})
 		} else {
-			err = r.restick(ctx, l, ipam.Sticky{})
+			err = r.restick(ctx, l, ipam.Retention{})
 		}
 		if err != nil {
 			return err

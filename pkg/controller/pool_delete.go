@@ -134,7 +134,7 @@ func (r *poolReconciler) retire(ctx context.Context, p ipam.Pool, all []ipam.Lea
 	var writes []write
 	for _, l := range all {
 		switch {
-		case l.State == ipam.Active || l.IsKept() || l.Deleting && !l.HeldFinalizer:
+		case l.State == ipam.Active || l.IsRetained() || l.Deleting && !l.HeldFinalizer:
 		case l.HeldFinalizer:
 			if next, changed := ipam.Free(l, r.leases.Now(), ipam.Change{}); changed {
 				writes = append(writes, write{lease: next})
@@ -179,7 +179,7 @@ func activeByHost(all []ipam.Lease) map[netip.Addr]int {
 func keptByClaim(all []ipam.Lease) map[string]int {
 	by := map[string]int{}
 	for _, l := range all {
-		if l.IsKept() {
+		if l.IsRetained() {
 			by[l.Claim]++
 		}
 	}

@@ -41,7 +41,7 @@ func (f *facts) unleased(p *workload.Pod, a netip.Addr, pool *Pool) (Finding, bo
 		return found, false
 	case l == nil || l.State == ipam.Available:
 		found.Cause = fmt.Sprintf("it has %s of pool %s, which is free by its record", a, pool.Name)
-	case l.IsKept():
+	case l.IsRetained():
 		found.Cause = fmt.Sprintf("it has %s of pool %s, which claim %s keeps and nobody has by its record", a, pool.Name, l.Claim)
 	case l.State == ipam.Reserved:
 		found.Cause = fmt.Sprintf("it has %s of pool %s, which is reserved", a, pool.Name)
@@ -130,7 +130,7 @@ func addressesStuck(f *facts) (out []Finding) {
 // holder says who holds a lease, and since when.
 func (f *facts) holder(l *ipam.Lease) string {
 	switch {
-	case l.IsKept():
+	case l.IsRetained():
 		return "claim " + l.Claim + " keeps it"
 	case l.State == ipam.Reserved:
 		return "reserved"

@@ -145,7 +145,7 @@ func poolCases() map[string]checkCase {
 			pools(pool("blue", "10.1.0.20-10.1.0.29", deleted(time.Hour)))(s)
 			s.Pods = nil
 			s.Leases = []ipam.Lease{{Addr: addr("10.1.0.29"), Params: ipam.Params{Pool: "blue"}, State: ipam.Reserved, Updated: old,
-				Sticky: ipam.Sticky{Claim: "default/web", Fixed: true}}}
+				Retention: ipam.Retention{Claim: "default/web", Fixed: true}}}
 		}, []string{"stuck-deletion pool/blue: deleted 60m ago; it goes when claims have given up 1 address: default/web"}},
 		"a pool that nobody removes": {noLeases(pool("blue", "10.1.0.20-10.1.0.29", deleted(time.Hour))),
 			[]string{"stuck-deletion pool/blue: deleted 60m ago; nothing is in use any more: no controller removes it"}},
@@ -267,7 +267,7 @@ func addressCases() map[string]checkCase {
 			s.Leases = append(s.Leases, lease("10.1.0.26", "web-1", func(l *ipam.Lease) { l.State = ipam.Available }))
 		}, []string{"lease-emptied ip/10.1.0.26: it is free by its state, and its record still names default/web-1"}},
 		"emptied, with a claim": {func(s *doctor.Snapshot) {
-			s.Leases = append(s.Leases, ipam.Lease{Addr: addr("10.1.0.26"), Sticky: ipam.Sticky{Claim: "default/web"}})
+			s.Leases = append(s.Leases, ipam.Lease{Addr: addr("10.1.0.26"), Retention: ipam.Retention{Claim: "default/web"}})
 		}, []string{"lease-emptied ip/10.1.0.26: it is free by its state, and its record still names claim default/web"}},
 		"emptied, with the finalizer": {func(s *doctor.Snapshot) {
 			s.Leases = append(s.Leases, ipam.Lease{Addr: addr("10.1.0.26"), HeldFinalizer: true})
@@ -372,7 +372,7 @@ func claimCases() map[string]checkCase {
 	kept := func(name, address string, change ...func(*ipam.Lease)) func(*doctor.Snapshot) {
 		return func(s *doctor.Snapshot) {
 			l := lease(address, "web-9", change...)
-			l.State, l.Sticky = ipam.Reserved, ipam.Sticky{Claim: name, Fixed: true}
+			l.State, l.Retention = ipam.Reserved, ipam.Retention{Claim: name, Fixed: true}
 			s.Leases = append(s.Leases, l)
 		}
 	}

@@ -231,7 +231,7 @@ func poolStuck(f *facts, p *Pool) (Finding, bool) {
 		case l.State == ipam.Active:
 			by[l.Host]++
 			n++
-		case l.IsKept():
+		case l.IsRetained():
 			claims = append(claims, l.Claim)
 			kept++
 		}

@@ -114,7 +114,7 @@ func TestList(t *testing.T) {
 	lease := func(last byte, state ipam.State, claim, key, pod, uid string) ipam.Lease {
 		l := ipam.Lease{
 			Addr: netip.AddrFrom4([4]byte{10, 0, 70, last}), Version: uint64(last), State: state, Params: ipam.Params{Pool: "p"}, Updated: at,
-			Holder: ipam.Holder{PodName: pod, PodUID: uid, IfName: "eth0"}, Sticky: ipam.Sticky{Claim: claim, PodPrimaryKey: key, Fixed: claim != ""},
+			Holder: ipam.Holder{PodName: pod, PodUID: uid, IfName: "eth0"}, Retention: ipam.Retention{Claim: claim, PodPrimaryKey: key, Fixed: claim != ""},
 		}
 		if pod != "" {
 			l.Namespace = "shop"
@@ -271,7 +271,7 @@ func BenchmarkList(b *testing.B) {
 			Holder: ipam.Holder{Namespace: "shop", PodName: name, PodUID: fmt.Sprintf("00000000-0000-4000-8000-%012x", i), ContainerID: fmt.Sprintf("%064x", i), IfName: "eth0"},
 		}
 		if i%2 == 0 {
-			l.Sticky = ipam.Sticky{Claim: "shop/" + app, PodPrimaryKey: name, Fixed: true}
+			l.Retention = ipam.Retention{Claim: "shop/" + app, PodPrimaryKey: name, Fixed: true}
 			c.claims[types.NamespacedName{Namespace: "shop", Name: app}] = claimOf("StatefulSet", app, v1.ReleaseNever)
 		}
 		p := &corev1.Pod{}

@@ -136,7 +136,7 @@ func (m *machine) checkClaim(t *rapid.T, claim string) {
 		}
 		for _, host := range ips(host1, host2) {
 			w, n := PickRequest{Host: host, Claim: claim, IfName: "eth0"}, need{is4: is4}
-			if got, want := m.x.keptForAny(w, n, nil), m.lookAtAll(w, n); got != want {
+			if got, want := m.x.retainedForAny(w, n, nil), m.lookAtAll(w, n); got != want {
 				t.Fatalf("for any pod of claim %q on host %s: %v, want %v", claim, host, got, want)
 			}
 		}
@@ -153,7 +153,7 @@ func (m *machine) checkClaim(t *rapid.T, claim string) {
 		}
 	}
 	slices.Sort(pools)
-	if got, want := m.x.KeptIn(claim, func(netip.Addr) bool { return false }), slices.Compact(pools); !slices.Equal(got, want) {
+	if got, want := m.x.RetainedIn(claim, func(netip.Addr) bool { return false }), slices.Compact(pools); !slices.Equal(got, want) {
 		t.Fatalf("kept for any pod of claim %q: pools %v, want %v", claim, got, want)
 	}
 }

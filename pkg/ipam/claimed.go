@@ -45,7 +45,7 @@ func (x *Index) keyed(claim, key string) iter.Seq[*record] {
 // kept chooses of the addresses that are kept for the request's claim one of each family that it lacks: the one
 // of its own pod, else the one most recently given up that is for no pod in particular. An address that is
 // kept for its pod and cannot be had at present is not replaced by another.
-func (x *Index) kept(w PickRequest, choices []choice) ([]choice, *Refusal) {
+func (x *Index) pickRetained(w PickRequest, choices []choice) ([]choice, *Refusal) {
 	if w.Claim == "" {
 		return choices, nil
 	}
@@ -53,7 +53,7 @@ func (x *Index) kept(w PickRequest, choices []choice) ([]choice, *Refusal) {
 		if w.covers(n, choices) {
 			continue
 		}
-		c, refusal := x.keptOne(w, n, choices)
+		c, refusal := x.retainedOne(w, n, choices)
 		switch {
 		case refusal != nil:
 			return nil, refusal
@@ -64,19 +64,19 @@ func (x *Index) kept(w PickRequest, choices []choice) ([]choice, *Refusal) {
 	return choices, nil
 }
 
-func (x *Index) keptOne(w PickRequest, n need, chosen []choice) (choice, *Refusal) {
-	c, refusal := x.keptOwn(w, n)
+func (x *Index) retainedOne(w PickRequest, n need, chosen []choice) (choice, *Refusal) {
+	c, refusal := x.retainedOwn(w, n)
 	switch {
 	case refusal != nil:
 		return c, refusal
 	case c.pool != nil:
 		return c, x.bars(c.pool, w, c.addr, chosen)
 	}
-	return x.keptForAny(w, n, chosen), nil
+	return x.retainedForAny(w, n, chosen), nil
 }
 
 // keptOwn is the address that is kept for the request's own pod, if there is one that its pool has still.
-func (x *Index) keptOwn(w PickRequest, n need) (own choice, refusal *Refusal) {
+func (x *Index) retainedOwn(w PickRequest, n need) (own choice, refusal *Refusal) {
 	if w.Claim == "" || w.PodPrimaryKey == "" {
 		return own, nil
 	}
@@ -84,7 +84,7 @@ func (x *Index) keptOwn(w PickRequest, n need) (own choice, refusal *Refusal) {
 		if !waits(r, w, n) {
 			continue
 		}
-		p, refusal := x.bequeaths(w, r.addr)
+		p, refusal := x.retainingPool(w, r.addr)
 		switch {
 		case refusal != nil:
 			return own, refusal
@@ -101,13 +101,13 @@ func (x *Index) keptOwn(w PickRequest, n need) (own choice, refusal *Refusal) {
 
 // bequeaths is the pool by which an address of the request's claim may go to the request: nil where no pool has
 // the address any more, and a refusal where its pool does not serve the request.
-func (x *Index) bequeaths(w PickRequest, a netip.Addr) (*poolState, *Refusal) {
+func (x *Index) retainingPool(w PickRequest, a netip.Addr) (*poolState, *Refusal) {
 	p, _, served := x.serving(a)
 	switch {
 	case !served || p.Terminating:
 		return nil, nil
 	case !x.fits(p, w):
-		return nil, x.keptElsewhere(w, a, p)
+		return nil, x.retainedElsewhere(w, a, p)
 	}
 	return p, nil
 }
@@ -142,7 +142,7 @@ func (x *Index) inherits(w PickRequest, l Lease) (*poolState, *Refusal) {
 	if n := w.needFor(l); n.among != nil && !n.among.Contains(l.Addr) {
 		return nil, nil
 	}
-	pool, refusal := x.bequeaths(w, l.Addr)
+	pool, refusal := x.retainingPool(w, l.Addr)
 	if pool == nil {
 		return nil, refusal
 	}
@@ -156,10 +156,10 @@ func (x *Index) inherits(w PickRequest, l Lease) (*poolState, *Refusal) {
 }
 
 // KeepsOwn says whether an address is kept for the request's own pod in the place of one that it took as a new one.
-func (x *Index) KeepsOwn(w PickRequest, taken Lease) bool {
+func (x *Index) RetainsOwn(w PickRequest, taken Lease) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	own, refusal := x.keptOwn(w, w.needFor(taken))
+	own, refusal := x.retainedOwn(w, w.needFor(taken))
 	return own.pool != nil || refusal != nil
 }
 
@@ -178,7 +178,7 @@ func (x *Index) busy(r *record) bool {
 	return held || lost || node
 }
 
-func (x *Index) keptElsewhere(w PickRequest, a netip.Addr, p *poolState) *Refusal {
+func (x *Index) retainedElsewhere(w PickRequest, a netip.Addr, p *poolState) *Refusal {
 	refusal := x.unfit(w, a, p)
 	return Refuse(ReasonClaimConflict, "address %s is kept for %s by claim %s, and cannot be given to it here: %s", a, w.Who, w.Claim, refusal.Message).
 		WithHint("let the pod run on a host of pool %s, or give the address up: bcsnetctl ip release %s", p.Name, a)

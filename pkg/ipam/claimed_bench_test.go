@@ -14,7 +14,7 @@ func claimOf(t testing.TB, size int, inUse bool) *Index {
 	x.SetPool(p)
 	leases := fleet(p, size)
 	for i := range leases {
-		leases[i].Sticky = Sticky{Claim: "shop/web", Fixed: true}
+		leases[i].Retention = Retention{Claim: "shop/web", Fixed: true}
 		if !inUse || i == 0 {
 			leases[i], _ = Release(leases[i], at(-i), Change{})
 		}
@@ -30,7 +30,7 @@ func giveAndTake(t testing.TB, x *Index, w PickRequest, version *uint64) {
 	if refusal != nil || len(picks) != 1 {
 		t.Fatal(refusal, picks)
 	}
-	l, ok := Bind(picks[0].Current, picks[0].Pool.Params(), Holder{Host: w.Host, ContainerID: "c", IfName: w.IfName}, Sticky{Claim: w.Claim, Fixed: true}, now)
+	l, ok := Bind(picks[0].Current, picks[0].Pool.Params(), Holder{Host: w.Host, ContainerID: "c", IfName: w.IfName}, Retention{Claim: w.Claim, Fixed: true}, now)
 	if !ok {
 		t.Fatal("not bound")
 	}

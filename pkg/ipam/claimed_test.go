@@ -9,7 +9,7 @@ import (
 // kept is an address that a claim keeps, since some seconds; pod is the one that had it last.
 func keptFor(addr, pool, key, pod string, seconds int, change ...func(*Lease)) Lease {
 	l := reserved(addr, pool, 1)
-	l.Sticky = Sticky{Claim: "shop/web", PodPrimaryKey: key, Fixed: true}
+	l.Retention = Retention{Claim: "shop/web", PodPrimaryKey: key, Fixed: true}
 	if pod != "" {
 		l.Holder = Holder{Namespace: "shop", PodName: pod, IfName: DefaultIfName}
 	}
@@ -37,7 +37,7 @@ func TestPickOfAClaim(t *testing.T) {
 	room := func(n int) func(*PickRequest) { return func(w *PickRequest) { w.Room = n } }
 	inUse := func(addr, key string) Lease {
 		l := lease(addr, "a", 1)
-		l.Sticky = Sticky{Claim: "shop/web", PodPrimaryKey: key, Fixed: true}
+		l.Retention = Retention{Claim: "shop/web", PodPrimaryKey: key, Fixed: true}
 		return l
 	}
 	for name, tc := range map[string]pickCase{

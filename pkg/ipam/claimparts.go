@@ -105,7 +105,7 @@ func (x *Index) claimed(claim string) iter.Seq[*record] {
 
 // keptForAny is the one of the addresses that are kept for whichever pod of the request's claim comes that was given up
 // last and can be had; the choice has no pool where there is none.
-func (x *Index) keptForAny(w PickRequest, n need, chosen []choice) (best choice) {
+func (x *Index) retainedForAny(w PickRequest, n need, chosen []choice) (best choice) {
 	c := x.byClaim[w.Claim]
 	if c == nil {
 		return best
@@ -135,7 +135,7 @@ func (x *Index) keptForAny(w PickRequest, n need, chosen []choice) (best choice)
 
 // keeps is an address of a pool, as its object says, that is kept for whichever pod of the request's claim comes; invalid
 // for none.
-func (x *Index) keeps(p *poolState, w PickRequest, n need) (found netip.Addr) {
+func (x *Index) retainedFor(p *poolState, w PickRequest, n need) (found netip.Addr) {
 	c := x.byClaim[w.Claim]
 	if c == nil {
 		return found
@@ -231,7 +231,7 @@ func (all Parts) Most() int { return max(all.Of(true), all.Of(false)) }
 
 // KeptIn are the pools that serve addresses which are kept for whichever pod of a claim comes, less those that are
 // promised.
-func (x *Index) KeptIn(claim string, promised func(netip.Addr) bool) (pools []string) {
+func (x *Index) RetainedIn(claim string, promised func(netip.Addr) bool) (pools []string) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	c := x.byClaim[claim]

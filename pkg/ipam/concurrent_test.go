@@ -40,7 +40,7 @@ func TestConcurrentUse(t *testing.T) {
 				h := Holder{Host: ip(host1), ContainerID: fmt.Sprintf("c%d-%d", worker, round), IfName: DefaultIfName, PodUID: fmt.Sprintf("u%d", worker)}
 				picks, _ := x.Pick(want(func(w *PickRequest) { w.Key = h.ContainerID }), now)
 				for _, p := range picks {
-					next, ok := Bind(p.Current, p.Pool.Params(), h, Sticky{}, now)
+					next, ok := Bind(p.Current, p.Pool.Params(), h, Retention{}, now)
 					if !ok {
 						t.Errorf("picked %+v, which cannot be bound", p.Current)
 					}

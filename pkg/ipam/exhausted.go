@@ -36,7 +36,7 @@ func (x *Index) exhausted(w PickRequest, fit []*poolState) *Refusal {
 		if p.set.free() > 0 {
 			why = x.bars(p, w, netip.Addr{}, nil)
 		}
-		if a := x.keeps(p, w, need{is4: p.is4()}); why == nil && a.IsValid() {
+		if a := x.retainedFor(p, w, need{is4: p.is4()}); why == nil && a.IsValid() {
 			why = x.bars(p, w, a, nil)
 		}
 		if why != nil {
@@ -85,7 +85,7 @@ func (x *Index) noneAmong(w PickRequest, n need, fit []*poolState, chosen []choi
 		x.thaw(p)
 		a, free := p.firstAmong(n.among, w, chosen)
 		if !free || !p.Serves() {
-			if a = x.keeps(p, w, n); !a.IsValid() {
+			if a = x.retainedFor(p, w, n); !a.IsValid() {
 				continue
 			}
 		}

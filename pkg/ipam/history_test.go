@@ -93,7 +93,7 @@ func TestTransitionsWriteHistory(t *testing.T) {
 			[]Past{{Until: until, Change: by}},
 		},
 		"it is given": {
-			func() (Lease, bool) { return Bind(held(Available), newParams, holder(), Sticky{}, until) }, nil,
+			func() (Lease, bool) { return Bind(held(Available), newParams, holder(), Retention{}, until) }, nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -139,16 +139,16 @@ func TestReserve(t *testing.T) {
 }
 
 func TestReserveFor(t *testing.T) {
-	sticky := Sticky{Claim: "shop/web", Fixed: true}
+	sticky := Retention{Claim: "shop/web", Fixed: true}
 	c := Change{Verb: VerbReserve, By: "claim shop/web"}
 	next, ok := ReserveFor(held(Available), newParams, sticky, now, c)
-	if !ok || !next.IsKept() || next.Sticky != sticky || !next.HeldFinalizer || next.Params != newParams || next.Who() != (Holder{}).Who() {
+	if !ok || !next.IsRetained() || next.Retention != sticky || !next.HeldFinalizer || next.Params != newParams || next.Who() != (Holder{}).Who() {
 		t.Errorf("%v, %+v", ok, next)
 	}
-	if bound, ok := Bind(next, newParams, Holder{PodUID: "u", IfName: "net1", Slot: 2}, Sticky{Claim: "shop/web", PodPrimaryKey: "web-0", Fixed: true}, now); !ok || bound.PodPrimaryKey != "web-0" {
+	if bound, ok := Bind(next, newParams, Holder{PodUID: "u", IfName: "net1", Slot: 2}, Retention{Claim: "shop/web", PodPrimaryKey: "web-0", Fixed: true}, now); !ok || bound.PodPrimaryKey != "web-0" {
 		t.Errorf("a pod of the claim does not get it: %+v", bound)
 	}
-	if _, ok := Bind(next, newParams, Holder{PodUID: "u", IfName: "eth0"}, Sticky{Claim: "shop/other", Fixed: true}, now); ok {
+	if _, ok := Bind(next, newParams, Holder{PodUID: "u", IfName: "eth0"}, Retention{Claim: "shop/other", Fixed: true}, now); ok {
 		t.Error("a pod of another claim gets it")
 	}
 	if freed, ok := Free(next, now, Change{}); !ok || !freed.RestsUntil(time.Hour).IsZero() {
@@ -159,7 +159,7 @@ func TestReserveFor(t *testing.T) {
 			t.Errorf("%s: %v, %+v", name, ok, next)
 		}
 	}
-	for name, s := range map[string]Sticky{"no claim": {Fixed: true}, "a claim that keeps nothing": {Claim: "shop/web"}} {
+	for name, s := range map[string]Retention{"no claim": {Fixed: true}, "a claim that keeps nothing": {Claim: "shop/web"}} {
 		if next, ok := ReserveFor(held(Available), newParams, s, now, c); ok || next.State != Available {
 			t.Errorf("%s: %v, %+v", name, ok, next)
 		}

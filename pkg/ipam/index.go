@@ -82,7 +82,7 @@ type members struct {
 	records          map[*record]struct{}
 	active, reserved int
 	// kept are the reserved ones that are for a claim.
-	kept int
+	retained int
 	// draining are the held ones that are no longer in the pool's plan.
 	draining map[*record]struct{}
 }
@@ -261,7 +261,7 @@ func (x *Index) count(r *record, by int) {
 		m.active += by
 	case Reserved:
 		if m.reserved += by; r.claim() != "" {
-			m.kept += by
+			m.retained += by
 		}
 	case Available:
 	}

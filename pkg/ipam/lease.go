@@ -114,7 +114,7 @@ func (h Holder) SameAttachment(o Holder) bool {
 }
 
 // Sticky is what an address keeps beyond its container: the claim that it belongs to.
-type Sticky struct {
+type Retention struct {
 	// Claim is namespace/name of the claim; empty for an address that belongs to none.
 	Claim string
 	// PodPrimaryKey says which pod of the claim the address is for; empty for any of them.
@@ -127,11 +127,11 @@ type Sticky struct {
 }
 
 // Kept says whether the address stays with its claim when its holder gives it up.
-func (s Sticky) Kept() bool { return s.Claim != "" && s.Fixed }
+func (s Retention) Retained() bool { return s.Claim != "" && s.Fixed }
 
 // admits says whether an address that is kept so may go to a holder on these terms: of the same claim, and of
 // the same pod and interface where the address is for one.
-func (l Lease) admits(h Holder, s Sticky) bool {
+func (l Lease) admits(h Holder, s Retention) bool {
 	return l.Claim != "" && l.Claim == s.Claim && (l.PodPrimaryKey == "" || l.PodPrimaryKey == s.PodPrimaryKey) &&
 		(l.IfName == "" || l.IfName == h.IfName && l.Slot == h.Slot)
 }
@@ -147,7 +147,7 @@ type Lease struct {
 	State State
 	Params
 	Holder
-	Sticky
+	Retention
 	// BoundVersion is the version with which the holder got the address, where the object was written again since;
 	// 0 stands for Version.
 	BoundVersion uint64
@@ -165,7 +165,7 @@ type Lease struct {
 }
 
 // IsKept says whether a claim keeps the address and nobody has it.
-func (l Lease) IsKept() bool { return l.State == Reserved && l.Claim != "" }
+func (l Lease) IsRetained() bool { return l.State == Reserved && l.Claim != "" }
 
 // Bound is the version with which the holder got the address. Of two leases of one container it says which was
 // written first, on every replica: it does not change while the holder has the address.
@@ -199,7 +199,7 @@ func (l *Lease) stay() {
 // Bind gives the address to a holder on the terms of its claim, or moves it to another container of the same
 // holder. It is refused (ok false) when somebody else has it, when a newer container took the holder's place,
 // when the address is reserved for anybody but the holder's claim, and when its object is being deleted.
-func Bind(l Lease, p Params, h Holder, s Sticky, now time.Time) (next Lease, ok bool) {
+func Bind(l Lease, p Params, h Holder, s Retention, now time.Time) (next Lease, ok bool) {
 	if l.Deleting && !failpoint.Broken("deleting") {
 		return l, false
 	}
@@ -229,21 +229,21 @@ func Bind(l Lease, p Params, h Holder, s Sticky, now time.Time) (next Lease, ok 
 			h.Superseded = supersede(l.Superseded, l.ContainerID)
 		}
 	}
-	next.State, next.Holder, next.Sticky, next.Updated, next.HeldFinalizer = Active, h, s, now, !failpoint.Broken("finalizer")
+	next.State, next.Holder, next.Retention, next.Updated, next.HeldFinalizer = Active, h, s, now, !failpoint.Broken("finalizer")
 	return next, true
 }
 
 // Succeed gives an address that a pod of a claim holds to the pod that is in its place now: of the same claim
 // and key, on the same interface. The caller has made sure that the earlier pod is no more. It is refused
 // (ok false) for everybody else, and when the object is being deleted.
-func Succeed(l Lease, p Params, h Holder, s Sticky, now time.Time) (next Lease, ok bool) {
+func Succeed(l Lease, p Params, h Holder, s Retention, now time.Time) (next Lease, ok bool) {
 	if l.State != Active || l.Deleting || l.PodPrimaryKey == "" || h.SameAttachment(l.Holder) || !l.admits(h, s) {
 		return l, false
 	}
 	next = l
 	next.History = l.History.Add(past(l, now, Change{}))
 	h.Superseded = nil
-	next.Params, next.Holder, next.Sticky, next.Updated, next.HeldFinalizer, next.BoundVersion = p, h, s, now, true, 0
+	next.Params, next.Holder, next.Retention, next.Updated, next.HeldFinalizer, next.BoundVersion = p, h, s, now, true, 0
 	return next, true
 }
 
@@ -289,7 +289,7 @@ func (l Lease) SameHolding(later Lease) bool {
 // Reserved for it from then on, with the name of the pod that had it; any other is Available, also one that was
 // Reserved. An address that is Available stays as it is (changed false). The holder goes into the history.
 func Release(l Lease, now time.Time, c Change) (next Lease, changed bool) {
-	if l.State != Active || !l.Kept() {
+	if l.State != Active || !l.Retained() {
 		return Free(l, now, c)
 	}
 	next = l
@@ -311,7 +311,7 @@ func Free(l Lease, now time.Time, c Change) (next Lease, changed bool) {
 		next.History = l.History.Add(past(l, now, c))
 	}
 	next.HeldFinalizer = l.HeldFinalizer && l.Deleting && l.State != Available
-	next.State, next.Holder, next.Sticky, next.Updated, next.BoundVersion = Available, Holder{}, Sticky{}, l.given(now), 0
+	next.State, next.Holder, next.Retention, next.Updated, next.BoundVersion = Available, Holder{}, Retention{}, l.given(now), 0
 	return next, true
 }
 
@@ -337,15 +337,15 @@ func Identify(l Lease, uid string) (next Lease, ok bool) {
 // Restick changes the terms on which somebody has an address, or on which it is kept for a claim. It is
 // refused (ok false) where nothing changes, for an address that is free or set aside by hand, and for one that
 // would be kept for nobody.
-func Restick(l Lease, s Sticky) (next Lease, ok bool) {
+func ChangeRetention(l Lease, s Retention) (next Lease, ok bool) {
 	switch {
-	case l.Sticky == s, l.State == Available:
+	case l.Retention == s, l.State == Available:
 		return l, false
 	case l.State == Reserved && (l.Claim == "" || s.Claim == ""):
 		return l, false
 	}
 	l.stay()
-	l.Sticky = s
+	l.Retention = s
 	return l, true
 }
 
@@ -363,12 +363,12 @@ func Reserve(l Lease, p Params, now time.Time, c Change) (next Lease, ok bool) {
 
 // ReserveFor sets a free address aside for a claim that keeps it, before any pod asks for one. It is refused (ok false)
 // where Reserve is, and for a claim that keeps nothing.
-func ReserveFor(l Lease, p Params, s Sticky, now time.Time, c Change) (next Lease, ok bool) {
-	if !s.Kept() {
+func ReserveFor(l Lease, p Params, s Retention, now time.Time, c Change) (next Lease, ok bool) {
+	if !s.Retained() {
 		return l, false
 	}
 	if next, ok = Reserve(l, p, now, c); ok {
-		next.Sticky = s
+		next.Retention = s
 	}
 	return next, ok
 }

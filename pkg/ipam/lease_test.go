@@ -24,7 +24,7 @@ func held(s State, change ...func(*Lease)) Lease {
 	}
 	if s != Available {
 		l.HeldFinalizer = true
-		l.Sticky = Sticky{Fixed: true, PodPrimaryKey: "shop/web", ExpiredTime: "later"}
+		l.Retention = Retention{Fixed: true, PodPrimaryKey: "shop/web", ExpiredTime: "later"}
 	}
 	for _, c := range change {
 		c(&l)
@@ -61,32 +61,35 @@ func TestBind(t *testing.T) {
 			from.BoundVersion = from.Version
 		}
 		from.State, from.Params, from.Holder, from.Updated, from.HeldFinalizer = Active, p, h, now, true
-		from.Superseded, from.Sticky = superseded, Sticky{}
+		from.Superseded, from.Retention = superseded, Retention{}
 		return &from
 	}
-	on := func(s Sticky, l *Lease) *Lease { l.Sticky = s; return l }
-	shop, web := Sticky{Claim: "shop/web", Fixed: true}, Sticky{Claim: "shop/web", PodPrimaryKey: "shop/web-0", Fixed: true}
-	kept := func(s Sticky, change ...func(*Lease)) Lease {
-		return held(Reserved, append([]func(*Lease){func(l *Lease) { l.Sticky = s; l.Holder = Holder{IfName: "eth0", Namespace: "shop", PodName: "web-0"} }}, change...)...)
+	on := func(s Retention, l *Lease) *Lease { l.Retention = s; return l }
+	shop, web := Retention{Claim: "shop/web", Fixed: true}, Retention{Claim: "shop/web", PodPrimaryKey: "shop/web-0", Fixed: true}
+	kept := func(s Retention, change ...func(*Lease)) Lease {
+		return held(Reserved, append([]func(*Lease){func(l *Lease) {
+			l.Retention = s
+			l.Holder = Holder{IfName: "eth0", Namespace: "shop", PodName: "web-0"}
+		}}, change...)...)
 	}
 	for name, tc := range map[string]struct {
 		from   Lease
 		to     Holder
-		sticky Sticky
+		sticky Retention
 		want   *Lease // nil: refused
 	}{
 		"Available, on the terms of a claim": {from: held(Available), to: holder(), sticky: web, want: on(web, became(held(Available), newParams, holder()))},
 		"kept for the pod":                   {from: kept(web), to: holder(), sticky: web, want: on(web, became(kept(web), newParams, holder()))},
 		"kept for the pod, with a term": {
-			from: kept(Sticky{Claim: "shop/web", PodPrimaryKey: "shop/web-0", Fixed: true, ExpiredTime: "later"}), to: holder(), sticky: web,
+			from: kept(Retention{Claim: "shop/web", PodPrimaryKey: "shop/web-0", Fixed: true, ExpiredTime: "later"}), to: holder(), sticky: web,
 			want: on(web, became(kept(web), newParams, holder())),
 		},
 		"kept for the claim":                         {from: kept(shop), to: holder(), sticky: shop, want: on(shop, became(kept(shop), newParams, holder()))},
 		"kept for the claim, to one pod of it":       {from: kept(shop), to: holder(), sticky: web, want: on(web, became(kept(shop), newParams, holder()))},
 		"kept before anybody asked":                  {from: kept(shop, func(l *Lease) { l.Holder = Holder{} }), to: holder(), sticky: shop, want: on(shop, became(kept(shop), newParams, holder()))},
 		"kept for a pod, to the claim as a whole":    {from: kept(web), to: holder(), sticky: shop},
-		"kept for another pod":                       {from: kept(web), to: holder(), sticky: Sticky{Claim: "shop/web", PodPrimaryKey: "shop/web-1", Fixed: true}},
-		"kept for another claim":                     {from: kept(shop), to: holder(), sticky: Sticky{Claim: "shop/db", Fixed: true}},
+		"kept for another pod":                       {from: kept(web), to: holder(), sticky: Retention{Claim: "shop/web", PodPrimaryKey: "shop/web-1", Fixed: true}},
+		"kept for another claim":                     {from: kept(shop), to: holder(), sticky: Retention{Claim: "shop/db", Fixed: true}},
 		"kept for a claim, without one":              {from: kept(shop), to: holder()},
 		"kept for another interface":                 {from: kept(web), to: holder(ifName("net1")), sticky: web},
 		"kept for the pod, deleting":                 {from: kept(web, deleting), to: holder(), sticky: web},
@@ -187,7 +190,7 @@ func ownersLease(name, container string) Lease {
 
 // Rebinding again and again keeps the last four containers and never touches the slice of an earlier lease.
 func TestBindBoundsSuperseded(t *testing.T) {
-	l, ok := Bind(held(Available), oldParams, holder(container("c0")), Sticky{}, now)
+	l, ok := Bind(held(Available), oldParams, holder(container("c0")), Retention{}, now)
 	if !ok {
 		t.Fatal("refused")
 	}
@@ -195,14 +198,14 @@ func TestBindBoundsSuperseded(t *testing.T) {
 	for i := range 20 {
 		before := l
 		all = append(all, l.ContainerID)
-		if l, ok = Bind(l, oldParams, holder(container(fmt.Sprint("c", i+1))), Sticky{}, now); !ok {
+		if l, ok = Bind(l, oldParams, holder(container(fmt.Sprint("c", i+1))), Retention{}, now); !ok {
 			t.Fatalf("container %d was refused", i+1)
 		}
 		if diff := cmp.Diff(all[max(0, len(all)-MaxSuperseded):], l.Superseded); diff != "" {
 			t.Fatalf("superseded after %d (-want +got):\n%s", i+1, diff)
 		}
 		for _, id := range l.Superseded {
-			if _, ok := Bind(l, oldParams, holder(container(id)), Sticky{}, now); ok {
+			if _, ok := Bind(l, oldParams, holder(container(id)), Retention{}, now); ok {
 				t.Fatalf("superseded container %s got the address back", id)
 			}
 		}
@@ -243,30 +246,30 @@ func TestRenew(t *testing.T) {
 
 // Of the pods that take each other's place under one key only the one on the same terms succeeds.
 func TestSucceed(t *testing.T) {
-	web := Sticky{Claim: "shop/web", PodPrimaryKey: "shop/web-0", Fixed: true}
-	l := held(Active, func(l *Lease) { l.Sticky = web })
+	web := Retention{Claim: "shop/web", PodPrimaryKey: "shop/web-0", Fixed: true}
+	l := held(Active, func(l *Lease) { l.Retention = web })
 	successor := holder(container("c2"), uid("u2"))
 	for name, tc := range map[string]struct {
 		from   Lease
 		to     Holder
-		sticky Sticky
+		sticky Retention
 		ok     bool
 	}{
 		"the next pod":             {l, successor, web, true},
 		"the same pod":             {l, holder(container("c2")), web, false},
 		"another interface":        {l, holder(container("c2"), uid("u2"), ifName("net1")), web, false},
-		"another pod":              {l, successor, Sticky{Claim: "shop/web", PodPrimaryKey: "shop/web-1", Fixed: true}, false},
-		"another claim":            {l, successor, Sticky{Claim: "shop/db", PodPrimaryKey: "shop/web-0", Fixed: true}, false},
-		"for no pod in particular": {held(Active, func(l *Lease) { l.Sticky = Sticky{Claim: "shop/web"} }), successor, Sticky{Claim: "shop/web"}, false},
-		"of no claim":              {held(Active), successor, Sticky{}, false},
-		"deleting":                 {held(Active, deleting, func(l *Lease) { l.Sticky = web }), successor, web, false},
-		"Reserved":                 {held(Reserved, func(l *Lease) { l.Sticky = web }), successor, web, false},
+		"another pod":              {l, successor, Retention{Claim: "shop/web", PodPrimaryKey: "shop/web-1", Fixed: true}, false},
+		"another claim":            {l, successor, Retention{Claim: "shop/db", PodPrimaryKey: "shop/web-0", Fixed: true}, false},
+		"for no pod in particular": {held(Active, func(l *Lease) { l.Retention = Retention{Claim: "shop/web"} }), successor, Retention{Claim: "shop/web"}, false},
+		"of no claim":              {held(Active), successor, Retention{}, false},
+		"deleting":                 {held(Active, deleting, func(l *Lease) { l.Retention = web }), successor, web, false},
+		"Reserved":                 {held(Reserved, func(l *Lease) { l.Retention = web }), successor, web, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, ok := Succeed(tc.from, newParams, tc.to, tc.sticky, now)
 			want := tc.from
 			if tc.ok {
-				want.Params, want.Holder, want.Sticky, want.Updated = newParams, tc.to, tc.sticky, now
+				want.Params, want.Holder, want.Retention, want.Updated = newParams, tc.to, tc.sticky, now
 				want.History = want.History.Add(Past{Holder: l.Who(), Host: l.Host, Since: l.Updated, Until: now})
 			}
 			if ok != tc.ok {
@@ -281,8 +284,8 @@ func TestSucceed(t *testing.T) {
 
 // What a claim keeps is reserved for it when its holder gives it up, and free when it is given up once more.
 func TestReleaseOfAClaim(t *testing.T) {
-	web := Sticky{Claim: "shop/web", PodPrimaryKey: "shop/web-0", Fixed: true}
-	l := held(Active, func(l *Lease) { l.Sticky = web })
+	web := Retention{Claim: "shop/web", PodPrimaryKey: "shop/web-0", Fixed: true}
+	l := held(Active, func(l *Lease) { l.Retention = web })
 	got, ok := Release(l, now, Change{})
 	want := l
 	want.State, want.Updated = Reserved, now
@@ -291,7 +294,7 @@ func TestReleaseOfAClaim(t *testing.T) {
 	if diff := cmp.Diff(want, got, equal); !ok || diff != "" {
 		t.Errorf("ok = %v, lease (-want +got):\n%s", ok, diff)
 	}
-	if got, ok = Release(got, at(1), Change{}); !ok || got.State != Available || got.Sticky != (Sticky{}) || got.HeldFinalizer || got.Holder.Who() != (Holder{}).Who() {
+	if got, ok = Release(got, at(1), Change{}); !ok || got.State != Available || got.Retention != (Retention{}) || got.HeldFinalizer || got.Holder.Who() != (Holder{}).Who() {
 		t.Errorf("released again: %v, %+v", ok, got)
 	}
 	l.Fixed = false
@@ -305,17 +308,23 @@ func TestReleaseOfAClaim(t *testing.T) {
 }
 
 func TestRestick(t *testing.T) {
-	web, other := Sticky{Claim: "shop/web", Fixed: true}, Sticky{Claim: "shop/db", Fixed: true}
+	web, other := Retention{Claim: "shop/web", Fixed: true}, Retention{Claim: "shop/db", Fixed: true}
 	for name, tc := range map[string]struct {
 		do   func() (Lease, bool)
 		want *Lease
 	}{
-		"an address in use": {func() (Lease, bool) { return Restick(held(Active), web) }, new(held(Active, func(l *Lease) { l.Sticky, l.BoundVersion = web, l.Version }))},
-		"a kept one":        {func() (Lease, bool) { return Restick(held(Reserved, func(l *Lease) { l.Sticky = other }), web) }, new(held(Reserved, func(l *Lease) { l.Sticky = web }))},
-		"the same terms":    {func() (Lease, bool) { return Restick(held(Active, func(l *Lease) { l.Sticky = web }), web) }, nil},
-		"one set aside":     {func() (Lease, bool) { return Restick(held(Reserved, func(l *Lease) { l.Sticky = Sticky{} }), web) }, nil},
-		"kept for nobody":   {func() (Lease, bool) { return Restick(held(Reserved, func(l *Lease) { l.Sticky = other }), Sticky{}) }, nil},
-		"a free one":        {func() (Lease, bool) { return Restick(held(Available), web) }, nil},
+		"an address in use": {func() (Lease, bool) { return ChangeRetention(held(Active), web) }, new(held(Active, func(l *Lease) { l.Retention, l.BoundVersion = web, l.Version }))},
+		"a kept one": {func() (Lease, bool) {
+			return ChangeRetention(held(Reserved, func(l *Lease) { l.Retention = other }), web)
+		}, new(held(Reserved, func(l *Lease) { l.Retention = web }))},
+		"the same terms": {func() (Lease, bool) { return ChangeRetention(held(Active, func(l *Lease) { l.Retention = web }), web) }, nil},
+		"one set aside": {func() (Lease, bool) {
+			return ChangeRetention(held(Reserved, func(l *Lease) { l.Retention = Retention{} }), web)
+		}, nil},
+		"kept for nobody": {func() (Lease, bool) {
+			return ChangeRetention(held(Reserved, func(l *Lease) { l.Retention = other }), Retention{})
+		}, nil},
+		"a free one": {func() (Lease, bool) { return ChangeRetention(held(Available), web) }, nil},
 	} {
 		got, ok := tc.do()
 		if ok != (tc.want != nil) {
@@ -338,7 +347,7 @@ func TestRelease(t *testing.T) {
 			l.History = l.History.Add(Past{Holder: l.Who(), Host: l.Host, Since: l.Updated, Until: now})
 		}
 		l.HeldFinalizer = l.HeldFinalizer && l.Deleting && l.State != Available // goes by a second release
-		l.State, l.Holder, l.Sticky, l.Updated = Available, Holder{}, Sticky{}, now
+		l.State, l.Holder, l.Retention, l.Updated = Available, Holder{}, Retention{}, now
 		return l
 	}
 	finalizer := func(l *Lease) { l.HeldFinalizer = true }
@@ -424,9 +433,9 @@ func TestBound(t *testing.T) {
 	l, _ = Refresh(l, newParams)
 	again(func(l Lease) (Lease, bool) { return Refresh(l, oldParams) })
 	again(func(l Lease) (Lease, bool) { return Renew(l, now) })
-	again(func(l Lease) (Lease, bool) { return Bind(l, oldParams, l.Holder, Sticky{}, now) })
+	again(func(l Lease) (Lease, bool) { return Bind(l, oldParams, l.Holder, Retention{}, now) })
 	again(func(l Lease) (Lease, bool) { return Restore(l, Lease{Addr: l.Addr}), true })
-	if next, _ := Bind(l, oldParams, holder(container("c2")), Sticky{}, now); next.BoundVersion != 0 {
+	if next, _ := Bind(l, oldParams, holder(container("c2")), Retention{}, now); next.BoundVersion != 0 {
 		t.Errorf("the next container: %d", next.BoundVersion)
 	}
 	if next, _ := Release(l, now, Change{}); next.BoundVersion != 0 {

@@ -93,7 +93,7 @@ func aLease(t *rapid.T, a netip.Addr) Lease {
 		l.Host = ip(host)
 	}
 	if l.State != Available && rapid.Bool().Draw(t, "claimed") {
-		l.Sticky = Sticky{Claim: pick("claim", "shop/x", "shop/y", "bank/z"), PodPrimaryKey: pick("key", "", "k1", "k2"), Fixed: rapid.Bool().Draw(t, "fixed")}
+		l.Retention = Retention{Claim: pick("claim", "shop/x", "shop/y", "bank/z"), PodPrimaryKey: pick("key", "", "k1", "k2"), Fixed: rapid.Bool().Draw(t, "fixed")}
 	}
 	if rapid.IntRange(0, 5).Draw(t, "owner") == 0 {
 		l.Owner = pick("owner name", "vm-1", "vm-2")

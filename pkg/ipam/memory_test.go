@@ -23,7 +23,7 @@ const claimBudget = 220
 // inClaims has all addresses in use by deployments of four pods that keep theirs.
 func inClaims(leases []Lease) []Lease {
 	for i := range leases {
-		leases[i].Sticky = Sticky{Claim: fmt.Sprintf("team-%02d/deploy-checkout-%d", i/4%40, i/4), Fixed: true}
+		leases[i].Retention = Retention{Claim: fmt.Sprintf("team-%02d/deploy-checkout-%d", i/4%40, i/4), Fixed: true}
 	}
 	return leases
 }

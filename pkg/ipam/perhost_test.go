@@ -86,7 +86,7 @@ func TestInheritPerHost(t *testing.T) {
 	var all []Lease
 	for i, a := range []string{"10.0.0.8", "10.0.0.9"} {
 		l := lease(a, "a", uint64(i+1))
-		l.Sticky = Sticky{Claim: "shop/web", PodPrimaryKey: a, Fixed: true}
+		l.Retention = Retention{Claim: "shop/web", PodPrimaryKey: a, Fixed: true}
 		l.Host = ip(host2)
 		x.Watched(l)
 		all = append(all, l)
@@ -117,7 +117,7 @@ func TestInheritPerHost(t *testing.T) {
 func TestInheritsPerHost(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8-10.0.0.12"}, hosts(host1, host2), perHost(1)))
 	mine, other := lease("10.0.0.8", "a", 1), lease("10.0.0.9", "a", 2)
-	mine.Sticky = Sticky{Claim: "shop/web", PodPrimaryKey: "web-0", Fixed: true}
+	mine.Retention = Retention{Claim: "shop/web", PodPrimaryKey: "web-0", Fixed: true}
 	x.Watched(mine)
 	ask := func(host string) string {
 		t.Helper()

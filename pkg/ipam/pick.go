@@ -108,7 +108,7 @@ func (w PickRequest) slotOf(a netip.Addr) int {
 
 // admitted says whether an address that is kept for a claim may go to the request.
 func (w PickRequest) admitted(l Lease) bool {
-	return l.admits(Holder{IfName: w.IfName, Slot: w.slotOf(l.Addr)}, Sticky{Claim: w.Claim, PodPrimaryKey: w.PodPrimaryKey})
+	return l.admits(Holder{IfName: w.IfName, Slot: w.slotOf(l.Addr)}, Retention{Claim: w.Claim, PodPrimaryKey: w.PodPrimaryKey})
 }
 
 // Pick is an address chosen for a request. It is assumed for the request until Forget.
@@ -151,7 +151,7 @@ func (x *Index) pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
 		return nil, refusal
 	}
 	if !w.Ahead {
-		if asked, refusal = x.kept(w, asked); refusal != nil {
+		if asked, refusal = x.pickRetained(w, asked); refusal != nil {
 			return nil, refusal
 		}
 	}

@@ -87,7 +87,7 @@ func (x *Index) HasOfClaim(h Holder, claim string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	for r := x.byAttachment.first(x.hashAttachment(h.Owner, uid)); r != nil; r = r.nextAttachment {
-		if r.state == Active && r.extra != nil && r.extra.sticky.Claim == claim && r.owner() == h.Owner && (h.Owner != "" || r.uid() == uid) &&
+		if r.state == Active && r.extra != nil && r.extra.retention.Claim == claim && r.owner() == h.Owner && (h.Owner != "" || r.uid() == uid) &&
 			(h.IfName == "" || r.ifName.Value() == h.IfName) {
 			return true
 		}

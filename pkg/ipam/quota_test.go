@@ -127,7 +127,7 @@ func TestQuotaLowered(t *testing.T) {
 func TestSucceedQuota(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8-10.0.0.12"}, quota("shop", 1), quota("bank", 0), quota("pools", 1)))
 	l := lease("10.0.0.8", "a", 1)
-	l.Sticky = Sticky{Claim: "pools/db", PodPrimaryKey: "db-0", Fixed: true}
+	l.Retention = Retention{Claim: "pools/db", PodPrimaryKey: "db-0", Fixed: true}
 	x.Watched(l)
 	from := func(namespace string) string {
 		_, _, refusal := x.Inherits(want(inNamespace(namespace), func(w *PickRequest) { w.Claim, w.PodPrimaryKey = "pools/db", "db-0" }), l)

@@ -35,7 +35,7 @@ type record struct {
 type extra struct {
 	owner      string
 	superseded []string
-	sticky     Sticky
+	retention  Retention
 	// termination is in seconds.
 	termination int32
 
@@ -63,8 +63,8 @@ func pack(l Lease) *record {
 		lenContainer: uint16(len(container.bytes)), lenUID: uint16(len(uid.bytes)), lenName: uint8(len(podName)),
 		setSize: uint8(l.SetSize), slot: uint8(l.Slot),
 	}
-	if l.Owner != "" || len(l.Superseded) > 0 || l.Sticky != (Sticky{}) || l.Termination != 0 {
-		r.extra = &extra{owner: l.Owner, superseded: l.Superseded, sticky: l.Sticky, termination: int32(l.Termination / time.Second)}
+	if l.Owner != "" || len(l.Superseded) > 0 || l.Retention != (Retention{}) || l.Termination != 0 {
+		r.extra = &extra{owner: l.Owner, superseded: l.Superseded, retention: l.Retention, termination: int32(l.Termination / time.Second)}
 	}
 	r.set(flagDeleting, l.Deleting)
 	r.set(flagFinalizer, l.HeldFinalizer)
@@ -91,7 +91,7 @@ func (r *record) lease() Lease {
 		Foreign:       r.has(flagForeign),
 	}
 	if r.extra != nil {
-		l.Owner, l.Superseded, l.Sticky = r.extra.owner, r.extra.superseded, r.extra.sticky
+		l.Owner, l.Superseded, l.Retention = r.extra.owner, r.extra.superseded, r.extra.retention
 		l.Termination = time.Duration(r.extra.termination) * time.Second
 	}
 	return l
@@ -132,14 +132,14 @@ func (r *record) claim() string {
 	if r.extra == nil {
 		return ""
 	}
-	return r.extra.sticky.Claim
+	return r.extra.retention.Claim
 }
 
 func (r *record) key() string {
 	if r.extra == nil {
 		return ""
 	}
-	return r.extra.sticky.PodPrimaryKey
+	return r.extra.retention.PodPrimaryKey
 }
 
 func nanos(t time.Time) int64 {

@@ -30,8 +30,8 @@ func aWildLease(t *rapid.T) Lease {
 			Owner: text("owner"), SetSize: rapid.IntRange(0, 16).Draw(t, "set size"), StartedAt: when("started"),
 			Termination: time.Duration(rapid.Int32Range(0, math.MaxInt32).Draw(t, "termination")) * time.Second,
 		},
-		Sticky:  Sticky{Fixed: rapid.Bool().Draw(t, "fixed"), PodPrimaryKey: text("key"), ExpiredTime: text("expired")},
-		Updated: when("updated"), Deleting: rapid.Bool().Draw(t, "deleting"),
+		Retention: Retention{Fixed: rapid.Bool().Draw(t, "fixed"), PodPrimaryKey: text("key"), ExpiredTime: text("expired")},
+		Updated:   when("updated"), Deleting: rapid.Bool().Draw(t, "deleting"),
 		BoundVersion:  rapid.Uint64().Draw(t, "bound"),
 		HeldFinalizer: rapid.Bool().Draw(t, "finalizer"), Foreign: rapid.Bool().Draw(t, "foreign"),
 	}

@@ -94,7 +94,7 @@ func TestRestartToEarlierHolders(t *testing.T) {
 	}
 	live := of("web-0", "c2", 9, 9)
 	kept := live
-	kept.State, kept.Holder, kept.Sticky = Reserved, Holder{IfName: DefaultIfName}, Sticky{Claim: "shop/web", Fixed: true}
+	kept.State, kept.Holder, kept.Retention = Reserved, Holder{IfName: DefaultIfName}, Retention{Claim: "shop/web", Fixed: true}
 	free := available(a, "a", 9)
 	free.Updated = at(9)
 	for name, tc := range map[string]struct {

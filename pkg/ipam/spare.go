@@ -56,7 +56,7 @@ func (x *Index) spare(p *poolState) Spare {
 	if p.Terminating || m == nil {
 		return s
 	}
-	s.Kept = uint64(m.kept)
+	s.Kept = uint64(m.retained)
 	for r := range m.draining { // nobody gets these back
 		if r.state == Reserved && r.claim() != "" {
 			s.Kept--

@@ -13,7 +13,7 @@ type target struct {
 	claim  string
 }
 
-func (t target) sticky() ipam.Sticky { return ipam.Sticky{Claim: t.claim, Fixed: t.claim != ""} }
+func (t target) sticky() ipam.Retention { return ipam.Retention{Claim: t.claim, Fixed: t.claim != ""} }
 
 func (t target) conflict(format string, args ...any) {
 	t.maker.conflict("BCSNetIP "+t.now.Addr.String(), format, args...)

@@ -112,13 +112,13 @@ func TestMake(t *testing.T) {
 			pods:   []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, conflicts: []string{"10.0.0.10 it is reserved"},
 		},
 		"kept for a claim": {
-			leases: []ipam.Lease{{Addr: ip("10.0.0.10"), State: ipam.Reserved, Params: ipam.Params{Pool: "a"}, Sticky: ipam.Sticky{Claim: "shop/x", Fixed: true}}},
+			leases: []ipam.Lease{{Addr: ip("10.0.0.10"), State: ipam.Reserved, Params: ipam.Params{Pool: "a"}, Retention: ipam.Retention{Claim: "shop/x", Fixed: true}}},
 			pods:   []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"},
 		},
 		"kept for a claim since the pod gave it up": {
 			leases: []ipam.Lease{func() ipam.Lease {
 				l := freed("10.0.0.10", "x", now)
-				l.State, l.Sticky = ipam.Reserved, ipam.Sticky{Claim: "shop/x", Fixed: true}
+				l.State, l.Retention = ipam.Reserved, ipam.Retention{Claim: "shop/x", Fixed: true}
 				return l
 			}()},
 			pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))},

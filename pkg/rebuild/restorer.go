@@ -61,7 +61,7 @@ func releasedForGood(l ipam.Lease) bool {
 // keptAllTheSame says whether an object was deleted by hand whose address a claim keeps. Nobody could be given it
 // as long as the object is there; it is let go, and made again as one that was lost.
 func keptAllTheSame(l ipam.Lease) bool {
-	return l.Deleting && l.HeldFinalizer && l.State == ipam.Reserved && l.Kept()
+	return l.Deleting && l.HeldFinalizer && l.State == ipam.Reserved && l.Retained()
 }
 
 // Run works until the context ends.

@@ -118,10 +118,10 @@ func TestReleaseOfADeletedObject(t *testing.T) {
 func TestDeletedObjectOfAKeptAddress(t *testing.T) {
 	r := newReplica(t)
 	a := netip.MustParseAddr("10.9.2.10")
-	sticky := ipam.Sticky{Claim: "default/web", PodPrimaryKey: "web-0", Fixed: true}
+	sticky := ipam.Retention{Claim: "default/web", PodPrimaryKey: "web-0", Fixed: true}
 	l := r.write(t, ipam.Lease{
 		Addr: a, State: ipam.Reserved, Params: ipam.Params{Pool: "restore", Bits: 24, Gateway: netip.MustParseAddr("10.9.2.254")}, HeldFinalizer: true,
-		Holder: ipam.Holder{IfName: "eth0", Namespace: "default", PodName: "web-0"}, Sticky: sticky, Updated: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
+		Holder: ipam.Holder{IfName: "eth0", Namespace: "default", PodName: "web-0"}, Retention: sticky, Updated: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
 	})
 	o := &v1.BCSNetIP{}
 	o.Name = ipam.ObjectName(a)
@@ -134,7 +134,7 @@ func TestDeletedObjectOfAKeptAddress(t *testing.T) {
 		return got.Version > l.Version && !got.Deleting && got.State == ipam.Reserved && got.HeldFinalizer
 	})
 	got = r.lease(t, a)
-	if got.Sticky != sticky || got.PodName != "web-0" || !got.Updated.Equal(l.Updated) {
+	if got.Retention != sticky || got.PodName != "web-0" || !got.Updated.Equal(l.Updated) {
 		t.Errorf("restored: %+v", got)
 	}
 }

@@ -120,7 +120,7 @@ func active(t testing.TB, l ipam.Lease, container string) ipam.Lease {
 	next, ok := ipam.Bind(l, params, ipam.Holder{
 		Host: netip.MustParseAddr("192.0.2.11"), ContainerID: container, IfName: "eth0",
 		Namespace: "default", PodName: "web", PodUID: "uid-" + container, StartedAt: now(),
-	}, ipam.Sticky{}, now())
+	}, ipam.Retention{}, now())
 	if !ok {
 		t.Fatalf("%s cannot be bound: %+v", l.Addr, l)
 	}

@@ -66,7 +66,7 @@ func Lease(o *v1.BCSNetIP, foreign bool) (ipam.Lease, error) {
 			Owner: o.Status.Owner, Superseded: o.Status.SupersededContainerIDs, SetSize: int(o.Status.SetSize),
 			Slot: int(o.Status.Slot), Termination: time.Duration(max(0, o.Status.TerminationGracePeriodSeconds)) * time.Second,
 		},
-		Sticky:        ipam.Sticky{Claim: o.Status.Claim, Fixed: o.Status.Fixed, PodPrimaryKey: o.Status.PodPrimaryKey, ExpiredTime: o.Status.FixedIPExpiredTime},
+		Retention:     ipam.Retention{Claim: o.Status.Claim, Fixed: o.Status.Fixed, PodPrimaryKey: o.Status.PodPrimaryKey, ExpiredTime: o.Status.FixedIPExpiredTime},
 		Deleting:      o.DeletionTimestamp != nil,
 		HeldFinalizer: slices.Contains(o.Finalizers, v1.HeldFinalizer),
 		Foreign:       foreign || len(o.Labels)+len(o.Annotations)+len(o.OwnerReferences) > 0,

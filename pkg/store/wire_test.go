@@ -61,7 +61,7 @@ func drawLease(t *rapid.T) ipam.Lease {
 			SetSize: rapid.IntRange(0, 16).Draw(t, "set size"), Slot: rapid.IntRange(0, 15).Draw(t, "slot"), StartedAt: drawTime.Draw(t, "started"),
 			Termination: time.Duration(rapid.Int32Range(0, math.MaxInt32).Draw(t, "termination")) * time.Second,
 		},
-		Sticky:        ipam.Sticky{Claim: text("claim"), Fixed: rapid.Bool().Draw(t, "fixed"), PodPrimaryKey: text("key"), ExpiredTime: text("expires")},
+		Retention:     ipam.Retention{Claim: text("claim"), Fixed: rapid.Bool().Draw(t, "fixed"), PodPrimaryKey: text("key"), ExpiredTime: text("expires")},
 		Updated:       drawTime.Draw(t, "updated"),
 		HeldFinalizer: rapid.Bool().Draw(t, "finalizer"),
 		BoundVersion:  rapid.Uint64().Draw(t, "bound"),

@@ -32,8 +32,8 @@ func TestStoredWhole(t *testing.T) {
 				Host: addr(1), ContainerID: "c2", IfName: "net1", Namespace: "default", PodName: "web-0", PodUID: "u",
 				Superseded: []string{"c0", "c1"}, SetSize: 2, StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
 			},
-			Sticky:  ipam.Sticky{Fixed: true, PodPrimaryKey: "default/web-0", ExpiredTime: "2026-01-02T03:04:05.6Z"},
-			Updated: time.Date(2026, 1, 2, 3, 4, 5, 7, time.UTC), HeldFinalizer: true,
+			Retention: ipam.Retention{Fixed: true, PodPrimaryKey: "default/web-0", ExpiredTime: "2026-01-02T03:04:05.6Z"},
+			Updated:   time.Date(2026, 1, 2, 3, 4, 5, 7, time.UTC), HeldFinalizer: true,
 		},
 		"IPv6": {
 			Addr: six, State: ipam.Reserved, Params: ipam.Params{Pool: "p6", Bits: 64, Gateway: netip.MustParseAddr("2001:db8::1")},
@@ -229,7 +229,7 @@ func TestDeletedWhileHeld(t *testing.T) {
 		l, _ := c.index.Get(held.Addr)
 		return l.Deleting
 	})
-	if _, ok := ipam.Bind(now1, params, ipam.Holder{ContainerID: "c", IfName: "eth0"}, ipam.Sticky{}, now()); ok {
+	if _, ok := ipam.Bind(now1, params, ipam.Holder{ContainerID: "c", IfName: "eth0"}, ipam.Retention{}, now()); ok {
 		t.Error("the address could be bound again")
 	}
 	released, _ := ipam.Release(now1, now(), ipam.Change{})

@@ -76,7 +76,7 @@ func (b *bare) get(caller int) ipam.Lease {
 
 func (b *bare) take(ctx context.Context, caller, n int) error {
 	l := b.get(caller)
-	next, ok := ipam.Bind(l, l.Params, holder(caller, n), ipam.Sticky{}, b.client.Now())
+	next, ok := ipam.Bind(l, l.Params, holder(caller, n), ipam.Retention{}, b.client.Now())
 	return b.write(ctx, caller, next, ok)
 }
 
@@ -91,7 +91,7 @@ func (b *bare) create(ctx context.Context, caller, n int) error {
 	a := b.next
 	b.next = a.Next()
 	b.mu.Unlock()
-	next, ok := ipam.Bind(ipam.Lease{Addr: a}, ipam.Params{Pool: "floor", Bits: 8, Gateway: netip.MustParseAddr("10.254.0.1")}, holder(caller, n), ipam.Sticky{}, b.client.Now())
+	next, ok := ipam.Bind(ipam.Lease{Addr: a}, ipam.Params{Pool: "floor", Bits: 8, Gateway: netip.MustParseAddr("10.254.0.1")}, holder(caller, n), ipam.Retention{}, b.client.Now())
 	if !ok {
 		return fmt.Errorf("a new lease cannot be bound")
 	}

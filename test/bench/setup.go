@@ -227,7 +227,7 @@ func (b *bench) fill(ctx context.Context, p *v1.BCSNetPool, n int, change func(*
 			if change != nil {
 				change(&h)
 			}
-			next, ok := ipam.Bind(l, params, h, ipam.Sticky{}, b.filler.Now())
+			next, ok := ipam.Bind(l, params, h, ipam.Retention{}, b.filler.Now())
 			if !ok {
 				return nil
 			}

@@ -143,7 +143,7 @@ func TestTakenForNoClaim(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			l.State, l.Sticky, l.Updated = ipam.Reserved, ipam.Sticky{Claim: claim, Fixed: true}, time.Now().Add(-ago)
+			l.State, l.Retention, l.Updated = ipam.Reserved, ipam.Retention{Claim: claim, Fixed: true}, time.Now().Add(-ago)
 			if pod != "" {
 				l.Namespace, l.PodName = "default", pod
 			}

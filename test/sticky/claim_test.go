@@ -346,7 +346,7 @@ func (w *world) takenTwice(t *testing.T) (givenBack func()) {
 	late := 0
 	err = leases.Each(t.Context(), "spec.pool="+s.pool, func(l ipam.Lease) error {
 		change := ipam.Change{Verb: ipam.VerbReserve, By: "claim " + s.namespace + "/" + c.Name, Reason: "preallocated for a size of 2"}
-		next, free := ipam.ReserveFor(l, l.Params, ipam.Sticky{Claim: s.namespace + "/" + c.Name, Fixed: true}, leases.Now().Add(20*time.Second), change) // long enough to be seen
+		next, free := ipam.ReserveFor(l, l.Params, ipam.Retention{Claim: s.namespace + "/" + c.Name, Fixed: true}, leases.Now().Add(20*time.Second), change) // long enough to be seen
 		if !free || late == 2 {
 			return nil
 		}
