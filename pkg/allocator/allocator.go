@@ -151,7 +151,7 @@ func (a *Allocator) attempt(ctx context.Context, r Request, h *ipam.Holder, pref
 	if refusal := holdsOther(r, held, a.index); refusal != nil {
 		return nil, false, refusal
 	}
-	if l, lost := a.index.LostTo(*h); lost {
+	if l, lost := a.index.MissingOf(*h); lost {
 		return nil, false, ipam.Refuse(ipam.ReasonUnavailable, "the object of address %s, which %s holds, was deleted and is being restored", l.Addr, r.who()).
 			WithHint("ask again in a moment")
 	}

@@ -59,13 +59,13 @@ func TestAskedAgainAfterARestore(t *testing.T) {
 	told := one.one(asks)
 	list, version := one.putBack(x, told)
 	for _, r := range []*replica{one, two} {
-		r.index.Restart(list, version)
+		r.index.ResetTo(list, version)
 	}
 	two.watch.Open()
 
 	_, err := two.Allocate(t.Context(), request)
 	refused(t, err, ipam.ReasonUnavailable, "put back")
-	l, lost := one.index.Lost(told)
+	l, lost := one.index.Missing(told)
 	if !lost {
 		t.Fatalf("%s is not lost to %s", told, request.ContainerID)
 	}
@@ -107,7 +107,7 @@ func TestRequestAcrossARestore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	two.index.Restart(list, one.index.Seen())
+	two.index.ResetTo(list, one.index.Seen())
 	gate.Open()
 	refused(t, <-answers, ipam.ReasonUnavailable, "put back")
 

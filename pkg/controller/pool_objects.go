@@ -106,7 +106,7 @@ func cooled(l ipam.Lease, p ipam.Pool, now time.Time) bool {
 }
 
 func (r *poolReconciler) isLost(a netip.Addr) bool {
-	_, lost := r.index.Lost(a)
+	_, lost := r.index.Missing(a)
 	return lost
 }
 

@@ -120,7 +120,7 @@ func (x *Index) taken(a netip.Addr, p *poolState, w PickRequest) *Refusal {
 				WithHint("ask again in a moment")
 		}
 	}
-	if r, ok := x.lost[a]; ok {
+	if r, ok := x.missing[a]; ok {
 		return Refuse(ReasonAddressInUse, "the object of address %s of pool %s was deleted while the address was in use (%s); it is being restored", a, p.Name, r.lease().use()).
 			WithHint("ask for another address, or again in a moment")
 	}

@@ -79,7 +79,7 @@ func (c *charges) has(at charge) bool { return slices.Contains(c.of[:c.n], at) }
 // chargesOf are the charges of an address whose entry is r, nil for none.
 func (x *Index) chargesOf(a netip.Addr, r *record) (c charges) {
 	c.addRecord(r)
-	c.addRecord(x.lost[a])
+	c.addRecord(x.missing[a])
 	if h, ok := x.assumed[a]; ok {
 		c.add(h.Pool, h.Charged)
 	}

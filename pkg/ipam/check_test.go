@@ -31,7 +31,7 @@ func (m *machine) check(t *rapid.T) {
 		if !ok {
 			want = Lease{Addr: a}
 		}
-		if got, lost := m.x.Lost(a); lost != ok || leaseDiff(want, got) != "" {
+		if got, lost := m.x.Missing(a); lost != ok || leaseDiff(want, got) != "" {
 			t.Fatalf("Lost(%s) = %+v, %v; want %+v, %v", a, got, lost, want, ok)
 		}
 	}
@@ -295,7 +295,7 @@ func checkFreeSets(t fataler, x *Index) {
 func checkPlaces(t fataler, x *Index) {
 	t.Helper()
 	inUse, coming, doubts := map[place]int{}, map[place]int{}, 0
-	for _, r := range slices.AppendSeq(slices.Collect(x.byAddr.all()), maps.Values(x.lost)) {
+	for _, r := range slices.AppendSeq(slices.Collect(x.byAddr.all()), maps.Values(x.missing)) {
 		if at, ok := placeOf(r); ok {
 			inUse[at]++
 		}

@@ -173,7 +173,7 @@ func waits(r *record, w PickRequest, n need) bool {
 // busy says whether an address that is reserved is on its way to somebody, lost, or a node's.
 func (x *Index) busy(r *record) bool {
 	_, held := x.assumed[r.addr]
-	_, lost := x.lost[r.addr]
+	_, lost := x.missing[r.addr]
 	_, node := x.nodeIP[r.addr]
 	return held || lost || node
 }

@@ -24,7 +24,7 @@ func (x *Index) exhausted(w PickRequest, fit []*poolState) *Refusal {
 		counts = append(counts, fmt.Sprintf("and %d more pools", n))
 	}
 	message := fmt.Sprintf("no available IP for %s: %s", w.Who, strings.Join(counts, "; "))
-	if none := slices.IndexFunc(fit, func(p *poolState) bool { return p.Serves() && p.set.n == 0 && p.lost() != "" }); none >= 0 {
+	if none := slices.IndexFunc(fit, func(p *poolState) bool { return p.Serves() && p.set.n == 0 && p.servedByOthers() != "" }); none >= 0 {
 		return Refuse(ReasonPoolExhausted, "%s", message).
 			WithHint("leave the addresses to one of the pools: bcsnetctl pool remove-ip POOL ADDRESS...; see: bcsnetctl pool describe %s", fit[none].Name)
 	}
@@ -139,11 +139,11 @@ func (x *Index) counts(p *poolState) string {
 	default:
 		counts += fmt.Sprintf(", %d are cooling, the next is free in %s", c.Cooling, x.left(c.NextFree))
 	}
-	return counts + p.lost()
+	return counts + p.servedByOthers()
 }
 
 // lost says which other pools hand out addresses of this one.
-func (p *poolState) lost() string {
+func (p *poolState) servedByOthers() string {
 	var to []string
 	for other, o := range p.overlaps {
 		if o.winner != p {

@@ -173,7 +173,7 @@ func (r *record) continues(old *record) bool {
 // back to an older state, in which old was not yet. Who had the address later than r says has it still: an entry that is
 // free is lost to him, and one of an earlier holder is his, with the version of the object that must be written again.
 func (x *Index) put(old, r *record, restored bool) change {
-	known := x.lost[r.addr]
+	known := x.missing[r.addr]
 	if old != nil {
 		if _, behind := x.behind[r.addr]; (behind || restored) && old.state != Available {
 			known = old
@@ -191,9 +191,9 @@ func (x *Index) put(old, r *record, restored bool) change {
 	r.epoch = x.epoch
 	x.link(r)
 	if old != nil && r.state == Available && (later && known == old || emptied(old, r)) {
-		x.lose(old)
+		x.markMissing(old)
 	}
-	x.found(r)
+	x.resolveMissing(r)
 	x.settle(r.addr)
 	return change{r.addr, old, r}
 }
@@ -202,7 +202,7 @@ func (x *Index) drop(changes []change, r *record) []change {
 	delete(x.behind, r.addr)
 	x.unlink(r)
 	if !failpoint.Broken("lost") {
-		x.lose(r)
+		x.markMissing(r)
 	}
 	x.settle(r.addr)
 	return append(changes, change{r.addr, r, nil})

@@ -87,7 +87,7 @@ func TestNothingOldComesBack(t *testing.T) {
 			if diff := cmp.Diff(want, got, equal); diff != "" || ok != (tc.want > 0) {
 				t.Errorf("Get (-want +got), %v:\n%s", ok, diff)
 			}
-			_, lost := x.Lost(ip(a)) // it was held when it went
+			_, lost := x.Missing(ip(a)) // it was held when it went
 			if free := x.Counts("a", now).Free == 1; free != (tc.want == 0 && !lost) {
 				t.Errorf("free = %v", free)
 			}

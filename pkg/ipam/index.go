@@ -45,7 +45,7 @@ type Index struct {
 	charged map[string]map[string]int
 
 	// lost are the addresses whose object went while they were held.
-	lost map[netip.Addr]*record
+	missing map[netip.Addr]*record
 	// behind are the addresses whose object names an earlier holder than the entry does.
 	behind map[netip.Addr]struct{}
 	// returning counts the restores of the store for which nothing new is given at present.
@@ -116,7 +116,7 @@ func NewIndex() *Index {
 		byHost:     map[netip.Addr]map[*record]struct{}{},
 		byPool:     map[string]*members{},
 		deleted:    map[netip.Addr]uint64{},
-		lost:       map[netip.Addr]*record{},
+		missing:    map[netip.Addr]*record{},
 		behind:     map[netip.Addr]struct{}{},
 		inUse:      map[place]int{},
 		coming:     map[place][]netip.Addr{},

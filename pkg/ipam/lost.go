@@ -12,12 +12,12 @@ import (
 // request of the earlier one finds the address.
 
 // lose remembers an entry that goes although it is held. A release is an update and never comes here.
-func (x *Index) lose(r *record) {
+func (x *Index) markMissing(r *record) {
 	if r.state != Available {
-		x.dropLost(r.addr)
+		x.removeMissing(r.addr)
 		now := x.record(r.addr)
 		x.book(r.addr, now, -1)
-		x.lost[r.addr] = r
+		x.missing[r.addr] = r
 		x.book(r.addr, now, +1)
 		x.tally(r, +1)
 	}
@@ -59,31 +59,31 @@ func precedes(r, known *record) bool {
 
 // found forgets the loss of an address that somebody has again, or that was released before its object
 // went. One whose object was merely made anew is still lost: whoever made it knew nothing of its holder.
-func (x *Index) found(r *record) {
-	if l, ok := x.lost[r.addr]; ok && (r.state != Available || r.updated > l.updated && !precedes(r, l)) {
-		x.dropLost(r.addr)
+func (x *Index) resolveMissing(r *record) {
+	if l, ok := x.missing[r.addr]; ok && (r.state != Available || r.updated > l.updated && !precedes(r, l)) {
+		x.removeMissing(r.addr)
 	}
 }
 
 // dropLost forgets the loss of an address, if it is lost.
-func (x *Index) dropLost(a netip.Addr) {
-	if r, ok := x.lost[a]; ok {
+func (x *Index) removeMissing(a netip.Addr) {
+	if r, ok := x.missing[a]; ok {
 		now := x.record(a)
 		x.book(a, now, -1)
-		delete(x.lost, a)
+		delete(x.missing, a)
 		x.book(a, now, +1)
 		x.tally(r, -1)
 	}
 }
 
 // Lost is the lease of an address as it was when its object went, or went back; ok is false when it is not lost.
-func (x *Index) Lost(a netip.Addr) (l Lease, ok bool) {
+func (x *Index) Missing(a netip.Addr) (l Lease, ok bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	if _, behind := x.behind[a]; behind {
 		return x.record(a).lease(), true
 	}
-	r, ok := x.lost[a]
+	r, ok := x.missing[a]
 	if !ok {
 		return Lease{Addr: a}, false
 	}
@@ -91,10 +91,10 @@ func (x *Index) Lost(a netip.Addr) (l Lease, ok bool) {
 }
 
 // LostTo is an address that an attachment had when its object went; ok is false when there is none.
-func (x *Index) LostTo(h Holder) (l Lease, ok bool) {
+func (x *Index) MissingOf(h Holder) (l Lease, ok bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	for _, r := range x.lost {
+	for _, r := range x.missing {
 		if l := r.lease(); l.isHeldBy(h) {
 			return l, true
 		}
@@ -129,8 +129,8 @@ func (l Lease) use() string {
 }
 
 // CountLost is how many addresses are lost.
-func (x *Index) CountLost() int {
+func (x *Index) CountMissing() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return len(x.lost) + len(x.behind)
+	return len(x.missing) + len(x.behind)
 }

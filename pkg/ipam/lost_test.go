@@ -41,8 +41,8 @@ func TestLost(t *testing.T) {
 			for _, step := range tc.steps {
 				step(x)
 			}
-			if _, lost := x.Lost(ip(a)); lost != tc.lost || (x.CountLost() == 1) != tc.lost {
-				t.Errorf("lost = %v, %d in all; want %v", lost, x.CountLost(), tc.lost)
+			if _, lost := x.Missing(ip(a)); lost != tc.lost || (x.CountMissing() == 1) != tc.lost {
+				t.Errorf("lost = %v, %d in all; want %v", lost, x.CountMissing(), tc.lost)
 			}
 			if free := x.Counts("a", now).Free; free != tc.free {
 				t.Errorf("%d addresses are free, want %d", free, tc.free)
@@ -75,7 +75,7 @@ func TestLostTo(t *testing.T) {
 		"an owner of that name": {Holder{Owner: held.PodUID, IfName: held.IfName}, false},
 		"nobody":                {Holder{}, false},
 	} {
-		if _, ok := x.LostTo(tc.h); ok != tc.want {
+		if _, ok := x.MissingOf(tc.h); ok != tc.want {
 			t.Errorf("%s: %v, want %v", name, ok, tc.want)
 		}
 	}

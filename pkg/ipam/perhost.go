@@ -31,7 +31,7 @@ func (x *Index) tally(r *record, by int) {
 
 // has says whether an address is among those that tally counts at a place.
 func (x *Index) has(at place, a netip.Addr) bool {
-	for _, r := range []*record{x.record(a), x.lost[a]} {
+	for _, r := range []*record{x.record(a), x.missing[a]} {
 		if r == nil {
 			continue
 		}

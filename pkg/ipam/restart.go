@@ -13,16 +13,16 @@ import (
 const ReturnTime = 15 * time.Second
 
 // ErrRestarted says that the index was made anew while somebody waited for it to reach a version.
-var ErrRestarted = errors.New("the store was put back to an older state")
+var ErrReset = errors.New("the store was put back to an older state")
 
 // Restart takes a full list of a store that was put back to an older state, whatever the versions. What was held
 // by what was known before, and is not in the list, or free in it, or of an earlier holder, counts as lost. Who waits for a version
 // is told, and no write is in doubt any more: it was for a store that is no more. From then on nothing new is given, until
 // Returned is called.
-func (x *Index) Restart(all []Lease, version uint64) {
+func (x *Index) ResetTo(all []Lease, version uint64) {
 	x.update(func() (changes []change) {
 		for _, w := range x.waiters {
-			w.done(ErrRestarted)
+			w.done(ErrReset)
 		}
 		x.waiters, x.seen = nil, version
 		x.returning++

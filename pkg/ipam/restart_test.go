@@ -21,9 +21,9 @@ func TestRestart(t *testing.T) {
 	}
 	older := lease("10.0.0.4", "a", 2)
 	older.PodUID = "another"
-	x.Restart([]Lease{same, available("10.0.0.2", "a", 1), older, available("10.0.0.5", "a", 4)}, 5)
+	x.ResetTo([]Lease{same, available("10.0.0.2", "a", 1), older, available("10.0.0.5", "a", 4)}, 5)
 
-	if err := <-told; !errors.Is(err, ErrRestarted) {
+	if err := <-told; !errors.Is(err, ErrReset) {
 		t.Errorf("who waited is told %v", err)
 	}
 	if x.Seen() != 5 || x.Unknown("") != nil && len(x.Unknown("")) > 0 {
@@ -36,14 +36,14 @@ func TestRestart(t *testing.T) {
 		"10.0.0.1": {3, false}, "10.0.0.2": {1, true}, "10.0.0.3": {0, true}, "10.0.0.4": {2, false}, "10.0.0.5": {4, false},
 	} {
 		l, _ := x.Get(ip(addr))
-		if _, lost := x.Lost(ip(addr)); l.Version != want.version || lost != want.lost {
+		if _, lost := x.Missing(ip(addr)); l.Version != want.version || lost != want.lost {
 			t.Errorf("%s: version %d, lost %v; want %d, %v", addr, l.Version, lost, want.version, want.lost)
 		}
 	}
 	checkFreeSets(t, x)
 	checkLeftovers(t, x)
 	x.Watched(lease("10.0.0.2", "a", 6)) // the new versions count
-	if _, lost := x.Lost(ip("10.0.0.2")); lost || x.Seen() != 6 {
+	if _, lost := x.Missing(ip("10.0.0.2")); lost || x.Seen() != 6 {
 		t.Errorf("after the next event: lost %v, seen %d", lost, x.Seen())
 	}
 	if err := x.WaitSeen(context.Background(), 6); err != nil {
@@ -62,7 +62,7 @@ func TestListBehindItsOwnVersion(t *testing.T) {
 	if l, _ := x.Get(ip("10.0.0.1")); l.Version != 3 {
 		t.Errorf("the index shows version %d", l.Version)
 	}
-	if _, lost := x.Lost(ip("10.0.0.1")); !lost {
+	if _, lost := x.Missing(ip("10.0.0.1")); !lost {
 		t.Error("what was held before is not lost")
 	}
 	if l, _ := x.Get(ip("10.0.0.2")); l.Version != 2000 {
@@ -113,11 +113,11 @@ func TestRestartToEarlierHolders(t *testing.T) {
 			x := indexOf(pool(t, "a", "10.0.0.0/24", []string{a}))
 			x.Watched(tc.known)
 			x.Watched(lease("10.0.0.9", "b", 20))
-			x.Restart([]Lease{tc.stored}, 5)
+			x.ResetTo([]Lease{tc.stored}, 5)
 			check := func(version uint64, lost bool) {
 				t.Helper()
 				got, _ := x.Get(ip(a))
-				if _, is := x.Lost(ip(a)); is != lost || got.ContainerID != tc.container || got.Version != version {
+				if _, is := x.Missing(ip(a)); is != lost || got.ContainerID != tc.container || got.Version != version {
 					t.Errorf("lost %v, container %q, version %d; want %v, %q, %d", is, got.ContainerID, got.Version, lost, tc.container, version)
 				}
 				if x.Counts("a", now).Free != 0 {
@@ -130,12 +130,12 @@ func TestRestartToEarlierHolders(t *testing.T) {
 			if !tc.lost {
 				return
 			}
-			if _, waits := x.LostTo(tc.known.Holder); waits != (tc.known.State == Active) {
+			if _, waits := x.MissingOf(tc.known.Holder); waits != (tc.known.State == Active) {
 				t.Errorf("its holder waits: %v", waits)
 			}
 			x.Watched(of("web-0", "c0", 7, 5)) // by a replica that knew less
 			check(7, true)
-			l, _ := x.Lost(ip(a))
+			l, _ := x.Missing(ip(a))
 			now, _ := x.Get(ip(a))
 			written := Restore(l, now)
 			written.Version = 8
@@ -176,11 +176,11 @@ func TestEarlierHolderIsReleasedAfterARestart(t *testing.T) {
 			x := indexOf(pool(t, "a", "10.0.0.0/24", []string{a}))
 			x.Watched(live)
 			x.Watched(lease("10.0.0.9", "b", 20))
-			x.Restart([]Lease{tc.stored}, 4)
+			x.ResetTo([]Lease{tc.stored}, 4)
 			for _, l := range tc.watched {
 				x.Watched(l)
 			}
-			if l, lost := x.Lost(ip(a)); lost != tc.lost || lost && l.ContainerID != "now" {
+			if l, lost := x.Missing(ip(a)); lost != tc.lost || lost && l.ContainerID != "now" {
 				t.Errorf("lost %v, to container %q; want %v", lost, l.ContainerID, tc.lost)
 			}
 			checkFreeSets(t, x)
@@ -200,7 +200,7 @@ func TestAnswersAcrossARestart(t *testing.T) {
 			x := indexOf(pool(t, "a", "10.0.0.0/24", []string{a + "-10.0.0.2"}))
 			x.Watched(available(a, "a", 1000))
 			was, _ := x.Get(ip(a))
-			x.Restart([]Lease{available(b, "a", 3)}, 5)
+			x.ResetTo([]Lease{available(b, "a", 3)}, 5)
 			late(x, was)
 			x.Watched(lease(a, "a", 7))
 			if l, _ := x.Get(ip(a)); l.Version != 7 || l.State != Active || l.Epoch != 1 {

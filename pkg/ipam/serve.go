@@ -75,7 +75,7 @@ func (x *Index) refreshPool(p *poolState) {
 	for a := range x.assumed {
 		x.refresh(a)
 	}
-	for a := range x.lost {
+	for a := range x.missing {
 		x.refresh(a)
 	}
 	for a := range x.nodeIP {
@@ -142,7 +142,7 @@ func (x *Index) occupied(a netip.Addr) bool {
 	if _, held := x.assumed[a]; held {
 		return true
 	}
-	if _, lost := x.lost[a]; lost {
+	if _, lost := x.missing[a]; lost {
 		return true
 	}
 	_, node := x.nodeIP[a]

@@ -79,7 +79,7 @@ func TestEmptiedByHand(t *testing.T) {
 				}
 				controlplane.Until(t, "the index has it", func() bool {
 					l, ok := r.index.Get(l.Addr)
-					_, lost := r.index.Lost(l.Addr)
+					_, lost := r.index.Missing(l.Addr)
 					return ok && l.State == ipam.Active && !lost
 				})
 			})

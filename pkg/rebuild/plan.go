@@ -159,7 +159,7 @@ func (m *maker) lease(pod workload.Pod, a netip.Addr, ifName, pool string, befor
 	case current.State == ipam.Active || GaveUp(current, pod):
 		return l, false
 	}
-	if _, lost := m.Index.Lost(a); lost {
+	if _, lost := m.Index.Missing(a); lost {
 		return l, false // the restorer knows more than the pod does
 	}
 	if other, twice := m.by[a]; twice {

@@ -48,7 +48,7 @@ func NewRestorer(index *ipam.Index, leases *store.Client, log *slog.Logger, rest
 
 // changed is told of every change of the index.
 func (r *Restorer) changed(_, l ipam.Lease) {
-	if _, lost := r.index.Lost(l.Addr); lost || releasedForGood(l) || keptAllTheSame(l) {
+	if _, lost := r.index.Missing(l.Addr); lost || releasedForGood(l) || keptAllTheSame(l) {
 		r.queue.Add(l.Addr)
 	}
 }
@@ -101,7 +101,7 @@ func (r *Restorer) settle(ctx context.Context, addr netip.Addr) {
 // look brings one address in order. An error means that it is to be tried again.
 func (r *Restorer) look(ctx context.Context, addr netip.Addr) error {
 	current, _ := r.index.Get(addr)
-	l, lost := r.index.Lost(addr)
+	l, lost := r.index.Missing(addr)
 	if !lost && releasedForGood(current) {
 		next, _ := ipam.Release(current, r.leases.Now(), ipam.Change{})
 		if _, err := r.leases.Write(ctx, next); err != nil && !errors.Is(err, store.ErrConflict) {
@@ -122,7 +122,7 @@ func (r *Restorer) look(ctx context.Context, addr netip.Addr) error {
 	stored, err := r.leases.Write(ctx, ipam.Restore(l, current))
 	if errors.Is(err, store.ErrConflict) { // another replica was faster, as a rule
 		err = r.leases.Refetch(ctx, current)
-		if _, lost := r.index.Lost(addr); !lost && errors.Is(err, store.ErrConflict) {
+		if _, lost := r.index.Missing(addr); !lost && errors.Is(err, store.ErrConflict) {
 			return nil
 		}
 	}

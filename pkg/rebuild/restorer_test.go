@@ -76,7 +76,7 @@ func TestRestore(t *testing.T) {
 			for _, r := range []*replica{first, second} {
 				controlplane.Until(t, "the lease is there again", func() bool {
 					l, _ := r.index.Get(a)
-					_, lost := r.index.Lost(a)
+					_, lost := r.index.Missing(a)
 					return !lost && l.Version != want.Version && !l.Deleting && l.State != ipam.Available
 				})
 			}
@@ -106,7 +106,7 @@ func TestReleaseOfADeletedObject(t *testing.T) {
 	next, _ := ipam.Release(l, r.leases.Now(), ipam.Change{Verb: "release", By: "ops"})
 	r.write(t, next)
 	controlplane.Until(t, "the object goes", func() bool { _, exists := r.index.Get(a); return !exists })
-	if l, lost := r.index.Lost(a); lost {
+	if l, lost := r.index.Missing(a); lost {
 		t.Errorf("%s counts as lost", l.Addr)
 	}
 	if l := r.lease(t, a); l.Version != 0 {

@@ -39,7 +39,7 @@ func (s sink) Replace(all []any, rv string) error {
 	index, version := s.f.client.index, parseVersion(rv)
 	if s.f.anew.Load() || s.f.consistent.Load() && version < index.Seen() {
 		s.f.client.counts.answered.Store(0) // what was answered before may be lost
-		index.Restart(leases, version)
+		index.ResetTo(leases, version)
 		s.f.restarted()
 	} else if index.Replace(leases, version) {
 		s.f.restarted()
