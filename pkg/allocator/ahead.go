@@ -108,7 +108,7 @@ func (a *Allocator) Preallocate(ctx context.Context, r Ahead) (Stock, error) {
 }
 
 // stock is what a claim has, where it is not known what it lacks.
-func (a *Allocator) stock(r Ahead) Stock { return Stock{Has: a.index.PartsOf(r.Claim).Most()} }
+func (a *Allocator) stock(r Ahead) Stock { return Stock{Has: a.index.ClaimUsage(r.Claim).Most()} }
 
 // lack is how often a claim lacks what a request takes.
 type lack struct {
@@ -117,7 +117,7 @@ type lack struct {
 }
 
 // lacks are what a claim lacks beside what it has.
-func (a *Allocator) lacks(r Ahead, held ipam.Parts) (all []lack) {
+func (a *Allocator) lacks(r Ahead, held ipam.ClaimUsage) (all []lack) {
 	want := ipam.PickRequest{Ahead: true, Pool: r.Pool, Key: r.key(), Who: "claim " + r.Claim, Holder: "claim " + r.Claim, Claim: r.Claim}
 	if r.Addresses != nil {
 		for _, is4 := range []bool{true, false} {
@@ -132,14 +132,14 @@ func (a *Allocator) lacks(r Ahead, held ipam.Parts) (all []lack) {
 		// An address that the other family of its network is missing beside: its pod will take one of each.
 		n4, n6 := of.Of(true), of.Of(false)
 		less, beside := n4 < n6, want
-		beside.Have = []ipam.Lease{of[slices.IndexFunc(of, func(p ipam.Part) bool { return p.Is4 != less })].One}
+		beside.Have = []ipam.Lease{of[slices.IndexFunc(of, func(p ipam.ClaimPart) bool { return p.Is4 != less })].One}
 		all = append(all, lack{min(max(n4, n6)-min(n4, n6), r.until()-held.Of(less)), beside})
 	}
 	return append(all, lack{r.until() - held.Most(), want})
 }
 
 // byNetwork are the addresses of each network that has several pools, perhaps of two families.
-func (a *Allocator) byNetwork(held ipam.Parts) (groups []ipam.Parts) {
+func (a *Allocator) byNetwork(held ipam.ClaimUsage) (groups []ipam.ClaimUsage) {
 	at := map[string]int{}
 	for _, part := range held {
 		p, _ := a.index.Pool(part.Pool)
@@ -159,7 +159,7 @@ func (a *Allocator) byNetwork(held ipam.Parts) (groups []ipam.Parts) {
 // ahead picks some of what a claim lacks, so many as are written at once. Without picks it is all that there is, and
 // stock what the claim has in the end.
 func (a *Allocator) ahead(r Ahead) (picks []ipam.Pick, stock Stock) {
-	held := a.index.PartsOf(r.Claim)
+	held := a.index.ClaimUsage(r.Claim)
 	stock.Has = held.Most()
 	for _, l := range a.lacks(r, held) {
 		for left := l.n; left > 0; left-- {

@@ -27,7 +27,7 @@ type Outlook struct {
 
 // NewProspect makes one of a pod on its terms, for its first interface: eth0, unless its claim has addresses of others alone. A pod without a UID holds nothing.
 func NewProspect(index *ipam.Index, pod workload.Pod, terms Terms) *Prospect {
-	ifName := interfaceOf(index.PartsOf(terms.Claim))
+	ifName := interfaceOf(index.ClaimUsage(terms.Claim))
 	return &Prospect{
 		index:   index,
 		request: Request{IfName: ifName, Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID, terms: terms},
@@ -36,7 +36,7 @@ func NewProspect(index *ipam.Index, pod workload.Pod, terms Terms) *Prospect {
 }
 
 // interfaceOf is the interface that the pods of a claim ask for first, as far as its addresses tell.
-func interfaceOf(parts ipam.Parts) string {
+func interfaceOf(parts ipam.ClaimUsage) string {
 	name := ipam.DefaultIfName
 	for _, p := range parts {
 		switch {

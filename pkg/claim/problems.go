@@ -71,7 +71,7 @@ func (c Claim) unsupplied(x *ipam.Index, rivals map[string]*netipx.IPSet) (all [
 		}
 	}
 	if c.Addresses == nil {
-		if n, pools := x.Supply(ipam.PickRequest{Ahead: true, Pool: c.Pool}, c.drawsFor()); c.Size > 0 && uint64(c.Size) > n {
+		if n, pools := x.Capacity(ipam.PickRequest{Ahead: true, Pool: c.Pool}, c.drawsFor()); c.Size > 0 && uint64(c.Size) > n {
 			add(v1.ReasonLargerThanPools, "it may have %s of a family, and its pools have %s in all", humanize.Plural(c.Size, "address"), supply(n, pools))
 		}
 		return all

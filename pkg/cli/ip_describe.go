@@ -140,7 +140,7 @@ func (v *ipDescribe) views(ctx context.Context, plans *ipam.Index, objects []*un
 	for i, l := range all {
 		view := addressView{Lease: l, stored: objects[i], pod: pods[i], unread: unread[i]}
 		view.named, view.exists = plans.Pool(l.Pool)
-		view.serving, view.refusal = plans.Offer(l.Addr, v.now())
+		view.serving, view.refusal = plans.Candidate(l.Addr, v.now())
 		view.claim = claims[l.Claim]
 		view.near = nearestPool(l.Addr, plans.Pools())
 		views = append(views, view)

@@ -155,7 +155,7 @@ func (v *ipRelease) known(ctx context.Context, free []ipam.Lease) (failed severa
 				return nil, err
 			}
 		}
-		if pool, refusal := x.Offer(l.Addr, v.now()); pool.Name == "" {
+		if pool, refusal := x.Candidate(l.Addr, v.now()); pool.Name == "" {
 			outside, why = append(outside, l.Addr), refusal
 		}
 	}

@@ -114,7 +114,7 @@ func (v *ipReserve) check(x *ipam.Index, all []ipam.Lease) (todo []ipam.Lease, e
 	var outside, same []netip.Addr
 	var why *ipam.Refusal
 	for _, l := range all {
-		pool, refusal := x.Offer(l.Addr, v.now())
+		pool, refusal := x.Candidate(l.Addr, v.now())
 		switch {
 		case pool.Name == "" && (v.reserve || l.Version == 0):
 			outside, why = append(outside, l.Addr), refusal
@@ -219,7 +219,7 @@ func (v *ipReserve) done() string {
 
 // set sets one address aside.
 func (v *ipReserve) set(ctx context.Context, x *ipam.Index, leases *store.Client, l ipam.Lease, c ipam.Change) (ipam.Lease, error) {
-	pool, _ := x.Offer(l.Addr, v.now())
+	pool, _ := x.Candidate(l.Addr, v.now())
 	if v.dry == dryRunClient {
 		next, _ := ipam.Reserve(l, pool.Params(), leases.Now(), c) // check has seen that it can be
 		return next, nil

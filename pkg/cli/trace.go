@@ -83,7 +83,7 @@ func (v *trace) look(ctx context.Context) (*trail, error) {
 			if err != nil {
 				return nil, err
 			}
-			pool, refusal := x.Offer(l.Addr, v.now())
+			pool, refusal := x.Candidate(l.Addr, v.now())
 			if pool.Name == "" {
 				return nil, refusal
 			}

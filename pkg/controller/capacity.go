@@ -188,7 +188,7 @@ func (c *capacity) due() (patches []nodePatch) {
 	}
 	c.stirred, c.looked = false, now
 	c.recount()
-	spares, rooms := c.index.Spares(c.now()), map[string]uint64{}
+	spares, rooms := c.index.Headrooms(c.now()), map[string]uint64{}
 	var waiting []*nodeCapacity
 	for _, n := range c.nodes {
 		room, ok := rooms[n.kind]

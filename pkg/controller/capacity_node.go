@@ -78,8 +78,8 @@ func (n *nodeCapacity) see(o *corev1.Node, r scheduling.Resources) {
 
 // room is for how many pods the node's pools have addresses: the same for all nodes of its kind that hold none of pools
 // which bound how many they may.
-func (n *nodeCapacity) room(spares map[string]ipam.Spare) uint64 {
-	mine := make([]ipam.Spare, 0, len(n.pools))
+func (n *nodeCapacity) room(spares map[string]ipam.Headroom) uint64 {
+	mine := make([]ipam.Headroom, 0, len(n.pools))
 	for _, p := range n.pools {
 		if s, ok := spares[p]; ok {
 			mine = append(mine, s.On(n.held[p]))

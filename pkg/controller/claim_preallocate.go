@@ -32,7 +32,7 @@ func (r *claimReconciler) preallocate(ctx context.Context, o *v1.BCSNetIPClaim, 
 		r.failed(r.failing, c.Name, nil)
 		return view, next, nil
 	}
-	before := r.index.PartsOf(c.Name)
+	before := r.index.ClaimUsage(c.Name)
 	atMost := before.Most() + min(max(before.Most(), preallocateAtOnce), preallocateAtMost)
 	view.stock, err = claim.Preallocate(ctx, r.alloc, r.live, o, atMost)
 	if err == nil && view.stock.Missing > 0 { // there are no more: how many would be all
@@ -51,7 +51,7 @@ func (r *claimReconciler) preallocate(ctx context.Context, o *v1.BCSNetIPClaim, 
 	case view.stock.Has >= atMost:
 		view.taking, next = true, time.Millisecond
 	}
-	if n := r.index.PartsOf(c.Name).All() - before.All(); n > 0 {
+	if n := r.index.ClaimUsage(c.Name).All() - before.All(); n > 0 {
 		r.log.Info("a claim took addresses before any pod asked", "claim", c.Name, "addresses", n, "has", view.stock.Has, "missing", view.stock.Missing)
 	}
 	return view, next, nil

@@ -123,7 +123,7 @@ func (m *machine) checkLeases(t *rapid.T, known map[netip.Addr]Lease) {
 
 // checkClaim compares what is told of a claim at no cost with what a look at all addresses tells.
 func (m *machine) checkClaim(t *rapid.T, claim string) {
-	parts, all := m.x.PartsOf(claim), m.x.ByClaim(claim)
+	parts, all := m.x.ClaimUsage(claim), m.x.ByClaim(claim)
 	for _, is4 := range []bool{true, false} {
 		n := 0
 		for _, l := range all {

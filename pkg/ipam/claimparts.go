@@ -171,7 +171,7 @@ func (x *Index) servesItsOwn(pool string) bool {
 }
 
 // Part are the addresses of a claim of one pool, as their objects say, for one interface, empty for any, and of one family.
-type Part struct {
+type ClaimPart struct {
 	Pool, IfName string
 	Is4          bool
 	// N is how many there are, at least one; One is any of them.
@@ -180,11 +180,11 @@ type Part struct {
 }
 
 // Parts are all of a claim.
-type Parts []Part
+type ClaimUsage []ClaimPart
 
 // PartsOf counts the addresses of a claim, those in use and those that are kept for it, at a cost that does not grow with
 // them. The parts are in the order of pools, interfaces and families.
-func (x *Index) PartsOf(claim string) (all Parts) {
+func (x *Index) ClaimUsage(claim string) (all ClaimUsage) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	c := x.byClaim[claim]
@@ -193,9 +193,9 @@ func (x *Index) PartsOf(claim string) (all Parts) {
 	}
 	for _, p := range c.parts {
 		one, _ := p.all.Min()
-		all = append(all, Part{p.of.pool, p.of.ifName, p.of.is4, p.all.Len(), one.lease()})
+		all = append(all, ClaimPart{p.of.pool, p.of.ifName, p.of.is4, p.all.Len(), one.lease()})
 	}
-	slices.SortFunc(all, func(a, b Part) int {
+	slices.SortFunc(all, func(a, b ClaimPart) int {
 		return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.IfName, b.IfName), familyOf(b.Is4)-familyOf(a.Is4))
 	})
 	return all
@@ -214,7 +214,7 @@ func (x *Index) CountClaimed(claim string) (n int) {
 }
 
 // Of is how many there are of a family.
-func (all Parts) Of(is4 bool) (n int) {
+func (all ClaimUsage) Of(is4 bool) (n int) {
 	for _, p := range all {
 		if p.Is4 == is4 {
 			n += p.N
@@ -224,10 +224,10 @@ func (all Parts) Of(is4 bool) (n int) {
 }
 
 // All is how many there are of both families.
-func (all Parts) All() int { return all.Of(true) + all.Of(false) }
+func (all ClaimUsage) All() int { return all.Of(true) + all.Of(false) }
 
 // Most is how many there are of the family of which there are more.
-func (all Parts) Most() int { return max(all.Of(true), all.Of(false)) }
+func (all ClaimUsage) Most() int { return max(all.Of(true), all.Of(false)) }
 
 // KeptIn are the pools that serve addresses which are kept for whichever pod of a claim comes, less those that are
 // promised.

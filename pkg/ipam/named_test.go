@@ -136,7 +136,7 @@ func TestOffer(t *testing.T) {
 			if tc.before != nil {
 				tc.before(x)
 			}
-			got, refusal := x.Offer(ip(tc.addr), now)
+			got, refusal := x.Candidate(ip(tc.addr), now)
 			if got.Name != tc.want || refused(refusal) != tc.text {
 				t.Errorf("got %q and %q", got.Name, refused(refusal))
 			}

@@ -7,7 +7,7 @@ import (
 
 // Offer finds the pool that serves an address. A refusal says why nobody who asks gets the address now;
 // the pool has no name where none serves it.
-func (x *Index) Offer(a netip.Addr, now time.Time) (Pool, *Refusal) {
+func (x *Index) Candidate(a netip.Addr, now time.Time) (Pool, *Refusal) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.now = now.UnixNano()

@@ -10,44 +10,44 @@ import (
 )
 
 // Spare is what a pool can still give.
-type Spare struct {
+type Headroom struct {
 	// Network that the pool is part of, empty for none; Is4 is its family.
 	Network string
 	Is4     bool
 	// Free addresses can be had by anybody, Kept ones by the claims that they are kept for. Addresses that an
 	// operator set aside are neither, nor are those that rest.
-	Free, Kept uint64
+	Free, Retained uint64
 	// MaxPerHost is how many addresses of the pool one host may have; 0 for no bound.
 	MaxPerHost int
 }
 
 // On is what the pool can still give to a host that has so many addresses of it.
-func (s Spare) On(held int) Spare {
+func (s Headroom) On(held int) Headroom {
 	if s.MaxPerHost > 0 {
 		room := uint64(max(0, s.MaxPerHost-held))
 		s.Free = min(s.Free, room)
-		s.Kept = min(s.Kept, room-s.Free)
+		s.Retained = min(s.Retained, room-s.Free)
 	}
 	return s
 }
 
 // Spares are those of all pools that can be used, as they are at a time. It counts nothing: its cost is that of the
 // number of pools.
-func (x *Index) Spares(now time.Time) map[string]Spare {
+func (x *Index) Headrooms(now time.Time) map[string]Headroom {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.now = now.UnixNano()
-	out := make(map[string]Spare, len(x.pools))
+	out := make(map[string]Headroom, len(x.pools))
 	for name, p := range x.pools {
 		if p.Valid() {
-			out[name] = x.spare(p)
+			out[name] = x.headroom(p)
 		}
 	}
 	return out
 }
 
-func (x *Index) spare(p *poolState) Spare {
-	s := Spare{Network: p.Network, Is4: p.is4(), MaxPerHost: p.MaxPerHost}
+func (x *Index) headroom(p *poolState) Headroom {
+	s := Headroom{Network: p.Network, Is4: p.is4(), MaxPerHost: p.MaxPerHost}
 	if p.Serves() {
 		x.thaw(p)
 		s.Free = p.set.free()
@@ -56,17 +56,17 @@ func (x *Index) spare(p *poolState) Spare {
 	if p.Terminating || m == nil {
 		return s
 	}
-	s.Kept = uint64(m.retained)
+	s.Retained = uint64(m.retained)
 	for r := range m.draining { // nobody gets these back
 		if r.state == Reserved && r.claim() != "" {
-			s.Kept--
+			s.Retained--
 		}
 	}
 	return s
 }
 
 // Room is how many pods some pools have addresses for: of a network with both families a pod takes one of each.
-func Room(pools []Spare) uint64 {
+func Room(pools []Headroom) uint64 {
 	var alone uint64
 	type families struct {
 		left    [2]uint64
@@ -74,7 +74,7 @@ func Room(pools []Spare) uint64 {
 	}
 	networks := map[string]families{}
 	for _, s := range pools {
-		n := addSaturated(s.Free, s.Kept)
+		n := addSaturated(s.Free, s.Retained)
 		if s.Network == "" {
 			alone = addSaturated(alone, n)
 			continue
@@ -152,13 +152,13 @@ func (x *Index) RoomFor(w PickRequest, now time.Time) uint64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.now = now.UnixNano()
-	var spares []Spare
+	var spares []Headroom
 	for p := range x.fitting(w) {
 		if !p.Valid() || len(w.Sets) > 0 && !slices.ContainsFunc(w.Sets, p.among) {
 			continue
 		}
-		s := x.spare(p)
-		s.Kept = 0
+		s := x.headroom(p)
+		s.Retained = 0
 		if p.MaxPerHost > 0 {
 			n, coming := x.onHost(p, w, nil)
 			s = s.On(n + coming)

@@ -15,18 +15,18 @@ func TestSpares(t *testing.T) {
 	for name, tc := range map[string]struct {
 		options []option
 		leases  []Lease
-		want    Spare
+		want    Headroom
 	}{
-		"an empty pool": {want: Spare{Is4: true, Free: 6}},
+		"an empty pool": {want: Headroom{Is4: true, Free: 6}},
 		"some of all kinds": {
 			leases: []Lease{lease("10.0.0.9", "a", 1), reserved("10.0.0.10", "a", 2), keptFor("10.0.0.11", "a", "", "", 3)},
-			want:   Spare{Is4: true, Free: 3, Kept: 1},
+			want:   Headroom{Is4: true, Free: 3, Retained: 1},
 		},
-		"one rests":               {options: []option{cooldown(1 << 40)}, leases: []Lease{gaveUp("10.0.0.9", "a", 1, -1)}, want: Spare{Is4: true, Free: 5}},
-		"cordoned":                {options: []option{cordoned}, leases: []Lease{keptFor("10.0.0.11", "a", "", "", 3)}, want: Spare{Is4: true, Kept: 1}},
-		"going":                   {options: []option{terminating}, leases: []Lease{keptFor("10.0.0.11", "a", "", "", 3)}, want: Spare{Is4: true}},
-		"kept, and no longer its": {leases: []Lease{keptFor("10.0.0.99", "a", "", "", 3)}, want: Spare{Is4: true, Free: 6}},
-		"of a network":            {options: []option{network("blue")}, want: Spare{Network: "blue", Is4: true, Free: 6}},
+		"one rests":               {options: []option{cooldown(1 << 40)}, leases: []Lease{gaveUp("10.0.0.9", "a", 1, -1)}, want: Headroom{Is4: true, Free: 5}},
+		"cordoned":                {options: []option{cordoned}, leases: []Lease{keptFor("10.0.0.11", "a", "", "", 3)}, want: Headroom{Is4: true, Retained: 1}},
+		"going":                   {options: []option{terminating}, leases: []Lease{keptFor("10.0.0.11", "a", "", "", 3)}, want: Headroom{Is4: true}},
+		"kept, and no longer its": {leases: []Lease{keptFor("10.0.0.99", "a", "", "", 3)}, want: Headroom{Is4: true, Free: 6}},
+		"of a network":            {options: []option{network("blue")}, want: Headroom{Network: "blue", Is4: true, Free: 6}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.9-10.0.0.14"}, tc.options...))
@@ -34,31 +34,31 @@ func TestSpares(t *testing.T) {
 				l.Version = uint64(i + 1)
 				x.Watched(l)
 			}
-			if diff := cmp.Diff(map[string]Spare{"a": tc.want}, x.Spares(now)); diff != "" {
+			if diff := cmp.Diff(map[string]Headroom{"a": tc.want}, x.Headrooms(now)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.9"}, problem("wrong")))
-	if got := x.Spares(now); len(got) > 0 {
+	if got := x.Headrooms(now); len(got) > 0 {
 		t.Errorf("a pool that cannot be used has %v", got)
 	}
 }
 
 func TestRoom(t *testing.T) {
-	v4, v6 := Spare{Is4: true, Free: 5, Kept: 1}, Spare{Free: 1 << 40}
-	in := func(network string, s Spare) Spare { s.Network = network; return s }
+	v4, v6 := Headroom{Is4: true, Free: 5, Retained: 1}, Headroom{Free: 1 << 40}
+	in := func(network string, s Headroom) Headroom { s.Network = network; return s }
 	for name, tc := range map[string]struct {
-		pools []Spare
+		pools []Headroom
 		want  uint64
 	}{
 		"none":                     {nil, 0},
-		"two pools":                {[]Spare{v4, v4}, 12},
-		"both families together":   {[]Spare{in("blue", v4), in("blue", v6)}, 6},
-		"one family is full":       {[]Spare{in("blue", v4), in("blue", Spare{})}, 0},
-		"two pools of a network":   {[]Spare{in("blue", v4), in("blue", v4), in("blue", v6)}, 12},
-		"two networks, and no one": {[]Spare{in("blue", v4), in("red", v4), v4}, 18},
-		"more than can be counted": {[]Spare{{Free: math.MaxUint64, Kept: 9}, {Free: math.MaxUint64}}, math.MaxUint64},
+		"two pools":                {[]Headroom{v4, v4}, 12},
+		"both families together":   {[]Headroom{in("blue", v4), in("blue", v6)}, 6},
+		"one family is full":       {[]Headroom{in("blue", v4), in("blue", Headroom{})}, 0},
+		"two pools of a network":   {[]Headroom{in("blue", v4), in("blue", v4), in("blue", v6)}, 12},
+		"two networks, and no one": {[]Headroom{in("blue", v4), in("red", v4), v4}, 18},
+		"more than can be counted": {[]Headroom{{Free: math.MaxUint64, Retained: 9}, {Free: math.MaxUint64}}, math.MaxUint64},
 	} {
 		if got := Room(tc.pools); got != tc.want {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)
@@ -127,7 +127,7 @@ func TestProposeHoldsNothing(t *testing.T) {
 		}
 		promised[picks[0].Current.Addr] = true
 	}
-	if got := x.Spares(now)["a"].Free; got != 4 {
+	if got := x.Headrooms(now)["a"].Free; got != 4 {
 		t.Errorf("%d are free, want 4", got)
 	}
 	w := want(func(w *PickRequest) {
