@@ -145,7 +145,7 @@ func (a *Allocator) leaves(l ipam.Lease, want ipam.PickRequest) bool {
 	if l.State != ipam.Active || l.Claim != want.Claim || l.PodPrimaryKey != "" || !l.Retained() || l.Deleting {
 		return false
 	}
-	_, ok, refusal := a.index.Inherits(want, l)
+	_, ok, refusal := a.index.TakeOverParams(want, l)
 	return ok && refusal == nil
 }
 

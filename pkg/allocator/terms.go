@@ -88,7 +88,7 @@ func (a *Allocator) succeed(ctx context.Context, r Request, h ipam.Holder, held 
 		}
 	}()
 	for _, p := range all {
-		ours, refusal := a.index.Inherit(want, p.from, a.leases.Now())
+		ours, refusal := a.index.AssumeTakeOver(want, p.from, a.leases.Now())
 		if refusal != nil {
 			return nil, false, refusal
 		}
@@ -149,7 +149,7 @@ func (a *Allocator) successor(ctx context.Context, r Request, h ipam.Holder, l i
 		return l, false, err
 	}
 	h.SetSize, h.Slot = l.SetSize, l.Slot
-	if next, ok = ipam.Succeed(l, params, h, r.terms.Retention, a.leases.Now()); !ok {
+	if next, ok = ipam.TakeOver(l, params, h, r.terms.Retention, a.leases.Now()); !ok {
 		return l, false, ipam.Refuse(ipam.ReasonAddressInUse, "the object of address %s, which is kept for %s, is being deleted", l.Addr, r.who()).
 			WithHint("ask again in a moment")
 	}
@@ -162,7 +162,7 @@ func inherits(x *ipam.Index, w ipam.PickRequest, h ipam.Holder, l ipam.Lease) (p
 	if l.State != ipam.Active || l.IfName != h.IfName || l.SameAttachment(h) {
 		return p, false, nil
 	}
-	return x.Inherits(w, l)
+	return x.TakeOverParams(w, l)
 }
 
 // better says whether an address that was just taken as a new one has to be given back: by now the watch shows

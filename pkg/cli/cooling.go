@@ -13,7 +13,7 @@ import (
 
 // cooling says whether a free address of a pool rests at a time.
 func cooling(p ipam.Pool, l ipam.Lease, now time.Time) bool {
-	return l.RestsUntil(p.Cooldown).After(now) && usableOf(p).Contains(l.Addr)
+	return l.CoolsUntil(p.Cooldown).After(now) && usableOf(p).Contains(l.Addr)
 }
 
 // rests knows which of the free addresses of a list rest, by the cooldowns of the pools that they name. A nil

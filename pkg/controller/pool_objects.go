@@ -102,7 +102,7 @@ func (r *poolReconciler) due(o *v1.BCSNetPool, p ipam.Pool, now time.Time) []wri
 
 // cooled says whether the object of a free address may go: without it, nobody knew that the address rests.
 func cooled(l ipam.Lease, p ipam.Pool, now time.Time) bool {
-	return !l.RestsUntil(p.Cooldown).After(now)
+	return !l.CoolsUntil(p.Cooldown).After(now)
 }
 
 func (r *poolReconciler) isLost(a netip.Addr) bool {

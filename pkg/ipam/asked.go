@@ -128,7 +128,7 @@ func (x *Index) taken(a netip.Addr, p *poolState, w PickRequest) *Refusal {
 		return Refuse(ReasonAddressInUse, "address %s of pool %s is being given to another request", a, p.Name).
 			WithHint("ask again in a moment")
 	}
-	x.thaw(p)
+	x.expireCooldowns(p)
 	return x.cooling(a, p, w.Holder)
 }
 

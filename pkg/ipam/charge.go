@@ -88,7 +88,7 @@ func (x *Index) chargesOf(a netip.Addr, r *record) (c charges) {
 
 // book counts the charges of an address whose entry is r. Whatever changes them takes them off before, and adds what
 // they are afterwards.
-func (x *Index) book(a netip.Addr, r *record, by int) {
+func (x *Index) adjustCharges(a netip.Addr, r *record, by int) {
 	c := x.chargesOf(a, r)
 	for _, at := range c.of[:c.n] {
 		of := x.charged[at.pool]

@@ -262,19 +262,19 @@ func checkFreeSets(t fataler, x *Index) {
 			}
 			next, ok := p.set.next(i)
 			isFree := ok && next == i
-			rests := !x.occupied(a) && p.restsUntil(x.record(a)) > x.now
-			if isFree == (x.occupied(a) || rests) || p.resting.set.has(i) != rests {
+			rests := !x.occupied(a) && p.coolsUntil(x.record(a)) > x.now
+			if isFree == (x.occupied(a) || rests) || p.cooldowns.set.has(i) != rests {
 				t.Fatalf("%s of pool %s: free is %v, occupied is %v, rests is %v", a, name, isFree, x.occupied(a), rests)
 			}
-			if rests && !slices.Contains(p.resting.queue, rest{p.restsUntil(x.record(a)), i}) {
+			if rests && !slices.Contains(p.cooldowns.queue, cooldown{p.coolsUntil(x.record(a)), i}) {
 				t.Fatalf("%s of pool %s rests, and nothing ends that", a, name)
 			}
 			if isFree {
 				free++
 			}
 		}
-		if n := uint64(len(p.resting.queue)); n > 2*p.resting.set.taken+64 {
-			t.Fatalf("%d ends of rests are kept for %d addresses of pool %s", n, p.resting.set.taken, name)
+		if n := uint64(len(p.cooldowns.queue)); n > 2*p.cooldowns.set.taken+64 {
+			t.Fatalf("%d ends of rests are kept for %d addresses of pool %s", n, p.cooldowns.set.taken, name)
 		}
 		if p.set.free() != free {
 			t.Fatalf("pool %s counts %d free, has %d", name, p.set.free(), free)
@@ -294,21 +294,21 @@ func checkFreeSets(t fataler, x *Index) {
 // checkPlaces counts again what is in use and held on hosts, and what is in doubt.
 func checkPlaces(t fataler, x *Index) {
 	t.Helper()
-	inUse, coming, doubts := map[place]int{}, map[place]int{}, 0
+	inUse, coming, doubts := map[hostPool]int{}, map[hostPool]int{}, 0
 	for _, r := range slices.AppendSeq(slices.Collect(x.byAddr.all()), maps.Values(x.missing)) {
-		if at, ok := placeOf(r); ok {
+		if at, ok := hostPoolOf(r); ok {
 			inUse[at]++
 		}
 	}
 	for _, h := range x.assumed {
 		if h.Host.IsValid() {
-			coming[place{h.Host, h.Pool}]++
+			coming[hostPool{h.Host, h.Pool}]++
 		}
 		if h.Unknown {
 			doubts++
 		}
 	}
-	counted := map[place]int{}
+	counted := map[hostPool]int{}
 	for at, addrs := range x.coming {
 		counted[at] = len(addrs)
 	}

@@ -114,10 +114,10 @@ func (x *Index) retainingPool(w PickRequest, a netip.Addr) (*poolState, *Refusal
 
 // Inherit is Inherits for a request that takes the address over now. It is assumed for the request until Forget, unless
 // it is assumed already.
-func (x *Index) Inherit(w PickRequest, l Lease, now time.Time) (held bool, refusal *Refusal) {
+func (x *Index) AssumeTakeOver(w PickRequest, l Lease, now time.Time) (held bool, refusal *Refusal) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	p, refusal := x.inherits(w, l)
+	p, refusal := x.takeOverPool(w, l)
 	if _, before := x.assumed[l.Addr]; p == nil || refusal != nil || before {
 		return false, refusal
 	}
@@ -128,17 +128,17 @@ func (x *Index) Inherit(w PickRequest, l Lease, now time.Time) (held bool, refus
 // Inherits says on which values of its pool a request may take over an address that an earlier pod of its claim
 // has: ok is false where it may not, because no pool has the address any more or the request's terms exclude it.
 // Where the pool does not serve the request there is a refusal.
-func (x *Index) Inherits(w PickRequest, l Lease) (p Params, ok bool, refusal *Refusal) {
+func (x *Index) TakeOverParams(w PickRequest, l Lease) (p Params, ok bool, refusal *Refusal) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	pool, refusal := x.inherits(w, l)
+	pool, refusal := x.takeOverPool(w, l)
 	if pool == nil || refusal != nil {
 		return p, false, refusal
 	}
 	return pool.Params(), true, nil
 }
 
-func (x *Index) inherits(w PickRequest, l Lease) (*poolState, *Refusal) {
+func (x *Index) takeOverPool(w PickRequest, l Lease) (*poolState, *Refusal) {
 	if n := w.needFor(l); n.among != nil && !n.among.Contains(l.Addr) {
 		return nil, nil
 	}

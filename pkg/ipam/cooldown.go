@@ -14,7 +14,7 @@ import (
 // RestsUntil is when an address that was given up may be handed out again by a pool of the given cooldown;
 // zero where nothing holds it back. An address rests from its release, whoever released it. That it was
 // set aside in between neither ends the rest nor begins another; one that nobody ever held has none.
-func (l Lease) RestsUntil(cooldown time.Duration) time.Time {
+func (l Lease) CoolsUntil(cooldown time.Duration) time.Time {
 	if cooldown <= 0 || failpoint.Broken("cooldown") || l.State != Available || l.Updated.IsZero() {
 		return time.Time{}
 	}
@@ -50,72 +50,72 @@ func (h History) lastHolder() string {
 }
 
 // resting are the addresses of a pool that nothing keeps but the cooldown.
-type resting struct {
+type cooldowns struct {
 	// set has them as taken.
 	set *freeSet
 	// queue says when their rests end. It has every address of the set, and others that were in it.
-	queue restQueue
+	queue cooldownQueue
 }
 
 // rest is when the rest of an address ends, in Unix nanoseconds, and the address's number in the pool.
-type rest struct {
+type cooldown struct {
 	ends   int64
 	number uint64
 }
 
-func newResting(n uint64) resting { return resting{set: newFreeSet(n)} }
+func newCooldowns(n uint64) cooldowns { return cooldowns{set: newFreeSet(n)} }
 
 // restsUntil is when the rest of an address of the pool ends, in Unix nanoseconds; 0 when it has none.
-func (p *poolState) restsUntil(r *record) int64 {
+func (p *poolState) coolsUntil(r *record) int64 {
 	if r == nil || p.Cooldown <= 0 || r.state != Available || r.updated == 0 {
 		return 0
 	}
-	return nanos(Lease{Updated: fromNanos(r.updated), History: r.history()}.RestsUntil(p.Cooldown))
+	return nanos(Lease{Updated: fromNanos(r.updated), History: r.history()}.CoolsUntil(p.Cooldown))
 }
 
 // refreshRest takes note whether an address that nothing else keeps rests, and says so.
-func (x *Index) refreshRest(p *poolState, a netip.Addr, number uint64, kept bool) bool {
+func (x *Index) refreshCooldown(p *poolState, a netip.Addr, number uint64, kept bool) bool {
 	var ends int64
 	if !kept && p.Cooldown > 0 {
-		ends = p.restsUntil(x.record(a))
+		ends = p.coolsUntil(x.record(a))
 	}
 	rests := ends > x.now
-	p.resting.set.set(number, rests)
+	p.cooldowns.set.set(number, rests)
 	if rests {
-		heap.Push(&p.resting.queue, rest{ends, number})
-		x.tidyRests(p)
+		heap.Push(&p.cooldowns.queue, cooldown{ends, number})
+		x.compactCooldowns(p)
 	}
 	return rests
 }
 
 // tidyRests throws out what is no longer so when that is the greater part of a pool's queue.
-func (x *Index) tidyRests(p *poolState) {
-	q := p.resting.queue
-	if uint64(len(q)) <= 2*p.resting.set.taken+64 {
+func (x *Index) compactCooldowns(p *poolState) {
+	q := p.cooldowns.queue
+	if uint64(len(q)) <= 2*p.cooldowns.set.taken+64 {
 		return
 	}
-	q = slices.DeleteFunc(q, func(r rest) bool { return !x.still(p, r) })
-	slices.SortFunc(q, func(a, b rest) int { return cmp.Or(cmp.Compare(a.ends, b.ends), cmp.Compare(a.number, b.number)) })
-	p.resting.queue = slices.Compact(q)
+	q = slices.DeleteFunc(q, func(r cooldown) bool { return !x.stillCools(p, r) })
+	slices.SortFunc(q, func(a, b cooldown) int { return cmp.Or(cmp.Compare(a.ends, b.ends), cmp.Compare(a.number, b.number)) })
+	p.cooldowns.queue = slices.Compact(q)
 }
 
 // still says whether an address rests, and exactly that long.
-func (x *Index) still(p *poolState, r rest) bool {
-	return p.resting.set.has(r.number) && p.restsUntil(x.record(p.address(r.number))) == r.ends
+func (x *Index) stillCools(p *poolState, r cooldown) bool {
+	return p.cooldowns.set.has(r.number) && p.coolsUntil(x.record(p.address(r.number))) == r.ends
 }
 
 // thaw ends the rests of a pool whose time has come. A pool is thawed whenever somebody looks at what it
 // has free; there is no timer.
-func (x *Index) thaw(p *poolState) {
-	for q := &p.resting.queue; len(*q) > 0 && (*q)[0].ends <= x.now; {
-		x.refresh(p.address(heap.Pop(q).(rest).number))
+func (x *Index) expireCooldowns(p *poolState) {
+	for q := &p.cooldowns.queue; len(*q) > 0 && (*q)[0].ends <= x.now; {
+		x.refresh(p.address(heap.Pop(q).(cooldown).number))
 	}
 }
 
 // nextRested is when the first address of a pool has rested; zero when none rests.
-func (x *Index) nextRested(p *poolState) time.Time {
-	for q := &p.resting.queue; len(*q) > 0; heap.Pop(q) {
-		if x.still(p, (*q)[0]) {
+func (x *Index) nextCooled(p *poolState) time.Time {
+	for q := &p.cooldowns.queue; len(*q) > 0; heap.Pop(q) {
+		if x.stillCools(p, (*q)[0]) {
 			return fromNanos((*q)[0].ends)
 		}
 	}
@@ -126,7 +126,7 @@ func (x *Index) nextRested(p *poolState) time.Time {
 // rest, and for the one who had it last: to everybody else the address still means them.
 func (x *Index) cooling(a netip.Addr, p *poolState, who string) *Refusal {
 	_, number, _ := x.serving(a)
-	if !p.resting.set.has(number) {
+	if !p.cooldowns.set.has(number) {
 		return nil
 	}
 	r := x.record(a)
@@ -137,7 +137,7 @@ func (x *Index) cooling(a netip.Addr, p *poolState, who string) *Refusal {
 	case last != "":
 		last = " after " + last
 	}
-	left := x.left(fromNanos(p.restsUntil(r)))
+	left := x.left(fromNanos(p.coolsUntil(r)))
 	return Refuse(ReasonAddressCooling, "address %s of pool %s is cooling%s: it is free in %s", a, p.Name, last, left).
 		WithHint("ask for another address, or ask again in %s", left)
 }
@@ -157,18 +157,18 @@ func FormatSpan(d time.Duration) string {
 }
 
 // restQueue has the rest that ends first in front.
-type restQueue []rest
+type cooldownQueue []cooldown
 
 // Len, Less, Swap, Push and Pop are those of a heap.
-func (q restQueue) Len() int           { return len(q) }
-func (q restQueue) Less(i, j int) bool { return q[i].ends < q[j].ends }
-func (q restQueue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q cooldownQueue) Len() int           { return len(q) }
+func (q cooldownQueue) Less(i, j int) bool { return q[i].ends < q[j].ends }
+func (q cooldownQueue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
 
 // Push is for package heap.
-func (q *restQueue) Push(r any) { *q = append(*q, r.(rest)) }
+func (q *cooldownQueue) Push(r any) { *q = append(*q, r.(cooldown)) }
 
 // Pop is for package heap.
-func (q *restQueue) Pop() any {
+func (q *cooldownQueue) Pop() any {
 	last := (*q)[len(*q)-1]
 	*q = (*q)[:len(*q)-1]
 	return last

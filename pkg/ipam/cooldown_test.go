@@ -61,10 +61,10 @@ func TestRestsUntil(t *testing.T) {
 		"set aside and back after half a second": {lease: unreserve(reserve(odd, 15), 20), want: at(41)},
 		"by hand so often that nobody knows":     {lease: toggled, want: at(2*MaxHistory - 1 + 30)},
 	} {
-		if got := tc.lease.RestsUntil(30 * time.Second); !got.Equal(tc.want) {
+		if got := tc.lease.CoolsUntil(30 * time.Second); !got.Equal(tc.want) {
 			t.Errorf("%s: rests until %s, want %s", name, got, tc.want)
 		}
-		if got := tc.lease.RestsUntil(0); !got.IsZero() {
+		if got := tc.lease.CoolsUntil(0); !got.IsZero() {
 			t.Errorf("%s: rests until %s although there is no cooldown", name, got)
 		}
 	}

@@ -14,7 +14,7 @@ const maxNamed = 5
 // that is in the way, not one that has room.
 func (x *Index) exhausted(w PickRequest, fit []*poolState) *Refusal {
 	for _, p := range fit {
-		x.thaw(p)
+		x.expireCooldowns(p)
 	}
 	var counts []string
 	for _, p := range fit[:min(len(fit), maxNamed)] {
@@ -44,7 +44,7 @@ func (x *Index) exhausted(w PickRequest, fit []*poolState) *Refusal {
 		}
 	}
 	if full := slices.IndexFunc(fit, func(p *poolState) bool { return p.Serves() && p.set.free() == 0 }); full >= 0 {
-		if next := x.nextRested(fit[full]); !next.IsZero() {
+		if next := x.nextCooled(fit[full]); !next.IsZero() {
 			return Refuse(ReasonPoolExhausted, "%s", message).
 				WithHint("ask again in %s, or add addresses: bcsnetctl pool add-ip %s RANGE", x.left(next), fit[full].Name)
 		}
@@ -82,7 +82,7 @@ func (x *Index) noneAmong(w PickRequest, n need, fit []*poolState, chosen []choi
 		if p.is4() != n.is4 || !p.Valid() || !x.barred(p, w, netip.Addr{}, chosen) {
 			continue
 		}
-		x.thaw(p)
+		x.expireCooldowns(p)
 		a, free := p.firstAmong(n.among, w, chosen)
 		if !free || !p.Serves() {
 			if a = x.retainedFor(p, w, n); !a.IsValid() {

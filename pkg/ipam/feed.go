@@ -194,7 +194,7 @@ func (x *Index) put(old, r *record, restored bool) change {
 		x.markMissing(old)
 	}
 	x.resolveMissing(r)
-	x.settle(r.addr)
+	x.refreshDerived(r.addr)
 	return change{r.addr, old, r}
 }
 
@@ -204,12 +204,12 @@ func (x *Index) drop(changes []change, r *record) []change {
 	if !failpoint.Broken("lost") {
 		x.markMissing(r)
 	}
-	x.settle(r.addr)
+	x.refreshDerived(r.addr)
 	return append(changes, change{r.addr, r, nil})
 }
 
 // settle brings everything that is derived from an entry up to date after it changed.
-func (x *Index) settle(a netip.Addr) {
+func (x *Index) refreshDerived(a netip.Addr) {
 	x.resolveOverlaps()
 	x.refresh(a)
 }

@@ -151,7 +151,7 @@ func TestReserveFor(t *testing.T) {
 	if _, ok := Bind(next, newParams, Holder{PodUID: "u", IfName: "eth0"}, Retention{Claim: "shop/other", Fixed: true}, now); ok {
 		t.Error("a pod of another claim gets it")
 	}
-	if freed, ok := Free(next, now, Change{}); !ok || !freed.RestsUntil(time.Hour).IsZero() {
+	if freed, ok := Free(next, now, Change{}); !ok || !freed.CoolsUntil(time.Hour).IsZero() {
 		t.Errorf("nobody had it, and it rests: %+v", freed)
 	}
 	for name, l := range map[string]Lease{"Active": held(Active), "Reserved": held(Reserved), "deleting": held(Available, deleting)} {

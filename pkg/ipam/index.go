@@ -37,8 +37,8 @@ type Index struct {
 
 	// inUse counts the addresses in use, and those lost while they were, by where they are; coming are those that are held
 	// for a host.
-	inUse  map[place]int
-	coming map[place][]netip.Addr
+	inUse  map[hostPool]int
+	coming map[hostPool][]netip.Addr
 
 	// charged counts, by pool and namespace, the addresses that count for namespaces, those lost and those being given
 	// included.
@@ -118,8 +118,8 @@ func NewIndex() *Index {
 		deleted:    map[netip.Addr]uint64{},
 		missing:    map[netip.Addr]*record{},
 		behind:     map[netip.Addr]struct{}{},
-		inUse:      map[place]int{},
-		coming:     map[place][]netip.Addr{},
+		inUse:      map[hostPool]int{},
+		coming:     map[hostPool][]netip.Addr{},
 		charged:    map[string]map[string]int{},
 		assumed:    map[netip.Addr]Assumed{},
 		nodes:      map[string][]netip.Addr{},
@@ -184,11 +184,11 @@ func (x *Index) record(a netip.Addr) *record {
 func (x *Index) Subscribe(fn func(old, new Lease)) { x.subscribers = append(x.subscribers, fn) }
 
 func (x *Index) link(r *record) {
-	x.book(r.addr, nil, -1)
+	x.adjustCharges(r.addr, nil, -1)
 	x.byAddr.add(r)
-	x.book(r.addr, r, +1)
+	x.adjustCharges(r.addr, r, +1)
 	x.count(r, +1)
-	x.tally(r, +1)
+	x.adjustUsage(r, +1)
 	if r.state == Available {
 		return
 	}
@@ -213,11 +213,11 @@ func (x *Index) link(r *record) {
 }
 
 func (x *Index) unlink(r *record) {
-	x.book(r.addr, r, -1)
+	x.adjustCharges(r.addr, r, -1)
 	x.byAddr.remove(r)
-	x.book(r.addr, nil, +1)
+	x.adjustCharges(r.addr, nil, +1)
 	x.count(r, -1)
-	x.tally(r, -1)
+	x.adjustUsage(r, -1)
 	if r.state == Available {
 		return
 	}

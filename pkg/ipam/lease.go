@@ -236,7 +236,7 @@ func Bind(l Lease, p Params, h Holder, s Retention, now time.Time) (next Lease, 
 // Succeed gives an address that a pod of a claim holds to the pod that is in its place now: of the same claim
 // and key, on the same interface. The caller has made sure that the earlier pod is no more. It is refused
 // (ok false) for everybody else, and when the object is being deleted.
-func Succeed(l Lease, p Params, h Holder, s Retention, now time.Time) (next Lease, ok bool) {
+func TakeOver(l Lease, p Params, h Holder, s Retention, now time.Time) (next Lease, ok bool) {
 	if l.State != Active || l.Deleting || l.PodPrimaryKey == "" || h.SameAttachment(l.Holder) || !l.admits(h, s) {
 		return l, false
 	}

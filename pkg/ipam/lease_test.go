@@ -266,7 +266,7 @@ func TestSucceed(t *testing.T) {
 		"Reserved":                 {held(Reserved, func(l *Lease) { l.Retention = web }), successor, web, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, ok := Succeed(tc.from, newParams, tc.to, tc.sticky, now)
+			got, ok := TakeOver(tc.from, newParams, tc.to, tc.sticky, now)
 			want := tc.from
 			if tc.ok {
 				want.Params, want.Holder, want.Retention, want.Updated = newParams, tc.to, tc.sticky, now

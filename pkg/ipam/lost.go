@@ -16,10 +16,10 @@ func (x *Index) markMissing(r *record) {
 	if r.state != Available {
 		x.removeMissing(r.addr)
 		now := x.record(r.addr)
-		x.book(r.addr, now, -1)
+		x.adjustCharges(r.addr, now, -1)
 		x.missing[r.addr] = r
-		x.book(r.addr, now, +1)
-		x.tally(r, +1)
+		x.adjustCharges(r.addr, now, +1)
+		x.adjustUsage(r, +1)
 	}
 }
 
@@ -69,10 +69,10 @@ func (x *Index) resolveMissing(r *record) {
 func (x *Index) removeMissing(a netip.Addr) {
 	if r, ok := x.missing[a]; ok {
 		now := x.record(a)
-		x.book(a, now, -1)
+		x.adjustCharges(a, now, -1)
 		delete(x.missing, a)
-		x.book(a, now, +1)
-		x.tally(r, -1)
+		x.adjustCharges(a, now, +1)
+		x.adjustUsage(r, -1)
 	}
 }
 

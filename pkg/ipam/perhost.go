@@ -7,20 +7,20 @@ import (
 )
 
 // place is a host, and a pool that it has addresses of.
-type place struct {
+type hostPool struct {
 	host netip.Addr
 	pool string
 }
 
 // placeOf is where an address is in use; ok is false for one that nobody on a host has.
-func placeOf(r *record) (at place, ok bool) {
-	at = place{r.host.Value(), r.params.Value().Pool}
+func hostPoolOf(r *record) (at hostPool, ok bool) {
+	at = hostPool{r.host.Value(), r.params.Value().Pool}
 	return at, r.state == Active && at.host.IsValid()
 }
 
 // tally counts an address that is in use, or that is lost while it was, where it is.
-func (x *Index) tally(r *record, by int) {
-	at, ok := placeOf(r)
+func (x *Index) adjustUsage(r *record, by int) {
+	at, ok := hostPoolOf(r)
 	if !ok {
 		return
 	}
@@ -30,12 +30,12 @@ func (x *Index) tally(r *record, by int) {
 }
 
 // has says whether an address is among those that tally counts at a place.
-func (x *Index) has(at place, a netip.Addr) bool {
+func (x *Index) has(at hostPool, a netip.Addr) bool {
 	for _, r := range []*record{x.record(a), x.missing[a]} {
 		if r == nil {
 			continue
 		}
-		if is, ok := placeOf(r); ok && is == at {
+		if is, ok := hostPoolOf(r); ok && is == at {
 			return true
 		}
 	}
@@ -46,11 +46,11 @@ func (x *Index) has(at place, a netip.Addr) bool {
 func (x *Index) assume(a netip.Addr, h Assumed) {
 	x.removeAssumed(a)
 	r := x.record(a)
-	x.book(a, r, -1)
+	x.adjustCharges(a, r, -1)
 	x.assumed[a] = h
-	x.book(a, r, +1)
+	x.adjustCharges(a, r, +1)
 	if h.Host.IsValid() {
-		at := place{h.Host, h.Pool}
+		at := hostPool{h.Host, h.Pool}
 		x.coming[at] = append(x.coming[at], a)
 	}
 	x.refresh(a)
@@ -63,10 +63,10 @@ func (x *Index) removeAssumed(a netip.Addr) {
 		return
 	}
 	r := x.record(a)
-	x.book(a, r, -1)
+	x.adjustCharges(a, r, -1)
 	delete(x.assumed, a)
-	x.book(a, r, +1)
-	at := place{h.Host, h.Pool}
+	x.adjustCharges(a, r, +1)
+	at := hostPool{h.Host, h.Pool}
 	if x.coming[at] = slices.DeleteFunc(x.coming[at], func(b netip.Addr) bool { return b == a }); len(x.coming[at]) == 0 {
 		delete(x.coming, at)
 	}
@@ -85,7 +85,7 @@ func (x *Index) hostFull(p *poolState, w PickRequest, chosen []choice) bool {
 // onHost is how many addresses of a pool the host of a request has, and how many more it is to have: those that are being
 // given to it, that were chosen for the request, and that are expected there.
 func (x *Index) onHost(p *poolState, w PickRequest, chosen []choice) (n, coming int) {
-	at := place{w.Host, p.Name}
+	at := hostPool{w.Host, p.Name}
 	held := x.coming[at]
 	for _, a := range held {
 		if !x.has(at, a) { // the write may have arrived already
@@ -165,7 +165,7 @@ func (x *Index) HeldOn(host []netip.Addr, pools []string) (n map[string]int) {
 			continue
 		}
 		for _, h := range host {
-			if held := x.inUse[place{h, name}]; held > 0 {
+			if held := x.inUse[hostPool{h, name}]; held > 0 {
 				if n == nil {
 					n = map[string]int{}
 				}

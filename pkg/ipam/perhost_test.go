@@ -92,7 +92,7 @@ func TestInheritPerHost(t *testing.T) {
 		all = append(all, l)
 	}
 	take := func(l Lease) string {
-		held, refusal := x.Inherit(want(func(w *PickRequest) { w.Claim, w.PodPrimaryKey, w.Key = "shop/web", l.PodPrimaryKey, l.PodPrimaryKey }), l, now)
+		held, refusal := x.AssumeTakeOver(want(func(w *PickRequest) { w.Claim, w.PodPrimaryKey, w.Key = "shop/web", l.PodPrimaryKey, l.PodPrimaryKey }), l, now)
 		if held != (refusal == nil) {
 			t.Errorf("held %t, %v", held, refusal)
 		}
@@ -104,7 +104,7 @@ func TestInheritPerHost(t *testing.T) {
 	if got, want := take(all[1]), "HostFull: no available IP for pod shop/a: host 192.168.0.1 has 0 (and 1 on their way) of the 1 addresses of pool a that one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit a"; got != want {
 		t.Errorf("%s", got)
 	}
-	if held, refusal := x.Inherit(want(func(w *PickRequest) { w.AnyHost = true }), all[0], now); held || refusal != nil {
+	if held, refusal := x.AssumeTakeOver(want(func(w *PickRequest) { w.AnyHost = true }), all[0], now); held || refusal != nil {
 		t.Errorf("what is held already is held by another: %t, %v", held, refusal)
 	}
 	x.Forget(all[0].Addr)
@@ -121,7 +121,7 @@ func TestInheritsPerHost(t *testing.T) {
 	x.Watched(mine)
 	ask := func(host string) string {
 		t.Helper()
-		_, ok, refusal := x.Inherits(want(onHost(host), func(w *PickRequest) { w.Claim, w.PodPrimaryKey = "shop/web", "web-0" }), mine)
+		_, ok, refusal := x.TakeOverParams(want(onHost(host), func(w *PickRequest) { w.Claim, w.PodPrimaryKey = "shop/web", "web-0" }), mine)
 		if ok != (refusal == nil) {
 			t.Errorf("%v, %v", ok, refusal)
 		}

@@ -254,7 +254,7 @@ func (x *Index) firstFree(pools []*poolState, n need, w PickRequest, chosen []ch
 		if p.is4() != n.is4 || !p.Serves() || p.set.n == 0 {
 			continue
 		}
-		if x.thaw(p); p.set.free() == 0 || x.barred(p, w, netip.Addr{}, chosen) {
+		if x.expireCooldowns(p); p.set.free() == 0 || x.barred(p, w, netip.Addr{}, chosen) {
 			continue
 		}
 		if n.among != nil {

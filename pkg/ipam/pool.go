@@ -73,11 +73,11 @@ func (p Pool) is4() bool { return p.Plan.Subnet.Addr().Is4() }
 
 type poolState struct {
 	Pool
-	usable   []netipx.IPRange // of the plan
-	segments []segment
-	set      *freeSet
-	resting  resting
-	overlaps map[string]*overlap
+	usable    []netipx.IPRange // of the plan
+	segments  []segment
+	set       *freeSet
+	cooldowns cooldowns
+	overlaps  map[string]*overlap
 	// hosts is how many hosts may draw, uncounted where that has to be found out.
 	hosts int
 	// revision is another number whenever what the pool serves was worked out anew.
@@ -120,7 +120,7 @@ func (x *Index) SetPool(p Pool) {
 	defer x.mu.Unlock()
 	s, exists := x.pools[p.Name]
 	if !exists {
-		s = &poolState{set: newFreeSet(0), resting: newResting(0), overlaps: map[string]*overlap{}}
+		s = &poolState{set: newFreeSet(0), cooldowns: newCooldowns(0), overlaps: map[string]*overlap{}}
 		x.pools[p.Name] = s
 	} else {
 		x.unlist(s)

@@ -154,9 +154,9 @@ func (x *Index) Counts(name string, now time.Time) PoolCounts {
 
 func (x *Index) countsOf(name string) (c PoolCounts) {
 	if p := x.pools[name]; p != nil {
-		x.thaw(p)
+		x.expireCooldowns(p)
 		c.Served, c.Free = p.set.n, p.set.free()
-		c.Cooling, c.NextFree = p.resting.set.taken, x.nextRested(p)
+		c.Cooling, c.NextFree = p.cooldowns.set.taken, x.nextCooled(p)
 	}
 	if m := x.byPool[name]; m != nil {
 		c.Objects, c.Active, c.Reserved = len(m.records), m.active, m.reserved

@@ -130,7 +130,7 @@ func TestSucceedQuota(t *testing.T) {
 	l.Retention = Retention{Claim: "pools/db", PodPrimaryKey: "db-0", Fixed: true}
 	x.Watched(l)
 	from := func(namespace string) string {
-		_, _, refusal := x.Inherits(want(inNamespace(namespace), func(w *PickRequest) { w.Claim, w.PodPrimaryKey = "pools/db", "db-0" }), l)
+		_, _, refusal := x.TakeOverParams(want(inNamespace(namespace), func(w *PickRequest) { w.Claim, w.PodPrimaryKey = "pools/db", "db-0" }), l)
 		return refused(refusal)
 	}
 	if got := from("shop"); got != "" {

@@ -57,7 +57,7 @@ func (p *poolState) assign() {
 		p.segments = append(p.segments, segment{IPRange: r, base: n, pool: p})
 		n = addSaturated(n, Size(r))
 	}
-	p.set, p.resting = newFreeSet(n), newResting(n)
+	p.set, p.cooldowns = newFreeSet(n), newCooldowns(n)
 }
 
 // refreshPool fills the new free set of a pool, from whichever is less: its addresses, or those that
@@ -130,7 +130,7 @@ func (p *poolState) address(i uint64) netip.Addr {
 func (x *Index) refresh(a netip.Addr) {
 	if p, i, ok := x.serving(a); ok && i < p.set.n {
 		kept := x.occupied(a)
-		p.set.set(i, x.refreshRest(p, a, i, kept) || kept)
+		p.set.set(i, x.refreshCooldown(p, a, i, kept) || kept)
 	}
 }
 

@@ -49,7 +49,7 @@ func (x *Index) Headrooms(now time.Time) map[string]Headroom {
 func (x *Index) headroom(p *poolState) Headroom {
 	s := Headroom{Network: p.Network, Is4: p.is4(), MaxPerHost: p.MaxPerHost}
 	if p.Serves() {
-		x.thaw(p)
+		x.expireCooldowns(p)
 		s.Free = p.set.free()
 	}
 	m := x.byPool[p.Name]
