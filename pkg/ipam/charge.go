@@ -53,7 +53,7 @@ func (w PickRequest) chargedTo() ChargedNamespaces {
 // charge is a namespace that an address of a pool counts for.
 type charge struct{ pool, namespace string }
 
-// charges are those of one address: by its entry, by what was lost, and by the request that it is being given to.
+// charges are those of one address: by its entry, by what is missing, and by the request that it is being given to.
 type charges struct {
 	n  int
 	of [6]charge
@@ -86,7 +86,7 @@ func (x *Index) chargesOf(a netip.Addr, r *record) (c charges) {
 	return c
 }
 
-// book counts the charges of an address whose entry is r. Whatever changes them takes them off before, and adds what
+// adjustCharges counts the charges of an address whose entry is r. Whatever changes them takes them off before, and adds what
 // they are afterwards.
 func (x *Index) adjustCharges(a netip.Addr, r *record, by int) {
 	c := x.chargesOf(a, r)

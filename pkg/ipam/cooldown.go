@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
-// RestsUntil is when an address that was given up may be handed out again by a pool of the given cooldown;
+// CoolsUntil is when an address that was given up may be handed out again by a pool of the given cooldown;
 // zero where nothing holds it back. An address rests from its release, whoever released it. That it was
 // set aside in between neither ends the rest nor begins another; one that nobody ever held has none.
 func (l Lease) CoolsUntil(cooldown time.Duration) time.Time {
@@ -49,15 +49,15 @@ func (h History) lastHolder() string {
 	return ""
 }
 
-// resting are the addresses of a pool that nothing keeps but the cooldown.
+// cooldowns are the addresses of a pool that nothing keeps but the cooldown.
 type cooldowns struct {
 	// set has them as taken.
 	set *freeSet
-	// queue says when their rests end. It has every address of the set, and others that were in it.
+	// queue says when their cooldowns end. It has every address of the set, and others that were in it.
 	queue cooldownQueue
 }
 
-// rest is when the rest of an address ends, in Unix nanoseconds, and the address's number in the pool.
+// cooldown is when that of an address ends, in Unix nanoseconds, and the address's number in the pool.
 type cooldown struct {
 	ends   int64
 	number uint64
@@ -65,7 +65,7 @@ type cooldown struct {
 
 func newCooldowns(n uint64) cooldowns { return cooldowns{set: newFreeSet(n)} }
 
-// restsUntil is when the rest of an address of the pool ends, in Unix nanoseconds; 0 when it has none.
+// coolsUntil is when the cooldown of an address of the pool ends, in Unix nanoseconds; 0 when it has none.
 func (p *poolState) coolsUntil(r *record) int64 {
 	if r == nil || p.Cooldown <= 0 || r.state != Available || r.updated == 0 {
 		return 0
@@ -73,7 +73,7 @@ func (p *poolState) coolsUntil(r *record) int64 {
 	return nanos(Lease{Updated: fromNanos(r.updated), History: r.history()}.CoolsUntil(p.Cooldown))
 }
 
-// refreshRest takes note whether an address that nothing else keeps rests, and says so.
+// refreshCooldown takes note whether an address that nothing else keeps cools, and reports it.
 func (x *Index) refreshCooldown(p *poolState, a netip.Addr, number uint64, kept bool) bool {
 	var ends int64
 	if !kept && p.Cooldown > 0 {
@@ -88,7 +88,7 @@ func (x *Index) refreshCooldown(p *poolState, a netip.Addr, number uint64, kept 
 	return rests
 }
 
-// tidyRests throws out what is no longer so when that is the greater part of a pool's queue.
+// compactCooldowns throws out what is no longer so when that is the greater part of a pool's queue.
 func (x *Index) compactCooldowns(p *poolState) {
 	q := p.cooldowns.queue
 	if uint64(len(q)) <= 2*p.cooldowns.set.taken+64 {
@@ -99,12 +99,12 @@ func (x *Index) compactCooldowns(p *poolState) {
 	p.cooldowns.queue = slices.Compact(q)
 }
 
-// still says whether an address rests, and exactly that long.
+// stillCools reports whether an address cools, and exactly that long.
 func (x *Index) stillCools(p *poolState, r cooldown) bool {
 	return p.cooldowns.set.has(r.number) && p.coolsUntil(x.record(p.address(r.number))) == r.ends
 }
 
-// thaw ends the rests of a pool whose time has come. A pool is thawed whenever somebody looks at what it
+// expireCooldowns ends those of a pool whose time has come. It is called whenever somebody looks at what the pool
 // has free; there is no timer.
 func (x *Index) expireCooldowns(p *poolState) {
 	for q := &p.cooldowns.queue; len(*q) > 0 && (*q)[0].ends <= x.now; {
@@ -112,7 +112,7 @@ func (x *Index) expireCooldowns(p *poolState) {
 	}
 }
 
-// nextRested is when the first address of a pool has rested; zero when none rests.
+// nextCooled is when the first cooldown of a pool ends; zero when no address cools.
 func (x *Index) nextCooled(p *poolState) time.Time {
 	for q := &p.cooldowns.queue; len(*q) > 0; heap.Pop(q) {
 		if x.stillCools(p, (*q)[0]) {
@@ -156,7 +156,7 @@ func FormatSpan(d time.Duration) string {
 	return text
 }
 
-// restQueue has the rest that ends first in front.
+// cooldownQueue has the cooldown that ends first in front.
 type cooldownQueue []cooldown
 
 // Len, Less, Swap, Push and Pop are those of a heap.

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func cooldown(d time.Duration) option { return func(p *Pool) { p.Cooldown = d } }
+func coolFor(d time.Duration) option { return func(p *Pool) { p.Cooldown = d } }
 
 // gaveUp is an address that a pod, or whoever is named, gave up after so many seconds.
 func gaveUp(addr, pool string, version uint64, seconds int) Lease {
@@ -73,7 +73,7 @@ func TestRestsUntil(t *testing.T) {
 // An address is free at the very moment that its rest ends, and not before.
 func TestPickLetsAddressesRest(t *testing.T) {
 	entry := []string{"10.0.0.8"}
-	p := pool(t, "a", "10.0.0.0/24", entry, cooldown(30*time.Second))
+	p := pool(t, "a", "10.0.0.0/24", entry, coolFor(30*time.Second))
 	cold := gaveUp("10.0.0.8", "a", 7, 10)
 	ends := at(40)
 	const exhausted = "PoolExhausted: no available IP for pod shop/a: pool a (10.0.0.0/24) has 0 of 1 addresses free, 0 active, 0 reserved"
@@ -98,7 +98,7 @@ func TestPickLetsAddressesRest(t *testing.T) {
 		"not by name, by the one who had it":     {want: want(holder("shop/pod-of-10.0.0.8")), now: at(28), text: exhausted + ", 1 is cooling and free in 12s; hint: ask again in 12s, or add addresses: bcsnetctl pool add-ip a RANGE"},
 		"by name, in time":                       {want: want(asking("10.0.0.8")), now: ends},
 		"the cooldown is taken away":             {change: func(x *Index) { x.SetPool(pool(t, "a", "10.0.0.0/24", entry)) }, want: want(), now: at(11)},
-		"the cooldown gets shorter":              {change: func(x *Index) { x.SetPool(pool(t, "a", "10.0.0.0/24", entry, cooldown(time.Second))) }, want: want(), now: at(11)},
+		"the cooldown gets shorter":              {change: func(x *Index) { x.SetPool(pool(t, "a", "10.0.0.0/24", entry, coolFor(time.Second))) }, want: want(), now: at(11)},
 		"the cooldown gets longer, after a look": {change: longer(t, entry), want: want(asking("10.0.0.8")), now: at(41), text: fmt.Sprintf(cooling, "1m29s", "1m29s")},
 		"the pool comes after the address": {change: func(x *Index) {
 			x.RemovePool("a")
@@ -132,13 +132,13 @@ func longer(t *testing.T, entry []string) func(*Index) {
 	t.Helper()
 	return func(x *Index) {
 		x.Counts("a", at(41))
-		x.SetPool(pool(t, "a", "10.0.0.0/24", entry, cooldown(2*time.Minute)))
+		x.SetPool(pool(t, "a", "10.0.0.0/24", entry, coolFor(2*time.Minute)))
 	}
 }
 
 // A release that was told before its end was, as in a list, rests from the later one.
 func TestRestBeginsAgain(t *testing.T) {
-	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8"}, cooldown(30*time.Second)))
+	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8"}, coolFor(30*time.Second)))
 	x.Watched(gaveUp("10.0.0.8", "a", 1, 0))
 	x.Replace([]Lease{gaveUp("10.0.0.8", "a", 3, 20)}, 3)
 	for _, tc := range []struct {
@@ -154,7 +154,7 @@ func TestRestBeginsAgain(t *testing.T) {
 
 // A pool goes on with addresses that have rested, and counts the others apart, the next one first.
 func TestCountsOfCooling(t *testing.T) {
-	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8-10.0.0.12"}, cooldown(30*time.Second)))
+	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8-10.0.0.12"}, coolFor(30*time.Second)))
 	for i, seconds := range []int{20, 10, 15} { // not in the order of their releases
 		x.Watched(gaveUp(fmt.Sprintf("10.0.0.%d", 8+i), "a", x.Seen()+1, seconds))
 	}
@@ -176,7 +176,7 @@ func TestCountsOfCooling(t *testing.T) {
 
 // An address that is set aside and back all the time does not pile up ends of its rest.
 func TestRestsDoNotPileUp(t *testing.T) {
-	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8"}, cooldown(time.Hour)))
+	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8"}, coolFor(time.Hour)))
 	x.Watched(gaveUp("10.0.0.8", "a", 1, 1))
 	for i := range 10_000 {
 		x.SetNode("node-1", ips("10.0.0.8"))

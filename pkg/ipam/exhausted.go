@@ -142,7 +142,7 @@ func (x *Index) counts(p *poolState) string {
 	return counts + p.servedByOthers()
 }
 
-// lost says which other pools hand out addresses of this one.
+// servedByOthers says which other pools hand out addresses of this one.
 func (p *poolState) servedByOthers() string {
 	var to []string
 	for other, o := range p.overlaps {

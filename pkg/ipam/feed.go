@@ -171,7 +171,7 @@ func (r *record) continues(old *record) bool {
 
 // put makes r the entry of its address in place of old, if there was one. restored says that r is of a store that was put
 // back to an older state, in which old was not yet. Who had the address later than r says has it still: an entry that is
-// free is lost to him, and one of an earlier holder is his, with the version of the object that must be written again.
+// free is missing, and one of an earlier holder is his, with the version of the object that must be written again.
 func (x *Index) put(old, r *record, restored bool) change {
 	known := x.missing[r.addr]
 	if old != nil {
@@ -208,7 +208,7 @@ func (x *Index) drop(changes []change, r *record) []change {
 	return append(changes, change{r.addr, r, nil})
 }
 
-// settle brings everything that is derived from an entry up to date after it changed.
+// refreshDerived brings everything that is derived from an entry up to date after it changed.
 func (x *Index) refreshDerived(a netip.Addr) {
 	x.resolveOverlaps()
 	x.refresh(a)

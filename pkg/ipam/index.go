@@ -13,7 +13,7 @@ import (
 // and is nothing but their digest: it is rebuilt from the objects at any time.
 //
 // Invariants: an entry changes only to a higher version of its epoch, or to one of the next. An address is free in its pool's set exactly
-// when occupied says no and, once the pool is thawed, it does not rest. Every address is served by at most one pool.
+// when occupied says no and, once its cooldowns have expired, it does not cool. Every address is served by at most one pool.
 type Index struct {
 	mu           sync.RWMutex
 	seed         maphash.Seed
@@ -35,16 +35,16 @@ type Index struct {
 	epoch   uint32
 	waiters []*waiter
 
-	// inUse counts the addresses in use, and those lost while they were, by where they are; coming are those that are held
+	// inUse counts the addresses in use, and those missing that were, by where they are; coming are those that are held
 	// for a host.
 	inUse  map[hostPool]int
 	coming map[hostPool][]netip.Addr
 
-	// charged counts, by pool and namespace, the addresses that count for namespaces, those lost and those being given
+	// charged counts, by pool and namespace, the addresses that count for namespaces, those missing and those being given
 	// included.
 	charged map[string]map[string]int
 
-	// lost are the addresses whose object went while they were held.
+	// missing are the addresses whose object went while they were held.
 	missing map[netip.Addr]*record
 	// behind are the addresses whose object names an earlier holder than the entry does.
 	behind map[netip.Addr]struct{}

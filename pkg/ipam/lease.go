@@ -113,7 +113,7 @@ func (h Holder) SameAttachment(o Holder) bool {
 	return h.ContainerID != "" && h.ContainerID == o.ContainerID
 }
 
-// Sticky is what an address keeps beyond its container: the claim that it belongs to.
+// Retention is what a lease keeps beyond its holder: the claim that it belongs to, on which terms.
 type Retention struct {
 	// Claim is namespace/name of the claim; empty for an address that belongs to none.
 	Claim string
@@ -126,7 +126,7 @@ type Retention struct {
 	ExpiredTime string
 }
 
-// Kept says whether the address stays with its claim when its holder gives it up.
+// Retained reports whether the address stays with its claim when its holder gives it up.
 func (s Retention) Retained() bool { return s.Claim != "" && s.Fixed }
 
 // admits says whether an address that is kept so may go to a holder on these terms: of the same claim, and of
@@ -233,7 +233,7 @@ func Bind(l Lease, p Params, h Holder, s Retention, now time.Time) (next Lease, 
 	return next, true
 }
 
-// Succeed gives an address that a pod of a claim holds to the pod that is in its place now: of the same claim
+// TakeOver gives an address that a pod of a claim holds to the pod that is in its place now: of the same claim
 // and key, on the same interface. The caller has made sure that the earlier pod is no more. It is refused
 // (ok false) for everybody else, and when the object is being deleted.
 func TakeOver(l Lease, p Params, h Holder, s Retention, now time.Time) (next Lease, ok bool) {
@@ -334,7 +334,7 @@ func Identify(l Lease, uid string) (next Lease, ok bool) {
 	return l, true
 }
 
-// Restick changes the terms on which somebody has an address, or on which it is kept for a claim. It is
+// ChangeRetention changes the terms on which somebody has an address, or on which it is kept for a claim. It is
 // refused (ok false) where nothing changes, for an address that is free or set aside by hand, and for one that
 // would be kept for nobody.
 func ChangeRetention(l Lease, s Retention) (next Lease, ok bool) {

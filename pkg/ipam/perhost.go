@@ -6,19 +6,19 @@ import (
 	"slices"
 )
 
-// place is a host, and a pool that it has addresses of.
+// hostPool is a host, and a pool that it has addresses of.
 type hostPool struct {
 	host netip.Addr
 	pool string
 }
 
-// placeOf is where an address is in use; ok is false for one that nobody on a host has.
+// hostPoolOf is where an address is in use; ok is false for one that nobody on a host has.
 func hostPoolOf(r *record) (at hostPool, ok bool) {
 	at = hostPool{r.host.Value(), r.params.Value().Pool}
 	return at, r.state == Active && at.host.IsValid()
 }
 
-// tally counts an address that is in use, or that is lost while it was, where it is.
+// adjustUsage counts an address that is in use, or that is missing and was, where it is.
 func (x *Index) adjustUsage(r *record, by int) {
 	at, ok := hostPoolOf(r)
 	if !ok {
@@ -29,7 +29,7 @@ func (x *Index) adjustUsage(r *record, by int) {
 	}
 }
 
-// has says whether an address is among those that tally counts at a place.
+// has reports whether an address is among those that adjustUsage counts at a place.
 func (x *Index) has(at hostPool, a netip.Addr) bool {
 	for _, r := range []*record{x.record(a), x.missing[a]} {
 		if r == nil {

@@ -145,7 +145,7 @@ func TestPickCostDoesNotGrow(t *testing.T) {
 		}
 		return best
 	}
-	cold := benchIndex(t, benchPool(t, 65536, cooldown(time.Hour)), 0, 1000)
+	cold := benchIndex(t, benchPool(t, 65536, coolFor(time.Hour)), 0, 1000)
 	cold.Replace(released(fleet(benchPool(t, 65536), 65536*9/10)), 65536)
 	small := cost(benchIndex(t, benchPool(t, 256), 0, 1))
 	large := cost(benchIndex(t, benchPool(t, 65536), 65536*9/10, 1000))

@@ -81,7 +81,7 @@ func TestPickRefuses(t *testing.T) {
 				"; hint: see who holds them: bcsnetctl ip list --pool a; add addresses: bcsnetctl pool add-ip a RANGE",
 		},
 		"exhausted while some are cooling": {
-			pools: []Pool{pool(t, "a", "10.0.0.0/24", []string{"10.0.0.6-10.0.0.9"}, cooldown(time.Minute))},
+			pools: []Pool{pool(t, "a", "10.0.0.0/24", []string{"10.0.0.6-10.0.0.9"}, coolFor(time.Minute))},
 			before: func(x *Index) {
 				x.take("a", "10.0.0.6")
 				for i, addr := range []string{"10.0.0.7", "10.0.0.8", "10.0.0.9"} {

@@ -134,7 +134,7 @@ func (x *Index) refresh(a netip.Addr) {
 	}
 }
 
-// occupied says whether an address cannot be handed out at present, its rest apart.
+// occupied says whether an address cannot be handed out at present, its cooldown apart.
 func (x *Index) occupied(a netip.Addr) bool {
 	if r := x.record(a); r != nil && (r.state != Available || r.has(flagDeleting) && !failpoint.Broken("deleting")) {
 		return true

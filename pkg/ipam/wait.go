@@ -17,14 +17,14 @@ func (x *Index) Reached(version uint64) {
 	x.reached(version)
 }
 
-// Seen is the version that the watch has reached. It goes back by a Restart alone.
+// Seen is the version that the watch has reached. It goes back by a ResetTo alone.
 func (x *Index) Seen() uint64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.seen
 }
 
-// WaitSeen returns when the watch has reached version, or with ErrRestarted or the context's error.
+// WaitSeen returns when the watch has reached version, or with ErrReset or the context's error.
 func (x *Index) WaitSeen(ctx context.Context, version uint64) error {
 	done := make(chan error, 1)
 	forget := x.WhenSeen(version, func(err error) { done <- err })
@@ -37,7 +37,7 @@ func (x *Index) WaitSeen(ctx context.Context, version uint64) error {
 	}
 }
 
-// WhenSeen calls done once, when the watch has reached version, or with ErrRestarted. done must neither wait nor use the
+// WhenSeen calls done once, when the watch has reached version, or with ErrReset. done must neither wait nor use the
 // index. After forget it is not called any more.
 func (x *Index) WhenSeen(version uint64, done func(error)) (forget func()) {
 	x.mu.Lock()

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Offer finds the pool that serves an address. A refusal says why nobody who asks gets the address now;
+// Candidate finds the pool that serves an address. A refusal says why nobody who asks gets the address now;
 // the pool has no name where none serves it.
 func (x *Index) Candidate(a netip.Addr, now time.Time) (Pool, *Refusal) {
 	x.mu.Lock()

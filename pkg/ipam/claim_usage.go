@@ -103,7 +103,7 @@ func (x *Index) claimed(claim string) iter.Seq[*record] {
 	}
 }
 
-// keptForAny is the one of the addresses that are kept for whichever pod of the request's claim comes that was given up
+// retainedForAny is the one of the addresses that are kept for whichever pod of the request's claim comes that was given up
 // last and can be had; the choice has no pool where there is none.
 func (x *Index) retainedForAny(w PickRequest, n need, chosen []choice) (best choice) {
 	c := x.byClaim[w.Claim]
@@ -133,7 +133,7 @@ func (x *Index) retainedForAny(w PickRequest, n need, chosen []choice) (best cho
 	return best
 }
 
-// keeps is an address of a pool, as its object says, that is kept for whichever pod of the request's claim comes; invalid
+// retainedFor is an address of a pool, as its object says, that is kept for whichever pod of the request's claim comes; invalid
 // for none.
 func (x *Index) retainedFor(p *poolState, w PickRequest, n need) (found netip.Addr) {
 	c := x.byClaim[w.Claim]
@@ -170,7 +170,7 @@ func (x *Index) servesItsOwn(pool string) bool {
 	return p != nil && p.Valid() && len(p.overlaps) == 0 && (m == nil || len(m.draining) == 0)
 }
 
-// Part are the addresses of a claim of one pool, as their objects say, for one interface, empty for any, and of one family.
+// ClaimPart are the addresses of a claim of one pool, as their objects say, for one interface, empty for any, and of one family.
 type ClaimPart struct {
 	Pool, IfName string
 	Is4          bool
@@ -179,10 +179,10 @@ type ClaimPart struct {
 	One Lease
 }
 
-// Parts are all of a claim.
+// ClaimUsage are all parts of a claim.
 type ClaimUsage []ClaimPart
 
-// PartsOf counts the addresses of a claim, those in use and those that are kept for it, at a cost that does not grow with
+// ClaimUsage counts the addresses of a claim, those in use and those that are kept for it, at a cost that does not grow with
 // them. The parts are in the order of pools, interfaces and families.
 func (x *Index) ClaimUsage(claim string) (all ClaimUsage) {
 	x.mu.RLock()
@@ -229,7 +229,7 @@ func (all ClaimUsage) All() int { return all.Of(true) + all.Of(false) }
 // Most is how many there are of the family of which there are more.
 func (all ClaimUsage) Most() int { return max(all.Of(true), all.Of(false)) }
 
-// KeptIn are the pools that serve addresses which are kept for whichever pod of a claim comes, less those that are
+// RetainedIn are the pools that serve addresses which are kept for whichever pod of a claim comes, less those that are
 // promised.
 func (x *Index) RetainedIn(claim string, promised func(netip.Addr) bool) (pools []string) {
 	x.mu.RLock()

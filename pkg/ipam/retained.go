@@ -42,7 +42,7 @@ func (x *Index) keyed(claim, key string) iter.Seq[*record] {
 	}
 }
 
-// kept chooses of the addresses that are kept for the request's claim one of each family that it lacks: the one
+// pickRetained chooses of the addresses that are kept for the request's claim one of each family that it lacks: the one
 // of its own pod, else the one most recently given up that is for no pod in particular. An address that is
 // kept for its pod and cannot be had at present is not replaced by another.
 func (x *Index) pickRetained(w PickRequest, choices []choice) ([]choice, *Refusal) {
@@ -75,7 +75,7 @@ func (x *Index) retainedOne(w PickRequest, n need, chosen []choice) (choice, *Re
 	return x.retainedForAny(w, n, chosen), nil
 }
 
-// keptOwn is the address that is kept for the request's own pod, if there is one that its pool has still.
+// retainedOwn is the address that is kept for the request's own pod, if there is one that its pool has still.
 func (x *Index) retainedOwn(w PickRequest, n need) (own choice, refusal *Refusal) {
 	if w.Claim == "" || w.PodPrimaryKey == "" {
 		return own, nil
@@ -99,7 +99,7 @@ func (x *Index) retainedOwn(w PickRequest, n need) (own choice, refusal *Refusal
 	return own, nil
 }
 
-// bequeaths is the pool by which an address of the request's claim may go to the request: nil where no pool has
+// retainingPool is the pool by which an address of the request's claim may go to the request: nil where no pool has
 // the address any more, and a refusal where its pool does not serve the request.
 func (x *Index) retainingPool(w PickRequest, a netip.Addr) (*poolState, *Refusal) {
 	p, _, served := x.serving(a)
@@ -112,7 +112,7 @@ func (x *Index) retainingPool(w PickRequest, a netip.Addr) (*poolState, *Refusal
 	return p, nil
 }
 
-// Inherit is Inherits for a request that takes the address over now. It is assumed for the request until Forget, unless
+// AssumeTakeOver is TakeOverParams for a request that takes the address over now. It is assumed for the request until Forget, unless
 // it is assumed already.
 func (x *Index) AssumeTakeOver(w PickRequest, l Lease, now time.Time) (held bool, refusal *Refusal) {
 	x.mu.Lock()
@@ -125,7 +125,7 @@ func (x *Index) AssumeTakeOver(w PickRequest, l Lease, now time.Time) (held bool
 	return true, nil
 }
 
-// Inherits says on which values of its pool a request may take over an address that an earlier pod of its claim
+// TakeOverParams says on which values of its pool a request may take over an address that an earlier pod of its claim
 // has: ok is false where it may not, because no pool has the address any more or the request's terms exclude it.
 // Where the pool does not serve the request there is a refusal.
 func (x *Index) TakeOverParams(w PickRequest, l Lease) (p Params, ok bool, refusal *Refusal) {
@@ -155,7 +155,7 @@ func (x *Index) takeOverPool(w PickRequest, l Lease) (*poolState, *Refusal) {
 	return pool, nil
 }
 
-// KeepsOwn says whether an address is kept for the request's own pod in the place of one that it took as a new one.
+// RetainsOwn reports whether an address is kept for the request's own pod in the place of one that it took as a new one.
 func (x *Index) RetainsOwn(w PickRequest, taken Lease) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -170,7 +170,7 @@ func waits(r *record, w PickRequest, n need) bool {
 		(name == "" || name == w.IfName && int(r.slot) == n.slot)
 }
 
-// busy says whether an address that is reserved is on its way to somebody, lost, or a node's.
+// busy reports whether an address that is reserved is on its way to somebody, missing, or a node's.
 func (x *Index) busy(r *record) bool {
 	_, held := x.assumed[r.addr]
 	_, lost := x.missing[r.addr]

@@ -6,12 +6,12 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
-// An address is lost when its object goes, or is emptied by hand, while somebody has it, or when the object names an earlier
+// An address is missing when its object goes, or is emptied by hand, while somebody has it, or when the object names an earlier
 // holder after the store was put back. Nobody else is given it until the lease is written again from what is remembered
 // here. Where the object is of an earlier holder, the entry of the index is that of the later one: neither a release nor a
 // request of the earlier one finds the address.
 
-// lose remembers an entry that goes although it is held. A release is an update and never comes here.
+// markMissing remembers an entry that goes although it is held. A release is an update and never comes here.
 func (x *Index) markMissing(r *record) {
 	if r.state != Available {
 		x.removeMissing(r.addr)
@@ -57,15 +57,15 @@ func precedes(r, known *record) bool {
 	return held
 }
 
-// found forgets the loss of an address that somebody has again, or that was released before its object
-// went. One whose object was merely made anew is still lost: whoever made it knew nothing of its holder.
+// resolveMissing forgets that an address is missing which somebody has again, or which was released before its object
+// went. One whose object was merely made anew is still missing: whoever made it knew nothing of its holder.
 func (x *Index) resolveMissing(r *record) {
 	if l, ok := x.missing[r.addr]; ok && (r.state != Available || r.updated > l.updated && !precedes(r, l)) {
 		x.removeMissing(r.addr)
 	}
 }
 
-// dropLost forgets the loss of an address, if it is lost.
+// removeMissing forgets that an address is missing, if it is.
 func (x *Index) removeMissing(a netip.Addr) {
 	if r, ok := x.missing[a]; ok {
 		now := x.record(a)
@@ -76,7 +76,7 @@ func (x *Index) removeMissing(a netip.Addr) {
 	}
 }
 
-// Lost is the lease of an address as it was when its object went, or went back; ok is false when it is not lost.
+// Missing is the lease of an address as it was when its object went, or went back; ok is false when it is not missing.
 func (x *Index) Missing(a netip.Addr) (l Lease, ok bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -90,7 +90,7 @@ func (x *Index) Missing(a netip.Addr) (l Lease, ok bool) {
 	return r.lease(), true
 }
 
-// LostTo is an address that an attachment had when its object went; ok is false when there is none.
+// MissingOf is an address that an attachment had when its object went; ok is false when there is none.
 func (x *Index) MissingOf(h Holder) (l Lease, ok bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -111,7 +111,7 @@ func (l Lease) isHeldBy(h Holder) bool {
 	return l.State == Active && l.Owner == h.Owner && l.SameAttachment(h)
 }
 
-// Restore is a lost lease as it is written in place of what is there now, if anything is. An object that is being deleted has
+// Restore is a missing lease as it is written in place of what is there now, if anything is. An object that is being deleted has
 // it until its holder gives the address up, as it would have had.
 func Restore(l, now Lease) Lease {
 	l.stay()
@@ -128,7 +128,7 @@ func (l Lease) use() string {
 	return l.Where()
 }
 
-// CountLost is how many addresses are lost.
+// CountMissing is how many addresses are missing.
 func (x *Index) CountMissing() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

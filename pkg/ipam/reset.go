@@ -12,11 +12,11 @@ import (
 // address, and the first to somebody else. Meanwhile the other replicas notice, too, and write again what they know.
 const ReturnTime = 15 * time.Second
 
-// ErrRestarted says that the index was made anew while somebody waited for it to reach a version.
+// ErrReset says that the index was made anew while somebody waited for it to reach a version.
 var ErrReset = errors.New("the store was put back to an older state")
 
-// Restart takes a full list of a store that was put back to an older state, whatever the versions. What was held
-// by what was known before, and is not in the list, or free in it, or of an earlier holder, counts as lost. Who waits for a version
+// ResetTo takes a full list of a store that was put back to an older state, whatever the versions. What was held
+// by what was known before, and is not in the list, or free in it, or of an earlier holder, counts as missing. Who waits for a version
 // is told, and no write is in doubt any more: it was for a store that is no more. From then on nothing new is given, until
 // Returned is called.
 func (x *Index) ResetTo(all []Lease, version uint64) {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSpares: what nobody has is spare, and what is kept for claims; not what an operator set aside, nor what rests.
+// What nobody has is headroom, and what is kept for claims; not what an operator set aside, nor what rests.
 func TestSpares(t *testing.T) {
 	for name, tc := range map[string]struct {
 		options []option
@@ -22,7 +22,7 @@ func TestSpares(t *testing.T) {
 			leases: []Lease{lease("10.0.0.9", "a", 1), reserved("10.0.0.10", "a", 2), keptFor("10.0.0.11", "a", "", "", 3)},
 			want:   Headroom{Is4: true, Free: 3, Retained: 1},
 		},
-		"one rests":               {options: []option{cooldown(1 << 40)}, leases: []Lease{gaveUp("10.0.0.9", "a", 1, -1)}, want: Headroom{Is4: true, Free: 5}},
+		"one rests":               {options: []option{coolFor(1 << 40)}, leases: []Lease{gaveUp("10.0.0.9", "a", 1, -1)}, want: Headroom{Is4: true, Free: 5}},
 		"cordoned":                {options: []option{cordoned}, leases: []Lease{keptFor("10.0.0.11", "a", "", "", 3)}, want: Headroom{Is4: true, Retained: 1}},
 		"going":                   {options: []option{terminating}, leases: []Lease{keptFor("10.0.0.11", "a", "", "", 3)}, want: Headroom{Is4: true}},
 		"kept, and no longer its": {leases: []Lease{keptFor("10.0.0.99", "a", "", "", 3)}, want: Headroom{Is4: true, Free: 6}},

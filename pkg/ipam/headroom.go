@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Spare is what a pool can still give.
+// Headroom is what a pool can still give.
 type Headroom struct {
 	// Network that the pool is part of, empty for none; Is4 is its family.
 	Network string
 	Is4     bool
-	// Free addresses can be had by anybody, Kept ones by the claims that they are kept for. Addresses that an
+	// Free addresses can be had by anybody, Retained ones by the claims that they are kept for. Addresses that an
 	// operator set aside are neither, nor are those that rest.
 	Free, Retained uint64
 	// MaxPerHost is how many addresses of the pool one host may have; 0 for no bound.
@@ -31,7 +31,7 @@ func (s Headroom) On(held int) Headroom {
 	return s
 }
 
-// Spares are those of all pools that can be used, as they are at a time. It counts nothing: its cost is that of the
+// Headrooms are those of all pools that can be used, as they are at a time. It counts nothing: its cost is that of the
 // number of pools.
 func (x *Index) Headrooms(now time.Time) map[string]Headroom {
 	x.mu.Lock()
