@@ -14,7 +14,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/rebuild"
+	"github.com/bcsnet/bcsnet/pkg/recovery"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -84,7 +84,7 @@ func (v *importNetservice) createLeases(ctx context.Context, a *localAllocator, 
 	errs := v.inBulk(ctx, todo, takenOver, func(i int, l ipam.Lease) (err error) {
 		if stored[i] = l; v.dry != dryRunClient {
 			var created bool
-			stored[i], created, err = rebuild.Create(ctx, a.leases, l)
+			stored[i], created, err = recovery.Create(ctx, a.leases, l)
 			changed[i] = err == nil && !created
 		}
 		return v.explain(err)

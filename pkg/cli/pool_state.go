@@ -9,7 +9,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
-	"github.com/bcsnet/bcsnet/pkg/rebuild"
+	"github.com/bcsnet/bcsnet/pkg/recovery"
 )
 
 // State words of a pool beside the reasons of its Ready condition.
@@ -69,7 +69,7 @@ func rebuilding(p pool, now time.Time) string {
 	if ready == nil || ready.Reason != v1.ReasonRebuilding {
 		return ""
 	}
-	end := ready.LastTransitionTime.Add(rebuild.MaxWait)
+	end := ready.LastTransitionTime.Add(recovery.MaxWait)
 	if !now.Before(end) {
 		return ""
 	}

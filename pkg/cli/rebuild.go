@@ -8,7 +8,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/rebuild"
+	"github.com/bcsnet/bcsnet/pkg/recovery"
 )
 
 // rebuildVerb makes leases again whose objects were lost, from what their pods report.
@@ -84,7 +84,7 @@ func (v *rebuildVerb) Run(ctx context.Context) error {
 				return err
 			}
 		}
-		var late []rebuild.Conflict
+		var late []recovery.Conflict
 		made, late, err = v.create(ctx, a, plan.Create)
 		plan.Conflicts = append(plan.Conflicts, late...)
 	}
@@ -97,7 +97,7 @@ func (v *rebuildVerb) Run(ctx context.Context) error {
 
 // again looks at the pods once more: they may have changed while the user was asked. What is done is what was
 // shown, and still needed.
-func (v *rebuildVerb) again(ctx context.Context, a *localAllocator, shown rebuild.Plan) (rebuild.Plan, error) {
+func (v *rebuildVerb) again(ctx context.Context, a *localAllocator, shown recovery.Plan) (recovery.Plan, error) {
 	now, err := v.plan(ctx, a)
 	if err != nil {
 		return now, err
@@ -105,7 +105,7 @@ func (v *rebuildVerb) again(ctx context.Context, a *localAllocator, shown rebuil
 	now.Create = slices.DeleteFunc(now.Create, func(l ipam.Lease) bool {
 		return !slices.ContainsFunc(shown.Create, func(o ipam.Lease) bool { return o.Addr == l.Addr && o.PodUID == l.PodUID })
 	})
-	v.tellConflicts(slices.DeleteFunc(slices.Clone(now.Conflicts), func(c rebuild.Conflict) bool { return slices.Contains(shown.Conflicts, c) }))
+	v.tellConflicts(slices.DeleteFunc(slices.Clone(now.Conflicts), func(c recovery.Conflict) bool { return slices.Contains(shown.Conflicts, c) }))
 	if n := len(shown.Create) - len(now.Create); n > 0 {
 		v.say.note("%s %s not needed any more", humanize.Plural(n, "lease"), humanize.OneOr(n, "is", "are"))
 	}

@@ -6,18 +6,18 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/rebuild"
+	"github.com/bcsnet/bcsnet/pkg/recovery"
 )
 
 // rebuilt is what becomes of addresses.
 const rebuilt = "rebuilt"
 
 // create stores leases, and returns those that are their pods' now and those that somebody else has by now.
-func (v *rebuildVerb) create(ctx context.Context, a *localAllocator, todo []ipam.Lease) (made []ipam.Lease, late []rebuild.Conflict, err error) {
+func (v *rebuildVerb) create(ctx context.Context, a *localAllocator, todo []ipam.Lease) (made []ipam.Lease, late []recovery.Conflict, err error) {
 	stored := make([]ipam.Lease, len(todo))
 	failed := v.inBulk(ctx, todo, rebuilt, func(i int, l ipam.Lease) (err error) {
 		if stored[i] = l; v.dry != dryRunClient {
-			stored[i], _, err = rebuild.Create(ctx, a.leases, l)
+			stored[i], _, err = recovery.Create(ctx, a.leases, l)
 		}
 		return v.explain(err)
 	})
@@ -29,9 +29,9 @@ func (v *rebuildVerb) create(ctx context.Context, a *localAllocator, todo []ipam
 		case l.State == ipam.Active && l.PodUID == want.PodUID: // made here, or by a controller that was faster
 			made, addrs = append(made, l), append(addrs, l.Addr)
 		case l.State == ipam.Active:
-			late = append(late, rebuild.Conflict{Addr: l.Addr, Pool: want.Pool, Pod: want.Who(), Cause: l.Who() + " holds it by now"})
+			late = append(late, recovery.Conflict{Addr: l.Addr, Pool: want.Pool, Pod: want.Who(), Cause: l.Who() + " holds it by now"})
 		case l.State == ipam.Reserved:
-			late = append(late, rebuild.Conflict{Addr: l.Addr, Pool: want.Pool, Pod: want.Who(), Cause: "it is reserved by now"})
+			late = append(late, recovery.Conflict{Addr: l.Addr, Pool: want.Pool, Pod: want.Who(), Cause: "it is reserved by now"})
 		default:
 			v.say.note("%s is left free: %s had it and gave it up meanwhile, or its object is being deleted", l.Addr, want.Who())
 		}

@@ -10,13 +10,13 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/rebuild"
+	"github.com/bcsnet/bcsnet/pkg/recovery"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // plan compares what pods report with the leases that there are. The leases are followed: what they say is never
 // older than the pods.
-func (v *rebuildVerb) plan(ctx context.Context, a *localAllocator) (plan rebuild.Plan, err error) {
+func (v *rebuildVerb) plan(ctx context.Context, a *localAllocator) (plan recovery.Plan, err error) {
 	defer v.sayLater("reading all pods in " + v.where())()
 	if err := a.open(ctx, v.session); err != nil {
 		return plan, err
@@ -38,14 +38,14 @@ func (v *rebuildVerb) plan(ctx context.Context, a *localAllocator) (plan rebuild
 	if err != nil {
 		return plan, v.explain(err)
 	}
-	plan = rebuild.Make(rebuild.Input{
+	plan = recovery.Make(recovery.Input{
 		Now: now, Index: a.index, Pods: slices.Values(pods),
 		Hosts: func(p workload.Pod) []netip.Addr { return slices.Concat(hosts[p.Node], p.HostIPs) },
 	})
 	if len(v.names) > 0 {
 		other := func(pool string) bool { return !slices.Contains(v.names, pool) }
 		plan.Create = slices.DeleteFunc(plan.Create, func(l ipam.Lease) bool { return other(l.Pool) })
-		plan.Conflicts = slices.DeleteFunc(plan.Conflicts, func(c rebuild.Conflict) bool { return other(c.Pool) })
+		plan.Conflicts = slices.DeleteFunc(plan.Conflicts, func(c recovery.Conflict) bool { return other(c.Pool) })
 		maps.DeleteFunc(plan.Waiting, func(pool string, _ []string) bool { return other(pool) })
 	}
 	return plan, nil
@@ -53,7 +53,7 @@ func (v *rebuildVerb) plan(ctx context.Context, a *localAllocator) (plan rebuild
 
 // show says what would be done and what not. The leases go to standard output as a table; other formats
 // print them as they are stored.
-func (v *rebuildVerb) show(ctx context.Context, plan rebuild.Plan) error {
+func (v *rebuildVerb) show(ctx context.Context, plan recovery.Plan) error {
 	if n := len(plan.Create); n > 0 {
 		v.say.start("nobody holds %s that running pods report: %s", humanize.Plural(n, "address"), byPool(plan.Create))
 		if v.output.printer == nil {
@@ -84,7 +84,7 @@ func (v *rebuildVerb) planColumns() []column[ipam.Lease] {
 	return slices.DeleteFunc(v.leaseColumns(false), func(c column[ipam.Lease]) bool { return c.name == "AGE" || c.name == "CONTAINER" })
 }
 
-func (v *rebuildVerb) tellConflicts(all []rebuild.Conflict) {
+func (v *rebuildVerb) tellConflicts(all []recovery.Conflict) {
 	for _, c := range all {
 		v.say.warn("%s of pool %s: pod %s reports it, and %s", c.Addr, c.Pool, c.Pod, c.Cause)
 	}
@@ -106,7 +106,7 @@ func (v *rebuildVerb) tellLeader(ctx context.Context) {
 }
 
 // conflictsStay is the error for conflicts: nothing here can tell who is in the right.
-func conflictsStay(all []rebuild.Conflict) error {
+func conflictsStay(all []recovery.Conflict) error {
 	if len(all) == 0 {
 		return nil
 	}

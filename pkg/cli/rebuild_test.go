@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/rebuild"
+	"github.com/bcsnet/bcsnet/pkg/recovery"
 )
 
 // haveRunningPod makes a pod that reports an address.
@@ -137,7 +137,7 @@ func TestPoolThatIsRebuilt(t *testing.T) {
 		_, stderr := w.call(t, call...)
 		contains(t, stderr, "being rebuilt after its leases were lost, until its pods have told which addresses they have", "(PoolRebuilding)", "hint: ", "[exit 1]")
 	}
-	says(rebuild.MaxWait + time.Second)
+	says(recovery.MaxWait + time.Second)
 	for _, call := range calls {
 		if _, stderr := w.call(t, call...); strings.Contains(stderr, "exit") {
 			t.Errorf("%v: %s", call, stderr)

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/floatingip"
+	galaxyconfig "github.com/bcsnet/bcsnet/pkg/compat/galaxy/config"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -44,7 +44,7 @@ type floatingIPs struct {
 	wake    chan struct{}
 
 	// good is the last good document of this term, nil before there was one.
-	good []floatingip.Entry
+	good []galaxyconfig.Entry
 	// said is the last problem that was told of, empty when all is well.
 	said string
 }
@@ -189,7 +189,7 @@ func (f *floatingIPs) tell(config *corev1.ConfigMap, reason string, problem erro
 }
 
 // read reads the document. The ConfigMap is there to hang events on also when it does not exist.
-func (f *floatingIPs) read(ctx context.Context) (*corev1.ConfigMap, []floatingip.Entry, error) {
+func (f *floatingIPs) read(ctx context.Context) (*corev1.ConfigMap, []galaxyconfig.Entry, error) {
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.from.Namespace, Name: f.from.Name}}
 	if !f.synced() {
 		return config, nil, fmt.Errorf("ConfigMap %s: %w", f.from, errNotCome)
@@ -201,10 +201,10 @@ func (f *floatingIPs) read(ctx context.Context) (*corev1.ConfigMap, []floatingip
 	case err != nil:
 		return config, nil, err
 	}
-	document, ok := found.Data[floatingip.Key]
+	document, ok := found.Data[galaxyconfig.Key]
 	if !ok {
-		return &found, nil, fmt.Errorf("ConfigMap %s has no key %s", f.from, floatingip.Key)
+		return &found, nil, fmt.Errorf("ConfigMap %s has no key %s", f.from, galaxyconfig.Key)
 	}
-	entries, err := floatingip.Parse([]byte(document))
+	entries, err := galaxyconfig.Parse([]byte(document))
 	return &found, entries, err
 }

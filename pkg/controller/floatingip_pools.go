@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/floatingip"
+	galaxyconfig "github.com/bcsnet/bcsnet/pkg/compat/galaxy/config"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
@@ -68,7 +68,7 @@ func (c changes) String() string {
 
 // apply makes the pools what the entries say. It goes on after an error; conflicts come first, as a
 // look at newer pools settles them.
-func (f *floatingIPs) apply(ctx context.Context, entries []floatingip.Entry) (done changes, err error) {
+func (f *floatingIPs) apply(ctx context.Context, entries []galaxyconfig.Entry) (done changes, err error) {
 	var list v1.BCSNetPoolList
 	if err := f.cache.List(ctx, &list); err != nil {
 		return done, err
@@ -82,7 +82,7 @@ func (f *floatingIPs) apply(ctx context.Context, entries []floatingip.Entry) (do
 			taken[o.Name] = true
 		}
 	}
-	plan := floatingip.Make(entries, ours, taken)
+	plan := galaxyconfig.Make(entries, ours, taken)
 	var errs []error
 	for _, o := range plan.Gone { // first: others may have their addresses now
 		errs = append(errs, f.retire(ctx, o, entries, &done))
@@ -94,7 +94,7 @@ func (f *floatingIPs) apply(ctx context.Context, entries []floatingip.Entry) (do
 }
 
 // keep makes a pool what its entry says.
-func (f *floatingIPs) keep(ctx context.Context, w floatingip.Wanted, done *changes) error {
+func (f *floatingIPs) keep(ctx context.Context, w galaxyconfig.Wanted, done *changes) error {
 	if w.Pool == nil {
 		o := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: w.Name}}
 		w.Entry.Set(&o.Spec)
@@ -135,14 +135,14 @@ func (f *floatingIPs) mark(o *v1.BCSNetPool) {
 
 // retire has a pool hand out nothing whose entry has gone, and deletes it when nothing of it is held. An address
 // that is taken in between holds it up all the same: a pool that is being deleted waits for its addresses.
-func (f *floatingIPs) retire(ctx context.Context, o *v1.BCSNetPool, entries []floatingip.Entry, done *changes) error {
+func (f *floatingIPs) retire(ctx context.Context, o *v1.BCSNetPool, entries []galaxyconfig.Entry, done *changes) error {
 	if !o.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	next := o.DeepCopy()
 	next.Annotations[v1.FloatingIPGoneAnnotation] = "true"
 	next.Spec.Cordoned = true
-	floatingip.Retire(next, entries)
+	galaxyconfig.Retire(next, entries)
 	changed, err := f.patch(ctx, o, next)
 	if changed {
 		done.cordoned = append(done.cordoned, o.Name+f.heldText(o.Name))

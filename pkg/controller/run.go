@@ -14,7 +14,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/time/rate"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -36,10 +35,10 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/claim"
-	"github.com/bcsnet/bcsnet/pkg/galaxy"
+	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/rebuild"
+	"github.com/bcsnet/bcsnet/pkg/recovery"
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -200,19 +199,18 @@ func assemble(
 	alloc := allocator.New(index, leases, pods, terms, o.goneRule(), log)
 	claims.alloc = alloc
 	registry := prometheus.NewRegistry()
-	restorer := rebuild.NewRestorer(index, leases, log, newRestored(reconciler, registry).again)
+	restorer := recovery.NewRestorer(index, leases, log, newRestored(reconciler, registry).again)
 	synced, err := watchInputs(ctx, mgr.GetCache(), index, nodes, pods.Endings, reconciler)
 	if err != nil {
 		return nil, nil, err
 	}
 	synced["BCSNetIPs"] = feed.Synced
-	recovery := &recovery{
-		cache: mgr.GetCache(), index: index, leases: leases, pods: pods, log: log,
-		synced:  func() error { return waitingFor(synced) },
-		changed: func(pool string) { reconciler.enqueue(pool, 0) }, restarts: feed.Restarts,
-		troubles: rate.Sometimes{Interval: 10 * time.Second},
-	}
-	ready := recovery.ready
+	checker := recovery.NewChecker(recovery.CheckerConfig{
+		Cache: mgr.GetCache(), Index: index, Leases: leases, Pods: pods, Restarts: feed.Restarts, Log: log,
+		Synced:  func() error { return waitingFor(synced) },
+		Changed: func(pool string) { reconciler.enqueue(pool, 0) },
+	})
+	ready := checker.Ready
 	health := &health{leases: leases, feed: feed, log: log}
 	peers, elect, err := joinReplicas(ctx, mgr, cfg, o, listener.Addr(), leads, health, log)
 	if err != nil {
@@ -249,7 +247,7 @@ func assemble(
 	forwarder := httpapi.NewForwarder(peers, o.ForwardPlainHTTP, registry, log)
 	service := &httpapi.Service{
 		Index: index, Leases: leases, Allocator: alloc, Ready: ready, Trouble: health.err,
-		Galaxy: &galaxy.Service{
+		Galaxy: &galaxyrest.Service{
 			Index: index, Leases: leases, Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), Claims: mgr.GetClient(),
 			Owners: owners, Policies: policies, Namespace: o.LeaderElectionNamespace, Gone: collector.judge,
 			Preallocate: func(ctx context.Context, c *v1.BCSNetIPClaim) (allocator.Stock, error) {
@@ -269,7 +267,7 @@ func assemble(
 		mgr.Add(manager.RunnableFunc(alloc.Run)),
 		mgr.Add(manager.RunnableFunc(owners.Run)),
 		mgr.Add(manager.RunnableFunc(restorer.Run)),
-		mgr.Add(manager.RunnableFunc(recovery.run)),
+		mgr.Add(manager.RunnableFunc(checker.Run)),
 		mgr.Add(manager.RunnableFunc(health.run)),
 		mgr.Add(manager.RunnableFunc(forwarder.Run)),
 		mgr.Add(podEvents),

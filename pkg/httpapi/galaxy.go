@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 
-	"github.com/bcsnet/bcsnet/pkg/galaxy"
+	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -13,7 +13,7 @@ import (
 // a list says what is releasable and a release is decided.
 func galaxyRoutes() []route {
 	return []route{
-		{http.MethodGet, "/v1/ip", "listIPs", galaxy.Parameters(), false, true, galaxy.Rows, (*Service).listIPs},
+		{http.MethodGet, "/v1/ip", "listIPs", galaxyrest.Parameters(), false, true, galaxyrest.Rows, (*Service).listIPs},
 		{http.MethodPost, "/v1/ip", "releaseIPs", nil, true, true, nil, (*Service).releaseIPs},
 		{http.MethodGet, "/v1/pool/{name}", "getSharedPool", nil, false, true, nil, (*Service).getSharedPool},
 		{http.MethodDelete, "/v1/pool/{name}", "deleteSharedPool", nil, false, true, nil, (*Service).deleteSharedPool},
@@ -26,7 +26,7 @@ const maxGalaxyBody = 8 << 20
 
 // maxGalaxyItems is how many items are looked at, before anything is made of them; how many addresses may be released at a
 // time is galaxy's to say.
-const maxGalaxyItems = 4 * galaxy.MaxSize
+const maxGalaxyItems = 4 * galaxyrest.MaxSize
 
 // galaxyCodec answers as galaxy does: the HTTP status tells, and refusals have it and a message. Queries may have
 // parameters that mean nothing.
@@ -41,7 +41,7 @@ func (galaxyCodec) status(why *ipam.Refusal) int {
 	if why.Reason == ipam.ReasonOverloaded {
 		return http.StatusServiceUnavailable
 	}
-	return galaxy.StatusOf(why)
+	return galaxyrest.StatusOf(why)
 }
 
 func (galaxyCodec) done(w http.ResponseWriter, _ *http.Request, data any, _ string) {
@@ -53,7 +53,7 @@ func (galaxyCodec) done(w http.ResponseWriter, _ *http.Request, data any, _ stri
 }
 
 func (galaxyCodec) refuse(w http.ResponseWriter, _ *http.Request, status int, why *ipam.Refusal) {
-	respondIndented(w, status, galaxy.Response{Code: status, Message: why.Message})
+	respondIndented(w, status, galaxyrest.Response{Code: status, Message: why.Message})
 }
 
 // respondIndented answers in the lines that galaxy has: scripts look for them.
@@ -76,7 +76,7 @@ func (s *Service) releaseIPs(r *http.Request, body []byte) (any, string, error) 
 	if n := commas(body, 2); n > maxGalaxyItems {
 		return nil, "", ipam.Refuse(ipam.ReasonBadRequest, "the lists of the request have %d items, more than %d", n+1, maxGalaxyItems)
 	}
-	var in galaxy.ReleaseIPRequest
+	var in galaxyrest.ReleaseIPRequest
 	if err := s.decode(r, body, &in); err != nil {
 		return nil, "", err
 	}
@@ -99,7 +99,7 @@ func (s *Service) deleteSharedPool(r *http.Request, _ []byte) (any, string, erro
 }
 
 func (s *Service) setSharedPool(r *http.Request, body []byte) (any, string, error) {
-	var in galaxy.SetPoolRequest
+	var in galaxyrest.SetPoolRequest
 	if err := s.decode(r, body, &in); err != nil {
 		return nil, "", err
 	}
@@ -117,6 +117,6 @@ func (s *Service) setSharedPool(r *http.Request, body []byte) (any, string, erro
 // swaggerHandler serves one of the documents of package galaxy; it names the server as the client does.
 func swaggerHandler(which func(list, v1 any) any) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		respondIndented(w, http.StatusOK, which(galaxy.SwaggerDocuments("http://"+r.Host)))
+		respondIndented(w, http.StatusOK, which(galaxyrest.SwaggerDocuments("http://"+r.Host)))
 	})
 }

@@ -11,14 +11,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bcsnet/bcsnet/pkg/galaxy"
+	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
 )
 
 // galaxyBench is a service whose galaxy has an empty index.
 func galaxyBench(t *testing.T) *bench {
 	t.Helper()
 	b := newBench(t)
-	b.Galaxy = &galaxy.Service{Index: b.Index}
+	b.Galaxy = &galaxyrest.Service{Index: b.Index}
 	return b
 }
 
@@ -56,11 +56,11 @@ func TestGalaxyRefuses(t *testing.T) {
 		{"GET", "/v1/ip?sort=x", ``, 400, `sort "x" is not one of ip, ip-numeric, namespace, podname and policy, with asc or desc behind it`},
 	} {
 		status, text := b.ask(c.method, c.path, c.body)
-		var got galaxy.Response
+		var got galaxyrest.Response
 		if err := json.Unmarshal([]byte(text), &got); err != nil {
 			t.Fatalf("%s %s: %s", c.method, c.path, text)
 		}
-		if diff := cmp.Diff(galaxy.Response{Code: c.status, Message: c.message}, got); diff != "" || status != c.status {
+		if diff := cmp.Diff(galaxyrest.Response{Code: c.status, Message: c.message}, got); diff != "" || status != c.status {
 			t.Errorf("%s %s %.100s: %d (-want +got):\n%s", c.method, c.path, c.body, status, diff)
 		}
 	}

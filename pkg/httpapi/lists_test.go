@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bcsnet/bcsnet/pkg/galaxy"
+	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -192,9 +192,9 @@ func TestRoomOfARow(t *testing.T) {
 	if n := len(marshal(row)) + 1; n > rowRoom {
 		t.Errorf("a row of a list takes %d bytes", n)
 	}
-	of := galaxy.FloatingIP{IP: a.String(), Namespace: long(63), AppName: long(253), PodName: long(253), PoolName: long(253), Policy: 2, IsDeployment: true,
+	of := galaxyrest.FloatingIP{IP: a.String(), Namespace: long(63), AppName: long(253), PodName: long(253), PoolName: long(253), Policy: 2, IsDeployment: true,
 		AppType: long(63), UpdateTime: at.Format(time.RFC3339Nano), Status: "Succeeded", Releasable: true}
-	text, err := json.MarshalIndent(galaxy.ListIPResponse{Content: []galaxy.FloatingIP{of}}, "", " ")
+	text, err := json.MarshalIndent(galaxyrest.ListIPResponse{Content: []galaxyrest.FloatingIP{of}}, "", " ")
 	if err != nil || len(text) > rowRoom {
 		t.Errorf("a row of galaxy's list takes %d bytes, %v", len(text), err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/bcsnet/bcsnet/pkg/galaxy"
+	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -78,9 +78,9 @@ func TestOpenAPIHasTheFields(t *testing.T) {
 		"ReleaseAddressRequest": ReleaseAddressRequest{}, "Allocation": Allocation{}, "Address": Address{}, "Route": Route{},
 		"DNS": DNS{}, "Release": Release{}, "Lease": Lease{}, "LeaseList": LeaseList{},
 		"Versions": Versions{}, "ReplicaInfo": ReplicaInfo{}, "ThisReplica": ThisReplica{}, "LeaderInfo": LeaderInfo{}, "Forwarding": Forwarding{},
-		"GalaxyResponse": galaxy.Response{}, "FloatingIP": galaxy.FloatingIP{}, "ListIPResponse": galaxy.ListIPResponse{}, "OwnedIP": galaxy.OwnedIP{},
-		"ReleaseIPRequest": galaxy.ReleaseIPRequest{}, "ReleaseIPResponse": galaxy.ReleaseIPResponse{}, "SetPoolRequest": galaxy.SetPoolRequest{},
-		"SharedPool": galaxy.SharedPool{}, "GetPoolResponse": galaxy.GetPoolResponse{}, "UpdatePoolResponse": galaxy.UpdatePoolResponse{},
+		"GalaxyResponse": galaxyrest.Response{}, "FloatingIP": galaxyrest.FloatingIP{}, "ListIPResponse": galaxyrest.ListIPResponse{}, "OwnedIP": galaxyrest.OwnedIP{},
+		"ReleaseIPRequest": galaxyrest.ReleaseIPRequest{}, "ReleaseIPResponse": galaxyrest.ReleaseIPResponse{}, "SetPoolRequest": galaxyrest.SetPoolRequest{},
+		"SharedPool": galaxyrest.SharedPool{}, "GetPoolResponse": galaxyrest.GetPoolResponse{}, "UpdatePoolResponse": galaxyrest.UpdatePoolResponse{},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ref := doc.Components.Schemas[name]

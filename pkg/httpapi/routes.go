@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/bcsnet/bcsnet/pkg/galaxy"
+	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -58,8 +58,8 @@ func (s *Service) pages() map[string]http.Handler {
 		"/metrics":      promhttp.HandlerFor(s.Gatherer, promhttp.HandlerOpts{}),
 		"/openapi.json": openAPIHandler(),
 		// Where galaxy has its description.
-		galaxy.SwaggerList: swaggerHandler(func(list, _ any) any { return list }),
-		galaxy.SwaggerV1:   swaggerHandler(func(_, v1 any) any { return v1 }),
+		galaxyrest.SwaggerList: swaggerHandler(func(list, _ any) any { return list }),
+		galaxyrest.SwaggerV1:   swaggerHandler(func(_, v1 any) any { return v1 }),
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
-	"github.com/bcsnet/bcsnet/pkg/galaxy"
+	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -35,7 +35,7 @@ type Service struct {
 	Leases    *store.Client
 	Allocator *allocator.Allocator
 	// Galaxy answers galaxy's routes.
-	Galaxy *galaxy.Service
+	Galaxy *galaxyrest.Service
 	// Ready says why requests cannot be decided yet; nil when they can.
 	Ready func() error
 	// Trouble says why this replica, although it is ready, can decide nothing at present; nil when it can. Requests are tried

@@ -59,7 +59,7 @@ func guards() map[string]guard {
 		"bound":        {"of two leases the one from before a restore came first", "pkg/allocator", "TestOneSet"},
 		"restores":     {"a restore that one watch notices has all watches list", "pkg/store", "TestRestoreThatOneWatchNotices"},
 		"epoch":        {"what was learnt before a restore says nothing of the versions after it", "pkg/allocator", "TestRequestAcrossARestore"},
-		"restore":      {"a lost address is made again for whoever had it", "pkg/rebuild", "TestRestore"},
+		"restore":      {"a lost address is made again for whoever had it", "pkg/recovery", "TestRestore"},
 	}
 }
 

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/galaxy"
+	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/plugin"
@@ -106,7 +106,7 @@ func answers(t *testing.T, method, path, body string, status int, want string) {
 func held(t *testing.T, query string) (lines []string) {
 	t.Helper()
 	status, text := rest(t, http.MethodGet, "/v1/ip?"+query, "")
-	var list galaxy.ListIPResponse
+	var list galaxyrest.ListIPResponse
 	if err := json.Unmarshal([]byte(text), &list); err != nil || status != http.StatusOK {
 		t.Fatalf("%d %s: %v", status, text, err)
 	}
@@ -361,7 +361,7 @@ func TestReplicas(t *testing.T) {
 		}
 	})
 	restPool(t, "rest", "10.0.72", "10.0.72.2-10.0.72.9")
-	at := func(url, method, path, body string) (status int, out galaxy.ReleaseIPResponse) {
+	at := func(url, method, path, body string) (status int, out galaxyrest.ReleaseIPResponse) {
 		status, text, err := restAt(t.Context(), url, method, path, body)
 		if err == nil {
 			err = json.Unmarshal([]byte(text), &out)

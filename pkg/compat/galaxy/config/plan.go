@@ -1,0 +1,173 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go4.org/netipx"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// Wanted is a pool that an entry comes to.
+type Wanted struct {
+	Name  string
+	Entry Entry
+	// Pool is the pool as it is; nil when it is to be made.
+	Pool *v1.BCSNetPool
+}
+
+// Plan is what a document comes to, beside the pools that were made from it before.
+type Plan struct {
+	Wanted []Wanted
+	// Gone are the pools whose entries have gone from the document.
+	Gone []*v1.BCSNetPool
+}
+
+// Make gives every entry its pool. Those that were made from the document are told apart by their names, which come
+// from the subnet. Of several in one subnet an entry keeps the one with which it shares the most addresses, so that
+// leases stay where they are when entries change places, addresses, gateway, VLAN or node subnets. taken are names of
+// pools that somebody else has made.
+func Make(entries []Entry, ours []*v1.BCSNetPool, taken map[string]bool) Plan {
+	p := Plan{Wanted: make([]Wanted, len(entries))}
+	used := map[string]bool{}
+	for _, m := range matches(entries, ours) {
+		if w := &p.Wanted[m.entry]; w.Pool == nil && !used[m.pool.Name] {
+			w.Name, w.Pool = m.pool.Name, m.pool
+			used[m.pool.Name] = true
+		}
+	}
+	for _, o := range ours {
+		if !used[o.Name] {
+			p.Gone = append(p.Gone, o)
+		}
+		used[o.Name] = true
+	}
+	for i := range p.Wanted {
+		w := &p.Wanted[i]
+		if w.Entry = entries[i]; w.Pool != nil {
+			continue
+		}
+		w.Name = baseName(w.Entry.Subnet)
+		for n := 2; used[w.Name] || taken[w.Name]; n++ {
+			w.Name = baseName(w.Entry.Subnet) + "-" + strconv.Itoa(n)
+		}
+		used[w.Name] = true
+	}
+	return p
+}
+
+// match is an entry and a pool of its subnet.
+type match struct {
+	entry  int
+	pool   *v1.BCSNetPool
+	shared uint64
+	// same: the node subnets are those of the entry.
+	same bool
+}
+
+// matches are the pairs of one subnet, the best first.
+func matches(entries []Entry, ours []*v1.BCSNetPool) (all []match) {
+	for i, e := range entries {
+		for _, o := range ours {
+			if !isName(o.Name, e.Subnet) {
+				continue
+			}
+			both := netipx.IPSetBuilder{}
+			both.AddSet(setOf(rangesOf(o)))
+			both.Intersect(setOf(e.Ranges))
+			set, _ := both.IPSet() // of valid ranges: cannot fail
+			all = append(all, match{i, o, ipam.SizeOfSet(set), slices.Equal(o.Spec.HostSubnets, textsOf(e.NodeSubnets))})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b match) int {
+		return cmp.Or(cmp.Compare(b.shared, a.shared), cmp.Compare(truth(b.same), truth(a.same)),
+			cmp.Compare(a.entry, b.entry), cmp.Compare(a.pool.Name, b.pool.Name))
+	})
+	return all
+}
+
+func truth(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// baseName is the name of the first pool of a subnet: floatingip-10.0.70.0-24. Others have a number behind it.
+func baseName(subnet netip.Prefix) string {
+	return fmt.Sprintf("floatingip-%s-%d", ipam.ObjectName(subnet.Addr()), subnet.Bits())
+}
+
+// isName says whether a pool has one of the names of a subnet.
+func isName(name string, subnet netip.Prefix) bool {
+	rest, ok := strings.CutPrefix(name, baseName(subnet))
+	if !ok || rest == "" {
+		return ok
+	}
+	number, ok := strings.CutPrefix(rest, "-")
+	_, err := strconv.ParseUint(number, 10, 32)
+	return ok && err == nil
+}
+
+// Set writes into a pool's spec what the entry says. What an entry says nothing of, such as priority, hosts or
+// cooldown, stays.
+func (e Entry) Set(s *v1.BCSNetPoolSpec) {
+	s.Net, s.Mask = e.Subnet.Addr().String(), int32(e.Subnet.Bits())
+	s.Gateway, s.VLAN = e.Gateway.String(), int32(e.VLAN)
+	s.HostSubnets = textsOf(e.NodeSubnets)
+	s.AvailableIPs = nil
+	for _, r := range e.Ranges {
+		s.AvailableIPs = append(s.AvailableIPs, spell(r))
+	}
+}
+
+// Retire takes from a pool whose entry has gone the addresses that others have in the document now, and leaves the
+// rest: those that are in use stay with it until they are released.
+func Retire(o *v1.BCSNetPool, entries []Entry) {
+	var left netipx.IPSetBuilder
+	before := setOf(rangesOf(o))
+	left.AddSet(before)
+	for _, e := range entries {
+		left.RemoveSet(setOf(e.Ranges))
+	}
+	set, _ := left.IPSet() // of valid ranges: cannot fail
+	if set.Equal(before) {
+		return
+	}
+	o.Spec.AvailableIPs = nil
+	for _, r := range set.Ranges() {
+		o.Spec.AvailableIPs = append(o.Spec.AvailableIPs, spell(r))
+	}
+}
+
+// rangesOf are the addresses of a pool; entries that cannot be read do not count.
+func rangesOf(o *v1.BCSNetPool) (all []netipx.IPRange) {
+	for _, text := range o.Spec.AvailableIPs {
+		if r, err := ipam.ParseRange(text); err == nil {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+func setOf(ranges []netipx.IPRange) *netipx.IPSet {
+	var b netipx.IPSetBuilder
+	for _, r := range ranges {
+		b.AddRange(r)
+	}
+	set, _ := b.IPSet() // of valid ranges: cannot fail
+	return set
+}
+
+func textsOf(all []netip.Prefix) (out []string) {
+	for _, p := range all {
+		out = append(out, p.String())
+	}
+	return out
+}

@@ -1,0 +1,84 @@
+package rest
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// ListIPs answers GET /v1/ip from memory: what pods, claims and workloads are is what the watches tell.
+func (s *Service) ListIPs(ctx context.Context, rawQuery string) (ListIPResponse, error) {
+	q, err := parseQuery(rawQuery)
+	if err != nil {
+		return ListIPResponse{}, err
+	}
+	v := s.view(ctx)
+	keys, n := v.matching(&q)
+	page, start, end := q.cut(n)
+	out := ListIPResponse{Page: page, Content: make([]FloatingIP, 0, end-start)}
+	for _, k := range keys[start:end] {
+		r := v.row(k.entry.Lease())
+		v.finish(&r)
+		out.Content = append(out.Content, r.FloatingIP)
+	}
+	return out, nil
+}
+
+// Rows is how many addresses the answer to a query may have. One that cannot be read gets none.
+func Rows(rawQuery string) int {
+	q, err := parseQuery(rawQuery)
+	if err != nil {
+		return 0
+	}
+	return q.size
+}
+
+// key is what decides where an address stands in a list.
+type key struct {
+	entry                  ipam.Entry
+	addr                   netip.Addr
+	ip, namespace, podName string
+	policy                 int
+}
+
+func (r *row) key(e ipam.Entry) key {
+	return key{entry: e, addr: r.addr, ip: r.IP, namespace: r.Namespace, podName: r.PodName, policy: r.Policy}
+}
+
+// matching finds the addresses that are held and match, n of them. Only those until the end of the page are kept, in
+// order, and of each a key: its row is made again when it is shown.
+func (v *view) matching(q *query) (kept []*key, n int) {
+	most := (q.page + 1) * q.size
+	cut := func() {
+		slices.SortFunc(kept, q.order.compare)
+		kept = kept[:min(most, len(kept))]
+	}
+	full := false // what stands behind the last one is not on the page
+	v.Index.EachEntry(func(e ipam.Entry, state ipam.State) {
+		if state == ipam.Available {
+			return
+		}
+		r := v.row(e.Lease())
+		if !q.matchesHolder(&r) {
+			return
+		}
+		if q.needsApp() {
+			if v.findApp(&r); !q.matchesApp(&r) {
+				return
+			}
+		}
+		n++
+		k := r.key(e)
+		if full && q.order.compare(&k, kept[most-1]) > 0 {
+			return
+		}
+		if kept = append(kept, new(k)); len(kept) >= 2*most {
+			cut()
+			full = true
+		}
+	})
+	cut()
+	return kept, n
+}

@@ -1,0 +1,179 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/gone"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// releasesAtOnce is how many addresses of a request are written at once.
+const releasesAtOnce = 16
+
+const unreleasedMessage = "Unreleased ips have been released or allocated to other pods, or are not within valid range"
+
+// wanted is an address that is to be released, as it was decided on.
+type wanted struct{ lease ipam.Lease }
+
+// ReleaseIPs answers POST /v1/ip: it gives addresses back to their pools that are still their owners' as the request
+// names them. While a pod has one of them nothing is released. It returns what it released, also with an error;
+// asking again does the rest. c goes into the histories.
+func (s *Service) ReleaseIPs(ctx context.Context, in ReleaseIPRequest, c ipam.Change) (out ReleaseIPResponse, released []ipam.Lease, err error) {
+	asked, err := in.parse()
+	if err != nil {
+		return out, nil, err
+	}
+	var todo []wanted
+	v := s.view(ctx)
+	for addr, ask := range asked {
+		l, ok := s.Index.Get(addr)
+		if !ok || l.State == ipam.Available {
+			out.Unreleased = append(out.Unreleased, addr.String())
+			continue
+		}
+		r := v.row(l)
+		if v.finish(&r); !r.isOf(ask) {
+			out.Unreleased = append(out.Unreleased, addr.String())
+			continue
+		}
+		if !r.Releasable {
+			return ReleaseIPResponse{}, nil, ipam.Refuse(ipam.ReasonAddressInUse, "%s is not releasable", addr)
+		}
+		todo = append(todo, wanted{l})
+	}
+	if err := s.certain(ctx, todo); err != nil {
+		return ReleaseIPResponse{}, nil, err
+	}
+	released, err = s.release(ctx, todo, c)
+	if err != nil {
+		return out, released, failed(err, len(released), len(todo), "released")
+	}
+	gone := make(map[netip.Addr]bool, len(released))
+	for _, l := range released {
+		gone[l.Addr] = true
+	}
+	for _, w := range todo {
+		if !gone[w.lease.Addr] {
+			out.Unreleased = append(out.Unreleased, w.lease.Addr.String())
+		}
+	}
+	slices.Sort(out.Unreleased)
+	out.Response = Response{Code: http.StatusOK}
+	if len(out.Unreleased) > 0 {
+		out.Response = Response{http.StatusAccepted, unreleasedMessage}
+	}
+	return out, released, nil
+}
+
+// parse are the addresses of a request with the owners that it names.
+func (in ReleaseIPRequest) parse() (map[netip.Addr]OwnedIP, error) {
+	if in.IPs == nil {
+		return nil, ipam.Refuse(ipam.ReasonMissingField, "ips is missing: the addresses to release, each with its owner")
+	}
+	asked := make(map[netip.Addr]OwnedIP, len(in.IPs))
+	if len(in.IPs) > MaxSize {
+		return nil, ipam.Refuse(ipam.ReasonBadRequest, "ips has %d addresses, at most %d at a time", len(in.IPs), MaxSize)
+	}
+	for _, ask := range in.IPs {
+		addr, err := ipam.ParseAddr(ask.IP)
+		if err != nil {
+			return nil, ipam.Refuse(ipam.ReasonBadAddress, "%.100q is not a valid ip", ask.IP)
+		}
+		if before, twice := asked[addr]; twice && before.owner() != ask.owner() {
+			return nil, ipam.Refuse(ipam.ReasonBadRequest, "%s is there twice, with different owners", addr)
+		}
+		asked[addr] = ask
+	}
+	return asked, nil
+}
+
+// owner is what of a request says whose the address is.
+func (f OwnedIP) owner() OwnedIP {
+	return OwnedIP{Namespace: f.Namespace, AppName: f.AppName, PodName: f.PodName, PoolName: f.PoolName, AppType: f.kind()}
+}
+
+// kind is the kind of workload that a request names, empty when it names none.
+func (f OwnedIP) kind() string {
+	if f.AppType == "" && f.IsDeployment {
+		return deployment
+	}
+	return appType(f.AppType)
+}
+
+// isOf says whether an address is its owner's whom a request names. The owner of an address that is kept for no pod in
+// particular is the app, or the shared pool: the pod, and then the app, that had it last may be left out.
+func (r *row) isOf(ask OwnedIP) bool {
+	forApp := r.kept && r.anybody
+	forPool := forApp && r.PoolName != ""
+	equal := func(asked, is string, optional bool) bool { return asked == is || asked == "" && optional }
+	return ask.PoolName == r.PoolName && equal(ask.PodName, r.PodName, forApp) &&
+		equal(ask.Namespace, r.Namespace, forPool) && equal(ask.AppName, r.AppName, forPool) &&
+		// Who names no kind means the one that galaxy had first.
+		equal(ask.kind(), r.AppType, forPool || r.AppType == statefulSet)
+}
+
+// certain makes sure of what memory says, that nobody has the addresses any more, by one read of each pod.
+func (s *Service) certain(ctx context.Context, todo []wanted) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(releasesAtOnce)
+	for _, w := range todo {
+		if w.lease.State != ipam.Active {
+			continue
+		}
+		group.Go(func() error {
+			d, err := s.Gone(ctx, w.lease, true)
+			switch {
+			case err != nil:
+				return ipam.Refuse(ipam.ReasonUnavailable, "server error: %v", err)
+			case d.Verdict != gone.Gone:
+				return ipam.Refuse(ipam.ReasonAddressInUse, "%s is not releasable", w.lease.Addr)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// release frees addresses that are as they were when they were decided on. Others are left alone.
+func (s *Service) release(ctx context.Context, todo []wanted, c ipam.Change) (released []ipam.Lease, err error) {
+	var mu sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(releasesAtOnce)
+	for _, w := range todo {
+		group.Go(func() error {
+			gone, err := allocator.FreeLease(ctx, s.Leases, w.lease, c, w.still)
+			if gone {
+				mu.Lock()
+				defer mu.Unlock()
+				released = append(released, w.lease)
+			}
+			return err
+		})
+	}
+	err = group.Wait()
+	return released, err
+}
+
+// still says whether an address is as it was decided on.
+func (w wanted) still(now ipam.Lease) bool {
+	then := w.lease
+	return now.State == then.State && now.Claim == then.Claim && now.PodPrimaryKey == then.PodPrimaryKey && now.Owner == then.Owner &&
+		now.ContainerID == then.ContainerID && now.PodUID == then.PodUID && now.Updated.Equal(then.Updated)
+}
+
+// failed says how far a request came that failed half way.
+func failed(err error, done, all int, what string) error {
+	reason := ipam.ReasonInternal
+	if r, ok := errors.AsType[*ipam.Refusal](err); ok {
+		reason = r.Reason
+	}
+	return ipam.Refuse(reason, "server error: %v; %d of %d addresses are %s already", err, done, all, what).WithHint("ask again for the rest")
+}

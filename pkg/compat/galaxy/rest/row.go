@@ -1,0 +1,191 @@
+package rest
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/gone"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// row is an address that is held, with what decides what galaxy shows of it.
+type row struct {
+	FloatingIP
+	addr  netip.Addr
+	lease ipam.Lease
+	// owner is the holder that is no pod, podUID the pod that has the address.
+	owner, podUID string
+	updated       time.Time
+	// kept: a claim keeps the address and nobody has it. anybody: for no pod of it in particular.
+	kept, anybody bool
+}
+
+// view makes rows. It looks at each claim once: one view serves one request.
+type view struct {
+	*Service
+	ctx    context.Context
+	claims map[string]*terms
+}
+
+// terms are what a claim says about its addresses.
+type terms struct {
+	workload workload.Workload
+	policy   int
+	shared   string
+}
+
+func (s *Service) view(ctx context.Context) *view {
+	return &view{s, ctx, map[string]*terms{}}
+}
+
+// Policies as galaxy counts them.
+const (
+	withPod = iota
+	immutable
+	never
+)
+
+// row is what is known of an address but for the workload of its pod.
+func (v *view) row(l ipam.Lease) row {
+	r := row{
+		FloatingIP: FloatingIP{IP: l.Addr.String(), Namespace: l.Namespace, PodName: l.PodName},
+		addr:       l.Addr, lease: l, owner: l.Owner, podUID: l.PodUID, updated: l.Updated, kept: l.IsRetained(), anybody: l.PodPrimaryKey == "",
+	}
+	switch {
+	case l.Claim != "":
+		t := v.terms(l)
+		r.PoolName, r.Policy = t.shared, t.policy
+		if t.workload.Kind != "" {
+			r.setApp(t.workload)
+		}
+	case l.State == ipam.Reserved: // an operator set it aside
+		r.Policy = never
+	}
+	return r
+}
+
+// setApp says whose pods the address is for.
+func (r *row) setApp(w workload.Workload) {
+	r.AppName, r.AppType = w.Name, strings.ToLower(w.Kind)
+	r.IsDeployment = r.AppType == deployment
+	if r.Namespace == "" {
+		r.Namespace = w.Namespace
+	}
+}
+
+// terms are those of a lease's claim; of one that is not there yet, what the lease and its pod say.
+func (v *view) terms(l ipam.Lease) *terms {
+	if t := v.claims[l.Claim]; t != nil {
+		return t
+	}
+	t := v.read(l)
+	v.claims[l.Claim] = t
+	return t
+}
+
+func (v *view) read(l ipam.Lease) *terms {
+	namespace, name, _ := strings.Cut(l.Claim, "/")
+	var o v1.BCSNetIPClaim
+	if v.Cached.Get(v.ctx, types.NamespacedName{Namespace: namespace, Name: name}, &o) == nil {
+		c, _ := claim.FromObject(&o) // what is wrong with its addresses is of no account here
+		return &terms{workload: c.Workload, policy: policyOf(c.Release), shared: o.Spec.SharedName}
+	}
+	if pod, ok := v.pod(l.Namespace, l.PodName); ok && l.State == ipam.Active {
+		if p, err := v.Policies.Resolve(v.ctx, workload.FromObject(pod)); err == nil && p.Claim == l.Claim {
+			t := &terms{policy: policyOf(v1.ReleasePolicy(p.Release)), shared: p.Shared}
+			if p.Shared == "" {
+				t.workload = p.Workload
+			}
+			return t
+		}
+	}
+	t := &terms{}
+	if l.Fixed {
+		t.policy = immutable
+	}
+	if shared := workload.SharedName(name); namespace == v.Namespace && shared != "" {
+		t.policy, t.shared = never, shared
+	}
+	return t
+}
+
+func policyOf(p v1.ReleasePolicy) int {
+	switch p {
+	case v1.ReleaseWithPod:
+		return withPod
+	case v1.ReleaseNever:
+		return never
+	default: // Timed, too, ends by itself
+		return immutable
+	}
+}
+
+// pod is a pod as the watch tells it. It is shared: look, and leave it as it is.
+func (v *view) pod(namespace, name string) (*corev1.Pod, bool) {
+	if name == "" {
+		return nil, false
+	}
+	var o corev1.Pod
+	err := v.Cached.Get(v.ctx, client.ObjectKey{Namespace: namespace, Name: name}, &o)
+	return &o, err == nil
+}
+
+// findApp finds the workload of an address whose claim names none.
+func (v *view) findApp(r *row) {
+	if r.AppName != "" {
+		return
+	}
+	if o, ok := v.pod(r.Namespace, r.PodName); ok {
+		if pod := workload.FromObject(o); r.podUID == "" || pod.UID == r.podUID {
+			r.setApp(v.Owners.Known(pod))
+		}
+	}
+}
+
+// deleted is the status of an address whose pod is no more.
+const deleted = "Deleted"
+
+// finish fills in what galaxy shows of the present: when the address changed, how its pod is, and whether it can be
+// released.
+func (v *view) finish(r *row) {
+	v.findApp(r)
+	r.UpdateTime = store.FormatTime(r.updated)
+	r.Status, r.Releasable = v.status(r)
+}
+
+// status is how the pod of an address is, and whether the address is nobody's: one that was set aside, or that is held
+// by what is no pod, is not released here.
+func (v *view) status(r *row) (status string, releasable bool) {
+	switch {
+	case r.owner != "":
+		return "", false
+	case r.PodName == "":
+		return "", r.kept
+	}
+	o, ok := v.pod(r.Namespace, r.PodName)
+	if !r.kept {
+		d, err := v.Gone(v.ctx, r.lease, false)
+		releasable = err == nil && d.Verdict == gone.Gone
+		if !ok || d.Check == gone.PodReplaced {
+			return deleted, releasable
+		}
+		return string(o.Status.Phase), releasable
+	}
+	if !ok {
+		return deleted, true
+	}
+	// A pod that is there and has nothing may be about to take what is kept for it.
+	pod := workload.FromObject(o)
+	others := len(v.Index.ByAttachment(ipam.Holder{PodUID: pod.UID})) > 0
+	return string(o.Status.Phase), pod.Ended || others
+}

@@ -1,0 +1,20 @@
+package rest
+
+import (
+	"net/http"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// StatusOf is the HTTP status of a refusal. Whatever the request is not to blame for is an error of the server: galaxy
+// has no other status for it.
+func StatusOf(why *ipam.Refusal) int {
+	switch why.Reason {
+	case ipam.ReasonBadRequest, ipam.ReasonMissingField, ipam.ReasonBadAddress, ipam.ReasonAddressInUse:
+		return http.StatusBadRequest
+	case ipam.ReasonNotFound:
+		return http.StatusNotFound
+	default:
+		return http.StatusInternalServerError
+	}
+}

@@ -1,0 +1,29 @@
+package rest
+
+import (
+	_ "embed"
+	"encoding/json"
+)
+
+// Paths of the Swagger documents, as galaxy has them.
+const (
+	SwaggerList = "/apidocs.json"
+	SwaggerV1   = "/apidocs.json/v1"
+)
+
+//go:embed swagger.json
+var swaggerV1 []byte
+
+// SwaggerDocuments are the list of APIs and the description of the one that there is, in Swagger 1.2, for a server at
+// a URL.
+func SwaggerDocuments(base string) (list, v1 any) {
+	doc := map[string]any{}
+	if err := json.Unmarshal(swaggerV1, &doc); err != nil {
+		panic(err) // a test reads it
+	}
+	doc["basePath"] = base
+	return map[string]any{
+		"swaggerVersion": doc["swaggerVersion"], "apiVersion": doc["apiVersion"], "info": doc["info"],
+		"apis": []map[string]any{{"path": "/v1", "description": ""}},
+	}, doc
+}

@@ -1,0 +1,319 @@
+package recovery
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+const (
+	// rebuildEvery is how often it is looked at meanwhile, checkEvery how soon a check is tried again.
+	rebuildEvery, checkEvery = time.Second, 100 * time.Millisecond
+	// settleTime is how long it is checked again and again after a restart: the caches of pods and pools follow on
+	// their own.
+	settleTime = time.Minute
+	// clockError is how far apart the times may be that two processes take for the API server's.
+	clockError = 2 * time.Second
+	// maxNamed is how many pods a message spells out.
+	maxNamed = 10
+)
+
+// making is what a pool waits for whose pods have all told.
+const making = "until the leases of its pods are made again"
+
+// Checker finds out whether leases were lost while nobody watched: before this replica serves, at every start and when
+// the store was put back to an older state. Then it makes those of running pods again, and keeps their pools from
+// allocating what pods may have that have not reported their addresses yet. Pools that lost nothing serve at once.
+type Checker struct {
+	CheckerConfig
+
+	// troubles keeps what fails again and again from filling the log.
+	troubles rate.Sometimes
+	// checked is at how many restarts it was checked last, plus one.
+	checked atomic.Uint64
+	// rebuiltAt maps a pool of which others made leases again to the time since when no pod that is made loses one.
+	rebuiltAt map[string]time.Time
+}
+
+// CheckerConfig is what a Checker works with.
+type CheckerConfig struct {
+	Cache  client.Reader
+	Index  *ipam.Index
+	Leases *store.Client
+	Pods   *workload.Pods
+	// Synced returns which lists have not come yet; nil when all have.
+	Synced func() error
+	// Changed is called after a pool began or ended to wait.
+	Changed func(pool string)
+	// Restarts counts how often the store was put back to an older state.
+	Restarts func() uint64
+	Log      *slog.Logger
+}
+
+// NewChecker returns a checker that has not checked anything: it is not ready.
+func NewChecker(c CheckerConfig) *Checker {
+	return &Checker{CheckerConfig: c, troubles: rate.Sometimes{Interval: 10 * time.Second}}
+}
+
+// Ready is nil once the check is done.
+func (c *Checker) Ready() error {
+	if err := c.Synced(); err != nil {
+		return err
+	}
+	if c.checked.Load() != c.Restarts()+1 {
+		return errors.New("it is being checked whether leases were lost")
+	}
+	return nil
+}
+
+// Run checks at the start and after every restart, and sees to the pools that wait.
+func (c *Checker) Run(ctx context.Context) error {
+	tick := time.NewTicker(checkEvery)
+	defer tick.Stop()
+	waiting := map[string]time.Time{}
+	var again time.Time // until when it is checked again and again
+	var looked time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		restarts := c.Restarts()
+		fresh := c.checked.Load() != restarts+1
+		switch now := time.Now(); {
+		case c.Synced() != nil, !fresh && now.Sub(looked) < rebuildEvery:
+		case fresh, now.Before(again):
+			found, err := c.check(ctx, waiting, fresh)
+			if err != nil {
+				c.troubles.Do(func() { c.Log.Warn("could not check whether leases were lost", "error", err) })
+				continue
+			}
+			if fresh && restarts > 0 {
+				c.Log.Warn("the API server's store was put back to an older state; the leases were read anew")
+				again = now.Add(settleTime)
+			}
+			waiting, looked = found, now
+			c.checked.Store(restarts + 1)
+		case len(waiting) > 0:
+			c.goOn(ctx, waiting)
+			looked = now
+		}
+	}
+}
+
+// check finds the pools that lost leases, and until when they wait for their pods; first is true where this replica has
+// not looked since it started, or since the store was put back.
+func (c *Checker) check(ctx context.Context, waiting map[string]time.Time, first bool) (map[string]time.Time, error) {
+	until, err := c.suspects(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if first {
+		c.rebuilt(until)
+	}
+	plan, err := c.plan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(until, waiting)
+	more := false
+	for _, l := range plan.Create {
+		if _, known := until[l.Pool]; known && c.rebuiltAt[l.Pool].IsZero() {
+			continue
+		}
+		lost, err := c.confirmed(ctx, l)
+		if err != nil {
+			return nil, err
+		}
+		if lost {
+			more = more || !c.rebuiltAt[l.Pool].IsZero()
+			delete(c.rebuiltAt, l.Pool)
+			until[l.Pool] = c.Leases.Now().Add(MaxWait)
+		}
+	}
+	if more {
+		if plan, err = c.plan(ctx); err != nil {
+			return nil, err
+		}
+	}
+	c.rebuild(ctx, plan, until)
+	return until, nil
+}
+
+// suspects are the pools that say themselves that they lost their leases: those that had some and have no object
+// now, and those that are being rebuilt by the word of another replica, or of this one before it ended.
+func (c *Checker) suspects(ctx context.Context) (map[string]time.Time, error) {
+	var pools v1.BCSNetPoolList
+	if err := c.Cache.List(ctx, &pools); err != nil {
+		return nil, err
+	}
+	until := map[string]time.Time{}
+	for i := range pools.Items {
+		p := &pools.Items[i]
+		if p.Status.Active > 0 && c.Index.Counts(p.Name, c.Leases.Now()).Objects == 0 {
+			until[p.Name] = c.Leases.Now().Add(MaxWait)
+		}
+		ready := meta.FindStatusCondition(p.Status.Conditions, v1.ConditionReady)
+		if ready == nil || ready.Reason != v1.ReasonRebuilding {
+			continue
+		}
+		if end := ready.LastTransitionTime.Add(MaxWait); end.After(c.Leases.Now()) {
+			until[p.Name] = end
+		}
+	}
+	return until, nil
+}
+
+// rebuilt adds the pools with leases that were made again from pods a short while ago. Whoever made them, such as a
+// replica that ended before it could say so or an operator, made only those of the pods that had reported their
+// addresses. Pods that were created after that, by more than clocks may differ, have lost nothing: nobody waits for them.
+func (c *Checker) rebuilt(until map[string]time.Time) {
+	c.rebuiltAt = map[string]time.Time{}
+	for _, l := range c.Index.Find(ipam.Lease.Rebuilt) {
+		pool, known := c.Index.PoolOf(l.Addr)
+		end := l.Updated.Add(MaxWait)
+		if !known || !end.After(c.Leases.Now()) {
+			continue
+		}
+		if _, suspect := until[pool]; suspect && c.rebuiltAt[pool].IsZero() {
+			continue // more than that may be lost
+		}
+		if end.After(until[pool]) {
+			until[pool], c.rebuiltAt[pool] = end, l.Updated.Add(clockError)
+		}
+	}
+}
+
+// confirmed looks at the API server whether a pod really has an address that nobody holds: the caches of pods and
+// of leases are of different moments.
+func (c *Checker) confirmed(ctx context.Context, l ipam.Lease) (bool, error) {
+	live, err := c.Leases.Get(ctx, l.Addr)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return false, err
+	}
+	pod, err := c.Pods.FindLive(ctx, l.Namespace, l.PodName, l.PodUID)
+	if errors.Is(err, workload.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil && live.State == ipam.Available && !pod.Ended && !pod.Deleting &&
+		slices.Contains(pod.Addrs, l.Addr) && !GaveUp(live, pod), err
+}
+
+func (c *Checker) plan(ctx context.Context) (Plan, error) {
+	now := c.Leases.Now()
+	var pods corev1.PodList
+	if err := c.Cache.List(ctx, &pods); err != nil {
+		return Plan{}, err
+	}
+	return Make(Input{
+		Now: now, Index: c.Index, RebuiltAt: c.rebuiltAt,
+		Pods: func(yield func(workload.Pod) bool) {
+			for i := range pods.Items {
+				if !yield(workload.FromObject(&pods.Items[i])) {
+					return
+				}
+			}
+		},
+		Hosts: func(p workload.Pod) []netip.Addr { return slices.Concat(c.Pods.NodeAddrs(p.Node), p.HostIPs) },
+	}), nil
+}
+
+// goOn takes what pods have told meanwhile, and lets the pools serve that wait for nobody any more.
+func (c *Checker) goOn(ctx context.Context, until map[string]time.Time) {
+	plan, err := c.plan(ctx)
+	if err != nil {
+		c.Log.Warn("could not look at the pods of pools that are being rebuilt", "error", err)
+		return
+	}
+	c.rebuild(ctx, plan, until)
+}
+
+// rebuild makes the leases of a plan in the pools that lost some, and ends the wait of those that are done.
+func (c *Checker) rebuild(ctx context.Context, plan Plan, until map[string]time.Time) {
+	waiting := map[string]string{}
+	for pool, end := range until {
+		if names := plan.Waiting[pool]; len(names) > 0 && c.Leases.Now().Before(end) {
+			waiting[pool] = waitingText(names, end)
+		}
+		first := c.Index.Rebuilding(pool) == ""
+		c.Index.SetRebuilding(pool, cmp.Or(waiting[pool], making))
+		if first {
+			c.Log.Warn("leases of a pool were lost: it is rebuilt from its pods", "pool", pool, "waiting", plan.Waiting[pool])
+		}
+	}
+	failed := c.create(ctx, plan.Create, until)
+	for _, pool := range slices.Sorted(maps.Keys(until)) {
+		if waiting[pool] != "" || failed[pool] {
+			c.Index.SetRebuilding(pool, cmp.Or(waiting[pool], making))
+			c.Changed(pool)
+			continue
+		}
+		if names := plan.Waiting[pool]; len(names) > 0 {
+			c.Log.Warn("a pool hands out again although pods have not told of their addresses", "pool", pool, "pods", names)
+		}
+		delete(until, pool)
+		c.Index.SetRebuilding(pool, "")
+		c.Log.Info("a pool is rebuilt", "pool", pool)
+		c.Changed(pool)
+	}
+}
+
+func (c *Checker) create(ctx context.Context, all []ipam.Lease, in map[string]time.Time) (failed map[string]bool) {
+	failed = map[string]bool{}
+	var mu sync.Mutex
+	var group errgroup.Group
+	group.SetLimit(parallel)
+	for _, l := range all {
+		if _, lost := in[l.Pool]; !lost {
+			continue
+		}
+		group.Go(func() error {
+			_, created, err := Create(ctx, c.Leases, l)
+			switch {
+			case err != nil:
+				mu.Lock()
+				defer mu.Unlock()
+				failed[l.Pool] = true
+				c.Log.Warn("could not make a lease again", "address", l.Addr.String(), "holder", l.Who(), "error", err)
+			case created:
+				c.Log.Info("made a lease again from its pod", "address", l.Addr.String(), "holder", l.Who(), "pool", l.Pool)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // what failed is in the map
+	return failed
+}
+
+// waitingText names pods that have not told of their addresses.
+func waitingText(names []string, end time.Time) string {
+	shown := names[:min(len(names), maxNamed)]
+	text := strings.Join(shown, ", ")
+	if more := len(names) - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %s", humanize.Plural(more, "more pod"))
+	}
+	return fmt.Sprintf("until %s %s of an address or end, at the latest at %s", text,
+		humanize.OneOr(len(names), "tells", "tell"), end.UTC().Format(time.RFC3339))
+}

@@ -1,0 +1,233 @@
+package recovery
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// MaxWait is how long a pool that lost leases hands out nothing at most, for its pods to tell which addresses
+// they have.
+const MaxWait = 5 * time.Minute
+
+// Input is what a plan is made from.
+type Input struct {
+	// Now is the API server's time before the pods were read.
+	Now time.Time
+	// Index has the pools and the leases that are left.
+	Index *ipam.Index
+	Pods  iter.Seq[workload.Pod]
+	// Hosts are the addresses of the host that a pod is bound to, as far as they are known.
+	Hosts func(workload.Pod) []netip.Addr
+	// RebuiltAt is when somebody else rebuilt a pool. Pods that were created after that are not waited for.
+	RebuiltAt map[string]time.Time
+}
+
+// Plan says which leases to make from what pods report.
+type Plan struct {
+	// Create are the leases, by address. Their versions are those of the objects that they replace, 0 where
+	// there is none.
+	Create []ipam.Lease
+	// Conflicts are the addresses that pods report and that cannot be theirs.
+	Conflicts []Conflict
+	// Waiting are, for each pool, the pods on its hosts that may have an address and do not tell yet.
+	Waiting map[string][]string
+}
+
+// Conflict is an address that a pod reports and that somebody else has.
+type Conflict struct {
+	Addr  netip.Addr
+	Pool  string
+	Pod   string
+	Cause string
+}
+
+// Make makes a plan. A lease is made for an address that a pool serves, that a running pod reports and that
+// nobody holds, unless the pod gave it up or an operator took it from the pod: the history of the address
+// tells. One that a claim keeps stays with the claim. Of two pods that report it, it is that of the one that started
+// first. A pod that is being deleted may have given its address up and the object be gone: its word counts after that of
+// the others, and only for pools that have lost other leases.
+func Make(in Input) Plan {
+	m := maker{Input: in, plan: Plan{Waiting: map[string][]string{}}, byHost: map[netip.Addr][]string{}, by: map[netip.Addr]workload.Pod{}, pools: map[string]ipam.Pool{}, lost: map[string]bool{}}
+	for _, p := range in.Index.Pools() {
+		m.pools[p.Name] = p
+		for h := range p.Hosts {
+			m.byHost[h] = append(m.byHost[h], p.Name)
+		}
+	}
+	for _, pod := range slices.SortedFunc(in.Pods, byClaimToAnAddress) {
+		m.look(pod)
+	}
+	for _, l := range m.ending {
+		if m.lost[l.Pool] {
+			m.plan.Create = append(m.plan.Create, l)
+		}
+	}
+	slices.SortFunc(m.plan.Create, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
+	slices.SortFunc(m.plan.Conflicts, func(a, b Conflict) int { return a.Addr.Compare(b.Addr) })
+	for _, names := range m.plan.Waiting {
+		slices.Sort(names)
+	}
+	return m.plan
+}
+
+// byClaimToAnAddress orders pods by whose word counts first.
+func byClaimToAnAddress(a, b workload.Pod) int {
+	if a.Deleting != b.Deleting {
+		if b.Deleting {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+type maker struct {
+	Input
+	plan   Plan
+	pools  map[string]ipam.Pool
+	byHost map[netip.Addr][]string
+	by     map[netip.Addr]workload.Pod // who reports an address that nobody holds
+	ending []ipam.Lease                // of pods that are being deleted
+	lost   map[string]bool
+}
+
+// look takes one pod into account.
+func (m *maker) look(pod workload.Pod) {
+	if pod.HostNetwork || pod.Ended || pod.Node == "" {
+		return
+	}
+	if len(pod.Addrs) == 0 {
+		m.wait(pod)
+		return
+	}
+	var mine []ipam.Lease
+	for i, a := range pod.Addrs {
+		if pool, ok := m.Index.PoolOf(a); ok {
+			if l, ok := m.lease(pod, a, pod.IfNames[i], pool, mine); ok {
+				mine = append(mine, l)
+			}
+		}
+	}
+	for _, l := range mine {
+		if l.SetSize = m.setSize(l, mine); pod.Deleting {
+			m.ending = append(m.ending, l)
+			continue
+		}
+		m.lost[l.Pool] = true
+		m.plan.Create = append(m.plan.Create, l)
+	}
+}
+
+func (m *maker) wait(pod workload.Pod) {
+	var pools []string
+	hosts := m.Hosts(pod)
+	for _, h := range hosts {
+		pools = append(pools, m.byHost[h]...)
+	}
+	pools = append(pools, m.Index.Covering(hosts)...)
+	slices.Sort(pools)
+	for _, name := range slices.Compact(pools) {
+		if at, whole := m.RebuiltAt[name]; whole && pod.Created.After(at) {
+			continue
+		}
+		m.plan.Waiting[name] = append(m.plan.Waiting[name], pod.Namespace+"/"+pod.Name)
+	}
+}
+
+// lease is the lease of a reported address; ok is false when none is to be made.
+func (m *maker) lease(pod workload.Pod, a netip.Addr, ifName, pool string, before []ipam.Lease) (l ipam.Lease, ok bool) {
+	current, _ := m.Index.Get(a)
+	who := pod.Namespace + "/" + pod.Name
+	conflict := func(format string, args ...any) (ipam.Lease, bool) {
+		m.plan.Conflicts = append(m.plan.Conflicts, Conflict{a, pool, who, fmt.Sprintf(format, args...)})
+		return ipam.Lease{}, false
+	}
+	switch {
+	case pod.Deleting && GaveUp(current, pod):
+		return l, false // whoever has it now has it by right
+	case current.State == ipam.Reserved && current.Claim == "":
+		return conflict("it is reserved")
+	case current.State == ipam.Active && (current.Owner != "" || current.PodName != "" && current.PodUID != pod.UID && current.Who() != who):
+		return conflict("%s holds it", current.Who())
+	case current.State == ipam.Active || GaveUp(current, pod):
+		return l, false
+	}
+	if _, lost := m.Index.Missing(a); lost {
+		return l, false // the restorer knows more than the pod does
+	}
+	if other, twice := m.by[a]; twice {
+		return conflict("%s/%s reports it, too", other.Namespace, other.Name)
+	}
+	for _, held := range m.Index.ByAttachment(ipam.Holder{PodUID: pod.UID, IfName: ifName}) {
+		if ifName != "" && held.State == ipam.Active && held.Addr.Is4() == a.Is4() {
+			return conflict("the pod holds %s on %s", held.Addr, ifName)
+		}
+	}
+	for _, b := range before {
+		if b.IfName == ifName && b.Addr.Is4() == a.Is4() {
+			ifName = "" // an interface takes one address of a family: whose this one is, is not known
+		}
+	}
+	m.by[a] = pod
+	p := m.pools[pool]
+	l = current
+	l.ExpiredTime = ""
+	l.State, l.Params, l.Updated, l.HeldFinalizer = ipam.Active, p.Params(), m.Now, true
+	// A request that began before is refused, as its container may be gone, and so is a late release.
+	l.Holder = ipam.Holder{
+		Host: m.host(pod, p), IfName: ifName, Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID,
+		Termination: pod.LongTermination(), StartedAt: m.Now,
+	}
+	return l, !current.Deleting
+}
+
+// host is the address of the pod's host by which the pool knows it, if there is one.
+func (m *maker) host(pod workload.Pod, p ipam.Pool) (host netip.Addr) {
+	for i, h := range m.Hosts(pod) {
+		if p.Draws(h) {
+			return h
+		}
+		if i == 0 {
+			host = h
+		}
+	}
+	return host
+}
+
+// setSize is how many addresses the interface of a lease has of one network; 0 stands for one.
+func (m *maker) setSize(l ipam.Lease, mine []ipam.Lease) (n int) {
+	network := m.pools[l.Pool].Network
+	if network == "" || l.IfName == "" {
+		return 0
+	}
+	all := append(m.Index.ByAttachment(ipam.Holder{PodUID: l.PodUID, IfName: l.IfName}), mine...)
+	for _, o := range all {
+		if o.IfName == l.IfName && m.pools[o.Pool].Network == network {
+			n++
+		}
+	}
+	if n == 1 {
+		return 0
+	}
+	return n
+}
+
+// GaveUp says whether a pod that reports an address had it and has it no more: it gave it up itself, as when
+// its sandbox failed, or an operator took it away.
+func GaveUp(l ipam.Lease, pod workload.Pod) bool {
+	who := ipam.PastHolder(pod.Namespace + "/" + pod.Name)
+	for _, p := range l.History.Entries() {
+		// Both times are cut to the second: one that had it from then on is this pod, not an earlier one of its name.
+		if p.Holder == who && (p.Until.After(pod.Started) || !p.Since.Before(pod.Started)) {
+			return true
+		}
+	}
+	return false
+}

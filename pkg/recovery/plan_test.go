@@ -1,0 +1,197 @@
+package recovery
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+var (
+	now    = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+	onHost = netip.MustParseAddr("192.168.0.1")
+)
+
+func ip(s string) netip.Addr { return netip.MustParseAddr(s) }
+
+// aPod runs on the pools' host since an hour.
+func aPod(name string, changes ...func(*workload.Pod)) workload.Pod {
+	p := workload.Pod{Namespace: "shop", Name: name, UID: "u-" + name, Node: "n", HostIPs: []netip.Addr{onHost}, Started: now.Add(-time.Hour)}
+	for _, change := range changes {
+		change(&p)
+	}
+	return p
+}
+
+func has(ifName string, addrs ...string) func(*workload.Pod) {
+	return func(p *workload.Pod) {
+		for _, a := range addrs {
+			p.Addrs, p.IfNames = append(p.Addrs, ip(a)), append(p.IfNames, ifName)
+		}
+	}
+}
+
+func TestMake(t *testing.T) {
+	held := func(a, pod string) ipam.Lease {
+		return ipam.Lease{Addr: ip(a), State: ipam.Active, Params: ipam.Params{Pool: "a", Bits: 24}, Holder: ipam.Holder{
+			ContainerID: "c-" + pod, IfName: "eth0", Namespace: "shop", PodName: pod, PodUID: "u-" + pod,
+		}}
+	}
+	freed := func(a, pod string, until time.Time) ipam.Lease {
+		return ipam.Lease{Addr: ip(a), Params: ipam.Params{Pool: "a", Bits: 24}, History: ipam.NewHistory([]ipam.Past{{Holder: "shop/" + pod, Until: until}})}
+	}
+	passed := func(a, from, to string) ipam.Lease {
+		l := held(a, to)
+		l.History = freed(a, from, now).History
+		return l
+	}
+	deleting := func(p *workload.Pod) { p.Deleting = true }
+	for name, tc := range map[string]struct {
+		leases    []ipam.Lease
+		pods      []workload.Pod
+		create    []string // address interface pod
+		conflicts []string // address cause
+		waiting   map[string][]string
+		whole     map[string]time.Time
+	}{
+		"made after all leases were made again": {
+			pods:    []workload.Pod{aPod("old"), aPod("new", func(p *workload.Pod) { p.Created = now.Add(time.Second) })},
+			whole:   map[string]time.Time{"a": now},
+			waiting: map[string][]string{"a": {"shop/old"}, "b": {"shop/new", "shop/old"}},
+		},
+		"all is well": {leases: []ipam.Lease{held("10.0.0.10", "x")}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}},
+		"a lease is lost": {
+			pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"},
+		},
+		"made anew and free":  {leases: []ipam.Lease{{Addr: ip("10.0.0.10"), Params: ipam.Params{Pool: "a"}}}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"}},
+		"given up by the pod": {leases: []ipam.Lease{freed("10.0.0.10", "x", now)}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}},
+		"given up in the second of its start": {
+			leases: []ipam.Lease{{Addr: ip("10.0.0.10"), Params: ipam.Params{Pool: "a", Bits: 24}, History: ipam.NewHistory([]ipam.Past{
+				{Holder: "shop/x", Since: now.Add(-time.Hour), Until: now.Add(-time.Hour)}})}},
+			pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))},
+		},
+		"given up in that second by one before it": {
+			leases: []ipam.Lease{{Addr: ip("10.0.0.10"), Params: ipam.Params{Pool: "a", Bits: 24}, History: ipam.NewHistory([]ipam.Past{
+				{Holder: "shop/x", Since: now.Add(-2 * time.Hour), Until: now.Add(-time.Hour)}})}},
+			pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"},
+		},
+		"given up by a pod with a long name": {leases: []ipam.Lease{freed("10.0.0.10", strings.Repeat("long", 40), now)}, pods: []workload.Pod{aPod(strings.Repeat("long", 40), has("eth0", "10.0.0.10"))}},
+		"given up by another":                {leases: []ipam.Lease{freed("10.0.0.10", "y", now)}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"}},
+		"given up by one before it":          {leases: []ipam.Lease{freed("10.0.0.10", "x", now.Add(-2*time.Hour))}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"}},
+		"in no pool":                         {pods: []workload.Pod{aPod("x", has("eth0", "172.16.0.1"))}},
+		"of pods that do not count": {pods: []workload.Pod{
+			aPod("host", has("eth0", "10.0.0.10"), func(p *workload.Pod) { p.HostNetwork = true }),
+			aPod("ended", has("eth0", "10.0.0.11"), func(p *workload.Pod) { p.Ended = true }),
+			aPod("nowhere", func(p *workload.Pod) { p.Node = "" }),
+		}},
+		"a pod that is being deleted, alone": {pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"), deleting)}},
+		"a pod that is being deleted, among others": {
+			pods:   []workload.Pod{aPod("x", has("eth0", "10.0.0.10"), deleting), aPod("y", has("eth0", "10.0.0.11"))},
+			create: []string{"10.0.0.10 eth0 x", "10.0.0.11 eth0 y"},
+		},
+		"held by another": {
+			leases: []ipam.Lease{held("10.0.0.10", "y")}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))},
+			conflicts: []string{"10.0.0.10 shop/y holds it"},
+		},
+		"held by another after it was given up": {
+			leases: []ipam.Lease{passed("10.0.0.10", "x", "y")}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))},
+			conflicts: []string{"10.0.0.10 shop/y holds it"},
+		},
+		"held by another after it was given up by a pod that is being deleted": {
+			leases: []ipam.Lease{passed("10.0.0.10", "x", "y")}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"), deleting)},
+		},
+		"reserved": {
+			leases: []ipam.Lease{{Addr: ip("10.0.0.10"), State: ipam.Reserved, Params: ipam.Params{Pool: "a"}}},
+			pods:   []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, conflicts: []string{"10.0.0.10 it is reserved"},
+		},
+		"kept for a claim": {
+			leases: []ipam.Lease{{Addr: ip("10.0.0.10"), State: ipam.Reserved, Params: ipam.Params{Pool: "a"}, Retention: ipam.Retention{Claim: "shop/x", Fixed: true}}},
+			pods:   []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"},
+		},
+		"kept for a claim since the pod gave it up": {
+			leases: []ipam.Lease{func() ipam.Lease {
+				l := freed("10.0.0.10", "x", now)
+				l.State, l.Retention = ipam.Reserved, ipam.Retention{Claim: "shop/x", Fixed: true}
+				return l
+			}()},
+			pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))},
+		},
+		"two report it": {
+			pods:   []workload.Pod{aPod("x", has("eth0", "10.0.0.10")), aPod("y", has("eth0", "10.0.0.10"))},
+			create: []string{"10.0.0.10 eth0 x"}, conflicts: []string{"10.0.0.10 shop/x reports it, too"},
+		},
+		"one that is being deleted reports it, too": {
+			pods:   []workload.Pod{aPod("x", has("eth0", "10.0.0.10"), deleting), aPod("y", has("eth0", "10.0.0.10"))},
+			create: []string{"10.0.0.10 eth0 y"}, conflicts: []string{"10.0.0.10 shop/y reports it, too"},
+		},
+		"one that started later reports it, too": {
+			pods:   []workload.Pod{aPod("x", has("eth0", "10.0.0.10"), func(p *workload.Pod) { p.Started = now }), aPod("y", has("eth0", "10.0.0.10"))},
+			create: []string{"10.0.0.10 eth0 y"}, conflicts: []string{"10.0.0.10 shop/y reports it, too"},
+		},
+		"the pod holds another": {
+			leases: []ipam.Lease{held("10.0.0.11", "x")}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))},
+			conflicts: []string{"10.0.0.10 the pod holds 10.0.0.11 on eth0"},
+		},
+		"both families":                    {pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10", "2001:db8::10"))}, create: []string{"10.0.0.10 eth0 x of 2", "2001:db8::10 eth0 x of 2"}},
+		"two interfaces":                   {pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"), has("net1", "10.0.0.11"))}, create: []string{"10.0.0.10 eth0 x", "10.0.0.11 net1 x"}},
+		"two of a family on one interface": {pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10", "10.0.0.11"))}, create: []string{"10.0.0.10 eth0 x", "10.0.0.11  x"}},
+		"who has not told": {
+			pods:    []workload.Pod{aPod("y"), aPod("x"), aPod("elsewhere", func(p *workload.Pod) { p.HostIPs = nil })},
+			waiting: map[string][]string{"a": {"shop/x", "shop/y"}, "b": {"shop/x", "shop/y"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := ipam.NewIndex()
+			for pool, spec := range map[string]ipam.PlanSpec{
+				"a": {Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.254", Available: []string{"10.0.0.10-10.0.0.20"}},
+				"b": {Net: "2001:db8::", Mask: 64, Gateway: "2001:db8::1", Available: []string{"2001:db8::10-2001:db8::20"}},
+			} {
+				plan, err := ipam.NewPlan(spec)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p := ipam.Pool{Name: pool, Network: "net", Plan: plan, Hosts: map[netip.Addr]struct{}{onHost: {}}}
+				if pool == "b" { // the host may draw because of its subnet
+					p.Hosts, p.HostSubnets = nil, ipam.Networks{netip.PrefixFrom(onHost, onHost.BitLen()-8).Masked(): {}}
+				}
+				x.SetPool(p)
+			}
+			for i, l := range tc.leases {
+				l.Version = uint64(i) + 1
+				x.Watched(l)
+			}
+			got := Make(Input{Now: now, Index: x, Pods: slices.Values(tc.pods), Hosts: func(p workload.Pod) []netip.Addr { return p.HostIPs }, RebuiltAt: tc.whole})
+			var create, conflicts []string
+			for _, l := range got.Create {
+				text := l.Addr.String() + " " + l.IfName + " " + l.PodName
+				if l.SetSize == 2 {
+					text += " of 2"
+				}
+				create = append(create, text)
+				if l.State != ipam.Active || !l.HeldFinalizer || l.Host != onHost || l.PodUID != "u-"+l.PodName || l.ContainerID != "" || l.Gateway == (netip.Addr{}) ||
+					!l.Updated.Equal(now) || !l.StartedAt.Equal(now) {
+					t.Errorf("lease %+v", l)
+				}
+			}
+			for _, c := range got.Conflicts {
+				conflicts = append(conflicts, c.Addr.String()+" "+c.Cause)
+			}
+			for what, diff := range map[string]string{
+				"create":    cmp.Diff(tc.create, create),
+				"conflicts": cmp.Diff(tc.conflicts, conflicts),
+				"waiting":   cmp.Diff(tc.waiting, got.Waiting, cmpopts.EquateEmpty()),
+			} {
+				if diff != "" {
+					t.Errorf("%s (-want +got):\n%s", what, diff)
+				}
+			}
+		})
+	}
+}

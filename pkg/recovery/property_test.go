@@ -1,0 +1,119 @@
+package recovery
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// scene is a cluster of a few pods that report a few addresses, of which some objects are left.
+type scene struct {
+	index  *ipam.Index
+	leases map[netip.Addr]ipam.Lease
+	pods   []workload.Pod
+}
+
+func drawScene(t *rapid.T) scene {
+	s := scene{index: ipam.NewIndex(), leases: map[netip.Addr]ipam.Lease{}}
+	// The pool serves .10 to .15; of what is drawn, .16 and .17 are in none.
+	plan, err := ipam.NewPlan(ipam.PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.254", Available: []string{"10.0.0.10-10.0.0.15"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.index.SetPool(ipam.Pool{Name: "a", Network: "net", Plan: plan, Hosts: map[netip.Addr]struct{}{onHost: {}}})
+	addr := rapid.Custom(func(t *rapid.T) netip.Addr {
+		return ip(fmt.Sprintf("10.0.0.%d", rapid.IntRange(10, 17).Draw(t, "last byte")))
+	})
+	often := func(what string) bool { return rapid.IntRange(0, 3).Draw(t, what) > 0 }
+	for n := range rapid.IntRange(0, 5).Draw(t, "pods") {
+		p := aPod(fmt.Sprintf("p%d", n), func(p *workload.Pod) {
+			p.Started = now.Add(-time.Duration(rapid.IntRange(1, 3).Draw(t, "age")) * time.Hour)
+			p.Deleting, p.Ended, p.HostNetwork = !often("stays"), !often("runs"), !often("has a network of its own")
+		})
+		for _, a := range rapid.SliceOfNDistinct(addr, 0, 2, rapid.ID[netip.Addr]).Draw(t, "reports") {
+			has(rapid.SampledFrom([]string{"eth0", "net1", ""}).Draw(t, "interface"), a.String())(&p)
+		}
+		s.pods = append(s.pods, p)
+	}
+	version := uint64(0)
+	for _, a := range rapid.SliceOfDistinct(addr, rapid.ID[netip.Addr]).Draw(t, "objects") {
+		version++
+		l := ipam.Lease{Addr: a, Version: version, Params: ipam.Params{Pool: "a", Bits: 24}}
+		l.State = rapid.SampledFrom([]ipam.State{ipam.Available, ipam.Active, ipam.Reserved}).Draw(t, "state")
+		who := fmt.Sprintf("p%d", rapid.IntRange(0, 5).Draw(t, "whose"))
+		switch l.State {
+		case ipam.Active:
+			l.Holder = ipam.Holder{ContainerID: "c-" + who, IfName: "eth0", Namespace: "shop", PodName: who, PodUID: "u-" + who}
+		case ipam.Available:
+			if !often("never held") {
+				until := now.Add(-time.Duration(rapid.IntRange(0, 4).Draw(t, "since")) * time.Hour)
+				l.History = ipam.NewHistory([]ipam.Past{{Holder: "shop/" + who, Since: until.Add(-time.Hour), Until: until}})
+			}
+		}
+		s.leases[a] = l
+		s.index.Watched(l)
+	}
+	return s
+}
+
+func (s scene) plan(pods []workload.Pod) Plan {
+	return Make(Input{Now: now, Index: s.index, Pods: slices.Values(pods), Hosts: func(p workload.Pod) []netip.Addr { return p.HostIPs }})
+}
+
+// A plan gives no address twice and none that somebody has, makes leases for pods that run and report them
+// alone, leaves out no pod that is there to stay without saying why, and does not depend on the order of the pods.
+func TestMakeAnyScene(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawScene(t)
+		plan := s.plan(s.pods)
+
+		made := map[netip.Addr]ipam.Lease{}
+		for _, l := range plan.Create {
+			if _, twice := made[l.Addr]; twice {
+				t.Errorf("%s is made twice", l.Addr)
+			}
+			made[l.Addr] = l
+			if old := s.leases[l.Addr]; old.State != ipam.Available || old.Version != l.Version {
+				t.Errorf("%s is made over %+v", l.Addr, old)
+			}
+			if _, served := s.index.PoolOf(l.Addr); !served {
+				t.Errorf("%s is in no pool", l.Addr)
+			}
+			if !slices.ContainsFunc(s.pods, func(p workload.Pod) bool {
+				return p.UID == l.PodUID && !p.Ended && !p.HostNetwork && slices.Contains(p.Addrs, l.Addr) && !GaveUp(s.leases[l.Addr], p)
+			}) {
+				t.Errorf("%s is made for %s, which does not have it", l.Addr, l.Who())
+			}
+		}
+		for _, p := range s.pods {
+			if p.Ended || p.HostNetwork || p.Deleting {
+				continue
+			}
+			for _, a := range p.Addrs {
+				_, served := s.index.PoolOf(a)
+				old := s.leases[a]
+				its := made[a].PodUID == p.UID || old.State == ipam.Active && old.PodUID == p.UID || old.State != ipam.Active && GaveUp(old, p)
+				told := slices.IndexFunc(plan.Conflicts, func(c Conflict) bool { return c.Addr == a && c.Pod == "shop/"+p.Name })
+				if served && !its && told < 0 {
+					t.Errorf("%s of %s is left out without a word", a, p.Name)
+				}
+				if told >= 0 && slices.ContainsFunc(s.pods, func(o workload.Pod) bool {
+					return o.Deleting && plan.Conflicts[told].Cause == "shop/"+o.Name+" reports it, too"
+				}) {
+					t.Errorf("%s of %s is another's that is being deleted: %s", a, p.Name, plan.Conflicts[told].Cause)
+				}
+			}
+		}
+		if diff := cmp.Diff(plan, s.plan(rapid.Permutation(s.pods).Draw(t, "another order")), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
+			t.Errorf("in another order:\n%s", diff)
+		}
+	})
+}

@@ -1,0 +1,136 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+const (
+	// parallel is how many leases are made again at once.
+	parallel = 16
+	// minBackoff and maxBackoff are how long an address rests after a failure. It stays held meanwhile.
+	minBackoff, maxBackoff = 50 * time.Millisecond, 5 * time.Second
+)
+
+// Restorer makes the object of an address again that went while the address was held: all of the lease is
+// still in the index. It asks for no pod: after the API server's store was put back to an older state, pods that are
+// newer run although there is no object of them. Whose holder is gone indeed is the collection's to say. The restorer
+// runs on every replica: the first write wins. It also lets the objects go that
+// were deleted by hand while they were held, once they are released.
+type Restorer struct {
+	index  *ipam.Index
+	leases *store.Client
+	log    *slog.Logger
+	// restored is told of every lease that was made again.
+	restored func(l ipam.Lease)
+	queue    workqueue.TypedRateLimitingInterface[netip.Addr]
+}
+
+// NewRestorer makes the restorer of an index. Call it before the index is fed.
+func NewRestorer(index *ipam.Index, leases *store.Client, log *slog.Logger, restored func(l ipam.Lease)) *Restorer {
+	r := &Restorer{
+		index: index, leases: leases, log: log, restored: restored,
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[netip.Addr](minBackoff, maxBackoff)),
+	}
+	index.Subscribe(r.changed)
+	return r
+}
+
+// changed is told of every change of the index.
+func (r *Restorer) changed(_, l ipam.Lease) {
+	if _, lost := r.index.Missing(l.Addr); lost || releasedForGood(l) || keptAllTheSame(l) {
+		r.queue.Add(l.Addr)
+	}
+}
+
+// releasedForGood says whether an object was deleted while it was held, and is released now.
+func releasedForGood(l ipam.Lease) bool {
+	return l.Deleting && l.HeldFinalizer && l.State == ipam.Available
+}
+
+// keptAllTheSame says whether an object was deleted by hand whose address a claim keeps. Nobody could be given it
+// as long as the object is there; it is let go, and made again as one that was lost.
+func keptAllTheSame(l ipam.Lease) bool {
+	return l.Deleting && l.HeldFinalizer && l.State == ipam.Reserved && l.Retained()
+}
+
+// Run works until the context ends.
+func (r *Restorer) Run(ctx context.Context) error {
+	var workers sync.WaitGroup
+	for range parallel {
+		workers.Go(func() {
+			for {
+				addr, ended := r.queue.Get()
+				if ended {
+					return
+				}
+				r.settle(ctx, addr)
+			}
+		})
+	}
+	<-ctx.Done()
+	r.queue.ShutDown()
+	workers.Wait()
+	return nil
+}
+
+func (r *Restorer) settle(ctx context.Context, addr netip.Addr) {
+	defer r.queue.Done(addr)
+	limit, cancel := context.WithTimeout(ctx, store.WriteTimeout)
+	defer cancel()
+	if err := r.look(limit, addr); err != nil && ctx.Err() == nil {
+		if r.queue.NumRequeues(addr) == 0 {
+			r.log.Warn("could not settle an address whose object was deleted; it stays held", "address", addr.String(), "error", err)
+		}
+		r.queue.AddRateLimited(addr)
+		return
+	}
+	r.queue.Forget(addr)
+}
+
+// look brings one address in order. An error means that it is to be tried again.
+func (r *Restorer) look(ctx context.Context, addr netip.Addr) error {
+	current, _ := r.index.Get(addr)
+	l, lost := r.index.Missing(addr)
+	if !lost && releasedForGood(current) {
+		next, _ := ipam.Release(current, r.leases.Now(), ipam.Change{})
+		if _, err := r.leases.Write(ctx, next); err != nil && !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+		return nil // the change of the index brings it back where there is more to do
+	}
+	if keptAllTheSame(current) {
+		current.HeldFinalizer = false
+		if _, err := r.leases.Write(ctx, current); err != nil && !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+		return nil
+	}
+	if !lost || failpoint.Broken("restore") {
+		return nil
+	}
+	stored, err := r.leases.Write(ctx, ipam.Restore(l, current))
+	if errors.Is(err, store.ErrConflict) { // another replica was faster, as a rule
+		err = r.leases.Refetch(ctx, current)
+		if _, lost := r.index.Missing(addr); !lost && errors.Is(err, store.ErrConflict) {
+			return nil
+		}
+	}
+	if err != nil {
+		return err
+	}
+	r.log.Warn("restored an address that somebody has: its object had gone",
+		"address", addr.String(), "holder", l.Who(), "container", l.ContainerID, "version", stored.Version)
+	r.restored(l)
+	return nil
+}
