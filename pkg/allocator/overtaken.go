@@ -10,7 +10,7 @@ import (
 
 // overtaken says whether this replica knows of a DEL that came after the request began.
 func (a *Allocator) overtaken(r Request) bool {
-	return a.marks.overtook(ipam.Holder{ContainerID: r.ContainerID, Owner: r.Owner, IfName: r.IfName}, r.Network, r.began)
+	return a.tombstones.overtook(ipam.Holder{ContainerID: r.ContainerID, Owner: r.Owner, IfName: r.IfName}, r.Network, r.began)
 }
 
 func deleted(r Request) *ipam.Refusal {

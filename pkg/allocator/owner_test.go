@@ -133,8 +133,8 @@ func TestMarksOfOwners(t *testing.T) {
 		"a container of that name":   {ReleaseRequest{Owner: "vm"}, lease("", "vm", "eth0"), "", false},
 		"a pod's DEL without either": {ReleaseRequest{PodUID: "u"}, lease("", "", "eth0"), "", false},
 	} {
-		m := newMarks(func() time.Time { return began })
-		for _, of := range test.del.marks() {
+		m := newTombstones(func() time.Time { return began })
+		for _, of := range test.del.holders() {
 			m.put(of, test.del.IfName, test.del.Network, begun(began))
 		}
 		if got := m.overtook(test.holder, test.network, begun(test.holder.StartedAt)); got != test.want {

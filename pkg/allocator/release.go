@@ -25,8 +25,8 @@ func (a *Allocator) Release(ctx context.Context, r ReleaseRequest) ([]ipam.Lease
 	if !r.StartedAt.IsZero() {
 		r.StartedAt = began.counts()
 	}
-	for _, of := range r.marks() {
-		a.marks.put(of, r.IfName, r.Network, began)
+	for _, of := range r.holders() {
+		a.tombstones.put(of, r.IfName, r.Network, began)
 	}
 	var released []ipam.Lease
 	var later *ipam.Lease

@@ -217,7 +217,7 @@ func TestDelDuringItsAdd(t *testing.T) {
 	}
 }
 
-// Rule 6: a DEL at a replica that does not know the lease yet leaves a mark there. The lease is released
+// Rule 6: a DEL at a replica that does not know the lease yet leaves a tombstone there. The lease is released
 // when that replica's watch delivers it.
 func TestDelAtAReplicaThatLagsBehind(t *testing.T) {
 	lately := ago()
@@ -273,7 +273,7 @@ func TestOrphanIsReleasedWhenTheAPIServerIsBack(t *testing.T) {
 	controlplane.Until(t, "the lease is released", func() bool { return len(x.held(t)) == 0 })
 }
 
-// Only ADDs that began before the DEL are concerned: the lease of a later ADD survives the mark.
+// Only ADDs that began before the DEL are concerned: the lease of a later ADD survives the tombstone.
 func TestMarkSparesALaterAdd(t *testing.T) {
 	lately := ago()
 	x := newNet("9-12")
@@ -293,43 +293,43 @@ func TestMarkSparesALaterAdd(t *testing.T) {
 // Marks last ten minutes and are bounded.
 func TestMarks(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	container := func(id string) marked { return marked{markContainer, id} }
-	m := newMarks(func() time.Time { return now })
+	container := func(id string) deletedHolder { return deletedHolder{ofContainer, id} }
+	m := newTombstones(func() time.Time { return now })
 	began := now
 	m.put(container("c"), "eth0", "", begun(began))
-	if !m.deleted(container("c"), "eth0", "", begun(began)) || m.deleted(container("c"), "net1", "", begun(began)) || m.deleted(container("d"), "eth0", "", begun(began)) || m.deleted(marked{markOwner, "c"}, "eth0", "", begun(began)) || m.deleted(container("c"), "eth0", "", begun(began.Add(1))) {
-		t.Error("the mark is not for what began until then, on that interface of that container")
+	if !m.deleted(container("c"), "eth0", "", begun(began)) || m.deleted(container("c"), "net1", "", begun(began)) || m.deleted(container("d"), "eth0", "", begun(began)) || m.deleted(deletedHolder{ofOwner, "c"}, "eth0", "", begun(began)) || m.deleted(container("c"), "eth0", "", begun(began.Add(1))) {
+		t.Error("the tombstone is not for what began until then, on that interface of that container")
 	}
 	m.put(container("c"), "eth0", "", begun(began.Add(-time.Hour))) // a DEL of long ago, late
 	if !m.deleted(container("c"), "eth0", "", begun(began)) {
-		t.Error("an older DEL took the newer one's mark back")
+		t.Error("an older DEL took the newer one's tombstone back")
 	}
-	now = now.Add(markLife - time.Second)
+	now = now.Add(tombstoneLife - time.Second)
 	if !m.deleted(container("c"), "eth0", "", begun(began)) {
-		t.Error("the mark is gone too early")
+		t.Error("the tombstone is gone too early")
 	}
 	now = now.Add(2 * time.Second)
 	if m.deleted(container("c"), "eth0", "", begun(began)) {
-		t.Error("the mark is still there")
+		t.Error("the tombstone is still there")
 	}
-	for n := range maxMarks + 1000 {
+	for n := range maxTombstones + 1000 {
 		m.put(container(fmt.Sprint(n)), "", "", begun(now))
 	}
-	if len(m.by) > maxMarks || len(m.order) > maxMarks {
-		t.Errorf("%d marks, %d in order; want at most %d", len(m.by), len(m.order), maxMarks)
+	if len(m.by) > maxTombstones || len(m.order) > maxTombstones {
+		t.Errorf("%d tombstones, %d in order; want at most %d", len(m.by), len(m.order), maxTombstones)
 	}
-	if m.deleted(container("0"), "eth0", "", begun(now)) || !m.deleted(container(fmt.Sprint(maxMarks+999)), "eth0", "", begun(now)) {
+	if m.deleted(container("0"), "eth0", "", begun(now)) || !m.deleted(container(fmt.Sprint(maxTombstones+999)), "eth0", "", begun(now)) {
 		t.Error("not the oldest were dropped")
 	}
-	now = now.Add(markLife)
+	now = now.Add(tombstoneLife)
 	m.put(container("last"), "", "", begun(now))
 	if len(m.by) != 1 || len(m.order) != 1 {
-		t.Errorf("%d marks are left, want 1", len(m.by))
+		t.Errorf("%d tombstones are left, want 1", len(m.by))
 	}
 	now = now.Add(-time.Hour) // a clock that was set back
 	m.put(container("back"), "", "", begun(now))
 	if !m.deleted(container("back"), "eth0", "", begun(now)) {
-		t.Error("no mark after the clock was set back")
+		t.Error("no tombstone after the clock was set back")
 	}
 }
 

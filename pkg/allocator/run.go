@@ -27,12 +27,12 @@ func (a *Allocator) changed(old, l ipam.Lease) {
 	if l.State != ipam.Active {
 		return
 	}
-	if pool, _ := a.index.Pool(l.Pool); a.marks.overtook(l.Holder, pool.Network, moment{arrived: l.StartedAt}) {
+	if pool, _ := a.index.Pool(l.Pool); a.tombstones.overtook(l.Holder, pool.Network, moment{arrived: l.StartedAt}) {
 		a.orphans.put(l)
 	}
 }
 
-// orphans are leases whose DEL came before their ADD was seen. There are no more than marks.
+// orphans are leases whose DEL came before their ADD was seen. There are no more than tombstones.
 type orphans struct {
 	mu   sync.Mutex
 	by   map[netip.Addr]ipam.Lease
