@@ -36,7 +36,7 @@ type Allocator struct {
 	tombstones *tombstones
 	orphans    *orphans
 	releases   atomic.Int32 // DELs under way
-	doubles    *doubles
+	duplicates *duplicates
 	turns      *turns
 	catchUps   *catchUps
 	// rule tells for how long containers may run whose pod is gone; vanished are the earlier pods of keys that are gone.
@@ -67,7 +67,7 @@ func New(
 ) *Allocator {
 	a := &Allocator{
 		index: index, leases: leases, pods: pods, terms: terms, log: log,
-		locks: newLocks(), tombstones: newTombstones(leases.Now), orphans: newOrphans(), doubles: newDoubles(), turns: newTurns(),
+		locks: newLocks(), tombstones: newTombstones(leases.Now), orphans: newOrphans(), duplicates: newDuplicates(), turns: newTurns(),
 		catchUps: &catchUps{index: index, leases: leases, turn: make(chan struct{}, 1)},
 		rule:     rule, vanished: newVanished(),
 	}

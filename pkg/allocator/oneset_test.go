@@ -186,7 +186,7 @@ func addressesOf(held ...map[netip.Addr]string) (out []netip.Addr) {
 
 // An address that was made again from what a pod reports may be of another interface than those that are known: it is no
 // second one of any of them, nor are they of it.
-func TestUnknownInterfaceIsNoDouble(t *testing.T) {
+func TestUnknownInterfaceIsNoDuplicate(t *testing.T) {
 	x := ipam.NewIndex()
 	known := ipam.Lease{
 		Addr: netip.MustParseAddr("10.9.0.1"), Version: 1, State: ipam.Active, Params: ipam.Params{Pool: "p"},
@@ -203,8 +203,8 @@ func TestUnknownInterfaceIsNoDouble(t *testing.T) {
 		x.Watched(l)
 	}
 	for l, want := range map[*ipam.Lease]bool{&known: false, &unknown: false, &second: true, &third: true} {
-		if got := a.isDouble(*l); got != want {
-			t.Errorf("%s on %q is a double: %t, want %t", l.Addr, l.IfName, got, want)
+		if got := a.isDuplicate(*l); got != want {
+			t.Errorf("%s on %q is a duplicate: %t, want %t", l.Addr, l.IfName, got, want)
 		}
 	}
 }

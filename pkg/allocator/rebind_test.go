@@ -195,7 +195,7 @@ func TestReplacedPodAtAReplicaThatLagsBehind(t *testing.T) {
 	both := x.held(t)
 	for _, r := range []*replica{one, two} {
 		r.picture(x, both)
-		r.settleDoubles(t.Context())
+		r.settleDuplicates(t.Context())
 	}
 	if held := x.held(t); held[a] != "forced-old" || len(held) != 2 {
 		t.Errorf("held: %v, want %s by forced-old beside the address of forced-new", held, a)

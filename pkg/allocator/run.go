@@ -21,8 +21,8 @@ func (a *Allocator) changed(old, l ipam.Lease) {
 		a.turns.wake(old)
 	}
 	a.index.Settle(l.Addr, l.Version)
-	if a.isDouble(l) {
-		a.doubles.put(l.Holder)
+	if a.isDuplicate(l) {
+		a.duplicates.put(l.Holder)
 	}
 	if l.State != ipam.Active {
 		return
@@ -83,7 +83,7 @@ func (a *Allocator) Run(ctx context.Context) error {
 			maps.Copy(failed, all)
 		case <-tick.C:
 			a.forgetDoubts(ctx)
-			a.settleDoubles(ctx)
+			a.settleDuplicates(ctx)
 			failed = a.releaseOrphans(ctx, failed)
 		}
 	}

@@ -89,8 +89,8 @@ func TestNoSecondAddressOfAnOwner(t *testing.T) {
 		x.Watched(l)
 	}
 	for _, l := range leases {
-		if got, want := a.isDouble(l), l.Owner == "db" && l.IfName != ""; got != want {
-			t.Errorf("%s of %s on %q is a double: %t, want %t", l.Addr, l.Owner, l.IfName, got, want)
+		if got, want := a.isDuplicate(l), l.Owner == "db" && l.IfName != ""; got != want {
+			t.Errorf("%s of %s on %q is a duplicate: %t, want %t", l.Addr, l.Owner, l.IfName, got, want)
 		}
 	}
 }
@@ -122,7 +122,7 @@ func TestLeaseMadeAgainInAnotherNetwork(t *testing.T) {
 			t.Errorf("the container was told %s, and then %s", told, got)
 		}
 	}
-	if one.settleDoubles(t.Context()); len(b.held(t)) != 1 {
+	if one.settleDuplicates(t.Context()); len(b.held(t)) != 1 {
 		t.Error("an address was released that its pod reports")
 	}
 	reports(t, p, told)

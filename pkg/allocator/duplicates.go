@@ -14,41 +14,42 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// doubles are pods and owners that seem to hold two addresses of one family, or of two networks, on one interface. An ADD
-// that finds this mends it; but the one that took the second may have ended before its confirmation, with its client or its
-// replica, and its holder may live for long without another. Leases of owners are never collected.
-type doubles struct {
+// duplicates remembers the attachments that seem to hold two addresses of one family, or of two networks. An ADD that
+// finds duplicate leases releases all but one set. But the ADD that took the second set may have ended before its
+// confirmation, with its client or its replica, and its holder may live for long without another one. Leases of owners
+// are never collected.
+type duplicates struct {
 	mu sync.Mutex
-	by map[double]ipam.Holder
+	by map[attachment]ipam.Holder
 }
 
-// double is an attachment.
-type double struct{ owner, podUID, ifName string }
+// attachment is one interface of one pod or owner.
+type attachment struct{ owner, podUID, ifName string }
 
-func (d double) compare(o double) int {
+func (d attachment) compare(o attachment) int {
 	return cmp.Or(cmp.Compare(d.owner, o.owner), cmp.Compare(d.podUID, o.podUID), cmp.Compare(d.ifName, o.ifName))
 }
 
-func newDoubles() *doubles { return &doubles{by: map[double]ipam.Holder{}} }
+func newDuplicates() *duplicates { return &duplicates{by: map[attachment]ipam.Holder{}} }
 
-func (d *doubles) put(h ipam.Holder) {
+func (d *duplicates) put(h ipam.Holder) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.by[double{h.Owner, h.PodUID, h.IfName}] = h
+	d.by[attachment{h.Owner, h.PodUID, h.IfName}] = h
 }
 
 // take empties the set.
-func (d *doubles) take() map[double]ipam.Holder {
+func (d *duplicates) take() map[attachment]ipam.Holder {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	all := d.by
-	d.by = map[double]ipam.Holder{}
+	d.by = map[attachment]ipam.Holder{}
 	return all
 }
 
-// isDouble reports whether the holder of a lease has more than one request gets. One whose interface nobody knows, as it
-// was made again from what its pod reports, is no double of any: it may be another interface's.
-func (a *Allocator) isDouble(l ipam.Lease) bool {
+// isDuplicate reports whether the holder of a lease has more than one request gets. A lease of an unknown interface,
+// made again from what its pod reports, is no duplicate of any: it may be another interface's.
+func (a *Allocator) isDuplicate(l ipam.Lease) bool {
 	if l.State != ipam.Active || l.PodUID == "" && l.Owner == "" || l.IfName == "" {
 		return false
 	}
@@ -60,18 +61,19 @@ func (a *Allocator) isDouble(l ipam.Lease) bool {
 	return tooMany(some, a.network)
 }
 
-// settleDoubles has the doubles keep what an ADD would answer. Those that it could not look at come again.
-func (a *Allocator) settleDoubles(ctx context.Context) {
-	all := a.doubles.take()
-	for _, key := range slices.SortedFunc(maps.Keys(all), double.compare) {
+// settleDuplicates releases duplicate leases: each attachment keeps what an ADD would answer. Attachments that it could
+// not look at come again.
+func (a *Allocator) settleDuplicates(ctx context.Context) {
+	all := a.duplicates.take()
+	for _, key := range slices.SortedFunc(maps.Keys(all), attachment.compare) {
 		h := all[key]
-		if !a.settleDouble(ctx, h) {
-			a.doubles.put(h)
+		if !a.settleDuplicate(ctx, h) {
+			a.duplicates.put(h)
 		}
 	}
 }
 
-func (a *Allocator) settleDouble(ctx context.Context, h ipam.Holder) bool {
+func (a *Allocator) settleDuplicate(ctx context.Context, h ipam.Holder) bool {
 	ctx, cancel := context.WithTimeout(ctx, settleEvery)
 	defer cancel()
 	release, err := a.locks.acquire(ctx, Request{Owner: h.Owner, Namespace: h.Namespace, PodName: h.PodName, IfName: h.IfName}.key())
@@ -83,9 +85,9 @@ func (a *Allocator) settleDouble(ctx context.Context, h ipam.Holder) bool {
 	return err == nil && !again && a.settleReported(ctx, held)
 }
 
-// settleReported releases what was made again from the report of a pod, where a container of it has all that one request
-// gets, once the pod reports what that container has, and no longer this. Until then the pod may have it, as the last
-// container that it tells of may be another: settled is false, and it comes again.
+// settleReported releases leases that were made again from the report of a pod, where a container of the pod has all
+// that one request gets, once the pod reports the container's addresses and no longer these. Until then the pod may have
+// them, as the container that it reported last may be another one: settled is false, and the attachment comes again.
 func (a *Allocator) settleReported(ctx context.Context, held []ipam.Lease) (settled bool) {
 	i := slices.IndexFunc(held, func(l ipam.Lease) bool { return !l.Rebuilt() })
 	if i < 0 {
@@ -111,8 +113,8 @@ func (a *Allocator) settleReported(ctx context.Context, held []ipam.Lease) (sett
 	return true
 }
 
-// reportsOthers reports whether the pod of a lease has others by its own word, and not it; settled that it is for the
-// collection to say what becomes of the lease.
+// reportsOthers reports whether the pod of a lease reports the others and not this one. settled means that the garbage
+// collection decides about the lease.
 func (a *Allocator) reportsOthers(ctx context.Context, l ipam.Lease, others []ipam.Lease, find findPod) (instead, settled bool) {
 	pod, err := find(ctx, l.Namespace, l.PodName, l.PodUID)
 	if err != nil {
@@ -126,7 +128,7 @@ func (a *Allocator) reportsOthers(ctx context.Context, l ipam.Lease, others []ip
 // findPod finds a pod by its UID.
 type findPod func(ctx context.Context, namespace, name, uid string) (workload.Pod, error)
 
-// cachedPod is the pod of a lease as the cache has it: that costs nothing however often it is asked.
+// cachedPod finds the pod of a lease in the cache, which costs no request.
 func (a *Allocator) cachedPod(ctx context.Context, namespace, name, uid string) (workload.Pod, error) {
 	return a.pods.Find(ctx, namespace, name, uid, netip.Addr{})
 }
