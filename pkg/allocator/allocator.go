@@ -28,17 +28,17 @@ type Pods interface {
 
 // Allocator answers ADD and DEL.
 type Allocator struct {
-	index      *ipam.Index
-	leases     *store.Client
-	pods       Pods
-	terms      TermsFinder
-	locks      *locks
-	tombstones *tombstones
-	orphans    *orphans
-	releases   atomic.Int32 // DELs under way
-	duplicates *duplicates
-	turns      *turns
-	catchUps   *catchUps
+	index       *ipam.Index
+	leases      *store.Client
+	pods        Pods
+	terms       TermsFinder
+	locks       *locks
+	tombstones  *tombstones
+	unconfirmed *unconfirmed
+	releases    atomic.Int32 // DELs under way
+	duplicates  *duplicates
+	turns       *turns
+	catchUps    *catchUps
 	// rule tells for how long containers may run whose pod is gone; vanished are the earlier pods of keys that are gone.
 	rule     gone.Rule
 	vanished *vanished
@@ -67,7 +67,7 @@ func New(
 ) *Allocator {
 	a := &Allocator{
 		index: index, leases: leases, pods: pods, terms: terms, log: log,
-		locks: newLocks(), tombstones: newTombstones(leases.Now), orphans: newOrphans(), duplicates: newDuplicates(), turns: newTurns(),
+		locks: newLocks(), tombstones: newTombstones(leases.Now), unconfirmed: newUnconfirmed(), duplicates: newDuplicates(), turns: newTurns(),
 		catchUps: &catchUps{index: index, leases: leases, turn: make(chan struct{}, 1)},
 		rule:     rule, vanished: newVanished(),
 	}

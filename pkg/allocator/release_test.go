@@ -259,7 +259,7 @@ func TestDelAtAReplicaWhoseWatchIsCut(t *testing.T) {
 }
 
 // What could not be released when the watch delivered it is released later.
-func TestOrphanIsReleasedWhenTheAPIServerIsBack(t *testing.T) {
+func TestUnconfirmedLeaseIsReleasedWhenTheAPIServerIsBack(t *testing.T) {
 	x := newNet("9-12")
 	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
 	p := newPod(t, "orphan", x.host, one)
