@@ -37,7 +37,7 @@ type Allocator struct {
 	unconfirmed *unconfirmed
 	releases    atomic.Int32 // DELs under way
 	duplicates  *duplicates
-	turns       *turns
+	waits       *waitQueue
 	catchUps    *catchUps
 	// rule tells for how long containers may run whose pod is gone; vanished are the earlier pods of keys that are gone.
 	rule     gone.Rule
@@ -67,7 +67,7 @@ func New(
 ) *Allocator {
 	a := &Allocator{
 		index: index, leases: leases, pods: pods, terms: terms, log: log,
-		locks: newLocks(), tombstones: newTombstones(leases.Now), unconfirmed: newUnconfirmed(), duplicates: newDuplicates(), turns: newTurns(),
+		locks: newLocks(), tombstones: newTombstones(leases.Now), unconfirmed: newUnconfirmed(), duplicates: newDuplicates(), waits: newWaitQueue(),
 		catchUps: &catchUps{index: index, leases: leases, turn: make(chan struct{}, 1)},
 		rule:     rule, vanished: newVanished(),
 	}
@@ -84,7 +84,7 @@ func (a *Allocator) Allocate(ctx context.Context, r Request) ([]Address, error) 
 	if r.IfName == "" {
 		r.IfName = ipam.DefaultIfName
 	}
-	r.began, r.waitUntil = a.moment(r.StartedAt, r.ArrivedAt), patience(ctx)
+	r.began, r.waitUntil = a.moment(r.StartedAt, r.ArrivedAt), waitDeadline(ctx)
 	r.StartedAt = r.began.counts()
 	seen := a.index.Seen()
 	end := a.leases.Begin(ctx, store.StageLock)

@@ -14,7 +14,7 @@ import (
 func (a *Allocator) take(ctx context.Context, r Request, h ipam.Holder, held []ipam.Lease, prefer []netip.Addr) (all, fresh []ipam.Lease, again bool, err error) {
 	want, kept := r.want(h, held), false
 	if len(prefer) == 0 {
-		if again, kept, err = a.giveWay(ctx, r, want); err != nil || again {
+		if again, kept, err = a.waitForTerminating(ctx, r, want); err != nil || again {
 			return nil, nil, again, err
 		}
 	}
@@ -23,7 +23,7 @@ func (a *Allocator) take(ctx context.Context, r Request, h ipam.Holder, held []i
 		return nil, nil, false, err
 	}
 	refusal := r.unreachable(picks)
-	if again = kept && len(newOf(picks)) > 0; again || refusal != nil { // somebody was faster
+	if again = kept && len(newPicks(picks)) > 0; again || refusal != nil { // somebody was faster
 		for _, p := range picks {
 			a.index.Forget(p.Current.Addr)
 		}

@@ -51,13 +51,13 @@ func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []ipam.L
 	if refusal != nil {
 		return nil, nil, refusal
 	}
-	if lacks := newOf(picks); len(lacks) > 0 {
-		ending, err := a.ending(ctx, r, r.want(h, held))
+	if lacks := newPicks(picks); len(lacks) > 0 {
+		pods, err := a.terminating(ctx, r, r.want(h, held))
 		if err != nil {
 			return nil, nil, err
 		}
-		if i := slices.IndexFunc(ending, func(e ender) bool { return e.replaces(lacks) }); i >= 0 {
-			return nil, nil, waitsFor(r, ending[i].pod)
+		if i := slices.IndexFunc(pods, func(e terminatingPod) bool { return e.replaces(lacks) }); i >= 0 {
+			return nil, nil, waitsForPod(r, pods[i].pod)
 		}
 	}
 	if n := len(held) + len(picks); n > 1 {

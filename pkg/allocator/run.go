@@ -15,7 +15,7 @@ import (
 // changed is told of every change of the index.
 func (a *Allocator) changed(old, l ipam.Lease) {
 	if old.State == ipam.Active && old.Retained() && l.State != ipam.Active {
-		a.turns.wake(old)
+		a.waits.wake(old)
 	}
 	a.index.Settle(l.Addr, l.Version)
 	if a.isDuplicate(l) {

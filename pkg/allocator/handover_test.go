@@ -36,9 +36,9 @@ func (r *replica) ends(p *corev1.Pod, grace time.Duration) {
 func (r *replica) waiting(n int) {
 	r.t.Helper()
 	controlplane.Until(r.t, fmt.Sprintf("%d requests wait", n), func() bool {
-		r.turns.mu.Lock()
-		defer r.turns.mu.Unlock()
-		return len(r.turns.by) == n
+		r.waits.mu.Lock()
+		defer r.waits.mu.Unlock()
+		return len(r.waits.by) == n
 	})
 }
 
@@ -122,7 +122,7 @@ func TestSurgeBesideOneThatWaits(t *testing.T) {
 	select {
 	case o := <-waits:
 		t.Fatalf("it did not wait: %v, %v", o.addrs, o.err)
-	case <-time.After(2 * endingLook):
+	case <-time.After(2 * waitPoll):
 	}
 	r.del(del(x.of(old, old.Name)))
 	if o := <-waits; o.err != nil || !slices.Equal(o.addrs, []netip.Addr{a}) {
@@ -133,13 +133,13 @@ func TestSurgeBesideOneThatWaits(t *testing.T) {
 // What a pod leaves is waited for only where it takes the place of what is lacking.
 func TestReplaces(t *testing.T) {
 	four, six := netip.MustParseAddr("10.0.0.9"), netip.MustParseAddr("2001:db8::9")
-	e := ender{has: []ipam.Lease{{Addr: four, Holder: ipam.Holder{Slot: 1}}}}
+	e := terminatingPod{has: []ipam.Lease{{Addr: four, Holder: ipam.Holder{Slot: 1}}}}
 	for want, p := range map[bool]ipam.Pick{true: {Current: ipam.Lease{Addr: four.Next()}, Slot: 1}, false: {Current: ipam.Lease{Addr: six}, Slot: 1}} {
 		if e.replaces([]ipam.Pick{p}) != want {
 			t.Errorf("%v: want %t", p.Current.Addr, want)
 		}
 	}
-	if e.replaces(nil) || e.replaces([]ipam.Pick{{Current: ipam.Lease{Addr: four.Next()}}}) || (ender{}).replaces([]ipam.Pick{{}}) {
+	if e.replaces(nil) || e.replaces([]ipam.Pick{{Current: ipam.Lease{Addr: four.Next()}}}) || (terminatingPod{}).replaces([]ipam.Pick{{}}) {
 		t.Error("it replaces what it has not")
 	}
 }
@@ -200,7 +200,7 @@ func TestWaitForAPodEnds(t *testing.T) {
 	a := r.one(x.of(old, old.Name))
 	r.ends(old, 4*time.Second)
 	next := x.of(r.appPod(x, "late-new"), "late-new")
-	short, cancel := context.WithTimeout(t.Context(), endingSpare+300*time.Millisecond)
+	short, cancel := context.WithTimeout(t.Context(), waitSpare+300*time.Millisecond)
 	defer cancel()
 	_, err := r.Allocate(short, next)
 	refused(t, err, ipam.ReasonClaimConflict, old.Name, "was deleted")
@@ -265,7 +265,7 @@ func TestWhoWaitsForNobody(t *testing.T) {
 // A pod is waited for as long as its grace period lasts, within bounds.
 func TestEndsBy(t *testing.T) {
 	deleted := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	for grace, want := range map[time.Duration]time.Duration{0: endingSlack, 30 * time.Second: 35 * time.Second, time.Hour: endingMost + endingSlack} {
+	for grace, want := range map[time.Duration]time.Duration{0: terminatingSlack, 30 * time.Second: 35 * time.Second, time.Hour: terminatingMost + terminatingSlack} {
 		if got := endsBy(workload.Pod{DeletedAt: deleted, EndsBy: deleted.Add(grace)}).Sub(deleted); got != want {
 			t.Errorf("grace %s: %s, want %s", grace, got, want)
 		}
@@ -288,7 +288,7 @@ func TestPatience(t *testing.T) {
 					defer cancel()
 					ctx = told
 				}
-				if got := time.Until(patience(ctx)); got != test.want {
+				if got := time.Until(waitDeadline(ctx)); got != test.want {
 					t.Errorf("it waits %s, want %s", got, test.want)
 				}
 			})

@@ -1,0 +1,157 @@
+package allocator
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+const (
+	// terminatingMost bounds for how long a pod that is being deleted is waited for, if its grace period is longer: some
+	// take hours, and the next pods are not to be missing for so long.
+	terminatingMost = 2 * time.Minute
+	// terminatingSlack is added to that: its containers are killed at the end of the grace period, and its DEL follows.
+	terminatingSlack = 5 * time.Second
+	// waitMost bounds how long one request waits for such pods in all. It is less than the ten seconds after which the
+	// plugin of the released system gives up, which names no deadline. waitSpare is what a request with a shorter deadline
+	// keeps for itself.
+	waitMost, waitSpare = 8 * time.Second, 2 * time.Second
+	// waitPoll is how often a waiting request looks whether the pod is still terminating.
+	waitPoll = time.Second
+)
+
+// waitDeadline returns until when a request that begins now waits for terminating pods.
+func waitDeadline(ctx context.Context) time.Time {
+	until := time.Now().Add(waitMost)
+	if deadline, ok := ctx.Deadline(); ok && deadline.Add(-waitSpare).Before(until) {
+		return deadline.Add(-waitSpare)
+	}
+	return until
+}
+
+// waitForTerminating blocks while the request would take a new address although a terminating pod of the same claim will
+// free a suitable one: so pods that come before those that they replace have gone get the addresses of these. One request
+// waits for one pod. again means that it has waited, and the attempt begins anew; kept means that pods are terminating, and
+// that the request need not wait for one, as all that it lacks is kept for its claim already.
+func (a *Allocator) waitForTerminating(ctx context.Context, r Request, want ipam.PickRequest) (again, kept bool, err error) {
+	pods, err := a.terminating(ctx, r, want) // before the index is asked: what is given up after this is kept by then
+	if err != nil || len(pods) == 0 {
+		return false, false, err
+	}
+	picks, refusal := a.index.Propose(want, a.leases.Now())
+	lacks := newPicks(picks)
+	if refusal != nil || len(lacks) == 0 {
+		return false, refusal == nil, nil
+	}
+	w, ok := a.waits.join(slices.DeleteFunc(pods, func(e terminatingPod) bool { return !e.replaces(lacks) }), want.IfName)
+	if !ok {
+		return false, false, nil // others wait for all of them
+	}
+	defer a.waits.leave(w)
+	for a.stillTerminating(w.pod, want).replaces(lacks) {
+		left := time.Until(r.waitUntil)
+		if left <= 0 {
+			return false, false, waitsForPod(r, w.pod)
+		}
+		end := a.leases.Begin(ctx, store.StageEnding)
+		select {
+		case <-w.freed:
+		case <-time.After(min(left, waitPoll)):
+		case <-ctx.Done():
+		}
+		end(nil)
+		switch {
+		case ctx.Err() != nil:
+			return false, false, unavailable(ctx.Err())
+		case a.overtaken(r):
+			return false, false, deleted(r)
+		}
+		if picks, refusal := a.index.Propose(want, a.leases.Now()); refusal == nil { // else somebody took the last new one
+			lacks = newPicks(picks)
+		}
+	}
+	return true, false, nil
+}
+
+// ofApp reports whether an address stays with the app, for whichever of its pods comes next.
+func (t Terms) ofApp() bool { return t.Retained() && t.PodPrimaryKey == "" }
+
+// newPicks returns the picks of addresses that are kept for nobody.
+func newPicks(picks []ipam.Pick) []ipam.Pick {
+	return slices.DeleteFunc(slices.Clone(picks), func(p ipam.Pick) bool { return p.Current.State != ipam.Available })
+}
+
+// terminatingPod is a pod that is being deleted, or has gone without a DEL, with those of its addresses that would do for
+// a request.
+type terminatingPod struct {
+	pod workload.Pod
+	has []ipam.Lease
+}
+
+// replaces reports whether one of the addresses would do in the place of one of some picks.
+func (e terminatingPod) replaces(picks []ipam.Pick) bool {
+	return slices.ContainsFunc(e.has, func(l ipam.Lease) bool {
+		return slices.ContainsFunc(picks, func(p ipam.Pick) bool { return p.Slot == l.Slot && p.Current.Addr.Is4() == l.Addr.Is4() })
+	})
+}
+
+// terminating returns the terminating pods of the request's claim; first the one that should end first. It returns none
+// for a request that does not wait: one of no app, one that has an address, and one that asks for certain addresses.
+func (a *Allocator) terminating(ctx context.Context, r Request, want ipam.PickRequest) (all []terminatingPod, err error) {
+	if !r.terms.ofApp() || len(want.Have) > 0 || len(want.Addrs) > 0 {
+		return nil, nil
+	}
+	pods, err := a.pods.Ending(ctx, r.Namespace, r.podVersion, func(uid string) bool {
+		return a.index.HasOfClaim(ipam.Holder{PodUID: uid, IfName: want.IfName}, want.Claim)
+	})
+	if err != nil {
+		return nil, readFailed(err)
+	}
+	for _, pod := range pods {
+		if e := a.stillTerminating(pod, want); len(e.has) > 0 {
+			all = append(all, e)
+		}
+	}
+	slices.SortFunc(all, func(x, y terminatingPod) int {
+		return cmp.Or(endsBy(x.pod).Compare(endsBy(y.pod)), cmp.Compare(x.pod.Name, y.pod.Name))
+	})
+	return all, nil
+}
+
+// stillTerminating returns a terminating pod with what it has at present: nothing, once it should have ended.
+func (a *Allocator) stillTerminating(pod workload.Pod, want ipam.PickRequest) terminatingPod {
+	if !a.leases.Now().Before(endsBy(pod)) {
+		return terminatingPod{pod, nil}
+	}
+	has := a.index.ByAttachment(ipam.Holder{PodUID: pod.UID, IfName: want.IfName})
+	return terminatingPod{pod, slices.DeleteFunc(has, func(l ipam.Lease) bool { return !a.leaves(l, want) })}
+}
+
+// endsBy returns when the address of a pod that is being deleted should be free.
+func endsBy(pod workload.Pod) time.Time {
+	by, most := pod.EndsBy, pod.DeletedAt.Add(terminatingMost)
+	if most.Before(by) {
+		by = most
+	}
+	return by.Add(terminatingSlack)
+}
+
+// leaves reports whether an address that a pod of a claim has would do for a request once that pod gives it up.
+func (a *Allocator) leaves(l ipam.Lease, want ipam.PickRequest) bool {
+	if l.State != ipam.Active || l.Claim != want.Claim || l.PodPrimaryKey != "" || !l.Retained() || l.Deleting {
+		return false
+	}
+	_, ok, refusal := a.index.TakeOverParams(want, l)
+	return ok && refusal == nil
+}
+
+// waitsForPod refuses a request that has waited for a pod in vain.
+func waitsForPod(r Request, pod workload.Pod) *ipam.Refusal {
+	return ipam.Refuse(ipam.ReasonClaimConflict, "%s is to get the address of an earlier pod of claim %s: %s/%s, which was deleted, still has it", r.who(), r.terms.Claim, pod.Namespace, pod.Name).
+		WithHint("it gets that address once %s has ended, or another one at %s, or before that where others wait for all that are ending", pod.Name, endsBy(pod).UTC().Format(time.RFC3339))
+}
