@@ -31,7 +31,7 @@ type Allocator struct {
 	index       *ipam.Index
 	leases      *store.Client
 	pods        Pods
-	terms       TermsFinder
+	constraints ConstraintsFinder
 	locks       *locks
 	tombstones  *tombstones
 	unconfirmed *unconfirmed
@@ -60,13 +60,13 @@ func (a *Allocator) Stats() Stats {
 }
 
 // New makes an allocator over an index that is fed by the client's feed. Call it before the feed runs.
-// One that serves owners only needs neither pods nor terms; without terms no pod has any. rule tells for how long containers
+// One that serves owners only needs neither pods nor constraints; without the latter no pod has any. rule tells for how long containers
 // may run whose pod is gone.
 func New(
-	index *ipam.Index, leases *store.Client, pods Pods, terms TermsFinder, rule gone.Rule, log *slog.Logger,
+	index *ipam.Index, leases *store.Client, pods Pods, constraints ConstraintsFinder, rule gone.Rule, log *slog.Logger,
 ) *Allocator {
 	a := &Allocator{
-		index: index, leases: leases, pods: pods, terms: terms, log: log,
+		index: index, leases: leases, pods: pods, constraints: constraints, log: log,
 		locks: newLocks(), tombstones: newTombstones(leases.Now), unconfirmed: newUnconfirmed(), duplicates: newDuplicates(), waits: newWaitQueue(),
 		catchUps: &catchUps{index: index, leases: leases, turn: make(chan struct{}, 1)},
 		rule:     rule, vanished: newVanished(),
@@ -159,13 +159,13 @@ func (a *Allocator) attempt(ctx context.Context, r Request, h *ipam.Holder, pref
 		return nil, false, r.refused
 	}
 	for i, l := range held {
-		held[i], again, err = a.reaffirm(ctx, r, h, l, len(held))
+		held[i], again, err = a.verifyHeld(ctx, r, h, l, len(held))
 		if err != nil || again {
 			return nil, again, err
 		}
 	}
-	if !complete(held) && r.terms.PodPrimaryKey != "" {
-		if held, again, err = a.succeed(ctx, r, *h, held); err != nil || again {
+	if !complete(held) && r.constraints.PodPrimaryKey != "" {
+		if held, again, err = a.takeOver(ctx, r, *h, held); err != nil || again {
 			return nil, again, err
 		}
 	}
@@ -176,13 +176,13 @@ func (a *Allocator) attempt(ctx context.Context, r Request, h *ipam.Holder, pref
 		}
 	}
 	held, again, err = a.confirm(ctx, *h, held)
-	if err == nil && !again && r.terms.PodPrimaryKey != "" {
-		again, err = a.better(ctx, r, *h, fresh)
+	if err == nil && !again && r.constraints.PodPrimaryKey != "" {
+		again, err = a.preferKept(ctx, r, *h, fresh)
 	}
 	return held, again, err
 }
 
-// holder is the identity that the request's addresses are held for. It also finds the terms of the request's pod; why
+// holder is the identity that the request's addresses are held for. It also finds the constraints of the request's pod; why
 // these give it nothing is the request's to keep, as what it holds already stays its own.
 func (a *Allocator) holder(ctx context.Context, r *Request) (ipam.Holder, error) {
 	h := ipam.Holder{
@@ -199,10 +199,10 @@ func (a *Allocator) holder(ctx context.Context, r *Request) (ipam.Holder, error)
 		return h, err
 	}
 	h.PodUID, h.UIDNamed, h.Termination, r.podVersion = pod.UID, r.PodUID != "", pod.LongTermination(), pod.Version
-	if a.terms == nil {
+	if a.constraints == nil {
 		return h, nil
 	}
-	if r.terms, err = a.terms.Of(ctx, pod); err == nil {
+	if r.constraints, err = a.constraints.Of(ctx, pod); err == nil {
 		r.refused = r.agree()
 		return h, nil
 	}
@@ -235,7 +235,7 @@ func (a *Allocator) addresses(r Request, held []ipam.Lease, seen uint64) []Addre
 	out := make([]Address, 0, len(held))
 	for _, l := range held {
 		p, _ := a.index.Pool(l.Pool)
-		if g := r.terms.Gateway; g.IsValid() && netip.PrefixFrom(l.Addr, l.Bits).Contains(g) {
+		if g := r.constraints.Gateway; g.IsValid() && netip.PrefixFrom(l.Addr, l.Bits).Contains(g) {
 			l.Gateway = g
 		}
 		out = append(out, Address{Lease: l, Link: p.Link, Repeated: l.Version <= seen})

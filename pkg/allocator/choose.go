@@ -51,9 +51,9 @@ func (a *Allocator) take(ctx context.Context, r Request, h ipam.Holder, held []i
 	return held, fresh, false, nil
 }
 
-// unreachable refuses picks from a subnet that the gateway of the request's terms is not in.
+// unreachable refuses picks from a subnet that the gateway of the request's constraints is not in.
 func (r Request) unreachable(picks []ipam.Pick) error {
-	g := r.terms.Gateway
+	g := r.constraints.Gateway
 	for _, p := range picks {
 		if g.IsValid() && g.Is4() == p.Current.Addr.Is4() && !p.Pool.Plan.Subnet.Contains(g) {
 			return ipam.Refuse(ipam.ReasonClaimConflict, "the gateway %s that %s asks for is not in the subnet %s of pool %s", g, r.who(), p.Pool.Plan.Subnet, p.Pool.Name).
@@ -84,8 +84,8 @@ func (a *Allocator) decide(ctx context.Context, want ipam.PickRequest, prefer []
 // want returns what the request still lacks.
 func (r Request) want(h ipam.Holder, held []ipam.Lease) ipam.PickRequest {
 	return ipam.PickRequest{
-		Host: r.Host, Namespace: r.Namespace, Owner: r.Owner, Pool: cmp.Or(r.Pool, r.terms.Pool), Network: r.Network, Addrs: r.Addrs, Have: held,
-		Claim: r.terms.Claim, PodPrimaryKey: r.terms.PodPrimaryKey, IfName: h.IfName, Room: r.terms.Room, Sets: r.terms.Sets,
+		Host: r.Host, Namespace: r.Namespace, Owner: r.Owner, Pool: cmp.Or(r.Pool, r.constraints.Pool), Network: r.Network, Addrs: r.Addrs, Have: held,
+		Claim: r.constraints.Claim, PodPrimaryKey: r.constraints.PodPrimaryKey, IfName: h.IfName, Room: r.constraints.Room, Sets: r.constraints.Sets,
 		Key: r.seed(h), Who: r.who(), Holder: h.Who(),
 	}
 }

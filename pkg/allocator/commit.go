@@ -13,7 +13,7 @@ import (
 // commit gives one picked address to the request, and ends its assumption.
 func (a *Allocator) commit(ctx context.Context, r Request, h ipam.Holder, p ipam.Pick) (ipam.Lease, error) {
 	h.Slot = p.Slot
-	next, ok := ipam.Bind(p.Current, p.Pool.Params(), h, r.terms.Retention, a.leases.Now())
+	next, ok := ipam.Bind(p.Current, p.Pool.Params(), h, r.constraints.Retention, a.leases.Now())
 	return a.writePicked(ctx, r.key(), p.Current, next, ok)
 }
 

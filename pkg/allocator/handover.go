@@ -79,7 +79,7 @@ func (a *Allocator) waitForTerminating(ctx context.Context, r Request, want ipam
 }
 
 // ofApp reports whether an address stays with the app, for whichever of its pods comes next.
-func (t Terms) ofApp() bool { return t.Retained() && t.PodPrimaryKey == "" }
+func (t Constraints) ofApp() bool { return t.Retained() && t.PodPrimaryKey == "" }
 
 // newPicks returns the picks of addresses that are kept for nobody.
 func newPicks(picks []ipam.Pick) []ipam.Pick {
@@ -103,7 +103,7 @@ func (e terminatingPod) replaces(picks []ipam.Pick) bool {
 // terminating returns the terminating pods of the request's claim; first the one that should end first. It returns none
 // for a request that does not wait: one of no app, one that has an address, and one that asks for certain addresses.
 func (a *Allocator) terminating(ctx context.Context, r Request, want ipam.PickRequest) (all []terminatingPod, err error) {
-	if !r.terms.ofApp() || len(want.Have) > 0 || len(want.Addrs) > 0 {
+	if !r.constraints.ofApp() || len(want.Have) > 0 || len(want.Addrs) > 0 {
 		return nil, nil
 	}
 	pods, err := a.pods.Ending(ctx, r.Namespace, r.podVersion, func(uid string) bool {
@@ -152,6 +152,6 @@ func (a *Allocator) leaves(l ipam.Lease, want ipam.PickRequest) bool {
 
 // waitsForPod refuses a request that has waited for a pod in vain.
 func waitsForPod(r Request, pod workload.Pod) *ipam.Refusal {
-	return ipam.Refuse(ipam.ReasonClaimConflict, "%s is to get the address of an earlier pod of claim %s: %s/%s, which was deleted, still has it", r.who(), r.terms.Claim, pod.Namespace, pod.Name).
+	return ipam.Refuse(ipam.ReasonClaimConflict, "%s is to get the address of an earlier pod of claim %s: %s/%s, which was deleted, still has it", r.who(), r.constraints.Claim, pod.Namespace, pod.Name).
 		WithHint("it gets that address once %s has ended, or another one at %s, or before that where others wait for all that are ending", pod.Name, endsBy(pod).UTC().Format(time.RFC3339))
 }

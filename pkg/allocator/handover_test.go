@@ -235,7 +235,7 @@ func TestWhoWaitsForNobody(t *testing.T) {
 	if got := r.one(x.of(r.appPod(x, "nobody-first"), "nobody-first")); got != a {
 		t.Errorf("got %s, and %s was kept", got, a)
 	}
-	for name, of := range map[string]Terms{
+	for name, of := range map[string]Constraints{
 		"nobody-says-nothing": {},
 		"nobody-keyed":        x.keyed("default/nobody-keyed"),
 		"nobody-other-claim":  y.app(),

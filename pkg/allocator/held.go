@@ -189,9 +189,9 @@ func holdsOther(r Request, held []ipam.Lease, x *ipam.Index) *ipam.Refusal {
 	return nil
 }
 
-// reaffirm makes sure by one read that a lease is still the request's. A newer container of the same
-// pod takes it over by one write; together is how many it takes over. again says that the picture was wrong and has been mended.
-func (a *Allocator) reaffirm(ctx context.Context, r Request, h *ipam.Holder, l ipam.Lease, together int) (_ ipam.Lease, again bool, err error) {
+// verifyHeld makes sure by one read that a lease is still the request's. A newer container of the same pod takes the lease
+// over by one write; together is how many it takes over. again means that the index was wrong and has been mended.
+func (a *Allocator) verifyHeld(ctx context.Context, r Request, h *ipam.Holder, l ipam.Lease, together int) (_ ipam.Lease, again bool, err error) {
 	mine := l.ContainerID == r.ContainerID || r.ContainerID == "" // an owner need not name its container
 	if !mine && r.olderThan(l) {
 		if slices.Contains(l.Superseded, r.ContainerID) {
@@ -222,7 +222,7 @@ func (a *Allocator) reaffirm(ctx context.Context, r Request, h *ipam.Holder, l i
 	if bound.SetSize, bound.Slot = l.SetSize, l.Slot; together > 1 {
 		bound.SetSize = max(l.SetSize, together)
 	}
-	sticky := r.terms.For(l)
+	sticky := r.constraints.RetentionFor(l)
 	if r.refused != nil {
 		sticky = l.Retention
 	}

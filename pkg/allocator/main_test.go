@@ -131,19 +131,19 @@ func poolOf(t testing.TB, o *v1.BCSNetPool) ipam.Pool {
 }
 
 // terms are those of the pods of tests, by their names.
-var terms = &termsByName{by: map[string]Terms{}, refusals: map[string]*ipam.Refusal{}}
+var terms = &termsByName{by: map[string]Constraints{}, refusals: map[string]*ipam.Refusal{}}
 
 type termsByName struct {
 	mu       sync.Mutex
-	by       map[string]Terms
+	by       map[string]Constraints
 	refusals map[string]*ipam.Refusal
 }
 
-func (t *termsByName) Of(_ context.Context, pod workload.Pod) (Terms, error) {
+func (t *termsByName) Of(_ context.Context, pod workload.Pod) (Constraints, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if refusal := t.refusals[pod.Name]; refusal != nil {
-		return Terms{}, refusal
+		return Constraints{}, refusal
 	}
 	return t.by[pod.Name], nil
 }
@@ -155,7 +155,7 @@ func (t *termsByName) refuse(pod string, refusal *ipam.Refusal) {
 	t.refusals[pod] = refusal
 }
 
-func (t *termsByName) set(pod string, terms Terms) {
+func (t *termsByName) set(pod string, terms Constraints) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.by[pod] = terms

@@ -31,8 +31,8 @@ func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []ipam.L
 	case r.refused != nil:
 		return nil, nil, r.refused
 	}
-	if len(held) == 0 && r.terms.PodPrimaryKey != "" {
-		for _, l := range a.index.ByKey(r.terms.Claim, r.terms.PodPrimaryKey) {
+	if len(held) == 0 && r.constraints.PodPrimaryKey != "" {
+		for _, l := range a.index.ByKey(r.constraints.Claim, r.constraints.PodPrimaryKey) {
 			next, ok, err := a.successor(ctx, r, h, l)
 			switch {
 			case errors.Is(err, errStale):
@@ -65,7 +65,7 @@ func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []ipam.L
 	}
 	for _, p := range picks {
 		h.Slot = p.Slot
-		if next, ok := ipam.Bind(p.Current, p.Pool.Params(), h, r.terms.Retention, a.leases.Now()); ok {
+		if next, ok := ipam.Bind(p.Current, p.Pool.Params(), h, r.constraints.Retention, a.leases.Now()); ok {
 			free = append(free, next)
 		}
 	}

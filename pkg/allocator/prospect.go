@@ -25,12 +25,12 @@ type Outlook struct {
 	Kept bool
 }
 
-// NewProspect makes one of a pod on its terms, for its first interface: eth0, unless its claim has addresses of others alone. A pod without a UID holds nothing.
-func NewProspect(index *ipam.Index, pod workload.Pod, terms Terms) *Prospect {
-	ifName := interfaceOf(index.ClaimUsage(terms.Claim))
+// NewProspect makes one of a pod with its constraints, for its first interface: eth0, unless its claim has addresses of others alone. A pod without a UID holds nothing.
+func NewProspect(index *ipam.Index, pod workload.Pod, c Constraints) *Prospect {
+	ifName := interfaceOf(index.ClaimUsage(c.Claim))
 	return &Prospect{
 		index:   index,
-		request: Request{IfName: ifName, Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID, terms: terms},
+		request: Request{IfName: ifName, Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID, constraints: c},
 		holder:  ipam.Holder{IfName: ifName, Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID},
 	}
 }
@@ -66,11 +66,11 @@ type Promises struct {
 }
 
 // Claim is the claim that the pod draws from; empty for none.
-func (p *Prospect) Claim() string { return p.request.terms.Claim }
+func (p *Prospect) Claim() string { return p.request.constraints.Claim }
 
 // ChargedTo are the namespaces that the pod's addresses count for.
 func (p *Prospect) ChargedTo() []string {
-	return ipam.Lease{State: ipam.Active, Holder: p.holder, Retention: p.request.terms.Retention}.ChargedTo()
+	return ipam.Lease{State: ipam.Active, Holder: p.holder, Retention: p.request.constraints.Retention}.ChargedTo()
 }
 
 // On is what the pod would get on a host at a time, when what is promised to others is out of its reach. What an earlier pod of its key has it gets once that pod is no more, which nobody looks at here.
@@ -89,7 +89,7 @@ func (p *Prospect) on(host netip.Addr, now time.Time, promised Promises, anyHost
 	r, h := p.Request(host), p.holder
 	h.Host = host
 	held := p.held()
-	if t := r.terms; len(held) == 0 && t.PodPrimaryKey != "" {
+	if t := r.constraints; len(held) == 0 && t.PodPrimaryKey != "" {
 		w, mine := r.want(h, nil), map[string][]netip.Addr{}
 		w.AnyHost, w.ExpectedIn = anyHost, promised.InNamespace
 		w.Expected = func(pool string) []netip.Addr {
@@ -141,7 +141,7 @@ func (p *Prospect) Holds() bool {
 // Awaited says whether on some host that may have one more the pod would get an address that is kept for whichever pod of
 // its claim comes next, and not promised to another one.
 func (p *Prospect) Awaited(now time.Time, promised Promises) bool {
-	for _, pool := range p.index.RetainedIn(p.request.terms.Claim, promised.Address) {
+	for _, pool := range p.index.RetainedIn(p.request.constraints.Claim, promised.Address) {
 		if host, ok := p.index.HostOf(pool); ok {
 			if p.Near(host, now, promised) {
 				return true
@@ -153,7 +153,7 @@ func (p *Prospect) Awaited(now time.Time, promised Promises) bool {
 
 // Earlier are the hosts on which an earlier pod of its key has an address: there it takes no more than that one has.
 func (p *Prospect) Earlier() (hosts []netip.Addr) {
-	for _, l := range p.index.ByKey(p.request.terms.Claim, p.request.terms.PodPrimaryKey) {
+	for _, l := range p.index.ByKey(p.request.constraints.Claim, p.request.constraints.PodPrimaryKey) {
 		if l.State == ipam.Active && l.Host.IsValid() {
 			hosts = append(hosts, l.Host)
 		}

@@ -37,9 +37,9 @@ type Request struct {
 	ArrivedAt time.Time
 
 	began moment
-	// terms are those of the pod; refused is why by them, or without them, it is given nothing that it does not hold.
-	terms   Terms
-	refused *ipam.Refusal
+	// constraints are those of the pod; refused is why by them, or without them, it is given nothing that it does not hold.
+	constraints Constraints
+	refused     *ipam.Refusal
 	// podVersion is the version at which the pod was found; waitUntil is when the request ends waiting for other pods.
 	podVersion uint64
 	waitUntil  time.Time

@@ -36,10 +36,10 @@ type Terms struct {
 }
 
 // Of are the terms of a pod: what its annotations, those of its workload and its claim come to.
-func (t *Terms) Of(ctx context.Context, pod workload.Pod) (allocator.Terms, error) {
+func (t *Terms) Of(ctx context.Context, pod workload.Pod) (allocator.Constraints, error) {
 	p, err := t.Policies.Resolve(ctx, pod)
 	if err != nil {
-		return allocator.Terms{}, err
+		return allocator.Constraints{}, err
 	}
 	if t.Asked != nil {
 		t.Asked(p)
@@ -47,8 +47,8 @@ func (t *Terms) Of(ctx context.Context, pod workload.Pod) (allocator.Terms, erro
 	return t.of(ctx, pod, p)
 }
 
-func (t *Terms) of(ctx context.Context, pod workload.Pod, p workload.Policy) (allocator.Terms, error) {
-	terms := allocator.Terms{Pool: p.Pool, Sets: p.Sets, Gateway: p.Gateway}
+func (t *Terms) of(ctx context.Context, pod workload.Pod, p workload.Policy) (allocator.Constraints, error) {
+	terms := allocator.Constraints{Pool: p.Pool, Sets: p.Sets, Gateway: p.Gateway}
 	if refusal := t.fits(pod, p); refusal != nil {
 		return terms, refusal
 	}

@@ -67,52 +67,52 @@ func TestTerms(t *testing.T) {
 	for name, tc := range map[string]struct {
 		policy  workload.Policy
 		claims  []v1.BCSNetIPClaim
-		want    allocator.Terms
+		want    allocator.Constraints
 		refusal string
 		missing bool // the claim is to be made
 	}{
 		"nothing said": {policy: workload.Policy{Release: workload.ReleaseWithPod}},
-		"a pool":       {policy: workload.Policy{Release: workload.ReleaseWithPod, Pool: "a"}, want: allocator.Terms{Pool: "a"}},
+		"a pool":       {policy: workload.Policy{Release: workload.ReleaseWithPod, Pool: "a"}, want: allocator.Constraints{Pool: "a"}},
 		"a claim that is not made yet": {
 			policy: workload.Policy{Claim: "shop/deploy-web", Release: workload.ReleaseImmutable},
-			want:   allocator.Terms{Retention: ipam.Retention{Claim: "shop/deploy-web", Fixed: true}}, missing: true,
+			want:   allocator.Constraints{Retention: ipam.Retention{Claim: "shop/deploy-web", Fixed: true}}, missing: true,
 		},
 		"of one pod": {
 			policy: workload.Policy{Claim: "shop/sts-web", Release: workload.ReleaseNever, Identity: "web-0", Gateway: netip.MustParseAddr("10.0.0.3")},
-			want:   allocator.Terms{Retention: ipam.Retention{Claim: "shop/sts-web", PodPrimaryKey: "web-0", Fixed: true}, Gateway: netip.MustParseAddr("10.0.0.3")}, missing: true,
+			want:   allocator.Constraints{Retention: ipam.Retention{Claim: "shop/sts-web", PodPrimaryKey: "web-0", Fixed: true}, Gateway: netip.MustParseAddr("10.0.0.3")}, missing: true,
 		},
 		"a claim that keeps nothing, for its addresses": {
-			policy: workload.Policy{Claim: "shop/deploy-web", Release: workload.ReleaseWithPod}, want: allocator.Terms{Retention: ipam.Retention{Claim: "shop/deploy-web"}}, missing: true,
+			policy: workload.Policy{Claim: "shop/deploy-web", Release: workload.ReleaseWithPod}, want: allocator.Constraints{Retention: ipam.Retention{Claim: "shop/deploy-web"}}, missing: true,
 		},
 		"what the claim says": {
 			policy: named, claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) {
 				o.Spec.Replicas, o.Spec.Surge, o.Spec.Pool, o.Spec.Addresses = new(int32(3)), 1, "a", []string{"10.0.0.9-10.0.0.12"}
 			})},
-			want: allocator.Terms{Retention: held, Room: 4, Pool: "a", Sets: []*netipx.IPSet{set("10.0.0.9", "10.0.0.12")}},
+			want: allocator.Constraints{Retention: held, Room: 4, Pool: "a", Sets: []*netipx.IPSet{set("10.0.0.9", "10.0.0.12")}},
 		},
 		"of another namespace": {
 			policy: with(named, func(p *workload.Policy) { p.Claim = "other/held" }),
 			claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) { o.Namespace, o.Spec.Namespaces = "other", []string{"shop"} })},
-			want:   allocator.Terms{Retention: ipam.Retention{Claim: "other/held", Fixed: true}},
+			want:   allocator.Constraints{Retention: ipam.Retention{Claim: "other/held", Fixed: true}},
 		},
 		"one made from annotations that is being deleted": {
 			policy: workload.Policy{Claim: "shop/held", Release: workload.ReleaseNever},
 			claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) { o.DeletionTimestamp = &metav1.Time{Time: time.Now()} })},
-			want:   allocator.Terms{Retention: ipam.Retention{Claim: "shop/held"}},
+			want:   allocator.Constraints{Retention: ipam.Retention{Claim: "shop/held"}},
 		},
 		"one made from annotations that is being deleted, and made again": {
 			policy: workload.Policy{Claim: "shop/held", Release: workload.ReleaseNever},
 			claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) {
 				o.DeletionTimestamp, o.Labels = &metav1.Time{Time: time.Now()}, map[string]string{Managed: "true"}
 			})},
-			want: allocator.Terms{Retention: held}, missing: true,
+			want: allocator.Constraints{Retention: held}, missing: true,
 		},
 		"one made from annotations that keep nothing, and is being deleted": {
 			policy: workload.Policy{Claim: "shop/held", Release: workload.ReleaseWithPod},
 			claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) {
 				o.DeletionTimestamp, o.Labels = &metav1.Time{Time: time.Now()}, map[string]string{Managed: "true"}
 			})},
-			want: allocator.Terms{Retention: ipam.Retention{Claim: "shop/held"}}, missing: true,
+			want: allocator.Constraints{Retention: ipam.Retention{Claim: "shop/held"}}, missing: true,
 		},
 
 		"named and not there": {
@@ -164,7 +164,7 @@ func TestTerms(t *testing.T) {
 				p.Release, p.Keep = workload.ReleaseTimed, time.Hour
 				p.Sources = append(p.Sources, workload.Source{Object: "Pod shop/web-x", Key: "netservicecontroller.bkbcs.tencent.com", Value: "fixed-ip", Gave: "Release"})
 			}),
-			claims: []v1.BCSNetIPClaim{object(func(*v1.BCSNetIPClaim) {})}, want: allocator.Terms{Retention: held},
+			claims: []v1.BCSNetIPClaim{object(func(*v1.BCSNetIPClaim) {})}, want: allocator.Constraints{Retention: held},
 		},
 		"other addresses": {
 			policy:  with(named, func(p *workload.Policy) { p.Sets = []*netipx.IPSet{set("10.0.0.9", "10.0.0.13")} }),

@@ -27,7 +27,7 @@ func (v *explainPod) propose(ctx context.Context, e *explanation) error {
 	if err != nil {
 		return err
 	}
-	a, err := v.startAllocator(ctx, func(x *ipam.Index) (allocator.Pods, allocator.TermsFinder) {
+	a, err := v.startAllocator(ctx, func(x *ipam.Index) (allocator.Pods, allocator.ConstraintsFinder) {
 		pods := &workload.Pods{Cached: reader, Live: reader, NodeAddrs: func(string) []netip.Addr { return nil }}
 		return pods, &claim.Terms{Policies: policies, Claims: reader, Index: x}
 	})

@@ -36,14 +36,14 @@ const (
 // pools, too.
 //
 // forPods gives it what serves pods; without that it serves owners only.
-func (s *session) startAllocator(ctx context.Context, forPods func(*ipam.Index) (allocator.Pods, allocator.TermsFinder)) (*localAllocator, error) {
+func (s *session) startAllocator(ctx context.Context, forPods func(*ipam.Index) (allocator.Pods, allocator.ConstraintsFinder)) (*localAllocator, error) {
 	index := ipam.NewIndex()
 	leases, err := s.leasesWith(index)
 	if err != nil {
 		return nil, err
 	}
 	var pods allocator.Pods
-	var terms allocator.TermsFinder
+	var terms allocator.ConstraintsFinder
 	if forPods != nil {
 		pods, terms = forPods(index)
 	}

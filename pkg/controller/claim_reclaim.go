@@ -218,11 +218,11 @@ func (r *claimReconciler) adopt(ctx context.Context) {
 			terms, err := r.terms.Of(ctx, pod)
 			switch {
 			case err != nil && r.lost(ctx, l, err): // nobody is left whom it could be kept for
-				terms = allocator.Terms{}
-			case err != nil || terms.For(l) == l.Retention || r.outlives(ctx, pod) || terms.Claim == "" && r.goes(ctx, l.Claim):
+				terms = allocator.Constraints{}
+			case err != nil || terms.RetentionFor(l) == l.Retention || r.outlives(ctx, pod) || terms.Claim == "" && r.goes(ctx, l.Claim):
 				continue // what is wrong with it, the next ADD says
 			}
-			if err := r.restick(ctx, l, terms.For(l)); err != nil {
+			if err := r.restick(ctx, l, terms.RetentionFor(l)); err != nil {
 				r.log.Warn("could not bring the terms of an address up to date", "address", l.Addr.String(), "pod", l.Who(), "error", err)
 			}
 		}

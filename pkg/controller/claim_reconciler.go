@@ -45,7 +45,7 @@ type claimReconciler struct {
 	leases   *store.Client
 	owners   *workload.Owners
 	policies claim.Policies
-	terms    allocator.TermsFinder
+	terms    allocator.ConstraintsFinder
 	system   string               // the namespace of the claims of shared pools
 	alloc    *allocator.Allocator // set before the manager starts
 	live     client.Reader
@@ -80,7 +80,7 @@ type claimReconciler struct {
 	unclaimed map[string]time.Time
 }
 
-func newClaimReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Client, owners *workload.Owners, policies claim.Policies, terms allocator.TermsFinder, system string, leads *leaderTerms, budget *statusBudget, log *slog.Logger) *claimReconciler {
+func newClaimReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Client, owners *workload.Owners, policies claim.Policies, terms allocator.ConstraintsFinder, system string, leads *leaderTerms, budget *statusBudget, log *slog.Logger) *claimReconciler {
 	r := &claimReconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), index: index, leases: leases, owners: owners, policies: policies, terms: terms, system: system,
 		events: mgr.GetEventRecorder("bcsnet-controller"), leads: leads, queue: &queue{leads: leads}, budget: budget, log: log,

@@ -33,8 +33,8 @@ const eniIP = "tke.cloud.tencent.com/eni-ip"
 // allPods are there, on no terms; err is what is said in place of the terms.
 type allPods struct{ err error }
 
-func (p *allPods) Of(context.Context, workload.Pod) (allocator.Terms, error) {
-	return allocator.Terms{}, p.err
+func (p *allPods) Of(context.Context, workload.Pod) (allocator.Constraints, error) {
+	return allocator.Constraints{}, p.err
 }
 
 func (*allPods) Find(_ context.Context, namespace, name, uid string, _ netip.Addr) (workload.Pod, error) {

@@ -139,7 +139,7 @@ func (e *Extender) PodChanged(o *corev1.Pod) {
 		p.pod, p.hopeless = pod, false
 		p.changes++
 	default:
-		p = &assumedPod{pod: pod, prospect: allocator.NewProspect(e.Index, pod, allocator.Terms{})}
+		p = &assumedPod{pod: pod, prospect: allocator.NewProspect(e.Index, pod, allocator.Constraints{})}
 		if !p.prospect.Holds() {
 			e.assumed.pods[pod.UID] = p
 		}
@@ -235,7 +235,7 @@ func (e *Extender) stranger(tried map[*assumedPod]bool) (_ *assumedPod, pod work
 }
 
 // learnt takes what was found of a pod.
-func (e *Extender) learnt(p *assumedPod, pod workload.Pod, changes int, terms allocator.Terms, err error) {
+func (e *Extender) learnt(p *assumedPod, pod workload.Pod, changes int, terms allocator.Constraints, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	close(p.looking)

@@ -39,7 +39,7 @@ const patience = time.Second
 // the same time.
 type Extender struct {
 	Index *ipam.Index
-	Terms allocator.TermsFinder
+	Terms allocator.ConstraintsFinder
 	Pods  allocator.PodFinder
 	// NodeAddrs are the addresses of a node; none for one that is not known.
 	NodeAddrs func(node string) []netip.Addr
@@ -52,7 +52,7 @@ type Extender struct {
 }
 
 // New makes an extender that has assumed no pod yet.
-func New(index *ipam.Index, terms allocator.TermsFinder, pods allocator.PodFinder, nodeAddrs func(string) []netip.Addr, now func() time.Time, r Resources) *Extender {
+func New(index *ipam.Index, terms allocator.ConstraintsFinder, pods allocator.PodFinder, nodeAddrs func(string) []netip.Addr, now func() time.Time, r Resources) *Extender {
 	return &Extender{Index: index, Terms: terms, Pods: pods, NodeAddrs: nodeAddrs, Now: now, Resources: r, assumed: newAssumeCache()}
 }
 

@@ -29,14 +29,14 @@ const eniIP = "tke.cloud.tencent.com/eni-ip"
 type site struct {
 	*Extender
 	t       *testing.T
-	terms   map[string]allocator.Terms // by name of the pod
+	terms   map[string]allocator.Constraints // by name of the pod
 	wrong   map[string]error
 	missing map[string]bool // pods that nobody has made
 	version uint64
 }
 
 // Of and Find stand for the resolver of policies and the API server.
-func (s *site) Of(_ context.Context, pod workload.Pod) (allocator.Terms, error) {
+func (s *site) Of(_ context.Context, pod workload.Pod) (allocator.Constraints, error) {
 	return s.terms[pod.Name], s.wrong[pod.Name]
 }
 
@@ -54,7 +54,7 @@ func (s *site) FindLive(ctx context.Context, namespace, name, uid string) (workl
 // newSite gives each rack so many addresses, or a pool that hands out nothing: 10.1.0.10 and on for hosts 192.0.1.x, 10.2.0.10 and on for 192.0.2.x.
 func newSite(t *testing.T, addresses ...int) *site {
 	t.Helper()
-	s := &site{t: t, terms: map[string]allocator.Terms{}, wrong: map[string]error{}, missing: map[string]bool{}}
+	s := &site{t: t, terms: map[string]allocator.Constraints{}, wrong: map[string]error{}, missing: map[string]bool{}}
 	index := ipam.NewIndex()
 	nodes := map[string][]netip.Addr{"bare": {netip.MustParseAddr("192.0.9.1")}}
 	for rack := 1; rack <= len(addresses); rack++ {
@@ -147,7 +147,7 @@ func TestFilter(t *testing.T) {
 	keyed := ipam.Retention{Claim: "shop/db", PodPrimaryKey: "db-0", Fixed: true}
 	for name, tc := range map[string]struct {
 		sizes  []int
-		terms  allocator.Terms
+		terms  allocator.Constraints
 		wrong  error
 		leases func(*site)
 		want   string
@@ -158,34 +158,34 @@ func TestFilter(t *testing.T) {
 			s.lease("10.1.0.10", "x", ipam.Active, ipam.Retention{})
 			s.lease("10.2.0.10", "y", ipam.Reserved, ipam.Retention{})
 		}, want: nowhere},
-		"a pool by its name": {sizes: []int{2, 2}, terms: allocator.Terms{Pool: "rack2"}, want: rack2},
-		"one address":        {sizes: []int{2, 2}, terms: allocator.Terms{Sets: []*netipx.IPSet{ofSet(t, "10.1.0.11")}}, want: rack1},
-		"two ranges":         {sizes: []int{4, 4}, terms: allocator.Terms{Sets: []*netipx.IPSet{ofSet(t, "10.1.0.10-10.1.0.11"), ofSet(t, "10.1.0.12")}}, want: rack1},
+		"a pool by its name": {sizes: []int{2, 2}, terms: allocator.Constraints{Pool: "rack2"}, want: rack2},
+		"one address":        {sizes: []int{2, 2}, terms: allocator.Constraints{Sets: []*netipx.IPSet{ofSet(t, "10.1.0.11")}}, want: rack1},
+		"two ranges":         {sizes: []int{4, 4}, terms: allocator.Constraints{Sets: []*netipx.IPSet{ofSet(t, "10.1.0.10-10.1.0.11"), ofSet(t, "10.1.0.12")}}, want: rack1},
 		"two ranges, one of them used up": {
-			sizes: []int{4, 4}, terms: allocator.Terms{Sets: []*netipx.IPSet{ofSet(t, "10.1.0.10-10.1.0.11"), ofSet(t, "10.1.0.12")}},
+			sizes: []int{4, 4}, terms: allocator.Constraints{Sets: []*netipx.IPSet{ofSet(t, "10.1.0.10-10.1.0.11"), ofSet(t, "10.1.0.12")}},
 			leases: func(s *site) { s.lease("10.1.0.12", "x", ipam.Active, ipam.Retention{}) }, want: nowhere,
 		},
-		"ranges of two racks": {sizes: []int{2, 2}, terms: allocator.Terms{Sets: []*netipx.IPSet{ofSet(t, "10.1.0.10"), ofSet(t, "10.2.0.10")}}, want: nowhere},
+		"ranges of two racks": {sizes: []int{2, 2}, terms: allocator.Constraints{Sets: []*netipx.IPSet{ofSet(t, "10.1.0.10"), ofSet(t, "10.2.0.10")}}, want: nowhere},
 		"kept for the pod": {
-			sizes: []int{2, 2}, terms: allocator.Terms{Retention: keyed}, leases: func(s *site) { s.lease("10.2.0.10", "", ipam.Reserved, keyed) }, want: rack2,
+			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: keyed}, leases: func(s *site) { s.lease("10.2.0.10", "", ipam.Reserved, keyed) }, want: rack2,
 		},
 		"its earlier pod has it": {
-			sizes: []int{2, 2}, terms: allocator.Terms{Retention: keyed}, leases: func(s *site) { s.lease("10.2.0.10", "db", ipam.Active, keyed) }, want: rack2,
+			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: keyed}, leases: func(s *site) { s.lease("10.2.0.10", "db", ipam.Active, keyed) }, want: rack2,
 		},
 		"kept for the app": {
-			sizes: []int{2, 2}, terms: allocator.Terms{Retention: web}, leases: func(s *site) { s.lease("10.1.0.10", "", ipam.Reserved, web) }, want: rack1,
+			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web}, leases: func(s *site) { s.lease("10.1.0.10", "", ipam.Reserved, web) }, want: rack1,
 		},
 		"the app has all it kept in use": {
-			sizes: []int{2, 2}, terms: allocator.Terms{Retention: web}, leases: func(s *site) { s.lease("10.1.0.10", "w", ipam.Active, web) }, want: all,
+			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web}, leases: func(s *site) { s.lease("10.1.0.10", "w", ipam.Active, web) }, want: all,
 		},
 		"the claim is full": {
-			sizes: []int{2, 2}, terms: allocator.Terms{Retention: web, Room: 1}, leases: func(s *site) { s.lease("10.1.0.10", "w", ipam.Active, web) }, want: nowhere,
+			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web, Room: 1}, leases: func(s *site) { s.lease("10.1.0.10", "w", ipam.Active, web) }, want: nowhere,
 		},
 		"the pool is full, and one is kept for it": {
-			sizes: []int{1, 0}, terms: allocator.Terms{Retention: web}, leases: func(s *site) { s.lease("10.1.0.10", "", ipam.Reserved, web) }, want: rack1,
+			sizes: []int{1, 0}, terms: allocator.Constraints{Retention: web}, leases: func(s *site) { s.lease("10.1.0.10", "", ipam.Reserved, web) }, want: rack1,
 		},
 		"kept for the app in a pool that is going": {
-			sizes: []int{2, 2}, terms: allocator.Terms{Retention: web},
+			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web},
 			leases: func(s *site) {
 				s.lease("10.1.0.10", "", ipam.Reserved, web)
 				p, _ := s.Index.Pool("rack1")
@@ -194,7 +194,7 @@ func TestFilter(t *testing.T) {
 			}, want: rack2,
 		},
 		"kept for the app on another interface": {
-			sizes: []int{2, 2}, terms: allocator.Terms{Retention: web}, leases: func(s *site) {
+			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web}, leases: func(s *site) {
 				s.lease("10.2.0.10", "", ipam.Reserved, web)
 				l, _ := s.Index.Get(netip.MustParseAddr("10.2.0.10"))
 				l.IfName, l.PodUID, l.Version = "net1", "", l.Version+1
@@ -300,7 +300,7 @@ func TestBurst(t *testing.T) {
 func TestClaimOfASize(t *testing.T) {
 	s := newSite(t, 8, 0)
 	for i := range 5 {
-		s.terms[fmt.Sprint("p", i)] = allocator.Terms{Retention: ipam.Retention{Claim: "shop/web", Fixed: true}, Room: 3}
+		s.terms[fmt.Sprint("p", i)] = allocator.Constraints{Retention: ipam.Retention{Claim: "shop/web", Fixed: true}, Room: 3}
 	}
 	s.lease("10.1.0.17", "", ipam.Reserved, ipam.Retention{Claim: "shop/web", Fixed: true})
 	s.placed("p0", "node11") // takes what is kept
@@ -430,7 +430,7 @@ func TestPerHostOfOthers(t *testing.T) {
 	s.bound(2)
 	keyed := ipam.Retention{Claim: "shop/web", PodPrimaryKey: "web-0", Fixed: true}
 	s.on("10.1.0.11", "old", "192.0.1.1", keyed)
-	s.terms["web-0"] = allocator.Terms{Retention: keyed}
+	s.terms["web-0"] = allocator.Constraints{Retention: keyed}
 	s.placed("web-0", "node11")
 	if got := s.rack1("b"); got != rack1Nodes {
 		t.Errorf("one is to take over what its earlier pod has there: %s", got)
@@ -453,7 +453,7 @@ func TestKeptElsewhere(t *testing.T) {
 	s.version++
 	l.IfName, l.Version = "net1", s.version
 	s.Index.Watched(l)
-	s.terms["web"] = allocator.Terms{Retention: web}
+	s.terms["web"] = allocator.Constraints{Retention: web}
 	for range 8 {
 		if got := s.filter(newPod("web"), "node21", "node22"); got != "node21 NoFIPLeft, node22 NoFIPLeft" {
 			t.Fatal(got)
@@ -488,7 +488,7 @@ func TestPerHostKept(t *testing.T) {
 		s.bound(1)
 		s.on("10.1.0.11", "old", "192.0.1.1", keyed)
 		s.on("10.1.0.12", "other", "192.0.1.2", ipam.Retention{})
-		s.terms["web-0"] = allocator.Terms{Retention: keyed}
+		s.terms["web-0"] = allocator.Constraints{Retention: keyed}
 		if v, err := s.Filter(t.Context(), newPod("web-0"), nodes); err != nil || !slices.Equal(v.Pass, []string{"node11"}) {
 			t.Errorf("asked about %v: %+v, %v", nodes, v, err)
 		}
@@ -504,7 +504,7 @@ func TestPerHostKept(t *testing.T) {
 		s.wide()
 		s.on("10.1.0.11", "x1", "192.0.1.1", ipam.Retention{})
 		s.lease("10.1.0.13", "", ipam.Reserved, web)
-		s.terms["web"] = allocator.Terms{Retention: web}
+		s.terms["web"] = allocator.Constraints{Retention: web}
 		if got := s.rack1("web"); got != "node11 NoFIPLeft, node12" {
 			t.Errorf("%s: node12 may have what is kept: %s", name, got)
 		}
@@ -579,7 +579,7 @@ func TestManyChosen(t *testing.T) {
 	s := newSite(t, 0, 0)
 	for i := range maxChosen + 5 {
 		uid := fmt.Sprint("p", i)
-		s.assumed.pods[uid] = &assumedPod{pod: workload.Pod{UID: uid}, prospect: allocator.NewProspect(s.Index, workload.Pod{UID: uid}, allocator.Terms{}), at: time.Now()}
+		s.assumed.pods[uid] = &assumedPod{pod: workload.Pod{UID: uid}, prospect: allocator.NewProspect(s.Index, workload.Pod{UID: uid}, allocator.Constraints{}), at: time.Now()}
 	}
 	if _, chosen := s.Assumed(); chosen != maxChosen {
 		t.Errorf("%d are remembered", chosen)
@@ -592,7 +592,7 @@ func TestScores(t *testing.T) {
 	if diff := cmp.Diff([]int64{10, 10, 3, 3, 0, 0}, scores); diff != "" || err != nil {
 		t.Errorf("(-want +got):\n%s%v", diff, err)
 	}
-	s.terms["p"] = allocator.Terms{Pool: "rack2"}
+	s.terms["p"] = allocator.Constraints{Pool: "rack2"}
 	if scores, err = s.Scores(t.Context(), newPod("p"), everywhere); !slices.Equal(scores, []int64{0, 0, 10, 10, 0, 0}) || err != nil {
 		t.Errorf("of one pool: %v, %v", scores, err)
 	}
@@ -640,7 +640,7 @@ type slowTerms struct {
 	answers chan struct{}
 }
 
-func (s *slowTerms) Of(ctx context.Context, pod workload.Pod) (allocator.Terms, error) {
+func (s *slowTerms) Of(ctx context.Context, pod workload.Pod) (allocator.Constraints, error) {
 	if pod.Name != s.slow {
 		return s.site.Of(ctx, pod)
 	}
@@ -649,7 +649,7 @@ func (s *slowTerms) Of(ctx context.Context, pod workload.Pod) (allocator.Terms, 
 	case <-s.answers:
 		return s.site.Of(ctx, pod)
 	case <-ctx.Done():
-		return allocator.Terms{}, ctx.Err()
+		return allocator.Constraints{}, ctx.Err()
 	}
 }
 

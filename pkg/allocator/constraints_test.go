@@ -20,11 +20,11 @@ import (
 )
 
 // keyed are the terms of one pod of a claim of its own net, app those of any of its pods.
-func (x net) keyed(key string) Terms {
-	return Terms{Retention: ipam.Retention{Claim: "default/" + x.pool.Name, PodPrimaryKey: key, Fixed: true}}
+func (x net) keyed(key string) Constraints {
+	return Constraints{Retention: ipam.Retention{Claim: "default/" + x.pool.Name, PodPrimaryKey: key, Fixed: true}}
 }
 
-func (x net) app() Terms { return x.keyed("") }
+func (x net) app() Constraints { return x.keyed("") }
 
 func (x net) set(t testing.TB, from, to int) *netipx.IPSet {
 	t.Helper()
@@ -91,7 +91,7 @@ func TestKeptForAnApp(t *testing.T) {
 			t.Errorf("%s got %s, want %s", name, got, want)
 		}
 	}
-	terms.set("app-g", func() Terms { t := x.app(); t.Room = 3; return t }())
+	terms.set("app-g", func() Constraints { t := x.app(); t.Room = 3; return t }())
 	_, err := r.Allocate(t.Context(), x.of(newPod(t, "app-g", x.host, r), "app-g"))
 	refused(t, err, ipam.ReasonClaimFull, "3 of 3")
 }
@@ -402,7 +402,7 @@ func TestTermsOfARequest(t *testing.T) {
 	refused(t, err, ipam.ReasonClaimConflict, "another", x.pool.Name)
 
 	far := newPod(t, "terms-2", x.host, r)
-	terms.set(far.Name, Terms{Gateway: netip.MustParseAddr("192.0.2.1")})
+	terms.set(far.Name, Constraints{Gateway: netip.MustParseAddr("192.0.2.1")})
 	for range 2 {
 		_, err = r.Allocate(t.Context(), x.of(far, "terms-c4"))
 		refused(t, err, ipam.ReasonClaimConflict, "192.0.2.1", x.pool.Name)
@@ -457,7 +457,7 @@ func TestHeldWithTermsThatBecameWrong(t *testing.T) {
 	request = x.of(q, "wrong-c4")
 	request.Pool = x.pool.Name
 	b := r.one(request)
-	terms.set(q.Name, Terms{Pool: "another"})
+	terms.set(q.Name, Constraints{Pool: "another"})
 	if got := r.one(request); got != b {
 		t.Errorf("got %s, want %s", got, b)
 	}
@@ -479,18 +479,18 @@ func TestTermsFor(t *testing.T) {
 		return ipam.Lease{Addr: netip.MustParseAddr(addr), State: ipam.Active, Params: ipam.Params{Pool: pool}, Retention: ipam.Retention{Claim: claim}}
 	}
 	for name, tc := range map[string]struct {
-		terms Terms
+		terms Constraints
 		lease ipam.Lease
 		want  ipam.Retention
 	}{
-		"any address":            {Terms{Retention: web}, has("10.0.0.10", "a", ""), web},
-		"one of its own":         {Terms{Retention: web, Pool: "a", Sets: []*netipx.IPSet{nine}}, has("10.0.0.9", "a", "shop/other"), web},
-		"not one of its own":     {Terms{Retention: web, Sets: []*netipx.IPSet{nine}}, has("10.0.0.10", "a", "shop/other"), ipam.Retention{}},
-		"of another pool":        {Terms{Retention: web, Pool: "b"}, has("10.0.0.9", "a", ""), ipam.Retention{}},
-		"its own, and no longer": {Terms{Retention: web, Pool: "b", Sets: []*netipx.IPSet{nine}}, has("10.0.0.10", "a", "shop/web"), web},
-		"no claim":               {Terms{Pool: "b"}, has("10.0.0.9", "a", "shop/web"), ipam.Retention{}},
+		"any address":            {Constraints{Retention: web}, has("10.0.0.10", "a", ""), web},
+		"one of its own":         {Constraints{Retention: web, Pool: "a", Sets: []*netipx.IPSet{nine}}, has("10.0.0.9", "a", "shop/other"), web},
+		"not one of its own":     {Constraints{Retention: web, Sets: []*netipx.IPSet{nine}}, has("10.0.0.10", "a", "shop/other"), ipam.Retention{}},
+		"of another pool":        {Constraints{Retention: web, Pool: "b"}, has("10.0.0.9", "a", ""), ipam.Retention{}},
+		"its own, and no longer": {Constraints{Retention: web, Pool: "b", Sets: []*netipx.IPSet{nine}}, has("10.0.0.10", "a", "shop/web"), web},
+		"no claim":               {Constraints{Pool: "b"}, has("10.0.0.9", "a", "shop/web"), ipam.Retention{}},
 	} {
-		if got := tc.terms.For(tc.lease); got != tc.want {
+		if got := tc.terms.RetentionFor(tc.lease); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
 		}
 	}

@@ -1,0 +1,59 @@
+package allocator
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+
+	"go4.org/netipx"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// Constraints are what the claim and the annotations of a pod say about its addresses. The zero Constraints are those of
+// a pod that says nothing.
+type Constraints struct {
+	// Retention is what the addresses carry. Where the claim does not exist yet they carry its name all the
+	// same: the controller makes the claim from them.
+	ipam.Retention
+	// Room is how many addresses of a family the claim may have in all; 0 for no bound, negative for none at all.
+	Room int
+	// Pool that addresses come from; empty for any.
+	Pool string
+	// Sets restrict the addresses, one of each; none for any.
+	Sets []*netipx.IPSet
+	// Gateway in place of the pool's; invalid for that.
+	Gateway netip.Addr
+}
+
+// RetentionFor returns the retention to store on a lease already held; none if the claim may not have that address, which
+// would count as one of those that it may have.
+func (t Constraints) RetentionFor(l ipam.Lease) ipam.Retention {
+	if t.Claim != l.Claim && (t.Pool != "" && t.Pool != l.Pool || len(t.Sets) > 0 && !slices.ContainsFunc(t.Sets, func(s *netipx.IPSet) bool { return s.Contains(l.Addr) })) {
+		return ipam.Retention{}
+	}
+	return t.Retention
+}
+
+// ConstraintsFinder finds the constraints of pods; claim.Terms is one. Its errors are *ipam.Refusal where the pod's claim
+// or annotations are wrong.
+type ConstraintsFinder interface {
+	Of(ctx context.Context, pod workload.Pod) (Constraints, error)
+}
+
+// agree refuses a request for something else than its pod's constraints allow.
+func (r Request) agree() *ipam.Refusal {
+	t := r.constraints
+	if r.Pool != "" && t.Pool != "" && r.Pool != t.Pool {
+		return ipam.Refuse(ipam.ReasonClaimConflict, "the request is for pool %s, the terms of %s are for pool %s", r.Pool, r.who(), t.Pool).
+			WithHint("ask without a pool; see: bcsnetctl explain %s/%s", r.Namespace, r.PodName)
+	}
+	for _, a := range r.Addrs {
+		if len(t.Sets) > 0 && !slices.ContainsFunc(t.Sets, func(s *netipx.IPSet) bool { return s.Contains(a) }) {
+			return ipam.Refuse(ipam.ReasonClaimConflict, "the request is for address %s, the terms of %s are for %s", a, r.who(), ipam.FormatSet(t.Sets[0])).
+				WithHint("ask without an address; see: bcsnetctl explain %s/%s", r.Namespace, r.PodName)
+		}
+	}
+	return nil
+}

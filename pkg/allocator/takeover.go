@@ -1,0 +1,129 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// errStale reports that the index showed something else than the API server has. The index has been mended: another
+// attempt decides anew.
+var errStale = errors.New("the index was behind")
+
+// takeOver gives the request's pod the addresses of the earlier pod of its place, beside those that it holds: of the pod
+// that had the same claim and key, and is gone. While that pod is there the request is refused. again means that the index
+// was behind and has been mended.
+func (a *Allocator) takeOver(ctx context.Context, r Request, h ipam.Holder, held []ipam.Lease) (_ []ipam.Lease, again bool, err error) {
+	type passing struct{ from, to ipam.Lease }
+	want, all := r.want(h, held), []passing{}
+	for _, l := range a.index.ByKey(r.constraints.Claim, r.constraints.PodPrimaryKey) {
+		if slices.ContainsFunc(held, func(o ipam.Lease) bool { return o.Addr.Is4() == l.Addr.Is4() && o.Slot == l.Slot }) {
+			continue
+		}
+		next, ok, err := a.successor(ctx, r, h, l)
+		switch {
+		case errors.Is(err, errStale):
+			return nil, true, nil
+		case err != nil:
+			return nil, false, err
+		case ok:
+			all = append(all, passing{l, next})
+		}
+	}
+	// None of them where the host may not have so many.
+	holds := map[netip.Addr]bool{}
+	defer func() {
+		for addr := range holds {
+			a.index.ForgetKey(addr, want.Key)
+		}
+	}()
+	for _, p := range all {
+		ours, refusal := a.index.AssumeTakeOver(want, p.from, a.leases.Now())
+		if refusal != nil {
+			return nil, false, refusal
+		}
+		if ours {
+			holds[p.from.Addr] = true
+		}
+	}
+	for _, p := range all {
+		l := p.from
+		if err := ctx.Err(); err != nil {
+			return nil, false, unavailable(err)
+		}
+		stored, err := a.leases.Write(ctx, p.to)
+		switch {
+		case errors.Is(err, store.ErrConflict):
+			if err = a.leases.Refetch(ctx, l); errors.Is(err, store.ErrConflict) {
+				return nil, true, nil
+			}
+			return nil, false, readFailed(err)
+		case errors.Is(err, store.ErrUnknown):
+			delete(holds, l.Addr) // it stays
+			a.doubt(r.key(), l)
+			return nil, false, unknown(l.Addr, err)
+		case err != nil:
+			return nil, false, writeFailed(err)
+		}
+		a.log.Info("an address goes to the next pod of its key", "address", l.Addr.String(), "key", r.constraints.PodPrimaryKey, "earlier_pod", l.PodUID, "pod", h.PodUID)
+		held = append(held, stored)
+	}
+	return held, false, nil
+}
+
+// successor returns an address of the earlier pod of the request's place as its next pod has it; ok is false where the
+// lease is no such address. An error refuses because the earlier pod is there, or is errStale.
+func (a *Allocator) successor(ctx context.Context, r Request, h ipam.Holder, l ipam.Lease) (next ipam.Lease, ok bool, err error) {
+	params, ok, refusal := inherits(a.index, r.want(h, nil), h, l)
+	switch {
+	case refusal != nil:
+		return l, false, refusal
+	case !ok:
+		return l, false, nil // it goes back to its pool once the earlier pod is collected
+	case l.Host == r.Host && sameRequester(l.Holder, h) && r.olderThan(l):
+		// The lease is the pod's own by an older UID, that of a cache which was behind: no earlier pod asks later than this,
+		// unless the clock of the replica that served it was ahead and this container has the address since.
+		switch _, stale, err := a.unchanged(ctx, l); {
+		case err != nil:
+			return l, false, err
+		case stale:
+			return l, false, errStale
+		}
+		return l, false, superseded(r, l)
+	}
+	if err := a.noMore(ctx, r, h, l); err != nil {
+		return l, false, err
+	}
+	h.SetSize, h.Slot = l.SetSize, l.Slot
+	if next, ok = ipam.TakeOver(l, params, h, r.constraints.Retention, a.leases.Now()); !ok {
+		return l, false, ipam.Refuse(ipam.ReasonAddressInUse, "the object of address %s, which is kept for %s, is being deleted", l.Addr, r.who()).
+			WithHint("ask again in a moment")
+	}
+	return next, true, nil
+}
+
+// inherits returns on which values of its pool an address of the earlier pod of the request's place goes to the request,
+// if that pod is gone; ok is false where it does not.
+func inherits(x *ipam.Index, w ipam.PickRequest, h ipam.Holder, l ipam.Lease) (p ipam.Params, ok bool, refusal *ipam.Refusal) {
+	if l.State != ipam.Active || l.IfName != h.IfName || l.SameAttachment(h) {
+		return p, false, nil
+	}
+	return x.TakeOverParams(w, l)
+}
+
+// preferKept gives a new address back where the watch has shown, meanwhile, one that is kept for the pod. again means that
+// it did: the address is free, and the next attempt takes the kept one.
+func (a *Allocator) preferKept(ctx context.Context, r Request, h ipam.Holder, fresh []ipam.Lease) (again bool, err error) {
+	for _, l := range fresh {
+		if !a.index.RetainsOwn(r.want(h, nil), l) {
+			continue
+		}
+		_, err := FreeLease(ctx, a.leases, l, ipam.Change{}, l.SameHolding)
+		return err == nil, err
+	}
+	return false, nil
+}
