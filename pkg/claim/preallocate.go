@@ -24,7 +24,7 @@ func Preallocate(ctx context.Context, a *allocator.Allocator, live client.Reader
 	if err != nil {
 		return allocator.Stock{}, fmt.Errorf("claim %s cannot be used: %w", c.Name, err)
 	}
-	return a.Preallocate(ctx, allocator.Ahead{
+	return a.Preallocate(ctx, allocator.Preallocation{
 		Claim: c.Name, Namespaces: c.drawsFor(), Pool: c.Pool, Addresses: c.Addresses, Size: c.preallocates(), AtMost: atMost,
 		Void: func(ctx context.Context) (bool, error) {
 			var now v1.BCSNetIPClaim

@@ -25,9 +25,9 @@ const maxChosen = 4096
 // those that the allocator would choose for it now. Nothing keeps them from anybody who asks for an address; of the
 // pods that are to be placed no other counts on them.
 type assumedPod struct {
-	pod      workload.Pod
-	prospect *allocator.Prospect
-	// known: the prospect is on the terms of the pod. Of a pod that was found on its node they are looked for once;
+	pod        workload.Pod
+	simulation *allocator.Simulation
+	// known: the simulation has the constraints of the pod. Of a pod that was found on its node they are looked for once;
 	// hopeless: there were none.
 	known, hopeless bool
 	// looking is closed when the terms were looked for; nil while nobody does. changes counts how often the pod changed.
@@ -133,14 +133,14 @@ func (e *Extender) PodChanged(o *corev1.Pod) {
 	case p != nil && p.pod.Node == "":
 		p.pod = pod
 		e.assumed.signal()
-	case p != nil && p.prospect.Holds():
+	case p != nil && p.simulation.Holds():
 		e.assumed.drop(pod.UID)
 	case p != nil:
 		p.pod, p.hopeless = pod, false
 		p.changes++
 	default:
-		p = &assumedPod{pod: pod, prospect: allocator.NewProspect(e.Index, pod, allocator.Constraints{})}
-		if !p.prospect.Holds() {
+		p = &assumedPod{pod: pod, simulation: allocator.NewSimulation(e.Index, pod, allocator.Constraints{})}
+		if !p.simulation.Holds() {
 			e.assumed.pods[pod.UID] = p
 		}
 	}
@@ -167,7 +167,7 @@ func (e *Extender) Assumed() (placed, chosen int) {
 // tidy drops what is over: pods that have their address need none, and one that was let through long ago does not come.
 func (e *Extender) tidy() {
 	for uid, p := range e.assumed.pods {
-		if p.prospect.Holds() {
+		if p.simulation.Holds() {
 			e.assumed.drop(uid)
 		}
 	}
@@ -223,7 +223,7 @@ func (e *Extender) stranger(tried map[*assumedPod]bool) (_ *assumedPod, pod work
 	defer e.mu.Unlock()
 	for _, p := range e.assumed.pods {
 		switch {
-		case p.pod.Node == "" || p.known || p.hopeless || tried[p] || p.prospect.Holds():
+		case p.pod.Node == "" || p.known || p.hopeless || tried[p] || p.simulation.Holds():
 		case p.looking != nil:
 			looking = p.looking
 		default:
@@ -243,7 +243,7 @@ func (e *Extender) learnt(p *assumedPod, pod workload.Pod, changes int, terms al
 	var refusal *ipam.Refusal
 	switch {
 	case err == nil:
-		p.prospect, p.known = allocator.NewProspect(e.Index, pod, terms), true
+		p.simulation, p.known = allocator.NewSimulation(e.Index, pod, terms), true
 	case p.changes == changes:
 		// It gets no address, until something about it changes; what could not be read is looked at again.
 		p.hopeless = errors.As(err, &refusal) && refusal.Reason != ipam.ReasonUnavailable
@@ -261,7 +261,7 @@ func (e *Extender) place(p *assumedPod, now time.Time) {
 	e.assign(p, nil)
 	p.node, p.at = p.pod.Node, time.Time{}
 	for _, host := range e.NodeAddrs(p.pod.Node) {
-		if o, refusal := p.prospect.On(host, now, e.promised(p.pod.UID, false)); refusal == nil {
+		if o, refusal := p.simulation.On(host, now, e.promised(p.pod.UID, false)); refusal == nil {
 			p.host = host
 			e.assign(p, o.Addrs)
 			return
@@ -274,7 +274,7 @@ func (e *Extender) assign(p *assumedPod, addrs []netip.Addr) {
 	slices.SortFunc(addrs, netip.Addr.Compare)
 	addrs = slices.Compact(addrs) // many nodes are of one kind
 	pools, kept := make([]string, len(addrs)), map[bool]int{}
-	p.claim, p.fresh = p.prospect.Claim(), map[bool]int{}
+	p.claim, p.fresh = p.simulation.Claim(), map[bool]int{}
 	for i, a := range addrs {
 		pools[i], _ = e.Index.PoolOf(a)
 		if l, _ := e.Index.Get(a); l.Claim == p.claim {
@@ -347,7 +347,7 @@ func (e *Extender) promised(self string, placed bool) allocator.Promises {
 					if uid == self || placed && p.pod.Node == "" {
 						continue
 					}
-					for _, ns := range p.prospect.ChargedTo() {
+					for _, ns := range p.simulation.ChargedTo() {
 						for pool, addrs := range p.byPool() {
 							at := charge{ns, pool}
 							charged[at] = append(charged[at], addrs...)

@@ -71,13 +71,13 @@ func (e *Extender) concerns(pod *corev1.Pod) bool {
 	return e.Resources.Requested(pod) && !pod.Spec.HostNetwork
 }
 
-// prospect finds the terms of a pod.
-func (e *Extender) prospect(ctx context.Context, pod workload.Pod) (*allocator.Prospect, error) {
+// simulation finds the constraints of a pod.
+func (e *Extender) simulation(ctx context.Context, pod workload.Pod) (*allocator.Simulation, error) {
 	terms, err := e.Terms.Of(ctx, pod)
 	if err != nil {
 		return nil, err
 	}
-	return allocator.NewProspect(e.Index, pod, terms), nil
+	return allocator.NewSimulation(e.Index, pod, terms), nil
 }
 
 // Filter says which nodes are for a pod. A pod that does not ask for an address may go anywhere. A pod that is let
@@ -88,7 +88,7 @@ func (e *Extender) Filter(ctx context.Context, o *corev1.Pod, nodes []string) (F
 		return FilterResult{Pass: nodes}, nil
 	}
 	pod := workload.FromObject(o)
-	p, err := e.prospect(ctx, pod)
+	p, err := e.simulation(ctx, pod)
 	if refusal, ok := errors.AsType[*ipam.Refusal](err); ok && refusal.Reason != ipam.ReasonUnavailable {
 		v := FilterResult{Failed: map[string]string{}, Refusal: refusal, Request: allocator.Request{Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID}}
 		for _, n := range nodes {
@@ -127,7 +127,7 @@ func (e *Extender) Filter(ctx context.Context, o *corev1.Pod, nodes []string) (F
 
 // filter decides once. open is closed when the answer may have become another one, nil where that is not to be
 // expected soon: no node is for the pod, and one would be but for pods that are on their way to some node.
-func (e *Extender) filter(pod workload.Pod, p *allocator.Prospect, nodes []string, exists bool) (v FilterResult, open <-chan struct{}) {
+func (e *Extender) filter(pod workload.Pod, p *allocator.Simulation, nodes []string, exists bool) (v FilterResult, open <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := e.Now()
@@ -139,7 +139,7 @@ func (e *Extender) filter(pod workload.Pod, p *allocator.Prospect, nodes []strin
 	e.assumed.drop(pod.UID)
 	switch {
 	case len(v.Pass) > 0 && exists:
-		mine := &assumedPod{pod: pod, prospect: p, known: true, at: time.Now()}
+		mine := &assumedPod{pod: pod, simulation: p, known: true, at: time.Now()}
 		e.assumed.pods[pod.UID] = mine
 		e.assign(mine, addrs)
 	case len(v.Pass) == 0 && len(e.assumed.chosen()) > 0:
@@ -163,7 +163,7 @@ type outlook struct {
 
 // evaluate asks about each kind of host once: nothing else of a host decides what a pod gets there. addrs are
 // all that it might get.
-func (e *Extender) evaluate(p *allocator.Prospect, nodes []string, now time.Time, promised allocator.Promises) (v FilterResult, addrs []netip.Addr) {
+func (e *Extender) evaluate(p *allocator.Simulation, nodes []string, now time.Time, promised allocator.Promises) (v FilterResult, addrs []netip.Addr) {
 	v.Failed = map[string]string{}
 	awaited, earlier := p.Awaited(now, promised), p.Earlier()
 	kinds, inOrder := map[string]*outlook{}, []*outlook{}
@@ -240,7 +240,7 @@ func (e *Extender) Scores(ctx context.Context, o *corev1.Pod, nodes []string) (s
 	if !e.concerns(o) {
 		return scores, nil
 	}
-	p, err := e.prospect(ctx, workload.FromObject(o))
+	p, err := e.simulation(ctx, workload.FromObject(o))
 	if err != nil {
 		if refusal, ok := errors.AsType[*ipam.Refusal](err); ok && refusal.Reason != ipam.ReasonUnavailable {
 			return scores, nil

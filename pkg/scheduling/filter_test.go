@@ -579,7 +579,7 @@ func TestManyChosen(t *testing.T) {
 	s := newSite(t, 0, 0)
 	for i := range maxChosen + 5 {
 		uid := fmt.Sprint("p", i)
-		s.assumed.pods[uid] = &assumedPod{pod: workload.Pod{UID: uid}, prospect: allocator.NewProspect(s.Index, workload.Pod{UID: uid}, allocator.Constraints{}), at: time.Now()}
+		s.assumed.pods[uid] = &assumedPod{pod: workload.Pod{UID: uid}, simulation: allocator.NewSimulation(s.Index, workload.Pod{UID: uid}, allocator.Constraints{}), at: time.Now()}
 	}
 	if _, chosen := s.Assumed(); chosen != maxChosen {
 		t.Errorf("%d are remembered", chosen)

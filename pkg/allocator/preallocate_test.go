@@ -15,12 +15,12 @@ import (
 )
 
 // ahead is what a claim of the net is to have before pods ask.
-func (x net) ahead(size int) Ahead {
-	return Ahead{Claim: x.app().Claim, Namespaces: []string{"default"}, Size: size, Void: func(context.Context) (bool, error) { return false, nil }}
+func (x net) ahead(size int) Preallocation {
+	return Preallocation{Claim: x.app().Claim, Namespaces: []string{"default"}, Size: size, Void: func(context.Context) (bool, error) { return false, nil }}
 }
 
 // preallocate takes addresses, and checks what the claim has then.
-func (r *replica) preallocate(a Ahead, has, missing int) Stock {
+func (r *replica) preallocate(a Preallocation, has, missing int) Stock {
 	r.t.Helper()
 	got, err := r.Preallocate(r.t.Context(), a)
 	if err != nil {
@@ -102,7 +102,7 @@ func TestPreallocateSome(t *testing.T) {
 func TestPreallocateLateWrites(t *testing.T) {
 	x := newNet("9-60")
 	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
-	picks, _ := two.ahead(x.ahead(4))
+	picks, _ := two.pickLacking(x.ahead(4))
 	var others []Request // hold what would be taken first, as far as one of the two knows
 	for i, p := range picks {
 		two.index.Forget(p.Current.Addr)
@@ -154,9 +154,9 @@ func TestPreallocateTooFew(t *testing.T) {
 	r.del(del(other))
 	r.preallocate(x.ahead(4), 4, 0)
 
-	for name, change := range map[string]func(*Ahead){
-		"a pool that there is not": func(a *Ahead) { a.Pool = "none" },
-		"addresses of no pool":     func(a *Ahead) { a.Addresses = newNet().set(t, 9, 12) },
+	for name, change := range map[string]func(*Preallocation){
+		"a pool that there is not": func(a *Preallocation) { a.Pool = "none" },
+		"addresses of no pool":     func(a *Preallocation) { a.Addresses = newNet().set(t, 9, 12) },
 	} {
 		y := newNet("9-12").ahead(2)
 		change(&y)

@@ -41,10 +41,10 @@ func takeAhead(t testing.TB, size int) {
 	}
 	index.SetPool(ipam.Pool{Name: "large", Plan: plan, Hosts: map[netip.Addr]struct{}{netip.MustParseAddr("192.168.0.1"): {}}})
 	a := New(index, leases, nil, nil, gone.Default(), slog.New(slog.DiscardHandler))
-	r := Ahead{Claim: "default/large", Namespaces: []string{"default"}, Size: size}
+	r := Preallocation{Claim: "default/large", Namespaces: []string{"default"}, Size: size}
 	version := uint64(0)
 	for {
-		picks, stock := a.ahead(r)
+		picks, stock := a.pickLacking(r)
 		if len(picks) == 0 {
 			if stock.Has != size || stock.Missing != 0 {
 				t.Fatalf("it has %+v", stock)

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"go4.org/netipx"
 	"golang.org/x/sync/errgroup"
@@ -17,8 +16,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// Ahead is what a claim is to have before any pod asks for it.
-type Ahead struct {
+// Preallocation is what a claim is to have before any pod asks for it.
+type Preallocation struct {
 	// Claim is namespace/name.
 	Claim string
 	// Namespaces whose pods the addresses are for, at least one: pools that serve the first are tried first. An empty
@@ -31,12 +30,12 @@ type Ahead struct {
 	// Size is how many addresses of a family the claim is to have in all, those that pods have included; of Addresses
 	// it has no more than there are. AtMost bounds how many it has after this call; 0 for no other bound than Size.
 	Size, AtMost int
-	// Void says, by what the API server says at that moment, that the claim has no use for addresses any more; it is
+	// Void reports, by what the API server has at that moment, whether the claim has no use for addresses any more. It is
 	// asked when some were taken, which go back then.
 	Void func(context.Context) (bool, error)
 }
 
-// Stock is what a claim has.
+// Stock counts what a claim has.
 type Stock struct {
 	// Has is how many addresses of a family the claim has, in use or kept; of two families that of which it has more.
 	Has int
@@ -45,18 +44,18 @@ type Stock struct {
 	Why     *ipam.Refusal
 }
 
-func (r Ahead) key() string { return "claim/" + r.Claim }
+func (r Preallocation) key() string { return "claim/" + r.Claim }
 
-// until is how many addresses of a family the claim has after the call, where there are so many.
-func (r Ahead) until() int {
+// until returns how many addresses of a family the claim has after the call, where there are so many.
+func (r Preallocation) until() int {
 	if r.AtMost > 0 {
 		return min(r.Size, r.AtMost)
 	}
 	return r.Size
 }
 
-// all is how many addresses of a family the claim can have in the end.
-func (r Ahead) all() int {
+// all returns how many addresses of a family the claim can have in the end.
+func (r Preallocation) all() int {
 	if r.Addresses == nil {
 		return r.Size
 	}
@@ -64,8 +63,8 @@ func (r Ahead) all() int {
 	return int(min(uint64(r.Size), most))
 }
 
-// sticky is what the addresses carry: they are for any pod of the claim.
-func (r Ahead) sticky() ipam.Retention { return ipam.Retention{Claim: r.Claim, Fixed: true} }
+// sticky returns the retention of the addresses: they are for any pod of the claim.
+func (r Preallocation) sticky() ipam.Retention { return ipam.Retention{Claim: r.Claim, Fixed: true} }
 
 // Preallocate takes addresses until a claim has as many as it is to have, and keeps them for it. It takes what there
 // is where that is too few. What it took stays taken also with an error; asking again takes the rest: a *ipam.Refusal
@@ -75,7 +74,7 @@ func (r Ahead) sticky() ipam.Retention { return ipam.Retention{Claim: r.Claim, F
 // order, and what one of them took too many when all writes before its own were seen, it gives back at once, also when
 // its time has run out. Nobody can see a write that is still on its way: what one took that was killed arrives later
 // than all others have looked. TakenFor tells the leader which these may be.
-func (a *Allocator) Preallocate(ctx context.Context, r Ahead) (Stock, error) {
+func (a *Allocator) Preallocate(ctx context.Context, r Preallocation) (Stock, error) {
 	release, err := a.locks.acquire(ctx, r.key())
 	if err != nil {
 		return a.stock(r), unavailable(err)
@@ -85,7 +84,7 @@ func (a *Allocator) Preallocate(ctx context.Context, r Ahead) (Stock, error) {
 		return a.stock(r), err
 	}
 	for conflicts := 0; conflicts < maxAttempts; {
-		picks, stock := a.ahead(r)
+		picks, stock := a.pickLacking(r)
 		if len(picks) == 0 {
 			return stock, nil
 		}
@@ -107,8 +106,10 @@ func (a *Allocator) Preallocate(ctx context.Context, r Ahead) (Stock, error) {
 	return a.stock(r), ipam.Refuse(ipam.ReasonUnavailable, "other writers were faster %d times", maxAttempts).WithHint("ask again")
 }
 
-// stock is what a claim has, where it is not known what it lacks.
-func (a *Allocator) stock(r Ahead) Stock { return Stock{Has: a.index.ClaimUsage(r.Claim).Most()} }
+// stock counts what a claim has, where it is not known what it lacks.
+func (a *Allocator) stock(r Preallocation) Stock {
+	return Stock{Has: a.index.ClaimUsage(r.Claim).Most()}
+}
 
 // lack is how often a claim lacks what a request takes.
 type lack struct {
@@ -116,8 +117,8 @@ type lack struct {
 	want ipam.PickRequest
 }
 
-// lacks are what a claim lacks beside what it has.
-func (a *Allocator) lacks(r Ahead, held ipam.ClaimUsage) (all []lack) {
+// lacks returns what a claim lacks beside what it has.
+func (a *Allocator) lacks(r Preallocation, held ipam.ClaimUsage) (all []lack) {
 	want := ipam.PickRequest{Ahead: true, Pool: r.Pool, Key: r.key(), Who: "claim " + r.Claim, Holder: "claim " + r.Claim, Claim: r.Claim}
 	if r.Addresses != nil {
 		for _, is4 := range []bool{true, false} {
@@ -138,7 +139,7 @@ func (a *Allocator) lacks(r Ahead, held ipam.ClaimUsage) (all []lack) {
 	return append(all, lack{r.until() - held.Most(), want})
 }
 
-// byNetwork are the addresses of each network that has several pools, perhaps of two families.
+// byNetwork groups addresses by network, of those networks that have several pools, perhaps of two families.
 func (a *Allocator) byNetwork(held ipam.ClaimUsage) (groups []ipam.ClaimUsage) {
 	at := map[string]int{}
 	for _, part := range held {
@@ -156,9 +157,9 @@ func (a *Allocator) byNetwork(held ipam.ClaimUsage) (groups []ipam.ClaimUsage) {
 	return groups
 }
 
-// ahead picks some of what a claim lacks, so many as are written at once. Without picks it is all that there is, and
-// stock what the claim has in the end.
-func (a *Allocator) ahead(r Ahead) (picks []ipam.Pick, stock Stock) {
+// pickLacking picks some of what a claim lacks, as many as are written at once. Where it picks none, there are no more,
+// and stock is what the claim has in the end.
+func (a *Allocator) pickLacking(r Preallocation) (picks []ipam.Pick, stock Stock) {
 	held := a.index.ClaimUsage(r.Claim)
 	stock.Has = held.Most()
 	for _, l := range a.lacks(r, held) {
@@ -166,7 +167,7 @@ func (a *Allocator) ahead(r Ahead) (picks []ipam.Pick, stock Stock) {
 			if len(picks) >= parallelWrites {
 				return picks, stock
 			}
-			more, refusal := a.pickAhead(r, l.want)
+			more, refusal := a.pickFor(r, l.want)
 			if refusal != nil {
 				stock.Missing, stock.Why = stock.Missing+left, cmp.Or(stock.Why, refusal)
 			}
@@ -179,8 +180,8 @@ func (a *Allocator) ahead(r Ahead) (picks []ipam.Pick, stock Stock) {
 	return picks, stock
 }
 
-// pickAhead picks for the first namespace whose pools have what is wanted. The refusal is that of the first.
-func (a *Allocator) pickAhead(r Ahead, want ipam.PickRequest) (picks []ipam.Pick, first *ipam.Refusal) {
+// pickFor picks for the first namespace whose pools have what is wanted. The refusal is that of the first.
+func (a *Allocator) pickFor(r Preallocation, want ipam.PickRequest) (picks []ipam.Pick, first *ipam.Refusal) {
 	for _, want.Namespace = range r.Namespaces {
 		picks, refusal := a.index.Pick(want, a.leases.Now())
 		if refusal == nil {
@@ -192,7 +193,7 @@ func (a *Allocator) pickAhead(r Ahead, want ipam.PickRequest) (picks []ipam.Pick
 }
 
 // setAside writes picked addresses as kept for the claim. It returns those of which nobody else was faster.
-func (a *Allocator) setAside(ctx context.Context, r Ahead, picks []ipam.Pick) (taken []ipam.Lease, err error) {
+func (a *Allocator) setAside(ctx context.Context, r Preallocation, picks []ipam.Pick) (taken []ipam.Lease, err error) {
 	change := ipam.Change{Verb: ipam.VerbReserve, By: "claim " + r.Claim, Reason: preallocatedFor + strconv.Itoa(r.all())}
 	var mu sync.Mutex
 	var group errgroup.Group
@@ -215,32 +216,11 @@ func (a *Allocator) setAside(ctx context.Context, r Ahead, picks []ipam.Pick) (t
 	return taken, err
 }
 
-// giveBackVoid gives back what was just taken for a claim that is gone by now.
-func (a *Allocator) giveBackVoid(ctx context.Context, r Ahead, taken []ipam.Lease) (void bool, err error) {
-	if void, err = r.Void(ctx); err != nil {
-		return false, readFailed(err)
-	}
-	if void {
-		err = a.giveBack(ctx, taken)
-	}
-	return void, err
-}
-
-// giveBack frees what was just taken, unless a pod was faster.
-func (a *Allocator) giveBack(ctx context.Context, taken []ipam.Lease) error {
-	for _, l := range taken {
-		if _, err := FreeLease(ctx, a.leases, l, ipam.Change{}, func(now ipam.Lease) bool { return now.IsRetained() && now.Updated.Equal(l.Updated) }); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// preallocatedFor begins the reason in the history of an address that was taken before a pod asked; behind it is which
-// size the claim had then.
+// preallocatedFor begins the reason in the history of an address that was taken before a pod asked; the size that the
+// claim had then follows.
 const preallocatedFor = "preallocated for a size of "
 
-// TakenFor is the size of its claim for which an address was taken before a pod asked, where no pod has had it since;
+// TakenFor returns the size of its claim for which an address was taken before a pod asked, where no pod has had it since;
 // ok is false for any other address.
 func TakenFor(l ipam.Lease) (size int, ok bool) {
 	if !l.IsRetained() || l.PodName != "" {
@@ -253,57 +233,4 @@ func TakenFor(l ipam.Lease) (size int, ok bool) {
 	}
 	size, err := strconv.Atoi(text)
 	return size, err == nil && size >= 0
-}
-
-// giveBackTime is how much longer than its caller waits a preallocation looks whether it took too many.
-const giveBackTime = 5 * time.Second
-
-// lasting is a context that ends some time after another.
-func lasting(ctx context.Context, more time.Duration) (context.Context, context.CancelFunc) {
-	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	unhook := context.AfterFunc(ctx, func() { time.AfterFunc(more, cancel) })
-	return longer, func() { unhook(); cancel() }
-}
-
-// giveBackSurplus waits until the watch has delivered the addresses that were just taken, and with them whatever was
-// written before, and gives back those that the claim had no more need for by then: all callers agree on them.
-func (a *Allocator) giveBackSurplus(ctx context.Context, r Ahead, taken []ipam.Lease) error {
-	ctx, cancel := lasting(ctx, giveBackTime)
-	defer cancel()
-	var version uint64
-	for _, l := range taken {
-		version = max(version, l.Version)
-	}
-	if err := a.index.WaitSeen(ctx, version); err != nil {
-		return ipam.Refuse(ipam.ReasonUnavailable, "the watch did not deliver what was taken for claim %s in time", r.Claim).WithHint("ask again")
-	}
-	if a.stock(r).Has <= r.Size {
-		return nil
-	}
-	over := surplus(a.index.ByClaim(r.Claim), r.Size)
-	return a.giveBack(ctx, slices.DeleteFunc(over, func(l ipam.Lease) bool {
-		return !slices.ContainsFunc(taken, func(mine ipam.Lease) bool { return mine.Addr == l.Addr && mine.Version == l.Version })
-	}))
-}
-
-// surplus are the addresses that a claim keeps beyond its size: of each family those that were written last. What
-// pods have counts first.
-func surplus(all []ipam.Lease, size int) (over []ipam.Lease) {
-	all = slices.SortedFunc(slices.Values(all), func(a, b ipam.Lease) int {
-		return cmp.Or(cmp.Compare(b2i(a.IsRetained()), b2i(b.IsRetained())), cmp.Compare(a.Version, b.Version))
-	})
-	n := map[bool]int{}
-	for _, l := range all {
-		if n[l.Addr.Is4()]++; n[l.Addr.Is4()] > size && l.IsRetained() {
-			over = append(over, l)
-		}
-	}
-	return over
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -1,0 +1,169 @@
+package allocator
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// Simulation decides for a pod that asks for no address yet what Allocate would decide, host by host, without a read or a
+// write. It is Propose for those who compare many hosts.
+type Simulation struct {
+	index   *ipam.Index
+	request Request
+	holder  ipam.Holder
+}
+
+// Feasibility is what a pod would get on a host.
+type Feasibility struct {
+	// Addrs are the addresses beside those that it holds.
+	Addrs []netip.Addr
+	// Kept means that one of them is kept for the pod, or held by its earlier pod.
+	Kept bool
+}
+
+// NewSimulation makes a simulation of a pod with its constraints, for its first interface: eth0, unless all addresses of
+// its claim are of others. A pod without a UID holds nothing.
+func NewSimulation(index *ipam.Index, pod workload.Pod, c Constraints) *Simulation {
+	ifName := interfaceOf(index.ClaimUsage(c.Claim))
+	return &Simulation{
+		index:   index,
+		request: Request{IfName: ifName, Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID, constraints: c},
+		holder:  ipam.Holder{IfName: ifName, Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID},
+	}
+}
+
+// interfaceOf returns the interface that the pods of a claim ask for first, as far as its addresses show.
+func interfaceOf(parts ipam.ClaimUsage) string {
+	name := ipam.DefaultIfName
+	for _, p := range parts {
+		switch {
+		case p.IfName == ipam.DefaultIfName:
+			return p.IfName
+		case name == ipam.DefaultIfName && p.IfName != "":
+			name = p.IfName
+		}
+	}
+	return name
+}
+
+// Request returns what the pod would ask for on a host.
+func (s *Simulation) Request(host netip.Addr) Request {
+	r := s.request
+	r.Host = host
+	return r
+}
+
+// Promises are what others will get before the pod: addresses, those of a pool on a host, how many of a family the pods of
+// a claim will get beside those that it has, and those of a pool that count for a namespace. The zero value is none.
+type Promises struct {
+	Address     func(netip.Addr) bool
+	OnHost      func(host netip.Addr, pool string) []netip.Addr
+	OfClaim     func(claim string, is4 bool) int
+	InNamespace func(namespace, pool string) []netip.Addr
+}
+
+// Claim returns the claim that the pod draws from; empty for none.
+func (s *Simulation) Claim() string { return s.request.constraints.Claim }
+
+// ChargedTo returns the namespaces that the pod's addresses count for.
+func (s *Simulation) ChargedTo() []string {
+	return ipam.Lease{State: ipam.Active, Holder: s.holder, Retention: s.request.constraints.Retention}.ChargedTo()
+}
+
+// On returns what the pod would get on a host at a time, without what is promised to others. It would get the addresses of
+// an earlier pod of its key, too: whether that pod is gone is not looked at here.
+func (s *Simulation) On(host netip.Addr, now time.Time, promised Promises) (o Feasibility, refusal *ipam.Refusal) {
+	return s.on(host, now, promised, false)
+}
+
+// Near reports whether the pod would get an address on a host that is kept for it, however many the host may have.
+func (s *Simulation) Near(host netip.Addr, now time.Time, promised Promises) bool {
+	o, refusal := s.on(host, now, promised, true)
+	return refusal == nil && o.Kept
+}
+
+// on is On; with anyHost it does not matter how many addresses the host may have.
+func (s *Simulation) on(host netip.Addr, now time.Time, promised Promises, anyHost bool) (o Feasibility, refusal *ipam.Refusal) {
+	r, h := s.Request(host), s.holder
+	h.Host = host
+	held := s.held()
+	if t := r.constraints; len(held) == 0 && t.PodPrimaryKey != "" {
+		w, mine := r.want(h, nil), map[string][]netip.Addr{}
+		w.AnyHost, w.ExpectedIn = anyHost, promised.InNamespace
+		w.Expected = func(pool string) []netip.Addr {
+			if promised.OnHost == nil {
+				return mine[pool]
+			}
+			return append(promised.OnHost(host, pool), mine[pool]...)
+		}
+		for _, l := range s.index.ByKey(t.Claim, t.PodPrimaryKey) {
+			params, ok, refusal := inherits(s.index, w, h, l)
+			switch {
+			case refusal != nil:
+				return o, refusal
+			case ok:
+				o.Addrs, o.Kept = append(o.Addrs, l.Addr), true
+				mine[params.Pool] = append(mine[params.Pool], l.Addr)
+			}
+		}
+		if o.Kept {
+			return o, nil
+		}
+	}
+	w := r.want(h, held)
+	w.Promised, w.AnyHost, w.ExpectedIn = promised.Address, anyHost, promised.InNamespace
+	if promised.OnHost != nil {
+		w.Expected = func(pool string) []netip.Addr { return promised.OnHost(host, pool) }
+	}
+	if promised.OfClaim != nil {
+		w.Coming = func(is4 bool) int { return promised.OfClaim(s.Claim(), is4) }
+	}
+	picks, refusal := s.index.Propose(w, now)
+	for _, pick := range picks {
+		o.Addrs = append(o.Addrs, pick.Current.Addr)
+		o.Kept = o.Kept || pick.Current.State == ipam.Reserved
+	}
+	return o, refusal
+}
+
+// held returns the addresses that the pod has.
+func (s *Simulation) held() []ipam.Lease {
+	return slices.DeleteFunc(s.index.ByAttachment(s.holder), func(l ipam.Lease) bool { return l.State != ipam.Active })
+}
+
+// Holds reports whether the pod has an address, on whichever interface.
+func (s *Simulation) Holds() bool {
+	return slices.ContainsFunc(s.index.ByAttachment(ipam.Holder{PodUID: s.holder.PodUID}), func(l ipam.Lease) bool { return l.State == ipam.Active })
+}
+
+// Awaited reports whether the pod would get an address on some host that may have one more, which is kept for whichever pod
+// of its claim comes next and is not promised to another.
+func (s *Simulation) Awaited(now time.Time, promised Promises) bool {
+	for _, pool := range s.index.RetainedIn(s.request.constraints.Claim, promised.Address) {
+		if host, ok := s.index.HostOf(pool); ok {
+			if s.Near(host, now, promised) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Earlier returns the hosts on which an earlier pod of its key has an address: there it takes no more than that one has.
+func (s *Simulation) Earlier() (hosts []netip.Addr) {
+	for _, l := range s.index.ByKey(s.request.constraints.Claim, s.request.constraints.PodPrimaryKey) {
+		if l.State == ipam.Active && l.Host.IsValid() {
+			hosts = append(hosts, l.Host)
+		}
+	}
+	return hosts
+}
+
+// Room returns for how many pods like it there are free addresses on a host.
+func (s *Simulation) Room(host netip.Addr, now time.Time) uint64 {
+	return s.index.RoomFor(s.Request(host).want(s.holder, nil), now)
+}

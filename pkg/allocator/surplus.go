@@ -1,0 +1,84 @@
+package allocator
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// giveBackVoid gives back what was just taken for a claim that is gone by now.
+func (a *Allocator) giveBackVoid(ctx context.Context, r Preallocation, taken []ipam.Lease) (void bool, err error) {
+	if void, err = r.Void(ctx); err != nil {
+		return false, readFailed(err)
+	}
+	if void {
+		err = a.giveBack(ctx, taken)
+	}
+	return void, err
+}
+
+// giveBack frees what was just taken, unless a pod was faster.
+func (a *Allocator) giveBack(ctx context.Context, taken []ipam.Lease) error {
+	for _, l := range taken {
+		if _, err := FreeLease(ctx, a.leases, l, ipam.Change{}, func(now ipam.Lease) bool { return now.IsRetained() && now.Updated.Equal(l.Updated) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// giveBackTime is how much longer than its caller waits a preallocation looks whether it took too many.
+const giveBackTime = 5 * time.Second
+
+// lasting returns a context that ends some time after another.
+func lasting(ctx context.Context, more time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	unhook := context.AfterFunc(ctx, func() { time.AfterFunc(more, cancel) })
+	return longer, func() { unhook(); cancel() }
+}
+
+// giveBackSurplus waits until the watch has delivered the addresses that were just taken, and with them whatever was
+// written before, and gives back those that the claim had no more need for by then: all callers agree on them.
+func (a *Allocator) giveBackSurplus(ctx context.Context, r Preallocation, taken []ipam.Lease) error {
+	ctx, cancel := lasting(ctx, giveBackTime)
+	defer cancel()
+	var version uint64
+	for _, l := range taken {
+		version = max(version, l.Version)
+	}
+	if err := a.index.WaitSeen(ctx, version); err != nil {
+		return ipam.Refuse(ipam.ReasonUnavailable, "the watch did not deliver what was taken for claim %s in time", r.Claim).WithHint("ask again")
+	}
+	if a.stock(r).Has <= r.Size {
+		return nil
+	}
+	over := surplus(a.index.ByClaim(r.Claim), r.Size)
+	return a.giveBack(ctx, slices.DeleteFunc(over, func(l ipam.Lease) bool {
+		return !slices.ContainsFunc(taken, func(mine ipam.Lease) bool { return mine.Addr == l.Addr && mine.Version == l.Version })
+	}))
+}
+
+// surplus returns the addresses that a claim keeps beyond its size: of each family those that were written last. What
+// pods have counts first.
+func surplus(all []ipam.Lease, size int) (over []ipam.Lease) {
+	all = slices.SortedFunc(slices.Values(all), func(a, b ipam.Lease) int {
+		return cmp.Or(cmp.Compare(b2i(a.IsRetained()), b2i(b.IsRetained())), cmp.Compare(a.Version, b.Version))
+	})
+	n := map[bool]int{}
+	for _, l := range all {
+		if n[l.Addr.Is4()]++; n[l.Addr.Is4()] > size && l.IsRetained() {
+			over = append(over, l)
+		}
+	}
+	return over
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
