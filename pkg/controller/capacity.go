@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
 )
@@ -147,7 +148,7 @@ func (c *capacity) leaseChanged(old, new ipam.Lease) {
 
 // Start publishes until the context ends, a term of the leader.
 func (c *capacity) Start(ctx context.Context) error {
-	if !awaitReady(ctx, c.ready) {
+	if !leadership.AwaitReady(ctx, c.ready) {
 		return nil
 	}
 	c.mu.Lock()
@@ -156,7 +157,7 @@ func (c *capacity) Start(ctx context.Context) error {
 	}
 	c.stirred = true
 	c.mu.Unlock()
-	every(ctx, capacityLook, func() {
+	leadership.Every(ctx, capacityLook, func() {
 		if c.ready() == nil {
 			c.pass(ctx)
 		}

@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -133,7 +134,7 @@ func conflict(view claimView) metav1.Condition {
 	}
 	if len(texts) > 0 {
 		condition.Status, condition.Reason = metav1.ConditionTrue, view.problems[0].Reason
-		condition.Message = clip(strings.Join(texts, "; "), maxNote)
+		condition.Message = conditions.Clip(strings.Join(texts, "; "), conditions.MaxNote)
 	}
 	return condition
 }

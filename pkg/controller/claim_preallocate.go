@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -123,7 +124,7 @@ func preallocated(c claim.Claim, view claimView) metav1.Condition {
 	case c.Deleting:
 		condition.Reason, condition.Message = v1.ReasonClaimReleasing, "the claim is being deleted"
 	case view.failure != nil:
-		condition.Reason, condition.Message = view.failure.reason, clip(fmt.Sprintf("the claim has %s of a family so far, and cannot take more: %s", has, view.failure.message), maxNote)
+		condition.Reason, condition.Message = view.failure.reason, conditions.Clip(fmt.Sprintf("the claim has %s of a family so far, and cannot take more: %s", has, view.failure.message), conditions.MaxNote)
 	case view.taking:
 		condition.Reason, condition.Message = v1.ReasonTaking, fmt.Sprintf("the claim has %s of a family so far and takes more", has)
 	case view.stock.Missing > 0:

@@ -23,6 +23,8 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
+	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -50,10 +52,10 @@ type claimReconciler struct {
 	alloc    *allocator.Allocator // set before the manager starts
 	live     client.Reader
 	events   events.EventRecorder
-	leads    *leaderTerms
+	leads    *leadership.Terms
 	ready    func() error
-	queue    *queue
-	budget   *statusBudget
+	queue    *leadership.Queue
+	budget   *conditions.Budget
 	log      *slog.Logger
 
 	mu sync.Mutex
@@ -80,27 +82,27 @@ type claimReconciler struct {
 	unclaimed map[string]time.Time
 }
 
-func newClaimReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Client, owners *workload.Owners, policies claim.Policies, terms allocator.ConstraintsFinder, system string, leads *leaderTerms, budget *statusBudget, log *slog.Logger) *claimReconciler {
+func newClaimReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Client, owners *workload.Owners, policies claim.Policies, terms allocator.ConstraintsFinder, system string, leads *leadership.Terms, budget *conditions.Budget, log *slog.Logger) *claimReconciler {
 	r := &claimReconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), index: index, leases: leases, owners: owners, policies: policies, terms: terms, system: system,
-		events: mgr.GetEventRecorder("bcsnet-controller"), leads: leads, queue: &queue{leads: leads}, budget: budget, log: log,
+		events: mgr.GetEventRecorder("bcsnet-controller"), leads: leads, queue: leadership.NewQueue(leads), budget: budget, log: log,
 		gone: map[string]goneSince{}, wanted: map[string]workload.Policy{}, of: map[workload.Workload]map[string]struct{}{}, workloads: map[string]workload.Workload{}, short: map[string]struct{}{}, failing: map[string]failures{}, unasked: map[string]failures{}, unclaimed: map[string]time.Time{}, migrated: map[string]struct{}{}, known: map[string]ownerView{}, named: map[string]*netipx.IPSet{},
 	}
 	index.Subscribe(r.leaseChanged)
 	owners.Changed = r.workloadChanged
-	leads.onTerm(r.lead)
+	leads.OnTerm(r.lead)
 	return r
 }
 
 // setup registers the reconciler for every change of a claim and of its addresses.
 func (r *claimReconciler) setup(mgr ctrl.Manager, ready func() error) error {
 	r.ready = ready
-	return r.queue.serve(mgr, "claim", &v1.BCSNetIPClaim{}, r)
+	return r.queue.Serve(mgr, "claim", &v1.BCSNetIPClaim{}, r)
 }
 
 // lead has all claims looked at when a term begins, and takes pods into their claims until it ends.
 func (r *claimReconciler) lead(ctx context.Context) error {
-	if !awaitReady(ctx, r.ready) {
+	if !leadership.AwaitReady(ctx, r.ready) {
 		return nil
 	}
 	var all v1.BCSNetIPClaimList
@@ -118,7 +120,7 @@ func (r *claimReconciler) lead(ctx context.Context) error {
 	return nil
 }
 
-func (r *claimReconciler) enqueue(name string, after time.Duration) { r.queue.add(nameOf(name), after) }
+func (r *claimReconciler) enqueue(name string, after time.Duration) { r.queue.Add(nameOf(name), after) }
 
 func nameOf(claim string) types.NamespacedName {
 	namespace, name, _ := strings.Cut(claim, "/")
@@ -194,13 +196,13 @@ func (r *claimReconciler) remember(name string, w workload.Workload) {
 
 // Reconcile brings one claim up to date.
 func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	ctx, leave, leads := r.leads.join(ctx)
+	ctx, leave, leads := r.leads.Join(ctx)
 	if !leads {
 		return reconcile.Result{}, nil
 	}
 	defer leave()
 	if r.ready() != nil {
-		return reconcile.Result{RequeueAfter: notReadyDelay}, nil
+		return reconcile.Result{RequeueAfter: leadership.NotReadyDelay}, nil
 	}
 	name := req.Namespace + "/" + req.Name
 	leases := r.index.ByClaim(name)
@@ -208,7 +210,7 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 	switch err := r.client.Get(ctx, req.NamespacedName, &o); {
 	case apierrors.IsNotFound(err):
 		r.remember(name, workload.Workload{})
-		r.budget.forget(claimStatus(name))
+		r.budget.Forget(claimStatus(name))
 		r.rivals(name, nil)
 		r.failed(r.failing, name, nil)
 		r.failed(r.unasked, name, nil)
@@ -217,7 +219,7 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 			return reconcile.Result{}, err
 		}
 		next, err := r.giveBackUnclaimed(ctx, name, leases)
-		return reconcile.Result{RequeueAfter: sooner(next, again)}, err
+		return reconcile.Result{RequeueAfter: leadership.Sooner(next, again)}, err
 	case err != nil:
 		return reconcile.Result{}, err
 	}
@@ -227,7 +229,7 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 	}
 	if problem != nil { // the API server takes no such spec from now on
 		wait, err := r.publish(ctx, &o, c, claimView{leases: leases, problem: problem.Error()})
-		return reconcile.Result{RequeueAfter: sooner(wait, max(0, c.Linger(r.leases.Now())))}, err
+		return reconcile.Result{RequeueAfter: leadership.Sooner(wait, max(0, c.Linger(r.leases.Now())))}, err
 	}
 	r.remember(name, c.Workload)
 	r.there(c)
@@ -247,7 +249,7 @@ func (r *claimReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	next = sooner(sooner(next, wait), max(0, c.Linger(r.leases.Now())))
+	next = leadership.Sooner(leadership.Sooner(next, wait), max(0, c.Linger(r.leases.Now())))
 	if err := errors.Join(workErr, unknown); err != nil { // which has it tried again
 		return reconcile.Result{}, err
 	}

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"fmt"
-	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -24,14 +24,14 @@ func (q *atOnce) AddAfter(r reconcile.Request, _ time.Duration) { q.Add(r) }
 // remembering is a reconciler that knows claims of as many workloads.
 func remembering(tb testing.TB, workloads int) (*claimReconciler, func() []string) {
 	tb.Helper()
-	leads := &leaderTerms{log: slog.New(slog.DiscardHandler)}
-	leads.set(tb.Context())
+	leads := leading(tb)
 	entered := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	tb.Cleanup(entered.ShutDown)
 	r := &claimReconciler{
-		leads: leads, queue: &queue{leads: leads, queue: &atOnce{entered}},
+		leads: leads, queue: leadership.NewQueue(leads),
 		of: map[workload.Workload]map[string]struct{}{}, workloads: map[string]workload.Workload{},
 	}
+	r.queue.Start(&atOnce{entered})
 	for i := range workloads {
 		r.remember(fmt.Sprintf("shop/deploy-%d", i), deployment(i))
 	}
@@ -89,12 +89,22 @@ func BenchmarkRemember(b *testing.B) {
 	}
 }
 
+// entered notes after how long each object is entered.
+type entered struct {
+	workqueue.TypedRateLimitingInterface[reconcile.Request]
+	after []time.Duration
+}
+
+func (e *entered) AddAfter(_ reconcile.Request, after time.Duration) {
+	e.after = append(e.after, after)
+}
+
 // TestLargeClaimsGatherLonger: each look at a claim goes over all that it has, so there are fewer of them.
 func TestLargeClaimsGatherLonger(t *testing.T) {
-	leads := &leaderTerms{log: slog.New(slog.DiscardHandler)}
-	leads.set(t.Context())
+	leads := leading(t)
 	var q entered
-	r := &claimReconciler{leads: leads, queue: &queue{leads: leads, queue: &q}, index: ipam.NewIndex()}
+	r := &claimReconciler{leads: leads, queue: leadership.NewQueue(leads), index: ipam.NewIndex()}
+	r.queue.Start(&q)
 	r.index.Subscribe(r.leaseChanged)
 	const all = 6000
 	for i := range all {

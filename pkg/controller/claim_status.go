@@ -15,6 +15,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -65,17 +66,17 @@ func (r *claimReconciler) publish(ctx context.Context, o *v1.BCSNetIPClaim, c cl
 		shown = append(shown, fmt.Sprintf("and %d more", more))
 	}
 	s.Usage, s.IPPool = fmt.Sprintf("%d/%d", s.Used, s.Held), strings.Join(shown, ",")
-	conditions := []metav1.Condition{claimReady(c, s, view), overLimit(c, max(families[true], families[false])), conflict(view)}
+	all := []metav1.Condition{claimReady(c, s, view), overLimit(c, max(families[true], families[false])), conflict(view)}
 	if c.Preallocate {
-		conditions = append(conditions, preallocated(c, view))
+		all = append(all, preallocated(c, view))
 	} else {
 		meta.RemoveStatusCondition(&s.Conditions, v1.ConditionPreallocated)
 	}
-	for _, condition := range conditions {
+	for _, condition := range all {
 		condition.ObservedGeneration = o.Generation
 		meta.SetStatusCondition(&s.Conditions, condition)
 	}
-	if wait := r.budget.ask(claimStatus(c.Name), urgencyOfClaim(c, &o.Status, s)); wait > 0 || equality.Semantic.DeepEqual(o.Status, next.Status) {
+	if wait := r.budget.Ask(claimStatus(c.Name), conditions.UrgencyOfClaim(c.Managed, &o.Status, s)); wait > 0 || equality.Semantic.DeepEqual(o.Status, next.Status) {
 		return wait, nil
 	}
 	base := o.DeepCopy()
@@ -84,11 +85,11 @@ func (r *claimReconciler) publish(ctx context.Context, o *v1.BCSNetIPClaim, c cl
 	}
 	switch err := r.client.Status().Patch(ctx, next, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		return statusDelay, nil // a newer one is on its way
+		return conditions.WriteDelay, nil // a newer one is on its way
 	case err != nil:
 		return 0, err
 	}
-	tellTurned(r.events, next, o.Status.Conditions, next.Status.Conditions)
+	conditions.EmitTurned(r.events, next, o.Status.Conditions, next.Status.Conditions)
 	return 0, nil
 }
 

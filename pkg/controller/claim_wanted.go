@@ -13,6 +13,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -64,8 +65,8 @@ func (r *claimReconciler) notMade(ctx context.Context, name string, leases []ipa
 			continue
 		}
 		about := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: types.UID(pod.UID)}}
-		r.events.Eventf(about, nil, corev1.EventTypeWarning, v1.ReasonClaimNotMade, "MakeClaim", "%s", clip(fmt.Sprintf(
-			"the API server refuses claim %s, which the pod's annotations ask for; it is tried again every %s: %v", name, notMadeDelay, why), maxNote))
+		r.events.Eventf(about, nil, corev1.EventTypeWarning, v1.ReasonClaimNotMade, "MakeClaim", "%s", conditions.Clip(fmt.Sprintf(
+			"the API server refuses claim %s, which the pod's annotations ask for; it is tried again every %s: %v", name, notMadeDelay, why), conditions.MaxNote))
 		if told++; told == notMadePods {
 			return
 		}

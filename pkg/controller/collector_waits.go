@@ -14,13 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // waitsName is the ConfigMap in the controller's namespace that says since when addresses wait for hosts of which no Node
 // tells. Without it the grace period would begin anew with each process.
-const waitsName = LeaseName + "-waits"
+const waitsName = leadership.LeaseName + "-waits"
 
 // maxWaits bounds the ConfigMap. Those that do not fit begin anew with the next process.
 const maxWaits = 4096

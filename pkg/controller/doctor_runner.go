@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -56,11 +57,11 @@ func cachedChecks() []doctor.Check {
 // Start runs the checks until the context ends, a term of the leader. What it found goes with the term: the next
 // leader publishes its own.
 func (e *doctorRunner) Start(ctx context.Context) error {
-	if !awaitReady(ctx, e.ready) {
+	if !leadership.AwaitReady(ctx, e.ready) {
 		return nil
 	}
 	defer e.findings.Reset()
-	every(ctx, examineEvery, func() {
+	leadership.Every(ctx, examineEvery, func() {
 		if s, err := e.snapshot(ctx); err == nil {
 			e.publish(doctor.Examine(s, e.checks))
 		} else if ctx.Err() == nil {

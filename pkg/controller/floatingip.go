@@ -22,6 +22,9 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	galaxyconfig "github.com/bcsnet/bcsnet/pkg/compat/galaxy/config"
+	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
+	"github.com/bcsnet/bcsnet/pkg/controller/informers"
+	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -49,6 +52,9 @@ type floatingIPs struct {
 	said string
 }
 
+// configRetry is how soon a document is looked at again that is missing, wrong, or could not be applied.
+const configRetry = 5 * time.Second
+
 // errNotCome is for a ConfigMap that the API server does not show.
 var errNotCome = errors.New("the API server has not told of it: may the controller read it? See config/floatingip")
 
@@ -72,7 +78,7 @@ func (o Options) floatingIPCache(kinds map[client.Object]cache.ByObject) map[cli
 }
 
 // keepFloatingIPs has the leader keep pools from the ConfigMap that the options name, if they name one.
-func keepFloatingIPs(ctx context.Context, mgr ctrl.Manager, o Options, index *ipam.Index, now func() time.Time, leads *leaderTerms, ready func() error, registry prometheus.Registerer, log *slog.Logger) error {
+func keepFloatingIPs(ctx context.Context, mgr ctrl.Manager, o Options, index *ipam.Index, now func() time.Time, leads *leadership.Terms, ready func() error, registry prometheus.Registerer, log *slog.Logger) error {
 	from, err := namespacedName(o.FloatingIPConfig)
 	if err != nil {
 		return nil //nolint:nilerr // none is wanted: Validate has read the name
@@ -86,14 +92,14 @@ func keepFloatingIPs(ctx context.Context, mgr ctrl.Manager, o Options, index *ip
 		}, nil),
 	}
 	registry.MustRegister(f.applied)
-	f.synced, err = watchKind(ctx, mgr.GetCache(), &corev1.ConfigMap{}, handler(func(*corev1.ConfigMap) { f.look() }, func(*corev1.ConfigMap) { f.look() }))
+	f.synced, err = informers.Watch(ctx, mgr.GetCache(), &corev1.ConfigMap{}, informers.Handler(func(*corev1.ConfigMap) { f.look() }, func(*corev1.ConfigMap) { f.look() }))
 	if err != nil {
 		return err
 	}
-	if _, err := watchKind(ctx, mgr.GetCache(), &v1.BCSNetPool{}, f.poolHandler()); err != nil {
+	if _, err := informers.Watch(ctx, mgr.GetCache(), &v1.BCSNetPool{}, f.poolHandler()); err != nil {
 		return err
 	}
-	leads.onTerm(f.run)
+	leads.OnTerm(f.run)
 	return nil
 }
 
@@ -107,7 +113,7 @@ func (f *floatingIPs) look() {
 
 // run keeps the pools until the context ends, a term of the leader.
 func (f *floatingIPs) run(ctx context.Context) error {
-	if !awaitReady(ctx, f.ready) {
+	if !leadership.AwaitReady(ctx, f.ready) {
 		return nil
 	}
 	defer f.applied.Reset()
@@ -129,9 +135,9 @@ func (f *floatingIPs) run(ctx context.Context) error {
 
 // awaitConfig gives the ConfigMap a moment to come, before it is said that it has not.
 func (f *floatingIPs) awaitConfig(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, maxBackoff)
+	ctx, cancel := context.WithTimeout(ctx, configRetry)
 	defer cancel()
-	awaitReady(ctx, func() error {
+	leadership.AwaitReady(ctx, func() error {
 		if f.synced() {
 			return nil
 		}
@@ -146,7 +152,7 @@ func (f *floatingIPs) pass(ctx context.Context) time.Duration {
 	again := fullPass
 	if problem != nil {
 		problem = fmt.Errorf("%w; the pools stay as they are", problem)
-		again = maxBackoff
+		again = configRetry
 	} else {
 		f.good = entries
 	}
@@ -154,15 +160,15 @@ func (f *floatingIPs) pass(ctx context.Context) time.Duration {
 		done, err := f.apply(ctx, f.good)
 		if done.any() {
 			f.log.Info("applied", "changes", done.String())
-			f.events.Eventf(config, nil, corev1.EventTypeNormal, v1.ReasonFloatingIPConfigApplied, "Apply", "%s", clip(done.String(), maxNote))
+			f.events.Eventf(config, nil, corev1.EventTypeNormal, v1.ReasonFloatingIPConfigApplied, "Apply", "%s", conditions.Clip(done.String(), conditions.MaxNote))
 		}
 		switch {
 		case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err):
-			return statusDelay // the cache is behind
+			return conditions.WriteDelay // the cache is behind
 		case ctx.Err() != nil:
 			return again
 		case err != nil && problem == nil:
-			problem, reason, again = err, v1.ReasonFloatingIPConfigFailed, maxBackoff
+			problem, reason, again = err, v1.ReasonFloatingIPConfigFailed, configRetry
 		}
 	}
 	f.tell(config, reason, problem)
@@ -184,7 +190,7 @@ func (f *floatingIPs) tell(config *corev1.ConfigMap, reason string, problem erro
 	if text := problem.Error(); text != f.said {
 		f.said = text
 		f.log.Error("the pools are not as the ConfigMap says", "error", text)
-		f.events.Eventf(config, nil, corev1.EventTypeWarning, reason, "Apply", "%s", clip(text, maxNote))
+		f.events.Eventf(config, nil, corev1.EventTypeWarning, reason, "Apply", "%s", conditions.Clip(text, conditions.MaxNote))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	galaxyconfig "github.com/bcsnet/bcsnet/pkg/compat/galaxy/config"
+	"github.com/bcsnet/bcsnet/pkg/controller/informers"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
@@ -32,7 +33,7 @@ func (f *floatingIPs) poolHandler() toolscache.ResourceEventHandler {
 			f.look()
 		}
 	}
-	every := handler(look, look)
+	every := informers.Handler(look, look)
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(o any) { every.OnAdd(o, false) },
 		UpdateFunc: func(old, o any) {

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/leaderelection"
 
+	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/pkg/replica"
@@ -69,9 +70,9 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.LeaderElect, "leader-elect", true, "let only one replica run the reconcilers; every replica answers requests")
 	f.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "bcsnet-system", "namespace of the Lease and of the claims of shared pools, which bcsnetctl looks for in bcsnet-system")
 	timing := electionDefaults()
-	f.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", timing.lease, "how long the Lease of a leader that is not heard of counts; whole seconds")
-	f.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", timing.renew, "how long a leader tries to renew its Lease before it gives up leading")
-	f.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", timing.retry, "time between two attempts to renew or to take the Lease")
+	f.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", timing.Lease, "how long the Lease of a leader that is not heard of counts; whole seconds")
+	f.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", timing.Renew, "how long a leader tries to renew its Lease before it gives up leading")
+	f.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", timing.Retry, "time between two attempts to renew or to take the Lease")
 	f.StringVar(&o.AdvertiseAddress, "advertise-address", "", `URL where other replicas reach this one, such as http://10.0.0.11:8090; empty for the address that --http-bind-address names, or else the pod's ($`+PodIPEnv+`); "none" for none`)
 	f.BoolVar(&o.ForwardPlainHTTP, "forward-plain-http", false, "forward requests to a leader on another machine although its URL is http: whoever can read or change the traffic between the machines can read or change the requests")
 	f.StringVar(&o.GatewaySource, "gateway-source", string(httpapi.GatewayPool), `where the gateway of an answer comes from: "pool", or "host" for the request's hostGateway, else the node's annotation, else the pool's`)
@@ -88,8 +89,8 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 const PodIPEnv = EnvPrefix + "POD_IP"
 
 // electionDefaults are those of Kubernetes' own components.
-func electionDefaults() electionTiming {
-	return electionTiming{lease: 15 * time.Second, renew: 10 * time.Second, retry: 2 * time.Second}
+func electionDefaults() leadership.Timing {
+	return leadership.Timing{Lease: 15 * time.Second, Renew: 10 * time.Second, Retry: 2 * time.Second}
 }
 
 // SetFromEnv sets every flag that the command line did not set and the environment does. Cobra's own

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -95,5 +96,5 @@ func (e *podEvents) write(ctx context.Context, r refused) {
 	}
 	// Without the resourceVersion: events of one pod are one series only if they regard the same object.
 	regarding := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}}
-	e.recorder.Eventf(regarding, nil, corev1.EventTypeWarning, reasonNotAllocated, "Allocate", "%s", clip(r.why.Error(), maxNote))
+	e.recorder.Eventf(regarding, nil, corev1.EventTypeWarning, reasonNotAllocated, "Allocate", "%s", conditions.Clip(r.why.Error(), conditions.MaxNote))
 }

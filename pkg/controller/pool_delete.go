@@ -17,6 +17,8 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
+	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -47,9 +49,9 @@ func (r *poolReconciler) terminate(ctx context.Context, pool *v1.BCSNetPool, p i
 	case retired > 0:
 		return reconcile.Result{RequeueAfter: behindDelay}, nil
 	case len(held) > 0 || len(kept) > 0:
-		return reconcile.Result{RequeueAfter: sooner(wait, fullPass)}, nil
+		return reconcile.Result{RequeueAfter: leadership.Sooner(wait, fullPass)}, nil
 	case rest > 0:
-		return reconcile.Result{RequeueAfter: sooner(wait, rest)}, nil
+		return reconcile.Result{RequeueAfter: leadership.Sooner(wait, rest)}, nil
 	}
 	return r.finish(ctx, pool, p)
 }
@@ -113,17 +115,17 @@ func (r *poolReconciler) finish(ctx context.Context, pool *v1.BCSNetPool, p ipam
 		return reconcile.Result{}, err
 	}
 	if len(activeByHost(stored)) > 0 || len(keptByClaim(stored)) > 0 {
-		return reconcile.Result{RequeueAfter: statusDelay}, nil // the index learns of them from the watch
+		return reconcile.Result{RequeueAfter: conditions.WriteDelay}, nil // the index learns of them from the watch
 	}
 	// Any of them may be somebody's by the time that its removal fails: only an empty list is the end.
 	if retired, err := r.retire(ctx, p, stored); err != nil || retired > 0 {
-		return reconcile.Result{RequeueAfter: statusDelay}, err
+		return reconcile.Result{RequeueAfter: conditions.WriteDelay}, err
 	}
 	changed := pool.DeepCopy()
 	controllerutil.RemoveFinalizer(changed, v1.PoolFinalizer)
 	err := r.client.Patch(ctx, changed, client.MergeFromWithOptions(pool, client.MergeFromWithOptimisticLock{}))
 	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: statusDelay}, nil
+		return reconcile.Result{RequeueAfter: conditions.WriteDelay}, nil
 	}
 	return reconcile.Result{}, client.IgnoreNotFound(err)
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -173,7 +174,7 @@ func (r *poolReconciler) write(ctx context.Context, pool string, w write) error 
 		r.index.Wrote(live)
 	}
 	r.unsettle(pool)
-	r.enqueue(pool, statusDelay)
+	r.enqueue(pool, conditions.WriteDelay)
 	return nil
 }
 

@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
+	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -30,10 +32,9 @@ func newOverlapping(t testing.TB, addresses int) *overlapping {
 	if err != nil {
 		t.Fatal(err)
 	}
-	leads := &leaderTerms{log: slog.New(slog.DiscardHandler)}
-	leads.set(t.Context())
+	leads := leading(t)
 	o := &overlapping{poolReconciler: &poolReconciler{
-		index: index, leases: leases, leads: leads, queue: &queue{leads: leads}, budget: newStatusBudget(time.Now),
+		index: index, leases: leases, leads: leads, queue: leadership.NewQueue(leads), budget: conditions.NewBudget(time.Now),
 		settled: map[string]settled{}, full: map[string]struct{}{},
 	}}
 	for i, name := range []string{"older", "newer"} {
@@ -49,6 +50,16 @@ func newOverlapping(t testing.TB, addresses int) *overlapping {
 		o.change(i, ipam.Active)
 	}
 	return o
+}
+
+// leading returns terms of which one is under way until the test ends.
+func leading(tb testing.TB) *leadership.Terms {
+	tb.Helper()
+	leads, began := leadership.NewTerms(slog.New(slog.DiscardHandler)), make(chan struct{})
+	leads.OnTerm(func(context.Context) error { close(began); return nil })
+	go leads.Lead(tb.Context(), func() {})
+	<-began
+	return leads
 }
 
 func addressOf(i int) netip.Addr {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -20,14 +21,14 @@ func quotaConditions(p ipam.Pool, uses []ipam.NamespaceUse, before []metav1.Cond
 		return nil
 	}
 	over, near := namesOf(uses, ipam.NamespaceUse.Over), namesOf(uses, ipam.NamespaceUse.NearlyReached)
-	tooMany := condition(v1.ConditionOverLimit, false, v1.ReasonWithinLimit, "no namespace has more addresses than it may")
+	tooMany := conditions.New(v1.ConditionOverLimit, false, v1.ReasonWithinLimit, "no namespace has more addresses than it may")
 	if len(over) > 0 {
-		tooMany = condition(v1.ConditionOverLimit, true, v1.ReasonTooMany, "namespaces with more addresses than they may have: %s; none is taken from a pod that runs; see: bcsnetctl pool describe %s",
+		tooMany = conditions.New(v1.ConditionOverLimit, true, v1.ReasonTooMany, "namespaces with more addresses than they may have: %s; none is taken from a pod that runs; see: bcsnetctl pool describe %s",
 			fewOf(over), p.Name)
 	}
-	reached := condition(v1.ConditionQuotaNearlyReached, false, v1.ReasonQuotasLeft, "no namespace has four of five addresses of its quota")
+	reached := conditions.New(v1.ConditionQuotaNearlyReached, false, v1.ReasonQuotasLeft, "no namespace has four of five addresses of its quota")
 	if len(near) > 0 {
-		reached = condition(v1.ConditionQuotaNearlyReached, true, v1.ReasonQuotaNearlyReached, "namespaces with four of five addresses of their quota, or more: %s; see: bcsnetctl pool describe %s; raise it: bcsnetctl pool edit %s",
+		reached = conditions.New(v1.ConditionQuotaNearlyReached, true, v1.ReasonQuotaNearlyReached, "namespaces with four of five addresses of their quota, or more: %s; see: bcsnetctl pool describe %s; raise it: bcsnetctl pool edit %s",
 			fewOf(near), p.Name, p.Name)
 	}
 	return []metav1.Condition{tooMany, reached}

@@ -19,16 +19,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
+	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 const (
-	// statusDelay gathers the changes of a pool's leases into one status write.
-	statusDelay = 400 * time.Millisecond
-	// behindDelay is how soon a pool is looked at again that the index does not know yet, notReadyDelay how
-	// soon all are while the lists have not come.
-	behindDelay, notReadyDelay = 10 * time.Millisecond, 100 * time.Millisecond
+	// behindDelay is how soon a pool is looked at again that the index does not know yet.
+	behindDelay = 10 * time.Millisecond
 	// fullPass is how often the objects of a pool are compared in full although nothing hinted at it.
 	fullPass = 10 * time.Minute
 )
@@ -39,12 +38,12 @@ type poolReconciler struct {
 	index   *ipam.Index
 	leases  *store.Client
 	events  events.EventRecorder
-	leads   *leaderTerms
+	leads   *leadership.Terms
 	log     *slog.Logger
 	ready   func() error
-	queue   *queue
+	queue   *leadership.Queue
 	breaker *circuitBreaker
-	budget  *statusBudget
+	budget  *conditions.Budget
 
 	mu sync.Mutex
 	// settled holds the pools whose objects were found as they should be, and when.
@@ -63,26 +62,26 @@ type settled struct {
 	at     time.Time
 }
 
-func newPoolReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Client, leads *leaderTerms, budget *statusBudget, log *slog.Logger) *poolReconciler {
+func newPoolReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Client, leads *leadership.Terms, budget *conditions.Budget, log *slog.Logger) *poolReconciler {
 	r := &poolReconciler{
 		client: mgr.GetClient(), index: index, leases: leases, events: mgr.GetEventRecorder("bcsnet-controller"),
-		leads: leads, queue: &queue{leads: leads}, budget: budget, log: log,
+		leads: leads, queue: leadership.NewQueue(leads), budget: budget, log: log,
 		settled: map[string]settled{}, full: map[string]struct{}{}, nearQuota: map[string]map[string]bool{},
 	}
 	index.Subscribe(r.leaseChanged)
-	leads.onTerm(r.begin)
+	leads.OnTerm(r.begin)
 	return r
 }
 
 // setup registers the reconciler for every change of a pool and, gathered, of its leases.
 func (r *poolReconciler) setup(mgr ctrl.Manager, ready func() error) error {
 	r.ready = ready
-	return r.queue.serve(mgr, "pool", &v1.BCSNetPool{}, r)
+	return r.queue.Serve(mgr, "pool", &v1.BCSNetPool{}, r)
 }
 
 // begin has all pools looked at when a term begins: what happened before was another leader's.
 func (r *poolReconciler) begin(ctx context.Context) error {
-	if !awaitReady(ctx, r.ready) {
+	if !leadership.AwaitReady(ctx, r.ready) {
 		return nil
 	}
 	r.mu.Lock()
@@ -101,7 +100,7 @@ func (r *poolReconciler) begin(ctx context.Context) error {
 
 // enqueue has a pool reconciled after a delay; nothing happens on a replica that does not lead.
 func (r *poolReconciler) enqueue(name string, after time.Duration) {
-	r.queue.add(types.NamespacedName{Name: name}, after)
+	r.queue.Add(types.NamespacedName{Name: name}, after)
 }
 
 // leaseChanged is told of every change of the index. What changes before a term, its beginning looks at.
@@ -133,7 +132,7 @@ func (r *poolReconciler) leaseChanged(old, l ipam.Lease) {
 		if misplaced {
 			r.unsettle(name)
 		}
-		r.enqueue(name, statusDelay)
+		r.enqueue(name, conditions.WriteDelay)
 	}
 }
 
@@ -153,16 +152,16 @@ func (r *poolReconciler) patience(name string) time.Duration {
 	_, full := r.full[name]
 	r.mu.Unlock()
 	turned := full != (r.index.Counts(name, r.leases.Now()).Free == 0)
-	wait, isEdge := r.budget.until(poolStatus(name))
+	wait, isEdge := r.budget.Until(poolStatus(name))
 	if turned && !isEdge {
 		return 0
 	}
-	return max(wait, statusDelay)
+	return max(wait, conditions.WriteDelay)
 }
 
 // forget lets go of what is remembered of a pool that is no more.
 func (r *poolReconciler) forget(name string) {
-	r.budget.forget(poolStatus(name))
+	r.budget.Forget(poolStatus(name))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.full, name)
@@ -174,11 +173,11 @@ func poolStatus(name string) string { return "pool/" + name }
 // nodeChanged has the pools looked at that serve an address which a node has got or lost, or that it may draw from by.
 func (r *poolReconciler) nodeChanged(addrs []netip.Addr) {
 	for _, name := range r.index.Covering(addrs) {
-		r.enqueue(name, statusDelay)
+		r.enqueue(name, conditions.WriteDelay)
 	}
 	for _, a := range addrs {
 		if serving, ok := r.index.PoolOf(a); ok {
-			r.enqueue(serving, statusDelay)
+			r.enqueue(serving, conditions.WriteDelay)
 		}
 	}
 }
@@ -211,7 +210,7 @@ func (r *poolReconciler) tellOfAddress(ctx context.Context, l ipam.Lease, kind, 
 		return // a lease outlives its pool
 	}
 	address := &v1.BCSNetIP{ObjectMeta: metav1.ObjectMeta{Name: ipam.ObjectName(l.Addr)}}
-	r.events.Eventf(&pool, address, kind, reason, action, "%s", clip(note, maxNote))
+	r.events.Eventf(&pool, address, kind, reason, action, "%s", conditions.Clip(note, conditions.MaxNote))
 }
 
 // collectionChanged has a pool looked at whose condition CollectionPaused has turned.
@@ -219,13 +218,13 @@ func (r *poolReconciler) collectionChanged(pool string) { r.enqueue(pool, 0) }
 
 // Reconcile brings one pool up to date.
 func (r *poolReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	ctx, leave, leads := r.leads.join(ctx)
+	ctx, leave, leads := r.leads.Join(ctx)
 	if !leads {
 		return reconcile.Result{}, nil
 	}
 	defer leave()
 	if r.ready() != nil {
-		return reconcile.Result{RequeueAfter: notReadyDelay}, nil // the feeds are behind: no fault of this pool
+		return reconcile.Result{RequeueAfter: leadership.NotReadyDelay}, nil // the feeds are behind: no fault of this pool
 	}
 	var pool v1.BCSNetPool
 	switch err := r.client.Get(ctx, req.NamespacedName, &pool); {
@@ -244,7 +243,7 @@ func (r *poolReconciler) Reconcile(ctx context.Context, req reconcile.Request) (
 	}
 	if !controllerutil.ContainsFinalizer(&pool, v1.PoolFinalizer) {
 		if behind, err := r.addFinalizer(ctx, &pool); behind || err != nil {
-			return reconcile.Result{RequeueAfter: statusDelay}, err
+			return reconcile.Result{RequeueAfter: conditions.WriteDelay}, err
 		}
 	}
 	left, workErr := r.arrange(ctx, &pool, known)
@@ -258,16 +257,8 @@ func (r *poolReconciler) Reconcile(ctx context.Context, req reconcile.Request) (
 	case left > 0:
 		return reconcile.Result{RequeueAfter: time.Millisecond}, nil
 	default:
-		return reconcile.Result{RequeueAfter: sooner(wait, r.nextLook(pool.Name))}, nil
+		return reconcile.Result{RequeueAfter: leadership.Sooner(wait, r.nextLook(pool.Name))}, nil
 	}
-}
-
-// sooner is the shorter of two delays, of which 0 is none.
-func sooner(a, b time.Duration) time.Duration {
-	if a == 0 || b == 0 {
-		return max(a, b)
-	}
-	return min(a, b)
 }
 
 // nextLook is when a pool that is as it should be is looked at again: soon after the first of its addresses
@@ -278,7 +269,7 @@ func (r *poolReconciler) nextLook(name string) time.Duration {
 	if counts.Cooling == 0 {
 		return fullPass
 	}
-	return min(fullPass, max(counts.NextFree.Sub(now), statusDelay))
+	return min(fullPass, max(counts.NextFree.Sub(now), conditions.WriteDelay))
 }
 
 // addFinalizer writes only that. behind: the cache has an older pool than the API server, or one that is no more.

@@ -9,16 +9,14 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -46,7 +44,7 @@ func (r *poolReconciler) publish(ctx context.Context, pool *v1.BCSNetPool, p ipa
 	uses := r.index.QuotaUse(p.Name)
 	r.fill(next, p, v, uses)
 	r.tellQuotas(pool, uses)
-	if wait := r.budget.ask(poolStatus(p.Name), urgencyOfPool(&pool.Status, &next.Status)); wait > 0 || equality.Semantic.DeepEqual(pool.Status, next.Status) {
+	if wait := r.budget.Ask(poolStatus(p.Name), conditions.UrgencyOfPool(&pool.Status, &next.Status)); wait > 0 || equality.Semantic.DeepEqual(pool.Status, next.Status) {
 		return wait, nil
 	}
 	next.Status.UpdateTime = store.FormatTime(r.leases.Now())
@@ -57,50 +55,13 @@ func (r *poolReconciler) publish(ctx context.Context, pool *v1.BCSNetPool, p ipa
 	}
 	if err := r.client.Status().Patch(ctx, next, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-			return statusDelay, nil // a newer pool is on its way
+			return conditions.WriteDelay, nil // a newer pool is on its way
 		}
 		return 0, fmt.Errorf("writing the status of pool %s: %w", pool.Name, err)
 	}
-	tellTurned(r.events, next, pool.Status.Conditions, next.Status.Conditions)
+	conditions.EmitTurned(r.events, next, pool.Status.Conditions, next.Status.Conditions)
 	*pool = *next
 	return 0, nil
-}
-
-// tellTurned makes an event about an object for every condition that turned, or did not come to what it was on its way to.
-func tellTurned(recorder events.EventRecorder, o runtime.Object, before, now []metav1.Condition) {
-	bad := func(c *metav1.Condition) bool { return c != nil && c.Status != healthy(c.Type) }
-	wanted := func(c *metav1.Condition) bool {
-		return slices.Contains([]string{v1.ReasonCordoned, v1.ReasonTaking, v1.ReasonTooMany, v1.ReasonClaimReleasing}, c.Reason)
-	}
-	for i := range now {
-		c, was := &now[i], meta.FindStatusCondition(before, now[i].Type)
-		kind := corev1.EventTypeNormal
-		switch {
-		case bad(c) && c.Type == v1.ConditionQuotaNearlyReached: // each namespace is told of by itself
-			continue
-		case bad(c) && !wanted(c) && (!bad(was) || was.Reason == v1.ReasonTaking):
-			kind = corev1.EventTypeWarning
-		case bad(c) == bad(was), c.Reason == v1.ReasonTaking, !bad(c) && was.Reason == v1.ReasonTaking: // on its way, and arrived
-			continue
-		}
-		recorder.Eventf(o, nil, kind, c.Reason, c.Type, "%s", clip(c.Message, maxNote))
-	}
-}
-
-// clip shortens a text to a number of bytes.
-func clip(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit-len("…")], "") + "…"
-}
-
-// healthy is the status of a condition when all is well.
-func healthy(condition string) metav1.ConditionStatus {
-	if condition == v1.ConditionReady || condition == v1.ConditionPreallocated {
-		return metav1.ConditionTrue
-	}
-	return metav1.ConditionFalse
 }
 
 func (r *poolReconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view, uses []ipam.NamespaceUse) {
@@ -123,18 +84,18 @@ func (r *poolReconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view, uses []i
 	default:
 		s.Status = v1.PoolNormal
 	}
-	conditions := []metav1.Condition{
+	all := []metav1.Condition{
 		readyCondition(pool, p, counts, v), exhaustedCondition(p, counts),
 		overlapCondition(r.index.Overlaps(p.Name)), drainingCondition(r.index.Draining(p.Name), v),
 	}
-	if notable := v1.Notable(conditions); notable != "" && conditions[0].Status == metav1.ConditionTrue {
-		conditions[0].Reason = notable
+	if notable := v1.Notable(all); notable != "" && all[0].Status == metav1.ConditionTrue {
+		all[0].Reason = notable
 	}
 	if n, why := r.breaker.waiting(p.Name); n > 0 || meta.FindStatusCondition(s.Conditions, v1.ConditionCollectionPaused) != nil {
-		conditions = append(conditions, collectionCondition(n, why))
+		all = append(all, collectionCondition(n, why))
 	}
-	conditions = append(conditions, quotaConditions(p, uses, s.Conditions)...)
-	for _, c := range conditions {
+	all = append(all, quotaConditions(p, uses, s.Conditions)...)
+	for _, c := range all {
 		c.ObservedGeneration = pool.Generation
 		c.LastTransitionTime = metav1.NewTime(r.leases.Now())
 		meta.SetStatusCondition(&s.Conditions, c)
@@ -143,17 +104,9 @@ func (r *poolReconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view, uses []i
 
 func saturate(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
 
-func condition(kind string, status bool, reason, format string, args ...any) metav1.Condition {
-	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: clip(fmt.Sprintf(format, args...), maxMessage)}
-	if status {
-		c.Status = metav1.ConditionTrue
-	}
-	return c
-}
-
 func readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.PoolCounts, v view) metav1.Condition {
 	no := func(reason, format string, args ...any) metav1.Condition {
-		return condition(v1.ConditionReady, false, reason, format, args...)
+		return conditions.New(v1.ConditionReady, false, reason, format, args...)
 	}
 	switch {
 	case v.waiting != "":
@@ -181,35 +134,32 @@ func readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.PoolCounts, v vie
 	if o.Spec.Materialize == v1.MaterializeAlways && ipam.SizeOfSet(p.Plan.Ranged) > v1.MaterializeAlwaysLimit {
 		notes = append(slices.Clip(notes), fmt.Sprintf("materialize Always is for at most %d addresses; objects appear when first used", v1.MaterializeAlwaysLimit))
 	}
-	return condition(v1.ConditionReady, true, v1.ReasonReady, "%s", strings.Join(append([]string{message}, notes...), "; "))
+	return conditions.New(v1.ConditionReady, true, v1.ReasonReady, "%s", strings.Join(append([]string{message}, notes...), "; "))
 }
 
 func exhaustedCondition(p ipam.Pool, counts ipam.PoolCounts) metav1.Condition {
 	switch {
 	case counts.Served == 0:
-		return condition(v1.ConditionExhausted, false, v1.ReasonAddressesFree, "the pool has no addresses to run out of")
+		return conditions.New(v1.ConditionExhausted, false, v1.ReasonAddressesFree, "the pool has no addresses to run out of")
 	case counts.Free > 0:
-		return condition(v1.ConditionExhausted, false, v1.ReasonAddressesFree, "addresses are free")
+		return conditions.New(v1.ConditionExhausted, false, v1.ReasonAddressesFree, "addresses are free")
 	case counts.Cooling > 0:
-		return condition(v1.ConditionExhausted, true, v1.ReasonNoAddressesFree,
+		return conditions.New(v1.ConditionExhausted, true, v1.ReasonNoAddressesFree,
 			"0 of %d addresses free, %d cooling, the next is free at %s; add addresses: bcsnetctl pool add-ip %s RANGE",
 			counts.Capacity, counts.Cooling, counts.NextFree.Add(time.Second-1).Format(time.RFC3339), p.Name)
 	}
-	return condition(v1.ConditionExhausted, true, v1.ReasonNoAddressesFree,
+	return conditions.New(v1.ConditionExhausted, true, v1.ReasonNoAddressesFree,
 		"0 of %d addresses free: see bcsnetctl ip list --pool %s; add addresses: bcsnetctl pool add-ip %s RANGE", counts.Capacity, p.Name, p.Name)
 }
 
 const (
 	// maxShared bounds how much of a shared range a message spells out, maxOverlaps of how many pools.
 	maxShared, maxOverlaps = 200, 10
-	// maxMessage and maxNote are the longest messages that the API server takes in a condition and in an
-	// event, in bytes.
-	maxMessage, maxNote = 32768, 1024
 )
 
 func overlapCondition(overlaps []ipam.Overlap) metav1.Condition {
 	if len(overlaps) == 0 {
-		return condition(v1.ConditionOverlap, false, v1.ReasonNoOverlap, "no address is in another pool")
+		return conditions.New(v1.ConditionOverlap, false, v1.ReasonNoOverlap, "no address is in another pool")
 	}
 	var parts []string
 	reason := v1.ReasonSharedOwned
@@ -230,26 +180,26 @@ func overlapCondition(overlaps []ipam.Overlap) metav1.Condition {
 	if more := len(overlaps) - maxOverlaps; more > 0 {
 		parts = append(parts, "and with "+humanize.Plural(more, "more pool"))
 	}
-	return condition(v1.ConditionOverlap, true, reason, "%s", strings.Join(parts, "; "))
+	return conditions.New(v1.ConditionOverlap, true, reason, "%s", strings.Join(parts, "; "))
 }
 
 func drainingCondition(draining map[netip.Addr]int, v view) metav1.Condition {
 	switch {
 	case v.waiting != "":
-		return condition(v1.ConditionDraining, true, v1.ReasonPoolDeleted, "%s", v.waiting)
+		return conditions.New(v1.ConditionDraining, true, v1.ReasonPoolDeleted, "%s", v.waiting)
 	case len(draining) > 0:
-		return condition(v1.ConditionDraining, true, v1.ReasonAddressesRetire, "%s no longer in the pool and still in use: %s",
+		return conditions.New(v1.ConditionDraining, true, v1.ReasonAddressesRetire, "%s no longer in the pool and still in use: %s",
 			humanize.Plural(total(draining), "address"), perHost(draining))
 	default:
-		return condition(v1.ConditionDraining, false, v1.ReasonNothingToDrain, "no address in use is outside the pool")
+		return conditions.New(v1.ConditionDraining, false, v1.ReasonNothingToDrain, "no address in use is outside the pool")
 	}
 }
 
 func collectionCondition(waiting int, why string) metav1.Condition {
 	if waiting == 0 {
-		return condition(v1.ConditionCollectionPaused, false, v1.ReasonCollecting, "addresses of pods that are gone are taken back")
+		return conditions.New(v1.ConditionCollectionPaused, false, v1.ReasonCollecting, "addresses of pods that are gone are taken back")
 	}
-	return condition(v1.ConditionCollectionPaused, true, v1.ReasonTooManyAtOnce,
+	return conditions.New(v1.ConditionCollectionPaused, true, v1.ReasonTooManyAtOnce,
 		"%s held for pods that are gone, too many at once to take back without %s; if they are gone indeed: bcsnetctl doctor --fix --only leaks",
 		humanize.Plural(waiting, "address"), why)
 }

@@ -8,6 +8,7 @@ import (
 	"go4.org/netipx"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -23,7 +24,7 @@ func TestOverlapConditionIsBounded(t *testing.T) {
 		all = append(all, ipam.Overlap{Other: fmt.Sprintf("%s-%d", strings.Repeat("n", 240), i), Shared: shared, Served: i < 4999})
 	}
 	c := overlapCondition(all)
-	if len(c.Message) > maxMessage || !strings.HasSuffix(c.Message, "; and with 4990 more pools") {
+	if len(c.Message) > conditions.MaxMessage || !strings.HasSuffix(c.Message, "; and with 4990 more pools") {
 		t.Errorf("%d bytes that end in %q", len(c.Message), c.Message[max(0, len(c.Message)-60):])
 	}
 	if c.Reason != v1.ReasonSharedLost {
@@ -33,7 +34,7 @@ func TestOverlapConditionIsBounded(t *testing.T) {
 
 func TestClip(t *testing.T) {
 	for in, want := range map[string]string{"": "", "0123456789": "0123456789", "0123456789a": "0123456…", "012345ä89ab": "012345…"} {
-		if got := clip(in, 10); got != want {
+		if got := conditions.Clip(in, 10); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}

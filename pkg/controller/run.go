@@ -36,6 +36,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
+	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
+	"github.com/bcsnet/bcsnet/pkg/controller/informers"
+	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/recovery"
@@ -139,7 +142,7 @@ func newManager(cfg *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, er
 			&coordinationv1.Lease{}: {
 				// It stands for Namespaces, whose informers leave goroutines behind when they end unfilled.
 				Field: fields.OneTermEqualSelector("metadata.namespace", o.LeaderElectionNamespace),
-				Label: labels.SelectorFromSet(leaseLabels()),
+				Label: labels.SelectorFromSet(leadership.LeaseLabels()),
 			},
 		})},
 	})
@@ -179,8 +182,8 @@ func assemble(
 	}
 	feed := store.NewFeed(leases)
 	feed.OnRestore(func() { restores.Noticed(v1.IPResource) })
-	leads := &leaderTerms{log: log}
-	budget := newStatusBudget(time.Now)
+	leads := leadership.NewTerms(log)
+	budget := conditions.NewBudget(time.Now)
 	reconciler := newPoolReconciler(mgr, index, leases, leads, budget, log)
 	nodes := newNodes(index, reconciler.nodeChanged, leases.Now)
 	pods := &workload.Pods{Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), NodeAddrs: nodes.of, Endings: workload.NewEndings(leases.Now)}
@@ -211,19 +214,22 @@ func assemble(
 		Changed: func(pool string) { reconciler.enqueue(pool, 0) },
 	})
 	ready := checker.Ready
-	health := &health{leases: leases, feed: feed, log: log}
-	peers, elect, err := joinReplicas(ctx, mgr, cfg, o, listener.Addr(), leads, health, log)
+	here, err := leadership.Join(ctx, mgr, cfg, leadership.Config{
+		Elect: o.LeaderElect, Namespace: o.LeaderElectionNamespace, URL: advertised(o, listener.Addr()), Timing: leadership.Timing{
+			Lease: o.LeaseDuration, Renew: o.RenewDeadline, Retry: cmp.Or(o.RetryPeriod, electionDefaults().Retry),
+		},
+	}, leads, leases, feed, log)
 	if err != nil {
 		return nil, nil, err
 	}
-	registry.MustRegister(newPoolMetrics(index, leases.Now), newStoreMetrics(leases, feed, alloc), leads.metric())
+	registry.MustRegister(newPoolMetrics(index, leases.Now), newStoreMetrics(leases, feed, alloc), leads.Metric())
 	requests := httpapi.NewMetrics(registry)
 	leases.Observe(requests.Stage)
 	tracing, err := addTracing(ctx, mgr, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	podEvents := newPodEvents(mgr.GetCache(), mgr.GetEventRecorder(LeaseName))
+	podEvents := newPodEvents(mgr.GetCache(), mgr.GetEventRecorder(leadership.LeaseName))
 	// What controller-runtime and client-go count is the same for all that run in this process.
 	gatherer := prometheus.Gatherers{metrics.Registry, registry}
 	collector := &collector{
@@ -235,7 +241,7 @@ func assemble(
 	}
 	collector.register(registry)
 	reconciler.breaker = collector.breaker
-	leads.onTerm(collector.Start)
+	leads.OnTerm(collector.Start)
 	if err := keepFloatingIPs(ctx, mgr, o, index, leases.Now, leads, ready, registry, log); err != nil {
 		return nil, nil, err
 	}
@@ -243,10 +249,10 @@ func assemble(
 	if err != nil {
 		return nil, nil, err
 	}
-	leads.onTerm(newDoctorRunner(mgr.GetCache(), index, nodes, leases, ready, registry, log).Start)
-	forwarder := httpapi.NewForwarder(peers, o.ForwardPlainHTTP, registry, log)
+	leads.OnTerm(newDoctorRunner(mgr.GetCache(), index, nodes, leases, ready, registry, log).Start)
+	forwarder := httpapi.NewForwarder(here.Peers, o.ForwardPlainHTTP, registry, log)
 	service := &httpapi.Service{
-		Index: index, Leases: leases, Allocator: alloc, Ready: ready, Trouble: health.err,
+		Index: index, Leases: leases, Allocator: alloc, Ready: ready, Trouble: here.Health.Err,
 		Galaxy: &galaxyrest.Service{
 			Index: index, Leases: leases, Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), Claims: mgr.GetClient(),
 			Owners: owners, Policies: policies, Namespace: o.LeaderElectionNamespace, Gone: collector.judge,
@@ -255,20 +261,19 @@ func assemble(
 			},
 		},
 		Gateway: httpapi.GatewaySource(o.GatewaySource), NodeGateway: nodes.gateway,
-		Scheduling: extender, Peers: peers, Forwarder: forwarder, Version: versions(o.Version, cfg),
+		Scheduling: extender, Peers: here.Peers, Forwarder: forwarder, Version: versions(o.Version, cfg),
 		Metrics: requests, Gatherer: gatherer, Log: log, Tracing: tracing, Refused: podEvents.refused,
 	}
 	if err := errors.Join(reconciler.setup(mgr, ready), claims.setup(mgr, ready)); err != nil {
 		return nil, nil, err
 	}
 	server := service.Server()
-	return server, elect, errors.Join(
+	return server, here.Elect, errors.Join(
 		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { feed.Run(ctx); return nil })),
 		mgr.Add(manager.RunnableFunc(alloc.Run)),
 		mgr.Add(manager.RunnableFunc(owners.Run)),
 		mgr.Add(manager.RunnableFunc(restorer.Run)),
 		mgr.Add(manager.RunnableFunc(checker.Run)),
-		mgr.Add(manager.RunnableFunc(health.run)),
 		mgr.Add(manager.RunnableFunc(forwarder.Run)),
 		mgr.Add(podEvents),
 		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return reportReady(ctx, ready, log) })),
@@ -300,11 +305,11 @@ func waitingFor(synced map[string]func() bool) error {
 func watchInputs(ctx context.Context, c cache.Cache, index *ipam.Index, nodes *nodes, endings *workload.Endings, r *poolReconciler) (map[string]func() bool, error) {
 	synced := map[string]func() bool{}
 	watch := func(what string, o client.Object, h toolscache.ResourceEventHandler) (err error) {
-		synced[what], err = watchKind(ctx, c, o, h)
+		synced[what], err = informers.Watch(ctx, c, o, h)
 		return err
 	}
 	return synced, errors.Join(
-		watch("BCSNetPools", &v1.BCSNetPool{}, handler(func(p *v1.BCSNetPool) {
+		watch("BCSNetPools", &v1.BCSNetPool{}, informers.Handler(func(p *v1.BCSNetPool) {
 			if known, ok := index.Pool(p.Name); ok && known.Generation == p.Generation && known.Created.Equal(p.CreationTimestamp.Time) {
 				return // the status changed
 			}
@@ -312,39 +317,10 @@ func watchInputs(ctx context.Context, c cache.Cache, index *ipam.Index, nodes *n
 		}, func(p *v1.BCSNetPool) {
 			r.poolChanged(p.Name, func() { index.RemovePool(p.Name) })
 		})),
-		watch("BCSNetIPClaims", &v1.BCSNetIPClaim{}, handler(func(*v1.BCSNetIPClaim) {}, func(*v1.BCSNetIPClaim) {})),
-		watch("Nodes", &corev1.Node{}, handler(nodes.set, func(n *corev1.Node) { nodes.remove(n.Name) })),
+		watch("BCSNetIPClaims", &v1.BCSNetIPClaim{}, informers.Handler(func(*v1.BCSNetIPClaim) {}, func(*v1.BCSNetIPClaim) {})),
+		watch("Nodes", &corev1.Node{}, informers.Handler(nodes.set, func(n *corev1.Node) { nodes.remove(n.Name) })),
 		watch("Pods", &corev1.Pod{}, endings),
 	)
-}
-
-// watchKind has the handler told of all objects of a kind, and returns whether it has heard of those that there are.
-func watchKind(ctx context.Context, c cache.Cache, o client.Object, h toolscache.ResourceEventHandler) (synced func() bool, err error) {
-	informer, err := c.GetInformer(ctx, o, cache.BlockUntilSynced(false))
-	if err != nil {
-		return nil, err
-	}
-	registration, err := informer.AddEventHandler(h)
-	if err != nil {
-		return nil, err
-	}
-	return registration.HasSynced, nil
-}
-
-// handler calls set for what is there and remove for what has gone.
-func handler[T any](set, remove func(T)) toolscache.ResourceEventHandler {
-	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { set(o.(T)) },
-		UpdateFunc: func(_, o any) { set(o.(T)) },
-		DeleteFunc: func(o any) {
-			if unknown, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
-				o = unknown.Obj
-			}
-			if t, ok := o.(T); ok {
-				remove(t)
-			}
-		},
-	}
 }
 
 // reportReady says in the log what the controller waits for, until it is ready.

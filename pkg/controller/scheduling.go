@@ -11,6 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/controller/informers"
+	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -23,7 +25,7 @@ const forgetEvery = 30 * time.Second
 // addresses there are for each node.
 func addScheduling(
 	ctx context.Context, mgr ctrl.Manager, o Options, index *ipam.Index, pods *workload.Pods, nodes *nodes, policies *workload.Resolver,
-	now func() time.Time, leads *leaderTerms, ready func() error, registry prometheus.Registerer, log *slog.Logger,
+	now func() time.Time, leads *leadership.Terms, ready func() error, registry prometheus.Registerer, log *slog.Logger,
 ) (*scheduling.Extender, error) {
 	resources, err := scheduling.ParseResources(o.NodeResources)
 	if err != nil {
@@ -32,23 +34,23 @@ func addScheduling(
 	// Terms without Missing: a pod that is asked about needs no claim yet.
 	terms := &claim.Terms{Policies: policies, Claims: mgr.GetCache(), Index: index}
 	extender := scheduling.New(index, terms, pods, nodes.of, now, resources)
-	if _, err := watchKind(ctx, mgr.GetCache(), &corev1.Pod{}, handler(extender.PodChanged, extender.PodGone)); err != nil {
+	if _, err := informers.Watch(ctx, mgr.GetCache(), &corev1.Pod{}, informers.Handler(extender.PodChanged, extender.PodGone)); err != nil {
 		return nil, err
 	}
 	registry.MustRegister(&assumedMetrics{extender})
 	forget := func(ctx context.Context) error {
-		every(ctx, forgetEvery, func() { extender.Assumed() })
+		leadership.Every(ctx, forgetEvery, func() { extender.Assumed() })
 		return nil
 	}
 	if err := mgr.Add(manager.RunnableFunc(forget)); err != nil {
 		return nil, err
 	}
 	c := newCapacity(mgr.GetClient(), index, resources, now, ready, registry, log)
-	if _, err := watchKind(ctx, mgr.GetCache(), &corev1.Node{}, handler(c.set, c.remove)); err != nil {
+	if _, err := informers.Watch(ctx, mgr.GetCache(), &corev1.Node{}, informers.Handler(c.set, c.remove)); err != nil {
 		return nil, err
 	}
 	index.Subscribe(c.leaseChanged)
-	leads.onTerm(c.Start)
+	leads.OnTerm(c.Start)
 	return extender, nil
 }
 

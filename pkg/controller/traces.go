@@ -14,6 +14,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 )
 
 // flushTime bounds how long the end of the controller waits for the last spans to be taken.
@@ -34,7 +36,7 @@ func addTracing(ctx context.Context, mgr manager.Manager, o Options) (trace.Trac
 		return nil, fmt.Errorf("--otlp-endpoint: %w", err)
 	}
 	about, err := resource.New(ctx, resource.WithAttributes(
-		attribute.String("service.name", LeaseName), attribute.String("service.instance.id", os.Getenv("POD_NAME")),
+		attribute.String("service.name", leadership.LeaseName), attribute.String("service.instance.id", os.Getenv("POD_NAME")),
 	), resource.WithFromEnv())
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)

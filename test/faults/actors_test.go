@@ -11,7 +11,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/bcsnet/bcsnet/pkg/controller"
+	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	names "github.com/bcsnet/bcsnet/pkg/replica"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
@@ -204,7 +204,7 @@ func (r *round) leader(rng *rand.Rand) *replica {
 	ctx, cancel := context.WithTimeout(r.load, plugin.Attempt)
 	defer cancel()
 	var lease coordinationv1.Lease
-	key := client.ObjectKey{Namespace: controlplane.SystemNamespace, Name: controller.LeaseName}
+	key := client.ObjectKey{Namespace: controlplane.SystemNamespace, Name: leadership.LeaseName}
 	if err := r.site.admin.Get(ctx, key, &lease); err == nil && lease.Spec.HolderIdentity != nil {
 		for _, one := range r.site.replicas {
 			if one.URL == names.Parse(*lease.Spec.HolderIdentity).URL {

@@ -47,7 +47,7 @@ func guards() map[string]guard {
 		"door":         {"no more requests for addresses are under way than can be answered", "pkg/httpapi", "TestTooManyAddsAreRefusedAtTheDoor"},
 		"releases":     {"releases go before allocations", "pkg/limiter", "TestGiveBackGoesFirst"},
 		"proof":        {"a forwarded request proves that a replica sent it", "pkg/httpapi", "TestForwardedRequestsAreProven|TestForgedHop"},
-		"budget":       {"status is written no more often than its budget allows", "pkg/controller", "TestStatusBudgetOfManyPools"},
+		"budget":       {"status is written no more often than its budget allows", "pkg/controller/conditions", "TestStatusBudgetOfManyPools"},
 		"silence":      {"a watch that is open and silent is replaced", "pkg/store", "TestSilentWatchIsReplaced"},
 		"readyz":       {"a replica whose watches are silent is not ready", "test/http", "TestSilentWatchAtAReplica"},
 		"handover":     {"a leader in trouble hands over", "test/http", "TestSilentLeaderHandsOver"},

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bcsnet/bcsnet/pkg/controller"
+	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/pkg/replica"
 	"github.com/bcsnet/bcsnet/test/controlplane"
@@ -87,7 +88,7 @@ func (g *group) held(name, url string) replica.Identity {
 	who := replica.New(name, url)
 	now := metav1.NowMicro()
 	lease := &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: g.Namespace, Name: controller.LeaseName, Labels: map[string]string{"app.kubernetes.io/name": "bcsnet-controller"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: g.Namespace, Name: leadership.LeaseName, Labels: map[string]string{"app.kubernetes.io/name": "bcsnet-controller"}},
 		Spec: coordinationv1.LeaseSpec{
 			HolderIdentity: new(who.Holder()), LeaseDurationSeconds: new(int32(3600)), AcquireTime: &now, RenewTime: &now,
 		},
@@ -110,7 +111,7 @@ func (g *group) introduce(other *group) {
 		return err
 	})
 	for _, l := range all.Items {
-		if l.Name == controller.LeaseName {
+		if l.Name == leadership.LeaseName {
 			continue
 		}
 		l.ObjectMeta = metav1.ObjectMeta{Namespace: g.Namespace, Name: l.Name, Labels: l.Labels, Annotations: l.Annotations}
@@ -127,7 +128,7 @@ func (g *group) takeLease(id, url string) {
 	who.URL = url
 	controlplane.Eventually(g.t, func() error { // the holder renews it
 		var lease coordinationv1.Lease
-		if err := shared.admin.Get(g.t.Context(), client.ObjectKey{Namespace: g.Namespace, Name: controller.LeaseName}, &lease); err != nil {
+		if err := shared.admin.Get(g.t.Context(), client.ObjectKey{Namespace: g.Namespace, Name: leadership.LeaseName}, &lease); err != nil {
 			return err
 		}
 		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = new(who.Holder()), new(int32(3600))

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/controller"
+	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
@@ -71,7 +71,7 @@ func TestLeaseIsTakenAway(t *testing.T) {
 			return nil
 		})
 	}
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: g.Namespace, Name: controller.LeaseName}}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: g.Namespace, Name: leadership.LeaseName}}
 	for i := range 3 {
 		if err := shared.admin.Delete(t.Context(), lease); err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package controller
+package leadership
 
 import (
 	"cmp"
@@ -19,13 +19,13 @@ const nameLabel = "app.kubernetes.io/name"
 // keyAnnotation is on the Lease of a replica: the public half of its key.
 const keyAnnotation = "networkextension.bkbcs.tencent.com/key"
 
-func leaseLabels() map[string]string { return map[string]string{nameLabel: doctor.ControllerName} }
+func LeaseLabels() map[string]string { return map[string]string{nameLabel: doctor.ControllerName} }
 
-// peers is what the watch of the Leases says of the other replicas, and what this one is.
-type peers struct {
+// Peers is what the watch of the Leases says of the other replicas, and what this one is.
+type Peers struct {
 	self  replica.Identity
 	key   replica.Key
-	leads *leaderTerms
+	leads *Terms
 	now   func() time.Time
 	// changed has something in it when the leader's Lease has changed.
 	changed chan struct{}
@@ -46,12 +46,12 @@ type peerRecord struct {
 	secret []byte
 }
 
-func newPeers(self replica.Identity, key replica.Key, leads *leaderTerms) *peers {
-	return &peers{self: self, key: key, leads: leads, now: time.Now, changed: make(chan struct{}, 1), leases: map[string]peerRecord{}}
+func newPeers(self replica.Identity, key replica.Key, leads *Terms) *Peers {
+	return &Peers{self: self, key: key, leads: leads, now: time.Now, changed: make(chan struct{}, 1), leases: map[string]peerRecord{}}
 }
 
 // set takes a Lease that is new or has changed.
-func (p *peers) set(l *coordinationv1.Lease) {
+func (p *Peers) set(l *coordinationv1.Lease) {
 	s := peerRecord{version: l.ResourceVersion, seen: p.now(), key: l.Annotations[keyAnnotation]}
 	if l.Spec.HolderIdentity != nil {
 		s.holder = *l.Spec.HolderIdentity
@@ -75,14 +75,14 @@ func (p *peers) set(l *coordinationv1.Lease) {
 }
 
 // remove forgets a Lease.
-func (p *peers) remove(l *coordinationv1.Lease) {
+func (p *Peers) remove(l *coordinationv1.Lease) {
 	p.mu.Lock()
 	delete(p.leases, l.Name)
 	p.mu.Unlock()
 	p.tell(l.Name)
 }
 
-func (p *peers) tell(name string) {
+func (p *Peers) tell(name string) {
 	if name != LeaseName {
 		return
 	}
@@ -93,22 +93,22 @@ func (p *peers) tell(name string) {
 }
 
 // holder is who holds the leader's Lease, whether it has run out or not.
-func (p *peers) holder() string {
+func (p *Peers) holder() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.leases[LeaseName].holder
 }
 
-func (p *peers) fresh(s peerRecord) bool { return s.holder != "" && p.now().Sub(s.seen) < s.term }
+func (p *Peers) fresh(s peerRecord) bool { return s.holder != "" && p.now().Sub(s.seen) < s.term }
 
 // Self is this replica.
-func (p *peers) Self() replica.Identity { return p.self }
+func (p *Peers) Self() replica.Identity { return p.self }
 
 // Leading says whether this replica leads.
-func (p *peers) Leading() bool { return p.leads.Leading() }
+func (p *Peers) Leading() bool { return p.leads.Leading() }
 
 // Leader is who leads by the Lease, unless that has run out.
-func (p *peers) Leader() (httpapi.Leader, bool) {
+func (p *Peers) Leader() (httpapi.Leader, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.leases[LeaseName]
@@ -116,7 +116,7 @@ func (p *peers) Leader() (httpapi.Leader, bool) {
 }
 
 // Replicas are those that have been heard of lately, this one among them.
-func (p *peers) Replicas() []replica.Identity {
+func (p *Peers) Replicas() []replica.Identity {
 	all := []replica.Identity{p.self}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -130,7 +130,7 @@ func (p *peers) Replicas() []replica.Identity {
 }
 
 // Secret is what this replica shares with another one, by the key in that one's own Lease.
-func (p *peers) Secret(id string) []byte {
+func (p *Peers) Secret(id string) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	who := replica.Parse(id)
@@ -142,7 +142,7 @@ func (p *peers) Secret(id string) []byte {
 }
 
 // stale are the Leases of replicas that have been silent for long, with the versions that were seen.
-func (p *peers) stale(after time.Duration) map[string]string {
+func (p *Peers) stale(after time.Duration) map[string]string {
 	versions := map[string]string{}
 	p.mu.Lock()
 	defer p.mu.Unlock()

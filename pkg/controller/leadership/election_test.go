@@ -1,4 +1,4 @@
-package controller
+package leadership
 
 import (
 	"bytes"
@@ -15,13 +15,14 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
+	"github.com/bcsnet/bcsnet/pkg/controller/informers"
 	"github.com/bcsnet/bcsnet/pkg/replica"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // voter is a replica as far as the election goes.
 type voter struct {
-	*peers
+	*Peers
 	election  *election
 	heartbeat *heartbeat
 	ahead     atomic.Int64 // of the clock, ns
@@ -29,26 +30,26 @@ type voter struct {
 
 func newVoter(t *testing.T, cfg *rest.Config, name string) *voter {
 	t.Helper()
-	leads := &leaderTerms{log: slog.New(slog.DiscardHandler)}
+	leads := NewTerms(slog.New(slog.DiscardHandler))
 	key, err := replica.NewKey()
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &voter{peers: newPeers(replica.New(name, ""), key, leads)}
+	v := &voter{Peers: newPeers(replica.New(name, ""), key, leads)}
 	v.now = func() time.Time { return time.Now().Add(time.Duration(v.ahead.Load())) }
 	leases, err := cache.New(cfg, cache.Options{DefaultNamespaces: map[string]cache.Config{metav1.NamespaceDefault: {}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	background(t, func(ctx context.Context) { _ = leases.Start(ctx) })
-	if _, err := watchKind(t.Context(), leases, &coordinationv1.Lease{}, handler(v.set, v.remove)); err != nil {
+	if _, err := informers.Watch(t.Context(), leases, &coordinationv1.Lease{}, informers.Handler(v.set, v.remove)); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{LeaderElectionNamespace: metav1.NamespaceDefault, LeaseDuration: time.Hour, RenewDeadline: time.Minute, RetryPeriod: 200 * time.Millisecond} // a Lease passes on because it is released
-	if v.election, err = newElection(cfg, o, v.peers, leads, &health{others: func() bool { return false }}, leads.log); err != nil {
+	o := Config{Namespace: metav1.NamespaceDefault, Timing: Timing{time.Hour, time.Minute, 200 * time.Millisecond}} // a Lease passes on because it is released
+	if v.election, err = newElection(cfg, o, v.Peers, leads, &Health{others: func() bool { return false }}, leads.log); err != nil {
 		t.Fatal(err)
 	}
-	v.heartbeat = &heartbeat{leases: v.election.client.Leases(o.LeaderElectionNamespace), namespace: o.LeaderElectionNamespace, peers: v.peers, log: leads.log}
+	v.heartbeat = &heartbeat{leases: v.election.client.Leases(o.Namespace), namespace: o.Namespace, peers: v.Peers, log: leads.log}
 	return v
 }
 
@@ -69,7 +70,7 @@ func TestElection(t *testing.T) {
 	first, second := newVoter(t, cfg, "first"), newVoter(t, cfg, "second")
 	var failing atomic.Bool
 	fail, terms := make(chan struct{}, 1), atomic.Int32{}
-	first.leads.onTerm(func(ctx context.Context) error {
+	first.leads.OnTerm(func(ctx context.Context) error {
 		if terms.Add(1); failing.Load() {
 			return errors.New("still broken")
 		}

@@ -1,17 +1,16 @@
-package controller
+package leadership
 
 import (
 	"context"
 	"log/slog"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// leaderTerms holds when this replica leads, from term to term. What only the leader does runs as a part of each
+// Terms holds when this replica leads, from term to term. What only the leader does runs as a part of each
 // term, or joins the present one; it ends with the term, while the replica goes on answering requests.
-type leaderTerms struct {
+type Terms struct {
 	log *slog.Logger
 
 	parts []func(context.Context) error // not changed once a term may begin
@@ -23,8 +22,11 @@ type leaderTerms struct {
 	leading chan struct{}
 }
 
+// NewTerms returns those of a replica that does not lead yet.
+func NewTerms(log *slog.Logger) *Terms { return &Terms{log: log} }
+
 // turn is full during a term.
-func (l *leaderTerms) turn() chan struct{} {
+func (l *Terms) turn() chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.leading == nil {
@@ -33,8 +35,8 @@ func (l *leaderTerms) turn() chan struct{} {
 	return l.leading
 }
 
-// metric shows whether this replica leads.
-func (l *leaderTerms) metric() prometheus.Collector {
+// Metric shows whether this replica leads.
+func (l *Terms) Metric() prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "bcsnet_leader", Help: "1 while this replica leads.",
 	}, func() float64 {
@@ -45,19 +47,19 @@ func (l *leaderTerms) metric() prometheus.Collector {
 	})
 }
 
-// onTerm has a part run in every term, until the term's context ends. One that ends earlier with an error ends the
+// OnTerm has a part run in every term, until the term's context ends. One that ends earlier with an error ends the
 // term: another replica may fare better.
-func (l *leaderTerms) onTerm(start func(context.Context) error) { l.parts = append(l.parts, start) }
+func (l *Terms) OnTerm(start func(context.Context) error) { l.parts = append(l.parts, start) }
 
 // Leading says whether this replica leads.
-func (l *leaderTerms) Leading() bool {
+func (l *Terms) Leading() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.term != nil && l.term.Err() == nil
 }
 
-// join returns a context that ends with the present term, too. It is false when there is none.
-func (l *leaderTerms) join(ctx context.Context) (context.Context, context.CancelFunc, bool) {
+// Join returns a context that ends with the present term, too. It is false when there is none.
+func (l *Terms) Join(ctx context.Context) (context.Context, context.CancelFunc, bool) {
 	l.mu.Lock()
 	term := l.term
 	l.mu.Unlock()
@@ -69,9 +71,9 @@ func (l *leaderTerms) join(ctx context.Context) (context.Context, context.Cancel
 	return ctx, func() { unhook(); cancel() }, true
 }
 
-// lead is a term: it runs the parts, and returns when the context has ended and all have returned. resign ends
+// Lead is a term: it runs the parts, and returns when the context has ended and all have returned. resign ends
 // the term from within.
-func (l *leaderTerms) lead(ctx context.Context, resign context.CancelFunc) {
+func (l *Terms) Lead(ctx context.Context, resign context.CancelFunc) {
 	turn := l.turn()
 	turn <- struct{}{}
 	defer func() { <-turn }()
@@ -94,37 +96,15 @@ func (l *leaderTerms) lead(ctx context.Context, resign context.CancelFunc) {
 	running.Wait()
 }
 
-func (l *leaderTerms) set(term context.Context) {
+func (l *Terms) set(term context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.term = term
 }
 
 // ended returns when no term is under way.
-func (l *leaderTerms) ended() {
+func (l *Terms) ended() {
 	turn := l.turn()
 	turn <- struct{}{} // to have got it is all that was wanted
 	<-turn
-}
-
-// readyPoll is how often a part of the leader looks whether the lists have come.
-const readyPoll = 100 * time.Millisecond
-
-// awaitReady returns true when the replica is ready, and false when the context has ended before.
-func awaitReady(ctx context.Context, ready func() error) bool {
-	if ready() == nil {
-		return ctx.Err() == nil
-	}
-	tick := time.NewTicker(readyPoll)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-tick.C:
-			if ready() == nil {
-				return true
-			}
-		}
-	}
 }

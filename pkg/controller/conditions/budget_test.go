@@ -1,4 +1,4 @@
-package controller
+package conditions
 
 import (
 	"fmt"
@@ -8,14 +8,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/claim"
 )
 
 // simulated has objects change at a steady rate for a time, each asking again when its wait is over, as the reconcilers have
 // it, and returns how often each was written and the longest that one waited.
-func simulated(objects, perSecond int, length time.Duration, change func(object int) urgencyOf) (writes map[int]int, longest time.Duration) {
+func simulated(objects, perSecond int, length time.Duration, change func(object int) Urgency) (writes map[int]int, longest time.Duration) {
 	now := time.Unix(1_800_000_000, 0)
-	b := newStatusBudget(func() time.Time { return now })
+	b := NewBudget(func() time.Time { return now })
 	type pending struct{ since, ask time.Time }
 	waiting := map[int]*pending{}
 	writes = map[int]int{}
@@ -25,14 +24,14 @@ func simulated(objects, perSecond int, length time.Duration, change func(object 
 		now = now.Add(step)
 		for ; changes < int(elapsed.Seconds()*float64(perSecond)); changes++ {
 			if i := changes % objects; waiting[i] == nil {
-				waiting[i] = &pending{since: now, ask: now.Add(statusDelay)}
+				waiting[i] = &pending{since: now, ask: now.Add(WriteDelay)}
 			}
 		}
 		for i, p := range waiting {
 			if now.Before(p.ask) {
 				continue
 			}
-			if wait := b.ask(fmt.Sprint(i), change(i)); wait > 0 {
+			if wait := b.Ask(fmt.Sprint(i), change(i)); wait > 0 {
 				p.ask = now.Add(wait)
 				continue
 			}
@@ -48,7 +47,7 @@ func simulated(objects, perSecond int, length time.Duration, change func(object 
 // its turn before another has its second.
 func TestStatusBudgetOfManyPools(t *testing.T) {
 	const pools, perSecond, length = 500, 200, 10 * time.Minute
-	writes, longest := simulated(pools, perSecond, length, func(int) urgencyOf { return numbers })
+	writes, longest := simulated(pools, perSecond, length, func(int) Urgency { return Numbers })
 	all, least, most := 0, 1<<30, 0
 	for i := range pools {
 		all, least, most = all+writes[i], min(least, writes[i]), max(most, writes[i])
@@ -59,18 +58,18 @@ func TestStatusBudgetOfManyPools(t *testing.T) {
 	if most-least > 1 {
 		t.Errorf("one pool was written %d times, another %d times", most, least)
 	}
-	if bound := pools/statusRate*time.Second + 2*statusDelay; longest > bound {
+	if bound := pools/statusRate*time.Second + 2*WriteDelay; longest > bound {
 		t.Errorf("one pool waited %s, want at most %s", longest, bound)
 	}
 }
 
 // TestStatusBudgetOfOnePool: alone, a pool is written once in statusDelay, and waits no longer.
 func TestStatusBudgetOfOnePool(t *testing.T) {
-	writes, longest := simulated(1, 400, time.Minute, func(int) urgencyOf { return numbers })
-	if most := int(time.Minute / statusDelay); writes[0] > most || writes[0] < most*9/10 {
+	writes, longest := simulated(1, 400, time.Minute, func(int) Urgency { return Numbers })
+	if most := int(time.Minute / WriteDelay); writes[0] > most || writes[0] < most*9/10 {
 		t.Errorf("%d writes, want about %d", writes[0], most)
 	}
-	if longest > 2*statusDelay {
+	if longest > 2*WriteDelay {
 		t.Errorf("it waited %s", longest)
 	}
 }
@@ -79,51 +78,51 @@ func TestStatusBudgetOfOnePool(t *testing.T) {
 // full and has addresses again all the time is written no more often than others.
 func TestStatusBudgetOfEdges(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	b := newStatusBudget(func() time.Time { return now })
+	b := NewBudget(func() time.Time { return now })
 	for i := range 500 {
-		b.ask(fmt.Sprint(i), numbers)
+		b.Ask(fmt.Sprint(i), Numbers)
 	}
-	if wait := b.ask("499", edge); wait != 0 {
-		t.Errorf("an edge of a pool that waited with its numbers waits %s", wait)
+	if wait := b.Ask("499", Edge); wait != 0 {
+		t.Errorf("an Edge of a pool that waited with its Numbers waits %s", wait)
 	}
-	if wait := b.ask("499", edge); wait != statusDelay {
-		t.Errorf("the next edge of the same pool waits %s, want %s", wait, statusDelay)
+	if wait := b.Ask("499", Edge); wait != WriteDelay {
+		t.Errorf("the next Edge of the same pool waits %s, want %s", wait, WriteDelay)
 	}
-	if wait, isEdge := b.until("499"); wait != statusDelay || !isEdge {
+	if wait, isEdge := b.Until("499"); wait != WriteDelay || !isEdge {
 		t.Errorf("it has a turn in %s, as an edge: %t", wait, isEdge)
 	}
-	if wait := b.ask("499", unchanged); wait != 0 {
+	if wait := b.Ask("499", Unchanged); wait != 0 {
 		t.Errorf("what needs no write waits %s", wait)
 	}
-	if wait, _ := b.until("499"); wait != 0 {
+	if wait, _ := b.Until("499"); wait != 0 {
 		t.Errorf("the turn of what needs no write is kept: %s", wait)
 	}
-	if wait := b.ask("498", answer); wait != 0 {
+	if wait := b.Ask("498", Answer); wait != 0 {
 		t.Errorf("what somebody waits for waits %s", wait)
 	}
-	b.forget("499")
-	if wait := b.ask("499", edge); wait != 0 {
+	b.Forget("499")
+	if wait := b.Ask("499", Edge); wait != 0 {
 		t.Errorf("another of the name waits %s", wait)
 	}
 }
 
 // TestStatusBudgetOfWhatIsNotWritten: changes that are undone before their turn, and objects that go, keep nobody waiting.
 func TestStatusBudgetOfWhatIsNotWritten(t *testing.T) {
-	for name, drop := range map[string]func(*statusBudget, string){
-		"undone": func(b *statusBudget, object string) { b.ask(object, unchanged) },
-		"gone":   func(b *statusBudget, object string) { b.forget(object) },
+	for name, drop := range map[string]func(*Budget, string){
+		"undone": func(b *Budget, object string) { b.Ask(object, Unchanged) },
+		"gone":   func(b *Budget, object string) { b.Forget(object) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := time.Unix(1_800_000_000, 0)
-			b := newStatusBudget(func() time.Time { return now })
+			b := NewBudget(func() time.Time { return now })
 			for i := range 5000 {
 				now = now.Add(10 * time.Millisecond)
 				object := fmt.Sprint(i)
-				if b.ask(object, numbers) > 0 {
+				if b.Ask(object, Numbers) > 0 {
 					drop(b, object)
 				}
 			}
-			if wait := b.ask("another", numbers); wait > statusDelay {
+			if wait := b.Ask("another", Numbers); wait > WriteDelay {
 				t.Errorf("behind 5000 that need no write, one waits %s", wait)
 			}
 		})
@@ -137,28 +136,28 @@ func TestUrgency(t *testing.T) {
 	before := v1.BCSNetPoolStatus{Status: v1.PoolNormal, UpdateTime: "then", ObservedGeneration: 1, Available: 5, Conditions: conditions(metav1.ConditionTrue, "a")}
 	for name, test := range map[string]struct {
 		change func(*v1.BCSNetPoolStatus)
-		want   urgencyOf
+		want   Urgency
 	}{
-		"nothing":          {func(*v1.BCSNetPoolStatus) {}, unchanged},
-		"counts":           {func(s *v1.BCSNetPoolStatus) { s.Available, s.Active = 4, 1 }, numbers},
-		"a text":           {func(s *v1.BCSNetPoolStatus) { s.Conditions = conditions(metav1.ConditionTrue, "b") }, numbers},
-		"full":             {func(s *v1.BCSNetPoolStatus) { s.Available = 0 }, edge},
-		"turned":           {func(s *v1.BCSNetPoolStatus) { s.Conditions = conditions(metav1.ConditionFalse, "a") }, edge},
-		"a condition less": {func(s *v1.BCSNetPoolStatus) { s.Conditions = nil }, edge},
-		"a new spec":       {func(s *v1.BCSNetPoolStatus) { s.ObservedGeneration = 2 }, answer},
-		"deleted":          {func(s *v1.BCSNetPoolStatus) { s.Status = v1.PoolTerminating }, answer},
+		"nothing":          {func(*v1.BCSNetPoolStatus) {}, Unchanged},
+		"counts":           {func(s *v1.BCSNetPoolStatus) { s.Available, s.Active = 4, 1 }, Numbers},
+		"a text":           {func(s *v1.BCSNetPoolStatus) { s.Conditions = conditions(metav1.ConditionTrue, "b") }, Numbers},
+		"full":             {func(s *v1.BCSNetPoolStatus) { s.Available = 0 }, Edge},
+		"turned":           {func(s *v1.BCSNetPoolStatus) { s.Conditions = conditions(metav1.ConditionFalse, "a") }, Edge},
+		"a condition less": {func(s *v1.BCSNetPoolStatus) { s.Conditions = nil }, Edge},
+		"a new spec":       {func(s *v1.BCSNetPoolStatus) { s.ObservedGeneration = 2 }, Answer},
+		"deleted":          {func(s *v1.BCSNetPoolStatus) { s.Status = v1.PoolTerminating }, Answer},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := *before.DeepCopy()
 			test.change(&now)
-			if got := urgencyOfPool(&before, &now); got != test.want {
+			if got := UrgencyOfPool(&before, &now); got != test.want {
 				t.Errorf("%d, want %d", got, test.want)
 			}
 		})
 	}
 	first := v1.BCSNetIPClaimStatus{Usage: "0/0", ObservedGeneration: 1, Conditions: conditions(metav1.ConditionTrue, "a")}
-	for managed, want := range map[bool]urgencyOf{false: answer, true: numbers} {
-		if got := urgencyOfClaim(claim.Claim{Managed: managed}, &v1.BCSNetIPClaimStatus{}, &first); got != want {
+	for managed, want := range map[bool]Urgency{false: Answer, true: Numbers} {
+		if got := UrgencyOfClaim(managed, &v1.BCSNetIPClaimStatus{}, &first); got != want {
 			t.Errorf("the first status of a claim, made from annotations: %t: %d, want %d", managed, got, want)
 		}
 	}

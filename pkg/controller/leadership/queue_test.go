@@ -1,4 +1,4 @@
-package controller
+package leadership
 
 import (
 	"context"
@@ -13,24 +13,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 )
 
 // TestQueue: only what has a name is entered, by a leader, when the manager has started.
 func TestQueue(t *testing.T) {
 	term, end := context.WithCancel(t.Context())
 	defer end()
-	leads := &leaderTerms{log: slog.New(slog.DiscardHandler)}
-	q := &queue{leads: leads}
+	leads := NewTerms(slog.New(slog.DiscardHandler))
+	q := NewQueue(leads)
 	pool := func(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
 	leads.set(term)
-	q.add(pool("before-the-start"), 0)
+	q.Add(pool("before-the-start"), 0)
 	q.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer q.queue.ShutDown()
-	q.add(pool(""), 0)
-	q.add(pool("led"), 0)
-	q.add(pool("led"), 0)
+	q.Add(pool(""), 0)
+	q.Add(pool("led"), 0)
+	q.Add(pool("led"), 0)
 	end()
-	q.add(pool("not-led"), 0)
+	q.Add(pool("not-led"), 0)
 	if n := q.queue.Len(); n != 1 {
 		t.Fatalf("%d are entered, want 1", n)
 	}
@@ -56,8 +57,8 @@ func TestOnChange(t *testing.T) {
 		change func(*v1.BCSNetPool)
 		want   time.Duration
 	}{
-		"status":       {func(p *v1.BCSNetPool) { p.Status.Active++; p.ResourceVersion = "2" }, statusDelay},
-		"nothing":      {func(*v1.BCSNetPool) {}, statusDelay},
+		"status":       {func(p *v1.BCSNetPool) { p.Status.Active++; p.ResourceVersion = "2" }, conditions.WriteDelay},
+		"nothing":      {func(*v1.BCSNetPool) {}, conditions.WriteDelay},
 		"spec":         {func(p *v1.BCSNetPool) { p.Generation++ }, 0},
 		"finalizer":    {func(p *v1.BCSNetPool) { p.Finalizers = nil }, 0},
 		"label":        {func(p *v1.BCSNetPool) { p.Labels = map[string]string{"a": "b"} }, 0},

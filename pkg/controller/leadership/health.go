@@ -1,4 +1,4 @@
-package controller
+package leadership
 
 import (
 	"context"
@@ -23,9 +23,9 @@ const (
 	writeHangs                 = 5 * time.Second
 )
 
-// health knows whether this replica could decide a request. It does not keep requests from being tried: it tells /readyz, and
+// Health knows whether this replica could decide a request. It does not keep requests from being tried: it tells /readyz, and
 // has a leader in trouble hand over.
-type health struct {
+type Health struct {
 	leases *store.Client
 	feed   *store.Feed
 	// others says whether there is another replica that might lead.
@@ -39,23 +39,23 @@ type health struct {
 	trouble error
 }
 
-// err says why no request can be decided; nil when it can.
-func (h *health) err() error {
+// Err returns why no request can be decided; nil when it can.
+func (h *Health) Err() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.trouble
 }
 
-// run looks until the context ends.
-func (h *health) run(ctx context.Context) error {
+// Run looks until the context ends.
+func (h *Health) Run(ctx context.Context) error {
 	var probing sync.WaitGroup
 	defer probing.Wait()
-	probing.Go(func() { every(ctx, healthEvery, func() { h.probe(ctx) }) })
-	every(ctx, healthEvery, h.look)
+	probing.Go(func() { Every(ctx, healthEvery, func() { h.probe(ctx) }) })
+	Every(ctx, healthEvery, h.look)
 	return nil
 }
 
-func (h *health) probe(ctx context.Context) {
+func (h *Health) probe(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	err := h.leases.Probe(ctx, probeIdle)
@@ -69,7 +69,7 @@ func (h *health) probe(ctx context.Context) {
 	h.why = err
 }
 
-func (h *health) look() {
+func (h *Health) look() {
 	silent, unanswered := h.feed.Silent(), h.leases.Unanswered()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -95,7 +95,7 @@ func (h *health) look() {
 }
 
 // lead ends a term in which this replica can decide nothing, where another one might.
-func (h *health) lead(ctx context.Context) (err error) {
+func (h *Health) lead(ctx context.Context) (err error) {
 	tick := time.NewTicker(healthEvery)
 	defer tick.Stop()
 	for {
@@ -104,20 +104,20 @@ func (h *health) lead(ctx context.Context) (err error) {
 			return nil
 		case <-tick.C:
 		}
-		if err := h.err(); err != nil && h.others() && !failpoint.Broken("handover") {
+		if err := h.Err(); err != nil && h.others() && !failpoint.Broken("handover") {
 			return errors.Join(errors.New("the leader is in trouble"), err)
 		}
 	}
 }
 
 // recovered returns when this replica can decide again, when there is no other, or after a while: somebody has to lead.
-func (h *health) recovered(ctx context.Context, after time.Duration) {
+func (h *Health) recovered(ctx context.Context, after time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, after)
 	defer cancel()
-	awaitReady(ctx, func() error {
+	AwaitReady(ctx, func() error {
 		if !h.others() {
 			return nil
 		}
-		return h.err()
+		return h.Err()
 	})
 }

@@ -1,4 +1,4 @@
-package controller
+package conditions
 
 import (
 	"slices"
@@ -8,34 +8,33 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/claim"
 )
 
-// urgencyOfPool is how urgent it is to write a pool's status.
-func urgencyOfPool(before, now *v1.BCSNetPoolStatus) urgencyOf {
+// UrgencyOfPool is how urgent it is to write a pool's status.
+func UrgencyOfPool(before, now *v1.BCSNetPoolStatus) Urgency {
 	switch {
 	case equality.Semantic.DeepEqual(before, now):
-		return unchanged
+		return Unchanged
 	case before.UpdateTime == "", before.Status != now.Status, before.ObservedGeneration != now.ObservedGeneration:
-		return answer
+		return Answer
 	case (before.Available == 0) != (now.Available == 0), turned(before.Conditions, now.Conditions):
-		return edge
+		return Edge
 	}
-	return numbers
+	return Numbers
 }
 
-// urgencyOfClaim is how urgent it is to write a claim's status. Nobody waits for the status of one that annotations made:
+// UrgencyOfClaim is how urgent it is to write a claim's status. Nobody waits for the status of one that annotations made:
 // there are as many as pods, at times.
-func urgencyOfClaim(c claim.Claim, before, now *v1.BCSNetIPClaimStatus) urgencyOf {
+func UrgencyOfClaim(managed bool, before, now *v1.BCSNetIPClaimStatus) Urgency {
 	switch {
 	case equality.Semantic.DeepEqual(before, now):
-		return unchanged
-	case !c.Managed && (before.Usage == "" || before.ObservedGeneration != now.ObservedGeneration):
-		return answer
+		return Unchanged
+	case !managed && (before.Usage == "" || before.ObservedGeneration != now.ObservedGeneration):
+		return Answer
 	case before.Usage != "" && turned(before.Conditions, now.Conditions):
-		return edge
+		return Edge
 	}
-	return numbers
+	return Numbers
 }
 
 // turned reports whether a condition came, went, or has another status or reason. Its text may be another all the same.

@@ -1,4 +1,4 @@
-package controller
+package leadership
 
 import (
 	"context"
@@ -32,26 +32,26 @@ const releaseTime = 3 * time.Second
 type election struct {
 	client    coordinationclient.CoordinationV1Interface
 	namespace string
-	timing    electionTiming
-	peers     *peers
-	leads     *leaderTerms
-	health    *health
+	timing    Timing
+	peers     *Peers
+	leads     *Terms
+	health    *Health
 	log       *slog.Logger
 }
 
-// electionTiming has the meaning that the flags of the same names have in kube-controller-manager.
-type electionTiming struct{ lease, renew, retry time.Duration }
+// Timing has the meaning that the flags of the same names have in kube-controller-manager.
+type Timing struct{ Lease, Renew, Retry time.Duration }
 
-func newElection(cfg *rest.Config, o Options, p *peers, l *leaderTerms, h *health, log *slog.Logger) (*election, error) {
+func newElection(cfg *rest.Config, o Config, p *Peers, l *Terms, h *Health, log *slog.Logger) (*election, error) {
 	cfg = rest.CopyConfig(cfg)
-	cfg.Timeout = o.RenewDeadline / 2 // a hanging API server must not eat up all of the term
+	cfg.Timeout = o.Timing.Renew / 2 // a hanging API server must not eat up all of the term
 	client, err := coordinationclient.NewForConfig(cfg)
 	if err != nil {
 		return nil, err
 	}
 	return &election{
-		client: client, namespace: o.LeaderElectionNamespace, peers: p, leads: l, health: h, log: log,
-		timing: electionTiming{o.LeaseDuration, o.RenewDeadline, o.RetryPeriod},
+		client: client, namespace: o.Namespace, peers: p, leads: l, health: h, log: log,
+		timing: o.Timing,
 	}, nil
 }
 
@@ -59,11 +59,11 @@ func newElection(cfg *rest.Config, o Options, p *peers, l *leaderTerms, h *healt
 func (e *election) run(ctx context.Context) {
 	quiet := klog.NewContext(ctx, logr.FromSlogHandler(e.log.Handler()).V(4)) // this package logs who leads
 	for ctx.Err() == nil {
-		e.health.recovered(ctx, e.timing.lease) // a term that ends in its first second helps nobody
+		e.health.recovered(ctx, e.timing.Lease) // a term that ends in its first second helps nobody
 		if resigned := e.stand(quiet); resigned {
 			select { // not at once what has just failed
 			case <-ctx.Done():
-			case <-time.After(e.timing.retry):
+			case <-time.After(e.timing.Retry):
 			}
 		}
 	}
@@ -76,13 +76,13 @@ func (e *election) stand(ctx context.Context) (resigned bool) {
 	var failed atomic.Bool
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Name:          LeaseName,
-		LeaseDuration: e.timing.lease, RenewDeadline: e.timing.renew, RetryPeriod: e.timing.retry,
+		LeaseDuration: e.timing.Lease, RenewDeadline: e.timing.Renew, RetryPeriod: e.timing.Retry,
 		Lock: &resourcelock.LeaseLock{
-			LeaseMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: LeaseName}, Client: e.client, Labels: leaseLabels(),
+			LeaseMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: LeaseName}, Client: e.client, Labels: LeaseLabels(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: e.peers.self.Holder()},
 		},
 		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(term context.Context) { e.leads.lead(term, func() { failed.Store(true); cancel() }) },
+			OnStartedLeading: func(term context.Context) { e.leads.Lead(term, func() { failed.Store(true); cancel() }) },
 			OnStoppedLeading: func() {},
 		},
 		// ReleaseOnCancel would release a Lease that somebody else has taken meanwhile.

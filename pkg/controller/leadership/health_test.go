@@ -1,4 +1,4 @@
-package controller
+package leadership
 
 import (
 	"context"
@@ -25,13 +25,13 @@ func TestTroubleKeepsFromStanding(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	leads := &leaderTerms{log: log}
+	leads := NewTerms(log)
 	tap := &intercept.Tap{}
 	anything := func(*http.Request) bool { return true }
 	tap.On(anything, intercept.Answer(http.StatusForbidden, metav1.StatusReasonForbidden, 0))
 	cfg := &rest.Config{Host: "http://api.invalid"}
 	cfg.Wrap(tap.Wrap)
-	h := &health{log: log, trouble: errors.New("no watch delivers")}
+	h := &Health{log: log, trouble: errors.New("no watch delivers")}
 	var waited atomic.Bool
 	h.others = func() bool { // asked while the replica waits
 		if waited.Swap(true) {
@@ -43,7 +43,7 @@ func TestTroubleKeepsFromStanding(t *testing.T) {
 		}
 		return true
 	}
-	o := Options{LeaderElectionNamespace: metav1.NamespaceDefault, LeaseDuration: time.Hour, RenewDeadline: time.Minute, RetryPeriod: time.Second}
+	o := Config{Namespace: metav1.NamespaceDefault, Timing: Timing{time.Hour, time.Minute, time.Second}}
 	e, err := newElection(cfg, o, newPeers(replica.New("one", ""), key, leads), leads, h, log)
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package controller
+package leadership
 
 import (
 	"context"
@@ -16,9 +16,13 @@ import (
 	ctrlhandler "sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 )
 
 const (
+	// NotReadyDelay is how soon an object is looked at again while the lists have not come.
+	NotReadyDelay = 100 * time.Millisecond
 	// workers is how many objects of a kind are reconciled at once.
 	workers = 4
 	// minBackoff and maxBackoff are how long an object rests after a failure. An API server that was away for
@@ -26,25 +30,26 @@ const (
 	minBackoff, maxBackoff = 50 * time.Millisecond, 5 * time.Second
 )
 
-// queue has objects reconciled after each change of theirs, and whenever somebody says so. It runs on every replica,
+// Queue has objects reconciled after each change of theirs, and whenever somebody says so. It runs on every replica,
 // since it cannot be started twice; on those that do not lead nothing is entered but the objects' own changes, and
 // reconciling these does nothing.
-type queue struct {
-	leads *leaderTerms
+type Queue struct {
+	leads *Terms
 
 	mu    sync.Mutex
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request] // nil before the manager starts
 }
 
-// serve registers a reconciler of the objects of a kind.
-func (q *queue) serve(mgr ctrl.Manager, name string, kind client.Object, r reconcile.Reconciler) error {
+// NewQueue returns a queue that nothing can be entered into before it is started.
+func NewQueue(leads *Terms) *Queue { return &Queue{leads: leads} }
+
+// Serve registers a reconciler of the objects of a kind.
+func (q *Queue) Serve(mgr ctrl.Manager, name string, kind client.Object, r reconcile.Reconciler) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		Watches(kind, onChange()).
 		WatchesRawSource(source.Func(func(_ context.Context, started workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-			q.mu.Lock()
-			defer q.mu.Unlock()
-			q.queue = started
+			q.Start(started)
 			return nil
 		})).
 		WithOptions(controller.Options{
@@ -52,6 +57,13 @@ func (q *queue) serve(mgr ctrl.Manager, name string, kind client.Object, r recon
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
 		}).
 		Complete(r)
+}
+
+// Start has objects entered into a queue from now on.
+func (q *Queue) Start(started workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.queue = started
 }
 
 // onChange has an object reconciled at once when somebody made, changed or deleted it, and after statusDelay when nothing
@@ -67,7 +79,7 @@ func onChange() ctrlhandler.EventHandler {
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			if onlyStatus(e.ObjectOld, e.ObjectNew) {
-				enter(q, e.ObjectNew, statusDelay)
+				enter(q, e.ObjectNew, conditions.WriteDelay)
 				return
 			}
 			enter(q, e.ObjectNew, 0)
@@ -86,8 +98,8 @@ func onlyStatus(old, o client.Object) bool {
 		maps.Equal(old.GetLabels(), o.GetLabels()) && maps.Equal(old.GetAnnotations(), o.GetAnnotations())
 }
 
-// add has an object reconciled after a delay; nothing happens for an empty name, and on a replica that does not lead.
-func (q *queue) add(object types.NamespacedName, after time.Duration) {
+// Add has an object reconciled after a delay; nothing happens for an empty name, and on a replica that does not lead.
+func (q *Queue) Add(object types.NamespacedName, after time.Duration) {
 	if object.Name == "" || !q.leads.Leading() {
 		return
 	}
@@ -97,4 +109,12 @@ func (q *queue) add(object types.NamespacedName, after time.Duration) {
 	if started != nil {
 		started.AddAfter(reconcile.Request{NamespacedName: object}, after)
 	}
+}
+
+// Sooner is the shorter of two delays, of which 0 is none.
+func Sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
 }

@@ -1,4 +1,4 @@
-package controller
+package leadership
 
 import (
 	"context"
@@ -26,7 +26,7 @@ const (
 type heartbeat struct {
 	leases    coordinationclient.LeaseInterface
 	namespace string
-	peers     *peers
+	peers     *Peers
 	log       *slog.Logger
 }
 
@@ -35,7 +35,7 @@ func heartbeatName(i replica.Identity) string { return LeaseName + "-" + i.Life 
 // run renews the Lease until the context ends, and then removes it.
 func (p *heartbeat) run(ctx context.Context) error {
 	failing := false
-	every(ctx, heartbeatEvery, func() {
+	Every(ctx, heartbeatEvery, func() {
 		err := p.renew(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
 			p.log.Warn("the other replicas are not told of this one", "error", err)
@@ -53,7 +53,7 @@ func (p *heartbeat) run(ctx context.Context) error {
 
 func (p *heartbeat) renew(ctx context.Context) error {
 	now := metav1.NowMicro()
-	lease := coordinationapply.Lease(heartbeatName(p.peers.self), p.namespace).WithLabels(leaseLabels()).
+	lease := coordinationapply.Lease(heartbeatName(p.peers.self), p.namespace).WithLabels(LeaseLabels()).
 		WithAnnotations(map[string]string{keyAnnotation: p.peers.key.Public()}).WithSpec(coordinationapply.LeaseSpec().
 		WithHolderIdentity(p.peers.self.Holder()).WithLeaseDurationSeconds(int32(heartbeatTerm / time.Second)).WithRenewTime(now))
 	_, err := p.leases.Apply(ctx, lease, metav1.ApplyOptions{FieldManager: LeaseName, Force: true})
@@ -62,7 +62,7 @@ func (p *heartbeat) renew(ctx context.Context) error {
 
 // sweep is the leader's part: it removes the Leases that killed replicas have left.
 func (p *heartbeat) sweep(ctx context.Context) error {
-	every(ctx, heartbeatTerm, func() {
+	Every(ctx, heartbeatTerm, func() {
 		var errs []error
 		for name, version := range p.peers.stale(heartbeatKept) {
 			err := p.leases.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &version}})
@@ -75,18 +75,4 @@ func (p *heartbeat) sweep(ctx context.Context) error {
 		}
 	})
 	return nil
-}
-
-// every calls f now and then at each interval until the context ends.
-func every(ctx context.Context, interval time.Duration, f func()) {
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		f()
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
 }

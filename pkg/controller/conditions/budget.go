@@ -1,4 +1,4 @@
-package controller
+package conditions
 
 import (
 	"sync"
@@ -12,30 +12,32 @@ import (
 // How often status is written, of all pools and claims together. Each write is an update of etcd and an event for everybody
 // who watches, as an allocation is: whatever the cluster does, most of the API server's time is to go to allocations.
 const (
+	// WriteDelay gathers the changes of an object into one status write.
+	WriteDelay = 400 * time.Millisecond
 	// statusRate is how many changes of mere numbers are written in a second, statusEdgeRate how many edges.
 	statusRate, statusEdgeRate = 10, 10
 	// statusBurst is how many of either may come at once after a while without.
 	statusBurst = 10
 )
 
-// urgencyOf a change of a status.
-type urgencyOf int
+// Urgency a change of a status.
+type Urgency int
 
 const (
-	// unchanged needs no write.
-	unchanged urgencyOf = iota
-	// numbers are other counts, and texts about them.
-	numbers
-	// edge is a condition that turned, or a pool that has become full or has addresses again.
-	edge
-	// answer is what somebody waits for who made, changed or deleted the object. These bound themselves.
-	answer
+	// Unchanged needs no write.
+	Unchanged Urgency = iota
+	// Numbers are other counts, and texts about them.
+	Numbers
+	// Edge is a condition that turned, or a pool that has become full or has addresses again.
+	Edge
+	// Answer is what somebody waits for who made, changed or deleted the object. These bound themselves.
+	Answer
 )
 
-// statusBudget gives objects their turns to have their status written: in the order in which they asked, edges apart from
-// numbers. No object has more than one turn in statusDelay, but for answers. What is not written costs nothing: a change
+// Budget gives objects their turns to have their status written: in the order in which they asked, edges apart from
+// Numbers. No object has more than one turn in statusDelay, but for answers. What is not written costs nothing: a change
 // that is undone, or an object that goes, leaves its place to the next.
-type statusBudget struct {
+type Budget struct {
 	clock func() time.Time
 
 	mu             sync.Mutex
@@ -58,29 +60,30 @@ type turn struct {
 // lateTurn is by how much an object may be late with asking again until it no longer holds up those behind it.
 const lateTurn = 2 * time.Second
 
-func newStatusBudget(clock func() time.Time) *statusBudget {
-	return &statusBudget{
+// NewBudget returns a budget of which nothing is used. clock may be any that goes steadily.
+func NewBudget(clock func() time.Time) *Budget {
+	return &Budget{
 		clock: clock, numbers: rate.NewLimiter(statusRate, statusBurst), edges: rate.NewLimiter(statusEdgeRate, statusBurst),
 		turns: map[string]turn{}, wrote: map[string]time.Time{},
 	}
 }
 
-// ask returns how long an object has to wait before a change of its status is written, 0 for not at all: then it
+// Ask returns how long an object has to wait before a change of its status is written, 0 for not at all: then it
 // counts as written. Who waits asks again.
-func (b *statusBudget) ask(object string, u urgencyOf) time.Duration {
+func (b *Budget) Ask(object string, u Urgency) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.clock()
-	if u == unchanged {
+	if u == Unchanged {
 		delete(b.turns, object)
 		return 0
 	}
 	t, waits := b.turns[object]
-	if !waits || u == edge && !t.edge {
+	if !waits || u == Edge && !t.edge {
 		b.asked++
-		t = turn{number: b.asked, edge: u == edge, ready: b.wrote[object].Add(statusDelay)}
+		t = turn{number: b.asked, edge: u == Edge, ready: b.wrote[object].Add(WriteDelay)}
 	}
-	if wait := b.wait(t, now); wait > 0 && u != answer && !failpoint.Broken("budget") {
+	if wait := b.wait(t, now); wait > 0 && u != Answer && !failpoint.Broken("budget") {
 		t.at = now.Add(wait)
 		b.turns[object] = t
 		return wait
@@ -91,7 +94,7 @@ func (b *statusBudget) ask(object string, u urgencyOf) time.Duration {
 }
 
 // wait is how long it takes until a turn comes; 0 when it has come, which is taken from what may be written.
-func (b *statusBudget) wait(t turn, now time.Time) time.Duration {
+func (b *Budget) wait(t turn, now time.Time) time.Duration {
 	if rest := t.ready.Sub(now); rest > 0 {
 		return rest
 	}
@@ -107,7 +110,7 @@ func (b *statusBudget) wait(t turn, now time.Time) time.Duration {
 }
 
 // ahead counts those that wait for longer than a turn and could be written now.
-func (b *statusBudget) ahead(t turn, now time.Time) (n int) {
+func (b *Budget) ahead(t turn, now time.Time) (n int) {
 	for _, other := range b.turns {
 		if other.edge == t.edge && other.number < t.number && !other.ready.After(now) && now.Sub(other.at) < lateTurn {
 			n++
@@ -116,8 +119,8 @@ func (b *statusBudget) ahead(t turn, now time.Time) (n int) {
 	return n
 }
 
-// until is how long an object still waits for a turn that it was given, and whether that is one of an edge; 0 without one.
-func (b *statusBudget) until(object string) (wait time.Duration, isEdge bool) {
+// Until is how long an object still waits for a turn that it was given, and whether that is one of an edge; 0 without one.
+func (b *Budget) Until(object string) (wait time.Duration, isEdge bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t, given := b.turns[object]
@@ -127,8 +130,8 @@ func (b *statusBudget) until(object string) (wait time.Duration, isEdge bool) {
 	return max(0, t.at.Sub(b.clock())), t.edge
 }
 
-// forget lets go of an object that is no more.
-func (b *statusBudget) forget(object string) {
+// Forget lets go of an object that is no more.
+func (b *Budget) Forget(object string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.turns, object)

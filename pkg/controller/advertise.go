@@ -1,0 +1,32 @@
+package controller
+
+import (
+	"net"
+	"net/netip"
+)
+
+// noAddress is the value of --advertise-address for a replica that no other one shall call.
+const noAddress = "none"
+
+// advertised is the URL that other replicas call: what the option says, else the address that the service listens
+// on, where that may be any of the machine with the pod's IP; empty for none.
+func advertised(o Options, listen net.Addr) string {
+	switch o.AdvertiseAddress {
+	case noAddress:
+		return ""
+	case "":
+	default:
+		return o.AdvertiseAddress
+	}
+	at, err := netip.ParseAddrPort(listen.String())
+	if err != nil {
+		return ""
+	}
+	host := at.Addr().Unmap()
+	if host.IsUnspecified() {
+		if host, err = netip.ParseAddr(o.PodIP); err != nil {
+			return ""
+		}
+	}
+	return "http://" + netip.AddrPortFrom(host.WithZone(""), at.Port()).String()
+}

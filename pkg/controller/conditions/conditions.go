@@ -1,0 +1,66 @@
+// Package conditions has what the statuses of pools and claims have in common: how a condition is made, which events its
+// turns make, and how often and how urgently a status is written. What is the case, the reconcilers decide.
+package conditions
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+)
+
+// MaxMessage and MaxNote are the longest messages that the API server takes in a condition and in an event, in bytes.
+const MaxMessage, MaxNote = 32768, 1024
+
+// New returns a condition of a kind.
+func New(kind string, status bool, reason, format string, args ...any) metav1.Condition {
+	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: Clip(fmt.Sprintf(format, args...), MaxMessage)}
+	if status {
+		c.Status = metav1.ConditionTrue
+	}
+	return c
+}
+
+// EmitTurned makes an event about an object for every condition that turned, or did not come to what it was on its way to.
+func EmitTurned(recorder events.EventRecorder, o runtime.Object, before, now []metav1.Condition) {
+	bad := func(c *metav1.Condition) bool { return c != nil && c.Status != healthy(c.Type) }
+	wanted := func(c *metav1.Condition) bool {
+		return slices.Contains([]string{v1.ReasonCordoned, v1.ReasonTaking, v1.ReasonTooMany, v1.ReasonClaimReleasing}, c.Reason)
+	}
+	for i := range now {
+		c, was := &now[i], meta.FindStatusCondition(before, now[i].Type)
+		kind := corev1.EventTypeNormal
+		switch {
+		case bad(c) && c.Type == v1.ConditionQuotaNearlyReached: // each namespace is told of by itself
+			continue
+		case bad(c) && !wanted(c) && (!bad(was) || was.Reason == v1.ReasonTaking):
+			kind = corev1.EventTypeWarning
+		case bad(c) == bad(was), c.Reason == v1.ReasonTaking, !bad(c) && was.Reason == v1.ReasonTaking: // on its way, and arrived
+			continue
+		}
+		recorder.Eventf(o, nil, kind, c.Reason, c.Type, "%s", Clip(c.Message, MaxNote))
+	}
+}
+
+// Clip shortens a text to a number of bytes.
+func Clip(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit-len("…")], "") + "…"
+}
+
+// healthy is the status of a condition when all is well.
+func healthy(condition string) metav1.ConditionStatus {
+	if condition == v1.ConditionReady || condition == v1.ConditionPreallocated {
+		return metav1.ConditionTrue
+	}
+	return metav1.ConditionFalse
+}

@@ -1,0 +1,39 @@
+// Package informers feeds what the cache delivers to whoever keeps a digest of it. It knows no kind of object.
+package informers
+
+import (
+	"context"
+
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Watch calls the handler for all objects of a kind. synced reports whether it was called for those that there are.
+func Watch(ctx context.Context, c cache.Cache, o client.Object, h toolscache.ResourceEventHandler) (synced func() bool, err error) {
+	informer, err := c.GetInformer(ctx, o, cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, err
+	}
+	registration, err := informer.AddEventHandler(h)
+	if err != nil {
+		return nil, err
+	}
+	return registration.HasSynced, nil
+}
+
+// Handler calls set for what is there and remove for what has gone.
+func Handler[T any](set, remove func(T)) toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { set(o.(T)) },
+		UpdateFunc: func(_, o any) { set(o.(T)) },
+		DeleteFunc: func(o any) {
+			if unknown, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+				o = unknown.Obj
+			}
+			if t, ok := o.(T); ok {
+				remove(t)
+			}
+		},
+	}
+}

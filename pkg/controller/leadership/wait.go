@@ -1,0 +1,42 @@
+package leadership
+
+import (
+	"context"
+	"time"
+)
+
+// readyPoll is how often a part of the leader looks whether the lists have come.
+const readyPoll = 100 * time.Millisecond
+
+// AwaitReady returns true when the replica is ready, and false when the context has ended before.
+func AwaitReady(ctx context.Context, ready func() error) bool {
+	if ready() == nil {
+		return ctx.Err() == nil
+	}
+	tick := time.NewTicker(readyPoll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+			if ready() == nil {
+				return true
+			}
+		}
+	}
+}
+
+// Every calls f now and then at each interval until the context ends.
+func Every(ctx context.Context, interval time.Duration, f func()) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		f()
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
