@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
+	"github.com/bcsnet/bcsnet/pkg/controller/node"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -27,7 +28,7 @@ const examineEvery = 3 * time.Minute
 type doctorRunner struct {
 	cache    client.Reader
 	index    *ipam.Index
-	nodes    *nodes
+	nodes    *node.Nodes
 	leases   *store.Client
 	ready    func() error
 	checks   []doctor.Check
@@ -35,7 +36,7 @@ type doctorRunner struct {
 	log      *slog.Logger
 }
 
-func newDoctorRunner(cache client.Reader, index *ipam.Index, nodes *nodes, leases *store.Client, ready func() error, registry prometheus.Registerer, log *slog.Logger) *doctorRunner {
+func newDoctorRunner(cache client.Reader, index *ipam.Index, nodes *node.Nodes, leases *store.Client, ready func() error, registry prometheus.Registerer, log *slog.Logger) *doctorRunner {
 	e := &doctorRunner{
 		cache: cache, index: index, nodes: nodes, leases: leases, ready: ready, checks: cachedChecks(), log: log,
 		findings: prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -105,7 +106,7 @@ func (e *doctorRunner) snapshot(ctx context.Context) (*doctor.Snapshot, error) {
 	for i := range pods.Items {
 		s.Pods = append(s.Pods, workload.FromObject(&pods.Items[i]))
 	}
-	nodes := e.nodes.all()
+	nodes := e.nodes.All()
 	for _, name := range slices.Sorted(maps.Keys(nodes)) {
 		s.Nodes = append(s.Nodes, doctor.Node{Name: name, Addrs: nodes[name]})
 	}

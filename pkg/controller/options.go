@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/leaderelection"
 
+	"github.com/bcsnet/bcsnet/pkg/controller/gc"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
@@ -38,7 +39,7 @@ type Options struct {
 	AdvertiseAddress        string
 	ForwardPlainHTTP        bool
 	GatewaySource           string
-	GarbageCollection       CollectionMode
+	GarbageCollection       gc.Mode
 	HostGrace               time.Duration
 	FloatingIPConfig        string
 	NodeResources           []string
@@ -76,7 +77,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.AdvertiseAddress, "advertise-address", "", `URL where other replicas reach this one, such as http://10.0.0.11:8090; empty for the address that --http-bind-address names, or else the pod's ($`+PodIPEnv+`); "none" for none`)
 	f.BoolVar(&o.ForwardPlainHTTP, "forward-plain-http", false, "forward requests to a leader on another machine although its URL is http: whoever can read or change the traffic between the machines can read or change the requests")
 	f.StringVar(&o.GatewaySource, "gateway-source", string(httpapi.GatewayPool), `where the gateway of an answer comes from: "pool", or "host" for the request's hostGateway, else the node's annotation, else the pool's`)
-	f.StringVar((*string)(&o.GarbageCollection), "garbage-collection", string(CollectionOn), `take addresses back whose pod has gone: "on", "dry-run" (the log and metrics say what would be taken back) or "off"`)
+	f.StringVar((*string)(&o.GarbageCollection), "garbage-collection", string(gc.On), `take addresses back whose pod has gone: "on", "dry-run" (the log and metrics say what would be taken back) or "off"`)
 	f.DurationVar(&o.HostGrace, "host-grace", 24*time.Hour, "how long addresses of pods that have gone are kept where the host is no ready node, because their containers may still run there; 0 for ever")
 	f.StringVar(&o.FloatingIPConfig, "floatingip-config", "", "`NAMESPACE/NAME` of a ConfigMap in the manner of galaxy's kube-system/floatingip-config that pools are made from and kept like; empty for none")
 	f.StringSliceVar(&o.NodeResources, "node-resources", []string{"tke.cloud.tencent.com/eni-ip", "netservice.bkbcs.tencent.com/bcsnetip"}, "extended resources by which pods ask the scheduler for an address: nodes publish under these names how many there are for them; empty for none")
@@ -156,7 +157,7 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("--gateway-source %q is not pool or host", o.GatewaySource)
 	}
 	switch o.GarbageCollection {
-	case CollectionOn, CollectionDryRun, CollectionOff:
+	case gc.On, gc.DryRun, gc.Off:
 	default:
 		return fmt.Errorf("--garbage-collection %q is not on, dry-run or off", o.GarbageCollection)
 	}

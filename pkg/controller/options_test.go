@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/pflag"
+
+	"github.com/bcsnet/bcsnet/pkg/controller/gc"
 )
 
 // parse reads a command line and an environment as the command does.
@@ -36,7 +38,7 @@ func defaults() Options {
 		HTTPBindAddress: "127.0.0.1:8090", MetricsBindAddress: "127.0.0.1:8091", HealthProbeBindAddress: "127.0.0.1:8092",
 		LeaderElect: true, LeaderElectionNamespace: "bcsnet-system", LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second,
 		RetryPeriod: 2 * time.Second, GatewaySource: "pool",
-		GarbageCollection: CollectionOn, HostGrace: 24 * time.Hour, LogLevel: "info", LogFormat: "text",
+		GarbageCollection: gc.On, HostGrace: 24 * time.Hour, LogLevel: "info", LogFormat: "text",
 		NodeResources: []string{"tke.cloud.tencent.com/eni-ip", "netservice.bkbcs.tencent.com/bcsnetip"},
 	}
 }
@@ -76,7 +78,7 @@ func TestOptions(t *testing.T) {
 				Kubeconfig: "/k", HTTPBindAddress: ":80", MetricsBindAddress: "[::1]:81", HealthProbeBindAddress: "0",
 				LeaderElectionNamespace: "net", LeaseDuration: 4 * time.Second, RenewDeadline: 3 * time.Second, RetryPeriod: time.Second,
 				AdvertiseAddress: "https://a.example", ForwardPlainHTTP: true, GatewaySource: "host",
-				GarbageCollection: CollectionDryRun, HostGrace: 10 * time.Minute, FloatingIPConfig: "kube-system/floatingip-config", NodeResources: []string{"a.b/c", "d.e/f"}, LogLevel: "debug", LogFormat: "json",
+				GarbageCollection: gc.DryRun, HostGrace: 10 * time.Minute, FloatingIPConfig: "kube-system/floatingip-config", NodeResources: []string{"a.b/c", "d.e/f"}, LogLevel: "debug", LogFormat: "json",
 			},
 		},
 		"everything in the environment": {
@@ -92,7 +94,7 @@ func TestOptions(t *testing.T) {
 				Kubeconfig: "/k", HTTPBindAddress: "localhost:80", MetricsBindAddress: "0", HealthProbeBindAddress: "10.0.0.1:82",
 				LeaderElectionNamespace: "net", LeaseDuration: 4 * time.Second, RenewDeadline: 3 * time.Second, RetryPeriod: time.Second,
 				AdvertiseAddress: "none", ForwardPlainHTTP: true, GatewaySource: "host",
-				GarbageCollection: CollectionOff, FloatingIPConfig: "net/fips", NodeResources: []string{}, LogLevel: "ERROR", LogFormat: "json",
+				GarbageCollection: gc.Off, FloatingIPConfig: "net/fips", NodeResources: []string{}, LogLevel: "ERROR", LogFormat: "json",
 			},
 		},
 		"the flag wins": {

@@ -20,6 +20,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
+	"github.com/bcsnet/bcsnet/pkg/controller/gc"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -42,7 +43,7 @@ type poolReconciler struct {
 	log     *slog.Logger
 	ready   func() error
 	queue   *leadership.Queue
-	breaker *circuitBreaker
+	breaker *gc.Breaker
 	budget  *conditions.Budget
 
 	mu sync.Mutex

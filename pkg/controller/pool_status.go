@@ -91,7 +91,7 @@ func (r *poolReconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view, uses []i
 	if notable := v1.Notable(all); notable != "" && all[0].Status == metav1.ConditionTrue {
 		all[0].Reason = notable
 	}
-	if n, why := r.breaker.waiting(p.Name); n > 0 || meta.FindStatusCondition(s.Conditions, v1.ConditionCollectionPaused) != nil {
+	if n, why := r.breaker.Waiting(p.Name); n > 0 || meta.FindStatusCondition(s.Conditions, v1.ConditionCollectionPaused) != nil {
 		all = append(all, collectionCondition(n, why))
 	}
 	all = append(all, quotaConditions(p, uses, s.Conditions)...)

@@ -37,8 +37,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
+	"github.com/bcsnet/bcsnet/pkg/controller/gc"
 	"github.com/bcsnet/bcsnet/pkg/controller/informers"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
+	"github.com/bcsnet/bcsnet/pkg/controller/node"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/recovery"
@@ -135,7 +137,7 @@ func newManager(cfg *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, er
 			}},
 			&corev1.Node{}: {UnsafeDisableDeepCopy: &noCopy, Transform: func(o any) (any, error) {
 				if n, ok := o.(*corev1.Node); ok {
-					return trimNode(n, resources), nil
+					return node.Trim(n, resources), nil
 				}
 				return o, nil
 			}},
@@ -185,8 +187,8 @@ func assemble(
 	leads := leadership.NewTerms(log)
 	budget := conditions.NewBudget(time.Now)
 	reconciler := newPoolReconciler(mgr, index, leases, leads, budget, log)
-	nodes := newNodes(index, reconciler.nodeChanged, leases.Now)
-	pods := &workload.Pods{Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), NodeAddrs: nodes.of, Endings: workload.NewEndings(leases.Now)}
+	nodes := node.New(index, reconciler.nodeChanged, leases.Now)
+	pods := &workload.Pods{Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), NodeAddrs: nodes.Of, Endings: workload.NewEndings(leases.Now)}
 	owners, err := workload.NewOwners(cfg, mgr.GetHTTPClient(), time.Now, log)
 	if err != nil {
 		return nil, nil, err
@@ -232,15 +234,14 @@ func assemble(
 	podEvents := newPodEvents(mgr.GetCache(), mgr.GetEventRecorder(leadership.LeaseName))
 	// What controller-runtime and client-go count is the same for all that run in this process.
 	gatherer := prometheus.Gatherers{metrics.Registry, registry}
-	collector := &collector{
-		mode: o.GarbageCollection, every: cmp.Or(o.CollectEvery, collectEvery), cached: mgr.GetCache(), pods: pods,
-		rule: o.goneRule(), beats: &beats{live: mgr.GetAPIReader(), log: log},
-		waits: &waits{live: mgr.GetAPIReader(), client: mgr.GetClient(), namespace: o.LeaderElectionNamespace},
-		index: index, leases: leases, nodes: nodes, breaker: newCircuitBreaker(mgr.GetAPIReader(), nodes.readyNode, reconciler.collectionChanged, log),
-		tell: reconciler.tellOfAddress, ready: ready, log: log,
-	}
-	collector.register(registry)
-	reconciler.breaker = collector.breaker
+	breaker := gc.NewBreaker(mgr.GetAPIReader(), nodes.ReadyNode, reconciler.collectionChanged, log)
+	reconciler.breaker = breaker
+	collector := gc.New(gc.Config{
+		Mode: o.GarbageCollection, Every: o.CollectEvery, Rule: o.goneRule(),
+		Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), Client: mgr.GetClient(), Namespace: o.LeaderElectionNamespace,
+		Pods: pods, Index: index, Leases: leases, Nodes: nodes, Breaker: breaker,
+		Event: reconciler.tellOfAddress, Ready: ready, Registry: registry, Log: log,
+	})
 	leads.OnTerm(collector.Start)
 	if err := keepFloatingIPs(ctx, mgr, o, index, leases.Now, leads, ready, registry, log); err != nil {
 		return nil, nil, err
@@ -255,12 +256,12 @@ func assemble(
 		Index: index, Leases: leases, Allocator: alloc, Ready: ready, Trouble: here.Health.Err,
 		Galaxy: &galaxyrest.Service{
 			Index: index, Leases: leases, Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), Claims: mgr.GetClient(),
-			Owners: owners, Policies: policies, Namespace: o.LeaderElectionNamespace, Gone: collector.judge,
+			Owners: owners, Policies: policies, Namespace: o.LeaderElectionNamespace, Gone: collector.Judge,
 			Preallocate: func(ctx context.Context, c *v1.BCSNetIPClaim) (allocator.Stock, error) {
 				return claim.Preallocate(ctx, alloc, mgr.GetAPIReader(), c, claim.MaxPreallocated)
 			},
 		},
-		Gateway: httpapi.GatewaySource(o.GatewaySource), NodeGateway: nodes.gateway,
+		Gateway: httpapi.GatewaySource(o.GatewaySource), NodeGateway: nodes.Gateway,
 		Scheduling: extender, Peers: here.Peers, Forwarder: forwarder, Version: versions(o.Version, cfg),
 		Metrics: requests, Gatherer: gatherer, Log: log, Tracing: tracing, Refused: podEvents.refused,
 	}
@@ -302,7 +303,7 @@ func waitingFor(synced map[string]func() bool) error {
 
 // watchInputs feeds pools, nodes and pods, on every replica. It returns what must be filled before a
 // request can be decided.
-func watchInputs(ctx context.Context, c cache.Cache, index *ipam.Index, nodes *nodes, endings *workload.Endings, r *poolReconciler) (map[string]func() bool, error) {
+func watchInputs(ctx context.Context, c cache.Cache, index *ipam.Index, nodes *node.Nodes, endings *workload.Endings, r *poolReconciler) (map[string]func() bool, error) {
 	synced := map[string]func() bool{}
 	watch := func(what string, o client.Object, h toolscache.ResourceEventHandler) (err error) {
 		synced[what], err = informers.Watch(ctx, c, o, h)
@@ -318,7 +319,7 @@ func watchInputs(ctx context.Context, c cache.Cache, index *ipam.Index, nodes *n
 			r.poolChanged(p.Name, func() { index.RemovePool(p.Name) })
 		})),
 		watch("BCSNetIPClaims", &v1.BCSNetIPClaim{}, informers.Handler(func(*v1.BCSNetIPClaim) {}, func(*v1.BCSNetIPClaim) {})),
-		watch("Nodes", &corev1.Node{}, informers.Handler(nodes.set, func(n *corev1.Node) { nodes.remove(n.Name) })),
+		watch("Nodes", &corev1.Node{}, informers.Handler(nodes.Set, nodes.Remove)),
 		watch("Pods", &corev1.Pod{}, endings),
 	)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/controller/informers"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
+	"github.com/bcsnet/bcsnet/pkg/controller/node"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -24,7 +25,7 @@ const forgetEvery = 30 * time.Second
 // addScheduling adds what the scheduler is told: by every replica which nodes are for a pod, by the leader how many
 // addresses there are for each node.
 func addScheduling(
-	ctx context.Context, mgr ctrl.Manager, o Options, index *ipam.Index, pods *workload.Pods, nodes *nodes, policies *workload.Resolver,
+	ctx context.Context, mgr ctrl.Manager, o Options, index *ipam.Index, pods *workload.Pods, nodes *node.Nodes, policies *workload.Resolver,
 	now func() time.Time, leads *leadership.Terms, ready func() error, registry prometheus.Registerer, log *slog.Logger,
 ) (*scheduling.Extender, error) {
 	resources, err := scheduling.ParseResources(o.NodeResources)
@@ -33,7 +34,7 @@ func addScheduling(
 	}
 	// Terms without Missing: a pod that is asked about needs no claim yet.
 	terms := &claim.Terms{Policies: policies, Claims: mgr.GetCache(), Index: index}
-	extender := scheduling.New(index, terms, pods, nodes.of, now, resources)
+	extender := scheduling.New(index, terms, pods, nodes.Of, now, resources)
 	if _, err := informers.Watch(ctx, mgr.GetCache(), &corev1.Pod{}, informers.Handler(extender.PodChanged, extender.PodGone)); err != nil {
 		return nil, err
 	}
@@ -45,11 +46,13 @@ func addScheduling(
 	if err := mgr.Add(manager.RunnableFunc(forget)); err != nil {
 		return nil, err
 	}
-	c := newCapacity(mgr.GetClient(), index, resources, now, ready, registry, log)
-	if _, err := informers.Watch(ctx, mgr.GetCache(), &corev1.Node{}, informers.Handler(c.set, c.remove)); err != nil {
+	c := node.NewCapacity(node.Config{
+		Client: mgr.GetClient(), Index: index, Resources: resources, Now: now, Ready: ready, Registry: registry, Log: log,
+	})
+	if _, err := informers.Watch(ctx, mgr.GetCache(), &corev1.Node{}, informers.Handler(c.Set, c.Remove)); err != nil {
 		return nil, err
 	}
-	index.Subscribe(c.leaseChanged)
+	index.Subscribe(c.LeaseChanged)
 	leads.OnTerm(c.Start)
 	return extender, nil
 }

@@ -188,7 +188,8 @@ func (c *Checker) suspects(ctx context.Context) (map[string]time.Time, error) {
 
 // rebuilt adds the pools with leases that were made again from pods a short while ago. Whoever made them, such as a
 // replica that ended before it could say so or an operator, made only those of the pods that had reported their
-// addresses. Pods that were created after that, by more than clocks may differ, have lost nothing: nobody waits for them.
+// addresses. Pods that were created after that, by more than clocks may differ, have lost nothing: nobody waits for
+// them.
 func (c *Checker) rebuilt(until map[string]time.Time) {
 	c.rebuiltAt = map[string]time.Time{}
 	for _, l := range c.Index.Find(ipam.Lease.Rebuilt) {

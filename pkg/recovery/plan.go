@@ -51,8 +51,8 @@ type Conflict struct {
 // Make makes a plan. A lease is made for an address that a pool serves, that a running pod reports and that
 // nobody holds, unless the pod gave it up or an operator took it from the pod: the history of the address
 // tells. One that a claim keeps stays with the claim. Of two pods that report it, it is that of the one that started
-// first. A pod that is being deleted may have given its address up and the object be gone: its word counts after that of
-// the others, and only for pools that have lost other leases.
+// first. A pod that is being deleted may have given its address up and the object be gone: its word counts after that
+// of the others, and only for pools that have lost other leases.
 func Make(in Input) Plan {
 	m := maker{Input: in, plan: Plan{Waiting: map[string][]string{}}, byHost: map[netip.Addr][]string{}, by: map[netip.Addr]workload.Pod{}, pools: map[string]ipam.Pool{}, lost: map[string]bool{}}
 	for _, p := range in.Index.Pools() {

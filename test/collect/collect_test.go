@@ -19,6 +19,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/controller"
+	"github.com/bcsnet/bcsnet/pkg/controller/gc"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
@@ -141,7 +142,7 @@ func TestOff(t *testing.T) {
 	cfg := account(t)
 	node(t, "off", "10.0.0.11", corev1.ConditionTrue, time.Hour)
 	hold(t, "10.1.0.45", "10.0.0.11", "off", "u-1", nil)
-	_, metrics := start(t, cfg, func(o *controller.Options) { o.GarbageCollection = controller.CollectionOff })
+	_, metrics := start(t, cfg, func(o *controller.Options) { o.GarbageCollection = gc.Off })
 	body := `{"ips":[{"ip":"10.1.0.45","namespace":"` + namespace + `","podName":"off"}]}`
 	controlplane.EventuallyWithin(t, patience, func() error {
 		wantHeld(t, "10.1.0.45", "off")
@@ -171,7 +172,7 @@ func TestDryRun(t *testing.T) {
 	cfg := account(t)
 	node(t, "dry", "10.0.0.11", corev1.ConditionTrue, time.Hour)
 	hold(t, "10.1.0.40", "10.0.0.11", "dry", "u-1", nil)
-	log, metrics := start(t, cfg, func(o *controller.Options) { o.GarbageCollection = controller.CollectionDryRun })
+	log, metrics := start(t, cfg, func(o *controller.Options) { o.GarbageCollection = gc.DryRun })
 	controlplane.EventuallyWithin(t, patience, func() error {
 		if n := strings.Count(log.String(), "would take an address back"); n != 1 {
 			return fmt.Errorf("the log tells %d times of it:\n%s", n, log)

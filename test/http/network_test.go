@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/controller"
+	"github.com/bcsnet/bcsnet/pkg/controller/node"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
@@ -95,7 +96,7 @@ func TestHostGateway(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	node := func(name, host, gateway string) {
-		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{controller.GatewayAnnotation: gateway}}}
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{node.GatewayAnnotation: gateway}}}
 		s.create(n)
 		n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: host}}
 		if err := shared.admin.Status().Update(t.Context(), n); err != nil {

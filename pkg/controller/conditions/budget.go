@@ -9,8 +9,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
-// How often status is written, of all pools and claims together. Each write is an update of etcd and an event for everybody
-// who watches, as an allocation is: whatever the cluster does, most of the API server's time is to go to allocations.
+// How often status is written, of all pools and claims together. Each write is an update of etcd and an event for
+// everybody who watches, as an allocation is: whatever the cluster does, most of the API server's time is to go to
+// allocations.
 const (
 	// WriteDelay gathers the changes of an object into one status write.
 	WriteDelay = 400 * time.Millisecond
@@ -35,8 +36,8 @@ const (
 )
 
 // Budget gives objects their turns to have their status written: in the order in which they asked, edges apart from
-// Numbers. No object has more than one turn in statusDelay, but for answers. What is not written costs nothing: a change
-// that is undone, or an object that goes, leaves its place to the next.
+// Numbers. No object has more than one turn in statusDelay, but for answers. What is not written costs nothing: a
+// change that is undone, or an object that goes, leaves its place to the next.
 type Budget struct {
 	clock func() time.Time
 
@@ -119,7 +120,8 @@ func (b *Budget) ahead(t turn, now time.Time) (n int) {
 	return n
 }
 
-// Until is how long an object still waits for a turn that it was given, and whether that is one of an edge; 0 without one.
+// Until is how long an object still waits for a turn that it was given, and whether that is one of an edge; 0 without
+// one.
 func (b *Budget) Until(object string) (wait time.Duration, isEdge bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

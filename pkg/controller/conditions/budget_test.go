@@ -10,8 +10,8 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
-// simulated has objects change at a steady rate for a time, each asking again when its wait is over, as the reconcilers have
-// it, and returns how often each was written and the longest that one waited.
+// simulated has objects change at a steady rate for a time, each asking again when its wait is over, as the reconcilers
+// have it, and returns how often each was written and the longest that one waited.
 func simulated(objects, perSecond int, length time.Duration, change func(object int) Urgency) (writes map[int]int, longest time.Duration) {
 	now := time.Unix(1_800_000_000, 0)
 	b := NewBudget(func() time.Time { return now })
@@ -43,8 +43,8 @@ func simulated(objects, perSecond int, length time.Duration, change func(object 
 	return writes, longest
 }
 
-// TestStatusBudgetOfManyPools: with 500 busy pools there is at most one status write for ten allocations, and each pool has
-// its turn before another has its second.
+// TestStatusBudgetOfManyPools: with 500 busy pools there is at most one status write for ten allocations, and each pool
+// has its turn before another has its second.
 func TestStatusBudgetOfManyPools(t *testing.T) {
 	const pools, perSecond, length = 500, 200, 10 * time.Minute
 	writes, longest := simulated(pools, perSecond, length, func(int) Urgency { return Numbers })
@@ -74,8 +74,8 @@ func TestStatusBudgetOfOnePool(t *testing.T) {
 	}
 }
 
-// TestStatusBudgetOfEdges: a pool that has become full is written before 500 whose numbers changed earlier; one that becomes
-// full and has addresses again all the time is written no more often than others.
+// TestStatusBudgetOfEdges: a pool that has become full is written before 500 whose numbers changed earlier; one that
+// becomes full and has addresses again all the time is written no more often than others.
 func TestStatusBudgetOfEdges(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	b := NewBudget(func() time.Time { return now })
@@ -106,7 +106,8 @@ func TestStatusBudgetOfEdges(t *testing.T) {
 	}
 }
 
-// TestStatusBudgetOfWhatIsNotWritten: changes that are undone before their turn, and objects that go, keep nobody waiting.
+// TestStatusBudgetOfWhatIsNotWritten: changes that are undone before their turn, and objects that go, keep nobody
+// waiting.
 func TestStatusBudgetOfWhatIsNotWritten(t *testing.T) {
 	for name, drop := range map[string]func(*Budget, string){
 		"undone": func(b *Budget, object string) { b.Ask(object, Unchanged) },

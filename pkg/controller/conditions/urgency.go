@@ -23,8 +23,8 @@ func UrgencyOfPool(before, now *v1.BCSNetPoolStatus) Urgency {
 	return Numbers
 }
 
-// UrgencyOfClaim is how urgent it is to write a claim's status. Nobody waits for the status of one that annotations made:
-// there are as many as pods, at times.
+// UrgencyOfClaim is how urgent it is to write a claim's status. Nobody waits for the status of one that annotations
+// made: there are as many as pods, at times.
 func UrgencyOfClaim(managed bool, before, now *v1.BCSNetIPClaimStatus) Urgency {
 	switch {
 	case equality.Semantic.DeepEqual(before, now):

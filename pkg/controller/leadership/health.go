@@ -15,16 +15,17 @@ import (
 const (
 	// healthEvery is how often it is looked.
 	healthEvery = time.Second
-	// probeIdle is how long a replica reads nothing before it asks the API server for something, and probeTime how long it waits.
+	// probeIdle is how long a replica reads nothing before it asks the API server for something, and probeTime how long it
+	// waits.
 	probeIdle, probeTime = 2 * time.Second, 3 * time.Second
-	// failedProbes in a row, and hangingLooks at writes without an answer for writeHangs, mean trouble. One of either may be
-	// this process's own fault, which was stopped for a while.
+	// failedProbes in a row, and hangingLooks at writes without an answer for writeHangs, mean trouble. One of either may
+	// be this process's own fault, which was stopped for a while.
 	failedProbes, hangingLooks = 2, 2
 	writeHangs                 = 5 * time.Second
 )
 
-// Health knows whether this replica could decide a request. It does not keep requests from being tried: it tells /readyz, and
-// has a leader in trouble hand over.
+// Health knows whether this replica could decide a request. It does not keep requests from being tried: it tells
+// /readyz, and has a leader in trouble hand over.
 type Health struct {
 	leases *store.Client
 	feed   *store.Feed

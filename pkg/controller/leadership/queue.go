@@ -66,9 +66,9 @@ func (q *Queue) Start(started workqueue.TypedRateLimitingInterface[reconcile.Req
 	q.queue = started
 }
 
-// onChange has an object reconciled at once when somebody made, changed or deleted it, and after statusDelay when nothing
-// but its status changed. That is nearly always the reconciler's own write: what it compared with an older status in
-// the meantime is compared again, and what others write into a status is mended.
+// onChange has an object reconciled at once when somebody made, changed or deleted it, and after statusDelay when
+// nothing but its status changed. That is nearly always the reconciler's own write: what it compared with an older
+// status in the meantime is compared again, and what others write into a status is mended.
 func onChange() ctrlhandler.EventHandler {
 	enter := func(q workqueue.TypedRateLimitingInterface[reconcile.Request], o client.Object, after time.Duration) {
 		q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}, after)

@@ -1,6 +1,7 @@
-package controller
+package gc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -18,6 +19,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/controller/node"
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -25,17 +27,17 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// CollectionMode says what the garbage collection does.
-type CollectionMode string
+// Mode is what the garbage collection does.
+type Mode string
 
-// Values of CollectionMode.
+// Values of Mode.
 const (
-	// CollectionOn: takes addresses back whose pod has gone.
-	CollectionOn CollectionMode = "on"
-	// CollectionDryRun: reports them only.
-	CollectionDryRun CollectionMode = "dry-run"
-	// CollectionOff: tells those who ask whether an address is still in use, and does nothing of its own.
-	CollectionOff CollectionMode = "off"
+	// On: takes addresses back whose pod has gone.
+	On Mode = "on"
+	// DryRun: reports them only.
+	DryRun Mode = "dry-run"
+	// Off: tells those who ask whether an address is still in use, and does nothing of its own.
+	Off Mode = "off"
 )
 
 const (
@@ -46,24 +48,13 @@ const (
 	parallelCollections = 16
 )
 
-// collector takes addresses back whose pod has gone, has ended or has been replaced, by the rule of package gone. The
+// Collector takes addresses back whose pod has gone, has ended or has been replaced, by the rule of package gone. The
 // write fails if the lease has changed since.
-type collector struct {
-	mode    CollectionMode
-	every   time.Duration
-	rule    gone.Rule
-	cached  client.Reader
-	pods    *workload.Pods
-	index   *ipam.Index
-	leases  *store.Client
-	nodes   *nodes
-	beats   *beats
-	waits   *waits
-	breaker *circuitBreaker
-	// tell makes an event about the address of a lease.
-	tell  func(ctx context.Context, l ipam.Lease, kind, reason, action, note string)
-	ready func() error
-	log   *slog.Logger
+type Collector struct {
+	Config
+
+	beats *beats
+	waits *waits
 
 	mu          sync.Mutex
 	suspects    map[netip.Addr]suspect // changed by the passes alone
@@ -91,34 +82,62 @@ type suspect struct {
 	told bool
 }
 
-// register makes the collector's metrics.
-func (c *collector) register(r prometheus.Registerer) {
-	c.collections = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "bcsnet_collections_total", Help: "Addresses that were taken back because their pod had gone, by the check that found them.",
-	}, []string{"check"})
-	c.due = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "bcsnet_collections_due", Help: "Addresses whose pod has gone and that wait to be taken back: for a second look, for their host, for the brake, or because of a dry run.",
-	})
+// Config is what a Collector works with.
+type Config struct {
+	Mode Mode
+	// Every is how often all leases are looked at; 0 for what the documentation promises.
+	Every time.Duration
+	Rule  gone.Rule
+	// Cached, Live and Client are the ways to the objects of the API server. Namespace has the controller's own.
+	Cached, Live client.Reader
+	Client       client.Client
+	Namespace    string
+	Pods         *workload.Pods
+	Index        *ipam.Index
+	Leases       *store.Client
+	Nodes        *node.Nodes
+	Breaker      *Breaker
+	// Event makes an event about the address of a lease.
+	Event    func(ctx context.Context, l ipam.Lease, kind, reason, action, note string)
+	Ready    func() error
+	Registry prometheus.Registerer
+	Log      *slog.Logger
+}
+
+// New returns a collector that suspects nobody, and registers its metrics.
+func New(o Config) *Collector {
+	o.Every = cmp.Or(o.Every, collectEvery)
+	c := &Collector{
+		Config: o, beats: &beats{live: o.Live, log: o.Log},
+		waits: &waits{live: o.Live, client: o.Client, namespace: o.Namespace},
+		collections: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "bcsnet_collections_total", Help: "Addresses that were taken back because their pod had gone, by the check that found them.",
+		}, []string{"check"}),
+		due: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "bcsnet_collections_due", Help: "Addresses whose pod has gone and that wait to be taken back: for a second look, for their host, for the brake, or because of a dry run.",
+		}),
+	}
 	for _, check := range []gone.Check{gone.PodGone, gone.PodEnded, gone.PodReplaced} {
 		c.collections.WithLabelValues(string(check))
 	}
-	r.MustRegister(c.collections, c.due, c.breaker.gauge)
+	o.Registry.MustRegister(c.collections, c.due, c.Breaker.gauge)
+	return c
 }
 
 // Start looks at the leases until the context ends. The manager calls it on the leader alone.
-func (c *collector) Start(ctx context.Context) error {
+func (c *Collector) Start(ctx context.Context) error {
 	c.keep(map[netip.Addr]suspect{}, nil)
 	c.waits.forget()
 	defer c.keep(nil, nil)
-	defer c.breaker.loosen()
+	defer c.Breaker.loosen()
 	defer c.due.Set(0)
 	if failpoint.Broken("collect", "look", "live", "host") { // ten times a second
-		c.every, c.rule.Apart, c.rule.Termination, c.rule.Margin = time.Second/10, 0, 0, 0
+		c.Every, c.Rule.Apart, c.Rule.Termination, c.Rule.Margin = time.Second/10, 0, 0, 0
 	}
-	tick := time.NewTicker(c.every)
+	tick := time.NewTicker(c.Every)
 	defer tick.Stop()
 	for {
-		if c.ready() == nil {
+		if c.Ready() == nil {
 			c.pass(ctx, time.Now())
 		}
 		select {
@@ -130,41 +149,41 @@ func (c *collector) Start(ctx context.Context) error {
 }
 
 // pass looks at all leases once, and takes back those that were seen given up for long enough.
-func (c *collector) pass(ctx context.Context, now time.Time) {
+func (c *Collector) pass(ctx context.Context, now time.Time) {
 	if err := c.waits.load(ctx); err != nil && ctx.Err() == nil {
-		c.log.Warn("since when addresses wait for their hosts cannot be read: they wait anew", "error", err)
+		c.Log.Warn("since when addresses wait for their hosts cannot be read: they wait anew", "error", err)
 	}
 	active := c.observe(ctx, now)
 	due := c.ripe(now)
-	if c.mode != CollectionOff {
+	if c.Mode != Off {
 		c.due.Set(float64(len(c.suspects)))
 	}
 	if err := c.waits.save(ctx, c.waiting()); err != nil && ctx.Err() == nil {
-		c.log.Warn("since when addresses wait for their hosts is not written down: a restart begins anew", "error", err)
+		c.Log.Warn("since when addresses wait for their hosts is not written down: a restart begins anew", "error", err)
 	}
-	switch c.mode {
-	case CollectionOff:
+	switch c.Mode {
+	case Off:
 		return
-	case CollectionDryRun:
+	case DryRun:
 		c.report(due)
 		return
-	case CollectionOn:
+	case On:
 	}
-	due = c.breaker.passes(ctx, due, active, now)
+	due = c.Breaker.passes(ctx, due, active, now)
 	alive := make([]bool, len(due))
 	group, together := errgroup.WithContext(ctx) // an API server that fails one fails all
 	group.SetLimit(parallelCollections)
 	for i, s := range due {
 		group.Go(func() (err error) {
 			if alive[i], err = c.collect(together, s, now); err != nil && itsOwn(err) {
-				c.log.Warn("an address of a pod that has gone is not taken back", append(s.fields(), "error", err)...)
+				c.Log.Warn("an address of a pod that has gone is not taken back", append(s.fields(), "error", err)...)
 				return nil
 			}
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil && ctx.Err() == nil {
-		c.log.Warn("addresses of pods that have gone are not taken back", "due", len(due), "error", err)
+		c.Log.Warn("addresses of pods that have gone are not taken back", "due", len(due), "error", err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -176,21 +195,21 @@ func (c *collector) pass(ctx context.Context, now time.Time) {
 }
 
 // keep replaces the suspects, and what is known of pods with a long grace period.
-func (c *collector) keep(suspects map[netip.Addr]suspect, all map[netip.Addr]patient) {
+func (c *Collector) keep(suspects map[netip.Addr]suspect, all map[netip.Addr]patient) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.suspects, c.patient = suspects, all
 }
 
-// patient is a pod with a longer grace period than its lease says, as one of an earlier release does or where the pod was
-// deleted with a longer one. It is remembered for when the pod has gone.
+// patient is a pod with a longer grace period than its lease says, as one of an earlier release does or where the pod
+// was deleted with a longer one. It is remembered for when the pod has gone.
 type patient struct {
 	uid         string
 	termination time.Duration
 }
 
 // longest is what the passes know of the grace period of a lease's pod.
-func (c *collector) longest(l ipam.Lease) time.Duration {
+func (c *Collector) longest(l ipam.Lease) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if p := c.patient[l.Addr]; p.uid == l.PodUID {
@@ -201,9 +220,9 @@ func (c *collector) longest(l ipam.Lease) time.Duration {
 
 // observe brings the suspects up to date with the caches and the Leases of their hosts, and counts the active leases.
 // Leases that carry an older UID of their pod are mended on the way.
-func (c *collector) observe(ctx context.Context, now time.Time) (active int) {
+func (c *Collector) observe(ctx context.Context, now time.Time) (active int) {
 	seen, long := map[netip.Addr]suspect{}, map[netip.Addr]patient{}
-	for _, l := range c.index.Find(func(l ipam.Lease) bool { return l.State == ipam.Active }) {
+	for _, l := range c.Index.Find(func(l ipam.Lease) bool { return l.State == ipam.Active }) {
 		active++
 		if l.Owner != "" || l.PodName == "" || l.Namespace == "" {
 			continue
@@ -219,11 +238,11 @@ func (c *collector) observe(ctx context.Context, now time.Time) (active int) {
 			c.identify(ctx, l)
 			continue
 		}
-		check, cause := gone.Record(l, pod, gone.Indexed(c.index), c.leases.Now())
+		check, cause := gone.Record(l, pod, gone.Indexed(c.Index), c.Leases.Now())
 		if check == "" || check == gone.PodOtherAddress {
 			continue
 		}
-		s := suspect{lease: l, check: check, cause: cause, since: now, first: c.leases.Now()}
+		s := suspect{lease: l, check: check, cause: cause, since: now, first: c.Leases.Now()}
 		if before, ok := c.suspects[l.Addr]; ok && before.lease.Version == l.Version && before.check == check {
 			s.since, s.first, s.told = before.since, before.first, before.told
 			s.node, s.beat, s.renewal = before.node, before.beat, before.renewal
@@ -240,7 +259,7 @@ func (c *collector) observe(ctx context.Context, now time.Time) (active int) {
 }
 
 // patience is what is remembered of a pod while a lease names it, if its grace period is longer than the lease says.
-func (c *collector) patience(l ipam.Lease, pod *workload.Pod) (p patient, ok bool) {
+func (c *Collector) patience(l ipam.Lease, pod *workload.Pod) (p patient, ok bool) {
 	if pod != nil && pod.UID == l.PodUID {
 		p = patient{pod.UID, pod.Termination}
 	} else {
@@ -250,9 +269,9 @@ func (c *collector) patience(l ipam.Lease, pod *workload.Pod) (p patient, ok boo
 }
 
 // cachedPod is the pod of a holder's name; nil when there is none.
-func (c *collector) cachedPod(ctx context.Context, h ipam.Holder) (*workload.Pod, error) {
+func (c *Collector) cachedPod(ctx context.Context, h ipam.Holder) (*workload.Pod, error) {
 	var o corev1.Pod
-	err := c.cached.Get(ctx, types.NamespacedName{Namespace: h.Namespace, Name: h.PodName}, &o)
+	err := c.Cached.Get(ctx, types.NamespacedName{Namespace: h.Namespace, Name: h.PodName}, &o)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
@@ -264,7 +283,7 @@ func (c *collector) cachedPod(ctx context.Context, h ipam.Holder) (*workload.Pod
 }
 
 // ripe are the suspects that nobody has, unless the API server knows better, in the order of their addresses.
-func (c *collector) ripe(now time.Time) (due []suspect) {
+func (c *Collector) ripe(now time.Time) (due []suspect) {
 	for _, s := range c.suspects {
 		if c.doubt(s, now) == "" {
 			due = append(due, s)
@@ -275,30 +294,30 @@ func (c *collector) ripe(now time.Time) (due []suspect) {
 }
 
 // evidence is what the passes know of a suspect.
-func (c *collector) evidence(s suspect, now time.Time) gone.Evidence {
+func (c *Collector) evidence(s suspect, now time.Time) gone.Evidence {
 	e := gone.Evidence{
-		Lease: s.lease, Others: gone.Indexed(c.index), Now: c.leases.Now(), Since: s.first, For: now.Sub(s.since),
+		Lease: s.lease, Others: gone.Indexed(c.Index), Now: c.Leases.Now(), Since: s.first, For: now.Sub(s.since),
 		Host: gone.Host{Ready: true, Renewal: s.renewal, Missed: s.missed},
 	}
 	e.Lease.Termination = c.longest(s.lease)
-	if since, away := c.nodes.awaySince(s.lease.Host); away {
+	if since, away := c.Nodes.AwaySince(s.lease.Host); away {
 		e.Host = gone.Host{Away: since}
-		if !c.nodes.known(s.lease.Host) {
+		if !c.Nodes.Known(s.lease.Host) {
 			e.Host.Away = s.first // it may be there for all that is known, as with a second network card
 		}
 	}
 	return e
 }
 
-// judge decides about a lease by what the passes of this leader have seen. live has it ask the API server for the pod;
+// Judge decides about a lease by what the passes of this leader have seen. live has it ask the API server for the pod;
 // without, the cache counts as if it had said so.
-func (c *collector) judge(ctx context.Context, l ipam.Lease, live bool) (d gone.Decision, err error) {
+func (c *Collector) Judge(ctx context.Context, l ipam.Lease, live bool) (d gone.Decision, err error) {
 	now := time.Now()
 	c.mu.Lock()
 	s, ok := c.suspects[l.Addr]
 	c.mu.Unlock()
 	if !ok || s.lease.Version != l.Version {
-		s = suspect{lease: l, since: now, first: c.leases.Now()}
+		s = suspect{lease: l, since: now, first: c.Leases.Now()}
 	}
 	e := c.evidence(s, now)
 	if e.Live = true; live {
@@ -310,23 +329,24 @@ func (c *collector) judge(ctx context.Context, l ipam.Lease, live bool) (d gone.
 }
 
 // doubt says why the containers of a suspect may still run, as far as the API server is not asked for its pod.
-func (c *collector) doubt(s suspect, now time.Time) string {
+func (c *Collector) doubt(s suspect, now time.Time) string {
 	e := c.evidence(s, now)
 	e.Live = true
 	return c.timed().Doubt(e, s.check)
 }
 
 // timed is the rule for looks that are not to the millisecond: one that comes early is not another interval too early.
-func (c *collector) timed() gone.Rule {
-	r, early := c.rule, c.every/10
+func (c *Collector) timed() gone.Rule {
+	r, early := c.Rule, c.Every/10
 	r.Apart, r.Margin = r.Apart-early, r.Margin-early
 	return r
 }
 
-// waiting are the suspects that wait for their host's grace period and that nothing but this process can tell since when.
-func (c *collector) waiting() (all []suspect) {
+// waiting are the suspects that wait for their host's grace period and that nothing but this process can tell since
+// when.
+func (c *Collector) waiting() (all []suspect) {
 	for _, s := range c.suspects {
-		if !c.nodes.known(s.lease.Host) || s.check == gone.PodGone && workload.Static(s.lease.PodUID) {
+		if !c.Nodes.Known(s.lease.Host) || s.check == gone.PodGone && workload.Static(s.lease.PodUID) {
 			all = append(all, s)
 		}
 	}
@@ -334,7 +354,7 @@ func (c *collector) waiting() (all []suspect) {
 }
 
 // report says once of each what would be taken back.
-func (c *collector) report(due []suspect) {
+func (c *Collector) report(due []suspect) {
 	for _, s := range due {
 		if s.told {
 			continue
@@ -343,7 +363,7 @@ func (c *collector) report(due []suspect) {
 		c.mu.Lock()
 		c.suspects[s.lease.Addr] = s
 		c.mu.Unlock()
-		c.log.Info("would take an address back (--garbage-collection is dry-run)", s.fields()...)
+		c.Log.Info("would take an address back (--garbage-collection is dry-run)", s.fields()...)
 	}
 }
 
@@ -356,8 +376,8 @@ func (s suspect) fields() []any {
 }
 
 // livePod is the pod of a lease as the API server has it; nil when there is none.
-func (c *collector) livePod(ctx context.Context, l ipam.Lease) (*workload.Pod, error) {
-	pod, err := c.pods.FindLive(ctx, l.Namespace, l.PodName, "")
+func (c *Collector) livePod(ctx context.Context, l ipam.Lease) (*workload.Pod, error) {
+	pod, err := c.Pods.FindLive(ctx, l.Namespace, l.PodName, "")
 	switch {
 	case errors.Is(err, workload.ErrNotFound):
 		return nil, nil
@@ -375,7 +395,7 @@ func itsOwn(err error) bool {
 
 // collect asks the API server for the pod and takes the address back if that says the same; alive means that
 // it does not.
-func (c *collector) collect(ctx context.Context, s suspect, now time.Time) (alive bool, err error) {
+func (c *Collector) collect(ctx context.Context, s suspect, now time.Time) (alive bool, err error) {
 	l := s.lease
 	ctx, cancel := context.WithTimeout(ctx, allocator.MaxRequestTime)
 	defer cancel()
@@ -389,12 +409,12 @@ func (c *collector) collect(ctx context.Context, s suspect, now time.Time) (aliv
 	}
 	s.check, s.cause = d.Check, d.Cause
 	change := ipam.Change{Verb: ipam.VerbCollect, By: "bcsnet-controller", Reason: string(s.check)}
-	released, err := allocator.ReleaseLease(ctx, c.leases, l, change, l.SameHolding)
+	released, err := allocator.ReleaseLease(ctx, c.Leases, l, change, l.SameHolding)
 	if released {
-		c.breaker.took(time.Now())
+		c.Breaker.took(time.Now())
 		c.collections.WithLabelValues(string(s.check)).Inc()
-		c.log.Info("took an address back", s.fields()...)
-		c.tell(ctx, l, corev1.EventTypeNormal, v1.ReasonAddressCollected, "Collect", "took "+l.Addr.String()+" back: "+s.cause)
+		c.Log.Info("took an address back", s.fields()...)
+		c.Event(ctx, l, corev1.EventTypeNormal, v1.ReasonAddressCollected, "Collect", "took "+l.Addr.String()+" back: "+s.cause)
 	}
 	return false, err
 }

@@ -1,4 +1,4 @@
-package controller
+package node
 
 import (
 	"context"
@@ -25,10 +25,11 @@ import (
 const (
 	// capacityLook is how often the leader looks whether a number is another.
 	capacityLook = 250 * time.Millisecond
-	// capacityEvery is how often a node is told a number at most: everybody who watches nodes hears of it. capacityFew is how
-	// often where few addresses are left, capacityEdge where its pools have become full, or have addresses again.
+	// capacityEvery is how often a node is told a number at most: everybody who watches nodes hears of it. capacityFew is
+	// how often where few addresses are left, capacityEdge where its pools have become full, or have addresses again.
 	capacityEvery, capacityFew, capacityEdge = time.Minute, 10 * time.Second, time.Second
-	// fewLeft are few: more make no difference to a scheduler that places pods for some seconds, as a node takes 110 by default.
+	// fewLeft are few: more make no difference to a scheduler that places pods for some seconds, as a node takes 110 by
+	// default.
 	fewLeft = 256
 	// capacityRate is how many nodes are told in a second, capacityEdgeRate how many of those whose pools have become
 	// full or have addresses again.
@@ -37,10 +38,10 @@ const (
 	parallelPatches = 8
 )
 
-// capacity publishes on every node, as extended resources, for how many pods there are addresses: those that the pools
+// Capacity publishes on every node, as extended resources, for how many pods there are addresses: those that the pools
 // of the node have left, and those that pods on the node hold. It is the leader's work; what the nodes say is all that
 // it remembers.
-type capacity struct {
+type Capacity struct {
 	client    client.Client
 	index     *ipam.Index
 	resources scheduling.Resources
@@ -64,10 +65,24 @@ type capacity struct {
 	looked  time.Time
 }
 
-func newCapacity(c client.Client, index *ipam.Index, r scheduling.Resources, now func() time.Time, ready func() error, registry prometheus.Registerer, log *slog.Logger) *capacity {
-	p := &capacity{
-		client: c, index: index, resources: r, now: now, clock: time.Now, ready: ready, log: log, troubles: rate.Sometimes{Interval: time.Minute},
-		usual: rate.NewLimiter(capacityRate, capacityRate), edges: rate.NewLimiter(capacityEdgeRate, capacityEdgeRate),
+// Config is what Capacity works with.
+type Config struct {
+	Client    client.Client
+	Index     *ipam.Index
+	Resources scheduling.Resources
+	// Now is the API server's time.
+	Now      func() time.Time
+	Ready    func() error
+	Registry prometheus.Registerer
+	Log      *slog.Logger
+}
+
+// NewCapacity returns one that knows no node, and registers its metrics.
+func NewCapacity(o Config) *Capacity {
+	p := &Capacity{
+		client: o.Client, index: o.Index, resources: o.Resources, now: o.Now, clock: time.Now, ready: o.Ready, log: o.Log,
+		troubles: rate.Sometimes{Interval: time.Minute},
+		usual:    rate.NewLimiter(capacityRate, capacityRate), edges: rate.NewLimiter(capacityEdgeRate, capacityEdgeRate),
 		nodes: map[string]*nodeCapacity{}, hosts: map[netip.Addr]map[*nodeCapacity]struct{}{}, dirty: map[netip.Addr]struct{}{},
 		patches: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "bcsnet_node_patches_total",
@@ -77,7 +92,7 @@ func newCapacity(c client.Client, index *ipam.Index, r scheduling.Resources, now
 	for _, result := range []string{patchChange, patchEdge, patchFailed} {
 		p.patches.WithLabelValues(result)
 	}
-	registry.MustRegister(p.patches)
+	o.Registry.MustRegister(p.patches)
 	return p
 }
 
@@ -88,8 +103,8 @@ const (
 	patchFailed = "failed"
 )
 
-// set takes a node as the cache has it.
-func (c *capacity) set(o *corev1.Node) {
+// Set takes a node as the cache has it.
+func (c *Capacity) Set(o *corev1.Node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := c.nodes[o.Name]
@@ -112,21 +127,21 @@ func (c *capacity) set(o *corev1.Node) {
 	c.stirred = true
 }
 
-// remove forgets a node.
-func (c *capacity) remove(o *corev1.Node) {
+// Remove forgets a node.
+func (c *Capacity) Remove(o *corev1.Node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.forget(c.nodes[o.Name])
 	delete(c.nodes, o.Name)
 }
 
-func (c *capacity) forget(n *nodeCapacity) {
+func (c *Capacity) forget(n *nodeCapacity) {
 	if n != nil {
 		c.unlist(n)
 	}
 }
 
-func (c *capacity) unlist(n *nodeCapacity) {
+func (c *Capacity) unlist(n *nodeCapacity) {
 	for _, a := range n.addrs {
 		if delete(c.hosts[a], n); len(c.hosts[a]) == 0 {
 			delete(c.hosts, a)
@@ -134,8 +149,8 @@ func (c *capacity) unlist(n *nodeCapacity) {
 	}
 }
 
-// leaseChanged takes note of whose addresses have become more or less.
-func (c *capacity) leaseChanged(old, new ipam.Lease) {
+// LeaseChanged takes note of whose addresses have become more or less.
+func (c *Capacity) LeaseChanged(old, new ipam.Lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stirred = true
@@ -147,7 +162,7 @@ func (c *capacity) leaseChanged(old, new ipam.Lease) {
 }
 
 // Start publishes until the context ends, a term of the leader.
-func (c *capacity) Start(ctx context.Context) error {
+func (c *Capacity) Start(ctx context.Context) error {
 	if !leadership.AwaitReady(ctx, c.ready) {
 		return nil
 	}
@@ -166,7 +181,7 @@ func (c *capacity) Start(ctx context.Context) error {
 }
 
 // pass writes what is due.
-func (c *capacity) pass(ctx context.Context) {
+func (c *Capacity) pass(ctx context.Context) {
 	var group errgroup.Group
 	group.SetLimit(parallelPatches)
 	for _, p := range c.due() {
@@ -179,7 +194,7 @@ func (c *capacity) pass(ctx context.Context) {
 }
 
 // due are the patches whose time has come: those of edges first, then of whom was told longest ago.
-func (c *capacity) due() (patches []nodePatch) {
+func (c *Capacity) due() (patches []nodePatch) {
 	now := c.clock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -223,7 +238,7 @@ func (c *capacity) due() (patches []nodePatch) {
 }
 
 // recount looks which pools nodes draw from, and how many pods hold addresses on them, where that has changed.
-func (c *capacity) recount() {
+func (c *Capacity) recount() {
 	if plans := c.index.PlansRevision(); plans != c.plans {
 		c.plans = plans
 		for _, n := range c.nodes {
@@ -255,7 +270,7 @@ func (c *capacity) recount() {
 }
 
 // write patches a node. One that has gone needs nothing; what fails is tried again when the node's time has come.
-func (c *capacity) write(ctx context.Context, p nodePatch) {
+func (c *Capacity) write(ctx context.Context, p nodePatch) {
 	o := &corev1.Node{}
 	o.Name = p.node.name
 	limited, cancel := context.WithTimeout(ctx, capacityFew)
@@ -279,6 +294,6 @@ func (c *capacity) write(ctx context.Context, p nodePatch) {
 	}
 	if c.nodes[p.node.name] == p.node {
 		p.node.full, p.node.few, p.node.told = p.full, p.few, true
-		p.node.see(trimNode(o, c.resources), c.resources)
+		p.node.see(Trim(o, c.resources), c.resources)
 	}
 }

@@ -1,4 +1,4 @@
-package controller
+package node
 
 import (
 	"maps"
@@ -16,8 +16,8 @@ import (
 // GatewayAnnotation on a node names the gateway of its pods, where --gateway-source is host.
 const GatewayAnnotation = "netservicecontroller.bkbcs.tencent.com/gateway"
 
-// nodes keeps the addresses and gateway annotations of the nodes, and which hosts are away.
-type nodes struct {
+// Nodes keeps the addresses and gateway annotations of the nodes, and which hosts are away.
+type Nodes struct {
 	index *ipam.Index
 	// changed is told of the addresses that a node has got or lost.
 	changed func([]netip.Addr)
@@ -32,16 +32,18 @@ type nodes struct {
 	away  map[netip.Addr]time.Time
 }
 
-func newNodes(index *ipam.Index, changed func([]netip.Addr), now func() time.Time) *nodes {
-	return &nodes{
+// New returns nodes that are not known yet. changed is called with the addresses that a node has got or lost; now is
+// the API server's time.
+func New(index *ipam.Index, changed func([]netip.Addr), now func() time.Time) *Nodes {
+	return &Nodes{
 		index: index, changed: changed, now: now,
 		addrs: map[string][]netip.Addr{}, has: map[netip.Addr]int{}, gateways: map[netip.Addr]netip.Addr{},
 		ready: map[netip.Addr]string{}, away: map[netip.Addr]time.Time{},
 	}
 }
 
-// set takes a node's state.
-func (n *nodes) set(o *corev1.Node) {
+// Set takes a node's state.
+func (n *Nodes) Set(o *corev1.Node) {
 	gateway, _ := ipam.ParseAddr(o.Annotations[GatewayAnnotation])
 	ready, since := readiness(o)
 	n.put(o.Name, addressesOf(o), gateway, ready, since)
@@ -70,10 +72,10 @@ func readiness(o *corev1.Node) (ready bool, since time.Time) {
 	return false, time.Time{}
 }
 
-// remove forgets a node.
-func (n *nodes) remove(name string) { n.put(name, nil, netip.Addr{}, false, time.Time{}) }
+// Remove forgets a node.
+func (n *Nodes) Remove(o *corev1.Node) { n.put(o.Name, nil, netip.Addr{}, false, time.Time{}) }
 
-func (n *nodes) put(name string, addrs []netip.Addr, gateway netip.Addr, ready bool, since time.Time) {
+func (n *Nodes) put(name string, addrs []netip.Addr, gateway netip.Addr, ready bool, since time.Time) {
 	n.mu.Lock()
 	n.noteReady(name, addrs, ready, since)
 	before := n.addrs[name]
@@ -101,7 +103,7 @@ func (n *nodes) put(name string, addrs []netip.Addr, gateway netip.Addr, ready b
 }
 
 // noteReady takes note of which addresses are a ready node's.
-func (n *nodes) noteReady(name string, addrs []netip.Addr, ready bool, since time.Time) {
+func (n *Nodes) noteReady(name string, addrs []netip.Addr, ready bool, since time.Time) {
 	before := n.addrs[name]
 	for _, a := range before {
 		if n.ready[a] == name {
@@ -131,9 +133,9 @@ func (n *nodes) noteReady(name string, addrs []netip.Addr, ready bool, since tim
 	}
 }
 
-// awaySince says since when no ready node has the address of a host; away is false while one has. Of a host that
+// AwaySince says since when no ready node has the address of a host; away is false while one has. Of a host that
 // this process has never heard of it is the time of the first question.
-func (n *nodes) awaySince(host netip.Addr) (since time.Time, away bool) {
+func (n *Nodes) AwaySince(host netip.Addr) (since time.Time, away bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if _, ready := n.ready[host]; ready {
@@ -145,45 +147,45 @@ func (n *nodes) awaySince(host netip.Addr) (since time.Time, away bool) {
 	return n.away[host], true
 }
 
-// known reports whether any node, ready or not, has the address of a host.
-func (n *nodes) known(host netip.Addr) bool {
+// Known reports whether any node, ready or not, has the address of a host.
+func (n *Nodes) Known(host netip.Addr) bool {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	return n.has[host] > 0
 }
 
-// readyNode names the ready node that a host is.
-func (n *nodes) readyNode(host netip.Addr) (name string, ok bool) {
+// ReadyNode names the ready node that a host is.
+func (n *Nodes) ReadyNode(host netip.Addr) (name string, ok bool) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	name, ok = n.ready[host]
 	return name, ok
 }
 
-// of are the addresses of a node.
-func (n *nodes) of(name string) []netip.Addr {
+// Of are the addresses of a node.
+func (n *Nodes) Of(name string) []netip.Addr {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	return n.addrs[name]
 }
 
-// all are the nodes with their addresses, by name.
-func (n *nodes) all() map[string][]netip.Addr {
+// All are the nodes with their addresses, by name.
+func (n *Nodes) All() map[string][]netip.Addr {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	return maps.Clone(n.addrs)
 }
 
-// gateway is what the annotation of a host's node says; invalid when there is none.
-func (n *nodes) gateway(host netip.Addr) netip.Addr {
+// Gateway is what the annotation of a host's node says; invalid when there is none.
+func (n *Nodes) Gateway(host netip.Addr) netip.Addr {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	return n.gateways[host]
 }
 
-// trimNode is a node with no more than is read here: what the cache keeps. Of its resources it keeps those that are
+// Trim is a node with no more than is read here: what the cache keeps. Of its resources it keeps those that are
 // published, and those that this controller has published before.
-func trimNode(o *corev1.Node, resources scheduling.Resources) *corev1.Node {
+func Trim(o *corev1.Node, resources scheduling.Resources) *corev1.Node {
 	t := &corev1.Node{}
 	t.Name, t.UID, t.ResourceVersion = o.Name, o.UID, o.ResourceVersion
 	if g, ok := o.Annotations[GatewayAnnotation]; ok {

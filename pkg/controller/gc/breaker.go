@@ -1,4 +1,4 @@
-package controller
+package gc
 
 import (
 	"cmp"
@@ -30,11 +30,11 @@ const (
 	breakerWindow = time.Minute
 )
 
-// circuitBreaker stops the collection when more leases than usual look given up at once: an API server that is empty, or
-// was restored, says of every pod that it does not exist. It lets those go whose namespace and node it has seen there at
-// another look, and all when there are fewer: then somebody has released them by hand. Of a host that
-// has been away for longer than its grace period no node is asked for.
-type circuitBreaker struct {
+// Breaker stops the collection when more leases than usual look given up at once: an API server that is empty, or
+// was restored, says of every pod that it does not exist. It lets those go whose namespace and node it has seen there
+// at another look, and all when there are fewer: then somebody has released them by hand. Of a host that has been away
+// for longer than its grace period no node is asked for.
+type Breaker struct {
 	live client.Reader
 	// node names the ready node that a host is; ok is false when it is none.
 	node    func(host netip.Addr) (name string, ok bool)
@@ -52,21 +52,22 @@ type circuitBreaker struct {
 	looked map[netip.Addr]uint64
 }
 
-func newCircuitBreaker(live client.Reader, node func(netip.Addr) (string, bool), changed func(pool string), log *slog.Logger) *circuitBreaker {
-	return &circuitBreaker{live: live, node: node, changed: changed, log: log, gauge: prometheus.NewGauge(prometheus.GaugeOpts{
+// NewBreaker returns a breaker that lets all pass. changed is called for a pool whose leases begin or cease to wait.
+func NewBreaker(live client.Reader, node func(netip.Addr) (string, bool), changed func(pool string), log *slog.Logger) *Breaker {
+	return &Breaker{live: live, node: node, changed: changed, log: log, gauge: prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "bcsnet_collection_braked", Help: "1 while no addresses are taken back because there are too many at once.",
 	})}
 }
 
 // took takes note of a collection.
-func (b *circuitBreaker) took(now time.Time) {
+func (b *Breaker) took(now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.taken = append(b.taken, now)
 }
 
 // passes are those of the leases that are due that need not wait.
-func (b *circuitBreaker) passes(ctx context.Context, due []suspect, active int, now time.Time) []suspect {
+func (b *Breaker) passes(ctx context.Context, due []suspect, active int, now time.Time) []suspect {
 	b.mu.Lock()
 	b.taken = slices.DeleteFunc(b.taken, func(t time.Time) bool { return now.Sub(t) >= breakerWindow })
 	many := len(due) > 0 && len(due)+len(b.taken) > max(breakerCount, active/breakerOneIn)
@@ -87,7 +88,7 @@ func (b *circuitBreaker) passes(ctx context.Context, due []suspect, active int, 
 
 // look tells the leases that were due at the look before from those that are for the first time, also while others wait
 // for long: the API server may have lost its pods once more.
-func (b *circuitBreaker) look(due []suspect) (again, fresh []suspect) {
+func (b *Breaker) look(due []suspect) (again, fresh []suspect) {
 	now := make(map[netip.Addr]uint64, len(due))
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -104,7 +105,7 @@ func (b *circuitBreaker) look(due []suspect) (again, fresh []suspect) {
 }
 
 // pull stops the collection, and says so when it went until now.
-func (b *circuitBreaker) pull(due []suspect, why string) {
+func (b *Breaker) pull(due []suspect, why string) {
 	pools := map[string]int{}
 	for _, s := range due {
 		pools[s.lease.Pool]++
@@ -126,7 +127,7 @@ func (b *circuitBreaker) pull(due []suspect, why string) {
 }
 
 // loosen lets the collection go on.
-func (b *circuitBreaker) loosen() {
+func (b *Breaker) loosen() {
 	b.mu.Lock()
 	before := b.pools
 	b.pools, b.why, b.looked = nil, "", nil
@@ -139,7 +140,7 @@ func (b *circuitBreaker) loosen() {
 }
 
 // tell has the pools looked at whose number has changed.
-func (b *circuitBreaker) tell(before, after map[string]int) {
+func (b *Breaker) tell(before, after map[string]int) {
 	all := maps.Clone(before)
 	if all == nil {
 		all = map[string]int{}
@@ -152,8 +153,8 @@ func (b *circuitBreaker) tell(before, after map[string]int) {
 	}
 }
 
-// waiting returns how many leases of a pool wait for the breaker, and what it waits for.
-func (b *circuitBreaker) waiting(pool string) (n int, why string) {
+// Waiting returns how many leases of a pool wait for the breaker, and what it waits for.
+func (b *Breaker) Waiting(pool string) (n int, why string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.pools[pool], b.why
@@ -164,7 +165,7 @@ type object struct{ kind, name string }
 
 // sort asks the API server for the namespaces and nodes of all, and tells those leases apart of which it has both. why
 // says which it does not have.
-func (b *circuitBreaker) sort(ctx context.Context, due []suspect) (seen, unseen []suspect, why string) {
+func (b *Breaker) sort(ctx context.Context, due []suspect) (seen, unseen []suspect, why string) {
 	wanted := map[object]error{}
 	of := func(s suspect) []object {
 		all := []object{{"Namespace", s.lease.Namespace}}
@@ -194,7 +195,7 @@ func (b *circuitBreaker) sort(ctx context.Context, due []suspect) (seen, unseen 
 }
 
 // missing says that the API server does not have an object, or not whether it has; nil when it has.
-func (b *circuitBreaker) missing(ctx context.Context, w object) error {
+func (b *Breaker) missing(ctx context.Context, w object) error {
 	var o metav1.PartialObjectMetadata
 	o.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(w.kind))
 	switch err := b.live.Get(ctx, types.NamespacedName{Name: w.name}, &o); {

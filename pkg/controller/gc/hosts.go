@@ -1,4 +1,4 @@
-package controller
+package gc
 
 import (
 	"context"
@@ -56,16 +56,16 @@ func (b *beats) of(ctx context.Context, nodes map[string]struct{}) map[string]st
 }
 
 // listen notes which hosts have renewed their Leases since their suspects were seen first, and until when they had not.
-func (c *collector) listen(ctx context.Context, seen map[netip.Addr]suspect, now time.Time) {
+func (c *Collector) listen(ctx context.Context, seen map[netip.Addr]suspect, now time.Time) {
 	wanted := map[string]struct{}{}
 	for _, s := range seen {
-		if node, ready := c.nodes.readyNode(s.lease.Host); ready && (s.renewal != gone.Since || s.node != node) {
+		if node, ready := c.Nodes.ReadyNode(s.lease.Host); ready && (s.renewal != gone.Since || s.node != node) {
 			wanted[node] = struct{}{}
 		}
 	}
 	heard := c.beats.of(ctx, wanted)
 	for addr, s := range seen {
-		node, _ := c.nodes.readyNode(s.lease.Host)
+		node, _ := c.Nodes.ReadyNode(s.lease.Host)
 		beat, ok := heard[node]
 		switch {
 		case s.node != node:

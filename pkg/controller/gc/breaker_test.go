@@ -1,4 +1,4 @@
-package controller
+package gc
 
 import (
 	"context"
@@ -33,7 +33,7 @@ func (namespaces) List(context.Context, client.ObjectList, ...client.ListOption)
 
 // A circuit breaker that waits for one namespace takes a second look at others that go all at once meanwhile.
 func TestBrakeLooksAgain(t *testing.T) {
-	b := newCircuitBreaker(namespaces{"shop": true}, func(netip.Addr) (string, bool) { return "", false }, func(string) {}, slog.New(slog.DiscardHandler))
+	b := NewBreaker(namespaces{"shop": true}, func(netip.Addr) (string, bool) { return "", false }, func(string) {}, slog.New(slog.DiscardHandler))
 	due := func(namespace string, from, n byte) (all []suspect) {
 		for i := range n {
 			all = append(all, suspect{lease: ipam.Lease{

@@ -1,4 +1,4 @@
-package controller
+package node
 
 import (
 	"encoding/json"
@@ -24,9 +24,10 @@ import (
 
 const eniIP = "tke.cloud.tencent.com/eni-ip"
 
-// offers is what publishes on the nodes of a test, whose clock it has. Its patches reach the nodes as they would by the API server.
+// offers is what publishes on the nodes of a test, whose clock it has. Its patches reach the nodes as they would by the
+// API server.
 type offers struct {
-	*capacity
+	*Capacity
 	t       testing.TB
 	clock   time.Time
 	version int
@@ -40,9 +41,12 @@ func newOffers(t testing.TB, resources ...string) *offers {
 		t.Fatal(err)
 	}
 	o := &offers{t: t, clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), objects: map[string]*corev1.Node{}}
-	o.capacity = newCapacity(nil, ipam.NewIndex(), r, func() time.Time { return o.clock }, func() error { return errors.ErrUnsupported }, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
-	o.capacity.clock = o.now
-	o.index.Subscribe(o.leaseChanged)
+	o.Capacity = NewCapacity(Config{
+		Index: ipam.NewIndex(), Resources: r, Now: func() time.Time { return o.clock }, Ready: func() error { return errors.ErrUnsupported },
+		Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
+	})
+	o.Capacity.clock = o.now
+	o.index.Subscribe(o.LeaseChanged)
 	return o
 }
 
@@ -76,7 +80,7 @@ func (o *offers) node(name, addr string, change ...func(*corev1.Node)) {
 	}
 	o.version++
 	n.ResourceVersion = fmt.Sprint(o.version)
-	o.set(trimNode(n, o.resources))
+	o.Set(Trim(n, o.resources))
 }
 
 // hold has a pod on a host take an address; none has it give it up.
@@ -183,8 +187,8 @@ func TestCapacity(t *testing.T) {
 	o.expect("nothing to do", "", time.Hour)
 }
 
-// TestCapacityPerHost: of a pool that bounds what one host has, a node says no more than it may have; one that has as many
-// as it may is told at once.
+// TestCapacityPerHost: of a pool that bounds what one host has, a node says no more than it may have; one that has as
+// many as it may is told at once.
 func TestCapacityPerHost(t *testing.T) {
 	o := newOffers(t, eniIP)
 	o.pool(1, 9, func(p *ipam.Pool) { p.MaxPerHost = 2 })
@@ -233,7 +237,7 @@ func TestCapacityOfOthers(t *testing.T) {
 		delete(n.Status.Allocatable, eniIP)
 	})
 	o.expect("another node of its name", "a=3", 0)
-	o.remove(o.objects["a"])
+	o.Remove(o.objects["a"])
 	o.pool(1, 9)
 	o.expect("it is gone", "", 0)
 	if len(o.hosts) != 1 || len(o.nodes) != 1 {

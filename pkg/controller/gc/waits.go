@@ -1,4 +1,4 @@
-package controller
+package gc
 
 import (
 	"cmp"
@@ -19,8 +19,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// waitsName is the ConfigMap in the controller's namespace that says since when addresses wait for hosts of which no Node
-// tells. Without it the grace period would begin anew with each process.
+// waitsName is the ConfigMap in the controller's namespace that says since when addresses wait for hosts of which no
+// Node tells. Without it the grace period would begin anew with each process.
 const waitsName = leadership.LeaseName + "-waits"
 
 // maxWaits bounds the ConfigMap. Those that do not fit begin anew with the next process.

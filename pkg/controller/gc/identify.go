@@ -1,0 +1,33 @@
+package gc
+
+import (
+	"context"
+	"errors"
+
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/gone"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// identify gives a lease that carries an older UID of its pod the one that the pod has, if the API server says, too,
+// that the pod reports the address. Whoever looks at the lease by its UID alone would take the pod for another.
+func (c *Collector) identify(ctx context.Context, l ipam.Lease) {
+	ctx, cancel := context.WithTimeout(ctx, allocator.MaxRequestTime)
+	defer cancel()
+	pod, err := c.livePod(ctx, l)
+	if err != nil || pod == nil || !gone.Misnamed(l, *pod) {
+		return // the next pass sees to it
+	}
+	next, ok := ipam.Identify(l, pod.UID)
+	if !ok {
+		return
+	}
+	switch _, err := c.Leases.Write(ctx, next); {
+	case err == nil:
+		c.Log.Info("a lease named an earlier pod than the one that has the address: mended", "address", l.Addr.String(),
+			"pod", l.Who(), "pod_uid", pod.UID, "earlier_uid", l.PodUID)
+	case !errors.Is(err, store.ErrConflict):
+		c.Log.Warn("a lease names an earlier pod than the one that has the address", "address", l.Addr.String(), "pod", l.Who(), "error", err)
+	}
+}
