@@ -8,6 +8,7 @@ import (
 	"go4.org/netipx"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -51,7 +52,7 @@ func (r Request) agree() *ipam.Refusal {
 	}
 	for _, a := range r.Addrs {
 		if len(t.Sets) > 0 && !slices.ContainsFunc(t.Sets, func(s *netipx.IPSet) bool { return s.Contains(a) }) {
-			return ipam.Refuse(ipam.ReasonClaimConflict, "the request is for address %s, the terms of %s are for %s", a, r.who(), ipam.FormatSet(t.Sets[0])).
+			return ipam.Refuse(ipam.ReasonClaimConflict, "the request is for address %s, the terms of %s are for %s", a, r.who(), ipaddr.FormatSet(t.Sets[0])).
 				WithHint("ask without an address; see: bcsnetctl explain %s/%s", r.Namespace, r.PodName)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -59,7 +60,7 @@ func (r Preallocation) all() int {
 	if r.Addresses == nil {
 		return r.Size
 	}
-	most := max(ipam.SizeOfSet(ipam.OfFamily(r.Addresses, true)), ipam.SizeOfSet(ipam.OfFamily(r.Addresses, false)))
+	most := max(ipaddr.SizeOfSet(ipaddr.OfFamily(r.Addresses, ipaddr.IPv4)), ipaddr.SizeOfSet(ipaddr.OfFamily(r.Addresses, ipaddr.IPv6)))
 	return int(min(uint64(r.Size), most))
 }
 
@@ -121,19 +122,22 @@ type lack struct {
 func (a *Allocator) lacks(r Preallocation, held ipam.ClaimUsage) (all []lack) {
 	want := ipam.PickRequest{Ahead: true, Pool: r.Pool, Key: r.key(), Who: "claim " + r.Claim, Holder: "claim " + r.Claim, Claim: r.Claim}
 	if r.Addresses != nil {
-		for _, is4 := range []bool{true, false} {
-			set := ipam.OfFamily(r.Addresses, is4)
-			wanted := int(min(uint64(r.until()), ipam.SizeOfSet(set)))
+		for _, f := range ipaddr.Families() {
+			set := ipaddr.OfFamily(r.Addresses, f)
+			wanted := int(min(uint64(r.until()), ipaddr.SizeOfSet(set)))
 			want.Sets = []*netipx.IPSet{set}
-			all = append(all, lack{wanted - held.Of(is4), want})
+			all = append(all, lack{wanted - held.Of(f), want})
 		}
 		return all
 	}
 	for _, of := range a.byNetwork(held) {
 		// An address that the other family of its network is missing beside: its pod will take one of each.
-		n4, n6 := of.Of(true), of.Of(false)
-		less, beside := n4 < n6, want
-		beside.Have = []ipam.Lease{of[slices.IndexFunc(of, func(p ipam.ClaimPart) bool { return p.Is4 != less })].One}
+		n4, n6 := of.Of(ipaddr.IPv4), of.Of(ipaddr.IPv6)
+		less, beside := ipaddr.IPv6, want
+		if n4 < n6 {
+			less = ipaddr.IPv4
+		}
+		beside.Have = []ipam.Lease{of[slices.IndexFunc(of, func(p ipam.ClaimPart) bool { return p.Family != less })].One}
 		all = append(all, lack{min(max(n4, n6)-min(n4, n6), r.until()-held.Of(less)), beside})
 	}
 	return append(all, lack{r.until() - held.Most(), want})

@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
@@ -323,7 +324,7 @@ func TestObjectIsBeingDeleted(t *testing.T) {
 	p := newPod(t, "deleting", x.host, r)
 	request := x.of(p, "deleting-1")
 	a := r.one(request)
-	o := &v1.BCSNetIP{ObjectMeta: metav1.ObjectMeta{Name: ipam.ObjectName(a)}}
+	o := &v1.BCSNetIP{ObjectMeta: metav1.ObjectMeta{Name: ipaddr.ObjectName(a)}}
 	c := cluster.AdminFor(t)
 	if err := v1.AddToScheme(c.Scheme()); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
@@ -93,7 +94,7 @@ func TestRequestAcrossARestore(t *testing.T) {
 	two.index.Watched(ipam.Lease{Addr: x.addr(9), Version: lost, Params: poolOf(t, x.pool).Params()})
 	gate := intercept.NewGate()
 	two.tap.On(intercept.All(intercept.Method(http.MethodGet), func(r *http.Request) bool {
-		return strings.HasSuffix(r.URL.Path, "/"+ipam.ObjectName(x.addr(9)))
+		return strings.HasSuffix(r.URL.Path, "/"+ipaddr.ObjectName(x.addr(9)))
 	}), gate.HoldStream)
 	asks := x.vm("asks")
 	asks.Addrs = []netip.Addr{x.addr(9)}

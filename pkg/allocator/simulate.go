@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -62,7 +63,7 @@ func (s *Simulation) Request(host netip.Addr) Request {
 type Promises struct {
 	Address     func(netip.Addr) bool
 	OnHost      func(host netip.Addr, pool string) []netip.Addr
-	OfClaim     func(claim string, is4 bool) int
+	OfClaim     func(claim string, f ipaddr.Family) int
 	InNamespace func(namespace, pool string) []netip.Addr
 }
 
@@ -120,7 +121,7 @@ func (s *Simulation) on(host netip.Addr, now time.Time, promised Promises, anyHo
 		w.Expected = func(pool string) []netip.Addr { return promised.OnHost(host, pool) }
 	}
 	if promised.OfClaim != nil {
-		w.Coming = func(is4 bool) int { return promised.OfClaim(s.Claim(), is4) }
+		w.Coming = func(f ipaddr.Family) int { return promised.OfClaim(s.Claim(), f) }
 	}
 	picks, refusal := s.index.Propose(w, now)
 	for _, pick := range picks {

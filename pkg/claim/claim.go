@@ -13,7 +13,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -82,20 +82,19 @@ func FromObject(o *v1.BCSNetIPClaim) (Claim, error) {
 	if len(o.Spec.Addresses) == 0 {
 		return c, nil
 	}
-	var b netipx.IPSetBuilder
+	ranges := make([]netipx.IPRange, 0, len(o.Spec.Addresses))
 	for i, text := range o.Spec.Addresses {
-		r, err := ipam.ParseRange(text)
+		r, err := ipaddr.ParseRange(text)
 		if err != nil {
 			return c, fmt.Errorf("spec.addresses[%d]: %w", i, err)
 		}
-		b.AddRange(r)
+		ranges = append(ranges, r)
 	}
-	var err error
-	c.Addresses, err = b.IPSet()
-	if n := ipam.SizeOfSet(c.Addresses); err == nil && c.Preallocate && c.Size < 0 && n > MaxPreallocated {
-		err = fmt.Errorf("spec.preallocate: %d addresses are more than %d: set spec.replicas", n, MaxPreallocated)
+	c.Addresses = ipaddr.SetOf(ranges...)
+	if n := ipaddr.SizeOfSet(c.Addresses); c.Preallocate && c.Size < 0 && n > MaxPreallocated {
+		return c, fmt.Errorf("spec.preallocate: %d addresses are more than %d: set spec.replicas", n, MaxPreallocated)
 	}
-	return c, err
+	return c, nil
 }
 
 // Room is how many addresses of a family the claim may have for a while; 0 for no bound, negative for none at all.

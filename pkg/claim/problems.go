@@ -11,6 +11,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -76,34 +77,31 @@ func (c Claim) unsupplied(x *ipam.Index, rivals map[string]*netipx.IPSet) (all [
 		}
 		return all
 	}
-	if outside := x.Outside(c.Addresses, c.Pool); ipam.SizeOfSet(outside) > 0 {
+	if outside := x.Outside(c.Addresses, c.Pool); ipaddr.SizeOfSet(outside) > 0 {
 		where := "in no pool"
 		if c.Pool != "" {
 			where = "not in pool " + c.Pool
 		}
-		add(string(ipam.ReasonAddressNotInPool), "%s %s %s", ipam.FormatSet(outside), humanize.OneOr(ipam.SizeOfSet(outside), "is", "are"), where)
+		add(string(ipam.ReasonAddressNotInPool), "%s %s %s", ipaddr.FormatSet(outside), humanize.OneOr(ipaddr.SizeOfSet(outside), "is", "are"), where)
 	}
 	for _, name := range slices.Sorted(maps.Keys(rivals)) {
-		if both := intersection(c.Addresses, rivals[name]); ipam.SizeOfSet(both) > 0 {
-			add(v1.ReasonAddressesShared, "claim %s names %s, too", name, ipam.FormatSet(both))
+		if both := ipaddr.Intersect(c.Addresses, rivals[name]); ipaddr.SizeOfSet(both) > 0 {
+			add(v1.ReasonAddressesShared, "claim %s names %s, too", name, ipaddr.FormatSet(both))
 		}
 	}
-	return append(all, slices.Concat(c.tooFew(x, true), c.tooFew(x, false))...)
+	return append(all, slices.Concat(c.tooFew(x, ipaddr.IPv4), c.tooFew(x, ipaddr.IPv6))...)
 }
 
 // tooFew are the problems with the claim's own addresses of a family, where it names some: there are fewer than the claim
 // may have of each family, or somebody else has so many of them.
-func (c Claim) tooFew(x *ipam.Index, is4 bool) (all []Problem) {
-	named := ipam.OfFamily(c.Addresses, is4)
-	have, family := ipam.SizeOfSet(named), ""
+func (c Claim) tooFew(x *ipam.Index, f ipaddr.Family) (all []Problem) {
+	named := ipaddr.OfFamily(c.Addresses, f)
+	have, family := ipaddr.SizeOfSet(named), ""
 	if have == 0 {
 		return nil
 	}
-	if have < ipam.SizeOfSet(c.Addresses) {
-		family = " of IPv6"
-		if is4 {
-			family = " of IPv4"
-		}
+	if have < ipaddr.SizeOfSet(c.Addresses) {
+		family = " of " + f.String()
 	}
 	if c.Size > 0 && uint64(c.Size) > have {
 		all = append(all, Problem{v1.ReasonLargerThanPools, fmt.Sprintf("it may have %s of a family, and names %d%s", humanize.Plural(c.Size, "address"), have, family)})
@@ -116,7 +114,7 @@ func (c Claim) tooFew(x *ipam.Index, is4 bool) (all []Problem) {
 
 // takenByOthers counts those of the claim's addresses that are somebody else's, and names the first.
 func (c Claim) takenByOthers(x *ipam.Index, mine *netipx.IPSet) (n uint64, by string) {
-	if ipam.SizeOfSet(mine) > maxLooked {
+	if ipaddr.SizeOfSet(mine) > maxLooked {
 		return 0, ""
 	}
 	var named []string
@@ -152,12 +150,4 @@ func supply(n uint64, pools []string) string {
 		return "none (no pool serves it)"
 	}
 	return fmt.Sprintf("%d (%s)", n, humanize.List(pools))
-}
-
-func intersection(a, b *netipx.IPSet) *netipx.IPSet {
-	var builder netipx.IPSetBuilder
-	builder.AddSet(a)
-	builder.Intersect(b)
-	set, _ := builder.IPSet() // ranges of sets are valid
-	return set
 }

@@ -10,6 +10,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // Settle is how long an address that a workload seems to need no more is kept all the same: in a rolling update
@@ -70,7 +71,7 @@ func Steps(c Claim, need *Need, leases []ipam.Lease, now time.Time) (steps []Ste
 	for _, l := range leases {
 		g := groupOf(l)
 		if c.Size >= 0 { // of all its addresses of a family
-			g = group{is4: l.Addr.Is4()}
+			g = group{family: ipaddr.FamilyOf(l.Addr)}
 		}
 		switch {
 		case l.State == ipam.Active:
@@ -91,14 +92,14 @@ func Steps(c Claim, need *Need, leases []ipam.Lease, now time.Time) (steps []Ste
 
 // group are the addresses that a workload needs one of for each of its pods.
 type group struct {
-	is4    bool
+	family ipaddr.Family
 	ifName string
 	slot   int
 	keyed  bool
 }
 
 func groupOf(l ipam.Lease) group {
-	return group{l.Addr.Is4(), cmp.Or(l.IfName, ipam.DefaultIfName), l.Slot, l.PodPrimaryKey != ""}
+	return group{ipaddr.FamilyOf(l.Addr), cmp.Or(l.IfName, ipam.DefaultIfName), l.Slot, l.PodPrimaryKey != ""}
 }
 
 type stepper struct {

@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -56,24 +57,24 @@ func addEntries(p *v1.BCSNetPool, others []ipam.Pool, entries []entry) (addition
 	if err != nil {
 		return a, invalidPool(p.Name, err)
 	}
-	a.added = minus(after.Usable, before.Usable)
+	a.added = ipaddr.Subtract(after.Usable, before.Usable)
 	return a, overlapsOthers(p.Name, a.added, others)
 }
 
 // present is true when the very entry is in the list already; an entry that shares addresses with the
 // list without being one of it is an error.
 func (a *addition) present(name string, e entry) (bool, error) {
-	same := func(have string) bool { r, err := ipam.ParseRange(have); return err == nil && r == e.IPRange }
+	same := func(have string) bool { r, err := ipaddr.ParseRange(have); return err == nil && r == e.IPRange }
 	if slices.ContainsFunc(a.list, same) {
 		return true, nil
 	}
 	for _, have := range a.list {
-		r, err := ipam.ParseRange(have)
+		r, err := ipaddr.ParseRange(have)
 		if err != nil || !r.Overlaps(e.IPRange) {
 			continue
 		}
-		f := refuse(reasonAlreadyInPool, "%s is already in the pool: pool %s has %s", spell(intersection(setOf(r), setOf(e.IPRange))), name, have)
-		if left := minus(setOf(e.IPRange), setOfEntries(a.list)); len(left.Ranges()) > 0 {
+		f := refuse(reasonAlreadyInPool, "%s is already in the pool: pool %s has %s", spell(ipaddr.Intersect(ipaddr.SetOf(r), ipaddr.SetOf(e.IPRange))), name, have)
+		if left := ipaddr.Subtract(ipaddr.SetOf(e.IPRange), setOfEntries(a.list)); len(left.Ranges()) > 0 {
 			return false, f.withHint("add only what is missing: bcsnetctl pool add-ip %s %s", name, arguments(left))
 		}
 		return false, f.withHint("there is nothing to add; its addresses: bcsnetctl pool describe %s", name)
@@ -89,14 +90,14 @@ func (a *addition) usable(p *v1.BCSNetPool, e entry) error {
 	if err != nil {
 		return invalidPool(p.Name, err)
 	}
-	lost := minus(setOf(e.IPRange), plan.Usable)
+	lost := ipaddr.Subtract(ipaddr.SetOf(e.IPRange), plan.Usable)
 	if len(lost.Ranges()) == 0 {
 		return nil
 	}
 	var why []string
 	special := func(addr netip.Addr, what string) {
 		if addr.IsValid() && lost.Contains(addr) {
-			lost = minus(lost, setOfAddrs([]netip.Addr{addr}))
+			lost = ipaddr.Subtract(lost, ipaddr.SetOfAddrs(addr))
 			why = append(why, fmt.Sprintf("%s is the %s", addr, what))
 		}
 	}
@@ -122,7 +123,7 @@ func overlapsOthers(name string, added *netipx.IPSet, others []ipam.Pool) error 
 		if !o.Valid() {
 			continue
 		}
-		shared := intersection(added, o.Plan.Usable)
+		shared := ipaddr.Intersect(added, o.Plan.Usable)
 		if len(shared.Ranges()) == 0 {
 			continue
 		}

@@ -7,7 +7,7 @@ import (
 
 	"go4.org/netipx"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // arrivals tells which addresses of some subnets can still come in a list that is in the order of the
@@ -52,7 +52,7 @@ func firstAfter(name string, subnet netip.Prefix) netip.Addr {
 func lastName(subnet netip.Prefix) string {
 	last := netipx.PrefixLastIP(subnet)
 	if !last.Is4() {
-		return ipam.ObjectName(last)
+		return ipaddr.ObjectName(last)
 	}
 	from, to := subnet.Addr().As4(), last.As4()
 	var octets [4]string

@@ -15,6 +15,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // inBulk changes addresses, several at once, and keeps what became of each. Once the user interrupts,
@@ -102,7 +103,7 @@ func (s *session) unfinished(ctx context.Context, done string, leases []ipam.Lea
 	f := &failure{cause: first, hint: "run it again: it does the rest"}
 	f.message = fmt.Sprintf("%s was not %s", left[0], done)
 	if len(leases) > 1 {
-		f.message = fmt.Sprintf("%d of %s %s, not %s", len(leases)-len(left), humanize.Plural(len(leases), "address"), done, spell(setOfAddrs(left)))
+		f.message = fmt.Sprintf("%d of %s %s, not %s", len(leases)-len(left), humanize.Plural(len(leases), "address"), done, spell(ipaddr.SetOfAddrs(left...)))
 	}
 	var r *ipam.Refusal
 	var known *failure

@@ -13,7 +13,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
@@ -21,7 +21,7 @@ import (
 // aged ADDRESS... has addresses be held for ninety days.
 func (w *world) aged(ctx context.Context, _ *testscript.TestScript, args []string) error {
 	for _, arg := range args {
-		name := ipam.ObjectName(netip.MustParseAddr(arg))
+		name := ipaddr.ObjectName(netip.MustParseAddr(arg))
 		err := eventually(ctx, func(ctx context.Context) (bool, error) {
 			var o v1.BCSNetIP
 			if err := w.client.Get(ctx, client.ObjectKey{Name: name}, &o); err != nil {

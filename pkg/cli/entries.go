@@ -9,7 +9,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // entry is an entry of an address list: its addresses, and how they are written.
@@ -23,34 +23,34 @@ func parseEntries(args []string) ([]entry, error) {
 	var out []entry
 	for _, arg := range args {
 		arg = objectWord(arg)
-		r, err := ipam.ParseRange(arg)
+		r, err := ipaddr.ParseRange(arg)
 		if err != nil {
 			return nil, notation(err)
 		}
 		out = append(out, entry{r, strings.TrimSpace(arg)})
 	}
-	if a, b, found := ipam.FirstOverlap(rangesOf(out)); found {
-		return nil, usagef("%s and %s overlap", ipam.FormatRange(a), ipam.FormatRange(b)).withHint("name every address once")
+	if a, b, found := ipaddr.FirstOverlap(rangesOf(out)); found {
+		return nil, usagef("%s and %s overlap", ipaddr.FormatRange(a), ipaddr.FormatRange(b)).withHint("name every address once")
 	}
 	return out, nil
 }
 
 // parseSets reads addresses, ranges and CIDRs as they are typed, each address once, up to maxBulk. The error is one of usage.
 func parseSets(args []string) ([]netip.Addr, error) {
-	var b netipx.IPSetBuilder
+	var ranges []netipx.IPRange
 	for _, arg := range args {
 		arg = addressWord(arg)
-		r, err := ipam.ParseRange(arg)
+		r, err := ipaddr.ParseRange(arg)
 		if err != nil {
 			end := strings.IndexAny(arg, "-~/")
-			if _, first := ipam.ParseAddr(arg[:max(end, 0)]); first != nil { // not even the beginning of a range
+			if _, first := ipaddr.ParseAddr(arg[:max(end, 0)]); first != nil { // not even the beginning of a range
 				return nil, noAddress(arg)
 			}
 			return nil, notation(err)
 		}
-		b.AddRange(r)
+		ranges = append(ranges, r)
 	}
-	set := built(&b)
+	set := ipaddr.SetOf(ranges...)
 	if err := notTooMany(set); err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func parseSets(args []string) ([]netip.Addr, error) {
 
 // notTooMany bounds what one call changes.
 func notTooMany(set *netipx.IPSet) error {
-	if n := ipam.SizeOfSet(set); n > maxBulk {
+	if n := ipaddr.SizeOfSet(set); n > maxBulk {
 		return usagef("these are %s, and %d is the most in one call", humanize.Plural(n, "address"), maxBulk).withHint("name them in several calls")
 	}
 	return nil
@@ -93,13 +93,13 @@ func rangesOf(entries []entry) []netipx.IPRange {
 func removeEntries(list []string, remove *netipx.IPSet) []string {
 	var out []string
 	for _, have := range list {
-		r, err := ipam.ParseRange(have)
+		r, err := ipaddr.ParseRange(have)
 		if err != nil || !remove.OverlapsRange(r) {
 			out = append(out, have)
 			continue
 		}
-		for _, left := range minus(setOf(r), remove).Ranges() {
-			text := ipam.FormatRange(left)
+		for _, left := range ipaddr.Subtract(ipaddr.SetOf(r), remove).Ranges() {
+			text := ipaddr.FormatRange(left)
 			if strings.Contains(have, "~") {
 				text = strings.Replace(text, "-", "~", 1)
 			}
@@ -109,68 +109,26 @@ func removeEntries(list []string, remove *netipx.IPSet) []string {
 	return out
 }
 
-// minus are the addresses of a set that another has not.
-func minus(a, b *netipx.IPSet) *netipx.IPSet {
-	var s netipx.IPSetBuilder
-	s.AddSet(a)
-	s.RemoveSet(b)
-	return built(&s)
-}
-
-// setOf is the set of the addresses of some ranges.
-func setOf(ranges ...netipx.IPRange) *netipx.IPSet {
-	var b netipx.IPSetBuilder
-	for _, r := range ranges {
-		b.AddRange(r)
-	}
-	return built(&b)
-}
-
-// setOfAddrs is the set of some addresses.
-func setOfAddrs(addrs []netip.Addr) *netipx.IPSet {
-	var b netipx.IPSetBuilder
-	for _, a := range addrs {
-		b.Add(a)
-	}
-	return built(&b)
-}
-
 // setOfEntries is the set of the addresses of an address list; entries that cannot be read count for none.
 func setOfEntries(list []string) *netipx.IPSet {
-	var b netipx.IPSetBuilder
+	var ranges []netipx.IPRange
 	for _, have := range list {
-		if r, err := ipam.ParseRange(have); err == nil {
-			b.AddRange(r)
+		if r, err := ipaddr.ParseRange(have); err == nil {
+			ranges = append(ranges, r)
 		}
 	}
-	return built(&b)
-}
-
-func intersection(a, b *netipx.IPSet) *netipx.IPSet {
-	var s netipx.IPSetBuilder
-	s.AddSet(a)
-	s.Intersect(b)
-	return built(&s)
-}
-
-// built is the set of a builder that was given valid ranges only, for which it knows no error.
-func built(b *netipx.IPSetBuilder) *netipx.IPSet {
-	set, err := b.IPSet()
-	if err != nil {
-		return &netipx.IPSet{}
-	}
-	return set
+	return ipaddr.SetOf(ranges...)
 }
 
 // addresses is how many there are in a set, in words.
-func addresses(s *netipx.IPSet) string { return humanize.Plural(ipam.SizeOfSet(s), "address") }
+func addresses(s *netipx.IPSet) string { return humanize.Plural(ipaddr.SizeOfSet(s), "address") }
 
 // maxSpelled bounds how much of a set a sentence spells out.
 const maxSpelled = 120
 
 // spell writes a set, cut where it gets long.
 func spell(s *netipx.IPSet) string {
-	text := ipam.FormatSet(s)
+	text := ipaddr.FormatSet(s)
 	if len(text) <= maxSpelled {
 		return text
 	}
@@ -207,7 +165,7 @@ func addressWord(word string) string {
 // objectWord is addressWord for addresses of pools: there, a length behind an address may be a CIDR that is mistyped.
 func objectWord(word string) string {
 	name := strings.TrimPrefix(strings.TrimSpace(word), "bcsnetip."+v1.GroupVersion.Group+"/")
-	if a, err := ipam.ParseObjectName(name); err == nil {
+	if a, err := ipaddr.ParseObjectName(name); err == nil {
 		return a.String()
 	}
 	return word
@@ -226,7 +184,7 @@ func parseEach(args []string, wrong func(arg string) error) ([]netip.Addr, error
 	var out []netip.Addr
 	seen := map[netip.Addr]bool{}
 	for _, arg := range args {
-		a, err := ipam.ParseAddr(arg)
+		a, err := ipaddr.ParseAddr(arg)
 		if err != nil {
 			return nil, wrong(arg)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // writeExplanation prints what decides on a pod's addresses, and what that comes to.
@@ -58,7 +59,7 @@ func (e *explanation) because(l ipam.Lease) (out []string) {
 	p := e.policy
 	for _, set := range p.Sets {
 		if set.Contains(l.Addr) {
-			out = append(out, "it is one of "+ipam.FormatSet(set)+", which "+claim.Source(p, "Sets")+" asks for")
+			out = append(out, "it is one of "+ipaddr.FormatSet(set)+", which "+claim.Source(p, "Sets")+" asks for")
 		}
 	}
 	switch c := e.claims[l.Claim]; {

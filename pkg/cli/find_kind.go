@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // findKind is one kind of thing by which addresses are found.
@@ -55,7 +56,7 @@ func findKinds() []findKind {
 			flag: "host", noun: "host", help: "the IP of a host",
 			may: isAddress,
 			selector: func(text string) string {
-				a, _ := ipam.ParseAddr(text) // may has seen that it is one
+				a, _ := ipaddr.ParseAddr(text) // may has seen that it is one
 				return equalTo("status.host", a.String())
 			},
 		},
@@ -76,6 +77,6 @@ func findKinds() []findKind {
 func equalTo(field, value string) string { return fields.OneTermEqualSelector(field, value).String() }
 
 func isAddress(text string) bool {
-	_, err := ipam.ParseAddr(text)
+	_, err := ipaddr.ParseAddr(text)
 	return err == nil
 }

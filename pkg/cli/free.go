@@ -8,6 +8,7 @@ import (
 	"go4.org/netipx"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -65,14 +66,14 @@ func newFree(p ipam.Pool) *freeAddresses {
 }
 
 // tooMany is true for pools whose free addresses are not listed.
-func (f *freeAddresses) tooMany() bool { return ipam.SizeOfSet(f.pool.Plan.Usable) > maxFree }
+func (f *freeAddresses) tooMany() bool { return ipaddr.SizeOfSet(f.pool.Plan.Usable) > maxFree }
 
 // unlisted is how many free addresses were left out.
 func (f *freeAddresses) unlisted() uint64 {
 	if f == nil || !f.tooMany() {
 		return 0
 	}
-	return ipam.SizeOfSet(f.pool.Plan.Usable) - f.objects
+	return ipaddr.SizeOfSet(f.pool.Plan.Usable) - f.objects
 }
 
 // between puts the free addresses below one (all when it is not valid) between rows that are in order.

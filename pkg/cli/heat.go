@@ -10,6 +10,7 @@ import (
 	"go4.org/netipx"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 const (
@@ -71,7 +72,7 @@ func (m heatMap) free() int64 { return int64(min(m.usable-m.filled, math.MaxInt6
 // blockBits chooses the size of the blocks: single addresses where they are few enough.
 func blockBits(p ipam.Pool) int {
 	longest := p.Plan.Subnet.Addr().BitLen()
-	if ipam.SizeOfSet(p.Plan.Usable) <= maxCells {
+	if ipaddr.SizeOfSet(p.Plan.Usable) <= maxCells {
 		return longest
 	}
 	for bits := longest; bits > p.Plan.Subnet.Bits(); bits-- {
@@ -87,7 +88,7 @@ func spread(p ipam.Pool, bits int) uint64 {
 	var n uint64
 	shift := p.Plan.Subnet.Addr().BitLen() - bits
 	for _, r := range p.Plan.Usable.Ranges() {
-		n += 1 + (ipam.Size(r)-1)>>shift
+		n += 1 + (ipaddr.Size(r)-1)>>shift
 		if n > maxSpread {
 			return n
 		}
@@ -98,7 +99,7 @@ func spread(p ipam.Pool, bits int) uint64 {
 // newHeatMap draws up the map of a pool from the addresses that are taken or rest, in blocks of a prefix length.
 func newHeatMap(p ipam.Pool, taken []ipam.Lease, bits int) heatMap {
 	longest := p.Plan.Subnet.Addr().BitLen()
-	m := heatMap{pool: p.Name, bits: bits, single: bits == longest, perRow: 1 << rowBits(longest), usable: ipam.SizeOfSet(p.Plan.Usable)}
+	m := heatMap{pool: p.Name, bits: bits, single: bits == longest, perRow: 1 << rowBits(longest), usable: ipaddr.SizeOfSet(p.Plan.Usable)}
 	m.sparse = spread(p, bits) > maxSpread || longest > 32 && m.usable > maxSpread
 	length := max(0, bits-rowBits(longest), min(bits, p.Plan.Subnet.Bits()))
 	rowOf := func(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, length).Masked() }
@@ -164,7 +165,7 @@ func troubled(p ipam.Pool, l ipam.Lease) bool {
 
 // row is a line of cells, with those that hold something.
 func (m *heatMap) row(p ipam.Pool, row netip.Prefix, held map[netip.Prefix]*heatCell) heatRow {
-	usable := intersection(p.Plan.Usable, setOf(netipx.RangeOfPrefix(row)))
+	usable := ipaddr.Intersect(p.Plan.Usable, ipaddr.SetOf(netipx.RangeOfPrefix(row)))
 	out := heatRow{from: row.Addr()}
 	for i := range 1 << (m.bits - row.Bits()) {
 		c := heatCell{}
@@ -175,7 +176,7 @@ func (m *heatMap) row(p ipam.Pool, row netip.Prefix, held map[netip.Prefix]*heat
 		c.block = block
 		switch {
 		case !m.single:
-			c.usable = ipam.SizeOfSet(intersection(usable, setOf(netipx.RangeOfPrefix(block))))
+			c.usable = ipaddr.SizeOfSet(ipaddr.Intersect(usable, ipaddr.SetOf(netipx.RangeOfPrefix(block))))
 		case usable.Contains(block.Addr()):
 			c.usable = 1
 		}

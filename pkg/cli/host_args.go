@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // hostArgs are the hosts that a command is about: their IPs, files of them, and nodes.
@@ -96,7 +96,7 @@ func (h *hostArgs) validate(typed int) (err error) {
 
 // mayBeNode is true for a word that is no address and could be the name of a node.
 func mayBeNode(word string) bool {
-	_, err := ipam.ParseAddr(word)
+	_, err := ipaddr.ParseAddr(word)
 	return err != nil && strings.ContainsFunc(word, unicode.IsLetter) && len(validation.NameIsDNSSubdomain(word, false)) == 0
 }
 

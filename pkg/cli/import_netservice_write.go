@@ -14,6 +14,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/recovery"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -100,11 +101,11 @@ func (v *importNetservice) createLeases(ctx context.Context, a *localAllocator, 
 		}
 	}
 	if len(addrs) > 0 {
-		v.say.done("%s %s: %s", humanize.Plural(len(addrs), "address"), takenOver, spell(setOfAddrs(addrs)))
+		v.say.done("%s %s: %s", humanize.Plural(len(addrs), "address"), takenOver, spell(ipaddr.SetOfAddrs(addrs...)))
 	}
 	if len(late) > 0 {
 		failed = append(failed, refuse(reasonLeaseChanged, "%s changed meanwhile and %s left alone: %s", humanize.Plural(len(late), "address"),
-			humanize.OneOr(len(late), "is", "are"), spell(setOfAddrs(late))).withHint("run it again"))
+			humanize.OneOr(len(late), "is", "are"), spell(ipaddr.SetOfAddrs(late...))).withHint("run it again"))
 	}
 	return append(failed, v.unfinished(ctx, takenOver, todo, errs))
 }

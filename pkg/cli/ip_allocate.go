@@ -10,6 +10,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // maxOwner is how long the name of an owner may be, in bytes; the schema has the same bound.
@@ -62,7 +63,7 @@ func (v *ipAllocate) Validate() error {
 	}
 	v.request = allocator.Request{Owner: v.owner, Pool: v.pool}
 	if v.address != "" {
-		a, err := ipam.ParseAddr(addressWord(v.address))
+		a, err := ipaddr.ParseAddr(addressWord(v.address))
 		if err != nil {
 			return usagef("--address: %v", err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 type ipDescribe struct {
@@ -66,7 +67,7 @@ func (v *ipDescribe) Run(ctx context.Context) error {
 	})
 	for i, a := range v.addrs {
 		group.Go(func() error {
-			o, err := c.Resource(resource(v1.IPResource)).Get(asking, ipam.ObjectName(a), metav1.GetOptions{})
+			o, err := c.Resource(resource(v1.IPResource)).Get(asking, ipaddr.ObjectName(a), metav1.GetOptions{})
 			switch {
 			case err == nil:
 				objects[i] = o
@@ -177,7 +178,7 @@ func (v *ipDescribe) print(views []addressView) error {
 	for _, view := range views {
 		if view.stored == nil {
 			view.stored = &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": programName + "/v1", "kind": "Address", "metadata": map[string]any{"name": ipam.ObjectName(view.Addr)},
+				"apiVersion": programName + "/v1", "kind": "Address", "metadata": map[string]any{"name": ipaddr.ObjectName(view.Addr)},
 				"address": view.Addr.String(), "state": view.State.String(), "pool": view.serving.Name, "problem": view.why(),
 			}}
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -183,7 +184,7 @@ func (v *ipFind) nothing() error {
 		looked = append(looked, strings.TrimPrefix(humanize.Plural(2, k.noun), "2 "))
 	}
 	f := refuse(ipam.ReasonNotFound, "no address %s has to do with %q: looked for %s in %s", v.what(), v.text, strings.Join(looked, ", "), v.where())
-	if a, err := ipam.ParseAddr(v.text); err == nil {
+	if a, err := ipaddr.ParseAddr(v.text); err == nil {
 		return f.withHint("see whether it is free, and in which pool: bcsnetctl ip describe %s", a)
 	}
 	if v.active {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 type ipRelease struct {
@@ -136,7 +137,7 @@ func (v *ipRelease) check(ctx context.Context, all []ipam.Lease) (held []ipam.Le
 		for _, l := range free {
 			addrs = append(addrs, l.Addr)
 		}
-		v.say.note("%s %s free already", spell(setOfAddrs(addrs)), humanize.OneOr(n, "is", "are"))
+		v.say.note("%s %s free already", spell(ipaddr.SetOfAddrs(addrs...)), humanize.OneOr(n, "is", "are"))
 	}
 	return held, nil
 }
@@ -197,7 +198,7 @@ func (v *ipRelease) sayKept(released []ipam.Lease) {
 	if len(addrs) == 0 {
 		return
 	}
-	set := setOfAddrs(addrs)
+	set := ipaddr.SetOfAddrs(addrs...)
 	v.say.note("%s reserved for %s: %s", humanize.OneOr(len(addrs), "it stays", "they stay"), humanize.OneOr(len(addrs), "its claim", "their claims"), spell(set))
 	v.hint("to give %s back to %s pool, release %s again: bcsnetctl ip release %s",
 		humanize.OneOr(len(addrs), "it", "them"), humanize.OneOr(len(addrs), "its", "their"), humanize.OneOr(len(addrs), "it", "them"), arguments(set))

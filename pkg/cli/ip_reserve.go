@@ -11,6 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -79,7 +80,7 @@ func (v *ipReserve) Validate() (err error) {
 	if v.entries, err = parseEntries(addressWords(v.args)); err != nil {
 		return err
 	}
-	if err := notTooMany(setOf(rangesOf(v.entries)...)); err != nil {
+	if err := notTooMany(ipaddr.SetOf(rangesOf(v.entries)...)); err != nil {
 		return err
 	}
 	if err := checkText("--reason", v.reason, ipam.MaxPastReason); err != nil {
@@ -146,7 +147,7 @@ func (v *ipReserve) check(x *ipam.Index, all []ipam.Lease) (todo []ipam.Lease, e
 		if v.reserve && v.reason != "" && !v.again {
 			state += ", and the reason stays as it was"
 		}
-		v.say.note("%s: %s", state, spell(setOfAddrs(same)))
+		v.say.note("%s: %s", state, spell(ipaddr.SetOfAddrs(same...)))
 	}
 	return todo, err
 }
@@ -159,7 +160,7 @@ func noPool(outside []netip.Addr, why *ipam.Refusal) several {
 	case 1:
 		return several{why}
 	default:
-		return several{refuse(ipam.ReasonAddressNotInPool, "%s no pool hands out: %s", humanize.Plural(len(outside), "address"), spell(setOfAddrs(outside))).
+		return several{refuse(ipam.ReasonAddressNotInPool, "%s no pool hands out: %s", humanize.Plural(len(outside), "address"), spell(ipaddr.SetOfAddrs(outside...))).
 			withHint("see what pools have: bcsnetctl pool list")}
 	}
 }
@@ -200,7 +201,7 @@ func (v *ipReserve) write(ctx context.Context, x *ipam.Index, leases *store.Clie
 		}
 	}
 	if len(addrs) > 0 {
-		v.say.done("%s %s: %s", humanize.Plural(len(addrs), "address"), v.done(), spell(setOfAddrs(addrs)))
+		v.say.done("%s %s: %s", humanize.Plural(len(addrs), "address"), v.done(), spell(ipaddr.SetOfAddrs(addrs...)))
 	}
 	var printed error
 	if v.output.printer != nil {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // leaseQuery says which addresses to show.
@@ -38,7 +39,7 @@ func (q *leaseQuery) addTo(s *session, cmd *cobra.Command) {
 // validate checks the values and gives them the spelling of the objects.
 func (q *leaseQuery) validate() error {
 	if q.host != "" {
-		a, err := ipam.ParseAddr(q.host)
+		a, err := ipaddr.ParseAddr(q.host)
 		if err != nil {
 			return usagef("--host: %v", err)
 		}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // node is what is of interest of a Node.
@@ -75,7 +75,7 @@ func readNode(u *unstructured.Unstructured) (node, error) {
 	n := node{name: o.Name, state: hostNotReady}
 	for _, kind := range []corev1.NodeAddressType{corev1.NodeInternalIP, corev1.NodeExternalIP} {
 		for _, a := range o.Status.Addresses {
-			if ip, err := ipam.ParseAddr(a.Address); err == nil && a.Type == kind {
+			if ip, err := ipaddr.ParseAddr(a.Address); err == nil && a.Type == kind {
 				n.addrs = append(n.addrs, ip)
 				if kind == corev1.NodeInternalIP {
 					n.internal = append(n.internal, ip)

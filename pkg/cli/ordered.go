@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // firstPart and laterParts are after how many addresses something is printed: soon at first, then in parts
@@ -47,7 +47,7 @@ func (o *ordered) take(item leaseRow) error {
 		begun := o.begin()
 		o.coming = &begun
 	}
-	below := o.coming.smallest(ipam.ObjectName(item.Addr))
+	below := o.coming.smallest(ipaddr.ObjectName(item.Addr))
 	if !below.IsValid() { // the rest is outside of what is known, and may be anywhere
 		o.next = len(o.held) + laterParts
 		return nil

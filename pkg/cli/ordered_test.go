@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // drawSubnets are a few small subnets, disjoint and in order, that lie where names and numbers disagree.
@@ -44,7 +45,7 @@ func every(subnets []netip.Prefix) (all []netip.Addr) {
 	return all
 }
 
-func byName(a, b netip.Addr) int { return cmp.Compare(ipam.ObjectName(a), ipam.ObjectName(b)) }
+func byName(a, b netip.Addr) int { return cmp.Compare(ipaddr.ObjectName(a), ipaddr.ObjectName(b)) }
 
 // TestArrivals compares with a search through all addresses.
 func TestArrivals(t *testing.T) {
@@ -61,7 +62,7 @@ func TestArrivals(t *testing.T) {
 					want = a
 				}
 			}
-			if got := coming.smallest(ipam.ObjectName(last)); got != want {
+			if got := coming.smallest(ipaddr.ObjectName(last)); got != want {
 				t.Fatalf("after %s: got %v, want %v", last, got, want)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -110,7 +111,7 @@ func (v *poolCreate) Validate() error {
 		return err
 	}
 	for _, text := range spec.HostSubnets {
-		if _, err := ipam.ParseNetwork(text); err != nil {
+		if _, err := ipaddr.ParseNetwork(text); err != nil {
 			return usagef("--host-subnet: %v", err).withHint("write a subnet of hosts as 10.0.0.0/16")
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // write prints the sections that have something to say.
@@ -114,7 +115,7 @@ func (d *description) fullHosts(limit int) string {
 // ranges writes an address list in order, neighbours joined; one that cannot be read as it stands.
 func (d *description) ranges(list []string) string {
 	for _, entry := range list {
-		if _, err := ipam.ParseRange(entry); err != nil {
+		if _, err := ipaddr.ParseRange(entry); err != nil {
 			return printers.EscapeTerminal(humanize.List(list))
 		}
 	}

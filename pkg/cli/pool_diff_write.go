@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // write prints the pools that would change: the lines of their files, then what that does to leases.
@@ -142,10 +143,10 @@ func effectObject(e poolEffects) map[string]any {
 		cutOff = append(cutOff, map[string]any{"host": h.host.String(), "leases": int64(h.held)})
 	}
 	for _, o := range e.overlaps {
-		overlaps = append(overlaps, map[string]any{"pool": o.pool, "addresses": ipam.FormatSet(o.shared)})
+		overlaps = append(overlaps, map[string]any{"pool": o.pool, "addresses": ipaddr.FormatSet(o.shared)})
 	}
 	return map[string]any{
-		"added": ipam.FormatSet(e.more), "removed": ipam.FormatSet(e.fewer), "drains": drains,
+		"added": ipaddr.FormatSet(e.more), "removed": ipaddr.FormatSet(e.fewer), "drains": drains,
 		"hostsCutOff": cutOff, "overlaps": overlaps, "keepOldGateway": int64(e.oldGateway),
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // poolEffects are what a change of a pool means for leases and for other pools.
@@ -44,7 +45,7 @@ type poolOverlap struct {
 func effectsOf(before, after ipam.Pool, leases []ipam.Lease, others []ipam.Pool) poolEffects {
 	was, is := usableOf(before), usableOf(after)
 	e := poolEffects{
-		more: minus(is, was), fewer: minus(was, is),
+		more: ipaddr.Subtract(is, was), fewer: ipaddr.Subtract(was, is),
 		hostless: !before.NoHosts() && after.NoHosts(),
 	}
 	held := map[netip.Addr]int{}
@@ -70,7 +71,7 @@ func effectsOf(before, after ipam.Pool, leases []ipam.Lease, others []ipam.Pool)
 		}
 	}
 	for _, o := range others {
-		if shared := intersection(e.more, usableOf(o)); len(shared.Ranges()) > 0 {
+		if shared := ipaddr.Intersect(e.more, usableOf(o)); len(shared.Ranges()) > 0 {
 			e.overlaps = append(e.overlaps, poolOverlap{o.Name, shared})
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 type poolImport struct {
@@ -121,7 +122,7 @@ func (v *poolImport) reserve(ctx context.Context, r reservedRange, created bool)
 		return err
 	}
 	if created && v.dry != dryRunNone {
-		v.say.done("%s reserved: %s", humanize.Plural(len(addressesOf(entries)), "address"), spell(setOf(rangesOf(entries)...)))
+		v.say.done("%s reserved: %s", humanize.Plural(len(addressesOf(entries)), "address"), spell(ipaddr.SetOf(rangesOf(entries)...)))
 		return nil
 	}
 	again := &ipReserve{session: v.session, entries: entries, reason: r.Reason, by: r.By, reserve: true, again: true}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 type poolRemoveIP struct {
@@ -71,7 +72,7 @@ func (v *poolRemoveIP) Run(ctx context.Context) error {
 				return nil, v.absent(p, e)
 			}
 		}
-		gone = intersection(have, setOf(rangesOf(v.entries)...))
+		gone = ipaddr.Intersect(have, ipaddr.SetOf(rangesOf(v.entries)...))
 		after = removeEntries(before, gone)
 		return map[string]any{"availableIPs": values(after)}, nil
 	})
@@ -86,8 +87,8 @@ func (v *poolRemoveIP) Run(ctx context.Context) error {
 			}
 		}
 	}
-	if asked := ipam.SizeOfSet(setOf(rangesOf(v.entries)...)); asked > ipam.SizeOfSet(gone) {
-		others := asked - ipam.SizeOfSet(gone)
+	if asked := ipaddr.SizeOfSet(ipaddr.SetOf(rangesOf(v.entries)...)); asked > ipaddr.SizeOfSet(gone) {
+		others := asked - ipaddr.SizeOfSet(gone)
 		v.say.note("  the other %s %s not in the pool", humanize.Plural(others, "address"), humanize.OneOr(others, "was", "were"))
 	}
 	if len(after) == 0 {
@@ -127,6 +128,6 @@ func (v *poolRemoveIP) draining(ctx context.Context, gone *netipx.IPSet) {
 	}
 	if len(reserved) > 0 {
 		v.say.warn("%d of them %s reserved until %s unreserved: %s", len(reserved), humanize.OneOr(len(reserved), "stays", "stay"),
-			humanize.OneOr(len(reserved), "it is", "they are"), spell(setOfAddrs(reserved)))
+			humanize.OneOr(len(reserved), "it is", "they are"), spell(ipaddr.SetOfAddrs(reserved...)))
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // room is how many addresses a pool hands out or has leases on, how many of them are free, and how many are leases of
@@ -48,7 +49,7 @@ func roomOf(p *v1.BCSNetPool, plan ipam.Pool, held, beside int64) room {
 		}
 		return r
 	}
-	total := ipam.SizeOfSet(usableOf(plan))
+	total := ipaddr.SizeOfSet(usableOf(plan))
 	free := total - min(total, uint64(max(0, held)))
 	all := min(total, math.MaxInt64-uint64(max(0, beside))) + uint64(max(0, beside))
 	return room{total: int64(all), free: int64(min(free, math.MaxInt64))}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/recovery"
 )
 
@@ -38,7 +39,7 @@ func (v *rebuildVerb) create(ctx context.Context, a *localAllocator, todo []ipam
 	}
 	v.tellConflicts(late)
 	if len(addrs) > 0 {
-		v.say.done("%s %s: %s", humanize.Plural(len(addrs), "address"), rebuilt, spell(setOfAddrs(addrs)))
+		v.say.done("%s %s: %s", humanize.Plural(len(addrs), "address"), rebuilt, spell(ipaddr.SetOfAddrs(addrs...)))
 	}
 	return made, late, v.unfinished(ctx, rebuilt, todo, failed)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/recovery"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -115,7 +116,7 @@ func conflictsStay(all []recovery.Conflict) error {
 		addrs = append(addrs, c.Addr)
 	}
 	namespace, name, _ := strings.Cut(all[0].Pod, "/")
-	return (&failure{code: exitFindings, message: fmt.Sprintf("%s %s: %s", humanize.Plural(len(all), "conflict"), humanize.OneOr(len(all), "stays", "stay"), spell(setOfAddrs(addrs)))}).
+	return (&failure{code: exitFindings, message: fmt.Sprintf("%s %s: %s", humanize.Plural(len(all), "conflict"), humanize.OneOr(len(all), "stays", "stay"), spell(ipaddr.SetOfAddrs(addrs...)))}).
 		withHint("see who has the address: bcsnetctl ip describe %s; a pod that is in the wrong gets another when it is made anew: kubectl delete pod -n %s %s",
 			all[0].Addr, namespace, name)
 }

@@ -3,12 +3,13 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"net/netip"
 	"strings"
 
-	"go4.org/netipx"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // reservationsAnnotation holds, in a file that pool export wrote, the addresses of the pool that were set aside. A pool in
@@ -40,20 +41,20 @@ func writeReservations(o *unstructured.Unstructured, leases []ipam.Lease) error 
 	}
 	type key struct{ by, reason string }
 	var order []key
-	sets := map[key]*netipx.IPSetBuilder{}
+	addrs := map[key][]netip.Addr{}
 	for _, l := range leases {
 		var k key
 		if last, ok := l.History.Last(); ok && last.Verb == ipam.VerbReserve {
 			k = key{last.By, last.Reason}
 		}
-		if sets[k] == nil {
-			order, sets[k] = append(order, k), &netipx.IPSetBuilder{}
+		if addrs[k] == nil {
+			order = append(order, k)
 		}
-		sets[k].Add(l.Addr)
+		addrs[k] = append(addrs[k], l.Addr)
 	}
 	var all []reservedRange
 	for _, k := range order {
-		all = append(all, reservedRange{Addresses: ipam.FormatSet(built(sets[k])), By: k.by, Reason: k.reason})
+		all = append(all, reservedRange{Addresses: ipaddr.FormatSet(ipaddr.SetOfAddrs(addrs[k]...)), By: k.by, Reason: k.reason})
 	}
 	text, err := json.Marshal(all)
 	if err != nil {

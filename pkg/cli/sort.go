@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/util/jsonpath"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // sortBy is the flag --sort-by: a field of the objects, in the spellings of kubectl.
@@ -79,10 +79,10 @@ func (s *sortBy) key(object map[string]any) (sortKey, error) {
 	case bool:
 		return sortKey{rank: 3, text: fmt.Sprint(v)}, nil
 	case string:
-		if a, err := ipam.ParseAddr(v); err == nil {
+		if a, err := ipaddr.ParseAddr(v); err == nil {
 			return sortKey{rank: 2, addr: a}, nil
 		}
-		if a, err := ipam.ParseObjectName(v); err == nil {
+		if a, err := ipaddr.ParseObjectName(v); err == nil {
 			return sortKey{rank: 2, addr: a}, nil
 		}
 		return sortKey{rank: 3, text: v}, nil

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 type trace struct {
@@ -38,7 +39,7 @@ the addresses and their pools.`,
 
 func (v *trace) Complete(args []string) error {
 	v.arg = addressWord(podArg(args)[0])
-	if a, err := ipam.ParseAddr(v.arg); err == nil {
+	if a, err := ipaddr.ParseAddr(v.arg); err == nil {
 		v.addr = a
 		return nil
 	}

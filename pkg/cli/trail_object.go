@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -53,7 +54,7 @@ func (t *trail) policyObject() map[string]any {
 		sources = append(sources, map[string]any{"object": from.Object, what: from.Key, "value": from.Value, "gave": from.Gave})
 	}
 	for _, set := range p.Sets {
-		sets = append(sets, ipam.FormatSet(set))
+		sets = append(sets, ipaddr.FormatSet(set))
 	}
 	o := map[string]any{
 		"releasePolicy": string(p.Release), "claim": p.Claim, "sharedName": p.Shared, "for": p.Identity, "pool": p.Pool,

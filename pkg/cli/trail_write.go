@@ -13,6 +13,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -157,7 +158,7 @@ func gives(from workload.Source) string {
 // policyParts are what a policy says beside when addresses go back.
 func policyParts(p workload.Policy) (out []string) {
 	for _, set := range p.Sets {
-		out = append(out, "one address of "+ipam.FormatSet(set))
+		out = append(out, "one address of "+ipaddr.FormatSet(set))
 	}
 	if p.Pool != "" {
 		out = append(out, "from pool "+p.Pool)

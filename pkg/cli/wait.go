@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 type waiting struct {
@@ -61,7 +61,7 @@ yet. A claim is written NAMESPACE/NAME.
 
 func (v *waiting) Complete(args []string) error {
 	for _, arg := range args {
-		if a, err := ipam.ParseAddr(addressWord(arg)); err == nil {
+		if a, err := ipaddr.ParseAddr(addressWord(arg)); err == nil {
 			v.addrs = append(v.addrs, a)
 			continue
 		}

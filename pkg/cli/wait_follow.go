@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // sayEvery is how often the count of what is waited for is said, at most.
@@ -61,7 +62,7 @@ func (v *waiting) forRelease(ctx context.Context, what string, query leaseQuery,
 }
 
 func (v *waiting) forAddress(ctx context.Context, a netip.Addr) error {
-	name := ipam.ObjectName(a)
+	name := ipaddr.ObjectName(a)
 	selector := named(name) + ",status.status!=" + ipam.Available.String()
 	return v.forFree(ctx, selector, "address "+a.String(), func(set map[string]ipam.Lease) string { return holding(set[name]) }, outcome{
 		done: "address " + a.String() + " is free", late: "address " + a.String() + " is not free",

@@ -13,6 +13,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -113,7 +114,7 @@ func (r *poolReconciler) isLost(a netip.Addr) bool {
 
 // sweep removes the objects that rest longest where a large pool keeps too many.
 func sweep(p ipam.Pool, resting []ipam.Lease) []write {
-	large := !p.Plan.Subnet.Addr().Is4() || ipam.SizeOfSet(p.Plan.Usable) > sweepAbove
+	large := !p.Plan.Subnet.Addr().Is4() || ipaddr.SizeOfSet(p.Plan.Usable) > sweepAbove
 	if !large || len(resting) <= sweepKeep {
 		return nil
 	}

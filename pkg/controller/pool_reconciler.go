@@ -23,6 +23,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/gc"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -210,7 +211,7 @@ func (r *poolReconciler) tellOfAddress(ctx context.Context, l ipam.Lease, kind, 
 	if err := r.client.Get(ctx, types.NamespacedName{Name: l.Pool}, &pool); err != nil {
 		return // a lease outlives its pool
 	}
-	address := &v1.BCSNetIP{ObjectMeta: metav1.ObjectMeta{Name: ipam.ObjectName(l.Addr)}}
+	address := &v1.BCSNetIP{ObjectMeta: metav1.ObjectMeta{Name: ipaddr.ObjectName(l.Addr)}}
 	r.events.Eventf(&pool, address, kind, reason, action, "%s", conditions.Clip(note, conditions.MaxNote))
 }
 

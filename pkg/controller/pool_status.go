@@ -19,6 +19,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -131,7 +132,7 @@ func readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.PoolCounts, v vie
 		message += fmt.Sprintf(", with the nodes in %s", p.HostSubnets)
 	}
 	notes := p.Plan.Notes
-	if o.Spec.Materialize == v1.MaterializeAlways && ipam.SizeOfSet(p.Plan.Ranged) > v1.MaterializeAlwaysLimit {
+	if o.Spec.Materialize == v1.MaterializeAlways && ipaddr.SizeOfSet(p.Plan.Ranged) > v1.MaterializeAlwaysLimit {
 		notes = append(slices.Clip(notes), fmt.Sprintf("materialize Always is for at most %d addresses; objects appear when first used", v1.MaterializeAlwaysLimit))
 	}
 	return conditions.New(v1.ConditionReady, true, v1.ReasonReady, "%s", strings.Join(append([]string{message}, notes...), "; "))
@@ -171,7 +172,7 @@ func overlapCondition(overlaps []ipam.Overlap) metav1.Condition {
 		if i >= maxOverlaps {
 			continue
 		}
-		shared := ipam.FormatSet(o.Shared)
+		shared := ipaddr.FormatSet(o.Shared)
 		if len(shared) > maxShared {
 			shared = shared[:strings.LastIndex(shared[:maxShared], ",")+1] + " …"
 		}

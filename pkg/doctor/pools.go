@@ -15,6 +15,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 const (
@@ -72,7 +73,7 @@ func poolNotReady(f *facts, p *Pool) (Finding, bool) {
 // fill is how many addresses a pool can hand out, and how many of them are not free: those that are held
 // and, as the controller counts them, those that cool.
 func (f *facts) fill(p *Pool) (used, cooling, capacity uint64) {
-	used, capacity = f.used[p.Name], ipam.SizeOfSet(p.Plan.Usable)
+	used, capacity = f.used[p.Name], ipaddr.SizeOfSet(p.Plan.Usable)
 	for a := range f.nodes {
 		if l := f.leases[a]; p.Plan.Usable.Contains(a) && (l == nil || l.State == ipam.Available) {
 			capacity--
@@ -133,7 +134,7 @@ func poolOverlap(f *facts) (out []Finding) {
 
 // overlapping names the pool that does not hand the shared addresses out.
 func (f *facts) overlapping(a, b *Pool) Finding {
-	set := shared(a.Plan.Usable, b.Plan.Usable)
+	set := ipaddr.Intersect(a.Plan.Usable, b.Plan.Usable)
 	idle := b
 	if ipam.Prevails(b.Pool, a.Pool, f.holds(b, set), f.holds(a, set)) {
 		idle = a
@@ -150,30 +151,21 @@ func (f *facts) holds(p *Pool, set *netipx.IPSet) bool {
 	})
 }
 
-// shared are the addresses of both sets.
-func shared(a, b *netipx.IPSet) *netipx.IPSet {
-	var both netipx.IPSetBuilder
-	both.AddSet(a)
-	both.Intersect(b)
-	set, _ := both.IPSet() // of two sets: cannot fail
-	return set
-}
-
 // removeFirst is the command that takes the first range of a set out of a pool.
 func removeFirst(p *Pool, set *netipx.IPSet) string {
-	return fmt.Sprintf("bcsnetctl pool remove-ip %s %s", p.Name, ipam.FormatRange(set.Ranges()[0]))
+	return fmt.Sprintf("bcsnetctl pool remove-ip %s %s", p.Name, ipaddr.FormatRange(set.Ranges()[0]))
 }
 
 // some writes the first few ranges of a set.
 func some(set *netipx.IPSet) string {
 	var texts []string
 	for _, r := range set.Ranges() {
-		texts = append(texts, ipam.FormatRange(r))
+		texts = append(texts, ipaddr.FormatRange(r))
 	}
 	if n := len(texts) - humanize.MaxNamed; n > 0 {
 		return humanize.List(texts[:humanize.MaxNamed]) + " and " + humanize.Plural(n, "more range") + " are"
 	}
-	return humanize.List(texts) + " " + humanize.OneOr(ipam.SizeOfSet(set), "is", "are")
+	return humanize.List(texts) + " " + humanize.OneOr(ipaddr.SizeOfSet(set), "is", "are")
 }
 
 func poolOverlapsServices(f *facts) (out []Finding) {
@@ -181,19 +173,12 @@ func poolOverlapsServices(f *facts) (out []Finding) {
 		p := &f.Pools[i]
 		for _, network := range f.Services {
 			if p.Valid() && p.Plan.Usable.OverlapsPrefix(network) {
-				set := shared(p.Plan.Usable, prefixSet(network))
+				set := ipaddr.Intersect(p.Plan.Usable, ipaddr.SetOf(netipx.RangeOfPrefix(network)))
 				out = append(out, onPool(p, fmt.Sprintf("%s in the network %s of the cluster's Services", some(set), network), removeFirst(p, set)))
 			}
 		}
 	}
 	return out
-}
-
-func prefixSet(p netip.Prefix) *netipx.IPSet {
-	var b netipx.IPSetBuilder
-	b.AddPrefix(p)
-	set, _ := b.IPSet() // of one valid prefix: cannot fail
-	return set
 }
 
 // nodesInPools finds the addresses of nodes that pools have, where somebody holds them or not.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // Bounds of the fields, in bytes. What is stored has the same ones in the schema of BCSNetIP.
@@ -71,7 +72,7 @@ func interfaceName(name string) error {
 }
 
 func parseHost(s string) (netip.Addr, error) {
-	a, err := ipam.ParseAddr(s)
+	a, err := ipaddr.ParseAddr(s)
 	if err != nil {
 		return a, ipam.Refuse(ipam.ReasonBadRequest, "host %q is not an IP address", clip(s))
 	}
@@ -79,7 +80,7 @@ func parseHost(s string) (netip.Addr, error) {
 }
 
 func parseAddress(s string) (netip.Addr, error) {
-	a, err := ipam.ParseAddr(s)
+	a, err := ipaddr.ParseAddr(s)
 	if err != nil {
 		return a, ipam.Refuse(ipam.ReasonBadAddress, "%q is not an IP address", clip(s))
 	}
@@ -93,7 +94,7 @@ func parseAddresses(s string) ([]netip.Addr, error) {
 	}
 	var out []netip.Addr
 	for part := range strings.SplitSeq(s, ",") {
-		a, err := ipam.ParseAddr(part)
+		a, err := ipaddr.ParseAddr(part)
 		if err != nil {
 			return nil, ipam.Refuse(ipam.ReasonBadAddress, "ipAddr: %q is not an IP address", clip(part))
 		}
@@ -111,7 +112,7 @@ func parseGateway(s string) (netip.Addr, error) {
 	if s == "" {
 		return netip.Addr{}, nil
 	}
-	a, err := ipam.ParseAddr(s)
+	a, err := ipaddr.ParseAddr(s)
 	if err != nil {
 		return a, ipam.Refuse(ipam.ReasonBadAddress, "hostGateway %q is not an IP address", clip(s))
 	}

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -155,7 +156,7 @@ func wireLease(l ipam.Lease) Lease {
 func wireAddress(a allocator.Address, gateway string) Address {
 	w := Address{
 		IPAddr: a.Addr.String(), Gateway: gateway, Mask: a.Bits, Pool: a.Pool,
-		VLAN: a.Link.VLAN, MTU: a.Link.MTU, MacAddr: ipam.MAC(a.Addr),
+		VLAN: a.Link.VLAN, MTU: a.Link.MTU, MacAddr: ipaddr.MAC(a.Addr),
 	}
 	for _, r := range a.Link.Routes {
 		route := Route{Dst: r.Dst.String()}

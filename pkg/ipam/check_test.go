@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // check compares the index with the model.
@@ -124,25 +126,25 @@ func (m *machine) checkLeases(t *rapid.T, known map[netip.Addr]Lease) {
 // checkClaim compares what is told of a claim at no cost with what a look at all addresses tells.
 func (m *machine) checkClaim(t *rapid.T, claim string) {
 	parts, all := m.x.ClaimUsage(claim), m.x.ByClaim(claim)
-	for _, is4 := range []bool{true, false} {
+	for _, f := range ipaddr.Families() {
 		n := 0
 		for _, l := range all {
-			if l.Addr.Is4() == is4 {
+			if ipaddr.FamilyOf(l.Addr) == f {
 				n++
 			}
 		}
-		if parts.Of(is4) != n {
+		if parts.Of(f) != n {
 			t.Fatalf("claim %q has %d addresses of a family, and parts %+v", claim, n, parts)
 		}
 		for _, host := range ips(host1, host2) {
-			w, n := PickRequest{Host: host, Claim: claim, IfName: "eth0"}, need{is4: is4}
+			w, n := PickRequest{Host: host, Claim: claim, IfName: "eth0"}, need{family: f}
 			if got, want := m.x.retainedForAny(w, n, nil), m.lookAtAll(w, n); got != want {
 				t.Fatalf("for any pod of claim %q on host %s: %v, want %v", claim, host, got, want)
 			}
 		}
 	}
 	for _, p := range parts {
-		if p.N < 1 || p.One.Claim != claim || p.One.Pool != p.Pool || p.One.IfName != p.IfName || p.One.Addr.Is4() != p.Is4 {
+		if p.N < 1 || p.One.Claim != claim || p.One.Pool != p.Pool || p.One.IfName != p.IfName || ipaddr.FamilyOf(p.One.Addr) != p.Family {
 			t.Fatalf("claim %q: part %+v", claim, p)
 		}
 	}

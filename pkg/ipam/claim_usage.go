@@ -7,13 +7,15 @@ import (
 	"slices"
 
 	"github.com/google/btree"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // claimed are the addresses of one claim. A request finds without looking at all of them how many there are, and which of
 // those that are kept for whichever pod comes was given up last.
 type claimed struct {
 	parts []*claimPart
-	n     [2]int // of IPv6, of IPv4
+	n     [2]int // by family
 }
 
 // claimPart are those of one pool, one interface and one family. They are never none.
@@ -24,10 +26,12 @@ type claimPart struct {
 
 type partKey struct {
 	pool, ifName string
-	is4          bool
+	family       ipaddr.Family
 }
 
-func partOf(r *record) partKey { return partKey{r.params.Value().Pool, r.ifName.Value(), r.addr.Is4()} }
+func partOf(r *record) partKey {
+	return partKey{r.params.Value().Pool, r.ifName.Value(), ipaddr.FamilyOf(r.addr)}
+}
 
 // treeDegree keeps both the trees of many small claims and the way through that of a large one short.
 const treeDegree = 16
@@ -54,7 +58,7 @@ func (x *Index) addClaimed(r *record) {
 		c = &claimed{}
 		x.byClaim[r.claim()] = c
 	}
-	c.n[familyOf(r.addr.Is4())]++
+	c.n[ipaddr.FamilyOf(r.addr)]++
 	of := partOf(r)
 	i := slices.IndexFunc(c.parts, func(p *claimPart) bool { return p.of == of })
 	if i < 0 {
@@ -67,7 +71,7 @@ func (x *Index) addClaimed(r *record) {
 // removeClaimed takes out an address that was added.
 func (x *Index) removeClaimed(r *record) {
 	c, of := x.byClaim[r.claim()], partOf(r)
-	c.n[familyOf(r.addr.Is4())]--
+	c.n[ipaddr.FamilyOf(r.addr)]--
 	i := slices.IndexFunc(c.parts, func(p *claimPart) bool { return p.of == of })
 	if c.parts[i].all.Delete(r); c.parts[i].all.Len() > 0 {
 		return
@@ -75,13 +79,6 @@ func (x *Index) removeClaimed(r *record) {
 	if c.parts = slices.Delete(c.parts, i, i+1); len(c.parts) == 0 {
 		delete(x.byClaim, r.claim())
 	}
-}
-
-func familyOf(is4 bool) int {
-	if is4 {
-		return 1
-	}
-	return 0
 }
 
 func (x *Index) claimed(claim string) iter.Seq[*record] {
@@ -112,7 +109,7 @@ func (x *Index) retainedForAny(w PickRequest, n need, chosen []choice) (best cho
 	}
 	var first *record
 	for _, part := range c.parts {
-		if part.of.is4 != n.is4 || !x.mayServe(part, w, chosen) {
+		if part.of.family != n.family || !x.mayServe(part, w, chosen) {
 			continue
 		}
 		part.all.Ascend(func(r *record) bool {
@@ -141,7 +138,7 @@ func (x *Index) retainedFor(p *poolState, w PickRequest, n need) (found netip.Ad
 		return found
 	}
 	for _, part := range c.parts {
-		if part.of.pool == p.Name && part.of.is4 == n.is4 {
+		if part.of.pool == p.Name && part.of.family == n.family {
 			part.all.Ascend(func(r *record) bool {
 				if r.forAny() && waits(r, w, n) {
 					found = r.addr
@@ -173,7 +170,7 @@ func (x *Index) servesItsOwn(pool string) bool {
 // ClaimPart are the addresses of a claim of one pool, as their objects say, for one interface, empty for any, and of one family.
 type ClaimPart struct {
 	Pool, IfName string
-	Is4          bool
+	Family       ipaddr.Family
 	// N is how many there are, at least one; One is any of them.
 	N   int
 	One Lease
@@ -193,10 +190,10 @@ func (x *Index) ClaimUsage(claim string) (all ClaimUsage) {
 	}
 	for _, p := range c.parts {
 		one, _ := p.all.Min()
-		all = append(all, ClaimPart{p.of.pool, p.of.ifName, p.of.is4, p.all.Len(), one.lease()})
+		all = append(all, ClaimPart{p.of.pool, p.of.ifName, p.of.family, p.all.Len(), one.lease()})
 	}
 	slices.SortFunc(all, func(a, b ClaimPart) int {
-		return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.IfName, b.IfName), familyOf(b.Is4)-familyOf(a.Is4))
+		return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.IfName, b.IfName), cmp.Compare(a.Family, b.Family))
 	})
 	return all
 }
@@ -213,10 +210,10 @@ func (x *Index) CountClaimed(claim string) (n int) {
 	return n
 }
 
-// Of is how many there are of a family.
-func (all ClaimUsage) Of(is4 bool) (n int) {
+// Of returns how many there are of a family.
+func (all ClaimUsage) Of(f ipaddr.Family) (n int) {
 	for _, p := range all {
-		if p.Is4 == is4 {
+		if p.Family == f {
 			n += p.N
 		}
 	}
@@ -224,10 +221,10 @@ func (all ClaimUsage) Of(is4 bool) (n int) {
 }
 
 // All is how many there are of both families.
-func (all ClaimUsage) All() int { return all.Of(true) + all.Of(false) }
+func (all ClaimUsage) All() int { return all.Of(ipaddr.IPv4) + all.Of(ipaddr.IPv6) }
 
 // Most is how many there are of the family of which there are more.
-func (all ClaimUsage) Most() int { return max(all.Of(true), all.Of(false)) }
+func (all ClaimUsage) Most() int { return max(all.Of(ipaddr.IPv4), all.Of(ipaddr.IPv6)) }
 
 // RetainedIn are the pools that serve addresses which are kept for whichever pod of a claim comes, less those that are
 // promised.

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // maxNamed is how many pools a message spells out.
@@ -36,7 +38,7 @@ func (x *Index) exhausted(w PickRequest, fit []*poolState) *Refusal {
 		if p.set.free() > 0 {
 			why = x.bars(p, w, netip.Addr{}, nil)
 		}
-		if a := x.retainedFor(p, w, need{is4: p.is4()}); why == nil && a.IsValid() {
+		if a := x.retainedFor(p, w, need{family: p.Family()}); why == nil && a.IsValid() {
 			why = x.bars(p, w, a, nil)
 		}
 		if why != nil {
@@ -62,7 +64,7 @@ func (x *Index) exhausted(w PickRequest, fit []*poolState) *Refusal {
 
 // noneAmong says why none of the addresses that a request is restricted to could be had.
 func (x *Index) noneAmong(w PickRequest, n need, fit []*poolState, chosen []choice) *Refusal {
-	ranges, see := FormatSet(n.among), "see: bcsnetctl pool list"
+	ranges, see := ipaddr.FormatSet(n.among), "see: bcsnetctl pool list"
 	if w.Claim != "" {
 		see = "see: bcsnetctl claim describe " + w.Claim
 	}
@@ -79,7 +81,7 @@ func (x *Index) noneAmong(w PickRequest, n need, fit []*poolState, chosen []choi
 			WithHint("add the addresses to a pool of the host, or let the pod run on a host of theirs; %s", see)
 	}
 	for _, p := range fit {
-		if p.is4() != n.is4 || !p.Valid() || !x.barred(p, w, netip.Addr{}, chosen) {
+		if p.Family() != n.family || !p.Valid() || !x.barred(p, w, netip.Addr{}, chosen) {
 			continue
 		}
 		x.expireCooldowns(p)
@@ -93,9 +95,9 @@ func (x *Index) noneAmong(w PickRequest, n need, fit []*poolState, chosen []choi
 			return refusal
 		}
 	}
-	message := fmt.Sprintf("none of the %d addresses of %s is free on host %s", SizeOfSet(n.among), ranges, w.Host)
+	message := fmt.Sprintf("none of the %d addresses of %s is free on host %s", ipaddr.SizeOfSet(n.among), ranges, w.Host)
 	switch why := x.whoHas(w, n, fit); {
-	case len(why) == 1 && SizeOfSet(n.among) == 1:
+	case len(why) == 1 && ipaddr.SizeOfSet(n.among) == 1:
 		message = why[0]
 	case len(why) > 0:
 		message += ": " + strings.Join(why, "; ")
@@ -105,7 +107,7 @@ func (x *Index) noneAmong(w PickRequest, n need, fit []*poolState, chosen []choi
 
 // whoHas says of the addresses that a request is restricted to, where they are few, why each cannot be had.
 func (x *Index) whoHas(w PickRequest, n need, fit []*poolState) (why []string) {
-	if SizeOfSet(n.among) > maxNamed {
+	if ipaddr.SizeOfSet(n.among) > maxNamed {
 		return nil
 	}
 	for _, r := range n.among.Ranges() {
@@ -147,7 +149,7 @@ func (p *poolState) servedByOthers() string {
 	var to []string
 	for other, o := range p.overlaps {
 		if o.winner != p {
-			to = append(to, fmt.Sprintf("%d served by pool %s, which has them, too", SizeOfSet(o.shared), other))
+			to = append(to, fmt.Sprintf("%d served by pool %s, which has them, too", ipaddr.SizeOfSet(o.shared), other))
 		}
 	}
 	if len(to) == 0 {

@@ -7,13 +7,15 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // Headroom is what a pool can still give.
 type Headroom struct {
-	// Network that the pool is part of, empty for none; Is4 is its family.
+	// Network that the pool is part of, empty for none; Family is its family.
 	Network string
-	Is4     bool
+	Family  ipaddr.Family
 	// Free addresses can be had by anybody, Retained ones by the claims that they are kept for. Addresses that an
 	// operator set aside are neither, nor are those that rest.
 	Free, Retained uint64
@@ -47,7 +49,7 @@ func (x *Index) Headrooms(now time.Time) map[string]Headroom {
 }
 
 func (x *Index) headroom(p *poolState) Headroom {
-	s := Headroom{Network: p.Network, Is4: p.is4(), MaxPerHost: p.MaxPerHost}
+	s := Headroom{Network: p.Network, Family: p.Family(), MaxPerHost: p.MaxPerHost}
 	if p.Serves() {
 		x.expireCooldowns(p)
 		s.Free = p.set.free()
@@ -74,16 +76,13 @@ func Room(pools []Headroom) uint64 {
 	}
 	networks := map[string]families{}
 	for _, s := range pools {
-		n := addSaturated(s.Free, s.Retained)
+		n := ipaddr.AddSaturated(s.Free, s.Retained)
 		if s.Network == "" {
-			alone = addSaturated(alone, n)
+			alone = ipaddr.AddSaturated(alone, n)
 			continue
 		}
-		f, family := networks[s.Network], 0
-		if s.Is4 {
-			family = 1
-		}
-		f.left[family], f.offered[family] = addSaturated(f.left[family], n), true
+		f := networks[s.Network]
+		f.left[s.Family], f.offered[s.Family] = ipaddr.AddSaturated(f.left[s.Family], n), true
 		networks[s.Network] = f
 	}
 	for _, f := range networks {
@@ -93,7 +92,7 @@ func Room(pools []Headroom) uint64 {
 				n = min(n, f.left[family])
 			}
 		}
-		alone = addSaturated(alone, n)
+		alone = ipaddr.AddSaturated(alone, n)
 	}
 	return alone
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // What nobody has is headroom, and what is kept for claims; not what an operator set aside, nor what rests.
@@ -17,16 +19,16 @@ func TestSpares(t *testing.T) {
 		leases  []Lease
 		want    Headroom
 	}{
-		"an empty pool": {want: Headroom{Is4: true, Free: 6}},
+		"an empty pool": {want: Headroom{Free: 6}},
 		"some of all kinds": {
 			leases: []Lease{lease("10.0.0.9", "a", 1), reserved("10.0.0.10", "a", 2), keptFor("10.0.0.11", "a", "", "", 3)},
-			want:   Headroom{Is4: true, Free: 3, Retained: 1},
+			want:   Headroom{Free: 3, Retained: 1},
 		},
-		"one rests":               {options: []option{coolFor(1 << 40)}, leases: []Lease{gaveUp("10.0.0.9", "a", 1, -1)}, want: Headroom{Is4: true, Free: 5}},
-		"cordoned":                {options: []option{cordoned}, leases: []Lease{keptFor("10.0.0.11", "a", "", "", 3)}, want: Headroom{Is4: true, Retained: 1}},
-		"going":                   {options: []option{terminating}, leases: []Lease{keptFor("10.0.0.11", "a", "", "", 3)}, want: Headroom{Is4: true}},
-		"kept, and no longer its": {leases: []Lease{keptFor("10.0.0.99", "a", "", "", 3)}, want: Headroom{Is4: true, Free: 6}},
-		"of a network":            {options: []option{network("blue")}, want: Headroom{Network: "blue", Is4: true, Free: 6}},
+		"one rests":               {options: []option{coolFor(1 << 40)}, leases: []Lease{gaveUp("10.0.0.9", "a", 1, -1)}, want: Headroom{Free: 5}},
+		"cordoned":                {options: []option{cordoned}, leases: []Lease{keptFor("10.0.0.11", "a", "", "", 3)}, want: Headroom{Retained: 1}},
+		"going":                   {options: []option{terminating}, leases: []Lease{keptFor("10.0.0.11", "a", "", "", 3)}, want: Headroom{}},
+		"kept, and no longer its": {leases: []Lease{keptFor("10.0.0.99", "a", "", "", 3)}, want: Headroom{Free: 6}},
+		"of a network":            {options: []option{network("blue")}, want: Headroom{Network: "blue", Free: 6}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.9-10.0.0.14"}, tc.options...))
@@ -46,7 +48,7 @@ func TestSpares(t *testing.T) {
 }
 
 func TestRoom(t *testing.T) {
-	v4, v6 := Headroom{Is4: true, Free: 5, Retained: 1}, Headroom{Free: 1 << 40}
+	v4, v6 := Headroom{Free: 5, Retained: 1}, Headroom{Family: ipaddr.IPv6, Free: 1 << 40}
 	in := func(network string, s Headroom) Headroom { s.Network = network; return s }
 	for name, tc := range map[string]struct {
 		pools []Headroom
@@ -55,7 +57,7 @@ func TestRoom(t *testing.T) {
 		"none":                     {nil, 0},
 		"two pools":                {[]Headroom{v4, v4}, 12},
 		"both families together":   {[]Headroom{in("blue", v4), in("blue", v6)}, 6},
-		"one family is full":       {[]Headroom{in("blue", v4), in("blue", Headroom{})}, 0},
+		"one family is full":       {[]Headroom{in("blue", v4), in("blue", Headroom{Family: ipaddr.IPv6})}, 0},
 		"two pools of a network":   {[]Headroom{in("blue", v4), in("blue", v4), in("blue", v6)}, 12},
 		"two networks, and no one": {[]Headroom{in("blue", v4), in("red", v4), v4}, 18},
 		"more than can be counted": {[]Headroom{{Free: math.MaxUint64, Retained: 9}, {Free: math.MaxUint64}}, math.MaxUint64},

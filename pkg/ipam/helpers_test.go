@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go4.org/netipx"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // now is the time of tests; at is so many seconds later.
@@ -49,7 +51,7 @@ func ips(list ...string) (out []netip.Addr) {
 
 func mustRange(t testing.TB, s string) netipx.IPRange {
 	t.Helper()
-	r, err := ParseRange(s)
+	r, err := ipaddr.ParseRange(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,15 +60,11 @@ func mustRange(t testing.TB, s string) netipx.IPRange {
 
 func mustSet(t testing.TB, entries ...string) *netipx.IPSet {
 	t.Helper()
-	var b netipx.IPSetBuilder
+	var ranges []netipx.IPRange
 	for _, e := range entries {
-		b.AddRange(mustRange(t, e))
+		ranges = append(ranges, mustRange(t, e))
 	}
-	set, err := b.IPSet()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
+	return ipaddr.SetOf(ranges...)
 }
 
 const (

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // Networks are subnets of hosts. They do not change once a pool has them.
@@ -72,7 +74,7 @@ func (p Pool) NoHosts() bool { return len(p.Hosts)+len(p.HostSubnets) == 0 }
 type hostTable struct {
 	hosts    map[netip.Addr][]*poolState
 	networks map[netip.Prefix][]*poolState
-	// lengths counts the networks of each prefix length, of IPv4 and of IPv6.
+	// lengths counts the networks of each prefix length, by family.
 	lengths [2][129]int
 }
 
@@ -82,10 +84,7 @@ func newHostTable() hostTable {
 
 // lengthsOf are the counts for the family of an address.
 func (t *hostTable) lengthsOf(a netip.Addr) []int {
-	if a.Is4() {
-		return t.lengths[0][:a.BitLen()+1]
-	}
-	return t.lengths[1][:a.BitLen()+1]
+	return t.lengths[ipaddr.FamilyOf(a)][:a.BitLen()+1]
 }
 
 func (t *hostTable) enter(p *poolState) {

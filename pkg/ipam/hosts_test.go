@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // The pools of a host come in one order of preference, each once, however they name the host.
@@ -102,7 +104,7 @@ func TestParseNetwork(t *testing.T) {
 		"::ffff:10.0.0.0/112": `"::ffff:10.0.0.0/112" is not a CIDR`,
 		"":                    `"" is not a CIDR`,
 	} {
-		if _, err := ParseNetwork(in); message(err) != want {
+		if _, err := ipaddr.ParseNetwork(in); message(err) != want {
 			t.Errorf("%q: %q, want %q", in, message(err), want)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // TestIndexAgainstModel drives an index as the watch, our own writes, the pools and the requests do,
@@ -65,7 +67,7 @@ var (
 
 func mustAddrs(first string, n uint64) (out []netip.Addr) {
 	for i := range n {
-		out = append(out, advance(ip(first), i))
+		out = append(out, ipaddr.Advance(ip(first), i))
 	}
 	return out
 }

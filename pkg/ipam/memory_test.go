@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // memoryBudget is what an address may take in the index, in bytes, maps included.
@@ -57,7 +59,7 @@ func fleet(p Pool, n int) []Lease {
 		leases = append(leases, Lease{
 			Addr: address(i), Version: uint64(i + 1), State: Active, Params: p.Params(),
 			Holder: Holder{
-				Host: advance(ip("192.168.0.1"), uint64(i%10)), ContainerID: hex.EncodeToString(bytes(32)), IfName: DefaultIfName,
+				Host: ipaddr.Advance(ip("192.168.0.1"), uint64(i%10)), ContainerID: hex.EncodeToString(bytes(32)), IfName: DefaultIfName,
 				Namespace: fmt.Sprintf("team-%02d", i%40), PodName: fmt.Sprintf("checkout-services-%x-%x", bytes(5), bytes(3)),
 				PodUID: fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:]), StartedAt: now,
 			},

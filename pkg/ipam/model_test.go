@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // model is what the index should know, kept as plainly as possible: the objects and their history as
@@ -227,9 +229,9 @@ func (m *model) fitting(w PickRequest, network string, only string) (fit []Pool)
 func (m *model) pick(w PickRequest) (picks []string, ok bool) {
 	known := m.known()
 	serving := m.serving(known)
-	families := map[bool]bool{}
+	families := map[ipaddr.Family]bool{}
 	for _, l := range w.Have {
-		families[l.Addr.Is4()] = true
+		families[ipaddr.FamilyOf(l.Addr)] = true
 	}
 	var first *Pool
 	var networks []string // of what is asked for and held
@@ -242,7 +244,7 @@ func (m *model) pick(w PickRequest) (picks []string, ok bool) {
 			m.rests(p, known[a]) && !had(w, known[a]) || m.hostFull(p, w, known, picks) || m.overQuota(p, w, known, picks) {
 			return nil, false
 		}
-		picks, families[a.Is4()] = append(picks, p.Name+" "+a.String()), true
+		picks, families[ipaddr.FamilyOf(a)] = append(picks, p.Name+" "+a.String()), true
 		if networks = append(networks, p.Network); first == nil {
 			first = &p
 		}
@@ -257,13 +259,13 @@ func (m *model) pick(w PickRequest) (picks []string, ok bool) {
 	}
 	rest := func(from []Pool) ([]string, bool) {
 		picks := slices.Clone(picks)
-		for _, is4 := range []bool{true, false} {
-			if families[is4] || !slices.ContainsFunc(from, func(p Pool) bool { return p.is4() == is4 && p.Valid() }) {
+		for _, f := range ipaddr.Families() {
+			if families[f] || !slices.ContainsFunc(from, func(p Pool) bool { return p.Family() == f && p.Valid() }) {
 				continue
 			}
 			got := ""
 			for _, p := range from {
-				if got == "" && p.is4() == is4 && !m.hostFull(p, w, known, picks) && !m.overQuota(p, w, known, picks) {
+				if got == "" && p.Family() == f && !m.hostFull(p, w, known, picks) && !m.overQuota(p, w, known, picks) {
 					got = m.firstFree(p, w.Key, known, serving)
 				}
 			}

@@ -6,21 +6,9 @@ import (
 	"slices"
 
 	"go4.org/netipx"
-)
 
-// FirstOverlap finds two of the given ranges that share an address, the lowest such pair.
-func FirstOverlap(ranges []netipx.IPRange) (a, b netipx.IPRange, found bool) {
-	sorted := slices.Clone(ranges)
-	slices.SortFunc(sorted, func(a, b netipx.IPRange) int {
-		return cmp.Or(a.From().Compare(b.From()), a.To().Compare(b.To()))
-	})
-	for i := 1; i < len(sorted); i++ {
-		if sorted[i-1].To().Compare(sorted[i].From()) >= 0 {
-			return sorted[i-1], sorted[i], true
-		}
-	}
-	return a, b, false
-}
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+)
 
 // overlap is the addresses that two pools share; one of the two serves them all.
 type overlap struct {
@@ -79,8 +67,8 @@ func (x *Index) findOverlaps(p *poolState) (changed []*poolState) {
 			continue
 		}
 		delete(q.overlaps, p.Name)
-		if meet(p.usable, q.usable) {
-			shared, _ := intersect(p.Plan.Usable, q.Plan.Usable) // sets of one family: cannot fail
+		if ipaddr.Meet(p.usable, q.usable) {
+			shared := ipaddr.Intersect(p.Plan.Usable, q.Plan.Usable)
 			o := &overlap{pools: [2]*poolState{p, q}, shared: shared}
 			o.held[0], o.held[1] = x.heldIn(p.Name, shared), x.heldIn(q.Name, shared)
 			o.winner = o.decide()
@@ -91,21 +79,6 @@ func (x *Index) findOverlaps(p *poolState) (changed []*poolState) {
 		}
 	}
 	return changed
-}
-
-// meet says whether two sets, as ranges in order, share an address.
-func meet(a, b []netipx.IPRange) bool {
-	for len(a) > 0 && len(b) > 0 {
-		switch {
-		case a[0].To().Less(b[0].From()):
-			a = a[1:]
-		case b[0].To().Less(a[0].From()):
-			b = b[1:]
-		default:
-			return true
-		}
-	}
-	return false
 }
 
 func (x *Index) heldIn(pool string, set *netipx.IPSet) (n int) {

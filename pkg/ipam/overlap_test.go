@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go4.org/netipx"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // Two pools share 10.0.0.20-10.0.0.29. A step is a change, after which the shared part is served by
@@ -111,8 +113,8 @@ func TestOverlapIsServedByOne(t *testing.T) {
 				}
 				for _, p := range x.Pools() {
 					for _, o := range x.Overlaps(p.Name) {
-						if o.Served != (p.Name == s.want) || FormatSet(o.Shared) != "10.0.0.20-10.0.0.29" {
-							t.Errorf("%s: pool %s says of %s: %v, %s", s.what, p.Name, o.Other, o.Served, FormatSet(o.Shared))
+						if o.Served != (p.Name == s.want) || ipaddr.FormatSet(o.Shared) != "10.0.0.20-10.0.0.29" {
+							t.Errorf("%s: pool %s says of %s: %v, %s", s.what, p.Name, o.Other, o.Served, ipaddr.FormatSet(o.Shared))
 						}
 					}
 				}
@@ -130,7 +132,7 @@ func TestOverlapFlipKeepsAddressesInUse(t *testing.T) {
 	for name, x := range map[string]*Index{"lower first": indexOf(a, b, big), "upper first": indexOf(b, a, big)} {
 		t.Run(name, func(t *testing.T) {
 			for i := range uint64(100) {
-				x.take("big", advance(ip("10.1.1.0"), i).String())
+				x.take("big", ipaddr.Advance(ip("10.1.1.0"), i).String())
 			}
 			x.SetNode("node-1", ips("10.0.0.22"))
 			x.MarkUnknown(ip("10.0.0.23"), 0, "key", now)
@@ -170,8 +172,8 @@ func TestFirstOverlap(t *testing.T) {
 				ranges = append(ranges, mustRange(t, r))
 			}
 			got := ""
-			if a, b, found := FirstOverlap(ranges); found {
-				got = FormatRange(a) + ", " + FormatRange(b)
+			if a, b, found := ipaddr.FirstOverlap(ranges); found {
+				got = ipaddr.FormatRange(a) + ", " + ipaddr.FormatRange(b)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("overlap (-want +got):\n%s", diff)

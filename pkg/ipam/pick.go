@@ -8,6 +8,8 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"go4.org/netipx"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // PickRequest is what a request wants of the index.
@@ -43,7 +45,7 @@ type PickRequest struct {
 	Expected func(pool string) []netip.Addr
 	// Coming counts the addresses of a family that others of the claim are as good as given beside those that it has; nil for
 	// none. A request that is served does not ask.
-	Coming func(is4 bool) int
+	Coming func(f ipaddr.Family) int
 	// ExpectedIn are the addresses of a pool that are as good as given to others and count for a namespace; nil for none. A
 	// request that is served does not ask.
 	ExpectedIn func(namespace, pool string) []netip.Addr
@@ -61,31 +63,31 @@ func (w PickRequest) byHand() bool { return w.Owner != "" && w.Pool != "" && !w.
 
 // need is one address that a request takes.
 type need struct {
-	slot  int
-	is4   bool
-	among *netipx.IPSet // nil for any
+	slot   int
+	family ipaddr.Family
+	among  *netipx.IPSet // nil for any
 }
 
 // needs are the addresses that the request takes, whether or not it has them; of a family that no pool has it
 // takes none. Those with the least choice come first.
 func (w PickRequest) needs() (all []need) {
 	if len(w.Sets) == 0 {
-		return []need{{is4: true}, {is4: false}}
+		return []need{{family: ipaddr.IPv4}, {family: ipaddr.IPv6}}
 	}
 	for slot, set := range w.Sets {
-		for _, is4 := range []bool{true, false} {
-			if slices.ContainsFunc(set.Ranges(), func(r netipx.IPRange) bool { return r.From().Is4() == is4 }) {
-				all = append(all, need{slot, is4, set})
+		for _, f := range ipaddr.Families() {
+			if ipaddr.HasFamily(set, f) {
+				all = append(all, need{slot, f, set})
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b need) int { return cmp.Compare(SizeOfSet(a.among), SizeOfSet(b.among)) }) // sets may overlap
+	slices.SortStableFunc(all, func(a, b need) int { return cmp.Compare(ipaddr.SizeOfSet(a.among), ipaddr.SizeOfSet(b.among)) }) // sets may overlap
 	return all
 }
 
 // needFor is the need that an address of the request is for.
 func (w PickRequest) needFor(l Lease) need {
-	n := need{slot: l.Slot, is4: l.Addr.Is4()}
+	n := need{slot: l.Slot, family: ipaddr.FamilyOf(l.Addr)}
 	if l.Slot < len(w.Sets) {
 		n.among = w.Sets[l.Slot]
 	}
@@ -97,8 +99,8 @@ func (w PickRequest) promised(a netip.Addr) bool { return w.Promised != nil && w
 
 // covers says whether the request has an address of a need, or gets one of those chosen for it.
 func (w PickRequest) covers(n need, chosen []choice) bool {
-	return slices.ContainsFunc(w.Have, func(l Lease) bool { return l.Addr.Is4() == n.is4 && l.Slot == n.slot }) ||
-		slices.ContainsFunc(chosen, func(c choice) bool { return c.addr.Is4() == n.is4 && c.slot == n.slot })
+	return slices.ContainsFunc(w.Have, func(l Lease) bool { return ipaddr.FamilyOf(l.Addr) == n.family && l.Slot == n.slot }) ||
+		slices.ContainsFunc(chosen, func(c choice) bool { return ipaddr.FamilyOf(c.addr) == n.family && c.slot == n.slot })
 }
 
 // slotOf is the first of the request's sets that has an address.
@@ -229,11 +231,11 @@ func (x *Index) firstComplete(w PickRequest) ([]choice, *Refusal) {
 func (x *Index) pickFrom(pools []*poolState, w PickRequest, asked []choice) (choices []choice, ok bool, refusal *Refusal) {
 	choices = asked
 	for _, n := range w.needs() {
-		offered := n.among != nil || slices.ContainsFunc(pools, func(p *poolState) bool { return p.is4() == n.is4 && p.Valid() })
+		offered := n.among != nil || slices.ContainsFunc(pools, func(p *poolState) bool { return p.Family() == n.family && p.Valid() })
 		if w.covers(n, choices) || !offered {
 			continue
 		}
-		if refusal := x.full(w, n.is4); refusal != nil {
+		if refusal := x.full(w, n.family); refusal != nil {
 			return nil, false, refusal
 		}
 		c, ok := x.firstFree(pools, n, w, choices)
@@ -251,7 +253,7 @@ func (x *Index) pickFrom(pools []*poolState, w PickRequest, asked []choice) (cho
 func (x *Index) firstFree(pools []*poolState, n need, w PickRequest, chosen []choice) (choice, bool) {
 	start := xxhash.Sum64String(w.Key)
 	for _, p := range pools {
-		if p.is4() != n.is4 || !p.Serves() || p.set.n == 0 {
+		if p.Family() != n.family || !p.Serves() || p.set.n == 0 {
 			continue
 		}
 		if x.expireCooldowns(p); p.set.free() == 0 || x.barred(p, w, netip.Addr{}, chosen) {
@@ -302,7 +304,7 @@ func (p *poolState) firstAmong(some *netipx.IPSet, w PickRequest, chosen []choic
 			if r.To().Less(to) {
 				to = r.To()
 			}
-			first, last := s.base+distance(s.From(), from), s.base+distance(s.From(), to)
+			first, last := s.base+ipaddr.Distance(s.From(), from), s.base+ipaddr.Distance(s.From(), to)
 			for i := p.set.after(first); i <= last && i < p.set.n; i = p.set.after(i + 1) {
 				a := p.address(i)
 				if !w.promised(a) && !slices.ContainsFunc(chosen, func(c choice) bool { return c.addr == a }) {

@@ -3,11 +3,11 @@ package ipam
 import (
 	"errors"
 	"fmt"
-	"math"
-	"math/big"
 	"net/netip"
 
 	"go4.org/netipx"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // PlanSpec is what a pool's spec says about its addresses.
@@ -48,23 +48,16 @@ func NewPlan(s PlanSpec) (Plan, error) {
 		return Plan{}, err
 	}
 	p.Notes, p.Excluded = available.notes, excluded.all
-	if p.Usable, err = subtract(available.all, excluded.all, p.unusable()); err != nil {
-		return Plan{}, err
-	}
-	if p.Ranged, err = intersect(available.ranged, p.Usable); err != nil {
-		return Plan{}, err
-	}
-	if p.Single, err = intersect(available.single, p.Usable); err != nil {
-		return Plan{}, err
-	}
-	if tooLarge(p.Usable) {
+	p.Usable = ipaddr.Subtract(available.all, excluded.all, p.unusable())
+	p.Ranged, p.Single = ipaddr.Intersect(available.ranged, p.Usable), ipaddr.Intersect(available.single, p.Usable)
+	if ipaddr.TooLarge(p.Usable) {
 		return Plan{}, errors.New("availableIPs hold more addresses than a /64, the largest that a pool can hold")
 	}
 	return p, nil
 }
 
 func newSubnet(s PlanSpec) (p Plan, err error) {
-	net, err := ParseAddr(s.Net)
+	net, err := ipaddr.ParseAddr(s.Net)
 	if err != nil {
 		return p, fmt.Errorf("net: %w", err)
 	}
@@ -75,7 +68,7 @@ func newSubnet(s PlanSpec) (p Plan, err error) {
 	if p.Subnet != p.Subnet.Masked() {
 		return p, fmt.Errorf("net %s has host bits set: the subnet is %s", net, p.Subnet.Masked())
 	}
-	if p.Gateway, err = ParseAddr(s.Gateway); err != nil {
+	if p.Gateway, err = ipaddr.ParseAddr(s.Gateway); err != nil {
 		return p, fmt.Errorf("gateway: %w", err)
 	}
 	// A subnet of one address, a host route, has its gateway elsewhere.
@@ -85,32 +78,18 @@ func newSubnet(s PlanSpec) (p Plan, err error) {
 	return p, nil
 }
 
-// tooLarge: neighbouring entries are one range, and several can be more than a /64 together.
-func tooLarge(set *netipx.IPSet) bool {
-	if SizeOfSet(set) < math.MaxUint64 {
-		return false
-	}
-	total := new(big.Int)
-	for _, r := range set.Ranges() {
-		total.Add(total, sizeOf(r.From(), r.To()))
-	}
-	return total.Cmp(maxRange) > 0
-}
-
 // unusable are the addresses of the subnet that nobody gets: the network, broadcast and gateway
 // addresses. A subnet of one or two addresses has neither network nor broadcast address (RFC 3021,
 // RFC 6164); IPv6 has no broadcast.
 func (p Plan) unusable() *netipx.IPSet {
-	var b netipx.IPSetBuilder
-	b.Add(p.Gateway)
+	addrs := []netip.Addr{p.Gateway}
 	if p.Subnet.Bits() < p.Subnet.Addr().BitLen()-1 {
-		b.Add(p.Subnet.Addr())
+		addrs = append(addrs, p.Subnet.Addr())
 		if p.Subnet.Addr().Is4() {
-			b.Add(netipx.PrefixLastIP(p.Subnet))
+			addrs = append(addrs, netipx.PrefixLastIP(p.Subnet))
 		}
 	}
-	set, _ := b.IPSet() // single addresses: cannot fail
-	return set
+	return ipaddr.SetOfAddrs(addrs...)
 }
 
 // Addresses lists the usable addresses in order: those written singly, and with ranged also those
@@ -139,11 +118,11 @@ type entries struct {
 }
 
 func readEntries(field string, list []string, subnet netip.Prefix) (entries, error) {
-	var single, ranged netipx.IPSetBuilder
+	var single, ranged []netipx.IPRange
 	var errs []error
 	parsed := make([]netipx.IPRange, 0, len(list))
 	for i, entry := range list {
-		got, err := ParseRange(entry)
+		got, err := ipaddr.ParseRange(entry)
 		switch {
 		case err != nil:
 			errs = append(errs, fmt.Errorf("%s[%d]: %w", field, i, err))
@@ -152,10 +131,10 @@ func readEntries(field string, list []string, subnet netip.Prefix) (entries, err
 		case !subnet.Contains(got.From()) || !subnet.Contains(got.To()):
 			errs = append(errs, fmt.Errorf("%s[%d]: %q is not in subnet %s", field, i, entry, subnet))
 		case got.From() == got.To():
-			single.Add(got.From())
+			single = append(single, got)
 			parsed = append(parsed, got)
 		default:
-			ranged.AddRange(got)
+			ranged = append(ranged, got)
 			parsed = append(parsed, got)
 		}
 	}
@@ -165,36 +144,9 @@ func readEntries(field string, list []string, subnet netip.Prefix) (entries, err
 	if err := errors.Join(errs...); err != nil {
 		return entries{}, err
 	}
-	var e entries
-	var err error
-	if e.single, err = single.IPSet(); err != nil {
-		return e, err
-	}
-	if e.ranged, err = ranged.IPSet(); err != nil {
-		return e, err
-	}
-	single.AddSet(e.ranged)
-	if e.all, err = single.IPSet(); err != nil {
-		return e, err
-	}
-	if a, b, found := FirstOverlap(parsed); found {
-		e.notes = append(e.notes, fmt.Sprintf("%s: %s and %s overlap; shared addresses count once", field, FormatRange(a), FormatRange(b)))
+	e := entries{all: ipaddr.SetOf(parsed...), single: ipaddr.SetOf(single...), ranged: ipaddr.SetOf(ranged...)}
+	if a, b, found := ipaddr.FirstOverlap(parsed); found {
+		e.notes = append(e.notes, fmt.Sprintf("%s: %s and %s overlap; shared addresses count once", field, ipaddr.FormatRange(a), ipaddr.FormatRange(b)))
 	}
 	return e, nil
-}
-
-func subtract(set *netipx.IPSet, less ...*netipx.IPSet) (*netipx.IPSet, error) {
-	var b netipx.IPSetBuilder
-	b.AddSet(set)
-	for _, l := range less {
-		b.RemoveSet(l)
-	}
-	return b.IPSet()
-}
-
-func intersect(a, b *netipx.IPSet) (*netipx.IPSet, error) {
-	var s netipx.IPSetBuilder
-	s.AddSet(a)
-	s.Intersect(b)
-	return s.IPSet()
 }

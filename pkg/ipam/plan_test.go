@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 func TestNewPlan(t *testing.T) {
@@ -117,7 +119,7 @@ func TestNewPlan(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := plan{FormatSet(p.Usable), FormatSet(p.Single), FormatSet(p.Ranged), SizeOfSet(p.Usable), p.Notes}
+			got := plan{ipaddr.FormatSet(p.Usable), ipaddr.FormatSet(p.Single), ipaddr.FormatSet(p.Ranged), ipaddr.SizeOfSet(p.Usable), p.Notes}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}
@@ -199,13 +201,13 @@ func TestNewPlanOfTheLongestList(t *testing.T) {
 	const entries = 16384
 	spec := PlanSpec{Net: "10.0.0.0", Mask: 8, Gateway: "10.0.0.1"}
 	for i := range entries { // every second address, so that none can be joined
-		spec.Available = append(spec.Available, advance(ip("10.1.0.0"), uint64(2*i)).String())
+		spec.Available = append(spec.Available, ipaddr.Advance(ip("10.1.0.0"), uint64(2*i)).String())
 	}
 	p, err := NewPlan(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := SizeOfSet(p.Usable); got != entries {
+	if got := ipaddr.SizeOfSet(p.Usable); got != entries {
 		t.Errorf("the plan holds %d addresses, want %d", got, entries)
 	}
 	if got := indexOf(Pool{Name: "a", Plan: p}).Counts("a", now).Free; got != entries {

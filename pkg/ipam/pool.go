@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go4.org/netipx"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // Pool is a pool as the index knows it. It is not changed once it was given to SetPool.
@@ -69,7 +71,8 @@ func (p Pool) Valid() bool { return p.Problem == "" }
 // Serves says whether the pool hands out addresses at all.
 func (p Pool) Serves() bool { return p.Valid() && !p.Cordoned && !p.Terminating }
 
-func (p Pool) is4() bool { return p.Plan.Subnet.Addr().Is4() }
+// Family returns that of all addresses of the pool.
+func (p Pool) Family() ipaddr.Family { return ipaddr.FamilyOf(p.Plan.Subnet.Addr()) }
 
 type poolState struct {
 	Pool

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // Get is the entry of an address; ok is false when it has no object.
@@ -161,7 +163,7 @@ func (x *Index) countsOf(name string) (c PoolCounts) {
 	if m := x.byPool[name]; m != nil {
 		c.Objects, c.Active, c.Reserved = len(m.records), m.active, m.reserved
 	}
-	c.Capacity = addSaturated(c.Served, uint64(x.heldElsewhere(name)))
+	c.Capacity = ipaddr.AddSaturated(c.Served, uint64(x.heldElsewhere(name)))
 	return c
 }
 

@@ -5,6 +5,8 @@ import (
 	"iter"
 	"net/netip"
 	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // ByClaim are the addresses of a claim: those in use and those that are kept for it.
@@ -166,7 +168,7 @@ func (x *Index) RetainsOwn(w PickRequest, taken Lease) bool {
 // waits says whether an address is reserved for a need of the request.
 func waits(r *record, w PickRequest, n need) bool {
 	name := r.ifName.Value()
-	return r.state == Reserved && r.addr.Is4() == n.is4 && !r.has(flagDeleting) && (n.among == nil || n.among.Contains(r.addr)) &&
+	return r.state == Reserved && ipaddr.FamilyOf(r.addr) == n.family && !r.has(flagDeleting) && (n.among == nil || n.among.Contains(r.addr)) &&
 		(name == "" || name == w.IfName && int(r.slot) == n.slot)
 }
 
@@ -185,17 +187,17 @@ func (x *Index) retainedElsewhere(w PickRequest, a netip.Addr, p *poolState) *Re
 }
 
 // full refuses a claim that has all the addresses of a family that it may have.
-func (x *Index) full(w PickRequest, is4 bool) *Refusal {
+func (x *Index) full(w PickRequest, f ipaddr.Family) *Refusal {
 	if w.Claim == "" || w.Room == 0 {
 		return nil
 	}
 	n := 0
 	if c := x.byClaim[w.Claim]; c != nil {
-		n = c.n[familyOf(is4)]
+		n = c.n[f]
 	}
 	coming, others := 0, ""
 	if w.Coming != nil && n < w.Room {
-		if coming = w.Coming(is4); coming > 0 {
+		if coming = w.Coming(f); coming > 0 {
 			others = fmt.Sprintf(", %d more are for its pods on their way", coming)
 		}
 	}

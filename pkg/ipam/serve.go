@@ -2,13 +2,13 @@ package ipam
 
 import (
 	"cmp"
-	"encoding/binary"
 	"net/netip"
 	"slices"
 
 	"go4.org/netipx"
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // segment is a run of addresses that one pool serves; base is the number of its first address in the
@@ -48,14 +48,14 @@ func (p *poolState) assign() {
 	served := p.Plan.Usable
 	for _, o := range p.overlaps {
 		if o.winner != p {
-			served, _ = subtract(served, o.shared) // sets of one family: cannot fail
+			served = ipaddr.Subtract(served, o.shared)
 		}
 	}
 	p.segments = nil
 	var n uint64
 	for _, r := range served.Ranges() {
 		p.segments = append(p.segments, segment{IPRange: r, base: n, pool: p})
-		n = addSaturated(n, Size(r))
+		n = ipaddr.AddSaturated(n, ipaddr.Size(r))
 	}
 	p.set, p.cooldowns = newFreeSet(n), newCooldowns(n)
 }
@@ -113,7 +113,7 @@ func (x *Index) serving(a netip.Addr) (*poolState, uint64, bool) {
 		return nil, 0, false
 	}
 	s := x.segments[at]
-	return s.pool, s.base + distance(s.From(), a), true
+	return s.pool, s.base + ipaddr.Distance(s.From(), a), true
 }
 
 // address is the i-th address that the pool serves.
@@ -122,7 +122,7 @@ func (p *poolState) address(i uint64) netip.Addr {
 	if !exact {
 		at--
 	}
-	return advance(p.segments[at].From(), i-p.segments[at].base)
+	return ipaddr.Advance(p.segments[at].From(), i-p.segments[at].base)
 }
 
 // refresh brings the free set of the pool that serves an address up to date. The last address of a
@@ -147,26 +147,4 @@ func (x *Index) occupied(a netip.Addr) bool {
 	}
 	_, node := x.nodeIP[a]
 	return node
-}
-
-// distance is b-a, for addresses of one family that are less than 2^64 apart.
-func distance(a, b netip.Addr) uint64 {
-	x, y := a.As16(), b.As16()
-	return binary.BigEndian.Uint64(y[8:]) - binary.BigEndian.Uint64(x[8:])
-}
-
-// advance is a+n.
-func advance(a netip.Addr, n uint64) netip.Addr {
-	if a.Is4() {
-		b := a.As4()
-		binary.BigEndian.PutUint32(b[:], binary.BigEndian.Uint32(b[:])+uint32(n))
-		return netip.AddrFrom4(b)
-	}
-	b := a.As16()
-	low := binary.BigEndian.Uint64(b[8:])
-	if low+n < low {
-		binary.BigEndian.PutUint64(b[:8], binary.BigEndian.Uint64(b[:8])+1)
-	}
-	binary.BigEndian.PutUint64(b[8:], low+n)
-	return netip.AddrFrom16(b)
 }

@@ -11,13 +11,14 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // takeClaims decides which claims to make, and which claims each address is bound to.
 func (m *maker) takeClaims() {
 	byKey := map[string][]netip.Addr{}
 	for _, ip := range m.IPs {
-		if a, err := ipam.ParseAddr(ip.Name); err == nil && ip.Status.IPClaimKey != "" && ip.phase() != phaseAvailable {
+		if a, err := ipaddr.ParseAddr(ip.Name); err == nil && ip.Status.IPClaimKey != "" && ip.phase() != phaseAvailable {
 			byKey[ip.Status.IPClaimKey] = append(byKey[ip.Status.IPClaimKey], a)
 		}
 	}
@@ -69,7 +70,7 @@ func boundTo(old Claim, naming []netip.Addr) (a netip.Addr, err error) {
 	case text == "":
 		text = old.Spec.BCSNetIPName
 	}
-	return ipam.ParseAddr(text)
+	return ipaddr.ParseAddr(text)
 }
 
 // takeClaim plans the claim unless there is one of its name that does.

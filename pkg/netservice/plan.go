@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -77,7 +78,7 @@ func Make(in Input) Plan {
 	m.takeClaims()
 	ips := map[netip.Addr]IP{}
 	for _, ip := range in.IPs {
-		a, err := ipam.ParseAddr(ip.Name)
+		a, err := ipaddr.ParseAddr(ip.Name)
 		if err != nil {
 			m.conflict("BCSNetIP "+ip.Name, "its name is no address")
 			continue
@@ -145,7 +146,7 @@ func (m *maker) take(a netip.Addr, ip IP) {
 // wrong.
 func (m *maker) holder(a netip.Addr, ip IP) (h ipam.Holder, cause string) {
 	s := ip.Status
-	host, _ := ipam.ParseAddr(s.Host)
+	host, _ := ipaddr.ParseAddr(s.Host)
 	h = ipam.Holder{
 		Host: host, ContainerID: s.ContainerID, IfName: ipam.DefaultIfName, Namespace: s.PodNamespace, PodName: s.PodName,
 		StartedAt: m.since(ip),

@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
@@ -51,7 +52,7 @@ func TestEmptiedByHand(t *testing.T) {
 				}
 				l = r.write(t, l)
 				o := &v1.BCSNetIP{}
-				o.Name = ipam.ObjectName(l.Addr)
+				o.Name = ipaddr.ObjectName(l.Addr)
 				if tc.finalizer != "" {
 					patch := `{"metadata":{"finalizers":["` + v1.HeldFinalizer + `","` + tc.finalizer + `"]}}`
 					if err := r.admin.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {

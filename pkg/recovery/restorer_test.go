@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
@@ -30,7 +31,7 @@ func (r *replica) write(t *testing.T, l ipam.Lease) ipam.Lease {
 func (r *replica) strip(t *testing.T, a netip.Addr) {
 	t.Helper()
 	o := &v1.BCSNetIP{}
-	o.Name = ipam.ObjectName(a)
+	o.Name = ipaddr.ObjectName(a)
 	if err := r.admin.Delete(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +99,7 @@ func TestReleaseOfADeletedObject(t *testing.T) {
 		Holder: ipam.Holder{ContainerID: "c1", IfName: "eth0", Namespace: "default", PodName: pod.Name, PodUID: string(pod.UID)},
 	})
 	o := &v1.BCSNetIP{}
-	o.Name = ipam.ObjectName(a)
+	o.Name = ipaddr.ObjectName(a)
 	if err := r.admin.Delete(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +125,7 @@ func TestDeletedObjectOfAKeptAddress(t *testing.T) {
 		Holder: ipam.Holder{IfName: "eth0", Namespace: "default", PodName: "web-0"}, Retention: sticky, Updated: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
 	})
 	o := &v1.BCSNetIP{}
-	o.Name = ipam.ObjectName(a)
+	o.Name = ipaddr.ObjectName(a)
 	if err := r.admin.Delete(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}

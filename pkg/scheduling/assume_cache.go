@@ -11,6 +11,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -39,10 +40,10 @@ type assumedPod struct {
 	pools []string
 	node  string
 	host  netip.Addr
-	// claim is the one that it draws from, fresh counts by IPv4 or not the addresses that it takes which the claim does not
+	// claim is the one that it draws from, fresh counts by family the addresses that it takes which the claim does not
 	// have: those of addrs on its node; before, when addrs are of many nodes, one unless the claim keeps some of them.
 	claim string
-	fresh map[bool]int
+	fresh map[ipaddr.Family]int
 	// at is when it was let through; zero once it is on a node.
 	at time.Time
 }
@@ -273,19 +274,19 @@ func (e *Extender) place(p *assumedPod, now time.Time) {
 func (e *Extender) assign(p *assumedPod, addrs []netip.Addr) {
 	slices.SortFunc(addrs, netip.Addr.Compare)
 	addrs = slices.Compact(addrs) // many nodes are of one kind
-	pools, kept := make([]string, len(addrs)), map[bool]int{}
-	p.claim, p.fresh = p.simulation.Claim(), map[bool]int{}
+	pools, kept := make([]string, len(addrs)), map[ipaddr.Family]int{}
+	p.claim, p.fresh = p.simulation.Claim(), map[ipaddr.Family]int{}
 	for i, a := range addrs {
 		pools[i], _ = e.Index.PoolOf(a)
 		if l, _ := e.Index.Get(a); l.Claim == p.claim {
-			kept[a.Is4()]++
+			kept[ipaddr.FamilyOf(a)]++
 		} else {
-			p.fresh[a.Is4()]++
+			p.fresh[ipaddr.FamilyOf(a)]++
 		}
 	}
-	for is4, n := range p.fresh {
+	for f, n := range p.fresh {
 		if p.node == "" {
-			p.fresh[is4] = max(0, min(n, 1)-kept[is4])
+			p.fresh[f] = max(0, min(n, 1)-kept[f])
 		}
 	}
 	e.assumed.assign(p, addrs, pools)
@@ -307,8 +308,8 @@ func (p *assumedPod) byPool() map[string][]netip.Addr {
 // publishes, from which the scheduler takes off all pods that it has placed.
 func (e *Extender) promised(self string, placed bool) allocator.Promises {
 	type part struct {
-		claim string
-		is4   bool
+		claim  string
+		family ipaddr.Family
 	}
 	type charge struct{ namespace, pool string }
 	var coming map[part]int // once for all that are asked about
@@ -326,7 +327,7 @@ func (e *Extender) promised(self string, placed bool) allocator.Promises {
 			}
 			return addrs
 		},
-		OfClaim: func(claim string, is4 bool) int {
+		OfClaim: func(claim string, f ipaddr.Family) int {
 			if coming == nil {
 				coming = map[part]int{}
 				for uid, p := range e.assumed.pods {
@@ -338,7 +339,7 @@ func (e *Extender) promised(self string, placed bool) allocator.Promises {
 					}
 				}
 			}
-			return coming[part{claim, is4}]
+			return coming[part{claim, f}]
 		},
 		InNamespace: func(namespace, pool string) []netip.Addr {
 			if charged == nil {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -121,7 +122,7 @@ func (s *site) filter(p *corev1.Pod, nodes ...string) string {
 
 func ofSet(t *testing.T, text string) *netipx.IPSet {
 	t.Helper()
-	r, err := ipam.ParseRange(text)
+	r, err := ipaddr.ParseRange(text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/limiter"
 )
 
@@ -140,7 +141,7 @@ func (c *Client) get(ctx context.Context, a netip.Addr) ([]byte, error) {
 
 // lease begins a request for the object of an address.
 func (c *Client) lease(a netip.Addr) *rest.Request {
-	return c.rest.Get().Resource(v1.IPResource).Name(ipam.ObjectName(a))
+	return c.rest.Get().Resource(v1.IPResource).Name(ipaddr.ObjectName(a))
 }
 
 // ask sends a read. client-go sends it again while the API server is too busy, unless the request says otherwise.
@@ -199,7 +200,7 @@ func (c *Client) Write(ctx context.Context, l ipam.Lease) (ipam.Lease, error) {
 	if l.Version == 0 {
 		request = c.rest.Post().Resource(v1.IPResource)
 	} else {
-		request = c.rest.Put().Resource(v1.IPResource).Name(ipam.ObjectName(l.Addr))
+		request = c.rest.Put().Resource(v1.IPResource).Name(ipaddr.ObjectName(l.Addr))
 	}
 	if c.dry {
 		request = request.Param("dryRun", metav1.DryRunAll)
@@ -271,7 +272,7 @@ func (c *Client) Delete(ctx context.Context, a netip.Addr, pool string, version 
 	epoch := c.epoch()
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), WriteTimeout)
 	defer cancel()
-	if _, err := c.send(ctx, sending, c.rest.Delete().Resource(v1.IPResource).Name(ipam.ObjectName(a)).Body(body)); err != nil {
+	if _, err := c.send(ctx, sending, c.rest.Delete().Resource(v1.IPResource).Name(ipaddr.ObjectName(a)).Body(body)); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}

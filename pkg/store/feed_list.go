@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // item carries a lease through the Reflector.
@@ -27,7 +28,7 @@ func (i *item) DeepCopyObject() runtime.Object { c := *i; return &c }
 
 // GetObjectMeta tells the Reflector the resourceVersion.
 func (i *item) GetObjectMeta() metav1.Object {
-	return &metav1.ObjectMeta{Name: ipam.ObjectName(i.Addr), ResourceVersion: i.version}
+	return &metav1.ObjectMeta{Name: ipaddr.ObjectName(i.Addr), ResourceVersion: i.version}
 }
 
 // items is a list of items.

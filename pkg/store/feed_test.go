@@ -22,6 +22,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
@@ -454,7 +455,7 @@ func TestStrangeObjectsInTheFeed(t *testing.T) {
 	create := func(n int, status map[string]any) netip.Addr {
 		a := addr(n)
 		if _, err := admin.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": v1.GroupVersion.String(), "kind": "BCSNetIP", "metadata": map[string]any{"name": ipam.ObjectName(a)},
+			"apiVersion": v1.GroupVersion.String(), "kind": "BCSNetIP", "metadata": map[string]any{"name": ipaddr.ObjectName(a)},
 			"spec": map[string]any{"pool": "p", "mask": int64(24), "gateway": "10.0.0.1"}, "status": status,
 		}}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)

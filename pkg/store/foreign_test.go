@@ -14,6 +14,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
@@ -53,7 +54,7 @@ func TestFieldsOfALaterReleaseAreKept(t *testing.T) {
 	controlplane.Until(t, "the index sees the new fields", func() bool {
 		n++
 		later := fmt.Sprintf(`{"spec":{"tier":"gold"},"status":{"podName":"pod-%d","quarantine":{"until":"tomorrow","why":[{"a":1.5,"id":9007199254740993}]}}}`, n)
-		o, err := objects.Patch(t.Context(), ipam.ObjectName(l.Addr), "application/merge-patch+json", []byte(later), metav1.PatchOptions{})
+		o, err := objects.Patch(t.Context(), ipaddr.ObjectName(l.Addr), "application/merge-patch+json", []byte(later), metav1.PatchOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +67,7 @@ func TestFieldsOfALaterReleaseAreKept(t *testing.T) {
 	})
 	check := func(after string) {
 		t.Helper()
-		o, err := objects.Get(t.Context(), ipam.ObjectName(l.Addr), metav1.GetOptions{})
+		o, err := objects.Get(t.Context(), ipaddr.ObjectName(l.Addr), metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
@@ -81,14 +82,14 @@ func objects(t testing.TB) dynamic.ResourceInterface {
 // patch changes an object behind the store's back, by a merge patch.
 func patch(t testing.TB, a netip.Addr, body string) {
 	t.Helper()
-	if _, err := objects(t).Patch(t.Context(), ipam.ObjectName(a), "application/merge-patch+json", []byte(body), metav1.PatchOptions{}); err != nil {
+	if _, err := objects(t).Patch(t.Context(), ipaddr.ObjectName(a), "application/merge-patch+json", []byte(body), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func stored(t testing.TB, a netip.Addr) *unstructured.Unstructured {
 	t.Helper()
-	o, err := objects(t).Get(t.Context(), ipam.ObjectName(a), metav1.GetOptions{})
+	o, err := objects(t).Get(t.Context(), ipaddr.ObjectName(a), metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

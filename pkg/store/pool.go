@@ -6,6 +6,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // Pool reads a BCSNetPool. What is wrong with its spec stands in the Problem of the answer; such a pool
@@ -25,7 +26,7 @@ func Pool(o *v1.BCSNetPool) ipam.Pool {
 		p.Namespaces[ns] = struct{}{}
 	}
 	for i, h := range o.Spec.Hosts {
-		a, err := ipam.ParseAddr(h)
+		a, err := ipaddr.ParseAddr(h)
 		if err != nil {
 			p.Problem = fmt.Sprintf("hosts[%d]: %v", i, err)
 			return p
@@ -62,7 +63,7 @@ func quotas(o *v1.BCSNetPool) map[string]int {
 func HostSubnets(o *v1.BCSNetPool) (ipam.Networks, error) {
 	all := make(ipam.Networks, len(o.Spec.HostSubnets))
 	for i, text := range o.Spec.HostSubnets {
-		network, err := ipam.ParseNetwork(text)
+		network, err := ipaddr.ParseNetwork(text)
 		if err != nil {
 			return all, fmt.Errorf("hostSubnets[%d]: %w", i, err)
 		}
@@ -88,7 +89,7 @@ func link(o *v1.BCSNetPool) (ipam.Link, error) {
 		}
 		route := ipam.Route{Dst: dst}
 		if r.GW != "" {
-			if route.GW, err = ipam.ParseAddr(r.GW); err != nil {
+			if route.GW, err = ipaddr.ParseAddr(r.GW); err != nil {
 				return l, fmt.Errorf("routes[%d]: gw: %w", i, err)
 			}
 		}
@@ -103,7 +104,7 @@ func link(o *v1.BCSNetPool) (ipam.Link, error) {
 // Materialized are the addresses of a pool that get an object before anybody uses them. Addresses written
 // singly always do; those of ranges and CIDRs where ranged says so.
 func Materialized(o *v1.BCSNetPool, p ipam.Plan) (addrs []netip.Addr, ranged bool) {
-	size := ipam.SizeOfSet(p.Ranged)
+	size := ipaddr.SizeOfSet(p.Ranged)
 	ranged = size <= v1.MaterializeAutoLimit
 	switch o.Spec.Materialize {
 	case v1.MaterializeAlways:

@@ -15,6 +15,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // Object is the BCSNetIP of a lease. Its managedFields are one empty entry, which tells the API
@@ -23,7 +24,7 @@ func Object(l ipam.Lease) *v1.BCSNetIP {
 	o := &v1.BCSNetIP{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1.GroupVersion.String(), Kind: "BCSNetIP"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name:          ipam.ObjectName(l.Addr),
+			Name:          ipaddr.ObjectName(l.Addr),
 			ManagedFields: []metav1.ManagedFieldsEntry{{}},
 		},
 		Spec: v1.BCSNetIPSpec{Pool: l.Pool, Mask: int32(l.Bits), Gateway: addrString(l.Gateway)},
@@ -49,7 +50,7 @@ func Object(l ipam.Lease) *v1.BCSNetIP {
 
 // Lease reads a BCSNetIP; foreign says that the object has fields beside those of the Go type.
 func Lease(o *v1.BCSNetIP, foreign bool) (ipam.Lease, error) {
-	addr, err := ipam.ParseObjectName(o.Name)
+	addr, err := ipaddr.ParseObjectName(o.Name)
 	if err != nil {
 		return ipam.Lease{}, err
 	}
@@ -152,7 +153,7 @@ func parseAddr(s string) (netip.Addr, bool) {
 	if s == "" {
 		return netip.Addr{}, true
 	}
-	a, err := ipam.ParseAddr(s)
+	a, err := ipaddr.ParseAddr(s)
 	return a, err == nil
 }
 

@@ -17,6 +17,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
@@ -74,7 +75,7 @@ func TestStoredWhole(t *testing.T) {
 func TestCompareAndSwap(t *testing.T) {
 	c, addr := connect(t, nil), subnet()
 	remove := func(a netip.Addr) {
-		if err := objects(t).Delete(t.Context(), ipam.ObjectName(a), metav1.DeleteOptions{}); err != nil {
+		if err := objects(t).Delete(t.Context(), ipaddr.ObjectName(a), metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -218,7 +219,7 @@ func TestDeletedWhileHeld(t *testing.T) {
 	c, _ := feeding(t, nil)
 	addr := subnet()
 	held := write(t, c, active(t, available(addr(1)), "c"))
-	if err := objects(t).Delete(t.Context(), ipam.ObjectName(held.Addr), metav1.DeleteOptions{}); err != nil {
+	if err := objects(t).Delete(t.Context(), ipaddr.ObjectName(held.Addr), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	now1 := read(t, c, held.Addr)
@@ -375,7 +376,7 @@ func TestEachLabelledInPages(t *testing.T) {
 		for n := range 200 {
 			l := available(addr(n))
 			l.Pool = pool
-			want = append(want, ipam.ObjectName(l.Addr))
+			want = append(want, ipaddr.ObjectName(l.Addr))
 			group.Go(func() error { _, err := c.Write(t.Context(), l); return err })
 		}
 	}
@@ -387,7 +388,7 @@ func TestEachLabelledInPages(t *testing.T) {
 		t.Helper()
 		var got []string
 		err := c.EachLabelled(t.Context(), "spec.pool="+pool, "!shelf", func(l ipam.Lease) error {
-			got = append(got, ipam.ObjectName(l.Addr))
+			got = append(got, ipaddr.ObjectName(l.Addr))
 			return nil
 		})
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // parsedValue holds what the value of one annotation says about its field.
@@ -132,7 +132,7 @@ func wholeSeconds(d time.Duration) time.Duration {
 }
 
 func readGateway(value string) (parsedValue, error) {
-	a, err := ipam.ParseAddr(value)
+	a, err := ipaddr.ParseAddr(value)
 	if err == nil && (a.IsUnspecified() || a.IsMulticast()) {
 		err = fmt.Errorf("%s cannot be a gateway", a)
 	}
@@ -147,7 +147,7 @@ func readAddresses(value string) (parsedValue, error) {
 	}
 	var v4, v6 []netipx.IPRange
 	for _, entry := range entries {
-		r, err := ipam.ParseRange(entry)
+		r, err := ipaddr.ParseRange(entry)
 		switch {
 		case err != nil:
 			return parsedValue{}, err
@@ -160,20 +160,10 @@ func readAddresses(value string) (parsedValue, error) {
 	var m parsedValue
 	for _, ranges := range [][]netipx.IPRange{v4, v6} {
 		if len(ranges) > 0 {
-			m.sets = append(m.sets, setOf(ranges))
+			m.sets = append(m.sets, ipaddr.SetOf(ranges...))
 		}
 	}
 	return m, nil
-}
-
-// setOf cannot fail: its ranges are valid.
-func setOf(ranges []netipx.IPRange) *netipx.IPSet {
-	var b netipx.IPSetBuilder
-	for _, r := range ranges {
-		b.AddRange(r)
-	}
-	set, _ := b.IPSet()
-	return set
 }
 
 // readArgs reads galaxy's arguments. What else they hold is for CNI plugins.
@@ -196,13 +186,13 @@ func readArgs(value string) (m parsedValue, err error) {
 		}
 		ranges := make([]netipx.IPRange, 0, len(list))
 		for _, entry := range list {
-			r, err := ipam.ParseRange(entry)
+			r, err := ipaddr.ParseRange(entry)
 			if err != nil {
 				return parsedValue{}, fmt.Errorf("request_ip_range: %w", err)
 			}
 			ranges = append(ranges, r)
 		}
-		m.sets = append(m.sets, setOf(ranges))
+		m.sets = append(m.sets, ipaddr.SetOf(ranges...))
 	}
 	if n := familiesOf(m.sets); n > maxSets {
 		return parsedValue{}, fmt.Errorf("request_ip_range asks for %d addresses, one of each family of a list; at most %d for one pod", n, maxSets)
@@ -267,14 +257,14 @@ func readKeeperPool(value string) (parsedValue, error) {
 		m.mask = mask
 		ranges = append(ranges, netipx.IPRangeFrom(a, a))
 	}
-	m.sets = []*netipx.IPSet{setOf(ranges)}
+	m.sets = []*netipx.IPSet{ipaddr.SetOf(ranges...)}
 	return m, nil
 }
 
 // readMasked reads an address with or without a prefix length, 0 for none.
 func readMasked(s string) (a netip.Addr, mask int, err error) {
 	if !strings.Contains(s, "/") {
-		a, err = ipam.ParseAddr(s)
+		a, err = ipaddr.ParseAddr(s)
 		return a, 0, err
 	}
 	p, err := netip.ParsePrefix(s)

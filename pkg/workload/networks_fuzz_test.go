@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // FuzzNetworkStatus: whatever the annotation says, the pod has each address once and an interface for each, none that
@@ -37,7 +38,7 @@ func FuzzNetworkStatus(f *testing.F) {
 				}
 			}
 		}
-		if first, err := ipam.ParseAddr(ip); err == nil && (p.Addrs[0] != first || p.IfNames[0] != ipam.DefaultIfName) {
+		if first, err := ipaddr.ParseAddr(ip); err == nil && (p.Addrs[0] != first || p.IfNames[0] != ipam.DefaultIfName) {
 			t.Errorf("the first is %s on %s, not %s", p.Addrs[0], p.IfNames[0], first)
 		}
 		if diff := cmp.Diff(p, FromObject(Trim(o)), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // ErrNotFound says that there is no such pod.
@@ -104,7 +105,7 @@ func FromObject(p *corev1.Pod) Pod {
 	}
 	pod.Termination = termination(p)
 	for _, ip := range p.Status.HostIPs {
-		if a, err := ipam.ParseAddr(ip.IP); err == nil {
+		if a, err := ipaddr.ParseAddr(ip.IP); err == nil {
 			pod.HostIPs = append(pod.HostIPs, a)
 		}
 	}
@@ -123,7 +124,7 @@ func FromObject(p *corev1.Pod) Pod {
 	listed, ok := networks(p)
 	pod.Networks = ok
 	add := func(text, ifName string) {
-		if a, err := ipam.ParseAddr(text); err == nil && !slices.Contains(pod.Addrs, a) {
+		if a, err := ipaddr.ParseAddr(text); err == nil && !slices.Contains(pod.Addrs, a) {
 			pod.Addrs, pod.IfNames = append(pod.Addrs, a), append(pod.IfNames, ifName)
 		}
 	}

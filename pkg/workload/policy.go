@@ -6,7 +6,7 @@ import (
 
 	"go4.org/netipx"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // Policy is what a pod's annotations, those of its workload and those of its namespace come to: which
@@ -52,7 +52,7 @@ func (p *Policy) ClaimAddresses() (all []string) {
 		return nil
 	}
 	for _, r := range p.Sets[0].Ranges() {
-		for _, part := range ipam.Sliced(r) {
+		for _, part := range ipaddr.Sliced(r) {
 			text := part.String()
 			if part.From() == part.To() {
 				text = part.From().String()

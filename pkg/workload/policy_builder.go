@@ -8,6 +8,7 @@ import (
 	"go4.org/netipx"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // statement is what an annotation says, and where it stands.
@@ -129,13 +130,7 @@ func narrows(pod, workload *statement) *ipam.Refusal {
 
 // within: all addresses of a set are in the others.
 func within(s *netipx.IPSet, others []*netipx.IPSet) bool {
-	var left netipx.IPSetBuilder
-	left.AddSet(s)
-	for _, o := range others {
-		left.RemoveSet(o)
-	}
-	rest, _ := left.IPSet() // sets that are valid make one
-	return len(rest.Ranges()) == 0
+	return len(ipaddr.Subtract(s, others...).Ranges()) == 0
 }
 
 // contradict refuses two annotations that cannot both be followed.

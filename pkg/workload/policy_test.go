@@ -12,6 +12,7 @@ import (
 	"go4.org/netipx"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // Keys as their systems' documents write them: the table is not its own witness.
@@ -95,7 +96,7 @@ func set(t testing.TB, ranges ...string) *netipx.IPSet {
 	t.Helper()
 	var b netipx.IPSetBuilder
 	for _, text := range ranges {
-		r, err := ipam.ParseRange(text)
+		r, err := ipaddr.ParseRange(text)
 		if err != nil {
 			t.Fatal(err)
 		}

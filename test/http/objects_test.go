@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
@@ -185,12 +185,12 @@ func (s *site) given(name string) (body object, address string) {
 // stored is the object of an address as the API server has it.
 func stored(t *testing.T, address string) *v1.BCSNetIP {
 	t.Helper()
-	a, err := ipam.ParseAddr(address)
+	a, err := ipaddr.ParseAddr(address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var o v1.BCSNetIP
-	if err := shared.admin.Get(t.Context(), client.ObjectKey{Name: ipam.ObjectName(a)}, &o); err != nil {
+	if err := shared.admin.Get(t.Context(), client.ObjectKey{Name: ipaddr.ObjectName(a)}, &o); err != nil {
 		t.Fatal(err)
 	}
 	return &o

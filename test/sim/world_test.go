@@ -14,6 +14,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/judge"
 	"github.com/bcsnet/bcsnet/test/plugin"
@@ -183,7 +184,7 @@ func leaseOf(body []byte) (ipam.Lease, error) {
 
 // read is what the API server has of an address.
 func (w *world) read(a netip.Addr) ipam.Lease {
-	_, answer := w.do(http.MethodGet, apis+"bcsnetips/"+ipam.ObjectName(a), nil)
+	_, answer := w.do(http.MethodGet, apis+"bcsnetips/"+ipaddr.ObjectName(a), nil)
 	body, _ := json.Marshal(answer) // it was JSON
 	l, err := leaseOf(body)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -58,7 +59,7 @@ func (w *waits) since(l ipam.Lease) (at time.Time, ok bool) {
 	if w.object == nil {
 		return at, false
 	}
-	text, version, _ := strings.Cut(w.object.Data[ipam.ObjectName(l.Addr)], " ")
+	text, version, _ := strings.Cut(w.object.Data[ipaddr.ObjectName(l.Addr)], " ")
 	if version != strconv.FormatUint(l.Version, 10) {
 		return at, false
 	}
@@ -74,7 +75,7 @@ func (w *waits) save(ctx context.Context, all []suspect) error {
 	slices.SortFunc(all, func(a, b suspect) int { return cmp.Or(a.first.Compare(b.first), a.lease.Addr.Compare(b.lease.Addr)) })
 	data := map[string]string{}
 	for _, s := range all[:min(len(all), maxWaits)] {
-		data[ipam.ObjectName(s.lease.Addr)] = store.FormatTime(s.first) + " " + strconv.FormatUint(s.lease.Version, 10)
+		data[ipaddr.ObjectName(s.lease.Addr)] = store.FormatTime(s.first) + " " + strconv.FormatUint(s.lease.Version, 10)
 	}
 	if maps.Equal(data, w.object.Data) {
 		return nil

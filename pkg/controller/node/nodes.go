@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
 )
 
@@ -44,7 +45,7 @@ func New(index *ipam.Index, changed func([]netip.Addr), now func() time.Time) *N
 
 // Set takes a node's state.
 func (n *Nodes) Set(o *corev1.Node) {
-	gateway, _ := ipam.ParseAddr(o.Annotations[GatewayAnnotation])
+	gateway, _ := ipaddr.ParseAddr(o.Annotations[GatewayAnnotation])
 	ready, since := readiness(o)
 	n.put(o.Name, addressesOf(o), gateway, ready, since)
 }
@@ -55,7 +56,7 @@ func addressesOf(o *corev1.Node) (addrs []netip.Addr) {
 		if a.Type != corev1.NodeInternalIP && a.Type != corev1.NodeExternalIP {
 			continue
 		}
-		if ip, err := ipam.ParseAddr(a.Address); err == nil && !slices.Contains(addrs, ip) {
+		if ip, err := ipaddr.ParseAddr(a.Address); err == nil && !slices.Contains(addrs, ip) {
 			addrs = append(addrs, ip)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 	"go4.org/netipx"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // Key is the key of the ConfigMap that holds the document.
@@ -104,7 +104,7 @@ func (r raw) check() (e Entry, err error) {
 	if e.Subnet.Bits() == 0 {
 		return e, fmt.Errorf("subnet %s is all there is, not a subnet", e.Subnet)
 	}
-	if e.Gateway, err = ipam.ParseAddr(r.Gateway); err != nil {
+	if e.Gateway, err = ipaddr.ParseAddr(r.Gateway); err != nil {
 		return e, fmt.Errorf("gateway %w", err)
 	}
 	switch bytes := e.Gateway.AsSlice(); {
@@ -130,7 +130,7 @@ func network(text string) (netip.Prefix, error) {
 
 func (e *Entry) addIPs(list []string) error {
 	for _, text := range list {
-		r, err := ipam.ParseRange(text)
+		r, err := ipaddr.ParseRange(text)
 		if err != nil || strings.ContainsAny(text, "-/") {
 			return fmt.Errorf("invalid ip range %s", text)
 		}
@@ -170,4 +170,4 @@ func shared(entries []Entry) (errs []error) {
 }
 
 // spell writes a range as the document does.
-func spell(r netipx.IPRange) string { return strings.Replace(ipam.FormatRange(r), "-", "~", 1) }
+func spell(r netipx.IPRange) string { return strings.Replace(ipaddr.FormatRange(r), "-", "~", 1) }

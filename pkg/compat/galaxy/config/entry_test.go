@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // sample is the document's.
@@ -139,7 +140,7 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("entry %d: subnet %s, %s in the pool", i, w.Entry.Subnet, plan.Subnet)
 			}
 			for _, n := range p.Spec.HostSubnets {
-				if _, err := ipam.ParseNetwork(n); err != nil {
+				if _, err := ipaddr.ParseNetwork(n); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -11,7 +11,7 @@ import (
 	"go4.org/netipx"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // Wanted is a pool that an entry comes to.
@@ -78,11 +78,8 @@ func matches(entries []Entry, ours []*v1.BCSNetPool) (all []match) {
 			if !isName(o.Name, e.Subnet) {
 				continue
 			}
-			both := netipx.IPSetBuilder{}
-			both.AddSet(setOf(rangesOf(o)))
-			both.Intersect(setOf(e.Ranges))
-			set, _ := both.IPSet() // of valid ranges: cannot fail
-			all = append(all, match{i, o, ipam.SizeOfSet(set), slices.Equal(o.Spec.HostSubnets, textsOf(e.NodeSubnets))})
+			shared := ipaddr.Intersect(ipaddr.SetOf(rangesOf(o)...), ipaddr.SetOf(e.Ranges...))
+			all = append(all, match{i, o, ipaddr.SizeOfSet(shared), slices.Equal(o.Spec.HostSubnets, textsOf(e.NodeSubnets))})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b match) int {
@@ -101,7 +98,7 @@ func truth(b bool) int {
 
 // baseName is the name of the first pool of a subnet: floatingip-10.0.70.0-24. Others have a number behind it.
 func baseName(subnet netip.Prefix) string {
-	return fmt.Sprintf("floatingip-%s-%d", ipam.ObjectName(subnet.Addr()), subnet.Bits())
+	return fmt.Sprintf("floatingip-%s-%d", ipaddr.ObjectName(subnet.Addr()), subnet.Bits())
 }
 
 // isName says whether a pool has one of the names of a subnet.
@@ -130,13 +127,11 @@ func (e Entry) Set(s *v1.BCSNetPoolSpec) {
 // Retire takes from a pool whose entry has gone the addresses that others have in the document now, and leaves the
 // rest: those that are in use stay with it until they are released.
 func Retire(o *v1.BCSNetPool, entries []Entry) {
-	var left netipx.IPSetBuilder
-	before := setOf(rangesOf(o))
-	left.AddSet(before)
+	before := ipaddr.SetOf(rangesOf(o)...)
+	set := before
 	for _, e := range entries {
-		left.RemoveSet(setOf(e.Ranges))
+		set = ipaddr.Subtract(set, ipaddr.SetOf(e.Ranges...))
 	}
-	set, _ := left.IPSet() // of valid ranges: cannot fail
 	if set.Equal(before) {
 		return
 	}
@@ -149,20 +144,11 @@ func Retire(o *v1.BCSNetPool, entries []Entry) {
 // rangesOf are the addresses of a pool; entries that cannot be read do not count.
 func rangesOf(o *v1.BCSNetPool) (all []netipx.IPRange) {
 	for _, text := range o.Spec.AvailableIPs {
-		if r, err := ipam.ParseRange(text); err == nil {
+		if r, err := ipaddr.ParseRange(text); err == nil {
 			all = append(all, r)
 		}
 	}
 	return all
-}
-
-func setOf(ranges []netipx.IPRange) *netipx.IPSet {
-	var b netipx.IPSetBuilder
-	for _, r := range ranges {
-		b.AddRange(r)
-	}
-	set, _ := b.IPSet() // of valid ranges: cannot fail
-	return set
 }
 
 func textsOf(all []netip.Prefix) (out []string) {

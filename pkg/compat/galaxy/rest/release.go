@@ -13,6 +13,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // releasesAtOnce is how many addresses of a request are written at once.
@@ -83,7 +84,7 @@ func (in ReleaseIPRequest) parse() (map[netip.Addr]OwnedIP, error) {
 		return nil, ipam.Refuse(ipam.ReasonBadRequest, "ips has %d addresses, at most %d at a time", len(in.IPs), MaxSize)
 	}
 	for _, ask := range in.IPs {
-		addr, err := ipam.ParseAddr(ask.IP)
+		addr, err := ipaddr.ParseAddr(ask.IP)
 		if err != nil {
 			return nil, ipam.Refuse(ipam.ReasonBadAddress, "%.100q is not a valid ip", ask.IP)
 		}

@@ -1,9 +1,7 @@
-package ipam
+package ipaddr
 
 import (
 	"fmt"
-	"math"
-	"math/big"
 	"net/netip"
 	"strings"
 
@@ -85,89 +83,6 @@ func ParseAddr(s string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(strings.TrimSpace(s))
 	if err != nil || a.Zone() != "" || a.Is4In6() {
 		return netip.Addr{}, fmt.Errorf("%q is not an IP address", s)
-	}
-	return a, nil
-}
-
-// maxRange is the size of a /64.
-//
-//nolint:gochecknoglobals // a constant in all but name
-var maxRange = new(big.Int).Lsh(big.NewInt(1), 64)
-
-// sizeOf is the number of addresses from a to b, both included, of one family.
-func sizeOf(a, b netip.Addr) *big.Int {
-	x, y := a.As16(), b.As16()
-	n := new(big.Int).Sub(new(big.Int).SetBytes(y[:]), new(big.Int).SetBytes(x[:]))
-	return n.Add(n, big.NewInt(1))
-}
-
-// Sliced cuts a range into parts that can be written: ParseRange takes none that is larger than a /64, and neighbours
-// that were written apart make one together.
-func Sliced(r netipx.IPRange) (parts []netipx.IPRange) {
-	for sizeOf(r.From(), r.To()).Cmp(maxRange) > 0 {
-		last := netipx.PrefixLastIP(netip.PrefixFrom(r.From(), 64))
-		parts = append(parts, netipx.IPRangeFrom(r.From(), last))
-		r = netipx.IPRangeFrom(last.Next(), r.To())
-	}
-	return append(parts, r)
-}
-
-// Size is the number of addresses in a range; it saturates at 2^64-1.
-func Size(r netipx.IPRange) uint64 {
-	n := sizeOf(r.From(), r.To())
-	if !n.IsUint64() {
-		return math.MaxUint64
-	}
-	return n.Uint64()
-}
-
-// SizeOfSet is the number of addresses in a set; it saturates at 2^64-1.
-func SizeOfSet(s *netipx.IPSet) uint64 {
-	var n uint64
-	for _, r := range s.Ranges() {
-		n = addSaturated(n, Size(r))
-	}
-	return n
-}
-
-func addSaturated(a, b uint64) uint64 {
-	if a+b < a {
-		return math.MaxUint64
-	}
-	return a + b
-}
-
-// FormatSet writes a set as "a-b, c", in address order.
-func FormatSet(s *netipx.IPSet) string {
-	var out []string
-	for _, r := range s.Ranges() {
-		out = append(out, FormatRange(r))
-	}
-	return strings.Join(out, ", ")
-}
-
-// FormatRange writes a range as "a-b", or as "a" when it holds one address.
-func FormatRange(r netipx.IPRange) string {
-	if r.From() == r.To() {
-		return r.From().String()
-	}
-	return r.From().String() + "-" + r.To().String()
-}
-
-// ObjectName is the name of the BCSNetIP of an address: the address itself, or, for IPv6, written
-// out in full with "-" in place of ":".
-func ObjectName(a netip.Addr) string {
-	if a.Is4() {
-		return a.String()
-	}
-	return strings.ReplaceAll(a.StringExpanded(), ":", "-")
-}
-
-// ParseObjectName is the inverse of ObjectName. Any other spelling is refused.
-func ParseObjectName(name string) (netip.Addr, error) {
-	a, err := ParseAddr(strings.ReplaceAll(name, "-", ":"))
-	if err != nil || ObjectName(a) != name {
-		return netip.Addr{}, fmt.Errorf("%q is not the name of an address", name)
 	}
 	return a, nil
 }

@@ -1,11 +1,11 @@
-package ipam
+package ipaddr
 
 import (
 	"fmt"
 	"net/netip"
 )
 
-// MAC is the hardware address that goes with an IPv4 address, 02:02: and its four octets, as Contiv's
+// MAC returns the hardware address that goes with an IPv4 address, 02:02: and its four octets, as Contiv's
 // netmaster derives it; empty for IPv6.
 func MAC(a netip.Addr) string {
 	if !a.Is4() {

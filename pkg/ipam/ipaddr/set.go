@@ -1,0 +1,84 @@
+package ipaddr
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"go4.org/netipx"
+)
+
+// SetOf returns the addresses of some ranges.
+func SetOf(ranges ...netipx.IPRange) *netipx.IPSet {
+	var b netipx.IPSetBuilder
+	for _, r := range ranges {
+		b.AddRange(r)
+	}
+	return built(&b)
+}
+
+// SetOfAddrs returns the set of some addresses.
+func SetOfAddrs(addrs ...netip.Addr) *netipx.IPSet {
+	var b netipx.IPSetBuilder
+	for _, a := range addrs {
+		b.Add(a)
+	}
+	return built(&b)
+}
+
+// Intersect returns the addresses that both sets have.
+func Intersect(a, b *netipx.IPSet) *netipx.IPSet {
+	var s netipx.IPSetBuilder
+	s.AddSet(a)
+	s.Intersect(b)
+	return built(&s)
+}
+
+// Subtract returns the addresses of a set that none of the others has.
+func Subtract(set *netipx.IPSet, less ...*netipx.IPSet) *netipx.IPSet {
+	var b netipx.IPSetBuilder
+	b.AddSet(set)
+	for _, l := range less {
+		b.RemoveSet(l)
+	}
+	return built(&b)
+}
+
+// built returns the set of a builder. Its only error is that of an invalid range, of which sets have none and ParseRange
+// makes none: such a range counts for nothing.
+func built(b *netipx.IPSetBuilder) *netipx.IPSet {
+	set, err := b.IPSet()
+	if err != nil {
+		return &netipx.IPSet{}
+	}
+	return set
+}
+
+// Meet reports whether two sets, as ranges in order, share an address.
+func Meet(a, b []netipx.IPRange) bool {
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case a[0].To().Less(b[0].From()):
+			a = a[1:]
+		case b[0].To().Less(a[0].From()):
+			b = b[1:]
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// FirstOverlap finds two of the given ranges that share an address, the lowest such pair.
+func FirstOverlap(ranges []netipx.IPRange) (a, b netipx.IPRange, found bool) {
+	sorted := slices.Clone(ranges)
+	slices.SortFunc(sorted, func(a, b netipx.IPRange) int {
+		return cmp.Or(a.From().Compare(b.From()), a.To().Compare(b.To()))
+	})
+	for i := 1; i < len(sorted); i++ {
+		if sorted[i-1].To().Compare(sorted[i].From()) >= 0 {
+			return sorted[i-1], sorted[i], true
+		}
+	}
+	return a, b, false
+}
