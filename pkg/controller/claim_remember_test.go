@@ -1,7 +1,10 @@
 package controller
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
+	"net/netip"
 	"slices"
 	"testing"
 	"time"
@@ -44,6 +47,20 @@ func remembering(tb testing.TB, workloads int) (*claimReconciler, func() []strin
 		slices.Sort(names)
 		return names
 	}
+}
+
+// leading returns terms of which one is under way until the test ends.
+func leading(tb testing.TB) *leadership.Terms {
+	tb.Helper()
+	leads, began := leadership.NewTerms(slog.New(slog.DiscardHandler)), make(chan struct{})
+	leads.OnTerm(func(context.Context) error { close(began); return nil })
+	go leads.Lead(tb.Context(), func() {})
+	<-began
+	return leads
+}
+
+func addressOf(i int) netip.Addr {
+	return netip.AddrFrom4([4]byte{10, 0, byte(1 + i/256), byte(i)})
 }
 
 func deployment(i int) workload.Workload {

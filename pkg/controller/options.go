@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/leaderelection"
 
 	"github.com/bcsnet/bcsnet/pkg/controller/gc"
@@ -240,4 +242,14 @@ func (o Options) goneRule() gone.Rule {
 		r.Apart, r.Termination, r.Margin = o.CollectAfter, 0, 0
 	}
 	return r
+}
+
+// namespacedName reads NAMESPACE/NAME.
+func namespacedName(text string) (n types.NamespacedName, err error) {
+	var ok bool
+	if n.Namespace, n.Name, ok = strings.Cut(text, "/"); !ok || len(validation.ValidateNamespaceName(n.Namespace, false)) > 0 ||
+		len(validation.NameIsDNSSubdomain(n.Name, false)) > 0 {
+		return n, errors.New("not NAMESPACE/NAME")
+	}
+	return n, nil
 }

@@ -7,16 +7,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/controller/pool"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 // restored tells of addresses whose object went while they were held.
 type restored struct {
-	pools *poolReconciler
+	pools *pool.Reconciler
 	lost  *prometheus.CounterVec
 }
 
-func newRestored(pools *poolReconciler, registry prometheus.Registerer) *restored {
+func newRestored(pools *pool.Reconciler, registry prometheus.Registerer) *restored {
 	r := &restored{pools: pools, lost: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "bcsnet_lost_addresses_total",
 		Help: "Addresses whose object was deleted while they were held, by what came of it: restored.",
@@ -33,6 +34,6 @@ func (r *restored) again(l ipam.Lease) {
 	if l.State == ipam.Active {
 		use = "held by " + l.Where()
 	}
-	r.pools.tellOfAddress(context.Background(), l, corev1.EventTypeWarning, v1.ReasonAddressRestored, "Restore",
+	r.pools.EventOfAddress(context.Background(), l, corev1.EventTypeWarning, v1.ReasonAddressRestored, "Restore",
 		"the object of address "+l.Addr.String()+" was deleted although the address was "+use+"; it was made again")
 }

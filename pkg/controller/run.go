@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -22,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -37,10 +34,11 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
+	"github.com/bcsnet/bcsnet/pkg/controller/galaxyconfig"
 	"github.com/bcsnet/bcsnet/pkg/controller/gc"
-	"github.com/bcsnet/bcsnet/pkg/controller/informers"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/controller/node"
+	"github.com/bcsnet/bcsnet/pkg/controller/pool"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/recovery"
@@ -126,7 +124,7 @@ func newManager(cfg *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, er
 			c, err := cache.New(cfg, o)
 			return eagerCache{c}, err
 		},
-		Cache: cache.Options{ByObject: o.floatingIPCache(map[client.Object]cache.ByObject{
+		Cache: cache.Options{ByObject: o.withConfigMap(map[client.Object]cache.ByObject{
 			&corev1.Pod{}: {UnsafeDisableDeepCopy: &noCopy, Transform: func(o any) (any, error) {
 				if p, ok := o.(*corev1.Pod); ok {
 					t := workload.Trim(p)
@@ -148,6 +146,14 @@ func newManager(cfg *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, er
 			},
 		})},
 	})
+}
+
+// withConfigMap has the cache hold the ConfigMap of --floatingip-config, where one is wanted.
+func (o Options) withConfigMap(kinds map[client.Object]cache.ByObject) map[client.Object]cache.ByObject {
+	if from, err := namespacedName(o.FloatingIPConfig); err == nil {
+		kinds[&corev1.ConfigMap{}] = galaxyconfig.Cached(from)
+	}
+	return kinds
 }
 
 // eagerCache lets the manager go on before the cache is filled. The manager would start nothing else until
@@ -186,9 +192,20 @@ func assemble(
 	feed.OnRestore(func() { restores.Noticed(v1.IPResource) })
 	leads := leadership.NewTerms(log)
 	budget := conditions.NewBudget(time.Now)
-	reconciler := newPoolReconciler(mgr, index, leases, leads, budget, log)
-	nodes := node.New(index, reconciler.nodeChanged, leases.Now)
+	queue := pool.NewQueue(leads, index)
+	nodes := node.New(index, queue.NodeChanged, leases.Now)
 	pods := &workload.Pods{Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), NodeAddrs: nodes.Of, Endings: workload.NewEndings(leases.Now)}
+	synced := inputs{"BCSNetIPs": feed.Synced}
+	checker := recovery.NewChecker(recovery.CheckerConfig{
+		Cache: mgr.GetCache(), Index: index, Leases: leases, Pods: pods,
+		Synced: synced.missing, Changed: queue.Now, Restarts: feed.Restarts, Log: log,
+	})
+	ready := checker.Ready
+	breaker := gc.NewBreaker(mgr.GetAPIReader(), nodes.ReadyNode, queue.Now, log)
+	pools := pool.New(pool.Config{
+		Client: mgr.GetClient(), Index: index, Leases: leases, Events: mgr.GetEventRecorder(leadership.LeaseName), Terms: leads,
+		Queue: queue, Breaker: breaker, Budget: budget, Ready: ready, Log: log,
+	})
 	owners, err := workload.NewOwners(cfg, mgr.GetHTTPClient(), time.Now, log)
 	if err != nil {
 		return nil, nil, err
@@ -204,18 +221,10 @@ func assemble(
 	alloc := allocator.New(index, leases, pods, terms, o.goneRule(), log)
 	claims.alloc = alloc
 	registry := prometheus.NewRegistry()
-	restorer := recovery.NewRestorer(index, leases, log, newRestored(reconciler, registry).again)
-	synced, err := watchInputs(ctx, mgr.GetCache(), index, nodes, pods.Endings, reconciler)
-	if err != nil {
+	restorer := recovery.NewRestorer(index, leases, log, newRestored(pools, registry).again)
+	if err := synced.watch(ctx, mgr.GetCache(), index, nodes, pods.Endings, pools); err != nil {
 		return nil, nil, err
 	}
-	synced["BCSNetIPs"] = feed.Synced
-	checker := recovery.NewChecker(recovery.CheckerConfig{
-		Cache: mgr.GetCache(), Index: index, Leases: leases, Pods: pods, Restarts: feed.Restarts, Log: log,
-		Synced:  func() error { return waitingFor(synced) },
-		Changed: func(pool string) { reconciler.enqueue(pool, 0) },
-	})
-	ready := checker.Ready
 	here, err := leadership.Join(ctx, mgr, cfg, leadership.Config{
 		Elect: o.LeaderElect, Namespace: o.LeaderElectionNamespace, URL: advertised(o, listener.Addr()), Timing: leadership.Timing{
 			Lease: o.LeaseDuration, Renew: o.RenewDeadline, Retry: cmp.Or(o.RetryPeriod, electionDefaults().Retry),
@@ -234,17 +243,19 @@ func assemble(
 	podEvents := newPodEvents(mgr.GetCache(), mgr.GetEventRecorder(leadership.LeaseName))
 	// What controller-runtime and client-go count is the same for all that run in this process.
 	gatherer := prometheus.Gatherers{metrics.Registry, registry}
-	breaker := gc.NewBreaker(mgr.GetAPIReader(), nodes.ReadyNode, reconciler.collectionChanged, log)
-	reconciler.breaker = breaker
 	collector := gc.New(gc.Config{
 		Mode: o.GarbageCollection, Every: o.CollectEvery, Rule: o.goneRule(),
 		Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), Client: mgr.GetClient(), Namespace: o.LeaderElectionNamespace,
 		Pods: pods, Index: index, Leases: leases, Nodes: nodes, Breaker: breaker,
-		Event: reconciler.tellOfAddress, Ready: ready, Registry: registry, Log: log,
+		Event: pools.EventOfAddress, Ready: ready, Registry: registry, Log: log,
 	})
 	leads.OnTerm(collector.Start)
-	if err := keepFloatingIPs(ctx, mgr, o, index, leases.Now, leads, ready, registry, log); err != nil {
-		return nil, nil, err
+	if from, err := namespacedName(o.FloatingIPConfig); err == nil { // else none is wanted: Validate has read the name
+		if err := galaxyconfig.Add(ctx, mgr, galaxyconfig.Config{
+			From: from, Index: index, Now: leases.Now, Terms: leads, Ready: ready, Registry: registry, Log: log,
+		}); err != nil {
+			return nil, nil, err
+		}
 	}
 	extender, err := addScheduling(ctx, mgr, o, index, pods, nodes, policies, leases.Now, leads, ready, registry, log)
 	if err != nil {
@@ -265,7 +276,7 @@ func assemble(
 		Scheduling: extender, Peers: here.Peers, Forwarder: forwarder, Version: versions(o.Version, cfg),
 		Metrics: requests, Gatherer: gatherer, Log: log, Tracing: tracing, Refused: podEvents.refused,
 	}
-	if err := errors.Join(reconciler.setup(mgr, ready), claims.setup(mgr, ready)); err != nil {
+	if err := errors.Join(pools.Setup(mgr), claims.setup(mgr, ready)); err != nil {
 		return nil, nil, err
 	}
 	server := service.Server()
@@ -283,44 +294,6 @@ func assemble(
 		}),
 		addServer(mgr, "metrics", o.MetricsBindAddress, service.Pages("/metrics")),
 		addServer(mgr, "health-probe", o.HealthProbeBindAddress, service.Pages("/healthz", "/readyz")),
-	)
-}
-
-// waitingFor says which lists have not come yet; nil when all have.
-func waitingFor(synced map[string]func() bool) error {
-	var missing []string
-	for what, ok := range synced {
-		if !ok() {
-			missing = append(missing, what)
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	slices.Sort(missing)
-	return fmt.Errorf("the list of %s has not come from the API server yet", strings.Join(missing, ", "))
-}
-
-// watchInputs feeds pools, nodes and pods, on every replica. It returns what must be filled before a
-// request can be decided.
-func watchInputs(ctx context.Context, c cache.Cache, index *ipam.Index, nodes *node.Nodes, endings *workload.Endings, r *poolReconciler) (map[string]func() bool, error) {
-	synced := map[string]func() bool{}
-	watch := func(what string, o client.Object, h toolscache.ResourceEventHandler) (err error) {
-		synced[what], err = informers.Watch(ctx, c, o, h)
-		return err
-	}
-	return synced, errors.Join(
-		watch("BCSNetPools", &v1.BCSNetPool{}, informers.Handler(func(p *v1.BCSNetPool) {
-			if known, ok := index.Pool(p.Name); ok && known.Generation == p.Generation && known.Created.Equal(p.CreationTimestamp.Time) {
-				return // the status changed
-			}
-			r.poolChanged(p.Name, func() { index.SetPool(store.Pool(p)) })
-		}, func(p *v1.BCSNetPool) {
-			r.poolChanged(p.Name, func() { index.RemovePool(p.Name) })
-		})),
-		watch("BCSNetIPClaims", &v1.BCSNetIPClaim{}, informers.Handler(func(*v1.BCSNetIPClaim) {}, func(*v1.BCSNetIPClaim) {})),
-		watch("Nodes", &corev1.Node{}, informers.Handler(nodes.Set, nodes.Remove)),
-		watch("Pods", &corev1.Pod{}, endings),
 	)
 }
 

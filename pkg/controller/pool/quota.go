@@ -1,4 +1,4 @@
-package controller
+package pool
 
 import (
 	"fmt"
@@ -56,8 +56,9 @@ func fewOf(names []string) string {
 }
 
 // tellQuotas makes an event of a pool about every namespace that has come to four of five addresses of its quota. It is
-// told again when it has come back from below seven of ten. Where the status said so before this leader's time, nothing is told.
-func (r *poolReconciler) tellQuotas(pool *v1.BCSNetPool, uses []ipam.NamespaceUse) {
+// told again when it has come back from below seven of ten. Where the status said so before this leader's time, nothing
+// is told.
+func (r *Reconciler) tellQuotas(pool *v1.BCSNetPool, uses []ipam.NamespaceUse) {
 	r.mu.Lock()
 	told, begun := r.nearQuota[pool.Name]
 	if !begun {
@@ -92,7 +93,7 @@ func (r *poolReconciler) tellQuotas(pool *v1.BCSNetPool, uses []ipam.NamespaceUs
 }
 
 // forgetQuotas forgets what was told of a pool that is gone.
-func (r *poolReconciler) forgetQuotas(pool string) {
+func (r *Reconciler) forgetQuotas(pool string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.nearQuota, pool)

@@ -1,4 +1,4 @@
-package controller
+package pool
 
 import (
 	"context"
@@ -34,9 +34,9 @@ type view struct {
 	rebuilding string
 }
 
-// publish writes the status where it changed and the pool has its turn, and an event for every condition that turned. again
-// is how soon the pool is to be looked at where nothing was written that should be; 0 otherwise.
-func (r *poolReconciler) publish(ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool, v view) (again time.Duration, err error) {
+// publish writes the status where it changed and the pool has its turn, and an event for every condition that turned.
+// again is how soon the pool is to be looked at where nothing was written that should be; 0 otherwise.
+func (r *Reconciler) publish(ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool, v view) (again time.Duration, err error) {
 	next := pool.DeepCopy()
 	if c := meta.FindStatusCondition(next.Status.Conditions, v1.ConditionDraining); c != nil && v.waiting != "" && c.Reason != v1.ReasonPoolDeleted {
 		// Addresses that drained before are no end of the pool: the deletion counts from its own beginning.
@@ -65,7 +65,7 @@ func (r *poolReconciler) publish(ctx context.Context, pool *v1.BCSNetPool, p ipa
 	return 0, nil
 }
 
-func (r *poolReconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view, uses []ipam.NamespaceUse) {
+func (r *Reconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view, uses []ipam.NamespaceUse) {
 	counts := r.index.Counts(p.Name, r.leases.Now())
 	r.mu.Lock()
 	if delete(r.full, p.Name); counts.Free == 0 {

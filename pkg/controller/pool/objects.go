@@ -1,4 +1,4 @@
-package controller
+package pool
 
 import (
 	"context"
@@ -37,7 +37,7 @@ type write struct {
 
 // arrange makes the objects of a pool what its plan says, one write each, in parallel, for about a
 // second. left is how many objects are still to be written.
-func (r *poolReconciler) arrange(ctx context.Context, o *v1.BCSNetPool, p ipam.Pool) (left int, err error) {
+func (r *Reconciler) arrange(ctx context.Context, o *v1.BCSNetPool, p ipam.Pool) (left int, err error) {
 	served := r.index.ServedRevision(p.Name)
 	if r.isSettled(p, served) {
 		return 0, nil
@@ -58,7 +58,7 @@ func (r *poolReconciler) arrange(ctx context.Context, o *v1.BCSNetPool, p ipam.P
 }
 
 // isSettled reports whether the objects of a pool that serves what it did at a revision were found as they should be.
-func (r *poolReconciler) isSettled(p ipam.Pool, served uint64) bool {
+func (r *Reconciler) isSettled(p ipam.Pool, served uint64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s, ok := r.settled[p.Name]
@@ -66,7 +66,7 @@ func (r *poolReconciler) isSettled(p ipam.Pool, served uint64) bool {
 }
 
 // due lists the writes that a pool needs at a time.
-func (r *poolReconciler) due(o *v1.BCSNetPool, p ipam.Pool, now time.Time) []write {
+func (r *Reconciler) due(o *v1.BCSNetPool, p ipam.Pool, now time.Time) []write {
 	var out []write
 	materialized, ranged := store.Materialized(o, p.Plan)
 	for _, a := range materialized {
@@ -107,7 +107,7 @@ func cooled(l ipam.Lease, p ipam.Pool, now time.Time) bool {
 	return !l.CoolsUntil(p.Cooldown).After(now)
 }
 
-func (r *poolReconciler) isLost(a netip.Addr) bool {
+func (r *Reconciler) isLost(a netip.Addr) bool {
 	_, lost := r.index.Missing(a)
 	return lost
 }
@@ -128,7 +128,7 @@ func sweep(p ipam.Pool, resting []ipam.Lease) []write {
 
 // apply does writes in parallel until the time is over. A conflict is no error: somebody was faster,
 // and the watch brings what they did.
-func (r *poolReconciler) apply(ctx context.Context, pool string, writes []write, limit time.Duration) (done int, err error) {
+func (r *Reconciler) apply(ctx context.Context, pool string, writes []write, limit time.Duration) (done int, err error) {
 	began := time.Now()
 	var mu sync.Mutex
 	var group errgroup.Group
@@ -160,7 +160,7 @@ func (r *poolReconciler) apply(ctx context.Context, pool string, writes []write,
 	return done, err
 }
 
-func (r *poolReconciler) write(ctx context.Context, pool string, w write) error {
+func (r *Reconciler) write(ctx context.Context, pool string, w write) error {
 	var err error
 	if w.remove {
 		err = r.leases.Delete(ctx, w.lease.Addr, pool, w.lease.Version)
@@ -175,7 +175,7 @@ func (r *poolReconciler) write(ctx context.Context, pool string, w write) error 
 		r.index.Wrote(live)
 	}
 	r.unsettle(pool)
-	r.enqueue(pool, conditions.WriteDelay)
+	r.queue.Enqueue(pool, conditions.WriteDelay)
 	return nil
 }
 

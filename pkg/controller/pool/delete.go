@@ -1,4 +1,4 @@
-package controller
+package pool
 
 import (
 	"context"
@@ -27,7 +27,7 @@ import (
 // an address of it any more. Another replica that does not know of the deletion yet may still hand
 // one out; so the pool stays for the longest time that a request can take, and goes only after a list
 // from the API server itself shows nothing held.
-func (r *poolReconciler) terminate(ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool) (reconcile.Result, error) {
+func (r *Reconciler) terminate(ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(pool, v1.PoolFinalizer) {
 		return reconcile.Result{}, nil
 	}
@@ -106,7 +106,7 @@ func verb(n int) string {
 }
 
 // finish looks at the API server itself and lets the pool go.
-func (r *poolReconciler) finish(ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool) (reconcile.Result, error) {
+func (r *Reconciler) finish(ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool) (reconcile.Result, error) {
 	var stored []ipam.Lease
 	if err := r.leases.Each(ctx, "spec.pool="+p.Name, func(l ipam.Lease) error {
 		stored = append(stored, l)
@@ -132,7 +132,7 @@ func (r *poolReconciler) finish(ctx context.Context, pool *v1.BCSNetPool, p ipam
 
 // retire removes the objects of a pool that nobody holds, and says how many there were. What an operator
 // set aside goes too: it was set aside in this pool.
-func (r *poolReconciler) retire(ctx context.Context, p ipam.Pool, all []ipam.Lease) (retired int, err error) {
+func (r *Reconciler) retire(ctx context.Context, p ipam.Pool, all []ipam.Lease) (retired int, err error) {
 	var writes []write
 	for _, l := range all {
 		switch {
@@ -151,7 +151,7 @@ func (r *poolReconciler) retire(ctx context.Context, p ipam.Pool, all []ipam.Lea
 
 // tidy removes what is free of a pool that no longer exists, as after its deletion by force: no other
 // pool would ever look at it.
-func (r *poolReconciler) tidy(ctx context.Context, name string) error {
+func (r *Reconciler) tidy(ctx context.Context, name string) error {
 	r.unsettle(name)
 	r.forgetQuotas(name)
 	if _, exists := r.index.Pool(name); exists {

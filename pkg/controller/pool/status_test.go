@@ -1,4 +1,4 @@
-package controller
+package pool
 
 import (
 	"fmt"
@@ -29,13 +29,5 @@ func TestOverlapConditionIsBounded(t *testing.T) {
 	}
 	if c.Reason != v1.ReasonSharedLost {
 		t.Errorf("reason %s although another pool hands some out", c.Reason)
-	}
-}
-
-func TestClip(t *testing.T) {
-	for in, want := range map[string]string{"": "", "0123456789": "0123456789", "0123456789a": "0123456…", "012345ä89ab": "012345…"} {
-		if got := conditions.Clip(in, 10); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package controller
+package pool
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 
 // overlapping is a reconciler of two pools that have the same addresses, of which the older one holds some.
 type overlapping struct {
-	*poolReconciler
+	*Reconciler
 	objects []*v1.BCSNetPool
 	version uint64
 }
@@ -33,8 +33,8 @@ func newOverlapping(t testing.TB, addresses int) *overlapping {
 		t.Fatal(err)
 	}
 	leads := leading(t)
-	o := &overlapping{poolReconciler: &poolReconciler{
-		index: index, leases: leases, leads: leads, queue: leadership.NewQueue(leads), budget: conditions.NewBudget(time.Now),
+	o := &overlapping{Reconciler: &Reconciler{
+		index: index, leases: leases, leads: leads, queue: NewQueue(leads, index), budget: conditions.NewBudget(time.Now),
 		settled: map[string]settled{}, full: map[string]struct{}{},
 	}}
 	for i, name := range []string{"older", "newer"} {
@@ -88,8 +88,8 @@ func (o *overlapping) arranged(t testing.TB) (looked int) {
 	return looked
 }
 
-// TestLeasesOfOverlappingPools: the objects of pools that share addresses are compared with their plans when another pool
-// serves what they share, not whenever somebody takes or gives back an address.
+// TestLeasesOfOverlappingPools: the objects of pools that share addresses are compared with their plans when another
+// pool serves what they share, not whenever somebody takes or gives back an address.
 func TestLeasesOfOverlappingPools(t *testing.T) {
 	o := newOverlapping(t, 64)
 	if looked := o.arranged(t); looked != 2 {
@@ -103,7 +103,7 @@ func TestLeasesOfOverlappingPools(t *testing.T) {
 	}
 	p, _ := o.index.Pool("newer")
 	p.Created, p.Generation = time.Unix(1_600_000_000, 0), 2
-	o.poolChanged(p.Name, func() { o.index.SetPool(p) })
+	o.Changed(p.Name, func() { o.index.SetPool(p) })
 	o.objects[1].Generation = 2
 	o.arranged(t)
 	for i := range 32 { // the last release leaves nothing that has the older pool serve what both have
@@ -117,7 +117,8 @@ func TestLeasesOfOverlappingPools(t *testing.T) {
 	}
 }
 
-// BenchmarkLeaseOfOverlappingPools is what a change of a lease costs when the pools that share it are reconciled after it.
+// BenchmarkLeaseOfOverlappingPools is what a change of a lease costs when the pools that share it are reconciled after
+// it.
 func BenchmarkLeaseOfOverlappingPools(b *testing.B) {
 	for _, addresses := range []int{256, 4096} {
 		b.Run(fmt.Sprint(addresses), func(b *testing.B) {

@@ -1,10 +1,9 @@
-package controller
+package pool
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -34,8 +33,8 @@ const (
 	fullPass = 10 * time.Minute
 )
 
-// poolReconciler makes the objects and the status of a pool what its spec says.
-type poolReconciler struct {
+// Reconciler makes the objects and the status of a pool what its spec says.
+type Reconciler struct {
 	client  client.Client
 	index   *ipam.Index
 	leases  *store.Client
@@ -43,7 +42,7 @@ type poolReconciler struct {
 	leads   *leadership.Terms
 	log     *slog.Logger
 	ready   func() error
-	queue   *leadership.Queue
+	queue   *Queue
 	breaker *gc.Breaker
 	budget  *conditions.Budget
 
@@ -56,6 +55,20 @@ type poolReconciler struct {
 	nearQuota map[string]map[string]bool
 }
 
+// Config is what a Reconciler works with.
+type Config struct {
+	Client  client.Client
+	Index   *ipam.Index
+	Leases  *store.Client
+	Events  events.EventRecorder
+	Terms   *leadership.Terms
+	Queue   *Queue
+	Breaker *gc.Breaker
+	Budget  *conditions.Budget
+	Ready   func() error
+	Log     *slog.Logger
+}
+
 // settled is what a pool's objects were compared with.
 type settled struct {
 	generation int64
@@ -64,25 +77,25 @@ type settled struct {
 	at     time.Time
 }
 
-func newPoolReconciler(mgr ctrl.Manager, index *ipam.Index, leases *store.Client, leads *leadership.Terms, budget *conditions.Budget, log *slog.Logger) *poolReconciler {
-	r := &poolReconciler{
-		client: mgr.GetClient(), index: index, leases: leases, events: mgr.GetEventRecorder("bcsnet-controller"),
-		leads: leads, queue: leadership.NewQueue(leads), budget: budget, log: log,
+// New returns a reconciler that is told of every change of the index. It does nothing before its Setup.
+func New(o Config) *Reconciler {
+	r := &Reconciler{
+		client: o.Client, index: o.Index, leases: o.Leases, events: o.Events, leads: o.Terms, queue: o.Queue, breaker: o.Breaker,
+		budget: o.Budget, ready: o.Ready, log: o.Log,
 		settled: map[string]settled{}, full: map[string]struct{}{}, nearQuota: map[string]map[string]bool{},
 	}
-	index.Subscribe(r.leaseChanged)
-	leads.OnTerm(r.begin)
+	o.Index.Subscribe(r.leaseChanged)
+	o.Terms.OnTerm(r.begin)
 	return r
 }
 
-// setup registers the reconciler for every change of a pool and, gathered, of its leases.
-func (r *poolReconciler) setup(mgr ctrl.Manager, ready func() error) error {
-	r.ready = ready
+// Setup registers the reconciler for every change of a pool and, gathered, of its leases.
+func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 	return r.queue.Serve(mgr, "pool", &v1.BCSNetPool{}, r)
 }
 
 // begin has all pools looked at when a term begins: what happened before was another leader's.
-func (r *poolReconciler) begin(ctx context.Context) error {
+func (r *Reconciler) begin(ctx context.Context) error {
 	if !leadership.AwaitReady(ctx, r.ready) {
 		return nil
 	}
@@ -91,22 +104,17 @@ func (r *poolReconciler) begin(ctx context.Context) error {
 	clear(r.nearQuota)
 	r.mu.Unlock()
 	for _, p := range r.index.Pools() {
-		r.enqueue(p.Name, 0)
+		r.queue.Enqueue(p.Name, 0)
 	}
 	// Pools that went while nobody led have left objects, perhaps.
 	for _, l := range r.index.Find(func(l ipam.Lease) bool { _, known := r.index.Pool(l.Pool); return !known }) {
-		r.enqueue(l.Pool, 0)
+		r.queue.Enqueue(l.Pool, 0)
 	}
 	return nil
 }
 
-// enqueue has a pool reconciled after a delay; nothing happens on a replica that does not lead.
-func (r *poolReconciler) enqueue(name string, after time.Duration) {
-	r.queue.Add(types.NamespacedName{Name: name}, after)
-}
-
 // leaseChanged is told of every change of the index. What changes before a term, its beginning looks at.
-func (r *poolReconciler) leaseChanged(old, l ipam.Lease) {
+func (r *Reconciler) leaseChanged(old, l ipam.Lease) {
 	if !r.leads.Leading() {
 		return
 	}
@@ -127,29 +135,29 @@ func (r *poolReconciler) leaseChanged(old, l ipam.Lease) {
 		}
 	}
 	if len(concerned) == 1 && !misplaced {
-		r.enqueue(l.Pool, r.patience(l.Pool))
+		r.queue.Enqueue(l.Pool, r.patience(l.Pool))
 		return
 	}
 	for _, name := range concerned {
 		if misplaced {
 			r.unsettle(name)
 		}
-		r.enqueue(name, conditions.WriteDelay)
+		r.queue.Enqueue(name, conditions.WriteDelay)
 	}
 }
 
 // servesOthers reports whether a pool serves other addresses than when its objects were looked at: who serves what two
 // pools share depends on who holds addresses of it.
-func (r *poolReconciler) servesOthers(name string) bool {
+func (r *Reconciler) servesOthers(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s, ok := r.settled[name]
 	return ok && s.served != r.index.ServedRevision(name)
 }
 
-// patience is how soon a pool is looked at whose numbers have changed: at once where it has become full or has addresses
-// again, else when its status may be written.
-func (r *poolReconciler) patience(name string) time.Duration {
+// patience is how soon a pool is looked at whose numbers have changed: at once where it has become full or has
+// addresses again, else when its status may be written.
+func (r *Reconciler) patience(name string) time.Duration {
 	r.mu.Lock()
 	_, full := r.full[name]
 	r.mu.Unlock()
@@ -162,7 +170,7 @@ func (r *poolReconciler) patience(name string) time.Duration {
 }
 
 // forget lets go of what is remembered of a pool that is no more.
-func (r *poolReconciler) forget(name string) {
+func (r *Reconciler) forget(name string) {
 	r.budget.Forget(poolStatus(name))
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -172,41 +180,29 @@ func (r *poolReconciler) forget(name string) {
 // poolStatus names a pool's status to the budget.
 func poolStatus(name string) string { return "pool/" + name }
 
-// nodeChanged has the pools looked at that serve an address which a node has got or lost, or that it may draw from by.
-func (r *poolReconciler) nodeChanged(addrs []netip.Addr) {
-	for _, name := range r.index.Covering(addrs) {
-		r.enqueue(name, conditions.WriteDelay)
-	}
-	for _, a := range addrs {
-		if serving, ok := r.index.PoolOf(a); ok {
-			r.enqueue(serving, conditions.WriteDelay)
-		}
-	}
-}
-
-// poolChanged makes a change of a pool in the index, and has the pool looked at, with those that shared
+// Changed makes a change of a pool in the index, and has the pool looked at, with those that shared
 // addresses with it before or do so now.
-func (r *poolReconciler) poolChanged(name string, change func()) {
+func (r *Reconciler) Changed(name string, change func()) {
 	affected := r.index.Overlaps(name)
 	change()
 	affected = append(affected, r.index.Overlaps(name)...)
 	r.unsettle(name)
-	r.enqueue(name, 0)
+	r.queue.Enqueue(name, 0)
 	for _, o := range affected {
 		r.unsettle(o.Other)
-		r.enqueue(o.Other, 0)
+		r.queue.Enqueue(o.Other, 0)
 	}
 }
 
-func (r *poolReconciler) unsettle(name string) {
+func (r *Reconciler) unsettle(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.settled, name)
 }
 
-// tellOfAddress makes an event on the pool of a lease, about its address: events about the same objects would be
+// EventOfAddress makes an event on the pool of a lease, about its address: events about the same objects would be
 // counted as one, whatever they say.
-func (r *poolReconciler) tellOfAddress(ctx context.Context, l ipam.Lease, kind, reason, action, note string) {
+func (r *Reconciler) EventOfAddress(ctx context.Context, l ipam.Lease, kind, reason, action, note string) {
 	var pool v1.BCSNetPool
 	if err := r.client.Get(ctx, types.NamespacedName{Name: l.Pool}, &pool); err != nil {
 		return // a lease outlives its pool
@@ -215,11 +211,8 @@ func (r *poolReconciler) tellOfAddress(ctx context.Context, l ipam.Lease, kind, 
 	r.events.Eventf(&pool, address, kind, reason, action, "%s", conditions.Clip(note, conditions.MaxNote))
 }
 
-// collectionChanged has a pool looked at whose condition CollectionPaused has turned.
-func (r *poolReconciler) collectionChanged(pool string) { r.enqueue(pool, 0) }
-
 // Reconcile brings one pool up to date.
-func (r *poolReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	ctx, leave, leads := r.leads.Join(ctx)
 	if !leads {
 		return reconcile.Result{}, nil
@@ -265,7 +258,7 @@ func (r *poolReconciler) Reconcile(ctx context.Context, req reconcile.Request) (
 
 // nextLook is when a pool that is as it should be is looked at again: soon after the first of its addresses
 // has rested, of which nobody tells.
-func (r *poolReconciler) nextLook(name string) time.Duration {
+func (r *Reconciler) nextLook(name string) time.Duration {
 	now := r.leases.Now()
 	counts := r.index.Counts(name, now)
 	if counts.Cooling == 0 {
@@ -275,7 +268,7 @@ func (r *poolReconciler) nextLook(name string) time.Duration {
 }
 
 // addFinalizer writes only that. behind: the cache has an older pool than the API server, or one that is no more.
-func (r *poolReconciler) addFinalizer(ctx context.Context, pool *v1.BCSNetPool) (behind bool, err error) {
+func (r *Reconciler) addFinalizer(ctx context.Context, pool *v1.BCSNetPool) (behind bool, err error) {
 	changed := pool.DeepCopy()
 	controllerutil.AddFinalizer(changed, v1.PoolFinalizer)
 	err = r.client.Patch(ctx, changed, client.MergeFromWithOptions(pool, client.MergeFromWithOptimisticLock{}))

@@ -1,0 +1,209 @@
+package galaxyconfig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/compat/galaxy/config"
+	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
+	"github.com/bcsnet/bcsnet/pkg/controller/informers"
+	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// keeper keeps pools as a ConfigMap says, in terms of the leader: one that galaxy's users have. A document that
+// is wrong changes nothing: the last good one counts, and after a change of the leader the pools as they are.
+type keeper struct {
+	from   types.NamespacedName
+	cache  client.Reader
+	client client.Client
+	index  *ipam.Index
+	events events.EventRecorder
+	// now is the API server's time.
+	now func() time.Time
+	// ready says whether this replica is; synced whether the ConfigMap has been looked for.
+	ready  func() error
+	synced func() bool
+	log    *slog.Logger
+	// applied has a series while this replica leads.
+	applied *prometheus.GaugeVec
+	wake    chan struct{}
+
+	// good is the last good document of this term, nil before there was one.
+	good []config.Entry
+	// said is the last problem that was told of, empty when all is well.
+	said string
+}
+
+// configEvery is how often the pools are compared with the document although nothing hinted at a difference,
+// configRetry how soon a document is looked at again that is missing, wrong, or could not be applied.
+const configEvery, configRetry = 10 * time.Minute, 5 * time.Second
+
+// errNotCome is for a ConfigMap that the API server does not show.
+var errNotCome = errors.New("the API server has not told of it: may the controller read it? See config/floatingip")
+
+// Cached returns what the cache is to hold of ConfigMaps: that one alone.
+func Cached(from types.NamespacedName) cache.ByObject {
+	return cache.ByObject{Field: fields.AndSelectors(
+		fields.OneTermEqualSelector("metadata.namespace", from.Namespace), fields.OneTermEqualSelector("metadata.name", from.Name))}
+}
+
+// Config is what the keeper works with.
+type Config struct {
+	From     types.NamespacedName
+	Index    *ipam.Index
+	Now      func() time.Time
+	Terms    *leadership.Terms
+	Ready    func() error
+	Registry prometheus.Registerer
+	Log      *slog.Logger
+}
+
+// Add has the leader keep pools from a ConfigMap.
+func Add(ctx context.Context, mgr ctrl.Manager, o Config) (err error) {
+	k := &keeper{
+		from: o.From, cache: mgr.GetCache(), client: mgr.GetClient(), index: o.Index, events: mgr.GetEventRecorder(leadership.LeaseName),
+		now: o.Now, ready: o.Ready, log: o.Log.With("configmap", o.From.String()), wake: make(chan struct{}, 1),
+		applied: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "bcsnet_floatingip_config_applied",
+			Help: "1 while the pools are as the ConfigMap of --floatingip-config says, 0 while that is wrong or cannot be done; of the leader.",
+		}, nil),
+	}
+	o.Registry.MustRegister(k.applied)
+	look := func(*corev1.ConfigMap) { k.look() }
+	if k.synced, err = informers.Watch(ctx, mgr.GetCache(), &corev1.ConfigMap{}, informers.Handler(look, look)); err != nil {
+		return err
+	}
+	if _, err := informers.Watch(ctx, mgr.GetCache(), &v1.BCSNetPool{}, k.poolHandler()); err != nil {
+		return err
+	}
+	o.Terms.OnTerm(k.run)
+	return nil
+}
+
+// look has the pools looked at soon.
+func (k *keeper) look() {
+	select {
+	case k.wake <- struct{}{}:
+	default: // it is due already
+	}
+}
+
+// run keeps the pools until the context ends, a term of the leader.
+func (k *keeper) run(ctx context.Context) error {
+	if !leadership.AwaitReady(ctx, k.ready) {
+		return nil
+	}
+	defer k.applied.Reset()
+	k.applied.WithLabelValues().Set(0)
+	k.awaitConfig(ctx)
+	k.good, k.said = nil, ""
+	next := time.NewTimer(0)
+	defer next.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-k.wake:
+		case <-next.C:
+		}
+		next.Reset(k.pass(ctx))
+	}
+}
+
+// awaitConfig gives the ConfigMap a moment to come, before it is said that it has not.
+func (k *keeper) awaitConfig(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, configRetry)
+	defer cancel()
+	leadership.AwaitReady(ctx, func() error {
+		if k.synced() {
+			return nil
+		}
+		return errNotCome
+	})
+}
+
+// pass makes the pools what the document says, and returns when to look again.
+func (k *keeper) pass(ctx context.Context) time.Duration {
+	from, entries, problem := k.read(ctx)
+	reason := v1.ReasonFloatingIPConfigRefused
+	again := configEvery
+	if problem != nil {
+		problem = fmt.Errorf("%w; the pools stay as they are", problem)
+		again = configRetry
+	} else {
+		k.good = entries
+	}
+	if k.good != nil {
+		done, err := k.apply(ctx, k.good)
+		if done.any() {
+			k.log.Info("applied", "changes", done.String())
+			k.events.Eventf(from, nil, corev1.EventTypeNormal, v1.ReasonFloatingIPConfigApplied, "Apply", "%s", conditions.Clip(done.String(), conditions.MaxNote))
+		}
+		switch {
+		case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err):
+			return conditions.WriteDelay // the cache is behind
+		case ctx.Err() != nil:
+			return again
+		case err != nil && problem == nil:
+			problem, reason, again = err, v1.ReasonFloatingIPConfigFailed, configRetry
+		}
+	}
+	k.tell(from, reason, problem)
+	return again
+}
+
+// tell says what is wrong, once.
+func (k *keeper) tell(from *corev1.ConfigMap, reason string, problem error) {
+	applied := k.applied.WithLabelValues()
+	if problem == nil {
+		applied.Set(1)
+		if k.said != "" {
+			k.log.Info("the pools are as the ConfigMap says again")
+		}
+		k.said = ""
+		return
+	}
+	applied.Set(0)
+	if text := problem.Error(); text != k.said {
+		k.said = text
+		k.log.Error("the pools are not as the ConfigMap says", "error", text)
+		k.events.Eventf(from, nil, corev1.EventTypeWarning, reason, "Apply", "%s", conditions.Clip(text, conditions.MaxNote))
+	}
+}
+
+// read reads the document. The ConfigMap is there to hang events on also when it does not exist.
+func (k *keeper) read(ctx context.Context) (*corev1.ConfigMap, []config.Entry, error) {
+	absent := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: k.from.Namespace, Name: k.from.Name}}
+	if !k.synced() {
+		return absent, nil, fmt.Errorf("ConfigMap %s: %w", k.from, errNotCome)
+	}
+	var found corev1.ConfigMap
+	switch err := k.cache.Get(ctx, k.from, &found); {
+	case apierrors.IsNotFound(err):
+		return absent, nil, fmt.Errorf("there is no ConfigMap %s", k.from)
+	case err != nil:
+		return absent, nil, err
+	}
+	document, ok := found.Data[config.Key]
+	if !ok {
+		return &found, nil, fmt.Errorf("ConfigMap %s has no key %s", k.from, config.Key)
+	}
+	entries, err := config.Parse([]byte(document))
+	return &found, entries, err
+}

@@ -1,0 +1,63 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/controller/informers"
+	"github.com/bcsnet/bcsnet/pkg/controller/node"
+	"github.com/bcsnet/bcsnet/pkg/controller/pool"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// inputs are the lists that must have come before a request can be decided, by what they list.
+type inputs map[string]func() (synced bool)
+
+// missing returns which lists have not come yet; nil when all have.
+func (in inputs) missing() error {
+	var missing []string
+	for what, ok := range in {
+		if !ok() {
+			missing = append(missing, what)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	slices.Sort(missing)
+	return fmt.Errorf("the list of %s has not come from the API server yet", strings.Join(missing, ", "))
+}
+
+// watch feeds pools, nodes and pods, on every replica.
+func (in inputs) watch(
+	ctx context.Context, c cache.Cache, index *ipam.Index, nodes *node.Nodes, endings *workload.Endings, pools *pool.Reconciler,
+) error {
+	watch := func(what string, o client.Object, h toolscache.ResourceEventHandler) (err error) {
+		in[what], err = informers.Watch(ctx, c, o, h)
+		return err
+	}
+	return errors.Join(
+		watch("BCSNetPools", &v1.BCSNetPool{}, informers.Handler(func(p *v1.BCSNetPool) {
+			if known, ok := index.Pool(p.Name); ok && known.Generation == p.Generation && known.Created.Equal(p.CreationTimestamp.Time) {
+				return // the status changed
+			}
+			pools.Changed(p.Name, func() { index.SetPool(store.Pool(p)) })
+		}, func(p *v1.BCSNetPool) {
+			pools.Changed(p.Name, func() { index.RemovePool(p.Name) })
+		})),
+		watch("BCSNetIPClaims", &v1.BCSNetIPClaim{}, informers.Handler(func(*v1.BCSNetIPClaim) {}, func(*v1.BCSNetIPClaim) {})),
+		watch("Nodes", &corev1.Node{}, informers.Handler(nodes.Set, nodes.Remove)),
+		watch("Pods", &corev1.Pod{}, endings),
+	)
+}

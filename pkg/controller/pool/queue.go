@@ -1,0 +1,43 @@
+package pool
+
+import (
+	"net/netip"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
+	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// Queue has pools reconciled. It is there before the reconciler, for those whose changes concern pools.
+type Queue struct {
+	*leadership.Queue
+	index *ipam.Index
+}
+
+// NewQueue returns the queue of a reconciler.
+func NewQueue(leads *leadership.Terms, index *ipam.Index) *Queue {
+	return &Queue{Queue: leadership.NewQueue(leads), index: index}
+}
+
+// Enqueue has a pool reconciled after a delay; nothing happens on a replica that does not lead.
+func (q *Queue) Enqueue(name string, after time.Duration) {
+	q.Add(types.NamespacedName{Name: name}, after)
+}
+
+// Now has a pool reconciled at once.
+func (q *Queue) Now(name string) { q.Enqueue(name, 0) }
+
+// NodeChanged has the pools looked at that serve an address which a node has got or lost, or that it may draw from by.
+func (q *Queue) NodeChanged(addrs []netip.Addr) {
+	for _, name := range q.index.Covering(addrs) {
+		q.Enqueue(name, conditions.WriteDelay)
+	}
+	for _, a := range addrs {
+		if serving, ok := q.index.PoolOf(a); ok {
+			q.Enqueue(serving, conditions.WriteDelay)
+		}
+	}
+}
