@@ -10,6 +10,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
@@ -212,9 +213,9 @@ func (s *stepper) expire(l ipam.Lease) {
 	at := l.Updated.Add(s.claim.Keep)
 	switch told, err := time.Parse(time.RFC3339Nano, l.ExpiredTime); {
 	case !at.After(s.now):
-		s.free(l, "it was kept for "+ipam.FormatSpan(s.claim.Keep))
+		s.free(l, "it was kept for "+explain.FormatSpan(s.claim.Keep))
 	case err != nil || !told.Equal(at):
-		s.steps = append(s.steps, Step{Lease: l, Expires: at, Why: "it is kept for " + ipam.FormatSpan(s.claim.Keep)})
+		s.steps = append(s.steps, Step{Lease: l, Expires: at, Why: "it is kept for " + explain.FormatSpan(s.claim.Keep)})
 		s.later(at)
 	default:
 		s.later(at)

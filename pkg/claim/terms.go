@@ -14,6 +14,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -146,7 +147,7 @@ func policySource(p workload.Policy) string {
 // policy is the claim's in words.
 func (c Claim) policy() string {
 	if c.Release == v1.ReleaseTimed {
-		return string(c.Release) + " " + ipam.FormatSpan(c.Keep)
+		return string(c.Release) + " " + explain.FormatSpan(c.Keep)
 	}
 	return string(c.Release)
 }

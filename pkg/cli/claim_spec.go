@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -98,7 +98,7 @@ func (v *claimCreate) setPolicy() error {
 	case timed != (v.keep != 0):
 		return usagef("--keep goes with --release-policy Timed: give both, or --keep alone")
 	case timed && (v.keep < 0 || v.keep > v1.MaxKeep || v.keep%time.Second != 0):
-		return usagef("--keep %s is not a number of whole seconds up to %s", v.keep, ipam.FormatSpan(v1.MaxKeep))
+		return usagef("--keep %s is not a number of whole seconds up to %s", v.keep, explain.FormatSpan(v1.MaxKeep))
 	case timed:
 		spec.Keep = &metav1.Duration{Duration: v.keep}
 	}

@@ -9,7 +9,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 )
 
 // ownerText names the workload of a claim, or by what pods use it that has none.
@@ -34,7 +34,7 @@ func policyText(policy v1.ReleasePolicy, keep *metav1.Duration, owned bool) stri
 	case v1.ReleaseTimed:
 		text := string(policy) + ": an address is kept for a while after its pod ended"
 		if keep != nil {
-			text = string(policy) + ": an address is kept for " + ipam.FormatSpan(keep.Duration) + " after its pod ended"
+			text = string(policy) + ": an address is kept for " + explain.FormatSpan(keep.Duration) + " after its pod ended"
 		}
 		return text
 	default:

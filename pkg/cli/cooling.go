@@ -8,6 +8,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -65,7 +66,7 @@ func cooldownOf(d time.Duration) (*metav1.Duration, error) {
 	case d == 0:
 		return nil, nil
 	case d < 0 || d > v1.MaxCooldown || d%time.Second != 0:
-		return nil, usagef("--cooldown %s is not a number of whole seconds up to %s", d, ipam.FormatSpan(v1.MaxCooldown))
+		return nil, usagef("--cooldown %s is not a number of whole seconds up to %s", d, explain.FormatSpan(v1.MaxCooldown))
 	}
 	return &metav1.Duration{Duration: d}, nil
 }

@@ -13,7 +13,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
@@ -91,7 +91,7 @@ func (d *description) head(b *bytes.Buffer) {
 		line("Priority", "%d", p.Spec.Priority)
 	}
 	if cooldown := d.plan.Cooldown; cooldown > 0 {
-		line("Cooldown", "%s", ipam.FormatSpan(cooldown))
+		line("Cooldown", "%s", explain.FormatSpan(cooldown))
 	}
 	word, _ := d.state(p.BCSNetPool)
 	line("State", "%s", d.out.paint(d.stateColor(p.BCSNetPool), word))

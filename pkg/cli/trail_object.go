@@ -3,7 +3,7 @@ package cli
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -61,7 +61,7 @@ func (t *trail) policyObject() map[string]any {
 		"addresses": sets, "gateway": addrText(p.Gateway), "sources": sources,
 	}
 	if p.Keep > 0 {
-		o["keep"] = ipam.FormatSpan(p.Keep)
+		o["keep"] = explain.FormatSpan(p.Keep)
 	}
 	return o
 }

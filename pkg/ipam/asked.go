@@ -3,6 +3,8 @@ package ipam
 import (
 	"net/netip"
 	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 )
 
 // asked checks the addresses asked for, except those that are held already.
@@ -21,8 +23,7 @@ func (x *Index) asked(w PickRequest) (choices []choice, refusal *Refusal) {
 		case !x.fits(p, w):
 			return nil, x.unfit(w, a, p)
 		case !p.Serves():
-			return nil, Refuse(p.stopped(), "address %s is in pool %s, which hands out nothing: it is %s", a, p.Name, p.why()).
-				WithHint("%s", p.cure())
+			return nil, refuse(p.stopped(), explain.Facts{Kind: explain.AddressPoolStopped, Address: a, Pool: p.Name, Stop: p.stop()})
 		}
 		if refusal := x.taken(a, p, w); refusal != nil {
 			return nil, refusal
@@ -55,81 +56,75 @@ func (x *Index) notServed(w PickRequest, a netip.Addr) *Refusal {
 		}
 	}
 	if len(around) == 0 {
-		return Refuse(ReasonAddressNotInPool, "address %s is in no pool", a).WithHint("see: bcsnetctl pool list")
+		return refuse(ReasonAddressNotInPool, explain.Facts{Kind: explain.AddressInNoPool, Address: a})
 	}
 	slices.SortFunc(around, preference)
 	p := around[max(0, slices.IndexFunc(around, func(p *poolState) bool { return x.fits(p, w) }))]
-	if p.Plan.unusable().Contains(a) {
-		what := "broadcast address"
-		switch a {
-		case p.Plan.Gateway:
-			what = "gateway"
-		case p.Plan.Subnet.Addr():
-			what = "network address"
-		}
-		return Refuse(ReasonAddressNotInPool, "address %s is the %s of pool %s (%s)", a, what, p.Name, p.Plan.Subnet).
-			WithHint("ask for another address")
+	facts := explain.Facts{Kind: explain.AddressNotListed, Address: a, Pool: p.Name, Subnet: p.Plan.Subnet}
+	switch {
+	case p.Plan.unusable().Contains(a):
+		facts.Kind, facts.Role = explain.AddressHasRole, p.Plan.role(a)
+	case p.Plan.Excluded.Contains(a):
+		facts.Kind = explain.AddressExcluded
 	}
-	if p.Plan.Excluded.Contains(a) {
-		return Refuse(ReasonAddressNotInPool, "address %s is among the excludeIPs of pool %s (%s)", a, p.Name, p.Plan.Subnet).
-			WithHint("ask for another address, or take it out of spec.excludeIPs")
-	}
-	return Refuse(ReasonAddressNotInPool, "address %s is not one of the addresses of pool %s (%s)", a, p.Name, p.Plan.Subnet).
-		WithHint("add it with: bcsnetctl pool add-ip %s %s", p.Name, a)
+	return refuse(ReasonAddressNotInPool, facts)
 }
 
 // unfit says why the pool of an address asked for does not fit.
 func (x *Index) unfit(w PickRequest, a netip.Addr, p *poolState) *Refusal {
+	facts := explain.Facts{Address: a, Pool: p.Name, Other: w.Pool, Host: w.Host, Namespace: w.Namespace, Network: w.Network}
 	switch {
 	case w.Pool != "" && w.Pool != p.Name:
-		return Refuse(ReasonAddressNotInPool, "address %s is in pool %s, not in pool %s", a, p.Name, w.Pool).
-			WithHint("ask for it there, or for another address")
+		facts.Kind = explain.AddressInOtherPool
+		return refuse(ReasonAddressNotInPool, facts)
 	case !p.lists(w):
-		return Refuse(ReasonHostNotInPool, "address %s is in pool %s, which host %s may not draw from", a, p.Name, w.Host).
-			WithHint("add the host with: bcsnetctl pool add-host %s %s", p.Name, w.Host)
+		facts.Kind = explain.AddressNotForHost
+		return refuse(ReasonHostNotInPool, facts)
 	case !x.servesNamespace(p, w):
-		return Refuse(ReasonNamespaceNotServed, "address %s is in pool %s, which does not serve namespace %s", a, p.Name, w.Namespace).
-			WithHint("see spec.namespaces in: bcsnetctl pool describe %s", p.Name)
+		facts.Kind = explain.AddressNotForNamespace
+		return refuse(ReasonNamespaceNotServed, facts)
 	default:
-		return Refuse(ReasonNetworkNotFound, "address %s is in pool %s, which is not part of network %s", a, p.Name, w.Network).
-			WithHint("ask for another address or network")
+		facts.Kind = explain.AddressNotOfNetwork
+		return refuse(ReasonNetworkNotFound, facts)
 	}
 }
 
 // taken says why an address of a pool cannot be handed out to who asks for it, nil when it can.
 func (x *Index) taken(a netip.Addr, p *poolState, w PickRequest) *Refusal {
+	if facts := x.usedBy(a, w); facts.Kind != 0 {
+		facts.Address, facts.Pool = a, p.Name
+		return refuse(ReasonAddressInUse, facts)
+	}
+	x.expireCooldowns(p)
+	return x.cooling(a, p, w.Holder)
+}
+
+// usedBy returns why an address, its cooldown apart, is not to be had by who asks for it; of no kind where it is.
+func (x *Index) usedBy(a netip.Addr, w PickRequest) (facts explain.Facts) {
 	if node, ok := x.nodeOf(a); ok {
-		return Refuse(ReasonAddressInUse, "address %s of pool %s is the own address of node %s", a, p.Name, node).
-			WithHint("take it out of the pool: bcsnetctl pool remove-ip %s %s", p.Name, a)
+		return explain.Facts{Kind: explain.AddressOfNode, By: node}
 	}
 	if r := x.record(a); r != nil {
 		switch {
 		case r.state == Active:
 			l := r.lease()
-			return Refuse(ReasonAddressInUse, "address %s of pool %s is held by %s", a, p.Name, l.Where()).
-				WithHint("ask for another address, or wait until it is released")
+			return explain.Facts{Kind: explain.AddressHeld, By: l.Where()}
 		case r.state == Reserved && r.claim() != "" && w.admitted(r.lease()):
 		case r.state == Reserved && r.claim() != "":
-			return Refuse(ReasonAddressInUse, "address %s of pool %s is kept for claim %s", a, p.Name, r.claim()).
-				WithHint("ask for another address; see for whom: bcsnetctl ip describe %s", a)
+			return explain.Facts{Kind: explain.AddressKept, Claim: r.claim()}
 		case r.state == Reserved:
-			return Refuse(ReasonAddressInUse, "address %s of pool %s is reserved", a, p.Name).
-				WithHint("ask for another address; see by whom and why: bcsnetctl ip describe %s", a)
+			return explain.Facts{Kind: explain.AddressReserved}
 		case r.has(flagDeleting):
-			return Refuse(ReasonAddressInUse, "the object of address %s of pool %s is being deleted", a, p.Name).
-				WithHint("ask again in a moment")
+			return explain.Facts{Kind: explain.AddressBeingDeleted}
 		}
 	}
 	if r, ok := x.missing[a]; ok {
-		return Refuse(ReasonAddressInUse, "the object of address %s of pool %s was deleted while the address was in use (%s); it is being restored", a, p.Name, r.lease().use()).
-			WithHint("ask for another address, or again in a moment")
+		return explain.Facts{Kind: explain.AddressMissing, By: r.lease().use()}
 	}
 	if _, ok := x.assumed[a]; ok {
-		return Refuse(ReasonAddressInUse, "address %s of pool %s is being given to another request", a, p.Name).
-			WithHint("ask again in a moment")
+		return explain.Facts{Kind: explain.AddressBeingGiven}
 	}
-	x.expireCooldowns(p)
-	return x.cooling(a, p, w.Holder)
+	return facts
 }
 
 // apart refuses addresses asked for that are of different networks, among themselves or with what is held.
@@ -143,8 +138,9 @@ func (x *Index) apart(w PickRequest, asked []choice) *Refusal {
 	for _, a := range asked {
 		for _, b := range beside {
 			if a.pool.Network != b.pool.Network {
-				return Refuse(ReasonNetworkNotFound, "address %s of pool %s and address %s of pool %s are not of one network", a.addr, a.pool.Name, b.addr, b.pool.Name).
-					WithHint("ask for addresses of one network; see: bcsnetctl pool list -o wide")
+				return refuse(ReasonNetworkNotFound, explain.Facts{
+					Kind: explain.AddressesOfTwoNetworks, Address: a.addr, Pool: a.pool.Name, Beside: b.addr, Other: b.pool.Name,
+				})
 			}
 		}
 	}

@@ -3,6 +3,8 @@ package ipam
 import (
 	"net/netip"
 	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 )
 
 // Candidate finds the pool that serves an address. A refusal says why nobody who asks gets the address now;
@@ -16,7 +18,7 @@ func (x *Index) Candidate(a netip.Addr, now time.Time) (Pool, *Refusal) {
 	case !ok:
 		return Pool{}, x.notServed(PickRequest{}, a)
 	case !p.Serves():
-		return p.Pool, Refuse(p.stopped(), "pool %s hands out nothing: it is %s", p.Name, p.why()).WithHint("%s", p.cure())
+		return p.Pool, refuse(p.stopped(), explain.Facts{Kind: explain.PoolStopped, Pool: p.Name, Stop: p.stop()})
 	}
 	return p.Pool, x.taken(a, p, PickRequest{})
 }

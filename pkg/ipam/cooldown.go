@@ -5,10 +5,10 @@ import (
 	"container/heap"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 )
 
 // CoolsUntil is when an address that was given up may be handed out again by a pool of the given cooldown;
@@ -131,30 +131,15 @@ func (x *Index) cooling(a netip.Addr, p *poolState, who string) *Refusal {
 	}
 	r := x.record(a)
 	last := r.history().lastHolder()
-	switch {
-	case last != "" && last == who:
+	if last != "" && last == who {
 		return nil
-	case last != "":
-		last = " after " + last
 	}
-	left := x.left(fromNanos(p.coolsUntil(r)))
-	return Refuse(ReasonAddressCooling, "address %s of pool %s is cooling%s: it is free in %s", a, p.Name, last, left).
-		WithHint("ask for another address, or ask again in %s", left)
+	left := x.until(fromNanos(p.coolsUntil(r)))
+	return refuse(ReasonAddressCooling, explain.Facts{Kind: explain.AddressCooling, Address: a, Pool: p.Name, By: last, In: left})
 }
 
-// left is the time until then, in words.
-func (x *Index) left(then time.Time) string { return FormatSpan(then.Sub(fromNanos(x.now))) }
-
-// FormatSpan writes a length of time in hours, minutes and seconds, of which a part counts as a whole.
-func FormatSpan(d time.Duration) string {
-	text := (d + time.Second - 1).Truncate(time.Second).String()
-	for _, zero := range []string{"m0s", "h0m"} { // 1h0m0s is 1h
-		if strings.HasSuffix(text, zero) {
-			text = text[:len(text)-len("0s")]
-		}
-	}
-	return text
-}
+// until returns the time until then.
+func (x *Index) until(then time.Time) time.Duration { return then.Sub(fromNanos(x.now)) }
 
 // cooldownQueue has the cooldown that ends first in front.
 type cooldownQueue []cooldown

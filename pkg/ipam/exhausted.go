@@ -1,84 +1,99 @@
 package ipam
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// maxNamed is how many pools a message spells out.
-const maxNamed = 5
-
-// exhausted says why pools that fit gave no address, with their counts. The hint is about the pool
-// that is in the way, not one that has room.
+// exhausted says why pools that fit gave no address, with their counts. The refusal is about the pool that is in the way,
+// not one that has room.
 func (x *Index) exhausted(w PickRequest, fit []*poolState) *Refusal {
 	for _, p := range fit {
 		x.expireCooldowns(p)
 	}
-	var counts []string
-	for _, p := range fit[:min(len(fit), maxNamed)] {
-		counts = append(counts, x.counts(p)+x.hostCounts(p, w)+x.quotaCounts(p, w))
+	facts := explain.Facts{Who: w.Who, More: max(0, len(fit)-explain.MaxNamed)}
+	for _, p := range fit[:min(len(fit), explain.MaxNamed)] {
+		facts.States = append(facts.States, x.stateOf(p, w))
 	}
-	if n := len(fit) - maxNamed; n > 0 {
-		counts = append(counts, fmt.Sprintf("and %d more pools", n))
+	is := func(kind explain.Kind, p *poolState, reason Reason) *Refusal {
+		facts.Kind, facts.Pool = kind, p.Name
+		return refuse(reason, facts)
 	}
-	message := fmt.Sprintf("no available IP for %s: %s", w.Who, strings.Join(counts, "; "))
-	if none := slices.IndexFunc(fit, func(p *poolState) bool { return p.Serves() && p.set.n == 0 && p.servedByOthers() != "" }); none >= 0 {
-		return Refuse(ReasonPoolExhausted, "%s", message).
-			WithHint("leave the addresses to one of the pools: bcsnetctl pool remove-ip POOL ADDRESS...; see: bcsnetctl pool describe %s", fit[none].Name)
+	overlapped := func(p *poolState) bool { return p.Serves() && p.set.n == 0 && p.losesAddresses() }
+	if none := slices.IndexFunc(fit, overlapped); none >= 0 {
+		return is(explain.ExhaustedByOverlap, fit[none], ReasonPoolExhausted)
 	}
 	for _, p := range fit {
 		if !p.Serves() {
 			continue
 		}
-		var why *Refusal
-		if p.set.free() > 0 {
-			why = x.bars(p, w, netip.Addr{}, nil)
-		}
-		if a := x.retainedFor(p, w, need{family: p.Family()}); why == nil && a.IsValid() {
-			why = x.bars(p, w, a, nil)
-		}
-		if why != nil {
-			return Refuse(why.Reason, "%s", message).WithHint("%s", why.Hint)
+		byHost, namespace := x.barredBy(p, w)
+		switch {
+		case byHost:
+			return is(explain.ExhaustedByHost, p, ReasonHostFull)
+		case namespace != "":
+			facts.Namespace = namespace
+			return is(explain.ExhaustedByQuota, p, ReasonQuotaExceeded)
 		}
 	}
 	if full := slices.IndexFunc(fit, func(p *poolState) bool { return p.Serves() && p.set.free() == 0 }); full >= 0 {
 		if next := x.nextCooled(fit[full]); !next.IsZero() {
-			return Refuse(ReasonPoolExhausted, "%s", message).
-				WithHint("ask again in %s, or add addresses: bcsnetctl pool add-ip %s RANGE", x.left(next), fit[full].Name)
+			facts.In = x.until(next)
+			return is(explain.ExhaustedCooling, fit[full], ReasonPoolExhausted)
 		}
-		return Refuse(ReasonPoolExhausted, "%s", message).
-			WithHint("see who holds them: bcsnetctl ip list --pool %s; add addresses: bcsnetctl pool add-ip %s RANGE",
-				fit[full].Name, fit[full].Name)
+		return is(explain.ExhaustedTaken, fit[full], ReasonPoolExhausted)
 	}
 	stopped := slices.IndexFunc(fit, func(p *poolState) bool { return !p.Serves() })
 	if stopped < 0 {
-		return Refuse(ReasonPoolExhausted, "%s; pods that were placed before will ask for those", message).
-			WithHint("add addresses: bcsnetctl pool add-ip %s RANGE", fit[0].Name)
+		return is(explain.ExhaustedPromised, fit[0], ReasonPoolExhausted)
 	}
-	return Refuse(fit[stopped].stopped(), "%s", message).WithHint("%s", fit[stopped].cure())
+	facts.Stop = fit[stopped].stop()
+	return is(explain.ExhaustedStopped, fit[stopped], fit[stopped].stopped())
+}
+
+// barredBy finds the bound that keeps a request from a free address of a pool, or from one that is kept for its claim:
+// that of its host, or that of a namespace.
+func (x *Index) barredBy(p *poolState, w PickRequest) (host bool, namespace string) {
+	addrs := make([]netip.Addr, 0, 2)
+	if p.set.free() > 0 {
+		addrs = append(addrs, netip.Addr{})
+	}
+	if a := x.retainedFor(p, w, need{family: p.Family()}); a.IsValid() {
+		addrs = append(addrs, a)
+	}
+	for _, a := range addrs {
+		if x.hostFull(p, w, nil) {
+			return true, ""
+		}
+		if ns := x.overQuota(p, w, a, nil); ns != "" {
+			return false, ns
+		}
+	}
+	return false, ""
 }
 
 // noneAmong says why none of the addresses that a request is restricted to could be had.
 func (x *Index) noneAmong(w PickRequest, n need, fit []*poolState, chosen []choice) *Refusal {
-	ranges, see := ipaddr.FormatSet(n.among), "see: bcsnetctl pool list"
-	if w.Claim != "" {
-		see = "see: bcsnetctl claim describe " + w.Claim
+	facts := explain.Facts{
+		Who: w.Who, Host: w.Host, Namespace: w.Namespace, Claim: w.Claim,
+		Ranges: ipaddr.FormatSet(n.among), Size: ipaddr.SizeOfSet(n.among),
+	}
+	is := func(kind explain.Kind, reason Reason) *Refusal {
+		facts.Kind = kind
+		return refuse(reason, facts)
 	}
 	none := !slices.ContainsFunc(fit, func(p *poolState) bool { return p.among(n.among) })
 	switch {
 	case none && w.Ahead:
-		return Refuse(ReasonAddressNotInPool, "no available IP for %s: %s is in no pool that serves %s", w.Who, ranges, w.namespace()).
-			WithHint("add the addresses to a pool: bcsnetctl pool add-ip POOL RANGE")
+		return is(explain.RangesInNoPool, ReasonAddressNotInPool)
 	case w.Ahead:
-		return Refuse(ReasonPoolExhausted, "no available IP for %s: none of the addresses of %s that it does not have is free", w.Who, ranges).
-			WithHint("%s", see)
+		return is(explain.RangesHeld, ReasonPoolExhausted)
 	case none:
-		return Refuse(ReasonAddressNotInPool, "no available IP for %s: %s is in no pool that it may draw from on host %s (%s)", w.Who, ranges, w.Host, poolNames(fit)).
-			WithHint("add the addresses to a pool of the host, or let the pod run on a host of theirs; %s", see)
+		facts.Pools = poolNames(fit)
+		return is(explain.RangesNotOnHost, ReasonAddressNotInPool)
 	}
 	for _, p := range fit {
 		if p.Family() != n.family || !p.Valid() || !x.barred(p, w, netip.Addr{}, chosen) {
@@ -95,19 +110,16 @@ func (x *Index) noneAmong(w PickRequest, n need, fit []*poolState, chosen []choi
 			return refusal
 		}
 	}
-	message := fmt.Sprintf("none of the %d addresses of %s is free on host %s", ipaddr.SizeOfSet(n.among), ranges, w.Host)
-	switch why := x.whoHas(w, n, fit); {
-	case len(why) == 1 && ipaddr.SizeOfSet(n.among) == 1:
-		message = why[0]
-	case len(why) > 0:
-		message += ": " + strings.Join(why, "; ")
+	facts.Because = x.whoHas(w, n, fit)
+	if len(facts.Because) == 1 && facts.Size == 1 {
+		return is(explain.RangeNotFree, ReasonPoolExhausted)
 	}
-	return Refuse(ReasonPoolExhausted, "no available IP for %s: %s", w.Who, message).WithHint("%s", see)
+	return is(explain.RangesNotFree, ReasonPoolExhausted)
 }
 
 // whoHas says of the addresses that a request is restricted to, where they are few, why each cannot be had.
 func (x *Index) whoHas(w PickRequest, n need, fit []*poolState) (why []string) {
-	if ipaddr.SizeOfSet(n.among) > maxNamed {
+	if ipaddr.SizeOfSet(n.among) > explain.MaxNamed {
 		return nil
 	}
 	for _, r := range n.among.Ranges() {
@@ -124,52 +136,63 @@ func (x *Index) whoHas(w PickRequest, n need, fit []*poolState) (why []string) {
 	return why
 }
 
-func (x *Index) counts(p *poolState) string {
+// stateOf returns the counts of a pool that gave a request no address.
+func (x *Index) stateOf(p *poolState, w PickRequest) explain.PoolState {
 	if !p.Serves() {
-		return fmt.Sprintf("pool %s is %s", p.Name, p.why())
+		return explain.PoolState{Pool: p.Name, Stop: p.stop()}
 	}
 	c := x.countsOf(p.Name)
-	counts := fmt.Sprintf("pool %s (%s) has %d of %d addresses free, %d active, %d reserved",
-		p.Name, p.Plan.Subnet, c.Free, c.Capacity, c.Active, c.Reserved)
-	if known := c.Free + uint64(c.Active+c.Reserved) + c.Cooling; c.Capacity > known {
-		counts += fmt.Sprintf(", %d otherwise in use", c.Capacity-known)
+	state := explain.PoolState{
+		Pool: p.Name, Subnet: p.Plan.Subnet, Free: c.Free, Capacity: c.Capacity, Active: c.Active, Reserved: c.Reserved,
+		Cooling: c.Cooling, Elsewhere: p.servedByOthers(), Namespaces: x.quotaShares(p, w),
 	}
-	switch c.Cooling {
-	case 0:
-	case 1:
-		counts += ", 1 is cooling and free in " + x.left(c.NextFree)
-	default:
-		counts += fmt.Sprintf(", %d are cooling, the next is free in %s", c.Cooling, x.left(c.NextFree))
+	if c.Cooling > 0 {
+		state.NextFree = x.until(c.NextFree)
 	}
-	return counts + p.servedByOthers()
+	if p.MaxPerHost > 0 && w.Host.IsValid() {
+		share := x.hostShare(p, w, nil)
+		state.Host, state.HostShare = w.Host, &share
+	}
+	return state
 }
 
-// servedByOthers says which other pools hand out addresses of this one.
-func (p *poolState) servedByOthers() string {
-	var to []string
+// servedByOthers counts the addresses of a pool that other pools, which have them too, serve.
+func (p *poolState) servedByOthers() map[string]uint64 {
+	if !p.losesAddresses() {
+		return nil
+	}
+	to := map[string]uint64{}
 	for other, o := range p.overlaps {
 		if o.winner != p {
-			to = append(to, fmt.Sprintf("%d served by pool %s, which has them, too", ipaddr.SizeOfSet(o.shared), other))
+			to[other] = ipaddr.SizeOfSet(o.shared)
 		}
 	}
-	if len(to) == 0 {
-		return ""
-	}
-	slices.Sort(to)
-	return ", " + strings.Join(to, ", ")
+	return to
 }
 
-// why says what keeps a pool from handing out addresses.
-func (p *poolState) why() string {
+// losesAddresses reports whether another pool serves addresses that this one has, too.
+func (p *poolState) losesAddresses() bool {
+	for _, o := range p.overlaps {
+		if o.winner != p {
+			return true
+		}
+	}
+	return false
+}
+
+// stop returns what keeps a pool from handing out addresses.
+func (p *poolState) stop() explain.Stop {
 	switch {
+	case p.Serves():
+		return explain.Stop{}
 	case !p.Valid():
-		return "not usable: " + p.Problem
+		return explain.Stop{Cause: explain.NotUsable, Detail: p.Problem}
 	case p.Terminating:
-		return "being deleted"
+		return explain.Stop{Cause: explain.Terminating}
 	case p.Cordoned:
-		return "cordoned"
+		return explain.Stop{Cause: explain.Cordoned}
 	default:
-		return "being rebuilt after its leases were lost, " + p.rebuilding
+		return explain.Stop{Cause: explain.Rebuilding, Detail: p.rebuilding}
 	}
 }
 
@@ -181,21 +204,9 @@ func (p *poolState) stopped() Reason {
 	return ReasonPoolCordoned
 }
 
-// cure says what to do about a pool that hands out nothing.
-func (p *poolState) cure() string {
-	switch {
-	case p.Pool.Serves():
-		return "ask again: it takes five minutes at most; see: bcsnetctl pool describe " + p.Name
-	case p.Valid() && !p.Terminating:
-		return "let it hand out addresses again: bcsnetctl pool uncordon " + p.Name
-	}
-	return "see: bcsnetctl pool describe " + p.Name
-}
-
-func poolNames(pools []*poolState) string {
-	var names []string
+func poolNames(pools []*poolState) (names []string) {
 	for _, p := range pools {
 		names = append(names, p.Name)
 	}
-	return firstFew(names, "pools")
+	return names
 }

@@ -3,6 +3,8 @@ package ipam
 import (
 	"iter"
 	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 )
 
 // fitting are the pools that a request may draw from, in the order of preference. It looks at no more
@@ -95,10 +97,9 @@ func (x *Index) heldTogether(w PickRequest) []*poolState {
 func (x *Index) unserved(w PickRequest) *Refusal {
 	switch {
 	case w.Ahead && w.Pool == "":
-		return Refuse(ReasonNamespaceNotServed, "no pool that a host may draw from serves %s", w.namespace()).
-			WithHint("name a pool in spec.pool of the claim; see: bcsnetctl pool list -o wide")
+		return refuse(ReasonNamespaceNotServed, explain.Facts{Kind: explain.NoPoolForClaim, Namespace: w.Namespace})
 	case !w.Host.IsValid() && !w.byHand() && !w.Ahead:
-		return Refuse(ReasonMissingField, "a request that names no host names an owner and a pool")
+		return refuse(ReasonMissingField, explain.Facts{Kind: explain.NoHostNamed})
 	case w.Pool != "":
 		return x.unservedBy(w.Pool, w)
 	}
@@ -111,46 +112,36 @@ func (x *Index) unserved(w PickRequest) *Refusal {
 		}
 	}
 	slices.SortFunc(listed, preference)
+	facts := explain.Facts{Host: w.Host, Namespace: w.Namespace, Network: w.Network, Pools: poolNames(listed)}
 	switch {
 	case len(listed) == 0:
-		return Refuse(ReasonHostNotInPool, "host %s does not exist in pools", w.Host).
-			WithHint("add it with: bcsnetctl pool add-host POOL %s", w.Host)
+		facts.Kind = explain.HostInNoPool
+		return refuse(ReasonHostNotInPool, facts)
 	case !serving:
-		return Refuse(ReasonNamespaceNotServed, "none of the pools of host %s serves namespace %s: %s",
-			w.Host, w.Namespace, poolNames(listed)).
-			WithHint("see spec.namespaces in: bcsnetctl pool describe %s", listed[0].Name)
+		facts.Kind, facts.Pool = explain.HostNotForNamespace, listed[0].Name
+		return refuse(ReasonNamespaceNotServed, facts)
 	default:
-		return Refuse(ReasonNetworkNotFound, "no pool that host %s may draw from for namespace %s is part of network %s",
-			w.Host, w.Namespace, w.Network).
-			WithHint("set spec.network of a pool, or ask for another network")
+		facts.Kind = explain.HostNotOfNetwork
+		return refuse(ReasonNetworkNotFound, facts)
 	}
 }
 
 // unservedBy says why the one pool that a request names does not fit.
 func (x *Index) unservedBy(name string, w PickRequest) *Refusal {
 	p, ok := x.pools[name]
+	facts := explain.Facts{Pool: name, Host: w.Host, Namespace: w.Namespace, Network: w.Network}
 	switch {
 	case !ok:
-		return Refuse(ReasonNotFound, "there is no pool %s", name).WithHint("see: bcsnetctl pool list")
+		facts.Kind = explain.NoSuchPool
+		return refuse(ReasonNotFound, facts)
 	case !p.lists(w):
-		refusal := Refuse(ReasonHostNotInPool, "host %s may not draw from pool %s", w.Host, name)
-		if len(p.HostSubnets) > 0 {
-			refusal.Message += ", nor is it in its host subnets " + p.HostSubnets.String()
-		}
-		return refusal.WithHint("add the host with: bcsnetctl pool add-host %s %s", name, w.Host)
+		facts.Kind, facts.HostSubnets = explain.PoolNotForHost, p.HostSubnets.String()
+		return refuse(ReasonHostNotInPool, facts)
 	case !x.servesNamespace(p, w):
-		return Refuse(ReasonNamespaceNotServed, "pool %s does not serve %s", name, w.namespace()).
-			WithHint("see spec.namespaces in: bcsnetctl pool describe %s", name)
+		facts.Kind = explain.PoolNotForNamespace
+		return refuse(ReasonNamespaceNotServed, facts)
 	default:
-		return Refuse(ReasonNetworkNotFound, "pool %s is not part of network %s", name, w.Network).
-			WithHint("ask for another pool or network")
+		facts.Kind = explain.PoolNotOfNetwork
+		return refuse(ReasonNetworkNotFound, facts)
 	}
-}
-
-// namespace is the one that the request is for, in words.
-func (w PickRequest) namespace() string {
-	if w.Namespace == "" {
-		return "all namespaces"
-	}
-	return "namespace " + w.Namespace
 }

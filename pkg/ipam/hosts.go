@@ -5,9 +5,8 @@ import (
 	"iter"
 	"net/netip"
 	"slices"
-	"strconv"
-	"strings"
 
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
@@ -54,7 +53,7 @@ func (n Networks) String() string {
 	for _, p := range n.Sorted() {
 		texts = append(texts, p.String())
 	}
-	return firstFew(texts, "networks")
+	return explain.FirstFew(texts, "networks")
 }
 
 // Draws says whether a host may draw from the pool: it is listed, or lies in one of the host subnets.
@@ -191,12 +190,4 @@ func (x *Index) Covering(addrs []netip.Addr) (names []string) {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// firstFew names the first few of some things.
-func firstFew(all []string, what string) string {
-	if n := len(all) - maxNamed; n > 0 {
-		return strings.Join(all[:maxNamed], ", ") + ", and " + strconv.Itoa(n) + " more " + what
-	}
-	return strings.Join(all, ", ")
 }

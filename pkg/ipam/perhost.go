@@ -1,9 +1,10 @@
 package ipam
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 )
 
 // hostPool is a host, and a pool that it has addresses of.
@@ -113,29 +114,15 @@ func (x *Index) onHost(p *poolState, w PickRequest, chosen []choice) (n, coming 
 // noneOnHost refuses an address of a pool of which the host has as many as it may have, with those that were chosen for
 // the request already.
 func (x *Index) noneOnHost(p *poolState, w PickRequest, chosen []choice) *Refusal {
-	return Refuse(ReasonHostFull, "no available IP for %s: host %s has %s of the %d addresses of pool %s that one host may have",
-		w.Who, w.Host, x.hasText(p, w, chosen), p.MaxPerHost, p.Name).WithHint("%s", raiseLimit(p))
+	share := x.hostShare(p, w, chosen)
+	return refuse(ReasonHostFull, explain.Facts{Kind: explain.HostFull, Who: w.Who, Host: w.Host, Pool: p.Name, Share: share})
 }
 
-// hostCounts says how many addresses of a pool the host of a request has, where that is bounded.
-func (x *Index) hostCounts(p *poolState, w PickRequest) string {
-	if p.MaxPerHost == 0 || !w.Host.IsValid() || !p.Serves() {
-		return ""
-	}
-	return fmt.Sprintf(", host %s has %s of the %d that one host may have", w.Host, x.hasText(p, w, nil), p.MaxPerHost)
-}
-
-// hasText is how many addresses of a pool the host has, and how many more are on their way there.
-func (x *Index) hasText(p *poolState, w PickRequest, chosen []choice) string {
+// hostShare returns how many addresses of a pool the host of a request has, how many are on their way there, and how many
+// it may have.
+func (x *Index) hostShare(p *poolState, w PickRequest, chosen []choice) explain.Share {
 	n, coming := x.onHost(p, w, chosen)
-	if coming == 0 {
-		return fmt.Sprint(n)
-	}
-	return fmt.Sprintf("%d (and %d on their way)", n, coming)
-}
-
-func raiseLimit(p *poolState) string {
-	return "wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit " + p.Name
+	return explain.Share{Has: n, Coming: coming, Limit: p.MaxPerHost}
 }
 
 // barred says whether a pool gives a request no address beside those chosen for it, because of what its host or a

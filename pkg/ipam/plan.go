@@ -92,6 +92,18 @@ func (p Plan) unusable() *netipx.IPSet {
 	return ipaddr.SetOfAddrs(addrs...)
 }
 
+// role names what an unusable address is for.
+func (p Plan) role(a netip.Addr) string {
+	switch a {
+	case p.Gateway:
+		return "gateway"
+	case p.Subnet.Addr():
+		return "network address"
+	default:
+		return "broadcast address"
+	}
+}
+
 // Addresses lists the usable addresses in order: those written singly, and with ranged also those
 // written as ranges and CIDRs. The caller has checked that they are few enough.
 func (p Plan) Addresses(ranged bool) []netip.Addr {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 )
 
 // Quota is how many addresses of the pool count for a namespace at most; ok is false where that is not bounded.
@@ -68,36 +69,31 @@ func (x *Index) inNamespace(p *poolState, w PickRequest, namespace string, chose
 
 // quotaExceeded refuses an address of a pool that a namespace may have no more of.
 func (x *Index) quotaExceeded(p *poolState, w PickRequest, namespace string, chosen []choice) *Refusal {
-	return Refuse(ReasonQuotaExceeded, "no available IP for %s: namespace %s has %s addresses of pool %s that it may have",
-		w.Who, namespace, x.quotaText(p, w, namespace, chosen), p.Name).WithHint("%s", raiseQuota(p, namespace))
+	share := x.quotaShare(p, w, namespace, chosen)
+	return refuse(ReasonQuotaExceeded, explain.Facts{
+		Kind: explain.QuotaExceeded, Who: w.Who, Namespace: namespace, Pool: p.Name, Share: share,
+	})
 }
 
-// quotaCounts says how many addresses of a pool count for the namespaces of a request, where that is bounded.
-func (x *Index) quotaCounts(p *poolState, w PickRequest) (text string) {
-	if !p.HasQuotas() || w.byHand() || !p.Serves() {
-		return ""
+// quotaShares returns how many addresses of a pool count for the namespaces of a request, where that is bounded.
+func (x *Index) quotaShares(p *poolState, w PickRequest) (all []explain.NamespaceShare) {
+	if !p.HasQuotas() || w.byHand() {
+		return nil
 	}
-	all := w.chargedTo()
-	for _, ns := range all.list() {
+	charged := w.chargedTo()
+	for _, ns := range charged.list() {
 		if _, bounded := p.Quota(ns); bounded {
-			text += fmt.Sprintf(", namespace %s has %s that it may have", ns, x.quotaText(p, w, ns, nil))
+			all = append(all, explain.NamespaceShare{Namespace: ns, Share: x.quotaShare(p, w, ns, nil)})
 		}
 	}
-	return text
+	return all
 }
 
-// quotaText says how many of how many a namespace has: "8 (and 1 on their way) of the 9".
-func (x *Index) quotaText(p *poolState, w PickRequest, namespace string, chosen []choice) string {
+// quotaShare returns how many addresses of a pool count for a namespace, how many are on their way, and its quota.
+func (x *Index) quotaShare(p *poolState, w PickRequest, namespace string, chosen []choice) explain.Share {
 	n, coming := x.inNamespace(p, w, namespace, chosen)
 	limit, _ := p.Quota(namespace)
-	if coming == 0 {
-		return fmt.Sprintf("%d of the %d", n, limit)
-	}
-	return fmt.Sprintf("%d (and %d on their way) of the %d", n, coming, limit)
-}
-
-func raiseQuota(p *poolState, namespace string) string {
-	return fmt.Sprintf("give back what it keeps and needs no more: bcsnetctl claim list -n %s; or raise its quota: bcsnetctl pool edit %s", namespace, p.Name)
+	return explain.Share{Has: n, Coming: coming, Limit: limit}
 }
 
 // NamespaceUse is what counts for one namespace of a pool that bounds it.

@@ -1,6 +1,10 @@
 package ipam
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+)
 
 // Reason is a stable word for why a request was not done.
 type Reason string
@@ -105,6 +109,11 @@ func (r *Refusal) Error() string {
 		return r.Message
 	}
 	return r.Message + "; hint: " + r.Hint
+}
+
+// refuse puts facts into words.
+func refuse(reason Reason, facts explain.Facts) *Refusal {
+	return &Refusal{Reason: reason, Message: facts.Message(), Hint: facts.Hint()}
 }
 
 // Refuse makes a Refusal without a hint.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 )
 
 // ReturnTime is how long nobody is given a new address after the store was put back to an older state. No replica is sure to
@@ -74,6 +75,5 @@ func (x *Index) returns(w PickRequest) *Refusal {
 	if x.returning == 0 || failpoint.Broken("returning") {
 		return nil
 	}
-	return Refuse(ReasonUnavailable, "%s is given no new address for %s: the store of the API server was put back to an older state, and other replicas may know who has which address",
-		w.Who, ReturnTime).WithHint("ask again")
+	return refuse(ReasonUnavailable, explain.Facts{Kind: explain.StoreWasReset, Who: w.Who, In: ReturnTime})
 }

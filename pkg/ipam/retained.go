@@ -1,11 +1,11 @@
 package ipam
 
 import (
-	"fmt"
 	"iter"
 	"net/netip"
 	"time"
 
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
@@ -93,8 +93,7 @@ func (x *Index) retainedOwn(w PickRequest, n need) (own choice, refusal *Refusal
 		case p == nil:
 			continue
 		case x.busy(r):
-			return own, Refuse(ReasonAddressInUse, "address %s, which is kept for %s, is being given to another request", r.addr, w.Who).
-				WithHint("ask again in a moment")
+			return own, refuse(ReasonAddressInUse, explain.Facts{Kind: explain.OwnAddressBeingGiven, Address: r.addr, Who: w.Who})
 		}
 		own = choice{p, r.addr, n.slot}
 	}
@@ -181,9 +180,10 @@ func (x *Index) busy(r *record) bool {
 }
 
 func (x *Index) retainedElsewhere(w PickRequest, a netip.Addr, p *poolState) *Refusal {
-	refusal := x.unfit(w, a, p)
-	return Refuse(ReasonClaimConflict, "address %s is kept for %s by claim %s, and cannot be given to it here: %s", a, w.Who, w.Claim, refusal.Message).
-		WithHint("let the pod run on a host of pool %s, or give the address up: bcsnetctl ip release %s", p.Name, a)
+	why := x.unfit(w, a, p)
+	return refuse(ReasonClaimConflict, explain.Facts{
+		Kind: explain.OwnAddressElsewhere, Address: a, Who: w.Who, Claim: w.Claim, Pool: p.Name, Because: []string{why.Message},
+	})
 }
 
 // full refuses a claim that has all the addresses of a family that it may have.
@@ -195,15 +195,13 @@ func (x *Index) full(w PickRequest, f ipaddr.Family) *Refusal {
 	if c := x.byClaim[w.Claim]; c != nil {
 		n = c.n[f]
 	}
-	coming, others := 0, ""
+	coming := 0
 	if w.Coming != nil && n < w.Room {
-		if coming = w.Coming(f); coming > 0 {
-			others = fmt.Sprintf(", %d more are for its pods on their way", coming)
-		}
+		coming = w.Coming(f)
 	}
 	if n+coming < w.Room {
 		return nil
 	}
-	return Refuse(ReasonClaimFull, "no available IP for %s: claim %s holds %d of %d addresses%s, and none of them is free for it", w.Who, w.Claim, n, max(w.Room, 0), others).
-		WithHint("wait until a pod of the claim ends, or let it have more: bcsnetctl claim resize %s N", w.Claim)
+	share := explain.Share{Has: n, Coming: coming, Limit: max(w.Room, 0)}
+	return refuse(ReasonClaimFull, explain.Facts{Kind: explain.ClaimFull, Who: w.Who, Claim: w.Claim, Share: share})
 }

@@ -10,7 +10,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
@@ -118,7 +118,7 @@ func keepFor(text string) (time.Duration, error) {
 	case err != nil:
 		return 0, fmt.Errorf("expiredDuration %q is no duration", text)
 	case d <= 0 || d > v1.MaxKeep:
-		return 0, fmt.Errorf("expiredDuration %s is not between 1s and %s", text, ipam.FormatSpan(v1.MaxKeep))
+		return 0, fmt.Errorf("expiredDuration %s is not between 1s and %s", text, explain.FormatSpan(v1.MaxKeep))
 	}
 	return (d + time.Second - 1).Truncate(time.Second), nil
 }

@@ -1,0 +1,150 @@
+package explain
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Facts are what a refusal says, without words. Which fields count depends on the kind.
+type Facts struct {
+	Kind Kind
+	// Who asks.
+	Who string
+	// Address that is refused, and the pool that has it or is in the way, with its subnet.
+	Address netip.Addr
+	Pool    string
+	Subnet  netip.Prefix
+	// Role of an address that nobody gets, such as "gateway".
+	Role string
+	// Beside is another address that was asked for; Other is its pool, or the pool that was asked for.
+	Beside netip.Addr
+	Other  string
+	// By names who has the address: a holder, a node.
+	By string
+	// Host, Namespace and Network of the request, and the claim that is in question.
+	Host                      netip.Addr
+	Namespace, Network, Claim string
+	// HostSubnets of the pool, in words; Pools are those of the host.
+	HostSubnets string
+	Pools       []string
+	// Share is what the host, namespace or claim has of what it may have.
+	Share
+	// Stop is why the pool hands out nothing.
+	Stop Stop
+	// In is the time until it may be tried again.
+	In time.Duration
+	// Ranges that the request is restricted to, in words, and how many addresses they are.
+	Ranges string
+	Size   uint64
+	// Because are messages of other refusals, which led to this one.
+	Because []string
+	// States are those of the pools that were looked at; of more than MaxNamed the rest is counted.
+	States []PoolState
+	More   int
+}
+
+// Message returns what is refused and why.
+func (f *Facts) Message() string {
+	message, _ := f.Kind.texts()
+	return f.fill(message)
+}
+
+// Hint returns the next step; it may be empty.
+func (f *Facts) Hint() string {
+	_, hint := f.Kind.texts()
+	return f.fill(hint)
+}
+
+// fill replaces each {name} of a text by the fact of that name.
+func (f *Facts) fill(text string) string {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "{")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		name, after, _ := strings.Cut(rest, "}")
+		b.WriteString(f.value(name))
+		text = after
+	}
+}
+
+func (f *Facts) value(name string) string {
+	switch name {
+	case "who":
+		return f.Who
+	case "address":
+		return f.Address.String()
+	case "pool":
+		return f.Pool
+	case "subnet":
+		return f.Subnet.String()
+	case "role":
+		return f.Role
+	case "beside":
+		return f.Beside.String()
+	case "other":
+		return f.Other
+	case "by":
+		return f.By
+	case "host":
+		return f.Host.String()
+	case "namespace":
+		return f.Namespace
+	case "network":
+		return f.Network
+	case "claim":
+		return f.Claim
+	case "pools":
+		return FirstFew(f.Pools, "pools")
+	case "has":
+		return f.Share.has()
+	case "held":
+		return strconv.Itoa(f.Has)
+	case "limit":
+		return strconv.Itoa(f.Limit)
+	case "why":
+		return f.Stop.why()
+	case "in":
+		return FormatSpan(f.In)
+	case "ranges":
+		return f.Ranges
+	case "size":
+		return strconv.FormatUint(f.Size, 10)
+	case "because":
+		return strings.Join(f.Because, "; ")
+	case "states":
+		return f.states()
+	default:
+		return f.phrase(name)
+	}
+}
+
+// phrase returns a part of a sentence that depends on a fact, or is left out with it.
+func (f *Facts) phrase(name string) string {
+	switch {
+	case name == "cure":
+		return f.fill(f.Stop.cure())
+	case name == "served" && f.Namespace == "":
+		return "all namespaces"
+	case name == "served":
+		return "namespace " + f.Namespace
+	case name == "see" && f.Claim == "":
+		return "see: bcsnetctl pool list"
+	case name == "see":
+		return "see: bcsnetctl claim describe " + f.Claim
+	case name == "after" && f.By != "":
+		return " after " + f.By
+	case name == "nor subnets" && f.HostSubnets != "":
+		return ", nor is it in its host subnets " + f.HostSubnets
+	case name == "coming" && f.Coming > 0:
+		return fmt.Sprintf(", %d more are for its pods on their way", f.Coming)
+	case name == "reasons" && len(f.Because) > 0:
+		return ": " + strings.Join(f.Because, "; ")
+	}
+	return ""
+}

@@ -1,0 +1,66 @@
+package explain
+
+// Kind is why a request gets nothing. Each kind has one message and one hint.
+type Kind uint8
+
+// Kinds of one address that was asked for, or is kept: its pool does not have it or does not give it.
+const (
+	AddressInNoPool Kind = iota + 1
+	AddressHasRole
+	AddressExcluded
+	AddressNotListed
+	AddressInOtherPool
+	AddressNotForHost
+	AddressNotForNamespace
+	AddressNotOfNetwork
+	AddressesOfTwoNetworks
+	AddressPoolStopped
+)
+
+// Kinds of one address that somebody has, or that cannot be had at present.
+const (
+	AddressOfNode Kind = iota + 40
+	AddressHeld
+	AddressKept
+	AddressReserved
+	AddressBeingDeleted
+	AddressMissing
+	AddressBeingGiven
+	AddressCooling
+	OwnAddressBeingGiven
+	OwnAddressElsewhere
+)
+
+// Kinds of a request that no pool fits.
+const (
+	NoPoolForClaim Kind = iota + 80
+	NoHostNamed
+	HostInNoPool
+	HostNotForNamespace
+	HostNotOfNetwork
+	NoSuchPool
+	PoolNotForHost
+	PoolNotForNamespace
+	PoolNotOfNetwork
+	PoolStopped
+)
+
+// Kinds of a request that has as much as it may have, or for which nothing is left.
+const (
+	HostFull Kind = iota + 120
+	QuotaExceeded
+	ClaimFull
+	StoreWasReset
+	ExhaustedByOverlap
+	ExhaustedByHost
+	ExhaustedByQuota
+	ExhaustedCooling
+	ExhaustedTaken
+	ExhaustedPromised
+	ExhaustedStopped
+	RangesInNoPool
+	RangesHeld
+	RangesNotOnHost
+	RangesNotFree
+	RangeNotFree
+)

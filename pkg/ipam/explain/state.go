@@ -1,0 +1,162 @@
+package explain
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// MaxNamed is how many things of one kind a message spells out.
+const MaxNamed = 5
+
+// Share is how many addresses a host, namespace or claim has, how many more are on their way there, and how many it may
+// have.
+type Share struct{ Has, Coming, Limit int }
+
+// has is "8", or "8 (and 1 on their way)". For a claim the text of its kind says what is on its way.
+func (s Share) has() string {
+	if s.Coming == 0 {
+		return strconv.Itoa(s.Has)
+	}
+	return fmt.Sprintf("%d (and %d on their way)", s.Has, s.Coming)
+}
+
+// Stop is why a pool hands out nothing at all.
+type Stop struct {
+	Cause StopCause
+	// Detail is the problem with the pool's spec, or what a pool that is rebuilt waits for.
+	Detail string
+}
+
+// StopCause is one of the causes of a Stop.
+type StopCause uint8
+
+// Causes of a Stop. The zero StopCause is that of a pool that does hand out addresses.
+const (
+	Serves StopCause = iota
+	NotUsable
+	Terminating
+	Cordoned
+	Rebuilding
+)
+
+func (s Stop) why() string {
+	switch s.Cause {
+	case NotUsable:
+		return "not usable: " + s.Detail
+	case Terminating:
+		return "being deleted"
+	case Cordoned:
+		return "cordoned"
+	default:
+		return "being rebuilt after its leases were lost, " + s.Detail
+	}
+}
+
+func (s Stop) cure() string {
+	switch s.Cause {
+	case Rebuilding:
+		return "ask again: it takes five minutes at most; see: bcsnetctl pool describe {pool}"
+	case Cordoned:
+		return "let it hand out addresses again: bcsnetctl pool uncordon {pool}"
+	default:
+		return "see: bcsnetctl pool describe {pool}"
+	}
+}
+
+// PoolState are the counts of one pool that gave no address.
+type PoolState struct {
+	Pool   string
+	Subnet netip.Prefix
+	Stop   Stop
+	// Free, Capacity, Active and Reserved count the pool's addresses; Cooling those that would be free but for the
+	// cooldown, the first of which is free after NextFree.
+	Free, Capacity   uint64
+	Active, Reserved int
+	Cooling          uint64
+	NextFree         time.Duration
+	// Elsewhere counts the addresses that other pools, which have them too, serve.
+	Elsewhere map[string]uint64
+	// Host is the share of the host, nil where it is not bounded; Namespaces are the shares of namespaces that are.
+	Host       netip.Addr
+	HostShare  *Share
+	Namespaces []NamespaceShare
+}
+
+// NamespaceShare is what one namespace has of a pool.
+type NamespaceShare struct {
+	Namespace string
+	Share
+}
+
+func (f *Facts) states() string {
+	var all []string
+	for i := range f.States {
+		all = append(all, f.States[i].String())
+	}
+	if f.More > 0 {
+		all = append(all, fmt.Sprintf("and %d more pools", f.More))
+	}
+	return strings.Join(all, "; ")
+}
+
+// String returns the counts in words.
+func (p *PoolState) String() string {
+	if p.Stop.Cause != Serves {
+		return fmt.Sprintf("pool %s is %s", p.Pool, p.Stop.why())
+	}
+	text := fmt.Sprintf("pool %s (%s) has %d of %d addresses free, %d active, %d reserved",
+		p.Pool, p.Subnet, p.Free, p.Capacity, p.Active, p.Reserved)
+	if known := p.Free + uint64(p.Active+p.Reserved) + p.Cooling; p.Capacity > known {
+		text += fmt.Sprintf(", %d otherwise in use", p.Capacity-known)
+	}
+	switch p.Cooling {
+	case 0:
+	case 1:
+		text += ", 1 is cooling and free in " + FormatSpan(p.NextFree)
+	default:
+		text += fmt.Sprintf(", %d are cooling, the next is free in %s", p.Cooling, FormatSpan(p.NextFree))
+	}
+	text += p.elsewhere()
+	if p.HostShare != nil {
+		text += fmt.Sprintf(", host %s has %s of the %d that one host may have", p.Host, p.HostShare.has(), p.HostShare.Limit)
+	}
+	for _, n := range p.Namespaces {
+		text += fmt.Sprintf(", namespace %s has %s of the %d that it may have", n.Namespace, n.has(), n.Limit)
+	}
+	return text
+}
+
+func (p *PoolState) elsewhere() string {
+	var to []string
+	for pool, n := range p.Elsewhere {
+		to = append(to, fmt.Sprintf("%d served by pool %s, which has them, too", n, pool))
+	}
+	if len(to) == 0 {
+		return ""
+	}
+	slices.Sort(to)
+	return ", " + strings.Join(to, ", ")
+}
+
+// FirstFew names the first few of some things.
+func FirstFew(all []string, what string) string {
+	if n := len(all) - MaxNamed; n > 0 {
+		return strings.Join(all[:MaxNamed], ", ") + ", and " + strconv.Itoa(n) + " more " + what
+	}
+	return strings.Join(all, ", ")
+}
+
+// FormatSpan writes a length of time in hours, minutes and seconds, of which a part counts as a whole.
+func FormatSpan(d time.Duration) string {
+	text := (d + time.Second - 1).Truncate(time.Second).String()
+	for _, zero := range []string{"m0s", "h0m"} { // 1h0m0s is 1h
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-len("0s")]
+		}
+	}
+	return text
+}

@@ -1,0 +1,154 @@
+package explain
+
+// texts returns the message and the hint of a kind. What stands in braces is a fact.
+func (k Kind) texts() (message, hint string) {
+	switch {
+	case k >= HostFull:
+		return k.nothingLeft()
+	case k >= NoPoolForClaim:
+		return k.noPoolFits()
+	case k >= AddressOfNode:
+		return k.addressTaken()
+	}
+	return k.addressNotServed()
+}
+
+func (k Kind) addressNotServed() (message, hint string) {
+	switch k {
+	case AddressInNoPool:
+		return "address {address} is in no pool", "see: bcsnetctl pool list"
+	case AddressHasRole:
+		return "address {address} is the {role} of pool {pool} ({subnet})", "ask for another address"
+	case AddressExcluded:
+		return "address {address} is among the excludeIPs of pool {pool} ({subnet})",
+			"ask for another address, or take it out of spec.excludeIPs"
+	case AddressNotListed:
+		return "address {address} is not one of the addresses of pool {pool} ({subnet})",
+			"add it with: bcsnetctl pool add-ip {pool} {address}"
+	case AddressInOtherPool:
+		return "address {address} is in pool {pool}, not in pool {other}", "ask for it there, or for another address"
+	case AddressNotForHost:
+		return "address {address} is in pool {pool}, which host {host} may not draw from",
+			"add the host with: bcsnetctl pool add-host {pool} {host}"
+	case AddressNotForNamespace:
+		return "address {address} is in pool {pool}, which does not serve namespace {namespace}",
+			"see spec.namespaces in: bcsnetctl pool describe {pool}"
+	case AddressNotOfNetwork:
+		return "address {address} is in pool {pool}, which is not part of network {network}",
+			"ask for another address or network"
+	case AddressesOfTwoNetworks:
+		return "address {address} of pool {pool} and address {beside} of pool {other} are not of one network",
+			"ask for addresses of one network; see: bcsnetctl pool list -o wide"
+	default: // AddressPoolStopped
+		return "address {address} is in pool {pool}, which hands out nothing: it is {why}", "{cure}"
+	}
+}
+
+func (k Kind) addressTaken() (message, hint string) {
+	switch k {
+	case AddressOfNode:
+		return "address {address} of pool {pool} is the own address of node {by}",
+			"take it out of the pool: bcsnetctl pool remove-ip {pool} {address}"
+	case AddressHeld:
+		return "address {address} of pool {pool} is held by {by}", "ask for another address, or wait until it is released"
+	case AddressKept:
+		return "address {address} of pool {pool} is kept for claim {claim}",
+			"ask for another address; see for whom: bcsnetctl ip describe {address}"
+	case AddressReserved:
+		return "address {address} of pool {pool} is reserved",
+			"ask for another address; see by whom and why: bcsnetctl ip describe {address}"
+	case AddressBeingDeleted:
+		return "the object of address {address} of pool {pool} is being deleted", "ask again in a moment"
+	case AddressMissing:
+		return "the object of address {address} of pool {pool} was deleted while the address was in use ({by}); " +
+			"it is being restored", "ask for another address, or again in a moment"
+	case AddressBeingGiven:
+		return "address {address} of pool {pool} is being given to another request", "ask again in a moment"
+	case AddressCooling:
+		return "address {address} of pool {pool} is cooling{after}: it is free in {in}",
+			"ask for another address, or ask again in {in}"
+	case OwnAddressBeingGiven:
+		return "address {address}, which is kept for {who}, is being given to another request", "ask again in a moment"
+	default: // OwnAddressElsewhere
+		return "address {address} is kept for {who} by claim {claim}, and cannot be given to it here: {because}",
+			"let the pod run on a host of pool {pool}, or give the address up: bcsnetctl ip release {address}"
+	}
+}
+
+func (k Kind) noPoolFits() (message, hint string) {
+	switch k {
+	case NoPoolForClaim:
+		return "no pool that a host may draw from serves {served}",
+			"name a pool in spec.pool of the claim; see: bcsnetctl pool list -o wide"
+	case NoHostNamed:
+		return "a request that names no host names an owner and a pool", ""
+	case HostInNoPool:
+		return "host {host} does not exist in pools", "add it with: bcsnetctl pool add-host POOL {host}"
+	case HostNotForNamespace:
+		return "none of the pools of host {host} serves namespace {namespace}: {pools}",
+			"see spec.namespaces in: bcsnetctl pool describe {pool}"
+	case HostNotOfNetwork:
+		return "no pool that host {host} may draw from for namespace {namespace} is part of network {network}",
+			"set spec.network of a pool, or ask for another network"
+	case NoSuchPool:
+		return "there is no pool {pool}", "see: bcsnetctl pool list"
+	case PoolNotForHost:
+		return "host {host} may not draw from pool {pool}{nor subnets}",
+			"add the host with: bcsnetctl pool add-host {pool} {host}"
+	case PoolNotForNamespace:
+		return "pool {pool} does not serve {served}", "see spec.namespaces in: bcsnetctl pool describe {pool}"
+	case PoolNotOfNetwork:
+		return "pool {pool} is not part of network {network}", "ask for another pool or network"
+	default: // PoolStopped
+		return "pool {pool} hands out nothing: it is {why}", "{cure}"
+	}
+}
+
+func (k Kind) nothingLeft() (message, hint string) {
+	const (
+		none       = "no available IP for {who}: "
+		raiseLimit = "wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit {pool}"
+		raiseQuota = "give back what it keeps and needs no more: bcsnetctl claim list -n {namespace}; " +
+			"or raise its quota: bcsnetctl pool edit {pool}"
+		addRange = "add addresses: bcsnetctl pool add-ip {pool} RANGE"
+	)
+	switch k {
+	case HostFull:
+		return none + "host {host} has {has} of the {limit} addresses of pool {pool} that one host may have", raiseLimit
+	case QuotaExceeded:
+		return none + "namespace {namespace} has {has} of the {limit} addresses of pool {pool} that it may have", raiseQuota
+	case ClaimFull:
+		return none + "claim {claim} holds {held} of {limit} addresses{coming}, and none of them is free for it",
+			"wait until a pod of the claim ends, or let it have more: bcsnetctl claim resize {claim} N"
+	case StoreWasReset:
+		return "{who} is given no new address for {in}: the store of the API server was put back to an older state, " +
+			"and other replicas may know who has which address", "ask again"
+	case ExhaustedByOverlap:
+		return none + "{states}", "leave the addresses to one of the pools: bcsnetctl pool remove-ip POOL ADDRESS...; " +
+			"see: bcsnetctl pool describe {pool}"
+	case ExhaustedByHost:
+		return none + "{states}", raiseLimit
+	case ExhaustedByQuota:
+		return none + "{states}", raiseQuota
+	case ExhaustedCooling:
+		return none + "{states}", "ask again in {in}, or " + addRange
+	case ExhaustedTaken:
+		return none + "{states}", "see who holds them: bcsnetctl ip list --pool {pool}; " + addRange
+	case ExhaustedPromised:
+		return none + "{states}; pods that were placed before will ask for those", addRange
+	case ExhaustedStopped:
+		return none + "{states}", "{cure}"
+	case RangesInNoPool:
+		return none + "{ranges} is in no pool that serves {served}",
+			"add the addresses to a pool: bcsnetctl pool add-ip POOL RANGE"
+	case RangesHeld:
+		return none + "none of the addresses of {ranges} that it does not have is free", "{see}"
+	case RangesNotOnHost:
+		return none + "{ranges} is in no pool that it may draw from on host {host} ({pools})",
+			"add the addresses to a pool of the host, or let the pod run on a host of theirs; {see}"
+	case RangesNotFree:
+		return none + "none of the {size} addresses of {ranges} is free on host {host}{reasons}", "{see}"
+	default: // RangeNotFree
+		return none + "{because}", "{see}"
+	}
+}
