@@ -108,32 +108,22 @@ func (a *Allocator) Allocate(ctx context.Context, r Request) ([]Address, error) 
 			return nil, deleted(r)
 		}
 		before := a.index.Seen()
-		held, again, err := a.attempt(ctx, r, &h, prefer)
-		if err != nil && !caughtUp {
+		held, err := a.attempt(ctx, r, &h, prefer)
+		if err != nil && !errors.Is(err, errStale) && !caughtUp {
 			caughtUp = true
-			sure, why := a.sure(ctx, err, before)
-			if why != nil {
-				return nil, why
-			}
-			if !sure {
-				a.again.Add(1)
-				continue
-			}
+			err = a.sure(ctx, err, before)
 		}
-		switch {
-		case err != nil:
-			return nil, err
-		case again:
-			a.again.Add(1)
-			continue
-		case a.overtaken(r):
+		if err == nil && a.overtaken(r) {
 			return nil, a.undo(ctx, r, held)
 		}
-		if again, err = a.renew(ctx, r, held); err != nil {
-			return nil, err
+		if err == nil {
+			err = a.renew(ctx, r, held)
 		}
-		if !again {
+		switch {
+		case err == nil:
 			return a.addresses(r, held, seen), nil
+		case !errors.Is(err, errStale):
+			return nil, err
 		}
 		a.again.Add(1)
 	}
@@ -141,45 +131,46 @@ func (a *Allocator) Allocate(ctx context.Context, r Request) ([]Address, error) 
 		WithHint("ask again")
 }
 
-// attempt goes once through the protocol; again says that the picture has changed and it is worth
-// another look.
-func (a *Allocator) attempt(ctx context.Context, r Request, h *ipam.Holder, prefer []netip.Addr) (held []ipam.Lease, again bool, err error) {
-	held, again, err = a.held(ctx, *h)
-	if err != nil || again {
-		return nil, again, err
+// errStale reports that the index showed something else than the API server has. The index has been mended: another
+// attempt decides anew.
+var errStale = errors.New("the index was behind")
+
+// attempt goes once through the protocol.
+func (a *Allocator) attempt(ctx context.Context, r Request, h *ipam.Holder, prefer []netip.Addr) ([]ipam.Lease, error) {
+	held, err := a.held(ctx, *h)
+	if err != nil {
+		return nil, err
 	}
 	if refusal := holdsOther(r, held, a.index); refusal != nil {
-		return nil, false, refusal
+		return nil, refusal
 	}
 	if l, lost := a.index.MissingOf(*h); lost {
-		return nil, false, ipam.Refuse(ipam.ReasonUnavailable, "the object of address %s, which %s holds, was deleted and is being restored", l.Addr, r.who()).
+		return nil, ipam.Refuse(ipam.ReasonUnavailable, "the object of address %s, which %s holds, was deleted and is being restored", l.Addr, r.who()).
 			WithHint("ask again in a moment")
 	}
 	if r.refused != nil && !complete(held) {
-		return nil, false, r.refused
+		return nil, r.refused
 	}
 	for i, l := range held {
-		held[i], again, err = a.verifyHeld(ctx, r, h, l, len(held))
-		if err != nil || again {
-			return nil, again, err
+		if held[i], err = a.verifyHeld(ctx, r, h, l, len(held)); err != nil {
+			return nil, err
 		}
 	}
 	if !complete(held) && r.constraints.PodPrimaryKey != "" {
-		if held, again, err = a.takeOver(ctx, r, *h, held); err != nil || again {
-			return nil, again, err
+		if held, err = a.takeOver(ctx, r, *h, held); err != nil {
+			return nil, err
 		}
 	}
 	var fresh []ipam.Lease
 	if !complete(held) {
-		if held, fresh, again, err = a.take(ctx, r, *h, held, prefer); err != nil || again {
-			return nil, again, err
+		if held, fresh, err = a.take(ctx, r, *h, held, prefer); err != nil {
+			return nil, err
 		}
 	}
-	held, again, err = a.confirm(ctx, *h, held)
-	if err == nil && !again && r.constraints.PodPrimaryKey != "" {
-		again, err = a.preferKept(ctx, r, *h, fresh)
+	if held, err = a.confirm(ctx, *h, held); err == nil && r.constraints.PodPrimaryKey != "" {
+		err = a.preferKept(ctx, r, *h, fresh)
 	}
-	return held, again, err
+	return held, err
 }
 
 // holder is the identity that the request's addresses are held for. It also finds the constraints of the request's pod; why

@@ -81,19 +81,21 @@ func (c *catchUps) look() error {
 	return nil
 }
 
-// sure reports whether a refusal holds although the picture may have been old: a client takes that of a full pool for the last
-// word, and its container may hold an address that another replica gave it and the watch has not delivered yet. What was seen
-// since is worth another look; seen is what had been before the decision.
-func (a *Allocator) sure(ctx context.Context, refused error, seen uint64) (bool, error) {
+// sure returns a refusal that holds although the picture may have been old, and errStale where something was delivered
+// since: seen is what had been delivered before the decision. A client takes the refusal of a full pool for the last word,
+// and its container may hold an address that another replica gave it and the watch has not delivered yet.
+func (a *Allocator) sure(ctx context.Context, refused error, seen uint64) error {
 	refusal, ok := errors.AsType[*ipam.Refusal](refused)
 	if !ok || refusal.Reason != ipam.ReasonPoolExhausted {
-		return true, nil
+		return refused
 	}
 	switch err := a.catchUps.wait(ctx); {
 	case ctx.Err() != nil:
-		return false, unavailable(ctx.Err())
+		return unavailable(ctx.Err())
 	case err != nil:
-		return false, readFailed(err)
+		return readFailed(err)
+	case a.index.Seen() > seen:
+		return errStale
 	}
-	return a.index.Seen() <= seen, nil
+	return refused
 }

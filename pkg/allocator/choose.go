@@ -3,7 +3,6 @@ package allocator
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/netip"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -11,23 +10,26 @@ import (
 )
 
 // take picks what the request lacks and commits it. fresh are those of the leases that nobody kept for it.
-func (a *Allocator) take(ctx context.Context, r Request, h ipam.Holder, held []ipam.Lease, prefer []netip.Addr) (all, fresh []ipam.Lease, again bool, err error) {
+func (a *Allocator) take(ctx context.Context, r Request, h ipam.Holder, held []ipam.Lease, prefer []netip.Addr) (all, fresh []ipam.Lease, err error) {
 	want, kept := r.want(h, held), false
 	if len(prefer) == 0 {
-		if again, kept, err = a.waitForTerminating(ctx, r, want); err != nil || again {
-			return nil, nil, again, err
+		if kept, err = a.waitForTerminating(ctx, r, want); err != nil {
+			return nil, nil, err
 		}
 	}
 	picks, err := a.decide(ctx, want, prefer)
 	if err != nil {
-		return nil, nil, false, err
+		return nil, nil, err
 	}
-	refusal := r.unreachable(picks)
-	if again = kept && len(newPicks(picks)) > 0; again || refusal != nil { // somebody was faster
+	err = r.unreachable(picks)
+	if err == nil && kept && len(newPicks(picks)) > 0 { // somebody was faster
+		err = errStale
+	}
+	if err != nil {
 		for _, p := range picks {
 			a.index.Forget(p.Current.Addr)
 		}
-		return nil, nil, again, refusal
+		return nil, nil, err
 	}
 	if n := len(held) + len(picks); n > 1 {
 		h.SetSize = n
@@ -43,12 +45,9 @@ func (a *Allocator) take(ctx context.Context, r Request, h ipam.Holder, held []i
 		for _, rest := range picks[i+1:] {
 			a.index.Forget(rest.Current.Addr)
 		}
-		if errors.Is(err, store.ErrConflict) {
-			return nil, nil, true, nil
-		}
-		return nil, nil, false, err
+		return nil, nil, err
 	}
-	return held, fresh, false, nil
+	return held, fresh, nil
 }
 
 // unreachable refuses picks from a subnet that the gateway of the request's constraints is not in.

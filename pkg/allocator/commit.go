@@ -26,21 +26,21 @@ func (a *Allocator) writePicked(ctx context.Context, key string, believed, next 
 		if err := ctx.Err(); err != nil {
 			return next, unavailable(err)
 		}
-		return next, store.ErrConflict
+		return next, errStale
 	}
-	stored, err := a.write(ctx, next)
-	switch {
-	case errors.Is(err, store.ErrUnknown):
+	stored, err := a.swap(ctx, believed, next)
+	if errors.Is(err, store.ErrUnknown) {
 		a.doubt(key, believed)
 		return next, unknown(addr, err)
-	case errors.Is(err, store.ErrConflict):
-		err = a.leases.Refetch(ctx, next)
 	}
 	a.index.Forget(addr)
-	if err != nil && !errors.Is(err, store.ErrConflict) {
-		err = writeFailed(err)
+	switch {
+	case errors.Is(err, store.ErrConflict):
+		return stored, errStale
+	case err != nil:
+		return stored, writeFailed(err)
 	}
-	return stored, err
+	return stored, nil
 }
 
 // doubt keeps an address for those of a key whose write of it has an unknown outcome, unless the watch has

@@ -81,8 +81,8 @@ func (a *Allocator) settleDuplicate(ctx context.Context, h ipam.Holder) bool {
 		return false
 	}
 	defer release()
-	held, again, err := a.held(ctx, ipam.Holder{Owner: h.Owner, PodUID: h.PodUID, IfName: h.IfName})
-	return err == nil && !again && a.settleReported(ctx, held)
+	held, err := a.held(ctx, ipam.Holder{Owner: h.Owner, PodUID: h.PodUID, IfName: h.IfName})
+	return err == nil && a.settleReported(ctx, held)
 }
 
 // settleReported releases leases that were made again from the report of a pod, where a container of the pod has all

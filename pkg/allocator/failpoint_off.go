@@ -10,7 +10,7 @@ import (
 
 // What a build with the tag faults breaks on purpose is whole here; the compiler leaves nothing of it.
 
-// write commits an allocation: who gets an answer gets it after that.
-func (a *Allocator) write(ctx context.Context, l ipam.Lease) (ipam.Lease, error) {
-	return a.leases.Write(ctx, l)
+// swap commits an allocation: who gets an answer gets it after that.
+func (a *Allocator) swap(ctx context.Context, believed, next ipam.Lease) (ipam.Lease, error) {
+	return a.leases.Swap(ctx, believed, next)
 }

@@ -36,27 +36,27 @@ func waitDeadline(ctx context.Context) time.Time {
 
 // waitForTerminating blocks while the request would take a new address although a terminating pod of the same claim will
 // free a suitable one: so pods that come before those that they replace have gone get the addresses of these. One request
-// waits for one pod. again means that it has waited, and the attempt begins anew; kept means that pods are terminating, and
-// that the request need not wait for one, as all that it lacks is kept for its claim already.
-func (a *Allocator) waitForTerminating(ctx context.Context, r Request, want ipam.PickRequest) (again, kept bool, err error) {
+// waits for one pod. When it has waited it returns errStale, so that the attempt begins anew. kept means that pods are
+// terminating, and that the request need not wait for one, as all that it lacks is kept for its claim already.
+func (a *Allocator) waitForTerminating(ctx context.Context, r Request, want ipam.PickRequest) (kept bool, err error) {
 	pods, err := a.terminating(ctx, r, want) // before the index is asked: what is given up after this is kept by then
 	if err != nil || len(pods) == 0 {
-		return false, false, err
+		return false, err
 	}
 	picks, refusal := a.index.Propose(want, a.leases.Now())
 	lacks := newPicks(picks)
 	if refusal != nil || len(lacks) == 0 {
-		return false, refusal == nil, nil
+		return refusal == nil, nil
 	}
 	w, ok := a.waits.join(slices.DeleteFunc(pods, func(e terminatingPod) bool { return !e.replaces(lacks) }), want.IfName)
 	if !ok {
-		return false, false, nil // others wait for all of them
+		return false, nil // others wait for all of them
 	}
 	defer a.waits.leave(w)
 	for a.stillTerminating(w.pod, want).replaces(lacks) {
 		left := time.Until(r.waitUntil)
 		if left <= 0 {
-			return false, false, waitsForPod(r, w.pod)
+			return false, waitsForPod(r, w.pod)
 		}
 		end := a.leases.Begin(ctx, store.StageEnding)
 		select {
@@ -67,15 +67,15 @@ func (a *Allocator) waitForTerminating(ctx context.Context, r Request, want ipam
 		end(nil)
 		switch {
 		case ctx.Err() != nil:
-			return false, false, unavailable(ctx.Err())
+			return false, unavailable(ctx.Err())
 		case a.overtaken(r):
-			return false, false, deleted(r)
+			return false, deleted(r)
 		}
 		if picks, refusal := a.index.Propose(want, a.leases.Now()); refusal == nil { // else somebody took the last new one
 			lacks = newPicks(picks)
 		}
 	}
-	return true, false, nil
+	return false, errStale
 }
 
 // ofApp reports whether an address stays with the app, for whichever of its pods comes next.

@@ -12,16 +12,15 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// held returns what an attachment holds: the addresses of one request. Where the index shows more, two replicas
-// served it at once: every replica picks the same ones, and the others are released. again says that the
-// index was wrong and has been told.
-func (a *Allocator) held(ctx context.Context, h ipam.Holder) (held []ipam.Lease, again bool, err error) {
+// held returns what an attachment holds: the addresses of one request. Where the index shows more, two replicas served it
+// at once: every replica picks the same ones, and releases the others.
+func (a *Allocator) held(ctx context.Context, h ipam.Holder) (held []ipam.Lease, err error) {
 	seen := a.index.Seen() // before the picture is taken
 	all := a.index.ByAttachment(h)
 	if h.ContainerID != "" {
 		for _, l := range a.index.ByContainer(h.ContainerID, h.IfName) {
 			if l.State == ipam.Active && !sameRequester(l.Holder, h) {
-				return nil, false, ipam.Refuse(ipam.ReasonContainerHoldsOther, "container %s holds address %s for %s, the request is for %s",
+				return nil, ipam.Refuse(ipam.ReasonContainerHoldsOther, "container %s holds address %s for %s, the request is for %s",
 					h.ContainerID, l.Addr, l.Who(), h.Who())
 			}
 			if !slices.ContainsFunc(all, func(o ipam.Lease) bool { return o.Addr == l.Addr }) {
@@ -31,23 +30,23 @@ func (a *Allocator) held(ctx context.Context, h ipam.Holder) (held []ipam.Lease,
 	}
 	all = slices.DeleteFunc(all, func(l ipam.Lease) bool { return l.State != ipam.Active })
 	if all, err = a.ofOnePod(ctx, h, all); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	held, over := oneSet(all, a.network)
 	if len(over) > 0 {
-		if again, err := a.catchUp(ctx, seen, all); err != nil || again {
-			return nil, again, err
+		if err := a.catchUp(ctx, seen, all); err != nil {
+			return nil, err
 		}
 		if over, err = a.withoutEarlierPods(ctx, held, over); err != nil {
-			return nil, false, err
+			return nil, err
 		}
 		if len(over) > 0 {
-			if again, err := a.releaseOthers(ctx, held, over); err != nil || again {
-				return nil, again, err
+			if err := a.releaseOthers(ctx, held, over); err != nil {
+				return nil, err
 			}
 		}
 	}
-	return a.withoutReported(h, held), false, nil
+	return a.withoutReported(h, held), nil
 }
 
 // withoutReported takes out the leases that were made again from the report of the pod, where a container by its ID has
@@ -119,12 +118,12 @@ func (a *Allocator) liveUID(ctx context.Context, namespace, name string) (string
 	return pod.UID, nil
 }
 
-// releaseOthers releases the leases of an attachment that it should not have beside others, after one read of each of
-// these that makes sure that it is really held: of an attachment whose other leases have gone, none is superfluous.
-func (a *Allocator) releaseOthers(ctx context.Context, keep, over []ipam.Lease) (again bool, err error) {
+// releaseOthers releases the leases that an attachment has beyond those that it keeps. One read of each of the latter
+// makes sure first that it is really held: an attachment whose other leases have gone keeps all that it has.
+func (a *Allocator) releaseOthers(ctx context.Context, keep, over []ipam.Lease) error {
 	for _, l := range keep {
-		if _, again, err := a.unchanged(ctx, l); err != nil || again {
-			return again, err
+		if _, err := a.unchanged(ctx, l); err != nil {
+			return err
 		}
 	}
 	for _, l := range over {
@@ -133,28 +132,29 @@ func (a *Allocator) releaseOthers(ctx context.Context, keep, over []ipam.Lease) 
 			return now.State == ipam.Active && now.ContainerID == l.ContainerID && now.IfName == l.IfName && now.Owner == l.Owner &&
 				now.StartedAt.Equal(l.StartedAt)
 		}); err != nil {
-			return false, err
+			return err
 		}
 	}
-	return false, nil
+	return nil
 }
 
-// catchUp waits until the watch has delivered leases of which it had delivered those up to a version when they were looked at; again
-// says that it had to. An own write and a read are in the index before what others wrote earlier: of a set that was whole first
-// a part may be missing there, and the one that came second seem to be the only whole one.
-func (a *Allocator) catchUp(ctx context.Context, seen uint64, ls []ipam.Lease) (again bool, err error) {
+// catchUp waits until the watch has delivered leases, and returns errStale if it had to wait: seen is the version up to
+// which the watch had delivered everything when they were looked up. Own writes and reads are in the index before what
+// others wrote earlier. A part of the set that was whole first may be missing there, so that the set that came second
+// seems to be the only whole one.
+func (a *Allocator) catchUp(ctx context.Context, seen uint64, ls []ipam.Lease) error {
 	var version uint64
 	for _, l := range ls {
 		version = max(version, l.Version)
 	}
 	if version <= seen {
-		return false, nil
+		return nil
 	}
 	if err := a.index.WaitSeen(ctx, version); err != nil {
-		return false, ipam.Refuse(ipam.ReasonOutcomeUnknown, "container %s holds several addresses, and the watch did not deliver all in time", ls[0].ContainerID).
+		return ipam.Refuse(ipam.ReasonOutcomeUnknown, "container %s holds several addresses, and the watch did not deliver all in time", ls[0].ContainerID).
 			WithHint("ask again: the same request gets those that it was told first")
 	}
-	return true, nil
+	return errStale
 }
 
 func addresses(ls []ipam.Lease) (out []string) {
@@ -190,29 +190,29 @@ func holdsOther(r Request, held []ipam.Lease, x *ipam.Index) *ipam.Refusal {
 }
 
 // verifyHeld makes sure by one read that a lease is still the request's. A newer container of the same pod takes the lease
-// over by one write; together is how many it takes over. again means that the index was wrong and has been mended.
-func (a *Allocator) verifyHeld(ctx context.Context, r Request, h *ipam.Holder, l ipam.Lease, together int) (_ ipam.Lease, again bool, err error) {
+// over by one write; together is how many it takes over.
+func (a *Allocator) verifyHeld(ctx context.Context, r Request, h *ipam.Holder, l ipam.Lease, together int) (ipam.Lease, error) {
 	mine := l.ContainerID == r.ContainerID || r.ContainerID == "" // an owner need not name its container
 	if !mine && r.olderThan(l) {
 		if slices.Contains(l.Superseded, r.ContainerID) {
-			return l, false, superseded(r, l) // for good
+			return l, superseded(r, l) // for good
 		}
 		// The request's container may have the address since then, and be older only by the clock of the replica that
 		// served the one before.
-		if _, again, err := a.unchanged(ctx, l); err != nil || again {
-			return l, again, err
+		if _, err := a.unchanged(ctx, l); err != nil {
+			return l, err
 		}
-		return l, false, superseded(r, l)
+		return l, superseded(r, l)
 	}
 	if r.Owner == "" && !failpoint.Broken("uid") && (mine && l.PodUID != h.PodUID || !mine && r.PodUID == "") {
 		// Either one of two UIDs is out of date, or the address is about to move to another container on
 		// the word of the cache, whose pod may have been replaced by another of its name.
 		pod, err := a.pods.FindLive(ctx, r.Namespace, r.PodName, r.PodUID)
 		if err := unfit(r, pod, err); err != nil {
-			return l, false, err
+			return l, err
 		}
 		if h.PodUID, h.Termination = pod.UID, pod.LongTermination(); !mine && l.PodUID != h.PodUID {
-			return l, true, nil // the lease of another pod
+			return l, errStale // the lease of another pod
 		}
 	}
 	if mine && l.PodUID == h.PodUID {
@@ -228,26 +228,20 @@ func (a *Allocator) verifyHeld(ctx context.Context, r Request, h *ipam.Holder, l
 	}
 	next, ok := ipam.Bind(l, l.Params, bound, sticky, a.leases.Now())
 	if !ok {
-		return l, false, ipam.Refuse(ipam.ReasonAddressInUse, "the object of address %s, which %s holds, is being deleted", l.Addr, r.who()).
+		return l, ipam.Refuse(ipam.ReasonAddressInUse, "the object of address %s, which %s holds, is being deleted", l.Addr, r.who()).
 			WithHint("ask again in a moment")
 	}
 	if err := ctx.Err(); err != nil {
-		return l, false, unavailable(err)
+		return l, unavailable(err)
 	}
-	stored, err := a.leases.Write(ctx, next)
-	switch {
-	case errors.Is(err, store.ErrConflict):
-		if err = a.leases.Refetch(ctx, l); errors.Is(err, store.ErrConflict) {
-			return l, true, nil
-		}
-		return l, false, readFailed(err)
-	case errors.Is(err, store.ErrUnknown):
+	stored, err := a.leases.Swap(ctx, l, next)
+	if errors.Is(err, store.ErrUnknown) {
 		a.doubt(r.key(), l)
-		return l, false, unknown(l.Addr, err)
-	case err != nil:
-		return l, false, writeFailed(err)
 	}
-	return stored, false, nil
+	if err != nil {
+		return l, swapFailed(l.Addr, err)
+	}
+	return stored, nil
 }
 
 // olderThan reports whether a lease is for a newer container of the request's pod than the request's.
@@ -264,28 +258,28 @@ func superseded(r Request, l ipam.Lease) *ipam.Refusal {
 	return refusal.WithHint("if container %s is the newer one, the clock of host %s was set back: ask again until it has caught up, five minutes at most", r.ContainerID, r.Host)
 }
 
-// unchanged reads a lease that the index shows as the request's.
-func (a *Allocator) unchanged(ctx context.Context, l ipam.Lease) (ipam.Lease, bool, error) {
+// unchanged reads a lease that the index shows as the request's, and returns errStale if it is not.
+func (a *Allocator) unchanged(ctx context.Context, l ipam.Lease) (ipam.Lease, error) {
 	live, err := a.leases.Get(ctx, l.Addr)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		a.index.WroteDelete(l.Addr, l.Version, l.Epoch)
-		return l, true, nil
+		return l, errStale
 	case err != nil:
-		return l, false, readFailed(err)
+		return l, readFailed(err)
 	}
 	if live.State == ipam.Active && live.ContainerID == l.ContainerID && live.IfName == l.IfName && live.SameAttachment(l.Holder) {
-		return live, false, nil
+		return live, nil
 	}
 	a.index.Wrote(live)
-	return l, true, nil
+	return l, errStale
 }
 
-// confirm waits until the watch has delivered the writes of the request and looks at the attachment
-// again: whatever another replica did before them is visible now.
-func (a *Allocator) confirm(ctx context.Context, h ipam.Holder, leases []ipam.Lease) ([]ipam.Lease, bool, error) {
+// confirm waits until the watch has delivered the writes of the request and looks the attachment up again: whatever
+// another replica did before them is visible now.
+func (a *Allocator) confirm(ctx context.Context, h ipam.Holder, leases []ipam.Lease) ([]ipam.Lease, error) {
 	if failpoint.Broken("write") || failpoint.Broken("confirm") {
-		return leases, false, nil
+		return leases, nil
 	}
 	var version uint64
 	for _, l := range leases {
@@ -295,20 +289,20 @@ func (a *Allocator) confirm(ctx context.Context, h ipam.Holder, leases []ipam.Le
 	err := a.index.WaitSeen(ctx, version)
 	end(err)
 	if err != nil {
-		return nil, false, ipam.Refuse(ipam.ReasonOutcomeUnknown, "address %s is stored, but the watch did not deliver it in time", leases[0].Addr).
+		return nil, ipam.Refuse(ipam.ReasonOutcomeUnknown, "address %s is stored, but the watch did not deliver it in time", leases[0].Addr).
 			WithHint("ask again: the same request gets it")
 	}
-	held, again, err := a.held(ctx, h)
-	if err != nil || again {
-		return nil, again, err
+	held, err := a.held(ctx, h)
+	if err != nil {
+		return nil, err
 	}
 	same := slices.EqualFunc(byAddr(held), byAddr(leases), func(x, y ipam.Lease) bool {
 		return x.Addr == y.Addr && x.ContainerID == y.ContainerID
 	})
 	if !same {
-		return nil, true, nil
+		return nil, errStale
 	}
-	return held, false, nil
+	return held, nil
 }
 
 func byAddr(ls []ipam.Lease) []ipam.Lease {

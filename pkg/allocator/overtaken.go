@@ -2,10 +2,8 @@ package allocator
 
 import (
 	"context"
-	"errors"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // overtaken says whether this replica knows of a DEL that came after the request began.
@@ -33,13 +31,12 @@ func (a *Allocator) undo(ctx context.Context, r Request, held []ipam.Lease) erro
 	return deleted(r)
 }
 
-// renew has the leases that an owner held before say that they are for a request that began later. A DEL
-// that came between the two may be known to another replica that does not know the lease yet: it would take it for
-// one that the DEL overtook. A container is not asked for again after its DEL; an owner is. again says that
-// somebody else was faster.
-func (a *Allocator) renew(ctx context.Context, r Request, held []ipam.Lease) (again bool, err error) {
+// renew moves the start of leases that an owner held before forward to a request that began later. A DEL that came between
+// the two may be known to another replica that does not know the lease yet: it would take the lease for one that the DEL
+// overtook. A container is not asked for again after its DEL; an owner is.
+func (a *Allocator) renew(ctx context.Context, r Request, held []ipam.Lease) error {
 	if r.Owner == "" {
-		return false, nil
+		return nil
 	}
 	for _, l := range held {
 		next, later := ipam.Renew(l, r.StartedAt)
@@ -47,20 +44,11 @@ func (a *Allocator) renew(ctx context.Context, r Request, held []ipam.Lease) (ag
 			continue
 		}
 		if err := ctx.Err(); err != nil {
-			return false, unavailable(err)
+			return unavailable(err)
 		}
-		_, err := a.leases.Write(ctx, next)
-		switch {
-		case errors.Is(err, store.ErrConflict):
-			if err = a.leases.Refetch(ctx, l); errors.Is(err, store.ErrConflict) {
-				return true, nil
-			}
-			return false, readFailed(err)
-		case errors.Is(err, store.ErrUnknown):
-			return false, unknown(l.Addr, err)
-		case err != nil:
-			return false, writeFailed(err)
+		if _, err := a.leases.Swap(ctx, l, next); err != nil {
+			return swapFailed(l.Addr, err)
 		}
 	}
-	return false, nil
+	return nil
 }

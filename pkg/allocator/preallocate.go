@@ -14,7 +14,6 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
-	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // Preallocation is what a claim is to have before any pod asks for it.
@@ -206,7 +205,7 @@ func (a *Allocator) setAside(ctx context.Context, r Preallocation, picks []ipam.
 			next, ok := ipam.ReserveFor(p.Current, p.Pool.Params(), r.sticky(), a.leases.Now(), change)
 			stored, err := a.writePicked(ctx, r.key(), p.Current, next, ok)
 			switch {
-			case errors.Is(err, store.ErrConflict):
+			case errors.Is(err, errStale):
 				return nil
 			case err == nil:
 				mu.Lock()

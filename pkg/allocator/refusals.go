@@ -20,6 +20,28 @@ func unknown(addr netip.Addr, err error) *ipam.Refusal {
 		WithHint("ask again: the same request settles it")
 }
 
+// swapFailed sorts the errors of a compare-and-swap: errStale after a conflict, else a refusal, or an error that is no fault
+// of the request.
+func swapFailed(addr netip.Addr, err error) error {
+	var read *store.ReadError
+	var expired *store.ExpiredError
+	switch {
+	case errors.As(err, &read):
+		return readFailed(read.Err)
+	case errors.As(err, &expired):
+		return unavailable(expired.Err)
+	case errors.Is(err, store.ErrContended):
+		return ipam.Refuse(ipam.ReasonUnavailable, "other writers of address %s were faster %d times in a row", addr, maxAttempts).
+			WithHint("ask again")
+	case errors.Is(err, store.ErrConflict):
+		return errStale
+	case errors.Is(err, store.ErrUnknown):
+		return unknown(addr, err)
+	default:
+		return writeFailed(err)
+	}
+}
+
 func readFailed(err error) *ipam.Refusal {
 	if apierrors.IsForbidden(err) {
 		return forbidden(err)

@@ -173,38 +173,22 @@ func FreeLease(ctx context.Context, leases *store.Client, l ipam.Lease, c ipam.C
 	return giveUp(ctx, leases, l, func(l ipam.Lease) (ipam.Lease, bool) { return ipam.Free(l, leases.Now(), c) }, still)
 }
 
-func giveUp(ctx context.Context, leases *store.Client, l ipam.Lease, change func(ipam.Lease) (ipam.Lease, bool), still func(ipam.Lease) bool) (released bool, err error) {
-	for range maxAttempts {
-		if err := ctx.Err(); err != nil {
-			return false, unavailable(err)
-		}
-		next, changed := change(l)
-		if !changed {
-			return false, nil
-		}
-		stored, err := leases.Write(ctx, next)
-		switch {
-		case err == nil:
-			letGo(ctx, leases, stored)
-			return true, nil
-		case errors.Is(err, store.ErrUnknown):
-			return false, unknown(l.Addr, err)
-		case !errors.Is(err, store.ErrConflict):
-			return false, writeFailed(err)
-		}
-		live, err := leases.Get(ctx, l.Addr)
-		switch {
-		case errors.Is(err, store.ErrNotFound):
-			return false, nil
-		case err != nil:
-			return false, readFailed(err)
-		case !still(live):
-			return false, nil
-		}
-		l = live
+// giveUp changes a lease until it is stored, or the lease is nobody's any more, or still does not hold.
+func giveUp(
+	ctx context.Context, leases *store.Client, l ipam.Lease,
+	change func(ipam.Lease) (ipam.Lease, bool), still func(ipam.Lease) bool,
+) (released bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, unavailable(err)
 	}
-	return false, ipam.Refuse(ipam.ReasonUnavailable, "other writers of address %s were faster %d times in a row", l.Addr, maxAttempts).
-		WithHint("ask again")
+	stored, released, err := leases.Update(ctx, l, change, func(now ipam.Lease) bool { return now.Version != 0 && still(now) })
+	if err != nil {
+		return false, swapFailed(l.Addr, err)
+	}
+	if released {
+		letGo(ctx, leases, stored)
+	}
+	return released, nil
 }
 
 // letGo takes the finalizer off an object that was deleted while it was held, once it is free. Where that

@@ -10,14 +10,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// errStale reports that the index showed something else than the API server has. The index has been mended: another
-// attempt decides anew.
-var errStale = errors.New("the index was behind")
-
 // takeOver gives the request's pod the addresses of the earlier pod of its place, beside those that it holds: of the pod
-// that had the same claim and key, and is gone. While that pod is there the request is refused. again means that the index
-// was behind and has been mended.
-func (a *Allocator) takeOver(ctx context.Context, r Request, h ipam.Holder, held []ipam.Lease) (_ []ipam.Lease, again bool, err error) {
+// that had the same claim and key, and is gone. While that pod is there the request is refused.
+func (a *Allocator) takeOver(ctx context.Context, r Request, h ipam.Holder, held []ipam.Lease) ([]ipam.Lease, error) {
 	type passing struct{ from, to ipam.Lease }
 	want, all := r.want(h, held), []passing{}
 	for _, l := range a.index.ByKey(r.constraints.Claim, r.constraints.PodPrimaryKey) {
@@ -26,10 +21,8 @@ func (a *Allocator) takeOver(ctx context.Context, r Request, h ipam.Holder, held
 		}
 		next, ok, err := a.successor(ctx, r, h, l)
 		switch {
-		case errors.Is(err, errStale):
-			return nil, true, nil
 		case err != nil:
-			return nil, false, err
+			return nil, err
 		case ok:
 			all = append(all, passing{l, next})
 		}
@@ -44,7 +37,7 @@ func (a *Allocator) takeOver(ctx context.Context, r Request, h ipam.Holder, held
 	for _, p := range all {
 		ours, refusal := a.index.AssumeTakeOver(want, p.from, a.leases.Now())
 		if refusal != nil {
-			return nil, false, refusal
+			return nil, refusal
 		}
 		if ours {
 			holds[p.from.Addr] = true
@@ -53,26 +46,20 @@ func (a *Allocator) takeOver(ctx context.Context, r Request, h ipam.Holder, held
 	for _, p := range all {
 		l := p.from
 		if err := ctx.Err(); err != nil {
-			return nil, false, unavailable(err)
+			return nil, unavailable(err)
 		}
-		stored, err := a.leases.Write(ctx, p.to)
-		switch {
-		case errors.Is(err, store.ErrConflict):
-			if err = a.leases.Refetch(ctx, l); errors.Is(err, store.ErrConflict) {
-				return nil, true, nil
-			}
-			return nil, false, readFailed(err)
-		case errors.Is(err, store.ErrUnknown):
+		stored, err := a.leases.Swap(ctx, l, p.to)
+		if errors.Is(err, store.ErrUnknown) {
 			delete(holds, l.Addr) // it stays
 			a.doubt(r.key(), l)
-			return nil, false, unknown(l.Addr, err)
-		case err != nil:
-			return nil, false, writeFailed(err)
+		}
+		if err != nil {
+			return nil, swapFailed(l.Addr, err)
 		}
 		a.log.Info("an address goes to the next pod of its key", "address", l.Addr.String(), "key", r.constraints.PodPrimaryKey, "earlier_pod", l.PodUID, "pod", h.PodUID)
 		held = append(held, stored)
 	}
-	return held, false, nil
+	return held, nil
 }
 
 // successor returns an address of the earlier pod of the request's place as its next pod has it; ok is false where the
@@ -87,11 +74,8 @@ func (a *Allocator) successor(ctx context.Context, r Request, h ipam.Holder, l i
 	case l.Host == r.Host && sameRequester(l.Holder, h) && r.olderThan(l):
 		// The lease is the pod's own by an older UID, that of a cache which was behind: no earlier pod asks later than this,
 		// unless the clock of the replica that served it was ahead and this container has the address since.
-		switch _, stale, err := a.unchanged(ctx, l); {
-		case err != nil:
+		if _, err := a.unchanged(ctx, l); err != nil {
 			return l, false, err
-		case stale:
-			return l, false, errStale
 		}
 		return l, false, superseded(r, l)
 	}
@@ -115,15 +99,17 @@ func inherits(x *ipam.Index, w ipam.PickRequest, h ipam.Holder, l ipam.Lease) (p
 	return x.TakeOverParams(w, l)
 }
 
-// preferKept gives a new address back where the watch has shown, meanwhile, one that is kept for the pod. again means that
-// it did: the address is free, and the next attempt takes the kept one.
-func (a *Allocator) preferKept(ctx context.Context, r Request, h ipam.Holder, fresh []ipam.Lease) (again bool, err error) {
+// preferKept gives a new address back where the watch has shown, meanwhile, one that is kept for the pod, and returns
+// errStale: the next attempt takes the kept one.
+func (a *Allocator) preferKept(ctx context.Context, r Request, h ipam.Holder, fresh []ipam.Lease) error {
 	for _, l := range fresh {
 		if !a.index.RetainsOwn(r.want(h, nil), l) {
 			continue
 		}
-		_, err := FreeLease(ctx, a.leases, l, ipam.Change{}, l.SameHolding)
-		return err == nil, err
+		if _, err := FreeLease(ctx, a.leases, l, ipam.Change{}, l.SameHolding); err != nil {
+			return err
+		}
+		return errStale
 	}
-	return false, nil
+	return nil
 }

@@ -192,7 +192,7 @@ func (r *claimReconciler) restick(ctx context.Context, l ipam.Lease, s ipam.Rete
 	if !changed {
 		return nil
 	}
-	if _, err := r.leases.Write(ctx, next); err != nil && !errors.Is(err, store.ErrConflict) && !apierrors.IsNotFound(err) {
+	if _, err := r.leases.Write(ctx, next); store.IgnoreConflict(err) != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
 	return nil

@@ -104,27 +104,20 @@ func (r *Restorer) look(ctx context.Context, addr netip.Addr) error {
 	l, lost := r.index.Missing(addr)
 	if !lost && releasedForGood(current) {
 		next, _ := ipam.Release(current, r.leases.Now(), ipam.Change{})
-		if _, err := r.leases.Write(ctx, next); err != nil && !errors.Is(err, store.ErrConflict) {
-			return err
-		}
-		return nil // the change of the index brings it back where there is more to do
+		_, err := r.leases.Write(ctx, next)
+		return store.IgnoreConflict(err) // the change of the index brings it back where there is more to do
 	}
 	if keptAllTheSame(current) {
 		current.HeldFinalizer = false
-		if _, err := r.leases.Write(ctx, current); err != nil && !errors.Is(err, store.ErrConflict) {
-			return err
-		}
-		return nil
+		_, err := r.leases.Write(ctx, current)
+		return store.IgnoreConflict(err)
 	}
 	if !lost || failpoint.Broken("restore") {
 		return nil
 	}
-	stored, err := r.leases.Write(ctx, ipam.Restore(l, current))
-	if errors.Is(err, store.ErrConflict) { // another replica was faster, as a rule
-		err = r.leases.Refetch(ctx, current)
-		if _, lost := r.index.Missing(addr); !lost && errors.Is(err, store.ErrConflict) {
-			return nil
-		}
+	stored, err := r.leases.Swap(ctx, current, ipam.Restore(l, current))
+	if _, lost := r.index.Missing(addr); !lost && errors.Is(err, store.ErrConflict) {
+		return nil // another replica was faster, as a rule
 	}
 	if err != nil {
 		return err

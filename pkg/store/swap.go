@@ -1,0 +1,81 @@
+package store
+
+import (
+	"context"
+	"errors"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// maxConflicts bounds how often one change reads and writes again after another writer was faster.
+const maxConflicts = 64
+
+// ErrContended: nothing was stored, because other writers were faster too often.
+var ErrContended = errors.New("other writers were faster too often")
+
+// ReadError reports that the object could not be read after a conflict. The write of the caller was not stored.
+type ReadError struct{ Err error }
+
+func (e *ReadError) Error() string { return e.Err.Error() }
+
+// Unwrap returns why it could not be read.
+func (e *ReadError) Unwrap() error { return e.Err }
+
+// ExpiredError reports that the caller's time ended between a conflict and the next write. Nothing was stored.
+type ExpiredError struct{ Err error }
+
+func (e *ExpiredError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the context's error.
+func (e *ExpiredError) Unwrap() error { return e.Err }
+
+// IgnoreConflict drops a conflict, for writers who leave an address to whoever was faster.
+func IgnoreConflict(err error) error {
+	if errors.Is(err, ErrConflict) {
+		return nil
+	}
+	return err
+}
+
+// Swap replaces a lease as the index shows it by the next one. After a conflict it refetches the object, so that whoever
+// decides again from the index decides on what is there. The error is ErrConflict then, a *ReadError where the object
+// could not be read, or that of the write: ErrUnknown, or why nothing was stored. The client has an index.
+func (c *Client) Swap(ctx context.Context, believed, next ipam.Lease) (ipam.Lease, error) {
+	stored, err := c.Write(ctx, next)
+	if !errors.Is(err, ErrConflict) {
+		return stored, err
+	}
+	if err = c.Refetch(ctx, believed); !errors.Is(err, ErrConflict) {
+		err = &ReadError{err}
+	}
+	return stored, err
+}
+
+// Update changes a lease by compare-and-swap, and needs no index. change decides what the lease becomes, and whether it
+// changes at all. After a conflict Update reads the lease, whose version is 0 where it has no object, and begins again if
+// again agrees. now is the lease as it is in the end, and stored reports whether the change was. The error is that of the
+// write, a *ReadError, an *ExpiredError, or ErrContended after 64 conflicts.
+func (c *Client) Update(
+	ctx context.Context, l ipam.Lease, change func(ipam.Lease) (ipam.Lease, bool), again func(ipam.Lease) bool,
+) (now ipam.Lease, stored bool, err error) {
+	for range maxConflicts {
+		next, changed := change(l)
+		if !changed {
+			return l, false, nil
+		}
+		now, err = c.Write(ctx, next)
+		if !errors.Is(err, ErrConflict) {
+			return now, err == nil, err
+		}
+		if l, err = c.Get(ctx, l.Addr); err != nil && !errors.Is(err, ErrNotFound) {
+			return l, false, &ReadError{err}
+		}
+		if !again(l) {
+			return l, false, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return l, false, &ExpiredError{err}
+		}
+	}
+	return l, false, ErrContended
+}
