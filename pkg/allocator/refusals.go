@@ -31,7 +31,7 @@ func swapFailed(addr netip.Addr, err error) error {
 	case errors.As(err, &expired):
 		return unavailable(expired.Err)
 	case errors.Is(err, store.ErrContended):
-		return ipam.Refuse(ipam.ReasonUnavailable, "other writers of address %s were faster %d times in a row", addr, maxAttempts).
+		return ipam.Refuse(ipam.ReasonUnavailable, "other writers of address %s were faster %d times in a row", addr, store.MaxConflicts).
 			WithHint("ask again")
 	case errors.Is(err, store.ErrConflict):
 		return errStale

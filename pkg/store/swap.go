@@ -7,8 +7,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// maxConflicts bounds how often one change reads and writes again after another writer was faster.
-const maxConflicts = 64
+// MaxConflicts bounds how often one change reads and writes again after another writer was faster.
+const MaxConflicts = 64
 
 // ErrContended: nothing was stored, because other writers were faster too often.
 var ErrContended = errors.New("other writers were faster too often")
@@ -54,11 +54,11 @@ func (c *Client) Swap(ctx context.Context, believed, next ipam.Lease) (ipam.Leas
 // Update changes a lease by compare-and-swap, and needs no index. change decides what the lease becomes, and whether it
 // changes at all. After a conflict Update reads the lease, whose version is 0 where it has no object, and begins again if
 // again agrees. now is the lease as it is in the end, and stored reports whether the change was. The error is that of the
-// write, a *ReadError, an *ExpiredError, or ErrContended after 64 conflicts.
+// write, a *ReadError, an *ExpiredError, or ErrContended after MaxConflicts.
 func (c *Client) Update(
 	ctx context.Context, l ipam.Lease, change func(ipam.Lease) (ipam.Lease, bool), again func(ipam.Lease) bool,
 ) (now ipam.Lease, stored bool, err error) {
-	for range maxConflicts {
+	for range MaxConflicts {
 		next, changed := change(l)
 		if !changed {
 			return l, false, nil
