@@ -16,7 +16,6 @@ import (
 )
 
 const (
-	hintRights     = "your user needs the ClusterRole bcsnet-operator, or bcsnet-viewer to look only; who you are: kubectl auth whoami"
 	hintController = "see whether the controller runs: kubectl -n bcsnet-system get pods"
 	hintInstall    = "install them: bcsnetctl install --crds-only; a cluster to try things on: make up"
 )

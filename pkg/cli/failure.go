@@ -50,6 +50,9 @@ const (
 	reasonNodeUnknown        ipam.Reason = "NodeUnknown"
 )
 
+// hintRights is the next step where the API server forbids something.
+const hintRights = "your user needs the ClusterRole bcsnet-operator, or bcsnet-viewer to look only; who you are: kubectl auth whoami"
+
 func (f *failure) Error() string { return f.message }
 
 func (f *failure) Unwrap() error { return f.cause }

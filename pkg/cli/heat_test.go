@@ -190,11 +190,12 @@ func TestHeatMapWidth(t *testing.T) {
 
 func TestPaintDiff(t *testing.T) {
 	const text = "--- a\n+++ b\n@@ -1 +1 @@\n same\n-old\n+new\n"
-	if got := (terminal{}).paintDiff(text); got != text {
+	plain, colored := terminal{}, terminal{color: true}
+	if got := plain.paintDiff(text); got != text {
 		t.Errorf("without colour: %q", got)
 	}
 	const want = "\x1b[31m--- a\x1b[0m\n\x1b[32m+++ b\x1b[0m\n\x1b[36m@@ -1 +1 @@\x1b[0m\n same\n\x1b[31m-old\x1b[0m\n\x1b[32m+new\x1b[0m\n"
-	if got := (terminal{color: true}).paintDiff(text); got != want {
+	if got := colored.paintDiff(text); got != want {
 		t.Errorf("got %q", got)
 	}
 }

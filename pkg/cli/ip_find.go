@@ -108,7 +108,7 @@ func (v *ipFind) Run(ctx context.Context) error {
 		return v.nothing()
 	}
 	rows := found.sorted()
-	if err := sorted(&v.output.sort, rows, v.output.sort.leaseKey); err != nil {
+	if err := sorted(&v.output.sort, rows, func(l ipam.Lease) (sortKey, error) { return v.output.sort.leaseKey(l) }); err != nil {
 		return err
 	}
 	if err := v.printLeases(&v.output, v.leaseColumns(!v.active), rows); err != nil {

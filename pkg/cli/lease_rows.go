@@ -210,7 +210,13 @@ func (l *listing) print(rows []leaseRow) error {
 		return l.table.write(l.w, leases)
 	}
 	if l.stream != nil {
-		return l.stream.write(l.w, rows)
+		return l.stream.write(l.w, func(yield func([]byte) bool) {
+			for _, r := range rows {
+				if !yield(r.text) {
+					return
+				}
+			}
+		})
 	}
 	items := make([]unstructured.Unstructured, 0, len(rows))
 	for _, r := range rows {

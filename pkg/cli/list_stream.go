@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"iter"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -58,16 +59,16 @@ func (s *listStream) text(u *unstructured.Unstructured) ([]byte, error) {
 	return json.Marshal(u)
 }
 
-// write prints the next rows.
-func (s *listStream) write(w io.Writer, rows []leaseRow) error {
+// write prints the next objects, in the form that text gives them.
+func (s *listStream) write(w io.Writer, texts iter.Seq[[]byte]) error {
 	var b bytes.Buffer
-	for _, r := range rows {
+	for text := range texts {
 		before := s.between
 		if !s.begun {
 			before, s.begun = s.begin, true
 		}
 		b.WriteString(before)
-		if err := s.show(&b, r.text); err != nil {
+		if err := s.show(&b, text); err != nil {
 			return err
 		}
 	}

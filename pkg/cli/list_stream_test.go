@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,7 +45,7 @@ func TestListStream(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if err := s.write(&got, []leaseRow{{text: text}}); err != nil {
+					if err := s.write(&got, slices.Values([][]byte{text})); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -114,7 +114,8 @@ z             1 pool, 3 active, 1 reserved
 				trees = append(trees, n.branch())
 			}
 			var b bytes.Buffer
-			drawTree(&b, trees, terminal{}.strokes(), tc.depth)
+			var ascii terminal
+			drawTree(&b, trees, ascii.strokes(), tc.depth)
 			if diff := cmp.Diff(tc.want, b.String()); diff != "" {
 				t.Error(diff)
 			}
