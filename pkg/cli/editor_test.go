@@ -1,6 +1,10 @@
 package cli
 
-import "testing"
+import (
+	"testing"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
 
 // TestEditorNeedsTerminal: an editor that draws is not begun without a terminal; a program that edits by itself is.
 func TestEditorNeedsTerminal(t *testing.T) {
@@ -19,7 +23,7 @@ func TestEditorNeedsTerminal(t *testing.T) {
 		"one that draws, told not to draw": {editor: "vim -es +%s/a/b/ +wq"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSession(programName, "v0", discard())
+			s := newSession(programName, "v0", genericiooptions.NewTestIOStreamsDiscard())
 			s.getenv = func(key string) string { return map[string]string{"KUBE_EDITOR": c.kube, "EDITOR": c.editor}[key] }
 			if got := s.editorNeedsTerminal(); got != c.want {
 				t.Errorf("got %t", got)

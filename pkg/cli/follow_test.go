@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -14,14 +13,9 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
-
-func discard() genericiooptions.IOStreams {
-	return genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard}
-}
 
 // TestWaitIsTold: waiting costs a read and a watch, however long it takes, and a watch that breaks off is
 // begun again.

@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
 func TestStrip(t *testing.T) {
@@ -46,7 +47,7 @@ func TestStrip(t *testing.T) {
 // TestReportRunsCommands: the output of another command becomes a file of the report; findings are no error,
 // and what that command has to say goes nowhere.
 func TestReportRunsCommands(t *testing.T) {
-	s := newSession(programName, "v0", discard())
+	s := newSession(programName, "v0", genericiooptions.NewTestIOStreamsDiscard())
 	root := &cobra.Command{Use: programName, Args: cobra.ArbitraryArgs}
 	v := &report{session: s, cmd: &cobra.Command{Use: "report"}}
 	format := ""
