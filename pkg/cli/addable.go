@@ -9,6 +9,7 @@ import (
 	"go4.org/netipx"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -36,7 +37,7 @@ func addEntries(p *v1.BCSNetPool, others []ipam.Pool, entries []entry) (addition
 	}
 	for _, e := range entries {
 		if !before.Subnet.Contains(e.From()) || !before.Subnet.Contains(e.To()) {
-			return a, refuse(reasonAddressNotInSubnet, "%s is not in the subnet %s of pool %s", e.text, before.Subnet, p.Name)
+			return a, app.Refuse(app.ReasonAddressNotInSubnet, "%s is not in the subnet %s of pool %s", e.text, before.Subnet, p.Name)
 		}
 		again, err := a.present(p.Name, e)
 		switch {
@@ -73,11 +74,11 @@ func (a *addition) present(name string, e entry) (bool, error) {
 		if err != nil || !r.Overlaps(e.IPRange) {
 			continue
 		}
-		f := refuse(reasonAlreadyInPool, "%s is already in the pool: pool %s has %s", spell(ipaddr.Intersect(ipaddr.SetOf(r), ipaddr.SetOf(e.IPRange))), name, have)
+		f := app.Refuse(app.ReasonAlreadyInPool, "%s is already in the pool: pool %s has %s", spell(ipaddr.Intersect(ipaddr.SetOf(r), ipaddr.SetOf(e.IPRange))), name, have)
 		if left := ipaddr.Subtract(ipaddr.SetOf(e.IPRange), setOfEntries(a.list)); len(left.Ranges()) > 0 {
-			return false, f.withHint("add only what is missing: bcsnetctl pool add-ip %s %s", name, arguments(left))
+			return false, f.WithHint("add only what is missing: bcsnetctl pool add-ip %s %s", name, arguments(left))
 		}
-		return false, f.withHint("there is nothing to add; its addresses: bcsnetctl pool describe %s", name)
+		return false, f.WithHint("there is nothing to add; its addresses: bcsnetctl pool describe %s", name)
 	}
 	return false, nil
 }
@@ -111,7 +112,7 @@ func (a *addition) usable(p *v1.BCSNetPool, e entry) error {
 	}
 	reasons := strings.Join(why, ", ")
 	if len(plan.Usable.Ranges()) == 0 {
-		return refuse(reasonAddressNotUsable, "%s would never be handed out: %s of pool %s", e.text, reasons, p.Name)
+		return app.Refuse(app.ReasonAddressNotUsable, "%s would never be handed out: %s of pool %s", e.text, reasons, p.Name)
 	}
 	a.warnings = append(a.warnings, fmt.Sprintf("not all of %s will be handed out: %s", e.text, reasons))
 	return nil
@@ -127,16 +128,16 @@ func overlapsOthers(name string, added *netipx.IPSet, others []ipam.Pool) error 
 		if len(shared.Ranges()) == 0 {
 			continue
 		}
-		f := refuse(reasonPoolOverlap, "pool %s cannot have %s: pool %s owns %s", name, spell(added), o.Name, spell(shared))
+		f := app.Refuse(app.ReasonPoolOverlap, "pool %s cannot have %s: pool %s owns %s", name, spell(added), o.Name, spell(shared))
 		if o.Terminating {
-			return f.withHint("pool %s is being deleted; see what it waits for: bcsnetctl pool describe %s", o.Name, o.Name)
+			return f.WithHint("pool %s is being deleted; see what it waits for: bcsnetctl pool describe %s", o.Name, o.Name)
 		}
-		return f.withHint("take it out there first: bcsnetctl pool remove-ip %s %s", o.Name, arguments(shared))
+		return f.WithHint("take it out there first: bcsnetctl pool remove-ip %s %s", o.Name, arguments(shared))
 	}
 	return nil
 }
 
 func invalidPool(name string, err error) error {
-	return refuse(reasonPoolInvalid, "the spec of pool %s cannot be used: %v", name, err).
-		withHint("mend it: bcsnetctl pool edit %s", name)
+	return app.Refuse(app.ReasonPoolInvalid, "the spec of pool %s cannot be used: %v", name, err).
+		WithHint("mend it: bcsnetctl pool edit %s", name)
 }

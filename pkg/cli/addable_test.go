@@ -3,15 +3,16 @@ package cli
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/store"
-	"slices"
 )
 
 // TestAddEntriesIsUnion: what was added is in the pool and was not before, nothing else changed, no other
@@ -38,8 +39,8 @@ func TestAddEntriesIsUnion(t *testing.T) {
 		}
 		a, err := addEntries(p, []ipam.Pool{other}, entries)
 		if err != nil {
-			var f *failure
-			if !errors.As(err, &f) || f.reason == "" {
+			var f *app.Failure
+			if !errors.As(err, &f) || f.Reason == "" {
 				t.Fatalf("an error without a reason: %v", err)
 			}
 			return
@@ -87,8 +88,8 @@ func TestAddEntriesToAPoolThatIsWrong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var f *failure
-	if _, err := addEntries(p, nil, entries); !errors.As(err, &f) || f.reason != reasonPoolInvalid {
-		t.Errorf("got %v, want %s", err, reasonPoolInvalid)
+	var f *app.Failure
+	if _, err := addEntries(p, nil, entries); !errors.As(err, &f) || f.Reason != app.ReasonPoolInvalid {
+		t.Errorf("got %v, want %s", err, app.ReasonPoolInvalid)
 	}
 }

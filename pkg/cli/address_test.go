@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -87,8 +86,8 @@ func TestPastRows(t *testing.T) {
 			for _, r := range pastRows(tc.lease) {
 				var cells []string
 				for _, c := range pastColumns() {
-					if c.name != "ADDRESS" && c.name != "HOST" {
-						cells = append(cells, c.cell(r))
+					if c.Name != "ADDRESS" && c.Name != "HOST" {
+						cells = append(cells, c.Cell(r))
 					}
 				}
 				got = append(got, strings.TrimRight(strings.Join(cells, " "), " "))
@@ -97,19 +96,5 @@ func TestPastRows(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestCheckText(t *testing.T) {
-	for text, want := range map[string]string{
-		"": "", "rack 7, Köln": "", strings.Repeat("x", 80): "",
-		strings.Repeat("x", 81): "--reason is 81 bytes long, and 80 is the most",
-		"a\nb":                  "--reason has characters that cannot be printed",
-		"\x1b[31mred":           "--reason has characters that cannot be printed",
-		"a\xff":                 "--reason has characters that cannot be printed",
-	} {
-		if got := fmt.Sprint(checkText("--reason", text, 80)); got != want && (want != "" || got != "<nil>") {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
 	}
 }

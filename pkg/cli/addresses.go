@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -21,12 +22,12 @@ const atOnce = 16
 
 // under has the examples of a command speak of the group that it is in: ip and lease share commands.
 func under(group string, cmd *cobra.Command) *cobra.Command {
-	cmd.Example = strings.ReplaceAll(cmd.Example, programName+" ip ", programName+" "+group+" ")
+	cmd.Example = strings.ReplaceAll(cmd.Example, app.ProgramName+" ip ", app.ProgramName+" "+group+" ")
 	return cmd
 }
 
-// orLines are arguments with, in place of "-", the lines of standard input.
-func (s *session) orLines(what string, args []string) ([]string, error) {
+// argsOrLines are arguments with, in place of "-", the lines of standard input.
+func argsOrLines(s *app.App, what string, args []string) ([]string, error) {
 	var out []string
 	for _, arg := range args {
 		if arg != "-" {
@@ -66,8 +67,8 @@ func addressesOf(entries []entry) []netip.Addr {
 	return out
 }
 
-// read reads addresses as they are now. One that has no object is free, of version 0.
-func (s *session) read(ctx context.Context, leases *store.Client, addrs []netip.Addr) ([]ipam.Lease, error) {
+// readAddresses reads addresses as they are now. One that has no object is free, of version 0.
+func readAddresses(ctx context.Context, s *app.App, leases *store.Client, addrs []netip.Addr) ([]ipam.Lease, error) {
 	out := make([]ipam.Lease, len(addrs))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
@@ -79,7 +80,7 @@ func (s *session) read(ctx context.Context, leases *store.Client, addrs []netip.
 			return err
 		})
 	}
-	return out, s.explain(group.Wait())
+	return out, explainError(s, group.Wait())
 }
 
 // takenOnly selects the addresses that are in use or reserved.
@@ -87,23 +88,23 @@ func takenOnly() selectors {
 	return selectors{fields: "status.status!=" + ipam.Available.String()}
 }
 
-// plans is an index of all pools: it knows which pool serves an address. Where pools overlap, that follows
+// poolPlans is an index of all pools: it knows which pool serves an address. Where pools overlap, that follows
 // from what they hold, so their held addresses are in it, too; no others are.
-func (s *session) plans(ctx context.Context) (*ipam.Index, error) {
-	all, err := s.readPools(ctx)
+func poolPlans(ctx context.Context, s *app.App) (*ipam.Index, error) {
+	all, err := allPools(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	x := ipam.NewIndex()
 	for _, p := range all {
 		x.SetPool(store.Pool(p.BCSNetPool))
-		x.SetRebuilding(p.Name, rebuilding(p, s.now()))
+		x.SetRebuilding(p.Name, rebuilding(p, s.Now()))
 	}
 	for _, p := range all {
 		if len(x.Overlaps(p.Name)) == 0 {
 			continue
 		}
-		held, err := s.held(ctx, leaseQuery{pool: p.Name, selectors: takenOnly()}, func(ipam.Lease) bool { return true })
+		held, err := heldLeases(ctx, s, leaseQuery{pool: p.Name, selectors: takenOnly()}, func(ipam.Lease) bool { return true })
 		if err != nil {
 			return nil, err
 		}

@@ -10,16 +10,16 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// arrivals tells which addresses of some subnets can still come in a list that is in the order of the
+// nameOrder tells which addresses of some subnets can still come in a list that is in the order of the
 // objects' names: there, 10.0.0.10 comes before 10.0.0.9.
-type arrivals struct {
+type nameOrder struct {
 	// subnets are disjoint, in order, and without those that have come to their end.
 	subnets []netip.Prefix
 }
 
 // smallest is the lowest address of the subnets that can come after an object of the given name; not
 // valid when none can. The names of successive calls ascend.
-func (a *arrivals) smallest(after string) netip.Addr {
+func (a *nameOrder) smallest(after string) netip.Addr {
 	for len(a.subnets) > 0 {
 		if first := firstAfter(after, a.subnets[0]); first.IsValid() {
 			return first

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
@@ -20,11 +21,11 @@ import (
 
 // inBulk changes addresses, several at once, and keeps what became of each. Once the user interrupts,
 // no further change begins. done is what becomes of the addresses.
-func (s *session) inBulk(ctx context.Context, leases []ipam.Lease, done string, do func(int, ipam.Lease) error) []error {
+func inBulk(ctx context.Context, s *app.App, leases []ipam.Lease, done string, do func(int, ipam.Lease) error) []error {
 	outlivePipes()
 	failed := make([]error, len(leases))
 	var changed atomic.Int64
-	defer s.tell(func() string {
+	defer reportProgress(s, func() string {
 		return fmt.Sprintf("%d of %s %s", changed.Load(), humanize.Plural(len(leases), "address"), done)
 	})()
 	var group errgroup.Group
@@ -51,8 +52,8 @@ func outlivePipes() { signal.Ignore(syscall.SIGPIPE) }
 // tellEvery is how often a long change says how far it is.
 const tellEvery = 3 * time.Second
 
-// tell says how far a long change is, until stop is called.
-func (s *session) tell(how func() string) (stop func()) {
+// reportProgress says how far a long change is, until stop is called.
+func reportProgress(s *app.App, how func() string) (stop func()) {
 	ended := make(chan struct{})
 	var teller sync.WaitGroup
 	teller.Go(func() {
@@ -63,7 +64,7 @@ func (s *session) tell(how func() string) (stop func()) {
 			case <-ended:
 				return
 			case <-tick.C:
-				s.say.wait("%s", how())
+				s.Say.Wait("%s", how())
 			}
 		}
 	})
@@ -73,20 +74,20 @@ func (s *session) tell(how func() string) (stop func()) {
 	}
 }
 
-// none is the error for addresses of which nothing was done, because not all can be. Few reasons are spelt out.
-func (s *session) none(n int, done string, failed several) error {
+// noneDone is the error for addresses of which nothing was done, because not all can be. Few reasons are spelt out.
+func noneDone(s *app.App, n int, done string, failed app.Several) error {
 	if n > 1 {
-		s.say.warn("none of the %s was %s:", humanize.Plural(n, "address"), done)
+		s.Say.Warn("none of the %s was %s:", humanize.Plural(n, "address"), done)
 	}
-	if more := len(failed) - maxNamed; more > 0 {
-		failed = append(failed[:maxNamed], fmt.Errorf("and %s", humanize.Plural(more, "more address")))
+	if more := len(failed) - app.MaxNamed; more > 0 {
+		failed = append(failed[:app.MaxNamed], fmt.Errorf("and %s", humanize.Plural(more, "more address")))
 	}
 	return failed
 }
 
 // unfinished is the error for addresses of which some were not changed; nil when all were. done is what
 // was to become of them.
-func (s *session) unfinished(ctx context.Context, done string, leases []ipam.Lease, failed []error) error {
+func unfinished(ctx context.Context, s *app.App, done string, leases []ipam.Lease, failed []error) error {
 	var left []netip.Addr
 	var first error
 	for i, err := range failed {
@@ -100,27 +101,27 @@ func (s *session) unfinished(ctx context.Context, done string, leases []ipam.Lea
 	if len(left) == 0 {
 		return nil
 	}
-	f := &failure{cause: first, hint: "run it again: it does the rest"}
-	f.message = fmt.Sprintf("%s was not %s", left[0], done)
+	f := &app.Failure{Cause: first, Hint: "run it again: it does the rest"}
+	f.Message = fmt.Sprintf("%s was not %s", left[0], done)
 	if len(leases) > 1 {
-		f.message = fmt.Sprintf("%d of %s %s, not %s", len(leases)-len(left), humanize.Plural(len(leases), "address"), done, spell(ipaddr.SetOfAddrs(left...)))
+		f.Message = fmt.Sprintf("%d of %s %s, not %s", len(leases)-len(left), humanize.Plural(len(leases), "address"), done, spell(ipaddr.SetOfAddrs(left...)))
 	}
 	var r *ipam.Refusal
-	var known *failure
+	var known *app.Failure
 	switch {
 	case ctx.Err() != nil:
-		f.cause = nil
+		f.Cause = nil
 	case errors.As(first, &known):
-		f.reason, f.hint, f.code = known.reason, known.hint, known.code
-		f.message += ": " + known.message
+		f.Reason, f.Hint, f.Code = known.Reason, known.Hint, known.Code
+		f.Message += ": " + known.Message
 	case errors.As(first, &r):
-		f.reason = r.Reason
-		f.message += ": " + r.Message
+		f.Reason = r.Reason
+		f.Message += ": " + r.Message
 		if r.Reason == ipam.ReasonForbidden {
-			f.hint = hintRights
+			f.Hint = app.HintRights
 		}
 	default:
-		f.message += ": " + first.Error()
+		f.Message += ": " + first.Error()
 	}
 	return f
 }

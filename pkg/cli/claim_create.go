@@ -14,13 +14,15 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 type claimCreate struct {
-	*session
-	output        output
+	*app.App
+	output        printer.Output
 	in            inNamespace
 	name, owner   string
 	policy        string
@@ -30,11 +32,11 @@ type claimCreate struct {
 	ownerResource string
 }
 
-func newClaimCreate(s *session) *cobra.Command {
-	v := &claimCreate{session: s}
+func newClaimCreate(s *app.App) *cobra.Command {
+	v := &claimCreate{App: s}
 	spec := &v.object.Spec
 	cmd := &cobra.Command{
-		Use: "create NAME", Args: takes(1, 1), RunE: runs(v),
+		Use: "create NAME", Args: app.Takes(1, 1), RunE: app.Runs(v),
 		Short: "Create a claim",
 		Long: `Create a claim: addresses that are kept for the workload of --owner, whose
 pods use it without being told, or for all pods that name it by the annotation
@@ -64,13 +66,13 @@ the Deployment, not its ReplicaSet; the CronJob, not its Jobs.`,
 	f.StringVar(&spec.SharedName, "shared-name", "", "the `NAME` by which pods use it as a shared pool")
 	f.StringSliceVar(&spec.Namespaces, "namespaces", nil, "`NAMESPACES` whose pods may use it, too; * is all")
 	v.in.addTo(s, cmd, "the `NAMESPACE` of the claim")
-	s.dry.addTo(cmd)
-	v.output.addToChange(cmd)
-	complete(cmd, "release-policy", releasePolicies()...)
-	completeWith(cmd, "pool", s.completePools)
-	completeWith(cmd, "namespaces", s.completeNamespaces)
+	s.DryRun.AddTo(cmd)
+	v.output.AddToChange(cmd)
+	app.Complete(cmd, "release-policy", releasePolicies()...)
+	app.CompleteWith(cmd, "pool", completePools(s))
+	app.CompleteWith(cmd, "namespaces", completeNamespaces(s))
 	for _, name := range []string{"owner", "replicas", "surge", "address", "keep", "shared-name"} {
-		complete(cmd, name)
+		app.Complete(cmd, name)
 	}
 	return cmd
 }
@@ -81,7 +83,7 @@ func releasePolicies() []string {
 
 func (v *claimCreate) Complete(args []string) error {
 	v.name = args[0]
-	return v.in.complete(v.session)
+	return v.in.complete(v.App)
 }
 
 func (v *claimCreate) Run(ctx context.Context) error {
@@ -92,7 +94,7 @@ func (v *claimCreate) Run(ctx context.Context) error {
 		}
 	}
 	if spec.Pool != "" {
-		api, err := v.pools()
+		api, err := newPools(v.App)
 		if err != nil {
 			return err
 		}
@@ -100,7 +102,7 @@ func (v *claimCreate) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	api, err := v.claims()
+	api, err := newClaims(v.App)
 	if err != nil {
 		return err
 	}
@@ -109,14 +111,14 @@ func (v *claimCreate) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.say.done("claim %s/%s created: %s, for %s", v.object.Namespace, v.object.Name, sizeText(&v.object), ownerText(&v.object))
+	v.Say.Done("claim %s/%s created: %s, for %s", v.object.Namespace, v.object.Name, sizeText(&v.object), ownerText(&v.object))
 	if spec.SharedName != "" && v.object.Namespace != systemNamespace {
-		v.say.warn("pods look for shared pools in namespace %s, and do not find this one", systemNamespace)
+		v.Say.Warn("pods look for shared pools in namespace %s, and do not find this one", systemNamespace)
 	}
 	if spec.SharedName == "" && spec.Owner == nil {
-		v.hint("have pods use it: annotation %s: %s on them, their workload or its template", workload.ClaimAnnotation, v.object.Name)
+		v.Hint("have pods use it: annotation %s: %s on them, their workload or its template", workload.ClaimAnnotation, v.object.Name)
 	}
-	return v.output.object(v.Out, created)
+	return v.output.Object(v.Out, created)
 }
 
 // lookAtOwner says what keeps the workload's pods from using the claim.
@@ -126,27 +128,27 @@ func (v *claimCreate) lookAtOwner(ctx context.Context, api *claims) {
 		return // the API server says what is wrong
 	}
 	if err := v.warnOfOwner(ctx, c.Workload); err != nil {
-		v.say.warn("%s cannot be read, so it is not known whether it exists or belongs to another workload: %v", c.Workload, err)
+		v.Say.Warn("%s cannot be read, so it is not known whether it exists or belongs to another workload: %v", c.Workload, err)
 	}
 	others, err := api.madeFor(ctx, c.Workload)
 	if err != nil {
-		v.say.warn("the claims of the namespace cannot be listed, so another one for %s would not show: %v", c.Workload, err)
+		v.Say.Warn("the claims of the namespace cannot be listed, so another one for %s would not show: %v", c.Workload, err)
 	}
 	if others = slices.DeleteFunc(others, func(name string) bool { return name == v.object.Name }); len(others) > 0 {
-		v.say.warn("%s %s for %s, too: its pods are refused until an annotation names the claim that they are to use, or only one is left",
+		v.Say.Warn("%s %s for %s, too: its pods are refused until an annotation names the claim that they are to use, or only one is left",
 			humanize.List(others), humanize.OneOr(len(others), "is", "are"), c.Workload)
 	}
 }
 
 // warnOfOwner says that the owner does not exist, or that it belongs to another workload.
 func (v *claimCreate) warnOfOwner(ctx context.Context, w workload.Workload) error {
-	r, err := v.resolver()
+	r, err := newResolver(v.App)
 	if err != nil {
 		return err
 	}
 	if missing, err := r.Owners.Missing(ctx, w); err != nil || missing {
 		if missing {
-			v.say.warn("there is no %s: no pod uses the claim until there is", w)
+			v.Say.Warn("there is no %s: no pod uses the claim until there is", w)
 		}
 		return err
 	}
@@ -156,7 +158,7 @@ func (v *claimCreate) warnOfOwner(ctx context.Context, w workload.Workload) erro
 		if !slices.Contains([]string{"", "apps", "batch"}, above.Group) {
 			kind += "." + above.Group
 		}
-		v.say.warn("%s belongs to %s, and its pods use the claims of that, not this one: --owner %s/%s", w, above, kind, above.Name)
+		v.Say.Warn("%s belongs to %s, and its pods use the claims of that, not this one: --owner %s/%s", w, above, kind, above.Name)
 	}
 	return err
 }
@@ -169,16 +171,16 @@ func (v *claimCreate) create(ctx context.Context, api *claims) (*unstructured.Un
 	o := &unstructured.Unstructured{Object: content}
 	unstructured.RemoveNestedField(o.Object, "status")
 	o.SetGroupVersionKind(v1.GroupVersion.WithKind(claimKind))
-	if v.dry == dryRunClient {
+	if v.DryRun == app.DryRunClient {
 		return o, nil
 	}
-	created, err := api.api.Namespace(v.object.Namespace).Create(ctx, o, metav1.CreateOptions{FieldManager: programName, DryRun: v.dry.options()})
+	created, err := api.api.Namespace(v.object.Namespace).Create(ctx, o, metav1.CreateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		return nil, refuse(reasonClaimExists, "there is a claim %s/%s already", v.object.Namespace, v.object.Name).
-			withHint("see it: bcsnetctl claim describe %s/%s", v.object.Namespace, v.object.Name)
+		return nil, app.Refuse(app.ReasonClaimExists, "there is a claim %s/%s already", v.object.Namespace, v.object.Name).
+			WithHint("see it: bcsnetctl claim describe %s/%s", v.object.Namespace, v.object.Name)
 	case apierrors.IsNotFound(err) && !noSuchResource(err):
-		return nil, refuse(reasonNamespaceNotFound, "there is no namespace %s", v.object.Namespace).withHint("see all: kubectl get namespaces")
+		return nil, app.Refuse(app.ReasonNamespaceNotFound, "there is no namespace %s", v.object.Namespace).WithHint("see all: kubectl get namespaces")
 	}
-	return created, v.explain(err)
+	return created, explainError(v.App, err)
 }

@@ -10,11 +10,12 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 type claimDelete struct {
-	*session
+	*app.App
 	in      inNamespace
 	args    []string
 	yes     bool
@@ -22,10 +23,10 @@ type claimDelete struct {
 	timeout time.Duration
 }
 
-func newClaimDelete(s *session) *cobra.Command {
-	v := &claimDelete{session: s}
+func newClaimDelete(s *app.App) *cobra.Command {
+	v := &claimDelete{App: s}
 	cmd := &cobra.Command{
-		Use: "delete NAME...", Aliases: []string{"rm"}, Args: takes(1, 0), RunE: runs(v),
+		Use: "delete NAME...", Aliases: []string{"rm"}, Args: app.Takes(1, 0), RunE: app.Runs(v),
 		Short: "Delete claims",
 		Long: `Delete claims, after a question. What a claim keeps and no pod has goes back to
 its pool. Addresses that pods have stay with them, and the claim goes when the
@@ -34,24 +35,24 @@ that began before may need it. The command waits for that. Interrupting it does
 not bring the claim back.`,
 		Example: `  bcsnetctl claim delete web -n shop
   bcsnetctl claim delete shop/web shop/db --yes --wait=false`,
-		ValidArgsFunction: s.completeClaims(&v.in, 0),
+		ValidArgsFunction: completeClaims(s, &v.in, 0),
 	}
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&v.wait, "wait", true, "wait until the claims are gone")
 	cmd.Flags().DurationVar(&v.timeout, "timeout", 5*time.Minute, "how long to wait; 0 is for ever")
 	v.in.addTo(s, cmd, "the `NAMESPACE` of the claims")
-	s.dry.addTo(cmd)
+	s.DryRun.AddTo(cmd)
 	return cmd
 }
 
 func (v *claimDelete) Complete(args []string) error {
 	v.args = args
-	return v.in.complete(v.session)
+	return v.in.complete(v.App)
 }
 
 func (v *claimDelete) Validate() error {
 	if v.timeout < 0 {
-		return usagef("--timeout %s is negative", v.timeout)
+		return app.Usagef("--timeout %s is negative", v.timeout)
 	}
 	return nil
 }
@@ -61,7 +62,7 @@ func (v *claimDelete) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	api, err := v.claims()
+	api, err := newClaims(v.App)
 	if err != nil {
 		return err
 	}
@@ -74,8 +75,8 @@ func (v *claimDelete) Run(ctx context.Context) error {
 		names = append(names, c.name())
 		v.radius(ctx, c)
 	}
-	if v.dry == dryRunNone && !v.yes {
-		if err := v.confirm(ctx, fmt.Sprintf("Delete %s?", those("claim", names))); err != nil {
+	if v.DryRun == app.DryRunNone && !v.yes {
+		if err := v.Confirm(ctx, fmt.Sprintf("Delete %s?", app.Those("claim", names))); err != nil {
 			return err
 		}
 	}
@@ -85,7 +86,7 @@ func (v *claimDelete) Run(ctx context.Context) error {
 // radius says what becomes of a claim's addresses.
 func (v *claimDelete) radius(ctx context.Context, c ipClaim) {
 	what := "no addresses"
-	switch leases, err := v.leasesOf(ctx, c.name()); {
+	switch leases, err := leasesOfClaim(ctx, v.App, c.name()); {
 	case err != nil:
 		what = "it is unknown what it has: " + err.Error()
 	case len(leases) > 0:
@@ -95,43 +96,43 @@ func (v *claimDelete) radius(ctx context.Context, c ipClaim) {
 	if c.DeletionTimestamp != nil {
 		what += "; it is being deleted already"
 	}
-	v.say.start("claim %s (%s): %s", c.name(), ownerText(c.BCSNetIPClaim), what)
+	v.Say.Start("claim %s (%s): %s", c.name(), ownerText(c.BCSNetIPClaim), what)
 	if c.Labels[claim.Managed] == "true" {
-		v.say.warn("claim %s was made from annotations: it is made again while pods have its addresses, and by the next pod of its workload", c.name())
+		v.Say.Warn("claim %s was made from annotations: it is made again while pods have its addresses, and by the next pod of its workload", c.name())
 	}
 }
 
 func (v *claimDelete) deleteAll(ctx context.Context, api *claims, all []ipClaim) error {
-	var failed several
+	var failed app.Several
 	var left []ipClaim
 	for _, c := range all {
 		err := v.deleteOne(ctx, api, c)
 		switch {
 		case err != nil:
 			failed = append(failed, fmt.Errorf("claim %s was not deleted: %w", c.name(), err))
-		case v.dry != dryRunNone:
-			v.say.done("claim %s deleted", c.name())
+		case v.DryRun != app.DryRunNone:
+			v.Say.Done("claim %s deleted", c.name())
 		case !v.wait:
-			v.say.done("deletion of claim %s requested", c.name())
+			v.Say.Done("deletion of claim %s requested", c.name())
 		default:
 			left = append(left, c)
 		}
 	}
-	limit := v.deadline(v.timeout)
+	limit := remaining(v.App, v.timeout)
 	for _, c := range left {
 		if err := v.waitGone(ctx, api, c, limit()); err != nil {
 			failed = append(failed, err)
 		}
 	}
-	return failed.orNil()
+	return failed.OrNil()
 }
 
 // deleteOne deletes the claim that was shown, not another one that has taken its name meanwhile.
 func (v *claimDelete) deleteOne(ctx context.Context, api *claims, c ipClaim) error {
-	if v.dry == dryRunClient {
+	if v.DryRun == app.DryRunClient {
 		return nil
 	}
-	return v.deletion(ctx, api.api.Namespace(c.Namespace), c.Name, c.UID)
+	return deletePool(ctx, v.App, api.api.Namespace(c.Namespace), c.Name, c.UID)
 }
 
 // waitGone waits until a claim is gone, and says what it waits for.
@@ -139,16 +140,16 @@ func (v *claimDelete) waitGone(ctx context.Context, api *claims, gone ipClaim, l
 	what, err := api.untilGone(ctx, gone, limit)
 	switch {
 	case err == nil:
-		v.say.done("claim %s deleted", gone.name())
+		v.Say.Done("claim %s deleted", gone.name())
 		return nil
 	case errors.Is(err, errTooLong):
-		f := &failure{code: exitTimeout, message: fmt.Sprintf("claim %s is not gone after %s: %s", gone.name(), v.timeout, what), cause: err}
+		f := &app.Failure{Code: app.ExitTimeout, Message: fmt.Sprintf("claim %s is not gone after %s: %s", gone.name(), v.timeout, what), Cause: err}
 		if what == waitsForController {
-			return f.withHint(hintController)
+			return f.WithHint(hintController)
 		}
-		return f.withHint("it goes without this command; see bcsnetctl claim describe %s", gone.name())
+		return f.WithHint("it goes without this command; see bcsnetctl claim describe %s", gone.name())
 	case ctx.Err() != nil:
-		return &failure{message: fmt.Sprintf("claim %s is still being deleted, and goes without this command: %s", gone.name(), what)}
+		return &app.Failure{Message: fmt.Sprintf("claim %s is still being deleted, and goes without this command: %s", gone.name(), what)}
 	default:
 		return err
 	}

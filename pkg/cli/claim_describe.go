@@ -6,20 +6,22 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 type claimDescribe struct {
-	*session
-	output output
+	*app.App
+	output printer.Output
 	in     inNamespace
 	arg    string
 }
 
-func newClaimDescribe(s *session) *cobra.Command {
-	v := &claimDescribe{session: s}
+func newClaimDescribe(s *app.App) *cobra.Command {
+	v := &claimDescribe{App: s}
 	cmd := &cobra.Command{
-		Use: "describe NAME", Aliases: []string{"show"}, Args: takes(1, 1), RunE: runs(v),
+		Use: "describe NAME", Aliases: []string{"show"}, Args: app.Takes(1, 1), RunE: app.Runs(v),
 		Short: "Show a claim: whose it is, its addresses, when they go back",
 		Long: `Show a claim: whose it is, when its addresses go back to their pool, which
 addresses it has and which pods have them, the conditions that are not as they
@@ -27,41 +29,41 @@ should be, what happened lately, and what to do next. The addresses are read
 themselves, so that this is right also while the controller is down.`,
 		Example: `  bcsnetctl claim describe deploy-web -n shop
   bcsnetctl claim describe shop/deploy-web -o yaml`,
-		ValidArgsFunction: s.completeClaims(&v.in, 1),
+		ValidArgsFunction: completeClaims(s, &v.in, 1),
 	}
-	v.output.addToChange(cmd)
+	v.output.AddToChange(cmd)
 	v.in.addTo(s, cmd, "the `NAMESPACE` of the claim")
 	return cmd
 }
 
 func (v *claimDescribe) Complete(args []string) error {
 	v.arg = args[0]
-	return v.in.complete(v.session)
+	return v.in.complete(v.App)
 }
 
-func (v *claimDescribe) Validate() error { return v.output.validate() }
+func (v *claimDescribe) Validate() error { return v.output.Validate() }
 
 func (v *claimDescribe) Run(ctx context.Context) error {
-	_, c, err := v.claimNamed(ctx, &v.in, v.arg)
+	_, c, err := claimNamed(ctx, v.App, &v.in, v.arg)
 	if err != nil {
 		return err
 	}
-	if v.output.printer != nil {
-		return v.output.object(v.Out, c.stored)
+	if v.output.Printer != nil {
+		return v.output.Object(v.Out, c.stored)
 	}
-	d := &claimDescription{session: v.session, claim: c}
-	if d.leases, err = v.leasesOf(ctx, c.name()); err != nil {
+	d := &claimDescription{App: v.App, claim: c}
+	if d.leases, err = leasesOfClaim(ctx, v.App, c.name()); err != nil {
 		return err
 	}
-	if d.events, err = v.recentEvents(ctx, c.UID); err != nil && !apierrors.IsForbidden(err) {
-		v.say.warn("events cannot be read: %v", v.explain(err))
+	if d.events, err = recentEvents(ctx, v.App, c.UID); err != nil && !apierrors.IsForbidden(err) {
+		v.Say.Warn("events cannot be read: %v", explainError(v.App, err))
 	}
 	return d.write()
 }
 
 // claimDescription is what is known of a claim.
 type claimDescription struct {
-	*session
+	*app.App
 	claim  ipClaim
 	leases []ipam.Lease
 	events []event

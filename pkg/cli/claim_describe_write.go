@@ -12,6 +12,9 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -21,11 +24,11 @@ import (
 func (d *claimDescription) write() error {
 	var b bytes.Buffer
 	d.head(&b)
-	section(&b, "Conditions", d.conditionLines(d.claim.Status.Conditions))
-	if err := indented(&b, "Addresses", table[ipam.Lease]{headers: true, columns: d.columns()}, d.leases); err != nil {
+	section(&b, "Conditions", conditionLines(d.App, d.claim.Status.Conditions))
+	if err := indented(&b, "Addresses", printer.Table[ipam.Lease]{Headers: true, Columns: d.columns()}, d.leases); err != nil {
 		return err
 	}
-	section(&b, "Events", d.eventLines(d.events))
+	section(&b, "Events", eventLines(d.App, d.events))
 	section(&b, "Next", d.next())
 	_, err := d.Out.Write(b.Bytes())
 	return err
@@ -63,12 +66,12 @@ func (d *claimDescription) head(b *bytes.Buffer) {
 		line("In use", "it has no address yet")
 	}
 	word, attention := claimState(c.BCSNetIPClaim)
-	hue := green
+	hue := terminal.Green
 	if attention {
-		hue = yellow
+		hue = terminal.Yellow
 	}
-	fmt.Fprintf(b, "%-12s %s\n", "State:", d.out.paint(hue, word))
-	line("Age", "%s", d.age(c.CreationTimestamp.Time))
+	fmt.Fprintf(b, "%-12s %s\n", "State:", d.Terminal.Paint(hue, word))
+	line("Age", "%s", d.Age(c.CreationTimestamp.Time))
 }
 
 // namespacesText says whose pods may use a claim beside those of its own namespace.
@@ -76,19 +79,19 @@ func namespacesText(names []string) string {
 	if slices.Contains(names, claim.AllNamespaces) {
 		return "pods of all namespaces"
 	}
-	return "pods of " + those("namespace", names)
+	return "pods of " + app.Those("namespace", names)
 }
 
-func (d *claimDescription) columns() []column[ipam.Lease] {
-	return []column[ipam.Lease]{
-		{name: "ADDRESS", cell: func(l ipam.Lease) string { return l.Addr.String() }},
-		{name: "POOL", cell: func(l ipam.Lease) string { return l.Pool }},
-		{name: "STATUS", cell: statusText},
-		{name: "POD", cell: podText},
-		{name: "HOST", cell: func(l ipam.Lease) string { return addrText(l.Host) }},
-		{name: "FOR", cell: func(l ipam.Lease) string { return printers.EscapeTerminal(l.PodPrimaryKey) }},
-		{name: "UNTIL", cell: func(l ipam.Lease) string { return untilText(l.ExpiredTime) }},
-		{name: "AGE", cell: func(l ipam.Lease) string { return d.age(l.Updated) }},
+func (d *claimDescription) columns() []printer.Column[ipam.Lease] {
+	return []printer.Column[ipam.Lease]{
+		{Name: "ADDRESS", Cell: func(l ipam.Lease) string { return l.Addr.String() }},
+		{Name: "POOL", Cell: func(l ipam.Lease) string { return l.Pool }},
+		{Name: "STATUS", Cell: statusText},
+		{Name: "POD", Cell: podText},
+		{Name: "HOST", Cell: func(l ipam.Lease) string { return addrText(l.Host) }},
+		{Name: "FOR", Cell: func(l ipam.Lease) string { return printers.EscapeTerminal(l.PodPrimaryKey) }},
+		{Name: "UNTIL", Cell: func(l ipam.Lease) string { return untilText(l.ExpiredTime) }},
+		{Name: "AGE", Cell: func(l ipam.Lease) string { return d.Age(l.Updated) }},
 	}
 }
 
@@ -112,7 +115,7 @@ func untilText(stored string) string {
 // next names the commands that change what is.
 func (d *claimDescription) next() (lines []string) {
 	c := d.claim
-	add := func(what, command string) { lines = append(lines, "  "+what+": "+d.called(command)) }
+	add := func(what, command string) { lines = append(lines, "  "+what+": "+d.Called(command)) }
 	used, kept := uses(d.leases)
 	word, _ := claimState(c.BCSNetIPClaim)
 	switch word {
@@ -135,14 +138,14 @@ func (d *claimDescription) next() (lines []string) {
 }
 
 // conditionLines are the conditions that are not as they should be.
-func (s *session) conditionLines(all []metav1.Condition) (lines []string) {
+func conditionLines(s *app.App, all []metav1.Condition) (lines []string) {
 	for _, c := range all {
 		good := metav1.ConditionFalse
 		if c.Type == v1.ConditionReady || c.Type == v1.ConditionPreallocated {
 			good = metav1.ConditionTrue
 		}
 		if c.Status != good {
-			lines = append(lines, fmt.Sprintf("  %s=%s, %s: %s", c.Type, c.Status, c.Reason, s.called(printers.EscapeTerminal(c.Message))))
+			lines = append(lines, fmt.Sprintf("  %s=%s, %s: %s", c.Type, c.Status, c.Reason, s.Called(printers.EscapeTerminal(c.Message))))
 		}
 	}
 	return lines

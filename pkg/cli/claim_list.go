@@ -9,10 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
-func newClaim(s *session) *cobra.Command {
+func newClaim(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "claim", Aliases: []string{"claims"}, GroupID: "objects", Args: cobra.ArbitraryArgs, RunE: group,
 		Short: "Addresses that are kept for workloads",
@@ -23,16 +25,16 @@ func newClaim(s *session) *cobra.Command {
 }
 
 type claimList struct {
-	*session
-	output output
+	*app.App
+	output printer.Output
 	which  selectors
 	in     inNamespace
 }
 
-func newClaimList(s *session) *cobra.Command {
-	v := &claimList{session: s}
+func newClaimList(s *app.App) *cobra.Command {
+	v := &claimList{App: s}
 	cmd := &cobra.Command{
-		Use: "list", Aliases: []string{"ls", "get"}, Args: takes(0, 0), RunE: runs(v),
+		Use: "list", Aliases: []string{"ls", "get"}, Args: app.Takes(0, 0), RunE: app.Runs(v),
 		Short: "List claims and their addresses",
 		Long: `List the claims of a namespace: whose they are, how many of their addresses pods
 have, and which those are, as their status says. Without -n it is the namespace
@@ -42,9 +44,9 @@ of the kubeconfig's context; -A is for all.`,
   bcsnetctl claim list -A --sort-by .status.held`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	v.output.addTo(cmd)
-	v.output.addSort(cmd, ".status.held")
-	v.output.addWatch(cmd)
+	v.output.AddTo(cmd)
+	v.output.AddSort(cmd, ".status.held")
+	addWatch(&v.output, cmd)
 	v.which.addLabels(cmd, "claims")
 	v.in.addTo(s, cmd, "only claims of this `NAMESPACE`")
 	v.in.addAll(cmd, "claims of all namespaces")
@@ -57,17 +59,17 @@ func (v *claimList) Validate() error {
 	if err := v.which.validate(); err != nil {
 		return err
 	}
-	return v.output.validate()
+	return v.output.Validate()
 }
 
 func (v *claimList) Run(ctx context.Context) error {
-	if err := v.in.complete(v.session); err != nil {
+	if err := v.in.complete(v.App); err != nil {
 		return err
 	}
-	if v.output.watch {
+	if v.output.Watch {
 		return v.watch(ctx)
 	}
-	api, err := v.claims()
+	api, err := newClaims(v.App)
 	if err != nil {
 		return err
 	}
@@ -75,57 +77,57 @@ func (v *claimList) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := sorted(&v.output.sort, all, func(c ipClaim) (sortKey, error) { return v.output.sort.key(c.stored.Object) }); err != nil {
+	if err := printer.Sorted(&v.output.Sort, all, func(c ipClaim) (printer.SortKey, error) { return v.output.Sort.Key(c.stored.Object) }); err != nil {
 		return err
 	}
-	if v.output.printer != nil {
+	if v.output.Printer != nil {
 		var items []unstructured.Unstructured
 		for _, c := range all {
 			items = append(items, *c.stored)
 		}
-		return v.output.list(v.Out, items)
+		return v.output.List(v.Out, items)
 	}
-	if err := newTable(&v.output, v.columns()).write(v.Out, all); err != nil {
+	if err := printer.NewTable(&v.output, v.columns()).Write(v.Out, all); err != nil {
 		return err
 	}
-	v.say.note("%s", v.summary(all))
+	v.Say.Note("%s", v.summary(all))
 	if len(all) == 0 && !v.in.all && v.which == (selectors{}) {
-		v.hint("those of all namespaces: bcsnetctl claim list -A")
+		v.Hint("those of all namespaces: bcsnetctl claim list -A")
 	}
 	return nil
 }
 
 // columns are those that crd-ipkeeper shows, and ours behind them.
-func (v *claimList) columns() []column[ipClaim] {
-	return []column[ipClaim]{
-		{name: "NAME", cell: func(c ipClaim) string { return c.Name }},
-		{name: "OWNERKIND", cell: func(c ipClaim) string {
+func (v *claimList) columns() []printer.Column[ipClaim] {
+	return []printer.Column[ipClaim]{
+		{Name: "NAME", Cell: func(c ipClaim) string { return c.Name }},
+		{Name: "OWNERKIND", Cell: func(c ipClaim) string {
 			if c.Spec.Owner == nil {
 				return ""
 			}
 			return c.Spec.Owner.Kind
 		}},
-		{name: "NAMESPACE", cell: func(c ipClaim) string { return c.Namespace }},
-		{name: "USED", cell: func(c ipClaim) string { return c.Status.Usage }},
-		{name: "IPPOOL", cell: func(c ipClaim) string { return c.Status.IPPool }},
-		{name: "OWNER", wide: true, cell: func(c ipClaim) string {
+		{Name: "NAMESPACE", Cell: func(c ipClaim) string { return c.Namespace }},
+		{Name: "USED", Cell: func(c ipClaim) string { return c.Status.Usage }},
+		{Name: "IPPOOL", Cell: func(c ipClaim) string { return c.Status.IPPool }},
+		{Name: "OWNER", Wide: true, Cell: func(c ipClaim) string {
 			if c.Spec.Owner == nil {
 				return c.Spec.SharedName
 			}
 			return c.Spec.Owner.Name
 		}},
-		{name: "POLICY", wide: true, cell: func(c ipClaim) string { return string(c.Spec.ReleasePolicy) }},
-		{name: "READY", wide: true, cell: func(c ipClaim) string { word, _ := claimState(c.BCSNetIPClaim); return word }},
-		{name: "AGE", wide: true, cell: func(c ipClaim) string { return v.age(c.CreationTimestamp.Time) }},
+		{Name: "POLICY", Wide: true, Cell: func(c ipClaim) string { return string(c.Spec.ReleasePolicy) }},
+		{Name: "READY", Wide: true, Cell: func(c ipClaim) string { word, _ := claimState(c.BCSNetIPClaim); return word }},
+		{Name: "AGE", Wide: true, Cell: func(c ipClaim) string { return v.Age(c.CreationTimestamp.Time) }},
 	}
 }
 
 // watch goes on and shows what changes.
 func (v *claimList) watch(ctx context.Context) error {
-	show := func(w io.Writer, c ipClaim) error { return v.output.object(w, c.stored) }
+	show := func(w io.Writer, c ipClaim) error { return v.output.Object(w, c.stored) }
 	from := source{kind: resource(v1.ClaimResource), which: v.which.options(), namespace: v.in.name}
-	return watchObjects(ctx, v.session, from, readClaim, &watched[ipClaim]{
-		view:    newView(v.session, &v.output, v.columns(), show, v.summary),
+	return watchObjects(ctx, v.App, from, readClaim, &watched[ipClaim]{
+		view:    newView(v.App, &v.output, v.columns(), show, v.summary),
 		compare: byClaim,
 		items:   map[string]ipClaim{},
 	})
@@ -138,7 +140,7 @@ func (v *claimList) summary(all []ipClaim) string {
 		if v.in.name != "" {
 			text += " in namespace " + v.in.name
 		}
-		return text + " in " + v.where()
+		return text + " in " + v.Where()
 	}
 	var names []string
 	for _, c := range all {

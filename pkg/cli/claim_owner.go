@@ -8,11 +8,13 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/restmapper"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
 // findKind finds group, version and kind of the owner that was typed, as kubectl would.
 func (v *claimCreate) findKind() error {
-	kind, err := v.kindOf(v.ownerResource)
+	kind, err := kindNamed(v.App, v.ownerResource)
 	if err != nil {
 		return err
 	}
@@ -20,16 +22,16 @@ func (v *claimCreate) findKind() error {
 	return nil
 }
 
-// kindOf is the kind that the API server knows by a word: a kind or resource, with its group or without, or its
+// kindNamed is the kind that the API server knows by a word: a kind or resource, with its group or without, or its
 // short name.
-func (s *session) kindOf(word string) (schema.GroupVersionKind, error) {
-	cfg, err := s.connect()
+func kindNamed(s *app.App, word string) (schema.GroupVersionKind, error) {
+	cfg, err := s.Connect()
 	if err != nil {
 		return schema.GroupVersionKind{}, err
 	}
 	d, err := discovery.NewDiscoveryClientForConfig(cfg)
 	if err != nil {
-		return schema.GroupVersionKind{}, s.configProblem(err)
+		return schema.GroupVersionKind{}, s.ConfigProblem(err)
 	}
 	cached := memory.NewMemCacheClient(d)
 	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, func(string) {})
@@ -41,7 +43,7 @@ func (s *session) kindOf(word string) (schema.GroupVersionKind, error) {
 	}
 	kind, err := mapper.KindFor(resource.WithVersion(""))
 	if meta.IsNoMatchError(err) {
-		return kind, refuse(reasonKindNotFound, "the API server knows no kind %s", word).withHint("see what it knows: kubectl api-resources")
+		return kind, app.Refuse(app.ReasonKindNotFound, "the API server knows no kind %s", word).WithHint("see what it knows: kubectl api-resources")
 	}
-	return kind, s.explain(err)
+	return kind, explainError(s, err)
 }

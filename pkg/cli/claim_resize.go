@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -20,8 +22,8 @@ import (
 const unbounded = "any"
 
 type claimResize struct {
-	*session
-	output    output
+	*app.App
+	output    printer.Output
 	in        inNamespace
 	arg, size string
 	replicas  *int32
@@ -30,10 +32,10 @@ type claimResize struct {
 	cmd       *cobra.Command
 }
 
-func newClaimResize(s *session) *cobra.Command {
-	v := &claimResize{session: s}
+func newClaimResize(s *app.App) *cobra.Command {
+	v := &claimResize{App: s}
 	v.cmd = &cobra.Command{
-		Use: "resize NAME N", Aliases: []string{"scale"}, Args: takes(2, 2), RunE: runs(v),
+		Use: "resize NAME N", Aliases: []string{"scale"}, Args: app.Takes(2, 2), RunE: app.Runs(v),
 		Short: "Set how many addresses a claim may have",
 		Long: `Set how many addresses of a family a claim may have; any is for as many as its
 pods need. A larger claim may take more at once. A smaller one gives back what
@@ -41,26 +43,26 @@ it keeps beyond its size, the longest unused first; what pods have stays with
 them until they end.`,
 		Example: `  bcsnetctl claim resize web 5 -n shop
   bcsnetctl claim resize shop/web any --dry-run=server`,
-		ValidArgsFunction: s.completeClaims(&v.in, 1),
+		ValidArgsFunction: completeClaims(s, &v.in, 1),
 	}
 	v.cmd.Flags().Int32Var(&v.surge, "surge", 0, "how many more for a while, as in a rolling update; without it, as before")
-	complete(v.cmd, "surge")
+	app.Complete(v.cmd, "surge")
 	v.in.addTo(s, v.cmd, "the `NAMESPACE` of the claim")
-	s.dry.addTo(v.cmd)
-	v.output.addToChange(v.cmd)
+	s.DryRun.AddTo(v.cmd)
+	v.output.AddToChange(v.cmd)
 	return v.cmd
 }
 
 func (v *claimResize) Complete(args []string) error {
 	v.arg, v.size, v.setSurge = args[0], args[1], v.cmd.Flags().Changed("surge")
-	return v.in.complete(v.session)
+	return v.in.complete(v.App)
 }
 
 func (v *claimResize) Validate() error {
 	if v.size != unbounded {
 		n, err := strconv.Atoi(v.size)
 		if err != nil {
-			return usagef("%q is no number of addresses, nor %s", v.size, unbounded)
+			return app.Usagef("%q is no number of addresses, nor %s", v.size, unbounded)
 		}
 		if err := checkReplicas("the size", n); err != nil {
 			return err
@@ -70,21 +72,21 @@ func (v *claimResize) Validate() error {
 	if err := checkReplicas("--surge", int(v.surge)); err != nil {
 		return err
 	}
-	return v.output.validate()
+	return v.output.Validate()
 }
 
 func (v *claimResize) Run(ctx context.Context) error {
-	api, c, err := v.claimNamed(ctx, &v.in, v.arg)
+	api, c, err := claimNamed(ctx, v.App, &v.in, v.arg)
 	switch {
 	case err != nil:
 		return err
 	case c.DeletionTimestamp != nil:
-		return refuse(ipam.ReasonClaimConflict, "claim %s is being deleted and takes no changes", c.name()).
-			withHint("see what it waits for: bcsnetctl claim describe %s", c.name())
+		return app.Refuse(ipam.ReasonClaimConflict, "claim %s is being deleted and takes no changes", c.name()).
+			WithHint("see what it waits for: bcsnetctl claim describe %s", c.name())
 	case c.Labels[claim.Managed] == "true":
 		return managedClaim(c)
 	}
-	leases, err := v.leasesOf(ctx, c.name())
+	leases, err := leasesOfClaim(ctx, v.App, c.name())
 	if err != nil {
 		return err
 	}
@@ -98,8 +100,8 @@ func (v *claimResize) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.say.done("claim %s may have %s; it was %s", c.name(), sizeText(c.BCSNetIPClaim), before)
-	return v.output.object(v.Out, stored)
+	v.Say.Done("claim %s may have %s; it was %s", c.name(), sizeText(c.BCSNetIPClaim), before)
+	return v.output.Object(v.Out, stored)
 }
 
 // effect says what the new size does to the addresses that the claim has.
@@ -128,7 +130,7 @@ func (v *claimResize) effect(leases []ipam.Lease) {
 			}
 			parts += fmt.Sprintf("%d more than that %s in use and %s until the pods end", stay, humanize.OneOr(stay, "is", "are"), humanize.OneOr(stay, "stays", "stay"))
 		}
-		v.say.start("%s: %s", map[bool]string{true: "IPv4", false: "IPv6"}[is4], parts)
+		v.Say.Start("%s: %s", map[bool]string{true: "IPv4", false: "IPv6"}[is4], parts)
 	}
 }
 
@@ -141,7 +143,7 @@ func (v *claimResize) patch(ctx context.Context, api *claims, c ipClaim) (*unstr
 	if v.setSurge {
 		spec["surge"] = int64(v.surge)
 	}
-	if v.dry == dryRunClient {
+	if v.DryRun == app.DryRunClient {
 		next := c.stored.DeepCopy()
 		for field, value := range spec {
 			if value == nil {
@@ -157,6 +159,6 @@ func (v *claimResize) patch(ctx context.Context, api *claims, c ipClaim) (*unstr
 		return nil, err
 	}
 	stored, err := api.api.Namespace(c.Namespace).Patch(ctx, c.Name, types.MergePatchType, body,
-		metav1.PatchOptions{FieldManager: programName, DryRun: v.dry.options()})
-	return stored, v.explain(err)
+		metav1.PatchOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
+	return stored, explainError(v.App, err)
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -18,8 +19,8 @@ import (
 func (v *claimCreate) Validate() error {
 	key, err := v.in.key(v.name)
 	if err != nil || len(validation.NameIsDNSSubdomain(key.Name, false)) > 0 {
-		return usagef("%q is no name for a claim", v.name).
-			withHint("a name is lower-case letters, digits, - and ., with a letter or digit at both ends")
+		return app.Usagef("%q is no name for a claim", v.name).
+			WithHint("a name is lower-case letters, digits, - and ., with a letter or digit at both ends")
 	}
 	v.object.Namespace, v.object.Name = key.Namespace, key.Name
 	spec := &v.object.Spec
@@ -35,25 +36,25 @@ func (v *claimCreate) Validate() error {
 	}
 	switch {
 	case spec.Preallocate && spec.Replicas == nil && len(spec.Addresses) == 0:
-		return usagef("--preallocate takes as many addresses as --replicas says, or those of --address: give one of them")
+		return app.Usagef("--preallocate takes as many addresses as --replicas says, or those of --address: give one of them")
 	case spec.Preallocate && spec.ReleasePolicy != v1.ReleaseImmutable && spec.ReleasePolicy != v1.ReleaseNever:
-		return usagef("--preallocate goes with --release-policy Immutable or Never, not with %s: it gives back what is not in use", spec.ReleasePolicy)
+		return app.Usagef("--preallocate goes with --release-policy Immutable or Never, not with %s: it gives back what is not in use", spec.ReleasePolicy)
 	}
 	if v.owner != "" {
 		kind, name, both := strings.Cut(v.owner, "/")
 		if !both || kind == "" || len(validation.NameIsDNSSubdomain(name, false)) > 0 {
-			return usagef("--owner %q is not KIND/NAME, such as Deployment/web", v.owner)
+			return app.Usagef("--owner %q is not KIND/NAME, such as Deployment/web", v.owner)
 		}
 		v.ownerResource, spec.Owner = kind, &v1.ClaimOwner{Name: name}
 	}
 	if spec.Owner != nil && spec.SharedName != "" {
-		return usagef("--owner and --shared-name do not go together: a shared pool belongs to no workload")
+		return app.Usagef("--owner and --shared-name do not go together: a shared pool belongs to no workload")
 	}
 	if want := workload.SharedClaim(spec.SharedName); spec.SharedName != "" && v.object.Name != want {
-		return usagef("the claim of the shared pool %q is named %s: pods find it by that", spec.SharedName, want).
-			withHint("bcsnetctl claim create %s -n %s --shared-name %q", want, systemNamespace, spec.SharedName)
+		return app.Usagef("the claim of the shared pool %q is named %s: pods find it by that", spec.SharedName, want).
+			WithHint("bcsnetctl claim create %s -n %s --shared-name %q", want, systemNamespace, spec.SharedName)
 	}
-	return v.output.validate()
+	return v.output.Validate()
 }
 
 // maxReplicas is the most addresses of a family; the schema has the same bound.
@@ -61,7 +62,7 @@ const maxReplicas = 65536
 
 func checkReplicas(flag string, n int) error {
 	if n < 0 || n > maxReplicas {
-		return usagef("%s %d is not between 0 and %d", flag, n, maxReplicas)
+		return app.Usagef("%s %d is not between 0 and %d", flag, n, maxReplicas)
 	}
 	return nil
 }
@@ -73,7 +74,7 @@ func (v *claimCreate) setSize() error {
 	}
 	switch {
 	case v.replicas == -1 && spec.Surge > 0:
-		return usagef("--surge goes with --replicas")
+		return app.Usagef("--surge goes with --replicas")
 	case v.replicas == -1:
 		return nil
 	}
@@ -88,7 +89,7 @@ func (v *claimCreate) setPolicy() error {
 	case i >= 0:
 		spec.ReleasePolicy = v1.ReleasePolicy(releasePolicies()[i])
 	case v.policy != "":
-		return usagef("--release-policy %q is not one of %s", v.policy, strings.Join(releasePolicies(), ", "))
+		return app.Usagef("--release-policy %q is not one of %s", v.policy, strings.Join(releasePolicies(), ", "))
 	case v.keep != 0:
 		spec.ReleasePolicy = v1.ReleaseTimed
 	default:
@@ -96,9 +97,9 @@ func (v *claimCreate) setPolicy() error {
 	}
 	switch timed := spec.ReleasePolicy == v1.ReleaseTimed; {
 	case timed != (v.keep != 0):
-		return usagef("--keep goes with --release-policy Timed: give both, or --keep alone")
+		return app.Usagef("--keep goes with --release-policy Timed: give both, or --keep alone")
 	case timed && (v.keep < 0 || v.keep > v1.MaxKeep || v.keep%time.Second != 0):
-		return usagef("--keep %s is not a number of whole seconds up to %s", v.keep, explain.FormatSpan(v1.MaxKeep))
+		return app.Usagef("--keep %s is not a number of whole seconds up to %s", v.keep, explain.FormatSpan(v1.MaxKeep))
 	case timed:
 		spec.Keep = &metav1.Duration{Duration: v.keep}
 	}

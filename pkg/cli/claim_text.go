@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 )
@@ -90,7 +91,7 @@ func claimState(c *v1.BCSNetIPClaim) (word string, attention bool) {
 }
 
 // managedText says why a claim that was made from annotations is not changed by hand.
-func managedClaim(c ipClaim) *failure {
-	return refuse(reasonClaimManaged, "claim %s was made from annotations, and the controller keeps its spec as they say", c.name()).
-		withHint("change the annotations of %s; which ones: bcsnetctl explain POD", ownerText(c.BCSNetIPClaim))
+func managedClaim(c ipClaim) *app.Failure {
+	return app.Refuse(app.ReasonClaimManaged, "claim %s was made from annotations, and the controller keeps its spec as they say", c.name()).
+		WithHint("change the annotations of %s; which ones: bcsnetctl explain POD", ownerText(c.BCSNetIPClaim))
 }

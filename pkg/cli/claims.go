@@ -16,6 +16,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -24,7 +25,7 @@ const claimKind = "BCSNetIPClaim"
 
 // claims reads and writes claims.
 type claims struct {
-	*session
+	*app.App
 	api dynamic.NamespaceableResourceInterface
 }
 
@@ -34,12 +35,12 @@ type ipClaim struct {
 	stored *unstructured.Unstructured
 }
 
-func (s *session) claims() (*claims, error) {
-	c, err := s.dynamic()
+func newClaims(s *app.App) (*claims, error) {
+	c, err := s.Dynamic()
 	if err != nil {
 		return nil, err
 	}
-	return &claims{session: s, api: c.Resource(resource(v1.ClaimResource))}, nil
+	return &claims{App: s, api: c.Resource(resource(v1.ClaimResource))}, nil
 }
 
 func readClaim(stored *unstructured.Unstructured) (ipClaim, error) {
@@ -60,7 +61,7 @@ func (c *claims) get(ctx context.Context, key types.NamespacedName) (ipClaim, er
 	case apierrors.IsNotFound(err) && !noSuchResource(err):
 		return ipClaim{}, c.unknown(ctx, key)
 	case err != nil:
-		return ipClaim{}, c.explain(err)
+		return ipClaim{}, explainError(c.App, err)
 	}
 	return readClaim(stored)
 }
@@ -76,19 +77,19 @@ func (c *claims) few(ctx context.Context, names []string) ([]ipClaim, error) {
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
-		return nil, c.explain(err)
+		return nil, explainError(c.App, err)
 	}
 	one, err := readClaim(stored)
 	return []ipClaim{one}, err
 }
 
 // claimNamed reads the claim that an argument names, NAME or NAMESPACE/NAME.
-func (s *session) claimNamed(ctx context.Context, in *inNamespace, arg string) (*claims, ipClaim, error) {
+func claimNamed(ctx context.Context, s *app.App, in *inNamespace, arg string) (*claims, ipClaim, error) {
 	key, err := in.key(arg)
 	if err != nil {
 		return nil, ipClaim{}, err
 	}
-	api, err := s.claims()
+	api, err := newClaims(s)
 	if err != nil {
 		return nil, ipClaim{}, err
 	}
@@ -98,7 +99,7 @@ func (s *session) claimNamed(ctx context.Context, in *inNamespace, arg string) (
 
 // named reads claims by name: all of them or none.
 func (c *claims) named(ctx context.Context, keys []types.NamespacedName) (all []ipClaim, err error) {
-	var failed several
+	var failed app.Several
 	for _, key := range keys {
 		one, err := c.get(ctx, key)
 		if err != nil {
@@ -107,14 +108,14 @@ func (c *claims) named(ctx context.Context, keys []types.NamespacedName) (all []
 		}
 		all = append(all, one)
 	}
-	return all, failed.orNil()
+	return all, failed.OrNil()
 }
 
 // list reads the claims of a namespace, or of all where it is empty, by namespace and name.
 func (c *claims) list(ctx context.Context, namespace string, which metav1.ListOptions) (all []ipClaim, err error) {
 	stored, err := listPages(ctx, c.api.Namespace(namespace), which)
 	if err != nil {
-		return nil, c.explain(err)
+		return nil, explainError(c.App, err)
 	}
 	for i := range stored {
 		one, err := readClaim(&stored[i])
@@ -148,23 +149,23 @@ func (c *claims) unknown(ctx context.Context, key types.NamespacedName) error {
 	if err != nil {
 		return err
 	}
-	f := refuse(ipam.ReasonClaimNotFound, "there is no claim %s in namespace %s", key.Name, key.Namespace)
+	f := app.Refuse(ipam.ReasonClaimNotFound, "there is no claim %s in namespace %s", key.Name, key.Namespace)
 	var here []string
 	for _, o := range all {
 		switch {
 		case o.Namespace == key.Namespace:
 			here = append(here, o.Name)
 		case o.Name == key.Name:
-			return f.withHint("there is one in namespace %s: bcsnetctl claim describe %s", o.Namespace, o.name())
+			return f.WithHint("there is one in namespace %s: bcsnetctl claim describe %s", o.Namespace, o.name())
 		}
 	}
-	if near := nearest(key.Name, here); near != "" {
-		return f.withHint("did you mean %s? All claims: bcsnetctl claim list -A", near)
+	if near := app.Nearest(key.Name, here); near != "" {
+		return f.WithHint("did you mean %s? All claims: bcsnetctl claim list -A", near)
 	}
-	return f.withHint("see all claims: bcsnetctl claim list -A")
+	return f.WithHint("see all claims: bcsnetctl claim list -A")
 }
 
-// leasesOf are the addresses of a claim, in order.
-func (s *session) leasesOf(ctx context.Context, claim string) ([]ipam.Lease, error) {
-	return s.held(ctx, leaseQuery{claim: claim}, func(l ipam.Lease) bool { return l.State != ipam.Available })
+// leasesOfClaim are the addresses of a claim, in order.
+func leasesOfClaim(ctx context.Context, s *app.App, claim string) ([]ipam.Lease, error) {
+	return heldLeases(ctx, s, leaseQuery{claim: claim}, func(l ipam.Lease) bool { return l.State != ipam.Available })
 }

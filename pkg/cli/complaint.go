@@ -2,15 +2,15 @@ package cli
 
 import "sync"
 
-// complaint is that changes cannot be read. The sources of one list share it: what keeps one from being read mostly
+// warnOnce is that changes cannot be read. The sources of one list share it: what keeps one from being read mostly
 // keeps all, and is said once.
-type complaint struct {
+type warnOnce struct {
 	mu sync.Mutex
 	of map[int]bool // the sources that cannot be read
 }
 
 // about notes whether a source can be read, and says whether that is to be told.
-func (c *complaint) about(source int, unread bool) bool {
+func (c *warnOnce) about(source int, unread bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	first := unread && len(c.of) == 0

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -15,19 +16,19 @@ import (
 const maxOffered = 200
 
 // completeAddresses offers addresses of the given states that are not named yet, with who holds them.
-func (s *session) completeAddresses(states ...ipam.State) completer {
+func completeAddresses(s *app.App, states ...ipam.State) app.Completer {
 	var queries []leaseQuery
 	for _, state := range states {
 		queries = append(queries, leaseQuery{status: state.String()})
 	}
-	return s.completeLeases(queries...)
+	return completeLeases(s, queries...)
 }
 
 // completeLeases offers the addresses that queries find and that are not named yet, with who holds them.
-func (s *session) completeLeases(queries ...leaseQuery) completer {
+func completeLeases(s *app.App, queries ...leaseQuery) app.Completer {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return s.offer(cmd, func(ctx context.Context) ([]string, error) {
-			c, err := s.dynamic()
+		return s.Offer(cmd, func(ctx context.Context) ([]string, error) {
+			c, err := s.Dynamic()
 			if err != nil {
 				return nil, err
 			}
@@ -39,7 +40,7 @@ func (s *session) completeLeases(queries ...leaseQuery) completer {
 				}
 				for i := range page.Items {
 					if l, err := readLease(&page.Items[i]); err == nil && !slices.Contains(args, l.Addr.String()) {
-						out = append(out, cobra.CompletionWithDesc(l.Addr.String(), s.inShort(l)))
+						out = append(out, cobra.CompletionWithDesc(l.Addr.String(), leaseInShort(s, l)))
 					}
 				}
 			}
@@ -48,8 +49,8 @@ func (s *session) completeLeases(queries ...leaseQuery) completer {
 	}
 }
 
-// inShort says in a few words who has an address.
-func (s *session) inShort(l ipam.Lease) string {
+// leaseInShort says in a few words who has an address.
+func leaseInShort(s *app.App, l ipam.Lease) string {
 	if l.State == ipam.Active {
 		return l.Where()
 	}

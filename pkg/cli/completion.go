@@ -5,24 +5,26 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
 type completion struct {
-	*session
+	*app.App
 	cmd   *cobra.Command
 	shell string
 }
 
-func newCompletion(s *session) *cobra.Command {
-	v := &completion{session: s}
+func newCompletion(s *app.App) *cobra.Command {
+	v := &completion{App: s}
 	cmd := &cobra.Command{
-		Use: "completion SHELL", GroupID: "other", Args: takes(1, 1), RunE: runs(v),
+		Use: "completion SHELL", GroupID: "other", Args: app.Takes(1, 1), RunE: app.Runs(v),
 		Short: "Print the completion script for bash, zsh, fish or powershell",
 		Long: `Print the completion script for a shell. It completes commands, flags, and the
 names of pools and hosts in the cluster. For kubectl bcsnet, put
 kubectl_complete-bcsnet on PATH beside kubectl-bcsnet, and load kubectl's own
 completion. It waits 1.5 seconds for the API server at most; where that is too
-short, set ` + completionEnv + `, such as 5s.`,
+short, set ` + app.CompletionEnv + `, such as 5s.`,
 		Example: `  source <(bcsnetctl completion bash)
   bcsnetctl completion zsh > "${fpath[1]}/_bcsnetctl"
   bcsnetctl completion fish | source
@@ -42,7 +44,7 @@ func (v *completion) Validate() error {
 	if slices.Contains(v.cmd.ValidArgs, v.shell) {
 		return nil
 	}
-	return usagef("there is no completion for %q, only for bash, zsh, fish and powershell", v.shell)
+	return app.Usagef("there is no completion for %q, only for bash, zsh, fish and powershell", v.shell)
 }
 
 func (v *completion) Run(context.Context) error {

@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -24,13 +26,13 @@ type rests struct {
 	now   time.Time
 }
 
-// rests reads the pools. Who may not read them sees no address rest.
-func (s *session) rests(ctx context.Context) *rests {
-	all, err := s.readPools(ctx)
+// newRests reads the pools. Who may not read them sees no address rest.
+func newRests(ctx context.Context, s *app.App) *rests {
+	all, err := allPools(ctx, s)
 	if err != nil {
 		return nil
 	}
-	r := &rests{pools: map[string]ipam.Pool{}, now: s.now()}
+	r := &rests{pools: map[string]ipam.Pool{}, now: s.Now()}
 	for _, p := range all {
 		if known := store.Pool(p.BCSNetPool); known.Cooldown > 0 {
 			r.pools[known.Name] = known
@@ -45,16 +47,16 @@ func (r *rests) has(l ipam.Lease) bool { return r != nil && cooling(r.pools[l.Po
 const stateCooling = "Cooling"
 
 // in replaces the status of addresses that rest.
-func (r *rests) in(columns []column[ipam.Lease]) []column[ipam.Lease] {
+func (r *rests) in(columns []printer.Column[ipam.Lease]) []printer.Column[ipam.Lease] {
 	for i, c := range columns {
-		if c.name != "STATUS" {
+		if c.Name != "STATUS" {
 			continue
 		}
-		columns[i].cell = func(l ipam.Lease) string {
+		columns[i].Cell = func(l ipam.Lease) string {
 			if r.has(l) {
 				return stateCooling
 			}
-			return c.cell(l)
+			return c.Cell(l)
 		}
 	}
 	return columns
@@ -66,7 +68,7 @@ func cooldownOf(d time.Duration) (*metav1.Duration, error) {
 	case d == 0:
 		return nil, nil
 	case d < 0 || d > v1.MaxCooldown || d%time.Second != 0:
-		return nil, usagef("--cooldown %s is not a number of whole seconds up to %s", d, explain.FormatSpan(v1.MaxCooldown))
+		return nil, app.Usagef("--cooldown %s is not a number of whole seconds up to %s", d, explain.FormatSpan(v1.MaxCooldown))
 	}
 	return &metav1.Duration{Duration: d}, nil
 }

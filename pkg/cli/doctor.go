@@ -9,13 +9,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 type doctorVerb struct {
-	*session
-	output     output
+	*app.App
+	output     printer.Output
 	only, skip []string
 	severity   string
 	pool       string
@@ -25,10 +28,10 @@ type doctorVerb struct {
 	checks     []doctor.Check
 }
 
-func newDoctor(s *session) *cobra.Command {
-	v := &doctorVerb{session: s}
+func newDoctor(s *app.App) *cobra.Command {
+	v := &doctorVerb{App: s}
 	cmd := &cobra.Command{
-		Use: "doctor", GroupID: "other", Args: takes(0, 0), RunE: runs(v),
+		Use: "doctor", GroupID: "other", Args: app.Takes(0, 0), RunE: app.Runs(v),
 		Short: "Look for what is wrong: leaks, overlaps, full pools, lost hosts",
 		Long: `Look for what is wrong with the installation, pools, addresses and hosts: what
 was found, why, what comes of it, and the command that mends it. It changes
@@ -53,12 +56,12 @@ Exit code 3 says that there are findings of severity error. See the checks with
 	f.BoolVar(&v.fix, "fix", false, "release leaked addresses")
 	f.BoolVarP(&v.yes, "yes", "y", false, "with --fix: do not ask")
 	f.DurationVar(&v.settle, "settle", time.Minute, "with --fix: how long pods must be gone before what they held is released")
-	s.dry.addTo(cmd)
-	v.output.addToChange(cmd)
-	completeWith(cmd, "only", completeChecks)
-	completeWith(cmd, "skip", completeChecks)
-	completeWith(cmd, "pool", s.completePools)
-	complete(cmd, "severity", severities()...)
+	s.DryRun.AddTo(cmd)
+	v.output.AddToChange(cmd)
+	app.CompleteWith(cmd, "only", completeChecks)
+	app.CompleteWith(cmd, "skip", completeChecks)
+	app.CompleteWith(cmd, "pool", completePools(s))
+	app.Complete(cmd, "severity", severities()...)
 	return cmd
 }
 
@@ -94,36 +97,36 @@ func (v *doctorVerb) Complete([]string) error { return nil }
 func (v *doctorVerb) Validate() error {
 	var unknown string
 	if v.checks, unknown = doctor.Select(v.only, v.skip); unknown != "" {
-		f := usagef("there is no check or group %q", unknown)
-		if near := nearest(unknown, doctor.Names()); near != "" {
-			return f.withHint("did you mean %s? All checks: bcsnetctl doctor --list", near)
+		f := app.Usagef("there is no check or group %q", unknown)
+		if near := app.Nearest(unknown, doctor.Names()); near != "" {
+			return f.WithHint("did you mean %s? All checks: bcsnetctl doctor --list", near)
 		}
-		return f.withHint("see all checks: bcsnetctl doctor --list")
+		return f.WithHint("see all checks: bcsnetctl doctor --list")
 	}
 	switch {
 	case len(v.checks) == 0:
-		return usagef("--skip leaves no check of --only")
+		return app.Usagef("--skip leaves no check of --only")
 	case !slices.Contains(severities(), v.severity):
-		return usagef("--severity %q is not error, warning or info", v.severity)
+		return app.Usagef("--severity %q is not error, warning or info", v.severity)
 	case v.list && v.fix:
-		return usagef("--list only lists the checks, --fix runs them")
+		return app.Usagef("--list only lists the checks, --fix runs them")
 	case v.fix && len(leakChecks(v.checks)) == 0:
-		return usagef("--fix mends leaks alone, and --only and --skip leave none of their checks")
+		return app.Usagef("--fix mends leaks alone, and --only and --skip leave none of their checks")
 	case v.settle < 0:
-		return usagef("--settle %s is negative", v.settle)
-	case !v.fix && (v.yes || v.dry != dryRunNone):
-		return usagef("--yes and --dry-run go with --fix: nothing is changed without it")
-	case v.fix && v.dry == dryRunNone && !v.yes && !isTerminal(v.In):
-		return usagef("standard input is no terminal to ask on").withHint("to go on without questions: --yes; to only look: --dry-run=client")
+		return app.Usagef("--settle %s is negative", v.settle)
+	case !v.fix && (v.yes || v.DryRun != app.DryRunNone):
+		return app.Usagef("--yes and --dry-run go with --fix: nothing is changed without it")
+	case v.fix && v.DryRun == app.DryRunNone && !v.yes && !terminal.Is(v.In):
+		return app.Usagef("standard input is no terminal to ask on").WithHint("to go on without questions: --yes; to only look: --dry-run=client")
 	}
-	return v.output.validate()
+	return v.output.Validate()
 }
 
 func (v *doctorVerb) Run(ctx context.Context) error {
 	if v.list {
 		return v.listChecks()
 	}
-	snapshot, err := v.snapshot(ctx, doctor.Reads(v.checks))
+	snapshot, err := takeSnapshot(ctx, v.App, doctor.Reads(v.checks))
 	if err != nil {
 		return err
 	}
@@ -145,7 +148,7 @@ func (v *doctorVerb) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if v.dry == dryRunNone {
+		if v.DryRun == app.DryRunNone {
 			looked = "after that"
 		}
 	}
@@ -162,7 +165,7 @@ func (v *doctorVerb) chosen(ctx context.Context, all []doctor.Finding) (out []do
 	if len(out) > 0 || v.pool == "" {
 		return out, nil
 	}
-	api, err := v.pools()
+	api, err := newPools(v.App)
 	if err == nil {
 		_, err = api.get(ctx, v.pool)
 	}
@@ -178,8 +181,8 @@ func (v *doctorVerb) skipped(s *doctor.Snapshot, r doctor.Report) error {
 	}
 	for _, part := range doctor.Reads(v.checks) {
 		if ids := r.Skipped[part]; len(ids) > 0 {
-			v.say.warn("%s cannot be read, so %s skipped: %s", part, humanize.OneOr(len(ids), "this check was", "these checks were"), strings.Join(ids, ", "))
-			v.say.note("  %s", s.Missing[part])
+			v.Say.Warn("%s cannot be read, so %s skipped: %s", part, humanize.OneOr(len(ids), "this check was", "these checks were"), strings.Join(ids, ", "))
+			v.Say.Note("  %s", s.Missing[part])
 		}
 	}
 	return nil
@@ -200,11 +203,11 @@ func (v *doctorVerb) sumUp(looked string, found []doctor.Finding) error {
 	text := looked + ": " + strings.Join(parts, ", ")
 	switch {
 	case counts[doctor.Error] > 0:
-		return &failure{message: text, code: exitFindings}
+		return &app.Failure{Message: text, Code: app.ExitFindings}
 	case len(found) > 0:
-		v.say.warn("%s", text)
+		v.Say.Warn("%s", text)
 	default:
-		v.say.line(green, "✔", "+", "%s: no findings", looked)
+		v.Say.Line(terminal.Green, "✔", "+", "%s: no findings", looked)
 	}
 	return nil
 }

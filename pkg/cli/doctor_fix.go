@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
@@ -34,7 +35,7 @@ func (f *leakFixer) run(ctx context.Context, found []doctor.Finding) (left []doc
 			return found, fmt.Errorf("nothing is released: %s cannot be read: %w", part, why)
 		}
 	}
-	if f.leases, err = f.doctorVerb.leases(); err != nil {
+	if f.leases, err = f.doctorVerb.Leases(); err != nil {
 		return nil, err
 	}
 	var fixable []doctor.Finding
@@ -51,10 +52,10 @@ func (f *leakFixer) run(ctx context.Context, found []doctor.Finding) (left []doc
 	}
 	f.leftAlone(alone)
 	if len(fixable) == 0 {
-		f.say.note("nothing that --fix can release")
+		f.Say.Note("nothing that --fix can release")
 		return left, nil
 	}
-	if f.dry == dryRunNone {
+	if f.DryRun == app.DryRunNone {
 		if fixable, left, err = f.again(ctx, fixable, left); err != nil {
 			return append(left, fixable...), err
 		}
@@ -67,14 +68,14 @@ func (f *leakFixer) run(ctx context.Context, found []doctor.Finding) (left []doc
 // of a pod that was deleted by force, and leaves out what is on nodes that are no longer ready then.
 func (f *leakFixer) again(ctx context.Context, fixable, left []doctor.Finding) (_, _ []doctor.Finding, err error) {
 	if f.settle > 0 {
-		f.say.wait("waiting %s before a second look at the pods of %s", f.settle, humanize.Plural(len(fixable), "leak"))
+		f.Say.Wait("waiting %s before a second look at the pods of %s", f.settle, humanize.Plural(len(fixable), "leak"))
 		select {
 		case <-time.After(f.settle):
 		case <-ctx.Done():
 			return fixable, left, ctx.Err()
 		}
 	}
-	nodes, err := f.nodes(ctx)
+	nodes, err := listNodes(ctx, f.doctorVerb.App)
 	if err != nil {
 		return fixable, left, err
 	}
@@ -108,32 +109,32 @@ func (f *leakFixer) leftAlone(hosts map[netip.Addr]bool) {
 		}
 	}
 	if hosts[netip.Addr{}] {
-		f.say.warn("left alone: what is held on hosts that are not known")
+		f.Say.Warn("left alone: what is held on hosts that are not known")
 	}
 	if len(names) > 0 {
-		f.say.warn("left alone: what is held on %s, no ready %s: containers may still run there", humanize.List(names), humanize.OneOr(len(names), "node", "nodes"))
-		f.hint("when a machine is off: bcsnetctl release-host %s", names[0])
+		f.Say.Warn("left alone: what is held on %s, no ready %s: containers may still run there", humanize.List(names), humanize.OneOr(len(names), "node", "nodes"))
+		f.Hint("when a machine is off: bcsnetctl release-host %s", names[0])
 	}
 }
 
 // releaseAll asks for each, unless that was answered beforehand, and returns what was not released.
 func (f *leakFixer) releaseAll(ctx context.Context, fixable []doctor.Finding) (left []doctor.Finding, err error) {
-	answers, answer := bufio.NewReader(f.In), answerAll
-	if !f.yes && f.dry == dryRunNone {
+	answers, answer := bufio.NewReader(f.In), app.AnswerAll
+	if !f.yes && f.DryRun == app.DryRunNone {
 		answer = ""
 	}
 	for len(fixable) > 0 {
-		if one := fixable[0]; answer != answerAll {
-			answer, err = f.ask(ctx, answers, fmt.Sprintf("release %s (%s)?", one.Release.Addr, one.Cause))
+		if one := fixable[0]; answer != app.AnswerAll {
+			answer, err = f.Prompt(ctx, answers, fmt.Sprintf("release %s (%s)?", one.Release.Addr, one.Cause))
 		}
 		n := 1
 		switch {
-		case err != nil || answer == answerQuit:
+		case err != nil || answer == app.AnswerQuit:
 			return append(left, fixable...), err
-		case answer == answerNo:
+		case answer == app.AnswerNo:
 			left, fixable = append(left, fixable[0]), fixable[1:]
 			continue
-		case answer == answerAll:
+		case answer == app.AnswerAll:
 			n = min(maxBatch, len(fixable))
 		}
 		kept, err := f.release(ctx, fixable[:n])
@@ -151,7 +152,7 @@ const maxBatch = 128
 // release releases leaks, several at once, and says what became of each in their order.
 func (f *leakFixer) release(ctx context.Context, batch []doctor.Finding) (left []doctor.Finding, err error) {
 	kept, failed := make([]string, len(batch)), make([]error, len(batch))
-	change := ipam.Change{Verb: ipam.VerbRelease, By: f.who(ctx)}
+	change := ipam.Change{Verb: ipam.VerbRelease, By: f.Author(ctx)}
 	var group errgroup.Group
 	group.SetLimit(atOnce)
 	for i, one := range batch {
@@ -164,23 +165,23 @@ func (f *leakFixer) release(ctx context.Context, batch []doctor.Finding) (left [
 	}
 	_ = group.Wait() // each has its own error
 	if ctx.Err() != nil {
-		defer f.say.note("the others are not released: run it again, it does the rest")
+		defer f.Say.Note("the others are not released: run it again, it does the rest")
 	}
-	var all several
+	var all app.Several
 	for i, one := range batch {
 		switch {
 		case failed[i] != nil:
-			all, left = append(all, fmt.Errorf("%s was not released: %w", one.Release.Addr, f.explain(failed[i]))), append(left, one)
+			all, left = append(all, fmt.Errorf("%s was not released: %w", one.Release.Addr, explainError(f.doctorVerb.App, failed[i]))), append(left, one)
 		case kept[i] != "":
-			f.say.note("%s is not released: %s", one.Release.Addr, kept[i])
-		case f.dry != dryRunNone:
+			f.Say.Note("%s is not released: %s", one.Release.Addr, kept[i])
+		case f.DryRun != app.DryRunNone:
 			left = append(left, one)
 			fallthrough
 		default:
-			f.say.done("%s released: %s", one.Release.Addr, one.Cause)
+			f.Say.Done("%s released: %s", one.Release.Addr, one.Cause)
 		}
 	}
-	return left, all.orNil()
+	return left, all.OrNil()
 }
 
 // releaseOne takes the second look and releases the address; kept says why it did not.
@@ -189,7 +190,7 @@ func (f *leakFixer) releaseOne(ctx context.Context, one doctor.Finding, change i
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	pod, err := f.readPod(ctx, l)
+	pod, err := readPod(ctx, f.doctorVerb.App, l)
 	if err != nil {
 		return "", err
 	}
@@ -209,7 +210,7 @@ func (f *leakFixer) releaseOne(ctx context.Context, one doctor.Finding, change i
 	if d := rule.Decide(e); d.Verdict != gone.Gone {
 		return "its containers may still run: " + d.Doubt, nil
 	}
-	if f.dry == dryRunClient {
+	if f.DryRun == app.DryRunClient {
 		return "", nil
 	}
 	released, err := allocator.ReleaseLease(ctx, f.leases, l, change, l.SameHolding)

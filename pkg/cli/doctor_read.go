@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/pager"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -23,24 +24,24 @@ import (
 
 // snapshotReader puts a snapshot together. Every part is written by the one goroutine that reads it.
 type snapshotReader struct {
-	*session
+	*app.App
 	api      dynamic.Interface
 	snapshot *doctor.Snapshot
 }
 
-// snapshot reads some parts of the cluster, all at once. What the user may not read, or the API server does
+// takeSnapshot reads some parts of the cluster, all at once. What the user may not read, or the API server does
 // not know, is missing from it.
-func (s *session) snapshot(ctx context.Context, parts []doctor.Part) (*doctor.Snapshot, error) {
-	api, err := s.dynamic()
+func takeSnapshot(ctx context.Context, s *app.App, parts []doctor.Part) (*doctor.Snapshot, error) {
+	api, err := s.Dynamic()
 	if err != nil {
 		return nil, err
 	}
-	leases, err := s.leases()
+	leases, err := s.Leases()
 	if err != nil {
 		return nil, err
 	}
-	defer s.sayLater("reading the cluster")()
-	r := &snapshotReader{session: s, api: api, snapshot: &doctor.Snapshot{Missing: map[doctor.Part]error{}}}
+	defer sayLater(s, "reading the cluster")()
+	r := &snapshotReader{App: s, api: api, snapshot: &doctor.Snapshot{Missing: map[doctor.Part]error{}}}
 	read := map[doctor.Part]func(context.Context) error{
 		doctor.PartCRDs: r.readCRDs, doctor.PartController: r.readController, doctor.PartServices: r.readServices,
 		doctor.PartPools: r.readPools, doctor.PartPods: r.readPods, doctor.PartNodes: r.readNodes,
@@ -51,7 +52,7 @@ func (s *session) snapshot(ctx context.Context, parts []doctor.Part) (*doctor.Sn
 	group, reading := errgroup.WithContext(ctx)
 	for _, part := range parts {
 		group.Go(func() error {
-			err := s.explain(read[part](reading))
+			err := explainError(s, read[part](reading))
 			if !apierrors.IsForbidden(err) && !noSuchResource(err) {
 				return err
 			}
@@ -67,8 +68,8 @@ func (s *session) snapshot(ctx context.Context, parts []doctor.Part) (*doctor.Sn
 }
 
 // sayLater says on a terminal what takes longer than a second. The returned function ends that.
-func (s *session) sayLater(what string) (done func()) {
-	if !s.say.term.tty {
+func sayLater(s *app.App, what string) (done func()) {
+	if !s.Say.Terminal.Tty {
 		return func() {}
 	}
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -78,7 +79,7 @@ func (s *session) sayLater(what string) (done func()) {
 		defer timer.Stop()
 		select {
 		case <-timer.C:
-			s.say.wait("%s", what)
+			s.Say.Wait("%s", what)
 		case <-stop:
 		}
 	}()
@@ -89,7 +90,7 @@ func (s *session) sayLater(what string) (done func()) {
 }
 
 func (r *snapshotReader) readPools(ctx context.Context) error {
-	api, err := r.pools()
+	api, err := newPools(r.App)
 	if err != nil {
 		return err
 	}
@@ -101,7 +102,7 @@ func (r *snapshotReader) readPools(ctx context.Context) error {
 }
 
 func (r *snapshotReader) readClaims(ctx context.Context) error {
-	api, err := r.claims()
+	api, err := newClaims(r.App)
 	if err != nil {
 		return err
 	}
@@ -122,7 +123,7 @@ func (r *snapshotReader) readLeases(ctx context.Context, leases *store.Client) e
 }
 
 func (r *snapshotReader) readNodes(ctx context.Context) error {
-	all, err := r.nodes(ctx)
+	all, err := listNodes(ctx, r.App)
 	for _, n := range all {
 		r.snapshot.Nodes = append(r.snapshot.Nodes, doctor.Node{Name: n.name, Addrs: n.addrs, Ready: n.state == hostReady})
 	}
@@ -133,13 +134,13 @@ func (r *snapshotReader) readNodes(ctx context.Context) error {
 const podPage = 1000
 
 func (r *snapshotReader) readPods(ctx context.Context) (err error) {
-	r.snapshot.Pods, err = r.allPods(ctx)
+	r.snapshot.Pods, err = allPods(ctx, r.App)
 	return err
 }
 
 // allPods reads the pods of all namespaces.
-func (s *session) allPods(ctx context.Context) (all []workload.Pod, err error) {
-	c, err := s.core()
+func allPods(ctx context.Context, s *app.App) (all []workload.Pod, err error) {
+	c, err := coreClient(s)
 	if err != nil {
 		return nil, err
 	}
@@ -156,9 +157,9 @@ func (s *session) allPods(ctx context.Context) (all []workload.Pod, err error) {
 	return all, err
 }
 
-// core is the way to pods in the encoding that is the fastest to read.
-func (s *session) core() (*typedcorev1.CoreV1Client, error) {
-	cfg, err := s.connect()
+// coreClient is the way to pods in the encoding that is the fastest to read.
+func coreClient(s *app.App) (*typedcorev1.CoreV1Client, error) {
+	cfg, err := s.Connect()
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +168,7 @@ func (s *session) core() (*typedcorev1.CoreV1Client, error) {
 	cfg.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	c, err := typedcorev1.NewForConfig(cfg)
 	if err != nil {
-		return nil, s.configProblem(err)
+		return nil, s.ConfigProblem(err)
 	}
 	return c, nil
 }

@@ -29,13 +29,13 @@ func (r *snapshotReader) readController(ctx context.Context) error {
 		return err
 	}
 	*c = leaderOf(lease)
-	core, err := r.core()
+	core, err := coreClient(r.App)
 	if err != nil {
 		return err
 	}
 	pods, err := core.Pods(doctor.ControllerNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + doctor.ControllerName, Limit: pageSize})
 	switch {
-	case apierrors.IsForbidden(err) && c.Leads(r.now()):
+	case apierrors.IsForbidden(err) && c.Leads(r.Now()):
 		return nil // one that leads runs
 	case err != nil:
 		return err

@@ -8,6 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -18,11 +21,11 @@ const maxFindings = 10
 
 // print prints findings: a paragraph for each check, or objects.
 func (v *doctorVerb) print(s *doctor.Snapshot, r doctor.Report, found []doctor.Finding) error {
-	if v.output.printer != nil && !v.output.names() {
-		return v.output.object(v.Out, v.findingObjects(s, r, found))
+	if v.output.Printer != nil && !v.output.Names() {
+		return v.output.Object(v.Out, v.findingObjects(s, r, found))
 	}
 	b := bufio.NewWriter(v.Out)
-	if v.output.names() {
+	if v.output.Names() {
 		seen := map[doctor.Object]bool{}
 		for _, f := range found {
 			if !seen[f.Object] {
@@ -61,7 +64,7 @@ func (v *doctorVerb) paragraph(b *bufio.Writer, title string, found []doctor.Fin
 	for _, f := range shown {
 		fmt.Fprintf(b, "    %s: %s\n", f.Object, printers.EscapeTerminal(f.Cause))
 		if !common {
-			fmt.Fprintf(b, "        fix: %s\n", v.called(f.Fix))
+			fmt.Fprintf(b, "        fix: %s\n", v.Called(f.Fix))
 		}
 	}
 	if more := len(found) - len(shown); more > 0 {
@@ -69,7 +72,7 @@ func (v *doctorVerb) paragraph(b *bufio.Writer, title string, found []doctor.Fin
 	}
 	fmt.Fprintf(b, "    impact: %s\n", found[0].Impact)
 	if common {
-		fmt.Fprintf(b, "    fix: %s\n", v.called(found[0].Fix))
+		fmt.Fprintf(b, "    fix: %s\n", v.Called(found[0].Fix))
 	}
 	fmt.Fprintln(b)
 }
@@ -78,14 +81,14 @@ func (v *doctorVerb) paragraph(b *bufio.Writer, title string, found []doctor.Fin
 func (v *doctorVerb) mark(s doctor.Severity) string {
 	switch s {
 	case doctor.Error:
-		if !v.out.utf8 {
-			return v.out.paint(red, "x")
+		if !v.Terminal.Utf8 {
+			return v.Terminal.Paint(terminal.Red, "x")
 		}
-		return v.out.paint(red, "✗")
+		return v.Terminal.Paint(terminal.Red, "✗")
 	case doctor.Warning:
-		return v.out.paint(yellow, "!")
+		return v.Terminal.Paint(terminal.Yellow, "!")
 	default:
-		return v.out.paint(cyan, "i")
+		return v.Terminal.Paint(terminal.Cyan, "i")
 	}
 }
 
@@ -136,13 +139,13 @@ func (v *doctorVerb) findingObjects(s *doctor.Snapshot, r doctor.Report, found [
 		}
 	}
 	l := &unstructured.UnstructuredList{Object: map[string]any{
-		"apiVersion": programName + "/v1", "kind": "FindingList", "summary": summary, "skipped": skipped,
+		"apiVersion": app.ProgramName + "/v1", "kind": "FindingList", "summary": summary, "skipped": skipped,
 	}}
 	for _, f := range found {
 		l.Items = append(l.Items, unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": programName + "/v1", "kind": "Finding",
+			"apiVersion": app.ProgramName + "/v1", "kind": "Finding",
 			"check": f.Check, "group": string(f.Group), "severity": string(f.Severity), "object": f.Object.String(), "pools": values(f.Pools),
-			"cause": f.Cause, "impact": f.Impact, "fix": v.called(f.Fix), "fixable": f.Release != nil && s.HostReady(f.Release.Host),
+			"cause": f.Cause, "impact": f.Impact, "fix": v.Called(f.Fix), "fixable": f.Release != nil && s.HostReady(f.Release.Host),
 		}})
 	}
 	return l
@@ -151,27 +154,27 @@ func (v *doctorVerb) findingObjects(s *doctor.Snapshot, r doctor.Report, found [
 // listChecks prints the checks themselves.
 func (v *doctorVerb) listChecks() error {
 	switch {
-	case v.output.names():
+	case v.output.Names():
 		for _, c := range v.checks {
 			if _, err := fmt.Fprintln(v.Out, c.ID); err != nil {
 				return err
 			}
 		}
 		return nil
-	case v.output.printer != nil:
-		l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": programName + "/v1", "kind": "CheckList"}}
+	case v.output.Printer != nil:
+		l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": "CheckList"}}
 		for _, c := range v.checks {
 			l.Items = append(l.Items, unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": programName + "/v1", "kind": "Check", "id": c.ID, "group": string(c.Group), "severity": string(c.Severity),
-				"title": c.Title, "meaning": c.Meaning, "impact": c.Impact, "mend": v.called(c.Mend),
+				"apiVersion": app.ProgramName + "/v1", "kind": "Check", "id": c.ID, "group": string(c.Group), "severity": string(c.Severity),
+				"title": c.Title, "meaning": c.Meaning, "impact": c.Impact, "mend": v.Called(c.Mend),
 			}})
 		}
-		return v.output.object(v.Out, l)
+		return v.output.Object(v.Out, l)
 	}
-	return newTable(&v.output, []column[doctor.Check]{
-		{name: "ID", cell: func(c doctor.Check) string { return c.ID }},
-		{name: "GROUP", cell: func(c doctor.Check) string { return string(c.Group) }},
-		{name: "SEVERITY", cell: func(c doctor.Check) string { return string(c.Severity) }},
-		{name: "FINDS", cell: func(c doctor.Check) string { return c.Title }},
-	}).write(v.Out, v.checks)
+	return printer.NewTable(&v.output, []printer.Column[doctor.Check]{
+		{Name: "ID", Cell: func(c doctor.Check) string { return c.ID }},
+		{Name: "GROUP", Cell: func(c doctor.Check) string { return string(c.Group) }},
+		{Name: "SEVERITY", Cell: func(c doctor.Check) string { return string(c.Severity) }},
+		{Name: "FINDS", Cell: func(c doctor.Check) string { return c.Title }},
+	}).Write(v.Out, v.checks)
 }

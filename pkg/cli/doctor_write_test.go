@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 )
 
@@ -46,7 +47,7 @@ func TestParagraph(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			v := &doctorVerb{session: &session{name: "kubectl bcsnet"}, all: test.all}
+			v := &doctorVerb{App: &app.App{Name: "kubectl bcsnet"}, all: test.all}
 			b := bufio.NewWriter(&out)
 			v.paragraph(b, "title", test.findings)
 			if err := b.Flush(); err != nil {

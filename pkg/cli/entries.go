@@ -8,6 +8,7 @@ import (
 	"go4.org/netipx"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
@@ -30,7 +31,7 @@ func parseEntries(args []string) ([]entry, error) {
 		out = append(out, entry{r, strings.TrimSpace(arg)})
 	}
 	if a, b, found := ipaddr.FirstOverlap(rangesOf(out)); found {
-		return nil, usagef("%s and %s overlap", ipaddr.FormatRange(a), ipaddr.FormatRange(b)).withHint("name every address once")
+		return nil, app.Usagef("%s and %s overlap", ipaddr.FormatRange(a), ipaddr.FormatRange(b)).WithHint("name every address once")
 	}
 	return out, nil
 }
@@ -64,19 +65,19 @@ func parseSets(args []string) ([]netip.Addr, error) {
 // notTooMany bounds what one call changes.
 func notTooMany(set *netipx.IPSet) error {
 	if n := ipaddr.SizeOfSet(set); n > maxBulk {
-		return usagef("these are %s, and %d is the most in one call", humanize.Plural(n, "address"), maxBulk).withHint("name them in several calls")
+		return app.Usagef("these are %s, and %d is the most in one call", humanize.Plural(n, "address"), maxBulk).WithHint("name them in several calls")
 	}
 	return nil
 }
 
 // notation is the error for an entry that is written wrongly.
 func notation(err error) error {
-	return usagef("%v", err).withHint("write addresses as 10.0.0.20, 10.0.0.20-10.0.0.29 or 10.0.0.32/28")
+	return app.Usagef("%v", err).WithHint("write addresses as 10.0.0.20, 10.0.0.20-10.0.0.29 or 10.0.0.32/28")
 }
 
 // noAddress is the error for a word that is none.
 func noAddress(word string) error {
-	return usagef("%q is not an IP address", word).withHint("by pod, container or name: bcsnetctl ip find TEXT")
+	return app.Usagef("%q is not an IP address", word).WithHint("by pod, container or name: bcsnetctl ip find TEXT")
 }
 
 func rangesOf(entries []entry) []netipx.IPRange {
@@ -143,7 +144,7 @@ func arguments(s *netipx.IPSet) string {
 // parseHosts reads host IPs as they are typed, each once. The error is one of usage.
 func parseHosts(args []string) ([]netip.Addr, error) {
 	return parseEach(args, func(arg string) error {
-		return usagef("host %q is not an IP address", arg).withHint("a host is named by its IP; see them: bcsnetctl host list")
+		return app.Usagef("host %q is not an IP address", arg).WithHint("a host is named by its IP; see them: bcsnetctl host list")
 	})
 }
 

@@ -15,22 +15,24 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 )
 
 type eventList struct {
-	*session
-	output output
+	*app.App
+	output printer.Output
 	// pools and claims that are named; none for all of both.
 	pools  []string
 	claims []types.NamespacedName
 	kind   string
-	table  *growingTable[event]
+	table  *printer.GrowingTable[event]
 }
 
-func newEvents(s *session) *cobra.Command {
-	v := &eventList{session: s}
+func newEvents(s *app.App) *cobra.Command {
+	v := &eventList{App: s}
 	cmd := &cobra.Command{
-		Use: "events [POOL|NAMESPACE/CLAIM...]", Aliases: []string{"event"}, GroupID: "objects", Args: cobra.ArbitraryArgs, RunE: runs(v),
+		Use: "events [POOL|NAMESPACE/CLAIM...]", Aliases: []string{"event"}, GroupID: "objects", Args: cobra.ArbitraryArgs, RunE: app.Runs(v),
 		Short: "Show what happened to pools and claims",
 		Long: `Show the events of pools and claims, the newest last: a pool is ready or no
 longer, ran out of addresses, began to drain, shares addresses with another; a
@@ -42,13 +44,13 @@ Kubernetes forgets them after an hour, as it does all events.`,
   bcsnetctl events shop/deploy-web
   bcsnetctl events --sort-by .reason
   bcsnetctl events -w`,
-		ValidArgsFunction: s.completePools,
+		ValidArgsFunction: completePools(s),
 	}
-	v.output.addTo(cmd)
+	v.output.AddTo(cmd)
 	cmd.Flags().StringVar(&v.kind, "type", "", "only events of this `TYPE`: Normal or Warning")
-	cmd.Flags().BoolVarP(&v.output.watch, "watch", "w", false, "go on and print events as they happen")
-	complete(cmd, "type", corev1.EventTypeNormal, corev1.EventTypeWarning)
-	v.output.addSort(cmd, ".regarding.name")
+	cmd.Flags().BoolVarP(&v.output.Watch, "watch", "w", false, "go on and print events as they happen")
+	app.Complete(cmd, "type", corev1.EventTypeNormal, corev1.EventTypeWarning)
+	v.output.AddSort(cmd, ".regarding.name")
 	return cmd
 }
 
@@ -71,14 +73,14 @@ func (v *eventList) Validate() error {
 	kinds := []string{"", corev1.EventTypeNormal, corev1.EventTypeWarning}
 	i := slices.IndexFunc(kinds, func(k string) bool { return strings.EqualFold(k, v.kind) })
 	if i < 0 {
-		return usagef("--type %q is not Normal or Warning", v.kind)
+		return app.Usagef("--type %q is not Normal or Warning", v.kind)
 	}
 	v.kind = kinds[i]
-	return v.output.validate()
+	return v.output.Validate()
 }
 
 func (v *eventList) Run(ctx context.Context) error {
-	c, err := v.dynamic()
+	c, err := v.Dynamic()
 	if err != nil {
 		return err
 	}
@@ -87,13 +89,13 @@ func (v *eventList) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := sorted(&v.output.sort, found, func(e event) (sortKey, error) { return v.output.sort.key(e.stored.Object) }); err != nil {
+	if err := printer.Sorted(&v.output.Sort, found, func(e event) (printer.SortKey, error) { return v.output.Sort.Key(e.stored.Object) }); err != nil {
 		return err
 	}
-	if v.table = (&growingTable[event]{table: newTable(&v.output, v.columns())}); v.output.watch {
-		v.table.begin()
+	if v.table = (&printer.GrowingTable[event]{Table: printer.NewTable(&v.output, v.columns())}); v.output.Watch {
+		v.table.Begin()
 	}
-	if err := v.print(ctx, found); err != nil || !v.output.watch {
+	if err := v.print(ctx, found); err != nil || !v.output.Watch {
 		return err
 	}
 	return v.follow(ctx, api, found)
@@ -140,7 +142,7 @@ func (v *eventList) list(ctx context.Context, api dynamic.ResourceInterface) (fo
 	for options := (metav1.ListOptions{FieldSelector: v.selector(), Limit: pageSize}); ; {
 		page, err := api.List(ctx, options)
 		if err != nil {
-			return nil, v.explain(err)
+			return nil, explainError(v.App, err)
 		}
 		for i := range page.Items {
 			e, err := readEvent(&page.Items[i])
@@ -170,12 +172,12 @@ func (v *eventList) wants(e event) bool {
 }
 
 func (v *eventList) print(ctx context.Context, found []event) error {
-	if v.output.printer != nil && !v.output.watch {
+	if v.output.Printer != nil && !v.output.Watch {
 		var items []unstructured.Unstructured
 		for _, e := range found {
 			items = append(items, *e.stored)
 		}
-		return v.output.list(v.Out, items)
+		return v.output.List(v.Out, items)
 	}
 	if err := v.write(found); err != nil {
 		return err
@@ -198,15 +200,15 @@ const historyHint = "who had an address before, for longer than an hour: bcsnetc
 
 // pointToHistory names what outlives events to somebody who looks for what happened before them.
 func (v *eventList) pointToHistory(found []event) {
-	older := func(e event) bool { return v.now().Sub(e.when) > eventsLast }
-	if !v.output.watch && !slices.ContainsFunc(found, older) {
-		v.hint(historyHint)
+	older := func(e event) bool { return v.Now().Sub(e.when) > eventsLast }
+	if !v.output.Watch && !slices.ContainsFunc(found, older) {
+		v.Hint(historyHint)
 	}
 }
 
 // known refuses a pool or a claim that has no events because it never was.
 func (v *eventList) known(ctx context.Context, found []event) error {
-	pools, err := v.session.pools()
+	pools, err := newPools(v.App)
 	if err != nil {
 		return err
 	}
@@ -218,7 +220,7 @@ func (v *eventList) known(ctx context.Context, found []event) error {
 			return err
 		}
 	}
-	claims, err := v.session.claims()
+	claims, err := newClaims(v.App)
 	if err != nil {
 		return err
 	}
@@ -243,17 +245,17 @@ func (v *eventList) empty() {
 	}
 	var about []string
 	if len(v.pools) > 0 {
-		about = append(about, those("pool", v.pools))
+		about = append(about, app.Those("pool", v.pools))
 	}
 	var claims []string
 	for _, key := range v.claims {
 		claims = append(claims, key.String())
 	}
 	if len(claims) > 0 {
-		about = append(about, those("claim", claims))
+		about = append(about, app.Those("claim", claims))
 	}
 	if len(about) == 0 {
 		about = []string{"pools", "claims"}
 	}
-	v.say.note("%s about %s in %s; Kubernetes keeps them for an hour", what, strings.Join(about, " and "), v.where())
+	v.Say.Note("%s about %s in %s; Kubernetes keeps them for an hour", what, strings.Join(about, " and "), v.Where())
 }

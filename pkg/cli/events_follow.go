@@ -15,6 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
 // event is an Event, when it last happened, and how often it has.
@@ -45,7 +48,7 @@ func readEvent(stored *unstructured.Unstructured) (event, error) {
 
 // follow prints events as they happen. What was printed is printed again only when it happens again.
 func (v *eventList) follow(ctx context.Context, api dynamic.ResourceInterface, found []event) error {
-	ctx, quit := v.quittable(ctx)
+	ctx, quit := v.Quittable(ctx)
 	defer quit()
 	seen := map[string]int32{}
 	for _, e := range found {
@@ -54,7 +57,7 @@ func (v *eventList) follow(ctx context.Context, api dynamic.ResourceInterface, f
 	following, stop := context.WithCancel(ctx)
 	defer stop()
 	changes, ended := make(chan change), make(chan error, 1)
-	all := newFollower(v.session, api, metav1.ListOptions{FieldSelector: v.selector()}, 0, changes)
+	all := newFollower(v.App, api, metav1.ListOptions{FieldSelector: v.selector()}, 0, changes)
 	go func() { ended <- all.run(following) }()
 	for {
 		select {
@@ -101,31 +104,31 @@ func (v *eventList) fresh(found []event, seen map[string]int32) error {
 }
 
 func (v *eventList) write(found []event) error {
-	if v.output.printer == nil {
-		return v.table.write(v.Out, found)
+	if v.output.Printer == nil {
+		return v.table.Write(v.Out, found)
 	}
 	for _, e := range found {
-		if err := v.output.object(v.Out, e.stored); err != nil {
+		if err := v.output.Object(v.Out, e.stored); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (v *eventList) columns() []column[event] {
-	return []column[event]{
-		{name: "AGE", least: 5, cell: func(e event) string { return v.age(e.when) }},
-		{name: "TYPE", least: 7, cell: func(e event) string {
+func (v *eventList) columns() []printer.Column[event] {
+	return []printer.Column[event]{
+		{Name: "AGE", Least: 5, Cell: func(e event) string { return v.Age(e.when) }},
+		{Name: "TYPE", Least: 7, Cell: func(e event) string {
 			if e.Type == corev1.EventTypeWarning {
-				return v.out.paint(yellow, e.Type)
+				return v.Terminal.Paint(terminal.Yellow, e.Type)
 			}
 			return e.Type
 		}},
-		{name: "REASON", least: 22, cell: func(e event) string { return printers.EscapeTerminal(e.Reason) }},
-		{name: "OBJECT", least: 12, cell: objectText},
-		{name: "COUNT", wide: true, least: 5, cell: func(e event) string { return strconv.Itoa(int(e.count)) }},
-		{name: "FROM", wide: true, least: 17, cell: func(e event) string { return e.ReportingController }},
-		{name: "MESSAGE", cell: func(e event) string { return v.called(printers.EscapeTerminal(e.Note)) }},
+		{Name: "REASON", Least: 22, Cell: func(e event) string { return printers.EscapeTerminal(e.Reason) }},
+		{Name: "OBJECT", Least: 12, Cell: objectText},
+		{Name: "COUNT", Wide: true, Least: 5, Cell: func(e event) string { return strconv.Itoa(int(e.count)) }},
+		{Name: "FROM", Wide: true, Least: 17, Cell: func(e event) string { return e.ReportingController }},
+		{Name: "MESSAGE", Cell: func(e event) string { return v.Called(printers.EscapeTerminal(e.Note)) }},
 	}
 }
 

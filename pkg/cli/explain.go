@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -20,9 +21,9 @@ const (
 	hintInstall    = "install them: bcsnetctl install --crds-only; a cluster to try things on: make up"
 )
 
-// explain says in words what the API server or the way to it answered. Other errors stay as they are.
-func (s *session) explain(err error) error {
-	var f *failure
+// explainError says in words what the API server or the way to it answered. Other errors stay as they are.
+func explainError(s *app.App, err error) error {
+	var f *app.Failure
 	var r *ipam.Refusal
 	if err == nil || errors.As(err, &f) || errors.As(err, &r) || errors.Is(err, context.Canceled) {
 		return err
@@ -34,11 +35,11 @@ func (s *session) explain(err error) error {
 	var timeout net.Error
 	switch {
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return (&failure{message: fmt.Sprintf("the API server %s did not answer in time", s.config.Host), code: exitTimeout, cause: err}).
-			withHint("see whether it lives: kubectl get --raw /readyz; --request-timeout sets how long to wait")
+		return (&app.Failure{Message: fmt.Sprintf("the API server %s did not answer in time", s.Config.Host), Code: app.ExitTimeout, Cause: err}).
+			WithHint("see whether it lives: kubectl get --raw /readyz; --request-timeout sets how long to wait")
 	case errors.As(err, &sent):
-		return (&failure{message: fmt.Sprintf("the API server %s cannot be reached: %v", s.config.Host, sent.Err), cause: err}).
-			withHint("see whether it lives: kubectl get --raw /readyz; other clusters: kubectl config get-contexts")
+		return (&app.Failure{Message: fmt.Sprintf("the API server %s cannot be reached: %v", s.Config.Host, sent.Err), Cause: err}).
+			WithHint("see whether it lives: kubectl get --raw /readyz; other clusters: kubectl config get-contexts")
 	}
 	return err
 }
@@ -49,30 +50,30 @@ func isUnreachable(err error) bool {
 	return ok
 }
 
-func explainStatus(err *apierrors.StatusError) *failure {
-	f := &failure{message: err.Error(), cause: err}
+func explainStatus(err *apierrors.StatusError) *app.Failure {
+	f := &app.Failure{Message: err.Error(), Cause: err}
 	switch {
 	case noSuchResource(err):
-		f.message = "the cluster does not know the objects of bcsnet: their CRDs are not installed"
-		f.hint = hintInstall
+		f.Message = "the cluster does not know the objects of bcsnet: their CRDs are not installed"
+		f.Hint = hintInstall
 	case store.IsTerminating(err):
-		f.reason, f.hint = ipam.ReasonUnavailable, store.HintTerminating
+		f.Reason, f.Hint = ipam.ReasonUnavailable, store.HintTerminating
 	case apierrors.IsForbidden(err):
-		f.reason, f.hint = ipam.ReasonForbidden, hintRights
+		f.Reason, f.Hint = ipam.ReasonForbidden, app.HintRights
 	case apierrors.IsUnauthorized(err):
-		f.message = "the API server does not accept the credentials"
-		f.hint = "see which ones are used: kubectl config view --minify"
+		f.Message = "the API server does not accept the credentials"
+		f.Hint = "see which ones are used: kubectl config view --minify"
 	case apierrors.IsInvalid(err) && err.ErrStatus.Details != nil && len(err.ErrStatus.Details.Causes) > 0:
-		f.reason = reasonPoolInvalid
+		f.Reason = app.ReasonPoolInvalid
 		if err.ErrStatus.Details.Kind == claimKind {
-			f.reason = reasonClaimInvalid
+			f.Reason = app.ReasonClaimInvalid
 		}
-		f.message = "the API server does not accept it: " + causes(err.ErrStatus.Details.Causes)
-	case apierrors.IsBadRequest(err) && strings.Contains(f.message, "field label not supported"):
-		f.code = exitUsage
-		f.hint = "pools have the field spec.network; addresses have spec.pool and status.status, host, podNamespace, podName, containerID, owner, claim"
+		f.Message = "the API server does not accept it: " + causes(err.ErrStatus.Details.Causes)
+	case apierrors.IsBadRequest(err) && strings.Contains(f.Message, "field label not supported"):
+		f.Code = app.ExitUsage
+		f.Hint = "pools have the field spec.network; addresses have spec.pool and status.status, host, podNamespace, podName, containerID, owner, claim"
 	case apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
-		f.code = exitTimeout
+		f.Code = app.ExitTimeout
 	}
 	return f
 }

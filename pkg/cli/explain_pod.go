@@ -7,20 +7,22 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 type explainPod struct {
-	*session
-	output    output
+	*app.App
+	output    printer.Output
 	in        inNamespace
 	arg, node string
 }
 
-func newExplain(s *session) *cobra.Command {
-	v := &explainPod{session: s}
+func newExplain(s *app.App) *cobra.Command {
+	v := &explainPod{App: s}
 	cmd := &cobra.Command{
-		Use: "explain POD", GroupID: "objects", Args: onePod, RunE: runs(v),
+		Use: "explain POD", GroupID: "objects", Args: onePod, RunE: app.Runs(v),
 		Short: "Say why a pod has its address, or why it gets none",
 		Long: `Say why a pod has the address that it has; of a pod without one, which address
 it would get now, or why it gets none. That is decided here as the controller
@@ -30,49 +32,49 @@ A pod on no node yet has no pools: --node says what it would get there. The exit
 code is 3 when the pod has no address and gets none as things are.`,
 		Example: `  bcsnetctl explain db-0 -n shop
   bcsnetctl explain shop/db-0 --node node-1 -o yaml`,
-		ValidArgsFunction: s.completePods(&v.in),
+		ValidArgsFunction: completePods(s, &v.in),
 	}
 	cmd.Flags().StringVar(&v.node, "node", "", "as if the pod were on this `NODE`")
-	completeWith(cmd, "node", s.completeNodes)
+	app.CompleteWith(cmd, "node", completeNodes(s))
 	v.in.addTo(s, cmd, "the `NAMESPACE` of the pod")
-	v.output.addToView(cmd)
+	v.output.AddToView(cmd)
 	return cmd
 }
 
 func (v *explainPod) Complete(args []string) error {
 	v.arg = podArg(args)[0]
-	return v.in.complete(v.session)
+	return v.in.complete(v.App)
 }
 
-func (v *explainPod) Validate() error { return v.output.validate() }
+func (v *explainPod) Validate() error { return v.output.Validate() }
 
 func (v *explainPod) Run(ctx context.Context) error {
 	key, err := v.in.key(v.arg)
 	if err != nil {
 		return err
 	}
-	t, err := v.trailOf(ctx, key, nil)
+	t, err := lineageOf(ctx, v.App, key, nil)
 	if err != nil {
 		return err
 	}
-	e := &explanation{trail: t}
+	e := &explanation{lineage: t}
 	if err := v.answer(ctx, e); err != nil {
 		return err
 	}
-	if v.output.printer != nil {
-		err = v.output.object(v.Out, e.object())
+	if v.output.Printer != nil {
+		err = v.output.Object(v.Out, e.object())
 	} else {
 		err = v.writeExplanation(e)
 	}
 	if err == nil && len(e.addresses) == 0 {
-		err = &failure{code: exitFindings} // the output has said why
+		err = &app.Failure{Code: app.ExitFindings} // the output has said why
 	}
 	return err
 }
 
 // explanation is a trail, and why it ends where it does.
 type explanation struct {
-	*trail
+	*lineage
 	// addresses are those that the pod has, or that it would get now.
 	addresses []ipam.Lease
 	has       bool
@@ -107,7 +109,7 @@ func (v *explainPod) answer(ctx context.Context, e *explanation) error {
 		e.none = ipam.Refuse(ipam.ReasonPodEnded, "the pod has ended")
 	case errors.As(e.wrong, &e.none):
 		if e.none.Reason == ipam.ReasonWorkloadUnknown {
-			e.none.Hint = hintRights
+			e.none.Hint = app.HintRights
 		}
 	case !e.host.IsValid():
 		e.none = ipam.Refuse("", "it is on no node yet, and which pools serve it depends on that").
@@ -130,7 +132,7 @@ func (v *explainPod) findHost(ctx context.Context, e *explanation) error {
 	case name == "":
 		return nil
 	}
-	n, err := v.session.node(ctx, name)
+	n, err := getNode(ctx, v.App, name)
 	if err == nil && len(n.addrs) > 0 {
 		e.host = n.addrs[0]
 	}

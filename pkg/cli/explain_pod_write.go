@@ -16,16 +16,16 @@ import (
 // writeExplanation prints what decides on a pod's addresses, and what that comes to.
 func (v *explainPod) writeExplanation(e *explanation) error {
 	var b bytes.Buffer
-	v.podLines(&b, e.trail)
+	podLines(v.App, &b, e.lineage)
 	if e.has { // otherwise it is why there is none
-		v.wrongLines(&b, e.trail)
+		wrongLines(v.App, &b, e.lineage)
 	}
 	e.ignoredLines(&b)
 	name := e.policy.Claim
 	if e.has {
 		name = e.addresses[0].Claim
 	}
-	v.claimLine(&b, e.trail, name)
+	claimLine(v.App, &b, e.lineage, name)
 	if c := e.claims[name]; c != nil {
 		trailLine(&b, "", "it may have %s", sizeText(c))
 	}
@@ -44,10 +44,10 @@ func (v *explainPod) writeExplanation(e *explanation) error {
 	}
 	if len(e.addresses) == 0 {
 		trailLine(&b, "Address", "none")
-		text, hint := v.texts(e.none)
+		text, hint := v.Texts(e.none)
 		trailLine(&b, "Because", "%s", text)
 		if hint != "" {
-			section(&b, "Next", []string{"  " + v.called(hint)})
+			section(&b, "Next", []string{"  " + v.Called(hint)})
 		}
 	}
 	_, err := v.Out.Write(b.Bytes())
@@ -94,7 +94,7 @@ func (e *explanation) because(l ipam.Lease) (out []string) {
 
 // object is an explanation for -o json and the like: a trail, and what it comes to.
 func (e *explanation) object() *unstructured.Unstructured {
-	o := e.trail.object("Explanation")
+	o := e.lineage.object("Explanation")
 	o.Object["host"] = addrText(e.host)
 	outcome := "wouldGet"
 	switch {

@@ -13,21 +13,22 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // propose asks an allocator of this process.
 func (v *explainPod) propose(ctx context.Context, e *explanation) error {
-	reader, err := v.reader()
+	reader, err := newReader(v.App)
 	if err != nil {
 		return err
 	}
-	policies, err := v.resolver()
+	policies, err := newResolver(v.App)
 	if err != nil {
 		return err
 	}
-	a, err := v.startAllocator(ctx, func(x *ipam.Index) (allocator.Pods, allocator.ConstraintsFinder) {
+	a, err := startAllocator(ctx, v.App, func(x *ipam.Index) (allocator.Pods, allocator.ConstraintsFinder) {
 		pods := &workload.Pods{Cached: reader, Live: reader, NodeAddrs: func(string) []netip.Addr { return nil }}
 		return pods, &claim.Terms{Policies: policies, Claims: reader, Index: x}
 	})
@@ -35,7 +36,7 @@ func (v *explainPod) propose(ctx context.Context, e *explanation) error {
 		return err
 	}
 	defer a.stop()
-	if err := a.open(ctx, v.session); err != nil {
+	if err := a.open(ctx, v.App); err != nil {
 		return err
 	}
 	held, fresh, err := a.Propose(ctx, allocator.Request{Host: e.host, Namespace: e.key.Namespace, PodName: e.key.Name, PodUID: e.pod.UID})
@@ -47,12 +48,12 @@ func (v *explainPod) propose(ctx context.Context, e *explanation) error {
 		now, _ := a.index.Get(l.Addr)
 		e.keeps[l.Addr] = now.State != ipam.Available
 	}
-	return v.explain(err)
+	return explainError(v.App, err)
 }
 
-// reader reads pods and claims from the API server.
-func (s *session) reader() (client.Reader, error) {
-	cfg, err := s.connect()
+// newReader reads pods and claims from the API server.
+func newReader(s *app.App) (client.Reader, error) {
+	cfg, err := s.Connect()
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +63,7 @@ func (s *session) reader() (client.Reader, error) {
 	}
 	c, err := client.New(cfg, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, s.configProblem(err)
+		return nil, s.ConfigProblem(err)
 	}
 	return c, nil
 }

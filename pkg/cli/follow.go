@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
 // change is what became of an object. The first ones are all objects that there are, as Added; a Bookmark
@@ -24,12 +26,12 @@ type change struct {
 // follower reads objects of one kind, and then what becomes of them. It goes on where it was when the watch is
 // cut, and reads them all again when that is no longer possible.
 type follower struct {
-	*session
+	*app.App
 	api    dynamic.ResourceInterface
 	which  metav1.ListOptions
 	source int
 	out    chan<- change
-	told   *complaint
+	told   *warnOnce
 	// seen are the versions of the objects that were passed on.
 	seen    map[string]string
 	version string
@@ -47,8 +49,8 @@ func keyOf(o *unstructured.Unstructured) string {
 // has begun counts as one that goes on.
 const retryDelay, settleDelay = time.Second, 100 * time.Millisecond
 
-func (s *session) follower(from source, number int, out chan<- change, told *complaint) (*follower, error) {
-	c, err := s.dynamic()
+func startFollower(s *app.App, from source, number int, out chan<- change, told *warnOnce) (*follower, error) {
+	c, err := s.Dynamic()
 	if err != nil {
 		return nil, err
 	}
@@ -57,15 +59,15 @@ func (s *session) follower(from source, number int, out chan<- change, told *com
 	return f, nil
 }
 
-func newFollower(s *session, api dynamic.ResourceInterface, which metav1.ListOptions, source int, out chan<- change) *follower {
-	return &follower{session: s, api: api, which: which, source: source, out: out, told: &complaint{of: map[int]bool{}}, seen: map[string]string{}}
+func newFollower(s *app.App, api dynamic.ResourceInterface, which metav1.ListOptions, source int, out chan<- change) *follower {
+	return &follower{App: s, api: api, which: which, source: source, out: out, told: &warnOnce{of: map[int]bool{}}, seen: map[string]string{}}
 }
 
 // run goes on until the context ends. That the objects cannot be read at first is an error; later, it tries
 // again.
 func (f *follower) run(ctx context.Context) error {
 	if err := f.list(ctx); err != nil {
-		return f.explain(err)
+		return explainError(f.App, err)
 	}
 	if err := f.send(ctx, change{kind: watch.Bookmark}); err != nil {
 		return err
@@ -84,9 +86,9 @@ func (f *follower) run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-			return f.explain(err)
+			return explainError(f.App, err)
 		case f.told.about(f.source, true):
-			f.say.warn("changes cannot be read at the moment, trying again: %v", f.explain(err))
+			f.Say.Warn("changes cannot be read at the moment, trying again: %v", explainError(f.App, err))
 		}
 		select {
 		case <-time.After(retryDelay):

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
 // TestWaitIsTold: waiting costs a read and a watch, however long it takes, and a watch that breaks off is
@@ -93,7 +94,7 @@ func TestEventsAreTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // how it ended is in its state
-	if code := cmd.ProcessState.ExitCode(); code != exitDone {
+	if code := cmd.ProcessState.ExitCode(); code != app.ExitDone {
 		t.Errorf("exit code %d", code)
 	}
 }

@@ -10,11 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
-// followed is a set of objects that is kept as the API server has it.
-type followed[T any] struct {
-	session *session
+// waitSet is a set of objects that is kept as the API server has it.
+type waitSet[T any] struct {
+	session *app.App
 	api     dynamic.ResourceInterface
 	// fields selects the objects: one that no longer matches leaves the set.
 	fields string
@@ -27,15 +29,15 @@ type followed[T any] struct {
 // named selects the one object of a name.
 func named(name string) string { return fields.OneTermEqualSelector("metadata.name", name).String() }
 
-// deadline shares a time limit among several things that are waited for one after the other: it says how
+// remaining shares a time limit among several things that are waited for one after the other: it says how
 // much is left; 0 is for ever.
-func (s *session) deadline(limit time.Duration) func() time.Duration {
-	began := s.now()
+func remaining(s *app.App, limit time.Duration) func() time.Duration {
+	began := s.Now()
 	return func() time.Duration {
 		if limit == 0 {
 			return 0
 		}
-		return max(limit-s.now().Sub(began), 1) // what is left of a limit is never for ever
+		return max(limit-s.Now().Sub(began), 1) // what is left of a limit is never for ever
 	}
 }
 
@@ -47,7 +49,7 @@ var errTooLong = errors.New("the time is over")
 
 // until follows the set until see has seen enough, for at most some time; 0 is for ever. The set is seen
 // once at least. That the time is over is the error errTooLong.
-func (f followed[T]) until(ctx context.Context, limit time.Duration) error {
+func (f waitSet[T]) until(ctx context.Context, limit time.Duration) error {
 	following, stop := context.WithCancel(ctx)
 	defer stop()
 	changes, ended := make(chan change), make(chan error, 1)
@@ -87,7 +89,7 @@ func (f followed[T]) until(ctx context.Context, limit time.Duration) error {
 	}
 }
 
-func (f followed[T]) take(set map[string]T, c change) (err error) {
+func (f waitSet[T]) take(set map[string]T, c change) (err error) {
 	switch c.kind {
 	case watch.Added, watch.Modified:
 		set[c.name], err = f.read(c.object)

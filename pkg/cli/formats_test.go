@@ -21,6 +21,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
 // formatCalls are calls that have something to print, by command. They change nothing, so that each can be made
@@ -109,10 +110,10 @@ func TestFormats(t *testing.T) {
 		}
 		for _, format := range formatsOf(cmd) {
 			t.Run(path+"/"+format, func(t *testing.T) {
-				args := slices.Concat([]string{programName}, strings.Fields(path), strings.Fields(strings.ReplaceAll(args, "FILE", filepath.Join(dir, "pool"))), []string{"-o", format + values[format]})
+				args := slices.Concat([]string{app.ProgramName}, strings.Fields(path), strings.Fields(strings.ReplaceAll(args, "FILE", filepath.Join(dir, "pool"))), []string{"-o", format + values[format]})
 				var out, errOut bytes.Buffer
 				code := Main(args, "v0.0.0-test", genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut})
-				if code != exitDone && code != exitFindings {
+				if code != app.ExitDone && code != app.ExitFindings {
 					t.Fatalf("%v: exit code %d: %s", args, code, errOut.String())
 				}
 				checkFormat(t, format, out.Bytes())

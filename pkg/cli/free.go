@@ -7,6 +7,7 @@ import (
 
 	"go4.org/netipx"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -32,16 +33,16 @@ type freeAddresses struct {
 
 // free are the free addresses that belong to what the query finds: those of one pool, unless it asks for what only
 // addresses with an object have.
-func (q *leaseQuery) free(ctx context.Context, s *session) (*freeAddresses, error) {
+func (q *leaseQuery) free(ctx context.Context, s *app.App) (*freeAddresses, error) {
 	if q.pool == "" || q.host+q.namespace+q.pod+q.fields+q.labels != "" || q.status != "" && q.status != ipam.Available.String() {
 		return nil, nil
 	}
-	api, err := s.pools()
+	api, err := newPools(s)
 	if err != nil {
 		return nil, err
 	}
 	p, err := api.get(ctx, q.pool)
-	if f, ok := errors.AsType[*failure](err); ok && (f.code == exitUsage || f.reason == reasonPoolNotFound || f.reason == ipam.ReasonForbidden) {
+	if f, ok := errors.AsType[*app.Failure](err); ok && (f.Code == app.ExitUsage || f.Reason == app.ReasonPoolNotFound || f.Reason == ipam.ReasonForbidden) {
 		return nil, nil // addresses of such a name may still be there, and can be listed
 	}
 	if err != nil {
@@ -52,7 +53,7 @@ func (q *leaseQuery) free(ctx context.Context, s *session) (*freeAddresses, erro
 		return nil, nil
 	}
 	f := newFree(known)
-	f.elsewhere = func() (map[netip.Addr]bool, error) { return s.heldElsewhere(ctx, api, known) }
+	f.elsewhere = func() (map[netip.Addr]bool, error) { return heldElsewhere(ctx, s, api, known) }
 	return f, nil
 }
 
@@ -129,7 +130,7 @@ func (f *freeAddresses) advance() {
 }
 
 // heldElsewhere are the addresses that are held in the name of another pool of the same addresses.
-func (s *session) heldElsewhere(ctx context.Context, api *pools, p ipam.Pool) (map[netip.Addr]bool, error) {
+func heldElsewhere(ctx context.Context, s *app.App, api *pools, p ipam.Pool) (map[netip.Addr]bool, error) {
 	held := map[netip.Addr]bool{}
 	others, _, err := api.others(ctx, p.Name)
 	if err != nil {

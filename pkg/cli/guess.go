@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
 const drainHost = "bcsnetctl release-host HOST frees the addresses of a machine that is off, " +
@@ -109,7 +111,7 @@ func podArg(args []string) []string {
 }
 
 // onePod is takes for commands about one pod.
-func onePod(cmd *cobra.Command, args []string) error { return takes(1, 1)(cmd, podArg(args)) }
+func onePod(cmd *cobra.Command, args []string) error { return app.Takes(1, 1)(cmd, podArg(args)) }
 
 // bareDryRun gives --dry-run without a value the value client, as kubectl once did. The value may still be a word of its own.
 // Where a shell asks what may follow, the value is not written yet.
@@ -125,9 +127,9 @@ func bareDryRun(args []string) []string {
 		if arg != "--dry-run" {
 			continue
 		}
-		var d dryRun
+		var d app.DryRun
 		if i+1 == len(out) || d.Set(out[i+1]) != nil {
-			out[i] = "--dry-run=" + string(dryRunClient)
+			out[i] = "--dry-run=" + string(app.DryRunClient)
 		}
 	}
 	return out

@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
@@ -58,29 +60,29 @@ type marks struct {
 	shades                                         [shades]string
 }
 
-func (t terminal) marks() marks {
-	if t.utf8 {
+func marksOf(t terminal.Terminal) marks {
+	if t.Utf8 {
 		return marks{" ", ".", "~", "▒", "█", "✗", [shades]string{"░", "▒", "▓", "█"}}
 	}
 	return marks{" ", ".", "~", "r", "#", "x", [shades]string{"-", "+", "*", "#"}}
 }
 
 // mark is the character of a cell, in its colour.
-func (m heatMap) mark(t terminal, c heatCell) string {
-	k := t.marks()
+func (m heatMap) mark(t terminal.Terminal, c heatCell) string {
+	k := marksOf(t)
 	state := c.state()
 	if !m.single && c.problems == 0 && c.taken() > 0 {
-		return t.paint(green, k.shades[c.shade()-1])
+		return t.Paint(terminal.Green, k.shades[c.shade()-1])
 	}
 	switch state {
 	case cellProblem:
-		return t.paint(red, k.problem)
+		return t.Paint(terminal.Red, k.problem)
 	case cellActive:
-		return t.paint(green, k.active)
+		return t.Paint(terminal.Green, k.active)
 	case cellReserved:
-		return t.paint(yellow, k.reserved)
+		return t.Paint(terminal.Yellow, k.reserved)
 	case cellCooling:
-		return t.paint(cyan, k.cooling)
+		return t.Paint(terminal.Cyan, k.cooling)
 	case cellFree:
 		return k.free
 	default:
@@ -89,7 +91,7 @@ func (m heatMap) mark(t terminal, c heatCell) string {
 }
 
 // draw prints the map, its legend and its sum.
-func (m heatMap) draw(b *bytes.Buffer, t terminal) {
+func (m heatMap) draw(b *bytes.Buffer, t terminal.Terminal) {
 	fmt.Fprintf(b, "Pool %s: %s\n\n", m.pool, m.sum())
 	width := 0
 	for _, r := range m.rows {
@@ -120,18 +122,18 @@ func (m heatMap) sum() string {
 	if n := len(m.problems); n > 0 {
 		parts = append(parts, humanize.Plural(n, "problem"))
 	}
-	return strings.Join(append(parts, count(m.free())+" free"), ", ")
+	return strings.Join(append(parts, app.Count(m.free())+" free"), ", ")
 }
 
-func (m heatMap) legend(t terminal) string {
-	k := t.marks()
+func (m heatMap) legend(t terminal.Terminal) string {
+	k := marksOf(t)
 	left := "other lines hold no address of the pool"
 	if m.sparse {
 		left = "other lines hold nothing"
 	}
-	text := fmt.Sprintf("%s free  %s reserved  %s active", k.free, t.paint(yellow, k.reserved), t.paint(green, k.active))
+	text := fmt.Sprintf("%s free  %s reserved  %s active", k.free, t.Paint(terminal.Yellow, k.reserved), t.Paint(terminal.Green, k.active))
 	if m.cooling > 0 && m.single {
-		text += "  " + t.paint(cyan, k.cooling) + " cooling"
+		text += "  " + t.Paint(terminal.Cyan, k.cooling) + " cooling"
 	}
 	problem, unit := " problem", fmt.Sprintf("%d addresses a line", m.perRow)
 	if !m.single {
@@ -139,7 +141,7 @@ func (m heatMap) legend(t terminal) string {
 		problem, unit = " with a problem", fmt.Sprintf("one cell a /%d", m.bits)
 	}
 	if len(m.problems) > 0 {
-		text += "  " + t.paint(red, k.problem) + problem
+		text += "  " + t.Paint(terminal.Red, k.problem) + problem
 	}
 	return text + "\n" + unit + "; " + left
 }
@@ -155,7 +157,7 @@ func (m heatMap) object() unstructured.Unstructured {
 		rows = append(rows, map[string]any{"from": r.from.String(), "cells": cells})
 	}
 	return unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": programName + "/v1", "kind": "PoolUsage", "pool": m.pool, "block": int64(m.bits), "rows": rows,
+		"apiVersion": app.ProgramName + "/v1", "kind": "PoolUsage", "pool": m.pool, "block": int64(m.bits), "rows": rows,
 		"active": int64(m.active), "reserved": int64(m.reserved), "cooling": int64(m.cooling), "problems": int64(len(m.problems)),
 		"usable": int64(min(m.usable, math.MaxInt64)),
 	}}

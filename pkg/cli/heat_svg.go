@@ -5,6 +5,8 @@ import (
 	"encoding/xml"
 	"fmt"
 	"math"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
 // Measures of the picture, in pixels.
@@ -80,7 +82,7 @@ func (m heatMap) svgCell(b *bytes.Buffer, x, y int, c heatCell) {
 	case m.single && c.who != "":
 		what += " " + c.who
 	case !m.single:
-		what += fmt.Sprintf(": %d of %s taken", c.taken(), count(int64(min(c.usable, math.MaxInt64))))
+		what += fmt.Sprintf(": %d of %s taken", c.taken(), app.Count(int64(min(c.usable, math.MaxInt64))))
 	}
 	svgBox(b, x, y, class, what)
 	if c.problems > 0 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -90,7 +91,7 @@ func TestHeatMap(t *testing.T) {
 			for _, r := range m.rows {
 				line := r.from.String() + " "
 				for _, c := range r.cells {
-					line += m.mark(terminal{}, c)
+					line += m.mark(terminal.Terminal{}, c)
 				}
 				got = append(got, strings.TrimRight(line, " "))
 			}
@@ -179,7 +180,7 @@ func TestHeatMapWidth(t *testing.T) {
 	p := poolWith(t, "255.255.255.0/24", "255.255.255.1", "255.255.255.0/24")
 	for _, bits := range []int{32, 28} {
 		var b bytes.Buffer
-		newHeatMap(p, []ipam.Lease{activeOn("255.255.255.20", "10.0.0.99")}, bits).draw(&b, terminal{utf8: true})
+		newHeatMap(p, []ipam.Lease{activeOn("255.255.255.20", "10.0.0.99")}, bits).draw(&b, terminal.Terminal{Utf8: true})
 		for line := range strings.Lines(b.String()) {
 			if n := len([]rune(strings.TrimSpace(line))); n > 80 {
 				t.Errorf("%d columns: %s", n, line)
@@ -190,12 +191,12 @@ func TestHeatMapWidth(t *testing.T) {
 
 func TestPaintDiff(t *testing.T) {
 	const text = "--- a\n+++ b\n@@ -1 +1 @@\n same\n-old\n+new\n"
-	plain, colored := terminal{}, terminal{color: true}
-	if got := plain.paintDiff(text); got != text {
+	plain, colored := terminal.Terminal{}, terminal.Terminal{Color: true}
+	if got := paintDiff(plain, text); got != text {
 		t.Errorf("without colour: %q", got)
 	}
 	const want = "\x1b[31m--- a\x1b[0m\n\x1b[32m+++ b\x1b[0m\n\x1b[36m@@ -1 +1 @@\x1b[0m\n same\n\x1b[31m-old\x1b[0m\n\x1b[32m+new\x1b[0m\n"
-	if got := colored.paintDiff(text); got != want {
+	if got := paintDiff(colored, text); got != want {
 		t.Errorf("got %q", got)
 	}
 }

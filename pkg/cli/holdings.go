@@ -36,10 +36,10 @@ type stake struct {
 	since []time.Time
 }
 
-// holdings are the addresses in use by who has them.
-type holdings[K comparable] map[K]*stake
+// leaseUsage are the addresses in use by who has them.
+type leaseUsage[K comparable] map[K]*stake
 
-func (h holdings[K]) add(who K, u heldAddr) {
+func (h leaseUsage[K]) add(who K, u heldAddr) {
 	if h[who] == nil {
 		h[who] = &stake{pods: map[types.NamespacedName]bool{}, pools: map[string]int{}}
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
@@ -33,23 +34,23 @@ type hostArgs struct {
 const hostArgsHelp = `HOST is the IP of a host; - reads hosts from standard input, and -f from a file,
 one a line. --selector and --node take the internal IPs of nodes.`
 
-func (h *hostArgs) addTo(s *session, cmd *cobra.Command) {
+func (h *hostArgs) addTo(s *app.App, cmd *cobra.Command) {
 	cmd.Flags().StringArrayVarP(&h.files, "filename", "f", nil, "`FILE` with hosts, one a line; repeatable")
 	cmd.Flags().StringVarP(&h.selector, "selector", "l", "", "nodes with these `LABELS`, as in kubectl")
 	cmd.Flags().StringArrayVar(&h.nodes, "node", nil, "`NAME` of a node; repeatable")
-	complete(cmd, "selector")
-	completeWith(cmd, "node", s.completeNodes)
+	app.Complete(cmd, "selector")
+	app.CompleteWith(cmd, "node", completeNodes(s))
 }
 
 // read takes the words that were typed, and those that files and standard input hold.
-func (h *hostArgs) read(s *session, args []string) error {
-	words, err := s.orLines("hosts", args)
+func (h *hostArgs) read(s *app.App, args []string) error {
+	words, err := argsOrLines(s, "hosts", args)
 	if err != nil {
 		return err
 	}
 	h.words = words
 	for _, name := range h.files {
-		lines, err := s.linesOf(name)
+		lines, err := readLinesOf(s, name)
 		if err != nil {
 			return err
 		}
@@ -58,14 +59,14 @@ func (h *hostArgs) read(s *session, args []string) error {
 	return nil
 }
 
-// linesOf reads the lines of a file; - is standard input.
-func (s *session) linesOf(name string) ([]string, error) {
+// readLinesOf reads the lines of a file; - is standard input.
+func readLinesOf(s *app.App, name string) ([]string, error) {
 	if name == "-" {
-		return s.orLines("hosts", []string{"-"})
+		return argsOrLines(s, "hosts", []string{"-"})
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, &failure{message: err.Error(), cause: err}
+		return nil, &app.Failure{Message: err.Error(), Cause: err}
 	}
 	defer f.Close()
 	lines, err := readLines(f)
@@ -77,10 +78,10 @@ func (s *session) linesOf(name string) ([]string, error) {
 
 func (h *hostArgs) validate(typed int) (err error) {
 	if typed+len(h.files)+len(h.nodes) == 0 && h.selector == "" {
-		return usagef("name hosts, or --node, --selector or -f")
+		return app.Usagef("name hosts, or --node, --selector or -f")
 	}
 	if _, err := labels.Parse(h.selector); err != nil {
-		return usagef("--selector %q: %v", h.selector, err)
+		return app.Usagef("--selector %q: %v", h.selector, err)
 	}
 	var addrs []string
 	for _, w := range h.words {
@@ -101,51 +102,51 @@ func mayBeNode(word string) bool {
 }
 
 // matched finds the nodes that were asked for, and says which ones. None at all is an error.
-func (h *hostArgs) matched(ctx context.Context, s *session) ([]node, error) {
+func (h *hostArgs) matched(ctx context.Context, s *app.App) ([]node, error) {
 	if len(h.names) > 0 {
-		return nil, s.nodeForHost(ctx, h.names[0])
+		return nil, nodeForHost(ctx, s, h.names[0])
 	}
 	var found []node
 	for _, name := range h.nodes {
-		n, err := s.node(ctx, name)
+		n, err := getNode(ctx, s, name)
 		if err != nil {
 			return nil, err
 		}
 		found = append(found, n)
 	}
 	if h.selector != "" {
-		selected, err := s.nodesWith(ctx, h.selector)
+		selected, err := listNodesWith(ctx, s, h.selector)
 		switch {
 		case err != nil:
 			return nil, err
 		case len(selected) == 0:
-			return nil, refuse(reasonNodeNotFound, "no node in %s has the labels %s", s.where(), h.selector).
-				withHint("see them: kubectl get nodes --show-labels")
+			return nil, app.Refuse(app.ReasonNodeNotFound, "no node in %s has the labels %s", s.Where(), h.selector).
+				WithHint("see them: kubectl get nodes --show-labels")
 		}
 		var names []string
 		for _, n := range selected {
 			names = append(names, fmt.Sprintf("%s (%s)", n.name, orNone(joinAddrs(n.internal))))
 		}
-		s.say.note("%s with the labels %s: %s", humanize.Plural(len(selected), "node"), h.selector, humanize.List(names))
+		s.Say.Note("%s with the labels %s: %s", humanize.Plural(len(selected), "node"), h.selector, humanize.List(names))
 		found = append(found, selected...)
 	}
 	for _, n := range found {
 		if len(n.internal) == 0 {
-			return nil, refuse(reasonNodeNotFound, "node %s has no internal IP", n.name).withHint("see its addresses: kubectl get node %s -o wide", n.name)
+			return nil, app.Refuse(app.ReasonNodeNotFound, "node %s has no internal IP", n.name).WithHint("see its addresses: kubectl get node %s -o wide", n.name)
 		}
 	}
 	return found, nil
 }
 
 // nodeForHost is the error for a node's name in place of a host's IP.
-func (s *session) nodeForHost(ctx context.Context, name string) error {
+func nodeForHost(ctx context.Context, s *app.App, name string) error {
 	_, err := parseHosts([]string{name})
-	n, unknown := s.node(ctx, name)
+	n, unknown := getNode(ctx, s, name)
 	if unknown != nil || len(n.internal) == 0 {
 		return err
 	}
-	return usagef("%s is a node, and a host is named by its IP", name).
-		withHint("its IP is %s; or write --node %s", joinAddrs(n.internal), name)
+	return app.Usagef("%s is a node, and a host is named by its IP", name).
+		WithHint("its IP is %s; or write --node %s", joinAddrs(n.internal), name)
 }
 
 func joinAddrs(all []netip.Addr) string {

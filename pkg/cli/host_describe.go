@@ -8,40 +8,44 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 type hostDescribe struct {
-	*session
-	output output
+	*app.App
+	output printer.Output
 	word   string
 	host   netip.Addr // invalid for the name of a node
 }
 
-func newHostDescribe(s *session) *cobra.Command {
-	v := &hostDescribe{session: s}
+func newHostDescribe(s *app.App) *cobra.Command {
+	v := &hostDescribe{App: s}
 	cmd := &cobra.Command{
-		Use: "describe HOST|NODE", Aliases: []string{"show"}, Args: takes(1, 1), RunE: runs(v),
+		Use: "describe HOST|NODE", Aliases: []string{"show"}, Args: app.Takes(1, 1), RunE: app.Runs(v),
 		Short: "Show a host: its node, its pools, its leases, what is wrong",
 		Long: `Show a host, by its IP or by the name of its node: whether the node is ready,
 which pools it may draw from and what they have free, the addresses in use on
 it, what is wrong, and what to do next.`,
 		Example: `  bcsnetctl host describe 10.0.0.11
   bcsnetctl host describe node-1 -o yaml`,
-		ValidArgsFunction: s.completeOneHost,
+		ValidArgsFunction: completeOneHost(s),
 	}
-	v.output.addToView(cmd)
+	v.output.AddToView(cmd)
 	return cmd
 }
 
 // completeOneHost offers the hosts of pools and the names of nodes, and nothing behind the first.
-func (s *session) completeOneHost(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+func completeOneHost(s *app.App) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		hosts, _ := completeHosts(s)(cmd, args, typed)
+		nodes, directive := completeNodes(s)(cmd, args, typed)
+		return append(hosts, nodes...), directive
 	}
-	hosts, _ := s.completeHosts(cmd, args, typed)
-	nodes, directive := s.completeNodes(cmd, args, typed)
-	return append(hosts, nodes...), directive
 }
 
 func (v *hostDescribe) Complete(args []string) error {
@@ -57,7 +61,7 @@ func (v *hostDescribe) Validate() error {
 		}
 		v.host = hosts[0]
 	}
-	return v.output.validate()
+	return v.output.Validate()
 }
 
 // hostView is what is known of a host.
@@ -85,11 +89,11 @@ func (v *hostDescribe) Run(ctx context.Context) error {
 		if len(h.pools) > 0 {
 			where = "in no pool but by the host subnets of " + h.pools[0].Name
 		}
-		return refuse(reasonHostNotFound, "host %s is no node, %s, and holds no address", h.host, where).
-			withHint("see all hosts: bcsnetctl host list")
+		return app.Refuse(app.ReasonHostNotFound, "host %s is no node, %s, and holds no address", h.host, where).
+			WithHint("see all hosts: bcsnetctl host list")
 	}
-	if v.output.printer != nil {
-		return v.output.object(v.Out, h.object())
+	if v.output.Printer != nil {
+		return v.output.Object(v.Out, h.object())
 	}
 	return v.write(h)
 }
@@ -97,20 +101,20 @@ func (v *hostDescribe) Run(ctx context.Context) error {
 // look finds the node of a host, or the host of a node.
 func (v *hostDescribe) look(ctx context.Context) (*hostView, error) {
 	if !v.host.IsValid() {
-		n, err := v.node(ctx, v.word)
+		n, err := getNode(ctx, v.App, v.word)
 		switch {
 		case err != nil:
 			return nil, err
 		case len(n.addrs) == 0:
-			return nil, refuse(reasonNodeNotFound, "node %s has no IP", n.name).withHint("see it: kubectl get node %s -o wide", n.name)
+			return nil, app.Refuse(app.ReasonNodeNotFound, "node %s has no IP", n.name).WithHint("see it: kubectl get node %s -o wide", n.name)
 		}
 		return &hostView{host: n.addrs[0], addrs: n.addrs, node: &n}, nil
 	}
 	h := &hostView{host: v.host, addrs: []netip.Addr{v.host}}
-	nodes, err := v.nodes(ctx)
+	nodes, err := listNodes(ctx, v.App)
 	if err != nil {
 		h.blind = true
-		v.say.warn("nodes cannot be read, so it is unknown whether the host is one: %v", err)
+		v.Say.Warn("nodes cannot be read, so it is unknown whether the host is one: %v", err)
 	}
 	if len(nodes) == 0 {
 		h.blind = true // no node at all says nothing of this host
@@ -125,7 +129,7 @@ func (v *hostDescribe) look(ctx context.Context) (*hostView, error) {
 
 // fill reads the pools of the host, and what it holds.
 func (v *hostDescribe) fill(ctx context.Context, h *hostView) error {
-	all, err := v.readPools(ctx)
+	all, err := allPools(ctx, v.App)
 	if err != nil {
 		return err
 	}
@@ -136,7 +140,7 @@ func (v *hostDescribe) fill(ctx context.Context, h *hostView) error {
 	}
 	for _, a := range h.addrs {
 		query := leaseQuery{host: a.String(), status: ipam.Active.String()}
-		held, err := v.held(ctx, query, func(ipam.Lease) bool { return true })
+		held, err := heldLeases(ctx, v.App, query, func(ipam.Lease) bool { return true })
 		if err != nil {
 			return err
 		}
@@ -167,7 +171,7 @@ func (h *hostView) object() *unstructured.Unstructured {
 		o["pool"] = l.Pool
 		leases = append(leases, o)
 	}
-	held := holdings[netip.Addr]{}
+	held := leaseUsage[netip.Addr]{}
 	for _, l := range h.held {
 		held.add(h.host, heldAddrOf(l))
 	}

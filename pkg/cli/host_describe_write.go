@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -24,9 +27,9 @@ func (v *hostDescribe) write(h *hostView) error {
 		line("Node", n.name)
 	}
 	if state := h.state(); state != "" {
-		text := v.out.paint(stateColorOf(state), state)
+		text := v.Terminal.Paint(stateColorOf(state), state)
 		if h.node != nil && !h.node.since.IsZero() {
-			text += " for " + v.age(h.node.since)
+			text += " for " + v.Age(h.node.since)
 		}
 		line("State", text)
 	}
@@ -34,25 +37,25 @@ func (v *hostDescribe) write(h *hostView) error {
 	if err := v.poolsSection(&b, h); err != nil {
 		return err
 	}
-	if err := indented(&b, "Leases", table[ipam.Lease]{headers: true, columns: slices.DeleteFunc(v.leaseColumns(false),
-		func(c column[ipam.Lease]) bool { return c.wide || c.name == "HOST" })}, h.held); err != nil {
+	if err := indented(&b, "Leases", printer.Table[ipam.Lease]{Headers: true, Columns: slices.DeleteFunc(leaseColumns(v.App, false),
+		func(c printer.Column[ipam.Lease]) bool { return c.Wide || c.Name == "HOST" })}, h.held); err != nil {
 		return err
 	}
 	problems, next := h.findings()
 	section(&b, "Problems", problems)
 	for i := range next {
-		next[i] = v.called(next[i])
+		next[i] = v.Called(next[i])
 	}
 	section(&b, "Next", next)
 	_, err := v.Out.Write(b.Bytes())
 	return err
 }
 
-func stateColorOf(state string) color {
+func stateColorOf(state string) terminal.Color {
 	if state == hostReady {
-		return green
+		return terminal.Green
 	}
-	return red
+	return terminal.Red
 }
 
 // poolsSection lists the pools that the host may draw from.
@@ -61,19 +64,19 @@ func (v *hostDescribe) poolsSection(b *bytes.Buffer, h *hostView) error {
 	for _, l := range h.held {
 		held[l.Pool]++
 	}
-	return indented(b, "Pools", table[pool]{headers: true, columns: []column[pool]{
-		{name: "POOL", cell: func(p pool) string { return p.Name }},
-		{name: "CIDR", cell: func(p pool) string { return cidrOf(p.BCSNetPool) }},
-		{name: "HELD", cell: func(p pool) string { return fmt.Sprint(held[p.Name]) }},
-		{name: "FREE", cell: func(p pool) string {
+	return indented(b, "Pools", printer.Table[pool]{Headers: true, Columns: []printer.Column[pool]{
+		{Name: "POOL", Cell: func(p pool) string { return p.Name }},
+		{Name: "CIDR", Cell: func(p pool) string { return cidrOf(p.BCSNetPool) }},
+		{Name: "HELD", Cell: func(p pool) string { return fmt.Sprint(held[p.Name]) }},
+		{Name: "FREE", Cell: func(p pool) string {
 			if !counted(p.BCSNetPool) {
 				return ""
 			}
-			return count(p.Status.Available)
+			return app.Count(p.Status.Available)
 		}},
-		{name: "STATE", cell: func(p pool) string {
-			word, _ := v.state(p.BCSNetPool)
-			return v.out.paint(v.stateColor(p.BCSNetPool), word)
+		{Name: "STATE", Cell: func(p pool) string {
+			word, _ := poolState(v.App, p.BCSNetPool)
+			return v.Terminal.Paint(poolStateColor(v.App, p.BCSNetPool), word)
 		}},
 	}}, h.pools)
 }

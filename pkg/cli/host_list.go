@@ -10,10 +10,12 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
-func newHost(s *session) *cobra.Command {
+func newHost(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "host", Aliases: []string{"hosts"}, GroupID: "objects", Args: cobra.ArbitraryArgs, RunE: group,
 		Short: "Hosts that draw addresses",
@@ -23,15 +25,15 @@ func newHost(s *session) *cobra.Command {
 }
 
 type hostList struct {
-	*session
-	output output
+	*app.App
+	output printer.Output
 	which  selectors // of nodes
 }
 
-func newHostList(s *session) *cobra.Command {
-	v := &hostList{session: s}
+func newHostList(s *app.App) *cobra.Command {
+	v := &hostList{App: s}
 	cmd := &cobra.Command{
-		Use: "list", Aliases: []string{"ls", "get"}, Args: takes(0, 0), RunE: runs(v),
+		Use: "list", Aliases: []string{"ls", "get"}, Args: app.Takes(0, 0), RunE: app.Runs(v),
 		Short: "List hosts: their nodes, pools and addresses in use",
 		Long: `List the hosts of all pools, all nodes, and all hosts that hold addresses. STATE
 is that of the node; gone means that no node has the host's IP. ACTIVE counts the
@@ -44,9 +46,9 @@ bcsnetctl release-host.`,
   bcsnetctl host list -o jsonpath='{range .items[?(@.state=="gone")]}{.host}{"\n"}{end}'`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	v.output.addTo(cmd)
-	v.output.addSort(cmd, ".active")
-	v.output.addWatch(cmd)
+	v.output.AddTo(cmd)
+	v.output.AddSort(cmd, ".active")
+	addWatch(&v.output, cmd)
 	v.which.addLabels(cmd, "hosts of nodes")
 	return cmd
 }
@@ -57,7 +59,7 @@ func (v *hostList) Validate() error {
 	if err := v.which.validate(); err != nil {
 		return err
 	}
-	return v.output.validate()
+	return v.output.Validate()
 }
 
 // States of a host.
@@ -78,28 +80,28 @@ type hostRow struct {
 }
 
 func (v *hostList) Run(ctx context.Context) error {
-	if v.output.watch {
+	if v.output.Watch {
 		return v.watch(ctx)
 	}
 	rows, err := v.rows(ctx)
 	if err != nil {
 		return err
 	}
-	if err := sorted(&v.output.sort, rows, func(r hostRow) (sortKey, error) { return v.output.sort.key(hostObject(r).Object) }); err != nil {
+	if err := printer.Sorted(&v.output.Sort, rows, func(r hostRow) (printer.SortKey, error) { return v.output.Sort.Key(hostObject(r).Object) }); err != nil {
 		return err
 	}
 	switch {
-	case v.output.names():
+	case v.output.Names():
 		for _, r := range rows {
 			if err := v.show(v.Out, r); err != nil {
 				return err
 			}
 		}
 		return nil
-	case v.output.printer != nil:
-		return v.output.object(v.Out, hostObjects(rows))
+	case v.output.Printer != nil:
+		return v.output.Object(v.Out, hostObjects(rows))
 	}
-	if err := newTable(&v.output, hostColumns(&v.output)).write(v.Out, rows); err != nil {
+	if err := printer.NewTable(&v.output, hostColumns(&v.output)).Write(v.Out, rows); err != nil {
 		return err
 	}
 	v.sumUp(rows)
@@ -108,11 +110,11 @@ func (v *hostList) Run(ctx context.Context) error {
 
 // show prints one host where no table is asked for.
 func (v *hostList) show(w io.Writer, r hostRow) error {
-	if v.output.names() {
+	if v.output.Names() {
 		_, err := io.WriteString(w, r.host.String()+"\n")
 		return err
 	}
-	return v.output.object(w, hostObject(r))
+	return v.output.Object(w, hostObject(r))
 }
 
 // goneHosts is the jsonpath of all hosts that are gone, one a line.
@@ -121,10 +123,10 @@ const goneHosts = `{range .items[?(@.state=="gone")]}{.host}{"\n"}{end}`
 func (v *hostList) sumUp(rows []hostRow) {
 	if len(rows) == 0 {
 		if words := v.which.words(); len(words) > 0 {
-			v.say.note("no hosts of nodes with %s in %s", words[0], v.where())
+			v.Say.Note("no hosts of nodes with %s in %s", words[0], v.Where())
 			return
 		}
-		v.say.note("no hosts in %s: neither nodes nor hosts of pools", v.where())
+		v.Say.Note("no hosts in %s: neither nodes nor hosts of pools", v.Where())
 		return
 	}
 	gone, left := 0, 0
@@ -136,31 +138,31 @@ func (v *hostList) sumUp(rows []hostRow) {
 			hosts = append(hosts, r.host.String())
 		}
 	}
-	v.say.note("%s", humanize.Plural(len(rows), "host"))
+	v.Say.Note("%s", humanize.Plural(len(rows), "host"))
 	if gone > 0 {
-		v.say.warn("%s gone with %s in use", humanize.OneOr(gone, "host "+hosts[0]+" is", humanize.Plural(gone, "host")+" are"), humanize.Plural(left, "address"))
+		v.Say.Warn("%s gone with %s in use", humanize.OneOr(gone, "host "+hosts[0]+" is", humanize.Plural(gone, "host")+" are"), humanize.Plural(left, "address"))
 		release := "bcsnetctl release-host " + strings.Join(hosts, " ")
-		if len(hosts) > maxNamed {
+		if len(hosts) > app.MaxNamed {
 			release = "bcsnetctl host list -o jsonpath='" + goneHosts + "' | bcsnetctl release-host -"
 		}
-		v.hint("to free what hosts that are off hold: %s", release)
+		v.Hint("to free what hosts that are off hold: %s", release)
 	}
 }
 
-func hostColumns(o *output) []column[hostRow] {
-	return []column[hostRow]{
-		{name: "HOST", cell: func(r hostRow) string { return r.host.String() }},
-		{name: "NODE", cell: func(r hostRow) string { return r.node }},
-		{name: "STATE", cell: func(r hostRow) string { return r.state }},
-		{name: "ACTIVE", cell: func(r hostRow) string { return strconv.Itoa(r.active) }},
-		{name: "PODS", cell: func(r hostRow) string { return strconv.Itoa(r.pods) }},
-		{name: "POOLS", cell: func(r hostRow) string { return o.some(r.pools, 3) }},
+func hostColumns(o *printer.Output) []printer.Column[hostRow] {
+	return []printer.Column[hostRow]{
+		{Name: "HOST", Cell: func(r hostRow) string { return r.host.String() }},
+		{Name: "NODE", Cell: func(r hostRow) string { return r.node }},
+		{Name: "STATE", Cell: func(r hostRow) string { return r.state }},
+		{Name: "ACTIVE", Cell: func(r hostRow) string { return strconv.Itoa(r.active) }},
+		{Name: "PODS", Cell: func(r hostRow) string { return strconv.Itoa(r.pods) }},
+		{Name: "POOLS", Cell: func(r hostRow) string { return o.Some(r.pools, 3) }},
 	}
 }
 
 // hostObjects is the list for -o json and the like. There is no such kind in the cluster: it is a view.
 func hostObjects(rows []hostRow) *unstructured.UnstructuredList {
-	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": programName + "/v1", "kind": "HostList"}}
+	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": "HostList"}}
 	for _, r := range rows {
 		l.Items = append(l.Items, *hostObject(r))
 	}
@@ -169,7 +171,7 @@ func hostObjects(rows []hostRow) *unstructured.UnstructuredList {
 
 func hostObject(r hostRow) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": programName + "/v1", "kind": "Host",
+		"apiVersion": app.ProgramName + "/v1", "kind": "Host",
 		"host": r.host.String(), "node": r.node, "state": r.state, "active": int64(r.active), "pods": int64(r.pods), "pools": values(r.pools),
 	}}
 }

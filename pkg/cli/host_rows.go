@@ -11,7 +11,7 @@ import (
 // hostFacts is what pools, addresses and nodes know of hosts.
 type hostFacts struct {
 	pools  []pool // by name
-	active holdings[netip.Addr]
+	active leaseUsage[netip.Addr]
 	nodes  []node
 	// blind: the nodes cannot be read.
 	blind bool
@@ -21,12 +21,12 @@ type hostFacts struct {
 
 // rows reads the facts and puts them together.
 func (v *hostList) rows(ctx context.Context) ([]hostRow, error) {
-	facts := hostFacts{active: holdings[netip.Addr]{}, selected: v.which.labels != ""}
+	facts := hostFacts{active: leaseUsage[netip.Addr]{}, selected: v.which.labels != ""}
 	var err error
-	if facts.pools, err = v.readPools(ctx); err != nil {
+	if facts.pools, err = allPools(ctx, v.App); err != nil {
 		return nil, err
 	}
-	leases, err := v.leases()
+	leases, err := v.Leases()
 	if err != nil {
 		return nil, err
 	}
@@ -37,9 +37,9 @@ func (v *hostList) rows(ctx context.Context) ([]hostRow, error) {
 		}
 		return nil
 	}); err != nil {
-		return nil, v.explain(err)
+		return nil, explainError(v.App, err)
 	}
-	if facts.nodes, err = v.nodesWith(ctx, v.which.labels); err != nil {
+	if facts.nodes, err = listNodesWith(ctx, v.App, v.which.labels); err != nil {
 		if facts.selected {
 			return nil, err
 		}
@@ -50,7 +50,7 @@ func (v *hostList) rows(ctx context.Context) ([]hostRow, error) {
 }
 
 func (v *hostList) warnBlind(err error) {
-	v.say.warn("nodes cannot be read, so NODE and STATE are unknown: %v", err)
+	v.Say.Warn("nodes cannot be read, so NODE and STATE are unknown: %v", err)
 }
 
 // rows are the hosts in order of their IPs.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -29,13 +30,13 @@ func serves(p pool, addrs []netip.Addr) bool {
 
 // nodesInSubnets reads the nodes where one of the pools has host subnets, and says what stays unknown where they
 // cannot be read.
-func (s *session) nodesInSubnets(ctx context.Context, all ...pool) []node {
+func nodesInSubnets(ctx context.Context, s *app.App, all ...pool) []node {
 	if !slices.ContainsFunc(all, func(p pool) bool { return len(p.Spec.HostSubnets) > 0 }) {
 		return nil
 	}
-	nodes, err := s.nodes(ctx)
+	nodes, err := listNodes(ctx, s)
 	if err != nil {
-		s.say.warn("nodes cannot be read, so it is unknown which lie in the host subnets: %v", err)
+		s.Say.Warn("nodes cannot be read, so it is unknown which lie in the host subnets: %v", err)
 	}
 	return nodes
 }
@@ -65,7 +66,7 @@ func hostCell(p pool) string {
 	case !counted(p.BCSNetPool):
 		return ""
 	default:
-		return count(p.Status.Hosts)
+		return app.Count(p.Status.Hosts)
 	}
 }
 

@@ -46,13 +46,13 @@ func (v *hostList) watch(ctx context.Context) error {
 	}
 	w := &hostWatch{
 		hosts: watched[hostRow]{
-			view:    newView(v.session, &v.output, hostColumns(&v.output), v.show, func(all []hostRow) string { return humanize.Plural(len(all), "host") }),
+			view:    newView(v.App, &v.output, hostColumns(&v.output), v.show, func(all []hostRow) string { return humanize.Plural(len(all), "host") }),
 			compare: byHost,
 			items:   map[string]hostRow{},
 		},
 		pools: map[string]pool{}, holders: map[string]heldAddr{}, nodes: map[string]node{}, selected: v.which.labels != "",
 	}
-	if _, err := v.session.nodes(ctx); err != nil {
+	if _, err := listNodes(ctx, v.App); err != nil {
 		if w.selected {
 			return err
 		}
@@ -60,7 +60,7 @@ func (v *hostList) watch(ctx context.Context) error {
 		w.blind, from = true, from[:fromNodes]
 	}
 	w.unread = len(from)
-	return v.session.watch(ctx, from, w.take, w.tick)
+	return runView(ctx, v.App, from, w.take, w.tick)
 }
 
 // take takes note of a change.
@@ -111,7 +111,7 @@ func (w *hostWatch) compute() error {
 }
 
 func (w *hostWatch) facts() hostFacts {
-	f := hostFacts{active: holdings[netip.Addr]{}, blind: w.blind, selected: w.selected}
+	f := hostFacts{active: leaseUsage[netip.Addr]{}, blind: w.blind, selected: w.selected}
 	for _, p := range w.pools {
 		f.pools = append(f.pools, p)
 	}

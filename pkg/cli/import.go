@@ -1,9 +1,13 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+)
 
 // newImport groups what takes over from other systems.
-func newImport(s *session) *cobra.Command {
+func newImport(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import", Aliases: []string{"adopt", "migrate"}, GroupID: "other", Args: cobra.ArbitraryArgs, RunE: group,
 		Short: "Take pools, claims and leases over from another system",

@@ -7,21 +7,23 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/netservice"
 )
 
 // importNetservice takes over what the released bcs-netservice-controller has.
 type importNetservice struct {
-	*session
-	output output
+	*app.App
+	output printer.Output
 	yes    bool
 }
 
-func newImportNetservice(s *session) *cobra.Command {
-	v := &importNetservice{session: s}
+func newImportNetservice(s *app.App) *cobra.Command {
+	v := &importNetservice{App: s}
 	cmd := &cobra.Command{
-		Use: "netservice", Aliases: []string{"bcs-netservice", "bcs-netservice-controller"}, Args: takes(0, 0), RunE: runs(v),
+		Use: "netservice", Aliases: []string{"bcs-netservice", "bcs-netservice-controller"}, Args: app.Takes(0, 0), RunE: app.Runs(v),
 		Short: "Take over what the released bcs-netservice-controller has",
 		Long: `Take over the pools, claims and addresses of the released program: its objects
 BCSNetPool, BCSNetIPClaim and BCSNetIP of netservice.bkbcs.tencent.com/v1, which
@@ -42,17 +44,17 @@ again when it was interrupted, or when contradictions are resolved.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
-	s.dry.addTo(cmd)
-	v.output.addTo(cmd)
+	s.DryRun.AddTo(cmd)
+	v.output.AddTo(cmd)
 	return cmd
 }
 
 func (v *importNetservice) Complete([]string) error { return nil }
 
-func (v *importNetservice) Validate() error { return v.output.validate() }
+func (v *importNetservice) Validate() error { return v.output.Validate() }
 
 func (v *importNetservice) Run(ctx context.Context) error {
-	a, err := v.startAllocator(ctx, nil)
+	a, err := startAllocator(ctx, v.App, nil)
 	if err != nil {
 		return err
 	}
@@ -64,8 +66,8 @@ func (v *importNetservice) Run(ctx context.Context) error {
 	if err := v.show(job); err != nil {
 		return err
 	}
-	if !job.empty() && v.dry == dryRunNone && !v.yes {
-		if err := v.confirm(ctx, "Take this over?"); err != nil {
+	if !job.empty() && v.DryRun == app.DryRunNone && !v.yes {
+		if err := v.Confirm(ctx, "Take this over?"); err != nil {
 			return err
 		}
 	}
@@ -74,20 +76,20 @@ func (v *importNetservice) Run(ctx context.Context) error {
 	if err := v.print(job); err != nil {
 		failed = append(failed, err)
 	}
-	if failed.compact() == nil && len(job.plan.Conflicts) == 0 {
+	if failed.Compact() == nil && len(job.plan.Conflicts) == 0 {
 		v.sayNext(job)
 	}
-	return append(failed, contradictions(job.plan.Conflicts)).compact()
+	return append(failed, contradictions(job.plan.Conflicts)).Compact()
 }
 
 // sayNext names the steps that follow.
 func (v *importNetservice) sayNext(job *netserviceJob) {
-	if v.dry != dryRunNone {
+	if v.DryRun != app.DryRunNone {
 		return
 	}
-	v.hint("next, the addresses of running pods that no object names: bcsnetctl rebuild")
+	v.Hint("next, the addresses of running pods that no object names: bcsnetctl rebuild")
 	if names := job.cordoned(); len(names) > 0 {
-		v.hint("then have the pools hand out: bcsnetctl pool uncordon %s", strings.Join(names, " "))
+		v.Hint("then have the pools hand out: bcsnetctl pool uncordon %s", strings.Join(names, " "))
 	}
 }
 
@@ -96,8 +98,8 @@ func contradictions(all []netservice.Remark) error {
 	if len(all) == 0 {
 		return nil
 	}
-	f := &failure{code: exitFindings, message: fmt.Sprintf("%s %s to be resolved, %s first", humanize.Plural(len(all), "contradiction"),
+	f := &app.Failure{Code: app.ExitFindings, Message: fmt.Sprintf("%s %s to be resolved, %s first", humanize.Plural(len(all), "contradiction"),
 		humanize.OneOr(len(all), "has", "have"), all[0].Object)}
-	return f.withHint("keep the pools cordoned; mend the objects of the released program, or free what was set aside: " +
+	return f.WithHint("keep the pools cordoned; mend the objects of the released program, or free what was set aside: " +
 		"bcsnetctl ip unreserve ADDRESS; then run it again")
 }

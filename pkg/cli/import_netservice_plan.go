@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/netservice"
@@ -38,22 +40,22 @@ func (j *netserviceJob) cordoned() (names []string) {
 
 // plan reads both systems and compares them.
 func (v *importNetservice) plan(ctx context.Context, a *localAllocator) (*netserviceJob, error) {
-	defer v.sayLater("reading pools, claims, addresses and pods in " + v.where())()
+	defer sayLater(v.App, "reading pools, claims, addresses and pods in "+v.Where())()
 	now := a.leases.Now()
 	pools, ips, claims, err := v.readOld(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.open(ctx, v.session); err != nil {
+	if err := a.open(ctx, v.App); err != nil {
 		return nil, err
 	}
 	ours, err := v.ourClaims(ctx)
 	if err != nil {
 		return nil, err
 	}
-	pods, err := v.allPods(ctx)
+	pods, err := allPods(ctx, v.App)
 	if err != nil {
-		return nil, v.explain(err)
+		return nil, explainError(v.App, err)
 	}
 	job := &netserviceJob{pools: netservice.NewPools(pools, func(name string) bool {
 		_, exists := a.index.Pool(name)
@@ -63,7 +65,7 @@ func (v *importNetservice) plan(ctx context.Context, a *localAllocator) (*netser
 		a.index.SetPool(store.Pool(&job.pools[i]))
 	}
 	job.plan = netservice.Make(netservice.Input{
-		IPs: ips, Claims: claims, Index: a.index, Ours: ours, Pods: pods, Now: now, By: v.who(ctx),
+		IPs: ips, Claims: claims, Index: a.index, Ours: ours, Pods: pods, Now: now, By: v.Author(ctx),
 	})
 	return job, nil
 }
@@ -72,8 +74,8 @@ func (v *importNetservice) plan(ctx context.Context, a *localAllocator) (*netser
 func (v *importNetservice) readOld(ctx context.Context) (pools []netservice.Pool, ips []netservice.IP, claims []netservice.Claim, err error) {
 	items, served, err := v.listOld(ctx, netservice.PoolResource)
 	if err == nil && !served {
-		err = refuse(reasonPoolNotFound, "the cluster does not serve %s of %s: there is nothing to take over",
-			netservice.PoolResource, netservice.GroupVersion()).withHint("see which clusters there are: kubectl config get-contexts")
+		err = app.Refuse(app.ReasonPoolNotFound, "the cluster does not serve %s of %s: there is nothing to take over",
+			netservice.PoolResource, netservice.GroupVersion()).WithHint("see which clusters there are: kubectl config get-contexts")
 	}
 	if err != nil {
 		return nil, nil, nil, err
@@ -99,7 +101,7 @@ func (v *importNetservice) readOld(ctx context.Context) (pools []netservice.Pool
 
 // listOld lists one kind of the released program; served is false where the API server does not know it.
 func (v *importNetservice) listOld(ctx context.Context, kind string) (items []unstructured.Unstructured, served bool, err error) {
-	c, err := v.dynamic()
+	c, err := v.Dynamic()
 	if err != nil {
 		return nil, false, err
 	}
@@ -108,14 +110,14 @@ func (v *importNetservice) listOld(ctx context.Context, kind string) (items []un
 	case noSuchResource(err):
 		return nil, false, nil
 	case err != nil:
-		return nil, false, v.explain(err)
+		return nil, false, explainError(v.App, err)
 	}
 	return items, true, nil
 }
 
 // ourClaims are the claims of this release, by namespace/name.
 func (v *importNetservice) ourClaims(ctx context.Context) (map[string]*v1.BCSNetIPClaim, error) {
-	api, err := v.claims()
+	api, err := newClaims(v.App)
 	if err != nil {
 		return nil, err
 	}
@@ -132,25 +134,25 @@ func (v *importNetservice) ourClaims(ctx context.Context) (map[string]*v1.BCSNet
 func (v *importNetservice) show(job *netserviceJob) error {
 	p := job.plan
 	if job.empty() {
-		v.say.note("nothing to take over: what the released program has is here")
+		v.Say.Note("nothing to take over: what the released program has is here")
 	} else {
-		v.say.start("to take over: %s, %s, %s", humanize.Plural(len(job.pools), "pool"), humanize.Plural(len(p.Claims), "claim"),
+		v.Say.Start("to take over: %s, %s, %s", humanize.Plural(len(job.pools), "pool"), humanize.Plural(len(p.Claims), "claim"),
 			humanize.Plural(len(p.Leases), "address"))
 	}
 	if p.Already > 0 {
-		v.say.note("%s %s here already", humanize.Plural(p.Already, "address"), humanize.OneOr(p.Already, "is", "are"))
+		v.Say.Note("%s %s here already", humanize.Plural(p.Already, "address"), humanize.OneOr(p.Already, "is", "are"))
 	}
-	if len(p.Leases) > 0 && v.output.printer == nil {
-		columns := slices.DeleteFunc(v.leaseColumns(true), func(c column[ipam.Lease]) bool { return c.name == "AGE" || c.name == "IF" })
-		if err := newTable(&v.output, columns).write(v.Out, p.Leases); err != nil {
+	if len(p.Leases) > 0 && v.output.Printer == nil {
+		columns := slices.DeleteFunc(leaseColumns(v.App, true), func(c printer.Column[ipam.Lease]) bool { return c.Name == "AGE" || c.Name == "IF" })
+		if err := printer.NewTable(&v.output, columns).Write(v.Out, p.Leases); err != nil {
 			return err
 		}
 	}
 	for _, r := range p.Left {
-		v.say.note("left: %s: %s", r.Object, r.Cause)
+		v.Say.Note("left: %s: %s", r.Object, r.Cause)
 	}
 	for _, r := range p.Conflicts {
-		v.say.warn("%s: %s", r.Object, r.Cause)
+		v.Say.Warn("%s: %s", r.Object, r.Cause)
 	}
 	return nil
 }

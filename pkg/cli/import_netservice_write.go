@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
@@ -24,11 +25,11 @@ const takenOver = "taken over"
 
 // carryOut makes pools, claims and leases, in this order: an address that is kept for a claim goes back where there is no
 // such claim. What belongs to a pool or claim that could not be made is left out.
-func (v *importNetservice) carryOut(ctx context.Context, a *localAllocator, job *netserviceJob) (failed several) {
+func (v *importNetservice) carryOut(ctx context.Context, a *localAllocator, job *netserviceJob) (failed app.Several) {
 	unmade := map[string]bool{} // pools and claims
-	api, err := v.pools()
+	api, err := newPools(v.App)
 	if err != nil {
-		return several{err}
+		return app.Several{err}
 	}
 	for i := range job.pools {
 		p := &job.pools[i]
@@ -36,7 +37,7 @@ func (v *importNetservice) carryOut(ctx context.Context, a *localAllocator, job 
 			unmade[p.Name], failed = true, append(failed, err)
 		}
 	}
-	claims, err := v.claims()
+	claims, err := newClaims(v.App)
 	if err != nil {
 		return append(failed, err)
 	}
@@ -62,33 +63,33 @@ func (v *importNetservice) createOne(ctx context.Context, api dynamic.ResourceIn
 	}
 	o := &unstructured.Unstructured{Object: content}
 	unstructured.RemoveNestedField(o.Object, "status")
-	if v.dry != dryRunClient {
-		created, err := api.Create(ctx, o, metav1.CreateOptions{FieldManager: programName, DryRun: v.dry.options()})
+	if v.DryRun != app.DryRunClient {
+		created, err := api.Create(ctx, o, metav1.CreateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
 		switch {
 		case apierrors.IsAlreadyExists(err):
-			v.say.note("%s is there by now", what)
+			v.Say.Note("%s is there by now", what)
 			return nil
 		case err != nil:
-			return fmt.Errorf("%s was not made: %w", what, v.explain(err))
+			return fmt.Errorf("%s was not made: %w", what, explainError(v.App, err))
 		}
 		o = created
 	}
 	o.SetManagedFields(nil)
 	job.done = append(job.done, *o)
-	v.say.done("%s created", what)
+	v.Say.Done("%s created", what)
 	return nil
 }
 
 // createLeases stores leases where nothing has changed since they were planned.
-func (v *importNetservice) createLeases(ctx context.Context, a *localAllocator, job *netserviceJob, todo []ipam.Lease) (failed several) {
+func (v *importNetservice) createLeases(ctx context.Context, a *localAllocator, job *netserviceJob, todo []ipam.Lease) (failed app.Several) {
 	stored, changed := make([]ipam.Lease, len(todo)), make([]bool, len(todo))
-	errs := v.inBulk(ctx, todo, takenOver, func(i int, l ipam.Lease) (err error) {
-		if stored[i] = l; v.dry != dryRunClient {
+	errs := inBulk(ctx, v.App, todo, takenOver, func(i int, l ipam.Lease) (err error) {
+		if stored[i] = l; v.DryRun != app.DryRunClient {
 			var created bool
 			stored[i], created, err = recovery.Create(ctx, a.leases, l)
 			changed[i] = err == nil && !created
 		}
-		return v.explain(err)
+		return explainError(v.App, err)
 	})
 	var addrs, late []netip.Addr
 	for i, l := range stored {
@@ -101,18 +102,18 @@ func (v *importNetservice) createLeases(ctx context.Context, a *localAllocator, 
 		}
 	}
 	if len(addrs) > 0 {
-		v.say.done("%s %s: %s", humanize.Plural(len(addrs), "address"), takenOver, spell(ipaddr.SetOfAddrs(addrs...)))
+		v.Say.Done("%s %s: %s", humanize.Plural(len(addrs), "address"), takenOver, spell(ipaddr.SetOfAddrs(addrs...)))
 	}
 	if len(late) > 0 {
-		failed = append(failed, refuse(reasonLeaseChanged, "%s changed meanwhile and %s left alone: %s", humanize.Plural(len(late), "address"),
-			humanize.OneOr(len(late), "is", "are"), spell(ipaddr.SetOfAddrs(late...))).withHint("run it again"))
+		failed = append(failed, app.Refuse(app.ReasonLeaseChanged, "%s changed meanwhile and %s left alone: %s", humanize.Plural(len(late), "address"),
+			humanize.OneOr(len(late), "is", "are"), spell(ipaddr.SetOfAddrs(late...))).WithHint("run it again"))
 	}
-	return append(failed, v.unfinished(ctx, takenOver, todo, errs))
+	return append(failed, unfinished(ctx, v.App, takenOver, todo, errs))
 }
 
 // print prints all objects that were made, unless the table has shown them.
 func (v *importNetservice) print(job *netserviceJob) error {
-	if v.output.printer == nil {
+	if v.output.Printer == nil {
 		return nil
 	}
 	items := slices.Clone(job.done)
@@ -125,5 +126,5 @@ func (v *importNetservice) print(job *netserviceJob) error {
 		o.SetManagedFields(nil)
 		items = append(items, o)
 	}
-	return v.output.list(v.Out, items)
+	return v.output.List(v.Out, items)
 }

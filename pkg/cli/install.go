@@ -9,12 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 type install struct {
-	*session
-	output   output
+	*app.App
+	output   printer.Output
 	image    string
 	crdsOnly bool
 	print    bool
@@ -22,10 +24,10 @@ type install struct {
 	timeout  time.Duration
 }
 
-func newInstall(s *session) *cobra.Command {
-	v := &install{session: s}
+func newInstall(s *app.App) *cobra.Command {
+	v := &install{App: s}
 	cmd := &cobra.Command{
-		Use: "install", Aliases: []string{"upgrade"}, GroupID: "other", Args: takes(0, 0), RunE: runs(v),
+		Use: "install", Aliases: []string{"upgrade"}, GroupID: "other", Args: app.Takes(0, 0), RunE: app.Runs(v),
 		Short: "Install bcsnet into the cluster, or bring it up to date",
 		Long: `Install the definitions of the objects (CRDs), the roles and the controller into
 the namespace bcsnet-system, after a question. What is there already is brought
@@ -44,9 +46,9 @@ replicas.
 	cmd.Flags().BoolVar(&v.print, "print", false, "print the manifests as YAML and change nothing")
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().DurationVar(&v.timeout, "timeout", time.Minute, "how long to wait for the definitions to be served; 0 is for ever")
-	complete(cmd, "image")
-	s.dry.addTo(cmd)
-	v.output.addToChange(cmd)
+	app.Complete(cmd, "image")
+	s.DryRun.AddTo(cmd)
+	v.output.AddToChange(cmd)
 	return cmd
 }
 
@@ -55,13 +57,13 @@ func (v *install) Complete([]string) error { return nil }
 func (v *install) Validate() error {
 	switch {
 	case v.crdsOnly && v.image != "":
-		return usagef("--crds-only installs no controller: --image does not go with it")
-	case v.print && (v.output.given() || v.dry != dryRunNone):
-		return usagef("--print changes nothing and prints YAML: neither --dry-run nor -o goes with it")
+		return app.Usagef("--crds-only installs no controller: --image does not go with it")
+	case v.print && (v.output.Given() || v.DryRun != app.DryRunNone):
+		return app.Usagef("--print changes nothing and prints YAML: neither --dry-run nor -o goes with it")
 	case v.timeout < 0:
-		return usagef("--timeout %s is negative", v.timeout)
+		return app.Usagef("--timeout %s is negative", v.timeout)
 	}
-	return v.output.validate()
+	return v.output.Validate()
 }
 
 func (v *install) Run(ctx context.Context) error {
@@ -72,7 +74,7 @@ func (v *install) Run(ctx context.Context) error {
 	if v.print {
 		return v.printAll(all)
 	}
-	c, err := v.dynamic()
+	c, err := v.Dynamic()
 	if err != nil {
 		return err
 	}
@@ -86,20 +88,20 @@ func (v *install) Run(ctx context.Context) error {
 			fresh++
 		}
 	}
-	v.say.start("%s for %s: %d new, %d there already", humanize.Plural(len(steps), "object"), v.where(), fresh, len(steps)-fresh)
-	if v.dry == dryRunNone && !v.yes {
-		if err := v.confirm(ctx, "Apply them?"); err != nil {
+	v.Say.Start("%s for %s: %d new, %d there already", humanize.Plural(len(steps), "object"), v.Where(), fresh, len(steps)-fresh)
+	if v.DryRun == app.DryRunNone && !v.yes {
+		if err := v.Confirm(ctx, "Apply them?"); err != nil {
 			return err
 		}
 	}
 	applied, err := v.applyAll(ctx, steps)
-	if err == nil && !v.crdsOnly && v.dry == dryRunNone {
-		v.hint("see the controller start: kubectl -n %s rollout status deployment %s", systemNamespace, controllerName)
+	if err == nil && !v.crdsOnly && v.DryRun == app.DryRunNone {
+		v.Hint("see the controller start: kubectl -n %s rollout status deployment %s", systemNamespace, controllerName)
 	}
-	if v.output.printer == nil {
+	if v.output.Printer == nil {
 		return err
 	}
-	return several{err, v.output.list(v.Out, applied)}.compact()
+	return app.Several{err, v.output.List(v.Out, applied)}.Compact()
 }
 
 // wanted are the manifests with what the flags say.
@@ -135,7 +137,7 @@ func (v *install) printAll(all []unstructured.Unstructured) error {
 		}
 	}
 	if !v.crdsOnly && v.image == "" {
-		v.say.warn("the image of the controller is a placeholder; name yours with --image")
+		v.Say.Warn("the image of the controller is a placeholder; name yours with --image")
 	}
 	return nil
 }

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
 // step is one object to install.
@@ -21,7 +23,7 @@ type step struct {
 }
 
 // stepFor looks an object up.
-func (s *session) stepFor(ctx context.Context, c dynamic.Interface, want unstructured.Unstructured) (step, error) {
+func stepFor(ctx context.Context, s *app.App, c dynamic.Interface, want unstructured.Unstructured) (step, error) {
 	kind, _ := meta.UnsafeGuessKindToResource(want.GroupVersionKind()) // right for the kinds in the manifests
 	one := step{api: c.Resource(kind), want: want}
 	if ns := want.GetNamespace(); ns != "" {
@@ -32,17 +34,17 @@ func (s *session) stepFor(ctx context.Context, c dynamic.Interface, want unstruc
 	case apierrors.IsNotFound(err):
 		return one, nil
 	case err != nil:
-		return one, s.administrators(err)
+		return one, needAdministrator(s, err)
 	}
 	one.have = have
 	return one, nil
 }
 
-// administrators explains an error of what only administrators do.
-func (s *session) administrators(err error) error {
-	err = s.explain(err)
-	if f, ok := errors.AsType[*failure](err); ok && f.hint == hintRights {
-		f.hint = "this needs an administrator of the cluster; who you are: kubectl auth whoami"
+// needAdministrator explains an error of what only administrators do.
+func needAdministrator(s *app.App, err error) error {
+	err = explainError(s, err)
+	if f, ok := errors.AsType[*app.Failure](err); ok && f.Hint == app.HintRights {
+		f.Hint = "this needs an administrator of the cluster; who you are: kubectl auth whoami"
 	}
 	return err
 }
@@ -51,7 +53,7 @@ func (s *session) administrators(err error) error {
 func (v *install) plan(ctx context.Context, c dynamic.Interface, all []unstructured.Unstructured) ([]step, error) {
 	var steps []step
 	for _, want := range all {
-		one, err := v.stepFor(ctx, c, want)
+		one, err := stepFor(ctx, v.App, c, want)
 		if err != nil {
 			return nil, err
 		}
@@ -69,8 +71,8 @@ func (v *install) plan(ctx context.Context, c dynamic.Interface, all []unstructu
 func (v *install) keep(d step) error {
 	switch {
 	case d.have == nil && v.image == "":
-		return usagef("--image is missing: there is no controller in the cluster yet whose image could stay").
-			withHint("name the image that you built: bcsnetctl install --image REGISTRY/bcsnet-controller:TAG")
+		return app.Usagef("--image is missing: there is no controller in the cluster yet whose image could stay").
+			WithHint("name the image that you built: bcsnetctl install --image REGISTRY/bcsnet-controller:TAG")
 	case d.have == nil:
 		return nil
 	}
@@ -91,19 +93,19 @@ func (v *install) applyAll(ctx context.Context, steps []step) ([]unstructured.Un
 	var applied []unstructured.Unstructured
 	for _, one := range steps {
 		if one.want.GetKind() == kindNamespace && one.have == nil {
-			missing[one.want.GetName()] = v.dry != dryRunNone
+			missing[one.want.GetName()] = v.DryRun != app.DryRunNone
 		}
 		stored, err := v.apply(ctx, one, missing[one.want.GetNamespace()])
 		if err != nil {
-			f := &failure{message: fmt.Sprintf("%s was not applied, nor what comes after it: %v", title(one.want), err), cause: err}
-			if inner, ok := errors.AsType[*failure](err); ok {
-				f.reason, f.hint = inner.reason, inner.hint
+			f := &app.Failure{Message: fmt.Sprintf("%s was not applied, nor what comes after it: %v", title(one.want), err), Cause: err}
+			if inner, ok := errors.AsType[*app.Failure](err); ok {
+				f.Reason, f.Hint = inner.Reason, inner.Hint
 			}
 			return applied, f
 		}
 		applied = append(applied, *stored)
-		v.say.done("%s %s", title(one.want), v.outcome(one.have, stored))
-		if one.want.GetKind() == kindCRD && v.dry == dryRunNone {
+		v.Say.Done("%s %s", title(one.want), v.outcome(one.have, stored))
+		if one.want.GetKind() == kindCRD && v.DryRun == app.DryRunNone {
 			if err := v.established(ctx, one); err != nil {
 				return applied, err
 			}
@@ -114,12 +116,12 @@ func (v *install) applyAll(ctx context.Context, steps []step) ([]unstructured.Un
 
 // apply sends one object. What goes into a namespace that a dry run does not make is sent nowhere.
 func (v *install) apply(ctx context.Context, one step, nowhere bool) (*unstructured.Unstructured, error) {
-	if v.dry == dryRunClient || nowhere {
+	if v.DryRun == app.DryRunClient || nowhere {
 		return &one.want, nil
 	}
 	stored, err := one.api.Apply(ctx, one.want.GetName(), &one.want,
-		metav1.ApplyOptions{FieldManager: programName, Force: true, DryRun: v.dry.options()})
-	return stored, v.administrators(err)
+		metav1.ApplyOptions{FieldManager: app.ProgramName, Force: true, DryRun: v.DryRun.Options()})
+	return stored, needAdministrator(v.App, err)
 }
 
 // outcome is what became of an object.
@@ -127,7 +129,7 @@ func (v *install) outcome(before, after *unstructured.Unstructured) string {
 	switch {
 	case before == nil:
 		return "created"
-	case v.dry == dryRunClient:
+	case v.DryRun == app.DryRunClient:
 		return "applied"
 	case sameObject(before, after):
 		return "unchanged"

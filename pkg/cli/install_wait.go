@@ -6,21 +6,23 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
 // established waits until the API server serves a definition.
 func (v *install) established(ctx context.Context, crd step) error {
 	name, said := crd.want.GetName(), false
-	err := followed[bool]{session: v.session, api: crd.api, fields: named(name), read: served, see: func(set map[string]bool) (bool, error) {
+	err := waitSet[bool]{session: v.App, api: crd.api, fields: named(name), read: served, see: func(set map[string]bool) (bool, error) {
 		if !set[name] && !said {
-			v.say.wait("%s: waiting until it is served", title(crd.want))
+			v.Say.Wait("%s: waiting until it is served", title(crd.want))
 			said = true
 		}
 		return set[name], nil
 	}}.until(ctx, v.timeout)
 	if errors.Is(err, errTooLong) {
-		f := &failure{code: exitTimeout, message: title(crd.want) + " is not served after " + v.timeout.String(), cause: err}
-		return f.withHint("see why: kubectl get crd %s -o yaml; then run it again: it does the rest", name)
+		f := &app.Failure{Code: app.ExitTimeout, Message: title(crd.want) + " is not served after " + v.timeout.String(), Cause: err}
+		return f.WithHint("see why: kubectl get crd %s -o yaml; then run it again: it does the rest", name)
 	}
 	return err
 }

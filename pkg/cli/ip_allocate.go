@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
@@ -17,16 +19,16 @@ import (
 const maxOwner = 253
 
 type ipAllocate struct {
-	*session
-	output               output
+	*app.App
+	output               printer.Output
 	pool, owner, address string
 	request              allocator.Request
 }
 
-func newIPAllocate(s *session) *cobra.Command {
-	v := &ipAllocate{session: s}
+func newIPAllocate(s *app.App) *cobra.Command {
+	v := &ipAllocate{App: s}
 	cmd := &cobra.Command{
-		Use: "allocate --pool POOL --for NAME", Aliases: []string{"alloc"}, Args: takes(0, 0), RunE: runs(v),
+		Use: "allocate --pool POOL --for NAME", Aliases: []string{"alloc"}, Args: app.Takes(0, 0), RunE: app.Runs(v),
 		Short: "Take an address for a machine that is no pod",
 		Long: `Take an address for a machine that is no pod: a VM, an appliance, a virtual
 address. It is held in the name given to --for until it is released; nothing
@@ -41,11 +43,11 @@ output; with --no-headers it is the first word.`,
 	cmd.Flags().StringVar(&v.pool, "pool", "", "the `POOL` to take it from")
 	cmd.Flags().StringVar(&v.owner, "for", "", "the `NAME` that holds it")
 	cmd.Flags().StringVar(&v.address, "address", "", "this `ADDRESS` and no other")
-	completeWith(cmd, "pool", s.completePools)
-	complete(cmd, "for")
-	complete(cmd, "address")
-	s.dry.addTo(cmd)
-	v.output.addTo(cmd)
+	app.CompleteWith(cmd, "pool", completePools(s))
+	app.Complete(cmd, "for")
+	app.Complete(cmd, "address")
+	s.DryRun.AddTo(cmd)
+	v.output.AddTo(cmd)
 	return cmd
 }
 
@@ -54,26 +56,26 @@ func (v *ipAllocate) Complete([]string) error { return nil }
 func (v *ipAllocate) Validate() error {
 	switch {
 	case v.pool == "":
-		return usagef("--pool is missing: it says where to take the address from")
+		return app.Usagef("--pool is missing: it says where to take the address from")
 	case v.owner == "":
-		return usagef("--for is missing: it says in whose name to hold the address")
+		return app.Usagef("--for is missing: it says in whose name to hold the address")
 	}
-	if err := checkText("--for", v.owner, maxOwner); err != nil {
+	if err := app.CheckText("--for", v.owner, maxOwner); err != nil {
 		return err
 	}
 	v.request = allocator.Request{Owner: v.owner, Pool: v.pool}
 	if v.address != "" {
 		a, err := ipaddr.ParseAddr(addressWord(v.address))
 		if err != nil {
-			return usagef("--address: %v", err)
+			return app.Usagef("--address: %v", err)
 		}
 		v.request.Addrs = []netip.Addr{a}
 	}
-	return v.output.validate()
+	return v.output.Validate()
 }
 
 func (v *ipAllocate) Run(ctx context.Context) error {
-	api, err := v.pools()
+	api, err := newPools(v.App)
 	if err != nil {
 		return err
 	}
@@ -81,7 +83,7 @@ func (v *ipAllocate) Run(ctx context.Context) error {
 		return err
 	}
 	outlivePipes()
-	a, err := v.startAllocator(ctx, nil)
+	a, err := startAllocator(ctx, v.App, nil)
 	if err != nil {
 		return err
 	}
@@ -90,11 +92,11 @@ func (v *ipAllocate) Run(ctx context.Context) error {
 	// moment that the pools are read.
 	asking, cancel := context.WithTimeout(ctx, allocator.MaxRequestTime)
 	defer cancel()
-	if err := a.open(asking, v.session); err != nil {
+	if err := a.open(asking, v.App); err != nil {
 		return err
 	}
 	v.request.StartedAt = a.leases.Now()
-	if v.dry != dryRunNone {
+	if v.DryRun != app.DryRunNone {
 		return v.propose(asking, a)
 	}
 	got, err := a.Allocate(asking, v.request)
@@ -115,17 +117,17 @@ func (v *ipAllocate) Run(ctx context.Context) error {
 // unsettled adds to an error after which an address may be held all the same how to find out: the request was
 // under way when the user interrupted, when its time was over, or when the API server did not say.
 func (v *ipAllocate) unsettled(ctx, asking context.Context, err error) error {
-	f := (&failure{cause: err}).
-		withHint("run it again: the same name gets the same address; what it has: bcsnetctl ip find %q --for", v.owner)
+	f := (&app.Failure{Cause: err}).
+		WithHint("run it again: the same name gets the same address; what it has: bcsnetctl ip find %q --for", v.owner)
 	var r *ipam.Refusal
 	switch {
 	case ctx.Err() != nil:
-		f.cause = nil // that is said by itself
-		f.message = "whether " + v.owner + " has got an address is unknown"
+		f.Cause = nil // that is said by itself
+		f.Message = "whether " + v.owner + " has got an address is unknown"
 	case asking.Err() != nil:
-		f.message, f.code = fmt.Sprintf("whether %s has got an address is unknown: it took longer than %s", v.owner, allocator.MaxRequestTime), exitTimeout
+		f.Message, f.Code = fmt.Sprintf("whether %s has got an address is unknown: it took longer than %s", v.owner, allocator.MaxRequestTime), app.ExitTimeout
 	case errors.As(err, &r) && (r.Reason == ipam.ReasonUnavailable || r.Reason == ipam.ReasonOutcomeUnknown):
-		f.reason, f.message = r.Reason, r.Message
+		f.Reason, f.Message = r.Reason, r.Message
 	default:
 		return err
 	}
@@ -139,11 +141,11 @@ func (v *ipAllocate) propose(ctx context.Context, a *localAllocator) error {
 		return err
 	}
 	for _, l := range fresh {
-		if v.dry != dryRunServer {
+		if v.DryRun != app.DryRunServer {
 			continue
 		}
 		if _, err := a.leases.Write(ctx, l); err != nil {
-			return v.explain(err)
+			return explainError(v.App, err)
 		}
 	}
 	return v.tell(held, fresh)
@@ -151,16 +153,16 @@ func (v *ipAllocate) propose(ctx context.Context, a *localAllocator) error {
 
 // tell says what the name has, also when it cannot be printed.
 func (v *ipAllocate) tell(held, fresh []ipam.Lease) error {
-	err := v.printLeases(&v.output, v.leaseColumns(false), append(held, fresh...))
+	err := printLeases(v.App, &v.output, leaseColumns(v.App, false), append(held, fresh...))
 	for _, l := range held {
-		v.say.note("%s has %s of pool %s already", v.owner, l.Addr, l.Pool)
+		v.Say.Note("%s has %s of pool %s already", v.owner, l.Addr, l.Pool)
 	}
 	for _, l := range fresh {
-		v.say.done("%s of pool %s allocated for %s", l.Addr, l.Pool, v.owner)
-		if v.dry != dryRunNone {
+		v.Say.Done("%s of pool %s allocated for %s", l.Addr, l.Pool, v.owner)
+		if v.DryRun != app.DryRunNone {
 			continue // there is nothing to give back
 		}
-		v.hint("to give it back: bcsnetctl ip release %s", l.Addr)
+		v.Hint("to give it back: bcsnetctl ip release %s", l.Addr)
 	}
 	return err
 }

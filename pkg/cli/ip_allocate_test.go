@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -49,7 +50,7 @@ func TestAllocateInterrupted(t *testing.T) {
 	var exit *exec.ExitError
 	err := cmd.Wait()
 	notice() // whatever happened, the proxy must end
-	if !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted || stdout.Len() > 0 {
+	if !errors.As(err, &exit) || exit.ExitCode() != app.ExitInterrupted || stdout.Len() > 0 {
 		t.Errorf("it ended with %v, and printed %q", err, stdout.String())
 	}
 	contains(t, stderr.String(), "✗ interrupted\n", "✗ whether vm 1 has got an address is unknown\n",
@@ -108,19 +109,19 @@ func TestUnsettled(t *testing.T) {
 		code         int
 		hint         bool
 	}{
-		"refused":         {t.Context(), t.Context(), ipam.Refuse(ipam.ReasonPoolExhausted, "full"), exitFailed, false},
-		"another error":   {t.Context(), t.Context(), errors.New("no"), exitFailed, false},
-		"not available":   {t.Context(), t.Context(), ipam.Refuse(ipam.ReasonUnavailable, "down"), exitFailed, true},
-		"outcome unknown": {t.Context(), t.Context(), ipam.Refuse(ipam.ReasonOutcomeUnknown, "cut"), exitFailed, true},
-		"out of time":     {t.Context(), over, ipam.Refuse(ipam.ReasonUnavailable, "late"), exitTimeout, true},
-		"interrupted":     {stopped, stopped, ipam.Refuse(ipam.ReasonUnavailable, "stopped"), exitInterrupted, true},
+		"refused":         {t.Context(), t.Context(), ipam.Refuse(ipam.ReasonPoolExhausted, "full"), app.ExitFailed, false},
+		"another error":   {t.Context(), t.Context(), errors.New("no"), app.ExitFailed, false},
+		"not available":   {t.Context(), t.Context(), ipam.Refuse(ipam.ReasonUnavailable, "down"), app.ExitFailed, true},
+		"outcome unknown": {t.Context(), t.Context(), ipam.Refuse(ipam.ReasonOutcomeUnknown, "cut"), app.ExitFailed, true},
+		"out of time":     {t.Context(), over, ipam.Refuse(ipam.ReasonUnavailable, "late"), app.ExitTimeout, true},
+		"interrupted":     {stopped, stopped, ipam.Refuse(ipam.ReasonUnavailable, "stopped"), app.ExitInterrupted, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := (&ipAllocate{owner: "vm-1"}).unsettled(tc.user, tc.asking, tc.err)
-			if got := exitCode(tc.user, err); got != tc.code {
+			if got := app.ExitCode(tc.user, err); got != tc.code {
 				t.Errorf("exit code %d, want %d", got, tc.code)
 			}
-			if f, ok := errors.AsType[*failure](err); ok != tc.hint || ok && !strings.Contains(f.hint, `ip find "vm-1" --for`) {
+			if f, ok := errors.AsType[*app.Failure](err); ok != tc.hint || ok && !strings.Contains(f.Hint, `ip find "vm-1" --for`) {
 				t.Errorf("%v has no such hint", err)
 			}
 		})

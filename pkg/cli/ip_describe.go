@@ -11,21 +11,23 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 type ipDescribe struct {
-	*session
-	output output
+	*app.App
+	output printer.Output
 	args   []string
 	addrs  []netip.Addr
 }
 
-func newIPDescribe(s *session, group string) *cobra.Command {
-	v := &ipDescribe{session: s}
+func newIPDescribe(s *app.App, group string) *cobra.Command {
+	v := &ipDescribe{App: s}
 	cmd := &cobra.Command{
-		Use: "describe ADDRESS...", Aliases: []string{"show"}, Args: takes(1, 0), RunE: runs(v),
+		Use: "describe ADDRESS...", Aliases: []string{"show"}, Args: app.Takes(1, 0), RunE: app.Runs(v),
 		Short: "Show who has an address, since when, and how to get it back",
 		Long: `Show all that is known of addresses: who holds one, since when and on which
 host, what became of the pod, who held it before, and the command that frees it.
@@ -34,14 +36,14 @@ Of a free address, which pool hands it out, or why nobody gets it.
 - reads addresses from standard input, one a line.`,
 		Example: `  bcsnetctl ip describe 10.0.0.20
   bcsnetctl ip describe 10.0.0.20 -o yaml`,
-		ValidArgsFunction: s.completeAddresses(ipam.Active, ipam.Reserved),
+		ValidArgsFunction: completeAddresses(s, ipam.Active, ipam.Reserved),
 	}
-	v.output.addToChange(cmd)
+	v.output.AddToChange(cmd)
 	return under(group, cmd)
 }
 
 func (v *ipDescribe) Complete(args []string) (err error) {
-	v.args, err = v.orLines("addresses", args)
+	v.args, err = argsOrLines(v.App, "addresses", args)
 	return err
 }
 
@@ -49,11 +51,11 @@ func (v *ipDescribe) Validate() (err error) {
 	if v.addrs, err = parseAddresses(v.args); err != nil {
 		return err
 	}
-	return v.output.validate()
+	return v.output.Validate()
 }
 
 func (v *ipDescribe) Run(ctx context.Context) error {
-	c, err := v.dynamic()
+	c, err := v.Dynamic()
 	if err != nil {
 		return err
 	}
@@ -62,7 +64,7 @@ func (v *ipDescribe) Run(ctx context.Context) error {
 	group, asking := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	group.Go(func() (err error) {
-		plans, err = v.plans(asking)
+		plans, err = poolPlans(asking, v.App)
 		return err
 	})
 	for i, a := range v.addrs {
@@ -72,7 +74,7 @@ func (v *ipDescribe) Run(ctx context.Context) error {
 			case err == nil:
 				objects[i] = o
 			case !apierrors.IsNotFound(err) || noSuchResource(err):
-				return v.explain(err)
+				return explainError(v.App, err)
 			}
 			return nil
 		})
@@ -84,7 +86,7 @@ func (v *ipDescribe) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if v.output.printer != nil {
+	if v.output.Printer != nil {
 		return v.print(views)
 	}
 	return v.write(views)
@@ -127,21 +129,21 @@ func (v *ipDescribe) views(ctx context.Context, plans *ipam.Index, objects []*un
 		plans.Wrote(all[i])
 	}
 	if free {
-		nodes, err := v.nodes(ctx)
+		nodes, err := listNodes(ctx, v.App)
 		if err != nil {
-			v.say.warn("nodes cannot be read, so it is unknown whether one has the address itself: %v", err)
+			v.Say.Warn("nodes cannot be read, so it is unknown whether one has the address itself: %v", err)
 		}
 		for _, n := range nodes {
 			plans.SetNode(n.name, n.addrs)
 		}
 	}
-	pods, unread := v.podStates(ctx, all)
-	claims := v.claimsOf(ctx, all)
+	pods, unread := podStates(ctx, v.App, all)
+	claims := claimsOfLeases(ctx, v.App, all)
 	var views []addressView
 	for i, l := range all {
 		view := addressView{Lease: l, stored: objects[i], pod: pods[i], unread: unread[i]}
 		view.named, view.exists = plans.Pool(l.Pool)
-		view.serving, view.refusal = plans.Candidate(l.Addr, v.now())
+		view.serving, view.refusal = plans.Candidate(l.Addr, v.Now())
 		view.claim = claims[l.Claim]
 		view.near = nearestPool(l.Addr, plans.Pools())
 		views = append(views, view)
@@ -178,14 +180,14 @@ func (v *ipDescribe) print(views []addressView) error {
 	for _, view := range views {
 		if view.stored == nil {
 			view.stored = &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": programName + "/v1", "kind": "Address", "metadata": map[string]any{"name": ipaddr.ObjectName(view.Addr)},
+				"apiVersion": app.ProgramName + "/v1", "kind": "Address", "metadata": map[string]any{"name": ipaddr.ObjectName(view.Addr)},
 				"address": view.Addr.String(), "state": view.State.String(), "pool": view.serving.Name, "problem": view.why(),
 			}}
 		}
 		items = append(items, *view.stored)
 	}
 	if len(items) == 1 {
-		return v.output.object(v.Out, &items[0])
+		return v.output.Object(v.Out, &items[0])
 	}
-	return v.output.list(v.Out, items)
+	return v.output.List(v.Out, items)
 }

@@ -8,12 +8,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// claimsOf reads the claims that leases name, by namespace/name. One that is not there, or cannot be read, is left
+// claimsOfLeases reads the claims that leases name, by namespace/name. One that is not there, or cannot be read, is left
 // out: what the addresses say of it remains.
-func (s *session) claimsOf(ctx context.Context, leases []ipam.Lease) map[string]*v1.BCSNetIPClaim {
+func claimsOfLeases(ctx context.Context, s *app.App, leases []ipam.Lease) map[string]*v1.BCSNetIPClaim {
 	found := map[string]*v1.BCSNetIPClaim{}
 	var api *claims
 	for _, l := range leases {
@@ -23,7 +24,7 @@ func (s *session) claimsOf(ctx context.Context, leases []ipam.Lease) map[string]
 		found[l.Claim] = nil
 		if api == nil {
 			var err error
-			if api, err = s.claims(); err != nil {
+			if api, err = newClaims(s); err != nil {
 				return found
 			}
 		}
@@ -32,7 +33,7 @@ func (s *session) claimsOf(ctx context.Context, leases []ipam.Lease) map[string]
 		case err == nil:
 			found[l.Claim] = c.BCSNetIPClaim
 		case !apierrors.IsNotFound(err):
-			s.say.warn("claim %s cannot be read: %v", l.Claim, s.explain(err))
+			s.Say.Warn("claim %s cannot be read: %v", l.Claim, explainError(s, err))
 		}
 	}
 	return found

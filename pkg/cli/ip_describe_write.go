@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -48,7 +50,7 @@ func (v *ipDescribe) head(b *bytes.Buffer, a addressView) {
 	if a.Deleting {
 		state += ", and its object is being deleted"
 	}
-	fmt.Fprintf(b, "%-12s %s\n", "State:", v.out.paint(map[ipam.State]color{ipam.Available: green, ipam.Active: cyan, ipam.Reserved: yellow}[a.State], state))
+	fmt.Fprintf(b, "%-12s %s\n", "State:", v.Terminal.Paint(map[ipam.State]terminal.Color{ipam.Available: terminal.Green, ipam.Active: terminal.Cyan, ipam.Reserved: terminal.Yellow}[a.State], state))
 	if why := a.why(); why != "" {
 		line("Why", "%s", why)
 	}
@@ -72,7 +74,7 @@ func (v *ipDescribe) head(b *bytes.Buffer, a addressView) {
 		line("Pool", "%s", pool)
 	}
 	if !a.Updated.IsZero() {
-		line("Since", "%s, %s", timeText(a.Updated), v.age(a.Updated))
+		line("Since", "%s, %s", timeText(a.Updated), v.Age(a.Updated))
 	}
 }
 
@@ -161,7 +163,7 @@ func (v *ipDescribe) earlier(b *bytes.Buffer, a addressView) error {
 	}
 	b.WriteString("\nEarlier:\n")
 	var t bytes.Buffer
-	err := table[pastRow]{headers: true, columns: pastColumns()[1:]}.write(&t, rows) // it is one address
+	err := printer.Table[pastRow]{Headers: true, Columns: pastColumns()[1:]}.Write(&t, rows) // it is one address
 	for line := range strings.Lines(t.String()) {
 		b.WriteString("  " + line)
 	}
@@ -170,7 +172,7 @@ func (v *ipDescribe) earlier(b *bytes.Buffer, a addressView) error {
 
 // next names the command that changes what is.
 func (v *ipDescribe) next(a addressView) []string {
-	line := func(what, command string) []string { return []string{"  " + what + ": " + v.called(command)} }
+	line := func(what, command string) []string { return []string{"  " + what + ": " + v.Called(command)} }
 	addr := a.Addr.String()
 	switch {
 	case a.IsRetained():
@@ -195,7 +197,7 @@ func (v *ipDescribe) next(a addressView) []string {
 	case a.near != "":
 		return line("see its addresses", "bcsnetctl pool describe "+a.near)
 	case a.refusal.Hint != "" && strings.Contains(a.refusal.Hint, "bcsnetctl "):
-		return []string{"  " + v.called(a.refusal.Hint)}
+		return []string{"  " + v.Called(a.refusal.Hint)}
 	}
 	return nil
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
@@ -17,8 +19,8 @@ import (
 )
 
 type ipFind struct {
-	*session
-	output output
+	*app.App
+	output printer.Output
 	text   string
 	// only are the kinds that the flags name, by the name of the flag; none for all.
 	only map[string]*bool
@@ -26,10 +28,10 @@ type ipFind struct {
 	active bool
 }
 
-func newIPFind(s *session, group string) *cobra.Command {
-	v := &ipFind{session: s, only: map[string]*bool{}, active: group == "lease"}
+func newIPFind(s *app.App, group string) *cobra.Command {
+	v := &ipFind{App: s, only: map[string]*bool{}, active: group == "lease"}
 	cmd := &cobra.Command{
-		Use: "find TEXT", Args: takes(1, 1), RunE: runs(v),
+		Use: "find TEXT", Args: app.Takes(1, 1), RunE: app.Runs(v),
 		Short: "Find addresses by pod, container, host, namespace or name",
 		Long: `Find the addresses that have to do with TEXT: the name of a pod, alone or as
 NAMESPACE/POD, the ID of a container, the IP of a host, a namespace, an address,
@@ -44,8 +46,8 @@ A flag has TEXT mean only that; several flags, any of those.`,
   bcsnetctl ip find 10.0.0.11 --host -o wide`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	v.output.addTo(cmd)
-	v.output.addSort(cmd, ".status.updateTime")
+	v.output.AddTo(cmd)
+	v.output.AddSort(cmd, ".status.updateTime")
 	for _, k := range findKinds() {
 		if k.flag != "" {
 			v.only[k.flag] = cmd.Flags().Bool(k.flag, false, "TEXT is "+k.help)
@@ -64,7 +66,7 @@ func (v *ipFind) Complete(args []string) error {
 
 func (v *ipFind) Validate() error {
 	if v.text == "" {
-		return usagef("there is no text to look for")
+		return app.Usagef("there is no text to look for")
 	}
 	if len(v.kinds()) == 0 {
 		var wanted []string
@@ -73,9 +75,9 @@ func (v *ipFind) Validate() error {
 				wanted = append(wanted, k.help)
 			}
 		}
-		return usagef("%q cannot be %s", v.text, strings.Join(wanted, ", nor "))
+		return app.Usagef("%q cannot be %s", v.text, strings.Join(wanted, ", nor "))
 	}
-	return v.output.validate()
+	return v.output.Validate()
 }
 
 // kinds are the kinds of things that the text may be.
@@ -91,7 +93,7 @@ func (v *ipFind) kinds() []findKind {
 }
 
 func (v *ipFind) Run(ctx context.Context) error {
-	leases, err := v.leases()
+	leases, err := v.Leases()
 	if err != nil {
 		return err
 	}
@@ -102,19 +104,19 @@ func (v *ipFind) Run(ctx context.Context) error {
 		found, err = v.beginning(ctx, leases)
 	}
 	if err != nil {
-		return v.explain(err)
+		return explainError(v.App, err)
 	}
 	if len(found.rows) == 0 {
 		return v.nothing()
 	}
 	rows := found.sorted()
-	if err := sorted(&v.output.sort, rows, func(l ipam.Lease) (sortKey, error) { return v.output.sort.leaseKey(l) }); err != nil {
+	if err := printer.Sorted(&v.output.Sort, rows, func(l ipam.Lease) (printer.SortKey, error) { return leaseSortKey(&v.output.Sort, l) }); err != nil {
 		return err
 	}
-	if err := v.printLeases(&v.output, v.leaseColumns(!v.active), rows); err != nil {
+	if err := printLeases(v.App, &v.output, leaseColumns(v.App, !v.active), rows); err != nil {
 		return err
 	}
-	v.say.note("%s", found.summary(v.text, prefix))
+	v.Say.Note("%s", found.summary(v.text, prefix))
 	return nil
 }
 
@@ -183,12 +185,12 @@ func (v *ipFind) nothing() error {
 	for _, k := range v.kinds() {
 		looked = append(looked, strings.TrimPrefix(humanize.Plural(2, k.noun), "2 "))
 	}
-	f := refuse(ipam.ReasonNotFound, "no address %s has to do with %q: looked for %s in %s", v.what(), v.text, strings.Join(looked, ", "), v.where())
+	f := app.Refuse(ipam.ReasonNotFound, "no address %s has to do with %q: looked for %s in %s", v.what(), v.text, strings.Join(looked, ", "), v.Where())
 	if a, err := ipaddr.ParseAddr(v.text); err == nil {
-		return f.withHint("see whether it is free, and in which pool: bcsnetctl ip describe %s", a)
+		return f.WithHint("see whether it is free, and in which pool: bcsnetctl ip describe %s", a)
 	}
 	if v.active {
-		return f.withHint("see all addresses in use: bcsnetctl lease list")
+		return f.WithHint("see all addresses in use: bcsnetctl lease list")
 	}
-	return f.withHint("see all addresses: bcsnetctl ip list")
+	return f.WithHint("see all addresses: bcsnetctl ip list")
 }

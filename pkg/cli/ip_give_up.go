@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -15,16 +17,16 @@ import (
 
 // giveUpAll gives addresses up, prints those that were, as they were before, and says what was not done. done is the word
 // for it, then says more about them; it may be nil.
-func (s *session) giveUpAll(ctx context.Context, leases *store.Client, o *output, held []ipam.Lease, done, reason string, then func([]ipam.Lease)) error {
+func giveUpAll(ctx context.Context, s *app.App, leases *store.Client, o *printer.Output, held []ipam.Lease, done, reason string, then func([]ipam.Lease)) error {
 	change := ipam.Change{}
-	if s.dry != dryRunClient && len(held) > 0 {
-		change = s.change(ctx, ipam.VerbRelease, reason)
+	if s.DryRun != app.DryRunClient && len(held) > 0 {
+		change = s.Change(ctx, ipam.VerbRelease, reason)
 	}
-	failed := s.inBulk(ctx, held, done, func(_ int, l ipam.Lease) error {
-		if s.dry == dryRunClient {
+	failed := inBulk(ctx, s, held, done, func(_ int, l ipam.Lease) error {
+		if s.DryRun == app.DryRunClient {
 			return nil
 		}
-		return s.giveUp(ctx, leases, l, change)
+		return giveUp(ctx, s, leases, l, change)
 	})
 	var given []ipam.Lease
 	for i, l := range held {
@@ -33,18 +35,18 @@ func (s *session) giveUpAll(ctx context.Context, leases *store.Client, o *output
 		}
 	}
 	if len(given) > 0 {
-		s.say.done("%s %s", humanize.Plural(len(given), "address"), done)
+		s.Say.Done("%s %s", humanize.Plural(len(given), "address"), done)
 	}
 	if then != nil {
 		then(given)
 	}
-	printed := s.printLeases(o, s.leaseColumns(false), given)
-	return several{s.unfinished(ctx, done, held, failed), printed}.compact()
+	printed := printLeases(s, o, leaseColumns(s, false), given)
+	return app.Several{unfinished(ctx, s, done, held, failed), printed}.Compact()
 }
 
 // warnRefill says of which claims that lose kept addresses the controller takes others at once, because they take
 // theirs before pods ask. Claims that are no more, or not for one's eyes, are passed over.
-func (s *session) warnRefill(ctx context.Context, held []ipam.Lease) {
+func warnRefill(ctx context.Context, s *app.App, held []ipam.Lease) {
 	lose := map[string]bool{}
 	for _, l := range held {
 		if l.IsRetained() {
@@ -54,14 +56,14 @@ func (s *session) warnRefill(ctx context.Context, held []ipam.Lease) {
 	if len(lose) == 0 {
 		return
 	}
-	api, err := s.claims()
+	api, err := newClaims(s)
 	var all []ipClaim
 	if err == nil {
 		all, err = api.few(ctx, slices.Sorted(maps.Keys(lose)))
 	}
 	if err != nil {
-		if f, ok := errors.AsType[*failure](err); !ok || f.reason != ipam.ReasonForbidden {
-			s.say.warn("it is unknown whether the controller takes other addresses for %s: %v", humanize.OneOr(len(lose), "the claim", "the claims"), err)
+		if f, ok := errors.AsType[*app.Failure](err); !ok || f.Reason != ipam.ReasonForbidden {
+			s.Say.Warn("it is unknown whether the controller takes other addresses for %s: %v", humanize.OneOr(len(lose), "the claim", "the claims"), err)
 		}
 		return
 	}
@@ -72,13 +74,13 @@ func (s *session) warnRefill(ctx context.Context, held []ipam.Lease) {
 		}
 	}
 	if n := len(names); n > 0 {
-		s.say.warn("%s %s %s %s addresses before pods ask: the controller takes others at once", humanize.OneOr(n, "claim", "claims"),
+		s.Say.Warn("%s %s %s %s addresses before pods ask: the controller takes others at once", humanize.OneOr(n, "claim", "claims"),
 			humanize.List(names), humanize.OneOr(n, "takes", "take"), humanize.OneOr(n, "its", "their"))
 	}
 }
 
 // giveUp releases an address that is held, or frees one that is kept, unless that has changed since it was read.
-func (s *session) giveUp(ctx context.Context, leases *store.Client, was ipam.Lease, c ipam.Change) error {
+func giveUp(ctx context.Context, s *app.App, leases *store.Client, was ipam.Lease, c ipam.Change) error {
 	give, still := allocator.ReleaseLease, func(now ipam.Lease) bool { return sameHolder(now, was) }
 	if was.State == ipam.Reserved {
 		give, still = allocator.FreeLease, func(now ipam.Lease) bool {
@@ -89,7 +91,7 @@ func (s *session) giveUp(ctx context.Context, leases *store.Client, was ipam.Lea
 	if err != nil || gone {
 		return err
 	}
-	return s.changed(ctx, leases, was)
+	return changedMeanwhile(ctx, s, leases, was)
 }
 
 // sameHolder says whether an address is held as it was when it was looked at.
@@ -98,21 +100,21 @@ func sameHolder(now, then ipam.Lease) bool {
 		now.Owner == then.Owner && now.StartedAt.Equal(then.StartedAt)
 }
 
-// changed says why an address was left alone: it is free, or somebody else has got it meanwhile.
-func (s *session) changed(ctx context.Context, leases *store.Client, was ipam.Lease) error {
-	now, err := s.read(ctx, leases, []netip.Addr{was.Addr})
+// changedMeanwhile says why an address was left alone: it is free, or somebody else has got it meanwhile.
+func changedMeanwhile(ctx context.Context, s *app.App, leases *store.Client, was ipam.Lease) error {
+	now, err := readAddresses(ctx, s, leases, []netip.Addr{was.Addr})
 	switch {
 	case err != nil:
 		return err
 	case now[0].State == ipam.Available:
 		return nil
 	case was.State == ipam.Reserved:
-		return refuse(reasonLeaseChanged, "it is not kept for claim %s any more", was.Claim).
-			withHint("see who has it now: bcsnetctl ip describe %s", was.Addr)
+		return app.Refuse(app.ReasonLeaseChanged, "it is not kept for claim %s any more", was.Claim).
+			WithHint("see who has it now: bcsnetctl ip describe %s", was.Addr)
 	case now[0].State == ipam.Reserved:
-		return refuse(reasonLeaseChanged, "%s gave it up meanwhile, and it is reserved now", was.Who()).
-			withHint("see why: bcsnetctl ip describe %s", was.Addr)
+		return app.Refuse(app.ReasonLeaseChanged, "%s gave it up meanwhile, and it is reserved now", was.Who()).
+			WithHint("see why: bcsnetctl ip describe %s", was.Addr)
 	}
-	return refuse(reasonLeaseChanged, "it has changed hands meanwhile, from %s to %s", was.Where(), now[0].Where()).
-		withHint("see who has it now: bcsnetctl ip describe %s", was.Addr)
+	return app.Refuse(app.ReasonLeaseChanged, "it has changed hands meanwhile, from %s to %s", was.Where(), now[0].Where()).
+		WithHint("see who has it now: bcsnetctl ip describe %s", was.Addr)
 }

@@ -9,21 +9,23 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 type ipHistory struct {
-	*session
-	output output
+	*app.App
+	output printer.Output
 	args   []string
 	addrs  []netip.Addr
 }
 
-func newIPHistory(s *session, group string) *cobra.Command {
-	v := &ipHistory{session: s}
+func newIPHistory(s *app.App, group string) *cobra.Command {
+	v := &ipHistory{App: s}
 	cmd := &cobra.Command{
-		Use: "history ADDRESS...", Args: takes(1, 0), RunE: runs(v),
+		Use: "history ADDRESS...", Args: app.Takes(1, 0), RunE: app.Runs(v),
 		Short: "Show who held addresses before, and who changed them by hand",
 		Long: `Show who holds addresses and who held them before, newest first. WHAT ended the
 time of a row: gave up, or what a user did, who is named as BY: release,
@@ -33,15 +35,15 @@ address back because the pod had gone. An address remembers its last 3 rows.
 - reads addresses from standard input, one a line.`,
 		Example: `  bcsnetctl ip history 10.0.0.20
   bcsnetctl ip history 10.0.0.20 10.0.0.21 -o json`,
-		ValidArgsFunction: s.completeAddresses(ipam.Active, ipam.Reserved),
+		ValidArgsFunction: completeAddresses(s, ipam.Active, ipam.Reserved),
 	}
-	v.output.addToViews(cmd)
-	v.output.addSort(cmd, ".since")
+	v.output.AddToViews(cmd)
+	v.output.AddSort(cmd, ".since")
 	return under(group, cmd)
 }
 
 func (v *ipHistory) Complete(args []string) (err error) {
-	v.args, err = v.orLines("addresses", args)
+	v.args, err = argsOrLines(v.App, "addresses", args)
 	return err
 }
 
@@ -49,15 +51,15 @@ func (v *ipHistory) Validate() (err error) {
 	if v.addrs, err = parseAddresses(v.args); err != nil {
 		return err
 	}
-	return v.output.validate()
+	return v.output.Validate()
 }
 
 func (v *ipHistory) Run(ctx context.Context) error {
-	leases, err := v.leases()
+	leases, err := v.Leases()
 	if err != nil {
 		return err
 	}
-	all, err := v.read(ctx, leases, v.addrs)
+	all, err := readAddresses(ctx, v.App, leases, v.addrs)
 	if err != nil {
 		return err
 	}
@@ -65,16 +67,16 @@ func (v *ipHistory) Run(ctx context.Context) error {
 	for _, l := range all {
 		of := pastRows(l)
 		if rows = append(rows, of...); len(of) == 0 {
-			v.say.note("%s has no history: nobody has held it in %s", l.Addr, v.where())
+			v.Say.Note("%s has no history: nobody has held it in %s", l.Addr, v.Where())
 		}
 	}
-	if err := sorted(&v.output.sort, rows, func(r pastRow) (sortKey, error) { return v.output.sort.key(r.object()) }); err != nil {
+	if err := printer.Sorted(&v.output.Sort, rows, func(r pastRow) (printer.SortKey, error) { return v.output.Sort.Key(r.object()) }); err != nil {
 		return err
 	}
-	if v.output.printer != nil {
-		return v.output.object(v.Out, pastObjects(rows))
+	if v.output.Printer != nil {
+		return v.output.Object(v.Out, pastObjects(rows))
 	}
-	return newTable(&v.output, pastColumns()).write(v.Out, rows)
+	return printer.NewTable(&v.output, pastColumns()).Write(v.Out, rows)
 }
 
 // pastRow is one holder of an address, or one thing that was done to it.
@@ -116,21 +118,21 @@ func pastRows(l ipam.Lease) (rows []pastRow) {
 	return rows
 }
 
-func pastColumns() []column[pastRow] {
-	return []column[pastRow]{
-		{name: "ADDRESS", cell: func(r pastRow) string { return r.addr.String() }},
-		{name: "SINCE", cell: func(r pastRow) string { return timeText(r.Since) }},
-		{name: "UNTIL", cell: func(r pastRow) string {
+func pastColumns() []printer.Column[pastRow] {
+	return []printer.Column[pastRow]{
+		{Name: "ADDRESS", Cell: func(r pastRow) string { return r.addr.String() }},
+		{Name: "SINCE", Cell: func(r pastRow) string { return timeText(r.Since) }},
+		{Name: "UNTIL", Cell: func(r pastRow) string {
 			if r.current {
 				return "now"
 			}
 			return timeText(r.Until)
 		}},
-		{name: "HOLDER", cell: func(r pastRow) string { return printers.EscapeTerminal(r.Holder) }},
-		{name: "HOST", cell: func(r pastRow) string { return addrText(r.Host) }},
-		{name: "WHAT", cell: func(r pastRow) string { return printers.EscapeTerminal(r.Verb) }},
-		{name: "BY", cell: func(r pastRow) string { return printers.EscapeTerminal(r.By) }},
-		{name: "REASON", cell: func(r pastRow) string { return printers.EscapeTerminal(r.Reason) }},
+		{Name: "HOLDER", Cell: func(r pastRow) string { return printers.EscapeTerminal(r.Holder) }},
+		{Name: "HOST", Cell: func(r pastRow) string { return addrText(r.Host) }},
+		{Name: "WHAT", Cell: func(r pastRow) string { return printers.EscapeTerminal(r.Verb) }},
+		{Name: "BY", Cell: func(r pastRow) string { return printers.EscapeTerminal(r.By) }},
+		{Name: "REASON", Cell: func(r pastRow) string { return printers.EscapeTerminal(r.Reason) }},
 	}
 }
 
@@ -139,7 +141,7 @@ func timeText(t time.Time) string { return store.FormatTime(t.Truncate(time.Seco
 
 // pastObjects is the list for -o json and the like. There is no such kind in the cluster: it is a view.
 func pastObjects(rows []pastRow) *unstructured.UnstructuredList {
-	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": programName + "/v1", "kind": "AddressHistoryList"}}
+	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": "AddressHistoryList"}}
 	for _, r := range rows {
 		l.Items = append(l.Items, unstructured.Unstructured{Object: r.object()})
 	}
@@ -148,7 +150,7 @@ func pastObjects(rows []pastRow) *unstructured.UnstructuredList {
 
 func (r pastRow) object() map[string]any {
 	return map[string]any{
-		"apiVersion": programName + "/v1", "kind": "AddressHistory",
+		"apiVersion": app.ProgramName + "/v1", "kind": "AddressHistory",
 		"address": r.addr.String(), "current": r.current, "since": timeText(r.Since), "until": timeText(r.Until),
 		"holder": r.Holder, "host": addrText(r.Host), "what": r.Verb, "by": r.By, "reason": r.Reason,
 	}

@@ -6,11 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-func newIP(s *session) *cobra.Command {
+func newIP(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "ip", Aliases: []string{"ips"}, GroupID: "objects", Args: cobra.ArbitraryArgs, RunE: group,
 		Short: "Single addresses, whoever has them or not",
@@ -22,15 +24,15 @@ func newIP(s *session) *cobra.Command {
 }
 
 type ipList struct {
-	*session
-	output output
+	*app.App
+	output printer.Output
 	query  leaseQuery
 }
 
-func newIPList(s *session) *cobra.Command {
-	v := &ipList{session: s}
+func newIPList(s *app.App) *cobra.Command {
+	v := &ipList{App: s}
 	cmd := &cobra.Command{
-		Use: "list", Aliases: []string{"ls", "get"}, Args: takes(0, 0), RunE: runs(v),
+		Use: "list", Aliases: []string{"ls", "get"}, Args: app.Takes(0, 0), RunE: app.Runs(v),
 		Short: "List addresses in numerical order",
 		Long: `List addresses in numerical order, whether in use or not. An address that nobody
 has used yet may have no object: large pools make them on demand. With --pool
@@ -47,12 +49,12 @@ as Kept: its pod is the one that had it last.`,
   bcsnetctl ip list --field-selector status.containerID=4f1c2a77 -o wide`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	v.output.addTo(cmd)
-	v.output.addSort(cmd, ".status.updateTime")
-	v.output.addWatch(cmd)
+	v.output.AddTo(cmd)
+	v.output.AddSort(cmd, ".status.updateTime")
+	addWatch(&v.output, cmd)
 	v.query.addTo(s, cmd)
 	cmd.Flags().StringVar(&v.query.status, "status", "", "only addresses that are `STATUS`: Available, Active or Reserved")
-	complete(cmd, "status", ipam.Available.String(), ipam.Active.String(), ipam.Reserved.String())
+	app.Complete(cmd, "status", ipam.Available.String(), ipam.Active.String(), ipam.Reserved.String())
 	return cmd
 }
 
@@ -62,29 +64,29 @@ func (v *ipList) Validate() error {
 	if err := v.query.validate(); err != nil {
 		return err
 	}
-	return v.output.validate()
+	return v.output.Validate()
 }
 
 func (v *ipList) Run(ctx context.Context) error {
-	columns := v.leaseColumns(true)
-	if v.output.watch {
-		return v.query.watch(ctx, v.session, &v.output, columns, countText)
+	columns := leaseColumns(v.App, true)
+	if v.output.Watch {
+		return v.query.watch(ctx, v.App, &v.output, columns, countText)
 	}
-	if v.output.printer == nil {
-		v.query.rests = v.rests(ctx)
+	if v.output.Printer == nil {
+		v.query.rests = newRests(ctx, v.App)
 	}
-	found, err := v.query.print(ctx, v.session, &v.output, v.query.rests.in(columns))
-	if err != nil || v.output.printer != nil {
+	found, err := v.query.print(ctx, v.App, &v.output, v.query.rests.in(columns))
+	if err != nil || v.output.Printer != nil {
 		return err
 	}
-	defer found.remark(v.session, v.query.pool)
+	defer found.remark(v.App, v.query.pool)
 	if len(found.counts) == 0 {
-		return v.query.empty(ctx, v.session, "addresses")
+		return v.query.empty(ctx, v.App, "addresses")
 	}
 	text := countText(found.counts)
 	if found.cooling > 0 {
 		text += fmt.Sprintf(", of which %d %s", found.cooling, humanize.OneOr(found.cooling, "is cooling", "are cooling"))
 	}
-	v.say.note("%s", text)
+	v.Say.Note("%s", text)
 	return nil
 }

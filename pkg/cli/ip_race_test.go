@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
 // before is a proxy that has somebody else do something right before the first request that it is about.
@@ -160,7 +161,7 @@ func TestReleaseInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	var exit *exec.ExitError
-	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted {
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != app.ExitInterrupted {
 		t.Errorf("it ended with %v", err)
 	}
 	contains(t, stderr.String(), "✔ 15 addresses released\n", "✗ interrupted\n",

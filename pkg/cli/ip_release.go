@@ -7,24 +7,26 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 type ipRelease struct {
-	*session
-	output     output
+	*app.App
+	output     printer.Output
 	args       []string
 	addrs      []netip.Addr
 	reason     string
 	force, yes bool
 }
 
-func newIPRelease(s *session, group string) *cobra.Command {
-	v := &ipRelease{session: s}
+func newIPRelease(s *app.App, group string) *cobra.Command {
+	v := &ipRelease{App: s}
 	cmd := &cobra.Command{
-		Use: "release ADDRESS...", Aliases: []string{"free"}, Args: takes(1, 0), RunE: runs(v),
+		Use: "release ADDRESS...", Aliases: []string{"free"}, Args: app.Takes(1, 0), RunE: app.Runs(v),
 		Short: "Free addresses that somebody holds",
 		Long: `Free addresses, after a question: others may get them at once. ADDRESS is a
 single one, a range a-b with both ends, or a CIDR; up to 4096 in one call. While
@@ -43,18 +45,18 @@ input, one entry a line. What fails can be run again: it does the rest.`,
 		Example: `  bcsnetctl ip release 10.0.0.20 --dry-run=client
   bcsnetctl ip release 10.0.0.20 10.0.0.32-10.0.0.63 --force --yes --reason "node lost"
   bcsnetctl ip release 10.0.0.20 --force`,
-		ValidArgsFunction: s.completeLeases(leaseQuery{status: ipam.Active.String()}, kept()),
+		ValidArgsFunction: completeLeases(s, leaseQuery{status: ipam.Active.String()}, kept()),
 	}
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&v.force, "force", false, "also take the address of a pod that lives, or may still run")
-	addReason(cmd, &v.reason)
-	s.dry.addTo(cmd)
-	v.output.addTo(cmd)
+	app.AddReason(cmd, &v.reason)
+	s.DryRun.AddTo(cmd)
+	v.output.AddTo(cmd)
 	return under(group, cmd)
 }
 
 func (v *ipRelease) Complete(args []string) (err error) {
-	v.args, err = v.orLines("addresses", args)
+	v.args, err = argsOrLines(v.App, "addresses", args)
 	return err
 }
 
@@ -62,22 +64,22 @@ func (v *ipRelease) Validate() (err error) {
 	if v.addrs, err = parseSets(v.args); err != nil {
 		return err
 	}
-	if err := checkText("--reason", v.reason, ipam.MaxPastReason); err != nil {
+	if err := app.CheckText("--reason", v.reason, ipam.MaxPastReason); err != nil {
 		return err
 	}
-	return v.output.validate()
+	return v.output.Validate()
 }
 
 func (v *ipRelease) Run(ctx context.Context) error {
 	if len(v.addrs) == 0 {
-		v.say.note("standard input named no address: nothing to release")
-		return v.printLeases(&v.output, v.leaseColumns(false), nil)
+		v.Say.Note("standard input named no address: nothing to release")
+		return printLeases(v.App, &v.output, leaseColumns(v.App, false), nil)
 	}
-	leases, err := v.leases()
+	leases, err := v.Leases()
 	if err != nil {
 		return err
 	}
-	all, err := v.read(ctx, leases, v.addrs)
+	all, err := readAddresses(ctx, v.App, leases, v.addrs)
 	if err != nil {
 		return err
 	}
@@ -85,37 +87,37 @@ func (v *ipRelease) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.warnRefill(ctx, held)
-	if len(held) > 0 && v.dry == dryRunNone && !v.yes {
-		if err := v.confirm(ctx, fmt.Sprintf("Release %s?", humanize.Plural(len(held), "address"))); err != nil {
+	warnRefill(ctx, v.App, held)
+	if len(held) > 0 && v.DryRun == app.DryRunNone && !v.yes {
+		if err := v.Confirm(ctx, fmt.Sprintf("Release %s?", humanize.Plural(len(held), "address"))); err != nil {
 			return err
 		}
 	}
-	return v.giveUpAll(ctx, leases, &v.output, held, "released", v.reason, v.sayKept)
+	return giveUpAll(ctx, v.App, leases, &v.output, held, "released", v.reason, v.sayKept)
 }
 
 // check refuses, before anything is written, what must not be released. It returns what is held.
 func (v *ipRelease) check(ctx context.Context, all []ipam.Lease) (held []ipam.Lease, err error) {
-	var failed several
+	var failed app.Several
 	var free []ipam.Lease
-	pods, unread := v.podStates(ctx, all)
+	pods, unread := podStates(ctx, v.App, all)
 	for i, l := range all {
 		switch {
 		case l.IsRetained():
 			held = append(held, l)
 		case l.State == ipam.Reserved:
-			failed = append(failed, refuse(reasonAddressReserved, "address %s is reserved: nobody holds it", l.Addr).
-				withHint("to have it handed out again: bcsnetctl ip unreserve %s", l.Addr))
+			failed = append(failed, app.Refuse(app.ReasonAddressReserved, "address %s is reserved: nobody holds it", l.Addr).
+				WithHint("to have it handed out again: bcsnetctl ip unreserve %s", l.Addr))
 		case l.State == ipam.Available:
 			free = append(free, l)
 		case unread[i] != nil && !v.force:
 			failed = append(failed, fmt.Errorf("whether the holder of %s lives is unknown: %w", l.Addr, unread[i]))
 		case pods[i].lives && !v.force:
-			failed = append(failed, refuse(reasonPodLives, "address %s is held by %s, and the pod %s", l.Addr, l.Where(), pods[i].text).
-				withHint("a pod that is deleted gives it back; to take it away all the same: bcsnetctl ip release %s --force", l.Addr))
+			failed = append(failed, app.Refuse(app.ReasonPodLives, "address %s is held by %s, and the pod %s", l.Addr, l.Where(), pods[i].text).
+				WithHint("a pod that is deleted gives it back; to take it away all the same: bcsnetctl ip release %s --force", l.Addr))
 		case pods[i].mayRun && !v.force:
-			failed = append(failed, refuse(reasonPodLives, "address %s is held by %s; the pod %s", l.Addr, l.Where(), pods[i].text).
-				withHint("the controller frees it once nobody surely has it; to take it away at once: bcsnetctl ip release %s --force", l.Addr))
+			failed = append(failed, app.Refuse(app.ReasonPodLives, "address %s is held by %s; the pod %s", l.Addr, l.Where(), pods[i].text).
+				WithHint("the controller frees it once nobody surely has it; to take it away at once: bcsnetctl ip release %s --force", l.Addr))
 		default:
 			held = append(held, l)
 		}
@@ -125,7 +127,7 @@ func (v *ipRelease) check(ctx context.Context, all []ipam.Lease) (held []ipam.Le
 		return nil, err
 	}
 	if failed = append(failed, unknown...); len(failed) > 0 {
-		return nil, v.none(len(all), "released", failed)
+		return nil, noneDone(v.App, len(all), "released", failed)
 	}
 	for i, l := range all {
 		if l.State != ipam.Available {
@@ -137,13 +139,13 @@ func (v *ipRelease) check(ctx context.Context, all []ipam.Lease) (held []ipam.Le
 		for _, l := range free {
 			addrs = append(addrs, l.Addr)
 		}
-		v.say.note("%s %s free already", spell(ipaddr.SetOfAddrs(addrs...)), humanize.OneOr(n, "is", "are"))
+		v.Say.Note("%s %s free already", spell(ipaddr.SetOfAddrs(addrs...)), humanize.OneOr(n, "is", "are"))
 	}
 	return held, nil
 }
 
 // known refuses addresses that are in no pool and have no object: they are misspelt.
-func (v *ipRelease) known(ctx context.Context, free []ipam.Lease) (failed several, err error) {
+func (v *ipRelease) known(ctx context.Context, free []ipam.Lease) (failed app.Several, err error) {
 	var x *ipam.Index
 	var outside []netip.Addr
 	var why *ipam.Refusal
@@ -152,11 +154,11 @@ func (v *ipRelease) known(ctx context.Context, free []ipam.Lease) (failed severa
 			continue
 		}
 		if x == nil {
-			if x, err = v.plans(ctx); err != nil {
+			if x, err = poolPlans(ctx, v.App); err != nil {
 				return nil, err
 			}
 		}
-		if pool, refusal := x.Candidate(l.Addr, v.now()); pool.Name == "" {
+		if pool, refusal := x.Candidate(l.Addr, v.Now()); pool.Name == "" {
 			outside, why = append(outside, l.Addr), refusal
 		}
 	}
@@ -171,19 +173,19 @@ func (v *ipRelease) announce(l ipam.Lease, pod podState, unread error) {
 	}
 	switch {
 	case l.State == ipam.Reserved:
-		v.say.start("%s of pool %s: %s; no pod has it, and it goes back to the pool", l.Addr, l.Pool, keptText(l))
+		v.Say.Start("%s of pool %s: %s; no pod has it, and it goes back to the pool", l.Addr, l.Pool, keptText(l))
 	case unread != nil:
-		v.say.warn("%s; it is unknown whether the pod lives: %v", what, unread)
+		v.Say.Warn("%s; it is unknown whether the pod lives: %v", what, unread)
 	case pod.mayRun:
-		v.say.warn("%s; the pod %s", what, pod.text)
+		v.Say.Warn("%s; the pod %s", what, pod.text)
 	case pod.lives:
-		v.say.warn("%s; the pod %s and loses the address", what, pod.text)
+		v.Say.Warn("%s; the pod %s and loses the address", what, pod.text)
 	case pod.text != "":
-		v.say.start("%s; the pod %s", what, pod.text)
+		v.Say.Start("%s; the pod %s", what, pod.text)
 	case l.Owner != "":
-		v.say.start("%s, which is no pod", what)
+		v.Say.Start("%s, which is no pod", what)
 	default:
-		v.say.start("%s; its pod is unknown", what)
+		v.Say.Start("%s; its pod is unknown", what)
 	}
 }
 
@@ -199,7 +201,7 @@ func (v *ipRelease) sayKept(released []ipam.Lease) {
 		return
 	}
 	set := ipaddr.SetOfAddrs(addrs...)
-	v.say.note("%s reserved for %s: %s", humanize.OneOr(len(addrs), "it stays", "they stay"), humanize.OneOr(len(addrs), "its claim", "their claims"), spell(set))
-	v.hint("to give %s back to %s pool, release %s again: bcsnetctl ip release %s",
+	v.Say.Note("%s reserved for %s: %s", humanize.OneOr(len(addrs), "it stays", "they stay"), humanize.OneOr(len(addrs), "its claim", "their claims"), spell(set))
+	v.Hint("to give %s back to %s pool, release %s again: bcsnetctl ip release %s",
 		humanize.OneOr(len(addrs), "it", "them"), humanize.OneOr(len(addrs), "its", "their"), humanize.OneOr(len(addrs), "it", "them"), arguments(set))
 }

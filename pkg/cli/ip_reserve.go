@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
@@ -20,8 +22,8 @@ const maxBulk = 4096
 
 // ipReserve sets addresses aside, or has them handed out again.
 type ipReserve struct {
-	*session
-	output  output
+	*app.App
+	output  printer.Output
 	args    []string
 	entries []entry
 	reason  string
@@ -31,8 +33,8 @@ type ipReserve struct {
 	by    string
 }
 
-func newIPReserve(s *session) *cobra.Command {
-	v := &ipReserve{session: s, reserve: true}
+func newIPReserve(s *app.App) *cobra.Command {
+	v := &ipReserve{App: s, reserve: true}
 	return v.command(&cobra.Command{
 		Use: "reserve ADDRESS...", Short: "Set free addresses aside: nobody gets them",
 		Long: `Set free addresses aside: single ones, ranges a-b with both ends, or CIDRs, up
@@ -48,8 +50,8 @@ error.
 	})
 }
 
-func newIPUnreserve(s *session) *cobra.Command {
-	return (&ipReserve{session: s}).command(&cobra.Command{
+func newIPUnreserve(s *app.App) *cobra.Command {
+	return (&ipReserve{App: s}).command(&cobra.Command{
 		Use: "unreserve ADDRESS...", Short: "Have reserved addresses handed out again",
 		Long: `Have reserved addresses handed out again: single ones, ranges a-b with both
 ends, or CIDRs, up to 4096 in one call. Addresses in use, and addresses that a
@@ -59,20 +61,20 @@ error.
 - reads addresses from standard input, one entry a line.`,
 		Example: `  bcsnetctl ip unreserve 10.0.0.20
   bcsnetctl ip unreserve 10.0.0.64-10.0.0.79 --reason "lab closed"`,
-		ValidArgsFunction: s.completeLeases(setAside()),
+		ValidArgsFunction: completeLeases(s, setAside()),
 	})
 }
 
 func (v *ipReserve) command(cmd *cobra.Command) *cobra.Command {
-	cmd.Args, cmd.RunE = takes(1, 0), runs(v)
-	addReason(cmd, &v.reason)
-	v.dry.addTo(cmd)
-	v.output.addToChange(cmd)
+	cmd.Args, cmd.RunE = app.Takes(1, 0), app.Runs(v)
+	app.AddReason(cmd, &v.reason)
+	v.DryRun.AddTo(cmd)
+	v.output.AddToChange(cmd)
 	return cmd
 }
 
 func (v *ipReserve) Complete(args []string) (err error) {
-	v.args, err = v.orLines("addresses", args)
+	v.args, err = argsOrLines(v.App, "addresses", args)
 	return err
 }
 
@@ -83,22 +85,22 @@ func (v *ipReserve) Validate() (err error) {
 	if err := notTooMany(ipaddr.SetOf(rangesOf(v.entries)...)); err != nil {
 		return err
 	}
-	if err := checkText("--reason", v.reason, ipam.MaxPastReason); err != nil {
+	if err := app.CheckText("--reason", v.reason, ipam.MaxPastReason); err != nil {
 		return err
 	}
-	return v.output.validate()
+	return v.output.Validate()
 }
 
 func (v *ipReserve) Run(ctx context.Context) error {
-	leases, err := v.leases()
+	leases, err := v.Leases()
 	if err != nil {
 		return err
 	}
-	x, err := v.plans(ctx)
+	x, err := poolPlans(ctx, v.App)
 	if err != nil {
 		return err
 	}
-	all, err := v.read(ctx, leases, addressesOf(v.entries))
+	all, err := readAddresses(ctx, v.App, leases, addressesOf(v.entries))
 	if err != nil {
 		return err
 	}
@@ -106,16 +108,16 @@ func (v *ipReserve) Run(ctx context.Context) error {
 	if err != nil && !v.again {
 		return err
 	}
-	return several(append(flatten(err), flatten(v.write(ctx, x, leases, todo))...)).orNil()
+	return app.Several(append(app.Flatten(err), app.Flatten(v.write(ctx, x, leases, todo))...)).OrNil()
 }
 
 // check refuses, before anything is written, what cannot be done. It returns the addresses to change.
 func (v *ipReserve) check(x *ipam.Index, all []ipam.Lease) (todo []ipam.Lease, err error) {
-	var failed several
+	var failed app.Several
 	var outside, same []netip.Addr
 	var why *ipam.Refusal
 	for _, l := range all {
-		pool, refusal := x.Candidate(l.Addr, v.now())
+		pool, refusal := x.Candidate(l.Addr, v.Now())
 		switch {
 		case pool.Name == "" && (v.reserve || l.Version == 0):
 			outside, why = append(outside, l.Addr), refusal
@@ -124,13 +126,13 @@ func (v *ipReserve) check(x *ipam.Index, all []ipam.Lease) (todo []ipam.Lease, e
 		case l.IsRetained():
 			failed = append(failed, keptByClaim(l))
 		case l.Deleting:
-			failed = append(failed, refuse(ipam.ReasonUnavailable, "the object of address %s is being deleted", l.Addr).withHint("try again in a moment"))
+			failed = append(failed, app.Refuse(ipam.ReasonUnavailable, "the object of address %s is being deleted", l.Addr).WithHint("try again in a moment"))
 		case v.reserve && pool.Terminating:
-			failed = append(failed, refuse(reasonPoolTerminating, "address %s is in pool %s, which is being deleted", l.Addr, pool.Name).
-				withHint("see what it waits for: bcsnetctl pool describe %s", pool.Name))
+			failed = append(failed, app.Refuse(app.ReasonPoolTerminating, "address %s is in pool %s, which is being deleted", l.Addr, pool.Name).
+				WithHint("see what it waits for: bcsnetctl pool describe %s", pool.Name))
 		case v.reserve && l.State == ipam.Available && x.Rebuilding(pool.Name) != "":
-			failed = append(failed, refuse(ipam.ReasonPoolRebuilding, "address %s is in pool %s, which is being rebuilt after its leases were lost, %s",
-				l.Addr, pool.Name, x.Rebuilding(pool.Name)).withHint("try again then; see: bcsnetctl pool describe %s", pool.Name))
+			failed = append(failed, app.Refuse(ipam.ReasonPoolRebuilding, "address %s is in pool %s, which is being rebuilt after its leases were lost, %s",
+				l.Addr, pool.Name, x.Rebuilding(pool.Name)).WithHint("try again then; see: bcsnetctl pool describe %s", pool.Name))
 		case (l.State == ipam.Reserved) == v.reserve:
 			same = append(same, l.Addr)
 		default:
@@ -140,38 +142,38 @@ func (v *ipReserve) check(x *ipam.Index, all []ipam.Lease) (todo []ipam.Lease, e
 	if failed = append(failed, noPool(outside, why)...); len(failed) > 0 && v.again {
 		err = failed
 	} else if len(failed) > 0 {
-		return nil, v.none(len(all), v.done(), failed)
+		return nil, noneDone(v.App, len(all), v.done(), failed)
 	}
 	if len(same) > 0 {
 		state := map[bool]string{true: "reserved already", false: "not reserved"}[v.reserve]
 		if v.reserve && v.reason != "" && !v.again {
 			state += ", and the reason stays as it was"
 		}
-		v.say.note("%s: %s", state, spell(ipaddr.SetOfAddrs(same...)))
+		v.Say.Note("%s: %s", state, spell(ipaddr.SetOfAddrs(same...)))
 	}
 	return todo, err
 }
 
 // noPool is the error for addresses that no pool hands out; why is that for the last of them.
-func noPool(outside []netip.Addr, why *ipam.Refusal) several {
+func noPool(outside []netip.Addr, why *ipam.Refusal) app.Several {
 	switch len(outside) {
 	case 0:
 		return nil
 	case 1:
-		return several{why}
+		return app.Several{why}
 	default:
-		return several{refuse(ipam.ReasonAddressNotInPool, "%s no pool hands out: %s", humanize.Plural(len(outside), "address"), spell(ipaddr.SetOfAddrs(outside...))).
-			withHint("see what pools have: bcsnetctl pool list")}
+		return app.Several{app.Refuse(ipam.ReasonAddressNotInPool, "%s no pool hands out: %s", humanize.Plural(len(outside), "address"), spell(ipaddr.SetOfAddrs(outside...))).
+			WithHint("see what pools have: bcsnetctl pool list")}
 	}
 }
 
 func (v *ipReserve) inUse(l ipam.Lease) error {
 	if v.reserve {
-		return refuse(ipam.ReasonAddressInUse, "address %s of pool %s is held by %s", l.Addr, l.Pool, l.Where()).
-			withHint("see what would free it: bcsnetctl ip describe %s", l.Addr)
+		return app.Refuse(ipam.ReasonAddressInUse, "address %s of pool %s is held by %s", l.Addr, l.Pool, l.Where()).
+			WithHint("see what would free it: bcsnetctl ip describe %s", l.Addr)
 	}
-	return refuse(ipam.ReasonAddressInUse, "address %s of pool %s is not reserved but held by %s", l.Addr, l.Pool, l.Where()).
-		withHint("to take it away: bcsnetctl ip release %s", l.Addr)
+	return app.Refuse(ipam.ReasonAddressInUse, "address %s of pool %s is not reserved but held by %s", l.Addr, l.Pool, l.Where()).
+		WithHint("to take it away: bcsnetctl ip release %s", l.Addr)
 }
 
 func (v *ipReserve) write(ctx context.Context, x *ipam.Index, leases *store.Client, todo []ipam.Lease) error {
@@ -180,12 +182,12 @@ func (v *ipReserve) write(ctx context.Context, x *ipam.Index, leases *store.Clie
 		verb = ipam.VerbUnreserve
 	}
 	change := ipam.Change{Verb: verb, Reason: v.reason}
-	if v.dry != dryRunClient && len(todo) > 0 {
-		change = v.change(ctx, verb, v.reason)
+	if v.DryRun != app.DryRunClient && len(todo) > 0 {
+		change = v.Change(ctx, verb, v.reason)
 		change.By = cmp.Or(v.by, change.By)
 	}
 	changed := make([]ipam.Lease, len(todo))
-	failed := v.inBulk(ctx, todo, v.done(), func(i int, l ipam.Lease) (err error) {
+	failed := inBulk(ctx, v.App, todo, v.done(), func(i int, l ipam.Lease) (err error) {
 		if v.reserve {
 			changed[i], err = v.set(ctx, x, leases, l, change)
 		} else {
@@ -201,13 +203,13 @@ func (v *ipReserve) write(ctx context.Context, x *ipam.Index, leases *store.Clie
 		}
 	}
 	if len(addrs) > 0 {
-		v.say.done("%s %s: %s", humanize.Plural(len(addrs), "address"), v.done(), spell(ipaddr.SetOfAddrs(addrs...)))
+		v.Say.Done("%s %s: %s", humanize.Plural(len(addrs), "address"), v.done(), spell(ipaddr.SetOfAddrs(addrs...)))
 	}
 	var printed error
-	if v.output.printer != nil {
-		printed = v.printLeases(&v.output, nil, stored)
+	if v.output.Printer != nil {
+		printed = printLeases(v.App, &v.output, nil, stored)
 	}
-	return several{v.unfinished(ctx, v.done(), todo, failed), printed}.compact()
+	return app.Several{unfinished(ctx, v.App, v.done(), todo, failed), printed}.Compact()
 }
 
 // done is what becomes of addresses.
@@ -220,8 +222,8 @@ func (v *ipReserve) done() string {
 
 // set sets one address aside.
 func (v *ipReserve) set(ctx context.Context, x *ipam.Index, leases *store.Client, l ipam.Lease, c ipam.Change) (ipam.Lease, error) {
-	pool, _ := x.Candidate(l.Addr, v.now())
-	if v.dry == dryRunClient {
+	pool, _ := x.Candidate(l.Addr, v.Now())
+	if v.DryRun == app.DryRunClient {
 		next, _ := ipam.Reserve(l, pool.Params(), leases.Now(), c) // check has seen that it can be
 		return next, nil
 	}
@@ -238,15 +240,15 @@ func (v *ipReserve) set(ctx context.Context, x *ipam.Index, leases *store.Client
 // unset has one address handed out again, unless somebody else was faster.
 func (v *ipReserve) unset(ctx context.Context, leases *store.Client, l ipam.Lease, c ipam.Change) (ipam.Lease, error) {
 	next, _ := ipam.Release(l, leases.Now(), c)
-	if v.dry == dryRunClient {
+	if v.DryRun == app.DryRunClient {
 		return next, nil
 	}
 	released, err := allocator.ReleaseLease(ctx, leases, l, c, func(now ipam.Lease) bool {
 		return now.State == ipam.Reserved && now.Updated.Equal(l.Updated)
 	})
 	if err == nil && !released {
-		err = refuse(reasonLeaseChanged, "%s was not unreserved: it has changed hands meanwhile", l.Addr).
-			withHint("see who has it: bcsnetctl ip describe %s", l.Addr)
+		err = app.Refuse(app.ReasonLeaseChanged, "%s was not unreserved: it has changed hands meanwhile", l.Addr).
+			WithHint("see who has it: bcsnetctl ip describe %s", l.Addr)
 	}
 	return next, err
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -45,9 +46,9 @@ func claimHolder(l ipam.Lease) string {
 }
 
 // keptByClaim is the error for an address that was to be set aside, or handed out again, and that a claim keeps.
-func keptByClaim(l ipam.Lease) *failure {
-	return refuse(reasonAddressKept, "address %s of pool %s is reserved, not by hand: %s", l.Addr, l.Pool, keptText(l)).
-		withHint("to give it back to its pool: bcsnetctl ip release %s", l.Addr)
+func keptByClaim(l ipam.Lease) *app.Failure {
+	return app.Refuse(app.ReasonAddressKept, "address %s of pool %s is reserved, not by hand: %s", l.Addr, l.Pool, keptText(l)).
+		WithHint("to give it back to its pool: bcsnetctl ip release %s", l.Addr)
 }
 
 // stayKept says how many of the addresses that were released from their holders stay with their claims; empty when

@@ -5,10 +5,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-func newLease(s *session) *cobra.Command {
+func newLease(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "lease", Aliases: []string{"leases"}, GroupID: "objects", Args: cobra.ArbitraryArgs, RunE: group,
 		Short: "Addresses in use and who holds them",
@@ -20,15 +22,15 @@ func newLease(s *session) *cobra.Command {
 }
 
 type leaseList struct {
-	*session
-	output output
+	*app.App
+	output printer.Output
 	query  leaseQuery
 }
 
-func newLeaseList(s *session) *cobra.Command {
-	v := &leaseList{session: s, query: leaseQuery{status: ipam.Active.String()}}
+func newLeaseList(s *app.App) *cobra.Command {
+	v := &leaseList{App: s, query: leaseQuery{status: ipam.Active.String()}}
 	cmd := &cobra.Command{
-		Use: "list", Aliases: []string{"ls", "get"}, Args: takes(0, 0), RunE: runs(v),
+		Use: "list", Aliases: []string{"ls", "get"}, Args: app.Takes(0, 0), RunE: app.Runs(v),
 		Short: "List the addresses in use and who holds them",
 		Long: `List the addresses in use (status Active) and who holds them, in numerical
 order.`,
@@ -38,9 +40,9 @@ order.`,
   bcsnetctl lease list --pool blue --watch`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	v.output.addTo(cmd)
-	v.output.addSort(cmd, ".status.updateTime")
-	v.output.addWatch(cmd)
+	v.output.AddTo(cmd)
+	v.output.AddSort(cmd, ".status.updateTime")
+	addWatch(&v.output, cmd)
 	v.query.addTo(s, cmd)
 	cmd.Flags().StringVar(&v.query.pod, "pod", "", "only addresses of this `POD`, or NAMESPACE/POD")
 	return cmd
@@ -52,22 +54,22 @@ func (v *leaseList) Validate() error {
 	if err := v.query.validate(); err != nil {
 		return err
 	}
-	return v.output.validate()
+	return v.output.Validate()
 }
 
 func (v *leaseList) Run(ctx context.Context) error {
-	columns := v.leaseColumns(false)
-	if v.output.watch {
-		return v.query.watch(ctx, v.session, &v.output, columns, useText)
+	columns := leaseColumns(v.App, false)
+	if v.output.Watch {
+		return v.query.watch(ctx, v.App, &v.output, columns, useText)
 	}
-	found, err := v.query.print(ctx, v.session, &v.output, columns)
-	if err != nil || v.output.printer != nil {
+	found, err := v.query.print(ctx, v.App, &v.output, columns)
+	if err != nil || v.output.Printer != nil {
 		return err
 	}
 	if len(found.counts) == 0 {
-		return v.query.empty(ctx, v.session, "leases")
+		return v.query.empty(ctx, v.App, "leases")
 	}
-	v.say.note("%s", useText(found.counts))
-	found.remark(v.session, v.query.pool)
+	v.Say.Note("%s", useText(found.counts))
+	found.remark(v.App, v.query.pool)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/fields"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
@@ -22,7 +23,7 @@ type leaseQuery struct {
 }
 
 // addTo adds the flags that every list of addresses has.
-func (q *leaseQuery) addTo(s *session, cmd *cobra.Command) {
+func (q *leaseQuery) addTo(s *app.App, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&q.pool, "pool", "", "only addresses of this `POOL`")
 	cmd.Flags().StringVar(&q.host, "host", "", "only addresses in use on this `HOST`, an IP")
 	cmd.Flags().StringVarP(&q.namespace, "namespace", "n", "", "only addresses of pods in this `NAMESPACE`")
@@ -30,10 +31,10 @@ func (q *leaseQuery) addTo(s *session, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&q.claim, "claim", "", "only addresses of this `CLAIM`, as NAMESPACE/NAME")
 	q.addFields(cmd, "addresses", "status.podName=web-0")
 	q.addLabels(cmd, "addresses")
-	completeWith(cmd, "pool", s.completePools)
-	completeWith(cmd, "host", s.completeHosts)
-	completeWith(cmd, "namespace", s.completeNamespaces)
-	completeWith(cmd, "claim", s.completeClaimNames)
+	app.CompleteWith(cmd, "pool", completePools(s))
+	app.CompleteWith(cmd, "host", completeHosts(s))
+	app.CompleteWith(cmd, "namespace", completeNamespaces(s))
+	app.CompleteWith(cmd, "claim", completeClaimNames(s))
 }
 
 // validate checks the values and gives them the spelling of the objects.
@@ -41,7 +42,7 @@ func (q *leaseQuery) validate() error {
 	if q.host != "" {
 		a, err := ipaddr.ParseAddr(q.host)
 		if err != nil {
-			return usagef("--host: %v", err)
+			return app.Usagef("--host: %v", err)
 		}
 		q.host = a.String()
 	}
@@ -49,7 +50,7 @@ func (q *leaseQuery) validate() error {
 		states := []ipam.State{ipam.Available, ipam.Active, ipam.Reserved}
 		i := slices.IndexFunc(states, func(s ipam.State) bool { return strings.EqualFold(s.String(), q.status) })
 		if i < 0 {
-			return usagef("--status %q is not Available, Active or Reserved", q.status)
+			return app.Usagef("--status %q is not Available, Active or Reserved", q.status)
 		}
 		q.status = states[i].String()
 	}
@@ -58,7 +59,7 @@ func (q *leaseQuery) validate() error {
 	}
 	if namespace, pod, both := strings.Cut(q.pod, "/"); both {
 		if q.namespace != "" && q.namespace != namespace {
-			return usagef("--pod %s is not in --namespace %s", q.pod, q.namespace)
+			return app.Usagef("--pod %s is not in --namespace %s", q.pod, q.namespace)
 		}
 		q.namespace, q.pod = namespace, pod
 	}
@@ -92,9 +93,9 @@ func (q *leaseQuery) selector() string {
 }
 
 // empty says where was looked when nothing was found. A pool that does not exist is an error.
-func (q *leaseQuery) empty(ctx context.Context, s *session, noun string) error {
+func (q *leaseQuery) empty(ctx context.Context, s *app.App, noun string) error {
 	if q.pool != "" {
-		api, err := s.pools()
+		api, err := newPools(s)
 		if err != nil {
 			return err
 		}
@@ -108,6 +109,6 @@ func (q *leaseQuery) empty(ctx context.Context, s *session, noun string) error {
 			with = append(with, t.noun+" "+t.value)
 		}
 	}
-	s.say.note("no %s in %s", withWords(noun, append(with, q.words()...)), s.where())
+	s.Say.Note("no %s in %s", withWords(noun, append(with, q.words()...)), s.Where())
 	return nil
 }

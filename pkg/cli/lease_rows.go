@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -21,7 +23,7 @@ type leaseRow struct {
 	*ipam.Lease
 	object *unstructured.Unstructured
 	text   []byte
-	key    *sortKey
+	key    *printer.SortKey
 }
 
 // pageSize is how many objects one request asks for.
@@ -29,15 +31,15 @@ const pageSize = 500
 
 // each calls fn with what the query finds, in the order of the names. Without objects it reads the answer as a
 // stream, which takes the least time and memory.
-func (q *leaseQuery) each(ctx context.Context, s *session, objects bool, fn func(leaseRow) error) error {
+func (q *leaseQuery) each(ctx context.Context, s *app.App, objects bool, fn func(leaseRow) error) error {
 	if objects {
 		return q.eachObject(ctx, s, fn)
 	}
-	leases, err := s.leases()
+	leases, err := s.Leases()
 	if err != nil {
 		return err
 	}
-	return s.explain(leases.EachLabelled(ctx, q.selector(), q.labels, func(l ipam.Lease) error {
+	return explainError(s, leases.EachLabelled(ctx, q.selector(), q.labels, func(l ipam.Lease) error {
 		l.PodUID, l.Superseded = "", nil // no table shows these, and many leases may wait
 		if !q.rests.has(l) {
 			l.History = ""
@@ -46,8 +48,8 @@ func (q *leaseQuery) each(ctx context.Context, s *session, objects bool, fn func
 	}))
 }
 
-func (q *leaseQuery) eachObject(ctx context.Context, s *session, fn func(leaseRow) error) error {
-	c, err := s.dynamic()
+func (q *leaseQuery) eachObject(ctx context.Context, s *app.App, fn func(leaseRow) error) error {
+	c, err := s.Dynamic()
 	if err != nil {
 		return err
 	}
@@ -55,7 +57,7 @@ func (q *leaseQuery) eachObject(ctx context.Context, s *session, fn func(leaseRo
 	for {
 		page, err := c.Resource(resource(v1.IPResource)).List(ctx, options)
 		if err != nil {
-			return s.explain(err)
+			return explainError(s, err)
 		}
 		for i := range page.Items {
 			l, err := readLease(&page.Items[i])
@@ -93,22 +95,22 @@ func withObject(r leaseRow) (leaseRow, error) {
 	return r, err
 }
 
-// leaseKey is what an address is sorted by.
-func (s *sortBy) leaseKey(l ipam.Lease) (sortKey, error) {
+// leaseSortKey is what an address is sorted by.
+func leaseSortKey(s *printer.SortBy, l ipam.Lease) (printer.SortKey, error) {
 	r, err := withObject(leaseRow{Lease: &l})
 	if err != nil {
-		return sortKey{}, err
+		return printer.SortKey{}, err
 	}
-	return s.key(r.object.Object)
+	return s.Key(r.object.Object)
 }
 
 // listing prints rows as they come in order, and counts them.
 type listing struct {
-	output *output
-	table  *growingTable[ipam.Lease]
+	output *printer.Output
+	table  *printer.GrowingTable[ipam.Lease]
 	w      io.Writer
 	// stream prints the formats of objects that need not wait for the end; nil for others.
-	stream *listStream
+	stream *printer.ListStream
 	status string // only this one; empty is any
 	free   *freeAddresses
 	counts map[ipam.State]int
@@ -121,7 +123,7 @@ type listing struct {
 
 // needsObjects is true when leases alone do not tell what to print.
 func (l *listing) needsObjects() bool {
-	return l.output.sort.on() || l.output.printer != nil && !l.output.names()
+	return l.output.Sort.On() || l.output.Printer != nil && !l.output.Names()
 }
 
 // read completes a row that was read. Objects are many times as large as leases, and kept only to be printed.
@@ -132,8 +134,8 @@ func (l *listing) read(r leaseRow) (_ leaseRow, err error) {
 	if r, err = withObject(r); err != nil {
 		return r, err
 	}
-	if l.output.sort.on() {
-		key, err := l.output.sort.key(r.object.Object)
+	if l.output.Sort.On() {
+		key, err := l.output.Sort.Key(r.object.Object)
 		if err != nil {
 			return r, err
 		}
@@ -141,9 +143,9 @@ func (l *listing) read(r leaseRow) (_ leaseRow, err error) {
 	}
 	switch {
 	case l.stream != nil:
-		r.text, err = l.stream.text(r.object)
+		r.text, err = l.stream.Text(r.object)
 		r.object, r.Lease = nil, &ipam.Lease{Addr: r.Addr, State: r.State, Version: r.Version} // the text says the rest
-	case l.output.printer == nil || l.output.names():
+	case l.output.Printer == nil || l.output.Names():
 		r.object = nil
 	}
 	return r, err
@@ -175,20 +177,20 @@ func (l *listing) part(rows []leaseRow, below netip.Addr) error {
 		return nil
 	}
 	if below.IsValid() {
-		l.table.begin()
+		l.table.Begin()
 	}
 	return l.print(shown)
 }
 
 // keeps is true when nothing can be printed before all is known.
 func (l *listing) keeps() bool {
-	return l.output.sort.on() || l.stream == nil && !l.output.inParts()
+	return l.output.Sort.On() || l.stream == nil && !l.output.InParts()
 }
 
 // end prints what was kept, and the end of the list.
 func (l *listing) end() error {
 	if l.keeps() {
-		if err := sorted(&l.output.sort, l.kept, func(r leaseRow) (sortKey, error) { return *r.key, nil }); err != nil {
+		if err := printer.Sorted(&l.output.Sort, l.kept, func(r leaseRow) (printer.SortKey, error) { return *r.key, nil }); err != nil {
 			return err
 		}
 		if err := l.print(l.kept); err != nil {
@@ -198,19 +200,19 @@ func (l *listing) end() error {
 	if l.stream == nil {
 		return nil
 	}
-	return l.stream.close(l.w)
+	return l.stream.Close(l.w)
 }
 
 func (l *listing) print(rows []leaseRow) error {
-	if l.output.printer == nil {
+	if l.output.Printer == nil {
 		leases := make([]ipam.Lease, 0, len(rows))
 		for _, r := range rows {
 			leases = append(leases, *r.Lease)
 		}
-		return l.table.write(l.w, leases)
+		return l.table.Write(l.w, leases)
 	}
 	if l.stream != nil {
-		return l.stream.write(l.w, func(yield func([]byte) bool) {
+		return l.stream.Write(l.w, func(yield func([]byte) bool) {
 			for _, r := range rows {
 				if !yield(r.text) {
 					return
@@ -226,5 +228,5 @@ func (l *listing) print(rows []leaseRow) error {
 		}
 		items = append(items, *r.object)
 	}
-	return l.output.list(l.w, items)
+	return l.output.List(l.w, items)
 }

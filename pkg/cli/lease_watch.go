@@ -10,25 +10,27 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 // watch shows what the query finds, and then what changes. An address that the query no longer matches has left
 // the list, like one whose object is gone; it is shown as it was in it.
-func (q *leaseQuery) watch(ctx context.Context, s *session, o *output, columns []column[ipam.Lease], summary func(map[ipam.State]int) string) error {
-	rows := make([]column[leaseRow], 0, len(columns))
+func (q *leaseQuery) watch(ctx context.Context, s *app.App, o *printer.Output, columns []printer.Column[ipam.Lease], summary func(map[ipam.State]int) string) error {
+	rows := make([]printer.Column[leaseRow], 0, len(columns))
 	for _, c := range columns {
-		rows = append(rows, column[leaseRow]{name: c.name, wide: c.wide, least: c.least, cell: func(r leaseRow) string { return c.cell(*r.Lease) }})
+		rows = append(rows, printer.Column[leaseRow]{Name: c.Name, Wide: c.Wide, Least: c.Least, Cell: func(r leaseRow) string { return c.Cell(*r.Lease) }})
 	}
 	read := func(u *unstructured.Unstructured) (leaseRow, error) {
 		l, err := readLease(u)
-		if err != nil || o.printer == nil {
+		if err != nil || o.Printer == nil {
 			u = nil // a table shows the lease
 		}
 		return leaseRow{Lease: &l, object: u}, err
 	}
-	show := func(w io.Writer, r leaseRow) error { return o.object(w, r.object) }
+	show := func(w io.Writer, r leaseRow) error { return o.Object(w, r.object) }
 	note := func(all []leaseRow) string {
 		counts := map[ipam.State]int{}
 		for _, r := range all {

@@ -12,14 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// held are the addresses that the query finds and match takes, in order.
-func (s *session) held(ctx context.Context, q leaseQuery, match func(ipam.Lease) bool) ([]ipam.Lease, error) {
-	leases, err := s.leases()
+// heldLeases are the addresses that the query finds and match takes, in order.
+func heldLeases(ctx context.Context, s *app.App, q leaseQuery, match func(ipam.Lease) bool) ([]ipam.Lease, error) {
+	leases, err := s.Leases()
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +33,7 @@ func (s *session) held(ctx context.Context, q leaseQuery, match func(ipam.Lease)
 		return nil
 	})
 	slices.SortFunc(out, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
-	return out, s.explain(err)
+	return out, explainError(s, err)
 }
 
 // tally is what a query found.
@@ -45,7 +47,7 @@ type tally struct {
 }
 
 // print prints what the query finds, in order and as soon as the order is known.
-func (q *leaseQuery) print(ctx context.Context, s *session, o *output, columns []column[ipam.Lease]) (tally, error) {
+func (q *leaseQuery) print(ctx context.Context, s *app.App, o *printer.Output, columns []printer.Column[ipam.Lease]) (tally, error) {
 	// The API server is what one waits for; memory may cost some time of the processor.
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
 	free, err := q.free(ctx, s)
@@ -53,14 +55,14 @@ func (q *leaseQuery) print(ctx context.Context, s *session, o *output, columns [
 		return tally{}, err
 	}
 	l := &listing{
-		output: o, table: &growingTable[ipam.Lease]{table: newTable(o, columns)}, w: s.Out,
-		stream: newListStream(o), status: q.status, free: free, counts: map[ipam.State]int{}, rests: q.rests,
+		output: o, table: &printer.GrowingTable[ipam.Lease]{Table: printer.NewTable(o, columns)}, w: s.Out,
+		stream: printer.NewListStream(o), status: q.status, free: free, counts: map[ipam.State]int{}, rests: q.rests,
 	}
 	asked := *q
 	if free != nil {
 		asked.status = "" // an address that is in use must be known, not to pass for a free one
 	}
-	rows := &ordered{begin: func() arrivals { return q.arrivals(ctx, s, free) }, emit: l.part}
+	rows := &sortStream{begin: func() nameOrder { return q.arrivals(ctx, s, free) }, emit: l.part}
 	err = asked.each(ctx, s, l.needsObjects(), func(r leaseRow) error {
 		r, err := l.read(r)
 		if err != nil {
@@ -79,13 +81,13 @@ func (q *leaseQuery) print(ctx context.Context, s *session, o *output, columns [
 }
 
 // arrivals are the subnets where addresses come from. Without them, rows wait until all have come.
-func (q *leaseQuery) arrivals(ctx context.Context, s *session, free *freeAddresses) arrivals {
+func (q *leaseQuery) arrivals(ctx context.Context, s *app.App, free *freeAddresses) nameOrder {
 	if free != nil {
-		return arrivals{subnets: []netip.Prefix{free.pool.Plan.Subnet}}
+		return nameOrder{subnets: []netip.Prefix{free.pool.Plan.Subnet}}
 	}
-	all, err := s.readPools(ctx)
+	all, err := allPools(ctx, s)
 	if err != nil {
-		return arrivals{}
+		return nameOrder{}
 	}
 	var b netipx.IPSetBuilder
 	for _, p := range all {
@@ -95,25 +97,25 @@ func (q *leaseQuery) arrivals(ctx context.Context, s *session, free *freeAddress
 	}
 	set, err := b.IPSet()
 	if err != nil {
-		return arrivals{}
+		return nameOrder{}
 	}
-	return arrivals{subnets: set.Prefixes()}
+	return nameOrder{subnets: set.Prefixes()}
 }
 
 // remark says what is odd about a list.
-func (f tally) remark(s *session, pool string) {
+func (f tally) remark(s *app.App, pool string) {
 	if f.late > 0 {
-		s.say.warn("%s outside the subnets of all pools %s last", humanize.Plural(f.late, "address"), humanize.OneOr(f.late, "comes", "come"))
+		s.Say.Warn("%s outside the subnets of all pools %s last", humanize.Plural(f.late, "address"), humanize.OneOr(f.late, "comes", "come"))
 	}
 	if f.unlisted > 0 {
-		s.say.note("pool %s has %s more that nobody has used yet: too many to list", pool, humanize.Plural(f.unlisted, "address"))
+		s.Say.Note("pool %s has %s more that nobody has used yet: too many to list", pool, humanize.Plural(f.unlisted, "address"))
 	}
 }
 
 // printLeases prints addresses as a table, or as the objects that they are.
-func (s *session) printLeases(o *output, columns []column[ipam.Lease], leases []ipam.Lease) error {
-	if o.printer == nil {
-		return newTable(o, columns).write(s.Out, leases)
+func printLeases(s *app.App, o *printer.Output, columns []printer.Column[ipam.Lease], leases []ipam.Lease) error {
+	if o.Printer == nil {
+		return printer.NewTable(o, columns).Write(s.Out, leases)
 	}
 	var items []unstructured.Unstructured
 	for _, l := range leases {
@@ -125,26 +127,26 @@ func (s *session) printLeases(o *output, columns []column[ipam.Lease], leases []
 		o.SetManagedFields(nil)
 		items = append(items, o)
 	}
-	return o.list(s.Out, items)
+	return o.List(s.Out, items)
 }
 
 // leaseColumns are the columns of addresses; those of leases leave out the status.
-func (s *session) leaseColumns(status bool) []column[ipam.Lease] {
-	columns := []column[ipam.Lease]{
-		{name: "ADDRESS", least: 15, cell: func(l ipam.Lease) string { return l.Addr.String() }},
-		{name: "POOL", least: 12, cell: func(l ipam.Lease) string { return l.Pool }},
-		{name: "STATUS", least: 9, cell: statusText},
-		{name: "HOST", least: 15, cell: func(l ipam.Lease) string { return addrText(l.Host) }},
-		{name: "NAMESPACE", least: 16, cell: func(l ipam.Lease) string { return l.Namespace }},
-		{name: "POD", least: 32, cell: holderText},
-		{name: "IF", least: 4, cell: func(l ipam.Lease) string { return printers.EscapeTerminal(l.IfName) }},
-		{name: "CONTAINER", wide: true, least: 12, cell: func(l ipam.Lease) string { return printers.EscapeTerminal(l.ContainerID) }},
-		{name: "GATEWAY", wide: true, least: 15, cell: func(l ipam.Lease) string { return addrText(l.Gateway) }},
-		{name: "CLAIM", wide: true, least: 16, cell: func(l ipam.Lease) string { return l.Claim }},
-		{name: "AGE", cell: func(l ipam.Lease) string { return s.age(l.Updated) }},
+func leaseColumns(s *app.App, status bool) []printer.Column[ipam.Lease] {
+	columns := []printer.Column[ipam.Lease]{
+		{Name: "ADDRESS", Least: 15, Cell: func(l ipam.Lease) string { return l.Addr.String() }},
+		{Name: "POOL", Least: 12, Cell: func(l ipam.Lease) string { return l.Pool }},
+		{Name: "STATUS", Least: 9, Cell: statusText},
+		{Name: "HOST", Least: 15, Cell: func(l ipam.Lease) string { return addrText(l.Host) }},
+		{Name: "NAMESPACE", Least: 16, Cell: func(l ipam.Lease) string { return l.Namespace }},
+		{Name: "POD", Least: 32, Cell: holderText},
+		{Name: "IF", Least: 4, Cell: func(l ipam.Lease) string { return printers.EscapeTerminal(l.IfName) }},
+		{Name: "CONTAINER", Wide: true, Least: 12, Cell: func(l ipam.Lease) string { return printers.EscapeTerminal(l.ContainerID) }},
+		{Name: "GATEWAY", Wide: true, Least: 15, Cell: func(l ipam.Lease) string { return addrText(l.Gateway) }},
+		{Name: "CLAIM", Wide: true, Least: 16, Cell: func(l ipam.Lease) string { return l.Claim }},
+		{Name: "AGE", Cell: func(l ipam.Lease) string { return s.Age(l.Updated) }},
 	}
 	if !status {
-		columns = slices.DeleteFunc(columns, func(c column[ipam.Lease]) bool { return c.name == "STATUS" })
+		columns = slices.DeleteFunc(columns, func(c printer.Column[ipam.Lease]) bool { return c.Name == "STATUS" })
 	}
 	return columns
 }

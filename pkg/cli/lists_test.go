@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
 // audit has the API server write down who lists what. A list of all addresses, pods, events or pools in one answer takes the
@@ -35,7 +37,8 @@ rules:
 }
 
 func (a audit) policy() string { return filepath.Join(a.dir, "policy.yaml") }
-func (a audit) log() string    { return filepath.Join(a.dir, "audit.log") }
+
+func (a audit) log() string { return filepath.Join(a.dir, "audit.log") }
 
 // args have kube-apiserver write the log.
 func (a audit) args() []string {
@@ -72,7 +75,7 @@ func (a audit) check() error {
 			return err
 		}
 		who, _, _ := strings.Cut(event.UserAgent, "/")
-		if who != programName && who != "bcsnet-controller" || !strings.Contains(paged, event.ObjectRef.Resource) {
+		if who != app.ProgramName && who != "bcsnet-controller" || !strings.Contains(paged, event.ObjectRef.Resource) {
 			continue
 		}
 		u, err := url.Parse(event.RequestURI)

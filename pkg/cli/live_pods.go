@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -22,19 +23,19 @@ import (
 
 // warnLive says which of the pods that hold addresses of a host still exist.
 func (v *releaseHost) warnLive(ctx context.Context, h netip.Addr, held []ipam.Lease) {
-	live, err := v.livePods(ctx, held)
+	live, err := livePods(ctx, v.App, held)
 	if err != nil && ctx.Err() == nil {
-		v.say.warn("host %s: it is unknown whether its pods still exist: %v", h, err)
+		v.Say.Warn("host %s: it is unknown whether its pods still exist: %v", h, err)
 	}
 	if len(live) > 0 {
-		v.say.warn("host %s: %s on it still %s and %s the address: %s", h, humanize.Plural(len(live), "pod"),
+		v.Say.Warn("host %s: %s on it still %s and %s the address: %s", h, humanize.Plural(len(live), "pod"),
 			humanize.OneOr(len(live), "exists", "exist"), humanize.OneOr(len(live), "loses", "lose"), humanize.List(live))
 	}
 }
 
 // livePods names the pods among the holders that exist and have not ended.
-func (s *session) livePods(ctx context.Context, held []ipam.Lease) ([]string, error) {
-	states, failed := s.podStates(ctx, held)
+func livePods(ctx context.Context, s *app.App, held []ipam.Lease) ([]string, error) {
+	states, failed := podStates(ctx, s, held)
 	var names []string
 	for i, l := range held {
 		if states[i].lives && !slices.Contains(names, l.Who()) {
@@ -61,7 +62,7 @@ type podState struct {
 }
 
 // podStates reads the pods of leases; one that cannot be read has an error.
-func (s *session) podStates(ctx context.Context, leases []ipam.Lease) ([]podState, []error) {
+func podStates(ctx context.Context, s *app.App, leases []ipam.Lease) ([]podState, []error) {
 	states, failed := make([]podState, len(leases)), make([]error, len(leases))
 	pods := make([]livePod, len(leases))
 	var group errgroup.Group
@@ -69,18 +70,18 @@ func (s *session) podStates(ctx context.Context, leases []ipam.Lease) ([]podStat
 	for i, l := range leases {
 		if ofPod(l) {
 			group.Go(func() error {
-				pods[i], failed[i] = s.readPod(ctx, l)
+				pods[i], failed[i] = readPod(ctx, s, l)
 				return nil
 			})
 		}
 	}
 	_ = group.Wait() // what failed is in failed
-	nodes := sync.OnceValues(func() ([]node, error) { return s.nodes(ctx) })
+	nodes := sync.OnceValues(func() ([]node, error) { return listNodes(ctx, s) })
 	for i, l := range leases {
 		if ofPod(l) && failed[i] == nil {
-			states[i], failed[i] = s.podState(ctx, l, pods[i], nodes)
+			states[i], failed[i] = podStateOf(ctx, s, l, pods[i], nodes)
 		}
-		failed[i] = s.explain(failed[i])
+		failed[i] = explainError(s, failed[i])
 	}
 	return states, failed
 }
@@ -88,13 +89,13 @@ func (s *session) podStates(ctx context.Context, leases []ipam.Lease) ([]podStat
 // ofPod reports whether a lease is in use by a pod.
 func ofPod(l ipam.Lease) bool { return l.State == ipam.Active && l.PodName != "" && l.Owner == "" }
 
-// podState asks package gone about a lease. This is one look: what was so before, the pod itself has to tell.
-func (s *session) podState(ctx context.Context, l ipam.Lease, pod livePod, nodes func() ([]node, error)) (podState, error) {
-	leases, err := s.leases()
+// podStateOf asks package gone about a lease. This is one look: what was so before, the pod itself has to tell.
+func podStateOf(ctx context.Context, s *app.App, l ipam.Lease, pod livePod, nodes func() ([]node, error)) (podState, error) {
+	leases, err := s.Leases()
 	if err != nil {
 		return podState{}, err
 	}
-	others, err := s.sameName(ctx, l, pod.Pod)
+	others, err := sameName(ctx, s, l, pod.Pod)
 	if err != nil {
 		return podState{}, err
 	}
@@ -138,11 +139,11 @@ func presence(l ipam.Lease, pod livePod) string {
 }
 
 // sameName finds the leases that name the pod of a lease, where it matters which of them came last.
-func (s *session) sameName(ctx context.Context, l ipam.Lease, pod *workload.Pod) (gone.Others, error) {
+func sameName(ctx context.Context, s *app.App, l ipam.Lease, pod *workload.Pod) (gone.Others, error) {
 	var all []ipam.Lease
 	if pod != nil && l.PodUID != "" && pod.UID != l.PodUID {
 		var err error
-		all, err = s.held(ctx, leaseQuery{namespace: l.Namespace, pod: l.PodName}, func(o ipam.Lease) bool { return o.State == ipam.Active })
+		all, err = heldLeases(ctx, s, leaseQuery{namespace: l.Namespace, pod: l.PodName}, func(o ipam.Lease) bool { return o.State == ipam.Active })
 		if err != nil {
 			return nil, err
 		}
@@ -157,8 +158,8 @@ type livePod struct {
 }
 
 // readPod reads the pod of a lease from the API server.
-func (s *session) readPod(ctx context.Context, l ipam.Lease) (livePod, error) {
-	c, err := s.dynamic()
+func readPod(ctx context.Context, s *app.App, l ipam.Lease) (livePod, error) {
+	c, err := s.Dynamic()
 	if err != nil {
 		return livePod{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -36,9 +37,9 @@ const (
 // pools, too.
 //
 // forPods gives it what serves pods; without that it serves owners only.
-func (s *session) startAllocator(ctx context.Context, forPods func(*ipam.Index) (allocator.Pods, allocator.ConstraintsFinder)) (*localAllocator, error) {
+func startAllocator(ctx context.Context, s *app.App, forPods func(*ipam.Index) (allocator.Pods, allocator.ConstraintsFinder)) (*localAllocator, error) {
 	index := ipam.NewIndex()
-	leases, err := s.leasesWith(index)
+	leases, err := s.LeasesWith(index)
 	if err != nil {
 		return nil, err
 	}
@@ -57,28 +58,28 @@ func (s *session) startAllocator(ctx context.Context, forPods func(*ipam.Index) 
 		cancel()
 		parts.Wait()
 	}
-	if err := s.fill(ctx, feed, index); err != nil {
+	if err := fillIndex(ctx, s, feed, index); err != nil {
 		a.stop()
 		return nil, err
 	}
 	return a, nil
 }
 
-// fill waits for the addresses, and then reads the nodes: what these have themselves must be known before any
+// fillIndex waits for the addresses, and then reads the nodes: what these have themselves must be known before any
 // pool is.
-func (s *session) fill(ctx context.Context, feed *store.Feed, index *ipam.Index) error {
-	began, told := s.now(), false
+func fillIndex(ctx context.Context, s *app.App, feed *store.Feed, index *ipam.Index) error {
+	began, told := s.Now(), false
 	err := wait.PollUntilContextCancel(ctx, fillEvery, true, func(context.Context) (bool, error) {
-		if !told && s.now().Sub(began) > slow {
-			s.say.wait("reading all addresses in %s", s.where())
+		if !told && s.Now().Sub(began) > slow {
+			s.Say.Wait("reading all addresses in %s", s.Where())
 			told = true
 		}
 		return feed.Synced() && feed.Watching(), feed.Err()
 	})
 	if err != nil {
-		return s.explain(err)
+		return explainError(s, err)
 	}
-	nodes, err := s.nodes(ctx)
+	nodes, err := listNodes(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -89,8 +90,8 @@ func (s *session) fill(ctx context.Context, feed *store.Feed, index *ipam.Index)
 }
 
 // open reads the pools, as they are when a request begins.
-func (a *localAllocator) open(ctx context.Context, s *session) error {
-	pools, err := s.readPools(ctx)
+func (a *localAllocator) open(ctx context.Context, s *app.App) error {
+	pools, err := allPools(ctx, s)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
 // Main runs the command line args, args[0] being the name that was called, and returns the exit code
@@ -18,13 +20,13 @@ func Main(args []string, version string, streams genericiooptions.IOStreams) int
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
-	s := newSession(calledName(args[0]), version, streams)
+	s := app.New(app.CalledName(args[0]), version, streams)
 	root := newRoot(s)
 	root.SetArgs(bareDryRun(args[1:]))
 	err := root.ExecuteContext(ctx)
 	if err == nil {
-		err = s.unshown
+		err = s.Unshown
 	}
-	s.report(ctx, err)
-	return exitCode(ctx, err)
+	s.Report(ctx, err)
+	return app.ExitCode(ctx, err)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
@@ -48,10 +49,10 @@ func program() {
 	if os.Getenv(rawEnv) != "" {
 		os.Exit(Main(os.Args, version, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}))
 	}
-	_ = os.Setenv(completionEnv, "1m") // however slow the machine is
+	_ = os.Setenv(app.CompletionEnv, "1m") // however slow the machine is
 	var stdout, stderr bytes.Buffer
 	code := Main(os.Args, version, genericiooptions.IOStreams{In: os.Stdin, Out: &stdout, ErrOut: &stderr})
-	if code != exitDone {
+	if code != app.ExitDone {
 		fmt.Fprintf(&stderr, "[exit %d]\n", code)
 	}
 	os.Stdout.Write(masked(stdout.Bytes()))

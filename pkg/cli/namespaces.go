@@ -6,6 +6,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
 // inNamespace is the flag -n of commands about objects that are in a namespace: as kubectl does, they mean that of
@@ -16,9 +18,9 @@ type inNamespace struct {
 	all bool
 }
 
-func (n *inNamespace) addTo(s *session, cmd *cobra.Command, usage string) {
+func (n *inNamespace) addTo(s *app.App, cmd *cobra.Command, usage string) {
 	cmd.Flags().StringVarP(&n.name, "namespace", "n", "", usage)
-	completeWith(cmd, "namespace", s.completeNamespaces)
+	app.CompleteWith(cmd, "namespace", completeNamespaces(s))
 }
 
 func (n *inNamespace) addAll(cmd *cobra.Command, usage string) {
@@ -26,7 +28,7 @@ func (n *inNamespace) addAll(cmd *cobra.Command, usage string) {
 }
 
 // complete fills in the namespace of the context; it stays empty for all.
-func (n *inNamespace) complete(s *session) error {
+func (n *inNamespace) complete(s *app.App) error {
 	if n.all {
 		n.name = ""
 		return nil
@@ -34,12 +36,12 @@ func (n *inNamespace) complete(s *session) error {
 	if n.name != "" {
 		return nil
 	}
-	if _, err := s.connect(); err != nil {
+	if _, err := s.Connect(); err != nil {
 		return err
 	}
-	name, _, err := s.flags.ToRawKubeConfigLoader().Namespace()
+	name, _, err := s.Flags.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
-		return s.configProblem(err)
+		return s.ConfigProblem(err)
 	}
 	n.name = name
 	return nil
@@ -52,14 +54,14 @@ func (n *inNamespace) key(arg string) (types.NamespacedName, error) {
 		namespace, name = n.name, arg
 	}
 	if len(validation.ValidateNamespaceName(namespace, false)) > 0 || len(validation.NameIsDNSSubdomain(name, false)) > 0 {
-		return types.NamespacedName{}, usagef("%q is not NAME or NAMESPACE/NAME", arg)
+		return types.NamespacedName{}, app.Usagef("%q is not NAME or NAMESPACE/NAME", arg)
 	}
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
 
 // keys reads several of them, each once.
 func (n *inNamespace) keys(args []string) (out []types.NamespacedName, err error) {
-	for _, arg := range sortedOnce(args) {
+	for _, arg := range app.SortedOnce(args) {
 		key, err := n.key(arg)
 		if err != nil {
 			return nil, err

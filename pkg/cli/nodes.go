@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
@@ -22,12 +23,12 @@ type node struct {
 	internal    []netip.Addr
 }
 
-// nodes reads all nodes.
-func (s *session) nodes(ctx context.Context) ([]node, error) { return s.nodesWith(ctx, "") }
+// listNodes reads all nodes.
+func listNodes(ctx context.Context, s *app.App) ([]node, error) { return listNodesWith(ctx, s, "") }
 
-// nodesWith reads the nodes that a label selector matches.
-func (s *session) nodesWith(ctx context.Context, selector string) ([]node, error) {
-	c, err := s.dynamic()
+// listNodesWith reads the nodes that a label selector matches.
+func listNodesWith(ctx context.Context, s *app.App, selector string) ([]node, error) {
+	c, err := s.Dynamic()
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +37,7 @@ func (s *session) nodesWith(ctx context.Context, selector string) ([]node, error
 	for {
 		page, err := c.Resource(nodeResource()).List(ctx, options)
 		if err != nil {
-			return nil, s.explain(err)
+			return nil, explainError(s, err)
 		}
 		for _, item := range page.Items {
 			n, err := readNode(&item)
@@ -51,18 +52,18 @@ func (s *session) nodesWith(ctx context.Context, selector string) ([]node, error
 	}
 }
 
-// node reads one node; one that is not there is an error.
-func (s *session) node(ctx context.Context, name string) (node, error) {
-	c, err := s.dynamic()
+// getNode reads one node; one that is not there is an error.
+func getNode(ctx context.Context, s *app.App, name string) (node, error) {
+	c, err := s.Dynamic()
 	if err != nil {
 		return node{}, err
 	}
 	o, err := c.Resource(nodeResource()).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return node{}, refuse(reasonNodeNotFound, "there is no node %s", name).withHint("see them: kubectl get nodes")
+		return node{}, app.Refuse(app.ReasonNodeNotFound, "there is no node %s", name).WithHint("see them: kubectl get nodes")
 	case err != nil:
-		return node{}, s.explain(err)
+		return node{}, explainError(s, err)
 	}
 	return readNode(o)
 }

@@ -14,16 +14,16 @@ const (
 	laterParts = 2048
 )
 
-// ordered takes addresses in the order of their objects' names and passes them on in that of the
+// sortStream takes addresses in the order of their objects' names and passes them on in that of the
 // addresses, as soon as no smaller one can come.
-type ordered struct {
+type sortStream struct {
 	// begin is asked once, when there is more than the first part: which addresses can come. Those outside
 	// come in their place only as long as they are not too late for it.
-	begin func() arrivals
+	begin func() nameOrder
 	// emit gets what is in order below an address; the last part has none that is valid.
 	emit func(part []leaseRow, below netip.Addr) error
 
-	coming *arrivals
+	coming *nameOrder
 	held   []leaseRow
 	next   int // how many are held when the next part is due
 	passed netip.Addr
@@ -32,7 +32,7 @@ type ordered struct {
 }
 
 // take gets the next one.
-func (o *ordered) take(item leaseRow) error {
+func (o *sortStream) take(item leaseRow) error {
 	if o.passed.IsValid() && item.Addr.Less(o.passed) {
 		o.late = append(o.late, item)
 		return nil
@@ -58,7 +58,7 @@ func (o *ordered) take(item leaseRow) error {
 }
 
 // pass passes on what is below an address.
-func (o *ordered) pass(below netip.Addr) error {
+func (o *sortStream) pass(below netip.Addr) error {
 	var part []leaseRow
 	o.held = slices.DeleteFunc(o.held, func(r leaseRow) bool {
 		if r.Addr.Less(below) {
@@ -75,7 +75,7 @@ func (o *ordered) pass(below netip.Addr) error {
 }
 
 // end passes on what is left, and says how many came too late for their place: they are the last.
-func (o *ordered) end() (late int, err error) {
+func (o *sortStream) end() (late int, err error) {
 	if err := o.emitAll(o.held, netip.Addr{}); err != nil || len(o.late) == 0 {
 		return 0, err
 	}
@@ -83,7 +83,7 @@ func (o *ordered) end() (late int, err error) {
 }
 
 // emitAll sorts rows and passes them on in parts that are not too large to be turned into text.
-func (o *ordered) emitAll(rows []leaseRow, below netip.Addr) error {
+func (o *sortStream) emitAll(rows []leaseRow, below netip.Addr) error {
 	slices.SortStableFunc(rows, func(a, b leaseRow) int { return a.Addr.Compare(b.Addr) })
 	for len(rows) > laterParts {
 		if err := o.emit(rows[:laterParts], rows[laterParts].Addr); err != nil {

@@ -54,7 +54,7 @@ func TestArrivals(t *testing.T) {
 		all := every(subnets)
 		names := rapid.SliceOfN(rapid.SampledFrom(append(all, netip.MustParseAddr("10.0.0.77"))), 1, 5).Draw(t, "names")
 		slices.SortFunc(names, byName)
-		coming := arrivals{subnets: subnets}
+		coming := nameOrder{subnets: subnets}
 		for _, last := range names {
 			var want netip.Addr
 			for _, a := range all {
@@ -78,8 +78,8 @@ func TestOrdered(t *testing.T) {
 		sent := slices.Clone(all[from:])
 		slices.SortFunc(sent, byName)
 		var got []netip.Addr
-		rows := &ordered{
-			begin: func() arrivals { return arrivals{subnets: subnets} },
+		rows := &sortStream{
+			begin: func() nameOrder { return nameOrder{subnets: subnets} },
 			emit: func(part []leaseRow, below netip.Addr) error {
 				for _, r := range part {
 					if below.IsValid() && !r.Addr.Less(below) {
@@ -113,8 +113,8 @@ func TestOrderedEarly(t *testing.T) {
 	sent = append(sent, stray)
 	slices.SortFunc(sent, byName)
 	passed, last := 0, netip.Addr{}
-	rows := &ordered{
-		begin: func() arrivals { return arrivals{subnets: subnets} },
+	rows := &sortStream{
+		begin: func() nameOrder { return nameOrder{subnets: subnets} },
 		emit: func(part []leaseRow, _ netip.Addr) error {
 			if passed += len(part); len(part) > 0 {
 				last = part[len(part)-1].Addr

@@ -1,8 +1,12 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
 
-func newPool(s *session) *cobra.Command {
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+)
+
+func newPool(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "pool", Aliases: []string{"pools"}, GroupID: "objects", Args: cobra.ArbitraryArgs, RunE: group,
 		Short: "Ranges of addresses and the hosts that draw from them",

@@ -7,14 +7,16 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
 type poolAddHost struct{ poolHosts }
 
-func newPoolAddHost(s *session) *cobra.Command {
-	v := &poolAddHost{poolHosts{session: s}}
+func newPoolAddHost(s *app.App) *cobra.Command {
+	v := &poolAddHost{poolHosts{App: s}}
 	cmd := &cobra.Command{
-		Use: "add-host POOL [HOST...]", Args: takes(1, 0), RunE: runs(v),
+		Use: "add-host POOL [HOST...]", Args: app.Takes(1, 0), RunE: app.Runs(v),
 		Short: "Let hosts draw from a pool",
 		Long: `Let hosts draw from a pool. A host is named by the IP that its node has and that
 the CNI plugin sends. A host that the pool already has, by itself or in a host
@@ -25,24 +27,24 @@ subnet, is no error.
   bcsnetctl pool add-host blue 10.0.0.13 10.0.0.14 --dry-run=client
   bcsnetctl pool add-host blue --selector rack=7
   bcsnetctl pool add-host blue -f hosts.txt`,
-		ValidArgsFunction: s.completePoolNodes,
+		ValidArgsFunction: completePoolNodes(s),
 	}
 	v.addTo(cmd)
 	return cmd
 }
 
 func (v *poolAddHost) Run(ctx context.Context) error {
-	api, err := v.pools()
+	api, err := newPools(v.poolHosts.App)
 	if err != nil {
 		return err
 	}
-	nodes, err := v.from.matched(ctx, v.session)
+	nodes, err := v.from.matched(ctx, v.App)
 	if err != nil {
 		return err
 	}
 	hosts := withFirst(v.from.hosts, nodes)
 	if len(hosts) == 0 {
-		v.say.note("no host is named: nothing to add")
+		v.Say.Note("no host is named: nothing to add")
 	}
 	var added, same, inside []string
 	edited, err := api.edit(ctx, v.name, func(p pool) (map[string]any, error) {
@@ -70,13 +72,13 @@ func (v *poolAddHost) Run(ctx context.Context) error {
 		return err
 	}
 	if len(same) > 0 {
-		v.say.note("already in pool %s: %s", v.name, strings.Join(same, ", "))
+		v.Say.Note("already in pool %s: %s", v.name, strings.Join(same, ", "))
 	}
 	if len(inside) > 0 {
-		v.say.note("already in the host subnets of pool %s: %s", v.name, strings.Join(inside, ", "))
+		v.Say.Note("already in the host subnets of pool %s: %s", v.name, strings.Join(inside, ", "))
 	}
 	if len(added) > 0 {
-		v.say.done("%s added to pool %s", those("host", added), v.name)
+		v.Say.Done("%s added to pool %s", app.Those("host", added), v.name)
 	}
-	return v.output.object(v.Out, edited.stored)
+	return v.output.Object(v.Out, edited.stored)
 }

@@ -5,20 +5,23 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 )
 
 type poolAddIP struct {
-	*session
-	output  output
+	*app.App
+	output  printer.Output
 	name    string
 	args    []string
 	entries []entry
 }
 
-func newPoolAddIP(s *session) *cobra.Command {
-	v := &poolAddIP{session: s}
+func newPoolAddIP(s *app.App) *cobra.Command {
+	v := &poolAddIP{App: s}
 	cmd := &cobra.Command{
-		Use: "add-ip POOL ADDRESS...", Aliases: []string{"add-range"}, Args: takes(2, 0), RunE: runs(v),
+		Use: "add-ip POOL ADDRESS...", Aliases: []string{"add-range"}, Args: app.Takes(2, 0), RunE: app.Runs(v),
 		Short: "Add addresses, ranges or CIDRs to a pool",
 		Long: `Add addresses to a pool: single ones, ranges a-b with both ends, or CIDRs. All
 are added or none. Addresses outside the subnet, in this pool already or in
@@ -27,16 +30,16 @@ another pool are refused; an entry that the pool already has is no error.
 - reads addresses from standard input, one entry a line.`,
 		Example: `  bcsnetctl pool add-ip blue 10.0.0.64-10.0.0.95
   bcsnetctl pool add-ip blue 10.0.0.20 10.0.0.128/27 --dry-run=server`,
-		ValidArgsFunction: s.completePoolFirst(nil),
+		ValidArgsFunction: completePoolFirst(s, nil),
 	}
-	s.dry.addTo(cmd)
-	v.output.addToChange(cmd)
+	s.DryRun.AddTo(cmd)
+	v.output.AddToChange(cmd)
 	return cmd
 }
 
 func (v *poolAddIP) Complete(args []string) (err error) {
 	v.name = args[0]
-	v.args, err = v.orLines("addresses", args[1:])
+	v.args, err = argsOrLines(v.App, "addresses", args[1:])
 	return err
 }
 
@@ -44,15 +47,15 @@ func (v *poolAddIP) Validate() (err error) {
 	if v.entries, err = parseEntries(v.args); err != nil {
 		return err
 	}
-	return v.output.validate()
+	return v.output.Validate()
 }
 
 func (v *poolAddIP) Run(ctx context.Context) error {
 	if len(v.entries) == 0 {
-		v.say.note("standard input named no address: nothing to add")
+		v.Say.Note("standard input named no address: nothing to add")
 		return nil
 	}
-	api, err := v.pools()
+	api, err := newPools(v.App)
 	if err != nil {
 		return err
 	}
@@ -71,13 +74,13 @@ func (v *poolAddIP) Run(ctx context.Context) error {
 		return err
 	}
 	if len(add.same) > 0 {
-		v.say.note("already in pool %s: %s", v.name, strings.Join(add.same, ", "))
+		v.Say.Note("already in pool %s: %s", v.name, strings.Join(add.same, ", "))
 	}
 	for _, w := range add.warnings {
-		v.say.warn("%s", w)
+		v.Say.Warn("%s", w)
 	}
 	if len(add.added.Ranges()) > 0 {
-		v.say.done("%s added to pool %s: %s", addresses(add.added), v.name, spell(add.added))
+		v.Say.Done("%s added to pool %s: %s", addresses(add.added), v.name, spell(add.added))
 	}
-	return v.output.object(v.Out, edited.stored)
+	return v.output.Object(v.Out, edited.stored)
 }

@@ -5,19 +5,21 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 // poolCordon stops or resumes allocations from pools.
 type poolCordon struct {
-	*session
-	output output
+	*app.App
+	output printer.Output
 	names  []string
 	cordon bool
 }
 
-func newPoolCordon(s *session) *cobra.Command {
-	return (&poolCordon{session: s, cordon: true}).command(&cobra.Command{
+func newPoolCordon(s *app.App) *cobra.Command {
+	return (&poolCordon{App: s, cordon: true}).command(&cobra.Command{
 		Use: "cordon POOL...", Short: "Hand out nothing new from pools",
 		Long: "Hand out nothing new from pools. Addresses in use stay as they are.",
 		Example: `  bcsnetctl pool cordon blue
@@ -25,8 +27,8 @@ func newPoolCordon(s *session) *cobra.Command {
 	})
 }
 
-func newPoolUncordon(s *session) *cobra.Command {
-	return (&poolCordon{session: s}).command(&cobra.Command{
+func newPoolUncordon(s *app.App) *cobra.Command {
+	return (&poolCordon{App: s}).command(&cobra.Command{
 		Use: "uncordon POOL...", Short: "Hand out addresses from pools again",
 		Long:    "Hand out addresses from pools again.",
 		Example: `  bcsnetctl pool uncordon blue`,
@@ -34,9 +36,9 @@ func newPoolUncordon(s *session) *cobra.Command {
 }
 
 func (v *poolCordon) command(cmd *cobra.Command) *cobra.Command {
-	cmd.Args, cmd.RunE, cmd.ValidArgsFunction = takes(1, 0), runs(v), v.completePools
-	v.dry.addTo(cmd)
-	v.output.addToChange(cmd)
+	cmd.Args, cmd.RunE, cmd.ValidArgsFunction = app.Takes(1, 0), app.Runs(v), completePools(v.App)
+	v.DryRun.AddTo(cmd)
+	v.output.AddToChange(cmd)
 	return cmd
 }
 
@@ -45,14 +47,14 @@ func (v *poolCordon) Complete(args []string) error {
 	return nil
 }
 
-func (v *poolCordon) Validate() error { return v.output.validate() }
+func (v *poolCordon) Validate() error { return v.output.Validate() }
 
 func (v *poolCordon) Run(ctx context.Context) error {
-	api, err := v.pools()
+	api, err := newPools(v.App)
 	if err != nil {
 		return err
 	}
-	var failed several
+	var failed app.Several
 	for _, name := range v.names {
 		if err := v.one(ctx, api, name); err != nil {
 			failed = append(failed, err)
@@ -61,7 +63,7 @@ func (v *poolCordon) Run(ctx context.Context) error {
 			break
 		}
 	}
-	return failed.orNil()
+	return failed.OrNil()
 }
 
 func (v *poolCordon) one(ctx context.Context, api *pools, name string) error {
@@ -80,14 +82,14 @@ func (v *poolCordon) one(ctx context.Context, api *pools, name string) error {
 	}
 	switch {
 	case !changed:
-		v.say.note("pool %s is %s", name, map[bool]string{true: "cordoned already", false: "not cordoned"}[v.cordon])
+		v.Say.Note("pool %s is %s", name, map[bool]string{true: "cordoned already", false: "not cordoned"}[v.cordon])
 	case !v.cordon:
-		v.say.done("pool %s uncordoned", name)
+		v.Say.Done("pool %s uncordoned", name)
 	case edited.Status.Active > 0:
 		n := edited.Status.Active
-		v.say.done("pool %s cordoned; %s in use %s", name, humanize.Plural(n, "address"), humanize.OneOr(n, "stays as it is", "stay as they are"))
+		v.Say.Done("pool %s cordoned; %s in use %s", name, humanize.Plural(n, "address"), humanize.OneOr(n, "stays as it is", "stay as they are"))
 	default:
-		v.say.done("pool %s cordoned", name)
+		v.Say.Done("pool %s cordoned", name)
 	}
-	return v.output.object(v.Out, edited.stored)
+	return v.output.Object(v.Out, edited.stored)
 }

@@ -14,14 +14,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 type poolCreate struct {
-	*session
-	output      output
+	*app.App
+	output      printer.Output
 	cidr        string
 	materialize string
 	cooldown    time.Duration
@@ -30,11 +32,11 @@ type poolCreate struct {
 	plan        ipam.Plan
 }
 
-func newPoolCreate(s *session) *cobra.Command {
-	v := &poolCreate{session: s}
+func newPoolCreate(s *app.App) *cobra.Command {
+	v := &poolCreate{App: s}
 	spec := &v.object.Spec
 	cmd := &cobra.Command{
-		Use: "create NAME --cidr CIDR --gateway IP --range A-B", Args: takes(1, 1), RunE: runs(v),
+		Use: "create NAME --cidr CIDR --gateway IP --range A-B", Args: app.Takes(1, 1), RunE: app.Runs(v),
 		Short: "Create a pool",
 		Long: `Create a pool. Nothing is filled in: the subnet, the gateway and the addresses
 to hand out are for you to say. Network, broadcast and gateway addresses inside
@@ -61,13 +63,13 @@ the ranges are left out.`,
 	f.Int32Var(&spec.Priority, "priority", 0, "order `N` among the pools that fit a request; the higher goes first")
 	f.StringVar(&v.materialize, "materialize", "", "`WHEN` addresses get their objects: Auto (the default), Always or OnDemand")
 	f.DurationVar(&v.cooldown, "cooldown", 0, "`TIME` that a released address rests before it is handed out again, such as 90s or 1h30m")
-	s.dry.addTo(cmd)
-	v.output.addToChange(cmd)
-	complete(cmd, "materialize", materializeValues()...)
-	completeWith(cmd, "namespace", s.completeNamespaces)
-	completeWith(cmd, "host", s.completeHosts)
+	s.DryRun.AddTo(cmd)
+	v.output.AddToChange(cmd)
+	app.Complete(cmd, "materialize", materializeValues()...)
+	app.CompleteWith(cmd, "namespace", completeNamespaces(s))
+	app.CompleteWith(cmd, "host", completeHosts(s))
 	for _, name := range []string{"cidr", "gateway", "range", "exclude", "host-subnet", "network", "max-per-host", "max-per-namespace", "quota", "vlan", "mtu", "priority", "cooldown"} {
-		complete(cmd, name)
+		app.Complete(cmd, name)
 	}
 	return cmd
 }
@@ -83,8 +85,8 @@ func (v *poolCreate) Complete(args []string) error {
 
 func (v *poolCreate) Validate() error {
 	if problems := validation.NameIsDNSSubdomain(v.object.Name, false); len(problems) > 0 {
-		return usagef("%q is no name for a pool", v.object.Name).
-			withHint("a name is lower-case letters, digits, - and ., with a letter or digit at both ends")
+		return app.Usagef("%q is no name for a pool", v.object.Name).
+			WithHint("a name is lower-case letters, digits, - and ., with a letter or digit at both ends")
 	}
 	var missing []string
 	for _, required := range []struct {
@@ -96,11 +98,11 @@ func (v *poolCreate) Validate() error {
 		}
 	}
 	if len(missing) > 0 {
-		return usagef("a pool needs %s", strings.Join(missing, ", "))
+		return app.Usagef("a pool needs %s", strings.Join(missing, ", "))
 	}
 	subnet, err := netip.ParsePrefix(v.cidr)
 	if err != nil {
-		return usagef("--cidr %q is not a CIDR such as 10.0.0.0/24", v.cidr)
+		return app.Usagef("--cidr %q is not a CIDR such as 10.0.0.0/24", v.cidr)
 	}
 	spec := &v.object.Spec
 	spec.Net, spec.Mask = subnet.Addr().String(), int32(subnet.Bits())
@@ -112,7 +114,7 @@ func (v *poolCreate) Validate() error {
 	}
 	for _, text := range spec.HostSubnets {
 		if _, err := ipaddr.ParseNetwork(text); err != nil {
-			return usagef("--host-subnet: %v", err).withHint("write a subnet of hosts as 10.0.0.0/16")
+			return app.Usagef("--host-subnet: %v", err).WithHint("write a subnet of hosts as 10.0.0.0/16")
 		}
 	}
 	if err := v.setMaterialize(); err != nil {
@@ -125,12 +127,12 @@ func (v *poolCreate) Validate() error {
 		return err
 	}
 	if v.plan, err = ipam.NewPlan(store.PlanSpec(&v.object)); err != nil {
-		return usagef("%s", strings.NewReplacer("availableIPs", "--range", "excludeIPs", "--exclude").Replace(err.Error()))
+		return app.Usagef("%s", strings.NewReplacer("availableIPs", "--range", "excludeIPs", "--exclude").Replace(err.Error()))
 	}
 	if len(v.plan.Usable.Ranges()) == 0 {
-		return usagef("the ranges hold no address to hand out: network, broadcast, gateway and excluded ones do not count")
+		return app.Usagef("the ranges hold no address to hand out: network, broadcast, gateway and excluded ones do not count")
 	}
-	return v.output.validate()
+	return v.output.Validate()
 }
 
 func (v *poolCreate) setMaterialize() error {
@@ -143,11 +145,11 @@ func (v *poolCreate) setMaterialize() error {
 	if v.materialize == "" {
 		return nil
 	}
-	return usagef("--materialize %q is not Auto, Always or OnDemand", v.materialize)
+	return app.Usagef("--materialize %q is not Auto, Always or OnDemand", v.materialize)
 }
 
 func (v *poolCreate) Run(ctx context.Context) error {
-	api, err := v.pools()
+	api, err := newPools(v.App)
 	if err != nil {
 		return err
 	}
@@ -165,12 +167,12 @@ func (v *poolCreate) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.say.done("pool %s created: %s for %s", v.object.Name, addresses(v.plan.Usable), forHosts(pool{BCSNetPool: &v.object}))
+	v.Say.Done("pool %s created: %s for %s", v.object.Name, addresses(v.plan.Usable), forHosts(pool{BCSNetPool: &v.object}))
 	if len(v.object.Spec.Hosts)+len(v.object.Spec.HostSubnets) == 0 {
-		v.say.warn("no host may draw from it yet")
-		v.hint("let hosts draw: bcsnetctl pool add-host %s HOST...", v.object.Name)
+		v.Say.Warn("no host may draw from it yet")
+		v.Hint("let hosts draw: bcsnetctl pool add-host %s HOST...", v.object.Name)
 	}
-	return v.output.object(v.Out, created)
+	return v.output.Object(v.Out, created)
 }
 
 func (v *poolCreate) create(ctx context.Context, api *pools) (*unstructured.Unstructured, error) {
@@ -181,21 +183,21 @@ func (v *poolCreate) create(ctx context.Context, api *pools) (*unstructured.Unst
 	o := &unstructured.Unstructured{Object: content}
 	unstructured.RemoveNestedField(o.Object, "status")
 	o.SetGroupVersionKind(v1.GroupVersion.WithKind(poolKind))
-	if v.dry == dryRunClient {
+	if v.DryRun == app.DryRunClient {
 		return o, nil
 	}
-	created, err := api.api.Create(ctx, o, metav1.CreateOptions{FieldManager: programName, DryRun: v.dry.options()})
+	created, err := api.api.Create(ctx, o, metav1.CreateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
 	if apierrors.IsAlreadyExists(err) {
 		return nil, v.existing(ctx, api)
 	}
-	return created, v.explain(err)
+	return created, explainError(v.App, err)
 }
 
 func (v *poolCreate) existing(ctx context.Context, api *pools) error {
 	if p, err := api.get(ctx, v.object.Name); err == nil && p.DeletionTimestamp != nil {
-		return refuse(reasonPoolTerminating, "there is a pool %s already, which is being deleted", v.object.Name).
-			withHint("create it when that one is gone; see what it waits for: bcsnetctl pool describe %s", v.object.Name)
+		return app.Refuse(app.ReasonPoolTerminating, "there is a pool %s already, which is being deleted", v.object.Name).
+			WithHint("create it when that one is gone; see what it waits for: bcsnetctl pool describe %s", v.object.Name)
 	}
-	return refuse(reasonPoolExists, "there is a pool %s already", v.object.Name).
-		withHint("see it: bcsnetctl pool describe %s; give it more: bcsnetctl pool add-ip %s ADDRESS...", v.object.Name, v.object.Name)
+	return app.Refuse(app.ReasonPoolExists, "there is a pool %s already", v.object.Name).
+		WithHint("see it: bcsnetctl pool describe %s; give it more: bcsnetctl pool add-ip %s ADDRESS...", v.object.Name, v.object.Name)
 }

@@ -14,22 +14,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 type poolDelete struct {
-	*session
+	*app.App
 	names   []string
 	yes     bool
 	wait    bool
 	timeout time.Duration
 }
 
-func newPoolDelete(s *session) *cobra.Command {
-	v := &poolDelete{session: s}
+func newPoolDelete(s *app.App) *cobra.Command {
+	v := &poolDelete{App: s}
 	cmd := &cobra.Command{
-		Use: "delete POOL...", Aliases: []string{"rm"}, Args: takes(1, 0), RunE: runs(v),
+		Use: "delete POOL...", Aliases: []string{"rm"}, Args: app.Takes(1, 0), RunE: app.Runs(v),
 		Short: "Delete pools",
 		Long: `Delete pools, after a question. A pool hands out nothing from then on, and goes
 when the last of its addresses in use is released, and claims have given back
@@ -37,29 +38,29 @@ what they keep of it; the command waits for that.
 Interrupting it does not bring the pool back.`,
 		Example: `  bcsnetctl pool delete blue
   bcsnetctl pool delete blue green --yes --wait=false`,
-		ValidArgsFunction: s.completePools,
+		ValidArgsFunction: completePools(s),
 	}
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&v.wait, "wait", true, "wait until the pools are gone")
 	cmd.Flags().DurationVar(&v.timeout, "timeout", 5*time.Minute, "how long to wait; 0 is for ever")
-	s.dry.addTo(cmd)
+	s.DryRun.AddTo(cmd)
 	return cmd
 }
 
 func (v *poolDelete) Complete(args []string) error {
-	v.names = sortedOnce(args)
+	v.names = app.SortedOnce(args)
 	return nil
 }
 
 func (v *poolDelete) Validate() error {
 	if v.timeout < 0 {
-		return usagef("--timeout %s is negative", v.timeout)
+		return app.Usagef("--timeout %s is negative", v.timeout)
 	}
 	return nil
 }
 
 func (v *poolDelete) Run(ctx context.Context) error {
-	api, err := v.pools()
+	api, err := newPools(v.App)
 	if err != nil {
 		return err
 	}
@@ -71,8 +72,8 @@ func (v *poolDelete) Run(ctx context.Context) error {
 	for _, p := range all {
 		waits[p.Name] = v.radius(ctx, p)
 	}
-	if v.dry == dryRunNone && !v.yes {
-		if err := v.confirm(ctx, fmt.Sprintf("Delete %s?", those("pool", v.names))); err != nil {
+	if v.DryRun == app.DryRunNone && !v.yes {
+		if err := v.Confirm(ctx, fmt.Sprintf("Delete %s?", app.Those("pool", v.names))); err != nil {
 			return err
 		}
 	}
@@ -89,7 +90,7 @@ func (v *poolDelete) radius(ctx context.Context, p pool) (waits int) {
 	}
 	reserved := 0
 	byClaim := map[string]int{}
-	held, err := v.held(ctx, leaseQuery{pool: p.Name, selectors: takenOnly()}, func(l ipam.Lease) bool {
+	held, err := heldLeases(ctx, v.App, leaseQuery{pool: p.Name, selectors: takenOnly()}, func(l ipam.Lease) bool {
 		switch {
 		case l.IsRetained():
 			byClaim[l.Claim]++
@@ -114,9 +115,9 @@ func (v *poolDelete) radius(ctx context.Context, p pool) (waits int) {
 	if p.DeletionTimestamp != nil {
 		use += "; it is being deleted already"
 	}
-	v.say.start("pool %s (%s): %s, %s", p.Name, cidrOf(p.BCSNetPool), total, use)
+	v.Say.Start("pool %s (%s): %s, %s", p.Name, cidrOf(p.BCSNetPool), total, use)
 	if source := sourceOf(p); source != "" {
-		v.say.warn("pool %s is kept from ConfigMap %s: while its entry is there, the controller makes it again", p.Name, source)
+		v.Say.Warn("pool %s is kept from ConfigMap %s: while its entry is there, the controller makes it again", p.Name, source)
 	}
 	waits = len(held)
 	for _, n := range byClaim {
@@ -156,31 +157,31 @@ func perHost(held []ipam.Lease) string {
 }
 
 func (v *poolDelete) deleteAll(ctx context.Context, api *pools, all []pool, waits map[string]int) error {
-	var failed several
+	var failed app.Several
 	var left []pool
 	for _, p := range all {
 		err := v.deleteOne(ctx, api, p)
 		switch {
 		case err != nil:
 			failed = append(failed, fmt.Errorf("pool %s was not deleted: %w", p.Name, err))
-		case v.dry != dryRunNone && waits[p.Name] > 0:
-			v.say.done("pool %s would hand out nothing, and be gone once %s %s released", p.Name,
+		case v.DryRun != app.DryRunNone && waits[p.Name] > 0:
+			v.Say.Done("pool %s would hand out nothing, and be gone once %s %s released", p.Name,
 				humanize.Plural(waits[p.Name], "address"), humanize.OneOr(waits[p.Name], "is", "are"))
-		case v.dry != dryRunNone:
-			v.say.done("pool %s deleted", p.Name)
+		case v.DryRun != app.DryRunNone:
+			v.Say.Done("pool %s deleted", p.Name)
 		case !v.wait:
-			v.say.done("deletion of pool %s requested", p.Name)
+			v.Say.Done("deletion of pool %s requested", p.Name)
 		default:
 			left = append(left, p)
 		}
 	}
-	limit := v.deadline(v.timeout)
+	limit := remaining(v.App, v.timeout)
 	for _, p := range left {
 		if err := v.waitGone(ctx, api, p, limit()); err != nil {
 			failed = append(failed, err)
 		}
 	}
-	return failed.orNil()
+	return failed.OrNil()
 }
 
 // deleteTime is how long the answer to a deletion is waited for.
@@ -188,14 +189,14 @@ const deleteTime = 10 * time.Second
 
 // deleteOne deletes the pool that was shown, not another one that has taken its name meanwhile.
 func (v *poolDelete) deleteOne(ctx context.Context, api *pools, p pool) error {
-	if v.dry == dryRunClient {
+	if v.DryRun == app.DryRunClient {
 		return nil
 	}
-	return v.deletion(ctx, api.api, p.Name, p.UID)
+	return deletePool(ctx, v.App, api.api, p.Name, p.UID)
 }
 
-// deletion deletes an object by name and UID; one that is gone is no error.
-func (s *session) deletion(ctx context.Context, api dynamic.ResourceInterface, name string, uid types.UID) error {
+// deletePool deletes an object by name and UID; one that is gone is no error.
+func deletePool(ctx context.Context, s *app.App, api dynamic.ResourceInterface, name string, uid types.UID) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -203,10 +204,10 @@ func (s *session) deletion(ctx context.Context, api dynamic.ResourceInterface, n
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteTime)
 	defer cancel()
 	err := api.Delete(sending, name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &uid}, DryRun: s.dry.options(),
+		Preconditions: &metav1.Preconditions{UID: &uid}, DryRun: s.DryRun.Options(),
 	})
 	if apierrors.IsNotFound(err) && !noSuchResource(err) {
 		return nil
 	}
-	return s.explain(err)
+	return explainError(s, err)
 }

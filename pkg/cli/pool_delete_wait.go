@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
 // waitGone waits until a pool is gone, and says what it waits for whenever that changes.
@@ -16,16 +17,16 @@ func (v *poolDelete) waitGone(ctx context.Context, api *pools, p pool, limit tim
 	what, err := api.untilGone(ctx, p, limit)
 	switch {
 	case err == nil:
-		v.say.done("pool %s deleted", p.Name)
+		v.Say.Done("pool %s deleted", p.Name)
 		return nil
 	case errors.Is(err, errTooLong):
-		f := &failure{code: exitTimeout, message: fmt.Sprintf("pool %s is not gone after %s: %s", p.Name, v.timeout, what), cause: err}
+		f := &app.Failure{Code: app.ExitTimeout, Message: fmt.Sprintf("pool %s is not gone after %s: %s", p.Name, v.timeout, what), Cause: err}
 		if what == waitsForController {
-			return f.withHint(hintController)
+			return f.WithHint(hintController)
 		}
-		return f.withHint("it goes without this command; see bcsnetctl pool describe %s", p.Name)
+		return f.WithHint("it goes without this command; see bcsnetctl pool describe %s", p.Name)
 	case ctx.Err() != nil:
-		return &failure{message: fmt.Sprintf("pool %s is still being deleted, and goes without this command: %s", p.Name, what)}
+		return &app.Failure{Message: fmt.Sprintf("pool %s is still being deleted, and goes without this command: %s", p.Name, what)}
 	default:
 		return err
 	}
@@ -35,7 +36,7 @@ func (v *poolDelete) waitGone(ctx context.Context, api *pools, p pool, limit tim
 func (p *pools) untilGone(ctx context.Context, gone pool, limit time.Duration) (what string, err error) {
 	said := ""
 	what = waitsForController
-	err = followed[pool]{session: p.session, api: p.api, fields: named(gone.Name), read: readPool, see: func(set map[string]pool) (bool, error) {
+	err = waitSet[pool]{session: p.App, api: p.api, fields: named(gone.Name), read: readPool, see: func(set map[string]pool) (bool, error) {
 		now, exists := set[gone.Name]
 		if !exists || now.UID != gone.UID {
 			return true, nil
@@ -45,9 +46,9 @@ func (p *pools) untilGone(ctx context.Context, gone pool, limit time.Duration) (
 		}
 		said = what
 		if now.DeletionTimestamp == nil {
-			p.say.wait("pool %s: waiting until it is deleted: %s", gone.Name, what)
+			p.Say.Wait("pool %s: waiting until it is deleted: %s", gone.Name, what)
 		} else {
-			p.say.wait("pool %s is being deleted: %s", gone.Name, p.called(what))
+			p.Say.Wait("pool %s is being deleted: %s", gone.Name, p.Called(what))
 		}
 		return false, nil
 	}}.until(ctx, limit)

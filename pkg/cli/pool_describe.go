@@ -7,29 +7,31 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 type poolDescribe struct {
-	*session
-	output output
+	*app.App
+	output printer.Output
 	name   string
 }
 
-func newPoolDescribe(s *session) *cobra.Command {
-	v := &poolDescribe{session: s}
+func newPoolDescribe(s *app.App) *cobra.Command {
+	v := &poolDescribe{App: s}
 	cmd := &cobra.Command{
-		Use: "describe POOL", Aliases: []string{"show"}, Args: takes(1, 1), RunE: runs(v),
+		Use: "describe POOL", Aliases: []string{"show"}, Args: app.Takes(1, 1), RunE: app.Runs(v),
 		Short: "Show a pool: capacity, what is wrong, which host holds how much",
 		Long: `Show a pool: its addresses and how many are free, the conditions that are not as
 they should be, how many addresses each host holds, what happened lately, and
 what to do next. Only what has something to say is shown.`,
 		Example: `  bcsnetctl pool describe blue
   bcsnetctl pool describe blue -o yaml`,
-		ValidArgsFunction: s.completePoolFirst(nil),
+		ValidArgsFunction: completePoolFirst(s, nil),
 	}
-	v.output.addToChange(cmd)
+	v.output.AddToChange(cmd)
 	return cmd
 }
 
@@ -38,10 +40,10 @@ func (v *poolDescribe) Complete(args []string) error {
 	return nil
 }
 
-func (v *poolDescribe) Validate() error { return v.output.validate() }
+func (v *poolDescribe) Validate() error { return v.output.Validate() }
 
 func (v *poolDescribe) Run(ctx context.Context) error {
-	api, err := v.pools()
+	api, err := newPools(v.App)
 	if err != nil {
 		return err
 	}
@@ -49,28 +51,28 @@ func (v *poolDescribe) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if v.output.printer != nil {
-		return v.output.object(v.Out, p.stored)
+	if v.output.Printer != nil {
+		return v.output.Object(v.Out, p.stored)
 	}
-	d := &description{session: v.session, pool: p, plan: store.Pool(p.BCSNetPool), byHost: map[netip.Addr]*hostUse{}, charged: map[string]int{}, kept: map[string]int{}}
-	d.covered = covered(p, v.nodesInSubnets(ctx, p))
-	leases, err := v.leases()
+	d := &description{App: v.App, pool: p, plan: store.Pool(p.BCSNetPool), byHost: map[netip.Addr]*hostUse{}, charged: map[string]int{}, kept: map[string]int{}}
+	d.covered = covered(p, nodesInSubnets(ctx, v.App, p))
+	leases, err := v.Leases()
 	if err != nil {
 		return err
 	}
 	query := leaseQuery{pool: v.name}
 	if err := leases.Each(ctx, query.selector(), d.take); err != nil {
-		return v.explain(err)
+		return explainError(v.App, err)
 	}
-	if d.events, err = v.recentEvents(ctx, p.UID); err != nil && !apierrors.IsForbidden(err) {
-		v.say.warn("events cannot be read: %v", v.explain(err))
+	if d.events, err = recentEvents(ctx, v.App, p.UID); err != nil && !apierrors.IsForbidden(err) {
+		v.Say.Warn("events cannot be read: %v", explainError(v.App, err))
 	}
 	return d.write()
 }
 
 // description is what is known of a pool.
 type description struct {
-	*session
+	*app.App
 	pool   pool
 	plan   ipam.Pool
 	byHost map[netip.Addr]*hostUse

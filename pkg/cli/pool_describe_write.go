@@ -12,6 +12,8 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
@@ -21,14 +23,14 @@ import (
 func (d *description) write() error {
 	var b bytes.Buffer
 	d.head(&b)
-	section(&b, "Conditions", d.conditionLines(d.pool.Status.Conditions))
+	section(&b, "Conditions", conditionLines(d.App, d.pool.Status.Conditions))
 	if err := d.hosts(&b); err != nil {
 		return err
 	}
 	if err := d.quotas(&b); err != nil {
 		return err
 	}
-	section(&b, "Events", d.eventLines(d.events))
+	section(&b, "Events", eventLines(d.App, d.events))
 	d.next(&b)
 	_, err := d.Out.Write(b.Bytes())
 	return err
@@ -52,7 +54,7 @@ func (d *description) head(b *bytes.Buffer) {
 		line("Hosts in", "%s (%s)", humanize.List(p.Spec.HostSubnets), humanize.Plural(len(d.covered), "node"))
 	}
 	room := d.room()
-	text := fmt.Sprintf("%s of %s free", count(room.free), count(room.total))
+	text := fmt.Sprintf("%s of %s free", app.Count(room.free), app.Count(room.total))
 	if d.active > 0 {
 		text += fmt.Sprintf(", %d active", d.active)
 	}
@@ -66,7 +68,7 @@ func (d *description) head(b *bytes.Buffer) {
 		text += fmt.Sprintf(", %d leased by other pools", room.others)
 	}
 	if room.free < room.total {
-		text += ", used " + d.out.used(room.total-room.free, room.total)
+		text += ", used " + d.Terminal.Used(room.total-room.free, room.total)
 	}
 	if !room.counted {
 		text += " (counted here: no controller has seen the pool as it is now)"
@@ -93,9 +95,9 @@ func (d *description) head(b *bytes.Buffer) {
 	if cooldown := d.plan.Cooldown; cooldown > 0 {
 		line("Cooldown", "%s", explain.FormatSpan(cooldown))
 	}
-	word, _ := d.state(p.BCSNetPool)
-	line("State", "%s", d.out.paint(d.stateColor(p.BCSNetPool), word))
-	line("Age", "%s", d.age(p.CreationTimestamp.Time))
+	word, _ := poolState(d.App, p.BCSNetPool)
+	line("State", "%s", d.Terminal.Paint(poolStateColor(d.App, p.BCSNetPool), word))
+	line("Age", "%s", d.Age(p.CreationTimestamp.Time))
 }
 
 // fullHosts says how many hosts have as many addresses of the pool as they may.
@@ -159,11 +161,11 @@ func (d *description) hosts(b *bytes.Buffer) error {
 		return nil
 	}
 	slices.SortFunc(rows, func(x, y *hostUse) int { return x.host.Compare(y.host) })
-	err := indented(b, "Hosts", table[*hostUse]{headers: true, columns: []column[*hostUse]{
-		{name: "HOST", cell: func(u *hostUse) string { return addrText(u.host) }},
-		{name: "ACTIVE", cell: func(u *hostUse) string { return count(u.active) }},
-		{name: "RSVD", cell: func(u *hostUse) string { return count(u.reserved) }},
-		{name: "IN POOL", cell: inPool},
+	err := indented(b, "Hosts", printer.Table[*hostUse]{Headers: true, Columns: []printer.Column[*hostUse]{
+		{Name: "HOST", Cell: func(u *hostUse) string { return addrText(u.host) }},
+		{Name: "ACTIVE", Cell: func(u *hostUse) string { return app.Count(u.active) }},
+		{Name: "RSVD", Cell: func(u *hostUse) string { return app.Count(u.reserved) }},
+		{Name: "IN POOL", Cell: inPool},
 	}}, rows)
 	if n := len(idle) - maxIdle; n > 0 {
 		fmt.Fprintf(b, "  and %s that hold nothing\n", humanize.Plural(n, "more host"))
@@ -178,8 +180,8 @@ const maxKeepers = 3
 func (d *description) next(b *bytes.Buffer) {
 	name := d.pool.Name
 	var lines []string
-	add := func(what, command string) { lines = append(lines, "  "+what+": "+d.called(command)) }
-	word, _ := d.state(d.pool.BCSNetPool)
+	add := func(what, command string) { lines = append(lines, "  "+what+": "+d.Called(command)) }
+	word, _ := poolState(d.App, d.pool.BCSNetPool)
 	switch word {
 	case stateUnseen, stateUpdating:
 		lines = append(lines, "  "+hintController)
@@ -228,9 +230,9 @@ func section(b *bytes.Buffer, title string, lines []string) {
 }
 
 // indented prints a table as a section, or nothing when it has no rows.
-func indented[T any](b *bytes.Buffer, title string, t table[T], rows []T) error {
+func indented[T any](b *bytes.Buffer, title string, t printer.Table[T], rows []T) error {
 	var text bytes.Buffer
-	if err := t.write(&text, rows); err != nil || len(rows) == 0 {
+	if err := t.Write(&text, rows); err != nil || len(rows) == 0 {
 		return err
 	}
 	fmt.Fprintf(b, "\n%s:\n", title)

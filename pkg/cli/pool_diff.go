@@ -9,24 +9,26 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 type poolDiff struct {
-	*session
-	output output
+	*app.App
+	output printer.Output
 	files  []string
 	wanted []manifest
 	// alone: the API server may not be asked what it would do.
 	alone bool
 }
 
-func newPoolDiff(s *session) *cobra.Command {
-	v := &poolDiff{session: s}
+func newPoolDiff(s *app.App) *cobra.Command {
+	v := &poolDiff{App: s}
 	cmd := &cobra.Command{
-		Use: "diff -f FILE", Args: takes(0, 0), RunE: runs(v),
+		Use: "diff -f FILE", Args: app.Takes(0, 0), RunE: app.Runs(v),
 		Short: "Show what applying files would do to pools and leases",
 		Long: `Show what kubectl apply --server-side -f would do to pools, and to the leases
 that exist: which addresses would drain, which hosts would lose the pool, which
@@ -40,20 +42,20 @@ a file would be refused.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().StringArrayVarP(&v.files, "filename", "f", nil, "`FILE` with pools, - for standard input; repeatable (required)")
-	v.output.addToView(cmd)
+	v.output.AddToView(cmd)
 	return cmd
 }
 
 func (v *poolDiff) Complete([]string) (err error) {
-	v.wanted, err = v.readManifests(v.files)
+	v.wanted, err = readManifests(v.App, v.files)
 	return err
 }
 
 func (v *poolDiff) Validate() error {
 	if len(v.files) == 0 {
-		return usagef("%s pool diff needs -f FILE", v.name)
+		return app.Usagef("%s pool diff needs -f FILE", v.Name)
 	}
-	return v.output.validate()
+	return v.output.Validate()
 }
 
 func (v *poolDiff) Run(ctx context.Context) error {
@@ -61,8 +63,8 @@ func (v *poolDiff) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if v.output.printer != nil {
-		err = v.output.object(v.Out, diffObjects(all))
+	if v.output.Printer != nil {
+		err = v.output.Object(v.Out, diffObjects(all))
 	} else {
 		err = v.write(all)
 	}
@@ -90,7 +92,7 @@ type poolChange struct {
 }
 
 func (v *poolDiff) compare(ctx context.Context) ([]poolChange, error) {
-	api, err := v.pools()
+	api, err := newPools(v.App)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +120,7 @@ func (v *poolDiff) compare(ctx context.Context) ([]poolChange, error) {
 		if c.action == actionUnchanged {
 			continue
 		}
-		if c.effects, err = v.effects(ctx, c.before, c.after, next); err != nil {
+		if c.effects, err = changeEffects(ctx, v.App, c.before, c.after, next); err != nil {
 			return nil, err
 		}
 	}
@@ -160,25 +162,25 @@ func (v *poolDiff) ask(ctx context.Context, api *pools, m manifest, c poolChange
 		c.after = after
 	case apierrors.IsForbidden(err):
 		v.alone = true
-		v.say.warn("the API server was not asked: that takes the right to patch pools; checked here alone")
+		v.Say.Warn("the API server was not asked: that takes the right to patch pools; checked here alone")
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		c.refused = fmt.Errorf("pool %s: %w", c.name, v.explain(err))
+		c.refused = fmt.Errorf("pool %s: %w", c.name, explainError(v.App, err))
 	default:
-		return c, v.explain(err)
+		return c, explainError(v.App, err)
 	}
 	return c, nil
 }
 
-// effects reads the leases of a pool and says what a change does to them. next are the pools as they
+// changeEffects reads the leases of a pool and says what a change does to them. next are the pools as they
 // would be after it.
-func (s *session) effects(ctx context.Context, before, after pool, next map[string]ipam.Pool) (poolEffects, error) {
+func changeEffects(ctx context.Context, s *app.App, before, after pool, next map[string]ipam.Pool) (poolEffects, error) {
 	var was ipam.Pool
 	var held []ipam.Lease
 	if before.stored != nil {
 		was = store.Pool(before.BCSNetPool)
 		var err error
 		taken := func(l ipam.Lease) bool { return l.State != ipam.Available }
-		if held, err = s.held(ctx, leaseQuery{pool: after.Name}, taken); err != nil {
+		if held, err = heldLeases(ctx, s, leaseQuery{pool: after.Name}, taken); err != nil {
 			return poolEffects{}, err
 		}
 	}
@@ -188,7 +190,7 @@ func (s *session) effects(ctx context.Context, before, after pool, next map[stri
 // sumUp says how many would change, and ends the command.
 func (v *poolDiff) sumUp(all []poolChange) error {
 	counts := map[string]int{}
-	var refused several
+	var refused app.Several
 	for _, c := range all {
 		if counts[c.action]++; c.refused != nil {
 			refused = append(refused, c.refused)
@@ -207,15 +209,15 @@ func (v *poolDiff) sumUp(all []poolChange) error {
 		for _, f := range v.files {
 			names = append(names, sourceName(f))
 		}
-		v.say.note("no pools in %s", strings.Join(names, ", "))
+		v.Say.Note("no pools in %s", strings.Join(names, ", "))
 	} else {
-		v.say.note("%s: %s", humanize.Plural(len(all), "pool"), strings.Join(parts, ", "))
+		v.Say.Note("%s: %s", humanize.Plural(len(all), "pool"), strings.Join(parts, ", "))
 	}
-	if err := refused.orNil(); err != nil {
+	if err := refused.OrNil(); err != nil {
 		return err
 	}
 	if counts[actionCreated]+counts[actionChanged] > 0 {
-		return found()
+		return app.Found()
 	}
 	return nil
 }
@@ -227,13 +229,13 @@ func heldBack(before, after pool) error {
 	if cidrOf(before.BCSNetPool) == cidrOf(after.BCSNetPool) || s.Active+s.Reserved == 0 {
 		return nil
 	}
-	return refuse(reasonPoolInvalid, "pool %s cannot change from %s to %s while its addresses are held (%d active, %d reserved)",
+	return app.Refuse(app.ReasonPoolInvalid, "pool %s cannot change from %s to %s while its addresses are held (%d active, %d reserved)",
 		before.Name, cidrOf(before.BCSNetPool), cidrOf(after.BCSNetPool), s.Active, s.Reserved).
-		withHint("release them first, or make another pool; see who has them: bcsnetctl ip list --pool %s", before.Name)
+		WithHint("release them first, or make another pool; see who has them: bcsnetctl ip list --pool %s", before.Name)
 }
 
 // isRefusal is true for what the API server says of an object that it does not accept.
 func isRefusal(err error) bool {
-	var f *failure
-	return errors.As(err, &f) && f.reason == reasonPoolInvalid || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+	var f *app.Failure
+	return errors.As(err, &f) && f.Reason == app.ReasonPoolInvalid || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
 }

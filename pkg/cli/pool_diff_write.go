@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
@@ -27,12 +29,12 @@ func (v *poolDiff) write(all []poolChange) error {
 		if err != nil {
 			return err
 		}
-		b.WriteString(v.out.paintDiff(text))
+		b.WriteString(paintDiff(v.Terminal, text))
 		var lines []string
 		for _, e := range c.effects.say() {
 			line := "  " + e.text
 			if e.grave {
-				line = v.out.paint(red, line)
+				line = v.Terminal.Paint(terminal.Red, line)
 			}
 			lines = append(lines, line)
 		}
@@ -62,17 +64,17 @@ func (c poolChange) unified() (string, error) {
 }
 
 // paintDiff colours the lines of a diff.
-func (t terminal) paintDiff(text string) string {
+func paintDiff(t terminal.Terminal, text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		switch {
 		case strings.HasPrefix(line, "@@"):
-			line = t.paint(cyan, line)
+			line = t.Paint(terminal.Cyan, line)
 		case strings.HasPrefix(line, "-"):
-			line = t.paint(red, line)
+			line = t.Paint(terminal.Red, line)
 		case strings.HasPrefix(line, "+"):
-			line = t.paint(green, line)
+			line = t.Paint(terminal.Green, line)
 		}
 		b.WriteString(line + "\n")
 	}
@@ -96,10 +98,10 @@ func beside(all map[string]ipam.Pool, name string) (out []ipam.Pool) {
 
 // diffObjects is the comparison for -o json and the like.
 func diffObjects(all []poolChange) *unstructured.UnstructuredList {
-	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": programName + "/v1", "kind": "PoolDiffList"}}
+	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": "PoolDiffList"}}
 	for _, c := range all {
 		o := map[string]any{
-			"apiVersion": programName + "/v1", "kind": "PoolDiff",
+			"apiVersion": app.ProgramName + "/v1", "kind": "PoolDiff",
 			"pool": c.name, "action": c.action, "changes": fieldChanges(c),
 		}
 		switch c.action {

@@ -10,12 +10,13 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 // draft is the text of a pool on its way through an editor.
 type draft struct {
-	*session
+	*app.App
 	poolName string
 	// text is what the editor was given or gave back, without the comments on top.
 	text []byte
@@ -26,9 +27,9 @@ type draft struct {
 	kept    bool
 }
 
-func (s *session) newDraft(p pool) (*draft, error) {
+func newDraft(s *app.App, p pool) (*draft, error) {
 	text, err := yaml.Marshal(cleaned(p.stored).Object)
-	return &draft{session: s, poolName: p.Name, text: text}, err
+	return &draft{App: s, poolName: p.Name, text: text}, err
 }
 
 // open has the user edit the text, and says whether that has changed it.
@@ -36,9 +37,9 @@ func (d *draft) open(ctx context.Context) (edited bool, err error) {
 	if err := d.write(); err != nil {
 		return false, err
 	}
-	if err := d.runEditor(ctx, d.path); err != nil {
-		return false, (&failure{message: fmt.Sprintf("the editor failed: %v", err), cause: err}).
-			withHint("choose another one with KUBE_EDITOR or EDITOR")
+	if err := d.RunEditor(ctx, d.path); err != nil {
+		return false, (&app.Failure{Message: fmt.Sprintf("the editor failed: %v", err), Cause: err}).
+			WithHint("choose another one with KUBE_EDITOR or EDITOR")
 	}
 	text, err := os.ReadFile(d.path)
 	if err != nil {
@@ -58,7 +59,7 @@ func (d *draft) write() error {
 	if d.path != "" {
 		return os.WriteFile(d.path, content, 0o600)
 	}
-	f, err := os.CreateTemp("", programName+"-pool-"+d.poolName+"-*.yaml")
+	f, err := os.CreateTemp("", app.ProgramName+"-pool-"+d.poolName+"-*.yaml")
 	if err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func (d *draft) write() error {
 func (d *draft) header() string {
 	var b strings.Builder
 	b.WriteString("# Pool " + d.poolName + ". Lines that begin with # are left out; an empty file ends the edit.\n#\n")
-	for _, err := range flatten(d.refused) {
+	for _, err := range app.Flatten(d.refused) {
 		for line := range strings.Lines("Refused: " + err.Error()) {
 			b.WriteString("# " + strings.TrimSuffix(line, "\n") + "\n")
 		}
@@ -98,11 +99,11 @@ func (d *draft) parse() (pool, error) {
 	case err != nil:
 		return pool{}, err
 	case len(objects) != 1:
-		return pool{}, refuse(reasonPoolInvalid, "the text holds %s, not one", humanize.Plural(len(objects), "object"))
+		return pool{}, app.Refuse(app.ReasonPoolInvalid, "the text holds %s, not one", humanize.Plural(len(objects), "object"))
 	}
 	o := objects[0]
 	if o.GetKind() != poolKind || o.GetName() != d.poolName {
-		return pool{}, refuse(reasonPoolInvalid, "the text is %s %s: kind and name cannot change", o.GetKind(), o.GetName())
+		return pool{}, app.Refuse(app.ReasonPoolInvalid, "the text is %s %s: kind and name cannot change", o.GetKind(), o.GetName())
 	}
 	return parseManifest(o)
 }
@@ -110,8 +111,8 @@ func (d *draft) parse() (pool, error) {
 // keep leaves the text in its file, and says where.
 func (d *draft) keep(err error) error {
 	d.kept = true
-	kept := &failure{message: "your text is kept in " + d.path}
-	return several{err, kept}
+	kept := &app.Failure{Message: "your text is kept in " + d.path}
+	return app.Several{err, kept}
 }
 
 // keepUnless keeps the text when it was not stored.

@@ -9,21 +9,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 type poolEdit struct {
-	*session
-	output output
+	*app.App
+	output printer.Output
 	name   string
 	yes    bool
 }
 
-func newPoolEdit(s *session) *cobra.Command {
-	v := &poolEdit{session: s}
+func newPoolEdit(s *app.App) *cobra.Command {
+	v := &poolEdit{App: s}
 	cmd := &cobra.Command{
-		Use: "edit POOL", Args: takes(1, 1), RunE: runs(v),
+		Use: "edit POOL", Args: app.Takes(1, 1), RunE: app.Runs(v),
 		Short: "Edit a pool in an editor",
 		Long: `Edit a pool in an editor: KUBE_EDITOR, EDITOR or vi. The editor opens again with
 the reason where the text is not accepted; leaving it without a change ends the
@@ -32,11 +34,11 @@ something that is in use. If somebody else changes the pool meanwhile, nothing
 is stored. Without a terminal, EDITOR has to be a program that needs none.`,
 		Example: `  bcsnetctl pool edit blue
   KUBE_EDITOR="code --wait" bcsnetctl pool edit blue --dry-run=server -o yaml`,
-		ValidArgsFunction: s.completePoolFirst(nil),
+		ValidArgsFunction: completePoolFirst(s, nil),
 	}
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
-	s.dry.addTo(cmd)
-	v.output.addToChange(cmd)
+	s.DryRun.AddTo(cmd)
+	v.output.AddToChange(cmd)
 	return cmd
 }
 
@@ -46,15 +48,15 @@ func (v *poolEdit) Complete(args []string) error {
 }
 
 func (v *poolEdit) Validate() error {
-	if v.editorNeedsTerminal() {
-		return usagef("standard input is no terminal, and the editor %s needs one", v.editor()).
-			withHint("have a program edit: EDITOR='sed -i s/old/new/' bcsnetctl pool edit %s; or: bcsnetctl pool export %s > FILE, and kubectl apply --server-side -f FILE", v.name, v.name)
+	if v.EditorNeedsTerminal() {
+		return app.Usagef("standard input is no terminal, and the editor %s needs one", v.Editor()).
+			WithHint("have a program edit: EDITOR='sed -i s/old/new/' bcsnetctl pool edit %s; or: bcsnetctl pool export %s > FILE, and kubectl apply --server-side -f FILE", v.name, v.name)
 	}
-	return v.output.validate()
+	return v.output.Validate()
 }
 
 func (v *poolEdit) Run(ctx context.Context) error {
-	api, err := v.pools()
+	api, err := newPools(v.App)
 	if err != nil {
 		return err
 	}
@@ -65,7 +67,7 @@ func (v *poolEdit) Run(ctx context.Context) error {
 	case live.DeletionTimestamp != nil:
 		return terminating(v.name)
 	}
-	draft, err := v.newDraft(live)
+	draft, err := newDraft(v.App, live)
 	if err != nil {
 		return err
 	}
@@ -95,7 +97,7 @@ func (v *poolEdit) cancelled(d *draft) error {
 	if d.refused != nil {
 		return d.keep(d.refused)
 	}
-	v.say.note("not edited: pool %s stays as it is", v.name)
+	v.Say.Note("not edited: pool %s stays as it is", v.name)
 	return nil
 }
 
@@ -123,7 +125,7 @@ func (v *poolEdit) checked(ctx context.Context, api *pools, live pool, d *draft)
 	if err := heldBack(live, p); err != nil {
 		return pool{}, err
 	}
-	if _, err := api.api.Update(ctx, next, metav1.UpdateOptions{FieldManager: programName, DryRun: []string{metav1.DryRunAll}}); err != nil {
+	if _, err := api.api.Update(ctx, next, metav1.UpdateOptions{FieldManager: app.ProgramName, DryRun: []string{metav1.DryRunAll}}); err != nil {
 		return pool{}, v.changed(err)
 	}
 	return p, nil
@@ -132,17 +134,17 @@ func (v *poolEdit) checked(ctx context.Context, api *pools, live pool, d *draft)
 // changed explains why a pool was not stored.
 func (v *poolEdit) changed(err error) error {
 	if apierrors.IsConflict(err) {
-		return refuse(ipam.ReasonUnavailable, "pool %s was changed by somebody else meanwhile: nothing was stored", v.name).
-			withHint("edit it again: bcsnetctl pool edit %s", v.name)
+		return app.Refuse(ipam.ReasonUnavailable, "pool %s was changed by somebody else meanwhile: nothing was stored", v.name).
+			WithHint("edit it again: bcsnetctl pool edit %s", v.name)
 	}
-	return v.explain(err)
+	return explainError(v.App, err)
 }
 
 // apply says what the change does, asks where that touches something in use, and stores it.
 func (v *poolEdit) apply(ctx context.Context, api *pools, live, next pool) error {
 	if samePool(live, next) {
-		v.say.note("not edited: pool %s stays as it is", v.name)
-		return v.output.object(v.Out, live.stored)
+		v.Say.Note("not edited: pool %s stays as it is", v.name)
+		return v.output.Object(v.Out, live.stored)
 	}
 	list, err := api.list(ctx)
 	if err != nil {
@@ -152,36 +154,36 @@ func (v *poolEdit) apply(ctx context.Context, api *pools, live, next pool) error
 	for _, p := range list {
 		all[p.Name] = store.Pool(p.BCSNetPool)
 	}
-	e, err := v.effects(ctx, live, next, all)
+	e, err := changeEffects(ctx, v.App, live, next, all)
 	if err != nil {
 		return err
 	}
 	for _, line := range e.say() {
 		if line.grave {
-			v.say.warn("%s", line.text)
+			v.Say.Warn("%s", line.text)
 		} else {
-			v.say.note("  %s", line.text)
+			v.Say.Note("  %s", line.text)
 		}
 	}
-	if e.touches() && v.dry == dryRunNone && !v.yes {
-		if err := v.confirm(ctx, fmt.Sprintf("Change pool %s?", v.name)); err != nil {
+	if e.touches() && v.DryRun == app.DryRunNone && !v.yes {
+		if err := v.Confirm(ctx, fmt.Sprintf("Change pool %s?", v.name)); err != nil {
 			return err
 		}
 	}
 	stored := next.stored
-	if v.dry != dryRunClient {
+	if v.DryRun != app.DryRunClient {
 		stored, err = v.store(ctx, api, next.stored)
 	}
 	if err != nil {
 		return err
 	}
-	v.say.done("pool %s edited", v.name)
-	v.warnKept(live, differsIn(live, next))
-	return v.output.object(v.Out, stored)
+	v.Say.Done("pool %s edited", v.name)
+	warnRetained(v.App, live, differsIn(live, next))
+	return v.output.Object(v.Out, stored)
 }
 
 func (v *poolEdit) store(ctx context.Context, api *pools, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	stored, err := api.api.Update(ctx, o, metav1.UpdateOptions{FieldManager: programName, DryRun: v.dry.options()})
+	stored, err := api.api.Update(ctx, o, metav1.UpdateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
 	if err != nil {
 		return nil, v.changed(err)
 	}

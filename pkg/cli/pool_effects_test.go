@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -109,30 +111,16 @@ z             1 pool, 3 active, 1 reserved
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			var trees []branch
+			var trees []printer.Branch
 			for _, n := range growTree(pools, taken, nil) {
 				trees = append(trees, n.branch())
 			}
 			var b bytes.Buffer
-			var ascii terminal
-			drawTree(&b, trees, ascii.strokes(), tc.depth)
+			var ascii terminal.Terminal
+			printer.DrawTree(&b, trees, printer.StrokesOf(ascii), tc.depth)
 			if diff := cmp.Diff(tc.want, b.String()); diff != "" {
 				t.Error(diff)
 			}
 		})
-	}
-}
-
-func TestEditorArgs(t *testing.T) {
-	for command, want := range map[string][]string{
-		"vi":                  {"vi"},
-		"code  --wait":        {"code", "--wait"},
-		" ":                   {"vi"},
-		`"/opt/my editor" -n`: {"sh", "-c", `"/opt/my editor" -n "$1"`, "sh"},
-		`sed -i 's/a/b/'`:     {"sh", "-c", `sed -i 's/a/b/' "$1"`, "sh"},
-	} {
-		if diff := cmp.Diff(want, editorArgs(command)); diff != "" {
-			t.Errorf("%q: %s", command, diff)
-		}
 	}
 }

@@ -6,20 +6,22 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 type poolExport struct {
-	*session
-	output output
+	*app.App
+	output printer.Output
 	names  []string
 	all    bool
 }
 
-func newPoolExport(s *session) *cobra.Command {
-	v := &poolExport{session: s}
+func newPoolExport(s *app.App) *cobra.Command {
+	v := &poolExport{App: s}
 	cmd := &cobra.Command{
-		Use: "export POOL...", Args: cobra.ArbitraryArgs, RunE: runs(v),
+		Use: "export POOL...", Args: cobra.ArbitraryArgs, RunE: app.Runs(v),
 		Short: "Print pools as files that kubectl apply takes",
 		Long: `Print pools as they would be written down: without status and without what the
 cluster keeps in them for itself. kubectl apply --server-side -f takes the
@@ -31,28 +33,28 @@ not. Leases and claims are not in it. With --all, pools that are being deleted
 are left out.`,
 		Example: `  bcsnetctl pool export blue > blue.yaml
   bcsnetctl pool export --all | bcsnetctl --context other pool diff -f -`,
-		ValidArgsFunction: s.completePools,
+		ValidArgsFunction: completePools(s),
 	}
 	cmd.Flags().BoolVar(&v.all, "all", false, "all pools")
-	v.output.add(cmd, []string{"yaml", "json", "jsonpath=", "go-template="})
-	*v.output.flags.OutputFormat = "yaml"
+	v.output.Add(cmd, []string{"yaml", "json", "jsonpath=", "go-template="})
+	*v.output.Flags.OutputFormat = "yaml"
 	cmd.Flag("output").DefValue = "yaml"
 	return cmd
 }
 
 func (v *poolExport) Complete(args []string) error {
-	v.names = sortedOnce(args)
+	v.names = app.SortedOnce(args)
 	return nil
 }
 
 func (v *poolExport) Validate() error {
 	switch {
 	case v.all && len(v.names) > 0:
-		return usagef("--all goes without names of pools, such as %s", v.names[0])
+		return app.Usagef("--all goes without names of pools, such as %s", v.names[0])
 	case !v.all && len(v.names) == 0:
-		return usagef("name pools to export, or --all")
+		return app.Usagef("name pools to export, or --all")
 	}
-	return v.output.validate()
+	return v.output.Validate()
 }
 
 func (v *poolExport) Run(ctx context.Context) error {
@@ -60,7 +62,7 @@ func (v *poolExport) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	reserved, err := v.reservations(ctx)
+	reserved, err := listReservations(ctx, v.App)
 	if err != nil {
 		return err
 	}
@@ -68,10 +70,10 @@ func (v *poolExport) Run(ctx context.Context) error {
 	count := 0
 	for _, p := range found {
 		if p.DeletionTimestamp != nil && v.all {
-			v.say.warn("pool %s is being deleted and left out", p.Name)
+			v.Say.Warn("pool %s is being deleted and left out", p.Name)
 			continue
 		} else if p.DeletionTimestamp != nil {
-			v.say.warn("pool %s is being deleted", p.Name)
+			v.Say.Warn("pool %s is being deleted", p.Name)
 		}
 		o := cleaned(p.stored)
 		if err := writeReservations(o, reserved[p.Name]); err != nil {
@@ -82,17 +84,17 @@ func (v *poolExport) Run(ctx context.Context) error {
 	}
 	switch {
 	case len(items) == 0:
-		v.say.note("no pools in %s", v.where())
+		v.Say.Note("no pools in %s", v.Where())
 		return nil
 	case count > 0:
-		v.say.note("%s %s: bcsnetctl pool import -f FILE sets them aside again, kubectl apply makes the pools alone",
+		v.Say.Note("%s %s: bcsnetctl pool import -f FILE sets them aside again, kubectl apply makes the pools alone",
 			humanize.Plural(count, "reserved address"), humanize.OneOr(count, "is in it", "are in it"))
 	}
-	if *v.output.flags.OutputFormat != "yaml" && (v.all || len(v.names) > 1) {
-		return v.output.list(v.Out, items)
+	if *v.output.Flags.OutputFormat != "yaml" && (v.all || len(v.names) > 1) {
+		return v.output.List(v.Out, items)
 	}
 	for i := range items { // a document each
-		if err := v.output.object(v.Out, &items[i]); err != nil {
+		if err := v.output.Object(v.Out, &items[i]); err != nil {
 			return err
 		}
 	}
@@ -101,7 +103,7 @@ func (v *poolExport) Run(ctx context.Context) error {
 
 // find reads the pools that were named: all of them or none.
 func (v *poolExport) find(ctx context.Context) ([]pool, error) {
-	api, err := v.pools()
+	api, err := newPools(v.App)
 	if err != nil {
 		return nil, err
 	}

@@ -6,34 +6,36 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // poolHosts is a pool and hosts: what add-host and remove-host are told.
 type poolHosts struct {
-	*session
-	output output
+	*app.App
+	output printer.Output
 	name   string
 	typed  int
 	from   hostArgs
 }
 
 func (v *poolHosts) addTo(cmd *cobra.Command) {
-	v.from.addTo(v.session, cmd)
-	v.dry.addTo(cmd)
-	v.output.addToChange(cmd)
+	v.from.addTo(v.App, cmd)
+	v.DryRun.AddTo(cmd)
+	v.output.AddToChange(cmd)
 }
 
 func (v *poolHosts) Complete(args []string) error {
 	v.name, v.typed = args[0], len(args)-1
-	return v.from.read(v.session, args[1:])
+	return v.from.read(v.App, args[1:])
 }
 
 func (v *poolHosts) Validate() error {
 	if err := v.from.validate(v.typed); err != nil {
 		return err
 	}
-	return v.output.validate()
+	return v.output.Validate()
 }
 
 // hostIndex is the place of a host in a list, however it is written there; -1 when it is not in it.

@@ -7,19 +7,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 type poolImport struct {
-	*session
+	*app.App
 	files []string
 }
 
-func newPoolImport(s *session) *cobra.Command {
-	v := &poolImport{session: s}
+func newPoolImport(s *app.App) *cobra.Command {
+	v := &poolImport{App: s}
 	cmd := &cobra.Command{
-		Use: "import -f FILE", Aliases: []string{"restore"}, Args: takes(0, 0), RunE: runs(v),
+		Use: "import -f FILE", Aliases: []string{"restore"}, Args: app.Takes(0, 0), RunE: app.Runs(v),
 		Short: "Make pools again that pool export wrote, with their reservations",
 		Long: `Make the pools of a file that are not in the cluster, and set aside the addresses
 that were set aside when bcsnetctl pool export wrote it, in the name of who did
@@ -33,7 +35,7 @@ What failed or was interrupted can be run again: it does the rest.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().StringArrayVarP(&v.files, "filename", "f", nil, "`FILE` with pools; - is standard input; repeatable")
-	s.dry.addTo(cmd)
+	s.DryRun.AddTo(cmd)
 	return cmd
 }
 
@@ -41,29 +43,29 @@ func (v *poolImport) Complete([]string) error { return nil }
 
 func (v *poolImport) Validate() error {
 	if len(v.files) == 0 {
-		return usagef("name a file with -f")
+		return app.Usagef("name a file with -f")
 	}
 	return nil
 }
 
 func (v *poolImport) Run(ctx context.Context) error {
-	all, err := v.readManifests(v.files)
+	all, err := readManifests(v.App, v.files)
 	if err != nil {
 		return err
 	}
-	api, err := v.pools()
+	api, err := newPools(v.App)
 	if err != nil {
 		return err
 	}
 	outlivePipes()
-	var failed several
+	var failed app.Several
 	for _, m := range all {
-		failed = append(failed, flatten(v.one(ctx, api, m))...)
+		failed = append(failed, app.Flatten(v.one(ctx, api, m))...)
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	return failed.orNil()
+	return failed.OrNil()
 }
 
 // one makes a pool unless it is there, and sets aside what was set aside in it.
@@ -77,32 +79,32 @@ func (v *poolImport) one(ctx context.Context, api *pools, m manifest) error {
 		if err := v.create(ctx, api, m); err != nil {
 			return err
 		}
-		v.say.done("pool %s created", m.pool.Name)
+		v.Say.Done("pool %s created", m.pool.Name)
 	} else {
-		v.say.note("pool %s is there and stays as it is; to compare: bcsnetctl pool diff -f %s", m.pool.Name, m.from)
+		v.Say.Note("pool %s is there and stays as it is; to compare: bcsnetctl pool diff -f %s", m.pool.Name, m.from)
 	}
-	var failed several
+	var failed app.Several
 	for _, r := range m.reserved {
-		failed = append(failed, flatten(v.reserve(ctx, r, created))...)
+		failed = append(failed, app.Flatten(v.reserve(ctx, r, created))...)
 	}
-	if !created || m.pool.Spec.Cordoned || len(m.reserved) == 0 || v.dry != dryRunNone {
-		return failed.orNil()
+	if !created || m.pool.Spec.Cordoned || len(m.reserved) == 0 || v.DryRun != app.DryRunNone {
+		return failed.OrNil()
 	}
 	if ctx.Err() != nil {
-		v.say.warn("pool %s stays cordoned: not all of its reservations are made", m.pool.Name)
-		v.hint("run it again, then: bcsnetctl pool uncordon %s", m.pool.Name)
-		return failed.orNil()
+		v.Say.Warn("pool %s stays cordoned: not all of its reservations are made", m.pool.Name)
+		v.Hint("run it again, then: bcsnetctl pool uncordon %s", m.pool.Name)
+		return failed.OrNil()
 	}
 	_, err = api.edit(ctx, m.pool.Name, func(pool) (map[string]any, error) { return map[string]any{"cordoned": nil}, nil })
 	if err != nil {
 		failed = append(failed, err)
 	}
-	return failed.orNil()
+	return failed.OrNil()
 }
 
 // create makes a pool, which hands out nothing until its reservations are made.
 func (v *poolImport) create(ctx context.Context, api *pools, m manifest) error {
-	if v.dry == dryRunClient {
+	if v.DryRun == app.DryRunClient {
 		return nil
 	}
 	o := m.pool.stored.DeepCopy()
@@ -111,8 +113,8 @@ func (v *poolImport) create(ctx context.Context, api *pools, m manifest) error {
 			return err
 		}
 	}
-	_, err := api.api.Create(ctx, o, metav1.CreateOptions{FieldManager: programName, DryRun: v.dry.options()})
-	return v.explain(err)
+	_, err := api.api.Create(ctx, o, metav1.CreateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
+	return explainError(v.App, err)
 }
 
 // reserve sets addresses aside again. Before a pool is made nobody can tell who holds them.
@@ -121,11 +123,11 @@ func (v *poolImport) reserve(ctx context.Context, r reservedRange, created bool)
 	if err != nil {
 		return err
 	}
-	if created && v.dry != dryRunNone {
-		v.say.done("%s reserved: %s", humanize.Plural(len(addressesOf(entries)), "address"), spell(ipaddr.SetOf(rangesOf(entries)...)))
+	if created && v.DryRun != app.DryRunNone {
+		v.Say.Done("%s reserved: %s", humanize.Plural(len(addressesOf(entries)), "address"), spell(ipaddr.SetOf(rangesOf(entries)...)))
 		return nil
 	}
-	again := &ipReserve{session: v.session, entries: entries, reason: r.Reason, by: r.By, reserve: true, again: true}
-	again.output.add(&cobra.Command{}, objectFormats())
+	again := &ipReserve{App: v.App, entries: entries, reason: r.Reason, by: r.By, reserve: true, again: true}
+	again.output.Add(&cobra.Command{}, printer.ObjectFormats())
 	return again.Run(ctx)
 }

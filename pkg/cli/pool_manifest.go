@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -27,21 +28,21 @@ type manifest struct {
 }
 
 // readManifests reads the pools of files; - is standard input. What is no pool is left out, and said.
-func (s *session) readManifests(files []string) ([]manifest, error) {
+func readManifests(s *app.App, files []string) ([]manifest, error) {
 	var all []manifest
 	seen := map[string]string{}
 	for _, name := range files {
-		objects, err := s.readObjects(name)
+		objects, err := readObjects(s, name)
 		if err != nil {
 			return nil, err
 		}
 		name = sourceName(name)
 		if len(objects) == 0 { // what should have written it has failed, more likely than not
-			return nil, refuse(reasonPoolInvalid, "%s is empty: there is no pool in it", name)
+			return nil, app.Refuse(app.ReasonPoolInvalid, "%s is empty: there is no pool in it", name)
 		}
 		for _, o := range objects {
 			if o.GroupVersionKind() != v1.GroupVersion.WithKind(poolKind) {
-				s.say.warn("%s: %s %s is no pool and left out", name, o.GetKind(), o.GetName())
+				s.Say.Warn("%s: %s %s is no pool and left out", name, o.GetKind(), o.GetName())
 				continue
 			}
 			reserved, err := readReservations(o)
@@ -53,7 +54,7 @@ func (s *session) readManifests(files []string) ([]manifest, error) {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
 			if first := seen[p.Name]; first != "" {
-				return nil, usagef("pool %s is in %s and again in %s", p.Name, first, name).withHint("name every pool once")
+				return nil, app.Usagef("pool %s is in %s and again in %s", p.Name, first, name).WithHint("name every pool once")
 			}
 			seen[p.Name] = name
 			all = append(all, manifest{from: name, pool: p, reserved: reserved})
@@ -70,13 +71,13 @@ func sourceName(file string) string {
 	return file
 }
 
-func (s *session) readObjects(name string) ([]*unstructured.Unstructured, error) {
+func readObjects(s *app.App, name string) ([]*unstructured.Unstructured, error) {
 	if name == "-" {
 		return decodeObjects(sourceName(name), s.In)
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, &failure{message: err.Error(), cause: err}
+		return nil, &app.Failure{Message: err.Error(), Cause: err}
 	}
 	defer f.Close()
 	return decodeObjects(name, f)
@@ -95,14 +96,14 @@ func decodeObjects(name string, r io.Reader) ([]*unstructured.Unstructured, erro
 		case errors.Is(err, io.EOF):
 			return out, nil
 		case err != nil:
-			return nil, refuse(reasonPoolInvalid, "%s cannot be read: %v", name, err)
+			return nil, app.Refuse(app.ReasonPoolInvalid, "%s cannot be read: %v", name, err)
 		}
 		if text := bytes.TrimSpace(raw.Raw); len(text) == 0 || string(text) == "null" {
 			continue
 		}
 		o := &unstructured.Unstructured{}
 		if err := o.UnmarshalJSON(raw.Raw); err != nil {
-			return nil, refuse(reasonPoolInvalid, "%s cannot be read: %v", name, err)
+			return nil, app.Refuse(app.ReasonPoolInvalid, "%s cannot be read: %v", name, err)
 		}
 		if !o.IsList() {
 			out = append(out, o)
@@ -115,7 +116,7 @@ func decodeObjects(name string, r io.Reader) ([]*unstructured.Unstructured, erro
 			return nil
 		})
 		if err != nil {
-			return nil, refuse(reasonPoolInvalid, "%s cannot be read: %v", name, err)
+			return nil, app.Refuse(app.ReasonPoolInvalid, "%s cannot be read: %v", name, err)
 		}
 	}
 }
@@ -125,13 +126,13 @@ func decodeObjects(name string, r io.Reader) ([]*unstructured.Unstructured, erro
 func parseManifest(o *unstructured.Unstructured) (pool, error) {
 	p := pool{BCSNetPool: &v1.BCSNetPool{}, stored: cleaned(o)}
 	if o.GetName() == "" {
-		return p, refuse(reasonPoolInvalid, "a pool has no name: metadata.name is missing")
+		return p, app.Refuse(app.ReasonPoolInvalid, "a pool has no name: metadata.name is missing")
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(p.stored.Object, p.BCSNetPool, true); err != nil {
-		return p, refuse(reasonPoolInvalid, "pool %s: %s", o.GetName(), strings.TrimPrefix(err.Error(), "strict decoding error: "))
+		return p, app.Refuse(app.ReasonPoolInvalid, "pool %s: %s", o.GetName(), strings.TrimPrefix(err.Error(), "strict decoding error: "))
 	}
 	if problem := store.Pool(p.BCSNetPool).Problem; problem != "" {
-		return p, refuse(reasonPoolInvalid, "pool %s: %s", o.GetName(), problem)
+		return p, app.Refuse(app.ReasonPoolInvalid, "pool %s: %s", o.GetName(), problem)
 	}
 	return p, nil
 }

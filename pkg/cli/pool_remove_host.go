@@ -7,16 +7,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 type poolRemoveHost struct{ poolHosts }
 
-func newPoolRemoveHost(s *session) *cobra.Command {
-	v := &poolRemoveHost{poolHosts{session: s}}
+func newPoolRemoveHost(s *app.App) *cobra.Command {
+	v := &poolRemoveHost{poolHosts{App: s}}
 	cmd := &cobra.Command{
-		Use: "remove-host POOL [HOST...]", Args: takes(1, 0), RunE: runs(v),
+		Use: "remove-host POOL [HOST...]", Args: app.Takes(1, 0), RunE: app.Runs(v),
 		Short: "No longer let hosts draw from a pool",
 		Long: `No longer let hosts draw from a pool. Addresses that pods on the host have stay
 as they are; when the machine is gone for good, bcsnetctl release-host frees
@@ -26,18 +27,18 @@ them. A host in a host subnet of the pool cannot be taken out alone.
 		Example: `  bcsnetctl pool remove-host blue 10.0.0.13
   bcsnetctl pool remove-host blue 10.0.0.13 10.0.0.14 --dry-run=client
   bcsnetctl pool remove-host blue --selector rack=7`,
-		ValidArgsFunction: s.completePoolFirst(func(p pool) []string { return p.Spec.Hosts }),
+		ValidArgsFunction: completePoolFirst(s, func(p pool) []string { return p.Spec.Hosts }),
 	}
 	v.addTo(cmd)
 	return cmd
 }
 
 func (v *poolRemoveHost) Run(ctx context.Context) error {
-	api, err := v.pools()
+	api, err := newPools(v.poolHosts.App)
 	if err != nil {
 		return err
 	}
-	nodes, err := v.from.matched(ctx, v.session)
+	nodes, err := v.from.matched(ctx, v.App)
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (v *poolRemoveHost) Run(ctx context.Context) error {
 		return err
 	}
 	v.tell(ctx, gone, others, left)
-	return v.output.object(v.Out, edited.stored)
+	return v.output.Object(v.Out, edited.stored)
 }
 
 // removable refuses hosts that the pool does not list, and those that could draw all the same.
@@ -77,8 +78,8 @@ func (v *poolRemoveHost) removable(p pool, nodes []node) error {
 	}
 	for _, h := range addrs {
 		if n, ok := networks.Of(h); ok {
-			return refuse(reasonHostInSubnet, "host %s lies in the host subnet %s of pool %s: it may draw whether or not the pool lists it", h, n, v.name).
-				withHint("change hostSubnets: bcsnetctl pool edit %s", v.name)
+			return app.Refuse(app.ReasonHostInSubnet, "host %s lies in the host subnet %s of pool %s: it may draw whether or not the pool lists it", h, n, v.name).
+				WithHint("change hostSubnets: bcsnetctl pool edit %s", v.name)
 		}
 	}
 	for _, h := range v.from.hosts {
@@ -114,43 +115,43 @@ func listedOf(list []string, hosts []netip.Addr, nodes []node) (gone []netip.Add
 // tell says what was done, and what the hosts leave behind.
 func (v *poolRemoveHost) tell(ctx context.Context, gone []netip.Addr, others []string, left int) {
 	if len(others) > 0 {
-		v.say.note("not in pool %s: %s %s", v.name, humanize.OneOr(len(others), "node", "nodes"), humanize.List(others))
+		v.Say.Note("not in pool %s: %s %s", v.name, humanize.OneOr(len(others), "node", "nodes"), humanize.List(others))
 	}
 	if len(gone) == 0 {
-		v.say.note("nothing to take out of pool %s", v.name)
+		v.Say.Note("nothing to take out of pool %s", v.name)
 		return
 	}
 	var names []string
 	for _, h := range gone {
 		names = append(names, h.String())
 	}
-	v.say.done("%s taken out of pool %s", those("host", names), v.name)
+	v.Say.Done("%s taken out of pool %s", app.Those("host", names), v.name)
 	if left == 0 {
-		v.say.warn("no host may draw from pool %s any more", v.name)
+		v.Say.Warn("no host may draw from pool %s any more", v.name)
 	}
 	v.warnHeld(ctx, gone)
 }
 
 func (v *poolRemoveHost) absent(p pool, h netip.Addr) error {
-	f := refuse(ipam.ReasonHostNotInPool, "host %s is not in pool %s", h, v.name)
-	if near := nearest(h.String(), p.Spec.Hosts); near != "" {
-		return f.withHint("did you mean %s? Its hosts: bcsnetctl pool describe %s", near, v.name)
+	f := app.Refuse(ipam.ReasonHostNotInPool, "host %s is not in pool %s", h, v.name)
+	if near := app.Nearest(h.String(), p.Spec.Hosts); near != "" {
+		return f.WithHint("did you mean %s? Its hosts: bcsnetctl pool describe %s", near, v.name)
 	}
-	return f.withHint("see its hosts: bcsnetctl pool describe %s", v.name)
+	return f.WithHint("see its hosts: bcsnetctl pool describe %s", v.name)
 }
 
 // warnHeld says what the hosts still hold of the pool.
 func (v *poolRemoveHost) warnHeld(ctx context.Context, gone []netip.Addr) {
 	for _, h := range gone {
-		held, err := v.held(ctx, leaseQuery{pool: v.name, host: h.String(), status: ipam.Active.String()}, func(ipam.Lease) bool { return true })
+		held, err := heldLeases(ctx, v.poolHosts.App, leaseQuery{pool: v.name, host: h.String(), status: ipam.Active.String()}, func(ipam.Lease) bool { return true })
 		switch {
 		case err != nil:
-			v.say.warn("it is unknown whether the host still has addresses of the pool: %v", err)
+			v.Say.Warn("it is unknown whether the host still has addresses of the pool: %v", err)
 			return
 		case len(held) > 0:
-			v.say.warn("host %s still has %s of pool %s in use; %s", h, humanize.Plural(len(held), "address"), v.name,
+			v.Say.Warn("host %s still has %s of pool %s in use; %s", h, humanize.Plural(len(held), "address"), v.name,
 				humanize.OneOr(len(held), "it stays until its pod ends", "they stay until their pods end"))
-			v.hint("when the machine is gone for good: bcsnetctl release-host %s", h)
+			v.Hint("when the machine is gone for good: bcsnetctl release-host %s", h)
 		}
 	}
 }

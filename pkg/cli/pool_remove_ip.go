@@ -8,23 +8,25 @@ import (
 	"github.com/spf13/cobra"
 	"go4.org/netipx"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 type poolRemoveIP struct {
-	*session
-	output  output
+	*app.App
+	output  printer.Output
 	name    string
 	args    []string
 	entries []entry
 }
 
-func newPoolRemoveIP(s *session) *cobra.Command {
-	v := &poolRemoveIP{session: s}
+func newPoolRemoveIP(s *app.App) *cobra.Command {
+	v := &poolRemoveIP{App: s}
 	cmd := &cobra.Command{
-		Use: "remove-ip POOL ADDRESS...", Aliases: []string{"remove-range"}, Args: takes(2, 0), RunE: runs(v),
+		Use: "remove-ip POOL ADDRESS...", Aliases: []string{"remove-range"}, Args: app.Takes(2, 0), RunE: app.Runs(v),
 		Short: "Take addresses, ranges or CIDRs out of a pool",
 		Long: `Take addresses out of a pool: single ones, ranges a-b with both ends, or CIDRs,
 also out of the middle of a range that the pool has. Addresses in use drain:
@@ -33,16 +35,16 @@ they stay with their pods and are not handed out again.
 - reads addresses from standard input, one entry a line.`,
 		Example: `  bcsnetctl pool remove-ip blue 10.0.0.70
   bcsnetctl pool remove-ip blue 10.0.0.64-10.0.0.95 --dry-run=client`,
-		ValidArgsFunction: s.completePoolFirst(func(p pool) []string { return p.Spec.AvailableIPs }),
+		ValidArgsFunction: completePoolFirst(s, func(p pool) []string { return p.Spec.AvailableIPs }),
 	}
-	s.dry.addTo(cmd)
-	v.output.addToChange(cmd)
+	s.DryRun.AddTo(cmd)
+	v.output.AddToChange(cmd)
 	return cmd
 }
 
 func (v *poolRemoveIP) Complete(args []string) (err error) {
 	v.name = args[0]
-	v.args, err = v.orLines("addresses", args[1:])
+	v.args, err = argsOrLines(v.App, "addresses", args[1:])
 	return err
 }
 
@@ -50,15 +52,15 @@ func (v *poolRemoveIP) Validate() (err error) {
 	if v.entries, err = parseEntries(v.args); err != nil {
 		return err
 	}
-	return v.output.validate()
+	return v.output.Validate()
 }
 
 func (v *poolRemoveIP) Run(ctx context.Context) error {
 	if len(v.entries) == 0 {
-		v.say.note("standard input named no address: nothing to take out")
+		v.Say.Note("standard input named no address: nothing to take out")
 		return nil
 	}
-	api, err := v.pools()
+	api, err := newPools(v.App)
 	if err != nil {
 		return err
 	}
@@ -79,55 +81,55 @@ func (v *poolRemoveIP) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.say.done("%s taken out of pool %s: %s", addresses(gone), v.name, spell(gone))
+	v.Say.Done("%s taken out of pool %s: %s", addresses(gone), v.name, spell(gone))
 	for _, was := range before {
 		if !slices.Contains(after, was) {
 			if rest := removeEntries([]string{was}, gone); len(rest) > 0 {
-				v.say.note("  %s is now %s", was, humanize.List(rest))
+				v.Say.Note("  %s is now %s", was, humanize.List(rest))
 			}
 		}
 	}
 	if asked := ipaddr.SizeOfSet(ipaddr.SetOf(rangesOf(v.entries)...)); asked > ipaddr.SizeOfSet(gone) {
 		others := asked - ipaddr.SizeOfSet(gone)
-		v.say.note("  the other %s %s not in the pool", humanize.Plural(others, "address"), humanize.OneOr(others, "was", "were"))
+		v.Say.Note("  the other %s %s not in the pool", humanize.Plural(others, "address"), humanize.OneOr(others, "was", "were"))
 	}
 	if len(after) == 0 {
-		v.say.warn("pool %s has no addresses left", v.name)
+		v.Say.Warn("pool %s has no addresses left", v.name)
 	}
 	v.draining(ctx, gone)
-	return v.output.object(v.Out, edited.stored)
+	return v.output.Object(v.Out, edited.stored)
 }
 
 func (v *poolRemoveIP) absent(p pool, e entry) error {
-	f := refuse(ipam.ReasonAddressNotInPool, "%s is not in pool %s", e.text, v.name)
-	if near := nearest(e.text, p.Spec.AvailableIPs); near != "" {
-		return f.withHint("did you mean %s? Its addresses: bcsnetctl pool describe %s", near, v.name)
+	f := app.Refuse(ipam.ReasonAddressNotInPool, "%s is not in pool %s", e.text, v.name)
+	if near := app.Nearest(e.text, p.Spec.AvailableIPs); near != "" {
+		return f.WithHint("did you mean %s? Its addresses: bcsnetctl pool describe %s", near, v.name)
 	}
-	return f.withHint("see its addresses: bcsnetctl pool describe %s", v.name)
+	return f.WithHint("see its addresses: bcsnetctl pool describe %s", v.name)
 }
 
 // draining says which of the addresses are in use or reserved.
 func (v *poolRemoveIP) draining(ctx context.Context, gone *netipx.IPSet) {
 	var reserved []netip.Addr
-	held, err := v.held(ctx, leaseQuery{pool: v.name, selectors: takenOnly()}, func(l ipam.Lease) bool {
+	held, err := heldLeases(ctx, v.App, leaseQuery{pool: v.name, selectors: takenOnly()}, func(l ipam.Lease) bool {
 		if l.State == ipam.Reserved && gone.Contains(l.Addr) {
 			reserved = append(reserved, l.Addr)
 		}
 		return l.State == ipam.Active && gone.Contains(l.Addr)
 	})
 	if err != nil {
-		v.say.warn("it is unknown whether some of them are in use: %v", err)
+		v.Say.Warn("it is unknown whether some of them are in use: %v", err)
 		return
 	}
 	switch who := heldBy(held); len(who) {
 	case 0:
 	case 1:
-		v.say.warn("1 of them is in use and will drain: %s", who[0])
+		v.Say.Warn("1 of them is in use and will drain: %s", who[0])
 	default:
-		v.say.warn("%d of them are in use and will drain: %s", len(who), humanize.List(who))
+		v.Say.Warn("%d of them are in use and will drain: %s", len(who), humanize.List(who))
 	}
 	if len(reserved) > 0 {
-		v.say.warn("%d of them %s reserved until %s unreserved: %s", len(reserved), humanize.OneOr(len(reserved), "stays", "stay"),
+		v.Say.Warn("%d of them %s reserved until %s unreserved: %s", len(reserved), humanize.OneOr(len(reserved), "stays", "stay"),
 			humanize.OneOr(len(reserved), "it is", "they are"), spell(ipaddr.SetOfAddrs(reserved...)))
 	}
 }

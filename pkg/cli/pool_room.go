@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
@@ -27,13 +28,13 @@ func othersOf(p *v1.BCSNetPool) int64 {
 }
 
 // addUp shows the columns of a list of pools without which the numbers of one of them do not add up to its total.
-func addUp[T any](columns []column[T], all []T, of func(T) *v1.BCSNetPool) []column[T] {
+func addUp[T any](columns []printer.Column[T], all []T, of func(T) *v1.BCSNetPool) []printer.Column[T] {
 	for i := range columns {
 		number := map[string]func(*v1.BCSNetPool) int64{
 			"OTHERS": othersOf, "COOLING": func(p *v1.BCSNetPool) int64 { return p.Status.Cooling },
-		}[columns[i].name]
+		}[columns[i].Name]
 		if number != nil && slices.ContainsFunc(all, func(row T) bool { p := of(row); return counted(p) && number(p) > 0 }) {
-			columns[i].wide = false
+			columns[i].Wide = false
 		}
 	}
 	return columns

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
 // sourceOf is the ConfigMap, NAMESPACE/NAME, that a pool is kept from; empty where people keep it.
@@ -20,12 +21,12 @@ func sourceText(p pool) string {
 	return text
 }
 
-// warnKept says that a change of what the ConfigMap of a pool says will be put back.
-func (s *session) warnKept(p pool, changed func(field string) bool) {
+// warnRetained says that a change of what the ConfigMap of a pool says will be put back.
+func warnRetained(s *app.App, p pool, changed func(field string) bool) {
 	kept := []string{"net", "mask", "gateway", "vlan", "hostSubnets", "availableIPs"}
 	if sourceOf(p) != "" && slices.ContainsFunc(kept, changed) {
-		s.say.warn("pool %s is kept from ConfigMap %s, which says otherwise: the controller puts it back", p.Name, sourceOf(p))
-		s.hint("change it there")
+		s.Say.Warn("pool %s is kept from ConfigMap %s, which says otherwise: the controller puts it back", p.Name, sourceOf(p))
+		s.Hint("change it there")
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/recovery"
 )
@@ -20,15 +22,15 @@ const (
 	stateShort    = "Short"    // a claim that could not take all addresses that it is to have
 )
 
-// state is one word for how a pool is, the gravest first, and whether somebody should look at it.
-func (s *session) state(p *v1.BCSNetPool) (word string, attention bool) {
+// poolState is one word for how a pool is, the gravest first, and whether somebody should look at it.
+func poolState(s *app.App, p *v1.BCSNetPool) (word string, attention bool) {
 	notable := v1.Notable(p.Status.Conditions)
 	ready := meta.FindStatusCondition(p.Status.Conditions, v1.ConditionReady)
 	switch {
 	case p.DeletionTimestamp != nil:
 		return v1.ReasonTerminating, true
 	case p.Status.ObservedGeneration == 0:
-		return stateUnseen, s.now().Sub(p.CreationTimestamp.Time) > doctor.Patience
+		return stateUnseen, s.Now().Sub(p.CreationTimestamp.Time) > doctor.Patience
 	case p.Status.ObservedGeneration < p.Generation:
 		return stateUpdating, false
 	case ready != nil && ready.Status != metav1.ConditionTrue:
@@ -42,16 +44,16 @@ func (s *session) state(p *v1.BCSNetPool) (word string, attention bool) {
 	}
 }
 
-// stateColor is the colour that goes with a state.
-func (s *session) stateColor(p *v1.BCSNetPool) color {
-	word, attention := s.state(p)
+// poolStateColor is the colour that goes with a state.
+func poolStateColor(s *app.App, p *v1.BCSNetPool) terminal.Color {
+	word, attention := poolState(s, p)
 	switch {
 	case attention:
-		return red
+		return terminal.Red
 	case word == stateReady:
-		return green
+		return terminal.Green
 	default:
-		return yellow
+		return terminal.Yellow
 	}
 }
 

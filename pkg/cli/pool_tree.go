@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -13,72 +15,72 @@ import (
 const treeLevels = 4
 
 type poolTree struct {
-	*session
-	output output
+	*app.App
+	output printer.Output
 	names  []string
 	depth  int
 }
 
-func newPoolTree(s *session) *cobra.Command {
-	v := &poolTree{session: s}
+func newPoolTree(s *app.App) *cobra.Command {
+	v := &poolTree{App: s}
 	cmd := &cobra.Command{
-		Use: "tree [POOL...]", Args: cobra.ArbitraryArgs, RunE: runs(v),
+		Use: "tree [POOL...]", Args: cobra.ArbitraryArgs, RunE: app.Runs(v),
 		Short: "Show networks, their pools, hosts and pods as a tree",
 		Long: `Show networks, their pools, the hosts that hold addresses of them, and the pods,
 as a tree; without a name, of all pools. Hosts that hold nothing are counted
 only.`,
 		Example: `  bcsnetctl pool tree
   bcsnetctl pool tree blue --depth 3`,
-		ValidArgsFunction: s.completePools,
+		ValidArgsFunction: completePools(s),
 	}
 	cmd.Flags().IntVar(&v.depth, "depth", treeLevels, "how many `LEVELS`: 1 networks, 2 pools, 3 hosts, 4 addresses and pods")
-	complete(cmd, "depth", "1", "2", "3", "4")
-	v.output.addToView(cmd)
+	app.Complete(cmd, "depth", "1", "2", "3", "4")
+	v.output.AddToView(cmd)
 	return cmd
 }
 
 func (v *poolTree) Complete(args []string) error {
-	v.names = sortedOnce(args)
+	v.names = app.SortedOnce(args)
 	return nil
 }
 
 func (v *poolTree) Validate() error {
 	if v.depth < 1 || v.depth > treeLevels {
-		return usagef("--depth %d is not 1 to %d", v.depth, treeLevels)
+		return app.Usagef("--depth %d is not 1 to %d", v.depth, treeLevels)
 	}
-	return v.output.validate()
+	return v.output.Validate()
 }
 
 func (v *poolTree) Run(ctx context.Context) error {
-	all, err := v.choosePools(ctx, v.names)
+	all, err := choosePools(ctx, v.App, v.names)
 	if err != nil {
 		return err
 	}
 	if len(all) == 0 {
-		v.say.note("no pools in %s", v.where())
+		v.Say.Note("no pools in %s", v.Where())
 		return nil
 	}
-	held, err := v.heldIn(ctx, v.names, func(l ipam.Lease) bool { return l.State != ipam.Available })
+	held, err := leasesHeldIn(ctx, v.App, v.names, func(l ipam.Lease) bool { return l.State != ipam.Available })
 	if err != nil {
 		return err
 	}
-	networks := growTree(all, held, v.nodesInSubnets(ctx, all...))
-	if v.output.printer != nil {
-		return v.output.object(v.Out, treeObjects(networks, v.depth))
+	networks := growTree(all, held, nodesInSubnets(ctx, v.App, all...))
+	if v.output.Printer != nil {
+		return v.output.Object(v.Out, treeObjects(networks, v.depth))
 	}
-	var trees []branch
+	var trees []printer.Branch
 	for _, n := range networks {
 		trees = append(trees, n.branch())
 	}
 	var b bytes.Buffer
-	drawTree(&b, trees, v.out.strokes(), v.depth)
+	printer.DrawTree(&b, trees, printer.StrokesOf(v.Terminal), v.depth)
 	_, err = v.Out.Write(b.Bytes())
 	return err
 }
 
 // choosePools reads the pools that were named, each once, or all.
-func (s *session) choosePools(ctx context.Context, names []string) ([]pool, error) {
-	api, err := s.pools()
+func choosePools(ctx context.Context, s *app.App, names []string) ([]pool, error) {
+	api, err := newPools(s)
 	if err != nil {
 		return nil, err
 	}
@@ -88,14 +90,14 @@ func (s *session) choosePools(ctx context.Context, names []string) ([]pool, erro
 	return api.named(ctx, names)
 }
 
-// heldIn are the addresses of pools that match takes, in order; of all pools where none is named.
-func (s *session) heldIn(ctx context.Context, names []string, match func(ipam.Lease) bool) ([]ipam.Lease, error) {
+// leasesHeldIn are the addresses of pools that match takes, in order; of all pools where none is named.
+func leasesHeldIn(ctx context.Context, s *app.App, names []string, match func(ipam.Lease) bool) ([]ipam.Lease, error) {
 	if len(names) == 0 {
-		return s.held(ctx, leaseQuery{}, match)
+		return heldLeases(ctx, s, leaseQuery{}, match)
 	}
 	var all []ipam.Lease
 	for _, name := range names {
-		held, err := s.held(ctx, leaseQuery{pool: name}, match)
+		held, err := heldLeases(ctx, s, leaseQuery{pool: name}, match)
 		if err != nil {
 			return nil, err
 		}

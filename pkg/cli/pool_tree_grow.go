@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -88,48 +90,48 @@ func growPool(p pool, taken []ipam.Lease, nodes []node) poolNode {
 	return n
 }
 
-func (n networkNode) branch() branch {
-	b := branch{name: n.name}
+func (n networkNode) branch() printer.Branch {
+	b := printer.Branch{Name: n.name}
 	active, reserved := 0, 0
 	for _, p := range n.pools {
 		active, reserved = active+p.active, reserved+p.reserved
-		b.under = append(b.under, p.branch())
+		b.Under = append(b.Under, p.branch())
 	}
-	b.about = humanize.Plural(len(n.pools), "pool") + takenText(active, reserved)
+	b.About = humanize.Plural(len(n.pools), "pool") + takenText(active, reserved)
 	if n.name == "" {
-		b.name = "(no network)"
+		b.Name = "(no network)"
 	}
 	return b
 }
 
-func (n poolNode) branch() branch {
-	b := branch{name: n.pool.Name, about: cidrOf(n.pool.BCSNetPool) + takenText(n.active, n.reserved)}
+func (n poolNode) branch() printer.Branch {
+	b := printer.Branch{Name: n.pool.Name, About: cidrOf(n.pool.BCSNetPool) + takenText(n.active, n.reserved)}
 	if counted(n.pool.BCSNetPool) {
-		b.about += ", " + count(n.pool.Status.Available) + " free"
+		b.About += ", " + app.Count(n.pool.Status.Available) + " free"
 	}
 	for _, h := range n.hosts {
-		b.under = append(b.under, h.branch())
+		b.Under = append(b.Under, h.branch())
 	}
 	if n.idle > 0 {
-		b.under = append(b.under, branch{name: humanize.Plural(n.idle, "host") + humanize.OneOr(n.idle, " that holds nothing", " that hold nothing")})
+		b.Under = append(b.Under, printer.Branch{Name: humanize.Plural(n.idle, "host") + humanize.OneOr(n.idle, " that holds nothing", " that hold nothing")})
 	}
 	return b
 }
 
-func (n hostNode) branch() branch {
-	b := branch{name: addrText(n.host), about: humanize.Plural(len(n.held), "address")}
+func (n hostNode) branch() printer.Branch {
+	b := printer.Branch{Name: addrText(n.host), About: humanize.Plural(len(n.held), "address")}
 	switch {
 	case !n.host.IsValid():
-		b.name = "(no host)"
+		b.Name = "(no host)"
 	case !n.listed:
-		b.about += ", the host is not in the pool"
+		b.About += ", the host is not in the pool"
 	}
 	for _, l := range n.held {
 		who := "reserved"
 		if l.State == ipam.Active {
 			who = printers.EscapeTerminal(l.Who())
 		}
-		b.under = append(b.under, branch{name: l.Addr.String(), about: who})
+		b.Under = append(b.Under, printer.Branch{Name: l.Addr.String(), About: who})
 	}
 	return b
 }
@@ -161,7 +163,7 @@ func treeObjects(networks []networkNode, depth int) *unstructured.Unstructured {
 		}
 		list = append(list, o)
 	}
-	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": programName + "/v1", "kind": "PoolTree", "networks": list}}
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": "PoolTree", "networks": list}}
 }
 
 func (n poolNode) object(depth int) map[string]any {

@@ -18,13 +18,14 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // pools reads and writes pools.
 type pools struct {
-	*session
+	*app.App
 	api dynamic.ResourceInterface
 }
 
@@ -34,12 +35,12 @@ type pool struct {
 	stored *unstructured.Unstructured
 }
 
-func (s *session) pools() (*pools, error) {
-	c, err := s.dynamic()
+func newPools(s *app.App) (*pools, error) {
+	c, err := s.Dynamic()
 	if err != nil {
 		return nil, err
 	}
-	return &pools{session: s, api: c.Resource(resource(v1.PoolResource))}, nil
+	return &pools{App: s, api: c.Resource(resource(v1.PoolResource))}, nil
 }
 
 func readPool(stored *unstructured.Unstructured) (pool, error) {
@@ -54,14 +55,14 @@ func readPool(stored *unstructured.Unstructured) (pool, error) {
 // get reads a pool; one that is not there is an error that knows a better name.
 func (p *pools) get(ctx context.Context, name string) (pool, error) {
 	if len(validation.NameIsDNSSubdomain(name, false)) > 0 {
-		return pool{}, usagef("%q cannot be the name of a pool", name)
+		return pool{}, app.Usagef("%q cannot be the name of a pool", name)
 	}
 	stored, err := p.api.Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err) && !noSuchResource(err):
 		return pool{}, p.unknown(ctx, name)
 	case err != nil:
-		return pool{}, p.explain(err)
+		return pool{}, explainError(p.App, err)
 	}
 	return readPool(stored)
 }
@@ -69,7 +70,7 @@ func (p *pools) get(ctx context.Context, name string) (pool, error) {
 // named reads pools by name: all of them or none.
 func (p *pools) named(ctx context.Context, names []string) ([]pool, error) {
 	var all []pool
-	var failed several
+	var failed app.Several
 	for _, name := range names {
 		one, err := p.get(ctx, name)
 		if err != nil {
@@ -78,7 +79,7 @@ func (p *pools) named(ctx context.Context, names []string) ([]pool, error) {
 		}
 		all = append(all, one)
 	}
-	return all, failed.orNil()
+	return all, failed.OrNil()
 }
 
 // list reads all pools, by name.
@@ -90,7 +91,7 @@ func (p *pools) list(ctx context.Context) ([]pool, error) {
 func (p *pools) listWith(ctx context.Context, which metav1.ListOptions) ([]pool, error) {
 	stored, err := listPages(ctx, p.api, which)
 	if err != nil {
-		return nil, p.explain(err)
+		return nil, explainError(p.App, err)
 	}
 	var all []pool
 	for i := range stored {
@@ -110,18 +111,18 @@ func (p *pools) unknown(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	f := refuse(reasonPoolNotFound, "there is no pool %s", name)
+	f := app.Refuse(app.ReasonPoolNotFound, "there is no pool %s", name)
 	var names []string
 	for _, o := range all {
 		names = append(names, o.Name)
 	}
-	if near := nearest(name, names); near != "" {
-		return f.withHint("did you mean %s? All pools: bcsnetctl pool list", near)
+	if near := app.Nearest(name, names); near != "" {
+		return f.WithHint("did you mean %s? All pools: bcsnetctl pool list", near)
 	}
 	if len(names) == 0 {
-		return f.withHint("there are no pools at all; make one: bcsnetctl pool create --help")
+		return f.WithHint("there are no pools at all; make one: bcsnetctl pool create --help")
 	}
-	return f.withHint("see all pools: bcsnetctl pool list")
+	return f.WithHint("see all pools: bcsnetctl pool list")
 }
 
 // others are the pools beside one, as the allocator sees them, and whether that one exists.
@@ -164,25 +165,25 @@ func (p *pools) edit(ctx context.Context, name string, change func(pool) (map[st
 		if apierrors.IsConflict(err) {
 			return false, nil
 		}
-		return err == nil, p.explain(err)
+		return err == nil, explainError(p.App, err)
 	})
 	if err == nil {
-		p.warnKept(before, differsIn(before, edited))
+		warnRetained(p.App, before, differsIn(before, edited))
 	}
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		err = refuse(ipam.ReasonUnavailable, "pool %s was changed by others %d times in a row", name, maxConflicts).
-			withHint("try again in a moment")
+		err = app.Refuse(ipam.ReasonUnavailable, "pool %s was changed by others %d times in a row", name, maxConflicts).
+			WithHint("try again in a moment")
 	}
 	return edited, err
 }
 
 func terminating(name string) error {
-	return refuse(reasonPoolTerminating, "pool %s is being deleted and takes no changes", name).
-		withHint("see what it waits for: bcsnetctl pool describe %s", name)
+	return app.Refuse(app.ReasonPoolTerminating, "pool %s is being deleted and takes no changes", name).
+		WithHint("see what it waits for: bcsnetctl pool describe %s", name)
 }
 
 func (p *pools) patch(ctx context.Context, old pool, spec map[string]any) (pool, error) {
-	if p.dry == dryRunClient {
+	if p.DryRun == app.DryRunClient {
 		next := old.stored.DeepCopy()
 		for field, value := range spec {
 			if value == nil {
@@ -201,7 +202,7 @@ func (p *pools) patch(ctx context.Context, old pool, spec map[string]any) (pool,
 		return pool{}, err
 	}
 	stored, err := p.api.Patch(ctx, old.Name, types.MergePatchType, body,
-		metav1.PatchOptions{FieldManager: programName, DryRun: p.dry.options()})
+		metav1.PatchOptions{FieldManager: app.ProgramName, DryRun: p.DryRun.Options()})
 	if err != nil {
 		return pool{}, err
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -16,7 +18,7 @@ func parseQuotas(texts []string) (all []v1.NamespaceQuota, err error) {
 		namespace, number, _ := strings.Cut(text, "=")
 		n, err := strconv.ParseInt(number, 10, 32)
 		if err != nil || n < 0 || namespace == "" {
-			return nil, usagef("--quota %q is no NAMESPACE=N", text).withHint("for example: --quota shop=20; 0 is no address at all")
+			return nil, app.Usagef("--quota %q is no NAMESPACE=N", text).WithHint("for example: --quota shop=20; 0 is no address at all")
 		}
 		all = append(all, v1.NamespaceQuota{Namespace: namespace, Max: int32(n)})
 	}
@@ -36,11 +38,11 @@ func quotaUse(p ipam.Pool, taken []ipam.Lease) []ipam.NamespaceUse {
 
 // quotas are what the namespaces have of a pool that bounds them.
 func (d *description) quotas(b *bytes.Buffer) error {
-	return indented(b, "Quotas", table[ipam.NamespaceUse]{headers: true, columns: []column[ipam.NamespaceUse]{
-		{name: "NAMESPACE", cell: func(u ipam.NamespaceUse) string { return u.Namespace }},
-		{name: "HAS", cell: func(u ipam.NamespaceUse) string { return strconv.Itoa(u.Has) }},
-		{name: "QUOTA", cell: func(u ipam.NamespaceUse) string { return strconv.Itoa(u.Quota) }},
-		{name: "STATE", cell: quotaState},
+	return indented(b, "Quotas", printer.Table[ipam.NamespaceUse]{Headers: true, Columns: []printer.Column[ipam.NamespaceUse]{
+		{Name: "NAMESPACE", Cell: func(u ipam.NamespaceUse) string { return u.Namespace }},
+		{Name: "HAS", Cell: func(u ipam.NamespaceUse) string { return strconv.Itoa(u.Has) }},
+		{Name: "QUOTA", Cell: func(u ipam.NamespaceUse) string { return strconv.Itoa(u.Quota) }},
+		{Name: "STATE", Cell: quotaState},
 	}}, d.plan.QuotaUse(d.charged))
 }
 

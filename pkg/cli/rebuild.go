@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/recovery"
@@ -13,16 +15,16 @@ import (
 
 // rebuildVerb makes leases again whose objects were lost, from what their pods report.
 type rebuildVerb struct {
-	*session
-	output output
+	*app.App
+	output printer.Output
 	names  []string
 	yes    bool
 }
 
-func newRebuild(s *session) *cobra.Command {
-	v := &rebuildVerb{session: s}
+func newRebuild(s *app.App) *cobra.Command {
+	v := &rebuildVerb{App: s}
 	cmd := &cobra.Command{
-		Use: "rebuild", GroupID: "other", Args: takes(0, 0), RunE: runs(v),
+		Use: "rebuild", GroupID: "other", Args: app.Takes(0, 0), RunE: app.Runs(v),
 		Short: "Make lost leases again from the pods that have the addresses",
 		Long: `Make leases again that were lost while their pods run on, as after an etcd
 restore: for every address of a pool that a running pod reports and nobody
@@ -41,28 +43,28 @@ What was done stays done when it is interrupted: run again, it does the rest.`,
 	}
 	cmd.Flags().StringSliceVar(&v.names, "pool", nil, "only leases of these `POOLS`, separated by commas")
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
-	completeWith(cmd, "pool", s.completePools)
-	s.dry.addTo(cmd)
-	v.output.addTo(cmd)
+	app.CompleteWith(cmd, "pool", completePools(s))
+	s.DryRun.AddTo(cmd)
+	v.output.AddTo(cmd)
 	return cmd
 }
 
 func (v *rebuildVerb) Complete([]string) error { return nil }
 
 func (v *rebuildVerb) Validate() error {
-	v.names = sortedOnce(v.names)
-	return v.output.validate()
+	v.names = app.SortedOnce(v.names)
+	return v.output.Validate()
 }
 
 func (v *rebuildVerb) Run(ctx context.Context) error {
-	api, err := v.pools()
+	api, err := newPools(v.App)
 	if err != nil {
 		return err
 	}
 	if _, err := api.named(ctx, v.names); err != nil {
 		return err
 	}
-	a, err := v.startAllocator(ctx, nil)
+	a, err := startAllocator(ctx, v.App, nil)
 	if err != nil {
 		return err
 	}
@@ -76,8 +78,8 @@ func (v *rebuildVerb) Run(ctx context.Context) error {
 	}
 	var made []ipam.Lease
 	if len(plan.Create) > 0 {
-		if v.dry == dryRunNone && !v.yes {
-			if err := v.confirm(ctx, "Make these leases again?"); err != nil {
+		if v.DryRun == app.DryRunNone && !v.yes {
+			if err := v.Confirm(ctx, "Make these leases again?"); err != nil {
 				return err
 			}
 			if plan, err = v.again(ctx, a, plan); err != nil {
@@ -89,10 +91,10 @@ func (v *rebuildVerb) Run(ctx context.Context) error {
 		plan.Conflicts = append(plan.Conflicts, late...)
 	}
 	var printed error
-	if v.output.printer != nil {
-		printed = v.printLeases(&v.output, nil, made)
+	if v.output.Printer != nil {
+		printed = printLeases(v.App, &v.output, nil, made)
 	}
-	return several{err, printed, conflictsStay(plan.Conflicts)}.compact()
+	return app.Several{err, printed, conflictsStay(plan.Conflicts)}.Compact()
 }
 
 // again looks at the pods once more: they may have changed while the user was asked. What is done is what was
@@ -107,7 +109,7 @@ func (v *rebuildVerb) again(ctx context.Context, a *localAllocator, shown recove
 	})
 	v.tellConflicts(slices.DeleteFunc(slices.Clone(now.Conflicts), func(c recovery.Conflict) bool { return slices.Contains(shown.Conflicts, c) }))
 	if n := len(shown.Create) - len(now.Create); n > 0 {
-		v.say.note("%s %s not needed any more", humanize.Plural(n, "lease"), humanize.OneOr(n, "is", "are"))
+		v.Say.Note("%s %s not needed any more", humanize.Plural(n, "lease"), humanize.OneOr(n, "is", "are"))
 	}
 	return now, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
@@ -16,11 +17,11 @@ const rebuilt = "rebuilt"
 // create stores leases, and returns those that are their pods' now and those that somebody else has by now.
 func (v *rebuildVerb) create(ctx context.Context, a *localAllocator, todo []ipam.Lease) (made []ipam.Lease, late []recovery.Conflict, err error) {
 	stored := make([]ipam.Lease, len(todo))
-	failed := v.inBulk(ctx, todo, rebuilt, func(i int, l ipam.Lease) (err error) {
-		if stored[i] = l; v.dry != dryRunClient {
+	failed := inBulk(ctx, v.App, todo, rebuilt, func(i int, l ipam.Lease) (err error) {
+		if stored[i] = l; v.DryRun != app.DryRunClient {
 			stored[i], _, err = recovery.Create(ctx, a.leases, l)
 		}
-		return v.explain(err)
+		return explainError(v.App, err)
 	})
 	var addrs []netip.Addr
 	for i, l := range stored {
@@ -34,12 +35,12 @@ func (v *rebuildVerb) create(ctx context.Context, a *localAllocator, todo []ipam
 		case l.State == ipam.Reserved:
 			late = append(late, recovery.Conflict{Addr: l.Addr, Pool: want.Pool, Pod: want.Who(), Cause: "it is reserved by now"})
 		default:
-			v.say.note("%s is left free: %s had it and gave it up meanwhile, or its object is being deleted", l.Addr, want.Who())
+			v.Say.Note("%s is left free: %s had it and gave it up meanwhile, or its object is being deleted", l.Addr, want.Who())
 		}
 	}
 	v.tellConflicts(late)
 	if len(addrs) > 0 {
-		v.say.done("%s %s: %s", humanize.Plural(len(addrs), "address"), rebuilt, spell(ipaddr.SetOfAddrs(addrs...)))
+		v.Say.Done("%s %s: %s", humanize.Plural(len(addrs), "address"), rebuilt, spell(ipaddr.SetOfAddrs(addrs...)))
 	}
-	return made, late, v.unfinished(ctx, rebuilt, todo, failed)
+	return made, late, unfinished(ctx, v.App, rebuilt, todo, failed)
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
@@ -18,15 +20,15 @@ import (
 // plan compares what pods report with the leases that there are. The leases are followed: what they say is never
 // older than the pods.
 func (v *rebuildVerb) plan(ctx context.Context, a *localAllocator) (plan recovery.Plan, err error) {
-	defer v.sayLater("reading all pods in " + v.where())()
-	if err := a.open(ctx, v.session); err != nil {
+	defer sayLater(v.App, "reading all pods in "+v.Where())()
+	if err := a.open(ctx, v.App); err != nil {
 		return plan, err
 	}
 	if len(a.index.Pools()) == 0 {
-		return plan, refuse(reasonPoolNotFound, "there are no pools, and leases are those of a pool's addresses").
-			withHint("make the pools again first: kubectl apply -f POOLS")
+		return plan, app.Refuse(app.ReasonPoolNotFound, "there are no pools, and leases are those of a pool's addresses").
+			WithHint("make the pools again first: kubectl apply -f POOLS")
 	}
-	nodes, err := v.nodes(ctx)
+	nodes, err := listNodes(ctx, v.App)
 	if err != nil {
 		return plan, err
 	}
@@ -35,9 +37,9 @@ func (v *rebuildVerb) plan(ctx context.Context, a *localAllocator) (plan recover
 		hosts[n.name] = n.addrs
 	}
 	now := a.leases.Now()
-	pods, err := v.allPods(ctx)
+	pods, err := allPods(ctx, v.App)
 	if err != nil {
-		return plan, v.explain(err)
+		return plan, explainError(v.App, err)
 	}
 	plan = recovery.Make(recovery.Input{
 		Now: now, Index: a.index, Pods: slices.Values(pods),
@@ -56,23 +58,23 @@ func (v *rebuildVerb) plan(ctx context.Context, a *localAllocator) (plan recover
 // print them as they are stored.
 func (v *rebuildVerb) show(ctx context.Context, plan recovery.Plan) error {
 	if n := len(plan.Create); n > 0 {
-		v.say.start("nobody holds %s that running pods report: %s", humanize.Plural(n, "address"), byPool(plan.Create))
-		if v.output.printer == nil {
-			if err := newTable(&v.output, v.planColumns()).write(v.Out, plan.Create); err != nil {
+		v.Say.Start("nobody holds %s that running pods report: %s", humanize.Plural(n, "address"), byPool(plan.Create))
+		if v.output.Printer == nil {
+			if err := printer.NewTable(&v.output, v.planColumns()).Write(v.Out, plan.Create); err != nil {
 				return err
 			}
 		}
 	} else {
-		v.say.note("nothing to rebuild: every address that a running pod reports is held")
+		v.Say.Note("nothing to rebuild: every address that a running pod reports is held")
 	}
 	v.tellConflicts(plan.Conflicts)
 	for _, pool := range slices.Sorted(maps.Keys(plan.Waiting)) {
 		names := plan.Waiting[pool]
-		v.say.warn("pool %s: %s on its hosts %s told of no address yet and may have one: %s",
+		v.Say.Warn("pool %s: %s on its hosts %s told of no address yet and may have one: %s",
 			pool, humanize.Plural(len(names), "pod"), humanize.OneOr(len(names), "has", "have"), humanize.List(names))
 	}
 	if len(plan.Waiting) > 0 {
-		v.hint("run it again when they have told, or have ended")
+		v.Hint("run it again when they have told, or have ended")
 	}
 	if len(plan.Create) > 0 {
 		v.tellLeader(ctx)
@@ -81,19 +83,19 @@ func (v *rebuildVerb) show(ctx context.Context, plan recovery.Plan) error {
 }
 
 // planColumns are those of leases, without what a pod does not tell.
-func (v *rebuildVerb) planColumns() []column[ipam.Lease] {
-	return slices.DeleteFunc(v.leaseColumns(false), func(c column[ipam.Lease]) bool { return c.name == "AGE" || c.name == "CONTAINER" })
+func (v *rebuildVerb) planColumns() []printer.Column[ipam.Lease] {
+	return slices.DeleteFunc(leaseColumns(v.App, false), func(c printer.Column[ipam.Lease]) bool { return c.Name == "AGE" || c.Name == "CONTAINER" })
 }
 
 func (v *rebuildVerb) tellConflicts(all []recovery.Conflict) {
 	for _, c := range all {
-		v.say.warn("%s of pool %s: pod %s reports it, and %s", c.Addr, c.Pool, c.Pod, c.Cause)
+		v.Say.Warn("%s of pool %s: pod %s reports it, and %s", c.Addr, c.Pool, c.Pod, c.Cause)
 	}
 }
 
 // tellLeader says that there is a controller, which does the same. Who may not ask is told nothing.
 func (v *rebuildVerb) tellLeader(ctx context.Context) {
-	c, err := v.dynamic()
+	c, err := v.Dynamic()
 	if err != nil {
 		return
 	}
@@ -101,8 +103,8 @@ func (v *rebuildVerb) tellLeader(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	if leader := leaderOf(lease); leader.Leads(v.now()) {
-		v.say.note("a controller runs (%s leads): it does the same by itself when it starts; doing it here, too, does no harm", leader.Leader)
+	if leader := leaderOf(lease); leader.Leads(v.Now()) {
+		v.Say.Note("a controller runs (%s leads): it does the same by itself when it starts; doing it here, too, does no harm", leader.Leader)
 	}
 }
 
@@ -116,8 +118,8 @@ func conflictsStay(all []recovery.Conflict) error {
 		addrs = append(addrs, c.Addr)
 	}
 	namespace, name, _ := strings.Cut(all[0].Pod, "/")
-	return (&failure{code: exitFindings, message: fmt.Sprintf("%s %s: %s", humanize.Plural(len(all), "conflict"), humanize.OneOr(len(all), "stays", "stay"), spell(ipaddr.SetOfAddrs(addrs...)))}).
-		withHint("see who has the address: bcsnetctl ip describe %s; a pod that is in the wrong gets another when it is made anew: kubectl delete pod -n %s %s",
+	return (&app.Failure{Code: app.ExitFindings, Message: fmt.Sprintf("%s %s: %s", humanize.Plural(len(all), "conflict"), humanize.OneOr(len(all), "stays", "stay"), spell(ipaddr.SetOfAddrs(addrs...)))}).
+		WithHint("see who has the address: bcsnetctl ip describe %s; a pod that is in the wrong gets another when it is made anew: kubectl delete pod -n %s %s",
 			all[0].Addr, namespace, name)
 }
 

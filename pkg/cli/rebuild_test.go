@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/recovery"
 )
 
@@ -75,7 +76,7 @@ func TestRebuildInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	var exit *exec.ExitError
-	if err := <-ended; !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted {
+	if err := <-ended; !errors.As(err, &exit) || exit.ExitCode() != app.ExitInterrupted {
 		t.Errorf("it ended with %v", err)
 	}
 	contains(t, stderr.String(), "✗ interrupted\n", " of 2 addresses rebuilt, not ", "hint: run it again: it does the rest\n")

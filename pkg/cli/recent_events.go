@@ -11,6 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
 // maxEvents is how many events a description shows.
@@ -18,8 +21,8 @@ const maxEvents = 10
 
 // recentEvents are the newest events of an object, the newest first. Those of an earlier object of its name
 // are not among them.
-func (s *session) recentEvents(ctx context.Context, uid types.UID) ([]event, error) {
-	c, err := s.dynamic()
+func recentEvents(ctx context.Context, s *app.App, uid types.UID) ([]event, error) {
+	c, err := s.Dynamic()
 	if err != nil {
 		return nil, err
 	}
@@ -42,13 +45,13 @@ func (s *session) recentEvents(ctx context.Context, uid types.UID) ([]event, err
 }
 
 // eventLines are events as a section of a description.
-func (s *session) eventLines(events []event) (lines []string) {
+func eventLines(s *app.App, events []event) (lines []string) {
 	for _, e := range events {
 		reason := e.Reason
 		if e.Type == corev1.EventTypeWarning {
-			reason = s.out.paint(yellow, reason)
+			reason = s.Terminal.Paint(terminal.Yellow, reason)
 		}
-		text := fmt.Sprintf("  %s ago, %s: %s", s.age(e.when), reason, s.called(printers.EscapeTerminal(e.Note)))
+		text := fmt.Sprintf("  %s ago, %s: %s", s.Age(e.when), reason, s.Called(printers.EscapeTerminal(e.Note)))
 		if e.count > 1 {
 			text += fmt.Sprintf(" (%d times)", e.count)
 		}

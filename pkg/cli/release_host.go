@@ -11,13 +11,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 type releaseHost struct {
-	*session
-	output output
+	*app.App
+	output printer.Output
 	typed  int
 	from   hostArgs
 	hosts  []netip.Addr
@@ -28,10 +30,10 @@ type releaseHost struct {
 	timeout time.Duration
 }
 
-func newReleaseHost(s *session) *cobra.Command {
-	v := &releaseHost{session: s}
+func newReleaseHost(s *app.App) *cobra.Command {
+	v := &releaseHost{App: s}
 	cmd := &cobra.Command{
-		Use: "release-host HOST|NODE...", GroupID: "objects", Args: cobra.ArbitraryArgs, RunE: runs(v),
+		Use: "release-host HOST|NODE...", GroupID: "objects", Args: cobra.ArbitraryArgs, RunE: app.Runs(v),
 		Short: "Free every address in use on hosts that are off",
 		Long: `Free every address in use on hosts, only if the machines are powered off. Pods
 that still exist lose their addresses, too: others may get them at once. Nothing
@@ -50,20 +52,20 @@ a host takes meanwhile, until two looks in a row find nothing.`,
 		Example: `  bcsnetctl release-host 10.0.0.11 --dry-run=client
   bcsnetctl release-host 10.0.0.11 10.0.0.12 -o name
   bcsnetctl host list -o jsonpath='` + goneHosts + `' | bcsnetctl release-host -`,
-		ValidArgsFunction: s.completeHosts,
+		ValidArgsFunction: completeHosts(s),
 	}
 	v.from.addTo(s, cmd)
 	cmd.Flags().BoolVar(&v.force, "force", false, "also take the addresses of hosts that are Ready nodes")
 	cmd.Flags().BoolVar(&v.wait, "wait", false, "go on until each host holds nothing; a dry run does not wait")
 	cmd.Flags().DurationVar(&v.timeout, "timeout", time.Minute, "how long to wait once each host was tried; 0 is for ever")
-	s.dry.addTo(cmd)
-	addReason(cmd, &v.reason)
-	v.output.addTo(cmd)
+	s.DryRun.AddTo(cmd)
+	app.AddReason(cmd, &v.reason)
+	v.output.AddTo(cmd)
 	return cmd
 }
 
 // newHostRelease is the same command where one looks for it.
-func newHostRelease(s *session) *cobra.Command {
+func newHostRelease(s *app.App) *cobra.Command {
 	cmd := newReleaseHost(s)
 	cmd.Use, cmd.GroupID = "release HOST|NODE...", ""
 	cmd.Example = strings.ReplaceAll(cmd.Example, "release-host", "host release")
@@ -72,7 +74,7 @@ func newHostRelease(s *session) *cobra.Command {
 
 func (v *releaseHost) Complete(args []string) error {
 	v.typed = len(args)
-	return v.from.read(v.session, args)
+	return v.from.read(v.App, args)
 }
 
 func (v *releaseHost) Validate() error {
@@ -80,56 +82,56 @@ func (v *releaseHost) Validate() error {
 		return err
 	}
 	v.from.nodes, v.from.names = append(v.from.nodes, v.from.names...), nil
-	if err := checkText("--reason", v.reason, ipam.MaxPastReason); err != nil {
+	if err := app.CheckText("--reason", v.reason, ipam.MaxPastReason); err != nil {
 		return err
 	}
 	if v.timeout < 0 {
-		return usagef("--timeout %s is negative", v.timeout)
+		return app.Usagef("--timeout %s is negative", v.timeout)
 	}
-	return v.output.validate()
+	return v.output.Validate()
 }
 
 func (v *releaseHost) Run(ctx context.Context) error {
-	leases, err := v.leases()
+	leases, err := v.Leases()
 	if err != nil {
 		return err
 	}
-	nodes, err := v.from.matched(ctx, v.session)
-	if f, ok := errors.AsType[*failure](err); ok && f.reason == reasonNodeNotFound {
-		return f.withHint("a machine whose node is gone is named by its IP; see them: bcsnetctl host list")
+	nodes, err := v.from.matched(ctx, v.App)
+	if f, ok := errors.AsType[*app.Failure](err); ok && f.Reason == app.ReasonNodeNotFound {
+		return f.WithHint("a machine whose node is gone is named by its IP; see them: bcsnetctl host list")
 	} else if err != nil {
 		return err
 	}
 	v.hosts = withAll(v.from.hosts, nodes)
 	outlivePipes()
 	if len(v.hosts) == 0 {
-		v.say.note("no host is named: nothing to release")
+		v.Say.Note("no host is named: nothing to release")
 	}
 	r := &hostRelease{releaseHost: v, leases: leases, at: map[netip.Addr]*hostState{}}
 	tried := r.first(ctx)
 	if len(r.refused) > 0 {
 		if n := len(v.hosts); n > 1 {
-			v.say.warn("nothing was released on any of the %s:", humanize.Plural(n, "host"))
+			v.Say.Warn("nothing was released on any of the %s:", humanize.Plural(n, "host"))
 		}
 		return r.refused
 	}
-	var failed several
+	var failed app.Several
 	switch {
-	case v.dry == dryRunNone && v.wait && ctx.Err() == nil && !hopeless(r.unread):
+	case v.DryRun == app.DryRunNone && v.wait && ctx.Err() == nil && !hopeless(r.unread):
 		failed = r.settle(ctx)
-	case v.dry == dryRunNone && tried == len(v.hosts) && tried > 1 && ctx.Err() == nil:
+	case v.DryRun == app.DryRunNone && tried == len(v.hosts) && tried > 1 && ctx.Err() == nil:
 		failed = append(r.again(ctx), r.failures(ctx)...)
 	default:
 		failed = r.failures(ctx)
 		if rest := len(v.hosts) - tried; rest > 0 {
-			failed = append(failed, (&failure{message: humanize.Plural(rest, "more host") + " not tried"}).withHint("%s", hintRest))
+			failed = append(failed, (&app.Failure{Message: humanize.Plural(rest, "more host") + " not tried"}).WithHint("%s", hintRest))
 		}
 	}
 	slices.SortFunc(r.released, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
-	if err := v.printLeases(&v.output, v.leaseColumns(false), r.released); err != nil {
+	if err := printLeases(v.App, &v.output, leaseColumns(v.App, false), r.released); err != nil {
 		failed = append(failed, err)
 	}
-	return failed.orNil()
+	return failed.OrNil()
 }
 
 // heldOn reads what is in use on hosts. It is one list however many they are: ten thousand hosts from standard input are
@@ -143,7 +145,7 @@ func (v *releaseHost) heldOn(ctx context.Context, hosts []netip.Addr) (map[netip
 	for _, h := range hosts {
 		out[h] = nil
 	}
-	all, err := v.held(ctx, query, func(l ipam.Lease) bool { _, wanted := out[l.Host]; return wanted })
+	all, err := heldLeases(ctx, v.App, query, func(l ipam.Lease) bool { _, wanted := out[l.Host]; return wanted })
 	for _, l := range all {
 		out[l.Host] = append(out[l.Host], l)
 	}
@@ -155,20 +157,20 @@ func (v *releaseHost) partly(ctx context.Context, h netip.Addr, gone, held int, 
 	if isRefused(err) {
 		return err
 	}
-	f := &failure{message: fmt.Sprintf("host %s: %d of %s released", h, gone, humanize.Plural(held, "address")), cause: err}
-	f.hint = hintRest
+	f := &app.Failure{Message: fmt.Sprintf("host %s: %d of %s released", h, gone, humanize.Plural(held, "address")), Cause: err}
+	f.Hint = hintRest
 	var r *ipam.Refusal
 	switch {
 	case ctx.Err() != nil:
-		f.cause = nil
+		f.Cause = nil
 	case errors.As(err, &r):
-		f.reason = r.Reason
-		f.message += ": " + strings.TrimSuffix(err.Error(), "; hint: "+r.Hint)
+		f.Reason = r.Reason
+		f.Message += ": " + strings.TrimSuffix(err.Error(), "; hint: "+r.Hint)
 		if r.Reason == ipam.ReasonForbidden {
-			f.hint = hintRights
+			f.Hint = app.HintRights
 		}
 	default:
-		f.message += ": " + v.explain(err).Error()
+		f.Message += ": " + explainError(v.App, err).Error()
 	}
 	return f
 }

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -20,7 +21,7 @@ func (r *hostRelease) refusals(ctx context.Context, held map[netip.Addr][]ipam.L
 	if r.force || !holdAny(held) {
 		return out
 	}
-	nodes, err := r.nodes(ctx)
+	nodes, err := listNodes(ctx, r.releaseHost.App)
 	ready := map[netip.Addr]node{}
 	for _, n := range nodes {
 		for _, a := range n.addrs {
@@ -53,14 +54,14 @@ func holdAny(held map[netip.Addr][]ipam.Lease) bool {
 
 // unknownHost refuses a host of which nobody can tell whether its machine is on.
 func unknownHost(h netip.Addr, err error) error {
-	return (&failure{reason: reasonNodeUnknown, message: fmt.Sprintf("host %s: whether it is a Ready node is unknown: %v", h, err), cause: err}).
-		withHint("if the machine is off: bcsnetctl release-host %s --force", h)
+	return (&app.Failure{Reason: app.ReasonNodeUnknown, Message: fmt.Sprintf("host %s: whether it is a Ready node is unknown: %v", h, err), Cause: err}).
+		WithHint("if the machine is off: bcsnetctl release-host %s --force", h)
 }
 
 // readyNode refuses a host that is a Ready node, with what its pods would lose.
 func (r *hostRelease) readyNode(ctx context.Context, h netip.Addr, n node, held []ipam.Lease) error {
 	text := fmt.Sprintf("host %s is the node %s, which is Ready: %s in use there", h, n.name, humanize.Plural(len(held), "address"))
-	states, failed := r.podStates(ctx, held)
+	states, failed := podStates(ctx, r.releaseHost.App, held)
 	var pods []string
 	running := 0
 	for i, l := range held {
@@ -78,12 +79,12 @@ func (r *hostRelease) readyNode(ctx context.Context, h netip.Addr, n node, held 
 	if i := slices.IndexFunc(failed, func(err error) bool { return err != nil }); i >= 0 {
 		text += fmt.Sprintf("; whether its pods run is unknown: %v", failed[i])
 	}
-	return refuse(reasonNodeReady, "%s", text).
-		withHint("its pods give them back as they end: kubectl drain %s --ignore-daemonsets; if the machine is off all the same: bcsnetctl release-host %s --force", n.name, h)
+	return app.Refuse(app.ReasonNodeReady, "%s", text).
+		WithHint("its pods give them back as they end: kubectl drain %s --ignore-daemonsets; if the machine is off all the same: bcsnetctl release-host %s --force", n.name, h)
 }
 
 // isRefused reports whether an error is one of refusals.
 func isRefused(err error) bool {
-	f, ok := errors.AsType[*failure](err)
-	return ok && (f.reason == reasonNodeReady || f.reason == reasonNodeUnknown)
+	f, ok := errors.AsType[*app.Failure](err)
+	return ok && (f.Reason == app.ReasonNodeReady || f.Reason == app.ReasonNodeUnknown)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -25,7 +26,7 @@ type hostRelease struct {
 	// at is how it stands with each host that was looked at.
 	at map[netip.Addr]*hostState
 	// refused is why nothing was released.
-	refused several
+	refused app.Several
 }
 
 // hostState is how it stands with a host.
@@ -78,7 +79,7 @@ func (r *hostRelease) first(ctx context.Context) (tried int) {
 // one releases what one host holds and held when its turn came, and says what was done.
 func (r *hostRelease) one(ctx context.Context, h netip.Addr, held []ipam.Lease, turn time.Time) {
 	if r.state(h); len(held) == 0 {
-		r.say.note("host %s holds no addresses: nothing to release", h)
+		r.Say.Note("host %s holds no addresses: nothing to release", h)
 		return
 	}
 	r.warnLive(ctx, h, held)
@@ -89,19 +90,19 @@ func (r *hostRelease) one(ctx context.Context, h netip.Addr, held []ipam.Lease, 
 func (r *hostRelease) release(ctx context.Context, h netip.Addr, held []ipam.Lease, turn time.Time) {
 	s, gone := r.state(h), held
 	s.err = nil
-	if r.dry != dryRunClient {
-		gone, s.err = allocator.ReleaseHeld(ctx, r.leases, h, held, turn, r.change(ctx, ipam.VerbReleaseHost, r.reason))
+	if r.DryRun != app.DryRunClient {
+		gone, s.err = allocator.ReleaseHeld(ctx, r.leases, h, held, turn, r.Change(ctx, ipam.VerbReleaseHost, r.reason))
 	}
 	s.held, s.gone = len(held), len(gone)
 	r.released = append(r.released, gone...)
 	if s.err == nil || r.wait && len(gone) > 0 {
-		r.say.done("host %s: %s released%s", h, humanize.Plural(len(gone), "address"), stayKept(gone))
+		r.Say.Done("host %s: %s released%s", h, humanize.Plural(len(gone), "address"), stayKept(gone))
 	}
 }
 
 // again looks once more, when every host has had its turn, for what one of them took between the list and its turn.
 // The list is one for all hosts, as the first is: a list for each would take minutes for ten thousand.
-func (r *hostRelease) again(ctx context.Context) several {
+func (r *hostRelease) again(ctx context.Context) app.Several {
 	var hosts []netip.Addr
 	for _, h := range r.hosts {
 		if r.at[h].err == nil {
@@ -113,7 +114,7 @@ func (r *hostRelease) again(ctx context.Context) several {
 	}
 	held, err := r.heldOn(ctx, hosts)
 	if err != nil {
-		return several{(&failure{message: fmt.Sprintf("whether a host took addresses meanwhile is unknown: %v", err), cause: err}).withHint("%s", hintRest)}
+		return app.Several{(&app.Failure{Message: fmt.Sprintf("whether a host took addresses meanwhile is unknown: %v", err), Cause: err}).WithHint("%s", hintRest)}
 	}
 	for _, h := range hosts {
 		turn := r.at[h].turn
@@ -127,7 +128,7 @@ func (r *hostRelease) again(ctx context.Context) several {
 		case refusals[h] != nil:
 			r.at[h].err = refusals[h]
 		default:
-			r.say.wait("host %s: %s in use anew", h, humanize.Plural(len(left), "address"))
+			r.Say.Wait("host %s: %s in use anew", h, humanize.Plural(len(left), "address"))
 			r.one(ctx, h, left, turn)
 		}
 	}
@@ -135,9 +136,9 @@ func (r *hostRelease) again(ctx context.Context) several {
 }
 
 // failures are what was not done on each host that was tried.
-func (r *hostRelease) failures(ctx context.Context) (failed several) {
+func (r *hostRelease) failures(ctx context.Context) (failed app.Several) {
 	if r.unread != nil {
-		return several{fmt.Errorf("host %s: nothing was released: %w", r.hosts[0], r.unread)}
+		return app.Several{fmt.Errorf("host %s: nothing was released: %w", r.hosts[0], r.unread)}
 	}
 	for _, h := range r.hosts {
 		if s := r.at[h]; s != nil && s.err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -23,7 +24,7 @@ const lookEvery = 500 * time.Millisecond
 
 // settle goes on where the first attempts ended: it releases what they left, and what the hosts take meanwhile, until
 // each is quiet. One look is for all hosts that are not.
-func (r *hostRelease) settle(ctx context.Context) several {
+func (r *hostRelease) settle(ctx context.Context) app.Several {
 	waiting := ctx
 	if r.timeout > 0 {
 		var cancel context.CancelFunc
@@ -46,14 +47,14 @@ func (r *hostRelease) settle(ctx context.Context) several {
 }
 
 // unsettled are the errors for the hosts that were not quiet when the waiting ended, with cause.
-func (r *hostRelease) unsettled(ctx context.Context, left []netip.Addr, cause error) (failed several) {
+func (r *hostRelease) unsettled(ctx context.Context, left []netip.Addr, cause error) (failed app.Several) {
 	switch {
 	case len(left) == 0:
 		return nil
 	case ctx.Err() != nil:
-		return several{&failure{message: hostsText(left) + ": no longer waited for", hint: hintRest}}
+		return app.Several{&app.Failure{Message: hostsText(left) + ": no longer waited for", Hint: hintRest}}
 	case hopeless(cause):
-		return several{fmt.Errorf("%s: what is in use is unknown: %w", hostsText(left), cause)}
+		return app.Several{fmt.Errorf("%s: what is in use is unknown: %w", hostsText(left), cause)}
 	}
 	var unknown []netip.Addr
 	for _, h := range left {
@@ -66,9 +67,9 @@ func (r *hostRelease) unsettled(ctx context.Context, left []netip.Addr, cause er
 	if len(unknown) > 0 {
 		text := fmt.Sprintf("%s: after %s no %d looks in a row have found nothing in use", hostsText(unknown), r.timeout.Round(time.Second/10), quietLooks)
 		if r.unread != nil && !errors.Is(r.unread, context.DeadlineExceeded) {
-			text += ": " + r.explain(r.unread).Error()
+			text += ": " + explainError(r.releaseHost.App, r.unread).Error()
 		}
-		failed = append(failed, &failure{code: exitTimeout, message: text, cause: cause, hint: hintRest})
+		failed = append(failed, &app.Failure{Code: app.ExitTimeout, Message: text, Cause: cause, Hint: hintRest})
 	}
 	return failed
 }
@@ -107,9 +108,9 @@ func (r *hostRelease) visit(ctx context.Context, h netip.Addr, held []ipam.Lease
 		s.quiet++
 		return s.quiet < quietLooks
 	case s.err == nil:
-		r.say.wait("host %s: %s in use anew", h, humanize.Plural(len(held), "address"))
+		r.Say.Wait("host %s: %s in use anew", h, humanize.Plural(len(held), "address"))
 	default:
-		r.say.wait("host %s: %s left, trying again", h, humanize.Plural(len(held), "address"))
+		r.Say.Wait("host %s: %s left, trying again", h, humanize.Plural(len(held), "address"))
 	}
 	s.quiet = 0
 	r.release(ctx, h, held, r.leases.Now())
@@ -119,9 +120,9 @@ func (r *hostRelease) visit(ctx context.Context, h netip.Addr, held []ipam.Lease
 // hopeless is true for what does not mend itself.
 func hopeless(err error) bool {
 	var r *ipam.Refusal
-	var f *failure
+	var f *app.Failure
 	return errors.As(err, &r) && r.Reason == ipam.ReasonForbidden ||
-		errors.As(err, &f) && (f.reason == ipam.ReasonForbidden || isRefused(err))
+		errors.As(err, &f) && (f.Reason == ipam.ReasonForbidden || isRefused(err))
 }
 
 // late is the error for a host that was not quiet in time.
@@ -132,10 +133,10 @@ func (r *hostRelease) late(h netip.Addr, cause error) error {
 		text = fmt.Sprintf("host %s still takes addresses after %s", h, r.timeout.Round(time.Second/10))
 	}
 	if s.err != nil && !errors.Is(s.err, context.DeadlineExceeded) {
-		text += ": " + r.explain(s.err).Error()
+		text += ": " + explainError(r.releaseHost.App, s.err).Error()
 	}
-	return (&failure{code: exitTimeout, message: text, cause: cause}).
-		withHint("if the machine is on, its pods take new addresses; see bcsnetctl host describe %s", h)
+	return (&app.Failure{Code: app.ExitTimeout, Message: text, Cause: cause}).
+		WithHint("if the machine is on, its pods take new addresses; see bcsnetctl host describe %s", h)
 }
 
 // hostsText names one host and counts several.

@@ -10,10 +10,13 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
 type report struct {
-	*session
+	*app.App
 	cmd   *cobra.Command
 	file  string
 	force bool
@@ -22,10 +25,10 @@ type report struct {
 // reportFile is written where no other is named.
 const reportFile = "bcsnet-report.tar.gz"
 
-func newReport(s *session) *cobra.Command {
-	v := &report{session: s}
+func newReport(s *app.App) *cobra.Command {
+	v := &report{App: s}
 	v.cmd = &cobra.Command{
-		Use: "report [FILE]", Aliases: []string{"support-bundle"}, GroupID: "other", Args: takes(0, 1), RunE: runs(v),
+		Use: "report [FILE]", Aliases: []string{"support-bundle"}, GroupID: "other", Args: app.Takes(0, 1), RunE: app.Runs(v),
 		Short: "Gather what others need to help into one file",
 		Long: `Gather into one archive, ` + reportFile + ` unless FILE names another:
 pools, addresses, their events, nodes (addresses and conditions), the pods and
@@ -61,17 +64,17 @@ func (v *report) Complete(args []string) error {
 func (v *report) Validate() error {
 	switch {
 	case v.file == "":
-		return usagef("FILE is empty")
-	case v.file == "-" && isTerminal(v.Out):
-		return usagef("an archive is nothing for a terminal").withHint("write a file: bcsnetctl report FILE")
+		return app.Usagef("FILE is empty")
+	case v.file == "-" && terminal.Is(v.Out):
+		return app.Usagef("an archive is nothing for a terminal").WithHint("write a file: bcsnetctl report FILE")
 	case v.file == "-":
 		return nil
 	}
 	if folder, err := os.Stat(v.file); err == nil && folder.IsDir() {
-		return usagef("%s is a folder", v.file).withHint("name a file in it: bcsnetctl report %s", filepath.Join(v.file, reportFile))
+		return app.Usagef("%s is a folder", v.file).WithHint("name a file in it: bcsnetctl report %s", filepath.Join(v.file, reportFile))
 	}
 	if _, err := os.Lstat(v.file); !errors.Is(err, fs.ErrNotExist) && !v.force {
-		return usagef("%s exists already", v.file).withHint("to replace it: --force; or name another: bcsnetctl report FILE")
+		return app.Usagef("%s exists already", v.file).WithHint("to replace it: --force; or name another: bcsnetctl report FILE")
 	}
 	return nil
 }
@@ -83,7 +86,7 @@ func (v *report) Run(ctx context.Context) error {
 	// The file appears when it is whole.
 	f, err := os.CreateTemp(filepath.Dir(v.file), ".bcsnet-report-*")
 	if why, ok := errors.AsType[*fs.PathError](err); ok {
-		return &failure{message: fmt.Sprintf("%s cannot be written: %v", v.file, why.Err), cause: err}
+		return &app.Failure{Message: fmt.Sprintf("%s cannot be written: %v", v.file, why.Err), Cause: err}
 	}
 	if err != nil {
 		return err
@@ -95,13 +98,13 @@ func (v *report) Run(ctx context.Context) error {
 	if err := os.Rename(f.Name(), v.file); err != nil {
 		return fmt.Errorf("the archive is not where it should be: %w", err)
 	}
-	v.say.done("%s written", v.file)
+	v.Say.Done("%s written", v.file)
 	return nil
 }
 
 // write gathers everything. It is an error when nothing at all could be read.
 func (v *report) write(ctx context.Context, w io.Writer) error {
-	b := newBundle(w, v.now())
+	b := newBundle(w, v.Now())
 	parts, err := v.parts(ctx)
 	if err != nil {
 		return err
@@ -116,19 +119,19 @@ func (v *report) write(ctx context.Context, w io.Writer) error {
 		case errors.Is(err, errUnwritable):
 			return err
 		case err != nil:
-			err = v.explain(err)
+			err = explainError(v.App, err)
 			if first == nil {
 				first = err
 			}
 			b.missing(p, err)
-			v.say.warn("%s could not be read: %v", p.what, err)
+			v.Say.Warn("%s could not be read: %v", p.what, err)
 		default:
 			got++
-			v.say.done("%s%s", p.what, howMany(n))
+			v.Say.Done("%s%s", p.what, howMany(n))
 		}
 	}
 	if got == 0 && first != nil {
 		return first
 	}
-	return b.finish(ctx, v.session)
+	return b.finish(ctx, v.App)
 }

@@ -11,6 +11,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
 // part is one file of a report.
@@ -79,9 +81,9 @@ func (b *bundle) missing(p part, err error) {
 }
 
 // finish writes the README and ends the archive.
-func (b *bundle) finish(ctx context.Context, s *session) error {
+func (b *bundle) finish(ctx context.Context, s *app.App) error {
 	var text bytes.Buffer
-	fmt.Fprintf(&text, "# bcsnet report\n\nMade by %s %s at %s of %s.\n", programName, s.version, b.now.Format(time.RFC3339), s.where())
+	fmt.Fprintf(&text, "# bcsnet report\n\nMade by %s %s at %s of %s.\n", app.ProgramName, s.Version, b.now.Format(time.RFC3339), s.Where())
 	fmt.Fprintf(&text, "\nFiles ending in .jsonl hold one object a line. Values of environment variables, managedFields and the\n"+
 		"annotation of kubectl apply were left out; Secrets and ConfigMaps were not read.\n\n%s\n", strings.Join(b.files, "\n"))
 	if len(b.lost) > 0 {

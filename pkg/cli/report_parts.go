@@ -14,6 +14,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
 // maxLog bounds the log of one pod, in bytes.
@@ -21,7 +22,7 @@ const maxLog = 8 << 20
 
 // parts are what a report is made of.
 func (v *report) parts(ctx context.Context) ([]part, error) {
-	c, err := v.dynamic()
+	c, err := v.Dynamic()
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +102,7 @@ func (v *report) log(pod string, previous bool) part {
 		p = part{file: "system/logs/" + pod + ".previous.log", what: "log of " + pod + " before its restart"}
 	}
 	p.write = func(ctx context.Context, w io.Writer) (int, error) {
-		cfg, err := v.connect()
+		cfg, err := v.Connect()
 		if err != nil {
 			return -1, err
 		}
@@ -128,9 +129,9 @@ func (v *report) has(name string) bool {
 // command is a file of what another command of this program prints. That one finds something is no error.
 func (v *report) command(file, what string, args ...string) part {
 	return part{file: file, what: what, write: func(ctx context.Context, w io.Writer) (int, error) {
-		out, errOut := v.Out, v.say.w
-		v.session.Out, v.say.w = w, io.Discard
-		defer func() { v.session.Out, v.say.w = out, errOut }()
+		out, errOut := v.Out, v.Say.W
+		v.App.Out, v.Say.W = w, io.Discard
+		defer func() { v.App.Out, v.Say.W = out, errOut }()
 		cmd, rest, err := v.cmd.Root().Find(args)
 		if err != nil {
 			return -1, err
@@ -140,7 +141,7 @@ func (v *report) command(file, what string, args ...string) part {
 		}
 		cmd.SetContext(ctx)
 		err = cmd.RunE(cmd, cmd.Flags().Args())
-		if f, ok := errors.AsType[*failure](err); ok && f.code == exitFindings {
+		if f, ok := errors.AsType[*app.Failure](err); ok && f.Code == app.ExitFindings {
 			err = nil
 		}
 		return -1, err

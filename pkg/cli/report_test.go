@@ -18,6 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
 func TestStrip(t *testing.T) {
@@ -47,14 +49,14 @@ func TestStrip(t *testing.T) {
 // TestReportRunsCommands: the output of another command becomes a file of the report; findings are no error,
 // and what that command has to say goes nowhere.
 func TestReportRunsCommands(t *testing.T) {
-	s := newSession(programName, "v0", genericiooptions.NewTestIOStreamsDiscard())
-	root := &cobra.Command{Use: programName, Args: cobra.ArbitraryArgs}
-	v := &report{session: s, cmd: &cobra.Command{Use: "report"}}
+	s := app.New(app.ProgramName, "v0", genericiooptions.NewTestIOStreamsDiscard())
+	root := &cobra.Command{Use: app.ProgramName, Args: cobra.ArbitraryArgs}
+	v := &report{App: s, cmd: &cobra.Command{Use: "report"}}
 	format := ""
 	doctor := &cobra.Command{Use: "doctor", RunE: func(cmd *cobra.Command, _ []string) error {
-		s.say.warn("heard")
+		s.Say.Warn("heard")
 		_, err := io.WriteString(s.Out, "findings as "+format)
-		return errors.Join(err, cmd.Context().Err(), &failure{code: exitFindings, message: "findings"})
+		return errors.Join(err, cmd.Context().Err(), &app.Failure{Code: app.ExitFindings, Message: "findings"})
 	}}
 	doctor.Flags().StringVarP(&format, "output", "o", "", "")
 	root.AddCommand(v.cmd)
@@ -66,7 +68,7 @@ func TestReportRunsCommands(t *testing.T) {
 		t.Fatal("doctor was not found")
 	}
 	var b, said bytes.Buffer
-	s.say.w = &said
+	s.Say.W = &said
 	_, err := v.command("doctor.json", "", "doctor", "-o", "json").write(context.WithoutCancel(t.Context()), &b)
 	if b.String() != "findings as json" || err != nil || said.Len() > 0 || s.Out != io.Discard {
 		t.Errorf("%q, %v, said %q", &b, err, &said)

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
@@ -24,9 +25,9 @@ type reservedRange struct {
 	Reason    string `json:"reason,omitempty"`
 }
 
-// reservations reads what is set aside, by the names of pools.
-func (s *session) reservations(ctx context.Context) (map[string][]ipam.Lease, error) {
-	found, err := s.held(ctx, setAside(), func(l ipam.Lease) bool { return !l.IsRetained() })
+// listReservations reads what is set aside, by the names of pools.
+func listReservations(ctx context.Context, s *app.App) (map[string][]ipam.Lease, error) {
+	found, err := heldLeases(ctx, s, setAside(), func(l ipam.Lease) bool { return !l.IsRetained() })
 	out := map[string][]ipam.Lease{}
 	for _, l := range found {
 		out[l.Pool] = append(out[l.Pool], l)
@@ -76,11 +77,11 @@ func readReservations(o *unstructured.Unstructured) (all []reservedRange, err er
 		return nil, nil
 	}
 	if err := json.Unmarshal([]byte(text), &all); err != nil {
-		return nil, refuse(reasonPoolInvalid, "pool %s: annotation %s: %v", o.GetName(), reservationsAnnotation, err)
+		return nil, app.Refuse(app.ReasonPoolInvalid, "pool %s: annotation %s: %v", o.GetName(), reservationsAnnotation, err)
 	}
 	for _, r := range all {
 		if _, err := r.entries(); err != nil {
-			return nil, refuse(reasonPoolInvalid, "pool %s: annotation %s: %v", o.GetName(), reservationsAnnotation, err)
+			return nil, app.Refuse(app.ReasonPoolInvalid, "pool %s: annotation %s: %v", o.GetName(), reservationsAnnotation, err)
 		}
 	}
 	return all, nil

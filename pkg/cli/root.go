@@ -2,77 +2,34 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
-// verb is one command. Complete takes what was typed and reads what it names; Validate judges it without
-// looking at anything else; Run does it.
-type verb interface {
-	Complete(args []string) error
-	Validate() error
-	Run(ctx context.Context) error
-}
-
-// runs is the RunE of a verb.
-func runs(v verb) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := v.Complete(args); err != nil {
-			return misused(cmd, err)
-		}
-		if err := v.Validate(); err != nil {
-			return misused(cmd, err)
-		}
-		return v.Run(cmd.Context())
-	}
-}
-
-// misused gives an error of usage that has no hint an example.
-func misused(cmd *cobra.Command, err error) error {
-	f, ok := errors.AsType[*failure](err)
-	if !ok || f.code != exitUsage || f.hint != "" {
-		return err
-	}
-	if example := firstExample(cmd); example != "" {
-		f.hint = "for example: " + example
-	} else {
-		f.hint = "see " + cmd.CommandPath() + " --help"
-	}
-	return err
-}
-
-func firstExample(cmd *cobra.Command) string {
-	for line := range strings.Lines(cmd.Example) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			return line
-		}
-	}
-	return ""
-}
-
-// help is cobra's way to show a help text, which takes no notice of an error in writing it: the session keeps it.
-func (s *session) help(show func(*cobra.Command, []string)) func(*cobra.Command, []string) {
+// helpFunc is cobra's way to show a help text, which takes no notice of an error in writing it: the session keeps it.
+func helpFunc(s *app.App, show func(*cobra.Command, []string)) func(*cobra.Command, []string) {
 	return func(cmd *cobra.Command, args []string) {
 		var text bytes.Buffer
 		cmd.SetOut(&text)
 		show(cmd, args)
 		cmd.SetOut(s.Out)
-		_, s.unshown = text.WriteTo(s.Out)
+		_, s.Unshown = text.WriteTo(s.Out)
 	}
 }
 
 // newRoot builds the tree.
-func newRoot(s *session) *cobra.Command {
+func newRoot(s *app.App) *cobra.Command {
 	root := &cobra.Command{
-		Use:           strings.ReplaceAll(s.name, " ", "-"), // the file of a kubectl plugin
-		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: s.name},
+		Use:           strings.ReplaceAll(s.Name, " ", "-"), // the file of a kubectl plugin
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: s.Name},
 		Short:         "Manage address pools, hosts and leases",
 		Long:          rootHelp,
-		Version:       s.version,
+		Version:       s.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
@@ -83,7 +40,7 @@ func newRoot(s *session) *cobra.Command {
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.ErrOut)
-	s.flags.AddFlags(root.PersistentFlags())
+	s.Flags.AddFlags(root.PersistentFlags())
 	root.AddGroup(
 		&cobra.Group{ID: "objects", Title: "Pools, addresses, claims, hosts:"},
 		&cobra.Group{ID: "other", Title: "Other:"})
@@ -95,7 +52,7 @@ func newRoot(s *session) *cobra.Command {
 	root.SetUsageTemplate(usageTemplate)
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
 	root.Flags().Bool("version", false, "show the version of this program; see also the command version")
-	root.SetHelpFunc(s.help(root.HelpFunc()))
+	root.SetHelpFunc(helpFunc(s, root.HelpFunc()))
 	root.SetFlagErrorFunc(flagError)
 	completeContexts(s, root)
 	root.InitDefaultHelpCmd()
@@ -117,8 +74,8 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 findings or differences,
 124 out of time, 130 interrupted.`
 
 // rename has the help speak the name that was called.
-func rename(s *session, cmd *cobra.Command) {
-	cmd.Long, cmd.Example = s.called(cmd.Long), s.called(cmd.Example)
+func rename(s *app.App, cmd *cobra.Command) {
+	cmd.Long, cmd.Example = s.Called(cmd.Long), s.Called(cmd.Example)
 	for _, sub := range cmd.Commands() {
 		rename(s, sub)
 	}
@@ -129,18 +86,18 @@ func flagError(cmd *cobra.Command, err error) error {
 	if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
 		return group(cmd, words) // the flag is one of a command that there is not
 	}
-	f := usagef("%v", err)
+	f := app.Usagef("%v", err)
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		if text := guessFlag(cmd, unknown.GetSpecifiedName()); text != "" {
-			return f.withHint("%s", text)
+			return f.WithHint("%s", text)
 		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if near := nearest(unknown.GetSpecifiedName(), names); near != "" {
-			return f.withHint("did you mean --%s? See %s --help", near, cmd.CommandPath())
+		if near := app.Nearest(unknown.GetSpecifiedName(), names); near != "" {
+			return f.WithHint("did you mean --%s? See %s --help", near, cmd.CommandPath())
 		}
 	}
-	return f.withHint("see %s --help", cmd.CommandPath())
+	return f.WithHint("see %s --help", cmd.CommandPath())
 }
 
 // group is the RunE of commands that only hold others: alone they show their help.
@@ -148,19 +105,19 @@ func group(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
 	}
-	f := usagef("%s has no command %q", cmd.CommandPath(), args[0])
+	f := app.Usagef("%s has no command %q", cmd.CommandPath(), args[0])
 	if text := guess(cmd, args); text != "" {
-		return f.withHint("%s", text)
+		return f.WithHint("%s", text)
 	}
 	var names []string
 	for _, sub := range cmd.Commands() {
 		names = append(names, sub.Name())
 	}
 	// A word of few letters has something in common with many.
-	if near := nearest(args[0], names); near != "" && distance(args[0], near) <= (len(args[0])+1)/3 {
-		return f.withHint("did you mean %s %s?", cmd.CommandPath(), near)
+	if near := app.Nearest(args[0], names); near != "" && app.Distance(args[0], near) <= (len(args[0])+1)/3 {
+		return f.WithHint("did you mean %s %s?", cmd.CommandPath(), near)
 	}
-	return f.withHint("see %s --help", cmd.CommandPath())
+	return f.WithHint("see %s --help", cmd.CommandPath())
 }
 
 // helpOn is the RunE of the command help: cobra's shows the help of a command that it does not know, too.
@@ -168,7 +125,7 @@ func helpOn(cmd *cobra.Command, args []string) error {
 	about, rest, err := cmd.Root().Find(args)
 	switch {
 	case err != nil:
-		return usagef("%v", err)
+		return app.Usagef("%v", err)
 	case about.HasSubCommands() && len(rest) > 0:
 		return group(about, rest)
 	}
@@ -176,29 +133,9 @@ func helpOn(cmd *cobra.Command, args []string) error {
 	return about.Help()
 }
 
-// takes checks the number of arguments; most 0 is for no bound.
-func takes(least, most int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		wanted := strings.TrimPrefix(cmd.Use, cmd.Name()+" ")
-		switch {
-		case len(args) < least:
-			return misused(cmd, usagef("%s needs %s", cmd.CommandPath(), wanted))
-		case most == 0 && least == 0 && len(args) > 0:
-			f := usagef("%s takes no argument, not %q", cmd.CommandPath(), args[0])
-			if one, _, err := cmd.Parent().Find([]string{"describe"}); err == nil && one.Name() == "describe" && cmd.Name() == "list" {
-				return f.withHint("to see one: %s %s", one.CommandPath(), args[0])
-			}
-			return misused(cmd, f)
-		case most > 0 && len(args) > most:
-			return misused(cmd, usagef("%s takes only %s, not also %q", cmd.CommandPath(), wanted, args[most]))
-		}
-		return nil
-	}
-}
-
 func newOptions() *cobra.Command {
 	return &cobra.Command{
-		Use: "options", Short: "List the flags that choose the cluster", GroupID: "other", Args: takes(0, 0),
+		Use: "options", Short: "List the flags that choose the cluster", GroupID: "other", Args: app.Takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := cmd.OutOrStdout().Write([]byte("These flags go with every command:\n\n" + cmd.InheritedFlags().FlagUsagesWrapped(helpWidth)))
 			return err

@@ -9,6 +9,8 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 )
 
 // screen draws a list again and again in the same place of a terminal. Between two drawings the terminal is in
@@ -16,7 +18,7 @@ import (
 type screen[T any] struct {
 	w     io.Writer
 	size  func() (width, height int)
-	table table[T]
+	table printer.Table[T]
 	// note is the last line.
 	note func([]T) string
 	now  func() time.Time
@@ -53,7 +55,7 @@ func (s *screen[T]) draw(all []T, latest func() []T) error {
 		shown = latest()[:room]
 	}
 	var b bytes.Buffer
-	if err := s.table.within(width, shown).write(&b, shown); err != nil {
+	if err := s.table.Within(width, shown).Write(&b, shown); err != nil {
 		return err
 	}
 	if more > 0 {

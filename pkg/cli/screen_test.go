@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 )
 
 func TestScreen(t *testing.T) {
@@ -15,7 +17,7 @@ func TestScreen(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	s := &screen[string]{
 		w: &b, size: func() (int, int) { return 10, 6 }, now: func() time.Time { return now },
-		table: table[string]{headers: true, columns: []column[string]{{name: "NAME", cell: func(s string) string { return s }}}},
+		table: printer.Table[string]{Headers: true, Columns: []printer.Column[string]{{Name: "NAME", Cell: func(s string) string { return s }}}},
 		note:  func(all []string) string { return fmt.Sprintf("%d in all", len(all)) },
 	}
 	drawn := func(what string, want string) {
@@ -63,25 +65,4 @@ func TestScreen(t *testing.T) {
 	now = now.Add(drawAnyway)
 	do(s.refresh(all()))
 	drawn("empty, and later", "\x1b[5A\r0 in all\x1b[K\n\x1b[J")
-}
-
-func TestTableWithin(t *testing.T) {
-	rows := []string{"kube-system/web-7d4b9c8f6d-x2x9v", "a"}
-	wide := table[string]{headers: true, columns: []column[string]{
-		{name: "POD", cell: func(s string) string { return s }},
-		{name: "AGE", cell: func(string) string { return "3d" }},
-	}}
-	for width, want := range map[int]string{
-		80: "POD                               AGE\nkube-system/web-7d4b9c8f6d-x2x9v  3d\na                                 3d\n",
-		26: "POD                    AGE\nkube-syste…8f6d-x2x9v  3d\na                      3d\n",
-		9:  "POD           AGE\nkube-s…x2x9v  3d\na             3d\n",
-	} {
-		var b bytes.Buffer
-		if err := wide.within(width, rows).write(&b, rows); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, b.String()); diff != "" {
-			t.Errorf("%d: %s", width, diff)
-		}
-	}
 }

@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
 // selectors are the flags -l and --field-selector, which the API server judges.
@@ -26,10 +28,10 @@ func (s *selectors) addFields(cmd *cobra.Command, nouns, example string) {
 
 func (s *selectors) validate() error {
 	if _, err := fields.ParseSelector(s.fields); err != nil {
-		return usagef("--field-selector %q: %v", s.fields, err)
+		return app.Usagef("--field-selector %q: %v", s.fields, err)
 	}
 	if _, err := labels.Parse(s.labels); err != nil {
-		return usagef("--selector %q: %v", s.labels, err)
+		return app.Usagef("--selector %q: %v", s.labels, err)
 	}
 	return nil
 }

@@ -6,10 +6,12 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
 // newTop is the command top; alone it is top pool.
-func newTop(s *session) *cobra.Command {
+func newTop(s *app.App) *cobra.Command {
 	cmd := topPoolCommand(s, `Show the fullest pools, or the hosts or namespaces that hold the most addresses.
 Alone it is bcsnetctl top pool. With --watch it also says how fast that changes.`)
 	cmd.Use, cmd.GroupID, cmd.Args = "top", "objects", cobra.ArbitraryArgs
@@ -44,7 +46,7 @@ type ordering[T any] struct {
 func (o *order[T]) addTo(cmd *cobra.Command) {
 	o.text = o.known[0].word
 	cmd.Flags().StringVar(&o.text, "sort-by", o.text, "sort by this `WORD`: "+strings.Join(o.words(), ", "))
-	complete(cmd, "sort-by", o.words()...)
+	app.Complete(cmd, "sort-by", o.words()...)
 }
 
 func (o *order[T]) words() (out []string) {
@@ -57,9 +59,9 @@ func (o *order[T]) words() (out []string) {
 func (o *order[T]) validate(watch bool) error {
 	switch {
 	case !slices.Contains(o.words(), o.text):
-		return usagef("--sort-by %q is not one of %s", o.text, strings.Join(o.words(), ", "))
+		return app.Usagef("--sort-by %q is not one of %s", o.text, strings.Join(o.words(), ", "))
 	case o.text == orderRate && !watch:
-		return usagef("--sort-by %s needs --watch: how fast it goes shows in time", orderRate)
+		return app.Usagef("--sort-by %s needs --watch: how fast it goes shows in time", orderRate)
 	}
 	return nil
 }
@@ -74,7 +76,7 @@ const orderRate = "rate"
 
 // topObjects is a table of top for -o json and the like. There is no such kind in the cluster: it is a view.
 func topObjects[T any](kind string, rows []T, object func(T) *unstructured.Unstructured) *unstructured.UnstructuredList {
-	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": programName + "/v1", "kind": kind + "List"}}
+	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": kind + "List"}}
 	for _, r := range rows {
 		l.Items = append(l.Items, *object(r))
 	}

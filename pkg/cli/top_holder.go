@@ -11,13 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 // topHolder shows the hosts or namespaces that hold addresses.
 type topHolder struct {
-	*session
-	output output
+	*app.App
+	output printer.Output
 	pool   string
 	order  order[holderTop]
 	// noun is what the holders are, and of says which one has an address; empty for none.
@@ -30,21 +32,21 @@ type topHolder struct {
 	whole, begun, stale bool
 }
 
-func newTopHost(s *session) *cobra.Command {
+func newTopHost(s *app.App) *cobra.Command {
 	return topHolderCommand(s, "host", []string{"hosts", "node", "nodes"}, func(a heldAddr) string { return addrText(a.host) })
 }
 
-func newTopNamespace(s *session) *cobra.Command {
+func newTopNamespace(s *app.App) *cobra.Command {
 	return topHolderCommand(s, "namespace", []string{"namespaces", "ns"}, func(a heldAddr) string { return a.pod.Namespace })
 }
 
-func topHolderCommand(s *session, noun string, aliases []string, of func(heldAddr) string) *cobra.Command {
+func topHolderCommand(s *app.App, noun string, aliases []string, of func(heldAddr) string) *cobra.Command {
 	v := &topHolder{
-		session: s, noun: noun, of: of, order: order[holderTop]{known: holderOrders()},
+		App: s, noun: noun, of: of, order: order[holderTop]{known: holderOrders()},
 		held: map[string]heldAddr{}, trends: map[string]*trend{},
 	}
 	cmd := &cobra.Command{
-		Use: noun, Aliases: aliases, Args: takes(0, 0), RunE: runs(v), ValidArgsFunction: cobra.NoFileCompletions,
+		Use: noun, Aliases: aliases, Args: app.Takes(0, 0), RunE: app.Runs(v), ValidArgsFunction: cobra.NoFileCompletions,
 		Short: "Show the " + noun + "s that hold the most addresses",
 		Long: `Show the ` + noun + `s that hold addresses, those with the most first. PODS are the pods
 that hold them. NEW counts the addresses that were taken in the last ten minutes
@@ -54,55 +56,55 @@ over the last ten minutes or since the view began.`,
   bcsnetctl top ` + noun + ` --pool blue -w
   bcsnetctl top ` + noun + ` --sort-by new`,
 	}
-	v.output.addToViews(cmd)
-	v.output.addWatch(cmd)
+	v.output.AddToViews(cmd)
+	addWatch(&v.output, cmd)
 	v.order.addTo(cmd)
 	cmd.Flags().StringVar(&v.pool, "pool", "", "count only addresses of this `POOL`")
-	completeWith(cmd, "pool", s.completePools)
+	app.CompleteWith(cmd, "pool", completePools(s))
 	return cmd
 }
 
 func (v *topHolder) Complete([]string) error { return nil }
 
 func (v *topHolder) Validate() error {
-	if err := v.order.validate(v.output.watch); err != nil {
+	if err := v.order.validate(v.output.Watch); err != nil {
 		return err
 	}
-	return v.output.validate()
+	return v.output.Validate()
 }
 
 func (v *topHolder) Run(ctx context.Context) error {
 	query := leaseQuery{pool: v.pool, status: ipam.Active.String()}
-	if v.output.watch {
+	if v.output.Watch {
 		return v.watch(ctx, query)
 	}
-	if err := query.each(ctx, v.session, false, func(r leaseRow) error {
+	if err := query.each(ctx, v.App, false, func(r leaseRow) error {
 		v.held[r.Addr.String()] = heldAddrOf(*r.Lease)
 		return nil
 	}); err != nil {
 		return err
 	}
 	if len(v.held) == 0 {
-		if err := query.empty(ctx, v.session, "leases"); err != nil || v.output.printer == nil {
+		if err := query.empty(ctx, v.App, "leases"); err != nil || v.output.Printer == nil {
 			return err
 		}
 	}
 	rows := v.rows()
-	if v.output.printer != nil {
-		return v.output.object(v.Out, topObjects(v.kind(), rows, v.object))
+	if v.output.Printer != nil {
+		return v.output.Object(v.Out, topObjects(v.kind(), rows, v.object))
 	}
-	if err := newTable(&v.output, v.columns()).write(v.Out, rows); err != nil {
+	if err := printer.NewTable(&v.output, v.columns()).Write(v.Out, rows); err != nil {
 		return err
 	}
-	v.say.note("%s", v.summary(rows))
+	v.Say.Note("%s", v.summary(rows))
 	return nil
 }
 
 // watch goes on and shows what changes.
 func (v *topHolder) watch(ctx context.Context, query leaseQuery) error {
-	show := func(w io.Writer, h holderTop) error { return v.output.object(w, v.object(h)) }
+	show := func(w io.Writer, h holderTop) error { return v.output.Object(w, v.object(h)) }
 	w := &watched[holderTop]{
-		view:    newView(v.session, &v.output, v.columns(), show, v.summary),
+		view:    newView(v.App, &v.output, v.columns(), show, v.summary),
 		compare: v.order.compare,
 		ranked:  true,
 		items:   map[string]holderTop{},
@@ -125,18 +127,18 @@ func (v *topHolder) watch(ctx context.Context, query leaseQuery) error {
 		}
 		return w.view.refresh(w)
 	}
-	return v.session.watch(ctx, []source{from}, take, tick)
+	return runView(ctx, v.App, []source{from}, take, tick)
 }
 
 // rows are the holders in order. One that holds nothing any more is none, but its trend goes on.
 func (v *topHolder) rows() []holderTop {
-	by := holdings[string]{}
+	by := leaseUsage[string]{}
 	for _, name := range slices.Sorted(maps.Keys(v.held)) { // so that equal rows are equal
 		by.add(v.of(v.held[name]), v.held[name])
 	}
 	for who := range by {
 		if v.trends[who] == nil {
-			v.trends[who] = &trend{now: v.now}
+			v.trends[who] = &trend{now: v.Now}
 			if v.begun { // it held nothing until now
 				v.trends[who].add(0)
 			}

@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
@@ -48,17 +50,17 @@ func holderOrders() []ordering[holderTop] {
 	}
 }
 
-func (v *topHolder) columns() []column[holderTop] {
-	out := []column[holderTop]{
-		{name: strings.ToUpper(v.noun), least: 15, cell: func(h holderTop) string { return h.who }},
-		{name: "ACTIVE", cell: func(h holderTop) string { return strconv.Itoa(h.addresses) }},
-		{name: "PODS", cell: func(h holderTop) string { return strconv.Itoa(len(h.pods)) }},
-		{name: "NEW", cell: func(h holderTop) string { return strconv.Itoa(h.recent()) }},
-		{name: "RATE", least: 8, cell: func(h holderTop) string { return rateText(h.perMinute()) }},
-		{name: "POOLS", cell: func(h holderTop) string { return v.output.some(h.poolNames(), 1) }},
+func (v *topHolder) columns() []printer.Column[holderTop] {
+	out := []printer.Column[holderTop]{
+		{Name: strings.ToUpper(v.noun), Least: 15, Cell: func(h holderTop) string { return h.who }},
+		{Name: "ACTIVE", Cell: func(h holderTop) string { return strconv.Itoa(h.addresses) }},
+		{Name: "PODS", Cell: func(h holderTop) string { return strconv.Itoa(len(h.pods)) }},
+		{Name: "NEW", Cell: func(h holderTop) string { return strconv.Itoa(h.recent()) }},
+		{Name: "RATE", Least: 8, Cell: func(h holderTop) string { return rateText(h.perMinute()) }},
+		{Name: "POOLS", Cell: func(h holderTop) string { return v.output.Some(h.poolNames(), 1) }},
 	}
-	if !v.output.watch {
-		out = slices.DeleteFunc(out, func(c column[holderTop]) bool { return c.name == "RATE" })
+	if !v.output.Watch {
+		out = slices.DeleteFunc(out, func(c printer.Column[holderTop]) bool { return c.Name == "RATE" })
 	}
 	return out
 }
@@ -84,10 +86,10 @@ func (v *topHolder) kind() string { return strings.ToUpper(v.noun[:1]) + v.noun[
 
 func (v *topHolder) object(h holderTop) *unstructured.Unstructured {
 	o := map[string]any{
-		"apiVersion": programName + "/v1", "kind": v.kind(), v.noun: h.who,
+		"apiVersion": app.ProgramName + "/v1", "kind": v.kind(), v.noun: h.who,
 		"active": int64(h.addresses), "pods": int64(len(h.pods)), "new": int64(h.recent()), "pools": values(h.poolNames()),
 	}
-	if v.output.watch {
+	if v.output.Watch {
 		o["perMinute"] = h.perMinute()
 	}
 	return &unstructured.Unstructured{Object: o}

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 )
 
 // topPool shows pools by use. It reads their status alone, so it costs the same however many addresses there are.
@@ -19,27 +21,27 @@ type topPool struct {
 	order order[poolTop]
 }
 
-func newTopPool(s *session) *cobra.Command {
+func newTopPool(s *app.App) *cobra.Command {
 	cmd := topPoolCommand(s, `Show pools as their status counts them, the fullest first. With --watch, RATE is
 how many addresses more are taken in a minute, over the last ten minutes or since
 the view began, and FULL IN is when the last one goes if it goes on like that.`)
-	cmd.Use, cmd.Aliases, cmd.Args = "pool [POOL]", []string{"pools"}, takes(0, 1)
+	cmd.Use, cmd.Aliases, cmd.Args = "pool [POOL]", []string{"pools"}, app.Takes(0, 1)
 	cmd.Short = "Show pools, the fullest first"
 	cmd.Example = `  bcsnetctl top pool
   bcsnetctl top pool -w
   bcsnetctl top pool blue -w
   bcsnetctl top pool -l team=payments --sort-by free`
-	cmd.ValidArgsFunction = s.completePoolFirst(nil)
+	cmd.ValidArgsFunction = completePoolFirst(s, nil)
 	return cmd
 }
 
-func topPoolCommand(s *session, long string) *cobra.Command {
-	v := &topPool{list: poolList{session: s}}
+func topPoolCommand(s *app.App, long string) *cobra.Command {
+	v := &topPool{list: poolList{App: s}}
 	v.order.known = poolOrders()
-	cmd := &cobra.Command{Long: long, RunE: runs(v), ValidArgsFunction: cobra.NoFileCompletions}
-	v.list.output.addToViews(cmd)
+	cmd := &cobra.Command{Long: long, RunE: app.Runs(v), ValidArgsFunction: cobra.NoFileCompletions}
+	v.list.output.AddToViews(cmd)
 	v.order.addTo(cmd)
-	v.list.output.addWatch(cmd)
+	addWatch(&v.list.output, cmd)
 	v.list.which.addLabels(cmd, "pools")
 	v.list.which.addFields(cmd, "pools", "spec.network=net-a")
 	return cmd
@@ -54,16 +56,16 @@ func (v *topPool) Complete(args []string) error {
 
 func (v *topPool) Validate() error {
 	if v.name != "" && v.list.which != (selectors{}) {
-		return usagef("name a pool, or select some with -l or --field-selector")
+		return app.Usagef("name a pool, or select some with -l or --field-selector")
 	}
-	if err := v.order.validate(v.list.output.watch); err != nil {
+	if err := v.order.validate(v.list.output.Watch); err != nil {
 		return err
 	}
 	return v.list.Validate()
 }
 
 func (v *topPool) Run(ctx context.Context) error {
-	api, err := v.list.pools()
+	api, err := newPools(v.list.App)
 	if err != nil {
 		return err
 	}
@@ -73,7 +75,7 @@ func (v *topPool) Run(ctx context.Context) error {
 		}
 		v.list.which.fields = named(v.name)
 	}
-	if v.list.output.watch {
+	if v.list.output.Watch {
 		return v.watch(ctx)
 	}
 	found, err := api.listWith(ctx, v.list.which.options())
@@ -82,14 +84,14 @@ func (v *topPool) Run(ctx context.Context) error {
 	}
 	rows := make([]poolTop, 0, len(found))
 	for _, p := range found {
-		rows = append(rows, poolTop{p, &trend{now: v.list.now}})
+		rows = append(rows, poolTop{p, &trend{now: v.list.Now}})
 	}
 	slices.SortFunc(rows, v.order.compare)
-	if v.list.output.printer != nil {
-		return v.list.output.object(v.list.Out, topObjects("PoolTop", rows, v.object))
+	if v.list.output.Printer != nil {
+		return v.list.output.Object(v.list.Out, topObjects("PoolTop", rows, v.object))
 	}
 	columns := addUp(v.columns(), rows, func(p poolTop) *v1.BCSNetPool { return p.BCSNetPool })
-	if err := newTable(&v.list.output, columns).write(v.list.Out, rows); err != nil {
+	if err := printer.NewTable(&v.list.output, columns).Write(v.list.Out, rows); err != nil {
 		return err
 	}
 	v.list.sumUp(found)
@@ -102,14 +104,14 @@ func (v *topPool) watch(ctx context.Context) error {
 	read := func(u *unstructured.Unstructured) (poolTop, error) {
 		p, err := readPool(u)
 		if trends[p.UID] == nil {
-			trends[p.UID] = &trend{now: v.list.now}
+			trends[p.UID] = &trend{now: v.list.Now}
 		}
 		if counted(p.BCSNetPool) {
 			trends[p.UID].add(p.Status.Active + p.Status.Reserved)
 		}
 		return poolTop{p, trends[p.UID]}, err
 	}
-	show := func(w io.Writer, p poolTop) error { return v.list.output.object(w, v.object(p)) }
+	show := func(w io.Writer, p poolTop) error { return v.list.output.Object(w, v.object(p)) }
 	note := func(all []poolTop) string {
 		found := make([]pool, 0, len(all))
 		for _, p := range all {
@@ -117,8 +119,8 @@ func (v *topPool) watch(ctx context.Context) error {
 		}
 		return v.list.summary(found)
 	}
-	return watchObjects(ctx, v.list.session, source{kind: resource(v1.PoolResource), which: v.list.which.options()}, read, &watched[poolTop]{
-		view:    newView(v.list.session, &v.list.output, v.columns(), show, note),
+	return watchObjects(ctx, v.list.App, source{kind: resource(v1.PoolResource), which: v.list.which.options()}, read, &watched[poolTop]{
+		view:    newView(v.list.App, &v.list.output, v.columns(), show, note),
 		compare: v.order.compare,
 		ranked:  true,
 		items:   map[string]poolTop{},

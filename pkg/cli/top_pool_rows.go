@@ -7,6 +7,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 )
 
 // poolTop is a pool, and how its use changes where it is watched.
@@ -46,27 +49,27 @@ func poolOrders() []ordering[poolTop] {
 }
 
 // columns are those of pool list that say how full a pool is, in an order that ends with what matters least.
-func (v *topPool) columns() []column[poolTop] {
-	var out []column[poolTop]
+func (v *topPool) columns() []printer.Column[poolTop] {
+	var out []printer.Column[poolTop]
 	all := v.list.columns()
 	for _, name := range []string{"NAME", "USED", "FREE", "ACTIVE", "RSVD", "COOLING", "OTHERS", "TOTAL", "STATE", "CIDR", "HOSTS"} {
-		c := all[slices.IndexFunc(all, func(c column[pool]) bool { return c.name == name })]
-		out = append(out, column[poolTop]{
-			name: name, wide: c.wide || name == "CIDR" || name == "HOSTS", cell: func(p poolTop) string { return c.cell(p.pool) },
+		c := all[slices.IndexFunc(all, func(c printer.Column[pool]) bool { return c.Name == name })]
+		out = append(out, printer.Column[poolTop]{
+			Name: name, Wide: c.Wide || name == "CIDR" || name == "HOSTS", Cell: func(p poolTop) string { return c.Cell(p.pool) },
 		})
 	}
-	if !v.list.output.watch {
+	if !v.list.output.Watch {
 		return out
 	}
 	return slices.Insert(out, 3,
-		column[poolTop]{name: "RATE", least: 8, cell: func(p poolTop) string { return rateText(p.perMinute()) }},
-		column[poolTop]{name: "FULL IN", cell: poolTop.fullIn})
+		printer.Column[poolTop]{Name: "RATE", Least: 8, Cell: func(p poolTop) string { return rateText(p.perMinute()) }},
+		printer.Column[poolTop]{Name: "FULL IN", Cell: poolTop.fullIn})
 }
 
 func (v *topPool) object(p poolTop) *unstructured.Unstructured {
-	word, attention := v.list.state(p.BCSNetPool)
+	word, attention := poolState(v.list.App, p.BCSNetPool)
 	o := map[string]any{
-		"apiVersion": programName + "/v1", "kind": "PoolTop", "pool": p.Name, "cidr": cidrOf(p.BCSNetPool),
+		"apiVersion": app.ProgramName + "/v1", "kind": "PoolTop", "pool": p.Name, "cidr": cidrOf(p.BCSNetPool),
 		"state": word, "attention": attention,
 	}
 	if counted(p.BCSNetPool) {
@@ -74,7 +77,7 @@ func (v *topPool) object(p poolTop) *unstructured.Unstructured {
 		o["cooling"], o["others"] = p.Status.Cooling, othersOf(p.BCSNetPool)
 		o["used"] = p.taken()
 	}
-	if v.list.output.watch {
+	if v.list.output.Watch {
 		o["perMinute"] = p.perMinute()
 	}
 	return &unstructured.Unstructured{Object: o}

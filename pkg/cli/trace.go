@@ -7,22 +7,24 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 type trace struct {
-	*session
-	output output
+	*app.App
+	output printer.Output
 	in     inNamespace
 	arg    string
 	addr   netip.Addr // invalid for a pod
 }
 
-func newTrace(s *session) *cobra.Command {
-	v := &trace{session: s}
+func newTrace(s *app.App) *cobra.Command {
+	v := &trace{App: s}
 	cmd := &cobra.Command{
-		Use: "trace POD|ADDRESS", GroupID: "objects", Args: onePod, RunE: runs(v),
+		Use: "trace POD|ADDRESS", GroupID: "objects", Args: onePod, RunE: app.Runs(v),
 		Short: "Follow a pod to its addresses, or an address to its pod",
 		Long: `Follow a pod to its addresses, or an address to its pod: the pod, the workload
 that it belongs to, the policy and the annotations that this is from, the claim,
@@ -30,10 +32,10 @@ the addresses and their pools.`,
 		Example: `  bcsnetctl trace db-0 -n shop
   bcsnetctl trace shop/db-0 -o yaml
   bcsnetctl trace 10.0.0.20`,
-		ValidArgsFunction: s.completePods(&v.in),
+		ValidArgsFunction: completePods(s, &v.in),
 	}
 	v.in.addTo(s, cmd, "the `NAMESPACE` of the pod")
-	v.output.addToView(cmd)
+	v.output.AddToView(cmd)
 	return cmd
 }
 
@@ -43,59 +45,59 @@ func (v *trace) Complete(args []string) error {
 		v.addr = a
 		return nil
 	}
-	return v.in.complete(v.session)
+	return v.in.complete(v.App)
 }
 
-func (v *trace) Validate() error { return v.output.validate() }
+func (v *trace) Validate() error { return v.output.Validate() }
 
 func (v *trace) Run(ctx context.Context) error {
 	t, err := v.look(ctx)
 	if err != nil {
 		return err
 	}
-	if v.output.printer != nil {
-		return v.output.object(v.Out, t.object("Trace"))
+	if v.output.Printer != nil {
+		return v.output.Object(v.Out, t.object("Trace"))
 	}
-	return v.writeTrail(t)
+	return writeLineage(v.App, t)
 }
 
 // look starts at the pod, or at the address.
-func (v *trace) look(ctx context.Context) (*trail, error) {
+func (v *trace) look(ctx context.Context) (*lineage, error) {
 	if !v.addr.IsValid() {
 		key, err := v.in.key(v.arg)
 		if err != nil {
 			return nil, err
 		}
-		return v.trailOf(ctx, key, nil)
+		return lineageOf(ctx, v.App, key, nil)
 	}
-	leases, err := v.leases()
+	leases, err := v.Leases()
 	if err != nil {
 		return nil, err
 	}
-	all, err := v.read(ctx, leases, []netip.Addr{v.addr})
+	all, err := readAddresses(ctx, v.App, leases, []netip.Addr{v.addr})
 	if err != nil {
 		return nil, err
 	}
 	l := all[0]
 	if l.PodName == "" {
-		t := &trail{leases: all}
+		t := &lineage{leases: all}
 		if l.State == ipam.Available {
-			x, err := v.plans(ctx)
+			x, err := poolPlans(ctx, v.App)
 			if err != nil {
 				return nil, err
 			}
-			pool, refusal := x.Candidate(l.Addr, v.now())
+			pool, refusal := x.Candidate(l.Addr, v.Now())
 			if pool.Name == "" {
 				return nil, refusal
 			}
 			t.leases[0].Params = pool.Params()
 		}
-		return t, v.fillTrail(ctx, t)
+		return t, fillLineage(ctx, v.App, t)
 	}
-	t, err := v.trailOf(ctx, types.NamespacedName{Namespace: l.Namespace, Name: l.PodName}, &l)
+	t, err := lineageOf(ctx, v.App, types.NamespacedName{Namespace: l.Namespace, Name: l.PodName}, &l)
 	if err == nil && !t.has(l.Addr) { // the pod of a kept address is no more, or has another by now
 		t.leases = append(t.leases, l)
-		err = v.fillTrail(ctx, t)
+		err = fillLineage(ctx, v.App, t)
 	}
 	return t, err
 }

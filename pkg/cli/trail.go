@@ -16,13 +16,14 @@ import (
 	"k8s.io/client-go/rest"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// trail is the way from a pod to its addresses.
-type trail struct {
+// lineage is the way from a pod to its addresses.
+type lineage struct {
 	// key names the pod; zero for an address that no pod had.
 	key types.NamespacedName
 	// pod is as it was read; nil where it is gone. phase is what its status says.
@@ -40,21 +41,21 @@ type trail struct {
 	pools  map[string]*v1.BCSNetPool
 }
 
-func (t *trail) has(a netip.Addr) bool {
+func (t *lineage) has(a netip.Addr) bool {
 	return slices.ContainsFunc(t.leases, func(l ipam.Lease) bool { return l.Addr == a })
 }
 
-// trailOf follows a pod by its name; with a lease, it is the pod that may have that, and no other of the name.
-func (s *session) trailOf(ctx context.Context, key types.NamespacedName, of *ipam.Lease) (*trail, error) {
-	t := &trail{key: key}
-	if err := s.findPod(ctx, t); err != nil {
+// lineageOf follows a pod by its name; with a lease, it is the pod that may have that, and no other of the name.
+func lineageOf(ctx context.Context, s *app.App, key types.NamespacedName, of *ipam.Lease) (*lineage, error) {
+	t := &lineage{key: key}
+	if err := findPod(ctx, s, t); err != nil {
 		return nil, err
 	}
-	found, err := s.held(ctx, leaseQuery{namespace: key.Namespace, pod: key.Name}, func(l ipam.Lease) bool { return l.State != ipam.Available })
+	found, err := heldLeases(ctx, s, leaseQuery{namespace: key.Namespace, pod: key.Name}, func(l ipam.Lease) bool { return l.State != ipam.Available })
 	if err != nil {
 		return nil, err
 	}
-	leases, err := s.leases()
+	leases, err := s.Leases()
 	if err != nil {
 		return nil, err
 	}
@@ -73,28 +74,28 @@ func (s *session) trailOf(ctx context.Context, key types.NamespacedName, of *ipa
 	found = t.leases
 	if t.pod == nil {
 		if len(found) == 0 {
-			return nil, refuse(ipam.ReasonPodNotFound, "there is no pod %s in namespace %s, and no address of one", key.Name, key.Namespace).
-				withHint("find addresses by what they had to do with: bcsnetctl ip find %s", key.Name)
+			return nil, app.Refuse(ipam.ReasonPodNotFound, "there is no pod %s in namespace %s, and no address of one", key.Name, key.Namespace).
+				WithHint("find addresses by what they had to do with: bcsnetctl ip find %s", key.Name)
 		}
-		return t, s.fillTrail(ctx, t)
+		return t, fillLineage(ctx, s, t)
 	}
-	resolver, err := s.resolver()
+	resolver, err := newResolver(s)
 	if err != nil {
 		return nil, err
 	}
 	t.policy, t.wrong = resolver.Resolve(ctx, *t.pod)
 	if _, refused := errors.AsType[*ipam.Refusal](t.wrong); t.wrong != nil && !refused {
-		return nil, s.explain(t.wrong)
+		return nil, explainError(s, t.wrong)
 	}
 	if t.ignored, err = resolver.Owners.Ignored(ctx, *t.pod, t.annotations, t.policy.Workload); err != nil {
-		s.say.warn("it is not known whether annotations are misspelt: %v", s.explain(err)) // what else there is to tell does not depend on that
+		s.Say.Warn("it is not known whether annotations are misspelt: %v", explainError(s, err)) // what else there is to tell does not depend on that
 	}
-	return t, s.fillTrail(ctx, t)
+	return t, fillLineage(ctx, s, t)
 }
 
 // findPod reads the pod of a trail.
-func (s *session) findPod(ctx context.Context, t *trail) error {
-	c, err := s.dynamic()
+func findPod(ctx context.Context, s *app.App, t *lineage) error {
+	c, err := s.Dynamic()
 	if err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func (s *session) findPod(ctx context.Context, t *trail) error {
 	case apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
-		return s.explain(err)
+		return explainError(s, err)
 	}
 	var stored corev1.Pod
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &stored); err != nil {
@@ -114,35 +115,35 @@ func (s *session) findPod(ctx context.Context, t *trail) error {
 	return nil
 }
 
-// fillTrail reads the claims and pools that are named.
-func (s *session) fillTrail(ctx context.Context, t *trail) error {
+// fillLineage reads the claims and pools that are named.
+func fillLineage(ctx context.Context, s *app.App, t *lineage) error {
 	named := slices.Clone(t.leases)
 	if t.policy.Claim != "" {
 		named = append(named, ipam.Lease{Retention: ipam.Retention{Claim: t.policy.Claim}})
 	}
-	t.claims, t.pools = s.claimsOf(ctx, named), map[string]*v1.BCSNetPool{}
-	all, err := s.readPools(ctx)
+	t.claims, t.pools = claimsOfLeases(ctx, s, named), map[string]*v1.BCSNetPool{}
+	all, err := allPools(ctx, s)
 	for _, p := range all {
 		t.pools[p.Name] = p.BCSNetPool
 	}
 	return err
 }
 
-// resolver finds policies by reads from the API server, as the user.
-func (s *session) resolver() (*workload.Resolver, error) {
-	cfg, err := s.connect()
+// newResolver finds policies by reads from the API server, as the user.
+func newResolver(s *app.App) (*workload.Resolver, error) {
+	cfg, err := s.Connect()
 	if err != nil {
 		return nil, err
 	}
 	h, err := rest.HTTPClientFor(cfg)
 	if err != nil {
-		return nil, s.configProblem(err)
+		return nil, s.ConfigProblem(err)
 	}
-	owners, err := workload.NewOwners(cfg, h, s.now, slog.New(slog.DiscardHandler))
+	owners, err := workload.NewOwners(cfg, h, s.Now, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return nil, s.configProblem(err)
+		return nil, s.ConfigProblem(err)
 	}
-	api, err := s.claims()
+	api, err := newClaims(s)
 	if err != nil {
 		return nil, err
 	}

@@ -3,20 +3,21 @@ package cli
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // object is a trail for -o json and the like. There is no such kind in the cluster: it is a view.
-func (t *trail) object(kind string) *unstructured.Unstructured {
+func (t *lineage) object(kind string) *unstructured.Unstructured {
 	addresses := []any{}
 	for _, l := range t.leases {
 		o := leaseObject(l)
 		o["status"], o["pool"], o["claim"], o["for"], o["until"] = statusText(l), l.Pool, l.Claim, l.PodPrimaryKey, l.ExpiredTime
 		addresses = append(addresses, o)
 	}
-	o := map[string]any{"apiVersion": programName + "/v1", "kind": kind, "addresses": addresses}
+	o := map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": kind, "addresses": addresses}
 	if t.key.Name != "" {
 		pod := map[string]any{"namespace": t.key.Namespace, "name": t.key.Name, "exists": t.pod != nil}
 		if t.pod != nil {
@@ -43,7 +44,7 @@ func (t *trail) object(kind string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: o}
 }
 
-func (t *trail) policyObject() map[string]any {
+func (t *lineage) policyObject() map[string]any {
 	p := t.policy
 	sources, sets := []any{}, []any{}
 	for _, from := range p.Sources {

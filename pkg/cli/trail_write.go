@@ -12,41 +12,42 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// writeTrail prints a trail, one step a line.
-func (s *session) writeTrail(t *trail) error {
+// writeLineage prints a trail, one step a line.
+func writeLineage(s *app.App, t *lineage) error {
 	var b bytes.Buffer
-	s.podLines(&b, t)
-	s.wrongLines(&b, t)
+	podLines(s, &b, t)
+	wrongLines(s, &b, t)
 	t.ignoredLines(&b)
 	for i, l := range t.leases {
 		if i == 0 || l.Claim != t.leases[i-1].Claim {
-			s.claimLine(&b, t, l.Claim)
+			claimLine(s, &b, t, l.Claim)
 		}
 		addressLine(&b, l)
 		trailLine(&b, "Pool", "%s", t.poolText(l.Pool))
 	}
 	if len(t.leases) == 0 {
-		s.claimLine(&b, t, t.policy.Claim)
-		trailLine(&b, "Address", "none; why: %s", s.called("bcsnetctl explain "+t.key.String()))
+		claimLine(s, &b, t, t.policy.Claim)
+		trailLine(&b, "Address", "none; why: %s", s.Called("bcsnetctl explain "+t.key.String()))
 	}
 	_, err := s.Out.Write(b.Bytes())
 	return err
 }
 
 // wrongLines are why what annotations and claims say cannot be followed.
-func (s *session) wrongLines(b *bytes.Buffer, t *trail) {
+func wrongLines(s *app.App, b *bytes.Buffer, t *lineage) {
 	if t.wrong == nil {
 		return
 	}
-	text, hint := s.texts(t.wrong)
+	text, hint := s.Texts(t.wrong)
 	trailLine(b, "", "%s", text)
 	if hint != "" {
-		trailLine(b, "", "hint: %s", s.called(hint))
+		trailLine(b, "", "hint: %s", s.Called(hint))
 	}
 }
 
@@ -59,7 +60,7 @@ func trailLine(b *bytes.Buffer, label, format string, args ...any) {
 }
 
 // podLines are the pod, its workload, its policy, and what that is from.
-func (s *session) podLines(b *bytes.Buffer, t *trail) {
+func podLines(s *app.App, b *bytes.Buffer, t *lineage) {
 	switch {
 	case t.key.Name == "":
 		return
@@ -88,7 +89,7 @@ func (s *session) podLines(b *bytes.Buffer, t *trail) {
 }
 
 // ignoredLines are the annotations that say nothing although they look as if they did.
-func (t *trail) ignoredLines(b *bytes.Buffer) {
+func (t *lineage) ignoredLines(b *bytes.Buffer) {
 	for _, i := range t.ignored {
 		text := "it does not count there"
 		if !i.Known {
@@ -110,14 +111,14 @@ func nearestAnnotation(key string) string {
 			names = append(names, name)
 		}
 	}
-	if near := nearest(word, names); near != "" {
+	if near := app.Nearest(word, names); near != "" {
 		return prefix + "/" + near
 	}
 	return ""
 }
 
 // podState is where a pod is, and how it is.
-func (t *trail) podState() string {
+func (t *lineage) podState() string {
 	text := cmp.Or(t.phase, "Pending")
 	if t.pod.Deleting {
 		text += " and being deleted"
@@ -132,7 +133,7 @@ func (t *trail) podState() string {
 }
 
 // policyText is the policy in words: what a claim that is there says, else what the annotations do.
-func (t *trail) policyText() string {
+func (t *lineage) policyText() string {
 	p := t.policy
 	if c := t.claims[p.Claim]; c != nil {
 		return policyText(c.Spec.ReleasePolicy, c.Spec.Keep, c.Spec.Owner != nil)
@@ -172,7 +173,7 @@ func policyParts(p workload.Policy) (out []string) {
 	return out
 }
 
-func (s *session) claimLine(b *bytes.Buffer, t *trail, name string) {
+func claimLine(s *app.App, b *bytes.Buffer, t *lineage, name string) {
 	if name == "" {
 		return
 	}
@@ -218,7 +219,7 @@ func addressLine(b *bytes.Buffer, l ipam.Lease) {
 	trailLine(b, "Address", "%s", strings.Join(parts, ", "))
 }
 
-func (t *trail) poolText(name string) string {
+func (t *lineage) poolText(name string) string {
 	p := t.pools[name]
 	if p == nil {
 		return cmp.Or(name, "none") + ", which does not exist"

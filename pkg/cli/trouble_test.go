@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
 // TestReleaseHostPartly: what fails is said and can be run again; what was released is printed.
@@ -71,7 +72,7 @@ func TestReleaseHostInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	var exit *exec.ExitError
-	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted {
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != app.ExitInterrupted {
 		t.Errorf("it ended with %v", err)
 	}
 	if stdout.String() != "bcsnetip.networkextension.bkbcs.tencent.com/10.1.0.20\n" {
@@ -211,7 +212,7 @@ func TestClosedPipeAfterChange(t *testing.T) {
 			t.Fatal(closed)
 		}
 		var exit *exec.ExitError
-		if !errors.As(err, &exit) || exit.ExitCode() != exitFailed {
+		if !errors.As(err, &exit) || exit.ExitCode() != app.ExitFailed {
 			t.Errorf("%v: it ended with %v", tc.args, err)
 		}
 		contains(t, stderr.String(), tc.wants...)
@@ -239,7 +240,7 @@ func TestFullDisk(t *testing.T) {
 		cmd.Env = append(cmd.Env, rawEnv+"=1")
 		cmd.Stdout, cmd.Stderr = full, &stderr
 		var exit *exec.ExitError
-		if err := cmd.Run(); !errors.As(err, &exit) || exit.ExitCode() != exitFailed || strings.Count(stderr.String(), "no space left on device") != 1 {
+		if err := cmd.Run(); !errors.As(err, &exit) || exit.ExitCode() != app.ExitFailed || strings.Count(stderr.String(), "no space left on device") != 1 {
 			t.Errorf("%v: it ended with %v, and said %q", args, err, stderr.String())
 		}
 	}

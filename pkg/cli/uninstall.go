@@ -11,21 +11,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 type uninstall struct {
-	*session
+	*app.App
 	crds         bool
 	deleteLeases bool
 	yes          bool
 	timeout      time.Duration
 }
 
-func newUninstall(s *session) *cobra.Command {
-	v := &uninstall{session: s}
+func newUninstall(s *app.App) *cobra.Command {
+	v := &uninstall{App: s}
 	cmd := &cobra.Command{
-		Use: "uninstall", GroupID: "other", Args: takes(0, 0), RunE: runs(v),
+		Use: "uninstall", GroupID: "other", Args: app.Takes(0, 0), RunE: app.Runs(v),
 		Short: "Remove the controller and its roles; pools and addresses stay",
 		Long: `Remove the controller, its roles and the namespace bcsnet-system with everything
 in it, after a question. Pools, claims and addresses stay: nothing is handed out
@@ -44,7 +45,7 @@ have, and nothing knows of them any more.`,
 	cmd.Flags().BoolVar(&v.deleteLeases, "delete-leases", false, "with --crds: delete pools, claims and addresses, whoever holds them")
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().DurationVar(&v.timeout, "timeout", 5*time.Minute, "how long to wait for the end of the definitions; 0 is for ever")
-	s.dry.addTo(cmd)
+	s.DryRun.AddTo(cmd)
 	return cmd
 }
 
@@ -53,15 +54,15 @@ func (v *uninstall) Complete([]string) error { return nil }
 func (v *uninstall) Validate() error {
 	switch {
 	case v.deleteLeases && !v.crds:
-		return usagef("--delete-leases goes with --crds alone: without it pools, claims and addresses stay")
+		return app.Usagef("--delete-leases goes with --crds alone: without it pools, claims and addresses stay")
 	case v.timeout < 0:
-		return usagef("--timeout %s is negative", v.timeout)
+		return app.Usagef("--timeout %s is negative", v.timeout)
 	}
 	return nil
 }
 
 func (v *uninstall) Run(ctx context.Context) error {
-	c, err := v.dynamic()
+	c, err := v.Dynamic()
 	if err != nil {
 		return err
 	}
@@ -70,15 +71,15 @@ func (v *uninstall) Run(ctx context.Context) error {
 		return err
 	}
 	if len(steps) == 0 {
-		v.say.note("nothing to remove in %s", v.where())
+		v.Say.Note("nothing to remove in %s", v.Where())
 		return nil
 	}
-	v.say.start("%s in %s, and everything in the namespace %s", humanize.Plural(len(steps), "object"), v.where(), systemNamespace)
+	v.Say.Start("%s in %s, and everything in the namespace %s", humanize.Plural(len(steps), "object"), v.Where(), systemNamespace)
 	if err := v.guard(ctx, c, steps); err != nil {
 		return err
 	}
-	if v.dry == dryRunNone && !v.yes {
-		if err := v.confirm(ctx, "Remove them?"); err != nil {
+	if v.DryRun == app.DryRunNone && !v.yes {
+		if err := v.Confirm(ctx, "Remove them?"); err != nil {
 			return err
 		}
 	}
@@ -97,7 +98,7 @@ func (v *uninstall) plan(ctx context.Context, c dynamic.Interface) ([]step, erro
 		if o.GetKind() == kindCRD && !v.crds {
 			continue
 		}
-		one, err := v.stepFor(ctx, c, o)
+		one, err := stepFor(ctx, v.App, c, o)
 		if err != nil {
 			return nil, err
 		}
@@ -112,7 +113,7 @@ func (v *uninstall) removeAll(ctx context.Context, c dynamic.Interface, steps []
 	checked := false
 	for _, one := range steps {
 		isCRD := one.want.GetKind() == kindCRD
-		if isCRD && !checked && !v.deleteLeases && v.dry == dryRunNone {
+		if isCRD && !checked && !v.deleteLeases && v.DryRun == app.DryRunNone {
 			// Only now can the controller hand out nothing any more.
 			if err := v.guard(ctx, c, steps); err != nil {
 				return err
@@ -123,31 +124,31 @@ func (v *uninstall) removeAll(ctx context.Context, c dynamic.Interface, steps []
 			return fmt.Errorf("%s was not removed, nor what comes after it: %w", title(one.want), err)
 		}
 		switch {
-		case isCRD && v.dry == dryRunNone:
+		case isCRD && v.DryRun == app.DryRunNone:
 			if err := v.finish(ctx, c, one); err != nil {
 				return err
 			}
-		case one.want.GetKind() == kindNamespace && v.dry == dryRunNone:
-			v.say.done("deletion of %s requested", title(one.want))
+		case one.want.GetKind() == kindNamespace && v.DryRun == app.DryRunNone:
+			v.Say.Done("deletion of %s requested", title(one.want))
 			continue
 		}
-		v.say.done("%s deleted", title(one.want))
+		v.Say.Done("%s deleted", title(one.want))
 	}
 	return nil
 }
 
 // remove deletes the object that was found, not another one that has taken its name meanwhile.
 func (v *uninstall) remove(ctx context.Context, one step) error {
-	if v.dry == dryRunClient {
+	if v.DryRun == app.DryRunClient {
 		return nil
 	}
 	uid := one.have.GetUID()
 	err := one.api.Delete(ctx, one.have.GetName(), metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &uid}, DryRun: v.dry.options(),
+		Preconditions: &metav1.Preconditions{UID: &uid}, DryRun: v.DryRun.Options(),
 		PropagationPolicy: new(metav1.DeletePropagationBackground),
 	})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	return v.administrators(err)
+	return needAdministrator(v.App, err)
 }

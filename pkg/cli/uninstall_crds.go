@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -42,11 +43,11 @@ func (v *uninstall) guard(ctx context.Context, c dynamic.Interface, steps []step
 	}
 	what := fmt.Sprintf("%s, %s and %s in use or reserved", humanize.Plural(pools, "pool"), humanize.Plural(claims, "claim"), humanize.Plural(held, "address"))
 	if v.deleteLeases {
-		v.say.warn("deleted with the definitions: %s", what)
+		v.Say.Warn("deleted with the definitions: %s", what)
 		return nil
 	}
-	return refuse(reasonLeasesHeld, "the definitions stay: with them would go %s", what).
-		withHint("see who holds what: bcsnetctl ip list; to delete it all the same: bcsnetctl uninstall --crds --delete-leases")
+	return app.Refuse(reasonLeasesHeld, "the definitions stay: with them would go %s", what).
+		WithHint("see who holds what: bcsnetctl ip list; to delete it all the same: bcsnetctl uninstall --crds --delete-leases")
 }
 
 // count is how many objects a field selector matches; none where their definition is gone. A definition
@@ -68,7 +69,7 @@ func (v *uninstall) count(ctx context.Context, c dynamic.Interface, steps []step
 		return err == nil, err
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		err = &failure{message: "the definitions stay: " + name + " are defined and not served, so nobody knows what would go with them"}
+		err = &app.Failure{Message: "the definitions stay: " + name + " are defined and not served, so nobody knows what would go with them"}
 	}
 	return n, err
 }
@@ -81,7 +82,7 @@ func (v *uninstall) each(ctx context.Context, c dynamic.Interface, r schema.Grou
 		case apierrors.IsNotFound(err):
 			return err
 		case err != nil:
-			return v.administrators(err)
+			return needAdministrator(v.App, err)
 		}
 		if err := take(page.Items); err != nil {
 			return err
@@ -104,15 +105,15 @@ func (v *uninstall) finish(ctx context.Context, c dynamic.Interface, crd step) e
 			return err
 		}
 	}
-	v.say.wait("%s: waiting until its objects are gone", title(crd.want))
+	v.Say.Wait("%s: waiting until its objects are gone", title(crd.want))
 	uid := crd.have.GetUID()
 	read := func(o *unstructured.Unstructured) (types.UID, error) { return o.GetUID(), nil }
-	err = followed[types.UID]{session: v.session, api: crd.api, fields: named(crd.have.GetName()), read: read, see: func(set map[string]types.UID) (bool, error) {
+	err = waitSet[types.UID]{session: v.App, api: crd.api, fields: named(crd.have.GetName()), read: read, see: func(set map[string]types.UID) (bool, error) {
 		return set[crd.have.GetName()] != uid, nil
 	}}.until(ctx, v.timeout)
 	if errors.Is(err, errTooLong) {
-		f := &failure{code: exitTimeout, message: title(crd.want) + " is not gone after " + v.timeout.String(), cause: err}
-		return f.withHint("see what is left: kubectl get %s; then run it again: it does the rest", name)
+		f := &app.Failure{Code: app.ExitTimeout, Message: title(crd.want) + " is not gone after " + v.timeout.String(), Cause: err}
+		return f.WithHint("see what is left: kubectl get %s; then run it again: it does the rest", name)
 	}
 	return err
 }
@@ -127,11 +128,11 @@ func (v *uninstall) unfinalize(ctx context.Context, c dynamic.Interface, r schem
 				continue
 			}
 			group.Go(func() error {
-				_, err := c.Resource(r).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{FieldManager: programName})
+				_, err := c.Resource(r).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{FieldManager: app.ProgramName})
 				if apierrors.IsNotFound(err) {
 					return nil
 				}
-				return v.administrators(err)
+				return needAdministrator(v.App, err)
 			})
 		}
 		return group.Wait()

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -18,8 +20,8 @@ import (
 const formatSVG = "svg"
 
 type usage struct {
-	*session
-	output output
+	*app.App
+	output printer.Output
 	names  []string
 	block  string
 	bits   int // of block, 0 where that is left to us
@@ -27,7 +29,7 @@ type usage struct {
 }
 
 // newUsage is the command usage; under pool it needs a name.
-func newUsage(s *session) *cobra.Command {
+func newUsage(s *app.App) *cobra.Command {
 	cmd := usageCommand(s)
 	cmd.Use, cmd.GroupID = "usage [POOL...]", "objects"
 	cmd.Short = "Show how full pools are, or which addresses of one are taken"
@@ -38,9 +40,9 @@ func newUsage(s *session) *cobra.Command {
 	return cmd
 }
 
-func newPoolUsage(s *session) *cobra.Command {
+func newPoolUsage(s *app.App) *cobra.Command {
 	cmd := usageCommand(s)
-	cmd.Use, cmd.Args = "usage POOL...", takes(1, 0)
+	cmd.Use, cmd.Args = "usage POOL...", app.Takes(1, 0)
 	cmd.Short = "Show which addresses of a pool are taken"
 	cmd.Example = `  bcsnetctl pool usage blue
   bcsnetctl pool usage blue --by host
@@ -48,31 +50,31 @@ func newPoolUsage(s *session) *cobra.Command {
 	return cmd
 }
 
-func usageCommand(s *session) *cobra.Command {
-	v := &usage{session: s}
+func usageCommand(s *app.App) *cobra.Command {
+	v := &usage{App: s}
 	cmd := &cobra.Command{
-		Args: cobra.ArbitraryArgs, RunE: runs(v),
+		Args: cobra.ArbitraryArgs, RunE: app.Runs(v),
 		Long: `Show which addresses of a pool are taken: a map with one cell an address, or one
 cell a block where the pool has more than 4096. With --by, or without a pool, a
 table of who takes how much. An address is a problem when it drains, when it is
 being deleted, or when a host has it that is not in the pool. One that rests for
 the pool's cooldown counts as taken.`,
-		ValidArgsFunction: s.completePools,
+		ValidArgsFunction: completePools(s),
 	}
 	cmd.Flags().StringVar(&v.block, "block", "", "size of a cell as a prefix `LENGTH`, such as /28")
 	cmd.Flags().StringVar(&v.by, "by", "", "a table by `WHAT`: host, namespace or pool")
-	complete(cmd, "by", byValues()...)
-	complete(cmd, "block", "/24", "/26", "/28", "/30")
-	v.output.addToView(cmd, formatSVG)
-	v.output.addNoHeaders(cmd)
-	v.output.addSort(cmd, ".free")
+	app.Complete(cmd, "by", byValues()...)
+	app.Complete(cmd, "block", "/24", "/26", "/28", "/30")
+	v.output.AddToView(cmd, formatSVG)
+	v.output.AddNoHeaders(cmd)
+	v.output.AddSort(cmd, ".free")
 	return cmd
 }
 
 func byValues() []string { return []string{"host", "namespace", "pool"} }
 
 func (v *usage) Complete(args []string) error {
-	v.names = sortedOnce(args)
+	v.names = app.SortedOnce(args)
 	return nil
 }
 
@@ -82,31 +84,31 @@ func (v *usage) Validate() (err error) {
 	}
 	switch {
 	case v.by != "" && !slices.Contains(byValues(), v.by):
-		return usagef("--by %q is not host, namespace or pool", v.by)
-	case v.output.sort.text != "" && v.by == "":
-		return usagef("--sort-by is for the tables of --by").withHint("for example: %s usage %s --by host --sort-by .active", v.name, v.names[0])
+		return app.Usagef("--by %q is not host, namespace or pool", v.by)
+	case v.output.Sort.Text != "" && v.by == "":
+		return app.Usagef("--sort-by is for the tables of --by").WithHint("for example: %s usage %s --by host --sort-by .active", v.Name, v.names[0])
 	case v.block != "" && v.by != "":
-		return usagef("--block is for the map of a pool").withHint("name a pool, and leave out --by")
+		return app.Usagef("--block is for the map of a pool").WithHint("name a pool, and leave out --by")
 	case v.svg() && (v.by != "" || len(v.names) != 1):
-		return usagef("-o svg draws the map of one pool").withHint("for example: %s usage POOL -o svg > pool.svg", v.name)
+		return app.Usagef("-o svg draws the map of one pool").WithHint("for example: %s usage POOL -o svg > pool.svg", v.Name)
 	}
 	if v.block != "" {
 		if v.bits, err = strconv.Atoi(strings.TrimPrefix(v.block, "/")); err != nil || v.bits < 1 {
-			return usagef("--block %q is not a prefix length such as /28", v.block)
+			return app.Usagef("--block %q is not a prefix length such as /28", v.block)
 		}
 	}
-	return v.output.validate()
+	return v.output.Validate()
 }
 
-func (v *usage) svg() bool { return *v.output.flags.OutputFormat == formatSVG }
+func (v *usage) svg() bool { return *v.output.Flags.OutputFormat == formatSVG }
 
 func (v *usage) Run(ctx context.Context) error {
-	chosen, err := v.choosePools(ctx, v.names)
+	chosen, err := choosePools(ctx, v.App, v.names)
 	if err != nil {
 		return err
 	}
 	if len(chosen) == 0 {
-		v.say.note("no pools in %s", v.where())
+		v.Say.Note("no pools in %s", v.Where())
 		return nil
 	}
 	var all []ipam.Pool
@@ -116,8 +118,8 @@ func (v *usage) Run(ctx context.Context) error {
 		known[p.Name] = store.Pool(p.BCSNetPool)
 		all = append(all, known[p.Name])
 	}
-	now := v.now()
-	taken, err := v.heldIn(ctx, v.names, func(l ipam.Lease) bool {
+	now := v.Now()
+	taken, err := leasesHeldIn(ctx, v.App, v.names, func(l ipam.Lease) bool {
 		return l.State != ipam.Available || cooling(known[l.Pool], l, now)
 	})
 	if err != nil {
@@ -146,13 +148,13 @@ func (v *usage) draw(p ipam.Pool, taken []ipam.Lease) (heatMap, error) {
 	bits := v.bits
 	switch {
 	case !p.Valid():
-		return heatMap{}, refuse(reasonPoolInvalid, "the spec of pool %s cannot be used: %s", p.Name, p.Problem).
-			withHint("mend it: bcsnetctl pool edit %s", p.Name)
+		return heatMap{}, app.Refuse(app.ReasonPoolInvalid, "the spec of pool %s cannot be used: %s", p.Name, p.Problem).
+			WithHint("mend it: bcsnetctl pool edit %s", p.Name)
 	case bits == 0:
 		bits = blockBits(p)
 	case bits < subnet.Bits() || bits > subnet.Addr().BitLen():
-		return heatMap{}, usagef("--block /%d is no part of the subnet %s of pool %s", bits, subnet, p.Name).
-			withHint("choose a length from /%d to /%d", subnet.Bits(), subnet.Addr().BitLen())
+		return heatMap{}, app.Usagef("--block /%d is no part of the subnet %s of pool %s", bits, subnet, p.Name).
+			WithHint("choose a length from /%d to /%d", subnet.Bits(), subnet.Addr().BitLen())
 	}
 	return newHeatMap(p, taken, bits), nil
 }
@@ -162,21 +164,21 @@ func (v *usage) print(maps []heatMap) error {
 	switch {
 	case v.svg():
 		maps[0].picture(&b)
-	case v.output.printer != nil && len(maps) == 1:
+	case v.output.Printer != nil && len(maps) == 1:
 		o := maps[0].object()
-		return v.output.object(v.Out, &o)
-	case v.output.printer != nil:
-		l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": programName + "/v1", "kind": "PoolUsageList"}}
+		return v.output.Object(v.Out, &o)
+	case v.output.Printer != nil:
+		l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": "PoolUsageList"}}
 		for _, m := range maps {
 			l.Items = append(l.Items, m.object())
 		}
-		return v.output.object(v.Out, l)
+		return v.output.Object(v.Out, l)
 	default:
 		for i, m := range maps {
 			if i > 0 {
 				b.WriteString("\n")
 			}
-			m.draw(&b, v.out)
+			m.draw(&b, v.Terminal)
 		}
 	}
 	_, err := v.Out.Write(b.Bytes())

@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -114,39 +116,39 @@ func (r *usageRow) add(p ipam.Pool, l ipam.Lease) {
 
 // table prints who takes how much.
 func (v *usage) table(rows []usageRow) error {
-	if err := sorted(&v.output.sort, rows, func(r usageRow) (sortKey, error) { return v.output.sort.key(r.object(v.by)) }); err != nil {
+	if err := printer.Sorted(&v.output.Sort, rows, func(r usageRow) (printer.SortKey, error) { return v.output.Sort.Key(r.object(v.by)) }); err != nil {
 		return err
 	}
-	if v.output.printer != nil {
-		return v.output.object(v.Out, usageObjects(v.by, rows))
+	if v.output.Printer != nil {
+		return v.output.Object(v.Out, usageObjects(v.by, rows))
 	}
-	columns := []column[usageRow]{
-		{name: strings.ToUpper(v.by), cell: func(r usageRow) string { return r.who }},
-		{name: "ACTIVE", cell: func(r usageRow) string { return strconv.Itoa(r.active) }},
-		{name: "RSVD", cell: func(r usageRow) string { return strconv.Itoa(r.reserved) }},
-		{name: "PROBLEMS", cell: func(r usageRow) string { return strconv.Itoa(r.problems) }},
-		{name: "COOLING", cell: func(r usageRow) string { return strconv.Itoa(r.cooling) }},
-		{name: "FREE", cell: func(r usageRow) string { return count(r.free) }},
-		{name: "USED", cell: func(r usageRow) string { return v.out.usedCell(r.used(), r.total) }},
+	columns := []printer.Column[usageRow]{
+		{Name: strings.ToUpper(v.by), Cell: func(r usageRow) string { return r.who }},
+		{Name: "ACTIVE", Cell: func(r usageRow) string { return strconv.Itoa(r.active) }},
+		{Name: "RSVD", Cell: func(r usageRow) string { return strconv.Itoa(r.reserved) }},
+		{Name: "PROBLEMS", Cell: func(r usageRow) string { return strconv.Itoa(r.problems) }},
+		{Name: "COOLING", Cell: func(r usageRow) string { return strconv.Itoa(r.cooling) }},
+		{Name: "FREE", Cell: func(r usageRow) string { return app.Count(r.free) }},
+		{Name: "USED", Cell: func(r usageRow) string { return v.Terminal.UsedCell(r.used(), r.total) }},
 	}
 	if v.by != "pool" {
-		columns = slices.DeleteFunc(columns, func(c column[usageRow]) bool { return c.name == "FREE" || c.name == "COOLING" })
+		columns = slices.DeleteFunc(columns, func(c printer.Column[usageRow]) bool { return c.Name == "FREE" || c.Name == "COOLING" })
 	}
 	if slices.ContainsFunc(rows, func(r usageRow) bool { return r.bounded }) {
-		columns = append(columns, column[usageRow]{name: "QUOTA", cell: usageRow.quotaText})
+		columns = append(columns, printer.Column[usageRow]{Name: "QUOTA", Cell: usageRow.quotaText})
 	}
 	if slices.ContainsFunc(rows, func(r usageRow) bool { return r.others > 0 }) {
-		columns = append(columns, column[usageRow]{name: "OTHERS", cell: func(r usageRow) string { return count(r.others) }})
+		columns = append(columns, printer.Column[usageRow]{Name: "OTHERS", Cell: func(r usageRow) string { return app.Count(r.others) }})
 	}
 	if len(rows) == 0 {
-		v.say.note("no address is taken")
+		v.Say.Note("no address is taken")
 	}
-	return newTable(&v.output, columns).write(v.Out, rows)
+	return printer.NewTable(&v.output, columns).Write(v.Out, rows)
 }
 
 // usageObjects is the table for -o json and the like.
 func usageObjects(by string, rows []usageRow) *unstructured.UnstructuredList {
-	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": programName + "/v1", "kind": "UsageList"}}
+	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": "UsageList"}}
 	for _, r := range rows {
 		l.Items = append(l.Items, unstructured.Unstructured{Object: r.object(by)})
 	}
@@ -155,7 +157,7 @@ func usageObjects(by string, rows []usageRow) *unstructured.UnstructuredList {
 
 func (r usageRow) object(by string) map[string]any {
 	o := map[string]any{
-		"apiVersion": programName + "/v1", "kind": "Usage", by: r.who,
+		"apiVersion": app.ProgramName + "/v1", "kind": "Usage", by: r.who,
 		"active": int64(r.active), "reserved": int64(r.reserved), "problems": int64(r.problems),
 	}
 	if by == "pool" {

@@ -14,10 +14,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
 type versionVerb struct {
-	*session
+	*app.App
 	client bool
 	format string
 }
@@ -43,10 +44,10 @@ const (
 	schemasOutdated = "outdated"
 )
 
-func newVersion(s *session) *cobra.Command {
-	v := &versionVerb{session: s}
+func newVersion(s *app.App) *cobra.Command {
+	v := &versionVerb{App: s}
 	cmd := &cobra.Command{
-		Use: "version", GroupID: "other", Args: takes(0, 0), RunE: runs(v),
+		Use: "version", GroupID: "other", Args: app.Takes(0, 0), RunE: app.Runs(v),
 		Short: "Show the version, and what the cluster serves",
 		Long: `Show the version of this program, that of the API server, which objects of
 bcsnet it serves and whether their definitions are those of this program, and
@@ -57,7 +58,7 @@ the controller: its image, its replicas and which of them leads.`,
 	}
 	cmd.Flags().BoolVar(&v.client, "client", false, "this program only; the cluster is not asked")
 	cmd.Flags().StringVarP(&v.format, "output", "o", "", "print `FORMAT`: json|yaml")
-	complete(cmd, "output", "json", "yaml")
+	app.Complete(cmd, "output", "json", "yaml")
 	return cmd
 }
 
@@ -65,13 +66,13 @@ func (v *versionVerb) Complete([]string) error { return nil }
 
 func (v *versionVerb) Validate() error {
 	if !slices.Contains([]string{"", "json", "yaml"}, v.format) {
-		return usagef("there is no output format %q", v.format).withHint("the formats are json, yaml")
+		return app.Usagef("there is no output format %q", v.format).WithHint("the formats are json, yaml")
 	}
 	return nil
 }
 
 func (v *versionVerb) Run(ctx context.Context) error {
-	all := versions{Client: v.version, Go: fmt.Sprintf("%s %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)}
+	all := versions{Client: v.Version, Go: fmt.Sprintf("%s %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)}
 	var err error
 	if !v.client {
 		err = v.ask(ctx, &all)
@@ -84,26 +85,26 @@ func (v *versionVerb) Run(ctx context.Context) error {
 
 // ask fills in what the cluster says.
 func (v *versionVerb) ask(ctx context.Context, all *versions) error {
-	cfg, err := v.connect()
+	cfg, err := v.Connect()
 	if err != nil {
 		return err
 	}
 	c, err := discovery.NewDiscoveryClientForConfig(cfg)
 	if err != nil {
-		return v.configProblem(err)
+		return v.ConfigProblem(err)
 	}
 	all.Cluster = cfg.Host
 	server, err := c.ServerVersionWithContext(ctx)
 	if err != nil {
-		return v.explain(err)
+		return explainError(v.App, err)
 	}
 	all.Kubernetes = server.GitVersion
 	served, err := c.ServerResourcesForGroupVersionWithContext(ctx, v1.GroupVersion.String())
 	switch {
 	case apierrors.IsNotFound(err):
-		return (&failure{message: "the cluster does not know the objects of bcsnet: their CRDs are not installed", cause: err}).withHint(hintInstall)
+		return (&app.Failure{Message: "the cluster does not know the objects of bcsnet: their CRDs are not installed", Cause: err}).WithHint(hintInstall)
 	case err != nil:
-		return v.explain(err)
+		return explainError(v.App, err)
 	}
 	all.Group = served.GroupVersion
 	for _, r := range served.APIResources {
@@ -117,14 +118,14 @@ func (v *versionVerb) ask(ctx context.Context, all *versions) error {
 
 // askMore fills in what not everybody may read; that is said and is no error.
 func (v *versionVerb) askMore(ctx context.Context, all *versions) error {
-	c, err := v.dynamic()
+	c, err := v.Dynamic()
 	if err != nil {
 		return err
 	}
 	old, err := v.outdated(ctx, c)
 	switch {
 	case err != nil:
-		v.say.warn("the definitions of the objects cannot be read: %v", v.explain(err))
+		v.Say.Warn("the definitions of the objects cannot be read: %v", explainError(v.App, err))
 	case len(old) > 0:
 		all.Schemas, all.Outdated = schemasOutdated, old
 	default:
@@ -132,7 +133,7 @@ func (v *versionVerb) askMore(ctx context.Context, all *versions) error {
 	}
 	all.Controller, err = v.controller(ctx, c)
 	if err != nil {
-		v.say.warn("the controller cannot be looked at in full: %v", v.explain(err))
+		v.Say.Warn("the controller cannot be looked at in full: %v", explainError(v.App, err))
 	}
 	return nil
 }
@@ -169,7 +170,7 @@ func (v *versionVerb) text(all versions) []byte {
 		text = fmt.Appendf(text, "schemas:     current\n")
 	case schemasOutdated:
 		text = fmt.Appendf(text, "schemas:     not those of this program: %s; to bring them: %s\n",
-			strings.Join(all.Outdated, ", "), v.called("bcsnetctl install --crds-only"))
+			strings.Join(all.Outdated, ", "), v.Called("bcsnetctl install --crds-only"))
 	}
 	if all.Controller != nil {
 		text = fmt.Appendf(text, "controller:  %s\n", all.Controller)

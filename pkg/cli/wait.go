@@ -10,11 +10,12 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 type waiting struct {
-	*session
+	*app.App
 	until   string
 	timeout time.Duration
 	// left says how much of the time is left.
@@ -26,10 +27,10 @@ type waiting struct {
 	claims []string
 }
 
-func newWait(s *session) *cobra.Command {
-	v := &waiting{session: s}
+func newWait(s *app.App) *cobra.Command {
+	v := &waiting{App: s}
 	cmd := &cobra.Command{
-		Use: "wait POOL|ADDRESS|NAMESPACE/CLAIM...", GroupID: "objects", Args: takes(1, 0), RunE: runs(v),
+		Use: "wait POOL|ADDRESS|NAMESPACE/CLAIM...", GroupID: "objects", Args: app.Takes(1, 0), RunE: app.Runs(v),
 		Short: "Wait until pools or claims are ready, or addresses are free",
 		Long: `Wait until pools, claims or addresses are as --for says, for use in scripts. It
 is told of changes and asks for none; what it waits for goes to standard error.
@@ -51,11 +52,11 @@ yet. A claim is written NAMESPACE/NAME.
   bcsnetctl wait blue green --for=exhausted=false --timeout=1h
   bcsnetctl wait shop/partners --for=preallocated
   bcsnetctl wait 10.1.0.20 --for=released --timeout=30s`,
-		ValidArgsFunction: s.completePools,
+		ValidArgsFunction: completePools(s),
 	}
 	cmd.Flags().StringVar(&v.until, "for", "", "wait for this `STATE`")
 	cmd.Flags().DurationVar(&v.timeout, "timeout", 5*time.Minute, "how long to wait; 0 is for ever")
-	complete(cmd, "for", goals()...)
+	app.Complete(cmd, "for", goals()...)
 	return cmd
 }
 
@@ -79,7 +80,7 @@ func (v *waiting) Validate() (err error) {
 		return err
 	}
 	if len(v.addrs) > 0 && v.goal.word != goalReleased {
-		return usagef("%s is an address: it can be waited for with --for=released alone", v.addrs[0])
+		return app.Usagef("%s is an address: it can be waited for with --for=released alone", v.addrs[0])
 	}
 	if len(v.pools) > 0 {
 		if err := v.goal.applies("pool "+v.pools[0], poolConditions()); err != nil {
@@ -92,18 +93,18 @@ func (v *waiting) Validate() (err error) {
 		}
 	}
 	if v.timeout < 0 {
-		return usagef("--timeout %s is negative", v.timeout)
+		return app.Usagef("--timeout %s is negative", v.timeout)
 	}
 	return nil
 }
 
 func (v *waiting) Run(ctx context.Context) error {
-	api, err := v.session.pools()
+	api, err := newPools(v.App)
 	if err != nil {
 		return err
 	}
-	v.left = v.deadline(v.timeout)
-	var failed several
+	v.left = remaining(v.App, v.timeout)
+	var failed app.Several
 	for _, name := range v.pools {
 		if err := v.forPool(ctx, api, name); err != nil {
 			failed = append(failed, err)
@@ -119,15 +120,15 @@ func (v *waiting) Run(ctx context.Context) error {
 			failed = append(failed, err)
 		}
 	}
-	return failed.orNil()
+	return failed.OrNil()
 }
 
 func (v *waiting) forPool(ctx context.Context, api *pools, name string) error {
 	p, err := api.get(ctx, name)
-	f, _ := errors.AsType[*failure](err)
+	f, _ := errors.AsType[*app.Failure](err)
 	switch {
-	case v.goal.word == goalDeleted && f != nil && f.reason == reasonPoolNotFound:
-		v.say.done("there is no pool %s", name)
+	case v.goal.word == goalDeleted && f != nil && f.Reason == app.ReasonPoolNotFound:
+		v.Say.Done("there is no pool %s", name)
 		return nil
 	case err != nil:
 		return err
@@ -139,7 +140,7 @@ func (v *waiting) forPool(ctx context.Context, api *pools, name string) error {
 	default:
 		return forCondition(ctx, v, conditioned[pool]{
 			what: "pool " + p.Name, api: api.api, name: p.Name, key: p.Name, uid: p.UID, read: readPool, state: stateOfPool,
-			object: func(p pool) metav1.Object { return p.BCSNetPool }, gone: reasonPoolNotFound, deleting: reasonPoolTerminating, hint: describing(p.Name),
+			object: func(p pool) metav1.Object { return p.BCSNetPool }, gone: app.ReasonPoolNotFound, deleting: app.ReasonPoolTerminating, hint: describing(p.Name),
 		})
 	}
 }

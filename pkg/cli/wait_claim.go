@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -16,17 +17,17 @@ func (v *waiting) forClaim(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	api, err := v.session.claims()
+	api, err := newClaims(v.App)
 	if err != nil {
 		return err
 	}
 	c, err := api.get(ctx, key)
-	f, _ := errors.AsType[*failure](err)
+	f, _ := errors.AsType[*app.Failure](err)
 	what := "claim " + key.String()
 	hint := "bcsnetctl claim describe " + key.String()
 	switch {
-	case v.goal.word == goalDeleted && f != nil && f.reason == ipam.ReasonClaimNotFound:
-		v.say.done("there is no %s", what)
+	case v.goal.word == goalDeleted && f != nil && f.Reason == ipam.ReasonClaimNotFound:
+		v.Say.Done("there is no %s", what)
 		return nil
 	case err != nil:
 		return err
@@ -46,7 +47,7 @@ func (v *waiting) forClaim(ctx context.Context, arg string) error {
 func (c *claims) untilGone(ctx context.Context, gone ipClaim, limit time.Duration) (what string, err error) {
 	said := ""
 	what = waitsForController
-	err = followed[ipClaim]{session: c.session, api: c.api.Namespace(gone.Namespace), fields: named(gone.Name), read: readClaim, see: func(set map[string]ipClaim) (bool, error) {
+	err = waitSet[ipClaim]{session: c.App, api: c.api.Namespace(gone.Namespace), fields: named(gone.Name), read: readClaim, see: func(set map[string]ipClaim) (bool, error) {
 		now, exists := set[gone.name()]
 		if !exists || now.UID != gone.UID {
 			return true, nil
@@ -56,9 +57,9 @@ func (c *claims) untilGone(ctx context.Context, gone ipClaim, limit time.Duratio
 		}
 		said = what
 		if now.DeletionTimestamp == nil {
-			c.say.wait("claim %s: waiting until it is deleted: %s", gone.name(), what)
+			c.Say.Wait("claim %s: waiting until it is deleted: %s", gone.name(), what)
 		} else {
-			c.say.wait("claim %s is being deleted: %s", gone.name(), what)
+			c.Say.Wait("claim %s is being deleted: %s", gone.name(), what)
 		}
 		return false, nil
 	}}.until(ctx, limit)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
@@ -35,17 +36,17 @@ type conditioned[T any] struct {
 
 func forCondition[T any](ctx context.Context, v *waiting, c conditioned[T]) error {
 	what, said := "", ""
-	err := followed[T]{session: v.session, api: c.api, fields: named(c.name), read: c.read, see: func(set map[string]T) (bool, error) {
+	err := waitSet[T]{session: v.App, api: c.api, fields: named(c.name), read: c.read, see: func(set map[string]T) (bool, error) {
 		now, exists := set[c.key]
 		if !exists || c.object(now).GetUID() != c.uid {
-			return false, refuse(c.gone, "%s was deleted before it was %s", c.what, v.goal.word)
+			return false, app.Refuse(c.gone, "%s was deleted before it was %s", c.what, v.goal.word)
 		}
 		if v.goal.condition == v1.ConditionReady && v.goal.want && c.object(now).GetDeletionTimestamp() != nil {
-			return false, refuse(c.deleting, "%s is being deleted and will not be ready again", c.what)
+			return false, app.Refuse(c.deleting, "%s is being deleted and will not be ready again", c.what)
 		}
 		ok, how := v.goal.met(c.state(now))
 		if what = how; what != said && !ok {
-			v.say.wait("%s: waiting until it is %s: %s", c.what, v.goal.word, v.called(what))
+			v.Say.Wait("%s: waiting until it is %s: %s", c.what, v.goal.word, v.Called(what))
 			said = what
 		}
 		return ok, nil
@@ -72,18 +73,18 @@ func (v *waiting) forAddress(ctx context.Context, a netip.Addr) error {
 
 // forFree waits until no address is left of those that a selector matches.
 func (v *waiting) forFree(ctx context.Context, selector, who string, how func(map[string]ipam.Lease) string, o outcome) error {
-	c, err := v.dynamic()
+	c, err := v.Dynamic()
 	if err != nil {
 		return err
 	}
 	said, when := "", time.Time{}
-	err = followed[ipam.Lease]{session: v.session, api: c.Resource(resource(v1.IPResource)), fields: selector, read: readLease, see: func(set map[string]ipam.Lease) (bool, error) {
+	err = waitSet[ipam.Lease]{session: v.App, api: c.Resource(resource(v1.IPResource)), fields: selector, read: readLease, see: func(set map[string]ipam.Lease) (bool, error) {
 		if len(set) == 0 {
 			return true, nil
 		}
-		if o.what = how(set); o.what != said && v.now().Sub(when) >= sayEvery {
-			v.say.wait("%s: waiting until it is released: %s", who, o.what)
-			said, when = o.what, v.now()
+		if o.what = how(set); o.what != said && v.Now().Sub(when) >= sayEvery {
+			v.Say.Wait("%s: waiting until it is released: %s", who, o.what)
+			said, when = o.what, v.Now()
 		}
 		return false, nil
 	}}.until(ctx, v.left())
@@ -100,18 +101,18 @@ func describing(name string) string { return "bcsnetctl pool describe " + name }
 func (v *waiting) end(err error, o outcome) error {
 	switch {
 	case err == nil:
-		v.say.done("%s", o.done)
+		v.Say.Done("%s", o.done)
 		return nil
 	case !errors.Is(err, errTooLong):
 		return err
 	}
-	f := &failure{code: exitTimeout, cause: err, message: o.late + " after " + v.timeout.String()}
+	f := &app.Failure{Code: app.ExitTimeout, Cause: err, Message: o.late + " after " + v.timeout.String()}
 	if o.what != "" {
-		f.message += ": " + o.what
+		f.Message += ": " + o.what
 	}
 	switch o.what {
 	case waitsForFirstLook, waitsForSecondLook, waitsForController:
-		return f.withHint(hintController)
+		return f.WithHint(hintController)
 	}
-	return f.withHint("look closer: %s", o.hint)
+	return f.WithHint("look closer: %s", o.hint)
 }

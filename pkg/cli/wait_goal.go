@@ -9,6 +9,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -46,7 +47,7 @@ func parseGoal(text string) (goal, error) {
 	i := slices.IndexFunc(conditions, func(c string) bool { return strings.EqualFold(c, word) })
 	switch {
 	case text == "":
-		return goal{}, usagef("--for is missing: say what to wait for")
+		return goal{}, app.Usagef("--for is missing: say what to wait for")
 	case i >= 0 && (!given || value == "true"):
 		is := adjective(conditions[i])
 		return goal{condition: conditions[i], want: true, word: is, unmet: "not " + is}, nil
@@ -56,11 +57,11 @@ func parseGoal(text string) (goal, error) {
 	case !given && (word == goalReleased || word == goalDeleted):
 		return goal{word: word}, nil
 	}
-	f := usagef("--for %q is nothing that one can wait for", text)
-	if near := nearest(text, goals()); near != "" {
-		return goal{}, f.withHint("did you mean %s? There are: %s", near, strings.Join(goals(), ", "))
+	f := app.Usagef("--for %q is nothing that one can wait for", text)
+	if near := app.Nearest(text, goals()); near != "" {
+		return goal{}, f.WithHint("did you mean %s? There are: %s", near, strings.Join(goals(), ", "))
 	}
-	return goal{}, f.withHint("there are: %s", strings.Join(goals(), ", "))
+	return goal{}, f.WithHint("there are: %s", strings.Join(goals(), ", "))
 }
 
 // adjective is how an object is of which a condition is true.
@@ -79,7 +80,7 @@ func (g goal) applies(what string, conditions []string) error {
 	if g.condition == "" || slices.Contains(conditions, g.condition) {
 		return nil
 	}
-	return usagef("%s cannot be waited for with --for=%s: it has the conditions %s", what, strings.ToLower(g.condition), strings.ToLower(strings.Join(conditions, ", ")))
+	return app.Usagef("%s cannot be waited for with --for=%s: it has the conditions %s", what, strings.ToLower(g.condition), strings.ToLower(strings.Join(conditions, ", ")))
 }
 
 // state is what a status says.

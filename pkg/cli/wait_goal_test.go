@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
 func TestParseGoal(t *testing.T) {
@@ -26,8 +27,8 @@ func TestParseGoal(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "ready=", "ready=maybe", "released=true", "cordoned", "=true"} {
-		var f *failure
-		if _, err := parseGoal(text); !errors.As(err, &f) || f.code != exitUsage {
+		var f *app.Failure
+		if _, err := parseGoal(text); !errors.As(err, &f) || f.Code != app.ExitUsage {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -14,6 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 )
 
 // watchHelp is the part of a list's help that is about --watch.
@@ -25,8 +28,8 @@ exit code 0. Elsewhere every change is one more line, whose EVENT says whether
 it was ADDED, MODIFIED or DELETED, or one more object with -o json and the like.`
 
 // addWatch gives a list the flag --watch.
-func (o *output) addWatch(cmd *cobra.Command) {
-	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "go on and show what changes, until q or Ctrl-C")
+func addWatch(o *printer.Output, cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&o.Watch, "watch", "w", false, "go on and show what changes, until q or Ctrl-C")
 	cmd.Long += watchHelp
 }
 
@@ -149,7 +152,7 @@ func (w *watched[T]) become(items []T, nameOf func(T) string) error {
 }
 
 // watchObjects watches a list whose items are objects of one kind.
-func watchObjects[T any](ctx context.Context, s *session, from source, read func(*unstructured.Unstructured) (T, error), w *watched[T]) error {
+func watchObjects[T any](ctx context.Context, s *app.App, from source, read func(*unstructured.Unstructured) (T, error), w *watched[T]) error {
 	take := func(c change) error {
 		switch c.kind {
 		case watch.Bookmark:
@@ -164,18 +167,18 @@ func watchObjects[T any](ctx context.Context, s *session, from source, read func
 		}
 		return w.put(c.name, item)
 	}
-	return s.watch(ctx, []source{from}, take, func() error { return w.view.refresh(w) })
+	return runView(ctx, s, []source{from}, take, func() error { return w.view.refresh(w) })
 }
 
-// watch calls take with every change of the sources, and tick several times a second, until the context ends or somebody
+// runView calls take with every change of the sources, and tick several times a second, until the context ends or somebody
 // presses q: that is how a watch ends, and no error.
-func (s *session) watch(ctx context.Context, from []source, take func(change) error, tick func() error) error {
-	ctx, stop := s.quittable(ctx)
+func runView(ctx context.Context, s *app.App, from []source, take func(change) error, tick func() error) error {
+	ctx, stop := s.Quittable(ctx)
 	defer stop()
 	group, running := errgroup.WithContext(ctx)
-	changes, told := make(chan change), &complaint{of: map[int]bool{}}
+	changes, told := make(chan change), &warnOnce{of: map[int]bool{}}
 	for i, src := range from {
-		f, err := s.follower(src, i, changes, told)
+		f, err := startFollower(s, src, i, changes, told)
 		if err != nil {
 			return err
 		}

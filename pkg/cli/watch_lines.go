@@ -4,13 +4,16 @@ import (
 	"io"
 
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 )
 
 // lines shows every change as a line, or as an object where -o asks for them.
 type lines[T any] struct {
-	output *output
+	output *printer.Output
 	w      io.Writer
-	table  *growingTable[line[T]]
+	table  *printer.GrowingTable[line[T]]
 	// object prints an item where no table is asked for.
 	object func(io.Writer, T) error
 }
@@ -22,21 +25,21 @@ type line[T any] struct {
 }
 
 // newView is what shows a watched list: the terminal or, where there is none or objects are asked for, lines.
-func newView[T any](s *session, o *output, columns []column[T], object func(io.Writer, T) error, note func([]T) string) view[T] {
-	if s.out.tty && o.printer == nil {
-		return &screen[T]{w: s.Out, size: s.out.size, table: newTable(o, columns), note: note, now: s.now}
+func newView[T any](s *app.App, o *printer.Output, columns []printer.Column[T], object func(io.Writer, T) error, note func([]T) string) view[T] {
+	if s.Terminal.Tty && o.Printer == nil {
+		return &screen[T]{w: s.Out, size: s.Terminal.Size, table: printer.NewTable(o, columns), note: note, now: s.Now}
 	}
-	with := []column[line[T]]{{name: "EVENT", least: len(watch.Modified), cell: func(e line[T]) string { return string(e.kind) }}}
+	with := []printer.Column[line[T]]{{Name: "EVENT", Least: len(watch.Modified), Cell: func(e line[T]) string { return string(e.kind) }}}
 	for _, c := range columns {
-		with = append(with, column[line[T]]{
-			name: c.name, wide: c.wide, least: c.least, cell: func(e line[T]) string { return c.cell(e.item) },
+		with = append(with, printer.Column[line[T]]{
+			Name: c.Name, Wide: c.Wide, Least: c.Least, Cell: func(e line[T]) string { return c.Cell(e.item) },
 		})
 	}
-	return &lines[T]{output: o, w: s.Out, table: &growingTable[line[T]]{table: newTable(o, with)}, object: object}
+	return &lines[T]{output: o, w: s.Out, table: &printer.GrowingTable[line[T]]{Table: printer.NewTable(o, with)}, object: object}
 }
 
 func (l *lines[T]) begin(all []T) error {
-	l.table.begin()
+	l.table.Begin()
 	rows := make([]line[T], 0, len(all))
 	for _, item := range all {
 		rows = append(rows, line[T]{item: item})
@@ -51,8 +54,8 @@ func (l *lines[T]) change(kind watch.EventType, item T) error {
 func (l *lines[T]) refresh(*watched[T]) error { return nil }
 
 func (l *lines[T]) print(rows []line[T]) error {
-	if l.output.printer == nil {
-		return l.table.write(l.w, rows)
+	if l.output.Printer == nil {
+		return l.table.Write(l.w, rows)
 	}
 	for _, r := range rows {
 		if err := l.object(l.w, r.item); err != nil {

@@ -1,0 +1,46 @@
+package app
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
+)
+
+// Confirm asks on the terminal; anything but yes is no.
+func (s *App) Confirm(ctx context.Context, question string) error {
+	if !terminal.Is(s.In) {
+		return Usagef("standard input is no terminal to ask on").WithHint("to go on without a question: --yes")
+	}
+	fmt.Fprintf(s.ErrOut, "%s [y/N] ", question)
+	line, err := s.readLine(ctx, bufio.NewReader(s.In))
+	if err != nil {
+		return err
+	}
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "y", "yes":
+		return nil
+	}
+	return &Failure{Message: "not confirmed: nothing was changed"}
+}
+
+// readLine reads an answer, with its end of line unless the input ended first.
+func (s *App) readLine(ctx context.Context, from *bufio.Reader) (string, error) {
+	answer := make(chan string, 1)
+	go func() {
+		line, _ := from.ReadString('\n') // the end of the input is an empty answer
+		answer <- line
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(s.ErrOut)
+		return "", ctx.Err()
+	case line := <-answer:
+		if !strings.HasSuffix(line, "\n") {
+			fmt.Fprintln(s.ErrOut)
+		}
+		return line, nil
+	}
+}

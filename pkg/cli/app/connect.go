@@ -1,0 +1,124 @@
+package app
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// Connect finds the cluster. No request is sent.
+func (s *App) Connect() (*rest.Config, error) {
+	if s.Config != nil {
+		return s.Config, nil
+	}
+	if limit := *s.Flags.Timeout; limit != "" {
+		if _, err := clientcmd.ParseTimeout(limit); err != nil {
+			return nil, Usagef("--request-timeout %q is no time", limit).WithHint("write it as 30s or 2m; 0 is no limit")
+		}
+	}
+	cfg, err := s.Flags.ToRESTConfig()
+	if err != nil {
+		return nil, s.ConfigProblem(err)
+	}
+	if s.nowhere(cfg) {
+		return nil, noCluster()
+	}
+	cfg = rest.CopyConfig(cfg)
+	cfg.UserAgent = ProgramName + "/" + s.Version
+	// The API server's own fairness is enough; client-go would allow five requests a second.
+	cfg.QPS = -1
+	cfg.WarningHandler = rest.NewWarningWriter(s.ErrOut, rest.WarningWriterOptions{Deduplicate: true, Color: s.Say.Terminal.Color})
+	s.Config = cfg
+	return cfg, nil
+}
+
+// nowhere is true when nothing says where the cluster is: client-go then means port 8080 of this
+// machine, which is never right.
+func (s *App) nowhere(cfg *rest.Config) bool {
+	if *s.Flags.APIServer != "" || cfg.Host != clientcmd.ClusterDefaults.Server || s.getenv("KUBERNETES_MASTER") != "" {
+		return false
+	}
+	raw, err := s.Flags.ToRawKubeConfigLoader().RawConfig()
+	return err == nil && len(raw.Clusters) == 0
+}
+
+func (s *App) ConfigProblem(err error) error {
+	switch {
+	case clientcmd.IsEmptyConfig(err), clientcmd.IsConfigurationInvalid(err) && *s.Flags.KubeConfig == "" && s.getenv("KUBECONFIG") == "":
+		return noCluster()
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, os.ErrPermission):
+		return (&Failure{Message: "the kubeconfig cannot be used: " + err.Error(), Cause: err}).
+			WithHint("name another with --kubeconfig or KUBECONFIG")
+	}
+	if raw, readErr := s.Flags.ToRawKubeConfigLoader().RawConfig(); readErr == nil && raw.Contexts[*s.Flags.Context] == nil && *s.Flags.Context != "" {
+		f := &Failure{Message: "the kubeconfig has no context " + *s.Flags.Context, Cause: err}
+		if near := Nearest(*s.Flags.Context, slices.Sorted(maps.Keys(raw.Contexts))); near != "" {
+			return f.WithHint("did you mean %s? All contexts: kubectl config get-contexts", near)
+		}
+		return f.WithHint("see the contexts: kubectl config get-contexts")
+	}
+	return (&Failure{Message: "the kubeconfig cannot be used: " + err.Error(), Cause: err}).
+		WithHint("see what it holds: kubectl config view")
+}
+
+func noCluster() *Failure {
+	return (&Failure{Message: "no cluster: there is no kubeconfig, or it names none"}).
+		WithHint("export KUBECONFIG=FILE or pass --kubeconfig FILE; a cluster to try things on: make up && . .local/env")
+}
+
+// Where names the cluster in a sentence.
+func (s *App) Where() string {
+	if raw, err := s.Flags.ToRawKubeConfigLoader().RawConfig(); err == nil {
+		name := raw.CurrentContext
+		if *s.Flags.Context != "" {
+			name = *s.Flags.Context
+		}
+		if name != "" {
+			return "context " + name
+		}
+	}
+	return s.Config.Host
+}
+
+func (s *App) Dynamic() (dynamic.Interface, error) {
+	cfg, err := s.Connect()
+	if err != nil {
+		return nil, err
+	}
+	c, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return nil, s.ConfigProblem(err)
+	}
+	return c, nil
+}
+
+// Leases is the way to the addresses; its writes obey --dry-run=server.
+func (s *App) Leases() (*store.Client, error) { return s.LeasesWith(nil) }
+
+// LeasesWith tells an index of what is written.
+func (s *App) LeasesWith(index *ipam.Index) (*store.Client, error) {
+	cfg, err := s.Connect()
+	if err != nil {
+		return nil, err
+	}
+	limit := timeLimit(cfg.Timeout)
+	cfg = rest.CopyConfig(cfg)
+	cfg.Wrap(limit.wrap)
+	c, err := store.New(cfg, index, store.NewClock(s.Now))
+	if err != nil {
+		return nil, s.ConfigProblem(err)
+	}
+	if s.DryRun == DryRunServer {
+		c = c.Dry()
+	}
+	return c, nil
+}

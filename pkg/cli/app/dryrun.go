@@ -1,0 +1,54 @@
+package app
+
+import (
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// DryRun says how far a change goes: to the end, to the API server that checks it and stores nothing,
+// or not even there. "--dry-run server" is the value server, unlike kubectl's, which takes "server" as an argument;
+// bareDryRun adds a value that is left out.
+type DryRun string
+
+const (
+	DryRunNone   DryRun = "none"
+	DryRunClient DryRun = "client"
+	DryRunServer DryRun = "server"
+)
+
+// String is the flag's value.
+func (d *DryRun) String() string { return string(*d) }
+
+// Set takes the flag's value.
+func (d *DryRun) Set(v string) error {
+	switch DryRun(v) {
+	case DryRunNone, DryRunClient, DryRunServer:
+		*d = DryRun(v)
+		return nil
+	}
+	return Usagef("it is none, client or server")
+}
+
+// Type is shown in the help.
+func (d *DryRun) Type() string { return "STRATEGY" }
+
+func (d *DryRun) AddTo(cmd *cobra.Command) {
+	*d = DryRunNone
+	cmd.Flags().Var(d, "dry-run", "none; client: only say what would change; server: have the API server check it, too")
+	Complete(cmd, "dry-run", string(DryRunNone), string(DryRunClient), string(DryRunServer))
+}
+
+// Options are the values for requests of the API.
+func (d *DryRun) Options() []string {
+	if *d == DryRunServer {
+		return []string{metav1.DryRunAll}
+	}
+	return nil
+}
+
+func (d *DryRun) suffix() string {
+	if *d == DryRunClient || *d == DryRunServer {
+		return " (" + string(*d) + " dry run)"
+	}
+	return ""
+}

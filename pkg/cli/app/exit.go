@@ -1,0 +1,36 @@
+package app
+
+import (
+	"context"
+	"errors"
+)
+
+// Exit codes.
+const (
+	ExitDone        = 0
+	ExitFailed      = 1
+	ExitUsage       = 2
+	ExitFindings    = 3 // findings or differences
+	ExitTimeout     = 124
+	ExitInterrupted = 130
+)
+
+// Found is the end of a command that was asked to look, found something and has said so.
+func Found() error { return &Failure{Code: ExitFindings} }
+
+// ExitCode is the one place where an error becomes an exit code. ctx ends when the user interrupts.
+func ExitCode(ctx context.Context, err error) int {
+	var f *Failure
+	switch {
+	case err == nil:
+		return ExitDone
+	case ctx.Err() != nil:
+		return ExitInterrupted
+	case errors.As(err, &f) && f.Code != 0:
+		return f.Code
+	case errors.Is(err, context.DeadlineExceeded):
+		return ExitTimeout
+	default:
+		return ExitFailed
+	}
+}

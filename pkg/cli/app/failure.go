@@ -1,0 +1,159 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// Failure is an error as the user reads it.
+type Failure struct {
+	// Reason is a stable word that scripts may look for; may be empty.
+	Reason ipam.Reason
+	// Message says what, which object and why.
+	Message string
+	// Hint is the next step, as a command where there is one. It names the program bcsnetctl; the user
+	// reads the name that was called.
+	Hint string
+	// Code is the exit code; 0 leaves it to exitCode.
+	Code  int
+	Cause error
+}
+
+// Reasons of this package, beside those of package ipam.
+const (
+	ReasonPoolNotFound       ipam.Reason = "PoolNotFound"
+	ReasonPoolExists         ipam.Reason = "PoolExists"
+	ReasonPoolOverlap        ipam.Reason = "PoolOverlap"
+	ReasonPoolInvalid        ipam.Reason = "PoolInvalid"
+	ReasonPoolTerminating    ipam.Reason = "PoolTerminating"
+	ReasonAlreadyInPool      ipam.Reason = "AlreadyInPool"
+	ReasonAddressNotUsable   ipam.Reason = "AddressNotUsable"
+	ReasonAddressNotInSubnet ipam.Reason = "AddressNotInSubnet"
+	ReasonAddressReserved    ipam.Reason = "AddressReserved"
+	ReasonAddressKept        ipam.Reason = "AddressKept"
+	ReasonPodLives           ipam.Reason = "PodLives"
+	ReasonLeaseChanged       ipam.Reason = "LeaseChanged"
+	ReasonClaimExists        ipam.Reason = "ClaimExists"
+	ReasonClaimInvalid       ipam.Reason = "ClaimInvalid"
+	ReasonClaimManaged       ipam.Reason = "ClaimManaged"
+	ReasonHostNotFound       ipam.Reason = "HostNotFound"
+	ReasonHostInSubnet       ipam.Reason = "HostInSubnet"
+	ReasonKindNotFound       ipam.Reason = "KindNotFound"
+	ReasonNamespaceNotFound  ipam.Reason = "NamespaceNotFound"
+	ReasonNodeNotFound       ipam.Reason = "NodeNotFound"
+	ReasonNodeReady          ipam.Reason = "NodeReady"
+	ReasonNodeUnknown        ipam.Reason = "NodeUnknown"
+)
+
+// HintRights is the next step where the API server forbids something.
+const HintRights = "your user needs the ClusterRole bcsnet-operator, or bcsnet-viewer to look only; who you are: kubectl auth whoami"
+
+func (f *Failure) Error() string { return f.Message }
+
+func (f *Failure) Unwrap() error { return f.Cause }
+
+// Refuse makes an error with a reason; the exit code is 1.
+func Refuse(reason ipam.Reason, format string, args ...any) *Failure {
+	return &Failure{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// Usagef makes an error of what was typed; the exit code is 2.
+func Usagef(format string, args ...any) *Failure {
+	return &Failure{Code: ExitUsage, Message: fmt.Sprintf(format, args...)}
+}
+
+// WithHint sets the next step.
+func (f *Failure) WithHint(format string, args ...any) *Failure {
+	f.Hint = fmt.Sprintf(format, args...)
+	return f
+}
+
+// Report prints an error: a line that says what, one with the hint. Joined errors are printed one by
+// one; those in a row with the same hint share it.
+func (s *App) Report(ctx context.Context, err error) {
+	if ctx.Err() != nil && err != nil {
+		s.Say.fail("interrupted")
+	}
+	var due string
+	for _, e := range Flatten(err) {
+		if errors.Is(e, context.Canceled) {
+			continue
+		}
+		text, hint := s.Texts(e)
+		if text == "" {
+			continue // the command has said it
+		}
+		if due != "" && due != hint {
+			s.Hint("%s", due)
+		}
+		s.Say.fail("%s", text)
+		due = hint
+	}
+	if due != "" {
+		s.Hint("%s", due)
+	}
+}
+
+// Texts are what is printed of one error.
+func (s *App) Texts(err error) (text, hint string) {
+	text = err.Error()
+	var reason ipam.Reason
+	var f *Failure
+	var r *ipam.Refusal
+	switch {
+	case errors.As(err, &f):
+		reason, hint = f.Reason, f.Hint
+	case errors.As(err, &r):
+		// A Refusal's own text holds its hint.
+		text = strings.TrimSuffix(text, "; hint: "+r.Hint)
+		reason, hint = r.Reason, r.Hint
+		if r.Reason == ipam.ReasonForbidden {
+			hint = HintRights
+		}
+	}
+	if reason != "" {
+		text += " (" + string(reason) + ")"
+	}
+	return s.Called(text), hint
+}
+
+// Several are the errors of several objects, each reported by itself.
+type Several []error
+
+func (s Several) Error() string {
+	var texts []string
+	for _, e := range s {
+		texts = append(texts, e.Error())
+	}
+	return strings.Join(texts, "\n")
+}
+
+func (s Several) Unwrap() []error { return s }
+
+// OrNil is nil when there is no error.
+func (s Several) OrNil() error {
+	if len(s) == 0 {
+		return nil
+	}
+	return s
+}
+
+// Compact leaves out what is no error.
+func (s Several) Compact() error {
+	return slices.DeleteFunc(s, func(err error) bool { return err == nil }).OrNil()
+}
+
+func Flatten(err error) []error {
+	if err == nil {
+		return nil
+	}
+	if all, ok := errors.AsType[Several](err); ok {
+		return all
+	}
+	return []error{err}
+}

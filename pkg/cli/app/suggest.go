@@ -1,0 +1,39 @@
+package app
+
+// Nearest is the candidate that a misspelt word may have meant; empty when none is near.
+func Nearest(word string, candidates []string) string {
+	best, found := len(word)/2+1, ""
+	for _, c := range candidates {
+		if c == word {
+			continue // it exists after all
+		}
+		if d := Distance(word, c); d < best {
+			best, found = d, c
+		}
+	}
+	return found
+}
+
+// Distance counts the letters to insert, delete or replace, or neighbours to swap, that lead from a to b.
+func Distance(a, b string) int {
+	two, one := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range one {
+		one[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row := make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := 1
+			if a[i-1] == b[j-1] {
+				change = 0
+			}
+			row[j] = min(one[j]+1, row[j-1]+1, one[j-1]+change)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], two[j-2]+1)
+			}
+		}
+		two, one = one, row
+	}
+	return one[len(b)]
+}

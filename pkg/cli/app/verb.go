@@ -1,0 +1,73 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// verb is one command. Complete takes what was typed and reads what it names; Validate judges it without
+// looking at anything else; Run does it.
+type verb interface {
+	Complete(args []string) error
+	Validate() error
+	Run(ctx context.Context) error
+}
+
+// Runs is the RunE of a verb.
+func Runs(v verb) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := v.Complete(args); err != nil {
+			return misused(cmd, err)
+		}
+		if err := v.Validate(); err != nil {
+			return misused(cmd, err)
+		}
+		return v.Run(cmd.Context())
+	}
+}
+
+// misused gives an error of usage that has no hint an example.
+func misused(cmd *cobra.Command, err error) error {
+	f, ok := errors.AsType[*Failure](err)
+	if !ok || f.Code != ExitUsage || f.Hint != "" {
+		return err
+	}
+	if example := firstExample(cmd); example != "" {
+		f.Hint = "for example: " + example
+	} else {
+		f.Hint = "see " + cmd.CommandPath() + " --help"
+	}
+	return err
+}
+
+func firstExample(cmd *cobra.Command) string {
+	for line := range strings.Lines(cmd.Example) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			return line
+		}
+	}
+	return ""
+}
+
+// Takes checks the number of arguments; most 0 is for no bound.
+func Takes(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		wanted := strings.TrimPrefix(cmd.Use, cmd.Name()+" ")
+		switch {
+		case len(args) < least:
+			return misused(cmd, Usagef("%s needs %s", cmd.CommandPath(), wanted))
+		case most == 0 && least == 0 && len(args) > 0:
+			f := Usagef("%s takes no argument, not %q", cmd.CommandPath(), args[0])
+			if one, _, err := cmd.Parent().Find([]string{"describe"}); err == nil && one.Name() == "describe" && cmd.Name() == "list" {
+				return f.WithHint("to see one: %s %s", one.CommandPath(), args[0])
+			}
+			return misused(cmd, f)
+		case most > 0 && len(args) > most:
+			return misused(cmd, Usagef("%s takes only %s, not also %q", cmd.CommandPath(), wanted, args[most]))
+		}
+		return nil
+	}
+}

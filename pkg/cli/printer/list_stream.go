@@ -1,0 +1,87 @@
+package printer
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"iter"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// ListStream prints objects one by one as the List that output.list makes of all of them, byte for byte. A list
+// of a large pool would not fit into memory as objects.
+type ListStream struct {
+	listForm
+	// show writes one object, which it gets as the shortest JSON, as it stands in the list.
+	show    func(*bytes.Buffer, []byte) error
+	managed bool // keep the managed fields
+	begun   bool
+}
+
+// listForm is what stands around the objects of a list.
+type listForm struct{ begin, between, end, empty string }
+
+// NewListStream is for -o json and -o yaml; nil for every other format.
+func NewListStream(o *Output) *ListStream {
+	s := &ListStream{}
+	if o.Printer == nil {
+		return nil
+	}
+	switch *o.Flags.OutputFormat {
+	case "json":
+		const tail = "    \"kind\": \"List\",\n    \"metadata\": {\n        \"resourceVersion\": \"\"\n    }\n}\n"
+		const head = "{\n    \"apiVersion\": \"v1\",\n    \"items\": ["
+		s.listForm = listForm{begin: head + "\n        ", between: ",\n        ", end: "\n    ],\n" + tail, empty: head + "],\n" + tail}
+		s.show = func(b *bytes.Buffer, text []byte) error { return json.Indent(b, text, "        ", "    ") }
+	case "yaml":
+		const tail = "kind: List\nmetadata:\n  resourceVersion: \"\"\n"
+		s.listForm = listForm{begin: "apiVersion: v1\nitems:\n", end: tail, empty: "apiVersion: v1\nitems: []\n" + tail}
+		s.show = func(b *bytes.Buffer, text []byte) error {
+			item, err := yaml.JSONToYAML(slices.Concat([]byte("["), text, []byte("]")))
+			b.Write(item)
+			return err
+		}
+	default:
+		return nil
+	}
+	s.managed = o.Flags.JSONYamlPrintFlags.ShowManagedFields
+	return s
+}
+
+// Text is an object in as few bytes as can be: many wait for their turn.
+func (s *ListStream) Text(u *unstructured.Unstructured) ([]byte, error) {
+	if !s.managed {
+		u.SetManagedFields(nil)
+	}
+	return json.Marshal(u)
+}
+
+// Write prints the next objects, in the form that text gives them.
+func (s *ListStream) Write(w io.Writer, texts iter.Seq[[]byte]) error {
+	var b bytes.Buffer
+	for text := range texts {
+		before := s.between
+		if !s.begun {
+			before, s.begun = s.begin, true
+		}
+		b.WriteString(before)
+		if err := s.show(&b, text); err != nil {
+			return err
+		}
+	}
+	_, err := b.WriteTo(w)
+	return err
+}
+
+// Close prints what comes behind the last row.
+func (s *ListStream) Close(w io.Writer) error {
+	text := s.end
+	if !s.begun {
+		text = s.empty
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}

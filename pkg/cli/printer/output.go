@@ -1,0 +1,149 @@
+package printer
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+)
+
+// Output is the flag -o. Tables are ours, everything else is printed as kubectl does.
+type Output struct {
+	Flags     *genericclioptions.PrintFlags
+	formats   []string
+	noHeaders bool
+	Sort      SortBy
+	Watch     bool
+	// Printer is nil where objects are not printed as such; validate sets it.
+	Printer printers.ResourcePrinter
+}
+
+// ObjectFormats are those of kubectl.
+func ObjectFormats() []string {
+	return []string{
+		"json", "yaml", "name", "jsonpath=", "jsonpath-file=", "go-template=", "go-template-file=",
+		formatColumns, formatColumnsFile,
+	}
+}
+
+// viewFormats are those for what has no name in the cluster.
+func viewFormats() []string {
+	return slices.DeleteFunc(ObjectFormats(), func(f string) bool { return f == "name" })
+}
+
+// AddTo gives a command that lists things its flags: a table is the default.
+func (o *Output) AddTo(cmd *cobra.Command) {
+	o.Add(cmd, append([]string{"table", "wide"}, ObjectFormats()...))
+	o.AddNoHeaders(cmd)
+}
+
+func (o *Output) AddNoHeaders(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.noHeaders, "no-headers", false, "leave out the line of column names")
+}
+
+// AddToChange gives a command that changes objects the flag: by default it prints none.
+func (o *Output) AddToChange(cmd *cobra.Command) { o.Add(cmd, ObjectFormats()) }
+
+// AddToView gives a command the flag that shows what is no object of the cluster: such a view has no name.
+func (o *Output) AddToView(cmd *cobra.Command, more ...string) {
+	o.Add(cmd, append(viewFormats(), more...))
+}
+
+// AddToViews is for a list of such views: a table is the default.
+func (o *Output) AddToViews(cmd *cobra.Command) {
+	o.Add(cmd, append([]string{"table", "wide"}, viewFormats()...))
+	o.AddNoHeaders(cmd)
+}
+
+func (o *Output) Add(cmd *cobra.Command, formats []string) {
+	o.Flags, o.formats = genericclioptions.NewPrintFlags(""), formats
+	o.Flags.AddFlags(cmd)
+	cmd.Flag("output").Usage = "print `FORMAT`: " + strings.Join(formats, ", ")
+	for _, name := range []string{"template", "allow-missing-template-keys", "show-managed-fields"} {
+		cmd.Flag(name).Hidden = true // known to users of kubectl; the help is for the others
+	}
+	app.Complete(cmd, "output", formats...)
+}
+
+// AddSort gives a list the flag --sort-by; example is a field of its objects.
+func (o *Output) AddSort(cmd *cobra.Command, example string) { o.Sort.addTo(cmd, example) }
+
+// Validate finds the printer.
+func (o *Output) Validate() error {
+	if err := o.Sort.validate(); err != nil {
+		return err
+	}
+	if o.Watch && o.Sort.On() {
+		return app.Usagef("--sort-by does not go with --watch").WithHint("without --watch the list is sorted once")
+	}
+	if f := *o.Flags.OutputFormat; slices.Contains(o.formats, f) && !slices.Contains(ObjectFormats(), f) ||
+		f == "" && *o.Flags.TemplatePrinterFlags.TemplateArgument == "" {
+		return nil
+	}
+	var err error
+	if o.Printer, err = customPrinter(*o.Flags.OutputFormat, !o.noHeaders); o.Printer == nil && err == nil {
+		o.Printer, err = o.Flags.ToPrinter()
+	}
+	var unknown genericclioptions.NoCompatiblePrinterError
+	switch {
+	case errors.As(err, &unknown), o.Names() && !slices.Contains(o.formats, "name"):
+		return app.Usagef("there is no output format %q", *o.Flags.OutputFormat).
+			WithHint("the formats are %s", strings.Join(o.formats, ", "))
+	case err != nil:
+		return app.Usagef("output format: %v", err)
+	}
+	return nil
+}
+
+// Given is true when -o was given.
+func (o *Output) Given() bool { return *o.Flags.OutputFormat != "" }
+
+func (o *Output) wide() bool { return *o.Flags.OutputFormat == "wide" }
+
+// Some is a cell of names: the first few as kubectl writes them, or all with -o wide.
+func (o *Output) Some(names []string, few int) string {
+	if n := len(names) - few; n > 0 && !o.wide() {
+		return fmt.Sprintf("%s + %d more...", strings.Join(names[:few], ","), n)
+	}
+	return strings.Join(names, ",")
+}
+
+// Names is true for -o name.
+func (o *Output) Names() bool { return *o.Flags.OutputFormat == "name" }
+
+// InParts is true for formats where the objects of a list are printed one by one, so that they can be
+// printed before all are known.
+func (o *Output) InParts() bool {
+	_, columns := o.Printer.(customColumns)
+	return o.Printer == nil || columns || o.Names()
+}
+
+// Object prints one object where -o asks for it.
+func (o *Output) Object(w io.Writer, obj runtime.Object) error {
+	if o.Printer == nil || obj == nil {
+		return nil
+	}
+	b := bufio.NewWriter(w)
+	if err := o.Printer.PrintObj(obj, b); err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+// List prints objects as one list, in the form that kubectl gives it.
+func (o *Output) List(w io.Writer, items []unstructured.Unstructured) error {
+	l := &unstructured.UnstructuredList{Object: map[string]any{
+		"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""},
+	}, Items: items}
+	return o.Object(w, l)
+}

@@ -1,0 +1,157 @@
+package printer
+
+import (
+	"bufio"
+	"cmp"
+	"io"
+
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/pkg/twwidth"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
+)
+
+// Column is one column of a table of Ts.
+type Column[T any] struct {
+	Name string
+	// Wide columns are shown by -o wide only.
+	Wide bool
+	// Least is the width to begin with where rows are printed before all are known.
+	Least int
+	Cell  func(T) string
+}
+
+// Table prints rows in columns of the width that they need, whatever the terminal.
+type Table[T any] struct {
+	Columns []Column[T]
+	Headers bool
+	// empty stands for a cell without text, instead of emptyCell.
+	empty string
+}
+
+// NewTable has the columns that the output asks for.
+func NewTable[T any](o *Output, columns []Column[T]) Table[T] {
+	t := Table[T]{Headers: !o.noHeaders}
+	for _, c := range columns {
+		if !c.Wide || o.wide() {
+			t.Columns = append(t.Columns, c)
+		}
+	}
+	return t
+}
+
+const (
+	columnGap = "  "
+	emptyCell = "-"
+)
+
+// Write prints a table, or nothing when there are no rows.
+func (t Table[T]) Write(w io.Writer, rows []T) error {
+	return (&GrowingTable[T]{Table: t}).Write(w, rows)
+}
+
+// GrowingTable prints rows that come in parts: the line of names comes once, and columns never become
+// narrower.
+type GrowingTable[T any] struct {
+	Table[T]
+	widths []int
+}
+
+// Write prints rows, or nothing when there are none.
+func (t *GrowingTable[T]) Write(w io.Writer, rows []T) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	lines := make([][]string, 0, len(rows)+1)
+	if t.Headers {
+		lines, t.Headers = append(lines, t.names()), false
+	}
+	for _, row := range rows {
+		cells := make([]string, len(t.Columns))
+		for i, c := range t.Columns {
+			cells[i] = cmp.Or(c.Cell(row), t.empty, emptyCell)
+		}
+		lines = append(lines, cells)
+	}
+	for _, cells := range lines {
+		t.widen(func(i int) int { return twwidth.Width(cells[i]) })
+	}
+	return t.render(w, lines)
+}
+
+// render prints lines of cells.
+func (t *GrowingTable[T]) render(w io.Writer, lines [][]string) error {
+	b := bufio.NewWriter(w)
+	widths := tw.NewMapper[int, int]()
+	for i, n := range t.widths {
+		widths.Set(i, n+len(columnGap))
+	}
+	out := tablewriter.NewTable(&trimmer{w: b},
+		tablewriter.WithEastAsian(tw.Off),
+		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
+			Borders:  tw.BorderNone,
+			Symbols:  tw.NewSymbols(tw.StyleNone),
+			Settings: tw.Settings{Lines: tw.LinesNone, Separators: tw.SeparatorsNone},
+		})),
+		tablewriter.WithRowAutoWrap(tw.WrapNone),
+		tablewriter.WithPadding(tw.Padding{Right: columnGap, Overwrite: true}),
+		tablewriter.WithColumnWidths(widths),
+		tablewriter.WithStreaming(tw.StreamConfig{Enable: true}),
+	)
+	if err := out.Start(); err != nil {
+		return err
+	}
+	for _, cells := range lines {
+		if err := out.Append(cells); err != nil {
+			return err
+		}
+	}
+	if err := out.Close(); err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+// Begin gives the columns the widths that later rows will probably need.
+func (t *GrowingTable[T]) Begin() { t.widen(func(i int) int { return t.Columns[i].Least }) }
+
+func (t *GrowingTable[T]) widen(to func(i int) int) {
+	if t.widths == nil {
+		t.widths = make([]int, len(t.Columns))
+	}
+	for i := range t.widths {
+		t.widths[i] = max(t.widths[i], to(i))
+	}
+}
+
+func (t *GrowingTable[T]) names() []string {
+	names := make([]string, len(t.Columns))
+	for i, c := range t.Columns {
+		names[i] = c.Name
+	}
+	return names
+}
+
+// trimmer takes the blanks from the end of every line that passes.
+type trimmer struct {
+	w       io.Writer
+	pending []byte
+}
+
+func (t *trimmer) Write(p []byte) (int, error) {
+	out := make([]byte, 0, len(t.pending)+len(p))
+	for _, b := range p {
+		switch b {
+		case ' ':
+			t.pending = append(t.pending, b)
+			continue
+		case '\n':
+		default:
+			out = append(out, t.pending...)
+		}
+		t.pending = t.pending[:0]
+		out = append(out, b)
+	}
+	_, err := t.w.Write(out)
+	return len(p), err
+}

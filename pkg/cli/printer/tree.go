@@ -1,0 +1,65 @@
+package printer
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
+)
+
+// Branch is a node of a tree: what it is, and what is to say of it.
+type Branch struct {
+	Name, About string
+	Under       []Branch
+}
+
+// strokes are the lines of a tree.
+type strokes struct{ fork, last, pass, none string }
+
+func StrokesOf(t terminal.Terminal) strokes {
+	if t.Utf8 {
+		return strokes{"├── ", "└── ", "│   ", "    "}
+	}
+	return strokes{"|-- ", "`-- ", "|   ", "    "}
+}
+
+// DrawTree draws trees down to a depth; 0 is no bound. The names of one level under one branch stand in a
+// column of their own.
+func DrawTree(b *bytes.Buffer, trees []Branch, s strokes, depth int) {
+	width := widest(trees)
+	for _, t := range trees {
+		b.WriteString(label(t, width) + "\n")
+		drawUnder(b, t.Under, s, "", depth-1)
+	}
+}
+
+func drawUnder(b *bytes.Buffer, branches []Branch, s strokes, before string, depth int) {
+	if depth == 0 {
+		return
+	}
+	width := widest(branches)
+	for i, one := range branches {
+		joint, next := s.fork, s.pass
+		if i == len(branches)-1 {
+			joint, next = s.last, s.none
+		}
+		b.WriteString(before + joint + label(one, width) + "\n")
+		drawUnder(b, one.Under, s, before+next, depth-1)
+	}
+}
+
+func widest(all []Branch) (width int) {
+	for _, one := range all {
+		if one.About != "" {
+			width = max(width, len(one.Name))
+		}
+	}
+	return width
+}
+
+func label(one Branch, width int) string {
+	if one.About == "" {
+		return one.Name
+	}
+	return one.Name + strings.Repeat(" ", max(0, width-len(one.Name))) + columnGap + one.About
+}

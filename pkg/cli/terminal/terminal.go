@@ -1,0 +1,134 @@
+package terminal
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// Terminal is what a stream can show. Only colour and bars depend on it, never a table's columns.
+type Terminal struct {
+	Tty, Color, Utf8 bool
+	// roomy is a terminal where tables have room for bars.
+	roomy bool
+	fd    int
+}
+
+// roomyWidth is the number of columns that a table of pools needs with bars.
+const roomyWidth = 100
+
+func Of(stream any, getenv func(string) string) Terminal {
+	t := Terminal{Tty: Is(stream), Utf8: isUTF8(getenv)}
+	if t.Tty {
+		t.fd = int(stream.(*os.File).Fd())
+		width, _ := t.Size()
+		t.roomy = width >= roomyWidth
+	}
+	t.Color = t.Tty && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
+	return t
+}
+
+// Size is what the terminal can show now.
+func (t Terminal) Size() (width, height int) {
+	width, height, err := term.GetSize(t.fd)
+	if err != nil || width <= 0 || height <= 0 {
+		return 80, 24
+	}
+	return width, height
+}
+
+func Is(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// isUTF8 asks the locale, as programs in C do.
+func isUTF8(getenv func(string) string) bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := getenv(name); v != "" {
+			v = strings.ToLower(v)
+			return strings.Contains(v, "utf-8") || strings.Contains(v, "utf8")
+		}
+	}
+	return false
+}
+
+// Color is a colour of the terminal's own palette.
+type Color string
+
+const (
+	Red    Color = "31"
+	Green  Color = "32"
+	Yellow Color = "33"
+	Cyan   Color = "36"
+)
+
+// Paint colours a text where the terminal can.
+func (t Terminal) Paint(c Color, text string) string {
+	if !t.Color || text == "" {
+		return text
+	}
+	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
+}
+
+// barWidth is how many cells a bar has.
+const barWidth = 10
+
+// bar draws part of total; nothing where there is no terminal to draw on. It is full only when all is
+// used, and empty only when nothing is.
+func (t Terminal) bar(part, total int64) string {
+	if !t.Tty || total <= 0 {
+		return ""
+	}
+	n := int(float64(part) / float64(total) * barWidth)
+	switch {
+	case part > 0 && n == 0:
+		n = 1
+	case part < total && n >= barWidth:
+		n = barWidth - 1
+	}
+	full, empty, c := "#", "-", Green
+	if t.Utf8 {
+		full, empty = "█", "░"
+	}
+	switch {
+	case n >= barWidth:
+		c = Red
+	case n >= barWidth*8/10:
+		c = Yellow
+	}
+	return t.Paint(c, strings.Repeat(full, n)) + strings.Repeat(empty, barWidth-n)
+}
+
+// Share is how much is taken, in percent.
+func Share(part, total int64) string {
+	if total <= 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%d%%", int64(float64(part)/float64(total)*100))
+	switch {
+	case part > 0 && text == "0%":
+		return "<1%"
+	case part < total && text == "100%":
+		return "99%"
+	}
+	return text
+}
+
+// UsedCell is for tables, which have no room for bars everywhere.
+func (t Terminal) UsedCell(part, total int64) string {
+	if t.roomy {
+		return t.Used(part, total)
+	}
+	return Share(part, total)
+}
+
+// Used is how much is taken, with a bar where there is one.
+func (t Terminal) Used(part, total int64) string {
+	if bar := t.bar(part, total); bar != "" {
+		return bar + " " + Share(part, total)
+	}
+	return Share(part, total)
+}
