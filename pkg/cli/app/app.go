@@ -27,7 +27,7 @@ type App struct {
 	getenv  func(string) string
 	// Terminal is what standard output can show.
 	Terminal terminal.Terminal
-	Say      *narrator
+	Say      *Narrator
 	// DryRun is the value of --dry-run; none for commands that change nothing.
 	DryRun DryRun
 	Flags  *genericclioptions.ConfigFlags
@@ -39,13 +39,14 @@ type App struct {
 	user *string
 }
 
+// New prepares a call of the program under the name that its user typed.
 func New(name, version string, streams genericiooptions.IOStreams) *App {
 	s := &App{
 		IOStreams: streams, Name: name, Version: version, Now: time.Now, getenv: os.Getenv,
 		Flags: genericclioptions.NewConfigFlags(true),
 	}
 	s.Terminal = terminal.Of(streams.Out, s.getenv)
-	s.Say = &narrator{W: streams.ErrOut, Terminal: terminal.Of(streams.ErrOut, s.getenv), dry: &s.DryRun}
+	s.Say = &Narrator{W: streams.ErrOut, Terminal: terminal.Of(streams.ErrOut, s.getenv), dry: &s.DryRun}
 	// Namespaces are a filter of few commands here, and nothing is cached.
 	s.Flags.Namespace, s.Flags.CacheDir = nil, nil
 	return s

@@ -7,9 +7,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
-// narrator tells on standard error what happens. Every line begins with a mark, so that colour is
+// Narrator tells on standard error what happens. Every line begins with a mark, so that colour is
 // never the only sign.
-type narrator struct {
+type Narrator struct {
 	W        io.Writer
 	Terminal terminal.Terminal
 	// dry is put behind what is said to be done.
@@ -17,36 +17,36 @@ type narrator struct {
 }
 
 // Start says what is about to happen.
-func (n *narrator) Start(format string, args ...any) {
+func (n *Narrator) Start(format string, args ...any) {
 	n.Line(terminal.Cyan, "►", ">", format, args...)
 }
 
 // Wait says what is waited for.
-func (n *narrator) Wait(format string, args ...any) {
+func (n *Narrator) Wait(format string, args ...any) {
 	n.Line(terminal.Cyan, "◎", "*", format, args...)
 }
 
 // Done says what was done, or would have been.
-func (n *narrator) Done(format string, args ...any) {
+func (n *Narrator) Done(format string, args ...any) {
 	n.Line(terminal.Green, "✔", "+", "%s%s", fmt.Sprintf(format, args...), n.dry.suffix())
 }
 
 // fail says what was not done.
-func (n *narrator) fail(format string, args ...any) {
+func (n *Narrator) fail(format string, args ...any) {
 	n.Line(terminal.Red, "✗", "x", format, args...)
 }
 
 // Warn says what the user may not expect.
-func (n *narrator) Warn(format string, args ...any) {
+func (n *Narrator) Warn(format string, args ...any) {
 	n.Line(terminal.Yellow, "!", "!", format, args...)
 }
 
 // Note says something by the way.
-func (n *narrator) Note(format string, args ...any) {
+func (n *Narrator) Note(format string, args ...any) {
 	fmt.Fprintf(n.W, format+"\n", args...)
 }
 
-func (n *narrator) Line(c terminal.Color, mark, plain, format string, args ...any) {
+func (n *Narrator) Line(c terminal.Color, mark, plain, format string, args ...any) {
 	if !n.Terminal.Utf8 {
 		mark = plain
 	}

@@ -8,16 +8,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// verb is one command. Complete takes what was typed and reads what it names; Validate judges it without
+// Verb is one command. Complete takes what was typed and reads what it names; Validate judges it without
 // looking at anything else; Run does it.
-type verb interface {
+type Verb interface {
 	Complete(args []string) error
 	Validate() error
 	Run(ctx context.Context) error
 }
 
 // Runs is the RunE of a verb.
-func Runs(v verb) func(*cobra.Command, []string) error {
+func Runs(v Verb) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := v.Complete(args); err != nil {
 			return misused(cmd, err)

@@ -13,19 +13,19 @@ type Branch struct {
 	Under       []Branch
 }
 
-// strokes are the lines of a tree.
-type strokes struct{ fork, last, pass, none string }
+// Strokes are the lines of a tree.
+type Strokes struct{ fork, last, pass, none string }
 
-func StrokesOf(t terminal.Terminal) strokes {
+func StrokesOf(t terminal.Terminal) Strokes {
 	if t.Utf8 {
-		return strokes{"├── ", "└── ", "│   ", "    "}
+		return Strokes{"├── ", "└── ", "│   ", "    "}
 	}
-	return strokes{"|-- ", "`-- ", "|   ", "    "}
+	return Strokes{"|-- ", "`-- ", "|   ", "    "}
 }
 
 // DrawTree draws trees down to a depth; 0 is no bound. The names of one level under one branch stand in a
 // column of their own.
-func DrawTree(b *bytes.Buffer, trees []Branch, s strokes, depth int) {
+func DrawTree(b *bytes.Buffer, trees []Branch, s Strokes, depth int) {
 	width := widest(trees)
 	for _, t := range trees {
 		b.WriteString(label(t, width) + "\n")
@@ -33,7 +33,7 @@ func DrawTree(b *bytes.Buffer, trees []Branch, s strokes, depth int) {
 	}
 }
 
-func drawUnder(b *bytes.Buffer, branches []Branch, s strokes, before string, depth int) {
+func drawUnder(b *bytes.Buffer, branches []Branch, s Strokes, before string, depth int) {
 	if depth == 0 {
 		return
 	}
