@@ -33,6 +33,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
+	claimcontroller "github.com/bcsnet/bcsnet/pkg/controller/claim"
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/controller/galaxyconfig"
 	"github.com/bcsnet/bcsnet/pkg/controller/gc"
@@ -215,11 +216,14 @@ func assemble(
 		return nil, nil, err
 	}
 	policies := &workload.Resolver{Owners: owners, Namespace: o.LeaderElectionNamespace, ClaimsFor: claimsFor}
-	terms := &claim.Terms{Policies: policies, Claims: mgr.GetCache(), Index: index}
-	claims := newClaimReconciler(mgr, index, leases, owners, policies, terms, o.LeaderElectionNamespace, leads, budget, log)
-	terms.Asked, terms.Missing = claims.asked, claims.missing
+	states := claimcontroller.NewStates(leads)
+	terms := &claim.Terms{Policies: policies, Claims: mgr.GetCache(), Index: index, Asked: states.Asked, Missing: states.Missing}
 	alloc := allocator.New(index, leases, pods, terms, o.goneRule(), log)
-	claims.alloc = alloc
+	claims := claimcontroller.New(claimcontroller.Config{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Index: index, Leases: leases, Owners: owners, Policies: policies,
+		Constraints: terms, Allocator: alloc, Namespace: o.LeaderElectionNamespace, Events: mgr.GetEventRecorder(leadership.LeaseName),
+		Terms: leads, States: states, Budget: budget, Ready: ready, Log: log,
+	})
 	registry := prometheus.NewRegistry()
 	restorer := recovery.NewRestorer(index, leases, log, newRestored(pools, registry).again)
 	if err := synced.watch(ctx, mgr.GetCache(), index, nodes, pods.Endings, pools); err != nil {
@@ -276,7 +280,7 @@ func assemble(
 		Scheduling: extender, Peers: here.Peers, Forwarder: forwarder, Version: versions(o.Version, cfg),
 		Metrics: requests, Gatherer: gatherer, Log: log, Tracing: tracing, Refused: podEvents.refused,
 	}
-	if err := errors.Join(pools.Setup(mgr), claims.setup(mgr, ready)); err != nil {
+	if err := errors.Join(pools.Setup(mgr), claims.Setup(mgr)); err != nil {
 		return nil, nil, err
 	}
 	server := service.Server()

@@ -1,25 +1,27 @@
-package controller
+package claim
 
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// TestPreallocatedSaysWhatLasts: the condition says Taking after one error, and the error while that comes again, in the
-// same words, until something else lasts or the addresses are there.
+// TestPreallocatedSaysWhatLasts: the condition says Taking after one error, and the error while that comes again, in
+// the same words, until something else lasts or the addresses are there.
 func TestPreallocatedSaysWhatLasts(t *testing.T) {
 	forbidden := func(n int) error {
 		return fmt.Errorf("claim a/b: %w", ipam.Refuse(ipam.ReasonForbidden, "patching %d is forbidden", n))
 	}
 	late := ipam.Refuse(ipam.ReasonUnavailable, "the request ran out of time")
-	r := &claimReconciler{failing: map[string]failures{}}
+	s := NewStates(nil)
 	for i, step := range []struct {
 		err           error
 		reason, words string
@@ -36,12 +38,12 @@ func TestPreallocatedSaysWhatLasts(t *testing.T) {
 		{errors.New("a body that is no lease"), "Taking", "takes more"},
 		{errors.New("a body that is no lease"), "Internal", "a body that is no lease"},
 	} {
-		view := claimView{taking: step.err != nil, stock: allocator.Stock{Has: 3}, failure: r.failed(r.failing, "a/b", step.err)}
+		view := statusView{taking: step.err != nil, stock: allocator.Stock{Has: 3}, failure: s.took("a/b", step.err)}
 		got := preallocated(claim.Claim{Name: "a/b", Preallocate: true}, view)
 		if got.Reason != step.reason || !strings.Contains(got.Message, step.words) {
 			t.Errorf("%d, %v: %s: %s; want %s: %s", i, step.err, got.Reason, got.Message, step.reason, step.words)
 		}
-		if other := r.failed(r.failing, "a/other", nil); other != nil {
+		if other := s.took("a/other", nil); other != nil {
 			t.Errorf("another claim fails: %v", other)
 		}
 	}
@@ -49,17 +51,17 @@ func TestPreallocatedSaysWhatLasts(t *testing.T) {
 
 // TestFreedBesideReconciles: addresses become free while claims are reconciled.
 func TestFreedBesideReconciles(*testing.T) {
-	r := &claimReconciler{short: map[string]struct{}{}}
+	s := NewStates(leadership.NewTerms(slog.New(slog.DiscardHandler)))
 	var all sync.WaitGroup
 	for range 2 {
 		all.Go(func() {
 			for range 1000 {
-				r.waits("a/b", false)
+				s.waits("a/b", false)
 			}
 		})
 		all.Go(func() {
 			for range 1000 {
-				r.freed()
+				s.freed()
 			}
 		})
 	}

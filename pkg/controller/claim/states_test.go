@@ -1,4 +1,4 @@
-package controller
+package claim
 
 import (
 	"context"
@@ -24,21 +24,18 @@ type atOnce struct {
 
 func (q *atOnce) AddAfter(r reconcile.Request, _ time.Duration) { q.Add(r) }
 
-// remembering is a reconciler that knows claims of as many workloads.
-func remembering(tb testing.TB, workloads int) (*claimReconciler, func() []string) {
+// remembering returns states that know claims of as many workloads.
+func remembering(tb testing.TB, workloads int) (*States, func() []string) {
 	tb.Helper()
 	leads := leading(tb)
 	entered := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	tb.Cleanup(entered.ShutDown)
-	r := &claimReconciler{
-		leads: leads, queue: leadership.NewQueue(leads),
-		of: map[workload.Workload]map[string]struct{}{}, workloads: map[string]workload.Workload{},
-	}
-	r.queue.Start(&atOnce{entered})
+	s := NewStates(leads)
+	s.queue.Start(&atOnce{entered})
 	for i := range workloads {
-		r.remember(fmt.Sprintf("shop/deploy-%d", i), deployment(i))
+		s.remember(fmt.Sprintf("shop/deploy-%d", i), deployment(i))
 	}
-	return r, func() (names []string) {
+	return s, func() (names []string) {
 		for entered.Len() > 0 {
 			got, _ := entered.Get()
 			names = append(names, got.String())
@@ -67,9 +64,10 @@ func deployment(i int) workload.Workload {
 	return workload.Workload{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: fmt.Sprintf("web-%d", i)}
 }
 
-// TestRemember: the other claims of a workload are looked at when one comes, goes, or is another workload's from now on.
+// TestRemember: the other claims of a workload are looked at when one comes, goes, or is another workload's from now
+// on.
 func TestRemember(t *testing.T) {
-	r, entered := remembering(t, 3)
+	s, entered := remembering(t, 3)
 	entered()
 	for _, step := range []struct {
 		name string
@@ -83,12 +81,12 @@ func TestRemember(t *testing.T) {
 		{"shop/mine", workload.Workload{}, nil},
 		{"shop/deploy-0", workload.Workload{}, nil},
 	} {
-		r.remember(step.name, step.of)
+		s.remember(step.name, step.of)
 		if got := entered(); !slices.Equal(got, step.want) {
 			t.Errorf("%s of %s: %v are looked at, want %v", step.name, step.of.Name, got, step.want)
 		}
 	}
-	if known, of := len(r.workloads), len(r.of); known != 2 || of != 2 {
+	if known, of := len(s.claims), len(s.byWorkload); known != 2 || of != 2 {
 		t.Errorf("%d claims of %d workloads are left, want 2 of 2", known, of)
 	}
 }
@@ -97,10 +95,10 @@ func TestRemember(t *testing.T) {
 func BenchmarkRemember(b *testing.B) {
 	for _, workloads := range []int{100, 10_000} {
 		b.Run(fmt.Sprint(workloads), func(b *testing.B) {
-			r, _ := remembering(b, workloads)
+			s, _ := remembering(b, workloads)
 			for b.Loop() {
-				r.remember("shop/mine", deployment(workloads))
-				r.remember("shop/mine", workload.Workload{})
+				s.remember("shop/mine", deployment(workloads))
+				s.remember("shop/mine", workload.Workload{})
 			}
 		})
 	}
@@ -120,12 +118,12 @@ func (e *entered) AddAfter(_ reconcile.Request, after time.Duration) {
 func TestLargeClaimsGatherLonger(t *testing.T) {
 	leads := leading(t)
 	var q entered
-	r := &claimReconciler{leads: leads, queue: leadership.NewQueue(leads), index: ipam.NewIndex()}
-	r.queue.Start(&q)
-	r.index.Subscribe(r.leaseChanged)
+	r := &Reconciler{Config{Terms: leads, States: NewStates(leads), Index: ipam.NewIndex()}}
+	r.States.queue.Start(&q)
+	r.Index.Subscribe(r.leaseChanged)
 	const all = 6000
 	for i := range all {
-		r.index.Watched(ipam.Lease{
+		r.Index.Watched(ipam.Lease{
 			Addr: addressOf(i), Params: ipam.Params{Pool: "p", Bits: 8}, State: ipam.Active, Version: uint64(i + 1), Retention: ipam.Retention{Claim: "shop/all"},
 		})
 	}

@@ -1,4 +1,4 @@
-package controller
+package claim
 
 import (
 	"context"
@@ -8,33 +8,36 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// giveBack does what is due with the addresses that a claim keeps, and says when to look again. unknown is why it cannot be
-// said what the claim's workload needs: the rest is done all the same.
-func (r *claimReconciler) giveBack(ctx context.Context, o *v1.BCSNetIPClaim, c claim.Claim, leases []ipam.Lease) (next time.Duration, unknown, err error) {
+// giveBack is the phase that does what is due with the addresses that a claim keeps. Where it is not known what the
+// claim's workload needs, the rest is done all the same.
+func (r *Reconciler) giveBack(ctx context.Context, s *scope) (result reconcile.Result, err error) {
 	var need *claim.Need
-	if c.Asks(leases) {
-		need, unknown = r.need(ctx, c)
-		next = askEvery
+	if s.claim.Asks(s.leases) {
+		need, s.unknown = r.need(ctx, s.claim)
+		result.RequeueAfter = askEvery
 	}
-	steps, at := claim.Steps(c, need, leases, r.leases.Now())
-	for _, s := range steps {
-		if err := r.step(ctx, o, s); err != nil {
-			return 0, unknown, err
+	steps, at := claim.Steps(s.claim, need, s.leases, r.Leases.Now())
+	for _, step := range steps {
+		if err := r.step(ctx, s.object, step); err != nil {
+			return reconcile.Result{}, err
 		}
 	}
-	if wait := at.Sub(r.leases.Now()) + time.Millisecond; !at.IsZero() && (next == 0 || wait < next) {
-		next = max(wait, time.Millisecond)
+	if !at.IsZero() {
+		wait := max(at.Sub(r.Leases.Now())+time.Millisecond, time.Millisecond)
+		result.RequeueAfter = leadership.Sooner(result.RequeueAfter, wait)
 	}
-	return next, unknown, nil
+	return result, nil
 }
 
 // goneSince holds from when to when a workload was seen not to exist. kind: at one of these times the API server did
@@ -44,8 +47,8 @@ type goneSince struct {
 	kind        bool
 }
 
-// kindSettle is for how long a kind may be gone, as while its CustomResourceDefinition is replaced and its objects are made
-// again, before its workloads are thought to be gone with it.
+// kindSettle is for how long a kind may be gone, as while its CustomResourceDefinition is replaced and its objects are
+// made again, before its workloads are thought to be gone with it.
 const kindSettle = 10 * time.Minute
 
 // goesOn returns the absence when it is seen again. One that nobody has looked at for a while is another.
@@ -68,22 +71,19 @@ func (a goneSince) lasts() bool {
 
 // need asks the API server what the workload of a claim needs; nil when that cannot be said. A workload is gone when
 // it was seen so twice, for as long as an address settles: what it left may be all that it has when it comes again.
-func (r *claimReconciler) need(ctx context.Context, c claim.Claim) (*claim.Need, error) {
-	n, err := r.owners.Replicas(ctx, c.Workload)
+func (r *Reconciler) need(ctx context.Context, c claim.Claim) (*claim.Need, error) {
+	n, err := r.Owners.Replicas(ctx, c.Workload)
 	if err == nil {
 		if err := r.checkElsewhere(ctx, c); err != nil {
 			return nil, err
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if !errors.Is(err, workload.ErrGone) {
-		delete(r.gone, c.Name)
+		r.States.change(c.Name, func(of *state) { of.gone = goneSince{} })
 	}
 	switch {
 	case err == nil:
-		_, migrated := r.migrated[c.Name]
-		need := &claim.Need{Replicas: n.Count, Start: n.Start, Left: migrated}
+		need := &claim.Need{Replicas: n.Count, Start: n.Start, Left: r.States.of(c.Name).migrated}
 		if n.Sparse {
 			need.Stays = func(l ipam.Lease) bool {
 				pod, found := r.podNamed(ctx, l)
@@ -95,48 +95,20 @@ func (r *claimReconciler) need(ctx context.Context, c claim.Claim) (*claim.Need,
 		return nil, nil
 	case !errors.Is(err, workload.ErrGone):
 		return nil, err
-	}
-	r.gone[c.Name] = r.gone[c.Name].goesOn(time.Now(), errors.Is(err, workload.ErrKindGone))
-	if !r.gone[c.Name].lasts() {
+	case !r.States.workloadGone(c.Name, errors.Is(err, workload.ErrKindGone)):
 		return nil, nil
 	}
-	delete(r.gone, c.Name)
 	return &claim.Need{Gone: true}, nil
-}
-
-// asked is told of the policy of a pod that wants an address, or has one: claims that annotations made for its workload
-// may be what earlier pods said.
-func (r *claimReconciler) asked(p workload.Policy) {
-	if !r.leads.Leading() {
-		return
-	}
-	w := p.Workload
-	w.UID = ""
-	r.mu.Lock()
-	var others []string
-	for name := range r.of[w] {
-		if name != p.Claim {
-			others = append(others, name)
-			r.migrated[name] = struct{}{}
-		}
-	}
-	r.mu.Unlock()
-	for _, name := range others {
-		r.enqueue(name, claimDelay)
-	}
 }
 
 // checkElsewhere looks whether the newest pod of a claim's workload draws its addresses from another claim, or from
 // none, as some pod did. What earlier pods gave up is of no use to the workload then, and its pool may have no other.
-func (r *claimReconciler) checkElsewhere(ctx context.Context, c claim.Claim) error {
-	r.mu.Lock()
-	_, suspected := r.migrated[c.Name]
-	r.mu.Unlock()
-	if !suspected {
+func (r *Reconciler) checkElsewhere(ctx context.Context, c claim.Claim) error {
+	if !r.States.of(c.Name).migrated {
 		return nil
 	}
 	var pods corev1.PodList
-	if err := r.client.List(ctx, &pods, client.InNamespace(c.Workload.Namespace)); err != nil {
+	if err := r.Client.List(ctx, &pods, client.InNamespace(c.Workload.Namespace)); err != nil {
 		return err
 	}
 	migrated, newest := false, time.Time{}
@@ -145,7 +117,7 @@ func (r *claimReconciler) checkElsewhere(ctx context.Context, c claim.Claim) err
 		if pod.Deleting || pod.Ended || pod.Controller.Name == "" || pod.Created.Before(newest) {
 			continue
 		}
-		p, err := r.policies.Resolve(ctx, pod)
+		p, err := r.Policies.Resolve(ctx, pod)
 		if p.Workload.UID = ""; err != nil || p.Workload != c.Workload {
 			continue
 		}
@@ -155,15 +127,14 @@ func (r *claimReconciler) checkElsewhere(ctx context.Context, c claim.Claim) err
 		migrated = migrated && p.Claim != c.Name // of two of one second: the claim's is enough
 	}
 	if !migrated || !c.Managed {
-		r.mu.Lock()
-		delete(r.migrated, c.Name)
-		r.mu.Unlock()
+		r.States.change(c.Name, func(of *state) { of.migrated = false })
 	}
 	return nil
 }
 
-// step gives one address back, or changes its terms, unless somebody has it by now. The claim is nil where it is no more.
-func (r *claimReconciler) step(ctx context.Context, o *v1.BCSNetIPClaim, s claim.Step) error {
+// step gives one address back, or changes its terms, unless somebody has it by now. The claim is nil where it is no
+// more.
+func (r *Reconciler) step(ctx context.Context, o *v1.BCSNetIPClaim, s claim.Step) error {
 	l := s.Lease
 	if !s.Free {
 		sticky := l.Retention
@@ -173,26 +144,26 @@ func (r *claimReconciler) step(ctx context.Context, o *v1.BCSNetIPClaim, s claim
 		}
 		return r.restick(ctx, l, sticky)
 	}
-	freed, err := allocator.FreeLease(ctx, r.leases, l, ipam.Change{}, func(now ipam.Lease) bool {
+	freed, err := allocator.FreeLease(ctx, r.Leases, l, ipam.Change{}, func(now ipam.Lease) bool {
 		return now.State == ipam.Reserved && now.Claim == l.Claim && now.Updated.Equal(l.Updated)
 	})
 	if freed {
-		r.log.Info("a claim gave an address back", "claim", l.Claim, "address", l.Addr.String(), "key", l.PodPrimaryKey, "reason", s.Why)
+		r.Log.Info("a claim gave an address back", "claim", l.Claim, "address", l.Addr.String(), "key", l.PodPrimaryKey, "reason", s.Why)
 		if o == nil {
 			return err
 		}
-		r.events.Eventf(o, nil, corev1.EventTypeNormal, v1.ReasonAddressFreed, "Free", "gave %s back: %s", l.Addr, s.Why)
+		r.Events.Eventf(o, nil, corev1.EventTypeNormal, v1.ReasonAddressFreed, "Free", "gave %s back: %s", l.Addr, s.Why)
 	}
 	return err
 }
 
 // restick changes the terms of an address; where somebody was faster the watch brings the claim back.
-func (r *claimReconciler) restick(ctx context.Context, l ipam.Lease, s ipam.Retention) error {
+func (r *Reconciler) restick(ctx context.Context, l ipam.Lease, s ipam.Retention) error {
 	next, changed := ipam.ChangeRetention(l, s)
 	if !changed {
 		return nil
 	}
-	if _, err := r.leases.Write(ctx, next); store.IgnoreConflict(err) != nil && !apierrors.IsNotFound(err) {
+	if _, err := r.Leases.Write(ctx, next); store.IgnoreConflict(err) != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
 	return nil
@@ -203,11 +174,11 @@ func (r *claimReconciler) restick(ctx context.Context, l ipam.Lease, s ipam.Rete
 const adoptEvery = 20 * time.Second
 
 // adopt brings the terms of addresses that pods have up to date until the context ends.
-func (r *claimReconciler) adopt(ctx context.Context) {
+func (r *Reconciler) adopt(ctx context.Context) {
 	tick := time.NewTicker(adoptEvery)
 	defer tick.Stop()
 	for {
-		for _, l := range r.index.Find(func(l ipam.Lease) bool { return l.State == ipam.Active && l.Owner == "" }) {
+		for _, l := range r.Index.Find(func(l ipam.Lease) bool { return l.State == ipam.Active && l.Owner == "" }) {
 			if ctx.Err() != nil {
 				return
 			}
@@ -215,7 +186,7 @@ func (r *claimReconciler) adopt(ctx context.Context) {
 			if !found {
 				continue
 			}
-			terms, err := r.terms.Of(ctx, pod)
+			terms, err := r.Constraints.Of(ctx, pod)
 			switch {
 			case err != nil && r.lost(ctx, l, err): // nobody is left whom it could be kept for
 				terms = allocator.Constraints{}
@@ -223,7 +194,7 @@ func (r *claimReconciler) adopt(ctx context.Context) {
 				continue // what is wrong with it, the next ADD says
 			}
 			if err := r.restick(ctx, l, terms.RetentionFor(l)); err != nil {
-				r.log.Warn("could not bring the terms of an address up to date", "address", l.Addr.String(), "pod", l.Who(), "error", err)
+				r.Log.Warn("could not bring the terms of an address up to date", "address", l.Addr.String(), "pod", l.Who(), "error", err)
 			}
 		}
 		select {
@@ -235,31 +206,31 @@ func (r *claimReconciler) adopt(ctx context.Context) {
 }
 
 // goes says whether a claim that somebody made is being deleted: until then it has what its pods have.
-func (r *claimReconciler) goes(ctx context.Context, name string) bool {
+func (r *Reconciler) goes(ctx context.Context, name string) bool {
 	var o v1.BCSNetIPClaim
-	return name != "" && r.client.Get(ctx, nameOf(name), &o) == nil && o.DeletionTimestamp != nil && o.Labels[claim.Managed] != "true"
+	return name != "" && r.Client.Get(ctx, nameOf(name), &o) == nil && o.DeletionTimestamp != nil && o.Labels[claim.Managed] != "true"
 }
 
 // lost says whether the claim that a pod names, and its address carries, is gone: made and deleted while no controller
 // was there to guard it, or deleted before a stopped replica gave the address.
-func (r *claimReconciler) lost(ctx context.Context, l ipam.Lease, why error) bool {
+func (r *Reconciler) lost(ctx context.Context, l ipam.Lease, why error) bool {
 	refusal, ok := errors.AsType[*ipam.Refusal](why)
 	if !ok || refusal.Reason != ipam.ReasonClaimNotFound || l.Claim == "" {
 		return false
 	}
-	return apierrors.IsNotFound(r.live.Get(ctx, nameOf(l.Claim), &v1.BCSNetIPClaim{}))
+	return apierrors.IsNotFound(r.Live.Get(ctx, nameOf(l.Claim), &v1.BCSNetIPClaim{}))
 }
 
 // outlives says whether a pod is on its way out, or may be: what its workload said of it has gone with that, and
 // counts all the same.
-func (r *claimReconciler) outlives(ctx context.Context, pod workload.Pod) bool {
+func (r *Reconciler) outlives(ctx context.Context, pod workload.Pod) bool {
 	if pod.Deleting {
 		return true
 	}
-	p, err := r.policies.Resolve(ctx, pod)
+	p, err := r.Policies.Resolve(ctx, pod)
 	if err != nil {
 		return true
 	}
-	gone, err := r.owners.Gone(ctx, p.Workload)
+	gone, err := r.Owners.Gone(ctx, p.Workload)
 	return err != nil || gone
 }

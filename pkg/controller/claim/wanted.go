@@ -1,4 +1,4 @@
-package controller
+package claim
 
 import (
 	"context"
@@ -11,53 +11,52 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// make makes the claim that the policy of a pod asks for which has an address of it. again is when to try once more a claim
-// that the API server refuses; 0 for any other.
-func (r *claimReconciler) make(ctx context.Context, name string, leases []ipam.Lease) (again time.Duration, err error) {
+// make makes the claim that the policy of a pod asks for which has an address of it. again is when to try once more a
+// claim that the API server refuses; 0 for any other.
+func (r *Reconciler) make(ctx context.Context, name string, leases []ipam.Lease) (again time.Duration, err error) {
 	p, ok := r.wantedBy(ctx, name, leases)
 	if !ok || p.Named {
 		return 0, nil
 	}
 	key := nameOf(name)
-	o := &v1.BCSNetIPClaim{Spec: claim.Derive(p, r.owners.APIVersion)}
+	o := &v1.BCSNetIPClaim{Spec: claim.Derive(p, r.Owners.APIVersion)}
 	o.Namespace, o.Name = key.Namespace, key.Name
 	o.Labels = map[string]string{claim.Managed: "true"}
 	o.Finalizers = []string{v1.ClaimFinalizer}
-	switch err := r.client.Create(ctx, o); {
+	switch err := r.Client.Create(ctx, o); {
 	case err == nil, apierrors.IsAlreadyExists(err):
 	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return 0, r.letGo(ctx, leases, "its namespace is gone")
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
-		r.missing(p)
+		r.States.Missing(p)
 		r.notMade(ctx, name, leases, err)
 		return notMadeDelay, nil
 	default:
-		r.missing(p)
+		r.States.Missing(p)
 		return 0, fmt.Errorf("making claim %s: %w", name, err)
 	}
-	r.log.Info("made a claim from annotations", "claim", name, "policy", string(p.Release), "workload", p.Workload.String())
+	r.Log.Info("made a claim from annotations", "claim", name, "policy", string(p.Release), "workload", p.Workload.String())
 	return 0, nil
 }
 
 const (
-	// notMadeDelay is the time between two attempts to make a claim that the API server refuses: a policy of admission, a role
-	// or an annotation has to be changed by somebody first.
+	// notMadeDelay is the time between two attempts to make a claim that the API server refuses: a policy of admission, a
+	// role or an annotation has to be changed by somebody first.
 	notMadeDelay = time.Minute
 	// notMadePods bounds the pods that get an event about one claim.
 	notMadePods = 5
 )
 
-// notMade tells the pods that have addresses of a claim that the API server refuses it: the addresses stay kept when the pods
-// end, and nothing says for how long.
-func (r *claimReconciler) notMade(ctx context.Context, name string, leases []ipam.Lease, why error) {
-	r.log.Warn("the API server refuses a claim that annotations ask for", "claim", name, "error", why)
+// notMade tells the pods that have addresses of a claim that the API server refuses it: the addresses stay kept when
+// the pods end, and nothing says for how long.
+func (r *Reconciler) notMade(ctx context.Context, name string, leases []ipam.Lease, why error) {
+	r.Log.Warn("the API server refuses a claim that annotations ask for", "claim", name, "error", why)
 	told := 0
 	for _, l := range leases {
 		pod, there := r.pod(ctx, l)
@@ -65,7 +64,7 @@ func (r *claimReconciler) notMade(ctx context.Context, name string, leases []ipa
 			continue
 		}
 		about := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: types.UID(pod.UID)}}
-		r.events.Eventf(about, nil, corev1.EventTypeWarning, v1.ReasonClaimNotMade, "MakeClaim", "%s", conditions.Clip(fmt.Sprintf(
+		r.Events.Eventf(about, nil, corev1.EventTypeWarning, v1.ReasonClaimNotMade, "MakeClaim", "%s", conditions.Clip(fmt.Sprintf(
 			"the API server refuses claim %s, which the pod's annotations ask for; it is tried again every %s: %v", name, notMadeDelay, why), conditions.MaxNote))
 		if told++; told == notMadePods {
 			return
@@ -74,7 +73,7 @@ func (r *claimReconciler) notMade(ctx context.Context, name string, leases []ipa
 }
 
 // letGo gives back what is kept of leases whose claim is no more, and has the others go back when their pods end.
-func (r *claimReconciler) letGo(ctx context.Context, leases []ipam.Lease, why string) error {
+func (r *Reconciler) letGo(ctx context.Context, leases []ipam.Lease, why string) error {
 	for _, l := range leases {
 		var err error
 		if l.IsRetained() {
@@ -89,34 +88,9 @@ func (r *claimReconciler) letGo(ctx context.Context, leases []ipam.Lease, why st
 	return nil
 }
 
-// missing takes note of a claim that a pod which asks for an address needs: it may be gone, with its address kept,
-// before the claim is made.
-func (r *claimReconciler) missing(p workload.Policy) {
-	if !r.leads.Leading() {
-		return
-	}
-	r.mu.Lock()
-	r.wanted[p.Claim] = p
-	r.mu.Unlock()
-	r.enqueue(p.Claim, allocator.MaxRequestTime) // which forgets it if nothing came of the request
-}
-
-// there forgets by which policy a claim was to be made: it is there, and stays.
-func (r *claimReconciler) there(c claim.Claim) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.unclaimed, c.Name)
-	if !c.Deleting {
-		delete(r.wanted, c.Name)
-	}
-}
-
 // wantedBy is the policy by which a claim is to be made that has addresses.
-func (r *claimReconciler) wantedBy(ctx context.Context, name string, leases []ipam.Lease) (p workload.Policy, ok bool) {
-	r.mu.Lock()
-	p, ok = r.wanted[name]
-	delete(r.wanted, name)
-	r.mu.Unlock()
+func (r *Reconciler) wantedBy(ctx context.Context, name string, leases []ipam.Lease) (p workload.Policy, ok bool) {
+	p, ok = r.States.takeWanted(name)
 	if len(leases) == 0 {
 		return p, false
 	}
@@ -125,7 +99,7 @@ func (r *claimReconciler) wantedBy(ctx context.Context, name string, leases []ip
 	}
 	for _, l := range leases { // a pod that gave its address up and is still there says the same
 		if pod, found := r.podNamed(ctx, l); found && !ok && l.State == ipam.Reserved {
-			if now, err := r.policies.Resolve(ctx, pod); err == nil && now.Claim == name {
+			if now, err := r.Policies.Resolve(ctx, pod); err == nil && now.Claim == name {
 				return now, true
 			}
 		}
@@ -134,7 +108,7 @@ func (r *claimReconciler) wantedBy(ctx context.Context, name string, leases []ip
 }
 
 // policyOf is the policy of a pod that has an address of a claim, if there is one whose policy names the claim.
-func (r *claimReconciler) policyOf(ctx context.Context, name string, leases []ipam.Lease) (p workload.Policy, ok bool) {
+func (r *Reconciler) policyOf(ctx context.Context, name string, leases []ipam.Lease) (p workload.Policy, ok bool) {
 	for _, l := range leases {
 		if l.State != ipam.Active {
 			continue
@@ -143,7 +117,7 @@ func (r *claimReconciler) policyOf(ctx context.Context, name string, leases []ip
 		if !found {
 			continue
 		}
-		if p, err := r.policies.Resolve(ctx, pod); err == nil && p.Claim == name {
+		if p, err := r.Policies.Resolve(ctx, pod); err == nil && p.Claim == name {
 			return p, true
 		}
 	}
@@ -151,15 +125,15 @@ func (r *claimReconciler) policyOf(ctx context.Context, name string, leases []ip
 }
 
 // pod is the pod of a lease as the cache has it.
-func (r *claimReconciler) pod(ctx context.Context, l ipam.Lease) (pod workload.Pod, found bool) {
+func (r *Reconciler) pod(ctx context.Context, l ipam.Lease) (pod workload.Pod, found bool) {
 	pod, found = r.podNamed(ctx, l)
 	return pod, found && pod.UID == l.PodUID && !pod.Ended
 }
 
 // podNamed is the pod of the name that a lease says.
-func (r *claimReconciler) podNamed(ctx context.Context, l ipam.Lease) (pod workload.Pod, found bool) {
+func (r *Reconciler) podNamed(ctx context.Context, l ipam.Lease) (pod workload.Pod, found bool) {
 	var o corev1.Pod
-	if l.PodName == "" || r.client.Get(ctx, types.NamespacedName{Namespace: l.Namespace, Name: l.PodName}, &o) != nil {
+	if l.PodName == "" || r.Client.Get(ctx, types.NamespacedName{Namespace: l.Namespace, Name: l.PodName}, &o) != nil {
 		return pod, false
 	}
 	return workload.FromObject(&o), true

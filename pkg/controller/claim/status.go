@@ -1,4 +1,4 @@
-package controller
+package claim
 
 import (
 	"context"
@@ -26,10 +26,9 @@ const (
 	maxClaimShown     = 8
 )
 
-// claimView is what is published of a claim.
-type claimView struct {
-	leases []ipam.Lease
-	// problem is why its spec cannot be used.
+// statusView is what is published of a claim beside its addresses.
+type statusView struct {
+	// problem is why its spec cannot be used; empty when it can.
 	problem string
 	// taking: it takes more addresses at once, before pods ask. stock is what came of that so far.
 	taking bool
@@ -43,8 +42,11 @@ type claimView struct {
 
 // publish writes what a claim has, where that changed and the claim has its turn. again is how soon the claim is to be
 // looked at where nothing was written that should be; 0 otherwise.
-func (r *claimReconciler) publish(ctx context.Context, o *v1.BCSNetIPClaim, c claim.Claim, view claimView) (again time.Duration, err error) {
-	leases, next := view.leases, o.DeepCopy()
+func (r *Reconciler) publish(ctx context.Context, look *scope) (again time.Duration, err error) {
+	o, c, view, leases, next := look.object, look.claim, look.view, r.Index.ByClaim(look.claim.Name), look.object.DeepCopy()
+	if look.problem != nil {
+		view.problem = look.problem.Error()
+	}
 	s := &next.Status
 	s.ObservedGeneration, s.Used, s.Held = o.Generation, 0, int64(len(leases))
 	s.Addresses = nil
@@ -66,7 +68,7 @@ func (r *claimReconciler) publish(ctx context.Context, o *v1.BCSNetIPClaim, c cl
 		shown = append(shown, fmt.Sprintf("and %d more", more))
 	}
 	s.Usage, s.IPPool = fmt.Sprintf("%d/%d", s.Used, s.Held), strings.Join(shown, ",")
-	all := []metav1.Condition{claimReady(c, s, view), overLimit(c, max(families[true], families[false])), conflict(view)}
+	all := []metav1.Condition{readyCondition(c, s, view), overLimit(c, max(families[true], families[false])), conflict(view)}
 	if c.Preallocate {
 		all = append(all, preallocated(c, view))
 	} else {
@@ -76,27 +78,27 @@ func (r *claimReconciler) publish(ctx context.Context, o *v1.BCSNetIPClaim, c cl
 		condition.ObservedGeneration = o.Generation
 		meta.SetStatusCondition(&s.Conditions, condition)
 	}
-	if wait := r.budget.Ask(claimStatus(c.Name), conditions.UrgencyOfClaim(c.Managed, &o.Status, s)); wait > 0 || equality.Semantic.DeepEqual(o.Status, next.Status) {
+	if wait := r.Budget.Ask(budgetName(c.Name), conditions.UrgencyOfClaim(c.Managed, &o.Status, s)); wait > 0 || equality.Semantic.DeepEqual(o.Status, next.Status) {
 		return wait, nil
 	}
 	base := o.DeepCopy()
 	if base.Status.Usage == "" { // a patch leaves out what did not change: write the zeros once
 		base.Status.Used, base.Status.Held = -1, -1
 	}
-	switch err := r.client.Status().Patch(ctx, next, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); {
+	switch err := r.Client.Status().Patch(ctx, next, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		return conditions.WriteDelay, nil // a newer one is on its way
 	case err != nil:
 		return 0, err
 	}
-	conditions.EmitTurned(r.events, next, o.Status.Conditions, next.Status.Conditions)
+	conditions.EmitTurned(r.Events, next, o.Status.Conditions, next.Status.Conditions)
 	return 0, nil
 }
 
 // claimStatus names a claim's status to the budget.
-func claimStatus(name string) string { return "claim/" + name }
+func budgetName(name string) string { return "claim/" + name }
 
-func claimReady(c claim.Claim, s *v1.BCSNetIPClaimStatus, view claimView) metav1.Condition {
+func readyCondition(c claim.Claim, s *v1.BCSNetIPClaimStatus, view statusView) metav1.Condition {
 	condition := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse}
 	switch {
 	case view.problem != "":

@@ -1,12 +1,12 @@
-package controller
+package claim
 
 import (
 	"testing"
 	"time"
 )
 
-// TestAbsence: a workload is gone when it was seen so for a while, without a pause in which nobody looked; for much longer
-// where its kind was not served at some time.
+// TestAbsence: a workload is gone when it was seen so for a while, without a pause in which nobody looked; for much
+// longer where its kind was not served at some time.
 func TestAbsence(t *testing.T) {
 	type look struct {
 		after int // seconds after the one before

@@ -1,0 +1,100 @@
+package claim
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// conflictEvery is how often a claim of a size or of certain addresses is looked at for what is in its way: pools
+// change, and others take its addresses.
+const conflictEvery = time.Minute
+
+// findProblems is the phase that finds what keeps a claim from having what it says.
+func (r *Reconciler) findProblems(ctx context.Context, s *scope) (result reconcile.Result, err error) {
+	c, owner := s.claim, r.owner(ctx, s.claim)
+	names := c.Addresses
+	if c.Deleting {
+		names = nil
+	}
+	others := claim.Others{
+		Rivals: r.States.rivals(c.Name, names), DuplicateOwners: r.duplicateOwners(ctx, c),
+		Above: owner.above, System: r.Namespace,
+	}
+	s.view.ownerless, s.view.problems = owner.missing, claim.Problems(c, r.Index, others)
+	if f := r.States.askedWorkload(c.Name, s.unknown); f != nil {
+		s.view.problems = append(s.view.problems, claim.Problem{Reason: string(ipam.ReasonWorkloadUnknown), Message: fmt.Sprintf(
+			"what %s needs is not known, and nothing is given back on its account: %s", c.Workload, f.message)})
+	}
+	if c.Addresses != nil || c.Size >= 0 || c.Pool != "" || c.Workload.Kind != "" && !c.Managed {
+		result.RequeueAfter = conflictEvery
+	}
+	return result, nil
+}
+
+// duplicateOwners returns the claims that somebody made for the workload of another one that somebody made.
+func (r *Reconciler) duplicateOwners(ctx context.Context, c claim.Claim) (names []string) {
+	if c.Workload.Kind == "" || c.Managed {
+		return nil
+	}
+	for _, name := range r.States.claimsOf(c.Workload) {
+		var o v1.BCSNetIPClaim
+		if name != c.Name && r.Client.Get(ctx, nameOf(name), &o) == nil && claim.IsFor(&o, c.Workload) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// ownerView is how the owner of a claim that somebody made stands in the way of its use.
+type ownerView struct {
+	// above is the workload that it belongs to; missing: there is none of the name, which may be still to come.
+	above   workload.Workload
+	missing bool
+}
+
+// owner looks at the owner of a claim. While that cannot be read it is as it was seen last.
+func (r *Reconciler) owner(ctx context.Context, c claim.Claim) ownerView {
+	if c.Workload.Kind == "" || c.Managed {
+		return ownerView{}
+	}
+	missing, err := r.Owners.Missing(ctx, c.Workload)
+	above, belongs := workload.Workload{}, false
+	if err == nil && !missing {
+		above, belongs, err = r.Owners.Above(ctx, c.Workload)
+	}
+	if err != nil {
+		r.Log.Debug("the owner of a claim cannot be looked at", "claim", c.Name, "owner", c.Workload.String(), "error", err)
+		return r.States.of(c.Name).owner
+	}
+	view := ownerView{missing: missing}
+	if belongs {
+		view.above = above
+	}
+	r.States.change(c.Name, func(of *state) { of.owner = view })
+	return view
+}
+
+// conflict says whether something is in the way of a claim.
+func conflict(view statusView) metav1.Condition {
+	condition := metav1.Condition{Type: v1.ConditionConflict, Status: metav1.ConditionFalse, Reason: v1.ReasonNoConflict, Message: "nothing is in the way of the claim"}
+	var texts []string
+	for _, p := range view.problems {
+		texts = append(texts, p.Message)
+	}
+	if len(texts) > 0 {
+		condition.Status, condition.Reason = metav1.ConditionTrue, view.problems[0].Reason
+		condition.Message = conditions.Clip(strings.Join(texts, "; "), conditions.MaxNote)
+	}
+	return condition
+}

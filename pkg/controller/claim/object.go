@@ -1,0 +1,57 @@
+package claim
+
+import (
+	"context"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// keep sees to the object of a claim: that it carries the finalizer while it is wanted, that one made from annotations
+// says what they say, and that it goes when it is deleted, or made from annotations and empty. A claim that is deleted
+// waits for all its addresses, and for requests that do not know of it yet; one made from annotations only for those
+// that go back, and is made again from those that pods have. Those of pods that are gone, as on a host that is away,
+// could not have it made again: they go back when the host has.
+func (r *Reconciler) keep(ctx context.Context, s *scope) (done bool, err error) {
+	o, c, leases := s.object, s.claim, s.leases
+	next := o.DeepCopy()
+	switch {
+	case c.Deleting:
+		held := slices.ContainsFunc(leases, func(l ipam.Lease) bool { return !c.Managed || c.Abandons(l) })
+		if held || c.Linger(r.Leases.Now()) > 0 || !controllerutil.RemoveFinalizer(next, v1.ClaimFinalizer) {
+			return false, nil
+		}
+		orphans := slices.DeleteFunc(slices.Clone(leases), func(l ipam.Lease) bool { _, there := r.pod(ctx, l); return there })
+		if err := r.letGo(ctx, orphans, "its claim is gone"); err != nil {
+			return false, err
+		}
+	case c.Managed && len(leases) == 0:
+		return true, client.IgnoreNotFound(r.Client.Delete(ctx, o, client.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion}))
+	default:
+		changed := controllerutil.AddFinalizer(next, v1.ClaimFinalizer)
+		if c.Managed {
+			// Of a kind that is not served nobody knows what its annotations mean.
+			if p, ok := r.policyOf(ctx, c.Name, leases); ok && !p.Named && r.Owners.Served(c.Workload) {
+				next.Spec = claim.Derive(p, r.Owners.APIVersion)
+				if now, is := next.Spec.Owner, o.Spec.Owner; now != nil && is != nil && now.Kind == is.Kind && now.Name == is.Name {
+					now.APIVersion = is.APIVersion // another version is the same owner, which cannot be changed
+				}
+				changed = changed || !claim.SameSpec(next.Spec, o.Spec)
+			}
+		}
+		if !changed {
+			return false, nil
+		}
+	}
+	err = r.Client.Patch(ctx, next, client.MergeFromWithOptions(o, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		err = nil // a newer one is on its way
+	}
+	return true, err
+}

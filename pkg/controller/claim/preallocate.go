@@ -1,0 +1,111 @@
+package claim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+const (
+	// preallocateAtOnce is how many addresses a claim takes before it shows what it has, and others have their turn. One
+	// that has more takes as many again, but no more than preallocateAtMost: what it has is looked at each time.
+	preallocateAtOnce, preallocateAtMost = 256, 4096
+	// missingEvery is how often a claim that lacks addresses looks for some although none was heard of: pools
+	// change, and rests end.
+	missingEvery = 20 * time.Second
+)
+
+// preallocate is the phase that has a claim take what it is to have before pods ask.
+func (r *Reconciler) preallocate(ctx context.Context, s *scope) (result reconcile.Result, err error) {
+	c, view := s.claim, &s.view
+	r.States.waits(c.Name, false)
+	if !c.Preallocate || c.Deleting {
+		r.States.took(c.Name, nil)
+		return result, nil
+	}
+	before := r.Index.ClaimUsage(c.Name)
+	atMost := before.Most() + min(max(before.Most(), preallocateAtOnce), preallocateAtMost)
+	view.stock, err = claim.Preallocate(ctx, r.Allocator, r.Live, s.object, atMost)
+	if err == nil && view.stock.Missing > 0 { // there are no more: how many would be all
+		view.stock, err = claim.Preallocate(ctx, r.Allocator, r.Live, s.object, claim.MaxPreallocated)
+	}
+	view.failure = r.States.took(c.Name, err)
+	switch {
+	case err != nil:
+		view.taking = true
+		s.untaken = fmt.Errorf("claim %s: taking its addresses: %w", c.Name, err)
+		return result, nil
+	case view.stock.Missing > 0:
+		r.States.waits(c.Name, true)
+		result.RequeueAfter = missingEvery
+	case view.stock.Has >= atMost:
+		view.taking, result.RequeueAfter = true, time.Millisecond
+	}
+	if n := r.Index.ClaimUsage(c.Name).All() - before.All(); n > 0 {
+		r.Log.Info("a claim took addresses before any pod asked", "claim", c.Name, "addresses", n, "has", view.stock.Has, "missing", view.stock.Missing)
+	}
+	return result, nil
+}
+
+// preallocated says whether a claim has what it is to have before pods ask.
+func preallocated(c claim.Claim, view statusView) metav1.Condition {
+	condition := metav1.Condition{Type: v1.ConditionPreallocated, Status: metav1.ConditionFalse}
+	has := humanize.Plural(view.stock.Has, "address")
+	switch {
+	case view.problem != "":
+		condition.Reason, condition.Message = v1.ReasonInvalidSpec, view.problem
+	case c.Deleting:
+		condition.Reason, condition.Message = v1.ReasonClaimReleasing, "the claim is being deleted"
+	case view.failure != nil:
+		condition.Reason, condition.Message = view.failure.reason, conditions.Clip(fmt.Sprintf("the claim has %s of a family so far, and cannot take more: %s", has, view.failure.message), conditions.MaxNote)
+	case view.taking:
+		condition.Reason, condition.Message = v1.ReasonTaking, fmt.Sprintf("the claim has %s of a family so far and takes more", has)
+	case view.stock.Missing > 0:
+		condition.Reason = string(view.stock.Why.Reason)
+		condition.Message = fmt.Sprintf("the claim has %s of a family, %d more cannot be had: %s", has, view.stock.Missing, view.stock.Why.Message)
+	default:
+		condition.Status, condition.Reason = metav1.ConditionTrue, v1.ReasonComplete
+		condition.Message = fmt.Sprintf("the claim has %s of a family", has)
+	}
+	return condition
+}
+
+// unclaimedFor is for how long addresses are thought to be left by somebody who was taking them. Older ones may be
+// those of a claim that was lost, and is made again from its manifest: they stay.
+const unclaimedFor = 10 * time.Minute
+
+// giveBackUnclaimed frees addresses that were lately kept for a claim before any pod asked, and that claim is no more:
+// whoever took them did not get to see that. A claim is gone when it was seen so twice, and the API server says so.
+func (r *Reconciler) giveBackUnclaimed(ctx context.Context, name string, leases []ipam.Lease) (next time.Duration, err error) {
+	leases = slices.DeleteFunc(slices.Clone(leases), func(l ipam.Lease) bool {
+		return !l.IsRetained() || l.PodName != "" || time.Since(l.Updated) > unclaimedFor
+	})
+	since := r.States.absent(name, len(leases) > 0)
+	if len(leases) == 0 {
+		return 0, nil
+	}
+	if wait := claim.Settle - time.Since(since); wait > 0 {
+		return wait, nil
+	}
+	key := nameOf(name)
+	if err := r.Live.Get(ctx, key, &v1.BCSNetIPClaim{}); !apierrors.IsNotFound(err) {
+		return claim.Settle, err
+	}
+	for _, l := range leases {
+		if err := r.step(ctx, nil, claim.Step{Lease: l, Free: true, Why: "its claim does not exist"}); err != nil {
+			return 0, err
+		}
+	}
+	return 0, nil
+}

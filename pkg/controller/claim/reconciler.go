@@ -1,0 +1,192 @@
+package claim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
+	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+const (
+	// claimDelay gathers the changes of a claim's addresses, claimDelayEach longer for each that it has, but for no longer
+	// than maxClaimDelay.
+	claimDelay, claimDelayEach, maxClaimDelay = 200 * time.Millisecond, time.Millisecond, 5 * time.Second
+	// askEvery is how often a workload is asked what it needs while its claim keeps addresses, whether or not a change
+	// of it was heard of.
+	askEvery = 20 * time.Second
+)
+
+// Reconciler makes the claims that annotations ask for, gives back what they keep and need no more, and
+// publishes what they have. Addresses that pods have are never taken.
+type Reconciler struct {
+	Config
+}
+
+// Config is what a Reconciler works with.
+type Config struct {
+	Client client.Client
+	// Live reads from the API server itself.
+	Live        client.Reader
+	Index       *ipam.Index
+	Leases      *store.Client
+	Owners      *workload.Owners
+	Policies    claim.Policies
+	Constraints allocator.ConstraintsFinder
+	Allocator   *allocator.Allocator
+	// Namespace has the claims of shared pools.
+	Namespace string
+	Events    events.EventRecorder
+	Terms     *leadership.Terms
+	States    *States
+	Budget    *conditions.Budget
+	Ready     func() error
+	Log       *slog.Logger
+}
+
+// New returns a reconciler that is told of every change of the index and of workloads. It does nothing before its
+// Setup.
+func New(o Config) *Reconciler {
+	r := &Reconciler{o}
+	o.Index.Subscribe(r.leaseChanged)
+	o.Owners.Changed = o.States.workloadChanged
+	o.Terms.OnTerm(r.lead)
+	return r
+}
+
+// Setup registers the reconciler for every change of a claim and of its addresses.
+func (r *Reconciler) Setup(mgr ctrl.Manager) error {
+	return r.States.queue.Serve(mgr, "claim", &v1.BCSNetIPClaim{}, r)
+}
+
+// lead has all claims looked at when a term begins, and takes pods into their claims until it ends.
+func (r *Reconciler) lead(ctx context.Context) error {
+	if !leadership.AwaitReady(ctx, r.Ready) {
+		return nil
+	}
+	var all v1.BCSNetIPClaimList
+	if err := r.Client.List(ctx, &all); err != nil {
+		return err
+	}
+	r.States.learn(all.Items)
+	for i := range all.Items {
+		r.States.enqueue(all.Items[i].Namespace+"/"+all.Items[i].Name, 0)
+	}
+	for _, l := range r.Index.Find(func(l ipam.Lease) bool { return l.Claim != "" }) {
+		r.States.enqueue(l.Claim, claimDelay)
+	}
+	r.adopt(ctx)
+	return nil
+}
+
+func nameOf(claim string) types.NamespacedName {
+	namespace, name, _ := strings.Cut(claim, "/")
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
+// leaseChanged is told of every change of the index.
+func (r *Reconciler) leaseChanged(old, l ipam.Lease) {
+	if r.Terms.Leading() {
+		r.States.enqueue(l.Claim, r.gathering(l.Claim))
+		if old.Claim != l.Claim {
+			r.States.enqueue(old.Claim, r.gathering(old.Claim))
+		}
+	}
+	if l.State == ipam.Available && (old.State != ipam.Available || old.Version == 0) {
+		r.States.freed()
+	}
+}
+
+// gathering is for how long the changes of a claim's addresses are gathered: the longer, the more it has, as all are
+// looked at then.
+func (r *Reconciler) gathering(name string) time.Duration {
+	if name == "" {
+		return 0
+	}
+	return min(claimDelay+time.Duration(r.Index.CountClaimed(name))*claimDelayEach, maxClaimDelay)
+}
+
+// Reconcile brings one claim up to date.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	ctx, leave, leads := r.Terms.Join(ctx)
+	if !leads {
+		return reconcile.Result{}, nil
+	}
+	defer leave()
+	if r.Ready() != nil {
+		return reconcile.Result{RequeueAfter: leadership.NotReadyDelay}, nil
+	}
+	name := req.Namespace + "/" + req.Name
+	leases := r.Index.ByClaim(name)
+	var o v1.BCSNetIPClaim
+	switch err := r.Client.Get(ctx, req.NamespacedName, &o); {
+	case apierrors.IsNotFound(err):
+		return r.reconcileAbsent(ctx, name, leases)
+	case err != nil:
+		return reconcile.Result{}, err
+	}
+	c, problem := claim.FromObject(&o)
+	return r.reconcile(ctx, &scope{object: &o, claim: c, problem: problem, leases: leases})
+}
+
+// reconcileAbsent makes a claim that is not there and that a pod's annotations ask for, and gives back what nobody has
+// that is kept for it.
+func (r *Reconciler) reconcileAbsent(ctx context.Context, name string, leases []ipam.Lease) (reconcile.Result, error) {
+	r.States.forget(name)
+	r.Budget.Forget(budgetName(name))
+	again, err := r.make(ctx, name, leases)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	next, err := r.giveBackUnclaimed(ctx, name, leases)
+	return reconcile.Result{RequeueAfter: leadership.Sooner(next, again)}, err
+}
+
+// reconcile takes a claim that is there through its phases, and publishes what came of them.
+func (r *Reconciler) reconcile(ctx context.Context, s *scope) (reconcile.Result, error) {
+	if done, err := r.keep(ctx, s); err != nil || done {
+		return reconcile.Result{}, err
+	}
+	phases := []phase{r.giveBack, r.preallocate, r.findProblems}
+	if s.problem != nil { // the API server takes no such spec from now on
+		phases = nil
+	} else {
+		r.States.remember(s.claim.Name, s.claim.Workload)
+		r.States.there(s.claim)
+	}
+	var result reconcile.Result
+	for _, do := range phases {
+		next, err := do(ctx, s)
+		if err != nil {
+			return reconcile.Result{}, fmt.Errorf("claim %s: %w", s.claim.Name, err)
+		}
+		result.RequeueAfter = leadership.Sooner(result.RequeueAfter, next.RequeueAfter)
+	}
+	wait, err := r.publish(ctx, s)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := errors.Join(s.untaken, s.unknown); err != nil { // which has it tried again
+		return reconcile.Result{}, err
+	}
+	linger := max(0, s.claim.Linger(r.Leases.Now()))
+	result.RequeueAfter = leadership.Sooner(leadership.Sooner(result.RequeueAfter, wait), linger)
+	return result, nil
+}
