@@ -3,18 +3,37 @@ package allocator
 import (
 	"context"
 	"errors"
-	"time"
 
-	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// commit gives one picked address to the request, and ends its assumption.
-func (a *Allocator) commit(ctx context.Context, r Request, h ipam.Holder, p ipam.Pick) (ipam.Lease, error) {
-	h.Slot = p.Slot
-	next, ok := ipam.Bind(p.Current, p.Pool.Params(), h, r.constraints.Retention, a.leases.Now())
-	return a.writePicked(ctx, r.key(), p.Current, next, ok)
+// commit writes the picked addresses as leases of the request, and ends their assumptions.
+func (a *Allocator) commit(ctx context.Context, t *attempt) error {
+	h := t.holder
+	if n := len(t.held) + len(t.picks); n > 1 {
+		h.SetSize = n
+	}
+	for i, p := range t.picks {
+		h.Slot = p.Slot
+		next, ok := ipam.Bind(p.Current, p.Pool.Params(), h, t.constraints.Retention, a.leases.Now())
+		stored, err := a.writePicked(ctx, t.key(), p.Current, next, ok)
+		if err != nil {
+			a.forget(t.picks[i+1:])
+			return err
+		}
+		if t.held = append(t.held, stored); p.Current.State == ipam.Available {
+			t.fresh = append(t.fresh, stored)
+		}
+	}
+	return nil
+}
+
+// forget ends the assumptions of picks that are not written.
+func (a *Allocator) forget(picks []ipam.Pick) {
+	for _, p := range picks {
+		a.index.Forget(p.Current.Addr)
+	}
 }
 
 // writePicked writes what a picked address becomes, where that may be, and ends its assumption, unless the outcome is in
@@ -42,20 +61,3 @@ func (a *Allocator) writePicked(ctx context.Context, key string, believed, next 
 	}
 	return stored, nil
 }
-
-// doubt keeps an address for those of a key whose write of it has an unknown outcome, unless the watch has
-// brought the outcome already: the write was for the believed version alone.
-func (a *Allocator) doubt(key string, believed ipam.Lease) {
-	if failpoint.Broken("doubt") {
-		a.index.Forget(believed.Addr)
-		return
-	}
-	a.index.MarkUnknown(believed.Addr, believed.Version, key, a.leases.Now())
-	if l, ok := a.index.Get(believed.Addr); ok && l.Epoch == believed.Epoch {
-		a.index.Settle(believed.Addr, l.Version)
-	}
-}
-
-// doubtLife bounds how long the outcome of a write stays open. It is longer than the API server's own request timeout of
-// one minute.
-const doubtLife = 70 * time.Second

@@ -44,16 +44,16 @@ type ConstraintsFinder interface {
 }
 
 // agree refuses a request for something else than its pod's constraints allow.
-func (r Request) agree() *ipam.Refusal {
-	t := r.constraints
-	if r.Pool != "" && t.Pool != "" && r.Pool != t.Pool {
-		return ipam.Refuse(ipam.ReasonClaimConflict, "the request is for pool %s, the terms of %s are for pool %s", r.Pool, r.who(), t.Pool).
-			WithHint("ask without a pool; see: bcsnetctl explain %s/%s", r.Namespace, r.PodName)
+func (t *attempt) agree() *ipam.Refusal {
+	c := t.constraints
+	if t.Pool != "" && c.Pool != "" && t.Pool != c.Pool {
+		return ipam.Refuse(ipam.ReasonClaimConflict, "the request is for pool %s, the terms of %s are for pool %s", t.Pool, t.who(), c.Pool).
+			WithHint("ask without a pool; see: bcsnetctl explain %s/%s", t.Namespace, t.PodName)
 	}
-	for _, a := range r.Addrs {
-		if len(t.Sets) > 0 && !slices.ContainsFunc(t.Sets, func(s *netipx.IPSet) bool { return s.Contains(a) }) {
-			return ipam.Refuse(ipam.ReasonClaimConflict, "the request is for address %s, the terms of %s are for %s", a, r.who(), ipaddr.FormatSet(t.Sets[0])).
-				WithHint("ask without an address; see: bcsnetctl explain %s/%s", r.Namespace, r.PodName)
+	for _, a := range t.Addrs {
+		if len(c.Sets) > 0 && !slices.ContainsFunc(c.Sets, func(s *netipx.IPSet) bool { return s.Contains(a) }) {
+			return ipam.Refuse(ipam.ReasonClaimConflict, "the request is for address %s, the terms of %s are for %s", a, t.who(), ipaddr.FormatSet(c.Sets[0])).
+				WithHint("ask without an address; see: bcsnetctl explain %s/%s", t.Namespace, t.PodName)
 		}
 	}
 	return nil

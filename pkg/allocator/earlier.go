@@ -15,16 +15,16 @@ import (
 // noMore makes sure by one read that the pod of a lease is no more, which is for the request's pod now that comes after
 // it, and that its containers have had the time of their grace period; an error says that they have not. Where nobody can
 // see is not asked: that there is a next pod of its key is the word of who made that, or deleted the earlier one by force.
-func (a *Allocator) noMore(ctx context.Context, r Request, h ipam.Holder, l ipam.Lease) error {
+func (a *Allocator) noMore(ctx context.Context, t *attempt, l ipam.Lease) error {
 	if l.PodName == "" {
-		return ipam.Refuse(ipam.ReasonClaimConflict, "address %s, which is kept for %s by claim %s, is held by %s", l.Addr, r.who(), l.Claim, l.Where()).
+		return ipam.Refuse(ipam.ReasonClaimConflict, "address %s, which is kept for %s by claim %s, is held by %s", l.Addr, t.who(), l.Claim, l.Where()).
 			WithHint("release it when that has ended: bcsnetctl ip release %s", l.Addr)
 	}
 	now := a.leases.Now()
 	pod, err := a.pods.FindLive(ctx, l.Namespace, l.PodName, "")
 	switch {
 	case errors.Is(err, workload.ErrNotFound):
-		return a.mayRun(r, l, gone.PodGone, now, a.vanished.since(l, now))
+		return a.mayRun(t.Request, l, gone.PodGone, now, a.vanished.since(l, now))
 	case err != nil:
 		return readFailed(err)
 	}
@@ -32,10 +32,10 @@ func (a *Allocator) noMore(ctx context.Context, r Request, h ipam.Holder, l ipam
 	case gone.PodEnded:
 		return nil
 	case gone.PodReplaced:
-		return a.mayRun(r, l, check, now, gone.Told(check, &pod))
+		return a.mayRun(t.Request, l, check, now, gone.Told(check, &pod))
 	case gone.PodGone, gone.PodOtherAddress:
 	}
-	if l.Namespace == r.Namespace && l.PodName == r.PodName && pod.UID == h.PodUID && l.PodUID != pod.UID {
+	if l.Namespace == t.Namespace && l.PodName == t.PodName && pod.UID == t.holder.PodUID && l.PodUID != pod.UID {
 		return nil // the lease may be the pod's own by an older UID
 	}
 	state := "is there"
@@ -43,7 +43,7 @@ func (a *Allocator) noMore(ctx context.Context, r Request, h ipam.Holder, l ipam
 		state = "is being deleted"
 	}
 	return ipam.Refuse(ipam.ReasonClaimConflict, "address %s is kept for key %s of claim %s, and its earlier pod %s, which %s, still has it", l.Addr, l.PodPrimaryKey, l.Claim, l.Where(), state).
-		WithHint("it is given to %s once that pod is gone; if its node is lost for good: kubectl delete pod -n %s %s --force", r.who(), l.Namespace, l.PodName)
+		WithHint("it is given to %s once that pod is gone; if its node is lost for good: kubectl delete pod -n %s %s --force", t.who(), l.Namespace, l.PodName)
 }
 
 // mayRun refuses a request while the containers of the earlier pod of its key may run although the pod is gone.

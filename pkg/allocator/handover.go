@@ -34,12 +34,26 @@ func waitDeadline(ctx context.Context) time.Time {
 	return until
 }
 
+// handover gives the request what its earlier pod had: by taking it over from the pod of the same key that is gone, or by
+// waiting for a pod of the same claim that is terminating.
+func (a *Allocator) handover(ctx context.Context, t *attempt) (err error) {
+	if !complete(t.held) && t.constraints.PodPrimaryKey != "" {
+		if err := a.takeOver(ctx, t); err != nil {
+			return err
+		}
+	}
+	if !complete(t.held) && len(t.prefer) == 0 {
+		t.kept, err = a.waitForTerminating(ctx, t, t.want(t.held))
+	}
+	return err
+}
+
 // waitForTerminating blocks while the request would take a new address although a terminating pod of the same claim will
 // free a suitable one: so pods that come before those that they replace have gone get the addresses of these. One request
 // waits for one pod. When it has waited it returns errStale, so that the attempt begins anew. kept means that pods are
 // terminating, and that the request need not wait for one, as all that it lacks is kept for its claim already.
-func (a *Allocator) waitForTerminating(ctx context.Context, r Request, want ipam.PickRequest) (kept bool, err error) {
-	pods, err := a.terminating(ctx, r, want) // before the index is asked: what is given up after this is kept by then
+func (a *Allocator) waitForTerminating(ctx context.Context, t *attempt, want ipam.PickRequest) (kept bool, err error) {
+	pods, err := a.terminating(ctx, t, want) // before the index is asked: what is given up after this is kept by then
 	if err != nil || len(pods) == 0 {
 		return false, err
 	}
@@ -54,9 +68,9 @@ func (a *Allocator) waitForTerminating(ctx context.Context, r Request, want ipam
 	}
 	defer a.waits.leave(w)
 	for a.stillTerminating(w.pod, want).replaces(lacks) {
-		left := time.Until(r.waitUntil)
+		left := time.Until(t.waitUntil)
 		if left <= 0 {
-			return false, waitsForPod(r, w.pod)
+			return false, waitsForPod(t, w.pod)
 		}
 		end := a.leases.Begin(ctx, store.StageEnding)
 		select {
@@ -68,8 +82,8 @@ func (a *Allocator) waitForTerminating(ctx context.Context, r Request, want ipam
 		switch {
 		case ctx.Err() != nil:
 			return false, unavailable(ctx.Err())
-		case a.overtaken(r):
-			return false, deleted(r)
+		case a.overtaken(t):
+			return false, deleted(t.Request)
 		}
 		if picks, refusal := a.index.Propose(want, a.leases.Now()); refusal == nil { // else somebody took the last new one
 			lacks = newPicks(picks)
@@ -102,11 +116,11 @@ func (e terminatingPod) replaces(picks []ipam.Pick) bool {
 
 // terminating returns the terminating pods of the request's claim; first the one that should end first. It returns none
 // for a request that does not wait: one of no app, one that has an address, and one that asks for certain addresses.
-func (a *Allocator) terminating(ctx context.Context, r Request, want ipam.PickRequest) (all []terminatingPod, err error) {
-	if !r.constraints.ofApp() || len(want.Have) > 0 || len(want.Addrs) > 0 {
+func (a *Allocator) terminating(ctx context.Context, t *attempt, want ipam.PickRequest) (all []terminatingPod, err error) {
+	if !t.constraints.ofApp() || len(want.Have) > 0 || len(want.Addrs) > 0 {
 		return nil, nil
 	}
-	pods, err := a.pods.Ending(ctx, r.Namespace, r.podVersion, func(uid string) bool {
+	pods, err := a.pods.Ending(ctx, t.Namespace, t.podVersion, func(uid string) bool {
 		return a.index.HasOfClaim(ipam.Holder{PodUID: uid, IfName: want.IfName}, want.Claim)
 	})
 	if err != nil {
@@ -151,7 +165,7 @@ func (a *Allocator) leaves(l ipam.Lease, want ipam.PickRequest) bool {
 }
 
 // waitsForPod refuses a request that has waited for a pod in vain.
-func waitsForPod(r Request, pod workload.Pod) *ipam.Refusal {
-	return ipam.Refuse(ipam.ReasonClaimConflict, "%s is to get the address of an earlier pod of claim %s: %s/%s, which was deleted, still has it", r.who(), r.constraints.Claim, pod.Namespace, pod.Name).
+func waitsForPod(t *attempt, pod workload.Pod) *ipam.Refusal {
+	return ipam.Refuse(ipam.ReasonClaimConflict, "%s is to get the address of an earlier pod of claim %s: %s/%s, which was deleted, still has it", t.who(), t.constraints.Claim, pod.Namespace, pod.Name).
 		WithHint("it gets that address once %s has ended, or another one at %s, or before that where others wait for all that are ending", pod.Name, endsBy(pod).UTC().Format(time.RFC3339))
 }

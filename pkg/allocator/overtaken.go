@@ -6,9 +6,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// overtaken says whether this replica knows of a DEL that came after the request began.
-func (a *Allocator) overtaken(r Request) bool {
-	return a.tombstones.overtook(ipam.Holder{ContainerID: r.ContainerID, Owner: r.Owner, IfName: r.IfName}, r.Network, r.began)
+// overtaken reports whether this replica knows of a DEL that came after the request began.
+func (a *Allocator) overtaken(t *attempt) bool {
+	return a.tombstones.overtook(ipam.Holder{ContainerID: t.ContainerID, Owner: t.Owner, IfName: t.IfName}, t.Network, t.began)
 }
 
 func deleted(r Request) *ipam.Refusal {
@@ -17,6 +17,14 @@ func deleted(r Request) *ipam.Refusal {
 			WithHint("if it needs one again, ask with a startedAt after that")
 	}
 	return ipam.Refuse(ipam.ReasonContainerDeleted, "container %s was deleted after this request began", r.ContainerID)
+}
+
+// conclude gives back what the request took where a DEL has overtaken it, and else has an owner's leases begin with it.
+func (a *Allocator) conclude(ctx context.Context, t *attempt) error {
+	if a.overtaken(t) {
+		return a.undo(ctx, t.Request, t.held)
+	}
+	return a.renew(ctx, t.Request, t.held)
 }
 
 // undo gives back what a request took although a DEL had overtaken it.

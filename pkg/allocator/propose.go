@@ -12,28 +12,24 @@ import (
 // beside that by the picture of this moment. The addresses that it would be given are of the version that
 // a write of them would replace.
 func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []ipam.Lease, err error) {
-	if r.IfName == "" {
-		r.IfName = ipam.DefaultIfName
-	}
-	r.began = a.moment(r.StartedAt, r.ArrivedAt)
-	r.StartedAt = r.began.counts()
-	h, err := a.holder(ctx, &r)
-	if err != nil {
+	t := a.begin(ctx, r)
+	if err := a.resolve(ctx, t); err != nil {
 		return nil, nil, err
 	}
+	h := t.holder
 	held = slices.DeleteFunc(a.index.ByAttachment(h), func(l ipam.Lease) bool { return l.State != ipam.Active })
-	if refusal := holdsOther(r, held, a.index); refusal != nil {
+	if refusal := holdsOther(t.Request, held, a.index); refusal != nil {
 		return nil, nil, refusal
 	}
 	switch {
 	case complete(held):
 		return held, nil, nil
-	case r.refused != nil:
-		return nil, nil, r.refused
+	case t.refused != nil:
+		return nil, nil, t.refused
 	}
-	if len(held) == 0 && r.constraints.PodPrimaryKey != "" {
-		for _, l := range a.index.ByKey(r.constraints.Claim, r.constraints.PodPrimaryKey) {
-			next, ok, err := a.successor(ctx, r, h, l)
+	if len(held) == 0 && t.constraints.PodPrimaryKey != "" {
+		for _, l := range a.index.ByKey(t.constraints.Claim, t.constraints.PodPrimaryKey) {
+			next, ok, err := a.successor(ctx, t, l)
 			switch {
 			case errors.Is(err, errStale):
 				return a.Propose(ctx, r)
@@ -47,17 +43,17 @@ func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []ipam.L
 			return nil, free, nil
 		}
 	}
-	picks, refusal := a.index.Propose(r.want(h, held), a.leases.Now())
+	picks, refusal := a.index.Propose(t.want(held), a.leases.Now())
 	if refusal != nil {
 		return nil, nil, refusal
 	}
 	if lacks := newPicks(picks); len(lacks) > 0 {
-		pods, err := a.terminating(ctx, r, r.want(h, held))
+		pods, err := a.terminating(ctx, t, t.want(held))
 		if err != nil {
 			return nil, nil, err
 		}
 		if i := slices.IndexFunc(pods, func(e terminatingPod) bool { return e.replaces(lacks) }); i >= 0 {
-			return nil, nil, waitsForPod(r, pods[i].pod)
+			return nil, nil, waitsForPod(t, pods[i].pod)
 		}
 	}
 	if n := len(held) + len(picks); n > 1 {
@@ -65,7 +61,7 @@ func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []ipam.L
 	}
 	for _, p := range picks {
 		h.Slot = p.Slot
-		if next, ok := ipam.Bind(p.Current, p.Pool.Params(), h, r.constraints.Retention, a.leases.Now()); ok {
+		if next, ok := ipam.Bind(p.Current, p.Pool.Params(), h, t.constraints.Retention, a.leases.Now()); ok {
 			free = append(free, next)
 		}
 	}

@@ -35,14 +35,6 @@ type Request struct {
 	StartedAt time.Time
 	// ArrivedAt is when a replica heard of the request first; zero stands for the present.
 	ArrivedAt time.Time
-
-	began moment
-	// constraints are those of the pod; refused is why by them, or without them, it is given nothing that it does not hold.
-	constraints Constraints
-	refused     *ipam.Refusal
-	// podVersion is the version at which the pod was found; waitUntil is when the request ends waiting for other pods.
-	podVersion uint64
-	waitUntil  time.Time
 }
 
 // key names the attachment that a request is about, by what every caller knows.

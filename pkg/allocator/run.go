@@ -2,14 +2,12 @@ package allocator
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"net/netip"
 	"slices"
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // changed is told of every change of the index.
@@ -59,23 +57,4 @@ func (a *Allocator) Run(ctx context.Context) error {
 // inOrder are the addresses that a map has, in an order that comes again where a run of the simulator is repeated.
 func inOrder[V any](by map[netip.Addr]V) []netip.Addr {
 	return slices.SortedFunc(maps.Keys(by), netip.Addr.Compare)
-}
-
-// forgetDoubts ends doubts that are so old that the write cannot arrive any more.
-func (a *Allocator) forgetDoubts(ctx context.Context) {
-	doubts := a.index.Unknown("")
-	for _, addr := range inOrder(doubts) {
-		if a.leases.Now().Sub(doubts[addr].Since) < doubtLife {
-			continue
-		}
-		live, err := a.leases.Get(ctx, addr)
-		switch {
-		case errors.Is(err, store.ErrNotFound):
-		case err != nil:
-			continue
-		default:
-			a.index.Wrote(live)
-		}
-		a.index.Forget(addr)
-	}
 }

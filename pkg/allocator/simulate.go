@@ -13,9 +13,8 @@ import (
 // Simulation decides for a pod that asks for no address yet what Allocate would decide, host by host, without a read or a
 // write. It is Propose for those who compare many hosts.
 type Simulation struct {
-	index   *ipam.Index
-	request Request
-	holder  ipam.Holder
+	index *ipam.Index
+	pod   attempt
 }
 
 // Feasibility is what a pod would get on a host.
@@ -31,9 +30,12 @@ type Feasibility struct {
 func NewSimulation(index *ipam.Index, pod workload.Pod, c Constraints) *Simulation {
 	ifName := interfaceOf(index.ClaimUsage(c.Claim))
 	return &Simulation{
-		index:   index,
-		request: Request{IfName: ifName, Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID, constraints: c},
-		holder:  ipam.Holder{IfName: ifName, Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID},
+		index: index,
+		pod: attempt{
+			Request:     Request{IfName: ifName, Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID},
+			holder:      ipam.Holder{IfName: ifName, Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID},
+			constraints: c,
+		},
 	}
 }
 
@@ -53,9 +55,16 @@ func interfaceOf(parts ipam.ClaimUsage) string {
 
 // Request returns what the pod would ask for on a host.
 func (s *Simulation) Request(host netip.Addr) Request {
-	r := s.request
+	r := s.pod.Request
 	r.Host = host
 	return r
+}
+
+// on returns the attempt that the pod would make on a host.
+func (s *Simulation) on(host netip.Addr) attempt {
+	t := s.pod
+	t.Host, t.holder.Host = host, host
+	return t
 }
 
 // Promises are what others will get before the pod: addresses, those of a pool on a host, how many of a family the pods of
@@ -68,32 +77,31 @@ type Promises struct {
 }
 
 // Claim returns the claim that the pod draws from; empty for none.
-func (s *Simulation) Claim() string { return s.request.constraints.Claim }
+func (s *Simulation) Claim() string { return s.pod.constraints.Claim }
 
 // ChargedTo returns the namespaces that the pod's addresses count for.
 func (s *Simulation) ChargedTo() []string {
-	return ipam.Lease{State: ipam.Active, Holder: s.holder, Retention: s.request.constraints.Retention}.ChargedTo()
+	return ipam.Lease{State: ipam.Active, Holder: s.pod.holder, Retention: s.pod.constraints.Retention}.ChargedTo()
 }
 
 // On returns what the pod would get on a host at a time, without what is promised to others. It would get the addresses of
 // an earlier pod of its key, too: whether that pod is gone is not looked at here.
 func (s *Simulation) On(host netip.Addr, now time.Time, promised Promises) (o Feasibility, refusal *ipam.Refusal) {
-	return s.on(host, now, promised, false)
+	return s.feasible(host, now, promised, false)
 }
 
 // Near reports whether the pod would get an address on a host that is kept for it, however many the host may have.
 func (s *Simulation) Near(host netip.Addr, now time.Time, promised Promises) bool {
-	o, refusal := s.on(host, now, promised, true)
+	o, refusal := s.feasible(host, now, promised, true)
 	return refusal == nil && o.Kept
 }
 
-// on is On; with anyHost it does not matter how many addresses the host may have.
-func (s *Simulation) on(host netip.Addr, now time.Time, promised Promises, anyHost bool) (o Feasibility, refusal *ipam.Refusal) {
-	r, h := s.Request(host), s.holder
-	h.Host = host
+// feasible is On; with anyHost it does not matter how many addresses the host may have.
+func (s *Simulation) feasible(host netip.Addr, now time.Time, promised Promises, anyHost bool) (o Feasibility, refusal *ipam.Refusal) {
+	t := s.on(host)
 	held := s.held()
-	if t := r.constraints; len(held) == 0 && t.PodPrimaryKey != "" {
-		w, mine := r.want(h, nil), map[string][]netip.Addr{}
+	if c := t.constraints; len(held) == 0 && c.PodPrimaryKey != "" {
+		w, mine := t.want(nil), map[string][]netip.Addr{}
 		w.AnyHost, w.ExpectedIn = anyHost, promised.InNamespace
 		w.Expected = func(pool string) []netip.Addr {
 			if promised.OnHost == nil {
@@ -101,8 +109,8 @@ func (s *Simulation) on(host netip.Addr, now time.Time, promised Promises, anyHo
 			}
 			return append(promised.OnHost(host, pool), mine[pool]...)
 		}
-		for _, l := range s.index.ByKey(t.Claim, t.PodPrimaryKey) {
-			params, ok, refusal := inherits(s.index, w, h, l)
+		for _, l := range s.index.ByKey(c.Claim, c.PodPrimaryKey) {
+			params, ok, refusal := inherits(s.index, w, t.holder, l)
 			switch {
 			case refusal != nil:
 				return o, refusal
@@ -115,7 +123,7 @@ func (s *Simulation) on(host netip.Addr, now time.Time, promised Promises, anyHo
 			return o, nil
 		}
 	}
-	w := r.want(h, held)
+	w := t.want(held)
 	w.Promised, w.AnyHost, w.ExpectedIn = promised.Address, anyHost, promised.InNamespace
 	if promised.OnHost != nil {
 		w.Expected = func(pool string) []netip.Addr { return promised.OnHost(host, pool) }
@@ -133,18 +141,18 @@ func (s *Simulation) on(host netip.Addr, now time.Time, promised Promises, anyHo
 
 // held returns the addresses that the pod has.
 func (s *Simulation) held() []ipam.Lease {
-	return slices.DeleteFunc(s.index.ByAttachment(s.holder), func(l ipam.Lease) bool { return l.State != ipam.Active })
+	return slices.DeleteFunc(s.index.ByAttachment(s.pod.holder), func(l ipam.Lease) bool { return l.State != ipam.Active })
 }
 
 // Holds reports whether the pod has an address, on whichever interface.
 func (s *Simulation) Holds() bool {
-	return slices.ContainsFunc(s.index.ByAttachment(ipam.Holder{PodUID: s.holder.PodUID}), func(l ipam.Lease) bool { return l.State == ipam.Active })
+	return slices.ContainsFunc(s.index.ByAttachment(ipam.Holder{PodUID: s.pod.holder.PodUID}), func(l ipam.Lease) bool { return l.State == ipam.Active })
 }
 
 // Awaited reports whether the pod would get an address on some host that may have one more, which is kept for whichever pod
 // of its claim comes next and is not promised to another.
 func (s *Simulation) Awaited(now time.Time, promised Promises) bool {
-	for _, pool := range s.index.RetainedIn(s.request.constraints.Claim, promised.Address) {
+	for _, pool := range s.index.RetainedIn(s.pod.constraints.Claim, promised.Address) {
 		if host, ok := s.index.HostOf(pool); ok {
 			if s.Near(host, now, promised) {
 				return true
@@ -156,7 +164,7 @@ func (s *Simulation) Awaited(now time.Time, promised Promises) bool {
 
 // Earlier returns the hosts on which an earlier pod of its key has an address: there it takes no more than that one has.
 func (s *Simulation) Earlier() (hosts []netip.Addr) {
-	for _, l := range s.index.ByKey(s.request.constraints.Claim, s.request.constraints.PodPrimaryKey) {
+	for _, l := range s.index.ByKey(s.pod.constraints.Claim, s.pod.constraints.PodPrimaryKey) {
 		if l.State == ipam.Active && l.Host.IsValid() {
 			hosts = append(hosts, l.Host)
 		}
@@ -166,5 +174,6 @@ func (s *Simulation) Earlier() (hosts []netip.Addr) {
 
 // Room returns for how many pods like it there are free addresses on a host.
 func (s *Simulation) Room(host netip.Addr, now time.Time) uint64 {
-	return s.index.RoomFor(s.Request(host).want(s.holder, nil), now)
+	t := s.on(host)
+	return s.index.RoomFor(t.want(nil), now)
 }

@@ -12,17 +12,17 @@ import (
 
 // takeOver gives the request's pod the addresses of the earlier pod of its place, beside those that it holds: of the pod
 // that had the same claim and key, and is gone. While that pod is there the request is refused.
-func (a *Allocator) takeOver(ctx context.Context, r Request, h ipam.Holder, held []ipam.Lease) ([]ipam.Lease, error) {
+func (a *Allocator) takeOver(ctx context.Context, t *attempt) error {
 	type passing struct{ from, to ipam.Lease }
-	want, all := r.want(h, held), []passing{}
-	for _, l := range a.index.ByKey(r.constraints.Claim, r.constraints.PodPrimaryKey) {
-		if slices.ContainsFunc(held, func(o ipam.Lease) bool { return o.Addr.Is4() == l.Addr.Is4() && o.Slot == l.Slot }) {
+	want, all := t.want(t.held), []passing{}
+	for _, l := range a.index.ByKey(t.constraints.Claim, t.constraints.PodPrimaryKey) {
+		if slices.ContainsFunc(t.held, func(o ipam.Lease) bool { return o.Addr.Is4() == l.Addr.Is4() && o.Slot == l.Slot }) {
 			continue
 		}
-		next, ok, err := a.successor(ctx, r, h, l)
+		next, ok, err := a.successor(ctx, t, l)
 		switch {
 		case err != nil:
-			return nil, err
+			return err
 		case ok:
 			all = append(all, passing{l, next})
 		}
@@ -37,7 +37,7 @@ func (a *Allocator) takeOver(ctx context.Context, r Request, h ipam.Holder, held
 	for _, p := range all {
 		ours, refusal := a.index.AssumeTakeOver(want, p.from, a.leases.Now())
 		if refusal != nil {
-			return nil, refusal
+			return refusal
 		}
 		if ours {
 			holds[p.from.Addr] = true
@@ -46,45 +46,46 @@ func (a *Allocator) takeOver(ctx context.Context, r Request, h ipam.Holder, held
 	for _, p := range all {
 		l := p.from
 		if err := ctx.Err(); err != nil {
-			return nil, unavailable(err)
+			return unavailable(err)
 		}
 		stored, err := a.leases.Swap(ctx, l, p.to)
 		if errors.Is(err, store.ErrUnknown) {
 			delete(holds, l.Addr) // it stays
-			a.doubt(r.key(), l)
+			a.doubt(t.key(), l)
 		}
 		if err != nil {
-			return nil, swapFailed(l.Addr, err)
+			return swapFailed(l.Addr, err)
 		}
-		a.log.Info("an address goes to the next pod of its key", "address", l.Addr.String(), "key", r.constraints.PodPrimaryKey, "earlier_pod", l.PodUID, "pod", h.PodUID)
-		held = append(held, stored)
+		a.log.Info("an address goes to the next pod of its key", "address", l.Addr.String(), "key", t.constraints.PodPrimaryKey, "earlier_pod", l.PodUID, "pod", t.holder.PodUID)
+		t.held = append(t.held, stored)
 	}
-	return held, nil
+	return nil
 }
 
 // successor returns an address of the earlier pod of the request's place as its next pod has it; ok is false where the
 // lease is no such address. An error refuses because the earlier pod is there, or is errStale.
-func (a *Allocator) successor(ctx context.Context, r Request, h ipam.Holder, l ipam.Lease) (next ipam.Lease, ok bool, err error) {
-	params, ok, refusal := inherits(a.index, r.want(h, nil), h, l)
+func (a *Allocator) successor(ctx context.Context, t *attempt, l ipam.Lease) (next ipam.Lease, ok bool, err error) {
+	params, ok, refusal := inherits(a.index, t.want(nil), t.holder, l)
 	switch {
 	case refusal != nil:
 		return l, false, refusal
 	case !ok:
 		return l, false, nil // it goes back to its pool once the earlier pod is collected
-	case l.Host == r.Host && sameRequester(l.Holder, h) && r.olderThan(l):
+	case l.Host == t.Host && sameRequester(l.Holder, t.holder) && t.olderThan(l):
 		// The lease is the pod's own by an older UID, that of a cache which was behind: no earlier pod asks later than this,
 		// unless the clock of the replica that served it was ahead and this container has the address since.
 		if _, err := a.unchanged(ctx, l); err != nil {
 			return l, false, err
 		}
-		return l, false, superseded(r, l)
+		return l, false, superseded(t.Request, l)
 	}
-	if err := a.noMore(ctx, r, h, l); err != nil {
+	if err := a.noMore(ctx, t, l); err != nil {
 		return l, false, err
 	}
+	h := t.holder
 	h.SetSize, h.Slot = l.SetSize, l.Slot
-	if next, ok = ipam.TakeOver(l, params, h, r.constraints.Retention, a.leases.Now()); !ok {
-		return l, false, ipam.Refuse(ipam.ReasonAddressInUse, "the object of address %s, which is kept for %s, is being deleted", l.Addr, r.who()).
+	if next, ok = ipam.TakeOver(l, params, h, t.constraints.Retention, a.leases.Now()); !ok {
+		return l, false, ipam.Refuse(ipam.ReasonAddressInUse, "the object of address %s, which is kept for %s, is being deleted", l.Addr, t.who()).
 			WithHint("ask again in a moment")
 	}
 	return next, true, nil
@@ -97,19 +98,4 @@ func inherits(x *ipam.Index, w ipam.PickRequest, h ipam.Holder, l ipam.Lease) (p
 		return p, false, nil
 	}
 	return x.TakeOverParams(w, l)
-}
-
-// preferKept gives a new address back where the watch has shown, meanwhile, one that is kept for the pod, and returns
-// errStale: the next attempt takes the kept one.
-func (a *Allocator) preferKept(ctx context.Context, r Request, h ipam.Holder, fresh []ipam.Lease) error {
-	for _, l := range fresh {
-		if !a.index.RetainsOwn(r.want(h, nil), l) {
-			continue
-		}
-		if _, err := FreeLease(ctx, a.leases, l, ipam.Change{}, l.SameHolding); err != nil {
-			return err
-		}
-		return errStale
-	}
-	return nil
 }

@@ -1,0 +1,48 @@
+package allocator
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// attempt is one ADD on its way through the phases: what was found out about the request, and how far it has come.
+type attempt struct {
+	Request
+	began moment
+	// waitUntil is when the request ends waiting for terminating pods.
+	waitUntil time.Time
+	// holder is whom addresses are held for; podVersion is the version at which its pod was found.
+	holder     ipam.Holder
+	podVersion uint64
+	// constraints are those of the pod. refused is why by them, or without them, the request is given no new address; what
+	// it holds stays its own.
+	constraints Constraints
+	refused     *ipam.Refusal
+	// prefer are addresses of an earlier write of unknown outcome that was not stored, and may still arrive.
+	prefer []netip.Addr
+	progress
+}
+
+// progress is how far an attempt has come. It is empty at the beginning of each pass through the phases.
+type progress struct {
+	// held are the leases that the request has so far; fresh are those of them that were kept for nobody.
+	held, fresh []ipam.Lease
+	// kept means that pods of the claim are terminating and the request waits for none, as all that it lacks is kept for its
+	// claim already.
+	kept bool
+	// picks are assumed for the request, and to be written.
+	picks []ipam.Pick
+}
+
+// begin makes the attempt of a request that begins now.
+func (a *Allocator) begin(ctx context.Context, r Request) *attempt {
+	if r.IfName == "" {
+		r.IfName = ipam.DefaultIfName
+	}
+	t := &attempt{Request: r, began: a.moment(r.StartedAt, r.ArrivedAt), waitUntil: waitDeadline(ctx)}
+	t.StartedAt = t.began.counts()
+	return t
+}

@@ -1,0 +1,63 @@
+package allocator
+
+import (
+	"context"
+	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// confirm waits until the watch has delivered the writes of the request and looks the attachment up again: whatever
+// another replica did before them is visible now.
+func (a *Allocator) confirm(ctx context.Context, t *attempt) error {
+	if failpoint.Broken("write") || failpoint.Broken("confirm") {
+		return a.preferKept(ctx, t)
+	}
+	var version uint64
+	for _, l := range t.held {
+		version = max(version, l.Version)
+	}
+	end := a.leases.Begin(ctx, store.StageConfirm)
+	err := a.index.WaitSeen(ctx, version)
+	end(err)
+	if err != nil {
+		return ipam.Refuse(ipam.ReasonOutcomeUnknown, "address %s is stored, but the watch did not deliver it in time", t.held[0].Addr).
+			WithHint("ask again: the same request gets it")
+	}
+	held, err := a.held(ctx, t.holder)
+	if err != nil {
+		return err
+	}
+	same := slices.EqualFunc(byAddr(held), byAddr(t.held), func(x, y ipam.Lease) bool {
+		return x.Addr == y.Addr && x.ContainerID == y.ContainerID
+	})
+	if !same {
+		return errStale
+	}
+	t.held = held
+	return a.preferKept(ctx, t)
+}
+
+func byAddr(ls []ipam.Lease) []ipam.Lease {
+	return slices.SortedFunc(slices.Values(ls), func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
+}
+
+// preferKept gives a new address back where the watch has shown, meanwhile, one that is kept for the pod, and returns
+// errStale: the next attempt takes the kept one.
+func (a *Allocator) preferKept(ctx context.Context, t *attempt) error {
+	if t.constraints.PodPrimaryKey == "" {
+		return nil
+	}
+	for _, l := range t.fresh {
+		if !a.index.RetainsOwn(t.want(nil), l) {
+			continue
+		}
+		if _, err := FreeLease(ctx, a.leases, l, ipam.Change{}, l.SameHolding); err != nil {
+			return err
+		}
+		return errStale
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package allocator
+
+import (
+	"cmp"
+	"context"
+	"net/netip"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// pick chooses the addresses that the request lacks, and assumes them for it.
+func (a *Allocator) pick(ctx context.Context, t *attempt) error {
+	if complete(t.held) {
+		return nil
+	}
+	picks, err := a.decide(ctx, t.want(t.held), t.prefer)
+	if err != nil {
+		return err
+	}
+	err = t.unreachable(picks)
+	if err == nil && t.kept && len(newPicks(picks)) > 0 { // somebody was faster
+		err = errStale
+	}
+	if err != nil {
+		a.forget(picks)
+		return err
+	}
+	t.picks = picks
+	return nil
+}
+
+// unreachable refuses picks from a subnet that the gateway of the request's constraints is not in.
+func (t *attempt) unreachable(picks []ipam.Pick) error {
+	g := t.constraints.Gateway
+	for _, p := range picks {
+		if g.IsValid() && g.Is4() == p.Current.Addr.Is4() && !p.Pool.Plan.Subnet.Contains(g) {
+			return ipam.Refuse(ipam.ReasonClaimConflict, "the gateway %s that %s asks for is not in the subnet %s of pool %s", g, t.who(), p.Pool.Plan.Subnet, p.Pool.Name).
+				WithHint("name a gateway of that subnet, or a pool of the gateway's")
+		}
+	}
+	return nil
+}
+
+// decide picks the preferred addresses, where the request asked for none itself and they are free, else others.
+func (a *Allocator) decide(ctx context.Context, want ipam.PickRequest, prefer []netip.Addr) (picks []ipam.Pick, err error) {
+	end := a.leases.Begin(ctx, store.StageDecide)
+	defer func() { end(err) }()
+	if len(prefer) > 0 && len(want.Addrs) == 0 {
+		preferred := want
+		preferred.Addrs = prefer
+		if picks, refusal := a.index.Pick(preferred, a.leases.Now()); refusal == nil {
+			return picks, nil
+		}
+	}
+	picks, refusal := a.index.Pick(want, a.leases.Now())
+	if refusal != nil {
+		return nil, refusal
+	}
+	return picks, nil
+}
+
+// want returns what the request lacks beside the leases that it holds.
+func (t *attempt) want(held []ipam.Lease) ipam.PickRequest {
+	return ipam.PickRequest{
+		Host: t.Host, Namespace: t.Namespace, Owner: t.Owner, Pool: cmp.Or(t.Pool, t.constraints.Pool), Network: t.Network, Addrs: t.Addrs, Have: held,
+		Claim: t.constraints.Claim, PodPrimaryKey: t.constraints.PodPrimaryKey, IfName: t.holder.IfName, Room: t.constraints.Room, Sets: t.constraints.Sets,
+		Key: t.seed(), Who: t.who(), Holder: t.holder.Who(),
+	}
+}
+
+// seed determines where in a pool the search for an address begins: at the pod's UID and interface, so that
+// replicas that are asked at once agree.
+func (t *attempt) seed() string {
+	if t.holder.PodUID != "" {
+		return t.holder.PodUID + "/" + t.holder.IfName
+	}
+	return t.key()
+}
