@@ -37,7 +37,7 @@ type Allocator struct {
 	duplicates  *duplicates
 	waits       *waitQueue
 	catchUps    *catchUps
-	// rule tells for how long containers may run whose pod is gone; vanished are the earlier pods of keys that are gone.
+	// rule bounds how long containers may run whose pod is gone; vanished has the earlier pods of keys that are gone.
 	rule     gone.Rule
 	vanished *vanished
 	log      *slog.Logger
@@ -46,9 +46,9 @@ type Allocator struct {
 
 // Stats has the counts of an allocator since it was made, and of what is open now.
 type Stats struct {
-	// Again counts the requests that were decided anew because the index had changed meanwhile.
+	// Again counts the attempts that began anew because the index had changed meanwhile.
 	Again uint64
-	// InDoubt counts the addresses of which a write's outcome is open.
+	// InDoubt counts the addresses of which the outcome of a write is unknown.
 	InDoubt int
 }
 
@@ -57,9 +57,9 @@ func (a *Allocator) Stats() Stats {
 	return Stats{Again: a.again.Load(), InDoubt: len(a.index.Unknown(""))}
 }
 
-// New makes an allocator over an index that is fed by the client's feed. Call it before the feed runs.
-// One that serves owners only needs neither pods nor constraints; without the latter no pod has any. rule tells for how long containers
-// may run whose pod is gone.
+// New makes an allocator over an index that is fed by the client's feed. Call it before the feed runs. An allocator that
+// serves only owners needs neither pods nor constraints; without constraints no pod has any. rule bounds how long
+// containers may run whose pod is gone.
 func New(
 	index *ipam.Index, leases *store.Client, pods Pods, constraints ConstraintsFinder, rule gone.Rule, log *slog.Logger,
 ) *Allocator {

@@ -36,8 +36,8 @@ func (a *Allocator) forget(picks []ipam.Pick) {
 	}
 }
 
-// writePicked writes what a picked address becomes, where that may be, and ends its assumption, unless the outcome is in
-// doubt: then it is kept for the key.
+// writePicked writes what a picked address becomes, where that may be, and ends its assumption. Where the outcome is
+// unknown, the address is kept for the key.
 func (a *Allocator) writePicked(ctx context.Context, key string, believed, next ipam.Lease, ok bool) (ipam.Lease, error) {
 	addr := believed.Addr
 	if !ok || ctx.Err() != nil {
@@ -49,7 +49,7 @@ func (a *Allocator) writePicked(ctx context.Context, key string, believed, next 
 	}
 	stored, err := a.swap(ctx, believed, next)
 	if errors.Is(err, store.ErrUnknown) {
-		a.doubt(key, believed)
+		a.markUnknown(key, believed)
 		return next, unknown(addr, err)
 	}
 	a.index.Forget(addr)

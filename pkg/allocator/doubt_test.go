@@ -240,14 +240,14 @@ func TestWriteThatArrivesLate(t *testing.T) {
 
 // A doubt whose request never comes back ends when its write cannot arrive any more; not before, and not
 // while the API server cannot be asked.
-func TestForgetDoubts(t *testing.T) {
+func TestForgetUnknown(t *testing.T) {
 	x := newNet("9")
 	r := newReplica(t, x.pool)
 	r.stop() // Run forgets too
 	r.forgetWith(t, x, 0, nil, true)
-	r.forgetWith(t, x, doubtLife-5*time.Second, nil, true)
-	r.forgetWith(t, x, doubtLife+5*time.Second, intercept.Fail(errRefused), true)
-	r.forgetWith(t, x, doubtLife+5*time.Second, nil, false)
+	r.forgetWith(t, x, unknownLife-5*time.Second, nil, true)
+	r.forgetWith(t, x, unknownLife+5*time.Second, intercept.Fail(errRefused), true)
+	r.forgetWith(t, x, unknownLife+5*time.Second, nil, false)
 }
 
 // forgetWith puts an address in doubt, so long ago, and checks whether it still is after a look.
@@ -257,7 +257,7 @@ func (r *replica) forgetWith(t *testing.T, x net, age time.Duration, spoil inter
 	if spoil != nil {
 		defer r.tap.On(reads, spoil)()
 	}
-	r.forgetDoubts(t.Context())
+	r.forgetUnknown(t.Context())
 	if got := r.inDoubt(x.addr(9)); got != want {
 		t.Errorf("in doubt after %s: %v, want %v", age, got, want)
 	}

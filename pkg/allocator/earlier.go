@@ -12,9 +12,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// noMore makes sure by one read that the pod of a lease is no more, which is for the request's pod now that comes after
-// it, and that its containers have had the time of their grace period; an error says that they have not. Where nobody can
-// see is not asked: that there is a next pod of its key is the word of who made that, or deleted the earlier one by force.
+// noMore makes sure by one read that the pod of a lease is gone and that its containers have had their grace period: the
+// request's pod comes after that pod. An error says that they have not. It does not ask whether the host can be reached:
+// whoever made the next pod of the key, or deleted the earlier one by force, has vouched for that.
 func (a *Allocator) noMore(ctx context.Context, t *attempt, l ipam.Lease) error {
 	if l.PodName == "" {
 		return ipam.Refuse(ipam.ReasonClaimConflict, "address %s, which is kept for %s by claim %s, is held by %s", l.Addr, t.who(), l.Claim, l.Where()).
@@ -60,7 +60,7 @@ func (a *Allocator) mayRun(r Request, l ipam.Lease, check gone.Check, now, since
 // maxVanished bounds what is remembered of pods that are gone. Beyond it all wait anew.
 const maxVanished = 4096
 
-// vanished remembers since when the pods of leases are known to be gone that nothing else tells of.
+// vanished remembers since when pods of leases are known to be gone, where nothing else shows it.
 type vanished struct {
 	mu sync.Mutex
 	by map[netip.Addr]sighting

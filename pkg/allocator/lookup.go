@@ -106,7 +106,7 @@ func (a *Allocator) verifyHeld(ctx context.Context, t *attempt, l ipam.Lease, to
 	}
 	stored, err := a.leases.Swap(ctx, l, next)
 	if errors.Is(err, store.ErrUnknown) {
-		a.doubt(t.key(), l)
+		a.markUnknown(t.key(), l)
 	}
 	if err != nil {
 		return l, swapFailed(l.Addr, err)

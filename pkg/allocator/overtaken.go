@@ -19,7 +19,7 @@ func deleted(r Request) *ipam.Refusal {
 	return ipam.Refuse(ipam.ReasonContainerDeleted, "container %s was deleted after this request began", r.ContainerID)
 }
 
-// conclude gives back what the request took where a DEL has overtaken it, and else has an owner's leases begin with it.
+// conclude gives back what the request took if a DEL has overtaken it. Else it moves the start of an owner's leases forward.
 func (a *Allocator) conclude(ctx context.Context, t *attempt) error {
 	if a.overtaken(t) {
 		return a.undo(ctx, t.Request, t.held)
@@ -27,7 +27,7 @@ func (a *Allocator) conclude(ctx context.Context, t *attempt) error {
 	return a.renew(ctx, t.Request, t.held)
 }
 
-// undo gives back what a request took although a DEL had overtaken it.
+// undo gives back what a request took although a DEL had overtaken it, and refuses the request.
 func (a *Allocator) undo(ctx context.Context, r Request, held []ipam.Lease) error {
 	for _, l := range held {
 		if _, err := a.releaseOne(ctx, l, func(now ipam.Lease) bool {

@@ -47,7 +47,7 @@ func (a *Allocator) Run(ctx context.Context) error {
 			}
 			maps.Copy(failed, all)
 		case <-tick.C:
-			a.forgetDoubts(ctx)
+			a.forgetUnknown(ctx)
 			a.settleDuplicates(ctx)
 			failed = a.releaseAllUnconfirmed(ctx, failed)
 		}

@@ -28,9 +28,9 @@ func (a *Allocator) takeOver(ctx context.Context, t *attempt) error {
 		}
 	}
 	// None of them where the host may not have so many.
-	holds := map[netip.Addr]bool{}
+	assumed := map[netip.Addr]bool{}
 	defer func() {
-		for addr := range holds {
+		for addr := range assumed {
 			a.index.ForgetKey(addr, want.Key)
 		}
 	}()
@@ -40,7 +40,7 @@ func (a *Allocator) takeOver(ctx context.Context, t *attempt) error {
 			return refusal
 		}
 		if ours {
-			holds[p.from.Addr] = true
+			assumed[p.from.Addr] = true
 		}
 	}
 	for _, p := range all {
@@ -50,8 +50,8 @@ func (a *Allocator) takeOver(ctx context.Context, t *attempt) error {
 		}
 		stored, err := a.leases.Swap(ctx, l, p.to)
 		if errors.Is(err, store.ErrUnknown) {
-			delete(holds, l.Addr) // it stays
-			a.doubt(t.key(), l)
+			delete(assumed, l.Addr) // it stays
+			a.markUnknown(t.key(), l)
 		}
 		if err != nil {
 			return swapFailed(l.Addr, err)

@@ -11,9 +11,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// doubt keeps an address for those of a key whose write of it has an unknown outcome, unless the watch has
-// brought the outcome already: the write was for the believed version alone.
-func (a *Allocator) doubt(key string, believed ipam.Lease) {
+// markUnknown keeps an address for a key whose write of it has an unknown outcome, unless the watch has delivered the
+// outcome already: the write was for the believed version alone.
+func (a *Allocator) markUnknown(key string, believed ipam.Lease) {
 	if failpoint.Broken("doubt") {
 		a.index.Forget(believed.Addr)
 		return
@@ -24,22 +24,22 @@ func (a *Allocator) doubt(key string, believed ipam.Lease) {
 	}
 }
 
-// doubtLife bounds how long the outcome of a write stays open. It is longer than the API server's own request timeout of
-// one minute.
-const doubtLife = 70 * time.Second
+// unknownLife bounds how long the outcome of a write stays unknown. It is longer than the API server's own request timeout
+// of one minute.
+const unknownLife = 70 * time.Second
 
-// settleDoubts finds out what became of writes of unknown outcome for an attachment, or a claim. One that was
-// not stored may still arrive; asking for the same address again makes sure that only one of the two
-// writes can.
-func (a *Allocator) settleDoubts(ctx context.Context, key string) (prefer []netip.Addr, err error) {
-	doubts := a.index.Unknown(key)
-	for _, addr := range inOrder(doubts) {
+// settleUnknown finds out what became of writes of unknown outcome for an attachment, or a claim. It returns the addresses
+// whose write was not stored, and may still arrive: asking for the same address again makes sure that only one of the two
+// writes can be stored.
+func (a *Allocator) settleUnknown(ctx context.Context, key string) (prefer []netip.Addr, err error) {
+	writes := a.index.Unknown(key)
+	for _, addr := range inOrder(writes) {
 		live, err := a.leases.Get(ctx, addr)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			prefer = append(prefer, addr)
 		case err != nil:
-			return nil, readFailed(err) // all stay in doubt: the next call prefers them, too
+			return nil, readFailed(err) // all stay unknown: the next call prefers them, too
 		case live.State == ipam.Available:
 			prefer = append(prefer, addr)
 			fallthrough
@@ -47,17 +47,17 @@ func (a *Allocator) settleDoubts(ctx context.Context, key string) (prefer []neti
 			a.index.Wrote(live)
 		}
 	}
-	for addr := range doubts {
+	for addr := range writes {
 		a.index.Forget(addr)
 	}
 	return prefer, nil
 }
 
-// forgetDoubts ends doubts that are so old that the write cannot arrive any more.
-func (a *Allocator) forgetDoubts(ctx context.Context) {
-	doubts := a.index.Unknown("")
-	for _, addr := range inOrder(doubts) {
-		if a.leases.Now().Sub(doubts[addr].Since) < doubtLife {
+// forgetUnknown ends the waiting for writes that are so old that they cannot arrive any more.
+func (a *Allocator) forgetUnknown(ctx context.Context) {
+	writes := a.index.Unknown("")
+	for _, addr := range inOrder(writes) {
+		if a.leases.Now().Sub(writes[addr].Since) < unknownLife {
 			continue
 		}
 		live, err := a.leases.Get(ctx, addr)
