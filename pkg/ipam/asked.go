@@ -8,7 +8,7 @@ import (
 )
 
 // asked checks the addresses asked for, except those that are held already.
-func (x *Index) asked(w PickRequest) (choices []choice, refusal *Refusal) {
+func (x *picker) asked(w PickRequest) (choices []choice, refusal *Refusal) {
 	for _, a := range w.Addrs {
 		if slices.ContainsFunc(w.Have, func(l Lease) bool { return l.Addr == a }) {
 			continue
@@ -40,7 +40,7 @@ func (x *Index) asked(w PickRequest) (choices []choice, refusal *Refusal) {
 }
 
 // served says whether any pool fits.
-func (x *Index) served(w PickRequest) bool {
+func (x *catalogue) served(w PickRequest) bool {
 	for range x.fitting(w) {
 		return true
 	}
@@ -48,7 +48,7 @@ func (x *Index) served(w PickRequest) bool {
 }
 
 // notServed says why no pool serves an address; of several pools around it, it names one that fits.
-func (x *Index) notServed(w PickRequest, a netip.Addr) *Refusal {
+func (x *picker) notServed(w PickRequest, a netip.Addr) *Refusal {
 	var around []*poolState
 	for _, p := range x.pools {
 		if p.Valid() && p.Plan.Subnet.Contains(a) {
@@ -71,7 +71,7 @@ func (x *Index) notServed(w PickRequest, a netip.Addr) *Refusal {
 }
 
 // unfit says why the pool of an address asked for does not fit.
-func (x *Index) unfit(w PickRequest, a netip.Addr, p *poolState) *Refusal {
+func (x *picker) unfit(w PickRequest, a netip.Addr, p *poolState) *Refusal {
 	facts := explain.Facts{Address: a, Pool: p.Name, Other: w.Pool, Host: w.Host, Namespace: w.Namespace, Network: w.Network}
 	switch {
 	case w.Pool != "" && w.Pool != p.Name:
@@ -90,7 +90,7 @@ func (x *Index) unfit(w PickRequest, a netip.Addr, p *poolState) *Refusal {
 }
 
 // taken says why an address of a pool cannot be handed out to who asks for it, nil when it can.
-func (x *Index) taken(a netip.Addr, p *poolState, w PickRequest) *Refusal {
+func (x *picker) taken(a netip.Addr, p *poolState, w PickRequest) *Refusal {
 	if facts := x.usedBy(a, w); facts.Kind != 0 {
 		facts.Address, facts.Pool = a, p.Name
 		return refuse(ReasonAddressInUse, facts)
@@ -100,7 +100,7 @@ func (x *Index) taken(a netip.Addr, p *poolState, w PickRequest) *Refusal {
 }
 
 // usedBy returns why an address, its cooldown apart, is not to be had by who asks for it; of no kind where it is.
-func (x *Index) usedBy(a netip.Addr, w PickRequest) (facts explain.Facts) {
+func (x *picker) usedBy(a netip.Addr, w PickRequest) (facts explain.Facts) {
 	if node, ok := x.nodeOf(a); ok {
 		return explain.Facts{Kind: explain.AddressOfNode, By: node}
 	}
@@ -128,7 +128,7 @@ func (x *Index) usedBy(a netip.Addr, w PickRequest) (facts explain.Facts) {
 }
 
 // apart refuses addresses asked for that are of different networks, among themselves or with what is held.
-func (x *Index) apart(w PickRequest, asked []choice) *Refusal {
+func (x *picker) apart(w PickRequest, asked []choice) *Refusal {
 	beside := asked
 	for _, l := range w.Have {
 		if p, ok := x.pools[l.Pool]; ok {

@@ -59,15 +59,6 @@ func (x *Index) Forget(a netip.Addr) {
 	}
 }
 
-// endAssumed forgets an address that is assumed.
-func (x *Index) endAssumed(a netip.Addr, h Assumed) {
-	if h.Unknown {
-		x.unknown--
-	}
-	x.removeAssumed(a)
-	x.refresh(a)
-}
-
 // ForgetKey forgets an address that is assumed for a key, unless the outcome of its write is unknown.
 func (x *Index) ForgetKey(a netip.Addr, key string) {
 	x.mu.Lock()

@@ -9,7 +9,7 @@ import (
 )
 
 // Outside is the part of some addresses that a pool does not serve; with an empty name, that none does.
-func (x *Index) Outside(some *netipx.IPSet, pool string) *netipx.IPSet {
+func (x *poolView) Outside(some *netipx.IPSet, pool string) *netipx.IPSet {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	var served []netipx.IPRange

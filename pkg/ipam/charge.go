@@ -76,8 +76,25 @@ func (c *charges) addRecord(r *record) {
 
 func (c *charges) has(at charge) bool { return slices.Contains(c.of[:c.n], at) }
 
+// namespaceUsage counts, by pool and namespace, the addresses that count for namespaces, those missing and those being given
+// included; none that counts for nothing.
+type namespaceUsage struct{ charged map[string]map[string]int }
+
+func (x *namespaceUsage) charge(at charge, by int) {
+	of := x.charged[at.pool]
+	if of == nil {
+		of = map[string]int{}
+		x.charged[at.pool] = of
+	}
+	if of[at.namespace] += by; of[at.namespace] == 0 {
+		if delete(of, at.namespace); len(of) == 0 {
+			delete(x.charged, at.pool)
+		}
+	}
+}
+
 // chargesOf are the charges of an address whose entry is r, nil for none.
-func (x *Index) chargesOf(a netip.Addr, r *record) (c charges) {
+func (x *state) chargesOf(a netip.Addr, r *record) (c charges) {
 	c.addRecord(r)
 	c.addRecord(x.missing[a])
 	if h, ok := x.assumed[a]; ok {
@@ -88,18 +105,9 @@ func (x *Index) chargesOf(a netip.Addr, r *record) (c charges) {
 
 // adjustCharges counts the charges of an address whose entry is r. Whatever changes them takes them off before, and adds what
 // they are afterwards.
-func (x *Index) adjustCharges(a netip.Addr, r *record, by int) {
+func (x *state) adjustCharges(a netip.Addr, r *record, by int) {
 	c := x.chargesOf(a, r)
 	for _, at := range c.of[:c.n] {
-		of := x.charged[at.pool]
-		if of == nil {
-			of = map[string]int{}
-			x.charged[at.pool] = of
-		}
-		if of[at.namespace] += by; of[at.namespace] == 0 {
-			if delete(of, at.namespace); len(of) == 0 {
-				delete(x.charged, at.pool)
-			}
-		}
+		x.charge(at, by)
 	}
 }

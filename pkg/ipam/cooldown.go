@@ -74,7 +74,7 @@ func (p *poolState) coolsUntil(r *record) int64 {
 }
 
 // refreshCooldown takes note whether an address that nothing else keeps cools, and reports it.
-func (x *Index) refreshCooldown(p *poolState, a netip.Addr, number uint64, kept bool) bool {
+func (x *state) refreshCooldown(p *poolState, a netip.Addr, number uint64, kept bool) bool {
 	var ends int64
 	if !kept && p.Cooldown > 0 {
 		ends = p.coolsUntil(x.record(a))
@@ -89,7 +89,7 @@ func (x *Index) refreshCooldown(p *poolState, a netip.Addr, number uint64, kept 
 }
 
 // compactCooldowns throws out what is no longer so when that is the greater part of a pool's queue.
-func (x *Index) compactCooldowns(p *poolState) {
+func (x *state) compactCooldowns(p *poolState) {
 	q := p.cooldowns.queue
 	if uint64(len(q)) <= 2*p.cooldowns.set.taken+64 {
 		return
@@ -100,20 +100,20 @@ func (x *Index) compactCooldowns(p *poolState) {
 }
 
 // stillCools reports whether an address cools, and exactly that long.
-func (x *Index) stillCools(p *poolState, r cooldown) bool {
+func (x *state) stillCools(p *poolState, r cooldown) bool {
 	return p.cooldowns.set.has(r.number) && p.coolsUntil(x.record(p.address(r.number))) == r.ends
 }
 
 // expireCooldowns ends those of a pool whose time has come. It is called whenever somebody looks at what the pool
 // has free; there is no timer.
-func (x *Index) expireCooldowns(p *poolState) {
+func (x *state) expireCooldowns(p *poolState) {
 	for q := &p.cooldowns.queue; len(*q) > 0 && (*q)[0].ends <= x.now; {
 		x.refresh(p.address(heap.Pop(q).(cooldown).number))
 	}
 }
 
 // nextCooled is when the first cooldown of a pool ends; zero when no address cools.
-func (x *Index) nextCooled(p *poolState) time.Time {
+func (x *state) nextCooled(p *poolState) time.Time {
 	for q := &p.cooldowns.queue; len(*q) > 0; heap.Pop(q) {
 		if x.stillCools(p, (*q)[0]) {
 			return fromNanos((*q)[0].ends)
@@ -124,7 +124,7 @@ func (x *Index) nextCooled(p *poolState) time.Time {
 
 // cooling says why an address that rests is not given to who asks for it by name; nil when it does not
 // rest, and for the one who had it last: to everybody else the address still means them.
-func (x *Index) cooling(a netip.Addr, p *poolState, who string) *Refusal {
+func (x *picker) cooling(a netip.Addr, p *poolState, who string) *Refusal {
 	_, number, _ := x.serving(a)
 	if !p.cooldowns.set.has(number) {
 		return nil
@@ -139,7 +139,7 @@ func (x *Index) cooling(a netip.Addr, p *poolState, who string) *Refusal {
 }
 
 // until returns the time until then.
-func (x *Index) until(then time.Time) time.Duration { return then.Sub(fromNanos(x.now)) }
+func (x *state) until(then time.Time) time.Duration { return then.Sub(fromNanos(x.now)) }
 
 // cooldownQueue has the cooldown that ends first in front.
 type cooldownQueue []cooldown

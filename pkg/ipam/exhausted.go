@@ -10,7 +10,7 @@ import (
 
 // exhausted says why pools that fit gave no address, with their counts. The refusal is about the pool that is in the way,
 // not one that has room.
-func (x *Index) exhausted(w PickRequest, fit []*poolState) *Refusal {
+func (x *picker) exhausted(w PickRequest, fit []*poolState) *Refusal {
 	for _, p := range fit {
 		x.expireCooldowns(p)
 	}
@@ -56,7 +56,7 @@ func (x *Index) exhausted(w PickRequest, fit []*poolState) *Refusal {
 
 // barredBy finds the bound that keeps a request from a free address of a pool, or from one that is kept for its claim:
 // that of its host, or that of a namespace.
-func (x *Index) barredBy(p *poolState, w PickRequest) (host bool, namespace string) {
+func (x *picker) barredBy(p *poolState, w PickRequest) (host bool, namespace string) {
 	addrs := make([]netip.Addr, 0, 2)
 	if p.set.free() > 0 {
 		addrs = append(addrs, netip.Addr{})
@@ -76,7 +76,7 @@ func (x *Index) barredBy(p *poolState, w PickRequest) (host bool, namespace stri
 }
 
 // noneAmong says why none of the addresses that a request is restricted to could be had.
-func (x *Index) noneAmong(w PickRequest, n need, fit []*poolState, chosen []choice) *Refusal {
+func (x *picker) noneAmong(w PickRequest, n need, fit []*poolState, chosen []choice) *Refusal {
 	facts := explain.Facts{
 		Who: w.Who, Host: w.Host, Namespace: w.Namespace, Claim: w.Claim,
 		Ranges: ipaddr.FormatSet(n.among), Size: ipaddr.SizeOfSet(n.among),
@@ -118,7 +118,7 @@ func (x *Index) noneAmong(w PickRequest, n need, fit []*poolState, chosen []choi
 }
 
 // whoHas says of the addresses that a request is restricted to, where they are few, why each cannot be had.
-func (x *Index) whoHas(w PickRequest, n need, fit []*poolState) (why []string) {
+func (x *picker) whoHas(w PickRequest, n need, fit []*poolState) (why []string) {
 	if ipaddr.SizeOfSet(n.among) > explain.MaxNamed {
 		return nil
 	}
@@ -137,7 +137,7 @@ func (x *Index) whoHas(w PickRequest, n need, fit []*poolState) (why []string) {
 }
 
 // stateOf returns the counts of a pool that gave a request no address.
-func (x *Index) stateOf(p *poolState, w PickRequest) explain.PoolState {
+func (x *picker) stateOf(p *poolState, w PickRequest) explain.PoolState {
 	if !p.Serves() {
 		return explain.PoolState{Pool: p.Name, Stop: p.stop()}
 	}

@@ -1,21 +1,20 @@
 package ipam
 
-import (
-	"cmp"
-	"net/netip"
+import "net/netip"
 
-	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
-)
-
-// change is an entry before and after, nil where there is none. What a record says of its lease never
-// changes, so that it can be read outside the lock.
-type change struct {
-	addr     netip.Addr
-	old, new *record
+// feed takes what the watch delivers and what this process writes. An entry changes only to a higher version of its epoch,
+// or to one of the next.
+type feed struct {
+	*guarded
+	subscribers []func(old, new Lease)
 }
 
+// Subscribe has fn called after every change of an entry, outside the index's lock and possibly from several goroutines at
+// once. An entry without an object is given as a Lease of version 0. Subscribe before the index is fed.
+func (x *feed) Subscribe(fn func(old, new Lease)) { x.subscribers = append(x.subscribers, fn) }
+
 // update changes the index and tells the subscribers about it outside the lock.
-func (x *Index) update(do func() []change) {
+func (x *feed) update(do func() []change) {
 	x.mu.Lock()
 	changes := do()
 	x.mu.Unlock()
@@ -30,17 +29,9 @@ func (x *Index) update(do func() []change) {
 	}
 }
 
-// leaseOf is the lease of an entry, or of an address that has none.
-func leaseOf(a netip.Addr, r *record) Lease {
-	if r == nil {
-		return Lease{Addr: a}
-	}
-	return r.lease()
-}
-
 // Watched takes an object that the watch delivered. The watch delivers in the order of versions: an
 // event that it has passed already is old news.
-func (x *Index) Watched(l Lease) {
+func (x *feed) Watched(l Lease) {
 	x.update(func() (changes []change) {
 		if l.Version > x.seen {
 			changes = x.apply(changes, l)
@@ -51,7 +42,7 @@ func (x *Index) Watched(l Lease) {
 }
 
 // WatchedDelete takes the deletion of an object that the watch delivered; version is the deletion's.
-func (x *Index) WatchedDelete(a netip.Addr, version uint64) {
+func (x *feed) WatchedDelete(a netip.Addr, version uint64) {
 	x.update(func() (changes []change) {
 		if x.deleted[a] < version {
 			delete(x.deleted, a)
@@ -66,7 +57,7 @@ func (x *Index) WatchedDelete(a netip.Addr, version uint64) {
 
 // Wrote takes the result of a write of this process. What the watch has passed already is old news:
 // it was delivered, or replaced by something newer. So is an answer of an earlier epoch.
-func (x *Index) Wrote(l Lease) {
+func (x *feed) Wrote(l Lease) {
 	x.update(func() (changes []change) {
 		if l.Version > x.seen && x.present(l.Epoch) {
 			changes = x.apply(changes, l)
@@ -80,7 +71,7 @@ func (x *Index) Wrote(l Lease) {
 // to an earlier write can bring it back. Where the watch has passed the version and the index shows
 // something else, the deletion was delivered already. A version of an earlier epoch says nothing: noted, it would hide
 // the object until the versions have come that far again.
-func (x *Index) WroteDelete(a netip.Addr, version uint64, epoch uint32) {
+func (x *feed) WroteDelete(a netip.Addr, version uint64, epoch uint32) {
 	x.update(func() (changes []change) {
 		r := x.record(a)
 		switch {
@@ -103,7 +94,7 @@ func (x *Index) WroteDelete(a netip.Addr, version uint64, epoch uint32) {
 // than the list. A list older than what the watch delivered changes nothing. It says whether the list shows that
 // the store was put back to an older state, and its versions were raised so that everybody lists: then, too, nothing new is
 // given until Returned.
-func (x *Index) Replace(all []Lease, version uint64) (restored bool) {
+func (x *feed) Replace(all []Lease, version uint64) (restored bool) {
 	x.update(func() (changes []change) {
 		if version < x.seen {
 			return nil
@@ -135,81 +126,4 @@ func (x *Index) Replace(all []Lease, version uint64) (restored bool) {
 		return changes
 	})
 	return restored
-}
-
-// rewritten reports whether a list that is not older than an entry shows that the store was put back: a list is never
-// behind its own version, and a version is written once. The entry of a later holder has the version of another's object.
-func (x *Index) rewritten(r *record, l Lease) bool {
-	_, behind := x.behind[l.Addr]
-	return l.Version < r.version || l.Version == r.version && !behind && nanos(l.Updated) != r.updated
-}
-
-// apply enters a lease unless something newer is known.
-func (x *Index) apply(changes []change, l Lease) []change {
-	if v, ok := x.deleted[l.Addr]; ok {
-		if l.Version <= v {
-			return changes
-		}
-		delete(x.deleted, l.Addr)
-	}
-	old := x.record(l.Addr)
-	if old != nil && old.version >= l.Version && !failpoint.Broken("version") {
-		return changes
-	}
-	r := pack(l)
-	if old != nil && old.epoch == x.epoch && r.continues(old) {
-		r.bound = cmp.Or(old.bound, old.version)
-	}
-	return append(changes, x.put(old, r, false))
-}
-
-// continues reports whether somebody else wrote the object of a holding, as kubectl label and kubectl delete do. They do not write
-// down with which version its holder got the address. An entry remembers it: that tells the first of two leases of a container.
-func (r *record) continues(old *record) bool {
-	return r.state == Active && r.bound == 0 && r.updated == old.updated && r.started == old.started && r.ifName == old.ifName && sameHolder(r, old)
-}
-
-// put makes r the entry of its address in place of old, if there was one. restored says that r is of a store that was put
-// back to an older state, in which old was not yet. Who had the address later than r says has it still: an entry that is
-// free is missing, and one of an earlier holder is his, with the version of the object that must be written again.
-func (x *Index) put(old, r *record, restored bool) change {
-	known := x.missing[r.addr]
-	if old != nil {
-		if _, behind := x.behind[r.addr]; (behind || restored) && old.state != Available {
-			known = old
-		}
-		x.unlink(old)
-	}
-	delete(x.behind, r.addr)
-	later := known != nil && precedes(r, known) && !failpoint.Broken("earlier")
-	if later && r.state != Available && !sameHolder(known, r) {
-		r = pack(Restore(known.lease(), r.lease()))
-		if !failpoint.Broken("behind") {
-			x.behind[r.addr] = struct{}{}
-		}
-	}
-	r.epoch = x.epoch
-	x.link(r)
-	if old != nil && r.state == Available && (later && known == old || emptied(old, r)) {
-		x.markMissing(old)
-	}
-	x.resolveMissing(r)
-	x.refreshDerived(r.addr)
-	return change{r.addr, old, r}
-}
-
-func (x *Index) drop(changes []change, r *record) []change {
-	delete(x.behind, r.addr)
-	x.unlink(r)
-	if !failpoint.Broken("lost") {
-		x.markMissing(r)
-	}
-	x.refreshDerived(r.addr)
-	return append(changes, change{r.addr, r, nil})
-}
-
-// refreshDerived brings everything that is derived from an entry up to date after it changed.
-func (x *Index) refreshDerived(a netip.Addr) {
-	x.resolveOverlaps()
-	x.refresh(a)
 }

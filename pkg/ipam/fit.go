@@ -9,7 +9,7 @@ import (
 
 // fitting are the pools that a request may draw from, in the order of preference. It looks at no more
 // of them than its user does.
-func (x *Index) fitting(w PickRequest) iter.Seq[*poolState] {
+func (x *catalogue) fitting(w PickRequest) iter.Seq[*poolState] {
 	candidates := x.unbound.of(w.Host)
 	if w.Ahead {
 		candidates = slices.Values(x.open)
@@ -31,12 +31,12 @@ func (x *Index) fitting(w PickRequest) iter.Seq[*poolState] {
 	}
 }
 
-func (x *Index) fits(p *poolState, w PickRequest) bool {
+func (x *catalogue) fits(p *poolState, w PickRequest) bool {
 	return (w.Pool == "" || w.Pool == p.Name) && p.lists(w) && x.servesNamespace(p, w) && (w.Network == "" || w.Network == p.Network)
 }
 
 // named is the pool of a name, if there is one.
-func (x *Index) named(name string) []*poolState {
+func (x *catalogue) named(name string) []*poolState {
 	if p, ok := x.pools[name]; ok {
 		return []*poolState{p}
 	}
@@ -53,7 +53,7 @@ func (p *poolState) lists(w PickRequest) bool {
 }
 
 // servesNamespace: a namespace with pools of its own draws from these alone.
-func (x *Index) servesNamespace(p *poolState, w PickRequest) bool {
+func (x *catalogue) servesNamespace(p *poolState, w PickRequest) bool {
 	if w.byHand() {
 		return true
 	}
@@ -66,7 +66,7 @@ func (x *Index) servesNamespace(p *poolState, w PickRequest) bool {
 
 // together are the pools from which a request takes its addresses together: those of p's network that
 // fit, or p alone if it is part of none and fits.
-func (x *Index) together(p *poolState, w PickRequest) []*poolState {
+func (x *catalogue) together(p *poolState, w PickRequest) []*poolState {
 	all := []*poolState{p}
 	if p.Network != "" {
 		all = x.networks[p.Network]
@@ -82,7 +82,7 @@ func (x *Index) together(p *poolState, w PickRequest) []*poolState {
 
 // heldTogether are the pools that may complete what the request holds; none when the pools of what it
 // holds are gone or fit no longer.
-func (x *Index) heldTogether(w PickRequest) []*poolState {
+func (x *catalogue) heldTogether(w PickRequest) []*poolState {
 	for _, l := range w.Have {
 		if p, ok := x.pools[l.Pool]; ok {
 			if fit := x.together(p, w); len(fit) > 0 {
@@ -94,7 +94,7 @@ func (x *Index) heldTogether(w PickRequest) []*poolState {
 }
 
 // unserved says why no pool fits a request.
-func (x *Index) unserved(w PickRequest) *Refusal {
+func (x *picker) unserved(w PickRequest) *Refusal {
 	switch {
 	case w.Ahead && w.Pool == "":
 		return refuse(ReasonNamespaceNotServed, explain.Facts{Kind: explain.NoPoolForClaim, Namespace: w.Namespace})
@@ -127,7 +127,7 @@ func (x *Index) unserved(w PickRequest) *Refusal {
 }
 
 // unservedBy says why the one pool that a request names does not fit.
-func (x *Index) unservedBy(name string, w PickRequest) *Refusal {
+func (x *picker) unservedBy(name string, w PickRequest) *Refusal {
 	p, ok := x.pools[name]
 	facts := explain.Facts{Pool: name, Host: w.Host, Namespace: w.Namespace, Network: w.Network}
 	switch {

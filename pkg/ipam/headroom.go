@@ -48,7 +48,7 @@ func (x *Index) Headrooms(now time.Time) map[string]Headroom {
 	return out
 }
 
-func (x *Index) headroom(p *poolState) Headroom {
+func (x *picker) headroom(p *poolState) Headroom {
 	s := Headroom{Network: p.Network, Family: p.Family(), MaxPerHost: p.MaxPerHost}
 	if p.Serves() {
 		x.expireCooldowns(p)
@@ -99,7 +99,7 @@ func Room(pools []Headroom) uint64 {
 
 // PoolsOf names the pools that a host may draw from, for whichever namespace, in the order of preference: first those
 // that are bound to no namespace.
-func (x *Index) PoolsOf(host netip.Addr) (names []string) {
+func (x *poolView) PoolsOf(host netip.Addr) (names []string) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	for _, t := range []*hostTable{&x.unbound, &x.boundHosts} {
@@ -130,7 +130,7 @@ func (x *Index) KindOf(host netip.Addr, expected func(pool string) []netip.Addr)
 }
 
 // HostOf is one of the hosts that may draw from a pool.
-func (x *Index) HostOf(name string) (host netip.Addr, ok bool) {
+func (x *poolView) HostOf(name string) (host netip.Addr, ok bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	p := x.pools[name]
@@ -171,7 +171,7 @@ func (x *Index) RoomFor(w PickRequest, now time.Time) uint64 {
 }
 
 // PlansRevision is another number whenever a pool has come, gone or changed.
-func (x *Index) PlansRevision() uint64 {
+func (x *poolView) PlansRevision() uint64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.plans
@@ -179,7 +179,7 @@ func (x *Index) PlansRevision() uint64 {
 
 // PodsOn is how many pods hold addresses on one host, which may have several addresses itself. Its cost is that of
 // the addresses that are held there.
-func (x *Index) PodsOn(host []netip.Addr) int {
+func (x *leaseView) PodsOn(host []netip.Addr) int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	pods := map[compact]struct{}{}

@@ -2,12 +2,10 @@ package ipam
 
 import (
 	"cmp"
-	"iter"
 	"net/netip"
 	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
-	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // Networks are subnets of hosts. They do not change once a pool has them.
@@ -68,91 +66,12 @@ func (p Pool) Draws(host netip.Addr) bool {
 // NoHosts says whether the pool is for no host at all.
 func (p Pool) NoHosts() bool { return len(p.Hosts)+len(p.HostSubnets) == 0 }
 
-// hostTable is where requests look for the pools of a host that are bound to no namespace: by its address and,
-// for each length that host subnets have, by its subnet of that length.
-type hostTable struct {
-	hosts    map[netip.Addr][]*poolState
-	networks map[netip.Prefix][]*poolState
-	// lengths counts the networks of each prefix length, by family.
-	lengths [2][129]int
-}
-
-func newHostTable() hostTable {
-	return hostTable{hosts: map[netip.Addr][]*poolState{}, networks: map[netip.Prefix][]*poolState{}}
-}
-
-// lengthsOf are the counts for the family of an address.
-func (t *hostTable) lengthsOf(a netip.Addr) []int {
-	return t.lengths[ipaddr.FamilyOf(a)][:a.BitLen()+1]
-}
-
-func (t *hostTable) enter(p *poolState) {
-	for h := range p.Hosts {
-		enter(t.hosts, h, p)
-	}
-	for n := range p.HostSubnets {
-		if len(t.networks[n]) == 0 {
-			t.lengthsOf(n.Addr())[n.Bits()]++
-		}
-		enter(t.networks, n, p)
-	}
-}
-
-func (t *hostTable) leave(p *poolState) {
-	for h := range p.Hosts {
-		leave(t.hosts, h, p)
-	}
-	for n := range p.HostSubnets {
-		if leave(t.networks, n, p); len(t.networks[n]) == 0 {
-			t.lengthsOf(n.Addr())[n.Bits()]--
-		}
-	}
-}
-
-// of are the pools of a host in the order of preference, each once. It looks at no more of them than its user
-// does.
-func (t *hostTable) of(host netip.Addr) iter.Seq[*poolState] {
-	if len(t.networks) == 0 {
-		return slices.Values(t.hosts[host])
-	}
-	return func(yield func(*poolState) bool) {
-		lists := t.lists(host)
-		for {
-			var next *poolState
-			for _, l := range lists {
-				if len(l) > 0 && (next == nil || preference(l[0], next) < 0) {
-					next = l[0]
-				}
-			}
-			for i, l := range lists {
-				if len(l) > 0 && l[0] == next {
-					lists[i] = l[1:]
-				}
-			}
-			if next == nil || !yield(next) {
-				return
-			}
-		}
-	}
-}
-
-// lists are the lists that have the pools of a host, each in the order of preference.
-func (t *hostTable) lists(host netip.Addr) [][]*poolState {
-	lists := [][]*poolState{t.hosts[host]}
-	for bits, n := range t.lengthsOf(host) {
-		if p, err := host.Prefix(bits); n > 0 && err == nil {
-			lists = append(lists, t.networks[p])
-		}
-	}
-	return lists
-}
-
 // uncounted stands for a count that nodes or hosts have changed since.
 const uncounted = -1
 
 // HostCount is how many hosts may draw from a pool: those that it lists, and the nodes in its host subnets. It looks
 // at the nodes only when one of them, or the pool, has changed.
-func (x *Index) HostCount(name string) int {
+func (x *poolView) HostCount(name string) int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	p, ok := x.pools[name]
@@ -166,7 +85,7 @@ func (x *Index) HostCount(name string) int {
 }
 
 // nodesInside counts the nodes that may draw from a pool by its host subnets alone.
-func (x *Index) nodesInside(p *poolState) (n int) {
+func (x *state) nodesInside(p *poolState) (n int) {
 	if len(p.HostSubnets) == 0 {
 		return 0
 	}
@@ -180,7 +99,7 @@ func (x *Index) nodesInside(p *poolState) (n int) {
 }
 
 // Covering are the pools that have one of some addresses in their host subnets, by name.
-func (x *Index) Covering(addrs []netip.Addr) (names []string) {
+func (x *poolView) Covering(addrs []netip.Addr) (names []string) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	for _, p := range x.pools {

@@ -11,8 +11,20 @@ import (
 // here. Where the object is of an earlier holder, the entry of the index is that of the later one: neither a release nor a
 // request of the earlier one finds the address.
 
+// missingLeases has the addresses that are missing. None is in both of its maps.
+type missingLeases struct {
+	// missing are the addresses whose object went while they were held.
+	missing map[netip.Addr]*record
+	// behind are the addresses whose object names an earlier holder than the entry does.
+	behind map[netip.Addr]struct{}
+}
+
+func newMissingLeases() missingLeases {
+	return missingLeases{missing: map[netip.Addr]*record{}, behind: map[netip.Addr]struct{}{}}
+}
+
 // markMissing remembers an entry that goes although it is held. A release is an update and never comes here.
-func (x *Index) markMissing(r *record) {
+func (x *state) markMissing(r *record) {
 	if r.state != Available {
 		x.removeMissing(r.addr)
 		now := x.record(r.addr)
@@ -59,14 +71,14 @@ func precedes(r, known *record) bool {
 
 // resolveMissing forgets that an address is missing which somebody has again, or which was released before its object
 // went. One whose object was merely made anew is still missing: whoever made it knew nothing of its holder.
-func (x *Index) resolveMissing(r *record) {
+func (x *state) resolveMissing(r *record) {
 	if l, ok := x.missing[r.addr]; ok && (r.state != Available || r.updated > l.updated && !precedes(r, l)) {
 		x.removeMissing(r.addr)
 	}
 }
 
 // removeMissing forgets that an address is missing, if it is.
-func (x *Index) removeMissing(a netip.Addr) {
+func (x *state) removeMissing(a netip.Addr) {
 	if r, ok := x.missing[a]; ok {
 		now := x.record(a)
 		x.adjustCharges(a, now, -1)
@@ -77,7 +89,7 @@ func (x *Index) removeMissing(a netip.Addr) {
 }
 
 // Missing is the lease of an address as it was when its object went, or went back; ok is false when it is not missing.
-func (x *Index) Missing(a netip.Addr) (l Lease, ok bool) {
+func (x *leaseView) Missing(a netip.Addr) (l Lease, ok bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	if _, behind := x.behind[a]; behind {
@@ -91,7 +103,7 @@ func (x *Index) Missing(a netip.Addr) (l Lease, ok bool) {
 }
 
 // MissingOf is an address that an attachment had when its object went; ok is false when there is none.
-func (x *Index) MissingOf(h Holder) (l Lease, ok bool) {
+func (x *leaseView) MissingOf(h Holder) (l Lease, ok bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	for _, r := range x.missing {
@@ -129,7 +141,7 @@ func (l Lease) use() string {
 }
 
 // CountMissing is how many addresses are missing.
-func (x *Index) CountMissing() int {
+func (x *leaseView) CountMissing() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return len(x.missing) + len(x.behind)

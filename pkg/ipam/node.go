@@ -5,9 +5,19 @@ import (
 	"slices"
 )
 
+// nodeTable has the addresses that nodes have themselves, by node and by address; names of nodes are sorted.
+type nodeTable struct {
+	nodes  map[string][]netip.Addr
+	nodeIP map[netip.Addr][]string
+}
+
+func newNodeTable() nodeTable {
+	return nodeTable{nodes: map[string][]netip.Addr{}, nodeIP: map[netip.Addr][]string{}}
+}
+
 // SetNode takes the addresses that a node itself has; none for a node that is gone. They are never
 // handed out. Two nodes can have an address for a while, as when a machine registers under a new name.
-func (x *Index) SetNode(name string, addrs []netip.Addr) {
+func (x *poolView) SetNode(name string, addrs []netip.Addr) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	old := x.nodes[name]
@@ -36,13 +46,13 @@ func (x *Index) SetNode(name string, addrs []netip.Addr) {
 }
 
 // NodeOf names the node that has an address itself, the first by name when there are several.
-func (x *Index) NodeOf(a netip.Addr) (string, bool) {
+func (x *poolView) NodeOf(a netip.Addr) (string, bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.nodeOf(a)
 }
 
-func (x *Index) nodeOf(a netip.Addr) (string, bool) {
+func (x *nodeTable) nodeOf(a netip.Addr) (string, bool) {
 	if names := x.nodeIP[a]; len(names) > 0 {
 		return names[0], true
 	}

@@ -59,7 +59,7 @@ func compareBool(a, b bool) int {
 
 // findOverlaps looks for the pools that share addresses with p. It returns those for which something
 // changed; the caller rebuilds them together with p.
-func (x *Index) findOverlaps(p *poolState) (changed []*poolState) {
+func (x *state) findOverlaps(p *poolState) (changed []*poolState) {
 	before := p.overlaps
 	p.overlaps = map[string]*overlap{}
 	for _, q := range x.pools {
@@ -81,7 +81,7 @@ func (x *Index) findOverlaps(p *poolState) (changed []*poolState) {
 	return changed
 }
 
-func (x *Index) heldIn(pool string, set *netipx.IPSet) (n int) {
+func (x *state) heldIn(pool string, set *netipx.IPSet) (n int) {
 	m := x.byPool[pool]
 	if m == nil {
 		return 0
@@ -95,7 +95,7 @@ func (x *Index) heldIn(pool string, set *netipx.IPSet) (n int) {
 }
 
 // countOverlaps keeps the counts of held shared addresses.
-func (x *Index) countOverlaps(pool string, a netip.Addr, by int) {
+func (x *state) countOverlaps(pool string, a netip.Addr, by int) {
 	p, ok := x.pools[pool]
 	if !ok {
 		return
@@ -113,7 +113,7 @@ func (x *Index) countOverlaps(pool string, a netip.Addr, by int) {
 }
 
 // resolveOverlaps decides anew where leases on shared addresses came or went.
-func (x *Index) resolveOverlaps() {
+func (x *state) resolveOverlaps() {
 	if len(x.staleOverlaps) == 0 {
 		return
 	}
@@ -145,7 +145,7 @@ type Overlap struct {
 }
 
 // Overlaps are the pools that share addresses with one, by name.
-func (x *Index) Overlaps(name string) []Overlap {
+func (x *poolView) Overlaps(name string) []Overlap {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	p, ok := x.pools[name]

@@ -25,7 +25,7 @@ func (f *Filter) match(r *record, container compact) bool {
 // Page are the first so many addresses behind one, in order, that have an object and match; total counts all that match, and
 // more says whether there are any behind the page. It takes memory for the page alone, and holds the index for a part
 // of it at a time: of each address it sees one entry, of different ones such as there were at different moments.
-func (x *Index) Page(f Filter, after netip.Addr, limit int) (page []Lease, total int, more bool) {
+func (x *leaseView) Page(f Filter, after netip.Addr, limit int) (page []Lease, total int, more bool) {
 	var s selection
 	container := compactHex(f.ContainerID)
 	take := func(r *record) {
@@ -53,13 +53,13 @@ func (x *Index) Page(f Filter, after netip.Addr, limit int) (page []Lease, total
 
 // candidates calls take with every entry that may match, by the table that has fewest. grown: the table has changed its
 // size on the way, and all has to be looked at again.
-func (x *Index) candidates(f *Filter, container compact, take func(*record)) (grown bool) {
+func (x *leaseView) candidates(f *Filter, container compact, take func(*record)) (grown bool) {
 	x.mu.RLock()
 	var some map[*record]struct{}
 	switch {
 	case f.ContainerID != "":
 		defer x.mu.RUnlock()
-		for r := x.byContainer.first(x.hashContainer(container)); r != nil; r = r.nextContainer {
+		for r := x.byContainer.first(x.hash().container(container)); r != nil; r = r.nextContainer {
 			take(r)
 		}
 		return false
@@ -88,7 +88,7 @@ func (x *Index) candidates(f *Filter, container compact, take func(*record)) (gr
 const scanStep = 4096
 
 // scan calls take with every entry. The chain of an address is the same one until the table grows.
-func (x *Index) scan(take func(*record)) (grown bool) {
+func (x *leaseView) scan(take func(*record)) (grown bool) {
 	size := -1
 	for at := 0; size < 0 || at < size; at += scanStep {
 		x.mu.RLock()

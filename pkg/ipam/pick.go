@@ -61,6 +61,10 @@ type PickRequest struct {
 // namespaces the pool is for does not matter then.
 func (w PickRequest) byHand() bool { return w.Owner != "" && w.Pool != "" && !w.Host.IsValid() }
 
+// picker chooses addresses for a request, or refuses. It changes nothing but what has expired: that an address is chosen
+// says nothing of the next request.
+type picker struct{ bounds }
+
 // need is one address that a request takes.
 type need struct {
 	slot   int
@@ -143,7 +147,7 @@ func (x *Index) Propose(w PickRequest, now time.Time) ([]Pick, *Refusal) {
 	return x.pick(w, now)
 }
 
-func (x *Index) pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
+func (x *picker) pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
 	x.now = now.UnixNano()
 	if refusal := x.returns(w); refusal != nil {
 		return nil, refusal
@@ -181,7 +185,7 @@ type choice struct {
 
 // complete adds to the addresses asked for what the request lacks beside them: from the network of
 // what it holds, else from that of what it asked for, else from the first one that has it all.
-func (x *Index) complete(w PickRequest, asked []choice) ([]choice, *Refusal) {
+func (x *picker) complete(w PickRequest, asked []choice) ([]choice, *Refusal) {
 	var together []*poolState
 	switch {
 	case len(w.Sets) > 0: // they say themselves what belongs together
@@ -205,7 +209,7 @@ func (x *Index) complete(w PickRequest, asked []choice) ([]choice, *Refusal) {
 	return choices, nil
 }
 
-func (x *Index) firstComplete(w PickRequest) ([]choice, *Refusal) {
+func (x *picker) firstComplete(w PickRequest) ([]choice, *Refusal) {
 	for p := range x.fitting(w) {
 		together := x.together(p, w)
 		if together[0] != p {
@@ -228,7 +232,7 @@ func (x *Index) firstComplete(w PickRequest) ([]choice, *Refusal) {
 
 // pickFrom chooses from the pools of one network what the request lacks; ok is false when they offer
 // a family that it lacks and have no address of it, with the refusal where the claim may have no more.
-func (x *Index) pickFrom(pools []*poolState, w PickRequest, asked []choice) (choices []choice, ok bool, refusal *Refusal) {
+func (x *picker) pickFrom(pools []*poolState, w PickRequest, asked []choice) (choices []choice, ok bool, refusal *Refusal) {
 	choices = asked
 	for _, n := range w.needs() {
 		offered := n.among != nil || slices.ContainsFunc(pools, func(p *poolState) bool { return p.Family() == n.family && p.Valid() })
@@ -250,7 +254,7 @@ func (x *Index) pickFrom(pools []*poolState, w PickRequest, asked []choice) (cho
 	return choices, true, nil
 }
 
-func (x *Index) firstFree(pools []*poolState, n need, w PickRequest, chosen []choice) (choice, bool) {
+func (x *picker) firstFree(pools []*poolState, n need, w PickRequest, chosen []choice) (choice, bool) {
 	start := xxhash.Sum64String(w.Key)
 	for _, p := range pools {
 		if p.Family() != n.family || !p.Serves() || p.set.n == 0 {

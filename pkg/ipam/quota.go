@@ -24,7 +24,7 @@ func (p Pool) HasQuotas() bool { return p.MaxPerNamespace > 0 || len(p.Quotas) >
 // overQuota is a namespace that another address of a pool may not count for; empty where there is none. a is the address
 // where it is known already: what counts for the namespace does so still. chosen are those that the request gets beside
 // it. An operator who names the pool is not bound by it.
-func (x *Index) overQuota(p *poolState, w PickRequest, a netip.Addr, chosen []choice) (namespace string) {
+func (x *bounds) overQuota(p *poolState, w PickRequest, a netip.Addr, chosen []choice) (namespace string) {
 	if !p.HasQuotas() || w.byHand() || failpoint.Broken("quota") {
 		return ""
 	}
@@ -46,7 +46,7 @@ func (x *Index) overQuota(p *poolState, w PickRequest, a netip.Addr, chosen []ch
 
 // inNamespace is how many addresses of a pool count for a namespace, and how many more are to: those that were chosen
 // for the request, and those that are expected.
-func (x *Index) inNamespace(p *poolState, w PickRequest, namespace string, chosen []choice) (n, coming int) {
+func (x *bounds) inNamespace(p *poolState, w PickRequest, namespace string, chosen []choice) (n, coming int) {
 	at := charge{p.Name, namespace}
 	counted := func(a netip.Addr) bool {
 		c := x.chargesOf(a, x.record(a))
@@ -68,7 +68,7 @@ func (x *Index) inNamespace(p *poolState, w PickRequest, namespace string, chose
 }
 
 // quotaExceeded refuses an address of a pool that a namespace may have no more of.
-func (x *Index) quotaExceeded(p *poolState, w PickRequest, namespace string, chosen []choice) *Refusal {
+func (x *bounds) quotaExceeded(p *poolState, w PickRequest, namespace string, chosen []choice) *Refusal {
 	share := x.quotaShare(p, w, namespace, chosen)
 	return refuse(ReasonQuotaExceeded, explain.Facts{
 		Kind: explain.QuotaExceeded, Who: w.Who, Namespace: namespace, Pool: p.Name, Share: share,
@@ -76,7 +76,7 @@ func (x *Index) quotaExceeded(p *poolState, w PickRequest, namespace string, cho
 }
 
 // quotaShares returns how many addresses of a pool count for the namespaces of a request, where that is bounded.
-func (x *Index) quotaShares(p *poolState, w PickRequest) (all []explain.NamespaceShare) {
+func (x *bounds) quotaShares(p *poolState, w PickRequest) (all []explain.NamespaceShare) {
 	if !p.HasQuotas() || w.byHand() {
 		return nil
 	}
@@ -90,7 +90,7 @@ func (x *Index) quotaShares(p *poolState, w PickRequest) (all []explain.Namespac
 }
 
 // quotaShare returns how many addresses of a pool count for a namespace, how many are on their way, and its quota.
-func (x *Index) quotaShare(p *poolState, w PickRequest, namespace string, chosen []choice) explain.Share {
+func (x *bounds) quotaShare(p *poolState, w PickRequest, namespace string, chosen []choice) explain.Share {
 	n, coming := x.inNamespace(p, w, namespace, chosen)
 	limit, _ := p.Quota(namespace)
 	return explain.Share{Has: n, Coming: coming, Limit: limit}
@@ -116,7 +116,7 @@ func (u NamespaceUse) String() string {
 
 // QuotaUse is what counts for the namespaces of a pool that bounds them, by namespace; nil for any other pool. Those that
 // have a quota of their own are there also with nothing.
-func (x *Index) QuotaUse(pool string) []NamespaceUse {
+func (x *poolView) QuotaUse(pool string) []NamespaceUse {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	if p := x.pools[pool]; p != nil {
@@ -141,7 +141,7 @@ func (p Pool) QuotaUse(has map[string]int) (all []NamespaceUse) {
 
 // leftIn is how many more addresses of a pool may count for the namespaces of a request; ok is false where that is not
 // bounded.
-func (x *Index) leftIn(p *poolState, w PickRequest) (left int, ok bool) {
+func (x *bounds) leftIn(p *poolState, w PickRequest) (left int, ok bool) {
 	for _, ns := range w.chargedTo() {
 		if limit, bounded := p.Quota(ns); ns != "" && bounded {
 			n, coming := x.inNamespace(p, w, ns, nil)

@@ -20,7 +20,7 @@ var ErrReset = errors.New("the store was put back to an older state")
 // by what was known before, and is not in the list, or free in it, or of an earlier holder, counts as missing. Who waits for a version
 // is told, and no write is in doubt any more: it was for a store that is no more. From then on nothing new is given, until
 // Returned is called.
-func (x *Index) ResetTo(all []Lease, version uint64) {
+func (x *feed) ResetTo(all []Lease, version uint64) {
 	x.update(func() (changes []change) {
 		for _, w := range x.waiters {
 			w.done(ErrReset)
@@ -53,25 +53,22 @@ func (x *Index) ResetTo(all []Lease, version uint64) {
 }
 
 // Epoch counts the restores that were noticed.
-func (x *Index) Epoch() uint32 {
+func (x *feed) Epoch() uint32 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.epoch
 }
 
-// present reports whether versions of an epoch can be compared with those of the index.
-func (x *Index) present(epoch uint32) bool { return epoch == x.epoch || failpoint.Broken("epoch") }
-
 // Returned ends the time without new addresses that a restore began: whoever feeds the index calls it once for each, after
 // ReturnTime.
-func (x *Index) Returned() {
+func (x *feed) Returned() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.returning--
 }
 
 // returns refuses new addresses while other replicas may not have written again what they know since the store was put back.
-func (x *Index) returns(w PickRequest) *Refusal {
+func (x *picker) returns(w PickRequest) *Refusal {
 	if x.returning == 0 || failpoint.Broken("returning") {
 		return nil
 	}

@@ -21,7 +21,7 @@ type segment struct {
 
 // rebuild computes which addresses pools serve and which of them are free. All pools between which
 // addresses move are rebuilt together: only then is every address in one place.
-func (x *Index) rebuild(pools ...*poolState) {
+func (x *state) rebuild(pools ...*poolState) {
 	for _, p := range pools {
 		p.assign()
 		x.rebuilds++
@@ -34,7 +34,7 @@ func (x *Index) rebuild(pools ...*poolState) {
 }
 
 // ServedRevision is another number whenever it may be other addresses that a pool serves; 0 for one that is not there.
-func (x *Index) ServedRevision(name string) uint64 {
+func (x *poolView) ServedRevision(name string) uint64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	if p := x.pools[name]; p != nil {
@@ -62,7 +62,7 @@ func (p *poolState) assign() {
 
 // refreshPool fills the new free set of a pool, from whichever is less: its addresses, or those that
 // can be occupied.
-func (x *Index) refreshPool(p *poolState) {
+func (x *state) refreshPool(p *poolState) {
 	if p.set.n <= uint64(x.byAddr.size) {
 		for i := range p.set.n {
 			x.refresh(p.address(i))
@@ -84,7 +84,7 @@ func (x *Index) refreshPool(p *poolState) {
 }
 
 // joinSegments puts the segments of changed pools in the place of their old ones, in address order.
-func (x *Index) joinSegments(changed []*poolState) {
+func (x *catalogue) joinSegments(changed []*poolState) {
 	kept := slices.DeleteFunc(x.segments, func(s segment) bool { return slices.Contains(changed, s.pool) })
 	var fresh []segment
 	for _, p := range changed {
@@ -104,7 +104,7 @@ func (x *Index) joinSegments(changed []*poolState) {
 }
 
 // serving finds the pool that serves an address, and the address's number in its free set.
-func (x *Index) serving(a netip.Addr) (*poolState, uint64, bool) {
+func (x *catalogue) serving(a netip.Addr) (*poolState, uint64, bool) {
 	at, exact := slices.BinarySearchFunc(x.segments, a, func(s segment, a netip.Addr) int { return s.From().Compare(a) })
 	if !exact {
 		at--
@@ -127,7 +127,7 @@ func (p *poolState) address(i uint64) netip.Addr {
 
 // refresh brings the free set of the pool that serves an address up to date. The last address of a
 // full /64 has no number and is never handed out.
-func (x *Index) refresh(a netip.Addr) {
+func (x *state) refresh(a netip.Addr) {
 	if p, i, ok := x.serving(a); ok && i < p.set.n {
 		kept := x.occupied(a)
 		p.set.set(i, x.refreshCooldown(p, a, i, kept) || kept)
@@ -135,7 +135,7 @@ func (x *Index) refresh(a netip.Addr) {
 }
 
 // occupied says whether an address cannot be handed out at present, its cooldown apart.
-func (x *Index) occupied(a netip.Addr) bool {
+func (x *state) occupied(a netip.Addr) bool {
 	if r := x.record(a); r != nil && (r.state != Available || r.has(flagDeleting) && !failpoint.Broken("deleting")) {
 		return true
 	}

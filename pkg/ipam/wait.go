@@ -5,27 +5,22 @@ import (
 	"slices"
 )
 
-type waiter struct {
-	version uint64
-	done    func(error) // called once, with the lock held
-}
-
 // Reached takes note that the watch has delivered everything up to version.
-func (x *Index) Reached(version uint64) {
+func (x *feed) Reached(version uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.reached(version)
 }
 
 // Seen is the version that the watch has reached. It goes back by a ResetTo alone.
-func (x *Index) Seen() uint64 {
+func (x *feed) Seen() uint64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.seen
 }
 
 // WaitSeen returns when the watch has reached version, or with ErrReset or the context's error.
-func (x *Index) WaitSeen(ctx context.Context, version uint64) error {
+func (x *feed) WaitSeen(ctx context.Context, version uint64) error {
 	done := make(chan error, 1)
 	forget := x.WhenSeen(version, func(err error) { done <- err })
 	select {
@@ -39,7 +34,7 @@ func (x *Index) WaitSeen(ctx context.Context, version uint64) error {
 
 // WhenSeen calls done once, when the watch has reached version, or with ErrReset. done must neither wait nor use the
 // index. After forget it is not called any more.
-func (x *Index) WhenSeen(version uint64, done func(error)) (forget func()) {
+func (x *feed) WhenSeen(version uint64, done func(error)) (forget func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.seen >= version {
@@ -53,20 +48,4 @@ func (x *Index) WhenSeen(version uint64, done func(error)) (forget func()) {
 		defer x.mu.Unlock()
 		x.waiters = slices.DeleteFunc(x.waiters, func(o *waiter) bool { return o == w })
 	}
-}
-
-// reached moves seen forward and tells who waits for it. There are at most as many waiters as
-// requests and writes under way.
-func (x *Index) reached(version uint64) {
-	if version <= x.seen {
-		return
-	}
-	x.seen = version
-	x.waiters = slices.DeleteFunc(x.waiters, func(w *waiter) bool {
-		if w.version > version {
-			return false
-		}
-		w.done(nil)
-		return true
-	})
 }

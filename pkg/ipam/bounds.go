@@ -1,0 +1,48 @@
+package ipam
+
+import (
+	"net/netip"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+)
+
+// bounds knows how many addresses a host, a namespace or a claim may have: none of them gets one above its bound.
+type bounds struct{ state }
+
+// barred says whether a pool gives a request no address beside those chosen for it, because of what its host or a
+// namespace may have. a is the address where it is known already.
+func (x *bounds) barred(p *poolState, w PickRequest, a netip.Addr, chosen []choice) bool {
+	return x.hostFull(p, w, chosen) || x.overQuota(p, w, a, chosen) != ""
+}
+
+// bars refuses a request that a pool is barred to, nil for any other.
+func (x *bounds) bars(p *poolState, w PickRequest, a netip.Addr, chosen []choice) *Refusal {
+	if x.hostFull(p, w, chosen) {
+		return x.noneOnHost(p, w, chosen)
+	}
+	if ns := x.overQuota(p, w, a, chosen); ns != "" {
+		return x.quotaExceeded(p, w, ns, chosen)
+	}
+	return nil
+}
+
+// full refuses a claim that has all the addresses of a family that it may have.
+func (x *bounds) full(w PickRequest, f ipaddr.Family) *Refusal {
+	if w.Claim == "" || w.Room == 0 {
+		return nil
+	}
+	n := 0
+	if c := x.byClaim[w.Claim]; c != nil {
+		n = c.n[f]
+	}
+	coming := 0
+	if w.Coming != nil && n < w.Room {
+		coming = w.Coming(f)
+	}
+	if n+coming < w.Room {
+		return nil
+	}
+	share := explain.Share{Has: n, Coming: coming, Limit: max(w.Room, 0)}
+	return refuse(ReasonClaimFull, explain.Facts{Kind: explain.ClaimFull, Who: w.Who, Claim: w.Claim, Share: share})
+}

@@ -1,0 +1,88 @@
+package ipam
+
+import (
+	"iter"
+	"net/netip"
+	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+)
+
+// hostTable is where requests look for the pools of a host that are bound to no namespace: by its address and,
+// for each length that host subnets have, by its subnet of that length.
+type hostTable struct {
+	hosts    map[netip.Addr][]*poolState
+	networks map[netip.Prefix][]*poolState
+	// lengths counts the networks of each prefix length, by family.
+	lengths [2][129]int
+}
+
+func newHostTable() hostTable {
+	return hostTable{hosts: map[netip.Addr][]*poolState{}, networks: map[netip.Prefix][]*poolState{}}
+}
+
+// lengthsOf are the counts for the family of an address.
+func (t *hostTable) lengthsOf(a netip.Addr) []int {
+	return t.lengths[ipaddr.FamilyOf(a)][:a.BitLen()+1]
+}
+
+func (t *hostTable) enter(p *poolState) {
+	for h := range p.Hosts {
+		enter(t.hosts, h, p)
+	}
+	for n := range p.HostSubnets {
+		if len(t.networks[n]) == 0 {
+			t.lengthsOf(n.Addr())[n.Bits()]++
+		}
+		enter(t.networks, n, p)
+	}
+}
+
+func (t *hostTable) leave(p *poolState) {
+	for h := range p.Hosts {
+		leave(t.hosts, h, p)
+	}
+	for n := range p.HostSubnets {
+		if leave(t.networks, n, p); len(t.networks[n]) == 0 {
+			t.lengthsOf(n.Addr())[n.Bits()]--
+		}
+	}
+}
+
+// of are the pools of a host in the order of preference, each once. It looks at no more of them than its user
+// does.
+func (t *hostTable) of(host netip.Addr) iter.Seq[*poolState] {
+	if len(t.networks) == 0 {
+		return slices.Values(t.hosts[host])
+	}
+	return func(yield func(*poolState) bool) {
+		lists := t.lists(host)
+		for {
+			var next *poolState
+			for _, l := range lists {
+				if len(l) > 0 && (next == nil || preference(l[0], next) < 0) {
+					next = l[0]
+				}
+			}
+			for i, l := range lists {
+				if len(l) > 0 && l[0] == next {
+					lists[i] = l[1:]
+				}
+			}
+			if next == nil || !yield(next) {
+				return
+			}
+		}
+	}
+}
+
+// lists are the lists that have the pools of a host, each in the order of preference.
+func (t *hostTable) lists(host netip.Addr) [][]*poolState {
+	lists := [][]*poolState{t.hosts[host]}
+	for bits, n := range t.lengthsOf(host) {
+		if p, err := host.Prefix(bits); n > 0 && err == nil {
+			lists = append(lists, t.networks[p])
+		}
+	}
+	return lists
+}

@@ -1,0 +1,128 @@
+package ipam
+
+import (
+	"hash/maphash"
+	"iter"
+	"net/netip"
+)
+
+// leaseTable finds the entries of addresses by what they are looked for. Each address has at most one entry. An entry is in
+// every table whose key it has, and what is Available is found by its address alone.
+type leaseTable struct {
+	seed         maphash.Seed
+	byAddr       table
+	byContainer  table // of held addresses, like the next two
+	byAttachment table
+	byKey        table // of the addresses that claims have for one pod
+	byHost       map[netip.Addr]map[*record]struct{}
+}
+
+func newLeaseTable() leaseTable {
+	x := leaseTable{seed: maphash.MakeSeed(), byHost: map[netip.Addr]map[*record]struct{}{}}
+	hash := hasher{x.seed}
+	x.byAddr = table{
+		hash: func(r *record) uint64 { return hash.addr(r.addr) },
+		next: func(r *record) **record { return &r.nextAddr },
+	}
+	x.byContainer = table{
+		hash: func(r *record) uint64 { return hash.container(r.container()) },
+		next: func(r *record) **record { return &r.nextContainer },
+	}
+	x.byAttachment = table{
+		hash: func(r *record) uint64 { return hash.attachment(r.owner(), r.uid()) },
+		next: func(r *record) **record { return &r.nextAttachment },
+	}
+	x.byKey = table{
+		hash: func(r *record) uint64 { return hash.key(r.claim(), r.key()) },
+		next: func(r *record) **record { return &r.extra.nextKey },
+	}
+	return x
+}
+
+// enter adds an entry to the tables.
+func (x *leaseTable) enter(r *record) {
+	x.byAddr.add(r)
+	if r.state == Available {
+		return
+	}
+	if r.container().bytes != "" {
+		x.byContainer.add(r)
+	}
+	if r.owner() != "" || r.uid().bytes != "" {
+		x.byAttachment.add(r)
+	}
+	if r.claim() != "" && r.key() != "" {
+		x.byKey.add(r)
+	}
+	if h := r.host.Value(); h.IsValid() {
+		if x.byHost[h] == nil {
+			x.byHost[h] = map[*record]struct{}{}
+		}
+		x.byHost[h][r] = struct{}{}
+	}
+}
+
+// leave takes an entry out of the tables.
+func (x *leaseTable) leave(r *record) {
+	x.byAddr.remove(r)
+	if r.state == Available {
+		return
+	}
+	if r.container().bytes != "" {
+		x.byContainer.remove(r)
+	}
+	if r.owner() != "" || r.uid().bytes != "" {
+		x.byAttachment.remove(r)
+	}
+	if r.claim() != "" && r.key() != "" {
+		x.byKey.remove(r)
+	}
+	h := r.host.Value()
+	delete(x.byHost[h], r)
+	if len(x.byHost[h]) == 0 {
+		delete(x.byHost, h)
+	}
+}
+
+// record returns the entry of an address, nil when it has none.
+func (x *leaseTable) record(a netip.Addr) *record {
+	for r := x.byAddr.first(x.hash().addr(a)); r != nil; r = r.nextAddr {
+		if r.addr == a {
+			return r
+		}
+	}
+	return nil
+}
+
+func (x *leaseTable) keyed(claim, key string) iter.Seq[*record] {
+	return func(yield func(*record) bool) {
+		for r := x.byKey.first(x.hash().key(claim, key)); r != nil; r = r.extra.nextKey {
+			if r.claim() == claim && r.key() == key && !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+func (x *leaseTable) hash() hasher { return hasher{x.seed} }
+
+// hasher hashes the keys of the tables.
+type hasher struct{ seed maphash.Seed }
+
+func (h hasher) addr(a netip.Addr) uint64 {
+	b := a.As16()
+	return maphash.Bytes(h.seed, b[:])
+}
+
+func (h hasher) container(id compact) uint64 { return maphash.String(h.seed, id.bytes) }
+
+func (h hasher) attachment(owner string, uid compact) uint64 {
+	if owner != "" {
+		return maphash.String(h.seed, owner)
+	}
+	return maphash.String(h.seed, uid.bytes)
+}
+
+func (h hasher) key(claim, key string) uint64 {
+	return maphash.Comparable(h.seed, [2]string{claim, key})
+}

@@ -1,0 +1,93 @@
+package ipam
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+)
+
+// PoolCounts are the counts of one pool.
+type PoolCounts struct {
+	// Capacity is how many addresses the pool serves, or has leases on although it serves them no more: those that another
+	// pool serves, and those that are no longer in its plan. It is the sum of Free, Cooling, Active, Reserved, and what is
+	// taken of what it serves without being its own. It saturates at 2^64-1, like Served and Free.
+	Capacity uint64
+	// Served is how many addresses the pool serves.
+	Served uint64
+	Free   uint64
+	// Cooling is how many would be free but for the cooldown; NextFree is when the first of them is, zero
+	// when there are none.
+	Cooling  uint64
+	NextFree time.Time
+	// Objects, Active and Reserved count the objects that name the pool.
+	Objects, Active, Reserved int
+}
+
+// Counts counts a pool as it is at a time, at no cost.
+func (x *poolView) Counts(name string, now time.Time) PoolCounts {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.now = now.UnixNano()
+	return x.countsOf(name)
+}
+
+func (x *state) countsOf(name string) (c PoolCounts) {
+	if p := x.pools[name]; p != nil {
+		x.expireCooldowns(p)
+		c.Served, c.Free = p.set.n, p.set.free()
+		c.Cooling, c.NextFree = p.cooldowns.set.taken, x.nextCooled(p)
+	}
+	if m := x.byPool[name]; m != nil {
+		c.Objects, c.Active, c.Reserved = len(m.records), m.active, m.reserved
+	}
+	c.Capacity = ipaddr.AddSaturated(c.Served, uint64(x.heldElsewhere(name)))
+	return c
+}
+
+// heldElsewhere counts the held addresses of a pool that it does not serve. There is none to look at unless it loses addresses to
+// another, and all that it has only where it loses some to several: an address may be among those of each.
+func (x *state) heldElsewhere(name string) (n int) {
+	p, m := x.pools[name], x.byPool[name]
+	if m == nil {
+		return 0
+	}
+	if p == nil || !p.Valid() {
+		return m.active + m.reserved
+	}
+	lost := 0
+	for _, o := range p.overlaps {
+		if o.winner == p {
+			continue
+		}
+		lost++
+		n += o.heldBy(p)
+	}
+	if lost < 2 || n == 0 {
+		return n + len(m.draining)
+	}
+	n = 0
+	for r := range m.records {
+		if r.state != Available {
+			if by, _, ok := x.serving(r.addr); !ok || by != p {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Draining counts, per host, the held addresses of a pool that are no longer in its plan.
+func (x *poolView) Draining(name string) map[netip.Addr]int {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	m := x.byPool[name]
+	if m == nil || len(m.draining) == 0 {
+		return nil
+	}
+	by := map[netip.Addr]int{}
+	for r := range m.draining {
+		by[r.host.Value()]++
+	}
+	return by
+}

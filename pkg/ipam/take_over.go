@@ -1,0 +1,54 @@
+package ipam
+
+import "time"
+
+// AssumeTakeOver is TakeOverParams for a request that takes the address over now. It is assumed for the request until Forget, unless
+// it is assumed already.
+func (x *Index) AssumeTakeOver(w PickRequest, l Lease, now time.Time) (held bool, refusal *Refusal) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	p, refusal := x.takeOverPool(w, l)
+	if _, before := x.assumed[l.Addr]; p == nil || refusal != nil || before {
+		return false, refusal
+	}
+	x.assume(l.Addr, Assumed{Key: w.Key, Host: w.Host, Pool: p.Name, Charged: w.chargedTo(), Since: now})
+	return true, nil
+}
+
+// TakeOverParams says on which values of its pool a request may take over an address that an earlier pod of its claim
+// has: ok is false where it may not, because no pool has the address any more or the request's terms exclude it.
+// Where the pool does not serve the request there is a refusal.
+func (x *Index) TakeOverParams(w PickRequest, l Lease) (p Params, ok bool, refusal *Refusal) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	pool, refusal := x.takeOverPool(w, l)
+	if pool == nil || refusal != nil {
+		return p, false, refusal
+	}
+	return pool.Params(), true, nil
+}
+
+func (x *picker) takeOverPool(w PickRequest, l Lease) (*poolState, *Refusal) {
+	if n := w.needFor(l); n.among != nil && !n.among.Contains(l.Addr) {
+		return nil, nil
+	}
+	pool, refusal := x.retainingPool(w, l.Addr)
+	if pool == nil {
+		return nil, refusal
+	}
+	if l.Host != w.Host && x.hostFull(pool, w, nil) {
+		return nil, x.noneOnHost(pool, w, nil)
+	}
+	if ns := x.overQuota(pool, w, l.Addr, nil); ns != "" {
+		return nil, x.quotaExceeded(pool, w, ns, nil)
+	}
+	return pool, nil
+}
+
+// RetainsOwn reports whether an address is kept for the request's own pod in the place of one that it took as a new one.
+func (x *Index) RetainsOwn(w PickRequest, taken Lease) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	own, refusal := x.retainedOwn(w, w.needFor(taken))
+	return own.pool != nil || refusal != nil
+}
