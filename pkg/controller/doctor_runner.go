@@ -36,14 +36,14 @@ type doctorRunner struct {
 	log      *slog.Logger
 }
 
-func newDoctorRunner(cache client.Reader, index *ipam.Index, nodes *node.Nodes, leases *store.Client, ready func() error, registry prometheus.Registerer, log *slog.Logger) *doctorRunner {
+func newDoctorRunner(cache client.Reader, c *core, log *slog.Logger) *doctorRunner {
 	e := &doctorRunner{
-		cache: cache, index: index, nodes: nodes, leases: leases, ready: ready, checks: cachedChecks(), log: log,
+		cache: cache, index: c.index, nodes: c.nodes, leases: c.leases, ready: c.ready, checks: cachedChecks(), log: log,
 		findings: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "bcsnet_doctor_findings", Help: "Findings of the checks of bcsnetctl doctor, as the leader sees them every few minutes.",
 		}, []string{"check", "severity"}),
 	}
-	registry.MustRegister(e.findings)
+	c.registry.MustRegister(e.findings)
 	return e
 }
 

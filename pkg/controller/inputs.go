@@ -41,7 +41,8 @@ func (in inputs) missing() error {
 
 // watch feeds pools, nodes and pods, on every replica.
 func (in inputs) watch(
-	ctx context.Context, c cache.Cache, index *ipam.Index, nodes *node.Nodes, endings *workload.Endings, pools *pool.Reconciler,
+	ctx context.Context, c cache.Cache, index *ipam.Index, nodes *node.Nodes, endings *workload.Endings,
+	pools *pool.Reconciler,
 ) error {
 	watch := func(what string, o client.Object, h toolscache.ResourceEventHandler) (err error) {
 		in[what], err = informers.Watch(ctx, c, o, h)
@@ -49,14 +50,15 @@ func (in inputs) watch(
 	}
 	return errors.Join(
 		watch("BCSNetPools", &v1.BCSNetPool{}, informers.Handler(func(p *v1.BCSNetPool) {
-			if known, ok := index.Pool(p.Name); ok && known.Generation == p.Generation && known.Created.Equal(p.CreationTimestamp.Time) {
+			known, ok := index.Pool(p.Name)
+			if ok && known.Generation == p.Generation && known.Created.Equal(p.CreationTimestamp.Time) {
 				return // the status changed
 			}
 			pools.Changed(p.Name, func() { index.SetPool(store.Pool(p)) })
 		}, func(p *v1.BCSNetPool) {
 			pools.Changed(p.Name, func() { index.RemovePool(p.Name) })
 		})),
-		watch("BCSNetIPClaims", &v1.BCSNetIPClaim{}, informers.Handler(func(*v1.BCSNetIPClaim) {}, func(*v1.BCSNetIPClaim) {})),
+		watch("BCSNetIPClaims", &v1.BCSNetIPClaim{}, toolscache.ResourceEventHandlerFuncs{}), // the cache alone is read
 		watch("Nodes", &corev1.Node{}, informers.Handler(nodes.Set, nodes.Remove)),
 		watch("Pods", &corev1.Pod{}, endings),
 	)

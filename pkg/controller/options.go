@@ -48,8 +48,8 @@ type Options struct {
 	LogLevel                string
 	LogFormat               string
 	OTLPEndpoint            string
-	// CollectEvery is how often the garbage collection looks, CollectAfter how long a lease must look given up whose pod did
-	// not ask for more; zero for what the documentation promises, which is why they are no flags.
+	// CollectEvery is how often the garbage collection looks, CollectAfter how long a lease must look given up whose pod
+	// did not ask for more; zero for what the documentation promises, which is why they are no flags.
 	CollectEvery, CollectAfter time.Duration
 	// PodIP is the address of the pod that this is; empty when it is none. It comes from PodIPEnv.
 	PodIP string
@@ -116,8 +116,8 @@ func envName(f *pflag.Flag) string {
 	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 }
 
-// UnknownEnv are the variables of an environment, NAME=value, that look as if they stood for a flag and do not. Those that
-// Kubernetes makes of Services named bcsnet-… are not among them.
+// UnknownEnv are the variables of an environment, NAME=value, that look as if they stood for a flag and do not. Those
+// that Kubernetes makes of Services named bcsnet-… are not among them.
 func UnknownEnv(f *pflag.FlagSet, environ []string) (names []string) {
 	known := map[string]bool{PodIPEnv: true, EnvPrefix + "URL": true} // the latter is for curl
 	f.VisitAll(func(fl *pflag.Flag) { known[envName(fl)] = true })

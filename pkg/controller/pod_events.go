@@ -62,8 +62,8 @@ func (e *podEvents) refused(r allocator.Request, why *ipam.Refusal) {
 	}
 }
 
-// forOperator says whether a refusal lasts until somebody changes a pool, a claim or the pod's annotations, or an address is
-// given up.
+// forOperator says whether a refusal lasts until somebody changes a pool, a claim or the pod's annotations, or an
+// address is given up.
 func forOperator(reason ipam.Reason) bool {
 	return slices.Contains([]ipam.Reason{
 		ipam.ReasonPoolExhausted, ipam.ReasonHostNotInPool, ipam.ReasonNamespaceNotServed, ipam.ReasonNetworkNotFound,

@@ -14,9 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/informers"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/controller/node"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
-	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // forgetEvery is how often a replica that nobody asks forgets pods that have their addresses by now.
@@ -25,20 +23,20 @@ const forgetEvery = 30 * time.Second
 // addScheduling adds what the scheduler is told: by every replica which nodes are for a pod, by the leader how many
 // addresses there are for each node.
 func addScheduling(
-	ctx context.Context, mgr ctrl.Manager, o Options, index *ipam.Index, pods *workload.Pods, nodes *node.Nodes, policies *workload.Resolver,
-	now func() time.Time, leads *leadership.Terms, ready func() error, registry prometheus.Registerer, log *slog.Logger,
+	ctx context.Context, mgr ctrl.Manager, c *core, o Options, log *slog.Logger,
 ) (*scheduling.Extender, error) {
 	resources, err := scheduling.ParseResources(o.NodeResources)
 	if err != nil {
 		return nil, err
 	}
 	// Terms without Missing: a pod that is asked about needs no claim yet.
-	terms := &claim.Terms{Policies: policies, Claims: mgr.GetCache(), Index: index}
-	extender := scheduling.New(index, terms, pods, nodes.Of, now, resources)
-	if _, err := informers.Watch(ctx, mgr.GetCache(), &corev1.Pod{}, informers.Handler(extender.PodChanged, extender.PodGone)); err != nil {
+	terms := &claim.Terms{Policies: c.policies, Claims: mgr.GetCache(), Index: c.index}
+	extender := scheduling.New(c.index, terms, c.pods, c.nodes.Of, c.leases.Now, resources)
+	pods := informers.Handler(extender.PodChanged, extender.PodGone)
+	if _, err := informers.Watch(ctx, mgr.GetCache(), &corev1.Pod{}, pods); err != nil {
 		return nil, err
 	}
-	registry.MustRegister(&assumedMetrics{extender})
+	c.registry.MustRegister(&assumedMetrics{extender})
 	forget := func(ctx context.Context) error {
 		leadership.Every(ctx, forgetEvery, func() { extender.Assumed() })
 		return nil
@@ -46,14 +44,16 @@ func addScheduling(
 	if err := mgr.Add(manager.RunnableFunc(forget)); err != nil {
 		return nil, err
 	}
-	c := node.NewCapacity(node.Config{
-		Client: mgr.GetClient(), Index: index, Resources: resources, Now: now, Ready: ready, Registry: registry, Log: log,
+	capacity := node.NewCapacity(node.Config{
+		Client: mgr.GetClient(), Index: c.index, Resources: resources, Now: c.leases.Now,
+		Ready: c.ready, Registry: c.registry, Log: log,
 	})
-	if _, err := informers.Watch(ctx, mgr.GetCache(), &corev1.Node{}, informers.Handler(c.Set, c.Remove)); err != nil {
+	nodes := informers.Handler(capacity.Set, capacity.Remove)
+	if _, err := informers.Watch(ctx, mgr.GetCache(), &corev1.Node{}, nodes); err != nil {
 		return nil, err
 	}
-	index.Subscribe(c.LeaseChanged)
-	leads.OnTerm(c.Start)
+	c.index.Subscribe(capacity.LeaseChanged)
+	c.leads.OnTerm(capacity.Start)
 	return extender, nil
 }
 

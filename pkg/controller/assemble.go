@@ -1,0 +1,100 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/claim"
+	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
+	"github.com/bcsnet/bcsnet/pkg/controller/galaxyconfig"
+	"github.com/bcsnet/bcsnet/pkg/controller/gc"
+	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
+	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// assemble connects the parts: the core, what runs on the leader alone, and the service. It returns the allocator's
+// server, and what has this replica lead at times until its context ends.
+func assemble(
+	ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, restores *store.Restores, o Options, listener net.Listener,
+	log *slog.Logger,
+) (*http.Server, func(context.Context), error) {
+	c, err := newCore(ctx, mgr, cfg, restores, o, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	here, err := leadership.Join(ctx, mgr, cfg, leadership.Config{
+		Elect: o.LeaderElect, Namespace: o.LeaderElectionNamespace, URL: advertised(o, listener.Addr()),
+		Timing: leadership.Timing{
+			Lease: o.LeaseDuration, Renew: o.RenewDeadline, Retry: cmp.Or(o.RetryPeriod, electionDefaults().Retry),
+		},
+	}, c.leads, c.leases, c.feed, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	collector := gc.New(gc.Config{
+		Mode: o.GarbageCollection, Every: o.CollectEvery, Rule: o.goneRule(),
+		Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), Client: mgr.GetClient(), Namespace: o.LeaderElectionNamespace,
+		Pods: c.pods, Index: c.index, Leases: c.leases, Nodes: c.nodes, Breaker: c.breaker,
+		Event: c.pools.EventOfAddress, Ready: c.ready, Registry: c.registry, Log: log,
+	})
+	c.leads.OnTerm(collector.Start)
+	if from, err := namespacedName(o.FloatingIPConfig); err == nil { // else none is wanted: Validate has read the name
+		if err := galaxyconfig.Add(ctx, mgr, galaxyconfig.Config{
+			From: from, Index: c.index, Now: c.leases.Now, Terms: c.leads, Ready: c.ready, Registry: c.registry, Log: log,
+		}); err != nil {
+			return nil, nil, err
+		}
+	}
+	extender, err := addScheduling(ctx, mgr, c, o, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.leads.OnTerm(newDoctorRunner(mgr.GetCache(), c, log).Start)
+	tracing, err := addTracing(ctx, mgr, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	requests := httpapi.NewMetrics(c.registry)
+	c.leases.Observe(requests.Stage)
+	podEvents := newPodEvents(mgr.GetCache(), mgr.GetEventRecorder(leadership.LeaseName))
+	forwarder := httpapi.NewForwarder(here.Peers, o.ForwardPlainHTTP, c.registry, log)
+	service := &httpapi.Service{
+		Index: c.index, Leases: c.leases, Allocator: c.alloc, Ready: c.ready, Trouble: here.Health.Err,
+		Galaxy: &galaxyrest.Service{
+			Index: c.index, Leases: c.leases, Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), Claims: mgr.GetClient(),
+			Owners: c.owners, Policies: c.policies, Namespace: o.LeaderElectionNamespace, Gone: collector.Judge,
+			Preallocate: func(ctx context.Context, o *v1.BCSNetIPClaim) (allocator.Stock, error) {
+				return claim.Preallocate(ctx, c.alloc, mgr.GetAPIReader(), o, claim.MaxPreallocated)
+			},
+		},
+		Gateway: httpapi.GatewaySource(o.GatewaySource), NodeGateway: c.nodes.Gateway,
+		Scheduling: extender, Peers: here.Peers, Forwarder: forwarder, Version: versions(o.Version, cfg),
+		// What controller-runtime and client-go count is the same for all that run in this process.
+		Metrics: requests, Gatherer: prometheus.Gatherers{metrics.Registry, c.registry},
+		Log: log, Tracing: tracing, Refused: podEvents.refused,
+	}
+	server := service.Server()
+	return server, here.Elect, errors.Join(
+		mgr.Add(manager.RunnableFunc(forwarder.Run)),
+		mgr.Add(podEvents),
+		mgr.Add(&manager.Server{
+			Name: "allocator", Server: server, Listener: listener, ShutdownTimeout: new(time.Second), // it has drained
+		}),
+		addServer(mgr, "metrics", o.MetricsBindAddress, service.Pages("/metrics")),
+		addServer(mgr, "health-probe", o.HealthProbeBindAddress, service.Pages("/healthz", "/readyz")),
+	)
+}

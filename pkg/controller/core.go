@@ -1,0 +1,110 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/claim"
+	claimcontroller "github.com/bcsnet/bcsnet/pkg/controller/claim"
+	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
+	"github.com/bcsnet/bcsnet/pkg/controller/gc"
+	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
+	"github.com/bcsnet/bcsnet/pkg/controller/node"
+	"github.com/bcsnet/bcsnet/pkg/controller/pool"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/recovery"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// core is what every replica has, whether it leads or not: the index and its feeds, what decides a request, and the
+// reconcilers, which rest while it does not lead. Each part is made whole, after those that it needs.
+type core struct {
+	index    *ipam.Index
+	leases   *store.Client
+	feed     *store.Feed
+	nodes    *node.Nodes
+	pods     *workload.Pods
+	owners   *workload.Owners
+	policies *workload.Resolver
+	alloc    *allocator.Allocator
+	leads    *leadership.Terms
+	breaker  *gc.Breaker
+	pools    *pool.Reconciler
+	// ready returns why no request can be decided; nil when one can.
+	ready    func() error
+	registry *prometheus.Registry
+}
+
+// newCore makes the core and has the manager run it.
+func newCore(
+	ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, restores *store.Restores, o Options, log *slog.Logger,
+) (*core, error) {
+	c := &core{index: ipam.NewIndex(), leads: leadership.NewTerms(log), registry: prometheus.NewRegistry()}
+	var err error
+	if c.leases, err = store.New(cfg, c.index, store.NewClock(o.Now)); err != nil {
+		return nil, err
+	}
+	c.feed = store.NewFeed(c.leases)
+	c.feed.OnRestore(func() { restores.Noticed(v1.IPResource) })
+	budget, events := conditions.NewBudget(time.Now), mgr.GetEventRecorder(leadership.LeaseName)
+	queue := pool.NewQueue(c.leads, c.index)
+	c.nodes = node.New(c.index, queue.NodeChanged, c.leases.Now)
+	c.pods = &workload.Pods{
+		Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), NodeAddrs: c.nodes.Of, Endings: workload.NewEndings(c.leases.Now),
+	}
+	synced := inputs{"BCSNetIPs": c.feed.Synced}
+	checker := recovery.NewChecker(recovery.CheckerConfig{
+		Cache: mgr.GetCache(), Index: c.index, Leases: c.leases, Pods: c.pods,
+		Synced: synced.missing, Changed: queue.Now, Restarts: c.feed.Restarts, Log: log,
+	})
+	c.ready = checker.Ready
+	c.breaker = gc.NewBreaker(mgr.GetAPIReader(), c.nodes.ReadyNode, queue.Now, log)
+	c.pools = pool.New(pool.Config{
+		Client: mgr.GetClient(), Index: c.index, Leases: c.leases, Events: events, Terms: c.leads,
+		Queue: queue, Breaker: c.breaker, Budget: budget, Ready: c.ready, Log: log,
+	})
+	if c.owners, err = workload.NewOwners(cfg, mgr.GetHTTPClient(), time.Now, log); err != nil {
+		return nil, err
+	}
+	claimsFor, err := claim.Index(ctx, mgr.GetCache())
+	if err != nil {
+		return nil, err
+	}
+	c.policies = &workload.Resolver{Owners: c.owners, Namespace: o.LeaderElectionNamespace, ClaimsFor: claimsFor}
+	states := claimcontroller.NewStates(c.leads)
+	terms := &claim.Terms{
+		Policies: c.policies, Claims: mgr.GetCache(), Index: c.index, Asked: states.Asked, Missing: states.Missing,
+	}
+	c.alloc = allocator.New(c.index, c.leases, c.pods, terms, o.goneRule(), log)
+	claims := claimcontroller.New(claimcontroller.Config{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Index: c.index, Leases: c.leases, Owners: c.owners,
+		Policies: c.policies, Constraints: terms, Allocator: c.alloc, Namespace: o.LeaderElectionNamespace, Events: events,
+		Terms: c.leads, States: states, Budget: budget, Ready: c.ready, Log: log,
+	})
+	restorer := recovery.NewRestorer(c.index, c.leases, log, newRestored(c.pools, c.registry).again)
+	if err := synced.watch(ctx, mgr.GetCache(), c.index, c.nodes, c.pods.Endings, c.pools); err != nil {
+		return nil, err
+	}
+	c.registry.MustRegister(
+		newPoolMetrics(c.index, c.leases.Now), newStoreMetrics(c.leases, c.feed, c.alloc), c.leads.Metric(),
+	)
+	return c, errors.Join(
+		c.pools.Setup(mgr), claims.Setup(mgr),
+		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { c.feed.Run(ctx); return nil })),
+		mgr.Add(manager.RunnableFunc(c.alloc.Run)),
+		mgr.Add(manager.RunnableFunc(c.owners.Run)),
+		mgr.Add(manager.RunnableFunc(restorer.Run)),
+		mgr.Add(manager.RunnableFunc(checker.Run)),
+		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return reportReady(ctx, c.ready, log) })),
+	)
+}

@@ -1,0 +1,133 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/controller/galaxyconfig"
+	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
+	"github.com/bcsnet/bcsnet/pkg/controller/node"
+	"github.com/bcsnet/bcsnet/pkg/scheduling"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+func restConfig(kubeconfig string) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig: %w", err)
+	}
+	return cfg, nil
+}
+
+// wrapped adds to a way to the API server what all clients of the controller do.
+func wrapped(cfg *rest.Config, restores *store.Restores, log *slog.Logger) *rest.Config {
+	cfg = rest.CopyConfig(cfg)
+	cfg.UserAgent = "bcsnet-controller"
+	cfg.QPS = -1 // the API server's own fairness bounds us
+	cfg.Wrap(restores.Wrap)
+	cfg.Wrap(store.AwaitRoles(log))
+	cfg.Wrap(store.JitterReads)
+	return cfg
+}
+
+// newManager needs no API server: what it watches is known beforehand, so a controller that starts
+// first simply waits. Everything that it runs runs on every replica; who leads is decided apart from it.
+func newManager(cfg *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	resources, err := scheduling.ParseResources(o.NodeResources)
+	if err != nil {
+		return nil, err
+	}
+	noCopy := true
+	return ctrl.NewManager(cfg, ctrl.Options{
+		Scheme:                  scheme,
+		Logger:                  logr.FromSlogHandler(log.Handler()),
+		MapperProvider:          func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper(), nil },
+		Metrics:                 metricsserver.Options{BindAddress: "0"}, // ours shows more
+		HealthProbeBindAddress:  "0",                                     // ours, too
+		GracefulShutdownTimeout: new(5 * time.Second),
+		Controller:              ctrlconfig.Controller{CacheSyncTimeout: 365 * 24 * time.Hour, SkipNameValidation: new(true)},
+		NewCache: func(cfg *rest.Config, o cache.Options) (cache.Cache, error) {
+			c, err := cache.New(cfg, o)
+			return eagerCache{c}, err
+		},
+		Cache: cache.Options{ByObject: o.withConfigMap(map[client.Object]cache.ByObject{
+			&corev1.Pod{}: {UnsafeDisableDeepCopy: &noCopy, Transform: func(o any) (any, error) {
+				if p, ok := o.(*corev1.Pod); ok {
+					t := workload.Trim(p)
+					resources.Mark(t, p)
+					return t, nil
+				}
+				return o, nil
+			}},
+			&corev1.Node{}: {UnsafeDisableDeepCopy: &noCopy, Transform: func(o any) (any, error) {
+				if n, ok := o.(*corev1.Node); ok {
+					return node.Trim(n, resources), nil
+				}
+				return o, nil
+			}},
+			&coordinationv1.Lease{}: {
+				// It stands for Namespaces, whose informers leave goroutines behind when they end unfilled.
+				Field: fields.OneTermEqualSelector("metadata.namespace", o.LeaderElectionNamespace),
+				Label: labels.SelectorFromSet(leadership.LeaseLabels()),
+			},
+		})},
+	})
+}
+
+// withConfigMap has the cache hold the ConfigMap of --floatingip-config, where one is wanted.
+func (o Options) withConfigMap(kinds map[client.Object]cache.ByObject) map[client.Object]cache.ByObject {
+	if from, err := namespacedName(o.FloatingIPConfig); err == nil {
+		kinds[&corev1.ConfigMap{}] = galaxyconfig.Cached(from)
+	}
+	return kinds
+}
+
+// eagerCache lets the manager go on before the cache is filled. The manager would start nothing else until
+// then, nor end when it is asked to: a controller without an API server would say nothing and hang.
+// What needs a filled cache waits for ready.
+type eagerCache struct{ cache.Cache }
+
+// WaitForCacheSync does not wait.
+func (eagerCache) WaitForCacheSync(context.Context) bool { return true }
+
+// mapper knows the kinds that the controller uses.
+func mapper() meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper(nil)
+	m.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
+	m.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
+	m.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
+	m.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
+	m.Add(coordinationv1.SchemeGroupVersion.WithKind("Lease"), meta.RESTScopeNamespace)
+	m.Add(v1.GroupVersion.WithKind("BCSNetPool"), meta.RESTScopeRoot)
+	m.Add(v1.GroupVersion.WithKind("BCSNetIP"), meta.RESTScopeRoot)
+	m.Add(v1.GroupVersion.WithKind("BCSNetIPClaim"), meta.RESTScopeNamespace)
+	return m
+}
