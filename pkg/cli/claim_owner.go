@@ -35,13 +35,13 @@ func kindNamed(s *app.App, word string) (schema.GroupVersionKind, error) {
 	}
 	cached := memory.NewMemCacheClient(d)
 	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, func(string) {})
-	full, resource := schema.ParseResourceArg(strings.ToLower(word))
+	full, group := schema.ParseResourceArg(strings.ToLower(word))
 	if full != nil {
 		if kind, err := mapper.KindFor(*full); err == nil {
 			return kind, nil
 		}
 	}
-	kind, err := mapper.KindFor(resource.WithVersion(""))
+	kind, err := mapper.KindFor(group.WithVersion(""))
 	if meta.IsNoMatchError(err) {
 		return kind, app.Refuse(app.ReasonKindNotFound, "the API server knows no kind %s", word).WithHint("see what it knows: kubectl api-resources")
 	}
