@@ -16,6 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -23,7 +24,7 @@ import (
 type claimCreate struct {
 	*app.App
 	output        printer.Output
-	in            inNamespace
+	in            resource.InNamespace
 	name, owner   string
 	policy        string
 	replicas      int
@@ -65,12 +66,12 @@ the Deployment, not its ReplicaSet; the CronJob, not its Jobs.`,
 	f.DurationVar(&v.keep, "keep", 0, "how long an address is kept after its pod ended, with Timed")
 	f.StringVar(&spec.SharedName, "shared-name", "", "the `NAME` by which pods use it as a shared pool")
 	f.StringSliceVar(&spec.Namespaces, "namespaces", nil, "`NAMESPACES` whose pods may use it, too; * is all")
-	v.in.addTo(s, cmd, "the `NAMESPACE` of the claim")
+	v.in.AddTo(s, cmd, "the `NAMESPACE` of the claim")
 	s.DryRun.AddTo(cmd)
 	v.output.AddToChange(cmd)
 	app.Complete(cmd, "release-policy", releasePolicies()...)
-	app.CompleteWith(cmd, "pool", completePools(s))
-	app.CompleteWith(cmd, "namespaces", completeNamespaces(s))
+	app.CompleteWith(cmd, "pool", resource.CompletePools(s))
+	app.CompleteWith(cmd, "namespaces", resource.CompleteNamespaces(s))
 	for _, name := range []string{"owner", "replicas", "surge", "address", "keep", "shared-name"} {
 		app.Complete(cmd, name)
 	}
@@ -83,7 +84,7 @@ func releasePolicies() []string {
 
 func (v *claimCreate) Complete(args []string) error {
 	v.name = args[0]
-	return v.in.complete(v.App)
+	return v.in.Complete(v.App)
 }
 
 func (v *claimCreate) Run(ctx context.Context) error {
@@ -94,15 +95,15 @@ func (v *claimCreate) Run(ctx context.Context) error {
 		}
 	}
 	if spec.Pool != "" {
-		api, err := newPools(v.App)
+		api, err := resource.NewPools(v.App)
 		if err != nil {
 			return err
 		}
-		if _, err := api.get(ctx, spec.Pool); err != nil {
+		if _, err := api.Get(ctx, spec.Pool); err != nil {
 			return err
 		}
 	}
-	api, err := newClaims(v.App)
+	api, err := resource.NewClaims(v.App)
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (v *claimCreate) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.Say.Done("claim %s/%s created: %s, for %s", v.object.Namespace, v.object.Name, sizeText(&v.object), ownerText(&v.object))
+	v.Say.Done("claim %s/%s created: %s, for %s", v.object.Namespace, v.object.Name, resource.SizeText(&v.object), resource.OwnerText(&v.object))
 	if spec.SharedName != "" && v.object.Namespace != systemNamespace {
 		v.Say.Warn("pods look for shared pools in namespace %s, and do not find this one", systemNamespace)
 	}
@@ -122,7 +123,7 @@ func (v *claimCreate) Run(ctx context.Context) error {
 }
 
 // lookAtOwner says what keeps the workload's pods from using the claim.
-func (v *claimCreate) lookAtOwner(ctx context.Context, api *claims) {
+func (v *claimCreate) lookAtOwner(ctx context.Context, api *resource.Claims) {
 	c, err := claim.FromObject(&v.object)
 	if err != nil || c.Workload.Kind == "" {
 		return // the API server says what is wrong
@@ -130,7 +131,7 @@ func (v *claimCreate) lookAtOwner(ctx context.Context, api *claims) {
 	if err := v.warnOfOwner(ctx, c.Workload); err != nil {
 		v.Say.Warn("%s cannot be read, so it is not known whether it exists or belongs to another workload: %v", c.Workload, err)
 	}
-	others, err := api.madeFor(ctx, c.Workload)
+	others, err := api.MadeFor(ctx, c.Workload)
 	if err != nil {
 		v.Say.Warn("the claims of the namespace cannot be listed, so another one for %s would not show: %v", c.Workload, err)
 	}
@@ -163,24 +164,24 @@ func (v *claimCreate) warnOfOwner(ctx context.Context, w workload.Workload) erro
 	return err
 }
 
-func (v *claimCreate) create(ctx context.Context, api *claims) (*unstructured.Unstructured, error) {
+func (v *claimCreate) create(ctx context.Context, api *resource.Claims) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v.object)
 	if err != nil {
 		return nil, err
 	}
 	o := &unstructured.Unstructured{Object: content}
 	unstructured.RemoveNestedField(o.Object, "status")
-	o.SetGroupVersionKind(v1.GroupVersion.WithKind(claimKind))
+	o.SetGroupVersionKind(v1.GroupVersion.WithKind(resource.ClaimKind))
 	if v.DryRun == app.DryRunClient {
 		return o, nil
 	}
-	created, err := api.api.Namespace(v.object.Namespace).Create(ctx, o, metav1.CreateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
+	created, err := api.Api.Namespace(v.object.Namespace).Create(ctx, o, metav1.CreateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return nil, app.Refuse(app.ReasonClaimExists, "there is a claim %s/%s already", v.object.Namespace, v.object.Name).
 			WithHint("see it: bcsnetctl claim describe %s/%s", v.object.Namespace, v.object.Name)
-	case apierrors.IsNotFound(err) && !noSuchResource(err):
+	case apierrors.IsNotFound(err) && !resource.NoSuchResource(err):
 		return nil, app.Refuse(app.ReasonNamespaceNotFound, "there is no namespace %s", v.object.Namespace).WithHint("see all: kubectl get namespaces")
 	}
-	return created, explainError(v.App, err)
+	return created, resource.Explain(v.App, err)
 }

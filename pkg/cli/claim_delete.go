@@ -11,12 +11,14 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/follow"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 type claimDelete struct {
 	*app.App
-	in      inNamespace
+	in      resource.InNamespace
 	args    []string
 	yes     bool
 	wait    bool
@@ -35,19 +37,19 @@ that began before may need it. The command waits for that. Interrupting it does
 not bring the claim back.`,
 		Example: `  bcsnetctl claim delete web -n shop
   bcsnetctl claim delete shop/web shop/db --yes --wait=false`,
-		ValidArgsFunction: completeClaims(s, &v.in, 0),
+		ValidArgsFunction: resource.CompleteClaims(s, &v.in, 0),
 	}
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&v.wait, "wait", true, "wait until the claims are gone")
 	cmd.Flags().DurationVar(&v.timeout, "timeout", 5*time.Minute, "how long to wait; 0 is for ever")
-	v.in.addTo(s, cmd, "the `NAMESPACE` of the claims")
+	v.in.AddTo(s, cmd, "the `NAMESPACE` of the claims")
 	s.DryRun.AddTo(cmd)
 	return cmd
 }
 
 func (v *claimDelete) Complete(args []string) error {
 	v.args = args
-	return v.in.complete(v.App)
+	return v.in.Complete(v.App)
 }
 
 func (v *claimDelete) Validate() error {
@@ -58,21 +60,21 @@ func (v *claimDelete) Validate() error {
 }
 
 func (v *claimDelete) Run(ctx context.Context) error {
-	keys, err := v.in.keys(v.args)
+	keys, err := v.in.Keys(v.args)
 	if err != nil {
 		return err
 	}
-	api, err := newClaims(v.App)
+	api, err := resource.NewClaims(v.App)
 	if err != nil {
 		return err
 	}
-	all, err := api.named(ctx, keys)
+	all, err := api.Named(ctx, keys)
 	if err != nil {
 		return err // nothing was deleted: all names are right or none is taken
 	}
 	var names []string
 	for _, c := range all {
-		names = append(names, c.name())
+		names = append(names, c.FullName())
 		v.radius(ctx, c)
 	}
 	if v.DryRun == app.DryRunNone && !v.yes {
@@ -84,9 +86,9 @@ func (v *claimDelete) Run(ctx context.Context) error {
 }
 
 // radius says what becomes of a claim's addresses.
-func (v *claimDelete) radius(ctx context.Context, c ipClaim) {
+func (v *claimDelete) radius(ctx context.Context, c resource.Claim) {
 	what := "no addresses"
-	switch leases, err := leasesOfClaim(ctx, v.App, c.name()); {
+	switch leases, err := resource.LeasesOfClaim(ctx, v.App, c.FullName()); {
 	case err != nil:
 		what = "it is unknown what it has: " + err.Error()
 	case len(leases) > 0:
@@ -96,29 +98,29 @@ func (v *claimDelete) radius(ctx context.Context, c ipClaim) {
 	if c.DeletionTimestamp != nil {
 		what += "; it is being deleted already"
 	}
-	v.Say.Start("claim %s (%s): %s", c.name(), ownerText(c.BCSNetIPClaim), what)
+	v.Say.Start("claim %s (%s): %s", c.FullName(), resource.OwnerText(c.BCSNetIPClaim), what)
 	if c.Labels[claim.Managed] == "true" {
-		v.Say.Warn("claim %s was made from annotations: it is made again while pods have its addresses, and by the next pod of its workload", c.name())
+		v.Say.Warn("claim %s was made from annotations: it is made again while pods have its addresses, and by the next pod of its workload", c.FullName())
 	}
 }
 
-func (v *claimDelete) deleteAll(ctx context.Context, api *claims, all []ipClaim) error {
+func (v *claimDelete) deleteAll(ctx context.Context, api *resource.Claims, all []resource.Claim) error {
 	var failed app.Several
-	var left []ipClaim
+	var left []resource.Claim
 	for _, c := range all {
 		err := v.deleteOne(ctx, api, c)
 		switch {
 		case err != nil:
-			failed = append(failed, fmt.Errorf("claim %s was not deleted: %w", c.name(), err))
+			failed = append(failed, fmt.Errorf("claim %s was not deleted: %w", c.FullName(), err))
 		case v.DryRun != app.DryRunNone:
-			v.Say.Done("claim %s deleted", c.name())
+			v.Say.Done("claim %s deleted", c.FullName())
 		case !v.wait:
-			v.Say.Done("deletion of claim %s requested", c.name())
+			v.Say.Done("deletion of claim %s requested", c.FullName())
 		default:
 			left = append(left, c)
 		}
 	}
-	limit := remaining(v.App, v.timeout)
+	limit := follow.Remaining(v.App, v.timeout)
 	for _, c := range left {
 		if err := v.waitGone(ctx, api, c, limit()); err != nil {
 			failed = append(failed, err)
@@ -128,35 +130,35 @@ func (v *claimDelete) deleteAll(ctx context.Context, api *claims, all []ipClaim)
 }
 
 // deleteOne deletes the claim that was shown, not another one that has taken its name meanwhile.
-func (v *claimDelete) deleteOne(ctx context.Context, api *claims, c ipClaim) error {
+func (v *claimDelete) deleteOne(ctx context.Context, api *resource.Claims, c resource.Claim) error {
 	if v.DryRun == app.DryRunClient {
 		return nil
 	}
-	return deletePool(ctx, v.App, api.api.Namespace(c.Namespace), c.Name, c.UID)
+	return deletePool(ctx, v.App, api.Api.Namespace(c.Namespace), c.Name, c.UID)
 }
 
 // waitGone waits until a claim is gone, and says what it waits for.
-func (v *claimDelete) waitGone(ctx context.Context, api *claims, gone ipClaim, limit time.Duration) error {
-	what, err := api.untilGone(ctx, gone, limit)
+func (v *claimDelete) waitGone(ctx context.Context, api *resource.Claims, gone resource.Claim, limit time.Duration) error {
+	what, err := untilClaimGone(ctx, api, gone, limit)
 	switch {
 	case err == nil:
-		v.Say.Done("claim %s deleted", gone.name())
+		v.Say.Done("claim %s deleted", gone.FullName())
 		return nil
-	case errors.Is(err, errTooLong):
-		f := &app.Failure{Code: app.ExitTimeout, Message: fmt.Sprintf("claim %s is not gone after %s: %s", gone.name(), v.timeout, what), Cause: err}
+	case errors.Is(err, follow.ErrTooLong):
+		f := &app.Failure{Code: app.ExitTimeout, Message: fmt.Sprintf("claim %s is not gone after %s: %s", gone.FullName(), v.timeout, what), Cause: err}
 		if what == waitsForController {
-			return f.WithHint(hintController)
+			return f.WithHint(resource.HintController)
 		}
-		return f.WithHint("it goes without this command; see bcsnetctl claim describe %s", gone.name())
+		return f.WithHint("it goes without this command; see bcsnetctl claim describe %s", gone.FullName())
 	case ctx.Err() != nil:
-		return &app.Failure{Message: fmt.Sprintf("claim %s is still being deleted, and goes without this command: %s", gone.name(), what)}
+		return &app.Failure{Message: fmt.Sprintf("claim %s is still being deleted, and goes without this command: %s", gone.FullName(), what)}
 	default:
 		return err
 	}
 }
 
 // releasing is what a claim that is deleted waits for.
-func releasing(c ipClaim) string {
+func releasing(c resource.Claim) string {
 	if c.DeletionTimestamp == nil {
 		return waitsForSomebody
 	}

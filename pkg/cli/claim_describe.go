@@ -8,13 +8,14 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 type claimDescribe struct {
 	*app.App
 	output printer.Output
-	in     inNamespace
+	in     resource.InNamespace
 	arg    string
 }
 
@@ -29,34 +30,34 @@ should be, what happened lately, and what to do next. The addresses are read
 themselves, so that this is right also while the controller is down.`,
 		Example: `  bcsnetctl claim describe deploy-web -n shop
   bcsnetctl claim describe shop/deploy-web -o yaml`,
-		ValidArgsFunction: completeClaims(s, &v.in, 1),
+		ValidArgsFunction: resource.CompleteClaims(s, &v.in, 1),
 	}
 	v.output.AddToChange(cmd)
-	v.in.addTo(s, cmd, "the `NAMESPACE` of the claim")
+	v.in.AddTo(s, cmd, "the `NAMESPACE` of the claim")
 	return cmd
 }
 
 func (v *claimDescribe) Complete(args []string) error {
 	v.arg = args[0]
-	return v.in.complete(v.App)
+	return v.in.Complete(v.App)
 }
 
 func (v *claimDescribe) Validate() error { return v.output.Validate() }
 
 func (v *claimDescribe) Run(ctx context.Context) error {
-	_, c, err := claimNamed(ctx, v.App, &v.in, v.arg)
+	_, c, err := resource.ClaimNamed(ctx, v.App, &v.in, v.arg)
 	if err != nil {
 		return err
 	}
 	if v.output.Printer != nil {
-		return v.output.Object(v.Out, c.stored)
+		return v.output.Object(v.Out, c.Stored)
 	}
 	d := &claimDescription{App: v.App, claim: c}
-	if d.leases, err = leasesOfClaim(ctx, v.App, c.name()); err != nil {
+	if d.leases, err = resource.LeasesOfClaim(ctx, v.App, c.FullName()); err != nil {
 		return err
 	}
-	if d.events, err = recentEvents(ctx, v.App, c.UID); err != nil && !apierrors.IsForbidden(err) {
-		v.Say.Warn("events cannot be read: %v", explainError(v.App, err))
+	if d.events, err = resource.RecentEvents(ctx, v.App, c.UID); err != nil && !apierrors.IsForbidden(err) {
+		v.Say.Warn("events cannot be read: %v", resource.Explain(v.App, err))
 	}
 	return d.write()
 }
@@ -64,9 +65,9 @@ func (v *claimDescribe) Run(ctx context.Context) error {
 // claimDescription is what is known of a claim.
 type claimDescription struct {
 	*app.App
-	claim  ipClaim
+	claim  resource.Claim
 	leases []ipam.Lease
-	events []event
+	events []resource.Event
 }
 
 // uses are how many of the addresses pods have, and how many are kept.

@@ -5,15 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/printers"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -24,12 +23,12 @@ import (
 func (d *claimDescription) write() error {
 	var b bytes.Buffer
 	d.head(&b)
-	section(&b, "Conditions", conditionLines(d.App, d.claim.Status.Conditions))
-	if err := indented(&b, "Addresses", printer.Table[ipam.Lease]{Headers: true, Columns: d.columns()}, d.leases); err != nil {
+	printer.Section(&b, "Conditions", resource.ConditionLines(d.App, d.claim.Status.Conditions))
+	if err := printer.Indented(&b, "Addresses", printer.Table[ipam.Lease]{Headers: true, Columns: d.columns()}, d.leases); err != nil {
 		return err
 	}
-	section(&b, "Events", eventLines(d.App, d.events))
-	section(&b, "Next", d.next())
+	printer.Section(&b, "Events", resource.EventLines(d.App, d.events))
+	printer.Section(&b, "Next", d.next())
 	_, err := d.Out.Write(b.Bytes())
 	return err
 }
@@ -44,7 +43,7 @@ func (d *claimDescription) head(b *bytes.Buffer) {
 	if o := c.Spec.Owner; o != nil {
 		line("Owner", "%s %s (%s)", o.Kind, o.Name, o.APIVersion)
 	} else {
-		line("Used by", "%s", ownerText(c.BCSNetIPClaim))
+		line("Used by", "%s", resource.OwnerText(c.BCSNetIPClaim))
 	}
 	if len(c.Spec.Namespaces) > 0 {
 		line("Open to", "%s", namespacesText(c.Spec.Namespaces))
@@ -52,8 +51,8 @@ func (d *claimDescription) head(b *bytes.Buffer) {
 	if c.Labels[claim.Managed] == "true" {
 		line("Made from", "annotations, and kept as they say")
 	}
-	line("Policy", "%s", policyText(c.Spec.ReleasePolicy, c.Spec.Keep, c.Spec.Owner != nil))
-	line("Size", "%s", sizeText(c.BCSNetIPClaim))
+	line("Policy", "%s", resource.PolicyText(c.Spec.ReleasePolicy, c.Spec.Keep, c.Spec.Owner != nil))
+	line("Size", "%s", resource.SizeText(c.BCSNetIPClaim))
 	if c.Spec.Pool != "" {
 		line("Pool", "%s", c.Spec.Pool)
 	}
@@ -65,7 +64,7 @@ func (d *claimDescription) head(b *bytes.Buffer) {
 	} else {
 		line("In use", "it has no address yet")
 	}
-	word, attention := claimState(c.BCSNetIPClaim)
+	word, attention := resource.ClaimState(c.BCSNetIPClaim)
 	hue := terminal.Green
 	if attention {
 		hue = terminal.Yellow
@@ -86,11 +85,11 @@ func (d *claimDescription) columns() []printer.Column[ipam.Lease] {
 	return []printer.Column[ipam.Lease]{
 		{Name: "ADDRESS", Cell: func(l ipam.Lease) string { return l.Addr.String() }},
 		{Name: "POOL", Cell: func(l ipam.Lease) string { return l.Pool }},
-		{Name: "STATUS", Cell: statusText},
+		{Name: "STATUS", Cell: resource.StatusText},
 		{Name: "POD", Cell: podText},
-		{Name: "HOST", Cell: func(l ipam.Lease) string { return addrText(l.Host) }},
+		{Name: "HOST", Cell: func(l ipam.Lease) string { return resource.AddrText(l.Host) }},
 		{Name: "FOR", Cell: func(l ipam.Lease) string { return printers.EscapeTerminal(l.PodPrimaryKey) }},
-		{Name: "UNTIL", Cell: func(l ipam.Lease) string { return untilText(l.ExpiredTime) }},
+		{Name: "UNTIL", Cell: func(l ipam.Lease) string { return resource.UntilText(l.ExpiredTime) }},
 		{Name: "AGE", Cell: func(l ipam.Lease) string { return d.Age(l.Updated) }},
 	}
 }
@@ -103,50 +102,27 @@ func podText(l ipam.Lease) string {
 	return l.Namespace + "/" + l.PodName
 }
 
-// untilText is the term of a kept address, which a claim sets; what cannot be read stays as it is.
-func untilText(stored string) string {
-	t, err := time.Parse(time.RFC3339Nano, stored)
-	if err != nil {
-		return printers.EscapeTerminal(stored)
-	}
-	return timeText(t)
-}
-
 // next names the commands that change what is.
 func (d *claimDescription) next() (lines []string) {
 	c := d.claim
 	add := func(what, command string) { lines = append(lines, "  "+what+": "+d.Called(command)) }
 	used, kept := uses(d.leases)
-	word, _ := claimState(c.BCSNetIPClaim)
+	word, _ := resource.ClaimState(c.BCSNetIPClaim)
 	switch word {
-	case stateUnseen, stateUpdating:
-		lines = append(lines, "  "+hintController)
+	case resource.StateUnseen, resource.StateUpdating:
+		lines = append(lines, "  "+resource.HintController)
 	case v1.ReasonInvalidSpec:
 		add("mend the spec", fmt.Sprintf("kubectl edit bcsnetipclaim -n %s %s", c.Namespace, c.Name))
 	case v1.ReasonClaimReleasing:
 		if used > 0 {
-			add("see the pods that it waits for", "bcsnetctl lease list --claim "+c.name())
+			add("see the pods that it waits for", "bcsnetctl lease list --claim "+c.FullName())
 		}
 	}
 	if kept > 0 {
-		add("give back what no pod has", "bcsnetctl claim release "+c.name())
+		add("give back what no pod has", "bcsnetctl claim release "+c.FullName())
 	}
 	if used+kept == 0 && c.DeletionTimestamp == nil && c.Spec.SharedName == "" && c.Spec.Owner == nil {
 		lines = append(lines, "  have pods use it: annotation "+workload.ClaimAnnotation+": "+c.Name)
-	}
-	return lines
-}
-
-// conditionLines are the conditions that are not as they should be.
-func conditionLines(s *app.App, all []metav1.Condition) (lines []string) {
-	for _, c := range all {
-		good := metav1.ConditionFalse
-		if c.Type == v1.ConditionReady || c.Type == v1.ConditionPreallocated {
-			good = metav1.ConditionTrue
-		}
-		if c.Status != good {
-			lines = append(lines, fmt.Sprintf("  %s=%s, %s: %s", c.Type, c.Status, c.Reason, s.Called(printers.EscapeTerminal(c.Message))))
-		}
 	}
 	return lines
 }

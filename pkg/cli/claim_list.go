@@ -10,7 +10,9 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/follow"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
@@ -27,8 +29,8 @@ func newClaim(s *app.App) *cobra.Command {
 type claimList struct {
 	*app.App
 	output printer.Output
-	which  selectors
-	in     inNamespace
+	which  resource.Selectors
+	in     resource.InNamespace
 }
 
 func newClaimList(s *app.App) *cobra.Command {
@@ -46,44 +48,44 @@ of the kubeconfig's context; -A is for all.`,
 	}
 	v.output.AddTo(cmd)
 	v.output.AddSort(cmd, ".status.held")
-	addWatch(&v.output, cmd)
-	v.which.addLabels(cmd, "claims")
-	v.in.addTo(s, cmd, "only claims of this `NAMESPACE`")
-	v.in.addAll(cmd, "claims of all namespaces")
+	follow.AddWatch(&v.output, cmd)
+	v.which.AddLabels(cmd, "claims")
+	v.in.AddTo(s, cmd, "only claims of this `NAMESPACE`")
+	v.in.AddAll(cmd, "claims of all namespaces")
 	return cmd
 }
 
 func (v *claimList) Complete([]string) error { return nil }
 
 func (v *claimList) Validate() error {
-	if err := v.which.validate(); err != nil {
+	if err := v.which.Validate(); err != nil {
 		return err
 	}
 	return v.output.Validate()
 }
 
 func (v *claimList) Run(ctx context.Context) error {
-	if err := v.in.complete(v.App); err != nil {
+	if err := v.in.Complete(v.App); err != nil {
 		return err
 	}
 	if v.output.Watch {
 		return v.watch(ctx)
 	}
-	api, err := newClaims(v.App)
+	api, err := resource.NewClaims(v.App)
 	if err != nil {
 		return err
 	}
-	all, err := api.list(ctx, v.in.name, v.which.options())
+	all, err := api.List(ctx, v.in.Name, v.which.Options())
 	if err != nil {
 		return err
 	}
-	if err := printer.Sorted(&v.output.Sort, all, func(c ipClaim) (printer.SortKey, error) { return v.output.Sort.Key(c.stored.Object) }); err != nil {
+	if err := printer.Sorted(&v.output.Sort, all, func(c resource.Claim) (printer.SortKey, error) { return v.output.Sort.Key(c.Stored.Object) }); err != nil {
 		return err
 	}
 	if v.output.Printer != nil {
 		var items []unstructured.Unstructured
 		for _, c := range all {
-			items = append(items, *c.stored)
+			items = append(items, *c.Stored)
 		}
 		return v.output.List(v.Out, items)
 	}
@@ -91,61 +93,61 @@ func (v *claimList) Run(ctx context.Context) error {
 		return err
 	}
 	v.Say.Note("%s", v.summary(all))
-	if len(all) == 0 && !v.in.all && v.which == (selectors{}) {
+	if len(all) == 0 && !v.in.All && v.which == (resource.Selectors{}) {
 		v.Hint("those of all namespaces: bcsnetctl claim list -A")
 	}
 	return nil
 }
 
 // columns are those that crd-ipkeeper shows, and ours behind them.
-func (v *claimList) columns() []printer.Column[ipClaim] {
-	return []printer.Column[ipClaim]{
-		{Name: "NAME", Cell: func(c ipClaim) string { return c.Name }},
-		{Name: "OWNERKIND", Cell: func(c ipClaim) string {
+func (v *claimList) columns() []printer.Column[resource.Claim] {
+	return []printer.Column[resource.Claim]{
+		{Name: "NAME", Cell: func(c resource.Claim) string { return c.Name }},
+		{Name: "OWNERKIND", Cell: func(c resource.Claim) string {
 			if c.Spec.Owner == nil {
 				return ""
 			}
 			return c.Spec.Owner.Kind
 		}},
-		{Name: "NAMESPACE", Cell: func(c ipClaim) string { return c.Namespace }},
-		{Name: "USED", Cell: func(c ipClaim) string { return c.Status.Usage }},
-		{Name: "IPPOOL", Cell: func(c ipClaim) string { return c.Status.IPPool }},
-		{Name: "OWNER", Wide: true, Cell: func(c ipClaim) string {
+		{Name: "NAMESPACE", Cell: func(c resource.Claim) string { return c.Namespace }},
+		{Name: "USED", Cell: func(c resource.Claim) string { return c.Status.Usage }},
+		{Name: "IPPOOL", Cell: func(c resource.Claim) string { return c.Status.IPPool }},
+		{Name: "OWNER", Wide: true, Cell: func(c resource.Claim) string {
 			if c.Spec.Owner == nil {
 				return c.Spec.SharedName
 			}
 			return c.Spec.Owner.Name
 		}},
-		{Name: "POLICY", Wide: true, Cell: func(c ipClaim) string { return string(c.Spec.ReleasePolicy) }},
-		{Name: "READY", Wide: true, Cell: func(c ipClaim) string { word, _ := claimState(c.BCSNetIPClaim); return word }},
-		{Name: "AGE", Wide: true, Cell: func(c ipClaim) string { return v.Age(c.CreationTimestamp.Time) }},
+		{Name: "POLICY", Wide: true, Cell: func(c resource.Claim) string { return string(c.Spec.ReleasePolicy) }},
+		{Name: "READY", Wide: true, Cell: func(c resource.Claim) string { word, _ := resource.ClaimState(c.BCSNetIPClaim); return word }},
+		{Name: "AGE", Wide: true, Cell: func(c resource.Claim) string { return v.Age(c.CreationTimestamp.Time) }},
 	}
 }
 
 // watch goes on and shows what changes.
 func (v *claimList) watch(ctx context.Context) error {
-	show := func(w io.Writer, c ipClaim) error { return v.output.Object(w, c.stored) }
-	from := source{kind: resource(v1.ClaimResource), which: v.which.options(), namespace: v.in.name}
-	return watchObjects(ctx, v.App, from, readClaim, &watched[ipClaim]{
-		view:    newView(v.App, &v.output, v.columns(), show, v.summary),
-		compare: byClaim,
-		items:   map[string]ipClaim{},
+	show := func(w io.Writer, c resource.Claim) error { return v.output.Object(w, c.Stored) }
+	from := follow.Source{Kind: resource.Of(v1.ClaimResource), Which: v.which.Options(), Namespace: v.in.Name}
+	return follow.WatchObjects(ctx, v.App, from, resource.ReadClaim, &follow.Watched[resource.Claim]{
+		View:    follow.NewView(v.App, &v.output, v.columns(), show, v.summary),
+		Compare: resource.ByClaim,
+		Items:   map[string]resource.Claim{},
 	})
 }
 
 // summary says how many there are and which ones to look at.
-func (v *claimList) summary(all []ipClaim) string {
+func (v *claimList) summary(all []resource.Claim) string {
 	if len(all) == 0 {
-		text := withWords("no claims", v.which.words())
-		if v.in.name != "" {
-			text += " in namespace " + v.in.name
+		text := resource.WithWords("no claims", v.which.Words())
+		if v.in.Name != "" {
+			text += " in namespace " + v.in.Name
 		}
 		return text + " in " + v.Where()
 	}
 	var names []string
 	for _, c := range all {
-		if word, attention := claimState(c.BCSNetIPClaim); attention {
-			names = append(names, fmt.Sprintf("%s (%s)", c.name(), word))
+		if word, attention := resource.ClaimState(c.BCSNetIPClaim); attention {
+			names = append(names, fmt.Sprintf("%s (%s)", c.FullName(), word))
 		}
 	}
 	text := humanize.Plural(len(all), "claim")

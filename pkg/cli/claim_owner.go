@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
 // findKind finds group, version and kind of the owner that was typed, as kubectl would.
@@ -45,5 +46,5 @@ func kindNamed(s *app.App, word string) (schema.GroupVersionKind, error) {
 	if meta.IsNoMatchError(err) {
 		return kind, app.Refuse(app.ReasonKindNotFound, "the API server knows no kind %s", word).WithHint("see what it knows: kubectl api-resources")
 	}
-	return kind, explainError(s, err)
+	return kind, resource.Explain(s, err)
 }

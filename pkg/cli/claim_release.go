@@ -10,6 +10,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -17,7 +18,7 @@ import (
 type claimRelease struct {
 	*app.App
 	output printer.Output
-	in     inNamespace
+	in     resource.InNamespace
 	arg    string
 	texts  []string
 	only   []netip.Addr
@@ -37,13 +38,13 @@ ask, the controller takes others at once. What was given back goes to standard
 output, as it was before.`,
 		Example: `  bcsnetctl claim release deploy-web -n shop
   bcsnetctl claim release shop/sts-db --address 10.0.0.20 --yes --reason "db-2 is gone for good"`,
-		ValidArgsFunction: completeClaims(s, &v.in, 1),
+		ValidArgsFunction: resource.CompleteClaims(s, &v.in, 1),
 	}
 	cmd.Flags().StringSliceVar(&v.texts, "address", nil, "only this `ADDRESS`; repeatable")
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
-	app.CompleteWith(cmd, "address", completeLeases(s, kept()))
+	app.CompleteWith(cmd, "address", resource.CompleteLeases(s, resource.Retained()))
 	app.AddReason(cmd, &v.reason)
-	v.in.addTo(s, cmd, "the `NAMESPACE` of the claim")
+	v.in.AddTo(s, cmd, "the `NAMESPACE` of the claim")
 	s.DryRun.AddTo(cmd)
 	v.output.AddTo(cmd)
 	return cmd
@@ -51,11 +52,11 @@ output, as it was before.`,
 
 func (v *claimRelease) Complete(args []string) error {
 	v.arg = args[0]
-	return v.in.complete(v.App)
+	return v.in.Complete(v.App)
 }
 
 func (v *claimRelease) Validate() (err error) {
-	if v.only, err = parseAddresses(v.texts); err != nil {
+	if v.only, err = resource.ParseAddresses(v.texts); err != nil {
 		return err
 	}
 	if err := app.CheckText("--reason", v.reason, ipam.MaxPastReason); err != nil {
@@ -65,16 +66,16 @@ func (v *claimRelease) Validate() (err error) {
 }
 
 func (v *claimRelease) Run(ctx context.Context) error {
-	key, err := v.in.key(v.arg)
+	key, err := v.in.Key(v.arg)
 	if err != nil {
 		return err
 	}
-	all, err := leasesOfClaim(ctx, v.App, key.String())
+	all, err := resource.LeasesOfClaim(ctx, v.App, key.String())
 	if err != nil {
 		return err
 	}
 	if len(all) == 0 { // addresses may outlive the object of their claim; one that never was is misspelt
-		if _, _, err := claimNamed(ctx, v.App, &v.in, v.arg); err != nil {
+		if _, _, err := resource.ClaimNamed(ctx, v.App, &v.in, v.arg); err != nil {
 			return err
 		}
 	}
@@ -108,7 +109,7 @@ func (v *claimRelease) known(name string, all []ipam.Lease) error {
 		}
 	}
 	if len(failed) > 0 {
-		return noneDone(v.App, len(v.only), "given back", failed)
+		return resource.NoneDone(v.App, len(v.only), "given back", failed)
 	}
 	return nil
 }
@@ -118,7 +119,7 @@ func (v *claimRelease) sort(name string, all []ipam.Lease) (kept []ipam.Lease) {
 	for _, l := range all {
 		if l.State != ipam.Active {
 			kept = append(kept, l)
-			v.Say.Start("%s of pool %s: %s; no pod has it, and it goes back to the pool", l.Addr, l.Pool, keptText(l))
+			v.Say.Start("%s of pool %s: %s; no pod has it, and it goes back to the pool", l.Addr, l.Pool, resource.RetainedText(l))
 			continue
 		}
 		v.Say.Note("%s stays: %s has it", l.Addr, l.Where())

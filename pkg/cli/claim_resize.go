@@ -14,6 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -24,7 +25,7 @@ const unbounded = "any"
 type claimResize struct {
 	*app.App
 	output    printer.Output
-	in        inNamespace
+	in        resource.InNamespace
 	arg, size string
 	replicas  *int32
 	surge     int32
@@ -43,11 +44,11 @@ it keeps beyond its size, the longest unused first; what pods have stays with
 them until they end.`,
 		Example: `  bcsnetctl claim resize web 5 -n shop
   bcsnetctl claim resize shop/web any --dry-run=server`,
-		ValidArgsFunction: completeClaims(s, &v.in, 1),
+		ValidArgsFunction: resource.CompleteClaims(s, &v.in, 1),
 	}
 	v.cmd.Flags().Int32Var(&v.surge, "surge", 0, "how many more for a while, as in a rolling update; without it, as before")
 	app.Complete(v.cmd, "surge")
-	v.in.addTo(s, v.cmd, "the `NAMESPACE` of the claim")
+	v.in.AddTo(s, v.cmd, "the `NAMESPACE` of the claim")
 	s.DryRun.AddTo(v.cmd)
 	v.output.AddToChange(v.cmd)
 	return v.cmd
@@ -55,7 +56,7 @@ them until they end.`,
 
 func (v *claimResize) Complete(args []string) error {
 	v.arg, v.size, v.setSurge = args[0], args[1], v.cmd.Flags().Changed("surge")
-	return v.in.complete(v.App)
+	return v.in.Complete(v.App)
 }
 
 func (v *claimResize) Validate() error {
@@ -76,21 +77,21 @@ func (v *claimResize) Validate() error {
 }
 
 func (v *claimResize) Run(ctx context.Context) error {
-	api, c, err := claimNamed(ctx, v.App, &v.in, v.arg)
+	api, c, err := resource.ClaimNamed(ctx, v.App, &v.in, v.arg)
 	switch {
 	case err != nil:
 		return err
 	case c.DeletionTimestamp != nil:
-		return app.Refuse(ipam.ReasonClaimConflict, "claim %s is being deleted and takes no changes", c.name()).
-			WithHint("see what it waits for: bcsnetctl claim describe %s", c.name())
+		return app.Refuse(ipam.ReasonClaimConflict, "claim %s is being deleted and takes no changes", c.FullName()).
+			WithHint("see what it waits for: bcsnetctl claim describe %s", c.FullName())
 	case c.Labels[claim.Managed] == "true":
-		return managedClaim(c)
+		return resource.ManagedClaim(c)
 	}
-	leases, err := leasesOfClaim(ctx, v.App, c.name())
+	leases, err := resource.LeasesOfClaim(ctx, v.App, c.FullName())
 	if err != nil {
 		return err
 	}
-	before := sizeText(c.BCSNetIPClaim)
+	before := resource.SizeText(c.BCSNetIPClaim)
 	c.Spec.Replicas = v.replicas
 	if v.setSurge {
 		c.Spec.Surge = v.surge
@@ -100,7 +101,7 @@ func (v *claimResize) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.Say.Done("claim %s may have %s; it was %s", c.name(), sizeText(c.BCSNetIPClaim), before)
+	v.Say.Done("claim %s may have %s; it was %s", c.FullName(), resource.SizeText(c.BCSNetIPClaim), before)
 	return v.output.Object(v.Out, stored)
 }
 
@@ -135,7 +136,7 @@ func (v *claimResize) effect(leases []ipam.Lease) {
 }
 
 // patch sets the size alone; who changes something else of the claim meanwhile is not in the way.
-func (v *claimResize) patch(ctx context.Context, api *claims, c ipClaim) (*unstructured.Unstructured, error) {
+func (v *claimResize) patch(ctx context.Context, api *resource.Claims, c resource.Claim) (*unstructured.Unstructured, error) {
 	spec := map[string]any{"replicas": nil}
 	if v.replicas != nil {
 		spec["replicas"] = int64(*v.replicas)
@@ -144,7 +145,7 @@ func (v *claimResize) patch(ctx context.Context, api *claims, c ipClaim) (*unstr
 		spec["surge"] = int64(v.surge)
 	}
 	if v.DryRun == app.DryRunClient {
-		next := c.stored.DeepCopy()
+		next := c.Stored.DeepCopy()
 		for field, value := range spec {
 			if value == nil {
 				unstructured.RemoveNestedField(next.Object, "spec", field)
@@ -158,7 +159,7 @@ func (v *claimResize) patch(ctx context.Context, api *claims, c ipClaim) (*unstr
 	if err != nil {
 		return nil, err
 	}
-	stored, err := api.api.Namespace(c.Namespace).Patch(ctx, c.Name, types.MergePatchType, body,
+	stored, err := api.Api.Namespace(c.Namespace).Patch(ctx, c.Name, types.MergePatchType, body,
 		metav1.PatchOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
-	return stored, explainError(v.App, err)
+	return stored, resource.Explain(v.App, err)
 }

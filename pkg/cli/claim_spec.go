@@ -11,21 +11,22 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // Validate makes the spec of what was typed.
 func (v *claimCreate) Validate() error {
-	key, err := v.in.key(v.name)
+	key, err := v.in.Key(v.name)
 	if err != nil || len(validation.NameIsDNSSubdomain(key.Name, false)) > 0 {
 		return app.Usagef("%q is no name for a claim", v.name).
 			WithHint("a name is lower-case letters, digits, - and ., with a letter or digit at both ends")
 	}
 	v.object.Namespace, v.object.Name = key.Namespace, key.Name
 	spec := &v.object.Spec
-	spec.Addresses = addressWords(spec.Addresses)
-	if _, err := parseEntries(spec.Addresses); err != nil {
+	spec.Addresses = resource.AddressWords(spec.Addresses)
+	if _, err := resource.ParseEntries(spec.Addresses); err != nil {
 		return err
 	}
 	if err := v.setSize(); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
@@ -60,7 +61,7 @@ Exit code 3 says that there are findings of severity error. See the checks with
 	v.output.AddToChange(cmd)
 	app.CompleteWith(cmd, "only", completeChecks)
 	app.CompleteWith(cmd, "skip", completeChecks)
-	app.CompleteWith(cmd, "pool", completePools(s))
+	app.CompleteWith(cmd, "pool", resource.CompletePools(s))
 	app.Complete(cmd, "severity", severities()...)
 	return cmd
 }
@@ -165,9 +166,9 @@ func (v *doctorVerb) chosen(ctx context.Context, all []doctor.Finding) (out []do
 	if len(out) > 0 || v.pool == "" {
 		return out, nil
 	}
-	api, err := newPools(v.App)
+	api, err := resource.NewPools(v.App)
 	if err == nil {
-		_, err = api.get(ctx, v.pool)
+		_, err = api.Get(ctx, v.pool)
 	}
 	return nil, err
 }

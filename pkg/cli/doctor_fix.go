@@ -13,6 +13,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
@@ -75,13 +76,15 @@ func (f *leakFixer) again(ctx context.Context, fixable, left []doctor.Finding) (
 			return fixable, left, ctx.Err()
 		}
 	}
-	nodes, err := listNodes(ctx, f.doctorVerb.App)
+	nodes, err := resource.ListNodes(ctx, f.doctorVerb.App)
 	if err != nil {
 		return fixable, left, err
 	}
 	alone := map[netip.Addr]bool{}
 	ready := func(one doctor.Finding) bool {
-		return slices.ContainsFunc(nodes, func(n node) bool { return n.state == hostReady && slices.Contains(n.addrs, one.Release.Host) })
+		return slices.ContainsFunc(nodes, func(n resource.Node) bool {
+			return n.State == resource.HostReady && slices.Contains(n.Addrs, one.Release.Host)
+		})
 	}
 	var still []doctor.Finding
 	for _, one := range fixable {
@@ -154,7 +157,7 @@ func (f *leakFixer) release(ctx context.Context, batch []doctor.Finding) (left [
 	kept, failed := make([]string, len(batch)), make([]error, len(batch))
 	change := ipam.Change{Verb: ipam.VerbRelease, By: f.Author(ctx)}
 	var group errgroup.Group
-	group.SetLimit(atOnce)
+	group.SetLimit(resource.AtOnce)
 	for i, one := range batch {
 		group.Go(func() error {
 			change := change
@@ -171,7 +174,7 @@ func (f *leakFixer) release(ctx context.Context, batch []doctor.Finding) (left [
 	for i, one := range batch {
 		switch {
 		case failed[i] != nil:
-			all, left = append(all, fmt.Errorf("%s was not released: %w", one.Release.Addr, explainError(f.doctorVerb.App, failed[i]))), append(left, one)
+			all, left = append(all, fmt.Errorf("%s was not released: %w", one.Release.Addr, resource.Explain(f.doctorVerb.App, failed[i]))), append(left, one)
 		case kept[i] != "":
 			f.Say.Note("%s is not released: %s", one.Release.Addr, kept[i])
 		case f.DryRun != app.DryRunNone:
@@ -190,7 +193,7 @@ func (f *leakFixer) releaseOne(ctx context.Context, one doctor.Finding, change i
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	pod, err := readPod(ctx, f.doctorVerb.App, l)
+	pod, err := resource.ReadPod(ctx, f.doctorVerb.App, l)
 	if err != nil {
 		return "", err
 	}

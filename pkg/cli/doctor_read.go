@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -52,8 +53,8 @@ func takeSnapshot(ctx context.Context, s *app.App, parts []doctor.Part) (*doctor
 	group, reading := errgroup.WithContext(ctx)
 	for _, part := range parts {
 		group.Go(func() error {
-			err := explainError(s, read[part](reading))
-			if !apierrors.IsForbidden(err) && !noSuchResource(err) {
+			err := resource.Explain(s, read[part](reading))
+			if !apierrors.IsForbidden(err) && !resource.NoSuchResource(err) {
 				return err
 			}
 			mu.Lock()
@@ -90,11 +91,11 @@ func sayLater(s *app.App, what string) (done func()) {
 }
 
 func (r *snapshotReader) readPools(ctx context.Context) error {
-	api, err := newPools(r.App)
+	api, err := resource.NewPools(r.App)
 	if err != nil {
 		return err
 	}
-	all, err := api.list(ctx)
+	all, err := api.List(ctx)
 	for _, p := range all {
 		r.snapshot.Pools = append(r.snapshot.Pools, doctor.Pool{Pool: store.Pool(p.BCSNetPool), Object: p.BCSNetPool})
 	}
@@ -102,11 +103,11 @@ func (r *snapshotReader) readPools(ctx context.Context) error {
 }
 
 func (r *snapshotReader) readClaims(ctx context.Context) error {
-	api, err := newClaims(r.App)
+	api, err := resource.NewClaims(r.App)
 	if err != nil {
 		return err
 	}
-	all, err := api.list(ctx, metav1.NamespaceAll, metav1.ListOptions{})
+	all, err := api.List(ctx, metav1.NamespaceAll, metav1.ListOptions{})
 	for _, c := range all {
 		r.snapshot.Claims = append(r.snapshot.Claims, c.BCSNetIPClaim)
 	}
@@ -123,9 +124,9 @@ func (r *snapshotReader) readLeases(ctx context.Context, leases *store.Client) e
 }
 
 func (r *snapshotReader) readNodes(ctx context.Context) error {
-	all, err := listNodes(ctx, r.App)
+	all, err := resource.ListNodes(ctx, r.App)
 	for _, n := range all {
-		r.snapshot.Nodes = append(r.snapshot.Nodes, doctor.Node{Name: n.name, Addrs: n.addrs, Ready: n.state == hostReady})
+		r.snapshot.Nodes = append(r.snapshot.Nodes, doctor.Node{Name: n.Name, Addrs: n.Addrs, Ready: n.State == resource.HostReady})
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/replica"
 )
@@ -33,7 +34,7 @@ func (r *snapshotReader) readController(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pods, err := core.Pods(doctor.ControllerNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + doctor.ControllerName, Limit: pageSize})
+	pods, err := core.Pods(doctor.ControllerNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + doctor.ControllerName, Limit: resource.PageSize})
 	switch {
 	case apierrors.IsForbidden(err) && c.Leads(r.Now()):
 		return nil // one that leads runs

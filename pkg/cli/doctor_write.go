@@ -10,6 +10,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
@@ -135,7 +136,7 @@ func (v *doctorVerb) findingObjects(s *doctor.Snapshot, r doctor.Report, found [
 	skipped := []any{}
 	for _, part := range doctor.Reads(v.checks) {
 		if ids := r.Skipped[part]; len(ids) > 0 {
-			skipped = append(skipped, map[string]any{"part": string(part), "why": s.Missing[part].Error(), "checks": values(ids)})
+			skipped = append(skipped, map[string]any{"part": string(part), "why": s.Missing[part].Error(), "checks": resource.Values(ids)})
 		}
 	}
 	l := &unstructured.UnstructuredList{Object: map[string]any{
@@ -144,7 +145,7 @@ func (v *doctorVerb) findingObjects(s *doctor.Snapshot, r doctor.Report, found [
 	for _, f := range found {
 		l.Items = append(l.Items, unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": app.ProgramName + "/v1", "kind": "Finding",
-			"check": f.Check, "group": string(f.Group), "severity": string(f.Severity), "object": f.Object.String(), "pools": values(f.Pools),
+			"check": f.Check, "group": string(f.Group), "severity": string(f.Severity), "object": f.Object.String(), "pools": resource.Values(f.Pools),
 			"cause": f.Cause, "impact": f.Impact, "fix": v.Called(f.Fix), "fixable": f.Release != nil && s.HostReady(f.Release.Host),
 		}})
 	}

@@ -17,6 +17,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
 type eventList struct {
@@ -26,7 +27,7 @@ type eventList struct {
 	pools  []string
 	claims []types.NamespacedName
 	kind   string
-	table  *printer.GrowingTable[event]
+	table  *printer.GrowingTable[resource.Event]
 }
 
 func newEvents(s *app.App) *cobra.Command {
@@ -44,7 +45,7 @@ Kubernetes forgets them after an hour, as it does all events.`,
   bcsnetctl events shop/deploy-web
   bcsnetctl events --sort-by .reason
   bcsnetctl events -w`,
-		ValidArgsFunction: completePools(s),
+		ValidArgsFunction: resource.CompletePools(s),
 	}
 	v.output.AddTo(cmd)
 	cmd.Flags().StringVar(&v.kind, "type", "", "only events of this `TYPE`: Normal or Warning")
@@ -60,7 +61,7 @@ func (v *eventList) Complete(args []string) error {
 			v.pools = append(v.pools, arg)
 			continue
 		}
-		key, err := (&inNamespace{}).key(arg)
+		key, err := (&resource.InNamespace{}).Key(arg)
 		if err != nil {
 			return err
 		}
@@ -84,15 +85,15 @@ func (v *eventList) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	api := c.Resource(eventResource()).Namespace(v.namespace())
+	api := c.Resource(resource.EventResource()).Namespace(v.namespace())
 	found, err := v.list(ctx, api)
 	if err != nil {
 		return err
 	}
-	if err := printer.Sorted(&v.output.Sort, found, func(e event) (printer.SortKey, error) { return v.output.Sort.Key(e.stored.Object) }); err != nil {
+	if err := printer.Sorted(&v.output.Sort, found, func(e resource.Event) (printer.SortKey, error) { return v.output.Sort.Key(e.Stored.Object) }); err != nil {
 		return err
 	}
-	if v.table = (&printer.GrowingTable[event]{Table: printer.NewTable(&v.output, v.columns())}); v.output.Watch {
+	if v.table = (&printer.GrowingTable[resource.Event]{Table: printer.NewTable(&v.output, v.columns())}); v.output.Watch {
 		v.table.Begin()
 	}
 	if err := v.print(ctx, found); err != nil || !v.output.Watch {
@@ -126,7 +127,7 @@ func (v *eventList) selector() string {
 	case len(v.claims) == 0 && len(v.pools) > 0:
 		set["regarding.kind"] = poolKind
 	case len(v.pools) == 0 && len(v.claims) > 0:
-		set["regarding.kind"] = claimKind
+		set["regarding.kind"] = resource.ClaimKind
 	}
 	switch {
 	case len(v.pools) == 1 && len(v.claims) == 0:
@@ -138,14 +139,14 @@ func (v *eventList) selector() string {
 }
 
 // list reads the events, the newest last.
-func (v *eventList) list(ctx context.Context, api dynamic.ResourceInterface) (found []event, err error) {
-	for options := (metav1.ListOptions{FieldSelector: v.selector(), Limit: pageSize}); ; {
+func (v *eventList) list(ctx context.Context, api dynamic.ResourceInterface) (found []resource.Event, err error) {
+	for options := (metav1.ListOptions{FieldSelector: v.selector(), Limit: resource.PageSize}); ; {
 		page, err := api.List(ctx, options)
 		if err != nil {
-			return nil, explainError(v.App, err)
+			return nil, resource.Explain(v.App, err)
 		}
 		for i := range page.Items {
-			e, err := readEvent(&page.Items[i])
+			e, err := resource.ReadEvent(&page.Items[i])
 			if err != nil {
 				return nil, err
 			}
@@ -154,28 +155,28 @@ func (v *eventList) list(ctx context.Context, api dynamic.ResourceInterface) (fo
 			}
 		}
 		if options.Continue = page.GetContinue(); options.Continue == "" {
-			slices.SortStableFunc(found, func(a, b event) int { return a.when.Compare(b.when) })
+			slices.SortStableFunc(found, func(a, b resource.Event) int { return a.When.Compare(b.When) })
 			return found, nil
 		}
 	}
 }
 
-func (v *eventList) wants(e event) bool {
+func (v *eventList) wants(e resource.Event) bool {
 	all := len(v.pools)+len(v.claims) == 0
 	switch e.Regarding.Kind {
 	case poolKind:
 		return all || slices.Contains(v.pools, e.Regarding.Name)
-	case claimKind:
+	case resource.ClaimKind:
 		return all || slices.Contains(v.claims, types.NamespacedName{Namespace: e.Regarding.Namespace, Name: e.Regarding.Name})
 	}
 	return false
 }
 
-func (v *eventList) print(ctx context.Context, found []event) error {
+func (v *eventList) print(ctx context.Context, found []resource.Event) error {
 	if v.output.Printer != nil && !v.output.Watch {
 		var items []unstructured.Unstructured
 		for _, e := range found {
-			items = append(items, *e.stored)
+			items = append(items, *e.Stored)
 		}
 		return v.output.List(v.Out, items)
 	}
@@ -199,38 +200,38 @@ const eventsLast = time.Hour
 const historyHint = "who had an address before, for longer than an hour: bcsnetctl ip history ADDRESS"
 
 // pointToHistory names what outlives events to somebody who looks for what happened before them.
-func (v *eventList) pointToHistory(found []event) {
-	older := func(e event) bool { return v.Now().Sub(e.when) > eventsLast }
+func (v *eventList) pointToHistory(found []resource.Event) {
+	older := func(e resource.Event) bool { return v.Now().Sub(e.When) > eventsLast }
 	if !v.output.Watch && !slices.ContainsFunc(found, older) {
 		v.Hint(historyHint)
 	}
 }
 
 // known refuses a pool or a claim that has no events because it never was.
-func (v *eventList) known(ctx context.Context, found []event) error {
-	pools, err := newPools(v.App)
+func (v *eventList) known(ctx context.Context, found []resource.Event) error {
+	pools, err := resource.NewPools(v.App)
 	if err != nil {
 		return err
 	}
 	for _, name := range v.pools {
-		if slices.ContainsFunc(found, func(e event) bool { return e.Regarding.Kind == poolKind && e.Regarding.Name == name }) {
+		if slices.ContainsFunc(found, func(e resource.Event) bool { return e.Regarding.Kind == poolKind && e.Regarding.Name == name }) {
 			continue
 		}
-		if _, err := pools.get(ctx, name); err != nil {
+		if _, err := pools.Get(ctx, name); err != nil {
 			return err
 		}
 	}
-	claims, err := newClaims(v.App)
+	claims, err := resource.NewClaims(v.App)
 	if err != nil {
 		return err
 	}
 	for _, key := range v.claims {
-		if slices.ContainsFunc(found, func(e event) bool {
-			return e.Regarding.Kind == claimKind && e.Regarding.Namespace == key.Namespace && e.Regarding.Name == key.Name
+		if slices.ContainsFunc(found, func(e resource.Event) bool {
+			return e.Regarding.Kind == resource.ClaimKind && e.Regarding.Namespace == key.Namespace && e.Regarding.Name == key.Name
 		}) {
 			continue
 		}
-		if _, err := claims.get(ctx, key); err != nil {
+		if _, err := claims.Get(ctx, key); err != nil {
 			return err
 		}
 	}

@@ -9,13 +9,14 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 type explainPod struct {
 	*app.App
 	output    printer.Output
-	in        inNamespace
+	in        resource.InNamespace
 	arg, node string
 }
 
@@ -32,24 +33,24 @@ A pod on no node yet has no pools: --node says what it would get there. The exit
 code is 3 when the pod has no address and gets none as things are.`,
 		Example: `  bcsnetctl explain db-0 -n shop
   bcsnetctl explain shop/db-0 --node node-1 -o yaml`,
-		ValidArgsFunction: completePods(s, &v.in),
+		ValidArgsFunction: resource.CompletePods(s, &v.in),
 	}
 	cmd.Flags().StringVar(&v.node, "node", "", "as if the pod were on this `NODE`")
-	app.CompleteWith(cmd, "node", completeNodes(s))
-	v.in.addTo(s, cmd, "the `NAMESPACE` of the pod")
+	app.CompleteWith(cmd, "node", resource.CompleteNodes(s))
+	v.in.AddTo(s, cmd, "the `NAMESPACE` of the pod")
 	v.output.AddToView(cmd)
 	return cmd
 }
 
 func (v *explainPod) Complete(args []string) error {
 	v.arg = podArg(args)[0]
-	return v.in.complete(v.App)
+	return v.in.Complete(v.App)
 }
 
 func (v *explainPod) Validate() error { return v.output.Validate() }
 
 func (v *explainPod) Run(ctx context.Context) error {
-	key, err := v.in.key(v.arg)
+	key, err := v.in.Key(v.arg)
 	if err != nil {
 		return err
 	}
@@ -132,9 +133,9 @@ func (v *explainPod) findHost(ctx context.Context, e *explanation) error {
 	case name == "":
 		return nil
 	}
-	n, err := getNode(ctx, v.App, name)
-	if err == nil && len(n.addrs) > 0 {
-		e.host = n.addrs[0]
+	n, err := resource.GetNode(ctx, v.App, name)
+	if err == nil && len(n.Addrs) > 0 {
+		e.host = n.Addrs[0]
 	}
 	return err
 }

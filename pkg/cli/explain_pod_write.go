@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
@@ -27,7 +29,7 @@ func (v *explainPod) writeExplanation(e *explanation) error {
 	}
 	claimLine(v.App, &b, e.lineage, name)
 	if c := e.claims[name]; c != nil {
-		trailLine(&b, "", "it may have %s", sizeText(c))
+		trailLine(&b, "", "it may have %s", resource.SizeText(c))
 	}
 	if e.host.IsValid() {
 		trailLine(&b, "Host", "%s", e.host)
@@ -47,7 +49,7 @@ func (v *explainPod) writeExplanation(e *explanation) error {
 		text, hint := v.Texts(e.none)
 		trailLine(&b, "Because", "%s", text)
 		if hint != "" {
-			section(&b, "Next", []string{"  " + v.Called(hint)})
+			printer.Section(&b, "Next", []string{"  " + v.Called(hint)})
 		}
 	}
 	_, err := v.Out.Write(b.Bytes())
@@ -65,7 +67,7 @@ func (e *explanation) because(l ipam.Lease) (out []string) {
 	switch c := e.claims[l.Claim]; {
 	case l.Claim == "":
 	case e.keeps[l.Addr]:
-		out = append(out, keptText(l))
+		out = append(out, resource.RetainedText(l))
 	default:
 		text := "claim " + l.Claim + map[bool]string{true: " has it", false: " takes it"}[e.has]
 		if l.PodPrimaryKey != "" {
@@ -85,9 +87,9 @@ func (e *explanation) because(l ipam.Lease) (out []string) {
 	case pool != nil && slices.Contains(pool.Spec.Namespaces, e.key.Namespace):
 		out = append(out, "pool "+l.Pool+" is bound to namespace "+e.key.Namespace)
 	case pool != nil && l.Claim != "" && (e.has || e.keeps[l.Addr]):
-		out = append(out, fmt.Sprintf("pool %s serves host %s", l.Pool, addrText(e.host)))
+		out = append(out, fmt.Sprintf("pool %s serves host %s", l.Pool, resource.AddrText(e.host)))
 	case pool != nil:
-		out = append(out, fmt.Sprintf("pool %s serves host %s, and of the pools that do it is the first with a free address, by priority and name", l.Pool, addrText(e.host)))
+		out = append(out, fmt.Sprintf("pool %s serves host %s, and of the pools that do it is the first with a free address, by priority and name", l.Pool, resource.AddrText(e.host)))
 	}
 	return out
 }
@@ -95,7 +97,7 @@ func (e *explanation) because(l ipam.Lease) (out []string) {
 // object is an explanation for -o json and the like: a trail, and what it comes to.
 func (e *explanation) object() *unstructured.Unstructured {
 	o := e.lineage.object("Explanation")
-	o.Object["host"] = addrText(e.host)
+	o.Object["host"] = resource.AddrText(e.host)
 	outcome := "wouldGet"
 	switch {
 	case e.has:

@@ -14,6 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -48,7 +49,7 @@ func (v *explainPod) propose(ctx context.Context, e *explanation) error {
 		now, _ := a.index.Get(l.Addr)
 		e.keeps[l.Addr] = now.State != ipam.Available
 	}
-	return explainError(v.App, err)
+	return resource.Explain(v.App, err)
 }
 
 // newReader reads pods and claims from the API server.

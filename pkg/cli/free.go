@@ -8,6 +8,7 @@ import (
 	"go4.org/netipx"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -31,17 +32,17 @@ type freeAddresses struct {
 	objects uint64
 }
 
-// free are the free addresses that belong to what the query finds: those of one pool, unless it asks for what only
+// freeOf are the free addresses that belong to what the query finds: those of one pool, unless it asks for what only
 // addresses with an object have.
-func (q *leaseQuery) free(ctx context.Context, s *app.App) (*freeAddresses, error) {
-	if q.pool == "" || q.host+q.namespace+q.pod+q.fields+q.labels != "" || q.status != "" && q.status != ipam.Available.String() {
+func freeOf(ctx context.Context, q *resource.LeaseQuery, s *app.App) (*freeAddresses, error) {
+	if q.Pool == "" || q.Host+q.Namespace+q.Pod+q.Fields+q.Labels != "" || q.Status != "" && q.Status != ipam.Available.String() {
 		return nil, nil
 	}
-	api, err := newPools(s)
+	api, err := resource.NewPools(s)
 	if err != nil {
 		return nil, err
 	}
-	p, err := api.get(ctx, q.pool)
+	p, err := api.Get(ctx, q.Pool)
 	if f, ok := errors.AsType[*app.Failure](err); ok && (f.Code == app.ExitUsage || f.Reason == app.ReasonPoolNotFound || f.Reason == ipam.ReasonForbidden) {
 		return nil, nil // addresses of such a name may still be there, and can be listed
 	}
@@ -78,7 +79,7 @@ func (f *freeAddresses) unlisted() uint64 {
 }
 
 // between puts the free addresses below one (all when it is not valid) between rows that are in order.
-func (f *freeAddresses) between(rows []leaseRow, below netip.Addr) ([]leaseRow, error) {
+func (f *freeAddresses) between(rows []resource.LeaseRow, below netip.Addr) ([]resource.LeaseRow, error) {
 	if f == nil {
 		return rows, nil
 	}
@@ -87,7 +88,7 @@ func (f *freeAddresses) between(rows []leaseRow, below netip.Addr) ([]leaseRow, 
 			f.objects++
 		}
 	}
-	out := make([]leaseRow, 0, len(rows))
+	out := make([]resource.LeaseRow, 0, len(rows))
 	for _, r := range rows {
 		var err error
 		if out, err = f.upTo(out, r.Addr); err != nil {
@@ -101,7 +102,7 @@ func (f *freeAddresses) between(rows []leaseRow, below netip.Addr) ([]leaseRow, 
 }
 
 // upTo appends the free addresses below one.
-func (f *freeAddresses) upTo(out []leaseRow, below netip.Addr) ([]leaseRow, error) {
+func (f *freeAddresses) upTo(out []resource.LeaseRow, below netip.Addr) ([]resource.LeaseRow, error) {
 	for f.next.IsValid() && (!below.IsValid() || f.next.Less(below)) {
 		if f.held == nil {
 			var err error
@@ -110,7 +111,7 @@ func (f *freeAddresses) upTo(out []leaseRow, below netip.Addr) ([]leaseRow, erro
 			}
 		}
 		if !f.held[f.next] {
-			out = append(out, leaseRow{Lease: &ipam.Lease{Addr: f.next, Params: f.pool.Params()}})
+			out = append(out, resource.LeaseRow{Lease: &ipam.Lease{Addr: f.next, Params: f.pool.Params()}})
 		}
 		f.advance()
 	}
@@ -130,9 +131,9 @@ func (f *freeAddresses) advance() {
 }
 
 // heldElsewhere are the addresses that are held in the name of another pool of the same addresses.
-func heldElsewhere(ctx context.Context, s *app.App, api *pools, p ipam.Pool) (map[netip.Addr]bool, error) {
+func heldElsewhere(ctx context.Context, s *app.App, api *resource.Pools, p ipam.Pool) (map[netip.Addr]bool, error) {
 	held := map[netip.Addr]bool{}
-	others, _, err := api.others(ctx, p.Name)
+	others, _, err := api.Others(ctx, p.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -143,8 +144,8 @@ func heldElsewhere(ctx context.Context, s *app.App, api *pools, p ipam.Pool) (ma
 	if !shared {
 		return held, nil
 	}
-	query := leaseQuery{selectors: selectors{fields: "spec.pool!=" + p.Name + ",status.status!=" + ipam.Available.String()}}
-	return held, query.each(ctx, s, false, func(r leaseRow) error {
+	query := resource.LeaseQuery{Selectors: resource.Selectors{Fields: "spec.pool!=" + p.Name + ",status.status!=" + ipam.Available.String()}}
+	return held, query.Each(ctx, s, false, func(r resource.LeaseRow) error {
 		if p.Plan.Usable.Contains(r.Addr) {
 			held[r.Addr] = true
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -18,9 +19,9 @@ func poolOf(t *testing.T, available ...string) ipam.Pool {
 	return ipam.Pool{Name: "blue", Plan: plan}
 }
 
-func rowsOf(addrs ...string) (rows []leaseRow) {
+func rowsOf(addrs ...string) (rows []resource.LeaseRow) {
 	for _, a := range addrs {
-		rows = append(rows, leaseRow{Lease: &ipam.Lease{Addr: netip.MustParseAddr(a), State: ipam.Active}})
+		rows = append(rows, resource.LeaseRow{Lease: &ipam.Lease{Addr: netip.MustParseAddr(a), State: ipam.Active}})
 	}
 	return rows
 }

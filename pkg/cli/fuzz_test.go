@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -14,7 +15,7 @@ func FuzzLines(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		lines, err := readLines(strings.NewReader(text))
+		lines, err := resource.ReadLines(strings.NewReader(text))
 		if err != nil {
 			return
 		}
@@ -23,7 +24,7 @@ func FuzzLines(f *testing.F) {
 				t.Errorf("line %q of %q", l, text)
 			}
 		}
-		hosts, err := parseHosts(lines)
+		hosts, err := resource.ParseHosts(lines)
 		if err != nil {
 			return
 		}
@@ -31,11 +32,11 @@ func FuzzLines(f *testing.F) {
 		for _, h := range hosts {
 			words = append(words, h.String())
 		}
-		again, err := parseAddresses(words)
+		again, err := resource.ParseAddresses(words)
 		if err != nil || len(again) != len(hosts) {
 			t.Errorf("%v come back as %v, %v", hosts, again, err)
 		}
-		if _, err := parseEntries(words); err != nil {
+		if _, err := resource.ParseEntries(words); err != nil {
 			t.Errorf("each is named once: %v", err)
 		}
 	})

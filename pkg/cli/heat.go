@@ -9,6 +9,7 @@ import (
 
 	"go4.org/netipx"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
@@ -160,7 +161,7 @@ func (m *heatMap) count(c *heatCell, p ipam.Pool, l ipam.Lease) {
 // troubled is true for an address that drains, that is being deleted, or that a host has which may not draw
 // from the pool.
 func troubled(p ipam.Pool, l ipam.Lease) bool {
-	return !usableOf(p).Contains(l.Addr) || l.Deleting || l.State == ipam.Active && l.Host.IsValid() && !p.Draws(l.Host)
+	return !resource.UsableOf(p).Contains(l.Addr) || l.Deleting || l.State == ipam.Active && l.Host.IsValid() && !p.Draws(l.Host)
 }
 
 // row is a line of cells, with those that hold something.

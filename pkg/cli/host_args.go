@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
@@ -39,12 +41,12 @@ func (h *hostArgs) addTo(s *app.App, cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&h.selector, "selector", "l", "", "nodes with these `LABELS`, as in kubectl")
 	cmd.Flags().StringArrayVar(&h.nodes, "node", nil, "`NAME` of a node; repeatable")
 	app.Complete(cmd, "selector")
-	app.CompleteWith(cmd, "node", completeNodes(s))
+	app.CompleteWith(cmd, "node", resource.CompleteNodes(s))
 }
 
 // read takes the words that were typed, and those that files and standard input hold.
 func (h *hostArgs) read(s *app.App, args []string) error {
-	words, err := argsOrLines(s, "hosts", args)
+	words, err := resource.ArgsOrLines(s, "hosts", args)
 	if err != nil {
 		return err
 	}
@@ -62,14 +64,14 @@ func (h *hostArgs) read(s *app.App, args []string) error {
 // readLinesOf reads the lines of a file; - is standard input.
 func readLinesOf(s *app.App, name string) ([]string, error) {
 	if name == "-" {
-		return argsOrLines(s, "hosts", []string{"-"})
+		return resource.ArgsOrLines(s, "hosts", []string{"-"})
 	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, &app.Failure{Message: err.Error(), Cause: err}
 	}
 	defer f.Close()
-	lines, err := readLines(f)
+	lines, err := resource.ReadLines(f)
 	if err != nil {
 		return nil, fmt.Errorf("reading hosts from %s: %w", name, err)
 	}
@@ -91,7 +93,7 @@ func (h *hostArgs) validate(typed int) (err error) {
 			addrs = append(addrs, w)
 		}
 	}
-	h.hosts, err = parseHosts(addrs)
+	h.hosts, err = resource.ParseHosts(addrs)
 	return err
 }
 
@@ -102,20 +104,20 @@ func mayBeNode(word string) bool {
 }
 
 // matched finds the nodes that were asked for, and says which ones. None at all is an error.
-func (h *hostArgs) matched(ctx context.Context, s *app.App) ([]node, error) {
+func (h *hostArgs) matched(ctx context.Context, s *app.App) ([]resource.Node, error) {
 	if len(h.names) > 0 {
 		return nil, nodeForHost(ctx, s, h.names[0])
 	}
-	var found []node
+	var found []resource.Node
 	for _, name := range h.nodes {
-		n, err := getNode(ctx, s, name)
+		n, err := resource.GetNode(ctx, s, name)
 		if err != nil {
 			return nil, err
 		}
 		found = append(found, n)
 	}
 	if h.selector != "" {
-		selected, err := listNodesWith(ctx, s, h.selector)
+		selected, err := resource.ListNodesWith(ctx, s, h.selector)
 		switch {
 		case err != nil:
 			return nil, err
@@ -125,14 +127,14 @@ func (h *hostArgs) matched(ctx context.Context, s *app.App) ([]node, error) {
 		}
 		var names []string
 		for _, n := range selected {
-			names = append(names, fmt.Sprintf("%s (%s)", n.name, orNone(joinAddrs(n.internal))))
+			names = append(names, fmt.Sprintf("%s (%s)", n.Name, printer.OrNone(resource.JoinAddrs(n.Internal))))
 		}
 		s.Say.Note("%s with the labels %s: %s", humanize.Plural(len(selected), "node"), h.selector, humanize.List(names))
 		found = append(found, selected...)
 	}
 	for _, n := range found {
-		if len(n.internal) == 0 {
-			return nil, app.Refuse(app.ReasonNodeNotFound, "node %s has no internal IP", n.name).WithHint("see its addresses: kubectl get node %s -o wide", n.name)
+		if len(n.Internal) == 0 {
+			return nil, app.Refuse(app.ReasonNodeNotFound, "node %s has no internal IP", n.Name).WithHint("see its addresses: kubectl get node %s -o wide", n.Name)
 		}
 	}
 	return found, nil
@@ -140,39 +142,31 @@ func (h *hostArgs) matched(ctx context.Context, s *app.App) ([]node, error) {
 
 // nodeForHost is the error for a node's name in place of a host's IP.
 func nodeForHost(ctx context.Context, s *app.App, name string) error {
-	_, err := parseHosts([]string{name})
-	n, unknown := getNode(ctx, s, name)
-	if unknown != nil || len(n.internal) == 0 {
+	_, err := resource.ParseHosts([]string{name})
+	n, unknown := resource.GetNode(ctx, s, name)
+	if unknown != nil || len(n.Internal) == 0 {
 		return err
 	}
 	return app.Usagef("%s is a node, and a host is named by its IP", name).
-		WithHint("its IP is %s; or write --node %s", joinAddrs(n.internal), name)
-}
-
-func joinAddrs(all []netip.Addr) string {
-	var out []string
-	for _, a := range all {
-		out = append(out, a.String())
-	}
-	return strings.Join(out, ", ")
+		WithHint("its IP is %s; or write --node %s", resource.JoinAddrs(n.Internal), name)
 }
 
 // withFirst are hosts and the first internal IPs of nodes, each once.
-func withFirst(hosts []netip.Addr, nodes []node) []netip.Addr {
+func withFirst(hosts []netip.Addr, nodes []resource.Node) []netip.Addr {
 	out := slices.Clone(hosts)
 	for _, n := range nodes {
-		if !slices.Contains(out, n.internal[0]) {
-			out = append(out, n.internal[0])
+		if !slices.Contains(out, n.Internal[0]) {
+			out = append(out, n.Internal[0])
 		}
 	}
 	return out
 }
 
 // withAll are hosts and all internal IPs of nodes, each once.
-func withAll(hosts []netip.Addr, nodes []node) []netip.Addr {
+func withAll(hosts []netip.Addr, nodes []resource.Node) []netip.Addr {
 	out := slices.Clone(hosts)
 	for _, n := range nodes {
-		for _, a := range n.internal {
+		for _, a := range n.Internal {
 			if !slices.Contains(out, a) {
 				out = append(out, a)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -42,8 +43,8 @@ func completeOneHost(s *app.App) cobra.CompletionFunc {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		hosts, _ := completeHosts(s)(cmd, args, typed)
-		nodes, directive := completeNodes(s)(cmd, args, typed)
+		hosts, _ := resource.CompleteHosts(s)(cmd, args, typed)
+		nodes, directive := resource.CompleteNodes(s)(cmd, args, typed)
 		return append(hosts, nodes...), directive
 	}
 }
@@ -55,7 +56,7 @@ func (v *hostDescribe) Complete(args []string) error {
 
 func (v *hostDescribe) Validate() error {
 	if !mayBeNode(v.word) {
-		hosts, err := parseHosts([]string{v.word})
+		hosts, err := resource.ParseHosts([]string{v.word})
 		if err != nil {
 			return err
 		}
@@ -69,10 +70,10 @@ type hostView struct {
 	host netip.Addr
 	// addrs are all IPs of the node, or host alone.
 	addrs []netip.Addr
-	node  *node
+	node  *resource.Node
 	// blind: the nodes cannot be read.
 	blind bool
-	pools []pool
+	pools []resource.Pool
 	held  []ipam.Lease
 }
 
@@ -101,17 +102,17 @@ func (v *hostDescribe) Run(ctx context.Context) error {
 // look finds the node of a host, or the host of a node.
 func (v *hostDescribe) look(ctx context.Context) (*hostView, error) {
 	if !v.host.IsValid() {
-		n, err := getNode(ctx, v.App, v.word)
+		n, err := resource.GetNode(ctx, v.App, v.word)
 		switch {
 		case err != nil:
 			return nil, err
-		case len(n.addrs) == 0:
-			return nil, app.Refuse(app.ReasonNodeNotFound, "node %s has no IP", n.name).WithHint("see it: kubectl get node %s -o wide", n.name)
+		case len(n.Addrs) == 0:
+			return nil, app.Refuse(app.ReasonNodeNotFound, "node %s has no IP", n.Name).WithHint("see it: kubectl get node %s -o wide", n.Name)
 		}
-		return &hostView{host: n.addrs[0], addrs: n.addrs, node: &n}, nil
+		return &hostView{host: n.Addrs[0], addrs: n.Addrs, node: &n}, nil
 	}
 	h := &hostView{host: v.host, addrs: []netip.Addr{v.host}}
-	nodes, err := listNodes(ctx, v.App)
+	nodes, err := resource.ListNodes(ctx, v.App)
 	if err != nil {
 		h.blind = true
 		v.Say.Warn("nodes cannot be read, so it is unknown whether the host is one: %v", err)
@@ -120,8 +121,8 @@ func (v *hostDescribe) look(ctx context.Context) (*hostView, error) {
 		h.blind = true // no node at all says nothing of this host
 	}
 	for _, n := range nodes {
-		if slices.Contains(n.addrs, v.host) {
-			h.node, h.addrs = &n, n.addrs
+		if slices.Contains(n.Addrs, v.host) {
+			h.node, h.addrs = &n, n.Addrs
 		}
 	}
 	return h, nil
@@ -129,18 +130,18 @@ func (v *hostDescribe) look(ctx context.Context) (*hostView, error) {
 
 // fill reads the pools of the host, and what it holds.
 func (v *hostDescribe) fill(ctx context.Context, h *hostView) error {
-	all, err := allPools(ctx, v.App)
+	all, err := resource.AllPools(ctx, v.App)
 	if err != nil {
 		return err
 	}
 	for _, p := range all {
-		if serves(p, h.addrs) {
+		if resource.Serves(p, h.addrs) {
 			h.pools = append(h.pools, p)
 		}
 	}
 	for _, a := range h.addrs {
-		query := leaseQuery{host: a.String(), status: ipam.Active.String()}
-		held, err := heldLeases(ctx, v.App, query, func(ipam.Lease) bool { return true })
+		query := resource.LeaseQuery{Host: a.String(), Status: ipam.Active.String()}
+		held, err := resource.HeldLeases(ctx, v.App, query, func(ipam.Lease) bool { return true })
 		if err != nil {
 			return err
 		}
@@ -152,7 +153,7 @@ func (v *hostDescribe) fill(ctx context.Context, h *hostView) error {
 // listedBy is the first pool that lists the host, not that has it in a host subnet.
 func (h *hostView) listedBy() string {
 	for _, p := range h.pools {
-		if slices.ContainsFunc(h.addrs, func(a netip.Addr) bool { return hostIndex(p.Spec.Hosts, a) >= 0 }) {
+		if slices.ContainsFunc(h.addrs, func(a netip.Addr) bool { return resource.HostIndex(p.Spec.Hosts, a) >= 0 }) {
 			return p.Name
 		}
 	}
@@ -171,16 +172,16 @@ func (h *hostView) object() *unstructured.Unstructured {
 		o["pool"] = l.Pool
 		leases = append(leases, o)
 	}
-	held := leaseUsage[netip.Addr]{}
+	held := resource.LeaseUsage[netip.Addr]{}
 	for _, l := range h.held {
-		held.add(h.host, heldAddrOf(l))
+		held.Add(h.host, resource.HeldAddrOf(l))
 	}
 	row := hostRow{host: h.host, state: h.state(), active: len(h.held), pools: pools}
 	if of := held[h.host]; of != nil {
-		row.pods = len(of.pods)
+		row.pods = len(of.Pods)
 	}
 	if h.node != nil {
-		row.node = h.node.name
+		row.node = h.node.Name
 	}
 	o := hostObjects([]hostRow{row}).Items[0]
 	o.Object["leases"] = leases
@@ -190,10 +191,10 @@ func (h *hostView) object() *unstructured.Unstructured {
 func (h *hostView) state() string {
 	switch {
 	case h.node != nil:
-		return h.node.state
+		return h.node.State
 	case h.blind:
 		return ""
 	default:
-		return hostGone
+		return resource.HostGone
 	}
 }

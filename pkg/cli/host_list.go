@@ -11,7 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/follow"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
@@ -27,7 +29,7 @@ func newHost(s *app.App) *cobra.Command {
 type hostList struct {
 	*app.App
 	output printer.Output
-	which  selectors // of nodes
+	which  resource.Selectors // of nodes
 }
 
 func newHostList(s *app.App) *cobra.Command {
@@ -48,26 +50,19 @@ bcsnetctl release-host.`,
 	}
 	v.output.AddTo(cmd)
 	v.output.AddSort(cmd, ".active")
-	addWatch(&v.output, cmd)
-	v.which.addLabels(cmd, "hosts of nodes")
+	follow.AddWatch(&v.output, cmd)
+	v.which.AddLabels(cmd, "hosts of nodes")
 	return cmd
 }
 
 func (v *hostList) Complete([]string) error { return nil }
 
 func (v *hostList) Validate() error {
-	if err := v.which.validate(); err != nil {
+	if err := v.which.Validate(); err != nil {
 		return err
 	}
 	return v.output.Validate()
 }
-
-// States of a host.
-const (
-	hostReady    = "ready"
-	hostNotReady = "not-ready"
-	hostGone     = "gone"
-)
 
 // hostRow is one host.
 type hostRow struct {
@@ -122,7 +117,7 @@ const goneHosts = `{range .items[?(@.state=="gone")]}{.host}{"\n"}{end}`
 
 func (v *hostList) sumUp(rows []hostRow) {
 	if len(rows) == 0 {
-		if words := v.which.words(); len(words) > 0 {
+		if words := v.which.Words(); len(words) > 0 {
 			v.Say.Note("no hosts of nodes with %s in %s", words[0], v.Where())
 			return
 		}
@@ -132,7 +127,7 @@ func (v *hostList) sumUp(rows []hostRow) {
 	gone, left := 0, 0
 	var hosts []string
 	for _, r := range rows {
-		if r.state == hostGone && r.active > 0 {
+		if r.state == resource.HostGone && r.active > 0 {
 			gone++
 			left += r.active
 			hosts = append(hosts, r.host.String())
@@ -172,6 +167,6 @@ func hostObjects(rows []hostRow) *unstructured.UnstructuredList {
 func hostObject(r hostRow) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": app.ProgramName + "/v1", "kind": "Host",
-		"host": r.host.String(), "node": r.node, "state": r.state, "active": int64(r.active), "pods": int64(r.pods), "pools": values(r.pools),
+		"host": r.host.String(), "node": r.node, "state": r.state, "active": int64(r.active), "pods": int64(r.pods), "pools": resource.Values(r.pools),
 	}}
 }

@@ -5,14 +5,15 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 // hostFacts is what pools, addresses and nodes know of hosts.
 type hostFacts struct {
-	pools  []pool // by name
-	active leaseUsage[netip.Addr]
-	nodes  []node
+	pools  []resource.Pool // by name
+	active resource.LeaseUsage[netip.Addr]
+	nodes  []resource.Node
 	// blind: the nodes cannot be read.
 	blind bool
 	// selected: only the hosts of these nodes are wanted.
@@ -21,25 +22,25 @@ type hostFacts struct {
 
 // rows reads the facts and puts them together.
 func (v *hostList) rows(ctx context.Context) ([]hostRow, error) {
-	facts := hostFacts{active: leaseUsage[netip.Addr]{}, selected: v.which.labels != ""}
+	facts := hostFacts{active: resource.LeaseUsage[netip.Addr]{}, selected: v.which.Labels != ""}
 	var err error
-	if facts.pools, err = allPools(ctx, v.App); err != nil {
+	if facts.pools, err = resource.AllPools(ctx, v.App); err != nil {
 		return nil, err
 	}
 	leases, err := v.Leases()
 	if err != nil {
 		return nil, err
 	}
-	query := leaseQuery{status: ipam.Active.String()}
-	if err := leases.Each(ctx, query.selector(), func(l ipam.Lease) error {
+	query := resource.LeaseQuery{Status: ipam.Active.String()}
+	if err := leases.Each(ctx, query.Selector(), func(l ipam.Lease) error {
 		if l.Host.IsValid() {
-			facts.active.add(l.Host, heldAddrOf(l))
+			facts.active.Add(l.Host, resource.HeldAddrOf(l))
 		}
 		return nil
 	}); err != nil {
-		return nil, explainError(v.App, err)
+		return nil, resource.Explain(v.App, err)
 	}
-	if facts.nodes, err = listNodesWith(ctx, v.App, v.which.labels); err != nil {
+	if facts.nodes, err = resource.ListNodesWith(ctx, v.App, v.which.Labels); err != nil {
 		if facts.selected {
 			return nil, err
 		}
@@ -63,14 +64,14 @@ func (f hostFacts) rows() []hostRow {
 		return all[h]
 	}
 	for _, p := range f.pools {
-		for _, h := range hostAddrs(p.Spec.Hosts) {
+		for _, h := range resource.HostAddrs(p.Spec.Hosts) {
 			if !slices.Contains(row(h).pools, p.Name) {
 				row(h).pools = append(row(h).pools, p.Name)
 			}
 		}
 	}
 	for h, held := range f.active {
-		row(h).active, row(h).pods = held.addresses, len(held.pods)
+		row(h).active, row(h).pods = held.Addresses, len(held.Pods)
 	}
 	if !f.blind && len(f.nodes) > 0 { // a cluster without any node has lost them: no host is known to be gone
 		joinNodes(all, f.nodes)
@@ -89,19 +90,19 @@ func (f hostFacts) rows() []hostRow {
 func byHost(a, b hostRow) int { return a.host.Compare(b.host) }
 
 // joinNodes gives every host its node. A node that is not known by any of its addresses gets a row of its own.
-func joinNodes(all map[netip.Addr]*hostRow, nodes []node) {
+func joinNodes(all map[netip.Addr]*hostRow, nodes []resource.Node) {
 	for _, r := range all {
-		r.state = hostGone
+		r.state = resource.HostGone
 	}
 	for _, n := range nodes {
 		known := false
-		for _, a := range n.addrs {
+		for _, a := range n.Addrs {
 			if r := all[a]; r != nil {
-				r.node, r.state, known = n.name, n.state, true
+				r.node, r.state, known = n.Name, n.State, true
 			}
 		}
-		if !known && len(n.addrs) > 0 {
-			all[n.addrs[0]] = &hostRow{host: n.addrs[0], node: n.name, state: n.state}
+		if !known && len(n.Addrs) > 0 {
+			all[n.Addrs[0]] = &hostRow{host: n.Addrs[0], node: n.Name, state: n.State}
 		}
 	}
 }
@@ -110,10 +111,10 @@ func joinNodes(all map[netip.Addr]*hostRow, nodes []node) {
 func (f hostFacts) joinSubnets(all map[netip.Addr]*hostRow) {
 	nodes := map[string][]netip.Addr{}
 	for _, n := range f.nodes {
-		nodes[n.name] = n.addrs
+		nodes[n.Name] = n.Addrs
 	}
 	for _, p := range f.pools {
-		networks := hostSubnetsOf(p)
+		networks := resource.HostSubnetsOf(p)
 		if len(networks) == 0 {
 			continue
 		}

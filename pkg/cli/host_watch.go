@@ -12,16 +12,18 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/follow"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 // hostWatch puts together what pools, addresses and nodes say of hosts, again and again.
 type hostWatch struct {
-	hosts   watched[hostRow]
-	pools   map[string]pool
-	holders map[string]heldAddr // by the name of the address
-	nodes   map[string]node
+	hosts   follow.Watched[hostRow]
+	pools   map[string]resource.Pool
+	holders map[string]resource.HeldAddr // by the name of the address
+	nodes   map[string]resource.Node
 	// blind and selected are those of hostFacts.
 	blind, selected bool
 	// unread are the sources that have not been read whole; stale says that something has changed.
@@ -38,21 +40,21 @@ const (
 
 // watch goes on and shows what changes.
 func (v *hostList) watch(ctx context.Context) error {
-	active := leaseQuery{status: ipam.Active.String()}
-	from := []source{
-		fromPools:     {kind: resource(v1.PoolResource)},
-		fromAddresses: {kind: resource(v1.IPResource), which: metav1.ListOptions{FieldSelector: active.selector()}},
-		fromNodes:     {kind: nodeResource(), which: v.which.options()},
+	active := resource.LeaseQuery{Status: ipam.Active.String()}
+	from := []follow.Source{
+		fromPools:     {Kind: resource.Of(v1.PoolResource)},
+		fromAddresses: {Kind: resource.Of(v1.IPResource), Which: metav1.ListOptions{FieldSelector: active.Selector()}},
+		fromNodes:     {Kind: resource.NodeResource(), Which: v.which.Options()},
 	}
 	w := &hostWatch{
-		hosts: watched[hostRow]{
-			view:    newView(v.App, &v.output, hostColumns(&v.output), v.show, func(all []hostRow) string { return humanize.Plural(len(all), "host") }),
-			compare: byHost,
-			items:   map[string]hostRow{},
+		hosts: follow.Watched[hostRow]{
+			View:    follow.NewView(v.App, &v.output, hostColumns(&v.output), v.show, func(all []hostRow) string { return humanize.Plural(len(all), "host") }),
+			Compare: byHost,
+			Items:   map[string]hostRow{},
 		},
-		pools: map[string]pool{}, holders: map[string]heldAddr{}, nodes: map[string]node{}, selected: v.which.labels != "",
+		pools: map[string]resource.Pool{}, holders: map[string]resource.HeldAddr{}, nodes: map[string]resource.Node{}, selected: v.which.Labels != "",
 	}
-	if _, err := listNodes(ctx, v.App); err != nil {
+	if _, err := resource.ListNodes(ctx, v.App); err != nil {
 		if w.selected {
 			return err
 		}
@@ -60,34 +62,34 @@ func (v *hostList) watch(ctx context.Context) error {
 		w.blind, from = true, from[:fromNodes]
 	}
 	w.unread = len(from)
-	return runView(ctx, v.App, from, w.take, w.tick)
+	return follow.Run(ctx, v.App, from, w.take, w.tick)
 }
 
 // take takes note of a change.
-func (w *hostWatch) take(c change) (err error) {
+func (w *hostWatch) take(c follow.Change) (err error) {
 	w.stale = true
 	switch {
-	case c.kind == watch.Bookmark:
+	case c.Kind == watch.Bookmark:
 		w.unread--
-	case c.source == fromPools:
-		err = keep(w.pools, c, readPool)
-	case c.source == fromAddresses:
-		err = keep(w.holders, c, readHeldAddr)
+	case c.Source == fromPools:
+		err = keep(w.pools, c, resource.ReadPool)
+	case c.Source == fromAddresses:
+		err = keep(w.holders, c, resource.ReadHeldAddr)
 	default:
-		err = keep(w.nodes, c, readNode)
+		err = keep(w.nodes, c, resource.ReadNode)
 	}
 	return err
 }
 
 // keep has a map follow the objects.
-func keep[T any](all map[string]T, c change, read func(*unstructured.Unstructured) (T, error)) error {
-	if c.kind == watch.Deleted {
-		delete(all, c.name)
+func keep[T any](all map[string]T, c follow.Change, read func(*unstructured.Unstructured) (T, error)) error {
+	if c.Kind == watch.Deleted {
+		delete(all, c.Name)
 		return nil
 	}
-	item, err := read(c.object)
+	item, err := read(c.Object)
 	if err == nil {
-		all[c.name] = item
+		all[c.Name] = item
 	}
 	return err
 }
@@ -102,23 +104,23 @@ func (w *hostWatch) tick() error {
 			return err
 		}
 	}
-	return w.hosts.view.refresh(&w.hosts)
+	return w.hosts.View.Refresh(&w.hosts)
 }
 
 func (w *hostWatch) compute() error {
 	w.stale = false
-	return w.hosts.become(w.facts().rows(), func(r hostRow) string { return r.host.String() })
+	return w.hosts.Become(w.facts().rows(), func(r hostRow) string { return r.host.String() })
 }
 
 func (w *hostWatch) facts() hostFacts {
-	f := hostFacts{active: leaseUsage[netip.Addr]{}, blind: w.blind, selected: w.selected}
+	f := hostFacts{active: resource.LeaseUsage[netip.Addr]{}, blind: w.blind, selected: w.selected}
 	for _, p := range w.pools {
 		f.pools = append(f.pools, p)
 	}
-	slices.SortFunc(f.pools, func(a, b pool) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(f.pools, func(a, b resource.Pool) int { return cmp.Compare(a.Name, b.Name) })
 	for _, u := range w.holders {
-		if u.host.IsValid() {
-			f.active.add(u.host, u)
+		if u.Host.IsValid() {
+			f.active.Add(u.Host, u)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/netservice"
 )
@@ -71,7 +72,7 @@ func (v *importNetservice) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	outlivePipes()
+	resource.OutlivePipes()
 	failed := v.carryOut(ctx, a, job)
 	if err := v.print(job); err != nil {
 		failed = append(failed, err)

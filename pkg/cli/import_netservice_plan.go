@@ -11,6 +11,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/netservice"
@@ -55,7 +56,7 @@ func (v *importNetservice) plan(ctx context.Context, a *localAllocator) (*netser
 	}
 	pods, err := allPods(ctx, v.App)
 	if err != nil {
-		return nil, explainError(v.App, err)
+		return nil, resource.Explain(v.App, err)
 	}
 	job := &netserviceJob{pools: netservice.NewPools(pools, func(name string) bool {
 		_, exists := a.index.Pool(name)
@@ -105,26 +106,26 @@ func (v *importNetservice) listOld(ctx context.Context, kind string) (items []un
 	if err != nil {
 		return nil, false, err
 	}
-	items, err = listPages(ctx, c.Resource(netservice.GroupVersion().WithResource(kind)), metav1.ListOptions{})
+	items, err = resource.ListPages(ctx, c.Resource(netservice.GroupVersion().WithResource(kind)), metav1.ListOptions{})
 	switch {
-	case noSuchResource(err):
+	case resource.NoSuchResource(err):
 		return nil, false, nil
 	case err != nil:
-		return nil, false, explainError(v.App, err)
+		return nil, false, resource.Explain(v.App, err)
 	}
 	return items, true, nil
 }
 
 // ourClaims are the claims of this release, by namespace/name.
 func (v *importNetservice) ourClaims(ctx context.Context) (map[string]*v1.BCSNetIPClaim, error) {
-	api, err := newClaims(v.App)
+	api, err := resource.NewClaims(v.App)
 	if err != nil {
 		return nil, err
 	}
-	all, err := api.list(ctx, "", metav1.ListOptions{})
+	all, err := api.List(ctx, "", metav1.ListOptions{})
 	out := make(map[string]*v1.BCSNetIPClaim, len(all))
 	for _, c := range all {
-		out[c.name()] = c.BCSNetIPClaim
+		out[c.FullName()] = c.BCSNetIPClaim
 	}
 	return out, err
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
@@ -27,24 +28,24 @@ const takenOver = "taken over"
 // such claim. What belongs to a pool or claim that could not be made is left out.
 func (v *importNetservice) carryOut(ctx context.Context, a *localAllocator, job *netserviceJob) (failed app.Several) {
 	unmade := map[string]bool{} // pools and claims
-	api, err := newPools(v.App)
+	api, err := resource.NewPools(v.App)
 	if err != nil {
 		return app.Several{err}
 	}
 	for i := range job.pools {
 		p := &job.pools[i]
-		if err := v.createOne(ctx, api.api, job, p, "pool "+p.Name); err != nil {
+		if err := v.createOne(ctx, api.Api, job, p, "pool "+p.Name); err != nil {
 			unmade[p.Name], failed = true, append(failed, err)
 		}
 	}
-	claims, err := newClaims(v.App)
+	claims, err := resource.NewClaims(v.App)
 	if err != nil {
 		return append(failed, err)
 	}
 	for i := range job.plan.Claims {
 		c := &job.plan.Claims[i]
 		name := c.Namespace + "/" + c.Name
-		if err := v.createOne(ctx, claims.api.Namespace(c.Namespace), job, c, "claim "+name); err != nil {
+		if err := v.createOne(ctx, claims.Api.Namespace(c.Namespace), job, c, "claim "+name); err != nil {
 			unmade[name], failed = true, append(failed, err)
 		}
 	}
@@ -70,7 +71,7 @@ func (v *importNetservice) createOne(ctx context.Context, api dynamic.ResourceIn
 			v.Say.Note("%s is there by now", what)
 			return nil
 		case err != nil:
-			return fmt.Errorf("%s was not made: %w", what, explainError(v.App, err))
+			return fmt.Errorf("%s was not made: %w", what, resource.Explain(v.App, err))
 		}
 		o = created
 	}
@@ -83,13 +84,13 @@ func (v *importNetservice) createOne(ctx context.Context, api dynamic.ResourceIn
 // createLeases stores leases where nothing has changed since they were planned.
 func (v *importNetservice) createLeases(ctx context.Context, a *localAllocator, job *netserviceJob, todo []ipam.Lease) (failed app.Several) {
 	stored, changed := make([]ipam.Lease, len(todo)), make([]bool, len(todo))
-	errs := inBulk(ctx, v.App, todo, takenOver, func(i int, l ipam.Lease) (err error) {
+	errs := resource.InBulk(ctx, v.App, todo, takenOver, func(i int, l ipam.Lease) (err error) {
 		if stored[i] = l; v.DryRun != app.DryRunClient {
 			var created bool
 			stored[i], created, err = recovery.Create(ctx, a.leases, l)
 			changed[i] = err == nil && !created
 		}
-		return explainError(v.App, err)
+		return resource.Explain(v.App, err)
 	})
 	var addrs, late []netip.Addr
 	for i, l := range stored {
@@ -102,13 +103,13 @@ func (v *importNetservice) createLeases(ctx context.Context, a *localAllocator, 
 		}
 	}
 	if len(addrs) > 0 {
-		v.Say.Done("%s %s: %s", humanize.Plural(len(addrs), "address"), takenOver, spell(ipaddr.SetOfAddrs(addrs...)))
+		v.Say.Done("%s %s: %s", humanize.Plural(len(addrs), "address"), takenOver, resource.Spell(ipaddr.SetOfAddrs(addrs...)))
 	}
 	if len(late) > 0 {
 		failed = append(failed, app.Refuse(app.ReasonLeaseChanged, "%s changed meanwhile and %s left alone: %s", humanize.Plural(len(late), "address"),
-			humanize.OneOr(len(late), "is", "are"), spell(ipaddr.SetOfAddrs(late...))).WithHint("run it again"))
+			humanize.OneOr(len(late), "is", "are"), resource.Spell(ipaddr.SetOfAddrs(late...))).WithHint("run it again"))
 	}
-	return append(failed, unfinished(ctx, v.App, takenOver, todo, errs))
+	return append(failed, resource.Unfinished(ctx, v.App, takenOver, todo, errs))
 }
 
 // print prints all objects that were made, unless the table has shown them.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
 // step is one object to install.
@@ -42,7 +43,7 @@ func stepFor(ctx context.Context, s *app.App, c dynamic.Interface, want unstruct
 
 // needAdministrator explains an error of what only administrators do.
 func needAdministrator(s *app.App, err error) error {
-	err = explainError(s, err)
+	err = resource.Explain(s, err)
 	if f, ok := errors.AsType[*app.Failure](err); ok && f.Hint == app.HintRights {
 		f.Hint = "this needs an administrator of the cluster; who you are: kubectl auth whoami"
 	}

@@ -8,19 +8,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/follow"
 )
 
 // established waits until the API server serves a definition.
 func (v *install) established(ctx context.Context, crd step) error {
 	name, said := crd.want.GetName(), false
-	err := waitSet[bool]{session: v.App, api: crd.api, fields: named(name), read: served, see: func(set map[string]bool) (bool, error) {
+	err := follow.WaitSet[bool]{Session: v.App, Api: crd.api, Fields: follow.Named(name), Read: served, See: func(set map[string]bool) (bool, error) {
 		if !set[name] && !said {
 			v.Say.Wait("%s: waiting until it is served", title(crd.want))
 			said = true
 		}
 		return set[name], nil
-	}}.until(ctx, v.timeout)
-	if errors.Is(err, errTooLong) {
+	}}.Until(ctx, v.timeout)
+	if errors.Is(err, follow.ErrTooLong) {
 		f := &app.Failure{Code: app.ExitTimeout, Message: title(crd.want) + " is not served after " + v.timeout.String(), Cause: err}
 		return f.WithHint("see why: kubectl get crd %s -o yaml; then run it again: it does the rest", name)
 	}

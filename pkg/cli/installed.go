@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 )
 
@@ -20,7 +21,7 @@ func definitions(ctx context.Context, c dynamic.Interface) ([]doctor.CRD, error)
 	}
 	var out []doctor.CRD
 	for _, want := range ours {
-		stored, err := c.Resource(crdResource()).Get(ctx, want.GetName(), metav1.GetOptions{})
+		stored, err := c.Resource(resource.CrdResource()).Get(ctx, want.GetName(), metav1.GetOptions{})
 		crd := doctor.CRD{Name: want.GetName(), Missing: apierrors.IsNotFound(err)}
 		switch {
 		case err == nil:

@@ -11,6 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
@@ -43,7 +44,7 @@ output; with --no-headers it is the first word.`,
 	cmd.Flags().StringVar(&v.pool, "pool", "", "the `POOL` to take it from")
 	cmd.Flags().StringVar(&v.owner, "for", "", "the `NAME` that holds it")
 	cmd.Flags().StringVar(&v.address, "address", "", "this `ADDRESS` and no other")
-	app.CompleteWith(cmd, "pool", completePools(s))
+	app.CompleteWith(cmd, "pool", resource.CompletePools(s))
 	app.Complete(cmd, "for")
 	app.Complete(cmd, "address")
 	s.DryRun.AddTo(cmd)
@@ -65,7 +66,7 @@ func (v *ipAllocate) Validate() error {
 	}
 	v.request = allocator.Request{Owner: v.owner, Pool: v.pool}
 	if v.address != "" {
-		a, err := ipaddr.ParseAddr(addressWord(v.address))
+		a, err := ipaddr.ParseAddr(resource.AddressWord(v.address))
 		if err != nil {
 			return app.Usagef("--address: %v", err)
 		}
@@ -75,14 +76,14 @@ func (v *ipAllocate) Validate() error {
 }
 
 func (v *ipAllocate) Run(ctx context.Context) error {
-	api, err := newPools(v.App)
+	api, err := resource.NewPools(v.App)
 	if err != nil {
 		return err
 	}
-	if _, err := api.get(ctx, v.pool); err != nil {
+	if _, err := api.Get(ctx, v.pool); err != nil {
 		return err
 	}
-	outlivePipes()
+	resource.OutlivePipes()
 	a, err := startAllocator(ctx, v.App, nil)
 	if err != nil {
 		return err
@@ -145,7 +146,7 @@ func (v *ipAllocate) propose(ctx context.Context, a *localAllocator) error {
 			continue
 		}
 		if _, err := a.leases.Write(ctx, l); err != nil {
-			return explainError(v.App, err)
+			return resource.Explain(v.App, err)
 		}
 	}
 	return v.tell(held, fresh)

@@ -13,6 +13,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
@@ -36,19 +37,19 @@ Of a free address, which pool hands it out, or why nobody gets it.
 - reads addresses from standard input, one a line.`,
 		Example: `  bcsnetctl ip describe 10.0.0.20
   bcsnetctl ip describe 10.0.0.20 -o yaml`,
-		ValidArgsFunction: completeAddresses(s, ipam.Active, ipam.Reserved),
+		ValidArgsFunction: resource.CompleteAddresses(s, ipam.Active, ipam.Reserved),
 	}
 	v.output.AddToChange(cmd)
-	return under(group, cmd)
+	return resource.Under(group, cmd)
 }
 
 func (v *ipDescribe) Complete(args []string) (err error) {
-	v.args, err = argsOrLines(v.App, "addresses", args)
+	v.args, err = resource.ArgsOrLines(v.App, "addresses", args)
 	return err
 }
 
 func (v *ipDescribe) Validate() (err error) {
-	if v.addrs, err = parseAddresses(v.args); err != nil {
+	if v.addrs, err = resource.ParseAddresses(v.args); err != nil {
 		return err
 	}
 	return v.output.Validate()
@@ -62,19 +63,19 @@ func (v *ipDescribe) Run(ctx context.Context) error {
 	objects := make([]*unstructured.Unstructured, len(v.addrs))
 	var plans *ipam.Index
 	group, asking := errgroup.WithContext(ctx)
-	group.SetLimit(atOnce)
+	group.SetLimit(resource.AtOnce)
 	group.Go(func() (err error) {
-		plans, err = poolPlans(asking, v.App)
+		plans, err = resource.PoolPlans(asking, v.App)
 		return err
 	})
 	for i, a := range v.addrs {
 		group.Go(func() error {
-			o, err := c.Resource(resource(v1.IPResource)).Get(asking, ipaddr.ObjectName(a), metav1.GetOptions{})
+			o, err := c.Resource(resource.Of(v1.IPResource)).Get(asking, ipaddr.ObjectName(a), metav1.GetOptions{})
 			switch {
 			case err == nil:
 				objects[i] = o
-			case !apierrors.IsNotFound(err) || noSuchResource(err):
-				return explainError(v.App, err)
+			case !apierrors.IsNotFound(err) || resource.NoSuchResource(err):
+				return resource.Explain(v.App, err)
 			}
 			return nil
 		})
@@ -98,7 +99,7 @@ type addressView struct {
 	// stored is the object; nil where there is none.
 	stored *unstructured.Unstructured
 	// pod is what became of the holder's pod, unread why that is not known.
-	pod    podState
+	pod    resource.PodState
 	unread error
 	// named is the pool that the object names, exists false when there is none of that name any more.
 	named  ipam.Pool
@@ -121,7 +122,7 @@ func (v *ipDescribe) views(ctx context.Context, plans *ipam.Index, objects []*un
 		all[i] = ipam.Lease{Addr: v.addrs[i]}
 		if o != nil {
 			var err error
-			if all[i], err = readLease(o); err != nil {
+			if all[i], err = resource.ReadLease(o); err != nil {
 				return nil, err
 			}
 		}
@@ -129,15 +130,15 @@ func (v *ipDescribe) views(ctx context.Context, plans *ipam.Index, objects []*un
 		plans.Wrote(all[i])
 	}
 	if free {
-		nodes, err := listNodes(ctx, v.App)
+		nodes, err := resource.ListNodes(ctx, v.App)
 		if err != nil {
 			v.Say.Warn("nodes cannot be read, so it is unknown whether one has the address itself: %v", err)
 		}
 		for _, n := range nodes {
-			plans.SetNode(n.name, n.addrs)
+			plans.SetNode(n.Name, n.Addrs)
 		}
 	}
-	pods, unread := podStates(ctx, v.App, all)
+	pods, unread := resource.PodStates(ctx, v.App, all)
 	claims := claimsOfLeases(ctx, v.App, all)
 	var views []addressView
 	for i, l := range all {

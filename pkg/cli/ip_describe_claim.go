@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -16,7 +17,7 @@ import (
 // out: what the addresses say of it remains.
 func claimsOfLeases(ctx context.Context, s *app.App, leases []ipam.Lease) map[string]*v1.BCSNetIPClaim {
 	found := map[string]*v1.BCSNetIPClaim{}
-	var api *claims
+	var api *resource.Claims
 	for _, l := range leases {
 		if _, known := found[l.Claim]; known || l.Claim == "" {
 			continue
@@ -24,29 +25,29 @@ func claimsOfLeases(ctx context.Context, s *app.App, leases []ipam.Lease) map[st
 		found[l.Claim] = nil
 		if api == nil {
 			var err error
-			if api, err = newClaims(s); err != nil {
+			if api, err = resource.NewClaims(s); err != nil {
 				return found
 			}
 		}
-		c, err := api.find(ctx, l.Claim)
+		c, err := findClaims(ctx, api, l.Claim)
 		switch {
 		case err == nil:
 			found[l.Claim] = c.BCSNetIPClaim
 		case !apierrors.IsNotFound(err):
-			s.Say.Warn("claim %s cannot be read: %v", l.Claim, explainError(s, err))
+			s.Say.Warn("claim %s cannot be read: %v", l.Claim, resource.Explain(s, err))
 		}
 	}
 	return found
 }
 
-// find reads the claim that an address names; the error is the API server's.
-func (c *claims) find(ctx context.Context, name string) (ipClaim, error) {
+// findClaims reads the claim that an address names; the error is the API server's.
+func findClaims(ctx context.Context, c *resource.Claims, name string) (resource.Claim, error) {
 	namespace, name, _ := strings.Cut(name, "/")
-	stored, err := c.api.Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	stored, err := c.Api.Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return ipClaim{}, err
+		return resource.Claim{}, err
 	}
-	return readClaim(stored)
+	return resource.ReadClaim(stored)
 }
 
 // claimLines say which claim an address belongs to, for which of its pods, and how long it is kept.
@@ -54,7 +55,7 @@ func (a addressView) claimLines(line func(label, format string, args ...any)) {
 	if a.Claim != "" {
 		text := a.Claim
 		if a.claim != nil {
-			text += ", of " + ownerText(a.claim)
+			text += ", of " + resource.OwnerText(a.claim)
 		} else {
 			text += ", which does not exist"
 		}
@@ -64,10 +65,10 @@ func (a addressView) claimLines(line func(label, format string, args ...any)) {
 		line("Kept for", "%s", a.PodPrimaryKey)
 	}
 	if a.claim != nil {
-		line("Policy", "%s", policyText(a.claim.Spec.ReleasePolicy, a.claim.Spec.Keep, a.claim.Spec.Owner != nil))
+		line("Policy", "%s", resource.PolicyText(a.claim.Spec.ReleasePolicy, a.claim.Spec.Keep, a.claim.Spec.Owner != nil))
 	}
 	if a.ExpiredTime != "" {
-		line("Until", "%s", untilText(a.ExpiredTime))
+		line("Until", "%s", resource.UntilText(a.ExpiredTime))
 	}
 	if a.IsRetained() && a.PodName != "" {
 		line("Last pod", "%s", podText(a.Lease))

@@ -8,6 +8,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -23,7 +24,7 @@ func (v *ipDescribe) write(views []addressView) error {
 		if err := v.earlier(&b, view); err != nil {
 			return err
 		}
-		section(&b, "Next", v.next(view))
+		printer.Section(&b, "Next", v.next(view))
 	}
 	_, err := v.Out.Write(b.Bytes())
 	return err
@@ -57,10 +58,10 @@ func (v *ipDescribe) head(b *bytes.Buffer, a addressView) {
 	if a.State == ipam.Active {
 		line("Held by", "%s", a.holder())
 	}
-	if c := reservation(a.Lease); c.By != "" {
+	if c := resource.Reservation(a.Lease); c.By != "" {
 		line("By", "%s", c.By)
 	}
-	if c := reservation(a.Lease); c.Reason != "" {
+	if c := resource.Reservation(a.Lease); c.Reason != "" {
 		line("Reason", "%s", c.Reason)
 	}
 	a.claimLines(line)
@@ -74,7 +75,7 @@ func (v *ipDescribe) head(b *bytes.Buffer, a addressView) {
 		line("Pool", "%s", pool)
 	}
 	if !a.Updated.IsZero() {
-		line("Since", "%s, %s", timeText(a.Updated), v.Age(a.Updated))
+		line("Since", "%s, %s", resource.TimeText(a.Updated), v.Age(a.Updated))
 	}
 }
 
@@ -106,8 +107,8 @@ func (a addressView) holder() string {
 		return a.Owner + ", which is no pod"
 	case a.unread != nil:
 		return fmt.Sprintf("%s; it is unknown whether the pod lives: %v", a.Who(), a.unread)
-	case a.pod.text != "":
-		return fmt.Sprintf("%s; the pod %s", a.Who(), a.pod.text)
+	case a.pod.Text != "":
+		return fmt.Sprintf("%s; the pod %s", a.Who(), a.pod.Text)
 	default:
 		return a.Who()
 	}
@@ -155,7 +156,7 @@ func (v *ipDescribe) earlier(b *bytes.Buffer, a addressView) error {
 			rows = append(rows, r)
 		}
 	}
-	if reservation(a.Lease) != (ipam.Change{}) {
+	if resource.Reservation(a.Lease) != (ipam.Change{}) {
 		rows = rows[1:] // the head tells
 	}
 	if len(rows) == 0 {
@@ -183,10 +184,10 @@ func (v *ipDescribe) next(a addressView) []string {
 		return lines
 	case a.State == ipam.Reserved:
 		return line("have it handed out again", "bcsnetctl ip unreserve "+addr)
-	case a.State == ipam.Active && a.pod.lives:
+	case a.State == ipam.Active && a.pod.Lives:
 		return append(line("delete the pod, which gives it back", "kubectl -n "+a.Namespace+" delete pod "+a.PodName),
 			line("take it from the pod that lives", "bcsnetctl ip release "+addr+" --force")...)
-	case a.State == ipam.Active && a.pod.mayRun:
+	case a.State == ipam.Active && a.pod.MayRun:
 		return line("take it away before that is sure", "bcsnetctl ip release "+addr+" --force")
 	case a.State == ipam.Active && a.Retained():
 		return line("leave it to its claim alone", "bcsnetctl ip release "+addr)

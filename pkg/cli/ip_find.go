@@ -12,6 +12,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
@@ -53,11 +54,11 @@ A flag has TEXT mean only that; several flags, any of those.`,
 			v.only[k.flag] = cmd.Flags().Bool(k.flag, false, "TEXT is "+k.help)
 		}
 	}
-	return under(group, cmd)
+	return resource.Under(group, cmd)
 }
 
 func (v *ipFind) Complete(args []string) error {
-	v.text = addressWord(strings.TrimSpace(args[0]))
+	v.text = resource.AddressWord(strings.TrimSpace(args[0]))
 	if _, id, ok := strings.Cut(v.text, "://"); ok { // as kubectl shows container IDs
 		v.text = id
 	}
@@ -104,13 +105,13 @@ func (v *ipFind) Run(ctx context.Context) error {
 		found, err = v.beginning(ctx, leases)
 	}
 	if err != nil {
-		return explainError(v.App, err)
+		return resource.Explain(v.App, err)
 	}
 	if len(found.rows) == 0 {
 		return v.nothing()
 	}
 	rows := found.sorted()
-	if err := printer.Sorted(&v.output.Sort, rows, func(l ipam.Lease) (printer.SortKey, error) { return leaseSortKey(&v.output.Sort, l) }); err != nil {
+	if err := printer.Sorted(&v.output.Sort, rows, func(l ipam.Lease) (printer.SortKey, error) { return resource.LeaseSortKey(&v.output.Sort, l) }); err != nil {
 		return err
 	}
 	if err := printLeases(v.App, &v.output, leaseColumns(v.App, !v.active), rows); err != nil {
@@ -132,7 +133,7 @@ func (v *ipFind) exactly(ctx context.Context, leases *store.Client) (*findings, 
 				if err == nil {
 					parts[i] = []ipam.Lease{l}
 				}
-				if errors.Is(err, store.ErrNotFound) && !noSuchResource(err) {
+				if errors.Is(err, store.ErrNotFound) && !resource.NoSuchResource(err) {
 					err = nil
 				}
 				return err

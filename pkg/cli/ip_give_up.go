@@ -10,6 +10,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -22,7 +23,7 @@ func giveUpAll(ctx context.Context, s *app.App, leases *store.Client, o *printer
 	if s.DryRun != app.DryRunClient && len(held) > 0 {
 		change = s.Change(ctx, ipam.VerbRelease, reason)
 	}
-	failed := inBulk(ctx, s, held, done, func(_ int, l ipam.Lease) error {
+	failed := resource.InBulk(ctx, s, held, done, func(_ int, l ipam.Lease) error {
 		if s.DryRun == app.DryRunClient {
 			return nil
 		}
@@ -41,7 +42,7 @@ func giveUpAll(ctx context.Context, s *app.App, leases *store.Client, o *printer
 		then(given)
 	}
 	printed := printLeases(s, o, leaseColumns(s, false), given)
-	return app.Several{unfinished(ctx, s, done, held, failed), printed}.Compact()
+	return app.Several{resource.Unfinished(ctx, s, done, held, failed), printed}.Compact()
 }
 
 // warnRefill says of which claims that lose kept addresses the controller takes others at once, because they take
@@ -56,10 +57,10 @@ func warnRefill(ctx context.Context, s *app.App, held []ipam.Lease) {
 	if len(lose) == 0 {
 		return
 	}
-	api, err := newClaims(s)
-	var all []ipClaim
+	api, err := resource.NewClaims(s)
+	var all []resource.Claim
 	if err == nil {
-		all, err = api.few(ctx, slices.Sorted(maps.Keys(lose)))
+		all, err = api.Few(ctx, slices.Sorted(maps.Keys(lose)))
 	}
 	if err != nil {
 		if f, ok := errors.AsType[*app.Failure](err); !ok || f.Reason != ipam.ReasonForbidden {
@@ -69,8 +70,8 @@ func warnRefill(ctx context.Context, s *app.App, held []ipam.Lease) {
 	}
 	var names []string
 	for _, c := range all {
-		if lose[c.name()] && c.Spec.Preallocate && c.DeletionTimestamp == nil {
-			names = append(names, c.name())
+		if lose[c.FullName()] && c.Spec.Preallocate && c.DeletionTimestamp == nil {
+			names = append(names, c.FullName())
 		}
 	}
 	if n := len(names); n > 0 {
@@ -102,7 +103,7 @@ func sameHolder(now, then ipam.Lease) bool {
 
 // changedMeanwhile says why an address was left alone: it is free, or somebody else has got it meanwhile.
 func changedMeanwhile(ctx context.Context, s *app.App, leases *store.Client, was ipam.Lease) error {
-	now, err := readAddresses(ctx, s, leases, []netip.Addr{was.Addr})
+	now, err := resource.ReadAddresses(ctx, s, leases, []netip.Addr{was.Addr})
 	switch {
 	case err != nil:
 		return err

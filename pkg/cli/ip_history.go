@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"net/netip"
-	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,8 +10,8 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 type ipHistory struct {
@@ -35,20 +34,20 @@ address back because the pod had gone. An address remembers its last 3 rows.
 - reads addresses from standard input, one a line.`,
 		Example: `  bcsnetctl ip history 10.0.0.20
   bcsnetctl ip history 10.0.0.20 10.0.0.21 -o json`,
-		ValidArgsFunction: completeAddresses(s, ipam.Active, ipam.Reserved),
+		ValidArgsFunction: resource.CompleteAddresses(s, ipam.Active, ipam.Reserved),
 	}
 	v.output.AddToViews(cmd)
 	v.output.AddSort(cmd, ".since")
-	return under(group, cmd)
+	return resource.Under(group, cmd)
 }
 
 func (v *ipHistory) Complete(args []string) (err error) {
-	v.args, err = argsOrLines(v.App, "addresses", args)
+	v.args, err = resource.ArgsOrLines(v.App, "addresses", args)
 	return err
 }
 
 func (v *ipHistory) Validate() (err error) {
-	if v.addrs, err = parseAddresses(v.args); err != nil {
+	if v.addrs, err = resource.ParseAddresses(v.args); err != nil {
 		return err
 	}
 	return v.output.Validate()
@@ -59,7 +58,7 @@ func (v *ipHistory) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := readAddresses(ctx, v.App, leases, v.addrs)
+	all, err := resource.ReadAddresses(ctx, v.App, leases, v.addrs)
 	if err != nil {
 		return err
 	}
@@ -101,12 +100,12 @@ func pastRows(l ipam.Lease) (rows []pastRow) {
 	case ipam.Active:
 		rows = append(rows, pastRow{l.Addr, ipam.Past{Holder: l.Who(), Host: l.Host, Since: l.Updated, Change: ipam.Change{Verb: whatHolds}}, true})
 	case ipam.Reserved:
-		change := reservation(l)
+		change := resource.Reservation(l)
 		change.Verb = whatReserved
 		if l.Claim != "" {
 			change = ipam.Change{Verb: whatKept}
 		}
-		rows = append(rows, pastRow{l.Addr, ipam.Past{Holder: claimHolder(l), Since: l.Updated, Change: change}, true})
+		rows = append(rows, pastRow{l.Addr, ipam.Past{Holder: resource.ClaimHolder(l), Since: l.Updated, Change: change}, true})
 	case ipam.Available:
 	}
 	for _, p := range l.History.Entries() {
@@ -121,23 +120,20 @@ func pastRows(l ipam.Lease) (rows []pastRow) {
 func pastColumns() []printer.Column[pastRow] {
 	return []printer.Column[pastRow]{
 		{Name: "ADDRESS", Cell: func(r pastRow) string { return r.addr.String() }},
-		{Name: "SINCE", Cell: func(r pastRow) string { return timeText(r.Since) }},
+		{Name: "SINCE", Cell: func(r pastRow) string { return resource.TimeText(r.Since) }},
 		{Name: "UNTIL", Cell: func(r pastRow) string {
 			if r.current {
 				return "now"
 			}
-			return timeText(r.Until)
+			return resource.TimeText(r.Until)
 		}},
 		{Name: "HOLDER", Cell: func(r pastRow) string { return printers.EscapeTerminal(r.Holder) }},
-		{Name: "HOST", Cell: func(r pastRow) string { return addrText(r.Host) }},
+		{Name: "HOST", Cell: func(r pastRow) string { return resource.AddrText(r.Host) }},
 		{Name: "WHAT", Cell: func(r pastRow) string { return printers.EscapeTerminal(r.Verb) }},
 		{Name: "BY", Cell: func(r pastRow) string { return printers.EscapeTerminal(r.By) }},
 		{Name: "REASON", Cell: func(r pastRow) string { return printers.EscapeTerminal(r.Reason) }},
 	}
 }
-
-// timeText is a time as tables show it: UTC, to the second.
-func timeText(t time.Time) string { return store.FormatTime(t.Truncate(time.Second)) }
 
 // pastObjects is the list for -o json and the like. There is no such kind in the cluster: it is a view.
 func pastObjects(rows []pastRow) *unstructured.UnstructuredList {
@@ -151,7 +147,7 @@ func pastObjects(rows []pastRow) *unstructured.UnstructuredList {
 func (r pastRow) object() map[string]any {
 	return map[string]any{
 		"apiVersion": app.ProgramName + "/v1", "kind": "AddressHistory",
-		"address": r.addr.String(), "current": r.current, "since": timeText(r.Since), "until": timeText(r.Until),
-		"holder": r.Holder, "host": addrText(r.Host), "what": r.Verb, "by": r.By, "reason": r.Reason,
+		"address": r.addr.String(), "current": r.current, "since": resource.TimeText(r.Since), "until": resource.TimeText(r.Until),
+		"holder": r.Holder, "host": resource.AddrText(r.Host), "what": r.Verb, "by": r.By, "reason": r.Reason,
 	}
 }

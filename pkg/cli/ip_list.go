@@ -7,7 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/follow"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -26,7 +28,7 @@ func newIP(s *app.App) *cobra.Command {
 type ipList struct {
 	*app.App
 	output printer.Output
-	query  leaseQuery
+	query  resource.LeaseQuery
 }
 
 func newIPList(s *app.App) *cobra.Command {
@@ -51,9 +53,9 @@ as Kept: its pod is the one that had it last.`,
 	}
 	v.output.AddTo(cmd)
 	v.output.AddSort(cmd, ".status.updateTime")
-	addWatch(&v.output, cmd)
-	v.query.addTo(s, cmd)
-	cmd.Flags().StringVar(&v.query.status, "status", "", "only addresses that are `STATUS`: Available, Active or Reserved")
+	follow.AddWatch(&v.output, cmd)
+	v.query.AddTo(s, cmd)
+	cmd.Flags().StringVar(&v.query.Status, "status", "", "only addresses that are `STATUS`: Available, Active or Reserved")
 	app.Complete(cmd, "status", ipam.Available.String(), ipam.Active.String(), ipam.Reserved.String())
 	return cmd
 }
@@ -61,7 +63,7 @@ as Kept: its pod is the one that had it last.`,
 func (v *ipList) Complete([]string) error { return nil }
 
 func (v *ipList) Validate() error {
-	if err := v.query.validate(); err != nil {
+	if err := v.query.Validate(); err != nil {
 		return err
 	}
 	return v.output.Validate()
@@ -70,18 +72,18 @@ func (v *ipList) Validate() error {
 func (v *ipList) Run(ctx context.Context) error {
 	columns := leaseColumns(v.App, true)
 	if v.output.Watch {
-		return v.query.watch(ctx, v.App, &v.output, columns, countText)
+		return watchLeases(ctx, &v.query, v.App, &v.output, columns, countText)
 	}
 	if v.output.Printer == nil {
-		v.query.rests = newRests(ctx, v.App)
+		v.query.Rests = resource.NewCooldowns(ctx, v.App)
 	}
-	found, err := v.query.print(ctx, v.App, &v.output, v.query.rests.in(columns))
+	found, err := printList(ctx, &v.query, v.App, &v.output, v.query.Rests.In(columns))
 	if err != nil || v.output.Printer != nil {
 		return err
 	}
-	defer found.remark(v.App, v.query.pool)
+	defer found.remark(v.App, v.query.Pool)
 	if len(found.counts) == 0 {
-		return v.query.empty(ctx, v.App, "addresses")
+		return v.query.Empty(ctx, v.App, "addresses")
 	}
 	text := countText(found.counts)
 	if found.cooling > 0 {

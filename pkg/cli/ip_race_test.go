@@ -18,6 +18,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
 // before is a proxy that has somebody else do something right before the first request that it is about.
@@ -154,7 +155,7 @@ func TestReleaseInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-looking
-	for range atOnce - 1 {
+	for range resource.AtOnce - 1 {
 		<-heldUp
 	}
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
@@ -45,23 +46,23 @@ input, one entry a line. What fails can be run again: it does the rest.`,
 		Example: `  bcsnetctl ip release 10.0.0.20 --dry-run=client
   bcsnetctl ip release 10.0.0.20 10.0.0.32-10.0.0.63 --force --yes --reason "node lost"
   bcsnetctl ip release 10.0.0.20 --force`,
-		ValidArgsFunction: completeLeases(s, leaseQuery{status: ipam.Active.String()}, kept()),
+		ValidArgsFunction: resource.CompleteLeases(s, resource.LeaseQuery{Status: ipam.Active.String()}, resource.Retained()),
 	}
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&v.force, "force", false, "also take the address of a pod that lives, or may still run")
 	app.AddReason(cmd, &v.reason)
 	s.DryRun.AddTo(cmd)
 	v.output.AddTo(cmd)
-	return under(group, cmd)
+	return resource.Under(group, cmd)
 }
 
 func (v *ipRelease) Complete(args []string) (err error) {
-	v.args, err = argsOrLines(v.App, "addresses", args)
+	v.args, err = resource.ArgsOrLines(v.App, "addresses", args)
 	return err
 }
 
 func (v *ipRelease) Validate() (err error) {
-	if v.addrs, err = parseSets(v.args); err != nil {
+	if v.addrs, err = resource.ParseSets(v.args); err != nil {
 		return err
 	}
 	if err := app.CheckText("--reason", v.reason, ipam.MaxPastReason); err != nil {
@@ -79,7 +80,7 @@ func (v *ipRelease) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := readAddresses(ctx, v.App, leases, v.addrs)
+	all, err := resource.ReadAddresses(ctx, v.App, leases, v.addrs)
 	if err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func (v *ipRelease) Run(ctx context.Context) error {
 func (v *ipRelease) check(ctx context.Context, all []ipam.Lease) (held []ipam.Lease, err error) {
 	var failed app.Several
 	var free []ipam.Lease
-	pods, unread := podStates(ctx, v.App, all)
+	pods, unread := resource.PodStates(ctx, v.App, all)
 	for i, l := range all {
 		switch {
 		case l.IsRetained():
@@ -112,11 +113,11 @@ func (v *ipRelease) check(ctx context.Context, all []ipam.Lease) (held []ipam.Le
 			free = append(free, l)
 		case unread[i] != nil && !v.force:
 			failed = append(failed, fmt.Errorf("whether the holder of %s lives is unknown: %w", l.Addr, unread[i]))
-		case pods[i].lives && !v.force:
-			failed = append(failed, app.Refuse(app.ReasonPodLives, "address %s is held by %s, and the pod %s", l.Addr, l.Where(), pods[i].text).
+		case pods[i].Lives && !v.force:
+			failed = append(failed, app.Refuse(app.ReasonPodLives, "address %s is held by %s, and the pod %s", l.Addr, l.Where(), pods[i].Text).
 				WithHint("a pod that is deleted gives it back; to take it away all the same: bcsnetctl ip release %s --force", l.Addr))
-		case pods[i].mayRun && !v.force:
-			failed = append(failed, app.Refuse(app.ReasonPodLives, "address %s is held by %s; the pod %s", l.Addr, l.Where(), pods[i].text).
+		case pods[i].MayRun && !v.force:
+			failed = append(failed, app.Refuse(app.ReasonPodLives, "address %s is held by %s; the pod %s", l.Addr, l.Where(), pods[i].Text).
 				WithHint("the controller frees it once nobody surely has it; to take it away at once: bcsnetctl ip release %s --force", l.Addr))
 		default:
 			held = append(held, l)
@@ -127,7 +128,7 @@ func (v *ipRelease) check(ctx context.Context, all []ipam.Lease) (held []ipam.Le
 		return nil, err
 	}
 	if failed = append(failed, unknown...); len(failed) > 0 {
-		return nil, noneDone(v.App, len(all), "released", failed)
+		return nil, resource.NoneDone(v.App, len(all), "released", failed)
 	}
 	for i, l := range all {
 		if l.State != ipam.Available {
@@ -139,7 +140,7 @@ func (v *ipRelease) check(ctx context.Context, all []ipam.Lease) (held []ipam.Le
 		for _, l := range free {
 			addrs = append(addrs, l.Addr)
 		}
-		v.Say.Note("%s %s free already", spell(ipaddr.SetOfAddrs(addrs...)), humanize.OneOr(n, "is", "are"))
+		v.Say.Note("%s %s free already", resource.Spell(ipaddr.SetOfAddrs(addrs...)), humanize.OneOr(n, "is", "are"))
 	}
 	return held, nil
 }
@@ -154,7 +155,7 @@ func (v *ipRelease) known(ctx context.Context, free []ipam.Lease) (failed app.Se
 			continue
 		}
 		if x == nil {
-			if x, err = poolPlans(ctx, v.App); err != nil {
+			if x, err = resource.PoolPlans(ctx, v.App); err != nil {
 				return nil, err
 			}
 		}
@@ -166,22 +167,22 @@ func (v *ipRelease) known(ctx context.Context, free []ipam.Lease) (failed app.Se
 }
 
 // announce says what releasing an address does.
-func (v *ipRelease) announce(l ipam.Lease, pod podState, unread error) {
+func (v *ipRelease) announce(l ipam.Lease, pod resource.PodState, unread error) {
 	what := fmt.Sprintf("%s of pool %s: %s", l.Addr, l.Pool, l.Where())
 	if l.State == ipam.Active && l.Retained() {
 		what += ", by claim " + l.Claim + ", for which it stays reserved"
 	}
 	switch {
 	case l.State == ipam.Reserved:
-		v.Say.Start("%s of pool %s: %s; no pod has it, and it goes back to the pool", l.Addr, l.Pool, keptText(l))
+		v.Say.Start("%s of pool %s: %s; no pod has it, and it goes back to the pool", l.Addr, l.Pool, resource.RetainedText(l))
 	case unread != nil:
 		v.Say.Warn("%s; it is unknown whether the pod lives: %v", what, unread)
-	case pod.mayRun:
-		v.Say.Warn("%s; the pod %s", what, pod.text)
-	case pod.lives:
-		v.Say.Warn("%s; the pod %s and loses the address", what, pod.text)
-	case pod.text != "":
-		v.Say.Start("%s; the pod %s", what, pod.text)
+	case pod.MayRun:
+		v.Say.Warn("%s; the pod %s", what, pod.Text)
+	case pod.Lives:
+		v.Say.Warn("%s; the pod %s and loses the address", what, pod.Text)
+	case pod.Text != "":
+		v.Say.Start("%s; the pod %s", what, pod.Text)
 	case l.Owner != "":
 		v.Say.Start("%s, which is no pod", what)
 	default:
@@ -201,7 +202,7 @@ func (v *ipRelease) sayKept(released []ipam.Lease) {
 		return
 	}
 	set := ipaddr.SetOfAddrs(addrs...)
-	v.Say.Note("%s reserved for %s: %s", humanize.OneOr(len(addrs), "it stays", "they stay"), humanize.OneOr(len(addrs), "its claim", "their claims"), spell(set))
+	v.Say.Note("%s reserved for %s: %s", humanize.OneOr(len(addrs), "it stays", "they stay"), humanize.OneOr(len(addrs), "its claim", "their claims"), resource.Spell(set))
 	v.Hint("to give %s back to %s pool, release %s again: bcsnetctl ip release %s",
-		humanize.OneOr(len(addrs), "it", "them"), humanize.OneOr(len(addrs), "its", "their"), humanize.OneOr(len(addrs), "it", "them"), arguments(set))
+		humanize.OneOr(len(addrs), "it", "them"), humanize.OneOr(len(addrs), "its", "their"), humanize.OneOr(len(addrs), "it", "them"), resource.Arguments(set))
 }

@@ -11,21 +11,19 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// maxBulk is how many addresses one call sets aside or gives back.
-const maxBulk = 4096
-
 // ipReserve sets addresses aside, or has them handed out again.
 type ipReserve struct {
 	*app.App
 	output  printer.Output
 	args    []string
-	entries []entry
+	entries []resource.Entry
 	reason  string
 	reserve bool
 	// again: addresses that were set aside by somebody before. What cannot be is left out and said.
@@ -61,7 +59,7 @@ error.
 - reads addresses from standard input, one entry a line.`,
 		Example: `  bcsnetctl ip unreserve 10.0.0.20
   bcsnetctl ip unreserve 10.0.0.64-10.0.0.79 --reason "lab closed"`,
-		ValidArgsFunction: completeLeases(s, setAside()),
+		ValidArgsFunction: resource.CompleteLeases(s, resource.SetAside()),
 	})
 }
 
@@ -74,15 +72,15 @@ func (v *ipReserve) command(cmd *cobra.Command) *cobra.Command {
 }
 
 func (v *ipReserve) Complete(args []string) (err error) {
-	v.args, err = argsOrLines(v.App, "addresses", args)
+	v.args, err = resource.ArgsOrLines(v.App, "addresses", args)
 	return err
 }
 
 func (v *ipReserve) Validate() (err error) {
-	if v.entries, err = parseEntries(addressWords(v.args)); err != nil {
+	if v.entries, err = resource.ParseEntries(resource.AddressWords(v.args)); err != nil {
 		return err
 	}
-	if err := notTooMany(ipaddr.SetOf(rangesOf(v.entries)...)); err != nil {
+	if err := resource.NotTooMany(ipaddr.SetOf(resource.RangesOf(v.entries)...)); err != nil {
 		return err
 	}
 	if err := app.CheckText("--reason", v.reason, ipam.MaxPastReason); err != nil {
@@ -96,11 +94,11 @@ func (v *ipReserve) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x, err := poolPlans(ctx, v.App)
+	x, err := resource.PoolPlans(ctx, v.App)
 	if err != nil {
 		return err
 	}
-	all, err := readAddresses(ctx, v.App, leases, addressesOf(v.entries))
+	all, err := resource.ReadAddresses(ctx, v.App, leases, resource.AddressesOf(v.entries))
 	if err != nil {
 		return err
 	}
@@ -124,7 +122,7 @@ func (v *ipReserve) check(x *ipam.Index, all []ipam.Lease) (todo []ipam.Lease, e
 		case l.State == ipam.Active:
 			failed = append(failed, v.inUse(l))
 		case l.IsRetained():
-			failed = append(failed, keptByClaim(l))
+			failed = append(failed, resource.RetainedByClaim(l))
 		case l.Deleting:
 			failed = append(failed, app.Refuse(ipam.ReasonUnavailable, "the object of address %s is being deleted", l.Addr).WithHint("try again in a moment"))
 		case v.reserve && pool.Terminating:
@@ -142,14 +140,14 @@ func (v *ipReserve) check(x *ipam.Index, all []ipam.Lease) (todo []ipam.Lease, e
 	if failed = append(failed, noPool(outside, why)...); len(failed) > 0 && v.again {
 		err = failed
 	} else if len(failed) > 0 {
-		return nil, noneDone(v.App, len(all), v.done(), failed)
+		return nil, resource.NoneDone(v.App, len(all), v.done(), failed)
 	}
 	if len(same) > 0 {
 		state := map[bool]string{true: "reserved already", false: "not reserved"}[v.reserve]
 		if v.reserve && v.reason != "" && !v.again {
 			state += ", and the reason stays as it was"
 		}
-		v.Say.Note("%s: %s", state, spell(ipaddr.SetOfAddrs(same...)))
+		v.Say.Note("%s: %s", state, resource.Spell(ipaddr.SetOfAddrs(same...)))
 	}
 	return todo, err
 }
@@ -162,7 +160,7 @@ func noPool(outside []netip.Addr, why *ipam.Refusal) app.Several {
 	case 1:
 		return app.Several{why}
 	default:
-		return app.Several{app.Refuse(ipam.ReasonAddressNotInPool, "%s no pool hands out: %s", humanize.Plural(len(outside), "address"), spell(ipaddr.SetOfAddrs(outside...))).
+		return app.Several{app.Refuse(ipam.ReasonAddressNotInPool, "%s no pool hands out: %s", humanize.Plural(len(outside), "address"), resource.Spell(ipaddr.SetOfAddrs(outside...))).
 			WithHint("see what pools have: bcsnetctl pool list")}
 	}
 }
@@ -187,7 +185,7 @@ func (v *ipReserve) write(ctx context.Context, x *ipam.Index, leases *store.Clie
 		change.By = cmp.Or(v.by, change.By)
 	}
 	changed := make([]ipam.Lease, len(todo))
-	failed := inBulk(ctx, v.App, todo, v.done(), func(i int, l ipam.Lease) (err error) {
+	failed := resource.InBulk(ctx, v.App, todo, v.done(), func(i int, l ipam.Lease) (err error) {
 		if v.reserve {
 			changed[i], err = v.set(ctx, x, leases, l, change)
 		} else {
@@ -203,13 +201,13 @@ func (v *ipReserve) write(ctx context.Context, x *ipam.Index, leases *store.Clie
 		}
 	}
 	if len(addrs) > 0 {
-		v.Say.Done("%s %s: %s", humanize.Plural(len(addrs), "address"), v.done(), spell(ipaddr.SetOfAddrs(addrs...)))
+		v.Say.Done("%s %s: %s", humanize.Plural(len(addrs), "address"), v.done(), resource.Spell(ipaddr.SetOfAddrs(addrs...)))
 	}
 	var printed error
 	if v.output.Printer != nil {
 		printed = printLeases(v.App, &v.output, nil, stored)
 	}
-	return app.Several{unfinished(ctx, v.App, v.done(), todo, failed), printed}.Compact()
+	return app.Several{resource.Unfinished(ctx, v.App, v.done(), todo, failed), printed}.Compact()
 }
 
 // done is what becomes of addresses.

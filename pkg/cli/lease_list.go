@@ -6,7 +6,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/follow"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -24,11 +26,11 @@ func newLease(s *app.App) *cobra.Command {
 type leaseList struct {
 	*app.App
 	output printer.Output
-	query  leaseQuery
+	query  resource.LeaseQuery
 }
 
 func newLeaseList(s *app.App) *cobra.Command {
-	v := &leaseList{App: s, query: leaseQuery{status: ipam.Active.String()}}
+	v := &leaseList{App: s, query: resource.LeaseQuery{Status: ipam.Active.String()}}
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls", "get"}, Args: app.Takes(0, 0), RunE: app.Runs(v),
 		Short: "List the addresses in use and who holds them",
@@ -42,16 +44,16 @@ order.`,
 	}
 	v.output.AddTo(cmd)
 	v.output.AddSort(cmd, ".status.updateTime")
-	addWatch(&v.output, cmd)
-	v.query.addTo(s, cmd)
-	cmd.Flags().StringVar(&v.query.pod, "pod", "", "only addresses of this `POD`, or NAMESPACE/POD")
+	follow.AddWatch(&v.output, cmd)
+	v.query.AddTo(s, cmd)
+	cmd.Flags().StringVar(&v.query.Pod, "pod", "", "only addresses of this `POD`, or NAMESPACE/POD")
 	return cmd
 }
 
 func (v *leaseList) Complete([]string) error { return nil }
 
 func (v *leaseList) Validate() error {
-	if err := v.query.validate(); err != nil {
+	if err := v.query.Validate(); err != nil {
 		return err
 	}
 	return v.output.Validate()
@@ -60,16 +62,16 @@ func (v *leaseList) Validate() error {
 func (v *leaseList) Run(ctx context.Context) error {
 	columns := leaseColumns(v.App, false)
 	if v.output.Watch {
-		return v.query.watch(ctx, v.App, &v.output, columns, useText)
+		return watchLeases(ctx, &v.query, v.App, &v.output, columns, useText)
 	}
-	found, err := v.query.print(ctx, v.App, &v.output, columns)
+	found, err := printList(ctx, &v.query, v.App, &v.output, columns)
 	if err != nil || v.output.Printer != nil {
 		return err
 	}
 	if len(found.counts) == 0 {
-		return v.query.empty(ctx, v.App, "leases")
+		return v.query.Empty(ctx, v.App, "leases")
 	}
 	v.Say.Note("%s", useText(found.counts))
-	found.remark(v.App, v.query.pool)
+	found.remark(v.App, v.query.Pool)
 	return nil
 }

@@ -11,38 +11,40 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/follow"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// watch shows what the query finds, and then what changes. An address that the query no longer matches has left
+// watchLeases shows what the query finds, and then what changes. An address that the query no longer matches has left
 // the list, like one whose object is gone; it is shown as it was in it.
-func (q *leaseQuery) watch(ctx context.Context, s *app.App, o *printer.Output, columns []printer.Column[ipam.Lease], summary func(map[ipam.State]int) string) error {
-	rows := make([]printer.Column[leaseRow], 0, len(columns))
+func watchLeases(ctx context.Context, q *resource.LeaseQuery, s *app.App, o *printer.Output, columns []printer.Column[ipam.Lease], summary func(map[ipam.State]int) string) error {
+	rows := make([]printer.Column[resource.LeaseRow], 0, len(columns))
 	for _, c := range columns {
-		rows = append(rows, printer.Column[leaseRow]{Name: c.Name, Wide: c.Wide, Least: c.Least, Cell: func(r leaseRow) string { return c.Cell(*r.Lease) }})
+		rows = append(rows, printer.Column[resource.LeaseRow]{Name: c.Name, Wide: c.Wide, Least: c.Least, Cell: func(r resource.LeaseRow) string { return c.Cell(*r.Lease) }})
 	}
-	read := func(u *unstructured.Unstructured) (leaseRow, error) {
-		l, err := readLease(u)
+	read := func(u *unstructured.Unstructured) (resource.LeaseRow, error) {
+		l, err := resource.ReadLease(u)
 		if err != nil || o.Printer == nil {
 			u = nil // a table shows the lease
 		}
-		return leaseRow{Lease: &l, object: u}, err
+		return resource.LeaseRow{Lease: &l, Object: u}, err
 	}
-	show := func(w io.Writer, r leaseRow) error { return o.Object(w, r.object) }
-	note := func(all []leaseRow) string {
+	show := func(w io.Writer, r resource.LeaseRow) error { return o.Object(w, r.Object) }
+	note := func(all []resource.LeaseRow) string {
 		counts := map[ipam.State]int{}
 		for _, r := range all {
 			counts[r.State]++
 		}
 		return summary(counts)
 	}
-	from := source{kind: resource(v1.IPResource), which: metav1.ListOptions{FieldSelector: q.selector(), LabelSelector: q.labels}}
-	return watchObjects(ctx, s, from, read, &watched[leaseRow]{
-		view:    newView(s, o, rows, show, note),
-		compare: func(a, b leaseRow) int { return a.Addr.Compare(b.Addr) },
-		items:   map[string]leaseRow{},
+	from := follow.Source{Kind: resource.Of(v1.IPResource), Which: metav1.ListOptions{FieldSelector: q.Selector(), LabelSelector: q.Labels}}
+	return follow.WatchObjects(ctx, s, from, read, &follow.Watched[resource.LeaseRow]{
+		View:    follow.NewView(s, o, rows, show, note),
+		Compare: func(a, b resource.LeaseRow) int { return a.Addr.Compare(b.Addr) },
+		Items:   map[string]resource.LeaseRow{},
 	})
 }
 

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"runtime/debug"
 	"slices"
@@ -14,27 +13,11 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
-
-// heldLeases are the addresses that the query finds and match takes, in order.
-func heldLeases(ctx context.Context, s *app.App, q leaseQuery, match func(ipam.Lease) bool) ([]ipam.Lease, error) {
-	leases, err := s.Leases()
-	if err != nil {
-		return nil, err
-	}
-	var out []ipam.Lease
-	err = leases.Each(ctx, q.selector(), func(l ipam.Lease) error {
-		if match(l) {
-			out = append(out, l)
-		}
-		return nil
-	})
-	slices.SortFunc(out, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
-	return out, explainError(s, err)
-}
 
 // tally is what a query found.
 type tally struct {
@@ -46,24 +29,24 @@ type tally struct {
 	unlisted uint64
 }
 
-// print prints what the query finds, in order and as soon as the order is known.
-func (q *leaseQuery) print(ctx context.Context, s *app.App, o *printer.Output, columns []printer.Column[ipam.Lease]) (tally, error) {
+// printList prints what the query finds, in order and as soon as the order is known.
+func printList(ctx context.Context, q *resource.LeaseQuery, s *app.App, o *printer.Output, columns []printer.Column[ipam.Lease]) (tally, error) {
 	// The API server is what one waits for; memory may cost some time of the processor.
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
-	free, err := q.free(ctx, s)
+	free, err := freeOf(ctx, q, s)
 	if err != nil {
 		return tally{}, err
 	}
 	l := &listing{
 		output: o, table: &printer.GrowingTable[ipam.Lease]{Table: printer.NewTable(o, columns)}, w: s.Out,
-		stream: printer.NewListStream(o), status: q.status, free: free, counts: map[ipam.State]int{}, rests: q.rests,
+		stream: printer.NewListStream(o), status: q.Status, free: free, counts: map[ipam.State]int{}, rests: q.Rests,
 	}
 	asked := *q
 	if free != nil {
-		asked.status = "" // an address that is in use must be known, not to pass for a free one
+		asked.Status = "" // an address that is in use must be known, not to pass for a free one
 	}
-	rows := &sortStream{begin: func() nameOrder { return q.arrivals(ctx, s, free) }, emit: l.part}
-	err = asked.each(ctx, s, l.needsObjects(), func(r leaseRow) error {
+	rows := &sortStream{begin: func() nameOrder { return comingNames(ctx, q, s, free) }, emit: l.part}
+	err = asked.Each(ctx, s, l.needsObjects(), func(r resource.LeaseRow) error {
 		r, err := l.read(r)
 		if err != nil {
 			return err
@@ -80,18 +63,18 @@ func (q *leaseQuery) print(ctx context.Context, s *app.App, o *printer.Output, c
 	return tally{counts: l.counts, cooling: l.cooling, late: late, unlisted: free.unlisted()}, err
 }
 
-// arrivals are the subnets where addresses come from. Without them, rows wait until all have come.
-func (q *leaseQuery) arrivals(ctx context.Context, s *app.App, free *freeAddresses) nameOrder {
+// comingNames are the subnets where addresses come from. Without them, rows wait until all have come.
+func comingNames(ctx context.Context, q *resource.LeaseQuery, s *app.App, free *freeAddresses) nameOrder {
 	if free != nil {
 		return nameOrder{subnets: []netip.Prefix{free.pool.Plan.Subnet}}
 	}
-	all, err := allPools(ctx, s)
+	all, err := resource.AllPools(ctx, s)
 	if err != nil {
 		return nameOrder{}
 	}
 	var b netipx.IPSetBuilder
 	for _, p := range all {
-		if known := store.Pool(p.BCSNetPool); known.Valid() && (q.pool == "" || q.pool == p.Name) {
+		if known := store.Pool(p.BCSNetPool); known.Valid() && (q.Pool == "" || q.Pool == p.Name) {
 			b.AddPrefix(known.Plan.Subnet)
 		}
 	}
@@ -135,13 +118,13 @@ func leaseColumns(s *app.App, status bool) []printer.Column[ipam.Lease] {
 	columns := []printer.Column[ipam.Lease]{
 		{Name: "ADDRESS", Least: 15, Cell: func(l ipam.Lease) string { return l.Addr.String() }},
 		{Name: "POOL", Least: 12, Cell: func(l ipam.Lease) string { return l.Pool }},
-		{Name: "STATUS", Least: 9, Cell: statusText},
-		{Name: "HOST", Least: 15, Cell: func(l ipam.Lease) string { return addrText(l.Host) }},
+		{Name: "STATUS", Least: 9, Cell: resource.StatusText},
+		{Name: "HOST", Least: 15, Cell: func(l ipam.Lease) string { return resource.AddrText(l.Host) }},
 		{Name: "NAMESPACE", Least: 16, Cell: func(l ipam.Lease) string { return l.Namespace }},
-		{Name: "POD", Least: 32, Cell: holderText},
+		{Name: "POD", Least: 32, Cell: resource.HolderText},
 		{Name: "IF", Least: 4, Cell: func(l ipam.Lease) string { return printers.EscapeTerminal(l.IfName) }},
 		{Name: "CONTAINER", Wide: true, Least: 12, Cell: func(l ipam.Lease) string { return printers.EscapeTerminal(l.ContainerID) }},
-		{Name: "GATEWAY", Wide: true, Least: 15, Cell: func(l ipam.Lease) string { return addrText(l.Gateway) }},
+		{Name: "GATEWAY", Wide: true, Least: 15, Cell: func(l ipam.Lease) string { return resource.AddrText(l.Gateway) }},
 		{Name: "CLAIM", Wide: true, Least: 16, Cell: func(l ipam.Lease) string { return l.Claim }},
 		{Name: "AGE", Cell: func(l ipam.Lease) string { return s.Age(l.Updated) }},
 	}
@@ -149,19 +132,4 @@ func leaseColumns(s *app.App, status bool) []printer.Column[ipam.Lease] {
 		columns = slices.DeleteFunc(columns, func(c printer.Column[ipam.Lease]) bool { return c.Name == "STATUS" })
 	}
 	return columns
-}
-
-// holderText is the pod, or the owner where that is no pod.
-func holderText(l ipam.Lease) string {
-	if l.Owner != "" {
-		return fmt.Sprintf("%s (owner)", printers.EscapeTerminal(l.Owner))
-	}
-	return l.PodName
-}
-
-func addrText(a netip.Addr) string {
-	if !a.IsValid() {
-		return ""
-	}
-	return a.String()
 }

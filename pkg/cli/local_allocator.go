@@ -12,6 +12,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -77,27 +78,27 @@ func fillIndex(ctx context.Context, s *app.App, feed *store.Feed, index *ipam.In
 		return feed.Synced() && feed.Watching(), feed.Err()
 	})
 	if err != nil {
-		return explainError(s, err)
+		return resource.Explain(s, err)
 	}
-	nodes, err := listNodes(ctx, s)
+	nodes, err := resource.ListNodes(ctx, s)
 	if err != nil {
 		return err
 	}
 	for _, n := range nodes {
-		index.SetNode(n.name, n.addrs)
+		index.SetNode(n.Name, n.Addrs)
 	}
 	return nil
 }
 
 // open reads the pools, as they are when a request begins.
 func (a *localAllocator) open(ctx context.Context, s *app.App) error {
-	pools, err := allPools(ctx, s)
+	pools, err := resource.AllPools(ctx, s)
 	if err != nil {
 		return err
 	}
 	for _, p := range pools {
 		a.index.SetPool(store.Pool(p.BCSNetPool))
-		a.index.SetRebuilding(p.Name, rebuilding(p, a.leases.Now()))
+		a.index.SetRebuilding(p.Name, resource.Rebuilding(p, a.leases.Now()))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"go4.org/netipx"
 	"pgregory.net/rapid"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
@@ -80,7 +81,7 @@ func TestOrdered(t *testing.T) {
 		var got []netip.Addr
 		rows := &sortStream{
 			begin: func() nameOrder { return nameOrder{subnets: subnets} },
-			emit: func(part []leaseRow, below netip.Addr) error {
+			emit: func(part []resource.LeaseRow, below netip.Addr) error {
 				for _, r := range part {
 					if below.IsValid() && !r.Addr.Less(below) {
 						t.Fatalf("%s is not below %s", r.Addr, below)
@@ -91,7 +92,7 @@ func TestOrdered(t *testing.T) {
 			},
 		}
 		for _, a := range sent {
-			if err := rows.take(leaseRow{Lease: &ipam.Lease{Addr: a}}); err != nil {
+			if err := rows.take(resource.LeaseRow{Lease: &ipam.Lease{Addr: a}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -115,7 +116,7 @@ func TestOrderedEarly(t *testing.T) {
 	passed, last := 0, netip.Addr{}
 	rows := &sortStream{
 		begin: func() nameOrder { return nameOrder{subnets: subnets} },
-		emit: func(part []leaseRow, _ netip.Addr) error {
+		emit: func(part []resource.LeaseRow, _ netip.Addr) error {
 			if passed += len(part); len(part) > 0 {
 				last = part[len(part)-1].Addr
 			}
@@ -123,7 +124,7 @@ func TestOrderedEarly(t *testing.T) {
 		},
 	}
 	for i, a := range sent {
-		if err := rows.take(leaseRow{Lease: &ipam.Lease{Addr: a}}); err != nil {
+		if err := rows.take(resource.LeaseRow{Lease: &ipam.Lease{Addr: a}}); err != nil {
 			t.Fatal(err)
 		}
 		if i == firstPart && passed == 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
 type poolAddHost struct{ poolHosts }
@@ -27,14 +28,14 @@ subnet, is no error.
   bcsnetctl pool add-host blue 10.0.0.13 10.0.0.14 --dry-run=client
   bcsnetctl pool add-host blue --selector rack=7
   bcsnetctl pool add-host blue -f hosts.txt`,
-		ValidArgsFunction: completePoolNodes(s),
+		ValidArgsFunction: resource.CompletePoolNodes(s),
 	}
 	v.addTo(cmd)
 	return cmd
 }
 
 func (v *poolAddHost) Run(ctx context.Context) error {
-	api, err := newPools(v.poolHosts.App)
+	api, err := resource.NewPools(v.poolHosts.App)
 	if err != nil {
 		return err
 	}
@@ -47,12 +48,12 @@ func (v *poolAddHost) Run(ctx context.Context) error {
 		v.Say.Note("no host is named: nothing to add")
 	}
 	var added, same, inside []string
-	edited, err := api.edit(ctx, v.name, func(p pool) (map[string]any, error) {
+	edited, err := api.Edit(ctx, v.name, func(p resource.Pool) (map[string]any, error) {
 		added, same, inside = nil, nil, nil
-		networks := hostSubnetsOf(p)
+		networks := resource.HostSubnetsOf(p)
 		list := slices.Clone(p.Spec.Hosts)
 		for _, h := range hosts {
-			if hostIndex(p.Spec.Hosts, h) >= 0 {
+			if resource.HostIndex(p.Spec.Hosts, h) >= 0 {
 				same = append(same, h.String())
 				continue
 			}
@@ -66,7 +67,7 @@ func (v *poolAddHost) Run(ctx context.Context) error {
 		if len(added) == 0 {
 			return nil, nil
 		}
-		return map[string]any{"hosts": values(list)}, nil
+		return map[string]any{"hosts": resource.Values(list)}, nil
 	})
 	if err != nil {
 		return err
@@ -80,5 +81,5 @@ func (v *poolAddHost) Run(ctx context.Context) error {
 	if len(added) > 0 {
 		v.Say.Done("%s added to pool %s", app.Those("host", added), v.name)
 	}
-	return v.output.Object(v.Out, edited.stored)
+	return v.output.Object(v.Out, edited.Stored)
 }

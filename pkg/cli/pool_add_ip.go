@@ -8,6 +8,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
 type poolAddIP struct {
@@ -15,7 +16,7 @@ type poolAddIP struct {
 	output  printer.Output
 	name    string
 	args    []string
-	entries []entry
+	entries []resource.Entry
 }
 
 func newPoolAddIP(s *app.App) *cobra.Command {
@@ -30,7 +31,7 @@ another pool are refused; an entry that the pool already has is no error.
 - reads addresses from standard input, one entry a line.`,
 		Example: `  bcsnetctl pool add-ip blue 10.0.0.64-10.0.0.95
   bcsnetctl pool add-ip blue 10.0.0.20 10.0.0.128/27 --dry-run=server`,
-		ValidArgsFunction: completePoolFirst(s, nil),
+		ValidArgsFunction: resource.CompletePoolFirst(s, nil),
 	}
 	s.DryRun.AddTo(cmd)
 	v.output.AddToChange(cmd)
@@ -39,12 +40,12 @@ another pool are refused; an entry that the pool already has is no error.
 
 func (v *poolAddIP) Complete(args []string) (err error) {
 	v.name = args[0]
-	v.args, err = argsOrLines(v.App, "addresses", args[1:])
+	v.args, err = resource.ArgsOrLines(v.App, "addresses", args[1:])
 	return err
 }
 
 func (v *poolAddIP) Validate() (err error) {
-	if v.entries, err = parseEntries(v.args); err != nil {
+	if v.entries, err = resource.ParseEntries(v.args); err != nil {
 		return err
 	}
 	return v.output.Validate()
@@ -55,32 +56,32 @@ func (v *poolAddIP) Run(ctx context.Context) error {
 		v.Say.Note("standard input named no address: nothing to add")
 		return nil
 	}
-	api, err := newPools(v.App)
+	api, err := resource.NewPools(v.App)
 	if err != nil {
 		return err
 	}
-	var add addition
-	edited, err := api.edit(ctx, v.name, func(p pool) (map[string]any, error) {
-		others, _, err := api.others(ctx, v.name)
+	var add resource.Addition
+	edited, err := api.Edit(ctx, v.name, func(p resource.Pool) (map[string]any, error) {
+		others, _, err := api.Others(ctx, v.name)
 		if err != nil {
 			return nil, err
 		}
-		if add, err = addEntries(p.BCSNetPool, others, v.entries); err != nil || len(add.list) == len(p.Spec.AvailableIPs) {
+		if add, err = resource.AddEntries(p.BCSNetPool, others, v.entries); err != nil || len(add.List) == len(p.Spec.AvailableIPs) {
 			return nil, err
 		}
-		return map[string]any{"availableIPs": values(add.list)}, nil
+		return map[string]any{"availableIPs": resource.Values(add.List)}, nil
 	})
 	if err != nil {
 		return err
 	}
-	if len(add.same) > 0 {
-		v.Say.Note("already in pool %s: %s", v.name, strings.Join(add.same, ", "))
+	if len(add.Same) > 0 {
+		v.Say.Note("already in pool %s: %s", v.name, strings.Join(add.Same, ", "))
 	}
-	for _, w := range add.warnings {
+	for _, w := range add.Warnings {
 		v.Say.Warn("%s", w)
 	}
-	if len(add.added.Ranges()) > 0 {
-		v.Say.Done("%s added to pool %s: %s", addresses(add.added), v.name, spell(add.added))
+	if len(add.Added.Ranges()) > 0 {
+		v.Say.Done("%s added to pool %s: %s", resource.Addresses(add.Added), v.name, resource.Spell(add.Added))
 	}
-	return v.output.Object(v.Out, edited.stored)
+	return v.output.Object(v.Out, edited.Stored)
 }

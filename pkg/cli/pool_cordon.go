@@ -7,6 +7,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
@@ -36,7 +37,7 @@ func newPoolUncordon(s *app.App) *cobra.Command {
 }
 
 func (v *poolCordon) command(cmd *cobra.Command) *cobra.Command {
-	cmd.Args, cmd.RunE, cmd.ValidArgsFunction = app.Takes(1, 0), app.Runs(v), completePools(v.App)
+	cmd.Args, cmd.RunE, cmd.ValidArgsFunction = app.Takes(1, 0), app.Runs(v), resource.CompletePools(v.App)
 	v.DryRun.AddTo(cmd)
 	v.output.AddToChange(cmd)
 	return cmd
@@ -50,7 +51,7 @@ func (v *poolCordon) Complete(args []string) error {
 func (v *poolCordon) Validate() error { return v.output.Validate() }
 
 func (v *poolCordon) Run(ctx context.Context) error {
-	api, err := newPools(v.App)
+	api, err := resource.NewPools(v.App)
 	if err != nil {
 		return err
 	}
@@ -66,9 +67,9 @@ func (v *poolCordon) Run(ctx context.Context) error {
 	return failed.OrNil()
 }
 
-func (v *poolCordon) one(ctx context.Context, api *pools, name string) error {
+func (v *poolCordon) one(ctx context.Context, api *resource.Pools, name string) error {
 	changed := false
-	edited, err := api.edit(ctx, name, func(p pool) (map[string]any, error) {
+	edited, err := api.Edit(ctx, name, func(p resource.Pool) (map[string]any, error) {
 		if changed = p.Spec.Cordoned != v.cordon; !changed {
 			return nil, nil
 		}
@@ -91,5 +92,5 @@ func (v *poolCordon) one(ctx context.Context, api *pools, name string) error {
 	default:
 		v.Say.Done("pool %s cordoned", name)
 	}
-	return v.output.Object(v.Out, edited.stored)
+	return v.output.Object(v.Out, edited.Stored)
 }

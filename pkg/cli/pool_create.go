@@ -16,6 +16,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -66,8 +67,8 @@ the ranges are left out.`,
 	s.DryRun.AddTo(cmd)
 	v.output.AddToChange(cmd)
 	app.Complete(cmd, "materialize", materializeValues()...)
-	app.CompleteWith(cmd, "namespace", completeNamespaces(s))
-	app.CompleteWith(cmd, "host", completeHosts(s))
+	app.CompleteWith(cmd, "namespace", resource.CompleteNamespaces(s))
+	app.CompleteWith(cmd, "host", resource.CompleteHosts(s))
 	for _, name := range []string{"cidr", "gateway", "range", "exclude", "host-subnet", "network", "max-per-host", "max-per-namespace", "quota", "vlan", "mtu", "priority", "cooldown"} {
 		app.Complete(cmd, name)
 	}
@@ -106,10 +107,10 @@ func (v *poolCreate) Validate() error {
 	}
 	spec := &v.object.Spec
 	spec.Net, spec.Mask = subnet.Addr().String(), int32(subnet.Bits())
-	if _, err := parseEntries(spec.AvailableIPs); err != nil {
+	if _, err := resource.ParseEntries(spec.AvailableIPs); err != nil {
 		return err
 	}
-	if _, err := parseHosts(spec.Hosts); err != nil {
+	if _, err := resource.ParseHosts(spec.Hosts); err != nil {
 		return err
 	}
 	for _, text := range spec.HostSubnets {
@@ -123,7 +124,7 @@ func (v *poolCreate) Validate() error {
 	if spec.Quotas, err = parseQuotas(v.quotas); err != nil {
 		return err
 	}
-	if spec.Cooldown, err = cooldownOf(v.cooldown); err != nil {
+	if spec.Cooldown, err = resource.CooldownOf(v.cooldown); err != nil {
 		return err
 	}
 	if v.plan, err = ipam.NewPlan(store.PlanSpec(&v.object)); err != nil {
@@ -149,25 +150,25 @@ func (v *poolCreate) setMaterialize() error {
 }
 
 func (v *poolCreate) Run(ctx context.Context) error {
-	api, err := newPools(v.App)
+	api, err := resource.NewPools(v.App)
 	if err != nil {
 		return err
 	}
-	others, exists, err := api.others(ctx, v.object.Name)
+	others, exists, err := api.Others(ctx, v.object.Name)
 	if err != nil {
 		return err
 	}
 	if exists {
 		return v.existing(ctx, api)
 	}
-	if err := overlapsOthers(v.object.Name, v.plan.Usable, others); err != nil {
+	if err := resource.OverlapsOthers(v.object.Name, v.plan.Usable, others); err != nil {
 		return err
 	}
 	created, err := v.create(ctx, api)
 	if err != nil {
 		return err
 	}
-	v.Say.Done("pool %s created: %s for %s", v.object.Name, addresses(v.plan.Usable), forHosts(pool{BCSNetPool: &v.object}))
+	v.Say.Done("pool %s created: %s for %s", v.object.Name, resource.Addresses(v.plan.Usable), resource.ForHosts(resource.Pool{BCSNetPool: &v.object}))
 	if len(v.object.Spec.Hosts)+len(v.object.Spec.HostSubnets) == 0 {
 		v.Say.Warn("no host may draw from it yet")
 		v.Hint("let hosts draw: bcsnetctl pool add-host %s HOST...", v.object.Name)
@@ -175,7 +176,7 @@ func (v *poolCreate) Run(ctx context.Context) error {
 	return v.output.Object(v.Out, created)
 }
 
-func (v *poolCreate) create(ctx context.Context, api *pools) (*unstructured.Unstructured, error) {
+func (v *poolCreate) create(ctx context.Context, api *resource.Pools) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v.object)
 	if err != nil {
 		return nil, err
@@ -186,15 +187,15 @@ func (v *poolCreate) create(ctx context.Context, api *pools) (*unstructured.Unst
 	if v.DryRun == app.DryRunClient {
 		return o, nil
 	}
-	created, err := api.api.Create(ctx, o, metav1.CreateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
+	created, err := api.Api.Create(ctx, o, metav1.CreateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
 	if apierrors.IsAlreadyExists(err) {
 		return nil, v.existing(ctx, api)
 	}
-	return created, explainError(v.App, err)
+	return created, resource.Explain(v.App, err)
 }
 
-func (v *poolCreate) existing(ctx context.Context, api *pools) error {
-	if p, err := api.get(ctx, v.object.Name); err == nil && p.DeletionTimestamp != nil {
+func (v *poolCreate) existing(ctx context.Context, api *resource.Pools) error {
+	if p, err := api.Get(ctx, v.object.Name); err == nil && p.DeletionTimestamp != nil {
 		return app.Refuse(app.ReasonPoolTerminating, "there is a pool %s already, which is being deleted", v.object.Name).
 			WithHint("create it when that one is gone; see what it waits for: bcsnetctl pool describe %s", v.object.Name)
 	}

@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/follow"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -38,7 +40,7 @@ what they keep of it; the command waits for that.
 Interrupting it does not bring the pool back.`,
 		Example: `  bcsnetctl pool delete blue
   bcsnetctl pool delete blue green --yes --wait=false`,
-		ValidArgsFunction: completePools(s),
+		ValidArgsFunction: resource.CompletePools(s),
 	}
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&v.wait, "wait", true, "wait until the pools are gone")
@@ -60,11 +62,11 @@ func (v *poolDelete) Validate() error {
 }
 
 func (v *poolDelete) Run(ctx context.Context) error {
-	api, err := newPools(v.App)
+	api, err := resource.NewPools(v.App)
 	if err != nil {
 		return err
 	}
-	all, err := api.named(ctx, v.names)
+	all, err := api.Named(ctx, v.names)
 	if err != nil {
 		return err // nothing was deleted: all names are right or none is taken
 	}
@@ -81,16 +83,16 @@ func (v *poolDelete) Run(ctx context.Context) error {
 }
 
 // radius says what goes with a pool, and returns how many addresses its end waits for.
-func (v *poolDelete) radius(ctx context.Context, p pool) (waits int) {
+func (v *poolDelete) radius(ctx context.Context, p resource.Pool) (waits int) {
 	total := "no addresses"
 	if n := p.Status.Capacity; n > 0 {
 		total = humanize.Plural(n, "address")
-	} else if set := setOfEntries(p.Spec.AvailableIPs); !counted(p.BCSNetPool) {
-		total = addresses(set)
+	} else if set := resource.SetOfEntries(p.Spec.AvailableIPs); !resource.Counted(p.BCSNetPool) {
+		total = resource.Addresses(set)
 	}
 	reserved := 0
 	byClaim := map[string]int{}
-	held, err := heldLeases(ctx, v.App, leaseQuery{pool: p.Name, selectors: takenOnly()}, func(l ipam.Lease) bool {
+	held, err := resource.HeldLeases(ctx, v.App, resource.LeaseQuery{Pool: p.Name, Selectors: resource.TakenOnly()}, func(l ipam.Lease) bool {
 		switch {
 		case l.IsRetained():
 			byClaim[l.Claim]++
@@ -115,8 +117,8 @@ func (v *poolDelete) radius(ctx context.Context, p pool) (waits int) {
 	if p.DeletionTimestamp != nil {
 		use += "; it is being deleted already"
 	}
-	v.Say.Start("pool %s (%s): %s, %s", p.Name, cidrOf(p.BCSNetPool), total, use)
-	if source := sourceOf(p); source != "" {
+	v.Say.Start("pool %s (%s): %s, %s", p.Name, resource.CidrOf(p.BCSNetPool), total, use)
+	if source := resource.SourceOf(p); source != "" {
 		v.Say.Warn("pool %s is kept from ConfigMap %s: while its entry is there, the controller makes it again", p.Name, source)
 	}
 	waits = len(held)
@@ -144,7 +146,7 @@ func perHost(held []ipam.Lease) string {
 			hosts = append(hosts, l.Host)
 		}
 	}
-	sortAddrs(hosts)
+	resource.SortAddrs(hosts)
 	var parts []string
 	for _, h := range hosts {
 		where := "no host"
@@ -156,9 +158,9 @@ func perHost(held []ipam.Lease) string {
 	return humanize.List(parts)
 }
 
-func (v *poolDelete) deleteAll(ctx context.Context, api *pools, all []pool, waits map[string]int) error {
+func (v *poolDelete) deleteAll(ctx context.Context, api *resource.Pools, all []resource.Pool, waits map[string]int) error {
 	var failed app.Several
-	var left []pool
+	var left []resource.Pool
 	for _, p := range all {
 		err := v.deleteOne(ctx, api, p)
 		switch {
@@ -175,7 +177,7 @@ func (v *poolDelete) deleteAll(ctx context.Context, api *pools, all []pool, wait
 			left = append(left, p)
 		}
 	}
-	limit := remaining(v.App, v.timeout)
+	limit := follow.Remaining(v.App, v.timeout)
 	for _, p := range left {
 		if err := v.waitGone(ctx, api, p, limit()); err != nil {
 			failed = append(failed, err)
@@ -188,11 +190,11 @@ func (v *poolDelete) deleteAll(ctx context.Context, api *pools, all []pool, wait
 const deleteTime = 10 * time.Second
 
 // deleteOne deletes the pool that was shown, not another one that has taken its name meanwhile.
-func (v *poolDelete) deleteOne(ctx context.Context, api *pools, p pool) error {
+func (v *poolDelete) deleteOne(ctx context.Context, api *resource.Pools, p resource.Pool) error {
 	if v.DryRun == app.DryRunClient {
 		return nil
 	}
-	return deletePool(ctx, v.App, api.api, p.Name, p.UID)
+	return deletePool(ctx, v.App, api.Api, p.Name, p.UID)
 }
 
 // deletePool deletes an object by name and UID; one that is gone is no error.
@@ -206,8 +208,8 @@ func deletePool(ctx context.Context, s *app.App, api dynamic.ResourceInterface, 
 	err := api.Delete(sending, name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &uid}, DryRun: s.DryRun.Options(),
 	})
-	if apierrors.IsNotFound(err) && !noSuchResource(err) {
+	if apierrors.IsNotFound(err) && !resource.NoSuchResource(err) {
 		return nil
 	}
-	return explainError(s, err)
+	return resource.Explain(s, err)
 }

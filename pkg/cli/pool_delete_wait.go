@@ -10,19 +10,21 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/follow"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
 // waitGone waits until a pool is gone, and says what it waits for whenever that changes.
-func (v *poolDelete) waitGone(ctx context.Context, api *pools, p pool, limit time.Duration) error {
-	what, err := api.untilGone(ctx, p, limit)
+func (v *poolDelete) waitGone(ctx context.Context, api *resource.Pools, p resource.Pool, limit time.Duration) error {
+	what, err := untilPoolGone(ctx, api, p, limit)
 	switch {
 	case err == nil:
 		v.Say.Done("pool %s deleted", p.Name)
 		return nil
-	case errors.Is(err, errTooLong):
+	case errors.Is(err, follow.ErrTooLong):
 		f := &app.Failure{Code: app.ExitTimeout, Message: fmt.Sprintf("pool %s is not gone after %s: %s", p.Name, v.timeout, what), Cause: err}
 		if what == waitsForController {
-			return f.WithHint(hintController)
+			return f.WithHint(resource.HintController)
 		}
 		return f.WithHint("it goes without this command; see bcsnetctl pool describe %s", p.Name)
 	case ctx.Err() != nil:
@@ -32,11 +34,11 @@ func (v *poolDelete) waitGone(ctx context.Context, api *pools, p pool, limit tim
 	}
 }
 
-// untilGone waits until a pool is gone, and returns what it waited for last.
-func (p *pools) untilGone(ctx context.Context, gone pool, limit time.Duration) (what string, err error) {
+// untilPoolGone waits until a pool is gone, and returns what it waited for last.
+func untilPoolGone(ctx context.Context, p *resource.Pools, gone resource.Pool, limit time.Duration) (what string, err error) {
 	said := ""
 	what = waitsForController
-	err = waitSet[pool]{session: p.App, api: p.api, fields: named(gone.Name), read: readPool, see: func(set map[string]pool) (bool, error) {
+	err = follow.WaitSet[resource.Pool]{Session: p.App, Api: p.Api, Fields: follow.Named(gone.Name), Read: resource.ReadPool, See: func(set map[string]resource.Pool) (bool, error) {
 		now, exists := set[gone.Name]
 		if !exists || now.UID != gone.UID {
 			return true, nil
@@ -51,7 +53,7 @@ func (p *pools) untilGone(ctx context.Context, gone pool, limit time.Duration) (
 			p.Say.Wait("pool %s is being deleted: %s", gone.Name, p.Called(what))
 		}
 		return false, nil
-	}}.until(ctx, limit)
+	}}.Until(ctx, limit)
 	return what, err
 }
 

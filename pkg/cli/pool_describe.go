@@ -9,6 +9,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -29,7 +30,7 @@ they should be, how many addresses each host holds, what happened lately, and
 what to do next. Only what has something to say is shown.`,
 		Example: `  bcsnetctl pool describe blue
   bcsnetctl pool describe blue -o yaml`,
-		ValidArgsFunction: completePoolFirst(s, nil),
+		ValidArgsFunction: resource.CompletePoolFirst(s, nil),
 	}
 	v.output.AddToChange(cmd)
 	return cmd
@@ -43,29 +44,29 @@ func (v *poolDescribe) Complete(args []string) error {
 func (v *poolDescribe) Validate() error { return v.output.Validate() }
 
 func (v *poolDescribe) Run(ctx context.Context) error {
-	api, err := newPools(v.App)
+	api, err := resource.NewPools(v.App)
 	if err != nil {
 		return err
 	}
-	p, err := api.get(ctx, v.name)
+	p, err := api.Get(ctx, v.name)
 	if err != nil {
 		return err
 	}
 	if v.output.Printer != nil {
-		return v.output.Object(v.Out, p.stored)
+		return v.output.Object(v.Out, p.Stored)
 	}
 	d := &description{App: v.App, pool: p, plan: store.Pool(p.BCSNetPool), byHost: map[netip.Addr]*hostUse{}, charged: map[string]int{}, kept: map[string]int{}}
-	d.covered = covered(p, nodesInSubnets(ctx, v.App, p))
+	d.covered = resource.Covered(p, resource.NodesInSubnets(ctx, v.App, p))
 	leases, err := v.Leases()
 	if err != nil {
 		return err
 	}
-	query := leaseQuery{pool: v.name}
-	if err := leases.Each(ctx, query.selector(), d.take); err != nil {
-		return explainError(v.App, err)
+	query := resource.LeaseQuery{Pool: v.name}
+	if err := leases.Each(ctx, query.Selector(), d.take); err != nil {
+		return resource.Explain(v.App, err)
 	}
-	if d.events, err = recentEvents(ctx, v.App, p.UID); err != nil && !apierrors.IsForbidden(err) {
-		v.Say.Warn("events cannot be read: %v", explainError(v.App, err))
+	if d.events, err = resource.RecentEvents(ctx, v.App, p.UID); err != nil && !apierrors.IsForbidden(err) {
+		v.Say.Warn("events cannot be read: %v", resource.Explain(v.App, err))
 	}
 	return d.write()
 }
@@ -73,7 +74,7 @@ func (v *poolDescribe) Run(ctx context.Context) error {
 // description is what is known of a pool.
 type description struct {
 	*app.App
-	pool   pool
+	pool   resource.Pool
 	plan   ipam.Pool
 	byHost map[netip.Addr]*hostUse
 	// charged counts what counts for each namespace.
@@ -84,7 +85,7 @@ type description struct {
 	covered []netip.Addr
 	// active and reserved count the leases, retired those of them that the pool no longer lists.
 	active, reserved, retired int64
-	events                    []event
+	events                    []resource.Event
 }
 
 // hostUse is what one host holds of the pool.

@@ -14,6 +14,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
@@ -23,14 +24,14 @@ import (
 func (d *description) write() error {
 	var b bytes.Buffer
 	d.head(&b)
-	section(&b, "Conditions", conditionLines(d.App, d.pool.Status.Conditions))
+	printer.Section(&b, "Conditions", resource.ConditionLines(d.App, d.pool.Status.Conditions))
 	if err := d.hosts(&b); err != nil {
 		return err
 	}
 	if err := d.quotas(&b); err != nil {
 		return err
 	}
-	section(&b, "Events", eventLines(d.App, d.events))
+	printer.Section(&b, "Events", resource.EventLines(d.App, d.events))
 	d.next(&b)
 	_, err := d.Out.Write(b.Bytes())
 	return err
@@ -42,13 +43,13 @@ func (d *description) head(b *bytes.Buffer) {
 		fmt.Fprintf(b, "%-12s %s\n", label+":", fmt.Sprintf(format, args...))
 	}
 	line("Pool", "%s", p.Name)
-	line("Subnet", "%s, gateway %s", cidrOf(p.BCSNetPool), p.Spec.Gateway)
-	line("Addresses", "%s", orNone(d.ranges(p.Spec.AvailableIPs)))
+	line("Subnet", "%s, gateway %s", resource.CidrOf(p.BCSNetPool), p.Spec.Gateway)
+	line("Addresses", "%s", printer.OrNone(d.ranges(p.Spec.AvailableIPs)))
 	if len(p.Spec.ExcludeIPs) > 0 {
 		line("Excluded", "%s", d.ranges(p.Spec.ExcludeIPs))
 	}
-	if sourceOf(p) != "" {
-		line("Source", "%s", sourceText(p))
+	if resource.SourceOf(p) != "" {
+		line("Source", "%s", resource.SourceText(p))
 	}
 	if len(p.Spec.HostSubnets) > 0 {
 		line("Hosts in", "%s (%s)", humanize.List(p.Spec.HostSubnets), humanize.Plural(len(d.covered), "node"))
@@ -95,8 +96,8 @@ func (d *description) head(b *bytes.Buffer) {
 	if cooldown := d.plan.Cooldown; cooldown > 0 {
 		line("Cooldown", "%s", explain.FormatSpan(cooldown))
 	}
-	word, _ := poolState(d.App, p.BCSNetPool)
-	line("State", "%s", d.Terminal.Paint(poolStateColor(d.App, p.BCSNetPool), word))
+	word, _ := resource.PoolState(d.App, p.BCSNetPool)
+	line("State", "%s", d.Terminal.Paint(resource.PoolStateColor(d.App, p.BCSNetPool), word))
 	line("Age", "%s", d.Age(p.CreationTimestamp.Time))
 }
 
@@ -121,7 +122,7 @@ func (d *description) ranges(list []string) string {
 			return printers.EscapeTerminal(humanize.List(list))
 		}
 	}
-	return spell(setOfEntries(list))
+	return resource.Spell(resource.SetOfEntries(list))
 }
 
 func linkText(s v1.BCSNetPoolSpec) string {
@@ -146,14 +147,14 @@ const maxIdle = 10
 
 func (d *description) hosts(b *bytes.Buffer) error {
 	var idle []*hostUse
-	for _, h := range append(hostAddrs(d.pool.Spec.Hosts), d.covered...) {
+	for _, h := range append(resource.HostAddrs(d.pool.Spec.Hosts), d.covered...) {
 		if d.byHost[h] == nil {
 			idle = append(idle, &hostUse{host: h, listed: true})
 		}
 	}
 	var rows []*hostUse
 	for _, u := range d.byHost {
-		u.listed = serves(d.pool, []netip.Addr{u.host})
+		u.listed = resource.Serves(d.pool, []netip.Addr{u.host})
 		rows = append(rows, u)
 	}
 	rows = append(rows, idle[:min(len(idle), maxIdle)]...)
@@ -161,8 +162,8 @@ func (d *description) hosts(b *bytes.Buffer) error {
 		return nil
 	}
 	slices.SortFunc(rows, func(x, y *hostUse) int { return x.host.Compare(y.host) })
-	err := indented(b, "Hosts", printer.Table[*hostUse]{Headers: true, Columns: []printer.Column[*hostUse]{
-		{Name: "HOST", Cell: func(u *hostUse) string { return addrText(u.host) }},
+	err := printer.Indented(b, "Hosts", printer.Table[*hostUse]{Headers: true, Columns: []printer.Column[*hostUse]{
+		{Name: "HOST", Cell: func(u *hostUse) string { return resource.AddrText(u.host) }},
 		{Name: "ACTIVE", Cell: func(u *hostUse) string { return app.Count(u.active) }},
 		{Name: "RSVD", Cell: func(u *hostUse) string { return app.Count(u.reserved) }},
 		{Name: "IN POOL", Cell: inPool},
@@ -181,10 +182,10 @@ func (d *description) next(b *bytes.Buffer) {
 	name := d.pool.Name
 	var lines []string
 	add := func(what, command string) { lines = append(lines, "  "+what+": "+d.Called(command)) }
-	word, _ := poolState(d.App, d.pool.BCSNetPool)
+	word, _ := resource.PoolState(d.App, d.pool.BCSNetPool)
 	switch word {
-	case stateUnseen, stateUpdating:
-		lines = append(lines, "  "+hintController)
+	case resource.StateUnseen, resource.StateUpdating:
+		lines = append(lines, "  "+resource.HintController)
 	case v1.ReasonInvalidSpec:
 		add("mend the spec", "bcsnetctl pool edit "+name)
 	case v1.ReasonTerminating:
@@ -208,7 +209,7 @@ func (d *description) next(b *bytes.Buffer) {
 			break
 		}
 	}
-	section(b, "Next", lines)
+	printer.Section(b, "Next", lines)
 }
 
 func inPool(u *hostUse) string {
@@ -221,25 +222,3 @@ func inPool(u *hostUse) string {
 		return ""
 	}
 }
-
-func section(b *bytes.Buffer, title string, lines []string) {
-	if len(lines) == 0 {
-		return
-	}
-	fmt.Fprintf(b, "\n%s:\n%s\n", title, strings.Join(lines, "\n"))
-}
-
-// indented prints a table as a section, or nothing when it has no rows.
-func indented[T any](b *bytes.Buffer, title string, t printer.Table[T], rows []T) error {
-	var text bytes.Buffer
-	if err := t.Write(&text, rows); err != nil || len(rows) == 0 {
-		return err
-	}
-	fmt.Fprintf(b, "\n%s:\n", title)
-	for line := range strings.Lines(text.String()) {
-		b.WriteString("  " + line)
-	}
-	return nil
-}
-
-func orNone(text string) string { return cmp.Or(text, "none") }

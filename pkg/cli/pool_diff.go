@@ -11,6 +11,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -86,21 +87,21 @@ const (
 type poolChange struct {
 	name          string
 	action        string
-	before, after pool // before is empty for a pool that would be created
+	before, after resource.Pool // before is empty for a pool that would be created
 	effects       poolEffects
 	refused       error
 }
 
 func (v *poolDiff) compare(ctx context.Context) ([]poolChange, error) {
-	api, err := newPools(v.App)
+	api, err := resource.NewPools(v.App)
 	if err != nil {
 		return nil, err
 	}
-	list, err := api.list(ctx)
+	list, err := api.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	live, next := map[string]pool{}, map[string]ipam.Pool{}
+	live, next := map[string]resource.Pool{}, map[string]ipam.Pool{}
 	for _, p := range list {
 		live[p.Name], next[p.Name] = p, store.Pool(p.BCSNetPool)
 	}
@@ -128,10 +129,10 @@ func (v *poolDiff) compare(ctx context.Context) ([]poolChange, error) {
 }
 
 // one finds out what becomes of a pool. live is empty when there is none of that name.
-func (v *poolDiff) one(ctx context.Context, api *pools, m manifest, live pool) (poolChange, error) {
+func (v *poolDiff) one(ctx context.Context, api *resource.Pools, m manifest, live resource.Pool) (poolChange, error) {
 	c := poolChange{name: m.pool.Name, action: actionCreated, before: live, after: m.pool}
 	var err error
-	if live.stored != nil {
+	if live.Stored != nil {
 		if c.after, err = overlaid(live, m.pool); err != nil {
 			return c, err
 		}
@@ -146,17 +147,17 @@ func (v *poolDiff) one(ctx context.Context, api *pools, m manifest, live pool) (
 	case c.refused != nil:
 		c.action = actionRefused
 		c.refused = fmt.Errorf("%s: %w", m.from, c.refused)
-	case live.stored != nil && samePool(live, c.after):
+	case live.Stored != nil && samePool(live, c.after):
 		c.action = actionUnchanged
-	case live.stored != nil:
+	case live.Stored != nil:
 		c.action = actionChanged
 	}
 	return c, nil
 }
 
 // ask has the API server say what it would store.
-func (v *poolDiff) ask(ctx context.Context, api *pools, m manifest, c poolChange) (poolChange, error) {
-	after, err := api.applied(ctx, m)
+func (v *poolDiff) ask(ctx context.Context, api *resource.Pools, m manifest, c poolChange) (poolChange, error) {
+	after, err := applyPool(ctx, api, m)
 	switch {
 	case err == nil:
 		c.after = after
@@ -164,23 +165,23 @@ func (v *poolDiff) ask(ctx context.Context, api *pools, m manifest, c poolChange
 		v.alone = true
 		v.Say.Warn("the API server was not asked: that takes the right to patch pools; checked here alone")
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		c.refused = fmt.Errorf("pool %s: %w", c.name, explainError(v.App, err))
+		c.refused = fmt.Errorf("pool %s: %w", c.name, resource.Explain(v.App, err))
 	default:
-		return c, explainError(v.App, err)
+		return c, resource.Explain(v.App, err)
 	}
 	return c, nil
 }
 
 // changeEffects reads the leases of a pool and says what a change does to them. next are the pools as they
 // would be after it.
-func changeEffects(ctx context.Context, s *app.App, before, after pool, next map[string]ipam.Pool) (poolEffects, error) {
+func changeEffects(ctx context.Context, s *app.App, before, after resource.Pool, next map[string]ipam.Pool) (poolEffects, error) {
 	var was ipam.Pool
 	var held []ipam.Lease
-	if before.stored != nil {
+	if before.Stored != nil {
 		was = store.Pool(before.BCSNetPool)
 		var err error
 		taken := func(l ipam.Lease) bool { return l.State != ipam.Available }
-		if held, err = heldLeases(ctx, s, leaseQuery{pool: after.Name}, taken); err != nil {
+		if held, err = resource.HeldLeases(ctx, s, resource.LeaseQuery{Pool: after.Name}, taken); err != nil {
 			return poolEffects{}, err
 		}
 	}
@@ -224,13 +225,13 @@ func (v *poolDiff) sumUp(all []poolChange) error {
 
 // heldBack is the refusal of a subnet that changes while addresses of the pool are held. The API server
 // has the same rule; it is asked here first so that there is something to show.
-func heldBack(before, after pool) error {
+func heldBack(before, after resource.Pool) error {
 	s := before.Status
-	if cidrOf(before.BCSNetPool) == cidrOf(after.BCSNetPool) || s.Active+s.Reserved == 0 {
+	if resource.CidrOf(before.BCSNetPool) == resource.CidrOf(after.BCSNetPool) || s.Active+s.Reserved == 0 {
 		return nil
 	}
 	return app.Refuse(app.ReasonPoolInvalid, "pool %s cannot change from %s to %s while its addresses are held (%d active, %d reserved)",
-		before.Name, cidrOf(before.BCSNetPool), cidrOf(after.BCSNetPool), s.Active, s.Reserved).
+		before.Name, resource.CidrOf(before.BCSNetPool), resource.CidrOf(after.BCSNetPool), s.Active, s.Reserved).
 		WithHint("release them first, or make another pool; see who has them: bcsnetctl ip list --pool %s", before.Name)
 }
 

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
@@ -49,12 +50,12 @@ func (v *poolDiff) write(all []poolChange) error {
 // unified is the change of a pool's file in the form of diff -u.
 func (c poolChange) unified() (string, error) {
 	var texts [2][]byte
-	for i, p := range []pool{c.before, c.after} {
-		if p.stored == nil {
+	for i, p := range []resource.Pool{c.before, c.after} {
+		if p.Stored == nil {
 			continue
 		}
 		var err error
-		if texts[i], err = yaml.Marshal(cleaned(p.stored).Object); err != nil {
+		if texts[i], err = yaml.Marshal(cleaned(p.Stored).Object); err != nil {
 			return "", err
 		}
 	}
@@ -82,8 +83,8 @@ func paintDiff(t terminal.Terminal, text string) string {
 }
 
 // samePool says whether two pools would be written down alike.
-func samePool(a, b pool) bool {
-	return equality.Semantic.DeepEqual(cleaned(a.stored).Object, cleaned(b.stored).Object)
+func samePool(a, b resource.Pool) bool {
+	return equality.Semantic.DeepEqual(cleaned(a.Stored).Object, cleaned(b.Stored).Object)
 }
 
 // beside are all pools but one, by name.
@@ -117,11 +118,11 @@ func diffObjects(all []poolChange) *unstructured.UnstructuredList {
 
 // fieldChanges are the fields of the spec that differ, by name.
 func fieldChanges(c poolChange) []any {
-	specOf := func(p pool) map[string]any {
-		if p.stored == nil {
+	specOf := func(p resource.Pool) map[string]any {
+		if p.Stored == nil {
 			return nil
 		}
-		spec, _ := p.stored.Object["spec"].(map[string]any)
+		spec, _ := p.Stored.Object["spec"].(map[string]any)
 		return spec
 	}
 	before, after := specOf(c.before), specOf(c.after)

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
@@ -27,8 +28,8 @@ type draft struct {
 	kept    bool
 }
 
-func newDraft(s *app.App, p pool) (*draft, error) {
-	text, err := yaml.Marshal(cleaned(p.stored).Object)
+func newDraft(s *app.App, p resource.Pool) (*draft, error) {
+	text, err := yaml.Marshal(cleaned(p.Stored).Object)
 	return &draft{App: s, poolName: p.Name, text: text}, err
 }
 
@@ -93,17 +94,17 @@ func uncommented(text []byte) []byte {
 }
 
 // parse reads the pool that the text describes.
-func (d *draft) parse() (pool, error) {
+func (d *draft) parse() (resource.Pool, error) {
 	objects, err := decodeObjects("the text", bytes.NewReader(d.text))
 	switch {
 	case err != nil:
-		return pool{}, err
+		return resource.Pool{}, err
 	case len(objects) != 1:
-		return pool{}, app.Refuse(app.ReasonPoolInvalid, "the text holds %s, not one", humanize.Plural(len(objects), "object"))
+		return resource.Pool{}, app.Refuse(app.ReasonPoolInvalid, "the text holds %s, not one", humanize.Plural(len(objects), "object"))
 	}
 	o := objects[0]
 	if o.GetKind() != poolKind || o.GetName() != d.poolName {
-		return pool{}, app.Refuse(app.ReasonPoolInvalid, "the text is %s %s: kind and name cannot change", o.GetKind(), o.GetName())
+		return resource.Pool{}, app.Refuse(app.ReasonPoolInvalid, "the text is %s %s: kind and name cannot change", o.GetKind(), o.GetName())
 	}
 	return parseManifest(o)
 }

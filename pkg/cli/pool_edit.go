@@ -11,6 +11,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -34,7 +35,7 @@ something that is in use. If somebody else changes the pool meanwhile, nothing
 is stored. Without a terminal, EDITOR has to be a program that needs none.`,
 		Example: `  bcsnetctl pool edit blue
   KUBE_EDITOR="code --wait" bcsnetctl pool edit blue --dry-run=server -o yaml`,
-		ValidArgsFunction: completePoolFirst(s, nil),
+		ValidArgsFunction: resource.CompletePoolFirst(s, nil),
 	}
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
 	s.DryRun.AddTo(cmd)
@@ -56,23 +57,23 @@ func (v *poolEdit) Validate() error {
 }
 
 func (v *poolEdit) Run(ctx context.Context) error {
-	api, err := newPools(v.App)
+	api, err := resource.NewPools(v.App)
 	if err != nil {
 		return err
 	}
-	live, err := api.get(ctx, v.name)
+	live, err := api.Get(ctx, v.name)
 	switch {
 	case err != nil:
 		return err
 	case live.DeletionTimestamp != nil:
-		return terminating(v.name)
+		return resource.Terminating(v.name)
 	}
 	draft, err := newDraft(v.App, live)
 	if err != nil {
 		return err
 	}
 	defer draft.drop()
-	var next pool
+	var next resource.Pool
 	for {
 		edited, err := draft.open(ctx)
 		if err != nil {
@@ -102,15 +103,15 @@ func (v *poolEdit) cancelled(d *draft) error {
 }
 
 // checked is the pool that the draft asks for, once the API server has found nothing wrong with it.
-func (v *poolEdit) checked(ctx context.Context, api *pools, live pool, d *draft) (pool, error) {
+func (v *poolEdit) checked(ctx context.Context, api *resource.Pools, live resource.Pool, d *draft) (resource.Pool, error) {
 	wanted, err := d.parse()
 	if err != nil {
-		return pool{}, err
+		return resource.Pool{}, err
 	}
-	next := live.stored.DeepCopy()
-	next.SetLabels(wanted.stored.GetLabels())
-	next.Object["spec"] = wanted.stored.Object["spec"]
-	annotations := wanted.stored.GetAnnotations()
+	next := live.Stored.DeepCopy()
+	next.SetLabels(wanted.Stored.GetLabels())
+	next.Object["spec"] = wanted.Stored.Object["spec"]
+	annotations := wanted.Stored.GetAnnotations()
 	if last, ok := live.Annotations[lastApplied]; ok {
 		if annotations == nil {
 			annotations = map[string]string{}
@@ -118,15 +119,15 @@ func (v *poolEdit) checked(ctx context.Context, api *pools, live pool, d *draft)
 		annotations[lastApplied] = last
 	}
 	next.SetAnnotations(annotations)
-	p, err := readPool(next)
+	p, err := resource.ReadPool(next)
 	if err != nil {
-		return pool{}, err
+		return resource.Pool{}, err
 	}
 	if err := heldBack(live, p); err != nil {
-		return pool{}, err
+		return resource.Pool{}, err
 	}
-	if _, err := api.api.Update(ctx, next, metav1.UpdateOptions{FieldManager: app.ProgramName, DryRun: []string{metav1.DryRunAll}}); err != nil {
-		return pool{}, v.changed(err)
+	if _, err := api.Api.Update(ctx, next, metav1.UpdateOptions{FieldManager: app.ProgramName, DryRun: []string{metav1.DryRunAll}}); err != nil {
+		return resource.Pool{}, v.changed(err)
 	}
 	return p, nil
 }
@@ -137,16 +138,16 @@ func (v *poolEdit) changed(err error) error {
 		return app.Refuse(ipam.ReasonUnavailable, "pool %s was changed by somebody else meanwhile: nothing was stored", v.name).
 			WithHint("edit it again: bcsnetctl pool edit %s", v.name)
 	}
-	return explainError(v.App, err)
+	return resource.Explain(v.App, err)
 }
 
 // apply says what the change does, asks where that touches something in use, and stores it.
-func (v *poolEdit) apply(ctx context.Context, api *pools, live, next pool) error {
+func (v *poolEdit) apply(ctx context.Context, api *resource.Pools, live, next resource.Pool) error {
 	if samePool(live, next) {
 		v.Say.Note("not edited: pool %s stays as it is", v.name)
-		return v.output.Object(v.Out, live.stored)
+		return v.output.Object(v.Out, live.Stored)
 	}
-	list, err := api.list(ctx)
+	list, err := api.List(ctx)
 	if err != nil {
 		return err
 	}
@@ -170,20 +171,20 @@ func (v *poolEdit) apply(ctx context.Context, api *pools, live, next pool) error
 			return err
 		}
 	}
-	stored := next.stored
+	stored := next.Stored
 	if v.DryRun != app.DryRunClient {
-		stored, err = v.store(ctx, api, next.stored)
+		stored, err = v.store(ctx, api, next.Stored)
 	}
 	if err != nil {
 		return err
 	}
 	v.Say.Done("pool %s edited", v.name)
-	warnRetained(v.App, live, differsIn(live, next))
+	resource.WarnRetained(v.App, live, resource.DiffersIn(live, next))
 	return v.output.Object(v.Out, stored)
 }
 
-func (v *poolEdit) store(ctx context.Context, api *pools, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	stored, err := api.api.Update(ctx, o, metav1.UpdateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
+func (v *poolEdit) store(ctx context.Context, api *resource.Pools, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	stored, err := api.Api.Update(ctx, o, metav1.UpdateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
 	if err != nil {
 		return nil, v.changed(err)
 	}

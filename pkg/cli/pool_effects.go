@@ -9,6 +9,7 @@ import (
 	"go4.org/netipx"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
@@ -43,7 +44,7 @@ type poolOverlap struct {
 // effectsOf compares a pool before and after a change. before is empty for a pool that is new; leases are
 // those of the pool that are Active or Reserved.
 func effectsOf(before, after ipam.Pool, leases []ipam.Lease, others []ipam.Pool) poolEffects {
-	was, is := usableOf(before), usableOf(after)
+	was, is := resource.UsableOf(before), resource.UsableOf(after)
 	e := poolEffects{
 		more: ipaddr.Subtract(is, was), fewer: ipaddr.Subtract(was, is),
 		hostless: !before.NoHosts() && after.NoHosts(),
@@ -71,19 +72,11 @@ func effectsOf(before, after ipam.Pool, leases []ipam.Lease, others []ipam.Pool)
 		}
 	}
 	for _, o := range others {
-		if shared := ipaddr.Intersect(e.more, usableOf(o)); len(shared.Ranges()) > 0 {
+		if shared := ipaddr.Intersect(e.more, resource.UsableOf(o)); len(shared.Ranges()) > 0 {
 			e.overlaps = append(e.overlaps, poolOverlap{o.Name, shared})
 		}
 	}
 	return e
-}
-
-// usableOf is what a pool hands out: nothing where its spec cannot be used.
-func usableOf(p ipam.Pool) *netipx.IPSet {
-	if p.Plan.Usable == nil || !p.Valid() {
-		return &netipx.IPSet{}
-	}
-	return p.Plan.Usable
 }
 
 // touches says whether the change touches something that is in use.
@@ -108,7 +101,7 @@ func (e poolEffects) say() (out []effect) {
 			humanize.OneOr(h.held, "stays", "stay"), humanize.OneOr(h.held, "its pod ends", "their pods end"))
 	}
 	for _, o := range e.overlaps {
-		add(true, "%s would be in pool %s, too: %s", addresses(o.shared), o.pool, spell(o.shared))
+		add(true, "%s would be in pool %s, too: %s", resource.Addresses(o.shared), o.pool, resource.Spell(o.shared))
 	}
 	if e.hostless {
 		add(true, "no host could draw from the pool any more")
@@ -122,10 +115,10 @@ func (e poolEffects) say() (out []effect) {
 		add(e.oldGateway > 0, "%s", text)
 	}
 	if len(e.more.Ranges()) > 0 {
-		add(false, "%s more: %s", addresses(e.more), spell(e.more))
+		add(false, "%s more: %s", resource.Addresses(e.more), resource.Spell(e.more))
 	}
 	if len(e.fewer.Ranges()) > 0 {
-		add(false, "%s fewer: %s", addresses(e.fewer), spell(e.fewer))
+		add(false, "%s fewer: %s", resource.Addresses(e.fewer), resource.Spell(e.fewer))
 	}
 	return out
 }

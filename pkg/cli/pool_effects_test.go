@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -87,12 +88,12 @@ func TestEffects(t *testing.T) {
 
 // TestTree: networks by name, pools of none last; hosts and addresses in the order of their numbers.
 func TestTree(t *testing.T) {
-	named := func(name, network string, hosts ...string) pool {
+	named := func(name, network string, hosts ...string) resource.Pool {
 		p := &v1.BCSNetPool{Spec: v1.BCSNetPoolSpec{Net: "10.1.0.0", Mask: 24, Network: network, Hosts: hosts}}
 		p.Name = name
-		return pool{BCSNetPool: p}
+		return resource.Pool{BCSNetPool: p}
 	}
-	pools := []pool{named("alone", ""), named("blue", "z", "10.0.0.9", "10.0.0.11", "10.0.0.11", "10.0.0.12"), named("six", "a")}
+	pools := []resource.Pool{named("alone", ""), named("blue", "z", "10.0.0.9", "10.0.0.11", "10.0.0.11", "10.0.0.12"), named("six", "a")}
 	taken := []ipam.Lease{activeOn("10.1.0.100", "10.0.0.11"), activeOn("10.1.0.20", "10.0.0.11"), activeOn("10.1.0.7", "10.0.0.9"), reserved("10.1.0.3")}
 	tests := map[string]struct {
 		depth int

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
@@ -33,7 +34,7 @@ not. Leases and claims are not in it. With --all, pools that are being deleted
 are left out.`,
 		Example: `  bcsnetctl pool export blue > blue.yaml
   bcsnetctl pool export --all | bcsnetctl --context other pool diff -f -`,
-		ValidArgsFunction: completePools(s),
+		ValidArgsFunction: resource.CompletePools(s),
 	}
 	cmd.Flags().BoolVar(&v.all, "all", false, "all pools")
 	v.output.Add(cmd, []string{"yaml", "json", "jsonpath=", "go-template="})
@@ -75,7 +76,7 @@ func (v *poolExport) Run(ctx context.Context) error {
 		} else if p.DeletionTimestamp != nil {
 			v.Say.Warn("pool %s is being deleted", p.Name)
 		}
-		o := cleaned(p.stored)
+		o := cleaned(p.Stored)
 		if err := writeReservations(o, reserved[p.Name]); err != nil {
 			return err
 		}
@@ -102,13 +103,13 @@ func (v *poolExport) Run(ctx context.Context) error {
 }
 
 // find reads the pools that were named: all of them or none.
-func (v *poolExport) find(ctx context.Context) ([]pool, error) {
-	api, err := newPools(v.App)
+func (v *poolExport) find(ctx context.Context) ([]resource.Pool, error) {
+	api, err := resource.NewPools(v.App)
 	if err != nil {
 		return nil, err
 	}
 	if v.all {
-		return api.list(ctx)
+		return api.List(ctx)
 	}
-	return api.named(ctx, v.names)
+	return api.Named(ctx, v.names)
 }

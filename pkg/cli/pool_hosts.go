@@ -1,14 +1,10 @@
 package cli
 
 import (
-	"net/netip"
-	"slices"
-
 	"github.com/spf13/cobra"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
-	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // poolHosts is a pool and hosts: what add-host and remove-host are told.
@@ -36,19 +32,4 @@ func (v *poolHosts) Validate() error {
 		return err
 	}
 	return v.output.Validate()
-}
-
-// hostIndex is the place of a host in a list, however it is written there; -1 when it is not in it.
-func hostIndex(list []string, h netip.Addr) int {
-	return slices.IndexFunc(list, func(s string) bool { a, err := ipaddr.ParseAddr(s); return err == nil && a == h })
-}
-
-// hostAddrs are the hosts of a list that can be read.
-func hostAddrs(list []string) (out []netip.Addr) {
-	for _, text := range list {
-		if h, err := ipaddr.ParseAddr(text); err == nil {
-			out = append(out, h)
-		}
-	}
-	return out
 }

@@ -8,7 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/follow"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
@@ -53,11 +55,11 @@ func (v *poolImport) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	api, err := newPools(v.App)
+	api, err := resource.NewPools(v.App)
 	if err != nil {
 		return err
 	}
-	outlivePipes()
+	resource.OutlivePipes()
 	var failed app.Several
 	for _, m := range all {
 		failed = append(failed, app.Flatten(v.one(ctx, api, m))...)
@@ -69,8 +71,8 @@ func (v *poolImport) Run(ctx context.Context) error {
 }
 
 // one makes a pool unless it is there, and sets aside what was set aside in it.
-func (v *poolImport) one(ctx context.Context, api *pools, m manifest) error {
-	existing, err := api.listWith(ctx, metav1.ListOptions{FieldSelector: named(m.pool.Name)})
+func (v *poolImport) one(ctx context.Context, api *resource.Pools, m manifest) error {
+	existing, err := api.ListWith(ctx, metav1.ListOptions{FieldSelector: follow.Named(m.pool.Name)})
 	if err != nil {
 		return err
 	}
@@ -95,7 +97,7 @@ func (v *poolImport) one(ctx context.Context, api *pools, m manifest) error {
 		v.Hint("run it again, then: bcsnetctl pool uncordon %s", m.pool.Name)
 		return failed.OrNil()
 	}
-	_, err = api.edit(ctx, m.pool.Name, func(pool) (map[string]any, error) { return map[string]any{"cordoned": nil}, nil })
+	_, err = api.Edit(ctx, m.pool.Name, func(resource.Pool) (map[string]any, error) { return map[string]any{"cordoned": nil}, nil })
 	if err != nil {
 		failed = append(failed, err)
 	}
@@ -103,18 +105,18 @@ func (v *poolImport) one(ctx context.Context, api *pools, m manifest) error {
 }
 
 // create makes a pool, which hands out nothing until its reservations are made.
-func (v *poolImport) create(ctx context.Context, api *pools, m manifest) error {
+func (v *poolImport) create(ctx context.Context, api *resource.Pools, m manifest) error {
 	if v.DryRun == app.DryRunClient {
 		return nil
 	}
-	o := m.pool.stored.DeepCopy()
+	o := m.pool.Stored.DeepCopy()
 	if len(m.reserved) > 0 {
 		if err := unstructured.SetNestedField(o.Object, true, "spec", "cordoned"); err != nil {
 			return err
 		}
 	}
-	_, err := api.api.Create(ctx, o, metav1.CreateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
-	return explainError(v.App, err)
+	_, err := api.Api.Create(ctx, o, metav1.CreateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
+	return resource.Explain(v.App, err)
 }
 
 // reserve sets addresses aside again. Before a pool is made nobody can tell who holds them.
@@ -124,7 +126,7 @@ func (v *poolImport) reserve(ctx context.Context, r reservedRange, created bool)
 		return err
 	}
 	if created && v.DryRun != app.DryRunNone {
-		v.Say.Done("%s reserved: %s", humanize.Plural(len(addressesOf(entries)), "address"), spell(ipaddr.SetOf(rangesOf(entries)...)))
+		v.Say.Done("%s reserved: %s", humanize.Plural(len(resource.AddressesOf(entries)), "address"), resource.Spell(ipaddr.SetOf(resource.RangesOf(entries)...)))
 		return nil
 	}
 	again := &ipReserve{App: v.App, entries: entries, reason: r.Reason, by: r.By, reserve: true, again: true}

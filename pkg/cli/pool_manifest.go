@@ -16,13 +16,14 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // manifest is a pool as a file wants it.
 type manifest struct {
 	from string
-	pool pool
+	pool resource.Pool
 	// reserved was set aside in it when the file was written.
 	reserved []reservedRange
 }
@@ -123,12 +124,12 @@ func decodeObjects(name string, r io.Reader) ([]*unstructured.Unstructured, erro
 
 // parseManifest checks a pool that somebody wrote, as far as that goes without the API server. It holds
 // no more than what is to be written down.
-func parseManifest(o *unstructured.Unstructured) (pool, error) {
-	p := pool{BCSNetPool: &v1.BCSNetPool{}, stored: cleaned(o)}
+func parseManifest(o *unstructured.Unstructured) (resource.Pool, error) {
+	p := resource.Pool{BCSNetPool: &v1.BCSNetPool{}, Stored: cleaned(o)}
 	if o.GetName() == "" {
 		return p, app.Refuse(app.ReasonPoolInvalid, "a pool has no name: metadata.name is missing")
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(p.stored.Object, p.BCSNetPool, true); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(p.Stored.Object, p.BCSNetPool, true); err != nil {
 		return p, app.Refuse(app.ReasonPoolInvalid, "pool %s: %s", o.GetName(), strings.TrimPrefix(err.Error(), "strict decoding error: "))
 	}
 	if problem := store.Pool(p.BCSNetPool).Problem; problem != "" {
@@ -137,34 +138,34 @@ func parseManifest(o *unstructured.Unstructured) (pool, error) {
 	return p, nil
 }
 
-// applied is the pool as it would be after kubectl apply --server-side, which takes over fields that
+// applyPool is the pool as it would be after kubectl apply --server-side, which takes over fields that
 // others have set. The API server checks it and stores nothing.
-func (p *pools) applied(ctx context.Context, m manifest) (pool, error) {
-	stored, err := p.api.Apply(ctx, m.pool.Name, m.pool.stored,
+func applyPool(ctx context.Context, p *resource.Pools, m manifest) (resource.Pool, error) {
+	stored, err := p.Api.Apply(ctx, m.pool.Name, m.pool.Stored,
 		metav1.ApplyOptions{FieldManager: "kubectl", Force: true, DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
-		return pool{}, err
+		return resource.Pool{}, err
 	}
-	return readPool(cleaned(stored))
+	return resource.ReadPool(cleaned(stored))
 }
 
 // overlaid is that pool where the API server cannot be asked: fields that the file does not name stay.
-func overlaid(live, wanted pool) (pool, error) {
-	next := cleaned(live.stored).DeepCopy()
+func overlaid(live, wanted resource.Pool) (resource.Pool, error) {
+	next := cleaned(live.Stored).DeepCopy()
 	for _, field := range []string{"labels", "annotations"} {
-		set, _, _ := unstructured.NestedStringMap(wanted.stored.Object, "metadata", field)
+		set, _, _ := unstructured.NestedStringMap(wanted.Stored.Object, "metadata", field)
 		for k, value := range set {
 			if err := unstructured.SetNestedField(next.Object, value, "metadata", field, k); err != nil {
-				return pool{}, err
+				return resource.Pool{}, err
 			}
 		}
 	}
-	spec, _, err := unstructured.NestedMap(wanted.stored.Object, "spec")
+	spec, _, err := unstructured.NestedMap(wanted.Stored.Object, "spec")
 	for k, value := range spec {
 		err = errors.Join(err, unstructured.SetNestedField(next.Object, value, "spec", k))
 	}
 	if err != nil {
-		return pool{}, err
+		return resource.Pool{}, err
 	}
-	return readPool(next)
+	return resource.ReadPool(next)
 }

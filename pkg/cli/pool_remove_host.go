@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -27,14 +28,14 @@ them. A host in a host subnet of the pool cannot be taken out alone.
 		Example: `  bcsnetctl pool remove-host blue 10.0.0.13
   bcsnetctl pool remove-host blue 10.0.0.13 10.0.0.14 --dry-run=client
   bcsnetctl pool remove-host blue --selector rack=7`,
-		ValidArgsFunction: completePoolFirst(s, func(p pool) []string { return p.Spec.Hosts }),
+		ValidArgsFunction: resource.CompletePoolFirst(s, func(p resource.Pool) []string { return p.Spec.Hosts }),
 	}
 	v.addTo(cmd)
 	return cmd
 }
 
 func (v *poolRemoveHost) Run(ctx context.Context) error {
-	api, err := newPools(v.poolHosts.App)
+	api, err := resource.NewPools(v.poolHosts.App)
 	if err != nil {
 		return err
 	}
@@ -45,7 +46,7 @@ func (v *poolRemoveHost) Run(ctx context.Context) error {
 	var gone []netip.Addr
 	var others []string
 	left := 0
-	edited, err := api.edit(ctx, v.name, func(p pool) (map[string]any, error) {
+	edited, err := api.Edit(ctx, v.name, func(p resource.Pool) (map[string]any, error) {
 		if err := v.removable(p, nodes); err != nil {
 			return nil, err
 		}
@@ -55,26 +56,26 @@ func (v *poolRemoveHost) Run(ctx context.Context) error {
 		}
 		list := slices.Clone(p.Spec.Hosts)
 		for _, h := range gone {
-			for i := hostIndex(list, h); i >= 0; i = hostIndex(list, h) { // the schema lets a host be listed twice
+			for i := resource.HostIndex(list, h); i >= 0; i = resource.HostIndex(list, h) { // the schema lets a host be listed twice
 				list = slices.Delete(list, i, i+1)
 			}
 		}
 		left = len(list) + len(p.Spec.HostSubnets)
-		return map[string]any{"hosts": values(list)}, nil
+		return map[string]any{"hosts": resource.Values(list)}, nil
 	})
 	if err != nil {
 		return err
 	}
 	v.tell(ctx, gone, others, left)
-	return v.output.Object(v.Out, edited.stored)
+	return v.output.Object(v.Out, edited.Stored)
 }
 
 // removable refuses hosts that the pool does not list, and those that could draw all the same.
-func (v *poolRemoveHost) removable(p pool, nodes []node) error {
-	networks := hostSubnetsOf(p)
+func (v *poolRemoveHost) removable(p resource.Pool, nodes []resource.Node) error {
+	networks := resource.HostSubnetsOf(p)
 	addrs := slices.Clone(v.from.hosts)
 	for _, n := range nodes {
-		addrs = append(addrs, n.internal...)
+		addrs = append(addrs, n.Internal...)
 	}
 	for _, h := range addrs {
 		if n, ok := networks.Of(h); ok {
@@ -83,7 +84,7 @@ func (v *poolRemoveHost) removable(p pool, nodes []node) error {
 		}
 	}
 	for _, h := range v.from.hosts {
-		if hostIndex(p.Spec.Hosts, h) < 0 {
+		if resource.HostIndex(p.Spec.Hosts, h) < 0 {
 			return v.absent(p, h)
 		}
 	}
@@ -92,12 +93,12 @@ func (v *poolRemoveHost) removable(p pool, nodes []node) error {
 
 // listedOf are the hosts to take out of a list: those named, and of nodes the IPs that the list has. The
 // nodes without one are named.
-func listedOf(list []string, hosts []netip.Addr, nodes []node) (gone []netip.Addr, others []string) {
+func listedOf(list []string, hosts []netip.Addr, nodes []resource.Node) (gone []netip.Addr, others []string) {
 	gone = slices.Clone(hosts)
 	for _, n := range nodes {
 		listed := false
-		for _, a := range n.internal {
-			if hostIndex(list, a) < 0 {
+		for _, a := range n.Internal {
+			if resource.HostIndex(list, a) < 0 {
 				continue
 			}
 			listed = true
@@ -106,7 +107,7 @@ func listedOf(list []string, hosts []netip.Addr, nodes []node) (gone []netip.Add
 			}
 		}
 		if !listed {
-			others = append(others, n.name)
+			others = append(others, n.Name)
 		}
 	}
 	return gone, others
@@ -132,7 +133,7 @@ func (v *poolRemoveHost) tell(ctx context.Context, gone []netip.Addr, others []s
 	v.warnHeld(ctx, gone)
 }
 
-func (v *poolRemoveHost) absent(p pool, h netip.Addr) error {
+func (v *poolRemoveHost) absent(p resource.Pool, h netip.Addr) error {
 	f := app.Refuse(ipam.ReasonHostNotInPool, "host %s is not in pool %s", h, v.name)
 	if near := app.Nearest(h.String(), p.Spec.Hosts); near != "" {
 		return f.WithHint("did you mean %s? Its hosts: bcsnetctl pool describe %s", near, v.name)
@@ -143,7 +144,7 @@ func (v *poolRemoveHost) absent(p pool, h netip.Addr) error {
 // warnHeld says what the hosts still hold of the pool.
 func (v *poolRemoveHost) warnHeld(ctx context.Context, gone []netip.Addr) {
 	for _, h := range gone {
-		held, err := heldLeases(ctx, v.poolHosts.App, leaseQuery{pool: v.name, host: h.String(), status: ipam.Active.String()}, func(ipam.Lease) bool { return true })
+		held, err := resource.HeldLeases(ctx, v.poolHosts.App, resource.LeaseQuery{Pool: v.name, Host: h.String(), Status: ipam.Active.String()}, func(ipam.Lease) bool { return true })
 		switch {
 		case err != nil:
 			v.Say.Warn("it is unknown whether the host still has addresses of the pool: %v", err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
@@ -20,7 +21,7 @@ type poolRemoveIP struct {
 	output  printer.Output
 	name    string
 	args    []string
-	entries []entry
+	entries []resource.Entry
 }
 
 func newPoolRemoveIP(s *app.App) *cobra.Command {
@@ -35,7 +36,7 @@ they stay with their pods and are not handed out again.
 - reads addresses from standard input, one entry a line.`,
 		Example: `  bcsnetctl pool remove-ip blue 10.0.0.70
   bcsnetctl pool remove-ip blue 10.0.0.64-10.0.0.95 --dry-run=client`,
-		ValidArgsFunction: completePoolFirst(s, func(p pool) []string { return p.Spec.AvailableIPs }),
+		ValidArgsFunction: resource.CompletePoolFirst(s, func(p resource.Pool) []string { return p.Spec.AvailableIPs }),
 	}
 	s.DryRun.AddTo(cmd)
 	v.output.AddToChange(cmd)
@@ -44,12 +45,12 @@ they stay with their pods and are not handed out again.
 
 func (v *poolRemoveIP) Complete(args []string) (err error) {
 	v.name = args[0]
-	v.args, err = argsOrLines(v.App, "addresses", args[1:])
+	v.args, err = resource.ArgsOrLines(v.App, "addresses", args[1:])
 	return err
 }
 
 func (v *poolRemoveIP) Validate() (err error) {
-	if v.entries, err = parseEntries(v.args); err != nil {
+	if v.entries, err = resource.ParseEntries(v.args); err != nil {
 		return err
 	}
 	return v.output.Validate()
@@ -60,36 +61,36 @@ func (v *poolRemoveIP) Run(ctx context.Context) error {
 		v.Say.Note("standard input named no address: nothing to take out")
 		return nil
 	}
-	api, err := newPools(v.App)
+	api, err := resource.NewPools(v.App)
 	if err != nil {
 		return err
 	}
 	var gone *netipx.IPSet
 	var before, after []string
-	edited, err := api.edit(ctx, v.name, func(p pool) (map[string]any, error) {
+	edited, err := api.Edit(ctx, v.name, func(p resource.Pool) (map[string]any, error) {
 		before = p.Spec.AvailableIPs
-		have := setOfEntries(before)
+		have := resource.SetOfEntries(before)
 		for _, e := range v.entries {
 			if !have.OverlapsRange(e.IPRange) {
 				return nil, v.absent(p, e)
 			}
 		}
-		gone = ipaddr.Intersect(have, ipaddr.SetOf(rangesOf(v.entries)...))
-		after = removeEntries(before, gone)
-		return map[string]any{"availableIPs": values(after)}, nil
+		gone = ipaddr.Intersect(have, ipaddr.SetOf(resource.RangesOf(v.entries)...))
+		after = resource.RemoveEntries(before, gone)
+		return map[string]any{"availableIPs": resource.Values(after)}, nil
 	})
 	if err != nil {
 		return err
 	}
-	v.Say.Done("%s taken out of pool %s: %s", addresses(gone), v.name, spell(gone))
+	v.Say.Done("%s taken out of pool %s: %s", resource.Addresses(gone), v.name, resource.Spell(gone))
 	for _, was := range before {
 		if !slices.Contains(after, was) {
-			if rest := removeEntries([]string{was}, gone); len(rest) > 0 {
+			if rest := resource.RemoveEntries([]string{was}, gone); len(rest) > 0 {
 				v.Say.Note("  %s is now %s", was, humanize.List(rest))
 			}
 		}
 	}
-	if asked := ipaddr.SizeOfSet(ipaddr.SetOf(rangesOf(v.entries)...)); asked > ipaddr.SizeOfSet(gone) {
+	if asked := ipaddr.SizeOfSet(ipaddr.SetOf(resource.RangesOf(v.entries)...)); asked > ipaddr.SizeOfSet(gone) {
 		others := asked - ipaddr.SizeOfSet(gone)
 		v.Say.Note("  the other %s %s not in the pool", humanize.Plural(others, "address"), humanize.OneOr(others, "was", "were"))
 	}
@@ -97,12 +98,12 @@ func (v *poolRemoveIP) Run(ctx context.Context) error {
 		v.Say.Warn("pool %s has no addresses left", v.name)
 	}
 	v.draining(ctx, gone)
-	return v.output.Object(v.Out, edited.stored)
+	return v.output.Object(v.Out, edited.Stored)
 }
 
-func (v *poolRemoveIP) absent(p pool, e entry) error {
-	f := app.Refuse(ipam.ReasonAddressNotInPool, "%s is not in pool %s", e.text, v.name)
-	if near := app.Nearest(e.text, p.Spec.AvailableIPs); near != "" {
+func (v *poolRemoveIP) absent(p resource.Pool, e resource.Entry) error {
+	f := app.Refuse(ipam.ReasonAddressNotInPool, "%s is not in pool %s", e.Text, v.name)
+	if near := app.Nearest(e.Text, p.Spec.AvailableIPs); near != "" {
 		return f.WithHint("did you mean %s? Its addresses: bcsnetctl pool describe %s", near, v.name)
 	}
 	return f.WithHint("see its addresses: bcsnetctl pool describe %s", v.name)
@@ -111,7 +112,7 @@ func (v *poolRemoveIP) absent(p pool, e entry) error {
 // draining says which of the addresses are in use or reserved.
 func (v *poolRemoveIP) draining(ctx context.Context, gone *netipx.IPSet) {
 	var reserved []netip.Addr
-	held, err := heldLeases(ctx, v.App, leaseQuery{pool: v.name, selectors: takenOnly()}, func(l ipam.Lease) bool {
+	held, err := resource.HeldLeases(ctx, v.App, resource.LeaseQuery{Pool: v.name, Selectors: resource.TakenOnly()}, func(l ipam.Lease) bool {
 		if l.State == ipam.Reserved && gone.Contains(l.Addr) {
 			reserved = append(reserved, l.Addr)
 		}
@@ -130,6 +131,6 @@ func (v *poolRemoveIP) draining(ctx context.Context, gone *netipx.IPSet) {
 	}
 	if len(reserved) > 0 {
 		v.Say.Warn("%d of them %s reserved until %s unreserved: %s", len(reserved), humanize.OneOr(len(reserved), "stays", "stay"),
-			humanize.OneOr(len(reserved), "it is", "they are"), spell(ipaddr.SetOfAddrs(reserved...)))
+			humanize.OneOr(len(reserved), "it is", "they are"), resource.Spell(ipaddr.SetOfAddrs(reserved...)))
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
@@ -33,7 +34,7 @@ func addUp[T any](columns []printer.Column[T], all []T, of func(T) *v1.BCSNetPoo
 		number := map[string]func(*v1.BCSNetPool) int64{
 			"OTHERS": othersOf, "COOLING": func(p *v1.BCSNetPool) int64 { return p.Status.Cooling },
 		}[columns[i].Name]
-		if number != nil && slices.ContainsFunc(all, func(row T) bool { p := of(row); return counted(p) && number(p) > 0 }) {
+		if number != nil && slices.ContainsFunc(all, func(row T) bool { p := of(row); return resource.Counted(p) && number(p) > 0 }) {
 			columns[i].Wide = false
 		}
 	}
@@ -43,14 +44,14 @@ func addUp[T any](columns []printer.Column[T], all []T, of func(T) *v1.BCSNetPoo
 // roomOf reads the room of a pool from its status, which holds some of the addresses of its spec, and others beside them.
 // Where the status does not speak of the pool as it is now, those are counted.
 func roomOf(p *v1.BCSNetPool, plan ipam.Pool, held, beside int64) room {
-	if s := p.Status; counted(p) && s.ObservedGeneration == p.Generation {
+	if s := p.Status; resource.Counted(p) && s.ObservedGeneration == p.Generation {
 		r := room{total: s.Capacity, free: s.Available, counted: true}
 		if meta.IsStatusConditionTrue(s.Conditions, v1.ConditionOverlap) {
 			r.others = max(0, r.total-r.free-held-beside)
 		}
 		return r
 	}
-	total := ipaddr.SizeOfSet(usableOf(plan))
+	total := ipaddr.SizeOfSet(resource.UsableOf(plan))
 	free := total - min(total, uint64(max(0, held)))
 	all := min(total, math.MaxInt64-uint64(max(0, beside))) + uint64(max(0, beside))
 	return room{total: int64(all), free: int64(min(free, math.MaxInt64))}

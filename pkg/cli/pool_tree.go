@@ -8,6 +8,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -31,7 +32,7 @@ as a tree; without a name, of all pools. Hosts that hold nothing are counted
 only.`,
 		Example: `  bcsnetctl pool tree
   bcsnetctl pool tree blue --depth 3`,
-		ValidArgsFunction: completePools(s),
+		ValidArgsFunction: resource.CompletePools(s),
 	}
 	cmd.Flags().IntVar(&v.depth, "depth", treeLevels, "how many `LEVELS`: 1 networks, 2 pools, 3 hosts, 4 addresses and pods")
 	app.Complete(cmd, "depth", "1", "2", "3", "4")
@@ -64,7 +65,7 @@ func (v *poolTree) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	networks := growTree(all, held, nodesInSubnets(ctx, v.App, all...))
+	networks := growTree(all, held, resource.NodesInSubnets(ctx, v.App, all...))
 	if v.output.Printer != nil {
 		return v.output.Object(v.Out, treeObjects(networks, v.depth))
 	}
@@ -79,25 +80,25 @@ func (v *poolTree) Run(ctx context.Context) error {
 }
 
 // choosePools reads the pools that were named, each once, or all.
-func choosePools(ctx context.Context, s *app.App, names []string) ([]pool, error) {
-	api, err := newPools(s)
+func choosePools(ctx context.Context, s *app.App, names []string) ([]resource.Pool, error) {
+	api, err := resource.NewPools(s)
 	if err != nil {
 		return nil, err
 	}
 	if len(names) == 0 {
-		return api.list(ctx)
+		return api.List(ctx)
 	}
-	return api.named(ctx, names)
+	return api.Named(ctx, names)
 }
 
 // leasesHeldIn are the addresses of pools that match takes, in order; of all pools where none is named.
 func leasesHeldIn(ctx context.Context, s *app.App, names []string, match func(ipam.Lease) bool) ([]ipam.Lease, error) {
 	if len(names) == 0 {
-		return heldLeases(ctx, s, leaseQuery{}, match)
+		return resource.HeldLeases(ctx, s, resource.LeaseQuery{}, match)
 	}
 	var all []ipam.Lease
 	for _, name := range names {
-		held, err := heldLeases(ctx, s, leaseQuery{pool: name}, match)
+		held, err := resource.HeldLeases(ctx, s, resource.LeaseQuery{Pool: name}, match)
 		if err != nil {
 			return nil, err
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -25,7 +26,7 @@ type networkNode struct {
 
 // poolNode is a pool in the tree: the hosts that hold addresses of it, and how many do not.
 type poolNode struct {
-	pool             pool
+	pool             resource.Pool
 	active, reserved int
 	hosts            []hostNode
 	idle             int
@@ -40,7 +41,7 @@ type hostNode struct {
 
 // growTree puts pools and the addresses that are taken in order: networks by name, the pools of none last,
 // hosts and addresses by their numbers. Nodes are those that may lie in host subnets.
-func growTree(all []pool, taken []ipam.Lease, nodes []node) []networkNode {
+func growTree(all []resource.Pool, taken []ipam.Lease, nodes []resource.Node) []networkNode {
 	byPool := map[string][]ipam.Lease{}
 	for _, l := range taken {
 		byPool[l.Pool] = append(byPool[l.Pool], l)
@@ -62,7 +63,7 @@ func growTree(all []pool, taken []ipam.Lease, nodes []node) []networkNode {
 	return out
 }
 
-func growPool(p pool, taken []ipam.Lease, nodes []node) poolNode {
+func growPool(p resource.Pool, taken []ipam.Lease, nodes []resource.Node) poolNode {
 	n := poolNode{pool: p}
 	byHost := map[netip.Addr][]ipam.Lease{}
 	for _, l := range taken {
@@ -74,7 +75,7 @@ func growPool(p pool, taken []ipam.Lease, nodes []node) poolNode {
 		}
 	}
 	listed := map[netip.Addr]bool{}
-	for _, h := range append(hostAddrs(p.Spec.Hosts), covered(p, nodes)...) {
+	for _, h := range append(resource.HostAddrs(p.Spec.Hosts), resource.Covered(p, nodes)...) {
 		listed[h] = true
 	}
 	for h := range listed {
@@ -85,7 +86,7 @@ func growPool(p pool, taken []ipam.Lease, nodes []node) poolNode {
 	for _, h := range slices.SortedFunc(maps.Keys(byHost), netip.Addr.Compare) {
 		held := byHost[h]
 		slices.SortFunc(held, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
-		n.hosts = append(n.hosts, hostNode{h, listed[h] || serves(p, []netip.Addr{h}), held})
+		n.hosts = append(n.hosts, hostNode{h, listed[h] || resource.Serves(p, []netip.Addr{h}), held})
 	}
 	return n
 }
@@ -105,8 +106,8 @@ func (n networkNode) branch() printer.Branch {
 }
 
 func (n poolNode) branch() printer.Branch {
-	b := printer.Branch{Name: n.pool.Name, About: cidrOf(n.pool.BCSNetPool) + takenText(n.active, n.reserved)}
-	if counted(n.pool.BCSNetPool) {
+	b := printer.Branch{Name: n.pool.Name, About: resource.CidrOf(n.pool.BCSNetPool) + takenText(n.active, n.reserved)}
+	if resource.Counted(n.pool.BCSNetPool) {
 		b.About += ", " + app.Count(n.pool.Status.Available) + " free"
 	}
 	for _, h := range n.hosts {
@@ -119,7 +120,7 @@ func (n poolNode) branch() printer.Branch {
 }
 
 func (n hostNode) branch() printer.Branch {
-	b := printer.Branch{Name: addrText(n.host), About: humanize.Plural(len(n.held), "address")}
+	b := printer.Branch{Name: resource.AddrText(n.host), About: humanize.Plural(len(n.held), "address")}
 	switch {
 	case !n.host.IsValid():
 		b.Name = "(no host)"
@@ -168,10 +169,10 @@ func treeObjects(networks []networkNode, depth int) *unstructured.Unstructured {
 
 func (n poolNode) object(depth int) map[string]any {
 	o := map[string]any{
-		"name": n.pool.Name, "cidr": cidrOf(n.pool.BCSNetPool),
+		"name": n.pool.Name, "cidr": resource.CidrOf(n.pool.BCSNetPool),
 		"active": int64(n.active), "reserved": int64(n.reserved), "idleHosts": int64(n.idle),
 	}
-	if counted(n.pool.BCSNetPool) {
+	if resource.Counted(n.pool.BCSNetPool) {
 		o["available"] = n.pool.Status.Available
 	}
 	if depth < 3 {
@@ -179,7 +180,7 @@ func (n poolNode) object(depth int) map[string]any {
 	}
 	hosts := []any{}
 	for _, h := range n.hosts {
-		host := map[string]any{"host": addrText(h.host), "inPool": h.listed, "held": int64(len(h.held))}
+		host := map[string]any{"host": resource.AddrText(h.host), "inPool": h.listed, "held": int64(len(h.held))}
 		if depth >= treeLevels {
 			addresses := []any{}
 			for _, l := range h.held {

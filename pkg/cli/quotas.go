@@ -38,7 +38,7 @@ func quotaUse(p ipam.Pool, taken []ipam.Lease) []ipam.NamespaceUse {
 
 // quotas are what the namespaces have of a pool that bounds them.
 func (d *description) quotas(b *bytes.Buffer) error {
-	return indented(b, "Quotas", printer.Table[ipam.NamespaceUse]{Headers: true, Columns: []printer.Column[ipam.NamespaceUse]{
+	return printer.Indented(b, "Quotas", printer.Table[ipam.NamespaceUse]{Headers: true, Columns: []printer.Column[ipam.NamespaceUse]{
 		{Name: "NAMESPACE", Cell: func(u ipam.NamespaceUse) string { return u.Namespace }},
 		{Name: "HAS", Cell: func(u ipam.NamespaceUse) string { return strconv.Itoa(u.Has) }},
 		{Name: "QUOTA", Cell: func(u ipam.NamespaceUse) string { return strconv.Itoa(u.Quota) }},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/recovery"
@@ -43,7 +44,7 @@ What was done stays done when it is interrupted: run again, it does the rest.`,
 	}
 	cmd.Flags().StringSliceVar(&v.names, "pool", nil, "only leases of these `POOLS`, separated by commas")
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
-	app.CompleteWith(cmd, "pool", completePools(s))
+	app.CompleteWith(cmd, "pool", resource.CompletePools(s))
 	s.DryRun.AddTo(cmd)
 	v.output.AddTo(cmd)
 	return cmd
@@ -57,11 +58,11 @@ func (v *rebuildVerb) Validate() error {
 }
 
 func (v *rebuildVerb) Run(ctx context.Context) error {
-	api, err := newPools(v.App)
+	api, err := resource.NewPools(v.App)
 	if err != nil {
 		return err
 	}
-	if _, err := api.named(ctx, v.names); err != nil {
+	if _, err := api.Named(ctx, v.names); err != nil {
 		return err
 	}
 	a, err := startAllocator(ctx, v.App, nil)

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
@@ -17,11 +18,11 @@ const rebuilt = "rebuilt"
 // create stores leases, and returns those that are their pods' now and those that somebody else has by now.
 func (v *rebuildVerb) create(ctx context.Context, a *localAllocator, todo []ipam.Lease) (made []ipam.Lease, late []recovery.Conflict, err error) {
 	stored := make([]ipam.Lease, len(todo))
-	failed := inBulk(ctx, v.App, todo, rebuilt, func(i int, l ipam.Lease) (err error) {
+	failed := resource.InBulk(ctx, v.App, todo, rebuilt, func(i int, l ipam.Lease) (err error) {
 		if stored[i] = l; v.DryRun != app.DryRunClient {
 			stored[i], _, err = recovery.Create(ctx, a.leases, l)
 		}
-		return explainError(v.App, err)
+		return resource.Explain(v.App, err)
 	})
 	var addrs []netip.Addr
 	for i, l := range stored {
@@ -40,7 +41,7 @@ func (v *rebuildVerb) create(ctx context.Context, a *localAllocator, todo []ipam
 	}
 	v.tellConflicts(late)
 	if len(addrs) > 0 {
-		v.Say.Done("%s %s: %s", humanize.Plural(len(addrs), "address"), rebuilt, spell(ipaddr.SetOfAddrs(addrs...)))
+		v.Say.Done("%s %s: %s", humanize.Plural(len(addrs), "address"), rebuilt, resource.Spell(ipaddr.SetOfAddrs(addrs...)))
 	}
-	return made, late, unfinished(ctx, v.App, rebuilt, todo, failed)
+	return made, late, resource.Unfinished(ctx, v.App, rebuilt, todo, failed)
 }

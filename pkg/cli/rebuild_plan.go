@@ -10,6 +10,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
@@ -28,18 +29,18 @@ func (v *rebuildVerb) plan(ctx context.Context, a *localAllocator) (plan recover
 		return plan, app.Refuse(app.ReasonPoolNotFound, "there are no pools, and leases are those of a pool's addresses").
 			WithHint("make the pools again first: kubectl apply -f POOLS")
 	}
-	nodes, err := listNodes(ctx, v.App)
+	nodes, err := resource.ListNodes(ctx, v.App)
 	if err != nil {
 		return plan, err
 	}
 	hosts := map[string][]netip.Addr{}
 	for _, n := range nodes {
-		hosts[n.name] = n.addrs
+		hosts[n.Name] = n.Addrs
 	}
 	now := a.leases.Now()
 	pods, err := allPods(ctx, v.App)
 	if err != nil {
-		return plan, explainError(v.App, err)
+		return plan, resource.Explain(v.App, err)
 	}
 	plan = recovery.Make(recovery.Input{
 		Now: now, Index: a.index, Pods: slices.Values(pods),
@@ -118,7 +119,7 @@ func conflictsStay(all []recovery.Conflict) error {
 		addrs = append(addrs, c.Addr)
 	}
 	namespace, name, _ := strings.Cut(all[0].Pod, "/")
-	return (&app.Failure{Code: app.ExitFindings, Message: fmt.Sprintf("%s %s: %s", humanize.Plural(len(all), "conflict"), humanize.OneOr(len(all), "stays", "stay"), spell(ipaddr.SetOfAddrs(addrs...)))}).
+	return (&app.Failure{Code: app.ExitFindings, Message: fmt.Sprintf("%s %s: %s", humanize.Plural(len(all), "conflict"), humanize.OneOr(len(all), "stays", "stay"), resource.Spell(ipaddr.SetOfAddrs(addrs...)))}).
 		WithHint("see who has the address: bcsnetctl ip describe %s; a pod that is in the wrong gets another when it is made anew: kubectl delete pod -n %s %s",
 			all[0].Addr, namespace, name)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -52,7 +53,7 @@ a host takes meanwhile, until two looks in a row find nothing.`,
 		Example: `  bcsnetctl release-host 10.0.0.11 --dry-run=client
   bcsnetctl release-host 10.0.0.11 10.0.0.12 -o name
   bcsnetctl host list -o jsonpath='` + goneHosts + `' | bcsnetctl release-host -`,
-		ValidArgsFunction: completeHosts(s),
+		ValidArgsFunction: resource.CompleteHosts(s),
 	}
 	v.from.addTo(s, cmd)
 	cmd.Flags().BoolVar(&v.force, "force", false, "also take the addresses of hosts that are Ready nodes")
@@ -103,7 +104,7 @@ func (v *releaseHost) Run(ctx context.Context) error {
 		return err
 	}
 	v.hosts = withAll(v.from.hosts, nodes)
-	outlivePipes()
+	resource.OutlivePipes()
 	if len(v.hosts) == 0 {
 		v.Say.Note("no host is named: nothing to release")
 	}
@@ -137,15 +138,15 @@ func (v *releaseHost) Run(ctx context.Context) error {
 // heldOn reads what is in use on hosts. It is one list however many they are: ten thousand hosts from standard input are
 // no ten thousand lists.
 func (v *releaseHost) heldOn(ctx context.Context, hosts []netip.Addr) (map[netip.Addr][]ipam.Lease, error) {
-	query := leaseQuery{status: ipam.Active.String()}
+	query := resource.LeaseQuery{Status: ipam.Active.String()}
 	if len(hosts) == 1 {
-		query.host = hosts[0].String()
+		query.Host = hosts[0].String()
 	}
 	out := make(map[netip.Addr][]ipam.Lease, len(hosts))
 	for _, h := range hosts {
 		out[h] = nil
 	}
-	all, err := heldLeases(ctx, v.App, query, func(l ipam.Lease) bool { _, wanted := out[l.Host]; return wanted })
+	all, err := resource.HeldLeases(ctx, v.App, query, func(l ipam.Lease) bool { _, wanted := out[l.Host]; return wanted })
 	for _, l := range all {
 		out[l.Host] = append(out[l.Host], l)
 	}
@@ -170,7 +171,7 @@ func (v *releaseHost) partly(ctx context.Context, h netip.Addr, gone, held int, 
 			f.Hint = app.HintRights
 		}
 	default:
-		f.Message += ": " + explainError(v.App, err).Error()
+		f.Message += ": " + resource.Explain(v.App, err).Error()
 	}
 	return f
 }

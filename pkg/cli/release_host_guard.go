@@ -10,9 +10,22 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
+
+// warnLive says which of the pods that hold addresses of a host still exist.
+func (v *releaseHost) warnLive(ctx context.Context, h netip.Addr, held []ipam.Lease) {
+	live, err := resource.LivePods(ctx, v.App, held)
+	if err != nil && ctx.Err() == nil {
+		v.Say.Warn("host %s: it is unknown whether its pods still exist: %v", h, err)
+	}
+	if len(live) > 0 {
+		v.Say.Warn("host %s: %s on it still %s and %s the address: %s", h, humanize.Plural(len(live), "pod"),
+			humanize.OneOr(len(live), "exists", "exist"), humanize.OneOr(len(live), "loses", "lose"), humanize.List(live))
+	}
+}
 
 // refusals are why addresses on hosts are not released without --force: a Ready node is on, and its pods use their
 // addresses. Hosts that hold nothing, nodes that are not Ready, and hosts that are no node are not refused.
@@ -21,11 +34,11 @@ func (r *hostRelease) refusals(ctx context.Context, held map[netip.Addr][]ipam.L
 	if r.force || !holdAny(held) {
 		return out
 	}
-	nodes, err := listNodes(ctx, r.releaseHost.App)
-	ready := map[netip.Addr]node{}
+	nodes, err := resource.ListNodes(ctx, r.releaseHost.App)
+	ready := map[netip.Addr]resource.Node{}
 	for _, n := range nodes {
-		for _, a := range n.addrs {
-			if n.state == hostReady {
+		for _, a := range n.Addrs {
+			if n.State == resource.HostReady {
 				ready[a] = n
 			}
 		}
@@ -59,15 +72,15 @@ func unknownHost(h netip.Addr, err error) error {
 }
 
 // readyNode refuses a host that is a Ready node, with what its pods would lose.
-func (r *hostRelease) readyNode(ctx context.Context, h netip.Addr, n node, held []ipam.Lease) error {
-	text := fmt.Sprintf("host %s is the node %s, which is Ready: %s in use there", h, n.name, humanize.Plural(len(held), "address"))
-	states, failed := podStates(ctx, r.releaseHost.App, held)
+func (r *hostRelease) readyNode(ctx context.Context, h netip.Addr, n resource.Node, held []ipam.Lease) error {
+	text := fmt.Sprintf("host %s is the node %s, which is Ready: %s in use there", h, n.Name, humanize.Plural(len(held), "address"))
+	states, failed := resource.PodStates(ctx, r.releaseHost.App, held)
 	var pods []string
 	running := 0
 	for i, l := range held {
-		if states[i].lives && !slices.Contains(pods, l.Who()) {
+		if states[i].Lives && !slices.Contains(pods, l.Who()) {
 			pods = append(pods, l.Who())
-			if states[i].phase == corev1.PodRunning {
+			if states[i].Phase == corev1.PodRunning {
 				running++
 			}
 		}
@@ -80,7 +93,7 @@ func (r *hostRelease) readyNode(ctx context.Context, h netip.Addr, n node, held 
 		text += fmt.Sprintf("; whether its pods run is unknown: %v", failed[i])
 	}
 	return app.Refuse(app.ReasonNodeReady, "%s", text).
-		WithHint("its pods give them back as they end: kubectl drain %s --ignore-daemonsets; if the machine is off all the same: bcsnetctl release-host %s --force", n.name, h)
+		WithHint("its pods give them back as they end: kubectl drain %s --ignore-daemonsets; if the machine is off all the same: bcsnetctl release-host %s --force", n.Name, h)
 }
 
 // isRefused reports whether an error is one of refusals.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -69,7 +70,7 @@ func (r *hostRelease) first(ctx context.Context) (tried int) {
 	}
 	for i, h := range r.hosts {
 		r.one(ctx, h, held[h], r.state(h).turn)
-		if ctx.Err() != nil || isUnreachable(r.at[h].err) {
+		if ctx.Err() != nil || resource.IsUnreachable(r.at[h].err) {
 			return i + 1
 		}
 	}
@@ -96,7 +97,7 @@ func (r *hostRelease) release(ctx context.Context, h netip.Addr, held []ipam.Lea
 	s.held, s.gone = len(held), len(gone)
 	r.released = append(r.released, gone...)
 	if s.err == nil || r.wait && len(gone) > 0 {
-		r.Say.Done("host %s: %s released%s", h, humanize.Plural(len(gone), "address"), stayKept(gone))
+		r.Say.Done("host %s: %s released%s", h, humanize.Plural(len(gone), "address"), resource.StayRetained(gone))
 	}
 }
 

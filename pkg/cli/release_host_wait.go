@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -67,7 +68,7 @@ func (r *hostRelease) unsettled(ctx context.Context, left []netip.Addr, cause er
 	if len(unknown) > 0 {
 		text := fmt.Sprintf("%s: after %s no %d looks in a row have found nothing in use", hostsText(unknown), r.timeout.Round(time.Second/10), quietLooks)
 		if r.unread != nil && !errors.Is(r.unread, context.DeadlineExceeded) {
-			text += ": " + explainError(r.releaseHost.App, r.unread).Error()
+			text += ": " + resource.Explain(r.releaseHost.App, r.unread).Error()
 		}
 		failed = append(failed, &app.Failure{Code: app.ExitTimeout, Message: text, Cause: cause, Hint: hintRest})
 	}
@@ -133,7 +134,7 @@ func (r *hostRelease) late(h netip.Addr, cause error) error {
 		text = fmt.Sprintf("host %s still takes addresses after %s", h, r.timeout.Round(time.Second/10))
 	}
 	if s.err != nil && !errors.Is(s.err, context.DeadlineExceeded) {
-		text += ": " + explainError(r.releaseHost.App, s.err).Error()
+		text += ": " + resource.Explain(r.releaseHost.App, s.err).Error()
 	}
 	return (&app.Failure{Code: app.ExitTimeout, Message: text, Cause: cause}).
 		WithHint("if the machine is on, its pods take new addresses; see bcsnetctl host describe %s", h)

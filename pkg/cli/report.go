@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
@@ -119,7 +120,7 @@ func (v *report) write(ctx context.Context, w io.Writer) error {
 		case errors.Is(err, errUnwritable):
 			return err
 		case err != nil:
-			err = explainError(v.App, err)
+			err = resource.Explain(v.App, err)
 			if first == nil {
 				first = err
 			}

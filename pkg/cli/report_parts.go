@@ -15,6 +15,8 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/follow"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
 // maxLog bounds the log of one pod, in bytes.
@@ -26,20 +28,20 @@ func (v *report) parts(ctx context.Context) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
-	events := c.Resource(eventResource())
-	pods := c.Resource(podResource()).Namespace(systemNamespace)
+	events := c.Resource(resource.EventResource())
+	pods := c.Resource(resource.PodResource()).Namespace(systemNamespace)
 	parts := []part{
 		v.command("version.json", "versions", "version", "-o", "json"),
 		v.definition(c, v1.PoolResource),
 		v.definition(c, v1.IPResource),
 		v.definition(c, v1.ClaimResource),
-		v.objects("pools.jsonl", "pools", c.Resource(resource(v1.PoolResource)), "", nil),
-		v.objects("addresses.jsonl", "addresses", c.Resource(resource(v1.IPResource)), "", nil),
-		v.objects("claims.jsonl", "claims", c.Resource(resource(v1.ClaimResource)), "", nil),
+		v.objects("pools.jsonl", "pools", c.Resource(resource.Of(v1.PoolResource)), "", nil),
+		v.objects("addresses.jsonl", "addresses", c.Resource(resource.Of(v1.IPResource)), "", nil),
+		v.objects("claims.jsonl", "claims", c.Resource(resource.Of(v1.ClaimResource)), "", nil),
 		v.objects("events.jsonl", "events of pools and claims", events, fields.OneTermEqualSelector(aboutGroup, v1.GroupVersion.String()).String(), nil),
-		v.objects("nodes.jsonl", "nodes", c.Resource(nodeResource()), "", lean),
+		v.objects("nodes.jsonl", "nodes", c.Resource(resource.NodeResource()), "", lean),
 		v.objects("system/deployment.jsonl", "Deployment of the controller",
-			c.Resource(deploymentResource()).Namespace(systemNamespace), named(controllerName), nil),
+			c.Resource(resource.DeploymentResource()).Namespace(systemNamespace), follow.Named(controllerName), nil),
 		v.objects("system/pods.jsonl", "pods of "+systemNamespace, pods, "", nil),
 		v.objects("system/events.jsonl", "events of "+systemNamespace, events.Namespace(systemNamespace), "", nil),
 	}
@@ -50,14 +52,14 @@ func (v *report) parts(ctx context.Context) ([]part, error) {
 }
 
 func (v *report) definition(c dynamic.Interface, name string) part {
-	return v.objects("definitions/"+name+".jsonl", "definition of "+name, c.Resource(crdResource()), named(name+"."+v1.GroupVersion.Group), nil)
+	return v.objects("definitions/"+name+".jsonl", "definition of "+name, c.Resource(resource.CrdResource()), follow.Named(name+"."+v1.GroupVersion.Group), nil)
 }
 
 // objects is a file of one object a line; trim may take something out of them.
 func (v *report) objects(file, what string, api dynamic.ResourceInterface, selector string, trim func(*unstructured.Unstructured)) part {
 	return part{file: file, what: what, write: func(ctx context.Context, w io.Writer) (n int, err error) {
 		lines := json.NewEncoder(w)
-		for options := (metav1.ListOptions{FieldSelector: selector, Limit: pageSize}); ; {
+		for options := (metav1.ListOptions{FieldSelector: selector, Limit: resource.PageSize}); ; {
 			page, err := api.List(ctx, options)
 			if err != nil {
 				return n, err
@@ -82,7 +84,7 @@ func (v *report) objects(file, what string, api dynamic.ResourceInterface, selec
 
 // logs are a file for every pod of the controller, and one for the life before where there was one.
 func (v *report) logs(ctx context.Context, pods dynamic.ResourceInterface) []part {
-	found, err := pods.List(ctx, metav1.ListOptions{Limit: pageSize})
+	found, err := pods.List(ctx, metav1.ListOptions{Limit: resource.PageSize})
 	if err != nil {
 		return nil // the list of pods says that, too
 	}

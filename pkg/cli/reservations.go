@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
@@ -27,7 +28,7 @@ type reservedRange struct {
 
 // listReservations reads what is set aside, by the names of pools.
 func listReservations(ctx context.Context, s *app.App) (map[string][]ipam.Lease, error) {
-	found, err := heldLeases(ctx, s, setAside(), func(l ipam.Lease) bool { return !l.IsRetained() })
+	found, err := resource.HeldLeases(ctx, s, resource.SetAside(), func(l ipam.Lease) bool { return !l.IsRetained() })
 	out := map[string][]ipam.Lease{}
 	for _, l := range found {
 		out[l.Pool] = append(out[l.Pool], l)
@@ -87,6 +88,6 @@ func readReservations(o *unstructured.Unstructured) (all []reservedRange, err er
 	return all, nil
 }
 
-func (r reservedRange) entries() ([]entry, error) {
-	return parseEntries(strings.FieldsFunc(r.Addresses, func(c rune) bool { return c == ',' || c == ' ' }))
+func (r reservedRange) entries() ([]resource.Entry, error) {
+	return resource.ParseEntries(strings.FieldsFunc(r.Addresses, func(c rune) bool { return c == ',' || c == ' ' }))
 }

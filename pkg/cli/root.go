@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
 // helpFunc is cobra's way to show a help text, which takes no notice of an error in writing it: the session keeps it.
@@ -54,7 +55,7 @@ func newRoot(s *app.App) *cobra.Command {
 	root.Flags().Bool("version", false, "show the version of this program; see also the command version")
 	root.SetHelpFunc(helpFunc(s, root.HelpFunc()))
 	root.SetFlagErrorFunc(flagError)
-	completeContexts(s, root)
+	resource.CompleteContexts(s, root)
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {
 		help.Run, help.RunE = nil, helpOn

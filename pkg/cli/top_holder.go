@@ -12,7 +12,9 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/follow"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -24,26 +26,26 @@ type topHolder struct {
 	order  order[holderTop]
 	// noun is what the holders are, and of says which one has an address; empty for none.
 	noun string
-	of   func(heldAddr) string
+	of   func(resource.HeldAddr) string
 	// held are the addresses that are watched, by the names of their objects, and trends the holders.
-	held   map[string]heldAddr
+	held   map[string]resource.HeldAddr
 	trends map[string]*trend
 	// whole: all addresses have been read; begun: they were counted; stale: not since the last change.
 	whole, begun, stale bool
 }
 
 func newTopHost(s *app.App) *cobra.Command {
-	return topHolderCommand(s, "host", []string{"hosts", "node", "nodes"}, func(a heldAddr) string { return addrText(a.host) })
+	return topHolderCommand(s, "host", []string{"hosts", "node", "nodes"}, func(a resource.HeldAddr) string { return resource.AddrText(a.Host) })
 }
 
 func newTopNamespace(s *app.App) *cobra.Command {
-	return topHolderCommand(s, "namespace", []string{"namespaces", "ns"}, func(a heldAddr) string { return a.pod.Namespace })
+	return topHolderCommand(s, "namespace", []string{"namespaces", "ns"}, func(a resource.HeldAddr) string { return a.Pod.Namespace })
 }
 
-func topHolderCommand(s *app.App, noun string, aliases []string, of func(heldAddr) string) *cobra.Command {
+func topHolderCommand(s *app.App, noun string, aliases []string, of func(resource.HeldAddr) string) *cobra.Command {
 	v := &topHolder{
 		App: s, noun: noun, of: of, order: order[holderTop]{known: holderOrders()},
-		held: map[string]heldAddr{}, trends: map[string]*trend{},
+		held: map[string]resource.HeldAddr{}, trends: map[string]*trend{},
 	}
 	cmd := &cobra.Command{
 		Use: noun, Aliases: aliases, Args: app.Takes(0, 0), RunE: app.Runs(v), ValidArgsFunction: cobra.NoFileCompletions,
@@ -57,10 +59,10 @@ over the last ten minutes or since the view began.`,
   bcsnetctl top ` + noun + ` --sort-by new`,
 	}
 	v.output.AddToViews(cmd)
-	addWatch(&v.output, cmd)
+	follow.AddWatch(&v.output, cmd)
 	v.order.addTo(cmd)
 	cmd.Flags().StringVar(&v.pool, "pool", "", "count only addresses of this `POOL`")
-	app.CompleteWith(cmd, "pool", completePools(s))
+	app.CompleteWith(cmd, "pool", resource.CompletePools(s))
 	return cmd
 }
 
@@ -74,18 +76,18 @@ func (v *topHolder) Validate() error {
 }
 
 func (v *topHolder) Run(ctx context.Context) error {
-	query := leaseQuery{pool: v.pool, status: ipam.Active.String()}
+	query := resource.LeaseQuery{Pool: v.pool, Status: ipam.Active.String()}
 	if v.output.Watch {
 		return v.watch(ctx, query)
 	}
-	if err := query.each(ctx, v.App, false, func(r leaseRow) error {
-		v.held[r.Addr.String()] = heldAddrOf(*r.Lease)
+	if err := query.Each(ctx, v.App, false, func(r resource.LeaseRow) error {
+		v.held[r.Addr.String()] = resource.HeldAddrOf(*r.Lease)
 		return nil
 	}); err != nil {
 		return err
 	}
 	if len(v.held) == 0 {
-		if err := query.empty(ctx, v.App, "leases"); err != nil || v.output.Printer == nil {
+		if err := query.Empty(ctx, v.App, "leases"); err != nil || v.output.Printer == nil {
 			return err
 		}
 	}
@@ -101,40 +103,40 @@ func (v *topHolder) Run(ctx context.Context) error {
 }
 
 // watch goes on and shows what changes.
-func (v *topHolder) watch(ctx context.Context, query leaseQuery) error {
+func (v *topHolder) watch(ctx context.Context, query resource.LeaseQuery) error {
 	show := func(w io.Writer, h holderTop) error { return v.output.Object(w, v.object(h)) }
-	w := &watched[holderTop]{
-		view:    newView(v.App, &v.output, v.columns(), show, v.summary),
-		compare: v.order.compare,
-		ranked:  true,
-		items:   map[string]holderTop{},
+	w := &follow.Watched[holderTop]{
+		View:    follow.NewView(v.App, &v.output, v.columns(), show, v.summary),
+		Compare: v.order.compare,
+		Ranked:  true,
+		Items:   map[string]holderTop{},
 	}
-	from := source{kind: resource(v1.IPResource), which: metav1.ListOptions{FieldSelector: query.selector()}}
-	take := func(c change) error {
+	from := follow.Source{Kind: resource.Of(v1.IPResource), Which: metav1.ListOptions{FieldSelector: query.Selector()}}
+	take := func(c follow.Change) error {
 		v.stale = true
-		if c.kind == watch.Bookmark {
+		if c.Kind == watch.Bookmark {
 			v.whole = true
 			return nil
 		}
-		return keep(v.held, c, readHeldAddr)
+		return keep(v.held, c, resource.ReadHeldAddr)
 	}
 	tick := func() error {
 		if v.whole && v.stale {
 			v.stale = false
-			if err := w.become(v.rows(), func(h holderTop) string { return h.who }); err != nil {
+			if err := w.Become(v.rows(), func(h holderTop) string { return h.who }); err != nil {
 				return err
 			}
 		}
-		return w.view.refresh(w)
+		return w.View.Refresh(w)
 	}
-	return runView(ctx, v.App, []source{from}, take, tick)
+	return follow.Run(ctx, v.App, []follow.Source{from}, take, tick)
 }
 
 // rows are the holders in order. One that holds nothing any more is none, but its trend goes on.
 func (v *topHolder) rows() []holderTop {
-	by := leaseUsage[string]{}
+	by := resource.LeaseUsage[string]{}
 	for _, name := range slices.Sorted(maps.Keys(v.held)) { // so that equal rows are equal
-		by.add(v.of(v.held[name]), v.held[name])
+		by.Add(v.of(v.held[name]), v.held[name])
 	}
 	for who := range by {
 		if v.trends[who] == nil {
@@ -148,13 +150,13 @@ func (v *topHolder) rows() []holderTop {
 	for who, t := range v.trends {
 		var n int
 		if by[who] != nil {
-			n = by[who].addresses
+			n = by[who].Addresses
 		}
 		t.add(int64(n))
 	}
 	out := make([]holderTop, 0, len(by))
 	for _, who := range slices.Sorted(maps.Keys(by)) {
-		out = append(out, holderTop{who: who, stake: by[who], trend: v.trends[who]})
+		out = append(out, holderTop{who: who, Stake: by[who], trend: v.trends[who]})
 	}
 	slices.SortFunc(out, v.order.compare)
 	return out

@@ -11,19 +11,20 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 // holderTop is a host or a namespace that holds addresses, and how that changes where it is watched.
 type holderTop struct {
 	who string
-	*stake
+	*resource.Stake
 	*trend
 }
 
 // recent counts the addresses that were taken a short time ago.
 func (h holderTop) recent() (n int) {
-	for _, at := range h.since {
+	for _, at := range h.Since {
 		if h.now().Sub(at) < trendTime {
 			n++
 		}
@@ -33,18 +34,18 @@ func (h holderTop) recent() (n int) {
 
 // poolNames are the pools that the addresses are of, those with the most first.
 func (h holderTop) poolNames() []string {
-	return slices.SortedFunc(maps.Keys(h.pools), func(a, b string) int {
-		return cmp.Or(cmp.Compare(h.pools[b], h.pools[a]), cmp.Compare(a, b))
+	return slices.SortedFunc(maps.Keys(h.Pools), func(a, b string) int {
+		return cmp.Or(cmp.Compare(h.Pools[b], h.Pools[a]), cmp.Compare(a, b))
 	})
 }
 
 func holderOrders() []ordering[holderTop] {
 	active := func(a, b holderTop) int {
-		return cmp.Or(cmp.Compare(b.addresses, a.addresses), cmp.Compare(a.who, b.who))
+		return cmp.Or(cmp.Compare(b.Addresses, a.Addresses), cmp.Compare(a.who, b.who))
 	}
 	return []ordering[holderTop]{
 		{"active", active},
-		{"pods", func(a, b holderTop) int { return cmp.Or(cmp.Compare(len(b.pods), len(a.pods)), active(a, b)) }},
+		{"pods", func(a, b holderTop) int { return cmp.Or(cmp.Compare(len(b.Pods), len(a.Pods)), active(a, b)) }},
 		{"new", func(a, b holderTop) int { return cmp.Or(cmp.Compare(b.recent(), a.recent()), active(a, b)) }},
 		{orderRate, func(a, b holderTop) int { return cmp.Or(cmp.Compare(b.perMinute(), a.perMinute()), active(a, b)) }},
 	}
@@ -53,8 +54,8 @@ func holderOrders() []ordering[holderTop] {
 func (v *topHolder) columns() []printer.Column[holderTop] {
 	out := []printer.Column[holderTop]{
 		{Name: strings.ToUpper(v.noun), Least: 15, Cell: func(h holderTop) string { return h.who }},
-		{Name: "ACTIVE", Cell: func(h holderTop) string { return strconv.Itoa(h.addresses) }},
-		{Name: "PODS", Cell: func(h holderTop) string { return strconv.Itoa(len(h.pods)) }},
+		{Name: "ACTIVE", Cell: func(h holderTop) string { return strconv.Itoa(h.Addresses) }},
+		{Name: "PODS", Cell: func(h holderTop) string { return strconv.Itoa(len(h.Pods)) }},
 		{Name: "NEW", Cell: func(h holderTop) string { return strconv.Itoa(h.recent()) }},
 		{Name: "RATE", Least: 8, Cell: func(h holderTop) string { return rateText(h.perMinute()) }},
 		{Name: "POOLS", Cell: func(h holderTop) string { return v.output.Some(h.poolNames(), 1) }},
@@ -68,7 +69,7 @@ func (v *topHolder) columns() []printer.Column[holderTop] {
 func (v *topHolder) summary(all []holderTop) string {
 	addresses, recent, holders := 0, 0, 0
 	for _, h := range all {
-		addresses += h.addresses
+		addresses += h.Addresses
 		recent += h.recent()
 		if h.who != "" {
 			holders++
@@ -87,7 +88,7 @@ func (v *topHolder) kind() string { return strings.ToUpper(v.noun[:1]) + v.noun[
 func (v *topHolder) object(h holderTop) *unstructured.Unstructured {
 	o := map[string]any{
 		"apiVersion": app.ProgramName + "/v1", "kind": v.kind(), v.noun: h.who,
-		"active": int64(h.addresses), "pods": int64(len(h.pods)), "new": int64(h.recent()), "pools": values(h.poolNames()),
+		"active": int64(h.Addresses), "pods": int64(len(h.Pods)), "new": int64(h.recent()), "pools": resource.Values(h.poolNames()),
 	}
 	if v.output.Watch {
 		o["perMinute"] = h.perMinute()

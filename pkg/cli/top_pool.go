@@ -11,7 +11,9 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/follow"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
 // topPool shows pools by use. It reads their status alone, so it costs the same however many addresses there are.
@@ -31,7 +33,7 @@ the view began, and FULL IN is when the last one goes if it goes on like that.`)
   bcsnetctl top pool -w
   bcsnetctl top pool blue -w
   bcsnetctl top pool -l team=payments --sort-by free`
-	cmd.ValidArgsFunction = completePoolFirst(s, nil)
+	cmd.ValidArgsFunction = resource.CompletePoolFirst(s, nil)
 	return cmd
 }
 
@@ -41,9 +43,9 @@ func topPoolCommand(s *app.App, long string) *cobra.Command {
 	cmd := &cobra.Command{Long: long, RunE: app.Runs(v), ValidArgsFunction: cobra.NoFileCompletions}
 	v.list.output.AddToViews(cmd)
 	v.order.addTo(cmd)
-	addWatch(&v.list.output, cmd)
-	v.list.which.addLabels(cmd, "pools")
-	v.list.which.addFields(cmd, "pools", "spec.network=net-a")
+	follow.AddWatch(&v.list.output, cmd)
+	v.list.which.AddLabels(cmd, "pools")
+	v.list.which.AddFields(cmd, "pools", "spec.network=net-a")
 	return cmd
 }
 
@@ -55,7 +57,7 @@ func (v *topPool) Complete(args []string) error {
 }
 
 func (v *topPool) Validate() error {
-	if v.name != "" && v.list.which != (selectors{}) {
+	if v.name != "" && v.list.which != (resource.Selectors{}) {
 		return app.Usagef("name a pool, or select some with -l or --field-selector")
 	}
 	if err := v.order.validate(v.list.output.Watch); err != nil {
@@ -65,20 +67,20 @@ func (v *topPool) Validate() error {
 }
 
 func (v *topPool) Run(ctx context.Context) error {
-	api, err := newPools(v.list.App)
+	api, err := resource.NewPools(v.list.App)
 	if err != nil {
 		return err
 	}
 	if v.name != "" {
-		if _, err := api.get(ctx, v.name); err != nil {
+		if _, err := api.Get(ctx, v.name); err != nil {
 			return err
 		}
-		v.list.which.fields = named(v.name)
+		v.list.which.Fields = follow.Named(v.name)
 	}
 	if v.list.output.Watch {
 		return v.watch(ctx)
 	}
-	found, err := api.listWith(ctx, v.list.which.options())
+	found, err := api.ListWith(ctx, v.list.which.Options())
 	if err != nil {
 		return err
 	}
@@ -102,27 +104,27 @@ func (v *topPool) Run(ctx context.Context) error {
 func (v *topPool) watch(ctx context.Context) error {
 	trends := map[types.UID]*trend{}
 	read := func(u *unstructured.Unstructured) (poolTop, error) {
-		p, err := readPool(u)
+		p, err := resource.ReadPool(u)
 		if trends[p.UID] == nil {
 			trends[p.UID] = &trend{now: v.list.Now}
 		}
-		if counted(p.BCSNetPool) {
+		if resource.Counted(p.BCSNetPool) {
 			trends[p.UID].add(p.Status.Active + p.Status.Reserved)
 		}
 		return poolTop{p, trends[p.UID]}, err
 	}
 	show := func(w io.Writer, p poolTop) error { return v.list.output.Object(w, v.object(p)) }
 	note := func(all []poolTop) string {
-		found := make([]pool, 0, len(all))
+		found := make([]resource.Pool, 0, len(all))
 		for _, p := range all {
-			found = append(found, p.pool)
+			found = append(found, p.Pool)
 		}
 		return v.list.summary(found)
 	}
-	return watchObjects(ctx, v.list.App, source{kind: resource(v1.PoolResource), which: v.list.which.options()}, read, &watched[poolTop]{
-		view:    newView(v.list.App, &v.list.output, v.columns(), show, note),
-		compare: v.order.compare,
-		ranked:  true,
-		items:   map[string]poolTop{},
+	return follow.WatchObjects(ctx, v.list.App, follow.Source{Kind: resource.Of(v1.PoolResource), Which: v.list.which.Options()}, read, &follow.Watched[poolTop]{
+		View:    follow.NewView(v.list.App, &v.list.output, v.columns(), show, note),
+		Compare: v.order.compare,
+		Ranked:  true,
+		Items:   map[string]poolTop{},
 	})
 }

@@ -10,11 +10,12 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
 // poolTop is a pool, and how its use changes where it is watched.
 type poolTop struct {
-	pool
+	resource.Pool
 	*trend
 }
 
@@ -53,9 +54,9 @@ func (v *topPool) columns() []printer.Column[poolTop] {
 	var out []printer.Column[poolTop]
 	all := v.list.columns()
 	for _, name := range []string{"NAME", "USED", "FREE", "ACTIVE", "RSVD", "COOLING", "OTHERS", "TOTAL", "STATE", "CIDR", "HOSTS"} {
-		c := all[slices.IndexFunc(all, func(c printer.Column[pool]) bool { return c.Name == name })]
+		c := all[slices.IndexFunc(all, func(c printer.Column[resource.Pool]) bool { return c.Name == name })]
 		out = append(out, printer.Column[poolTop]{
-			Name: name, Wide: c.Wide || name == "CIDR" || name == "HOSTS", Cell: func(p poolTop) string { return c.Cell(p.pool) },
+			Name: name, Wide: c.Wide || name == "CIDR" || name == "HOSTS", Cell: func(p poolTop) string { return c.Cell(p.Pool) },
 		})
 	}
 	if !v.list.output.Watch {
@@ -67,12 +68,12 @@ func (v *topPool) columns() []printer.Column[poolTop] {
 }
 
 func (v *topPool) object(p poolTop) *unstructured.Unstructured {
-	word, attention := poolState(v.list.App, p.BCSNetPool)
+	word, attention := resource.PoolState(v.list.App, p.BCSNetPool)
 	o := map[string]any{
-		"apiVersion": app.ProgramName + "/v1", "kind": "PoolTop", "pool": p.Name, "cidr": cidrOf(p.BCSNetPool),
+		"apiVersion": app.ProgramName + "/v1", "kind": "PoolTop", "pool": p.Name, "cidr": resource.CidrOf(p.BCSNetPool),
 		"state": word, "attention": attention,
 	}
-	if counted(p.BCSNetPool) {
+	if resource.Counted(p.BCSNetPool) {
 		o["total"], o["active"], o["reserved"], o["free"] = p.Status.Capacity, p.Status.Active, p.Status.Reserved, p.Status.Available
 		o["cooling"], o["others"] = p.Status.Cooling, othersOf(p.BCSNetPool)
 		o["used"] = p.taken()

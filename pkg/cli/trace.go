@@ -9,6 +9,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
@@ -16,7 +17,7 @@ import (
 type trace struct {
 	*app.App
 	output printer.Output
-	in     inNamespace
+	in     resource.InNamespace
 	arg    string
 	addr   netip.Addr // invalid for a pod
 }
@@ -32,20 +33,20 @@ the addresses and their pools.`,
 		Example: `  bcsnetctl trace db-0 -n shop
   bcsnetctl trace shop/db-0 -o yaml
   bcsnetctl trace 10.0.0.20`,
-		ValidArgsFunction: completePods(s, &v.in),
+		ValidArgsFunction: resource.CompletePods(s, &v.in),
 	}
-	v.in.addTo(s, cmd, "the `NAMESPACE` of the pod")
+	v.in.AddTo(s, cmd, "the `NAMESPACE` of the pod")
 	v.output.AddToView(cmd)
 	return cmd
 }
 
 func (v *trace) Complete(args []string) error {
-	v.arg = addressWord(podArg(args)[0])
+	v.arg = resource.AddressWord(podArg(args)[0])
 	if a, err := ipaddr.ParseAddr(v.arg); err == nil {
 		v.addr = a
 		return nil
 	}
-	return v.in.complete(v.App)
+	return v.in.Complete(v.App)
 }
 
 func (v *trace) Validate() error { return v.output.Validate() }
@@ -64,7 +65,7 @@ func (v *trace) Run(ctx context.Context) error {
 // look starts at the pod, or at the address.
 func (v *trace) look(ctx context.Context) (*lineage, error) {
 	if !v.addr.IsValid() {
-		key, err := v.in.key(v.arg)
+		key, err := v.in.Key(v.arg)
 		if err != nil {
 			return nil, err
 		}
@@ -74,7 +75,7 @@ func (v *trace) look(ctx context.Context) (*lineage, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := readAddresses(ctx, v.App, leases, []netip.Addr{v.addr})
+	all, err := resource.ReadAddresses(ctx, v.App, leases, []netip.Addr{v.addr})
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +83,7 @@ func (v *trace) look(ctx context.Context) (*lineage, error) {
 	if l.PodName == "" {
 		t := &lineage{leases: all}
 		if l.State == ipam.Available {
-			x, err := poolPlans(ctx, v.App)
+			x, err := resource.PoolPlans(ctx, v.App)
 			if err != nil {
 				return nil, err
 			}

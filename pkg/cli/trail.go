@@ -17,6 +17,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -51,7 +52,7 @@ func lineageOf(ctx context.Context, s *app.App, key types.NamespacedName, of *ip
 	if err := findPod(ctx, s, t); err != nil {
 		return nil, err
 	}
-	found, err := heldLeases(ctx, s, leaseQuery{namespace: key.Namespace, pod: key.Name}, func(l ipam.Lease) bool { return l.State != ipam.Available })
+	found, err := resource.HeldLeases(ctx, s, resource.LeaseQuery{Namespace: key.Namespace, Pod: key.Name}, func(l ipam.Lease) bool { return l.State != ipam.Available })
 	if err != nil {
 		return nil, err
 	}
@@ -85,10 +86,10 @@ func lineageOf(ctx context.Context, s *app.App, key types.NamespacedName, of *ip
 	}
 	t.policy, t.wrong = resolver.Resolve(ctx, *t.pod)
 	if _, refused := errors.AsType[*ipam.Refusal](t.wrong); t.wrong != nil && !refused {
-		return nil, explainError(s, t.wrong)
+		return nil, resource.Explain(s, t.wrong)
 	}
 	if t.ignored, err = resolver.Owners.Ignored(ctx, *t.pod, t.annotations, t.policy.Workload); err != nil {
-		s.Say.Warn("it is not known whether annotations are misspelt: %v", explainError(s, err)) // what else there is to tell does not depend on that
+		s.Say.Warn("it is not known whether annotations are misspelt: %v", resource.Explain(s, err)) // what else there is to tell does not depend on that
 	}
 	return t, fillLineage(ctx, s, t)
 }
@@ -99,12 +100,12 @@ func findPod(ctx context.Context, s *app.App, t *lineage) error {
 	if err != nil {
 		return err
 	}
-	o, err := c.Resource(podResource()).Namespace(t.key.Namespace).Get(ctx, t.key.Name, metav1.GetOptions{})
+	o, err := c.Resource(resource.PodResource()).Namespace(t.key.Namespace).Get(ctx, t.key.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
-		return explainError(s, err)
+		return resource.Explain(s, err)
 	}
 	var stored corev1.Pod
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &stored); err != nil {
@@ -122,7 +123,7 @@ func fillLineage(ctx context.Context, s *app.App, t *lineage) error {
 		named = append(named, ipam.Lease{Retention: ipam.Retention{Claim: t.policy.Claim}})
 	}
 	t.claims, t.pools = claimsOfLeases(ctx, s, named), map[string]*v1.BCSNetPool{}
-	all, err := allPools(ctx, s)
+	all, err := resource.AllPools(ctx, s)
 	for _, p := range all {
 		t.pools[p.Name] = p.BCSNetPool
 	}
@@ -143,9 +144,9 @@ func newResolver(s *app.App) (*workload.Resolver, error) {
 	if err != nil {
 		return nil, s.ConfigProblem(err)
 	}
-	api, err := newClaims(s)
+	api, err := resource.NewClaims(s)
 	if err != nil {
 		return nil, err
 	}
-	return &workload.Resolver{Owners: owners, Namespace: systemNamespace, ClaimsFor: api.madeFor}, nil
+	return &workload.Resolver{Owners: owners, Namespace: systemNamespace, ClaimsFor: api.MadeFor}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -14,7 +15,7 @@ func (t *lineage) object(kind string) *unstructured.Unstructured {
 	addresses := []any{}
 	for _, l := range t.leases {
 		o := leaseObject(l)
-		o["status"], o["pool"], o["claim"], o["for"], o["until"] = statusText(l), l.Pool, l.Claim, l.PodPrimaryKey, l.ExpiredTime
+		o["status"], o["pool"], o["claim"], o["for"], o["until"] = resource.StatusText(l), l.Pool, l.Claim, l.PodPrimaryKey, l.ExpiredTime
 		addresses = append(addresses, o)
 	}
 	o := map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": kind, "addresses": addresses}
@@ -59,7 +60,7 @@ func (t *lineage) policyObject() map[string]any {
 	}
 	o := map[string]any{
 		"releasePolicy": string(p.Release), "claim": p.Claim, "sharedName": p.Shared, "for": p.Identity, "pool": p.Pool,
-		"addresses": sets, "gateway": addrText(p.Gateway), "sources": sources,
+		"addresses": sets, "gateway": resource.AddrText(p.Gateway), "sources": sources,
 	}
 	if p.Keep > 0 {
 		o["keep"] = explain.FormatSpan(p.Keep)

@@ -13,6 +13,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -66,7 +67,7 @@ func podLines(s *app.App, b *bytes.Buffer, t *lineage) {
 		return
 	case t.pod == nil:
 		text := ", which is gone"
-		if slices.ContainsFunc(t.leases, func(l ipam.Lease) bool { return ofPod(l) && workload.Static(l.PodUID) }) {
+		if slices.ContainsFunc(t.leases, func(l ipam.Lease) bool { return resource.OfPod(l) && workload.Static(l.PodUID) }) {
 			text += " from the API server; it is static, and may run all the same"
 		}
 		trailLine(b, "Pod", "%s%s", t.key, text)
@@ -136,12 +137,12 @@ func (t *lineage) podState() string {
 func (t *lineage) policyText() string {
 	p := t.policy
 	if c := t.claims[p.Claim]; c != nil {
-		return policyText(c.Spec.ReleasePolicy, c.Spec.Keep, c.Spec.Owner != nil)
+		return resource.PolicyText(c.Spec.ReleasePolicy, c.Spec.Keep, c.Spec.Owner != nil)
 	}
 	if p.Release == workload.ReleaseUnsaid {
 		return "that of claim " + p.Claim + ", which does not exist"
 	}
-	text := policyText(v1.ReleasePolicy(p.Release), &metav1.Duration{Duration: p.Keep}, true)
+	text := resource.PolicyText(v1.ReleasePolicy(p.Release), &metav1.Duration{Duration: p.Keep}, true)
 	if len(p.Sources) == 0 {
 		text += "; no annotation says otherwise"
 	}
@@ -186,7 +187,7 @@ func claimLine(s *app.App, b *bytes.Buffer, t *lineage, name string) {
 		trailLine(b, "Claim", "%s", text)
 		return
 	}
-	text := name + ", of " + ownerText(c)
+	text := name + ", of " + resource.OwnerText(c)
 	if c.Labels[claim.Managed] == "true" {
 		text += ", made from annotations"
 	}
@@ -195,12 +196,12 @@ func claimLine(s *app.App, b *bytes.Buffer, t *lineage, name string) {
 	}
 	trailLine(b, "Claim", "%s", text)
 	if t.pod == nil {
-		trailLine(b, "Policy", "%s", policyText(c.Spec.ReleasePolicy, c.Spec.Keep, c.Spec.Owner != nil))
+		trailLine(b, "Policy", "%s", resource.PolicyText(c.Spec.ReleasePolicy, c.Spec.Keep, c.Spec.Owner != nil))
 	}
 }
 
 func addressLine(b *bytes.Buffer, l ipam.Lease) {
-	parts := []string{fmt.Sprintf("%s/%d", l.Addr, l.Bits), statusText(l)}
+	parts := []string{fmt.Sprintf("%s/%d", l.Addr, l.Bits), resource.StatusText(l)}
 	if l.Owner != "" {
 		parts = append(parts, "held by "+l.Owner+", which is no pod")
 	}
@@ -211,10 +212,10 @@ func addressLine(b *bytes.Buffer, l ipam.Lease) {
 		parts = append(parts, "for "+l.PodPrimaryKey)
 	}
 	if !l.Updated.IsZero() {
-		parts = append(parts, "since "+timeText(l.Updated))
+		parts = append(parts, "since "+resource.TimeText(l.Updated))
 	}
 	if l.ExpiredTime != "" {
-		parts = append(parts, "until "+untilText(l.ExpiredTime))
+		parts = append(parts, "until "+resource.UntilText(l.ExpiredTime))
 	}
 	trailLine(b, "Address", "%s", strings.Join(parts, ", "))
 }
@@ -224,5 +225,5 @@ func (t *lineage) poolText(name string) string {
 	if p == nil {
 		return cmp.Or(name, "none") + ", which does not exist"
 	}
-	return name + ", " + cidrOf(p) + ", gateway " + p.Spec.Gateway
+	return name + ", " + resource.CidrOf(p) + ", gateway " + p.Spec.Gateway
 }

@@ -18,6 +18,8 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/follow"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -53,13 +55,13 @@ func (v *uninstall) guard(ctx context.Context, c dynamic.Interface, steps []step
 // count is how many objects a field selector matches; none where their definition is gone. A definition
 // that has just been changed may not be served for a moment: that is not to be without objects.
 func (v *uninstall) count(ctx context.Context, c dynamic.Interface, steps []step, name, selector string) (n int, err error) {
-	if !slices.ContainsFunc(steps, func(s step) bool { return s.want.GetName() == resource(name).GroupResource().String() }) {
+	if !slices.ContainsFunc(steps, func(s step) bool { return s.want.GetName() == resource.Of(name).GroupResource().String() }) {
 		return 0, nil
 	}
 	backoff := wait.Backoff{Steps: 8, Duration: 50 * time.Millisecond, Factor: 2}
 	err = wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
 		n = 0
-		err := v.each(ctx, c, resource(name), selector, func(page []unstructured.Unstructured) error {
+		err := v.each(ctx, c, resource.Of(name), selector, func(page []unstructured.Unstructured) error {
 			n += len(page)
 			return nil
 		})
@@ -76,7 +78,7 @@ func (v *uninstall) count(ctx context.Context, c dynamic.Interface, steps []step
 
 // each reads objects page by page. That their kind is not served comes back as it is.
 func (v *uninstall) each(ctx context.Context, c dynamic.Interface, r schema.GroupVersionResource, selector string, take func([]unstructured.Unstructured) error) error {
-	for options := (metav1.ListOptions{FieldSelector: selector, Limit: pageSize}); ; {
+	for options := (metav1.ListOptions{FieldSelector: selector, Limit: resource.PageSize}); ; {
 		page, err := c.Resource(r).List(ctx, options)
 		switch {
 		case apierrors.IsNotFound(err):
@@ -101,17 +103,17 @@ func (v *uninstall) finish(ctx context.Context, c dynamic.Interface, crd step) e
 		return err
 	}
 	if v.deleteLeases {
-		if err := v.unfinalize(ctx, c, resource(name)); err != nil {
+		if err := v.unfinalize(ctx, c, resource.Of(name)); err != nil {
 			return err
 		}
 	}
 	v.Say.Wait("%s: waiting until its objects are gone", title(crd.want))
 	uid := crd.have.GetUID()
 	read := func(o *unstructured.Unstructured) (types.UID, error) { return o.GetUID(), nil }
-	err = waitSet[types.UID]{session: v.App, api: crd.api, fields: named(crd.have.GetName()), read: read, see: func(set map[string]types.UID) (bool, error) {
+	err = follow.WaitSet[types.UID]{Session: v.App, Api: crd.api, Fields: follow.Named(crd.have.GetName()), Read: read, See: func(set map[string]types.UID) (bool, error) {
 		return set[crd.have.GetName()] != uid, nil
-	}}.until(ctx, v.timeout)
-	if errors.Is(err, errTooLong) {
+	}}.Until(ctx, v.timeout)
+	if errors.Is(err, follow.ErrTooLong) {
 		f := &app.Failure{Code: app.ExitTimeout, Message: title(crd.want) + " is not gone after " + v.timeout.String(), Cause: err}
 		return f.WithHint("see what is left: kubectl get %s; then run it again: it does the rest", name)
 	}
@@ -122,7 +124,7 @@ func (v *uninstall) finish(ctx context.Context, c dynamic.Interface, crd step) e
 func (v *uninstall) unfinalize(ctx context.Context, c dynamic.Interface, r schema.GroupVersionResource) error {
 	err := v.each(ctx, c, r, "", func(page []unstructured.Unstructured) error {
 		var group errgroup.Group
-		group.SetLimit(atOnce)
+		group.SetLimit(resource.AtOnce)
 		for _, o := range page {
 			if len(o.GetFinalizers()) == 0 {
 				continue

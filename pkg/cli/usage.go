@@ -12,6 +12,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -59,7 +60,7 @@ cell a block where the pool has more than 4096. With --by, or without a pool, a
 table of who takes how much. An address is a problem when it drains, when it is
 being deleted, or when a host has it that is not in the pool. One that rests for
 the pool's cooldown counts as taken.`,
-		ValidArgsFunction: completePools(s),
+		ValidArgsFunction: resource.CompletePools(s),
 	}
 	cmd.Flags().StringVar(&v.block, "block", "", "size of a cell as a prefix `LENGTH`, such as /28")
 	cmd.Flags().StringVar(&v.by, "by", "", "a table by `WHAT`: host, namespace or pool")
@@ -120,7 +121,7 @@ func (v *usage) Run(ctx context.Context) error {
 	}
 	now := v.Now()
 	taken, err := leasesHeldIn(ctx, v.App, v.names, func(l ipam.Lease) bool {
-		return l.State != ipam.Available || cooling(known[l.Pool], l, now)
+		return l.State != ipam.Available || resource.CoolingIn(known[l.Pool], l, now)
 	})
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -42,7 +43,7 @@ func (r usageRow) used() int64 {
 
 // usageRows count the addresses that are taken by host, namespace or pool, the most first. Pools that hold
 // nothing have their row, too.
-func usageRows(by string, all []pool, plans map[string]ipam.Pool, taken map[string][]ipam.Lease) []usageRow {
+func usageRows(by string, all []resource.Pool, plans map[string]ipam.Pool, taken map[string][]ipam.Lease) []usageRow {
 	rows := map[string]*usageRow{}
 	row := func(who string) *usageRow {
 		if rows[who] == nil {
@@ -60,7 +61,7 @@ func usageRows(by string, all []pool, plans map[string]ipam.Pool, taken map[stri
 			row(groupOf(by, l)).add(plan, l)
 			sum++
 			switch {
-			case usableOf(plan).Contains(l.Addr):
+			case resource.UsableOf(plan).Contains(l.Addr):
 				held++
 			case l.State != ipam.Available:
 				beside++
@@ -93,7 +94,7 @@ func usageRows(by string, all []pool, plans map[string]ipam.Pool, taken map[stri
 func groupOf(by string, l ipam.Lease) string {
 	switch by {
 	case "host":
-		return addrText(l.Host)
+		return resource.AddrText(l.Host)
 	case "namespace":
 		return l.Namespace
 	default:

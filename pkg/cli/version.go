@@ -15,6 +15,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
 type versionVerb struct {
@@ -96,15 +97,15 @@ func (v *versionVerb) ask(ctx context.Context, all *versions) error {
 	all.Cluster = cfg.Host
 	server, err := c.ServerVersionWithContext(ctx)
 	if err != nil {
-		return explainError(v.App, err)
+		return resource.Explain(v.App, err)
 	}
 	all.Kubernetes = server.GitVersion
 	served, err := c.ServerResourcesForGroupVersionWithContext(ctx, v1.GroupVersion.String())
 	switch {
 	case apierrors.IsNotFound(err):
-		return (&app.Failure{Message: "the cluster does not know the objects of bcsnet: their CRDs are not installed", Cause: err}).WithHint(hintInstall)
+		return (&app.Failure{Message: "the cluster does not know the objects of bcsnet: their CRDs are not installed", Cause: err}).WithHint(resource.HintInstall)
 	case err != nil:
-		return explainError(v.App, err)
+		return resource.Explain(v.App, err)
 	}
 	all.Group = served.GroupVersion
 	for _, r := range served.APIResources {
@@ -125,7 +126,7 @@ func (v *versionVerb) askMore(ctx context.Context, all *versions) error {
 	old, err := v.outdated(ctx, c)
 	switch {
 	case err != nil:
-		v.Say.Warn("the definitions of the objects cannot be read: %v", explainError(v.App, err))
+		v.Say.Warn("the definitions of the objects cannot be read: %v", resource.Explain(v.App, err))
 	case len(old) > 0:
 		all.Schemas, all.Outdated = schemasOutdated, old
 	default:
@@ -133,7 +134,7 @@ func (v *versionVerb) askMore(ctx context.Context, all *versions) error {
 	}
 	all.Controller, err = v.controller(ctx, c)
 	if err != nil {
-		v.Say.Warn("the controller cannot be looked at in full: %v", explainError(v.App, err))
+		v.Say.Warn("the controller cannot be looked at in full: %v", resource.Explain(v.App, err))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/replica"
 )
@@ -26,7 +27,7 @@ type controllerVersion struct {
 
 // controller looks at the Deployment and the Lease.
 func (v *versionVerb) controller(ctx context.Context, c dynamic.Interface) (*controllerVersion, error) {
-	d, err := c.Resource(deploymentResource()).Namespace(systemNamespace).Get(ctx, controllerName, metav1.GetOptions{})
+	d, err := c.Resource(resource.DeploymentResource()).Namespace(systemNamespace).Get(ctx, controllerName, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return &controllerVersion{}, nil

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/follow"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
@@ -52,7 +54,7 @@ yet. A claim is written NAMESPACE/NAME.
   bcsnetctl wait blue green --for=exhausted=false --timeout=1h
   bcsnetctl wait shop/partners --for=preallocated
   bcsnetctl wait 10.1.0.20 --for=released --timeout=30s`,
-		ValidArgsFunction: completePools(s),
+		ValidArgsFunction: resource.CompletePools(s),
 	}
 	cmd.Flags().StringVar(&v.until, "for", "", "wait for this `STATE`")
 	cmd.Flags().DurationVar(&v.timeout, "timeout", 5*time.Minute, "how long to wait; 0 is for ever")
@@ -62,7 +64,7 @@ yet. A claim is written NAMESPACE/NAME.
 
 func (v *waiting) Complete(args []string) error {
 	for _, arg := range args {
-		if a, err := ipaddr.ParseAddr(addressWord(arg)); err == nil {
+		if a, err := ipaddr.ParseAddr(resource.AddressWord(arg)); err == nil {
 			v.addrs = append(v.addrs, a)
 			continue
 		}
@@ -99,11 +101,11 @@ func (v *waiting) Validate() (err error) {
 }
 
 func (v *waiting) Run(ctx context.Context) error {
-	api, err := newPools(v.App)
+	api, err := resource.NewPools(v.App)
 	if err != nil {
 		return err
 	}
-	v.left = remaining(v.App, v.timeout)
+	v.left = follow.Remaining(v.App, v.timeout)
 	var failed app.Several
 	for _, name := range v.pools {
 		if err := v.forPool(ctx, api, name); err != nil {
@@ -123,8 +125,8 @@ func (v *waiting) Run(ctx context.Context) error {
 	return failed.OrNil()
 }
 
-func (v *waiting) forPool(ctx context.Context, api *pools, name string) error {
-	p, err := api.get(ctx, name)
+func (v *waiting) forPool(ctx context.Context, api *resource.Pools, name string) error {
+	p, err := api.Get(ctx, name)
 	f, _ := errors.AsType[*app.Failure](err)
 	switch {
 	case v.goal.word == goalDeleted && f != nil && f.Reason == app.ReasonPoolNotFound:
@@ -133,14 +135,14 @@ func (v *waiting) forPool(ctx context.Context, api *pools, name string) error {
 	case err != nil:
 		return err
 	case v.goal.word == goalDeleted:
-		what, err := api.untilGone(ctx, p, v.left())
+		what, err := untilPoolGone(ctx, api, p, v.left())
 		return v.end(err, outcome{done: "pool " + name + " is deleted", late: "pool " + name + " is not deleted", what: what, hint: describing(name)})
 	case v.goal.word == goalReleased:
-		return v.forRelease(ctx, "pool "+p.Name, leaseQuery{pool: p.Name}, "bcsnetctl lease list --pool "+p.Name)
+		return v.forRelease(ctx, "pool "+p.Name, resource.LeaseQuery{Pool: p.Name}, "bcsnetctl lease list --pool "+p.Name)
 	default:
-		return forCondition(ctx, v, conditioned[pool]{
-			what: "pool " + p.Name, api: api.api, name: p.Name, key: p.Name, uid: p.UID, read: readPool, state: stateOfPool,
-			object: func(p pool) metav1.Object { return p.BCSNetPool }, gone: app.ReasonPoolNotFound, deleting: app.ReasonPoolTerminating, hint: describing(p.Name),
+		return forCondition(ctx, v, conditioned[resource.Pool]{
+			what: "pool " + p.Name, api: api.Api, name: p.Name, key: p.Name, uid: p.UID, read: resource.ReadPool, state: stateOfPool,
+			object: func(p resource.Pool) metav1.Object { return p.BCSNetPool }, gone: app.ReasonPoolNotFound, deleting: app.ReasonPoolTerminating, hint: describing(p.Name),
 		})
 	}
 }

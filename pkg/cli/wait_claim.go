@@ -8,20 +8,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/follow"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 // forClaim waits for a claim, which is written NAMESPACE/NAME.
 func (v *waiting) forClaim(ctx context.Context, arg string) error {
-	key, err := (&inNamespace{}).key(arg)
+	key, err := (&resource.InNamespace{}).Key(arg)
 	if err != nil {
 		return err
 	}
-	api, err := newClaims(v.App)
+	api, err := resource.NewClaims(v.App)
 	if err != nil {
 		return err
 	}
-	c, err := api.get(ctx, key)
+	c, err := api.Get(ctx, key)
 	f, _ := errors.AsType[*app.Failure](err)
 	what := "claim " + key.String()
 	hint := "bcsnetctl claim describe " + key.String()
@@ -32,23 +34,23 @@ func (v *waiting) forClaim(ctx context.Context, arg string) error {
 	case err != nil:
 		return err
 	case v.goal.word == goalDeleted:
-		how, err := api.untilGone(ctx, c, v.left())
+		how, err := untilClaimGone(ctx, api, c, v.left())
 		return v.end(err, outcome{done: what + " is deleted", late: what + " is not deleted", what: how, hint: hint})
 	case v.goal.word == goalReleased:
-		return v.forRelease(ctx, what, leaseQuery{claim: c.name()}, "bcsnetctl lease list --claim "+c.name())
+		return v.forRelease(ctx, what, resource.LeaseQuery{Claim: c.FullName()}, "bcsnetctl lease list --claim "+c.FullName())
 	}
-	return forCondition(ctx, v, conditioned[ipClaim]{
-		what: what, api: api.api.Namespace(c.Namespace), name: c.Name, key: c.name(), uid: c.UID, read: readClaim, state: stateOfClaim,
-		object: func(c ipClaim) metav1.Object { return c.BCSNetIPClaim }, gone: ipam.ReasonClaimNotFound, deleting: ipam.ReasonClaimConflict, hint: hint,
+	return forCondition(ctx, v, conditioned[resource.Claim]{
+		what: what, api: api.Api.Namespace(c.Namespace), name: c.Name, key: c.FullName(), uid: c.UID, read: resource.ReadClaim, state: stateOfClaim,
+		object: func(c resource.Claim) metav1.Object { return c.BCSNetIPClaim }, gone: ipam.ReasonClaimNotFound, deleting: ipam.ReasonClaimConflict, hint: hint,
 	})
 }
 
-// untilGone waits until a claim is gone, and says what it waits for.
-func (c *claims) untilGone(ctx context.Context, gone ipClaim, limit time.Duration) (what string, err error) {
+// untilClaimGone waits until a claim is gone, and says what it waits for.
+func untilClaimGone(ctx context.Context, c *resource.Claims, gone resource.Claim, limit time.Duration) (what string, err error) {
 	said := ""
 	what = waitsForController
-	err = waitSet[ipClaim]{session: c.App, api: c.api.Namespace(gone.Namespace), fields: named(gone.Name), read: readClaim, see: func(set map[string]ipClaim) (bool, error) {
-		now, exists := set[gone.name()]
+	err = follow.WaitSet[resource.Claim]{Session: c.App, Api: c.Api.Namespace(gone.Namespace), Fields: follow.Named(gone.Name), Read: resource.ReadClaim, See: func(set map[string]resource.Claim) (bool, error) {
+		now, exists := set[gone.FullName()]
 		if !exists || now.UID != gone.UID {
 			return true, nil
 		}
@@ -57,11 +59,11 @@ func (c *claims) untilGone(ctx context.Context, gone ipClaim, limit time.Duratio
 		}
 		said = what
 		if now.DeletionTimestamp == nil {
-			c.Say.Wait("claim %s: waiting until it is deleted: %s", gone.name(), what)
+			c.Say.Wait("claim %s: waiting until it is deleted: %s", gone.FullName(), what)
 		} else {
-			c.Say.Wait("claim %s is being deleted: %s", gone.name(), what)
+			c.Say.Wait("claim %s is being deleted: %s", gone.FullName(), what)
 		}
 		return false, nil
-	}}.until(ctx, limit)
+	}}.Until(ctx, limit)
 	return what, err
 }

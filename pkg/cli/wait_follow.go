@@ -13,6 +13,8 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/follow"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
@@ -36,7 +38,7 @@ type conditioned[T any] struct {
 
 func forCondition[T any](ctx context.Context, v *waiting, c conditioned[T]) error {
 	what, said := "", ""
-	err := waitSet[T]{session: v.App, api: c.api, fields: named(c.name), read: c.read, see: func(set map[string]T) (bool, error) {
+	err := follow.WaitSet[T]{Session: v.App, Api: c.api, Fields: follow.Named(c.name), Read: c.read, See: func(set map[string]T) (bool, error) {
 		now, exists := set[c.key]
 		if !exists || c.object(now).GetUID() != c.uid {
 			return false, app.Refuse(c.gone, "%s was deleted before it was %s", c.what, v.goal.word)
@@ -50,21 +52,21 @@ func forCondition[T any](ctx context.Context, v *waiting, c conditioned[T]) erro
 			said = what
 		}
 		return ok, nil
-	}}.until(ctx, v.left())
+	}}.Until(ctx, v.left())
 	return v.end(err, outcome{done: c.what + " is " + v.goal.word, late: c.what + " is " + v.goal.unmet, what: what, hint: c.hint})
 }
 
 // forRelease follows the addresses in use themselves: no controller is needed to count them.
-func (v *waiting) forRelease(ctx context.Context, what string, query leaseQuery, hint string) error {
-	query.status = ipam.Active.String()
-	return v.forFree(ctx, query.selector(), what, inUse, outcome{
+func (v *waiting) forRelease(ctx context.Context, what string, query resource.LeaseQuery, hint string) error {
+	query.Status = ipam.Active.String()
+	return v.forFree(ctx, query.Selector(), what, inUse, outcome{
 		done: "no address of " + what + " is in use", late: what + " is not released", hint: hint,
 	})
 }
 
 func (v *waiting) forAddress(ctx context.Context, a netip.Addr) error {
 	name := ipaddr.ObjectName(a)
-	selector := named(name) + ",status.status!=" + ipam.Available.String()
+	selector := follow.Named(name) + ",status.status!=" + ipam.Available.String()
 	return v.forFree(ctx, selector, "address "+a.String(), func(set map[string]ipam.Lease) string { return holding(set[name]) }, outcome{
 		done: "address " + a.String() + " is free", late: "address " + a.String() + " is not free",
 		hint: "bcsnetctl ip describe " + a.String(),
@@ -78,7 +80,7 @@ func (v *waiting) forFree(ctx context.Context, selector, who string, how func(ma
 		return err
 	}
 	said, when := "", time.Time{}
-	err = waitSet[ipam.Lease]{session: v.App, api: c.Resource(resource(v1.IPResource)), fields: selector, read: readLease, see: func(set map[string]ipam.Lease) (bool, error) {
+	err = follow.WaitSet[ipam.Lease]{Session: v.App, Api: c.Resource(resource.Of(v1.IPResource)), Fields: selector, Read: resource.ReadLease, See: func(set map[string]ipam.Lease) (bool, error) {
 		if len(set) == 0 {
 			return true, nil
 		}
@@ -87,7 +89,7 @@ func (v *waiting) forFree(ctx context.Context, selector, who string, how func(ma
 			said, when = o.what, v.Now()
 		}
 		return false, nil
-	}}.until(ctx, v.left())
+	}}.Until(ctx, v.left())
 	return v.end(err, o)
 }
 
@@ -103,7 +105,7 @@ func (v *waiting) end(err error, o outcome) error {
 	case err == nil:
 		v.Say.Done("%s", o.done)
 		return nil
-	case !errors.Is(err, errTooLong):
+	case !errors.Is(err, follow.ErrTooLong):
 		return err
 	}
 	f := &app.Failure{Code: app.ExitTimeout, Cause: err, Message: o.late + " after " + v.timeout.String()}
@@ -112,7 +114,7 @@ func (v *waiting) end(err error, o outcome) error {
 	}
 	switch o.what {
 	case waitsForFirstLook, waitsForSecondLook, waitsForController:
-		return f.WithHint(hintController)
+		return f.WithHint(resource.HintController)
 	}
 	return f.WithHint("look closer: %s", o.hint)
 }

@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -89,11 +90,11 @@ type state struct {
 	conditions           []metav1.Condition
 }
 
-func stateOfPool(p pool) state {
+func stateOfPool(p resource.Pool) state {
 	return state{p.Status.ObservedGeneration, p.Generation, p.Status.Conditions}
 }
 
-func stateOfClaim(c ipClaim) state {
+func stateOfClaim(c resource.Claim) state {
 	return state{c.Status.ObservedGeneration, c.Generation, c.Status.Conditions}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
 func TestParseGoal(t *testing.T) {
@@ -58,7 +59,7 @@ func TestGoalMet(t *testing.T) {
 		"so, unlike wished":       {status(2, metav1.ConditionTrue), false, verdict{false, "Why: so"}},
 		"unknown is not true":     {status(2, metav1.ConditionUnknown), true, verdict{false, "Why: so"}},
 	} {
-		p := pool{BCSNetPool: &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Generation: 2}, Status: c.status}}
+		p := resource.Pool{BCSNetPool: &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Generation: 2}, Status: c.status}}
 		var got verdict
 		got.OK, got.How = goal{condition: v1.ConditionReady, want: c.want}.met(stateOfPool(p))
 		if diff := cmp.Diff(c.expect, got); diff != "" {

@@ -1,0 +1,101 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+)
+
+// WaitSet is a set of objects that is kept as the API server has it.
+type WaitSet[T any] struct {
+	Session *app.App
+	Api     dynamic.ResourceInterface
+	// Fields selects the objects: one that no longer matches leaves the set.
+	Fields string
+	// Read keeps what is needed of an object.
+	Read func(*unstructured.Unstructured) (T, error)
+	// See is told of the set when it was read and after every change; the end is true or an error.
+	See func(map[string]T) (bool, error)
+}
+
+// Named selects the one object of a name.
+func Named(name string) string { return fields.OneTermEqualSelector("metadata.name", name).String() }
+
+// Remaining shares a time limit among several things that are waited for one after the other: it says how
+// much is left; 0 is for ever.
+func Remaining(s *app.App, limit time.Duration) func() time.Duration {
+	began := s.Now()
+	return func() time.Duration {
+		if limit == 0 {
+			return 0
+		}
+		return max(limit-s.Now().Sub(began), 1) // what is left of a limit is never for ever
+	}
+}
+
+// lookTime is how much longer than the waiting the first look at the set may take.
+const lookTime = 10 * time.Second
+
+// ErrTooLong: the time for waiting is over, and what was waited for has not come.
+var ErrTooLong = errors.New("the time is over")
+
+// Until follows the set until see has seen enough, for at most some time; 0 is for ever. The set is seen
+// once at least. That the time is over is the error errTooLong.
+func (f WaitSet[T]) Until(ctx context.Context, limit time.Duration) error {
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	changes, ended := make(chan Change), make(chan error, 1)
+	all := NewFollower(f.Session, f.Api, metav1.ListOptions{FieldSelector: f.Fields}, 0, changes)
+	go func() { ended <- all.Run(following) }()
+	var over <-chan time.Time
+	if limit > 0 {
+		over = time.After(limit)
+	}
+	set, whole, late := map[string]T{}, false, false
+	for {
+		select {
+		case c := <-changes:
+			if err := f.take(set, c); err != nil {
+				return err
+			}
+			if whole = whole || c.Kind == watch.Bookmark; !whole {
+				continue
+			}
+			if done, err := f.See(set); err != nil || done {
+				return err
+			}
+			if late {
+				return ErrTooLong
+			}
+		case err := <-ended:
+			return err
+		case <-over:
+			if whole {
+				return ErrTooLong
+			}
+			if late {
+				return context.DeadlineExceeded
+			}
+			late, over = true, time.After(lookTime)
+		}
+	}
+}
+
+func (f WaitSet[T]) take(set map[string]T, c Change) (err error) {
+	switch c.Kind {
+	case watch.Added, watch.Modified:
+		set[c.Name], err = f.Read(c.Object)
+	case watch.Deleted:
+		delete(set, c.Name)
+	default:
+	}
+	return err
+}

@@ -1,0 +1,23 @@
+package follow
+
+import "sync"
+
+// warnOnce is that changes cannot be read. The sources of one list share it: what keeps one from being read mostly
+// keeps all, and is said once.
+type warnOnce struct {
+	mu sync.Mutex
+	of map[int]bool // the sources that cannot be read
+}
+
+// about notes whether a source can be read, and says whether that is to be told.
+func (c *warnOnce) about(source int, unread bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := unread && len(c.of) == 0
+	if unread {
+		c.of[source] = true
+	} else {
+		delete(c.of, source)
+	}
+	return first
+}

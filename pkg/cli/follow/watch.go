@@ -1,0 +1,209 @@
+package follow
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+)
+
+// watchHelp is the part of a list's help that is about --watch.
+const watchHelp = `
+
+With --watch the list stays: a terminal shows it as it changes, and where it has
+no room for all, what changed last comes first; q or Ctrl-C ends it, which is
+exit code 0. Elsewhere every change is one more line, whose EVENT says whether
+it was ADDED, MODIFIED or DELETED, or one more object with -o json and the like.`
+
+// AddWatch gives a list the flag --watch.
+func AddWatch(o *printer.Output, cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&o.Watch, "watch", "w", false, "go on and show what changes, until q or Ctrl-C")
+	cmd.Long += watchHelp
+}
+
+// Source is where objects of a list come from.
+type Source struct {
+	Kind  schema.GroupVersionResource
+	Which metav1.ListOptions
+	// Namespace restricts objects that are in one; empty for all.
+	Namespace string
+}
+
+// view shows a list as it changes.
+type view[T any] interface {
+	// begin shows what is there at first.
+	begin(all []T) error
+	// change shows one more change.
+	change(kind watch.EventType, item T) error
+	// Refresh is called several times a second with the list as it is now.
+	Refresh(now *Watched[T]) error
+}
+
+// refreshEvery is how often a terminal is drawn at most.
+const refreshEvery = 250 * time.Millisecond
+
+// Watched is a list that is watched: its items by their names.
+type Watched[T any] struct {
+	View    view[T]
+	Compare func(a, b T) int
+	// Ranked: the order is what the list is about, and what changed last does not come first.
+	Ranked bool
+	Items  map[string]T
+	begun  bool
+	// changed says which change of the list was the last of an item, of those that did change; changes counts them.
+	changed map[string]int
+	changes int
+}
+
+func (w *Watched[T]) all() []T {
+	out := make([]T, 0, len(w.Items))
+	for _, item := range w.Items {
+		out = append(out, item)
+	}
+	slices.SortFunc(out, w.Compare)
+	return out
+}
+
+// latest are all items, those that changed last first and the others in order.
+func (w *Watched[T]) latest() []T {
+	if w.Ranked {
+		return w.all()
+	}
+	names := slices.SortedFunc(maps.Keys(w.Items), func(a, b string) int {
+		return cmp.Or(cmp.Compare(w.changed[b], w.changed[a]), w.Compare(w.Items[a], w.Items[b]))
+	})
+	out := make([]T, 0, len(names))
+	for _, name := range names {
+		out = append(out, w.Items[name])
+	}
+	return out
+}
+
+// begin shows what was put in so far.
+func (w *Watched[T]) begin() error {
+	w.begun = true
+	return w.View.begin(w.all())
+}
+
+// put adds an item, or changes it.
+func (w *Watched[T]) put(name string, item T) error {
+	kind := watch.Added
+	if _, known := w.Items[name]; known {
+		kind = watch.Modified
+	}
+	w.Items[name] = item
+	if !w.begun {
+		return nil
+	}
+	if w.changed == nil {
+		w.changed = map[string]int{}
+	}
+	w.changes++
+	w.changed[name] = w.changes
+	return w.View.change(kind, item)
+}
+
+// drop takes an item out. What is shown is how it was last.
+func (w *Watched[T]) drop(name string) error {
+	item, known := w.Items[name]
+	delete(w.Items, name)
+	delete(w.changed, name)
+	if !known || !w.begun {
+		return nil
+	}
+	return w.View.change(watch.Deleted, item)
+}
+
+// Become shows how the items differ from what they were before, and begins with the first ones.
+func (w *Watched[T]) Become(items []T, nameOf func(T) string) error {
+	gone := maps.Clone(w.Items)
+	for _, item := range items {
+		name := nameOf(item)
+		before, known := gone[name]
+		delete(gone, name)
+		if known && reflect.DeepEqual(before, item) {
+			continue
+		}
+		if err := w.put(name, item); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(gone)) {
+		if err := w.drop(name); err != nil {
+			return err
+		}
+	}
+	if !w.begun {
+		return w.begin()
+	}
+	return nil
+}
+
+// WatchObjects watches a list whose items are objects of one kind.
+func WatchObjects[T any](ctx context.Context, s *app.App, from Source, read func(*unstructured.Unstructured) (T, error), w *Watched[T]) error {
+	take := func(c Change) error {
+		switch c.Kind {
+		case watch.Bookmark:
+			return w.begin()
+		case watch.Deleted:
+			return w.drop(c.Name)
+		default:
+		}
+		item, err := read(c.Object)
+		if err != nil {
+			return err
+		}
+		return w.put(c.Name, item)
+	}
+	return Run(ctx, s, []Source{from}, take, func() error { return w.View.Refresh(w) })
+}
+
+// Run calls take with every change of the sources, and tick several times a second, until the context ends or somebody
+// presses q: that is how a watch ends, and no error.
+func Run(ctx context.Context, s *app.App, from []Source, take func(Change) error, tick func() error) error {
+	ctx, stop := s.Quittable(ctx)
+	defer stop()
+	group, running := errgroup.WithContext(ctx)
+	changes, told := make(chan Change), &warnOnce{of: map[int]bool{}}
+	for i, src := range from {
+		f, err := startFollower(s, src, i, changes, told)
+		if err != nil {
+			return err
+		}
+		group.Go(func() error { return f.Run(running) })
+	}
+	group.Go(func() error {
+		ticker := time.NewTicker(refreshEvery)
+		defer ticker.Stop()
+		for {
+			var err error
+			select {
+			case c := <-changes:
+				err = take(c)
+			case <-ticker.C:
+				err = tick()
+			case <-running.Done():
+				return running.Err()
+			}
+			if err != nil {
+				return err
+			}
+		}
+	})
+	if err := group.Wait(); ctx.Err() == nil {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,30 @@
+package printer
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"strings"
+)
+
+func Section(b *bytes.Buffer, title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s:\n%s\n", title, strings.Join(lines, "\n"))
+}
+
+// Indented prints a table as a section, or nothing when it has no rows.
+func Indented[T any](b *bytes.Buffer, title string, t Table[T], rows []T) error {
+	var text bytes.Buffer
+	if err := t.Write(&text, rows); err != nil || len(rows) == 0 {
+		return err
+	}
+	fmt.Fprintf(b, "\n%s:\n", title)
+	for line := range strings.Lines(text.String()) {
+		b.WriteString("  " + line)
+	}
+	return nil
+}
+
+func OrNone(text string) string { return cmp.Or(text, "none") }

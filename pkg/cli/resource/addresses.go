@@ -1,0 +1,116 @@
+package resource
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// AtOnce is how many requests for single addresses are under way at a time.
+const AtOnce = 16
+
+// Under has the examples of a command speak of the group that it is in: ip and lease share commands.
+func Under(group string, cmd *cobra.Command) *cobra.Command {
+	cmd.Example = strings.ReplaceAll(cmd.Example, app.ProgramName+" ip ", app.ProgramName+" "+group+" ")
+	return cmd
+}
+
+// ArgsOrLines are arguments with, in place of "-", the lines of standard input.
+func ArgsOrLines(s *app.App, what string, args []string) ([]string, error) {
+	var out []string
+	for _, arg := range args {
+		if arg != "-" {
+			out = append(out, arg)
+			continue
+		}
+		lines, err := ReadLines(s.In)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s from standard input: %w", what, err)
+		}
+		out = append(out, lines...)
+	}
+	return out, nil
+}
+
+// ReadLines reads lines; blank ones and those after # do not count.
+func ReadLines(r io.Reader) ([]string, error) {
+	var out []string
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		text, _, _ := strings.Cut(lines.Text(), "#")
+		if text = strings.TrimSpace(text); text != "" {
+			out = append(out, text)
+		}
+	}
+	return out, lines.Err()
+}
+
+// AddressesOf lists the addresses of entries in the order in which they were typed.
+func AddressesOf(entries []Entry) []netip.Addr {
+	var out []netip.Addr
+	for _, e := range entries {
+		for a := e.From(); a.IsValid() && a.Compare(e.To()) <= 0; a = a.Next() {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// ReadAddresses reads addresses as they are now. One that has no object is free, of version 0.
+func ReadAddresses(ctx context.Context, s *app.App, leases *store.Client, addrs []netip.Addr) ([]ipam.Lease, error) {
+	out := make([]ipam.Lease, len(addrs))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(AtOnce)
+	for i, a := range addrs {
+		group.Go(func() (err error) {
+			if out[i], err = leases.Get(ctx, a); errors.Is(err, store.ErrNotFound) && !NoSuchResource(err) {
+				out[i], err = ipam.Lease{Addr: a}, nil
+			}
+			return err
+		})
+	}
+	return out, Explain(s, group.Wait())
+}
+
+// TakenOnly selects the addresses that are in use or reserved.
+func TakenOnly() Selectors {
+	return Selectors{Fields: "status.status!=" + ipam.Available.String()}
+}
+
+// PoolPlans is an index of all pools: it knows which pool serves an address. Where pools overlap, that follows
+// from what they hold, so their held addresses are in it, too; no others are.
+func PoolPlans(ctx context.Context, s *app.App) (*ipam.Index, error) {
+	all, err := AllPools(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	x := ipam.NewIndex()
+	for _, p := range all {
+		x.SetPool(store.Pool(p.BCSNetPool))
+		x.SetRebuilding(p.Name, Rebuilding(p, s.Now()))
+	}
+	for _, p := range all {
+		if len(x.Overlaps(p.Name)) == 0 {
+			continue
+		}
+		held, err := HeldLeases(ctx, s, LeaseQuery{Pool: p.Name, Selectors: TakenOnly()}, func(ipam.Lease) bool { return true })
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range held {
+			x.Wrote(l)
+		}
+	}
+	return x, nil
+}

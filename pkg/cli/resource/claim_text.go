@@ -1,0 +1,97 @@
+package resource
+
+import (
+	"cmp"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+)
+
+// OwnerText names the workload of a claim, or by what pods use it that has none.
+func OwnerText(c *v1.BCSNetIPClaim) string {
+	switch o := c.Spec.Owner; {
+	case o != nil:
+		return o.Kind + " " + o.Name
+	case c.Spec.SharedName != "":
+		return "pods that name the shared pool " + c.Spec.SharedName
+	default:
+		return "pods that name the claim"
+	}
+}
+
+// PolicyText says in words when the addresses of a claim go back to their pool. owned: it has a workload.
+func PolicyText(policy v1.ReleasePolicy, keep *metav1.Duration, owned bool) string {
+	switch policy := cmp.Or(policy, v1.ReleaseImmutable); policy {
+	case v1.ReleaseWithPod:
+		return string(policy) + ": an address goes back to its pool when its pod ends"
+	case v1.ReleaseNever:
+		return string(policy) + ": addresses are kept until they are released by hand"
+	case v1.ReleaseTimed:
+		text := string(policy) + ": an address is kept for a while after its pod ended"
+		if keep != nil {
+			text = string(policy) + ": an address is kept for " + explain.FormatSpan(keep.Duration) + " after its pod ended"
+		}
+		return text
+	default:
+		if !owned {
+			return string(policy) + ": addresses are kept until they are released by hand, for no workload says how many are needed"
+		}
+		return string(policy) + ": addresses are kept while the workload needs them; scaling down and its end give them back"
+	}
+}
+
+// SizeText says how many addresses a claim may have.
+func SizeText(c *v1.BCSNetIPClaim) string {
+	ahead := ""
+	if c.Spec.Preallocate {
+		ahead = ", taken before pods ask"
+	}
+	if c.Spec.Replicas == nil {
+		if ahead != "" {
+			return "all of its addresses" + ahead
+		}
+		return "as many addresses as its pods need"
+	}
+	text := humanize.Plural(int64(*c.Spec.Replicas), "address")
+	if c.Spec.Surge > 0 {
+		text += fmt.Sprintf(", and %d more for a while", c.Spec.Surge)
+	}
+	return text + ahead
+}
+
+// ClaimState is whether a claim can be used, and whether that needs attention.
+func ClaimState(c *v1.BCSNetIPClaim) (word string, attention bool) {
+	ready := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionReady)
+	switch {
+	case c.DeletionTimestamp != nil:
+		return v1.ReasonClaimReleasing, true
+	case ready == nil:
+		return StateUnseen, false
+	case c.Status.ObservedGeneration != c.Generation:
+		return StateUpdating, false
+	case ready.Status != metav1.ConditionTrue:
+		return ready.Reason, true
+	case meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionOverLimit):
+		return v1.ConditionOverLimit, true
+	case meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionConflict):
+		return v1.ConditionConflict, true
+	case meta.IsStatusConditionFalse(c.Status.Conditions, v1.ConditionPreallocated):
+		if meta.FindStatusCondition(c.Status.Conditions, v1.ConditionPreallocated).Reason == v1.ReasonTaking {
+			return v1.ReasonTaking, false
+		}
+		return stateShort, true
+	}
+	return v1.ConditionReady, false
+}
+
+// managedText says why a claim that was made from annotations is not changed by hand.
+func ManagedClaim(c Claim) *app.Failure {
+	return app.Refuse(app.ReasonClaimManaged, "claim %s was made from annotations, and the controller keeps its spec as they say", c.FullName()).
+		WithHint("change the annotations of %s; which ones: bcsnetctl explain POD", OwnerText(c.BCSNetIPClaim))
+}

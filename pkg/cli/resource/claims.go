@@ -1,0 +1,171 @@
+package resource
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+const ClaimKind = "BCSNetIPClaim"
+
+// Claims reads and writes claims.
+type Claims struct {
+	*app.App
+	Api dynamic.NamespaceableResourceInterface
+}
+
+// Claim is a claim as this release knows it, and as it is stored.
+type Claim struct {
+	*v1.BCSNetIPClaim
+	Stored *unstructured.Unstructured
+}
+
+func NewClaims(s *app.App) (*Claims, error) {
+	c, err := s.Dynamic()
+	if err != nil {
+		return nil, err
+	}
+	return &Claims{App: s, Api: c.Resource(Of(v1.ClaimResource))}, nil
+}
+
+func ReadClaim(stored *unstructured.Unstructured) (Claim, error) {
+	c := Claim{BCSNetIPClaim: &v1.BCSNetIPClaim{}, Stored: stored}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, c.BCSNetIPClaim); err != nil {
+		return c, fmt.Errorf("claim %s cannot be read: %w", KeyOf(stored), err)
+	}
+	return c, nil
+}
+
+// FullName is what addresses call the claim by.
+func (c Claim) FullName() string { return c.Namespace + "/" + c.Name }
+
+// Get reads a claim; one that is not there is an error that knows a better name.
+func (c *Claims) Get(ctx context.Context, key types.NamespacedName) (Claim, error) {
+	stored, err := c.Api.Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err) && !NoSuchResource(err):
+		return Claim{}, c.unknown(ctx, key)
+	case err != nil:
+		return Claim{}, Explain(c.App, err)
+	}
+	return ReadClaim(stored)
+}
+
+// Few reads those of some claims that there are, named as addresses name them. Others may be among them.
+func (c *Claims) Few(ctx context.Context, names []string) ([]Claim, error) {
+	if len(names) > 1 {
+		return c.List(ctx, "", metav1.ListOptions{})
+	}
+	namespace, name, _ := strings.Cut(names[0], "/")
+	stored, err := c.Api.Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, Explain(c.App, err)
+	}
+	one, err := ReadClaim(stored)
+	return []Claim{one}, err
+}
+
+// ClaimNamed reads the claim that an argument names, NAME or NAMESPACE/NAME.
+func ClaimNamed(ctx context.Context, s *app.App, in *InNamespace, arg string) (*Claims, Claim, error) {
+	key, err := in.Key(arg)
+	if err != nil {
+		return nil, Claim{}, err
+	}
+	api, err := NewClaims(s)
+	if err != nil {
+		return nil, Claim{}, err
+	}
+	c, err := api.Get(ctx, key)
+	return api, c, err
+}
+
+// Named reads claims by name: all of them or none.
+func (c *Claims) Named(ctx context.Context, keys []types.NamespacedName) (all []Claim, err error) {
+	var failed app.Several
+	for _, key := range keys {
+		one, err := c.Get(ctx, key)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		all = append(all, one)
+	}
+	return all, failed.OrNil()
+}
+
+// List reads the claims of a namespace, or of all where it is empty, by namespace and name.
+func (c *Claims) List(ctx context.Context, namespace string, which metav1.ListOptions) (all []Claim, err error) {
+	stored, err := ListPages(ctx, c.Api.Namespace(namespace), which)
+	if err != nil {
+		return nil, Explain(c.App, err)
+	}
+	for i := range stored {
+		one, err := ReadClaim(&stored[i])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	slices.SortFunc(all, ByClaim)
+	return all, nil
+}
+
+// MadeFor names the claims that somebody made for a workload.
+func (c *Claims) MadeFor(ctx context.Context, w workload.Workload) (names []string, err error) {
+	all, err := c.List(ctx, w.Namespace, metav1.ListOptions{})
+	for _, one := range all {
+		if claim.IsFor(one.BCSNetIPClaim, w) {
+			names = append(names, one.Name)
+		}
+	}
+	return names, err
+}
+
+func ByClaim(a, b Claim) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// unknown is the error for a claim that is not there.
+func (c *Claims) unknown(ctx context.Context, key types.NamespacedName) error {
+	all, err := c.List(ctx, "", metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	f := app.Refuse(ipam.ReasonClaimNotFound, "there is no claim %s in namespace %s", key.Name, key.Namespace)
+	var here []string
+	for _, o := range all {
+		switch {
+		case o.Namespace == key.Namespace:
+			here = append(here, o.Name)
+		case o.Name == key.Name:
+			return f.WithHint("there is one in namespace %s: bcsnetctl claim describe %s", o.Namespace, o.FullName())
+		}
+	}
+	if near := app.Nearest(key.Name, here); near != "" {
+		return f.WithHint("did you mean %s? All claims: bcsnetctl claim list -A", near)
+	}
+	return f.WithHint("see all claims: bcsnetctl claim list -A")
+}
+
+// LeasesOfClaim are the addresses of a claim, in order.
+func LeasesOfClaim(ctx context.Context, s *app.App, claim string) ([]ipam.Lease, error) {
+	return HeldLeases(ctx, s, LeaseQuery{Claim: claim}, func(l ipam.Lease) bool { return l.State != ipam.Available })
+}

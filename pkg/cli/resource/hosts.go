@@ -1,0 +1,39 @@
+package resource
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+)
+
+func JoinAddrs(all []netip.Addr) string {
+	var out []string
+	for _, a := range all {
+		out = append(out, a.String())
+	}
+	return strings.Join(out, ", ")
+}
+
+// States of a host.
+const (
+	HostReady    = "ready"
+	HostNotReady = "not-ready"
+	HostGone     = "gone"
+)
+
+// HostIndex is the place of a host in a list, however it is written there; -1 when it is not in it.
+func HostIndex(list []string, h netip.Addr) int {
+	return slices.IndexFunc(list, func(s string) bool { a, err := ipaddr.ParseAddr(s); return err == nil && a == h })
+}
+
+// HostAddrs are the hosts of a list that can be read.
+func HostAddrs(list []string) (out []netip.Addr) {
+	for _, text := range list {
+		if h, err := ipaddr.ParseAddr(text); err == nil {
+			out = append(out, h)
+		}
+	}
+	return out
+}

@@ -1,0 +1,114 @@
+package resource
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+)
+
+// LeaseQuery says which addresses to show.
+type LeaseQuery struct {
+	Selectors
+	Pool, Host, Status, Namespace, Pod, Claim string
+	allNamespaces                             bool
+	// Rests knows which of the addresses rest; nil where nobody wants to know.
+	Rests *Cooldowns
+}
+
+// AddTo adds the flags that every list of addresses has.
+func (q *LeaseQuery) AddTo(s *app.App, cmd *cobra.Command) {
+	cmd.Flags().StringVar(&q.Pool, "pool", "", "only addresses of this `POOL`")
+	cmd.Flags().StringVar(&q.Host, "host", "", "only addresses in use on this `HOST`, an IP")
+	cmd.Flags().StringVarP(&q.Namespace, "namespace", "n", "", "only addresses of pods in this `NAMESPACE`")
+	cmd.Flags().BoolVarP(&q.allNamespaces, "all-namespaces", "A", false, "addresses of all namespaces, the default")
+	cmd.Flags().StringVar(&q.Claim, "claim", "", "only addresses of this `CLAIM`, as NAMESPACE/NAME")
+	q.AddFields(cmd, "addresses", "status.podName=web-0")
+	q.AddLabels(cmd, "addresses")
+	app.CompleteWith(cmd, "pool", CompletePools(s))
+	app.CompleteWith(cmd, "host", CompleteHosts(s))
+	app.CompleteWith(cmd, "namespace", CompleteNamespaces(s))
+	app.CompleteWith(cmd, "claim", completeClaimNames(s))
+}
+
+// Validate checks the values and gives them the spelling of the objects.
+func (q *LeaseQuery) Validate() error {
+	if q.Host != "" {
+		a, err := ipaddr.ParseAddr(q.Host)
+		if err != nil {
+			return app.Usagef("--host: %v", err)
+		}
+		q.Host = a.String()
+	}
+	if q.Status != "" {
+		states := []ipam.State{ipam.Available, ipam.Active, ipam.Reserved}
+		i := slices.IndexFunc(states, func(s ipam.State) bool { return strings.EqualFold(s.String(), q.Status) })
+		if i < 0 {
+			return app.Usagef("--status %q is not Available, Active or Reserved", q.Status)
+		}
+		q.Status = states[i].String()
+	}
+	if q.allNamespaces {
+		q.Namespace = ""
+	}
+	if namespace, pod, both := strings.Cut(q.Pod, "/"); both {
+		if q.Namespace != "" && q.Namespace != namespace {
+			return app.Usagef("--pod %s is not in --namespace %s", q.Pod, q.Namespace)
+		}
+		q.Namespace, q.Pod = namespace, pod
+	}
+	return q.Selectors.Validate()
+}
+
+// terms are the conditions in the order of the flags: the field, and how it is called in a sentence.
+func (q *LeaseQuery) terms() (out []struct{ field, noun, value string }) {
+	for _, t := range []struct{ field, noun, value string }{
+		{"spec.pool", "pool", q.Pool}, {"status.host", "host", q.Host}, {"status.status", "status", q.Status},
+		{"status.podNamespace", "namespace", q.Namespace}, {"status.podName", "pod", q.Pod},
+		{"status.claim", "claim", q.Claim},
+	} {
+		if t.value != "" {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// Selector is the query for the API server.
+func (q *LeaseQuery) Selector() string {
+	var all []string
+	for _, t := range q.terms() {
+		all = append(all, fields.OneTermEqualSelector(t.field, t.value).String())
+	}
+	if q.Fields != "" {
+		all = append(all, q.Fields)
+	}
+	return strings.Join(all, ",")
+}
+
+// Empty says where was looked when nothing was found. A pool that does not exist is an error.
+func (q *LeaseQuery) Empty(ctx context.Context, s *app.App, noun string) error {
+	if q.Pool != "" {
+		api, err := NewPools(s)
+		if err != nil {
+			return err
+		}
+		if _, err := api.Get(ctx, q.Pool); err != nil {
+			return err
+		}
+	}
+	var with []string
+	for _, t := range q.terms() {
+		if t.field != "status.status" || noun != "leases" {
+			with = append(with, t.noun+" "+t.value)
+		}
+	}
+	s.Say.Note("no %s in %s", WithWords(noun, append(with, q.Words()...)), s.Where())
+	return nil
+}

@@ -1,0 +1,91 @@
+package resource
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// LeaseRow is an address in a list. Its object comes along where it is printed, as text where that can be
+// made at once, and what it is sorted by where that is asked for.
+type LeaseRow struct {
+	*ipam.Lease
+	Object *unstructured.Unstructured
+	Text   []byte
+	Key    *printer.SortKey
+}
+
+// Each calls fn with what the query finds, in the order of the names. Without objects it reads the answer as a
+// stream, which takes the least time and memory.
+func (q *LeaseQuery) Each(ctx context.Context, s *app.App, objects bool, fn func(LeaseRow) error) error {
+	if objects {
+		return q.eachObject(ctx, s, fn)
+	}
+	leases, err := s.Leases()
+	if err != nil {
+		return err
+	}
+	return Explain(s, leases.EachLabelled(ctx, q.Selector(), q.Labels, func(l ipam.Lease) error {
+		l.PodUID, l.Superseded = "", nil // no table shows these, and many leases may wait
+		if !q.Rests.Has(l) {
+			l.History = ""
+		}
+		return fn(LeaseRow{Lease: &l})
+	}))
+}
+
+func (q *LeaseQuery) eachObject(ctx context.Context, s *app.App, fn func(LeaseRow) error) error {
+	c, err := s.Dynamic()
+	if err != nil {
+		return err
+	}
+	options := metav1.ListOptions{FieldSelector: q.Selector(), LabelSelector: q.Labels, Limit: PageSize}
+	for {
+		page, err := c.Resource(Of(v1.IPResource)).List(ctx, options)
+		if err != nil {
+			return Explain(s, err)
+		}
+		for i := range page.Items {
+			l, err := ReadLease(&page.Items[i])
+			if err != nil {
+				continue // no address; the schema refuses such names
+			}
+			if err := fn(LeaseRow{Lease: &l, Object: &page.Items[i]}); err != nil {
+				return err
+			}
+		}
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			return nil
+		}
+	}
+}
+
+// WithObject gives a row without an object the one that it would have.
+func WithObject(r LeaseRow) (LeaseRow, error) {
+	if r.Object != nil {
+		return r, nil
+	}
+	o := store.Object(*r.Lease)
+	o.ManagedFields = nil
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
+	r.Object = &unstructured.Unstructured{Object: content}
+	return r, err
+}
+
+// LeaseSortKey is what an address is sorted by.
+func LeaseSortKey(s *printer.SortBy, l ipam.Lease) (printer.SortKey, error) {
+	r, err := WithObject(LeaseRow{Lease: &l})
+	if err != nil {
+		return printer.SortKey{}, err
+	}
+	return s.Key(r.Object.Object)
+}

@@ -1,0 +1,53 @@
+package resource
+
+import (
+	"net/netip"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// HeldAddr is what is counted of an address in use: there may be many.
+type HeldAddr struct {
+	Host  netip.Addr
+	pool  string
+	Pod   types.NamespacedName // empty name for an owner that is no pod
+	since time.Time
+}
+
+func HeldAddrOf(l ipam.Lease) HeldAddr {
+	return HeldAddr{Host: l.Host, pool: l.Pool, Pod: types.NamespacedName{Namespace: l.Namespace, Name: l.PodName}, since: l.Updated}
+}
+
+func ReadHeldAddr(u *unstructured.Unstructured) (HeldAddr, error) {
+	l, err := ReadLease(u)
+	return HeldAddrOf(l), err
+}
+
+// Stake is what one holder of addresses has: a host, or a namespace.
+type Stake struct {
+	Addresses int
+	Pods      map[types.NamespacedName]bool
+	Pools     map[string]int // addresses
+	// Since is when each address was taken.
+	Since []time.Time
+}
+
+// LeaseUsage are the addresses in use by who has them.
+type LeaseUsage[K comparable] map[K]*Stake
+
+func (h LeaseUsage[K]) Add(who K, u HeldAddr) {
+	if h[who] == nil {
+		h[who] = &Stake{Pods: map[types.NamespacedName]bool{}, Pools: map[string]int{}}
+	}
+	of := h[who]
+	of.Addresses++
+	of.Pools[u.pool]++
+	of.Since = append(of.Since, u.since)
+	if u.Pod.Name != "" {
+		of.Pods[u.Pod] = true
+	}
+}

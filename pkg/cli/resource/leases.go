@@ -1,0 +1,57 @@
+package resource
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+func ReadLease(u *unstructured.Unstructured) (ipam.Lease, error) {
+	var o v1.BCSNetIP
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &o); err != nil {
+		return ipam.Lease{}, fmt.Errorf("address %s cannot be read: %w", u.GetName(), err)
+	}
+	return store.Lease(&o, false)
+}
+
+// HeldLeases are the addresses that the query finds and match takes, in order.
+func HeldLeases(ctx context.Context, s *app.App, q LeaseQuery, match func(ipam.Lease) bool) ([]ipam.Lease, error) {
+	leases, err := s.Leases()
+	if err != nil {
+		return nil, err
+	}
+	var out []ipam.Lease
+	err = leases.Each(ctx, q.Selector(), func(l ipam.Lease) error {
+		if match(l) {
+			out = append(out, l)
+		}
+		return nil
+	})
+	slices.SortFunc(out, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
+	return out, Explain(s, err)
+}
+
+// HolderText is the pod, or the owner where that is no pod.
+func HolderText(l ipam.Lease) string {
+	if l.Owner != "" {
+		return fmt.Sprintf("%s (owner)", printers.EscapeTerminal(l.Owner))
+	}
+	return l.PodName
+}
+
+func AddrText(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.String()
+}

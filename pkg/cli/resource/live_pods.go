@@ -1,0 +1,165 @@
+package resource
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/gone"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// LivePods names the pods among the holders that exist and have not ended.
+func LivePods(ctx context.Context, s *app.App, held []ipam.Lease) ([]string, error) {
+	states, failed := PodStates(ctx, s, held)
+	var names []string
+	for i, l := range held {
+		if states[i].Lives && !slices.Contains(names, l.Who()) {
+			names = append(names, l.Who())
+		}
+	}
+	for _, err := range failed {
+		if err != nil { // the first by address, so that the same is said every time
+			return names, err
+		}
+	}
+	return names, nil
+}
+
+// PodState is what became of the pod that holds an address.
+type PodState struct {
+	// Lives: it exists and has not ended, or may be the one that has the address. mayRun: it is no more, and its containers
+	// may run all the same.
+	Lives, MayRun bool
+	// Phase is that of a pod that lives.
+	Phase corev1.PodPhase
+	// Text goes on after "the pod".
+	Text string
+}
+
+// PodStates reads the pods of leases; one that cannot be read has an error.
+func PodStates(ctx context.Context, s *app.App, leases []ipam.Lease) ([]PodState, []error) {
+	states, failed := make([]PodState, len(leases)), make([]error, len(leases))
+	pods := make([]livePod, len(leases))
+	var group errgroup.Group
+	group.SetLimit(AtOnce)
+	for i, l := range leases {
+		if OfPod(l) {
+			group.Go(func() error {
+				pods[i], failed[i] = ReadPod(ctx, s, l)
+				return nil
+			})
+		}
+	}
+	_ = group.Wait() // what failed is in failed
+	nodes := sync.OnceValues(func() ([]Node, error) { return ListNodes(ctx, s) })
+	for i, l := range leases {
+		if OfPod(l) && failed[i] == nil {
+			states[i], failed[i] = podStateOf(ctx, s, l, pods[i], nodes)
+		}
+		failed[i] = Explain(s, failed[i])
+	}
+	return states, failed
+}
+
+// OfPod reports whether a lease is in use by a pod.
+func OfPod(l ipam.Lease) bool { return l.State == ipam.Active && l.PodName != "" && l.Owner == "" }
+
+// podStateOf asks package gone about a lease. This is one look: what was so before, the pod itself has to tell.
+func podStateOf(ctx context.Context, s *app.App, l ipam.Lease, pod livePod, nodes func() ([]Node, error)) (PodState, error) {
+	leases, err := s.Leases()
+	if err != nil {
+		return PodState{}, err
+	}
+	others, err := sameName(ctx, s, l, pod.Pod)
+	if err != nil {
+		return PodState{}, err
+	}
+	e := gone.Evidence{Lease: l, Pod: pod.Pod, Live: true, Others: others, Now: leases.Now()}
+	check, _ := gone.Record(l, pod.Pod, others, e.Now)
+	if check == "" || check == gone.PodOtherAddress {
+		return PodState{Lives: true, Phase: pod.phase, Text: presence(l, pod)}, nil
+	}
+	e.Since = gone.Told(check, pod.Pod)
+	if !e.Since.IsZero() {
+		e.For = e.Now.Sub(e.Since)
+	}
+	all, err := nodes()
+	if err != nil {
+		return PodState{}, err
+	}
+	for _, n := range all {
+		if slices.Contains(n.Addrs, l.Host) {
+			e.Host = gone.Host{Ready: n.State == HostReady, Away: n.Since, Renewal: gone.NoLease}
+		}
+	}
+	text := map[gone.Check]string{
+		gone.PodGone: "is gone", gone.PodReplaced: "is gone; there is another of its name", gone.PodEnded: "has ended (" + string(pod.phase) + ")",
+	}[check]
+	d := gone.Default().Decide(e)
+	if d.Verdict == gone.MayRun {
+		text += ", but its containers may still run: " + d.Doubt
+	}
+	return PodState{MayRun: d.Verdict != gone.Gone, Text: text}, nil
+}
+
+// presence says how a pod is that has an address.
+func presence(l ipam.Lease, pod livePod) string {
+	switch {
+	case pod.Deleting:
+		return "is being deleted"
+	case l.PodUID != "" && pod.UID != l.PodUID:
+		return "is there under another UID, and may be the one"
+	}
+	return "is " + cmp.Or(string(pod.phase), "there")
+}
+
+// sameName finds the leases that name the pod of a lease, where it matters which of them came last.
+func sameName(ctx context.Context, s *app.App, l ipam.Lease, pod *workload.Pod) (gone.Others, error) {
+	var all []ipam.Lease
+	if pod != nil && l.PodUID != "" && pod.UID != l.PodUID {
+		var err error
+		all, err = HeldLeases(ctx, s, LeaseQuery{Namespace: l.Namespace, Pod: l.PodName}, func(o ipam.Lease) bool { return o.State == ipam.Active })
+		if err != nil {
+			return nil, err
+		}
+	}
+	return func(ipam.Lease, string) []ipam.Lease { return all }, nil
+}
+
+// livePod is a pod as the API server has it, with what its status says of its phase; without one where there is none.
+type livePod struct {
+	*workload.Pod
+	phase corev1.PodPhase
+}
+
+// ReadPod reads the pod of a lease from the API server.
+func ReadPod(ctx context.Context, s *app.App, l ipam.Lease) (livePod, error) {
+	c, err := s.Dynamic()
+	if err != nil {
+		return livePod{}, err
+	}
+	o, err := c.Resource(PodResource()).Namespace(l.Namespace).Get(ctx, l.PodName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return livePod{}, nil
+	case err != nil:
+		return livePod{}, err
+	}
+	var stored corev1.Pod
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &stored); err != nil {
+		return livePod{}, fmt.Errorf("pod %s cannot be read: %w", l.Who(), err)
+	}
+	pod := workload.FromObject(&stored)
+	return livePod{&pod, stored.Status.Phase}, nil
+}

@@ -1,0 +1,72 @@
+package resource
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+)
+
+// InNamespace is the flag -n of commands about objects that are in a namespace: as kubectl does, they mean that of
+// the kubeconfig's context when it is not given.
+type InNamespace struct {
+	Name string
+	// All is the flag -A, which lists have.
+	All bool
+}
+
+func (n *InNamespace) AddTo(s *app.App, cmd *cobra.Command, usage string) {
+	cmd.Flags().StringVarP(&n.Name, "namespace", "n", "", usage)
+	app.CompleteWith(cmd, "namespace", CompleteNamespaces(s))
+}
+
+func (n *InNamespace) AddAll(cmd *cobra.Command, usage string) {
+	cmd.Flags().BoolVarP(&n.All, "all-namespaces", "A", false, usage)
+}
+
+// Complete fills in the namespace of the context; it stays empty for all.
+func (n *InNamespace) Complete(s *app.App) error {
+	if n.All {
+		n.Name = ""
+		return nil
+	}
+	if n.Name != "" {
+		return nil
+	}
+	if _, err := s.Connect(); err != nil {
+		return err
+	}
+	name, _, err := s.Flags.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return s.ConfigProblem(err)
+	}
+	n.Name = name
+	return nil
+}
+
+// Key reads NAME, or NAMESPACE/NAME, which addresses and messages call an object by.
+func (n *InNamespace) Key(arg string) (types.NamespacedName, error) {
+	namespace, name, both := strings.Cut(arg, "/")
+	if !both {
+		namespace, name = n.Name, arg
+	}
+	if len(validation.ValidateNamespaceName(namespace, false)) > 0 || len(validation.NameIsDNSSubdomain(name, false)) > 0 {
+		return types.NamespacedName{}, app.Usagef("%q is not NAME or NAMESPACE/NAME", arg)
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, nil
+}
+
+// Keys reads several of them, each once.
+func (n *InNamespace) Keys(args []string) (out []types.NamespacedName, err error) {
+	for _, arg := range app.SortedOnce(args) {
+		key, err := n.Key(arg)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, key)
+	}
+	return out, nil
+}

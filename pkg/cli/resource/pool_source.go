@@ -1,0 +1,40 @@
+package resource
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+)
+
+// SourceOf is the ConfigMap, NAMESPACE/NAME, that a pool is kept from; empty where people keep it.
+func SourceOf(p Pool) string { return p.Annotations[v1.FloatingIPConfigAnnotation] }
+
+// SourceText says what keeps a pool, and whether its end is near.
+func SourceText(p Pool) string {
+	text := "ConfigMap " + SourceOf(p)
+	if p.Annotations[v1.FloatingIPGoneAnnotation] != "" {
+		text += ", which has it no more: the pool goes when none of its addresses is held"
+	}
+	return text
+}
+
+// WarnRetained says that a change of what the ConfigMap of a pool says will be put back.
+func WarnRetained(s *app.App, p Pool, changed func(field string) bool) {
+	kept := []string{"net", "mask", "gateway", "vlan", "hostSubnets", "availableIPs"}
+	if SourceOf(p) != "" && slices.ContainsFunc(kept, changed) {
+		s.Say.Warn("pool %s is kept from ConfigMap %s, which says otherwise: the controller puts it back", p.Name, SourceOf(p))
+		s.Hint("change it there")
+	}
+}
+
+// DiffersIn says of the fields of the spec whether they differ.
+func DiffersIn(a, b Pool) func(field string) bool {
+	spec := func(p Pool) map[string]any {
+		fields, _ := p.Stored.Object["spec"].(map[string]any)
+		return fields
+	}
+	return func(field string) bool { return !equality.Semantic.DeepEqual(spec(a)[field], spec(b)[field]) }
+}

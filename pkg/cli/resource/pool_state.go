@@ -1,0 +1,79 @@
+package resource
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
+	"github.com/bcsnet/bcsnet/pkg/doctor"
+	"github.com/bcsnet/bcsnet/pkg/recovery"
+)
+
+// State words of a pool beside the reasons of its Ready condition.
+const (
+	stateReady    = "Ready"
+	StateUnseen   = "Unseen"   // no controller has looked at the pool
+	StateUpdating = "Updating" // nor at its last change
+	stateShort    = "Short"    // a claim that could not take all addresses that it is to have
+)
+
+// PoolState is one word for how a pool is, the gravest first, and whether somebody should look at it.
+func PoolState(s *app.App, p *v1.BCSNetPool) (word string, attention bool) {
+	notable := v1.Notable(p.Status.Conditions)
+	ready := meta.FindStatusCondition(p.Status.Conditions, v1.ConditionReady)
+	switch {
+	case p.DeletionTimestamp != nil:
+		return v1.ReasonTerminating, true
+	case p.Status.ObservedGeneration == 0:
+		return StateUnseen, s.Now().Sub(p.CreationTimestamp.Time) > doctor.Patience
+	case p.Status.ObservedGeneration < p.Generation:
+		return StateUpdating, false
+	case ready != nil && ready.Status != metav1.ConditionTrue:
+		return ready.Reason, ready.Reason != v1.ReasonCordoned
+	case notable != "":
+		return notable, notable != v1.ConditionDraining
+	case p.Status.Status == v1.PoolInitializing:
+		return string(v1.PoolInitializing), false
+	default:
+		return stateReady, false
+	}
+}
+
+// PoolStateColor is the colour that goes with a state.
+func PoolStateColor(s *app.App, p *v1.BCSNetPool) terminal.Color {
+	word, attention := PoolState(s, p)
+	switch {
+	case attention:
+		return terminal.Red
+	case word == stateReady:
+		return terminal.Green
+	default:
+		return terminal.Yellow
+	}
+}
+
+// CidrOf is the subnet of a pool as it is written.
+func CidrOf(p *v1.BCSNetPool) string { return fmt.Sprintf("%s/%d", p.Spec.Net, p.Spec.Mask) }
+
+// Counted says whether the status counts the pool as it is now.
+func Counted(p *v1.BCSNetPool) bool { return p.Status.ObservedGeneration != 0 }
+
+// Rebuilding says until when a pool keeps its addresses by the word of its controller, because it lost leases: a
+// running pod may have one that looks free. It is empty when the pool does not, and when the word is so old that
+// its controller must have gone.
+func Rebuilding(p Pool, now time.Time) string {
+	ready := meta.FindStatusCondition(p.Status.Conditions, v1.ConditionReady)
+	if ready == nil || ready.Reason != v1.ReasonRebuilding {
+		return ""
+	}
+	end := ready.LastTransitionTime.Add(recovery.MaxWait)
+	if !now.Before(end) {
+		return ""
+	}
+	return "until its pods have told which addresses they have, at the latest at " + end.UTC().Format(time.RFC3339)
+}

@@ -1,0 +1,219 @@
+package resource
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// Pools reads and writes pools.
+type Pools struct {
+	*app.App
+	Api dynamic.ResourceInterface
+}
+
+// Pool is a pool as this release knows it, and as it is stored.
+type Pool struct {
+	*v1.BCSNetPool
+	Stored *unstructured.Unstructured
+}
+
+func NewPools(s *app.App) (*Pools, error) {
+	c, err := s.Dynamic()
+	if err != nil {
+		return nil, err
+	}
+	return &Pools{App: s, Api: c.Resource(Of(v1.PoolResource))}, nil
+}
+
+func ReadPool(stored *unstructured.Unstructured) (Pool, error) {
+	p := Pool{BCSNetPool: &v1.BCSNetPool{}, Stored: stored}
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, p.BCSNetPool)
+	if err != nil {
+		return p, fmt.Errorf("pool %s cannot be read: %w", stored.GetName(), err)
+	}
+	return p, nil
+}
+
+// Get reads a pool; one that is not there is an error that knows a better name.
+func (p *Pools) Get(ctx context.Context, name string) (Pool, error) {
+	if len(validation.NameIsDNSSubdomain(name, false)) > 0 {
+		return Pool{}, app.Usagef("%q cannot be the name of a pool", name)
+	}
+	stored, err := p.Api.Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err) && !NoSuchResource(err):
+		return Pool{}, p.unknown(ctx, name)
+	case err != nil:
+		return Pool{}, Explain(p.App, err)
+	}
+	return ReadPool(stored)
+}
+
+// Named reads pools by name: all of them or none.
+func (p *Pools) Named(ctx context.Context, names []string) ([]Pool, error) {
+	var all []Pool
+	var failed app.Several
+	for _, name := range names {
+		one, err := p.Get(ctx, name)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		all = append(all, one)
+	}
+	return all, failed.OrNil()
+}
+
+// List reads all pools, by name.
+func (p *Pools) List(ctx context.Context) ([]Pool, error) {
+	return p.ListWith(ctx, metav1.ListOptions{})
+}
+
+// ListWith reads all pools that selectors match, by name.
+func (p *Pools) ListWith(ctx context.Context, which metav1.ListOptions) ([]Pool, error) {
+	stored, err := ListPages(ctx, p.Api, which)
+	if err != nil {
+		return nil, Explain(p.App, err)
+	}
+	var all []Pool
+	for i := range stored {
+		one, err := ReadPool(&stored[i])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(a, b Pool) int { return cmp.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// unknown is the error for a pool that is not there.
+func (p *Pools) unknown(ctx context.Context, name string) error {
+	all, err := p.List(ctx)
+	if err != nil {
+		return err
+	}
+	f := app.Refuse(app.ReasonPoolNotFound, "there is no pool %s", name)
+	var names []string
+	for _, o := range all {
+		names = append(names, o.Name)
+	}
+	if near := app.Nearest(name, names); near != "" {
+		return f.WithHint("did you mean %s? All pools: bcsnetctl pool list", near)
+	}
+	if len(names) == 0 {
+		return f.WithHint("there are no pools at all; make one: bcsnetctl pool create --help")
+	}
+	return f.WithHint("see all pools: bcsnetctl pool list")
+}
+
+// Others are the pools beside one, as the allocator sees them, and whether that one exists.
+func (p *Pools) Others(ctx context.Context, name string) (others []ipam.Pool, exists bool, err error) {
+	all, err := p.List(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, o := range all {
+		if o.Name == name {
+			exists = true
+			continue
+		}
+		others = append(others, store.Pool(o.BCSNetPool))
+	}
+	return others, exists, nil
+}
+
+// maxConflicts is how often an edit begins anew when others change the pool, too.
+const maxConflicts = 12
+
+// Edit changes fields of a pool's spec: change gets the pool as it is and returns the fields to set (nil to
+// unset), none for nothing to do. Only these fields are sent, and they are stored only if nobody else changed the pool
+// meanwhile; else change is asked again.
+func (p *Pools) Edit(ctx context.Context, name string, change func(Pool) (map[string]any, error)) (edited Pool, err error) {
+	var before Pool
+	backoff := wait.Backoff{Steps: maxConflicts, Duration: 10 * time.Millisecond, Factor: 1.7, Jitter: 0.5}
+	err = wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
+		if edited, err = p.Get(ctx, name); err != nil {
+			return false, err
+		}
+		if edited.DeletionTimestamp != nil {
+			return false, Terminating(name)
+		}
+		spec, err := change(edited)
+		if before = edited; err != nil || len(spec) == 0 {
+			return err == nil, err
+		}
+		edited, err = p.patch(ctx, edited, spec)
+		if apierrors.IsConflict(err) {
+			return false, nil
+		}
+		return err == nil, Explain(p.App, err)
+	})
+	if err == nil {
+		WarnRetained(p.App, before, DiffersIn(before, edited))
+	}
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		err = app.Refuse(ipam.ReasonUnavailable, "pool %s was changed by others %d times in a row", name, maxConflicts).
+			WithHint("try again in a moment")
+	}
+	return edited, err
+}
+
+func Terminating(name string) error {
+	return app.Refuse(app.ReasonPoolTerminating, "pool %s is being deleted and takes no changes", name).
+		WithHint("see what it waits for: bcsnetctl pool describe %s", name)
+}
+
+func (p *Pools) patch(ctx context.Context, old Pool, spec map[string]any) (Pool, error) {
+	if p.DryRun == app.DryRunClient {
+		next := old.Stored.DeepCopy()
+		for field, value := range spec {
+			if value == nil {
+				unstructured.RemoveNestedField(next.Object, "spec", field)
+			} else if err := unstructured.SetNestedField(next.Object, value, "spec", field); err != nil {
+				return Pool{}, err
+			}
+		}
+		return ReadPool(next)
+	}
+	body, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": old.ResourceVersion},
+		"spec":     spec,
+	})
+	if err != nil {
+		return Pool{}, err
+	}
+	stored, err := p.Api.Patch(ctx, old.Name, types.MergePatchType, body,
+		metav1.PatchOptions{FieldManager: app.ProgramName, DryRun: p.DryRun.Options()})
+	if err != nil {
+		return Pool{}, err
+	}
+	return ReadPool(stored)
+}
+
+// Values are strings as an object's field holds them.
+func Values(list []string) []any {
+	out := make([]any, 0, len(list))
+	for _, v := range list {
+		out = append(out, v)
+	}
+	return out
+}

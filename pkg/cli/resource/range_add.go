@@ -1,0 +1,143 @@
+package resource
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"go4.org/netipx"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// Addition is what adding entries to a pool comes to.
+type Addition struct {
+	// List is the pool's new address list: the old one as it is, and the new entries behind it.
+	List []string
+	// Added are the addresses that the pool may hand out on top.
+	Added *netipx.IPSet
+	// Same are the entries that the pool has already.
+	Same []string
+	// Warnings are oddities that do no harm.
+	Warnings []string
+}
+
+// AddEntries adds entries to a pool's address list, unless an address of them is out of place: outside the
+// subnet, in the pool already, never handed out, or in one of the other pools.
+func AddEntries(p *v1.BCSNetPool, others []ipam.Pool, entries []Entry) (Addition, error) {
+	a := Addition{List: append([]string(nil), p.Spec.AvailableIPs...)}
+	before, err := ipam.NewPlan(store.PlanSpec(p))
+	if err != nil {
+		return a, invalidPool(p.Name, err)
+	}
+	for _, e := range entries {
+		if !before.Subnet.Contains(e.From()) || !before.Subnet.Contains(e.To()) {
+			return a, app.Refuse(app.ReasonAddressNotInSubnet, "%s is not in the subnet %s of pool %s", e.Text, before.Subnet, p.Name)
+		}
+		again, err := a.present(p.Name, e)
+		switch {
+		case err != nil:
+			return a, err
+		case again:
+			a.Same = append(a.Same, e.Text)
+			continue
+		}
+		if err := a.usable(p, e); err != nil {
+			return a, err
+		}
+		a.List = append(a.List, e.Text)
+	}
+	next := p.DeepCopy()
+	next.Spec.AvailableIPs = a.List
+	after, err := ipam.NewPlan(store.PlanSpec(next))
+	if err != nil {
+		return a, invalidPool(p.Name, err)
+	}
+	a.Added = ipaddr.Subtract(after.Usable, before.Usable)
+	return a, OverlapsOthers(p.Name, a.Added, others)
+}
+
+// present is true when the very entry is in the list already; an entry that shares addresses with the
+// list without being one of it is an error.
+func (a *Addition) present(name string, e Entry) (bool, error) {
+	same := func(have string) bool { r, err := ipaddr.ParseRange(have); return err == nil && r == e.IPRange }
+	if slices.ContainsFunc(a.List, same) {
+		return true, nil
+	}
+	for _, have := range a.List {
+		r, err := ipaddr.ParseRange(have)
+		if err != nil || !r.Overlaps(e.IPRange) {
+			continue
+		}
+		f := app.Refuse(app.ReasonAlreadyInPool, "%s is already in the pool: pool %s has %s", Spell(ipaddr.Intersect(ipaddr.SetOf(r), ipaddr.SetOf(e.IPRange))), name, have)
+		if left := ipaddr.Subtract(ipaddr.SetOf(e.IPRange), SetOfEntries(a.List)); len(left.Ranges()) > 0 {
+			return false, f.WithHint("add only what is missing: bcsnetctl pool add-ip %s %s", name, Arguments(left))
+		}
+		return false, f.WithHint("there is nothing to add; its addresses: bcsnetctl pool describe %s", name)
+	}
+	return false, nil
+}
+
+// usable refuses an entry that adds nothing, and warns of one that adds less than it says.
+func (a *Addition) usable(p *v1.BCSNetPool, e Entry) error {
+	spec := store.PlanSpec(p)
+	spec.Available = []string{e.Text}
+	plan, err := ipam.NewPlan(spec)
+	if err != nil {
+		return invalidPool(p.Name, err)
+	}
+	lost := ipaddr.Subtract(ipaddr.SetOf(e.IPRange), plan.Usable)
+	if len(lost.Ranges()) == 0 {
+		return nil
+	}
+	var why []string
+	special := func(addr netip.Addr, what string) {
+		if addr.IsValid() && lost.Contains(addr) {
+			lost = ipaddr.Subtract(lost, ipaddr.SetOfAddrs(addr))
+			why = append(why, fmt.Sprintf("%s is the %s", addr, what))
+		}
+	}
+	special(plan.Gateway, "gateway")
+	special(plan.Subnet.Addr(), "network address")
+	if plan.Subnet.Addr().Is4() {
+		special(netipx.PrefixLastIP(plan.Subnet), "broadcast address")
+	}
+	if len(lost.Ranges()) > 0 {
+		why = append(why, Spell(lost)+" is excluded by excludeIPs")
+	}
+	reasons := strings.Join(why, ", ")
+	if len(plan.Usable.Ranges()) == 0 {
+		return app.Refuse(app.ReasonAddressNotUsable, "%s would never be handed out: %s of pool %s", e.Text, reasons, p.Name)
+	}
+	a.Warnings = append(a.Warnings, fmt.Sprintf("not all of %s will be handed out: %s", e.Text, reasons))
+	return nil
+}
+
+// OverlapsOthers refuses addresses that another pool has.
+func OverlapsOthers(name string, added *netipx.IPSet, others []ipam.Pool) error {
+	for _, o := range others {
+		if !o.Valid() {
+			continue
+		}
+		shared := ipaddr.Intersect(added, o.Plan.Usable)
+		if len(shared.Ranges()) == 0 {
+			continue
+		}
+		f := app.Refuse(app.ReasonPoolOverlap, "pool %s cannot have %s: pool %s owns %s", name, Spell(added), o.Name, Spell(shared))
+		if o.Terminating {
+			return f.WithHint("pool %s is being deleted; see what it waits for: bcsnetctl pool describe %s", o.Name, o.Name)
+		}
+		return f.WithHint("take it out there first: bcsnetctl pool remove-ip %s %s", o.Name, Arguments(shared))
+	}
+	return nil
+}
+
+func invalidPool(name string, err error) error {
+	return app.Refuse(app.ReasonPoolInvalid, "the spec of pool %s cannot be used: %v", name, err).
+		WithHint("mend it: bcsnetctl pool edit %s", name)
+}

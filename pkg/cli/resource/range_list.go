@@ -1,0 +1,202 @@
+package resource
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"go4.org/netipx"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+)
+
+// Entry is an entry of an address list: its addresses, and how they are written.
+type Entry struct {
+	netipx.IPRange
+	Text string
+}
+
+// ParseEntries reads entries of an address list as they are typed. The error is one of usage.
+func ParseEntries(args []string) ([]Entry, error) {
+	var out []Entry
+	for _, arg := range args {
+		arg = objectWord(arg)
+		r, err := ipaddr.ParseRange(arg)
+		if err != nil {
+			return nil, notation(err)
+		}
+		out = append(out, Entry{r, strings.TrimSpace(arg)})
+	}
+	if a, b, found := ipaddr.FirstOverlap(RangesOf(out)); found {
+		return nil, app.Usagef("%s and %s overlap", ipaddr.FormatRange(a), ipaddr.FormatRange(b)).WithHint("name every address once")
+	}
+	return out, nil
+}
+
+// ParseSets reads addresses, ranges and CIDRs as they are typed, each address once, up to maxBulk. The error is one of usage.
+func ParseSets(args []string) ([]netip.Addr, error) {
+	var ranges []netipx.IPRange
+	for _, arg := range args {
+		arg = AddressWord(arg)
+		r, err := ipaddr.ParseRange(arg)
+		if err != nil {
+			end := strings.IndexAny(arg, "-~/")
+			if _, first := ipaddr.ParseAddr(arg[:max(end, 0)]); first != nil { // not even the beginning of a range
+				return nil, noAddress(arg)
+			}
+			return nil, notation(err)
+		}
+		ranges = append(ranges, r)
+	}
+	set := ipaddr.SetOf(ranges...)
+	if err := NotTooMany(set); err != nil {
+		return nil, err
+	}
+	var out []netip.Addr
+	for _, r := range set.Ranges() {
+		out = append(out, AddressesOf([]Entry{{IPRange: r}})...)
+	}
+	return out, nil
+}
+
+// NotTooMany bounds what one call changes.
+func NotTooMany(set *netipx.IPSet) error {
+	if n := ipaddr.SizeOfSet(set); n > maxBulk {
+		return app.Usagef("these are %s, and %d is the most in one call", humanize.Plural(n, "address"), maxBulk).WithHint("name them in several calls")
+	}
+	return nil
+}
+
+// notation is the error for an entry that is written wrongly.
+func notation(err error) error {
+	return app.Usagef("%v", err).WithHint("write addresses as 10.0.0.20, 10.0.0.20-10.0.0.29 or 10.0.0.32/28")
+}
+
+// noAddress is the error for a word that is none.
+func noAddress(word string) error {
+	return app.Usagef("%q is not an IP address", word).WithHint("by pod, container or name: bcsnetctl ip find TEXT")
+}
+
+func RangesOf(entries []Entry) []netipx.IPRange {
+	var out []netipx.IPRange
+	for _, e := range entries {
+		out = append(out, e.IPRange)
+	}
+	return out
+}
+
+// RemoveEntries takes addresses out of an address list. Entries without any of them stay as they are
+// written and where they are; the others become what is left of them, in as few entries as can be, in the
+// same place and with the same sign between the ends of a range. Entries that cannot be read stay.
+func RemoveEntries(list []string, remove *netipx.IPSet) []string {
+	var out []string
+	for _, have := range list {
+		r, err := ipaddr.ParseRange(have)
+		if err != nil || !remove.OverlapsRange(r) {
+			out = append(out, have)
+			continue
+		}
+		for _, left := range ipaddr.Subtract(ipaddr.SetOf(r), remove).Ranges() {
+			text := ipaddr.FormatRange(left)
+			if strings.Contains(have, "~") {
+				text = strings.Replace(text, "-", "~", 1)
+			}
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// SetOfEntries is the set of the addresses of an address list; entries that cannot be read count for none.
+func SetOfEntries(list []string) *netipx.IPSet {
+	var ranges []netipx.IPRange
+	for _, have := range list {
+		if r, err := ipaddr.ParseRange(have); err == nil {
+			ranges = append(ranges, r)
+		}
+	}
+	return ipaddr.SetOf(ranges...)
+}
+
+// Addresses is how many there are in a set, in words.
+func Addresses(s *netipx.IPSet) string { return humanize.Plural(ipaddr.SizeOfSet(s), "address") }
+
+// maxSpelled bounds how much of a set a sentence spells out.
+const maxSpelled = 120
+
+// Spell writes a set, cut where it gets long.
+func Spell(s *netipx.IPSet) string {
+	text := ipaddr.FormatSet(s)
+	if len(text) <= maxSpelled {
+		return text
+	}
+	return text[:strings.LastIndex(text[:maxSpelled], ",")+1] + " ..."
+}
+
+// Arguments writes a set as arguments of a command.
+func Arguments(s *netipx.IPSet) string {
+	return strings.ReplaceAll(Spell(s), ", ", " ")
+}
+
+// ParseHosts reads host IPs as they are typed, each once. The error is one of usage.
+func ParseHosts(args []string) ([]netip.Addr, error) {
+	return parseEach(args, func(arg string) error {
+		return app.Usagef("host %q is not an IP address", arg).WithHint("a host is named by its IP; see them: bcsnetctl host list")
+	})
+}
+
+// ParseAddresses reads single addresses as they are typed, each once. The error is one of usage.
+func ParseAddresses(args []string) ([]netip.Addr, error) {
+	return parseEach(AddressWords(args), noAddress)
+}
+
+// AddressWord is the address where a word is the name of an object, alone or as -o name prints it, so that lists
+// can be piped into commands, or an address with the length of its subnet, as ip describe prints it. Other words stay as
+// they are: a CIDR is one, too.
+func AddressWord(word string) string {
+	if p, err := netip.ParsePrefix(strings.TrimSpace(word)); err == nil && p != p.Masked() {
+		return p.Addr().String()
+	}
+	return objectWord(word)
+}
+
+// objectWord is addressWord for addresses of pools: there, a length behind an address may be a CIDR that is mistyped.
+func objectWord(word string) string {
+	name := strings.TrimPrefix(strings.TrimSpace(word), "bcsnetip."+v1.GroupVersion.Group+"/")
+	if a, err := ipaddr.ParseObjectName(name); err == nil {
+		return a.String()
+	}
+	return word
+}
+
+// AddressWords are the addresses among words, and the others as they are.
+func AddressWords(words []string) []string {
+	out := make([]string, len(words))
+	for i, word := range words {
+		out[i] = AddressWord(word)
+	}
+	return out
+}
+
+func parseEach(args []string, wrong func(arg string) error) ([]netip.Addr, error) {
+	var out []netip.Addr
+	seen := map[netip.Addr]bool{}
+	for _, arg := range args {
+		a, err := ipaddr.ParseAddr(arg)
+		if err != nil {
+			return nil, wrong(arg)
+		}
+		if !seen[a] {
+			out, seen[a] = append(out, a), true
+		}
+	}
+	return out, nil
+}
+
+func SortAddrs(all []netip.Addr) { slices.SortFunc(all, netip.Addr.Compare) }
+
+// maxBulk is how many addresses one call sets aside or gives back.
+const maxBulk = 4096

@@ -1,0 +1,44 @@
+package resource
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+)
+
+// KeyOf tells the objects of one kind apart: by name, and by namespace where they are in one.
+func KeyOf(o *unstructured.Unstructured) string {
+	if o.GetNamespace() == "" {
+		return o.GetName()
+	}
+	return o.GetNamespace() + "/" + o.GetName()
+}
+
+// Of is one of our resources, as the API server knows it.
+func Of(name string) schema.GroupVersionResource { return v1.GroupVersion.WithResource(name) }
+
+// Where the API server keeps what is not ours.
+
+func NodeResource() schema.GroupVersionResource {
+	return corev1.SchemeGroupVersion.WithResource("nodes")
+}
+
+func PodResource() schema.GroupVersionResource {
+	return corev1.SchemeGroupVersion.WithResource("pods")
+}
+
+func EventResource() schema.GroupVersionResource {
+	return eventsv1.SchemeGroupVersion.WithResource("events")
+}
+
+func DeploymentResource() schema.GroupVersionResource {
+	return appsv1.SchemeGroupVersion.WithResource("deployments")
+}
+
+func CrdResource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+}

@@ -1,0 +1,60 @@
+package resource
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+)
+
+// Selectors are the flags -l and --field-selector, which the API server judges.
+type Selectors struct {
+	Labels, Fields string
+}
+
+// AddLabels gives a list the flag -l over objects that are called nouns.
+func (s *Selectors) AddLabels(cmd *cobra.Command, nouns string) {
+	cmd.Flags().StringVarP(&s.Labels, "selector", "l", "", "only "+nouns+" with these `LABELS`, as in kubectl")
+}
+
+// AddFields gives a list the flag --field-selector; example is a field that the API server can select by.
+func (s *Selectors) AddFields(cmd *cobra.Command, nouns, example string) {
+	cmd.Flags().StringVar(&s.Fields, "field-selector", "", "only "+nouns+" with these `FIELDS`, such as "+example)
+}
+
+func (s *Selectors) Validate() error {
+	if _, err := fields.ParseSelector(s.Fields); err != nil {
+		return app.Usagef("--field-selector %q: %v", s.Fields, err)
+	}
+	if _, err := labels.Parse(s.Labels); err != nil {
+		return app.Usagef("--selector %q: %v", s.Labels, err)
+	}
+	return nil
+}
+
+func (s *Selectors) Options() metav1.ListOptions {
+	return metav1.ListOptions{LabelSelector: s.Labels, FieldSelector: s.Fields}
+}
+
+// Words say in a sentence what was selected.
+func (s *Selectors) Words() (out []string) {
+	if s.Fields != "" {
+		out = append(out, s.Fields)
+	}
+	if s.Labels != "" {
+		out = append(out, "labels "+s.Labels)
+	}
+	return out
+}
+
+// WithWords adds to a noun what it must have.
+func WithWords(noun string, words []string) string {
+	if len(words) == 0 {
+		return noun
+	}
+	return noun + " with " + strings.Join(words, ", ")
+}

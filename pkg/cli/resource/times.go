@@ -1,0 +1,21 @@
+package resource
+
+import (
+	"time"
+
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// UntilText is the term of a kept address, which a claim sets; what cannot be read stays as it is.
+func UntilText(stored string) string {
+	t, err := time.Parse(time.RFC3339Nano, stored)
+	if err != nil {
+		return printers.EscapeTerminal(stored)
+	}
+	return TimeText(t)
+}
+
+// TimeText is a time as tables show it: UTC, to the second.
+func TimeText(t time.Time) string { return store.FormatTime(t.Truncate(time.Second)) }
