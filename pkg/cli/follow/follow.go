@@ -24,9 +24,9 @@ type Change struct {
 	Object *unstructured.Unstructured
 }
 
-// follower reads objects of one kind, and then what becomes of them. It goes on where it was when the watch is
+// Follower reads objects of one kind, and then what becomes of them. It goes on where it was when the watch is
 // cut, and reads them all again when that is no longer possible.
-type follower struct {
+type Follower struct {
 	*app.App
 	api    dynamic.ResourceInterface
 	which  metav1.ListOptions
@@ -42,7 +42,7 @@ type follower struct {
 // has begun counts as one that goes on.
 const retryDelay, settleDelay = time.Second, 100 * time.Millisecond
 
-func startFollower(s *app.App, from Source, number int, out chan<- Change, told *warnOnce) (*follower, error) {
+func startFollower(s *app.App, from Source, number int, out chan<- Change, told *warnOnce) (*Follower, error) {
 	c, err := s.Dynamic()
 	if err != nil {
 		return nil, err
@@ -52,13 +52,13 @@ func startFollower(s *app.App, from Source, number int, out chan<- Change, told 
 	return f, nil
 }
 
-func NewFollower(s *app.App, api dynamic.ResourceInterface, which metav1.ListOptions, source int, out chan<- Change) *follower {
-	return &follower{App: s, api: api, which: which, source: source, out: out, told: &warnOnce{of: map[int]bool{}}, seen: map[string]string{}}
+func NewFollower(s *app.App, api dynamic.ResourceInterface, which metav1.ListOptions, source int, out chan<- Change) *Follower {
+	return &Follower{App: s, api: api, which: which, source: source, out: out, told: &warnOnce{of: map[int]bool{}}, seen: map[string]string{}}
 }
 
 // Run goes on until the context ends. That the objects cannot be read at first is an error; later, it tries
 // again.
-func (f *follower) Run(ctx context.Context) error {
+func (f *Follower) Run(ctx context.Context) error {
 	if err := f.list(ctx); err != nil {
 		return resource.Explain(f.App, err)
 	}
@@ -92,7 +92,7 @@ func (f *follower) Run(ctx context.Context) error {
 }
 
 // list passes on how the objects differ from what was passed on before.
-func (f *follower) list(ctx context.Context) error {
+func (f *Follower) list(ctx context.Context) error {
 	options, left := f.which, map[string]string{}
 	options.Limit = resource.PageSize
 	for {
@@ -125,7 +125,7 @@ func (f *follower) list(ctx context.Context) error {
 }
 
 // watch passes on changes until the watch is cut, which is no error.
-func (f *follower) watch(ctx context.Context) error {
+func (f *Follower) watch(ctx context.Context) error {
 	options := f.which
 	options.ResourceVersion, options.AllowWatchBookmarks = f.version, true
 	events, err := f.api.Watch(ctx, options)
@@ -160,7 +160,7 @@ func (f *follower) watch(ctx context.Context) error {
 }
 
 // pass passes on an object that is new or has changed.
-func (f *follower) pass(ctx context.Context, o *unstructured.Unstructured) error {
+func (f *Follower) pass(ctx context.Context, o *unstructured.Unstructured) error {
 	before, known := f.seen[resource.KeyOf(o)]
 	kind := watch.Added
 	switch {
@@ -173,7 +173,7 @@ func (f *follower) pass(ctx context.Context, o *unstructured.Unstructured) error
 	return f.send(ctx, Change{Kind: kind, Name: resource.KeyOf(o), Object: o})
 }
 
-func (f *follower) send(ctx context.Context, c Change) error {
+func (f *Follower) send(ctx context.Context, c Change) error {
 	c.Source = f.source
 	select {
 	case f.out <- c:
