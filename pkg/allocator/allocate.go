@@ -81,8 +81,8 @@ func (a *Allocator) phases(ctx context.Context, t *attempt) error {
 	return nil
 }
 
-// addresses adds what the pools say now to the leases of an answer. A lease that is no newer than what the watch had seen
-// when the request came was held before.
+// addresses adds what the pools say now to the leases of an answer. A lease that is no newer than what the watch had
+// seen when the request came was held before.
 func (a *Allocator) addresses(t *attempt, seen uint64) []Address {
 	slices.SortFunc(t.held, func(x, y ipam.Lease) int { return x.Addr.Compare(y.Addr) })
 	out := make([]Address, 0, len(t.held))

@@ -57,15 +57,16 @@ func (a *Allocator) Stats() Stats {
 	return Stats{Again: a.again.Load(), InDoubt: len(a.index.Unknown(""))}
 }
 
-// New makes an allocator over an index that is fed by the client's feed. Call it before the feed runs. An allocator that
-// serves only owners needs neither pods nor constraints; without constraints no pod has any. rule bounds how long
+// New makes an allocator over an index that is fed by the client's feed. Call it before the feed runs. An allocator
+// that serves only owners needs neither pods nor constraints; without constraints no pod has any. rule bounds how long
 // containers may run whose pod is gone.
 func New(
 	index *ipam.Index, leases *store.Client, pods Pods, constraints ConstraintsFinder, rule gone.Rule, log *slog.Logger,
 ) *Allocator {
 	a := &Allocator{
 		index: index, leases: leases, pods: pods, constraints: constraints, log: log,
-		locks: newLocks(), tombstones: newTombstones(leases.Now), unconfirmed: newUnconfirmed(), duplicates: newDuplicates(), waits: newWaitQueue(),
+		locks: newLocks(), tombstones: newTombstones(leases.Now), unconfirmed: newUnconfirmed(),
+		duplicates: newDuplicates(), waits: newWaitQueue(),
 		catchUps: &catchUps{index: index, leases: leases, turn: make(chan struct{}, 1)},
 		rule:     rule, vanished: newVanished(),
 	}

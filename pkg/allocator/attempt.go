@@ -30,8 +30,8 @@ type attempt struct {
 type progress struct {
 	// held are the leases that the request has so far; fresh are those of them that were kept for nobody.
 	held, fresh []ipam.Lease
-	// kept means that pods of the claim are terminating and the request waits for none, as all that it lacks is kept for its
-	// claim already.
+	// kept means that pods of the claim are terminating and the request waits for none, as all that it lacks is kept for
+	// its claim already.
 	kept bool
 	// picks are assumed for the request, and to be written.
 	picks []ipam.Pick

@@ -13,8 +13,8 @@ import (
 const (
 	// catchUpTime bounds how long a refusal waits for the watch.
 	catchUpTime = time.Second
-	// catchUpQuiet is for how long a watch has said nothing that has delivered all: the newest state may be of a write of something else,
-	// which it never delivers.
+	// catchUpQuiet is for how long a watch has said nothing that has delivered all: the newest state may be of a write of
+	// something else, which it never delivers.
 	catchUpQuiet = 250 * time.Millisecond
 )
 
@@ -33,8 +33,8 @@ type catchUp struct {
 	err  error
 }
 
-// wait returns when the index has what was stored before the call, or the watch has nothing more to tell; an error says that
-// this is not known.
+// wait returns when the index has what was stored before the call, or the watch has nothing more to tell; an error says
+// that this is not known.
 func (c *catchUps) wait(ctx context.Context) error {
 	c.mu.Lock()
 	u := c.next
@@ -82,8 +82,8 @@ func (c *catchUps) look() error {
 }
 
 // sure returns a refusal that holds although the picture may have been old, and errStale where something was delivered
-// since: seen is what had been delivered before the decision. A client takes the refusal of a full pool for the last word,
-// and its container may hold an address that another replica gave it and the watch has not delivered yet.
+// since: seen is what had been delivered before the decision. A client takes the refusal of a full pool for the last
+// word, and its container may hold an address that another replica gave it and the watch has not delivered yet.
 func (a *Allocator) sure(ctx context.Context, refused error, seen uint64) error {
 	refusal, ok := errors.AsType[*ipam.Refusal](refused)
 	if !ok || refusal.Reason != ipam.ReasonPoolExhausted {

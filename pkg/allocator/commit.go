@@ -38,7 +38,9 @@ func (a *Allocator) forget(picks []ipam.Pick) {
 
 // writePicked writes what a picked address becomes, where that may be, and ends its assumption. Where the outcome is
 // unknown, the address is kept for the key.
-func (a *Allocator) writePicked(ctx context.Context, key string, believed, next ipam.Lease, ok bool) (ipam.Lease, error) {
+func (a *Allocator) writePicked(
+	ctx context.Context, key string, believed, next ipam.Lease, ok bool,
+) (ipam.Lease, error) {
 	addr := believed.Addr
 	if !ok || ctx.Err() != nil {
 		a.index.Forget(addr)

@@ -23,7 +23,8 @@ func (a *Allocator) confirm(ctx context.Context, t *attempt) error {
 	err := a.index.WaitSeen(ctx, version)
 	end(err)
 	if err != nil {
-		return ipam.Refuse(ipam.ReasonOutcomeUnknown, "address %s is stored, but the watch did not deliver it in time", t.held[0].Addr).
+		return ipam.Refuse(ipam.ReasonOutcomeUnknown, "address %s is stored, but the watch did not deliver it in time",
+			t.held[0].Addr).
 			WithHint("ask again: the same request gets it")
 	}
 	held, err := a.held(ctx, t.holder)

@@ -12,8 +12,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// Constraints are what the claim and the annotations of a pod say about its addresses. The zero Constraints are those of
-// a pod that says nothing.
+// Constraints are what the claim and the annotations of a pod say about its addresses. The zero Constraints are those
+// of a pod that says nothing.
 type Constraints struct {
 	// Retention is what the addresses carry. Where the claim does not exist yet they carry its name all the
 	// same: the controller makes the claim from them.
@@ -28,17 +28,18 @@ type Constraints struct {
 	Gateway netip.Addr
 }
 
-// RetentionFor returns the retention to store on a lease already held; none if the claim may not have that address, which
-// would count as one of those that it may have.
+// RetentionFor returns the retention to store on a lease already held; none if the claim may not have that address,
+// which would count as one of those that it may have.
 func (t Constraints) RetentionFor(l ipam.Lease) ipam.Retention {
-	if t.Claim != l.Claim && (t.Pool != "" && t.Pool != l.Pool || len(t.Sets) > 0 && !slices.ContainsFunc(t.Sets, func(s *netipx.IPSet) bool { return s.Contains(l.Addr) })) {
+	if t.Claim != l.Claim && (t.Pool != "" && t.Pool != l.Pool || len(t.Sets) > 0 &&
+		!slices.ContainsFunc(t.Sets, func(s *netipx.IPSet) bool { return s.Contains(l.Addr) })) {
 		return ipam.Retention{}
 	}
 	return t.Retention
 }
 
-// ConstraintsFinder finds the constraints of pods; claim.Terms is one. Its errors are *ipam.Refusal where the pod's claim
-// or annotations are wrong.
+// ConstraintsFinder finds the constraints of pods; claim.Terms is one. Its errors are *ipam.Refusal where the pod's
+// claim or annotations are wrong.
 type ConstraintsFinder interface {
 	Of(ctx context.Context, pod workload.Pod) (Constraints, error)
 }
@@ -47,12 +48,14 @@ type ConstraintsFinder interface {
 func (t *attempt) agree() *ipam.Refusal {
 	c := t.constraints
 	if t.Pool != "" && c.Pool != "" && t.Pool != c.Pool {
-		return ipam.Refuse(ipam.ReasonClaimConflict, "the request is for pool %s, the terms of %s are for pool %s", t.Pool, t.who(), c.Pool).
+		return ipam.Refuse(ipam.ReasonClaimConflict, "the request is for pool %s, the terms of %s are for pool %s", t.Pool,
+			t.who(), c.Pool).
 			WithHint("ask without a pool; see: bcsnetctl explain %s/%s", t.Namespace, t.PodName)
 	}
 	for _, a := range t.Addrs {
 		if len(c.Sets) > 0 && !slices.ContainsFunc(c.Sets, func(s *netipx.IPSet) bool { return s.Contains(a) }) {
-			return ipam.Refuse(ipam.ReasonClaimConflict, "the request is for address %s, the terms of %s are for %s", a, t.who(), ipaddr.FormatSet(c.Sets[0])).
+			return ipam.Refuse(ipam.ReasonClaimConflict, "the request is for address %s, the terms of %s are for %s", a, t.who(),
+				ipaddr.FormatSet(c.Sets[0])).
 				WithHint("ask without an address; see: bcsnetctl explain %s/%s", t.Namespace, t.PodName)
 		}
 	}

@@ -76,7 +76,8 @@ func (a *Allocator) settleDuplicates(ctx context.Context) {
 func (a *Allocator) settleDuplicate(ctx context.Context, h ipam.Holder) bool {
 	ctx, cancel := context.WithTimeout(ctx, settleEvery)
 	defer cancel()
-	release, err := a.locks.acquire(ctx, Request{Owner: h.Owner, Namespace: h.Namespace, PodName: h.PodName, IfName: h.IfName}.key())
+	of := Request{Owner: h.Owner, Namespace: h.Namespace, PodName: h.PodName, IfName: h.IfName}
+	release, err := a.locks.acquire(ctx, of.key())
 	if err != nil {
 		return false
 	}
@@ -86,8 +87,9 @@ func (a *Allocator) settleDuplicate(ctx context.Context, h ipam.Holder) bool {
 }
 
 // settleReported releases leases that were made again from the report of a pod, where a container of the pod has all
-// that one request gets, once the pod reports the container's addresses and no longer these. Until then the pod may have
-// them, as the container that it reported last may be another one: settled is false, and the attachment comes again.
+// that one request gets, once the pod reports the container's addresses and no longer these. Until then the pod may
+// have them, as the container that it reported last may be another one: settled is false, and the attachment comes
+// again.
 func (a *Allocator) settleReported(ctx context.Context, held []ipam.Lease) (settled bool) {
 	i := slices.IndexFunc(held, func(l ipam.Lease) bool { return !l.Rebuilt() })
 	if i < 0 {
@@ -105,8 +107,10 @@ func (a *Allocator) settleReported(ctx context.Context, held []ipam.Lease) (sett
 		if !instead {
 			return settled
 		}
-		a.log.Info("releasing an address that a pod reported once, and has another in its place", "address", l.Addr.String(), "kept", addresses(own), "pod", l.Who())
-		if _, err := FreeLease(ctx, a.leases, l, ipam.Change{}, func(now ipam.Lease) bool { return now.Rebuilt() && l.SameHolding(now) }); err != nil {
+		a.log.Info("releasing an address that a pod reported once, and has another in its place", "address", l.Addr.String(),
+			"kept", addresses(own), "pod", l.Who())
+		if _, err := FreeLease(ctx, a.leases, l, ipam.Change{},
+			func(now ipam.Lease) bool { return now.Rebuilt() && l.SameHolding(now) }); err != nil {
 			return false
 		}
 	}
@@ -115,13 +119,16 @@ func (a *Allocator) settleReported(ctx context.Context, held []ipam.Lease) (sett
 
 // reportsOthers reports whether the pod of a lease reports the others and not this one. settled means that the garbage
 // collection decides about the lease.
-func (a *Allocator) reportsOthers(ctx context.Context, l ipam.Lease, others []ipam.Lease, find findPod) (instead, settled bool) {
+func (a *Allocator) reportsOthers(
+	ctx context.Context, l ipam.Lease, others []ipam.Lease, find findPod,
+) (instead, settled bool) {
 	pod, err := find(ctx, l.Namespace, l.PodName, l.PodUID)
 	if err != nil {
 		return false, errors.Is(err, workload.ErrNotFound)
 	}
 	check, _ := gone.Record(l, &pod, gone.Indexed(a.index), a.leases.Now())
-	instead = check == gone.PodOtherAddress && !slices.ContainsFunc(others, func(o ipam.Lease) bool { return !slices.Contains(pod.Addrs, o.Addr) })
+	instead = check == gone.PodOtherAddress &&
+		!slices.ContainsFunc(others, func(o ipam.Lease) bool { return !slices.Contains(pod.Addrs, o.Addr) })
 	return instead, check != "" && check != gone.PodOtherAddress
 }
 

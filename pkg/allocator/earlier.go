@@ -12,12 +12,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// noMore makes sure by one read that the pod of a lease is gone and that its containers have had their grace period: the
-// request's pod comes after that pod. An error says that they have not. It does not ask whether the host can be reached:
-// whoever made the next pod of the key, or deleted the earlier one by force, has vouched for that.
+// noMore makes sure by one read that the pod of a lease is gone and that its containers have had their grace period:
+// the request's pod comes after that pod. An error says that they have not. It does not ask whether the host can be
+// reached: whoever made the next pod of the key, or deleted the earlier one by force, has vouched for that.
 func (a *Allocator) noMore(ctx context.Context, t *attempt, l ipam.Lease) error {
 	if l.PodName == "" {
-		return ipam.Refuse(ipam.ReasonClaimConflict, "address %s, which is kept for %s by claim %s, is held by %s", l.Addr, t.who(), l.Claim, l.Where()).
+		return ipam.Refuse(ipam.ReasonClaimConflict, "address %s, which is kept for %s by claim %s, is held by %s", l.Addr,
+			t.who(), l.Claim, l.Where()).
 			WithHint("release it when that has ended: bcsnetctl ip release %s", l.Addr)
 	}
 	now := a.leases.Now()
@@ -42,8 +43,11 @@ func (a *Allocator) noMore(ctx context.Context, t *attempt, l ipam.Lease) error 
 	if pod.Deleting {
 		state = "is being deleted"
 	}
-	return ipam.Refuse(ipam.ReasonClaimConflict, "address %s is kept for key %s of claim %s, and its earlier pod %s, which %s, still has it", l.Addr, l.PodPrimaryKey, l.Claim, l.Where(), state).
-		WithHint("it is given to %s once that pod is gone; if its node is lost for good: kubectl delete pod -n %s %s --force", t.who(), l.Namespace, l.PodName)
+	return ipam.Refuse(ipam.ReasonClaimConflict,
+		"address %s is kept for key %s of claim %s, and its earlier pod %s, which %s, still has it",
+		l.Addr, l.PodPrimaryKey, l.Claim, l.Where(), state).
+		WithHint("it is given to %s once that pod is gone; if its node is lost for good: kubectl delete pod -n %s %s --force",
+			t.who(), l.Namespace, l.PodName)
 }
 
 // mayRun refuses a request while the containers of the earlier pod of its key may run although the pod is gone.
@@ -52,9 +56,11 @@ func (a *Allocator) mayRun(r Request, l ipam.Lease, check gone.Check, now, since
 	if left <= 0 {
 		return nil
 	}
-	return ipam.Refuse(ipam.ReasonClaimConflict, "address %s is kept for key %s of claim %s; its earlier pod %s is gone, and its containers may run for another %s",
+	return ipam.Refuse(ipam.ReasonClaimConflict,
+		"address %s is kept for key %s of claim %s; its earlier pod %s is gone, and its containers may run for another %s",
 		l.Addr, l.PodPrimaryKey, l.Claim, l.Where(), max(left, time.Second).Round(time.Second)).
-		WithHint("it is given to %s then, or when the plugin has released it; if the machine is off: bcsnetctl release-host %s", r.who(), l.Host)
+		WithHint("it is given to %s then, or when the plugin has released it; if the machine is off: "+
+			"bcsnetctl release-host %s", r.who(), l.Host)
 }
 
 // maxVanished bounds what is remembered of pods that are gone. Beyond it all wait anew.

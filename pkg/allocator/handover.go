@@ -34,8 +34,8 @@ func waitDeadline(ctx context.Context) time.Time {
 	return until
 }
 
-// handover gives the request what its earlier pod had: by taking it over from the pod of the same key that is gone, or by
-// waiting for a pod of the same claim that is terminating.
+// handover gives the request what its earlier pod had: by taking it over from the pod of the same key that is gone, or
+// by waiting for a pod of the same claim that is terminating.
 func (a *Allocator) handover(ctx context.Context, t *attempt) (err error) {
 	if !complete(t.held) && t.constraints.PodPrimaryKey != "" {
 		if err := a.takeOver(ctx, t); err != nil {
@@ -48,10 +48,10 @@ func (a *Allocator) handover(ctx context.Context, t *attempt) (err error) {
 	return err
 }
 
-// waitForTerminating blocks while the request would take a new address although a terminating pod of the same claim will
-// free a suitable one: so pods that come before those that they replace have gone get the addresses of these. One request
-// waits for one pod. When it has waited it returns errStale, so that the attempt begins anew. kept means that pods are
-// terminating, and that the request need not wait for one, as all that it lacks is kept for its claim already.
+// waitForTerminating blocks while the request would take a new address although a terminating pod of the same claim
+// will free a suitable one: so pods that come before those that they replace have gone get the addresses of these. One
+// request waits for one pod. When it has waited it returns errStale, so that the attempt begins anew. kept means that
+// pods are terminating, and that the request need not wait for one, as all that it lacks is kept for its claim already.
 func (a *Allocator) waitForTerminating(ctx context.Context, t *attempt, want ipam.PickRequest) (kept bool, err error) {
 	pods, err := a.terminating(ctx, t, want) // before the index is asked: what is given up after this is kept by then
 	if err != nil || len(pods) == 0 {
@@ -100,8 +100,8 @@ func newPicks(picks []ipam.Pick) []ipam.Pick {
 	return slices.DeleteFunc(slices.Clone(picks), func(p ipam.Pick) bool { return p.Current.State != ipam.Available })
 }
 
-// terminatingPod is a pod that is being deleted, or has gone without a DEL, with those of its addresses that would do for
-// a request.
+// terminatingPod is a pod that is being deleted, or has gone without a DEL, with those of its addresses that would do
+// for a request.
 type terminatingPod struct {
 	pod workload.Pod
 	has []ipam.Lease
@@ -110,13 +110,17 @@ type terminatingPod struct {
 // replaces reports whether one of the addresses would do in the place of one of some picks.
 func (e terminatingPod) replaces(picks []ipam.Pick) bool {
 	return slices.ContainsFunc(e.has, func(l ipam.Lease) bool {
-		return slices.ContainsFunc(picks, func(p ipam.Pick) bool { return p.Slot == l.Slot && p.Current.Addr.Is4() == l.Addr.Is4() })
+		return slices.ContainsFunc(picks, func(p ipam.Pick) bool {
+			return p.Slot == l.Slot && p.Current.Addr.Is4() == l.Addr.Is4()
+		})
 	})
 }
 
 // terminating returns the terminating pods of the request's claim; first the one that should end first. It returns none
 // for a request that does not wait: one of no app, one that has an address, and one that asks for certain addresses.
-func (a *Allocator) terminating(ctx context.Context, t *attempt, want ipam.PickRequest) (all []terminatingPod, err error) {
+func (a *Allocator) terminating(
+	ctx context.Context, t *attempt, want ipam.PickRequest,
+) (all []terminatingPod, err error) {
 	if !t.constraints.ofApp() || len(want.Have) > 0 || len(want.Addrs) > 0 {
 		return nil, nil
 	}
@@ -166,6 +170,9 @@ func (a *Allocator) leaves(l ipam.Lease, want ipam.PickRequest) bool {
 
 // waitsForPod refuses a request that has waited for a pod in vain.
 func waitsForPod(t *attempt, pod workload.Pod) *ipam.Refusal {
-	return ipam.Refuse(ipam.ReasonClaimConflict, "%s is to get the address of an earlier pod of claim %s: %s/%s, which was deleted, still has it", t.who(), t.constraints.Claim, pod.Namespace, pod.Name).
-		WithHint("it gets that address once %s has ended, or another one at %s, or before that where others wait for all that are ending", pod.Name, endsBy(pod).UTC().Format(time.RFC3339))
+	return ipam.Refuse(ipam.ReasonClaimConflict,
+		"%s is to get the address of an earlier pod of claim %s: %s/%s, which was deleted, still has it",
+		t.who(), t.constraints.Claim, pod.Namespace, pod.Name).
+		WithHint("it gets that address once %s has ended, or another one at %s, "+
+			"or before that where others wait for all that are ending", pod.Name, endsBy(pod).UTC().Format(time.RFC3339))
 }

@@ -10,15 +10,16 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// held returns what an attachment holds: the addresses of one request. Where the index shows more, two replicas served it
-// at once: every replica picks the same ones, and releases the others.
+// held returns what an attachment holds: the addresses of one request. Where the index shows more, two replicas served
+// it at once: every replica picks the same ones, and releases the others.
 func (a *Allocator) held(ctx context.Context, h ipam.Holder) (held []ipam.Lease, err error) {
 	seen := a.index.Seen() // before the picture is taken
 	all := a.index.ByAttachment(h)
 	if h.ContainerID != "" {
 		for _, l := range a.index.ByContainer(h.ContainerID, h.IfName) {
 			if l.State == ipam.Active && !sameRequester(l.Holder, h) {
-				return nil, ipam.Refuse(ipam.ReasonContainerHoldsOther, "container %s holds address %s for %s, the request is for %s",
+				return nil, ipam.Refuse(ipam.ReasonContainerHoldsOther,
+					"container %s holds address %s for %s, the request is for %s",
 					h.ContainerID, l.Addr, l.Who(), h.Who())
 			}
 			if !slices.ContainsFunc(all, func(o ipam.Lease) bool { return o.Addr == l.Addr }) {
@@ -51,7 +52,8 @@ func (a *Allocator) held(ctx context.Context, h ipam.Holder) (held []ipam.Lease,
 // all that one request gets: what its pod reported is of another request, or of another interface. They are left alone,
 // as the pod may have them, and they are no reason to refuse what the container was told.
 func (a *Allocator) withoutReported(h ipam.Holder, held []ipam.Lease) []ipam.Lease {
-	own := slices.DeleteFunc(slices.Clone(held), func(l ipam.Lease) bool { return l.ContainerID == "" || l.ContainerID != h.ContainerID })
+	own := slices.DeleteFunc(slices.Clone(held),
+		func(l ipam.Lease) bool { return l.ContainerID == "" || l.ContainerID != h.ContainerID })
 	if len(own) == len(held) || !complete(own) || alone(own[0]) && paired(own[0], held, a.network) {
 		return held
 	}
@@ -125,10 +127,11 @@ func (a *Allocator) releaseOthers(ctx context.Context, keep, over []ipam.Lease) 
 		}
 	}
 	for _, l := range over {
-		a.log.Info("releasing the second address of one attachment", "address", l.Addr.String(), "kept", addresses(keep), "container", l.ContainerID)
+		a.log.Info("releasing the second address of one attachment", "address", l.Addr.String(), "kept", addresses(keep),
+			"container", l.ContainerID)
 		if _, err := FreeLease(ctx, a.leases, l, ipam.Change{}, func(now ipam.Lease) bool {
-			return now.State == ipam.Active && now.ContainerID == l.ContainerID && now.IfName == l.IfName && now.Owner == l.Owner &&
-				now.StartedAt.Equal(l.StartedAt)
+			return now.State == ipam.Active && now.ContainerID == l.ContainerID && now.IfName == l.IfName &&
+				now.Owner == l.Owner && now.StartedAt.Equal(l.StartedAt)
 		}); err != nil {
 			return err
 		}
@@ -149,7 +152,8 @@ func (a *Allocator) catchUp(ctx context.Context, seen uint64, ls []ipam.Lease) e
 		return nil
 	}
 	if err := a.index.WaitSeen(ctx, version); err != nil {
-		return ipam.Refuse(ipam.ReasonOutcomeUnknown, "container %s holds several addresses, and the watch did not deliver all in time", ls[0].ContainerID).
+		return ipam.Refuse(ipam.ReasonOutcomeUnknown,
+			"container %s holds several addresses, and the watch did not deliver all in time", ls[0].ContainerID).
 			WithHint("ask again: the same request gets those that it was told first")
 	}
 	return errStale

@@ -21,7 +21,8 @@ func (a *Allocator) lookup(ctx context.Context, t *attempt) error {
 		return refusal
 	}
 	if l, missing := a.index.MissingOf(t.holder); missing {
-		return ipam.Refuse(ipam.ReasonUnavailable, "the object of address %s, which %s holds, was deleted and is being restored", l.Addr, t.who()).
+		return ipam.Refuse(ipam.ReasonUnavailable,
+			"the object of address %s, which %s holds, was deleted and is being restored", l.Addr, t.who()).
 			WithHint("ask again in a moment")
 	}
 	if t.refused != nil && !complete(held) {
@@ -42,7 +43,8 @@ func holdsOther(r Request, held []ipam.Lease, x *ipam.Index) *ipam.Refusal {
 		for _, want := range r.Addrs {
 			missing := !slices.ContainsFunc(held, func(o ipam.Lease) bool { return o.Addr == want })
 			if missing && (complete(held) || want.Is4() == l.Addr.Is4()) {
-				return ipam.Refuse(ipam.ReasonContainerHoldsOther, "%s holds address %s, the request is for %s", r.who(), l.Addr, want).
+				return ipam.Refuse(ipam.ReasonContainerHoldsOther, "%s holds address %s, the request is for %s", r.who(), l.Addr,
+					want).
 					WithHint("release %s first, or ask without an address", l.Addr)
 			}
 		}
@@ -58,8 +60,8 @@ func holdsOther(r Request, held []ipam.Lease, x *ipam.Index) *ipam.Refusal {
 	return nil
 }
 
-// verifyHeld makes sure by one read that a lease is still the request's. A newer container of the same pod takes the lease
-// over by one write; together is how many it takes over.
+// verifyHeld makes sure by one read that a lease is still the request's. A newer container of the same pod takes the
+// lease over by one write; together is how many it takes over.
 func (a *Allocator) verifyHeld(ctx context.Context, t *attempt, l ipam.Lease, together int) (ipam.Lease, error) {
 	h := &t.holder
 	mine := l.ContainerID == t.ContainerID || t.ContainerID == "" // an owner need not name its container
@@ -98,7 +100,8 @@ func (a *Allocator) verifyHeld(ctx context.Context, t *attempt, l ipam.Lease, to
 	}
 	next, ok := ipam.Bind(l, l.Params, bound, sticky, a.leases.Now())
 	if !ok {
-		return l, ipam.Refuse(ipam.ReasonAddressInUse, "the object of address %s, which %s holds, is being deleted", l.Addr, t.who()).
+		return l, ipam.Refuse(ipam.ReasonAddressInUse, "the object of address %s, which %s holds, is being deleted", l.Addr,
+			t.who()).
 			WithHint("ask again in a moment")
 	}
 	if err := ctx.Err(); err != nil {
@@ -116,7 +119,8 @@ func (a *Allocator) verifyHeld(ctx context.Context, t *attempt, l ipam.Lease, to
 
 // olderThan reports whether a lease is for a newer container of the request's pod than the request's.
 func (r Request) olderThan(l ipam.Lease) bool {
-	return !failpoint.Broken("supersession") && (slices.Contains(l.Superseded, r.ContainerID) || l.StartedAt.After(r.StartedAt))
+	return !failpoint.Broken("supersession") &&
+		(slices.Contains(l.Superseded, r.ContainerID) || l.StartedAt.After(r.StartedAt))
 }
 
 func superseded(r Request, l ipam.Lease) *ipam.Refusal {
@@ -125,7 +129,8 @@ func superseded(r Request, l ipam.Lease) *ipam.Refusal {
 	if slices.Contains(l.Superseded, r.ContainerID) {
 		return refusal
 	}
-	return refusal.WithHint("if container %s is the newer one, the clock of host %s was set back: ask again until it has caught up, five minutes at most", r.ContainerID, r.Host)
+	return refusal.WithHint("if container %s is the newer one, the clock of host %s was set back: "+
+		"ask again until it has caught up, five minutes at most", r.ContainerID, r.Host)
 }
 
 // unchanged reads a lease that the index shows as the request's, and returns errStale if it is not.
@@ -138,7 +143,8 @@ func (a *Allocator) unchanged(ctx context.Context, l ipam.Lease) (ipam.Lease, er
 	case err != nil:
 		return l, readFailed(err)
 	}
-	if live.State == ipam.Active && live.ContainerID == l.ContainerID && live.IfName == l.IfName && live.SameAttachment(l.Holder) {
+	if live.State == ipam.Active && live.ContainerID == l.ContainerID && live.IfName == l.IfName &&
+		live.SameAttachment(l.Holder) {
 		return live, nil
 	}
 	a.index.Wrote(live)

@@ -6,8 +6,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
-// maxAge bounds how long a request was under way before it arrived: kubelet gives up a sandbox after four minutes, twice
-// its runtime-request-timeout, and with it the plugin. A clock by which a request is older is wrong.
+// maxAge bounds how long a request was under way before it arrived: kubelet gives up a sandbox after four minutes,
+// twice its runtime-request-timeout, and with it the plugin. A clock by which a request is older is wrong.
 const maxAge = 5 * time.Minute
 
 // moment tells when a request began.
@@ -27,9 +27,10 @@ func (a *Allocator) moment(told, arrived time.Time) moment {
 }
 
 // counts is the time from which a request counts beside those of other hosts, and beside those that a lease does not
-// remember in full. What the host told counts where it can be true: the arrival is known to clockError only, and what is
-// after it by no more may be true. A clock that is further ahead counts by its bound: whatever of two requests is later by
-// their host's clock and by their arrivals counts as later. One that is behind counts as one that does not tell.
+// remember in full. What the host told counts where it can be true: the arrival is known to clockError only, and what
+// is after it by no more may be true. A clock that is further ahead counts by its bound: whatever of two requests is
+// later by their host's clock and by their arrivals counts as later. One that is behind counts as one that does not
+// tell.
 func (m moment) counts() time.Time {
 	latest := m.arrived.Add(clockError)
 	switch {

@@ -67,9 +67,9 @@ func sameSlot(a, b ipam.Lease) bool { return a.Addr.Is4() == b.Addr.Is4() && a.S
 // alone reports whether a lease is all that its holder was given.
 func alone(l ipam.Lease) bool { return l.SetSize <= 1 }
 
-// paired reports whether a lease that says it is alone has a companion: the other family of its network, without a rival
-// of its own there. Earlier releases made leases again without saying how many there were, and a
-// container took them over like that: such a pod keeps both its addresses.
+// paired reports whether a lease that says it is alone has a companion: the other family of its network, without a
+// rival of its own there. Earlier releases made leases again without saying how many there were, and a container took
+// them over like that: such a pod keeps both its addresses.
 func paired(l ipam.Lease, all []ipam.Lease, network func(pool string) string) (paired bool) {
 	name := network(l.Pool)
 	if name == "" {

@@ -8,7 +8,8 @@ import (
 
 // overtaken reports whether this replica knows of a DEL that came after the request began.
 func (a *Allocator) overtaken(t *attempt) bool {
-	return a.tombstones.overtook(ipam.Holder{ContainerID: t.ContainerID, Owner: t.Owner, IfName: t.IfName}, t.Network, t.began)
+	return a.tombstones.overtook(ipam.Holder{ContainerID: t.ContainerID, Owner: t.Owner, IfName: t.IfName}, t.Network,
+		t.began)
 }
 
 func deleted(r Request) *ipam.Refusal {
@@ -19,7 +20,8 @@ func deleted(r Request) *ipam.Refusal {
 	return ipam.Refuse(ipam.ReasonContainerDeleted, "container %s was deleted after this request began", r.ContainerID)
 }
 
-// conclude gives back what the request took if a DEL has overtaken it. Else it moves the start of an owner's leases forward.
+// conclude gives back what the request took if a DEL has overtaken it. Else it moves the start of an owner's leases
+// forward.
 func (a *Allocator) conclude(ctx context.Context, t *attempt) error {
 	if a.overtaken(t) {
 		return a.undo(ctx, t.Request, t.held)
@@ -31,7 +33,8 @@ func (a *Allocator) conclude(ctx context.Context, t *attempt) error {
 func (a *Allocator) undo(ctx context.Context, r Request, held []ipam.Lease) error {
 	for _, l := range held {
 		if _, err := a.releaseOne(ctx, l, func(now ipam.Lease) bool {
-			return now.ContainerID == r.ContainerID && now.IfName == r.IfName && now.Owner == r.Owner && !now.StartedAt.After(r.StartedAt)
+			return now.ContainerID == r.ContainerID && now.IfName == r.IfName && now.Owner == r.Owner &&
+				!now.StartedAt.After(r.StartedAt)
 		}); err != nil {
 			return err
 		}
@@ -39,9 +42,9 @@ func (a *Allocator) undo(ctx context.Context, r Request, held []ipam.Lease) erro
 	return deleted(r)
 }
 
-// renew moves the start of leases that an owner held before forward to a request that began later. A DEL that came between
-// the two may be known to another replica that does not know the lease yet: it would take the lease for one that the DEL
-// overtook. A container is not asked for again after its DEL; an owner is.
+// renew moves the start of leases that an owner held before forward to a request that began later. A DEL that came
+// between the two may be known to another replica that does not know the lease yet: it would take the lease for one
+// that the DEL overtook. A container is not asked for again after its DEL; an owner is.
 func (a *Allocator) renew(ctx context.Context, r Request, held []ipam.Lease) error {
 	if r.Owner == "" {
 		return nil

@@ -35,7 +35,8 @@ func (t *attempt) unreachable(picks []ipam.Pick) error {
 	g := t.constraints.Gateway
 	for _, p := range picks {
 		if g.IsValid() && g.Is4() == p.Current.Addr.Is4() && !p.Pool.Plan.Subnet.Contains(g) {
-			return ipam.Refuse(ipam.ReasonClaimConflict, "the gateway %s that %s asks for is not in the subnet %s of pool %s", g, t.who(), p.Pool.Plan.Subnet, p.Pool.Name).
+			return ipam.Refuse(ipam.ReasonClaimConflict, "the gateway %s that %s asks for is not in the subnet %s of pool %s", g,
+				t.who(), p.Pool.Plan.Subnet, p.Pool.Name).
 				WithHint("name a gateway of that subnet, or a pool of the gateway's")
 		}
 	}
@@ -43,7 +44,9 @@ func (t *attempt) unreachable(picks []ipam.Pick) error {
 }
 
 // decide picks the preferred addresses, where the request asked for none itself and they are free, else others.
-func (a *Allocator) decide(ctx context.Context, want ipam.PickRequest, prefer []netip.Addr) (picks []ipam.Pick, err error) {
+func (a *Allocator) decide(
+	ctx context.Context, want ipam.PickRequest, prefer []netip.Addr,
+) (picks []ipam.Pick, err error) {
 	end := a.leases.Begin(ctx, store.StageDecide)
 	defer func() { end(err) }()
 	if len(prefer) > 0 && len(want.Addrs) == 0 {
@@ -63,8 +66,10 @@ func (a *Allocator) decide(ctx context.Context, want ipam.PickRequest, prefer []
 // want returns what the request lacks beside the leases that it holds.
 func (t *attempt) want(held []ipam.Lease) ipam.PickRequest {
 	return ipam.PickRequest{
-		Host: t.Host, Namespace: t.Namespace, Owner: t.Owner, Pool: cmp.Or(t.Pool, t.constraints.Pool), Network: t.Network, Addrs: t.Addrs, Have: held,
-		Claim: t.constraints.Claim, PodPrimaryKey: t.constraints.PodPrimaryKey, IfName: t.holder.IfName, Room: t.constraints.Room, Sets: t.constraints.Sets,
+		Host: t.Host, Namespace: t.Namespace, Owner: t.Owner,
+		Pool: cmp.Or(t.Pool, t.constraints.Pool), Network: t.Network, Addrs: t.Addrs, Have: held,
+		Claim: t.constraints.Claim, PodPrimaryKey: t.constraints.PodPrimaryKey, IfName: t.holder.IfName,
+		Room: t.constraints.Room, Sets: t.constraints.Sets,
 		Key: t.seed(), Who: t.who(), Holder: t.holder.Who(),
 	}
 }

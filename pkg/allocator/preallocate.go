@@ -59,7 +59,8 @@ func (r Preallocation) all() int {
 	if r.Addresses == nil {
 		return r.Size
 	}
-	most := max(ipaddr.SizeOfSet(ipaddr.OfFamily(r.Addresses, ipaddr.IPv4)), ipaddr.SizeOfSet(ipaddr.OfFamily(r.Addresses, ipaddr.IPv6)))
+	most := max(ipaddr.SizeOfSet(ipaddr.OfFamily(r.Addresses, ipaddr.IPv4)),
+		ipaddr.SizeOfSet(ipaddr.OfFamily(r.Addresses, ipaddr.IPv6)))
 	return int(min(uint64(r.Size), most))
 }
 
@@ -103,7 +104,8 @@ func (a *Allocator) Preallocate(ctx context.Context, r Preallocation) (Stock, er
 			conflicts++
 		}
 	}
-	return a.stock(r), ipam.Refuse(ipam.ReasonUnavailable, "other writers were faster %d times", maxAttempts).WithHint("ask again")
+	return a.stock(r), ipam.Refuse(ipam.ReasonUnavailable, "other writers were faster %d times", maxAttempts).
+		WithHint("ask again")
 }
 
 // stock counts what a claim has, where it is not known what it lacks.
@@ -119,7 +121,8 @@ type lack struct {
 
 // lacks returns what a claim lacks beside what it has.
 func (a *Allocator) lacks(r Preallocation, held ipam.ClaimUsage) (all []lack) {
-	want := ipam.PickRequest{Ahead: true, Pool: r.Pool, Key: r.key(), Who: "claim " + r.Claim, Holder: "claim " + r.Claim, Claim: r.Claim}
+	want := ipam.PickRequest{Ahead: true, Pool: r.Pool, Key: r.key(), Who: "claim " + r.Claim, Holder: "claim " + r.Claim,
+		Claim: r.Claim}
 	if r.Addresses != nil {
 		for _, f := range ipaddr.Families() {
 			set := ipaddr.OfFamily(r.Addresses, f)
@@ -223,8 +226,8 @@ func (a *Allocator) setAside(ctx context.Context, r Preallocation, picks []ipam.
 // claim had then follows.
 const preallocatedFor = "preallocated for a size of "
 
-// TakenFor returns the size of its claim for which an address was taken before a pod asked, where no pod has had it since;
-// ok is false for any other address.
+// TakenFor returns the size of its claim for which an address was taken before a pod asked, where no pod has had it
+// since; ok is false for any other address.
 func TakenFor(l ipam.Lease) (size int, ok bool) {
 	if !l.IsRetained() || l.PodName != "" {
 		return 0, false

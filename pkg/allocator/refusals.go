@@ -16,12 +16,13 @@ func unavailable(err error) *ipam.Refusal {
 }
 
 func unknown(addr netip.Addr, err error) *ipam.Refusal {
-	return ipam.Refuse(ipam.ReasonOutcomeUnknown, "the API server did not say whether it stored address %s: %v", addr, err).
+	return ipam.Refuse(ipam.ReasonOutcomeUnknown, "the API server did not say whether it stored address %s: %v", addr,
+		err).
 		WithHint("ask again: the same request settles it")
 }
 
-// swapFailed sorts the errors of a compare-and-swap: errStale after a conflict, else a refusal, or an error that is no fault
-// of the request.
+// swapFailed sorts the errors of a compare-and-swap: errStale after a conflict, else a refusal, or an error that is no
+// fault of the request.
 func swapFailed(addr netip.Addr, err error) error {
 	var read *store.ReadError
 	var expired *store.ExpiredError
@@ -31,7 +32,8 @@ func swapFailed(addr netip.Addr, err error) error {
 	case errors.As(err, &expired):
 		return unavailable(expired.Err)
 	case errors.Is(err, store.ErrContended):
-		return ipam.Refuse(ipam.ReasonUnavailable, "other writers of address %s were faster %d times in a row", addr, store.MaxConflicts).
+		return ipam.Refuse(ipam.ReasonUnavailable, "other writers of address %s were faster %d times in a row", addr,
+			store.MaxConflicts).
 			WithHint("ask again")
 	case errors.Is(err, store.ErrConflict):
 		return errStale
@@ -55,7 +57,8 @@ func writeFailed(err error) error {
 	case errors.As(err, &refusal):
 		return refusal
 	case errors.Is(err, store.ErrOverloaded):
-		return ipam.Refuse(ipam.ReasonOverloaded, "nothing was changed: %v", err).WithHint("ask again, not before the time that Retry-After tells")
+		return ipam.Refuse(ipam.ReasonOverloaded, "nothing was changed: %v", err).
+			WithHint("ask again, not before the time that Retry-After tells")
 	case errors.Is(err, store.ErrUnavailable), apierrors.IsUnauthorized(err):
 		return ipam.Refuse(ipam.ReasonUnavailable, "writing to the API server: %v", err).WithHint("ask again")
 	case apierrors.IsForbidden(err):
@@ -65,8 +68,8 @@ func writeFailed(err error) error {
 	}
 }
 
-// forbidden says why the API server answered 403. It does so, too, while the objects are being deleted together with their
-// kind: no role is missing then.
+// forbidden says why the API server answered 403. It does so, too, while the objects are being deleted together with
+// their kind: no role is missing then.
 func forbidden(err error) *ipam.Refusal {
 	if store.IsTerminating(err) {
 		return ipam.Refuse(ipam.ReasonUnavailable, "%v", err).WithHint("%s", store.HintTerminating)

@@ -63,8 +63,11 @@ func (a *Allocator) Release(ctx context.Context, r ReleaseRequest) ([]ipam.Lease
 // outdated refuses a DEL of what its container or owner holds since later than the DEL began. Silence would leave the
 // address with nobody who gives it up, should the clock of the host have been set back.
 func outdated(l ipam.Lease) *ipam.Refusal {
-	return ipam.Refuse(ipam.ReasonReleaseOutdated, "%s asked for address %s at %s, after this release began by its startedAt", l.Who(), l.Addr, l.StartedAt.Format(time.RFC3339Nano)).
-		WithHint("if it is to be released, ask again; if the clock of host %s was set back, that helps once it has caught up, after five minutes at most", l.Host)
+	return ipam.Refuse(ipam.ReasonReleaseOutdated,
+		"%s asked for address %s at %s, after this release began by its startedAt",
+		l.Who(), l.Addr, l.StartedAt.Format(time.RFC3339Nano)).
+		WithHint("if it is to be released, ask again; if the clock of host %s was set back, "+
+			"that helps once it has caught up, after five minutes at most", l.Host)
 }
 
 // keptByPod says whether a lease that names no container stays although a container of its pod was deleted:
@@ -127,12 +130,15 @@ func (r ReleaseRequest) names(l ipam.Lease) bool {
 
 // ReleaseAddress gives up one address if the given container or owner holds it. An address that nobody
 // holds is no error (released false).
-func (a *Allocator) ReleaseAddress(ctx context.Context, addr netip.Addr, containerID, owner string) (l ipam.Lease, released bool, err error) {
+func (a *Allocator) ReleaseAddress(
+	ctx context.Context, addr netip.Addr, containerID, owner string,
+) (l ipam.Lease, released bool, err error) {
 	l, err = a.leases.Get(ctx, addr)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		if _, known := a.index.PoolOf(addr); !known {
-			return l, false, ipam.Refuse(ipam.ReasonAddressNotInPool, "address %s is in no pool", addr).WithHint("see: bcsnetctl pool list")
+			return l, false, ipam.Refuse(ipam.ReasonAddressNotInPool, "address %s is in no pool", addr).
+				WithHint("see: bcsnetctl pool list")
 		}
 		return l, false, nil
 	case err != nil:
@@ -141,7 +147,8 @@ func (a *Allocator) ReleaseAddress(ctx context.Context, addr netip.Addr, contain
 		return l, false, nil
 	}
 	mine := func(l ipam.Lease) bool {
-		return l.State == ipam.Active && (containerID != "" && l.ContainerID == containerID || owner != "" && l.Owner == owner)
+		return l.State == ipam.Active &&
+			(containerID != "" && l.ContainerID == containerID || owner != "" && l.Owner == owner)
 	}
 	switch {
 	case mine(l):
@@ -150,7 +157,8 @@ func (a *Allocator) ReleaseAddress(ctx context.Context, addr netip.Addr, contain
 	case l.ContainerID == "":
 		return l, false, ipam.Refuse(ipam.ReasonAddressNotHeld, "address %s is held by %s", addr, l.Who())
 	default:
-		return l, false, ipam.Refuse(ipam.ReasonAddressNotHeld, "address %s is held by %s (container %s)", addr, l.Who(), l.ContainerID)
+		return l, false, ipam.Refuse(ipam.ReasonAddressNotHeld, "address %s is held by %s (container %s)", addr, l.Who(),
+			l.ContainerID)
 	}
 	released, err = a.releaseOne(ctx, l, mine)
 	return l, released, err
@@ -164,12 +172,16 @@ func (a *Allocator) releaseOne(ctx context.Context, l ipam.Lease, still func(ipa
 // the claim that keeps it. When somebody else changed it in the meantime it reads it again, and lets it be if
 // still no longer holds: then released is false. c goes into the history of the address; it is zero for a
 // holder that gives its address up.
-func ReleaseLease(ctx context.Context, leases *store.Client, l ipam.Lease, c ipam.Change, still func(ipam.Lease) bool) (released bool, err error) {
+func ReleaseLease(
+	ctx context.Context, leases *store.Client, l ipam.Lease, c ipam.Change, still func(ipam.Lease) bool,
+) (released bool, err error) {
 	return giveUp(ctx, leases, l, func(l ipam.Lease) (ipam.Lease, bool) { return ipam.Release(l, leases.Now(), c) }, still)
 }
 
 // FreeLease is ReleaseLease of an address that no claim keeps from then on.
-func FreeLease(ctx context.Context, leases *store.Client, l ipam.Lease, c ipam.Change, still func(ipam.Lease) bool) (released bool, err error) {
+func FreeLease(
+	ctx context.Context, leases *store.Client, l ipam.Lease, c ipam.Change, still func(ipam.Lease) bool,
+) (released bool, err error) {
 	return giveUp(ctx, leases, l, func(l ipam.Lease) (ipam.Lease, bool) { return ipam.Free(l, leases.Now(), c) }, still)
 }
 
@@ -181,7 +193,8 @@ func giveUp(
 	if err := ctx.Err(); err != nil {
 		return false, unavailable(err)
 	}
-	stored, released, err := leases.Update(ctx, l, change, func(now ipam.Lease) bool { return now.Version != 0 && still(now) })
+	stored, released, err := leases.Update(ctx, l, change,
+		func(now ipam.Lease) bool { return now.Version != 0 && still(now) })
 	if err != nil {
 		return false, swapFailed(l.Addr, err)
 	}
@@ -209,12 +222,14 @@ const parallelWrites = 16
 // seconds.
 const clockError = 2 * time.Second
 
-// ReleaseHost frees every address that is held on a host, on the word of an operator that the machine
-// is off. It reads the addresses from the API server. What it released comes back also with an error;
-// asking again does the rest. began is when it was asked for, by the API server's time, zero for now: what the host takes
-// more than two seconds later stays with it, so that a release which was stuck on its way takes nothing from a machine
-// that is on again. c says on whose word.
-func ReleaseHost(ctx context.Context, leases *store.Client, host netip.Addr, began time.Time, c ipam.Change) ([]ipam.Lease, error) {
+// ReleaseHost frees every address that is held on a host, on the word of an operator that the machine is off. It reads
+// the addresses from the API server. What it released comes back also with an error; asking again does the rest. began
+// is when it was asked for, by the API server's time, zero for now: what the host takes more than two seconds later
+// stays with it, so that a release which was stuck on its way takes nothing from a machine that is on again. c says on
+// whose word.
+func ReleaseHost(
+	ctx context.Context, leases *store.Client, host netip.Addr, began time.Time, c ipam.Change,
+) ([]ipam.Lease, error) {
 	if began.IsZero() {
 		began = leases.Now()
 	}
@@ -230,8 +245,11 @@ func HeldOn(l ipam.Lease, host netip.Addr, began time.Time) bool {
 	return l.State == ipam.Active && l.Host == host && !l.Updated.After(began.Add(clockError))
 }
 
-// ReleaseHeld is ReleaseHost for callers that have listed the leases already; each counts as it is when it is written. What was released is returned beside the error of what was not.
-func ReleaseHeld(ctx context.Context, leases *store.Client, host netip.Addr, all []ipam.Lease, began time.Time, c ipam.Change) ([]ipam.Lease, error) {
+// ReleaseHeld is ReleaseHost for callers that have listed the leases already; each counts as it is when it is written.
+// What was released is returned beside the error of what was not.
+func ReleaseHeld(
+	ctx context.Context, leases *store.Client, host netip.Addr, all []ipam.Lease, began time.Time, c ipam.Change,
+) ([]ipam.Lease, error) {
 	var mu sync.Mutex
 	var released []ipam.Lease
 	var group errgroup.Group

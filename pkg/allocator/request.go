@@ -30,8 +30,9 @@ type Request struct {
 	Pool string
 	// Addrs are the addresses asked for, at most one per family.
 	Addrs []netip.Addr
-	// StartedAt is when the caller began, by its own clock; zero when it did not tell. A time more than two seconds after the
-	// arrival, or five minutes before it, is that of a wrong clock, and counts as two seconds after it, or as the arrival.
+	// StartedAt is when the caller began, by its own clock; zero when it did not tell. A time more than two seconds after
+	// the arrival, or five minutes before it, is that of a wrong clock, and counts as two seconds after it, or as the
+	// arrival.
 	StartedAt time.Time
 	// ArrivedAt is when a replica heard of the request first; zero stands for the present.
 	ArrivedAt time.Time
@@ -66,7 +67,8 @@ type ReleaseRequest struct {
 	Network string
 	// StartedAt is when the caller began, as in a Request.
 	StartedAt time.Time
-	// ArrivedAt is when a replica heard of the request first; zero stands for the present. An ADD that began later is not overtaken.
+	// ArrivedAt is when a replica heard of the request first; zero stands for the present. An ADD that began later is not
+	// overtaken.
 	ArrivedAt time.Time
 }
 

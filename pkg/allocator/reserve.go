@@ -11,7 +11,9 @@ import (
 // where it has no object, and p what it takes from its pool. When somebody else changed it in the meantime
 // it reads it again. The answer is the address as it is then: reserved is false where somebody holds it,
 // where it is reserved already, and where its object is being deleted.
-func ReserveLease(ctx context.Context, leases *store.Client, l ipam.Lease, p ipam.Params, c ipam.Change) (now ipam.Lease, reserved bool, err error) {
+func ReserveLease(
+	ctx context.Context, leases *store.Client, l ipam.Lease, p ipam.Params, c ipam.Change,
+) (now ipam.Lease, reserved bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return l, false, unavailable(err)
 	}

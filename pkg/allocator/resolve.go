@@ -45,7 +45,8 @@ func (a *Allocator) resolve(ctx context.Context, t *attempt) error {
 func unfit(r Request, pod workload.Pod, err error) error {
 	switch {
 	case errors.Is(err, workload.ErrNotFound) && pod.UID != "":
-		return ipam.Refuse(ipam.ReasonPodReplaced, "pod %s/%s has UID %s, the request is for %s", r.Namespace, r.PodName, pod.UID, r.PodUID)
+		return ipam.Refuse(ipam.ReasonPodReplaced, "pod %s/%s has UID %s, the request is for %s", r.Namespace, r.PodName,
+			pod.UID, r.PodUID)
 	case errors.Is(err, workload.ErrNotFound):
 		return ipam.Refuse(ipam.ReasonPodNotFound, "pod %s/%s does not exist", r.Namespace, r.PodName)
 	case err != nil:

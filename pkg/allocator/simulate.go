@@ -10,8 +10,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// Simulation decides for a pod that asks for no address yet what Allocate would decide, host by host, without a read or a
-// write. It is Propose for those who compare many hosts.
+// Simulation decides for a pod that asks for no address yet what Allocate would decide, host by host, without a read or
+// a write. It is Propose for those who compare many hosts.
 type Simulation struct {
 	index *ipam.Index
 	pod   attempt
@@ -25,8 +25,8 @@ type Feasibility struct {
 	Kept bool
 }
 
-// NewSimulation makes a simulation of a pod with its constraints, for its first interface: eth0, unless all addresses of
-// its claim are of others. A pod without a UID holds nothing.
+// NewSimulation makes a simulation of a pod with its constraints, for its first interface: eth0, unless all addresses
+// of its claim are of others. A pod without a UID holds nothing.
 func NewSimulation(index *ipam.Index, pod workload.Pod, c Constraints) *Simulation {
 	ifName := interfaceOf(index.ClaimUsage(c.Claim))
 	return &Simulation{
@@ -67,8 +67,8 @@ func (s *Simulation) on(host netip.Addr) attempt {
 	return t
 }
 
-// Promises are what others will get before the pod: addresses, those of a pool on a host, how many of a family the pods of
-// a claim will get beside those that it has, and those of a pool that count for a namespace. The zero value is none.
+// Promises are what others will get before the pod: addresses, those of a pool on a host, how many of a family the pods
+// of a claim will get beside those that it has, and those of a pool that count for a namespace. The zero value is none.
 type Promises struct {
 	Address     func(netip.Addr) bool
 	OnHost      func(host netip.Addr, pool string) []netip.Addr
@@ -84,8 +84,8 @@ func (s *Simulation) ChargedTo() []string {
 	return ipam.Lease{State: ipam.Active, Holder: s.pod.holder, Retention: s.pod.constraints.Retention}.ChargedTo()
 }
 
-// On returns what the pod would get on a host at a time, without what is promised to others. It would get the addresses of
-// an earlier pod of its key, too: whether that pod is gone is not looked at here.
+// On returns what the pod would get on a host at a time, without what is promised to others. It would get the addresses
+// of an earlier pod of its key, too: whether that pod is gone is not looked at here.
 func (s *Simulation) On(host netip.Addr, now time.Time, promised Promises) (o Feasibility, refusal *ipam.Refusal) {
 	return s.feasible(host, now, promised, false)
 }
@@ -97,7 +97,9 @@ func (s *Simulation) Near(host netip.Addr, now time.Time, promised Promises) boo
 }
 
 // feasible is On; with anyHost it does not matter how many addresses the host may have.
-func (s *Simulation) feasible(host netip.Addr, now time.Time, promised Promises, anyHost bool) (o Feasibility, refusal *ipam.Refusal) {
+func (s *Simulation) feasible(
+	host netip.Addr, now time.Time, promised Promises, anyHost bool,
+) (o Feasibility, refusal *ipam.Refusal) {
 	t := s.on(host)
 	held := s.held()
 	if c := t.constraints; len(held) == 0 && c.PodPrimaryKey != "" {
@@ -146,11 +148,12 @@ func (s *Simulation) held() []ipam.Lease {
 
 // Holds reports whether the pod has an address, on whichever interface.
 func (s *Simulation) Holds() bool {
-	return slices.ContainsFunc(s.index.ByAttachment(ipam.Holder{PodUID: s.pod.holder.PodUID}), func(l ipam.Lease) bool { return l.State == ipam.Active })
+	return slices.ContainsFunc(s.index.ByAttachment(ipam.Holder{PodUID: s.pod.holder.PodUID}),
+		func(l ipam.Lease) bool { return l.State == ipam.Active })
 }
 
-// Awaited reports whether the pod would get an address on some host that may have one more, which is kept for whichever pod
-// of its claim comes next and is not promised to another.
+// Awaited reports whether the pod would get an address on some host that may have one more, which is kept for whichever
+// pod of its claim comes next and is not promised to another.
 func (s *Simulation) Awaited(now time.Time, promised Promises) bool {
 	for _, pool := range s.index.RetainedIn(s.pod.constraints.Claim, promised.Address) {
 		if host, ok := s.index.HostOf(pool); ok {
@@ -162,7 +165,8 @@ func (s *Simulation) Awaited(now time.Time, promised Promises) bool {
 	return false
 }
 
-// Earlier returns the hosts on which an earlier pod of its key has an address: there it takes no more than that one has.
+// Earlier returns the hosts on which an earlier pod of its key has an address: there it takes no more than that one
+// has.
 func (s *Simulation) Earlier() (hosts []netip.Addr) {
 	for _, l := range s.index.ByKey(s.pod.constraints.Claim, s.pod.constraints.PodPrimaryKey) {
 		if l.State == ipam.Active && l.Host.IsValid() {

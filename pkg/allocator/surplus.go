@@ -23,7 +23,8 @@ func (a *Allocator) giveBackVoid(ctx context.Context, r Preallocation, taken []i
 // giveBack frees what was just taken, unless a pod was faster.
 func (a *Allocator) giveBack(ctx context.Context, taken []ipam.Lease) error {
 	for _, l := range taken {
-		if _, err := FreeLease(ctx, a.leases, l, ipam.Change{}, func(now ipam.Lease) bool { return now.IsRetained() && now.Updated.Equal(l.Updated) }); err != nil {
+		if _, err := FreeLease(ctx, a.leases, l, ipam.Change{},
+			func(now ipam.Lease) bool { return now.IsRetained() && now.Updated.Equal(l.Updated) }); err != nil {
 			return err
 		}
 	}
@@ -50,14 +51,17 @@ func (a *Allocator) giveBackSurplus(ctx context.Context, r Preallocation, taken 
 		version = max(version, l.Version)
 	}
 	if err := a.index.WaitSeen(ctx, version); err != nil {
-		return ipam.Refuse(ipam.ReasonUnavailable, "the watch did not deliver what was taken for claim %s in time", r.Claim).WithHint("ask again")
+		return ipam.Refuse(ipam.ReasonUnavailable, "the watch did not deliver what was taken for claim %s in time", r.Claim).
+			WithHint("ask again")
 	}
 	if a.stock(r).Has <= r.Size {
 		return nil
 	}
 	over := surplus(a.index.ByClaim(r.Claim), r.Size)
 	return a.giveBack(ctx, slices.DeleteFunc(over, func(l ipam.Lease) bool {
-		return !slices.ContainsFunc(taken, func(mine ipam.Lease) bool { return mine.Addr == l.Addr && mine.Version == l.Version })
+		return !slices.ContainsFunc(taken, func(mine ipam.Lease) bool {
+			return mine.Addr == l.Addr && mine.Version == l.Version
+		})
 	}))
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// takeOver gives the request's pod the addresses of the earlier pod of its place, beside those that it holds: of the pod
-// that had the same claim and key, and is gone. While that pod is there the request is refused.
+// takeOver gives the request's pod the addresses of the earlier pod of its place, beside those that it holds: of the
+// pod that had the same claim and key, and is gone. While that pod is there the request is refused.
 func (a *Allocator) takeOver(ctx context.Context, t *attempt) error {
 	type passing struct{ from, to ipam.Lease }
 	want, all := t.want(t.held), []passing{}
@@ -56,7 +56,8 @@ func (a *Allocator) takeOver(ctx context.Context, t *attempt) error {
 		if err != nil {
 			return swapFailed(l.Addr, err)
 		}
-		a.log.Info("an address goes to the next pod of its key", "address", l.Addr.String(), "key", t.constraints.PodPrimaryKey, "earlier_pod", l.PodUID, "pod", t.holder.PodUID)
+		a.log.Info("an address goes to the next pod of its key", "address", l.Addr.String(), "key",
+			t.constraints.PodPrimaryKey, "earlier_pod", l.PodUID, "pod", t.holder.PodUID)
 		t.held = append(t.held, stored)
 	}
 	return nil
@@ -85,15 +86,18 @@ func (a *Allocator) successor(ctx context.Context, t *attempt, l ipam.Lease) (ne
 	h := t.holder
 	h.SetSize, h.Slot = l.SetSize, l.Slot
 	if next, ok = ipam.TakeOver(l, params, h, t.constraints.Retention, a.leases.Now()); !ok {
-		return l, false, ipam.Refuse(ipam.ReasonAddressInUse, "the object of address %s, which is kept for %s, is being deleted", l.Addr, t.who()).
+		return l, false, ipam.Refuse(ipam.ReasonAddressInUse,
+			"the object of address %s, which is kept for %s, is being deleted", l.Addr, t.who()).
 			WithHint("ask again in a moment")
 	}
 	return next, true, nil
 }
 
-// inherits returns on which values of its pool an address of the earlier pod of the request's place goes to the request,
-// if that pod is gone; ok is false where it does not.
-func inherits(x *ipam.Index, w ipam.PickRequest, h ipam.Holder, l ipam.Lease) (p ipam.Params, ok bool, refusal *ipam.Refusal) {
+// inherits returns on which values of its pool an address of the earlier pod of the request's place goes to the
+// request, if that pod is gone; ok is false where it does not.
+func inherits(
+	x *ipam.Index, w ipam.PickRequest, h ipam.Holder, l ipam.Lease,
+) (p ipam.Params, ok bool, refusal *ipam.Refusal) {
 	if l.State != ipam.Active || l.IfName != h.IfName || l.SameAttachment(h) {
 		return p, false, nil
 	}

@@ -41,7 +41,9 @@ func (u *unconfirmed) take() map[netip.Addr]ipam.Lease {
 }
 
 // releaseAllUnconfirmed releases several at once, and returns those that it could not release.
-func (a *Allocator) releaseAllUnconfirmed(ctx context.Context, all map[netip.Addr]ipam.Lease) map[netip.Addr]ipam.Lease {
+func (a *Allocator) releaseAllUnconfirmed(
+	ctx context.Context, all map[netip.Addr]ipam.Lease,
+) map[netip.Addr]ipam.Lease {
 	var mu sync.Mutex
 	failed := map[netip.Addr]ipam.Lease{}
 	var group errgroup.Group
@@ -66,14 +68,16 @@ func (a *Allocator) releaseUnconfirmed(ctx context.Context, l ipam.Lease) error 
 	ctx, cancel := context.WithTimeout(ctx, MaxRequestTime)
 	defer cancel()
 	released, err := a.releaseOne(ctx, l, func(now ipam.Lease) bool {
-		return now.State == ipam.Active && now.ContainerID == l.ContainerID && now.Owner == l.Owner && now.IfName == l.IfName &&
-			now.StartedAt.Equal(l.StartedAt)
+		return now.State == ipam.Active && now.ContainerID == l.ContainerID && now.Owner == l.Owner &&
+			now.IfName == l.IfName && now.StartedAt.Equal(l.StartedAt)
 	})
 	switch {
 	case err != nil:
-		a.log.Warn("could not release an address whose DEL had overtaken its ADD", "address", l.Addr.String(), "holder", l.Who(), "container", l.ContainerID, "error", err)
+		a.log.Warn("could not release an address whose DEL had overtaken its ADD", "address", l.Addr.String(), "holder",
+			l.Who(), "container", l.ContainerID, "error", err)
 	case released:
-		a.log.Info("released an address whose DEL had overtaken its ADD", "address", l.Addr.String(), "holder", l.Who(), "container", l.ContainerID)
+		a.log.Info("released an address whose DEL had overtaken its ADD", "address", l.Addr.String(), "holder", l.Who(),
+			"container", l.ContainerID)
 	}
 	return err
 }

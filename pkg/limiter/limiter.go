@@ -1,8 +1,8 @@
 // Package limiter bounds how much of one kind of work is under way, and refuses at once what could not be done in time.
 //
-// Past saturation a queue that serves whoever has waited longest serves only callers who are about to leave: its head is as
-// old as their patience, and what they asked for is done when they have gone. So who comes is told at once when the work
-// before him takes longer than he can wait, and nothing is begun that would be done too late.
+// Past saturation a queue that serves whoever has waited longest serves only callers who are about to leave: its head
+// is as old as their patience, and what they asked for is done when they have gone. So who comes is told at once when
+// the work before him takes longer than he can wait, and nothing is begun that would be done too late.
 package limiter
 
 import (
@@ -24,7 +24,8 @@ type Class int
 const (
 	// Take is work that takes something, such as an allocation.
 	Take Class = iota
-	// GiveBack is work that gives something back. It goes first: it makes room, and its callers come again until it is done.
+	// GiveBack is work that gives something back. It goes first: it makes room, and its callers come again until it is
+	// done.
 	GiveBack
 	classes
 )
@@ -37,8 +38,8 @@ const (
 	inARow = 3
 )
 
-// Limiter lets a number of callers in at once. Those who wait take turns by their key, such as a pool: first come, first
-// served within one.
+// Limiter lets a number of callers in at once. Those who wait take turns by their key, such as a pool: first come,
+// first served within one.
 type Limiter struct {
 	mu     sync.Mutex
 	places int
@@ -64,8 +65,8 @@ type waiter struct {
 	until time.Time
 }
 
-// Enter waits for a place and returns how to give it back. The error is ErrOverloaded when the caller could not be served
-// before his deadline, and the context's when that ended. A caller without a deadline waits for ever.
+// Enter waits for a place and returns how to give it back. The error is ErrOverloaded when the caller could not be
+// served before his deadline, and the context's when that ended. A caller without a deadline waits for ever.
 func (l *Limiter) Enter(ctx context.Context, class Class, key string) (leave func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -124,7 +125,8 @@ func (l *Limiter) begin(ctx context.Context, class Class, key string) (*waiter, 
 	if bounded {
 		l.pace.look(now, l.taken)
 		if patience = min(patience, deadline.Sub(now)-l.pace.needs()); patience < 0 {
-			return nil, fmt.Errorf("%w: what is begun now takes %s, and %s are left", ErrOverloaded, l.pace.needs(), deadline.Sub(now).Round(time.Millisecond))
+			return nil, fmt.Errorf("%w: what is begun now takes %s, and %s are left", ErrOverloaded, l.pace.needs(),
+				deadline.Sub(now).Round(time.Millisecond))
 		}
 	}
 	if l.taken < l.places || failpoint.Broken("gate") {
@@ -134,7 +136,8 @@ func (l *Limiter) begin(ctx context.Context, class Class, key string) (*waiter, 
 	}
 	patience -= lateness(ctx)
 	if wait := l.wait(class, key, now); bounded && wait > patience {
-		return nil, fmt.Errorf("%w: a place comes free in about %s, and it may take %s", ErrOverloaded, wait.Round(time.Millisecond), patience.Round(time.Millisecond))
+		return nil, fmt.Errorf("%w: a place comes free in about %s, and it may take %s", ErrOverloaded,
+			wait.Round(time.Millisecond), patience.Round(time.Millisecond))
 	}
 	w := &waiter{answer: make(chan bool, 1)}
 	if bounded {

@@ -39,8 +39,9 @@ func (p *pace) took(d time.Duration) {
 	p.mean += (d - p.mean) / weight
 }
 
-// needs is how much time a caller must have left for a beginning to make sense: half as much again as the mean, for what comes
-// after it, such as the confirmation of a write. It is never so long that a limiter could shut out everybody for good.
+// needs is how much time a caller must have left for a beginning to make sense: half as much again as the mean, for
+// what comes after it, such as the confirmation of a write. It is never so long that a limiter could shut out everybody
+// for good.
 func (p *pace) needs() time.Duration {
 	if p.old {
 		return leastTime
@@ -48,8 +49,8 @@ func (p *pace) needs() time.Duration {
 	return min(max(p.mean*3/2, leastTime), MaxWait)
 }
 
-// wait is about how long somebody who comes now waits for a place while all are taken: those before him at the pace of the
-// last ones, and as long again as nothing has moved, where that is longer than the work takes.
+// wait is about how long somebody who comes now waits for a place while all are taken: those before him at the pace of
+// the last ones, and as long again as nothing has moved, where that is longer than the work takes.
 func (l *Limiter) wait(class Class, key string, now time.Time) time.Duration {
 	ahead := l.lines[class].ahead(key)
 	if class == GiveBack {

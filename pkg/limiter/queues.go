@@ -50,8 +50,8 @@ func (l *line) remove(key string, w *waiter) bool {
 	return true
 }
 
-// ahead is how many of this line go before somebody who comes now: those of his key, and of each other key no more than one
-// for each turn of his own.
+// ahead is how many of this line go before somebody who comes now: those of his key, and of each other key no more than
+// one for each turn of his own.
 func (l *line) ahead(key string) int {
 	own := len(l.queues[key])
 	all := own

@@ -52,8 +52,8 @@ func (a *answering) end(err error) {
 	}
 }
 
-// Unanswered is for how long no write has had an answer that tells what became of it, while some are on their way or have just
-// ended so; 0 when all is well.
+// Unanswered is for how long no write has had an answer that tells what became of it, while some are on their way or
+// have just ended so; 0 when all is well.
 func (c *Client) Unanswered() time.Duration {
 	a := &c.counts.answering
 	a.mu.Lock()
@@ -70,8 +70,8 @@ func (c *Client) Unanswered() time.Duration {
 // nobody is an address that no object is named after.
 func nobody() netip.Addr { return netip.IPv4Unspecified() }
 
-// Probe returns why the API server does not answer reads; nil when it does. It asks only when nothing was read within a time.
-// One that is too busy has answered: nobody is helped by another leader.
+// Probe returns why the API server does not answer reads; nil when it does. It asks only when nothing was read within a
+// time. One that is too busy has answered: nobody is helped by another leader.
 func (c *Client) Probe(ctx context.Context, within time.Duration) error {
 	a := &c.counts.answering
 	a.mu.Lock()
@@ -80,7 +80,8 @@ func (c *Client) Probe(ctx context.Context, within time.Duration) error {
 	if fresh {
 		return nil
 	}
-	if _, err := c.ask(ctx, c.lease(nobody()).MaxRetries(0)); errors.Is(err, ErrUnavailable) && !apierrors.IsTooManyRequests(err) {
+	if _, err := c.ask(ctx, c.lease(nobody()).MaxRetries(0)); errors.Is(err, ErrUnavailable) &&
+		!apierrors.IsTooManyRequests(err) {
 		return err
 	}
 	return nil

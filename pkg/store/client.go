@@ -81,7 +81,8 @@ func New(cfg *rest.Config, index *ipam.Index, clock *Clock) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{rest: r, limiter: limiter.New(MaxWrites), clock: clock, index: index, counts: &counts{}, lag: maxLag, pageSize: laterPages}, nil
+	return &Client{rest: r, limiter: limiter.New(MaxWrites), clock: clock, index: index, counts: &counts{}, lag: maxLag,
+		pageSize: laterPages}, nil
 }
 
 // Dry is the same client with writes that the API server checks and does not store. The answer to one is
@@ -110,7 +111,8 @@ func (c *Client) Get(ctx context.Context, a netip.Addr) (ipam.Lease, error) {
 	return l, err
 }
 
-// known is the version of an address that whoever reads it from now on cannot fall behind, unless the store was put back.
+// known is the version of an address that whoever reads it from now on cannot fall behind, unless the store was put
+// back.
 func (c *Client) known(a netip.Addr) uint64 {
 	if c.index == nil {
 		return 0
@@ -124,7 +126,8 @@ func (c *Client) restored(version, seen uint64) error {
 	if c.behind != nil {
 		c.behind()
 	}
-	return fmt.Errorf("the API server has version %d after version %d was seen: its store was put back to an older state", version, seen)
+	return fmt.Errorf("the API server has version %d after version %d was seen: its store was put back to an older state",
+		version, seen)
 }
 
 // epoch is that of versions that are read from now on.
@@ -210,7 +213,8 @@ func (c *Client) Write(ctx context.Context, l ipam.Lease) (ipam.Lease, error) {
 	if c.index != nil {
 		seen = c.index.Seen()
 		if l.Version != 0 && l.Epoch != epoch {
-			return l, fmt.Errorf("%w: it was decided on before the API server's store was put back to an older state", ErrConflict)
+			return l, fmt.Errorf("%w: it was decided on before the API server's store was put back to an older state",
+				ErrConflict)
 		}
 	}
 	raw, err := c.send(ctx, sending, request.Body(body))
@@ -272,7 +276,8 @@ func (c *Client) Delete(ctx context.Context, a netip.Addr, pool string, version 
 	epoch := c.epoch()
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), WriteTimeout)
 	defer cancel()
-	if _, err := c.send(ctx, sending, c.rest.Delete().Resource(v1.IPResource).Name(ipaddr.ObjectName(a)).Body(body)); err != nil {
+	request := c.rest.Delete().Resource(v1.IPResource).Name(ipaddr.ObjectName(a)).Body(body)
+	if _, err := c.send(ctx, sending, request); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -299,10 +304,13 @@ const (
 )
 
 // EachLabelled is Each for leases whose objects a label selector matches, too.
-func (c *Client) EachLabelled(ctx context.Context, fieldSelector, labelSelector string, fn func(ipam.Lease) error) error {
+func (c *Client) EachLabelled(
+	ctx context.Context, fieldSelector, labelSelector string, fn func(ipam.Lease) error,
+) error {
 	limit, next := firstPage, ""
 	for {
-		meta, err := c.page(ctx, c.lists(), limit, map[string]string{"fieldSelector": fieldSelector, "labelSelector": labelSelector, "continue": next}, fn)
+		meta, err := c.page(ctx, c.lists(), limit,
+			map[string]string{"fieldSelector": fieldSelector, "labelSelector": labelSelector, "continue": next}, fn)
 		if later := continueLater(err); later != "" {
 			limit, next = c.pageSize, later
 			continue
@@ -318,7 +326,9 @@ func (c *Client) EachLabelled(ctx context.Context, fieldSelector, labelSelector 
 func (c *Client) lists() *rest.Request { return c.rest.Get().Resource(v1.IPResource) }
 
 // page streams one page of a list, with those of the parameters that are not empty.
-func (c *Client) page(ctx context.Context, request *rest.Request, limit int, params map[string]string, fn func(ipam.Lease) error) (metav1.ListMeta, error) {
+func (c *Client) page(
+	ctx context.Context, request *rest.Request, limit int, params map[string]string, fn func(ipam.Lease) error,
+) (metav1.ListMeta, error) {
 	request.Param("limit", strconv.Itoa(limit))
 	for name, value := range params {
 		if value != "" {

@@ -24,13 +24,13 @@ const causeRestored metav1.CauseType = "StoreRestored"
 // Restores notices for all watches of a process that the API server's store was put back to an older state.
 //
 // A watch that goes through Wrap begins with a look at the version that the API server has: one that is behind what the
-// watcher has seen is that of a store which was put back. Such a server would accept the watch and tell nothing until its versions
-// have caught up. The watcher is told that its version has expired, and lists. The look is a consistent read: a server that
-// merely lags does not pass for one whose store was put back.
+// watcher has seen is that of a store which was put back. Such a server would accept the watch and tell nothing until
+// its versions have caught up. The watcher is told that its version has expired, and lists. The look is a consistent
+// read: a server that merely lags does not pass for one whose store was put back.
 //
 // A watch that begins when the versions have caught up already finds nothing wrong, and would miss what was lost in
-// between. So what one notices counts for all: the others end, and list before they go on. Watches that ask for the same are
-// taken for one.
+// between. So what one notices counts for all: the others end, and list before they go on. Watches that ask for the
+// same are taken for one.
 type Restores struct {
 	mu   sync.Mutex
 	open map[*restorable]struct{}
@@ -117,7 +117,9 @@ func (s *Restores) Wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-func (s *Restores) watch(next http.RoundTripper, r *http.Request, w *restorable, from uint64, whole bool) (*http.Response, error) {
+func (s *Restores) watch(
+	next http.RoundTripper, r *http.Request, w *restorable, from uint64, whole bool,
+) (*http.Response, error) {
 	if whole {
 		return next.RoundTrip(r)
 	}
@@ -186,5 +188,6 @@ func respond(r *http.Request, why metav1.Status) *http.Response {
 }
 
 func isRestored(err error) bool {
-	return err != nil && (apierrors.HasStatusCause(err, causeRestored) || strings.Contains(err.Error(), string(causeRestored)))
+	return err != nil && (apierrors.HasStatusCause(err, causeRestored) ||
+		strings.Contains(err.Error(), string(causeRestored)))
 }

@@ -10,8 +10,8 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
-// fastDecode reads an object that has nothing but what we write ourselves, in one pass. It fills in what Lease reads and
-// passes over the rest. ok is false for anything else, such as a field that it does not know, a null or an escaped
+// fastDecode reads an object that has nothing but what we write ourselves, in one pass. It fills in what Lease reads
+// and passes over the rest. ok is false for anything else, such as a field that it does not know, a null or an escaped
 // character: the JSON package reads those. Starting with many addresses is half as much work with it.
 func fastDecode(object []byte, o *v1.BCSNetIP) (ok bool) {
 	q := fastDecoder{rest: object}

@@ -28,7 +28,8 @@ type Feed struct {
 	consistent atomic.Bool
 	// lost: the API server could not be reached since the last list. Its store may have been put back meanwhile.
 	lost atomic.Bool
-	// told: the store was put back since the last list began, whatever the versions say; anew: the last list began after that.
+	// told: the store was put back since the last list began, whatever the versions say; anew: the last list began after
+	// that.
 	told, anew atomic.Bool
 	restarts   atomic.Uint64
 	restored   func()
@@ -67,7 +68,8 @@ type FeedStats struct {
 
 // Stats reads the counts.
 func (f *Feed) Stats() FeedStats {
-	return FeedStats{Lists: f.lists.Load(), Watches: f.watches.Load(), Silences: f.silences.Load(), Idle: time.Since(f.made) - time.Duration(f.heard.Load())}
+	return FeedStats{Lists: f.lists.Load(), Watches: f.watches.Load(), Silences: f.silences.Load(),
+		Idle: time.Since(f.made) - time.Duration(f.heard.Load())}
 }
 
 func (f *Feed) hears() { f.heard.Store(int64(time.Since(f.made))) }

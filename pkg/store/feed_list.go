@@ -65,8 +65,9 @@ func (lw listWatch) Watch(o metav1.ListOptions) (watch.Interface, error) {
 const listStall = 30 * time.Second
 
 // ListWithContext reads all leases, in pages of one state. A relist is never older than what was seen before, or was
-// answered to a write; the first list is as new as the API server can give, never "any version". So is the one after the API
-// server was out of reach: one whose store was put back would have to be waited for until it has the version that was seen.
+// answered to a write; the first list is as new as the API server can give, never "any version". So is the one after
+// the API server was out of reach: one whose store was put back would have to be waited for until it has the version
+// that was seen.
 func (lw listWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	params := map[string]string{}
 	lost, told := lw.f.lost.Swap(false), lw.f.told.Swap(false)

@@ -73,7 +73,8 @@ type counts struct {
 // Stats reads the counts.
 func (c *Client) Stats() Stats {
 	n := c.counts
-	s := Stats{Writes: n.writes.Load(), Conflicts: n.conflicts.Load(), Unknown: n.unknown.Load(), Throttled: n.throttled.Load(), Refused: n.refused.Load()}
+	s := Stats{Writes: n.writes.Load(), Conflicts: n.conflicts.Load(), Unknown: n.unknown.Load(),
+		Throttled: n.throttled.Load(), Refused: n.refused.Load()}
 	s.InFlight, s.Waiting = c.limiter.Busy()
 	return s
 }

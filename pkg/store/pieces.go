@@ -6,7 +6,8 @@ import (
 	"io"
 )
 
-// pieces cuts a stream of JSON into its objects without looking into them. What it returns is valid until the next call.
+// pieces cuts a stream of JSON into its objects without looking into them. What it returns is valid until the next
+// call.
 type pieces struct {
 	r        io.Reader
 	buf      []byte

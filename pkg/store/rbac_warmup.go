@@ -103,7 +103,8 @@ func (o *rbacWarmup) waits(r *http.Request) bool {
 	if !again {
 		since = o.now()
 		o.forbidden[key] = since
-		o.log.Warn("the API server forbids what it permitted before; waiting in case it has just started", "method", r.Method, "resource", about.resource, "namespace", about.namespace)
+		o.log.Warn("the API server forbids what it permitted before; waiting in case it has just started", "method", r.Method,
+			"resource", about.resource, "namespace", about.namespace)
 	}
 	return o.now().Sub(since) < maxWarmup
 }
@@ -112,8 +113,8 @@ func (o *rbacWarmup) waits(r *http.Request) bool {
 // the API server itself, which are the same for every kind of authorization.
 func byAuthorizer(body []byte) bool { return bytes.Contains(body, []byte(`" cannot `)) }
 
-// ForbiddenByRole reports whether an error says that a user may not do something at all, and not that a webhook or policy
-// refuses this object.
+// ForbiddenByRole reports whether an error says that a user may not do something at all, and not that a webhook or
+// policy refuses this object.
 func ForbiddenByRole(err error) bool {
 	return apierrors.IsForbidden(err) && byAuthorizer([]byte(err.Error()))
 }

@@ -37,9 +37,10 @@ func (c *Client) enter(ctx context.Context, class limiter.Class, pool string) (l
 	return leave, nil
 }
 
-// onceDelivered returns how to give a place back once the watch has delivered a write, or after so long that it does not
-// matter. An API server that is sent as many writes as it takes has no time left for its watches: these fall behind by more and
-// more, and who asked for an address waits for the confirmation until he has gone, however fast it was stored.
+// onceDelivered returns how to give a place back once the watch has delivered a write, or after so long that it does
+// not matter. An API server that is sent as many writes as it takes has no time left for its watches: these fall behind
+// by more and more, and who asked for an address waits for the confirmation until he has gone, however fast it was
+// stored.
 func (c *Client) onceDelivered(version uint64, leave func()) func() {
 	if failpoint.Broken("lag") {
 		return leave
@@ -57,8 +58,8 @@ type patient struct{ context.Context }
 // Deadline reports none.
 func (patient) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
 
-// classOf is the class of a write. One that leaves an object without a holder gives an address back, or touches what nobody
-// has.
+// classOf is the class of a write. One that leaves an object without a holder gives an address back, or touches what
+// nobody has.
 func classOf(l ipam.Lease) limiter.Class {
 	if l.Version != 0 && l.State != ipam.Active {
 		return limiter.GiveBack

@@ -7,9 +7,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
-// A watch can stand and say nothing: a connection that something on the way holds, an API server whose cache does not follow.
-// Nobody else would notice for minutes, and meanwhile no write is confirmed. Its own writes tell this replica what the watch
-// must deliver.
+// A watch can stand and say nothing: a connection that something on the way holds, an API server whose cache does not
+// follow. Nobody else would notice for minutes, and meanwhile no write is confirmed. Its own writes tell this replica
+// what the watch must deliver.
 const (
 	// lookEvery and silentLooks make the second that a watch may keep back a write which was answered: one that follows
 	// delivers it within some milliseconds. Looks are counted, not time: a process that was stopped has not listened.
@@ -17,15 +17,16 @@ const (
 	silentLooks = 4
 	// wellLooks make the two seconds that a watch must stand with nothing outstanding before the replica is trusted again.
 	wellLooks = 8
-	// relistFrom is the watch in a row, ended for its silence, from which on the leases are listed, too. The first is only taken
-	// up where it stopped.
+	// relistFrom is the watch in a row, ended for its silence, from which on the leases are listed, too. The first is only
+	// taken up where it stopped.
 	relistFrom = 2
 	// SilentWatches in a row mean that this replica does not learn of its own writes by watching.
 	SilentWatches = 3
 )
 
-// Silent is how many watches in a row were ended because they did not deliver a write that was answered, or ended at once
-// without an event or bookmark, and seconds that such a write waited for a watch to open. Whatever a watch delivers ends the row.
+// Silent is how many watches in a row were ended because they did not deliver a write that was answered, or ended at
+// once without an event or bookmark, and seconds that such a write waited for a watch to open. Whatever a watch
+// delivers ends the row.
 func (f *Feed) Silent() int { return int(f.silent.Load()) }
 
 // listen ends watches that say nothing, until the context ends.
@@ -76,8 +77,8 @@ func (l *looks) look(f *Feed) {
 	}
 }
 
-// over takes note that the stream of a watch has come to its end. One that ends within a second, and has delivered nothing, is
-// silent, too: where that happens again and again, lists alone tell what was written, seconds apart.
+// over takes note that the stream of a watch has come to its end. One that ends within a second, and has delivered
+// nothing, is silent, too: where that happens again and again, lists alone tell what was written, seconds apart.
 func (f *Feed) over(w *watcher, delivered bool) {
 	if !delivered && !w.ended.Load() && f.looks.Load()-w.opened < silentLooks {
 		f.fallsSilent()

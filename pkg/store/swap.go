@@ -37,9 +37,9 @@ func IgnoreConflict(err error) error {
 	return err
 }
 
-// Swap replaces a lease as the index shows it by the next one. After a conflict it refetches the object, so that whoever
-// decides again from the index decides on what is there. The error is ErrConflict then, a *ReadError where the object
-// could not be read, or that of the write: ErrUnknown, or why nothing was stored. The client has an index.
+// Swap replaces a lease as the index shows it by the next one. After a conflict it refetches the object, so that
+// whoever decides again from the index decides on what is there. The error is ErrConflict then, a *ReadError where the
+// object could not be read, or that of the write: ErrUnknown, or why nothing was stored. The client has an index.
 func (c *Client) Swap(ctx context.Context, believed, next ipam.Lease) (ipam.Lease, error) {
 	stored, err := c.Write(ctx, next)
 	if !errors.Is(err, ErrConflict) {
@@ -52,9 +52,9 @@ func (c *Client) Swap(ctx context.Context, believed, next ipam.Lease) (ipam.Leas
 }
 
 // Update changes a lease by compare-and-swap, and needs no index. change decides what the lease becomes, and whether it
-// changes at all. After a conflict Update reads the lease, whose version is 0 where it has no object, and begins again if
-// again agrees. now is the lease as it is in the end, and stored reports whether the change was. The error is that of the
-// write, a *ReadError, an *ExpiredError, or ErrContended after MaxConflicts.
+// changes at all. After a conflict Update reads the lease, whose version is 0 where it has no object, and begins again
+// if again agrees. now is the lease as it is in the end, and stored reports whether the change was. The error is that
+// of the write, a *ReadError, an *ExpiredError, or ErrContended after MaxConflicts.
 func (c *Client) Update(
 	ctx context.Context, l ipam.Lease, change func(ipam.Lease) (ipam.Lease, bool), again func(ipam.Lease) bool,
 ) (now ipam.Lease, stored bool, err error) {

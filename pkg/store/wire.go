@@ -34,7 +34,8 @@ func Object(l ipam.Lease) *v1.BCSNetIP {
 			PodName: l.PodName, PodNamespace: l.Namespace, PodUID: l.PodUID, PodUIDNamedBy: namedBy(l.Holder), Owner: l.Owner,
 			TerminationGracePeriodSeconds: int32(l.Termination / time.Second),
 			SupersededContainerIDs:        l.Superseded, SetSize: int32(l.SetSize), Slot: int32(l.Slot),
-			StartedAt: FormatTime(l.StartedAt), BoundVersion: formatVersion(l.BoundVersion), UpdateTime: FormatTime(l.Updated), FixedIPExpiredTime: l.ExpiredTime,
+			StartedAt: FormatTime(l.StartedAt), BoundVersion: formatVersion(l.BoundVersion),
+			UpdateTime: FormatTime(l.Updated), FixedIPExpiredTime: l.ExpiredTime,
 			History: history(l.History),
 		},
 	}
@@ -67,7 +68,8 @@ func Lease(o *v1.BCSNetIP, foreign bool) (ipam.Lease, error) {
 			Owner: o.Status.Owner, Superseded: o.Status.SupersededContainerIDs, SetSize: int(o.Status.SetSize),
 			Slot: int(o.Status.Slot), Termination: time.Duration(max(0, o.Status.TerminationGracePeriodSeconds)) * time.Second,
 		},
-		Retention:     ipam.Retention{Claim: o.Status.Claim, Fixed: o.Status.Fixed, PodPrimaryKey: o.Status.PodPrimaryKey, ExpiredTime: o.Status.FixedIPExpiredTime},
+		Retention: ipam.Retention{Claim: o.Status.Claim, Fixed: o.Status.Fixed, PodPrimaryKey: o.Status.PodPrimaryKey,
+			ExpiredTime: o.Status.FixedIPExpiredTime},
 		Deleting:      o.DeletionTimestamp != nil,
 		HeldFinalizer: slices.Contains(o.Finalizers, v1.HeldFinalizer),
 		Foreign:       foreign || len(o.Labels)+len(o.Annotations)+len(o.OwnerReferences) > 0,
@@ -231,7 +233,8 @@ func mergeInto(stored []byte, l ipam.Lease) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for field, known := range map[string][]string{"spec": jsonNames(v1.BCSNetIPSpec{}), "status": jsonNames(v1.BCSNetIPStatus{})} {
+	for field, known := range map[string][]string{"spec": jsonNames(v1.BCSNetIPSpec{}),
+		"status": jsonNames(v1.BCSNetIPStatus{})} {
 		part, _ := raw[field].(map[string]any)
 		if part == nil {
 			part = map[string]any{}
