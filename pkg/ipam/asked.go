@@ -146,3 +146,19 @@ func (x *picker) apart(w PickRequest, asked []choice) *Refusal {
 	}
 	return nil
 }
+
+// cooling says why an address that rests is not given to who asks for it by name; nil when it does not
+// rest, and for the one who had it last: to everybody else the address still means them.
+func (x *picker) cooling(a netip.Addr, p *poolState, who string) *Refusal {
+	_, number, _ := x.serving(a)
+	if !p.cooldowns.set.has(number) {
+		return nil
+	}
+	r := x.record(a)
+	last := r.history().lastHolder()
+	if last != "" && last == who {
+		return nil
+	}
+	left := x.until(fromNanos(p.coolsUntil(r)))
+	return refuse(ReasonAddressCooling, explain.Facts{Kind: explain.AddressCooling, Address: a, Pool: p.Name, By: last, In: left})
+}

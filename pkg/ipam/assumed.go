@@ -5,22 +5,6 @@ import (
 	"time"
 )
 
-// Assumed is an address that is kept for one attachment while a write for it is under way, or while the outcome of
-// such a write is unknown. Nobody else is given the address meanwhile.
-type Assumed struct {
-	// Key names the attachment.
-	Key string
-	// Host that the attachment is on, invalid for one on none, and the pool that the address is picked from.
-	Host netip.Addr
-	Pool string
-	// Charged are the namespaces that the address counts for meanwhile.
-	Charged ChargedNamespaces
-	// Unknown: the outcome of the write is unknown. Version is that of the object that it would replace, 0 for none.
-	Unknown bool
-	Version uint64
-	Since   time.Time
-}
-
 // MarkUnknown keeps an address assumed until Forget or Settle: the outcome of its write is unknown.
 // Version is that of the object that the write would replace, 0 for none.
 func (x *Index) MarkUnknown(a netip.Addr, version uint64, key string, now time.Time) {
@@ -83,4 +67,35 @@ func (x *Index) Unknown(key string) map[netip.Addr]Assumed {
 		}
 	}
 	return out
+}
+
+// assume keeps an address for an attachment.
+func (x *state) assume(a netip.Addr, h Assumed) {
+	x.removeAssumed(a)
+	r := x.record(a)
+	x.adjustCharges(a, r, -1)
+	x.assumptions.add(a, h)
+	x.adjustCharges(a, r, +1)
+	x.refresh(a)
+}
+
+// removeAssumed ends the assumption of an address, if there is one; the caller has the address refreshed.
+func (x *state) removeAssumed(a netip.Addr) {
+	h, ok := x.assumed[a]
+	if !ok {
+		return
+	}
+	r := x.record(a)
+	x.adjustCharges(a, r, -1)
+	x.assumptions.remove(a, h)
+	x.adjustCharges(a, r, +1)
+}
+
+// endAssumed forgets an address that is assumed.
+func (x *state) endAssumed(a netip.Addr, h Assumed) {
+	if h.Unknown {
+		x.unknown--
+	}
+	x.removeAssumed(a)
+	x.refresh(a)
 }

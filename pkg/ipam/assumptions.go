@@ -3,6 +3,7 @@ package ipam
 import (
 	"net/netip"
 	"slices"
+	"time"
 )
 
 // assumptions has the addresses that are assumed, each for one attachment, and counts those whose outcome is unknown.
@@ -33,33 +34,18 @@ func (x *assumptions) remove(a netip.Addr, h Assumed) {
 	}
 }
 
-// assume keeps an address for an attachment.
-func (x *state) assume(a netip.Addr, h Assumed) {
-	x.removeAssumed(a)
-	r := x.record(a)
-	x.adjustCharges(a, r, -1)
-	x.assumptions.add(a, h)
-	x.adjustCharges(a, r, +1)
-	x.refresh(a)
-}
-
-// removeAssumed ends the assumption of an address, if there is one; the caller has the address refreshed.
-func (x *state) removeAssumed(a netip.Addr) {
-	h, ok := x.assumed[a]
-	if !ok {
-		return
-	}
-	r := x.record(a)
-	x.adjustCharges(a, r, -1)
-	x.assumptions.remove(a, h)
-	x.adjustCharges(a, r, +1)
-}
-
-// endAssumed forgets an address that is assumed.
-func (x *state) endAssumed(a netip.Addr, h Assumed) {
-	if h.Unknown {
-		x.unknown--
-	}
-	x.removeAssumed(a)
-	x.refresh(a)
+// Assumed is an address that is kept for one attachment while a write for it is under way, or while the outcome of
+// such a write is unknown. Nobody else is given the address meanwhile.
+type Assumed struct {
+	// Key names the attachment.
+	Key string
+	// Host that the attachment is on, invalid for one on none, and the pool that the address is picked from.
+	Host netip.Addr
+	Pool string
+	// Charged are the namespaces that the address counts for meanwhile.
+	Charged ChargedNamespaces
+	// Unknown: the outcome of the write is unknown. Version is that of the object that it would replace, 0 for none.
+	Unknown bool
+	Version uint64
+	Since   time.Time
 }

@@ -2,9 +2,10 @@ package ipam
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 
-	"go4.org/netipx"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // catalogue has the pools, and where requests look for them. Every pool is in each list that its spec names, in the order
@@ -32,25 +33,6 @@ func newCatalogue() catalogue {
 		unbound: newHostTable(), boundHosts: newHostTable(), networks: map[string][]*poolState{},
 	}
 }
-
-// poolState is a pool with what it serves and what of that is free.
-type poolState struct {
-	Pool
-	usable    []netipx.IPRange // of the plan
-	segments  []segment
-	set       *freeSet
-	cooldowns cooldowns
-	overlaps  map[string]*overlap
-	// hosts is how many hosts may draw, uncounted where that has to be found out.
-	hosts int
-	// revision is another number whenever what the pool serves was worked out anew.
-	revision uint64
-	// rebuilding says what the pool waits for before it hands out again; empty when it does not wait.
-	rebuilding string
-}
-
-// Serves says whether the pool hands out addresses at present.
-func (p *poolState) Serves() bool { return p.Pool.Serves() && p.rebuilding == "" }
 
 // list enters a pool where requests look for it: under its namespaces, or under its hosts when it
 // has none, and under its network. All lists are in the order of preference.
@@ -112,4 +94,37 @@ func removed(list []*poolState, p *poolState) []*poolState {
 // replicas must agree.
 func preference(a, b *poolState) int {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Name, b.Name))
+}
+
+// joinSegments puts the segments of changed pools in the place of their old ones, in address order.
+func (x *catalogue) joinSegments(changed []*poolState) {
+	kept := slices.DeleteFunc(x.segments, func(s segment) bool { return slices.Contains(changed, s.pool) })
+	var fresh []segment
+	for _, p := range changed {
+		fresh = append(fresh, p.segments...)
+	}
+	byAddr := func(a, b segment) int { return a.From().Compare(b.From()) }
+	slices.SortFunc(fresh, byAddr)
+	joined := make([]segment, 0, len(kept)+len(fresh))
+	for len(kept) > 0 && len(fresh) > 0 {
+		from := &kept
+		if byAddr(fresh[0], kept[0]) < 0 {
+			from = &fresh
+		}
+		joined, *from = append(joined, (*from)[0]), (*from)[1:]
+	}
+	x.segments = append(append(joined, kept...), fresh...)
+}
+
+// serving finds the pool that serves an address, and the address's number in its free set.
+func (x *catalogue) serving(a netip.Addr) (*poolState, uint64, bool) {
+	at, exact := slices.BinarySearchFunc(x.segments, a, func(s segment, a netip.Addr) int { return s.From().Compare(a) })
+	if !exact {
+		at--
+	}
+	if at < 0 || x.segments[at].To().Less(a) {
+		return nil, 0, false
+	}
+	s := x.segments[at]
+	return s.pool, s.base + ipaddr.Distance(s.From(), a), true
 }

@@ -1,7 +1,6 @@
 package ipam
 
 import (
-	"net/netip"
 	"slices"
 	"strings"
 )
@@ -39,15 +38,6 @@ func (p ChargedNamespaces) list() (all []string) {
 		}
 	}
 	return all
-}
-
-// chargedTo are the namespaces that an address which the request takes counts for. One that is ahead of all pods is for its
-// claim alone.
-func (w PickRequest) chargedTo() ChargedNamespaces {
-	if w.Ahead {
-		return ChargedNamespaces{"", ClaimNamespace(w.Claim)}
-	}
-	return ChargedNamespaces{w.Namespace, ClaimNamespace(w.Claim)}
 }
 
 // charge is a namespace that an address of a pool counts for.
@@ -90,24 +80,5 @@ func (x *namespaceUsage) charge(at charge, by int) {
 		if delete(of, at.namespace); len(of) == 0 {
 			delete(x.charged, at.pool)
 		}
-	}
-}
-
-// chargesOf are the charges of an address whose entry is r, nil for none.
-func (x *state) chargesOf(a netip.Addr, r *record) (c charges) {
-	c.addRecord(r)
-	c.addRecord(x.missing[a])
-	if h, ok := x.assumed[a]; ok {
-		c.add(h.Pool, h.Charged)
-	}
-	return c
-}
-
-// adjustCharges counts the charges of an address whose entry is r. Whatever changes them takes them off before, and adds what
-// they are afterwards.
-func (x *state) adjustCharges(a netip.Addr, r *record, by int) {
-	c := x.chargesOf(a, r)
-	for _, at := range c.of[:c.n] {
-		x.charge(at, by)
 	}
 }

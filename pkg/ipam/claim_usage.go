@@ -95,28 +95,3 @@ func (x *leaseView) RetainedIn(claim string, promised func(netip.Addr) bool) (po
 	slices.Sort(pools)
 	return pools
 }
-
-// ByClaim are the addresses of a claim: those in use and those that are kept for it.
-func (x *leaseView) ByClaim(claim string) []Lease {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	var out []Lease
-	for r := range x.claimed(claim) {
-		out = append(out, r.lease())
-	}
-	return sorted(out)
-}
-
-// ByKey are the addresses of a claim that are for one pod of it, by its primary key; in use or kept.
-func (x *leaseView) ByKey(claim, key string) []Lease {
-	if claim == "" || key == "" {
-		return nil
-	}
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	var out []Lease
-	for r := range x.keyed(claim, key) {
-		out = append(out, r.lease())
-	}
-	return sorted(out)
-}

@@ -97,19 +97,6 @@ func Room(pools []Headroom) uint64 {
 	return alone
 }
 
-// PoolsOf names the pools that a host may draw from, for whichever namespace, in the order of preference: first those
-// that are bound to no namespace.
-func (x *poolView) PoolsOf(host netip.Addr) (names []string) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	for _, t := range []*hostTable{&x.unbound, &x.boundHosts} {
-		for p := range t.of(host) {
-			names = append(names, p.Name)
-		}
-	}
-	return names
-}
-
 // KindOf says all that matters to a request of the host that it comes from: the pools that the host may draw from, and how
 // many more addresses it may have of those that bound them. expected is as in a PickRequest. It is empty for a host without
 // pools.
@@ -127,23 +114,6 @@ func (x *Index) KindOf(host netip.Addr, expected func(pool string) []netip.Addr)
 		}
 	}
 	return kind.String()
-}
-
-// HostOf is one of the hosts that may draw from a pool.
-func (x *poolView) HostOf(name string) (host netip.Addr, ok bool) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	p := x.pools[name]
-	if p == nil {
-		return host, false
-	}
-	for host = range p.Hosts {
-		return host, true
-	}
-	for n := range p.HostSubnets {
-		return n.Addr(), true
-	}
-	return host, false
 }
 
 // RoomFor is for how many pods like that of a request the pools that it may draw from have free addresses.
@@ -168,32 +138,4 @@ func (x *Index) RoomFor(w PickRequest, now time.Time) uint64 {
 		spares = append(spares, s)
 	}
 	return Room(spares)
-}
-
-// PlansRevision is another number whenever a pool has come, gone or changed.
-func (x *poolView) PlansRevision() uint64 {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.plans
-}
-
-// PodsOn is how many pods hold addresses on one host, which may have several addresses itself. Its cost is that of
-// the addresses that are held there.
-func (x *leaseView) PodsOn(host []netip.Addr) int {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	pods := map[compact]struct{}{}
-	for _, h := range host {
-		for r := range x.byHost[h] {
-			if r.state != Active || r.owner() != "" {
-				continue
-			}
-			who := r.uid()
-			if who.bytes == "" {
-				who = r.container()
-			}
-			pods[who] = struct{}{}
-		}
-	}
-	return len(pods)
 }

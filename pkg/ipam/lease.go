@@ -3,7 +3,6 @@ package ipam
 import (
 	"cmp"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
@@ -189,196 +188,20 @@ func (l Lease) Rebuilt() bool {
 	return l.State == Active && l.PodName != "" && l.ContainerID == "" && l.Owner == ""
 }
 
-// stay has a lease that is written again for its holder tell with which version that got the address.
-func (l *Lease) stay() {
-	if l.State == Active {
-		l.BoundVersion = l.Bound()
-	}
-}
-
-// Bind gives the address to a holder on the terms of its claim, or moves it to another container of the same
-// holder. It is refused (ok false) when somebody else has it, when a newer container took the holder's place,
-// when the address is reserved for anybody but the holder's claim, and when its object is being deleted.
-func Bind(l Lease, p Params, h Holder, s Retention, now time.Time) (next Lease, ok bool) {
-	if l.Deleting && !failpoint.Broken("deleting") {
-		return l, false
-	}
-	next = l
-	next.BoundVersion = 0
-	switch l.State {
-	case Available:
-		next.Params = p
-		h.Superseded = nil
-	case Reserved:
-		if !l.admits(h, s) {
-			return l, false
-		}
-		next.Params = p
-		h.Superseded = nil
-	case Active:
-		if !l.movesTo(h) {
-			return l, false
-		}
-		h.Superseded = l.Superseded
-		switch h.ContainerID {
-		case l.ContainerID:
-			next.BoundVersion = l.Bound()
-		case "": // who names no container does not take the address from the one that has it
-			h.ContainerID, next.BoundVersion = l.ContainerID, l.Bound()
-		default:
-			h.Superseded = supersede(l.Superseded, l.ContainerID)
-		}
-	}
-	next.State, next.Holder, next.Retention, next.Updated, next.HeldFinalizer = Active, h, s, now, !failpoint.Broken("finalizer")
-	return next, true
-}
-
-// TakeOver gives an address that a pod of a claim holds to the pod that is in its place now: of the same claim
-// and key, on the same interface. The caller has made sure that the earlier pod is no more. It is refused
-// (ok false) for everybody else, and when the object is being deleted.
-func TakeOver(l Lease, p Params, h Holder, s Retention, now time.Time) (next Lease, ok bool) {
-	if l.State != Active || l.Deleting || l.PodPrimaryKey == "" || h.SameAttachment(l.Holder) || !l.admits(h, s) {
-		return l, false
-	}
-	next = l
-	next.History = l.History.Add(past(l, now, Change{}))
-	h.Superseded = nil
-	next.Params, next.Holder, next.Retention, next.Updated, next.HeldFinalizer, next.BoundVersion = p, h, s, now, true, 0
-	return next, true
-}
-
-// Renew has a lease be for a request of its holder that began later. It is held since when it was.
-func Renew(l Lease, began time.Time) (next Lease, ok bool) {
-	if l.State != Active || !began.After(l.StartedAt) {
-		return l, false
-	}
-	l.stay()
-	l.StartedAt = began
-	return l, true
-}
-
-// movesTo says whether a holder's address may move to another: within the same container, whose pod
-// may have been known by another UID, or within the same attachment; never between owners, and never
-// back to a container that a newer one replaced.
-func (h Holder) movesTo(to Holder) bool {
-	if h.Owner != to.Owner {
-		return false
-	}
-	if h.ContainerID != "" && h.ContainerID == to.ContainerID && h.IfName == to.IfName {
-		return true
-	}
-	return h.SameAttachment(to) && !slices.Contains(h.Superseded, to.ContainerID)
-}
-
-// supersede adds a container to the earlier ones of a lease, of which it keeps the last.
-func supersede(earlier []string, id string) []string {
-	if id == "" {
-		return earlier
-	}
-	all := append(slices.Clone(earlier), id)
-	return all[max(0, len(all)-MaxSuperseded):]
-}
-
 // SameHolding says whether a lease that was read later is the same holding of the address: in use, by the same
 // container, since the same time.
 func (l Lease) SameHolding(later Lease) bool {
 	return later.State == Active && later.ContainerID == l.ContainerID && later.PodUID == l.PodUID && later.Updated.Equal(l.Updated)
 }
 
-// Release gives the address up, whoever has it; the caller has checked who does. One that a claim keeps is
-// Reserved for it from then on, with the name of the pod that had it; any other is Available, also one that was
-// Reserved. An address that is Available stays as it is (changed false). The holder goes into the history.
-func Release(l Lease, now time.Time, c Change) (next Lease, changed bool) {
-	if l.State != Active || !l.Retained() {
-		return Free(l, now, c)
-	}
-	next = l
-	next.History = l.History.Add(past(l, now, c))
-	next.State, next.Updated, next.HeldFinalizer, next.BoundVersion = Reserved, l.given(now), true, 0
-	next.Holder = Holder{IfName: l.IfName, Slot: l.Slot, Namespace: l.Namespace, PodName: l.PodName}
-	return next, true
+func (l Lease) isHeldBy(h Holder) bool {
+	return l.State == Active && l.Owner == h.Owner && l.SameAttachment(h)
 }
 
-// Free makes an address Available that somebody has or that is reserved, whoever has it and whatever claim
-// keeps it. Of an object that is being deleted the finalizer goes by a call of its own: without it the object
-// goes at once, and the watch would show it as it was before, as if it had been lost by somebody who has it.
-func Free(l Lease, now time.Time, c Change) (next Lease, changed bool) {
-	if l.State == Available && !l.HeldFinalizer {
-		return l, false
+// use says by whom an address that is not free is used.
+func (l Lease) use() string {
+	if l.State == Reserved {
+		return "reserved"
 	}
-	next = l
-	if l.State == Active || c != (Change{}) {
-		next.History = l.History.Add(past(l, now, c))
-	}
-	next.HeldFinalizer = l.HeldFinalizer && l.Deleting && l.State != Available
-	next.State, next.Holder, next.Retention, next.Updated, next.BoundVersion = Available, Holder{}, Retention{}, l.given(now), 0
-	return next, true
-}
-
-// given is when the address is given up: never the very moment at which its holder got it, by which one is told that was
-// made free by hand.
-func (l Lease) given(now time.Time) time.Time {
-	if now.Equal(l.Updated) {
-		return now.Add(1)
-	}
-	return now
-}
-
-// Identify gives a lease the UID that its holder's pod really has. It is refused (ok false) where nothing changes.
-func Identify(l Lease, uid string) (next Lease, ok bool) {
-	if l.State != Active || l.Owner != "" || l.PodUID == uid || l.Deleting {
-		return l, false
-	}
-	l.stay()
-	l.PodUID, l.UIDNamed = uid, false
-	return l, true
-}
-
-// ChangeRetention changes the terms on which somebody has an address, or on which it is kept for a claim. It is
-// refused (ok false) where nothing changes, for an address that is free or set aside by hand, and for one that
-// would be kept for nobody.
-func ChangeRetention(l Lease, s Retention) (next Lease, ok bool) {
-	switch {
-	case l.Retention == s, l.State == Available:
-		return l, false
-	case l.State == Reserved && (l.Claim == "" || s.Claim == ""):
-		return l, false
-	}
-	l.stay()
-	l.Retention = s
-	return l, true
-}
-
-// Reserve sets a free address aside by hand. It is refused (ok false) when somebody has the address, when
-// it is reserved already, and when its object is being deleted.
-func Reserve(l Lease, p Params, now time.Time, c Change) (next Lease, ok bool) {
-	if l.State != Available || l.Deleting {
-		return l, false
-	}
-	next = l
-	next.State, next.Params, next.Updated, next.HeldFinalizer = Reserved, p, now, true
-	next.History = l.History.Add(past(l, now, c))
-	return next, true
-}
-
-// ReserveFor sets a free address aside for a claim that keeps it, before any pod asks for one. It is refused (ok false)
-// where Reserve is, and for a claim that keeps nothing.
-func ReserveFor(l Lease, p Params, s Retention, now time.Time, c Change) (next Lease, ok bool) {
-	if !s.Retained() {
-		return l, false
-	}
-	if next, ok = Reserve(l, p, now, c); ok {
-		next.Retention = s
-	}
-	return next, ok
-}
-
-// Refresh gives an address the values that its pool has now, without touching who holds it.
-func Refresh(l Lease, p Params) (next Lease, changed bool) {
-	if l.Params == p || l.Deleting {
-		return l, false
-	}
-	l.stay()
-	l.Params = p
-	return l, true
+	return l.Where()
 }

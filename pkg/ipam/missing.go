@@ -11,18 +11,6 @@ import (
 // here. Where the object is of an earlier holder, the entry of the index is that of the later one: neither a release nor a
 // request of the earlier one finds the address.
 
-// missingLeases has the addresses that are missing. None is in both of its maps.
-type missingLeases struct {
-	// missing are the addresses whose object went while they were held.
-	missing map[netip.Addr]*record
-	// behind are the addresses whose object names an earlier holder than the entry does.
-	behind map[netip.Addr]struct{}
-}
-
-func newMissingLeases() missingLeases {
-	return missingLeases{missing: map[netip.Addr]*record{}, behind: map[netip.Addr]struct{}{}}
-}
-
 // markMissing remembers an entry that goes although it is held. A release is an update and never comes here.
 func (x *state) markMissing(r *record) {
 	if r.state != Available {
@@ -86,63 +74,4 @@ func (x *state) removeMissing(a netip.Addr) {
 		x.adjustCharges(a, now, +1)
 		x.adjustUsage(r, -1)
 	}
-}
-
-// Missing is the lease of an address as it was when its object went, or went back; ok is false when it is not missing.
-func (x *leaseView) Missing(a netip.Addr) (l Lease, ok bool) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	if _, behind := x.behind[a]; behind {
-		return x.record(a).lease(), true
-	}
-	r, ok := x.missing[a]
-	if !ok {
-		return Lease{Addr: a}, false
-	}
-	return r.lease(), true
-}
-
-// MissingOf is an address that an attachment had when its object went; ok is false when there is none.
-func (x *leaseView) MissingOf(h Holder) (l Lease, ok bool) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	for _, r := range x.missing {
-		if l := r.lease(); l.isHeldBy(h) {
-			return l, true
-		}
-	}
-	for a := range x.behind {
-		if l := x.record(a).lease(); l.isHeldBy(h) {
-			return l, true
-		}
-	}
-	return Lease{}, false
-}
-
-func (l Lease) isHeldBy(h Holder) bool {
-	return l.State == Active && l.Owner == h.Owner && l.SameAttachment(h)
-}
-
-// Restore is a missing lease as it is written in place of what is there now, if anything is. An object that is being deleted has
-// it until its holder gives the address up, as it would have had.
-func Restore(l, now Lease) Lease {
-	l.stay()
-	l.Version, l.Epoch, l.Deleting, l.Foreign = now.Version, now.Epoch, now.Deleting, now.Foreign
-	l.HeldFinalizer = !now.Deleting || now.HeldFinalizer // the API server adds none to an object that is being deleted
-	return l
-}
-
-// use says by whom an address that is not free is used.
-func (l Lease) use() string {
-	if l.State == Reserved {
-		return "reserved"
-	}
-	return l.Where()
-}
-
-// CountMissing is how many addresses are missing.
-func (x *leaseView) CountMissing() int {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return len(x.missing) + len(x.behind)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"go4.org/netipx"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // poolView takes pools and nodes, and answers questions about them.
@@ -105,4 +107,69 @@ func (x *poolView) PoolOf(a netip.Addr) (string, bool) {
 		return "", false
 	}
 	return p.Name, true
+}
+
+// PlansRevision is another number whenever a pool has come, gone or changed.
+func (x *poolView) PlansRevision() uint64 {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.plans
+}
+
+// Overlap is what a pool shares with another.
+type Overlap struct {
+	Other  string
+	Shared *netipx.IPSet
+	// Served: this pool, not the other, hands out the shared addresses.
+	Served bool
+}
+
+// Overlaps are the pools that share addresses with one, by name.
+func (x *poolView) Overlaps(name string) []Overlap {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	p, ok := x.pools[name]
+	if !ok {
+		return nil
+	}
+	var out []Overlap
+	for other, o := range p.overlaps {
+		out = append(out, Overlap{Other: other, Shared: o.shared, Served: o.winner == p})
+	}
+	slices.SortFunc(out, func(a, b Overlap) int { return cmp.Compare(a.Other, b.Other) })
+	return out
+}
+
+// ServedRevision is another number whenever it may be other addresses that a pool serves; 0 for one that is not there.
+func (x *poolView) ServedRevision(name string) uint64 {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if p := x.pools[name]; p != nil {
+		return p.revision
+	}
+	return 0
+}
+
+// Outside is the part of some addresses that a pool does not serve; with an empty name, that none does.
+func (x *poolView) Outside(some *netipx.IPSet, pool string) *netipx.IPSet {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var served []netipx.IPRange
+	for _, s := range x.segments {
+		if (pool == "" || s.pool.Name == pool) && some.OverlapsRange(s.IPRange) {
+			served = append(served, s.IPRange)
+		}
+	}
+	return ipaddr.Subtract(some, ipaddr.SetOf(served...))
+}
+
+// QuotaUse is what counts for the namespaces of a pool that bounds them, by namespace; nil for any other pool. Those that
+// have a quota of their own are there also with nothing.
+func (x *poolView) QuotaUse(pool string) []NamespaceUse {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if p := x.pools[pool]; p != nil {
+		return p.QuotaUse(x.charged[pool])
+	}
+	return nil
 }

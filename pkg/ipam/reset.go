@@ -3,9 +3,6 @@ package ipam
 import (
 	"errors"
 	"time"
-
-	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
-	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 )
 
 // ReturnTime is how long nobody is given a new address after the store was put back to an older state. No replica is sure to
@@ -65,12 +62,4 @@ func (x *feed) Returned() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.returning--
-}
-
-// returns refuses new addresses while other replicas may not have written again what they know since the store was put back.
-func (x *picker) returns(w PickRequest) *Refusal {
-	if x.returning == 0 || failpoint.Broken("returning") {
-		return nil
-	}
-	return refuse(ReasonUnavailable, explain.Facts{Kind: explain.StoreWasReset, Who: w.Who, In: ReturnTime})
 }

@@ -61,3 +61,81 @@ func (x *state) refreshDerived(a netip.Addr) {
 	x.resolveOverlaps()
 	x.refresh(a)
 }
+
+// chargesOf are the charges of an address whose entry is r, nil for none.
+func (x *state) chargesOf(a netip.Addr, r *record) (c charges) {
+	c.addRecord(r)
+	c.addRecord(x.missing[a])
+	if h, ok := x.assumed[a]; ok {
+		c.add(h.Pool, h.Charged)
+	}
+	return c
+}
+
+// adjustCharges counts the charges of an address whose entry is r. Whatever changes them takes them off before, and adds what
+// they are afterwards.
+func (x *state) adjustCharges(a netip.Addr, r *record, by int) {
+	c := x.chargesOf(a, r)
+	for _, at := range c.of[:c.n] {
+		x.charge(at, by)
+	}
+}
+
+func (x *state) count(r *record, by int) {
+	name := r.params.Value().Pool
+	m := x.byPool[name]
+	if m == nil {
+		m = &members{records: map[*record]struct{}{}, draining: map[*record]struct{}{}}
+		x.byPool[name] = m
+	}
+	if by > 0 {
+		m.records[r] = struct{}{}
+		if x.drains(r) {
+			m.draining[r] = struct{}{}
+		}
+	} else {
+		delete(m.records, r)
+		delete(m.draining, r)
+	}
+	switch r.state {
+	case Active:
+		m.active += by
+	case Reserved:
+		if m.reserved += by; r.claim() != "" {
+			m.retained += by
+		}
+	case Available:
+	}
+	if r.state != Available {
+		x.countOverlaps(name, r.addr, by)
+	}
+	if len(m.records) == 0 {
+		delete(x.byPool, name)
+	}
+}
+
+// drains says whether a held address is outside what its pool, if there is one, has now.
+func (x *state) drains(r *record) bool {
+	p := x.pools[r.params.Value().Pool]
+	return p != nil && p.Valid() && r.state != Available && !p.Plan.Usable.Contains(r.addr)
+}
+
+// findDraining looks at all addresses of a pool whose plan has changed.
+func (x *state) findDraining(pool string) {
+	m := x.byPool[pool]
+	if m == nil {
+		return
+	}
+	clear(m.draining)
+	for r := range m.records {
+		if x.drains(r) {
+			m.draining[r] = struct{}{}
+		}
+	}
+}
+
+// servesItsOwn says whether a pool serves each address whose object names it.
+func (x *state) servesItsOwn(pool string) bool {
+	p, m := x.pools[pool], x.byPool[pool]
+	return p != nil && p.Valid() && len(p.overlaps) == 0 && (m == nil || len(m.draining) == 0)
+}

@@ -163,3 +163,87 @@ func (x *leaseView) EachEntry(fn func(Entry, State)) {
 		fn(Entry{r}, r.state)
 	}
 }
+
+// Missing is the lease of an address as it was when its object went, or went back; ok is false when it is not missing.
+func (x *leaseView) Missing(a netip.Addr) (l Lease, ok bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if _, behind := x.behind[a]; behind {
+		return x.record(a).lease(), true
+	}
+	r, ok := x.missing[a]
+	if !ok {
+		return Lease{Addr: a}, false
+	}
+	return r.lease(), true
+}
+
+// MissingOf is an address that an attachment had when its object went; ok is false when there is none.
+func (x *leaseView) MissingOf(h Holder) (l Lease, ok bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, r := range x.missing {
+		if l := r.lease(); l.isHeldBy(h) {
+			return l, true
+		}
+	}
+	for a := range x.behind {
+		if l := x.record(a).lease(); l.isHeldBy(h) {
+			return l, true
+		}
+	}
+	return Lease{}, false
+}
+
+// CountMissing is how many addresses are missing.
+func (x *leaseView) CountMissing() int {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return len(x.missing) + len(x.behind)
+}
+
+// PodsOn is how many pods hold addresses on one host, which may have several addresses itself. Its cost is that of
+// the addresses that are held there.
+func (x *leaseView) PodsOn(host []netip.Addr) int {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	pods := map[compact]struct{}{}
+	for _, h := range host {
+		for r := range x.byHost[h] {
+			if r.state != Active || r.owner() != "" {
+				continue
+			}
+			who := r.uid()
+			if who.bytes == "" {
+				who = r.container()
+			}
+			pods[who] = struct{}{}
+		}
+	}
+	return len(pods)
+}
+
+// ByClaim are the addresses of a claim: those in use and those that are kept for it.
+func (x *leaseView) ByClaim(claim string) []Lease {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var out []Lease
+	for r := range x.claimed(claim) {
+		out = append(out, r.lease())
+	}
+	return sorted(out)
+}
+
+// ByKey are the addresses of a claim that are for one pod of it, by its primary key; in use or kept.
+func (x *leaseView) ByKey(claim, key string) []Lease {
+	if claim == "" || key == "" {
+		return nil
+	}
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var out []Lease
+	for r := range x.keyed(claim, key) {
+		out = append(out, r.lease())
+	}
+	return sorted(out)
+}

@@ -58,3 +58,16 @@ func (x *bounds) hostShare(p *poolState, w PickRequest, chosen []choice) explain
 	n, coming := x.onHost(p, w, chosen)
 	return explain.Share{Has: n, Coming: coming, Limit: p.MaxPerHost}
 }
+
+// has reports whether an address is among those that adjustUsage counts at a place.
+func (x *state) has(at hostPool, a netip.Addr) bool {
+	for _, r := range []*record{x.record(a), x.missing[a]} {
+		if r == nil {
+			continue
+		}
+		if is, ok := hostPoolOf(r); ok && is == at {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,69 @@
+package ipam
+
+import (
+	"cmp"
+	"container/heap"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// coolsUntil is when the cooldown of an address of the pool ends, in Unix nanoseconds; 0 when it has none.
+func (p *poolState) coolsUntil(r *record) int64 {
+	if r == nil || p.Cooldown <= 0 || r.state != Available || r.updated == 0 {
+		return 0
+	}
+	return nanos(Lease{Updated: fromNanos(r.updated), History: r.history()}.CoolsUntil(p.Cooldown))
+}
+
+// refreshCooldown takes note whether an address that nothing else keeps cools, and reports it.
+func (x *state) refreshCooldown(p *poolState, a netip.Addr, number uint64, kept bool) bool {
+	var ends int64
+	if !kept && p.Cooldown > 0 {
+		ends = p.coolsUntil(x.record(a))
+	}
+	rests := ends > x.now
+	p.cooldowns.set.set(number, rests)
+	if rests {
+		heap.Push(&p.cooldowns.queue, cooldown{ends, number})
+		x.compactCooldowns(p)
+	}
+	return rests
+}
+
+// compactCooldowns throws out what is no longer so when that is the greater part of a pool's queue.
+func (x *state) compactCooldowns(p *poolState) {
+	q := p.cooldowns.queue
+	if uint64(len(q)) <= 2*p.cooldowns.set.taken+64 {
+		return
+	}
+	q = slices.DeleteFunc(q, func(r cooldown) bool { return !x.stillCools(p, r) })
+	slices.SortFunc(q, func(a, b cooldown) int { return cmp.Or(cmp.Compare(a.ends, b.ends), cmp.Compare(a.number, b.number)) })
+	p.cooldowns.queue = slices.Compact(q)
+}
+
+// stillCools reports whether an address cools, and exactly that long.
+func (x *state) stillCools(p *poolState, r cooldown) bool {
+	return p.cooldowns.set.has(r.number) && p.coolsUntil(x.record(p.address(r.number))) == r.ends
+}
+
+// expireCooldowns ends those of a pool whose time has come. It is called whenever somebody looks at what the pool
+// has free; there is no timer.
+func (x *state) expireCooldowns(p *poolState) {
+	for q := &p.cooldowns.queue; len(*q) > 0 && (*q)[0].ends <= x.now; {
+		x.refresh(p.address(heap.Pop(q).(cooldown).number))
+	}
+}
+
+// nextCooled is when the first cooldown of a pool ends; zero when no address cools.
+func (x *state) nextCooled(p *poolState) time.Time {
+	for q := &p.cooldowns.queue; len(*q) > 0; heap.Pop(q) {
+		if x.stillCools(p, (*q)[0]) {
+			return fromNanos((*q)[0].ends)
+		}
+	}
+	return time.Time{}
+}
+
+// until returns the time until then.
+func (x *state) until(then time.Time) time.Duration { return then.Sub(fromNanos(x.now)) }

@@ -1,0 +1,98 @@
+package ipam
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+)
+
+// overQuota is a namespace that another address of a pool may not count for; empty where there is none. a is the address
+// where it is known already: what counts for the namespace does so still. chosen are those that the request gets beside
+// it. An operator who names the pool is not bound by it.
+func (x *bounds) overQuota(p *poolState, w PickRequest, a netip.Addr, chosen []choice) (namespace string) {
+	if !p.HasQuotas() || w.byHand() || failpoint.Broken("quota") {
+		return ""
+	}
+	var paid charges
+	if a.IsValid() {
+		paid = x.chargesOf(a, x.record(a))
+	}
+	for _, ns := range w.chargedTo() {
+		limit, bounded := p.Quota(ns)
+		if ns == "" || !bounded || paid.has(charge{p.Name, ns}) {
+			continue
+		}
+		if n, coming := x.inNamespace(p, w, ns, chosen); n+coming >= limit {
+			return ns
+		}
+	}
+	return ""
+}
+
+// inNamespace is how many addresses of a pool count for a namespace, and how many more are to: those that were chosen
+// for the request, and those that are expected.
+func (x *bounds) inNamespace(p *poolState, w PickRequest, namespace string, chosen []choice) (n, coming int) {
+	at := charge{p.Name, namespace}
+	counted := func(a netip.Addr) bool {
+		c := x.chargesOf(a, x.record(a))
+		return c.has(at)
+	}
+	for _, c := range chosen {
+		if c.pool == p && !counted(c.addr) {
+			coming++
+		}
+	}
+	if w.ExpectedIn != nil {
+		for _, a := range w.ExpectedIn(namespace, p.Name) {
+			if !counted(a) && !slices.ContainsFunc(chosen, func(c choice) bool { return c.addr == a }) {
+				coming++
+			}
+		}
+	}
+	return x.charged[p.Name][namespace], coming
+}
+
+// quotaExceeded refuses an address of a pool that a namespace may have no more of.
+func (x *bounds) quotaExceeded(p *poolState, w PickRequest, namespace string, chosen []choice) *Refusal {
+	share := x.quotaShare(p, w, namespace, chosen)
+	return refuse(ReasonQuotaExceeded, explain.Facts{
+		Kind: explain.QuotaExceeded, Who: w.Who, Namespace: namespace, Pool: p.Name, Share: share,
+	})
+}
+
+// quotaShares returns how many addresses of a pool count for the namespaces of a request, where that is bounded.
+func (x *bounds) quotaShares(p *poolState, w PickRequest) (all []explain.NamespaceShare) {
+	if !p.HasQuotas() || w.byHand() {
+		return nil
+	}
+	charged := w.chargedTo()
+	for _, ns := range charged.list() {
+		if _, bounded := p.Quota(ns); bounded {
+			all = append(all, explain.NamespaceShare{Namespace: ns, Share: x.quotaShare(p, w, ns, nil)})
+		}
+	}
+	return all
+}
+
+// quotaShare returns how many addresses of a pool count for a namespace, how many are on their way, and its quota.
+func (x *bounds) quotaShare(p *poolState, w PickRequest, namespace string, chosen []choice) explain.Share {
+	n, coming := x.inNamespace(p, w, namespace, chosen)
+	limit, _ := p.Quota(namespace)
+	return explain.Share{Has: n, Coming: coming, Limit: limit}
+}
+
+// leftIn is how many more addresses of a pool may count for the namespaces of a request; ok is false where that is not
+// bounded.
+func (x *bounds) leftIn(p *poolState, w PickRequest) (left int, ok bool) {
+	for _, ns := range w.chargedTo() {
+		if limit, bounded := p.Quota(ns); ns != "" && bounded {
+			n, coming := x.inNamespace(p, w, ns, nil)
+			if room := max(0, limit-n-coming); !ok || room < left {
+				left, ok = room, true
+			}
+		}
+	}
+	return left, ok
+}

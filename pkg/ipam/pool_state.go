@@ -1,0 +1,176 @@
+package ipam
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"go4.org/netipx"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+)
+
+// uncounted stands for a count that nodes or hosts have changed since.
+const uncounted = -1
+
+// poolState is a pool with what it serves and what of that is free.
+type poolState struct {
+	Pool
+	usable    []netipx.IPRange // of the plan
+	segments  []segment
+	set       *freeSet
+	cooldowns cooldowns
+	overlaps  map[string]*overlap
+	// hosts is how many hosts may draw, uncounted where that has to be found out.
+	hosts int
+	// revision is another number whenever what the pool serves was worked out anew.
+	revision uint64
+	// rebuilding says what the pool waits for before it hands out again; empty when it does not wait.
+	rebuilding string
+}
+
+// Serves says whether the pool hands out addresses at present.
+func (p *poolState) Serves() bool { return p.Pool.Serves() && p.rebuilding == "" }
+
+// segment is a run of addresses that one pool serves; base is the number of its first address in the
+// pool's free set.
+type segment struct {
+	netipx.IPRange
+	base uint64
+	pool *poolState
+}
+
+// assign gives a pool all its addresses but those that it loses to others.
+func (p *poolState) assign() {
+	served := p.Plan.Usable
+	for _, o := range p.overlaps {
+		if o.winner != p {
+			served = ipaddr.Subtract(served, o.shared)
+		}
+	}
+	p.segments = nil
+	var n uint64
+	for _, r := range served.Ranges() {
+		p.segments = append(p.segments, segment{IPRange: r, base: n, pool: p})
+		n = ipaddr.AddSaturated(n, ipaddr.Size(r))
+	}
+	p.set, p.cooldowns = newFreeSet(n), newCooldowns(n)
+}
+
+// address is the i-th address that the pool serves.
+func (p *poolState) address(i uint64) netip.Addr {
+	at, exact := slices.BinarySearchFunc(p.segments, i, func(s segment, i uint64) int { return cmp.Compare(s.base, i) })
+	if !exact {
+		at--
+	}
+	return ipaddr.Advance(p.segments[at].From(), i-p.segments[at].base)
+}
+
+// among says whether a pool serves any of some addresses.
+func (p *poolState) among(some *netipx.IPSet) bool {
+	return slices.ContainsFunc(p.segments, func(s segment) bool { return some.OverlapsRange(s.IPRange) })
+}
+
+// firstAfter is the first free address of a pool at or after a number, going round at the end, that is promised to
+// nobody.
+func (p *poolState) firstAfter(start uint64, w PickRequest) (a netip.Addr, ok bool) {
+	for free := p.set.free(); free > 0; free-- {
+		i, _ := p.set.next(start)
+		if a = p.address(i); !w.promised(a) {
+			return a, true
+		}
+		start = i + 1
+	}
+	return a, false
+}
+
+// firstAmong is the first free address of a pool that is one of some, and not chosen already: sets may overlap.
+func (p *poolState) firstAmong(some *netipx.IPSet, w PickRequest, chosen []choice) (a netip.Addr, ok bool) {
+	for _, r := range some.Ranges() {
+		for _, s := range p.segments {
+			if !s.Overlaps(r) {
+				continue
+			}
+			from, to := s.From(), s.To()
+			if from.Less(r.From()) {
+				from = r.From()
+			}
+			if r.To().Less(to) {
+				to = r.To()
+			}
+			first, last := s.base+ipaddr.Distance(s.From(), from), s.base+ipaddr.Distance(s.From(), to)
+			for i := p.set.after(first); i <= last && i < p.set.n; i = p.set.after(i + 1) {
+				a := p.address(i)
+				if !w.promised(a) && !slices.ContainsFunc(chosen, func(c choice) bool { return c.addr == a }) {
+					return a, true
+				}
+			}
+		}
+	}
+	return a, false
+}
+
+// lists says whether the requester's host may draw from the pool. Ahead of all pods any host may be theirs, where the
+// pool has one or was named.
+func (p *poolState) lists(w PickRequest) bool {
+	if w.Ahead {
+		return w.Pool != "" || len(w.Sets) > 0 || !p.NoHosts()
+	}
+	return p.Draws(w.Host) || w.byHand()
+}
+
+// stop returns what keeps a pool from handing out addresses.
+func (p *poolState) stop() explain.Stop {
+	switch {
+	case p.Serves():
+		return explain.Stop{}
+	case !p.Valid():
+		return explain.Stop{Cause: explain.NotUsable, Detail: p.Problem}
+	case p.Terminating:
+		return explain.Stop{Cause: explain.Terminating}
+	case p.Cordoned:
+		return explain.Stop{Cause: explain.Cordoned}
+	default:
+		return explain.Stop{Cause: explain.Rebuilding, Detail: p.rebuilding}
+	}
+}
+
+// stopped is the reason of a refusal by a pool that hands out nothing.
+func (p *poolState) stopped() Reason {
+	if p.Pool.Serves() {
+		return ReasonPoolRebuilding
+	}
+	return ReasonPoolCordoned
+}
+
+// losesAddresses reports whether another pool serves addresses that this one has, too.
+func (p *poolState) losesAddresses() bool {
+	for _, o := range p.overlaps {
+		if o.winner != p {
+			return true
+		}
+	}
+	return false
+}
+
+// servedByOthers counts the addresses of a pool that other pools, which have them too, serve.
+func (p *poolState) servedByOthers() map[string]uint64 {
+	if !p.losesAddresses() {
+		return nil
+	}
+	to := map[string]uint64{}
+	for other, o := range p.overlaps {
+		if o.winner != p {
+			to[other] = ipaddr.SizeOfSet(o.shared)
+		}
+	}
+	return to
+}
+
+func poolNames(pools []*poolState) (names []string) {
+	for _, p := range pools {
+		names = append(names, p.Name)
+	}
+	return names
+}

@@ -1,0 +1,128 @@
+package ipam
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"go4.org/netipx"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+)
+
+// PickRequest is what a request wants of the index.
+type PickRequest struct {
+	// Host that asks; invalid for a request by hand, and for one that is Ahead.
+	Host      netip.Addr
+	Namespace string
+	// Owner in place of a pod.
+	Owner string
+	// Pool restricts the request to one pool, and with it to the pool's family; empty for any.
+	Pool string
+	// Network restricts the request to the pools of one network; empty for any.
+	Network string
+	// Addrs are the addresses asked for, at most one per family.
+	Addrs []netip.Addr
+	// Have are the addresses that the attachment holds already, fewer than it takes together.
+	Have []Lease
+	// Claim and PodPrimaryKey are those of the terms that the addresses are taken on, IfName is the interface that
+	// they are for: addresses that are kept for them come first. Without a claim all are empty.
+	Claim, PodPrimaryKey, IfName string
+	// Ahead: no pod asks yet. The claim is to have addresses that it does not keep already, of pools for any host.
+	Ahead bool
+	// Room is how many addresses of a family the claim may have in all; 0 for no bound, negative for none at all.
+	Room int
+	// Sets restrict the addresses: the request takes one of each set, or one of each family where a set has both.
+	// None: one of each family of a network.
+	Sets []*netipx.IPSet
+	// Promised says of an address that it is as good as given to somebody else; nil for none. A request that is
+	// served does not ask: the first that comes gets it.
+	Promised func(netip.Addr) bool
+	// Expected are the addresses of a pool that are as good as given to others on the host; nil for none. A request that
+	// is served does not ask.
+	Expected func(pool string) []netip.Addr
+	// Coming counts the addresses of a family that others of the claim are as good as given beside those that it has; nil for
+	// none. A request that is served does not ask.
+	Coming func(f ipaddr.Family) int
+	// ExpectedIn are the addresses of a pool that are as good as given to others and count for a namespace; nil for none. A
+	// request that is served does not ask.
+	ExpectedIn func(namespace, pool string) []netip.Addr
+	// AnyHost: how many addresses of a pool its host may have does not matter.
+	AnyHost bool
+	// Key names the attachment. It also decides where in a pool the search begins.
+	Key string
+	// Who names the requester in messages, such as "pod a/b"; Holder is what histories call it, such as "a/b".
+	Who, Holder string
+}
+
+// byHand is a request of an operator, who names the pool for an owner that is on no host: which hosts and
+// namespaces the pool is for does not matter then.
+func (w PickRequest) byHand() bool { return w.Owner != "" && w.Pool != "" && !w.Host.IsValid() }
+
+// need is one address that a request takes.
+type need struct {
+	slot   int
+	family ipaddr.Family
+	among  *netipx.IPSet // nil for any
+}
+
+// needs are the addresses that the request takes, whether or not it has them; of a family that no pool has it
+// takes none. Those with the least choice come first.
+func (w PickRequest) needs() (all []need) {
+	if len(w.Sets) == 0 {
+		return []need{{family: ipaddr.IPv4}, {family: ipaddr.IPv6}}
+	}
+	for slot, set := range w.Sets {
+		for _, f := range ipaddr.Families() {
+			if ipaddr.HasFamily(set, f) {
+				all = append(all, need{slot, f, set})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b need) int { return cmp.Compare(ipaddr.SizeOfSet(a.among), ipaddr.SizeOfSet(b.among)) }) // sets may overlap
+	return all
+}
+
+// needFor is the need that an address of the request is for.
+func (w PickRequest) needFor(l Lease) need {
+	n := need{slot: l.Slot, family: ipaddr.FamilyOf(l.Addr)}
+	if l.Slot < len(w.Sets) {
+		n.among = w.Sets[l.Slot]
+	}
+	return n
+}
+
+// promised says whether an address is as good as given to somebody else.
+func (w PickRequest) promised(a netip.Addr) bool { return w.Promised != nil && w.Promised(a) }
+
+// covers says whether the request has an address of a need, or gets one of those chosen for it.
+func (w PickRequest) covers(n need, chosen []choice) bool {
+	return slices.ContainsFunc(w.Have, func(l Lease) bool { return ipaddr.FamilyOf(l.Addr) == n.family && l.Slot == n.slot }) ||
+		slices.ContainsFunc(chosen, func(c choice) bool { return ipaddr.FamilyOf(c.addr) == n.family && c.slot == n.slot })
+}
+
+// slotOf is the first of the request's sets that has an address.
+func (w PickRequest) slotOf(a netip.Addr) int {
+	return max(0, slices.IndexFunc(w.Sets, func(s *netipx.IPSet) bool { return s.Contains(a) }))
+}
+
+// admitted says whether an address that is kept for a claim may go to the request.
+func (w PickRequest) admitted(l Lease) bool {
+	return l.admits(Holder{IfName: w.IfName, Slot: w.slotOf(l.Addr)}, Retention{Claim: w.Claim, PodPrimaryKey: w.PodPrimaryKey})
+}
+
+// chargedTo are the namespaces that an address which the request takes counts for. One that is ahead of all pods is for its
+// claim alone.
+func (w PickRequest) chargedTo() ChargedNamespaces {
+	if w.Ahead {
+		return ChargedNamespaces{"", ClaimNamespace(w.Claim)}
+	}
+	return ChargedNamespaces{w.Namespace, ClaimNamespace(w.Claim)}
+}
+
+// choice is an address and the pool that serves it.
+type choice struct {
+	pool *poolState
+	addr netip.Addr
+	slot int
+}
