@@ -39,7 +39,7 @@ func (x *picker) asked(w PickRequest) (choices []choice, refusal *Refusal) {
 	return choices, nil
 }
 
-// served says whether any pool fits.
+// served reports whether any pool fits.
 func (x *catalogue) served(w PickRequest) bool {
 	for range x.fitting(w) {
 		return true

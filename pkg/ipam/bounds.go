@@ -10,7 +10,7 @@ import (
 // bounds knows how many addresses a host, a namespace or a claim may have: none of them gets one above its bound.
 type bounds struct{ state }
 
-// barred says whether a pool gives a request no address beside those chosen for it, because of what its host or a
+// barred reports whether a pool gives a request no address beside those chosen for it, because of what its host or a
 // namespace may have. a is the address where it is known already.
 func (x *bounds) barred(p *poolState, w PickRequest, a netip.Addr, chosen []choice) bool {
 	return x.hostFull(p, w, chosen) || x.overQuota(p, w, a, chosen) != ""

@@ -8,8 +8,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// catalogue has the pools, and where requests look for them. Every pool is in each list that its spec names, in the order
-// of preference, and every address is in the segment of at most one pool.
+// catalogue has the pools, and where requests look for them. Every pool is in each list that its spec names, in the
+// order of preference, and every address is in the segment of at most one pool.
 type catalogue struct {
 	pools map[string]*poolState
 	// rebuilding maps a pool that is being rebuilt to what it waits for; such a pool hands out nothing.

@@ -12,7 +12,8 @@ func ClaimNamespace(claim string) string {
 }
 
 // ChargedTo are the namespaces that an address counts for: that of the pod or owner that has it, and that of the claim
-// that it belongs to. Where both are one it is named once. An address that is free, or set aside by hand, counts for none.
+// that it belongs to. Where both are one it is named once. An address that is free, or set aside by hand, counts for
+// none.
 func (l Lease) ChargedTo() []string {
 	c := chargedTo(l.State, l.Namespace, l.Claim)
 	return c.list()
@@ -66,8 +67,8 @@ func (c *charges) addRecord(r *record) {
 
 func (c *charges) has(at charge) bool { return slices.Contains(c.of[:c.n], at) }
 
-// namespaceUsage counts, by pool and namespace, the addresses that count for namespaces, those missing and those being given
-// included; none that counts for nothing.
+// namespaceUsage counts, by pool and namespace, the addresses that count for namespaces, those missing and those being
+// given included; none that counts for nothing.
 type namespaceUsage struct{ charged map[string]map[string]int }
 
 func (x *namespaceUsage) charge(at charge, by int) {

@@ -342,7 +342,7 @@ func checkLeftovers(t fataler, x *Index) {
 	}
 }
 
-// losesInCircle says whether three or more pools share an address and each loses it to another. The
+// losesInCircle reports whether three or more pools share an address and each loses it to another. The
 // rule looks at two pools at a time; such an address is served by nobody until a lease comes or goes.
 func losesInCircle(x *Index, a netip.Addr) bool {
 	sharing := 0

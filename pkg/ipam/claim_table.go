@@ -20,8 +20,8 @@ func newClaimTable() claimTable {
 	return claimTable{byClaim: map[string]*claimed{}, freeNodes: btree.NewFreeListG[*record](btree.DefaultFreeListSize)}
 }
 
-// claimed are the addresses of one claim. A request finds without looking at all of them how many there are, and which of
-// those that are kept for whichever pod comes was given up last.
+// claimed are the addresses of one claim. A request finds without looking at all of them how many there are, and which
+// of those that are kept for whichever pod comes was given up last.
 type claimed struct {
 	parts []*claimPart
 	n     [2]int // by family
@@ -45,11 +45,11 @@ func partOf(r *record) partKey {
 // treeDegree keeps both the trees of many small claims and the way through that of a large one short.
 const treeDegree = 16
 
-// forAny says whether an address is kept for whichever pod of its claim comes.
+// forAny reports whether an address is kept for whichever pod of its claim comes.
 func (r *record) forAny() bool { return r.state == Reserved && r.key() == "" && !r.has(flagDeleting) }
 
-// takenFirst orders the addresses of a claim: those that any pod may have, the one that was given up last first, then all
-// others.
+// takenFirst orders the addresses of a claim: those that any pod may have, the one that was given up last first, then
+// all others.
 func takenFirst(a, b *record) bool {
 	x, y := a.forAny(), b.forAny()
 	if x != y {

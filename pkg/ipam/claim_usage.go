@@ -8,7 +8,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// ClaimPart are the addresses of a claim of one pool, as their objects say, for one interface, empty for any, and of one family.
+// ClaimPart are the addresses of a claim of one pool, as their objects say, for one interface, empty for any, and of
+// one family.
 type ClaimPart struct {
 	Pool, IfName string
 	Family       ipaddr.Family
@@ -20,8 +21,8 @@ type ClaimPart struct {
 // ClaimUsage are all parts of a claim.
 type ClaimUsage []ClaimPart
 
-// ClaimUsage counts the addresses of a claim, those in use and those that are kept for it, at a cost that does not grow with
-// them. The parts are in the order of pools, interfaces and families.
+// ClaimUsage counts the addresses of a claim, those in use and those that are kept for it, at a cost that does not
+// grow with them. The parts are in the order of pools, interfaces and families.
 func (x *leaseView) ClaimUsage(claim string) (all ClaimUsage) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// claimOf is an index of a pool of 65,536 addresses, of which a claim has so many: all kept for whichever pod of it comes, or
-// all but one in use.
+// claimOf is an index of a pool of 65,536 addresses, of which a claim has so many: all kept for whichever pod of it
+// comes, or all but one in use.
 func claimOf(t testing.TB, size int, inUse bool) *Index {
 	t.Helper()
 	p := benchPool(t, 65536)

@@ -23,7 +23,8 @@ func leaseOf(a netip.Addr, r *record) Lease {
 }
 
 // rewritten reports whether a list that is not older than an entry shows that the store was put back: a list is never
-// behind its own version, and a version is written once. The entry of a later holder has the version of another's object.
+// behind its own version, and a version is written once. The entry of a later holder has the version of another's
+// object.
 func (x *state) rewritten(r *record, l Lease) bool {
 	_, behind := x.behind[l.Addr]
 	return l.Version < r.version || l.Version == r.version && !behind && nanos(l.Updated) != r.updated
@@ -48,15 +49,17 @@ func (x *state) apply(changes []change, l Lease) []change {
 	return append(changes, x.put(old, r, false))
 }
 
-// continues reports whether somebody else wrote the object of a holding, as kubectl label and kubectl delete do. They do not write
-// down with which version its holder got the address. An entry remembers it: that tells the first of two leases of a container.
+// continues reports whether somebody else wrote the object of a holding, as kubectl label and kubectl delete do. They
+// do not write down with which version its holder got the address. An entry remembers it: that tells the first of two
+// leases of a container.
 func (r *record) continues(old *record) bool {
 	return r.state == Active && r.bound == 0 && r.updated == old.updated && r.started == old.started && r.ifName == old.ifName && sameHolder(r, old)
 }
 
-// put makes r the entry of its address in place of old, if there was one. restored says that r is of a store that was put
-// back to an older state, in which old was not yet. Who had the address later than r says has it still: an entry that is
-// free is missing, and one of an earlier holder is his, with the version of the object that must be written again.
+// put makes r the entry of its address in place of old, if there was one. restored says that r is of a store that was
+// put back to an older state, in which old was not yet. Who had the address later than r says has it still: an entry
+// that is free is missing, and one of an earlier holder is his, with the version of the object that must be written
+// again.
 func (x *state) put(old, r *record, restored bool) change {
 	known := x.missing[r.addr]
 	if old != nil {

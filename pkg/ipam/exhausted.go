@@ -8,8 +8,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// exhausted says why pools that fit gave no address, with their counts. The refusal is about the pool that is in the way,
-// not one that has room.
+// exhausted says why pools that fit gave no address, with their counts. The refusal is about the pool that is in the
+// way, not one that has room.
 func (x *picker) exhausted(w PickRequest, fit []*poolState) *Refusal {
 	for _, p := range fit {
 		x.expireCooldowns(p)

@@ -2,15 +2,15 @@ package ipam
 
 import "net/netip"
 
-// feed takes what the watch delivers and what this process writes. An entry changes only to a higher version of its epoch,
-// or to one of the next.
+// feed takes what the watch delivers and what this process writes. An entry changes only to a higher version of its
+// epoch, or to one of the next.
 type feed struct {
 	*guarded
 	subscribers []func(old, new Lease)
 }
 
-// Subscribe has fn called after every change of an entry, outside the index's lock and possibly from several goroutines at
-// once. An entry without an object is given as a Lease of version 0. Subscribe before the index is fed.
+// Subscribe has fn called after every change of an entry, outside the index's lock and possibly from several
+// goroutines at once. An entry without an object is given as a Lease of version 0. Subscribe before the index is fed.
 func (x *feed) Subscribe(fn func(old, new Lease)) { x.subscribers = append(x.subscribers, fn) }
 
 // update changes the index and tells the subscribers about it outside the lock.
@@ -66,11 +66,11 @@ func (x *feed) Wrote(l Lease) {
 	})
 }
 
-// WroteDelete takes note that this process deleted the object of an address at the given version, or found that it is gone.
-// The note stays until the watch delivers the deletion, so that neither a late event nor a late answer
-// to an earlier write can bring it back. Where the watch has passed the version and the index shows
-// something else, the deletion was delivered already. A version of an earlier epoch says nothing: noted, it would hide
-// the object until the versions have come that far again.
+// WroteDelete takes note that this process deleted the object of an address at the given version, or found that it is
+// gone. The note stays until the watch delivers the deletion, so that neither a late event nor a late answer to an
+// earlier write can bring it back. Where the watch has passed the version and the index shows something else, the
+// deletion was delivered already. A version of an earlier epoch says nothing: noted, it would hide the object until
+// the versions have come that far again.
 func (x *feed) WroteDelete(a netip.Addr, version uint64, epoch uint32) {
 	x.update(func() (changes []change) {
 		r := x.record(a)
@@ -90,10 +90,10 @@ func (x *feed) WroteDelete(a netip.Addr, version uint64, epoch uint32) {
 	})
 }
 
-// Replace takes a full list as of version: entries that it does not hold go, unless they are newer
-// than the list. A list older than what the watch delivered changes nothing. It says whether the list shows that
-// the store was put back to an older state, and its versions were raised so that everybody lists: then, too, nothing new is
-// given until Returned.
+// Replace takes a full list as of version: entries that it does not hold go, unless they are newer than the list. A
+// list older than what the watch delivered changes nothing. It says whether the list shows that the store was put back
+// to an older state, and its versions were raised so that everybody lists: then, too, nothing new is given until
+// Returned.
 func (x *feed) Replace(all []Lease, version uint64) (restored bool) {
 	x.update(func() (changes []change) {
 		if version < x.seen {

@@ -20,7 +20,7 @@ func newFreeSet(n uint64) *freeSet { return &freeSet{n: n} }
 // free is how many numbers are free.
 func (f *freeSet) free() uint64 { return f.n - f.taken }
 
-// has says whether number i, which is below n, is taken.
+// has reports whether number i, which is below n, is taken.
 func (f *freeSet) has(i uint64) bool { return f.word(0, i/64)&(1<<(i%64)) != 0 }
 
 // set marks number i, which is below n, as taken or free.

@@ -97,9 +97,9 @@ func Room(pools []Headroom) uint64 {
 	return alone
 }
 
-// KindOf says all that matters to a request of the host that it comes from: the pools that the host may draw from, and how
-// many more addresses it may have of those that bound them. expected is as in a PickRequest. It is empty for a host without
-// pools.
+// KindOf says all that matters to a request of the host that it comes from: the pools that the host may draw from, and
+// how many more addresses it may have of those that bound them. expected is as in a PickRequest. It is empty for a
+// host without pools.
 func (x *Index) KindOf(host netip.Addr, expected func(pool string) []netip.Addr) string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

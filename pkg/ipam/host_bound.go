@@ -7,8 +7,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 )
 
-// hostFull says whether the host of a request has as many addresses of a pool as one host may have, with those that were
-// chosen for the request already. A request by hand, and one that is ahead of all pods, is on no host.
+// hostFull reports whether the host of a request has as many addresses of a pool as one host may have, with those that
+// were chosen for the request already. A request by hand, and one that is ahead of all pods, is on no host.
 func (x *bounds) hostFull(p *poolState, w PickRequest, chosen []choice) bool {
 	if p.MaxPerHost == 0 || !w.Host.IsValid() || w.AnyHost {
 		return false
@@ -17,8 +17,8 @@ func (x *bounds) hostFull(p *poolState, w PickRequest, chosen []choice) bool {
 	return n+coming >= p.MaxPerHost
 }
 
-// onHost is how many addresses of a pool the host of a request has, and how many more it is to have: those that are being
-// given to it, that were chosen for the request, and that are expected there.
+// onHost is how many addresses of a pool the host of a request has, and how many more it is to have: those that are
+// being given to it, that were chosen for the request, and that are expected there.
 func (x *bounds) onHost(p *poolState, w PickRequest, chosen []choice) (n, coming int) {
 	at := hostPool{w.Host, p.Name}
 	held := x.coming[at]
@@ -52,8 +52,8 @@ func (x *bounds) noneOnHost(p *poolState, w PickRequest, chosen []choice) *Refus
 	return refuse(ReasonHostFull, explain.Facts{Kind: explain.HostFull, Who: w.Who, Host: w.Host, Pool: p.Name, Share: share})
 }
 
-// hostShare returns how many addresses of a pool the host of a request has, how many are on their way there, and how many
-// it may have.
+// hostShare returns how many addresses of a pool the host of a request has, how many are on their way there, and how
+// many it may have.
 func (x *bounds) hostShare(p *poolState, w PickRequest, chosen []choice) explain.Share {
 	n, coming := x.onHost(p, w, chosen)
 	return explain.Share{Has: n, Coming: coming, Limit: p.MaxPerHost}

@@ -54,7 +54,7 @@ func (n Networks) String() string {
 	return explain.FirstFew(texts, "networks")
 }
 
-// Draws says whether a host may draw from the pool: it is listed, or lies in one of the host subnets.
+// Draws reports whether a host may draw from the pool: it is listed, or lies in one of the host subnets.
 func (p Pool) Draws(host netip.Addr) bool {
 	if _, listed := p.Hosts[host]; listed {
 		return true
@@ -63,5 +63,5 @@ func (p Pool) Draws(host netip.Addr) bool {
 	return covered
 }
 
-// NoHosts says whether the pool is for no host at all.
+// NoHosts reports whether the pool is for no host at all.
 func (p Pool) NoHosts() bool { return len(p.Hosts)+len(p.HostSubnets) == 0 }

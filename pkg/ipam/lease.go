@@ -100,7 +100,7 @@ func (h Holder) attachment() string {
 	return h.PodUID
 }
 
-// SameAttachment says whether two holders are the same attachment: the same interface of the same
+// SameAttachment reports whether two holders are the same attachment: the same interface of the same
 // pod or owner, or, where one of them knows no pod UID, of the same container.
 func (h Holder) SameAttachment(o Holder) bool {
 	if h.IfName != o.IfName {
@@ -128,7 +128,7 @@ type Retention struct {
 // Retained reports whether the address stays with its claim when its holder gives it up.
 func (s Retention) Retained() bool { return s.Claim != "" && s.Fixed }
 
-// admits says whether an address that is kept so may go to a holder on these terms: of the same claim, and of
+// admits reports whether an address that is kept so may go to a holder on these terms: of the same claim, and of
 // the same pod and interface where the address is for one.
 func (l Lease) admits(h Holder, s Retention) bool {
 	return l.Claim != "" && l.Claim == s.Claim && (l.PodPrimaryKey == "" || l.PodPrimaryKey == s.PodPrimaryKey) &&
@@ -163,15 +163,16 @@ type Lease struct {
 	Foreign bool
 }
 
-// IsKept says whether a claim keeps the address and nobody has it.
+// IsKept reports whether a claim keeps the address and nobody has it.
 func (l Lease) IsRetained() bool { return l.State == Reserved && l.Claim != "" }
 
 // Bound is the version with which the holder got the address. Of two leases of one container it says which was
 // written first, on every replica: it does not change while the holder has the address.
 func (l Lease) Bound() uint64 { return cmp.Or(l.BoundVersion, l.Version) }
 
-// CompareBound orders leases by when their holders got them. One that was bound with a version above its own is from before
-// the store was put back to an older state, after which versions began lower: it comes before all that were bound since.
+// CompareBound orders leases by when their holders got them. One that was bound with a version above its own is from
+// before the store was put back to an older state, after which versions began lower: it comes before all that were
+// bound since.
 func CompareBound(a, b Lease) int {
 	lost := func(l Lease) int {
 		if l.Bound() > l.Version && !failpoint.Broken("bound") {
@@ -182,13 +183,13 @@ func CompareBound(a, b Lease) int {
 	return cmp.Or(cmp.Compare(lost(a), lost(b)), cmp.Compare(a.Bound(), b.Bound()))
 }
 
-// Rebuilt says whether the lease was made again from what its pod reported: it names no container, as those do that a
-// container asked for.
+// Rebuilt reports whether the lease was made again from what its pod reported: it names no container, as those do that
+// a container asked for.
 func (l Lease) Rebuilt() bool {
 	return l.State == Active && l.PodName != "" && l.ContainerID == "" && l.Owner == ""
 }
 
-// SameHolding says whether a lease that was read later is the same holding of the address: in use, by the same
+// SameHolding reports whether a lease that was read later is the same holding of the address: in use, by the same
 // container, since the same time.
 func (l Lease) SameHolding(later Lease) bool {
 	return later.State == Active && later.ContainerID == l.ContainerID && later.PodUID == l.PodUID && later.Updated.Equal(l.Updated)

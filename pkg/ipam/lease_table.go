@@ -6,8 +6,8 @@ import (
 	"net/netip"
 )
 
-// leaseTable finds the entries of addresses by what they are looked for. Each address has at most one entry. An entry is in
-// every table whose key it has, and what is Available is found by its address alone.
+// leaseTable finds the entries of addresses by what they are looked for. Each address has at most one entry. An entry
+// is in every table whose key it has, and what is Available is found by its address alone.
 type leaseTable struct {
 	seed         maphash.Seed
 	byAddr       table

@@ -6,10 +6,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
-// An address is missing when its object goes, or is emptied by hand, while somebody has it, or when the object names an earlier
-// holder after the store was put back. Nobody else is given it until the lease is written again from what is remembered
-// here. Where the object is of an earlier holder, the entry of the index is that of the later one: neither a release nor a
-// request of the earlier one finds the address.
+// An address is missing when its object goes, or is emptied by hand, while somebody has it, or when the object names
+// an earlier holder after the store was put back. Nobody else is given it until the lease is written again from what
+// is remembered here. Where the object is of an earlier holder, the entry of the index is that of the later one:
+// neither a release nor a request of the earlier one finds the address.
 
 // markMissing remembers an entry that goes although it is held. A release is an update and never comes here.
 func (x *state) markMissing(r *record) {
@@ -23,9 +23,9 @@ func (x *state) markMissing(r *record) {
 	}
 }
 
-// emptied reports whether an entry was made free by somebody who does not go through the transitions of a lease, as with
-// kubectl edit: these take the finalizer off, unless the object is being deleted, and write when that was, which is never
-// when the holder got the address.
+// emptied reports whether an entry was made free by somebody who does not go through the transitions of a lease, as
+// with kubectl edit: these take the finalizer off, unless the object is being deleted, and write when that was, which
+// is never when the holder got the address.
 func emptied(old, r *record) bool {
 	if old.state == Available || r.state != Available || failpoint.Broken("emptied") {
 		return false
@@ -38,8 +38,9 @@ func sameHolder(a, b *record) bool {
 	return a.state == b.state && a.container() == b.container() && a.uid() == b.uid() && a.owner() == b.owner() && a.claim() == b.claim()
 }
 
-// precedes reports whether an entry says nothing of a holding that is known: it was written before, or only a holding of before
-// was given up in it. After the store was put back to a time of that one, whoever knows no later frees the address.
+// precedes reports whether an entry says nothing of a holding that is known: it was written before, or only a holding
+// of before was given up in it. After the store was put back to a time of that one, whoever knows no later frees the
+// address.
 func precedes(r, known *record) bool {
 	if r.updated <= known.updated {
 		return r.updated < known.updated

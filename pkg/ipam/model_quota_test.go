@@ -11,7 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// counted are the addresses of a pool that count for a namespace: in use by its pods, of its claims, missing, or being given.
+// counted are the addresses of a pool that count for a namespace: in use by its pods, of its claims, missing, or being
+// given.
 func (m *model) counted(pool, namespace string, known map[netip.Addr]Lease) map[netip.Addr]bool {
 	all := map[netip.Addr]bool{}
 	for _, leases := range []map[netip.Addr]Lease{known, m.lost} {

@@ -118,7 +118,7 @@ func (m *model) rests(p Pool, l Lease) bool {
 	return released.Add(p.Cooldown).After(m.now)
 }
 
-// had says whether the requester had the address last.
+// had reports whether the requester had the address last.
 func had(w PickRequest, l Lease) bool {
 	for _, e := range l.History.Entries() {
 		if e.Holder != "" {

@@ -8,9 +8,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 )
 
-// overQuota is a namespace that another address of a pool may not count for; empty where there is none. a is the address
-// where it is known already: what counts for the namespace does so still. chosen are those that the request gets beside
-// it. An operator who names the pool is not bound by it.
+// overQuota is a namespace that another address of a pool may not count for; empty where there is none. a is the
+// address where it is known already: what counts for the namespace does so still. chosen are those that the request
+// gets beside it. An operator who names the pool is not bound by it.
 func (x *bounds) overQuota(p *poolState, w PickRequest, a netip.Addr, chosen []choice) (namespace string) {
 	if !p.HasQuotas() || w.byHand() || failpoint.Broken("quota") {
 		return ""

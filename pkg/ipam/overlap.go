@@ -15,7 +15,7 @@ type overlap struct {
 	winner *poolState
 }
 
-// decide says which pool serves the shared addresses.
+// decide chooses which pool serves the shared addresses.
 func (o *overlap) decide() *poolState {
 	a, b := o.pools[0], o.pools[1]
 	if Prevails(a.Pool, b.Pool, o.held[0] > 0, o.held[1] > 0) {
@@ -32,7 +32,7 @@ func (o *overlap) heldBy(p *poolState) int {
 	return o.held[0]
 }
 
-// Prevails says whether a, and not b, serves the addresses that both have: one that is not being deleted
+// Prevails reports whether a, and not b, serves the addresses that both have: one that is not being deleted
 // does, then the one that holds leases on them, then the older, then by name.
 func Prevails(a, b Pool, aHolds, bHolds bool) bool {
 	return cmp.Or(

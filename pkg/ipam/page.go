@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Filter says which addresses a list is about. What is empty or zero says nothing.
+// Filter selects which addresses a list is about. What is empty or zero says nothing.
 type Filter struct {
 	ContainerID, IfName string
 	Namespace, PodName  string
@@ -22,9 +22,10 @@ func (f *Filter) match(r *record, container compact) bool {
 		equal(f.Pool, r.params.Value().Pool) && equal(f.Status, r.state.String()) && (!f.Host.IsValid() || r.host.Value() == f.Host)
 }
 
-// Page are the first so many addresses behind one, in order, that have an object and match; total counts all that match, and
-// more says whether there are any behind the page. It takes memory for the page alone, and holds the index for a part
-// of it at a time: of each address it sees one entry, of different ones such as there were at different moments.
+// Page are the first so many addresses behind one, in order, that have an object and match; total counts all that
+// match, and more reports whether there are any behind the page. It takes memory for the page alone, and holds the
+// index for a part of it at a time: of each address it sees one entry, of different ones such as there were at
+// different moments.
 func (x *leaseView) Page(f Filter, after netip.Addr, limit int) (page []Lease, total int, more bool) {
 	var s selection
 	container := compactHex(f.ContainerID)

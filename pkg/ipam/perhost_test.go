@@ -113,7 +113,8 @@ func TestInheritPerHost(t *testing.T) {
 	}
 }
 
-// TestInheritsPerHost: a pod takes over the address of an earlier one where the host may have one more, or has it already.
+// TestInheritsPerHost: a pod takes over the address of an earlier one where the host may have one more, or has it
+// already.
 func TestInheritsPerHost(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8-10.0.0.12"}, hosts(host1, host2), perHost(1)))
 	mine, other := lease("10.0.0.8", "a", 1), lease("10.0.0.9", "a", 2)

@@ -11,8 +11,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 )
 
-// picker chooses addresses for a request, or refuses. It changes nothing but what has expired: that an address is chosen
-// says nothing of the next request.
+// picker chooses addresses for a request, or refuses. It changes nothing but what has expired: that an address is
+// chosen says nothing of the next request.
 type picker struct{ bounds }
 
 // Pick is an address chosen for a request. It is assumed for the request until Forget.
@@ -167,7 +167,8 @@ func (x *picker) firstFree(pools []*poolState, n need, w PickRequest, chosen []c
 	return choice{}, false
 }
 
-// returns refuses new addresses while other replicas may not have written again what they know since the store was put back.
+// returns refuses new addresses while other replicas may not have written again what they know since the store was put
+// back.
 func (x *picker) returns(w PickRequest) *Refusal {
 	if x.returning == 0 || failpoint.Broken("returning") {
 		return nil

@@ -61,10 +61,10 @@ func (p Pool) Params() Params {
 	return Params{Pool: p.Name, Bits: p.Plan.Subnet.Bits(), Gateway: p.Plan.Gateway}
 }
 
-// Valid says whether the pool's spec can be used.
+// Valid reports whether the pool's spec can be used.
 func (p Pool) Valid() bool { return p.Problem == "" }
 
-// Serves says whether the pool hands out addresses at all.
+// Serves reports whether the pool hands out addresses at all.
 func (p Pool) Serves() bool { return p.Valid() && !p.Cordoned && !p.Terminating }
 
 // Family returns that of all addresses of the pool.

@@ -45,8 +45,9 @@ func (x *state) countsOf(name string) (c PoolCounts) {
 	return c
 }
 
-// heldElsewhere counts the held addresses of a pool that it does not serve. There is none to look at unless it loses addresses to
-// another, and all that it has only where it loses some to several: an address may be among those of each.
+// heldElsewhere counts the held addresses of a pool that it does not serve. There is none to look at unless it loses
+// addresses to another, and all that it has only where it loses some to several: an address may be among those of
+// each.
 func (x *state) heldElsewhere(name string) (n int) {
 	p, m := x.pools[name], x.byPool[name]
 	if m == nil {

@@ -30,7 +30,7 @@ type poolState struct {
 	rebuilding string
 }
 
-// Serves says whether the pool hands out addresses at present.
+// Serves reports whether the pool hands out addresses at present.
 func (p *poolState) Serves() bool { return p.Pool.Serves() && p.rebuilding == "" }
 
 // segment is a run of addresses that one pool serves; base is the number of its first address in the
@@ -67,7 +67,7 @@ func (p *poolState) address(i uint64) netip.Addr {
 	return ipaddr.Advance(p.segments[at].From(), i-p.segments[at].base)
 }
 
-// among says whether a pool serves any of some addresses.
+// among reports whether a pool serves any of some addresses.
 func (p *poolState) among(some *netipx.IPSet) bool {
 	return slices.ContainsFunc(p.segments, func(s segment) bool { return some.OverlapsRange(s.IPRange) })
 }
@@ -111,8 +111,8 @@ func (p *poolState) firstAmong(some *netipx.IPSet, w PickRequest, chosen []choic
 	return a, false
 }
 
-// lists says whether the requester's host may draw from the pool. Ahead of all pods any host may be theirs, where the
-// pool has one or was named.
+// lists reports whether the requester's host may draw from the pool. Ahead of all pods any host may be theirs, where
+// the pool has one or was named.
 func (p *poolState) lists(w PickRequest) bool {
 	if w.Ahead {
 		return w.Pool != "" || len(w.Sets) > 0 || !p.NoHosts()

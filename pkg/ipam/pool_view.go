@@ -163,8 +163,8 @@ func (x *poolView) Outside(some *netipx.IPSet, pool string) *netipx.IPSet {
 	return ipaddr.Subtract(some, ipaddr.SetOf(served...))
 }
 
-// QuotaUse is what counts for the namespaces of a pool that bounds them, by namespace; nil for any other pool. Those that
-// have a quota of their own are there also with nothing.
+// QuotaUse is what counts for the namespaces of a pool that bounds them, by namespace; nil for any other pool. Those
+// that have a quota of their own are there also with nothing.
 func (x *poolView) QuotaUse(pool string) []NamespaceUse {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

@@ -41,11 +41,11 @@ type PickRequest struct {
 	// Expected are the addresses of a pool that are as good as given to others on the host; nil for none. A request that
 	// is served does not ask.
 	Expected func(pool string) []netip.Addr
-	// Coming counts the addresses of a family that others of the claim are as good as given beside those that it has; nil for
-	// none. A request that is served does not ask.
+	// Coming counts the addresses of a family that others of the claim are as good as given beside those that it has;
+	// nil for none. A request that is served does not ask.
 	Coming func(f ipaddr.Family) int
-	// ExpectedIn are the addresses of a pool that are as good as given to others and count for a namespace; nil for none. A
-	// request that is served does not ask.
+	// ExpectedIn are the addresses of a pool that are as good as given to others and count for a namespace; nil for
+	// none. A request that is served does not ask.
 	ExpectedIn func(namespace, pool string) []netip.Addr
 	// AnyHost: how many addresses of a pool its host may have does not matter.
 	AnyHost bool
@@ -92,10 +92,10 @@ func (w PickRequest) needFor(l Lease) need {
 	return n
 }
 
-// promised says whether an address is as good as given to somebody else.
+// promised reports whether an address is as good as given to somebody else.
 func (w PickRequest) promised(a netip.Addr) bool { return w.Promised != nil && w.Promised(a) }
 
-// covers says whether the request has an address of a need, or gets one of those chosen for it.
+// covers reports whether the request has an address of a need, or gets one of those chosen for it.
 func (w PickRequest) covers(n need, chosen []choice) bool {
 	return slices.ContainsFunc(w.Have, func(l Lease) bool { return ipaddr.FamilyOf(l.Addr) == n.family && l.Slot == n.slot }) ||
 		slices.ContainsFunc(chosen, func(c choice) bool { return ipaddr.FamilyOf(c.addr) == n.family && c.slot == n.slot })
@@ -106,13 +106,13 @@ func (w PickRequest) slotOf(a netip.Addr) int {
 	return max(0, slices.IndexFunc(w.Sets, func(s *netipx.IPSet) bool { return s.Contains(a) }))
 }
 
-// admitted says whether an address that is kept for a claim may go to the request.
+// admitted reports whether an address that is kept for a claim may go to the request.
 func (w PickRequest) admitted(l Lease) bool {
 	return l.admits(Holder{IfName: w.IfName, Slot: w.slotOf(l.Addr)}, Retention{Claim: w.Claim, PodPrimaryKey: w.PodPrimaryKey})
 }
 
-// chargedTo are the namespaces that an address which the request takes counts for. One that is ahead of all pods is for its
-// claim alone.
+// chargedTo are the namespaces that an address which the request takes counts for. One that is ahead of all pods is
+// for its claim alone.
 func (w PickRequest) chargedTo() ChargedNamespaces {
 	if w.Ahead {
 		return ChargedNamespaces{"", ClaimNamespace(w.Claim)}

@@ -5,18 +5,19 @@ import (
 	"time"
 )
 
-// ReturnTime is how long nobody is given a new address after the store was put back to an older state. No replica is sure to
-// know every holder: one whose watch had not delivered the last write would give a container that asks again a second
-// address, and the first to somebody else. Meanwhile the other replicas notice, too, and write again what they know.
+// ReturnTime is how long nobody is given a new address after the store was put back to an older state. No replica is
+// sure to know every holder: one whose watch had not delivered the last write would give a container that asks again a
+// second address, and the first to somebody else. Meanwhile the other replicas notice, too, and write again what they
+// know.
 const ReturnTime = 15 * time.Second
 
 // ErrReset says that the index was made anew while somebody waited for it to reach a version.
 var ErrReset = errors.New("the store was put back to an older state")
 
-// ResetTo takes a full list of a store that was put back to an older state, whatever the versions. What was held
-// by what was known before, and is not in the list, or free in it, or of an earlier holder, counts as missing. Who waits for a version
-// is told, and no write is in doubt any more: it was for a store that is no more. From then on nothing new is given, until
-// Returned is called.
+// ResetTo takes a full list of a store that was put back to an older state, whatever the versions. What was held by
+// what was known before, and is not in the list, or free in it, or of an earlier holder, counts as missing. Who waits
+// for a version is told, and no write is in doubt any more: it was for a store that is no more. From then on nothing
+// new is given, until Returned is called.
 func (x *feed) ResetTo(all []Lease, version uint64) {
 	x.update(func() (changes []change) {
 		for _, w := range x.waiters {
@@ -56,8 +57,8 @@ func (x *feed) Epoch() uint32 {
 	return x.epoch
 }
 
-// Returned ends the time without new addresses that a restore began: whoever feeds the index calls it once for each, after
-// ReturnTime.
+// Returned ends the time without new addresses that a restore began: whoever feeds the index calls it once for each,
+// after ReturnTime.
 func (x *feed) Returned() {
 	x.mu.Lock()
 	defer x.mu.Unlock()

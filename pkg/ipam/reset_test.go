@@ -145,8 +145,8 @@ func TestRestartToEarlierHolders(t *testing.T) {
 	}
 }
 
-// Whoever knows only the earlier holder that the copy names, and releases what that one had, takes nothing from the one who has the
-// address now. A release of his own counts.
+// Whoever knows only the earlier holder that the copy names, and releases what that one had, takes nothing from the
+// one who has the address now. A release of his own counts.
 func TestEarlierHolderIsReleasedAfterARestart(t *testing.T) {
 	const a = "10.0.0.1"
 	held := func(container string, version uint64, s int) Lease {
@@ -189,7 +189,8 @@ func TestEarlierHolderIsReleasedAfterARestart(t *testing.T) {
 	}
 }
 
-// What a request learns about an earlier epoch is not taken for news of this one: a version of then would hide what comes.
+// What a request learns about an earlier epoch is not taken for news of this one: a version of then would hide what
+// comes.
 func TestAnswersAcrossARestart(t *testing.T) {
 	const a, b = "10.0.0.1", "10.0.0.2"
 	for what, late := range map[string]func(x *Index, was Lease){

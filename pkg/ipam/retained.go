@@ -76,7 +76,7 @@ func (x *picker) retainingPool(w PickRequest, a netip.Addr) (*poolState, *Refusa
 	return p, nil
 }
 
-// waits says whether an address is reserved for a need of the request.
+// waits reports whether an address is reserved for a need of the request.
 func waits(r *record, w PickRequest, n need) bool {
 	name := r.ifName.Value()
 	return r.state == Reserved && ipaddr.FamilyOf(r.addr) == n.family && !r.has(flagDeleting) && (n.among == nil || n.among.Contains(r.addr)) &&
@@ -98,8 +98,8 @@ func (x *picker) retainedElsewhere(w PickRequest, a netip.Addr, p *poolState) *R
 	})
 }
 
-// retainedForAny is the one of the addresses that are kept for whichever pod of the request's claim comes that was given up
-// last and can be had; the choice has no pool where there is none.
+// retainedForAny is the one of the addresses that are kept for whichever pod of the request's claim comes that was
+// given up last and can be had; the choice has no pool where there is none.
 func (x *picker) retainedForAny(w PickRequest, n need, chosen []choice) (best choice) {
 	c := x.byClaim[w.Claim]
 	if c == nil {
@@ -128,8 +128,8 @@ func (x *picker) retainedForAny(w PickRequest, n need, chosen []choice) (best ch
 	return best
 }
 
-// retainedFor is an address of a pool, as its object says, that is kept for whichever pod of the request's claim comes; invalid
-// for none.
+// retainedFor is an address of a pool, as its object says, that is kept for whichever pod of the request's claim
+// comes; invalid for none.
 func (x *picker) retainedFor(p *poolState, w PickRequest, n need) (found netip.Addr) {
 	c := x.byClaim[w.Claim]
 	if c == nil {
@@ -151,8 +151,8 @@ func (x *picker) retainedFor(p *poolState, w PickRequest, n need) (found netip.A
 	return found
 }
 
-// mayServe is false where a request gets none of the addresses of a part: their pool serves them all itself, and not the
-// request. For the namespaces that it counts for they are all like the first.
+// mayServe is false where a request gets none of the addresses of a part: their pool serves them all itself, and not
+// the request. For the namespaces that it counts for they are all like the first.
 func (x *picker) mayServe(part *claimPart, w PickRequest, chosen []choice) bool {
 	p := x.pools[part.of.pool]
 	first, _ := part.all.Min()

@@ -52,7 +52,7 @@ func (x *state) refresh(a netip.Addr) {
 	}
 }
 
-// occupied says whether an address cannot be handed out at present, its cooldown apart.
+// occupied reports whether an address cannot be handed out at present, its cooldown apart.
 func (x *state) occupied(a netip.Addr) bool {
 	if r := x.record(a); r != nil && (r.state != Available || r.has(flagDeleting) && !failpoint.Broken("deleting")) {
 		return true

@@ -2,9 +2,9 @@ package ipam
 
 import "net/netip"
 
-// state is what the index knows, without its lock. An address is free in the set of the pool that serves it exactly when
-// occupied says no and, once its cooldowns have expired, it does not cool. Each of the embedded parts keeps a rule of its
-// own; what touches several of them is a method of state.
+// state is what the index knows, without its lock. An address is free in the set of the pool that serves it exactly
+// when occupied says no and, once its cooldowns have expired, it does not cool. Each of the embedded parts keeps a
+// rule of its own; what touches several of them is a method of state.
 type state struct {
 	leaseTable
 	claimTable
@@ -72,8 +72,8 @@ func (x *state) chargesOf(a netip.Addr, r *record) (c charges) {
 	return c
 }
 
-// adjustCharges counts the charges of an address whose entry is r. Whatever changes them takes them off before, and adds what
-// they are afterwards.
+// adjustCharges counts the charges of an address whose entry is r. Whatever changes them takes them off before, and
+// adds what they are afterwards.
 func (x *state) adjustCharges(a netip.Addr, r *record, by int) {
 	c := x.chargesOf(a, r)
 	for _, at := range c.of[:c.n] {
@@ -114,7 +114,7 @@ func (x *state) count(r *record, by int) {
 	}
 }
 
-// drains says whether a held address is outside what its pool, if there is one, has now.
+// drains reports whether a held address is outside what its pool, if there is one, has now.
 func (x *state) drains(r *record) bool {
 	p := x.pools[r.params.Value().Pool]
 	return p != nil && p.Valid() && r.state != Available && !p.Plan.Usable.Contains(r.addr)
@@ -134,7 +134,7 @@ func (x *state) findDraining(pool string) {
 	}
 }
 
-// servesItsOwn says whether a pool serves each address whose object names it.
+// servesItsOwn reports whether a pool serves each address whose object names it.
 func (x *state) servesItsOwn(pool string) bool {
 	p, m := x.pools[pool], x.byPool[pool]
 	return p != nil && p.Valid() && len(p.overlaps) == 0 && (m == nil || len(m.draining) == 0)

@@ -2,8 +2,8 @@ package ipam
 
 import "time"
 
-// AssumeTakeOver is TakeOverParams for a request that takes the address over now. It is assumed for the request until Forget, unless
-// it is assumed already.
+// AssumeTakeOver is TakeOverParams for a request that takes the address over now. It is assumed for the request until
+// Forget, unless it is assumed already.
 func (x *Index) AssumeTakeOver(w PickRequest, l Lease, now time.Time) (held bool, refusal *Refusal) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -45,7 +45,8 @@ func (x *picker) takeOverPool(w PickRequest, l Lease) (*poolState, *Refusal) {
 	return pool, nil
 }
 
-// RetainsOwn reports whether an address is kept for the request's own pod in the place of one that it took as a new one.
+// RetainsOwn reports whether an address is kept for the request's own pod in the place of one that it took as a new
+// one.
 func (x *Index) RetainsOwn(w PickRequest, taken Lease) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

@@ -75,7 +75,7 @@ func Renew(l Lease, began time.Time) (next Lease, ok bool) {
 	return l, true
 }
 
-// movesTo says whether a holder's address may move to another: within the same container, whose pod
+// movesTo reports whether a holder's address may move to another: within the same container, whose pod
 // may have been known by another UID, or within the same attachment; never between owners, and never
 // back to a container that a newer one replaced.
 func (h Holder) movesTo(to Holder) bool {
@@ -127,8 +127,8 @@ func Free(l Lease, now time.Time, c Change) (next Lease, changed bool) {
 	return next, true
 }
 
-// given is when the address is given up: never the very moment at which its holder got it, by which one is told that was
-// made free by hand.
+// given is when the address is given up: never the very moment at which its holder got it, by which one is told that
+// was made free by hand.
 func (l Lease) given(now time.Time) time.Time {
 	if now.Equal(l.Updated) {
 		return now.Add(1)
@@ -195,8 +195,8 @@ func Refresh(l Lease, p Params) (next Lease, changed bool) {
 	return l, true
 }
 
-// Restore is a missing lease as it is written in place of what is there now, if anything is. An object that is being deleted has
-// it until its holder gives the address up, as it would have had.
+// Restore is a missing lease as it is written in place of what is there now, if anything is. An object that is being
+// deleted has it until its holder gives the address up, as it would have had.
 func Restore(l, now Lease) Lease {
 	l.stay()
 	l.Version, l.Epoch, l.Deleting, l.Foreign = now.Version, now.Epoch, now.Deleting, now.Foreign

@@ -1,3 +1,3 @@
-// Package ipaddr reads and writes addresses, ranges and CIDRs, and computes with sets of them. It knows nothing of pools
-// and leases.
+// Package ipaddr reads and writes addresses, ranges and CIDRs, and computes with sets of them. It knows nothing of
+// pools and leases.
 package ipaddr

@@ -39,8 +39,8 @@ func SizeOfSet(s *netipx.IPSet) uint64 {
 	return n
 }
 
-// TooLarge reports whether a set has more addresses than a /64. Neighbouring entries of a list are one range, and several
-// ranges can be more than a /64 together.
+// TooLarge reports whether a set has more addresses than a /64. Neighbouring entries of a list are one range, and
+// several ranges can be more than a /64 together.
 func TooLarge(set *netipx.IPSet) bool {
 	if SizeOfSet(set) < math.MaxUint64 {
 		return false
