@@ -23,7 +23,9 @@ func (x *picker) asked(w PickRequest) (choices []choice, refusal *Refusal) {
 		case !x.fits(p, w):
 			return nil, x.unfit(w, a, p)
 		case !p.Serves():
-			return nil, refuse(p.stopped(), explain.Facts{Kind: explain.AddressPoolStopped, Address: a, Pool: p.Name, Stop: p.stop()})
+			return nil, refuse(p.stopped(), explain.Facts{
+				Kind: explain.AddressPoolStopped, Address: a, Pool: p.Name, Stop: p.stop(),
+			})
 		}
 		if refusal := x.taken(a, p, w); refusal != nil {
 			return nil, refusal
@@ -72,7 +74,9 @@ func (x *picker) notServed(w PickRequest, a netip.Addr) *Refusal {
 
 // unfit says why the pool of an address asked for does not fit.
 func (x *picker) unfit(w PickRequest, a netip.Addr, p *poolState) *Refusal {
-	facts := explain.Facts{Address: a, Pool: p.Name, Other: w.Pool, Host: w.Host, Namespace: w.Namespace, Network: w.Network}
+	facts := explain.Facts{
+		Address: a, Pool: p.Name, Other: w.Pool, Host: w.Host, Namespace: w.Namespace, Network: w.Network,
+	}
 	switch {
 	case w.Pool != "" && w.Pool != p.Name:
 		facts.Kind = explain.AddressInOtherPool
@@ -160,5 +164,7 @@ func (x *picker) cooling(a netip.Addr, p *poolState, who string) *Refusal {
 		return nil
 	}
 	left := x.until(fromNanos(p.coolsUntil(r)))
-	return refuse(ReasonAddressCooling, explain.Facts{Kind: explain.AddressCooling, Address: a, Pool: p.Name, By: last, In: left})
+	return refuse(ReasonAddressCooling, explain.Facts{
+		Kind: explain.AddressCooling, Address: a, Pool: p.Name, By: last, In: left,
+	})
 }

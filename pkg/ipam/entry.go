@@ -53,7 +53,8 @@ func (x *state) apply(changes []change, l Lease) []change {
 // do not write down with which version its holder got the address. An entry remembers it: that tells the first of two
 // leases of a container.
 func (r *record) continues(old *record) bool {
-	return r.state == Active && r.bound == 0 && r.updated == old.updated && r.started == old.started && r.ifName == old.ifName && sameHolder(r, old)
+	return r.state == Active && r.bound == 0 && r.updated == old.updated && r.started == old.started &&
+		r.ifName == old.ifName && sameHolder(r, old)
 }
 
 // put makes r the entry of its address in place of old, if there was one. restored says that r is of a store that was

@@ -38,7 +38,9 @@ func (x *state) compactCooldowns(p *poolState) {
 		return
 	}
 	q = slices.DeleteFunc(q, func(r cooldown) bool { return !x.stillCools(p, r) })
-	slices.SortFunc(q, func(a, b cooldown) int { return cmp.Or(cmp.Compare(a.ends, b.ends), cmp.Compare(a.number, b.number)) })
+	slices.SortFunc(q, func(a, b cooldown) int {
+		return cmp.Or(cmp.Compare(a.ends, b.ends), cmp.Compare(a.number, b.number))
+	})
 	p.cooldowns.queue = slices.Compact(q)
 }
 

@@ -30,7 +30,8 @@ func (x *catalogue) fitting(w PickRequest) iter.Seq[*poolState] {
 }
 
 func (x *catalogue) fits(p *poolState, w PickRequest) bool {
-	return (w.Pool == "" || w.Pool == p.Name) && p.lists(w) && x.servesNamespace(p, w) && (w.Network == "" || w.Network == p.Network)
+	return (w.Pool == "" || w.Pool == p.Name) && p.lists(w) && x.servesNamespace(p, w) &&
+		(w.Network == "" || w.Network == p.Network)
 }
 
 // named is the pool of a name, if there is one.

@@ -49,7 +49,9 @@ func (x *bounds) onHost(p *poolState, w PickRequest, chosen []choice) (n, coming
 // the request already.
 func (x *bounds) noneOnHost(p *poolState, w PickRequest, chosen []choice) *Refusal {
 	share := x.hostShare(p, w, chosen)
-	return refuse(ReasonHostFull, explain.Facts{Kind: explain.HostFull, Who: w.Who, Host: w.Host, Pool: p.Name, Share: share})
+	return refuse(ReasonHostFull, explain.Facts{
+		Kind: explain.HostFull, Who: w.Who, Host: w.Host, Pool: p.Name, Share: share,
+	})
 }
 
 // hostShare returns how many addresses of a pool the host of a request has, how many are on their way there, and how

@@ -192,7 +192,8 @@ func (l Lease) Rebuilt() bool {
 // SameHolding reports whether a lease that was read later is the same holding of the address: in use, by the same
 // container, since the same time.
 func (l Lease) SameHolding(later Lease) bool {
-	return later.State == Active && later.ContainerID == l.ContainerID && later.PodUID == l.PodUID && later.Updated.Equal(l.Updated)
+	return later.State == Active && later.ContainerID == l.ContainerID && later.PodUID == l.PodUID &&
+		later.Updated.Equal(l.Updated)
 }
 
 func (l Lease) isHeldBy(h Holder) bool {

@@ -68,7 +68,8 @@ func (x *leaseView) SomeInUse(h Holder, n int) (some []Lease, all bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	for r := x.byAttachment.first(x.hash().attachment(h.Owner, uid)); r != nil; r = r.nextAttachment {
-		if r.state != Active || r.owner() != h.Owner || h.Owner == "" && r.uid() != uid || h.IfName != "" && r.ifName.Value() != h.IfName {
+		if r.state != Active || r.owner() != h.Owner || h.Owner == "" && r.uid() != uid ||
+			h.IfName != "" && r.ifName.Value() != h.IfName {
 			continue
 		}
 		if len(some) == n {
@@ -88,8 +89,8 @@ func (x *leaseView) HasOfClaim(h Holder, claim string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	for r := x.byAttachment.first(x.hash().attachment(h.Owner, uid)); r != nil; r = r.nextAttachment {
-		if r.state == Active && r.extra != nil && r.extra.retention.Claim == claim && r.owner() == h.Owner && (h.Owner != "" || r.uid() == uid) &&
-			(h.IfName == "" || r.ifName.Value() == h.IfName) {
+		if r.state == Active && r.extra != nil && r.extra.retention.Claim == claim && r.owner() == h.Owner &&
+			(h.Owner != "" || r.uid() == uid) && (h.IfName == "" || r.ifName.Value() == h.IfName) {
 			return true
 		}
 	}

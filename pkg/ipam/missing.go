@@ -35,7 +35,8 @@ func emptied(old, r *record) bool {
 
 // sameHolder reports whether two entries of an address are of the same holder.
 func sameHolder(a, b *record) bool {
-	return a.state == b.state && a.container() == b.container() && a.uid() == b.uid() && a.owner() == b.owner() && a.claim() == b.claim()
+	return a.state == b.state && a.container() == b.container() && a.uid() == b.uid() &&
+		a.owner() == b.owner() && a.claim() == b.claim()
 }
 
 // precedes reports whether an entry says nothing of a holding that is known: it was written before, or only a holding

@@ -19,7 +19,8 @@ func (f *Filter) match(r *record, container compact) bool {
 	equal := func(filter, value string) bool { return filter == "" || filter == value }
 	return (f.ContainerID == "" || r.container() == container) && equal(f.IfName, r.ifName.Value()) &&
 		equal(f.Namespace, r.namespace.Value()) && equal(f.PodName, r.podName()) && equal(f.Owner, r.owner()) &&
-		equal(f.Pool, r.params.Value().Pool) && equal(f.Status, r.state.String()) && (!f.Host.IsValid() || r.host.Value() == f.Host)
+		equal(f.Pool, r.params.Value().Pool) && equal(f.Status, r.state.String()) &&
+		(!f.Host.IsValid() || r.host.Value() == f.Host)
 }
 
 // Page are the first so many addresses behind one, in order, that have an object and match; total counts all that

@@ -123,10 +123,13 @@ func (x *picker) firstComplete(w PickRequest) ([]choice, *Refusal) {
 
 // pickFrom chooses from the pools of one network what the request lacks; ok is false when they offer
 // a family that it lacks and have no address of it, with the refusal where the claim may have no more.
-func (x *picker) pickFrom(pools []*poolState, w PickRequest, asked []choice) (choices []choice, ok bool, refusal *Refusal) {
+func (x *picker) pickFrom(pools []*poolState, w PickRequest, asked []choice) (
+	choices []choice, ok bool, refusal *Refusal,
+) {
 	choices = asked
 	for _, n := range w.needs() {
-		offered := n.among != nil || slices.ContainsFunc(pools, func(p *poolState) bool { return p.Family() == n.family && p.Valid() })
+		offers := func(p *poolState) bool { return p.Family() == n.family && p.Valid() }
+		offered := n.among != nil || slices.ContainsFunc(pools, offers)
 		if w.covers(n, choices) || !offered {
 			continue
 		}

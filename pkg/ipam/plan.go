@@ -158,7 +158,8 @@ func readEntries(field string, list []string, subnet netip.Prefix) (entries, err
 	}
 	e := entries{all: ipaddr.SetOf(parsed...), single: ipaddr.SetOf(single...), ranged: ipaddr.SetOf(ranged...)}
 	if a, b, found := ipaddr.FirstOverlap(parsed); found {
-		e.notes = append(e.notes, fmt.Sprintf("%s: %s and %s overlap; shared addresses count once", field, ipaddr.FormatRange(a), ipaddr.FormatRange(b)))
+		e.notes = append(e.notes, fmt.Sprintf("%s: %s and %s overlap; shared addresses count once",
+			field, ipaddr.FormatRange(a), ipaddr.FormatRange(b)))
 	}
 	return e, nil
 }

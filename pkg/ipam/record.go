@@ -64,7 +64,10 @@ func pack(l Lease) *record {
 		setSize: uint8(l.SetSize), slot: uint8(l.Slot),
 	}
 	if l.Owner != "" || len(l.Superseded) > 0 || l.Retention != (Retention{}) || l.Termination != 0 {
-		r.extra = &extra{owner: l.Owner, superseded: l.Superseded, retention: l.Retention, termination: int32(l.Termination / time.Second)}
+		r.extra = &extra{
+			owner: l.Owner, superseded: l.Superseded, retention: l.Retention,
+			termination: int32(l.Termination / time.Second),
+		}
 	}
 	r.set(flagDeleting, l.Deleting)
 	r.set(flagFinalizer, l.HeldFinalizer)

@@ -79,7 +79,9 @@ func (w PickRequest) needs() (all []need) {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b need) int { return cmp.Compare(ipaddr.SizeOfSet(a.among), ipaddr.SizeOfSet(b.among)) }) // sets may overlap
+	slices.SortStableFunc(all, func(a, b need) int { // sets may overlap
+		return cmp.Compare(ipaddr.SizeOfSet(a.among), ipaddr.SizeOfSet(b.among))
+	})
 	return all
 }
 
@@ -97,8 +99,9 @@ func (w PickRequest) promised(a netip.Addr) bool { return w.Promised != nil && w
 
 // covers reports whether the request has an address of a need, or gets one of those chosen for it.
 func (w PickRequest) covers(n need, chosen []choice) bool {
-	return slices.ContainsFunc(w.Have, func(l Lease) bool { return ipaddr.FamilyOf(l.Addr) == n.family && l.Slot == n.slot }) ||
-		slices.ContainsFunc(chosen, func(c choice) bool { return ipaddr.FamilyOf(c.addr) == n.family && c.slot == n.slot })
+	has := func(l Lease) bool { return ipaddr.FamilyOf(l.Addr) == n.family && l.Slot == n.slot }
+	gets := func(c choice) bool { return ipaddr.FamilyOf(c.addr) == n.family && c.slot == n.slot }
+	return slices.ContainsFunc(w.Have, has) || slices.ContainsFunc(chosen, gets)
 }
 
 // slotOf is the first of the request's sets that has an address.
@@ -108,7 +111,8 @@ func (w PickRequest) slotOf(a netip.Addr) int {
 
 // admitted reports whether an address that is kept for a claim may go to the request.
 func (w PickRequest) admitted(l Lease) bool {
-	return l.admits(Holder{IfName: w.IfName, Slot: w.slotOf(l.Addr)}, Retention{Claim: w.Claim, PodPrimaryKey: w.PodPrimaryKey})
+	terms := Retention{Claim: w.Claim, PodPrimaryKey: w.PodPrimaryKey}
+	return l.admits(Holder{IfName: w.IfName, Slot: w.slotOf(l.Addr)}, terms)
 }
 
 // chargedTo are the namespaces that an address which the request takes counts for. One that is ahead of all pods is

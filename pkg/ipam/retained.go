@@ -56,7 +56,9 @@ func (x *picker) retainedOwn(w PickRequest, n need) (own choice, refusal *Refusa
 		case p == nil:
 			continue
 		case x.busy(r):
-			return own, refuse(ReasonAddressInUse, explain.Facts{Kind: explain.OwnAddressBeingGiven, Address: r.addr, Who: w.Who})
+			return own, refuse(ReasonAddressInUse, explain.Facts{
+				Kind: explain.OwnAddressBeingGiven, Address: r.addr, Who: w.Who,
+			})
 		}
 		own = choice{p, r.addr, n.slot}
 	}
@@ -79,8 +81,8 @@ func (x *picker) retainingPool(w PickRequest, a netip.Addr) (*poolState, *Refusa
 // waits reports whether an address is reserved for a need of the request.
 func waits(r *record, w PickRequest, n need) bool {
 	name := r.ifName.Value()
-	return r.state == Reserved && ipaddr.FamilyOf(r.addr) == n.family && !r.has(flagDeleting) && (n.among == nil || n.among.Contains(r.addr)) &&
-		(name == "" || name == w.IfName && int(r.slot) == n.slot)
+	return r.state == Reserved && ipaddr.FamilyOf(r.addr) == n.family && !r.has(flagDeleting) &&
+		(n.among == nil || n.among.Contains(r.addr)) && (name == "" || name == w.IfName && int(r.slot) == n.slot)
 }
 
 // busy reports whether an address that is reserved is on its way to somebody, missing, or a node's.
@@ -94,7 +96,8 @@ func (x *state) busy(r *record) bool {
 func (x *picker) retainedElsewhere(w PickRequest, a netip.Addr, p *poolState) *Refusal {
 	why := x.unfit(w, a, p)
 	return refuse(ReasonClaimConflict, explain.Facts{
-		Kind: explain.OwnAddressElsewhere, Address: a, Who: w.Who, Claim: w.Claim, Pool: p.Name, Because: []string{why.Message},
+		Kind: explain.OwnAddressElsewhere, Address: a, Who: w.Who, Claim: w.Claim, Pool: p.Name,
+		Because: []string{why.Message},
 	})
 }
 

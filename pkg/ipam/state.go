@@ -26,9 +26,10 @@ type state struct {
 func newState() state {
 	return state{
 		leaseTable: newLeaseTable(), claimTable: newClaimTable(), poolMembers: poolMembers{byPool: map[string]*members{}},
-		catalogue: newCatalogue(), nodeTable: newNodeTable(), assumptions: newAssumptions(), missingLeases: newMissingLeases(),
-		hostUsage: hostUsage{inUse: map[hostPool]int{}}, namespaceUsage: namespaceUsage{charged: map[string]map[string]int{}},
-		progress: progress{deleted: map[netip.Addr]uint64{}},
+		catalogue: newCatalogue(), nodeTable: newNodeTable(), assumptions: newAssumptions(),
+		missingLeases: newMissingLeases(), hostUsage: hostUsage{inUse: map[hostPool]int{}},
+		namespaceUsage: namespaceUsage{charged: map[string]map[string]int{}},
+		progress:       progress{deleted: map[netip.Addr]uint64{}},
 	}
 }
 

@@ -47,7 +47,8 @@ func Bind(l Lease, p Params, h Holder, s Retention, now time.Time) (next Lease, 
 			h.Superseded = supersede(l.Superseded, l.ContainerID)
 		}
 	}
-	next.State, next.Holder, next.Retention, next.Updated, next.HeldFinalizer = Active, h, s, now, !failpoint.Broken("finalizer")
+	next.State, next.Holder, next.Retention, next.Updated = Active, h, s, now
+	next.HeldFinalizer = !failpoint.Broken("finalizer")
 	return next, true
 }
 
@@ -123,7 +124,8 @@ func Free(l Lease, now time.Time, c Change) (next Lease, changed bool) {
 		next.History = l.History.Add(past(l, now, c))
 	}
 	next.HeldFinalizer = l.HeldFinalizer && l.Deleting && l.State != Available
-	next.State, next.Holder, next.Retention, next.Updated, next.BoundVersion = Available, Holder{}, Retention{}, l.given(now), 0
+	next.State, next.Holder, next.Retention = Available, Holder{}, Retention{}
+	next.Updated, next.BoundVersion = l.given(now), 0
 	return next, true
 }
 
