@@ -8,7 +8,7 @@ import (
 // noAddress is the value of --advertise-address for a replica that no other one shall call.
 const noAddress = "none"
 
-// advertised is the URL that other replicas call: what the option says, else the address that the service listens
+// advertised returns the URL that other replicas call: what the option says, else the address that the service listens
 // on, where that may be any of the machine with the pod's IP; empty for none.
 func advertised(o Options, listen net.Addr) string {
 	switch o.AdvertiseAddress {

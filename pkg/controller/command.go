@@ -9,7 +9,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// NewCommand is the command line of bcsnet-controller.
+// NewCommand returns the command line of bcsnet-controller.
 func NewCommand(version string) *cobra.Command {
 	o := Options{Version: version, PodIP: os.Getenv(PodIPEnv)}
 	c := &cobra.Command{

@@ -47,7 +47,7 @@ func newDoctorRunner(cache client.Reader, c *core, log *slog.Logger) *doctorRunn
 	return e
 }
 
-// cachedChecks are those that need no more than the caches have.
+// cachedChecks returns those that need no more than the caches have.
 func cachedChecks() []doctor.Check {
 	cached := []doctor.Part{doctor.PartPools, doctor.PartAddresses, doctor.PartClaims, doctor.PartPods, doctor.PartNodes}
 	return slices.DeleteFunc(doctor.Checks(), func(c doctor.Check) bool {

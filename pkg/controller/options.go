@@ -91,7 +91,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 // PodIPEnv is where the manifests put the pod's IP.
 const PodIPEnv = EnvPrefix + "POD_IP"
 
-// electionDefaults are those of Kubernetes' own components.
+// electionDefaults returns those of Kubernetes' own components.
 func electionDefaults() leadership.Timing {
 	return leadership.Timing{Lease: 15 * time.Second, Renew: 10 * time.Second, Retry: 2 * time.Second}
 }
@@ -116,8 +116,8 @@ func envName(f *pflag.Flag) string {
 	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 }
 
-// UnknownEnv are the variables of an environment, NAME=value, that look as if they stood for a flag and do not. Those
-// that Kubernetes makes of Services named bcsnet-… are not among them.
+// UnknownEnv returns the variables of an environment, NAME=value, that look as if they stood for a flag and do not.
+// Those that Kubernetes makes of Services named bcsnet-… are not among them.
 func UnknownEnv(f *pflag.FlagSet, environ []string) (names []string) {
 	known := map[string]bool{PodIPEnv: true, EnvPrefix + "URL": true} // the latter is for curl
 	f.VisitAll(func(fl *pflag.Flag) { known[envName(fl)] = true })
@@ -234,7 +234,7 @@ func (o *Options) Logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(out, h))
 }
 
-// goneRule is how long to wait before nobody has an address any more.
+// goneRule returns how long to wait before nobody has an address any more.
 func (o Options) goneRule() gone.Rule {
 	r := gone.Default()
 	r.Grace = o.HostGrace

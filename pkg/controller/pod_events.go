@@ -17,7 +17,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// podEvents tells pods why they got no address. The kubelet has an event of its own, with the words of the CNI
+// podEvents makes events on pods that got no address. The kubelet has an event of its own, with the words of the CNI
 // plugin around ours; this one can be searched for by its reason. A request never waits for it: what comes too
 // fast is dropped.
 type podEvents struct {
@@ -62,7 +62,7 @@ func (e *podEvents) refused(r allocator.Request, why *ipam.Refusal) {
 	}
 }
 
-// forOperator says whether a refusal lasts until somebody changes a pool, a claim or the pod's annotations, or an
+// forOperator reports whether a refusal lasts until somebody changes a pool, a claim or the pod's annotations, or an
 // address is given up.
 func forOperator(reason ipam.Reason) bool {
 	return slices.Contains([]ipam.Reason{
@@ -86,7 +86,7 @@ func (e *podEvents) Start(ctx context.Context) error {
 	}
 }
 
-// NeedLeaderElection says no: whoever refuses tells.
+// NeedLeaderElection returns false: the replica that refuses makes the event.
 func (e *podEvents) NeedLeaderElection() bool { return false }
 
 func (e *podEvents) write(ctx context.Context, r refused) {

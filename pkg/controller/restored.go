@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// restored tells of addresses whose object went while they were held.
+// restored shows addresses whose object went while they were held.
 type restored struct {
 	pools *pool.Reconciler
 	lost  *prometheus.CounterVec
@@ -27,7 +27,7 @@ func newRestored(pools *pool.Reconciler, registry prometheus.Registerer) *restor
 	return r
 }
 
-// again is told of a lease that was made again.
+// again counts a lease that was made again, and makes an event.
 func (r *restored) again(l ipam.Lease) {
 	r.lost.WithLabelValues("restored").Inc()
 	use := "reserved"

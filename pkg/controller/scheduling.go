@@ -20,7 +20,7 @@ import (
 // forgetEvery is how often a replica that nobody asks forgets pods that have their addresses by now.
 const forgetEvery = 30 * time.Second
 
-// addScheduling adds what the scheduler is told: by every replica which nodes are for a pod, by the leader how many
+// addScheduling adds what the scheduler needs: from every replica which nodes are for a pod, from the leader how many
 // addresses there are for each node.
 func addScheduling(
 	ctx context.Context, mgr ctrl.Manager, c *core, o Options, log *slog.Logger,

@@ -20,7 +20,7 @@ const (
 	versionTime  = 2 * time.Second
 )
 
-// versions says which versions work together here. The API server is asked once a minute at most, whoever asks us.
+// versions returns which versions work together here. The API server is asked once a minute at most, whoever asks us.
 func versions(program string, cfg *rest.Config) func(context.Context) httpapi.Versions {
 	var mu sync.Mutex
 	var at time.Time
@@ -35,7 +35,7 @@ func versions(program string, cfg *rest.Config) func(context.Context) httpapi.Ve
 	}
 }
 
-// apiServerVersion is empty when the API server does not say.
+// apiServerVersion returns the version of the API server; empty when that does not answer.
 func apiServerVersion(ctx context.Context, cfg *rest.Config) string {
 	c, err := discovery.NewDiscoveryClientForConfig(cfg)
 	if err != nil {

@@ -76,7 +76,7 @@ func NewChecker(c CheckerConfig) *Checker {
 	return &Checker{CheckerConfig: c, troubles: rate.Sometimes{Interval: 10 * time.Second}}
 }
 
-// Ready is nil once the check is done.
+// Ready returns what the check waits for; nil once it is done.
 func (c *Checker) Ready() error {
 	if err := c.Synced(); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (c *Checker) check(ctx context.Context, waiting map[string]time.Time, first
 	return until, nil
 }
 
-// suspects are the pools that say themselves that they lost their leases: those that had some and have no object
+// suspects returns the pools whose status says that they lost their leases: those that had some and have no object
 // now, and those that are being rebuilt by the word of another replica, or of this one before it ended.
 func (c *Checker) suspects(ctx context.Context) (map[string]time.Time, error) {
 	var pools v1.BCSNetPoolList

@@ -29,7 +29,7 @@ type Input struct {
 	RebuiltAt map[string]time.Time
 }
 
-// Plan says which leases to make from what pods report.
+// Plan is which leases to make from what pods report.
 type Plan struct {
 	// Create are the leases, by address. Their versions are those of the objects that they replace, 0 where
 	// there is none.
@@ -141,7 +141,7 @@ func (m *maker) wait(pod workload.Pod) {
 	}
 }
 
-// lease is the lease of a reported address; ok is false when none is to be made.
+// lease returns the lease of a reported address; ok is false when none is to be made.
 func (m *maker) lease(pod workload.Pod, a netip.Addr, ifName, pool string, before []ipam.Lease) (l ipam.Lease, ok bool) {
 	current, _ := m.Index.Get(a)
 	who := pod.Namespace + "/" + pod.Name
@@ -188,7 +188,7 @@ func (m *maker) lease(pod workload.Pod, a netip.Addr, ifName, pool string, befor
 	return l, !current.Deleting
 }
 
-// host is the address of the pod's host by which the pool knows it, if there is one.
+// host returns the address of the pod's host by which the pool knows it, if there is one.
 func (m *maker) host(pod workload.Pod, p ipam.Pool) (host netip.Addr) {
 	for i, h := range m.Hosts(pod) {
 		if p.Draws(h) {
@@ -201,7 +201,7 @@ func (m *maker) host(pod workload.Pod, p ipam.Pool) (host netip.Addr) {
 	return host
 }
 
-// setSize is how many addresses the interface of a lease has of one network; 0 stands for one.
+// setSize returns how many addresses the interface of a lease has of one network; 0 stands for one.
 func (m *maker) setSize(l ipam.Lease, mine []ipam.Lease) (n int) {
 	network := m.pools[l.Pool].Network
 	if network == "" || l.IfName == "" {
@@ -219,7 +219,7 @@ func (m *maker) setSize(l ipam.Lease, mine []ipam.Lease) (n int) {
 	return n
 }
 
-// GaveUp says whether a pod that reports an address had it and has it no more: it gave it up itself, as when
+// GaveUp reports whether a pod that reports an address had it and has it no more: it gave it up itself, as when
 // its sandbox failed, or an operator took it away.
 func GaveUp(l ipam.Lease, pod workload.Pod) bool {
 	who := ipam.PastHolder(pod.Namespace + "/" + pod.Name)

@@ -31,7 +31,7 @@ type Restorer struct {
 	index  *ipam.Index
 	leases *store.Client
 	log    *slog.Logger
-	// restored is told of every lease that was made again.
+	// restored is called for every lease that was made again.
 	restored func(l ipam.Lease)
 	queue    workqueue.TypedRateLimitingInterface[netip.Addr]
 }
@@ -46,19 +46,19 @@ func NewRestorer(index *ipam.Index, leases *store.Client, log *slog.Logger, rest
 	return r
 }
 
-// changed is told of every change of the index.
+// changed is called for every change of the index.
 func (r *Restorer) changed(_, l ipam.Lease) {
 	if _, lost := r.index.Missing(l.Addr); lost || releasedForGood(l) || keptAllTheSame(l) {
 		r.queue.Add(l.Addr)
 	}
 }
 
-// releasedForGood says whether an object was deleted while it was held, and is released now.
+// releasedForGood reports whether an object was deleted while it was held, and is released now.
 func releasedForGood(l ipam.Lease) bool {
 	return l.Deleting && l.HeldFinalizer && l.State == ipam.Available
 }
 
-// keptAllTheSame says whether an object was deleted by hand whose address a claim keeps. Nobody could be given it
+// keptAllTheSame reports whether an object was deleted by hand whose address a claim keeps. Nobody could be given it
 // as long as the object is there; it is let go, and made again as one that was lost.
 func keptAllTheSame(l ipam.Lease) bool {
 	return l.Deleting && l.HeldFinalizer && l.State == ipam.Reserved && l.Retained()

@@ -20,7 +20,7 @@ import (
 // change, and others take its addresses.
 const conflictEvery = time.Minute
 
-// findProblems is the phase that finds what keeps a claim from having what it says.
+// findProblems is a phase: it finds what keeps a claim from having what it names.
 func (r *Reconciler) findProblems(ctx context.Context, s *scope) (result reconcile.Result, err error) {
 	c, owner := s.claim, r.owner(ctx, s.claim)
 	names := c.Addresses
@@ -85,7 +85,7 @@ func (r *Reconciler) owner(ctx context.Context, c claim.Claim) ownerView {
 	return view
 }
 
-// conflict says whether something is in the way of a claim.
+// conflict returns the condition whether something is in the way of a claim.
 func conflict(view statusView) metav1.Condition {
 	condition := metav1.Condition{Type: v1.ConditionConflict, Status: metav1.ConditionFalse, Reason: v1.ReasonNoConflict, Message: "nothing is in the way of the claim"}
 	var texts []string

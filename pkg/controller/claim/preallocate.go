@@ -26,7 +26,7 @@ const (
 	missingEvery = 20 * time.Second
 )
 
-// preallocate is the phase that has a claim take what it is to have before pods ask.
+// preallocate is a phase: it takes what the claim is to have before pods ask.
 func (r *Reconciler) preallocate(ctx context.Context, s *scope) (result reconcile.Result, err error) {
 	c, view := s.claim, &s.view
 	r.States.waits(c.Name, false)
@@ -58,7 +58,7 @@ func (r *Reconciler) preallocate(ctx context.Context, s *scope) (result reconcil
 	return result, nil
 }
 
-// preallocated says whether a claim has what it is to have before pods ask.
+// preallocated returns the condition whether a claim has what it is to have before pods ask.
 func preallocated(c claim.Claim, view statusView) metav1.Condition {
 	condition := metav1.Condition{Type: v1.ConditionPreallocated, Status: metav1.ConditionFalse}
 	has := humanize.Plural(view.stock.Has, "address")

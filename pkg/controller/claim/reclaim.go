@@ -19,7 +19,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// giveBack is the phase that does what is due with the addresses that a claim keeps. Where it is not known what the
+// giveBack is a phase: it does what is due with the addresses that the claim keeps. Where it is not known what the
 // claim's workload needs, the rest is done all the same.
 func (r *Reconciler) giveBack(ctx context.Context, s *scope) (result reconcile.Result, err error) {
 	var need *claim.Need
@@ -60,7 +60,7 @@ func (a goneSince) goesOn(now time.Time, kind bool) goneSince {
 	return a
 }
 
-// lasts says whether the workload is gone for good: it was seen so twice, for as long as an address settles.
+// lasts reports whether the workload is gone for good: it was seen so twice, for as long as an address settles.
 func (a goneSince) lasts() bool {
 	wait := claim.Settle
 	if a.kind {
@@ -205,14 +205,14 @@ func (r *Reconciler) adopt(ctx context.Context) {
 	}
 }
 
-// goes says whether a claim that somebody made is being deleted: until then it has what its pods have.
+// goes reports whether a claim that somebody made is being deleted: until then it has what its pods have.
 func (r *Reconciler) goes(ctx context.Context, name string) bool {
 	var o v1.BCSNetIPClaim
 	return name != "" && r.Client.Get(ctx, nameOf(name), &o) == nil && o.DeletionTimestamp != nil && o.Labels[claim.Managed] != "true"
 }
 
-// lost says whether the claim that a pod names, and its address carries, is gone: made and deleted while no controller
-// was there to guard it, or deleted before a stopped replica gave the address.
+// lost reports whether the claim that a pod names, and its address carries, is gone: made and deleted while no
+// controller was there to guard it, or deleted before a stopped replica gave the address.
 func (r *Reconciler) lost(ctx context.Context, l ipam.Lease, why error) bool {
 	refusal, ok := errors.AsType[*ipam.Refusal](why)
 	if !ok || refusal.Reason != ipam.ReasonClaimNotFound || l.Claim == "" {
@@ -221,7 +221,7 @@ func (r *Reconciler) lost(ctx context.Context, l ipam.Lease, why error) bool {
 	return apierrors.IsNotFound(r.Live.Get(ctx, nameOf(l.Claim), &v1.BCSNetIPClaim{}))
 }
 
-// outlives says whether a pod is on its way out, or may be: what its workload said of it has gone with that, and
+// outlives reports whether a pod is on its way out, or may be: what its workload said of it has gone with that, and
 // counts all the same.
 func (r *Reconciler) outlives(ctx context.Context, pod workload.Pod) bool {
 	if pod.Deleting {

@@ -61,7 +61,7 @@ type Config struct {
 	Log       *slog.Logger
 }
 
-// New returns a reconciler that is told of every change of the index and of workloads. It does nothing before its
+// New returns a reconciler, which every change of the index and of workloads reaches. It does nothing before its
 // Setup.
 func New(o Config) *Reconciler {
 	r := &Reconciler{o}
@@ -101,7 +101,7 @@ func nameOf(claim string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
-// leaseChanged is told of every change of the index.
+// leaseChanged is called for every change of the index.
 func (r *Reconciler) leaseChanged(old, l ipam.Lease) {
 	if r.Terms.Leading() {
 		r.States.enqueue(l.Claim, r.gathering(l.Claim))
@@ -114,8 +114,8 @@ func (r *Reconciler) leaseChanged(old, l ipam.Lease) {
 	}
 }
 
-// gathering is for how long the changes of a claim's addresses are gathered: the longer, the more it has, as all are
-// looked at then.
+// gathering returns for how long the changes of a claim's addresses are gathered: the longer, the more it has, as all
+// are looked at then.
 func (r *Reconciler) gathering(name string) time.Duration {
 	if name == "" {
 		return 0

@@ -120,7 +120,8 @@ func readyCondition(c claim.Claim, s *v1.BCSNetIPClaimStatus, view statusView) m
 	return condition
 }
 
-// overLimit says whether a claim has more addresses of a family than it may, with those of a rolling update.
+// overLimit returns the condition whether a claim has more addresses of a family than it may, with those of a rolling
+// update.
 func overLimit(c claim.Claim, held int) metav1.Condition {
 	condition := metav1.Condition{Type: v1.ConditionOverLimit, Status: metav1.ConditionFalse, Reason: v1.ReasonWithinLimit, Message: "the claim has no more addresses than it may"}
 	if may := c.Size + c.Surge; c.Size >= 0 && held > may {

@@ -53,8 +53,8 @@ const (
 	notMadePods = 5
 )
 
-// notMade tells the pods that have addresses of a claim that the API server refuses it: the addresses stay kept when
-// the pods end, and nothing says for how long.
+// notMade makes events on pods that have addresses of a claim which the API server refuses: the addresses stay kept
+// when the pods end, and nothing says for how long.
 func (r *Reconciler) notMade(ctx context.Context, name string, leases []ipam.Lease, why error) {
 	r.Log.Warn("the API server refuses a claim that annotations ask for", "claim", name, "error", why)
 	told := 0
@@ -88,7 +88,7 @@ func (r *Reconciler) letGo(ctx context.Context, leases []ipam.Lease, why string)
 	return nil
 }
 
-// wantedBy is the policy by which a claim is to be made that has addresses.
+// wantedBy returns the policy by which a claim that has addresses is to be made.
 func (r *Reconciler) wantedBy(ctx context.Context, name string, leases []ipam.Lease) (p workload.Policy, ok bool) {
 	p, ok = r.States.takeWanted(name)
 	if len(leases) == 0 {
@@ -107,7 +107,7 @@ func (r *Reconciler) wantedBy(ctx context.Context, name string, leases []ipam.Le
 	return p, ok
 }
 
-// policyOf is the policy of a pod that has an address of a claim, if there is one whose policy names the claim.
+// policyOf returns the policy of a pod that has an address of a claim, if there is one whose policy names the claim.
 func (r *Reconciler) policyOf(ctx context.Context, name string, leases []ipam.Lease) (p workload.Policy, ok bool) {
 	for _, l := range leases {
 		if l.State != ipam.Active {
@@ -124,13 +124,13 @@ func (r *Reconciler) policyOf(ctx context.Context, name string, leases []ipam.Le
 	return p, false
 }
 
-// pod is the pod of a lease as the cache has it.
+// pod returns the pod of a lease as the cache has it.
 func (r *Reconciler) pod(ctx context.Context, l ipam.Lease) (pod workload.Pod, found bool) {
 	pod, found = r.podNamed(ctx, l)
 	return pod, found && pod.UID == l.PodUID && !pod.Ended
 }
 
-// podNamed is the pod of the name that a lease says.
+// podNamed returns the pod of the name that a lease has.
 func (r *Reconciler) podNamed(ctx context.Context, l ipam.Lease) (pod workload.Pod, found bool) {
 	var o corev1.Pod
 	if l.PodName == "" || r.Client.Get(ctx, types.NamespacedName{Namespace: l.Namespace, Name: l.PodName}, &o) != nil {

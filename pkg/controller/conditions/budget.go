@@ -94,7 +94,7 @@ func (b *Budget) Ask(object string, u Urgency) time.Duration {
 	return 0
 }
 
-// wait is how long it takes until a turn comes; 0 when it has come, which is taken from what may be written.
+// wait returns how long it takes until a turn comes; 0 when it has come, which is taken from what may be written.
 func (b *Budget) wait(t turn, now time.Time) time.Duration {
 	if rest := t.ready.Sub(now); rest > 0 {
 		return rest
@@ -120,8 +120,8 @@ func (b *Budget) ahead(t turn, now time.Time) (n int) {
 	return n
 }
 
-// Until is how long an object still waits for a turn that it was given, and whether that is one of an edge; 0 without
-// one.
+// Until returns how long an object still waits for a turn that it was given, and whether that is one of an edge; 0
+// without one.
 func (b *Budget) Until(object string) (wait time.Duration, isEdge bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

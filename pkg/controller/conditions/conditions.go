@@ -58,7 +58,7 @@ func Clip(text string, limit int) string {
 	return strings.ToValidUTF8(text[:limit-len("…")], "") + "…"
 }
 
-// healthy is the status of a condition when all is well.
+// healthy returns the status that a condition has when all is well.
 func healthy(condition string) metav1.ConditionStatus {
 	if condition == v1.ConditionReady || condition == v1.ConditionPreallocated {
 		return metav1.ConditionTrue

@@ -10,7 +10,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
-// UrgencyOfPool is how urgent it is to write a pool's status.
+// UrgencyOfPool returns how urgent it is to write a pool's status.
 func UrgencyOfPool(before, now *v1.BCSNetPoolStatus) Urgency {
 	switch {
 	case equality.Semantic.DeepEqual(before, now):
@@ -23,8 +23,8 @@ func UrgencyOfPool(before, now *v1.BCSNetPoolStatus) Urgency {
 	return Numbers
 }
 
-// UrgencyOfClaim is how urgent it is to write a claim's status. Nobody waits for the status of one that annotations
-// made: there are as many as pods, at times.
+// UrgencyOfClaim returns how urgent it is to write a claim's status. Nobody waits for the status of one that
+// annotations made: there are as many as pods, at times.
 func UrgencyOfClaim(managed bool, before, now *v1.BCSNetIPClaimStatus) Urgency {
 	switch {
 	case equality.Semantic.DeepEqual(before, now):

@@ -36,7 +36,7 @@ type keeper struct {
 	events events.EventRecorder
 	// now is the API server's time.
 	now func() time.Time
-	// ready says whether this replica is; synced whether the ConfigMap has been looked for.
+	// ready returns why this replica is not ready; synced reports whether the ConfigMap has been looked for.
 	ready  func() error
 	synced func() bool
 	log    *slog.Logger
@@ -168,7 +168,7 @@ func (k *keeper) pass(ctx context.Context) time.Duration {
 	return again
 }
 
-// tell says what is wrong, once.
+// tell logs what is wrong, and makes an event, once.
 func (k *keeper) tell(from *corev1.ConfigMap, reason string, problem error) {
 	applied := k.applied.WithLabelValues()
 	if problem == nil {

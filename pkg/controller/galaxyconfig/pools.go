@@ -18,7 +18,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
-// owns says whether a pool is kept from the ConfigMap.
+// owns reports whether a pool is kept from the ConfigMap.
 func (k *keeper) owns(o *v1.BCSNetPool) bool {
 	return o.Annotations[v1.FloatingIPConfigAnnotation] == k.from.String()
 }
@@ -164,7 +164,7 @@ func (k *keeper) held(pool string) int {
 	return c.Active + c.Reserved
 }
 
-// heldText says what a pool that is to go waits for.
+// heldText returns what a pool that is to go waits for.
 func (k *keeper) heldText(pool string) string {
 	if n := k.held(pool); n > 0 {
 		return fmt.Sprintf(" until %s in use or reserved %s released", humanize.Plural(n, "address"), humanize.OneOr(n, "is", "are"))

@@ -66,7 +66,7 @@ func (b *Breaker) took(now time.Time) {
 	b.taken = append(b.taken, now)
 }
 
-// passes are those of the leases that are due that need not wait.
+// passes returns those of the due leases that need not wait.
 func (b *Breaker) passes(ctx context.Context, due []suspect, active int, now time.Time) []suspect {
 	b.mu.Lock()
 	b.taken = slices.DeleteFunc(b.taken, func(t time.Time) bool { return now.Sub(t) >= breakerWindow })
@@ -86,7 +86,7 @@ func (b *Breaker) passes(ctx context.Context, due []suspect, active int, now tim
 	return seen
 }
 
-// look tells the leases that were due at the look before from those that are for the first time, also while others wait
+// look parts the leases that were due at the look before from those that are for the first time, also while others wait
 // for long: the API server may have lost its pods once more.
 func (b *Breaker) look(due []suspect) (again, fresh []suspect) {
 	now := make(map[netip.Addr]uint64, len(due))

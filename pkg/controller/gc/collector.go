@@ -208,7 +208,7 @@ type patient struct {
 	termination time.Duration
 }
 
-// longest is what the passes know of the grace period of a lease's pod.
+// longest returns the longest grace period of a lease's pod that the passes know of.
 func (c *Collector) longest(l ipam.Lease) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -268,7 +268,7 @@ func (c *Collector) patience(l ipam.Lease, pod *workload.Pod) (p patient, ok boo
 	return p, p.uid == l.PodUID && p.termination > max(l.Termination, ipam.UsualTermination)
 }
 
-// cachedPod is the pod of a holder's name; nil when there is none.
+// cachedPod returns the pod of a holder's name; nil when there is none.
 func (c *Collector) cachedPod(ctx context.Context, h ipam.Holder) (*workload.Pod, error) {
 	var o corev1.Pod
 	err := c.Cached.Get(ctx, types.NamespacedName{Namespace: h.Namespace, Name: h.PodName}, &o)
@@ -282,7 +282,7 @@ func (c *Collector) cachedPod(ctx context.Context, h ipam.Holder) (*workload.Pod
 	return &pod, nil
 }
 
-// ripe are the suspects that nobody has, unless the API server knows better, in the order of their addresses.
+// ripe returns the suspects that nobody has, unless the API server knows better, in the order of their addresses.
 func (c *Collector) ripe(now time.Time) (due []suspect) {
 	for _, s := range c.suspects {
 		if c.doubt(s, now) == "" {
@@ -293,7 +293,7 @@ func (c *Collector) ripe(now time.Time) (due []suspect) {
 	return due
 }
 
-// evidence is what the passes know of a suspect.
+// evidence returns what the passes know of a suspect.
 func (c *Collector) evidence(s suspect, now time.Time) gone.Evidence {
 	e := gone.Evidence{
 		Lease: s.lease, Others: gone.Indexed(c.Index), Now: c.Leases.Now(), Since: s.first, For: now.Sub(s.since),
@@ -335,14 +335,15 @@ func (c *Collector) doubt(s suspect, now time.Time) string {
 	return c.timed().Doubt(e, s.check)
 }
 
-// timed is the rule for looks that are not to the millisecond: one that comes early is not another interval too early.
+// timed returns the rule for looks that are not to the millisecond: one that comes early is not another interval too
+// early.
 func (c *Collector) timed() gone.Rule {
 	r, early := c.Rule, c.Every/10
 	r.Apart, r.Margin = r.Apart-early, r.Margin-early
 	return r
 }
 
-// waiting are the suspects that wait for their host's grace period and that nothing but this process can tell since
+// waiting returns the suspects that wait for their host's grace period and that nothing but this process can tell since
 // when.
 func (c *Collector) waiting() (all []suspect) {
 	for _, s := range c.suspects {
@@ -375,7 +376,7 @@ func (s suspect) fields() []any {
 	}
 }
 
-// livePod is the pod of a lease as the API server has it; nil when there is none.
+// livePod returns the pod of a lease as the API server has it; nil when there is none.
 func (c *Collector) livePod(ctx context.Context, l ipam.Lease) (*workload.Pod, error) {
 	pod, err := c.Pods.FindLive(ctx, l.Namespace, l.PodName, "")
 	switch {
@@ -387,8 +388,8 @@ func (c *Collector) livePod(ctx context.Context, l ipam.Lease) (*workload.Pod, e
 	return &pod, nil
 }
 
-// itsOwn says whether a collection failed because of its lease: what the API server would not store, as it was written
-// by hand or by another release, or what a policy forbids. Other leases are not concerned.
+// itsOwn reports whether a collection failed because of its lease: what the API server would not store, as it was
+// written by hand or by another release, or what a policy forbids. Other leases are not concerned.
 func itsOwn(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) && !store.ForbiddenByRole(err)
 }

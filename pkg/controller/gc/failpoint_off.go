@@ -9,7 +9,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// lastLook is the look at the pod of a lease before its address is taken back.
+// lastLook reads the pod of a lease before its address is taken back.
 func (c *Collector) lastLook(ctx context.Context, l ipam.Lease) (pod *workload.Pod, live bool, err error) {
 	pod, err = c.livePod(ctx, l)
 	return pod, err == nil, err

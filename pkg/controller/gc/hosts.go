@@ -85,7 +85,7 @@ func (c *Collector) listen(ctx context.Context, seen map[netip.Addr]suspect, now
 	}
 }
 
-// before is what the first look at a Lease tells.
+// before returns what the first look at a Lease amounts to.
 func before(beat string, read bool) gone.Renewal {
 	switch {
 	case !read:

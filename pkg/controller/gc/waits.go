@@ -54,7 +54,7 @@ func (w *waits) load(ctx context.Context) error {
 	return nil
 }
 
-// since is when a lease was first seen given up, as it is written down for this very version of it.
+// since returns when a lease was first seen given up, if that is written down for this very version of it.
 func (w *waits) since(l ipam.Lease) (at time.Time, ok bool) {
 	if w.object == nil {
 		return at, false

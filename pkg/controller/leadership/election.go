@@ -69,7 +69,7 @@ func (e *election) run(ctx context.Context) {
 	}
 }
 
-// stand is one candidacy and the term that may follow. resigned: a part of the leader failed.
+// stand goes through one candidacy and the term that may follow. resigned: a part of the leader failed.
 func (e *election) stand(ctx context.Context) (resigned bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

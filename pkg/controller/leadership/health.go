@@ -29,7 +29,7 @@ const (
 type Health struct {
 	leases *store.Client
 	feed   *store.Feed
-	// others says whether there is another replica that might lead.
+	// others reports whether there is another replica that might lead.
 	others func() bool
 	log    *slog.Logger
 

@@ -60,7 +60,7 @@ func (p *heartbeat) renew(ctx context.Context) error {
 	return err
 }
 
-// sweep is the leader's part: it removes the Leases that killed replicas have left.
+// sweep, the leader's part, removes the Leases that killed replicas have left.
 func (p *heartbeat) sweep(ctx context.Context) error {
 	Every(ctx, heartbeatTerm, func() {
 		var errs []error

@@ -68,7 +68,7 @@ func Join(
 	return &Replica{p, h, election.run}, mgr.Add(manager.RunnableFunc(here.run))
 }
 
-// leadAlways is one term, begun again when a part has failed.
+// leadAlways leads for one term, begun again when a part has failed.
 func leadAlways(ctx context.Context, leads *Terms, o Config) {
 	Every(ctx, o.Timing.Retry, func() {
 		term, resign := context.WithCancel(ctx)

@@ -92,7 +92,7 @@ func (p *Peers) tell(name string) {
 	}
 }
 
-// holder is who holds the leader's Lease, whether it has run out or not.
+// holder returns who holds the leader's Lease, whether it has run out or not.
 func (p *Peers) holder() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,13 +101,13 @@ func (p *Peers) holder() string {
 
 func (p *Peers) fresh(s peerRecord) bool { return s.holder != "" && p.now().Sub(s.seen) < s.term }
 
-// Self is this replica.
+// Self returns this replica.
 func (p *Peers) Self() replica.Identity { return p.self }
 
-// Leading says whether this replica leads.
+// Leading reports whether this replica leads.
 func (p *Peers) Leading() bool { return p.leads.Leading() }
 
-// Leader is who leads by the Lease, unless that has run out.
+// Leader returns who leads by the Lease, unless that has run out.
 func (p *Peers) Leader() (httpapi.Leader, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,7 +115,7 @@ func (p *Peers) Leader() (httpapi.Leader, bool) {
 	return httpapi.Leader{Identity: replica.Parse(s.holder), Since: s.since}, p.fresh(s)
 }
 
-// Replicas are those that have been heard of lately, this one among them.
+// Replicas returns those whose heartbeat is fresh, and this one.
 func (p *Peers) Replicas() []replica.Identity {
 	all := []replica.Identity{p.self}
 	p.mu.Lock()
@@ -129,7 +129,7 @@ func (p *Peers) Replicas() []replica.Identity {
 	return all
 }
 
-// Secret is what this replica shares with another one, by the key in that one's own Lease.
+// Secret returns what this replica shares with another one, by the key in that one's own Lease.
 func (p *Peers) Secret(id string) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -141,7 +141,7 @@ func (p *Peers) Secret(id string) []byte {
 	return s.secret
 }
 
-// stale are the Leases of replicas that have been silent for long, with the versions that were seen.
+// stale returns the Leases of replicas that have been silent for long, with the versions that were seen.
 func (p *Peers) stale(after time.Duration) map[string]string {
 	versions := map[string]string{}
 	p.mu.Lock()

@@ -111,7 +111,7 @@ func (q *Queue) Add(object types.NamespacedName, after time.Duration) {
 	}
 }
 
-// Sooner is the shorter of two delays, of which 0 is none.
+// Sooner returns the shorter of two delays, of which 0 is none.
 func Sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return max(a, b)

@@ -25,7 +25,7 @@ type Terms struct {
 // NewTerms returns those of a replica that does not lead yet.
 func NewTerms(log *slog.Logger) *Terms { return &Terms{log: log} }
 
-// turn is full during a term.
+// turn returns the channel that is full during a term.
 func (l *Terms) turn() chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,7 +51,7 @@ func (l *Terms) Metric() prometheus.Collector {
 // term: another replica may fare better.
 func (l *Terms) OnTerm(start func(context.Context) error) { l.parts = append(l.parts, start) }
 
-// Leading says whether this replica leads.
+// Leading reports whether this replica leads.
 func (l *Terms) Leading() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,7 +71,7 @@ func (l *Terms) Join(ctx context.Context) (context.Context, context.CancelFunc, 
 	return ctx, func() { unhook(); cancel() }, true
 }
 
-// Lead is a term: it runs the parts, and returns when the context has ended and all have returned. resign ends
+// Lead runs the parts for one term, and returns when the context has ended and all have returned. resign ends
 // the term from within.
 func (l *Terms) Lead(ctx context.Context, resign context.CancelFunc) {
 	turn := l.turn()

@@ -193,7 +193,7 @@ func (c *Capacity) pass(ctx context.Context) {
 	_ = group.Wait() // they return none
 }
 
-// due are the patches whose time has come: those of edges first, then of whom was told longest ago.
+// due returns the patches whose time has come: those of edges first, then of whom was told longest ago.
 func (c *Capacity) due() (patches []nodePatch) {
 	now := c.clock()
 	c.mu.Lock()

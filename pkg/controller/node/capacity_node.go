@@ -76,8 +76,8 @@ func (n *nodeCapacity) see(o *corev1.Node, r scheduling.Resources) {
 	}
 }
 
-// room is for how many pods the node's pools have addresses: the same for all nodes of its kind that hold none of pools
-// which bound how many they may.
+// room returns for how many pods the node's pools have addresses: the same for all nodes of its kind that hold none of
+// pools which bound how many they may.
 func (n *nodeCapacity) room(spares map[string]ipam.Headroom) uint64 {
 	mine := make([]ipam.Headroom, 0, len(n.pools))
 	for _, p := range n.pools {
@@ -93,10 +93,10 @@ func (n *nodeCapacity) count(x *ipam.Index) {
 	n.own, n.held = x.PodsOn(n.addrs), x.HeldOn(n.addrs, n.pools)
 }
 
-// served says whether the node is told any number: it has pools, or pods of pools that it had.
+// served reports whether the node publishes any number: it has pools, or pods of pools that it had.
 func (n *nodeCapacity) served() bool { return len(n.pools) > 0 || n.own > 0 }
 
-// number is what the node should say.
+// number returns what the node should publish.
 func (n *nodeCapacity) number() int64 {
 	return int64(min(n.left, math.MaxInt64-uint64(n.own))) + int64(n.own)
 }
@@ -106,7 +106,7 @@ func (n *nodeCapacity) superfluous(name corev1.ResourceName, r scheduling.Resour
 	return !n.served() || !slices.Contains(r, name)
 }
 
-// differs says whether the node should say something else than it does.
+// differs reports whether the node should publish something else than it does.
 func (n *nodeCapacity) differs(r scheduling.Resources) bool {
 	if n.served() {
 		number := n.number()
@@ -125,13 +125,13 @@ func (n *nodeCapacity) differs(r scheduling.Resources) bool {
 // agree takes note that what the node says is right.
 func (n *nodeCapacity) agree() { n.full, n.few, n.told = n.left == 0, n.left < fewLeft, true }
 
-// edge says whether the node's pools have become full, or have addresses again, since it was told; whether that is
+// edge reports whether the node's pools have become full, or have addresses again, since it was told; whether that is
 // not known; or whether a kubelet that starts has made the numbers 0.
 func (n *nodeCapacity) edge() bool {
 	return !n.told || n.full != (n.left == 0) || n.left > 0 && n.reset()
 }
 
-// reset says whether the node says of a resource that is published that there is none.
+// reset reports whether the node says that there is none of a resource that is published.
 func (n *nodeCapacity) reset() bool {
 	for _, v := range n.says {
 		if v == 0 {
@@ -141,7 +141,7 @@ func (n *nodeCapacity) reset() bool {
 	return false
 }
 
-// notBefore is when the node may be told something.
+// notBefore returns from when on the node may be patched.
 func (n *nodeCapacity) notBefore() time.Time {
 	switch {
 	case n.patched.IsZero():
@@ -165,7 +165,7 @@ func urgency(a, b *nodeCapacity) int {
 	return cmp.Or(a.patched.Compare(b.patched), cmp.Compare(a.name, b.name))
 }
 
-// nodePatch is what a node is told.
+// nodePatch is what is to be published on a node.
 type nodePatch struct {
 	node            *nodeCapacity
 	edge, full, few bool
@@ -188,19 +188,19 @@ func (n *nodeCapacity) patch(r scheduling.Resources, now time.Time) nodePatch {
 	return p
 }
 
-// body is the patch. It names no version and nothing else of the node: a kubelet that writes its status at the same
-// time is not in the way, and leaves resources that it does not know alone.
+// body returns the patch. It names no version and nothing else of the node: a kubelet that writes its status at the
+// same time is not in the way, and leaves resources that it does not know alone.
 func (p nodePatch) body() client.Patch {
 	body, _ := json.Marshal(map[string]any{"status": map[string]any{"capacity": p.numbers, "allocatable": p.numbers}}) // cannot fail
 	return client.RawPatch(types.MergePatchType, body)
 }
 
-// publishes says whether an entry of managedFields is that of capacityManager.
+// publishes reports whether an entry of managedFields is that of capacityManager.
 func publishes(e metav1.ManagedFieldsEntry) bool {
 	return e.Manager == capacityManager && e.Subresource == "status" && e.FieldsV1 != nil
 }
 
-// publishedBefore are the resources of a node that this controller has published, as the API server knows it.
+// publishedBefore returns the resources of a node that this controller has published, as the API server knows it.
 func publishedBefore(o *corev1.Node) []corev1.ResourceName {
 	at := slices.IndexFunc(o.ManagedFields, publishes)
 	if at < 0 {

@@ -20,7 +20,7 @@ const GatewayAnnotation = "netservicecontroller.bkbcs.tencent.com/gateway"
 // Nodes keeps the addresses and gateway annotations of the nodes, and which hosts are away.
 type Nodes struct {
 	index *ipam.Index
-	// changed is told of the addresses that a node has got or lost.
+	// changed is called with the addresses that a node has got or lost.
 	changed func([]netip.Addr)
 	// now is the API server's time.
 	now      func() time.Time
@@ -50,7 +50,7 @@ func (n *Nodes) Set(o *corev1.Node) {
 	n.put(o.Name, addressesOf(o), gateway, ready, since)
 }
 
-// addressesOf are the addresses by which a node may ask for its pods.
+// addressesOf returns the addresses by which a node may ask for its pods.
 func addressesOf(o *corev1.Node) (addrs []netip.Addr) {
 	for _, a := range o.Status.Addresses {
 		if a.Type != corev1.NodeInternalIP && a.Type != corev1.NodeExternalIP {
@@ -63,7 +63,7 @@ func addressesOf(o *corev1.Node) (addrs []netip.Addr) {
 	return addrs
 }
 
-// readiness says whether a node is ready, and since when it is as it is.
+// readiness reports whether a node is ready, and since when it is as it is.
 func readiness(o *corev1.Node) (ready bool, since time.Time) {
 	for _, c := range o.Status.Conditions {
 		if c.Type == corev1.NodeReady {
@@ -163,28 +163,28 @@ func (n *Nodes) ReadyNode(host netip.Addr) (name string, ok bool) {
 	return name, ok
 }
 
-// Of are the addresses of a node.
+// Of returns the addresses of a node.
 func (n *Nodes) Of(name string) []netip.Addr {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	return n.addrs[name]
 }
 
-// All are the nodes with their addresses, by name.
+// All returns the nodes with their addresses, by name.
 func (n *Nodes) All() map[string][]netip.Addr {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	return maps.Clone(n.addrs)
 }
 
-// Gateway is what the annotation of a host's node says; invalid when there is none.
+// Gateway returns the gateway that the annotation of a host's node names; invalid when there is none.
 func (n *Nodes) Gateway(host netip.Addr) netip.Addr {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	return n.gateways[host]
 }
 
-// Trim is a node with no more than is read here: what the cache keeps. Of its resources it keeps those that are
+// Trim returns a node with no more than is read here: what the cache keeps. Of its resources it keeps those that are
 // published, and those that this controller has published before.
 func Trim(o *corev1.Node, resources scheduling.Resources) *corev1.Node {
 	t := &corev1.Node{}

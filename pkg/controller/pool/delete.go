@@ -56,7 +56,7 @@ func (r *Reconciler) terminate(ctx context.Context, pool *v1.BCSNetPool, p ipam.
 	return r.finish(ctx, pool, p)
 }
 
-// waitsFor says what a pool that is being deleted waits for.
+// waitsFor returns what a pool that is being deleted waits for.
 func waitsFor(held map[netip.Addr]int, kept map[string]int) string {
 	var parts []string
 	if len(held) > 0 {
@@ -78,7 +78,7 @@ func waitsFor(held map[netip.Addr]int, kept map[string]int) string {
 	return "the pool goes when " + strings.Join(parts, "; and when ")
 }
 
-// howToRelease says which command frees addresses: of machines that are off, and of owners, which are on no host.
+// howToRelease returns which command frees addresses: of machines that are off, and of owners, which are on no host.
 func howToRelease(held map[netip.Addr]int) string {
 	var ways []string
 	_, owned := held[netip.Addr{}]
@@ -130,7 +130,7 @@ func (r *Reconciler) finish(ctx context.Context, pool *v1.BCSNetPool, p ipam.Poo
 	return reconcile.Result{}, client.IgnoreNotFound(err)
 }
 
-// retire removes the objects of a pool that nobody holds, and says how many there were. What an operator
+// retire removes the objects of a pool that nobody holds, and returns how many there were. What an operator
 // set aside goes too: it was set aside in this pool.
 func (r *Reconciler) retire(ctx context.Context, p ipam.Pool, all []ipam.Lease) (retired int, err error) {
 	var writes []write

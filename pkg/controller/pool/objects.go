@@ -102,7 +102,7 @@ func (r *Reconciler) due(o *v1.BCSNetPool, p ipam.Pool, now time.Time) []write {
 	return append(out, sweep(p, resting)...)
 }
 
-// cooled says whether the object of a free address may go: without it, nobody knew that the address rests.
+// cooled reports whether the object of a free address may go: without it, nobody knew that the address rests.
 func cooled(l ipam.Lease, p ipam.Pool, now time.Time) bool {
 	return !l.CoolsUntil(p.Cooldown).After(now)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// quotaConditions are those of a pool about what its namespaces have; none where it has no quotas and never had. Their
-// messages leave out how many addresses there are, as that changes with every pod.
+// quotaConditions returns those of a pool about what its namespaces have; none where it has no quotas and never had.
+// Their messages leave out how many addresses there are, as that changes with every pod.
 func quotaConditions(p ipam.Pool, uses []ipam.NamespaceUse, before []metav1.Condition) []metav1.Condition {
 	if !p.HasQuotas() && meta.FindStatusCondition(before, v1.ConditionOverLimit) == nil {
 		return nil
@@ -37,7 +37,7 @@ func quotaConditions(p ipam.Pool, uses []ipam.NamespaceUse, before []metav1.Cond
 // maxNamespaces is how many namespaces a message spells out.
 const maxNamespaces = 10
 
-// namesOf are the namespaces of which something is so, with their quotas: "shop (of 50)".
+// namesOf returns the namespaces of which something is so, with their quotas: "shop (of 50)".
 func namesOf(uses []ipam.NamespaceUse, so func(ipam.NamespaceUse) bool) (names []string) {
 	for _, u := range uses {
 		if so(u) {

@@ -77,7 +77,7 @@ type settled struct {
 	at     time.Time
 }
 
-// New returns a reconciler that is told of every change of the index. It does nothing before its Setup.
+// New returns a reconciler, which every change of the index reaches. It does nothing before its Setup.
 func New(o Config) *Reconciler {
 	r := &Reconciler{
 		client: o.Client, index: o.Index, leases: o.Leases, events: o.Events, leads: o.Terms, queue: o.Queue, breaker: o.Breaker,
@@ -113,7 +113,7 @@ func (r *Reconciler) begin(ctx context.Context) error {
 	return nil
 }
 
-// leaseChanged is told of every change of the index. What changes before a term, its beginning looks at.
+// leaseChanged is called for every change of the index. What changes before a term, its beginning looks at.
 func (r *Reconciler) leaseChanged(old, l ipam.Lease) {
 	if !r.leads.Leading() {
 		return
@@ -155,7 +155,7 @@ func (r *Reconciler) servesOthers(name string) bool {
 	return ok && s.served != r.index.ServedRevision(name)
 }
 
-// patience is how soon a pool is looked at whose numbers have changed: at once where it has become full or has
+// patience returns how soon a pool is looked at whose numbers have changed: at once where it has become full or has
 // addresses again, else when its status may be written.
 func (r *Reconciler) patience(name string) time.Duration {
 	r.mu.Lock()
@@ -256,8 +256,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 }
 
-// nextLook is when a pool that is as it should be is looked at again: soon after the first of its addresses
-// has rested, of which nobody tells.
+// nextLook returns when a pool that is as it should be is looked at again: soon after the first of its addresses
+// has rested, as no event comes of that.
 func (r *Reconciler) nextLook(name string) time.Duration {
 	now := r.leases.Now()
 	counts := r.index.Counts(name, now)

@@ -101,7 +101,7 @@ func baseName(subnet netip.Prefix) string {
 	return fmt.Sprintf("floatingip-%s-%d", ipaddr.ObjectName(subnet.Addr()), subnet.Bits())
 }
 
-// isName says whether a pool has one of the names of a subnet.
+// isName reports whether a pool has one of the names of a subnet.
 func isName(name string, subnet netip.Prefix) bool {
 	rest, ok := strings.CutPrefix(name, baseName(subnet))
 	if !ok || rest == "" {

@@ -92,12 +92,12 @@ const (
 	statefulSet = "statefulset"
 )
 
-// needsApp says whether a match depends on the workload of an address, which takes longest to find.
+// needsApp reports whether a match depends on the workload of an address, which takes longest to find.
 func (q *query) needsApp() bool {
 	return q.keyword != "" || q.appName != "" || q.appType != "" || q.told
 }
 
-// matchesHolder says whether an address matches but for its workload.
+// matchesHolder reports whether an address matches but for its workload.
 func (q *query) matchesHolder(r *row) bool {
 	if q.keyword != "" {
 		return true // which the workload may have

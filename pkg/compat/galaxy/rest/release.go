@@ -109,8 +109,8 @@ func (f OwnedIP) kind() string {
 	return appType(f.AppType)
 }
 
-// isOf says whether an address is its owner's whom a request names. The owner of an address that is kept for no pod in
-// particular is the app, or the shared pool: the pod, and then the app, that had it last may be left out.
+// isOf reports whether an address is its owner's whom a request names. The owner of an address that is kept for no pod
+// in particular is the app, or the shared pool: the pod, and then the app, that had it last may be left out.
 func (r *row) isOf(ask OwnedIP) bool {
 	forApp := r.kept && r.anybody
 	forPool := forApp && r.PoolName != ""
@@ -163,7 +163,7 @@ func (s *Service) release(ctx context.Context, todo []wanted, c ipam.Change) (re
 	return released, err
 }
 
-// still says whether an address is as it was decided on.
+// still reports whether an address is as it was decided on.
 func (w wanted) still(now ipam.Lease) bool {
 	then := w.lease
 	return now.State == then.State && now.Claim == then.Claim && now.PodPrimaryKey == then.PodPrimaryKey && now.Owner == then.Owner &&
