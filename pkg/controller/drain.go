@@ -19,7 +19,9 @@ const drainTime = allocator.MaxRequestTime + store.WriteTimeout
 // startAndDrain runs the manager until the context ends. The lead is given up first, so that another replica leads
 // while this one finishes. Then the allocator's server ends, with the requests that are under way: the manager by
 // itself stops the feed before it, and a request waits for the feed to deliver its writes.
-func startAndDrain(ctx context.Context, mgr ctrl.Manager, server *http.Server, elect func(context.Context), log *slog.Logger) error {
+func startAndDrain(
+	ctx context.Context, mgr ctrl.Manager, server *http.Server, elect func(context.Context), log *slog.Logger,
+) error {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	candidate, resign := context.WithCancel(ctx)

@@ -87,7 +87,9 @@ const unclaimedFor = 10 * time.Minute
 
 // giveBackUnclaimed frees addresses that were lately kept for a claim before any pod asked, and that claim is no more:
 // whoever took them did not get to see that. A claim is gone when it was seen so twice, and the API server says so.
-func (r *Reconciler) giveBackUnclaimed(ctx context.Context, name string, leases []ipam.Lease) (next time.Duration, err error) {
+func (r *Reconciler) giveBackUnclaimed(
+	ctx context.Context, name string, leases []ipam.Lease,
+) (next time.Duration, err error) {
 	leases = slices.DeleteFunc(slices.Clone(leases), func(l ipam.Lease) bool {
 		return !l.IsRetained() || l.PodName != "" || time.Since(l.Updated) > unclaimedFor
 	})

@@ -16,8 +16,13 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
-// MaxMessage and MaxNote are the longest messages that the API server takes in a condition and in an event, in bytes.
-const MaxMessage, MaxNote = 32768, 1024
+// The longest messages that the API server takes, in bytes.
+const (
+	// MaxMessage is for a condition.
+	MaxMessage = 32768
+	// MaxNote is for an event.
+	MaxNote = 1024
+)
 
 // New returns a condition of a kind.
 func New(kind string, status bool, reason, format string, args ...any) metav1.Condition {

@@ -53,7 +53,9 @@ type Breaker struct {
 }
 
 // NewBreaker returns a breaker that lets all pass. changed is called for a pool whose leases begin or cease to wait.
-func NewBreaker(live client.Reader, node func(netip.Addr) (string, bool), changed func(pool string), log *slog.Logger) *Breaker {
+func NewBreaker(
+	live client.Reader, node func(netip.Addr) (string, bool), changed func(pool string), log *slog.Logger,
+) *Breaker {
 	return &Breaker{live: live, node: node, changed: changed, log: log, gauge: prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "bcsnet_collection_braked", Help: "1 while no addresses are taken back because there are too many at once.",
 	})}

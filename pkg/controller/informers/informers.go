@@ -10,7 +10,9 @@ import (
 )
 
 // Watch calls the handler for all objects of a kind. synced reports whether it was called for those that there are.
-func Watch(ctx context.Context, c cache.Cache, o client.Object, h toolscache.ResourceEventHandler) (synced func() bool, err error) {
+func Watch(
+	ctx context.Context, c cache.Cache, o client.Object, h toolscache.ResourceEventHandler,
+) (synced func() bool, err error) {
 	informer, err := c.GetInformer(ctx, o, cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, err

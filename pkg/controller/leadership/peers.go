@@ -19,6 +19,7 @@ const nameLabel = "app.kubernetes.io/name"
 // keyAnnotation is on the Lease of a replica: the public half of its key.
 const keyAnnotation = "networkextension.bkbcs.tencent.com/key"
 
+// LeaseLabels returns the labels of the Leases of the leader and of the replicas.
 func LeaseLabels() map[string]string { return map[string]string{nameLabel: doctor.ControllerName} }
 
 // Peers is what the watch of the Leases says of the other replicas, and what this one is.

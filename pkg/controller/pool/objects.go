@@ -128,7 +128,9 @@ func sweep(p ipam.Pool, resting []ipam.Lease) []write {
 
 // apply does writes in parallel until the time is over. A conflict is no error: somebody was faster,
 // and the watch brings what they did.
-func (r *Reconciler) apply(ctx context.Context, pool string, writes []write, limit time.Duration) (done int, err error) {
+func (r *Reconciler) apply(
+	ctx context.Context, pool string, writes []write, limit time.Duration,
+) (done int, err error) {
 	began := time.Now()
 	var mu sync.Mutex
 	var group errgroup.Group

@@ -36,7 +36,9 @@ type view struct {
 
 // publish writes the status where it changed and the pool has its turn, and an event for every condition that turned.
 // again is how soon the pool is to be looked at where nothing was written that should be; 0 otherwise.
-func (r *Reconciler) publish(ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool, v view) (again time.Duration, err error) {
+func (r *Reconciler) publish(
+	ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool, v view,
+) (again time.Duration, err error) {
 	next := pool.DeepCopy()
 	if c := meta.FindStatusCondition(next.Status.Conditions, v1.ConditionDraining); c != nil && v.waiting != "" && c.Reason != v1.ReasonPoolDeleted {
 		// Addresses that drained before are no end of the pool: the deletion counts from its own beginning.
