@@ -6,7 +6,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// Capacity is how many addresses a request that is ahead of all pods could draw from in all, taken or not, of the
+// Capacity returns how many addresses a request that is ahead of all pods could draw from in all, taken or not, of the
 // family of which there are more; for any of some namespaces. It saturates at 2^64-1. The pools are in order of their
 // names.
 func (x *Index) Capacity(w PickRequest, namespaces []string) (n uint64, pools []string) {

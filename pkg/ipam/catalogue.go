@@ -49,7 +49,7 @@ func (x *catalogue) list(p *poolState) {
 	}
 }
 
-// hostsOf is where a pool is found by its hosts.
+// hostsOf returns where a pool is found by its hosts.
 func (x *catalogue) hostsOf(p *poolState) *hostTable {
 	if len(p.Namespaces) == 0 {
 		return &x.unbound
@@ -80,7 +80,7 @@ func leave[K comparable](lists map[K][]*poolState, k K, p *poolState) {
 	}
 }
 
-// inserted is a list, which is in the order of preference, with a pool more.
+// inserted returns a list, which is in the order of preference, with a pool more.
 func inserted(list []*poolState, p *poolState) []*poolState {
 	at, _ := slices.BinarySearchFunc(list, p, preference)
 	return slices.Insert(list, at, p)

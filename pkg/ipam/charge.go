@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// ClaimNamespace is the namespace of a claim that is called namespace/name; empty for none.
+// ClaimNamespace returns the namespace of a claim that is called namespace/name; empty for none.
 func ClaimNamespace(claim string) string {
 	namespace, _, _ := strings.Cut(claim, "/")
 	return namespace
 }
 
-// ChargedTo are the namespaces that an address counts for: that of the pod or owner that has it, and that of the claim
-// that it belongs to. Where both are one it is named once. An address that is free, or set aside by hand, counts for
-// none.
+// ChargedTo returns the namespaces that an address counts for: that of the pod or owner that has it, and that of the
+// claim that it belongs to. Where both are one it is named once. An address that is free, or set aside by hand, counts
+// for none.
 func (l Lease) ChargedTo() []string {
 	c := chargedTo(l.State, l.Namespace, l.Claim)
 	return c.list()

@@ -40,7 +40,7 @@ func (x *leaseView) ClaimUsage(claim string) (all ClaimUsage) {
 	return all
 }
 
-// CountClaimed is how many addresses a claim has, those in use and those that are kept for it.
+// CountClaimed returns how many addresses a claim has, those in use and those that are kept for it.
 func (x *leaseView) CountClaimed(claim string) (n int) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -62,14 +62,14 @@ func (all ClaimUsage) Of(f ipaddr.Family) (n int) {
 	return n
 }
 
-// All is how many there are of both families.
+// All returns how many there are of both families.
 func (all ClaimUsage) All() int { return all.Of(ipaddr.IPv4) + all.Of(ipaddr.IPv6) }
 
-// Most is how many there are of the family of which there are more.
+// Most returns how many there are of the family of which there are more.
 func (all ClaimUsage) Most() int { return max(all.Of(ipaddr.IPv4), all.Of(ipaddr.IPv6)) }
 
-// RetainedIn are the pools that serve addresses which are kept for whichever pod of a claim comes, less those that are
-// promised.
+// RetainedIn returns the pools that serve addresses which are kept for whichever pod of a claim comes, less those that
+// are promised.
 func (x *leaseView) RetainedIn(claim string, promised func(netip.Addr) bool) (pools []string) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

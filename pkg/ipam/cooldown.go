@@ -7,7 +7,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
-// CoolsUntil is when an address that was given up may be handed out again by a pool of the given cooldown;
+// CoolsUntil returns when an address that was given up may be handed out again by a pool of the given cooldown;
 // zero where nothing holds it back. An address rests from its release, whoever released it. That it was
 // set aside in between neither ends the rest nor begins another; one that nobody ever held has none.
 func (l Lease) CoolsUntil(cooldown time.Duration) time.Time {
@@ -21,7 +21,7 @@ func (l Lease) CoolsUntil(cooldown time.Duration) time.Time {
 	return since.Add(cooldown)
 }
 
-// givenUp is when somebody last gave up an address that is Available; zero when nobody ever held it.
+// givenUp returns when somebody last gave up an address that is Available; zero when nobody ever held it.
 func givenUp(updated time.Time, h History) time.Time {
 	entries := h.Entries()
 	at := slices.IndexFunc(entries, func(p Past) bool { return p.Holder != "" })
@@ -35,7 +35,7 @@ func givenUp(updated time.Time, h History) time.Time {
 	}
 }
 
-// lastHolder is who had an address last, as far as its history goes.
+// lastHolder returns who had an address last, as far as its history goes.
 func (h History) lastHolder() string {
 	for _, p := range h.Entries() {
 		if p.Holder != "" {

@@ -14,7 +14,7 @@ type change struct {
 	old, new *record
 }
 
-// leaseOf is the lease of an entry, or of an address that has none.
+// leaseOf returns the lease of an entry, or of an address that has none.
 func leaseOf(a netip.Addr, r *record) Lease {
 	if r == nil {
 		return Lease{Addr: a}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// coolsUntil is when the cooldown of an address of the pool ends, in Unix nanoseconds; 0 when it has none.
+// coolsUntil returns when the cooldown of an address of the pool ends, in Unix nanoseconds; 0 when it has none.
 func (p *poolState) coolsUntil(r *record) int64 {
 	if r == nil || p.Cooldown <= 0 || r.state != Available || r.updated == 0 {
 		return 0
@@ -57,7 +57,7 @@ func (x *state) expireCooldowns(p *poolState) {
 	}
 }
 
-// nextCooled is when the first cooldown of a pool ends; zero when no address cools.
+// nextCooled returns when the first cooldown of a pool ends; zero when no address cools.
 func (x *state) nextCooled(p *poolState) time.Time {
 	for q := &p.cooldowns.queue; len(*q) > 0; heap.Pop(q) {
 		if x.stillCools(p, (*q)[0]) {

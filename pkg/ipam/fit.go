@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// fitting are the pools that a request may draw from, in the order of preference. It looks at no more
+// fitting returns the pools that a request may draw from, in the order of preference. It looks at no more
 // of them than its user does.
 func (x *catalogue) fitting(w PickRequest) iter.Seq[*poolState] {
 	candidates := x.unbound.of(w.Host)
@@ -34,7 +34,7 @@ func (x *catalogue) fits(p *poolState, w PickRequest) bool {
 		(w.Network == "" || w.Network == p.Network)
 }
 
-// named is the pool of a name, if there is one.
+// named returns the pool of a name, if there is one.
 func (x *catalogue) named(name string) []*poolState {
 	if p, ok := x.pools[name]; ok {
 		return []*poolState{p}
@@ -54,7 +54,7 @@ func (x *catalogue) servesNamespace(p *poolState, w PickRequest) bool {
 	return len(p.Namespaces) == 0
 }
 
-// together are the pools from which a request takes its addresses together: those of p's network that
+// together returns the pools from which a request takes its addresses together: those of p's network that
 // fit, or p alone if it is part of none and fits.
 func (x *catalogue) together(p *poolState, w PickRequest) []*poolState {
 	all := []*poolState{p}
@@ -70,7 +70,7 @@ func (x *catalogue) together(p *poolState, w PickRequest) []*poolState {
 	return fit
 }
 
-// heldTogether are the pools that may complete what the request holds; none when the pools of what it
+// heldTogether returns the pools that may complete what the request holds; none when the pools of what it
 // holds are gone or fit no longer.
 func (x *catalogue) heldTogether(w PickRequest) []*poolState {
 	for _, l := range w.Have {

@@ -17,7 +17,7 @@ type freeSet struct {
 
 func newFreeSet(n uint64) *freeSet { return &freeSet{n: n} }
 
-// free is how many numbers are free.
+// free returns how many numbers are free.
 func (f *freeSet) free() uint64 { return f.n - f.taken }
 
 // has reports whether number i, which is below n, is taken.
@@ -44,7 +44,7 @@ func (f *freeSet) set(i uint64, taken bool) {
 	}
 }
 
-// next is the first free number at or after start, going round at the end; ok is false when none is free.
+// next returns the first free number at or after start, going round at the end; ok is false when none is free.
 func (f *freeSet) next(start uint64) (i uint64, ok bool) {
 	if f.taken >= f.n {
 		return 0, false
@@ -55,7 +55,7 @@ func (f *freeSet) next(start uint64) (i uint64, ok bool) {
 	return f.after(0), true
 }
 
-// after is the first number at or after i that is not taken; it may be n or more.
+// after returns the first number at or after i that is not taken; it may be n or more.
 func (f *freeSet) after(i uint64) uint64 {
 	level := 0
 	for {

@@ -23,7 +23,7 @@ type Headroom struct {
 	MaxPerHost int
 }
 
-// On is what the pool can still give to a host that has so many addresses of it.
+// On returns what the pool can still give to a host that has so many addresses of it.
 func (s Headroom) On(held int) Headroom {
 	if s.MaxPerHost > 0 {
 		room := uint64(max(0, s.MaxPerHost-held))
@@ -33,8 +33,8 @@ func (s Headroom) On(held int) Headroom {
 	return s
 }
 
-// Headrooms are those of all pools that can be used, as they are at a time. It counts nothing: its cost is that of the
-// number of pools.
+// Headrooms returns the headroom of all pools that can be used, as they are at a time. It counts nothing: its cost is
+// that of the number of pools.
 func (x *Index) Headrooms(now time.Time) map[string]Headroom {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -67,7 +67,7 @@ func (x *picker) headroom(p *poolState) Headroom {
 	return s
 }
 
-// Room is how many pods some pools have addresses for: of a network with both families a pod takes one of each.
+// Room returns how many pods some pools have addresses for: of a network with both families a pod takes one of each.
 func Room(pools []Headroom) uint64 {
 	var alone uint64
 	type families struct {
@@ -97,7 +97,7 @@ func Room(pools []Headroom) uint64 {
 	return alone
 }
 
-// KindOf says all that matters to a request of the host that it comes from: the pools that the host may draw from, and
+// KindOf returns all of a host that matters to its requests: the pools that the host may draw from, and
 // how many more addresses it may have of those that bound them. expected is as in a PickRequest. It is empty for a
 // host without pools.
 func (x *Index) KindOf(host netip.Addr, expected func(pool string) []netip.Addr) string {

@@ -48,7 +48,7 @@ type Past struct {
 // the index holds one for every address. The zero History is empty.
 type History string
 
-// PastHolder is a holder's name as an entry of a history has it.
+// PastHolder returns a holder's name as an entry of a history has it.
 func PastHolder(name string) string { return cut(name, MaxPastHolder) }
 
 // NewHistory packs entries, newest first. Those beyond MaxHistory are dropped, long texts are cut.
@@ -76,7 +76,7 @@ func NewHistory(entries []Past) History {
 // Entries unpacks the history, newest first.
 func (h History) Entries() []Past { return slices.Collect(h.each()) }
 
-// Last is the newest entry; ok is false where there is none.
+// Last returns the newest entry; ok is false where there is none.
 func (h History) Last() (p Past, ok bool) {
 	for p := range h.each() {
 		return p, true
@@ -112,7 +112,7 @@ func (h History) each() iter.Seq[Past] {
 // Add puts an entry in front; the oldest of more than MaxHistory is forgotten.
 func (h History) Add(p Past) History { return NewHistory(append([]Past{p}, h.Entries()...)) }
 
-// past is the entry for a lease that changes now.
+// past returns the entry for a lease that changes now.
 func past(l Lease, now time.Time, c Change) Past {
 	p := Past{Until: now, Change: c}
 	if l.State == Active {
@@ -154,7 +154,7 @@ func varint(b []byte) (int64, []byte) {
 	return v, b[n:]
 }
 
-// seconds are Unix seconds; 0 stands for the zero time.
+// seconds returns Unix seconds; 0 stands for the zero time.
 func seconds(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

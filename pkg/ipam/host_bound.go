@@ -17,8 +17,8 @@ func (x *bounds) hostFull(p *poolState, w PickRequest, chosen []choice) bool {
 	return n+coming >= p.MaxPerHost
 }
 
-// onHost is how many addresses of a pool the host of a request has, and how many more it is to have: those that are
-// being given to it, that were chosen for the request, and that are expected there.
+// onHost returns how many addresses of a pool the host of a request has, and how many more it is to have: those that
+// are being given to it, that were chosen for the request, and that are expected there.
 func (x *bounds) onHost(p *poolState, w PickRequest, chosen []choice) (n, coming int) {
 	at := hostPool{w.Host, p.Name}
 	held := x.coming[at]

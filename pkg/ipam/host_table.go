@@ -21,7 +21,7 @@ func newHostTable() hostTable {
 	return hostTable{hosts: map[netip.Addr][]*poolState{}, networks: map[netip.Prefix][]*poolState{}}
 }
 
-// lengthsOf are the counts for the family of an address.
+// lengthsOf returns the counts for the family of an address.
 func (t *hostTable) lengthsOf(a netip.Addr) []int {
 	return t.lengths[ipaddr.FamilyOf(a)][:a.BitLen()+1]
 }
@@ -49,7 +49,7 @@ func (t *hostTable) leave(p *poolState) {
 	}
 }
 
-// of are the pools of a host in the order of preference, each once. It looks at no more of them than its user
+// of returns the pools of a host in the order of preference, each once. It looks at no more of them than its user
 // does.
 func (t *hostTable) of(host netip.Addr) iter.Seq[*poolState] {
 	if len(t.networks) == 0 {
@@ -76,7 +76,7 @@ func (t *hostTable) of(host netip.Addr) iter.Seq[*poolState] {
 	}
 }
 
-// lists are the lists that have the pools of a host, each in the order of preference.
+// lists returns the lists that have the pools of a host, each in the order of preference.
 func (t *hostTable) lists(host netip.Addr) [][]*poolState {
 	lists := [][]*poolState{t.hosts[host]}
 	for bits, n := range t.lengthsOf(host) {

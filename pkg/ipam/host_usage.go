@@ -11,7 +11,7 @@ type hostPool struct {
 	pool string
 }
 
-// hostPoolOf is where an address is in use; ok is false for one that nobody on a host has.
+// hostPoolOf returns where an address is in use; ok is false for one that nobody on a host has.
 func hostPoolOf(r *record) (at hostPool, ok bool) {
 	at = hostPool{r.host.Value(), r.params.Value().Pool}
 	return at, r.state == Active && at.host.IsValid()

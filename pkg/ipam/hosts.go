@@ -14,7 +14,7 @@ type Networks map[netip.Prefix]struct{}
 // few networks are asked one by one, more by the prefix lengths that a host can have.
 const few = 8
 
-// Of is the smallest of the networks that a host lies in.
+// Of returns the smallest of the networks that a host lies in.
 func (n Networks) Of(host netip.Addr) (best netip.Prefix, ok bool) {
 	if len(n) <= few {
 		for p := range n {
@@ -33,7 +33,7 @@ func (n Networks) Of(host netip.Addr) (best netip.Prefix, ok bool) {
 	return netip.Prefix{}, false
 }
 
-// Sorted are the networks in order.
+// Sorted returns the networks in order.
 func (n Networks) Sorted() []netip.Prefix {
 	out := make([]netip.Prefix, 0, len(n))
 	for p := range n {

@@ -18,7 +18,7 @@ const (
 	Reserved
 )
 
-// String is the word that objects and answers use.
+// String returns the word that objects and answers use.
 func (s State) String() string {
 	switch s {
 	case Active:
@@ -91,7 +91,7 @@ func (h Holder) Where() string {
 	return h.Who() + " on host " + h.Host.String()
 }
 
-// attachment is the identity that an address is held for, beside the interface: the pod's UID, or
+// attachment returns the identity that an address is held for, beside the interface: the pod's UID, or
 // the owner. Empty for callers that know no more than a container ID.
 func (h Holder) attachment() string {
 	if h.Owner != "" {
@@ -163,10 +163,10 @@ type Lease struct {
 	Foreign bool
 }
 
-// IsKept reports whether a claim keeps the address and nobody has it.
+// IsRetained reports whether a claim keeps the address and nobody has it.
 func (l Lease) IsRetained() bool { return l.State == Reserved && l.Claim != "" }
 
-// Bound is the version with which the holder got the address. Of two leases of one container it says which was
+// Bound returns the version with which the holder got the address. Of two leases of one container it says which was
 // written first, on every replica: it does not change while the holder has the address.
 func (l Lease) Bound() uint64 { return cmp.Or(l.BoundVersion, l.Version) }
 

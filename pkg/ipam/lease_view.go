@@ -8,7 +8,7 @@ import (
 // leaseView answers questions about leases and claims.
 type leaseView struct{ *guarded }
 
-// Get is the entry of an address; ok is false when it has no object.
+// Get returns the entry of an address; ok is false when it has no object.
 func (x *leaseView) Get(a netip.Addr) (Lease, bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -19,14 +19,14 @@ func (x *leaseView) Get(a netip.Addr) (Lease, bool) {
 	return r.lease(), true
 }
 
-// Len is how many addresses have an object.
+// Len returns how many addresses have an object.
 func (x *leaseView) Len() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.byAddr.size
 }
 
-// ByContainer are the addresses that a container holds; an empty ifName means all its interfaces.
+// ByContainer returns the addresses that a container holds; an empty ifName means all its interfaces.
 func (x *leaseView) ByContainer(id, ifName string) []Lease {
 	key := compactHex(id)
 	x.mu.RLock()
@@ -40,7 +40,7 @@ func (x *leaseView) ByContainer(id, ifName string) []Lease {
 	return sorted(out)
 }
 
-// ByAttachment are the addresses that a pod (by UID) or an owner holds on an interface, on all of them when
+// ByAttachment returns the addresses that a pod (by UID) or an owner holds on an interface, on all of them when
 // IfName is empty. The holder's other fields do not count. A holder without pod UID and owner has none.
 func (x *leaseView) ByAttachment(h Holder) []Lease {
 	if h.Owner == "" && h.PodUID == "" {
@@ -97,7 +97,7 @@ func (x *leaseView) HasOfClaim(h Holder, claim string) bool {
 	return false
 }
 
-// ByHost are the addresses in use or reserved on a host.
+// ByHost returns the addresses in use or reserved on a host.
 func (x *leaseView) ByHost(host netip.Addr) []Lease {
 	x.mu.RLock()
 	out := leases(x.byHost[host])
@@ -105,7 +105,7 @@ func (x *leaseView) ByHost(host netip.Addr) []Lease {
 	return sorted(out)
 }
 
-// ByPool are the addresses whose object names a pool.
+// ByPool returns the addresses whose object names a pool.
 func (x *leaseView) ByPool(name string) []Lease {
 	x.mu.RLock()
 	var out []Lease
@@ -129,7 +129,7 @@ func sorted(ls []Lease) []Lease {
 	return ls
 }
 
-// Find are the addresses that have an object and match, in order.
+// Find returns the addresses that have an object and match, in order.
 func (x *leaseView) Find(match func(Lease) bool) []Lease {
 	var out []Lease
 	x.Each(func(l Lease) {
@@ -143,7 +143,7 @@ func (x *leaseView) Find(match func(Lease) bool) []Lease {
 // Entry is what the index had of an address at a moment. It takes a word, and its lease can be made again and again.
 type Entry struct{ record *record }
 
-// Lease is the whole of it.
+// Lease returns the lease of the entry.
 func (e Entry) Lease() Lease { return e.record.lease() }
 
 // Each calls fn with every address that has an object, in no order.
@@ -151,8 +151,8 @@ func (x *leaseView) Each(fn func(Lease)) {
 	x.EachEntry(func(e Entry, _ State) { fn(e.Lease()) })
 }
 
-// EachEntry is Each for those who keep some of many. It holds the index only while it takes note of the entries, which
-// never change.
+// EachEntry calls fn as Each does, for those who keep some of many. It holds the index only while it takes note of the
+// entries, which never change.
 func (x *leaseView) EachEntry(fn func(Entry, State)) {
 	x.mu.RLock()
 	records := make([]*record, 0, x.byAddr.size)
@@ -165,7 +165,8 @@ func (x *leaseView) EachEntry(fn func(Entry, State)) {
 	}
 }
 
-// Missing is the lease of an address as it was when its object went, or went back; ok is false when it is not missing.
+// Missing returns the lease of an address as it was when its object went, or went back; ok is false when it is not
+// missing.
 func (x *leaseView) Missing(a netip.Addr) (l Lease, ok bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -179,7 +180,7 @@ func (x *leaseView) Missing(a netip.Addr) (l Lease, ok bool) {
 	return r.lease(), true
 }
 
-// MissingOf is an address that an attachment had when its object went; ok is false when there is none.
+// MissingOf returns an address that an attachment had when its object went; ok is false when there is none.
 func (x *leaseView) MissingOf(h Holder) (l Lease, ok bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -196,14 +197,14 @@ func (x *leaseView) MissingOf(h Holder) (l Lease, ok bool) {
 	return Lease{}, false
 }
 
-// CountMissing is how many addresses are missing.
+// CountMissing returns how many addresses are missing.
 func (x *leaseView) CountMissing() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return len(x.missing) + len(x.behind)
 }
 
-// PodsOn is how many pods hold addresses on one host, which may have several addresses itself. Its cost is that of
+// PodsOn returns how many pods hold addresses on one host, which may have several addresses itself. Its cost is that of
 // the addresses that are held there.
 func (x *leaseView) PodsOn(host []netip.Addr) int {
 	x.mu.RLock()
@@ -224,7 +225,7 @@ func (x *leaseView) PodsOn(host []netip.Addr) int {
 	return len(pods)
 }
 
-// ByClaim are the addresses of a claim: those in use and those that are kept for it.
+// ByClaim returns the addresses of a claim: those in use and those that are kept for it.
 func (x *leaseView) ByClaim(claim string) []Lease {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -235,7 +236,7 @@ func (x *leaseView) ByClaim(claim string) []Lease {
 	return sorted(out)
 }
 
-// ByKey are the addresses of a claim that are for one pod of it, by its primary key; in use or kept.
+// ByKey returns the addresses of a claim that are for one pod of it, by its primary key; in use or kept.
 func (x *leaseView) ByKey(claim, key string) []Lease {
 	if claim == "" || key == "" {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 )
 
-// overQuota is a namespace that another address of a pool may not count for; empty where there is none. a is the
+// overQuota returns a namespace that another address of a pool may not count for; empty where there is none. a is the
 // address where it is known already: what counts for the namespace does so still. chosen are those that the request
 // gets beside it. An operator who names the pool is not bound by it.
 func (x *bounds) overQuota(p *poolState, w PickRequest, a netip.Addr, chosen []choice) (namespace string) {
@@ -31,8 +31,8 @@ func (x *bounds) overQuota(p *poolState, w PickRequest, a netip.Addr, chosen []c
 	return ""
 }
 
-// inNamespace is how many addresses of a pool count for a namespace, and how many more are to: those that were chosen
-// for the request, and those that are expected.
+// inNamespace returns how many addresses of a pool count for a namespace, and how many more are to: those that were
+// chosen for the request, and those that are expected.
 func (x *bounds) inNamespace(p *poolState, w PickRequest, namespace string, chosen []choice) (n, coming int) {
 	at := charge{p.Name, namespace}
 	counted := func(a netip.Addr) bool {
@@ -83,8 +83,8 @@ func (x *bounds) quotaShare(p *poolState, w PickRequest, namespace string, chose
 	return explain.Share{Has: n, Coming: coming, Limit: limit}
 }
 
-// leftIn is how many more addresses of a pool may count for the namespaces of a request; ok is false where that is not
-// bounded.
+// leftIn returns how many more addresses of a pool may count for the namespaces of a request; ok is false where that
+// is not bounded.
 func (x *bounds) leftIn(p *poolState, w PickRequest) (left int, ok bool) {
 	for _, ns := range w.chargedTo() {
 		if limit, bounded := p.Quota(ns); ns != "" && bounded {

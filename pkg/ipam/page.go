@@ -23,7 +23,7 @@ func (f *Filter) match(r *record, container compact) bool {
 		(!f.Host.IsValid() || r.host.Value() == f.Host)
 }
 
-// Page are the first so many addresses behind one, in order, that have an object and match; total counts all that
+// Page returns the first so many addresses behind one, in order, that have an object and match; total counts all that
 // match, and more reports whether there are any behind the page. It takes memory for the page alone, and holds the
 // index for a part of it at a time: of each address it sees one entry, of different ones such as there were at
 // different moments.

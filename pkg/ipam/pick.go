@@ -38,7 +38,7 @@ func (x *Index) Pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
 	return picks, refusal
 }
 
-// Propose is what Pick would choose. It assumes nothing.
+// Propose returns what Pick would choose. It assumes nothing.
 func (x *Index) Propose(w PickRequest, now time.Time) ([]Pick, *Refusal) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

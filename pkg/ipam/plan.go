@@ -78,7 +78,7 @@ func newSubnet(s PlanSpec) (p Plan, err error) {
 	return p, nil
 }
 
-// unusable are the addresses of the subnet that nobody gets: the network, broadcast and gateway
+// unusable returns the addresses of the subnet that nobody gets: the network, broadcast and gateway
 // addresses. A subnet of one or two addresses has neither network nor broadcast address (RFC 3021,
 // RFC 6164); IPv6 has no broadcast.
 func (p Plan) unusable() *netipx.IPSet {

@@ -56,7 +56,7 @@ type DNS struct {
 	Options     []string
 }
 
-// Params are what an address of the pool takes from it.
+// Params returns what an address of the pool takes from it.
 func (p Pool) Params() Params {
 	return Params{Pool: p.Name, Bits: p.Plan.Subnet.Bits(), Gateway: p.Plan.Gateway}
 }

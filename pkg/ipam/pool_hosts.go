@@ -42,8 +42,8 @@ func (x *poolView) NodeOf(a netip.Addr) (string, bool) {
 	return x.nodeOf(a)
 }
 
-// HostCount is how many hosts may draw from a pool: those that it lists, and the nodes in its host subnets. It looks
-// at the nodes only when one of them, or the pool, has changed.
+// HostCount returns how many hosts may draw from a pool: those that it lists, and the nodes in its host subnets. It
+// looks at the nodes only when one of them, or the pool, has changed.
 func (x *poolView) HostCount(name string) int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -57,7 +57,7 @@ func (x *poolView) HostCount(name string) int {
 	return p.hosts
 }
 
-// Covering are the pools that have one of some addresses in their host subnets, by name.
+// Covering returns the pools that have one of some addresses in their host subnets, by name.
 func (x *poolView) Covering(addrs []netip.Addr) (names []string) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -84,8 +84,8 @@ func (x *state) nodesInside(p *poolState) (n int) {
 	return n
 }
 
-// HeldOn is how many addresses one host, which may have several addresses itself, has of those of some pools that bound
-// how many a host may have; nil for none.
+// HeldOn returns how many addresses one host, which may have several addresses itself, has of those of some pools that
+// bound how many a host may have; nil for none.
 func (x *poolView) HeldOn(host []netip.Addr, pools []string) (n map[string]int) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -118,7 +118,7 @@ func (x *poolView) PoolsOf(host netip.Addr) (names []string) {
 	return names
 }
 
-// HostOf is one of the hosts that may draw from a pool.
+// HostOf returns one of the hosts that may draw from a pool.
 func (x *poolView) HostOf(name string) (host netip.Addr, ok bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

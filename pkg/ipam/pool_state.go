@@ -58,7 +58,7 @@ func (p *poolState) assign() {
 	p.set, p.cooldowns = newFreeSet(n), newCooldowns(n)
 }
 
-// address is the i-th address that the pool serves.
+// address returns the i-th address that the pool serves.
 func (p *poolState) address(i uint64) netip.Addr {
 	at, exact := slices.BinarySearchFunc(p.segments, i, func(s segment, i uint64) int { return cmp.Compare(s.base, i) })
 	if !exact {
@@ -72,7 +72,7 @@ func (p *poolState) among(some *netipx.IPSet) bool {
 	return slices.ContainsFunc(p.segments, func(s segment) bool { return some.OverlapsRange(s.IPRange) })
 }
 
-// firstAfter is the first free address of a pool at or after a number, going round at the end, that is promised to
+// firstAfter returns the first free address of a pool at or after a number, going round at the end, that is promised to
 // nobody.
 func (p *poolState) firstAfter(start uint64, w PickRequest) (a netip.Addr, ok bool) {
 	for free := p.set.free(); free > 0; free-- {
@@ -85,7 +85,7 @@ func (p *poolState) firstAfter(start uint64, w PickRequest) (a netip.Addr, ok bo
 	return a, false
 }
 
-// firstAmong is the first free address of a pool that is one of some, and not chosen already: sets may overlap.
+// firstAmong returns the first free address of a pool that is one of some, and not chosen already: sets may overlap.
 func (p *poolState) firstAmong(some *netipx.IPSet, w PickRequest, chosen []choice) (a netip.Addr, ok bool) {
 	for _, r := range some.Ranges() {
 		for _, s := range p.segments {
@@ -136,7 +136,7 @@ func (p *poolState) stop() explain.Stop {
 	}
 }
 
-// stopped is the reason of a refusal by a pool that hands out nothing.
+// stopped returns the reason of a refusal by a pool that hands out nothing.
 func (p *poolState) stopped() Reason {
 	if p.Pool.Serves() {
 		return ReasonPoolRebuilding

@@ -27,7 +27,7 @@ func (x *poolView) SetRebuilding(name, waiting string) {
 	}
 }
 
-// Rebuilding is what a pool waits for; empty when it does not.
+// Rebuilding returns what a pool waits for; empty when it does not.
 func (x *poolView) Rebuilding(name string) string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -76,7 +76,7 @@ func (x *poolView) RemovePool(name string) {
 	x.rebuild(append(x.findOverlaps(p), p)...)
 }
 
-// Pools are all pools, by name.
+// Pools returns all pools, by name.
 func (x *poolView) Pools() []Pool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -88,7 +88,7 @@ func (x *poolView) Pools() []Pool {
 	return out
 }
 
-// Pool is one pool by name.
+// Pool returns one pool by name.
 func (x *poolView) Pool(name string) (Pool, bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -109,7 +109,7 @@ func (x *poolView) PoolOf(a netip.Addr) (string, bool) {
 	return p.Name, true
 }
 
-// PlansRevision is another number whenever a pool has come, gone or changed.
+// PlansRevision returns another number whenever a pool has come, gone or changed.
 func (x *poolView) PlansRevision() uint64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -124,7 +124,7 @@ type Overlap struct {
 	Served bool
 }
 
-// Overlaps are the pools that share addresses with one, by name.
+// Overlaps returns the pools that share addresses with one, by name.
 func (x *poolView) Overlaps(name string) []Overlap {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -140,7 +140,8 @@ func (x *poolView) Overlaps(name string) []Overlap {
 	return out
 }
 
-// ServedRevision is another number whenever it may be other addresses that a pool serves; 0 for one that is not there.
+// ServedRevision returns another number whenever it may be other addresses that a pool serves; 0 for one that is not
+// there.
 func (x *poolView) ServedRevision(name string) uint64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -150,7 +151,7 @@ func (x *poolView) ServedRevision(name string) uint64 {
 	return 0
 }
 
-// Outside is the part of some addresses that a pool does not serve; with an empty name, that none does.
+// Outside returns the part of some addresses that a pool does not serve; with an empty name, that none does.
 func (x *poolView) Outside(some *netipx.IPSet, pool string) *netipx.IPSet {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -163,8 +164,8 @@ func (x *poolView) Outside(some *netipx.IPSet, pool string) *netipx.IPSet {
 	return ipaddr.Subtract(some, ipaddr.SetOf(served...))
 }
 
-// QuotaUse is what counts for the namespaces of a pool that bounds them, by namespace; nil for any other pool. Those
-// that have a quota of their own are there also with nothing.
+// QuotaUse returns what counts for the namespaces of a pool that bounds them, by namespace; nil for any other pool.
+// Those that have a quota of their own are there also with nothing.
 func (x *poolView) QuotaUse(pool string) []NamespaceUse {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Quota is how many addresses of the pool count for a namespace at most; ok is false where that is not bounded.
+// Quota returns how many addresses of the pool count for a namespace at most; ok is false where that is not bounded.
 func (p Pool) Quota(namespace string) (limit int, ok bool) {
 	if limit, ok = p.Quotas[namespace]; ok {
 		return limit, true
@@ -30,12 +30,12 @@ func (u NamespaceUse) NearlyReached() bool { return u.Has > 0 && u.Has*5 >= u.Qu
 // Over reports whether there are more than there may be.
 func (u NamespaceUse) Over() bool { return u.Has > u.Quota }
 
-// String is "shop has 8 of 9".
+// String returns "shop has 8 of 9".
 func (u NamespaceUse) String() string {
 	return fmt.Sprintf("%s has %d of %d", u.Namespace, u.Has, u.Quota)
 }
 
-// QuotaUse is Index.QuotaUse of what the namespaces have.
+// QuotaUse compares what the namespaces have with the quotas of the pool; see Index.QuotaUse.
 func (p Pool) QuotaUse(has map[string]int) (all []NamespaceUse) {
 	for ns, limit := range p.Quotas {
 		all = append(all, NamespaceUse{ns, has[ns], limit})

@@ -103,7 +103,7 @@ type Refusal struct {
 	Hint string
 }
 
-// Error is the message with the hint behind it.
+// Error returns the message with the hint behind it.
 func (r *Refusal) Error() string {
 	if r.Hint == "" {
 		return r.Message
@@ -121,7 +121,7 @@ func Refuse(reason Reason, format string, args ...any) *Refusal {
 	return &Refusal{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// WithHint is the same refusal with a next step.
+// WithHint returns the same refusal with a next step.
 func (r *Refusal) WithHint(format string, args ...any) *Refusal {
 	return &Refusal{Reason: r.Reason, Message: r.Message, Hint: fmt.Sprintf(format, args...)}
 }

@@ -118,7 +118,7 @@ func (r *record) uid() compact {
 
 func (r *record) history() History { return History(r.ids[r.names()+int(r.lenName):]) }
 
-// names is where the pod's name begins.
+// names returns where the pod's name begins.
 func (r *record) names() int { return int(r.lenContainer) + int(r.lenUID) }
 
 func (r *record) podName() string { return r.ids[r.names():][:r.lenName] }
@@ -130,7 +130,7 @@ func (r *record) owner() string {
 	return r.extra.owner
 }
 
-// claim is the claim that the address belongs to, key which pod of it the address is for.
+// claim returns the claim that the address belongs to, key which pod of it the address is for.
 func (r *record) claim() string {
 	if r.extra == nil {
 		return ""

@@ -55,7 +55,7 @@ type PickRequest struct {
 	Who, Holder string
 }
 
-// byHand is a request of an operator, who names the pool for an owner that is on no host: which hosts and
+// byHand reports whether an operator names the pool for an owner that is on no host: which hosts and
 // namespaces the pool is for does not matter then.
 func (w PickRequest) byHand() bool { return w.Owner != "" && w.Pool != "" && !w.Host.IsValid() }
 
@@ -66,7 +66,7 @@ type need struct {
 	among  *netipx.IPSet // nil for any
 }
 
-// needs are the addresses that the request takes, whether or not it has them; of a family that no pool has it
+// needs returns the addresses that the request takes, whether or not it has them; of a family that no pool has it
 // takes none. Those with the least choice come first.
 func (w PickRequest) needs() (all []need) {
 	if len(w.Sets) == 0 {
@@ -85,7 +85,7 @@ func (w PickRequest) needs() (all []need) {
 	return all
 }
 
-// needFor is the need that an address of the request is for.
+// needFor returns the need that an address of the request serves.
 func (w PickRequest) needFor(l Lease) need {
 	n := need{slot: l.Slot, family: ipaddr.FamilyOf(l.Addr)}
 	if l.Slot < len(w.Sets) {
@@ -104,7 +104,7 @@ func (w PickRequest) covers(n need, chosen []choice) bool {
 	return slices.ContainsFunc(w.Have, has) || slices.ContainsFunc(chosen, gets)
 }
 
-// slotOf is the first of the request's sets that has an address.
+// slotOf returns the first of the request's sets that has an address.
 func (w PickRequest) slotOf(a netip.Addr) int {
 	return max(0, slices.IndexFunc(w.Sets, func(s *netipx.IPSet) bool { return s.Contains(a) }))
 }
@@ -115,7 +115,7 @@ func (w PickRequest) admitted(l Lease) bool {
 	return l.admits(Holder{IfName: w.IfName, Slot: w.slotOf(l.Addr)}, terms)
 }
 
-// chargedTo are the namespaces that an address which the request takes counts for. One that is ahead of all pods is
+// chargedTo returns the namespaces that an address which the request takes counts for. One that is ahead of all pods is
 // for its claim alone.
 func (w PickRequest) chargedTo() ChargedNamespaces {
 	if w.Ahead {

@@ -40,7 +40,7 @@ func (x *picker) retainedOne(w PickRequest, n need, chosen []choice) (choice, *R
 	return x.retainedForAny(w, n, chosen), nil
 }
 
-// retainedOwn is the address that is kept for the request's own pod, if there is one that its pool has still.
+// retainedOwn returns the address that is kept for the request's own pod, if there is one that its pool has still.
 func (x *picker) retainedOwn(w PickRequest, n need) (own choice, refusal *Refusal) {
 	if w.Claim == "" || w.PodPrimaryKey == "" {
 		return own, nil
@@ -65,8 +65,8 @@ func (x *picker) retainedOwn(w PickRequest, n need) (own choice, refusal *Refusa
 	return own, nil
 }
 
-// retainingPool is the pool by which an address of the request's claim may go to the request: nil where no pool has
-// the address any more, and a refusal where its pool does not serve the request.
+// retainingPool returns the pool by which an address of the request's claim may go to the request: nil where no pool
+// has the address any more, and a refusal where its pool does not serve the request.
 func (x *picker) retainingPool(w PickRequest, a netip.Addr) (*poolState, *Refusal) {
 	p, _, served := x.serving(a)
 	switch {
@@ -101,7 +101,7 @@ func (x *picker) retainedElsewhere(w PickRequest, a netip.Addr, p *poolState) *R
 	})
 }
 
-// retainedForAny is the one of the addresses that are kept for whichever pod of the request's claim comes that was
+// retainedForAny returns the one of the addresses that are kept for whichever pod of the request's claim comes that was
 // given up last and can be had; the choice has no pool where there is none.
 func (x *picker) retainedForAny(w PickRequest, n need, chosen []choice) (best choice) {
 	c := x.byClaim[w.Claim]
@@ -131,7 +131,7 @@ func (x *picker) retainedForAny(w PickRequest, n need, chosen []choice) (best ch
 	return best
 }
 
-// retainedFor is an address of a pool, as its object says, that is kept for whichever pod of the request's claim
+// retainedFor returns an address of a pool, as its object says, that is kept for whichever pod of the request's claim
 // comes; invalid for none.
 func (x *picker) retainedFor(p *poolState, w PickRequest, n need) (found netip.Addr) {
 	c := x.byClaim[w.Claim]
@@ -154,8 +154,8 @@ func (x *picker) retainedFor(p *poolState, w PickRequest, n need) (found netip.A
 	return found
 }
 
-// mayServe is false where a request gets none of the addresses of a part: their pool serves them all itself, and not
-// the request. For the namespaces that it counts for they are all like the first.
+// mayServe returns false where a request gets none of the addresses of a part: their pool serves them all itself, and
+// not the request. For the namespaces that it counts for they are all like the first.
 func (x *picker) mayServe(part *claimPart, w PickRequest, chosen []choice) bool {
 	p := x.pools[part.of.pool]
 	first, _ := part.all.Min()

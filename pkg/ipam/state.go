@@ -63,7 +63,7 @@ func (x *state) refreshDerived(a netip.Addr) {
 	x.refresh(a)
 }
 
-// chargesOf are the charges of an address whose entry is r, nil for none.
+// chargesOf returns the charges of an address whose entry is r, nil for none.
 func (x *state) chargesOf(a netip.Addr, r *record) (c charges) {
 	c.addRecord(r)
 	c.addRecord(x.missing[a])

@@ -11,7 +11,7 @@ type table struct {
 	next  func(*record) **record
 }
 
-// first is the head of the chain of a hash; the records of other hashes are on it too.
+// first returns the head of the chain of a hash; the records of other hashes are on it too.
 func (t *table) first(hash uint64) *record {
 	if len(t.heads) == 0 {
 		return nil
@@ -54,7 +54,7 @@ func (t *table) grow() {
 	}
 }
 
-// all are the records in no order. The one at hand may be removed.
+// all returns the records in no order. The one at hand may be removed.
 func (t *table) all() iter.Seq[*record] {
 	return func(yield func(*record) bool) {
 		for _, r := range t.heads {

@@ -2,8 +2,8 @@ package ipam
 
 import "time"
 
-// AssumeTakeOver is TakeOverParams for a request that takes the address over now. It is assumed for the request until
-// Forget, unless it is assumed already.
+// AssumeTakeOver assumes an address for a request that takes it over now, where TakeOverParams allows that. It stays
+// assumed until Forget. held is false where it was assumed already.
 func (x *Index) AssumeTakeOver(w PickRequest, l Lease, now time.Time) (held bool, refusal *Refusal) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -15,8 +15,8 @@ func (x *Index) AssumeTakeOver(w PickRequest, l Lease, now time.Time) (held bool
 	return true, nil
 }
 
-// TakeOverParams says on which values of its pool a request may take over an address that an earlier pod of its claim
-// has: ok is false where it may not, because no pool has the address any more or the request's terms exclude it.
+// TakeOverParams returns the values of the pool with which a request may take over an address that an earlier pod of
+// its claim has. ok is false where it may not: no pool has the address any more, or the request's terms exclude it.
 // Where the pool does not serve the request there is a refusal.
 func (x *Index) TakeOverParams(w PickRequest, l Lease) (p Params, ok bool, refusal *Refusal) {
 	x.mu.RLock()

@@ -7,7 +7,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
-// stay has a lease that is written again for its holder tell with which version that got the address.
+// stay keeps the bound version of a lease that is written again for the same holder.
 func (l *Lease) stay() {
 	if l.State == Active {
 		l.BoundVersion = l.Bound()
@@ -66,7 +66,7 @@ func TakeOver(l Lease, p Params, h Holder, s Retention, now time.Time) (next Lea
 	return next, true
 }
 
-// Renew has a lease be for a request of its holder that began later. It is held since when it was.
+// Renew moves StartedAt forward to a later request of the same holder. The holder and its bound version stay.
 func Renew(l Lease, began time.Time) (next Lease, ok bool) {
 	if l.State != Active || !began.After(l.StartedAt) {
 		return l, false
@@ -129,8 +129,8 @@ func Free(l Lease, now time.Time, c Change) (next Lease, changed bool) {
 	return next, true
 }
 
-// given is when the address is given up: never the very moment at which its holder got it, by which one is told that
-// was made free by hand.
+// given returns when the address is given up. It is never the moment at which the holder got it: an address with that
+// time counts as emptied by hand.
 func (l Lease) given(now time.Time) time.Time {
 	if now.Equal(l.Updated) {
 		return now.Add(1)
@@ -197,8 +197,8 @@ func Refresh(l Lease, p Params) (next Lease, changed bool) {
 	return l, true
 }
 
-// Restore is a missing lease as it is written in place of what is there now, if anything is. An object that is being
-// deleted has it until its holder gives the address up, as it would have had.
+// Restore returns a missing lease as it is written in place of what is there now, if anything is. Where the object is
+// being deleted, it keeps the lease until the holder gives the address up.
 func Restore(l, now Lease) Lease {
 	l.stay()
 	l.Version, l.Epoch, l.Deleting, l.Foreign = now.Version, now.Epoch, now.Deleting, now.Foreign

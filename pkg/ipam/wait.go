@@ -12,7 +12,7 @@ func (x *feed) Reached(version uint64) {
 	x.reached(version)
 }
 
-// Seen is the version that the watch has reached. It goes back by a ResetTo alone.
+// Seen returns the version that the watch has reached. It goes back by a ResetTo alone.
 func (x *feed) Seen() uint64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

@@ -16,7 +16,7 @@ const MaxNamed = 5
 // have.
 type Share struct{ Has, Coming, Limit int }
 
-// has is "8", or "8 (and 1 on their way)". For a claim the text of its kind says what is on its way.
+// has returns "8", or "8 (and 1 on their way)". For a claim the text of its kind says what is on its way.
 func (s Share) has() string {
 	if s.Coming == 0 {
 		return strconv.Itoa(s.Has)
@@ -124,10 +124,15 @@ func (p *PoolState) String() string {
 	if p.HostShare != nil {
 		text += fmt.Sprintf(", host %s has %s of the %d that one host may have", p.Host, p.HostShare.has(), p.HostShare.Limit)
 	}
+	return text + p.namespaces()
+}
+
+func (p *PoolState) namespaces() string {
+	var b strings.Builder
 	for _, n := range p.Namespaces {
-		text += fmt.Sprintf(", namespace %s has %s of the %d that it may have", n.Namespace, n.has(), n.Limit)
+		fmt.Fprintf(&b, ", namespace %s has %s of the %d that it may have", n.Namespace, n.has(), n.Limit)
 	}
-	return text
+	return b.String()
 }
 
 func (p *PoolState) elsewhere() string {

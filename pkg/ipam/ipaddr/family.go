@@ -26,7 +26,7 @@ func FamilyOf(a netip.Addr) Family {
 	return IPv6
 }
 
-// String is "IPv4" or "IPv6".
+// String returns "IPv4" or "IPv6".
 func (f Family) String() string {
 	if f == IPv4 {
 		return "IPv4"
