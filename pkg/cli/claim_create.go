@@ -175,7 +175,7 @@ func (v *claimCreate) create(ctx context.Context, api *resource.Claims) (*unstru
 	if v.DryRun == app.DryRunClient {
 		return o, nil
 	}
-	created, err := api.Api.Namespace(v.object.Namespace).Create(ctx, o, metav1.CreateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
+	created, err := api.API.Namespace(v.object.Namespace).Create(ctx, o, metav1.CreateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return nil, app.Refuse(app.ReasonClaimExists, "there is a claim %s/%s already", v.object.Namespace, v.object.Name).

@@ -159,7 +159,7 @@ func (v *claimResize) patch(ctx context.Context, api *resource.Claims, c resourc
 	if err != nil {
 		return nil, err
 	}
-	stored, err := api.Api.Namespace(c.Namespace).Patch(ctx, c.Name, types.MergePatchType, body,
+	stored, err := api.API.Namespace(c.Namespace).Patch(ctx, c.Name, types.MergePatchType, body,
 		metav1.PatchOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
 	return stored, resource.Explain(v.App, err)
 }

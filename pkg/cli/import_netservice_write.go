@@ -34,7 +34,7 @@ func (v *importNetservice) carryOut(ctx context.Context, a *localAllocator, job 
 	}
 	for i := range job.pools {
 		p := &job.pools[i]
-		if err := v.createOne(ctx, api.Api, job, p, "pool "+p.Name); err != nil {
+		if err := v.createOne(ctx, api.API, job, p, "pool "+p.Name); err != nil {
 			unmade[p.Name], failed = true, append(failed, err)
 		}
 	}
@@ -45,7 +45,7 @@ func (v *importNetservice) carryOut(ctx context.Context, a *localAllocator, job 
 	for i := range job.plan.Claims {
 		c := &job.plan.Claims[i]
 		name := c.Namespace + "/" + c.Name
-		if err := v.createOne(ctx, claims.Api.Namespace(c.Namespace), job, c, "claim "+name); err != nil {
+		if err := v.createOne(ctx, claims.API.Namespace(c.Namespace), job, c, "claim "+name); err != nil {
 			unmade[name], failed = true, append(failed, err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // established waits until the API server serves a definition.
 func (v *install) established(ctx context.Context, crd step) error {
 	name, said := crd.want.GetName(), false
-	err := follow.WaitSet[bool]{Session: v.App, Api: crd.api, Fields: follow.Named(name), Read: served, See: func(set map[string]bool) (bool, error) {
+	err := follow.WaitSet[bool]{App: v.App, API: crd.api, Fields: follow.Named(name), Read: served, See: func(set map[string]bool) (bool, error) {
 		if !set[name] && !said {
 			v.Say.Wait("%s: waiting until it is served", title(crd.want))
 			said = true

@@ -43,7 +43,7 @@ func claimsOfLeases(ctx context.Context, s *app.App, leases []ipam.Lease) map[st
 // findClaims reads the claim that an address names; the error is the API server's.
 func findClaims(ctx context.Context, c *resource.Claims, name string) (resource.Claim, error) {
 	namespace, name, _ := strings.Cut(name, "/")
-	stored, err := c.Api.Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	stored, err := c.API.Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return resource.Claim{}, err
 	}

@@ -187,7 +187,7 @@ func (v *poolCreate) create(ctx context.Context, api *resource.Pools) (*unstruct
 	if v.DryRun == app.DryRunClient {
 		return o, nil
 	}
-	created, err := api.Api.Create(ctx, o, metav1.CreateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
+	created, err := api.API.Create(ctx, o, metav1.CreateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
 	if apierrors.IsAlreadyExists(err) {
 		return nil, v.existing(ctx, api)
 	}

@@ -194,7 +194,7 @@ func (v *poolDelete) deleteOne(ctx context.Context, api *resource.Pools, p resou
 	if v.DryRun == app.DryRunClient {
 		return nil
 	}
-	return deletePool(ctx, v.App, api.Api, p.Name, p.UID)
+	return deletePool(ctx, v.App, api.API, p.Name, p.UID)
 }
 
 // deletePool deletes an object by name and UID; one that is gone is no error.

@@ -38,7 +38,7 @@ func (v *poolDelete) waitGone(ctx context.Context, api *resource.Pools, p resour
 func untilPoolGone(ctx context.Context, p *resource.Pools, gone resource.Pool, limit time.Duration) (what string, err error) {
 	said := ""
 	what = waitsForController
-	err = follow.WaitSet[resource.Pool]{Session: p.App, Api: p.Api, Fields: follow.Named(gone.Name), Read: resource.ReadPool, See: func(set map[string]resource.Pool) (bool, error) {
+	err = follow.WaitSet[resource.Pool]{App: p.App, API: p.API, Fields: follow.Named(gone.Name), Read: resource.ReadPool, See: func(set map[string]resource.Pool) (bool, error) {
 		now, exists := set[gone.Name]
 		if !exists || now.UID != gone.UID {
 			return true, nil

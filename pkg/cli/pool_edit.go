@@ -126,7 +126,7 @@ func (v *poolEdit) checked(ctx context.Context, api *resource.Pools, live resour
 	if err := heldBack(live, p); err != nil {
 		return resource.Pool{}, err
 	}
-	if _, err := api.Api.Update(ctx, next, metav1.UpdateOptions{FieldManager: app.ProgramName, DryRun: []string{metav1.DryRunAll}}); err != nil {
+	if _, err := api.API.Update(ctx, next, metav1.UpdateOptions{FieldManager: app.ProgramName, DryRun: []string{metav1.DryRunAll}}); err != nil {
 		return resource.Pool{}, v.changed(err)
 	}
 	return p, nil
@@ -184,7 +184,7 @@ func (v *poolEdit) apply(ctx context.Context, api *resource.Pools, live, next re
 }
 
 func (v *poolEdit) store(ctx context.Context, api *resource.Pools, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	stored, err := api.Api.Update(ctx, o, metav1.UpdateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
+	stored, err := api.API.Update(ctx, o, metav1.UpdateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
 	if err != nil {
 		return nil, v.changed(err)
 	}

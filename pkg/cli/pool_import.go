@@ -115,7 +115,7 @@ func (v *poolImport) create(ctx context.Context, api *resource.Pools, m manifest
 			return err
 		}
 	}
-	_, err := api.Api.Create(ctx, o, metav1.CreateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
+	_, err := api.API.Create(ctx, o, metav1.CreateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
 	return resource.Explain(v.App, err)
 }
 

@@ -141,7 +141,7 @@ func parseManifest(o *unstructured.Unstructured) (resource.Pool, error) {
 // applyPool is the pool as it would be after kubectl apply --server-side, which takes over fields that
 // others have set. The API server checks it and stores nothing.
 func applyPool(ctx context.Context, p *resource.Pools, m manifest) (resource.Pool, error) {
-	stored, err := p.Api.Apply(ctx, m.pool.Name, m.pool.Stored,
+	stored, err := p.API.Apply(ctx, m.pool.Name, m.pool.Stored,
 		metav1.ApplyOptions{FieldManager: "kubectl", Force: true, DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
 		return resource.Pool{}, err

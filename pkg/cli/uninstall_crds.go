@@ -110,7 +110,7 @@ func (v *uninstall) finish(ctx context.Context, c dynamic.Interface, crd step) e
 	v.Say.Wait("%s: waiting until its objects are gone", title(crd.want))
 	uid := crd.have.GetUID()
 	read := func(o *unstructured.Unstructured) (types.UID, error) { return o.GetUID(), nil }
-	err = follow.WaitSet[types.UID]{Session: v.App, Api: crd.api, Fields: follow.Named(crd.have.GetName()), Read: read, See: func(set map[string]types.UID) (bool, error) {
+	err = follow.WaitSet[types.UID]{App: v.App, API: crd.api, Fields: follow.Named(crd.have.GetName()), Read: read, See: func(set map[string]types.UID) (bool, error) {
 		return set[crd.have.GetName()] != uid, nil
 	}}.Until(ctx, v.timeout)
 	if errors.Is(err, follow.ErrTooLong) {

@@ -141,7 +141,7 @@ func (v *waiting) forPool(ctx context.Context, api *resource.Pools, name string)
 		return v.forRelease(ctx, "pool "+p.Name, resource.LeaseQuery{Pool: p.Name}, "bcsnetctl lease list --pool "+p.Name)
 	default:
 		return forCondition(ctx, v, conditioned[resource.Pool]{
-			what: "pool " + p.Name, api: api.Api, name: p.Name, key: p.Name, uid: p.UID, read: resource.ReadPool, state: stateOfPool,
+			what: "pool " + p.Name, api: api.API, name: p.Name, key: p.Name, uid: p.UID, read: resource.ReadPool, state: stateOfPool,
 			object: func(p resource.Pool) metav1.Object { return p.BCSNetPool }, gone: app.ReasonPoolNotFound, deleting: app.ReasonPoolTerminating, hint: describing(p.Name),
 		})
 	}

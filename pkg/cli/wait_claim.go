@@ -40,7 +40,7 @@ func (v *waiting) forClaim(ctx context.Context, arg string) error {
 		return v.forRelease(ctx, what, resource.LeaseQuery{Claim: c.FullName()}, "bcsnetctl lease list --claim "+c.FullName())
 	}
 	return forCondition(ctx, v, conditioned[resource.Claim]{
-		what: what, api: api.Api.Namespace(c.Namespace), name: c.Name, key: c.FullName(), uid: c.UID, read: resource.ReadClaim, state: stateOfClaim,
+		what: what, api: api.API.Namespace(c.Namespace), name: c.Name, key: c.FullName(), uid: c.UID, read: resource.ReadClaim, state: stateOfClaim,
 		object: func(c resource.Claim) metav1.Object { return c.BCSNetIPClaim }, gone: ipam.ReasonClaimNotFound, deleting: ipam.ReasonClaimConflict, hint: hint,
 	})
 }
@@ -49,7 +49,7 @@ func (v *waiting) forClaim(ctx context.Context, arg string) error {
 func untilClaimGone(ctx context.Context, c *resource.Claims, gone resource.Claim, limit time.Duration) (what string, err error) {
 	said := ""
 	what = waitsForController
-	err = follow.WaitSet[resource.Claim]{Session: c.App, Api: c.Api.Namespace(gone.Namespace), Fields: follow.Named(gone.Name), Read: resource.ReadClaim, See: func(set map[string]resource.Claim) (bool, error) {
+	err = follow.WaitSet[resource.Claim]{App: c.App, API: c.API.Namespace(gone.Namespace), Fields: follow.Named(gone.Name), Read: resource.ReadClaim, See: func(set map[string]resource.Claim) (bool, error) {
 		now, exists := set[gone.FullName()]
 		if !exists || now.UID != gone.UID {
 			return true, nil

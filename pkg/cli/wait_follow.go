@@ -38,7 +38,7 @@ type conditioned[T any] struct {
 
 func forCondition[T any](ctx context.Context, v *waiting, c conditioned[T]) error {
 	what, said := "", ""
-	err := follow.WaitSet[T]{Session: v.App, Api: c.api, Fields: follow.Named(c.name), Read: c.read, See: func(set map[string]T) (bool, error) {
+	err := follow.WaitSet[T]{App: v.App, API: c.api, Fields: follow.Named(c.name), Read: c.read, See: func(set map[string]T) (bool, error) {
 		now, exists := set[c.key]
 		if !exists || c.object(now).GetUID() != c.uid {
 			return false, app.Refuse(c.gone, "%s was deleted before it was %s", c.what, v.goal.word)
@@ -80,7 +80,7 @@ func (v *waiting) forFree(ctx context.Context, selector, who string, how func(ma
 		return err
 	}
 	said, when := "", time.Time{}
-	err = follow.WaitSet[ipam.Lease]{Session: v.App, Api: c.Resource(resource.Of(v1.IPResource)), Fields: selector, Read: resource.ReadLease, See: func(set map[string]ipam.Lease) (bool, error) {
+	err = follow.WaitSet[ipam.Lease]{App: v.App, API: c.Resource(resource.Of(v1.IPResource)), Fields: selector, Read: resource.ReadLease, See: func(set map[string]ipam.Lease) (bool, error) {
 		if len(set) == 0 {
 			return true, nil
 		}

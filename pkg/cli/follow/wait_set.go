@@ -16,8 +16,8 @@ import (
 
 // WaitSet is a set of objects that is kept as the API server has it.
 type WaitSet[T any] struct {
-	Session *app.App
-	Api     dynamic.ResourceInterface
+	App *app.App
+	API dynamic.ResourceInterface
 	// Fields selects the objects: one that no longer matches leaves the set.
 	Fields string
 	// Read keeps what is needed of an object.
@@ -53,7 +53,7 @@ func (f WaitSet[T]) Until(ctx context.Context, limit time.Duration) error {
 	following, stop := context.WithCancel(ctx)
 	defer stop()
 	changes, ended := make(chan Change), make(chan error, 1)
-	all := NewFollower(f.Session, f.Api, metav1.ListOptions{FieldSelector: f.Fields}, 0, changes)
+	all := NewFollower(f.App, f.API, metav1.ListOptions{FieldSelector: f.Fields}, 0, changes)
 	go func() { ended <- all.Run(following) }()
 	var over <-chan time.Time
 	if limit > 0 {

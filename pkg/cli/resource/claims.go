@@ -26,7 +26,7 @@ const ClaimKind = "BCSNetIPClaim"
 // Claims reads and writes claims.
 type Claims struct {
 	*app.App
-	Api dynamic.NamespaceableResourceInterface
+	API dynamic.NamespaceableResourceInterface
 }
 
 // Claim is a claim as this release knows it, and as it is stored.
@@ -40,7 +40,7 @@ func NewClaims(s *app.App) (*Claims, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Claims{App: s, Api: c.Resource(Of(v1.ClaimResource))}, nil
+	return &Claims{App: s, API: c.Resource(Of(v1.ClaimResource))}, nil
 }
 
 func ReadClaim(stored *unstructured.Unstructured) (Claim, error) {
@@ -56,7 +56,7 @@ func (c Claim) FullName() string { return c.Namespace + "/" + c.Name }
 
 // Get reads a claim; one that is not there is an error that knows a better name.
 func (c *Claims) Get(ctx context.Context, key types.NamespacedName) (Claim, error) {
-	stored, err := c.Api.Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	stored, err := c.API.Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err) && !NoSuchResource(err):
 		return Claim{}, c.unknown(ctx, key)
@@ -72,7 +72,7 @@ func (c *Claims) Few(ctx context.Context, names []string) ([]Claim, error) {
 		return c.List(ctx, "", metav1.ListOptions{})
 	}
 	namespace, name, _ := strings.Cut(names[0], "/")
-	stored, err := c.Api.Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	stored, err := c.API.Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
@@ -113,7 +113,7 @@ func (c *Claims) Named(ctx context.Context, keys []types.NamespacedName) (all []
 
 // List reads the claims of a namespace, or of all where it is empty, by namespace and name.
 func (c *Claims) List(ctx context.Context, namespace string, which metav1.ListOptions) (all []Claim, err error) {
-	stored, err := ListPages(ctx, c.Api.Namespace(namespace), which)
+	stored, err := ListPages(ctx, c.API.Namespace(namespace), which)
 	if err != nil {
 		return nil, Explain(c.App, err)
 	}

@@ -26,7 +26,7 @@ import (
 // Pools reads and writes pools.
 type Pools struct {
 	*app.App
-	Api dynamic.ResourceInterface
+	API dynamic.ResourceInterface
 }
 
 // Pool is a pool as this release knows it, and as it is stored.
@@ -40,7 +40,7 @@ func NewPools(s *app.App) (*Pools, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Pools{App: s, Api: c.Resource(Of(v1.PoolResource))}, nil
+	return &Pools{App: s, API: c.Resource(Of(v1.PoolResource))}, nil
 }
 
 func ReadPool(stored *unstructured.Unstructured) (Pool, error) {
@@ -57,7 +57,7 @@ func (p *Pools) Get(ctx context.Context, name string) (Pool, error) {
 	if len(validation.NameIsDNSSubdomain(name, false)) > 0 {
 		return Pool{}, app.Usagef("%q cannot be the name of a pool", name)
 	}
-	stored, err := p.Api.Get(ctx, name, metav1.GetOptions{})
+	stored, err := p.API.Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err) && !NoSuchResource(err):
 		return Pool{}, p.unknown(ctx, name)
@@ -89,7 +89,7 @@ func (p *Pools) List(ctx context.Context) ([]Pool, error) {
 
 // ListWith reads all pools that selectors match, by name.
 func (p *Pools) ListWith(ctx context.Context, which metav1.ListOptions) ([]Pool, error) {
-	stored, err := ListPages(ctx, p.Api, which)
+	stored, err := ListPages(ctx, p.API, which)
 	if err != nil {
 		return nil, Explain(p.App, err)
 	}
@@ -201,7 +201,7 @@ func (p *Pools) patch(ctx context.Context, old Pool, spec map[string]any) (Pool,
 	if err != nil {
 		return Pool{}, err
 	}
-	stored, err := p.Api.Patch(ctx, old.Name, types.MergePatchType, body,
+	stored, err := p.API.Patch(ctx, old.Name, types.MergePatchType, body,
 		metav1.PatchOptions{FieldManager: app.ProgramName, DryRun: p.DryRun.Options()})
 	if err != nil {
 		return Pool{}, err
