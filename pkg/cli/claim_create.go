@@ -113,8 +113,8 @@ func (v *claimCreate) Run(ctx context.Context) error {
 		return err
 	}
 	v.Say.Done("claim %s/%s created: %s, for %s", v.object.Namespace, v.object.Name, resource.SizeText(&v.object), resource.OwnerText(&v.object))
-	if spec.SharedName != "" && v.object.Namespace != systemNamespace {
-		v.Say.Warn("pods look for shared pools in namespace %s, and do not find this one", systemNamespace)
+	if spec.SharedName != "" && v.object.Namespace != resource.SystemNamespace {
+		v.Say.Warn("pods look for shared pools in namespace %s, and do not find this one", resource.SystemNamespace)
 	}
 	if spec.SharedName == "" && spec.Owner == nil {
 		v.Hint("have pods use it: annotation %s: %s on them, their workload or its template", workload.ClaimAnnotation, v.object.Name)

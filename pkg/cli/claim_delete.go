@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/follow"
@@ -139,14 +138,14 @@ func (v *claimDelete) deleteOne(ctx context.Context, api *resource.Claims, c res
 
 // waitGone waits until a claim is gone, and says what it waits for.
 func (v *claimDelete) waitGone(ctx context.Context, api *resource.Claims, gone resource.Claim, limit time.Duration) error {
-	what, err := untilClaimGone(ctx, api, gone, limit)
+	what, err := follow.UntilClaimGone(ctx, api, gone, limit)
 	switch {
 	case err == nil:
 		v.Say.Done("claim %s deleted", gone.FullName())
 		return nil
 	case errors.Is(err, follow.ErrTooLong):
 		f := &app.Failure{Code: app.ExitTimeout, Message: fmt.Sprintf("claim %s is not gone after %s: %s", gone.FullName(), v.timeout, what), Cause: err}
-		if what == waitsForController {
+		if what == follow.WaitsForController {
 			return f.WithHint(resource.HintController)
 		}
 		return f.WithHint("it goes without this command; see bcsnetctl claim describe %s", gone.FullName())
@@ -155,17 +154,4 @@ func (v *claimDelete) waitGone(ctx context.Context, api *resource.Claims, gone r
 	default:
 		return err
 	}
-}
-
-// releasing is what a claim that is deleted waits for.
-func releasing(c resource.Claim) string {
-	if c.DeletionTimestamp == nil {
-		return waitsForSomebody
-	}
-	for _, condition := range c.Status.Conditions {
-		if condition.Type == v1.ConditionReady && condition.Reason == v1.ReasonClaimReleasing {
-			return condition.Message
-		}
-	}
-	return waitsForController
 }

@@ -53,7 +53,7 @@ func (v *claimCreate) Validate() error {
 	}
 	if want := workload.SharedClaim(spec.SharedName); spec.SharedName != "" && v.object.Name != want {
 		return app.Usagef("the claim of the shared pool %q is named %s: pods find it by that", spec.SharedName, want).
-			WithHint("bcsnetctl claim create %s -n %s --shared-name %q", want, systemNamespace, spec.SharedName)
+			WithHint("bcsnetctl claim create %s -n %s --shared-name %q", want, resource.SystemNamespace, spec.SharedName)
 	}
 	return v.output.Validate()
 }

@@ -19,13 +19,13 @@ import (
 )
 
 func (r *snapshotReader) readCRDs(ctx context.Context) (err error) {
-	r.snapshot.CRDs, err = definitions(ctx, r.api)
+	r.snapshot.CRDs, err = resource.Definitions(ctx, r.api)
 	return err
 }
 
 func (r *snapshotReader) readController(ctx context.Context) error {
 	c := &r.snapshot.Controller
-	lease, err := leaderLease(ctx, r.api)
+	lease, err := resource.LeaderLease(ctx, r.api)
 	if err != nil {
 		return err
 	}

@@ -64,19 +64,3 @@ func FuzzManifest(f *testing.F) {
 		}
 	})
 }
-
-// FuzzGoal: what one can wait for has a name, and is read the same in any case.
-func FuzzGoal(f *testing.F) {
-	for _, text := range append(goals(), "Ready=true", "=", "", "deleted=false", "READY=False") {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		g, err := parseGoal(text)
-		if err != nil {
-			return
-		}
-		if again, err := parseGoal(strings.ToUpper(text)); err != nil || again != g || g.word == "" {
-			t.Errorf("%q is %+v, in capitals %+v, %v", text, g, again, err)
-		}
-	})
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -106,7 +105,7 @@ func (v *poolDelete) radius(ctx context.Context, p resource.Pool) (waits int) {
 	case err != nil:
 		use = "it is unknown how many are in use: " + err.Error()
 	case len(held) > 0:
-		use = fmt.Sprintf("%d in use: %s", len(held), perHost(held))
+		use = fmt.Sprintf("%d in use: %s", len(held), resource.PerHost(held))
 	}
 	if len(byClaim) > 0 {
 		use += ", kept by claims, and waited for, too: " + perClaim(byClaim)
@@ -133,27 +132,6 @@ func perClaim(by map[string]int) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(by)) {
 		parts = append(parts, fmt.Sprintf("%d for %s", by[name], name))
-	}
-	return humanize.List(parts)
-}
-
-// perHost says where addresses are: "2 on 10.0.0.11, 1 on 10.0.0.12".
-func perHost(held []ipam.Lease) string {
-	by := map[netip.Addr]int{}
-	var hosts []netip.Addr
-	for _, l := range held {
-		if by[l.Host]++; by[l.Host] == 1 {
-			hosts = append(hosts, l.Host)
-		}
-	}
-	resource.SortAddrs(hosts)
-	var parts []string
-	for _, h := range hosts {
-		where := "no host"
-		if h.IsValid() {
-			where = h.String()
-		}
-		parts = append(parts, fmt.Sprintf("%d on %s", by[h], where))
 	}
 	return humanize.List(parts)
 }

@@ -100,7 +100,7 @@ func (v *rebuildVerb) tellLeader(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	lease, err := leaderLease(ctx, c)
+	lease, err := resource.LeaderLease(ctx, c)
 	if err != nil {
 		return
 	}

@@ -29,7 +29,7 @@ func (v *report) parts(ctx context.Context) ([]part, error) {
 		return nil, err
 	}
 	events := c.Resource(resource.EventResource())
-	pods := c.Resource(resource.PodResource()).Namespace(systemNamespace)
+	pods := c.Resource(resource.PodResource()).Namespace(resource.SystemNamespace)
 	parts := []part{
 		v.command("version.json", "versions", "version", "-o", "json"),
 		v.definition(c, v1.PoolResource),
@@ -41,9 +41,9 @@ func (v *report) parts(ctx context.Context) ([]part, error) {
 		v.objects("events.jsonl", "events of pools and claims", events, fields.OneTermEqualSelector(aboutGroup, v1.GroupVersion.String()).String(), nil),
 		v.objects("nodes.jsonl", "nodes", c.Resource(resource.NodeResource()), "", lean),
 		v.objects("system/deployment.jsonl", "Deployment of the controller",
-			c.Resource(resource.DeploymentResource()).Namespace(systemNamespace), follow.Named(controllerName), nil),
-		v.objects("system/pods.jsonl", "pods of "+systemNamespace, pods, "", nil),
-		v.objects("system/events.jsonl", "events of "+systemNamespace, events.Namespace(systemNamespace), "", nil),
+			c.Resource(resource.DeploymentResource()).Namespace(resource.SystemNamespace), follow.Named(resource.ControllerName), nil),
+		v.objects("system/pods.jsonl", "pods of "+resource.SystemNamespace, pods, "", nil),
+		v.objects("system/events.jsonl", "events of "+resource.SystemNamespace, events.Namespace(resource.SystemNamespace), "", nil),
 	}
 	if v.has("doctor") {
 		parts = append(parts, v.command("doctor.json", "findings of doctor", "doctor", "-o", "json"))
@@ -112,7 +112,7 @@ func (v *report) log(pod string, previous bool) part {
 		if err != nil {
 			return -1, err
 		}
-		stream, err := c.Pods(systemNamespace).GetLogs(pod, &corev1.PodLogOptions{Previous: previous, LimitBytes: new(int64(maxLog)), Timestamps: true}).Stream(ctx)
+		stream, err := c.Pods(resource.SystemNamespace).GetLogs(pod, &corev1.PodLogOptions{Previous: previous, LimitBytes: new(int64(maxLog)), Timestamps: true}).Stream(ctx)
 		if err != nil {
 			return -1, err
 		}

@@ -20,6 +20,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
 func TestStrip(t *testing.T) {
@@ -79,14 +80,14 @@ func TestReportRunsCommands(t *testing.T) {
 func TestReportLogs(t *testing.T) {
 	w := newWorld(t)
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "bcsnet-controller-x", Namespace: systemNamespace},
-		Spec:       corev1.PodSpec{ServiceAccountName: controllerName, Containers: []corev1.Container{{Name: "controller", Image: "c"}}},
+		ObjectMeta: metav1.ObjectMeta{Name: "bcsnet-controller-x", Namespace: resource.SystemNamespace},
+		Spec:       corev1.PodSpec{ServiceAccountName: resource.ControllerName, Containers: []corev1.Container{{Name: "controller", Image: "c"}}},
 	}
 	if err := w.client.Create(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := w.kubernetes.CoreV1().Pods(systemNamespace).Delete(context.Background(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
+		if err := w.kubernetes.CoreV1().Pods(resource.SystemNamespace).Delete(context.Background(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
 			t.Error(err)
 		}
 	})

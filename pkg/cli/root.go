@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/cmd/install"
+	"github.com/bcsnet/bcsnet/pkg/cli/cmd/wait"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
@@ -48,8 +50,8 @@ func newRoot(s *app.App) *cobra.Command {
 	root.AddCommand(
 		newPool(s), newIP(s), newLease(s), newClaim(s), newHost(s), newReleaseHost(s), newUsage(s), newTop(s),
 		newTrace(s), newExplain(s),
-		newDoctor(s), newRebuild(s), newImport(s), newWait(s), newEvents(s), newInstall(s), newUninstall(s), newReport(s),
-		newVersion(s), newCompletion(s), newOptions())
+		newDoctor(s), newRebuild(s), newImport(s), wait.New(s), newEvents(s), install.New(s), install.NewUninstall(s), newReport(s),
+		install.NewVersion(s), newCompletion(s), newOptions())
 	root.SetUsageTemplate(usageTemplate)
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
 	root.Flags().Bool("version", false, "show the version of this program; see also the command version")

@@ -148,5 +148,5 @@ func newResolver(s *app.App) (*workload.Resolver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &workload.Resolver{Owners: owners, Namespace: systemNamespace, ClaimsFor: api.MadeFor}, nil
+	return &workload.Resolver{Owners: owners, Namespace: resource.SystemNamespace, ClaimsFor: api.MadeFor}, nil
 }

@@ -1,12 +1,14 @@
 package resource
 
 import (
+	"fmt"
 	"net/netip"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -50,4 +52,25 @@ func (h LeaseUsage[K]) Add(who K, u HeldAddr) {
 	if u.Pod.Name != "" {
 		of.Pods[u.Pod] = true
 	}
+}
+
+// PerHost says where addresses are: "2 on 10.0.0.11, 1 on 10.0.0.12".
+func PerHost(held []ipam.Lease) string {
+	by := map[netip.Addr]int{}
+	var hosts []netip.Addr
+	for _, l := range held {
+		if by[l.Host]++; by[l.Host] == 1 {
+			hosts = append(hosts, l.Host)
+		}
+	}
+	SortAddrs(hosts)
+	var parts []string
+	for _, h := range hosts {
+		where := "no host"
+		if h.IsValid() {
+			where = h.String()
+		}
+		parts = append(parts, fmt.Sprintf("%d on %s", by[h], where))
+	}
+	return humanize.List(parts)
 }

@@ -1,4 +1,4 @@
-package cli
+package wait
 
 import (
 	"slices"
@@ -127,7 +127,7 @@ func inUse(set map[string]ipam.Lease) string {
 	for _, l := range set {
 		held = append(held, l)
 	}
-	return humanize.Plural(len(held), "address") + " in use: " + perHost(held)
+	return humanize.Plural(len(held), "address") + " in use: " + resource.PerHost(held)
 }
 
 // holding says how an address is that is not free.

@@ -1,4 +1,4 @@
-package cli
+package install
 
 import (
 	"context"
@@ -27,17 +27,17 @@ type controllerVersion struct {
 
 // controller looks at the Deployment and the Lease.
 func (v *versionVerb) controller(ctx context.Context, c dynamic.Interface) (*controllerVersion, error) {
-	d, err := c.Resource(resource.DeploymentResource()).Namespace(systemNamespace).Get(ctx, controllerName, metav1.GetOptions{})
+	d, err := c.Resource(resource.DeploymentResource()).Namespace(resource.SystemNamespace).Get(ctx, resource.ControllerName, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return &controllerVersion{}, nil
 	case err != nil:
 		return nil, err
 	}
-	found := &controllerVersion{Deployed: true, Image: image(*d)}
+	found := &controllerVersion{Deployed: true, Image: resource.Image(*d)}
 	found.Replicas, _, _ = unstructured.NestedInt64(d.Object, "spec", "replicas")
 	found.Ready, _, _ = unstructured.NestedInt64(d.Object, "status", "readyReplicas")
-	lease, err := leaderLease(ctx, c)
+	lease, err := resource.LeaderLease(ctx, c)
 	if lease.HolderIdentity != nil {
 		found.Leader = replica.Parse(*lease.HolderIdentity).Name
 	}
@@ -46,7 +46,7 @@ func (v *versionVerb) controller(ctx context.Context, c dynamic.Interface) (*con
 
 // outdated names the definitions in the cluster that lack something that this program's have.
 func (v *versionVerb) outdated(ctx context.Context, c dynamic.Interface) ([]string, error) {
-	all, err := definitions(ctx, c)
+	all, err := resource.Definitions(ctx, c)
 	var names []string
 	for _, crd := range all {
 		if crd.Missing || crd.Difference != "" {
@@ -58,7 +58,7 @@ func (v *versionVerb) outdated(ctx context.Context, c dynamic.Interface) ([]stri
 
 func (c *controllerVersion) String() string {
 	if !c.Deployed {
-		return "no Deployment " + systemNamespace + "/" + controllerName
+		return "no Deployment " + resource.SystemNamespace + "/" + resource.ControllerName
 	}
 	text := fmt.Sprintf("%s, %d of %s ready", c.Image, c.Ready, humanize.Plural(c.Replicas, "replica"))
 	if c.Leader != "" {

@@ -1,4 +1,4 @@
-package cli
+package resource
 
 import (
 	"fmt"
@@ -15,20 +15,20 @@ import (
 
 // Names that the manifests give.
 const (
-	systemNamespace = doctor.ControllerNamespace
-	controllerName  = doctor.ControllerName // of the Deployment, its container and the leader's Lease
+	SystemNamespace = doctor.ControllerNamespace
+	ControllerName  = doctor.ControllerName // of the Deployment, its container and the leader's Lease
 )
 
 // Kinds in the manifests that are treated in a way of their own.
 const (
-	kindCRD        = "CustomResourceDefinition"
-	kindDeployment = "Deployment"
-	kindNamespace  = "Namespace"
+	KindCRD        = "CustomResourceDefinition"
+	KindDeployment = "Deployment"
+	KindNamespace  = "Namespace"
 )
 
-// render makes the objects of a folder of package config, such as default, in an order in which they can
+// Render makes the objects of a folder of package config, such as default, in an order in which they can
 // be created.
-func render(folder string) ([]unstructured.Unstructured, error) {
+func Render(folder string) ([]unstructured.Unstructured, error) {
 	disk := filesys.MakeFsInMemory()
 	err := fs.WalkDir(config.Files, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -67,24 +67,24 @@ func render(folder string) ([]unstructured.Unstructured, error) {
 }
 
 func rank(o unstructured.Unstructured) int {
-	if o.GetKind() == kindCRD {
+	if o.GetKind() == KindCRD {
 		return 0
 	}
 	return 1
 }
 
-// title names an object in a sentence.
-func title(o unstructured.Unstructured) string { return o.GetKind() + " " + o.GetName() }
+// Title names an object in a sentence.
+func Title(o unstructured.Unstructured) string { return o.GetKind() + " " + o.GetName() }
 
-// image is that of the controller in its Deployment; empty for other objects.
-func image(o unstructured.Unstructured) string {
+// Image is that of the controller in its Deployment; empty for other objects.
+func Image(o unstructured.Unstructured) string {
 	c, _, _ := controllerContainer(o)
 	text, _, _ := unstructured.NestedString(c, "image")
 	return text
 }
 
-// setImage sets the image of the controller in its Deployment.
-func setImage(o unstructured.Unstructured, name string) error {
+// SetImage sets the image of the controller in its Deployment.
+func SetImage(o unstructured.Unstructured, name string) error {
 	c, all, err := controllerContainer(o)
 	if err != nil {
 		return err
@@ -96,11 +96,11 @@ func setImage(o unstructured.Unstructured, name string) error {
 func controllerContainer(o unstructured.Unstructured) (map[string]any, []any, error) {
 	all, _, err := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
 	if err != nil || len(all) == 0 {
-		return nil, nil, fmt.Errorf("%s has no container", title(o))
+		return nil, nil, fmt.Errorf("%s has no container", Title(o))
 	}
 	c, ok := all[0].(map[string]any)
 	if !ok {
-		return nil, nil, fmt.Errorf("%s has a container that is none", title(o))
+		return nil, nil, fmt.Errorf("%s has a container that is none", Title(o))
 	}
 	return c, all, nil
 }

@@ -1,4 +1,4 @@
-package cli
+package install
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
@@ -23,7 +24,7 @@ type uninstall struct {
 	timeout      time.Duration
 }
 
-func newUninstall(s *app.App) *cobra.Command {
+func NewUninstall(s *app.App) *cobra.Command {
 	v := &uninstall{App: s}
 	cmd := &cobra.Command{
 		Use: "uninstall", GroupID: "other", Args: app.Takes(0, 0), RunE: app.Runs(v),
@@ -74,7 +75,7 @@ func (v *uninstall) Run(ctx context.Context) error {
 		v.Say.Note("nothing to remove in %s", v.Where())
 		return nil
 	}
-	v.Say.Start("%s in %s, and everything in the namespace %s", humanize.Plural(len(steps), "object"), v.Where(), systemNamespace)
+	v.Say.Start("%s in %s, and everything in the namespace %s", humanize.Plural(len(steps), "object"), v.Where(), resource.SystemNamespace)
 	if err := v.guard(ctx, c, steps); err != nil {
 		return err
 	}
@@ -89,13 +90,13 @@ func (v *uninstall) Run(ctx context.Context) error {
 // plan finds what is there, in the order of its removal: the controller loses its rights before the objects
 // that it writes go.
 func (v *uninstall) plan(ctx context.Context, c dynamic.Interface) ([]step, error) {
-	all, err := render("default")
+	all, err := resource.Render("default")
 	if err != nil {
 		return nil, err
 	}
 	var steps []step
 	for _, o := range slices.Backward(all) {
-		if o.GetKind() == kindCRD && !v.crds {
+		if o.GetKind() == resource.KindCRD && !v.crds {
 			continue
 		}
 		one, err := stepFor(ctx, v.App, c, o)
@@ -112,7 +113,7 @@ func (v *uninstall) plan(ctx context.Context, c dynamic.Interface) ([]step, erro
 func (v *uninstall) removeAll(ctx context.Context, c dynamic.Interface, steps []step) error {
 	checked := false
 	for _, one := range steps {
-		isCRD := one.want.GetKind() == kindCRD
+		isCRD := one.want.GetKind() == resource.KindCRD
 		if isCRD && !checked && !v.deleteLeases && v.DryRun == app.DryRunNone {
 			// Only now can the controller hand out nothing any more.
 			if err := v.guard(ctx, c, steps); err != nil {
@@ -121,18 +122,18 @@ func (v *uninstall) removeAll(ctx context.Context, c dynamic.Interface, steps []
 			checked = true
 		}
 		if err := v.remove(ctx, one); err != nil {
-			return fmt.Errorf("%s was not removed, nor what comes after it: %w", title(one.want), err)
+			return fmt.Errorf("%s was not removed, nor what comes after it: %w", resource.Title(one.want), err)
 		}
 		switch {
 		case isCRD && v.DryRun == app.DryRunNone:
 			if err := v.finish(ctx, c, one); err != nil {
 				return err
 			}
-		case one.want.GetKind() == kindNamespace && v.DryRun == app.DryRunNone:
-			v.Say.Done("deletion of %s requested", title(one.want))
+		case one.want.GetKind() == resource.KindNamespace && v.DryRun == app.DryRunNone:
+			v.Say.Done("deletion of %s requested", resource.Title(one.want))
 			continue
 		}
-		v.Say.Done("%s deleted", title(one.want))
+		v.Say.Done("%s deleted", resource.Title(one.want))
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package cli
+package wait
 
 import (
 	"context"
@@ -29,7 +29,7 @@ type waiting struct {
 	claims []string
 }
 
-func newWait(s *app.App) *cobra.Command {
+func New(s *app.App) *cobra.Command {
 	v := &waiting{App: s}
 	cmd := &cobra.Command{
 		Use: "wait POOL|ADDRESS|NAMESPACE/CLAIM...", GroupID: "objects", Args: app.Takes(1, 0), RunE: app.Runs(v),
@@ -135,7 +135,7 @@ func (v *waiting) forPool(ctx context.Context, api *resource.Pools, name string)
 	case err != nil:
 		return err
 	case v.goal.word == goalDeleted:
-		what, err := untilPoolGone(ctx, api, p, v.left())
+		what, err := follow.UntilPoolGone(ctx, api, p, v.left())
 		return v.end(err, outcome{done: "pool " + name + " is deleted", late: "pool " + name + " is not deleted", what: what, hint: describing(name)})
 	case v.goal.word == goalReleased:
 		return v.forRelease(ctx, "pool "+p.Name, resource.LeaseQuery{Pool: p.Name}, "bcsnetctl lease list --pool "+p.Name)

@@ -1,9 +1,8 @@
-package cli
+package wait
 
 import (
 	"context"
 	"errors"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -34,7 +33,7 @@ func (v *waiting) forClaim(ctx context.Context, arg string) error {
 	case err != nil:
 		return err
 	case v.goal.word == goalDeleted:
-		how, err := untilClaimGone(ctx, api, c, v.left())
+		how, err := follow.UntilClaimGone(ctx, api, c, v.left())
 		return v.end(err, outcome{done: what + " is deleted", late: what + " is not deleted", what: how, hint: hint})
 	case v.goal.word == goalReleased:
 		return v.forRelease(ctx, what, resource.LeaseQuery{Claim: c.FullName()}, "bcsnetctl lease list --claim "+c.FullName())
@@ -43,27 +42,4 @@ func (v *waiting) forClaim(ctx context.Context, arg string) error {
 		what: what, api: api.API.Namespace(c.Namespace), name: c.Name, key: c.FullName(), uid: c.UID, read: resource.ReadClaim, state: stateOfClaim,
 		object: func(c resource.Claim) metav1.Object { return c.BCSNetIPClaim }, gone: ipam.ReasonClaimNotFound, deleting: ipam.ReasonClaimConflict, hint: hint,
 	})
-}
-
-// untilClaimGone waits until a claim is gone, and says what it waits for.
-func untilClaimGone(ctx context.Context, c *resource.Claims, gone resource.Claim, limit time.Duration) (what string, err error) {
-	said := ""
-	what = waitsForController
-	err = follow.WaitSet[resource.Claim]{App: c.App, API: c.API.Namespace(gone.Namespace), Fields: follow.Named(gone.Name), Read: resource.ReadClaim, See: func(set map[string]resource.Claim) (bool, error) {
-		now, exists := set[gone.FullName()]
-		if !exists || now.UID != gone.UID {
-			return true, nil
-		}
-		if what = releasing(now); what == said {
-			return false, nil
-		}
-		said = what
-		if now.DeletionTimestamp == nil {
-			c.Say.Wait("claim %s: waiting until it is deleted: %s", gone.FullName(), what)
-		} else {
-			c.Say.Wait("claim %s is being deleted: %s", gone.FullName(), what)
-		}
-		return false, nil
-	}}.Until(ctx, limit)
-	return what, err
 }

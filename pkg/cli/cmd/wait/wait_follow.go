@@ -1,4 +1,4 @@
-package cli
+package wait
 
 import (
 	"context"
@@ -113,7 +113,7 @@ func (v *waiting) end(err error, o outcome) error {
 		f.Message += ": " + o.what
 	}
 	switch o.what {
-	case waitsForFirstLook, waitsForSecondLook, waitsForController:
+	case waitsForFirstLook, waitsForSecondLook, follow.WaitsForController:
 		return f.WithHint(resource.HintController)
 	}
 	return f.WithHint("look closer: %s", o.hint)

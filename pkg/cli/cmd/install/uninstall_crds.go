@@ -1,4 +1,4 @@
-package cli
+package install
 
 import (
 	"context"
@@ -107,14 +107,14 @@ func (v *uninstall) finish(ctx context.Context, c dynamic.Interface, crd step) e
 			return err
 		}
 	}
-	v.Say.Wait("%s: waiting until its objects are gone", title(crd.want))
+	v.Say.Wait("%s: waiting until its objects are gone", resource.Title(crd.want))
 	uid := crd.have.GetUID()
 	read := func(o *unstructured.Unstructured) (types.UID, error) { return o.GetUID(), nil }
 	err = follow.WaitSet[types.UID]{App: v.App, API: crd.api, Fields: follow.Named(crd.have.GetName()), Read: read, See: func(set map[string]types.UID) (bool, error) {
 		return set[crd.have.GetName()] != uid, nil
 	}}.Until(ctx, v.timeout)
 	if errors.Is(err, follow.ErrTooLong) {
-		f := &app.Failure{Code: app.ExitTimeout, Message: title(crd.want) + " is not gone after " + v.timeout.String(), Cause: err}
+		f := &app.Failure{Code: app.ExitTimeout, Message: resource.Title(crd.want) + " is not gone after " + v.timeout.String(), Cause: err}
 		return f.WithHint("see what is left: kubectl get %s; then run it again: it does the rest", name)
 	}
 	return err

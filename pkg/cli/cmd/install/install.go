@@ -1,4 +1,4 @@
-package cli
+package install
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
@@ -24,7 +25,7 @@ type install struct {
 	timeout  time.Duration
 }
 
-func newInstall(s *app.App) *cobra.Command {
+func New(s *app.App) *cobra.Command {
 	v := &install{App: s}
 	cmd := &cobra.Command{
 		Use: "install", Aliases: []string{"upgrade"}, GroupID: "other", Args: app.Takes(0, 0), RunE: app.Runs(v),
@@ -96,7 +97,7 @@ func (v *install) Run(ctx context.Context) error {
 	}
 	applied, err := v.applyAll(ctx, steps)
 	if err == nil && !v.crdsOnly && v.DryRun == app.DryRunNone {
-		v.Hint("see the controller start: kubectl -n %s rollout status deployment %s", systemNamespace, controllerName)
+		v.Hint("see the controller start: kubectl -n %s rollout status deployment %s", resource.SystemNamespace, resource.ControllerName)
 	}
 	if v.output.Printer == nil {
 		return err
@@ -110,13 +111,13 @@ func (v *install) wanted() ([]unstructured.Unstructured, error) {
 	if v.crdsOnly {
 		folder = "crd"
 	}
-	all, err := render(folder)
+	all, err := resource.Render(folder)
 	if err != nil || v.image == "" {
 		return all, err
 	}
 	for _, o := range all {
-		if o.GetKind() == kindDeployment {
-			err = setImage(o, v.image)
+		if o.GetKind() == resource.KindDeployment {
+			err = resource.SetImage(o, v.image)
 		}
 	}
 	return all, err

@@ -1,4 +1,4 @@
-package cli
+package install
 
 import (
 	"context"
@@ -58,7 +58,7 @@ func (v *install) plan(ctx context.Context, c dynamic.Interface, all []unstructu
 		if err != nil {
 			return nil, err
 		}
-		if want.GetKind() == kindDeployment {
+		if want.GetKind() == resource.KindDeployment {
 			if err := v.keep(one); err != nil {
 				return nil, err
 			}
@@ -85,7 +85,7 @@ func (v *install) keep(d step) error {
 	if v.image != "" {
 		return nil
 	}
-	return setImage(d.want, image(*d.have))
+	return resource.SetImage(d.want, resource.Image(*d.have))
 }
 
 // applyAll applies the objects in order, and has the definitions served before anything else comes.
@@ -93,20 +93,20 @@ func (v *install) applyAll(ctx context.Context, steps []step) ([]unstructured.Un
 	missing := map[string]bool{} // namespaces that a dry run does not make
 	var applied []unstructured.Unstructured
 	for _, one := range steps {
-		if one.want.GetKind() == kindNamespace && one.have == nil {
+		if one.want.GetKind() == resource.KindNamespace && one.have == nil {
 			missing[one.want.GetName()] = v.DryRun != app.DryRunNone
 		}
 		stored, err := v.apply(ctx, one, missing[one.want.GetNamespace()])
 		if err != nil {
-			f := &app.Failure{Message: fmt.Sprintf("%s was not applied, nor what comes after it: %v", title(one.want), err), Cause: err}
+			f := &app.Failure{Message: fmt.Sprintf("%s was not applied, nor what comes after it: %v", resource.Title(one.want), err), Cause: err}
 			if inner, ok := errors.AsType[*app.Failure](err); ok {
 				f.Reason, f.Hint = inner.Reason, inner.Hint
 			}
 			return applied, f
 		}
 		applied = append(applied, *stored)
-		v.Say.Done("%s %s", title(one.want), v.outcome(one.have, stored))
-		if one.want.GetKind() == kindCRD && v.DryRun == app.DryRunNone {
+		v.Say.Done("%s %s", resource.Title(one.want), v.outcome(one.have, stored))
+		if one.want.GetKind() == resource.KindCRD && v.DryRun == app.DryRunNone {
 			if err := v.established(ctx, one); err != nil {
 				return applied, err
 			}

@@ -1,4 +1,4 @@
-package cli
+package resource
 
 import (
 	"context"
@@ -9,19 +9,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 )
 
-// definitions compares the CRDs of this program with those of the cluster.
-func definitions(ctx context.Context, c dynamic.Interface) ([]doctor.CRD, error) {
-	ours, err := render("crd")
+// Definitions compares the CRDs of this program with those of the cluster.
+func Definitions(ctx context.Context, c dynamic.Interface) ([]doctor.CRD, error) {
+	ours, err := Render("crd")
 	if err != nil {
 		return nil, err
 	}
 	var out []doctor.CRD
 	for _, want := range ours {
-		stored, err := c.Resource(resource.CrdResource()).Get(ctx, want.GetName(), metav1.GetOptions{})
+		stored, err := c.Resource(CrdResource()).Get(ctx, want.GetName(), metav1.GetOptions{})
 		crd := doctor.CRD{Name: want.GetName(), Missing: apierrors.IsNotFound(err)}
 		switch {
 		case err == nil:
@@ -34,11 +33,11 @@ func definitions(ctx context.Context, c dynamic.Interface) ([]doctor.CRD, error)
 	return out, nil
 }
 
-// leaderLease is what the Lease of the controllers says; nothing where none has led yet.
-func leaderLease(ctx context.Context, c dynamic.Interface) (coordinationv1.LeaseSpec, error) {
+// LeaderLease is what the Lease of the controllers says; nothing where none has led yet.
+func LeaderLease(ctx context.Context, c dynamic.Interface) (coordinationv1.LeaseSpec, error) {
 	var lease coordinationv1.Lease
 	stored, err := c.Resource(coordinationv1.SchemeGroupVersion.WithResource("leases")).
-		Namespace(systemNamespace).Get(ctx, controllerName, metav1.GetOptions{})
+		Namespace(SystemNamespace).Get(ctx, ControllerName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return lease.Spec, nil
 	}

@@ -1,7 +1,8 @@
-package cli
+package wait
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,6 +12,22 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
+
+// FuzzGoal: what one can wait for has a name, and is read the same in any case.
+func FuzzGoal(f *testing.F) {
+	for _, text := range append(goals(), "Ready=true", "=", "", "deleted=false", "READY=False") {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		g, err := parseGoal(text)
+		if err != nil {
+			return
+		}
+		if again, err := parseGoal(strings.ToUpper(text)); err != nil || again != g || g.word == "" {
+			t.Errorf("%q is %+v, in capitals %+v, %v", text, g, again, err)
+		}
+	})
+}
 
 func TestParseGoal(t *testing.T) {
 	ready := goal{condition: v1.ConditionReady, want: true, word: "ready", unmet: "not ready"}

@@ -1,4 +1,4 @@
-package cli
+package install
 
 import (
 	"context"
@@ -45,7 +45,7 @@ const (
 	schemasOutdated = "outdated"
 )
 
-func newVersion(s *app.App) *cobra.Command {
+func NewVersion(s *app.App) *cobra.Command {
 	v := &versionVerb{App: s}
 	cmd := &cobra.Command{
 		Use: "version", GroupID: "other", Args: app.Takes(0, 0), RunE: app.Runs(v),
