@@ -17,6 +17,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // unbounded is what stands for no bound on the command line.
@@ -110,12 +111,13 @@ func (v *claimResize) effect(leases []ipam.Lease) {
 	if v.replicas == nil {
 		return
 	}
-	families := map[bool][]ipam.Lease{}
+	families := map[ipaddr.Family][]ipam.Lease{}
 	for _, l := range leases {
-		families[l.Addr.Is4()] = append(families[l.Addr.Is4()], l)
+		f := ipaddr.FamilyOf(l.Addr)
+		families[f] = append(families[f], l)
 	}
-	for _, is4 := range []bool{true, false} {
-		used, kept := uses(families[is4])
+	for _, f := range ipaddr.Families() {
+		used, kept := uses(families[f])
 		over := used + kept - int(*v.replicas)
 		if over <= 0 {
 			continue
@@ -131,7 +133,7 @@ func (v *claimResize) effect(leases []ipam.Lease) {
 			}
 			parts += fmt.Sprintf("%d more than that %s in use and %s until the pods end", stay, humanize.OneOr(stay, "is", "are"), humanize.OneOr(stay, "stays", "stay"))
 		}
-		v.Say.Start("%s: %s", map[bool]string{true: "IPv4", false: "IPv6"}[is4], parts)
+		v.Say.Start("%s: %s", f, parts)
 	}
 }
 

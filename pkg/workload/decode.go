@@ -203,8 +203,8 @@ func readArgs(value string) (m parsedValue, err error) {
 // familiesOf is how many addresses a pod takes of some sets: of each one of each family.
 func familiesOf(sets []*netipx.IPSet) (n int) {
 	for _, s := range sets {
-		for _, is4 := range []bool{true, false} {
-			if slices.ContainsFunc(s.Ranges(), func(r netipx.IPRange) bool { return r.From().Is4() == is4 }) {
+		for _, f := range ipaddr.Families() {
+			if ipaddr.HasFamily(s, f) {
 				n++
 			}
 		}
