@@ -83,12 +83,22 @@ func (b *bench) exceed(ctx context.Context, of excess, turn int) error {
 	}
 	k := &kubelets{network: network, wire: newWire(b.controller.URL, maxInFlight)}
 	defer k.wire.close()
+	var used shares
 	saturated := func(of string) (float64, error) {
 		s := service{b: b, kind: network + of, network: network}
-		if _, err := load(ctx, saturating, warmUp, cycle{timed: func(ctx context.Context, caller, n int) error { return s.first(ctx, caller, -n-1) }}); err != nil {
+		warm := cycle{timed: func(ctx context.Context, caller, n int) error { return s.first(ctx, caller, -n-1) }}
+		if _, err := load(ctx, saturating, warmUp, warm); err != nil {
+			return 0, err
+		}
+		end, err := watchProcessors()
+		if err != nil {
 			return 0, err
 		}
 		r, err := load(ctx, saturating, b.slice, cycle{timed: s.first})
+		if err != nil {
+			return 0, err
+		}
+		used, err = end()
 		return r.perSecond, err
 	}
 	if err := atRest(ctx); err != nil {
@@ -98,28 +108,15 @@ func (b *bench) exceed(ctx context.Context, of excess, turn int) error {
 	if err != nil {
 		return err
 	}
-	processors, err := cpu()
+	e, err := k.run(ctx, of.times*before, b.excess)
 	if err != nil {
-		return err
-	}
-	e := k.run(ctx, of.times*before, b.excess)
-	used, err := cpu()
-	if err != nil {
-		return err
-	}
-	var all time.Duration
-	for name, t := range used {
-		all += t - processors[name]
-	}
-	e.own = (used["bench"] - processors["bench"]).Seconds() / all.Seconds()
-	if err := ctx.Err(); err != nil {
 		return err
 	}
 	after, err := saturated("after")
 	if err != nil {
 		return err
 	}
-	e.build, e.apart, e.times, e.saturated = of.build, of.apart, of.times, (before+after)/2
+	e.build, e.apart, e.times, e.saturated, e.usedSaturated = of.build, of.apart, of.times, (before+after)/2, used
 	b.report.excess(e)
 	return nil
 }
@@ -140,8 +137,36 @@ type excess struct {
 	// failed are answers that should not be, of which why is the first.
 	failed int
 	why    error
-	// own is the share of the load generator of the processor time.
-	own float64
+	// used are the processors that were busy while more was offered, and usedSaturated while 128 callers took turns.
+	used, usedSaturated shares
+}
+
+// shares are how many processors were busy with the controller, the API server with etcd, and the load generator.
+type shares struct{ controller, store, generator float64 }
+
+func (s shares) String() string {
+	return fmt.Sprintf("%.2f / %.2f / %.2f", s.controller, s.store, s.generator)
+}
+
+// watchProcessors begins to count the processors that are busy; end returns them.
+func watchProcessors() (end func() (shares, error), err error) {
+	began := time.Now()
+	before, err := cpu()
+	return func() (s shares, err error) {
+		now, err := cpu()
+		for name, t := range now {
+			n := (t - before[name]).Seconds() / time.Since(began).Seconds()
+			switch name {
+			case "bench":
+				s.generator += n
+			case "kube-apiserver", "etcd":
+				s.store += n
+			default:
+				s.controller += n
+			}
+		}
+		return s, err
+	}, err
 }
 
 // layout says who has which processors.
@@ -187,8 +212,9 @@ type sandbox struct {
 // step is the precision of the generator's clock.
 const step = 5 * time.Millisecond
 
-// run starts so many pods a second for a time, and returns when all have their address, or for none of them that seems to come.
-func (k *kubelets) run(ctx context.Context, perSecond float64, length time.Duration) excess {
+// run starts so many pods a second for a time, and returns when all have their address, or for none of them that seems
+// to come.
+func (k *kubelets) run(ctx context.Context, perSecond float64, length time.Duration) (e excess, err error) {
 	k.due = map[time.Duration][]*sandbox{}
 	began, places := time.Now(), make(chan struct{}, maxInFlight)
 	pods, at := 0, time.Duration(0)
@@ -196,9 +222,20 @@ func (k *kubelets) run(ctx context.Context, perSecond float64, length time.Durat
 	defer tick.Stop()
 	var running sync.WaitGroup
 	defer running.Wait()
+	var used shares
+	var end func() (shares, error)
 	for ctx.Err() == nil {
 		<-tick.C
 		passed := time.Since(began)
+		switch {
+		case end == nil && passed >= excessWarmUp:
+			end, err = watchProcessors()
+		case end != nil && used == (shares{}) && passed >= length:
+			used, err = end()
+		}
+		if err != nil {
+			return e, err
+		}
 		k.mu.Lock()
 		for ; pods < int(perSecond*min(passed, length).Seconds()); pods++ {
 			k.due[at] = append(k.due[at], &sandbox{pod: pods, backoff: firstBackoff})
@@ -226,15 +263,15 @@ func (k *kubelets) run(ctx context.Context, perSecond float64, length time.Durat
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	counted := (length - excessWarmUp).Seconds()
-	e := k.counts
-	e.offered = perSecond
+	e = k.counts
+	e.offered, e.used = perSecond, used
 	e.answered, e.refused, e.gaveUp = float64(len(k.took))/counted, e.refused/counted, e.gaveUp/counted
 	slices.Sort(k.took)
 	if n := len(k.took); n > 0 {
 		e.p99 = k.took[n*99/100]
 	}
 	e.rest, e.left = max(0, k.last.Sub(began)-length), k.waiting
-	return e
+	return e, ctx.Err()
 }
 
 // patience is how long after an excess the rest may take: twice what it takes when three times as much was offered.

@@ -93,8 +93,9 @@ func (r *report) excess(e excess) {
 	if e.left > 0 {
 		rest = fmt.Sprintf("%d have none", e.left)
 	}
-	row := fmt.Sprintf("| %s | %s | %.1f | %.0f | %.0f | %.0f | %s | %.0f | %.0f | %s | %s | %.0f %% |", e.build, layout(e.apart), e.times, e.saturated, e.offered,
-		e.answered, ratio(e.answered, e.saturated), e.refused, e.gaveUp, ms(e.p99), rest, 100*e.own)
+	row := fmt.Sprintf("| %s | %s | %.1f | %.0f | %.0f | %.0f | %s | %.0f | %.0f | %s | %s | %s | %s |",
+		e.build, layout(e.apart), e.times, e.saturated, e.offered, e.answered, ratio(e.answered, e.saturated),
+		e.refused, e.gaveUp, ms(e.p99), rest, e.used, e.usedSaturated)
 	fmt.Println(row)
 	if e.failed > 0 {
 		say("%d requests were answered otherwise, the first: %v", e.failed, e.why)
@@ -230,7 +231,7 @@ func (r *report) service() string {
 func (r *report) overloadTable() string {
 	return table("Offered against answered",
 		"| build | processors of the API server | offered, times what can be stored | can be stored /s | offered /s | answered /s | of what can be stored | refused /s | gave up /s "+
-			"| p99 of answered, ms | all served after | load generator, of the processor time |", r.overloads)
+			"| p99 of answered, ms | all served after | processors busy with controller / API server and etcd / load generator | the same while what can be stored is measured |", r.overloads)
 }
 
 func (r *report) commandLine() string {
