@@ -92,7 +92,7 @@ func (g guard) test(t *testing.T, binary, broken string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), findTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, "-test.v", "-test.count=1", "-test.run=^("+g.tests+")")
+	cmd := exec.CommandContext(ctx, binary, "-test.v", "-test.count=1", "-test.failfast", "-test.run=^("+g.tests+")")
 	cmd.Dir = filepath.Join(root(t), g.pkg)
 	cmd.Env = append(os.Environ(), "FAULTS_BREAK="+broken)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends its control plane
