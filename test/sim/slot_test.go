@@ -322,9 +322,14 @@ func (s *slot) last(b *sandbox) {
 	b.over.Store(true)
 }
 
-// release sends a DEL until it is served. After some tries it is a new one, as of a runtime that begins again.
+// release sends a DEL until it is served, or something is wrong. After some tries it is a new one, as of a runtime that
+// begins again.
 func (s *slot) release(b *sandbox, rng *rand.Rand) (a plugin.Answer, ok bool) {
-	for !ok && s.ctx.Err() == nil {
+	for began := s.history.Now(); !ok && s.ctx.Err() == nil && !s.verdict.Failed(); {
+		if s.history.Now()-began > settled {
+			s.verdict.Wrong("DEL of container %.8s of %s is not done within %s: %s: %s", b.id, b.pod, settled, a.Reason, a.Message)
+			return a, false
+		}
 		tries := 0
 		a, ok = s.ask(rng, http.MethodDelete, "", b.del(s.clock(b.host)), func() bool {
 			tries++
