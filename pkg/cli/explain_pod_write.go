@@ -18,7 +18,7 @@ import (
 // writeExplanation prints what decides on a pod's addresses, and what that comes to.
 func (v *explainPod) writeExplanation(e *explanation) error {
 	var b bytes.Buffer
-	podLines(v.App, &b, e.lineage)
+	podLines(&b, e.lineage)
 	if e.has { // otherwise it is why there is none
 		wrongLines(v.App, &b, e.lineage)
 	}
@@ -27,7 +27,7 @@ func (v *explainPod) writeExplanation(e *explanation) error {
 	if e.has {
 		name = e.addresses[0].Claim
 	}
-	claimLine(v.App, &b, e.lineage, name)
+	claimLine(&b, e.lineage, name)
 	if c := e.claims[name]; c != nil {
 		trailLine(&b, "", "it may have %s", resource.SizeText(c))
 	}

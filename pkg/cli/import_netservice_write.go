@@ -109,7 +109,7 @@ func (v *importNetservice) createLeases(ctx context.Context, a *localAllocator, 
 		failed = append(failed, app.Refuse(app.ReasonLeaseChanged, "%s changed meanwhile and %s left alone: %s", humanize.Plural(len(late), "address"),
 			humanize.OneOr(len(late), "is", "are"), resource.Spell(ipaddr.SetOfAddrs(late...))).WithHint("run it again"))
 	}
-	return append(failed, resource.Unfinished(ctx, v.App, takenOver, todo, errs))
+	return append(failed, resource.Unfinished(ctx, takenOver, todo, errs))
 }
 
 // print prints all objects that were made, unless the table has shown them.

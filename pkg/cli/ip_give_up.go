@@ -42,7 +42,7 @@ func giveUpAll(ctx context.Context, s *app.App, leases *store.Client, o *printer
 		then(given)
 	}
 	printed := printLeases(s, o, leaseColumns(s, false), given)
-	return app.Several{resource.Unfinished(ctx, s, done, held, failed), printed}.Compact()
+	return app.Several{resource.Unfinished(ctx, done, held, failed), printed}.Compact()
 }
 
 // warnRefill says of which claims that lose kept addresses the controller takes others at once, because they take

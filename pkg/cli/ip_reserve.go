@@ -207,7 +207,7 @@ func (v *ipReserve) write(ctx context.Context, x *ipam.Index, leases *store.Clie
 	if v.output.Printer != nil {
 		printed = printLeases(v.App, &v.output, nil, stored)
 	}
-	return app.Several{resource.Unfinished(ctx, v.App, v.done(), todo, failed), printed}.Compact()
+	return app.Several{resource.Unfinished(ctx, v.done(), todo, failed), printed}.Compact()
 }
 
 // done is what becomes of addresses.

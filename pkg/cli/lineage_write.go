@@ -22,18 +22,18 @@ import (
 // writeLineage prints a trail, one step a line.
 func writeLineage(s *app.App, t *lineage) error {
 	var b bytes.Buffer
-	podLines(s, &b, t)
+	podLines(&b, t)
 	wrongLines(s, &b, t)
 	t.ignoredLines(&b)
 	for i, l := range t.leases {
 		if i == 0 || l.Claim != t.leases[i-1].Claim {
-			claimLine(s, &b, t, l.Claim)
+			claimLine(&b, t, l.Claim)
 		}
 		addressLine(&b, l)
 		trailLine(&b, "Pool", "%s", t.poolText(l.Pool))
 	}
 	if len(t.leases) == 0 {
-		claimLine(s, &b, t, t.policy.Claim)
+		claimLine(&b, t, t.policy.Claim)
 		trailLine(&b, "Address", "none; why: %s", s.Called("bcsnetctl explain "+t.key.String()))
 	}
 	_, err := s.Out.Write(b.Bytes())
@@ -61,7 +61,7 @@ func trailLine(b *bytes.Buffer, label, format string, args ...any) {
 }
 
 // podLines are the pod, its workload, its policy, and what that is from.
-func podLines(s *app.App, b *bytes.Buffer, t *lineage) {
+func podLines(b *bytes.Buffer, t *lineage) {
 	switch {
 	case t.key.Name == "":
 		return
@@ -174,7 +174,7 @@ func policyParts(p workload.Policy) (out []string) {
 	return out
 }
 
-func claimLine(s *app.App, b *bytes.Buffer, t *lineage, name string) {
+func claimLine(b *bytes.Buffer, t *lineage, name string) {
 	if name == "" {
 		return
 	}

@@ -43,5 +43,5 @@ func (v *rebuildVerb) create(ctx context.Context, a *localAllocator, todo []ipam
 	if len(addrs) > 0 {
 		v.Say.Done("%s %s: %s", humanize.Plural(len(addrs), "address"), rebuilt, resource.Spell(ipaddr.SetOfAddrs(addrs...)))
 	}
-	return made, late, resource.Unfinished(ctx, v.App, rebuilt, todo, failed)
+	return made, late, resource.Unfinished(ctx, rebuilt, todo, failed)
 }

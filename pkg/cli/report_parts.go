@@ -52,7 +52,7 @@ func (v *report) parts(ctx context.Context) ([]part, error) {
 }
 
 func (v *report) definition(c dynamic.Interface, name string) part {
-	return v.objects("definitions/"+name+".jsonl", "definition of "+name, c.Resource(resource.CrdResource()), follow.Named(name+"."+v1.GroupVersion.Group), nil)
+	return v.objects("definitions/"+name+".jsonl", "definition of "+name, c.Resource(resource.CRDResource()), follow.Named(name+"."+v1.GroupVersion.Group), nil)
 }
 
 // objects is a file of one object a line; trim may take something out of them.

@@ -10,7 +10,7 @@ import (
 // MaxConflicts bounds how often one change reads and writes again after another writer was faster.
 const MaxConflicts = 64
 
-// ErrContended: nothing was stored, because other writers were faster too often.
+// ErrContended reports that nothing was stored, because other writers were faster too often.
 var ErrContended = errors.New("other writers were faster too often")
 
 // ReadError reports that the object could not be read after a conflict. The write of the caller was not stored.

@@ -29,6 +29,7 @@ func Complete(cmd *cobra.Command, flag string, values ...string) {
 	CompleteWith(cmd, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
+// CompleteWith registers a completer for the values of a flag, which must exist.
 func CompleteWith(cmd *cobra.Command, flag string, f Completer) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, f); err != nil {
 		panic(err) // the flag does not exist: a mistake in this package

@@ -51,6 +51,7 @@ func (s *App) nowhere(cfg *rest.Config) bool {
 	return err == nil && len(raw.Clusters) == 0
 }
 
+// ConfigProblem puts an error of the kubeconfig into words, with a hint; other errors stay as they are.
 func (s *App) ConfigProblem(err error) error {
 	switch {
 	case clientcmd.IsEmptyConfig(err), clientcmd.IsConfigurationInvalid(err) && *s.Flags.KubeConfig == "" && s.getenv("KUBECONFIG") == "":
@@ -89,6 +90,7 @@ func (s *App) Where() string {
 	return s.Config.Host
 }
 
+// Dynamic returns a dynamic client for the cluster that the flags and the kubeconfig name.
 func (s *App) Dynamic() (dynamic.Interface, error) {
 	cfg, err := s.Connect()
 	if err != nil {

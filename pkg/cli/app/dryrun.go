@@ -10,6 +10,7 @@ import (
 // bareDryRun adds a value that is left out.
 type DryRun string
 
+// Values of --dry-run.
 const (
 	DryRunNone   DryRun = "none"
 	DryRunClient DryRun = "client"
@@ -32,6 +33,7 @@ func (d *DryRun) Set(v string) error {
 // Type is shown in the help.
 func (d *DryRun) Type() string { return "STRATEGY" }
 
+// AddTo adds the flag --dry-run to a command.
 func (d *DryRun) AddTo(cmd *cobra.Command) {
 	*d = DryRunNone
 	cmd.Flags().Var(d, "dry-run", "none; client: only say what would change; server: have the API server check it, too")

@@ -148,6 +148,7 @@ func (s Several) Compact() error {
 	return slices.DeleteFunc(s, func(err error) bool { return err == nil }).OrNil()
 }
 
+// Flatten returns the errors that an error consists of: none of nil, itself of one that is single.
 func Flatten(err error) []error {
 	if err == nil {
 		return nil

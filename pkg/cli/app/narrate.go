@@ -46,6 +46,7 @@ func (n *Narrator) Note(format string, args ...any) {
 	fmt.Fprintf(n.W, format+"\n", args...)
 }
 
+// Line writes a line that begins with a coloured mark, or with plain where the terminal has no UTF-8.
 func (n *Narrator) Line(c terminal.Color, mark, plain, format string, args ...any) {
 	if !n.Terminal.Utf8 {
 		mark = plain

@@ -38,6 +38,7 @@ func Count(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
+// UnlessZero returns a number as text; zero is empty.
 func UnlessZero(n int32) string {
 	if n == 0 {
 		return ""

@@ -52,6 +52,7 @@ func startFollower(s *app.App, from Source, number int, out chan<- Change, told 
 	return f, nil
 }
 
+// NewFollower returns a follower of the objects of an API that the options select. Its changes carry the number source.
 func NewFollower(s *app.App, api dynamic.ResourceInterface, which metav1.ListOptions, source int, out chan<- Change) *Follower {
 	return &Follower{App: s, api: api, which: which, source: source, out: out, told: &warnOnce{of: map[int]bool{}}, seen: map[string]string{}}
 }

@@ -46,6 +46,7 @@ func UntilPoolGone(ctx context.Context, p *resource.Pools, gone resource.Pool, l
 	return what, err
 }
 
+// What a pool that is to be deleted waits for, where its status does not say.
 const (
 	WaitsForController = "waiting for the controller to see that"
 	waitsForSomebody   = "nobody has deleted it yet"

@@ -44,11 +44,11 @@ func Remaining(s *app.App, limit time.Duration) func() time.Duration {
 // lookTime is how much longer than the waiting the first look at the set may take.
 const lookTime = 10 * time.Second
 
-// ErrTooLong: the time for waiting is over, and what was waited for has not come.
+// ErrTooLong reports that the time for waiting is over, and what was waited for has not come.
 var ErrTooLong = errors.New("the time is over")
 
 // Until follows the set until see has seen enough, for at most some time; 0 is for ever. The set is seen
-// once at least. That the time is over is the error errTooLong.
+// once at least. That the time is over is the error ErrTooLong.
 func (f WaitSet[T]) Until(ctx context.Context, limit time.Duration) error {
 	following, stop := context.WithCancel(ctx)
 	defer stop()

@@ -41,8 +41,8 @@ type Source struct {
 	Namespace string
 }
 
-// view shows a list as it changes.
-type view[T any] interface {
+// View shows a list as it changes.
+type View[T any] interface {
 	// begin shows what is there at first.
 	begin(all []T) error
 	// change shows one more change.
@@ -56,7 +56,7 @@ const refreshEvery = 250 * time.Millisecond
 
 // Watched is a list that is watched: its items by their names.
 type Watched[T any] struct {
-	View    view[T]
+	View    View[T]
 	Compare func(a, b T) int
 	// Ranked: the order is what the list is about, and what changed last does not come first.
 	Ranked bool

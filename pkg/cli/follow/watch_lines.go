@@ -25,7 +25,7 @@ type line[T any] struct {
 }
 
 // NewView is what shows a watched list: the terminal or, where there is none or objects are asked for, lines.
-func NewView[T any](s *app.App, o *printer.Output, columns []printer.Column[T], object func(io.Writer, T) error, note func([]T) string) view[T] {
+func NewView[T any](s *app.App, o *printer.Output, columns []printer.Column[T], object func(io.Writer, T) error, note func([]T) string) View[T] {
 	if s.Terminal.Tty && o.Printer == nil {
 		return &screen[T]{w: s.Out, size: s.Terminal.Size, table: printer.NewTable(o, columns), note: note, now: s.Now}
 	}

@@ -47,6 +47,7 @@ func (o *Output) AddTo(cmd *cobra.Command) {
 	o.AddNoHeaders(cmd)
 }
 
+// AddNoHeaders adds the flag --no-headers to a command.
 func (o *Output) AddNoHeaders(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.noHeaders, "no-headers", false, "leave out the line of column names")
 }
@@ -65,6 +66,7 @@ func (o *Output) AddToViews(cmd *cobra.Command) {
 	o.AddNoHeaders(cmd)
 }
 
+// Add adds the flag --output with these formats to a command.
 func (o *Output) Add(cmd *cobra.Command, formats []string) {
 	o.Flags, o.formats = genericclioptions.NewPrintFlags(""), formats
 	o.Flags.AddFlags(cmd)

@@ -7,6 +7,7 @@ import (
 	"strings"
 )
 
+// Section writes lines under a title, or nothing when there are none.
 func Section(b *bytes.Buffer, title string, lines []string) {
 	if len(lines) == 0 {
 		return
@@ -27,4 +28,5 @@ func Indented[T any](b *bytes.Buffer, title string, t Table[T], rows []T) error 
 	return nil
 }
 
+// OrNone returns a text, or "none" when it is empty.
 func OrNone(text string) string { return cmp.Or(text, "none") }

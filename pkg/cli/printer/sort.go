@@ -26,6 +26,7 @@ func (s *SortBy) addTo(cmd *cobra.Command, example string) {
 	app.Complete(cmd, "sort-by", example)
 }
 
+// On reports whether the user asked for an order.
 func (s *SortBy) On() bool { return s.path != nil }
 
 func (s *SortBy) validate() (err error) {

@@ -16,6 +16,7 @@ type Branch struct {
 // Strokes are the lines of a tree.
 type Strokes struct{ fork, last, pass, none string }
 
+// StrokesOf returns the strokes that a terminal can show.
 func StrokesOf(t terminal.Terminal) Strokes {
 	if t.Utf8 {
 		return Strokes{"├── ", "└── ", "│   ", "    "}

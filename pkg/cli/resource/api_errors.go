@@ -16,6 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
+// Hints that several errors share.
 const (
 	HintController = "see whether the controller runs: kubectl -n bcsnet-system get pods"
 	HintInstall    = "install them: bcsnetctl install --crds-only; a cluster to try things on: make up"

@@ -87,7 +87,7 @@ func NoneDone(s *app.App, n int, done string, failed app.Several) error {
 
 // Unfinished is the error for addresses of which some were not changed; nil when all were. done is what
 // was to become of them.
-func Unfinished(ctx context.Context, s *app.App, done string, leases []ipam.Lease, failed []error) error {
+func Unfinished(ctx context.Context, done string, leases []ipam.Lease, failed []error) error {
 	var left []netip.Addr
 	var first error
 	for i, err := range failed {

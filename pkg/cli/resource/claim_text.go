@@ -90,7 +90,7 @@ func ClaimState(c *v1.BCSNetIPClaim) (word string, attention bool) {
 	return v1.ConditionReady, false
 }
 
-// managedText says why a claim that was made from annotations is not changed by hand.
+// ManagedClaim returns the refusal to change by hand a claim that was made from annotations.
 func ManagedClaim(c Claim) *app.Failure {
 	return app.Refuse(app.ReasonClaimManaged, "claim %s was made from annotations, and the controller keeps its spec as they say", c.FullName()).
 		WithHint("change the annotations of %s; which ones: bcsnetctl explain POD", OwnerText(c.BCSNetIPClaim))

@@ -21,6 +21,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
+// ClaimKind is the kind of claims, as objects and messages have it.
 const ClaimKind = "BCSNetIPClaim"
 
 // Claims reads and writes claims.
@@ -35,6 +36,7 @@ type Claim struct {
 	Stored *unstructured.Unstructured
 }
 
+// NewClaims returns the claims of the cluster.
 func NewClaims(s *app.App) (*Claims, error) {
 	c, err := s.Dynamic()
 	if err != nil {
@@ -43,6 +45,7 @@ func NewClaims(s *app.App) (*Claims, error) {
 	return &Claims{App: s, API: c.Resource(Of(v1.ClaimResource))}, nil
 }
 
+// ReadClaim reads a claim from an object as the API server has it.
 func ReadClaim(stored *unstructured.Unstructured) (Claim, error) {
 	c := Claim{BCSNetIPClaim: &v1.BCSNetIPClaim{}, Stored: stored}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, c.BCSNetIPClaim); err != nil {
@@ -139,6 +142,7 @@ func (c *Claims) MadeFor(ctx context.Context, w workload.Workload) (names []stri
 	return names, err
 }
 
+// ByClaim compares claims by namespace, then by name.
 func ByClaim(a, b Claim) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }

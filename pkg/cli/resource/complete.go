@@ -33,6 +33,7 @@ func CompletePools(s *app.App) cobra.CompletionFunc {
 	}
 }
 
+// AllPools reads all pools of the cluster.
 func AllPools(ctx context.Context, s *app.App) ([]Pool, error) {
 	api, err := NewPools(s)
 	if err != nil {

@@ -40,7 +40,7 @@ func CompleteLeases(s *app.App, queries ...LeaseQuery) app.Completer {
 				}
 				for i := range page.Items {
 					if l, err := ReadLease(&page.Items[i]); err == nil && !slices.Contains(args, l.Addr.String()) {
-						out = append(out, cobra.CompletionWithDesc(l.Addr.String(), leaseInShort(s, l)))
+						out = append(out, cobra.CompletionWithDesc(l.Addr.String(), leaseInShort(l)))
 					}
 				}
 			}
@@ -50,7 +50,7 @@ func CompleteLeases(s *app.App, queries ...LeaseQuery) app.Completer {
 }
 
 // leaseInShort says in a few words who has an address.
-func leaseInShort(s *app.App, l ipam.Lease) string {
+func leaseInShort(l ipam.Lease) string {
 	if l.State == ipam.Active {
 		return l.Where()
 	}

@@ -42,6 +42,7 @@ func NewCooldowns(ctx context.Context, s *app.App) *Cooldowns {
 	return r
 }
 
+// Has reports whether an address rests. Of a nil Cooldowns none does.
 func (r *Cooldowns) Has(l ipam.Lease) bool { return r != nil && CoolingIn(r.pools[l.Pool], l, r.now) }
 
 // stateCooling stands in lists for an address that is Available and rests.

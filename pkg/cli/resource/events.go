@@ -17,6 +17,7 @@ type Event struct {
 	Count  int32
 }
 
+// ReadEvent reads an event from an object as the API server has it.
 func ReadEvent(stored *unstructured.Unstructured) (Event, error) {
 	e := Event{Event: &eventsv1.Event{}, Stored: stored, Count: 1}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, e.Event); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
+// JoinAddrs returns addresses as text, with commas between.
 func JoinAddrs(all []netip.Addr) string {
 	var out []string
 	for _, a := range all {

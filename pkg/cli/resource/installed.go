@@ -20,7 +20,7 @@ func Definitions(ctx context.Context, c dynamic.Interface) ([]doctor.CRD, error)
 	}
 	var out []doctor.CRD
 	for _, want := range ours {
-		stored, err := c.Resource(CrdResource()).Get(ctx, want.GetName(), metav1.GetOptions{})
+		stored, err := c.Resource(CRDResource()).Get(ctx, want.GetName(), metav1.GetOptions{})
 		crd := doctor.CRD{Name: want.GetName(), Missing: apierrors.IsNotFound(err)}
 		switch {
 		case err == nil:

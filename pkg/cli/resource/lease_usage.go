@@ -20,10 +20,12 @@ type HeldAddr struct {
 	since time.Time
 }
 
+// HeldAddrOf returns what a lease adds to the usage of its holder.
 func HeldAddrOf(l ipam.Lease) HeldAddr {
 	return HeldAddr{Host: l.Host, pool: l.Pool, Pod: types.NamespacedName{Namespace: l.Namespace, Name: l.PodName}, since: l.Updated}
 }
 
+// ReadHeldAddr reads the same from an object as the API server has it.
 func ReadHeldAddr(u *unstructured.Unstructured) (HeldAddr, error) {
 	l, err := ReadLease(u)
 	return HeldAddrOf(l), err
@@ -41,6 +43,7 @@ type Stake struct {
 // LeaseUsage are the addresses in use by who has them.
 type LeaseUsage[K comparable] map[K]*Stake
 
+// Add counts an address for a holder.
 func (h LeaseUsage[K]) Add(who K, u HeldAddr) {
 	if h[who] == nil {
 		h[who] = &Stake{Pods: map[types.NamespacedName]bool{}, Pools: map[string]int{}}

@@ -16,6 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
+// ReadLease reads a lease from an object as the API server has it.
 func ReadLease(u *unstructured.Unstructured) (ipam.Lease, error) {
 	var o v1.BCSNetIP
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &o); err != nil {
@@ -49,6 +50,7 @@ func HolderText(l ipam.Lease) string {
 	return l.PodName
 }
 
+// AddrText returns an address as text; an invalid one is empty.
 func AddrText(a netip.Addr) string {
 	if !a.IsValid() {
 		return ""

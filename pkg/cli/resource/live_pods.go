@@ -50,7 +50,7 @@ type PodState struct {
 // PodStates reads the pods of leases; one that cannot be read has an error.
 func PodStates(ctx context.Context, s *app.App, leases []ipam.Lease) ([]PodState, []error) {
 	states, failed := make([]PodState, len(leases)), make([]error, len(leases))
-	pods := make([]livePod, len(leases))
+	pods := make([]LivePod, len(leases))
 	var group errgroup.Group
 	group.SetLimit(AtOnce)
 	for i, l := range leases {
@@ -76,7 +76,7 @@ func PodStates(ctx context.Context, s *app.App, leases []ipam.Lease) ([]PodState
 func OfPod(l ipam.Lease) bool { return l.State == ipam.Active && l.PodName != "" && l.Owner == "" }
 
 // podStateOf asks package gone about a lease. This is one look: what was so before, the pod itself has to tell.
-func podStateOf(ctx context.Context, s *app.App, l ipam.Lease, pod livePod, nodes func() ([]Node, error)) (PodState, error) {
+func podStateOf(ctx context.Context, s *app.App, l ipam.Lease, pod LivePod, nodes func() ([]Node, error)) (PodState, error) {
 	leases, err := s.Leases()
 	if err != nil {
 		return PodState{}, err
@@ -114,7 +114,7 @@ func podStateOf(ctx context.Context, s *app.App, l ipam.Lease, pod livePod, node
 }
 
 // presence says how a pod is that has an address.
-func presence(l ipam.Lease, pod livePod) string {
+func presence(l ipam.Lease, pod LivePod) string {
 	switch {
 	case pod.Deleting:
 		return "is being deleted"
@@ -137,29 +137,29 @@ func sameName(ctx context.Context, s *app.App, l ipam.Lease, pod *workload.Pod) 
 	return func(ipam.Lease, string) []ipam.Lease { return all }, nil
 }
 
-// livePod is a pod as the API server has it, with what its status says of its phase; without one where there is none.
-type livePod struct {
+// LivePod holds a pod as the API server has it, with what its status says of its phase; without one where there is none.
+type LivePod struct {
 	*workload.Pod
 	phase corev1.PodPhase
 }
 
 // ReadPod reads the pod of a lease from the API server.
-func ReadPod(ctx context.Context, s *app.App, l ipam.Lease) (livePod, error) {
+func ReadPod(ctx context.Context, s *app.App, l ipam.Lease) (LivePod, error) {
 	c, err := s.Dynamic()
 	if err != nil {
-		return livePod{}, err
+		return LivePod{}, err
 	}
 	o, err := c.Resource(PodResource()).Namespace(l.Namespace).Get(ctx, l.PodName, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return livePod{}, nil
+		return LivePod{}, nil
 	case err != nil:
-		return livePod{}, err
+		return LivePod{}, err
 	}
 	var stored corev1.Pod
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &stored); err != nil {
-		return livePod{}, fmt.Errorf("pod %s cannot be read: %w", l.Who(), err)
+		return LivePod{}, fmt.Errorf("pod %s cannot be read: %w", l.Who(), err)
 	}
 	pod := workload.FromObject(&stored)
-	return livePod{&pod, stored.Status.Phase}, nil
+	return LivePod{&pod, stored.Status.Phase}, nil
 }

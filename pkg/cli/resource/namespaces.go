@@ -18,11 +18,13 @@ type InNamespace struct {
 	All bool
 }
 
+// AddTo adds the flag --namespace to a command.
 func (n *InNamespace) AddTo(s *app.App, cmd *cobra.Command, usage string) {
 	cmd.Flags().StringVarP(&n.Name, "namespace", "n", "", usage)
 	app.CompleteWith(cmd, "namespace", CompleteNamespaces(s))
 }
 
+// AddAll adds the flag --all-namespaces to a command.
 func (n *InNamespace) AddAll(cmd *cobra.Command, usage string) {
 	cmd.Flags().BoolVarP(&n.All, "all-namespaces", "A", false, usage)
 }

@@ -68,6 +68,7 @@ func GetNode(ctx context.Context, s *app.App, name string) (Node, error) {
 	return ReadNode(o)
 }
 
+// ReadNode reads a node from an object as the API server has it.
 func ReadNode(u *unstructured.Unstructured) (Node, error) {
 	var o corev1.Node
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &o); err != nil {

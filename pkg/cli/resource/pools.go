@@ -35,6 +35,7 @@ type Pool struct {
 	Stored *unstructured.Unstructured
 }
 
+// NewPools returns the pools of the cluster.
 func NewPools(s *app.App) (*Pools, error) {
 	c, err := s.Dynamic()
 	if err != nil {
@@ -43,6 +44,7 @@ func NewPools(s *app.App) (*Pools, error) {
 	return &Pools{App: s, API: c.Resource(Of(v1.PoolResource))}, nil
 }
 
+// ReadPool reads a pool from an object as the API server has it.
 func ReadPool(stored *unstructured.Unstructured) (Pool, error) {
 	p := Pool{BCSNetPool: &v1.BCSNetPool{}, Stored: stored}
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, p.BCSNetPool)
@@ -177,6 +179,7 @@ func (p *Pools) Edit(ctx context.Context, name string, change func(Pool) (map[st
 	return edited, err
 }
 
+// Terminating returns the refusal to change a pool that is being deleted.
 func Terminating(name string) error {
 	return app.Refuse(app.ReasonPoolTerminating, "pool %s is being deleted and takes no changes", name).
 		WithHint("see what it waits for: bcsnetctl pool describe %s", name)

@@ -80,6 +80,7 @@ func noAddress(word string) error {
 	return app.Usagef("%q is not an IP address", word).WithHint("by pod, container or name: bcsnetctl ip find TEXT")
 }
 
+// RangesOf returns the ranges of entries.
 func RangesOf(entries []Entry) []netipx.IPRange {
 	var out []netipx.IPRange
 	for _, e := range entries {
@@ -196,6 +197,7 @@ func parseEach(args []string, wrong func(arg string) error) ([]netip.Addr, error
 	return out, nil
 }
 
+// SortAddrs sorts addresses in place.
 func SortAddrs(all []netip.Addr) { slices.SortFunc(all, netip.Addr.Compare) }
 
 // maxBulk is how many addresses one call sets aside or gives back.

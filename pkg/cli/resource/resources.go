@@ -21,24 +21,27 @@ func KeyOf(o *unstructured.Unstructured) string {
 // Of is one of our resources, as the API server knows it.
 func Of(name string) schema.GroupVersionResource { return v1.GroupVersion.WithResource(name) }
 
-// Where the API server keeps what is not ours.
-
+// NodeResource returns where the API server keeps nodes.
 func NodeResource() schema.GroupVersionResource {
 	return corev1.SchemeGroupVersion.WithResource("nodes")
 }
 
+// PodResource returns where the API server keeps pods.
 func PodResource() schema.GroupVersionResource {
 	return corev1.SchemeGroupVersion.WithResource("pods")
 }
 
+// EventResource returns where the API server keeps events.
 func EventResource() schema.GroupVersionResource {
 	return eventsv1.SchemeGroupVersion.WithResource("events")
 }
 
+// DeploymentResource returns where the API server keeps Deployments.
 func DeploymentResource() schema.GroupVersionResource {
 	return appsv1.SchemeGroupVersion.WithResource("deployments")
 }
 
-func CrdResource() schema.GroupVersionResource {
+// CRDResource returns where the API server keeps CustomResourceDefinitions.
+func CRDResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 }

@@ -11,6 +11,7 @@ import (
 // StatusRetained stands in lists for an address that is Reserved because a claim keeps it, and not set aside by hand.
 const StatusRetained = "Kept"
 
+// StatusText returns the state of an address as lists show it.
 func StatusText(l ipam.Lease) string {
 	if l.IsRetained() {
 		return StatusRetained

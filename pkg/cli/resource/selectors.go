@@ -26,6 +26,7 @@ func (s *Selectors) AddFields(cmd *cobra.Command, nouns, example string) {
 	cmd.Flags().StringVar(&s.Fields, "field-selector", "", "only "+nouns+" with these `FIELDS`, such as "+example)
 }
 
+// Validate refuses selectors that cannot be parsed.
 func (s *Selectors) Validate() error {
 	if _, err := fields.ParseSelector(s.Fields); err != nil {
 		return app.Usagef("--field-selector %q: %v", s.Fields, err)
@@ -36,6 +37,7 @@ func (s *Selectors) Validate() error {
 	return nil
 }
 
+// Options returns the selectors for a list or a watch.
 func (s *Selectors) Options() metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: s.Labels, FieldSelector: s.Fields}
 }

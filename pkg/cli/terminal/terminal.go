@@ -19,6 +19,7 @@ type Terminal struct {
 // roomyWidth is the number of columns that a table of pools needs with bars.
 const roomyWidth = 100
 
+// Of returns what a stream can show; getenv reads the environment.
 func Of(stream any, getenv func(string) string) Terminal {
 	t := Terminal{Tty: Is(stream), Utf8: isUTF8(getenv)}
 	if t.Tty {
@@ -39,6 +40,7 @@ func (t Terminal) Size() (width, height int) {
 	return width, height
 }
 
+// Is reports whether a stream is a terminal.
 func Is(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
@@ -58,6 +60,7 @@ func isUTF8(getenv func(string) string) bool {
 // Color is a colour of the terminal's own palette.
 type Color string
 
+// Colors of texts.
 const (
 	Red    Color = "31"
 	Green  Color = "32"

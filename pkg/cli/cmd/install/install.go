@@ -25,6 +25,7 @@ type install struct {
 	timeout  time.Duration
 }
 
+// New returns the command install.
 func New(s *app.App) *cobra.Command {
 	v := &install{App: s}
 	cmd := &cobra.Command{

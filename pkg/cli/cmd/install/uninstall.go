@@ -24,6 +24,7 @@ type uninstall struct {
 	timeout      time.Duration
 }
 
+// NewUninstall returns the command uninstall.
 func NewUninstall(s *app.App) *cobra.Command {
 	v := &uninstall{App: s}
 	cmd := &cobra.Command{

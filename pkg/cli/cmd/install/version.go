@@ -45,6 +45,7 @@ const (
 	schemasOutdated = "outdated"
 )
 
+// NewVersion returns the command version.
 func NewVersion(s *app.App) *cobra.Command {
 	v := &versionVerb{App: s}
 	cmd := &cobra.Command{

@@ -29,6 +29,7 @@ type waiting struct {
 	claims []string
 }
 
+// New returns the command wait.
 func New(s *app.App) *cobra.Command {
 	v := &waiting{App: s}
 	cmd := &cobra.Command{
