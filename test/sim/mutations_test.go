@@ -52,8 +52,11 @@ func TestMutations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			run := exec.CommandContext(t.Context(), program, "-test.run", "^TestSim$", "-test.v")
 			run.Env = append(os.Environ(), "FAULTS_BREAK="+name, "SIM_MINUTES=1")
-			if name == "restore" || name == "restores" {
+			switch name {
+			case "restore", "restores":
 				run.Env = append(run.Env, "SIM_RESTORES=1")
+			case "brake":
+				run.Env = append(run.Env, "SIM_LOSSES=1")
 			}
 			out, err := run.CombinedOutput()
 			if err == nil {

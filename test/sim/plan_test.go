@@ -16,6 +16,8 @@ type plan struct {
 	Sticky bool `json:"sticky"`
 	// Restores says that the store is put back to earlier copies.
 	Restores bool `json:"restores"`
+	// Losses says that the API server loses a namespace at the end of the run, and not of one in four.
+	Losses bool `json:"losses"`
 	// Without names slots and faults that are left out, "slot 3" or "replica-1 7".
 	Without []string `json:"without,omitempty"`
 }

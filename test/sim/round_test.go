@@ -94,7 +94,8 @@ func (w *world) run() {
 	if !w.verdict.Failed() {
 		w.await("after the mishaps", w.ledger.All())
 	}
-	if w.plan.long() && draw(w.plan.Seed, "lost namespace").IntN(4) == 0 && !w.verdict.Failed() {
+	losing := w.plan.Losses || w.plan.long() && draw(w.plan.Seed, "lost namespace").IntN(4) == 0
+	if losing && !w.verdict.Failed() {
 		w.loseNamespace()
 	}
 	for _, s := range w.slots {

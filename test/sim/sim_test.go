@@ -44,16 +44,16 @@ func number(t *testing.T, name string, otherwise uint64) uint64 {
 }
 
 // TestSim plays one short round, or with SIM_MINUTES or SIM_OPERATIONS long ones until that is over or something is wrong.
-// SIM_SEED is the seed of the first, which has the next ones follow.
+// SIM_SEED is the seed of the first, which has the next ones follow. With SIM_RESTORES the store is put back at times, with
+// SIM_LOSSES each round ends with the loss of a namespace.
 func TestSim(t *testing.T) {
 	seed := number(t, "SIM_SEED", rand.Uint64())
 	minutes, operations := number(t, "SIM_MINUTES", 0), number(t, "SIM_OPERATIONS", 0)
 	p := plan{Seed: seed, Seconds: 60, Slots: 36, Clocks: true, Sticky: true}
-	restores := os.Getenv("SIM_RESTORES") != ""
 	if minutes == 0 && operations == 0 {
 		p = plan{Seed: seed, Seconds: short, Slots: 24, Clocks: true, Sticky: true}
 	}
-	p.Restores = restores
+	p.Restores, p.Losses = os.Getenv("SIM_RESTORES") != "", os.Getenv("SIM_LOSSES") != ""
 	all := tally{counts: map[string]int{}, began: time.Now()}
 	defer func() { t.Logf("SIM_SEED=%d, in all:\n%s", seed, &all) }()
 	if minutes == 0 && operations == 0 {
