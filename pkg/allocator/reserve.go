@@ -9,8 +9,8 @@ import (
 
 // ReserveLease sets a free address aside by compare-and-swap; l is the address as it was read, of version 0
 // where it has no object, and p what it takes from its pool. When somebody else changed it in the meantime
-// it reads it again. The answer is the address as it is then: reserved is false where somebody holds it,
-// where it is reserved already, and where its object is being deleted.
+// it reads it again. The answer is the address as it is then, or, with an error, as it was to be stored. reserved is
+// false where somebody holds it, where it is reserved already, and where its object is being deleted.
 func ReserveLease(
 	ctx context.Context, leases *store.Client, l ipam.Lease, p ipam.Params, c ipam.Change,
 ) (now ipam.Lease, reserved bool, err error) {

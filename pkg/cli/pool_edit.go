@@ -179,7 +179,7 @@ func (v *poolEdit) apply(ctx context.Context, api *resource.Pools, live, next re
 		return err
 	}
 	v.Say.Done("pool %s edited", v.name)
-	resource.WarnRetained(v.App, live, resource.DiffersIn(live, next))
+	resource.WarnReverted(v.App, live, resource.DiffersIn(live, next))
 	return v.output.Object(v.Out, stored)
 }
 

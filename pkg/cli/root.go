@@ -14,7 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
-// helpFunc is cobra's way to show a help text, which takes no notice of an error in writing it: the session keeps it.
+// helpFunc is cobra's way to show a help text, which takes no notice of an error in writing it: App.Unshown keeps it.
 func helpFunc(s *app.App, show func(*cobra.Command, []string)) func(*cobra.Command, []string) {
 	return func(cmd *cobra.Command, args []string) {
 		var text bytes.Buffer

@@ -7,7 +7,7 @@ type poolMembers struct{ byPool map[string]*members }
 type members struct {
 	records          map[*record]struct{}
 	active, reserved int
-	// kept are the reserved ones that are for a claim.
+	// retained are the reserved ones that are for a claim.
 	retained int
 	// draining are the held ones that are no longer in the pool's plan.
 	draining map[*record]struct{}

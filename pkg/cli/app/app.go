@@ -35,7 +35,7 @@ type App struct {
 	Config *rest.Config
 	// Unshown is why a help text could not be written.
 	Unshown error
-	// user is the answer of who; nil before it is needed.
+	// user is what Author found out; nil before it is needed.
 	user *string
 }
 

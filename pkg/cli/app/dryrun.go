@@ -7,7 +7,7 @@ import (
 
 // DryRun says how far a change goes: to the end, to the API server that checks it and stores nothing,
 // or not even there. "--dry-run server" is the value server, unlike kubectl's, which takes "server" as an argument;
-// bareDryRun adds a value that is left out.
+// package cli adds a value that is left out.
 type DryRun string
 
 // Values of --dry-run.

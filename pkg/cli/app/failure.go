@@ -19,7 +19,7 @@ type Failure struct {
 	// Hint is the next step, as a command where there is one. It names the program bcsnetctl; the user
 	// reads the name that was called.
 	Hint string
-	// Code is the exit code; 0 leaves it to exitCode.
+	// Code is the exit code; 0 leaves it to ExitCode.
 	Code  int
 	Cause error
 }

@@ -2,8 +2,8 @@ package follow
 
 import "sync"
 
-// warnOnce is that changes cannot be read. The sources of one list share it: what keeps one from being read mostly
-// keeps all, and is said once.
+// warnOnce remembers which sources cannot be read, so that one warning is given for all of a list: what keeps one from
+// being read mostly keeps all.
 type warnOnce struct {
 	mu sync.Mutex
 	of map[int]bool // the sources that cannot be read

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ListStream prints objects one by one as the List that output.list makes of all of them, byte for byte. A list
+// ListStream prints objects one by one as the List that Output.List makes of all of them, byte for byte. A list
 // of a large pool would not fit into memory as objects.
 type ListStream struct {
 	listForm

@@ -24,7 +24,7 @@ type Output struct {
 	noHeaders bool
 	Sort      SortBy
 	Watch     bool
-	// Printer is nil where objects are not printed as such; validate sets it.
+	// Printer is nil where objects are not printed as such; Validate sets it.
 	Printer printers.ResourcePrinter
 }
 

@@ -41,6 +41,8 @@ func Explain(s *app.App, err error) error {
 	case errors.As(err, &sent):
 		return (&app.Failure{Message: fmt.Sprintf("the API server %s cannot be reached: %v", s.Config.Host, sent.Err), Cause: err}).
 			WithHint("see whether it lives: kubectl get --raw /readyz; other clusters: kubectl config get-contexts")
+	case errors.Is(err, store.ErrContended):
+		return (&app.Failure{Message: "nothing was changed: " + err.Error(), Cause: err}).WithHint("run it again")
 	}
 	return err
 }

@@ -38,7 +38,7 @@ func LivePods(ctx context.Context, s *app.App, held []ipam.Lease) ([]string, err
 
 // PodState is what became of the pod that holds an address.
 type PodState struct {
-	// Lives: it exists and has not ended, or may be the one that has the address. mayRun: it is no more, and its containers
+	// Lives: it exists and has not ended, or may be the one that has the address. MayRun: it is no more, and its containers
 	// may run all the same.
 	Lives, MayRun bool
 	// Phase is that of a pod that lives.

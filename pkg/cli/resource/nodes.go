@@ -18,7 +18,7 @@ import (
 // Node is what is of interest of a Node.
 type Node struct {
 	Name, State string
-	Since       time.Time    // of state, where the node says
+	Since       time.Time    // of State, where the node says
 	Addrs       []netip.Addr // internal first
 	Internal    []netip.Addr
 }

@@ -21,8 +21,8 @@ func SourceText(p Pool) string {
 	return text
 }
 
-// WarnRetained says that a change of what the ConfigMap of a pool says will be put back.
-func WarnRetained(s *app.App, p Pool, changed func(field string) bool) {
+// WarnReverted warns that a change of what the ConfigMap of a pool says will be put back.
+func WarnReverted(s *app.App, p Pool, changed func(field string) bool) {
 	kept := []string{"net", "mask", "gateway", "vlan", "hostSubnets", "availableIPs"}
 	if SourceOf(p) != "" && slices.ContainsFunc(kept, changed) {
 		s.Say.Warn("pool %s is kept from ConfigMap %s, which says otherwise: the controller puts it back", p.Name, SourceOf(p))

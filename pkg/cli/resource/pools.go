@@ -170,7 +170,7 @@ func (p *Pools) Edit(ctx context.Context, name string, change func(Pool) (map[st
 		return err == nil, Explain(p.App, err)
 	})
 	if err == nil {
-		WarnRetained(p.App, before, DiffersIn(before, edited))
+		WarnReverted(p.App, before, DiffersIn(before, edited))
 	}
 	if wait.Interrupted(err) && ctx.Err() == nil {
 		err = app.Refuse(ipam.ReasonUnavailable, "pool %s was changed by others %d times in a row", name, maxConflicts).

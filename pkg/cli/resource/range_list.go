@@ -164,7 +164,7 @@ func AddressWord(word string) string {
 	return objectWord(word)
 }
 
-// objectWord is addressWord for addresses of pools: there, a length behind an address may be a CIDR that is mistyped.
+// objectWord is AddressWord for addresses of pools: there, a length behind an address may be a CIDR that is mistyped.
 func objectWord(word string) string {
 	name := strings.TrimPrefix(strings.TrimSpace(word), "bcsnetip."+v1.GroupVersion.Group+"/")
 	if a, err := ipaddr.ParseObjectName(name); err == nil {

@@ -16,8 +16,8 @@ import (
 )
 
 // States remembers of each claim what its object does not say: from one look at it to the next, and from the pods that
-// ask. A claim of which nothing is to be remembered has no state. The sets beside the states name claims that have one,
-// so that nobody goes through all of them.
+// ask. A claim of which nothing is to be remembered has no state. The sets byWorkload and naming name claims that have
+// one, and short may name others, so that nobody goes through all of them.
 type States struct {
 	leads *leadership.Terms
 	queue *leadership.Queue
@@ -221,7 +221,7 @@ func (s *States) askedWorkload(name string, err error) (shown *failure) {
 	return shown
 }
 
-// forget lets go of what is remembered of a claim that is there. What is remembered of one that is not stays.
+// forget drops what was learnt from the object of a claim that no longer exists. What is needed to make it again stays.
 func (s *States) forget(name string) {
 	s.remember(name, workload.Workload{})
 	s.rivals(name, nil)

@@ -95,7 +95,7 @@ func (r *Reconciler) publish(ctx context.Context, look *scope) (again time.Durat
 	return 0, nil
 }
 
-// claimStatus names a claim's status to the budget.
+// budgetName returns what the budget calls the status of a claim.
 func budgetName(name string) string { return "claim/" + name }
 
 func readyCondition(c claim.Claim, s *v1.BCSNetIPClaimStatus, view statusView) metav1.Condition {

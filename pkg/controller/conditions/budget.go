@@ -21,7 +21,7 @@ const (
 	statusBurst = 10
 )
 
-// Urgency a change of a status.
+// Urgency tells how soon a change of a status has to be written.
 type Urgency int
 
 const (
@@ -36,7 +36,7 @@ const (
 )
 
 // Budget gives objects their turns to have their status written: in the order in which they asked, edges apart from
-// Numbers. No object has more than one turn in statusDelay, but for answers. What is not written costs nothing: a
+// numbers. No object has more than one turn in WriteDelay, but for answers. What is not written costs nothing: a
 // change that is undone, or an object that goes, leaves its place to the next.
 type Budget struct {
 	clock func() time.Time

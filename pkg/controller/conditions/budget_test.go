@@ -63,7 +63,7 @@ func TestStatusBudgetOfManyPools(t *testing.T) {
 	}
 }
 
-// TestStatusBudgetOfOnePool: alone, a pool is written once in statusDelay, and waits no longer.
+// TestStatusBudgetOfOnePool: alone, a pool is written once in WriteDelay, and waits no longer.
 func TestStatusBudgetOfOnePool(t *testing.T) {
 	writes, longest := simulated(1, 400, time.Minute, func(int) Urgency { return Numbers })
 	if most := int(time.Minute / WriteDelay); writes[0] > most || writes[0] < most*9/10 {
@@ -83,7 +83,7 @@ func TestStatusBudgetOfEdges(t *testing.T) {
 		b.Ask(fmt.Sprint(i), Numbers)
 	}
 	if wait := b.Ask("499", Edge); wait != 0 {
-		t.Errorf("an Edge of a pool that waited with its Numbers waits %s", wait)
+		t.Errorf("an edge of a pool that waited with its numbers waits %s", wait)
 	}
 	if wait := b.Ask("499", Edge); wait != WriteDelay {
 		t.Errorf("the next Edge of the same pool waits %s, want %s", wait, WriteDelay)

@@ -66,7 +66,7 @@ func (q *Queue) Start(started workqueue.TypedRateLimitingInterface[reconcile.Req
 	q.queue = started
 }
 
-// onChange has an object reconciled at once when somebody made, changed or deleted it, and after statusDelay when
+// onChange has an object reconciled at once when somebody made, changed or deleted it, and after conditions.WriteDelay when
 // nothing but its status changed. That is nearly always the reconciler's own write: what it compared with an older
 // status in the meantime is compared again, and what others write into a status is mended.
 func onChange() ctrlhandler.EventHandler {

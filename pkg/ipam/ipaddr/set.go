@@ -44,13 +44,10 @@ func Subtract(set *netipx.IPSet, less ...*netipx.IPSet) *netipx.IPSet {
 	return built(&b)
 }
 
-// built returns the set of a builder. Its only error is that of an invalid range, of which sets have none and
-// ParseRange makes none: such a range counts for nothing.
+// built returns the set of a builder. An invalid range, of which sets have none and ParseRange makes none, counts for
+// nothing; the others stay.
 func built(b *netipx.IPSetBuilder) *netipx.IPSet {
-	set, err := b.IPSet()
-	if err != nil {
-		return &netipx.IPSet{}
-	}
+	set, _ := b.IPSet()
 	return set
 }
 
