@@ -17,8 +17,7 @@ type attempt struct {
 	// holder is whom addresses are held for; podVersion is the version at which its pod was found.
 	holder     ipam.Holder
 	podVersion uint64
-	// constraints are those of the pod. refused is why by them, or without them, the request is given no new address; what
-	// it holds stays its own.
+	// constraints of the pod. refused keeps a refusal by policy: it blocks new addresses, and not the ones already held.
 	constraints Constraints
 	refused     *ipam.Refusal
 	// prefer are addresses of an earlier write of unknown outcome that was not stored, and may still arrive.
@@ -26,7 +25,7 @@ type attempt struct {
 	progress
 }
 
-// progress is how far an attempt has come. It is empty at the beginning of each pass through the phases.
+// progress holds what the phases have found and done. Each pass through them begins with an empty one.
 type progress struct {
 	// held are the leases that the request has so far; fresh are those of them that were kept for nobody.
 	held, fresh []ipam.Lease

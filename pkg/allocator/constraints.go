@@ -12,13 +12,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// Constraints are what the claim and the annotations of a pod say about its addresses. The zero Constraints are those
-// of a pod that says nothing.
+// Constraints hold what the claim and the annotations of a pod say about its addresses. A pod that says nothing has the
+// zero Constraints.
 type Constraints struct {
-	// Retention is what the addresses carry. Where the claim does not exist yet they carry its name all the
-	// same: the controller makes the claim from them.
+	// Retention is stored on the addresses. It names the claim also where that does not exist yet: the controller makes
+	// the claim from the addresses.
 	ipam.Retention
-	// Room is how many addresses of a family the claim may have in all; 0 for no bound, negative for none at all.
+	// Room bounds how many addresses of a family the claim may have in all; 0 for no bound, negative for none at all.
 	Room int
 	// Pool that addresses come from; empty for any.
 	Pool string

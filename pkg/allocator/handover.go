@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -21,7 +22,7 @@ const (
 	// plugin of the released system gives up, which names no deadline. waitSpare is what a request with a shorter deadline
 	// keeps for itself.
 	waitMost, waitSpare = 8 * time.Second, 2 * time.Second
-	// waitPoll is how often a waiting request looks whether the pod is still terminating.
+	// waitPoll bounds how long a waiting request goes without a look at whether the pod is still terminating.
 	waitPoll = time.Second
 )
 
@@ -111,7 +112,7 @@ type terminatingPod struct {
 func (e terminatingPod) replaces(picks []ipam.Pick) bool {
 	return slices.ContainsFunc(e.has, func(l ipam.Lease) bool {
 		return slices.ContainsFunc(picks, func(p ipam.Pick) bool {
-			return p.Slot == l.Slot && p.Current.Addr.Is4() == l.Addr.Is4()
+			return p.Slot == l.Slot && ipaddr.FamilyOf(p.Current.Addr) == ipaddr.FamilyOf(l.Addr)
 		})
 	})
 }

@@ -130,7 +130,7 @@ func poolOf(t testing.TB, o *v1.BCSNetPool) ipam.Pool {
 	return p
 }
 
-// terms are those of the pods of tests, by their names.
+// terms holds the constraints of the tests' pods, by the names of the pods.
 var terms = &termsByName{by: map[string]Constraints{}, refusals: map[string]*ipam.Refusal{}}
 
 type termsByName struct {
@@ -393,7 +393,7 @@ func (x net) stored(t testing.TB, look func(ipam.Lease)) {
 	}
 }
 
-// outcome is what a request in the background came to.
+// outcome holds the answer to a request that ran in the background.
 type outcome struct {
 	addrs []netip.Addr
 	err   error

@@ -224,9 +224,9 @@ const clockError = 2 * time.Second
 
 // ReleaseHost frees every address that is held on a host, on the word of an operator that the machine is off. It reads
 // the addresses from the API server. What it released comes back also with an error; asking again does the rest. began
-// is when it was asked for, by the API server's time, zero for now: what the host takes more than two seconds later
-// stays with it, so that a release which was stuck on its way takes nothing from a machine that is on again. c says on
-// whose word.
+// is when it was asked for, by the API server's time; zero stands for the present. What the host takes more than two
+// seconds later stays with it, so that a release which was stuck on its way takes nothing from a machine that is on
+// again. c says on whose word.
 func ReleaseHost(
 	ctx context.Context, leases *store.Client, host netip.Addr, began time.Time, c ipam.Change,
 ) ([]ipam.Lease, error) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // giveBackVoid gives back what was just taken for a claim that is gone by now.
@@ -71,9 +72,10 @@ func surplus(all []ipam.Lease, size int) (over []ipam.Lease) {
 	all = slices.SortedFunc(slices.Values(all), func(a, b ipam.Lease) int {
 		return cmp.Or(cmp.Compare(b2i(a.IsRetained()), b2i(b.IsRetained())), cmp.Compare(a.Version, b.Version))
 	})
-	n := map[bool]int{}
+	n := map[ipaddr.Family]int{}
 	for _, l := range all {
-		if n[l.Addr.Is4()]++; n[l.Addr.Is4()] > size && l.IsRetained() {
+		f := ipaddr.FamilyOf(l.Addr)
+		if n[f]++; n[f] > size && l.IsRetained() {
 			over = append(over, l)
 		}
 	}

@@ -74,7 +74,8 @@ type Evidence struct {
 	// Others are the other leases that may belong to the pod.
 	Others Others
 	Host   Host
-	// Now is the API server's time. Since is when the holder was first seen to be no more, by the same; zero for now.
+	// Now is the API server's time. Since is when the holder was first seen to be no more, by the same clock; zero stands
+	// for Now.
 	Now, Since time.Time
 	// For is how long it has been seen so, from the first look until this one: zero for who looks once.
 	For time.Duration
@@ -129,7 +130,7 @@ func (r Rule) Doubt(e Evidence, check Check) string {
 	}
 	host, static := e.Lease.Host, check == PodGone && workload.Static(e.Lease.PodUID) && !failpoint.Broken("static")
 	switch {
-	case !e.Host.Ready && !failpoint.Broken("host"):
+	case !e.Host.Ready && !failpoint.Broken("host", "collect"):
 		if !r.over(e, e.Host.Away) {
 			return fmt.Sprintf("host %s is no ready node", name(host.IsValid(), host.String()))
 		}
@@ -137,7 +138,7 @@ func (r Rule) Doubt(e Evidence, check Check) string {
 		if !r.over(e, e.Since) {
 			return "it is a static pod, which runs whether the API server knows of it or not"
 		}
-	case failpoint.Broken("host"):
+	case failpoint.Broken("host", "collect"):
 	case e.Host.Renewal == NoLease:
 		if since < r.Silence {
 			return fmt.Sprintf("host %s may be cut off since lately", host)

@@ -82,6 +82,7 @@ func TestDocument(t *testing.T) {
 	ask(t, http.MethodDelete, "10.0.200.14", "elsewhere")
 	kubectl(t, "delete", "deployment/nginx-deployment", "--timeout=60s")
 	// Its policy is never: the addresses stay with the app until somebody gives them up.
+	kubectl(t, "wait", "--for=create", "bnc/deploy-nginx-deployment", "--timeout=60s") // a moment after the first ADD
 	kubectl(t, "wait", "--for=jsonpath={.status.usage}=0/3", "bnc/deploy-nginx-deployment", "--timeout=60s")
 	kubectl(t, "delete", "bnc/deploy-nginx-deployment", "--timeout=60s")
 	document(t, "[]")

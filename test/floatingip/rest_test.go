@@ -222,6 +222,7 @@ func TestExamples(t *testing.T) {
 		endPod(t, fmt.Sprintf("nginx-deployment-%d", i))
 	}
 	kubectl(t, "delete", "tapp/nginx-deployment", "--timeout=60s")
+	kubectl(t, "wait", "--for=create", "bnc/tapp-nginx-deployment", "--timeout=60s")
 	kubectl(t, "wait", "--for=jsonpath={.status.usage}=0/3", "bnc/tapp-nginx-deployment", "--timeout=60s")
 	shows(t, "keyword=nginx-deployment-1", "10.0.70.169 pool= tapp default/nginx-deployment nginx-deployment-1 policy=2 Deleted *")
 
@@ -330,7 +331,7 @@ func TestSharedPools(t *testing.T) {
 	eventually(t, func() error { // the claim goes with its last address
 		var claims v1.BCSNetIPClaimList
 		if err := admin.List(t.Context(), &claims, client.InNamespace("bcsnet-system")); err != nil || len(claims.Items) > 0 {
-			return fmt.Errorf("%d claims, %w", len(claims.Items), err)
+			return fmt.Errorf("%d claims, %v", len(claims.Items), err) //nolint:errorlint // may be nil
 		}
 		return nil
 	})

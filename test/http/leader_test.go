@@ -32,7 +32,7 @@ func TestHandOver(t *testing.T) {
 	s.pool(5, nil)
 	s.knownTo(leader.caller(), follower.caller())
 
-	held := newGate()
+	held := newGate(s)
 	p.set(held.leaseWrites)
 	added := inBackground(t.Context(), leader.caller(), "POST", prefix, object{"host": s.Host, "owner": s.owner("vm")})
 	held.waitArrived(t)

@@ -1,8 +1,10 @@
 package http_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,6 +13,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
@@ -86,15 +89,29 @@ func loseAnswer(p *apiProxy, _ http.ResponseWriter, r *http.Request) bool {
 
 // gate holds requests until it is opened.
 type gate struct {
+	site          *site
 	arrived, open chan struct{}
 	once          sync.Once
 }
 
-func newGate() *gate { return &gate{arrived: make(chan struct{}), open: make(chan struct{})} }
+// newGate makes a gate for what is written for an ADD of a site. The replica that leads writes leases of other tests'
+// pools, too: those pass.
+func newGate(s *site) *gate {
+	return &gate{site: s, arrived: make(chan struct{}), open: make(chan struct{})}
+}
 
-// leaseWrites is the rule that holds writes of leases at the gate.
+// leaseWrites is the rule that holds, at the gate, the writes that make a lease of the site Active.
 func (g *gate) leaseWrites(_ *apiProxy, _ http.ResponseWriter, r *http.Request) bool {
 	if !isLeaseWrite(r) {
+		return false
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	about := r.URL.Path + " " + string(body)
+	if !strings.Contains(about, g.site.Net+".") || !strings.Contains(about, string(v1.IPActive)) {
 		return false
 	}
 	g.once.Do(func() { close(g.arrived) })

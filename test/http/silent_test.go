@@ -118,7 +118,7 @@ func TestReadyzWhileTheAPIServerHangs(t *testing.T) {
 func TestReadyzWhileWritesHang(t *testing.T) {
 	t.Parallel()
 	s, p, i := behindProxy(t)
-	g := newGate()
+	g := newGate(s)
 	p.set(g.leaseWrites)
 	body := object{"host": s.Host, "owner": s.owner("vm"), "containerID": newID()}
 	pending := inBackground(t.Context(), s.call, "POST", prefix, body)

@@ -32,7 +32,7 @@ func TestMutations(t *testing.T) {
 	for name, guard := range map[string]string{
 		"precondition": "a write replaces the version that it was decided on, and no other",
 		"name":         "a DEL releases what its container holds, not what the pod of that name holds",
-		"collect":      "an address is taken back after two looks and a read of its pod",
+		"collect":      "an address is taken back after two looks, a read of its pod and a word from its host",
 		"write":        "an ADD is answered when its address is stored, not before",
 		"look":         "an address is taken back after two looks",
 		"supersession": "an older container of a pod does not get its address back",

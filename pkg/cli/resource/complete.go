@@ -42,6 +42,15 @@ func AllPools(ctx context.Context, s *app.App) ([]Pool, error) {
 	return api.List(ctx)
 }
 
+// onePool reads a pool of the cluster.
+func onePool(ctx context.Context, s *app.App, name string) (Pool, error) {
+	api, err := NewPools(s)
+	if err != nil {
+		return Pool{}, err
+	}
+	return api.Get(ctx, name)
+}
+
 // CompletePoolFirst offers pools, and after one of them what of says of it.
 func CompletePoolFirst(s *app.App, of func(Pool) []string) app.Completer {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
@@ -52,11 +61,7 @@ func CompletePoolFirst(s *app.App, of func(Pool) []string) app.Completer {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		return s.Offer(cmd, func(ctx context.Context) ([]string, error) {
-			api, err := NewPools(s)
-			if err != nil {
-				return nil, err
-			}
-			p, err := api.Get(ctx, args[0])
+			p, err := onePool(ctx, s, args[0])
 			if err != nil {
 				return nil, err
 			}
@@ -72,11 +77,7 @@ func CompletePoolNodes(s *app.App) cobra.CompletionFunc {
 			return CompletePools(s)(cmd, nil, typed)
 		}
 		return s.Offer(cmd, func(ctx context.Context) ([]string, error) {
-			api, err := NewPools(s)
-			if err != nil {
-				return nil, err
-			}
-			p, err := api.Get(ctx, args[0])
+			p, err := onePool(ctx, s, args[0])
 			if err != nil {
 				return nil, err
 			}

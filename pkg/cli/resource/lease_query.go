@@ -95,11 +95,7 @@ func (q *LeaseQuery) Selector() string {
 // Empty says where was looked when nothing was found. A pool that does not exist is an error.
 func (q *LeaseQuery) Empty(ctx context.Context, s *app.App, noun string) error {
 	if q.Pool != "" {
-		api, err := NewPools(s)
-		if err != nil {
-			return err
-		}
-		if _, err := api.Get(ctx, q.Pool); err != nil {
+		if _, err := onePool(ctx, s, q.Pool); err != nil {
 			return err
 		}
 	}

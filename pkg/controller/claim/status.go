@@ -18,6 +18,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // Bounds of what a status spells out.
@@ -51,12 +52,12 @@ func (r *Reconciler) publish(ctx context.Context, look *scope) (again time.Durat
 	s.ObservedGeneration, s.Used, s.Held = o.Generation, 0, int64(len(leases))
 	s.Addresses = nil
 	var shown []string
-	families := map[bool]int{}
+	families := map[ipaddr.Family]int{}
 	for _, l := range leases {
 		if l.State == ipam.Active {
 			s.Used++
 		}
-		families[l.Addr.Is4()]++
+		families[ipaddr.FamilyOf(l.Addr)]++
 		if len(s.Addresses) < maxClaimAddresses {
 			s.Addresses = append(s.Addresses, l.Addr.String())
 		}
@@ -68,7 +69,7 @@ func (r *Reconciler) publish(ctx context.Context, look *scope) (again time.Durat
 		shown = append(shown, fmt.Sprintf("and %d more", more))
 	}
 	s.Usage, s.IPPool = fmt.Sprintf("%d/%d", s.Used, s.Held), strings.Join(shown, ",")
-	all := []metav1.Condition{readyCondition(c, s, view), overLimit(c, max(families[true], families[false])), conflict(view)}
+	all := []metav1.Condition{readyCondition(c, s, view), overLimit(c, max(families[ipaddr.IPv4], families[ipaddr.IPv6])), conflict(view)}
 	if c.Preallocate {
 		all = append(all, preallocated(c, view))
 	} else {

@@ -3,7 +3,6 @@ package gc
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"net/netip"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
@@ -61,25 +59,6 @@ type Collector struct {
 	patient     map[netip.Addr]patient // likewise
 	collections *prometheus.CounterVec
 	due         prometheus.Gauge
-}
-
-// suspect is a lease that looks given up.
-type suspect struct {
-	lease ipam.Lease
-	// check is by which check, cause why; since is when this process saw it so first, by the local clock, and first when
-	// any did, by the API server's.
-	check gone.Check
-	cause string
-	since time.Time
-	first time.Time
-	// node is the ready node that the host was when its Lease was looked at first, beat how that was then; renewal is what
-	// became of it.
-	node, beat string
-	renewal    gone.Renewal
-	// missed is how long after since the host was seen last not to be in touch.
-	missed time.Duration
-	// told: a dry run has reported it.
-	told bool
 }
 
 // Config is what a Collector works with.
@@ -194,94 +173,6 @@ func (c *Collector) pass(ctx context.Context, now time.Time) {
 	}
 }
 
-// keep replaces the suspects, and what is known of pods with a long grace period.
-func (c *Collector) keep(suspects map[netip.Addr]suspect, all map[netip.Addr]patient) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.suspects, c.patient = suspects, all
-}
-
-// patient is a pod with a longer grace period than its lease says, as one of an earlier release does or where the pod
-// was deleted with a longer one. It is remembered for when the pod has gone.
-type patient struct {
-	uid         string
-	termination time.Duration
-}
-
-// longest returns the longest grace period of a lease's pod that the passes know of.
-func (c *Collector) longest(l ipam.Lease) time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if p := c.patient[l.Addr]; p.uid == l.PodUID {
-		return max(p.termination, l.Termination)
-	}
-	return l.Termination
-}
-
-// observe brings the suspects up to date with the caches and the Leases of their hosts, and counts the active leases.
-// Leases that carry an older UID of their pod are mended on the way.
-func (c *Collector) observe(ctx context.Context, now time.Time) (active int) {
-	seen, long := map[netip.Addr]suspect{}, map[netip.Addr]patient{}
-	for _, l := range c.Index.Find(func(l ipam.Lease) bool { return l.State == ipam.Active }) {
-		active++
-		if l.Owner != "" || l.PodName == "" || l.Namespace == "" {
-			continue
-		}
-		pod, err := c.cachedPod(ctx, l.Holder)
-		if err != nil {
-			continue
-		}
-		if p, ok := c.patience(l, pod); ok {
-			long[l.Addr] = p
-		}
-		if pod != nil && gone.Misnamed(l, *pod) {
-			c.identify(ctx, l)
-			continue
-		}
-		check, cause := gone.Record(l, pod, gone.Indexed(c.Index), c.Leases.Now())
-		if check == "" || check == gone.PodOtherAddress {
-			continue
-		}
-		s := suspect{lease: l, check: check, cause: cause, since: now, first: c.Leases.Now()}
-		if before, ok := c.suspects[l.Addr]; ok && before.lease.Version == l.Version && before.check == check {
-			s.since, s.first, s.told = before.since, before.first, before.told
-			s.node, s.beat, s.renewal = before.node, before.beat, before.renewal
-			s.missed = before.missed
-		}
-		if at, ok := c.waits.since(l); ok && at.Before(s.first) {
-			s.first = at // an earlier process saw it
-		}
-		seen[l.Addr] = s
-	}
-	c.listen(ctx, seen, now)
-	c.keep(seen, long)
-	return active
-}
-
-// patience is what is remembered of a pod while a lease names it, if its grace period is longer than the lease says.
-func (c *Collector) patience(l ipam.Lease, pod *workload.Pod) (p patient, ok bool) {
-	if pod != nil && pod.UID == l.PodUID {
-		p = patient{pod.UID, pod.Termination}
-	} else {
-		p = c.patient[l.Addr]
-	}
-	return p, p.uid == l.PodUID && p.termination > max(l.Termination, ipam.UsualTermination)
-}
-
-// cachedPod returns the pod of a holder's name; nil when there is none.
-func (c *Collector) cachedPod(ctx context.Context, h ipam.Holder) (*workload.Pod, error) {
-	var o corev1.Pod
-	err := c.Cached.Get(ctx, types.NamespacedName{Namespace: h.Namespace, Name: h.PodName}, &o)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	}
-	pod := workload.FromObject(&o)
-	return &pod, nil
-}
-
 // ripe returns the suspects that nobody has, unless the API server knows better, in the order of their addresses.
 func (c *Collector) ripe(now time.Time) (due []suspect) {
 	for _, s := range c.suspects {
@@ -291,56 +182,6 @@ func (c *Collector) ripe(now time.Time) (due []suspect) {
 	}
 	slices.SortFunc(due, func(a, b suspect) int { return a.lease.Addr.Compare(b.lease.Addr) })
 	return due
-}
-
-// evidence returns what the passes know of a suspect.
-func (c *Collector) evidence(s suspect, now time.Time) gone.Evidence {
-	e := gone.Evidence{
-		Lease: s.lease, Others: gone.Indexed(c.Index), Now: c.Leases.Now(), Since: s.first, For: now.Sub(s.since),
-		Host: gone.Host{Ready: true, Renewal: s.renewal, Missed: s.missed},
-	}
-	e.Lease.Termination = c.longest(s.lease)
-	if since, away := c.Nodes.AwaySince(s.lease.Host); away {
-		e.Host = gone.Host{Away: since}
-		if !c.Nodes.Known(s.lease.Host) {
-			e.Host.Away = s.first // it may be there for all that is known, as with a second network card
-		}
-	}
-	return e
-}
-
-// Judge decides about a lease by what the passes of this leader have seen. live has it ask the API server for the pod;
-// without, the cache counts as if it had said so.
-func (c *Collector) Judge(ctx context.Context, l ipam.Lease, live bool) (d gone.Decision, err error) {
-	now := time.Now()
-	c.mu.Lock()
-	s, ok := c.suspects[l.Addr]
-	c.mu.Unlock()
-	if !ok || s.lease.Version != l.Version {
-		s = suspect{lease: l, since: now, first: c.Leases.Now()}
-	}
-	e := c.evidence(s, now)
-	if e.Live = true; live {
-		e.Pod, err = c.livePod(ctx, l)
-	} else {
-		e.Pod, err = c.cachedPod(ctx, l.Holder)
-	}
-	return c.timed().Decide(e), err
-}
-
-// doubt says why the containers of a suspect may still run, as far as the API server is not asked for its pod.
-func (c *Collector) doubt(s suspect, now time.Time) string {
-	e := c.evidence(s, now)
-	e.Live = true
-	return c.timed().Doubt(e, s.check)
-}
-
-// timed returns the rule for looks that are not to the millisecond: one that comes early is not another interval too
-// early.
-func (c *Collector) timed() gone.Rule {
-	r, early := c.Rule, c.Every/10
-	r.Apart, r.Margin = r.Apart-early, r.Margin-early
-	return r
 }
 
 // waiting returns the suspects that wait for their host's grace period and that nothing but this process can tell since
@@ -366,26 +207,6 @@ func (c *Collector) report(due []suspect) {
 		c.mu.Unlock()
 		c.Log.Info("would take an address back (--garbage-collection is dry-run)", s.fields()...)
 	}
-}
-
-func (s suspect) fields() []any {
-	l := s.lease
-	return []any{
-		"address", l.Addr.String(), "pool", l.Pool, "pod", l.Who(), "pod_uid", l.PodUID, "container", l.ContainerID,
-		"host", l.Host.String(), "check", string(s.check), "cause", s.cause,
-	}
-}
-
-// livePod returns the pod of a lease as the API server has it; nil when there is none.
-func (c *Collector) livePod(ctx context.Context, l ipam.Lease) (*workload.Pod, error) {
-	pod, err := c.Pods.FindLive(ctx, l.Namespace, l.PodName, "")
-	switch {
-	case errors.Is(err, workload.ErrNotFound):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	}
-	return &pod, nil
 }
 
 // itsOwn reports whether a collection failed because of its lease: what the API server would not store, as it was

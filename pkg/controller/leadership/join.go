@@ -22,7 +22,7 @@ type Config struct {
 	// Namespace has the Leases.
 	Namespace string
 	Timing    Timing
-	// URL is where the other replicas call this one; empty for nowhere.
+	// URL at which the other replicas call this one; empty where they do not.
 	URL string
 }
 

@@ -1,0 +1,73 @@
+package gc
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/gone"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// Judge decides about a lease by what the passes of this leader have seen. live has it ask the API server for the pod;
+// without, the cache counts as if it had said so.
+func (c *Collector) Judge(ctx context.Context, l ipam.Lease, live bool) (d gone.Decision, err error) {
+	now := time.Now()
+	c.mu.Lock()
+	s, ok := c.suspects[l.Addr]
+	c.mu.Unlock()
+	if !ok || s.lease.Version != l.Version {
+		s = suspect{lease: l, since: now, first: c.Leases.Now()}
+	}
+	e := c.evidence(s, now)
+	if e.Live = true; live {
+		e.Pod, err = c.livePod(ctx, l)
+	} else {
+		e.Pod, err = c.cachedPod(ctx, l.Holder)
+	}
+	return c.timed().Decide(e), err
+}
+
+// doubt says why the containers of a suspect may still run, as far as the API server is not asked for its pod.
+func (c *Collector) doubt(s suspect, now time.Time) string {
+	e := c.evidence(s, now)
+	e.Live = true
+	return c.timed().Doubt(e, s.check)
+}
+
+// evidence returns what the passes know of a suspect.
+func (c *Collector) evidence(s suspect, now time.Time) gone.Evidence {
+	e := gone.Evidence{
+		Lease: s.lease, Others: gone.Indexed(c.Index), Now: c.Leases.Now(), Since: s.first, For: now.Sub(s.since),
+		Host: gone.Host{Ready: true, Renewal: s.renewal, Missed: s.missed},
+	}
+	e.Lease.Termination = c.longest(s.lease)
+	if since, away := c.Nodes.AwaySince(s.lease.Host); away {
+		e.Host = gone.Host{Away: since}
+		if !c.Nodes.Known(s.lease.Host) {
+			e.Host.Away = s.first // it may be there for all that is known, as with a second network card
+		}
+	}
+	return e
+}
+
+// timed returns the rule for looks that are not to the millisecond: one that comes early is not another interval too
+// early.
+func (c *Collector) timed() gone.Rule {
+	r, early := c.Rule, c.Every/10
+	r.Apart, r.Margin = r.Apart-early, r.Margin-early
+	return r
+}
+
+// livePod returns the pod of a lease as the API server has it; nil when there is none.
+func (c *Collector) livePod(ctx context.Context, l ipam.Lease) (*workload.Pod, error) {
+	pod, err := c.Pods.FindLive(ctx, l.Namespace, l.PodName, "")
+	switch {
+	case errors.Is(err, workload.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &pod, nil
+}

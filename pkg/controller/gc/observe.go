@@ -1,0 +1,130 @@
+package gc
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bcsnet/bcsnet/pkg/gone"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// suspect is a lease that looks given up.
+type suspect struct {
+	lease ipam.Lease
+	// check is by which check, cause why; since is when this process saw it so first, by the local clock, and first when
+	// any did, by the API server's.
+	check gone.Check
+	cause string
+	since time.Time
+	first time.Time
+	// node is the ready node that the host was when its Lease was looked at first, beat how that was then; renewal is what
+	// became of it.
+	node, beat string
+	renewal    gone.Renewal
+	// missed is how long after since the host was seen last not to be in touch.
+	missed time.Duration
+	// told: a dry run has reported it.
+	told bool
+}
+
+func (s suspect) fields() []any {
+	l := s.lease
+	return []any{
+		"address", l.Addr.String(), "pool", l.Pool, "pod", l.Who(), "pod_uid", l.PodUID, "container", l.ContainerID,
+		"host", l.Host.String(), "check", string(s.check), "cause", s.cause,
+	}
+}
+
+// observe brings the suspects up to date with the caches and the Leases of their hosts, and counts the active leases.
+// Leases that carry an older UID of their pod are mended on the way.
+func (c *Collector) observe(ctx context.Context, now time.Time) (active int) {
+	seen, long := map[netip.Addr]suspect{}, map[netip.Addr]patient{}
+	for _, l := range c.Index.Find(func(l ipam.Lease) bool { return l.State == ipam.Active }) {
+		active++
+		if l.Owner != "" || l.PodName == "" || l.Namespace == "" {
+			continue
+		}
+		pod, err := c.cachedPod(ctx, l.Holder)
+		if err != nil {
+			continue
+		}
+		if p, ok := c.patience(l, pod); ok {
+			long[l.Addr] = p
+		}
+		if pod != nil && gone.Misnamed(l, *pod) {
+			c.identify(ctx, l)
+			continue
+		}
+		check, cause := gone.Record(l, pod, gone.Indexed(c.Index), c.Leases.Now())
+		if check == "" || check == gone.PodOtherAddress {
+			continue
+		}
+		s := suspect{lease: l, check: check, cause: cause, since: now, first: c.Leases.Now()}
+		if before, ok := c.suspects[l.Addr]; ok && before.lease.Version == l.Version && before.check == check {
+			s.since, s.first, s.told = before.since, before.first, before.told
+			s.node, s.beat, s.renewal = before.node, before.beat, before.renewal
+			s.missed = before.missed
+		}
+		if at, ok := c.waits.since(l); ok && at.Before(s.first) {
+			s.first = at // an earlier process saw it
+		}
+		seen[l.Addr] = s
+	}
+	c.listen(ctx, seen, now)
+	c.keep(seen, long)
+	return active
+}
+
+// keep replaces the suspects, and what is known of pods with a long grace period.
+func (c *Collector) keep(suspects map[netip.Addr]suspect, all map[netip.Addr]patient) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.suspects, c.patient = suspects, all
+}
+
+// cachedPod returns the pod of a holder's name; nil when there is none.
+func (c *Collector) cachedPod(ctx context.Context, h ipam.Holder) (*workload.Pod, error) {
+	var o corev1.Pod
+	err := c.Cached.Get(ctx, types.NamespacedName{Namespace: h.Namespace, Name: h.PodName}, &o)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	pod := workload.FromObject(&o)
+	return &pod, nil
+}
+
+// patient is a pod with a longer grace period than its lease says, as one of an earlier release does or where the pod
+// was deleted with a longer one. It is remembered for when the pod has gone.
+type patient struct {
+	uid         string
+	termination time.Duration
+}
+
+// patience is what is remembered of a pod while a lease names it, if its grace period is longer than the lease says.
+func (c *Collector) patience(l ipam.Lease, pod *workload.Pod) (p patient, ok bool) {
+	if pod != nil && pod.UID == l.PodUID {
+		p = patient{pod.UID, pod.Termination}
+	} else {
+		p = c.patient[l.Addr]
+	}
+	return p, p.uid == l.PodUID && p.termination > max(l.Termination, ipam.UsualTermination)
+}
+
+// longest returns the longest grace period of a lease's pod that the passes know of.
+func (c *Collector) longest(l ipam.Lease) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.patient[l.Addr]; p.uid == l.PodUID {
+		return max(p.termination, l.Termination)
+	}
+	return l.Termination
+}
