@@ -3,24 +3,17 @@ package cli
 import (
 	"context"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/pager"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
-	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // snapshotReader puts a snapshot together. Every part is written by the one goroutine that reads it.
@@ -41,7 +34,7 @@ func takeSnapshot(ctx context.Context, s *app.App, parts []doctor.Part) (*doctor
 	if err != nil {
 		return nil, err
 	}
-	defer sayLater(s, "reading the cluster")()
+	defer s.Say.WaitLater("reading the cluster")()
 	r := &snapshotReader{App: s, api: api, snapshot: &doctor.Snapshot{Missing: map[doctor.Part]error{}}}
 	read := map[doctor.Part]func(context.Context) error{
 		doctor.PartCRDs: r.readCRDs, doctor.PartController: r.readController, doctor.PartServices: r.readServices,
@@ -66,28 +59,6 @@ func takeSnapshot(ctx context.Context, s *app.App, parts []doctor.Part) (*doctor
 	err = group.Wait()
 	r.snapshot.Now = leases.Now()
 	return r.snapshot, err
-}
-
-// sayLater says on a terminal what takes longer than a second. The returned function ends that.
-func sayLater(s *app.App, what string) (done func()) {
-	if !s.Say.Terminal.Tty {
-		return func() {}
-	}
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		timer := time.NewTimer(time.Second)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			s.Say.Wait("%s", what)
-		case <-stop:
-		}
-	}()
-	return func() {
-		close(stop)
-		<-stopped
-	}
 }
 
 func (r *snapshotReader) readPools(ctx context.Context) error {
@@ -131,45 +102,7 @@ func (r *snapshotReader) readNodes(ctx context.Context) error {
 	return err
 }
 
-// podPage is how many pods one request asks for: the next are read while these are decoded.
-const podPage = 1000
-
 func (r *snapshotReader) readPods(ctx context.Context) (err error) {
-	r.snapshot.Pods, err = allPods(ctx, r.App)
+	r.snapshot.Pods, err = resource.AllPods(ctx, r.App)
 	return err
-}
-
-// allPods reads the pods of all namespaces.
-func allPods(ctx context.Context, s *app.App) (all []workload.Pod, err error) {
-	c, err := coreClient(s)
-	if err != nil {
-		return nil, err
-	}
-	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-		return c.Pods("").List(ctx, o)
-	})
-	pages.PageSize = podPage
-	err = pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
-		if p, ok := o.(*corev1.Pod); ok {
-			all = append(all, workload.FromObject(p))
-		}
-		return nil
-	})
-	return all, err
-}
-
-// coreClient is the way to pods in the encoding that is the fastest to read.
-func coreClient(s *app.App) (*typedcorev1.CoreV1Client, error) {
-	cfg, err := s.Connect()
-	if err != nil {
-		return nil, err
-	}
-	cfg = rest.CopyConfig(cfg)
-	cfg.ContentType = runtime.ContentTypeProtobuf
-	cfg.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	c, err := typedcorev1.NewForConfig(cfg)
-	if err != nil {
-		return nil, s.ConfigProblem(err)
-	}
-	return c, nil
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,7 +13,6 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
-	"github.com/bcsnet/bcsnet/pkg/replica"
 )
 
 func (r *snapshotReader) readCRDs(ctx context.Context) (err error) {
@@ -29,8 +26,8 @@ func (r *snapshotReader) readController(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	*c = leaderOf(lease)
-	core, err := coreClient(r.App)
+	*c = resource.LeaderOf(lease)
+	core, err := resource.CoreClient(r.App)
 	if err != nil {
 		return err
 	}
@@ -50,14 +47,6 @@ func (r *snapshotReader) readController(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// leaderOf is what the Lease of the controllers tells of them.
-func leaderOf(lease coordinationv1.LeaseSpec) (c doctor.Controller) {
-	if lease.HolderIdentity != nil && lease.RenewTime != nil && lease.LeaseDurationSeconds != nil {
-		c.Leader, c.Renewed, c.Term = replica.Parse(*lease.HolderIdentity).Name, lease.RenewTime.Time, time.Duration(*lease.LeaseDurationSeconds)*time.Second
-	}
-	return c
 }
 
 func (r *snapshotReader) readServices(ctx context.Context) error {

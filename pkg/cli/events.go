@@ -102,9 +102,6 @@ func (v *eventList) Run(ctx context.Context) error {
 	return v.follow(ctx, api, found)
 }
 
-// aboutGroup is the field of an event that says that it is about our objects.
-const aboutGroup = "regarding.apiVersion"
-
 // namespace is where the events are; empty where they are in several. Those about objects without a namespace are in
 // the default one.
 func (v *eventList) namespace() string {
@@ -119,13 +116,13 @@ func (v *eventList) namespace() string {
 
 // selector finds the events about our objects; wants chooses among them.
 func (v *eventList) selector() string {
-	set := fields.Set{aboutGroup: v1.GroupVersion.String()}
+	set := fields.Set{resource.EventGroupField: v1.GroupVersion.String()}
 	if v.kind != "" {
 		set["type"] = v.kind
 	}
 	switch {
 	case len(v.claims) == 0 && len(v.pools) > 0:
-		set["regarding.kind"] = poolKind
+		set["regarding.kind"] = resource.PoolKind
 	case len(v.pools) == 0 && len(v.claims) > 0:
 		set["regarding.kind"] = resource.ClaimKind
 	}
@@ -164,7 +161,7 @@ func (v *eventList) list(ctx context.Context, api dynamic.ResourceInterface) (fo
 func (v *eventList) wants(e resource.Event) bool {
 	all := len(v.pools)+len(v.claims) == 0
 	switch e.Regarding.Kind {
-	case poolKind:
+	case resource.PoolKind:
 		return all || slices.Contains(v.pools, e.Regarding.Name)
 	case resource.ClaimKind:
 		return all || slices.Contains(v.claims, types.NamespacedName{Namespace: e.Regarding.Namespace, Name: e.Regarding.Name})
@@ -214,7 +211,7 @@ func (v *eventList) known(ctx context.Context, found []resource.Event) error {
 		return err
 	}
 	for _, name := range v.pools {
-		if slices.ContainsFunc(found, func(e resource.Event) bool { return e.Regarding.Kind == poolKind && e.Regarding.Name == name }) {
+		if slices.ContainsFunc(found, func(e resource.Event) bool { return e.Regarding.Kind == resource.PoolKind && e.Regarding.Name == name }) {
 			continue
 		}
 		if _, err := pools.Get(ctx, name); err != nil {

@@ -41,7 +41,7 @@ func (j *netserviceJob) cordoned() (names []string) {
 
 // plan reads both systems and compares them.
 func (v *importNetservice) plan(ctx context.Context, a *localAllocator) (*netserviceJob, error) {
-	defer sayLater(v.App, "reading pools, claims, addresses and pods in "+v.Where())()
+	defer v.Say.WaitLater("reading pools, claims, addresses and pods in " + v.Where())()
 	now := a.leases.Now()
 	pools, ips, claims, err := v.readOld(ctx)
 	if err != nil {
@@ -54,7 +54,7 @@ func (v *importNetservice) plan(ctx context.Context, a *localAllocator) (*netser
 	if err != nil {
 		return nil, err
 	}
-	pods, err := allPods(ctx, v.App)
+	pods, err := resource.AllPods(ctx, v.App)
 	if err != nil {
 		return nil, resource.Explain(v.App, err)
 	}

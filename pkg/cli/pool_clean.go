@@ -7,10 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
-
-// poolKind is the kind of a pool.
-const poolKind = "BCSNetPool"
 
 // lastApplied is where kubectl apply without --server-side keeps what it was given.
 const lastApplied = corev1.LastAppliedConfigAnnotation
@@ -19,7 +17,7 @@ const lastApplied = corev1.LastAppliedConfigAnnotation
 // in it for themselves is left out.
 func cleaned(o *unstructured.Unstructured) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{}}
-	out.SetGroupVersionKind(v1.GroupVersion.WithKind(poolKind))
+	out.SetGroupVersionKind(v1.GroupVersion.WithKind(resource.PoolKind))
 	out.SetName(o.GetName())
 	if labels := o.GetLabels(); len(labels) > 0 {
 		out.SetLabels(labels)

@@ -183,7 +183,7 @@ func (v *poolCreate) create(ctx context.Context, api *resource.Pools) (*unstruct
 	}
 	o := &unstructured.Unstructured{Object: content}
 	unstructured.RemoveNestedField(o.Object, "status")
-	o.SetGroupVersionKind(v1.GroupVersion.WithKind(poolKind))
+	o.SetGroupVersionKind(v1.GroupVersion.WithKind(resource.PoolKind))
 	if v.DryRun == app.DryRunClient {
 		return o, nil
 	}

@@ -103,7 +103,7 @@ func (d *draft) parse() (resource.Pool, error) {
 		return resource.Pool{}, app.Refuse(app.ReasonPoolInvalid, "the text holds %s, not one", humanize.Plural(len(objects), "object"))
 	}
 	o := objects[0]
-	if o.GetKind() != poolKind || o.GetName() != d.poolName {
+	if o.GetKind() != resource.PoolKind || o.GetName() != d.poolName {
 		return resource.Pool{}, app.Refuse(app.ReasonPoolInvalid, "the text is %s %s: kind and name cannot change", o.GetKind(), o.GetName())
 	}
 	return parseManifest(o)

@@ -42,7 +42,7 @@ func readManifests(s *app.App, files []string) ([]manifest, error) {
 			return nil, app.Refuse(app.ReasonPoolInvalid, "%s is empty: there is no pool in it", name)
 		}
 		for _, o := range objects {
-			if o.GroupVersionKind() != v1.GroupVersion.WithKind(poolKind) {
+			if o.GroupVersionKind() != v1.GroupVersion.WithKind(resource.PoolKind) {
 				s.Say.Warn("%s: %s %s is no pool and left out", name, o.GetKind(), o.GetName())
 				continue
 			}

@@ -21,7 +21,7 @@ import (
 // plan compares what pods report with the leases that there are. The leases are followed: what they say is never
 // older than the pods.
 func (v *rebuildVerb) plan(ctx context.Context, a *localAllocator) (plan recovery.Plan, err error) {
-	defer sayLater(v.App, "reading all pods in "+v.Where())()
+	defer v.Say.WaitLater("reading all pods in " + v.Where())()
 	if err := a.open(ctx, v.App); err != nil {
 		return plan, err
 	}
@@ -38,7 +38,7 @@ func (v *rebuildVerb) plan(ctx context.Context, a *localAllocator) (plan recover
 		hosts[n.Name] = n.Addrs
 	}
 	now := a.leases.Now()
-	pods, err := allPods(ctx, v.App)
+	pods, err := resource.AllPods(ctx, v.App)
 	if err != nil {
 		return plan, resource.Explain(v.App, err)
 	}
@@ -104,7 +104,7 @@ func (v *rebuildVerb) tellLeader(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	if leader := leaderOf(lease); leader.Leads(v.Now()) {
+	if leader := resource.LeaderOf(lease); leader.Leads(v.Now()) {
 		v.Say.Note("a controller runs (%s leads): it does the same by itself when it starts; doing it here, too, does no harm", leader.Leader)
 	}
 }

@@ -38,7 +38,7 @@ func (v *report) parts(ctx context.Context) ([]part, error) {
 		v.objects("pools.jsonl", "pools", c.Resource(resource.Of(v1.PoolResource)), "", nil),
 		v.objects("addresses.jsonl", "addresses", c.Resource(resource.Of(v1.IPResource)), "", nil),
 		v.objects("claims.jsonl", "claims", c.Resource(resource.Of(v1.ClaimResource)), "", nil),
-		v.objects("events.jsonl", "events of pools and claims", events, fields.OneTermEqualSelector(aboutGroup, v1.GroupVersion.String()).String(), nil),
+		v.objects("events.jsonl", "events of pools and claims", events, fields.OneTermEqualSelector(resource.EventGroupField, v1.GroupVersion.String()).String(), nil),
 		v.objects("nodes.jsonl", "nodes", c.Resource(resource.NodeResource()), "", lean),
 		v.objects("system/deployment.jsonl", "Deployment of the controller",
 			c.Resource(resource.DeploymentResource()).Namespace(resource.SystemNamespace), follow.Named(resource.ControllerName), nil),

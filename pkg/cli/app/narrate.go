@@ -3,6 +3,7 @@ package app
 import (
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
@@ -24,6 +25,28 @@ func (n *Narrator) Start(format string, args ...any) {
 // Wait says what is waited for.
 func (n *Narrator) Wait(format string, args ...any) {
 	n.Line(terminal.Cyan, "◎", "*", format, args...)
+}
+
+// WaitLater says on a terminal what is waited for, once that takes longer than a second. The returned function ends it.
+func (n *Narrator) WaitLater(what string) (done func()) {
+	if !n.Terminal.Tty {
+		return func() {}
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		timer := time.NewTimer(time.Second)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			n.Wait("%s", what)
+		case <-stop:
+		}
+	}()
+	return func() {
+		close(stop)
+		<-stopped
+	}
 }
 
 // Done says what was done, or would have been.

@@ -35,3 +35,7 @@ func ReadEvent(stored *unstructured.Unstructured) (Event, error) {
 	}
 	return e, nil
 }
+
+// EventGroupField names the field of an event by which those about our objects are selected: its value is our group
+// and version.
+const EventGroupField = "regarding.apiVersion"

@@ -2,6 +2,7 @@ package resource
 
 import (
 	"context"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/bcsnet/bcsnet/pkg/doctor"
+	"github.com/bcsnet/bcsnet/pkg/replica"
 )
 
 // Definitions compares the CRDs of this program with those of the cluster.
@@ -45,4 +47,12 @@ func LeaderLease(ctx context.Context, c dynamic.Interface) (coordinationv1.Lease
 		err = runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, &lease)
 	}
 	return lease.Spec, err
+}
+
+// LeaderOf reads from the Lease of the controllers who leads them and for how long; the zero value where none has led.
+func LeaderOf(lease coordinationv1.LeaseSpec) (c doctor.Controller) {
+	if lease.HolderIdentity != nil && lease.RenewTime != nil && lease.LeaseDurationSeconds != nil {
+		c.Leader, c.Renewed, c.Term = replica.Parse(*lease.HolderIdentity).Name, lease.RenewTime.Time, time.Duration(*lease.LeaseDurationSeconds)*time.Second
+	}
+	return c
 }

@@ -220,3 +220,6 @@ func Values(list []string) []any {
 	}
 	return out
 }
+
+// PoolKind is the kind of a pool.
+const PoolKind = "BCSNetPool"

@@ -1,0 +1,53 @@
+package resource
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/pager"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// podPage is how many pods one request asks for: the next are read while these are decoded.
+const podPage = 1000
+
+// AllPods reads the pods of all namespaces.
+func AllPods(ctx context.Context, s *app.App) (all []workload.Pod, err error) {
+	c, err := CoreClient(s)
+	if err != nil {
+		return nil, err
+	}
+	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return c.Pods("").List(ctx, o)
+	})
+	pages.PageSize = podPage
+	err = pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
+		if p, ok := o.(*corev1.Pod); ok {
+			all = append(all, workload.FromObject(p))
+		}
+		return nil
+	})
+	return all, err
+}
+
+// CoreClient returns a client for pods that reads protobuf, the fastest encoding.
+func CoreClient(s *app.App) (*typedcorev1.CoreV1Client, error) {
+	cfg, err := s.Connect()
+	if err != nil {
+		return nil, err
+	}
+	cfg = rest.CopyConfig(cfg)
+	cfg.ContentType = runtime.ContentTypeProtobuf
+	cfg.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	c, err := typedcorev1.NewForConfig(cfg)
+	if err != nil {
+		return nil, s.ConfigProblem(err)
+	}
+	return c, nil
+}
