@@ -14,9 +14,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// Settle is how long an address that a workload seems to need no more is kept all the same: in a rolling update
+// ReclaimDelay is how long an address that a workload seems to need no more is kept all the same: in a rolling update
 // the next pod takes it.
-const Settle = 15 * time.Second
+const ReclaimDelay = 15 * time.Second
 
 // Need is what the workload of a claim needs at present.
 type Need struct {
@@ -79,7 +79,7 @@ func Steps(c Claim, need *Need, leases []ipam.Lease, now time.Time) (steps []Ste
 			active[g]++
 		case l.State == ipam.Reserved && l.Deleting: // the next pod cannot have it, and its pool makes the object again
 			s.free(l, "its object is being deleted")
-		case l.State != ipam.Reserved || s.settled(l, byKey[l.PodPrimaryKey]):
+		case l.State != ipam.Reserved || s.decideAlone(l, byKey[l.PodPrimaryKey]):
 		default:
 			groups[g] = append(groups[g], l)
 		}
@@ -147,7 +147,7 @@ func (s *stepper) later(t time.Time) {
 }
 
 // settled decides on an address for itself, where that can be done; sameKey are those for the same pod.
-func (s *stepper) settled(l ipam.Lease, sameKey []ipam.Lease) bool {
+func (s *stepper) decideAlone(l ipam.Lease, sameKey []ipam.Lease) bool {
 	c := s.claim
 	switch {
 	case c.Abandons(l):
@@ -171,7 +171,7 @@ func (s *stepper) settled(l ipam.Lease, sameKey []ipam.Lease) bool {
 	case s.need.Gone:
 		s.free(l, c.Workload.String()+" is gone")
 	case s.need.Left:
-		return s.leaveSettled(l, "the pods of "+c.Workload.String()+" draw their addresses elsewhere now")
+		return s.leaveAfterDelay(l, "the pods of "+c.Workload.String()+" draw their addresses elsewhere now")
 	case l.PodPrimaryKey == "":
 		return false
 	default:
@@ -186,12 +186,12 @@ func (s *stepper) scaledDown(l ipam.Lease) bool {
 	if !ok || s.stay[n] || s.need.Stays == nil && n >= s.need.Start && n < s.need.Start+s.need.Replicas {
 		return true // kept
 	}
-	return s.leaveSettled(l, s.claim.Workload.String()+" was scaled down")
+	return s.leaveAfterDelay(l, s.claim.Workload.String()+" was scaled down")
 }
 
-// leaveSettled frees an address, as leave does, that nothing has happened to for a while.
-func (s *stepper) leaveSettled(l ipam.Lease, why string) bool {
-	if at := l.Updated.Add(Settle); at.After(s.now) {
+// leaveAfterDelay frees an address, as leave does, that nothing has happened to for a while.
+func (s *stepper) leaveAfterDelay(l ipam.Lease, why string) bool {
+	if at := l.Updated.Add(ReclaimDelay); at.After(s.now) {
 		s.later(at)
 		return true
 	}
@@ -241,7 +241,7 @@ func (s *stepper) surplus(kept []ipam.Lease, active int) {
 	slices.SortFunc(kept, func(a, b ipam.Lease) int {
 		return cmp.Or(a.Updated.Compare(b.Updated), a.Addr.Compare(b.Addr))
 	})
-	s.freeSettled(kept[:min(len(kept), max(0, len(kept)+active-allowed))], "its claim has more addresses than it needs")
+	s.freeAfterDelay(kept[:min(len(kept), max(0, len(kept)+active-allowed))], "its claim has more addresses than it needs")
 }
 
 // overtaken frees what preallocations took beyond the size because they did not know of one another: of what no pod
@@ -255,13 +255,13 @@ func (s *stepper) overtaken(kept []ipam.Lease, active int) {
 		}
 	}
 	slices.SortFunc(unused, func(a, b ipam.Lease) int { return cmp.Compare(b.Version, a.Version) })
-	s.freeSettled(unused[:min(len(unused), max(0, len(kept)+active-allowed))], "it was taken beyond the size of its claim")
+	s.freeAfterDelay(unused[:min(len(unused), max(0, len(kept)+active-allowed))], "it was taken beyond the size of its claim")
 }
 
-// freeSettled frees addresses that nothing has happened to for a while.
-func (s *stepper) freeSettled(all []ipam.Lease, why string) {
+// freeAfterDelay frees addresses that nothing has happened to for a while.
+func (s *stepper) freeAfterDelay(all []ipam.Lease, why string) {
 	for _, l := range all {
-		if at := l.Updated.Add(Settle); at.After(s.now) {
+		if at := l.Updated.Add(ReclaimDelay); at.After(s.now) {
 			s.later(at)
 			continue
 		}

@@ -31,7 +31,7 @@ func (v *explainPod) propose(ctx context.Context, e *explanation) error {
 	}
 	a, err := startAllocator(ctx, v.App, func(x *ipam.Index) (allocator.Pods, allocator.ConstraintsFinder) {
 		pods := &workload.Pods{Cached: reader, Live: reader, NodeAddrs: func(string) []netip.Addr { return nil }}
-		return pods, &claim.Terms{Policies: policies, Claims: reader, Index: x}
+		return pods, &claim.ConstraintsFinder{Policies: policies, Claims: reader, Index: x}
 	})
 	if err != nil {
 		return err

@@ -36,7 +36,7 @@ func assemble(
 	if err != nil {
 		return nil, nil, err
 	}
-	here, err := leadership.Join(ctx, mgr, cfg, leadership.Config{
+	here, err := leadership.Setup(ctx, mgr, cfg, leadership.Config{
 		Elect: o.LeaderElect, Namespace: o.LeaderElectionNamespace, URL: advertised(o, listener.Addr()),
 		Timing: leadership.Timing{
 			Lease: o.LeaseDuration, Renew: o.RenewDeadline, Retry: cmp.Or(o.RetryPeriod, electionDefaults().Retry),

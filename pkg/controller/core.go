@@ -82,16 +82,16 @@ func newCore(
 	}
 	c.policies = &workload.Resolver{Owners: c.owners, Namespace: o.LeaderElectionNamespace, ClaimsFor: claimsFor}
 	states := claimcontroller.NewStates(c.leads)
-	terms := &claim.Terms{
+	constraints := &claim.ConstraintsFinder{
 		Policies: c.policies, Claims: mgr.GetCache(), Index: c.index, Asked: states.Asked, Missing: states.Missing,
 	}
-	c.alloc = allocator.New(c.index, c.leases, c.pods, terms, o.goneRule(), log)
+	c.alloc = allocator.New(c.index, c.leases, c.pods, constraints, o.goneRule(), log)
 	claims := claimcontroller.New(claimcontroller.Config{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Index: c.index, Leases: c.leases, Owners: c.owners,
-		Policies: c.policies, Constraints: terms, Allocator: c.alloc, Namespace: o.LeaderElectionNamespace, Events: events,
+		Policies: c.policies, Constraints: constraints, Allocator: c.alloc, Namespace: o.LeaderElectionNamespace, Events: events,
 		Terms: c.leads, States: states, Budget: budget, Ready: c.ready, Log: log,
 	})
-	restorer := recovery.NewRestorer(c.index, c.leases, log, newRestored(c.pools, c.registry).again)
+	restorer := recovery.NewRestorer(c.index, c.leases, log, newRestoreReporter(c.pools, c.registry).report)
 	if err := synced.watch(ctx, mgr.GetCache(), c.index, c.nodes, c.pods.Endings, c.pools); err != nil {
 		return nil, err
 	}

@@ -30,8 +30,8 @@ func addScheduling(
 		return nil, err
 	}
 	// Terms without Missing: a pod that is asked about needs no claim yet.
-	terms := &claim.Terms{Policies: c.policies, Claims: mgr.GetCache(), Index: c.index}
-	extender := scheduling.New(c.index, terms, c.pods, c.nodes.Of, c.leases.Now, resources)
+	constraints := &claim.ConstraintsFinder{Policies: c.policies, Claims: mgr.GetCache(), Index: c.index}
+	extender := scheduling.New(c.index, constraints, c.pods, c.nodes.Of, c.leases.Now, resources)
 	pods := informers.Handler(extender.PodChanged, extender.PodGone)
 	if _, err := informers.Watch(ctx, mgr.GetCache(), &corev1.Pod{}, pods); err != nil {
 		return nil, err

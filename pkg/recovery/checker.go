@@ -117,7 +117,7 @@ func (c *Checker) Run(ctx context.Context) error {
 			waiting, looked = found, now
 			c.checked.Store(restarts + 1)
 		case len(waiting) > 0:
-			c.goOn(ctx, waiting)
+			c.resume(ctx, waiting)
 			looked = now
 		}
 	}
@@ -241,8 +241,8 @@ func (c *Checker) plan(ctx context.Context) (Plan, error) {
 	}), nil
 }
 
-// goOn takes what pods have told meanwhile, and lets the pools serve that wait for nobody any more.
-func (c *Checker) goOn(ctx context.Context, until map[string]time.Time) {
+// resume takes what pods have told meanwhile, and lets the pools serve that wait for nobody any more.
+func (c *Checker) resume(ctx context.Context, until map[string]time.Time) {
 	plan, err := c.plan(ctx)
 	if err != nil {
 		c.Log.Warn("could not look at the pods of pools that are being rebuilt", "error", err)

@@ -62,7 +62,7 @@ func Make(in Input) Plan {
 		}
 	}
 	for _, pod := range slices.SortedFunc(in.Pods, byClaimToAnAddress) {
-		m.look(pod)
+		m.add(pod)
 	}
 	for _, l := range m.ending {
 		if m.lost[l.Pool] {
@@ -99,7 +99,7 @@ type maker struct {
 }
 
 // look takes one pod into account.
-func (m *maker) look(pod workload.Pod) {
+func (m *maker) add(pod workload.Pod) {
 	if pod.HostNetwork || pod.Ended || pod.Node == "" {
 		return
 	}

@@ -74,7 +74,7 @@ func (r *Restorer) Run(ctx context.Context) error {
 				if ended {
 					return
 				}
-				r.settle(ctx, addr)
+				r.process(ctx, addr)
 			}
 		})
 	}
@@ -84,11 +84,11 @@ func (r *Restorer) Run(ctx context.Context) error {
 	return nil
 }
 
-func (r *Restorer) settle(ctx context.Context, addr netip.Addr) {
+func (r *Restorer) process(ctx context.Context, addr netip.Addr) {
 	defer r.queue.Done(addr)
 	limit, cancel := context.WithTimeout(ctx, store.WriteTimeout)
 	defer cancel()
-	if err := r.look(limit, addr); err != nil && ctx.Err() == nil {
+	if err := r.sync(limit, addr); err != nil && ctx.Err() == nil {
 		if r.queue.NumRequeues(addr) == 0 {
 			r.log.Warn("could not settle an address whose object was deleted; it stays held", "address", addr.String(), "error", err)
 		}
@@ -99,7 +99,7 @@ func (r *Restorer) settle(ctx context.Context, addr netip.Addr) {
 }
 
 // look brings one address in order. An error means that it is to be tried again.
-func (r *Restorer) look(ctx context.Context, addr netip.Addr) error {
+func (r *Restorer) sync(ctx context.Context, addr netip.Addr) error {
 	current, _ := r.index.Get(addr)
 	l, lost := r.index.Missing(addr)
 	if !lost && releasedForGood(current) {

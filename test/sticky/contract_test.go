@@ -21,7 +21,7 @@ import (
 
 // settles is enough for whatever the controller gives back by itself: when a workload changes it asks at once, otherwise
 // every 20 seconds.
-const settles = claim.Settle + 12*time.Second
+const settles = claim.ReclaimDelay + 12*time.Second
 
 // terms is a policy, and the annotations that ask for it.
 type terms struct {

@@ -32,7 +32,7 @@ func (r *Reconciler) findProblems(ctx context.Context, s *scope) (result reconci
 		Above: owner.above, System: r.Namespace,
 	}
 	s.view.ownerless, s.view.problems = owner.missing, claim.Problems(c, r.Index, others)
-	if f := r.States.askedWorkload(c.Name, s.unknown); f != nil {
+	if f := r.States.noteNeed(c.Name, s.unknown); f != nil {
 		s.view.problems = append(s.view.problems, claim.Problem{Reason: string(ipam.ReasonWorkloadUnknown), Message: fmt.Sprintf(
 			"what %s needs is not known, and nothing is given back on its account: %s", c.Workload, f.message)})
 	}

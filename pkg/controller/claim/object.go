@@ -18,7 +18,7 @@ import (
 // waits for all its addresses, and for requests that do not know of it yet; one made from annotations only for those
 // that go back, and is made again from those that pods have. Those of pods that are gone, as on a host that is away,
 // could not have it made again: they go back when the host has.
-func (r *Reconciler) keep(ctx context.Context, s *scope) (done bool, err error) {
+func (r *Reconciler) syncObject(ctx context.Context, s *scope) (done bool, err error) {
 	o, c, leases := s.object, s.claim, s.leases
 	next := o.DeepCopy()
 	switch {
@@ -28,7 +28,7 @@ func (r *Reconciler) keep(ctx context.Context, s *scope) (done bool, err error) 
 			return false, nil
 		}
 		orphans := slices.DeleteFunc(slices.Clone(leases), func(l ipam.Lease) bool { _, there := r.pod(ctx, l); return there })
-		if err := r.letGo(ctx, orphans, "its claim is gone"); err != nil {
+		if err := r.reclaimAll(ctx, orphans, "its claim is gone"); err != nil {
 			return false, err
 		}
 	case c.Managed && len(leases) == 0:

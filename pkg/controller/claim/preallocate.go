@@ -31,7 +31,7 @@ func (r *Reconciler) preallocate(ctx context.Context, s *scope) (result reconcil
 	c, view := s.claim, &s.view
 	r.States.waits(c.Name, false)
 	if !c.Preallocate || c.Deleting {
-		r.States.took(c.Name, nil)
+		r.States.notePreallocation(c.Name, nil)
 		return result, nil
 	}
 	before := r.Index.ClaimUsage(c.Name)
@@ -40,7 +40,7 @@ func (r *Reconciler) preallocate(ctx context.Context, s *scope) (result reconcil
 	if err == nil && view.stock.Missing > 0 { // there are no more: how many would be all
 		view.stock, err = claim.Preallocate(ctx, r.Allocator, r.Live, s.object, claim.MaxPreallocated)
 	}
-	view.failure = r.States.took(c.Name, err)
+	view.failure = r.States.notePreallocation(c.Name, err)
 	switch {
 	case err != nil:
 		view.taking = true
@@ -85,9 +85,9 @@ func preallocated(c claim.Claim, view statusView) metav1.Condition {
 // those of a claim that was lost, and is made again from its manifest: they stay.
 const unclaimedFor = 10 * time.Minute
 
-// giveBackUnclaimed frees addresses that were lately kept for a claim before any pod asked, and that claim is no more:
+// reclaimUnclaimed frees addresses that were lately kept for a claim before any pod asked, and that claim is no more:
 // whoever took them did not get to see that. A claim is gone when it was seen so twice, and the API server says so.
-func (r *Reconciler) giveBackUnclaimed(
+func (r *Reconciler) reclaimUnclaimed(
 	ctx context.Context, name string, leases []ipam.Lease,
 ) (next time.Duration, err error) {
 	leases = slices.DeleteFunc(slices.Clone(leases), func(l ipam.Lease) bool {
@@ -97,15 +97,15 @@ func (r *Reconciler) giveBackUnclaimed(
 	if len(leases) == 0 {
 		return 0, nil
 	}
-	if wait := claim.Settle - time.Since(since); wait > 0 {
+	if wait := claim.ReclaimDelay - time.Since(since); wait > 0 {
 		return wait, nil
 	}
 	key := nameOf(name)
 	if err := r.Live.Get(ctx, key, &v1.BCSNetIPClaim{}); !apierrors.IsNotFound(err) {
-		return claim.Settle, err
+		return claim.ReclaimDelay, err
 	}
 	for _, l := range leases {
-		if err := r.step(ctx, nil, claim.Step{Lease: l, Free: true, Why: "its claim does not exist"}); err != nil {
+		if err := r.apply(ctx, nil, claim.Step{Lease: l, Free: true, Why: "its claim does not exist"}); err != nil {
 			return 0, err
 		}
 	}

@@ -19,9 +19,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// giveBack is a phase: it does what is due with the addresses that the claim keeps. Where it is not known what the
+// reclaim is a phase: it does what is due with the addresses that the claim keeps. Where it is not known what the
 // claim's workload needs, the rest is done all the same.
-func (r *Reconciler) giveBack(ctx context.Context, s *scope) (result reconcile.Result, err error) {
+func (r *Reconciler) reclaim(ctx context.Context, s *scope) (result reconcile.Result, err error) {
 	var need *claim.Need
 	if s.claim.Asks(s.leases) {
 		need, s.unknown = r.need(ctx, s.claim)
@@ -29,7 +29,7 @@ func (r *Reconciler) giveBack(ctx context.Context, s *scope) (result reconcile.R
 	}
 	steps, at := claim.Steps(s.claim, need, s.leases, r.Leases.Now())
 	for _, step := range steps {
-		if err := r.step(ctx, s.object, step); err != nil {
+		if err := r.apply(ctx, s.object, step); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
@@ -47,12 +47,12 @@ type goneSince struct {
 	kind        bool
 }
 
-// kindSettle is for how long a kind may be gone, as while its CustomResourceDefinition is replaced and its objects are
+// kindReclaimDelay is for how long a kind may be gone, as while its CustomResourceDefinition is replaced and its objects are
 // made again, before its workloads are thought to be gone with it.
-const kindSettle = 10 * time.Minute
+const kindReclaimDelay = 10 * time.Minute
 
-// goesOn returns the absence when it is seen again. One that nobody has looked at for a while is another.
-func (a goneSince) goesOn(now time.Time, kind bool) goneSince {
+// seenAgain returns the absence when it is seen again. One that nobody has looked at for a while is another.
+func (a goneSince) seenAgain(now time.Time, kind bool) goneSince {
 	if now.Sub(a.seen) > 3*askEvery {
 		a = goneSince{since: now}
 	}
@@ -62,9 +62,9 @@ func (a goneSince) goesOn(now time.Time, kind bool) goneSince {
 
 // lasts reports whether the workload is gone for good: it was seen so twice, for as long as an address settles.
 func (a goneSince) lasts() bool {
-	wait := claim.Settle
+	wait := claim.ReclaimDelay
 	if a.kind {
-		wait = kindSettle
+		wait = kindReclaimDelay
 	}
 	return a.seen.Sub(a.since) >= wait
 }
@@ -74,7 +74,7 @@ func (a goneSince) lasts() bool {
 func (r *Reconciler) need(ctx context.Context, c claim.Claim) (*claim.Need, error) {
 	n, err := r.Owners.Replicas(ctx, c.Workload)
 	if err == nil {
-		if err := r.checkElsewhere(ctx, c); err != nil {
+		if err := r.checkMigrated(ctx, c); err != nil {
 			return nil, err
 		}
 	}
@@ -101,9 +101,9 @@ func (r *Reconciler) need(ctx context.Context, c claim.Claim) (*claim.Need, erro
 	return &claim.Need{Gone: true}, nil
 }
 
-// checkElsewhere looks whether the newest pod of a claim's workload draws its addresses from another claim, or from
+// checkMigrated looks whether the newest pod of a claim's workload draws its addresses from another claim, or from
 // none, as some pod did. What earlier pods gave up is of no use to the workload then, and its pool may have no other.
-func (r *Reconciler) checkElsewhere(ctx context.Context, c claim.Claim) error {
+func (r *Reconciler) checkMigrated(ctx context.Context, c claim.Claim) error {
 	if !r.States.of(c.Name).migrated {
 		return nil
 	}
@@ -134,15 +134,15 @@ func (r *Reconciler) checkElsewhere(ctx context.Context, c claim.Claim) error {
 
 // step gives one address back, or changes its terms, unless somebody has it by now. The claim is nil where it is no
 // more.
-func (r *Reconciler) step(ctx context.Context, o *v1.BCSNetIPClaim, s claim.Step) error {
+func (r *Reconciler) apply(ctx context.Context, o *v1.BCSNetIPClaim, s claim.Step) error {
 	l := s.Lease
 	if !s.Free {
-		sticky := l.Retention
-		sticky.ExpiredTime = store.FormatTime(s.Expires)
+		retention := l.Retention
+		retention.ExpiredTime = store.FormatTime(s.Expires)
 		if s.Any {
-			sticky.PodPrimaryKey = ""
+			retention.PodPrimaryKey = ""
 		}
-		return r.restick(ctx, l, sticky)
+		return r.changeRetention(ctx, l, retention)
 	}
 	freed, err := allocator.FreeLease(ctx, r.Leases, l, ipam.Change{}, func(now ipam.Lease) bool {
 		return now.State == ipam.Reserved && now.Claim == l.Claim && now.Updated.Equal(l.Updated)
@@ -157,8 +157,8 @@ func (r *Reconciler) step(ctx context.Context, o *v1.BCSNetIPClaim, s claim.Step
 	return err
 }
 
-// restick changes the terms of an address; where somebody was faster the watch brings the claim back.
-func (r *Reconciler) restick(ctx context.Context, l ipam.Lease, s ipam.Retention) error {
+// changeRetention changes the terms of an address; where somebody was faster the watch brings the claim back.
+func (r *Reconciler) changeRetention(ctx context.Context, l ipam.Lease, s ipam.Retention) error {
 	next, changed := ipam.ChangeRetention(l, s)
 	if !changed {
 		return nil
@@ -169,13 +169,13 @@ func (r *Reconciler) restick(ctx context.Context, l ipam.Lease, s ipam.Retention
 	return nil
 }
 
-// adoptEvery is how often pods are looked at whose terms may have changed: annotations came or went while they run,
+// syncRetentionsEvery is how often pods are looked at whose terms may have changed: annotations came or went while they run,
 // or their lease was made again without them.
-const adoptEvery = 20 * time.Second
+const syncRetentionsEvery = 20 * time.Second
 
-// adopt brings the terms of addresses that pods have up to date until the context ends.
-func (r *Reconciler) adopt(ctx context.Context) {
-	tick := time.NewTicker(adoptEvery)
+// syncRetentions brings the terms of addresses that pods have up to date until the context ends.
+func (r *Reconciler) syncRetentions(ctx context.Context) {
+	tick := time.NewTicker(syncRetentionsEvery)
 	defer tick.Stop()
 	for {
 		for _, l := range r.Index.Find(func(l ipam.Lease) bool { return l.State == ipam.Active && l.Owner == "" }) {
@@ -188,12 +188,12 @@ func (r *Reconciler) adopt(ctx context.Context) {
 			}
 			terms, err := r.Constraints.Of(ctx, pod)
 			switch {
-			case err != nil && r.lost(ctx, l, err): // nobody is left whom it could be kept for
+			case err != nil && r.claimLost(ctx, l, err): // nobody is left whom it could be kept for
 				terms = allocator.Constraints{}
-			case err != nil || terms.RetentionFor(l) == l.Retention || r.outlives(ctx, pod) || terms.Claim == "" && r.goes(ctx, l.Claim):
+			case err != nil || terms.RetentionFor(l) == l.Retention || r.outlives(ctx, pod) || terms.Claim == "" && r.isBeingDeleted(ctx, l.Claim):
 				continue // what is wrong with it, the next ADD says
 			}
-			if err := r.restick(ctx, l, terms.RetentionFor(l)); err != nil {
+			if err := r.changeRetention(ctx, l, terms.RetentionFor(l)); err != nil {
 				r.Log.Warn("could not bring the terms of an address up to date", "address", l.Addr.String(), "pod", l.Who(), "error", err)
 			}
 		}
@@ -206,14 +206,14 @@ func (r *Reconciler) adopt(ctx context.Context) {
 }
 
 // goes reports whether a claim that somebody made is being deleted: until then it has what its pods have.
-func (r *Reconciler) goes(ctx context.Context, name string) bool {
+func (r *Reconciler) isBeingDeleted(ctx context.Context, name string) bool {
 	var o v1.BCSNetIPClaim
 	return name != "" && r.Client.Get(ctx, nameOf(name), &o) == nil && o.DeletionTimestamp != nil && o.Labels[claim.Managed] != "true"
 }
 
 // lost reports whether the claim that a pod names, and its address carries, is gone: made and deleted while no
 // controller was there to guard it, or deleted before a stopped replica gave the address.
-func (r *Reconciler) lost(ctx context.Context, l ipam.Lease, why error) bool {
+func (r *Reconciler) claimLost(ctx context.Context, l ipam.Lease, why error) bool {
 	refusal, ok := errors.AsType[*ipam.Refusal](why)
 	if !ok || refusal.Reason != ipam.ReasonClaimNotFound || l.Claim == "" {
 		return false

@@ -25,7 +25,7 @@ func TestAbsence(t *testing.T) {
 			var a goneSince
 			for i, l := range looks {
 				now = now.Add(time.Duration(l.after) * time.Second)
-				if a = a.goesOn(now, l.kind); a.lasts() != l.gone {
+				if a = a.seenAgain(now, l.kind); a.lasts() != l.gone {
 					t.Errorf("look %d: gone is %t", i, a.lasts())
 				}
 			}

@@ -67,7 +67,7 @@ func New(o Config) *Reconciler {
 	r := &Reconciler{o}
 	o.Index.Subscribe(r.leaseChanged)
 	o.Owners.Changed = o.States.workloadChanged
-	o.Terms.OnTerm(r.lead)
+	o.Terms.OnTerm(r.onTerm)
 	return r
 }
 
@@ -77,7 +77,7 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 }
 
 // lead has all claims looked at when a term begins, and takes pods into their claims until it ends.
-func (r *Reconciler) lead(ctx context.Context) error {
+func (r *Reconciler) onTerm(ctx context.Context) error {
 	if !leadership.AwaitReady(ctx, r.Ready) {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (r *Reconciler) lead(ctx context.Context) error {
 	for _, l := range r.Index.Find(func(l ipam.Lease) bool { return l.Claim != "" }) {
 		r.States.enqueue(l.Claim, claimDelay)
 	}
-	r.adopt(ctx)
+	r.syncRetentions(ctx)
 	return nil
 }
 
@@ -151,20 +151,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 func (r *Reconciler) reconcileAbsent(ctx context.Context, name string, leases []ipam.Lease) (reconcile.Result, error) {
 	r.States.forget(name)
 	r.Budget.Forget(budgetName(name))
-	again, err := r.make(ctx, name, leases)
+	again, err := r.create(ctx, name, leases)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	next, err := r.giveBackUnclaimed(ctx, name, leases)
+	next, err := r.reclaimUnclaimed(ctx, name, leases)
 	return reconcile.Result{RequeueAfter: leadership.Sooner(next, again)}, err
 }
 
 // reconcile takes a claim that is there through its phases, and publishes what came of them.
 func (r *Reconciler) reconcile(ctx context.Context, s *scope) (reconcile.Result, error) {
-	if done, err := r.keep(ctx, s); err != nil || done {
+	if done, err := r.syncObject(ctx, s); err != nil || done {
 		return reconcile.Result{}, err
 	}
-	phases := []phase{r.giveBack, r.preallocate, r.findProblems}
+	phases := []phase{r.reclaim, r.preallocate, r.findProblems}
 	if s.problem != nil { // the API server takes no such spec from now on
 		phases = nil
 	} else {

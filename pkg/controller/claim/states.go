@@ -164,8 +164,8 @@ func (s *States) Missing(p workload.Policy) {
 	s.enqueue(p.Claim, allocator.MaxRequestTime) // which forgets it if nothing came of the request
 }
 
-// takeWanted returns the policy by which a claim is to be made, once.
-func (s *States) takeWanted(name string) (p workload.Policy, ok bool) {
+// popWanted returns the policy by which a claim is to be made, once.
+func (s *States) popWanted(name string) (p workload.Policy, ok bool) {
 	s.change(name, func(c *state) {
 		if ok = c.wanted != nil; ok {
 			p, c.wanted = *c.wanted, nil
@@ -200,7 +200,7 @@ func (s *States) absent(name string, keeps bool) (since time.Time) {
 // workloadGone takes note that the workload of a claim was seen not to exist, and reports whether it is gone for good.
 func (s *States) workloadGone(name string, kind bool) (lasts bool) {
 	s.change(name, func(c *state) {
-		c.gone = c.gone.goesOn(time.Now(), kind)
+		c.gone = c.gone.seenAgain(time.Now(), kind)
 		if lasts = c.gone.lasts(); lasts {
 			c.gone = goneSince{}
 		}
@@ -209,14 +209,14 @@ func (s *States) workloadGone(name string, kind bool) (lasts bool) {
 }
 
 // took takes note of what came of taking addresses ahead, and returns the error that lasts.
-func (s *States) took(name string, err error) (shown *failure) {
+func (s *States) notePreallocation(name string, err error) (shown *failure) {
 	s.change(name, func(c *state) { c.taking = c.taking.next(err); shown = c.taking.shown })
 	return shown
 }
 
-// askedWorkload takes note of what came of asking the workload of a claim what it needs, and returns the error that
+// noteNeed takes note of what came of asking the workload of a claim what it needs, and returns the error that
 // lasts.
-func (s *States) askedWorkload(name string, err error) (shown *failure) {
+func (s *States) noteNeed(name string, err error) (shown *failure) {
 	s.change(name, func(c *state) { c.asking = c.asking.next(err); shown = c.asking.shown })
 	return shown
 }
@@ -225,8 +225,8 @@ func (s *States) askedWorkload(name string, err error) (shown *failure) {
 func (s *States) forget(name string) {
 	s.remember(name, workload.Workload{})
 	s.rivals(name, nil)
-	s.took(name, nil)
-	s.askedWorkload(name, nil)
+	s.notePreallocation(name, nil)
+	s.noteNeed(name, nil)
 }
 
 // waits takes note whether a claim waits for addresses.

@@ -19,7 +19,7 @@ import (
 
 // make makes the claim that the policy of a pod asks for which has an address of it. again is when to try once more a
 // claim that the API server refuses; 0 for any other.
-func (r *Reconciler) make(ctx context.Context, name string, leases []ipam.Lease) (again time.Duration, err error) {
+func (r *Reconciler) create(ctx context.Context, name string, leases []ipam.Lease) (again time.Duration, err error) {
 	p, ok := r.wantedBy(ctx, name, leases)
 	if !ok || p.Named {
 		return 0, nil
@@ -32,10 +32,10 @@ func (r *Reconciler) make(ctx context.Context, name string, leases []ipam.Lease)
 	switch err := r.Client.Create(ctx, o); {
 	case err == nil, apierrors.IsAlreadyExists(err):
 	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return 0, r.letGo(ctx, leases, "its namespace is gone")
+		return 0, r.reclaimAll(ctx, leases, "its namespace is gone")
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
 		r.States.Missing(p)
-		r.notMade(ctx, name, leases, err)
+		r.emitNotMade(ctx, name, leases, err)
 		return notMadeDelay, nil
 	default:
 		r.States.Missing(p)
@@ -53,9 +53,9 @@ const (
 	notMadePods = 5
 )
 
-// notMade makes events on pods that have addresses of a claim which the API server refuses: the addresses stay kept
+// emitNotMade makes events on pods that have addresses of a claim which the API server refuses: the addresses stay kept
 // when the pods end, and nothing says for how long.
-func (r *Reconciler) notMade(ctx context.Context, name string, leases []ipam.Lease, why error) {
+func (r *Reconciler) emitNotMade(ctx context.Context, name string, leases []ipam.Lease, why error) {
 	r.Log.Warn("the API server refuses a claim that annotations ask for", "claim", name, "error", why)
 	told := 0
 	for _, l := range leases {
@@ -72,14 +72,14 @@ func (r *Reconciler) notMade(ctx context.Context, name string, leases []ipam.Lea
 	}
 }
 
-// letGo gives back what is kept of leases whose claim is no more, and has the others go back when their pods end.
-func (r *Reconciler) letGo(ctx context.Context, leases []ipam.Lease, why string) error {
+// reclaimAll gives back what is kept of leases whose claim is no more, and has the others go back when their pods end.
+func (r *Reconciler) reclaimAll(ctx context.Context, leases []ipam.Lease, why string) error {
 	for _, l := range leases {
 		var err error
 		if l.IsRetained() {
-			err = r.step(ctx, nil, claim.Step{Lease: l, Free: true, Why: why})
+			err = r.apply(ctx, nil, claim.Step{Lease: l, Free: true, Why: why})
 		} else {
-			err = r.restick(ctx, l, ipam.Retention{})
+			err = r.changeRetention(ctx, l, ipam.Retention{})
 		}
 		if err != nil {
 			return err
@@ -90,7 +90,7 @@ func (r *Reconciler) letGo(ctx context.Context, leases []ipam.Lease, why string)
 
 // wantedBy returns the policy by which a claim that has addresses is to be made.
 func (r *Reconciler) wantedBy(ctx context.Context, name string, leases []ipam.Lease) (p workload.Policy, ok bool) {
-	p, ok = r.States.takeWanted(name)
+	p, ok = r.States.popWanted(name)
 	if len(leases) == 0 {
 		return p, false
 	}

@@ -19,18 +19,18 @@ import (
 )
 
 // owns reports whether a pool is kept from the ConfigMap.
-func (k *keeper) owns(o *v1.BCSNetPool) bool {
-	return o.Annotations[v1.FloatingIPConfigAnnotation] == k.from.String()
+func (r *reconciler) owns(o *v1.BCSNetPool) bool {
+	return o.Annotations[v1.FloatingIPConfigAnnotation] == r.from.String()
 }
 
 func isGone(o *v1.BCSNetPool) bool { return o.Annotations[v1.FloatingIPGoneAnnotation] != "" }
 
 // poolHandler has the pools looked at when somebody changes one that is kept from the ConfigMap, and when one that is
 // to go may have become empty. Other changes of a status are frequent and say nothing.
-func (k *keeper) poolHandler() toolscache.ResourceEventHandler {
+func (r *reconciler) poolHandler() toolscache.ResourceEventHandler {
 	look := func(o *v1.BCSNetPool) {
-		if k.owns(o) {
-			k.look()
+		if r.owns(o) {
+			r.wakeUp()
 		}
 	}
 	every := informers.Handler(look, look)
@@ -69,15 +69,15 @@ func (c changes) String() string {
 
 // apply makes the pools what the entries say. It goes on after an error; conflicts come first, as a
 // look at newer pools settles them.
-func (k *keeper) apply(ctx context.Context, entries []config.Entry) (done changes, err error) {
+func (r *reconciler) apply(ctx context.Context, entries []config.Entry) (done changes, err error) {
 	var list v1.BCSNetPoolList
-	if err := k.cache.List(ctx, &list); err != nil {
+	if err := r.cache.List(ctx, &list); err != nil {
 		return done, err
 	}
 	var ours []*v1.BCSNetPool
 	taken := map[string]bool{}
 	for i := range list.Items {
-		if o := &list.Items[i]; k.owns(o) {
+		if o := &list.Items[i]; r.owns(o) {
 			ours = append(ours, o)
 		} else {
 			taken[o.Name] = true
@@ -86,21 +86,21 @@ func (k *keeper) apply(ctx context.Context, entries []config.Entry) (done change
 	plan := config.Make(entries, ours, taken)
 	var errs []error
 	for _, o := range plan.Gone { // first: others may have their addresses now
-		errs = append(errs, k.retire(ctx, o, entries, &done))
+		errs = append(errs, r.retire(ctx, o, entries, &done))
 	}
 	for _, w := range plan.Wanted {
-		errs = append(errs, k.keep(ctx, w, &done))
+		errs = append(errs, r.ensure(ctx, w, &done))
 	}
 	return done, errors.Join(errs...)
 }
 
 // keep makes a pool what its entry says.
-func (k *keeper) keep(ctx context.Context, w config.Wanted, done *changes) error {
+func (r *reconciler) ensure(ctx context.Context, w config.Wanted, done *changes) error {
 	if w.Pool == nil {
 		o := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: w.Name}}
 		w.Entry.Set(&o.Spec)
-		k.mark(o)
-		if err := k.client.Create(ctx, o); err != nil {
+		r.mark(o)
+		if err := r.client.Create(ctx, o); err != nil {
 			return fmt.Errorf("creating pool %s: %w", w.Name, err)
 		}
 		done.created = append(done.created, w.Name)
@@ -111,12 +111,12 @@ func (k *keeper) keep(ctx context.Context, w config.Wanted, done *changes) error
 	}
 	next := w.Pool.DeepCopy()
 	w.Entry.Set(&next.Spec)
-	k.mark(next)
+	r.mark(next)
 	if isGone(next) { // it is back
 		delete(next.Annotations, v1.FloatingIPGoneAnnotation)
 		next.Spec.Cordoned = false
 	}
-	changed, err := k.patch(ctx, w.Pool, next)
+	changed, err := r.patch(ctx, w.Pool, next)
 	if changed {
 		done.updated = append(done.updated, w.Name)
 	}
@@ -124,19 +124,19 @@ func (k *keeper) keep(ctx context.Context, w config.Wanted, done *changes) error
 }
 
 // mark writes on a pool where it comes from.
-func (k *keeper) mark(o *v1.BCSNetPool) {
+func (r *reconciler) mark(o *v1.BCSNetPool) {
 	if o.Labels == nil {
 		o.Labels = map[string]string{}
 	}
 	if o.Annotations == nil {
 		o.Annotations = map[string]string{}
 	}
-	o.Labels[v1.SourceLabel], o.Annotations[v1.FloatingIPConfigAnnotation] = v1.SourceFloatingIP, k.from.String()
+	o.Labels[v1.SourceLabel], o.Annotations[v1.FloatingIPConfigAnnotation] = v1.SourceFloatingIP, r.from.String()
 }
 
 // retire has a pool hand out nothing whose entry has gone, and deletes it when nothing of it is held. An address
 // that is taken in between holds it up all the same: a pool that is being deleted waits for its addresses.
-func (k *keeper) retire(ctx context.Context, o *v1.BCSNetPool, entries []config.Entry, done *changes) error {
+func (r *reconciler) retire(ctx context.Context, o *v1.BCSNetPool, entries []config.Entry, done *changes) error {
 	if !o.DeletionTimestamp.IsZero() {
 		return nil
 	}
@@ -144,14 +144,14 @@ func (k *keeper) retire(ctx context.Context, o *v1.BCSNetPool, entries []config.
 	next.Annotations[v1.FloatingIPGoneAnnotation] = "true"
 	next.Spec.Cordoned = true
 	config.Retire(next, entries)
-	changed, err := k.patch(ctx, o, next)
+	changed, err := r.patch(ctx, o, next)
 	if changed {
-		done.cordoned = append(done.cordoned, o.Name+k.heldText(o.Name))
+		done.cordoned = append(done.cordoned, o.Name+r.heldText(o.Name))
 	}
-	if changed || err != nil || k.held(o.Name) > 0 {
+	if changed || err != nil || r.held(o.Name) > 0 {
 		return err
 	}
-	if err := k.client.Delete(ctx, o, client.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion}); err != nil {
+	if err := r.client.Delete(ctx, o, client.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion}); err != nil {
 		return fmt.Errorf("deleting pool %s: %w", o.Name, err)
 	}
 	done.deleted = append(done.deleted, o.Name)
@@ -159,25 +159,25 @@ func (k *keeper) retire(ctx context.Context, o *v1.BCSNetPool, entries []config.
 }
 
 // held counts the addresses of a pool that somebody has.
-func (k *keeper) held(pool string) int {
-	c := k.index.Counts(pool, k.now())
+func (r *reconciler) held(pool string) int {
+	c := r.index.Counts(pool, r.now())
 	return c.Active + c.Reserved
 }
 
 // heldText returns what a pool that is to go waits for.
-func (k *keeper) heldText(pool string) string {
-	if n := k.held(pool); n > 0 {
+func (r *reconciler) heldText(pool string) string {
+	if n := r.held(pool); n > 0 {
 		return fmt.Sprintf(" until %s in use or reserved %s released", humanize.Plural(n, "address"), humanize.OneOr(n, "is", "are"))
 	}
 	return ""
 }
 
 // patch writes what differs, unless somebody else has changed the pool meanwhile.
-func (k *keeper) patch(ctx context.Context, old, next *v1.BCSNetPool) (changed bool, err error) {
+func (r *reconciler) patch(ctx context.Context, old, next *v1.BCSNetPool) (changed bool, err error) {
 	if equality.Semantic.DeepEqual(old, next) {
 		return false, nil
 	}
-	if err := k.client.Patch(ctx, next, client.MergeFromWithOptions(old, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.client.Patch(ctx, next, client.MergeFromWithOptions(old, client.MergeFromWithOptimisticLock{})); err != nil {
 		return false, fmt.Errorf("changing pool %s: %w", old.Name, err)
 	}
 	return true, nil

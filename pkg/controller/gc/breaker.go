@@ -62,7 +62,7 @@ func NewBreaker(
 }
 
 // took takes note of a collection.
-func (b *Breaker) took(now time.Time) {
+func (b *Breaker) noteCollection(now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.taken = append(b.taken, now)
@@ -75,22 +75,22 @@ func (b *Breaker) passes(ctx context.Context, due []suspect, active int, now tim
 	many := len(due) > 0 && len(due)+len(b.taken) > max(breakerCount, active/breakerOneIn)
 	b.mu.Unlock()
 	if !many || failpoint.Broken("brake") {
-		b.loosen()
+		b.close()
 		return due
 	}
-	again, fresh := b.look(due) // what is seen at once is no second look
-	seen, unseen, why := b.sort(ctx, again)
+	again, fresh := b.splitRepeated(due) // what is seen at once is no second look
+	seen, unseen, why := b.verify(ctx, again)
 	if len(unseen)+len(fresh) == 0 {
-		b.loosen()
+		b.close()
 		return due
 	}
-	b.pull(append(unseen, fresh...), cmp.Or(why, "a second look"))
+	b.open(append(unseen, fresh...), cmp.Or(why, "a second look"))
 	return seen
 }
 
 // look parts the leases that were due at the look before from those that are for the first time, also while others wait
 // for long: the API server may have lost its pods once more.
-func (b *Breaker) look(due []suspect) (again, fresh []suspect) {
+func (b *Breaker) splitRepeated(due []suspect) (again, fresh []suspect) {
 	now := make(map[netip.Addr]uint64, len(due))
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -107,7 +107,7 @@ func (b *Breaker) look(due []suspect) (again, fresh []suspect) {
 }
 
 // pull stops the collection, and says so when it went until now.
-func (b *Breaker) pull(due []suspect, why string) {
+func (b *Breaker) open(due []suspect, why string) {
 	pools := map[string]int{}
 	for _, s := range due {
 		pools[s.lease.Pool]++
@@ -125,24 +125,24 @@ func (b *Breaker) pull(due []suspect, why string) {
 	if turned {
 		before = nil // each of them says it
 	}
-	b.tell(before, pools)
+	b.notifyPools(before, pools)
 }
 
-// loosen lets the collection go on.
-func (b *Breaker) loosen() {
+// close lets the collection go on.
+func (b *Breaker) close() {
 	b.mu.Lock()
 	before := b.pools
 	b.pools, b.why, b.looked = nil, "", nil
 	b.mu.Unlock()
 	b.gauge.Set(0)
-	b.tell(before, nil)
+	b.notifyPools(before, nil)
 	if before != nil {
 		b.log.Info("addresses are taken back again")
 	}
 }
 
 // tell has the pools looked at whose number has changed.
-func (b *Breaker) tell(before, after map[string]int) {
+func (b *Breaker) notifyPools(before, after map[string]int) {
 	all := maps.Clone(before)
 	if all == nil {
 		all = map[string]int{}
@@ -167,7 +167,7 @@ type object struct{ kind, name string }
 
 // sort asks the API server for the namespaces and nodes of all, and tells those leases apart of which it has both. why
 // says which it does not have.
-func (b *Breaker) sort(ctx context.Context, due []suspect) (seen, unseen []suspect, why string) {
+func (b *Breaker) verify(ctx context.Context, due []suspect) (seen, unseen []suspect, why string) {
 	wanted := map[object]error{}
 	of := func(s suspect) []object {
 		all := []object{{"Namespace", s.lease.Namespace}}

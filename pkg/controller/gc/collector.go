@@ -105,10 +105,10 @@ func New(o Config) *Collector {
 
 // Start looks at the leases until the context ends. The manager calls it on the leader alone.
 func (c *Collector) Start(ctx context.Context) error {
-	c.keep(map[netip.Addr]suspect{}, nil)
+	c.setSuspects(map[netip.Addr]suspect{}, nil)
 	c.waits.forget()
-	defer c.keep(nil, nil)
-	defer c.Breaker.loosen()
+	defer c.setSuspects(nil, nil)
+	defer c.Breaker.close()
 	defer c.due.Set(0)
 	if failpoint.Broken("collect", "look", "live", "host") { // ten times a second
 		c.Every, c.Rule.Apart, c.Rule.Termination, c.Rule.Margin = time.Second/10, 0, 0, 0
@@ -233,7 +233,7 @@ func (c *Collector) collect(ctx context.Context, s suspect, now time.Time) (aliv
 	change := ipam.Change{Verb: ipam.VerbCollect, By: "bcsnet-controller", Reason: string(s.check)}
 	released, err := allocator.ReleaseLease(ctx, c.Leases, l, change, l.SameHolding)
 	if released {
-		c.Breaker.took(time.Now())
+		c.Breaker.noteCollection(time.Now())
 		c.collections.WithLabelValues(string(s.check)).Inc()
 		c.Log.Info("took an address back", s.fields()...)
 		c.Event(ctx, l, corev1.EventTypeNormal, v1.ReasonAddressCollected, "Collect", "took "+l.Addr.String()+" back: "+s.cause)

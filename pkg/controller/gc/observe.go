@@ -77,12 +77,12 @@ func (c *Collector) observe(ctx context.Context, now time.Time) (active int) {
 		seen[l.Addr] = s
 	}
 	c.listen(ctx, seen, now)
-	c.keep(seen, long)
+	c.setSuspects(seen, long)
 	return active
 }
 
 // keep replaces the suspects, and what is known of pods with a long grace period.
-func (c *Collector) keep(suspects map[netip.Addr]suspect, all map[netip.Addr]patient) {
+func (c *Collector) setSuspects(suspects map[netip.Addr]suspect, all map[netip.Addr]patient) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.suspects, c.patient = suspects, all

@@ -18,10 +18,10 @@ const (
 	// probeIdle is how long a replica reads nothing before it asks the API server for something, and probeTime how long it
 	// waits.
 	probeIdle, probeTime = 2 * time.Second, 3 * time.Second
-	// failedProbes in a row, and hangingLooks at writes without an answer for writeHangs, mean trouble. One of either may
+	// failedProbes in a row, and hangingChecks at writes without an answer for writeHangs, mean trouble. One of either may
 	// be this process's own fault, which was stopped for a while.
-	failedProbes, hangingLooks = 2, 2
-	writeHangs                 = 5 * time.Second
+	failedProbes, hangingChecks = 2, 2
+	writeHangs                  = 5 * time.Second
 )
 
 // Health knows whether this replica could decide a request. It does not keep requests from being tried: it tells
@@ -52,7 +52,7 @@ func (h *Health) Run(ctx context.Context) error {
 	var probing sync.WaitGroup
 	defer probing.Wait()
 	probing.Go(func() { Every(ctx, healthEvery, func() { h.probe(ctx) }) })
-	Every(ctx, healthEvery, h.look)
+	Every(ctx, healthEvery, h.assess)
 	return nil
 }
 
@@ -70,7 +70,7 @@ func (h *Health) probe(ctx context.Context) {
 	h.why = err
 }
 
-func (h *Health) look() {
+func (h *Health) assess() {
 	silent, unanswered := h.feed.Silent(), h.leases.Unanswered()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -81,7 +81,7 @@ func (h *Health) look() {
 	switch {
 	case h.failed >= failedProbes:
 		trouble = fmt.Errorf("the API server does not answer: %w", h.why)
-	case h.hanging >= hangingLooks:
+	case h.hanging >= hangingChecks:
 		trouble = fmt.Errorf("the API server has not said for %s what became of a write", unanswered.Round(time.Second))
 	case silent >= store.SilentWatches && !failpoint.Broken("readyz"):
 		trouble = fmt.Errorf("%d watches of the addresses in a row did not deliver what was written", silent)

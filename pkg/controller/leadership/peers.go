@@ -72,7 +72,7 @@ func (p *Peers) set(l *coordinationv1.Lease) {
 	p.mu.Lock()
 	p.leases[l.Name] = s
 	p.mu.Unlock()
-	p.tell(l.Name)
+	p.notify(l.Name)
 }
 
 // remove forgets a Lease.
@@ -80,10 +80,10 @@ func (p *Peers) remove(l *coordinationv1.Lease) {
 	p.mu.Lock()
 	delete(p.leases, l.Name)
 	p.mu.Unlock()
-	p.tell(l.Name)
+	p.notify(l.Name)
 }
 
-func (p *Peers) tell(name string) {
+func (p *Peers) notify(name string) {
 	if name != LeaseName {
 		return
 	}

@@ -226,8 +226,8 @@ func publishedBefore(o *corev1.Node) []corev1.ResourceName {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// keepResource copies one resource of a list, if it is there.
-func keepResource(into *corev1.ResourceList, from corev1.ResourceList, name corev1.ResourceName) {
+// copyResource copies one resource of a list, if it is there.
+func copyResource(into *corev1.ResourceList, from corev1.ResourceList, name corev1.ResourceName) {
 	q, ok := from[name]
 	if !ok {
 		return

@@ -197,8 +197,8 @@ func Trim(o *corev1.Node, resources scheduling.Resources) *corev1.Node {
 		t.ManagedFields = o.ManagedFields[at : at+1 : at+1]
 	}
 	for _, name := range slices.Concat(resources, publishedBefore(t)) {
-		keepResource(&t.Status.Capacity, o.Status.Capacity, name)
-		keepResource(&t.Status.Allocatable, o.Status.Allocatable, name)
+		copyResource(&t.Status.Capacity, o.Status.Capacity, name)
+		copyResource(&t.Status.Allocatable, o.Status.Allocatable, name)
 	}
 	for _, c := range o.Status.Conditions {
 		if c.Type == corev1.NodeReady {

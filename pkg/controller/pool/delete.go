@@ -152,7 +152,7 @@ func (r *Reconciler) retire(ctx context.Context, p ipam.Pool, all []ipam.Lease) 
 // tidy removes what is free of a pool that no longer exists, as after its deletion by force: no other
 // pool would ever look at it.
 func (r *Reconciler) tidy(ctx context.Context, name string) error {
-	r.unsettle(name)
+	r.invalidate(name)
 	r.forgetQuotas(name)
 	if _, exists := r.index.Pool(name); exists {
 		return nil // the pool is on its way into the cache, or its end into the index

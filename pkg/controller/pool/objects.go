@@ -39,29 +39,29 @@ type write struct {
 // second. left is how many objects are still to be written.
 func (r *Reconciler) arrange(ctx context.Context, o *v1.BCSNetPool, p ipam.Pool) (left int, err error) {
 	served := r.index.ServedRevision(p.Name)
-	if r.isSettled(p, served) {
+	if r.isUpToDate(p, served) {
 		return 0, nil
 	}
 	if !p.Valid() {
 		return 0, nil // nothing is taken away on the word of a spec that cannot be read
 	}
-	// Changes from here on unsettle the pool again.
+	// Changes from here on invalidate the pool again.
 	r.mu.Lock()
-	r.settled[p.Name] = settled{p.Generation, served, time.Now()}
+	r.compared[p.Name] = comparison{p.Generation, served, time.Now()}
 	r.mu.Unlock()
 	writes := r.due(o, p, r.leases.Now())
 	done, err := r.apply(ctx, p.Name, writes, passTime)
 	if left = len(writes) - done; left > 0 || err != nil {
-		r.unsettle(p.Name)
+		r.invalidate(p.Name)
 	}
 	return left, err
 }
 
-// isSettled reports whether the objects of a pool that serves what it did at a revision were found as they should be.
-func (r *Reconciler) isSettled(p ipam.Pool, served uint64) bool {
+// isUpToDate reports whether the objects of a pool that serves what it did at a revision were found as they should be.
+func (r *Reconciler) isUpToDate(p ipam.Pool, served uint64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s, ok := r.settled[p.Name]
+	s, ok := r.compared[p.Name]
 	return ok && s.generation == p.Generation && s.served == served && time.Since(s.at) < fullPass
 }
 
@@ -75,7 +75,7 @@ func (r *Reconciler) due(o *v1.BCSNetPool, p ipam.Pool, now time.Time) []write {
 			continue
 		}
 		switch {
-		case !exists && r.isLost(a): // it is about to be restored
+		case !exists && r.isMissing(a): // it is about to be restored
 		case !exists:
 			out = append(out, write{lease: ipam.Lease{Addr: a, Params: p.Params()}})
 		case l.Pool != p.Name && l.State == ipam.Available:
@@ -107,7 +107,7 @@ func cooled(l ipam.Lease, p ipam.Pool, now time.Time) bool {
 	return !l.CoolsUntil(p.Cooldown).After(now)
 }
 
-func (r *Reconciler) isLost(a netip.Addr) bool {
+func (r *Reconciler) isMissing(a netip.Addr) bool {
 	_, lost := r.index.Missing(a)
 	return lost
 }
@@ -176,7 +176,7 @@ func (r *Reconciler) write(ctx context.Context, pool string, w write) error {
 	if live, err := r.leases.Get(ctx, w.lease.Addr); err == nil {
 		r.index.Wrote(live)
 	}
-	r.unsettle(pool)
+	r.invalidate(pool)
 	r.queue.Enqueue(pool, conditions.WriteDelay)
 	return nil
 }

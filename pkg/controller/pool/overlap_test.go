@@ -35,7 +35,7 @@ func newOverlapping(t testing.TB, addresses int) *overlapping {
 	leads := leading(t)
 	o := &overlapping{Reconciler: &Reconciler{
 		index: index, leases: leases, leads: leads, queue: NewQueue(leads, index), budget: conditions.NewBudget(time.Now),
-		settled: map[string]settled{}, full: map[string]struct{}{},
+		compared: map[string]comparison{}, full: map[string]struct{}{},
 	}}
 	for i, name := range []string{"older", "newer"} {
 		p := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 1, CreationTimestamp: metav1.Unix(int64(1_700_000_000+i), 0)}, Spec: v1.BCSNetPoolSpec{
@@ -78,7 +78,7 @@ func (o *overlapping) arranged(t testing.TB) (looked int) {
 	t.Helper()
 	for _, object := range o.objects {
 		p, _ := o.index.Pool(object.Name)
-		if !o.isSettled(p, o.index.ServedRevision(p.Name)) {
+		if !o.isUpToDate(p, o.index.ServedRevision(p.Name)) {
 			looked++
 		}
 		if _, err := o.arrange(context.Background(), object, p); err != nil {

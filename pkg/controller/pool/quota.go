@@ -55,10 +55,10 @@ func fewOf(names []string) string {
 	return text
 }
 
-// tellQuotas makes an event of a pool about every namespace that has come to four of five addresses of its quota. It is
+// emitQuotaEvents makes an event of a pool about every namespace that has come to four of five addresses of its quota. It is
 // told again when it has come back from below seven of ten. Where the status said so before this leader's time, nothing
 // is told.
-func (r *Reconciler) tellQuotas(pool *v1.BCSNetPool, uses []ipam.NamespaceUse) {
+func (r *Reconciler) emitQuotaEvents(pool *v1.BCSNetPool, uses []ipam.NamespaceUse) {
 	r.mu.Lock()
 	told, begun := r.nearQuota[pool.Name]
 	if !begun {

@@ -47,8 +47,8 @@ type Reconciler struct {
 	budget  *conditions.Budget
 
 	mu sync.Mutex
-	// settled holds the pools whose objects were found as they should be, and when.
-	settled map[string]settled
+	// compared holds the pools whose objects were found as they should be, and when.
+	compared map[string]comparison
 	// full holds the pools that had no address free when they were looked at last.
 	full map[string]struct{}
 	// nearQuota has, by pool, the namespaces that were told to be near their quota.
@@ -69,8 +69,8 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// settled is what a pool's objects were compared with.
-type settled struct {
+// comparison is what a pool's objects were compared with.
+type comparison struct {
 	generation int64
 	// served is the index's revision of what the pool serves.
 	served uint64
@@ -82,10 +82,10 @@ func New(o Config) *Reconciler {
 	r := &Reconciler{
 		client: o.Client, index: o.Index, leases: o.Leases, events: o.Events, leads: o.Terms, queue: o.Queue, breaker: o.Breaker,
 		budget: o.Budget, ready: o.Ready, log: o.Log,
-		settled: map[string]settled{}, full: map[string]struct{}{}, nearQuota: map[string]map[string]bool{},
+		compared: map[string]comparison{}, full: map[string]struct{}{}, nearQuota: map[string]map[string]bool{},
 	}
 	o.Index.Subscribe(r.leaseChanged)
-	o.Terms.OnTerm(r.begin)
+	o.Terms.OnTerm(r.onTerm)
 	return r
 }
 
@@ -95,12 +95,12 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 }
 
 // begin has all pools looked at when a term begins: what happened before was another leader's.
-func (r *Reconciler) begin(ctx context.Context) error {
+func (r *Reconciler) onTerm(ctx context.Context) error {
 	if !leadership.AwaitReady(ctx, r.ready) {
 		return nil
 	}
 	r.mu.Lock()
-	clear(r.settled)
+	clear(r.compared)
 	clear(r.nearQuota)
 	r.mu.Unlock()
 	for _, p := range r.index.Pools() {
@@ -140,7 +140,7 @@ func (r *Reconciler) leaseChanged(old, l ipam.Lease) {
 	}
 	for _, name := range concerned {
 		if misplaced {
-			r.unsettle(name)
+			r.invalidate(name)
 		}
 		r.queue.Enqueue(name, conditions.WriteDelay)
 	}
@@ -151,7 +151,7 @@ func (r *Reconciler) leaseChanged(old, l ipam.Lease) {
 func (r *Reconciler) servesOthers(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s, ok := r.settled[name]
+	s, ok := r.compared[name]
 	return ok && s.served != r.index.ServedRevision(name)
 }
 
@@ -186,18 +186,18 @@ func (r *Reconciler) Changed(name string, change func()) {
 	affected := r.index.Overlaps(name)
 	change()
 	affected = append(affected, r.index.Overlaps(name)...)
-	r.unsettle(name)
+	r.invalidate(name)
 	r.queue.Enqueue(name, 0)
 	for _, o := range affected {
-		r.unsettle(o.Other)
+		r.invalidate(o.Other)
 		r.queue.Enqueue(o.Other, 0)
 	}
 }
 
-func (r *Reconciler) unsettle(name string) {
+func (r *Reconciler) invalidate(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.settled, name)
+	delete(r.compared, name)
 }
 
 // EventOfAddress makes an event on the pool of a lease, about its address: events about the same objects would be

@@ -46,7 +46,7 @@ func (r *Reconciler) publish(
 	}
 	uses := r.index.QuotaUse(p.Name)
 	r.fill(next, p, v, uses)
-	r.tellQuotas(pool, uses)
+	r.emitQuotaEvents(pool, uses)
 	if wait := r.budget.Ask(poolStatus(p.Name), conditions.UrgencyOfPool(&pool.Status, &next.Status)); wait > 0 || equality.Semantic.DeepEqual(pool.Status, next.Status) {
 		return wait, nil
 	}

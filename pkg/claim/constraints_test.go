@@ -200,8 +200,8 @@ func TestTerms(t *testing.T) {
 			}
 			x.SetPool(ipam.Pool{Name: "a", Plan: plan})
 			missing := false
-			terms := &Terms{Policies: said(tc.policy), Claims: claims{all: tc.claims}, Index: x, Missing: func(workload.Policy) { missing = true }}
-			got, err := terms.Of(t.Context(), workload.Pod{Namespace: "shop", Name: "web-x"})
+			constraints := &ConstraintsFinder{Policies: said(tc.policy), Claims: claims{all: tc.claims}, Index: x, Missing: func(workload.Policy) { missing = true }}
+			got, err := constraints.Of(t.Context(), workload.Pod{Namespace: "shop", Name: "web-x"})
 			text := ""
 			if err != nil {
 				refusal, ok := err.(*ipam.Refusal) //nolint:errorlint // it is never wrapped

@@ -23,8 +23,8 @@ type Policies interface {
 	Resolve(ctx context.Context, pod workload.Pod) (workload.Policy, error)
 }
 
-// Terms finds the terms of pods for an allocator.
-type Terms struct {
+// ConstraintsFinder finds the terms of pods for an allocator.
+type ConstraintsFinder struct {
 	Policies Policies
 	// Claims reads claims, from a cache as a rule.
 	Claims client.Reader
@@ -37,55 +37,55 @@ type Terms struct {
 }
 
 // Of are the terms of a pod: what its annotations, those of its workload and its claim come to.
-func (t *Terms) Of(ctx context.Context, pod workload.Pod) (allocator.Constraints, error) {
-	p, err := t.Policies.Resolve(ctx, pod)
+func (f *ConstraintsFinder) Of(ctx context.Context, pod workload.Pod) (allocator.Constraints, error) {
+	p, err := f.Policies.Resolve(ctx, pod)
 	if err != nil {
 		return allocator.Constraints{}, err
 	}
-	if t.Asked != nil {
-		t.Asked(p)
+	if f.Asked != nil {
+		f.Asked(p)
 	}
-	return t.of(ctx, pod, p)
+	return f.of(ctx, pod, p)
 }
 
-func (t *Terms) of(ctx context.Context, pod workload.Pod, p workload.Policy) (allocator.Constraints, error) {
-	terms := allocator.Constraints{Pool: p.Pool, Sets: p.Sets, Gateway: p.Gateway}
-	if refusal := t.fits(pod, p); refusal != nil {
-		return terms, refusal
+func (f *ConstraintsFinder) of(ctx context.Context, pod workload.Pod, p workload.Policy) (allocator.Constraints, error) {
+	constraints := allocator.Constraints{Pool: p.Pool, Sets: p.Sets, Gateway: p.Gateway}
+	if refusal := f.fits(pod, p); refusal != nil {
+		return constraints, refusal
 	}
 	if p.Claim == "" {
-		return terms, nil
+		return constraints, nil
 	}
-	terms.Retention = ipam.Retention{Claim: p.Claim, PodPrimaryKey: p.Identity, Fixed: p.Release != workload.ReleaseWithPod}
-	c, found, err := t.claim(ctx, p)
+	constraints.Retention = ipam.Retention{Claim: p.Claim, PodPrimaryKey: p.Identity, Fixed: p.Release != workload.ReleaseWithPod}
+	c, found, err := f.claim(ctx, p)
 	switch {
 	case err != nil:
-		return terms, err
+		return constraints, err
 	case !found, c.Managed && c.Deleting && !p.Named: // the controller makes it, or makes it again
-		if t.Missing != nil {
-			t.Missing(p)
+		if f.Missing != nil {
+			f.Missing(p)
 		}
-		return terms, nil
+		return constraints, nil
 	}
 	if refusal := allows(c, pod, p); refusal != nil {
-		return terms, refusal
+		return constraints, refusal
 	}
-	terms.Fixed, terms.Room = c.Release != v1.ReleaseWithPod && !c.Deleting, c.Room()
-	if terms.Pool == "" {
-		terms.Pool = c.Pool
+	constraints.Fixed, constraints.Room = c.Release != v1.ReleaseWithPod && !c.Deleting, c.Room()
+	if constraints.Pool == "" {
+		constraints.Pool = c.Pool
 	}
-	if len(terms.Sets) == 0 && c.Addresses != nil {
-		terms.Sets = []*netipx.IPSet{c.Addresses}
+	if len(constraints.Sets) == 0 && c.Addresses != nil {
+		constraints.Sets = []*netipx.IPSet{c.Addresses}
 	}
-	return terms, nil
+	return constraints, nil
 }
 
 // claim is the claim of a policy, if it is there; one that somebody named has to be.
-func (t *Terms) claim(ctx context.Context, p workload.Policy) (c Claim, found bool, err error) {
+func (f *ConstraintsFinder) claim(ctx context.Context, p workload.Policy) (c Claim, found bool, err error) {
 	namespace, name, _ := strings.Cut(p.Claim, "/")
 	var o v1.BCSNetIPClaim
 	// It is only read: a copy of its addresses would be the greater part of the work.
-	err = t.Claims.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &o, client.UnsafeDisableDeepCopy)
+	err = f.Claims.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &o, client.UnsafeDisableDeepCopy)
 	switch {
 	case apierrors.IsNotFound(err) && source(p, "Claim").Key == workload.OwnerField:
 		return c, false, ipam.Refuse(ipam.ReasonClaimNotFound, "claim %s, which was for %s, is gone", p.Claim, p.Workload).WithHint("ask again in a moment")
@@ -97,7 +97,7 @@ func (t *Terms) claim(ctx context.Context, p workload.Policy) (c Claim, found bo
 	case err != nil:
 		return c, false, err
 	}
-	if c, err = t.parsed.of(&o); err != nil {
+	if c, err = f.parsed.of(&o); err != nil {
 		return c, false, ipam.Refuse(ipam.ReasonClaimConflict, "claim %s cannot be used: %v", p.Claim, err).WithHint("mend it: kubectl edit bcsnetipclaim -n %s %s", namespace, name)
 	}
 	return c, true, nil
@@ -158,14 +158,14 @@ func within(s, in *netipx.IPSet) bool {
 }
 
 // fits refuses addresses whose pool has another prefix length than the annotation says, and a gateway outside.
-func (t *Terms) fits(pod workload.Pod, p workload.Policy) *ipam.Refusal {
+func (f *ConstraintsFinder) fits(pod workload.Pod, p workload.Policy) *ipam.Refusal {
 	if p.Mask == 0 && !p.Gateway.IsValid() {
 		return nil
 	}
 	for _, s := range p.Sets {
 		for _, r := range s.Ranges() {
-			name, _ := t.Index.PoolOf(r.From())
-			pool, ok := t.Index.Pool(name)
+			name, _ := f.Index.PoolOf(r.From())
+			pool, ok := f.Index.Pool(name)
 			switch {
 			case !ok:
 			case p.Mask != 0 && pool.Plan.Subnet.Bits() != p.Mask:

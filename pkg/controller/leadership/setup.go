@@ -34,8 +34,8 @@ type Replica struct {
 	Elect func(context.Context)
 }
 
-// Join makes this replica known to the others and them to it. What leads runs as a part of the terms.
-func Join(
+// Setup makes this replica known to the others and them to it. What leads runs as a part of the terms.
+func Setup(
 	ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Config, leads *Terms, leases *store.Client, feed *store.Feed,
 	log *slog.Logger,
 ) (*Replica, error) {

@@ -26,9 +26,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// keeper keeps pools as a ConfigMap says, in terms of the leader: one that galaxy's users have. A document that
+// reconciler keeps pools as a ConfigMap says, in terms of the leader: one that galaxy's users have. A document that
 // is wrong changes nothing: the last good one counts, and after a change of the leader the pools as they are.
-type keeper struct {
+type reconciler struct {
 	from   types.NamespacedName
 	cache  client.Reader
 	client client.Client
@@ -63,7 +63,7 @@ func Cached(from types.NamespacedName) cache.ByObject {
 		fields.OneTermEqualSelector("metadata.namespace", from.Namespace), fields.OneTermEqualSelector("metadata.name", from.Name))}
 }
 
-// Config is what the keeper works with.
+// Config is what the reconciler works with.
 type Config struct {
 	From     types.NamespacedName
 	Index    *ipam.Index
@@ -76,7 +76,7 @@ type Config struct {
 
 // Add has the leader keep pools from a ConfigMap.
 func Add(ctx context.Context, mgr ctrl.Manager, o Config) (err error) {
-	k := &keeper{
+	r := &reconciler{
 		from: o.From, cache: mgr.GetCache(), client: mgr.GetClient(), index: o.Index, events: mgr.GetEventRecorder(leadership.LeaseName),
 		now: o.Now, ready: o.Ready, log: o.Log.With("configmap", o.From.String()), wake: make(chan struct{}, 1),
 		applied: prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -84,54 +84,54 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Config) (err error) {
 			Help: "1 while the pools are as the ConfigMap of --floatingip-config says, 0 while that is wrong or cannot be done; of the leader.",
 		}, nil),
 	}
-	o.Registry.MustRegister(k.applied)
-	look := func(*corev1.ConfigMap) { k.look() }
-	if k.synced, err = informers.Watch(ctx, mgr.GetCache(), &corev1.ConfigMap{}, informers.Handler(look, look)); err != nil {
+	o.Registry.MustRegister(r.applied)
+	look := func(*corev1.ConfigMap) { r.wakeUp() }
+	if r.synced, err = informers.Watch(ctx, mgr.GetCache(), &corev1.ConfigMap{}, informers.Handler(look, look)); err != nil {
 		return err
 	}
-	if _, err := informers.Watch(ctx, mgr.GetCache(), &v1.BCSNetPool{}, k.poolHandler()); err != nil {
+	if _, err := informers.Watch(ctx, mgr.GetCache(), &v1.BCSNetPool{}, r.poolHandler()); err != nil {
 		return err
 	}
-	o.Terms.OnTerm(k.run)
+	o.Terms.OnTerm(r.run)
 	return nil
 }
 
 // look has the pools looked at soon.
-func (k *keeper) look() {
+func (r *reconciler) wakeUp() {
 	select {
-	case k.wake <- struct{}{}:
+	case r.wake <- struct{}{}:
 	default: // it is due already
 	}
 }
 
 // run keeps the pools until the context ends, a term of the leader.
-func (k *keeper) run(ctx context.Context) error {
-	if !leadership.AwaitReady(ctx, k.ready) {
+func (r *reconciler) run(ctx context.Context) error {
+	if !leadership.AwaitReady(ctx, r.ready) {
 		return nil
 	}
-	defer k.applied.Reset()
-	k.applied.WithLabelValues().Set(0)
-	k.awaitConfig(ctx)
-	k.good, k.said = nil, ""
+	defer r.applied.Reset()
+	r.applied.WithLabelValues().Set(0)
+	r.awaitConfig(ctx)
+	r.good, r.said = nil, ""
 	next := time.NewTimer(0)
 	defer next.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-k.wake:
+		case <-r.wake:
 		case <-next.C:
 		}
-		next.Reset(k.pass(ctx))
+		next.Reset(r.pass(ctx))
 	}
 }
 
 // awaitConfig gives the ConfigMap a moment to come, before it is said that it has not.
-func (k *keeper) awaitConfig(ctx context.Context) {
+func (r *reconciler) awaitConfig(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, configRetry)
 	defer cancel()
 	leadership.AwaitReady(ctx, func() error {
-		if k.synced() {
+		if r.synced() {
 			return nil
 		}
 		return errNotCome
@@ -139,21 +139,21 @@ func (k *keeper) awaitConfig(ctx context.Context) {
 }
 
 // pass makes the pools what the document says, and returns when to look again.
-func (k *keeper) pass(ctx context.Context) time.Duration {
-	from, entries, problem := k.read(ctx)
+func (r *reconciler) pass(ctx context.Context) time.Duration {
+	from, entries, problem := r.read(ctx)
 	reason := v1.ReasonFloatingIPConfigRefused
 	again := configEvery
 	if problem != nil {
 		problem = fmt.Errorf("%w; the pools stay as they are", problem)
 		again = configRetry
 	} else {
-		k.good = entries
+		r.good = entries
 	}
-	if k.good != nil {
-		done, err := k.apply(ctx, k.good)
+	if r.good != nil {
+		done, err := r.apply(ctx, r.good)
 		if done.any() {
-			k.log.Info("applied", "changes", done.String())
-			k.events.Eventf(from, nil, corev1.EventTypeNormal, v1.ReasonFloatingIPConfigApplied, "Apply", "%s", conditions.Clip(done.String(), conditions.MaxNote))
+			r.log.Info("applied", "changes", done.String())
+			r.events.Eventf(from, nil, corev1.EventTypeNormal, v1.ReasonFloatingIPConfigApplied, "Apply", "%s", conditions.Clip(done.String(), conditions.MaxNote))
 		}
 		switch {
 		case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err):
@@ -164,45 +164,45 @@ func (k *keeper) pass(ctx context.Context) time.Duration {
 			problem, reason, again = err, v1.ReasonFloatingIPConfigFailed, configRetry
 		}
 	}
-	k.tell(from, reason, problem)
+	r.report(from, reason, problem)
 	return again
 }
 
 // tell logs what is wrong, and makes an event, once.
-func (k *keeper) tell(from *corev1.ConfigMap, reason string, problem error) {
-	applied := k.applied.WithLabelValues()
+func (r *reconciler) report(from *corev1.ConfigMap, reason string, problem error) {
+	applied := r.applied.WithLabelValues()
 	if problem == nil {
 		applied.Set(1)
-		if k.said != "" {
-			k.log.Info("the pools are as the ConfigMap says again")
+		if r.said != "" {
+			r.log.Info("the pools are as the ConfigMap says again")
 		}
-		k.said = ""
+		r.said = ""
 		return
 	}
 	applied.Set(0)
-	if text := problem.Error(); text != k.said {
-		k.said = text
-		k.log.Error("the pools are not as the ConfigMap says", "error", text)
-		k.events.Eventf(from, nil, corev1.EventTypeWarning, reason, "Apply", "%s", conditions.Clip(text, conditions.MaxNote))
+	if text := problem.Error(); text != r.said {
+		r.said = text
+		r.log.Error("the pools are not as the ConfigMap says", "error", text)
+		r.events.Eventf(from, nil, corev1.EventTypeWarning, reason, "Apply", "%s", conditions.Clip(text, conditions.MaxNote))
 	}
 }
 
 // read reads the document. The ConfigMap is there to hang events on also when it does not exist.
-func (k *keeper) read(ctx context.Context) (*corev1.ConfigMap, []config.Entry, error) {
-	absent := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: k.from.Namespace, Name: k.from.Name}}
-	if !k.synced() {
-		return absent, nil, fmt.Errorf("ConfigMap %s: %w", k.from, errNotCome)
+func (r *reconciler) read(ctx context.Context) (*corev1.ConfigMap, []config.Entry, error) {
+	absent := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.from.Namespace, Name: r.from.Name}}
+	if !r.synced() {
+		return absent, nil, fmt.Errorf("ConfigMap %s: %w", r.from, errNotCome)
 	}
 	var found corev1.ConfigMap
-	switch err := k.cache.Get(ctx, k.from, &found); {
+	switch err := r.cache.Get(ctx, r.from, &found); {
 	case apierrors.IsNotFound(err):
-		return absent, nil, fmt.Errorf("there is no ConfigMap %s", k.from)
+		return absent, nil, fmt.Errorf("there is no ConfigMap %s", r.from)
 	case err != nil:
 		return absent, nil, err
 	}
 	document, ok := found.Data[config.Key]
 	if !ok {
-		return &found, nil, fmt.Errorf("ConfigMap %s has no key %s", k.from, config.Key)
+		return &found, nil, fmt.Errorf("ConfigMap %s has no key %s", r.from, config.Key)
 	}
 	entries, err := config.Parse([]byte(document))
 	return &found, entries, err

@@ -11,14 +11,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// restored shows addresses whose object went while they were held.
-type restored struct {
+// restoreReporter counts leases that were made again after their object went, and makes an event for each.
+type restoreReporter struct {
 	pools *pool.Reconciler
 	lost  *prometheus.CounterVec
 }
 
-func newRestored(pools *pool.Reconciler, registry prometheus.Registerer) *restored {
-	r := &restored{pools: pools, lost: prometheus.NewCounterVec(prometheus.CounterOpts{
+func newRestoreReporter(pools *pool.Reconciler, registry prometheus.Registerer) *restoreReporter {
+	r := &restoreReporter{pools: pools, lost: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "bcsnet_lost_addresses_total",
 		Help: "Addresses whose object was deleted while they were held, by what came of it: restored.",
 	}, []string{"result"})}
@@ -27,8 +27,8 @@ func newRestored(pools *pool.Reconciler, registry prometheus.Registerer) *restor
 	return r
 }
 
-// again counts a lease that was made again, and makes an event.
-func (r *restored) again(l ipam.Lease) {
+// report counts one lease that was made again, and makes the event.
+func (r *restoreReporter) report(l ipam.Lease) {
 	r.lost.WithLabelValues("restored").Inc()
 	use := "reserved"
 	if l.State == ipam.Active {
