@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/cmd/events"
 )
 
 const drainHost = "bcsnetctl release-host HOST frees the addresses of a machine that is off, " +
@@ -45,7 +46,7 @@ func guessFlag(cmd *cobra.Command, flag string) string {
 	case cmd.Name() == "allocate" && (flag == "owner" || flag == "name"):
 		return "--for NAME says who holds the address"
 	case cmd.Name() == "events" && flag == "since":
-		return historyHint
+		return events.HistoryHint
 	}
 	return ""
 }

@@ -9,7 +9,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/cmd/doctor"
+	"github.com/bcsnet/bcsnet/pkg/cli/cmd/events"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/install"
+	"github.com/bcsnet/bcsnet/pkg/cli/cmd/report"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/wait"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
@@ -50,7 +53,7 @@ func newRoot(s *app.App) *cobra.Command {
 	root.AddCommand(
 		newPool(s), newIP(s), newLease(s), newClaim(s), newHost(s), newReleaseHost(s), newUsage(s), newTop(s),
 		newTrace(s), newExplain(s),
-		newDoctor(s), newRebuild(s), newImport(s), wait.New(s), newEvents(s), install.New(s), install.NewUninstall(s), newReport(s),
+		doctor.New(s), newRebuild(s), newImport(s), wait.New(s), events.New(s), install.New(s), install.NewUninstall(s), report.New(s),
 		install.NewVersion(s), newCompletion(s), newOptions())
 	root.SetUsageTemplate(usageTemplate)
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")

@@ -1,4 +1,4 @@
-package cli
+package doctor
 
 import (
 	"bufio"
@@ -24,7 +24,7 @@ import (
 // leakFixer releases leaked addresses. The snapshot is its first look; before each write it takes a second
 // one at the pod, and the write fails if the address has changed since the first.
 type leakFixer struct {
-	*doctorVerb
+	*verb
 	snapshot *doctor.Snapshot
 	leases   *store.Client
 }
@@ -36,7 +36,7 @@ func (f *leakFixer) run(ctx context.Context, found []doctor.Finding) (left []doc
 			return found, fmt.Errorf("nothing is released: %s cannot be read: %w", part, why)
 		}
 	}
-	if f.leases, err = f.doctorVerb.Leases(); err != nil {
+	if f.leases, err = f.verb.Leases(); err != nil {
 		return nil, err
 	}
 	var fixable []doctor.Finding
@@ -76,7 +76,7 @@ func (f *leakFixer) again(ctx context.Context, fixable, left []doctor.Finding) (
 			return fixable, left, ctx.Err()
 		}
 	}
-	nodes, err := resource.ListNodes(ctx, f.doctorVerb.App)
+	nodes, err := resource.ListNodes(ctx, f.verb.App)
 	if err != nil {
 		return fixable, left, err
 	}
@@ -174,7 +174,7 @@ func (f *leakFixer) release(ctx context.Context, batch []doctor.Finding) (left [
 	for i, one := range batch {
 		switch {
 		case failed[i] != nil:
-			all, left = append(all, fmt.Errorf("%s was not released: %w", one.Release.Addr, resource.Explain(f.doctorVerb.App, failed[i]))), append(left, one)
+			all, left = append(all, fmt.Errorf("%s was not released: %w", one.Release.Addr, resource.Explain(f.verb.App, failed[i]))), append(left, one)
 		case kept[i] != "":
 			f.Say.Note("%s is not released: %s", one.Release.Addr, kept[i])
 		case f.DryRun != app.DryRunNone:
@@ -193,7 +193,7 @@ func (f *leakFixer) releaseOne(ctx context.Context, one doctor.Finding, change i
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	pod, err := resource.ReadPod(ctx, f.doctorVerb.App, l)
+	pod, err := resource.ReadPod(ctx, f.verb.App, l)
 	if err != nil {
 		return "", err
 	}

@@ -1,4 +1,4 @@
-package cli
+package doctor
 
 import (
 	"bufio"
@@ -47,7 +47,7 @@ func TestParagraph(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			v := &doctorVerb{App: &app.App{Name: "kubectl bcsnet"}, all: test.all}
+			v := &verb{App: &app.App{Name: "kubectl bcsnet"}, all: test.all}
 			b := bufio.NewWriter(&out)
 			v.paragraph(b, "title", test.findings)
 			if err := b.Flush(); err != nil {

@@ -1,4 +1,4 @@
-package cli
+package doctor
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
-type doctorVerb struct {
+type verb struct {
 	*app.App
 	output     printer.Output
 	only, skip []string
@@ -29,8 +29,9 @@ type doctorVerb struct {
 	checks     []doctor.Check
 }
 
-func newDoctor(s *app.App) *cobra.Command {
-	v := &doctorVerb{App: s}
+// New returns the command doctor.
+func New(s *app.App) *cobra.Command {
+	v := &verb{App: s}
 	cmd := &cobra.Command{
 		Use: "doctor", GroupID: "other", Args: app.Takes(0, 0), RunE: app.Runs(v),
 		Short: "Look for what is wrong: leaks, overlaps, full pools, lost hosts",
@@ -93,9 +94,9 @@ func completeChecks(_ *cobra.Command, _ []string, typed string) ([]string, cobra
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
-func (v *doctorVerb) Complete([]string) error { return nil }
+func (v *verb) Complete([]string) error { return nil }
 
-func (v *doctorVerb) Validate() error {
+func (v *verb) Validate() error {
 	var unknown string
 	if v.checks, unknown = doctor.Select(v.only, v.skip); unknown != "" {
 		f := app.Usagef("there is no check or group %q", unknown)
@@ -123,7 +124,7 @@ func (v *doctorVerb) Validate() error {
 	return v.output.Validate()
 }
 
-func (v *doctorVerb) Run(ctx context.Context) error {
+func (v *verb) Run(ctx context.Context) error {
 	if v.list {
 		return v.listChecks()
 	}
@@ -144,7 +145,7 @@ func (v *doctorVerb) Run(ctx context.Context) error {
 	}
 	looked := v.looked(snapshot, report)
 	if v.fix {
-		fixer := &leakFixer{doctorVerb: v, snapshot: snapshot}
+		fixer := &leakFixer{verb: v, snapshot: snapshot}
 		found, err = fixer.run(ctx, found)
 		if err != nil {
 			return err
@@ -157,7 +158,7 @@ func (v *doctorVerb) Run(ctx context.Context) error {
 }
 
 // chosen are the findings that --severity and --pool ask for. A pool that does not exist is an error.
-func (v *doctorVerb) chosen(ctx context.Context, all []doctor.Finding) (out []doctor.Finding, err error) {
+func (v *verb) chosen(ctx context.Context, all []doctor.Finding) (out []doctor.Finding, err error) {
 	for _, f := range all {
 		if f.Severity.AtLeast(doctor.Severity(v.severity)) && (v.pool == "" || slices.Contains(f.Pools, v.pool)) {
 			out = append(out, f)
@@ -174,7 +175,7 @@ func (v *doctorVerb) chosen(ctx context.Context, all []doctor.Finding) (out []do
 }
 
 // skipped warns of what could not be read, and fails when that leaves nothing.
-func (v *doctorVerb) skipped(s *doctor.Snapshot, r doctor.Report) error {
+func (v *verb) skipped(s *doctor.Snapshot, r doctor.Report) error {
 	for _, part := range doctor.Reads(v.checks) {
 		if why := s.Missing[part]; why != nil && len(r.Ran) == 0 {
 			return fmt.Errorf("no check could run: %s cannot be read: %w", part, why)
@@ -190,7 +191,7 @@ func (v *doctorVerb) skipped(s *doctor.Snapshot, r doctor.Report) error {
 }
 
 // sumUp says what was found in all, as an error where something is wrong.
-func (v *doctorVerb) sumUp(looked string, found []doctor.Finding) error {
+func (v *verb) sumUp(looked string, found []doctor.Finding) error {
 	counts := countSeverities(found)
 	var parts []string
 	for _, s := range []struct {

@@ -1,4 +1,4 @@
-package cli
+package report
 
 import (
 	"context"
@@ -26,7 +26,8 @@ type report struct {
 // reportFile is written where no other is named.
 const reportFile = "bcsnet-report.tar.gz"
 
-func newReport(s *app.App) *cobra.Command {
+// New returns the command report.
+func New(s *app.App) *cobra.Command {
 	v := &report{App: s}
 	v.cmd = &cobra.Command{
 		Use: "report [FILE]", Aliases: []string{"support-bundle"}, GroupID: "other", Args: app.Takes(0, 1), RunE: app.Runs(v),

@@ -1,4 +1,4 @@
-package cli
+package doctor
 
 import (
 	"bufio"
@@ -21,7 +21,7 @@ import (
 const maxFindings = 10
 
 // print prints findings: a paragraph for each check, or objects.
-func (v *doctorVerb) print(s *doctor.Snapshot, r doctor.Report, found []doctor.Finding) error {
+func (v *verb) print(s *doctor.Snapshot, r doctor.Report, found []doctor.Finding) error {
 	if v.output.Printer != nil && !v.output.Names() {
 		return v.output.Object(v.Out, v.findingObjects(s, r, found))
 	}
@@ -52,7 +52,7 @@ func (v *doctorVerb) print(s *doctor.Snapshot, r doctor.Report, found []doctor.F
 }
 
 // paragraph is about the findings of one check. A command that mends all of them stands once.
-func (v *doctorVerb) paragraph(b *bufio.Writer, title string, found []doctor.Finding) {
+func (v *verb) paragraph(b *bufio.Writer, title string, found []doctor.Finding) {
 	fmt.Fprintf(b, "%s %s: %s\n", v.mark(found[0].Severity), found[0].Check, title)
 	common := true
 	for _, f := range found {
@@ -79,7 +79,7 @@ func (v *doctorVerb) paragraph(b *bufio.Writer, title string, found []doctor.Fin
 }
 
 // mark is the sign of a severity on standard output.
-func (v *doctorVerb) mark(s doctor.Severity) string {
+func (v *verb) mark(s doctor.Severity) string {
 	switch s {
 	case doctor.Error:
 		if !v.Terminal.Utf8 {
@@ -94,7 +94,7 @@ func (v *doctorVerb) mark(s doctor.Severity) string {
 }
 
 // looked says what was looked at.
-func (v *doctorVerb) looked(s *doctor.Snapshot, r doctor.Report) string {
+func (v *verb) looked(s *doctor.Snapshot, r doctor.Report) string {
 	var over []string
 	for _, part := range doctor.Reads(r.Ran) {
 		if s.Missing[part] != nil {
@@ -128,7 +128,7 @@ func (v *doctorVerb) looked(s *doctor.Snapshot, r doctor.Report) string {
 }
 
 // findingObjects is the list for -o json and the like.
-func (v *doctorVerb) findingObjects(s *doctor.Snapshot, r doctor.Report, found []doctor.Finding) *unstructured.UnstructuredList {
+func (v *verb) findingObjects(s *doctor.Snapshot, r doctor.Report, found []doctor.Finding) *unstructured.UnstructuredList {
 	counts, summary := countSeverities(found), map[string]any{"checks": int64(len(r.Ran))}
 	for _, severity := range doctor.Severities() {
 		summary[string(severity)] = int64(counts[severity])
@@ -153,7 +153,7 @@ func (v *doctorVerb) findingObjects(s *doctor.Snapshot, r doctor.Report, found [
 }
 
 // listChecks prints the checks themselves.
-func (v *doctorVerb) listChecks() error {
+func (v *verb) listChecks() error {
 	switch {
 	case v.output.Names():
 		for _, c := range v.checks {

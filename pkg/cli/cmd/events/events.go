@@ -1,4 +1,4 @@
-package cli
+package events
 
 import (
 	"context"
@@ -30,7 +30,8 @@ type eventList struct {
 	table  *printer.GrowingTable[resource.Event]
 }
 
-func newEvents(s *app.App) *cobra.Command {
+// New returns the command events.
+func New(s *app.App) *cobra.Command {
 	v := &eventList{App: s}
 	cmd := &cobra.Command{
 		Use: "events [POOL|NAMESPACE/CLAIM...]", Aliases: []string{"event"}, GroupID: "objects", Args: cobra.ArbitraryArgs, RunE: app.Runs(v),
@@ -193,14 +194,14 @@ func (v *eventList) print(ctx context.Context, found []resource.Event) error {
 // eventsLast is how long an API server keeps events where nobody set --event-ttl.
 const eventsLast = time.Hour
 
-// historyHint names what outlives events.
-const historyHint = "who had an address before, for longer than an hour: bcsnetctl ip history ADDRESS"
+// HistoryHint names what outlives events.
+const HistoryHint = "who had an address before, for longer than an hour: bcsnetctl ip history ADDRESS"
 
 // pointToHistory names what outlives events to somebody who looks for what happened before them.
 func (v *eventList) pointToHistory(found []resource.Event) {
 	older := func(e resource.Event) bool { return v.Now().Sub(e.When) > eventsLast }
 	if !v.output.Watch && !slices.ContainsFunc(found, older) {
-		v.Hint(historyHint)
+		v.Hint(HistoryHint)
 	}
 }
 
