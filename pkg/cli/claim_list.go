@@ -18,7 +18,7 @@ import (
 
 func newClaim(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "claim", Aliases: []string{"claims"}, GroupID: "objects", Args: cobra.ArbitraryArgs, RunE: group,
+		Use: "claim", Aliases: []string{"claims"}, GroupID: "objects",
 		Short: "Addresses that are kept for workloads",
 	}
 	cmd.AddCommand(

@@ -19,7 +19,7 @@ import (
 
 func newHost(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "host", Aliases: []string{"hosts"}, GroupID: "objects", Args: cobra.ArbitraryArgs, RunE: group,
+		Use: "host", Aliases: []string{"hosts"}, GroupID: "objects",
 		Short: "Hosts that draw addresses",
 	}
 	cmd.AddCommand(newHostList(s), newHostDescribe(s), newHostRelease(s))

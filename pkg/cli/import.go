@@ -9,7 +9,7 @@ import (
 // newImport groups what takes over from other systems.
 func newImport(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "import", Aliases: []string{"adopt", "migrate"}, GroupID: "other", Args: cobra.ArbitraryArgs, RunE: group,
+		Use: "import", Aliases: []string{"adopt", "migrate"}, GroupID: "other",
 		Short: "Take pools, claims and leases over from another system",
 	}
 	cmd.AddCommand(newImportNetservice(s))

@@ -16,7 +16,7 @@ import (
 
 func newIP(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "ip", Aliases: []string{"ips"}, GroupID: "objects", Args: cobra.ArbitraryArgs, RunE: group,
+		Use: "ip", Aliases: []string{"ips"}, GroupID: "objects",
 		Short: "Single addresses, whoever has them or not",
 	}
 	cmd.AddCommand(

@@ -14,7 +14,7 @@ import (
 
 func newLease(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "lease", Aliases: []string{"leases"}, GroupID: "objects", Args: cobra.ArbitraryArgs, RunE: group,
+		Use: "lease", Aliases: []string{"leases"}, GroupID: "objects",
 		Short: "Addresses in use and who holds them",
 	}
 	cmd.AddCommand(

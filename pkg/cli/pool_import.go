@@ -129,7 +129,7 @@ func (v *poolImport) reserve(ctx context.Context, r reservedRange, created bool)
 		v.Say.Done("%s reserved: %s", humanize.Plural(len(resource.AddressesOf(entries)), "address"), resource.Spell(ipaddr.SetOf(resource.RangesOf(entries)...)))
 		return nil
 	}
-	again := &ipReserve{App: v.App, entries: entries, reason: r.Reason, by: r.By, reserve: true, again: true}
+	again := &setAside{App: v.App, entries: entries, reason: r.Reason, by: r.By, reserve: true, again: true}
 	again.output.Add(&cobra.Command{}, printer.ObjectFormats())
 	return again.Run(ctx)
 }

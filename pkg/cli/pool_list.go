@@ -3,10 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,7 +13,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/follow"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
-	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 type poolList struct {
@@ -80,87 +76,22 @@ func (v *poolList) Run(ctx context.Context) error {
 		}
 		return v.output.List(v.Out, items)
 	}
-	columns := addUp(v.columns(), all, func(p resource.Pool) *v1.BCSNetPool { return p.BCSNetPool })
+	columns := addUp(poolColumns(v.App), all, func(p resource.Pool) *v1.BCSNetPool { return p.BCSNetPool })
 	if err := printer.NewTable(&v.output, columns).Write(v.Out, all); err != nil {
 		return err
 	}
-	v.sumUp(all)
+	sumUpPools(v.App, v.which, all)
 	return nil
-}
-
-func (v *poolList) columns() []printer.Column[resource.Pool] {
-	status := func(n func(resource.Pool) int64) func(resource.Pool) string {
-		return func(p resource.Pool) string {
-			if !resource.Counted(p.BCSNetPool) {
-				return ""
-			}
-			return app.Count(n(p))
-		}
-	}
-	return []printer.Column[resource.Pool]{
-		{Name: "NAME", Cell: func(p resource.Pool) string { return p.Name }},
-		{Name: "CIDR", Cell: func(p resource.Pool) string { return resource.CidrOf(p.BCSNetPool) }},
-		{Name: "HOSTS", Cell: resource.HostCell},
-		{Name: "TOTAL", Cell: status(func(p resource.Pool) int64 { return p.Status.Capacity })},
-		{Name: "ACTIVE", Cell: status(func(p resource.Pool) int64 { return p.Status.Active })},
-		{Name: "RSVD", Cell: status(func(p resource.Pool) int64 { return p.Status.Reserved })},
-		{Name: "COOLING", Wide: true, Cell: status(func(p resource.Pool) int64 { return p.Status.Cooling })},
-		{Name: "OTHERS", Wide: true, Cell: status(func(p resource.Pool) int64 { return othersOf(p.BCSNetPool) })},
-		{Name: "FREE", Cell: status(func(p resource.Pool) int64 { return p.Status.Available })},
-		{Name: "USED", Cell: v.used},
-		{Name: "STATE", Cell: func(p resource.Pool) string {
-			word, _ := resource.PoolState(v.App, p.BCSNetPool)
-			return v.Terminal.Paint(resource.PoolStateColor(v.App, p.BCSNetPool), word)
-		}},
-		{Name: "GATEWAY", Wide: true, Cell: func(p resource.Pool) string { return p.Spec.Gateway }},
-		{Name: "VLAN", Wide: true, Cell: func(p resource.Pool) string { return app.UnlessZero(p.Spec.VLAN) }},
-		{Name: "NAMESPACES", Wide: true, Cell: func(p resource.Pool) string { return strings.Join(p.Spec.Namespaces, ",") }},
-		{Name: "NETWORK", Wide: true, Cell: func(p resource.Pool) string { return p.Spec.Network }},
-		{Name: "PRIORITY", Wide: true, Cell: func(p resource.Pool) string { return strconv.Itoa(int(p.Spec.Priority)) }},
-		{Name: "AGE", Cell: func(p resource.Pool) string { return v.Age(p.CreationTimestamp.Time) }},
-	}
-}
-
-func (v *poolList) used(p resource.Pool) string {
-	return v.Terminal.UsedCell(p.Status.Capacity-p.Status.Available, p.Status.Capacity)
 }
 
 // watch goes on and shows what changes.
 func (v *poolList) watch(ctx context.Context) error {
+	summary := func(all []resource.Pool) string { return poolSummary(v.App, v.which, all) }
 	show := func(w io.Writer, p resource.Pool) error { return v.output.Object(w, p.Stored) }
 	return follow.WatchObjects(ctx, v.App, follow.Source{Kind: resource.Of(v1.PoolResource), Which: v.which.Options()}, resource.ReadPool,
 		&follow.Watched[resource.Pool]{
-			View:    follow.NewView(v.App, &v.output, v.columns(), show, v.summary),
+			View:    follow.NewView(v.App, &v.output, poolColumns(v.App), show, summary),
 			Compare: func(a, b resource.Pool) int { return cmp.Compare(a.Name, b.Name) },
 			Items:   map[string]resource.Pool{},
 		})
-}
-
-// sumUp says how many there are and which ones to look at.
-func (v *poolList) sumUp(all []resource.Pool) {
-	v.Say.Note("%s", v.summary(all))
-	if len(all) == 0 && v.which == (resource.Selectors{}) {
-		v.Hint("make one: bcsnetctl pool create --help")
-	}
-}
-
-func (v *poolList) summary(all []resource.Pool) string {
-	if len(all) == 0 {
-		return resource.WithWords("no pools", v.which.Words()) + " in " + v.Where()
-	}
-	var names []string
-	for _, p := range all {
-		if word, attention := resource.PoolState(v.App, p.BCSNetPool); attention {
-			names = append(names, fmt.Sprintf("%s (%s)", p.Name, word))
-		}
-	}
-	text := humanize.Plural(len(all), "pool")
-	switch len(names) {
-	case 0:
-	case 1:
-		text += ", 1 needs attention: " + names[0]
-	default:
-		text += fmt.Sprintf(", %d need attention: %s", len(names), humanize.List(names))
-	}
-	return text
 }

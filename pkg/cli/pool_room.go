@@ -2,12 +2,10 @@ package cli
 
 import (
 	"math"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
@@ -26,19 +24,6 @@ type room struct {
 func othersOf(p *v1.BCSNetPool) int64 {
 	s := p.Status
 	return max(0, s.Capacity-s.Available-s.Active-s.Reserved-s.Cooling)
-}
-
-// addUp shows the columns of a list of pools without which the numbers of one of them do not add up to its total.
-func addUp[T any](columns []printer.Column[T], all []T, of func(T) *v1.BCSNetPool) []printer.Column[T] {
-	for i := range columns {
-		number := map[string]func(*v1.BCSNetPool) int64{
-			"OTHERS": othersOf, "COOLING": func(p *v1.BCSNetPool) int64 { return p.Status.Cooling },
-		}[columns[i].Name]
-		if number != nil && slices.ContainsFunc(all, func(row T) bool { p := of(row); return resource.Counted(p) && number(p) > 0 }) {
-			columns[i].Wide = false
-		}
-	}
-	return columns
 }
 
 // roomOf reads the room of a pool from its status, which holds some of the addresses of its spec, and others beside them.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -25,17 +24,6 @@ func parseQuotas(texts []string) (all []v1.NamespaceQuota, err error) {
 	return all, nil
 }
 
-// quotaUse is what counts for the namespaces of a pool that bounds them.
-func quotaUse(p ipam.Pool, taken []ipam.Lease) []ipam.NamespaceUse {
-	has := map[string]int{}
-	for _, l := range taken {
-		for _, ns := range l.ChargedTo() {
-			has[ns]++
-		}
-	}
-	return p.QuotaUse(has)
-}
-
 // quotas are what the namespaces have of a pool that bounds them.
 func (d *description) quotas(b *bytes.Buffer) error {
 	return printer.Indented(b, "Quotas", printer.Table[ipam.NamespaceUse]{Headers: true, Columns: []printer.Column[ipam.NamespaceUse]{
@@ -56,12 +44,4 @@ func quotaState(u ipam.NamespaceUse) string {
 		return "NearlyReached"
 	}
 	return ""
-}
-
-// quotaText is "8 of 9"; empty where nothing bounds the namespace.
-func (r usageRow) quotaText() string {
-	if !r.bounded {
-		return ""
-	}
-	return fmt.Sprintf("%d of %d", r.counted, r.quota)
 }

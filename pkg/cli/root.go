@@ -38,8 +38,6 @@ func newRoot(s *app.App) *cobra.Command {
 		Version:       s.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.ArbitraryArgs,
-		RunE:          group,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommandGroupID("other")
@@ -51,7 +49,7 @@ func newRoot(s *app.App) *cobra.Command {
 		&cobra.Group{ID: "objects", Title: "Pools, addresses, claims, hosts:"},
 		&cobra.Group{ID: "other", Title: "Other:"})
 	root.AddCommand(
-		newPool(s), newIP(s), newLease(s), newClaim(s), newHost(s), newReleaseHost(s), newUsage(s), newTop(s),
+		newPool(s, newPoolUsage(s)), newIP(s), newLease(s), newClaim(s), newHost(s), newReleaseHost(s), newUsage(s), newTop(s),
 		newTrace(s), newExplain(s),
 		doctor.New(s), newRebuild(s), newImport(s), wait.New(s), events.New(s), install.New(s), install.NewUninstall(s), report.New(s),
 		install.NewVersion(s), newCompletion(s), newOptions())
@@ -65,8 +63,28 @@ func newRoot(s *app.App) *cobra.Command {
 	if help, _, err := root.Find([]string{"help"}); err == nil {
 		help.Run, help.RunE = nil, helpOn
 	}
+	guide(root)
 	rename(s, root)
 	return root
+}
+
+// guide has every command that holds others show its help when it is called alone, unless it does something then, and
+// look for what was meant when it is called with a word that it does not know.
+func guide(cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		guide(sub)
+	}
+	if !cmd.HasSubCommands() {
+		return
+	}
+	alone := cmd.RunE
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 && alone != nil {
+			return alone(cmd, args)
+		}
+		return group(cmd, args)
+	}
 }
 
 // helpWidth is the width of help texts, whatever the terminal.
@@ -106,7 +124,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return f.WithHint("see %s --help", cmd.CommandPath())
 }
 
-// group is the RunE of commands that only hold others: alone they show their help.
+// group runs a command that only holds others: alone it shows its help, and refuses a word that it does not know.
 func group(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()

@@ -14,19 +14,12 @@ import (
 func newTop(s *app.App) *cobra.Command {
 	cmd := topPoolCommand(s, `Show the fullest pools, or the hosts or namespaces that hold the most addresses.
 Alone it is bcsnetctl top pool. With --watch it also says how fast that changes.`)
-	cmd.Use, cmd.GroupID, cmd.Args = "top", "objects", cobra.ArbitraryArgs
+	cmd.Use, cmd.GroupID = "top", "objects"
 	cmd.Short = "Show what is fullest, and how fast it fills"
 	cmd.Example = `  bcsnetctl top
   bcsnetctl top -w
   bcsnetctl top host
   bcsnetctl top namespace --pool blue`
-	run := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return group(cmd, args)
-		}
-		return run(cmd, args)
-	}
 	cmd.AddCommand(newTopPool(s), newTopHost(s), newTopNamespace(s))
 	return cmd
 }

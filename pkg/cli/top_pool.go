@@ -18,9 +18,11 @@ import (
 
 // topPool shows pools by use. It reads their status alone, so it costs the same however many addresses there are.
 type topPool struct {
-	list  poolList
-	name  string
-	order order[poolTop]
+	*app.App
+	output printer.Output
+	which  resource.Selectors
+	name   string
+	order  order[poolTop]
 }
 
 func newTopPool(s *app.App) *cobra.Command {
@@ -38,14 +40,14 @@ the view began, and FULL IN is when the last one goes if it goes on like that.`)
 }
 
 func topPoolCommand(s *app.App, long string) *cobra.Command {
-	v := &topPool{list: poolList{App: s}}
+	v := &topPool{App: s}
 	v.order.known = poolOrders()
 	cmd := &cobra.Command{Long: long, RunE: app.Runs(v), ValidArgsFunction: cobra.NoFileCompletions}
-	v.list.output.AddToViews(cmd)
+	v.output.AddToViews(cmd)
 	v.order.addTo(cmd)
-	follow.AddWatch(&v.list.output, cmd)
-	v.list.which.AddLabels(cmd, "pools")
-	v.list.which.AddFields(cmd, "pools", "spec.network=net-a")
+	follow.AddWatch(&v.output, cmd)
+	v.which.AddLabels(cmd, "pools")
+	v.which.AddFields(cmd, "pools", "spec.network=net-a")
 	return cmd
 }
 
@@ -57,17 +59,20 @@ func (v *topPool) Complete(args []string) error {
 }
 
 func (v *topPool) Validate() error {
-	if v.name != "" && v.list.which != (resource.Selectors{}) {
+	if v.name != "" && v.which != (resource.Selectors{}) {
 		return app.Usagef("name a pool, or select some with -l or --field-selector")
 	}
-	if err := v.order.validate(v.list.output.Watch); err != nil {
+	if err := v.order.validate(v.output.Watch); err != nil {
 		return err
 	}
-	return v.list.Validate()
+	if err := v.which.Validate(); err != nil {
+		return err
+	}
+	return v.output.Validate()
 }
 
 func (v *topPool) Run(ctx context.Context) error {
-	api, err := resource.NewPools(v.list.App)
+	api, err := resource.NewPools(v.App)
 	if err != nil {
 		return err
 	}
@@ -75,28 +80,28 @@ func (v *topPool) Run(ctx context.Context) error {
 		if _, err := api.Get(ctx, v.name); err != nil {
 			return err
 		}
-		v.list.which.Fields = follow.Named(v.name)
+		v.which.Fields = follow.Named(v.name)
 	}
-	if v.list.output.Watch {
+	if v.output.Watch {
 		return v.watch(ctx)
 	}
-	found, err := api.ListWith(ctx, v.list.which.Options())
+	found, err := api.ListWith(ctx, v.which.Options())
 	if err != nil {
 		return err
 	}
 	rows := make([]poolTop, 0, len(found))
 	for _, p := range found {
-		rows = append(rows, poolTop{p, &trend{now: v.list.Now}})
+		rows = append(rows, poolTop{p, &trend{now: v.Now}})
 	}
 	slices.SortFunc(rows, v.order.compare)
-	if v.list.output.Printer != nil {
-		return v.list.output.Object(v.list.Out, topObjects("PoolTop", rows, v.object))
+	if v.output.Printer != nil {
+		return v.output.Object(v.Out, topObjects("PoolTop", rows, v.object))
 	}
 	columns := addUp(v.columns(), rows, func(p poolTop) *v1.BCSNetPool { return p.BCSNetPool })
-	if err := printer.NewTable(&v.list.output, columns).Write(v.list.Out, rows); err != nil {
+	if err := printer.NewTable(&v.output, columns).Write(v.Out, rows); err != nil {
 		return err
 	}
-	v.list.sumUp(found)
+	sumUpPools(v.App, v.which, found)
 	return nil
 }
 
@@ -106,23 +111,23 @@ func (v *topPool) watch(ctx context.Context) error {
 	read := func(u *unstructured.Unstructured) (poolTop, error) {
 		p, err := resource.ReadPool(u)
 		if trends[p.UID] == nil {
-			trends[p.UID] = &trend{now: v.list.Now}
+			trends[p.UID] = &trend{now: v.Now}
 		}
 		if resource.Counted(p.BCSNetPool) {
 			trends[p.UID].add(p.Status.Active + p.Status.Reserved)
 		}
 		return poolTop{p, trends[p.UID]}, err
 	}
-	show := func(w io.Writer, p poolTop) error { return v.list.output.Object(w, v.object(p)) }
+	show := func(w io.Writer, p poolTop) error { return v.output.Object(w, v.object(p)) }
 	note := func(all []poolTop) string {
 		found := make([]resource.Pool, 0, len(all))
 		for _, p := range all {
 			found = append(found, p.Pool)
 		}
-		return v.list.summary(found)
+		return poolSummary(v.App, v.which, found)
 	}
-	return follow.WatchObjects(ctx, v.list.App, follow.Source{Kind: resource.Of(v1.PoolResource), Which: v.list.which.Options()}, read, &follow.Watched[poolTop]{
-		View:    follow.NewView(v.list.App, &v.list.output, v.columns(), show, note),
+	return follow.WatchObjects(ctx, v.App, follow.Source{Kind: resource.Of(v1.PoolResource), Which: v.which.Options()}, read, &follow.Watched[poolTop]{
+		View:    follow.NewView(v.App, &v.output, v.columns(), show, note),
 		Compare: v.order.compare,
 		Ranked:  true,
 		Items:   map[string]poolTop{},

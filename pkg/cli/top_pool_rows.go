@@ -52,14 +52,14 @@ func poolOrders() []ordering[poolTop] {
 // columns are those of pool list that say how full a pool is, in an order that ends with what matters least.
 func (v *topPool) columns() []printer.Column[poolTop] {
 	var out []printer.Column[poolTop]
-	all := v.list.columns()
+	all := poolColumns(v.App)
 	for _, name := range []string{"NAME", "USED", "FREE", "ACTIVE", "RSVD", "COOLING", "OTHERS", "TOTAL", "STATE", "CIDR", "HOSTS"} {
 		c := all[slices.IndexFunc(all, func(c printer.Column[resource.Pool]) bool { return c.Name == name })]
 		out = append(out, printer.Column[poolTop]{
 			Name: name, Wide: c.Wide || name == "CIDR" || name == "HOSTS", Cell: func(p poolTop) string { return c.Cell(p.Pool) },
 		})
 	}
-	if !v.list.output.Watch {
+	if !v.output.Watch {
 		return out
 	}
 	return slices.Insert(out, 3,
@@ -68,7 +68,7 @@ func (v *topPool) columns() []printer.Column[poolTop] {
 }
 
 func (v *topPool) object(p poolTop) *unstructured.Unstructured {
-	word, attention := resource.PoolState(v.list.App, p.BCSNetPool)
+	word, attention := resource.PoolState(v.App, p.BCSNetPool)
 	o := map[string]any{
 		"apiVersion": app.ProgramName + "/v1", "kind": "PoolTop", "pool": p.Name, "cidr": resource.CidrOf(p.BCSNetPool),
 		"state": word, "attention": attention,
@@ -78,7 +78,7 @@ func (v *topPool) object(p poolTop) *unstructured.Unstructured {
 		o["cooling"], o["others"] = p.Status.Cooling, othersOf(p.BCSNetPool)
 		o["used"] = p.taken()
 	}
-	if v.list.output.Watch {
+	if v.output.Watch {
 		o["perMinute"] = p.perMinute()
 	}
 	return &unstructured.Unstructured{Object: o}

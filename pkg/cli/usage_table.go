@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,6 +40,14 @@ func (r usageRow) used() int64 {
 		return r.total - r.free
 	}
 	return min(r.taken(), r.total)
+}
+
+// quotaText is "8 of 9"; empty where nothing bounds the namespace.
+func (r usageRow) quotaText() string {
+	if !r.bounded {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d", r.counted, r.quota)
 }
 
 // usageRows count the addresses that are taken by host, namespace or pool, the most first. Pools that hold
@@ -113,6 +122,17 @@ func (r *usageRow) add(p ipam.Pool, l ipam.Lease) {
 	default:
 		r.reserved++
 	}
+}
+
+// quotaUse is what counts for the namespaces of a pool that bounds them.
+func quotaUse(p ipam.Pool, taken []ipam.Lease) []ipam.NamespaceUse {
+	has := map[string]int{}
+	for _, l := range taken {
+		for _, ns := range l.ChargedTo() {
+			has[ns]++
+		}
+	}
+	return p.QuotaUse(has)
 }
 
 // table prints who takes how much.
