@@ -143,7 +143,7 @@ func (v *claimCreate) lookAtOwner(ctx context.Context, api *resource.Claims) {
 
 // warnOfOwner says that the owner does not exist, or that it belongs to another workload.
 func (v *claimCreate) warnOfOwner(ctx context.Context, w workload.Workload) error {
-	r, err := newResolver(v.App)
+	r, err := resource.NewResolver(v.App)
 	if err != nil {
 		return err
 	}

@@ -133,7 +133,7 @@ func (v *claimDelete) deleteOne(ctx context.Context, api *resource.Claims, c res
 	if v.DryRun == app.DryRunClient {
 		return nil
 	}
-	return deletePool(ctx, v.App, api.API.Namespace(c.Namespace), c.Name, c.UID)
+	return resource.Delete(ctx, v.App, api.API.Namespace(c.Namespace), c.Name, c.UID)
 }
 
 // waitGone waits until a claim is gone, and says what it waits for.

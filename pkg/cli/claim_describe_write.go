@@ -86,20 +86,12 @@ func (d *claimDescription) columns() []printer.Column[ipam.Lease] {
 		{Name: "ADDRESS", Cell: func(l ipam.Lease) string { return l.Addr.String() }},
 		{Name: "POOL", Cell: func(l ipam.Lease) string { return l.Pool }},
 		{Name: "STATUS", Cell: resource.StatusText},
-		{Name: "POD", Cell: podText},
+		{Name: "POD", Cell: resource.PodText},
 		{Name: "HOST", Cell: func(l ipam.Lease) string { return resource.AddrText(l.Host) }},
 		{Name: "FOR", Cell: func(l ipam.Lease) string { return printers.EscapeTerminal(l.PodPrimaryKey) }},
 		{Name: "UNTIL", Cell: func(l ipam.Lease) string { return resource.UntilText(l.ExpiredTime) }},
 		{Name: "AGE", Cell: func(l ipam.Lease) string { return d.Age(l.Updated) }},
 	}
-}
-
-// podText is the pod that has an address, or had it last.
-func podText(l ipam.Lease) string {
-	if l.PodName == "" {
-		return ""
-	}
-	return l.Namespace + "/" + l.PodName
 }
 
 // next names the commands that change what is.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
@@ -86,7 +87,7 @@ func (v *claimRelease) Run(ctx context.Context) error {
 		all = slices.DeleteFunc(all, func(l ipam.Lease) bool { return !slices.Contains(v.only, l.Addr) })
 	}
 	kept := v.sort(key.String(), all)
-	warnRefill(ctx, v.App, kept)
+	leasing.WarnRefill(ctx, v.App, kept)
 	if len(kept) > 0 && v.DryRun == app.DryRunNone && !v.yes {
 		if err := v.Confirm(ctx, fmt.Sprintf("Give %s back?", humanize.Plural(len(kept), "address"))); err != nil {
 			return err
@@ -96,7 +97,7 @@ func (v *claimRelease) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return giveUpAll(ctx, v.App, leases, &v.output, kept, "given back", v.reason, nil)
+	return leasing.GiveUp(ctx, v.App, leases, &v.output, kept, "given back", v.reason, nil)
 }
 
 // known refuses addresses that are not the claim's.

@@ -14,6 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -25,19 +26,19 @@ func (v *explainPod) propose(ctx context.Context, e *explanation) error {
 	if err != nil {
 		return err
 	}
-	policies, err := newResolver(v.App)
+	policies, err := resource.NewResolver(v.App)
 	if err != nil {
 		return err
 	}
-	a, err := startAllocator(ctx, v.App, func(x *ipam.Index) (allocator.Pods, allocator.ConstraintsFinder) {
+	a, err := leasing.Start(ctx, v.App, func(x *ipam.Index) (allocator.Pods, allocator.ConstraintsFinder) {
 		pods := &workload.Pods{Cached: reader, Live: reader, NodeAddrs: func(string) []netip.Addr { return nil }}
 		return pods, &claim.ConstraintsFinder{Policies: policies, Claims: reader, Index: x}
 	})
 	if err != nil {
 		return err
 	}
-	defer a.stop()
-	if err := a.open(ctx, v.App); err != nil {
+	defer a.Stop()
+	if err := a.Open(ctx, v.App); err != nil {
 		return err
 	}
 	held, fresh, err := a.Propose(ctx, allocator.Request{Host: e.host, Namespace: e.key.Namespace, PodName: e.key.Name, PodUID: e.pod.UID})
@@ -46,7 +47,7 @@ func (v *explainPod) propose(ctx context.Context, e *explanation) error {
 	}
 	e.addresses, e.keeps = slices.Concat(held, fresh), map[netip.Addr]bool{}
 	for _, l := range fresh {
-		now, _ := a.index.Get(l.Addr)
+		now, _ := a.Index.Get(l.Addr)
 		e.keeps[l.Addr] = now.State != ipam.Available
 	}
 	return resource.Explain(v.App, err)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
@@ -110,7 +111,7 @@ func (m heatMap) draw(b *bytes.Buffer, t terminal.Terminal) {
 	b.WriteString(m.legend(t) + "\n")
 	if len(m.problems) > 0 {
 		b.WriteString("\nProblems, draining, being deleted, or on a host that is not in the pool:\n  " +
-			humanize.List(heldBy(m.problems)) + "\n")
+			humanize.List(resource.HeldBy(m.problems)) + "\n")
 	}
 }
 

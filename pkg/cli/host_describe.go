@@ -55,7 +55,7 @@ func (v *hostDescribe) Complete(args []string) error {
 }
 
 func (v *hostDescribe) Validate() error {
-	if !mayBeNode(v.word) {
+	if !resource.MayBeNode(v.word) {
 		hosts, err := resource.ParseHosts([]string{v.word})
 		if err != nil {
 			return err
@@ -168,7 +168,7 @@ func (h *hostView) object() *unstructured.Unstructured {
 		pools = append(pools, p.Name)
 	}
 	for _, l := range h.held {
-		o := leaseObject(l)
+		o := resource.LeaseObject(l)
 		o["pool"] = l.Pool
 		leases = append(leases, o)
 	}

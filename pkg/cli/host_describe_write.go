@@ -34,11 +34,11 @@ func (v *hostDescribe) write(h *hostView) error {
 		}
 		line("State", text)
 	}
-	line("Holds", printer.OrNone(strings.TrimPrefix(takenText(len(h.held), 0), ", ")))
+	line("Holds", printer.OrNone(strings.TrimPrefix(resource.TakenText(len(h.held), 0), ", ")))
 	if err := v.poolsSection(&b, h); err != nil {
 		return err
 	}
-	if err := printer.Indented(&b, "Leases", printer.Table[ipam.Lease]{Headers: true, Columns: slices.DeleteFunc(leaseColumns(v.App, false),
+	if err := printer.Indented(&b, "Leases", printer.Table[ipam.Lease]{Headers: true, Columns: slices.DeleteFunc(resource.LeaseColumns(v.App, false),
 		func(c printer.Column[ipam.Lease]) bool { return c.Wide || c.Name == "HOST" })}, h.held); err != nil {
 		return err
 	}

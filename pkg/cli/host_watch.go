@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
@@ -72,24 +71,11 @@ func (w *hostWatch) take(c follow.Change) (err error) {
 	case c.Kind == watch.Bookmark:
 		w.unread--
 	case c.Source == fromPools:
-		err = keep(w.pools, c, resource.ReadPool)
+		err = follow.Mirror(w.pools, c, resource.ReadPool)
 	case c.Source == fromAddresses:
-		err = keep(w.holders, c, resource.ReadHeldAddr)
+		err = follow.Mirror(w.holders, c, resource.ReadHeldAddr)
 	default:
-		err = keep(w.nodes, c, resource.ReadNode)
-	}
-	return err
-}
-
-// keep has a map follow the objects.
-func keep[T any](all map[string]T, c follow.Change, read func(*unstructured.Unstructured) (T, error)) error {
-	if c.Kind == watch.Deleted {
-		delete(all, c.Name)
-		return nil
-	}
-	item, err := read(c.Object)
-	if err == nil {
-		all[c.Name] = item
+		err = follow.Mirror(w.nodes, c, resource.ReadNode)
 	}
 	return err
 }

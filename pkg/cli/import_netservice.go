@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
@@ -55,11 +56,11 @@ func (v *importNetservice) Complete([]string) error { return nil }
 func (v *importNetservice) Validate() error { return v.output.Validate() }
 
 func (v *importNetservice) Run(ctx context.Context) error {
-	a, err := startAllocator(ctx, v.App, nil)
+	a, err := leasing.Start(ctx, v.App, nil)
 	if err != nil {
 		return err
 	}
-	defer a.stop()
+	defer a.Stop()
 	job, err := v.plan(ctx, a)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
@@ -40,14 +41,14 @@ func (j *netserviceJob) cordoned() (names []string) {
 }
 
 // plan reads both systems and compares them.
-func (v *importNetservice) plan(ctx context.Context, a *localAllocator) (*netserviceJob, error) {
+func (v *importNetservice) plan(ctx context.Context, a *leasing.Allocator) (*netserviceJob, error) {
 	defer v.Say.WaitLater("reading pools, claims, addresses and pods in " + v.Where())()
-	now := a.leases.Now()
+	now := a.Leases.Now()
 	pools, ips, claims, err := v.readOld(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.open(ctx, v.App); err != nil {
+	if err := a.Open(ctx, v.App); err != nil {
 		return nil, err
 	}
 	ours, err := v.ourClaims(ctx)
@@ -59,14 +60,14 @@ func (v *importNetservice) plan(ctx context.Context, a *localAllocator) (*netser
 		return nil, resource.Explain(v.App, err)
 	}
 	job := &netserviceJob{pools: netservice.NewPools(pools, func(name string) bool {
-		_, exists := a.index.Pool(name)
+		_, exists := a.Index.Pool(name)
 		return exists
 	})}
 	for i := range job.pools {
-		a.index.SetPool(store.Pool(&job.pools[i]))
+		a.Index.SetPool(store.Pool(&job.pools[i]))
 	}
 	job.plan = netservice.Make(netservice.Input{
-		IPs: ips, Claims: claims, Index: a.index, Ours: ours, Pods: pods, Now: now, By: v.Author(ctx),
+		IPs: ips, Claims: claims, Index: a.Index, Ours: ours, Pods: pods, Now: now, By: v.Author(ctx),
 	})
 	return job, nil
 }
@@ -144,7 +145,7 @@ func (v *importNetservice) show(job *netserviceJob) error {
 		v.Say.Note("%s %s here already", humanize.Plural(p.Already, "address"), humanize.OneOr(p.Already, "is", "are"))
 	}
 	if len(p.Leases) > 0 && v.output.Printer == nil {
-		columns := slices.DeleteFunc(leaseColumns(v.App, true), func(c printer.Column[ipam.Lease]) bool { return c.Name == "AGE" || c.Name == "IF" })
+		columns := slices.DeleteFunc(resource.LeaseColumns(v.App, true), func(c printer.Column[ipam.Lease]) bool { return c.Name == "AGE" || c.Name == "IF" })
 		if err := printer.NewTable(&v.output, columns).Write(v.Out, p.Leases); err != nil {
 			return err
 		}

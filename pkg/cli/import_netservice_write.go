@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -26,7 +27,7 @@ const takenOver = "taken over"
 
 // carryOut makes pools, claims and leases, in this order: an address that is kept for a claim goes back where there is no
 // such claim. What belongs to a pool or claim that could not be made is left out.
-func (v *importNetservice) carryOut(ctx context.Context, a *localAllocator, job *netserviceJob) (failed app.Several) {
+func (v *importNetservice) carryOut(ctx context.Context, a *leasing.Allocator, job *netserviceJob) (failed app.Several) {
 	unmade := map[string]bool{} // pools and claims
 	api, err := resource.NewPools(v.App)
 	if err != nil {
@@ -82,12 +83,12 @@ func (v *importNetservice) createOne(ctx context.Context, api dynamic.ResourceIn
 }
 
 // createLeases stores leases where nothing has changed since they were planned.
-func (v *importNetservice) createLeases(ctx context.Context, a *localAllocator, job *netserviceJob, todo []ipam.Lease) (failed app.Several) {
+func (v *importNetservice) createLeases(ctx context.Context, a *leasing.Allocator, job *netserviceJob, todo []ipam.Lease) (failed app.Several) {
 	stored, changed := make([]ipam.Lease, len(todo)), make([]bool, len(todo))
 	errs := resource.InBulk(ctx, v.App, todo, takenOver, func(i int, l ipam.Lease) (err error) {
 		if stored[i] = l; v.DryRun != app.DryRunClient {
 			var created bool
-			stored[i], created, err = recovery.Create(ctx, a.leases, l)
+			stored[i], created, err = recovery.Create(ctx, a.Leases, l)
 			changed[i] = err == nil && !created
 		}
 		return resource.Explain(v.App, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -84,19 +85,19 @@ func (v *ipAllocate) Run(ctx context.Context) error {
 		return err
 	}
 	resource.OutlivePipes()
-	a, err := startAllocator(ctx, v.App, nil)
+	a, err := leasing.Start(ctx, v.App, nil)
 	if err != nil {
 		return err
 	}
-	defer a.stop()
+	defer a.Stop()
 	// A pool that is deleted waits this long for requests that do not know of it yet: that counts from the
 	// moment that the pools are read.
 	asking, cancel := context.WithTimeout(ctx, allocator.MaxRequestTime)
 	defer cancel()
-	if err := a.open(asking, v.App); err != nil {
+	if err := a.Open(asking, v.App); err != nil {
 		return err
 	}
-	v.request.StartedAt = a.leases.Now()
+	v.request.StartedAt = a.Leases.Now()
 	if v.DryRun != app.DryRunNone {
 		return v.propose(asking, a)
 	}
@@ -136,7 +137,7 @@ func (v *ipAllocate) unsettled(ctx, asking context.Context, err error) error {
 }
 
 // propose finds out what would be given; with a dry run at the API server, that is asked, too.
-func (v *ipAllocate) propose(ctx context.Context, a *localAllocator) error {
+func (v *ipAllocate) propose(ctx context.Context, a *leasing.Allocator) error {
 	held, fresh, err := a.Propose(ctx, v.request)
 	if err != nil {
 		return err
@@ -145,7 +146,7 @@ func (v *ipAllocate) propose(ctx context.Context, a *localAllocator) error {
 		if v.DryRun != app.DryRunServer {
 			continue
 		}
-		if _, err := a.leases.Write(ctx, l); err != nil {
+		if _, err := a.Leases.Write(ctx, l); err != nil {
 			return resource.Explain(v.App, err)
 		}
 	}
@@ -154,7 +155,7 @@ func (v *ipAllocate) propose(ctx context.Context, a *localAllocator) error {
 
 // tell says what the name has, also when it cannot be printed.
 func (v *ipAllocate) tell(held, fresh []ipam.Lease) error {
-	err := printLeases(v.App, &v.output, leaseColumns(v.App, false), append(held, fresh...))
+	err := resource.PrintLeases(v.App, &v.output, resource.LeaseColumns(v.App, false), append(held, fresh...))
 	for _, l := range held {
 		v.Say.Note("%s has %s of pool %s already", v.owner, l.Addr, l.Pool)
 	}

@@ -139,7 +139,7 @@ func (v *ipDescribe) views(ctx context.Context, plans *ipam.Index, objects []*un
 		}
 	}
 	pods, unread := resource.PodStates(ctx, v.App, all)
-	claims := claimsOfLeases(ctx, v.App, all)
+	claims := resource.ClaimsOfLeases(ctx, v.App, all)
 	var views []addressView
 	for i, l := range all {
 		view := addressView{Lease: l, stored: objects[i], pod: pods[i], unread: unread[i]}

@@ -114,7 +114,7 @@ func (v *ipFind) Run(ctx context.Context) error {
 	if err := printer.Sorted(&v.output.Sort, rows, func(l ipam.Lease) (printer.SortKey, error) { return resource.LeaseSortKey(&v.output.Sort, l) }); err != nil {
 		return err
 	}
-	if err := printLeases(v.App, &v.output, leaseColumns(v.App, !v.active), rows); err != nil {
+	if err := resource.PrintLeases(v.App, &v.output, resource.LeaseColumns(v.App, !v.active), rows); err != nil {
 		return err
 	}
 	v.Say.Note("%s", found.summary(v.text, prefix))

@@ -70,7 +70,7 @@ func (v *ipList) Validate() error {
 }
 
 func (v *ipList) Run(ctx context.Context) error {
-	columns := leaseColumns(v.App, true)
+	columns := resource.LeaseColumns(v.App, true)
 	if v.output.Watch {
 		return watchLeases(ctx, &v.query, v.App, &v.output, columns, countText)
 	}

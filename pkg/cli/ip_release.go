@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
@@ -74,7 +75,7 @@ func (v *ipRelease) Validate() (err error) {
 func (v *ipRelease) Run(ctx context.Context) error {
 	if len(v.addrs) == 0 {
 		v.Say.Note("standard input named no address: nothing to release")
-		return printLeases(v.App, &v.output, leaseColumns(v.App, false), nil)
+		return resource.PrintLeases(v.App, &v.output, resource.LeaseColumns(v.App, false), nil)
 	}
 	leases, err := v.Leases()
 	if err != nil {
@@ -88,13 +89,13 @@ func (v *ipRelease) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	warnRefill(ctx, v.App, held)
+	leasing.WarnRefill(ctx, v.App, held)
 	if len(held) > 0 && v.DryRun == app.DryRunNone && !v.yes {
 		if err := v.Confirm(ctx, fmt.Sprintf("Release %s?", humanize.Plural(len(held), "address"))); err != nil {
 			return err
 		}
 	}
-	return giveUpAll(ctx, v.App, leases, &v.output, held, "released", v.reason, v.sayKept)
+	return leasing.GiveUp(ctx, v.App, leases, &v.output, held, "released", v.reason, v.sayKept)
 }
 
 // check refuses, before anything is written, what must not be released. It returns what is held.
@@ -163,7 +164,7 @@ func (v *ipRelease) known(ctx context.Context, free []ipam.Lease) (failed app.Se
 			outside, why = append(outside, l.Addr), refusal
 		}
 	}
-	return noPool(outside, why), nil
+	return leasing.NoPool(outside, why), nil
 }
 
 // announce says what releasing an address does.

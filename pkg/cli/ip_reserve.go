@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
@@ -11,12 +12,12 @@ import (
 
 // ipReserve is the commands ip reserve and ip unreserve.
 type ipReserve struct {
-	setAside
+	leasing.SetAside
 	args []string
 }
 
 func newIPReserve(s *app.App) *cobra.Command {
-	v := &ipReserve{setAside: setAside{App: s, reserve: true}}
+	v := &ipReserve{SetAside: leasing.SetAside{App: s, Reserve: true}}
 	return v.command(&cobra.Command{
 		Use: "reserve ADDRESS...", Short: "Set free addresses aside: nobody gets them",
 		Long: `Set free addresses aside: single ones, ranges a-b with both ends, or CIDRs, up
@@ -33,7 +34,7 @@ error.
 }
 
 func newIPUnreserve(s *app.App) *cobra.Command {
-	return (&ipReserve{setAside: setAside{App: s}}).command(&cobra.Command{
+	return (&ipReserve{SetAside: leasing.SetAside{App: s}}).command(&cobra.Command{
 		Use: "unreserve ADDRESS...", Short: "Have reserved addresses handed out again",
 		Long: `Have reserved addresses handed out again: single ones, ranges a-b with both
 ends, or CIDRs, up to 4096 in one call. Addresses in use, and addresses that a
@@ -49,9 +50,9 @@ error.
 
 func (v *ipReserve) command(cmd *cobra.Command) *cobra.Command {
 	cmd.Args, cmd.RunE = app.Takes(1, 0), app.Runs(v)
-	app.AddReason(cmd, &v.reason)
+	app.AddReason(cmd, &v.Reason)
 	v.DryRun.AddTo(cmd)
-	v.output.AddToChange(cmd)
+	v.Output.AddToChange(cmd)
 	return cmd
 }
 
@@ -61,14 +62,14 @@ func (v *ipReserve) Complete(args []string) (err error) {
 }
 
 func (v *ipReserve) Validate() (err error) {
-	if v.entries, err = resource.ParseEntries(resource.AddressWords(v.args)); err != nil {
+	if v.Entries, err = resource.ParseEntries(resource.AddressWords(v.args)); err != nil {
 		return err
 	}
-	if err := resource.NotTooMany(ipaddr.SetOf(resource.RangesOf(v.entries)...)); err != nil {
+	if err := resource.NotTooMany(ipaddr.SetOf(resource.RangesOf(v.Entries)...)); err != nil {
 		return err
 	}
-	if err := app.CheckText("--reason", v.reason, ipam.MaxPastReason); err != nil {
+	if err := app.CheckText("--reason", v.Reason, ipam.MaxPastReason); err != nil {
 		return err
 	}
-	return v.output.Validate()
+	return v.Output.Validate()
 }

@@ -60,7 +60,7 @@ func (v *leaseList) Validate() error {
 }
 
 func (v *leaseList) Run(ctx context.Context) error {
-	columns := leaseColumns(v.App, false)
+	columns := resource.LeaseColumns(v.App, false)
 	if v.output.Watch {
 		return watchLeases(ctx, &v.query, v.App, &v.output, columns, useText)
 	}

@@ -4,12 +4,8 @@ import (
 	"context"
 	"net/netip"
 	"runtime/debug"
-	"slices"
 
 	"go4.org/netipx"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
@@ -93,43 +89,4 @@ func (f tally) remark(s *app.App, pool string) {
 	if f.unlisted > 0 {
 		s.Say.Note("pool %s has %s more that nobody has used yet: too many to list", pool, humanize.Plural(f.unlisted, "address"))
 	}
-}
-
-// printLeases prints addresses as a table, or as the objects that they are.
-func printLeases(s *app.App, o *printer.Output, columns []printer.Column[ipam.Lease], leases []ipam.Lease) error {
-	if o.Printer == nil {
-		return printer.NewTable(o, columns).Write(s.Out, leases)
-	}
-	var items []unstructured.Unstructured
-	for _, l := range leases {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(store.Object(l))
-		if err != nil {
-			return err
-		}
-		o := unstructured.Unstructured{Object: content}
-		o.SetManagedFields(nil)
-		items = append(items, o)
-	}
-	return o.List(s.Out, items)
-}
-
-// leaseColumns are the columns of addresses; those of leases leave out the status.
-func leaseColumns(s *app.App, status bool) []printer.Column[ipam.Lease] {
-	columns := []printer.Column[ipam.Lease]{
-		{Name: "ADDRESS", Least: 15, Cell: func(l ipam.Lease) string { return l.Addr.String() }},
-		{Name: "POOL", Least: 12, Cell: func(l ipam.Lease) string { return l.Pool }},
-		{Name: "STATUS", Least: 9, Cell: resource.StatusText},
-		{Name: "HOST", Least: 15, Cell: func(l ipam.Lease) string { return resource.AddrText(l.Host) }},
-		{Name: "NAMESPACE", Least: 16, Cell: func(l ipam.Lease) string { return l.Namespace }},
-		{Name: "POD", Least: 32, Cell: resource.HolderText},
-		{Name: "IF", Least: 4, Cell: func(l ipam.Lease) string { return printers.EscapeTerminal(l.IfName) }},
-		{Name: "CONTAINER", Wide: true, Least: 12, Cell: func(l ipam.Lease) string { return printers.EscapeTerminal(l.ContainerID) }},
-		{Name: "GATEWAY", Wide: true, Least: 15, Cell: func(l ipam.Lease) string { return resource.AddrText(l.Gateway) }},
-		{Name: "CLAIM", Wide: true, Least: 16, Cell: func(l ipam.Lease) string { return l.Claim }},
-		{Name: "AGE", Cell: func(l ipam.Lease) string { return s.Age(l.Updated) }},
-	}
-	if !status {
-		columns = slices.DeleteFunc(columns, func(c printer.Column[ipam.Lease]) bool { return c.Name == "STATUS" })
-	}
-	return columns
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/netip"
 	"slices"
 
@@ -13,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
@@ -80,7 +78,7 @@ func lineageOf(ctx context.Context, s *app.App, key types.NamespacedName, of *ip
 		}
 		return t, fillLineage(ctx, s, t)
 	}
-	resolver, err := newResolver(s)
+	resolver, err := resource.NewResolver(s)
 	if err != nil {
 		return nil, err
 	}
@@ -122,31 +120,10 @@ func fillLineage(ctx context.Context, s *app.App, t *lineage) error {
 	if t.policy.Claim != "" {
 		named = append(named, ipam.Lease{Retention: ipam.Retention{Claim: t.policy.Claim}})
 	}
-	t.claims, t.pools = claimsOfLeases(ctx, s, named), map[string]*v1.BCSNetPool{}
+	t.claims, t.pools = resource.ClaimsOfLeases(ctx, s, named), map[string]*v1.BCSNetPool{}
 	all, err := resource.AllPools(ctx, s)
 	for _, p := range all {
 		t.pools[p.Name] = p.BCSNetPool
 	}
 	return err
-}
-
-// newResolver finds policies by reads from the API server, as the user.
-func newResolver(s *app.App) (*workload.Resolver, error) {
-	cfg, err := s.Connect()
-	if err != nil {
-		return nil, err
-	}
-	h, err := rest.HTTPClientFor(cfg)
-	if err != nil {
-		return nil, s.ConfigProblem(err)
-	}
-	owners, err := workload.NewOwners(cfg, h, s.Now, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return nil, s.ConfigProblem(err)
-	}
-	api, err := resource.NewClaims(s)
-	if err != nil {
-		return nil, err
-	}
-	return &workload.Resolver{Owners: owners, Namespace: resource.SystemNamespace, ClaimsFor: api.MadeFor}, nil
 }

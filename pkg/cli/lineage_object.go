@@ -14,7 +14,7 @@ import (
 func (t *lineage) object(kind string) *unstructured.Unstructured {
 	addresses := []any{}
 	for _, l := range t.leases {
-		o := leaseObject(l)
+		o := resource.LeaseObject(l)
 		o["status"], o["pool"], o["claim"], o["for"], o["until"] = resource.StatusText(l), l.Pool, l.Claim, l.PodPrimaryKey, l.ExpiredTime
 		addresses = append(addresses, o)
 	}

@@ -23,7 +23,7 @@ func newPoolAddHost(s *app.App) *cobra.Command {
 the CNI plugin sends. A host that the pool already has, by itself or in a host
 subnet, is no error.
 
-` + hostArgsHelp,
+` + resource.HostArgsHelp,
 		Example: `  bcsnetctl pool add-host blue 10.0.0.13
   bcsnetctl pool add-host blue 10.0.0.13 10.0.0.14 --dry-run=client
   bcsnetctl pool add-host blue --selector rack=7
@@ -39,11 +39,11 @@ func (v *poolAddHost) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	nodes, err := v.from.matched(ctx, v.App)
+	nodes, err := v.from.Matched(ctx, v.App)
 	if err != nil {
 		return err
 	}
-	hosts := withFirst(v.from.hosts, nodes)
+	hosts := resource.WithFirst(v.from.Hosts, nodes)
 	if len(hosts) == 0 {
 		v.Say.Note("no host is named: nothing to add")
 	}

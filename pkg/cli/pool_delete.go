@@ -8,10 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/follow"
@@ -164,30 +160,10 @@ func (v *poolDelete) deleteAll(ctx context.Context, api *resource.Pools, all []r
 	return failed.OrNil()
 }
 
-// deleteTime is how long the answer to a deletion is waited for.
-const deleteTime = 10 * time.Second
-
 // deleteOne deletes the pool that was shown, not another one that has taken its name meanwhile.
 func (v *poolDelete) deleteOne(ctx context.Context, api *resource.Pools, p resource.Pool) error {
 	if v.DryRun == app.DryRunClient {
 		return nil
 	}
-	return deletePool(ctx, v.App, api.API, p.Name, p.UID)
-}
-
-// deletePool deletes an object by name and UID; one that is gone is no error.
-func deletePool(ctx context.Context, s *app.App, api dynamic.ResourceInterface, name string, uid types.UID) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	// A deletion that was sent is waited for, also when the user interrupts: else nobody knew whether it began.
-	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteTime)
-	defer cancel()
-	err := api.Delete(sending, name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &uid}, DryRun: s.DryRun.Options(),
-	})
-	if apierrors.IsNotFound(err) && !resource.NoSuchResource(err) {
-		return nil
-	}
-	return resource.Explain(s, err)
+	return resource.Delete(ctx, v.App, api.API, p.Name, p.UID)
 }

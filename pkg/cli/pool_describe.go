@@ -125,6 +125,6 @@ func (d *description) take(l ipam.Lease) error {
 }
 
 // room is the room of the pool. Addresses that cool down are held as far as that goes.
-func (d *description) room() room {
-	return roomOf(d.pool.BCSNetPool, d.plan, d.active+d.reserved-d.retired+d.pool.Status.Cooling, d.retired)
+func (d *description) room() resource.Room {
+	return resource.RoomOf(d.pool.BCSNetPool, d.plan, d.active+d.reserved-d.retired+d.pool.Status.Cooling, d.retired)
 }

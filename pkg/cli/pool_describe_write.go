@@ -55,23 +55,23 @@ func (d *description) head(b *bytes.Buffer) {
 		line("Hosts in", "%s (%s)", humanize.List(p.Spec.HostSubnets), humanize.Plural(len(d.covered), "node"))
 	}
 	room := d.room()
-	text := fmt.Sprintf("%s of %s free", app.Count(room.free), app.Count(room.total))
+	text := fmt.Sprintf("%s of %s free", app.Count(room.Free), app.Count(room.Total))
 	if d.active > 0 {
 		text += fmt.Sprintf(", %d active", d.active)
 	}
 	if d.reserved > 0 {
 		text += fmt.Sprintf(", %d reserved", d.reserved)
 	}
-	if n := p.Status.Cooling; room.counted && n > 0 {
+	if n := p.Status.Cooling; room.Counted && n > 0 {
 		text += fmt.Sprintf(", %d cooling", n)
 	}
-	if room.others > 0 {
-		text += fmt.Sprintf(", %d leased by other pools", room.others)
+	if room.Others > 0 {
+		text += fmt.Sprintf(", %d leased by other pools", room.Others)
 	}
-	if room.free < room.total {
-		text += ", used " + d.Terminal.Used(room.total-room.free, room.total)
+	if room.Free < room.Total {
+		text += ", used " + d.Terminal.Used(room.Total-room.Free, room.Total)
 	}
-	if !room.counted {
+	if !room.Counted {
 		text += " (counted here: no controller has seen the pool as it is now)"
 	}
 	line("Capacity", "%s", text)

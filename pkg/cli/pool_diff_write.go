@@ -140,7 +140,7 @@ func fieldChanges(c poolChange) []any {
 func effectObject(e poolEffects) map[string]any {
 	drains, cutOff, overlaps := []any{}, []any{}, []any{}
 	for _, l := range e.drains {
-		drains = append(drains, leaseObject(l))
+		drains = append(drains, resource.LeaseObject(l))
 	}
 	for _, h := range e.cutOff {
 		cutOff = append(cutOff, map[string]any{"host": h.host.String(), "leases": int64(h.held)})
@@ -152,16 +152,4 @@ func effectObject(e poolEffects) map[string]any {
 		"added": ipaddr.FormatSet(e.more), "removed": ipaddr.FormatSet(e.fewer), "drains": drains,
 		"hostsCutOff": cutOff, "overlaps": overlaps, "keepOldGateway": int64(e.oldGateway),
 	}
-}
-
-// leaseObject is an address and who has it, in a view.
-func leaseObject(l ipam.Lease) map[string]any {
-	o := map[string]any{"address": l.Addr.String(), "state": l.State.String()}
-	if l.State == ipam.Active {
-		o["holder"] = l.Who()
-		if l.Host.IsValid() {
-			o["host"] = l.Host.String()
-		}
-	}
-	return o
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"go4.org/netipx"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
@@ -94,7 +93,7 @@ func (e poolEffects) say() (out []effect) {
 		out = append(out, effect{fmt.Sprintf(format, args...), grave})
 	}
 	if n := len(e.drains); n > 0 {
-		add(true, "%s held would drain: %s", humanize.Plural(n, "address")+humanize.OneOr(n, " that is", " that are"), humanize.List(heldBy(e.drains)))
+		add(true, "%s held would drain: %s", humanize.Plural(n, "address")+humanize.OneOr(n, " that is", " that are"), humanize.List(resource.HeldBy(e.drains)))
 	}
 	for _, h := range e.cutOff {
 		add(true, "host %s could no longer draw and holds %s, which %s until %s", h.host, humanize.Plural(h.held, "address"),
@@ -119,22 +118,6 @@ func (e poolEffects) say() (out []effect) {
 	}
 	if len(e.fewer.Ranges()) > 0 {
 		add(false, "%s fewer: %s", resource.Addresses(e.fewer), resource.Spell(e.fewer))
-	}
-	return out
-}
-
-// heldBy says who has addresses: "10.0.0.20 (default/web-0 on 10.0.0.11)".
-func heldBy(held []ipam.Lease) []string {
-	var out []string
-	for _, l := range held {
-		who := "reserved"
-		switch {
-		case l.State == ipam.Active && l.Host.IsValid():
-			who = printers.EscapeTerminal(l.Who()) + " on " + l.Host.String()
-		case l.State == ipam.Active:
-			who = printers.EscapeTerminal(l.Who())
-		}
-		out = append(out, fmt.Sprintf("%s (%s)", l.Addr, who))
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
 // poolHosts is a pool and hosts: what add-host and remove-host are told.
@@ -13,22 +14,22 @@ type poolHosts struct {
 	output printer.Output
 	name   string
 	typed  int
-	from   hostArgs
+	from   resource.HostArgs
 }
 
 func (v *poolHosts) addTo(cmd *cobra.Command) {
-	v.from.addTo(v.App, cmd)
+	v.from.AddTo(v.App, cmd)
 	v.DryRun.AddTo(cmd)
 	v.output.AddToChange(cmd)
 }
 
 func (v *poolHosts) Complete(args []string) error {
 	v.name, v.typed = args[0], len(args)-1
-	return v.from.read(v.App, args[1:])
+	return v.from.Read(v.App, args[1:])
 }
 
 func (v *poolHosts) Validate() error {
-	if err := v.from.validate(v.typed); err != nil {
+	if err := v.from.Validate(v.typed); err != nil {
 		return err
 	}
 	return v.output.Validate()

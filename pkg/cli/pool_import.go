@@ -9,6 +9,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/follow"
+	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
@@ -129,7 +130,7 @@ func (v *poolImport) reserve(ctx context.Context, r reservedRange, created bool)
 		v.Say.Done("%s reserved: %s", humanize.Plural(len(resource.AddressesOf(entries)), "address"), resource.Spell(ipaddr.SetOf(resource.RangesOf(entries)...)))
 		return nil
 	}
-	again := &setAside{App: v.App, entries: entries, reason: r.Reason, by: r.By, reserve: true, again: true}
-	again.output.Add(&cobra.Command{}, printer.ObjectFormats())
+	again := &leasing.SetAside{App: v.App, Entries: entries, Reason: r.Reason, By: r.By, Reserve: true, Again: true}
+	again.Output.Add(&cobra.Command{}, printer.ObjectFormats())
 	return again.Run(ctx)
 }

@@ -76,21 +76,21 @@ func (v *poolList) Run(ctx context.Context) error {
 		}
 		return v.output.List(v.Out, items)
 	}
-	columns := addUp(poolColumns(v.App), all, func(p resource.Pool) *v1.BCSNetPool { return p.BCSNetPool })
+	columns := resource.AddUp(resource.PoolColumns(v.App), all, func(p resource.Pool) *v1.BCSNetPool { return p.BCSNetPool })
 	if err := printer.NewTable(&v.output, columns).Write(v.Out, all); err != nil {
 		return err
 	}
-	sumUpPools(v.App, v.which, all)
+	resource.SumUpPools(v.App, v.which, all)
 	return nil
 }
 
 // watch goes on and shows what changes.
 func (v *poolList) watch(ctx context.Context) error {
-	summary := func(all []resource.Pool) string { return poolSummary(v.App, v.which, all) }
+	summary := func(all []resource.Pool) string { return resource.PoolSummary(v.App, v.which, all) }
 	show := func(w io.Writer, p resource.Pool) error { return v.output.Object(w, p.Stored) }
 	return follow.WatchObjects(ctx, v.App, follow.Source{Kind: resource.Of(v1.PoolResource), Which: v.which.Options()}, resource.ReadPool,
 		&follow.Watched[resource.Pool]{
-			View:    follow.NewView(v.App, &v.output, poolColumns(v.App), show, summary),
+			View:    follow.NewView(v.App, &v.output, resource.PoolColumns(v.App), show, summary),
 			Compare: func(a, b resource.Pool) int { return cmp.Compare(a.Name, b.Name) },
 			Items:   map[string]resource.Pool{},
 		})

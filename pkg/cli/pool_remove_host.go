@@ -24,7 +24,7 @@ func newPoolRemoveHost(s *app.App) *cobra.Command {
 as they are; when the machine is gone for good, bcsnetctl release-host frees
 them. A host in a host subnet of the pool cannot be taken out alone.
 
-` + hostArgsHelp,
+` + resource.HostArgsHelp,
 		Example: `  bcsnetctl pool remove-host blue 10.0.0.13
   bcsnetctl pool remove-host blue 10.0.0.13 10.0.0.14 --dry-run=client
   bcsnetctl pool remove-host blue --selector rack=7`,
@@ -39,7 +39,7 @@ func (v *poolRemoveHost) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	nodes, err := v.from.matched(ctx, v.App)
+	nodes, err := v.from.Matched(ctx, v.App)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (v *poolRemoveHost) Run(ctx context.Context) error {
 		if err := v.removable(p, nodes); err != nil {
 			return nil, err
 		}
-		gone, others = listedOf(p.Spec.Hosts, v.from.hosts, nodes)
+		gone, others = listedOf(p.Spec.Hosts, v.from.Hosts, nodes)
 		if len(gone) == 0 {
 			return nil, nil
 		}
@@ -73,7 +73,7 @@ func (v *poolRemoveHost) Run(ctx context.Context) error {
 // removable refuses hosts that the pool does not list, and those that could draw all the same.
 func (v *poolRemoveHost) removable(p resource.Pool, nodes []resource.Node) error {
 	networks := resource.HostSubnetsOf(p)
-	addrs := slices.Clone(v.from.hosts)
+	addrs := slices.Clone(v.from.Hosts)
 	for _, n := range nodes {
 		addrs = append(addrs, n.Internal...)
 	}
@@ -83,7 +83,7 @@ func (v *poolRemoveHost) removable(p resource.Pool, nodes []resource.Node) error
 				WithHint("change hostSubnets: bcsnetctl pool edit %s", v.name)
 		}
 	}
-	for _, h := range v.from.hosts {
+	for _, h := range v.from.Hosts {
 		if resource.HostIndex(p.Spec.Hosts, h) < 0 {
 			return v.absent(p, h)
 		}

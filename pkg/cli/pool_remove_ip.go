@@ -122,7 +122,7 @@ func (v *poolRemoveIP) draining(ctx context.Context, gone *netipx.IPSet) {
 		v.Say.Warn("it is unknown whether some of them are in use: %v", err)
 		return
 	}
-	switch who := heldBy(held); len(who) {
+	switch who := resource.HeldBy(held); len(who) {
 	case 0:
 	case 1:
 		v.Say.Warn("1 of them is in use and will drain: %s", who[0])

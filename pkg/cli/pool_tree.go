@@ -53,7 +53,7 @@ func (v *poolTree) Validate() error {
 }
 
 func (v *poolTree) Run(ctx context.Context) error {
-	all, err := choosePools(ctx, v.App, v.names)
+	all, err := resource.ChoosePools(ctx, v.App, v.names)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (v *poolTree) Run(ctx context.Context) error {
 		v.Say.Note("no pools in %s", v.Where())
 		return nil
 	}
-	held, err := leasesHeldIn(ctx, v.App, v.names, func(l ipam.Lease) bool { return l.State != ipam.Available })
+	held, err := resource.LeasesHeldIn(ctx, v.App, v.names, func(l ipam.Lease) bool { return l.State != ipam.Available })
 	if err != nil {
 		return err
 	}
@@ -77,32 +77,4 @@ func (v *poolTree) Run(ctx context.Context) error {
 	printer.DrawTree(&b, trees, printer.StrokesOf(v.Terminal), v.depth)
 	_, err = v.Out.Write(b.Bytes())
 	return err
-}
-
-// choosePools reads the pools that were named, each once, or all.
-func choosePools(ctx context.Context, s *app.App, names []string) ([]resource.Pool, error) {
-	api, err := resource.NewPools(s)
-	if err != nil {
-		return nil, err
-	}
-	if len(names) == 0 {
-		return api.List(ctx)
-	}
-	return api.Named(ctx, names)
-}
-
-// leasesHeldIn are the addresses of pools that match takes, in order; of all pools where none is named.
-func leasesHeldIn(ctx context.Context, s *app.App, names []string, match func(ipam.Lease) bool) ([]ipam.Lease, error) {
-	if len(names) == 0 {
-		return resource.HeldLeases(ctx, s, resource.LeaseQuery{}, match)
-	}
-	var all []ipam.Lease
-	for _, name := range names {
-		held, err := resource.HeldLeases(ctx, s, resource.LeaseQuery{Pool: name}, match)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, held...)
-	}
-	return all, nil
 }

@@ -2,11 +2,9 @@ package cli
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -98,7 +96,7 @@ func (n networkNode) branch() printer.Branch {
 		active, reserved = active+p.active, reserved+p.reserved
 		b.Under = append(b.Under, p.branch())
 	}
-	b.About = humanize.Plural(len(n.pools), "pool") + takenText(active, reserved)
+	b.About = humanize.Plural(len(n.pools), "pool") + resource.TakenText(active, reserved)
 	if n.name == "" {
 		b.Name = "(no network)"
 	}
@@ -106,7 +104,7 @@ func (n networkNode) branch() printer.Branch {
 }
 
 func (n poolNode) branch() printer.Branch {
-	b := printer.Branch{Name: n.pool.Name, About: resource.CidrOf(n.pool.BCSNetPool) + takenText(n.active, n.reserved)}
+	b := printer.Branch{Name: n.pool.Name, About: resource.CidrOf(n.pool.BCSNetPool) + resource.TakenText(n.active, n.reserved)}
 	if resource.Counted(n.pool.BCSNetPool) {
 		b.About += ", " + app.Count(n.pool.Status.Available) + " free"
 	}
@@ -135,19 +133,6 @@ func (n hostNode) branch() printer.Branch {
 		b.Under = append(b.Under, printer.Branch{Name: l.Addr.String(), About: who})
 	}
 	return b
-}
-
-func takenText(active, reserved int) string {
-	var b strings.Builder
-	for _, of := range []struct {
-		n    int
-		what string
-	}{{active, "active"}, {reserved, "reserved"}} {
-		if of.n > 0 {
-			fmt.Fprintf(&b, ", %d %s", of.n, of.what)
-		}
-	}
-	return b.String()
 }
 
 // treeObjects is the tree for -o json and the like.
@@ -184,7 +169,7 @@ func (n poolNode) object(depth int) map[string]any {
 		if depth >= treeLevels {
 			addresses := []any{}
 			for _, l := range h.held {
-				addresses = append(addresses, leaseObject(l))
+				addresses = append(addresses, resource.LeaseObject(l))
 			}
 			host["addresses"] = addresses
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
@@ -65,11 +66,11 @@ func (v *rebuildVerb) Run(ctx context.Context) error {
 	if _, err := api.Named(ctx, v.names); err != nil {
 		return err
 	}
-	a, err := startAllocator(ctx, v.App, nil)
+	a, err := leasing.Start(ctx, v.App, nil)
 	if err != nil {
 		return err
 	}
-	defer a.stop()
+	defer a.Stop()
 	plan, err := v.plan(ctx, a)
 	if err != nil {
 		return err
@@ -93,14 +94,14 @@ func (v *rebuildVerb) Run(ctx context.Context) error {
 	}
 	var printed error
 	if v.output.Printer != nil {
-		printed = printLeases(v.App, &v.output, nil, made)
+		printed = resource.PrintLeases(v.App, &v.output, nil, made)
 	}
 	return app.Several{err, printed, conflictsStay(plan.Conflicts)}.Compact()
 }
 
 // again looks at the pods once more: they may have changed while the user was asked. What is done is what was
 // shown, and still needed.
-func (v *rebuildVerb) again(ctx context.Context, a *localAllocator, shown recovery.Plan) (recovery.Plan, error) {
+func (v *rebuildVerb) again(ctx context.Context, a *leasing.Allocator, shown recovery.Plan) (recovery.Plan, error) {
 	now, err := v.plan(ctx, a)
 	if err != nil {
 		return now, err

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -16,11 +17,11 @@ import (
 const rebuilt = "rebuilt"
 
 // create stores leases, and returns those that are their pods' now and those that somebody else has by now.
-func (v *rebuildVerb) create(ctx context.Context, a *localAllocator, todo []ipam.Lease) (made []ipam.Lease, late []recovery.Conflict, err error) {
+func (v *rebuildVerb) create(ctx context.Context, a *leasing.Allocator, todo []ipam.Lease) (made []ipam.Lease, late []recovery.Conflict, err error) {
 	stored := make([]ipam.Lease, len(todo))
 	failed := resource.InBulk(ctx, v.App, todo, rebuilt, func(i int, l ipam.Lease) (err error) {
 		if stored[i] = l; v.DryRun != app.DryRunClient {
-			stored[i], _, err = recovery.Create(ctx, a.leases, l)
+			stored[i], _, err = recovery.Create(ctx, a.Leases, l)
 		}
 		return resource.Explain(v.App, err)
 	})

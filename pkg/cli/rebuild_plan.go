@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
@@ -20,12 +21,12 @@ import (
 
 // plan compares what pods report with the leases that there are. The leases are followed: what they say is never
 // older than the pods.
-func (v *rebuildVerb) plan(ctx context.Context, a *localAllocator) (plan recovery.Plan, err error) {
+func (v *rebuildVerb) plan(ctx context.Context, a *leasing.Allocator) (plan recovery.Plan, err error) {
 	defer v.Say.WaitLater("reading all pods in " + v.Where())()
-	if err := a.open(ctx, v.App); err != nil {
+	if err := a.Open(ctx, v.App); err != nil {
 		return plan, err
 	}
-	if len(a.index.Pools()) == 0 {
+	if len(a.Index.Pools()) == 0 {
 		return plan, app.Refuse(app.ReasonPoolNotFound, "there are no pools, and leases are those of a pool's addresses").
 			WithHint("make the pools again first: kubectl apply -f POOLS")
 	}
@@ -37,13 +38,13 @@ func (v *rebuildVerb) plan(ctx context.Context, a *localAllocator) (plan recover
 	for _, n := range nodes {
 		hosts[n.Name] = n.Addrs
 	}
-	now := a.leases.Now()
+	now := a.Leases.Now()
 	pods, err := resource.AllPods(ctx, v.App)
 	if err != nil {
 		return plan, resource.Explain(v.App, err)
 	}
 	plan = recovery.Make(recovery.Input{
-		Now: now, Index: a.index, Pods: slices.Values(pods),
+		Now: now, Index: a.Index, Pods: slices.Values(pods),
 		Hosts: func(p workload.Pod) []netip.Addr { return slices.Concat(hosts[p.Node], p.HostIPs) },
 	})
 	if len(v.names) > 0 {
@@ -85,7 +86,7 @@ func (v *rebuildVerb) show(ctx context.Context, plan recovery.Plan) error {
 
 // planColumns are those of leases, without what a pod does not tell.
 func (v *rebuildVerb) planColumns() []printer.Column[ipam.Lease] {
-	return slices.DeleteFunc(leaseColumns(v.App, false), func(c printer.Column[ipam.Lease]) bool { return c.Name == "AGE" || c.Name == "CONTAINER" })
+	return slices.DeleteFunc(resource.LeaseColumns(v.App, false), func(c printer.Column[ipam.Lease]) bool { return c.Name == "AGE" || c.Name == "CONTAINER" })
 }
 
 func (v *rebuildVerb) tellConflicts(all []recovery.Conflict) {

@@ -22,7 +22,7 @@ type releaseHost struct {
 	*app.App
 	output printer.Output
 	typed  int
-	from   hostArgs
+	from   resource.HostArgs
 	hosts  []netip.Addr
 	reason string
 	force  bool
@@ -45,7 +45,7 @@ A node that is Ready is on: where a host with addresses in use is one, nothing
 is released of any host without --force. Nodes that are not Ready and hosts that
 are no node, as when the machine is gone, need no flag.
 
-` + hostArgsHelp + ` A host
+` + resource.HostArgsHelp + ` A host
 that holds nothing is no error. Several hosts are looked at once more at the end:
 what one of them took before its turn came is freed, too. What fails can be run
 again: it does the rest. With --wait the command does that itself, and frees what
@@ -55,7 +55,7 @@ a host takes meanwhile, until two looks in a row find nothing.`,
   bcsnetctl host list -o jsonpath='` + goneHosts + `' | bcsnetctl release-host -`,
 		ValidArgsFunction: resource.CompleteHosts(s),
 	}
-	v.from.addTo(s, cmd)
+	v.from.AddTo(s, cmd)
 	cmd.Flags().BoolVar(&v.force, "force", false, "also take the addresses of hosts that are Ready nodes")
 	cmd.Flags().BoolVar(&v.wait, "wait", false, "go on until each host holds nothing; a dry run does not wait")
 	cmd.Flags().DurationVar(&v.timeout, "timeout", time.Minute, "how long to wait once each host was tried; 0 is for ever")
@@ -75,14 +75,14 @@ func newHostRelease(s *app.App) *cobra.Command {
 
 func (v *releaseHost) Complete(args []string) error {
 	v.typed = len(args)
-	return v.from.read(v.App, args)
+	return v.from.Read(v.App, args)
 }
 
 func (v *releaseHost) Validate() error {
-	if err := v.from.validate(v.typed); err != nil {
+	if err := v.from.Validate(v.typed); err != nil {
 		return err
 	}
-	v.from.nodes, v.from.names = append(v.from.nodes, v.from.names...), nil
+	v.from.Nodes, v.from.Names = append(v.from.Nodes, v.from.Names...), nil
 	if err := app.CheckText("--reason", v.reason, ipam.MaxPastReason); err != nil {
 		return err
 	}
@@ -97,13 +97,13 @@ func (v *releaseHost) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	nodes, err := v.from.matched(ctx, v.App)
+	nodes, err := v.from.Matched(ctx, v.App)
 	if f, ok := errors.AsType[*app.Failure](err); ok && f.Reason == app.ReasonNodeNotFound {
 		return f.WithHint("a machine whose node is gone is named by its IP; see them: bcsnetctl host list")
 	} else if err != nil {
 		return err
 	}
-	v.hosts = withAll(v.from.hosts, nodes)
+	v.hosts = resource.WithAll(v.from.Hosts, nodes)
 	resource.OutlivePipes()
 	if len(v.hosts) == 0 {
 		v.Say.Note("no host is named: nothing to release")
@@ -129,7 +129,7 @@ func (v *releaseHost) Run(ctx context.Context) error {
 		}
 	}
 	slices.SortFunc(r.released, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
-	if err := printLeases(v.App, &v.output, leaseColumns(v.App, false), r.released); err != nil {
+	if err := resource.PrintLeases(v.App, &v.output, resource.LeaseColumns(v.App, false), r.released); err != nil {
 		failed = append(failed, err)
 	}
 	return failed.OrNil()

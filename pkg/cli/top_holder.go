@@ -118,7 +118,7 @@ func (v *topHolder) watch(ctx context.Context, query resource.LeaseQuery) error 
 			v.whole = true
 			return nil
 		}
-		return keep(v.held, c, resource.ReadHeldAddr)
+		return follow.Mirror(v.held, c, resource.ReadHeldAddr)
 	}
 	tick := func() error {
 		if v.whole && v.stale {

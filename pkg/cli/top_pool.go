@@ -97,11 +97,11 @@ func (v *topPool) Run(ctx context.Context) error {
 	if v.output.Printer != nil {
 		return v.output.Object(v.Out, topObjects("PoolTop", rows, v.object))
 	}
-	columns := addUp(v.columns(), rows, func(p poolTop) *v1.BCSNetPool { return p.BCSNetPool })
+	columns := resource.AddUp(v.columns(), rows, func(p poolTop) *v1.BCSNetPool { return p.BCSNetPool })
 	if err := printer.NewTable(&v.output, columns).Write(v.Out, rows); err != nil {
 		return err
 	}
-	sumUpPools(v.App, v.which, found)
+	resource.SumUpPools(v.App, v.which, found)
 	return nil
 }
 
@@ -124,7 +124,7 @@ func (v *topPool) watch(ctx context.Context) error {
 		for _, p := range all {
 			found = append(found, p.Pool)
 		}
-		return poolSummary(v.App, v.which, found)
+		return resource.PoolSummary(v.App, v.which, found)
 	}
 	return follow.WatchObjects(ctx, v.App, follow.Source{Kind: resource.Of(v1.PoolResource), Which: v.which.Options()}, read, &follow.Watched[poolTop]{
 		View:    follow.NewView(v.App, &v.output, v.columns(), show, note),

@@ -52,7 +52,7 @@ func poolOrders() []ordering[poolTop] {
 // columns are those of pool list that say how full a pool is, in an order that ends with what matters least.
 func (v *topPool) columns() []printer.Column[poolTop] {
 	var out []printer.Column[poolTop]
-	all := poolColumns(v.App)
+	all := resource.PoolColumns(v.App)
 	for _, name := range []string{"NAME", "USED", "FREE", "ACTIVE", "RSVD", "COOLING", "OTHERS", "TOTAL", "STATE", "CIDR", "HOSTS"} {
 		c := all[slices.IndexFunc(all, func(c printer.Column[resource.Pool]) bool { return c.Name == name })]
 		out = append(out, printer.Column[poolTop]{
@@ -75,7 +75,7 @@ func (v *topPool) object(p poolTop) *unstructured.Unstructured {
 	}
 	if resource.Counted(p.BCSNetPool) {
 		o["total"], o["active"], o["reserved"], o["free"] = p.Status.Capacity, p.Status.Active, p.Status.Reserved, p.Status.Available
-		o["cooling"], o["others"] = p.Status.Cooling, othersOf(p.BCSNetPool)
+		o["cooling"], o["others"] = p.Status.Cooling, resource.OthersOf(p.BCSNetPool)
 		o["used"] = p.taken()
 	}
 	if v.output.Watch {

@@ -104,7 +104,7 @@ func (v *usage) Validate() (err error) {
 func (v *usage) svg() bool { return *v.output.Flags.OutputFormat == formatSVG }
 
 func (v *usage) Run(ctx context.Context) error {
-	chosen, err := choosePools(ctx, v.App, v.names)
+	chosen, err := resource.ChoosePools(ctx, v.App, v.names)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (v *usage) Run(ctx context.Context) error {
 		all = append(all, known[p.Name])
 	}
 	now := v.Now()
-	taken, err := leasesHeldIn(ctx, v.App, v.names, func(l ipam.Lease) bool {
+	taken, err := resource.LeasesHeldIn(ctx, v.App, v.names, func(l ipam.Lease) bool {
 		return l.State != ipam.Available || resource.CoolingIn(known[l.Pool], l, now)
 	})
 	if err != nil {

@@ -77,8 +77,8 @@ func usageRows(by string, all []resource.Pool, plans map[string]ipam.Pool, taken
 			}
 		}
 		if by == "pool" {
-			r, room := row(p.Name), roomOf(p.BCSNetPool, plan, held, beside)
-			r.total, r.free, r.others, r.served = room.total, room.free, room.others, room.counted
+			r, room := row(p.Name), resource.RoomOf(p.BCSNetPool, plan, held, beside)
+			r.total, r.free, r.others, r.served = room.Total, room.Free, room.Others, room.Counted
 		}
 	}
 	if by == "namespace" && len(all) == 1 {

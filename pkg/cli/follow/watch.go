@@ -207,3 +207,16 @@ func Run(ctx context.Context, s *app.App, from []Source, take func(Change) error
 	}
 	return nil
 }
+
+// Mirror brings a map of objects, by their names, up to date with a change.
+func Mirror[T any](all map[string]T, c Change, read func(*unstructured.Unstructured) (T, error)) error {
+	if c.Kind == watch.Deleted {
+		delete(all, c.Name)
+		return nil
+	}
+	item, err := read(c.Object)
+	if err == nil {
+		all[c.Name] = item
+	}
+	return err
+}

@@ -10,6 +10,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 )
 
@@ -94,4 +95,12 @@ func ClaimState(c *v1.BCSNetIPClaim) (word string, attention bool) {
 func ManagedClaim(c Claim) *app.Failure {
 	return app.Refuse(app.ReasonClaimManaged, "claim %s was made from annotations, and the controller keeps its spec as they say", c.FullName()).
 		WithHint("change the annotations of %s; which ones: bcsnetctl explain POD", OwnerText(c.BCSNetIPClaim))
+}
+
+// PodText names the pod that has an address, or had it last.
+func PodText(l ipam.Lease) string {
+	if l.PodName == "" {
+		return ""
+	}
+	return l.Namespace + "/" + l.PodName
 }

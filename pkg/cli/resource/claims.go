@@ -173,3 +173,40 @@ func (c *Claims) unknown(ctx context.Context, key types.NamespacedName) error {
 func LeasesOfClaim(ctx context.Context, s *app.App, claim string) ([]ipam.Lease, error) {
 	return HeldLeases(ctx, s, LeaseQuery{Claim: claim}, func(l ipam.Lease) bool { return l.State != ipam.Available })
 }
+
+// ClaimsOfLeases reads the claims that leases name, by namespace/name. One that is not there, or cannot be read, is left
+// out: what the addresses say of it remains.
+func ClaimsOfLeases(ctx context.Context, s *app.App, leases []ipam.Lease) map[string]*v1.BCSNetIPClaim {
+	found := map[string]*v1.BCSNetIPClaim{}
+	var api *Claims
+	for _, l := range leases {
+		if _, known := found[l.Claim]; known || l.Claim == "" {
+			continue
+		}
+		found[l.Claim] = nil
+		if api == nil {
+			var err error
+			if api, err = NewClaims(s); err != nil {
+				return found
+			}
+		}
+		c, err := findClaims(ctx, api, l.Claim)
+		switch {
+		case err == nil:
+			found[l.Claim] = c.BCSNetIPClaim
+		case !apierrors.IsNotFound(err):
+			s.Say.Warn("claim %s cannot be read: %v", l.Claim, Explain(s, err))
+		}
+	}
+	return found
+}
+
+// findClaims reads the claim that an address names; the error is the API server's.
+func findClaims(ctx context.Context, c *Claims, name string) (Claim, error) {
+	namespace, name, _ := strings.Cut(name, "/")
+	stored, err := c.API.Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return Claim{}, err
+	}
+	return ReadClaim(stored)
+}

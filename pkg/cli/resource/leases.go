@@ -57,3 +57,19 @@ func AddrText(a netip.Addr) string {
 	}
 	return a.String()
 }
+
+// LeasesHeldIn reads the addresses of pools that match takes, in order; of all pools where none is named.
+func LeasesHeldIn(ctx context.Context, s *app.App, names []string, match func(ipam.Lease) bool) ([]ipam.Lease, error) {
+	if len(names) == 0 {
+		return HeldLeases(ctx, s, LeaseQuery{}, match)
+	}
+	var all []ipam.Lease
+	for _, name := range names {
+		held, err := HeldLeases(ctx, s, LeaseQuery{Pool: name}, match)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, held...)
+	}
+	return all, nil
+}

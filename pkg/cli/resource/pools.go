@@ -223,3 +223,15 @@ func Values(list []string) []any {
 
 // PoolKind is the kind of a pool.
 const PoolKind = "BCSNetPool"
+
+// ChoosePools reads the pools that were named, each once, or all.
+func ChoosePools(ctx context.Context, s *app.App, names []string) ([]Pool, error) {
+	api, err := NewPools(s)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return api.List(ctx)
+	}
+	return api.Named(ctx, names)
+}

@@ -1,4 +1,4 @@
-package cli
+package leasing
 
 import (
 	"context"
@@ -18,13 +18,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// localAllocator is an allocator in this process, one replica more for as long as a command runs: it sees
+// Allocator is an allocator in this process, one replica more for as long as a command runs: it sees
 // what the others write, and follows the same protocol.
-type localAllocator struct {
+type Allocator struct {
 	*allocator.Allocator
-	index  *ipam.Index
-	leases *store.Client
-	stop   func()
+	Index  *ipam.Index
+	Leases *store.Client
+	Stop   func()
 }
 
 // fillEvery is how often the allocator is asked whether it knows all addresses; slow is when the user
@@ -34,11 +34,11 @@ const (
 	slow      = time.Second
 )
 
-// startAllocator returns when the allocator knows all addresses and nodes. It gives nothing before it knows
+// Start begins an allocator, and returns when that knows all addresses and nodes. It gives nothing before it knows
 // pools, too.
 //
 // forPods gives it what serves pods; without that it serves owners only.
-func startAllocator(ctx context.Context, s *app.App, forPods func(*ipam.Index) (allocator.Pods, allocator.ConstraintsFinder)) (*localAllocator, error) {
+func Start(ctx context.Context, s *app.App, forPods func(*ipam.Index) (allocator.Pods, allocator.ConstraintsFinder)) (*Allocator, error) {
 	index := ipam.NewIndex()
 	leases, err := s.LeasesWith(index)
 	if err != nil {
@@ -49,18 +49,18 @@ func startAllocator(ctx context.Context, s *app.App, forPods func(*ipam.Index) (
 	if forPods != nil {
 		pods, terms = forPods(index)
 	}
-	a := &localAllocator{Allocator: allocator.New(index, leases, pods, terms, gone.Default(), slog.New(slog.DiscardHandler)), index: index, leases: leases}
+	a := &Allocator{Allocator: allocator.New(index, leases, pods, terms, gone.Default(), slog.New(slog.DiscardHandler)), Index: index, Leases: leases}
 	feed := store.NewFeed(leases)
 	// What the feed logs, the user reads once, as an error.
 	feeding, cancel := context.WithCancel(klog.NewContext(ctx, logr.Discard()))
 	var parts sync.WaitGroup
 	parts.Go(func() { feed.Run(feeding) })
-	a.stop = func() {
+	a.Stop = func() {
 		cancel()
 		parts.Wait()
 	}
 	if err := fillIndex(ctx, s, feed, index); err != nil {
-		a.stop()
+		a.Stop()
 		return nil, err
 	}
 	return a, nil
@@ -90,15 +90,15 @@ func fillIndex(ctx context.Context, s *app.App, feed *store.Feed, index *ipam.In
 	return nil
 }
 
-// open reads the pools, as they are when a request begins.
-func (a *localAllocator) open(ctx context.Context, s *app.App) error {
+// Open reads the pools, as they are when a request begins.
+func (a *Allocator) Open(ctx context.Context, s *app.App) error {
 	pools, err := resource.AllPools(ctx, s)
 	if err != nil {
 		return err
 	}
 	for _, p := range pools {
-		a.index.SetPool(store.Pool(p.BCSNetPool))
-		a.index.SetRebuilding(p.Name, resource.Rebuilding(p, a.leases.Now()))
+		a.Index.SetPool(store.Pool(p.BCSNetPool))
+		a.Index.SetRebuilding(p.Name, resource.Rebuilding(p, a.Leases.Now()))
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package cli
+package resource
 
 import (
 	"context"
@@ -15,38 +15,38 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
-	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// hostArgs are the hosts that a command is about: their IPs, files of them, and nodes.
-type hostArgs struct {
+// HostArgs holds the hosts that a command is about: their IPs, files of them, and nodes.
+type HostArgs struct {
 	words    []string
 	files    []string
 	selector string
-	nodes    []string
+	Nodes    []string
 
-	// hosts were named by their IPs. names were typed in place of IPs and may be those of nodes.
-	hosts []netip.Addr
-	names []string
+	// Hosts were named by their IPs. Names were typed in place of IPs and may be those of nodes.
+	Hosts []netip.Addr
+	Names []string
 }
 
-// hostArgsHelp is what the help of such a command says of them.
-const hostArgsHelp = `HOST is the IP of a host; - reads hosts from standard input, and -f from a file,
+// HostArgsHelp explains such arguments in the help of a command.
+const HostArgsHelp = `HOST is the IP of a host; - reads hosts from standard input, and -f from a file,
 one a line. --selector and --node take the internal IPs of nodes.`
 
-func (h *hostArgs) addTo(s *app.App, cmd *cobra.Command) {
+// AddTo gives a command the flags that name hosts.
+func (h *HostArgs) AddTo(s *app.App, cmd *cobra.Command) {
 	cmd.Flags().StringArrayVarP(&h.files, "filename", "f", nil, "`FILE` with hosts, one a line; repeatable")
 	cmd.Flags().StringVarP(&h.selector, "selector", "l", "", "nodes with these `LABELS`, as in kubectl")
-	cmd.Flags().StringArrayVar(&h.nodes, "node", nil, "`NAME` of a node; repeatable")
+	cmd.Flags().StringArrayVar(&h.Nodes, "node", nil, "`NAME` of a node; repeatable")
 	app.Complete(cmd, "selector")
-	app.CompleteWith(cmd, "node", resource.CompleteNodes(s))
+	app.CompleteWith(cmd, "node", CompleteNodes(s))
 }
 
-// read takes the words that were typed, and those that files and standard input hold.
-func (h *hostArgs) read(s *app.App, args []string) error {
-	words, err := resource.ArgsOrLines(s, "hosts", args)
+// Read takes the words that were typed, and those that files and standard input hold.
+func (h *HostArgs) Read(s *app.App, args []string) error {
+	words, err := ArgsOrLines(s, "hosts", args)
 	if err != nil {
 		return err
 	}
@@ -64,22 +64,23 @@ func (h *hostArgs) read(s *app.App, args []string) error {
 // readLinesOf reads the lines of a file; - is standard input.
 func readLinesOf(s *app.App, name string) ([]string, error) {
 	if name == "-" {
-		return resource.ArgsOrLines(s, "hosts", []string{"-"})
+		return ArgsOrLines(s, "hosts", []string{"-"})
 	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, &app.Failure{Message: err.Error(), Cause: err}
 	}
 	defer f.Close()
-	lines, err := resource.ReadLines(f)
+	lines, err := ReadLines(f)
 	if err != nil {
 		return nil, fmt.Errorf("reading hosts from %s: %w", name, err)
 	}
 	return lines, nil
 }
 
-func (h *hostArgs) validate(typed int) (err error) {
-	if typed+len(h.files)+len(h.nodes) == 0 && h.selector == "" {
+// Validate sorts the words into IPs of hosts and names of nodes; typed is how many arguments the command line had.
+func (h *HostArgs) Validate(typed int) (err error) {
+	if typed+len(h.files)+len(h.Nodes) == 0 && h.selector == "" {
 		return app.Usagef("name hosts, or --node, --selector or -f")
 	}
 	if _, err := labels.Parse(h.selector); err != nil {
@@ -87,37 +88,37 @@ func (h *hostArgs) validate(typed int) (err error) {
 	}
 	var addrs []string
 	for _, w := range h.words {
-		if mayBeNode(w) {
-			h.names = append(h.names, w)
+		if MayBeNode(w) {
+			h.Names = append(h.Names, w)
 		} else {
 			addrs = append(addrs, w)
 		}
 	}
-	h.hosts, err = resource.ParseHosts(addrs)
+	h.Hosts, err = ParseHosts(addrs)
 	return err
 }
 
-// mayBeNode is true for a word that is no address and could be the name of a node.
-func mayBeNode(word string) bool {
+// MayBeNode reports whether a word is no address and could be the name of a node.
+func MayBeNode(word string) bool {
 	_, err := ipaddr.ParseAddr(word)
 	return err != nil && strings.ContainsFunc(word, unicode.IsLetter) && len(validation.NameIsDNSSubdomain(word, false)) == 0
 }
 
-// matched finds the nodes that were asked for, and says which ones. None at all is an error.
-func (h *hostArgs) matched(ctx context.Context, s *app.App) ([]resource.Node, error) {
-	if len(h.names) > 0 {
-		return nil, nodeForHost(ctx, s, h.names[0])
+// Matched finds the nodes that were asked for, and says which ones. None at all is an error.
+func (h *HostArgs) Matched(ctx context.Context, s *app.App) ([]Node, error) {
+	if len(h.Names) > 0 {
+		return nil, nodeForHost(ctx, s, h.Names[0])
 	}
-	var found []resource.Node
-	for _, name := range h.nodes {
-		n, err := resource.GetNode(ctx, s, name)
+	var found []Node
+	for _, name := range h.Nodes {
+		n, err := GetNode(ctx, s, name)
 		if err != nil {
 			return nil, err
 		}
 		found = append(found, n)
 	}
 	if h.selector != "" {
-		selected, err := resource.ListNodesWith(ctx, s, h.selector)
+		selected, err := ListNodesWith(ctx, s, h.selector)
 		switch {
 		case err != nil:
 			return nil, err
@@ -127,7 +128,7 @@ func (h *hostArgs) matched(ctx context.Context, s *app.App) ([]resource.Node, er
 		}
 		var names []string
 		for _, n := range selected {
-			names = append(names, fmt.Sprintf("%s (%s)", n.Name, printer.OrNone(resource.JoinAddrs(n.Internal))))
+			names = append(names, fmt.Sprintf("%s (%s)", n.Name, printer.OrNone(JoinAddrs(n.Internal))))
 		}
 		s.Say.Note("%s with the labels %s: %s", humanize.Plural(len(selected), "node"), h.selector, humanize.List(names))
 		found = append(found, selected...)
@@ -142,17 +143,17 @@ func (h *hostArgs) matched(ctx context.Context, s *app.App) ([]resource.Node, er
 
 // nodeForHost is the error for a node's name in place of a host's IP.
 func nodeForHost(ctx context.Context, s *app.App, name string) error {
-	_, err := resource.ParseHosts([]string{name})
-	n, unknown := resource.GetNode(ctx, s, name)
+	_, err := ParseHosts([]string{name})
+	n, unknown := GetNode(ctx, s, name)
 	if unknown != nil || len(n.Internal) == 0 {
 		return err
 	}
 	return app.Usagef("%s is a node, and a host is named by its IP", name).
-		WithHint("its IP is %s; or write --node %s", resource.JoinAddrs(n.Internal), name)
+		WithHint("its IP is %s; or write --node %s", JoinAddrs(n.Internal), name)
 }
 
-// withFirst are hosts and the first internal IPs of nodes, each once.
-func withFirst(hosts []netip.Addr, nodes []resource.Node) []netip.Addr {
+// WithFirst returns hosts and the first internal IPs of nodes, each once.
+func WithFirst(hosts []netip.Addr, nodes []Node) []netip.Addr {
 	out := slices.Clone(hosts)
 	for _, n := range nodes {
 		if !slices.Contains(out, n.Internal[0]) {
@@ -162,8 +163,8 @@ func withFirst(hosts []netip.Addr, nodes []resource.Node) []netip.Addr {
 	return out
 }
 
-// withAll are hosts and all internal IPs of nodes, each once.
-func withAll(hosts []netip.Addr, nodes []resource.Node) []netip.Addr {
+// WithAll returns hosts and all internal IPs of nodes, each once.
+func WithAll(hosts []netip.Addr, nodes []Node) []netip.Addr {
 	out := slices.Clone(hosts)
 	for _, n := range nodes {
 		for _, a := range n.Internal {

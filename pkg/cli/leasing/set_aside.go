@@ -1,4 +1,4 @@
-package cli
+package leasing
 
 import (
 	"cmp"
@@ -16,19 +16,20 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// setAside sets addresses aside, or has them handed out again.
-type setAside struct {
+// SetAside sets addresses aside, or has them handed out again.
+type SetAside struct {
 	*app.App
-	output  printer.Output
-	entries []resource.Entry
-	reason  string
-	reserve bool
-	// again: addresses that were set aside by somebody before. What cannot be is left out and said.
-	again bool
-	by    string
+	Output  printer.Output
+	Entries []resource.Entry
+	Reason  string
+	Reserve bool
+	// Again: addresses that were set aside by somebody before. What cannot be is left out and said.
+	Again bool
+	By    string
 }
 
-func (v *setAside) Run(ctx context.Context) error {
+// Run checks all addresses before it changes the first, unless they were set aside before.
+func (v *SetAside) Run(ctx context.Context) error {
 	leases, err := v.Leases()
 	if err != nil {
 		return err
@@ -37,26 +38,26 @@ func (v *setAside) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := resource.ReadAddresses(ctx, v.App, leases, resource.AddressesOf(v.entries))
+	all, err := resource.ReadAddresses(ctx, v.App, leases, resource.AddressesOf(v.Entries))
 	if err != nil {
 		return err
 	}
 	todo, err := v.check(x, all)
-	if err != nil && !v.again {
+	if err != nil && !v.Again {
 		return err
 	}
 	return app.Several(append(app.Flatten(err), app.Flatten(v.write(ctx, x, leases, todo))...)).OrNil()
 }
 
 // check refuses, before anything is written, what cannot be done. It returns the addresses to change.
-func (v *setAside) check(x *ipam.Index, all []ipam.Lease) (todo []ipam.Lease, err error) {
+func (v *SetAside) check(x *ipam.Index, all []ipam.Lease) (todo []ipam.Lease, err error) {
 	var failed app.Several
 	var outside, same []netip.Addr
 	var why *ipam.Refusal
 	for _, l := range all {
 		pool, refusal := x.Candidate(l.Addr, v.Now())
 		switch {
-		case pool.Name == "" && (v.reserve || l.Version == 0):
+		case pool.Name == "" && (v.Reserve || l.Version == 0):
 			outside, why = append(outside, l.Addr), refusal
 		case l.State == ipam.Active:
 			failed = append(failed, v.inUse(l))
@@ -64,26 +65,26 @@ func (v *setAside) check(x *ipam.Index, all []ipam.Lease) (todo []ipam.Lease, er
 			failed = append(failed, resource.RetainedByClaim(l))
 		case l.Deleting:
 			failed = append(failed, app.Refuse(ipam.ReasonUnavailable, "the object of address %s is being deleted", l.Addr).WithHint("try again in a moment"))
-		case v.reserve && pool.Terminating:
+		case v.Reserve && pool.Terminating:
 			failed = append(failed, app.Refuse(app.ReasonPoolTerminating, "address %s is in pool %s, which is being deleted", l.Addr, pool.Name).
 				WithHint("see what it waits for: bcsnetctl pool describe %s", pool.Name))
-		case v.reserve && l.State == ipam.Available && x.Rebuilding(pool.Name) != "":
+		case v.Reserve && l.State == ipam.Available && x.Rebuilding(pool.Name) != "":
 			failed = append(failed, app.Refuse(ipam.ReasonPoolRebuilding, "address %s is in pool %s, which is being rebuilt after its leases were lost, %s",
 				l.Addr, pool.Name, x.Rebuilding(pool.Name)).WithHint("try again then; see: bcsnetctl pool describe %s", pool.Name))
-		case (l.State == ipam.Reserved) == v.reserve:
+		case (l.State == ipam.Reserved) == v.Reserve:
 			same = append(same, l.Addr)
 		default:
 			todo = append(todo, l)
 		}
 	}
-	if failed = append(failed, noPool(outside, why)...); len(failed) > 0 && v.again {
+	if failed = append(failed, NoPool(outside, why)...); len(failed) > 0 && v.Again {
 		err = failed
 	} else if len(failed) > 0 {
 		return nil, resource.NoneDone(v.App, len(all), v.done(), failed)
 	}
 	if len(same) > 0 {
-		state := map[bool]string{true: "reserved already", false: "not reserved"}[v.reserve]
-		if v.reserve && v.reason != "" && !v.again {
+		state := map[bool]string{true: "reserved already", false: "not reserved"}[v.Reserve]
+		if v.Reserve && v.Reason != "" && !v.Again {
 			state += ", and the reason stays as it was"
 		}
 		v.Say.Note("%s: %s", state, resource.Spell(ipaddr.SetOfAddrs(same...)))
@@ -91,8 +92,8 @@ func (v *setAside) check(x *ipam.Index, all []ipam.Lease) (todo []ipam.Lease, er
 	return todo, err
 }
 
-// noPool is the error for addresses that no pool hands out; why is that for the last of them.
-func noPool(outside []netip.Addr, why *ipam.Refusal) app.Several {
+// NoPool returns the error for addresses that no pool hands out; why is that for the last of them.
+func NoPool(outside []netip.Addr, why *ipam.Refusal) app.Several {
 	switch len(outside) {
 	case 0:
 		return nil
@@ -104,8 +105,8 @@ func noPool(outside []netip.Addr, why *ipam.Refusal) app.Several {
 	}
 }
 
-func (v *setAside) inUse(l ipam.Lease) error {
-	if v.reserve {
+func (v *SetAside) inUse(l ipam.Lease) error {
+	if v.Reserve {
 		return app.Refuse(ipam.ReasonAddressInUse, "address %s of pool %s is held by %s", l.Addr, l.Pool, l.Where()).
 			WithHint("see what would free it: bcsnetctl ip describe %s", l.Addr)
 	}
@@ -113,19 +114,19 @@ func (v *setAside) inUse(l ipam.Lease) error {
 		WithHint("to take it away: bcsnetctl ip release %s", l.Addr)
 }
 
-func (v *setAside) write(ctx context.Context, x *ipam.Index, leases *store.Client, todo []ipam.Lease) error {
+func (v *SetAside) write(ctx context.Context, x *ipam.Index, leases *store.Client, todo []ipam.Lease) error {
 	verb := ipam.VerbReserve
-	if !v.reserve {
+	if !v.Reserve {
 		verb = ipam.VerbUnreserve
 	}
-	change := ipam.Change{Verb: verb, Reason: v.reason}
+	change := ipam.Change{Verb: verb, Reason: v.Reason}
 	if v.DryRun != app.DryRunClient && len(todo) > 0 {
-		change = v.Change(ctx, verb, v.reason)
-		change.By = cmp.Or(v.by, change.By)
+		change = v.Change(ctx, verb, v.Reason)
+		change.By = cmp.Or(v.By, change.By)
 	}
 	changed := make([]ipam.Lease, len(todo))
 	failed := resource.InBulk(ctx, v.App, todo, v.done(), func(i int, l ipam.Lease) (err error) {
-		if v.reserve {
+		if v.Reserve {
 			changed[i], err = v.set(ctx, x, leases, l, change)
 		} else {
 			changed[i], err = v.unset(ctx, leases, l, change)
@@ -143,22 +144,22 @@ func (v *setAside) write(ctx context.Context, x *ipam.Index, leases *store.Clien
 		v.Say.Done("%s %s: %s", humanize.Plural(len(addrs), "address"), v.done(), resource.Spell(ipaddr.SetOfAddrs(addrs...)))
 	}
 	var printed error
-	if v.output.Printer != nil {
-		printed = printLeases(v.App, &v.output, nil, stored)
+	if v.Output.Printer != nil {
+		printed = resource.PrintLeases(v.App, &v.Output, nil, stored)
 	}
 	return app.Several{resource.Unfinished(ctx, v.done(), todo, failed), printed}.Compact()
 }
 
 // done is what becomes of addresses.
-func (v *setAside) done() string {
-	if v.reserve {
+func (v *SetAside) done() string {
+	if v.Reserve {
 		return "reserved"
 	}
 	return "unreserved"
 }
 
 // set sets one address aside.
-func (v *setAside) set(ctx context.Context, x *ipam.Index, leases *store.Client, l ipam.Lease, c ipam.Change) (ipam.Lease, error) {
+func (v *SetAside) set(ctx context.Context, x *ipam.Index, leases *store.Client, l ipam.Lease, c ipam.Change) (ipam.Lease, error) {
 	pool, _ := x.Candidate(l.Addr, v.Now())
 	if v.DryRun == app.DryRunClient {
 		next, _ := ipam.Reserve(l, pool.Params(), leases.Now(), c) // check has seen that it can be
@@ -175,7 +176,7 @@ func (v *setAside) set(ctx context.Context, x *ipam.Index, leases *store.Client,
 }
 
 // unset has one address handed out again, unless somebody else was faster.
-func (v *setAside) unset(ctx context.Context, leases *store.Client, l ipam.Lease, c ipam.Change) (ipam.Lease, error) {
+func (v *SetAside) unset(ctx context.Context, leases *store.Client, l ipam.Lease, c ipam.Change) (ipam.Lease, error) {
 	next, _ := ipam.Release(l, leases.Now(), c)
 	if v.DryRun == app.DryRunClient {
 		return next, nil

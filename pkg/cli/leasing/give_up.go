@@ -1,4 +1,4 @@
-package cli
+package leasing
 
 import (
 	"context"
@@ -16,9 +16,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// giveUpAll gives addresses up, prints those that were, as they were before, and says what was not done. done is the word
+// GiveUp gives addresses up, prints those that were, as they were before, and says what was not done. done is the word
 // for it, then says more about them; it may be nil.
-func giveUpAll(ctx context.Context, s *app.App, leases *store.Client, o *printer.Output, held []ipam.Lease, done, reason string, then func([]ipam.Lease)) error {
+func GiveUp(ctx context.Context, s *app.App, leases *store.Client, o *printer.Output, held []ipam.Lease, done, reason string, then func([]ipam.Lease)) error {
 	change := ipam.Change{}
 	if s.DryRun != app.DryRunClient && len(held) > 0 {
 		change = s.Change(ctx, ipam.VerbRelease, reason)
@@ -27,7 +27,7 @@ func giveUpAll(ctx context.Context, s *app.App, leases *store.Client, o *printer
 		if s.DryRun == app.DryRunClient {
 			return nil
 		}
-		return giveUp(ctx, s, leases, l, change)
+		return giveUpOne(ctx, s, leases, l, change)
 	})
 	var given []ipam.Lease
 	for i, l := range held {
@@ -41,13 +41,13 @@ func giveUpAll(ctx context.Context, s *app.App, leases *store.Client, o *printer
 	if then != nil {
 		then(given)
 	}
-	printed := printLeases(s, o, leaseColumns(s, false), given)
+	printed := resource.PrintLeases(s, o, resource.LeaseColumns(s, false), given)
 	return app.Several{resource.Unfinished(ctx, done, held, failed), printed}.Compact()
 }
 
-// warnRefill says of which claims that lose kept addresses the controller takes others at once, because they take
+// WarnRefill says of which claims that lose kept addresses the controller takes others at once, because they take
 // theirs before pods ask. Claims that are no more, or not for one's eyes, are passed over.
-func warnRefill(ctx context.Context, s *app.App, held []ipam.Lease) {
+func WarnRefill(ctx context.Context, s *app.App, held []ipam.Lease) {
 	lose := map[string]bool{}
 	for _, l := range held {
 		if l.IsRetained() {
@@ -80,8 +80,8 @@ func warnRefill(ctx context.Context, s *app.App, held []ipam.Lease) {
 	}
 }
 
-// giveUp releases an address that is held, or frees one that is kept, unless that has changed since it was read.
-func giveUp(ctx context.Context, s *app.App, leases *store.Client, was ipam.Lease, c ipam.Change) error {
+// giveUpOne releases an address that is held, or frees one that is kept, unless that has changed since it was read.
+func giveUpOne(ctx context.Context, s *app.App, leases *store.Client, was ipam.Lease, c ipam.Change) error {
 	give, still := allocator.ReleaseLease, func(now ipam.Lease) bool { return sameHolder(now, was) }
 	if was.State == ipam.Reserved {
 		give, still = allocator.FreeLease, func(now ipam.Lease) bool {

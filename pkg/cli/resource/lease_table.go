@@ -1,0 +1,53 @@
+package resource
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// PrintLeases prints addresses as a table, or as the objects that they are.
+func PrintLeases(s *app.App, o *printer.Output, columns []printer.Column[ipam.Lease], leases []ipam.Lease) error {
+	if o.Printer == nil {
+		return printer.NewTable(o, columns).Write(s.Out, leases)
+	}
+	var items []unstructured.Unstructured
+	for _, l := range leases {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(store.Object(l))
+		if err != nil {
+			return err
+		}
+		o := unstructured.Unstructured{Object: content}
+		o.SetManagedFields(nil)
+		items = append(items, o)
+	}
+	return o.List(s.Out, items)
+}
+
+// LeaseColumns returns the columns of a list of addresses; a list of leases leaves out the status.
+func LeaseColumns(s *app.App, status bool) []printer.Column[ipam.Lease] {
+	columns := []printer.Column[ipam.Lease]{
+		{Name: "ADDRESS", Least: 15, Cell: func(l ipam.Lease) string { return l.Addr.String() }},
+		{Name: "POOL", Least: 12, Cell: func(l ipam.Lease) string { return l.Pool }},
+		{Name: "STATUS", Least: 9, Cell: StatusText},
+		{Name: "HOST", Least: 15, Cell: func(l ipam.Lease) string { return AddrText(l.Host) }},
+		{Name: "NAMESPACE", Least: 16, Cell: func(l ipam.Lease) string { return l.Namespace }},
+		{Name: "POD", Least: 32, Cell: HolderText},
+		{Name: "IF", Least: 4, Cell: func(l ipam.Lease) string { return printers.EscapeTerminal(l.IfName) }},
+		{Name: "CONTAINER", Wide: true, Least: 12, Cell: func(l ipam.Lease) string { return printers.EscapeTerminal(l.ContainerID) }},
+		{Name: "GATEWAY", Wide: true, Least: 15, Cell: func(l ipam.Lease) string { return AddrText(l.Gateway) }},
+		{Name: "CLAIM", Wide: true, Least: 16, Cell: func(l ipam.Lease) string { return l.Claim }},
+		{Name: "AGE", Cell: func(l ipam.Lease) string { return s.Age(l.Updated) }},
+	}
+	if !status {
+		columns = slices.DeleteFunc(columns, func(c printer.Column[ipam.Lease]) bool { return c.Name == "STATUS" })
+	}
+	return columns
+}
