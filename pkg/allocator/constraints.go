@@ -38,8 +38,8 @@ func (t Constraints) RetentionFor(l ipam.Lease) ipam.Retention {
 	return t.Retention
 }
 
-// ConstraintsFinder finds the constraints of pods; claim.ConstraintsFinder is one. Its errors are *ipam.Refusal where the pod's
-// claim or annotations are wrong.
+// ConstraintsFinder finds the constraints of pods; the one of package claim does. Its errors are *ipam.Refusal where the
+// pod's claim or annotations are wrong.
 type ConstraintsFinder interface {
 	Of(ctx context.Context, pod workload.Pod) (Constraints, error)
 }

@@ -2,7 +2,6 @@ package gc
 
 import (
 	"context"
-	"errors"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/gone"
@@ -27,7 +26,7 @@ func (c *Collector) identify(ctx context.Context, l ipam.Lease) {
 	case err == nil:
 		c.Log.Info("a lease named an earlier pod than the one that has the address: mended", "address", l.Addr.String(),
 			"pod", l.Who(), "pod_uid", pod.UID, "earlier_uid", l.PodUID)
-	case !errors.Is(err, store.ErrConflict):
+	case store.IgnoreConflict(err) != nil:
 		c.Log.Warn("a lease names an earlier pod than the one that has the address", "address", l.Addr.String(), "pod", l.Who(), "error", err)
 	}
 }

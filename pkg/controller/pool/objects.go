@@ -172,10 +172,7 @@ func (r *Reconciler) write(ctx context.Context, pool string, w write) error {
 	if !errors.Is(err, store.ErrConflict) {
 		return err
 	}
-	// The index may not know yet what is there.
-	if live, err := r.leases.Get(ctx, w.lease.Addr); err == nil {
-		r.index.Wrote(live)
-	}
+	_ = r.leases.Refetch(ctx, w.lease) // what cannot be read now, the watch brings
 	r.invalidate(pool)
 	r.queue.Enqueue(pool, conditions.WriteDelay)
 	return nil
