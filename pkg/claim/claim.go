@@ -45,7 +45,7 @@ type Claim struct {
 	Pool string
 	// Preallocate: it takes its addresses before pods ask for them.
 	Preallocate bool
-	// SharedName is by which name pods use it as a shared pool; empty for one that is none.
+	// SharedName is the name by which pods use the claim as a shared pool; empty for one that is none.
 	SharedName string
 	// Managed: the controller made it from annotations. Deleting: it has a deletionTimestamp.
 	Managed, Deleting bool
@@ -97,7 +97,8 @@ func FromObject(o *v1.BCSNetIPClaim) (Claim, error) {
 	return c, nil
 }
 
-// Room is how many addresses of a family the claim may have for a while; 0 for no bound, negative for none at all.
+// Room returns how many addresses of a family the claim may have, with its surge; 0 for no bound, negative for none at
+// all.
 func (c Claim) Room() int {
 	switch {
 	case c.Size < 0:
@@ -108,9 +109,10 @@ func (c Claim) Room() int {
 	return c.Size + c.Surge
 }
 
-// Linger is how much longer a claim that is being deleted stays whatever it has: a request that found it before, or that a
-// replica serves which has not heard of the deletion, may be on its way to an address. Zero or less where the
-// claim may go; one that annotations made need not stay, because a pod that gets an address of it has it made again.
+// Linger returns how much longer a claim that is being deleted stays, whatever it has; zero or less where it may go. A
+// request that found the claim before its deletion may still be on its way to an address, as may one at a replica whose
+// watch has not delivered the deletion yet. A claim that annotations made need not stay: a pod that gets an address of
+// it has it made again.
 func (c Claim) Linger(now time.Time) time.Duration {
 	if !c.Deleting || c.Managed {
 		return 0
@@ -118,19 +120,19 @@ func (c Claim) Linger(now time.Time) time.Duration {
 	return c.DeletedAt.Add(allocator.MaxRequestTime + time.Second).Sub(now) // the API server tells whole seconds
 }
 
-// KeepsAll says that nothing is too many because of its size: what a shared pool has somebody gives up by hand, also when
-// it is made smaller. What preallocations took that did not know of one another goes back all the same.
+// KeepsAll reports whether nothing of the claim goes back because of its size. What a shared pool has is given up by
+// hand, also when the pool is made smaller. What concurrent preallocations took beyond the size goes back all the same.
 func (c Claim) KeepsAll() bool { return c.SharedName != "" && c.Release == v1.ReleaseNever }
 
-// Serves says whether pods of a namespace may use the claim.
+// Serves reports whether pods of a namespace may use the claim.
 func (c Claim) Serves(namespace string) bool {
 	return namespace == c.namespace || slices.Contains(c.namespaces, namespace) || slices.Contains(c.namespaces, AllNamespaces)
 }
 
-// SameSpec says whether two specs ask for the same.
+// SameSpec reports whether two specs ask for the same.
 func SameSpec(a, b v1.BCSNetIPClaimSpec) bool { return equality.Semantic.DeepEqual(a, b) }
 
-// Derive is the spec of the claim that a policy asks for.
+// Derive returns the spec of the claim that a policy asks for.
 func Derive(p workload.Policy, versionOf func(workload.Workload) string) v1.BCSNetIPClaimSpec {
 	spec := v1.BCSNetIPClaimSpec{ReleasePolicy: v1.ReleasePolicy(p.Release), Pool: p.Pool}
 	switch {

@@ -23,20 +23,20 @@ type Policies interface {
 	Resolve(ctx context.Context, pod workload.Pod) (workload.Policy, error)
 }
 
-// ConstraintsFinder finds the terms of pods for an allocator.
+// ConstraintsFinder finds the constraints of pods for an allocator.
 type ConstraintsFinder struct {
 	Policies Policies
 	// Claims reads claims, from a cache as a rule.
 	Claims client.Reader
 	Index  *ipam.Index
-	// Asked is told of the policy of every pod that was looked at, Missing of those whose claim is not there and is to be
-	// made; nil for nobody.
+	// Asked is called with the policy of every pod that was looked at. Missing is called with the policies whose claim
+	// does not exist and is to be made. Both may be nil.
 	Asked, Missing func(workload.Policy)
 
 	parsed parsed
 }
 
-// Of are the terms of a pod: what its annotations, those of its workload and its claim come to.
+// Of returns the constraints of a pod, from its annotations, those of its workload, and its claim.
 func (f *ConstraintsFinder) Of(ctx context.Context, pod workload.Pod) (allocator.Constraints, error) {
 	p, err := f.Policies.Resolve(ctx, pod)
 	if err != nil {
@@ -80,7 +80,7 @@ func (f *ConstraintsFinder) of(ctx context.Context, pod workload.Pod, p workload
 	return constraints, nil
 }
 
-// claim is the claim of a policy, if it is there; one that somebody named has to be.
+// claim returns the claim of a policy, if it exists. A claim that somebody named has to exist.
 func (f *ConstraintsFinder) claim(ctx context.Context, p workload.Policy) (c Claim, found bool, err error) {
 	namespace, name, _ := strings.Cut(p.Claim, "/")
 	var o v1.BCSNetIPClaim
@@ -103,7 +103,7 @@ func (f *ConstraintsFinder) claim(ctx context.Context, p workload.Policy) (c Cla
 	return c, true, nil
 }
 
-// allows says why a pod may not use a claim on the terms of its policy, nil when it may.
+// allows returns why a pod may not use a claim with its policy; nil when it may.
 func allows(c Claim, pod workload.Pod, p workload.Policy) *ipam.Refusal {
 	switch {
 	case !c.Serves(pod.Namespace):
@@ -127,8 +127,8 @@ func allows(c Claim, pod workload.Pod, p workload.Policy) *ipam.Refusal {
 	return nil
 }
 
-// agrees says whether the policy of a claim that somebody named is what the pod's annotations say in bcsnet's own words.
-// Those of other systems go beside a claim: what that says counts.
+// agrees reports whether a claim that somebody named has the policy that the pod's annotations give in bcsnet's own
+// words. Annotations of other systems may stand beside a claim: the claim's policy counts.
 func agrees(c Claim, p workload.Policy) bool {
 	if !workload.IsOwn(source(p, "Release").Key) && !workload.IsOwn(source(p, "Keep").Key) {
 		return true
@@ -136,7 +136,7 @@ func agrees(c Claim, p workload.Policy) bool {
 	return v1.ReleasePolicy(p.Release) == c.Release && (source(p, "Keep").Key == "" || p.Keep == c.Keep)
 }
 
-// policySource names the annotation that says the policy.
+// policySource returns the annotation that gave the policy, as text.
 func policySource(p workload.Policy) string {
 	if source(p, "Release").Key == "" {
 		return Source(p, "Keep")
@@ -144,7 +144,7 @@ func policySource(p workload.Policy) string {
 	return Source(p, "Release")
 }
 
-// policy is the claim's in words.
+// policy returns the claim's release policy as text.
 func (c Claim) policy() string {
 	if c.Release == v1.ReleaseTimed {
 		return string(c.Release) + " " + explain.FormatSpan(c.Keep)
@@ -152,12 +152,13 @@ func (c Claim) policy() string {
 	return string(c.Release)
 }
 
-// within says whether all of a set is in another.
+// within reports whether all of a set is in another.
 func within(s, in *netipx.IPSet) bool {
 	return !slices.ContainsFunc(s.Ranges(), func(r netipx.IPRange) bool { return !in.ContainsRange(r) })
 }
 
-// fits refuses addresses whose pool has another prefix length than the annotation says, and a gateway outside.
+// fits refuses addresses whose pool has another prefix length than the annotation gives, and a gateway outside the
+// pool's subnet.
 func (f *ConstraintsFinder) fits(pod workload.Pod, p workload.Policy) *ipam.Refusal {
 	if p.Mask == 0 && !p.Gateway.IsValid() {
 		return nil
@@ -184,7 +185,7 @@ func unreachable(gateway netip.Addr, subnet netip.Prefix) bool {
 	return gateway.IsValid() && gateway.Is4() == subnet.Addr().Is4() && !subnet.Contains(gateway)
 }
 
-// Source names the annotation that a field of a policy is from.
+// Source returns the annotation that gave a field of a policy, as text.
 func Source(p workload.Policy, field string) string {
 	s := source(p, field)
 	if s.Key == "" {

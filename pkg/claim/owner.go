@@ -12,8 +12,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// IsFor says whether somebody made a claim for a workload: its owner is the workload, and it is not one that the controller
-// made of annotations, nor one that is being deleted.
+// IsFor reports whether somebody made a claim for a workload: its owner is the workload, the controller did not make it
+// from annotations, and it is not being deleted.
 func IsFor(o *v1.BCSNetIPClaim, w workload.Workload) bool {
 	owner := o.Spec.Owner
 	if owner == nil || owner.Kind != w.Kind || owner.Name != w.Name || o.Namespace != w.Namespace || o.Labels[Managed] == "true" || o.DeletionTimestamp != nil {
@@ -26,8 +26,8 @@ func IsFor(o *v1.BCSNetIPClaim, w workload.Workload) bool {
 // ownerName is the index of claims by the names of their owners.
 const ownerName = "spec.owner.name"
 
-// Index has a cache that is not started yet tell of the claims that somebody made for a workload: their names in the
-// workload's namespace, in order.
+// Index indexes claims by their owners, in a cache that is not started yet. It returns a function that finds the claims
+// that somebody made for a workload: their names in the workload's namespace, sorted.
 func Index(ctx context.Context, claims cache.Cache) (func(context.Context, workload.Workload) ([]string, error), error) {
 	err := claims.IndexField(ctx, &v1.BCSNetIPClaim{}, ownerName, func(o client.Object) []string {
 		if c, ok := o.(*v1.BCSNetIPClaim); ok && c.Spec.Owner != nil {

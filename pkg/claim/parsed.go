@@ -11,8 +11,8 @@ import (
 // maxParsed bounds how many claims are remembered as they were read. When there are more all are read anew.
 const maxParsed = 16_384
 
-// parsed remembers claims as they were read: pods come by the hundred for one claim, whose addresses may be a thousand. The
-// zero value is ready for use.
+// parsed remembers claims as they were read: pods come by the hundred for one claim, whose addresses may be a thousand.
+// The zero value is ready for use.
 type parsed struct {
 	mu     sync.Mutex
 	claims map[types.UID]parsedClaim
@@ -23,7 +23,7 @@ type parsedClaim struct {
 	claim   Claim
 }
 
-// of is FromObject, once for each version of an object that the API server has given.
+// of does what FromObject does, once for each version of an object that the API server has given.
 func (p *parsed) of(o *v1.BCSNetIPClaim) (Claim, error) {
 	p.mu.Lock()
 	known, ok := p.claims[o.UID]

@@ -11,14 +11,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 )
 
-// Preallocate takes now what a claim that says so is to have before its pods ask, whoever else does the same, and
-// returns what it has then. atMost bounds how many addresses of a family it has in the end; MaxPreallocated is no bound
-// beside what the claim says. The reader is uncached: a claim that is gone by the end, being deleted, or no longer to
-// have addresses beforehand gets nothing.
+// Preallocate takes the addresses that a claim is to have before its pods ask, and returns what it has then. Others may
+// do the same at the same time. atMost bounds how many addresses of a family the claim has in the end; MaxPreallocated
+// is no bound beside the claim's own size. The reader is uncached: a claim that is gone by the end, is being deleted,
+// or is no longer to have addresses beforehand gets nothing.
 //
-// Where there are too few addresses the claim has those that there are (Stock.Missing and Stock.Why), and the leader
-// takes the rest when it can. An error, of which the stock may tell less than there is, is a *ipam.Refusal or one of
-// the API server.
+// Where there are too few addresses the claim gets those that there are (Stock.Missing and Stock.Why), and the leader
+// takes the rest when it can. An error is a *ipam.Refusal or one of the API server; the stock may count too few
+// addresses then.
 func Preallocate(ctx context.Context, a *allocator.Allocator, live client.Reader, o *v1.BCSNetIPClaim, atMost int) (allocator.Stock, error) {
 	c, err := FromObject(o)
 	if err != nil {
@@ -34,8 +34,8 @@ func Preallocate(ctx context.Context, a *allocator.Allocator, live client.Reader
 	})
 }
 
-// preallocates is how many addresses of a family the claim is to have before pods ask: all of its own where it says
-// no size.
+// preallocates returns how many addresses of a family the claim is to have before pods ask. Without a size, these are
+// all that it names.
 func (c Claim) preallocates() int {
 	switch {
 	case !c.Preallocate || c.Deleting:
@@ -46,8 +46,8 @@ func (c Claim) preallocates() int {
 	return c.Size
 }
 
-// drawsFor are the namespaces whose pools the claim draws from, those first that most of its pods are in; an empty one
-// stands for the pools that are bound to none.
+// drawsFor returns the namespaces whose pools the claim draws from, those first that most of its pods are in. An empty
+// one stands for the pools that are bound to no namespace.
 func (c Claim) drawsFor() []string {
 	if slices.Contains(c.namespaces, AllNamespaces) {
 		return []string{"", c.namespace}

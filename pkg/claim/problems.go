@@ -37,8 +37,9 @@ type Others struct {
 	System string
 }
 
-// Problems are what stands between a claim and what its spec says, the gravest first: its addresses are in no pool,
-// another claim names them or somebody else has them, its pools are smaller than it; no pod finds it, or may use it.
+// Problems returns why a claim cannot have what its spec asks for, the gravest reason first: its addresses are in no
+// pool, another claim names them, somebody else has them, its pools are smaller than it; no pod finds it, or may use
+// it.
 func Problems(c Claim, x *ipam.Index, o Others) []Problem {
 	if c.Deleting {
 		return nil
@@ -60,7 +61,7 @@ func Problems(c Claim, x *ipam.Index, o Others) []Problem {
 	return all
 }
 
-// unsupplied are the problems with the addresses that the claim may have.
+// unsupplied returns the problems with the addresses that the claim may have.
 func (c Claim) unsupplied(x *ipam.Index, rivals map[string]*netipx.IPSet) (all []Problem) {
 	add := func(reason, format string, args ...any) {
 		all = append(all, Problem{reason, fmt.Sprintf(format, args...)})
@@ -92,8 +93,8 @@ func (c Claim) unsupplied(x *ipam.Index, rivals map[string]*netipx.IPSet) (all [
 	return append(all, slices.Concat(c.tooFew(x, ipaddr.IPv4), c.tooFew(x, ipaddr.IPv6))...)
 }
 
-// tooFew are the problems with the claim's own addresses of a family, where it names some: there are fewer than the claim
-// may have of each family, or somebody else has so many of them.
+// tooFew returns the problems with the addresses of a family that the claim names: there are fewer than the claim may
+// have of each family, or others hold so many of them.
 func (c Claim) tooFew(x *ipam.Index, f ipaddr.Family) (all []Problem) {
 	named := ipaddr.OfFamily(c.Addresses, f)
 	have, family := ipaddr.SizeOfSet(named), ""
@@ -112,7 +113,7 @@ func (c Claim) tooFew(x *ipam.Index, f ipaddr.Family) (all []Problem) {
 	return all
 }
 
-// takenByOthers counts those of the claim's addresses that are somebody else's, and names the first.
+// takenByOthers counts those of the claim's addresses that others have, and describes the first of them.
 func (c Claim) takenByOthers(x *ipam.Index, mine *netipx.IPSet) (n uint64, by string) {
 	if ipaddr.SizeOfSet(mine) > maxLooked {
 		return 0, ""

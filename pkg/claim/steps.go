@@ -14,30 +14,30 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// ReclaimDelay is how long an address that a workload seems to need no more is kept all the same: in a rolling update
-// the next pod takes it.
+// ReclaimDelay is how long an address is kept that a workload seems to need no more: in a rolling update the next pod
+// takes it.
 const ReclaimDelay = 15 * time.Second
 
 // Need is what the workload of a claim needs at present.
 type Need struct {
-	// Gone: there is no such workload. Left: it is there, and its pods draw their addresses elsewhere now.
+	// Gone: there is no such workload. Left: it exists, and its pods draw their addresses elsewhere now.
 	Gone, Left bool
 	// Replicas is how many pods it should have, Start the first ordinal of those that are numbered.
 	Replicas, Start int
-	// Stays is set where nobody tells which ordinals they have: it says whether the pod of an address is there, and not on its
-	// way out.
+	// Stays is set where the ordinals of the pods are not known from the workload. It reports whether the pod of an
+	// address exists and is not on its way out.
 	Stays func(ipam.Lease) bool
 }
 
-// Asks says whether what becomes of the addresses depends on the claim's workload.
+// Asks reports whether what becomes of the addresses depends on what the claim's workload needs.
 func (c Claim) Asks(leases []ipam.Lease) bool {
 	return c.Release == v1.ReleaseImmutable && c.Workload.Kind != "" && !c.Deleting &&
 		slices.ContainsFunc(leases, func(l ipam.Lease) bool { return l.State == ipam.Reserved })
 }
 
-// Abandons says whether an address goes back because its claim is being deleted. One that annotations made is made again
-// while pods have its addresses: what they give up from then on is kept as the annotations say. The API server tells
-// the deletion in whole seconds: what was given up in that second counts as given up before.
+// Abandons reports whether an address goes back because its claim is being deleted. A claim that annotations made is
+// made again while pods have its addresses: what they give up from then on is kept as the annotations ask. The time of
+// the deletion is in whole seconds: what was given up in that second counts as given up before.
 func (c Claim) Abandons(l ipam.Lease) bool {
 	return c.Deleting && l.IsRetained() && (!c.Managed || l.Updated.Before(c.DeletedAt.Add(time.Second)))
 }
@@ -49,13 +49,13 @@ type Step struct {
 	// is set, it is kept for any.
 	Free, Any bool
 	Expires   time.Time
-	// Why says it in words.
+	// Why is the reason, for logs and events.
 	Why string
 }
 
-// Steps says what becomes of the addresses that a claim keeps, as of a time: an address that somebody has is
-// never touched. need is nil where the claim has no workload, or where it is not known what that needs; then
-// nothing is freed on its account. next is when to look again, zero if nothing is due by itself.
+// Steps decides what becomes of the addresses that a claim keeps, as of a time. An address that somebody has is never
+// touched. need is nil where the claim has no workload, or where it is not known what the workload needs; then nothing
+// is freed on its account. next is when to decide again, zero if nothing becomes due by itself.
 func Steps(c Claim, need *Need, leases []ipam.Lease, now time.Time) (steps []Step, next time.Time) {
 	s := stepper{claim: c, need: need, now: now}
 	byKey := map[string][]ipam.Lease{}
@@ -91,7 +91,7 @@ func Steps(c Claim, need *Need, leases []ipam.Lease, now time.Time) (steps []Ste
 	return s.steps, s.next
 }
 
-// group are the addresses that a workload needs one of for each of its pods.
+// group identifies addresses of which a workload needs one for each of its pods.
 type group struct {
 	family ipaddr.Family
 	ifName string
@@ -107,14 +107,14 @@ type stepper struct {
 	claim Claim
 	need  *Need
 	now   time.Time
-	// stay are the ordinals that a workload needs which does not tell them.
+	// stay has the ordinals that a workload needs, where they are not known from the workload.
 	stay  map[int]bool
 	steps []Step
 	next  time.Time
 }
 
-// staying are the ordinals of a workload which does not tell them, as far as its addresses do: those of pods that are there,
-// and of those that nobody has the lowest, as many as there are pods to come.
+// staying guesses the ordinals of a workload that does not give them, from its addresses: those of pods that exist,
+// then the lowest of those that nobody has, as many as there are pods to come.
 func (c Claim) staying(leases []ipam.Lease, need *Need) map[int]bool {
 	stay, others := map[int]bool{}, []int{}
 	for _, l := range leases {
@@ -139,14 +139,15 @@ func (s *stepper) free(l ipam.Lease, why string) {
 	s.steps = append(s.steps, Step{Lease: l, Free: true, Why: why})
 }
 
-// later takes note that something is due then.
+// later notes that something becomes due at a time.
 func (s *stepper) later(t time.Time) {
 	if s.next.IsZero() || t.Before(s.next) {
 		s.next = t
 	}
 }
 
-// settled decides on an address for itself, where that can be done; sameKey are those for the same pod.
+// decideAlone decides on an address without counting the others, where that can be done. sameKey has the addresses of
+// the same pod.
 func (s *stepper) decideAlone(l ipam.Lease, sameKey []ipam.Lease) bool {
 	c := s.claim
 	switch {
@@ -189,7 +190,7 @@ func (s *stepper) scaledDown(l ipam.Lease) bool {
 	return s.leaveAfterDelay(l, s.claim.Workload.String()+" was scaled down")
 }
 
-// leaveAfterDelay frees an address, as leave does, that nothing has happened to for a while.
+// leaveAfterDelay does what leave does, once nothing has happened to the address for ReclaimDelay.
 func (s *stepper) leaveAfterDelay(l ipam.Lease, why string) bool {
 	if at := l.Updated.Add(ReclaimDelay); at.After(s.now) {
 		s.later(at)
@@ -222,8 +223,8 @@ func (s *stepper) expire(l ipam.Lease) {
 	}
 }
 
-// surplus frees what a workload or the size of the claim leaves no need for, the longest unused first. What pods
-// have counts, and is left to them.
+// surplus frees what the workload and the size of the claim leave no need for, the longest unused first. What pods have
+// counts, and is left to them.
 func (s *stepper) surplus(kept []ipam.Lease, active int) {
 	allowed := -1
 	if s.claim.Size >= 0 {
@@ -244,8 +245,8 @@ func (s *stepper) surplus(kept []ipam.Lease, active int) {
 	s.freeAfterDelay(kept[:min(len(kept), max(0, len(kept)+active-allowed))], "its claim has more addresses than it needs")
 }
 
-// overtaken frees what preallocations took beyond the size because they did not know of one another: of what no pod
-// ever had that which was written last. What was taken for a larger size than the present one was not too many then.
+// overtaken frees what concurrent preallocations took beyond the size of the claim. Of the addresses that no pod ever
+// had, those go that were written last. What was taken for a larger size than the present one was not too many then.
 func (s *stepper) overtaken(kept []ipam.Lease, active int) {
 	allowed := s.claim.Size
 	var unused []ipam.Lease
@@ -258,7 +259,7 @@ func (s *stepper) overtaken(kept []ipam.Lease, active int) {
 	s.freeAfterDelay(unused[:min(len(unused), max(0, len(kept)+active-allowed))], "it was taken beyond the size of its claim")
 }
 
-// freeAfterDelay frees addresses that nothing has happened to for a while.
+// freeAfterDelay frees addresses to which nothing has happened for ReclaimDelay.
 func (s *stepper) freeAfterDelay(all []ipam.Lease, why string) {
 	for _, l := range all {
 		if at := l.Updated.Add(ReclaimDelay); at.After(s.now) {
@@ -269,7 +270,7 @@ func (s *stepper) freeAfterDelay(all []ipam.Lease, why string) {
 	}
 }
 
-// replaced says whether the pod of an address has another one, or had another one later.
+// replaced reports whether the pod of an address has another one, or had another one later.
 func replaced(l ipam.Lease, sameKey []ipam.Lease) bool {
 	return slices.ContainsFunc(sameKey, func(o ipam.Lease) bool {
 		return o.Addr != l.Addr && groupOf(o) == groupOf(l) &&
@@ -277,7 +278,7 @@ func replaced(l ipam.Lease, sameKey []ipam.Lease) bool {
 	})
 }
 
-// ordinal is the number of a pod in its key, which is <workload>-<n>, with its namespace before it or not.
+// ordinal returns the number of a pod from its key, which is <workload>-<n>, with its namespace before it or not.
 func ordinal(key, workload string) (n int, ok bool) {
 	_, name, found := strings.Cut(key, "/")
 	if !found {
