@@ -96,24 +96,6 @@ func resourceNoun(kind string) string {
 	return kind
 }
 
-// podArg is the pod that arguments name, also as pod NAME and pod/NAME; what follows stays.
-func podArg(args []string) []string {
-	isPod := func(word string) bool { return slices.Contains([]string{"pod", "pods", "po"}, word) }
-	if len(args) > 1 && isPod(args[0]) {
-		return args[1:]
-	}
-	if len(args) == 0 {
-		return args
-	}
-	if kind, name, ok := strings.Cut(args[0], "/"); ok && isPod(kind) {
-		return append([]string{name}, args[1:]...)
-	}
-	return args
-}
-
-// onePod is takes for commands about one pod.
-func onePod(cmd *cobra.Command, args []string) error { return app.Takes(1, 1)(cmd, podArg(args)) }
-
 // bareDryRun gives --dry-run without a value the value client, as kubectl once did. The value may still be a word of its own.
 // Where a shell asks what may follow, the value is not written yet.
 func bareDryRun(args []string) []string {

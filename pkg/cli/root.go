@@ -11,7 +11,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/doctor"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/events"
+	"github.com/bcsnet/bcsnet/pkg/cli/cmd/importer"
+	"github.com/bcsnet/bcsnet/pkg/cli/cmd/inspect"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/install"
+	"github.com/bcsnet/bcsnet/pkg/cli/cmd/rebuild"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/report"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/wait"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
@@ -50,8 +53,8 @@ func newRoot(s *app.App) *cobra.Command {
 		&cobra.Group{ID: "other", Title: "Other:"})
 	root.AddCommand(
 		newPool(s, newPoolUsage(s)), newIP(s), newLease(s), newClaim(s), newHost(s), newReleaseHost(s), newUsage(s), newTop(s),
-		newTrace(s), newExplain(s),
-		doctor.New(s), newRebuild(s), newImport(s), wait.New(s), events.New(s), install.New(s), install.NewUninstall(s), report.New(s),
+		inspect.NewTrace(s), inspect.NewExplain(s),
+		doctor.New(s), rebuild.New(s), importer.New(s), wait.New(s), events.New(s), install.New(s), install.NewUninstall(s), report.New(s),
 		install.NewVersion(s), newCompletion(s), newOptions())
 	root.SetUsageTemplate(usageTemplate)
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")

@@ -1,4 +1,4 @@
-package cli
+package importer
 
 import (
 	"github.com/spf13/cobra"
@@ -6,8 +6,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
-// newImport groups what takes over from other systems.
-func newImport(s *app.App) *cobra.Command {
+// New returns the command import, which groups what takes over from other systems.
+func New(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import", Aliases: []string{"adopt", "migrate"}, GroupID: "other",
 		Short: "Take pools, claims and leases over from another system",

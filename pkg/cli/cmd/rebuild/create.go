@@ -1,4 +1,4 @@
-package cli
+package rebuild
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 const rebuilt = "rebuilt"
 
 // create stores leases, and returns those that are their pods' now and those that somebody else has by now.
-func (v *rebuildVerb) create(ctx context.Context, a *leasing.Allocator, todo []ipam.Lease) (made []ipam.Lease, late []recovery.Conflict, err error) {
+func (v *verb) create(ctx context.Context, a *leasing.Allocator, todo []ipam.Lease) (made []ipam.Lease, late []recovery.Conflict, err error) {
 	stored := make([]ipam.Lease, len(todo))
 	failed := resource.InBulk(ctx, v.App, todo, rebuilt, func(i int, l ipam.Lease) (err error) {
 		if stored[i] = l; v.DryRun != app.DryRunClient {

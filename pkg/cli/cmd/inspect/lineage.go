@@ -1,4 +1,4 @@
-package cli
+package inspect
 
 import (
 	"context"
@@ -92,7 +92,7 @@ func lineageOf(ctx context.Context, s *app.App, key types.NamespacedName, of *ip
 	return t, fillLineage(ctx, s, t)
 }
 
-// findPod reads the pod of a trail.
+// findPod reads the pod of a lineage.
 func findPod(ctx context.Context, s *app.App, t *lineage) error {
 	c, err := s.Dynamic()
 	if err != nil {

@@ -1,4 +1,4 @@
-package cli
+package inspect
 
 import (
 	"context"
@@ -22,7 +22,8 @@ type trace struct {
 	addr   netip.Addr // invalid for a pod
 }
 
-func newTrace(s *app.App) *cobra.Command {
+// NewTrace returns the command trace.
+func NewTrace(s *app.App) *cobra.Command {
 	v := &trace{App: s}
 	cmd := &cobra.Command{
 		Use: "trace POD|ADDRESS", GroupID: "objects", Args: onePod, RunE: app.Runs(v),

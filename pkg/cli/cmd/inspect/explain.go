@@ -1,4 +1,4 @@
-package cli
+package inspect
 
 import (
 	"context"
@@ -20,7 +20,8 @@ type explainPod struct {
 	arg, node string
 }
 
-func newExplain(s *app.App) *cobra.Command {
+// NewExplain returns the command explain.
+func NewExplain(s *app.App) *cobra.Command {
 	v := &explainPod{App: s}
 	cmd := &cobra.Command{
 		Use: "explain POD", GroupID: "objects", Args: onePod, RunE: app.Runs(v),
@@ -73,7 +74,7 @@ func (v *explainPod) Run(ctx context.Context) error {
 	return err
 }
 
-// explanation is a trail, and why it ends where it does.
+// explanation is a lineage, and why it ends where it does.
 type explanation struct {
 	*lineage
 	// addresses are those that the pod has, or that it would get now.

@@ -1,4 +1,4 @@
-package cli
+package inspect
 
 import (
 	"bytes"
@@ -29,25 +29,25 @@ func (v *explainPod) writeExplanation(e *explanation) error {
 	}
 	claimLine(&b, e.lineage, name)
 	if c := e.claims[name]; c != nil {
-		trailLine(&b, "", "it may have %s", resource.SizeText(c))
+		labelled(&b, "", "it may have %s", resource.SizeText(c))
 	}
 	if e.host.IsValid() {
-		trailLine(&b, "Host", "%s", e.host)
+		labelled(&b, "Host", "%s", e.host)
 	}
 	for _, l := range e.addresses {
 		what := "which it would get now"
 		if e.has {
 			what = "which it has"
 		}
-		trailLine(&b, "Address", "%s/%d of pool %s, %s", l.Addr, l.Bits, l.Pool, what)
+		labelled(&b, "Address", "%s/%d of pool %s, %s", l.Addr, l.Bits, l.Pool, what)
 		for i, why := range e.because(l) {
-			trailLine(&b, []string{"Because", ""}[min(i, 1)], "%s", why)
+			labelled(&b, []string{"Because", ""}[min(i, 1)], "%s", why)
 		}
 	}
 	if len(e.addresses) == 0 {
-		trailLine(&b, "Address", "none")
+		labelled(&b, "Address", "none")
 		text, hint := v.Texts(e.none)
-		trailLine(&b, "Because", "%s", text)
+		labelled(&b, "Because", "%s", text)
 		if hint != "" {
 			printer.Section(&b, "Next", []string{"  " + v.Called(hint)})
 		}
@@ -94,7 +94,7 @@ func (e *explanation) because(l ipam.Lease) (out []string) {
 	return out
 }
 
-// object is an explanation for -o json and the like: a trail, and what it comes to.
+// object returns an explanation for -o json and the like: the lineage, and what it comes to.
 func (e *explanation) object() *unstructured.Unstructured {
 	o := e.lineage.object("Explanation")
 	o.Object["host"] = resource.AddrText(e.host)

@@ -1,4 +1,4 @@
-package cli
+package inspect
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// writeLineage prints a trail, one step a line.
+// writeLineage prints a lineage, one step a line.
 func writeLineage(s *app.App, t *lineage) error {
 	var b bytes.Buffer
 	podLines(&b, t)
@@ -30,11 +30,11 @@ func writeLineage(s *app.App, t *lineage) error {
 			claimLine(&b, t, l.Claim)
 		}
 		addressLine(&b, l)
-		trailLine(&b, "Pool", "%s", t.poolText(l.Pool))
+		labelled(&b, "Pool", "%s", t.poolText(l.Pool))
 	}
 	if len(t.leases) == 0 {
 		claimLine(&b, t, t.policy.Claim)
-		trailLine(&b, "Address", "none; why: %s", s.Called("bcsnetctl explain "+t.key.String()))
+		labelled(&b, "Address", "none; why: %s", s.Called("bcsnetctl explain "+t.key.String()))
 	}
 	_, err := s.Out.Write(b.Bytes())
 	return err
@@ -46,14 +46,14 @@ func wrongLines(s *app.App, b *bytes.Buffer, t *lineage) {
 		return
 	}
 	text, hint := s.Texts(t.wrong)
-	trailLine(b, "", "%s", text)
+	labelled(b, "", "%s", text)
 	if hint != "" {
-		trailLine(b, "", "hint: %s", s.Called(hint))
+		labelled(b, "", "hint: %s", s.Called(hint))
 	}
 }
 
-// trailLine is a line with a label; without one it goes on about the line before.
-func trailLine(b *bytes.Buffer, label, format string, args ...any) {
+// labelled writes a line with a label; without a label it goes on about the line before.
+func labelled(b *bytes.Buffer, label, format string, args ...any) {
 	if label != "" {
 		label += ":"
 	}
@@ -70,22 +70,22 @@ func podLines(b *bytes.Buffer, t *lineage) {
 		if slices.ContainsFunc(t.leases, func(l ipam.Lease) bool { return resource.OfPod(l) && workload.Static(l.PodUID) }) {
 			text += " from the API server; it is static, and may run all the same"
 		}
-		trailLine(b, "Pod", "%s%s", t.key, text)
+		labelled(b, "Pod", "%s%s", t.key, text)
 		return
 	}
-	trailLine(b, "Pod", "%s, %s", t.key, t.podState())
+	labelled(b, "Pod", "%s, %s", t.key, t.podState())
 	if t.wrong != nil {
-		trailLine(b, "Policy", "none: what annotations and claims say cannot be followed")
+		labelled(b, "Policy", "none: what annotations and claims say cannot be followed")
 		return
 	}
 	p := t.policy
-	trailLine(b, "Workload", "%s", p.Workload)
-	trailLine(b, "Policy", "%s", t.policyText())
+	labelled(b, "Workload", "%s", p.Workload)
+	labelled(b, "Policy", "%s", t.policyText())
 	for _, from := range p.Sources {
-		trailLine(b, "", "from %s (%s)", strings.TrimPrefix(from.String(), "annotation "), gives(from))
+		labelled(b, "", "from %s (%s)", strings.TrimPrefix(from.String(), "annotation "), gives(from))
 	}
 	for _, more := range policyParts(p) {
-		trailLine(b, "", "%s", more)
+		labelled(b, "", "%s", more)
 	}
 }
 
@@ -99,7 +99,7 @@ func (t *lineage) ignoredLines(b *bytes.Buffer) {
 				text += ", did you mean " + near + "?"
 			}
 		}
-		trailLine(b, "Ignored", "%s of %s: %s", i.Key, i.Object, text)
+		labelled(b, "Ignored", "%s of %s: %s", i.Key, i.Object, text)
 	}
 }
 
@@ -184,7 +184,7 @@ func claimLine(b *bytes.Buffer, t *lineage, name string) {
 		if !t.policy.Named || t.policy.Claim != name {
 			text += "; the controller makes it with the first address"
 		}
-		trailLine(b, "Claim", "%s", text)
+		labelled(b, "Claim", "%s", text)
 		return
 	}
 	text := name + ", of " + resource.OwnerText(c)
@@ -194,9 +194,9 @@ func claimLine(b *bytes.Buffer, t *lineage, name string) {
 	if usage := c.Status.Usage; usage != "" {
 		text += ", " + usage + " addresses in use"
 	}
-	trailLine(b, "Claim", "%s", text)
+	labelled(b, "Claim", "%s", text)
 	if t.pod == nil {
-		trailLine(b, "Policy", "%s", resource.PolicyText(c.Spec.ReleasePolicy, c.Spec.Keep, c.Spec.Owner != nil))
+		labelled(b, "Policy", "%s", resource.PolicyText(c.Spec.ReleasePolicy, c.Spec.Keep, c.Spec.Owner != nil))
 	}
 }
 
@@ -217,7 +217,7 @@ func addressLine(b *bytes.Buffer, l ipam.Lease) {
 	if l.ExpiredTime != "" {
 		parts = append(parts, "until "+resource.UntilText(l.ExpiredTime))
 	}
-	trailLine(b, "Address", "%s", strings.Join(parts, ", "))
+	labelled(b, "Address", "%s", strings.Join(parts, ", "))
 }
 
 func (t *lineage) poolText(name string) string {

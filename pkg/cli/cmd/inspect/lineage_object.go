@@ -1,4 +1,4 @@
-package cli
+package inspect
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -10,7 +10,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// object is a trail for -o json and the like. There is no such kind in the cluster: it is a view.
+// object returns a lineage for -o json and the like. There is no such kind in the cluster: it is a view.
 func (t *lineage) object(kind string) *unstructured.Unstructured {
 	addresses := []any{}
 	for _, l := range t.leases {

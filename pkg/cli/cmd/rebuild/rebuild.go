@@ -1,4 +1,4 @@
-package cli
+package rebuild
 
 import (
 	"context"
@@ -15,16 +15,17 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/recovery"
 )
 
-// rebuildVerb makes leases again whose objects were lost, from what their pods report.
-type rebuildVerb struct {
+// verb makes leases again whose objects were lost, from what their pods report.
+type verb struct {
 	*app.App
 	output printer.Output
 	names  []string
 	yes    bool
 }
 
-func newRebuild(s *app.App) *cobra.Command {
-	v := &rebuildVerb{App: s}
+// New returns the command rebuild.
+func New(s *app.App) *cobra.Command {
+	v := &verb{App: s}
 	cmd := &cobra.Command{
 		Use: "rebuild", GroupID: "other", Args: app.Takes(0, 0), RunE: app.Runs(v),
 		Short: "Make lost leases again from the pods that have the addresses",
@@ -51,14 +52,14 @@ What was done stays done when it is interrupted: run again, it does the rest.`,
 	return cmd
 }
 
-func (v *rebuildVerb) Complete([]string) error { return nil }
+func (v *verb) Complete([]string) error { return nil }
 
-func (v *rebuildVerb) Validate() error {
+func (v *verb) Validate() error {
 	v.names = app.SortedOnce(v.names)
 	return v.output.Validate()
 }
 
-func (v *rebuildVerb) Run(ctx context.Context) error {
+func (v *verb) Run(ctx context.Context) error {
 	api, err := resource.NewPools(v.App)
 	if err != nil {
 		return err
@@ -101,7 +102,7 @@ func (v *rebuildVerb) Run(ctx context.Context) error {
 
 // again looks at the pods once more: they may have changed while the user was asked. What is done is what was
 // shown, and still needed.
-func (v *rebuildVerb) again(ctx context.Context, a *leasing.Allocator, shown recovery.Plan) (recovery.Plan, error) {
+func (v *verb) again(ctx context.Context, a *leasing.Allocator, shown recovery.Plan) (recovery.Plan, error) {
 	now, err := v.plan(ctx, a)
 	if err != nil {
 		return now, err

@@ -1,4 +1,4 @@
-package cli
+package rebuild
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 
 // plan compares what pods report with the leases that there are. The leases are followed: what they say is never
 // older than the pods.
-func (v *rebuildVerb) plan(ctx context.Context, a *leasing.Allocator) (plan recovery.Plan, err error) {
+func (v *verb) plan(ctx context.Context, a *leasing.Allocator) (plan recovery.Plan, err error) {
 	defer v.Say.WaitLater("reading all pods in " + v.Where())()
 	if err := a.Open(ctx, v.App); err != nil {
 		return plan, err
@@ -58,7 +58,7 @@ func (v *rebuildVerb) plan(ctx context.Context, a *leasing.Allocator) (plan reco
 
 // show says what would be done and what not. The leases go to standard output as a table; other formats
 // print them as they are stored.
-func (v *rebuildVerb) show(ctx context.Context, plan recovery.Plan) error {
+func (v *verb) show(ctx context.Context, plan recovery.Plan) error {
 	if n := len(plan.Create); n > 0 {
 		v.Say.Start("nobody holds %s that running pods report: %s", humanize.Plural(n, "address"), byPool(plan.Create))
 		if v.output.Printer == nil {
@@ -85,18 +85,18 @@ func (v *rebuildVerb) show(ctx context.Context, plan recovery.Plan) error {
 }
 
 // planColumns are those of leases, without what a pod does not tell.
-func (v *rebuildVerb) planColumns() []printer.Column[ipam.Lease] {
+func (v *verb) planColumns() []printer.Column[ipam.Lease] {
 	return slices.DeleteFunc(resource.LeaseColumns(v.App, false), func(c printer.Column[ipam.Lease]) bool { return c.Name == "AGE" || c.Name == "CONTAINER" })
 }
 
-func (v *rebuildVerb) tellConflicts(all []recovery.Conflict) {
+func (v *verb) tellConflicts(all []recovery.Conflict) {
 	for _, c := range all {
 		v.Say.Warn("%s of pool %s: pod %s reports it, and %s", c.Addr, c.Pool, c.Pod, c.Cause)
 	}
 }
 
 // tellLeader says that there is a controller, which does the same. Who may not ask is told nothing.
-func (v *rebuildVerb) tellLeader(ctx context.Context) {
+func (v *verb) tellLeader(ctx context.Context) {
 	c, err := v.Dynamic()
 	if err != nil {
 		return
