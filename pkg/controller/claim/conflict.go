@@ -16,11 +16,11 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// conflictEvery is how often a claim of a size or of certain addresses is looked at for what is in its way: pools
-// change, and others take its addresses.
+// conflictEvery is how often problems are looked for again of a claim that has a size, a pool or addresses, or an owner
+// that somebody named: pools change, and others take its addresses.
 const conflictEvery = time.Minute
 
-// findProblems is a phase: it finds what keeps a claim from having what it names.
+// findProblems is a phase: it finds why the claim cannot have what its spec asks for.
 func (r *Reconciler) findProblems(ctx context.Context, s *scope) (result reconcile.Result, err error) {
 	c, owner := s.claim, r.owner(ctx, s.claim)
 	names := c.Addresses
@@ -56,14 +56,14 @@ func (r *Reconciler) duplicateOwners(ctx context.Context, c claim.Claim) (names 
 	return names
 }
 
-// ownerView is how the owner of a claim that somebody made stands in the way of its use.
+// ownerView is what was seen of the owner of a claim that somebody made.
 type ownerView struct {
-	// above is the workload that it belongs to; missing: there is none of the name, which may be still to come.
+	// above is the workload that the owner belongs to. missing: no owner of the name exists; it may still come.
 	above   workload.Workload
 	missing bool
 }
 
-// owner looks at the owner of a claim. While that cannot be read it is as it was seen last.
+// owner reads the owner of a claim. While that cannot be read, it returns what was seen last.
 func (r *Reconciler) owner(ctx context.Context, c claim.Claim) ownerView {
 	if c.Workload.Kind == "" || c.Managed {
 		return ownerView{}
@@ -85,7 +85,7 @@ func (r *Reconciler) owner(ctx context.Context, c claim.Claim) ownerView {
 	return view
 }
 
-// conflict returns the condition whether something is in the way of a claim.
+// conflict returns the condition Conflict of a claim.
 func conflict(view statusView) metav1.Condition {
 	condition := metav1.Condition{Type: v1.ConditionConflict, Status: metav1.ConditionFalse, Reason: v1.ReasonNoConflict, Message: "nothing is in the way of the claim"}
 	var texts []string

@@ -6,18 +6,18 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// failure is why something could not be done for a claim, such as to take its addresses although there may be some.
+// failure is why something could not be done for a claim, such as taking its addresses.
 type failure struct{ reason, message string }
 
-// failures are why it could not be done the last time, and what the claim's status says of that.
+// failures has the reason of the last failure, and the failure that the claim's status shows.
 type failures struct {
 	last  string
 	shown *failure
 }
 
-// next returns the failures after another attempt. What the status says is the error that lasts: it came twice, one
-// after the other. It stays in the words of the first time, which the others would only vary: each other status would
-// have the claim looked at again at once.
+// next returns the failures after another attempt. The status shows an error that lasts: one that came twice in a row.
+// It keeps the message of the first time, which later ones would only vary: each other status would have the claim
+// reconciled again at once.
 func (f failures) next(err error) failures {
 	if err == nil {
 		return failures{}

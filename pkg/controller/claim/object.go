@@ -13,11 +13,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// keep sees to the object of a claim: that it carries the finalizer while it is wanted, that one made from annotations
-// says what they say, and that it goes when it is deleted, or made from annotations and empty. A claim that is deleted
-// waits for all its addresses, and for requests that do not know of it yet; one made from annotations only for those
-// that go back, and is made again from those that pods have. Those of pods that are gone, as on a host that is away,
-// could not have it made again: they go back when the host has.
+// syncObject brings the object of a claim up to date. It carries the finalizer while it is wanted. One that annotations
+// made has the spec that they ask for. It goes when it was deleted, or when annotations made it and it is empty. done:
+// nothing else is to be done for the claim now.
+//
+// A claim that is being deleted waits for all its addresses, and for requests that do not know of the deletion yet. One
+// that annotations made waits only for the addresses that go back, and is made again from those that pods have. Pods
+// that are gone, as on a host that is away, could not have it made again: their addresses go back when the host is
+// back.
 func (r *Reconciler) syncObject(ctx context.Context, s *scope) (done bool, err error) {
 	o, c, leases := s.object, s.claim, s.leases
 	next := o.DeepCopy()

@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// preallocateAtOnce is how many addresses a claim takes before it shows what it has, and others have their turn. One
-	// that has more takes as many again, but no more than preallocateAtMost: what it has is looked at each time.
+	// preallocateAtOnce is how many addresses a claim takes before it shows what it has and others have their turn. One
+	// that has more takes as many again, but no more than preallocateAtMost: all that it has is looked at each time.
 	preallocateAtOnce, preallocateAtMost = 256, 4096
-	// missingEvery is how often a claim that lacks addresses looks for some although none was heard of: pools
-	// change, and rests end.
+	// missingEvery is how often a claim that lacks addresses tries again although no address was seen to become free:
+	// pools change, and cooldowns end.
 	missingEvery = 20 * time.Second
 )
 
-// preallocate is a phase: it takes what the claim is to have before pods ask.
+// preallocate is a phase: it takes the addresses that the claim is to have before pods ask.
 func (r *Reconciler) preallocate(ctx context.Context, s *scope) (result reconcile.Result, err error) {
 	c, view := s.claim, &s.view
 	r.States.waits(c.Name, false)
@@ -58,7 +58,7 @@ func (r *Reconciler) preallocate(ctx context.Context, s *scope) (result reconcil
 	return result, nil
 }
 
-// preallocated returns the condition whether a claim has what it is to have before pods ask.
+// preallocated returns the condition Preallocated of a claim.
 func preallocated(c claim.Claim, view statusView) metav1.Condition {
 	condition := metav1.Condition{Type: v1.ConditionPreallocated, Status: metav1.ConditionFalse}
 	has := humanize.Plural(view.stock.Has, "address")
@@ -81,12 +81,12 @@ func preallocated(c claim.Claim, view statusView) metav1.Condition {
 	return condition
 }
 
-// unclaimedFor is for how long addresses are thought to be left by somebody who was taking them. Older ones may be
-// those of a claim that was lost, and is made again from its manifest: they stay.
+// unclaimedFor is how long addresses without a claim count as left by a preallocation that was under way. Older ones
+// may belong to a claim that was lost and is made again from its manifest: they stay.
 const unclaimedFor = 10 * time.Minute
 
-// reclaimUnclaimed frees addresses that were lately kept for a claim before any pod asked, and that claim is no more:
-// whoever took them did not get to see that. A claim is gone when it was seen so twice, and the API server says so.
+// reclaimUnclaimed frees addresses that a preallocation took lately for a claim that is no more: the preallocation
+// ended before it could see that. A claim is gone when it was seen so twice, and the API server confirms it.
 func (r *Reconciler) reclaimUnclaimed(
 	ctx context.Context, name string, leases []ipam.Lease,
 ) (next time.Duration, err error) {

@@ -20,7 +20,7 @@ import (
 )
 
 // reclaim is a phase: it does what is due with the addresses that the claim keeps. Where it is not known what the
-// claim's workload needs, the rest is done all the same.
+// claim's workload needs, it does what does not depend on that.
 func (r *Reconciler) reclaim(ctx context.Context, s *scope) (result reconcile.Result, err error) {
 	var need *claim.Need
 	if s.claim.Asks(s.leases) {
@@ -40,18 +40,19 @@ func (r *Reconciler) reclaim(ctx context.Context, s *scope) (result reconcile.Re
 	return result, nil
 }
 
-// goneSince holds from when to when a workload was seen not to exist. kind: at one of these times the API server did
-// not even serve its kind.
+// goneSince is from when to when a workload was seen not to exist. kind: at one of these times the API server did not
+// even serve its kind.
 type goneSince struct {
 	since, seen time.Time
 	kind        bool
 }
 
-// kindReclaimDelay is for how long a kind may be gone, as while its CustomResourceDefinition is replaced and its objects are
-// made again, before its workloads are thought to be gone with it.
+// kindReclaimDelay is how long a kind has to be gone before its workloads count as gone with it: while a
+// CustomResourceDefinition is replaced, its objects are made again.
 const kindReclaimDelay = 10 * time.Minute
 
-// seenAgain returns the absence when it is seen again. One that nobody has looked at for a while is another.
+// seenAgain returns the absence after another look that found the workload missing. After a while without a look, an
+// absence begins anew.
 func (a goneSince) seenAgain(now time.Time, kind bool) goneSince {
 	if now.Sub(a.seen) > 3*askEvery {
 		a = goneSince{since: now}
@@ -60,7 +61,7 @@ func (a goneSince) seenAgain(now time.Time, kind bool) goneSince {
 	return a
 }
 
-// lasts reports whether the workload is gone for good: it was seen so twice, for as long as an address settles.
+// lasts reports whether the workload is gone for good: it was seen so twice, at least claim.ReclaimDelay apart.
 func (a goneSince) lasts() bool {
 	wait := claim.ReclaimDelay
 	if a.kind {
@@ -69,8 +70,8 @@ func (a goneSince) lasts() bool {
 	return a.seen.Sub(a.since) >= wait
 }
 
-// need asks the API server what the workload of a claim needs; nil when that cannot be said. A workload is gone when
-// it was seen so twice, for as long as an address settles: what it left may be all that it has when it comes again.
+// need asks the API server what the workload of a claim needs; nil when that is not known. A workload is gone when it
+// was seen so twice, at least claim.ReclaimDelay apart: what it left may be all that it has when it comes again.
 func (r *Reconciler) need(ctx context.Context, c claim.Claim) (*claim.Need, error) {
 	n, err := r.Owners.Replicas(ctx, c.Workload)
 	if err == nil {
@@ -101,8 +102,9 @@ func (r *Reconciler) need(ctx context.Context, c claim.Claim) (*claim.Need, erro
 	return &claim.Need{Gone: true}, nil
 }
 
-// checkMigrated looks whether the newest pod of a claim's workload draws its addresses from another claim, or from
-// none, as some pod did. What earlier pods gave up is of no use to the workload then, and its pool may have no other.
+// checkMigrated decides whether the workload of a claim has migrated: whether its newest pod draws its addresses from
+// another claim, or from none. It is asked only after some pod did. What earlier pods gave up is of no use to such a
+// workload, and its pool may have no other addresses.
 func (r *Reconciler) checkMigrated(ctx context.Context, c claim.Claim) error {
 	if !r.States.of(c.Name).migrated {
 		return nil
@@ -132,7 +134,7 @@ func (r *Reconciler) checkMigrated(ctx context.Context, c claim.Claim) error {
 	return nil
 }
 
-// step gives one address back, or changes its terms, unless somebody has it by now. The claim is nil where it is no
+// apply frees one address, or changes its retention, unless somebody has it by now. The claim is nil where it is no
 // more.
 func (r *Reconciler) apply(ctx context.Context, o *v1.BCSNetIPClaim, s claim.Step) error {
 	l := s.Lease
@@ -157,7 +159,7 @@ func (r *Reconciler) apply(ctx context.Context, o *v1.BCSNetIPClaim, s claim.Ste
 	return err
 }
 
-// changeRetention changes the terms of an address; where somebody was faster the watch brings the claim back.
+// changeRetention changes what a lease keeps beyond its holder. After a conflict the watch brings the claim back.
 func (r *Reconciler) changeRetention(ctx context.Context, l ipam.Lease, s ipam.Retention) error {
 	next, changed := ipam.ChangeRetention(l, s)
 	if !changed {
@@ -169,11 +171,12 @@ func (r *Reconciler) changeRetention(ctx context.Context, l ipam.Lease, s ipam.R
 	return nil
 }
 
-// syncRetentionsEvery is how often pods are looked at whose terms may have changed: annotations came or went while they run,
-// or their lease was made again without them.
+// syncRetentionsEvery is how often the retentions of addresses that pods have are compared with what their claims and
+// annotations ask for. They differ where annotations came or went while the pod runs, or where the lease was made again
+// without them.
 const syncRetentionsEvery = 20 * time.Second
 
-// syncRetentions brings the terms of addresses that pods have up to date until the context ends.
+// syncRetentions brings the retentions of addresses that pods have up to date until the context ends.
 func (r *Reconciler) syncRetentions(ctx context.Context) {
 	tick := time.NewTicker(syncRetentionsEvery)
 	defer tick.Stop()
@@ -205,14 +208,15 @@ func (r *Reconciler) syncRetentions(ctx context.Context) {
 	}
 }
 
-// goes reports whether a claim that somebody made is being deleted: until then it has what its pods have.
+// isBeingDeleted reports whether a claim that somebody made is being deleted: until it is gone it keeps the addresses
+// of its pods.
 func (r *Reconciler) isBeingDeleted(ctx context.Context, name string) bool {
 	var o v1.BCSNetIPClaim
 	return name != "" && r.Client.Get(ctx, nameOf(name), &o) == nil && o.DeletionTimestamp != nil && o.Labels[claim.Managed] != "true"
 }
 
-// lost reports whether the claim that a pod names, and its address carries, is gone: made and deleted while no
-// controller was there to guard it, or deleted before a stopped replica gave the address.
+// claimLost reports whether the claim that a pod names, and that its lease carries, is gone. It was made and deleted
+// while no controller ran to guard it, or deleted before a stopped replica gave the address.
 func (r *Reconciler) claimLost(ctx context.Context, l ipam.Lease, why error) bool {
 	refusal, ok := errors.AsType[*ipam.Refusal](why)
 	if !ok || refusal.Reason != ipam.ReasonClaimNotFound || l.Claim == "" {
@@ -221,8 +225,8 @@ func (r *Reconciler) claimLost(ctx context.Context, l ipam.Lease, why error) boo
 	return apierrors.IsNotFound(r.Live.Get(ctx, nameOf(l.Claim), &v1.BCSNetIPClaim{}))
 }
 
-// outlives reports whether a pod is on its way out, or may be: what its workload said of it has gone with that, and
-// counts all the same.
+// outlives reports whether a pod may have outlived its workload, or is on its way out. What the workload's annotations
+// asked for has gone with it, and counts all the same.
 func (r *Reconciler) outlives(ctx context.Context, pod workload.Pod) bool {
 	if pod.Deleting {
 		return true

@@ -26,16 +26,16 @@ import (
 )
 
 const (
-	// claimDelay gathers the changes of a claim's addresses, claimDelayEach longer for each that it has, but for no longer
-	// than maxClaimDelay.
+	// claimDelay gathers the changes of a claim's addresses, claimDelayEach longer for each address that it has, up to
+	// maxClaimDelay.
 	claimDelay, claimDelayEach, maxClaimDelay = 200 * time.Millisecond, time.Millisecond, 5 * time.Second
-	// askEvery is how often a workload is asked what it needs while its claim keeps addresses, whether or not a change
-	// of it was heard of.
+	// askEvery is how often a workload is asked what it needs while its claim keeps addresses, whether or not it was
+	// seen to change.
 	askEvery = 20 * time.Second
 )
 
-// Reconciler makes the claims that annotations ask for, gives back what they keep and need no more, and
-// publishes what they have. Addresses that pods have are never taken.
+// Reconciler makes the claims that annotations ask for, gives back what they keep and need no more, and publishes what
+// they have. It never takes an address that a pod has.
 type Reconciler struct {
 	Config
 }
@@ -76,7 +76,8 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 	return r.States.queue.Serve(mgr, "claim", &v1.BCSNetIPClaim{}, r)
 }
 
-// lead has all claims looked at when a term begins, and takes pods into their claims until it ends.
+// onTerm has all claims reconciled when a term begins, and keeps the retentions of pods' addresses up to date until it
+// ends.
 func (r *Reconciler) onTerm(ctx context.Context) error {
 	if !leadership.AwaitReady(ctx, r.Ready) {
 		return nil
@@ -114,8 +115,8 @@ func (r *Reconciler) leaseChanged(old, l ipam.Lease) {
 	}
 }
 
-// gathering returns for how long the changes of a claim's addresses are gathered: the longer, the more it has, as all
-// are looked at then.
+// gathering returns how long the changes of a claim's addresses are gathered: the longer, the more it has, since a
+// reconciliation looks at all of them.
 func (r *Reconciler) gathering(name string) time.Duration {
 	if name == "" {
 		return 0
@@ -146,8 +147,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return r.reconcile(ctx, &scope{object: &o, claim: c, problem: problem, leases: leases})
 }
 
-// reconcileAbsent makes a claim that is not there and that a pod's annotations ask for, and gives back what nobody has
-// that is kept for it.
+// reconcileAbsent makes a claim that does not exist and that a pod's annotations ask for, and gives back what was
+// preallocated for it.
 func (r *Reconciler) reconcileAbsent(ctx context.Context, name string, leases []ipam.Lease) (reconcile.Result, error) {
 	r.States.forget(name)
 	r.Budget.Forget(budgetName(name))
@@ -159,7 +160,7 @@ func (r *Reconciler) reconcileAbsent(ctx context.Context, name string, leases []
 	return reconcile.Result{RequeueAfter: leadership.Sooner(next, again)}, err
 }
 
-// reconcile takes a claim that is there through its phases, and publishes what came of them.
+// reconcile takes a claim that exists through its phases, and publishes the outcome.
 func (r *Reconciler) reconcile(ctx context.Context, s *scope) (reconcile.Result, error) {
 	if done, err := r.syncObject(ctx, s); err != nil || done {
 		return reconcile.Result{}, err

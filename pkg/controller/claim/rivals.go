@@ -7,7 +7,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/claim"
 )
 
-// names takes note of which addresses a claim names, nil for any. Call it with the lock held.
+// names notes which addresses a claim names, nil for any. The caller holds the lock.
 func (s *States) names(name string, now *netipx.IPSet) {
 	if s.naming.Delete(name); now != nil {
 		s.naming.Insert(name)
@@ -15,8 +15,8 @@ func (s *States) names(name string, now *netipx.IPSet) {
 	s.changeLocked(name, func(c *state) { c.named = now })
 }
 
-// rivals takes note of which addresses a claim names, nil for any, and returns the other claims that name some of
-// them. Where that has changed, those that it meets are looked at, too.
+// rivals notes which addresses a claim names, nil for any, and returns the other claims that name some of them. Where
+// that has changed, it has the claims reconciled that this one met or meets.
 func (s *States) rivals(name string, now *netipx.IPSet) map[string]*netipx.IPSet {
 	s.mu.Lock()
 	var before *netipx.IPSet
@@ -43,7 +43,7 @@ func (s *States) rivals(name string, now *netipx.IPSet) map[string]*netipx.IPSet
 	return rivals
 }
 
-// learn takes note of what all claims name, at the beginning of a term.
+// learn notes which addresses all claims name, at the beginning of a term.
 func (s *States) learn(all []v1.BCSNetIPClaim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

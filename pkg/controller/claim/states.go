@@ -15,9 +15,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// States remembers of each claim what its object does not say: from one look at it to the next, and from the pods that
-// ask. A claim of which nothing is to be remembered has no state. The sets byWorkload and naming name claims that have
-// one, and short may name others, so that nobody goes through all of them.
+// States remembers of each claim what its object does not have: findings of one reconciliation for the next, and what
+// pods that ask for addresses have shown. A claim of which nothing is to be remembered has no state. The sets
+// byWorkload and naming name claims that have one, and short may name others, so that nobody goes through all of them.
 type States struct {
 	leads *leadership.Terms
 	queue *leadership.Queue
@@ -44,13 +44,13 @@ type state struct {
 	wanted *workload.Policy
 	// unclaimed is since when the claim has been seen not to exist although it keeps addresses which no pod had yet.
 	unclaimed time.Time
-	// taking is what came of taking addresses ahead, asking what came of asking its workload what that needs.
+	// taking has the failures of preallocation, asking those of reading what the workload needs.
 	taking, asking failures
 	// named are the addresses that the claim names; nil for any.
 	named *netipx.IPSet
 }
 
-// NewStates returns those of a replica that remembers nothing.
+// NewStates returns states that remember nothing.
 func NewStates(leads *leadership.Terms) *States {
 	return &States{
 		leads: leads, queue: leadership.NewQueue(leads), claims: map[string]*state{},
@@ -58,7 +58,7 @@ func NewStates(leads *leadership.Terms) *States {
 	}
 }
 
-// enqueue has a claim looked at after a delay.
+// enqueue has a claim reconciled after a delay.
 func (s *States) enqueue(name string, after time.Duration) { s.queue.Add(nameOf(name), after) }
 
 func (s *States) enqueueAll(names []string) {
@@ -95,7 +95,8 @@ func (s *States) changeLocked(name string, change func(*state)) {
 	}
 }
 
-// remember takes note whose claim it is; an empty Kind forgets the claim. Others of the workload are looked at again.
+// remember notes the workload of a claim; an empty Kind forgets the claim. The other claims of the workload are
+// reconciled again.
 func (s *States) remember(name string, w workload.Workload) {
 	var others []string
 	s.change(name, func(c *state) {
@@ -131,11 +132,11 @@ func (s *States) claimsOf(w workload.Workload) []string {
 	return slices.Sorted(maps.Keys(s.byWorkload[w]))
 }
 
-// workloadChanged has the claims of a workload looked at that was scaled, deleted or annotated.
+// workloadChanged has the claims of a workload reconciled that was scaled, deleted or annotated.
 func (s *States) workloadChanged(w workload.Workload) { s.enqueueAll(s.claimsOf(w)) }
 
-// Asked takes the policy of a pod that wants an address, or has one: claims that annotations made for its workload may
-// be what earlier pods said.
+// Asked notes the policy of a pod that wants an address, or has one. Other claims that annotations made for its
+// workload may be out of date: they were asked for by earlier pods.
 func (s *States) Asked(p workload.Policy) {
 	if !s.leads.Leading() {
 		return
@@ -154,17 +155,17 @@ func (s *States) Asked(p workload.Policy) {
 	s.enqueueAll(others)
 }
 
-// Missing takes note of a claim that a pod which asks for an address needs: it may be gone, with its address kept,
-// before the claim is made.
+// Missing notes a claim that a pod needs which asks for an address. The pod may be gone, with its address kept, before
+// the claim is made.
 func (s *States) Missing(p workload.Policy) {
 	if !s.leads.Leading() {
 		return
 	}
 	s.change(p.Claim, func(c *state) { c.wanted = &p })
-	s.enqueue(p.Claim, allocator.MaxRequestTime) // which forgets it if nothing came of the request
+	s.enqueue(p.Claim, allocator.MaxRequestTime) // then it is forgotten if nothing came of the request
 }
 
-// popWanted returns the policy by which a claim is to be made, once.
+// popWanted returns the policy by which a claim is to be made, and forgets it.
 func (s *States) popWanted(name string) (p workload.Policy, ok bool) {
 	s.change(name, func(c *state) {
 		if ok = c.wanted != nil; ok {
@@ -174,7 +175,8 @@ func (s *States) popWanted(name string) (p workload.Policy, ok bool) {
 	return p, ok
 }
 
-// there forgets by which policy a claim was to be made: it is there, and stays.
+// there notes that a claim exists: it is absent no more. The policy by which it was to be made is forgotten, unless the
+// claim is being deleted.
 func (s *States) there(c claim.Claim) {
 	s.change(c.Name, func(of *state) {
 		if of.unclaimed = (time.Time{}); !c.Deleting {
@@ -183,7 +185,8 @@ func (s *States) there(c claim.Claim) {
 	})
 }
 
-// absent returns since when a claim has been seen not to exist that keeps addresses of which no pod had one.
+// absent notes that a claim does not exist, and returns since when it has been seen so while it keeps addresses that no
+// pod had yet.
 func (s *States) absent(name string, keeps bool) (since time.Time) {
 	s.change(name, func(c *state) {
 		switch {
@@ -197,7 +200,7 @@ func (s *States) absent(name string, keeps bool) (since time.Time) {
 	return since
 }
 
-// workloadGone takes note that the workload of a claim was seen not to exist, and reports whether it is gone for good.
+// workloadGone notes that the workload of a claim was seen not to exist, and reports whether it is gone for good.
 func (s *States) workloadGone(name string, kind bool) (lasts bool) {
 	s.change(name, func(c *state) {
 		c.gone = c.gone.seenAgain(time.Now(), kind)
@@ -208,20 +211,20 @@ func (s *States) workloadGone(name string, kind bool) (lasts bool) {
 	return lasts
 }
 
-// took takes note of what came of taking addresses ahead, and returns the error that lasts.
+// notePreallocation notes the outcome of a preallocation, and returns the error that lasts.
 func (s *States) notePreallocation(name string, err error) (shown *failure) {
 	s.change(name, func(c *state) { c.taking = c.taking.next(err); shown = c.taking.shown })
 	return shown
 }
 
-// noteNeed takes note of what came of asking the workload of a claim what it needs, and returns the error that
-// lasts.
+// noteNeed notes the outcome of reading what the workload of a claim needs, and returns the error that lasts.
 func (s *States) noteNeed(name string, err error) (shown *failure) {
 	s.change(name, func(c *state) { c.asking = c.asking.next(err); shown = c.asking.shown })
 	return shown
 }
 
-// forget drops what was learnt from the object of a claim that no longer exists. What is needed to make it again stays.
+// forget drops what was learnt from the object of a claim that no longer exists. What is needed to make the claim again
+// stays.
 func (s *States) forget(name string) {
 	s.remember(name, workload.Workload{})
 	s.rivals(name, nil)
@@ -229,7 +232,7 @@ func (s *States) forget(name string) {
 	s.noteNeed(name, nil)
 }
 
-// waits takes note whether a claim waits for addresses.
+// waits notes whether a claim waits for addresses.
 func (s *States) waits(name string, waits bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,7 +241,8 @@ func (s *States) waits(name string, waits bool) {
 	}
 }
 
-// freed has the claims looked at that wait for addresses: some are free. Each is looked at once until it waits again.
+// freed has the claims reconciled that wait for addresses, since some are free now. Each is reconciled once until it
+// waits again.
 func (s *States) freed() {
 	s.mu.Lock()
 	if len(s.short) == 0 { // as nearly always

@@ -31,18 +31,18 @@ const (
 type statusView struct {
 	// problem is why its spec cannot be used; empty when it can.
 	problem string
-	// taking: it takes more addresses at once, before pods ask. stock is what came of that so far.
+	// taking: it is still preallocating. stock is what it has so far.
 	taking bool
 	stock  allocator.Stock
-	// failure is why it could not take some, time and again.
+	// failure is why it could not preallocate, time and again; nil where it could.
 	failure *failure
 	// problems are what is in its way; ownerless: its workload does not exist.
 	problems  []claim.Problem
 	ownerless bool
 }
 
-// publish writes what a claim has, where that changed and the claim has its turn. again is how soon the claim is to be
-// looked at where nothing was written that should be; 0 otherwise.
+// publish writes the status of a claim where that changed and the claim has its turn. again is how soon the claim is to
+// be reconciled where a write is still due; 0 otherwise.
 func (r *Reconciler) publish(ctx context.Context, look *scope) (again time.Duration, err error) {
 	o, c, view, leases, next := look.object, look.claim, look.view, r.Index.ByClaim(look.claim.Name), look.object.DeepCopy()
 	if look.problem != nil {
@@ -96,7 +96,7 @@ func (r *Reconciler) publish(ctx context.Context, look *scope) (again time.Durat
 	return 0, nil
 }
 
-// budgetName returns what the budget calls the status of a claim.
+// budgetName returns the name of a claim's status in the budget.
 func budgetName(name string) string { return "claim/" + name }
 
 func readyCondition(c claim.Claim, s *v1.BCSNetIPClaimStatus, view statusView) metav1.Condition {
@@ -121,8 +121,8 @@ func readyCondition(c claim.Claim, s *v1.BCSNetIPClaimStatus, view statusView) m
 	return condition
 }
 
-// overLimit returns the condition whether a claim has more addresses of a family than it may, with those of a rolling
-// update.
+// overLimit returns the condition OverLimit: whether a claim has more addresses of a family than it may, with those of
+// a rolling update.
 func overLimit(c claim.Claim, held int) metav1.Condition {
 	condition := metav1.Condition{Type: v1.ConditionOverLimit, Status: metav1.ConditionFalse, Reason: v1.ReasonWithinLimit, Message: "the claim has no more addresses than it may"}
 	if may := c.Size + c.Surge; c.Size >= 0 && held > may {

@@ -17,8 +17,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// make makes the claim that the policy of a pod asks for which has an address of it. again is when to try once more a
-// claim that the API server refuses; 0 for any other.
+// create makes a claim by the policy of a pod that has an address of it. again is when to try once more where the API
+// server refuses the claim; 0 otherwise.
 func (r *Reconciler) create(ctx context.Context, name string, leases []ipam.Lease) (again time.Duration, err error) {
 	p, ok := r.wantedBy(ctx, name, leases)
 	if !ok || p.Named {
@@ -46,15 +46,15 @@ func (r *Reconciler) create(ctx context.Context, name string, leases []ipam.Leas
 }
 
 const (
-	// notMadeDelay is the time between two attempts to make a claim that the API server refuses: a policy of admission, a
-	// role or an annotation has to be changed by somebody first.
+	// notMadeDelay is the time between two attempts to make a claim that the API server refuses: somebody has to change
+	// an admission policy, a role or an annotation first.
 	notMadeDelay = time.Minute
 	// notMadePods bounds the pods that get an event about one claim.
 	notMadePods = 5
 )
 
-// emitNotMade makes events on pods that have addresses of a claim which the API server refuses: the addresses stay kept
-// when the pods end, and nothing says for how long.
+// emitNotMade makes events on pods that have addresses of a claim which the API server refuses. The addresses stay kept
+// when the pods end, and nothing else shows for how long.
 func (r *Reconciler) emitNotMade(ctx context.Context, name string, leases []ipam.Lease, why error) {
 	r.Log.Warn("the API server refuses a claim that annotations ask for", "claim", name, "error", why)
 	told := 0
@@ -130,7 +130,7 @@ func (r *Reconciler) pod(ctx context.Context, l ipam.Lease) (pod workload.Pod, f
 	return pod, found && pod.UID == l.PodUID && !pod.Ended
 }
 
-// podNamed returns the pod of the name that a lease has.
+// podNamed returns the pod of a lease's pod name, whatever its UID.
 func (r *Reconciler) podNamed(ctx context.Context, l ipam.Lease) (pod workload.Pod, found bool) {
 	var o corev1.Pod
 	if l.PodName == "" || r.Client.Get(ctx, types.NamespacedName{Namespace: l.Namespace, Name: l.PodName}, &o) != nil {
