@@ -1,0 +1,108 @@
+package claim
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// goneSince is from when to when a workload was seen not to exist. kind: at one of these times the API server did not
+// even serve its kind.
+type goneSince struct {
+	since, seen time.Time
+	kind        bool
+}
+
+// kindReclaimDelay is how long a kind has to be gone before its workloads count as gone with it: while a
+// CustomResourceDefinition is replaced, its objects are made again.
+const kindReclaimDelay = 10 * time.Minute
+
+// seenAgain returns the absence after another look that found the workload missing. After a while without a look, an
+// absence begins anew.
+func (a goneSince) seenAgain(now time.Time, kind bool) goneSince {
+	if now.Sub(a.seen) > 3*askEvery {
+		a = goneSince{since: now}
+	}
+	a.seen, a.kind = now, a.kind || kind
+	return a
+}
+
+// lasts reports whether the workload is gone for good: it was seen so twice, at least claim.ReclaimDelay apart.
+func (a goneSince) lasts() bool {
+	wait := claim.ReclaimDelay
+	if a.kind {
+		wait = kindReclaimDelay
+	}
+	return a.seen.Sub(a.since) >= wait
+}
+
+// need asks the API server what the workload of a claim needs; nil when that is not known. A workload is gone when it
+// was seen so twice, at least claim.ReclaimDelay apart: what it left may be all that it has when it comes again.
+func (r *Reconciler) need(ctx context.Context, c claim.Claim) (*claim.Need, error) {
+	n, err := r.Owners.Replicas(ctx, c.Workload)
+	if err == nil {
+		if err := r.checkMigrated(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	if !errors.Is(err, workload.ErrGone) {
+		r.States.change(c.Name, func(of *state) { of.gone = goneSince{} })
+	}
+	switch {
+	case err == nil:
+		need := &claim.Need{Replicas: n.Count, Start: n.Start, Left: r.States.of(c.Name).migrated}
+		if n.Sparse {
+			need.Stays = func(l ipam.Lease) bool {
+				pod, found := r.podNamed(ctx, l)
+				return found && !pod.Deleting && !pod.Ended
+			}
+		}
+		return need, nil
+	case errors.Is(err, workload.ErrNoReplicas):
+		return nil, nil
+	case !errors.Is(err, workload.ErrGone):
+		return nil, err
+	case !r.States.workloadGone(c.Name, errors.Is(err, workload.ErrKindGone)):
+		return nil, nil
+	}
+	return &claim.Need{Gone: true}, nil
+}
+
+// checkMigrated decides whether the workload of a claim has migrated: whether its newest pod draws its addresses from
+// another claim, or from none. It is asked only after some pod did. What earlier pods gave up is of no use to such a
+// workload, and its pool may have no other addresses.
+func (r *Reconciler) checkMigrated(ctx context.Context, c claim.Claim) error {
+	if !r.States.of(c.Name).migrated {
+		return nil
+	}
+	var pods corev1.PodList
+	if err := r.Client.List(ctx, &pods, client.InNamespace(c.Workload.Namespace)); err != nil {
+		return err
+	}
+	migrated, newest := false, time.Time{}
+	for i := range pods.Items {
+		pod := workload.FromObject(&pods.Items[i])
+		if pod.Deleting || pod.Ended || pod.Controller.Name == "" || pod.Created.Before(newest) {
+			continue
+		}
+		p, err := r.Policies.Resolve(ctx, pod)
+		if p.Workload.UID = ""; err != nil || p.Workload != c.Workload {
+			continue
+		}
+		if pod.Created.After(newest) {
+			migrated, newest = true, pod.Created
+		}
+		migrated = migrated && p.Claim != c.Name // of two of one second: the claim's is enough
+	}
+	if !migrated || !c.Managed {
+		r.States.change(c.Name, func(of *state) { of.migrated = false })
+	}
+	return nil
+}

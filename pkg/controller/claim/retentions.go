@@ -1,0 +1,96 @@
+package claim
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// changeRetention changes what a lease keeps beyond its holder. After a conflict the watch brings the claim back.
+func (r *Reconciler) changeRetention(ctx context.Context, l ipam.Lease, s ipam.Retention) error {
+	next, changed := ipam.ChangeRetention(l, s)
+	if !changed {
+		return nil
+	}
+	if _, err := r.Leases.Write(ctx, next); store.IgnoreConflict(err) != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	return nil
+}
+
+// syncRetentionsEvery is how often the retentions of addresses that pods have are compared with what their claims and
+// annotations ask for. They differ where annotations came or went while the pod runs, or where the lease was made again
+// without them.
+const syncRetentionsEvery = 20 * time.Second
+
+// syncRetentions brings the retentions of addresses that pods have up to date until the context ends.
+func (r *Reconciler) syncRetentions(ctx context.Context) {
+	tick := time.NewTicker(syncRetentionsEvery)
+	defer tick.Stop()
+	for {
+		for _, l := range r.Index.Find(func(l ipam.Lease) bool { return l.State == ipam.Active && l.Owner == "" }) {
+			if ctx.Err() != nil {
+				return
+			}
+			pod, found := r.pod(ctx, l)
+			if !found {
+				continue
+			}
+			terms, err := r.Constraints.Of(ctx, pod)
+			switch {
+			case err != nil && r.claimLost(ctx, l, err): // nobody is left whom it could be kept for
+				terms = allocator.Constraints{}
+			case err != nil || terms.RetentionFor(l) == l.Retention || r.outlives(ctx, pod) || terms.Claim == "" && r.isBeingDeleted(ctx, l.Claim):
+				continue // what is wrong with it, the next ADD says
+			}
+			if err := r.changeRetention(ctx, l, terms.RetentionFor(l)); err != nil {
+				r.Log.Warn("could not bring the terms of an address up to date", "address", l.Addr.String(), "pod", l.Who(), "error", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// isBeingDeleted reports whether a claim that somebody made is being deleted: until it is gone it keeps the addresses
+// of its pods.
+func (r *Reconciler) isBeingDeleted(ctx context.Context, name string) bool {
+	var o v1.BCSNetIPClaim
+	return name != "" && r.Client.Get(ctx, nameOf(name), &o) == nil && o.DeletionTimestamp != nil && o.Labels[claim.Managed] != "true"
+}
+
+// claimLost reports whether the claim that a pod names, and that its lease carries, is gone. It was made and deleted
+// while no controller ran to guard it, or deleted before a stopped replica gave the address.
+func (r *Reconciler) claimLost(ctx context.Context, l ipam.Lease, why error) bool {
+	refusal, ok := errors.AsType[*ipam.Refusal](why)
+	if !ok || refusal.Reason != ipam.ReasonClaimNotFound || l.Claim == "" {
+		return false
+	}
+	return apierrors.IsNotFound(r.Live.Get(ctx, nameOf(l.Claim), &v1.BCSNetIPClaim{}))
+}
+
+// outlives reports whether a pod may have outlived its workload, or is on its way out. What the workload's annotations
+// asked for has gone with it, and counts all the same.
+func (r *Reconciler) outlives(ctx context.Context, pod workload.Pod) bool {
+	if pod.Deleting {
+		return true
+	}
+	p, err := r.Policies.Resolve(ctx, pod)
+	if err != nil {
+		return true
+	}
+	gone, err := r.Owners.Gone(ctx, p.Workload)
+	return err != nil || gone
+}
