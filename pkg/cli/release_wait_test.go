@@ -12,6 +12,9 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
+// quietLooks is how many looks in a row must find nothing before release-host --wait ends.
+const quietLooks = 2
+
 // TestReleaseHostWait: what the host takes after the release is released, too.
 func TestReleaseHostWait(t *testing.T) {
 	w := newWorld(t)

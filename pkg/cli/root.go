@@ -11,6 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/doctor"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/events"
+	"github.com/bcsnet/bcsnet/pkg/cli/cmd/host"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/importer"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/inspect"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/install"
@@ -52,7 +53,7 @@ func newRoot(s *app.App) *cobra.Command {
 		&cobra.Group{ID: "objects", Title: "Pools, addresses, claims, hosts:"},
 		&cobra.Group{ID: "other", Title: "Other:"})
 	root.AddCommand(
-		newPool(s, newPoolUsage(s)), newIP(s), newLease(s), newClaim(s), newHost(s), newReleaseHost(s), newUsage(s), newTop(s),
+		newPool(s, newPoolUsage(s)), newIP(s), newLease(s), newClaim(s), host.New(s), host.NewReleaseHost(s), newUsage(s), newTop(s),
 		inspect.NewTrace(s), inspect.NewExplain(s),
 		doctor.New(s), rebuild.New(s), importer.New(s), wait.New(s), events.New(s), install.New(s), install.NewUninstall(s), report.New(s),
 		install.NewVersion(s), newCompletion(s), newOptions())

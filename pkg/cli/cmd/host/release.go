@@ -1,4 +1,4 @@
-package cli
+package host
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-type releaseHost struct {
+type releaseVerb struct {
 	*app.App
 	output printer.Output
 	typed  int
@@ -31,8 +31,9 @@ type releaseHost struct {
 	timeout time.Duration
 }
 
-func newReleaseHost(s *app.App) *cobra.Command {
-	v := &releaseHost{App: s}
+// NewReleaseHost returns the command release-host.
+func NewReleaseHost(s *app.App) *cobra.Command {
+	v := &releaseVerb{App: s}
 	cmd := &cobra.Command{
 		Use: "release-host HOST|NODE...", GroupID: "objects", Args: cobra.ArbitraryArgs, RunE: app.Runs(v),
 		Short: "Free every address in use on hosts that are off",
@@ -65,20 +66,20 @@ a host takes meanwhile, until two looks in a row find nothing.`,
 	return cmd
 }
 
-// newHostRelease is the same command where one looks for it.
-func newHostRelease(s *app.App) *cobra.Command {
-	cmd := newReleaseHost(s)
+// newRelease returns host release: release-host where one looks for it.
+func newRelease(s *app.App) *cobra.Command {
+	cmd := NewReleaseHost(s)
 	cmd.Use, cmd.GroupID = "release HOST|NODE...", ""
 	cmd.Example = strings.ReplaceAll(cmd.Example, "release-host", "host release")
 	return cmd
 }
 
-func (v *releaseHost) Complete(args []string) error {
+func (v *releaseVerb) Complete(args []string) error {
 	v.typed = len(args)
 	return v.from.Read(v.App, args)
 }
 
-func (v *releaseHost) Validate() error {
+func (v *releaseVerb) Validate() error {
 	if err := v.from.Validate(v.typed); err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func (v *releaseHost) Validate() error {
 	return v.output.Validate()
 }
 
-func (v *releaseHost) Run(ctx context.Context) error {
+func (v *releaseVerb) Run(ctx context.Context) error {
 	leases, err := v.Leases()
 	if err != nil {
 		return err
@@ -108,7 +109,7 @@ func (v *releaseHost) Run(ctx context.Context) error {
 	if len(v.hosts) == 0 {
 		v.Say.Note("no host is named: nothing to release")
 	}
-	r := &hostRelease{releaseHost: v, leases: leases, at: map[netip.Addr]*hostState{}}
+	r := &releaseRun{releaseVerb: v, leases: leases, at: map[netip.Addr]*hostState{}}
 	tried := r.first(ctx)
 	if len(r.refused) > 0 {
 		if n := len(v.hosts); n > 1 {
@@ -137,7 +138,7 @@ func (v *releaseHost) Run(ctx context.Context) error {
 
 // heldOn reads what is in use on hosts. It is one list however many they are: ten thousand hosts from standard input are
 // no ten thousand lists.
-func (v *releaseHost) heldOn(ctx context.Context, hosts []netip.Addr) (map[netip.Addr][]ipam.Lease, error) {
+func (v *releaseVerb) heldOn(ctx context.Context, hosts []netip.Addr) (map[netip.Addr][]ipam.Lease, error) {
 	query := resource.LeaseQuery{Status: ipam.Active.String()}
 	if len(hosts) == 1 {
 		query.Host = hosts[0].String()
@@ -154,7 +155,7 @@ func (v *releaseHost) heldOn(ctx context.Context, hosts []netip.Addr) (map[netip
 }
 
 // partly is the error for a host of which not everything was released.
-func (v *releaseHost) partly(ctx context.Context, h netip.Addr, gone, held int, err error) error {
+func (v *releaseVerb) partly(ctx context.Context, h netip.Addr, gone, held int, err error) error {
 	if isRefused(err) {
 		return err
 	}

@@ -1,4 +1,4 @@
-package cli
+package host
 
 import (
 	"context"
@@ -25,7 +25,7 @@ const lookEvery = 500 * time.Millisecond
 
 // settle goes on where the first attempts ended: it releases what they left, and what the hosts take meanwhile, until
 // each is quiet. One look is for all hosts that are not.
-func (r *hostRelease) settle(ctx context.Context) app.Several {
+func (r *releaseRun) settle(ctx context.Context) app.Several {
 	waiting := ctx
 	if r.timeout > 0 {
 		var cancel context.CancelFunc
@@ -48,7 +48,7 @@ func (r *hostRelease) settle(ctx context.Context) app.Several {
 }
 
 // unsettled are the errors for the hosts that were not quiet when the waiting ended, with cause.
-func (r *hostRelease) unsettled(ctx context.Context, left []netip.Addr, cause error) (failed app.Several) {
+func (r *releaseRun) unsettled(ctx context.Context, left []netip.Addr, cause error) (failed app.Several) {
 	switch {
 	case len(left) == 0:
 		return nil
@@ -68,7 +68,7 @@ func (r *hostRelease) unsettled(ctx context.Context, left []netip.Addr, cause er
 	if len(unknown) > 0 {
 		text := fmt.Sprintf("%s: after %s no %d looks in a row have found nothing in use", hostsText(unknown), r.timeout.Round(time.Second/10), quietLooks)
 		if r.unread != nil && !errors.Is(r.unread, context.DeadlineExceeded) {
-			text += ": " + resource.Explain(r.releaseHost.App, r.unread).Error()
+			text += ": " + resource.Explain(r.releaseVerb.App, r.unread).Error()
 		}
 		failed = append(failed, &app.Failure{Code: app.ExitTimeout, Message: text, Cause: cause, Hint: hintRest})
 	}
@@ -77,7 +77,7 @@ func (r *hostRelease) unsettled(ctx context.Context, left []netip.Addr, cause er
 
 // look releases what the hosts hold, and returns those that are to be looked at again. The error is one that does not
 // mend itself.
-func (r *hostRelease) look(ctx context.Context, hosts []netip.Addr) (left []netip.Addr, err error) {
+func (r *releaseRun) look(ctx context.Context, hosts []netip.Addr) (left []netip.Addr, err error) {
 	held, err := r.heldOn(ctx, hosts)
 	if r.unread = err; err != nil {
 		if hopeless(err) {
@@ -98,7 +98,7 @@ func (r *hostRelease) look(ctx context.Context, hosts []netip.Addr) (left []neti
 }
 
 // visit releases what a host holds, and says whether to look at it again.
-func (r *hostRelease) visit(ctx context.Context, h netip.Addr, held []ipam.Lease) bool {
+func (r *releaseRun) visit(ctx context.Context, h netip.Addr, held []ipam.Lease) bool {
 	s := r.at[h]
 	switch {
 	case s == nil:
@@ -127,14 +127,14 @@ func hopeless(err error) bool {
 }
 
 // late is the error for a host that was not quiet in time.
-func (r *hostRelease) late(h netip.Addr, cause error) error {
+func (r *releaseRun) late(h netip.Addr, cause error) error {
 	s := r.at[h]
 	text := fmt.Sprintf("host %s still has %s in use after %s", h, humanize.Plural(s.held-s.gone, "address"), r.timeout.Round(time.Second/10))
 	if s.held == s.gone {
 		text = fmt.Sprintf("host %s still takes addresses after %s", h, r.timeout.Round(time.Second/10))
 	}
 	if s.err != nil && !errors.Is(s.err, context.DeadlineExceeded) {
-		text += ": " + resource.Explain(r.releaseHost.App, s.err).Error()
+		text += ": " + resource.Explain(r.releaseVerb.App, s.err).Error()
 	}
 	return (&app.Failure{Code: app.ExitTimeout, Message: text, Cause: cause}).
 		WithHint("if the machine is on, its pods take new addresses; see bcsnetctl host describe %s", h)

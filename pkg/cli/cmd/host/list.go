@@ -1,4 +1,4 @@
-package cli
+package host
 
 import (
 	"context"
@@ -16,15 +16,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
-
-func newHost(s *app.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "host", Aliases: []string{"hosts"}, GroupID: "objects",
-		Short: "Hosts that draw addresses",
-	}
-	cmd.AddCommand(newHostList(s), newHostDescribe(s), newHostRelease(s))
-	return cmd
-}
 
 type hostList struct {
 	*app.App

@@ -1,4 +1,4 @@
-package cli
+package host
 
 import (
 	"context"
@@ -17,9 +17,9 @@ import (
 
 const hintRest = "run it again: it does the rest"
 
-// hostRelease is a release of hosts on its way.
-type hostRelease struct {
-	*releaseHost
+// releaseRun is a release of hosts on its way.
+type releaseRun struct {
+	*releaseVerb
 	leases   *store.Client
 	released []ipam.Lease
 	// unread is why the latest list of addresses failed; nil when it did not.
@@ -43,7 +43,7 @@ type hostState struct {
 }
 
 // state is that of a host, which counts as looked at from then on.
-func (r *hostRelease) state(h netip.Addr) *hostState {
+func (r *releaseRun) state(h netip.Addr) *hostState {
 	s := r.at[h]
 	if s == nil {
 		s = &hostState{turn: r.leases.Now()}
@@ -54,7 +54,7 @@ func (r *hostRelease) state(h netip.Addr) *hostState {
 
 // first releases what the hosts hold, one after the other, and returns how many it came to. Where one of them is
 // refused, nothing is released of any.
-func (r *hostRelease) first(ctx context.Context) (tried int) {
+func (r *releaseRun) first(ctx context.Context) (tried int) {
 	var held map[netip.Addr][]ipam.Lease
 	held, r.unread = r.heldOn(ctx, r.hosts)
 	if r.unread != nil {
@@ -78,7 +78,7 @@ func (r *hostRelease) first(ctx context.Context) (tried int) {
 }
 
 // one releases what one host holds and held when its turn came, and says what was done.
-func (r *hostRelease) one(ctx context.Context, h netip.Addr, held []ipam.Lease, turn time.Time) {
+func (r *releaseRun) one(ctx context.Context, h netip.Addr, held []ipam.Lease, turn time.Time) {
 	if r.state(h); len(held) == 0 {
 		r.Say.Note("host %s holds no addresses: nothing to release", h)
 		return
@@ -88,7 +88,7 @@ func (r *hostRelease) one(ctx context.Context, h netip.Addr, held []ipam.Lease, 
 }
 
 // release releases what a host holds and held when its turn came, and says what was done; what was not, the state of the host says.
-func (r *hostRelease) release(ctx context.Context, h netip.Addr, held []ipam.Lease, turn time.Time) {
+func (r *releaseRun) release(ctx context.Context, h netip.Addr, held []ipam.Lease, turn time.Time) {
 	s, gone := r.state(h), held
 	s.err = nil
 	if r.DryRun != app.DryRunClient {
@@ -103,7 +103,7 @@ func (r *hostRelease) release(ctx context.Context, h netip.Addr, held []ipam.Lea
 
 // again looks once more, when every host has had its turn, for what one of them took between the list and its turn.
 // The list is one for all hosts, as the first is: a list for each would take minutes for ten thousand.
-func (r *hostRelease) again(ctx context.Context) app.Several {
+func (r *releaseRun) again(ctx context.Context) app.Several {
 	var hosts []netip.Addr
 	for _, h := range r.hosts {
 		if r.at[h].err == nil {
@@ -137,7 +137,7 @@ func (r *hostRelease) again(ctx context.Context) app.Several {
 }
 
 // failures are what was not done on each host that was tried.
-func (r *hostRelease) failures(ctx context.Context) (failed app.Several) {
+func (r *releaseRun) failures(ctx context.Context) (failed app.Several) {
 	if r.unread != nil {
 		return app.Several{fmt.Errorf("host %s: nothing was released: %w", r.hosts[0], r.unread)}
 	}

@@ -1,4 +1,4 @@
-package cli
+package host
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 )
 
 // warnLive says which of the pods that hold addresses of a host still exist.
-func (v *releaseHost) warnLive(ctx context.Context, h netip.Addr, held []ipam.Lease) {
+func (v *releaseVerb) warnLive(ctx context.Context, h netip.Addr, held []ipam.Lease) {
 	live, err := resource.LivePods(ctx, v.App, held)
 	if err != nil && ctx.Err() == nil {
 		v.Say.Warn("host %s: it is unknown whether its pods still exist: %v", h, err)
@@ -29,12 +29,12 @@ func (v *releaseHost) warnLive(ctx context.Context, h netip.Addr, held []ipam.Le
 
 // refusals are why addresses on hosts are not released without --force: a Ready node is on, and its pods use their
 // addresses. Hosts that hold nothing, nodes that are not Ready, and hosts that are no node are not refused.
-func (r *hostRelease) refusals(ctx context.Context, held map[netip.Addr][]ipam.Lease) map[netip.Addr]error {
+func (r *releaseRun) refusals(ctx context.Context, held map[netip.Addr][]ipam.Lease) map[netip.Addr]error {
 	out := map[netip.Addr]error{}
 	if r.force || !holdAny(held) {
 		return out
 	}
-	nodes, err := resource.ListNodes(ctx, r.releaseHost.App)
+	nodes, err := resource.ListNodes(ctx, r.releaseVerb.App)
 	ready := map[netip.Addr]resource.Node{}
 	for _, n := range nodes {
 		for _, a := range n.Addrs {
@@ -72,9 +72,9 @@ func unknownHost(h netip.Addr, err error) error {
 }
 
 // readyNode refuses a host that is a Ready node, with what its pods would lose.
-func (r *hostRelease) readyNode(ctx context.Context, h netip.Addr, n resource.Node, held []ipam.Lease) error {
+func (r *releaseRun) readyNode(ctx context.Context, h netip.Addr, n resource.Node, held []ipam.Lease) error {
 	text := fmt.Sprintf("host %s is the node %s, which is Ready: %s in use there", h, n.Name, humanize.Plural(len(held), "address"))
-	states, failed := resource.PodStates(ctx, r.releaseHost.App, held)
+	states, failed := resource.PodStates(ctx, r.releaseVerb.App, held)
 	var pods []string
 	running := 0
 	for i, l := range held {
