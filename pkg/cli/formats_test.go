@@ -22,6 +22,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/cmd/usage"
 )
 
 // formatCalls are calls that have something to print, by command. They change nothing, so that each can be made
@@ -225,7 +226,7 @@ func TestFormatGoldens(t *testing.T) {
 	}
 	for _, cmd := range commands {
 		for _, format := range formatsOf(cmd) {
-			if !slices.Contains([]string{"wide", "json", formatSVG}, format) || cmd.Name() == "install" {
+			if !slices.Contains([]string{"wide", "json", usage.FormatSVG}, format) || cmd.Name() == "install" {
 				continue // what install prints are files of this repository
 			}
 			path := "(" + strings.Join(names[cmd.Short], "|") + ")"

@@ -14,19 +14,43 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
+// poolOn is a pool as the allocator sees it, with the host 10.0.0.11.
+func poolOn(t *testing.T, cidr, gateway string, available ...string) ipam.Pool {
+	t.Helper()
+	subnet := netip.MustParsePrefix(cidr)
+	plan, err := ipam.NewPlan(ipam.PlanSpec{Net: subnet.Addr().String(), Mask: subnet.Bits(), Gateway: gateway, Available: available})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ipam.Pool{Name: "blue", Plan: plan, Hosts: map[netip.Addr]struct{}{netip.MustParseAddr("10.0.0.11"): {}}}
+}
+
+func heldOn(addr, host string) ipam.Lease {
+	l := ipam.Lease{Addr: netip.MustParseAddr(addr), State: ipam.Active, Params: ipam.Params{Pool: "blue"}}
+	l.Namespace, l.PodName = "default", "web-0"
+	if host != "" {
+		l.Host = netip.MustParseAddr(host)
+	}
+	return l
+}
+
+func setApart(addr string) ipam.Lease {
+	return ipam.Lease{Addr: netip.MustParseAddr(addr), State: ipam.Reserved, Params: ipam.Params{Pool: "blue"}}
+}
+
 // TestEffects: what a change of a pool means for the leases that exist.
 func TestEffects(t *testing.T) {
 	const subnet, gateway = "10.1.0.0/24", "10.1.0.1"
-	before := poolWith(t, subnet, gateway, "10.1.0.20-10.1.0.29")
+	before := poolOn(t, subnet, gateway, "10.1.0.20-10.1.0.29")
 	hostless := before
 	hostless.Hosts = nil
-	moved := poolWith(t, subnet, "10.1.0.254", "10.1.0.20-10.1.0.29")
+	moved := poolOn(t, subnet, "10.1.0.254", "10.1.0.20-10.1.0.29")
 	broken := before
 	broken.Problem = "it makes no sense"
-	green := poolWith(t, subnet, gateway, "10.1.0.28-10.1.0.33")
+	green := poolOn(t, subnet, gateway, "10.1.0.28-10.1.0.33")
 	green.Name = "green"
 	held := func(addr string) ipam.Lease {
-		l := activeOn(addr, "10.0.0.11")
+		l := heldOn(addr, "10.0.0.11")
 		l.Gateway = netip.MustParseAddr(gateway)
 		return l
 	}
@@ -40,22 +64,22 @@ func TestEffects(t *testing.T) {
 		"new": {after: before, want: []string{
 			"2 addresses would be in pool green, too: 10.1.0.28-10.1.0.29", "10 addresses more: 10.1.0.20-10.1.0.29",
 		}},
-		"an overlap that there was": {before: before, after: poolWith(t, subnet, gateway, "10.1.0.20-10.1.0.30"), want: []string{
+		"an overlap that there was": {before: before, after: poolOn(t, subnet, gateway, "10.1.0.20-10.1.0.30"), want: []string{
 			"1 address would be in pool green, too: 10.1.0.30", "1 address more: 10.1.0.30",
 		}},
 		"fewer": {
-			before: before, after: poolWith(t, subnet, gateway, "10.1.0.22-10.1.0.29"),
-			leases: []ipam.Lease{held("10.1.0.20"), reserved("10.1.0.21"), held("10.1.0.22"), held("10.1.0.200")}, touches: true,
+			before: before, after: poolOn(t, subnet, gateway, "10.1.0.22-10.1.0.29"),
+			leases: []ipam.Lease{held("10.1.0.20"), setApart("10.1.0.21"), held("10.1.0.22"), held("10.1.0.200")}, touches: true,
 			want: []string{
 				"2 addresses that are held would drain: 10.1.0.20 (default/web-0 on 10.0.0.11), 10.1.0.21 (reserved)",
 				"2 addresses fewer: 10.1.0.20-10.1.0.21",
 			},
 		},
-		"fewer and free": {before: before, after: poolWith(t, subnet, gateway, "10.1.0.22-10.1.0.29"), want: []string{
+		"fewer and free": {before: before, after: poolOn(t, subnet, gateway, "10.1.0.22-10.1.0.29"), want: []string{
 			"2 addresses fewer: 10.1.0.20-10.1.0.21",
 		}},
 		"host": {
-			before: before, after: hostless, leases: []ipam.Lease{held("10.1.0.20"), reserved("10.1.0.21")}, touches: true,
+			before: before, after: hostless, leases: []ipam.Lease{held("10.1.0.20"), setApart("10.1.0.21")}, touches: true,
 			want: []string{
 				"host 10.0.0.11 could no longer draw and holds 1 address, which stays until its pod ends",
 				"no host could draw from the pool any more",
@@ -64,7 +88,7 @@ func TestEffects(t *testing.T) {
 		"host that holds nothing": {before: before, after: hostless, want: []string{"no host could draw from the pool any more"}},
 		"host that was not in it": {before: hostless, after: hostless, leases: []ipam.Lease{held("10.1.0.20")}},
 		"gateway":                 {before: before, after: moved, want: []string{"new leases would get the gateway 10.1.0.254"}},
-		"gateway that pods have":  {before: before, after: moved, leases: []ipam.Lease{held("10.1.0.20"), reserved("10.1.0.21")}, touches: true, want: []string{"new leases would get the gateway 10.1.0.254; 1 address in use keeps another until its pod ends"}},
+		"gateway that pods have":  {before: before, after: moved, leases: []ipam.Lease{held("10.1.0.20"), setApart("10.1.0.21")}, touches: true, want: []string{"new leases would get the gateway 10.1.0.254; 1 address in use keeps another until its pod ends"}},
 		"a spec that cannot be read": {before: broken, after: before, leases: []ipam.Lease{held("10.1.0.20")}, want: []string{
 			"2 addresses would be in pool green, too: 10.1.0.28-10.1.0.29", "10 addresses more: 10.1.0.20-10.1.0.29",
 		}},
@@ -94,7 +118,7 @@ func TestTree(t *testing.T) {
 		return resource.Pool{BCSNetPool: p}
 	}
 	pools := []resource.Pool{named("alone", ""), named("blue", "z", "10.0.0.9", "10.0.0.11", "10.0.0.11", "10.0.0.12"), named("six", "a")}
-	taken := []ipam.Lease{activeOn("10.1.0.100", "10.0.0.11"), activeOn("10.1.0.20", "10.0.0.11"), activeOn("10.1.0.7", "10.0.0.9"), reserved("10.1.0.3")}
+	taken := []ipam.Lease{heldOn("10.1.0.100", "10.0.0.11"), heldOn("10.1.0.20", "10.0.0.11"), heldOn("10.1.0.7", "10.0.0.9"), setApart("10.1.0.3")}
 	tests := map[string]struct {
 		depth int
 		want  string
@@ -123,5 +147,17 @@ z             1 pool, 3 active, 1 reserved
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestPaintDiff(t *testing.T) {
+	const text = "--- a\n+++ b\n@@ -1 +1 @@\n same\n-old\n+new\n"
+	plain, colored := terminal.Terminal{}, terminal.Terminal{Color: true}
+	if got := paintDiff(plain, text); got != text {
+		t.Errorf("without colour: %q", got)
+	}
+	const want = "\x1b[31m--- a\x1b[0m\n\x1b[32m+++ b\x1b[0m\n\x1b[36m@@ -1 +1 @@\x1b[0m\n same\n\x1b[31m-old\x1b[0m\n\x1b[32m+new\x1b[0m\n"
+	if got := paintDiff(colored, text); got != want {
+		t.Errorf("got %q", got)
 	}
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/install"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/rebuild"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/report"
+	"github.com/bcsnet/bcsnet/pkg/cli/cmd/top"
+	"github.com/bcsnet/bcsnet/pkg/cli/cmd/usage"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/wait"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
@@ -53,10 +55,21 @@ func newRoot(s *app.App) *cobra.Command {
 		&cobra.Group{ID: "objects", Title: "Pools, addresses, claims, hosts:"},
 		&cobra.Group{ID: "other", Title: "Other:"})
 	root.AddCommand(
-		newPool(s, newPoolUsage(s)), newIP(s), newLease(s), newClaim(s), host.New(s), host.NewReleaseHost(s), newUsage(s), newTop(s),
+		newPool(s, usage.NewOfPool(s)),
+		newIP(s), newLease(s),
+		newClaim(s),
+		host.New(s), host.NewReleaseHost(s),
+		usage.New(s),
+		top.New(s),
 		inspect.NewTrace(s), inspect.NewExplain(s),
-		doctor.New(s), rebuild.New(s), importer.New(s), wait.New(s), events.New(s), install.New(s), install.NewUninstall(s), report.New(s),
-		install.NewVersion(s), newCompletion(s), newOptions())
+		doctor.New(s),
+		rebuild.New(s),
+		importer.New(s),
+		wait.New(s),
+		events.New(s),
+		install.New(s), install.NewUninstall(s), install.NewVersion(s),
+		report.New(s),
+		newCompletion(s), newOptions())
 	root.SetUsageTemplate(usageTemplate)
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
 	root.Flags().Bool("version", false, "show the version of this program; see also the command version")

@@ -1,4 +1,4 @@
-package cli
+package top
 
 import (
 	"context"
@@ -25,8 +25,8 @@ type topPool struct {
 	order  order[poolTop]
 }
 
-func newTopPool(s *app.App) *cobra.Command {
-	cmd := topPoolCommand(s, `Show pools as their status counts them, the fullest first. With --watch, RATE is
+func newPool(s *app.App) *cobra.Command {
+	cmd := poolCommand(s, `Show pools as their status counts them, the fullest first. With --watch, RATE is
 how many addresses more are taken in a minute, over the last ten minutes or since
 the view began, and FULL IN is when the last one goes if it goes on like that.`)
 	cmd.Use, cmd.Aliases, cmd.Args = "pool [POOL]", []string{"pools"}, app.Takes(0, 1)
@@ -39,7 +39,7 @@ the view began, and FULL IN is when the last one goes if it goes on like that.`)
 	return cmd
 }
 
-func topPoolCommand(s *app.App, long string) *cobra.Command {
+func poolCommand(s *app.App, long string) *cobra.Command {
 	v := &topPool{App: s}
 	v.order.known = poolOrders()
 	cmd := &cobra.Command{Long: long, RunE: app.Runs(v), ValidArgsFunction: cobra.NoFileCompletions}
@@ -95,7 +95,7 @@ func (v *topPool) Run(ctx context.Context) error {
 	}
 	slices.SortFunc(rows, v.order.compare)
 	if v.output.Printer != nil {
-		return v.output.Object(v.Out, topObjects("PoolTop", rows, v.object))
+		return v.output.Object(v.Out, objects("PoolTop", rows, v.object))
 	}
 	columns := resource.AddUp(v.columns(), rows, func(p poolTop) *v1.BCSNetPool { return p.BCSNetPool })
 	if err := printer.NewTable(&v.output, columns).Write(v.Out, rows); err != nil {

@@ -1,4 +1,4 @@
-package cli
+package usage
 
 import (
 	"bytes"
@@ -17,8 +17,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// formatSVG is the output format of a picture.
-const formatSVG = "svg"
+// FormatSVG is the output format of a picture.
+const FormatSVG = "svg"
 
 type usage struct {
 	*app.App
@@ -29,9 +29,9 @@ type usage struct {
 	by     string
 }
 
-// newUsage is the command usage; under pool it needs a name.
-func newUsage(s *app.App) *cobra.Command {
-	cmd := usageCommand(s)
+// New returns the command usage.
+func New(s *app.App) *cobra.Command {
+	cmd := command(s)
 	cmd.Use, cmd.GroupID = "usage [POOL...]", "objects"
 	cmd.Short = "Show how full pools are, or which addresses of one are taken"
 	cmd.Example = `  bcsnetctl usage
@@ -41,8 +41,9 @@ func newUsage(s *app.App) *cobra.Command {
 	return cmd
 }
 
-func newPoolUsage(s *app.App) *cobra.Command {
-	cmd := usageCommand(s)
+// NewOfPool returns the command pool usage, which needs a name.
+func NewOfPool(s *app.App) *cobra.Command {
+	cmd := command(s)
 	cmd.Use, cmd.Args = "usage POOL...", app.Takes(1, 0)
 	cmd.Short = "Show which addresses of a pool are taken"
 	cmd.Example = `  bcsnetctl pool usage blue
@@ -51,7 +52,7 @@ func newPoolUsage(s *app.App) *cobra.Command {
 	return cmd
 }
 
-func usageCommand(s *app.App) *cobra.Command {
+func command(s *app.App) *cobra.Command {
 	v := &usage{App: s}
 	cmd := &cobra.Command{
 		Args: cobra.ArbitraryArgs, RunE: app.Runs(v),
@@ -66,7 +67,7 @@ the pool's cooldown counts as taken.`,
 	cmd.Flags().StringVar(&v.by, "by", "", "a table by `WHAT`: host, namespace or pool")
 	app.Complete(cmd, "by", byValues()...)
 	app.Complete(cmd, "block", "/24", "/26", "/28", "/30")
-	v.output.AddToView(cmd, formatSVG)
+	v.output.AddToView(cmd, FormatSVG)
 	v.output.AddNoHeaders(cmd)
 	v.output.AddSort(cmd, ".free")
 	return cmd
@@ -101,7 +102,7 @@ func (v *usage) Validate() (err error) {
 	return v.output.Validate()
 }
 
-func (v *usage) svg() bool { return *v.output.Flags.OutputFormat == formatSVG }
+func (v *usage) svg() bool { return *v.output.Flags.OutputFormat == FormatSVG }
 
 func (v *usage) Run(ctx context.Context) error {
 	chosen, err := resource.ChoosePools(ctx, v.App, v.names)
@@ -130,7 +131,7 @@ func (v *usage) Run(ctx context.Context) error {
 		byPool[l.Pool] = append(byPool[l.Pool], l)
 	}
 	if v.by != "" {
-		return v.table(usageRows(v.by, chosen, known, byPool))
+		return v.table(countShares(v.by, chosen, known, byPool))
 	}
 	var maps []heatMap
 	for _, p := range all {

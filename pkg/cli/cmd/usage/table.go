@@ -1,4 +1,4 @@
-package cli
+package usage
 
 import (
 	"cmp"
@@ -15,8 +15,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// usageRow is who takes how much.
-type usageRow struct {
+// share is who takes how much.
+type share struct {
 	who                        string
 	active, reserved, problems int
 	// cooling is known of pools alone: nobody has these addresses.
@@ -32,10 +32,10 @@ type usageRow struct {
 	bounded        bool
 }
 
-func (r usageRow) taken() int64 { return int64(r.active + r.reserved + r.problems + r.cooling) }
+func (r share) taken() int64 { return int64(r.active + r.reserved + r.problems + r.cooling) }
 
 // used is how much of the total is not free.
-func (r usageRow) used() int64 {
+func (r share) used() int64 {
 	if r.served {
 		return r.total - r.free
 	}
@@ -43,20 +43,20 @@ func (r usageRow) used() int64 {
 }
 
 // quotaText is "8 of 9"; empty where nothing bounds the namespace.
-func (r usageRow) quotaText() string {
+func (r share) quotaText() string {
 	if !r.bounded {
 		return ""
 	}
 	return fmt.Sprintf("%d of %d", r.counted, r.quota)
 }
 
-// usageRows count the addresses that are taken by host, namespace or pool, the most first. Pools that hold
+// countShares counts the addresses that are taken by host, namespace or pool, the most first. Pools that hold
 // nothing have their row, too.
-func usageRows(by string, all []resource.Pool, plans map[string]ipam.Pool, taken map[string][]ipam.Lease) []usageRow {
-	rows := map[string]*usageRow{}
-	row := func(who string) *usageRow {
+func countShares(by string, all []resource.Pool, plans map[string]ipam.Pool, taken map[string][]ipam.Lease) []share {
+	rows := map[string]*share{}
+	row := func(who string) *share {
 		if rows[who] == nil {
-			rows[who] = &usageRow{who: who}
+			rows[who] = &share{who: who}
 		}
 		return rows[who]
 	}
@@ -87,14 +87,14 @@ func usageRows(by string, all []resource.Pool, plans map[string]ipam.Pool, taken
 			r.counted, r.quota, r.bounded = u.Has, u.Quota, true
 		}
 	}
-	var out []usageRow
+	var out []share
 	for _, r := range rows {
 		if by != "pool" {
 			r.total = sum
 		}
 		out = append(out, *r)
 	}
-	slices.SortFunc(out, func(a, b usageRow) int {
+	slices.SortFunc(out, func(a, b share) int {
 		return cmp.Or(cmp.Compare(b.taken(), a.taken()), cmp.Compare(a.who, b.who))
 	})
 	return out
@@ -111,7 +111,7 @@ func groupOf(by string, l ipam.Lease) string {
 	}
 }
 
-func (r *usageRow) add(p ipam.Pool, l ipam.Lease) {
+func (r *share) add(p ipam.Pool, l ipam.Lease) {
 	switch {
 	case l.State == ipam.Available:
 		r.cooling++
@@ -136,30 +136,30 @@ func quotaUse(p ipam.Pool, taken []ipam.Lease) []ipam.NamespaceUse {
 }
 
 // table prints who takes how much.
-func (v *usage) table(rows []usageRow) error {
-	if err := printer.Sorted(&v.output.Sort, rows, func(r usageRow) (printer.SortKey, error) { return v.output.Sort.Key(r.object(v.by)) }); err != nil {
+func (v *usage) table(rows []share) error {
+	if err := printer.Sorted(&v.output.Sort, rows, func(r share) (printer.SortKey, error) { return v.output.Sort.Key(r.object(v.by)) }); err != nil {
 		return err
 	}
 	if v.output.Printer != nil {
-		return v.output.Object(v.Out, usageObjects(v.by, rows))
+		return v.output.Object(v.Out, objects(v.by, rows))
 	}
-	columns := []printer.Column[usageRow]{
-		{Name: strings.ToUpper(v.by), Cell: func(r usageRow) string { return r.who }},
-		{Name: "ACTIVE", Cell: func(r usageRow) string { return strconv.Itoa(r.active) }},
-		{Name: "RSVD", Cell: func(r usageRow) string { return strconv.Itoa(r.reserved) }},
-		{Name: "PROBLEMS", Cell: func(r usageRow) string { return strconv.Itoa(r.problems) }},
-		{Name: "COOLING", Cell: func(r usageRow) string { return strconv.Itoa(r.cooling) }},
-		{Name: "FREE", Cell: func(r usageRow) string { return app.Count(r.free) }},
-		{Name: "USED", Cell: func(r usageRow) string { return v.Terminal.UsedCell(r.used(), r.total) }},
+	columns := []printer.Column[share]{
+		{Name: strings.ToUpper(v.by), Cell: func(r share) string { return r.who }},
+		{Name: "ACTIVE", Cell: func(r share) string { return strconv.Itoa(r.active) }},
+		{Name: "RSVD", Cell: func(r share) string { return strconv.Itoa(r.reserved) }},
+		{Name: "PROBLEMS", Cell: func(r share) string { return strconv.Itoa(r.problems) }},
+		{Name: "COOLING", Cell: func(r share) string { return strconv.Itoa(r.cooling) }},
+		{Name: "FREE", Cell: func(r share) string { return app.Count(r.free) }},
+		{Name: "USED", Cell: func(r share) string { return v.Terminal.UsedCell(r.used(), r.total) }},
 	}
 	if v.by != "pool" {
-		columns = slices.DeleteFunc(columns, func(c printer.Column[usageRow]) bool { return c.Name == "FREE" || c.Name == "COOLING" })
+		columns = slices.DeleteFunc(columns, func(c printer.Column[share]) bool { return c.Name == "FREE" || c.Name == "COOLING" })
 	}
-	if slices.ContainsFunc(rows, func(r usageRow) bool { return r.bounded }) {
-		columns = append(columns, printer.Column[usageRow]{Name: "QUOTA", Cell: usageRow.quotaText})
+	if slices.ContainsFunc(rows, func(r share) bool { return r.bounded }) {
+		columns = append(columns, printer.Column[share]{Name: "QUOTA", Cell: share.quotaText})
 	}
-	if slices.ContainsFunc(rows, func(r usageRow) bool { return r.others > 0 }) {
-		columns = append(columns, printer.Column[usageRow]{Name: "OTHERS", Cell: func(r usageRow) string { return app.Count(r.others) }})
+	if slices.ContainsFunc(rows, func(r share) bool { return r.others > 0 }) {
+		columns = append(columns, printer.Column[share]{Name: "OTHERS", Cell: func(r share) string { return app.Count(r.others) }})
 	}
 	if len(rows) == 0 {
 		v.Say.Note("no address is taken")
@@ -167,8 +167,8 @@ func (v *usage) table(rows []usageRow) error {
 	return printer.NewTable(&v.output, columns).Write(v.Out, rows)
 }
 
-// usageObjects is the table for -o json and the like.
-func usageObjects(by string, rows []usageRow) *unstructured.UnstructuredList {
+// objects is the table for -o json and the like.
+func objects(by string, rows []share) *unstructured.UnstructuredList {
 	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": "UsageList"}}
 	for _, r := range rows {
 		l.Items = append(l.Items, unstructured.Unstructured{Object: r.object(by)})
@@ -176,7 +176,7 @@ func usageObjects(by string, rows []usageRow) *unstructured.UnstructuredList {
 	return l
 }
 
-func (r usageRow) object(by string) map[string]any {
+func (r share) object(by string) map[string]any {
 	o := map[string]any{
 		"apiVersion": app.ProgramName + "/v1", "kind": "Usage", by: r.who,
 		"active": int64(r.active), "reserved": int64(r.reserved), "problems": int64(r.problems),

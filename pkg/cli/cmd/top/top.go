@@ -1,4 +1,4 @@
-package cli
+package top
 
 import (
 	"slices"
@@ -10,9 +10,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
-// newTop is the command top; alone it is top pool.
-func newTop(s *app.App) *cobra.Command {
-	cmd := topPoolCommand(s, `Show the fullest pools, or the hosts or namespaces that hold the most addresses.
+// New returns the command top; alone it is top pool.
+func New(s *app.App) *cobra.Command {
+	cmd := poolCommand(s, `Show the fullest pools, or the hosts or namespaces that hold the most addresses.
 Alone it is bcsnetctl top pool. With --watch it also says how fast that changes.`)
 	cmd.Use, cmd.GroupID = "top", "objects"
 	cmd.Short = "Show what is fullest, and how fast it fills"
@@ -20,7 +20,7 @@ Alone it is bcsnetctl top pool. With --watch it also says how fast that changes.
   bcsnetctl top -w
   bcsnetctl top host
   bcsnetctl top namespace --pool blue`
-	cmd.AddCommand(newTopPool(s), newTopHost(s), newTopNamespace(s))
+	cmd.AddCommand(newPool(s), newHost(s), newNamespace(s))
 	return cmd
 }
 
@@ -67,8 +67,8 @@ func (o *order[T]) compare(a, b T) int {
 // orderRate is by the change in time.
 const orderRate = "rate"
 
-// topObjects is a table of top for -o json and the like. There is no such kind in the cluster: it is a view.
-func topObjects[T any](kind string, rows []T, object func(T) *unstructured.Unstructured) *unstructured.UnstructuredList {
+// objects is a table of top for -o json and the like. There is no such kind in the cluster: it is a view.
+func objects[T any](kind string, rows []T, object func(T) *unstructured.Unstructured) *unstructured.UnstructuredList {
 	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": kind + "List"}}
 	for _, r := range rows {
 		l.Items = append(l.Items, *object(r))

@@ -1,4 +1,4 @@
-package cli
+package top
 
 import (
 	"context"
@@ -34,15 +34,15 @@ type topHolder struct {
 	whole, begun, stale bool
 }
 
-func newTopHost(s *app.App) *cobra.Command {
-	return topHolderCommand(s, "host", []string{"hosts", "node", "nodes"}, func(a resource.HeldAddr) string { return resource.AddrText(a.Host) })
+func newHost(s *app.App) *cobra.Command {
+	return holderCommand(s, "host", []string{"hosts", "node", "nodes"}, func(a resource.HeldAddr) string { return resource.AddrText(a.Host) })
 }
 
-func newTopNamespace(s *app.App) *cobra.Command {
-	return topHolderCommand(s, "namespace", []string{"namespaces", "ns"}, func(a resource.HeldAddr) string { return a.Pod.Namespace })
+func newNamespace(s *app.App) *cobra.Command {
+	return holderCommand(s, "namespace", []string{"namespaces", "ns"}, func(a resource.HeldAddr) string { return a.Pod.Namespace })
 }
 
-func topHolderCommand(s *app.App, noun string, aliases []string, of func(resource.HeldAddr) string) *cobra.Command {
+func holderCommand(s *app.App, noun string, aliases []string, of func(resource.HeldAddr) string) *cobra.Command {
 	v := &topHolder{
 		App: s, noun: noun, of: of, order: order[holderTop]{known: holderOrders()},
 		held: map[string]resource.HeldAddr{}, trends: map[string]*trend{},
@@ -93,7 +93,7 @@ func (v *topHolder) Run(ctx context.Context) error {
 	}
 	rows := v.rows()
 	if v.output.Printer != nil {
-		return v.output.Object(v.Out, topObjects(v.kind(), rows, v.object))
+		return v.output.Object(v.Out, objects(v.kind(), rows, v.object))
 	}
 	if err := printer.NewTable(&v.output, v.columns()).Write(v.Out, rows); err != nil {
 		return err
