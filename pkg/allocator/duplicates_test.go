@@ -78,13 +78,13 @@ func TestOwnerWithAndWithoutAContainer(t *testing.T) {
 // What one owner holds on two interfaces, and what two owners hold, is nobody's second lease.
 func TestNoSecondAddressOfAnOwner(t *testing.T) {
 	x := ipam.NewIndex()
-	lease := func(n byte, owner, ifName string) ipam.Lease {
+	leased := func(n byte, owner, ifName string) ipam.Lease {
 		l := ipam.Lease{Addr: netip.AddrFrom4([4]byte{10, 9, 0, n}), Version: uint64(n), State: ipam.Active, Params: ipam.Params{Pool: "p"}}
 		l.Owner, l.IfName = owner, ifName
 		return l
 	}
 	a := &Allocator{index: x}
-	leases := []ipam.Lease{lease(1, "vm", "eth0"), lease(2, "vm", "eth1"), lease(3, "mv", "eth0"), lease(4, "db", "eth0"), lease(5, "db", "eth0"), lease(6, "db", "")}
+	leases := []ipam.Lease{leased(1, "vm", "eth0"), leased(2, "vm", "eth1"), leased(3, "mv", "eth0"), leased(4, "db", "eth0"), leased(5, "db", "eth0"), leased(6, "db", "")}
 	for _, l := range leases {
 		x.Watched(l)
 	}

@@ -110,7 +110,7 @@ func TestOwnerIsBackAfterItsDelIsKnown(t *testing.T) {
 // A DEL is remembered for what it is about: an owner's interface, network and container.
 func TestMarksOfOwners(t *testing.T) {
 	began := time.Unix(1_700_000_000, 0)
-	lease := func(owner, container, ifName string) ipam.Holder {
+	leased := func(owner, container, ifName string) ipam.Holder {
 		return ipam.Holder{Owner: owner, ContainerID: container, IfName: ifName, StartedAt: began}
 	}
 	for what, test := range map[string]struct {
@@ -119,19 +119,19 @@ func TestMarksOfOwners(t *testing.T) {
 		network string
 		want    bool
 	}{
-		"all of it":                  {ReleaseRequest{Owner: "vm"}, lease("vm", "", "eth0"), "lan", true},
-		"in a container":             {ReleaseRequest{Owner: "vm"}, lease("vm", "c", "eth0"), "lan", true},
-		"its interface":              {ReleaseRequest{Owner: "vm", IfName: "eth0"}, lease("vm", "", "eth0"), "", true},
-		"another interface":          {ReleaseRequest{Owner: "vm", IfName: "eth1"}, lease("vm", "", "eth0"), "", false},
-		"its network":                {ReleaseRequest{Owner: "vm", Network: "lan"}, lease("vm", "", "eth0"), "lan", true},
-		"another network":            {ReleaseRequest{Owner: "vm", Network: "san"}, lease("vm", "", "eth0"), "lan", false},
-		"a container's network":      {ReleaseRequest{ContainerID: "c", Network: "san"}, lease("", "c", "eth0"), "lan", false},
-		"its container":              {ReleaseRequest{Owner: "vm", ContainerID: "c"}, lease("vm", "c", "eth0"), "", true},
-		"another container":          {ReleaseRequest{Owner: "vm", ContainerID: "c"}, lease("vm", "d", "eth0"), "", false},
-		"the container not told":     {ReleaseRequest{Owner: "vm", ContainerID: "c"}, lease("vm", "", "eth0"), "", true},
-		"another owner":              {ReleaseRequest{Owner: "vm"}, lease("mv", "", "eth0"), "", false},
-		"a container of that name":   {ReleaseRequest{Owner: "vm"}, lease("", "vm", "eth0"), "", false},
-		"a pod's DEL without either": {ReleaseRequest{PodUID: "u"}, lease("", "", "eth0"), "", false},
+		"all of it":                  {ReleaseRequest{Owner: "vm"}, leased("vm", "", "eth0"), "lan", true},
+		"in a container":             {ReleaseRequest{Owner: "vm"}, leased("vm", "c", "eth0"), "lan", true},
+		"its interface":              {ReleaseRequest{Owner: "vm", IfName: "eth0"}, leased("vm", "", "eth0"), "", true},
+		"another interface":          {ReleaseRequest{Owner: "vm", IfName: "eth1"}, leased("vm", "", "eth0"), "", false},
+		"its network":                {ReleaseRequest{Owner: "vm", Network: "lan"}, leased("vm", "", "eth0"), "lan", true},
+		"another network":            {ReleaseRequest{Owner: "vm", Network: "san"}, leased("vm", "", "eth0"), "lan", false},
+		"a container's network":      {ReleaseRequest{ContainerID: "c", Network: "san"}, leased("", "c", "eth0"), "lan", false},
+		"its container":              {ReleaseRequest{Owner: "vm", ContainerID: "c"}, leased("vm", "c", "eth0"), "", true},
+		"another container":          {ReleaseRequest{Owner: "vm", ContainerID: "c"}, leased("vm", "d", "eth0"), "", false},
+		"the container not told":     {ReleaseRequest{Owner: "vm", ContainerID: "c"}, leased("vm", "", "eth0"), "", true},
+		"another owner":              {ReleaseRequest{Owner: "vm"}, leased("mv", "", "eth0"), "", false},
+		"a container of that name":   {ReleaseRequest{Owner: "vm"}, leased("", "vm", "eth0"), "", false},
+		"a pod's DEL without either": {ReleaseRequest{PodUID: "u"}, leased("", "", "eth0"), "", false},
 	} {
 		m := newTombstones(func() time.Time { return began })
 		for _, of := range test.del.holders() {

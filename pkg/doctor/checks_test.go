@@ -111,7 +111,7 @@ func poolCases() map[string]checkCase {
 		}},
 		"a pool that is nearly full": {func(s *doctor.Snapshot) {
 			for _, a := range []string{"10.1.0.23", "10.1.0.24", "10.1.0.25", "10.1.0.26", "10.1.0.27", "10.1.0.28"} {
-				s.Leases = append(s.Leases, lease(a, "", func(l *ipam.Lease) { l.Owner = "vm-" + a }))
+				s.Leases = append(s.Leases, leased(a, "", func(l *ipam.Lease) { l.Owner = "vm-" + a }))
 			}
 		}, []string{"pool-near-exhaustion pool/blue: 9 of its 10 addresses are in use or reserved, 1 is free"}},
 
@@ -165,7 +165,7 @@ func leakCases() map[string]checkCase {
 	const since = "; held for 2d on 10.0.0.11"
 	noPod := "leak-pod-gone ip/10.1.0.25: pod default/gone-0 does not exist" + since
 	with := func(change ...func(*ipam.Lease)) func(*doctor.Snapshot) {
-		return func(s *doctor.Snapshot) { s.Leases = append(s.Leases, lease("10.1.0.25", "gone-0", change...)) }
+		return func(s *doctor.Snapshot) { s.Leases = append(s.Leases, leased("10.1.0.25", "gone-0", change...)) }
 	}
 	return map[string]checkCase{
 		"a pod that is gone":            {with(), []string{noPod}},
@@ -264,7 +264,7 @@ func addressCases() map[string]checkCase {
 			s.Leases = append(s.Leases, ipam.Lease{Addr: addr("10.1.0.25"), Updated: old})
 		}), []string{free}},
 		"emptied, with a holder": {func(s *doctor.Snapshot) {
-			s.Leases = append(s.Leases, lease("10.1.0.26", "web-1", func(l *ipam.Lease) { l.State = ipam.Available }))
+			s.Leases = append(s.Leases, leased("10.1.0.26", "web-1", func(l *ipam.Lease) { l.State = ipam.Available }))
 		}, []string{"lease-emptied ip/10.1.0.26: it is free by its state, and its record still names default/web-1"}},
 		"emptied, with a claim": {func(s *doctor.Snapshot) {
 			s.Leases = append(s.Leases, ipam.Lease{Addr: addr("10.1.0.26"), Retention: ipam.Retention{Claim: "default/web"}})
@@ -285,7 +285,7 @@ func addressCases() map[string]checkCase {
 		"an address that an owner holds": {with(func(s *doctor.Snapshot) { s.Pods[stray(s)].Addrs = pod("", "10.1.0.21").Addrs }),
 			[]string{"pod-without-lease pod/default/stray: it has 10.1.0.21 of pool blue, which vm-1 holds"}},
 		"an address that some container holds": {with(func(s *doctor.Snapshot) {
-			s.Leases = append(s.Leases, lease("10.1.0.25", "", func(l *ipam.Lease) { l.Namespace, l.PodUID = "", "" }))
+			s.Leases = append(s.Leases, leased("10.1.0.25", "", func(l *ipam.Lease) { l.Namespace, l.PodUID = "", "" }))
 		}), nil},
 
 		"a lease of no pool": {func(s *doctor.Snapshot) { s.Leases[0].Pool = "gone" },
@@ -341,10 +341,10 @@ func TestOverlapFix(t *testing.T) {
 		lease ipam.Lease
 		want  string
 	}{
-		"nobody holds them":        {lease("10.1.0.20", ""), "bcsnetctl pool remove-ip red 10.1.0.28-10.1.0.29"},
-		"the older holds one":      {lease("10.1.0.28", ""), "bcsnetctl pool remove-ip red 10.1.0.28-10.1.0.29"},
-		"the younger holds one":    {lease("10.1.0.28", "", func(l *ipam.Lease) { l.Pool = "red" }), "bcsnetctl pool remove-ip blue 10.1.0.28-10.1.0.29"},
-		"the younger has reserved": {lease("10.1.0.28", "", func(l *ipam.Lease) { l.Pool, l.State = "red", ipam.Reserved }), "bcsnetctl pool remove-ip blue 10.1.0.28-10.1.0.29"},
+		"nobody holds them":        {leased("10.1.0.20", ""), "bcsnetctl pool remove-ip red 10.1.0.28-10.1.0.29"},
+		"the older holds one":      {leased("10.1.0.28", ""), "bcsnetctl pool remove-ip red 10.1.0.28-10.1.0.29"},
+		"the younger holds one":    {leased("10.1.0.28", "", func(l *ipam.Lease) { l.Pool = "red" }), "bcsnetctl pool remove-ip blue 10.1.0.28-10.1.0.29"},
+		"the younger has reserved": {leased("10.1.0.28", "", func(l *ipam.Lease) { l.Pool, l.State = "red", ipam.Reserved }), "bcsnetctl pool remove-ip blue 10.1.0.28-10.1.0.29"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -371,7 +371,7 @@ func claimCases() map[string]checkCase {
 	}
 	kept := func(name, address string, change ...func(*ipam.Lease)) func(*doctor.Snapshot) {
 		return func(s *doctor.Snapshot) {
-			l := lease(address, "web-9", change...)
+			l := leased(address, "web-9", change...)
 			l.State, l.Retention = ipam.Reserved, ipam.Retention{Claim: name, Fixed: true}
 			s.Leases = append(s.Leases, l)
 		}

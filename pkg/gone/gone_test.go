@@ -17,8 +17,8 @@ var (
 	a, b = netip.MustParseAddr("10.0.0.10"), netip.MustParseAddr("10.0.0.11")
 )
 
-// lease is one that web has since an hour.
-func lease(changes ...func(*ipam.Lease)) ipam.Lease {
+// leased is one that web has since an hour.
+func leased(changes ...func(*ipam.Lease)) ipam.Lease {
 	l := ipam.Lease{Addr: a, State: ipam.Active, Updated: now.Add(-time.Hour), Holder: ipam.Holder{
 		Host: netip.MustParseAddr("192.168.0.1"), ContainerID: "c1", IfName: "eth0", Namespace: "shop", PodName: "web", PodUID: "u1",
 	}}
@@ -54,38 +54,38 @@ func none(ipam.Lease, string) []ipam.Lease { return nil }
 
 // TestRecord: what the API server's word on the pod of a lease's name makes of it.
 func TestRecord(t *testing.T) {
-	later := lease(func(l *ipam.Lease) { l.Addr, l.ContainerID, l.StartedAt = b, "c2", now })
+	later := leased(func(l *ipam.Lease) { l.Addr, l.ContainerID, l.StartedAt = b, "c2", now })
 	for name, tc := range map[string]struct {
 		lease  ipam.Lease
 		pod    *workload.Pod
 		others []ipam.Lease
 		want   gone.Check
 	}{
-		"the pod has it":                               {lease: lease(), pod: pod("u1", reports(a))},
-		"the pod tells of no address yet":              {lease: lease(), pod: pod("u1")},
-		"the pod has another":                          {lease: lease(), pod: pod("u1", reports(b)), want: gone.PodOtherAddress},
-		"the pod is being deleted":                     {lease: lease(), pod: pod("u1", reports(b), func(p *workload.Pod) { p.Deleting = true })},
-		"the pod has ended":                            {lease: lease(), pod: pod("u1", ended), want: gone.PodEnded},
-		"no pod":                                       {lease: lease(), want: gone.PodGone},
-		"free":                                         {lease: lease(func(l *ipam.Lease) { l.State = ipam.Available })},
-		"set aside":                                    {lease: lease(func(l *ipam.Lease) { l.State = ipam.Reserved })},
-		"an owner's":                                   {lease: lease(func(l *ipam.Lease) { l.Owner = "vm-1" })},
-		"a container's of an unknown pod":              {lease: lease(func(l *ipam.Lease) { l.PodName = "" })},
-		"second interface, told of the first":          {lease: lease(second), pod: pod("u1", reports(b))},
-		"second interface, told of all":                {lease: lease(second), pod: pod("u1", reports(b), func(p *workload.Pod) { p.Networks = true }), want: gone.PodOtherAddress},
-		"UID not known":                                {lease: lease(func(l *ipam.Lease) { l.PodUID = "" }), pod: pod("u2")},
-		"another UID":                                  {lease: lease(), pod: pod("u2")},
-		"another UID, of a pod made later":             {lease: lease(), pod: pod("u2", made(now.Add(-time.Minute))), want: gone.PodReplaced},
-		"another UID, of one made with the lease":      {lease: lease(), pod: pod("u2", made(now.Add(-time.Hour).Add(gone.Skew)))},
-		"another UID, and it has the address":          {lease: lease(named), pod: pod("u2", reports(a), made(now.Add(-time.Minute)))},
-		"another UID, and it has another address":      {lease: lease(), pod: pod("u2", reports(b)), want: gone.PodReplaced},
-		"another UID, and it told of another lately":   {lease: lease(lately), pod: pod("u2", reports(b))},
-		"another UID, and a later container":           {lease: lease(), pod: pod("u2"), others: []ipam.Lease{later}, want: gone.PodReplaced},
-		"another UID than the request named":           {lease: lease(named), pod: pod("u2"), want: gone.PodReplaced},
-		"another UID than named, on net1":              {lease: lease(named, second, lately), pod: pod("u2"), want: gone.PodReplaced},
-		"another UID than named, and ended":            {lease: lease(named), pod: pod("u2", ended), want: gone.PodReplaced},
-		"another UID, and ended":                       {lease: lease(), pod: pod("u2", ended), want: gone.PodEnded},
-		"a static pod's, and its mirror was made anew": {lease: lease(func(l *ipam.Lease) { l.PodUID = manifest }), pod: pod(manifest, made(now))},
+		"the pod has it":                               {lease: leased(), pod: pod("u1", reports(a))},
+		"the pod tells of no address yet":              {lease: leased(), pod: pod("u1")},
+		"the pod has another":                          {lease: leased(), pod: pod("u1", reports(b)), want: gone.PodOtherAddress},
+		"the pod is being deleted":                     {lease: leased(), pod: pod("u1", reports(b), func(p *workload.Pod) { p.Deleting = true })},
+		"the pod has ended":                            {lease: leased(), pod: pod("u1", ended), want: gone.PodEnded},
+		"no pod":                                       {lease: leased(), want: gone.PodGone},
+		"free":                                         {lease: leased(func(l *ipam.Lease) { l.State = ipam.Available })},
+		"set aside":                                    {lease: leased(func(l *ipam.Lease) { l.State = ipam.Reserved })},
+		"an owner's":                                   {lease: leased(func(l *ipam.Lease) { l.Owner = "vm-1" })},
+		"a container's of an unknown pod":              {lease: leased(func(l *ipam.Lease) { l.PodName = "" })},
+		"second interface, told of the first":          {lease: leased(second), pod: pod("u1", reports(b))},
+		"second interface, told of all":                {lease: leased(second), pod: pod("u1", reports(b), func(p *workload.Pod) { p.Networks = true }), want: gone.PodOtherAddress},
+		"UID not known":                                {lease: leased(func(l *ipam.Lease) { l.PodUID = "" }), pod: pod("u2")},
+		"another UID":                                  {lease: leased(), pod: pod("u2")},
+		"another UID, of a pod made later":             {lease: leased(), pod: pod("u2", made(now.Add(-time.Minute))), want: gone.PodReplaced},
+		"another UID, of one made with the lease":      {lease: leased(), pod: pod("u2", made(now.Add(-time.Hour).Add(gone.Skew)))},
+		"another UID, and it has the address":          {lease: leased(named), pod: pod("u2", reports(a), made(now.Add(-time.Minute)))},
+		"another UID, and it has another address":      {lease: leased(), pod: pod("u2", reports(b)), want: gone.PodReplaced},
+		"another UID, and it told of another lately":   {lease: leased(lately), pod: pod("u2", reports(b))},
+		"another UID, and a later container":           {lease: leased(), pod: pod("u2"), others: []ipam.Lease{later}, want: gone.PodReplaced},
+		"another UID than the request named":           {lease: leased(named), pod: pod("u2"), want: gone.PodReplaced},
+		"another UID than named, on net1":              {lease: leased(named, second, lately), pod: pod("u2"), want: gone.PodReplaced},
+		"another UID than named, and ended":            {lease: leased(named), pod: pod("u2", ended), want: gone.PodReplaced},
+		"another UID, and ended":                       {lease: leased(), pod: pod("u2", ended), want: gone.PodEnded},
+		"a static pod's, and its mirror was made anew": {lease: leased(func(l *ipam.Lease) { l.PodUID = manifest }), pod: pod(manifest, made(now))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			check, cause := gone.Record(tc.lease, tc.pod, func(ipam.Lease, string) []ipam.Lease { return tc.others }, now)
@@ -102,7 +102,7 @@ func TestDecide(t *testing.T) {
 	const long = ipam.UsualTermination + gone.Margin // as long as the containers of most pods may run
 	sure := func(changes ...func(*gone.Evidence)) gone.Evidence {
 		e := gone.Evidence{
-			Lease: lease(), Live: true, Others: none, Now: now, Since: now.Add(-long), For: long,
+			Lease: leased(), Live: true, Others: none, Now: now, Since: now.Add(-long), For: long,
 			Host: gone.Host{Ready: true, Renewal: gone.Since},
 		}
 		for _, change := range changes {
@@ -190,15 +190,15 @@ func TestMisnamed(t *testing.T) {
 		pod   *workload.Pod
 		want  bool
 	}{
-		"it reports the address":    {lease(), pod("u2", reports(a)), true},
-		"it has its UID":            {lease(), pod("u1", reports(a)), false},
-		"it reports another":        {lease(), pod("u2", reports(b)), false},
-		"it reports none":           {lease(), pod("u2"), false},
-		"it has ended":              {lease(), pod("u2", reports(a), ended), false},
-		"it is on its host's":       {lease(), pod("u2", reports(a), func(p *workload.Pod) { p.HostNetwork = true }), false},
-		"it has another name":       {lease(), pod("u2", reports(a), func(p *workload.Pod) { p.Name = "db" }), false},
-		"the lease names no UID":    {lease(func(l *ipam.Lease) { l.PodUID = "" }), pod("u2", reports(a)), false},
-		"the address is an owner's": {lease(func(l *ipam.Lease) { l.Owner = "vm" }), pod("u2", reports(a)), false},
+		"it reports the address":    {leased(), pod("u2", reports(a)), true},
+		"it has its UID":            {leased(), pod("u1", reports(a)), false},
+		"it reports another":        {leased(), pod("u2", reports(b)), false},
+		"it reports none":           {leased(), pod("u2"), false},
+		"it has ended":              {leased(), pod("u2", reports(a), ended), false},
+		"it is on its host's":       {leased(), pod("u2", reports(a), func(p *workload.Pod) { p.HostNetwork = true }), false},
+		"it has another name":       {leased(), pod("u2", reports(a), func(p *workload.Pod) { p.Name = "db" }), false},
+		"the lease names no UID":    {leased(func(l *ipam.Lease) { l.PodUID = "" }), pod("u2", reports(a)), false},
+		"the address is an owner's": {leased(func(l *ipam.Lease) { l.Owner = "vm" }), pod("u2", reports(a)), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := gone.Misnamed(tc.lease, *tc.pod); got != tc.want {

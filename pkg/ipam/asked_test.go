@@ -40,19 +40,19 @@ func TestPickAddressesAskedFor(t *testing.T) {
 		},
 		"IPv4 of a network without IPv6": {pools: []Pool{a(blue), a6()}, want: want(asking("10.0.0.8")), picks: []string{"a 10.0.0.8"}},
 		"of the network asked for":       {pools: []Pool{a(blue), b()}, want: want(asking("10.0.0.8"), ofNetwork("blue")), picks: []string{"a 10.0.0.8"}},
-		"held already":                   {pools: []Pool{a()}, want: want(asking("10.0.0.8"), having(lease("10.0.0.8", "a", 1)))},
+		"held already":                   {pools: []Pool{a()}, want: want(asking("10.0.0.8"), having(leased("10.0.0.8", "a", 1)))},
 		"held already, in a pool that is gone": {
-			pools: []Pool{b()}, want: want(asking("10.0.0.8"), having(lease("10.0.0.8", "a", 1))),
+			pools: []Pool{b()}, want: want(asking("10.0.0.8"), having(leased("10.0.0.8", "a", 1))),
 		},
 		"one held, the other asked for": {
-			pools: []Pool{a(blue), a6(blue)}, want: want(asking("10.0.0.8", "2001:db8::8"), having(lease("10.0.0.8", "a", 1))),
+			pools: []Pool{a(blue), a6(blue)}, want: want(asking("10.0.0.8", "2001:db8::8"), having(leased("10.0.0.8", "a", 1))),
 			picks: []string{"a6 2001:db8::8"},
 		},
 		"one held in a pool that is gone, the other asked for": {
-			pools: []Pool{a6()}, want: want(asking("2001:db8::8"), having(lease("10.0.0.8", "a", 1))), picks: []string{"a6 2001:db8::8"},
+			pools: []Pool{a6()}, want: want(asking("2001:db8::8"), having(leased("10.0.0.8", "a", 1))), picks: []string{"a6 2001:db8::8"},
 		},
 		"one held in a pool that fits no more, the other asked for": {
-			pools: []Pool{a(hosts(host2)), a6()}, want: want(asking("2001:db8::8"), having(lease("10.0.0.8", "a", 1))), picks: []string{"a6 2001:db8::8"},
+			pools: []Pool{a(hosts(host2)), a6()}, want: want(asking("2001:db8::8"), having(leased("10.0.0.8", "a", 1))), picks: []string{"a6 2001:db8::8"},
 		},
 
 		"in no pool": {
@@ -149,11 +149,11 @@ func TestPickAddressesAskedFor(t *testing.T) {
 		},
 		"held, and one more asked for that cannot be given": {
 			pools: []Pool{a(hosts(host2)), a6(blue)}, before: func(x *Index) { x.take("a6", "2001:db8::8") },
-			want: want(asking("2001:db8::8"), having(lease("10.0.0.8", "a", 1))),
+			want: want(asking("2001:db8::8"), having(leased("10.0.0.8", "a", 1))),
 			text: "AddressInUse: address 2001:db8::8 of pool a6 is held by shop/pod-of-2001:db8::8 on host 192.168.0.1; hint: ask for another address, or wait until it is released",
 		},
 		"held, and one more asked for from a host in no pool": {
-			pools: []Pool{a(hosts(host2)), a6(hosts(host2))}, want: want(asking("2001:db8::8"), having(lease("10.0.0.8", "a", 1))),
+			pools: []Pool{a(hosts(host2)), a6(hosts(host2))}, want: want(asking("2001:db8::8"), having(leased("10.0.0.8", "a", 1))),
 			text: "HostNotInPool: address 2001:db8::8 is in pool a6, which host 192.168.0.1 may not draw from; hint: add the host with: bcsnetctl pool add-host a6 192.168.0.1",
 		},
 	} {

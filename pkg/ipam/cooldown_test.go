@@ -12,7 +12,7 @@ func coolFor(d time.Duration) option { return func(p *Pool) { p.Cooldown = d } }
 
 // gaveUp is an address that a pod, or whoever is named, gave up after so many seconds.
 func gaveUp(addr, pool string, version uint64, seconds int) Lease {
-	l, _ := Release(lease(addr, pool, version), at(seconds), Change{})
+	l, _ := Release(leased(addr, pool, version), at(seconds), Change{})
 	return l
 }
 
@@ -34,7 +34,7 @@ func TestRestsUntil(t *testing.T) {
 		t.Helper()
 		return must(Release(l, at(seconds), Change{Verb: VerbUnreserve, By: "ann"}))
 	}
-	held, fresh := lease("10.0.0.8", "a", 1), available("10.0.0.8", "a", 1)
+	held, fresh := leased("10.0.0.8", "a", 1), available("10.0.0.8", "a", 1)
 	half := 500 * time.Millisecond
 	odd, _ := Release(held, at(10).Add(half), Change{})
 	handed, _ := Release(held, at(10), byHand)

@@ -100,7 +100,7 @@ func TestNothingOldComesBack(t *testing.T) {
 
 // takenAt is a lease that was taken with a version, by a time of its own.
 func takenAt(addr string, version uint64) Lease {
-	l := lease(addr, "a", version)
+	l := leased(addr, "a", version)
 	l.Updated = now.Add(time.Duration(version) * time.Second)
 	return l
 }
@@ -136,7 +136,7 @@ func TestSubscribe(t *testing.T) {
 
 // An object that others write, as kubectl label does, keeps its place among the leases of its container.
 func TestBoundOfWhatOthersWrite(t *testing.T) {
-	first := lease("10.0.0.9", "a", 3)
+	first := leased("10.0.0.9", "a", 3)
 	at := func(version uint64, changes ...func(*Lease)) Lease {
 		l := first
 		l.Version = version

@@ -21,7 +21,7 @@ func TestSpares(t *testing.T) {
 	}{
 		"an empty pool": {want: Headroom{Free: 6}},
 		"some of all kinds": {
-			leases: []Lease{lease("10.0.0.9", "a", 1), reserved("10.0.0.10", "a", 2), keptFor("10.0.0.11", "a", "", "", 3)},
+			leases: []Lease{leased("10.0.0.9", "a", 1), reserved("10.0.0.10", "a", 2), keptFor("10.0.0.11", "a", "", "", 3)},
 			want:   Headroom{Free: 3, Retained: 1},
 		},
 		"one rests":               {options: []option{coolFor(1 << 40)}, leases: []Lease{gaveUp("10.0.0.9", "a", 1, -1)}, want: Headroom{Free: 5}},
@@ -93,7 +93,7 @@ func TestPoolsOfNames(t *testing.T) {
 func TestPodsOn(t *testing.T) {
 	x := indexOf()
 	hold := func(addr string, change func(*Lease)) {
-		l := lease(addr, "a", uint64(x.Len()+1))
+		l := leased(addr, "a", uint64(x.Len()+1))
 		change(&l)
 		x.Watched(l)
 	}

@@ -141,8 +141,8 @@ func indexOf(pools ...Pool) *Index {
 	return x
 }
 
-// lease is an address of a pool held by a pod on host1.
-func lease(addr, pool string, version uint64) Lease {
+// leased is an address of a pool held by a pod on host1.
+func leased(addr, pool string, version uint64) Lease {
 	return Lease{
 		Addr: ip(addr), Version: version, State: Active, Params: Params{Pool: pool, Bits: 24},
 		Holder: Holder{
@@ -167,7 +167,7 @@ func reserved(addr, pool string, version uint64) Lease {
 // take has a pod hold each of the given addresses of a pool.
 func (x *Index) take(pool string, addrs ...string) {
 	for _, a := range addrs {
-		x.Watched(lease(a, pool, x.Seen()+1))
+		x.Watched(leased(a, pool, x.Seen()+1))
 	}
 }
 

@@ -9,7 +9,7 @@ func TestLost(t *testing.T) {
 	type step = func(*Index)
 	goes := func(version uint64) step { return func(x *Index) { x.WatchedDelete(ip(a), version) } }
 	comes := func(l Lease) step { return func(x *Index) { x.Watched(l) } }
-	held := lease(a, "a", 1)
+	held := leased(a, "a", 1)
 	for name, tc := range map[string]struct {
 		steps []step
 		lost  bool
@@ -21,7 +21,7 @@ func TestLost(t *testing.T) {
 		"set aside and deleted":         {[]step{comes(reserved(a, "a", 1)), goes(2)}, true, 0},
 		"free and deleted":              {[]step{comes(available(a, "a", 1)), goes(2)}, false, 1},
 		"released and deleted":          {[]step{comes(held), comes(since(available(a, "a", 2), 9)), goes(3)}, false, 1},
-		"restored":                      {[]step{comes(held), goes(2), comes(lease(a, "a", 3))}, false, 0},
+		"restored":                      {[]step{comes(held), goes(2), comes(leased(a, "a", 3))}, false, 0},
 		"made anew, and free":           {[]step{comes(held), goes(2), comes(available(a, "a", 3))}, true, 0},
 		"released, as is heard later":   {[]step{comes(held), func(x *Index) { x.WroteDelete(ip(a), 1, 0) }, comes(since(available(a, "a", 2), 9))}, false, 1},
 		"free since before it was lost": {[]step{comes(since(held, 9)), goes(2), comes(since(available(a, "a", 3), 8))}, true, 0},
@@ -30,7 +30,7 @@ func TestLost(t *testing.T) {
 		"emptied while deleted":         {[]step{comes(since(held, 5)), comes(since(going(finalized(available(a, "a", 2))), 5))}, true, 0},
 		"emptied, finalizer gone":       {[]step{comes(since(held, 5)), comes(since(available(a, "a", 2), 5))}, true, 0},
 		"emptied while set aside":       {[]step{comes(since(reserved(a, "a", 1), 5)), comes(available(a, "a", 2))}, true, 0},
-		"emptied, and restored":         {[]step{comes(since(held, 5)), comes(available(a, "a", 2)), comes(lease(a, "a", 3))}, false, 0},
+		"emptied, and restored":         {[]step{comes(since(held, 5)), comes(available(a, "a", 2)), comes(leased(a, "a", 3))}, false, 0},
 		"emptied, and released":         {[]step{comes(since(held, 5)), comes(available(a, "a", 2)), comes(since(available(a, "a", 3), 6))}, false, 1},
 		"emptied in a list":             {[]step{comes(since(held, 5)), func(x *Index) { x.Replace([]Lease{available(a, "a", 2)}, 2) }}, true, 0},
 		"released, a clock behind":      {[]step{comes(since(held, 5)), comes(since(available(a, "a", 2), 4))}, false, 1},
@@ -60,7 +60,7 @@ func going(l Lease) Lease { l.Deleting = true; return l }
 
 func TestLostTo(t *testing.T) {
 	x := NewIndex()
-	held := lease("10.0.0.9", "a", 1)
+	held := leased("10.0.0.9", "a", 1)
 	x.Watched(held)
 	x.Watched(reserved("10.0.0.10", "a", 2))
 	x.Replace(nil, 3)

@@ -67,7 +67,7 @@ func TestPickFromANamedPool(t *testing.T) {
 		"an address held by hand": {
 			pools: []Pool{b()}, want: want(from("b"), byHand, asking("10.0.1.9")),
 			before: func(x *Index) {
-				l := lease("10.0.1.9", "b", 1)
+				l := leased("10.0.1.9", "b", 1)
 				l.Holder = Holder{Owner: "vm-2", IfName: DefaultIfName}
 				x.Watched(l)
 			},

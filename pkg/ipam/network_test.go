@@ -23,7 +23,7 @@ func TestPickFromNetworks(t *testing.T) {
 	}
 	v4 := pool(t, "plain4", "10.9.0.0/24", []string{"10.9.0.9"})
 	v6 := pool(t, "plain6", "2001:db8:9::/64", []string{"2001:db8:9::9"})
-	blue4, blue6 := lease("10.0.1.9", "blue4", 1), lease("2001:db8:1::9", "blue6", 1)
+	blue4, blue6 := leased("10.0.1.9", "blue4", 1), leased("2001:db8:1::9", "blue6", 1)
 	with := func(p Pool, options ...option) Pool {
 		for _, o := range options {
 			o(&p)
@@ -86,14 +86,14 @@ func TestPickFromNetworks(t *testing.T) {
 		},
 		"IPv6 held": {pools: all(red, blue), want: want(having(blue6)), picks: []string{"blue4 10.0.1.9"}},
 		"IPv6 of the last network held": {
-			pools: all(red, blue), want: want(having(lease("2001:db8:2::9", "red6", 1))), picks: []string{"red4 10.0.2.9"},
+			pools: all(red, blue), want: want(having(leased("2001:db8:2::9", "red6", 1))), picks: []string{"red4 10.0.2.9"},
 		},
 		"the rest exhausted: refused, not taken elsewhere": {
 			pools: all(red, blue), taken: map[string]string{"2001:db8:1::9": "blue6"}, want: want(having(blue4)), reason: ReasonPoolExhausted,
 		},
 		"the rest cordoned":                {pools: []Pool{blue[0], with(blue[1], cordoned)}, want: want(having(blue4)), reason: ReasonPoolCordoned},
 		"the held address's pool cordoned": {pools: []Pool{with(blue[0], cordoned), blue[1]}, want: want(having(blue4)), picks: []string{"blue6 2001:db8:1::9"}},
-		"held from a pool without network": {pools: append(blue, v4), want: want(having(lease("10.9.0.9", "plain4", 1)))},
+		"held from a pool without network": {pools: append(blue, v4), want: want(having(leased("10.9.0.9", "plain4", 1)))},
 		"held from a pool that is gone":    {pools: red, want: want(having(blue4))},
 		"held, and no pool at all":         {want: want(having(blue4))},
 		"held, host in no pool any more":   {pools: all(net("blue", "1", hosts(host2)), red), want: want(having(blue4))},
@@ -106,7 +106,7 @@ func TestPickFromNetworks(t *testing.T) {
 			pools: all([]Pool{with(blue[0], hosts(host2)), blue[1]}, red), want: want(having(blue4)), picks: []string{"blue6 2001:db8:1::9"},
 		},
 		"two held from different networks, both families there": {
-			pools: all(blue, red), want: want(having(blue4, lease("2001:db8:2::9", "red6", 1))),
+			pools: all(blue, red), want: want(having(blue4, leased("2001:db8:2::9", "red6", 1))),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,12 +22,12 @@ func TestMaxPerHost(t *testing.T) {
 	const two = "host 192.168.0.1 has 2 of the 2 addresses of pool a that one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit a"
 	onTheWay := strings.Replace(two, "has 2 of", "has 1 (and 1 on their way) of", 1)
 	const pair = "pool a (10.0.0.0/24) has 3 of 5 addresses free, 2 active, 0 reserved, host 192.168.0.1 has 2 of the 2 that one host may have"
-	eight, nine := lease("10.0.0.8", "a", 1), lease("10.0.0.9", "a", 1)
+	eight, nine := leased("10.0.0.8", "a", 1), leased("10.0.0.9", "a", 1)
 	for name, tc := range map[string]pickCase{
 		"one more":                     {pools: []Pool{a(perHost(3))}, leases: []Lease{eight, nine}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
 		"no bound":                     {pools: []Pool{a(perHost(0))}, leases: []Lease{eight, nine}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
 		"another host's do not count":  {pools: []Pool{a(perHost(2))}, leases: []Lease{eight, on(nine, host2)}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
-		"another pool's do not count":  {pools: []Pool{a(perHost(1)), b}, leases: []Lease{lease("10.0.1.9", "b", 1)}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
+		"another pool's do not count":  {pools: []Pool{a(perHost(1)), b}, leases: []Lease{leased("10.0.1.9", "b", 1)}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
 		"what is kept does not count":  {pools: []Pool{a(perHost(1))}, leases: []Lease{keptFor("10.0.0.8", "a", "", "", 1)}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
 		"the next pool":                {pools: []Pool{a(perHost(2)), b}, leases: []Lease{eight, nine}, want: want(), picks: []string{"b 10.0.1.9"}},
 		"by hand":                      {pools: []Pool{a(perHost(1))}, leases: []Lease{eight}, want: PickRequest{Owner: "vm", Pool: "a", Addrs: ips("10.0.0.10"), Key: "k", Who: "vm"}, picks: []string{"a 10.0.0.10"}},
@@ -72,7 +72,7 @@ func TestMaxPerHost(t *testing.T) {
 			before: func(x *Index) { x.WatchedDelete(nine.Addr, 99) }, text: "HostFull: no available IP for pod shop/a: " + two,
 		},
 		"one family is full": {
-			pools: []Pool{a(network("blue")), six}, leases: []Lease{lease("2001:db8::9", "six", 1)}, want: want(),
+			pools: []Pool{a(network("blue")), six}, leases: []Lease{leased("2001:db8::9", "six", 1)}, want: want(),
 			text: "HostFull: no available IP for pod shop/a: pool a (10.0.0.0/24) has 5 of 5 addresses free, 0 active, 0 reserved; pool six (2001:db8::/64) has 1 of 2 addresses free, 1 active, 0 reserved, host 192.168.0.1 has 1 of the 1 that one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit six",
 		},
 	} {
@@ -85,7 +85,7 @@ func TestInheritPerHost(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8-10.0.0.12"}, hosts(host1, host2), perHost(1)))
 	var all []Lease
 	for i, a := range []string{"10.0.0.8", "10.0.0.9"} {
-		l := lease(a, "a", uint64(i+1))
+		l := leased(a, "a", uint64(i+1))
 		l.Retention = Retention{Claim: "shop/web", PodPrimaryKey: a, Fixed: true}
 		l.Host = ip(host2)
 		x.Watched(l)
@@ -117,7 +117,7 @@ func TestInheritPerHost(t *testing.T) {
 // already.
 func TestInheritsPerHost(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8-10.0.0.12"}, hosts(host1, host2), perHost(1)))
-	mine, other := lease("10.0.0.8", "a", 1), lease("10.0.0.9", "a", 2)
+	mine, other := leased("10.0.0.8", "a", 1), leased("10.0.0.9", "a", 2)
 	mine.Retention = Retention{Claim: "shop/web", PodPrimaryKey: "web-0", Fixed: true}
 	x.Watched(mine)
 	ask := func(host string) string {

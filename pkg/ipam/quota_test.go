@@ -37,7 +37,7 @@ func TestQuota(t *testing.T) {
 		return func(w *PickRequest) { w.Claim, w.PodPrimaryKey, w.IfName = claim, key, DefaultIfName }
 	}
 	sets := func(all ...*netipx.IPSet) func(*PickRequest) { return func(w *PickRequest) { w.Sets = all } }
-	eight, nine := lease("10.0.0.8", "a", 1), lease("10.0.0.9", "a", 1)
+	eight, nine := leased("10.0.0.8", "a", 1), leased("10.0.0.9", "a", 1)
 	const hint = "; hint: give back what it keeps and needs no more: bcsnetctl claim list -n shop; or raise its quota: bcsnetctl pool edit a"
 	const two = "QuotaExceeded: no available IP for pod shop/a: namespace shop has 2 of the 2 addresses of pool a that it may have" + hint
 	onTheWay := strings.Replace(two, "has 2 of", "has 1 (and 1 on their way) of", 1)
@@ -49,7 +49,7 @@ func TestQuota(t *testing.T) {
 		"a quota of its own":          {pools: []Pool{a(perNamespace(2), quota("shop", 3))}, leases: []Lease{eight, nine}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
 		"another namespace's quota":   {pools: []Pool{a(quota("bank", 0))}, leases: []Lease{eight}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
 		"another namespace's are not": {pools: []Pool{a(perNamespace(2))}, leases: []Lease{eight, inSpace("bank", nine)}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
-		"another pool's are not":      {pools: []Pool{a(perNamespace(1)), b}, leases: []Lease{lease("10.0.1.9", "b", 1)}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
+		"another pool's are not":      {pools: []Pool{a(perNamespace(1)), b}, leases: []Lease{leased("10.0.1.9", "b", 1)}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
 		"set aside by hand is not":    {pools: []Pool{a(perNamespace(1))}, leases: []Lease{reserved("10.0.0.8", "a", 1)}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
 		"the next pool":               {pools: []Pool{a(perNamespace(2)), b}, leases: []Lease{eight, nine}, want: want(), picks: []string{"b 10.0.1.9"}},
 		"by hand":                     {pools: []Pool{a(perNamespace(1))}, leases: []Lease{eight}, want: PickRequest{Owner: "vm", Namespace: "shop", Pool: "a", Addrs: ips("10.0.0.10"), Key: "k", Who: "vm"}, picks: []string{"a 10.0.0.10"}},
@@ -126,7 +126,7 @@ func TestQuotaLowered(t *testing.T) {
 // namespace that has no more.
 func TestSucceedQuota(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8-10.0.0.12"}, quota("shop", 1), quota("bank", 0), quota("pools", 1)))
-	l := lease("10.0.0.8", "a", 1)
+	l := leased("10.0.0.8", "a", 1)
 	l.Retention = Retention{Claim: "pools/db", PodPrimaryKey: "db-0", Fixed: true}
 	x.Watched(l)
 	from := func(namespace string) string {

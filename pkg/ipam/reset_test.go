@@ -9,7 +9,7 @@ import (
 // What the index shows after the store was put back to version 5 while the watch had reached 9.
 func TestRestart(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.1-10.0.0.6"}))
-	same, newer, gone, moved := lease("10.0.0.1", "a", 3), lease("10.0.0.2", "a", 8), lease("10.0.0.3", "a", 7), lease("10.0.0.4", "a", 9)
+	same, newer, gone, moved := leased("10.0.0.1", "a", 3), leased("10.0.0.2", "a", 8), leased("10.0.0.3", "a", 7), leased("10.0.0.4", "a", 9)
 	for _, l := range []Lease{same, available("10.0.0.5", "a", 4), gone, newer, moved} {
 		x.Watched(l)
 	}
@@ -19,7 +19,7 @@ func TestRestart(t *testing.T) {
 	go func() { told <- x.WaitSeen(t.Context(), 12) }()
 	for x.waiting() == 0 { // until it waits
 	}
-	older := lease("10.0.0.4", "a", 2)
+	older := leased("10.0.0.4", "a", 2)
 	older.PodUID = "another"
 	x.ResetTo([]Lease{same, available("10.0.0.2", "a", 1), older, available("10.0.0.5", "a", 4)}, 5)
 
@@ -42,7 +42,7 @@ func TestRestart(t *testing.T) {
 	}
 	checkFreeSets(t, x)
 	checkLeftovers(t, x)
-	x.Watched(lease("10.0.0.2", "a", 6)) // the new versions count
+	x.Watched(leased("10.0.0.2", "a", 6)) // the new versions count
 	if _, lost := x.Missing(ip("10.0.0.2")); lost || x.Seen() != 6 {
 		t.Errorf("after the next event: lost %v, seen %d", lost, x.Seen())
 	}
@@ -54,8 +54,8 @@ func TestRestart(t *testing.T) {
 // A store that was put back and whose versions were raised shows itself by a list that is behind what was known.
 func TestListBehindItsOwnVersion(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.1-10.0.0.2"}))
-	x.Watched(lease("10.0.0.1", "a", 8))
-	x.Wrote(lease("10.0.0.2", "a", 2000)) // newer than the list: nothing is known of it there
+	x.Watched(leased("10.0.0.1", "a", 8))
+	x.Wrote(leased("10.0.0.2", "a", 2000)) // newer than the list: nothing is known of it there
 	if !x.Replace([]Lease{available("10.0.0.1", "a", 3), available("10.0.0.2", "a", 4)}, 1000) {
 		t.Error("the restore is not noticed")
 	}
@@ -88,7 +88,7 @@ func TestRestartToEarlierHolders(t *testing.T) {
 		return l
 	}
 	of := func(pod, container string, version uint64, s int) Lease {
-		l := since(lease(a, "a", version), container, s)
+		l := since(leased(a, "a", version), container, s)
 		l.PodName, l.PodUID = pod, "uid-of-"+pod
 		return l
 	}
@@ -112,7 +112,7 @@ func TestRestartToEarlierHolders(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x := indexOf(pool(t, "a", "10.0.0.0/24", []string{a}))
 			x.Watched(tc.known)
-			x.Watched(lease("10.0.0.9", "b", 20))
+			x.Watched(leased("10.0.0.9", "b", 20))
 			x.ResetTo([]Lease{tc.stored}, 5)
 			check := func(version uint64, lost bool) {
 				t.Helper()
@@ -150,7 +150,7 @@ func TestRestartToEarlierHolders(t *testing.T) {
 func TestEarlierHolderIsReleasedAfterARestart(t *testing.T) {
 	const a = "10.0.0.1"
 	held := func(container string, version uint64, s int) Lease {
-		l := lease(a, "a", version)
+		l := leased(a, "a", version)
 		l.ContainerID, l.PodName, l.PodUID, l.Updated = container, container, "uid-of-"+container, at(s)
 		return l
 	}
@@ -175,7 +175,7 @@ func TestEarlierHolderIsReleasedAfterARestart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x := indexOf(pool(t, "a", "10.0.0.0/24", []string{a}))
 			x.Watched(live)
-			x.Watched(lease("10.0.0.9", "b", 20))
+			x.Watched(leased("10.0.0.9", "b", 20))
 			x.ResetTo([]Lease{tc.stored}, 4)
 			for _, l := range tc.watched {
 				x.Watched(l)
@@ -203,7 +203,7 @@ func TestAnswersAcrossARestart(t *testing.T) {
 			was, _ := x.Get(ip(a))
 			x.ResetTo([]Lease{available(b, "a", 3)}, 5)
 			late(x, was)
-			x.Watched(lease(a, "a", 7))
+			x.Watched(leased(a, "a", 7))
 			if l, _ := x.Get(ip(a)); l.Version != 7 || l.State != Active || l.Epoch != 1 {
 				t.Errorf("the index shows %s, version %d of epoch %d", l.State, l.Version, l.Epoch)
 			}
@@ -220,7 +220,7 @@ func TestAnswersAcrossARestart(t *testing.T) {
 func TestVersionWrittenTwice(t *testing.T) {
 	const a = "10.0.0.1"
 	held := func(container string, s int) Lease {
-		l := lease(a, "a", 8)
+		l := leased(a, "a", 8)
 		l.ContainerID, l.Updated = container, at(s)
 		return l
 	}

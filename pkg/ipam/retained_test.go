@@ -36,7 +36,7 @@ func TestPickOfAClaim(t *testing.T) {
 	sets := func(all ...*netipx.IPSet) func(*PickRequest) { return func(w *PickRequest) { w.Sets = all } }
 	room := func(n int) func(*PickRequest) { return func(w *PickRequest) { w.Room = n } }
 	inUse := func(addr, key string) Lease {
-		l := lease(addr, "a", 1)
+		l := leased(addr, "a", 1)
 		l.Retention = Retention{Claim: "shop/web", PodPrimaryKey: key, Fixed: true}
 		return l
 	}
@@ -104,11 +104,11 @@ func TestPickOfAClaim(t *testing.T) {
 			picks: []string{"b 10.0.1.9", "a 10.0.0.10", "a 10.0.0.11"},
 		},
 		"what is missing of the sets": {
-			pools: []Pool{a(), b()}, want: want(sets(mustSet(t, "10.0.0.10"), mustSet(t, "10.0.1.9")), having(func() Lease { l := lease("10.0.1.9", "b", 1); l.Slot = 1; return l }())),
+			pools: []Pool{a(), b()}, want: want(sets(mustSet(t, "10.0.0.10"), mustSet(t, "10.0.1.9")), having(func() Lease { l := leased("10.0.1.9", "b", 1); l.Slot = 1; return l }())),
 			picks: []string{"a 10.0.0.10"},
 		},
 		"one of each set or none": {
-			pools: []Pool{a(), b()}, leases: []Lease{lease("10.0.1.9", "b", 1)}, want: want(sets(mustSet(t, "10.0.0.10"), mustSet(t, "10.0.1.9"))),
+			pools: []Pool{a(), b()}, leases: []Lease{leased("10.0.1.9", "b", 1)}, want: want(sets(mustSet(t, "10.0.0.10"), mustSet(t, "10.0.1.9"))),
 			text: "PoolExhausted: no available IP for pod shop/a: address 10.0.1.9 of pool b is held by shop/pod-of-10.0.1.9 on host 192.168.0.1; hint: see: bcsnetctl pool list",
 		},
 		"another host's pool": {
@@ -129,7 +129,7 @@ func TestPickOfAClaim(t *testing.T) {
 			text: "PoolExhausted: no available IP for pod shop/a: address 10.0.0.9 of pool a is held by shop/pod-of-10.0.0.9 on host 192.168.0.1; hint: see: bcsnetctl claim describe shop/web",
 		},
 		"none of several given is free": {
-			pools: []Pool{a(), b()}, leases: []Lease{inUse("10.0.0.9", ""), lease("10.0.1.9", "b", 1)}, want: want(of(""), among("10.0.0.9", "10.0.1.9")),
+			pools: []Pool{a(), b()}, leases: []Lease{inUse("10.0.0.9", ""), leased("10.0.1.9", "b", 1)}, want: want(of(""), among("10.0.0.9", "10.0.1.9")),
 			text: "PoolExhausted: no available IP for pod shop/a: none of the 2 addresses of 10.0.0.9, 10.0.1.9 is free on host 192.168.0.1: address 10.0.0.9 of pool a is held by shop/pod-of-10.0.0.9 on host 192.168.0.1; address 10.0.1.9 of pool b is held by shop/pod-of-10.0.1.9 on host 192.168.0.1; hint: see: bcsnetctl claim describe shop/web",
 		},
 		"none given is in a pool": {

@@ -9,7 +9,7 @@ import (
 
 func TestWaitSeen(t *testing.T) {
 	for name, reach := range map[string]func(x *Index, version uint64){
-		"event":    func(x *Index, v uint64) { x.Watched(lease("10.0.0.9", "a", v)) },
+		"event":    func(x *Index, v uint64) { x.Watched(leased("10.0.0.9", "a", v)) },
 		"delete":   func(x *Index, v uint64) { x.WatchedDelete(ip("10.0.0.9"), v) },
 		"bookmark": func(x *Index, v uint64) { x.Reached(v) },
 		"list":     func(x *Index, v uint64) { x.Replace(nil, v) },

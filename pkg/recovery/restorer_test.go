@@ -61,7 +61,7 @@ func TestRestore(t *testing.T) {
 	owned.Owner, owned.Namespace = "vm-1", ""
 	reserved := ipam.Lease{Addr: at(15), State: ipam.Reserved, Params: owned.Params, Updated: updated, HeldFinalizer: true}
 	// The API server may know nothing of the pod: its store was put back to a time before that was made, and it runs.
-	for name, lease := range map[string]ipam.Lease{
+	for name, leased := range map[string]ipam.Lease{
 		"the pod has it":     held(at(10), mine.Name, string(mine.UID)),
 		"the pod has others": held(at(11), other.Name, string(other.UID)),
 		"another pod":        held(at(12), other.Name, "u-earlier"),
@@ -70,8 +70,8 @@ func TestRestore(t *testing.T) {
 		"set aside":          reserved,
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := lease.Addr
-			want := first.write(t, lease)
+			a := leased.Addr
+			want := first.write(t, leased)
 			controlplane.Until(t, "the second has it, too", func() bool { _, ok := second.index.Get(a); return ok })
 			first.strip(t, a)
 			for _, r := range []*replica{first, second} {

@@ -111,7 +111,7 @@ func TestList(t *testing.T) {
 		c.pods[client.ObjectKeyFromObject(p)] = p
 	}
 	s := newService(t, c)
-	lease := func(last byte, state ipam.State, claim, key, pod, uid string) ipam.Lease {
+	leased := func(last byte, state ipam.State, claim, key, pod, uid string) ipam.Lease {
 		l := ipam.Lease{
 			Addr: netip.AddrFrom4([4]byte{10, 0, 70, last}), Version: uint64(last), State: state, Params: ipam.Params{Pool: "p"}, Updated: at,
 			Holder: ipam.Holder{PodName: pod, PodUID: uid, IfName: "eth0"}, Retention: ipam.Retention{Claim: claim, PodPrimaryKey: key, Fixed: claim != ""},
@@ -121,26 +121,26 @@ func TestList(t *testing.T) {
 		}
 		return l
 	}
-	replaced := lease(14, ipam.Active, "", "", "web-abc-x", "u0") // whose request named the UID
+	replaced := leased(14, ipam.Active, "", "", "web-abc-x", "u0") // whose request named the UID
 	replaced.UIDNamed = true
-	vm := lease(9, ipam.Active, "", "", "", "")
+	vm := leased(9, ipam.Active, "", "", "", "")
 	vm.Owner = "vm"
 	for _, l := range []ipam.Lease{
-		lease(1, ipam.Active, "shop/web", "", "web-abc-x", "u1"),
-		lease(2, ipam.Active, "", "", "web-abc-x", "u1"),                  // without a claim
-		lease(3, ipam.Reserved, "shop/db", "db-0", "db-0", ""),            // its pod failed
-		lease(4, ipam.Reserved, "shop/db", "db-1", "db-1", ""),            // its pod is there again and has none yet
-		lease(5, ipam.Reserved, "shop/db", "db-2", "db-2", ""),            // its pod has another
-		lease(6, ipam.Active, "shop/db", "db-2", "db-2", "u4"),            // which is this
-		lease(7, ipam.Reserved, "bcsnet-system/pool-x", "", "", ""),       // taken beforehand
-		lease(8, ipam.Reserved, "bcsnet-system/pool-gone", "", "old", ""), // whose claim is gone
+		leased(1, ipam.Active, "shop/web", "", "web-abc-x", "u1"),
+		leased(2, ipam.Active, "", "", "web-abc-x", "u1"),                  // without a claim
+		leased(3, ipam.Reserved, "shop/db", "db-0", "db-0", ""),            // its pod failed
+		leased(4, ipam.Reserved, "shop/db", "db-1", "db-1", ""),            // its pod is there again and has none yet
+		leased(5, ipam.Reserved, "shop/db", "db-2", "db-2", ""),            // its pod has another
+		leased(6, ipam.Active, "shop/db", "db-2", "db-2", "u4"),            // which is this
+		leased(7, ipam.Reserved, "bcsnet-system/pool-x", "", "", ""),       // taken beforehand
+		leased(8, ipam.Reserved, "bcsnet-system/pool-gone", "", "old", ""), // whose claim is gone
 		vm,
-		lease(10, ipam.Reserved, "", "", "", ""), // set aside
-		lease(11, ipam.Available, "", "", "", ""),
-		lease(12, ipam.Active, "", "", "lost", "u9"),                                 // whose pod is gone
-		lease(13, ipam.Active, "", "", "static", "0123456789abcdef0123456789abcdef"), // whose mirror is gone; it may run
+		leased(10, ipam.Reserved, "", "", "", ""), // set aside
+		leased(11, ipam.Available, "", "", "", ""),
+		leased(12, ipam.Active, "", "", "lost", "u9"),                                 // whose pod is gone
+		leased(13, ipam.Active, "", "", "static", "0123456789abcdef0123456789abcdef"), // whose mirror is gone; it may run
 		replaced,
-		lease(15, ipam.Active, "", "", "web-abc-x", "u0"), // the UID may be an older one of the pod that has it
+		leased(15, ipam.Active, "", "", "web-abc-x", "u0"), // the UID may be an older one of the pod that has it
 	} {
 		s.Index.Wrote(l)
 	}
