@@ -123,7 +123,7 @@ func (x *picker) usedBy(a netip.Addr, w PickRequest) (facts explain.Facts) {
 		}
 	}
 	if r, ok := x.missing[a]; ok {
-		return explain.Facts{Kind: explain.AddressMissing, By: r.lease().use()}
+		return explain.Facts{Kind: explain.AddressMissing, By: r.lease().UsedBy()}
 	}
 	if _, ok := x.assumed[a]; ok {
 		return explain.Facts{Kind: explain.AddressBeingGiven}
@@ -159,7 +159,7 @@ func (x *picker) cooling(a netip.Addr, p *poolState, who string) *Refusal {
 		return nil
 	}
 	r := x.record(a)
-	last := r.history().lastHolder()
+	last := r.history().LastHolder()
 	if last != "" && last == who {
 		return nil
 	}

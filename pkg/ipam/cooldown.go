@@ -35,8 +35,8 @@ func givenUp(updated time.Time, h History) time.Time {
 	}
 }
 
-// lastHolder returns who had an address last, as far as its history goes.
-func (h History) lastHolder() string {
+// LastHolder returns the newest holder in the history; empty for none.
+func (h History) LastHolder() string {
 	for _, p := range h.Entries() {
 		if p.Holder != "" {
 			return p.Holder

@@ -74,17 +74,18 @@ func NewHistory(entries []Past) History {
 }
 
 // Entries unpacks the history, newest first.
-func (h History) Entries() []Past { return slices.Collect(h.each()) }
+func (h History) Entries() []Past { return slices.Collect(h.All()) }
 
 // Last returns the newest entry; ok is false where there is none.
 func (h History) Last() (p Past, ok bool) {
-	for p := range h.each() {
+	for p := range h.All() {
 		return p, true
 	}
 	return p, false
 }
 
-func (h History) each() iter.Seq[Past] {
+// All returns an iterator over the entries, newest first.
+func (h History) All() iter.Seq[Past] {
 	return func(yield func(Past) bool) {
 		b, previous := []byte(h), ""
 		for len(b) > 0 {

@@ -128,9 +128,9 @@ type Retention struct {
 // Retained reports whether the address stays with its claim when its holder gives it up.
 func (s Retention) Retained() bool { return s.Claim != "" && s.Fixed }
 
-// admits reports whether an address that is kept so may go to a holder on these terms: of the same claim, and of
-// the same pod and interface where the address is for one.
-func (l Lease) admits(h Holder, s Retention) bool {
+// Admits reports whether a claim's address may go to a holder with the given retention: of the same claim, and of the
+// same pod and interface where the address is for one.
+func (l Lease) Admits(h Holder, s Retention) bool {
 	return l.Claim != "" && l.Claim == s.Claim && (l.PodPrimaryKey == "" || l.PodPrimaryKey == s.PodPrimaryKey) &&
 		(l.IfName == "" || l.IfName == h.IfName && l.Slot == h.Slot)
 }
@@ -196,12 +196,13 @@ func (l Lease) SameHolding(later Lease) bool {
 		later.Updated.Equal(l.Updated)
 }
 
-func (l Lease) isHeldBy(h Holder) bool {
+// IsHeldBy reports whether the attachment of a holder, of the same owner if it has one, has the address in use.
+func (l Lease) IsHeldBy(h Holder) bool {
 	return l.State == Active && l.Owner == h.Owner && l.SameAttachment(h)
 }
 
-// use says by whom an address that is not free is used.
-func (l Lease) use() string {
+// UsedBy names the holder of an address and its host; "reserved" for one that nobody uses.
+func (l Lease) UsedBy() string {
 	if l.State == Reserved {
 		return "reserved"
 	}

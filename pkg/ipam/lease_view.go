@@ -185,12 +185,12 @@ func (x *leaseView) MissingOf(h Holder) (l Lease, ok bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	for _, r := range x.missing {
-		if l := r.lease(); l.isHeldBy(h) {
+		if l := r.lease(); l.IsHeldBy(h) {
 			return l, true
 		}
 	}
 	for a := range x.behind {
-		if l := x.record(a).lease(); l.isHeldBy(h) {
+		if l := x.record(a).lease(); l.IsHeldBy(h) {
 			return l, true
 		}
 	}

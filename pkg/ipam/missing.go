@@ -50,7 +50,7 @@ func precedes(r, known *record) bool {
 		return false
 	}
 	held := false
-	for p := range r.history().each() {
+	for p := range r.history().All() {
 		if p.Since.Unix() >= fromNanos(known.updated).Unix() { // to the second
 			return false
 		}

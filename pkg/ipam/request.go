@@ -112,7 +112,7 @@ func (w PickRequest) slotOf(a netip.Addr) int {
 // admitted reports whether an address that is kept for a claim may go to the request.
 func (w PickRequest) admitted(l Lease) bool {
 	terms := Retention{Claim: w.Claim, PodPrimaryKey: w.PodPrimaryKey}
-	return l.admits(Holder{IfName: w.IfName, Slot: w.slotOf(l.Addr)}, terms)
+	return l.Admits(Holder{IfName: w.IfName, Slot: w.slotOf(l.Addr)}, terms)
 }
 
 // chargedTo returns the namespaces that an address which the request takes counts for. One that is ahead of all pods is

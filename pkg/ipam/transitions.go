@@ -28,7 +28,7 @@ func Bind(l Lease, p Params, h Holder, s Retention, now time.Time) (next Lease, 
 		next.Params = p
 		h.Superseded = nil
 	case Reserved:
-		if !l.admits(h, s) {
+		if !l.Admits(h, s) {
 			return l, false
 		}
 		next.Params = p
@@ -56,7 +56,7 @@ func Bind(l Lease, p Params, h Holder, s Retention, now time.Time) (next Lease, 
 // and key, on the same interface. The caller has made sure that the earlier pod is no more. It is refused
 // (ok false) for everybody else, and when the object is being deleted.
 func TakeOver(l Lease, p Params, h Holder, s Retention, now time.Time) (next Lease, ok bool) {
-	if l.State != Active || l.Deleting || l.PodPrimaryKey == "" || h.SameAttachment(l.Holder) || !l.admits(h, s) {
+	if l.State != Active || l.Deleting || l.PodPrimaryKey == "" || h.SameAttachment(l.Holder) || !l.Admits(h, s) {
 		return l, false
 	}
 	next = l
