@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
@@ -43,10 +44,10 @@ func TestFirstAllocation(t *testing.T) {
 			}
 			r.cost("the first ADD", 1, 0)
 			stored := r.lease(got[0].Addr)
-			want := ipam.Lease{
-				Addr: got[0].Addr, Version: stored.Version, State: ipam.Active,
-				Params: ipam.Params{Pool: x.pool.Name, Bits: 24, Gateway: x.addr(254)},
-				Holder: ipam.Holder{
+			want := lease.Lease{
+				Addr: got[0].Addr, Version: stored.Version, State: lease.Active,
+				Params: lease.Params{Pool: x.pool.Name, Bits: 24, Gateway: x.addr(254)},
+				Holder: lease.Holder{
 					Host: x.host, ContainerID: request.ContainerID, IfName: "eth0", Namespace: "default", PodName: p.Name,
 					PodUID: string(p.UID), StartedAt: request.StartedAt,
 				},
@@ -492,9 +493,9 @@ func TestDeadlineBehindAnotherRequest(t *testing.T) {
 func TestAddressOfAnotherPoolTakesTheValues(t *testing.T) {
 	x := newNet("9-12")
 	r := newReplica(t, x.pool)
-	old := ipam.Params{Pool: "old", Bits: 25, Gateway: x.addr(1)}
+	old := lease.Params{Pool: "old", Bits: 25, Gateway: x.addr(1)}
 	for n := 9; n <= 12; n++ {
-		if _, err := r.leases.Write(t.Context(), ipam.Lease{Addr: x.addr(n), Params: old}); err != nil {
+		if _, err := r.leases.Write(t.Context(), lease.Lease{Addr: x.addr(n), Params: old}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -84,7 +85,7 @@ func (a *Allocator) phases(ctx context.Context, t *attempt) error {
 // addresses adds what the pools say now to the leases of an answer. A lease that is no newer than what the watch had
 // seen when the request came was held before.
 func (a *Allocator) addresses(t *attempt, seen uint64) []Address {
-	slices.SortFunc(t.held, func(x, y ipam.Lease) int { return x.Addr.Compare(y.Addr) })
+	slices.SortFunc(t.held, func(x, y lease.Lease) int { return x.Addr.Compare(y.Addr) })
 	out := make([]Address, 0, len(t.held))
 	for _, l := range t.held {
 		p, _ := a.index.Pool(l.Pool)

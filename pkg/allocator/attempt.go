@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // attempt is one ADD on its way through the phases: what was found out about the request, and how far it has come.
@@ -15,7 +16,7 @@ type attempt struct {
 	// waitUntil is when the request ends waiting for terminating pods.
 	waitUntil time.Time
 	// holder is whom addresses are held for; podVersion is the version at which its pod was found.
-	holder     ipam.Holder
+	holder     lease.Holder
 	podVersion uint64
 	// constraints of the pod. refused keeps a refusal by policy: it blocks new addresses, and not the ones already held.
 	constraints Constraints
@@ -28,7 +29,7 @@ type attempt struct {
 // progress holds what the phases have found and done. Each pass through them begins with an empty one.
 type progress struct {
 	// held are the leases that the request has so far; fresh are those of them that were kept for nobody.
-	held, fresh []ipam.Lease
+	held, fresh []lease.Lease
 	// kept means that pods of the claim are terminating and the request waits for none, as all that it lacks is kept for
 	// its claim already.
 	kept bool
@@ -39,7 +40,7 @@ type progress struct {
 // begin makes the attempt of a request that begins now.
 func (a *Allocator) begin(ctx context.Context, r Request) *attempt {
 	if r.IfName == "" {
-		r.IfName = ipam.DefaultIfName
+		r.IfName = lease.DefaultIfName
 	}
 	t := &attempt{Request: r, began: a.moment(r.StartedAt, r.ArrivedAt), waitUntil: waitDeadline(ctx)}
 	t.StartedAt = t.began.counts()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -32,7 +33,7 @@ func TestAllocatedByHand(t *testing.T) {
 		t.Errorf("again: got %s", got)
 	}
 	r.cost("a repeated request", 1, 1)
-	if l := r.lease(x.addr(9)); l.Host.IsValid() || l.Owner != request.Owner || l.State != ipam.Active {
+	if l := r.lease(x.addr(9)); l.Host.IsValid() || l.Owner != request.Owner || l.State != lease.Active {
 		t.Errorf("stored: %+v", l)
 	}
 	_, err := r.Allocate(t.Context(), x.byHand("late"))
@@ -102,18 +103,18 @@ func TestReserveLease(t *testing.T) {
 	x := newNet("9-12")
 	r := newReplica(t, x.pool)
 	params := poolOf(t, x.pool).Params()
-	change := ipam.Change{Verb: ipam.VerbReserve, By: "ann", Reason: "printer"}
-	free := func(n int) ipam.Lease { return ipam.Lease{Addr: x.addr(n)} }
+	change := lease.Change{Verb: lease.VerbReserve, By: "ann", Reason: "printer"}
+	free := func(n int) lease.Lease { return lease.Lease{Addr: x.addr(n)} }
 
 	now, reserved, err := ReserveLease(t.Context(), r.leases, free(9), params, change)
-	if err != nil || !reserved || now.State != ipam.Reserved || now.Pool != x.pool.Name {
+	if err != nil || !reserved || now.State != lease.Reserved || now.Pool != x.pool.Name {
 		t.Fatalf("%+v, %v, %v", now, reserved, err)
 	}
 	if h := now.History.Entries(); len(h) != 1 || h[0].Change != change {
 		t.Errorf("history: %+v", h)
 	}
 	now, reserved, err = ReserveLease(t.Context(), r.leases, free(9), params, change)
-	if err != nil || reserved || now.State != ipam.Reserved {
+	if err != nil || reserved || now.State != lease.Reserved {
 		t.Errorf("again: %+v, %v, %v", now, reserved, err)
 	}
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -16,13 +17,13 @@ func (a *Allocator) commit(ctx context.Context, t *attempt) error {
 	}
 	for i, p := range t.picks {
 		h.Slot = p.Slot
-		next, ok := ipam.Bind(p.Current, p.Pool.Params(), h, t.constraints.Retention, a.leases.Now())
+		next, ok := lease.Bind(p.Current, p.Pool.Params(), h, t.constraints.Retention, a.leases.Now())
 		stored, err := a.writePicked(ctx, t.key(), p.Current, next, ok)
 		if err != nil {
 			a.forget(t.picks[i+1:])
 			return err
 		}
-		if t.held = append(t.held, stored); p.Current.State == ipam.Available {
+		if t.held = append(t.held, stored); p.Current.State == lease.Available {
 			t.fresh = append(t.fresh, stored)
 		}
 	}
@@ -39,8 +40,8 @@ func (a *Allocator) forget(picks []ipam.Pick) {
 // writePicked writes what a picked address becomes, where that may be, and ends its assumption. Where the outcome is
 // unknown, the address is kept for the key.
 func (a *Allocator) writePicked(
-	ctx context.Context, key string, believed, next ipam.Lease, ok bool,
-) (ipam.Lease, error) {
+	ctx context.Context, key string, believed, next lease.Lease, ok bool,
+) (lease.Lease, error) {
 	addr := believed.Addr
 	if !ok || ctx.Err() != nil {
 		a.index.Forget(addr)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -31,7 +32,7 @@ func (a *Allocator) confirm(ctx context.Context, t *attempt) error {
 	if err != nil {
 		return err
 	}
-	same := slices.EqualFunc(byAddr(held), byAddr(t.held), func(x, y ipam.Lease) bool {
+	same := slices.EqualFunc(byAddr(held), byAddr(t.held), func(x, y lease.Lease) bool {
 		return x.Addr == y.Addr && x.ContainerID == y.ContainerID
 	})
 	if !same {
@@ -41,8 +42,8 @@ func (a *Allocator) confirm(ctx context.Context, t *attempt) error {
 	return a.preferKept(ctx, t)
 }
 
-func byAddr(ls []ipam.Lease) []ipam.Lease {
-	return slices.SortedFunc(slices.Values(ls), func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
+func byAddr(ls []lease.Lease) []lease.Lease {
+	return slices.SortedFunc(slices.Values(ls), func(a, b lease.Lease) int { return a.Addr.Compare(b.Addr) })
 }
 
 // preferKept gives a new address back where the watch has shown, meanwhile, one that is kept for the pod, and returns
@@ -55,7 +56,7 @@ func (a *Allocator) preferKept(ctx context.Context, t *attempt) error {
 		if !a.index.RetainsOwn(t.want(nil), l) {
 			continue
 		}
-		if _, err := FreeLease(ctx, a.leases, l, ipam.Change{}, l.SameHolding); err != nil {
+		if _, err := FreeLease(ctx, a.leases, l, lease.Change{}, l.SameHolding); err != nil {
 			return err
 		}
 		return errStale

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -17,7 +18,7 @@ import (
 type Constraints struct {
 	// Retention is stored on the addresses. It names the claim also where that does not exist yet: the controller makes
 	// the claim from the addresses.
-	ipam.Retention
+	lease.Retention
 	// Room bounds how many addresses of a family the claim may have in all; 0 for no bound, negative for none at all.
 	Room int
 	// Pool that addresses come from; empty for any.
@@ -30,10 +31,10 @@ type Constraints struct {
 
 // RetentionFor returns the retention to store on a lease already held; none if the claim may not have that address,
 // which would count as one of those that it may have.
-func (t Constraints) RetentionFor(l ipam.Lease) ipam.Retention {
+func (t Constraints) RetentionFor(l lease.Lease) lease.Retention {
 	if t.Claim != l.Claim && (t.Pool != "" && t.Pool != l.Pool || len(t.Sets) > 0 &&
 		!slices.ContainsFunc(t.Sets, func(s *netipx.IPSet) bool { return s.Contains(l.Addr) })) {
-		return ipam.Retention{}
+		return lease.Retention{}
 	}
 	return t.Retention
 }

@@ -15,13 +15,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
 
 // keyed are the terms of one pod of a claim of its own net, app those of any of its pods.
 func (x net) keyed(key string) Constraints {
-	return Constraints{Retention: ipam.Retention{Claim: "default/" + x.pool.Name, PodPrimaryKey: key, Fixed: true}}
+	return Constraints{Retention: lease.Retention{Claim: "default/" + x.pool.Name, PodPrimaryKey: key, Fixed: true}}
 }
 
 func (x net) app() Constraints { return x.keyed("") }
@@ -60,7 +61,7 @@ func TestKeptForAPod(t *testing.T) {
 			t.Fatalf("released %v", got)
 		}
 		r.cost("a release", 1, 0)
-		if l := r.lease(a); l.State != ipam.Reserved || l.PodName != p.Name || l.PodUID != "" || l.ContainerID != "" || !l.HeldFinalizer {
+		if l := r.lease(a); l.State != lease.Reserved || l.PodName != p.Name || l.PodUID != "" || l.ContainerID != "" || !l.HeldFinalizer {
 			t.Fatalf("after the DEL: %+v", l)
 		}
 		p = again(t, p, x, r)
@@ -116,7 +117,7 @@ func TestSuccessor(t *testing.T) {
 	}
 	r.cost("a succession", 1, 1)
 	r.del(del(old))
-	if l := r.lease(a); l.ContainerID != "next-c2" || l.PodUID != string(p.UID) || l.State != ipam.Active {
+	if l := r.lease(a); l.ContainerID != "next-c2" || l.PodUID != string(p.UID) || l.State != lease.Active {
 		t.Errorf("after a late DEL: %+v", l)
 	}
 	_, err := r.Allocate(t.Context(), old)
@@ -231,7 +232,7 @@ func TestLateAddAndAnOlderUID(t *testing.T) {
 			}
 			_, err := right.Allocate(t.Context(), late)
 			refused(t, err, ipam.ReasonContainerSuperseded, a.String(), next.ContainerID)
-			if l := right.lease(a); l.ContainerID != next.ContainerID || l.State != ipam.Active {
+			if l := right.lease(a); l.ContainerID != next.ContainerID || l.State != lease.Active {
 				t.Errorf("after the late ADD: %+v", l)
 			}
 
@@ -449,7 +450,7 @@ func TestHeldWithTermsThatBecameWrong(t *testing.T) {
 	refused(t, err, ipam.ReasonClaimConflict, "being deleted")
 	_, _, err = r.Propose(t.Context(), newer)
 	refused(t, err, ipam.ReasonClaimConflict, "being deleted")
-	if l := r.lease(a); l.State != ipam.Reserved {
+	if l := r.lease(a); l.State != lease.Reserved {
 		t.Errorf("after the DEL: %+v", l)
 	}
 
@@ -474,21 +475,21 @@ func TestTermsFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	web := ipam.Retention{Claim: "shop/web", Fixed: true}
-	has := func(addr, pool, claim string) ipam.Lease {
-		return ipam.Lease{Addr: netip.MustParseAddr(addr), State: ipam.Active, Params: ipam.Params{Pool: pool}, Retention: ipam.Retention{Claim: claim}}
+	web := lease.Retention{Claim: "shop/web", Fixed: true}
+	has := func(addr, pool, claim string) lease.Lease {
+		return lease.Lease{Addr: netip.MustParseAddr(addr), State: lease.Active, Params: lease.Params{Pool: pool}, Retention: lease.Retention{Claim: claim}}
 	}
 	for name, tc := range map[string]struct {
 		terms Constraints
-		lease ipam.Lease
-		want  ipam.Retention
+		lease lease.Lease
+		want  lease.Retention
 	}{
 		"any address":            {Constraints{Retention: web}, has("10.0.0.10", "a", ""), web},
 		"one of its own":         {Constraints{Retention: web, Pool: "a", Sets: []*netipx.IPSet{nine}}, has("10.0.0.9", "a", "shop/other"), web},
-		"not one of its own":     {Constraints{Retention: web, Sets: []*netipx.IPSet{nine}}, has("10.0.0.10", "a", "shop/other"), ipam.Retention{}},
-		"of another pool":        {Constraints{Retention: web, Pool: "b"}, has("10.0.0.9", "a", ""), ipam.Retention{}},
+		"not one of its own":     {Constraints{Retention: web, Sets: []*netipx.IPSet{nine}}, has("10.0.0.10", "a", "shop/other"), lease.Retention{}},
+		"of another pool":        {Constraints{Retention: web, Pool: "b"}, has("10.0.0.9", "a", ""), lease.Retention{}},
 		"its own, and no longer": {Constraints{Retention: web, Pool: "b", Sets: []*netipx.IPSet{nine}}, has("10.0.0.10", "a", "shop/web"), web},
-		"no claim":               {Constraints{Pool: "b"}, has("10.0.0.9", "a", "shop/web"), ipam.Retention{}},
+		"no claim":               {Constraints{Pool: "b"}, has("10.0.0.9", "a", "shop/web"), lease.Retention{}},
 	} {
 		if got := tc.terms.RetentionFor(tc.lease); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
@@ -27,7 +28,7 @@ func (r *replica) knows(a netip.Addr, version uint64) {
 	r.t.Helper()
 	controlplane.Until(r.t, "the replica knows of the release", func() bool {
 		l, ok := r.index.Get(a)
-		return ok && l.Version >= version && l.State == ipam.Available
+		return ok && l.Version >= version && l.State == lease.Available
 	})
 }
 
@@ -40,7 +41,7 @@ func TestCooldownAtReplicasWithWrongClocks(t *testing.T) {
 			return err
 		},
 		"host release": func(r *replica, x net, _ Request, _ netip.Addr) error {
-			_, err := ReleaseHost(r.t.Context(), r.leases, x.host, time.Now(), ipam.Change{Verb: ipam.VerbReleaseHost, By: "ann"})
+			_, err := ReleaseHost(r.t.Context(), r.leases, x.host, time.Now(), lease.Change{Verb: lease.VerbReleaseHost, By: "ann"})
 			return err
 		},
 		"by address": func(r *replica, _ net, request Request, a netip.Addr) error {
@@ -153,13 +154,13 @@ func TestUnreservedAddressDoesNotRest(t *testing.T) {
 	x := cooling(time.Hour, "9")
 	r := newReplica(t, x.pool)
 	p := poolOf(t, x.pool)
-	c := ipam.Change{Verb: ipam.VerbReserve, By: "ann"}
-	l, reserved, err := ReserveLease(t.Context(), r.leases, ipam.Lease{Addr: x.addr(9)}, p.Params(), c)
+	c := lease.Change{Verb: lease.VerbReserve, By: "ann"}
+	l, reserved, err := ReserveLease(t.Context(), r.leases, lease.Lease{Addr: x.addr(9)}, p.Params(), c)
 	if err != nil || !reserved {
 		t.Fatal(reserved, err)
 	}
-	c.Verb = ipam.VerbUnreserve
-	if _, err := ReleaseLease(t.Context(), r.leases, l, c, func(ipam.Lease) bool { return false }); err != nil {
+	c.Verb = lease.VerbUnreserve
+	if _, err := ReleaseLease(t.Context(), r.leases, l, c, func(lease.Lease) bool { return false }); err != nil {
 		t.Fatal(err)
 	}
 	r.knows(x.addr(9), l.Version+1)

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
@@ -88,7 +89,7 @@ func TestUnknownOutcome(t *testing.T) {
 			refused(t, err, ipam.ReasonOutcomeUnknown)
 			mend()
 			if l, ok := r.index.Get(x.addr(9)); ok {
-				r.changed(ipam.Lease{Addr: x.addr(9)}, l) // the watch tells late of what the write was for
+				r.changed(lease.Lease{Addr: x.addr(9)}, l) // the watch tells late of what the write was for
 			}
 			if !r.inDoubt(x.addr(9)) {
 				t.Fatal("the address is not in doubt")
@@ -359,7 +360,7 @@ func TestAPIServerDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := r.lease(x.addr(60))
-	next, ok := ipam.Bind(l, l.Params, ipam.Holder{Owner: "fence", IfName: "eth0"}, ipam.Retention{}, r.leases.Now())
+	next, ok := lease.Bind(l, l.Params, lease.Holder{Owner: "fence", IfName: "eth0"}, lease.Retention{}, r.leases.Now())
 	if !ok {
 		t.Fatalf("%+v", l)
 	}

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/bcsnet/bcsnet/pkg/gone"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -20,7 +20,7 @@ import (
 // are never collected.
 type duplicates struct {
 	mu sync.Mutex
-	by map[attachment]ipam.Holder
+	by map[attachment]lease.Holder
 }
 
 // attachment is one interface of one pod or owner.
@@ -30,33 +30,33 @@ func (d attachment) compare(o attachment) int {
 	return cmp.Or(cmp.Compare(d.owner, o.owner), cmp.Compare(d.podUID, o.podUID), cmp.Compare(d.ifName, o.ifName))
 }
 
-func newDuplicates() *duplicates { return &duplicates{by: map[attachment]ipam.Holder{}} }
+func newDuplicates() *duplicates { return &duplicates{by: map[attachment]lease.Holder{}} }
 
-func (d *duplicates) put(h ipam.Holder) {
+func (d *duplicates) put(h lease.Holder) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.by[attachment{h.Owner, h.PodUID, h.IfName}] = h
 }
 
 // take empties the set.
-func (d *duplicates) take() map[attachment]ipam.Holder {
+func (d *duplicates) take() map[attachment]lease.Holder {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	all := d.by
-	d.by = map[attachment]ipam.Holder{}
+	d.by = map[attachment]lease.Holder{}
 	return all
 }
 
 // isDuplicate reports whether the holder of a lease has more than one request gets. A lease of an unknown interface,
 // made again from what its pod reports, is no duplicate of any: it may be another interface's.
-func (a *Allocator) isDuplicate(l ipam.Lease) bool {
-	if l.State != ipam.Active || l.PodUID == "" && l.Owner == "" || l.IfName == "" {
+func (a *Allocator) isDuplicate(l lease.Lease) bool {
+	if l.State != lease.Active || l.PodUID == "" && l.Owner == "" || l.IfName == "" {
 		return false
 	}
 	const few = 16 // most requests get one or two; a holder of thousands must not cost each of them all others
 	some, all := a.index.SomeInUse(l.Holder, few)
 	if !all && !tooMany(some, a.network) {
-		some = slices.DeleteFunc(a.index.ByAttachment(l.Holder), func(l ipam.Lease) bool { return l.State != ipam.Active })
+		some = slices.DeleteFunc(a.index.ByAttachment(l.Holder), func(l lease.Lease) bool { return l.State != lease.Active })
 	}
 	return tooMany(some, a.network)
 }
@@ -73,7 +73,7 @@ func (a *Allocator) settleDuplicates(ctx context.Context) {
 	}
 }
 
-func (a *Allocator) settleDuplicate(ctx context.Context, h ipam.Holder) bool {
+func (a *Allocator) settleDuplicate(ctx context.Context, h lease.Holder) bool {
 	ctx, cancel := context.WithTimeout(ctx, settleEvery)
 	defer cancel()
 	of := Request{Owner: h.Owner, Namespace: h.Namespace, PodName: h.PodName, IfName: h.IfName}
@@ -82,7 +82,7 @@ func (a *Allocator) settleDuplicate(ctx context.Context, h ipam.Holder) bool {
 		return false
 	}
 	defer release()
-	held, err := a.held(ctx, ipam.Holder{Owner: h.Owner, PodUID: h.PodUID, IfName: h.IfName})
+	held, err := a.held(ctx, lease.Holder{Owner: h.Owner, PodUID: h.PodUID, IfName: h.IfName})
 	return err == nil && a.settleReported(ctx, held)
 }
 
@@ -90,14 +90,14 @@ func (a *Allocator) settleDuplicate(ctx context.Context, h ipam.Holder) bool {
 // that one request gets, once the pod reports the container's addresses and no longer these. Until then the pod may
 // have them, as the container that it reported last may be another one: settled is false, and the attachment comes
 // again.
-func (a *Allocator) settleReported(ctx context.Context, held []ipam.Lease) (settled bool) {
-	i := slices.IndexFunc(held, func(l ipam.Lease) bool { return !l.Rebuilt() })
+func (a *Allocator) settleReported(ctx context.Context, held []lease.Lease) (settled bool) {
+	i := slices.IndexFunc(held, func(l lease.Lease) bool { return !l.Rebuilt() })
 	if i < 0 {
 		return true
 	}
 	own := a.withoutReported(held[i].Holder, held)
 	for _, l := range held {
-		if slices.ContainsFunc(own, func(o ipam.Lease) bool { return o.Addr == l.Addr }) {
+		if slices.ContainsFunc(own, func(o lease.Lease) bool { return o.Addr == l.Addr }) {
 			continue
 		}
 		instead, settled := a.reportsOthers(ctx, l, own, a.cachedPod)
@@ -109,8 +109,8 @@ func (a *Allocator) settleReported(ctx context.Context, held []ipam.Lease) (sett
 		}
 		a.log.Info("releasing an address that a pod reported once, and has another in its place", "address", l.Addr.String(),
 			"kept", addresses(own), "pod", l.Who())
-		if _, err := FreeLease(ctx, a.leases, l, ipam.Change{},
-			func(now ipam.Lease) bool { return now.Rebuilt() && l.SameHolding(now) }); err != nil {
+		if _, err := FreeLease(ctx, a.leases, l, lease.Change{},
+			func(now lease.Lease) bool { return now.Rebuilt() && l.SameHolding(now) }); err != nil {
 			return false
 		}
 	}
@@ -120,7 +120,7 @@ func (a *Allocator) settleReported(ctx context.Context, held []ipam.Lease) (sett
 // reportsOthers reports whether the pod of a lease reports the others and not this one. settled means that the garbage
 // collection decides about the lease.
 func (a *Allocator) reportsOthers(
-	ctx context.Context, l ipam.Lease, others []ipam.Lease, find findPod,
+	ctx context.Context, l lease.Lease, others []lease.Lease, find findPod,
 ) (instead, settled bool) {
 	pod, err := find(ctx, l.Namespace, l.PodName, l.PodUID)
 	if err != nil {
@@ -128,7 +128,7 @@ func (a *Allocator) reportsOthers(
 	}
 	check, _ := gone.Record(l, &pod, gone.Indexed(a.index), a.leases.Now())
 	instead = check == gone.PodOtherAddress &&
-		!slices.ContainsFunc(others, func(o ipam.Lease) bool { return !slices.Contains(pod.Addrs, o.Addr) })
+		!slices.ContainsFunc(others, func(o lease.Lease) bool { return !slices.Contains(pod.Addrs, o.Addr) })
 	return instead, check != "" && check != gone.PodOtherAddress
 }
 

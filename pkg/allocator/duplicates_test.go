@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
@@ -18,14 +19,14 @@ import (
 func TestSecondAddressOfAnOwner(t *testing.T) {
 	for what, test := range map[string]struct {
 		container string // of the first lease, which is the one that was answered
-		second    func(l *ipam.Lease)
+		second    func(l *lease.Lease)
 	}{
-		"the same container again":     {"c", func(*ipam.Lease) {}},
-		"an older container, late":     {"c", func(l *ipam.Lease) { l.ContainerID, l.StartedAt = l.Owner+"-b", l.StartedAt.Add(-time.Second) }},
-		"no container, twice":          {"", func(*ipam.Lease) {}},
-		"no container, and later":      {"c", func(l *ipam.Lease) { l.ContainerID, l.StartedAt = "", l.StartedAt.Add(time.Second) }},
-		"a container after none":       {"", func(l *ipam.Lease) { l.ContainerID, l.StartedAt = l.Owner+"-c", l.StartedAt.Add(time.Second) }},
-		"an old container, after none": {"", func(l *ipam.Lease) { l.ContainerID, l.StartedAt = l.Owner+"-b", l.StartedAt.Add(-time.Second) }},
+		"the same container again":     {"c", func(*lease.Lease) {}},
+		"an older container, late":     {"c", func(l *lease.Lease) { l.ContainerID, l.StartedAt = l.Owner+"-b", l.StartedAt.Add(-time.Second) }},
+		"no container, twice":          {"", func(*lease.Lease) {}},
+		"no container, and later":      {"c", func(l *lease.Lease) { l.ContainerID, l.StartedAt = "", l.StartedAt.Add(time.Second) }},
+		"a container after none":       {"", func(l *lease.Lease) { l.ContainerID, l.StartedAt = l.Owner+"-c", l.StartedAt.Add(time.Second) }},
+		"an old container, after none": {"", func(l *lease.Lease) { l.ContainerID, l.StartedAt = l.Owner+"-b", l.StartedAt.Add(-time.Second) }},
 	} {
 		t.Run(what, func(t *testing.T) {
 			x := newNet("9-12")
@@ -78,13 +79,13 @@ func TestOwnerWithAndWithoutAContainer(t *testing.T) {
 // What one owner holds on two interfaces, and what two owners hold, is nobody's second lease.
 func TestNoSecondAddressOfAnOwner(t *testing.T) {
 	x := ipam.NewIndex()
-	leased := func(n byte, owner, ifName string) ipam.Lease {
-		l := ipam.Lease{Addr: netip.AddrFrom4([4]byte{10, 9, 0, n}), Version: uint64(n), State: ipam.Active, Params: ipam.Params{Pool: "p"}}
+	leased := func(n byte, owner, ifName string) lease.Lease {
+		l := lease.Lease{Addr: netip.AddrFrom4([4]byte{10, 9, 0, n}), Version: uint64(n), State: lease.Active, Params: lease.Params{Pool: "p"}}
 		l.Owner, l.IfName = owner, ifName
 		return l
 	}
 	a := &Allocator{index: x}
-	leases := []ipam.Lease{leased(1, "vm", "eth0"), leased(2, "vm", "eth1"), leased(3, "mv", "eth0"), leased(4, "db", "eth0"), leased(5, "db", "eth0"), leased(6, "db", "")}
+	leases := []lease.Lease{leased(1, "vm", "eth0"), leased(2, "vm", "eth1"), leased(3, "mv", "eth0"), leased(4, "db", "eth0"), leased(5, "db", "eth0"), leased(6, "db", "")}
 	for _, l := range leases {
 		x.Watched(l)
 	}

@@ -9,13 +9,14 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // noMore makes sure by one read that the pod of a lease is gone and that its containers have had their grace period:
 // the request's pod comes after that pod. An error says that they have not. It does not ask whether the host can be
 // reached: whoever made the next pod of the key, or deleted the earlier one by force, has vouched for that.
-func (a *Allocator) noMore(ctx context.Context, t *attempt, l ipam.Lease) error {
+func (a *Allocator) noMore(ctx context.Context, t *attempt, l lease.Lease) error {
 	if l.PodName == "" {
 		return ipam.Refuse(ipam.ReasonClaimConflict, "address %s, which is kept for %s by claim %s, is held by %s", l.Addr,
 			t.who(), l.Claim, l.Where()).
@@ -51,7 +52,7 @@ func (a *Allocator) noMore(ctx context.Context, t *attempt, l ipam.Lease) error 
 }
 
 // mayRun refuses a request while the containers of the earlier pod of its key may run although the pod is gone.
-func (a *Allocator) mayRun(r Request, l ipam.Lease, check gone.Check, now, since time.Time) error {
+func (a *Allocator) mayRun(r Request, l lease.Lease, check gone.Check, now, since time.Time) error {
 	left := since.Add(a.rule.Ending(l, check)).Sub(now)
 	if left <= 0 {
 		return nil
@@ -80,7 +81,7 @@ type sighting struct {
 func newVanished() *vanished { return &vanished{by: map[netip.Addr]sighting{}} }
 
 // since is when somebody first asked for an address whose pod is gone; now for the first one.
-func (v *vanished) since(l ipam.Lease, now time.Time) time.Time {
+func (v *vanished) since(l lease.Lease, now time.Time) time.Time {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	s, ok := v.by[l.Addr]

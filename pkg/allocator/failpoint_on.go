@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // The fault suite (test/faults) builds with this file in place of failpoint_off.go. With
 // FAULTS_BREAK=write in the environment an ADD is answered before its address is written.
 
-func (a *Allocator) swap(ctx context.Context, believed, next ipam.Lease) (ipam.Lease, error) {
+func (a *Allocator) swap(ctx context.Context, believed, next lease.Lease) (lease.Lease, error) {
 	if !failpoint.Broken("write") {
 		return a.leases.Swap(ctx, believed, next)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -98,19 +99,19 @@ func (t Constraints) ofApp() bool { return t.Retained() && t.PodPrimaryKey == ""
 
 // newPicks returns the picks of addresses that are kept for nobody.
 func newPicks(picks []ipam.Pick) []ipam.Pick {
-	return slices.DeleteFunc(slices.Clone(picks), func(p ipam.Pick) bool { return p.Current.State != ipam.Available })
+	return slices.DeleteFunc(slices.Clone(picks), func(p ipam.Pick) bool { return p.Current.State != lease.Available })
 }
 
 // terminatingPod is a pod that is being deleted, or has gone without a DEL, with those of its addresses that would do
 // for a request.
 type terminatingPod struct {
 	pod workload.Pod
-	has []ipam.Lease
+	has []lease.Lease
 }
 
 // replaces reports whether one of the addresses would do in the place of one of some picks.
 func (e terminatingPod) replaces(picks []ipam.Pick) bool {
-	return slices.ContainsFunc(e.has, func(l ipam.Lease) bool {
+	return slices.ContainsFunc(e.has, func(l lease.Lease) bool {
 		return slices.ContainsFunc(picks, func(p ipam.Pick) bool {
 			return p.Slot == l.Slot && ipaddr.FamilyOf(p.Current.Addr) == ipaddr.FamilyOf(l.Addr)
 		})
@@ -126,7 +127,7 @@ func (a *Allocator) terminating(
 		return nil, nil
 	}
 	pods, err := a.pods.Ending(ctx, t.Namespace, t.podVersion, func(uid string) bool {
-		return a.index.HasOfClaim(ipam.Holder{PodUID: uid, IfName: want.IfName}, want.Claim)
+		return a.index.HasOfClaim(lease.Holder{PodUID: uid, IfName: want.IfName}, want.Claim)
 	})
 	if err != nil {
 		return nil, readFailed(err)
@@ -147,8 +148,8 @@ func (a *Allocator) stillTerminating(pod workload.Pod, want ipam.PickRequest) te
 	if !a.leases.Now().Before(endsBy(pod)) {
 		return terminatingPod{pod, nil}
 	}
-	has := a.index.ByAttachment(ipam.Holder{PodUID: pod.UID, IfName: want.IfName})
-	return terminatingPod{pod, slices.DeleteFunc(has, func(l ipam.Lease) bool { return !a.leaves(l, want) })}
+	has := a.index.ByAttachment(lease.Holder{PodUID: pod.UID, IfName: want.IfName})
+	return terminatingPod{pod, slices.DeleteFunc(has, func(l lease.Lease) bool { return !a.leaves(l, want) })}
 }
 
 // endsBy returns when the address of a pod that is being deleted should be free.
@@ -161,8 +162,8 @@ func endsBy(pod workload.Pod) time.Time {
 }
 
 // leaves reports whether an address that a pod of a claim has would do for a request once that pod gives it up.
-func (a *Allocator) leaves(l ipam.Lease, want ipam.PickRequest) bool {
-	if l.State != ipam.Active || l.Claim != want.Claim || l.PodPrimaryKey != "" || !l.Retained() || l.Deleting {
+func (a *Allocator) leaves(l lease.Lease, want ipam.PickRequest) bool {
+	if l.State != lease.Active || l.Claim != want.Claim || l.PodPrimaryKey != "" || !l.Retained() || l.Deleting {
 		return false
 	}
 	_, ok, refusal := a.index.TakeOverParams(want, l)

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
@@ -133,13 +134,13 @@ func TestSurgeBesideOneThatWaits(t *testing.T) {
 // What a pod leaves is waited for only where it takes the place of what is lacking.
 func TestReplaces(t *testing.T) {
 	four, six := netip.MustParseAddr("10.0.0.9"), netip.MustParseAddr("2001:db8::9")
-	e := terminatingPod{has: []ipam.Lease{{Addr: four, Holder: ipam.Holder{Slot: 1}}}}
-	for want, p := range map[bool]ipam.Pick{true: {Current: ipam.Lease{Addr: four.Next()}, Slot: 1}, false: {Current: ipam.Lease{Addr: six}, Slot: 1}} {
+	e := terminatingPod{has: []lease.Lease{{Addr: four, Holder: lease.Holder{Slot: 1}}}}
+	for want, p := range map[bool]ipam.Pick{true: {Current: lease.Lease{Addr: four.Next()}, Slot: 1}, false: {Current: lease.Lease{Addr: six}, Slot: 1}} {
 		if e.replaces([]ipam.Pick{p}) != want {
 			t.Errorf("%v: want %t", p.Current.Addr, want)
 		}
 	}
-	if e.replaces(nil) || e.replaces([]ipam.Pick{{Current: ipam.Lease{Addr: four.Next()}}}) || (terminatingPod{}).replaces([]ipam.Pick{{}}) {
+	if e.replaces(nil) || e.replaces([]ipam.Pick{{Current: lease.Lease{Addr: four.Next()}}}) || (terminatingPod{}).replaces([]ipam.Pick{{}}) {
 		t.Error("it replaces what it has not")
 	}
 }
@@ -239,7 +240,7 @@ func TestWhoWaitsForNobody(t *testing.T) {
 		"nobody-says-nothing": {},
 		"nobody-keyed":        x.keyed("default/nobody-keyed"),
 		"nobody-other-claim":  y.app(),
-		"nobody-with-its-pod": {Retention: ipam.Retention{Claim: x.app().Claim}},
+		"nobody-with-its-pod": {Retention: lease.Retention{Claim: x.app().Claim}},
 	} {
 		p := newPod(t, name, x.host, r)
 		terms.set(name, of)

@@ -7,27 +7,28 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // held returns what an attachment holds: the addresses of one request. Where the index shows more, two replicas served
 // it at once: every replica picks the same ones, and releases the others.
-func (a *Allocator) held(ctx context.Context, h ipam.Holder) (held []ipam.Lease, err error) {
+func (a *Allocator) held(ctx context.Context, h lease.Holder) (held []lease.Lease, err error) {
 	seen := a.index.Seen() // before the picture is taken
 	all := a.index.ByAttachment(h)
 	if h.ContainerID != "" {
 		for _, l := range a.index.ByContainer(h.ContainerID, h.IfName) {
-			if l.State == ipam.Active && !sameRequester(l.Holder, h) {
+			if l.State == lease.Active && !sameRequester(l.Holder, h) {
 				return nil, ipam.Refuse(ipam.ReasonContainerHoldsOther,
 					"container %s holds address %s for %s, the request is for %s",
 					h.ContainerID, l.Addr, l.Who(), h.Who())
 			}
-			if !slices.ContainsFunc(all, func(o ipam.Lease) bool { return o.Addr == l.Addr }) {
+			if !slices.ContainsFunc(all, func(o lease.Lease) bool { return o.Addr == l.Addr }) {
 				all = append(all, l)
 			}
 		}
 	}
-	all = slices.DeleteFunc(all, func(l ipam.Lease) bool { return l.State != ipam.Active })
+	all = slices.DeleteFunc(all, func(l lease.Lease) bool { return l.State != lease.Active })
 	if all, err = a.ofOnePod(ctx, h, all); err != nil {
 		return nil, err
 	}
@@ -51,13 +52,13 @@ func (a *Allocator) held(ctx context.Context, h ipam.Holder) (held []ipam.Lease,
 // withoutReported takes out the leases that were made again from the report of the pod, where a container by its ID has
 // all that one request gets: what its pod reported is of another request, or of another interface. They are left alone,
 // as the pod may have them, and they are no reason to refuse what the container was told.
-func (a *Allocator) withoutReported(h ipam.Holder, held []ipam.Lease) []ipam.Lease {
+func (a *Allocator) withoutReported(h lease.Holder, held []lease.Lease) []lease.Lease {
 	own := slices.DeleteFunc(slices.Clone(held),
-		func(l ipam.Lease) bool { return l.ContainerID == "" || l.ContainerID != h.ContainerID })
+		func(l lease.Lease) bool { return l.ContainerID == "" || l.ContainerID != h.ContainerID })
 	if len(own) == len(held) || !complete(own) || alone(own[0]) && paired(own[0], held, a.network) {
 		return held
 	}
-	return slices.DeleteFunc(slices.Clone(held), ipam.Lease.Rebuilt)
+	return slices.DeleteFunc(slices.Clone(held), lease.Lease.Rebuilt)
 }
 
 // network returns the network of a pool.
@@ -68,16 +69,16 @@ func (a *Allocator) network(pool string) string {
 
 // sameRequester reports whether a lease of a container is for the pod or owner that now asks in the
 // container's name. The UIDs may differ: one of them can be out of date.
-func sameRequester(l, h ipam.Holder) bool {
+func sameRequester(l, h lease.Holder) bool {
 	return l.Owner == h.Owner && (h.Owner != "" || l.PodName == "" || l.Namespace == h.Namespace && l.PodName == h.PodName)
 }
 
 // ofOnePod takes out the leases of other containers that belong to another pod. A cache that lags may have taken a
 // request that names no UID for one of the earlier pod of its name. Its container may have been served under the right
 // UID before.
-func (a *Allocator) ofOnePod(ctx context.Context, h ipam.Holder, all []ipam.Lease) ([]ipam.Lease, error) {
-	others := func(l ipam.Lease) bool { return l.ContainerID != h.ContainerID }
-	served := func(l ipam.Lease) bool { return !others(l) && l.PodUID != h.PodUID }
+func (a *Allocator) ofOnePod(ctx context.Context, h lease.Holder, all []lease.Lease) ([]lease.Lease, error) {
+	others := func(l lease.Lease) bool { return l.ContainerID != h.ContainerID }
+	served := func(l lease.Lease) bool { return !others(l) && l.PodUID != h.PodUID }
 	if h.ContainerID == "" || h.Owner != "" || h.UIDNamed || failpoint.Broken("uid") ||
 		!slices.ContainsFunc(all, served) || !slices.ContainsFunc(all, others) {
 		return all, nil
@@ -86,19 +87,19 @@ func (a *Allocator) ofOnePod(ctx context.Context, h ipam.Holder, all []ipam.Leas
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(l ipam.Lease) bool { return others(l) && l.PodUID != uid }), nil
+	return slices.DeleteFunc(slices.Clone(all), func(l lease.Lease) bool { return others(l) && l.PodUID != uid }), nil
 }
 
 // withoutEarlierPods takes out of the leases to be released those that another pod may have. Of two containers of a pod
 // the newer one has its address. Where that one's request named no UID, a cache that lags may have taken it for the
 // pod before, whose container runs on for a while after a deletion by force.
-func (a *Allocator) withoutEarlierPods(ctx context.Context, keep, over []ipam.Lease) ([]ipam.Lease, error) {
-	sure := func(l ipam.Lease) bool {
-		return l.Owner != "" || l.PodName == "" || !slices.ContainsFunc(keep, func(k ipam.Lease) bool {
+func (a *Allocator) withoutEarlierPods(ctx context.Context, keep, over []lease.Lease) ([]lease.Lease, error) {
+	sure := func(l lease.Lease) bool {
+		return l.Owner != "" || l.PodName == "" || !slices.ContainsFunc(keep, func(k lease.Lease) bool {
 			return k.ContainerID != l.ContainerID && !k.UIDNamed
 		})
 	}
-	i := slices.IndexFunc(over, func(l ipam.Lease) bool { return !sure(l) })
+	i := slices.IndexFunc(over, func(l lease.Lease) bool { return !sure(l) })
 	if i < 0 || failpoint.Broken("uid") {
 		return over, nil
 	}
@@ -106,7 +107,7 @@ func (a *Allocator) withoutEarlierPods(ctx context.Context, keep, over []ipam.Le
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(slices.Clone(over), func(l ipam.Lease) bool { return !sure(l) && l.PodUID != uid }), nil
+	return slices.DeleteFunc(slices.Clone(over), func(l lease.Lease) bool { return !sure(l) && l.PodUID != uid }), nil
 }
 
 // liveUID asks the API server for the UID of the pod of a name; empty when there is none.
@@ -120,7 +121,7 @@ func (a *Allocator) liveUID(ctx context.Context, namespace, name string) (string
 
 // releaseOthers releases the leases that an attachment has beyond those that it keeps. One read of each of the latter
 // makes sure first that it is really held: an attachment whose other leases have gone keeps all that it has.
-func (a *Allocator) releaseOthers(ctx context.Context, keep, over []ipam.Lease) error {
+func (a *Allocator) releaseOthers(ctx context.Context, keep, over []lease.Lease) error {
 	for _, l := range keep {
 		if _, err := a.unchanged(ctx, l); err != nil {
 			return err
@@ -129,8 +130,8 @@ func (a *Allocator) releaseOthers(ctx context.Context, keep, over []ipam.Lease) 
 	for _, l := range over {
 		a.log.Info("releasing the second address of one attachment", "address", l.Addr.String(), "kept", addresses(keep),
 			"container", l.ContainerID)
-		if _, err := FreeLease(ctx, a.leases, l, ipam.Change{}, func(now ipam.Lease) bool {
-			return now.State == ipam.Active && now.ContainerID == l.ContainerID && now.IfName == l.IfName &&
+		if _, err := FreeLease(ctx, a.leases, l, lease.Change{}, func(now lease.Lease) bool {
+			return now.State == lease.Active && now.ContainerID == l.ContainerID && now.IfName == l.IfName &&
 				now.Owner == l.Owner && now.StartedAt.Equal(l.StartedAt)
 		}); err != nil {
 			return err
@@ -143,7 +144,7 @@ func (a *Allocator) releaseOthers(ctx context.Context, keep, over []ipam.Lease) 
 // which the watch had delivered everything when they were looked up. Own writes and reads are in the index before what
 // others wrote earlier. A part of the set that was whole first may be missing there, so that the set that came second
 // seems to be the only whole one.
-func (a *Allocator) catchUp(ctx context.Context, seen uint64, ls []ipam.Lease) error {
+func (a *Allocator) catchUp(ctx context.Context, seen uint64, ls []lease.Lease) error {
 	var version uint64
 	for _, l := range ls {
 		version = max(version, l.Version)
@@ -159,7 +160,7 @@ func (a *Allocator) catchUp(ctx context.Context, seen uint64, ls []ipam.Lease) e
 	return errStale
 }
 
-func addresses(ls []ipam.Lease) (out []string) {
+func addresses(ls []lease.Lease) (out []string) {
 	for _, l := range ls {
 		out = append(out, l.Addr.String())
 	}
@@ -167,4 +168,4 @@ func addresses(ls []ipam.Lease) (out []string) {
 }
 
 // complete reports whether what is held is all that its holder was given.
-func complete(held []ipam.Lease) bool { return len(held) > 0 && len(held) >= held[0].SetSize }
+func complete(held []lease.Lease) bool { return len(held) > 0 && len(held) >= held[0].SetSize }

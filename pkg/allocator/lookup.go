@@ -7,6 +7,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -38,10 +39,10 @@ func (a *Allocator) lookup(ctx context.Context, t *attempt) error {
 }
 
 // holdsOther refuses a request for something else than what is held.
-func holdsOther(r Request, held []ipam.Lease, x *ipam.Index) *ipam.Refusal {
+func holdsOther(r Request, held []lease.Lease, x *ipam.Index) *ipam.Refusal {
 	for _, l := range held {
 		for _, want := range r.Addrs {
-			missing := !slices.ContainsFunc(held, func(o ipam.Lease) bool { return o.Addr == want })
+			missing := !slices.ContainsFunc(held, func(o lease.Lease) bool { return o.Addr == want })
 			if missing && (complete(held) || want.Is4() == l.Addr.Is4()) {
 				return ipam.Refuse(ipam.ReasonContainerHoldsOther, "%s holds address %s, the request is for %s", r.who(), l.Addr,
 					want).
@@ -62,7 +63,7 @@ func holdsOther(r Request, held []ipam.Lease, x *ipam.Index) *ipam.Refusal {
 
 // verifyHeld makes sure by one read that a lease is still the request's. A newer container of the same pod takes the
 // lease over by one write; together is how many it takes over.
-func (a *Allocator) verifyHeld(ctx context.Context, t *attempt, l ipam.Lease, together int) (ipam.Lease, error) {
+func (a *Allocator) verifyHeld(ctx context.Context, t *attempt, l lease.Lease, together int) (lease.Lease, error) {
 	h := &t.holder
 	mine := l.ContainerID == t.ContainerID || t.ContainerID == "" // an owner need not name its container
 	if !mine && t.olderThan(l) {
@@ -98,7 +99,7 @@ func (a *Allocator) verifyHeld(ctx context.Context, t *attempt, l ipam.Lease, to
 	if t.refused != nil {
 		sticky = l.Retention
 	}
-	next, ok := ipam.Bind(l, l.Params, bound, sticky, a.leases.Now())
+	next, ok := lease.Bind(l, l.Params, bound, sticky, a.leases.Now())
 	if !ok {
 		return l, ipam.Refuse(ipam.ReasonAddressInUse, "the object of address %s, which %s holds, is being deleted", l.Addr,
 			t.who()).
@@ -118,12 +119,12 @@ func (a *Allocator) verifyHeld(ctx context.Context, t *attempt, l ipam.Lease, to
 }
 
 // olderThan reports whether a lease is for a newer container of the request's pod than the request's.
-func (r Request) olderThan(l ipam.Lease) bool {
+func (r Request) olderThan(l lease.Lease) bool {
 	return !failpoint.Broken("supersession") &&
 		(slices.Contains(l.Superseded, r.ContainerID) || l.StartedAt.After(r.StartedAt))
 }
 
-func superseded(r Request, l ipam.Lease) *ipam.Refusal {
+func superseded(r Request, l lease.Lease) *ipam.Refusal {
 	refusal := ipam.Refuse(ipam.ReasonContainerSuperseded, "container %s holds address %s of %s in place of container %s",
 		l.ContainerID, l.Addr, r.who(), r.ContainerID)
 	if slices.Contains(l.Superseded, r.ContainerID) {
@@ -134,7 +135,7 @@ func superseded(r Request, l ipam.Lease) *ipam.Refusal {
 }
 
 // unchanged reads a lease that the index shows as the request's, and returns errStale if it is not.
-func (a *Allocator) unchanged(ctx context.Context, l ipam.Lease) (ipam.Lease, error) {
+func (a *Allocator) unchanged(ctx context.Context, l lease.Lease) (lease.Lease, error) {
 	live, err := a.leases.Get(ctx, l.Addr)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -143,7 +144,7 @@ func (a *Allocator) unchanged(ctx context.Context, l ipam.Lease) (ipam.Lease, er
 	case err != nil:
 		return l, readFailed(err)
 	}
-	if live.State == ipam.Active && live.ContainerID == l.ContainerID && live.IfName == l.IfName &&
+	if live.State == lease.Active && live.ContainerID == l.ContainerID && live.IfName == l.IfName &&
 		live.SameAttachment(l.Holder) {
 		return live, nil
 	}

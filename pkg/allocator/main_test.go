@@ -24,6 +24,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 	"github.com/bcsnet/bcsnet/test/controlplane"
@@ -215,7 +216,7 @@ func (x net) materialize(t testing.TB, r *replica) {
 	t.Helper()
 	p := poolOf(t, x.pool)
 	for _, a := range p.Plan.Addresses(true) {
-		if _, err := r.leases.Write(t.Context(), ipam.Lease{Addr: a, Params: p.Params()}); err != nil {
+		if _, err := r.leases.Write(t.Context(), lease.Lease{Addr: a, Params: p.Params()}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -353,7 +354,7 @@ func refused(t testing.TB, err error, want ipam.Reason, words ...string) {
 }
 
 // lease reads an address from the API server.
-func (r *replica) lease(a netip.Addr) ipam.Lease {
+func (r *replica) lease(a netip.Addr) lease.Lease {
 	r.t.Helper()
 	l, err := r.leases.Get(r.t.Context(), a)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -366,8 +367,8 @@ func (r *replica) lease(a netip.Addr) ipam.Lease {
 func (x net) held(t testing.TB) map[netip.Addr]string {
 	t.Helper()
 	out := map[netip.Addr]string{}
-	x.stored(t, func(l ipam.Lease) {
-		if l.State == ipam.Active {
+	x.stored(t, func(l lease.Lease) {
+		if l.State == lease.Active {
 			out[l.Addr] = l.ContainerID
 		}
 	})
@@ -375,7 +376,7 @@ func (x net) held(t testing.TB) map[netip.Addr]string {
 }
 
 // stored looks at the addresses of a pool on the API server.
-func (x net) stored(t testing.TB, look func(ipam.Lease)) {
+func (x net) stored(t testing.TB, look func(lease.Lease)) {
 	t.Helper()
 	cfg, err := identity()
 	if err != nil {
@@ -385,7 +386,7 @@ func (x net) stored(t testing.TB, look func(ipam.Lease)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Each(t.Context(), "spec.pool="+x.pool.Name, func(l ipam.Lease) error {
+	if err := c.Each(t.Context(), "spec.pool="+x.pool.Name, func(l lease.Lease) error {
 		look(l)
 		return nil
 	}); err != nil {
@@ -415,12 +416,12 @@ func (r *replica) picture(x net, want map[netip.Addr]string) {
 	controlplane.Until(r.t, fmt.Sprintf("the index shows %v", want), func() bool {
 		got := map[netip.Addr]string{}
 		for _, l := range r.index.ByPool(x.pool.Name) {
-			if l.State == ipam.Active {
+			if l.State == lease.Active {
 				got[l.Addr] = l.ContainerID
 			}
 		}
-		return len(got) == len(want) && !slices.ContainsFunc(r.index.ByPool(x.pool.Name), func(l ipam.Lease) bool {
-			return l.State == ipam.Active && want[l.Addr] != l.ContainerID
+		return len(got) == len(want) && !slices.ContainsFunc(r.index.ByPool(x.pool.Name), func(l lease.Lease) bool {
+			return l.State == lease.Active && want[l.Addr] != l.ContainerID
 		})
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // What clocks of hosts are off by.
@@ -30,7 +31,7 @@ func (c clockTest) at(r Request, s int) Request {
 	return r
 }
 
-func (c clockTest) del(r Request, s int) ([]ipam.Lease, error) {
+func (c clockTest) del(r Request, s int) ([]lease.Lease, error) {
 	r = c.at(r, s)
 	d := del(r)
 	d.StartedAt, d.ArrivedAt = r.StartedAt, r.ArrivedAt
@@ -44,14 +45,14 @@ func (c clockTest) frees(r Request, a netip.Addr, s int) {
 	got, err := c.del(r, s)
 	if err != nil {
 		refused(c.t, err, ipam.ReasonReleaseOutdated, a.String())
-		if c.r.lease(a).State != ipam.Active {
+		if c.r.lease(a).State != lease.Active {
 			c.t.Errorf("a DEL that was refused freed %s", a)
 		}
 		if got, err = c.del(r, s+15); err != nil {
 			c.t.Fatalf("a DEL fifteen seconds later: %v", err)
 		}
 	}
-	if len(got) != 1 || got[0].Addr != a || c.r.lease(a).State != ipam.Available {
+	if len(got) != 1 || got[0].Addr != a || c.r.lease(a).State != lease.Available {
 		c.t.Errorf("released %v, want %s", got, a)
 	}
 }
@@ -179,7 +180,7 @@ func TestClockOfReplicaIsBehind(t *testing.T) {
 			a := second.one(next)
 			_, err := second.Allocate(t.Context(), began(old, 857, start.Add(876*time.Millisecond)))
 			refused(t, err, ipam.ReasonContainerSuperseded, next.ContainerID)
-			if l := second.lease(a); l.State != ipam.Active || l.ContainerID != next.ContainerID {
+			if l := second.lease(a); l.State != lease.Active || l.ContainerID != next.ContainerID {
 				t.Errorf("after the late ADD: %+v", l)
 			}
 

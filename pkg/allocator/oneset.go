@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // One attachment has the addresses of one request: a single lease, or as many as each of them says, of one network or
@@ -18,21 +18,21 @@ import (
 // written later does not change that. A lease of an owner that names no container counts as one of the newest: asked
 // again, either of the two is answered, or takes it over. While no set is whole none is superfluous: keep is what is
 // to be completed.
-func oneSet(all []ipam.Lease, network func(pool string) string) (keep, over []ipam.Lease) {
+func oneSet(all []lease.Lease, network func(pool string) string) (keep, over []lease.Lease) {
 	if !tooMany(all, network) {
 		return all, nil
 	}
 	rivals, aside := withoutRebuilt(all, perSlot(all))
 	newest := newestOf(rivals).ContainerID
-	var best []ipam.Lease
+	var best []lease.Lease
 	whole := false
 	for _, set := range sets(rivals, network) {
-		if !slices.ContainsFunc(set, func(l ipam.Lease) bool { return l.ContainerID == newest || bare(l) }) {
+		if !slices.ContainsFunc(set, func(l lease.Lease) bool { return l.ContainerID == newest || bare(l) }) {
 			continue
 		}
 		isWhole := complete(set)
 		switch {
-		case best == nil, isWhole && !whole, isWhole == whole && ipam.CompareBound(lastBound(set), lastBound(best)) < 0:
+		case best == nil, isWhole && !whole, isWhole == whole && lease.CompareBound(lastBound(set), lastBound(best)) < 0:
 			best, whole = set, isWhole
 		}
 	}
@@ -43,34 +43,34 @@ func oneSet(all []ipam.Lease, network func(pool string) string) (keep, over []ip
 	if !whole {
 		return keep, nil
 	}
-	return keep, slices.DeleteFunc(slices.Clone(all), func(l ipam.Lease) bool {
-		return slices.ContainsFunc(keep, func(k ipam.Lease) bool { return k.Addr == l.Addr })
+	return keep, slices.DeleteFunc(slices.Clone(all), func(l lease.Lease) bool {
+		return slices.ContainsFunc(keep, func(k lease.Lease) bool { return k.Addr == l.Addr })
 	})
 }
 
 // tooMany reports whether an attachment has two leases for one purpose, or one beside a lease that is complete alone.
 // What was made again from the report of a pod does not tell how many there were.
-func tooMany(all []ipam.Lease, network func(pool string) string) bool {
+func tooMany(all []lease.Lease, network func(pool string) string) bool {
 	for i, l := range all {
 		if alone(l) && !l.Rebuilt() && len(all) > 1 && !paired(l, all, network) && !failpoint.Broken("network") {
 			return true
 		}
-		if slices.ContainsFunc(all[i+1:], func(o ipam.Lease) bool { return sameSlot(l, o) }) {
+		if slices.ContainsFunc(all[i+1:], func(o lease.Lease) bool { return sameSlot(l, o) }) {
 			return true
 		}
 	}
 	return false
 }
 
-func sameSlot(a, b ipam.Lease) bool { return a.Addr.Is4() == b.Addr.Is4() && a.Slot == b.Slot }
+func sameSlot(a, b lease.Lease) bool { return a.Addr.Is4() == b.Addr.Is4() && a.Slot == b.Slot }
 
 // alone reports whether a lease is all that its holder was given.
-func alone(l ipam.Lease) bool { return l.SetSize <= 1 }
+func alone(l lease.Lease) bool { return l.SetSize <= 1 }
 
 // paired reports whether a lease that says it is alone has a companion: the other family of its network, without a
 // rival of its own there. Earlier releases made leases again without saying how many there were, and a container took
 // them over like that: such a pod keeps both its addresses.
-func paired(l ipam.Lease, all []ipam.Lease, network func(pool string) string) (paired bool) {
+func paired(l lease.Lease, all []lease.Lease, network func(pool string) string) (paired bool) {
 	name := network(l.Pool)
 	if name == "" {
 		return false
@@ -88,14 +88,14 @@ func paired(l ipam.Lease, all []ipam.Lease, network func(pool string) string) (p
 }
 
 // several are the leases that do not stand alone.
-func several(ls []ipam.Lease) []ipam.Lease { return slices.DeleteFunc(slices.Clone(ls), alone) }
+func several(ls []lease.Lease) []lease.Lease { return slices.DeleteFunc(slices.Clone(ls), alone) }
 
 // perSlot is the winner of each family and slot.
-func perSlot(ls []ipam.Lease) (out []ipam.Lease) {
+func perSlot(ls []lease.Lease) (out []lease.Lease) {
 	for len(ls) > 0 {
 		first := ls[0]
-		like := func(l ipam.Lease) bool { return sameSlot(l, first) }
-		out = append(out, winner(slices.DeleteFunc(slices.Clone(ls), func(l ipam.Lease) bool { return !like(l) })))
+		like := func(l lease.Lease) bool { return sameSlot(l, first) }
+		out = append(out, winner(slices.DeleteFunc(slices.Clone(ls), func(l lease.Lease) bool { return !like(l) })))
 		ls = slices.DeleteFunc(slices.Clone(ls), like)
 	}
 	return out
@@ -103,14 +103,14 @@ func perSlot(ls []ipam.Lease) (out []ipam.Lease) {
 
 // withoutRebuilt takes out the leases that were made again from the report of their pod: those that have no rival stay
 // whoever wins, those that yield to a rival are superfluous.
-func withoutRebuilt(all, winners []ipam.Lease) (rivals, aside []ipam.Lease) {
+func withoutRebuilt(all, winners []lease.Lease) (rivals, aside []lease.Lease) {
 	for _, l := range all {
 		switch {
 		case !l.Rebuilt():
 			rivals = append(rivals, l)
-		case !slices.ContainsFunc(all, func(o ipam.Lease) bool { return o.Addr != l.Addr && sameSlot(o, l) }):
+		case !slices.ContainsFunc(all, func(o lease.Lease) bool { return o.Addr != l.Addr && sameSlot(o, l) }):
 			aside = append(aside, l)
-		case slices.ContainsFunc(winners, func(w ipam.Lease) bool { return w.Addr == l.Addr }):
+		case slices.ContainsFunc(winners, func(w lease.Lease) bool { return w.Addr == l.Addr }):
 			rivals = append(rivals, l)
 		}
 	}
@@ -118,17 +118,17 @@ func withoutRebuilt(all, winners []ipam.Lease) (rivals, aside []ipam.Lease) {
 }
 
 // sets are the leases that belong together: each that stands alone, and those of one network.
-func sets(ls []ipam.Lease, network func(pool string) string) (out [][]ipam.Lease) {
-	by := map[string][]ipam.Lease{}
+func sets(ls []lease.Lease, network func(pool string) string) (out [][]lease.Lease) {
+	by := map[string][]lease.Lease{}
 	for _, l := range ls {
 		if alone(l) && !paired(l, ls, network) {
-			out = append(out, []ipam.Lease{l})
+			out = append(out, []lease.Lease{l})
 			continue
 		}
 		key := network(l.Pool)
 		by[key] = append(by[key], l)
 	}
-	if ranges := slices.ContainsFunc(ls, func(l ipam.Lease) bool { return l.Slot > 0 }); ranges { // of any network
+	if ranges := slices.ContainsFunc(ls, func(l lease.Lease) bool { return l.Slot > 0 }); ranges { // of any network
 		return append(out, perSlot(several(ls)))
 	}
 	for _, network := range slices.Sorted(maps.Keys(by)) {
@@ -138,22 +138,22 @@ func sets(ls []ipam.Lease, network func(pool string) string) (out [][]ipam.Lease
 }
 
 // lastBound is the last address that a set got.
-func lastBound(set []ipam.Lease) ipam.Lease { return slices.MaxFunc(set, ipam.CompareBound) }
+func lastBound(set []lease.Lease) lease.Lease { return slices.MaxFunc(set, lease.CompareBound) }
 
 // winner is the one of several leases for one purpose that stays: of two containers the newer, of one container
 // the lease that was written first: its holder may have been told already. No write since then changes that. One
 // that was made again from what the pod reported yields to one that a container had before: who made it did not
 // know of that.
-func winner(ls []ipam.Lease) ipam.Lease {
-	ls = slices.DeleteFunc(slices.Clone(ls), func(made ipam.Lease) bool {
-		return made.Rebuilt() && slices.ContainsFunc(ls, func(o ipam.Lease) bool {
-			return o.ContainerID != "" && ipam.CompareBound(o, made) < 0
+func winner(ls []lease.Lease) lease.Lease {
+	ls = slices.DeleteFunc(slices.Clone(ls), func(made lease.Lease) bool {
+		return made.Rebuilt() && slices.ContainsFunc(ls, func(o lease.Lease) bool {
+			return o.ContainerID != "" && lease.CompareBound(o, made) < 0
 		})
 	})
 	keep := newestOf(ls)
 	newest := keep.ContainerID
 	for _, l := range ls {
-		if (l.ContainerID == newest || bare(l)) && ipam.CompareBound(l, keep) < 0 {
+		if (l.ContainerID == newest || bare(l)) && lease.CompareBound(l, keep) < 0 {
 			keep = l
 		}
 	}
@@ -161,14 +161,14 @@ func winner(ls []ipam.Lease) ipam.Lease {
 }
 
 // bare reports whether a lease is of an owner that named no container, which it need not.
-func bare(l ipam.Lease) bool { return l.Owner != "" && l.ContainerID == "" }
+func bare(l lease.Lease) bool { return l.Owner != "" && l.ContainerID == "" }
 
 // newestOf is a lease of the container that came last.
-func newestOf(ls []ipam.Lease) ipam.Lease {
+func newestOf(ls []lease.Lease) lease.Lease {
 	if named := slices.DeleteFunc(slices.Clone(ls), bare); len(named) > 0 {
 		ls = named
 	}
-	return slices.MaxFunc(ls, func(a, b ipam.Lease) int {
-		return cmp.Or(a.StartedAt.Compare(b.StartedAt), ipam.CompareBound(a, b))
+	return slices.MaxFunc(ls, func(a, b lease.Lease) int {
+		return cmp.Or(a.StartedAt.Compare(b.StartedAt), lease.CompareBound(a, b))
 	})
 }

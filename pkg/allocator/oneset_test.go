@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
@@ -67,7 +68,7 @@ func TestOneSet(t *testing.T) {
 		"a pair of an owner, and one":            {"4a@3 blue 1 vm:c, 4b@1 green 2 vm, 6b@2 green 2 vm", "4b 6b", "4a"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			networks, all := map[string]string{}, []ipam.Lease{}
+			networks, all := map[string]string{}, []lease.Lease{}
 			for text := range strings.SplitSeq(test.all, ", ") {
 				l := leaseFrom(t, text, networks)
 				all = append(all, l)
@@ -84,11 +85,11 @@ func TestOneSet(t *testing.T) {
 }
 
 // leaseFrom reads the notation of TestOneSet.
-func leaseFrom(t *testing.T, text string, networks map[string]string) (l ipam.Lease) {
+func leaseFrom(t *testing.T, text string, networks map[string]string) (l lease.Lease) {
 	t.Helper()
 	fields := strings.Fields(text)
 	name, version, _ := strings.Cut(fields[0], "@")
-	l.State, l.IfName, l.PodName, l.Pool = ipam.Active, "eth0", "p", name
+	l.State, l.IfName, l.PodName, l.Pool = lease.Active, "eth0", "p", name
 	networks[name] = strings.Trim(fields[1], "-")
 	letter := name[1] - 'a' + 10
 	if l.Addr = netip.AddrFrom4([4]byte{10, 0, 0, letter}); name[0] == '6' {
@@ -118,7 +119,7 @@ func leaseFrom(t *testing.T, text string, networks map[string]string) (l ipam.Le
 	return l
 }
 
-func shortNames(ls []ipam.Lease) string {
+func shortNames(ls []lease.Lease) string {
 	var out []string
 	for _, l := range byAddr(ls) {
 		out = append(out, l.Pool)
@@ -188,9 +189,9 @@ func addressesOf(held ...map[netip.Addr]string) (out []netip.Addr) {
 // second one of any of them, nor are they of it.
 func TestUnknownInterfaceIsNoDuplicate(t *testing.T) {
 	x := ipam.NewIndex()
-	known := ipam.Lease{
-		Addr: netip.MustParseAddr("10.9.0.1"), Version: 1, State: ipam.Active, Params: ipam.Params{Pool: "p"},
-		Holder: ipam.Holder{Namespace: "default", PodName: "web", PodUID: "u1", IfName: "eth0", ContainerID: "c1"},
+	known := lease.Lease{
+		Addr: netip.MustParseAddr("10.9.0.1"), Version: 1, State: lease.Active, Params: lease.Params{Pool: "p"},
+		Holder: lease.Holder{Namespace: "default", PodName: "web", PodUID: "u1", IfName: "eth0", ContainerID: "c1"},
 	}
 	unknown := known
 	unknown.Addr, unknown.Version, unknown.ContainerID, unknown.IfName = netip.MustParseAddr("10.9.0.2"), 2, "", ""
@@ -199,10 +200,10 @@ func TestUnknownInterfaceIsNoDuplicate(t *testing.T) {
 	third := second
 	third.Addr, third.Version = netip.MustParseAddr("10.9.0.4"), 4
 	a := &Allocator{index: x}
-	for _, l := range []ipam.Lease{known, unknown, second, third} {
+	for _, l := range []lease.Lease{known, unknown, second, third} {
 		x.Watched(l)
 	}
-	for l, want := range map[*ipam.Lease]bool{&known: false, &unknown: false, &second: true, &third: true} {
+	for l, want := range map[*lease.Lease]bool{&known: false, &unknown: false, &second: true, &third: true} {
 		if got := a.isDuplicate(*l); got != want {
 			t.Errorf("%s on %q is a duplicate: %t, want %t", l.Addr, l.IfName, got, want)
 		}

@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // overtaken reports whether this replica knows of a DEL that came after the request began.
 func (a *Allocator) overtaken(t *attempt) bool {
-	return a.tombstones.overtook(ipam.Holder{ContainerID: t.ContainerID, Owner: t.Owner, IfName: t.IfName}, t.Network,
+	return a.tombstones.overtook(lease.Holder{ContainerID: t.ContainerID, Owner: t.Owner, IfName: t.IfName}, t.Network,
 		t.began)
 }
 
@@ -30,9 +31,9 @@ func (a *Allocator) conclude(ctx context.Context, t *attempt) error {
 }
 
 // undo gives back what a request took although a DEL had overtaken it, and refuses the request.
-func (a *Allocator) undo(ctx context.Context, r Request, held []ipam.Lease) error {
+func (a *Allocator) undo(ctx context.Context, r Request, held []lease.Lease) error {
 	for _, l := range held {
-		if _, err := a.releaseOne(ctx, l, func(now ipam.Lease) bool {
+		if _, err := a.releaseOne(ctx, l, func(now lease.Lease) bool {
 			return now.ContainerID == r.ContainerID && now.IfName == r.IfName && now.Owner == r.Owner &&
 				!now.StartedAt.After(r.StartedAt)
 		}); err != nil {
@@ -45,12 +46,12 @@ func (a *Allocator) undo(ctx context.Context, r Request, held []ipam.Lease) erro
 // renew moves the start of leases that an owner held before forward to a request that began later. A DEL that came
 // between the two may be known to another replica that does not know the lease yet: it would take the lease for one
 // that the DEL overtook. A container is not asked for again after its DEL; an owner is.
-func (a *Allocator) renew(ctx context.Context, r Request, held []ipam.Lease) error {
+func (a *Allocator) renew(ctx context.Context, r Request, held []lease.Lease) error {
 	if r.Owner == "" {
 		return nil
 	}
 	for _, l := range held {
-		next, later := ipam.Renew(l, r.StartedAt)
+		next, later := lease.Renew(l, r.StartedAt)
 		if !later {
 			continue
 		}

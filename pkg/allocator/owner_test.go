@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
 
 // heldBy are the Active addresses of a pool on the API server, with what they are held for.
-func (x net) heldBy(t *testing.T, r *replica) map[netip.Addr]ipam.Holder {
+func (x net) heldBy(t *testing.T, r *replica) map[netip.Addr]lease.Holder {
 	t.Helper()
-	out := map[netip.Addr]ipam.Holder{}
+	out := map[netip.Addr]lease.Holder{}
 	for a := range x.held(t) {
 		out[a] = r.lease(a).Holder
 	}
@@ -110,12 +111,12 @@ func TestOwnerIsBackAfterItsDelIsKnown(t *testing.T) {
 // A DEL is remembered for what it is about: an owner's interface, network and container.
 func TestMarksOfOwners(t *testing.T) {
 	began := time.Unix(1_700_000_000, 0)
-	leased := func(owner, container, ifName string) ipam.Holder {
-		return ipam.Holder{Owner: owner, ContainerID: container, IfName: ifName, StartedAt: began}
+	leased := func(owner, container, ifName string) lease.Holder {
+		return lease.Holder{Owner: owner, ContainerID: container, IfName: ifName, StartedAt: began}
 	}
 	for what, test := range map[string]struct {
 		del     ReleaseRequest
-		holder  ipam.Holder
+		holder  lease.Holder
 		network string
 		want    bool
 	}{

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -64,7 +65,7 @@ func (a *Allocator) decide(
 }
 
 // want returns what the request lacks beside the leases that it holds.
-func (t *attempt) want(held []ipam.Lease) ipam.PickRequest {
+func (t *attempt) want(held []lease.Lease) ipam.PickRequest {
 	return ipam.PickRequest{
 		Host: t.Host, Namespace: t.Namespace, Owner: t.Owner,
 		Pool: cmp.Or(t.Pool, t.constraints.Pool), Network: t.Network, Addrs: t.Addrs, Have: held,

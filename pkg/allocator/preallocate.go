@@ -14,6 +14,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // Preallocation is what a claim is to have before any pod asks for it.
@@ -65,7 +66,7 @@ func (r Preallocation) all() int {
 }
 
 // sticky returns the retention of the addresses: they are for any pod of the claim.
-func (r Preallocation) sticky() ipam.Retention { return ipam.Retention{Claim: r.Claim, Fixed: true} }
+func (r Preallocation) sticky() lease.Retention { return lease.Retention{Claim: r.Claim, Fixed: true} }
 
 // Preallocate takes addresses until a claim has as many as it is to have, and keeps them for it. It takes what there
 // is where that is too few. What it took stays taken also with an error; asking again takes the rest: a *ipam.Refusal
@@ -139,7 +140,7 @@ func (a *Allocator) lacks(r Preallocation, held ipam.ClaimUsage) (all []lack) {
 		if n4 < n6 {
 			less = ipaddr.IPv4
 		}
-		beside.Have = []ipam.Lease{of[slices.IndexFunc(of, func(p ipam.ClaimPart) bool { return p.Family != less })].One}
+		beside.Have = []lease.Lease{of[slices.IndexFunc(of, func(p ipam.ClaimPart) bool { return p.Family != less })].One}
 		all = append(all, lack{min(max(n4, n6)-min(n4, n6), r.until()-held.Of(less)), beside})
 	}
 	return append(all, lack{r.until() - held.Most(), want})
@@ -199,13 +200,13 @@ func (a *Allocator) pickFor(r Preallocation, want ipam.PickRequest) (picks []ipa
 }
 
 // setAside writes picked addresses as kept for the claim. It returns those of which nobody else was faster.
-func (a *Allocator) setAside(ctx context.Context, r Preallocation, picks []ipam.Pick) (taken []ipam.Lease, err error) {
-	change := ipam.Change{Verb: ipam.VerbReserve, By: "claim " + r.Claim, Reason: preallocatedFor + strconv.Itoa(r.all())}
+func (a *Allocator) setAside(ctx context.Context, r Preallocation, picks []ipam.Pick) (taken []lease.Lease, err error) {
+	change := lease.Change{Verb: lease.VerbReserve, By: "claim " + r.Claim, Reason: preallocatedFor + strconv.Itoa(r.all())}
 	var mu sync.Mutex
 	var group errgroup.Group
 	for _, p := range picks {
 		group.Go(func() error {
-			next, ok := ipam.ReserveFor(p.Current, p.Pool.Params(), r.sticky(), a.leases.Now(), change)
+			next, ok := lease.ReserveFor(p.Current, p.Pool.Params(), r.sticky(), a.leases.Now(), change)
 			stored, err := a.writePicked(ctx, r.key(), p.Current, next, ok)
 			switch {
 			case errors.Is(err, errStale):
@@ -228,13 +229,13 @@ const preallocatedFor = "preallocated for a size of "
 
 // TakenFor returns the size of its claim for which an address was taken before a pod asked, where no pod has had it
 // since; ok is false for any other address.
-func TakenFor(l ipam.Lease) (size int, ok bool) {
+func TakenFor(l lease.Lease) (size int, ok bool) {
 	if !l.IsRetained() || l.PodName != "" {
 		return 0, false
 	}
 	last, ok := l.History.Last()
 	text, found := strings.CutPrefix(last.Reason, preallocatedFor)
-	if !ok || !found || last.Verb != ipam.VerbReserve {
+	if !ok || !found || last.Verb != lease.VerbReserve {
 		return 0, false
 	}
 	size, err := strconv.Atoi(text)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -51,9 +52,9 @@ func takeAhead(t testing.TB, size int) {
 			}
 			return
 		}
-		var taken []ipam.Lease
+		var taken []lease.Lease
 		for _, p := range picks {
-			next, ok := ipam.ReserveFor(p.Current, p.Pool.Params(), r.sticky(), leases.Now(), ipam.Change{Verb: ipam.VerbReserve, By: r.Claim, Reason: "preallocated"})
+			next, ok := lease.ReserveFor(p.Current, p.Pool.Params(), r.sticky(), leases.Now(), lease.Change{Verb: lease.VerbReserve, By: r.Claim, Reason: "preallocated"})
 			if !ok {
 				t.Fatal("taken by nobody, and not free")
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
@@ -35,7 +36,7 @@ func (r *replica) preallocate(a Preallocation, has, missing int) Stock {
 // kept are the addresses of a net that its claim keeps, as the API server has them.
 func (x net) kept(t testing.TB) (kept []netip.Addr) {
 	t.Helper()
-	x.stored(t, func(l ipam.Lease) {
+	x.stored(t, func(l lease.Lease) {
 		if l.IsRetained() && l.Claim == x.app().Claim {
 			kept = append(kept, l.Addr)
 		}
@@ -62,7 +63,7 @@ func TestPreallocate(t *testing.T) {
 		t.Errorf("taken for a size of %d, %v", size, ok)
 	}
 	terms.set("ahead-a", x.keyed("default/ahead-a"))
-	if a := r.one(x.of(newPod(t, "ahead-a", x.host, r), "ahead-a")); r.lease(a).State != ipam.Active || len(x.kept(t)) != 19 {
+	if a := r.one(x.of(newPod(t, "ahead-a", x.host, r), "ahead-a")); r.lease(a).State != lease.Active || len(x.kept(t)) != 19 {
 		t.Errorf("the pod got %s, and %d are kept", a, len(x.kept(t)))
 	}
 	r.preallocate(x.ahead(20), 20, 0)
@@ -73,7 +74,7 @@ func TestPreallocate(t *testing.T) {
 	if n := len(x.kept(t)); n != 32 {
 		t.Errorf("%d are kept", n)
 	}
-	x.stored(t, func(l ipam.Lease) {
+	x.stored(t, func(l lease.Lease) {
 		if _, ok := TakenFor(l); ok != (l.PodName == "") {
 			t.Errorf("taken before any pod asked: %v, %+v", ok, l)
 		}
@@ -90,7 +91,7 @@ func TestPreallocateSome(t *testing.T) {
 		r.preallocate(some, n, 0)
 	}
 	r.preallocate(x.ahead(30), 30, 0)
-	x.stored(t, func(l ipam.Lease) {
+	x.stored(t, func(l lease.Lease) {
 		if size, ok := TakenFor(l); size != 30 || !ok {
 			t.Errorf("%s was taken for a size of %d, %v", l.Addr, size, ok)
 		}
@@ -112,7 +113,7 @@ func TestPreallocateLateWrites(t *testing.T) {
 		others = append(others, other)
 	}
 	controlplane.Until(t, "both have seen what others hold", func() bool {
-		return !slices.ContainsFunc(picks, func(p ipam.Pick) bool { l, _ := one.index.Get(p.Current.Addr); return l.State != ipam.Active })
+		return !slices.ContainsFunc(picks, func(p ipam.Pick) bool { l, _ := one.index.Get(p.Current.Addr); return l.State != lease.Active })
 	})
 	one.watch.Shut()
 	for _, other := range others {
@@ -314,12 +315,12 @@ func TestPreallocateForNobody(t *testing.T) {
 
 // TestSurplus: of what a claim keeps beyond its size those go that were written last; what pods have does not.
 func TestSurplus(t *testing.T) {
-	at := func(n byte, s ipam.State, version uint64) ipam.Lease {
-		return ipam.Lease{Addr: netip.AddrFrom4([4]byte{10, 0, 0, n}), State: s, Version: version, Retention: ipam.Retention{Claim: "a/b", Fixed: true}}
+	at := func(n byte, s lease.State, version uint64) lease.Lease {
+		return lease.Lease{Addr: netip.AddrFrom4([4]byte{10, 0, 0, n}), State: s, Version: version, Retention: lease.Retention{Claim: "a/b", Fixed: true}}
 	}
-	six := at(0, ipam.Reserved, 99)
+	six := at(0, lease.Reserved, 99)
 	six.Addr = netip.MustParseAddr("2001:db8::1")
-	all := []ipam.Lease{at(1, ipam.Reserved, 7), at(2, ipam.Active, 9), at(3, ipam.Reserved, 3), at(4, ipam.Reserved, 5), six}
+	all := []lease.Lease{at(1, lease.Reserved, 7), at(2, lease.Active, 9), at(3, lease.Reserved, 3), at(4, lease.Reserved, 5), six}
 	for size, want := range map[int]string{0: "[10.0.0.3 10.0.0.4 10.0.0.1 2001:db8::1]", 1: "[10.0.0.3 10.0.0.4 10.0.0.1]", 2: "[10.0.0.4 10.0.0.1]", 4: "[]"} {
 		var got []netip.Addr
 		for _, l := range surplus(all, size) {

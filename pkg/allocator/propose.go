@@ -5,19 +5,19 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // Propose is Allocate without its writes: what the request holds already, and what it would be given
 // beside that by the picture of this moment. The addresses that it would be given are of the version that
 // a write of them would replace.
-func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []ipam.Lease, err error) {
+func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []lease.Lease, err error) {
 	t := a.begin(ctx, r)
 	if err := a.resolve(ctx, t); err != nil {
 		return nil, nil, err
 	}
 	h := t.holder
-	held = slices.DeleteFunc(a.index.ByAttachment(h), func(l ipam.Lease) bool { return l.State != ipam.Active })
+	held = slices.DeleteFunc(a.index.ByAttachment(h), func(l lease.Lease) bool { return l.State != lease.Active })
 	if refusal := holdsOther(t.Request, held, a.index); refusal != nil {
 		return nil, nil, refusal
 	}
@@ -61,7 +61,7 @@ func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []ipam.L
 	}
 	for _, p := range picks {
 		h.Slot = p.Slot
-		if next, ok := ipam.Bind(p.Current, p.Pool.Params(), h, t.constraints.Retention, a.leases.Now()); ok {
+		if next, ok := lease.Bind(p.Current, p.Pool.Params(), h, t.constraints.Retention, a.leases.Now()); ok {
 			free = append(free, next)
 		}
 	}

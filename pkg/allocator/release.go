@@ -12,13 +12,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // Release gives up what a container or an owner holds. One that holds nothing is no error: the DEL is remembered,
 // so that an ADD that it overtook does not bring an address back. The answer is what was released.
-func (a *Allocator) Release(ctx context.Context, r ReleaseRequest) ([]ipam.Lease, error) {
+func (a *Allocator) Release(ctx context.Context, r ReleaseRequest) ([]lease.Lease, error) {
 	a.releases.Add(1)
 	defer a.releases.Add(-1)
 	began := a.moment(r.StartedAt, r.ArrivedAt)
@@ -28,9 +29,9 @@ func (a *Allocator) Release(ctx context.Context, r ReleaseRequest) ([]ipam.Lease
 	for _, of := range r.holders() {
 		a.tombstones.put(of, r.IfName, r.Network, began)
 	}
-	var released []ipam.Lease
-	var later *ipam.Lease
-	still := func(l ipam.Lease) bool {
+	var released []lease.Lease
+	var later *lease.Lease
+	still := func(l lease.Lease) bool {
 		if r.names(l) && r.before(l) && !l.Rebuilt() {
 			later = &l
 		}
@@ -62,7 +63,7 @@ func (a *Allocator) Release(ctx context.Context, r ReleaseRequest) ([]ipam.Lease
 
 // outdated refuses a DEL of what its container or owner holds since later than the DEL began. Silence would leave the
 // address with nobody who gives it up, should the clock of the host have been set back.
-func outdated(l ipam.Lease) *ipam.Refusal {
+func outdated(l lease.Lease) *ipam.Refusal {
 	return ipam.Refuse(ipam.ReasonReleaseOutdated,
 		"%s asked for address %s at %s, after this release began by its startedAt",
 		l.Who(), l.Addr, l.StartedAt.Format(time.RFC3339Nano)).
@@ -72,7 +73,7 @@ func outdated(l ipam.Lease) *ipam.Refusal {
 
 // keptByPod says whether a lease that names no container stays although a container of its pod was deleted:
 // such a lease was rebuilt from its pod, and the container may be an earlier one. It goes when the pod ends.
-func (a *Allocator) keptByPod(ctx context.Context, l ipam.Lease) (bool, error) {
+func (a *Allocator) keptByPod(ctx context.Context, l lease.Lease) (bool, error) {
 	if l.ContainerID != "" || l.Owner != "" {
 		return false, nil
 	}
@@ -87,17 +88,17 @@ func (a *Allocator) keptByPod(ctx context.Context, l ipam.Lease) (bool, error) {
 }
 
 // releasable are the leases of the index that a DEL is about.
-func (a *Allocator) releasable(r ReleaseRequest) []ipam.Lease {
-	var all []ipam.Lease
+func (a *Allocator) releasable(r ReleaseRequest) []lease.Lease {
+	var all []lease.Lease
 	if r.ContainerID != "" {
 		all = a.index.ByContainer(r.ContainerID, r.IfName)
 	}
-	for _, l := range a.index.ByAttachment(ipam.Holder{PodUID: r.PodUID, Owner: r.Owner, IfName: r.IfName}) {
-		if !slices.ContainsFunc(all, func(o ipam.Lease) bool { return o.Addr == l.Addr }) {
+	for _, l := range a.index.ByAttachment(lease.Holder{PodUID: r.PodUID, Owner: r.Owner, IfName: r.IfName}) {
+		if !slices.ContainsFunc(all, func(o lease.Lease) bool { return o.Addr == l.Addr }) {
 			all = append(all, l)
 		}
 	}
-	return slices.DeleteFunc(all, func(l ipam.Lease) bool {
+	return slices.DeleteFunc(all, func(l lease.Lease) bool {
 		if p, ok := a.index.Pool(l.Pool); ok && r.Network != "" && p.Network != r.Network {
 			return true
 		}
@@ -106,18 +107,18 @@ func (a *Allocator) releasable(r ReleaseRequest) []ipam.Lease {
 }
 
 // matches says whether a lease is one that the DEL is about, and not of an ADD that came after it.
-func (r ReleaseRequest) matches(l ipam.Lease) bool { return r.names(l) && !r.before(l) }
+func (r ReleaseRequest) matches(l lease.Lease) bool { return r.names(l) && !r.before(l) }
 
 // before says whether the DEL began before the ADD of a lease.
-func (r ReleaseRequest) before(l ipam.Lease) bool {
+func (r ReleaseRequest) before(l lease.Lease) bool {
 	return !r.StartedAt.IsZero() && l.StartedAt.After(r.StartedAt)
 }
 
 // names says whether a lease is of the holder of the DEL: by container ID; by pod UID only where the
 // lease has no container; by owner, unless the two name different containers; never by pod name.
-func (r ReleaseRequest) names(l ipam.Lease) bool {
+func (r ReleaseRequest) names(l lease.Lease) bool {
 	switch {
-	case l.State != ipam.Active, r.IfName != "" && l.IfName != r.IfName:
+	case l.State != lease.Active, r.IfName != "" && l.IfName != r.IfName:
 		return false
 	case r.ContainerID != "" && l.ContainerID == r.ContainerID:
 		return true
@@ -132,7 +133,7 @@ func (r ReleaseRequest) names(l ipam.Lease) bool {
 // holds is no error (released false).
 func (a *Allocator) ReleaseAddress(
 	ctx context.Context, addr netip.Addr, containerID, owner string,
-) (l ipam.Lease, released bool, err error) {
+) (l lease.Lease, released bool, err error) {
 	l, err = a.leases.Get(ctx, addr)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -143,16 +144,16 @@ func (a *Allocator) ReleaseAddress(
 		return l, false, nil
 	case err != nil:
 		return l, false, readFailed(err)
-	case l.State == ipam.Available:
+	case l.State == lease.Available:
 		return l, false, nil
 	}
-	mine := func(l ipam.Lease) bool {
-		return l.State == ipam.Active &&
+	mine := func(l lease.Lease) bool {
+		return l.State == lease.Active &&
 			(containerID != "" && l.ContainerID == containerID || owner != "" && l.Owner == owner)
 	}
 	switch {
 	case mine(l):
-	case l.State == ipam.Reserved:
+	case l.State == lease.Reserved:
 		return l, false, ipam.Refuse(ipam.ReasonAddressNotHeld, "address %s is reserved, nobody holds it", addr)
 	case l.ContainerID == "":
 		return l, false, ipam.Refuse(ipam.ReasonAddressNotHeld, "address %s is held by %s", addr, l.Who())
@@ -164,8 +165,8 @@ func (a *Allocator) ReleaseAddress(
 	return l, released, err
 }
 
-func (a *Allocator) releaseOne(ctx context.Context, l ipam.Lease, still func(ipam.Lease) bool) (bool, error) {
-	return ReleaseLease(ctx, a.leases, l, ipam.Change{}, still)
+func (a *Allocator) releaseOne(ctx context.Context, l lease.Lease, still func(lease.Lease) bool) (bool, error) {
+	return ReleaseLease(ctx, a.leases, l, lease.Change{}, still)
 }
 
 // ReleaseLease has the holder of an address give it up by compare-and-swap: it is Available then, or Reserved for
@@ -173,28 +174,28 @@ func (a *Allocator) releaseOne(ctx context.Context, l ipam.Lease, still func(ipa
 // still no longer holds: then released is false. c goes into the history of the address; it is zero for a
 // holder that gives its address up.
 func ReleaseLease(
-	ctx context.Context, leases *store.Client, l ipam.Lease, c ipam.Change, still func(ipam.Lease) bool,
+	ctx context.Context, leases *store.Client, l lease.Lease, c lease.Change, still func(lease.Lease) bool,
 ) (released bool, err error) {
-	return giveUp(ctx, leases, l, func(l ipam.Lease) (ipam.Lease, bool) { return ipam.Release(l, leases.Now(), c) }, still)
+	return giveUp(ctx, leases, l, func(l lease.Lease) (lease.Lease, bool) { return lease.Release(l, leases.Now(), c) }, still)
 }
 
 // FreeLease is ReleaseLease of an address that no claim keeps from then on.
 func FreeLease(
-	ctx context.Context, leases *store.Client, l ipam.Lease, c ipam.Change, still func(ipam.Lease) bool,
+	ctx context.Context, leases *store.Client, l lease.Lease, c lease.Change, still func(lease.Lease) bool,
 ) (released bool, err error) {
-	return giveUp(ctx, leases, l, func(l ipam.Lease) (ipam.Lease, bool) { return ipam.Free(l, leases.Now(), c) }, still)
+	return giveUp(ctx, leases, l, func(l lease.Lease) (lease.Lease, bool) { return lease.Free(l, leases.Now(), c) }, still)
 }
 
 // giveUp changes a lease until it is stored, or the lease is nobody's any more, or still does not hold.
 func giveUp(
-	ctx context.Context, leases *store.Client, l ipam.Lease,
-	change func(ipam.Lease) (ipam.Lease, bool), still func(ipam.Lease) bool,
+	ctx context.Context, leases *store.Client, l lease.Lease,
+	change func(lease.Lease) (lease.Lease, bool), still func(lease.Lease) bool,
 ) (released bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, unavailable(err)
 	}
 	stored, released, err := leases.Update(ctx, l, change,
-		func(now ipam.Lease) bool { return now.Version != 0 && still(now) })
+		func(now lease.Lease) bool { return now.Version != 0 && still(now) })
 	if err != nil {
 		return false, swapFailed(l.Addr, err)
 	}
@@ -206,11 +207,11 @@ func giveUp(
 
 // letGo takes the finalizer off an object that was deleted while it was held, once it is free. Where that
 // fails the controller does it: the address is free all the same.
-func letGo(ctx context.Context, leases *store.Client, l ipam.Lease) {
-	if l.State != ipam.Available {
+func letGo(ctx context.Context, leases *store.Client, l lease.Lease) {
+	if l.State != lease.Available {
 		return
 	}
-	if next, changed := ipam.Free(l, leases.Now(), ipam.Change{}); changed {
+	if next, changed := lease.Free(l, leases.Now(), lease.Change{}); changed {
 		_, _ = leases.Write(ctx, next)
 	}
 }
@@ -228,8 +229,8 @@ const clockError = 2 * time.Second
 // seconds later stays with it, so that a release which was stuck on its way takes nothing from a machine that is on
 // again. c says on whose word.
 func ReleaseHost(
-	ctx context.Context, leases *store.Client, host netip.Addr, began time.Time, c ipam.Change,
-) ([]ipam.Lease, error) {
+	ctx context.Context, leases *store.Client, host netip.Addr, began time.Time, c lease.Change,
+) ([]lease.Lease, error) {
 	if began.IsZero() {
 		began = leases.Now()
 	}
@@ -241,17 +242,17 @@ func ReleaseHost(
 }
 
 // HeldOn says whether a lease is one that ReleaseHost of a host, asked for at a time, frees.
-func HeldOn(l ipam.Lease, host netip.Addr, began time.Time) bool {
-	return l.State == ipam.Active && l.Host == host && !l.Updated.After(began.Add(clockError))
+func HeldOn(l lease.Lease, host netip.Addr, began time.Time) bool {
+	return l.State == lease.Active && l.Host == host && !l.Updated.After(began.Add(clockError))
 }
 
 // ReleaseHeld is ReleaseHost for callers that have listed the leases already; each counts as it is when it is written.
 // What was released is returned beside the error of what was not.
 func ReleaseHeld(
-	ctx context.Context, leases *store.Client, host netip.Addr, all []ipam.Lease, began time.Time, c ipam.Change,
-) ([]ipam.Lease, error) {
+	ctx context.Context, leases *store.Client, host netip.Addr, all []lease.Lease, began time.Time, c lease.Change,
+) ([]lease.Lease, error) {
 	var mu sync.Mutex
-	var released []ipam.Lease
+	var released []lease.Lease
 	var group errgroup.Group
 	group.SetLimit(parallelWrites)
 	for _, l := range all {
@@ -259,7 +260,7 @@ func ReleaseHeld(
 			continue
 		}
 		group.Go(func() error {
-			gone, err := ReleaseLease(ctx, leases, l, c, func(now ipam.Lease) bool { return HeldOn(now, host, began) })
+			gone, err := ReleaseLease(ctx, leases, l, c, func(now lease.Lease) bool { return HeldOn(now, host, began) })
 			if err != nil {
 				return fmt.Errorf("releasing %s: %w", l.Addr, err)
 			}

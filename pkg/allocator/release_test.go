@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
@@ -31,9 +32,9 @@ func TestRelease(t *testing.T) {
 	}
 	r.cost("DEL", 1, 0)
 	got := r.lease(a)
-	want := ipam.Lease{
-		Addr: a, Params: ipam.Params{Pool: x.pool.Name, Bits: 24, Gateway: x.addr(254)}, Version: got.Version, Updated: got.Updated,
-		History: ipam.NewHistory([]ipam.Past{{Holder: "default/releases", Host: x.host, Since: held.Updated, Until: got.Updated}}),
+	want := lease.Lease{
+		Addr: a, Params: lease.Params{Pool: x.pool.Name, Bits: 24, Gateway: x.addr(254)}, Version: got.Version, Updated: got.Updated,
+		History: lease.NewHistory([]lease.Past{{Holder: "default/releases", Host: x.host, Since: held.Updated, Until: got.Updated}}),
 	}
 	if diff := cmp.Diff(want, got, compareAddrs); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -49,25 +50,25 @@ func TestRelease(t *testing.T) {
 
 // Rule 6: a release matches by container, where that is unknown by pod UID, and by owner: never more.
 func TestReleaseMatches(t *testing.T) {
-	held := ipam.Lease{State: ipam.Active, Holder: ipam.Holder{
+	held := lease.Lease{State: lease.Active, Holder: lease.Holder{
 		ContainerID: "c", IfName: "eth0", Namespace: "n", PodName: "p", PodUID: "u", StartedAt: time.Unix(100, 0),
 	}}
-	change := func(change func(*ipam.Lease)) ipam.Lease {
+	change := func(change func(*lease.Lease)) lease.Lease {
 		l := held
 		change(&l)
 		return l
 	}
-	bare := change(func(l *ipam.Lease) { l.ContainerID = "" })
-	owned := change(func(l *ipam.Lease) { l.Holder = ipam.Holder{Owner: "o", IfName: "eth0", ContainerID: "c"} })
+	bare := change(func(l *lease.Lease) { l.ContainerID = "" })
+	owned := change(func(l *lease.Lease) { l.Holder = lease.Holder{Owner: "o", IfName: "eth0", ContainerID: "c"} })
 	for what, test := range map[string]struct {
-		lease ipam.Lease
+		lease lease.Lease
 		r     ReleaseRequest
 		want  bool
 	}{
 		"its container":                          {held, ReleaseRequest{ContainerID: "c"}, true},
 		"another container":                      {held, ReleaseRequest{ContainerID: "d"}, false},
-		"an earlier container":                   {change(func(l *ipam.Lease) { l.Superseded = []string{"d"} }), ReleaseRequest{ContainerID: "d"}, false},
-		"an earlier container, by the pod's UID": {change(func(l *ipam.Lease) { l.Superseded = []string{"d"} }), ReleaseRequest{ContainerID: "d", PodUID: "u"}, false},
+		"an earlier container":                   {change(func(l *lease.Lease) { l.Superseded = []string{"d"} }), ReleaseRequest{ContainerID: "d"}, false},
+		"an earlier container, by the pod's UID": {change(func(l *lease.Lease) { l.Superseded = []string{"d"} }), ReleaseRequest{ContainerID: "d", PodUID: "u"}, false},
 		"its interface":                          {held, ReleaseRequest{ContainerID: "c", IfName: "eth0"}, true},
 		"another interface":                      {held, ReleaseRequest{ContainerID: "c", IfName: "net1"}, false},
 		"its pod, where a container is known":    {held, ReleaseRequest{PodUID: "u"}, false},
@@ -76,13 +77,13 @@ func TestReleaseMatches(t *testing.T) {
 		"nothing at all":                         {bare, ReleaseRequest{}, false},
 		"its owner":                              {owned, ReleaseRequest{Owner: "o"}, true},
 		"its owner, another container":           {owned, ReleaseRequest{Owner: "o", ContainerID: "d"}, false},
-		"its owner, of no container":             {change(func(l *ipam.Lease) { l.Owner, l.ContainerID = "o", "" }), ReleaseRequest{Owner: "o", ContainerID: "d"}, true},
+		"its owner, of no container":             {change(func(l *lease.Lease) { l.Owner, l.ContainerID = "o", "" }), ReleaseRequest{Owner: "o", ContainerID: "d"}, true},
 		"another owner":                          {owned, ReleaseRequest{Owner: "q"}, false},
 		"begun before the lease":                 {held, ReleaseRequest{ContainerID: "c", StartedAt: time.Unix(99, 0)}, false},
 		"begun with the lease":                   {held, ReleaseRequest{ContainerID: "c", StartedAt: time.Unix(100, 0)}, true},
 		"begun after the lease":                  {held, ReleaseRequest{ContainerID: "c", StartedAt: time.Unix(101, 0)}, true},
-		"free":                                   {change(func(l *ipam.Lease) { l.State = ipam.Available }), ReleaseRequest{ContainerID: "c"}, false},
-		"reserved":                               {change(func(l *ipam.Lease) { l.State = ipam.Reserved }), ReleaseRequest{ContainerID: "c"}, false},
+		"free":                                   {change(func(l *lease.Lease) { l.State = lease.Available }), ReleaseRequest{ContainerID: "c"}, false},
+		"reserved":                               {change(func(l *lease.Lease) { l.State = lease.Reserved }), ReleaseRequest{ContainerID: "c"}, false},
 	} {
 		t.Run(what, func(t *testing.T) {
 			if got := test.r.matches(test.lease); got != test.want {
@@ -395,15 +396,15 @@ func TestReleaseHost(t *testing.T) {
 	r.one(x.of(p, "host-c"))
 	r.one(Request{Host: other.host, Owner: "vm-other-host"})
 	r.tap.Forget()
-	got, err := ReleaseHost(t.Context(), r.leases, x.host, time.Now(), ipam.Change{})
-	if err != nil || len(got) != 21 || !slices.IsSortedFunc(got, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) }) {
+	got, err := ReleaseHost(t.Context(), r.leases, x.host, time.Now(), lease.Change{})
+	if err != nil || len(got) != 21 || !slices.IsSortedFunc(got, func(a, b lease.Lease) int { return a.Addr.Compare(b.Addr) }) {
 		t.Errorf("released %d, %v; want 21 in order", len(got), err)
 	}
 	r.cost("host release", 21, 1)
 	if len(x.held(t)) != 0 || len(other.held(t)) != 1 {
 		t.Errorf("held: %v and %v", x.held(t), other.held(t))
 	}
-	if got, err := ReleaseHost(t.Context(), r.leases, x.host, time.Now(), ipam.Change{}); err != nil || len(got) != 0 {
+	if got, err := ReleaseHost(t.Context(), r.leases, x.host, time.Now(), lease.Change{}); err != nil || len(got) != 0 {
 		t.Errorf("again: %v, %v", got, err)
 	}
 	r.picture(x, nil)
@@ -417,12 +418,12 @@ func TestReleaseHostThatIsLate(t *testing.T) {
 	x := newNet("9-20")
 	r := newReplica(t, x.pool)
 	a := r.one(Request{Host: x.host, Owner: "vm-late"})
-	got, err := ReleaseHost(t.Context(), r.leases, x.host, r.lease(a).Updated.Add(-clockError-time.Millisecond), ipam.Change{})
-	if err != nil || len(got) != 0 || r.lease(a).State != ipam.Active {
+	got, err := ReleaseHost(t.Context(), r.leases, x.host, r.lease(a).Updated.Add(-clockError-time.Millisecond), lease.Change{})
+	if err != nil || len(got) != 0 || r.lease(a).State != lease.Active {
 		t.Errorf("released %v, %v", got, err)
 	}
 	for _, began := range []time.Time{r.leases.Now(), {}} {
-		if got, err = ReleaseHost(t.Context(), r.leases, x.host, began, ipam.Change{}); err != nil || len(got) != 1 {
+		if got, err = ReleaseHost(t.Context(), r.leases, x.host, began, lease.Change{}); err != nil || len(got) != 1 {
 			t.Errorf("asked for at %s: released %v, %v", began, got, err)
 		}
 		r.one(Request{Host: x.host, Owner: "vm-later"})
@@ -441,7 +442,7 @@ func TestReleaseHostAtOnce(t *testing.T) {
 	times := map[netip.Addr]int{}
 	for range 3 {
 		all.Go(func() {
-			got, err := ReleaseHost(t.Context(), r.leases, x.host, time.Now(), ipam.Change{})
+			got, err := ReleaseHost(t.Context(), r.leases, x.host, time.Now(), lease.Change{})
 			if err != nil {
 				t.Error(err)
 			}
@@ -460,7 +461,7 @@ func TestReleaseHostAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if _, err := ReleaseHost(t.Context(), r.leases, x.host, time.Now(), ipam.Change{}); err != nil {
+	if _, err := ReleaseHost(t.Context(), r.leases, x.host, time.Now(), lease.Change{}); err != nil {
 		t.Error(err)
 	}
 	if held := x.held(t); len(held) != 0 {
@@ -482,13 +483,13 @@ func TestReleaseHostHalfWay(t *testing.T) {
 	}
 	r.tap.Forget()
 	mend := r.tap.On(intercept.All(writes, intercept.Named(x.addr(12).String())), intercept.Fail(errRefused))
-	hit := x.held(t)[x.addr(12)] != "" || r.lease(x.addr(12)).State == ipam.Active
-	got, err := ReleaseHost(t.Context(), r.leases, x.host, time.Now(), ipam.Change{})
+	hit := x.held(t)[x.addr(12)] != "" || r.lease(x.addr(12)).State == lease.Active
+	got, err := ReleaseHost(t.Context(), r.leases, x.host, time.Now(), lease.Change{})
 	if hit == (err == nil) || len(got) != 10-map[bool]int{true: 1}[hit] {
 		t.Errorf("released %d, %v; %s held %v", len(got), err, x.addr(12), hit)
 	}
 	mend()
-	if _, err := ReleaseHost(t.Context(), r.leases, x.host, time.Now(), ipam.Change{}); err != nil {
+	if _, err := ReleaseHost(t.Context(), r.leases, x.host, time.Now(), lease.Change{}); err != nil {
 		t.Error(err)
 	}
 	if held := x.held(t); len(held) != 0 {
@@ -505,7 +506,7 @@ func TestReleaseOfACallerThatHasGone(t *testing.T) {
 	leave()
 	_, err := r.Release(ctx, ReleaseRequest{Owner: "vm-gone"})
 	refused(t, err, ipam.ReasonUnavailable)
-	if l := r.lease(a); l.State != ipam.Active {
+	if l := r.lease(a); l.State != lease.Active {
 		t.Errorf("%+v", l)
 	}
 }

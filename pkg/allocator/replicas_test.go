@@ -14,6 +14,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
@@ -92,7 +93,7 @@ func TestConflictsUntilExhausted(t *testing.T) {
 }
 
 // beside writes a second lease like one, with another address of a net, and what change makes of it.
-func (r *replica) beside(x net, l ipam.Lease, change func(*ipam.Lease)) {
+func (r *replica) beside(x net, l lease.Lease, change func(*lease.Lease)) {
 	r.t.Helper()
 	first := l.Addr
 	if l.Addr, l.Version = x.addr(9), 0; l.Addr == first {
@@ -163,7 +164,7 @@ func TestSecondAddressOfAnEndedRequest(t *testing.T) {
 	p := newPod(t, "second", x.host, one)
 	request := x.of(p, p.Name+"-c")
 	a := one.one(request)
-	one.beside(x, one.lease(a), func(*ipam.Lease) {})
+	one.beside(x, one.lease(a), func(*lease.Lease) {})
 	controlplane.Until(t, "one address is held", func() bool { return len(x.held(t)) == 1 })
 	settled(t, x, request, one)
 }
@@ -176,7 +177,7 @@ func TestLeaseMadeAgainBesideANewerOne(t *testing.T) {
 	p := newPod(t, "reported", x.host, one)
 	request := x.of(p, p.Name+"-c")
 	a := one.one(request)
-	one.beside(x, one.lease(a), func(made *ipam.Lease) {
+	one.beside(x, one.lease(a), func(made *lease.Lease) {
 		made.ContainerID, made.StartedAt = "", one.leases.Now().Add(time.Second)
 	})
 	controlplane.Until(t, "one address is held", func() bool { return len(x.held(t)) == 1 })
@@ -268,7 +269,7 @@ func TestStoppedReplica(t *testing.T) {
 	two.picture(x, map[netip.Addr]string{a: "stopped-c"})
 
 	two.watch.Shut()
-	if _, err := ReleaseHost(t.Context(), one.leases, x.host, time.Now(), ipam.Change{}); err != nil {
+	if _, err := ReleaseHost(t.Context(), one.leases, x.host, time.Now(), lease.Change{}); err != nil {
 		t.Fatal(err)
 	}
 	other := x.vm("other")
@@ -298,7 +299,7 @@ func TestStoppedReplicaAndAFreeAddress(t *testing.T) {
 	a := one.one(request)
 	two.picture(x, map[netip.Addr]string{a: "freed-c"})
 	two.watch.Shut()
-	if _, err := ReleaseHost(t.Context(), one.leases, x.host, time.Now(), ipam.Change{}); err != nil {
+	if _, err := ReleaseHost(t.Context(), one.leases, x.host, time.Now(), lease.Change{}); err != nil {
 		t.Fatal(err)
 	}
 	done := two.adding(t.Context(), request)
@@ -355,26 +356,26 @@ func TestManyContainersAtTwoReplicas(t *testing.T) {
 // Rule 5: of two addresses of one container the one that was written first stays, also where its object was
 // written again since, for another reason: the container was told that one.
 func TestFirstOfTwoLeasesWrittenAgain(t *testing.T) {
-	for what, again := range map[string]func(t *testing.T, r *replica, l ipam.Lease) (ipam.Lease, bool){
-		"pool-edit": func(_ *testing.T, _ *replica, l ipam.Lease) (ipam.Lease, bool) {
+	for what, again := range map[string]func(t *testing.T, r *replica, l lease.Lease) (lease.Lease, bool){
+		"pool-edit": func(_ *testing.T, _ *replica, l lease.Lease) (lease.Lease, bool) {
 			p := l.Params
 			p.Gateway = l.Addr.Prev()
-			return ipam.Refresh(l, p)
+			return lease.Refresh(l, p)
 		},
-		"right-uid": func(_ *testing.T, r *replica, l ipam.Lease) (ipam.Lease, bool) {
-			return ipam.Bind(l, l.Params, l.Holder, l.Retention, r.leases.Now())
+		"right-uid": func(_ *testing.T, r *replica, l lease.Lease) (lease.Lease, bool) {
+			return lease.Bind(l, l.Params, l.Holder, l.Retention, r.leases.Now())
 		},
-		"later-start": func(_ *testing.T, r *replica, l ipam.Lease) (ipam.Lease, bool) {
-			return ipam.Renew(l, r.leases.Now())
+		"later-start": func(_ *testing.T, r *replica, l lease.Lease) (lease.Lease, bool) {
+			return lease.Renew(l, r.leases.Now())
 		},
-		"restored": func(t *testing.T, r *replica, l ipam.Lease) (ipam.Lease, bool) {
+		"restored": func(t *testing.T, r *replica, l lease.Lease) (lease.Lease, bool) {
 			t.Helper()
-			released, _ := ipam.Release(l, r.leases.Now(), ipam.Change{})
+			released, _ := lease.Release(l, r.leases.Now(), lease.Change{})
 			released, err := r.leases.Write(t.Context(), released)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return ipam.Restore(l, released), true
+			return lease.Restore(l, released), true
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -386,7 +387,7 @@ func TestFirstOfTwoLeasesWrittenAgain(t *testing.T) {
 			one.watch.Shut() // the replicas see all at once
 			two.watch.Shut()
 			first := one.lease(a)
-			two.beside(x, first, func(*ipam.Lease) {})
+			two.beside(x, first, func(*lease.Lease) {})
 			next, ok := again(t, two, first)
 			if !ok {
 				t.Fatal("nothing to write")

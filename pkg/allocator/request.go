@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // MaxRequestTime bounds a request from its arrival to its last write. A pool that is deleted waits
@@ -74,7 +75,7 @@ type ReleaseRequest struct {
 
 // Address is one address of an answer with what its pool says about it.
 type Address struct {
-	ipam.Lease
+	lease.Lease
 	Link ipam.Link
 	// Repeated: it was held before the request came.
 	Repeated bool

@@ -3,7 +3,7 @@ package allocator
 import (
 	"context"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -12,13 +12,13 @@ import (
 // it reads it again. The answer is the address as it is then, or, with an error, as it was to be stored. reserved is
 // false where somebody holds it, where it is reserved already, and where its object is being deleted.
 func ReserveLease(
-	ctx context.Context, leases *store.Client, l ipam.Lease, p ipam.Params, c ipam.Change,
-) (now ipam.Lease, reserved bool, err error) {
+	ctx context.Context, leases *store.Client, l lease.Lease, p lease.Params, c lease.Change,
+) (now lease.Lease, reserved bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return l, false, unavailable(err)
 	}
-	reserve := func(l ipam.Lease) (ipam.Lease, bool) { return ipam.Reserve(l, p, leases.Now(), c) }
-	now, reserved, err = leases.Update(ctx, l, reserve, func(ipam.Lease) bool { return true })
+	reserve := func(l lease.Lease) (lease.Lease, bool) { return lease.Reserve(l, p, leases.Now(), c) }
+	now, reserved, err = leases.Update(ctx, l, reserve, func(lease.Lease) bool { return true })
 	if err != nil {
 		err = swapFailed(l.Addr, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -12,7 +13,7 @@ import (
 // resolve finds the pod of a request and its constraints: whom addresses are held for, and on which terms. A refusal by
 // policy is kept in the attempt: it blocks new addresses, not those that are held already.
 func (a *Allocator) resolve(ctx context.Context, t *attempt) error {
-	t.holder = ipam.Holder{
+	t.holder = lease.Holder{
 		Host: t.Host, ContainerID: t.ContainerID, IfName: t.IfName,
 		Namespace: t.Namespace, PodName: t.PodName, Owner: t.Owner, StartedAt: t.StartedAt,
 	}

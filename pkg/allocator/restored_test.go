@@ -8,6 +8,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
@@ -15,7 +16,7 @@ import (
 
 // putBack makes an address as it is in a copy of the store that knows no holder of it, and returns the list that a replica
 // reads when it notices.
-func (r *replica) putBack(x net, a netip.Addr) (list []ipam.Lease, version uint64) {
+func (r *replica) putBack(x net, a netip.Addr) (list []lease.Lease, version uint64) {
 	r.t.Helper()
 	cfg, err := identity()
 	if err != nil {
@@ -29,7 +30,7 @@ func (r *replica) putBack(x net, a netip.Addr) (list []ipam.Lease, version uint6
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if live, err = direct.Write(r.t.Context(), ipam.Lease{Addr: a, Version: live.Version, Params: live.Params}); err != nil {
+	if live, err = direct.Write(r.t.Context(), lease.Lease{Addr: a, Version: live.Version, Params: live.Params}); err != nil {
 		r.t.Fatal(err)
 	}
 	if list, err = direct.List(r.t.Context(), "spec.pool="+x.pool.Name); err != nil {
@@ -49,7 +50,7 @@ func TestAskedAgainAfterARestore(t *testing.T) {
 	request := x.of(newPod(t, "asks-again-"+x.pool.Name, x.host, one, two), "c1")
 	first := one.one(request)
 	one.del(del(request))
-	controlplane.Until(t, "the other replica knows", func() bool { l, _ := two.index.Get(first); return l.State == ipam.Available && !l.Updated.IsZero() })
+	controlplane.Until(t, "the other replica knows", func() bool { l, _ := two.index.Get(first); return l.State == lease.Available && !l.Updated.IsZero() })
 
 	request.ContainerID = "c2"
 	two.watch.Shut()
@@ -71,7 +72,7 @@ func TestAskedAgainAfterARestore(t *testing.T) {
 		t.Fatalf("%s is not lost to %s", told, request.ContainerID)
 	}
 	now, _ := one.index.Get(told)
-	if _, err := one.leases.Write(t.Context(), ipam.Restore(l, now)); err != nil {
+	if _, err := one.leases.Write(t.Context(), lease.Restore(l, now)); err != nil {
 		t.Fatal(err)
 	}
 	two.picture(x, map[netip.Addr]string{told: request.ContainerID})
@@ -91,7 +92,7 @@ func TestRequestAcrossARestore(t *testing.T) {
 	x := newNet("9-12")
 	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
 	const lost = 1 << 40 // versions of the store as it was
-	two.index.Watched(ipam.Lease{Addr: x.addr(9), Version: lost, Params: poolOf(t, x.pool).Params()})
+	two.index.Watched(lease.Lease{Addr: x.addr(9), Version: lost, Params: poolOf(t, x.pool).Params()})
 	gate := intercept.NewGate()
 	two.tap.On(intercept.All(intercept.Method(http.MethodGet), func(r *http.Request) bool {
 		return strings.HasSuffix(r.URL.Path, "/"+ipaddr.ObjectName(x.addr(9)))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
@@ -207,8 +208,8 @@ func TestTwoDelsOfOneClaim(t *testing.T) {
 		}
 	}
 	kept := 0
-	x.stored(t, func(l ipam.Lease) {
-		if l.State == ipam.Reserved && l.Claim == may.Claim {
+	x.stored(t, func(l lease.Lease) {
+		if l.State == lease.Reserved && l.Claim == may.Claim {
 			kept++
 		}
 	})

@@ -7,19 +7,19 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // changed is told of every change of the index.
-func (a *Allocator) changed(old, l ipam.Lease) {
-	if old.State == ipam.Active && old.Retained() && l.State != ipam.Active {
+func (a *Allocator) changed(old, l lease.Lease) {
+	if old.State == lease.Active && old.Retained() && l.State != lease.Active {
 		a.waits.wake(old)
 	}
 	a.index.Settle(l.Addr, l.Version)
 	if a.isDuplicate(l) {
 		a.duplicates.put(l.Holder)
 	}
-	if l.State != ipam.Active {
+	if l.State != lease.Active {
 		return
 	}
 	if pool, _ := a.index.Pool(l.Pool); a.tombstones.overtook(l.Holder, pool.Network, moment{arrived: l.StartedAt}) {
@@ -35,7 +35,7 @@ const settleEvery = 2 * time.Second
 func (a *Allocator) Run(ctx context.Context) error {
 	tick := time.NewTicker(settleEvery)
 	defer tick.Stop()
-	failed := map[netip.Addr]ipam.Lease{} // tried again at the next tick
+	failed := map[netip.Addr]lease.Lease{} // tried again at the next tick
 	for {
 		select {
 		case <-ctx.Done():

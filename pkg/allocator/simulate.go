@@ -7,6 +7,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -33,7 +34,7 @@ func NewSimulation(index *ipam.Index, pod workload.Pod, c Constraints) *Simulati
 		index: index,
 		pod: attempt{
 			Request:     Request{IfName: ifName, Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID},
-			holder:      ipam.Holder{IfName: ifName, Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID},
+			holder:      lease.Holder{IfName: ifName, Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID},
 			constraints: c,
 		},
 	}
@@ -41,12 +42,12 @@ func NewSimulation(index *ipam.Index, pod workload.Pod, c Constraints) *Simulati
 
 // interfaceOf returns the interface that the pods of a claim ask for first, as far as its addresses show.
 func interfaceOf(parts ipam.ClaimUsage) string {
-	name := ipam.DefaultIfName
+	name := lease.DefaultIfName
 	for _, p := range parts {
 		switch {
-		case p.IfName == ipam.DefaultIfName:
+		case p.IfName == lease.DefaultIfName:
 			return p.IfName
-		case name == ipam.DefaultIfName && p.IfName != "":
+		case name == lease.DefaultIfName && p.IfName != "":
 			name = p.IfName
 		}
 	}
@@ -81,7 +82,7 @@ func (s *Simulation) Claim() string { return s.pod.constraints.Claim }
 
 // ChargedTo returns the namespaces that the pod's addresses count for.
 func (s *Simulation) ChargedTo() []string {
-	return ipam.Lease{State: ipam.Active, Holder: s.pod.holder, Retention: s.pod.constraints.Retention}.ChargedTo()
+	return lease.Lease{State: lease.Active, Holder: s.pod.holder, Retention: s.pod.constraints.Retention}.ChargedTo()
 }
 
 // On returns what the pod would get on a host at a time, without what is promised to others. It would get the addresses
@@ -136,20 +137,20 @@ func (s *Simulation) feasible(
 	picks, refusal := s.index.Propose(w, now)
 	for _, pick := range picks {
 		o.Addrs = append(o.Addrs, pick.Current.Addr)
-		o.Kept = o.Kept || pick.Current.State == ipam.Reserved
+		o.Kept = o.Kept || pick.Current.State == lease.Reserved
 	}
 	return o, refusal
 }
 
 // held returns the addresses that the pod has.
-func (s *Simulation) held() []ipam.Lease {
-	return slices.DeleteFunc(s.index.ByAttachment(s.pod.holder), func(l ipam.Lease) bool { return l.State != ipam.Active })
+func (s *Simulation) held() []lease.Lease {
+	return slices.DeleteFunc(s.index.ByAttachment(s.pod.holder), func(l lease.Lease) bool { return l.State != lease.Active })
 }
 
 // Holds reports whether the pod has an address, on whichever interface.
 func (s *Simulation) Holds() bool {
-	return slices.ContainsFunc(s.index.ByAttachment(ipam.Holder{PodUID: s.pod.holder.PodUID}),
-		func(l ipam.Lease) bool { return l.State == ipam.Active })
+	return slices.ContainsFunc(s.index.ByAttachment(lease.Holder{PodUID: s.pod.holder.PodUID}),
+		func(l lease.Lease) bool { return l.State == lease.Active })
 }
 
 // Awaited reports whether the pod would get an address on some host that may have one more, which is kept for whichever
@@ -169,7 +170,7 @@ func (s *Simulation) Awaited(now time.Time, promised Promises) bool {
 // has.
 func (s *Simulation) Earlier() (hosts []netip.Addr) {
 	for _, l := range s.index.ByKey(s.pod.constraints.Claim, s.pod.constraints.PodPrimaryKey) {
-		if l.State == ipam.Active && l.Host.IsValid() {
+		if l.State == lease.Active && l.Host.IsValid() {
 			hosts = append(hosts, l.Host)
 		}
 	}

@@ -8,10 +8,11 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // giveBackVoid gives back what was just taken for a claim that is gone by now.
-func (a *Allocator) giveBackVoid(ctx context.Context, r Preallocation, taken []ipam.Lease) (void bool, err error) {
+func (a *Allocator) giveBackVoid(ctx context.Context, r Preallocation, taken []lease.Lease) (void bool, err error) {
 	if void, err = r.Void(ctx); err != nil {
 		return false, readFailed(err)
 	}
@@ -22,10 +23,10 @@ func (a *Allocator) giveBackVoid(ctx context.Context, r Preallocation, taken []i
 }
 
 // giveBack frees what was just taken, unless a pod was faster.
-func (a *Allocator) giveBack(ctx context.Context, taken []ipam.Lease) error {
+func (a *Allocator) giveBack(ctx context.Context, taken []lease.Lease) error {
 	for _, l := range taken {
-		if _, err := FreeLease(ctx, a.leases, l, ipam.Change{},
-			func(now ipam.Lease) bool { return now.IsRetained() && now.Updated.Equal(l.Updated) }); err != nil {
+		if _, err := FreeLease(ctx, a.leases, l, lease.Change{},
+			func(now lease.Lease) bool { return now.IsRetained() && now.Updated.Equal(l.Updated) }); err != nil {
 			return err
 		}
 	}
@@ -44,7 +45,7 @@ func lasting(ctx context.Context, more time.Duration) (context.Context, context.
 
 // giveBackSurplus waits until the watch has delivered the addresses that were just taken, and with them whatever was
 // written before, and gives back those that the claim had no more need for by then: all callers agree on them.
-func (a *Allocator) giveBackSurplus(ctx context.Context, r Preallocation, taken []ipam.Lease) error {
+func (a *Allocator) giveBackSurplus(ctx context.Context, r Preallocation, taken []lease.Lease) error {
 	ctx, cancel := lasting(ctx, giveBackTime)
 	defer cancel()
 	var version uint64
@@ -59,8 +60,8 @@ func (a *Allocator) giveBackSurplus(ctx context.Context, r Preallocation, taken 
 		return nil
 	}
 	over := surplus(a.index.ByClaim(r.Claim), r.Size)
-	return a.giveBack(ctx, slices.DeleteFunc(over, func(l ipam.Lease) bool {
-		return !slices.ContainsFunc(taken, func(mine ipam.Lease) bool {
+	return a.giveBack(ctx, slices.DeleteFunc(over, func(l lease.Lease) bool {
+		return !slices.ContainsFunc(taken, func(mine lease.Lease) bool {
 			return mine.Addr == l.Addr && mine.Version == l.Version
 		})
 	}))
@@ -68,8 +69,8 @@ func (a *Allocator) giveBackSurplus(ctx context.Context, r Preallocation, taken 
 
 // surplus returns the addresses that a claim keeps beyond its size: of each family those that were written last. What
 // pods have counts first.
-func surplus(all []ipam.Lease, size int) (over []ipam.Lease) {
-	all = slices.SortedFunc(slices.Values(all), func(a, b ipam.Lease) int {
+func surplus(all []lease.Lease, size int) (over []lease.Lease) {
+	all = slices.SortedFunc(slices.Values(all), func(a, b lease.Lease) int {
 		return cmp.Or(cmp.Compare(b2i(a.IsRetained()), b2i(b.IsRetained())), cmp.Compare(a.Version, b.Version))
 	})
 	n := map[ipaddr.Family]int{}

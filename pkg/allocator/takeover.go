@@ -7,16 +7,17 @@ import (
 	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // takeOver gives the request's pod the addresses of the earlier pod of its place, beside those that it holds: of the
 // pod that had the same claim and key, and is gone. While that pod is there the request is refused.
 func (a *Allocator) takeOver(ctx context.Context, t *attempt) error {
-	type passing struct{ from, to ipam.Lease }
+	type passing struct{ from, to lease.Lease }
 	want, all := t.want(t.held), []passing{}
 	for _, l := range a.index.ByKey(t.constraints.Claim, t.constraints.PodPrimaryKey) {
-		if slices.ContainsFunc(t.held, func(o ipam.Lease) bool { return o.Addr.Is4() == l.Addr.Is4() && o.Slot == l.Slot }) {
+		if slices.ContainsFunc(t.held, func(o lease.Lease) bool { return o.Addr.Is4() == l.Addr.Is4() && o.Slot == l.Slot }) {
 			continue
 		}
 		next, ok, err := a.successor(ctx, t, l)
@@ -65,7 +66,7 @@ func (a *Allocator) takeOver(ctx context.Context, t *attempt) error {
 
 // successor returns an address of the earlier pod of the request's place as its next pod has it; ok is false where the
 // lease is no such address. An error refuses because the earlier pod is there, or is errStale.
-func (a *Allocator) successor(ctx context.Context, t *attempt, l ipam.Lease) (next ipam.Lease, ok bool, err error) {
+func (a *Allocator) successor(ctx context.Context, t *attempt, l lease.Lease) (next lease.Lease, ok bool, err error) {
 	params, ok, refusal := inherits(a.index, t.want(nil), t.holder, l)
 	switch {
 	case refusal != nil:
@@ -85,7 +86,7 @@ func (a *Allocator) successor(ctx context.Context, t *attempt, l ipam.Lease) (ne
 	}
 	h := t.holder
 	h.SetSize, h.Slot = l.SetSize, l.Slot
-	if next, ok = ipam.TakeOver(l, params, h, t.constraints.Retention, a.leases.Now()); !ok {
+	if next, ok = lease.TakeOver(l, params, h, t.constraints.Retention, a.leases.Now()); !ok {
 		return l, false, ipam.Refuse(ipam.ReasonAddressInUse,
 			"the object of address %s, which is kept for %s, is being deleted", l.Addr, t.who()).
 			WithHint("ask again in a moment")
@@ -96,9 +97,9 @@ func (a *Allocator) successor(ctx context.Context, t *attempt, l ipam.Lease) (ne
 // inherits returns on which values of its pool an address of the earlier pod of the request's place goes to the
 // request, if that pod is gone; ok is false where it does not.
 func inherits(
-	x *ipam.Index, w ipam.PickRequest, h ipam.Holder, l ipam.Lease,
-) (p ipam.Params, ok bool, refusal *ipam.Refusal) {
-	if l.State != ipam.Active || l.IfName != h.IfName || l.SameAttachment(h) {
+	x *ipam.Index, w ipam.PickRequest, h lease.Holder, l lease.Lease,
+) (p lease.Params, ok bool, refusal *ipam.Refusal) {
+	if l.State != lease.Active || l.IfName != h.IfName || l.SameAttachment(h) {
 		return p, false, nil
 	}
 	return x.TakeOverParams(w, l)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 const (
@@ -99,7 +99,7 @@ func (t *tombstones) put(of deletedHolder, ifName, network string, began moment)
 }
 
 // overtook reports whether a DEL overtook the ADD of a holder that began at the given moment.
-func (t *tombstones) overtook(h ipam.Holder, network string, began moment) bool {
+func (t *tombstones) overtook(h lease.Holder, network string, began moment) bool {
 	switch {
 	case h.ContainerID != "":
 		if t.deleted(deletedHolder{ofContainer, h.ContainerID}, h.IfName, network, began) {

@@ -7,21 +7,21 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // unconfirmed holds leases that the watch delivered after their DEL had come. There are no more than tombstones.
 type unconfirmed struct {
 	mu   sync.Mutex
-	by   map[netip.Addr]ipam.Lease
+	by   map[netip.Addr]lease.Lease
 	some chan struct{} // holds one element when there may be some
 }
 
 func newUnconfirmed() *unconfirmed {
-	return &unconfirmed{by: map[netip.Addr]ipam.Lease{}, some: make(chan struct{}, 1)}
+	return &unconfirmed{by: map[netip.Addr]lease.Lease{}, some: make(chan struct{}, 1)}
 }
 
-func (u *unconfirmed) put(l ipam.Lease) {
+func (u *unconfirmed) put(l lease.Lease) {
 	u.mu.Lock()
 	u.by[l.Addr] = l
 	u.mu.Unlock()
@@ -32,20 +32,20 @@ func (u *unconfirmed) put(l ipam.Lease) {
 }
 
 // take empties the set.
-func (u *unconfirmed) take() map[netip.Addr]ipam.Lease {
+func (u *unconfirmed) take() map[netip.Addr]lease.Lease {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	all := u.by
-	u.by = map[netip.Addr]ipam.Lease{}
+	u.by = map[netip.Addr]lease.Lease{}
 	return all
 }
 
 // releaseAllUnconfirmed releases several at once, and returns those that it could not release.
 func (a *Allocator) releaseAllUnconfirmed(
-	ctx context.Context, all map[netip.Addr]ipam.Lease,
-) map[netip.Addr]ipam.Lease {
+	ctx context.Context, all map[netip.Addr]lease.Lease,
+) map[netip.Addr]lease.Lease {
 	var mu sync.Mutex
-	failed := map[netip.Addr]ipam.Lease{}
+	failed := map[netip.Addr]lease.Lease{}
 	var group errgroup.Group
 	group.SetLimit(parallelWrites)
 	for _, addr := range inOrder(all) {
@@ -64,11 +64,11 @@ func (a *Allocator) releaseAllUnconfirmed(
 }
 
 // releaseUnconfirmed releases a lease, unless a later ADD has it.
-func (a *Allocator) releaseUnconfirmed(ctx context.Context, l ipam.Lease) error {
+func (a *Allocator) releaseUnconfirmed(ctx context.Context, l lease.Lease) error {
 	ctx, cancel := context.WithTimeout(ctx, MaxRequestTime)
 	defer cancel()
-	released, err := a.releaseOne(ctx, l, func(now ipam.Lease) bool {
-		return now.State == ipam.Active && now.ContainerID == l.ContainerID && now.Owner == l.Owner &&
+	released, err := a.releaseOne(ctx, l, func(now lease.Lease) bool {
+		return now.State == lease.Active && now.ContainerID == l.ContainerID && now.Owner == l.Owner &&
 			now.IfName == l.IfName && now.StartedAt.Equal(l.StartedAt)
 	})
 	switch {

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // markUnknown keeps an address for a key whose write of it has an unknown outcome, unless the watch has delivered the
 // outcome already: the write was for the believed version alone.
-func (a *Allocator) markUnknown(key string, believed ipam.Lease) {
+func (a *Allocator) markUnknown(key string, believed lease.Lease) {
 	if failpoint.Broken("doubt") {
 		a.index.Forget(believed.Addr)
 		return
@@ -40,7 +40,7 @@ func (a *Allocator) settleUnknown(ctx context.Context, key string) (prefer []net
 			prefer = append(prefer, addr)
 		case err != nil:
 			return nil, readFailed(err) // all stay unknown: the next call prefers them, too
-		case live.State == ipam.Available:
+		case live.State == lease.Available:
 			prefer = append(prefer, addr)
 			fallthrough
 		default:

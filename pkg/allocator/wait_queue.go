@@ -3,7 +3,7 @@ package allocator
 import (
 	"sync"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -46,7 +46,7 @@ func (q *waitQueue) leave(w *wait) {
 }
 
 // wake wakes the request that waits for the pod of a lease, which has given its address up.
-func (q *waitQueue) wake(l ipam.Lease) {
+func (q *waitQueue) wake(l lease.Lease) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if w := q.by[waitKey(l.PodUID, l.IfName)]; w != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -56,7 +57,7 @@ func (f *ConstraintsFinder) of(ctx context.Context, pod workload.Pod, p workload
 	if p.Claim == "" {
 		return constraints, nil
 	}
-	constraints.Retention = ipam.Retention{Claim: p.Claim, PodPrimaryKey: p.Identity, Fixed: p.Release != workload.ReleaseWithPod}
+	constraints.Retention = lease.Retention{Claim: p.Claim, PodPrimaryKey: p.Identity, Fixed: p.Release != workload.ReleaseWithPod}
 	c, found, err := f.claim(ctx, p)
 	switch {
 	case err != nil:

@@ -16,6 +16,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -63,7 +64,7 @@ func TestTerms(t *testing.T) {
 		{Object: "Deployment shop/web", Key: "ip_pool", Value: "10.0.0.9/25", Gave: "Sets"}, {Object: "Pod shop/web-x", Key: "gateway", Value: "10.9.9.9", Gave: "Gateway"},
 	}}
 	with := func(p workload.Policy, change func(*workload.Policy)) workload.Policy { change(&p); return p }
-	held := ipam.Retention{Claim: "shop/held", Fixed: true}
+	held := lease.Retention{Claim: "shop/held", Fixed: true}
 	for name, tc := range map[string]struct {
 		policy  workload.Policy
 		claims  []v1.BCSNetIPClaim
@@ -75,14 +76,14 @@ func TestTerms(t *testing.T) {
 		"a pool":       {policy: workload.Policy{Release: workload.ReleaseWithPod, Pool: "a"}, want: allocator.Constraints{Pool: "a"}},
 		"a claim that is not made yet": {
 			policy: workload.Policy{Claim: "shop/deploy-web", Release: workload.ReleaseImmutable},
-			want:   allocator.Constraints{Retention: ipam.Retention{Claim: "shop/deploy-web", Fixed: true}}, missing: true,
+			want:   allocator.Constraints{Retention: lease.Retention{Claim: "shop/deploy-web", Fixed: true}}, missing: true,
 		},
 		"of one pod": {
 			policy: workload.Policy{Claim: "shop/sts-web", Release: workload.ReleaseNever, Identity: "web-0", Gateway: netip.MustParseAddr("10.0.0.3")},
-			want:   allocator.Constraints{Retention: ipam.Retention{Claim: "shop/sts-web", PodPrimaryKey: "web-0", Fixed: true}, Gateway: netip.MustParseAddr("10.0.0.3")}, missing: true,
+			want:   allocator.Constraints{Retention: lease.Retention{Claim: "shop/sts-web", PodPrimaryKey: "web-0", Fixed: true}, Gateway: netip.MustParseAddr("10.0.0.3")}, missing: true,
 		},
 		"a claim that keeps nothing, for its addresses": {
-			policy: workload.Policy{Claim: "shop/deploy-web", Release: workload.ReleaseWithPod}, want: allocator.Constraints{Retention: ipam.Retention{Claim: "shop/deploy-web"}}, missing: true,
+			policy: workload.Policy{Claim: "shop/deploy-web", Release: workload.ReleaseWithPod}, want: allocator.Constraints{Retention: lease.Retention{Claim: "shop/deploy-web"}}, missing: true,
 		},
 		"what the claim says": {
 			policy: named, claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) {
@@ -93,12 +94,12 @@ func TestTerms(t *testing.T) {
 		"of another namespace": {
 			policy: with(named, func(p *workload.Policy) { p.Claim = "other/held" }),
 			claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) { o.Namespace, o.Spec.Namespaces = "other", []string{"shop"} })},
-			want:   allocator.Constraints{Retention: ipam.Retention{Claim: "other/held", Fixed: true}},
+			want:   allocator.Constraints{Retention: lease.Retention{Claim: "other/held", Fixed: true}},
 		},
 		"one made from annotations that is being deleted": {
 			policy: workload.Policy{Claim: "shop/held", Release: workload.ReleaseNever},
 			claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) { o.DeletionTimestamp = &metav1.Time{Time: time.Now()} })},
-			want:   allocator.Constraints{Retention: ipam.Retention{Claim: "shop/held"}},
+			want:   allocator.Constraints{Retention: lease.Retention{Claim: "shop/held"}},
 		},
 		"one made from annotations that is being deleted, and made again": {
 			policy: workload.Policy{Claim: "shop/held", Release: workload.ReleaseNever},
@@ -112,7 +113,7 @@ func TestTerms(t *testing.T) {
 			claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) {
 				o.DeletionTimestamp, o.Labels = &metav1.Time{Time: time.Now()}, map[string]string{Managed: "true"}
 			})},
-			want: allocator.Constraints{Retention: ipam.Retention{Claim: "shop/held"}}, missing: true,
+			want: allocator.Constraints{Retention: lease.Retention{Claim: "shop/held"}}, missing: true,
 		},
 
 		"named and not there": {

@@ -12,6 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -122,15 +123,15 @@ func (c Claim) takenByOthers(x *ipam.Index, mine *netipx.IPSet) (n uint64, by st
 	for _, r := range mine.Ranges() {
 		for a := r.From(); r.Contains(a); a = a.Next() {
 			l, ok := x.Get(a)
-			if !ok || l.State == ipam.Available || l.Claim == c.Name {
+			if !ok || l.State == lease.Available || l.Claim == c.Name {
 				continue
 			}
 			n++
 			text := "is set aside by hand"
 			switch {
-			case l.State == ipam.Active && l.Claim != "":
+			case l.State == lease.Active && l.Claim != "":
 				text = "is held by " + l.Who() + " of claim " + l.Claim
-			case l.State == ipam.Active:
+			case l.State == lease.Active:
 				text = "is held by " + l.Who()
 			case l.Claim != "":
 				text = "is kept for claim " + l.Claim

@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -30,16 +31,16 @@ func TestProblems(t *testing.T) {
 		}
 		x.SetPool(p)
 	}
-	hold := func(n byte, s ipam.State, claim string) {
-		l := address(n, s, "", 60, func(l *ipam.Lease) { l.Claim, l.Fixed, l.Version = claim, claim != "", uint64(n) })
-		if s == ipam.Active {
+	hold := func(n byte, s lease.State, claim string) {
+		l := address(n, s, "", 60, func(l *lease.Lease) { l.Claim, l.Fixed, l.Version = claim, claim != "", uint64(n) })
+		if s == lease.Active {
 			l.Namespace, l.PodName, l.PodUID = "other", "pod-0", "u"
 		}
 		x.Watched(l)
 	}
-	hold(10, ipam.Active, "")
-	hold(11, ipam.Reserved, "other/web")
-	hold(12, ipam.Reserved, "shop/web")
+	hold(10, lease.Active, "")
+	hold(11, lease.Reserved, "other/web")
+	hold(12, lease.Reserved, "shop/web")
 	var b netipx.IPSetBuilder
 	b.AddRange(netipx.MustParseIPRange("10.0.0.12-10.0.0.20"))
 	rival, err := b.IPSet()

@@ -9,9 +9,9 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // ReclaimDelay is how long an address is kept that a workload seems to need no more: in a rolling update the next pod
@@ -26,25 +26,25 @@ type Need struct {
 	Replicas, Start int
 	// Stays is set where the ordinals of the pods are not known from the workload. It reports whether the pod of an
 	// address exists and is not on its way out.
-	Stays func(ipam.Lease) bool
+	Stays func(lease.Lease) bool
 }
 
 // Asks reports whether what becomes of the addresses depends on what the claim's workload needs.
-func (c Claim) Asks(leases []ipam.Lease) bool {
+func (c Claim) Asks(leases []lease.Lease) bool {
 	return c.Release == v1.ReleaseImmutable && c.Workload.Kind != "" && !c.Deleting &&
-		slices.ContainsFunc(leases, func(l ipam.Lease) bool { return l.State == ipam.Reserved })
+		slices.ContainsFunc(leases, func(l lease.Lease) bool { return l.State == lease.Reserved })
 }
 
 // Abandons reports whether an address goes back because its claim is being deleted. A claim that annotations made is
 // made again while pods have its addresses: what they give up from then on is kept as the annotations ask. The time of
 // the deletion is in whole seconds: what was given up in that second counts as given up before.
-func (c Claim) Abandons(l ipam.Lease) bool {
+func (c Claim) Abandons(l lease.Lease) bool {
 	return c.Deleting && l.IsRetained() && (!c.Managed || l.Updated.Before(c.DeletedAt.Add(time.Second)))
 }
 
 // Step is what is to be done with one address that is kept.
 type Step struct {
-	Lease ipam.Lease
+	Lease lease.Lease
 	// Free gives it back to its pool; otherwise its term is set to Expires, and where it was kept for one pod and Any
 	// is set, it is kept for any.
 	Free, Any bool
@@ -56,9 +56,9 @@ type Step struct {
 // Steps decides what becomes of the addresses that a claim keeps, as of a time. An address that somebody has is never
 // touched. need is nil where the claim has no workload, or where it is not known what the workload needs; then nothing
 // is freed on its account. next is when to decide again, zero if nothing becomes due by itself.
-func Steps(c Claim, need *Need, leases []ipam.Lease, now time.Time) (steps []Step, next time.Time) {
+func Steps(c Claim, need *Need, leases []lease.Lease, now time.Time) (steps []Step, next time.Time) {
 	s := stepper{claim: c, need: need, now: now}
-	byKey := map[string][]ipam.Lease{}
+	byKey := map[string][]lease.Lease{}
 	for _, l := range leases {
 		if l.PodPrimaryKey != "" {
 			byKey[l.PodPrimaryKey] = append(byKey[l.PodPrimaryKey], l)
@@ -67,7 +67,7 @@ func Steps(c Claim, need *Need, leases []ipam.Lease, now time.Time) (steps []Ste
 	if need != nil && need.Stays != nil {
 		s.stay = c.staying(leases, need)
 	}
-	groups := map[group][]ipam.Lease{}
+	groups := map[group][]lease.Lease{}
 	active := map[group]int{}
 	for _, l := range leases {
 		g := groupOf(l)
@@ -75,11 +75,11 @@ func Steps(c Claim, need *Need, leases []ipam.Lease, now time.Time) (steps []Ste
 			g = group{family: ipaddr.FamilyOf(l.Addr)}
 		}
 		switch {
-		case l.State == ipam.Active:
+		case l.State == lease.Active:
 			active[g]++
-		case l.State == ipam.Reserved && l.Deleting: // the next pod cannot have it, and its pool makes the object again
+		case l.State == lease.Reserved && l.Deleting: // the next pod cannot have it, and its pool makes the object again
 			s.free(l, "its object is being deleted")
-		case l.State != ipam.Reserved || s.decideAlone(l, byKey[l.PodPrimaryKey]):
+		case l.State != lease.Reserved || s.decideAlone(l, byKey[l.PodPrimaryKey]):
 		default:
 			groups[g] = append(groups[g], l)
 		}
@@ -99,8 +99,8 @@ type group struct {
 	keyed  bool
 }
 
-func groupOf(l ipam.Lease) group {
-	return group{ipaddr.FamilyOf(l.Addr), cmp.Or(l.IfName, ipam.DefaultIfName), l.Slot, l.PodPrimaryKey != ""}
+func groupOf(l lease.Lease) group {
+	return group{ipaddr.FamilyOf(l.Addr), cmp.Or(l.IfName, lease.DefaultIfName), l.Slot, l.PodPrimaryKey != ""}
 }
 
 type stepper struct {
@@ -115,14 +115,14 @@ type stepper struct {
 
 // staying guesses the ordinals of a workload that does not give them, from its addresses: those of pods that exist,
 // then the lowest of those that nobody has, as many as there are pods to come.
-func (c Claim) staying(leases []ipam.Lease, need *Need) map[int]bool {
+func (c Claim) staying(leases []lease.Lease, need *Need) map[int]bool {
 	stay, others := map[int]bool{}, []int{}
 	for _, l := range leases {
 		switch n, ok := ordinal(l.PodPrimaryKey, c.Workload.Name); {
 		case !ok:
 		case need.Stays(l):
 			stay[n] = true
-		case l.State != ipam.Active:
+		case l.State != lease.Active:
 			others = append(others, n)
 		}
 	}
@@ -135,7 +135,7 @@ func (c Claim) staying(leases []ipam.Lease, need *Need) map[int]bool {
 	return stay
 }
 
-func (s *stepper) free(l ipam.Lease, why string) {
+func (s *stepper) free(l lease.Lease, why string) {
 	s.steps = append(s.steps, Step{Lease: l, Free: true, Why: why})
 }
 
@@ -148,7 +148,7 @@ func (s *stepper) later(t time.Time) {
 
 // decideAlone decides on an address without counting the others, where that can be done. sameKey has the addresses of
 // the same pod.
-func (s *stepper) decideAlone(l ipam.Lease, sameKey []ipam.Lease) bool {
+func (s *stepper) decideAlone(l lease.Lease, sameKey []lease.Lease) bool {
 	c := s.claim
 	switch {
 	case c.Abandons(l):
@@ -182,7 +182,7 @@ func (s *stepper) decideAlone(l ipam.Lease, sameKey []ipam.Lease) bool {
 }
 
 // scaledDown frees the address of a numbered pod that the workload does not want any more.
-func (s *stepper) scaledDown(l ipam.Lease) bool {
+func (s *stepper) scaledDown(l lease.Lease) bool {
 	n, ok := ordinal(l.PodPrimaryKey, s.claim.Workload.Name)
 	if !ok || s.stay[n] || s.need.Stays == nil && n >= s.need.Start && n < s.need.Start+s.need.Replicas {
 		return true // kept
@@ -191,7 +191,7 @@ func (s *stepper) scaledDown(l ipam.Lease) bool {
 }
 
 // leaveAfterDelay does what leave does, once nothing has happened to the address for ReclaimDelay.
-func (s *stepper) leaveAfterDelay(l ipam.Lease, why string) bool {
+func (s *stepper) leaveAfterDelay(l lease.Lease, why string) bool {
 	if at := l.Updated.Add(ReclaimDelay); at.After(s.now) {
 		s.later(at)
 		return true
@@ -200,7 +200,7 @@ func (s *stepper) leaveAfterDelay(l ipam.Lease, why string) bool {
 }
 
 // leave frees the address of a pod that will not come again; a claim that preallocates keeps it for others.
-func (s *stepper) leave(l ipam.Lease, why string) bool {
+func (s *stepper) leave(l lease.Lease, why string) bool {
 	if s.claim.Preallocate {
 		s.steps = append(s.steps, Step{Lease: l, Any: true, Why: why})
 	} else {
@@ -210,7 +210,7 @@ func (s *stepper) leave(l ipam.Lease, why string) bool {
 }
 
 // expire sets the term of an address, or frees it when that is over.
-func (s *stepper) expire(l ipam.Lease) {
+func (s *stepper) expire(l lease.Lease) {
 	at := l.Updated.Add(s.claim.Keep)
 	switch told, err := time.Parse(time.RFC3339Nano, l.ExpiredTime); {
 	case !at.After(s.now):
@@ -225,7 +225,7 @@ func (s *stepper) expire(l ipam.Lease) {
 
 // surplus frees what the workload and the size of the claim leave no need for, the longest unused first. What pods have
 // counts, and is left to them.
-func (s *stepper) surplus(kept []ipam.Lease, active int) {
+func (s *stepper) surplus(kept []lease.Lease, active int) {
 	allowed := -1
 	if s.claim.Size >= 0 {
 		allowed = s.claim.Size
@@ -239,7 +239,7 @@ func (s *stepper) surplus(kept []ipam.Lease, active int) {
 		s.overtaken(kept, active)
 		return
 	}
-	slices.SortFunc(kept, func(a, b ipam.Lease) int {
+	slices.SortFunc(kept, func(a, b lease.Lease) int {
 		return cmp.Or(a.Updated.Compare(b.Updated), a.Addr.Compare(b.Addr))
 	})
 	s.freeAfterDelay(kept[:min(len(kept), max(0, len(kept)+active-allowed))], "its claim has more addresses than it needs")
@@ -247,20 +247,20 @@ func (s *stepper) surplus(kept []ipam.Lease, active int) {
 
 // overtaken frees what concurrent preallocations took beyond the size of the claim. Of the addresses that no pod ever
 // had, those go that were written last. What was taken for a larger size than the present one was not too many then.
-func (s *stepper) overtaken(kept []ipam.Lease, active int) {
+func (s *stepper) overtaken(kept []lease.Lease, active int) {
 	allowed := s.claim.Size
-	var unused []ipam.Lease
+	var unused []lease.Lease
 	for _, l := range kept {
 		if size, ok := allocator.TakenFor(l); ok {
 			allowed, unused = max(allowed, size), append(unused, l)
 		}
 	}
-	slices.SortFunc(unused, func(a, b ipam.Lease) int { return cmp.Compare(b.Version, a.Version) })
+	slices.SortFunc(unused, func(a, b lease.Lease) int { return cmp.Compare(b.Version, a.Version) })
 	s.freeAfterDelay(unused[:min(len(unused), max(0, len(kept)+active-allowed))], "it was taken beyond the size of its claim")
 }
 
 // freeAfterDelay frees addresses to which nothing has happened for ReclaimDelay.
-func (s *stepper) freeAfterDelay(all []ipam.Lease, why string) {
+func (s *stepper) freeAfterDelay(all []lease.Lease, why string) {
 	for _, l := range all {
 		if at := l.Updated.Add(ReclaimDelay); at.After(s.now) {
 			s.later(at)
@@ -271,10 +271,10 @@ func (s *stepper) freeAfterDelay(all []ipam.Lease, why string) {
 }
 
 // replaced reports whether the pod of an address has another one, or had another one later.
-func replaced(l ipam.Lease, sameKey []ipam.Lease) bool {
-	return slices.ContainsFunc(sameKey, func(o ipam.Lease) bool {
+func replaced(l lease.Lease, sameKey []lease.Lease) bool {
+	return slices.ContainsFunc(sameKey, func(o lease.Lease) bool {
 		return o.Addr != l.Addr && groupOf(o) == groupOf(l) &&
-			(o.State == ipam.Active || o.Updated.After(l.Updated) || o.Updated.Equal(l.Updated) && o.Addr.Less(l.Addr))
+			(o.State == lease.Active || o.Updated.After(l.Updated) || o.Updated.Equal(l.Updated) && o.Addr.Less(l.Addr))
 	})
 }
 

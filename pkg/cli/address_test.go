@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 func TestNearestPool(t *testing.T) {
@@ -28,8 +29,8 @@ func TestNearestPool(t *testing.T) {
 }
 
 func TestFindKinds(t *testing.T) {
-	l := ipam.Lease{Holder: ipam.Holder{Namespace: "shop", PodName: "web-0", ContainerID: "4f1c2a77"}}
-	vm := ipam.Lease{Holder: ipam.Holder{Owner: "web-vip"}}
+	l := lease.Lease{Holder: lease.Holder{Namespace: "shop", PodName: "web-0", ContainerID: "4f1c2a77"}}
+	vm := lease.Lease{Holder: lease.Holder{Owner: "web-vip"}}
 	for text, tc := range map[string]struct{ may, begins string }{
 		"web":       {"pod namespace for", "pod for"},
 		"web-0":     {"pod container namespace for", "pod"},
@@ -65,14 +66,14 @@ func TestFindKinds(t *testing.T) {
 func TestPastRows(t *testing.T) {
 	now := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 	addr := netip.MustParseAddr("10.1.0.20")
-	held := ipam.Lease{Addr: addr, State: ipam.Active, Updated: now, Holder: ipam.Holder{Namespace: "shop", PodName: "web-0"}}
-	released, _ := ipam.Release(held, now.Add(time.Hour), ipam.Change{})
-	reserved, _ := ipam.Reserve(released, ipam.Params{}, now.Add(2*time.Hour), ipam.Change{Verb: ipam.VerbReserve, By: "ann", Reason: "lab"})
+	held := lease.Lease{Addr: addr, State: lease.Active, Updated: now, Holder: lease.Holder{Namespace: "shop", PodName: "web-0"}}
+	released, _ := lease.Release(held, now.Add(time.Hour), lease.Change{})
+	reserved, _ := lease.Reserve(released, lease.Params{}, now.Add(2*time.Hour), lease.Change{Verb: lease.VerbReserve, By: "ann", Reason: "lab"})
 	for name, tc := range map[string]struct {
-		lease ipam.Lease
+		lease lease.Lease
 		want  []string
 	}{
-		"never held": {ipam.Lease{Addr: addr}, nil},
+		"never held": {lease.Lease{Addr: addr}, nil},
 		"held":       {held, []string{"2026-05-04T03:02:01Z now shop/web-0 holds"}},
 		"given up":   {released, []string{"2026-05-04T03:02:01Z 2026-05-04T04:02:01Z shop/web-0 gave up"}},
 		"reserved": {reserved, []string{

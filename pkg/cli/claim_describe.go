@@ -9,7 +9,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 type claimDescribe struct {
@@ -66,14 +66,14 @@ func (v *claimDescribe) Run(ctx context.Context) error {
 type claimDescription struct {
 	*app.App
 	claim  resource.Claim
-	leases []ipam.Lease
+	leases []lease.Lease
 	events []resource.Event
 }
 
 // uses are how many of the addresses pods have, and how many are kept.
-func uses(leases []ipam.Lease) (used, kept int) {
+func uses(leases []lease.Lease) (used, kept int) {
 	for _, l := range leases {
-		if l.State == ipam.Active {
+		if l.State == lease.Active {
 			used++
 		} else {
 			kept++

@@ -15,7 +15,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -24,7 +24,7 @@ func (d *claimDescription) write() error {
 	var b bytes.Buffer
 	d.head(&b)
 	printer.Section(&b, "Conditions", resource.ConditionLines(d.App, d.claim.Status.Conditions))
-	if err := printer.Indented(&b, "Addresses", printer.Table[ipam.Lease]{Headers: true, Columns: d.columns()}, d.leases); err != nil {
+	if err := printer.Indented(&b, "Addresses", printer.Table[lease.Lease]{Headers: true, Columns: d.columns()}, d.leases); err != nil {
 		return err
 	}
 	printer.Section(&b, "Events", resource.EventLines(d.App, d.events))
@@ -81,16 +81,16 @@ func namespacesText(names []string) string {
 	return "pods of " + app.Those("namespace", names)
 }
 
-func (d *claimDescription) columns() []printer.Column[ipam.Lease] {
-	return []printer.Column[ipam.Lease]{
-		{Name: "ADDRESS", Cell: func(l ipam.Lease) string { return l.Addr.String() }},
-		{Name: "POOL", Cell: func(l ipam.Lease) string { return l.Pool }},
+func (d *claimDescription) columns() []printer.Column[lease.Lease] {
+	return []printer.Column[lease.Lease]{
+		{Name: "ADDRESS", Cell: func(l lease.Lease) string { return l.Addr.String() }},
+		{Name: "POOL", Cell: func(l lease.Lease) string { return l.Pool }},
 		{Name: "STATUS", Cell: resource.StatusText},
 		{Name: "POD", Cell: resource.PodText},
-		{Name: "HOST", Cell: func(l ipam.Lease) string { return resource.AddrText(l.Host) }},
-		{Name: "FOR", Cell: func(l ipam.Lease) string { return printers.EscapeTerminal(l.PodPrimaryKey) }},
-		{Name: "UNTIL", Cell: func(l ipam.Lease) string { return resource.UntilText(l.ExpiredTime) }},
-		{Name: "AGE", Cell: func(l ipam.Lease) string { return d.Age(l.Updated) }},
+		{Name: "HOST", Cell: func(l lease.Lease) string { return resource.AddrText(l.Host) }},
+		{Name: "FOR", Cell: func(l lease.Lease) string { return printers.EscapeTerminal(l.PodPrimaryKey) }},
+		{Name: "UNTIL", Cell: func(l lease.Lease) string { return resource.UntilText(l.ExpiredTime) }},
+		{Name: "AGE", Cell: func(l lease.Lease) string { return d.Age(l.Updated) }},
 	}
 }
 

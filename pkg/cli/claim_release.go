@@ -14,6 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 type claimRelease struct {
@@ -60,7 +61,7 @@ func (v *claimRelease) Validate() (err error) {
 	if v.only, err = resource.ParseAddresses(v.texts); err != nil {
 		return err
 	}
-	if err := app.CheckText("--reason", v.reason, ipam.MaxPastReason); err != nil {
+	if err := app.CheckText("--reason", v.reason, lease.MaxPastReason); err != nil {
 		return err
 	}
 	return v.output.Validate()
@@ -84,7 +85,7 @@ func (v *claimRelease) Run(ctx context.Context) error {
 		return err
 	}
 	if len(v.only) > 0 {
-		all = slices.DeleteFunc(all, func(l ipam.Lease) bool { return !slices.Contains(v.only, l.Addr) })
+		all = slices.DeleteFunc(all, func(l lease.Lease) bool { return !slices.Contains(v.only, l.Addr) })
 	}
 	kept := v.sort(key.String(), all)
 	leasing.WarnRefill(ctx, v.App, kept)
@@ -101,10 +102,10 @@ func (v *claimRelease) Run(ctx context.Context) error {
 }
 
 // known refuses addresses that are not the claim's.
-func (v *claimRelease) known(name string, all []ipam.Lease) error {
+func (v *claimRelease) known(name string, all []lease.Lease) error {
 	var failed app.Several
 	for _, a := range v.only {
-		if !slices.ContainsFunc(all, func(l ipam.Lease) bool { return l.Addr == a }) {
+		if !slices.ContainsFunc(all, func(l lease.Lease) bool { return l.Addr == a }) {
 			failed = append(failed, app.Refuse(ipam.ReasonAddressNotHeld, "claim %s does not have address %s", name, a).
 				WithHint("see what it has: bcsnetctl claim describe %s", name))
 		}
@@ -116,9 +117,9 @@ func (v *claimRelease) known(name string, all []ipam.Lease) error {
 }
 
 // sort says what becomes of the addresses, and returns those that are kept.
-func (v *claimRelease) sort(name string, all []ipam.Lease) (kept []ipam.Lease) {
+func (v *claimRelease) sort(name string, all []lease.Lease) (kept []lease.Lease) {
 	for _, l := range all {
-		if l.State != ipam.Active {
+		if l.State != lease.Active {
 			kept = append(kept, l)
 			v.Say.Start("%s of pool %s: %s; no pod has it, and it goes back to the pool", l.Addr, l.Pool, resource.RetainedText(l))
 			continue

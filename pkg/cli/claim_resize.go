@@ -18,6 +18,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // unbounded is what stands for no bound on the command line.
@@ -107,11 +108,11 @@ func (v *claimResize) Run(ctx context.Context) error {
 }
 
 // effect says what the new size does to the addresses that the claim has.
-func (v *claimResize) effect(leases []ipam.Lease) {
+func (v *claimResize) effect(leases []lease.Lease) {
 	if v.replicas == nil {
 		return
 	}
-	families := map[ipaddr.Family][]ipam.Lease{}
+	families := map[ipaddr.Family][]lease.Lease{}
 	for _, l := range leases {
 		f := ipaddr.FamilyOf(l.Addr)
 		families[f] = append(families[f], l)

@@ -5,8 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/fields"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // findKind is one kind of thing by which addresses are found.
@@ -19,7 +19,7 @@ type findKind struct {
 	selector func(text string) string
 	// begins says whether a lease has to do with something that begins with the text; nil where only the
 	// whole text counts.
-	begins func(l ipam.Lease, text string) bool
+	begins func(l lease.Lease, text string) bool
 }
 
 // minID is how many digits of a container ID are enough.
@@ -39,7 +39,7 @@ func findKinds() []findKind {
 				}
 				return equalTo("status.podName", text)
 			},
-			begins: func(l ipam.Lease, text string) bool {
+			begins: func(l lease.Lease, text string) bool {
 				if namespace, pod, both := strings.Cut(text, "/"); both {
 					return l.Namespace == namespace && l.PodName != "" && strings.HasPrefix(l.PodName, pod)
 				}
@@ -50,7 +50,7 @@ func findKinds() []findKind {
 			flag: "container", noun: "container", help: "the ID of a container, or its first 4 digits or more",
 			may:      func(text string) bool { return !strings.Contains(text, "/") && len(text) >= minID && !isAddress(text) },
 			selector: func(text string) string { return equalTo("status.containerID", text) },
-			begins:   func(l ipam.Lease, text string) bool { return strings.HasPrefix(l.ContainerID, text) },
+			begins:   func(l lease.Lease, text string) bool { return strings.HasPrefix(l.ContainerID, text) },
 		},
 		{
 			flag: "host", noun: "host", help: "the IP of a host",
@@ -69,7 +69,7 @@ func findKinds() []findKind {
 			flag: "for", noun: "--for name", help: "a name given to ip allocate --for",
 			may:      func(string) bool { return true },
 			selector: func(text string) string { return equalTo("status.owner", text) },
-			begins:   func(l ipam.Lease, text string) bool { return strings.HasPrefix(l.Owner, text) },
+			begins:   func(l lease.Lease, text string) bool { return strings.HasPrefix(l.Owner, text) },
 		},
 	}
 }

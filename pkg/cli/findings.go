@@ -8,30 +8,30 @@ import (
 	"strings"
 
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // findings are addresses, each once, and by what they were found.
 type findings struct {
-	rows map[netip.Addr]ipam.Lease
+	rows map[netip.Addr]lease.Lease
 	by   map[string]int
 }
 
 func newFindings() *findings {
-	return &findings{rows: map[netip.Addr]ipam.Lease{}, by: map[string]int{}}
+	return &findings{rows: map[netip.Addr]lease.Lease{}, by: map[string]int{}}
 }
 
-func (f *findings) add(l ipam.Lease, noun string) {
+func (f *findings) add(l lease.Lease, noun string) {
 	f.rows[l.Addr] = l
 	f.by[noun]++
 }
 
-func (f *findings) sorted() []ipam.Lease {
-	var out []ipam.Lease
+func (f *findings) sorted() []lease.Lease {
+	var out []lease.Lease
 	for _, l := range f.rows {
 		out = append(out, l)
 	}
-	slices.SortFunc(out, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
+	slices.SortFunc(out, func(a, b lease.Lease) int { return a.Addr.Compare(b.Addr) })
 	return out
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -35,7 +36,7 @@ type freeAddresses struct {
 // freeOf are the free addresses that belong to what the query finds: those of one pool, unless it asks for what only
 // addresses with an object have.
 func freeOf(ctx context.Context, q *resource.LeaseQuery, s *app.App) (*freeAddresses, error) {
-	if q.Pool == "" || q.Host+q.Namespace+q.Pod+q.Fields+q.Labels != "" || q.Status != "" && q.Status != ipam.Available.String() {
+	if q.Pool == "" || q.Host+q.Namespace+q.Pod+q.Fields+q.Labels != "" || q.Status != "" && q.Status != lease.Available.String() {
 		return nil, nil
 	}
 	api, err := resource.NewPools(s)
@@ -111,7 +112,7 @@ func (f *freeAddresses) upTo(out []resource.LeaseRow, below netip.Addr) ([]resou
 			}
 		}
 		if !f.held[f.next] {
-			out = append(out, resource.LeaseRow{Lease: &ipam.Lease{Addr: f.next, Params: f.pool.Params()}})
+			out = append(out, resource.LeaseRow{Lease: &lease.Lease{Addr: f.next, Params: f.pool.Params()}})
 		}
 		f.advance()
 	}
@@ -144,7 +145,7 @@ func heldElsewhere(ctx context.Context, s *app.App, api *resource.Pools, p ipam.
 	if !shared {
 		return held, nil
 	}
-	query := resource.LeaseQuery{Selectors: resource.Selectors{Fields: "spec.pool!=" + p.Name + ",status.status!=" + ipam.Available.String()}}
+	query := resource.LeaseQuery{Selectors: resource.Selectors{Fields: "spec.pool!=" + p.Name + ",status.status!=" + lease.Available.String()}}
 	return held, query.Each(ctx, s, false, func(r resource.LeaseRow) error {
 		if p.Plan.Usable.Contains(r.Addr) {
 			held[r.Addr] = true

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 func poolOf(t *testing.T, available ...string) ipam.Pool {
@@ -21,7 +22,7 @@ func poolOf(t *testing.T, available ...string) ipam.Pool {
 
 func rowsOf(addrs ...string) (rows []resource.LeaseRow) {
 	for _, a := range addrs {
-		rows = append(rows, resource.LeaseRow{Lease: &ipam.Lease{Addr: netip.MustParseAddr(a), State: ipam.Active}})
+		rows = append(rows, resource.LeaseRow{Lease: &lease.Lease{Addr: netip.MustParseAddr(a), State: lease.Active}})
 	}
 	return rows
 }
@@ -64,7 +65,7 @@ func TestFreeAddresses(t *testing.T) {
 			}
 			for _, r := range rows {
 				text := r.Addr.String()
-				if r.State == ipam.Available {
+				if r.State == lease.Available {
 					text += " free"
 				}
 				got = append(got, text)

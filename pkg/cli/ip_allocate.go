@@ -15,6 +15,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // maxOwner is how long the name of an owner may be, in bytes; the schema has the same bound.
@@ -105,7 +106,7 @@ func (v *ipAllocate) Run(ctx context.Context) error {
 	if err != nil {
 		return v.unsettled(ctx, asking, err)
 	}
-	var held, fresh []ipam.Lease
+	var held, fresh []lease.Lease
 	for _, g := range got {
 		if g.StartedAt.Equal(v.request.StartedAt) {
 			fresh = append(fresh, g.Lease)
@@ -154,7 +155,7 @@ func (v *ipAllocate) propose(ctx context.Context, a *leasing.Allocator) error {
 }
 
 // tell says what the name has, also when it cannot be printed.
-func (v *ipAllocate) tell(held, fresh []ipam.Lease) error {
+func (v *ipAllocate) tell(held, fresh []lease.Lease) error {
 	err := resource.PrintLeases(v.App, &v.output, resource.LeaseColumns(v.App, false), append(held, fresh...))
 	for _, l := range held {
 		v.Say.Note("%s has %s of pool %s already", v.owner, l.Addr, l.Pool)

@@ -16,6 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 type ipDescribe struct {
@@ -37,7 +38,7 @@ Of a free address, which pool hands it out, or why nobody gets it.
 - reads addresses from standard input, one a line.`,
 		Example: `  bcsnetctl ip describe 10.0.0.20
   bcsnetctl ip describe 10.0.0.20 -o yaml`,
-		ValidArgsFunction: resource.CompleteAddresses(s, ipam.Active, ipam.Reserved),
+		ValidArgsFunction: resource.CompleteAddresses(s, lease.Active, lease.Reserved),
 	}
 	v.output.AddToChange(cmd)
 	return resource.Under(group, cmd)
@@ -95,7 +96,7 @@ func (v *ipDescribe) Run(ctx context.Context) error {
 
 // addressView is what is known of an address.
 type addressView struct {
-	ipam.Lease
+	lease.Lease
 	// stored is the object; nil where there is none.
 	stored *unstructured.Unstructured
 	// pod is what became of the holder's pod, unread why that is not known.
@@ -116,17 +117,17 @@ type addressView struct {
 
 // views puts together what was read, and reads what became of the pods.
 func (v *ipDescribe) views(ctx context.Context, plans *ipam.Index, objects []*unstructured.Unstructured) ([]addressView, error) {
-	all := make([]ipam.Lease, len(objects))
+	all := make([]lease.Lease, len(objects))
 	free := false
 	for i, o := range objects {
-		all[i] = ipam.Lease{Addr: v.addrs[i]}
+		all[i] = lease.Lease{Addr: v.addrs[i]}
 		if o != nil {
 			var err error
 			if all[i], err = resource.ReadLease(o); err != nil {
 				return nil, err
 			}
 		}
-		free = free || all[i].State == ipam.Available
+		free = free || all[i].State == lease.Available
 		plans.Wrote(all[i])
 	}
 	if free {

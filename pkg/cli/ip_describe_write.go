@@ -11,6 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // write prints addresses one after the other.
@@ -36,7 +37,7 @@ func (v *ipDescribe) head(b *bytes.Buffer, a addressView) {
 	}
 	line("Address", "%s", a.text())
 	state := a.State.String()
-	if a.State == ipam.Available {
+	if a.State == lease.Available {
 		state = "free"
 		switch {
 		case a.cooling():
@@ -51,11 +52,11 @@ func (v *ipDescribe) head(b *bytes.Buffer, a addressView) {
 	if a.Deleting {
 		state += ", and its object is being deleted"
 	}
-	fmt.Fprintf(b, "%-12s %s\n", "State:", v.Terminal.Paint(map[ipam.State]terminal.Color{ipam.Available: terminal.Green, ipam.Active: terminal.Cyan, ipam.Reserved: terminal.Yellow}[a.State], state))
+	fmt.Fprintf(b, "%-12s %s\n", "State:", v.Terminal.Paint(map[lease.State]terminal.Color{lease.Available: terminal.Green, lease.Active: terminal.Cyan, lease.Reserved: terminal.Yellow}[a.State], state))
 	if why := a.why(); why != "" {
 		line("Why", "%s", why)
 	}
-	if a.State == ipam.Active {
+	if a.State == lease.Active {
 		line("Held by", "%s", a.holder())
 	}
 	if c := resource.Reservation(a.Lease); c.By != "" {
@@ -81,7 +82,7 @@ func (v *ipDescribe) head(b *bytes.Buffer, a addressView) {
 
 // cooling is true for a free address that only its pool's cooldown keeps.
 func (a addressView) cooling() bool {
-	return a.State == ipam.Available && a.refusal != nil && a.refusal.Reason == ipam.ReasonAddressCooling
+	return a.State == lease.Available && a.refusal != nil && a.refusal.Reason == ipam.ReasonAddressCooling
 }
 
 // text is the address with what goes with it.
@@ -128,7 +129,7 @@ func (a addressView) pool() string {
 		name += ", which does not exist any more"
 	case a.named.Terminating:
 		name += ", which is being deleted"
-	case a.named.Valid() && !a.named.Plan.Usable.Contains(a.Addr) && a.State != ipam.Available:
+	case a.named.Valid() && !a.named.Plan.Usable.Contains(a.Addr) && a.State != lease.Available:
 		name += ", which does not list it any more (it drains)"
 	}
 	if a.Pool != "" && a.serving.Name != "" && a.serving.Name != a.Pool {
@@ -140,7 +141,7 @@ func (a addressView) pool() string {
 // why is why nobody gets a free address; empty where somebody may.
 func (a addressView) why() string {
 	switch {
-	case a.State != ipam.Available || a.refusal == nil:
+	case a.State != lease.Available || a.refusal == nil:
 		return ""
 	case a.near != "":
 		return "it is in no pool; the nearest is pool " + a.near
@@ -156,7 +157,7 @@ func (v *ipDescribe) earlier(b *bytes.Buffer, a addressView) error {
 			rows = append(rows, r)
 		}
 	}
-	if resource.Reservation(a.Lease) != (ipam.Change{}) {
+	if resource.Reservation(a.Lease) != (lease.Change{}) {
 		rows = rows[1:] // the head tells
 	}
 	if len(rows) == 0 {
@@ -182,16 +183,16 @@ func (v *ipDescribe) next(a addressView) []string {
 			lines = append(lines, line("see its claim", "bcsnetctl claim describe "+a.Claim)...)
 		}
 		return lines
-	case a.State == ipam.Reserved:
+	case a.State == lease.Reserved:
 		return line("have it handed out again", "bcsnetctl ip unreserve "+addr)
-	case a.State == ipam.Active && a.pod.Lives:
+	case a.State == lease.Active && a.pod.Lives:
 		return append(line("delete the pod, which gives it back", "kubectl -n "+a.Namespace+" delete pod "+a.PodName),
 			line("take it from the pod that lives", "bcsnetctl ip release "+addr+" --force")...)
-	case a.State == ipam.Active && a.pod.MayRun:
+	case a.State == lease.Active && a.pod.MayRun:
 		return line("take it away before that is sure", "bcsnetctl ip release "+addr+" --force")
-	case a.State == ipam.Active && a.Retained():
+	case a.State == lease.Active && a.Retained():
 		return line("leave it to its claim alone", "bcsnetctl ip release "+addr)
-	case a.State == ipam.Active:
+	case a.State == lease.Active:
 		return line("free it", "bcsnetctl ip release "+addr)
 	case a.refusal == nil, a.cooling():
 		return line("set it aside", "bcsnetctl ip reserve "+addr+" --reason TEXT")

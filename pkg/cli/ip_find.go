@@ -16,6 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -111,7 +112,7 @@ func (v *ipFind) Run(ctx context.Context) error {
 		return v.nothing()
 	}
 	rows := found.sorted()
-	if err := printer.Sorted(&v.output.Sort, rows, func(l ipam.Lease) (printer.SortKey, error) { return resource.LeaseSortKey(&v.output.Sort, l) }); err != nil {
+	if err := printer.Sorted(&v.output.Sort, rows, func(l lease.Lease) (printer.SortKey, error) { return resource.LeaseSortKey(&v.output.Sort, l) }); err != nil {
 		return err
 	}
 	if err := resource.PrintLeases(v.App, &v.output, resource.LeaseColumns(v.App, !v.active), rows); err != nil {
@@ -124,14 +125,14 @@ func (v *ipFind) Run(ctx context.Context) error {
 // exactly asks the API server for each kind.
 func (v *ipFind) exactly(ctx context.Context, leases *store.Client) (*findings, error) {
 	kinds := v.kinds()
-	parts := make([][]ipam.Lease, len(kinds))
+	parts := make([][]lease.Lease, len(kinds))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, k := range kinds {
 		group.Go(func() (err error) {
 			if k.selector == nil {
 				l, err := leases.Get(ctx, netip.MustParseAddr(v.text)) // may has seen that it is one
 				if err == nil {
-					parts[i] = []ipam.Lease{l}
+					parts[i] = []lease.Lease{l}
 				}
 				if errors.Is(err, store.ErrNotFound) && !resource.NoSuchResource(err) {
 					err = nil
@@ -159,7 +160,7 @@ func (v *ipFind) exactly(ctx context.Context, leases *store.Client) (*findings, 
 // beginning reads all addresses that somebody has.
 func (v *ipFind) beginning(ctx context.Context, leases *store.Client) (*findings, error) {
 	found, kinds := newFindings(), v.kinds()
-	return found, leases.Each(ctx, "status.status!="+ipam.Available.String(), func(l ipam.Lease) error {
+	return found, leases.Each(ctx, "status.status!="+lease.Available.String(), func(l lease.Lease) error {
 		for _, k := range kinds {
 			if k.begins != nil && v.counts(l) && k.begins(l, v.text) {
 				found.add(l, k.noun)
@@ -169,8 +170,8 @@ func (v *ipFind) beginning(ctx context.Context, leases *store.Client) (*findings
 	})
 }
 
-func (v *ipFind) counts(l ipam.Lease) bool {
-	return l.State == ipam.Active || l.State == ipam.Reserved && !v.active
+func (v *ipFind) counts(l lease.Lease) bool {
+	return l.State == lease.Active || l.State == lease.Reserved && !v.active
 }
 
 // what are the addresses that count, in words.

@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 type ipHistory struct {
@@ -34,7 +34,7 @@ address back because the pod had gone. An address remembers its last 3 rows.
 - reads addresses from standard input, one a line.`,
 		Example: `  bcsnetctl ip history 10.0.0.20
   bcsnetctl ip history 10.0.0.20 10.0.0.21 -o json`,
-		ValidArgsFunction: resource.CompleteAddresses(s, ipam.Active, ipam.Reserved),
+		ValidArgsFunction: resource.CompleteAddresses(s, lease.Active, lease.Reserved),
 	}
 	v.output.AddToViews(cmd)
 	v.output.AddSort(cmd, ".since")
@@ -81,7 +81,7 @@ func (v *ipHistory) Run(ctx context.Context) error {
 // pastRow is one holder of an address, or one thing that was done to it.
 type pastRow struct {
 	addr netip.Addr
-	ipam.Past
+	lease.Past
 	// current: it is so now, and has no end.
 	current bool
 }
@@ -95,18 +95,18 @@ const (
 )
 
 // pastRows are what is known of an address, newest first.
-func pastRows(l ipam.Lease) (rows []pastRow) {
+func pastRows(l lease.Lease) (rows []pastRow) {
 	switch l.State {
-	case ipam.Active:
-		rows = append(rows, pastRow{l.Addr, ipam.Past{Holder: l.Who(), Host: l.Host, Since: l.Updated, Change: ipam.Change{Verb: whatHolds}}, true})
-	case ipam.Reserved:
+	case lease.Active:
+		rows = append(rows, pastRow{l.Addr, lease.Past{Holder: l.Who(), Host: l.Host, Since: l.Updated, Change: lease.Change{Verb: whatHolds}}, true})
+	case lease.Reserved:
 		change := resource.Reservation(l)
 		change.Verb = whatReserved
 		if l.Claim != "" {
-			change = ipam.Change{Verb: whatKept}
+			change = lease.Change{Verb: whatKept}
 		}
-		rows = append(rows, pastRow{l.Addr, ipam.Past{Holder: resource.ClaimHolder(l), Since: l.Updated, Change: change}, true})
-	case ipam.Available:
+		rows = append(rows, pastRow{l.Addr, lease.Past{Holder: resource.ClaimHolder(l), Since: l.Updated, Change: change}, true})
+	case lease.Available:
 	}
 	for _, p := range l.History.Entries() {
 		if p.Verb == "" {

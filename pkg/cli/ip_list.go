@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 func newIP(s *app.App) *cobra.Command {
@@ -56,7 +56,7 @@ as Kept: its pod is the one that had it last.`,
 	follow.AddWatch(&v.output, cmd)
 	v.query.AddTo(s, cmd)
 	cmd.Flags().StringVar(&v.query.Status, "status", "", "only addresses that are `STATUS`: Available, Active or Reserved")
-	app.Complete(cmd, "status", ipam.Available.String(), ipam.Active.String(), ipam.Reserved.String())
+	app.Complete(cmd, "status", lease.Available.String(), lease.Active.String(), lease.Reserved.String())
 	return cmd
 }
 

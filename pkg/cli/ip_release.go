@@ -14,6 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 type ipRelease struct {
@@ -47,7 +48,7 @@ input, one entry a line. What fails can be run again: it does the rest.`,
 		Example: `  bcsnetctl ip release 10.0.0.20 --dry-run=client
   bcsnetctl ip release 10.0.0.20 10.0.0.32-10.0.0.63 --force --yes --reason "node lost"
   bcsnetctl ip release 10.0.0.20 --force`,
-		ValidArgsFunction: resource.CompleteLeases(s, resource.LeaseQuery{Status: ipam.Active.String()}, resource.Retained()),
+		ValidArgsFunction: resource.CompleteLeases(s, resource.LeaseQuery{Status: lease.Active.String()}, resource.Retained()),
 	}
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&v.force, "force", false, "also take the address of a pod that lives, or may still run")
@@ -66,7 +67,7 @@ func (v *ipRelease) Validate() (err error) {
 	if v.addrs, err = resource.ParseSets(v.args); err != nil {
 		return err
 	}
-	if err := app.CheckText("--reason", v.reason, ipam.MaxPastReason); err != nil {
+	if err := app.CheckText("--reason", v.reason, lease.MaxPastReason); err != nil {
 		return err
 	}
 	return v.output.Validate()
@@ -99,18 +100,18 @@ func (v *ipRelease) Run(ctx context.Context) error {
 }
 
 // check refuses, before anything is written, what must not be released. It returns what is held.
-func (v *ipRelease) check(ctx context.Context, all []ipam.Lease) (held []ipam.Lease, err error) {
+func (v *ipRelease) check(ctx context.Context, all []lease.Lease) (held []lease.Lease, err error) {
 	var failed app.Several
-	var free []ipam.Lease
+	var free []lease.Lease
 	pods, unread := resource.PodStates(ctx, v.App, all)
 	for i, l := range all {
 		switch {
 		case l.IsRetained():
 			held = append(held, l)
-		case l.State == ipam.Reserved:
+		case l.State == lease.Reserved:
 			failed = append(failed, app.Refuse(app.ReasonAddressReserved, "address %s is reserved: nobody holds it", l.Addr).
 				WithHint("to have it handed out again: bcsnetctl ip unreserve %s", l.Addr))
-		case l.State == ipam.Available:
+		case l.State == lease.Available:
 			free = append(free, l)
 		case unread[i] != nil && !v.force:
 			failed = append(failed, fmt.Errorf("whether the holder of %s lives is unknown: %w", l.Addr, unread[i]))
@@ -132,7 +133,7 @@ func (v *ipRelease) check(ctx context.Context, all []ipam.Lease) (held []ipam.Le
 		return nil, resource.NoneDone(v.App, len(all), "released", failed)
 	}
 	for i, l := range all {
-		if l.State != ipam.Available {
+		if l.State != lease.Available {
 			v.announce(l, pods[i], unread[i])
 		}
 	}
@@ -147,7 +148,7 @@ func (v *ipRelease) check(ctx context.Context, all []ipam.Lease) (held []ipam.Le
 }
 
 // known refuses addresses that are in no pool and have no object: they are misspelt.
-func (v *ipRelease) known(ctx context.Context, free []ipam.Lease) (failed app.Several, err error) {
+func (v *ipRelease) known(ctx context.Context, free []lease.Lease) (failed app.Several, err error) {
 	var x *ipam.Index
 	var outside []netip.Addr
 	var why *ipam.Refusal
@@ -168,13 +169,13 @@ func (v *ipRelease) known(ctx context.Context, free []ipam.Lease) (failed app.Se
 }
 
 // announce says what releasing an address does.
-func (v *ipRelease) announce(l ipam.Lease, pod resource.PodState, unread error) {
+func (v *ipRelease) announce(l lease.Lease, pod resource.PodState, unread error) {
 	what := fmt.Sprintf("%s of pool %s: %s", l.Addr, l.Pool, l.Where())
-	if l.State == ipam.Active && l.Retained() {
+	if l.State == lease.Active && l.Retained() {
 		what += ", by claim " + l.Claim + ", for which it stays reserved"
 	}
 	switch {
-	case l.State == ipam.Reserved:
+	case l.State == lease.Reserved:
 		v.Say.Start("%s of pool %s: %s; no pod has it, and it goes back to the pool", l.Addr, l.Pool, resource.RetainedText(l))
 	case unread != nil:
 		v.Say.Warn("%s; it is unknown whether the pod lives: %v", what, unread)
@@ -192,10 +193,10 @@ func (v *ipRelease) announce(l ipam.Lease, pod resource.PodState, unread error) 
 }
 
 // sayKept says which of the addresses that were released are not free.
-func (v *ipRelease) sayKept(released []ipam.Lease) {
+func (v *ipRelease) sayKept(released []lease.Lease) {
 	var addrs []netip.Addr
 	for _, l := range released {
-		if l.State == ipam.Active && l.Retained() {
+		if l.State == lease.Active && l.Retained() {
 			addrs = append(addrs, l.Addr)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // ipReserve is the commands ip reserve and ip unreserve.
@@ -68,7 +68,7 @@ func (v *ipReserve) Validate() (err error) {
 	if err := resource.NotTooMany(ipaddr.SetOf(resource.RangesOf(v.Entries)...)); err != nil {
 		return err
 	}
-	if err := app.CheckText("--reason", v.Reason, ipam.MaxPastReason); err != nil {
+	if err := app.CheckText("--reason", v.Reason, lease.MaxPastReason); err != nil {
 		return err
 	}
 	return v.Output.Validate()

@@ -9,7 +9,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/follow"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 func newLease(s *app.App) *cobra.Command {
@@ -30,7 +30,7 @@ type leaseList struct {
 }
 
 func newLeaseList(s *app.App) *cobra.Command {
-	v := &leaseList{App: s, query: resource.LeaseQuery{Status: ipam.Active.String()}}
+	v := &leaseList{App: s, query: resource.LeaseQuery{Status: lease.Active.String()}}
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls", "get"}, Args: app.Takes(0, 0), RunE: app.Runs(v),
 		Short: "List the addresses in use and who holds them",

@@ -8,19 +8,19 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // listing prints rows as they come in order, and counts them.
 type listing struct {
 	output *printer.Output
-	table  *printer.GrowingTable[ipam.Lease]
+	table  *printer.GrowingTable[lease.Lease]
 	w      io.Writer
 	// stream prints the formats of objects that need not wait for the end; nil for others.
 	stream *printer.ListStream
 	status string // only this one; empty is any
 	free   *freeAddresses
-	counts map[ipam.State]int
+	counts map[lease.State]int
 	rests  *resource.Cooldowns
 	// cooling is how many of them rest.
 	cooling int
@@ -51,7 +51,7 @@ func (l *listing) read(r resource.LeaseRow) (_ resource.LeaseRow, err error) {
 	switch {
 	case l.stream != nil:
 		r.Text, err = l.stream.Text(r.Object)
-		r.Object, r.Lease = nil, &ipam.Lease{Addr: r.Addr, State: r.State, Version: r.Version} // the text says the rest
+		r.Object, r.Lease = nil, &lease.Lease{Addr: r.Addr, State: r.State, Version: r.Version} // the text says the rest
 	case l.output.Printer == nil || l.output.Names():
 		r.Object = nil
 	}
@@ -112,7 +112,7 @@ func (l *listing) end() error {
 
 func (l *listing) print(rows []resource.LeaseRow) error {
 	if l.output.Printer == nil {
-		leases := make([]ipam.Lease, 0, len(rows))
+		leases := make([]lease.Lease, 0, len(rows))
 		for _, r := range rows {
 			leases = append(leases, *r.Lease)
 		}

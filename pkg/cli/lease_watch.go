@@ -15,12 +15,12 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // watchLeases shows what the query finds, and then what changes. An address that the query no longer matches has left
 // the list, like one whose object is gone; it is shown as it was in it.
-func watchLeases(ctx context.Context, q *resource.LeaseQuery, s *app.App, o *printer.Output, columns []printer.Column[ipam.Lease], summary func(map[ipam.State]int) string) error {
+func watchLeases(ctx context.Context, q *resource.LeaseQuery, s *app.App, o *printer.Output, columns []printer.Column[lease.Lease], summary func(map[lease.State]int) string) error {
 	rows := make([]printer.Column[resource.LeaseRow], 0, len(columns))
 	for _, c := range columns {
 		rows = append(rows, printer.Column[resource.LeaseRow]{Name: c.Name, Wide: c.Wide, Least: c.Least, Cell: func(r resource.LeaseRow) string { return c.Cell(*r.Lease) }})
@@ -34,7 +34,7 @@ func watchLeases(ctx context.Context, q *resource.LeaseQuery, s *app.App, o *pri
 	}
 	show := func(w io.Writer, r resource.LeaseRow) error { return o.Object(w, r.Object) }
 	note := func(all []resource.LeaseRow) string {
-		counts := map[ipam.State]int{}
+		counts := map[lease.State]int{}
 		for _, r := range all {
 			counts[r.State]++
 		}
@@ -49,10 +49,10 @@ func watchLeases(ctx context.Context, q *resource.LeaseQuery, s *app.App, o *pri
 }
 
 // countText says how many addresses there are, and in which states.
-func countText(counts map[ipam.State]int) string {
+func countText(counts map[lease.State]int) string {
 	total := 0
 	var parts []string
-	for _, state := range []ipam.State{ipam.Active, ipam.Reserved, ipam.Available} {
+	for _, state := range []lease.State{lease.Active, lease.Reserved, lease.Available} {
 		if n := counts[state]; n > 0 {
 			total += n
 			parts = append(parts, fmt.Sprintf("%d %s", n, state))
@@ -65,6 +65,6 @@ func countText(counts map[ipam.State]int) string {
 }
 
 // useText says how many addresses are in use.
-func useText(counts map[ipam.State]int) string {
-	return humanize.Plural(counts[ipam.Active], "address") + " in use"
+func useText(counts map[lease.State]int) string {
+	return humanize.Plural(counts[lease.Active], "address") + " in use"
 }

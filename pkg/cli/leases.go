@@ -11,13 +11,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // tally is what a query found.
 type tally struct {
-	counts map[ipam.State]int
+	counts map[lease.State]int
 	// cooling is how many of the Available ones rest.
 	cooling int
 	// late came out of order, and unlisted are free ones that were left out.
@@ -26,7 +26,7 @@ type tally struct {
 }
 
 // printList prints what the query finds, in order and as soon as the order is known.
-func printList(ctx context.Context, q *resource.LeaseQuery, s *app.App, o *printer.Output, columns []printer.Column[ipam.Lease]) (tally, error) {
+func printList(ctx context.Context, q *resource.LeaseQuery, s *app.App, o *printer.Output, columns []printer.Column[lease.Lease]) (tally, error) {
 	// The API server is what one waits for; memory may cost some time of the processor.
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
 	free, err := freeOf(ctx, q, s)
@@ -34,8 +34,8 @@ func printList(ctx context.Context, q *resource.LeaseQuery, s *app.App, o *print
 		return tally{}, err
 	}
 	l := &listing{
-		output: o, table: &printer.GrowingTable[ipam.Lease]{Table: printer.NewTable(o, columns)}, w: s.Out,
-		stream: printer.NewListStream(o), status: q.Status, free: free, counts: map[ipam.State]int{}, rests: q.Rests,
+		output: o, table: &printer.GrowingTable[lease.Lease]{Table: printer.NewTable(o, columns)}, w: s.Out,
+		stream: printer.NewListStream(o), status: q.Status, free: free, counts: map[lease.State]int{}, rests: q.Rests,
 	}
 	asked := *q
 	if free != nil {

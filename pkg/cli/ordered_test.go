@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // drawSubnets are a few small subnets, disjoint and in order, that lie where names and numbers disagree.
@@ -92,7 +92,7 @@ func TestOrdered(t *testing.T) {
 			},
 		}
 		for _, a := range sent {
-			if err := rows.take(resource.LeaseRow{Lease: &ipam.Lease{Addr: a}}); err != nil {
+			if err := rows.take(resource.LeaseRow{Lease: &lease.Lease{Addr: a}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -124,7 +124,7 @@ func TestOrderedEarly(t *testing.T) {
 		},
 	}
 	for i, a := range sent {
-		if err := rows.take(resource.LeaseRow{Lease: &ipam.Lease{Addr: a}}); err != nil {
+		if err := rows.take(resource.LeaseRow{Lease: &lease.Lease{Addr: a}}); err != nil {
 			t.Fatal(err)
 		}
 		if i == firstPart && passed == 0 {

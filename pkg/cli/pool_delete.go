@@ -13,7 +13,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/follow"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 type poolDelete struct {
@@ -87,14 +87,14 @@ func (v *poolDelete) radius(ctx context.Context, p resource.Pool) (waits int) {
 	}
 	reserved := 0
 	byClaim := map[string]int{}
-	held, err := resource.HeldLeases(ctx, v.App, resource.LeaseQuery{Pool: p.Name, Selectors: resource.TakenOnly()}, func(l ipam.Lease) bool {
+	held, err := resource.HeldLeases(ctx, v.App, resource.LeaseQuery{Pool: p.Name, Selectors: resource.TakenOnly()}, func(l lease.Lease) bool {
 		switch {
 		case l.IsRetained():
 			byClaim[l.Claim]++
-		case l.State == ipam.Reserved:
+		case l.State == lease.Reserved:
 			reserved++
 		}
-		return l.State == ipam.Active
+		return l.State == lease.Active
 	})
 	use := "none in use"
 	switch {

@@ -11,6 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -96,8 +97,8 @@ type hostUse struct {
 }
 
 // take counts one address.
-func (d *description) take(l ipam.Lease) error {
-	if l.State == ipam.Available {
+func (d *description) take(l lease.Lease) error {
+	if l.State == lease.Available {
 		return nil
 	}
 	for _, ns := range l.ChargedTo() {
@@ -111,7 +112,7 @@ func (d *description) take(l ipam.Lease) error {
 		u = &hostUse{host: l.Host}
 		d.byHost[l.Host] = u
 	}
-	if l.State == ipam.Active {
+	if l.State == lease.Active {
 		d.active++
 		u.active++
 	} else {

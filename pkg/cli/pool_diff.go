@@ -14,6 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -176,11 +177,11 @@ func (v *poolDiff) ask(ctx context.Context, api *resource.Pools, m manifest, c p
 // would be after it.
 func changeEffects(ctx context.Context, s *app.App, before, after resource.Pool, next map[string]ipam.Pool) (poolEffects, error) {
 	var was ipam.Pool
-	var held []ipam.Lease
+	var held []lease.Lease
 	if before.Stored != nil {
 		was = store.Pool(before.BCSNetPool)
 		var err error
-		taken := func(l ipam.Lease) bool { return l.State != ipam.Available }
+		taken := func(l lease.Lease) bool { return l.State != lease.Available }
 		if held, err = resource.HeldLeases(ctx, s, resource.LeaseQuery{Pool: after.Name}, taken); err != nil {
 			return poolEffects{}, err
 		}

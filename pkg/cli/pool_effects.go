@@ -12,6 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // poolEffects are what a change of a pool means for leases and for other pools.
@@ -19,7 +20,7 @@ type poolEffects struct {
 	// more and fewer are the addresses that the pool would hand out beyond those of today, and no longer.
 	more, fewer *netipx.IPSet
 	// drains are the leases on addresses that the pool would lose.
-	drains []ipam.Lease
+	drains []lease.Lease
 	// cutOff are the hosts that could no longer draw and hold addresses, with how many.
 	cutOff []hostShare
 	// hostless: the pool would lose its last host.
@@ -42,7 +43,7 @@ type poolOverlap struct {
 
 // effectsOf compares a pool before and after a change. before is empty for a pool that is new; leases are
 // those of the pool that are Active or Reserved.
-func effectsOf(before, after ipam.Pool, leases []ipam.Lease, others []ipam.Pool) poolEffects {
+func effectsOf(before, after ipam.Pool, leases []lease.Lease, others []ipam.Pool) poolEffects {
 	was, is := resource.UsableOf(before), resource.UsableOf(after)
 	e := poolEffects{
 		more: ipaddr.Subtract(is, was), fewer: ipaddr.Subtract(was, is),
@@ -57,7 +58,7 @@ func effectsOf(before, after ipam.Pool, leases []ipam.Lease, others []ipam.Pool)
 		if e.fewer.Contains(l.Addr) {
 			e.drains = append(e.drains, l)
 		}
-		if l.State != ipam.Active {
+		if l.State != lease.Active {
 			continue
 		}
 		held[l.Host]++

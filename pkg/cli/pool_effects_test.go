@@ -12,6 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // poolOn is a pool as the allocator sees it, with the host 10.0.0.11.
@@ -25,8 +26,8 @@ func poolOn(t *testing.T, cidr, gateway string, available ...string) ipam.Pool {
 	return ipam.Pool{Name: "blue", Plan: plan, Hosts: map[netip.Addr]struct{}{netip.MustParseAddr("10.0.0.11"): {}}}
 }
 
-func heldOn(addr, host string) ipam.Lease {
-	l := ipam.Lease{Addr: netip.MustParseAddr(addr), State: ipam.Active, Params: ipam.Params{Pool: "blue"}}
+func heldOn(addr, host string) lease.Lease {
+	l := lease.Lease{Addr: netip.MustParseAddr(addr), State: lease.Active, Params: lease.Params{Pool: "blue"}}
 	l.Namespace, l.PodName = "default", "web-0"
 	if host != "" {
 		l.Host = netip.MustParseAddr(host)
@@ -34,8 +35,8 @@ func heldOn(addr, host string) ipam.Lease {
 	return l
 }
 
-func setApart(addr string) ipam.Lease {
-	return ipam.Lease{Addr: netip.MustParseAddr(addr), State: ipam.Reserved, Params: ipam.Params{Pool: "blue"}}
+func setApart(addr string) lease.Lease {
+	return lease.Lease{Addr: netip.MustParseAddr(addr), State: lease.Reserved, Params: lease.Params{Pool: "blue"}}
 }
 
 // TestEffects: what a change of a pool means for the leases that exist.
@@ -49,18 +50,18 @@ func TestEffects(t *testing.T) {
 	broken.Problem = "it makes no sense"
 	green := poolOn(t, subnet, gateway, "10.1.0.28-10.1.0.33")
 	green.Name = "green"
-	held := func(addr string) ipam.Lease {
+	held := func(addr string) lease.Lease {
 		l := heldOn(addr, "10.0.0.11")
 		l.Gateway = netip.MustParseAddr(gateway)
 		return l
 	}
 	tests := map[string]struct {
 		before, after ipam.Pool
-		leases        []ipam.Lease
+		leases        []lease.Lease
 		want          []string
 		touches       bool
 	}{
-		"nothing": {before: before, after: before, leases: []ipam.Lease{held("10.1.0.20")}},
+		"nothing": {before: before, after: before, leases: []lease.Lease{held("10.1.0.20")}},
 		"new": {after: before, want: []string{
 			"2 addresses would be in pool green, too: 10.1.0.28-10.1.0.29", "10 addresses more: 10.1.0.20-10.1.0.29",
 		}},
@@ -69,7 +70,7 @@ func TestEffects(t *testing.T) {
 		}},
 		"fewer": {
 			before: before, after: poolOn(t, subnet, gateway, "10.1.0.22-10.1.0.29"),
-			leases: []ipam.Lease{held("10.1.0.20"), setApart("10.1.0.21"), held("10.1.0.22"), held("10.1.0.200")}, touches: true,
+			leases: []lease.Lease{held("10.1.0.20"), setApart("10.1.0.21"), held("10.1.0.22"), held("10.1.0.200")}, touches: true,
 			want: []string{
 				"2 addresses that are held would drain: 10.1.0.20 (default/web-0 on 10.0.0.11), 10.1.0.21 (reserved)",
 				"2 addresses fewer: 10.1.0.20-10.1.0.21",
@@ -79,17 +80,17 @@ func TestEffects(t *testing.T) {
 			"2 addresses fewer: 10.1.0.20-10.1.0.21",
 		}},
 		"host": {
-			before: before, after: hostless, leases: []ipam.Lease{held("10.1.0.20"), setApart("10.1.0.21")}, touches: true,
+			before: before, after: hostless, leases: []lease.Lease{held("10.1.0.20"), setApart("10.1.0.21")}, touches: true,
 			want: []string{
 				"host 10.0.0.11 could no longer draw and holds 1 address, which stays until its pod ends",
 				"no host could draw from the pool any more",
 			},
 		},
 		"host that holds nothing": {before: before, after: hostless, want: []string{"no host could draw from the pool any more"}},
-		"host that was not in it": {before: hostless, after: hostless, leases: []ipam.Lease{held("10.1.0.20")}},
+		"host that was not in it": {before: hostless, after: hostless, leases: []lease.Lease{held("10.1.0.20")}},
 		"gateway":                 {before: before, after: moved, want: []string{"new leases would get the gateway 10.1.0.254"}},
-		"gateway that pods have":  {before: before, after: moved, leases: []ipam.Lease{held("10.1.0.20"), setApart("10.1.0.21")}, touches: true, want: []string{"new leases would get the gateway 10.1.0.254; 1 address in use keeps another until its pod ends"}},
-		"a spec that cannot be read": {before: broken, after: before, leases: []ipam.Lease{held("10.1.0.20")}, want: []string{
+		"gateway that pods have":  {before: before, after: moved, leases: []lease.Lease{held("10.1.0.20"), setApart("10.1.0.21")}, touches: true, want: []string{"new leases would get the gateway 10.1.0.254; 1 address in use keeps another until its pod ends"}},
+		"a spec that cannot be read": {before: broken, after: before, leases: []lease.Lease{held("10.1.0.20")}, want: []string{
 			"2 addresses would be in pool green, too: 10.1.0.28-10.1.0.29", "10 addresses more: 10.1.0.20-10.1.0.29",
 		}},
 	}
@@ -118,7 +119,7 @@ func TestTree(t *testing.T) {
 		return resource.Pool{BCSNetPool: p}
 	}
 	pools := []resource.Pool{named("alone", ""), named("blue", "z", "10.0.0.9", "10.0.0.11", "10.0.0.11", "10.0.0.12"), named("six", "a")}
-	taken := []ipam.Lease{heldOn("10.1.0.100", "10.0.0.11"), heldOn("10.1.0.20", "10.0.0.11"), heldOn("10.1.0.7", "10.0.0.9"), setApart("10.1.0.3")}
+	taken := []lease.Lease{heldOn("10.1.0.100", "10.0.0.11"), heldOn("10.1.0.20", "10.0.0.11"), heldOn("10.1.0.7", "10.0.0.9"), setApart("10.1.0.3")}
 	tests := map[string]struct {
 		depth int
 		want  string

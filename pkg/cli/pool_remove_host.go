@@ -11,6 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 type poolRemoveHost struct{ poolHosts }
@@ -144,7 +145,7 @@ func (v *poolRemoveHost) absent(p resource.Pool, h netip.Addr) error {
 // warnHeld says what the hosts still hold of the pool.
 func (v *poolRemoveHost) warnHeld(ctx context.Context, gone []netip.Addr) {
 	for _, h := range gone {
-		held, err := resource.HeldLeases(ctx, v.poolHosts.App, resource.LeaseQuery{Pool: v.name, Host: h.String(), Status: ipam.Active.String()}, func(ipam.Lease) bool { return true })
+		held, err := resource.HeldLeases(ctx, v.poolHosts.App, resource.LeaseQuery{Pool: v.name, Host: h.String(), Status: lease.Active.String()}, func(lease.Lease) bool { return true })
 		switch {
 		case err != nil:
 			v.Say.Warn("it is unknown whether the host still has addresses of the pool: %v", err)

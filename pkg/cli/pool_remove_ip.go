@@ -14,6 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 type poolRemoveIP struct {
@@ -112,11 +113,11 @@ func (v *poolRemoveIP) absent(p resource.Pool, e resource.Entry) error {
 // draining says which of the addresses are in use or reserved.
 func (v *poolRemoveIP) draining(ctx context.Context, gone *netipx.IPSet) {
 	var reserved []netip.Addr
-	held, err := resource.HeldLeases(ctx, v.App, resource.LeaseQuery{Pool: v.name, Selectors: resource.TakenOnly()}, func(l ipam.Lease) bool {
-		if l.State == ipam.Reserved && gone.Contains(l.Addr) {
+	held, err := resource.HeldLeases(ctx, v.App, resource.LeaseQuery{Pool: v.name, Selectors: resource.TakenOnly()}, func(l lease.Lease) bool {
+		if l.State == lease.Reserved && gone.Contains(l.Addr) {
 			reserved = append(reserved, l.Addr)
 		}
-		return l.State == ipam.Active && gone.Contains(l.Addr)
+		return l.State == lease.Active && gone.Contains(l.Addr)
 	})
 	if err != nil {
 		v.Say.Warn("it is unknown whether some of them are in use: %v", err)

@@ -9,7 +9,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // treeLevels are the levels of the tree of pools: network, pool, host, address.
@@ -61,7 +61,7 @@ func (v *poolTree) Run(ctx context.Context) error {
 		v.Say.Note("no pools in %s", v.Where())
 		return nil
 	}
-	held, err := resource.LeasesHeldIn(ctx, v.App, v.names, func(l ipam.Lease) bool { return l.State != ipam.Available })
+	held, err := resource.LeasesHeldIn(ctx, v.App, v.names, func(l lease.Lease) bool { return l.State != lease.Available })
 	if err != nil {
 		return err
 	}

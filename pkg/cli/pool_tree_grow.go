@@ -13,7 +13,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // networkNode is a network in the tree: its pools. The pools of no network stand under one without a name.
@@ -34,13 +34,13 @@ type poolNode struct {
 type hostNode struct {
 	host   netip.Addr
 	listed bool
-	held   []ipam.Lease
+	held   []lease.Lease
 }
 
 // growTree puts pools and the addresses that are taken in order: networks by name, the pools of none last,
 // hosts and addresses by their numbers. Nodes are those that may lie in host subnets.
-func growTree(all []resource.Pool, taken []ipam.Lease, nodes []resource.Node) []networkNode {
-	byPool := map[string][]ipam.Lease{}
+func growTree(all []resource.Pool, taken []lease.Lease, nodes []resource.Node) []networkNode {
+	byPool := map[string][]lease.Lease{}
 	for _, l := range taken {
 		byPool[l.Pool] = append(byPool[l.Pool], l)
 	}
@@ -61,12 +61,12 @@ func growTree(all []resource.Pool, taken []ipam.Lease, nodes []resource.Node) []
 	return out
 }
 
-func growPool(p resource.Pool, taken []ipam.Lease, nodes []resource.Node) poolNode {
+func growPool(p resource.Pool, taken []lease.Lease, nodes []resource.Node) poolNode {
 	n := poolNode{pool: p}
-	byHost := map[netip.Addr][]ipam.Lease{}
+	byHost := map[netip.Addr][]lease.Lease{}
 	for _, l := range taken {
 		byHost[l.Host] = append(byHost[l.Host], l)
-		if l.State == ipam.Active {
+		if l.State == lease.Active {
 			n.active++
 		} else {
 			n.reserved++
@@ -83,7 +83,7 @@ func growPool(p resource.Pool, taken []ipam.Lease, nodes []resource.Node) poolNo
 	}
 	for _, h := range slices.SortedFunc(maps.Keys(byHost), netip.Addr.Compare) {
 		held := byHost[h]
-		slices.SortFunc(held, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
+		slices.SortFunc(held, func(a, b lease.Lease) int { return a.Addr.Compare(b.Addr) })
 		n.hosts = append(n.hosts, hostNode{h, listed[h] || resource.Serves(p, []netip.Addr{h}), held})
 	}
 	return n
@@ -127,7 +127,7 @@ func (n hostNode) branch() printer.Branch {
 	}
 	for _, l := range n.held {
 		who := "reserved"
-		if l.State == ipam.Active {
+		if l.State == lease.Active {
 			who = printers.EscapeTerminal(l.Who())
 		}
 		b.Under = append(b.Under, printer.Branch{Name: l.Addr.String(), About: who})

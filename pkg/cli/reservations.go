@@ -10,8 +10,8 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // reservationsAnnotation holds, in a file that pool export wrote, the addresses of the pool that were set aside. A pool in
@@ -27,9 +27,9 @@ type reservedRange struct {
 }
 
 // listReservations reads what is set aside, by the names of pools.
-func listReservations(ctx context.Context, s *app.App) (map[string][]ipam.Lease, error) {
-	found, err := resource.HeldLeases(ctx, s, resource.SetAside(), func(l ipam.Lease) bool { return !l.IsRetained() })
-	out := map[string][]ipam.Lease{}
+func listReservations(ctx context.Context, s *app.App) (map[string][]lease.Lease, error) {
+	found, err := resource.HeldLeases(ctx, s, resource.SetAside(), func(l lease.Lease) bool { return !l.IsRetained() })
+	out := map[string][]lease.Lease{}
 	for _, l := range found {
 		out[l.Pool] = append(out[l.Pool], l)
 	}
@@ -37,7 +37,7 @@ func listReservations(ctx context.Context, s *app.App) (map[string][]ipam.Lease,
 }
 
 // writeReservations enters what is set aside into a pool that is exported.
-func writeReservations(o *unstructured.Unstructured, leases []ipam.Lease) error {
+func writeReservations(o *unstructured.Unstructured, leases []lease.Lease) error {
 	if len(leases) == 0 {
 		return nil
 	}
@@ -46,7 +46,7 @@ func writeReservations(o *unstructured.Unstructured, leases []ipam.Lease) error 
 	addrs := map[key][]netip.Addr{}
 	for _, l := range leases {
 		var k key
-		if last, ok := l.History.Last(); ok && last.Verb == ipam.VerbReserve {
+		if last, ok := l.History.Last(); ok && last.Verb == lease.VerbReserve {
 			k = key{last.By, last.Reason}
 		}
 		if addrs[k] == nil {

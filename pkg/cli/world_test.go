@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
@@ -245,24 +245,24 @@ func (w *world) happened(ctx context.Context, _ *testscript.TestScript, args []s
 // allocator would; the pod need not exist. A lone "reserved" for the holder sets the address aside;
 // of "unknown", nothing but a container is known.
 func (w *world) lease(ctx context.Context, _ *testscript.TestScript, args []string) error {
-	return w.store(ctx, args, func(*ipam.Lease) {})
+	return w.store(ctx, args, func(*lease.Lease) {})
 }
 
 // claimed ADDRESS POOL HOST NAMESPACE/POD CLAIM [KEY] is lease of an address that a claim keeps.
 func (w *world) claimed(ctx context.Context, _ *testscript.TestScript, args []string) error {
-	return w.store(ctx, args, func(l *ipam.Lease) { l.Retention = stickyOf(args[4:]) })
+	return w.store(ctx, args, func(l *lease.Lease) { l.Retention = stickyOf(args[4:]) })
 }
 
 // kept is claimed of a pod that has ended: KEY may be -, and a last argument is until when the address is kept.
 func (w *world) kept(ctx context.Context, _ *testscript.TestScript, args []string) error {
-	return w.store(ctx, args, func(l *ipam.Lease) {
+	return w.store(ctx, args, func(l *lease.Lease) {
 		l.Retention = stickyOf(args[4:])
-		*l, _ = ipam.Release(*l, l.Updated, ipam.Change{})
+		*l, _ = lease.Release(*l, l.Updated, lease.Change{})
 	})
 }
 
-func stickyOf(args []string) ipam.Retention {
-	s := ipam.Retention{Claim: args[0], Fixed: true}
+func stickyOf(args []string) lease.Retention {
+	s := lease.Retention{Claim: args[0], Fixed: true}
 	if len(args) > 1 && args[1] != "-" {
 		s.PodPrimaryKey = args[1]
 	}
@@ -273,7 +273,7 @@ func stickyOf(args []string) ipam.Retention {
 }
 
 // store writes the lease that the arguments of lease describe, with what change makes of it.
-func (w *world) store(ctx context.Context, args []string, change func(*ipam.Lease)) error {
+func (w *world) store(ctx context.Context, args []string, change func(*lease.Lease)) error {
 	cfg := rest.CopyConfig(cluster.Config)
 	leases, err := store.New(cfg, nil, store.NewClock(nil))
 	if err != nil {
@@ -303,13 +303,13 @@ func (w *world) store(ctx context.Context, args []string, change func(*ipam.Leas
 }
 
 // hold enters the holder into a lease.
-func (w *world) hold(ctx context.Context, l *ipam.Lease, host netip.Addr, who string) error {
-	l.State = ipam.Active
-	l.Holder = ipam.Holder{Host: host, ContainerID: "c-" + l.Addr.String(), IfName: ipam.DefaultIfName}
+func (w *world) hold(ctx context.Context, l *lease.Lease, host netip.Addr, who string) error {
+	l.State = lease.Active
+	l.Holder = lease.Holder{Host: host, ContainerID: "c-" + l.Addr.String(), IfName: lease.DefaultIfName}
 	namespace, name, isPod := strings.Cut(who, "/")
 	switch {
 	case who == "reserved":
-		l.State, l.Holder = ipam.Reserved, ipam.Holder{}
+		l.State, l.Holder = lease.Reserved, lease.Holder{}
 		return nil
 	case who == "unknown":
 		return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/node"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -110,6 +111,6 @@ func (e *doctorRunner) snapshot(ctx context.Context) (*doctor.Snapshot, error) {
 	for _, name := range slices.Sorted(maps.Keys(nodes)) {
 		s.Nodes = append(s.Nodes, doctor.Node{Name: name, Addrs: nodes[name]})
 	}
-	s.Leases = e.index.Find(func(l ipam.Lease) bool { return doctor.Concerns(l, s.Now) })
+	s.Leases = e.index.Find(func(l lease.Lease) bool { return doctor.Concerns(l, s.Now) })
 	return s, nil
 }

@@ -8,7 +8,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/controller/pool"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // restoreReporter counts leases that were made again after their object went, and makes an event for each.
@@ -28,10 +28,10 @@ func newRestoreReporter(pools *pool.Reconciler, registry prometheus.Registerer) 
 }
 
 // report counts one lease that was made again, and makes the event.
-func (r *restoreReporter) report(l ipam.Lease) {
+func (r *restoreReporter) report(l lease.Lease) {
 	r.lost.WithLabelValues("restored").Inc()
 	use := "reserved"
-	if l.State == ipam.Active {
+	if l.State == lease.Active {
 		use = "held by " + l.Where()
 	}
 	r.pools.EventOfAddress(context.Background(), l, corev1.EventTypeWarning, v1.ReasonAddressRestored, "Restore",

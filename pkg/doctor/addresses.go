@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -39,11 +39,11 @@ func (f *facts) unleased(p *workload.Pod, a netip.Addr, pool *Pool) (Finding, bo
 	switch {
 	case l != nil && settling(l.Updated, f.Now):
 		return found, false
-	case l == nil || l.State == ipam.Available:
+	case l == nil || l.State == lease.Available:
 		found.Cause = fmt.Sprintf("it has %s of pool %s, which is free by its record", a, pool.Name)
 	case l.IsRetained():
 		found.Cause = fmt.Sprintf("it has %s of pool %s, which claim %s keeps and nobody has by its record", a, pool.Name, l.Claim)
-	case l.State == ipam.Reserved:
+	case l.State == lease.Reserved:
 		found.Cause = fmt.Sprintf("it has %s of pool %s, which is reserved", a, pool.Name)
 	case l.Owner == "" && (l.PodName == "" || l.PodUID == p.UID || l.PodUID == "" && l.Who() == name):
 		return found, false // a lease of a container alone may well be the pod's
@@ -56,7 +56,7 @@ func (f *facts) unleased(p *workload.Pod, a netip.Addr, pool *Pool) (Finding, bo
 
 func leasesWithoutPool(f *facts) (out []Finding) {
 	for i := range f.Leases {
-		if l := &f.Leases[i]; l.State != ipam.Available && f.pools[l.Pool] == nil {
+		if l := &f.Leases[i]; l.State != lease.Available && f.pools[l.Pool] == nil {
 			out = append(out, Finding{
 				Object: ip(l.Addr), Pools: []string{l.Pool}, Fix: "bcsnetctl pool create --help",
 				Cause: fmt.Sprintf("there is no pool %s; %s", l.Pool, f.holder(l)),
@@ -70,7 +70,7 @@ func leasesWithoutPool(f *facts) (out []Finding) {
 func leasesEmptied(f *facts) (out []Finding) {
 	for i := range f.Leases {
 		l := &f.Leases[i]
-		if l.State != ipam.Available || l.Deleting {
+		if l.State != lease.Available || l.Deleting {
 			continue
 		}
 		found := Finding{Object: ip(l.Addr), Pools: []string{l.Pool}, Fix: "bcsnetctl rebuild --dry-run=client"}
@@ -93,7 +93,7 @@ func leasesDraining(f *facts) (out []Finding) {
 	for i := range f.Leases {
 		l := &f.Leases[i]
 		p := f.pools[l.Pool]
-		if p == nil || !p.Valid() || l.State != ipam.Active || p.Plan.Usable.Contains(l.Addr) {
+		if p == nil || !p.Valid() || l.State != lease.Active || p.Plan.Usable.Contains(l.Addr) {
 			continue
 		}
 		out = append(out, Finding{
@@ -114,7 +114,7 @@ func addressesStuck(f *facts) (out []Finding) {
 		}
 		found := Finding{Object: ip(l.Addr), Pools: []string{l.Pool}, Fix: "bcsnetctl ip describe " + l.Addr.String()}
 		switch {
-		case l.State != ipam.Available:
+		case l.State != lease.Available:
 			found.Cause = fmt.Sprintf("its object was deleted by hand and goes when it is released; %s", f.holder(l))
 		case settling(l.Updated, f.Now):
 			continue
@@ -128,11 +128,11 @@ func addressesStuck(f *facts) (out []Finding) {
 }
 
 // holder says who holds a lease, and since when.
-func (f *facts) holder(l *ipam.Lease) string {
+func (f *facts) holder(l *lease.Lease) string {
 	switch {
 	case l.IsRetained():
 		return "claim " + l.Claim + " keeps it"
-	case l.State == ipam.Reserved:
+	case l.State == lease.Reserved:
 		return "reserved"
 	}
 	return l.Who() + ", " + held(*l, f.Now)

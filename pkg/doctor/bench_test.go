@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/bcsnet/bcsnet/pkg/doctor"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
@@ -29,7 +29,7 @@ func BenchmarkExamine(b *testing.B) {
 	}
 	for i := range 65536 {
 		a := fmt.Sprintf("10.1.%d.%d", i>>8, i&255)
-		s.Leases = append(s.Leases, leased(a, fmt.Sprintf("pod-%d", i%40000), func(l *ipam.Lease) {
+		s.Leases = append(s.Leases, leased(a, fmt.Sprintf("pod-%d", i%40000), func(l *lease.Lease) {
 			l.Pool, l.Host = fmt.Sprintf("p-%d", i>>12), s.Nodes[i%500].Addrs[0]
 		}))
 		if i < 20000 {

@@ -3,7 +3,7 @@ package doctor
 import (
 	"slices"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // Severity says how bad a finding is.
@@ -73,7 +73,7 @@ type Finding struct {
 	// Fix is the command that mends it, or that leads there.
 	Fix string
 	// Release is the lease to give back where that mends it; nil where it does not, or is for people to decide.
-	Release *ipam.Lease
+	Release *lease.Lease
 }
 
 // Object is what a finding is about: its kind in lower case, and its name.

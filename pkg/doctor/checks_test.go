@@ -12,7 +12,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/gone"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // checkCase is a change of the healthy cluster, and all that is found then.
@@ -111,7 +111,7 @@ func poolCases() map[string]checkCase {
 		}},
 		"a pool that is nearly full": {func(s *doctor.Snapshot) {
 			for _, a := range []string{"10.1.0.23", "10.1.0.24", "10.1.0.25", "10.1.0.26", "10.1.0.27", "10.1.0.28"} {
-				s.Leases = append(s.Leases, leased(a, "", func(l *ipam.Lease) { l.Owner = "vm-" + a }))
+				s.Leases = append(s.Leases, leased(a, "", func(l *lease.Lease) { l.Owner = "vm-" + a }))
 			}
 		}, []string{"pool-near-exhaustion pool/blue: 9 of its 10 addresses are in use or reserved, 1 is free"}},
 
@@ -144,8 +144,8 @@ func poolCases() map[string]checkCase {
 		"a pool that a claim keeps": {func(s *doctor.Snapshot) {
 			pools(pool("blue", "10.1.0.20-10.1.0.29", deleted(time.Hour)))(s)
 			s.Pods = nil
-			s.Leases = []ipam.Lease{{Addr: addr("10.1.0.29"), Params: ipam.Params{Pool: "blue"}, State: ipam.Reserved, Updated: old,
-				Retention: ipam.Retention{Claim: "default/web", Fixed: true}}}
+			s.Leases = []lease.Lease{{Addr: addr("10.1.0.29"), Params: lease.Params{Pool: "blue"}, State: lease.Reserved, Updated: old,
+				Retention: lease.Retention{Claim: "default/web", Fixed: true}}}
 		}, []string{"stuck-deletion pool/blue: deleted 60m ago; it goes when claims have given up 1 address: default/web"}},
 		"a pool that nobody removes": {noLeases(pool("blue", "10.1.0.20-10.1.0.29", deleted(time.Hour))),
 			[]string{"stuck-deletion pool/blue: deleted 60m ago; nothing is in use any more: no controller removes it"}},
@@ -153,10 +153,10 @@ func poolCases() map[string]checkCase {
 		"an address deleted by hand": {func(s *doctor.Snapshot) { s.Leases[0].Deleting = true },
 			[]string{"stuck-deletion ip/10.1.0.20: its object was deleted by hand and goes when it is released; default/web-0, held for 2d on 10.0.0.11"}},
 		"an address that somebody else keeps": {func(s *doctor.Snapshot) {
-			s.Leases = append(s.Leases, ipam.Lease{Addr: addr("10.1.0.29"), Params: ipam.Params{Pool: "blue"}, Deleting: true, Updated: old})
+			s.Leases = append(s.Leases, lease.Lease{Addr: addr("10.1.0.29"), Params: lease.Params{Pool: "blue"}, Deleting: true, Updated: old})
 		}, []string{"stuck-deletion ip/10.1.0.29: its object was deleted and nobody holds it, but it has a finalizer that is not ours"}},
 		"an address that was just deleted": {func(s *doctor.Snapshot) {
-			s.Leases = append(s.Leases, ipam.Lease{Addr: addr("10.1.0.29"), Params: ipam.Params{Pool: "blue"}, Deleting: true, Updated: lately})
+			s.Leases = append(s.Leases, lease.Lease{Addr: addr("10.1.0.29"), Params: lease.Params{Pool: "blue"}, Deleting: true, Updated: lately})
 		}, nil},
 	}
 }
@@ -164,19 +164,19 @@ func poolCases() map[string]checkCase {
 func leakCases() map[string]checkCase {
 	const since = "; held for 2d on 10.0.0.11"
 	noPod := "leak-pod-gone ip/10.1.0.25: pod default/gone-0 does not exist" + since
-	with := func(change ...func(*ipam.Lease)) func(*doctor.Snapshot) {
+	with := func(change ...func(*lease.Lease)) func(*doctor.Snapshot) {
 		return func(s *doctor.Snapshot) { s.Leases = append(s.Leases, leased("10.1.0.25", "gone-0", change...)) }
 	}
 	return map[string]checkCase{
 		"a pod that is gone":            {with(), []string{noPod}},
-		"one that is gone, without UID": {with(func(l *ipam.Lease) { l.PodUID = "" }), []string{noPod}},
-		"one that has just taken it":    {with(func(l *ipam.Lease) { l.Updated = lately }), nil},
-		"one of unknown age":            {with(func(l *ipam.Lease) { l.Updated = time.Time{} }), []string{"leak-pod-gone ip/10.1.0.25: pod default/gone-0 does not exist; held on 10.0.0.11"}},
-		"a container of an unknown pod": {with(func(l *ipam.Lease) { l.PodName, l.Namespace, l.PodUID = "", "", "" }), nil},
-		"an owner that is no pod":       {with(func(l *ipam.Lease) { l.Owner = "vm-2" }), nil},
-		"an address kept for a pod":     {with(func(l *ipam.Lease) { l.State = ipam.Reserved }), nil},
-		"a pod of that name elsewhere":  {with(func(l *ipam.Lease) { l.Namespace, l.PodName = "other", "web-0" }), []string{"leak-pod-gone ip/10.1.0.25: pod other/web-0 does not exist" + since}},
-		"a pod that is gone, host unknown": {with(func(l *ipam.Lease) { l.Host = netip.Addr{} }),
+		"one that is gone, without UID": {with(func(l *lease.Lease) { l.PodUID = "" }), []string{noPod}},
+		"one that has just taken it":    {with(func(l *lease.Lease) { l.Updated = lately }), nil},
+		"one of unknown age":            {with(func(l *lease.Lease) { l.Updated = time.Time{} }), []string{"leak-pod-gone ip/10.1.0.25: pod default/gone-0 does not exist; held on 10.0.0.11"}},
+		"a container of an unknown pod": {with(func(l *lease.Lease) { l.PodName, l.Namespace, l.PodUID = "", "", "" }), nil},
+		"an owner that is no pod":       {with(func(l *lease.Lease) { l.Owner = "vm-2" }), nil},
+		"an address kept for a pod":     {with(func(l *lease.Lease) { l.State = lease.Reserved }), nil},
+		"a pod of that name elsewhere":  {with(func(l *lease.Lease) { l.Namespace, l.PodName = "other", "web-0" }), []string{"leak-pod-gone ip/10.1.0.25: pod other/web-0 does not exist" + since}},
+		"a pod that is gone, host unknown": {with(func(l *lease.Lease) { l.Host = netip.Addr{} }),
 			[]string{"leak-pod-gone ip/10.1.0.25: pod default/gone-0 does not exist; held for 2d on a host that is not known"}},
 		"a pod that is gone with its node": {func(s *doctor.Snapshot) {
 			with()(s)
@@ -261,22 +261,22 @@ func addressCases() map[string]checkCase {
 		"one that has just started": {with(func(s *doctor.Snapshot) { s.Pods[stray(s)].Started = lately }), nil},
 		"an address of no pool":     {with(func(s *doctor.Snapshot) { s.Pods[stray(s)].Addrs = pod("", "10.1.0.30").Addrs }), nil},
 		"given up long ago": {with(func(s *doctor.Snapshot) {
-			s.Leases = append(s.Leases, ipam.Lease{Addr: addr("10.1.0.25"), Updated: old})
+			s.Leases = append(s.Leases, lease.Lease{Addr: addr("10.1.0.25"), Updated: old})
 		}), []string{free}},
 		"emptied, with a holder": {func(s *doctor.Snapshot) {
-			s.Leases = append(s.Leases, leased("10.1.0.26", "web-1", func(l *ipam.Lease) { l.State = ipam.Available }))
+			s.Leases = append(s.Leases, leased("10.1.0.26", "web-1", func(l *lease.Lease) { l.State = lease.Available }))
 		}, []string{"lease-emptied ip/10.1.0.26: it is free by its state, and its record still names default/web-1"}},
 		"emptied, with a claim": {func(s *doctor.Snapshot) {
-			s.Leases = append(s.Leases, ipam.Lease{Addr: addr("10.1.0.26"), Retention: ipam.Retention{Claim: "default/web"}})
+			s.Leases = append(s.Leases, lease.Lease{Addr: addr("10.1.0.26"), Retention: lease.Retention{Claim: "default/web"}})
 		}, []string{"lease-emptied ip/10.1.0.26: it is free by its state, and its record still names claim default/web"}},
 		"emptied, with the finalizer": {func(s *doctor.Snapshot) {
-			s.Leases = append(s.Leases, ipam.Lease{Addr: addr("10.1.0.26"), HeldFinalizer: true})
+			s.Leases = append(s.Leases, lease.Lease{Addr: addr("10.1.0.26"), HeldFinalizer: true})
 		}, []string{"lease-emptied ip/10.1.0.26: it is free by its record, and still has the finalizer of one that is in use"}},
 		"released while its object is deleted": {func(s *doctor.Snapshot) {
-			s.Leases = append(s.Leases, ipam.Lease{Addr: addr("10.1.0.26"), HeldFinalizer: true, Deleting: true, Updated: lately})
+			s.Leases = append(s.Leases, lease.Lease{Addr: addr("10.1.0.26"), HeldFinalizer: true, Deleting: true, Updated: lately})
 		}, nil},
 		"given up just now": {with(func(s *doctor.Snapshot) {
-			s.Leases = append(s.Leases, ipam.Lease{Addr: addr("10.1.0.25"), Updated: lately})
+			s.Leases = append(s.Leases, lease.Lease{Addr: addr("10.1.0.25"), Updated: lately})
 		}), nil},
 		"an address that is reserved": {with(func(s *doctor.Snapshot) { s.Pods[stray(s)].Addrs = pod("", "10.1.0.22").Addrs }),
 			[]string{"pod-without-lease pod/default/stray: it has 10.1.0.22 of pool blue, which is reserved"}},
@@ -285,7 +285,7 @@ func addressCases() map[string]checkCase {
 		"an address that an owner holds": {with(func(s *doctor.Snapshot) { s.Pods[stray(s)].Addrs = pod("", "10.1.0.21").Addrs }),
 			[]string{"pod-without-lease pod/default/stray: it has 10.1.0.21 of pool blue, which vm-1 holds"}},
 		"an address that some container holds": {with(func(s *doctor.Snapshot) {
-			s.Leases = append(s.Leases, leased("10.1.0.25", "", func(l *ipam.Lease) { l.Namespace, l.PodUID = "", "" }))
+			s.Leases = append(s.Leases, leased("10.1.0.25", "", func(l *lease.Lease) { l.Namespace, l.PodUID = "", "" }))
 		}), nil},
 
 		"a lease of no pool": {func(s *doctor.Snapshot) { s.Leases[0].Pool = "gone" },
@@ -338,19 +338,19 @@ func TestOverlapFix(t *testing.T) {
 	t.Parallel()
 	young := func(p *v1.BCSNetPool) { p.CreationTimestamp.Time = lately }
 	for name, test := range map[string]struct {
-		lease ipam.Lease
+		lease lease.Lease
 		want  string
 	}{
 		"nobody holds them":        {leased("10.1.0.20", ""), "bcsnetctl pool remove-ip red 10.1.0.28-10.1.0.29"},
 		"the older holds one":      {leased("10.1.0.28", ""), "bcsnetctl pool remove-ip red 10.1.0.28-10.1.0.29"},
-		"the younger holds one":    {leased("10.1.0.28", "", func(l *ipam.Lease) { l.Pool = "red" }), "bcsnetctl pool remove-ip blue 10.1.0.28-10.1.0.29"},
-		"the younger has reserved": {leased("10.1.0.28", "", func(l *ipam.Lease) { l.Pool, l.State = "red", ipam.Reserved }), "bcsnetctl pool remove-ip blue 10.1.0.28-10.1.0.29"},
+		"the younger holds one":    {leased("10.1.0.28", "", func(l *lease.Lease) { l.Pool = "red" }), "bcsnetctl pool remove-ip blue 10.1.0.28-10.1.0.29"},
+		"the younger has reserved": {leased("10.1.0.28", "", func(l *lease.Lease) { l.Pool, l.State = "red", lease.Reserved }), "bcsnetctl pool remove-ip blue 10.1.0.28-10.1.0.29"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			checks, _ := doctor.Select([]string{"pool-overlap"}, nil)
 			found := doctor.Examine(&doctor.Snapshot{
-				Now: now, Leases: []ipam.Lease{test.lease},
+				Now: now, Leases: []lease.Lease{test.lease},
 				Pools: []doctor.Pool{pool("blue", "10.1.0.20-10.1.0.29"), pool("red", "10.1.0.28-10.1.0.40", young)},
 			}, checks).Findings
 			if len(found) != 1 || found[0].Fix != test.want {
@@ -369,17 +369,17 @@ func claimCases() map[string]checkCase {
 			meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
 		})
 	}
-	kept := func(name, address string, change ...func(*ipam.Lease)) func(*doctor.Snapshot) {
+	kept := func(name, address string, change ...func(*lease.Lease)) func(*doctor.Snapshot) {
 		return func(s *doctor.Snapshot) {
 			l := leased(address, "web-9", change...)
-			l.State, l.Retention = ipam.Reserved, ipam.Retention{Claim: name, Fixed: true}
+			l.State, l.Retention = lease.Reserved, lease.Retention{Claim: name, Fixed: true}
 			s.Leases = append(s.Leases, l)
 		}
 	}
 	return map[string]checkCase{
 		"kept for a claim":                 {kept("default/web", "10.1.0.24"), nil},
 		"kept for one that there is not":   {kept("default/gone", "10.1.0.24"), []string{"claim-missing claim/default/gone: it does not exist, and has 1 address (10.1.0.24), 0 of them in use"}},
-		"kept for one that was just lost":  {kept("default/gone", "10.1.0.24", func(l *ipam.Lease) { l.Updated = lately }), nil},
+		"kept for one that was just lost":  {kept("default/gone", "10.1.0.24", func(l *lease.Lease) { l.Updated = lately }), nil},
 		"in use for one that there is not": {func(s *doctor.Snapshot) { s.Leases[0].Claim = "default/gone" }, []string{"claim-missing claim/default/gone: it does not exist, and has 1 address (10.1.0.20), 1 of them in use"}},
 		"a claim in conflict":              {says(v1.ConditionConflict, metav1.ConditionTrue, "AddressesShared", "claim a/b names 10.1.0.9, too"), []string{"claim-conflict claim/default/web: claim a/b names 10.1.0.9, too"}},
 		"a claim whose spec is of no use":  {says(v1.ConditionReady, metav1.ConditionFalse, v1.ReasonInvalidSpec, "spec.addresses[0]: what"), []string{"claim-conflict claim/default/web: spec.addresses[0]: what"}},

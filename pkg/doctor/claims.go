@@ -11,7 +11,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 func claimChecks() []Check {
@@ -44,9 +44,9 @@ func claimsMissing(f *facts) (out []Finding) {
 	for _, c := range f.Claims {
 		there[c.Namespace+"/"+c.Name] = true
 	}
-	missing := map[string][]ipam.Lease{}
+	missing := map[string][]lease.Lease{}
 	for _, l := range f.Leases {
-		if l.Claim != "" && l.State != ipam.Available && !there[l.Claim] && !settling(l.Updated, f.Now) {
+		if l.Claim != "" && l.State != lease.Available && !there[l.Claim] && !settling(l.Updated, f.Now) {
 			missing[l.Claim] = append(missing[l.Claim], l)
 		}
 	}
@@ -54,7 +54,7 @@ func claimsMissing(f *facts) (out []Finding) {
 		used := 0
 		var pools, addresses []string
 		for _, l := range leases {
-			if l.State == ipam.Active {
+			if l.State == lease.Active {
 				used++
 			}
 			if !slices.Contains(pools, l.Pool) {

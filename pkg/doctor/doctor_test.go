@@ -14,7 +14,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -45,10 +45,10 @@ func pool(name, available string, change ...func(*v1.BCSNetPool)) doctor.Pool {
 	return doctor.Pool{Pool: store.Pool(o), Object: o}
 }
 
-func leased(a, podName string, change ...func(*ipam.Lease)) ipam.Lease {
-	l := ipam.Lease{
-		Addr: addr(a), State: ipam.Active, Params: ipam.Params{Pool: "blue"}, Updated: old,
-		Holder: ipam.Holder{Host: addr("10.0.0.11"), ContainerID: "c-" + a, IfName: "eth0", Namespace: "default", PodName: podName, PodUID: "uid-" + podName},
+func leased(a, podName string, change ...func(*lease.Lease)) lease.Lease {
+	l := lease.Lease{
+		Addr: addr(a), State: lease.Active, Params: lease.Params{Pool: "blue"}, Updated: old,
+		Holder: lease.Holder{Host: addr("10.0.0.11"), ContainerID: "c-" + a, IfName: "eth0", Namespace: "default", PodName: podName, PodUID: "uid-" + podName},
 	}
 	for _, c := range change {
 		c(&l)
@@ -72,10 +72,10 @@ func healthy() *doctor.Snapshot {
 		CRDs:       []doctor.CRD{{Name: "bcsnetpools"}},
 		Controller: doctor.Controller{Pods: 2, Ready: 2, Leader: "a", Renewed: now.Add(-time.Second), Term: 15 * time.Second},
 		Pools:      []doctor.Pool{pool("blue", "10.1.0.20-10.1.0.29")},
-		Leases: []ipam.Lease{
+		Leases: []lease.Lease{
 			leased("10.1.0.20", "web-0"),
-			leased("10.1.0.21", "", func(l *ipam.Lease) { l.Owner, l.PodUID = "vm-1", "" }),
-			leased("10.1.0.22", "", func(l *ipam.Lease) { l.State, l.Holder = ipam.Reserved, ipam.Holder{} }),
+			leased("10.1.0.21", "", func(l *lease.Lease) { l.Owner, l.PodUID = "vm-1", "" }),
+			leased("10.1.0.22", "", func(l *lease.Lease) { l.State, l.Holder = lease.Reserved, lease.Holder{} }),
 		},
 		Pods:     []workload.Pod{pod("web-0", "10.1.0.20"), pod("elsewhere", "192.0.2.1"), pod("new")},
 		Claims:   []*v1.BCSNetIPClaim{{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}},

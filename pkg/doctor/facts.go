@@ -10,7 +10,7 @@ import (
 	"go4.org/netipx"
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -18,8 +18,8 @@ import (
 type facts struct {
 	*Snapshot
 	pools  map[string]*Pool
-	leases map[netip.Addr]*ipam.Lease
-	byName map[podKey][]*ipam.Lease
+	leases map[netip.Addr]*lease.Lease
+	byName map[podKey][]*lease.Lease
 	pods   map[podKey]*workload.Pod
 	nodes  map[netip.Addr]*Node
 	// listed are the pools that list a host; active counts the addresses in use on it. subnetted are the pools
@@ -48,8 +48,8 @@ func newFacts(s *Snapshot) *facts {
 	f := &facts{
 		Snapshot: s,
 		pools:    make(map[string]*Pool, len(s.Pools)),
-		leases:   make(map[netip.Addr]*ipam.Lease, len(s.Leases)),
-		byName:   map[podKey][]*ipam.Lease{},
+		leases:   make(map[netip.Addr]*lease.Lease, len(s.Leases)),
+		byName:   map[podKey][]*lease.Lease{},
 		pods:     make(map[podKey]*workload.Pod, len(s.Pods)),
 		nodes:    make(map[netip.Addr]*Node, len(s.Nodes)),
 		listed:   map[netip.Addr][]string{}, active: map[netip.Addr]int{}, used: map[string]uint64{},
@@ -70,10 +70,10 @@ func newFacts(s *Snapshot) *facts {
 			name := podKey{l.Namespace, l.PodName}
 			f.byName[name] = append(f.byName[name], l)
 		}
-		if l.State == ipam.Active {
+		if l.State == lease.Active {
 			f.active[l.Host]++
 		}
-		if l.State != ipam.Available {
+		if l.State != lease.Available {
 			for p := range f.servedBy(l.Addr) {
 				f.used[p.Name]++
 			}
@@ -125,10 +125,10 @@ func (f *facts) servedBy(a netip.Addr) func(yield func(*Pool) bool) {
 }
 
 // pod is the pod of a holder; nil when there is none of that name.
-func (f *facts) pod(h ipam.Holder) *workload.Pod { return f.pods[podKey{h.Namespace, h.PodName}] }
+func (f *facts) pod(h lease.Holder) *workload.Pod { return f.pods[podKey{h.Namespace, h.PodName}] }
 
 // others are the leases that name the pod of a lease.
-func (f *facts) others(l ipam.Lease, _ string) (all []ipam.Lease) {
+func (f *facts) others(l lease.Lease, _ string) (all []lease.Lease) {
 	for _, o := range f.byName[podKey{l.Namespace, l.PodName}] {
 		all = append(all, *o)
 	}
@@ -142,7 +142,7 @@ func settling(changed, now time.Time) bool { return !changed.IsZero() && now.Sub
 func ago(t, now time.Time) string { return duration.HumanDuration(max(0, now.Sub(t))) }
 
 // held says since when and where a lease is held.
-func held(l ipam.Lease, now time.Time) string {
+func held(l lease.Lease, now time.Time) string {
 	text := "held"
 	if !l.Updated.IsZero() {
 		text += " for " + ago(l.Updated, now)

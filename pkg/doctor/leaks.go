@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/gone"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -20,7 +20,7 @@ const (
 
 // Leak says by which check a lease is a leak, and why; check is empty when it is none, or when it is too early to
 // say. pod is the one of the holder's name, nil when there is none.
-func Leak(l ipam.Lease, pod *workload.Pod, others gone.Others, now time.Time) (check, cause string) {
+func Leak(l lease.Lease, pod *workload.Pod, others gone.Others, now time.Time) (check, cause string) {
 	if settling(l.Updated, now) || pod != nil && pod.Ended && settling(pod.EndedAt, now) {
 		return "", ""
 	}

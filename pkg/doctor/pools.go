@@ -16,6 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 const (
@@ -75,7 +76,7 @@ func poolNotReady(f *facts, p *Pool) (Finding, bool) {
 func (f *facts) fill(p *Pool) (used, cooling, capacity uint64) {
 	used, capacity = f.used[p.Name], ipaddr.SizeOfSet(p.Plan.Usable)
 	for a := range f.nodes {
-		if l := f.leases[a]; p.Plan.Usable.Contains(a) && (l == nil || l.State == ipam.Available) {
+		if l := f.leases[a]; p.Plan.Usable.Contains(a) && (l == nil || l.State == lease.Available) {
 			capacity--
 		}
 	}
@@ -146,8 +147,8 @@ func (f *facts) overlapping(a, b *Pool) Finding {
 
 // holds says whether leases of a pool hold any of some addresses.
 func (f *facts) holds(p *Pool, set *netipx.IPSet) bool {
-	return slices.ContainsFunc(f.Leases, func(l ipam.Lease) bool {
-		return l.Pool == p.Name && l.State != ipam.Available && set.Contains(l.Addr)
+	return slices.ContainsFunc(f.Leases, func(l lease.Lease) bool {
+		return l.Pool == p.Name && l.State != lease.Available && set.Contains(l.Addr)
 	})
 }
 
@@ -186,7 +187,7 @@ func nodesInPools(leased bool) func(*facts) []Finding {
 	return func(f *facts) (out []Finding) {
 		for _, a := range inOrder(f.nodes) {
 			l := f.leases[a]
-			if held := l != nil && l.State == ipam.Active; held != leased {
+			if held := l != nil && l.State == lease.Active; held != leased {
 				continue
 			}
 			for p := range f.servedBy(a) {
@@ -213,7 +214,7 @@ func poolStuck(f *facts, p *Pool) (Finding, bool) {
 	for i := range f.Leases {
 		switch l := &f.Leases[i]; {
 		case l.Pool != p.Name:
-		case l.State == ipam.Active:
+		case l.State == lease.Active:
 			by[l.Host]++
 			n++
 		case l.IsRetained():

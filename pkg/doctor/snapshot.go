@@ -6,6 +6,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -48,7 +49,7 @@ type Snapshot struct {
 	Pools      []Pool
 	// Leases are the addresses that are held, whose object is being deleted, or that were given up within
 	// Settling. Others may be left out.
-	Leases []ipam.Lease
+	Leases []lease.Lease
 	Claims []*v1.BCSNetIPClaim
 	Pods   []workload.Pod
 	Nodes  []Node
@@ -61,8 +62,8 @@ type Snapshot struct {
 const Settling = time.Minute
 
 // Concerns says whether a snapshot needs a lease.
-func Concerns(l ipam.Lease, now time.Time) bool {
-	return l.State != ipam.Available || l.Deleting || now.Sub(l.Updated) < Settling
+func Concerns(l lease.Lease, now time.Time) bool {
+	return l.State != lease.Available || l.Deleting || now.Sub(l.Updated) < Settling
 }
 
 // CRD is one of the CustomResourceDefinitions of this release, as the cluster has it.

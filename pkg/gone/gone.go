@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -67,7 +67,7 @@ type Host struct {
 
 // Evidence is what somebody knows of a lease and its holder.
 type Evidence struct {
-	Lease ipam.Lease
+	Lease lease.Lease
 	// Pod is the one of the holder's name; nil when there is none. Live: the API server said so, not a cache.
 	Pod  *workload.Pod
 	Live bool
@@ -94,7 +94,7 @@ type Rule struct {
 
 // Default is the rule of those that have no other.
 func Default() Rule {
-	return Rule{Apart: Apart, Grace: Grace, Termination: ipam.UsualTermination, Margin: Margin, Silence: Silence}
+	return Rule{Apart: Apart, Grace: Grace, Termination: lease.UsualTermination, Margin: Margin, Silence: Silence}
 }
 
 // Decision is a verdict and what it rests on.
@@ -160,7 +160,7 @@ func (r Rule) Doubt(e Evidence, check Check) string {
 // Ending is for how long it has to be so that a check speaks against a lease. The object of a pod that was deleted by
 // force is gone at once, and so is one that the store does not have after it was put back: its kubelet gives the
 // containers the grace period of the pod from then on. One that has ended had its time before.
-func (r Rule) Ending(l ipam.Lease, check Check) time.Duration {
+func (r Rule) Ending(l lease.Lease, check Check) time.Duration {
 	switch {
 	case failpoint.Broken("look", "collect"):
 		return 0

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/gone"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -18,8 +18,8 @@ var (
 )
 
 // leased is one that web has since an hour.
-func leased(changes ...func(*ipam.Lease)) ipam.Lease {
-	l := ipam.Lease{Addr: a, State: ipam.Active, Updated: now.Add(-time.Hour), Holder: ipam.Holder{
+func leased(changes ...func(*lease.Lease)) lease.Lease {
+	l := lease.Lease{Addr: a, State: lease.Active, Updated: now.Add(-time.Hour), Holder: lease.Holder{
 		Host: netip.MustParseAddr("192.168.0.1"), ContainerID: "c1", IfName: "eth0", Namespace: "shop", PodName: "web", PodUID: "u1",
 	}}
 	for _, change := range changes {
@@ -44,21 +44,21 @@ func made(at time.Time) func(*workload.Pod) { return func(p *workload.Pod) { p.C
 
 func ended(p *workload.Pod) { p.Ended = true }
 
-func named(l *ipam.Lease) { l.UIDNamed = true }
+func named(l *lease.Lease) { l.UIDNamed = true }
 
-func second(l *ipam.Lease) { l.IfName = "net1" }
+func second(l *lease.Lease) { l.IfName = "net1" }
 
-func lately(l *ipam.Lease) { l.Updated = now.Add(-time.Minute) }
+func lately(l *lease.Lease) { l.Updated = now.Add(-time.Minute) }
 
-func none(ipam.Lease, string) []ipam.Lease { return nil }
+func none(lease.Lease, string) []lease.Lease { return nil }
 
 // TestRecord: what the API server's word on the pod of a lease's name makes of it.
 func TestRecord(t *testing.T) {
-	later := leased(func(l *ipam.Lease) { l.Addr, l.ContainerID, l.StartedAt = b, "c2", now })
+	later := leased(func(l *lease.Lease) { l.Addr, l.ContainerID, l.StartedAt = b, "c2", now })
 	for name, tc := range map[string]struct {
-		lease  ipam.Lease
+		lease  lease.Lease
 		pod    *workload.Pod
-		others []ipam.Lease
+		others []lease.Lease
 		want   gone.Check
 	}{
 		"the pod has it":                               {lease: leased(), pod: pod("u1", reports(a))},
@@ -67,28 +67,28 @@ func TestRecord(t *testing.T) {
 		"the pod is being deleted":                     {lease: leased(), pod: pod("u1", reports(b), func(p *workload.Pod) { p.Deleting = true })},
 		"the pod has ended":                            {lease: leased(), pod: pod("u1", ended), want: gone.PodEnded},
 		"no pod":                                       {lease: leased(), want: gone.PodGone},
-		"free":                                         {lease: leased(func(l *ipam.Lease) { l.State = ipam.Available })},
-		"set aside":                                    {lease: leased(func(l *ipam.Lease) { l.State = ipam.Reserved })},
-		"an owner's":                                   {lease: leased(func(l *ipam.Lease) { l.Owner = "vm-1" })},
-		"a container's of an unknown pod":              {lease: leased(func(l *ipam.Lease) { l.PodName = "" })},
+		"free":                                         {lease: leased(func(l *lease.Lease) { l.State = lease.Available })},
+		"set aside":                                    {lease: leased(func(l *lease.Lease) { l.State = lease.Reserved })},
+		"an owner's":                                   {lease: leased(func(l *lease.Lease) { l.Owner = "vm-1" })},
+		"a container's of an unknown pod":              {lease: leased(func(l *lease.Lease) { l.PodName = "" })},
 		"second interface, told of the first":          {lease: leased(second), pod: pod("u1", reports(b))},
 		"second interface, told of all":                {lease: leased(second), pod: pod("u1", reports(b), func(p *workload.Pod) { p.Networks = true }), want: gone.PodOtherAddress},
-		"UID not known":                                {lease: leased(func(l *ipam.Lease) { l.PodUID = "" }), pod: pod("u2")},
+		"UID not known":                                {lease: leased(func(l *lease.Lease) { l.PodUID = "" }), pod: pod("u2")},
 		"another UID":                                  {lease: leased(), pod: pod("u2")},
 		"another UID, of a pod made later":             {lease: leased(), pod: pod("u2", made(now.Add(-time.Minute))), want: gone.PodReplaced},
 		"another UID, of one made with the lease":      {lease: leased(), pod: pod("u2", made(now.Add(-time.Hour).Add(gone.Skew)))},
 		"another UID, and it has the address":          {lease: leased(named), pod: pod("u2", reports(a), made(now.Add(-time.Minute)))},
 		"another UID, and it has another address":      {lease: leased(), pod: pod("u2", reports(b)), want: gone.PodReplaced},
 		"another UID, and it told of another lately":   {lease: leased(lately), pod: pod("u2", reports(b))},
-		"another UID, and a later container":           {lease: leased(), pod: pod("u2"), others: []ipam.Lease{later}, want: gone.PodReplaced},
+		"another UID, and a later container":           {lease: leased(), pod: pod("u2"), others: []lease.Lease{later}, want: gone.PodReplaced},
 		"another UID than the request named":           {lease: leased(named), pod: pod("u2"), want: gone.PodReplaced},
 		"another UID than named, on net1":              {lease: leased(named, second, lately), pod: pod("u2"), want: gone.PodReplaced},
 		"another UID than named, and ended":            {lease: leased(named), pod: pod("u2", ended), want: gone.PodReplaced},
 		"another UID, and ended":                       {lease: leased(), pod: pod("u2", ended), want: gone.PodEnded},
-		"a static pod's, and its mirror was made anew": {lease: leased(func(l *ipam.Lease) { l.PodUID = manifest }), pod: pod(manifest, made(now))},
+		"a static pod's, and its mirror was made anew": {lease: leased(func(l *lease.Lease) { l.PodUID = manifest }), pod: pod(manifest, made(now))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			check, cause := gone.Record(tc.lease, tc.pod, func(ipam.Lease, string) []ipam.Lease { return tc.others }, now)
+			check, cause := gone.Record(tc.lease, tc.pod, func(lease.Lease, string) []lease.Lease { return tc.others }, now)
 			if check != tc.want || (cause == "") != (check == "") {
 				t.Errorf("%q: %s, want %q", check, cause, tc.want)
 			}
@@ -99,7 +99,7 @@ func TestRecord(t *testing.T) {
 // TestDecide: each piece of evidence that is missing is enough to leave the address alone.
 func TestDecide(t *testing.T) {
 	rule := gone.Default()
-	const long = ipam.UsualTermination + gone.Margin // as long as the containers of most pods may run
+	const long = lease.UsualTermination + gone.Margin // as long as the containers of most pods may run
 	sure := func(changes ...func(*gone.Evidence)) gone.Evidence {
 		e := gone.Evidence{
 			Lease: leased(), Live: true, Others: none, Now: now, Since: now.Add(-long), For: long,
@@ -186,7 +186,7 @@ func TestDecide(t *testing.T) {
 // TestMisnamed: only a pod of the lease's name that reports the address is the one that has it.
 func TestMisnamed(t *testing.T) {
 	for name, tc := range map[string]struct {
-		lease ipam.Lease
+		lease lease.Lease
 		pod   *workload.Pod
 		want  bool
 	}{
@@ -197,8 +197,8 @@ func TestMisnamed(t *testing.T) {
 		"it has ended":              {leased(), pod("u2", reports(a), ended), false},
 		"it is on its host's":       {leased(), pod("u2", reports(a), func(p *workload.Pod) { p.HostNetwork = true }), false},
 		"it has another name":       {leased(), pod("u2", reports(a), func(p *workload.Pod) { p.Name = "db" }), false},
-		"the lease names no UID":    {leased(func(l *ipam.Lease) { l.PodUID = "" }), pod("u2", reports(a)), false},
-		"the address is an owner's": {leased(func(l *ipam.Lease) { l.Owner = "vm" }), pod("u2", reports(a)), false},
+		"the lease names no UID":    {leased(func(l *lease.Lease) { l.PodUID = "" }), pod("u2", reports(a)), false},
+		"the address is an owner's": {leased(func(l *lease.Lease) { l.Owner = "vm" }), pod("u2", reports(a)), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := gone.Misnamed(tc.lease, *tc.pod); got != tc.want {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -31,21 +32,21 @@ const (
 const Skew = 10 * time.Second
 
 // Others finds the leases of a pod, by its UID, and those on a lease's host, at least as far as they name the same pod.
-type Others func(l ipam.Lease, uid string) []ipam.Lease
+type Others func(l lease.Lease, uid string) []lease.Lease
 
 // Indexed finds them in an index.
 func Indexed(x *ipam.Index) Others {
-	return func(l ipam.Lease, uid string) []ipam.Lease {
-		return append(x.ByAttachment(ipam.Holder{PodUID: uid, IfName: l.IfName}), x.ByHost(l.Host)...)
+	return func(l lease.Lease, uid string) []lease.Lease {
+		return append(x.ByAttachment(lease.Holder{PodUID: uid, IfName: l.IfName}), x.ByHost(l.Host)...)
 	}
 }
 
 // Record compares a lease with what the API server has of its holder, and gives the reason in words. pod is the one of
 // the holder's name, nil when there is none. Whatever it finds, containers may still run: see Decide. Nothing speaks
 // against the lease of an owner that is no pod, or of a container of an unknown pod.
-func Record(l ipam.Lease, pod *workload.Pod, others Others, now time.Time) (check Check, cause string) {
+func Record(l lease.Lease, pod *workload.Pod, others Others, now time.Time) (check Check, cause string) {
 	switch {
-	case l.State != ipam.Active || l.Owner != "" || l.PodName == "":
+	case l.State != lease.Active || l.Owner != "" || l.PodName == "":
 		return "", ""
 	case pod == nil:
 		return PodGone, fmt.Sprintf("pod %s does not exist", l.Who())
@@ -64,15 +65,15 @@ func Record(l ipam.Lease, pod *workload.Pod, others Others, now time.Time) (chec
 
 // Misnamed reports whether a lease carries an older UID of the pod that has its address: one that reports it, under the
 // name that the lease says.
-func Misnamed(l ipam.Lease, pod workload.Pod) bool {
-	return l.State == ipam.Active && l.Owner == "" && l.PodUID != "" && pod.UID != l.PodUID &&
+func Misnamed(l lease.Lease, pod workload.Pod) bool {
+	return l.State == lease.Active && l.Owner == "" && l.PodUID != "" && pod.UID != l.PodUID &&
 		pod.Namespace == l.Namespace && pod.Name == l.PodName &&
 		!pod.Ended && !pod.Deleting && !pod.HostNetwork && slices.Contains(pod.Addrs, l.Addr)
 }
 
 // replaced reports whether a lease with another UID than the pod of its name has is surely for an earlier one. A request
 // that names no UID may have got it from a replica that had not heard of the pod yet.
-func replaced(l ipam.Lease, pod *workload.Pod, others Others, now time.Time) bool {
+func replaced(l lease.Lease, pod *workload.Pod, others Others, now time.Time) bool {
 	if slices.Contains(pod.Addrs, l.Addr) {
 		return false // as of a lease that was restored from a file of its time
 	}
@@ -84,17 +85,17 @@ func replaced(l ipam.Lease, pod *workload.Pod, others Others, now time.Time) boo
 // now has the name of the lease's holder, or one of that name on the same host, under whichever UID. Whose container
 // the lease was for, it is no more: were it one of the pod, bound with an old UID, both requests came from one
 // host, by one clock.
-func overtaken(l ipam.Lease, pod *workload.Pod, others Others) bool {
-	return slices.ContainsFunc(others(l, pod.UID), func(o ipam.Lease) bool {
-		return o.State == ipam.Active && o.ContainerID != "" && o.Namespace == l.Namespace && o.PodName == l.PodName &&
+func overtaken(l lease.Lease, pod *workload.Pod, others Others) bool {
+	return slices.ContainsFunc(others(l, pod.UID), func(o lease.Lease) bool {
+		return o.State == lease.Active && o.ContainerID != "" && o.Namespace == l.Namespace && o.PodName == l.PodName &&
 			(o.PodUID == pod.UID || o.Host == l.Host) && o.IfName == l.IfName && o.Addr.Is4() == l.Addr.Is4() &&
 			o.StartedAt.After(l.StartedAt)
 	})
 }
 
 // hasOthers reports whether a pod reports the addresses of the lease's interface, and the lease's is none of them.
-func hasOthers(l ipam.Lease, pod *workload.Pod) bool {
-	if l.IfName != ipam.DefaultIfName && !pod.Networks {
+func hasOthers(l lease.Lease, pod *workload.Pod) bool {
+	if l.IfName != lease.DefaultIfName && !pod.Networks {
 		return false // the status tells of the first interface alone
 	}
 	return len(pod.Addrs) > 0 && !slices.Contains(pod.Addrs, l.Addr)

@@ -6,7 +6,7 @@ import (
 	"context"
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // alsoRelease stands in for the one of failpoint_off.go in the build of the fault suite (test/faults). With
@@ -15,8 +15,8 @@ func (s *Service) alsoRelease(ctx context.Context, in ReleaseRequest) {
 	if !failpoint.Broken("name") {
 		return
 	}
-	for _, l := range s.Index.Find(func(l ipam.Lease) bool {
-		return l.State == ipam.Active && l.Namespace == in.PodNamespace && l.PodName == in.PodName
+	for _, l := range s.Index.Find(func(l lease.Lease) bool {
+		return l.State == lease.Active && l.Namespace == in.PodNamespace && l.PodName == in.PodName
 	}) {
 		_, _, _ = s.Allocator.ReleaseAddress(ctx, l.Addr, l.ContainerID, "") // the DEL itself says what went wrong
 	}

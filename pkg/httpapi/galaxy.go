@@ -7,6 +7,7 @@ import (
 
 	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // galaxyRoutes are those of galaxy-ipam. The leader answers all: it alone has seen for how long pods are gone, by which
@@ -80,7 +81,7 @@ func (s *Service) releaseIPs(r *http.Request, body []byte) (any, string, error) 
 	if err := s.decode(r, body, &in); err != nil {
 		return nil, "", err
 	}
-	out, released, err := s.Galaxy.ReleaseIPs(r.Context(), in, ipam.Change{Verb: ipam.VerbRelease, By: "HTTP from " + forwardingOf(r).caller})
+	out, released, err := s.Galaxy.ReleaseIPs(r.Context(), in, lease.Change{Verb: lease.VerbRelease, By: "HTTP from " + forwardingOf(r).caller})
 	s.logReleased(r, released)
 	return out, "", err
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 const (
@@ -32,7 +33,7 @@ func (s *Service) list(r *http.Request, _ []byte) (any, string, error) {
 	}
 	status := q.Get("status")
 	switch status {
-	case "", ipam.Available.String(), ipam.Active.String(), ipam.Reserved.String():
+	case "", lease.Available.String(), lease.Active.String(), lease.Reserved.String():
 	default:
 		return nil, "", ipam.Refuse(ipam.ReasonBadRequest, "status %q is not Available, Active or Reserved", clip(status))
 	}
@@ -129,5 +130,5 @@ func (s *Service) inspectAddress(r *http.Request, _ []byte) (any, string, error)
 		return nil, "", ipam.Refuse(ipam.ReasonAddressNotInPool, "address %s is in no pool", addr).WithHint("see: bcsnetctl pool list")
 	}
 	p, _ := s.Index.Pool(name)
-	return wireLease(ipam.Lease{Addr: addr, Params: p.Params()}), "", nil
+	return wireLease(lease.Lease{Addr: addr, Params: p.Params()}), "", nil
 }

@@ -18,6 +18,7 @@ import (
 
 	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // narrow has connections with buffers so small that an answer waits for its reader.
@@ -37,7 +38,7 @@ func listed(t *testing.T, leases int) (b *bench, addr string) {
 	b = galaxyBench(t)
 	a := netip.MustParseAddr("10.0.0.0")
 	for i := range leases {
-		b.Index.Watched(ipam.Lease{Addr: a, Version: uint64(i + 1), Params: ipam.Params{Pool: "p", Bits: 8}, State: ipam.Active, Holder: ipam.Holder{
+		b.Index.Watched(lease.Lease{Addr: a, Version: uint64(i + 1), Params: lease.Params{Pool: "p", Bits: 8}, State: lease.Active, Holder: lease.Holder{
 			Owner: strings.Repeat("x", 200) + strconv.Itoa(i), ContainerID: fmt.Sprintf("%0256x", i),
 		}})
 		a = a.Next()
@@ -185,9 +186,9 @@ func TestRoomOfARow(t *testing.T) {
 	long := func(n int) string { return strings.Repeat("x", n) }
 	at := time.Date(2026, 1, 2, 3, 4, 5, 123456789, time.UTC)
 	a := netip.MustParseAddr("2001:db8:ffff:ffff:ffff:ffff:ffff:ffff")
-	row := wireLease(ipam.Lease{
-		Addr: a, State: ipam.Available, Params: ipam.Params{Pool: long(253), Bits: 128, Gateway: a}, Updated: at,
-		Holder: ipam.Holder{Host: a, ContainerID: long(256), IfName: long(15), PodName: long(253), Namespace: long(63), PodUID: long(128), Owner: long(253)},
+	row := wireLease(lease.Lease{
+		Addr: a, State: lease.Available, Params: lease.Params{Pool: long(253), Bits: 128, Gateway: a}, Updated: at,
+		Holder: lease.Holder{Host: a, ContainerID: long(256), IfName: long(15), PodName: long(253), Namespace: long(63), PodUID: long(128), Owner: long(253)},
 	})
 	if n := len(marshal(row)) + 1; n > rowRoom {
 		t.Errorf("a row of a list takes %d bytes", n)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 func (s *Service) release(r *http.Request, body []byte) (any, string, error) {
@@ -83,7 +84,7 @@ func (s *Service) releaseHost(r *http.Request, _ []byte) (any, string, error) {
 	}
 	addAttrs(r.Context(), slog.String("host", host.String()))
 	released, err := allocator.ReleaseHost(r.Context(), s.Leases, host, forwardingOf(r).arrived,
-		ipam.Change{Verb: ipam.VerbReleaseHost, By: "HTTP from " + forwardingOf(r).caller})
+		lease.Change{Verb: lease.VerbReleaseHost, By: "HTTP from " + forwardingOf(r).caller})
 	s.logReleased(r, released)
 	switch {
 	case err != nil && len(released) > 0:
@@ -121,7 +122,7 @@ func (s *Service) releaseAddress(r *http.Request, body []byte) (any, string, err
 	if !released {
 		return Release{IPs: []string{}}, fmt.Sprintf("address %s is not in use", addr), nil
 	}
-	s.logReleased(r, []ipam.Lease{l})
+	s.logReleased(r, []lease.Lease{l})
 	out := Release{ContainerID: l.ContainerID, Owner: l.Owner, PodName: l.PodName, PodNamespace: l.Namespace, IPs: []string{addr.String()}}
 	if l.Host.IsValid() {
 		out.Host = l.Host.String()
@@ -133,7 +134,7 @@ func (in ReleaseAddressRequest) fields() []field {
 	return []field{{"containerID", in.ContainerID, maxContainerID}, {"owner", in.Owner, maxName}}
 }
 
-func (s *Service) logReleased(r *http.Request, released []ipam.Lease) {
+func (s *Service) logReleased(r *http.Request, released []lease.Lease) {
 	if len(released) > 0 {
 		s.logDone(r, "released", slog.Any("addresses", names(released)))
 	}
@@ -145,7 +146,7 @@ func (s *Service) logDone(r *http.Request, message string, attrs ...slog.Attr) {
 	s.Log.LogAttrs(r.Context(), slog.LevelInfo, message, attrs...)
 }
 
-func names(ls []ipam.Lease) []string {
+func names(ls []lease.Lease) []string {
 	out := make([]string, 0, len(ls))
 	for _, l := range ls {
 		out = append(out, l.Addr.String())

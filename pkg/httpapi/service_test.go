@@ -20,6 +20,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/replica"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -83,7 +84,7 @@ func TestPanicInAHandler(t *testing.T) {
 func TestHostOfAnAnswer(t *testing.T) {
 	asks, holds := netip.MustParseAddr("10.0.0.11"), netip.MustParseAddr("10.0.0.12")
 	r := allocator.Request{Host: asks}
-	held := allocator.Address{Lease: ipam.Lease{Holder: ipam.Holder{Host: holds}}}
+	held := allocator.Address{Lease: lease.Lease{Holder: lease.Holder{Host: holds}}}
 	if got := hostOf(held, r); got != holds {
 		t.Errorf("held on a host: got %s", got)
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -138,7 +139,7 @@ type LeaseList struct {
 	Continue string `json:"continue,omitempty"`
 }
 
-func wireLease(l ipam.Lease) Lease {
+func wireLease(l lease.Lease) Lease {
 	w := Lease{
 		IPAddr: l.Addr.String(), Status: l.State.String(), Pool: l.Pool, Mask: l.Bits,
 		ContainerID: l.ContainerID, IfName: l.IfName, PodName: l.PodName, PodNamespace: l.Namespace,

@@ -5,12 +5,13 @@ import (
 	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // asked checks the addresses asked for, except those that are held already.
 func (x *picker) asked(w PickRequest) (choices []choice, refusal *Refusal) {
 	for _, a := range w.Addrs {
-		if slices.ContainsFunc(w.Have, func(l Lease) bool { return l.Addr == a }) {
+		if slices.ContainsFunc(w.Have, func(l lease.Lease) bool { return l.Addr == a }) {
 			continue
 		}
 		if len(w.Have) == 0 && !x.served(w) {
@@ -110,13 +111,13 @@ func (x *picker) usedBy(a netip.Addr, w PickRequest) (facts explain.Facts) {
 	}
 	if r := x.record(a); r != nil {
 		switch {
-		case r.state == Active:
+		case r.state == lease.Active:
 			l := r.lease()
 			return explain.Facts{Kind: explain.AddressHeld, By: l.Where()}
-		case r.state == Reserved && r.claim() != "" && w.admitted(r.lease()):
-		case r.state == Reserved && r.claim() != "":
+		case r.state == lease.Reserved && r.claim() != "" && w.admitted(r.lease()):
+		case r.state == lease.Reserved && r.claim() != "":
 			return explain.Facts{Kind: explain.AddressKept, Claim: r.claim()}
-		case r.state == Reserved:
+		case r.state == lease.Reserved:
 			return explain.Facts{Kind: explain.AddressReserved}
 		case r.has(flagDeleting):
 			return explain.Facts{Kind: explain.AddressBeingDeleted}

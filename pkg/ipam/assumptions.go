@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // assumptions has the addresses that are assumed, each for one attachment, and counts those whose outcome is unknown.
@@ -43,7 +45,7 @@ type Assumed struct {
 	Host netip.Addr
 	Pool string
 	// Charged are the namespaces that the address counts for meanwhile.
-	Charged ChargedNamespaces
+	Charged lease.ChargedNamespaces
 	// Unknown: the outcome of the write is unknown. Version is that of the object that it would replace, 0 for none.
 	Unknown bool
 	Version uint64

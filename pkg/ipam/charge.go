@@ -2,44 +2,9 @@ package ipam
 
 import (
 	"slices"
-	"strings"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
-
-// ClaimNamespace returns the namespace of a claim that is called namespace/name; empty for none.
-func ClaimNamespace(claim string) string {
-	namespace, _, _ := strings.Cut(claim, "/")
-	return namespace
-}
-
-// ChargedTo returns the namespaces that an address counts for: that of the pod or owner that has it, and that of the
-// claim that it belongs to. Where both are one it is named once. An address that is free, or set aside by hand, counts
-// for none.
-func (l Lease) ChargedTo() []string {
-	c := chargedTo(l.State, l.Namespace, l.Claim)
-	return c.list()
-}
-
-// ChargedNamespaces are up to two namespaces that an address counts for, the empty string standing for none.
-type ChargedNamespaces [2]string
-
-func chargedTo(s State, namespace, claim string) (p ChargedNamespaces) {
-	if s == Active {
-		p[0] = namespace
-	}
-	if s != Available {
-		p[1] = ClaimNamespace(claim)
-	}
-	return p
-}
-
-func (p ChargedNamespaces) list() (all []string) {
-	for _, ns := range p {
-		if ns != "" && !slices.Contains(all, ns) {
-			all = append(all, ns)
-		}
-	}
-	return all
-}
 
 // charge is a namespace that an address of a pool counts for.
 type charge struct{ pool, namespace string }
@@ -50,7 +15,7 @@ type charges struct {
 	of [6]charge
 }
 
-func (c *charges) add(pool string, by ChargedNamespaces) {
+func (c *charges) add(pool string, by lease.ChargedNamespaces) {
 	for _, ns := range by {
 		if at := (charge{pool, ns}); ns != "" && !c.has(at) {
 			c.of[c.n] = at
@@ -61,7 +26,7 @@ func (c *charges) add(pool string, by ChargedNamespaces) {
 
 func (c *charges) addRecord(r *record) {
 	if r != nil {
-		c.add(r.params.Value().Pool, chargedTo(r.state, r.namespace.Value(), r.claim()))
+		c.add(r.params.Value().Pool, lease.Charged(r.state, r.namespace.Value(), r.claim()))
 	}
 }
 

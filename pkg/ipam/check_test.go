@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // check compares the index with the model.
@@ -31,7 +32,7 @@ func (m *machine) check(t *rapid.T) {
 	for _, a := range universe {
 		want, ok := m.model.lost[a]
 		if !ok {
-			want = Lease{Addr: a}
+			want = lease.Lease{Addr: a}
 		}
 		if got, lost := m.x.Missing(a); lost != ok || leaseDiff(want, got) != "" {
 			t.Fatalf("Lost(%s) = %+v, %v; want %+v, %v", a, got, lost, want, ok)
@@ -48,8 +49,8 @@ func (m *machine) check(t *rapid.T) {
 	}
 }
 
-func (m *machine) checkLeases(t *rapid.T, known map[netip.Addr]Lease) {
-	scan := func(match func(Lease) bool) (out []Lease) {
+func (m *machine) checkLeases(t *rapid.T, known map[netip.Addr]lease.Lease) {
+	scan := func(match func(lease.Lease) bool) (out []lease.Lease) {
 		for _, l := range known {
 			if match(l) {
 				out = append(out, l)
@@ -57,18 +58,18 @@ func (m *machine) checkLeases(t *rapid.T, known map[netip.Addr]Lease) {
 		}
 		return sorted(out)
 	}
-	held := func(match func(Lease) bool) []Lease {
-		return scan(func(l Lease) bool { return l.State != Available && match(l) })
+	held := func(match func(lease.Lease) bool) []lease.Lease {
+		return scan(func(l lease.Lease) bool { return l.State != lease.Available && match(l) })
 	}
-	same := func(what string, want, got []Lease) {
+	same := func(what string, want, got []lease.Lease) {
 		t.Helper()
 		if diff := leaseDiff(want, got); diff != "" {
 			t.Fatalf("%s (-model +index):\n%s", what, diff)
 		}
 	}
-	everything := scan(func(Lease) bool { return true })
-	same("all", everything, m.x.Find(func(Lease) bool { return true }))
-	told := make([]Lease, 0, len(m.mirror))
+	everything := scan(func(lease.Lease) bool { return true })
+	same("all", everything, m.x.Find(func(lease.Lease) bool { return true }))
+	told := make([]lease.Lease, 0, len(m.mirror))
 	for _, l := range m.mirror {
 		told = append(told, l)
 	}
@@ -79,7 +80,7 @@ func (m *machine) checkLeases(t *rapid.T, known map[netip.Addr]Lease) {
 	for _, a := range universe {
 		want, ok := known[a]
 		if !ok {
-			want = Lease{Addr: a}
+			want = lease.Lease{Addr: a}
 		}
 		got, found := m.x.Get(a)
 		if diff := leaseDiff(want, got); diff != "" || found != ok {
@@ -87,21 +88,21 @@ func (m *machine) checkLeases(t *rapid.T, known map[netip.Addr]Lease) {
 		}
 	}
 	for _, id := range []string{"c1", "c2", "c3"} {
-		same("ByContainer "+id, held(func(l Lease) bool { return l.ContainerID == id }), m.x.ByContainer(id, ""))
-		same("ByContainer "+id+" net1", held(func(l Lease) bool { return l.ContainerID == id && l.IfName == "net1" }), m.x.ByContainer(id, "net1"))
+		same("ByContainer "+id, held(func(l lease.Lease) bool { return l.ContainerID == id }), m.x.ByContainer(id, ""))
+		same("ByContainer "+id+" net1", held(func(l lease.Lease) bool { return l.ContainerID == id && l.IfName == "net1" }), m.x.ByContainer(id, "net1"))
 	}
 	if got := m.x.ByContainer("", ""); got != nil {
 		t.Fatalf("no container holds %v", got)
 	}
-	for _, h := range []Holder{
+	for _, h := range []lease.Holder{
 		{IfName: "eth0", PodUID: "u1"}, {IfName: "net1", PodUID: "u1"}, {IfName: "eth0", PodUID: "u2"},
 		{IfName: "eth0", Owner: "vm-1"}, {IfName: "eth0", Owner: "vm-2", PodUID: "u1"}, {IfName: "eth0"},
 		{PodUID: "u1"}, {Owner: "vm-1"}, {},
 	} {
-		same("ByAttachment", held(func(l Lease) bool {
+		same("ByAttachment", held(func(l lease.Lease) bool {
 			return (h.IfName == "" || l.IfName == h.IfName) && l.Owner == h.Owner && (h.Owner != "" || h.PodUID != "" && l.PodUID == h.PodUID)
 		}), m.x.ByAttachment(h))
-		inUse := slices.DeleteFunc(m.x.ByAttachment(h), func(l Lease) bool { return l.State != Active })
+		inUse := slices.DeleteFunc(m.x.ByAttachment(h), func(l lease.Lease) bool { return l.State != lease.Active })
 		if some, all := m.x.SomeInUse(h, 1); len(some) != min(1, len(inUse)) || all != (len(inUse) <= 1) {
 			t.Fatalf("%+v has %d in use, SomeInUse has %d, all %t", h, len(inUse), len(some), all)
 		}
@@ -112,14 +113,16 @@ func (m *machine) checkLeases(t *rapid.T, known map[netip.Addr]Lease) {
 		}
 	}
 	for _, claim := range []string{"shop/x", "shop/y", "bank/z", ""} {
-		same("ByClaim "+claim, held(func(l Lease) bool { return claim != "" && l.Claim == claim }), m.x.ByClaim(claim))
+		same("ByClaim "+claim, held(func(l lease.Lease) bool { return claim != "" && l.Claim == claim }), m.x.ByClaim(claim))
 		m.checkClaim(t, claim)
 		for _, key := range []string{"k1", "k2", ""} {
-			same("ByKey "+claim+" "+key, held(func(l Lease) bool { return claim != "" && l.Claim == claim && key != "" && l.PodPrimaryKey == key }), m.x.ByKey(claim, key))
+			same("ByKey "+claim+" "+key, held(func(l lease.Lease) bool {
+				return claim != "" && l.Claim == claim && key != "" && l.PodPrimaryKey == key
+			}), m.x.ByKey(claim, key))
 		}
 	}
 	for _, host := range ips(host1, host2) {
-		same("ByHost", held(func(l Lease) bool { return l.Host == host }), m.x.ByHost(host))
+		same("ByHost", held(func(l lease.Lease) bool { return l.Host == host }), m.x.ByHost(host))
 	}
 }
 
@@ -150,7 +153,7 @@ func (m *machine) checkClaim(t *rapid.T, claim string) {
 	}
 	var pools []string
 	for _, l := range all {
-		if pool, served := m.x.PoolOf(l.Addr); served && l.State == Reserved && l.PodPrimaryKey == "" && !l.Deleting {
+		if pool, served := m.x.PoolOf(l.Addr); served && l.State == lease.Reserved && l.PodPrimaryKey == "" && !l.Deleting {
 			pools = append(pools, pool)
 		}
 	}
@@ -176,7 +179,7 @@ func (m *machine) lookAtAll(w PickRequest, n need) (best choice) {
 	return best
 }
 
-func (m *machine) checkPools(t *rapid.T, known map[netip.Addr]Lease) {
+func (m *machine) checkPools(t *rapid.T, known map[netip.Addr]lease.Lease) {
 	serving := m.model.serving(known)
 	for _, a := range universe {
 		if got, _ := m.x.PoolOf(a); got != serving[a] {
@@ -199,7 +202,7 @@ func (m *machine) checkPools(t *rapid.T, known map[netip.Addr]Lease) {
 			}
 		}
 		p, exists := m.model.pools[name]
-		var objects []Lease
+		var objects []lease.Lease
 		for a, l := range known {
 			if l.Pool != name {
 				continue
@@ -207,15 +210,15 @@ func (m *machine) checkPools(t *rapid.T, known map[netip.Addr]Lease) {
 			objects = append(objects, l)
 			want.Objects++
 			switch l.State {
-			case Active:
+			case lease.Active:
 				want.Active++
-			case Reserved:
+			case lease.Reserved:
 				want.Reserved++
 			}
-			if l.State != Available && serving[a] != name {
+			if l.State != lease.Available && serving[a] != name {
 				want.Capacity++
 			}
-			if l.State != Available && exists && p.Valid() && !m.model.usable(name)[a] {
+			if l.State != lease.Available && exists && p.Valid() && !m.model.usable(name)[a] {
 				draining[l.Host]++
 			}
 		}

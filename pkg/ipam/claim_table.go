@@ -7,6 +7,7 @@ import (
 	"github.com/google/btree"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // claimTable has the addresses by the claim that they belong to: each is in the one part of its claim that its pool,
@@ -46,7 +47,9 @@ func partOf(r *record) partKey {
 const treeDegree = 16
 
 // forAny reports whether an address is kept for whichever pod of its claim comes.
-func (r *record) forAny() bool { return r.state == Reserved && r.key() == "" && !r.has(flagDeleting) }
+func (r *record) forAny() bool {
+	return r.state == lease.Reserved && r.key() == "" && !r.has(flagDeleting)
+}
 
 // takenFirst orders the addresses of a claim: those that any pod may have, the one that was given up last first, then
 // all others.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // ClaimPart are the addresses of a claim of one pool, as their objects say, for one interface, empty for any, and of
@@ -15,7 +16,7 @@ type ClaimPart struct {
 	Family       ipaddr.Family
 	// N is how many there are, at least one; One is any of them.
 	N   int
-	One Lease
+	One lease.Lease
 }
 
 // ClaimUsage are all parts of a claim.

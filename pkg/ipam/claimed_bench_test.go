@@ -3,6 +3,8 @@ package ipam
 import (
 	"fmt"
 	"testing"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // claimOf is an index of a pool of 65,536 addresses, of which a claim has so many: all kept for whichever pod of it
@@ -14,9 +16,9 @@ func claimOf(t testing.TB, size int, inUse bool) *Index {
 	x.SetPool(p)
 	leases := fleet(p, size)
 	for i := range leases {
-		leases[i].Retention = Retention{Claim: "shop/web", Fixed: true}
+		leases[i].Retention = lease.Retention{Claim: "shop/web", Fixed: true}
 		if !inUse || i == 0 {
-			leases[i], _ = Release(leases[i], at(-i), Change{})
+			leases[i], _ = lease.Release(leases[i], at(-i), lease.Change{})
 		}
 	}
 	x.Replace(leases, uint64(size))
@@ -30,7 +32,7 @@ func giveAndTake(t testing.TB, x *Index, w PickRequest, version *uint64) {
 	if refusal != nil || len(picks) != 1 {
 		t.Fatal(refusal, picks)
 	}
-	l, ok := Bind(picks[0].Current, picks[0].Pool.Params(), Holder{Host: w.Host, ContainerID: "c", IfName: w.IfName}, Retention{Claim: w.Claim, Fixed: true}, now)
+	l, ok := lease.Bind(picks[0].Current, picks[0].Pool.Params(), lease.Holder{Host: w.Host, ContainerID: "c", IfName: w.IfName}, lease.Retention{Claim: w.Claim, Fixed: true}, now)
 	if !ok {
 		t.Fatal("not bound")
 	}
@@ -38,7 +40,7 @@ func giveAndTake(t testing.TB, x *Index, w PickRequest, version *uint64) {
 	l.Version = *version
 	x.Watched(l)
 	x.Forget(l.Addr)
-	l, _ = Release(l, now, Change{})
+	l, _ = lease.Release(l, now, lease.Change{})
 	*version++
 	l.Version = *version
 	x.Watched(l)
@@ -50,7 +52,7 @@ func BenchmarkClaim(b *testing.B) {
 		for what, inUse := range map[string]bool{"kept": false, "in use but one": true} {
 			b.Run(fmt.Sprintf("%d addresses/%s", size, what), func(b *testing.B) {
 				x := claimOf(b, size, inUse)
-				w := want(func(w *PickRequest) { w.Claim, w.IfName, w.Room = "shop/web", DefaultIfName, size })
+				w := want(func(w *PickRequest) { w.Claim, w.IfName, w.Room = "shop/web", lease.DefaultIfName, size })
 				version := uint64(size)
 				b.ReportAllocs()
 				for b.Loop() {

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"sync"
 	"testing"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // Requests, the watch, and changes of pools and nodes at once: no address is picked twice at a time,
@@ -17,10 +19,10 @@ func TestConcurrentUse(t *testing.T) {
 	version, inUse, log := uint64(0), map[netip.Addr]bool{}, make(chan func(), workers)
 
 	var told sync.Map
-	x.Subscribe(func(_, l Lease) { told.Store(l.Addr, l.Version) })
+	x.Subscribe(func(_, l lease.Lease) { told.Store(l.Addr, l.Version) })
 
 	// commit is the API server: it gives a change its version and sends its event, in order.
-	commit := func(l Lease, in bool) Lease {
+	commit := func(l lease.Lease, in bool) lease.Lease {
 		mu.Lock()
 		defer mu.Unlock()
 		if in && inUse[l.Addr] {
@@ -37,10 +39,10 @@ func TestConcurrentUse(t *testing.T) {
 	for worker := range workers {
 		requests.Go(func() {
 			for round := range rounds {
-				h := Holder{Host: ip(host1), ContainerID: fmt.Sprintf("c%d-%d", worker, round), IfName: DefaultIfName, PodUID: fmt.Sprintf("u%d", worker)}
+				h := lease.Holder{Host: ip(host1), ContainerID: fmt.Sprintf("c%d-%d", worker, round), IfName: lease.DefaultIfName, PodUID: fmt.Sprintf("u%d", worker)}
 				picks, _ := x.Pick(want(func(w *PickRequest) { w.Key = h.ContainerID }), now)
 				for _, p := range picks {
-					next, ok := Bind(p.Current, p.Pool.Params(), h, Retention{}, now)
+					next, ok := lease.Bind(p.Current, p.Pool.Params(), h, lease.Retention{}, now)
 					if !ok {
 						t.Errorf("picked %+v, which cannot be bound", p.Current)
 					}
@@ -53,7 +55,7 @@ func TestConcurrentUse(t *testing.T) {
 					if held := x.ByContainer(h.ContainerID, ""); len(held) != 1 || len(x.ByAttachment(h)) != 1 {
 						t.Errorf("container %s holds %v", h.ContainerID, held)
 					}
-					free, _ := Release(stored, now, Change{})
+					free, _ := lease.Release(stored, now, lease.Change{})
 					x.Wrote(commit(free, false))
 				}
 			}
@@ -84,7 +86,7 @@ func TestConcurrentUse(t *testing.T) {
 			x.ByHost(ip(host1))
 			x.ByPool("a")
 			x.Unknown("")
-			x.Find(func(l Lease) bool { return l.State == Active })
+			x.Find(func(l lease.Lease) bool { return l.State == lease.Active })
 		}
 	})
 	requests.Wait()
@@ -97,7 +99,7 @@ func TestConcurrentUse(t *testing.T) {
 	if got := x.Counts("a", now); got.Active != 0 || got.Free != got.Capacity || got.Capacity != 20 {
 		t.Errorf("in the end: %+v", got)
 	}
-	for _, l := range x.Find(func(Lease) bool { return true }) {
+	for _, l := range x.Find(func(lease.Lease) bool { return true }) {
 		if v, _ := told.Load(l.Addr); v == nil {
 			t.Errorf("nobody was told of %s", l.Addr)
 		}

@@ -6,68 +6,16 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 func coolFor(d time.Duration) option { return func(p *Pool) { p.Cooldown = d } }
 
 // gaveUp is an address that a pod, or whoever is named, gave up after so many seconds.
-func gaveUp(addr, pool string, version uint64, seconds int) Lease {
-	l, _ := Release(leased(addr, pool, version), at(seconds), Change{})
+func gaveUp(addr, pool string, version uint64, seconds int) lease.Lease {
+	l, _ := lease.Release(leased(addr, pool, version), at(seconds), lease.Change{})
 	return l
-}
-
-// Which changes an address rests after, and until when to the nanosecond.
-func TestRestsUntil(t *testing.T) {
-	byHand := Change{Verb: VerbRelease, By: "ann"}
-	must := func(l Lease, ok bool) Lease {
-		t.Helper()
-		if !ok {
-			t.Fatalf("%+v could not be changed so", l)
-		}
-		return l
-	}
-	reserve := func(l Lease, seconds int) Lease {
-		t.Helper()
-		return must(Reserve(l, l.Params, at(seconds), Change{Verb: VerbReserve, By: "ann"}))
-	}
-	unreserve := func(l Lease, seconds int) Lease {
-		t.Helper()
-		return must(Release(l, at(seconds), Change{Verb: VerbUnreserve, By: "ann"}))
-	}
-	held, fresh := leased("10.0.0.8", "a", 1), available("10.0.0.8", "a", 1)
-	half := 500 * time.Millisecond
-	odd, _ := Release(held, at(10).Add(half), Change{})
-	handed, _ := Release(held, at(10), byHand)
-	toggled := fresh
-	for i := range MaxHistory {
-		toggled = unreserve(reserve(toggled, 2*i), 2*i+1)
-	}
-	foreign := fresh
-	foreign.Updated = at(10)
-	for name, tc := range map[string]struct {
-		lease Lease
-		want  time.Time
-	}{
-		"no object":                              {lease: Lease{Addr: ip("10.0.0.8")}},
-		"never used":                             {lease: fresh},
-		"in use":                                 {lease: held},
-		"set aside":                              {lease: reserve(gaveUp("10.0.0.8", "a", 1, 10), 11)},
-		"given up":                               {lease: gaveUp("10.0.0.8", "a", 1, 10), want: at(40)},
-		"given up, in fractions of a second":     {lease: odd, want: at(40).Add(half)},
-		"released by hand":                       {lease: handed, want: at(40)},
-		"given up in a release without history":  {lease: foreign, want: at(40)},
-		"set aside and back, never used":         {lease: unreserve(reserve(fresh, 3), 5)},
-		"set aside and back since it was used":   {lease: unreserve(reserve(gaveUp("10.0.0.8", "a", 1, 10), 15), 20), want: at(41)},
-		"set aside and back after half a second": {lease: unreserve(reserve(odd, 15), 20), want: at(41)},
-		"by hand so often that nobody knows":     {lease: toggled, want: at(2*MaxHistory - 1 + 30)},
-	} {
-		if got := tc.lease.CoolsUntil(30 * time.Second); !got.Equal(tc.want) {
-			t.Errorf("%s: rests until %s, want %s", name, got, tc.want)
-		}
-		if got := tc.lease.CoolsUntil(0); !got.IsZero() {
-			t.Errorf("%s: rests until %s although there is no cooldown", name, got)
-		}
-	}
 }
 
 // An address is free at the very moment that its rest ends, and not before.
@@ -140,7 +88,7 @@ func longer(t *testing.T, entry []string) func(*Index) {
 func TestRestBeginsAgain(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8"}, coolFor(30*time.Second)))
 	x.Watched(gaveUp("10.0.0.8", "a", 1, 0))
-	x.Replace([]Lease{gaveUp("10.0.0.8", "a", 3, 20)}, 3)
+	x.Replace([]lease.Lease{gaveUp("10.0.0.8", "a", 3, 20)}, 3)
 	for _, tc := range []struct {
 		seconds int
 		free    uint64

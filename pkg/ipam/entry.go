@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // change is an entry before and after, nil where there is none. What a record says of its lease never
@@ -15,9 +16,9 @@ type change struct {
 }
 
 // leaseOf returns the lease of an entry, or of an address that has none.
-func leaseOf(a netip.Addr, r *record) Lease {
+func leaseOf(a netip.Addr, r *record) lease.Lease {
 	if r == nil {
-		return Lease{Addr: a}
+		return lease.Lease{Addr: a}
 	}
 	return r.lease()
 }
@@ -25,13 +26,13 @@ func leaseOf(a netip.Addr, r *record) Lease {
 // rewritten reports whether a list that is not older than an entry shows that the store was put back: a list is never
 // behind its own version, and a version is written once. The entry of a later holder has the version of another's
 // object.
-func (x *state) rewritten(r *record, l Lease) bool {
+func (x *state) rewritten(r *record, l lease.Lease) bool {
 	_, behind := x.behind[l.Addr]
 	return l.Version < r.version || l.Version == r.version && !behind && nanos(l.Updated) != r.updated
 }
 
 // apply enters a lease unless something newer is known.
-func (x *state) apply(changes []change, l Lease) []change {
+func (x *state) apply(changes []change, l lease.Lease) []change {
 	if v, ok := x.deleted[l.Addr]; ok {
 		if l.Version <= v {
 			return changes
@@ -53,7 +54,7 @@ func (x *state) apply(changes []change, l Lease) []change {
 // do not write down with which version its holder got the address. An entry remembers it: that tells the first of two
 // leases of a container.
 func (r *record) continues(old *record) bool {
-	return r.state == Active && r.bound == 0 && r.updated == old.updated && r.started == old.started &&
+	return r.state == lease.Active && r.bound == 0 && r.updated == old.updated && r.started == old.started &&
 		r.ifName == old.ifName && sameHolder(r, old)
 }
 
@@ -64,22 +65,22 @@ func (r *record) continues(old *record) bool {
 func (x *state) put(old, r *record, restored bool) change {
 	known := x.missing[r.addr]
 	if old != nil {
-		if _, behind := x.behind[r.addr]; (behind || restored) && old.state != Available {
+		if _, behind := x.behind[r.addr]; (behind || restored) && old.state != lease.Available {
 			known = old
 		}
 		x.unlink(old)
 	}
 	delete(x.behind, r.addr)
 	later := known != nil && precedes(r, known) && !failpoint.Broken("earlier")
-	if later && r.state != Available && !sameHolder(known, r) {
-		r = pack(Restore(known.lease(), r.lease()))
+	if later && r.state != lease.Available && !sameHolder(known, r) {
+		r = pack(lease.Restore(known.lease(), r.lease()))
 		if !failpoint.Broken("behind") {
 			x.behind[r.addr] = struct{}{}
 		}
 	}
 	r.epoch = x.epoch
 	x.link(r)
-	if old != nil && r.state == Available && (later && known == old || emptied(old, r)) {
+	if old != nil && r.state == lease.Available && (later && known == old || emptied(old, r)) {
 		x.markMissing(old)
 	}
 	x.resolveMissing(r)

@@ -6,14 +6,16 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // coolsUntil returns when the cooldown of an address of the pool ends, in Unix nanoseconds; 0 when it has none.
 func (p *poolState) coolsUntil(r *record) int64 {
-	if r == nil || p.Cooldown <= 0 || r.state != Available || r.updated == 0 {
+	if r == nil || p.Cooldown <= 0 || r.state != lease.Available || r.updated == 0 {
 		return 0
 	}
-	return nanos(Lease{Updated: fromNanos(r.updated), History: r.history()}.CoolsUntil(p.Cooldown))
+	return nanos(lease.Lease{Updated: fromNanos(r.updated), History: r.history()}.CoolsUntil(p.Cooldown))
 }
 
 // refreshCooldown takes note whether an address that nothing else keeps cools, and reports it.

@@ -1,17 +1,21 @@
 package ipam
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
 
 // feed takes what the watch delivers and what this process writes. An entry changes only to a higher version of its
 // epoch, or to one of the next.
 type feed struct {
 	*guarded
-	subscribers []func(old, new Lease)
+	subscribers []func(old, new lease.Lease)
 }
 
 // Subscribe has fn called after every change of an entry, outside the index's lock and possibly from several
 // goroutines at once. An entry without an object is given as a Lease of version 0. Subscribe before the index is fed.
-func (x *feed) Subscribe(fn func(old, new Lease)) { x.subscribers = append(x.subscribers, fn) }
+func (x *feed) Subscribe(fn func(old, new lease.Lease)) { x.subscribers = append(x.subscribers, fn) }
 
 // update changes the index and tells the subscribers about it outside the lock.
 func (x *feed) update(do func() []change) {
@@ -31,7 +35,7 @@ func (x *feed) update(do func() []change) {
 
 // Watched takes an object that the watch delivered. The watch delivers in the order of versions: an
 // event that it has passed already is old news.
-func (x *feed) Watched(l Lease) {
+func (x *feed) Watched(l lease.Lease) {
 	x.update(func() (changes []change) {
 		if l.Version > x.seen {
 			changes = x.apply(changes, l)
@@ -57,7 +61,7 @@ func (x *feed) WatchedDelete(a netip.Addr, version uint64) {
 
 // Wrote takes the result of a write of this process. What the watch has passed already is old news:
 // it was delivered, or replaced by something newer. So is an answer of an earlier epoch.
-func (x *feed) Wrote(l Lease) {
+func (x *feed) Wrote(l lease.Lease) {
 	x.update(func() (changes []change) {
 		if l.Version > x.seen && x.present(l.Epoch) {
 			changes = x.apply(changes, l)
@@ -94,7 +98,7 @@ func (x *feed) WroteDelete(a netip.Addr, version uint64, epoch uint32) {
 // list older than what the watch delivered changes nothing. It says whether the list shows that the store was put back
 // to an older state, and its versions were raised so that everybody lists: then, too, nothing new is given until
 // Returned.
-func (x *feed) Replace(all []Lease, version uint64) (restored bool) {
+func (x *feed) Replace(all []lease.Lease, version uint64) (restored bool) {
 	x.update(func() (changes []change) {
 		if version < x.seen {
 			return nil

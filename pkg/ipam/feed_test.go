@@ -5,12 +5,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // What the index shows of one address after events and answers in any order that can happen.
 func TestNothingOldComesBack(t *testing.T) {
 	const a = "10.0.0.9"
-	v := func(version uint64) Lease { return takenAt(a, version) }
+	v := func(version uint64) lease.Lease { return takenAt(a, version) }
 	type step = func(*Index)
 	watched := func(version uint64) step { return func(x *Index) { x.Watched(v(version)) } }
 	watchedDelete := func(version uint64) step { return func(x *Index) { x.WatchedDelete(ip(a), version) } }
@@ -18,7 +20,7 @@ func TestNothingOldComesBack(t *testing.T) {
 	wroteDelete := func(version uint64) step { return func(x *Index) { x.WroteDelete(ip(a), version, 0) } }
 	list := func(version uint64, of ...uint64) step {
 		return func(x *Index) {
-			var all []Lease
+			var all []lease.Lease
 			for _, n := range of {
 				all = append(all, v(n))
 			}
@@ -79,7 +81,7 @@ func TestNothingOldComesBack(t *testing.T) {
 					t.Fatalf("step %d: the watch went back from %d to %d", i+1, before, x.Seen())
 				}
 			}
-			want := Lease{Addr: ip(a)}
+			want := lease.Lease{Addr: ip(a)}
 			if tc.want > 0 {
 				want = v(tc.want)
 			}
@@ -99,7 +101,7 @@ func TestNothingOldComesBack(t *testing.T) {
 }
 
 // takenAt is a lease that was taken with a version, by a time of its own.
-func takenAt(addr string, version uint64) Lease {
+func takenAt(addr string, version uint64) lease.Lease {
 	l := leased(addr, "a", version)
 	l.Updated = now.Add(time.Duration(version) * time.Second)
 	return l
@@ -108,22 +110,22 @@ func takenAt(addr string, version uint64) Lease {
 // Every change is told once, with what was there before.
 func TestSubscribe(t *testing.T) {
 	x := NewIndex()
-	type change struct{ Old, New Lease }
+	type change struct{ Old, New lease.Lease }
 	var got []change
-	x.Subscribe(func(old, new Lease) {
+	x.Subscribe(func(old, new lease.Lease) {
 		x.Len() // outside the lock
 		got = append(got, change{old, new})
 	})
-	none := Lease{Addr: ip("10.0.0.9")}
-	v := func(version uint64) Lease { return takenAt("10.0.0.9", version) }
+	none := lease.Lease{Addr: ip("10.0.0.9")}
+	v := func(version uint64) lease.Lease { return takenAt("10.0.0.9", version) }
 	x.Wrote(v(1))
 	x.Watched(v(1))
 	x.Watched(v(2))
 	x.Wrote(v(2))
 	x.WatchedDelete(ip("10.0.0.9"), 3)
 	x.WatchedDelete(ip("10.0.0.9"), 4)
-	x.Replace([]Lease{v(5)}, 6)
-	x.Replace([]Lease{v(5)}, 6)
+	x.Replace([]lease.Lease{v(5)}, 6)
+	x.Replace([]lease.Lease{v(5)}, 6)
 	x.WroteDelete(ip("10.0.0.9"), 5, 0)
 	x.Replace(nil, 8)
 	x.Wrote(v(9))
@@ -137,7 +139,7 @@ func TestSubscribe(t *testing.T) {
 // An object that others write, as kubectl label does, keeps its place among the leases of its container.
 func TestBoundOfWhatOthersWrite(t *testing.T) {
 	first := leased("10.0.0.9", "a", 3)
-	at := func(version uint64, changes ...func(*Lease)) Lease {
+	at := func(version uint64, changes ...func(*lease.Lease)) lease.Lease {
 		l := first
 		l.Version = version
 		for _, change := range changes {
@@ -146,16 +148,16 @@ func TestBoundOfWhatOthersWrite(t *testing.T) {
 		return l
 	}
 	for name, tc := range map[string]struct {
-		next []Lease
+		next []lease.Lease
 		want uint64
 	}{
-		"labelled":               {[]Lease{at(7)}, 3},
-		"labelled, then deleted": {[]Lease{at(7), at(9, func(l *Lease) { l.Deleting = true })}, 3},
-		"written for its holder": {[]Lease{at(7, func(l *Lease) { l.BoundVersion = 2 })}, 2},
-		"another container":      {[]Lease{at(7, func(l *Lease) { l.ContainerID = "c2" })}, 7},
-		"another interface":      {[]Lease{at(7, func(l *Lease) { l.IfName = "net1" })}, 7},
-		"given up, and back":     {[]Lease{at(7, func(l *Lease) { l.Updated = l.Updated.Add(1) })}, 7},
-		"free in between":        {[]Lease{available("10.0.0.9", "a", 5), at(7)}, 7},
+		"labelled":               {[]lease.Lease{at(7)}, 3},
+		"labelled, then deleted": {[]lease.Lease{at(7), at(9, func(l *lease.Lease) { l.Deleting = true })}, 3},
+		"written for its holder": {[]lease.Lease{at(7, func(l *lease.Lease) { l.BoundVersion = 2 })}, 2},
+		"another container":      {[]lease.Lease{at(7, func(l *lease.Lease) { l.ContainerID = "c2" })}, 7},
+		"another interface":      {[]lease.Lease{at(7, func(l *lease.Lease) { l.IfName = "net1" })}, 7},
+		"given up, and back":     {[]lease.Lease{at(7, func(l *lease.Lease) { l.Updated = l.Updated.Add(1) })}, 7},
+		"free in between":        {[]lease.Lease{available("10.0.0.9", "a", 5), at(7)}, 7},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := NewIndex()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // Headroom is what a pool can still give.
@@ -60,7 +61,7 @@ func (x *picker) headroom(p *poolState) Headroom {
 	}
 	s.Retained = uint64(m.retained)
 	for r := range m.draining { // nobody gets these back
-		if r.state == Reserved && r.claim() != "" {
+		if r.state == lease.Reserved && r.claim() != "" {
 			s.Retained--
 		}
 	}

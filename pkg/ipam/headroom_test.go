@@ -10,24 +10,25 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // What nobody has is headroom, and what is kept for claims; not what an operator set aside, nor what rests.
 func TestSpares(t *testing.T) {
 	for name, tc := range map[string]struct {
 		options []option
-		leases  []Lease
+		leases  []lease.Lease
 		want    Headroom
 	}{
 		"an empty pool": {want: Headroom{Free: 6}},
 		"some of all kinds": {
-			leases: []Lease{leased("10.0.0.9", "a", 1), reserved("10.0.0.10", "a", 2), keptFor("10.0.0.11", "a", "", "", 3)},
+			leases: []lease.Lease{leased("10.0.0.9", "a", 1), reserved("10.0.0.10", "a", 2), keptFor("10.0.0.11", "a", "", "", 3)},
 			want:   Headroom{Free: 3, Retained: 1},
 		},
-		"one rests":               {options: []option{coolFor(1 << 40)}, leases: []Lease{gaveUp("10.0.0.9", "a", 1, -1)}, want: Headroom{Free: 5}},
-		"cordoned":                {options: []option{cordoned}, leases: []Lease{keptFor("10.0.0.11", "a", "", "", 3)}, want: Headroom{Retained: 1}},
-		"going":                   {options: []option{terminating}, leases: []Lease{keptFor("10.0.0.11", "a", "", "", 3)}, want: Headroom{}},
-		"kept, and no longer its": {leases: []Lease{keptFor("10.0.0.99", "a", "", "", 3)}, want: Headroom{Free: 6}},
+		"one rests":               {options: []option{coolFor(1 << 40)}, leases: []lease.Lease{gaveUp("10.0.0.9", "a", 1, -1)}, want: Headroom{Free: 5}},
+		"cordoned":                {options: []option{cordoned}, leases: []lease.Lease{keptFor("10.0.0.11", "a", "", "", 3)}, want: Headroom{Retained: 1}},
+		"going":                   {options: []option{terminating}, leases: []lease.Lease{keptFor("10.0.0.11", "a", "", "", 3)}, want: Headroom{}},
+		"kept, and no longer its": {leases: []lease.Lease{keptFor("10.0.0.99", "a", "", "", 3)}, want: Headroom{Free: 6}},
 		"of a network":            {options: []option{network("blue")}, want: Headroom{Network: "blue", Free: 6}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,18 +93,18 @@ func TestPoolsOfNames(t *testing.T) {
 // TestPodsOn: a pod with two addresses is one; owners that are no pods are none.
 func TestPodsOn(t *testing.T) {
 	x := indexOf()
-	hold := func(addr string, change func(*Lease)) {
+	hold := func(addr string, change func(*lease.Lease)) {
 		l := leased(addr, "a", uint64(x.Len()+1))
 		change(&l)
 		x.Watched(l)
 	}
-	hold("10.0.0.1", func(l *Lease) { l.PodUID = "u1" })
-	hold("10.0.0.2", func(l *Lease) { l.PodUID, l.IfName = "u1", "eth1" })
-	hold("10.0.0.3", func(l *Lease) { l.PodUID, l.ContainerID = "", "c3" })
-	hold("10.0.0.4", func(l *Lease) { l.Owner, l.PodUID = "printer", "" })
-	hold("10.0.0.5", func(l *Lease) { l.PodUID, l.Host = "u5", ip(host2) })
-	hold("10.0.0.6", func(l *Lease) { l.PodUID, l.Host = "u6", ip("172.16.0.9") })
-	hold("10.0.0.7", func(l *Lease) { l.State, l.PodUID = Reserved, "u7" })
+	hold("10.0.0.1", func(l *lease.Lease) { l.PodUID = "u1" })
+	hold("10.0.0.2", func(l *lease.Lease) { l.PodUID, l.IfName = "u1", "eth1" })
+	hold("10.0.0.3", func(l *lease.Lease) { l.PodUID, l.ContainerID = "", "c3" })
+	hold("10.0.0.4", func(l *lease.Lease) { l.Owner, l.PodUID = "printer", "" })
+	hold("10.0.0.5", func(l *lease.Lease) { l.PodUID, l.Host = "u5", ip(host2) })
+	hold("10.0.0.6", func(l *lease.Lease) { l.PodUID, l.Host = "u6", ip("172.16.0.9") })
+	hold("10.0.0.7", func(l *lease.Lease) { l.State, l.PodUID = lease.Reserved, "u7" })
 	if got := x.PodsOn([]netip.Addr{ip(host1), ip(host2)}); got != 3 {
 		t.Errorf("%d pods, want 3", got)
 	}

@@ -11,6 +11,7 @@ import (
 	"go4.org/netipx"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // now is the time of tests; at is so many seconds later.
@@ -142,11 +143,11 @@ func indexOf(pools ...Pool) *Index {
 }
 
 // leased is an address of a pool held by a pod on host1.
-func leased(addr, pool string, version uint64) Lease {
-	return Lease{
-		Addr: ip(addr), Version: version, State: Active, Params: Params{Pool: pool, Bits: 24},
-		Holder: Holder{
-			Host: ip(host1), ContainerID: "container-of-" + addr, IfName: DefaultIfName,
+func leased(addr, pool string, version uint64) lease.Lease {
+	return lease.Lease{
+		Addr: ip(addr), Version: version, State: lease.Active, Params: lease.Params{Pool: pool, Bits: 24},
+		Holder: lease.Holder{
+			Host: ip(host1), ContainerID: "container-of-" + addr, IfName: lease.DefaultIfName,
 			Namespace: "shop", PodName: "pod-of-" + addr, PodUID: "uid-of-" + addr,
 		},
 		Updated: now, HeldFinalizer: true,
@@ -154,13 +155,13 @@ func leased(addr, pool string, version uint64) Lease {
 }
 
 // available is an object that nobody holds.
-func available(addr, pool string, version uint64) Lease {
-	return Lease{Addr: ip(addr), Version: version, Params: Params{Pool: pool, Bits: 24}}
+func available(addr, pool string, version uint64) lease.Lease {
+	return lease.Lease{Addr: ip(addr), Version: version, Params: lease.Params{Pool: pool, Bits: 24}}
 }
 
-func reserved(addr, pool string, version uint64) Lease {
+func reserved(addr, pool string, version uint64) lease.Lease {
 	l := available(addr, pool, version)
-	l.State, l.HeldFinalizer = Reserved, true
+	l.State, l.HeldFinalizer = lease.Reserved, true
 	return l
 }
 
@@ -183,7 +184,9 @@ func want(options ...func(*PickRequest)) PickRequest {
 func asking(addrs ...string) func(*PickRequest) {
 	return func(w *PickRequest) { w.Addrs = ips(addrs...) }
 }
-func having(leases ...Lease) func(*PickRequest)  { return func(w *PickRequest) { w.Have = leases } }
+func having(leases ...lease.Lease) func(*PickRequest) {
+	return func(w *PickRequest) { w.Have = leases }
+}
 func ofNetwork(name string) func(*PickRequest)   { return func(w *PickRequest) { w.Network = name } }
 func inNamespace(name string) func(*PickRequest) { return func(w *PickRequest) { w.Namespace = name } }
 func onHost(host string) func(*PickRequest)      { return func(w *PickRequest) { w.Host = ip(host) } }
@@ -207,7 +210,7 @@ func refused(r *Refusal) string {
 // pickCase is a request of an index with some pools and leases, and what comes of it: picks, or the text of a refusal.
 type pickCase struct {
 	pools  []Pool
-	leases []Lease
+	leases []lease.Lease
 	before func(*Index)
 	want   PickRequest
 	picks  []string

@@ -1,6 +1,10 @@
 package ipam
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
 
 // hostUsage counts the addresses in use, and those missing that were, by host and pool; none that counts for nothing.
 type hostUsage struct{ inUse map[hostPool]int }
@@ -14,7 +18,7 @@ type hostPool struct {
 // hostPoolOf returns where an address is in use; ok is false for one that nobody on a host has.
 func hostPoolOf(r *record) (at hostPool, ok bool) {
 	at = hostPool{r.host.Value(), r.params.Value().Pool}
-	return at, r.state == Active && at.host.IsValid()
+	return at, r.state == lease.Active && at.host.IsValid()
 }
 
 // adjustUsage counts an address that is in use, or that is missing and was, where it is.

@@ -4,6 +4,8 @@ import (
 	"hash/maphash"
 	"iter"
 	"net/netip"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // leaseTable finds the entries of addresses by what they are looked for. Each address has at most one entry. An entry
@@ -42,7 +44,7 @@ func newLeaseTable() leaseTable {
 // enter adds an entry to the tables.
 func (x *leaseTable) enter(r *record) {
 	x.byAddr.add(r)
-	if r.state == Available {
+	if r.state == lease.Available {
 		return
 	}
 	if r.container().bytes != "" {
@@ -65,7 +67,7 @@ func (x *leaseTable) enter(r *record) {
 // leave takes an entry out of the tables.
 func (x *leaseTable) leave(r *record) {
 	x.byAddr.remove(r)
-	if r.state == Available {
+	if r.state == lease.Available {
 		return
 	}
 	if r.container().bytes != "" {

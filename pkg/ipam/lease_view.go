@@ -3,18 +3,20 @@ package ipam
 import (
 	"net/netip"
 	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // leaseView answers questions about leases and claims.
 type leaseView struct{ *guarded }
 
 // Get returns the entry of an address; ok is false when it has no object.
-func (x *leaseView) Get(a netip.Addr) (Lease, bool) {
+func (x *leaseView) Get(a netip.Addr) (lease.Lease, bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	r := x.record(a)
 	if r == nil {
-		return Lease{Addr: a, Epoch: x.epoch}, false
+		return lease.Lease{Addr: a, Epoch: x.epoch}, false
 	}
 	return r.lease(), true
 }
@@ -27,11 +29,11 @@ func (x *leaseView) Len() int {
 }
 
 // ByContainer returns the addresses that a container holds; an empty ifName means all its interfaces.
-func (x *leaseView) ByContainer(id, ifName string) []Lease {
+func (x *leaseView) ByContainer(id, ifName string) []lease.Lease {
 	key := compactHex(id)
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	var out []Lease
+	var out []lease.Lease
 	for r := x.byContainer.first(x.hash().container(key)); r != nil; r = r.nextContainer {
 		if r.container() == key && (ifName == "" || r.ifName.Value() == ifName) {
 			out = append(out, r.lease())
@@ -42,14 +44,14 @@ func (x *leaseView) ByContainer(id, ifName string) []Lease {
 
 // ByAttachment returns the addresses that a pod (by UID) or an owner holds on an interface, on all of them when
 // IfName is empty. The holder's other fields do not count. A holder without pod UID and owner has none.
-func (x *leaseView) ByAttachment(h Holder) []Lease {
+func (x *leaseView) ByAttachment(h lease.Holder) []lease.Lease {
 	if h.Owner == "" && h.PodUID == "" {
 		return nil
 	}
 	uid := compactUUID(h.PodUID)
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	var out []Lease
+	var out []lease.Lease
 	for r := x.byAttachment.first(x.hash().attachment(h.Owner, uid)); r != nil; r = r.nextAttachment {
 		if r.owner() == h.Owner && (h.Owner != "" || r.uid() == uid) && (h.IfName == "" || r.ifName.Value() == h.IfName) {
 			out = append(out, r.lease())
@@ -60,7 +62,7 @@ func (x *leaseView) ByAttachment(h Holder) []Lease {
 
 // SomeInUse returns up to n of the addresses that a holder, as ByAttachment looks for it, has in use, in no order. It
 // reports whether these are all. A holder of thousands, as of objects that somebody wrote by hand, takes no longer.
-func (x *leaseView) SomeInUse(h Holder, n int) (some []Lease, all bool) {
+func (x *leaseView) SomeInUse(h lease.Holder, n int) (some []lease.Lease, all bool) {
 	if h.Owner == "" && h.PodUID == "" {
 		return nil, true
 	}
@@ -68,7 +70,7 @@ func (x *leaseView) SomeInUse(h Holder, n int) (some []Lease, all bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	for r := x.byAttachment.first(x.hash().attachment(h.Owner, uid)); r != nil; r = r.nextAttachment {
-		if r.state != Active || r.owner() != h.Owner || h.Owner == "" && r.uid() != uid ||
+		if r.state != lease.Active || r.owner() != h.Owner || h.Owner == "" && r.uid() != uid ||
 			h.IfName != "" && r.ifName.Value() != h.IfName {
 			continue
 		}
@@ -81,7 +83,7 @@ func (x *leaseView) SomeInUse(h Holder, n int) (some []Lease, all bool) {
 }
 
 // HasOfClaim reports whether a holder, as ByAttachment looks for it, has an address of a claim in use.
-func (x *leaseView) HasOfClaim(h Holder, claim string) bool {
+func (x *leaseView) HasOfClaim(h lease.Holder, claim string) bool {
 	if h.Owner == "" && h.PodUID == "" {
 		return false
 	}
@@ -89,7 +91,7 @@ func (x *leaseView) HasOfClaim(h Holder, claim string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	for r := x.byAttachment.first(x.hash().attachment(h.Owner, uid)); r != nil; r = r.nextAttachment {
-		if r.state == Active && r.extra != nil && r.extra.retention.Claim == claim && r.owner() == h.Owner &&
+		if r.state == lease.Active && r.extra != nil && r.extra.retention.Claim == claim && r.owner() == h.Owner &&
 			(h.Owner != "" || r.uid() == uid) && (h.IfName == "" || r.ifName.Value() == h.IfName) {
 			return true
 		}
@@ -98,7 +100,7 @@ func (x *leaseView) HasOfClaim(h Holder, claim string) bool {
 }
 
 // ByHost returns the addresses in use or reserved on a host.
-func (x *leaseView) ByHost(host netip.Addr) []Lease {
+func (x *leaseView) ByHost(host netip.Addr) []lease.Lease {
 	x.mu.RLock()
 	out := leases(x.byHost[host])
 	x.mu.RUnlock()
@@ -106,9 +108,9 @@ func (x *leaseView) ByHost(host netip.Addr) []Lease {
 }
 
 // ByPool returns the addresses whose object names a pool.
-func (x *leaseView) ByPool(name string) []Lease {
+func (x *leaseView) ByPool(name string) []lease.Lease {
 	x.mu.RLock()
-	var out []Lease
+	var out []lease.Lease
 	if m := x.byPool[name]; m != nil {
 		out = leases(m.records)
 	}
@@ -116,23 +118,23 @@ func (x *leaseView) ByPool(name string) []Lease {
 	return sorted(out)
 }
 
-func leases(records map[*record]struct{}) []Lease {
-	out := make([]Lease, 0, len(records))
+func leases(records map[*record]struct{}) []lease.Lease {
+	out := make([]lease.Lease, 0, len(records))
 	for r := range records {
 		out = append(out, r.lease())
 	}
 	return out
 }
 
-func sorted(ls []Lease) []Lease {
-	slices.SortFunc(ls, func(a, b Lease) int { return a.Addr.Compare(b.Addr) })
+func sorted(ls []lease.Lease) []lease.Lease {
+	slices.SortFunc(ls, func(a, b lease.Lease) int { return a.Addr.Compare(b.Addr) })
 	return ls
 }
 
 // Find returns the addresses that have an object and match, in order.
-func (x *leaseView) Find(match func(Lease) bool) []Lease {
-	var out []Lease
-	x.Each(func(l Lease) {
+func (x *leaseView) Find(match func(lease.Lease) bool) []lease.Lease {
+	var out []lease.Lease
+	x.Each(func(l lease.Lease) {
 		if match(l) {
 			out = append(out, l)
 		}
@@ -144,16 +146,16 @@ func (x *leaseView) Find(match func(Lease) bool) []Lease {
 type Entry struct{ record *record }
 
 // Lease returns the lease of the entry.
-func (e Entry) Lease() Lease { return e.record.lease() }
+func (e Entry) Lease() lease.Lease { return e.record.lease() }
 
 // Each calls fn with every address that has an object, in no order.
-func (x *leaseView) Each(fn func(Lease)) {
-	x.EachEntry(func(e Entry, _ State) { fn(e.Lease()) })
+func (x *leaseView) Each(fn func(lease.Lease)) {
+	x.EachEntry(func(e Entry, _ lease.State) { fn(e.Lease()) })
 }
 
 // EachEntry calls fn as Each does, for those who keep some of many. It holds the index only while it takes note of the
 // entries, which never change.
-func (x *leaseView) EachEntry(fn func(Entry, State)) {
+func (x *leaseView) EachEntry(fn func(Entry, lease.State)) {
 	x.mu.RLock()
 	records := make([]*record, 0, x.byAddr.size)
 	for r := range x.byAddr.all() {
@@ -167,7 +169,7 @@ func (x *leaseView) EachEntry(fn func(Entry, State)) {
 
 // Missing returns the lease of an address as it was when its object went, or went back; ok is false when it is not
 // missing.
-func (x *leaseView) Missing(a netip.Addr) (l Lease, ok bool) {
+func (x *leaseView) Missing(a netip.Addr) (l lease.Lease, ok bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	if _, behind := x.behind[a]; behind {
@@ -175,13 +177,13 @@ func (x *leaseView) Missing(a netip.Addr) (l Lease, ok bool) {
 	}
 	r, ok := x.missing[a]
 	if !ok {
-		return Lease{Addr: a}, false
+		return lease.Lease{Addr: a}, false
 	}
 	return r.lease(), true
 }
 
 // MissingOf returns an address that an attachment had when its object went; ok is false when there is none.
-func (x *leaseView) MissingOf(h Holder) (l Lease, ok bool) {
+func (x *leaseView) MissingOf(h lease.Holder) (l lease.Lease, ok bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	for _, r := range x.missing {
@@ -194,7 +196,7 @@ func (x *leaseView) MissingOf(h Holder) (l Lease, ok bool) {
 			return l, true
 		}
 	}
-	return Lease{}, false
+	return lease.Lease{}, false
 }
 
 // CountMissing returns how many addresses are missing.
@@ -212,7 +214,7 @@ func (x *leaseView) PodsOn(host []netip.Addr) int {
 	pods := map[compact]struct{}{}
 	for _, h := range host {
 		for r := range x.byHost[h] {
-			if r.state != Active || r.owner() != "" {
+			if r.state != lease.Active || r.owner() != "" {
 				continue
 			}
 			who := r.uid()
@@ -226,10 +228,10 @@ func (x *leaseView) PodsOn(host []netip.Addr) int {
 }
 
 // ByClaim returns the addresses of a claim: those in use and those that are kept for it.
-func (x *leaseView) ByClaim(claim string) []Lease {
+func (x *leaseView) ByClaim(claim string) []lease.Lease {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	var out []Lease
+	var out []lease.Lease
 	for r := range x.claimed(claim) {
 		out = append(out, r.lease())
 	}
@@ -237,13 +239,13 @@ func (x *leaseView) ByClaim(claim string) []Lease {
 }
 
 // ByKey returns the addresses of a claim that are for one pod of it, by its primary key; in use or kept.
-func (x *leaseView) ByKey(claim, key string) []Lease {
+func (x *leaseView) ByKey(claim, key string) []lease.Lease {
 	if claim == "" || key == "" {
 		return nil
 	}
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	var out []Lease
+	var out []lease.Lease
 	for r := range x.keyed(claim, key) {
 		out = append(out, r.lease())
 	}

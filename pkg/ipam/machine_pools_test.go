@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 func (m *machine) setPool(t *rapid.T) {
@@ -133,14 +135,14 @@ func (m *machine) pick(t *rapid.T) {
 	}
 	for _, p := range picks {
 		a := p.Current.Addr
-		current := Lease{Addr: a}
+		current := lease.Lease{Addr: a}
 		if l, ok := known[a]; ok {
 			current = l
 		}
 		if diff := leaseDiff(current, p.Current); diff != "" {
 			t.Fatalf("current lease of a pick (-model +index):\n%s", diff)
 		}
-		m.model.holds[a] = Assumed{Key: w.Key, Host: w.Host, Pool: p.Pool.Name, Charged: ChargedNamespaces{w.Namespace, ClaimNamespace(w.Claim)}, Since: now}
+		m.model.holds[a] = Assumed{Key: w.Key, Host: w.Host, Pool: p.Pool.Name, Charged: lease.ChargedNamespaces{w.Namespace, lease.ClaimNamespace(w.Claim)}, Since: now}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // TestIndexAgainstModel drives an index as the watch, our own writes, the pools and the requests do,
@@ -54,7 +55,7 @@ type machine struct {
 	model *model
 	// answers are own writes whose answers have not arrived; they may arrive in any order.
 	answers []fact
-	mirror  map[netip.Addr]Lease // what subscribers were told
+	mirror  map[netip.Addr]lease.Lease // what subscribers were told
 }
 
 var (
@@ -74,28 +75,28 @@ func mustAddrs(first string, n uint64) (out []netip.Addr) {
 
 func anAddr(t *rapid.T) netip.Addr { return rapid.SampledFrom(universe).Draw(t, "address") }
 
-func aLease(t *rapid.T, a netip.Addr) Lease {
+func aLease(t *rapid.T, a netip.Addr) lease.Lease {
 	pick := func(label string, of ...string) string { return rapid.SampledFrom(of).Draw(t, label) }
-	l := Lease{
-		Addr: a, State: rapid.SampledFrom([]State{Available, Active, Active, Reserved}).Draw(t, "state"),
-		Params:   Params{Pool: pick("pool", "a", "b", "c", "d", "u", "v", "gone"), Bits: rapid.IntRange(24, 26).Draw(t, "bits")},
+	l := lease.Lease{
+		Addr: a, State: rapid.SampledFrom([]lease.State{lease.Available, lease.Active, lease.Active, lease.Reserved}).Draw(t, "state"),
+		Params:   lease.Params{Pool: pick("pool", "a", "b", "c", "d", "u", "v", "gone"), Bits: rapid.IntRange(24, 26).Draw(t, "bits")},
 		Deleting: rapid.IntRange(0, 9).Draw(t, "deleting") == 0,
 	}
-	if l.State == Available && rapid.Bool().Draw(t, "clean") {
+	if l.State == lease.Available && rapid.Bool().Draw(t, "clean") {
 		return l
 	}
 	if rapid.Bool().Draw(t, "used") {
 		l.Updated, l.History = at(rapid.IntRange(0, 60).Draw(t, "updated")), aHistory(t)
 	}
-	l.Holder = Holder{
+	l.Holder = lease.Holder{
 		ContainerID: pick("container", "", "c1", "c2", "c3"), IfName: pick("interface", "eth0", "net1"),
 		Namespace: pick("namespace", "shop", "shop", "bank", ""), PodName: pick("pod", "x", "y"), PodUID: pick("uid", "", "u1", "u2"),
 	}
 	if host := pick("host", "", host1, host2); host != "" {
 		l.Host = ip(host)
 	}
-	if l.State != Available && rapid.Bool().Draw(t, "claimed") {
-		l.Retention = Retention{Claim: pick("claim", "shop/x", "shop/y", "bank/z"), PodPrimaryKey: pick("key", "", "k1", "k2"), Fixed: rapid.Bool().Draw(t, "fixed")}
+	if l.State != lease.Available && rapid.Bool().Draw(t, "claimed") {
+		l.Retention = lease.Retention{Claim: pick("claim", "shop/x", "shop/y", "bank/z"), PodPrimaryKey: pick("key", "", "k1", "k2"), Fixed: rapid.Bool().Draw(t, "fixed")}
 	}
 	if rapid.IntRange(0, 5).Draw(t, "owner") == 0 {
 		l.Owner = pick("owner name", "vm-1", "vm-2")
@@ -104,24 +105,24 @@ func aLease(t *rapid.T, a netip.Addr) Lease {
 }
 
 // aHistory has holders and changes by hand in any order.
-func aHistory(t *rapid.T) History {
-	var entries []Past
-	for range rapid.IntRange(0, MaxHistory).Draw(t, "entries") {
-		entries = append(entries, Past{
+func aHistory(t *rapid.T) lease.History {
+	var entries []lease.Past
+	for range rapid.IntRange(0, lease.MaxHistory).Draw(t, "entries") {
+		entries = append(entries, lease.Past{
 			Holder: rapid.SampledFrom([]string{"", "", "shop/x", "shop/y"}).Draw(t, "earlier holder"),
 			Until:  at(rapid.IntRange(0, 60).Draw(t, "until")),
 		})
 	}
-	return NewHistory(entries)
+	return lease.NewHistory(entries)
 }
 
 func (m *machine) timePasses(t *rapid.T) {
 	m.model.now = m.model.now.Add(time.Duration(rapid.Int64Range(1, int64(20*time.Second)).Draw(t, "passed")))
 }
 
-func (m *machine) changed(old, new Lease) {
+func (m *machine) changed(old, new lease.Lease) {
 	if m.mirror == nil {
-		m.mirror = map[netip.Addr]Lease{}
+		m.mirror = map[netip.Addr]lease.Lease{}
 	}
 	before, ok := m.mirror[old.Addr]
 	if !ok {
@@ -134,14 +135,14 @@ func (m *machine) changed(old, new Lease) {
 		m.mirror[new.Addr] = new
 	}
 	switch {
-	case new.Version > 0 && old.State != Available && emptied(pack(old), pack(new)):
+	case new.Version > 0 && old.State != lease.Available && emptied(pack(old), pack(new)):
 		m.model.lost[old.Addr] = old
 	case new.Version > 0:
 		// A release that came after the loss says that there is none.
-		if l, ok := m.model.lost[new.Addr]; ok && (new.State != Available || nanos(new.Updated) > nanos(l.Updated)) {
+		if l, ok := m.model.lost[new.Addr]; ok && (new.State != lease.Available || nanos(new.Updated) > nanos(l.Updated)) {
 			delete(m.model.lost, new.Addr)
 		}
-	case new.Version == 0 && old.State != Available:
+	case new.Version == 0 && old.State != lease.Available:
 		m.model.lost[old.Addr] = old
 	}
 }
@@ -155,10 +156,10 @@ func (m *machine) write(t *rapid.T) {
 // next draws what somebody writes. A held address has no earlier time than it had before: that happens only where the
 // store is put back, which TestRestartToEarlierHolders is about. A container that had it before gets it at a later time:
 // what others write of a lease that stays is for TestBoundOfWhatOthersWrite.
-func (m *machine) next(t *rapid.T) Lease {
+func (m *machine) next(t *rapid.T) lease.Lease {
 	l := aLease(t, anAddr(t))
 	for _, f := range m.model.log {
-		if l.State == Available || f.lease.Addr != l.Addr {
+		if l.State == lease.Available || f.lease.Addr != l.Addr {
 			continue
 		}
 		if f.lease.Updated.After(l.Updated) {
@@ -175,7 +176,7 @@ func (m *machine) next(t *rapid.T) Lease {
 }
 
 // stored draws an object that the API server has.
-func (m *machine) stored(t *rapid.T) Lease {
+func (m *machine) stored(t *rapid.T) lease.Lease {
 	all := m.model.stored()
 	if len(all) == 0 {
 		t.Skip("no objects")
@@ -187,14 +188,14 @@ func (m *machine) stored(t *rapid.T) Lease {
 // othersRelease gives up an object's address now, whoever held it; that it was held may be news to the index.
 func (m *machine) othersRelease(t *rapid.T) {
 	l := m.stored(t)
-	l.State = Active
+	l.State = lease.Active
 	at := m.model.now
 	for _, f := range m.model.log { // no earlier than what was written before, as in next
 		if f.lease.Addr == l.Addr && f.lease.Updated.After(at) {
 			at = f.lease.Updated
 		}
 	}
-	l, _ = Release(l, at, Change{})
+	l, _ = lease.Release(l, at, lease.Change{})
 	m.model.commit(l, false)
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // memoryBudget is what an address may take in the index, in bytes, maps included.
@@ -23,16 +24,16 @@ const historyBudget = 100
 const claimBudget = 220
 
 // inClaims has all addresses in use by deployments of four pods that keep theirs.
-func inClaims(leases []Lease) []Lease {
+func inClaims(leases []lease.Lease) []lease.Lease {
 	for i := range leases {
-		leases[i].Retention = Retention{Claim: fmt.Sprintf("team-%02d/deploy-checkout-%d", i/4%40, i/4), Fixed: true}
+		leases[i].Retention = lease.Retention{Claim: fmt.Sprintf("team-%02d/deploy-checkout-%d", i/4%40, i/4), Fixed: true}
 	}
 	return leases
 }
 
 // fleet makes n leases of a pool as a cluster has them: 10 hosts, 40 namespaces, pods of deployments.
 // Its addresses follow one another, or, where there are many more than n, lie anywhere.
-func fleet(p Pool, n int) []Lease {
+func fleet(p Pool, n int) []lease.Lease {
 	random := rand.New(rand.NewPCG(1, 2))
 	bytes := func(n int) []byte {
 		b := make([]byte, n)
@@ -53,13 +54,13 @@ func fleet(p Pool, n int) []Lease {
 		taken[a] = true
 		return a
 	}
-	leases := make([]Lease, 0, n)
+	leases := make([]lease.Lease, 0, n)
 	for i := range n {
 		u := bytes(16)
-		leases = append(leases, Lease{
-			Addr: address(i), Version: uint64(i + 1), State: Active, Params: p.Params(),
-			Holder: Holder{
-				Host: ipaddr.Advance(ip("192.168.0.1"), uint64(i%10)), ContainerID: hex.EncodeToString(bytes(32)), IfName: DefaultIfName,
+		leases = append(leases, lease.Lease{
+			Addr: address(i), Version: uint64(i + 1), State: lease.Active, Params: p.Params(),
+			Holder: lease.Holder{
+				Host: ipaddr.Advance(ip("192.168.0.1"), uint64(i%10)), ContainerID: hex.EncodeToString(bytes(32)), IfName: lease.DefaultIfName,
 				Namespace: fmt.Sprintf("team-%02d", i%40), PodName: fmt.Sprintf("checkout-services-%x-%x", bytes(5), bytes(3)),
 				PodUID: fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:]), StartedAt: now,
 			},
@@ -70,22 +71,22 @@ func fleet(p Pool, n int) []Lease {
 }
 
 // withHistory has every address held by as many pods before as it remembers.
-func withHistory(leases []Lease) []Lease {
+func withHistory(leases []lease.Lease) []lease.Lease {
 	for i := range leases {
 		l := &leases[i]
-		for n := range MaxHistory {
+		for n := range lease.MaxHistory {
 			earlier := *l
 			earlier.PodName = fmt.Sprintf("checkout-services-%010x-%05x", i/10, 1000*i+n)
-			l.History = l.History.Add(past(earlier, at(100*n), Change{}))
+			l.History = l.History.Add(lease.Past{Holder: earlier.Who(), Host: earlier.Host, Since: earlier.Updated, Until: at(100 * n)})
 		}
 	}
 	return leases
 }
 
 // released has all addresses given up.
-func released(leases []Lease) (out []Lease) {
+func released(leases []lease.Lease) (out []lease.Lease) {
 	for _, l := range leases {
-		next, _ := Release(l, now, Change{})
+		next, _ := lease.Release(l, now, lease.Change{})
 		out = append(out, next)
 	}
 	return out
@@ -93,7 +94,7 @@ func released(leases []Lease) (out []Lease) {
 
 // bytesPerAddress measures the heap that an index of the leases takes. Strings count: they are copied,
 // so that the index has its own.
-func bytesPerAddress(p Pool, leases []Lease) float64 {
+func bytesPerAddress(p Pool, leases []lease.Lease) float64 {
 	n := len(leases)
 	heap := func() uint64 {
 		runtime.GC()

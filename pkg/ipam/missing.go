@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // An address is missing when its object goes, or is emptied by hand, while somebody has it, or when the object names
@@ -13,7 +14,7 @@ import (
 
 // markMissing remembers an entry that goes although it is held. A release is an update and never comes here.
 func (x *state) markMissing(r *record) {
-	if r.state != Available {
+	if r.state != lease.Available {
 		x.removeMissing(r.addr)
 		now := x.record(r.addr)
 		x.adjustCharges(r.addr, now, -1)
@@ -27,7 +28,7 @@ func (x *state) markMissing(r *record) {
 // with kubectl edit: these take the finalizer off, unless the object is being deleted, and write when that was, which
 // is never when the holder got the address.
 func emptied(old, r *record) bool {
-	if old.state == Available || r.state != Available || failpoint.Broken("emptied") {
+	if old.state == lease.Available || r.state != lease.Available || failpoint.Broken("emptied") {
 		return false
 	}
 	return r.has(flagFinalizer) && !r.has(flagDeleting) || old.updated != 0 && (r.updated == 0 || r.updated == old.updated)
@@ -46,7 +47,7 @@ func precedes(r, known *record) bool {
 	if r.updated <= known.updated {
 		return r.updated < known.updated
 	}
-	if r.state != Available || failpoint.Broken("freed") {
+	if r.state != lease.Available || failpoint.Broken("freed") {
 		return false
 	}
 	held := false
@@ -62,7 +63,7 @@ func precedes(r, known *record) bool {
 // resolveMissing forgets that an address is missing which somebody has again, or which was released before its object
 // went. One whose object was merely made anew is still missing: whoever made it knew nothing of its holder.
 func (x *state) resolveMissing(r *record) {
-	if l, ok := x.missing[r.addr]; ok && (r.state != Available || r.updated > l.updated && !precedes(r, l)) {
+	if l, ok := x.missing[r.addr]; ok && (r.state != lease.Available || r.updated > l.updated && !precedes(r, l)) {
 		x.removeMissing(r.addr)
 	}
 }

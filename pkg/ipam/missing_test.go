@@ -1,14 +1,18 @@
 package ipam
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
 
 // An address whose object goes while it is held is nobody's until it is settled what became of its holder.
 func TestLost(t *testing.T) {
 	const a = "10.0.0.9"
-	since := func(l Lease, s int) Lease { l.Updated = at(s); return l }
+	since := func(l lease.Lease, s int) lease.Lease { l.Updated = at(s); return l }
 	type step = func(*Index)
 	goes := func(version uint64) step { return func(x *Index) { x.WatchedDelete(ip(a), version) } }
-	comes := func(l Lease) step { return func(x *Index) { x.Watched(l) } }
+	comes := func(l lease.Lease) step { return func(x *Index) { x.Watched(l) } }
 	held := leased(a, "a", 1)
 	for name, tc := range map[string]struct {
 		steps []step
@@ -32,7 +36,7 @@ func TestLost(t *testing.T) {
 		"emptied while set aside":       {[]step{comes(since(reserved(a, "a", 1), 5)), comes(available(a, "a", 2))}, true, 0},
 		"emptied, and restored":         {[]step{comes(since(held, 5)), comes(available(a, "a", 2)), comes(leased(a, "a", 3))}, false, 0},
 		"emptied, and released":         {[]step{comes(since(held, 5)), comes(available(a, "a", 2)), comes(since(available(a, "a", 3), 6))}, false, 1},
-		"emptied in a list":             {[]step{comes(since(held, 5)), func(x *Index) { x.Replace([]Lease{available(a, "a", 2)}, 2) }}, true, 0},
+		"emptied in a list":             {[]step{comes(since(held, 5)), func(x *Index) { x.Replace([]lease.Lease{available(a, "a", 2)}, 2) }}, true, 0},
 		"released, a clock behind":      {[]step{comes(since(held, 5)), comes(since(available(a, "a", 2), 4))}, false, 1},
 		"released while deleted":        {[]step{comes(since(held, 5)), comes(since(going(finalized(available(a, "a", 2))), 6))}, false, 0},
 	} {
@@ -54,9 +58,9 @@ func TestLost(t *testing.T) {
 	}
 }
 
-func finalized(l Lease) Lease { l.HeldFinalizer = true; return l }
+func finalized(l lease.Lease) lease.Lease { l.HeldFinalizer = true; return l }
 
-func going(l Lease) Lease { l.Deleting = true; return l }
+func going(l lease.Lease) lease.Lease { l.Deleting = true; return l }
 
 func TestLostTo(t *testing.T) {
 	x := NewIndex()
@@ -65,15 +69,15 @@ func TestLostTo(t *testing.T) {
 	x.Watched(reserved("10.0.0.10", "a", 2))
 	x.Replace(nil, 3)
 	for name, tc := range map[string]struct {
-		h    Holder
+		h    lease.Holder
 		want bool
 	}{
 		"itself":                {held.Holder, true},
-		"another container":     {Holder{PodUID: held.PodUID, IfName: held.IfName, ContainerID: "c2"}, true},
-		"another interface":     {Holder{PodUID: held.PodUID, IfName: "net1"}, false},
-		"another pod":           {Holder{PodUID: "u2", IfName: held.IfName, ContainerID: "c2"}, false},
-		"an owner of that name": {Holder{Owner: held.PodUID, IfName: held.IfName}, false},
-		"nobody":                {Holder{}, false},
+		"another container":     {lease.Holder{PodUID: held.PodUID, IfName: held.IfName, ContainerID: "c2"}, true},
+		"another interface":     {lease.Holder{PodUID: held.PodUID, IfName: "net1"}, false},
+		"another pod":           {lease.Holder{PodUID: "u2", IfName: held.IfName, ContainerID: "c2"}, false},
+		"an owner of that name": {lease.Holder{Owner: held.PodUID, IfName: held.IfName}, false},
+		"nobody":                {lease.Holder{}, false},
 	} {
 		if _, ok := x.MissingOf(tc.h); ok != tc.want {
 			t.Errorf("%s: %v, want %v", name, ok, tc.want)

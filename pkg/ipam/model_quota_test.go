@@ -9,16 +9,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // counted are the addresses of a pool that count for a namespace: in use by its pods, of its claims, missing, or being
 // given.
-func (m *model) counted(pool, namespace string, known map[netip.Addr]Lease) map[netip.Addr]bool {
+func (m *model) counted(pool, namespace string, known map[netip.Addr]lease.Lease) map[netip.Addr]bool {
 	all := map[netip.Addr]bool{}
-	for _, leases := range []map[netip.Addr]Lease{known, m.lost} {
+	for _, leases := range []map[netip.Addr]lease.Lease{known, m.lost} {
 		for a, l := range leases {
-			inUse := l.State == Active && l.Namespace == namespace
-			ofClaim := l.State != Available && strings.HasPrefix(l.Claim, namespace+"/")
+			inUse := l.State == lease.Active && l.Namespace == namespace
+			ofClaim := l.State != lease.Available && strings.HasPrefix(l.Claim, namespace+"/")
 			if l.Pool == pool && (inUse || ofClaim) {
 				all[a] = true
 			}
@@ -33,13 +35,13 @@ func (m *model) counted(pool, namespace string, known map[netip.Addr]Lease) map[
 }
 
 // overQuota is the rule of quotas: neither the namespace of the pod nor that of its claim gets more of a pool.
-func (m *model) overQuota(p Pool, w PickRequest, known map[netip.Addr]Lease, picks []string) bool {
+func (m *model) overQuota(p Pool, w PickRequest, known map[netip.Addr]lease.Lease, picks []string) bool {
 	return m.overQuotaWith(p, w, netip.Addr{}, known, picks)
 }
 
 // overQuotaWith is overQuota where the address is known: one that counts for the namespace already is no more.
-func (m *model) overQuotaWith(p Pool, w PickRequest, a netip.Addr, known map[netip.Addr]Lease, picks []string) bool {
-	for _, ns := range []string{w.Namespace, ClaimNamespace(w.Claim)} {
+func (m *model) overQuotaWith(p Pool, w PickRequest, a netip.Addr, known map[netip.Addr]lease.Lease, picks []string) bool {
+	for _, ns := range []string{w.Namespace, lease.ClaimNamespace(w.Claim)} {
 		limit, own := p.Quotas[ns]
 		if !own {
 			limit = p.MaxPerNamespace
@@ -60,7 +62,7 @@ func (m *model) overQuotaWith(p Pool, w PickRequest, a netip.Addr, known map[net
 	return false
 }
 
-func (m *machine) checkQuotas(t *rapid.T, known map[netip.Addr]Lease) {
+func (m *machine) checkQuotas(t *rapid.T, known map[netip.Addr]lease.Lease) {
 	for name, p := range m.model.pools {
 		want := map[string]NamespaceUse{}
 		for _, ns := range []string{"shop", "bank"} {

@@ -11,6 +11,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // model is what the index should know, kept as plainly as possible: the objects and their history as
@@ -21,7 +22,7 @@ type model struct {
 	told  map[netip.Addr][]fact // what was told beside the watch
 	pools map[string]Pool
 	holds map[netip.Addr]Assumed
-	lost  map[netip.Addr]Lease
+	lost  map[netip.Addr]lease.Lease
 	nodes map[string][]netip.Addr
 	now   time.Time
 }
@@ -31,20 +32,20 @@ type model struct {
 type fact struct {
 	version uint64
 	after   bool
-	lease   Lease
+	lease   lease.Lease
 	gone    bool
 }
 
 func newModel() *model {
 	return &model{
-		told: map[netip.Addr][]fact{}, pools: map[string]Pool{}, holds: map[netip.Addr]Assumed{}, lost: map[netip.Addr]Lease{}, nodes: map[string][]netip.Addr{},
+		told: map[netip.Addr][]fact{}, pools: map[string]Pool{}, holds: map[netip.Addr]Assumed{}, lost: map[netip.Addr]lease.Lease{}, nodes: map[string][]netip.Addr{},
 		now: now,
 	}
 }
 
 // at is the state of all objects at a version.
-func (m *model) at(version uint64) map[netip.Addr]Lease {
-	all := map[netip.Addr]Lease{}
+func (m *model) at(version uint64) map[netip.Addr]lease.Lease {
+	all := map[netip.Addr]lease.Lease{}
 	for _, f := range m.log[:version] {
 		if delete(all, f.lease.Addr); !f.gone {
 			all[f.lease.Addr] = f.lease
@@ -54,10 +55,10 @@ func (m *model) at(version uint64) map[netip.Addr]Lease {
 }
 
 // stored is what the API server has now.
-func (m *model) stored() map[netip.Addr]Lease { return m.at(uint64(len(m.log))) }
+func (m *model) stored() map[netip.Addr]lease.Lease { return m.at(uint64(len(m.log))) }
 
 // commit is a change of an object.
-func (m *model) commit(l Lease, gone bool) fact {
+func (m *model) commit(l lease.Lease, gone bool) fact {
 	l.Version = uint64(len(m.log)) + 1
 	f := fact{version: l.Version, lease: l, gone: gone}
 	m.log = append(m.log, f)
@@ -65,7 +66,7 @@ func (m *model) commit(l Lease, gone bool) fact {
 }
 
 // known is what the index should show: of each address the newest thing that it was told.
-func (m *model) known() map[netip.Addr]Lease {
+func (m *model) known() map[netip.Addr]lease.Lease {
 	newest := map[netip.Addr]fact{}
 	learn := func(f fact) {
 		old, ok := newest[f.lease.Addr]
@@ -81,7 +82,7 @@ func (m *model) known() map[netip.Addr]Lease {
 			learn(f)
 		}
 	}
-	all := map[netip.Addr]Lease{}
+	all := map[netip.Addr]lease.Lease{}
 	for a, f := range newest {
 		if !f.gone {
 			all[a] = f.lease
@@ -90,17 +91,17 @@ func (m *model) known() map[netip.Addr]Lease {
 	return all
 }
 
-func (m *model) occupied(a netip.Addr, known map[netip.Addr]Lease) bool {
+func (m *model) occupied(a netip.Addr, known map[netip.Addr]lease.Lease) bool {
 	l, ok := known[a]
 	_, held := m.holds[a]
 	_, lost := m.lost[a]
-	return ok && (l.State != Available || l.Deleting) || held || lost || m.nodeOf(a) != ""
+	return ok && (l.State != lease.Available || l.Deleting) || held || lost || m.nodeOf(a) != ""
 }
 
 // rests is the rule of the cooldown: it counts from the release, which an address that was held shows by
 // its time, or by its history where somebody set it aside since.
-func (m *model) rests(p Pool, l Lease) bool {
-	if p.Cooldown == 0 || l.State != Available || l.Updated.IsZero() {
+func (m *model) rests(p Pool, l lease.Lease) bool {
+	if p.Cooldown == 0 || l.State != lease.Available || l.Updated.IsZero() {
 		return false
 	}
 	released := l.Updated
@@ -111,7 +112,7 @@ func (m *model) rests(p Pool, l Lease) bool {
 		if e.Holder != "" {
 			break
 		}
-		if i == len(l.History.Entries())-1 && i < MaxHistory-1 {
+		if i == len(l.History.Entries())-1 && i < lease.MaxHistory-1 {
 			return false // nobody ever held it
 		}
 	}
@@ -119,7 +120,7 @@ func (m *model) rests(p Pool, l Lease) bool {
 }
 
 // had reports whether the requester had the address last.
-func had(w PickRequest, l Lease) bool {
+func had(w PickRequest, l lease.Lease) bool {
 	for _, e := range l.History.Entries() {
 		if e.Holder != "" {
 			return e.Holder == w.Holder
@@ -154,7 +155,7 @@ func (m *model) usable(name string) map[netip.Addr]bool {
 }
 
 // serving says which pool serves each address: the one that beats every other pool that has it.
-func (m *model) serving(known map[netip.Addr]Lease) map[netip.Addr]string {
+func (m *model) serving(known map[netip.Addr]lease.Lease) map[netip.Addr]string {
 	usable := map[string]map[netip.Addr]bool{}
 	for name := range m.pools {
 		usable[name] = m.usable(name)
@@ -177,10 +178,10 @@ func (m *model) serving(known map[netip.Addr]Lease) map[netip.Addr]string {
 	return out
 }
 
-func (m *model) beats(name, other string, usable map[string]map[netip.Addr]bool, known map[netip.Addr]Lease) bool {
+func (m *model) beats(name, other string, usable map[string]map[netip.Addr]bool, known map[netip.Addr]lease.Lease) bool {
 	holds := func(pool string) bool {
 		for a, l := range known {
-			if l.Pool == pool && l.State != Available && usable[name][a] && usable[other][a] {
+			if l.Pool == pool && l.State != lease.Available && usable[name][a] && usable[other][a] {
 				return true
 			}
 		}
@@ -236,7 +237,7 @@ func (m *model) pick(w PickRequest) (picks []string, ok bool) {
 	var first *Pool
 	var networks []string // of what is asked for and held
 	for _, a := range w.Addrs {
-		if slices.ContainsFunc(w.Have, func(l Lease) bool { return l.Addr == a }) {
+		if slices.ContainsFunc(w.Have, func(l lease.Lease) bool { return l.Addr == a }) {
 			continue
 		}
 		p, served := m.pools[serving[a]]
@@ -298,11 +299,11 @@ func (m *model) pick(w PickRequest) (picks []string, ok bool) {
 }
 
 // hostFull is the rule of maxPerHost: what the host has of the pool, is being given, and is chosen for it already.
-func (m *model) hostFull(p Pool, w PickRequest, known map[netip.Addr]Lease, picks []string) bool {
+func (m *model) hostFull(p Pool, w PickRequest, known map[netip.Addr]lease.Lease, picks []string) bool {
 	on := map[netip.Addr]bool{}
-	for _, leases := range []map[netip.Addr]Lease{known, m.lost} {
+	for _, leases := range []map[netip.Addr]lease.Lease{known, m.lost} {
 		for a, l := range leases {
-			if l.State == Active && l.Host == w.Host && l.Pool == p.Name {
+			if l.State == lease.Active && l.Host == w.Host && l.Pool == p.Name {
 				on[a] = true
 			}
 		}
@@ -320,7 +321,7 @@ func (m *model) hostFull(p Pool, w PickRequest, known map[netip.Addr]Lease, pick
 	return p.MaxPerHost > 0 && len(on) >= p.MaxPerHost
 }
 
-func (m *model) firstFree(p Pool, key string, known map[netip.Addr]Lease, serving map[netip.Addr]string) string {
+func (m *model) firstFree(p Pool, key string, known map[netip.Addr]lease.Lease, serving map[netip.Addr]string) string {
 	if p.Cordoned || p.Terminating || !p.Valid() {
 		return ""
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // A request that names a pool draws from it alone; one of an operator for an owner on no host needs
@@ -68,7 +70,7 @@ func TestPickFromANamedPool(t *testing.T) {
 			pools: []Pool{b()}, want: want(from("b"), byHand, asking("10.0.1.9")),
 			before: func(x *Index) {
 				l := leased("10.0.1.9", "b", 1)
-				l.Holder = Holder{Owner: "vm-2", IfName: DefaultIfName}
+				l.Holder = lease.Holder{Owner: "vm-2", IfName: lease.DefaultIfName}
 				x.Watched(l)
 			},
 			text: "AddressInUse: address 10.0.1.9 of pool b is held by vm-2; hint: ask for another address, or wait until it is released",

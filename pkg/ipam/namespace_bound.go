@@ -68,7 +68,7 @@ func (x *bounds) quotaShares(p *poolState, w PickRequest) (all []explain.Namespa
 		return nil
 	}
 	charged := w.chargedTo()
-	for _, ns := range charged.list() {
+	for _, ns := range charged.Distinct() {
 		if _, bounded := p.Quota(ns); bounded {
 			all = append(all, explain.NamespaceShare{Namespace: ns, Share: x.quotaShare(p, w, ns, nil)})
 		}

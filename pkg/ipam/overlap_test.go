@@ -7,6 +7,7 @@ import (
 	"go4.org/netipx"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // Two pools share 10.0.0.20-10.0.0.29. A step is a change, after which the shared part is served by
@@ -99,7 +100,7 @@ func TestOverlapIsServedByOne(t *testing.T) {
 		"a full list": {
 			{"both, and a lease of the younger", func(x *Index) { x.SetPool(a(created(1))); x.SetPool(b(created(9))); x.take("b", "10.0.0.25") }, "b"},
 			{"a list without it", func(x *Index) { x.Replace(nil, 10) }, "a"},
-			{"a list with it", func(x *Index) { x.Replace([]Lease{leased("10.0.0.25", "b", 11)}, 12) }, "b"},
+			{"a list with it", func(x *Index) { x.Replace([]lease.Lease{leased("10.0.0.25", "b", 11)}, 12) }, "b"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"go4.org/netipx"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // findOverlaps looks for the pools that share addresses with p. It returns those for which something
@@ -39,7 +40,7 @@ func (x *state) heldIn(pool string, set *netipx.IPSet) (n int) {
 		return 0
 	}
 	for r := range m.records {
-		if r.state != Available && set.Contains(r.addr) {
+		if r.state != lease.Available && set.Contains(r.addr) {
 			n++
 		}
 	}

@@ -3,6 +3,8 @@ package ipam
 import (
 	"net/netip"
 	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // Filter selects which addresses a list is about. What is empty or zero says nothing.
@@ -27,7 +29,7 @@ func (f *Filter) match(r *record, container compact) bool {
 // match, and more reports whether there are any behind the page. It takes memory for the page alone, and holds the
 // index for a part of it at a time: of each address it sees one entry, of different ones such as there were at
 // different moments.
-func (x *leaseView) Page(f Filter, after netip.Addr, limit int) (page []Lease, total int, more bool) {
+func (x *leaseView) Page(f Filter, after netip.Addr, limit int) (page []lease.Lease, total int, more bool) {
 	var s selection
 	container := compactHex(f.ContainerID)
 	take := func(r *record) {
@@ -46,7 +48,7 @@ func (x *leaseView) Page(f Filter, after netip.Addr, limit int) (page []Lease, t
 	if more = len(s.records) > limit; more {
 		s.records = s.records[:limit]
 	}
-	page = make([]Lease, 0, len(s.records))
+	page = make([]lease.Lease, 0, len(s.records))
 	for _, r := range s.records {
 		page = append(page, r.lease())
 	}

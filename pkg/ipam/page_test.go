@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // paged is an index of so many addresses from 10.0.0.0 on: a half is in use, by pods of seven namespaces on five hosts.
@@ -14,10 +16,10 @@ func paged(n int) *Index {
 	x := NewIndex()
 	a := netip.MustParseAddr("10.0.0.0")
 	for i := range n {
-		l := Lease{Addr: a, Version: uint64(i + 1), Params: Params{Pool: fmt.Sprint("pool-", i%3), Bits: 8}}
+		l := lease.Lease{Addr: a, Version: uint64(i + 1), Params: lease.Params{Pool: fmt.Sprint("pool-", i%3), Bits: 8}}
 		if i%2 == 0 {
-			l.State = Active
-			l.Holder = Holder{Host: netip.AddrFrom4([4]byte{192, 0, 2, byte(i % 5)}), ContainerID: fmt.Sprintf("%064x", i/4), IfName: DefaultIfName, Namespace: fmt.Sprint("ns-", i%7), PodName: fmt.Sprint("pod-", i)}
+			l.State = lease.Active
+			l.Holder = lease.Holder{Host: netip.AddrFrom4([4]byte{192, 0, 2, byte(i % 5)}), ContainerID: fmt.Sprintf("%064x", i/4), IfName: lease.DefaultIfName, Namespace: fmt.Sprint("ns-", i%7), PodName: fmt.Sprint("pod-", i)}
 		}
 		x.Watched(l)
 		a = a.Next()
@@ -31,23 +33,23 @@ func TestPage(t *testing.T) {
 	host := netip.AddrFrom4([4]byte{192, 0, 2, 2})
 	for name, c := range map[string]struct {
 		filter Filter
-		match  func(Lease) bool
+		match  func(lease.Lease) bool
 	}{
-		"all":       {Filter{}, func(Lease) bool { return true }},
-		"namespace": {Filter{Namespace: "ns-3"}, func(l Lease) bool { return l.Namespace == "ns-3" }},
-		"pod":       {Filter{Namespace: "ns-4", PodName: "pod-4"}, func(l Lease) bool { return l.PodName == "pod-4" }},
-		"status":    {Filter{Status: "Available"}, func(l Lease) bool { return l.State == Available }},
-		"pool":      {Filter{Pool: "pool-1", Status: "Active"}, func(l Lease) bool { return l.Pool == "pool-1" && l.State == Active }},
-		"host":      {Filter{Host: host, Pool: "pool-2"}, func(l Lease) bool { return l.Host == host && l.Pool == "pool-2" }},
-		"container": {Filter{ContainerID: fmt.Sprintf("%064x", 7)}, func(l Lease) bool { return l.ContainerID == fmt.Sprintf("%064x", 7) }},
-		"interface": {Filter{ContainerID: fmt.Sprintf("%064x", 7), IfName: "net1"}, func(Lease) bool { return false }},
-		"nobody":    {Filter{Owner: "nobody"}, func(Lease) bool { return false }},
+		"all":       {Filter{}, func(lease.Lease) bool { return true }},
+		"namespace": {Filter{Namespace: "ns-3"}, func(l lease.Lease) bool { return l.Namespace == "ns-3" }},
+		"pod":       {Filter{Namespace: "ns-4", PodName: "pod-4"}, func(l lease.Lease) bool { return l.PodName == "pod-4" }},
+		"status":    {Filter{Status: "Available"}, func(l lease.Lease) bool { return l.State == lease.Available }},
+		"pool":      {Filter{Pool: "pool-1", Status: "Active"}, func(l lease.Lease) bool { return l.Pool == "pool-1" && l.State == lease.Active }},
+		"host":      {Filter{Host: host, Pool: "pool-2"}, func(l lease.Lease) bool { return l.Host == host && l.Pool == "pool-2" }},
+		"container": {Filter{ContainerID: fmt.Sprintf("%064x", 7)}, func(l lease.Lease) bool { return l.ContainerID == fmt.Sprintf("%064x", 7) }},
+		"interface": {Filter{ContainerID: fmt.Sprintf("%064x", 7), IfName: "net1"}, func(lease.Lease) bool { return false }},
+		"nobody":    {Filter{Owner: "nobody"}, func(lease.Lease) bool { return false }},
 	} {
 		for _, limit := range []int{1, 7, 500, 5000} {
-			want, got := x.Find(c.match), []Lease(nil)
+			want, got := x.Find(c.match), []lease.Lease(nil)
 			var after netip.Addr
 			for more := true; more; {
-				var page []Lease
+				var page []lease.Lease
 				var total int
 				page, total, more = x.Page(c.filter, after, limit)
 				if total != len(want) || len(page) > limit || more && len(page) < limit {
@@ -92,14 +94,14 @@ func TestPageWhileTheIndexGrows(t *testing.T) {
 	feeding.Go(func() {
 		a := netip.MustParseAddr("10.1.0.0")
 		for i := range come {
-			x.Watched(Lease{Addr: a, Version: uint64(there + i + 1), Params: Params{Pool: "new", Bits: 8}})
+			x.Watched(lease.Lease{Addr: a, Version: uint64(there + i + 1), Params: lease.Params{Pool: "new", Bits: 8}})
 			a = a.Next()
 		}
 	})
 	first := netip.MustParseAddr("10.0.0.0")
 	for range 20 {
 		page, total, _ := x.Page(Filter{}, netip.Addr{}, there)
-		in := slices.IndexFunc(page, func(l Lease) bool { return l.Addr != first })
+		in := slices.IndexFunc(page, func(l lease.Lease) bool { return l.Addr != first })
 		if len(page) != there || total < there || total > there+come || page[0].Addr != first || in != 1 {
 			t.Errorf("%d of %d, the first is %s", len(page), total, page[0].Addr)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // picker chooses addresses for a request, or refuses. It changes nothing but what has expired: that an address is
@@ -19,7 +20,7 @@ type picker struct{ bounds }
 type Pick struct {
 	Pool Pool
 	// Current is the address as it is now; version 0 when it has no object.
-	Current Lease
+	Current lease.Lease
 	// Slot is which of the request's sets the address is from.
 	Slot int
 }
@@ -65,7 +66,7 @@ func (x *picker) pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
 	}
 	var picks []Pick
 	for _, c := range choices {
-		current := Lease{Addr: c.addr, Epoch: x.epoch}
+		current := lease.Lease{Addr: c.addr, Epoch: x.epoch}
 		if r := x.record(c.addr); r != nil {
 			current = r.lease()
 		}

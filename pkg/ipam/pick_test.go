@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // One address each, so that it is clear which one a request gets.
@@ -152,7 +154,7 @@ func TestPickTellsTheCurrentObject(t *testing.T) {
 	p := pool(t, "a", "10.0.0.0/24", []string{"10.0.0.9"})
 	x := indexOf(p)
 	picks, _ := x.Pick(want(), now)
-	if diff := cmp.Diff([]Pick{{Pool: p, Current: Lease{Addr: ip("10.0.0.9")}}}, picks, equal); diff != "" {
+	if diff := cmp.Diff([]Pick{{Pool: p, Current: lease.Lease{Addr: ip("10.0.0.9")}}}, picks, equal); diff != "" {
 		t.Errorf("without an object (-want +got):\n%s", diff)
 	}
 	x.Forget(ip("10.0.0.9"))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // Pool is a pool as the index knows it. It is not changed once it was given to SetPool.
@@ -57,8 +58,8 @@ type DNS struct {
 }
 
 // Params returns what an address of the pool takes from it.
-func (p Pool) Params() Params {
-	return Params{Pool: p.Name, Bits: p.Plan.Subnet.Bits(), Gateway: p.Plan.Gateway}
+func (p Pool) Params() lease.Params {
+	return lease.Params{Pool: p.Name, Bits: p.Plan.Subnet.Bits(), Gateway: p.Plan.Gateway}
 }
 
 // Valid reports whether the pool's spec can be used.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // PoolCounts are the counts of one pool.
@@ -69,7 +70,7 @@ func (x *state) heldElsewhere(name string) (n int) {
 	}
 	n = 0
 	for r := range m.records {
-		if r.state != Available {
+		if r.state != lease.Available {
 			if by, _, ok := x.serving(r.addr); !ok || by != p {
 				n++
 			}

@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go4.org/netipx"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 func perNamespace(n int) option { return func(p *Pool) { p.MaxPerNamespace = n } }
@@ -22,9 +24,9 @@ func quota(namespace string, n int) option {
 	}
 }
 
-func ofClaim(claim string, l Lease) Lease { l.Claim, l.Fixed = claim, true; return l }
+func ofClaim(claim string, l lease.Lease) lease.Lease { l.Claim, l.Fixed = claim, true; return l }
 
-func inSpace(namespace string, l Lease) Lease { l.Namespace = namespace; return l }
+func inSpace(namespace string, l lease.Lease) lease.Lease { l.Namespace = namespace; return l }
 
 // TestQuota: a namespace gets no more addresses of a pool than the pool says, however they are asked for.
 func TestQuota(t *testing.T) {
@@ -34,7 +36,7 @@ func TestQuota(t *testing.T) {
 	b := pool(t, "b", "10.0.1.0/24", []string{"10.0.1.9"})
 	six := pool(t, "six", "2001:db8::/64", []string{"2001:db8::8"}, network("blue"), quota("shop", 0))
 	of := func(claim, key string) func(*PickRequest) {
-		return func(w *PickRequest) { w.Claim, w.PodPrimaryKey, w.IfName = claim, key, DefaultIfName }
+		return func(w *PickRequest) { w.Claim, w.PodPrimaryKey, w.IfName = claim, key, lease.DefaultIfName }
 	}
 	sets := func(all ...*netipx.IPSet) func(*PickRequest) { return func(w *PickRequest) { w.Sets = all } }
 	eight, nine := leased("10.0.0.8", "a", 1), leased("10.0.0.9", "a", 1)
@@ -44,49 +46,49 @@ func TestQuota(t *testing.T) {
 	elsewhere := strings.NewReplacer("namespace shop", "namespace pools", "-n shop", "-n pools").Replace(two)
 	const pair = "QuotaExceeded: no available IP for pod shop/a: pool a (10.0.0.0/24) has 3 of 5 addresses free, 2 active, 0 reserved"
 	for name, tc := range map[string]pickCase{
-		"one more":                    {pools: []Pool{a(perNamespace(3))}, leases: []Lease{eight, nine}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
-		"no bound":                    {pools: []Pool{a()}, leases: []Lease{eight, nine}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
-		"a quota of its own":          {pools: []Pool{a(perNamespace(2), quota("shop", 3))}, leases: []Lease{eight, nine}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
-		"another namespace's quota":   {pools: []Pool{a(quota("bank", 0))}, leases: []Lease{eight}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
-		"another namespace's are not": {pools: []Pool{a(perNamespace(2))}, leases: []Lease{eight, inSpace("bank", nine)}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
-		"another pool's are not":      {pools: []Pool{a(perNamespace(1)), b}, leases: []Lease{leased("10.0.1.9", "b", 1)}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
-		"set aside by hand is not":    {pools: []Pool{a(perNamespace(1))}, leases: []Lease{reserved("10.0.0.8", "a", 1)}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
-		"the next pool":               {pools: []Pool{a(perNamespace(2)), b}, leases: []Lease{eight, nine}, want: want(), picks: []string{"b 10.0.1.9"}},
-		"by hand":                     {pools: []Pool{a(perNamespace(1))}, leases: []Lease{eight}, want: PickRequest{Owner: "vm", Namespace: "shop", Pool: "a", Addrs: ips("10.0.0.10"), Key: "k", Who: "vm"}, picks: []string{"a 10.0.0.10"}},
-		"what it holds":               {pools: []Pool{a(quota("shop", 0))}, leases: []Lease{eight}, want: want(having(eight))},
-		"its own, which is kept":      {pools: []Pool{a(quota("shop", 1))}, leases: []Lease{nine, keptFor("10.0.0.8", "a", "web-0", "web-0", 1)}, want: want(of("shop/web", "web-0")), picks: []string{"a 10.0.0.8"}},
-		"one that is kept for any":    {pools: []Pool{a(quota("shop", 1))}, leases: []Lease{nine, keptFor("10.0.0.8", "a", "", "", 1)}, want: want(of("shop/web", "")), picks: []string{"a 10.0.0.8"}},
-		"of a shared pool, kept":      {pools: []Pool{a(quota("pools", 1))}, leases: []Lease{ofClaim("pools/db", reserved("10.0.0.8", "a", 1))}, want: want(of("pools/db", "")), picks: []string{"a 10.0.0.8"}},
+		"one more":                    {pools: []Pool{a(perNamespace(3))}, leases: []lease.Lease{eight, nine}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
+		"no bound":                    {pools: []Pool{a()}, leases: []lease.Lease{eight, nine}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
+		"a quota of its own":          {pools: []Pool{a(perNamespace(2), quota("shop", 3))}, leases: []lease.Lease{eight, nine}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
+		"another namespace's quota":   {pools: []Pool{a(quota("bank", 0))}, leases: []lease.Lease{eight}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
+		"another namespace's are not": {pools: []Pool{a(perNamespace(2))}, leases: []lease.Lease{eight, inSpace("bank", nine)}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
+		"another pool's are not":      {pools: []Pool{a(perNamespace(1)), b}, leases: []lease.Lease{leased("10.0.1.9", "b", 1)}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
+		"set aside by hand is not":    {pools: []Pool{a(perNamespace(1))}, leases: []lease.Lease{reserved("10.0.0.8", "a", 1)}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
+		"the next pool":               {pools: []Pool{a(perNamespace(2)), b}, leases: []lease.Lease{eight, nine}, want: want(), picks: []string{"b 10.0.1.9"}},
+		"by hand":                     {pools: []Pool{a(perNamespace(1))}, leases: []lease.Lease{eight}, want: PickRequest{Owner: "vm", Namespace: "shop", Pool: "a", Addrs: ips("10.0.0.10"), Key: "k", Who: "vm"}, picks: []string{"a 10.0.0.10"}},
+		"what it holds":               {pools: []Pool{a(quota("shop", 0))}, leases: []lease.Lease{eight}, want: want(having(eight))},
+		"its own, which is kept":      {pools: []Pool{a(quota("shop", 1))}, leases: []lease.Lease{nine, keptFor("10.0.0.8", "a", "web-0", "web-0", 1)}, want: want(of("shop/web", "web-0")), picks: []string{"a 10.0.0.8"}},
+		"one that is kept for any":    {pools: []Pool{a(quota("shop", 1))}, leases: []lease.Lease{nine, keptFor("10.0.0.8", "a", "", "", 1)}, want: want(of("shop/web", "")), picks: []string{"a 10.0.0.8"}},
+		"of a shared pool, kept":      {pools: []Pool{a(quota("pools", 1))}, leases: []lease.Lease{ofClaim("pools/db", reserved("10.0.0.8", "a", 1))}, want: want(of("pools/db", "")), picks: []string{"a 10.0.0.8"}},
 
-		"full":                {pools: []Pool{a(perNamespace(2))}, leases: []Lease{eight, nine}, want: want(), text: pair + ", namespace shop has 2 of the 2 that it may have" + hint},
+		"full":                {pools: []Pool{a(perNamespace(2))}, leases: []lease.Lease{eight, nine}, want: want(), text: pair + ", namespace shop has 2 of the 2 that it may have" + hint},
 		"none at all":         {pools: []Pool{a(quota("shop", 0))}, want: want(asking("10.0.0.10")), text: strings.Replace(two, "has 2 of the 2", "has 0 of the 0", 1)},
-		"by name":             {pools: []Pool{a(perNamespace(2))}, leases: []Lease{eight, nine}, want: want(asking("10.0.0.10")), text: two},
-		"of a set":            {pools: []Pool{a(perNamespace(2))}, leases: []Lease{eight, nine}, want: want(sets(mustSet(t, "10.0.0.10"))), text: two},
-		"more than it may":    {pools: []Pool{a(perNamespace(1))}, leases: []Lease{eight, nine}, want: want(asking("10.0.0.10")), text: strings.Replace(two, "2 of the 2", "2 of the 1", 1)},
-		"kept ones count":     {pools: []Pool{a(perNamespace(2))}, leases: []Lease{eight, keptFor("10.0.0.9", "a", "", "", 1)}, want: want(asking("10.0.0.10")), text: two},
-		"two sets":            {pools: []Pool{a(perNamespace(2))}, leases: []Lease{eight}, want: want(sets(mustSet(t, "10.0.0.10"), mustSet(t, "10.0.0.11"))), text: onTheWay},
-		"of both, once":       {pools: []Pool{a(perNamespace(2))}, leases: []Lease{ofClaim("shop/web", eight), ofClaim("shop/web", nine)}, want: want(asking("10.0.0.10"), of("shop/web", "")), text: two},
-		"of a shared pool":    {pools: []Pool{a(quota("pools", 2))}, leases: []Lease{ofClaim("pools/db", eight), ofClaim("pools/other", reserved("10.0.0.9", "a", 1))}, want: want(asking("10.0.0.10"), of("pools/db", "")), text: elsewhere},
-		"kept in shared pool": {pools: []Pool{a(quota("shop", 2))}, leases: []Lease{eight, nine, ofClaim("pools/db", reserved("10.0.0.11", "a", 1))}, want: want(sets(mustSet(t, "10.0.0.11")), of("pools/db", "")), text: two},
+		"by name":             {pools: []Pool{a(perNamespace(2))}, leases: []lease.Lease{eight, nine}, want: want(asking("10.0.0.10")), text: two},
+		"of a set":            {pools: []Pool{a(perNamespace(2))}, leases: []lease.Lease{eight, nine}, want: want(sets(mustSet(t, "10.0.0.10"))), text: two},
+		"more than it may":    {pools: []Pool{a(perNamespace(1))}, leases: []lease.Lease{eight, nine}, want: want(asking("10.0.0.10")), text: strings.Replace(two, "2 of the 2", "2 of the 1", 1)},
+		"kept ones count":     {pools: []Pool{a(perNamespace(2))}, leases: []lease.Lease{eight, keptFor("10.0.0.9", "a", "", "", 1)}, want: want(asking("10.0.0.10")), text: two},
+		"two sets":            {pools: []Pool{a(perNamespace(2))}, leases: []lease.Lease{eight}, want: want(sets(mustSet(t, "10.0.0.10"), mustSet(t, "10.0.0.11"))), text: onTheWay},
+		"of both, once":       {pools: []Pool{a(perNamespace(2))}, leases: []lease.Lease{ofClaim("shop/web", eight), ofClaim("shop/web", nine)}, want: want(asking("10.0.0.10"), of("shop/web", "")), text: two},
+		"of a shared pool":    {pools: []Pool{a(quota("pools", 2))}, leases: []lease.Lease{ofClaim("pools/db", eight), ofClaim("pools/other", reserved("10.0.0.9", "a", 1))}, want: want(asking("10.0.0.10"), of("pools/db", "")), text: elsewhere},
+		"kept in shared pool": {pools: []Pool{a(quota("shop", 2))}, leases: []lease.Lease{eight, nine, ofClaim("pools/db", reserved("10.0.0.11", "a", 1))}, want: want(sets(mustSet(t, "10.0.0.11")), of("pools/db", "")), text: two},
 		"on its way to another": {
-			pools: []Pool{a(perNamespace(2))}, leases: []Lease{eight}, want: want(asking("10.0.0.10")),
+			pools: []Pool{a(perNamespace(2))}, leases: []lease.Lease{eight}, want: want(asking("10.0.0.10")),
 			before: func(x *Index) { _, _ = x.Pick(want(asking("10.0.0.9"), func(w *PickRequest) { w.Key = "other" }), now) }, text: two,
 		},
 		"lost": {
-			pools: []Pool{a(perNamespace(2))}, leases: []Lease{eight, nine}, want: want(asking("10.0.0.10")),
+			pools: []Pool{a(perNamespace(2))}, leases: []lease.Lease{eight, nine}, want: want(asking("10.0.0.10")),
 			before: func(x *Index) { x.WatchedDelete(nine.Addr, 99) }, text: two,
 		},
 		"all that is free is kept in a shared pool": {
-			pools: []Pool{a(quota("shop", 2))}, leases: []Lease{eight, nine, ofClaim("pools/db", reserved("10.0.0.10", "a", 1)), reserved("10.0.0.11", "a", 1), reserved("10.0.0.12", "a", 1)},
+			pools: []Pool{a(quota("shop", 2))}, leases: []lease.Lease{eight, nine, ofClaim("pools/db", reserved("10.0.0.10", "a", 1)), reserved("10.0.0.11", "a", 1), reserved("10.0.0.12", "a", 1)},
 			want: want(of("pools/db", "")),
 			text: "QuotaExceeded: no available IP for pod shop/a: pool a (10.0.0.0/24) has 0 of 5 addresses free, 2 active, 3 reserved, namespace shop has 2 of the 2 that it may have" + hint,
 		},
 		"ahead of all pods": {
-			pools: []Pool{a(quota("shop", 1), quota("pools", 2), hosts(host1))}, leases: []Lease{eight, ofClaim("pools/db", nine)},
+			pools: []Pool{a(quota("shop", 1), quota("pools", 2), hosts(host1))}, leases: []lease.Lease{eight, ofClaim("pools/db", nine)},
 			want: PickRequest{Ahead: true, Namespace: "shop", Claim: "pools/db", Key: "k", Who: "claim pools/db", Pool: "a", Addrs: ips("10.0.0.10")}, picks: []string{"a 10.0.0.10"},
 		},
 		"ahead of all pods, no more": {
-			pools: []Pool{a(quota("pools", 1), hosts(host1))}, leases: []Lease{eight, ofClaim("pools/db", nine)},
+			pools: []Pool{a(quota("pools", 1), hosts(host1))}, leases: []lease.Lease{eight, ofClaim("pools/db", nine)},
 			want: PickRequest{Ahead: true, Namespace: "shop", Claim: "pools/db", Key: "k", Who: "claim pools/db"},
 			text: strings.NewReplacer("pod shop/a", "claim pools/db", "-n shop", "-n pools").Replace(pair + ", namespace pools has 1 of the 1 that it may have" + hint),
 		},
@@ -114,7 +116,7 @@ func TestQuotaLowered(t *testing.T) {
 	p.MaxPerNamespace = 1
 	x.SetPool(p)
 	uses(NamespaceUse{"idle", 0, 3}, NamespaceUse{"shop", 2, 1})
-	if l, _ := x.Get(ip("10.0.0.9")); l.State != Active {
+	if l, _ := x.Get(ip("10.0.0.9")); l.State != lease.Active {
 		t.Errorf("%+v", l)
 	}
 	p.MaxPerNamespace, p.Quotas = 0, nil
@@ -127,7 +129,7 @@ func TestQuotaLowered(t *testing.T) {
 func TestSucceedQuota(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8-10.0.0.12"}, quota("shop", 1), quota("bank", 0), quota("pools", 1)))
 	l := leased("10.0.0.8", "a", 1)
-	l.Retention = Retention{Claim: "pools/db", PodPrimaryKey: "db-0", Fixed: true}
+	l.Retention = lease.Retention{Claim: "pools/db", PodPrimaryKey: "db-0", Fixed: true}
 	x.Watched(l)
 	from := func(namespace string) string {
 		_, _, refusal := x.TakeOverParams(want(inNamespace(namespace), func(w *PickRequest) { w.Claim, w.PodPrimaryKey = "pools/db", "db-0" }), l)

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"time"
 	"unique"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // record is a Lease as the index keeps it, in about 240 bytes with its strings and without history: what repeats (pool,
@@ -15,7 +17,7 @@ type record struct {
 	bound     uint64 // 0 = version
 	updated   int64  // Unix nanoseconds, 0 = never
 	started   int64
-	params    unique.Handle[Params]
+	params    unique.Handle[lease.Params]
 	host      unique.Handle[netip.Addr]
 	ifName    unique.Handle[string]
 	namespace unique.Handle[string]
@@ -27,7 +29,7 @@ type record struct {
 	epoch                uint32
 	lenContainer, lenUID uint16
 	lenName              uint8
-	state                State
+	state                lease.State
 	flags, setSize, slot uint8
 }
 
@@ -35,7 +37,7 @@ type record struct {
 type extra struct {
 	owner      string
 	superseded []string
-	retention  Retention
+	retention  lease.Retention
 	// termination is in seconds.
 	termination int32
 
@@ -51,7 +53,7 @@ const (
 	flagUIDNamed
 )
 
-func pack(l Lease) *record {
+func pack(l lease.Lease) *record {
 	podName := l.PodName[:min(len(l.PodName), math.MaxUint8)] // the schema allows 253 bytes
 	container, uid := compactHex(l.ContainerID), compactUUID(l.PodUID)
 	r := &record{
@@ -63,7 +65,7 @@ func pack(l Lease) *record {
 		lenContainer: uint16(len(container.bytes)), lenUID: uint16(len(uid.bytes)), lenName: uint8(len(podName)),
 		setSize: uint8(l.SetSize), slot: uint8(l.Slot),
 	}
-	if l.Owner != "" || len(l.Superseded) > 0 || l.Retention != (Retention{}) || l.Termination != 0 {
+	if l.Owner != "" || len(l.Superseded) > 0 || l.Retention != (lease.Retention{}) || l.Termination != 0 {
 		r.extra = &extra{
 			owner: l.Owner, superseded: l.Superseded, retention: l.Retention,
 			termination: int32(l.Termination / time.Second),
@@ -78,10 +80,10 @@ func pack(l Lease) *record {
 	return r
 }
 
-func (r *record) lease() Lease {
-	l := Lease{
+func (r *record) lease() lease.Lease {
+	l := lease.Lease{
 		Addr: r.addr, Version: r.version, Epoch: r.epoch, State: r.state, Params: r.params.Value(),
-		Holder: Holder{
+		Holder: lease.Holder{
 			Host: r.host.Value(), ContainerID: r.container().hex(), IfName: r.ifName.Value(),
 			Namespace: r.namespace.Value(), PodName: r.podName(), PodUID: r.uid().uuid(), UIDNamed: r.has(flagUIDNamed),
 			SetSize: int(r.setSize), Slot: int(r.slot), StartedAt: fromNanos(r.started),
@@ -116,7 +118,7 @@ func (r *record) uid() compact {
 	return compact{r.ids[r.lenContainer : r.lenContainer+r.lenUID], r.has(flagPackedUID)}
 }
 
-func (r *record) history() History { return History(r.ids[r.names()+int(r.lenName):]) }
+func (r *record) history() lease.History { return lease.History(r.ids[r.names()+int(r.lenName):]) }
 
 // names returns where the pod's name begins.
 func (r *record) names() int { return int(r.lenContainer) + int(r.lenUID) }

@@ -8,10 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // aWildLease draws a lease with anything in its fields that an object can have.
-func aWildLease(t *rapid.T) Lease {
+func aWildLease(t *rapid.T) lease.Lease {
 	text := func(label string, of ...string) string {
 		return rapid.OneOf(rapid.SampledFrom(append(of, "")), rapid.StringN(0, 40, 256)).Draw(t, label)
 	}
@@ -21,16 +23,16 @@ func aWildLease(t *rapid.T) Lease {
 		}
 		return time.Unix(rapid.Int64Range(1, 1<<33).Draw(t, label), rapid.Int64Range(0, 999_999_999).Draw(t, label+" ns")).UTC()
 	}
-	l := Lease{
-		Addr: anAddr(t), Version: rapid.Uint64().Draw(t, "version"), State: State(rapid.IntRange(0, 2).Draw(t, "state")),
-		Params: Params{Pool: text("pool"), Bits: rapid.IntRange(0, 128).Draw(t, "bits")},
-		Holder: Holder{
+	l := lease.Lease{
+		Addr: anAddr(t), Version: rapid.Uint64().Draw(t, "version"), State: lease.State(rapid.IntRange(0, 2).Draw(t, "state")),
+		Params: lease.Params{Pool: text("pool"), Bits: rapid.IntRange(0, 128).Draw(t, "bits")},
+		Holder: lease.Holder{
 			ContainerID: text("container", realisticContainer, "0123", "ABCDEF"), IfName: text("interface", "eth0"),
 			Namespace: text("namespace"), PodName: text("pod"), PodUID: text("uid", realisticUID, strings.Replace(realisticUID, "-", "0", 1), "{"+realisticUID[1:35]+"}"),
 			Owner: text("owner"), SetSize: rapid.IntRange(0, 16).Draw(t, "set size"), StartedAt: when("started"),
 			Termination: time.Duration(rapid.Int32Range(0, math.MaxInt32).Draw(t, "termination")) * time.Second,
 		},
-		Retention: Retention{Fixed: rapid.Bool().Draw(t, "fixed"), PodPrimaryKey: text("key"), ExpiredTime: text("expired")},
+		Retention: lease.Retention{Fixed: rapid.Bool().Draw(t, "fixed"), PodPrimaryKey: text("key"), ExpiredTime: text("expired")},
 		Updated:   when("updated"), Deleting: rapid.Bool().Draw(t, "deleting"),
 		BoundVersion:  rapid.Uint64().Draw(t, "bound"),
 		HeldFinalizer: rapid.Bool().Draw(t, "finalizer"), Foreign: rapid.Bool().Draw(t, "foreign"),
@@ -41,8 +43,11 @@ func aWildLease(t *rapid.T) Lease {
 	if rapid.Bool().Draw(t, "host known") {
 		l.Host = anAddr(t)
 	}
-	for range rapid.IntRange(0, MaxHistory).Draw(t, "history") {
-		l.History = l.History.Add(aPast(t))
+	for range rapid.IntRange(0, lease.MaxHistory).Draw(t, "history") {
+		l.History = l.History.Add(lease.Past{
+			Holder: text("earlier holder"), Since: when("since"), Until: when("until"),
+			Change: lease.Change{Verb: text("verb"), By: text("by"), Reason: text("reason")},
+		})
 	}
 	if n := rapid.IntRange(0, 4).Draw(t, "superseded"); n > 0 {
 		l.Superseded = rapid.SliceOfN(rapid.String(), n, n).Draw(t, "superseded IDs")

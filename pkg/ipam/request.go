@@ -8,6 +8,7 @@ import (
 	"go4.org/netipx"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // PickRequest is what a request wants of the index.
@@ -24,7 +25,7 @@ type PickRequest struct {
 	// Addrs are the addresses asked for, at most one per family.
 	Addrs []netip.Addr
 	// Have are the addresses that the attachment holds already, fewer than it takes together.
-	Have []Lease
+	Have []lease.Lease
 	// Claim and PodPrimaryKey are those of the terms that the addresses are taken on, IfName is the interface that
 	// they are for: addresses that are kept for them come first. Without a claim all are empty.
 	Claim, PodPrimaryKey, IfName string
@@ -86,7 +87,7 @@ func (w PickRequest) needs() (all []need) {
 }
 
 // needFor returns the need that an address of the request serves.
-func (w PickRequest) needFor(l Lease) need {
+func (w PickRequest) needFor(l lease.Lease) need {
 	n := need{slot: l.Slot, family: ipaddr.FamilyOf(l.Addr)}
 	if l.Slot < len(w.Sets) {
 		n.among = w.Sets[l.Slot]
@@ -99,7 +100,7 @@ func (w PickRequest) promised(a netip.Addr) bool { return w.Promised != nil && w
 
 // covers reports whether the request has an address of a need, or gets one of those chosen for it.
 func (w PickRequest) covers(n need, chosen []choice) bool {
-	has := func(l Lease) bool { return ipaddr.FamilyOf(l.Addr) == n.family && l.Slot == n.slot }
+	has := func(l lease.Lease) bool { return ipaddr.FamilyOf(l.Addr) == n.family && l.Slot == n.slot }
 	gets := func(c choice) bool { return ipaddr.FamilyOf(c.addr) == n.family && c.slot == n.slot }
 	return slices.ContainsFunc(w.Have, has) || slices.ContainsFunc(chosen, gets)
 }
@@ -110,18 +111,18 @@ func (w PickRequest) slotOf(a netip.Addr) int {
 }
 
 // admitted reports whether an address that is kept for a claim may go to the request.
-func (w PickRequest) admitted(l Lease) bool {
-	terms := Retention{Claim: w.Claim, PodPrimaryKey: w.PodPrimaryKey}
-	return l.Admits(Holder{IfName: w.IfName, Slot: w.slotOf(l.Addr)}, terms)
+func (w PickRequest) admitted(l lease.Lease) bool {
+	terms := lease.Retention{Claim: w.Claim, PodPrimaryKey: w.PodPrimaryKey}
+	return l.Admits(lease.Holder{IfName: w.IfName, Slot: w.slotOf(l.Addr)}, terms)
 }
 
 // chargedTo returns the namespaces that an address which the request takes counts for. One that is ahead of all pods is
 // for its claim alone.
-func (w PickRequest) chargedTo() ChargedNamespaces {
+func (w PickRequest) chargedTo() lease.ChargedNamespaces {
 	if w.Ahead {
-		return ChargedNamespaces{"", ClaimNamespace(w.Claim)}
+		return lease.ChargedNamespaces{"", lease.ClaimNamespace(w.Claim)}
 	}
-	return ChargedNamespaces{w.Namespace, ClaimNamespace(w.Claim)}
+	return lease.ChargedNamespaces{w.Namespace, lease.ClaimNamespace(w.Claim)}
 }
 
 // choice is an address and the pool that serves it.

@@ -3,6 +3,8 @@ package ipam
 import (
 	"errors"
 	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // ReturnTime is how long nobody is given a new address after the store was put back to an older state. No replica is
@@ -18,7 +20,7 @@ var ErrReset = errors.New("the store was put back to an older state")
 // what was known before, and is not in the list, or free in it, or of an earlier holder, counts as missing. Who waits
 // for a version is told, and no write is in doubt any more: it was for a store that is no more. From then on nothing
 // new is given, until Returned is called.
-func (x *feed) ResetTo(all []Lease, version uint64) {
+func (x *feed) ResetTo(all []lease.Lease, version uint64) {
 	x.update(func() (changes []change) {
 		for _, w := range x.waiters {
 			w.done(ErrReset)

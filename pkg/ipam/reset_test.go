@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"testing"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // What the index shows after the store was put back to version 5 while the watch had reached 9.
 func TestRestart(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.1-10.0.0.6"}))
 	same, newer, gone, moved := leased("10.0.0.1", "a", 3), leased("10.0.0.2", "a", 8), leased("10.0.0.3", "a", 7), leased("10.0.0.4", "a", 9)
-	for _, l := range []Lease{same, available("10.0.0.5", "a", 4), gone, newer, moved} {
+	for _, l := range []lease.Lease{same, available("10.0.0.5", "a", 4), gone, newer, moved} {
 		x.Watched(l)
 	}
 	x.WroteDelete(ip("10.0.0.5"), 4, 0)
@@ -21,7 +23,7 @@ func TestRestart(t *testing.T) {
 	}
 	older := leased("10.0.0.4", "a", 2)
 	older.PodUID = "another"
-	x.ResetTo([]Lease{same, available("10.0.0.2", "a", 1), older, available("10.0.0.5", "a", 4)}, 5)
+	x.ResetTo([]lease.Lease{same, available("10.0.0.2", "a", 1), older, available("10.0.0.5", "a", 4)}, 5)
 
 	if err := <-told; !errors.Is(err, ErrReset) {
 		t.Errorf("who waited is told %v", err)
@@ -56,7 +58,7 @@ func TestListBehindItsOwnVersion(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.1-10.0.0.2"}))
 	x.Watched(leased("10.0.0.1", "a", 8))
 	x.Wrote(leased("10.0.0.2", "a", 2000)) // newer than the list: nothing is known of it there
-	if !x.Replace([]Lease{available("10.0.0.1", "a", 3), available("10.0.0.2", "a", 4)}, 1000) {
+	if !x.Replace([]lease.Lease{available("10.0.0.1", "a", 3), available("10.0.0.2", "a", 4)}, 1000) {
 		t.Error("the restore is not noticed")
 	}
 	if l, _ := x.Get(ip("10.0.0.1")); l.Version != 3 {
@@ -68,7 +70,7 @@ func TestListBehindItsOwnVersion(t *testing.T) {
 	if l, _ := x.Get(ip("10.0.0.2")); l.Version != 2000 {
 		t.Errorf("the newer write is gone: version %d", l.Version)
 	}
-	if x.Replace([]Lease{available("10.0.0.1", "a", 3), available("10.0.0.2", "a", 4)}, 1001) {
+	if x.Replace([]lease.Lease{available("10.0.0.1", "a", 3), available("10.0.0.2", "a", 4)}, 1001) {
 		t.Error("the next list counts as a restore, too")
 	}
 	checkFreeSets(t, x)
@@ -83,22 +85,22 @@ func (x *Index) waiting() int {
 // The copy to which the store was put back names earlier holders: who has the address now has it still.
 func TestRestartToEarlierHolders(t *testing.T) {
 	const a = "10.0.0.1"
-	since := func(l Lease, container string, s int) Lease {
+	since := func(l lease.Lease, container string, s int) lease.Lease {
 		l.ContainerID, l.Updated = container, at(s)
 		return l
 	}
-	of := func(pod, container string, version uint64, s int) Lease {
+	of := func(pod, container string, version uint64, s int) lease.Lease {
 		l := since(leased(a, "a", version), container, s)
 		l.PodName, l.PodUID = pod, "uid-of-"+pod
 		return l
 	}
 	live := of("web-0", "c2", 9, 9)
 	kept := live
-	kept.State, kept.Holder, kept.Retention = Reserved, Holder{IfName: DefaultIfName}, Retention{Claim: "shop/web", Fixed: true}
+	kept.State, kept.Holder, kept.Retention = lease.Reserved, lease.Holder{IfName: lease.DefaultIfName}, lease.Retention{Claim: "shop/web", Fixed: true}
 	free := available(a, "a", 9)
 	free.Updated = at(9)
 	for name, tc := range map[string]struct {
-		known, stored Lease
+		known, stored lease.Lease
 		lost          bool
 		container     string
 	}{
@@ -113,7 +115,7 @@ func TestRestartToEarlierHolders(t *testing.T) {
 			x := indexOf(pool(t, "a", "10.0.0.0/24", []string{a}))
 			x.Watched(tc.known)
 			x.Watched(leased("10.0.0.9", "b", 20))
-			x.ResetTo([]Lease{tc.stored}, 5)
+			x.ResetTo([]lease.Lease{tc.stored}, 5)
 			check := func(version uint64, lost bool) {
 				t.Helper()
 				got, _ := x.Get(ip(a))
@@ -130,14 +132,14 @@ func TestRestartToEarlierHolders(t *testing.T) {
 			if !tc.lost {
 				return
 			}
-			if _, waits := x.MissingOf(tc.known.Holder); waits != (tc.known.State == Active) {
+			if _, waits := x.MissingOf(tc.known.Holder); waits != (tc.known.State == lease.Active) {
 				t.Errorf("its holder waits: %v", waits)
 			}
 			x.Watched(of("web-0", "c0", 7, 5)) // by a replica that knew less
 			check(7, true)
 			l, _ := x.Missing(ip(a))
 			now, _ := x.Get(ip(a))
-			written := Restore(l, now)
+			written := lease.Restore(l, now)
 			written.Version = 8
 			x.Wrote(written)
 			check(8, false)
@@ -149,26 +151,26 @@ func TestRestartToEarlierHolders(t *testing.T) {
 // one who has the address now. A release of his own counts.
 func TestEarlierHolderIsReleasedAfterARestart(t *testing.T) {
 	const a = "10.0.0.1"
-	held := func(container string, version uint64, s int) Lease {
+	held := func(container string, version uint64, s int) lease.Lease {
 		l := leased(a, "a", version)
 		l.ContainerID, l.PodName, l.PodUID, l.Updated = container, container, "uid-of-"+container, at(s)
 		return l
 	}
-	released := func(l Lease, s int) Lease {
-		next, _ := Release(l, at(s), Change{})
+	released := func(l lease.Lease, s int) lease.Lease {
+		next, _ := lease.Release(l, at(s), lease.Change{})
 		next.Version++
 		return next
 	}
 	live := held("now", 9, 9)
 	for name, tc := range map[string]struct {
-		stored  Lease   // what the list has
-		watched []Lease // what comes then
+		stored  lease.Lease   // what the list has
+		watched []lease.Lease // what comes then
 		lost    bool
 	}{
 		"before the list":        {released(held("then", 3, 3), 12), nil, true},
-		"after it":               {held("then", 3, 3), []Lease{released(held("then", 5, 3), 12)}, true},
+		"after it":               {held("then", 3, 3), []lease.Lease{released(held("then", 5, 3), 12)}, true},
 		"his own, before":        {released(held("now", 3, 9), 12), nil, false},
-		"his own, after":         {held("now", 3, 9), []Lease{released(held("now", 5, 9), 12)}, false},
+		"his own, after":         {held("now", 3, 9), []lease.Lease{released(held("now", 5, 9), 12)}, false},
 		"somebody has it since":  {held("next", 4, 13), nil, false},
 		"released by one of now": {released(held("later", 3, 11), 12), nil, false},
 	} {
@@ -176,7 +178,7 @@ func TestEarlierHolderIsReleasedAfterARestart(t *testing.T) {
 			x := indexOf(pool(t, "a", "10.0.0.0/24", []string{a}))
 			x.Watched(live)
 			x.Watched(leased("10.0.0.9", "b", 20))
-			x.ResetTo([]Lease{tc.stored}, 4)
+			x.ResetTo([]lease.Lease{tc.stored}, 4)
 			for _, l := range tc.watched {
 				x.Watched(l)
 			}
@@ -193,18 +195,18 @@ func TestEarlierHolderIsReleasedAfterARestart(t *testing.T) {
 // comes.
 func TestAnswersAcrossARestart(t *testing.T) {
 	const a, b = "10.0.0.1", "10.0.0.2"
-	for what, late := range map[string]func(x *Index, was Lease){
-		"gone":    func(x *Index, was Lease) { x.WroteDelete(was.Addr, was.Version, was.Epoch) },
-		"written": func(x *Index, was Lease) { was.Version++; x.Wrote(was) },
+	for what, late := range map[string]func(x *Index, was lease.Lease){
+		"gone":    func(x *Index, was lease.Lease) { x.WroteDelete(was.Addr, was.Version, was.Epoch) },
+		"written": func(x *Index, was lease.Lease) { was.Version++; x.Wrote(was) },
 	} {
 		t.Run(what, func(t *testing.T) {
 			x := indexOf(pool(t, "a", "10.0.0.0/24", []string{a + "-10.0.0.2"}))
 			x.Watched(available(a, "a", 1000))
 			was, _ := x.Get(ip(a))
-			x.ResetTo([]Lease{available(b, "a", 3)}, 5)
+			x.ResetTo([]lease.Lease{available(b, "a", 3)}, 5)
 			late(x, was)
 			x.Watched(leased(a, "a", 7))
-			if l, _ := x.Get(ip(a)); l.Version != 7 || l.State != Active || l.Epoch != 1 {
+			if l, _ := x.Get(ip(a)); l.Version != 7 || l.State != lease.Active || l.Epoch != 1 {
 				t.Errorf("the index shows %s, version %d of epoch %d", l.State, l.Version, l.Epoch)
 			}
 			if l, _ := x.Get(ip(b)); l.Epoch != 1 {
@@ -219,26 +221,26 @@ func TestAnswersAcrossARestart(t *testing.T) {
 // Two writes of one version are of two histories of the store.
 func TestVersionWrittenTwice(t *testing.T) {
 	const a = "10.0.0.1"
-	held := func(container string, s int) Lease {
+	held := func(container string, s int) lease.Lease {
 		l := leased(a, "a", 8)
 		l.ContainerID, l.Updated = container, at(s)
 		return l
 	}
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{a}))
 	x.Watched(held("before", 1))
-	if !x.Replace([]Lease{held("since", 2)}, 9) {
+	if !x.Replace([]lease.Lease{held("since", 2)}, 9) {
 		t.Error("the restore is not noticed")
 	}
 	if l, _ := x.Get(ip(a)); l.ContainerID != "since" {
 		t.Errorf("the index shows %s", l.ContainerID)
 	}
-	if !x.Replace([]Lease{held("copy", 1)}, 10) {
+	if !x.Replace([]lease.Lease{held("copy", 1)}, 10) {
 		t.Error("the second restore is not noticed")
 	}
 	if l, _ := x.Get(ip(a)); l.ContainerID != "since" { // which is written again
 		t.Errorf("the index shows %s", l.ContainerID)
 	}
-	if x.Replace([]Lease{held("copy", 1)}, 11) {
+	if x.Replace([]lease.Lease{held("copy", 1)}, 11) {
 		t.Error("the next list counts as a restore, too")
 	}
 }

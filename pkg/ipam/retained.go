@@ -5,6 +5,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // pickRetained chooses of the addresses that are kept for the request's claim one of each family that it lacks: the one
@@ -81,7 +82,7 @@ func (x *picker) retainingPool(w PickRequest, a netip.Addr) (*poolState, *Refusa
 // waits reports whether an address is reserved for a need of the request.
 func waits(r *record, w PickRequest, n need) bool {
 	name := r.ifName.Value()
-	return r.state == Reserved && ipaddr.FamilyOf(r.addr) == n.family && !r.has(flagDeleting) &&
+	return r.state == lease.Reserved && ipaddr.FamilyOf(r.addr) == n.family && !r.has(flagDeleting) &&
 		(n.among == nil || n.among.Contains(r.addr)) && (name == "" || name == w.IfName && int(r.slot) == n.slot)
 }
 

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // rebuild computes which addresses pools serve and which of them are free. All pools between which
@@ -54,7 +55,7 @@ func (x *state) refresh(a netip.Addr) {
 
 // occupied reports whether an address cannot be handed out at present, its cooldown apart.
 func (x *state) occupied(a netip.Addr) bool {
-	if r := x.record(a); r != nil && (r.state != Available || r.has(flagDeleting) && !failpoint.Broken("deleting")) {
+	if r := x.record(a); r != nil && (r.state != lease.Available || r.has(flagDeleting) && !failpoint.Broken("deleting")) {
 		return true
 	}
 	if _, held := x.assumed[a]; held {

@@ -1,6 +1,10 @@
 package ipam
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
 
 // state is what the index knows, without its lock. An address is free in the set of the pool that serves it exactly
 // when occupied says no and, once its cooldowns have expired, it does not cool. Each of the embedded parts keeps a
@@ -40,7 +44,7 @@ func (x *state) link(r *record) {
 	x.adjustCharges(r.addr, r, +1)
 	x.count(r, +1)
 	x.adjustUsage(r, +1)
-	if r.state != Available && r.claim() != "" {
+	if r.state != lease.Available && r.claim() != "" {
 		x.addClaimed(r)
 	}
 }
@@ -52,7 +56,7 @@ func (x *state) unlink(r *record) {
 	x.adjustCharges(r.addr, nil, +1)
 	x.count(r, -1)
 	x.adjustUsage(r, -1)
-	if r.state != Available && r.claim() != "" {
+	if r.state != lease.Available && r.claim() != "" {
 		x.removeClaimed(r)
 	}
 }
@@ -99,15 +103,15 @@ func (x *state) count(r *record, by int) {
 		delete(m.draining, r)
 	}
 	switch r.state {
-	case Active:
+	case lease.Active:
 		m.active += by
-	case Reserved:
+	case lease.Reserved:
 		if m.reserved += by; r.claim() != "" {
 			m.retained += by
 		}
-	case Available:
+	case lease.Available:
 	}
-	if r.state != Available {
+	if r.state != lease.Available {
 		x.countOverlaps(name, r.addr, by)
 	}
 	if len(m.records) == 0 {
@@ -118,7 +122,7 @@ func (x *state) count(r *record, by int) {
 // drains reports whether a held address is outside what its pool, if there is one, has now.
 func (x *state) drains(r *record) bool {
 	p := x.pools[r.params.Value().Pool]
-	return p != nil && p.Valid() && r.state != Available && !p.Plan.Usable.Contains(r.addr)
+	return p != nil && p.Valid() && r.state != lease.Available && !p.Plan.Usable.Contains(r.addr)
 }
 
 // findDraining looks at all addresses of a pool whose plan has changed.

@@ -1,10 +1,14 @@
 package ipam
 
-import "time"
+import (
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
 
 // AssumeTakeOver assumes an address for a request that takes it over now, where TakeOverParams allows that. It stays
 // assumed until Forget. held is false where it was assumed already.
-func (x *Index) AssumeTakeOver(w PickRequest, l Lease, now time.Time) (held bool, refusal *Refusal) {
+func (x *Index) AssumeTakeOver(w PickRequest, l lease.Lease, now time.Time) (held bool, refusal *Refusal) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	p, refusal := x.takeOverPool(w, l)
@@ -18,7 +22,7 @@ func (x *Index) AssumeTakeOver(w PickRequest, l Lease, now time.Time) (held bool
 // TakeOverParams returns the values of the pool with which a request may take over an address that an earlier pod of
 // its claim has. ok is false where it may not: no pool has the address any more, or the request's terms exclude it.
 // Where the pool does not serve the request there is a refusal.
-func (x *Index) TakeOverParams(w PickRequest, l Lease) (p Params, ok bool, refusal *Refusal) {
+func (x *Index) TakeOverParams(w PickRequest, l lease.Lease) (p lease.Params, ok bool, refusal *Refusal) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	pool, refusal := x.takeOverPool(w, l)
@@ -28,7 +32,7 @@ func (x *Index) TakeOverParams(w PickRequest, l Lease) (p Params, ok bool, refus
 	return pool.Params(), true, nil
 }
 
-func (x *picker) takeOverPool(w PickRequest, l Lease) (*poolState, *Refusal) {
+func (x *picker) takeOverPool(w PickRequest, l lease.Lease) (*poolState, *Refusal) {
 	if n := w.needFor(l); n.among != nil && !n.among.Contains(l.Addr) {
 		return nil, nil
 	}
@@ -47,7 +51,7 @@ func (x *picker) takeOverPool(w PickRequest, l Lease) (*poolState, *Refusal) {
 
 // RetainsOwn reports whether an address is kept for the request's own pod in the place of one that it took as a new
 // one.
-func (x *Index) RetainsOwn(w PickRequest, taken Lease) bool {
+func (x *Index) RetainsOwn(w PickRequest, taken lease.Lease) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	own, refusal := x.retainedOwn(w, w.needFor(taken))

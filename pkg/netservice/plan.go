@@ -11,6 +11,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -32,7 +33,7 @@ type Input struct {
 type Plan struct {
 	Claims []v1.BCSNetIPClaim
 	// Leases have the versions of the objects that they replace, 0 where there is none.
-	Leases []ipam.Lease
+	Leases []lease.Lease
 	// Already counts the addresses that are here as they should be.
 	Already int
 	// Conflicts are contradictions that somebody has to resolve.
@@ -144,11 +145,11 @@ func (m *maker) take(a netip.Addr, ip IP) {
 
 // holder returns who has an Active address. It has no name where nobody can tell; cause says why, or what the object has
 // wrong.
-func (m *maker) holder(a netip.Addr, ip IP) (h ipam.Holder, cause string) {
+func (m *maker) holder(a netip.Addr, ip IP) (h lease.Holder, cause string) {
 	s := ip.Status
 	host, _ := ipaddr.ParseAddr(s.Host)
-	h = ipam.Holder{
-		Host: host, ContainerID: s.ContainerID, IfName: ipam.DefaultIfName, Namespace: s.PodNamespace, PodName: s.PodName,
+	h = lease.Holder{
+		Host: host, ContainerID: s.ContainerID, IfName: lease.DefaultIfName, Namespace: s.PodNamespace, PodName: s.PodName,
 		StartedAt: m.since(ip),
 	}
 	pods := m.reporters[a]
@@ -163,19 +164,19 @@ func (m *maker) holder(a netip.Addr, ip IP) (h ipam.Holder, cause string) {
 	switch pod, exists := m.pods[ip.pod()]; {
 	case len(pods) == 1: // of the container nothing is known
 		other := pods[0]
-		h = ipam.Holder{
-			IfName: ipam.DefaultIfName, Namespace: other.Namespace, PodName: other.Name, PodUID: other.UID, StartedAt: m.Now,
+		h = lease.Holder{
+			IfName: lease.DefaultIfName, Namespace: other.Namespace, PodName: other.Name, PodUID: other.UID, StartedAt: m.Now,
 		}
 		if len(other.HostIPs) > 0 {
 			h.Host = other.HostIPs[0]
 		}
 		return h, fmt.Sprintf("it is that of %s, and %s reports it, which gets it", ip.pod(), h.Who())
 	case len(pods) > 1:
-		return ipam.Holder{}, fmt.Sprintf("it is that of %s, and %d other pods report it", ip.pod(), len(pods))
+		return lease.Holder{}, fmt.Sprintf("it is that of %s, and %d other pods report it", ip.pod(), len(pods))
 	case s.PodName == "":
-		return ipam.Holder{}, "it is Active for no pod"
+		return lease.Holder{}, "it is Active for no pod"
 	case exists && !pod.Ended && !pod.Deleting && len(pod.Addrs) > 0:
-		return ipam.Holder{}, fmt.Sprintf("it is that of %s, which reports %s", ip.pod(), pod.Addrs[0])
+		return lease.Holder{}, fmt.Sprintf("it is that of %s, which reports %s", ip.pod(), pod.Addrs[0])
 	case exists && !pod.Ended && !m.since(ip).Before(pod.Created): // it reports nothing yet
 		h.PodUID = pod.UID
 	}
@@ -191,7 +192,7 @@ func (m *maker) since(ip IP) time.Time {
 }
 
 // asideByImport reports whether an import set an address aside, perhaps before somebody resolved what was contradictory.
-func asideByImport(l ipam.Lease) bool {
+func asideByImport(l lease.Lease) bool {
 	last, ok := l.History.Last()
-	return l.State == ipam.Reserved && l.Claim == "" && ok && last.Verb == ipam.VerbReserve && strings.HasPrefix(last.Reason, asidePrefix)
+	return l.State == lease.Reserved && l.Claim == "" && ok && last.Verb == lease.VerbReserve && strings.HasPrefix(last.Reason, asidePrefix)
 }

@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -49,8 +50,8 @@ func running(name string, addrs ...string) workload.Pod {
 func TestMakeOneAddress(t *testing.T) {
 	a := netip.MustParseAddr("10.1.0.20")
 	now := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
-	ours := func(change func(*ipam.Lease)) *ipam.Lease {
-		l := ipam.Lease{Addr: a, Version: 7, Params: ipam.Params{Pool: "old", Bits: 24}}
+	ours := func(change func(*lease.Lease)) *lease.Lease {
+		l := lease.Lease{Addr: a, Version: 7, Params: lease.Params{Pool: "old", Bits: 24}}
 		change(&l)
 		return &l
 	}
@@ -58,7 +59,7 @@ func TestMakeOneAddress(t *testing.T) {
 		ips       []IP
 		claims    []Claim
 		pods      []workload.Pod
-		ours      *ipam.Lease
+		ours      *lease.Lease
 		ourClaims map[string]*v1.BCSNetIPClaim
 		want      string   // state, holder or reason, claim
 		conflicts []string // objects
@@ -145,31 +146,31 @@ func TestMakeOneAddress(t *testing.T) {
 		"no address": {ips: []IP{oldIP("Active", "web", "", func(ip *IP) { ip.Name = "web" })}, conflicts: []string{"BCSNetIP web"}},
 		"here already": {
 			ips: []IP{oldIP("Active", "web", "")}, pods: []workload.Pod{running("web", "10.1.0.20")}, already: 1,
-			ours: ours(func(l *ipam.Lease) {
-				l.State, l.Namespace, l.PodName, l.PodUID, l.ContainerID = ipam.Active, "shop", "web", "u-web", "c-later"
+			ours: ours(func(l *lease.Lease) {
+				l.State, l.Namespace, l.PodName, l.PodUID, l.ContainerID = lease.Active, "shop", "web", "u-web", "c-later"
 			}),
 		},
 		"another's here": {
 			ips: []IP{oldIP("Active", "web", "")}, conflicts: []string{"BCSNetIP 10.1.0.20"},
-			ours: ours(func(l *ipam.Lease) { l.State, l.Owner = ipam.Active, "vm-1" }),
+			ours: ours(func(l *lease.Lease) { l.State, l.Owner = lease.Active, "vm-1" }),
 		},
 		"set aside here by hand": {
 			ips: []IP{oldIP("Active", "web", "")}, conflicts: []string{"BCSNetIP 10.1.0.20"},
-			ours: ours(func(l *ipam.Lease) { l.State = ipam.Reserved }),
+			ours: ours(func(l *lease.Lease) { l.State = lease.Reserved }),
 		},
 		"set aside by an earlier import": {
 			ips: []IP{oldIP("Active", "web", "")}, want: "Active shop/web  c-web",
-			ours: ours(func(l *ipam.Lease) {
-				*l, _ = ipam.Reserve(*l, l.Params, now, ipam.Change{Verb: ipam.VerbReserve, Reason: asidePrefix + "its phase is not known"})
+			ours: ours(func(l *lease.Lease) {
+				*l, _ = lease.Reserve(*l, l.Params, now, lease.Change{Verb: lease.VerbReserve, Reason: asidePrefix + "its phase is not known"})
 			}),
 		},
 		"given up here since": {
 			ips: []IP{oldIP("Active", "web", "")}, left: []string{"BCSNetIP 10.1.0.20"},
-			ours: ours(func(l *ipam.Lease) { l.Updated = now.Add(-time.Hour) }),
+			ours: ours(func(l *lease.Lease) { l.Updated = now.Add(-time.Hour) }),
 		},
 		"used here before": {
 			ips: []IP{oldIP("Active", "web", "")}, want: "Active shop/web  c-web",
-			ours: ours(func(l *ipam.Lease) { l.Updated = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC) }),
+			ours: ours(func(l *lease.Lease) { l.Updated = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC) }),
 		},
 		"a claim of that name here is for others": {
 			ips: []IP{oldIP("Reserved", "", "shop/a")}, claims: []Claim{oldClaim("a", "10.1.0.20")},
@@ -213,7 +214,7 @@ func TestMakeOneAddress(t *testing.T) {
 	}
 }
 
-func leaseText(t *testing.T, all []ipam.Lease) string {
+func leaseText(t *testing.T, all []lease.Lease) string {
 	t.Helper()
 	if len(all) == 0 {
 		return ""
@@ -223,7 +224,7 @@ func leaseText(t *testing.T, all []ipam.Lease) string {
 		t.Errorf("%+v", all)
 	}
 	text := l.State.String() + " " + l.Who() + " " + l.PodUID + " " + l.ContainerID
-	if l.State == ipam.Reserved {
+	if l.State == lease.Reserved {
 		last, _ := l.History.Last()
 		text = l.State.String() + " " + last.Reason
 	}

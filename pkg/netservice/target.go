@@ -1,19 +1,21 @@
 package netservice
 
 import (
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // target is an address of this release that is to become what the released program says of it.
 type target struct {
 	*maker
 	ip     IP
-	now    ipam.Lease
-	params ipam.Params
+	now    lease.Lease
+	params lease.Params
 	claim  string
 }
 
-func (t target) sticky() ipam.Retention { return ipam.Retention{Claim: t.claim, Fixed: t.claim != ""} }
+func (t target) sticky() lease.Retention {
+	return lease.Retention{Claim: t.claim, Fixed: t.claim != ""}
+}
 
 func (t target) conflict(format string, args ...any) {
 	t.maker.conflict("BCSNetIP "+t.now.Addr.String(), format, args...)
@@ -22,20 +24,20 @@ func (t target) conflict(format string, args ...any) {
 // free returns the address as one that can be taken. It is not where somebody has it here, where it was set aside by
 // hand, and where it was given up here after the released program last changed it: an import that runs again brings
 // nothing back.
-func (t target) free() (l ipam.Lease, ok bool) {
+func (t target) free() (l lease.Lease, ok bool) {
 	switch {
 	case t.now.Deleting:
 		t.conflict("its object here is being deleted")
-	case t.now.State == ipam.Active:
+	case t.now.State == lease.Active:
 		t.conflict("%s has it here", t.now.Who())
 	case asideByImport(t.now):
-		l, _ = ipam.Free(t.now, t.Now, ipam.Change{})
+		l, _ = lease.Free(t.now, t.Now, lease.Change{})
 		return l, true
-	case t.now.State == ipam.Reserved && t.now.Claim != "" && t.now.Claim == t.claim:
+	case t.now.State == lease.Reserved && t.now.Claim != "" && t.now.Claim == t.claim:
 		return t.now, t.unchanged()
-	case t.now.State == ipam.Reserved && t.now.Claim != "":
+	case t.now.State == lease.Reserved && t.now.Claim != "":
 		t.conflict("claim %s keeps it here", t.now.Claim)
-	case t.now.State == ipam.Reserved:
+	case t.now.State == lease.Reserved:
 		t.conflict("it was set aside here by hand")
 	default:
 		return t.now, t.unchanged()
@@ -53,13 +55,13 @@ func (t target) unchanged() bool {
 }
 
 // hold plans a lease for a holder.
-func (t target) hold(h ipam.Holder) {
-	if t.now.State == ipam.Active && (t.now.SameAttachment(h) || t.now.Who() == h.Who()) {
+func (t target) hold(h lease.Holder) {
+	if t.now.State == lease.Active && (t.now.SameAttachment(h) || t.now.Who() == h.Who()) {
 		t.plan.Already++
 		return
 	}
 	if l, ok := t.free(); ok {
-		next, _ := ipam.Bind(l, t.params, h, t.sticky(), t.since(t.ip))
+		next, _ := lease.Bind(l, t.params, h, t.sticky(), t.since(t.ip))
 		t.plan.Leases = append(t.plan.Leases, next)
 	}
 }
@@ -67,7 +69,7 @@ func (t target) hold(h ipam.Holder) {
 // keep plans that the claim keeps the address. The term of one that a pod gave up began then, as the released program
 // counts; any other begins now.
 func (t target) keep() {
-	if t.now.Claim == t.claim && t.now.State != ipam.Available {
+	if t.now.Claim == t.claim && t.now.State != lease.Available {
 		t.plan.Already++
 		return
 	}
@@ -75,8 +77,8 @@ func (t target) keep() {
 	if !ok {
 		return
 	}
-	change := ipam.Change{Verb: ipam.VerbReserve, By: t.By, Reason: asidePrefix + "bound to claim " + t.claim}
-	next, _ := ipam.ReserveFor(l, t.params, t.sticky(), t.Now, change)
+	change := lease.Change{Verb: lease.VerbReserve, By: t.By, Reason: asidePrefix + "bound to claim " + t.claim}
+	next, _ := lease.ReserveFor(l, t.params, t.sticky(), t.Now, change)
 	if t.ip.Status.KeepDuration != "" {
 		next.Updated = t.since(t.ip)
 	}
@@ -86,7 +88,7 @@ func (t target) keep() {
 // aside plans that nobody gets the address until somebody decides.
 func (t target) aside(why string) {
 	switch {
-	case t.now.State == ipam.Active, t.now.State == ipam.Reserved:
+	case t.now.State == lease.Active, t.now.State == lease.Reserved:
 		t.plan.Already++
 		return
 	case t.now.Deleting:
@@ -95,7 +97,7 @@ func (t target) aside(why string) {
 	case !t.now.Updated.IsZero() && !t.unchanged():
 		return
 	}
-	change := ipam.Change{Verb: ipam.VerbReserve, By: t.By, Reason: asidePrefix + why}
-	next, _ := ipam.Reserve(t.now, t.params, t.Now, change)
+	change := lease.Change{Verb: lease.VerbReserve, By: t.By, Reason: asidePrefix + why}
+	next, _ := lease.Reserve(t.now, t.params, t.Now, change)
 	t.plan.Leases = append(t.plan.Leases, next)
 }

@@ -23,6 +23,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -192,7 +193,7 @@ func (c *Checker) suspects(ctx context.Context) (map[string]time.Time, error) {
 // them.
 func (c *Checker) rebuilt(until map[string]time.Time) {
 	c.rebuiltAt = map[string]time.Time{}
-	for _, l := range c.Index.Find(ipam.Lease.Rebuilt) {
+	for _, l := range c.Index.Find(lease.Lease.Rebuilt) {
 		pool, known := c.Index.PoolOf(l.Addr)
 		end := l.Updated.Add(MaxWait)
 		if !known || !end.After(c.Leases.Now()) {
@@ -209,7 +210,7 @@ func (c *Checker) rebuilt(until map[string]time.Time) {
 
 // confirmed looks at the API server whether a pod really has an address that nobody holds: the caches of pods and
 // of leases are of different moments.
-func (c *Checker) confirmed(ctx context.Context, l ipam.Lease) (bool, error) {
+func (c *Checker) confirmed(ctx context.Context, l lease.Lease) (bool, error) {
 	live, err := c.Leases.Get(ctx, l.Addr)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return false, err
@@ -218,7 +219,7 @@ func (c *Checker) confirmed(ctx context.Context, l ipam.Lease) (bool, error) {
 	if errors.Is(err, workload.ErrNotFound) {
 		return false, nil
 	}
-	return err == nil && live.State == ipam.Available && !pod.Ended && !pod.Deleting &&
+	return err == nil && live.State == lease.Available && !pod.Ended && !pod.Deleting &&
 		slices.Contains(pod.Addrs, l.Addr) && !GaveUp(live, pod), err
 }
 
@@ -281,7 +282,7 @@ func (c *Checker) rebuild(ctx context.Context, plan Plan, until map[string]time.
 	}
 }
 
-func (c *Checker) create(ctx context.Context, all []ipam.Lease, in map[string]time.Time) (failed map[string]bool) {
+func (c *Checker) create(ctx context.Context, all []lease.Lease, in map[string]time.Time) (failed map[string]bool) {
 	failed = map[string]bool{}
 	var mu sync.Mutex
 	var group errgroup.Group

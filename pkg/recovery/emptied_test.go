@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
@@ -39,9 +39,9 @@ func TestEmptiedByHand(t *testing.T) {
 				name, n = name+"-owner", n+10
 			}
 			t.Run(name, func(t *testing.T) {
-				l := ipam.Lease{
-					Addr: at(n), State: ipam.Active, Params: ipam.Params{Pool: "emptied", Bits: 24, Gateway: at(254)},
-					Holder:  ipam.Holder{Host: at(1), ContainerID: "c-" + name, IfName: "eth0"},
+				l := lease.Lease{
+					Addr: at(n), State: lease.Active, Params: lease.Params{Pool: "emptied", Bits: 24, Gateway: at(254)},
+					Holder:  lease.Holder{Host: at(1), ContainerID: "c-" + name, IfName: "eth0"},
 					Updated: time.Now().Add(-time.Hour), HeldFinalizer: true,
 				}
 				if owned {
@@ -67,21 +67,21 @@ func TestEmptiedByHand(t *testing.T) {
 				if err := r.admin.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(tc.patch))); err != nil {
 					t.Fatal(err)
 				}
-				controlplane.Until(t, "the lease is made again", func() bool { return r.lease(t, l.Addr).State == ipam.Active })
+				controlplane.Until(t, "the lease is made again", func() bool { return r.lease(t, l.Addr).State == lease.Active })
 				if tc.finalizer != "" { // and when that has gone
 					if err := r.admin.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 						t.Fatal(err)
 					}
-					controlplane.Until(t, "the lease is made again", func() bool { l := r.lease(t, l.Addr); return l.State == ipam.Active && !l.Deleting })
+					controlplane.Until(t, "the lease is made again", func() bool { l := r.lease(t, l.Addr); return l.State == lease.Active && !l.Deleting })
 				}
 				now := r.lease(t, l.Addr)
-				if now.State != ipam.Active || now.ContainerID != l.ContainerID || now.Owner != l.Owner || now.PodUID != l.PodUID || !now.HeldFinalizer {
+				if now.State != lease.Active || now.ContainerID != l.ContainerID || now.Owner != l.Owner || now.PodUID != l.PodUID || !now.HeldFinalizer {
 					t.Errorf("stored: %+v", now)
 				}
 				controlplane.Until(t, "the index has it", func() bool {
 					l, ok := r.index.Get(l.Addr)
 					_, lost := r.index.Missing(l.Addr)
-					return ok && l.State == ipam.Active && !lost
+					return ok && l.State == lease.Active && !lost
 				})
 			})
 		}

@@ -18,6 +18,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
@@ -63,7 +64,7 @@ func newReplica(t *testing.T) *replica {
 		t.Fatal(err)
 	}
 	feed := store.NewFeed(r.leases)
-	restorer := NewRestorer(r.index, r.leases, slog.New(slog.DiscardHandler), func(ipam.Lease) {})
+	restorer := NewRestorer(r.index, r.leases, slog.New(slog.DiscardHandler), func(lease.Lease) {})
 	ctx, cancel := context.WithCancel(context.Background())
 	var parts sync.WaitGroup
 	parts.Go(func() { feed.Run(ctx) })
@@ -105,7 +106,7 @@ func (r *replica) reports(t *testing.T, p *corev1.Pod, addrs ...netip.Addr) {
 }
 
 // lease reads an address from the API server.
-func (r *replica) lease(t *testing.T, a netip.Addr) ipam.Lease {
+func (r *replica) lease(t *testing.T, a netip.Addr) lease.Lease {
 	t.Helper()
 	l, err := r.leases.Get(t.Context(), a)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {

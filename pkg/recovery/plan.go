@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -33,7 +34,7 @@ type Input struct {
 type Plan struct {
 	// Create are the leases, by address. Their versions are those of the objects that they replace, 0 where
 	// there is none.
-	Create []ipam.Lease
+	Create []lease.Lease
 	// Conflicts are the addresses that pods report and that cannot be theirs.
 	Conflicts []Conflict
 	// Waiting are, for each pool, the pods on its hosts that may have an address and do not tell yet.
@@ -69,7 +70,7 @@ func Make(in Input) Plan {
 			m.plan.Create = append(m.plan.Create, l)
 		}
 	}
-	slices.SortFunc(m.plan.Create, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
+	slices.SortFunc(m.plan.Create, func(a, b lease.Lease) int { return a.Addr.Compare(b.Addr) })
 	slices.SortFunc(m.plan.Conflicts, func(a, b Conflict) int { return a.Addr.Compare(b.Addr) })
 	for _, names := range m.plan.Waiting {
 		slices.Sort(names)
@@ -94,7 +95,7 @@ type maker struct {
 	pools  map[string]ipam.Pool
 	byHost map[netip.Addr][]string
 	by     map[netip.Addr]workload.Pod // who reports an address that nobody holds
-	ending []ipam.Lease                // of pods that are being deleted
+	ending []lease.Lease               // of pods that are being deleted
 	lost   map[string]bool
 }
 
@@ -107,7 +108,7 @@ func (m *maker) add(pod workload.Pod) {
 		m.wait(pod)
 		return
 	}
-	var mine []ipam.Lease
+	var mine []lease.Lease
 	for i, a := range pod.Addrs {
 		if pool, ok := m.Index.PoolOf(a); ok {
 			if l, ok := m.lease(pod, a, pod.IfNames[i], pool, mine); ok {
@@ -142,21 +143,21 @@ func (m *maker) wait(pod workload.Pod) {
 }
 
 // lease returns the lease of a reported address; ok is false when none is to be made.
-func (m *maker) lease(pod workload.Pod, a netip.Addr, ifName, pool string, before []ipam.Lease) (l ipam.Lease, ok bool) {
+func (m *maker) lease(pod workload.Pod, a netip.Addr, ifName, pool string, before []lease.Lease) (l lease.Lease, ok bool) {
 	current, _ := m.Index.Get(a)
 	who := pod.Namespace + "/" + pod.Name
-	conflict := func(format string, args ...any) (ipam.Lease, bool) {
+	conflict := func(format string, args ...any) (lease.Lease, bool) {
 		m.plan.Conflicts = append(m.plan.Conflicts, Conflict{a, pool, who, fmt.Sprintf(format, args...)})
-		return ipam.Lease{}, false
+		return lease.Lease{}, false
 	}
 	switch {
 	case pod.Deleting && GaveUp(current, pod):
 		return l, false // whoever has it now has it by right
-	case current.State == ipam.Reserved && current.Claim == "":
+	case current.State == lease.Reserved && current.Claim == "":
 		return conflict("it is reserved")
-	case current.State == ipam.Active && (current.Owner != "" || current.PodName != "" && current.PodUID != pod.UID && current.Who() != who):
+	case current.State == lease.Active && (current.Owner != "" || current.PodName != "" && current.PodUID != pod.UID && current.Who() != who):
 		return conflict("%s holds it", current.Who())
-	case current.State == ipam.Active || GaveUp(current, pod):
+	case current.State == lease.Active || GaveUp(current, pod):
 		return l, false
 	}
 	if _, lost := m.Index.Missing(a); lost {
@@ -165,8 +166,8 @@ func (m *maker) lease(pod workload.Pod, a netip.Addr, ifName, pool string, befor
 	if other, twice := m.by[a]; twice {
 		return conflict("%s/%s reports it, too", other.Namespace, other.Name)
 	}
-	for _, held := range m.Index.ByAttachment(ipam.Holder{PodUID: pod.UID, IfName: ifName}) {
-		if ifName != "" && held.State == ipam.Active && held.Addr.Is4() == a.Is4() {
+	for _, held := range m.Index.ByAttachment(lease.Holder{PodUID: pod.UID, IfName: ifName}) {
+		if ifName != "" && held.State == lease.Active && held.Addr.Is4() == a.Is4() {
 			return conflict("the pod holds %s on %s", held.Addr, ifName)
 		}
 	}
@@ -179,9 +180,9 @@ func (m *maker) lease(pod workload.Pod, a netip.Addr, ifName, pool string, befor
 	p := m.pools[pool]
 	l = current
 	l.ExpiredTime = ""
-	l.State, l.Params, l.Updated, l.HeldFinalizer = ipam.Active, p.Params(), m.Now, true
+	l.State, l.Params, l.Updated, l.HeldFinalizer = lease.Active, p.Params(), m.Now, true
 	// A request that began before is refused, as its container may be gone, and so is a late release.
-	l.Holder = ipam.Holder{
+	l.Holder = lease.Holder{
 		Host: m.host(pod, p), IfName: ifName, Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID,
 		Termination: pod.LongTermination(), StartedAt: m.Now,
 	}
@@ -202,12 +203,12 @@ func (m *maker) host(pod workload.Pod, p ipam.Pool) (host netip.Addr) {
 }
 
 // setSize returns how many addresses the interface of a lease has of one network; 0 stands for one.
-func (m *maker) setSize(l ipam.Lease, mine []ipam.Lease) (n int) {
+func (m *maker) setSize(l lease.Lease, mine []lease.Lease) (n int) {
 	network := m.pools[l.Pool].Network
 	if network == "" || l.IfName == "" {
 		return 0
 	}
-	all := append(m.Index.ByAttachment(ipam.Holder{PodUID: l.PodUID, IfName: l.IfName}), mine...)
+	all := append(m.Index.ByAttachment(lease.Holder{PodUID: l.PodUID, IfName: l.IfName}), mine...)
 	for _, o := range all {
 		if o.IfName == l.IfName && m.pools[o.Pool].Network == network {
 			n++
@@ -221,8 +222,8 @@ func (m *maker) setSize(l ipam.Lease, mine []ipam.Lease) (n int) {
 
 // GaveUp reports whether a pod that reports an address had it and has it no more: it gave it up itself, as when
 // its sandbox failed, or an operator took it away.
-func GaveUp(l ipam.Lease, pod workload.Pod) bool {
-	who := ipam.PastHolder(pod.Namespace + "/" + pod.Name)
+func GaveUp(l lease.Lease, pod workload.Pod) bool {
+	who := lease.PastHolder(pod.Namespace + "/" + pod.Name)
 	for _, p := range l.History.Entries() {
 		// Both times are cut to the second: one that had it from then on is this pod, not an earlier one of its name.
 		if p.Holder == who && (p.Until.After(pod.Started) || !p.Since.Before(pod.Started)) {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -39,22 +40,22 @@ func has(ifName string, addrs ...string) func(*workload.Pod) {
 }
 
 func TestMake(t *testing.T) {
-	held := func(a, pod string) ipam.Lease {
-		return ipam.Lease{Addr: ip(a), State: ipam.Active, Params: ipam.Params{Pool: "a", Bits: 24}, Holder: ipam.Holder{
+	held := func(a, pod string) lease.Lease {
+		return lease.Lease{Addr: ip(a), State: lease.Active, Params: lease.Params{Pool: "a", Bits: 24}, Holder: lease.Holder{
 			ContainerID: "c-" + pod, IfName: "eth0", Namespace: "shop", PodName: pod, PodUID: "u-" + pod,
 		}}
 	}
-	freed := func(a, pod string, until time.Time) ipam.Lease {
-		return ipam.Lease{Addr: ip(a), Params: ipam.Params{Pool: "a", Bits: 24}, History: ipam.NewHistory([]ipam.Past{{Holder: "shop/" + pod, Until: until}})}
+	freed := func(a, pod string, until time.Time) lease.Lease {
+		return lease.Lease{Addr: ip(a), Params: lease.Params{Pool: "a", Bits: 24}, History: lease.NewHistory([]lease.Past{{Holder: "shop/" + pod, Until: until}})}
 	}
-	passed := func(a, from, to string) ipam.Lease {
+	passed := func(a, from, to string) lease.Lease {
 		l := held(a, to)
 		l.History = freed(a, from, now).History
 		return l
 	}
 	deleting := func(p *workload.Pod) { p.Deleting = true }
 	for name, tc := range map[string]struct {
-		leases    []ipam.Lease
+		leases    []lease.Lease
 		pods      []workload.Pod
 		create    []string // address interface pod
 		conflicts []string // address cause
@@ -66,25 +67,25 @@ func TestMake(t *testing.T) {
 			whole:   map[string]time.Time{"a": now},
 			waiting: map[string][]string{"a": {"shop/old"}, "b": {"shop/new", "shop/old"}},
 		},
-		"all is well": {leases: []ipam.Lease{held("10.0.0.10", "x")}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}},
+		"all is well": {leases: []lease.Lease{held("10.0.0.10", "x")}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}},
 		"a lease is lost": {
 			pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"},
 		},
-		"made anew and free":  {leases: []ipam.Lease{{Addr: ip("10.0.0.10"), Params: ipam.Params{Pool: "a"}}}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"}},
-		"given up by the pod": {leases: []ipam.Lease{freed("10.0.0.10", "x", now)}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}},
+		"made anew and free":  {leases: []lease.Lease{{Addr: ip("10.0.0.10"), Params: lease.Params{Pool: "a"}}}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"}},
+		"given up by the pod": {leases: []lease.Lease{freed("10.0.0.10", "x", now)}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}},
 		"given up in the second of its start": {
-			leases: []ipam.Lease{{Addr: ip("10.0.0.10"), Params: ipam.Params{Pool: "a", Bits: 24}, History: ipam.NewHistory([]ipam.Past{
+			leases: []lease.Lease{{Addr: ip("10.0.0.10"), Params: lease.Params{Pool: "a", Bits: 24}, History: lease.NewHistory([]lease.Past{
 				{Holder: "shop/x", Since: now.Add(-time.Hour), Until: now.Add(-time.Hour)}})}},
 			pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))},
 		},
 		"given up in that second by one before it": {
-			leases: []ipam.Lease{{Addr: ip("10.0.0.10"), Params: ipam.Params{Pool: "a", Bits: 24}, History: ipam.NewHistory([]ipam.Past{
+			leases: []lease.Lease{{Addr: ip("10.0.0.10"), Params: lease.Params{Pool: "a", Bits: 24}, History: lease.NewHistory([]lease.Past{
 				{Holder: "shop/x", Since: now.Add(-2 * time.Hour), Until: now.Add(-time.Hour)}})}},
 			pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"},
 		},
-		"given up by a pod with a long name": {leases: []ipam.Lease{freed("10.0.0.10", strings.Repeat("long", 40), now)}, pods: []workload.Pod{aPod(strings.Repeat("long", 40), has("eth0", "10.0.0.10"))}},
-		"given up by another":                {leases: []ipam.Lease{freed("10.0.0.10", "y", now)}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"}},
-		"given up by one before it":          {leases: []ipam.Lease{freed("10.0.0.10", "x", now.Add(-2*time.Hour))}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"}},
+		"given up by a pod with a long name": {leases: []lease.Lease{freed("10.0.0.10", strings.Repeat("long", 40), now)}, pods: []workload.Pod{aPod(strings.Repeat("long", 40), has("eth0", "10.0.0.10"))}},
+		"given up by another":                {leases: []lease.Lease{freed("10.0.0.10", "y", now)}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"}},
+		"given up by one before it":          {leases: []lease.Lease{freed("10.0.0.10", "x", now.Add(-2*time.Hour))}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"}},
 		"in no pool":                         {pods: []workload.Pod{aPod("x", has("eth0", "172.16.0.1"))}},
 		"of pods that do not count": {pods: []workload.Pod{
 			aPod("host", has("eth0", "10.0.0.10"), func(p *workload.Pod) { p.HostNetwork = true }),
@@ -97,28 +98,28 @@ func TestMake(t *testing.T) {
 			create: []string{"10.0.0.10 eth0 x", "10.0.0.11 eth0 y"},
 		},
 		"held by another": {
-			leases: []ipam.Lease{held("10.0.0.10", "y")}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))},
+			leases: []lease.Lease{held("10.0.0.10", "y")}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))},
 			conflicts: []string{"10.0.0.10 shop/y holds it"},
 		},
 		"held by another after it was given up": {
-			leases: []ipam.Lease{passed("10.0.0.10", "x", "y")}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))},
+			leases: []lease.Lease{passed("10.0.0.10", "x", "y")}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))},
 			conflicts: []string{"10.0.0.10 shop/y holds it"},
 		},
 		"held by another after it was given up by a pod that is being deleted": {
-			leases: []ipam.Lease{passed("10.0.0.10", "x", "y")}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"), deleting)},
+			leases: []lease.Lease{passed("10.0.0.10", "x", "y")}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"), deleting)},
 		},
 		"reserved": {
-			leases: []ipam.Lease{{Addr: ip("10.0.0.10"), State: ipam.Reserved, Params: ipam.Params{Pool: "a"}}},
+			leases: []lease.Lease{{Addr: ip("10.0.0.10"), State: lease.Reserved, Params: lease.Params{Pool: "a"}}},
 			pods:   []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, conflicts: []string{"10.0.0.10 it is reserved"},
 		},
 		"kept for a claim": {
-			leases: []ipam.Lease{{Addr: ip("10.0.0.10"), State: ipam.Reserved, Params: ipam.Params{Pool: "a"}, Retention: ipam.Retention{Claim: "shop/x", Fixed: true}}},
+			leases: []lease.Lease{{Addr: ip("10.0.0.10"), State: lease.Reserved, Params: lease.Params{Pool: "a"}, Retention: lease.Retention{Claim: "shop/x", Fixed: true}}},
 			pods:   []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"},
 		},
 		"kept for a claim since the pod gave it up": {
-			leases: []ipam.Lease{func() ipam.Lease {
+			leases: []lease.Lease{func() lease.Lease {
 				l := freed("10.0.0.10", "x", now)
-				l.State, l.Retention = ipam.Reserved, ipam.Retention{Claim: "shop/x", Fixed: true}
+				l.State, l.Retention = lease.Reserved, lease.Retention{Claim: "shop/x", Fixed: true}
 				return l
 			}()},
 			pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))},
@@ -136,7 +137,7 @@ func TestMake(t *testing.T) {
 			create: []string{"10.0.0.10 eth0 y"}, conflicts: []string{"10.0.0.10 shop/y reports it, too"},
 		},
 		"the pod holds another": {
-			leases: []ipam.Lease{held("10.0.0.11", "x")}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))},
+			leases: []lease.Lease{held("10.0.0.11", "x")}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))},
 			conflicts: []string{"10.0.0.10 the pod holds 10.0.0.11 on eth0"},
 		},
 		"both families":                    {pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10", "2001:db8::10"))}, create: []string{"10.0.0.10 eth0 x of 2", "2001:db8::10 eth0 x of 2"}},
@@ -175,7 +176,7 @@ func TestMake(t *testing.T) {
 					text += " of 2"
 				}
 				create = append(create, text)
-				if l.State != ipam.Active || !l.HeldFinalizer || l.Host != onHost || l.PodUID != "u-"+l.PodName || l.ContainerID != "" || l.Gateway == (netip.Addr{}) ||
+				if l.State != lease.Active || !l.HeldFinalizer || l.Host != onHost || l.PodUID != "u-"+l.PodName || l.ContainerID != "" || l.Gateway == (netip.Addr{}) ||
 					!l.Updated.Equal(now) || !l.StartedAt.Equal(now) {
 					t.Errorf("lease %+v", l)
 				}

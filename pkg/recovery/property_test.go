@@ -11,18 +11,19 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // scene is a cluster of a few pods that report a few addresses, of which some objects are left.
 type scene struct {
 	index  *ipam.Index
-	leases map[netip.Addr]ipam.Lease
+	leases map[netip.Addr]lease.Lease
 	pods   []workload.Pod
 }
 
 func drawScene(t *rapid.T) scene {
-	s := scene{index: ipam.NewIndex(), leases: map[netip.Addr]ipam.Lease{}}
+	s := scene{index: ipam.NewIndex(), leases: map[netip.Addr]lease.Lease{}}
 	// The pool serves .10 to .15; of what is drawn, .16 and .17 are in none.
 	plan, err := ipam.NewPlan(ipam.PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.254", Available: []string{"10.0.0.10-10.0.0.15"}})
 	if err != nil {
@@ -46,16 +47,16 @@ func drawScene(t *rapid.T) scene {
 	version := uint64(0)
 	for _, a := range rapid.SliceOfDistinct(addr, rapid.ID[netip.Addr]).Draw(t, "objects") {
 		version++
-		l := ipam.Lease{Addr: a, Version: version, Params: ipam.Params{Pool: "a", Bits: 24}}
-		l.State = rapid.SampledFrom([]ipam.State{ipam.Available, ipam.Active, ipam.Reserved}).Draw(t, "state")
+		l := lease.Lease{Addr: a, Version: version, Params: lease.Params{Pool: "a", Bits: 24}}
+		l.State = rapid.SampledFrom([]lease.State{lease.Available, lease.Active, lease.Reserved}).Draw(t, "state")
 		who := fmt.Sprintf("p%d", rapid.IntRange(0, 5).Draw(t, "whose"))
 		switch l.State {
-		case ipam.Active:
-			l.Holder = ipam.Holder{ContainerID: "c-" + who, IfName: "eth0", Namespace: "shop", PodName: who, PodUID: "u-" + who}
-		case ipam.Available:
+		case lease.Active:
+			l.Holder = lease.Holder{ContainerID: "c-" + who, IfName: "eth0", Namespace: "shop", PodName: who, PodUID: "u-" + who}
+		case lease.Available:
 			if !often("never held") {
 				until := now.Add(-time.Duration(rapid.IntRange(0, 4).Draw(t, "since")) * time.Hour)
-				l.History = ipam.NewHistory([]ipam.Past{{Holder: "shop/" + who, Since: until.Add(-time.Hour), Until: until}})
+				l.History = lease.NewHistory([]lease.Past{{Holder: "shop/" + who, Since: until.Add(-time.Hour), Until: until}})
 			}
 		}
 		s.leases[a] = l
@@ -75,13 +76,13 @@ func TestMakeAnyScene(t *testing.T) {
 		s := drawScene(t)
 		plan := s.plan(s.pods)
 
-		made := map[netip.Addr]ipam.Lease{}
+		made := map[netip.Addr]lease.Lease{}
 		for _, l := range plan.Create {
 			if _, twice := made[l.Addr]; twice {
 				t.Errorf("%s is made twice", l.Addr)
 			}
 			made[l.Addr] = l
-			if old := s.leases[l.Addr]; old.State != ipam.Available || old.Version != l.Version {
+			if old := s.leases[l.Addr]; old.State != lease.Available || old.Version != l.Version {
 				t.Errorf("%s is made over %+v", l.Addr, old)
 			}
 			if _, served := s.index.PoolOf(l.Addr); !served {
@@ -100,7 +101,7 @@ func TestMakeAnyScene(t *testing.T) {
 			for _, a := range p.Addrs {
 				_, served := s.index.PoolOf(a)
 				old := s.leases[a]
-				its := made[a].PodUID == p.UID || old.State == ipam.Active && old.PodUID == p.UID || old.State != ipam.Active && GaveUp(old, p)
+				its := made[a].PodUID == p.UID || old.State == lease.Active && old.PodUID == p.UID || old.State != lease.Active && GaveUp(old, p)
 				told := slices.IndexFunc(plan.Conflicts, func(c Conflict) bool { return c.Addr == a && c.Pod == "shop/"+p.Name })
 				if served && !its && told < 0 {
 					t.Errorf("%s of %s is left out without a word", a, p.Name)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -32,12 +33,12 @@ type Restorer struct {
 	leases *store.Client
 	log    *slog.Logger
 	// restored is called for every lease that was made again.
-	restored func(l ipam.Lease)
+	restored func(l lease.Lease)
 	queue    workqueue.TypedRateLimitingInterface[netip.Addr]
 }
 
 // NewRestorer makes the restorer of an index. Call it before the index is fed.
-func NewRestorer(index *ipam.Index, leases *store.Client, log *slog.Logger, restored func(l ipam.Lease)) *Restorer {
+func NewRestorer(index *ipam.Index, leases *store.Client, log *slog.Logger, restored func(l lease.Lease)) *Restorer {
 	r := &Restorer{
 		index: index, leases: leases, log: log, restored: restored,
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[netip.Addr](minBackoff, maxBackoff)),
@@ -47,21 +48,21 @@ func NewRestorer(index *ipam.Index, leases *store.Client, log *slog.Logger, rest
 }
 
 // changed is called for every change of the index.
-func (r *Restorer) changed(_, l ipam.Lease) {
+func (r *Restorer) changed(_, l lease.Lease) {
 	if _, lost := r.index.Missing(l.Addr); lost || releasedForGood(l) || keptAllTheSame(l) {
 		r.queue.Add(l.Addr)
 	}
 }
 
 // releasedForGood reports whether an object was deleted while it was held, and is released now.
-func releasedForGood(l ipam.Lease) bool {
-	return l.Deleting && l.HeldFinalizer && l.State == ipam.Available
+func releasedForGood(l lease.Lease) bool {
+	return l.Deleting && l.HeldFinalizer && l.State == lease.Available
 }
 
 // keptAllTheSame reports whether an object was deleted by hand whose address a claim keeps. Nobody could be given it
 // as long as the object is there; it is let go, and made again as one that was lost.
-func keptAllTheSame(l ipam.Lease) bool {
-	return l.Deleting && l.HeldFinalizer && l.State == ipam.Reserved && l.Retained()
+func keptAllTheSame(l lease.Lease) bool {
+	return l.Deleting && l.HeldFinalizer && l.State == lease.Reserved && l.Retained()
 }
 
 // Run works until the context ends.
@@ -103,7 +104,7 @@ func (r *Restorer) sync(ctx context.Context, addr netip.Addr) error {
 	current, _ := r.index.Get(addr)
 	l, lost := r.index.Missing(addr)
 	if !lost && releasedForGood(current) {
-		next, _ := ipam.Release(current, r.leases.Now(), ipam.Change{})
+		next, _ := lease.Release(current, r.leases.Now(), lease.Change{})
 		_, err := r.leases.Write(ctx, next)
 		return store.IgnoreConflict(err) // the change of the index brings it back where there is more to do
 	}
@@ -115,7 +116,7 @@ func (r *Restorer) sync(ctx context.Context, addr netip.Addr) error {
 	if !lost || failpoint.Broken("restore") {
 		return nil
 	}
-	stored, err := r.leases.Swap(ctx, current, ipam.Restore(l, current))
+	stored, err := r.leases.Swap(ctx, current, lease.Restore(l, current))
 	if _, lost := r.index.Missing(addr); !lost && errors.Is(err, store.ErrConflict) {
 		return nil // another replica was faster, as a rule
 	}

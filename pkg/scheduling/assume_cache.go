@@ -12,6 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -254,7 +255,7 @@ func (e *Extender) learnt(p *assumedPod, pod workload.Pod, changes int, terms al
 // gone reports whether an address that is assumed for a pod is another's by now.
 func (e *Extender) gone(a netip.Addr, uid string) bool {
 	l, ok := e.Index.Get(a)
-	return ok && l.State == ipam.Active && l.PodUID != uid
+	return ok && l.State == lease.Active && l.PodUID != uid
 }
 
 // place assumes for a pod what it would get on the node that it is on.

@@ -21,6 +21,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -74,15 +75,15 @@ func newSite(t *testing.T, addresses ...int) *site {
 }
 
 // lease has the index know an address.
-func (s *site) lease(addr, uid string, state ipam.State, sticky ipam.Retention) {
+func (s *site) lease(addr, uid string, state lease.State, sticky lease.Retention) {
 	s.version++
 	a := netip.MustParseAddr(addr)
 	pool, _ := s.Index.PoolOf(a)
-	h := ipam.Holder{PodUID: uid, Namespace: "shop", PodName: uid, ContainerID: "c" + uid, IfName: "eth0"}
-	if state == ipam.Active {
+	h := lease.Holder{PodUID: uid, Namespace: "shop", PodName: uid, ContainerID: "c" + uid, IfName: "eth0"}
+	if state == lease.Active {
 		h.Host = netip.MustParseAddr("192.0.1.1")
 	}
-	s.Index.Watched(ipam.Lease{Addr: a, Version: s.version, State: state, Params: ipam.Params{Pool: pool, Bits: 24}, Holder: h, Retention: sticky, Updated: time.Now()})
+	s.Index.Watched(lease.Lease{Addr: a, Version: s.version, State: state, Params: lease.Params{Pool: pool, Bits: 24}, Holder: h, Retention: sticky, Updated: time.Now()})
 }
 
 func newPod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
@@ -144,8 +145,8 @@ const (
 
 // TestFilter is what each kind of pod is told about all nodes.
 func TestFilter(t *testing.T) {
-	web := ipam.Retention{Claim: "shop/web", Fixed: true}
-	keyed := ipam.Retention{Claim: "shop/db", PodPrimaryKey: "db-0", Fixed: true}
+	web := lease.Retention{Claim: "shop/web", Fixed: true}
+	keyed := lease.Retention{Claim: "shop/db", PodPrimaryKey: "db-0", Fixed: true}
 	for name, tc := range map[string]struct {
 		sizes  []int
 		terms  allocator.Constraints
@@ -154,41 +155,41 @@ func TestFilter(t *testing.T) {
 		want   string
 	}{
 		"free everywhere":  {sizes: []int{2, 2}, want: all},
-		"one rack is full": {sizes: []int{1, 1}, leases: func(s *site) { s.lease("10.1.0.10", "x", ipam.Active, ipam.Retention{}) }, want: rack2},
+		"one rack is full": {sizes: []int{1, 1}, leases: func(s *site) { s.lease("10.1.0.10", "x", lease.Active, lease.Retention{}) }, want: rack2},
 		"all are full": {sizes: []int{1, 1}, leases: func(s *site) {
-			s.lease("10.1.0.10", "x", ipam.Active, ipam.Retention{})
-			s.lease("10.2.0.10", "y", ipam.Reserved, ipam.Retention{})
+			s.lease("10.1.0.10", "x", lease.Active, lease.Retention{})
+			s.lease("10.2.0.10", "y", lease.Reserved, lease.Retention{})
 		}, want: nowhere},
 		"a pool by its name": {sizes: []int{2, 2}, terms: allocator.Constraints{Pool: "rack2"}, want: rack2},
 		"one address":        {sizes: []int{2, 2}, terms: allocator.Constraints{Sets: []*netipx.IPSet{ofSet(t, "10.1.0.11")}}, want: rack1},
 		"two ranges":         {sizes: []int{4, 4}, terms: allocator.Constraints{Sets: []*netipx.IPSet{ofSet(t, "10.1.0.10-10.1.0.11"), ofSet(t, "10.1.0.12")}}, want: rack1},
 		"two ranges, one of them used up": {
 			sizes: []int{4, 4}, terms: allocator.Constraints{Sets: []*netipx.IPSet{ofSet(t, "10.1.0.10-10.1.0.11"), ofSet(t, "10.1.0.12")}},
-			leases: func(s *site) { s.lease("10.1.0.12", "x", ipam.Active, ipam.Retention{}) }, want: nowhere,
+			leases: func(s *site) { s.lease("10.1.0.12", "x", lease.Active, lease.Retention{}) }, want: nowhere,
 		},
 		"ranges of two racks": {sizes: []int{2, 2}, terms: allocator.Constraints{Sets: []*netipx.IPSet{ofSet(t, "10.1.0.10"), ofSet(t, "10.2.0.10")}}, want: nowhere},
 		"kept for the pod": {
-			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: keyed}, leases: func(s *site) { s.lease("10.2.0.10", "", ipam.Reserved, keyed) }, want: rack2,
+			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: keyed}, leases: func(s *site) { s.lease("10.2.0.10", "", lease.Reserved, keyed) }, want: rack2,
 		},
 		"its earlier pod has it": {
-			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: keyed}, leases: func(s *site) { s.lease("10.2.0.10", "db", ipam.Active, keyed) }, want: rack2,
+			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: keyed}, leases: func(s *site) { s.lease("10.2.0.10", "db", lease.Active, keyed) }, want: rack2,
 		},
 		"kept for the app": {
-			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web}, leases: func(s *site) { s.lease("10.1.0.10", "", ipam.Reserved, web) }, want: rack1,
+			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web}, leases: func(s *site) { s.lease("10.1.0.10", "", lease.Reserved, web) }, want: rack1,
 		},
 		"the app has all it kept in use": {
-			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web}, leases: func(s *site) { s.lease("10.1.0.10", "w", ipam.Active, web) }, want: all,
+			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web}, leases: func(s *site) { s.lease("10.1.0.10", "w", lease.Active, web) }, want: all,
 		},
 		"the claim is full": {
-			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web, Room: 1}, leases: func(s *site) { s.lease("10.1.0.10", "w", ipam.Active, web) }, want: nowhere,
+			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web, Room: 1}, leases: func(s *site) { s.lease("10.1.0.10", "w", lease.Active, web) }, want: nowhere,
 		},
 		"the pool is full, and one is kept for it": {
-			sizes: []int{1, 0}, terms: allocator.Constraints{Retention: web}, leases: func(s *site) { s.lease("10.1.0.10", "", ipam.Reserved, web) }, want: rack1,
+			sizes: []int{1, 0}, terms: allocator.Constraints{Retention: web}, leases: func(s *site) { s.lease("10.1.0.10", "", lease.Reserved, web) }, want: rack1,
 		},
 		"kept for the app in a pool that is going": {
 			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web},
 			leases: func(s *site) {
-				s.lease("10.1.0.10", "", ipam.Reserved, web)
+				s.lease("10.1.0.10", "", lease.Reserved, web)
 				p, _ := s.Index.Pool("rack1")
 				p.Terminating = true
 				s.Index.SetPool(p)
@@ -196,14 +197,14 @@ func TestFilter(t *testing.T) {
 		},
 		"kept for the app on another interface": {
 			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web}, leases: func(s *site) {
-				s.lease("10.2.0.10", "", ipam.Reserved, web)
+				s.lease("10.2.0.10", "", lease.Reserved, web)
 				l, _ := s.Index.Get(netip.MustParseAddr("10.2.0.10"))
 				l.IfName, l.PodUID, l.Version = "net1", "", l.Version+1
 				s.Index.Watched(l)
 			}, want: rack2,
 		},
 		"kept for others": {
-			sizes: []int{1, 1}, leases: func(s *site) { s.lease("10.1.0.10", "", ipam.Reserved, web) }, want: rack2,
+			sizes: []int{1, 1}, leases: func(s *site) { s.lease("10.1.0.10", "", lease.Reserved, web) }, want: rack2,
 		},
 		"wrong annotations": {
 			sizes: []int{2, 2}, wrong: ipam.Refuse(ipam.ReasonInvalidAnnotation, "policy x is none"),
@@ -279,7 +280,7 @@ func TestBurst(t *testing.T) {
 	if got := s.filter(newPod("p1"), "node11"); got != "node11" {
 		t.Errorf("a placed pod is asked about again: %s", got)
 	}
-	s.lease("10.1.0.10", "p0", ipam.Active, ipam.Retention{}) // whichever was assumed for it
+	s.lease("10.1.0.10", "p0", lease.Active, lease.Retention{}) // whichever was assumed for it
 	if got := s.filter(late); got != nowhere {
 		t.Errorf("one of them got its address: %s", got)
 	}
@@ -301,9 +302,9 @@ func TestBurst(t *testing.T) {
 func TestClaimOfASize(t *testing.T) {
 	s := newSite(t, 8, 0)
 	for i := range 5 {
-		s.terms[fmt.Sprint("p", i)] = allocator.Constraints{Retention: ipam.Retention{Claim: "shop/web", Fixed: true}, Room: 3}
+		s.terms[fmt.Sprint("p", i)] = allocator.Constraints{Retention: lease.Retention{Claim: "shop/web", Fixed: true}, Room: 3}
 	}
-	s.lease("10.1.0.17", "", ipam.Reserved, ipam.Retention{Claim: "shop/web", Fixed: true})
+	s.lease("10.1.0.17", "", lease.Reserved, lease.Retention{Claim: "shop/web", Fixed: true})
 	s.placed("p0", "node11") // takes what is kept
 	s.placed("p1", "node12")
 	if got := s.filter(newPod("p2"), "node11", "node12"); got != rack1Nodes {
@@ -320,8 +321,8 @@ func TestClaimOfASize(t *testing.T) {
 	if got := s.filter(newPod("other")); got != rack1 {
 		t.Errorf("a pod of no claim: %s", got)
 	}
-	s.lease("10.1.0.17", "p0", ipam.Active, ipam.Retention{Claim: "shop/web", Fixed: true})
-	s.lease("10.1.0.11", "p1", ipam.Active, ipam.Retention{Claim: "shop/web", Fixed: true})
+	s.lease("10.1.0.17", "p0", lease.Active, lease.Retention{Claim: "shop/web", Fixed: true})
+	s.lease("10.1.0.11", "p1", lease.Active, lease.Retention{Claim: "shop/web", Fixed: true})
 	if got := s.filter(newPod("p3")); got != nowhere {
 		t.Errorf("two of them have theirs: %s", got)
 	}
@@ -342,8 +343,8 @@ func (s *site) bound(n int, change ...func(*ipam.Pool)) {
 }
 
 // on has a pod on a host have an address.
-func (s *site) on(addr, uid, host string, sticky ipam.Retention) {
-	s.lease(addr, uid, ipam.Active, sticky)
+func (s *site) on(addr, uid, host string, sticky lease.Retention) {
+	s.lease(addr, uid, lease.Active, sticky)
 	l, _ := s.Index.Get(netip.MustParseAddr(addr))
 	s.version++
 	l.Host, l.Version = netip.MustParseAddr(host), s.version
@@ -382,7 +383,7 @@ func (s *site) rack1(name string) string {
 func TestPerHost(t *testing.T) {
 	s := newSite(t, 9, 1)
 	s.bound(2)
-	s.lease("10.1.0.18", "old", ipam.Active, ipam.Retention{}) // on node11
+	s.lease("10.1.0.18", "old", lease.Active, lease.Retention{}) // on node11
 	s.placed("a", "node11")
 	if got := s.rack1("b"); got != "node11 NoFIPLeft, node12" {
 		t.Errorf("one is on node11 with its address, one without: %s", got)
@@ -429,7 +430,7 @@ func TestPerHostOfOthers(t *testing.T) {
 	}
 	s = newSite(t, 9)
 	s.bound(2)
-	keyed := ipam.Retention{Claim: "shop/web", PodPrimaryKey: "web-0", Fixed: true}
+	keyed := lease.Retention{Claim: "shop/web", PodPrimaryKey: "web-0", Fixed: true}
 	s.on("10.1.0.11", "old", "192.0.1.1", keyed)
 	s.terms["web-0"] = allocator.Constraints{Retention: keyed}
 	s.placed("web-0", "node11")
@@ -447,9 +448,9 @@ func TestKeptElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Index.SetPool(ipam.Pool{Name: "storage", Plan: plan, Priority: -1, Hosts: map[netip.Addr]struct{}{netip.MustParseAddr("192.0.1.1"): {}, netip.MustParseAddr("192.0.2.1"): {}}})
-	web := ipam.Retention{Claim: "shop/web", Fixed: true}
-	s.lease("10.1.0.11", "", ipam.Reserved, web)
-	s.lease("10.9.0.12", "", ipam.Reserved, web)
+	web := lease.Retention{Claim: "shop/web", Fixed: true}
+	s.lease("10.1.0.11", "", lease.Reserved, web)
+	s.lease("10.9.0.12", "", lease.Reserved, web)
 	l, _ := s.Index.Get(netip.MustParseAddr("10.9.0.12"))
 	s.version++
 	l.IfName, l.Version = "net1", s.version
@@ -483,12 +484,12 @@ func TestNodeOfTwoRacks(t *testing.T) {
 // TestPerHostKept: an address of an earlier pod costs its own host nothing; where no host may have what is kept for an app,
 // its pod goes to another pool, and not while one may.
 func TestPerHostKept(t *testing.T) {
-	keyed, web := ipam.Retention{Claim: "shop/web", PodPrimaryKey: "web-0", Fixed: true}, ipam.Retention{Claim: "shop/web", Fixed: true}
+	keyed, web := lease.Retention{Claim: "shop/web", PodPrimaryKey: "web-0", Fixed: true}, lease.Retention{Claim: "shop/web", Fixed: true}
 	for _, nodes := range [][]string{{"node11", "node12"}, {"node12", "node11"}} {
 		s := newSite(t, 9)
 		s.bound(1)
 		s.on("10.1.0.11", "old", "192.0.1.1", keyed)
-		s.on("10.1.0.12", "other", "192.0.1.2", ipam.Retention{})
+		s.on("10.1.0.12", "other", "192.0.1.2", lease.Retention{})
 		s.terms["web-0"] = allocator.Constraints{Retention: keyed}
 		if v, err := s.Filter(t.Context(), newPod("web-0"), nodes); err != nil || !slices.Equal(v.Pass, []string{"node11"}) {
 			t.Errorf("asked about %v: %+v, %v", nodes, v, err)
@@ -503,13 +504,13 @@ func TestPerHostKept(t *testing.T) {
 		s := newSite(t, 9)
 		s.bound(1, change)
 		s.wide()
-		s.on("10.1.0.11", "x1", "192.0.1.1", ipam.Retention{})
-		s.lease("10.1.0.13", "", ipam.Reserved, web)
+		s.on("10.1.0.11", "x1", "192.0.1.1", lease.Retention{})
+		s.lease("10.1.0.13", "", lease.Reserved, web)
 		s.terms["web"] = allocator.Constraints{Retention: web}
 		if got := s.rack1("web"); got != "node11 NoFIPLeft, node12" {
 			t.Errorf("%s: node12 may have what is kept: %s", name, got)
 		}
-		s.on("10.1.0.12", "x2", "192.0.1.2", ipam.Retention{})
+		s.on("10.1.0.12", "x2", "192.0.1.2", lease.Retention{})
 		if got := s.rack1("web"); got != rack1Nodes {
 			t.Errorf("%s: no node may have what is kept: %s", name, got)
 		}
@@ -519,7 +520,7 @@ func TestPerHostKept(t *testing.T) {
 // TestFoundOnNodes: a replica that has let nobody through counts the pods that are on nodes and have no address.
 func TestFoundOnNodes(t *testing.T) {
 	s := newSite(t, 2, 0)
-	s.lease("10.1.0.10", "old", ipam.Active, ipam.Retention{})
+	s.lease("10.1.0.10", "old", lease.Active, lease.Retention{})
 	for _, name := range []string{"old", "new"} {
 		s.PodChanged(newPod(name, func(p *corev1.Pod) { p.Spec.NodeName = "node12" }))
 	}
@@ -724,7 +725,7 @@ func TestQuota(t *testing.T) {
 	if got := s.filter(newPod("other", func(p *corev1.Pod) { p.Namespace = "bank" }), "node11", "node12"); got != rack1Nodes {
 		t.Errorf("a pod of another namespace: %s", got)
 	}
-	s.lease("10.1.0.11", "a", ipam.Active, ipam.Retention{})
+	s.lease("10.1.0.11", "a", lease.Active, lease.Retention{})
 	s.PodGone(newPod("b"))
 	scores, err := s.Scores(t.Context(), newPod("c"), everywhere[:2])
 	if diff := cmp.Diff([]int64{10, 10}, scores); diff != "" || err != nil {
@@ -733,7 +734,7 @@ func TestQuota(t *testing.T) {
 	if got := s.rack1("c"); got != rack1Nodes {
 		t.Errorf("one has its address, the other is gone: %s", got)
 	}
-	s.lease("10.1.0.12", "c", ipam.Active, ipam.Retention{})
+	s.lease("10.1.0.12", "c", lease.Active, lease.Retention{})
 	if scores, err = s.Scores(t.Context(), newPod("d"), everywhere[:2]); err != nil || cmp.Diff([]int64{0, 0}, scores) != "" {
 		t.Errorf("scores of a pod that may not have one: %v, %v", scores, err)
 	}

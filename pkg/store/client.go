@@ -19,6 +19,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/limiter"
 )
 
@@ -97,11 +98,11 @@ func (c *Client) Dry() *Client {
 func (c *Client) Now() time.Time { return c.clock.Now() }
 
 // Get reads one lease from the API server, never from a cache.
-func (c *Client) Get(ctx context.Context, a netip.Addr) (ipam.Lease, error) {
+func (c *Client) Get(ctx context.Context, a netip.Addr) (lease.Lease, error) {
 	epoch, known := c.epoch(), c.known(a)
 	body, err := c.get(ctx, a)
 	if err != nil {
-		return ipam.Lease{Addr: a}, err
+		return lease.Lease{Addr: a}, err
 	}
 	l, err := decodeLease(body)
 	if err == nil && l.Version < known {
@@ -161,7 +162,7 @@ func (c *Client) ask(ctx context.Context, request *rest.Request) ([]byte, error)
 
 // Refetch reads an address after a conflict, so that the index knows what is really there in place of what was
 // believed. It returns ErrConflict, or why it could not read. The client has an index.
-func (c *Client) Refetch(ctx context.Context, believed ipam.Lease) error {
+func (c *Client) Refetch(ctx context.Context, believed lease.Lease) error {
 	live, err := c.Get(ctx, believed.Addr)
 	switch {
 	case errors.Is(err, ErrNotFound):
@@ -184,7 +185,7 @@ func answer(r rest.Result) ([]byte, error) {
 
 // Write commits a lease: it creates the object when the lease's version is 0, else it replaces the
 // object of exactly that version. The answer is the lease as stored.
-func (c *Client) Write(ctx context.Context, l ipam.Lease) (ipam.Lease, error) {
+func (c *Client) Write(ctx context.Context, l lease.Lease) (lease.Lease, error) {
 	leave, err := c.enter(ctx, classOf(l), l.Pool)
 	if err != nil {
 		return l, err
@@ -240,7 +241,7 @@ func (c *Client) Write(ctx context.Context, l ipam.Lease) (ipam.Lease, error) {
 	return stored, nil
 }
 
-func (c *Client) encode(ctx context.Context, l ipam.Lease) ([]byte, error) {
+func (c *Client) encode(ctx context.Context, l lease.Lease) ([]byte, error) {
 	if l.Version == 0 || !l.Foreign {
 		return json.Marshal(Object(l))
 	}
@@ -292,7 +293,7 @@ func (c *Client) Delete(ctx context.Context, a netip.Addr, pool string, version 
 // Each calls fn with every lease that a field selector matches ("" for all), in the order of their names. It decodes
 // as it reads, page by page: memory here and at the API server does not grow with the list. All leases are of one
 // moment, unless reading takes longer than etcd keeps old states (five minutes): then the rest is of a later one.
-func (c *Client) Each(ctx context.Context, fieldSelector string, fn func(ipam.Lease) error) error {
+func (c *Client) Each(ctx context.Context, fieldSelector string, fn func(lease.Lease) error) error {
 	return c.EachLabelled(ctx, fieldSelector, "", fn)
 }
 
@@ -305,7 +306,7 @@ const (
 
 // EachLabelled is Each for leases whose objects a label selector matches, too.
 func (c *Client) EachLabelled(
-	ctx context.Context, fieldSelector, labelSelector string, fn func(ipam.Lease) error,
+	ctx context.Context, fieldSelector, labelSelector string, fn func(lease.Lease) error,
 ) error {
 	limit, next := firstPage, ""
 	for {
@@ -327,7 +328,7 @@ func (c *Client) lists() *rest.Request { return c.rest.Get().Resource(v1.IPResou
 
 // page streams one page of a list, with those of the parameters that are not empty.
 func (c *Client) page(
-	ctx context.Context, request *rest.Request, limit int, params map[string]string, fn func(ipam.Lease) error,
+	ctx context.Context, request *rest.Request, limit int, params map[string]string, fn func(lease.Lease) error,
 ) (metav1.ListMeta, error) {
 	request.Param("limit", strconv.Itoa(limit))
 	for name, value := range params {
@@ -348,22 +349,22 @@ func continueLater(err error) string {
 }
 
 // each streams a list and returns what it says of itself.
-func (c *Client) each(ctx context.Context, request *rest.Request, fn func(ipam.Lease) error) (metav1.ListMeta, error) {
+func (c *Client) each(ctx context.Context, request *rest.Request, fn func(lease.Lease) error) (metav1.ListMeta, error) {
 	epoch := c.epoch()
 	body, err := request.Stream(ctx)
 	if err != nil {
 		return metav1.ListMeta{}, readError(err)
 	}
 	defer body.Close()
-	return readList(body, func(l ipam.Lease) error {
+	return readList(body, func(l lease.Lease) error {
 		l.Epoch = epoch
 		return fn(l)
 	})
 }
 
 // List collects the leases that a field selector matches: for selectors that match few.
-func (c *Client) List(ctx context.Context, fieldSelector string) (out []ipam.Lease, err error) {
-	err = c.Each(ctx, fieldSelector, func(l ipam.Lease) error {
+func (c *Client) List(ctx context.Context, fieldSelector string) (out []lease.Lease, err error) {
+	err = c.Each(ctx, fieldSelector, func(l lease.Lease) error {
 		out = append(out, l)
 		return nil
 	})

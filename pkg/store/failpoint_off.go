@@ -6,7 +6,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // What a build with the tag faults breaks on purpose is whole here; the compiler leaves nothing of it.
@@ -15,4 +15,4 @@ import (
 func localTime() time.Time { return time.Now() }
 
 // expected is the version that a write wants to replace: the one that its caller decided on.
-func (c *Client) expected(_ context.Context, l ipam.Lease) ipam.Lease { return l }
+func (c *Client) expected(_ context.Context, l lease.Lease) lease.Lease { return l }

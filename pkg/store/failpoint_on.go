@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // The fault suite (test/faults) builds the controller with this file in place of failpoint_off.go. Environment:
@@ -21,7 +21,7 @@ func localTime() time.Time {
 	return time.Now().Add(ahead)
 }
 
-func (c *Client) expected(ctx context.Context, l ipam.Lease) ipam.Lease {
+func (c *Client) expected(ctx context.Context, l lease.Lease) lease.Lease {
 	if !failpoint.Broken("precondition") {
 		return l
 	}

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // fill puts something else into every field of a struct that we write.
@@ -111,8 +111,8 @@ func TestFastDecodeLeaves(t *testing.T) {
 func TestReadListInPieces(t *testing.T) {
 	large := strings.Replace(string(everything(t)), "text 1", strings.Repeat("x", 3*firstBuffer), 1)
 	body := []byte(`{"items": [` + string(everything(t)) + ` , ` + large + `,` + strangeObject + `], "metadata" : {"continue":"c","resourceVersion":"9"}}` + "\n")
-	read := func(r io.Reader) (all []ipam.Lease, meta metav1.ListMeta, err error) {
-		meta, err = readList(r, func(l ipam.Lease) error { all = append(all, l); return nil })
+	read := func(r io.Reader) (all []lease.Lease, meta metav1.ListMeta, err error) {
+		meta, err = readList(r, func(l lease.Lease) error { all = append(all, l); return nil })
 		return all, meta, err
 	}
 	want, meta, err := read(bytes.NewReader(body))

@@ -10,13 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // item carries a lease through the Reflector.
 type item struct {
-	ipam.Lease
+	lease.Lease
 	version string
 }
 
@@ -84,7 +84,7 @@ func (lw listWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (
 	for next := true; next; {
 		var err error
 		request := lw.f.client.lists().MaxRetries(0) // the Reflector knows better when
-		meta, err = lw.f.client.page(ctx, request, lw.f.client.pageSize, params, func(l ipam.Lease) error {
+		meta, err = lw.f.client.page(ctx, request, lw.f.client.pageSize, params, func(l lease.Lease) error {
 			stalls.Reset(listStall)
 			list.Items = append(list.Items, item{Lease: l})
 			return nil

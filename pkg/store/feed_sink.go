@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // sink fills the index.
@@ -28,7 +28,7 @@ func (s sink) Delete(o any) error {
 }
 
 func (s sink) Replace(all []any, rv string) error {
-	leases := make([]ipam.Lease, 0, len(all))
+	leases := make([]lease.Lease, 0, len(all))
 	for _, o := range all {
 		i, ok := o.(*item)
 		if !ok {

@@ -23,6 +23,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
@@ -40,7 +41,7 @@ func TestFeed(t *testing.T) {
 	}
 	made := write(t, direct, available(addr(2)))
 	controlplane.Until(t, "the watch brings a new object", has(c.index, made.Addr, made.Version))
-	released, _ := ipam.Release(before, now(), ipam.Change{})
+	released, _ := lease.Release(before, now(), lease.Change{})
 	changed := write(t, direct, released)
 	controlplane.Until(t, "the watch brings a change", has(c.index, changed.Addr, changed.Version))
 	if err := direct.Delete(t.Context(), made.Addr, made.Pool, made.Version); err != nil {
@@ -71,8 +72,8 @@ func TestFeedIsSyncedWithTheWholeList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.SortFunc(all, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
-	if diff := cmp.Diff(all, c.index.Find(func(ipam.Lease) bool { return true }), compareAddrs); diff != "" {
+	slices.SortFunc(all, func(a, b lease.Lease) int { return a.Addr.Compare(b.Addr) })
+	if diff := cmp.Diff(all, c.index.Find(func(lease.Lease) bool { return true }), compareAddrs); diff != "" {
 		t.Errorf("-API server +index:\n%s", diff)
 	}
 }
@@ -155,7 +156,7 @@ func TestFeedListsInPages(t *testing.T) {
 		write(t, direct, available(addr(n)))
 	}
 	tap, pages := &intercept.Tap{}, atomic.Int64{}
-	var moved ipam.Lease
+	var moved lease.Lease
 	tap.On(lists, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		if pages.Add(1) == 2 {
 			l, err := direct.Get(r.Context(), addr(7))
@@ -334,7 +335,7 @@ func TestRelistDoesNotGoBack(t *testing.T) {
 	}
 	check := func(when string) {
 		t.Helper()
-		for _, want := range []ipam.Lease{held, made} {
+		for _, want := range []lease.Lease{held, made} {
 			if got, _ := c.index.Get(want.Addr); got.Version != want.Version {
 				t.Errorf("%s: the index has %+v, want version %d", when, got, want.Version)
 			}
@@ -470,11 +471,11 @@ func TestStrangeObjectsInTheFeed(t *testing.T) {
 	for _, a := range []netip.Addr{listed, watched} {
 		controlplane.Until(t, "the index has "+a.String(), func() bool { _, ok := c.index.Get(a); return ok })
 		l, _ := c.index.Get(a)
-		if l.State != ipam.Active || l.ContainerID != "c" || !l.Updated.IsZero() || !l.Foreign || l.ExpiredTime != "soon" {
+		if l.State != lease.Active || l.ContainerID != "c" || !l.Updated.IsZero() || !l.Foreign || l.ExpiredTime != "soon" {
 			t.Errorf("%s is %+v", a, l)
 		}
-		released, _ := ipam.Release(l, now(), ipam.Change{})
-		if got := write(t, c, released); got.State != ipam.Available || got.Updated.IsZero() {
+		released, _ := lease.Release(l, now(), lease.Change{})
+		if got := write(t, c, released); got.State != lease.Available || got.Updated.IsZero() {
 			t.Errorf("%s released is %+v", a, got)
 		}
 	}
@@ -524,8 +525,8 @@ func TestFeedUnderFire(t *testing.T) {
 	tap.On(watches, gate.HoldStream)
 	index := ipam.NewIndex()
 	var mu sync.Mutex
-	noticed := map[netip.Addr]ipam.Lease{}
-	index.Subscribe(func(_, l ipam.Lease) {
+	noticed := map[netip.Addr]lease.Lease{}
+	index.Subscribe(func(_, l lease.Lease) {
 		mu.Lock()
 		defer mu.Unlock()
 		if l.Version > noticed[l.Addr].Version || l.Version == 0 {
@@ -550,8 +551,8 @@ func TestFeedUnderFire(t *testing.T) {
 				}
 				if err == nil {
 					switch {
-					case l.State == ipam.Active:
-						l, _ = ipam.Release(l, now(), ipam.Change{})
+					case l.State == lease.Active:
+						l, _ = lease.Release(l, now(), lease.Change{})
 						l, err = by.Write(t.Context(), l)
 					case l.Version != 0 && round%5 == 4:
 						err = by.Delete(t.Context(), a, l.Pool, l.Version)
@@ -585,21 +586,21 @@ func TestFeedUnderFire(t *testing.T) {
 	if err := index.WaitSeen(t.Context(), fence.Version); err != nil {
 		t.Fatal(err)
 	}
-	inSubnet := func(l ipam.Lease) bool {
+	inSubnet := func(l lease.Lease) bool {
 		return addr(0).As4()[1] == l.Addr.As4()[1] && addr(0).As4()[2] == l.Addr.As4()[2]
 	}
 	want, err := direct.List(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var ours []ipam.Lease
+	var ours []lease.Lease
 	for _, l := range want {
 		if l.Addr.Is4() && inSubnet(l) {
 			ours = append(ours, l)
 		}
 	}
-	slices.SortFunc(ours, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
-	if diff := cmp.Diff(ours, index.Find(func(l ipam.Lease) bool { return l.Addr.Is4() && inSubnet(l) }), compareAddrs); diff != "" {
+	slices.SortFunc(ours, func(a, b lease.Lease) int { return a.Addr.Compare(b.Addr) })
+	if diff := cmp.Diff(ours, index.Find(func(l lease.Lease) bool { return l.Addr.Is4() && inSubnet(l) }), compareAddrs); diff != "" {
 		t.Errorf("-API server +index:\n%s", diff)
 	}
 	mu.Lock()

@@ -15,6 +15,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
@@ -81,13 +82,13 @@ func TestFieldsOfALaterReleaseAreKept(t *testing.T) {
 	l = write(t, c, active(t, l, "c1"))
 	check("an allocation")
 	l = write(t, c, active(t, l, "c1"))
-	moved, _ := ipam.Refresh(l, ipam.Params{Pool: "q", Bits: 25, Gateway: params.Gateway})
+	moved, _ := lease.Refresh(l, lease.Params{Pool: "q", Bits: 25, Gateway: params.Gateway})
 	l = write(t, c, moved)
 	check("a change of the pool")
-	released, _ := ipam.Release(l, now(), ipam.Change{})
+	released, _ := lease.Release(l, now(), lease.Change{})
 	l = write(t, c, released)
 	check("a release")
-	if l.State != ipam.Available || l.Pool != "q" || l.ContainerID != "" || l.HeldFinalizer {
+	if l.State != lease.Available || l.Pool != "q" || l.ContainerID != "" || l.HeldFinalizer {
 		t.Errorf("our own fields: %+v", l)
 	}
 }

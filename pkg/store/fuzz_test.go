@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 const (
@@ -52,7 +52,7 @@ func FuzzReadList(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		nothing := func(ipam.Lease) error { return nil }
+		nothing := func(lease.Lease) error { return nil }
 		if _, err := readList(bytes.NewReader(body), nothing); err != nil || !json.Valid(body) {
 			return
 		}
@@ -109,7 +109,7 @@ func FuzzMergeInto(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	l := ipam.Lease{Addr: netip.MustParseAddr("10.0.0.9"), Version: 7, State: ipam.Active, Params: params, Holder: ipam.Holder{ContainerID: "c"}, HeldFinalizer: true}
+	l := lease.Lease{Addr: netip.MustParseAddr("10.0.0.9"), Version: 7, State: lease.Active, Params: params, Holder: lease.Holder{ContainerID: "c"}, HeldFinalizer: true}
 	f.Fuzz(func(t *testing.T, stored []byte) {
 		body, err := mergeInto(stored, l)
 		if err != nil {

@@ -10,12 +10,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // readList decodes a BCSNetIPList as it streams in, one item at a time, and returns what
 // the list says of itself. Objects that are no addresses are passed over.
-func readList(r io.Reader, fn func(ipam.Lease) error) (meta metav1.ListMeta, err error) {
+func readList(r io.Reader, fn func(lease.Lease) error) (meta metav1.ListMeta, err error) {
 	d := newDecoder(json.NewDecoder(r))
 	if err := expect(d, json.Delim('{')); err != nil {
 		return meta, err
@@ -48,7 +48,7 @@ func readList(r io.Reader, fn func(ipam.Lease) error) (meta metav1.ListMeta, err
 
 // readItems reads the items of a list from the colon after their name to the comma after the last of them, if there
 // is one.
-func readItems(p *pieces, fn func(ipam.Lease) error) error {
+func readItems(p *pieces, fn func(lease.Lease) error) error {
 	if err := p.expect(':'); err != nil {
 		return err
 	}

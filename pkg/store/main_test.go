@@ -18,6 +18,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
@@ -110,18 +111,18 @@ func subnet() (addr func(n int) netip.Addr) {
 	return func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(n >> 8), byte(n), byte(i)}) }
 }
 
-var params = ipam.Params{Pool: "p", Bits: 24, Gateway: netip.MustParseAddr("10.255.255.1")}
+var params = lease.Params{Pool: "p", Bits: 24, Gateway: netip.MustParseAddr("10.255.255.1")}
 
 // available is an address without an object.
-func available(a netip.Addr) ipam.Lease { return ipam.Lease{Addr: a, Params: params} }
+func available(a netip.Addr) lease.Lease { return lease.Lease{Addr: a, Params: params} }
 
 // active is a lease of an address for a container.
-func active(t testing.TB, l ipam.Lease, container string) ipam.Lease {
+func active(t testing.TB, l lease.Lease, container string) lease.Lease {
 	t.Helper()
-	next, ok := ipam.Bind(l, params, ipam.Holder{
+	next, ok := lease.Bind(l, params, lease.Holder{
 		Host: netip.MustParseAddr("192.0.2.11"), ContainerID: container, IfName: "eth0",
 		Namespace: "default", PodName: "web", PodUID: "uid-" + container, StartedAt: now(),
-	}, ipam.Retention{}, now())
+	}, lease.Retention{}, now())
 	if !ok {
 		t.Fatalf("%s cannot be bound: %+v", l.Addr, l)
 	}
@@ -131,7 +132,7 @@ func active(t testing.TB, l ipam.Lease, container string) ipam.Lease {
 // now has no monotonic part, as a time that was stored and read has none.
 func now() time.Time { return time.Now().UTC().Round(0) }
 
-func write(t testing.TB, c *Client, l ipam.Lease) ipam.Lease {
+func write(t testing.TB, c *Client, l lease.Lease) lease.Lease {
 	t.Helper()
 	l, err := c.Write(t.Context(), l)
 	if err != nil {
@@ -140,7 +141,7 @@ func write(t testing.TB, c *Client, l ipam.Lease) ipam.Lease {
 	return l
 }
 
-func read(t testing.TB, c *Client, a netip.Addr) ipam.Lease {
+func read(t testing.TB, c *Client, a netip.Addr) lease.Lease {
 	t.Helper()
 	l, err := c.Get(t.Context(), a)
 	if err != nil {

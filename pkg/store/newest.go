@@ -3,12 +3,12 @@ package store
 import (
 	"context"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // Newest reads the version of the API server's newest state: every write that was answered before is of none later. It
 // costs the API server a list of one object.
 func (c *Client) Newest(ctx context.Context) (uint64, error) {
-	meta, err := c.page(ctx, c.lists().MaxRetries(0), 1, nil, func(ipam.Lease) error { return nil })
+	meta, err := c.page(ctx, c.lists().MaxRetries(0), 1, nil, func(lease.Lease) error { return nil })
 	return parseVersion(meta.ResourceVersion), err
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
@@ -39,28 +40,28 @@ func proxied(t *testing.T) (*Client, *intercept.Proxy) {
 }
 
 type writing struct {
-	prepare func(t testing.TB, c *Client, l ipam.Lease) ipam.Lease
-	do      func(ctx context.Context, c *Client, l ipam.Lease) error
-	done    func(l ipam.Lease, err error) bool // whether a read shows that the write was stored
+	prepare func(t testing.TB, c *Client, l lease.Lease) lease.Lease
+	do      func(ctx context.Context, c *Client, l lease.Lease) error
+	done    func(l lease.Lease, err error) bool // whether a read shows that the write was stored
 }
 
 // writings are the three ways to change an address.
 func writings() map[string]writing {
-	store := func(ctx context.Context, c *Client, l ipam.Lease) error {
-		l.State, l.ContainerID, l.HeldFinalizer = ipam.Active, "ours", true
+	store := func(ctx context.Context, c *Client, l lease.Lease) error {
+		l.State, l.ContainerID, l.HeldFinalizer = lease.Active, "ours", true
 		_, err := c.Write(ctx, l)
 		return err
 	}
-	ours := func(l ipam.Lease, err error) bool { return err == nil && l.ContainerID == "ours" }
+	ours := func(l lease.Lease, err error) bool { return err == nil && l.ContainerID == "ours" }
 	return map[string]writing{
-		"create": {func(_ testing.TB, _ *Client, l ipam.Lease) ipam.Lease { return l }, store, ours},
+		"create": {func(_ testing.TB, _ *Client, l lease.Lease) lease.Lease { return l }, store, ours},
 		"update": {write, store, ours},
 		"delete": {
 			write,
-			func(ctx context.Context, c *Client, l ipam.Lease) error {
+			func(ctx context.Context, c *Client, l lease.Lease) error {
 				return c.Delete(ctx, l.Addr, l.Pool, l.Version)
 			},
-			func(_ ipam.Lease, err error) bool { return errors.Is(err, ErrNotFound) },
+			func(_ lease.Lease, err error) bool { return errors.Is(err, ErrNotFound) },
 		},
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/limiter"
 )
 
@@ -60,8 +60,8 @@ func (patient) Deadline() (deadline time.Time, ok bool) { return time.Time{}, fa
 
 // classOf is the class of a write. One that leaves an object without a holder gives an address back, or touches what
 // nobody has.
-func classOf(l ipam.Lease) limiter.Class {
-	if l.Version != 0 && l.State != ipam.Active {
+func classOf(l lease.Lease) limiter.Class {
+	if l.Version != 0 && l.State != lease.Active {
 		return limiter.GiveBack
 	}
 	return limiter.Take

@@ -10,13 +10,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
 
 // confirmed writes an address and returns when the feed has it, as an answer to a request waits for it.
-func confirmed(t *testing.T, c *Client, l ipam.Lease) ipam.Lease {
+func confirmed(t *testing.T, c *Client, l lease.Lease) lease.Lease {
 	t.Helper()
 	l = write(t, c, l)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -55,7 +55,7 @@ func TestAllWatchesAreSilent(t *testing.T) {
 	l := confirmed(t, c, available(addr(1)))
 	for f.Silent() < SilentWatches {
 		l = confirmed(t, c, active(t, l, "c"))
-		released, _ := ipam.Release(l, now(), ipam.Change{})
+		released, _ := lease.Release(l, now(), lease.Change{})
 		l = confirmed(t, c, released)
 	}
 	if n := f.Stats().Lists; n < 2 {
@@ -65,7 +65,7 @@ func TestAllWatchesAreSilent(t *testing.T) {
 	l = confirmed(t, c, active(t, l, "d"))
 	controlplane.Until(t, "a watch delivers", func() bool {
 		if f.Silent() > 0 {
-			released, _ := ipam.Release(l, now(), ipam.Change{})
+			released, _ := lease.Release(l, now(), lease.Change{})
 			l = confirmed(t, c, active(t, confirmed(t, c, released), "d"))
 		}
 		return f.Silent() == 0

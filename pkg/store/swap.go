@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // MaxConflicts bounds how often one change reads and writes again after another writer was faster.
@@ -40,7 +40,7 @@ func IgnoreConflict(err error) error {
 // Swap replaces a lease as the index shows it by the next one. After a conflict it refetches the object, so that
 // whoever decides again from the index decides on what is there. The error is ErrConflict then, a *ReadError where the
 // object could not be read, or that of the write: ErrUnknown, or why nothing was stored. The client has an index.
-func (c *Client) Swap(ctx context.Context, believed, next ipam.Lease) (ipam.Lease, error) {
+func (c *Client) Swap(ctx context.Context, believed, next lease.Lease) (lease.Lease, error) {
 	stored, err := c.Write(ctx, next)
 	if !errors.Is(err, ErrConflict) {
 		return stored, err
@@ -56,8 +56,8 @@ func (c *Client) Swap(ctx context.Context, believed, next ipam.Lease) (ipam.Leas
 // if again agrees. now is the lease as it is in the end, and stored reports whether the change was. The error is that
 // of the write, a *ReadError, an *ExpiredError, or ErrContended after MaxConflicts.
 func (c *Client) Update(
-	ctx context.Context, l ipam.Lease, change func(ipam.Lease) (ipam.Lease, bool), again func(ipam.Lease) bool,
-) (now ipam.Lease, stored bool, err error) {
+	ctx context.Context, l lease.Lease, change func(lease.Lease) (lease.Lease, bool), again func(lease.Lease) bool,
+) (now lease.Lease, stored bool, err error) {
 	for range MaxConflicts {
 		next, changed := change(l)
 		if !changed {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // Whoever swaps a lease that has changed meanwhile finds in the index what is there.
@@ -34,9 +35,9 @@ func TestSwapRefetches(t *testing.T) {
 // An update of a lease that has changed meanwhile is decided again on what is there, where that is wanted.
 func TestUpdate(t *testing.T) {
 	c, addr := connect(t, nil), subnet()
-	yes := func(ipam.Lease) bool { return true }
-	next := func(l ipam.Lease) (ipam.Lease, bool) { l.ContainerID = "next"; return l, true }
-	stale := func(n int) (ipam.Lease, ipam.Lease) {
+	yes := func(lease.Lease) bool { return true }
+	next := func(l lease.Lease) (lease.Lease, bool) { l.ContainerID = "next"; return l, true }
+	stale := func(n int) (lease.Lease, lease.Lease) {
 		first := write(t, c, active(t, available(addr(n)), "first"))
 		faster := first
 		faster.ContainerID = "faster"
@@ -46,17 +47,17 @@ func TestUpdate(t *testing.T) {
 	var expired *ExpiredError
 	for what, test := range map[string]struct {
 		n      int
-		change func(ipam.Lease) (ipam.Lease, bool)
-		again  func(ipam.Lease) bool
+		change func(lease.Lease) (lease.Lease, bool)
+		again  func(lease.Lease) bool
 		stored bool
 		want   string
 		failed func(error) bool
 	}{
 		"again":           {n: 1, change: next, again: yes, stored: true, want: "next"},
-		"not again":       {n: 2, change: next, again: func(l ipam.Lease) bool { return l.ContainerID != "faster" }, want: "faster"},
-		"nothing to do":   {n: 3, change: func(l ipam.Lease) (ipam.Lease, bool) { return l, false }, again: yes, want: "first"},
-		"out of time":     {n: 4, change: next, again: func(ipam.Lease) bool { cancel(); return true }, want: "faster", failed: func(err error) bool { return errors.As(err, &expired) }},
-		"always too late": {n: 5, change: func(l ipam.Lease) (ipam.Lease, bool) { l.Version--; return l, true }, again: yes, want: "faster", failed: func(err error) bool { return errors.Is(err, ErrContended) }},
+		"not again":       {n: 2, change: next, again: func(l lease.Lease) bool { return l.ContainerID != "faster" }, want: "faster"},
+		"nothing to do":   {n: 3, change: func(l lease.Lease) (lease.Lease, bool) { return l, false }, again: yes, want: "first"},
+		"out of time":     {n: 4, change: next, again: func(lease.Lease) bool { cancel(); return true }, want: "faster", failed: func(err error) bool { return errors.As(err, &expired) }},
+		"always too late": {n: 5, change: func(l lease.Lease) (lease.Lease, bool) { l.Version--; return l, true }, again: yes, want: "faster", failed: func(err error) bool { return errors.Is(err, ErrContended) }},
 	} {
 		t.Run(what, func(t *testing.T) {
 			in := t.Context()

@@ -14,13 +14,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // Object is the BCSNetIP of a lease. Its managedFields are one empty entry, which tells the API
 // server to keep none: a third faster to write, half the size to list.
-func Object(l ipam.Lease) *v1.BCSNetIP {
+func Object(l lease.Lease) *v1.BCSNetIP {
 	o := &v1.BCSNetIP{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1.GroupVersion.String(), Kind: "BCSNetIP"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -50,25 +50,25 @@ func Object(l ipam.Lease) *v1.BCSNetIP {
 }
 
 // Lease reads a BCSNetIP; foreign says that the object has fields beside those of the Go type.
-func Lease(o *v1.BCSNetIP, foreign bool) (ipam.Lease, error) {
+func Lease(o *v1.BCSNetIP, foreign bool) (lease.Lease, error) {
 	addr, err := ipaddr.ParseObjectName(o.Name)
 	if err != nil {
-		return ipam.Lease{}, err
+		return lease.Lease{}, err
 	}
 	version, err := strconv.ParseUint(o.ResourceVersion, 10, 64)
 	if err != nil {
-		return ipam.Lease{}, fmt.Errorf("BCSNetIP %s: resourceVersion %q is not a number", o.Name, o.ResourceVersion)
+		return lease.Lease{}, fmt.Errorf("BCSNetIP %s: resourceVersion %q is not a number", o.Name, o.ResourceVersion)
 	}
-	l := ipam.Lease{
+	l := lease.Lease{
 		Addr: addr, Version: version,
-		Params: ipam.Params{Pool: o.Spec.Pool, Bits: int(o.Spec.Mask)},
-		Holder: ipam.Holder{
+		Params: lease.Params{Pool: o.Spec.Pool, Bits: int(o.Spec.Mask)},
+		Holder: lease.Holder{
 			ContainerID: o.Status.ContainerID, IfName: o.Status.IfName,
 			Namespace: o.Status.PodNamespace, PodName: o.Status.PodName, PodUID: o.Status.PodUID,
 			Owner: o.Status.Owner, Superseded: o.Status.SupersededContainerIDs, SetSize: int(o.Status.SetSize),
 			Slot: int(o.Status.Slot), Termination: time.Duration(max(0, o.Status.TerminationGracePeriodSeconds)) * time.Second,
 		},
-		Retention: ipam.Retention{Claim: o.Status.Claim, Fixed: o.Status.Fixed, PodPrimaryKey: o.Status.PodPrimaryKey,
+		Retention: lease.Retention{Claim: o.Status.Claim, Fixed: o.Status.Fixed, PodPrimaryKey: o.Status.PodPrimaryKey,
 			ExpiredTime: o.Status.FixedIPExpiredTime},
 		Deleting:      o.DeletionTimestamp != nil,
 		HeldFinalizer: slices.Contains(o.Finalizers, v1.HeldFinalizer),
@@ -76,9 +76,9 @@ func Lease(o *v1.BCSNetIP, foreign bool) (ipam.Lease, error) {
 	}
 	switch o.Status.Status {
 	case v1.IPActive:
-		l.State = ipam.Active
+		l.State = lease.Active
 	case v1.IPReserved:
-		l.State = ipam.Reserved
+		l.State = lease.Reserved
 	case v1.IPAvailable:
 	}
 	if len(o.Finalizers) > 1 || len(o.Finalizers) == 1 && !l.HeldFinalizer {
@@ -102,7 +102,7 @@ func Lease(o *v1.BCSNetIP, foreign bool) (ipam.Lease, error) {
 
 // namedBy is the mark of a holder whose request named the pod's UID. It is bound to the container: a release that does
 // not know the field leaves it alone when it gives the address to another.
-func namedBy(h ipam.Holder) string {
+func namedBy(h lease.Holder) string {
 	if !h.UIDNamed {
 		return ""
 	}
@@ -115,7 +115,7 @@ func prefix(containerID string) string {
 	return strings.ToValidUTF8(containerID[:min(len(containerID), 12)], "")
 }
 
-func history(h ipam.History) (out []v1.HistoryEntry) {
+func history(h lease.History) (out []v1.HistoryEntry) {
 	for _, p := range h.Entries() {
 		out = append(out, v1.HistoryEntry{
 			Holder: p.Holder, Host: addrString(p.Host), Since: FormatTime(p.Since), Until: FormatTime(p.Until),
@@ -126,14 +126,14 @@ func history(h ipam.History) (out []v1.HistoryEntry) {
 }
 
 // readHistory reads what it can; known is false when that is not all.
-func readHistory(entries []v1.HistoryEntry) (h ipam.History, known bool) {
+func readHistory(entries []v1.HistoryEntry) (h lease.History, known bool) {
 	if len(entries) == 0 {
 		return "", true
 	}
 	known = true
-	var all []ipam.Past
+	var all []lease.Past
 	for _, e := range entries {
-		p := ipam.Past{Holder: e.Holder, Change: ipam.Change{Verb: e.Verb, By: e.By, Reason: e.Reason}}
+		p := lease.Past{Holder: e.Holder, Change: lease.Change{Verb: e.Verb, By: e.By, Reason: e.Reason}}
 		var ok [3]bool
 		p.Host, ok[0] = parseAddr(e.Host)
 		p.Since, ok[1] = ParseTime(e.Since)
@@ -141,7 +141,7 @@ func readHistory(entries []v1.HistoryEntry) (h ipam.History, known bool) {
 		known = known && !slices.Contains(ok[:], false)
 		all = append(all, p)
 	}
-	return ipam.NewHistory(all), known
+	return lease.NewHistory(all), known
 }
 
 func addrString(a netip.Addr) string {
@@ -195,10 +195,10 @@ func (d decoder) decode(v any) (foreign bool, err error) {
 }
 
 // decodeLease reads one object.
-func decodeLease(body []byte) (ipam.Lease, error) {
+func decodeLease(body []byte) (lease.Lease, error) {
 	o, foreign, err := readObject(body)
 	if err != nil {
-		return ipam.Lease{}, fmt.Errorf("reading a BCSNetIP: %w", err)
+		return lease.Lease{}, fmt.Errorf("reading a BCSNetIP: %w", err)
 	}
 	return Lease(o, foreign)
 }
@@ -216,7 +216,7 @@ func readObject(body []byte) (o *v1.BCSNetIP, foreign bool, err error) {
 
 // mergeInto writes a lease into an object as it is stored, and leaves alone what this release does
 // not know.
-func mergeInto(stored []byte, l ipam.Lease) ([]byte, error) {
+func mergeInto(stored []byte, l lease.Lease) ([]byte, error) {
 	raw, err := fields(stored)
 	if err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 var compareAddrs = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
@@ -41,7 +42,7 @@ var (
 )
 
 // drawLease draws a lease with every field that an object holds.
-func drawLease(t *rapid.T) ipam.Lease {
+func drawLease(t *rapid.T) lease.Lease {
 	family := rapid.SampledFrom([]*rapid.Generator[netip.Addr]{drawIPv4, drawIPv6}).Draw(t, "family")
 	optional := func(name string) netip.Addr {
 		if rapid.Bool().Draw(t, "no "+name) {
@@ -50,30 +51,30 @@ func drawLease(t *rapid.T) ipam.Lease {
 		return family.Draw(t, name)
 	}
 	text := func(name string) string { return drawText.Draw(t, name) }
-	l := ipam.Lease{
+	l := lease.Lease{
 		Addr:    family.Draw(t, "address"),
 		Version: rapid.Uint64Range(1, 1<<63).Draw(t, "version"),
-		State:   rapid.SampledFrom([]ipam.State{ipam.Available, ipam.Active, ipam.Reserved}).Draw(t, "state"),
-		Params:  ipam.Params{Pool: text("pool"), Bits: rapid.IntRange(1, 128).Draw(t, "bits"), Gateway: optional("gateway")},
-		Holder: ipam.Holder{
+		State:   rapid.SampledFrom([]lease.State{lease.Available, lease.Active, lease.Reserved}).Draw(t, "state"),
+		Params:  lease.Params{Pool: text("pool"), Bits: rapid.IntRange(1, 128).Draw(t, "bits"), Gateway: optional("gateway")},
+		Holder: lease.Holder{
 			Host: optional("host"), ContainerID: text("container"), IfName: text("interface"),
 			Namespace: text("namespace"), PodName: text("pod"), PodUID: text("UID"), Owner: text("owner"),
 			SetSize: rapid.IntRange(0, 16).Draw(t, "set size"), Slot: rapid.IntRange(0, 15).Draw(t, "slot"), StartedAt: drawTime.Draw(t, "started"),
 			Termination: time.Duration(rapid.Int32Range(0, math.MaxInt32).Draw(t, "termination")) * time.Second,
 		},
-		Retention:     ipam.Retention{Claim: text("claim"), Fixed: rapid.Bool().Draw(t, "fixed"), PodPrimaryKey: text("key"), ExpiredTime: text("expires")},
+		Retention:     lease.Retention{Claim: text("claim"), Fixed: rapid.Bool().Draw(t, "fixed"), PodPrimaryKey: text("key"), ExpiredTime: text("expires")},
 		Updated:       drawTime.Draw(t, "updated"),
 		HeldFinalizer: rapid.Bool().Draw(t, "finalizer"),
 		BoundVersion:  rapid.Uint64().Draw(t, "bound"),
 	}
 	l.UIDNamed = l.ContainerID != "" && rapid.Bool().Draw(t, "UID named")
-	for range rapid.IntRange(0, ipam.MaxHistory).Draw(t, "history") {
-		l.History = l.History.Add(ipam.Past{
+	for range rapid.IntRange(0, lease.MaxHistory).Draw(t, "history") {
+		l.History = l.History.Add(lease.Past{
 			Holder: text("earlier holder"), Host: optional("earlier host"), Since: drawTime.Draw(t, "since"), Until: drawTime.Draw(t, "until"),
-			Change: ipam.Change{Verb: text("verb"), By: text("by"), Reason: text("reason")},
+			Change: lease.Change{Verb: text("verb"), By: text("by"), Reason: text("reason")},
 		})
 	}
-	if ids := rapid.SliceOfN(drawText, 0, ipam.MaxSuperseded).Draw(t, "superseded"); len(ids) > 0 {
+	if ids := rapid.SliceOfN(drawText, 0, lease.MaxSuperseded).Draw(t, "superseded"); len(ids) > 0 {
 		l.Superseded = ids
 	}
 	return l
@@ -100,7 +101,7 @@ func TestLeaseRoundTrip(t *testing.T) {
 // That the request named the pod's UID is said of one container: a release that does not know the field leaves it as it is
 // when it gives the address to another.
 func TestUIDIsNamedByOneContainer(t *testing.T) {
-	l := ipam.Lease{Addr: netip.MustParseAddr("10.0.0.1"), Version: 1, State: ipam.Active, Holder: ipam.Holder{
+	l := lease.Lease{Addr: netip.MustParseAddr("10.0.0.1"), Version: 1, State: lease.Active, Holder: lease.Holder{
 		ContainerID: "0123456789abcdef0", Namespace: "default", PodName: "web", PodUID: "u1", UIDNamed: true,
 	}}
 	o := Object(l)
@@ -117,7 +118,7 @@ func TestLeaseRoundTripHasEveryField(t *testing.T) {
 	seen := map[string]bool{}
 	rapid.Check(t, func(t *rapid.T) { nonZero(reflect.ValueOf(drawLease(t)), "", seen) })
 	all := map[string]bool{}
-	every(reflect.TypeFor[ipam.Lease](), "", all)
+	every(reflect.TypeFor[lease.Lease](), "", all)
 	delete(all, "Deleting") // the API server's word, not ours
 	delete(all, "Foreign")  // what a lease has no fields for
 	delete(all, "Epoch")    // what this process knows
@@ -216,7 +217,7 @@ func TestMergeKeepsNumbers(t *testing.T) {
 		"0", "-0", "1.50", "1e3", "1E+2", "-2.5e-7", "1e400",
 	} {
 		body := fmt.Sprintf(`{"metadata":{"name":"10.0.0.1","uid":"u","generation":%[1]s},"spec":{"bond":%[1]s},"status":{"bonds":[{"id":%[1]s}]}}`, number)
-		merged, err := mergeInto([]byte(body), ipam.Lease{Addr: netip.MustParseAddr("10.0.0.1"), Params: ipam.Params{Pool: "p", Bits: 24}})
+		merged, err := mergeInto([]byte(body), lease.Lease{Addr: netip.MustParseAddr("10.0.0.1"), Params: lease.Params{Pool: "p", Bits: 24}})
 		if err != nil {
 			t.Errorf("%s: %v", number, err)
 			continue
@@ -231,16 +232,16 @@ func TestMergeKeepsNumbers(t *testing.T) {
 
 func TestStrangeObjects(t *testing.T) {
 	const name, version = `"name":"10.0.0.9"`, `"resourceVersion":"7"`
-	plain := ipam.Lease{Addr: netip.MustParseAddr("10.0.0.9"), Version: 7}
+	plain := lease.Lease{Addr: netip.MustParseAddr("10.0.0.9"), Version: 7}
 	foreign := plain
 	foreign.Foreign = true
 	activeForeign := foreign
-	activeForeign.State, activeForeign.ContainerID = ipam.Active, "c"
+	activeForeign.State, activeForeign.ContainerID = lease.Active, "c"
 	deleting := plain
 	deleting.Deleting = true
 	for what, test := range map[string]struct {
 		body string
-		want ipam.Lease
+		want lease.Lease
 		err  bool
 	}{
 		"bare":                 {body: `{"metadata":{` + name + `,` + version + `}}`, want: plain},
@@ -308,7 +309,7 @@ func TestReadList(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			var names []string
-			meta, err := readList(bytes.NewReader([]byte(test.body)), func(l ipam.Lease) error {
+			meta, err := readList(bytes.NewReader([]byte(test.body)), func(l lease.Lease) error {
 				names = append(names, l.Addr.String())
 				return nil
 			})

@@ -18,6 +18,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
@@ -26,19 +27,19 @@ import (
 func TestStoredWhole(t *testing.T) {
 	c, addr := connect(t, nil), subnet()
 	six := netip.MustParseAddr("2001:db8::9")
-	for what, want := range map[string]ipam.Lease{
+	for what, want := range map[string]lease.Lease{
 		"IPv4": {
-			Addr: addr(9), State: ipam.Active, Params: params,
-			Holder: ipam.Holder{
+			Addr: addr(9), State: lease.Active, Params: params,
+			Holder: lease.Holder{
 				Host: addr(1), ContainerID: "c2", IfName: "net1", Namespace: "default", PodName: "web-0", PodUID: "u",
 				Superseded: []string{"c0", "c1"}, SetSize: 2, StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
 			},
-			Retention: ipam.Retention{Fixed: true, PodPrimaryKey: "default/web-0", ExpiredTime: "2026-01-02T03:04:05.6Z"},
+			Retention: lease.Retention{Fixed: true, PodPrimaryKey: "default/web-0", ExpiredTime: "2026-01-02T03:04:05.6Z"},
 			Updated:   time.Date(2026, 1, 2, 3, 4, 5, 7, time.UTC), HeldFinalizer: true,
 		},
 		"IPv6": {
-			Addr: six, State: ipam.Reserved, Params: ipam.Params{Pool: "p6", Bits: 64, Gateway: netip.MustParseAddr("2001:db8::1")},
-			Holder:  ipam.Holder{Host: netip.MustParseAddr("2001:db8:1::1"), Owner: "vm-7", IfName: "eth0"},
+			Addr: six, State: lease.Reserved, Params: lease.Params{Pool: "p6", Bits: 64, Gateway: netip.MustParseAddr("2001:db8::1")},
+			Holder:  lease.Holder{Host: netip.MustParseAddr("2001:db8:1::1"), Owner: "vm-7", IfName: "eth0"},
 			Updated: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), HeldFinalizer: true,
 		},
 	} {
@@ -48,7 +49,7 @@ func TestStoredWhole(t *testing.T) {
 				t.Fatal("no version came back")
 			}
 			want.Version = created.Version
-			check := func(what string, got ipam.Lease) {
+			check := func(what string, got lease.Lease) {
 				t.Helper()
 				if diff := cmp.Diff(want, got, compareAddrs); diff != "" {
 					t.Errorf("%s: -want +got:\n%s", what, diff)
@@ -81,62 +82,62 @@ func TestCompareAndSwap(t *testing.T) {
 	}
 	for what, test := range map[string]struct {
 		n     int
-		spoil func(a netip.Addr, first ipam.Lease) // what somebody else does
-		write func(first ipam.Lease) ipam.Lease
+		spoil func(a netip.Addr, first lease.Lease) // what somebody else does
+		write func(first lease.Lease) lease.Lease
 		left  string // the container that holds the address afterwards; "-" for no object
 	}{
 		"create, there is one": {
 			n:     1,
-			spoil: func(netip.Addr, ipam.Lease) {},
-			write: func(first ipam.Lease) ipam.Lease { return active(t, available(first.Addr), "late") },
+			spoil: func(netip.Addr, lease.Lease) {},
+			write: func(first lease.Lease) lease.Lease { return active(t, available(first.Addr), "late") },
 			left:  "first",
 		},
 		"update, somebody was faster": {
 			n: 2,
-			spoil: func(_ netip.Addr, first ipam.Lease) {
-				released, _ := ipam.Release(first, now(), ipam.Change{})
+			spoil: func(_ netip.Addr, first lease.Lease) {
+				released, _ := lease.Release(first, now(), lease.Change{})
 				write(t, c, active(t, write(t, c, released), "faster"))
 			},
-			write: func(first ipam.Lease) ipam.Lease { first.ContainerID = "late"; return first },
+			write: func(first lease.Lease) lease.Lease { first.ContainerID = "late"; return first },
 			left:  "faster",
 		},
 		"update, the object is gone": {
 			n: 3,
-			spoil: func(a netip.Addr, first ipam.Lease) {
-				released, _ := ipam.Release(first, now(), ipam.Change{})
+			spoil: func(a netip.Addr, first lease.Lease) {
+				released, _ := lease.Release(first, now(), lease.Change{})
 				write(t, c, released)
 				remove(a)
 			},
-			write: func(first ipam.Lease) ipam.Lease { first.ContainerID = "late"; return first },
+			write: func(first lease.Lease) lease.Lease { first.ContainerID = "late"; return first },
 			left:  "-",
 		},
 		"update, the object was made anew": {
 			n: 4,
-			spoil: func(a netip.Addr, first ipam.Lease) {
-				released, _ := ipam.Release(first, now(), ipam.Change{})
+			spoil: func(a netip.Addr, first lease.Lease) {
+				released, _ := lease.Release(first, now(), lease.Change{})
 				write(t, c, released)
 				remove(a)
 				write(t, c, active(t, available(a), "faster"))
 			},
-			write: func(first ipam.Lease) ipam.Lease { first.ContainerID = "late"; return first },
+			write: func(first lease.Lease) lease.Lease { first.ContainerID = "late"; return first },
 			left:  "faster",
 		},
 		"update with foreign fields, the object is gone": {
 			n: 5,
-			spoil: func(a netip.Addr, first ipam.Lease) {
-				released, _ := ipam.Release(first, now(), ipam.Change{})
+			spoil: func(a netip.Addr, first lease.Lease) {
+				released, _ := lease.Release(first, now(), lease.Change{})
 				write(t, c, released)
 				remove(a)
 			},
-			write: func(first ipam.Lease) ipam.Lease { first.Foreign, first.ContainerID = true, "late"; return first },
+			write: func(first lease.Lease) lease.Lease { first.Foreign, first.ContainerID = true, "late"; return first },
 			left:  "-",
 		},
 		"update with foreign fields, somebody was faster": {
 			n: 6,
-			spoil: func(a netip.Addr, _ ipam.Lease) {
+			spoil: func(a netip.Addr, _ lease.Lease) {
 				patch(t, a, `{"metadata":{"labels":{"a":"b"}},"status":{"containerID":"faster"}}`)
 			},
-			write: func(first ipam.Lease) ipam.Lease { first.Foreign, first.ContainerID = true, "late"; return first },
+			write: func(first lease.Lease) lease.Lease { first.Foreign, first.ContainerID = true, "late"; return first },
 			left:  "faster",
 		},
 	} {
@@ -163,7 +164,7 @@ func TestDelete(t *testing.T) {
 	index := ipam.NewIndex()
 	c, addr := connectTo(t, config(t, nil), index), subnet()
 	l := write(t, c, available(addr(1)))
-	newer := write(t, c, ipam.Lease{Addr: l.Addr, Version: l.Version, Params: ipam.Params{Pool: "q", Bits: 24, Gateway: params.Gateway}})
+	newer := write(t, c, lease.Lease{Addr: l.Addr, Version: l.Version, Params: lease.Params{Pool: "q", Bits: 24, Gateway: params.Gateway}})
 	if err := c.Delete(t.Context(), l.Addr, l.Pool, l.Version); !errors.Is(err, ErrConflict) {
 		t.Fatalf("deleted by an old version: %v", err)
 	}
@@ -200,7 +201,7 @@ func TestFinalizerComesAndGoesWithTheState(t *testing.T) {
 	if got := stored(t, l.Addr).GetFinalizers(); !cmp.Equal(got, []string{v1.HeldFinalizer}) || !held.HeldFinalizer {
 		t.Errorf("finalizers of a held address: %v", got)
 	}
-	released, _ := ipam.Release(held, now(), ipam.Change{})
+	released, _ := lease.Release(held, now(), lease.Change{})
 	free := write(t, c, released)
 	if got := stored(t, l.Addr).GetFinalizers(); len(got) != 0 || free.HeldFinalizer {
 		t.Errorf("finalizers of a free address: %v", got)
@@ -223,18 +224,18 @@ func TestDeletedWhileHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	now1 := read(t, c, held.Addr)
-	if !now1.Deleting || now1.State != ipam.Active || now1.ContainerID != "c" {
+	if !now1.Deleting || now1.State != lease.Active || now1.ContainerID != "c" {
 		t.Fatalf("the object is %+v", now1)
 	}
 	controlplane.Until(t, "the index knows that the object is being deleted", func() bool {
 		l, _ := c.index.Get(held.Addr)
 		return l.Deleting
 	})
-	if _, ok := ipam.Bind(now1, params, ipam.Holder{ContainerID: "c", IfName: "eth0"}, ipam.Retention{}, now()); ok {
+	if _, ok := lease.Bind(now1, params, lease.Holder{ContainerID: "c", IfName: "eth0"}, lease.Retention{}, now()); ok {
 		t.Error("the address could be bound again")
 	}
-	released, _ := ipam.Release(now1, now(), ipam.Change{})
-	let, _ := ipam.Release(write(t, c, released), now(), ipam.Change{})
+	released, _ := lease.Release(now1, now(), lease.Change{})
+	let, _ := lease.Release(write(t, c, released), now(), lease.Change{})
 	write(t, c, let)
 	if l, err := c.Get(t.Context(), held.Addr); !errors.Is(err, ErrNotFound) {
 		t.Fatalf("the object is still there: %+v, %v", l, err)
@@ -306,7 +307,7 @@ func TestForeignMetadataIsKept(t *testing.T) {
 		}
 	}
 	check("example.org/other", v1.HeldFinalizer)
-	released, _ := ipam.Release(held, now(), ipam.Change{})
+	released, _ := lease.Release(held, now(), lease.Change{})
 	write(t, c, released)
 	check("example.org/other")
 	patch(t, l.Addr, `{"metadata":{"finalizers":null}}`)
@@ -355,7 +356,7 @@ func TestEach(t *testing.T) {
 	}
 	enough := errors.New("enough")
 	n := 0
-	if err := c.Each(t.Context(), "spec.pool="+pool, func(ipam.Lease) error { n++; return enough }); !errors.Is(err, enough) || n != 1 {
+	if err := c.Each(t.Context(), "spec.pool="+pool, func(lease.Lease) error { n++; return enough }); !errors.Is(err, enough) || n != 1 {
 		t.Errorf("read %d, %v", n, err)
 	}
 }
@@ -387,7 +388,7 @@ func TestEachLabelledInPages(t *testing.T) {
 	each := func(what string) {
 		t.Helper()
 		var got []string
-		err := c.EachLabelled(t.Context(), "spec.pool="+pool, "!shelf", func(l ipam.Lease) error {
+		err := c.EachLabelled(t.Context(), "spec.pool="+pool, "!shelf", func(l lease.Lease) error {
 			got = append(got, ipaddr.ObjectName(l.Addr))
 			return nil
 		})
@@ -413,7 +414,7 @@ func TestEachLabelledInPages(t *testing.T) {
 	if once.Do(func() { t.Error("there was no second page") }); t.Failed() {
 		return
 	}
-	if err := c.EachLabelled(t.Context(), "spec.pool="+pool, "shelf", func(ipam.Lease) error { return errors.New("no") }); err != nil {
+	if err := c.EachLabelled(t.Context(), "spec.pool="+pool, "shelf", func(lease.Lease) error { return errors.New("no") }); err != nil {
 		t.Error(err)
 	}
 }
@@ -436,7 +437,7 @@ func TestDry(t *testing.T) {
 	index := ipam.NewIndex()
 	c, addr := connectTo(t, config(t, nil), index), subnet()
 	dry := c.Dry()
-	l := ipam.Lease{Addr: addr(9), Params: params}
+	l := lease.Lease{Addr: addr(9), Params: params}
 	if got, err := dry.Write(t.Context(), l); err != nil || got.Version != 0 {
 		t.Fatalf("create: %+v, %v", got, err)
 	}
@@ -448,17 +449,17 @@ func TestDry(t *testing.T) {
 		t.Errorf("a dry create of what exists: %v", err)
 	}
 	next := stored
-	next.State = ipam.Reserved
+	next.State = lease.Reserved
 	if _, err := dry.Write(t.Context(), next); err != nil {
 		t.Errorf("update: %v", err)
 	}
 	if err := dry.Delete(t.Context(), l.Addr, l.Pool, stored.Version); err != nil {
 		t.Errorf("delete: %v", err)
 	}
-	if got := read(t, c, l.Addr); got.Version != stored.Version || got.State != ipam.Available {
+	if got := read(t, c, l.Addr); got.Version != stored.Version || got.State != lease.Available {
 		t.Errorf("afterwards: %+v", got)
 	}
-	if known, _ := index.Get(l.Addr); known.Version != stored.Version || known.State != ipam.Available {
+	if known, _ := index.Get(l.Addr); known.Version != stored.Version || known.State != lease.Available {
 		t.Errorf("the index was told of %+v", known)
 	}
 	next.Version++

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // FuzzNetworkStatus: whatever the annotation says, the pod has each address once and an interface for each, none that
@@ -38,7 +38,7 @@ func FuzzNetworkStatus(f *testing.F) {
 				}
 			}
 		}
-		if first, err := ipaddr.ParseAddr(ip); err == nil && (p.Addrs[0] != first || p.IfNames[0] != ipam.DefaultIfName) {
+		if first, err := ipaddr.ParseAddr(ip); err == nil && (p.Addrs[0] != first || p.IfNames[0] != lease.DefaultIfName) {
 			t.Errorf("the first is %s on %s, not %s", p.Addrs[0], p.IfNames[0], first)
 		}
 		if diff := cmp.Diff(p, FromObject(Trim(o)), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {

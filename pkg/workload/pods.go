@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // ErrNotFound says that there is no such pod.
@@ -129,7 +129,7 @@ func FromObject(p *corev1.Pod) Pod {
 		}
 	}
 	for _, ip := range p.Status.PodIPs { // of the first interface
-		add(ip.IP, ipam.DefaultIfName)
+		add(ip.IP, lease.DefaultIfName)
 	}
 	for _, n := range listed {
 		for _, ip := range n.IPs {
@@ -170,7 +170,7 @@ func endedAt(p *corev1.Pod) (last time.Time) {
 
 // termination is the longer one of the grace periods that a pod's spec says and that it was deleted with.
 func termination(p *corev1.Pod) time.Duration {
-	longest := int64(ipam.UsualTermination / time.Second)
+	longest := int64(lease.UsualTermination / time.Second)
 	if asked := p.Spec.TerminationGracePeriodSeconds; asked != nil {
 		longest = *asked
 	}
@@ -182,7 +182,7 @@ func termination(p *corev1.Pod) time.Duration {
 
 // LongTermination is the grace period as a lease says it: zero for a usual one.
 func (p Pod) LongTermination() time.Duration {
-	if p.Termination <= ipam.UsualTermination {
+	if p.Termination <= lease.UsualTermination {
 		return 0
 	}
 	return p.Termination
@@ -194,7 +194,7 @@ func Trim(p *corev1.Pod) *corev1.Pod {
 	t.Namespace, t.Name, t.UID, t.ResourceVersion = p.Namespace, p.Name, p.UID, p.ResourceVersion
 	t.DeletionTimestamp, t.DeletionGracePeriodSeconds = p.DeletionTimestamp, p.DeletionGracePeriodSeconds
 	t.Spec.NodeName = p.Spec.NodeName
-	if termination(p) != ipam.UsualTermination {
+	if termination(p) != lease.UsualTermination {
 		t.Spec.TerminationGracePeriodSeconds = p.Spec.TerminationGracePeriodSeconds
 	}
 	t.CreationTimestamp = p.CreationTimestamp

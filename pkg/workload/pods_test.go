@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
@@ -159,7 +159,7 @@ func TestFind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := create(t, c, name, test.node)
 			want := workload.Pod{
-				Namespace: "default", Name: name, UID: string(p.UID), Node: test.node, Created: p.CreationTimestamp.Time, Started: p.CreationTimestamp.Time, Termination: ipam.UsualTermination,
+				Namespace: "default", Name: name, UID: string(p.UID), Node: test.node, Created: p.CreationTimestamp.Time, Started: p.CreationTimestamp.Time, Termination: lease.UsualTermination,
 			}
 			if test.after != nil {
 				test.after(p)
@@ -294,10 +294,10 @@ func TestTrim(t *testing.T) {
 		return p
 	}
 	base := workload.Pod{
-		Termination: ipam.UsualTermination,
+		Termination: lease.UsualTermination,
 		Namespace:   "n", Name: "p", Version: 7, UID: "u", Node: "node", Created: before.Time, Started: before.Time,
 		HostIPs: []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")},
-		Addrs:   []netip.Addr{netip.MustParseAddr("10.0.0.1")}, IfNames: []string{ipam.DefaultIfName},
+		Addrs:   []netip.Addr{netip.MustParseAddr("10.0.0.1")}, IfNames: []string{lease.DefaultIfName},
 	}
 	for name, test := range map[string]struct {
 		change func(*corev1.Pod)
@@ -325,7 +325,7 @@ func TestTrim(t *testing.T) {
 			p.Annotations[workload.NetworkStatus] = `[{"name": "a", "ips": ["10.0.0.1"], "default": true}, {"name": "b"}, {"name": "c", "interface": "net1", "ips": ["10.9.0.1", "2001:db8::9"]}]`
 		}, func(p *workload.Pod) {
 			p.Networks, p.Addrs = true, append(p.Addrs[:1:1], netip.MustParseAddr("10.9.0.1"), netip.MustParseAddr("2001:db8::9"))
-			p.IfNames = []string{ipam.DefaultIfName, "net1", "net1"}
+			p.IfNames = []string{lease.DefaultIfName, "net1", "net1"}
 		}},
 		"a broken annotation": {func(p *corev1.Pod) { p.Annotations[workload.NetworkStatus] = "[" }, func(*workload.Pod) {}},
 		"an empty annotation": {func(p *corev1.Pod) { p.Annotations[workload.NetworkStatus] = "" }, func(*workload.Pod) {}},

@@ -19,7 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
@@ -127,11 +127,11 @@ func (b *bench) cliAddresses(ctx context.Context, pool string, subnet netip.Pref
 	group.SetLimit(store.MaxWrites)
 	a := subnet.Addr()
 	for i := 0; subnet.Contains(a); i, a = i+1, a.Next() {
-		l := ipam.Lease{Addr: a, Params: ipam.Params{Pool: pool, Bits: 8, Gateway: netip.MustParseAddr("10.254.0.1")}}
+		l := lease.Lease{Addr: a, Params: lease.Params{Pool: pool, Bits: 8, Gateway: netip.MustParseAddr("10.254.0.1")}}
 		if i%2 == 0 {
-			l.State, l.Updated, l.HeldFinalizer = ipam.Active, b.filler.Now().Add(-time.Hour), true // long enough to be judged
-			l.Holder = ipam.Holder{
-				Host: netip.MustParseAddr(host(i)), ContainerID: containerID("cli", i, 0), IfName: ipam.DefaultIfName,
+			l.State, l.Updated, l.HeldFinalizer = lease.Active, b.filler.Now().Add(-time.Hour), true // long enough to be judged
+			l.Holder = lease.Holder{
+				Host: netip.MustParseAddr(host(i)), ContainerID: containerID("cli", i, 0), IfName: lease.DefaultIfName,
 				Namespace: namespace, PodName: cliPod(i), PodUID: fmt.Sprintf("0b5fd196-789c-4dad-b384-%012d", i),
 			}
 		}

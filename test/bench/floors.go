@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -28,14 +28,14 @@ import (
 type bare struct {
 	client *store.Client
 	mu     sync.Mutex
-	leases map[int]ipam.Lease
+	leases map[int]lease.Lease
 	// next is the address of the next object that create makes.
 	next netip.Addr
 }
 
 func newBare(cfg *rest.Config, next netip.Addr) (*bare, error) {
 	c, err := store.New(cfg, nil, store.NewClock(nil))
-	return &bare{client: c, leases: map[int]ipam.Lease{}, next: next}, err
+	return &bare{client: c, leases: map[int]lease.Lease{}, next: next}, err
 }
 
 // prepare makes the objects, so that what is measured are updates.
@@ -44,7 +44,7 @@ func (b *bare) prepare(ctx context.Context, callers int) error {
 		addr := netip.AddrFrom4([4]byte{10, 255, 1, byte(i)})
 		l, err := b.client.Get(ctx, addr)
 		if err != nil {
-			l, err = b.client.Write(ctx, ipam.Lease{Addr: addr, Params: ipam.Params{Pool: "floor", Bits: 16, Gateway: netip.MustParseAddr("10.255.0.1")}})
+			l, err = b.client.Write(ctx, lease.Lease{Addr: addr, Params: lease.Params{Pool: "floor", Bits: 16, Gateway: netip.MustParseAddr("10.255.0.1")}})
 		}
 		if err != nil {
 			return err
@@ -54,7 +54,7 @@ func (b *bare) prepare(ctx context.Context, callers int) error {
 	return nil
 }
 
-func (b *bare) write(ctx context.Context, caller int, next ipam.Lease, ok bool) error {
+func (b *bare) write(ctx context.Context, caller int, next lease.Lease, ok bool) error {
 	if !ok {
 		return fmt.Errorf("the floor's own lease cannot change")
 	}
@@ -68,7 +68,7 @@ func (b *bare) write(ctx context.Context, caller int, next ipam.Lease, ok bool) 
 	return nil
 }
 
-func (b *bare) get(caller int) ipam.Lease {
+func (b *bare) get(caller int) lease.Lease {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.leases[caller]
@@ -76,12 +76,12 @@ func (b *bare) get(caller int) ipam.Lease {
 
 func (b *bare) take(ctx context.Context, caller, n int) error {
 	l := b.get(caller)
-	next, ok := ipam.Bind(l, l.Params, holder(caller, n), ipam.Retention{}, b.client.Now())
+	next, ok := lease.Bind(l, l.Params, holder(caller, n), lease.Retention{}, b.client.Now())
 	return b.write(ctx, caller, next, ok)
 }
 
 func (b *bare) free(ctx context.Context, caller, _ int) error {
-	next, ok := ipam.Release(b.get(caller), b.client.Now(), ipam.Change{})
+	next, ok := lease.Release(b.get(caller), b.client.Now(), lease.Change{})
 	return b.write(ctx, caller, next, ok)
 }
 
@@ -91,7 +91,7 @@ func (b *bare) create(ctx context.Context, caller, n int) error {
 	a := b.next
 	b.next = a.Next()
 	b.mu.Unlock()
-	next, ok := ipam.Bind(ipam.Lease{Addr: a}, ipam.Params{Pool: "floor", Bits: 8, Gateway: netip.MustParseAddr("10.254.0.1")}, holder(caller, n), ipam.Retention{}, b.client.Now())
+	next, ok := lease.Bind(lease.Lease{Addr: a}, lease.Params{Pool: "floor", Bits: 8, Gateway: netip.MustParseAddr("10.254.0.1")}, holder(caller, n), lease.Retention{}, b.client.Now())
 	if !ok {
 		return fmt.Errorf("a new lease cannot be bound")
 	}
@@ -100,8 +100,8 @@ func (b *bare) create(ctx context.Context, caller, n int) error {
 }
 
 // holder looks like the holder of a pod's address.
-func holder(caller, n int) ipam.Holder {
-	return ipam.Holder{
+func holder(caller, n int) lease.Holder {
+	return lease.Holder{
 		Host: netip.MustParseAddr("10.0.0.11"), ContainerID: containerID("floor", caller, n), IfName: "eth0",
 		Namespace: "bench", PodName: fmt.Sprintf("floor-7d4b9c6f5d-%05d", caller), PodUID: fmt.Sprintf("0b5fd196-789c-4dad-%04x-%012x", caller, n&0xffffffff),
 	}

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // The largest pools are asked for beside one of 4,096, each by its network.
@@ -34,8 +34,8 @@ func (b *bench) largest(ctx context.Context) error {
 	}
 	say("filling a pool of 1048576 with %d leases", b.leases)
 	// Of owners that are no pods: nobody takes them for given up.
-	if err := b.fill(ctx, large, b.leases, func(h *ipam.Holder) {
-		*h = ipam.Holder{Host: h.Host, ContainerID: h.ContainerID, IfName: h.IfName, Owner: "owner-" + h.ContainerID[:12]}
+	if err := b.fill(ctx, large, b.leases, func(h *lease.Holder) {
+		*h = lease.Holder{Host: h.Host, ContainerID: h.ContainerID, IfName: h.IfName, Owner: "owner-" + h.ContainerID[:12]}
 	}); err != nil {
 		return err
 	}

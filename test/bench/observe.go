@@ -20,6 +20,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -94,7 +95,7 @@ func indexBytes(ctx context.Context, c *store.Client) (float64, error) {
 	}
 	before := heap()
 	x := ipam.NewIndex()
-	if err := c.Each(ctx, "", func(l ipam.Lease) error { x.Watched(l); return nil }); err != nil {
+	if err := c.Each(ctx, "", func(l lease.Lease) error { x.Watched(l); return nil }); err != nil {
 		return 0, err
 	}
 	after := heap()
@@ -138,7 +139,7 @@ func (b *bench) empty(ctx context.Context, p *v1.BCSNetPool) error {
 	group.SetLimit(64)
 	for _, l := range all {
 		group.Go(func() error {
-			if next, changed := ipam.Release(l, b.filler.Now(), ipam.Change{}); changed {
+			if next, changed := lease.Release(l, b.filler.Now(), lease.Change{}); changed {
 				if stored, err := b.filler.Write(ctx, next); err == nil { // else the controller was faster
 					l = stored
 				}

@@ -25,6 +25,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
@@ -202,23 +203,23 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 // fill takes the first n addresses of a pool as other pods would have, or other holders: change makes them of the pods'.
-func (b *bench) fill(ctx context.Context, p *v1.BCSNetPool, n int, change func(*ipam.Holder)) error {
+func (b *bench) fill(ctx context.Context, p *v1.BCSNetPool, n int, change func(*lease.Holder)) error {
 	plan, err := ipam.NewPlan(store.PlanSpec(p))
 	if err != nil {
 		return err
 	}
-	existing := map[netip.Addr]ipam.Lease{}
-	if err := b.filler.Each(ctx, "", func(l ipam.Lease) error { existing[l.Addr] = l; return nil }); err != nil {
+	existing := map[netip.Addr]lease.Lease{}
+	if err := b.filler.Each(ctx, "", func(l lease.Lease) error { existing[l.Addr] = l; return nil }); err != nil {
 		return err
 	}
 	var group errgroup.Group
 	group.SetLimit(64)
-	params := ipam.Params{Pool: p.Name, Bits: plan.Subnet.Bits(), Gateway: plan.Gateway}
+	params := lease.Params{Pool: p.Name, Bits: plan.Subnet.Bits(), Gateway: plan.Gateway}
 	for i, a := range plan.Addresses(true)[:n] {
 		group.Go(func() error {
 			l, ok := existing[a]
 			if !ok {
-				l = ipam.Lease{Addr: a}
+				l = lease.Lease{Addr: a}
 			}
 			h := holder(i, i)
 			h.ContainerID, h.PodName = containerID("fill"+p.Name, i, 0), fmt.Sprintf("fill-7d4b9c6f5d-%05d", i)
@@ -227,7 +228,7 @@ func (b *bench) fill(ctx context.Context, p *v1.BCSNetPool, n int, change func(*
 			if change != nil {
 				change(&h)
 			}
-			next, ok := ipam.Bind(l, params, h, ipam.Retention{}, b.filler.Now())
+			next, ok := lease.Bind(l, params, h, lease.Retention{}, b.filler.Now())
 			if !ok {
 				return nil
 			}

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/gone"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/judge"
 )
 
@@ -40,7 +40,7 @@ func (s *site) kept() time.Duration {
 	if s.hurried {
 		return collectAfter * 4 / 5
 	}
-	return ipam.UsualTermination + gone.Margin/2
+	return lease.UsualTermination + gone.Margin/2
 }
 
 // keep notes until when a container has its address whose pod is no more since a time. Most end before, but whoever holds up

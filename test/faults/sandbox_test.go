@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/judge"
 )
@@ -93,8 +93,8 @@ func (b *sandbox) at(t time.Time) string {
 
 // holds reports whether a lease is the sandbox's. A request without the pod's UID may be held under that of the
 // pod's predecessor until the next one.
-func (b *sandbox) holds(l ipam.Lease) bool {
-	return l.State == ipam.Active && l.ContainerID == b.id && l.PodName == b.pod && (!b.byUID || l.PodUID == b.uid)
+func (b *sandbox) holds(l lease.Lease) bool {
+	return l.State == lease.Active && l.ContainerID == b.id && l.PodName == b.pod && (!b.byUID || l.PodUID == b.uid)
 }
 
 // note writes down that a sandbox took an address, or gave it up, between two times.

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/test/judge"
 )
 
@@ -61,7 +61,7 @@ func (r *round) await(deadline time.Time, when string, want map[netip.Addr]judge
 }
 
 // around tells of the pods whose leases are too many: what is there under their names.
-func (r *round) around(all []ipam.Lease, want map[netip.Addr]judge.Holding) (lines []string) {
+func (r *round) around(all []lease.Lease, want map[netip.Addr]judge.Holding) (lines []string) {
 	for _, leak := range all {
 		if _, wanted := want[leak.Addr]; wanted {
 			continue

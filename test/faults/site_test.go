@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/intercept"
@@ -267,7 +267,7 @@ func host(i int) string { return fmt.Sprintf("10.0.0.%d", 11+i) }
 func node(i int) string { return fmt.Sprintf("node-%d", i) }
 
 // read is what the API server says of an address, asked until it answers.
-func (s *site) read(ctx context.Context, a netip.Addr) (ipam.Lease, error) {
+func (s *site) read(ctx context.Context, a netip.Addr) (lease.Lease, error) {
 	for {
 		limited, cancel := context.WithTimeout(ctx, plugin.Attempt)
 		l, err := s.leases.Get(limited, a)
@@ -276,7 +276,7 @@ func (s *site) read(ctx context.Context, a netip.Addr) (ipam.Lease, error) {
 		case err == nil:
 			return l, nil
 		case errors.Is(err, store.ErrNotFound):
-			return ipam.Lease{Addr: a}, nil
+			return lease.Lease{Addr: a}, nil
 		case !pause(ctx, 50*time.Millisecond):
 			return l, ctx.Err()
 		}
@@ -284,7 +284,7 @@ func (s *site) read(ctx context.Context, a netip.Addr) (ipam.Lease, error) {
 }
 
 // active are all leases that somebody holds.
-func (s *site) active(ctx context.Context) ([]ipam.Lease, error) {
+func (s *site) active(ctx context.Context) ([]lease.Lease, error) {
 	all, err := s.leases.List(ctx, "status.status=Active")
 	return all, err
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
@@ -39,7 +39,7 @@ func newTrail(t *testing.T, cp *controlplane.ControlPlane) *trail {
 }
 
 // add notes a version of an address.
-func (l *trail) add(now ipam.Lease) {
+func (l *trail) add(now lease.Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	fmt.Fprintf(l.out, "%s %s version %d bound %d %s container %.8s of %s (%s) updated %s\n", store.FormatTime(time.Now()),

@@ -17,6 +17,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/plugin"
 )
@@ -143,7 +144,7 @@ func TestTakenForNoClaim(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			l.State, l.Retention, l.Updated = ipam.Reserved, ipam.Retention{Claim: claim, Fixed: true}, time.Now().Add(-ago)
+			l.State, l.Retention, l.Updated = lease.Reserved, lease.Retention{Claim: claim, Fixed: true}, time.Now().Add(-ago)
 			if pod != "" {
 				l.Namespace, l.PodName = "default", pod
 			}
@@ -157,8 +158,8 @@ func TestTakenForNoClaim(t *testing.T) {
 	keep("10.0.75.5", "default/there", "", 0)
 	keep("10.0.75.6", "default/nobody", "", 0)
 	eventually(t, func() error {
-		for address, want := range map[string]ipam.State{
-			"10.0.75.2": ipam.Available, "10.0.75.3": ipam.Reserved, "10.0.75.4": ipam.Reserved, "10.0.75.5": ipam.Reserved, "10.0.75.6": ipam.Available,
+		for address, want := range map[string]lease.State{
+			"10.0.75.2": lease.Available, "10.0.75.3": lease.Reserved, "10.0.75.4": lease.Reserved, "10.0.75.5": lease.Reserved, "10.0.75.6": lease.Available,
 		} {
 			l, err := leases.Get(t.Context(), netip.MustParseAddr(address))
 			if err == nil && l.State != want {
@@ -177,7 +178,7 @@ func TestTakenForNoClaim(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			free, _ := ipam.Free(l, time.Now(), ipam.Change{})
+			free, _ := lease.Free(l, time.Now(), lease.Change{})
 			_, err = leases.Write(t.Context(), free)
 			return err
 		})

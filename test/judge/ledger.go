@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // Ledger is who must have which address now: from the answer to an ADD until its pod is about to give the
@@ -106,11 +106,11 @@ func (l *Ledger) Awaits(a netip.Addr) bool {
 }
 
 // Seen judges one version of one address.
-func (l *Ledger) Seen(now ipam.Lease) {
+func (l *Ledger) Seen(now lease.Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h, held := l.by[now.Addr]
-	own := now.State == ipam.Active && now.ContainerID == h.Container
+	own := now.State == lease.Active && now.ContainerID == h.Container
 	switch {
 	case held && h.awaited:
 		if own {
@@ -130,7 +130,7 @@ func (l *Ledger) Seen(now ipam.Lease) {
 }
 
 // Differences between the leases and what the pods should have.
-func Differences(all []ipam.Lease, want map[netip.Addr]Holding) (wrong []string) {
+func Differences(all []lease.Lease, want map[netip.Addr]Holding) (wrong []string) {
 	found := map[netip.Addr]bool{}
 	for _, l := range all {
 		h, wanted := want[l.Addr]

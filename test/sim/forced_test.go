@@ -3,7 +3,7 @@ package sim_test
 import (
 	"time"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // force deletes a pod by force: its container runs on for a moment, and the next pod of the name begins beside it, on the same host. It
@@ -26,7 +26,7 @@ func (s *slot) force() bool {
 
 // overdue is how much longer than planned the end of a container may take here, where the slot waits for something else. After it, and no
 // sooner, its address may be collected.
-const overdue = ipam.UsualTermination
+const overdue = lease.UsualTermination
 
 // endForced ends the container of a pod that was deleted by force, if the slot has one. del sends its DEL.
 func (s *slot) endForced(del func(b *sandbox, from time.Duration)) {

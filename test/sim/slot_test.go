@@ -11,6 +11,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/judge"
 	"github.com/bcsnet/bcsnet/test/plugin"
@@ -234,8 +235,8 @@ func (s *slot) durable(b *sandbox, began time.Time) {
 
 // holds reports whether a lease is the sandbox's. A request without the pod's UID may be held under that of the
 // pod's predecessor until the next one.
-func (b *sandbox) holds(l ipam.Lease) bool {
-	return l.State == ipam.Active && l.ContainerID == b.id && l.PodName == b.pod && (!b.byUID || l.PodUID == b.uid)
+func (b *sandbox) holds(l lease.Lease) bool {
+	return l.State == lease.Active && l.ContainerID == b.id && l.PodName == b.pod && (!b.byUID || l.PodUID == b.uid)
 }
 
 // patience is for how long a pod may be refused that lives.

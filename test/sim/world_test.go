@@ -13,8 +13,8 @@ import (
 	"time"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/judge"
 	"github.com/bcsnet/bcsnet/test/plugin"
@@ -51,11 +51,11 @@ type world struct {
 	turnedAway       float64
 	restored         time.Time // when its store was put back last
 	forgot           int
-	cutOff           map[int]bool              // hosts
-	clocks           map[int]time.Duration     // of hosts that were set
-	deleted          map[string]map[life]bool  // which replicas answered the DEL of a container
-	last             map[netip.Addr]ipam.Lease // versions of the addresses
-	pace             time.Duration             // between two requests, until overloaded
+	cutOff           map[int]bool               // hosts
+	clocks           map[int]time.Duration      // of hosts that were set
+	deleted          map[string]map[life]bool   // which replicas answered the DEL of a container
+	last             map[netip.Addr]lease.Lease // versions of the addresses
+	pace             time.Duration              // between two requests, until overloaded
 	overloaded, turn time.Time
 	lasting          atomic.Bool   // pods are to live longer
 	staying          atomic.Int32  // more than 0 while some pods are to stay as they are
@@ -76,7 +76,7 @@ func newWorld(ctx context.Context, t testing.TB, p plan) *world {
 	v := judge.NewVerdict()
 	w := &world{
 		plan: p, verdict: v, history: judge.NewHistory(), ledger: judge.NewLedger(v), server: server, ctx: ctx, turnedAway: 0.5, gone: map[int]bool{},
-		cutOff: map[int]bool{}, clocks: map[int]time.Duration{}, deleted: map[string]map[life]bool{}, last: map[netip.Addr]ipam.Lease{}, mishap: make(chan struct{}, maxMishaps), puttingBack: make(chan struct{}, 1), halting: make(chan struct{}, 1),
+		cutOff: map[int]bool{}, clocks: map[int]time.Duration{}, deleted: map[string]map[life]bool{}, last: map[netip.Addr]lease.Lease{}, mishap: make(chan struct{}, maxMishaps), puttingBack: make(chan struct{}, 1), halting: make(chan struct{}, 1),
 	}
 	caller := &http.Client{Transport: &http.Transport{DialContext: w.dial, MaxIdleConnsPerHost: 64}}
 	w.callers = &plugin.Callers{HTTP: caller, Count: v.Count, Delay: delay}
@@ -174,27 +174,27 @@ func (w *world) do(method, path string, body any) (code int, answer map[string]a
 	return resp.StatusCode, answer
 }
 
-func leaseOf(body []byte) (ipam.Lease, error) {
+func leaseOf(body []byte) (lease.Lease, error) {
 	var o v1.BCSNetIP
 	if err := json.Unmarshal(body, &o); err != nil {
-		return ipam.Lease{}, err
+		return lease.Lease{}, err
 	}
 	return store.Lease(&o, false)
 }
 
 // read is what the API server has of an address.
-func (w *world) read(a netip.Addr) ipam.Lease {
+func (w *world) read(a netip.Addr) lease.Lease {
 	_, answer := w.do(http.MethodGet, apis+"bcsnetips/"+ipaddr.ObjectName(a), nil)
 	body, _ := json.Marshal(answer) // it was JSON
 	l, err := leaseOf(body)
 	if err != nil {
-		return ipam.Lease{Addr: a}
+		return lease.Lease{Addr: a}
 	}
 	return l
 }
 
 // active are all leases that somebody holds.
-func (w *world) active() (all []ipam.Lease) {
+func (w *world) active() (all []lease.Lease) {
 	_, answer := w.do(http.MethodGet, apis+"bcsnetips?fieldSelector=status.status%3DActive", nil)
 	body, _ := json.Marshal(answer) // it was JSON
 	var list v1.BCSNetIPList

@@ -3,7 +3,7 @@ package sim_test
 import (
 	"time"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -18,7 +18,7 @@ func (w *world) written(resource string, body []byte, gone bool) {
 		return
 	}
 	if gone {
-		l = ipam.Lease{Addr: l.Addr, Version: l.Version}
+		l = lease.Lease{Addr: l.Addr, Version: l.Version}
 	}
 	w.verdict.Count("written version")
 	w.note("version %d: %s is %s, container %.8s of %s (%s), which began at %s", l.Version, l.Addr, l.State, l.ContainerID, l.Who(), l.PodUID, store.FormatTime(l.StartedAt))
@@ -32,9 +32,9 @@ func (w *world) written(resource string, body []byte, gone bool) {
 	}
 	w.last[l.Addr] = l
 	switch {
-	case l.State == ipam.Active && !l.HeldFinalizer:
+	case l.State == lease.Active && !l.HeldFinalizer:
 		w.verdict.Wrong("%s is held by %s without a finalizer: who deletes its object takes it", l.Addr, l.Who())
-	case !known || l.State != ipam.Active || before.State != ipam.Available || l.ContainerID == "":
+	case !known || l.State != lease.Active || before.State != lease.Available || l.ContainerID == "":
 	case before.Deleting:
 		w.verdict.Wrong("%s was given to container %.8s of %s while its object was being deleted", l.Addr, l.ContainerID, l.Who())
 	case l.Pool == coolPool && anothers(before, l) && l.Updated.Sub(before.Updated) < cooldown:
@@ -44,9 +44,9 @@ func (w *world) written(resource string, body []byte, gone bool) {
 }
 
 // anothers reports whether an address that was released was another pod's: the same one need not wait.
-func anothers(before, now ipam.Lease) bool {
+func anothers(before, now lease.Lease) bool {
 	all := before.History.Entries()
-	return len(all) > 0 && all[0].Holder != "" && all[0].Holder != ipam.PastHolder(now.Who())
+	return len(all) > 0 && all[0].Holder != "" && all[0].Holder != lease.PastHolder(now.Who())
 }
 
 // The addresses of a pool rest for a while.

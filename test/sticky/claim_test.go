@@ -20,6 +20,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -337,16 +338,16 @@ func (w *world) takenTwice(t *testing.T) (givenBack func()) {
 	}
 	eventually(t, "the pool to have its objects", func() error {
 		n := 0
-		err := leases.Each(t.Context(), "spec.pool="+s.pool, func(ipam.Lease) error { n++; return nil })
+		err := leases.Each(t.Context(), "spec.pool="+s.pool, func(lease.Lease) error { n++; return nil })
 		if err == nil && n < 2*replicas {
 			err = fmt.Errorf("%d of %d", n, 2*replicas)
 		}
 		return err
 	})
 	late := 0
-	err = leases.Each(t.Context(), "spec.pool="+s.pool, func(l ipam.Lease) error {
-		change := ipam.Change{Verb: ipam.VerbReserve, By: "claim " + s.namespace + "/" + c.Name, Reason: "preallocated for a size of 2"}
-		next, free := ipam.ReserveFor(l, l.Params, ipam.Retention{Claim: s.namespace + "/" + c.Name, Fixed: true}, leases.Now().Add(20*time.Second), change) // long enough to be seen
+	err = leases.Each(t.Context(), "spec.pool="+s.pool, func(l lease.Lease) error {
+		change := lease.Change{Verb: lease.VerbReserve, By: "claim " + s.namespace + "/" + c.Name, Reason: "preallocated for a size of 2"}
+		next, free := lease.ReserveFor(l, l.Params, lease.Retention{Claim: s.namespace + "/" + c.Name, Fixed: true}, leases.Now().Add(20*time.Second), change) // long enough to be seen
 		if !free || late == 2 {
 			return nil
 		}

@@ -10,12 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // Change is what goes into the history of addresses that the user changes.
-func (s *App) Change(ctx context.Context, verb, reason string) ipam.Change {
-	return ipam.Change{Verb: verb, By: s.Author(ctx), Reason: reason}
+func (s *App) Change(ctx context.Context, verb, reason string) lease.Change {
+	return lease.Change{Verb: verb, By: s.Author(ctx), Reason: reason}
 }
 
 // AddReason adds --reason, which goes into the history of addresses.

@@ -13,23 +13,24 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // GiveUp gives addresses up, prints those that were, as they were before, and says what was not done. done is the word
 // for it, then says more about them; it may be nil.
-func GiveUp(ctx context.Context, s *app.App, leases *store.Client, o *printer.Output, held []ipam.Lease, done, reason string, then func([]ipam.Lease)) error {
-	change := ipam.Change{}
+func GiveUp(ctx context.Context, s *app.App, leases *store.Client, o *printer.Output, held []lease.Lease, done, reason string, then func([]lease.Lease)) error {
+	change := lease.Change{}
 	if s.DryRun != app.DryRunClient && len(held) > 0 {
-		change = s.Change(ctx, ipam.VerbRelease, reason)
+		change = s.Change(ctx, lease.VerbRelease, reason)
 	}
-	failed := resource.InBulk(ctx, s, held, done, func(_ int, l ipam.Lease) error {
+	failed := resource.InBulk(ctx, s, held, done, func(_ int, l lease.Lease) error {
 		if s.DryRun == app.DryRunClient {
 			return nil
 		}
 		return giveUpOne(ctx, s, leases, l, change)
 	})
-	var given []ipam.Lease
+	var given []lease.Lease
 	for i, l := range held {
 		if failed[i] == nil {
 			given = append(given, l)
@@ -47,7 +48,7 @@ func GiveUp(ctx context.Context, s *app.App, leases *store.Client, o *printer.Ou
 
 // WarnRefill says of which claims that lose kept addresses the controller takes others at once, because they take
 // theirs before pods ask. Claims that are no more, or not for one's eyes, are passed over.
-func WarnRefill(ctx context.Context, s *app.App, held []ipam.Lease) {
+func WarnRefill(ctx context.Context, s *app.App, held []lease.Lease) {
 	lose := map[string]bool{}
 	for _, l := range held {
 		if l.IsRetained() {
@@ -81,11 +82,11 @@ func WarnRefill(ctx context.Context, s *app.App, held []ipam.Lease) {
 }
 
 // giveUpOne releases an address that is held, or frees one that is kept, unless that has changed since it was read.
-func giveUpOne(ctx context.Context, s *app.App, leases *store.Client, was ipam.Lease, c ipam.Change) error {
-	give, still := allocator.ReleaseLease, func(now ipam.Lease) bool { return sameHolder(now, was) }
-	if was.State == ipam.Reserved {
-		give, still = allocator.FreeLease, func(now ipam.Lease) bool {
-			return now.State == ipam.Reserved && now.Claim == was.Claim && now.Updated.Equal(was.Updated)
+func giveUpOne(ctx context.Context, s *app.App, leases *store.Client, was lease.Lease, c lease.Change) error {
+	give, still := allocator.ReleaseLease, func(now lease.Lease) bool { return sameHolder(now, was) }
+	if was.State == lease.Reserved {
+		give, still = allocator.FreeLease, func(now lease.Lease) bool {
+			return now.State == lease.Reserved && now.Claim == was.Claim && now.Updated.Equal(was.Updated)
 		}
 	}
 	gone, err := give(ctx, leases, was, c, still)
@@ -96,23 +97,23 @@ func giveUpOne(ctx context.Context, s *app.App, leases *store.Client, was ipam.L
 }
 
 // sameHolder says whether an address is held as it was when it was looked at.
-func sameHolder(now, then ipam.Lease) bool {
+func sameHolder(now, then lease.Lease) bool {
 	return now.State == then.State && now.ContainerID == then.ContainerID && now.PodUID == then.PodUID &&
 		now.Owner == then.Owner && now.StartedAt.Equal(then.StartedAt)
 }
 
 // changedMeanwhile says why an address was left alone: it is free, or somebody else has got it meanwhile.
-func changedMeanwhile(ctx context.Context, s *app.App, leases *store.Client, was ipam.Lease) error {
+func changedMeanwhile(ctx context.Context, s *app.App, leases *store.Client, was lease.Lease) error {
 	now, err := resource.ReadAddresses(ctx, s, leases, []netip.Addr{was.Addr})
 	switch {
 	case err != nil:
 		return err
-	case now[0].State == ipam.Available:
+	case now[0].State == lease.Available:
 		return nil
-	case was.State == ipam.Reserved:
+	case was.State == lease.Reserved:
 		return app.Refuse(app.ReasonLeaseChanged, "it is not kept for claim %s any more", was.Claim).
 			WithHint("see who has it now: bcsnetctl ip describe %s", was.Addr)
-	case now[0].State == ipam.Reserved:
+	case now[0].State == lease.Reserved:
 		return app.Refuse(app.ReasonLeaseChanged, "%s gave it up meanwhile, and it is reserved now", was.Who()).
 			WithHint("see why: bcsnetctl ip describe %s", was.Addr)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -50,7 +51,7 @@ func (v *SetAside) Run(ctx context.Context) error {
 }
 
 // check refuses, before anything is written, what cannot be done. It returns the addresses to change.
-func (v *SetAside) check(x *ipam.Index, all []ipam.Lease) (todo []ipam.Lease, err error) {
+func (v *SetAside) check(x *ipam.Index, all []lease.Lease) (todo []lease.Lease, err error) {
 	var failed app.Several
 	var outside, same []netip.Addr
 	var why *ipam.Refusal
@@ -59,7 +60,7 @@ func (v *SetAside) check(x *ipam.Index, all []ipam.Lease) (todo []ipam.Lease, er
 		switch {
 		case pool.Name == "" && (v.Reserve || l.Version == 0):
 			outside, why = append(outside, l.Addr), refusal
-		case l.State == ipam.Active:
+		case l.State == lease.Active:
 			failed = append(failed, v.inUse(l))
 		case l.IsRetained():
 			failed = append(failed, resource.RetainedByClaim(l))
@@ -68,10 +69,10 @@ func (v *SetAside) check(x *ipam.Index, all []ipam.Lease) (todo []ipam.Lease, er
 		case v.Reserve && pool.Terminating:
 			failed = append(failed, app.Refuse(app.ReasonPoolTerminating, "address %s is in pool %s, which is being deleted", l.Addr, pool.Name).
 				WithHint("see what it waits for: bcsnetctl pool describe %s", pool.Name))
-		case v.Reserve && l.State == ipam.Available && x.Rebuilding(pool.Name) != "":
+		case v.Reserve && l.State == lease.Available && x.Rebuilding(pool.Name) != "":
 			failed = append(failed, app.Refuse(ipam.ReasonPoolRebuilding, "address %s is in pool %s, which is being rebuilt after its leases were lost, %s",
 				l.Addr, pool.Name, x.Rebuilding(pool.Name)).WithHint("try again then; see: bcsnetctl pool describe %s", pool.Name))
-		case (l.State == ipam.Reserved) == v.Reserve:
+		case (l.State == lease.Reserved) == v.Reserve:
 			same = append(same, l.Addr)
 		default:
 			todo = append(todo, l)
@@ -105,7 +106,7 @@ func NoPool(outside []netip.Addr, why *ipam.Refusal) app.Several {
 	}
 }
 
-func (v *SetAside) inUse(l ipam.Lease) error {
+func (v *SetAside) inUse(l lease.Lease) error {
 	if v.Reserve {
 		return app.Refuse(ipam.ReasonAddressInUse, "address %s of pool %s is held by %s", l.Addr, l.Pool, l.Where()).
 			WithHint("see what would free it: bcsnetctl ip describe %s", l.Addr)
@@ -114,18 +115,18 @@ func (v *SetAside) inUse(l ipam.Lease) error {
 		WithHint("to take it away: bcsnetctl ip release %s", l.Addr)
 }
 
-func (v *SetAside) write(ctx context.Context, x *ipam.Index, leases *store.Client, todo []ipam.Lease) error {
-	verb := ipam.VerbReserve
+func (v *SetAside) write(ctx context.Context, x *ipam.Index, leases *store.Client, todo []lease.Lease) error {
+	verb := lease.VerbReserve
 	if !v.Reserve {
-		verb = ipam.VerbUnreserve
+		verb = lease.VerbUnreserve
 	}
-	change := ipam.Change{Verb: verb, Reason: v.Reason}
+	change := lease.Change{Verb: verb, Reason: v.Reason}
 	if v.DryRun != app.DryRunClient && len(todo) > 0 {
 		change = v.Change(ctx, verb, v.Reason)
 		change.By = cmp.Or(v.By, change.By)
 	}
-	changed := make([]ipam.Lease, len(todo))
-	failed := resource.InBulk(ctx, v.App, todo, v.done(), func(i int, l ipam.Lease) (err error) {
+	changed := make([]lease.Lease, len(todo))
+	failed := resource.InBulk(ctx, v.App, todo, v.done(), func(i int, l lease.Lease) (err error) {
 		if v.Reserve {
 			changed[i], err = v.set(ctx, x, leases, l, change)
 		} else {
@@ -133,7 +134,7 @@ func (v *SetAside) write(ctx context.Context, x *ipam.Index, leases *store.Clien
 		}
 		return err
 	})
-	var stored []ipam.Lease
+	var stored []lease.Lease
 	var addrs []netip.Addr
 	for i, l := range changed {
 		if failed[i] == nil {
@@ -159,14 +160,14 @@ func (v *SetAside) done() string {
 }
 
 // set sets one address aside.
-func (v *SetAside) set(ctx context.Context, x *ipam.Index, leases *store.Client, l ipam.Lease, c ipam.Change) (ipam.Lease, error) {
+func (v *SetAside) set(ctx context.Context, x *ipam.Index, leases *store.Client, l lease.Lease, c lease.Change) (lease.Lease, error) {
 	pool, _ := x.Candidate(l.Addr, v.Now())
 	if v.DryRun == app.DryRunClient {
-		next, _ := ipam.Reserve(l, pool.Params(), leases.Now(), c) // check has seen that it can be
+		next, _ := lease.Reserve(l, pool.Params(), leases.Now(), c) // check has seen that it can be
 		return next, nil
 	}
 	now, reserved, err := allocator.ReserveLease(ctx, leases, l, pool.Params(), c)
-	if err != nil || reserved || now.State == ipam.Reserved {
+	if err != nil || reserved || now.State == lease.Reserved {
 		return now, err
 	}
 	if now.Deleting {
@@ -176,13 +177,13 @@ func (v *SetAside) set(ctx context.Context, x *ipam.Index, leases *store.Client,
 }
 
 // unset has one address handed out again, unless somebody else was faster.
-func (v *SetAside) unset(ctx context.Context, leases *store.Client, l ipam.Lease, c ipam.Change) (ipam.Lease, error) {
-	next, _ := ipam.Release(l, leases.Now(), c)
+func (v *SetAside) unset(ctx context.Context, leases *store.Client, l lease.Lease, c lease.Change) (lease.Lease, error) {
+	next, _ := lease.Release(l, leases.Now(), c)
 	if v.DryRun == app.DryRunClient {
 		return next, nil
 	}
-	released, err := allocator.ReleaseLease(ctx, leases, l, c, func(now ipam.Lease) bool {
-		return now.State == ipam.Reserved && now.Updated.Equal(l.Updated)
+	released, err := allocator.ReleaseLease(ctx, leases, l, c, func(now lease.Lease) bool {
+		return now.State == lease.Reserved && now.Updated.Equal(l.Updated)
 	})
 	if err == nil && !released {
 		err = app.Refuse(app.ReasonLeaseChanged, "%s was not unreserved: it has changed hands meanwhile", l.Addr).

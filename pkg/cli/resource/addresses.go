@@ -14,6 +14,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -68,14 +69,14 @@ func AddressesOf(entries []Entry) []netip.Addr {
 }
 
 // ReadAddresses reads addresses as they are now. One that has no object is free, of version 0.
-func ReadAddresses(ctx context.Context, s *app.App, leases *store.Client, addrs []netip.Addr) ([]ipam.Lease, error) {
-	out := make([]ipam.Lease, len(addrs))
+func ReadAddresses(ctx context.Context, s *app.App, leases *store.Client, addrs []netip.Addr) ([]lease.Lease, error) {
+	out := make([]lease.Lease, len(addrs))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(AtOnce)
 	for i, a := range addrs {
 		group.Go(func() (err error) {
 			if out[i], err = leases.Get(ctx, a); errors.Is(err, store.ErrNotFound) && !NoSuchResource(err) {
-				out[i], err = ipam.Lease{Addr: a}, nil
+				out[i], err = lease.Lease{Addr: a}, nil
 			}
 			return err
 		})
@@ -85,7 +86,7 @@ func ReadAddresses(ctx context.Context, s *app.App, leases *store.Client, addrs 
 
 // TakenOnly selects the addresses that are in use or reserved.
 func TakenOnly() Selectors {
-	return Selectors{Fields: "status.status!=" + ipam.Available.String()}
+	return Selectors{Fields: "status.status!=" + lease.Available.String()}
 }
 
 // PoolPlans is an index of all pools: it knows which pool serves an address. Where pools overlap, that follows
@@ -104,7 +105,7 @@ func PoolPlans(ctx context.Context, s *app.App) (*ipam.Index, error) {
 		if len(x.Overlaps(p.Name)) == 0 {
 			continue
 		}
-		held, err := HeldLeases(ctx, s, LeaseQuery{Pool: p.Name, Selectors: TakenOnly()}, func(ipam.Lease) bool { return true })
+		held, err := HeldLeases(ctx, s, LeaseQuery{Pool: p.Name, Selectors: TakenOnly()}, func(lease.Lease) bool { return true })
 		if err != nil {
 			return nil, err
 		}

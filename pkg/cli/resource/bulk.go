@@ -17,11 +17,12 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // InBulk changes addresses, several at once, and keeps what became of each. Once the user interrupts,
 // no further change begins. done is what becomes of the addresses.
-func InBulk(ctx context.Context, s *app.App, leases []ipam.Lease, done string, do func(int, ipam.Lease) error) []error {
+func InBulk(ctx context.Context, s *app.App, leases []lease.Lease, done string, do func(int, lease.Lease) error) []error {
 	OutlivePipes()
 	failed := make([]error, len(leases))
 	var changed atomic.Int64
@@ -87,7 +88,7 @@ func NoneDone(s *app.App, n int, done string, failed app.Several) error {
 
 // Unfinished is the error for addresses of which some were not changed; nil when all were. done is what
 // was to become of them.
-func Unfinished(ctx context.Context, done string, leases []ipam.Lease, failed []error) error {
+func Unfinished(ctx context.Context, done string, leases []lease.Lease, failed []error) error {
 	var left []netip.Addr
 	var first error
 	for i, err := range failed {

@@ -10,8 +10,8 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // OwnerText names the workload of a claim, or by what pods use it that has none.
@@ -98,7 +98,7 @@ func ManagedClaim(c Claim) *app.Failure {
 }
 
 // PodText names the pod that has an address, or had it last.
-func PodText(l ipam.Lease) string {
+func PodText(l lease.Lease) string {
 	if l.PodName == "" {
 		return ""
 	}

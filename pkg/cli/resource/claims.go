@@ -18,6 +18,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -170,13 +171,13 @@ func (c *Claims) unknown(ctx context.Context, key types.NamespacedName) error {
 }
 
 // LeasesOfClaim are the addresses of a claim, in order.
-func LeasesOfClaim(ctx context.Context, s *app.App, claim string) ([]ipam.Lease, error) {
-	return HeldLeases(ctx, s, LeaseQuery{Claim: claim}, func(l ipam.Lease) bool { return l.State != ipam.Available })
+func LeasesOfClaim(ctx context.Context, s *app.App, claim string) ([]lease.Lease, error) {
+	return HeldLeases(ctx, s, LeaseQuery{Claim: claim}, func(l lease.Lease) bool { return l.State != lease.Available })
 }
 
 // ClaimsOfLeases reads the claims that leases name, by namespace/name. One that is not there, or cannot be read, is left
 // out: what the addresses say of it remains.
-func ClaimsOfLeases(ctx context.Context, s *app.App, leases []ipam.Lease) map[string]*v1.BCSNetIPClaim {
+func ClaimsOfLeases(ctx context.Context, s *app.App, leases []lease.Lease) map[string]*v1.BCSNetIPClaim {
 	found := map[string]*v1.BCSNetIPClaim{}
 	var api *Claims
 	for _, l := range leases {

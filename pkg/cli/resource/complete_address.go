@@ -9,14 +9,14 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // maxOffered is how many addresses one press of the tab key offers.
 const maxOffered = 200
 
 // CompleteAddresses offers addresses of the given states that are not named yet, with who holds them.
-func CompleteAddresses(s *app.App, states ...ipam.State) app.Completer {
+func CompleteAddresses(s *app.App, states ...lease.State) app.Completer {
 	var queries []LeaseQuery
 	for _, state := range states {
 		queries = append(queries, LeaseQuery{Status: state.String()})
@@ -50,8 +50,8 @@ func CompleteLeases(s *app.App, queries ...LeaseQuery) app.Completer {
 }
 
 // leaseInShort says in a few words who has an address.
-func leaseInShort(l ipam.Lease) string {
-	if l.State == ipam.Active {
+func leaseInShort(l lease.Lease) string {
+	if l.State == lease.Active {
 		return l.Where()
 	}
 	text := "reserved"
@@ -65,9 +65,9 @@ func leaseInShort(l ipam.Lease) string {
 }
 
 // Reservation is by whom and why a reserved address was set aside, as far as its history tells.
-func Reservation(l ipam.Lease) ipam.Change {
-	if past := l.History.Entries(); l.State == ipam.Reserved && len(past) > 0 && past[0].Verb == ipam.VerbReserve {
+func Reservation(l lease.Lease) lease.Change {
+	if past := l.History.Entries(); l.State == lease.Reserved && len(past) > 0 && past[0].Verb == lease.VerbReserve {
 		return past[0].Change
 	}
-	return ipam.Change{}
+	return lease.Change{}
 }

@@ -12,11 +12,12 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // CoolingIn says whether a free address of a pool rests at a time.
-func CoolingIn(p ipam.Pool, l ipam.Lease, now time.Time) bool {
+func CoolingIn(p ipam.Pool, l lease.Lease, now time.Time) bool {
 	return l.CoolsUntil(p.Cooldown).After(now) && UsableOf(p).Contains(l.Addr)
 }
 
@@ -43,18 +44,18 @@ func NewCooldowns(ctx context.Context, s *app.App) *Cooldowns {
 }
 
 // Has reports whether an address rests. Of a nil Cooldowns none does.
-func (r *Cooldowns) Has(l ipam.Lease) bool { return r != nil && CoolingIn(r.pools[l.Pool], l, r.now) }
+func (r *Cooldowns) Has(l lease.Lease) bool { return r != nil && CoolingIn(r.pools[l.Pool], l, r.now) }
 
 // stateCooling stands in lists for an address that is Available and rests.
 const stateCooling = "Cooling"
 
 // In replaces the status of addresses that rest.
-func (r *Cooldowns) In(columns []printer.Column[ipam.Lease]) []printer.Column[ipam.Lease] {
+func (r *Cooldowns) In(columns []printer.Column[lease.Lease]) []printer.Column[lease.Lease] {
 	for i, c := range columns {
 		if c.Name != "STATUS" {
 			continue
 		}
-		columns[i].Cell = func(l ipam.Lease) string {
+		columns[i].Cell = func(l lease.Lease) string {
 			if r.Has(l) {
 				return stateCooling
 			}

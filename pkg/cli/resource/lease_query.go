@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // LeaseQuery says which addresses to show.
@@ -47,8 +47,8 @@ func (q *LeaseQuery) Validate() error {
 		q.Host = a.String()
 	}
 	if q.Status != "" {
-		states := []ipam.State{ipam.Available, ipam.Active, ipam.Reserved}
-		i := slices.IndexFunc(states, func(s ipam.State) bool { return strings.EqualFold(s.String(), q.Status) })
+		states := []lease.State{lease.Available, lease.Active, lease.Reserved}
+		i := slices.IndexFunc(states, func(s lease.State) bool { return strings.EqualFold(s.String(), q.Status) })
 		if i < 0 {
 			return app.Usagef("--status %q is not Available, Active or Reserved", q.Status)
 		}

@@ -10,14 +10,14 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // LeaseRow is an address in a list. Its object comes along where it is printed, as text where that can be
 // made at once, and what it is sorted by where that is asked for.
 type LeaseRow struct {
-	*ipam.Lease
+	*lease.Lease
 	Object *unstructured.Unstructured
 	Text   []byte
 	Key    *printer.SortKey
@@ -33,7 +33,7 @@ func (q *LeaseQuery) Each(ctx context.Context, s *app.App, objects bool, fn func
 	if err != nil {
 		return err
 	}
-	return Explain(s, leases.EachLabelled(ctx, q.Selector(), q.Labels, func(l ipam.Lease) error {
+	return Explain(s, leases.EachLabelled(ctx, q.Selector(), q.Labels, func(l lease.Lease) error {
 		l.PodUID, l.Superseded = "", nil // no table shows these, and many leases may wait
 		if !q.Rests.Has(l) {
 			l.History = ""
@@ -82,7 +82,7 @@ func WithObject(r LeaseRow) (LeaseRow, error) {
 }
 
 // LeaseSortKey is what an address is sorted by.
-func LeaseSortKey(s *printer.SortBy, l ipam.Lease) (printer.SortKey, error) {
+func LeaseSortKey(s *printer.SortBy, l lease.Lease) (printer.SortKey, error) {
 	r, err := WithObject(LeaseRow{Lease: &l})
 	if err != nil {
 		return printer.SortKey{}, err

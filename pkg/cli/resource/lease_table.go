@@ -9,12 +9,12 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // PrintLeases prints addresses as a table, or as the objects that they are.
-func PrintLeases(s *app.App, o *printer.Output, columns []printer.Column[ipam.Lease], leases []ipam.Lease) error {
+func PrintLeases(s *app.App, o *printer.Output, columns []printer.Column[lease.Lease], leases []lease.Lease) error {
 	if o.Printer == nil {
 		return printer.NewTable(o, columns).Write(s.Out, leases)
 	}
@@ -32,22 +32,22 @@ func PrintLeases(s *app.App, o *printer.Output, columns []printer.Column[ipam.Le
 }
 
 // LeaseColumns returns the columns of a list of addresses; a list of leases leaves out the status.
-func LeaseColumns(s *app.App, status bool) []printer.Column[ipam.Lease] {
-	columns := []printer.Column[ipam.Lease]{
-		{Name: "ADDRESS", Least: 15, Cell: func(l ipam.Lease) string { return l.Addr.String() }},
-		{Name: "POOL", Least: 12, Cell: func(l ipam.Lease) string { return l.Pool }},
+func LeaseColumns(s *app.App, status bool) []printer.Column[lease.Lease] {
+	columns := []printer.Column[lease.Lease]{
+		{Name: "ADDRESS", Least: 15, Cell: func(l lease.Lease) string { return l.Addr.String() }},
+		{Name: "POOL", Least: 12, Cell: func(l lease.Lease) string { return l.Pool }},
 		{Name: "STATUS", Least: 9, Cell: StatusText},
-		{Name: "HOST", Least: 15, Cell: func(l ipam.Lease) string { return AddrText(l.Host) }},
-		{Name: "NAMESPACE", Least: 16, Cell: func(l ipam.Lease) string { return l.Namespace }},
+		{Name: "HOST", Least: 15, Cell: func(l lease.Lease) string { return AddrText(l.Host) }},
+		{Name: "NAMESPACE", Least: 16, Cell: func(l lease.Lease) string { return l.Namespace }},
 		{Name: "POD", Least: 32, Cell: HolderText},
-		{Name: "IF", Least: 4, Cell: func(l ipam.Lease) string { return printers.EscapeTerminal(l.IfName) }},
-		{Name: "CONTAINER", Wide: true, Least: 12, Cell: func(l ipam.Lease) string { return printers.EscapeTerminal(l.ContainerID) }},
-		{Name: "GATEWAY", Wide: true, Least: 15, Cell: func(l ipam.Lease) string { return AddrText(l.Gateway) }},
-		{Name: "CLAIM", Wide: true, Least: 16, Cell: func(l ipam.Lease) string { return l.Claim }},
-		{Name: "AGE", Cell: func(l ipam.Lease) string { return s.Age(l.Updated) }},
+		{Name: "IF", Least: 4, Cell: func(l lease.Lease) string { return printers.EscapeTerminal(l.IfName) }},
+		{Name: "CONTAINER", Wide: true, Least: 12, Cell: func(l lease.Lease) string { return printers.EscapeTerminal(l.ContainerID) }},
+		{Name: "GATEWAY", Wide: true, Least: 15, Cell: func(l lease.Lease) string { return AddrText(l.Gateway) }},
+		{Name: "CLAIM", Wide: true, Least: 16, Cell: func(l lease.Lease) string { return l.Claim }},
+		{Name: "AGE", Cell: func(l lease.Lease) string { return s.Age(l.Updated) }},
 	}
 	if !status {
-		columns = slices.DeleteFunc(columns, func(c printer.Column[ipam.Lease]) bool { return c.Name == "STATUS" })
+		columns = slices.DeleteFunc(columns, func(c printer.Column[lease.Lease]) bool { return c.Name == "STATUS" })
 	}
 	return columns
 }

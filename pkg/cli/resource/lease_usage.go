@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // HeldAddr is what is counted of an address in use: there may be many.
@@ -21,7 +21,7 @@ type HeldAddr struct {
 }
 
 // HeldAddrOf returns what a lease adds to the usage of its holder.
-func HeldAddrOf(l ipam.Lease) HeldAddr {
+func HeldAddrOf(l lease.Lease) HeldAddr {
 	return HeldAddr{Host: l.Host, pool: l.Pool, Pod: types.NamespacedName{Namespace: l.Namespace, Name: l.PodName}, since: l.Updated}
 }
 
@@ -58,7 +58,7 @@ func (h LeaseUsage[K]) Add(who K, u HeldAddr) {
 }
 
 // PerHost says where addresses are: "2 on 10.0.0.11, 1 on 10.0.0.12".
-func PerHost(held []ipam.Lease) string {
+func PerHost(held []lease.Lease) string {
 	by := map[netip.Addr]int{}
 	var hosts []netip.Addr
 	for _, l := range held {

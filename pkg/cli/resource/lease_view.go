@@ -6,13 +6,13 @@ import (
 
 	"k8s.io/cli-runtime/pkg/printers"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // LeaseObject returns an address and who has it as a part of an object that is a view.
-func LeaseObject(l ipam.Lease) map[string]any {
+func LeaseObject(l lease.Lease) map[string]any {
 	o := map[string]any{"address": l.Addr.String(), "state": l.State.String()}
-	if l.State == ipam.Active {
+	if l.State == lease.Active {
 		o["holder"] = l.Who()
 		if l.Host.IsValid() {
 			o["host"] = l.Host.String()
@@ -22,14 +22,14 @@ func LeaseObject(l ipam.Lease) map[string]any {
 }
 
 // HeldBy says who has addresses: "10.0.0.20 (default/web-0 on 10.0.0.11)".
-func HeldBy(held []ipam.Lease) []string {
+func HeldBy(held []lease.Lease) []string {
 	var out []string
 	for _, l := range held {
 		who := "reserved"
 		switch {
-		case l.State == ipam.Active && l.Host.IsValid():
+		case l.State == lease.Active && l.Host.IsValid():
 			who = printers.EscapeTerminal(l.Who()) + " on " + l.Host.String()
-		case l.State == ipam.Active:
+		case l.State == lease.Active:
 			who = printers.EscapeTerminal(l.Who())
 		}
 		out = append(out, fmt.Sprintf("%s (%s)", l.Addr, who))

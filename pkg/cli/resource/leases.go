@@ -12,38 +12,38 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // ReadLease reads a lease from an object as the API server has it.
-func ReadLease(u *unstructured.Unstructured) (ipam.Lease, error) {
+func ReadLease(u *unstructured.Unstructured) (lease.Lease, error) {
 	var o v1.BCSNetIP
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &o); err != nil {
-		return ipam.Lease{}, fmt.Errorf("address %s cannot be read: %w", u.GetName(), err)
+		return lease.Lease{}, fmt.Errorf("address %s cannot be read: %w", u.GetName(), err)
 	}
 	return store.Lease(&o, false)
 }
 
 // HeldLeases are the addresses that the query finds and match takes, in order.
-func HeldLeases(ctx context.Context, s *app.App, q LeaseQuery, match func(ipam.Lease) bool) ([]ipam.Lease, error) {
+func HeldLeases(ctx context.Context, s *app.App, q LeaseQuery, match func(lease.Lease) bool) ([]lease.Lease, error) {
 	leases, err := s.Leases()
 	if err != nil {
 		return nil, err
 	}
-	var out []ipam.Lease
-	err = leases.Each(ctx, q.Selector(), func(l ipam.Lease) error {
+	var out []lease.Lease
+	err = leases.Each(ctx, q.Selector(), func(l lease.Lease) error {
 		if match(l) {
 			out = append(out, l)
 		}
 		return nil
 	})
-	slices.SortFunc(out, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
+	slices.SortFunc(out, func(a, b lease.Lease) int { return a.Addr.Compare(b.Addr) })
 	return out, Explain(s, err)
 }
 
 // HolderText is the pod, or the owner where that is no pod.
-func HolderText(l ipam.Lease) string {
+func HolderText(l lease.Lease) string {
 	if l.Owner != "" {
 		return fmt.Sprintf("%s (owner)", printers.EscapeTerminal(l.Owner))
 	}
@@ -59,11 +59,11 @@ func AddrText(a netip.Addr) string {
 }
 
 // LeasesHeldIn reads the addresses of pools that match takes, in order; of all pools where none is named.
-func LeasesHeldIn(ctx context.Context, s *app.App, names []string, match func(ipam.Lease) bool) ([]ipam.Lease, error) {
+func LeasesHeldIn(ctx context.Context, s *app.App, names []string, match func(lease.Lease) bool) ([]lease.Lease, error) {
 	if len(names) == 0 {
 		return HeldLeases(ctx, s, LeaseQuery{}, match)
 	}
-	var all []ipam.Lease
+	var all []lease.Lease
 	for _, name := range names {
 		held, err := HeldLeases(ctx, s, LeaseQuery{Pool: name}, match)
 		if err != nil {

@@ -15,12 +15,12 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/gone"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // LivePods names the pods among the holders that exist and have not ended.
-func LivePods(ctx context.Context, s *app.App, held []ipam.Lease) ([]string, error) {
+func LivePods(ctx context.Context, s *app.App, held []lease.Lease) ([]string, error) {
 	states, failed := PodStates(ctx, s, held)
 	var names []string
 	for i, l := range held {
@@ -48,7 +48,7 @@ type PodState struct {
 }
 
 // PodStates reads the pods of leases; one that cannot be read has an error.
-func PodStates(ctx context.Context, s *app.App, leases []ipam.Lease) ([]PodState, []error) {
+func PodStates(ctx context.Context, s *app.App, leases []lease.Lease) ([]PodState, []error) {
 	states, failed := make([]PodState, len(leases)), make([]error, len(leases))
 	pods := make([]LivePod, len(leases))
 	var group errgroup.Group
@@ -73,10 +73,10 @@ func PodStates(ctx context.Context, s *app.App, leases []ipam.Lease) ([]PodState
 }
 
 // OfPod reports whether a lease is in use by a pod.
-func OfPod(l ipam.Lease) bool { return l.State == ipam.Active && l.PodName != "" && l.Owner == "" }
+func OfPod(l lease.Lease) bool { return l.State == lease.Active && l.PodName != "" && l.Owner == "" }
 
 // podStateOf asks package gone about a lease. This is one look: what was so before, the pod itself has to tell.
-func podStateOf(ctx context.Context, s *app.App, l ipam.Lease, pod LivePod, nodes func() ([]Node, error)) (PodState, error) {
+func podStateOf(ctx context.Context, s *app.App, l lease.Lease, pod LivePod, nodes func() ([]Node, error)) (PodState, error) {
 	leases, err := s.Leases()
 	if err != nil {
 		return PodState{}, err
@@ -114,7 +114,7 @@ func podStateOf(ctx context.Context, s *app.App, l ipam.Lease, pod LivePod, node
 }
 
 // presence says how a pod is that has an address.
-func presence(l ipam.Lease, pod LivePod) string {
+func presence(l lease.Lease, pod LivePod) string {
 	switch {
 	case pod.Deleting:
 		return "is being deleted"
@@ -125,16 +125,16 @@ func presence(l ipam.Lease, pod LivePod) string {
 }
 
 // sameName finds the leases that name the pod of a lease, where it matters which of them came last.
-func sameName(ctx context.Context, s *app.App, l ipam.Lease, pod *workload.Pod) (gone.Others, error) {
-	var all []ipam.Lease
+func sameName(ctx context.Context, s *app.App, l lease.Lease, pod *workload.Pod) (gone.Others, error) {
+	var all []lease.Lease
 	if pod != nil && l.PodUID != "" && pod.UID != l.PodUID {
 		var err error
-		all, err = HeldLeases(ctx, s, LeaseQuery{Namespace: l.Namespace, Pod: l.PodName}, func(o ipam.Lease) bool { return o.State == ipam.Active })
+		all, err = HeldLeases(ctx, s, LeaseQuery{Namespace: l.Namespace, Pod: l.PodName}, func(o lease.Lease) bool { return o.State == lease.Active })
 		if err != nil {
 			return nil, err
 		}
 	}
-	return func(ipam.Lease, string) []ipam.Lease { return all }, nil
+	return func(lease.Lease, string) []lease.Lease { return all }, nil
 }
 
 // LivePod holds a pod as the API server has it, with what its status says of its phase; without one where there is none.
@@ -144,7 +144,7 @@ type LivePod struct {
 }
 
 // ReadPod reads the pod of a lease from the API server.
-func ReadPod(ctx context.Context, s *app.App, l ipam.Lease) (LivePod, error) {
+func ReadPod(ctx context.Context, s *app.App, l lease.Lease) (LivePod, error) {
 	c, err := s.Dynamic()
 	if err != nil {
 		return LivePod{}, err

@@ -5,14 +5,14 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // StatusRetained stands in lists for an address that is Reserved because a claim keeps it, and not set aside by hand.
 const StatusRetained = "Kept"
 
 // StatusText returns the state of an address as lists show it.
-func StatusText(l ipam.Lease) string {
+func StatusText(l lease.Lease) string {
 	if l.IsRetained() {
 		return StatusRetained
 	}
@@ -21,16 +21,16 @@ func StatusText(l ipam.Lease) string {
 
 // Retained finds the addresses that claims keep and no pod has.
 func Retained() LeaseQuery {
-	return LeaseQuery{Status: ipam.Reserved.String(), Selectors: Selectors{Fields: "status.claim!="}}
+	return LeaseQuery{Status: lease.Reserved.String(), Selectors: Selectors{Fields: "status.claim!="}}
 }
 
 // SetAside finds the addresses that people set aside.
 func SetAside() LeaseQuery {
-	return LeaseQuery{Status: ipam.Reserved.String(), Selectors: Selectors{Fields: "status.claim="}}
+	return LeaseQuery{Status: lease.Reserved.String(), Selectors: Selectors{Fields: "status.claim="}}
 }
 
 // RetainedText says for what an address is kept.
-func RetainedText(l ipam.Lease) string {
+func RetainedText(l lease.Lease) string {
 	text := "claim " + l.Claim + " keeps it"
 	if l.PodPrimaryKey != "" {
 		text += " for " + l.PodPrimaryKey
@@ -39,7 +39,7 @@ func RetainedText(l ipam.Lease) string {
 }
 
 // ClaimHolder is who keeps a reserved address; empty for one that was set aside by hand.
-func ClaimHolder(l ipam.Lease) string {
+func ClaimHolder(l lease.Lease) string {
 	if !l.IsRetained() {
 		return ""
 	}
@@ -47,14 +47,14 @@ func ClaimHolder(l ipam.Lease) string {
 }
 
 // RetainedByClaim is the error for an address that was to be set aside, or handed out again, and that a claim keeps.
-func RetainedByClaim(l ipam.Lease) *app.Failure {
+func RetainedByClaim(l lease.Lease) *app.Failure {
 	return app.Refuse(app.ReasonAddressKept, "address %s of pool %s is reserved, not by hand: %s", l.Addr, l.Pool, RetainedText(l)).
 		WithHint("to give it back to its pool: bcsnetctl ip release %s", l.Addr)
 }
 
 // StayRetained says how many of the addresses that were released from their holders stay with their claims; empty when
 // none does.
-func StayRetained(released []ipam.Lease) string {
+func StayRetained(released []lease.Lease) string {
 	n := 0
 	for _, l := range released {
 		if l.Retained() {

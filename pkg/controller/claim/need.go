@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bcsnet/bcsnet/pkg/claim"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -59,7 +59,7 @@ func (r *Reconciler) need(ctx context.Context, c claim.Claim) (*claim.Need, erro
 	case err == nil:
 		need := &claim.Need{Replicas: n.Count, Start: n.Start, Left: r.States.of(c.Name).migrated}
 		if n.Sparse {
-			need.Stays = func(l ipam.Lease) bool {
+			need.Stays = func(l lease.Lease) bool {
 				pod, found := r.podNamed(ctx, l)
 				return found && !pod.Deleting && !pod.Ended
 			}

@@ -10,7 +10,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // syncObject brings the object of a claim up to date. It carries the finalizer while it is wanted. One that annotations
@@ -26,11 +26,11 @@ func (r *Reconciler) syncObject(ctx context.Context, s *scope) (done bool, err e
 	next := o.DeepCopy()
 	switch {
 	case c.Deleting:
-		held := slices.ContainsFunc(leases, func(l ipam.Lease) bool { return !c.Managed || c.Abandons(l) })
+		held := slices.ContainsFunc(leases, func(l lease.Lease) bool { return !c.Managed || c.Abandons(l) })
 		if held || c.Linger(r.Leases.Now()) > 0 || !controllerutil.RemoveFinalizer(next, v1.ClaimFinalizer) {
 			return false, nil
 		}
-		orphans := slices.DeleteFunc(slices.Clone(leases), func(l ipam.Lease) bool { _, there := r.pod(ctx, l); return there })
+		orphans := slices.DeleteFunc(slices.Clone(leases), func(l lease.Lease) bool { _, there := r.pod(ctx, l); return there })
 		if err := r.reclaimAll(ctx, orphans, "its claim is gone"); err != nil {
 			return false, err
 		}

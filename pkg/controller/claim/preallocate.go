@@ -14,7 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 const (
@@ -88,9 +88,9 @@ const unclaimedFor = 10 * time.Minute
 // reclaimUnclaimed frees addresses that a preallocation took lately for a claim that is no more: the preallocation
 // ended before it could see that. A claim is gone when it was seen so twice, and the API server confirms it.
 func (r *Reconciler) reclaimUnclaimed(
-	ctx context.Context, name string, leases []ipam.Lease,
+	ctx context.Context, name string, leases []lease.Lease,
 ) (next time.Duration, err error) {
-	leases = slices.DeleteFunc(slices.Clone(leases), func(l ipam.Lease) bool {
+	leases = slices.DeleteFunc(slices.Clone(leases), func(l lease.Lease) bool {
 		return !l.IsRetained() || l.PodName != "" || time.Since(l.Updated) > unclaimedFor
 	})
 	since := r.States.absent(name, len(leases) > 0)

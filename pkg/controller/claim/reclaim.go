@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -48,8 +48,8 @@ func (r *Reconciler) apply(ctx context.Context, o *v1.BCSNetIPClaim, s claim.Ste
 		}
 		return r.changeRetention(ctx, l, retention)
 	}
-	freed, err := allocator.FreeLease(ctx, r.Leases, l, ipam.Change{}, func(now ipam.Lease) bool {
-		return now.State == ipam.Reserved && now.Claim == l.Claim && now.Updated.Equal(l.Updated)
+	freed, err := allocator.FreeLease(ctx, r.Leases, l, lease.Change{}, func(now lease.Lease) bool {
+		return now.State == lease.Reserved && now.Claim == l.Claim && now.Updated.Equal(l.Updated)
 	})
 	if freed {
 		r.Log.Info("a claim gave an address back", "claim", l.Claim, "address", l.Addr.String(), "key", l.PodPrimaryKey, "reason", s.Why)

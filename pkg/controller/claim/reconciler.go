@@ -21,6 +21,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -90,7 +91,7 @@ func (r *Reconciler) onTerm(ctx context.Context) error {
 	for i := range all.Items {
 		r.States.enqueue(all.Items[i].Namespace+"/"+all.Items[i].Name, 0)
 	}
-	for _, l := range r.Index.Find(func(l ipam.Lease) bool { return l.Claim != "" }) {
+	for _, l := range r.Index.Find(func(l lease.Lease) bool { return l.Claim != "" }) {
 		r.States.enqueue(l.Claim, claimDelay)
 	}
 	r.syncRetentions(ctx)
@@ -103,14 +104,14 @@ func nameOf(claim string) types.NamespacedName {
 }
 
 // leaseChanged is called for every change of the index.
-func (r *Reconciler) leaseChanged(old, l ipam.Lease) {
+func (r *Reconciler) leaseChanged(old, l lease.Lease) {
 	if r.Terms.Leading() {
 		r.States.enqueue(l.Claim, r.gathering(l.Claim))
 		if old.Claim != l.Claim {
 			r.States.enqueue(old.Claim, r.gathering(old.Claim))
 		}
 	}
-	if l.State == ipam.Available && (old.State != ipam.Available || old.Version == 0) {
+	if l.State == lease.Available && (old.State != lease.Available || old.Version == 0) {
 		r.States.freed()
 	}
 }
@@ -149,7 +150,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // reconcileAbsent makes a claim that does not exist and that a pod's annotations ask for, and gives back what was
 // preallocated for it.
-func (r *Reconciler) reconcileAbsent(ctx context.Context, name string, leases []ipam.Lease) (reconcile.Result, error) {
+func (r *Reconciler) reconcileAbsent(ctx context.Context, name string, leases []lease.Lease) (reconcile.Result, error) {
 	r.States.forget(name)
 	r.Budget.Forget(budgetName(name))
 	again, err := r.create(ctx, name, leases)

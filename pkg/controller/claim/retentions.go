@@ -11,13 +11,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // changeRetention changes what a lease keeps beyond its holder. After a conflict the watch brings the claim back.
-func (r *Reconciler) changeRetention(ctx context.Context, l ipam.Lease, s ipam.Retention) error {
-	next, changed := ipam.ChangeRetention(l, s)
+func (r *Reconciler) changeRetention(ctx context.Context, l lease.Lease, s lease.Retention) error {
+	next, changed := lease.ChangeRetention(l, s)
 	if !changed {
 		return nil
 	}
@@ -37,7 +38,7 @@ func (r *Reconciler) syncRetentions(ctx context.Context) {
 	tick := time.NewTicker(syncRetentionsEvery)
 	defer tick.Stop()
 	for {
-		for _, l := range r.Index.Find(func(l ipam.Lease) bool { return l.State == ipam.Active && l.Owner == "" }) {
+		for _, l := range r.Index.Find(func(l lease.Lease) bool { return l.State == lease.Active && l.Owner == "" }) {
 			if ctx.Err() != nil {
 				return
 			}
@@ -73,7 +74,7 @@ func (r *Reconciler) isBeingDeleted(ctx context.Context, name string) bool {
 
 // claimLost reports whether the claim that a pod names, and that its lease carries, is gone. It was made and deleted
 // while no controller ran to guard it, or deleted before a stopped replica gave the address.
-func (r *Reconciler) claimLost(ctx context.Context, l ipam.Lease, why error) bool {
+func (r *Reconciler) claimLost(ctx context.Context, l lease.Lease, why error) bool {
 	refusal, ok := errors.AsType[*ipam.Refusal](why)
 	if !ok || refusal.Reason != ipam.ReasonClaimNotFound || l.Claim == "" {
 		return false

@@ -7,7 +7,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // scope is one reconciliation of a claim that exists: what was found, and what its status is to show.
@@ -17,7 +17,7 @@ type scope struct {
 	// problem is why its spec cannot be used; nil when it can.
 	problem error
 	// leases are what the claim had when the reconciliation began.
-	leases []ipam.Lease
+	leases []lease.Lease
 	// view is what is to be published.
 	view statusView
 	// unknown is why it is not known what the claim's workload needs; untaken is why addresses could not be

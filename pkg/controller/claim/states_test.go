@@ -14,6 +14,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -123,8 +124,8 @@ func TestLargeClaimsGatherLonger(t *testing.T) {
 	r.Index.Subscribe(r.leaseChanged)
 	const all = 6000
 	for i := range all {
-		r.Index.Watched(ipam.Lease{
-			Addr: addressOf(i), Params: ipam.Params{Pool: "p", Bits: 8}, State: ipam.Active, Version: uint64(i + 1), Retention: ipam.Retention{Claim: "shop/all"},
+		r.Index.Watched(lease.Lease{
+			Addr: addressOf(i), Params: lease.Params{Pool: "p", Bits: 8}, State: lease.Active, Version: uint64(i + 1), Retention: lease.Retention{Claim: "shop/all"},
 		})
 	}
 	for at, want := range map[int]time.Duration{0: claimDelay, 999: claimDelay + time.Second, all - 1: maxClaimDelay} {

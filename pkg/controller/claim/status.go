@@ -17,8 +17,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // Bounds of what a status spells out.
@@ -54,7 +54,7 @@ func (r *Reconciler) publish(ctx context.Context, look *scope) (again time.Durat
 	var shown []string
 	families := map[ipaddr.Family]int{}
 	for _, l := range leases {
-		if l.State == ipam.Active {
+		if l.State == lease.Active {
 			s.Used++
 		}
 		families[ipaddr.FamilyOf(l.Addr)]++

@@ -13,13 +13,13 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // create makes a claim by the policy of a pod that has an address of it. again is when to try once more where the API
 // server refuses the claim; 0 otherwise.
-func (r *Reconciler) create(ctx context.Context, name string, leases []ipam.Lease) (again time.Duration, err error) {
+func (r *Reconciler) create(ctx context.Context, name string, leases []lease.Lease) (again time.Duration, err error) {
 	p, ok := r.wantedBy(ctx, name, leases)
 	if !ok || p.Named {
 		return 0, nil
@@ -55,7 +55,7 @@ const (
 
 // emitNotMade makes events on pods that have addresses of a claim which the API server refuses. The addresses stay kept
 // when the pods end, and nothing else shows for how long.
-func (r *Reconciler) emitNotMade(ctx context.Context, name string, leases []ipam.Lease, why error) {
+func (r *Reconciler) emitNotMade(ctx context.Context, name string, leases []lease.Lease, why error) {
 	r.Log.Warn("the API server refuses a claim that annotations ask for", "claim", name, "error", why)
 	told := 0
 	for _, l := range leases {
@@ -73,13 +73,13 @@ func (r *Reconciler) emitNotMade(ctx context.Context, name string, leases []ipam
 }
 
 // reclaimAll gives back what is kept of leases whose claim is no more, and has the others go back when their pods end.
-func (r *Reconciler) reclaimAll(ctx context.Context, leases []ipam.Lease, why string) error {
+func (r *Reconciler) reclaimAll(ctx context.Context, leases []lease.Lease, why string) error {
 	for _, l := range leases {
 		var err error
 		if l.IsRetained() {
 			err = r.apply(ctx, nil, claim.Step{Lease: l, Free: true, Why: why})
 		} else {
-			err = r.changeRetention(ctx, l, ipam.Retention{})
+			err = r.changeRetention(ctx, l, lease.Retention{})
 		}
 		if err != nil {
 			return err
@@ -89,7 +89,7 @@ func (r *Reconciler) reclaimAll(ctx context.Context, leases []ipam.Lease, why st
 }
 
 // wantedBy returns the policy by which a claim that has addresses is to be made.
-func (r *Reconciler) wantedBy(ctx context.Context, name string, leases []ipam.Lease) (p workload.Policy, ok bool) {
+func (r *Reconciler) wantedBy(ctx context.Context, name string, leases []lease.Lease) (p workload.Policy, ok bool) {
 	p, ok = r.States.popWanted(name)
 	if len(leases) == 0 {
 		return p, false
@@ -98,7 +98,7 @@ func (r *Reconciler) wantedBy(ctx context.Context, name string, leases []ipam.Le
 		return now, true
 	}
 	for _, l := range leases { // a pod that gave its address up and is still there says the same
-		if pod, found := r.podNamed(ctx, l); found && !ok && l.State == ipam.Reserved {
+		if pod, found := r.podNamed(ctx, l); found && !ok && l.State == lease.Reserved {
 			if now, err := r.Policies.Resolve(ctx, pod); err == nil && now.Claim == name {
 				return now, true
 			}
@@ -108,9 +108,9 @@ func (r *Reconciler) wantedBy(ctx context.Context, name string, leases []ipam.Le
 }
 
 // policyOf returns the policy of a pod that has an address of a claim, if there is one whose policy names the claim.
-func (r *Reconciler) policyOf(ctx context.Context, name string, leases []ipam.Lease) (p workload.Policy, ok bool) {
+func (r *Reconciler) policyOf(ctx context.Context, name string, leases []lease.Lease) (p workload.Policy, ok bool) {
 	for _, l := range leases {
-		if l.State != ipam.Active {
+		if l.State != lease.Active {
 			continue
 		}
 		pod, found := r.pod(ctx, l)
@@ -125,13 +125,13 @@ func (r *Reconciler) policyOf(ctx context.Context, name string, leases []ipam.Le
 }
 
 // pod returns the pod of a lease as the cache has it.
-func (r *Reconciler) pod(ctx context.Context, l ipam.Lease) (pod workload.Pod, found bool) {
+func (r *Reconciler) pod(ctx context.Context, l lease.Lease) (pod workload.Pod, found bool) {
 	pod, found = r.podNamed(ctx, l)
 	return pod, found && pod.UID == l.PodUID && !pod.Ended
 }
 
 // podNamed returns the pod of a lease's pod name, whatever its UID.
-func (r *Reconciler) podNamed(ctx context.Context, l ipam.Lease) (pod workload.Pod, found bool) {
+func (r *Reconciler) podNamed(ctx context.Context, l lease.Lease) (pod workload.Pod, found bool) {
 	var o corev1.Pod
 	if l.PodName == "" || r.Client.Get(ctx, types.NamespacedName{Namespace: l.Namespace, Name: l.PodName}, &o) != nil {
 		return pod, false

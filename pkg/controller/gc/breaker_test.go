@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // namespaces has the objects that are named, and no others.
@@ -36,8 +36,8 @@ func TestBrakeLooksAgain(t *testing.T) {
 	b := NewBreaker(namespaces{"shop": true}, func(netip.Addr) (string, bool) { return "", false }, func(string) {}, slog.New(slog.DiscardHandler))
 	due := func(namespace string, from, n byte) (all []suspect) {
 		for i := range n {
-			all = append(all, suspect{lease: ipam.Lease{
-				Addr: netip.AddrFrom4([4]byte{10, 0, 0, from + i}), Version: 1, Holder: ipam.Holder{Namespace: namespace, PodName: fmt.Sprint(i)},
+			all = append(all, suspect{lease: lease.Lease{
+				Addr: netip.AddrFrom4([4]byte{10, 0, 0, from + i}), Version: 1, Holder: lease.Holder{Namespace: namespace, PodName: fmt.Sprint(i)},
 			}})
 		}
 		return all

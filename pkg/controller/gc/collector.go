@@ -21,6 +21,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -77,7 +78,7 @@ type Config struct {
 	Nodes        *node.Nodes
 	Breaker      *Breaker
 	// Event makes an event about the address of a lease.
-	Event    func(ctx context.Context, l ipam.Lease, kind, reason, action, note string)
+	Event    func(ctx context.Context, l lease.Lease, kind, reason, action, note string)
 	Ready    func() error
 	Registry prometheus.Registerer
 	Log      *slog.Logger
@@ -230,7 +231,7 @@ func (c *Collector) collect(ctx context.Context, s suspect, now time.Time) (aliv
 		return true, nil
 	}
 	s.check, s.cause = d.Check, d.Cause
-	change := ipam.Change{Verb: ipam.VerbCollect, By: "bcsnet-controller", Reason: string(s.check)}
+	change := lease.Change{Verb: lease.VerbCollect, By: "bcsnet-controller", Reason: string(s.check)}
 	released, err := allocator.ReleaseLease(ctx, c.Leases, l, change, l.SameHolding)
 	if released {
 		c.Breaker.noteCollection(time.Now())

@@ -5,20 +5,20 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/gone"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // identify gives a lease that carries an older UID of its pod the one that the pod has, if the API server says, too,
 // that the pod reports the address. Whoever looks at the lease by its UID alone would take the pod for another.
-func (c *Collector) identify(ctx context.Context, l ipam.Lease) {
+func (c *Collector) identify(ctx context.Context, l lease.Lease) {
 	ctx, cancel := context.WithTimeout(ctx, allocator.MaxRequestTime)
 	defer cancel()
 	pod, err := c.livePod(ctx, l)
 	if err != nil || pod == nil || !gone.Misnamed(l, *pod) {
 		return // the next pass sees to it
 	}
-	next, ok := ipam.Identify(l, pod.UID)
+	next, ok := lease.Identify(l, pod.UID)
 	if !ok {
 		return
 	}

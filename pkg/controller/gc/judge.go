@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/gone"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // Judge decides about a lease by what the passes of this leader have seen. live has it ask the API server for the pod;
 // without, the cache counts as if it had said so.
-func (c *Collector) Judge(ctx context.Context, l ipam.Lease, live bool) (d gone.Decision, err error) {
+func (c *Collector) Judge(ctx context.Context, l lease.Lease, live bool) (d gone.Decision, err error) {
 	now := time.Now()
 	c.mu.Lock()
 	s, ok := c.suspects[l.Addr]
@@ -61,7 +61,7 @@ func (c *Collector) timed() gone.Rule {
 }
 
 // livePod returns the pod of a lease as the API server has it; nil when there is none.
-func (c *Collector) livePod(ctx context.Context, l ipam.Lease) (*workload.Pod, error) {
+func (c *Collector) livePod(ctx context.Context, l lease.Lease) (*workload.Pod, error) {
 	pod, err := c.Pods.FindLive(ctx, l.Namespace, l.PodName, "")
 	switch {
 	case errors.Is(err, workload.ErrNotFound):

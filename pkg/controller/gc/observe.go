@@ -10,13 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bcsnet/bcsnet/pkg/gone"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // suspect is a lease that looks given up.
 type suspect struct {
-	lease ipam.Lease
+	lease lease.Lease
 	// check is by which check, cause why; since is when this process saw it so first, by the local clock, and first when
 	// any did, by the API server's.
 	check gone.Check
@@ -45,7 +45,7 @@ func (s suspect) fields() []any {
 // Leases that carry an older UID of their pod are mended on the way.
 func (c *Collector) observe(ctx context.Context, now time.Time) (active int) {
 	seen, long := map[netip.Addr]suspect{}, map[netip.Addr]patient{}
-	for _, l := range c.Index.Find(func(l ipam.Lease) bool { return l.State == ipam.Active }) {
+	for _, l := range c.Index.Find(func(l lease.Lease) bool { return l.State == lease.Active }) {
 		active++
 		if l.Owner != "" || l.PodName == "" || l.Namespace == "" {
 			continue
@@ -89,7 +89,7 @@ func (c *Collector) setSuspects(suspects map[netip.Addr]suspect, all map[netip.A
 }
 
 // cachedPod returns the pod of a holder's name; nil when there is none.
-func (c *Collector) cachedPod(ctx context.Context, h ipam.Holder) (*workload.Pod, error) {
+func (c *Collector) cachedPod(ctx context.Context, h lease.Holder) (*workload.Pod, error) {
 	var o corev1.Pod
 	err := c.Cached.Get(ctx, types.NamespacedName{Namespace: h.Namespace, Name: h.PodName}, &o)
 	switch {
@@ -110,17 +110,17 @@ type patient struct {
 }
 
 // patience is what is remembered of a pod while a lease names it, if its grace period is longer than the lease says.
-func (c *Collector) patience(l ipam.Lease, pod *workload.Pod) (p patient, ok bool) {
+func (c *Collector) patience(l lease.Lease, pod *workload.Pod) (p patient, ok bool) {
 	if pod != nil && pod.UID == l.PodUID {
 		p = patient{pod.UID, pod.Termination}
 	} else {
 		p = c.patient[l.Addr]
 	}
-	return p, p.uid == l.PodUID && p.termination > max(l.Termination, ipam.UsualTermination)
+	return p, p.uid == l.PodUID && p.termination > max(l.Termination, lease.UsualTermination)
 }
 
 // longest returns the longest grace period of a lease's pod that the passes know of.
-func (c *Collector) longest(l ipam.Lease) time.Duration {
+func (c *Collector) longest(l lease.Lease) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if p := c.patient[l.Addr]; p.uid == l.PodUID {

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -55,7 +55,7 @@ func (w *waits) load(ctx context.Context) error {
 }
 
 // since returns when a lease was first seen given up, if that is written down for this very version of it.
-func (w *waits) since(l ipam.Lease) (at time.Time, ok bool) {
+func (w *waits) since(l lease.Lease) (at time.Time, ok bool) {
 	if w.object == nil {
 		return at, false
 	}

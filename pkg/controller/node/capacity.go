@@ -17,6 +17,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
 )
 
@@ -150,11 +151,11 @@ func (c *Capacity) unlist(n *nodeCapacity) {
 }
 
 // LeaseChanged takes note of whose addresses have become more or less.
-func (c *Capacity) LeaseChanged(old, new ipam.Lease) {
+func (c *Capacity) LeaseChanged(old, new lease.Lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stirred = true
-	for _, l := range []ipam.Lease{old, new} {
+	for _, l := range []lease.Lease{old, new} {
 		if _, node := c.hosts[l.Host]; node {
 			c.dirty[l.Host] = struct{}{}
 		}

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
 )
 
@@ -84,13 +85,13 @@ func (o *offers) node(name, addr string, change ...func(*corev1.Node)) {
 }
 
 // hold has a pod on a host take an address; none has it give it up.
-func (o *offers) hold(addr, host string, state ipam.State) {
+func (o *offers) hold(addr, host string, state lease.State) {
 	o.version++
 	a := netip.MustParseAddr(addr)
 	name, _ := o.index.PoolOf(a)
-	l := ipam.Lease{Addr: a, Version: uint64(o.version), State: state, Params: ipam.Params{Pool: name, Bits: 16}}
-	if state == ipam.Active {
-		l.Holder = ipam.Holder{Host: netip.MustParseAddr(host), PodUID: "pod-" + addr, ContainerID: "c" + addr, IfName: "eth0"}
+	l := lease.Lease{Addr: a, Version: uint64(o.version), State: state, Params: lease.Params{Pool: name, Bits: 16}}
+	if state == lease.Active {
+		l.Holder = lease.Holder{Host: netip.MustParseAddr(host), PodUID: "pod-" + addr, ContainerID: "c" + addr, IfName: "eth0"}
 	}
 	o.index.Watched(l)
 }
@@ -161,28 +162,28 @@ func TestCapacity(t *testing.T) {
 	o.pool(1, 3)
 	o.expect("a pool", "a=3 b=3", 0)
 	o.expect("nothing new", "", time.Hour)
-	o.hold("10.1.0.10", "192.1.0.1", ipam.Active)
+	o.hold("10.1.0.10", "192.1.0.1", lease.Active)
 	o.expect("one on a", "b=2", 0)
-	o.hold("10.1.0.11", "192.1.0.1", ipam.Active)
+	o.hold("10.1.0.11", "192.1.0.1", lease.Active)
 	o.expect("two on a", "", 9*time.Second)
 	o.expect("two on a, ten seconds later", "b=1", time.Second)
-	o.hold("10.1.0.12", "192.1.0.1", ipam.Active)
+	o.hold("10.1.0.12", "192.1.0.1", lease.Active)
 	o.expect("full", "b=0", time.Second)
-	o.hold("10.1.0.12", "", ipam.Available)
+	o.hold("10.1.0.12", "", lease.Available)
 	o.expect("free again, at once", "", 0)
 	o.expect("free again", "b=1", time.Second)
-	o.hold("10.1.0.12", "192.1.0.2", ipam.Active)
+	o.hold("10.1.0.12", "192.1.0.2", lease.Active)
 	o.expect("b has what it could have, a has less", "a=2", time.Second)
-	o.hold("10.1.0.12", "", ipam.Reserved)
+	o.hold("10.1.0.12", "", lease.Reserved)
 	o.expect("set aside", "b=0", 10*time.Second)
-	o.hold("10.1.0.12", "", ipam.Available)
+	o.hold("10.1.0.12", "", lease.Available)
 	o.expect("and back", "a=3 b=1", 10*time.Second)
 	o.pool(1, 3, func(p *ipam.Pool) { p.Cordoned = true })
 	o.expect("a cordoned pool", "a=2 b=0", 10*time.Second)
 	o.pool(1, 3, func(p *ipam.Pool) { p.HostSubnets = nil })
 	o.expect("no longer theirs", "b=-", 10*time.Second) // on a there are pods
-	o.hold("10.1.0.10", "", ipam.Available)
-	o.hold("10.1.0.11", "", ipam.Available)
+	o.hold("10.1.0.10", "", lease.Available)
+	o.hold("10.1.0.11", "", lease.Available)
 	o.expect("the last pod has gone", "a=-", 10*time.Second)
 	o.expect("nothing to do", "", time.Hour)
 }
@@ -195,15 +196,15 @@ func TestCapacityPerHost(t *testing.T) {
 	o.node("a", "192.1.0.1")
 	o.node("b", "192.1.0.2")
 	o.expect("two each", "a=2 b=2", 0)
-	o.hold("10.1.0.10", "192.1.0.1", ipam.Active)
-	o.hold("10.1.0.11", "192.1.0.1", ipam.Active)
+	o.hold("10.1.0.10", "192.1.0.1", lease.Active)
+	o.hold("10.1.0.11", "192.1.0.1", lease.Active)
 	o.expect("a has two, and b may have two", "", time.Hour)
 	if n := o.nodes["a"]; n.left != 0 || n.own != 2 || !n.full {
 		t.Errorf("a has %d, and %d left", n.own, n.left)
 	}
 	o.pool(1, 9, func(p *ipam.Pool) { p.MaxPerHost = 1 })
 	o.expect("one each; what a has it keeps", "b=1", 10*time.Second)
-	o.hold("10.1.0.11", "", ipam.Available)
+	o.hold("10.1.0.11", "", lease.Available)
 	o.expect("a has one, as it may", "a=1", 10*time.Second)
 	o.pool(2, 5, func(p *ipam.Pool) { p.HostSubnets = ipam.Networks{netip.MustParsePrefix("192.1.0.1/32"): {}} })
 	o.expect("another pool without a bound", "a=6", 10*time.Second)
@@ -290,7 +291,7 @@ func TestCapacityIsBounded(t *testing.T) {
 	n := patches(60, func(s int) {
 		for i := range 20 {
 			at := s*20 + i
-			o.hold(fmt.Sprintf("10.1.%d.%d", (10+at)/256, (10+at)%256), "192.1.0.1", ipam.Active)
+			o.hold(fmt.Sprintf("10.1.%d.%d", (10+at)/256, (10+at)%256), "192.1.0.1", lease.Active)
 		}
 	})
 	if n > nodes/4 {
@@ -298,22 +299,22 @@ func TestCapacityIsBounded(t *testing.T) {
 	}
 	const left = fewLeft - 6
 	for i := 60 * 20; i < 2000-left; i++ {
-		o.hold(fmt.Sprintf("10.1.%d.%d", (10+i)/256, (10+i)%256), "192.1.0.1", ipam.Active)
+		o.hold(fmt.Sprintf("10.1.%d.%d", (10+i)/256, (10+i)%256), "192.1.0.1", lease.Active)
 	}
 	n = patches(60, func(s int) {
-		o.hold(fmt.Sprintf("10.1.%d.%d", (10+2000-left+s)/256, (10+2000-left+s)%256), "192.1.0.1", ipam.Active)
+		o.hold(fmt.Sprintf("10.1.%d.%d", (10+2000-left+s)/256, (10+2000-left+s)%256), "192.1.0.1", lease.Active)
 	})
 	if n > 61*capacityRate || n < 59*capacityRate {
 		t.Errorf("%d patches in a minute of allocations when few addresses are left, want %d", n, 60*capacityRate)
 	}
 	for i := 2000 - left + 60; i < 2000; i++ {
-		o.hold(fmt.Sprintf("10.1.%d.%d", (10+i)/256, (10+i)%256), "192.1.0.1", ipam.Active)
+		o.hold(fmt.Sprintf("10.1.%d.%d", (10+i)/256, (10+i)%256), "192.1.0.1", lease.Active)
 	}
 	if n := patches(6, func(int) {}); n != nodes-1 {
 		t.Errorf("%d patches after the pool was full, want %d", n, nodes-1)
 	}
 	// Full and free again and again.
-	n = patches(10, func(s int) { o.hold("10.1.0.10", "192.1.0.1", []ipam.State{ipam.Available, ipam.Active}[s%2]) })
+	n = patches(10, func(s int) { o.hold("10.1.0.10", "192.1.0.1", []lease.State{lease.Available, lease.Active}[s%2]) })
 	if n > 10*capacityEdgeRate+capacityEdgeRate {
 		t.Errorf("%d patches in ten seconds of edges, want at most %d", n, 11*capacityEdgeRate)
 	}
@@ -328,12 +329,12 @@ func BenchmarkCapacity(b *testing.B) {
 		o.node(fmt.Sprint("n", i), fmt.Sprintf("192.1.%d.%d", i/250, 1+i%250))
 	}
 	for i := range 5000 {
-		o.hold(fmt.Sprintf("10.1.%d.%d", (10+i)/256, (10+i)%256), fmt.Sprintf("192.1.0.%d", 1+i%250), ipam.Active)
+		o.hold(fmt.Sprintf("10.1.%d.%d", (10+i)/256, (10+i)%256), fmt.Sprintf("192.1.0.%d", 1+i%250), lease.Active)
 	}
 	o.told(0)
 	i := 0
 	for b.Loop() {
-		o.hold("10.1.200.1", "192.1.0.7", []ipam.State{ipam.Active, ipam.Available}[i%2])
+		o.hold("10.1.200.1", "192.1.0.7", []lease.State{lease.Active, lease.Available}[i%2])
 		o.due()
 		i++
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // terminate takes a deleted pool down: its free objects go at once, the pool itself when nobody holds
@@ -107,8 +108,8 @@ func verb(n int) string {
 
 // finish looks at the API server itself and lets the pool go.
 func (r *Reconciler) finish(ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool) (reconcile.Result, error) {
-	var stored []ipam.Lease
-	if err := r.leases.Each(ctx, "spec.pool="+p.Name, func(l ipam.Lease) error {
+	var stored []lease.Lease
+	if err := r.leases.Each(ctx, "spec.pool="+p.Name, func(l lease.Lease) error {
 		stored = append(stored, l)
 		return nil
 	}); err != nil {
@@ -132,13 +133,13 @@ func (r *Reconciler) finish(ctx context.Context, pool *v1.BCSNetPool, p ipam.Poo
 
 // retire removes the objects of a pool that nobody holds, and returns how many there were. What an operator
 // set aside goes too: it was set aside in this pool.
-func (r *Reconciler) retire(ctx context.Context, p ipam.Pool, all []ipam.Lease) (retired int, err error) {
+func (r *Reconciler) retire(ctx context.Context, p ipam.Pool, all []lease.Lease) (retired int, err error) {
 	var writes []write
 	for _, l := range all {
 		switch {
-		case l.State == ipam.Active || l.IsRetained() || l.Deleting && !l.HeldFinalizer:
+		case l.State == lease.Active || l.IsRetained() || l.Deleting && !l.HeldFinalizer:
 		case l.HeldFinalizer:
-			if next, changed := ipam.Free(l, r.leases.Now(), ipam.Change{}); changed {
+			if next, changed := lease.Free(l, r.leases.Now(), lease.Change{}); changed {
 				writes = append(writes, write{lease: next})
 			}
 		default:
@@ -159,7 +160,7 @@ func (r *Reconciler) tidy(ctx context.Context, name string) error {
 	}
 	var writes []write
 	for _, l := range r.index.ByPool(name) {
-		if _, served := r.index.PoolOf(l.Addr); l.State == ipam.Available && !l.Deleting && !served {
+		if _, served := r.index.PoolOf(l.Addr); l.State == lease.Available && !l.Deleting && !served {
 			writes = append(writes, write{lease: l, remove: true})
 		}
 	}
@@ -167,10 +168,10 @@ func (r *Reconciler) tidy(ctx context.Context, name string) error {
 	return err
 }
 
-func activeByHost(all []ipam.Lease) map[netip.Addr]int {
+func activeByHost(all []lease.Lease) map[netip.Addr]int {
 	by := map[netip.Addr]int{}
 	for _, l := range all {
-		if l.State == ipam.Active {
+		if l.State == lease.Active {
 			by[l.Host]++
 		}
 	}
@@ -178,7 +179,7 @@ func activeByHost(all []ipam.Lease) map[netip.Addr]int {
 }
 
 // keptByClaim counts the addresses that claims keep although nobody has them.
-func keptByClaim(all []ipam.Lease) map[string]int {
+func keptByClaim(all []lease.Lease) map[string]int {
 	by := map[string]int{}
 	for _, l := range all {
 		if l.IsRetained() {

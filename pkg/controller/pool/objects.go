@@ -14,6 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -31,7 +32,7 @@ const (
 
 // write is one change of an object that a pool needs.
 type write struct {
-	lease  ipam.Lease
+	lease  lease.Lease
 	remove bool
 }
 
@@ -77,24 +78,24 @@ func (r *Reconciler) due(o *v1.BCSNetPool, p ipam.Pool, now time.Time) []write {
 		switch {
 		case !exists && r.isMissing(a): // it is about to be restored
 		case !exists:
-			out = append(out, write{lease: ipam.Lease{Addr: a, Params: p.Params()}})
-		case l.Pool != p.Name && l.State == ipam.Available:
-			if next, changed := ipam.Refresh(l, p.Params()); changed {
+			out = append(out, write{lease: lease.Lease{Addr: a, Params: p.Params()}})
+		case l.Pool != p.Name && l.State == lease.Available:
+			if next, changed := lease.Refresh(l, p.Params()); changed {
 				out = append(out, write{lease: next})
 			}
 		}
 	}
-	var resting []ipam.Lease
+	var resting []lease.Lease
 	for _, l := range r.index.ByPool(p.Name) {
 		switch serving, _ := r.index.PoolOf(l.Addr); {
 		case l.Deleting:
-		case l.State == ipam.Available && serving == "" && cooled(l, p, now):
+		case l.State == lease.Available && serving == "" && cooled(l, p, now):
 			out = append(out, write{lease: l, remove: true})
 		case serving != p.Name && p.Plan.Usable.Contains(l.Addr):
 		default:
-			if next, changed := ipam.Refresh(l, p.Params()); changed && p.Plan.Subnet.Contains(l.Addr) {
+			if next, changed := lease.Refresh(l, p.Params()); changed && p.Plan.Subnet.Contains(l.Addr) {
 				out = append(out, write{lease: next})
-			} else if l.State == ipam.Available && cooled(l, p, now) && !ranged && !p.Plan.Single.Contains(l.Addr) {
+			} else if l.State == lease.Available && cooled(l, p, now) && !ranged && !p.Plan.Single.Contains(l.Addr) {
 				resting = append(resting, l)
 			}
 		}
@@ -103,7 +104,7 @@ func (r *Reconciler) due(o *v1.BCSNetPool, p ipam.Pool, now time.Time) []write {
 }
 
 // cooled reports whether the object of a free address may go: without it, nobody knew that the address rests.
-func cooled(l ipam.Lease, p ipam.Pool, now time.Time) bool {
+func cooled(l lease.Lease, p ipam.Pool, now time.Time) bool {
 	return !l.CoolsUntil(p.Cooldown).After(now)
 }
 
@@ -113,12 +114,12 @@ func (r *Reconciler) isMissing(a netip.Addr) bool {
 }
 
 // sweep removes the objects that rest longest where a large pool keeps too many.
-func sweep(p ipam.Pool, resting []ipam.Lease) []write {
+func sweep(p ipam.Pool, resting []lease.Lease) []write {
 	large := !p.Plan.Subnet.Addr().Is4() || ipaddr.SizeOfSet(p.Plan.Usable) > sweepAbove
 	if !large || len(resting) <= sweepKeep {
 		return nil
 	}
-	slices.SortFunc(resting, func(a, b ipam.Lease) int { return a.Updated.Compare(b.Updated) })
+	slices.SortFunc(resting, func(a, b lease.Lease) int { return a.Updated.Compare(b.Updated) })
 	var out []write
 	for _, l := range resting[:len(resting)-sweepKeep] {
 		out = append(out, write{lease: l, remove: true})

@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -50,8 +51,8 @@ func TestDueSweepsLargePools(t *testing.T) {
 			}
 			a := first
 			for i := range sweepKeep + extra {
-				index.Watched(ipam.Lease{
-					Addr: a, Params: p.Params(), State: ipam.Available, Version: uint64(i + 1),
+				index.Watched(lease.Lease{
+					Addr: a, Params: p.Params(), State: lease.Available, Version: uint64(i + 1),
 					Updated: time.Unix(int64(1_700_000_000+i), 0),
 				})
 				a = a.Next()
@@ -88,7 +89,7 @@ func TestDueSparesWhatRests(t *testing.T) {
 			index.SetPool(p)
 			a := netip.MustParseAddr("fd00::100")
 			for i := range sweepKeep + 1 {
-				index.Watched(ipam.Lease{Addr: a, Params: p.Params(), Version: uint64(i + 1), Updated: given})
+				index.Watched(lease.Lease{Addr: a, Params: p.Params(), Version: uint64(i + 1), Updated: given})
 				a = a.Next()
 			}
 			r := &Reconciler{index: index}

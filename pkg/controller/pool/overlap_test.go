@@ -15,6 +15,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -47,7 +48,7 @@ func newOverlapping(t testing.TB, addresses int) *overlapping {
 	}
 	index.Subscribe(o.leaseChanged)
 	for i := range addresses / 2 {
-		o.change(i, ipam.Active)
+		o.change(i, lease.Active)
 	}
 	return o
 }
@@ -67,10 +68,10 @@ func addressOf(i int) netip.Addr {
 }
 
 // change has the watch deliver a lease of the older pool.
-func (o *overlapping) change(i int, s ipam.State) {
+func (o *overlapping) change(i int, s lease.State) {
 	o.version++
 	p, _ := o.index.Pool("older")
-	o.index.Watched(ipam.Lease{Addr: addressOf(i), Params: p.Params(), State: s, Version: o.version})
+	o.index.Watched(lease.Lease{Addr: addressOf(i), Params: p.Params(), State: s, Version: o.version})
 }
 
 // arranged reconciles the objects of both pools, and counts those that were looked at.
@@ -96,7 +97,7 @@ func TestLeasesOfOverlappingPools(t *testing.T) {
 		t.Fatalf("at first the objects of %d pools are looked at, want 2", looked)
 	}
 	for i := range 20 {
-		o.change(i, ipam.Available)
+		o.change(i, lease.Available)
 		if looked := o.arranged(t); looked != 0 {
 			t.Fatalf("after release %d the objects of %d pools are looked at, want none", i, looked)
 		}
@@ -107,7 +108,7 @@ func TestLeasesOfOverlappingPools(t *testing.T) {
 	o.objects[1].Generation = 2
 	o.arranged(t)
 	for i := range 32 { // the last release leaves nothing that has the older pool serve what both have
-		o.change(i, ipam.Available)
+		o.change(i, lease.Available)
 	}
 	if name, _ := o.index.PoolOf(addressOf(0)); name != "newer" {
 		t.Fatalf("pool %s serves what both have", name)
@@ -126,7 +127,7 @@ func BenchmarkLeaseOfOverlappingPools(b *testing.B) {
 			o.arranged(b)
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				o.change(addresses/4+i%(addresses/8), []ipam.State{ipam.Available, ipam.Active}[i/(addresses/8)%2])
+				o.change(addresses/4+i%(addresses/8), []lease.State{lease.Available, lease.Active}[i/(addresses/8)%2])
 				o.arranged(b)
 			}
 		})

@@ -23,6 +23,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -107,14 +108,14 @@ func (r *Reconciler) onTerm(ctx context.Context) error {
 		r.queue.Enqueue(p.Name, 0)
 	}
 	// Pools that went while nobody led have left objects, perhaps.
-	for _, l := range r.index.Find(func(l ipam.Lease) bool { _, known := r.index.Pool(l.Pool); return !known }) {
+	for _, l := range r.index.Find(func(l lease.Lease) bool { _, known := r.index.Pool(l.Pool); return !known }) {
 		r.queue.Enqueue(l.Pool, 0)
 	}
 	return nil
 }
 
 // leaseChanged is called for every change of the index. What changes before a term, its beginning looks at.
-func (r *Reconciler) leaseChanged(old, l ipam.Lease) {
+func (r *Reconciler) leaseChanged(old, l lease.Lease) {
 	if !r.leads.Leading() {
 		return
 	}
@@ -126,7 +127,7 @@ func (r *Reconciler) leaseChanged(old, l ipam.Lease) {
 		}
 	}
 	gone := l.Version == 0
-	misplaced := gone || l.State == ipam.Available && serving != l.Pool
+	misplaced := gone || l.State == lease.Available && serving != l.Pool
 	if l.State != old.State && r.servesOthers(l.Pool) {
 		for _, o := range r.index.Overlaps(l.Pool) {
 			if !slices.Contains(concerned, o.Other) {
@@ -202,7 +203,7 @@ func (r *Reconciler) invalidate(name string) {
 
 // EventOfAddress makes an event on the pool of a lease, about its address: events about the same objects would be
 // counted as one, whatever they say.
-func (r *Reconciler) EventOfAddress(ctx context.Context, l ipam.Lease, kind, reason, action, note string) {
+func (r *Reconciler) EventOfAddress(ctx context.Context, l lease.Lease, kind, reason, action, note string) {
 	var pool v1.BCSNetPool
 	if err := r.client.Get(ctx, types.NamespacedName{Name: l.Pool}, &pool); err != nil {
 		return // a lease outlives its pool

@@ -17,7 +17,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -155,7 +155,7 @@ const maxBatch = 128
 // release releases leaks, several at once, and says what became of each in their order.
 func (f *leakFixer) release(ctx context.Context, batch []doctor.Finding) (left []doctor.Finding, err error) {
 	kept, failed := make([]string, len(batch)), make([]error, len(batch))
-	change := ipam.Change{Verb: ipam.VerbRelease, By: f.Author(ctx)}
+	change := lease.Change{Verb: lease.VerbRelease, By: f.Author(ctx)}
 	var group errgroup.Group
 	group.SetLimit(resource.AtOnce)
 	for i, one := range batch {
@@ -188,7 +188,7 @@ func (f *leakFixer) release(ctx context.Context, batch []doctor.Finding) (left [
 }
 
 // releaseOne takes the second look and releases the address; kept says why it did not.
-func (f *leakFixer) releaseOne(ctx context.Context, one doctor.Finding, change ipam.Change) (kept string, err error) {
+func (f *leakFixer) releaseOne(ctx context.Context, one doctor.Finding, change lease.Change) (kept string, err error) {
 	l := *one.Release
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -204,7 +204,7 @@ func (f *leakFixer) releaseOne(ctx context.Context, one doctor.Finding, change i
 	// Between the two looks it was waited for as long as the user says, and that the host was a ready node at both counts.
 	rule := gone.Rule{Apart: f.settle, Margin: min(f.settle, gone.Margin), Silence: f.settle, Grace: gone.Grace}
 	e := gone.Evidence{
-		Lease: l, Pod: pod.Pod, Live: true, Others: func(ipam.Lease, string) []ipam.Lease { return others },
+		Lease: l, Pod: pod.Pod, Live: true, Others: func(lease.Lease, string) []lease.Lease { return others },
 		Now: f.leases.Now(), Since: f.snapshot.Now, For: f.settle, Host: gone.Host{Ready: true, Renewal: gone.NoLease},
 	}
 	if check, _ := doctor.Leak(l, pod.Pod, e.Others, e.Now); check != one.Check {

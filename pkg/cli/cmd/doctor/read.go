@@ -12,7 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -86,7 +86,7 @@ func (r *snapshotReader) readClaims(ctx context.Context) error {
 }
 
 func (r *snapshotReader) readLeases(ctx context.Context, leases *store.Client) error {
-	return leases.Each(ctx, "", func(l ipam.Lease) error {
+	return leases.Each(ctx, "", func(l lease.Lease) error {
 		if doctor.Concerns(l, leases.Now()) {
 			r.snapshot.Leases = append(r.snapshot.Leases, l)
 		}

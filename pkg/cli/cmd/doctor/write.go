@@ -14,7 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // maxFindings is how many findings of one check are shown unless all are asked for.
@@ -106,7 +106,7 @@ func (v *verb) looked(s *doctor.Snapshot, r doctor.Report) string {
 		case doctor.PartAddresses:
 			held := 0
 			for _, l := range s.Leases {
-				if l.State != ipam.Available {
+				if l.State != lease.Available {
 					held++
 				}
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 type hostDescribe struct {
@@ -74,7 +74,7 @@ type hostView struct {
 	// blind: the nodes cannot be read.
 	blind bool
 	pools []resource.Pool
-	held  []ipam.Lease
+	held  []lease.Lease
 }
 
 func (v *hostDescribe) Run(ctx context.Context) error {
@@ -140,8 +140,8 @@ func (v *hostDescribe) fill(ctx context.Context, h *hostView) error {
 		}
 	}
 	for _, a := range h.addrs {
-		query := resource.LeaseQuery{Host: a.String(), Status: ipam.Active.String()}
-		held, err := resource.HeldLeases(ctx, v.App, query, func(ipam.Lease) bool { return true })
+		query := resource.LeaseQuery{Host: a.String(), Status: lease.Active.String()}
+		held, err := resource.HeldLeases(ctx, v.App, query, func(lease.Lease) bool { return true })
 		if err != nil {
 			return err
 		}

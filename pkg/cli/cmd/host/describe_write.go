@@ -12,7 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // write prints the sections that have something to say.
@@ -38,8 +38,8 @@ func (v *hostDescribe) write(h *hostView) error {
 	if err := v.poolsSection(&b, h); err != nil {
 		return err
 	}
-	if err := printer.Indented(&b, "Leases", printer.Table[ipam.Lease]{Headers: true, Columns: slices.DeleteFunc(resource.LeaseColumns(v.App, false),
-		func(c printer.Column[ipam.Lease]) bool { return c.Wide || c.Name == "HOST" })}, h.held); err != nil {
+	if err := printer.Indented(&b, "Leases", printer.Table[lease.Lease]{Headers: true, Columns: slices.DeleteFunc(resource.LeaseColumns(v.App, false),
+		func(c printer.Column[lease.Lease]) bool { return c.Wide || c.Name == "HOST" })}, h.held); err != nil {
 		return err
 	}
 	problems, next := h.findings()

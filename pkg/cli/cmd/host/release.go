@@ -16,6 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 type releaseVerb struct {
@@ -84,7 +85,7 @@ func (v *releaseVerb) Validate() error {
 		return err
 	}
 	v.from.Nodes, v.from.Names = append(v.from.Nodes, v.from.Names...), nil
-	if err := app.CheckText("--reason", v.reason, ipam.MaxPastReason); err != nil {
+	if err := app.CheckText("--reason", v.reason, lease.MaxPastReason); err != nil {
 		return err
 	}
 	if v.timeout < 0 {
@@ -129,7 +130,7 @@ func (v *releaseVerb) Run(ctx context.Context) error {
 			failed = append(failed, (&app.Failure{Message: humanize.Plural(rest, "more host") + " not tried"}).WithHint("%s", hintRest))
 		}
 	}
-	slices.SortFunc(r.released, func(a, b ipam.Lease) int { return a.Addr.Compare(b.Addr) })
+	slices.SortFunc(r.released, func(a, b lease.Lease) int { return a.Addr.Compare(b.Addr) })
 	if err := resource.PrintLeases(v.App, &v.output, resource.LeaseColumns(v.App, false), r.released); err != nil {
 		failed = append(failed, err)
 	}
@@ -138,16 +139,16 @@ func (v *releaseVerb) Run(ctx context.Context) error {
 
 // heldOn reads what is in use on hosts. It is one list however many they are: ten thousand hosts from standard input are
 // no ten thousand lists.
-func (v *releaseVerb) heldOn(ctx context.Context, hosts []netip.Addr) (map[netip.Addr][]ipam.Lease, error) {
-	query := resource.LeaseQuery{Status: ipam.Active.String()}
+func (v *releaseVerb) heldOn(ctx context.Context, hosts []netip.Addr) (map[netip.Addr][]lease.Lease, error) {
+	query := resource.LeaseQuery{Status: lease.Active.String()}
 	if len(hosts) == 1 {
 		query.Host = hosts[0].String()
 	}
-	out := make(map[netip.Addr][]ipam.Lease, len(hosts))
+	out := make(map[netip.Addr][]lease.Lease, len(hosts))
 	for _, h := range hosts {
 		out[h] = nil
 	}
-	all, err := resource.HeldLeases(ctx, v.App, query, func(l ipam.Lease) bool { _, wanted := out[l.Host]; return wanted })
+	all, err := resource.HeldLeases(ctx, v.App, query, func(l lease.Lease) bool { _, wanted := out[l.Host]; return wanted })
 	for _, l := range all {
 		out[l.Host] = append(out[l.Host], l)
 	}

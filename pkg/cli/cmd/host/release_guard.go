@@ -12,11 +12,11 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // warnLive says which of the pods that hold addresses of a host still exist.
-func (v *releaseVerb) warnLive(ctx context.Context, h netip.Addr, held []ipam.Lease) {
+func (v *releaseVerb) warnLive(ctx context.Context, h netip.Addr, held []lease.Lease) {
 	live, err := resource.LivePods(ctx, v.App, held)
 	if err != nil && ctx.Err() == nil {
 		v.Say.Warn("host %s: it is unknown whether its pods still exist: %v", h, err)
@@ -29,7 +29,7 @@ func (v *releaseVerb) warnLive(ctx context.Context, h netip.Addr, held []ipam.Le
 
 // refusals are why addresses on hosts are not released without --force: a Ready node is on, and its pods use their
 // addresses. Hosts that hold nothing, nodes that are not Ready, and hosts that are no node are not refused.
-func (r *releaseRun) refusals(ctx context.Context, held map[netip.Addr][]ipam.Lease) map[netip.Addr]error {
+func (r *releaseRun) refusals(ctx context.Context, held map[netip.Addr][]lease.Lease) map[netip.Addr]error {
 	out := map[netip.Addr]error{}
 	if r.force || !holdAny(held) {
 		return out
@@ -56,7 +56,7 @@ func (r *releaseRun) refusals(ctx context.Context, held map[netip.Addr][]ipam.Le
 	return out
 }
 
-func holdAny(held map[netip.Addr][]ipam.Lease) bool {
+func holdAny(held map[netip.Addr][]lease.Lease) bool {
 	for _, leases := range held {
 		if len(leases) > 0 {
 			return true
@@ -72,7 +72,7 @@ func unknownHost(h netip.Addr, err error) error {
 }
 
 // readyNode refuses a host that is a Ready node, with what its pods would lose.
-func (r *releaseRun) readyNode(ctx context.Context, h netip.Addr, n resource.Node, held []ipam.Lease) error {
+func (r *releaseRun) readyNode(ctx context.Context, h netip.Addr, n resource.Node, held []lease.Lease) error {
 	text := fmt.Sprintf("host %s is the node %s, which is Ready: %s in use there", h, n.Name, humanize.Plural(len(held), "address"))
 	states, failed := resource.PodStates(ctx, r.releaseVerb.App, held)
 	var pods []string

@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -21,7 +21,7 @@ const hintRest = "run it again: it does the rest"
 type releaseRun struct {
 	*releaseVerb
 	leases   *store.Client
-	released []ipam.Lease
+	released []lease.Lease
 	// unread is why the latest list of addresses failed; nil when it did not.
 	unread error
 	// at is how it stands with each host that was looked at.
@@ -55,7 +55,7 @@ func (r *releaseRun) state(h netip.Addr) *hostState {
 // first releases what the hosts hold, one after the other, and returns how many it came to. Where one of them is
 // refused, nothing is released of any.
 func (r *releaseRun) first(ctx context.Context) (tried int) {
-	var held map[netip.Addr][]ipam.Lease
+	var held map[netip.Addr][]lease.Lease
 	held, r.unread = r.heldOn(ctx, r.hosts)
 	if r.unread != nil {
 		return min(1, len(r.hosts))
@@ -78,7 +78,7 @@ func (r *releaseRun) first(ctx context.Context) (tried int) {
 }
 
 // one releases what one host holds and held when its turn came, and says what was done.
-func (r *releaseRun) one(ctx context.Context, h netip.Addr, held []ipam.Lease, turn time.Time) {
+func (r *releaseRun) one(ctx context.Context, h netip.Addr, held []lease.Lease, turn time.Time) {
 	if r.state(h); len(held) == 0 {
 		r.Say.Note("host %s holds no addresses: nothing to release", h)
 		return
@@ -88,11 +88,11 @@ func (r *releaseRun) one(ctx context.Context, h netip.Addr, held []ipam.Lease, t
 }
 
 // release releases what a host holds and held when its turn came, and says what was done; what was not, the state of the host says.
-func (r *releaseRun) release(ctx context.Context, h netip.Addr, held []ipam.Lease, turn time.Time) {
+func (r *releaseRun) release(ctx context.Context, h netip.Addr, held []lease.Lease, turn time.Time) {
 	s, gone := r.state(h), held
 	s.err = nil
 	if r.DryRun != app.DryRunClient {
-		gone, s.err = allocator.ReleaseHeld(ctx, r.leases, h, held, turn, r.Change(ctx, ipam.VerbReleaseHost, r.reason))
+		gone, s.err = allocator.ReleaseHeld(ctx, r.leases, h, held, turn, r.Change(ctx, lease.VerbReleaseHost, r.reason))
 	}
 	s.held, s.gone = len(held), len(gone)
 	r.released = append(r.released, gone...)
@@ -119,7 +119,7 @@ func (r *releaseRun) again(ctx context.Context) app.Several {
 	}
 	for _, h := range hosts {
 		turn := r.at[h].turn
-		held[h] = slices.DeleteFunc(held[h], func(l ipam.Lease) bool { return !allocator.HeldOn(l, h, turn) })
+		held[h] = slices.DeleteFunc(held[h], func(l lease.Lease) bool { return !allocator.HeldOn(l, h, turn) })
 	}
 	refusals := r.refusals(ctx, held)
 	for _, h := range hosts {

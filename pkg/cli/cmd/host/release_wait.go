@@ -14,6 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // quietLooks is how many looks in a row must find nothing: a request that was on its way may take an address
@@ -98,7 +99,7 @@ func (r *releaseRun) look(ctx context.Context, hosts []netip.Addr) (left []netip
 }
 
 // visit releases what a host holds, and says whether to look at it again.
-func (r *releaseRun) visit(ctx context.Context, h netip.Addr, held []ipam.Lease) bool {
+func (r *releaseRun) visit(ctx context.Context, h netip.Addr, held []lease.Lease) bool {
 	s := r.at[h]
 	switch {
 	case s == nil:

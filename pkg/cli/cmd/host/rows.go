@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // hostFacts is what pools, addresses and nodes know of hosts.
@@ -31,8 +31,8 @@ func (v *hostList) rows(ctx context.Context) ([]hostRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	query := resource.LeaseQuery{Status: ipam.Active.String()}
-	if err := leases.Each(ctx, query.Selector(), func(l ipam.Lease) error {
+	query := resource.LeaseQuery{Status: lease.Active.String()}
+	if err := leases.Each(ctx, query.Selector(), func(l lease.Lease) error {
 		if l.Host.IsValid() {
 			facts.active.Add(l.Host, resource.HeldAddrOf(l))
 		}

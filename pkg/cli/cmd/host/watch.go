@@ -14,7 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/follow"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // hostWatch puts together what pools, addresses and nodes say of hosts, again and again.
@@ -39,7 +39,7 @@ const (
 
 // watch goes on and shows what changes.
 func (v *hostList) watch(ctx context.Context) error {
-	active := resource.LeaseQuery{Status: ipam.Active.String()}
+	active := resource.LeaseQuery{Status: lease.Active.String()}
 	from := []follow.Source{
 		fromPools:     {Kind: resource.Of(v1.PoolResource)},
 		fromAddresses: {Kind: resource.Of(v1.IPResource), Which: metav1.ListOptions{FieldSelector: active.Selector()}},

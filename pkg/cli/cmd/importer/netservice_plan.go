@@ -14,7 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/netservice"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -25,7 +25,7 @@ type netserviceJob struct {
 	plan  netservice.Plan
 	// done are the objects as they are stored, or would be: pools, then claims, then leases.
 	done   []unstructured.Unstructured
-	leases []ipam.Lease
+	leases []lease.Lease
 }
 
 func (j *netserviceJob) empty() bool {
@@ -145,7 +145,7 @@ func (v *importNetservice) show(job *netserviceJob) error {
 		v.Say.Note("%s %s here already", humanize.Plural(p.Already, "address"), humanize.OneOr(p.Already, "is", "are"))
 	}
 	if len(p.Leases) > 0 && v.output.Printer == nil {
-		columns := slices.DeleteFunc(resource.LeaseColumns(v.App, true), func(c printer.Column[ipam.Lease]) bool { return c.Name == "AGE" || c.Name == "IF" })
+		columns := slices.DeleteFunc(resource.LeaseColumns(v.App, true), func(c printer.Column[lease.Lease]) bool { return c.Name == "AGE" || c.Name == "IF" })
 		if err := printer.NewTable(&v.output, columns).Write(v.Out, p.Leases); err != nil {
 			return err
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/recovery"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -50,7 +50,7 @@ func (v *importNetservice) carryOut(ctx context.Context, a *leasing.Allocator, j
 			unmade[name], failed = true, append(failed, err)
 		}
 	}
-	todo := slices.DeleteFunc(slices.Clone(job.plan.Leases), func(l ipam.Lease) bool { return unmade[l.Pool] || l.Claim != "" && unmade[l.Claim] })
+	todo := slices.DeleteFunc(slices.Clone(job.plan.Leases), func(l lease.Lease) bool { return unmade[l.Pool] || l.Claim != "" && unmade[l.Claim] })
 	return append(failed, v.createLeases(ctx, a, job, todo)...)
 }
 
@@ -83,9 +83,9 @@ func (v *importNetservice) createOne(ctx context.Context, api dynamic.ResourceIn
 }
 
 // createLeases stores leases where nothing has changed since they were planned.
-func (v *importNetservice) createLeases(ctx context.Context, a *leasing.Allocator, job *netserviceJob, todo []ipam.Lease) (failed app.Several) {
-	stored, changed := make([]ipam.Lease, len(todo)), make([]bool, len(todo))
-	errs := resource.InBulk(ctx, v.App, todo, takenOver, func(i int, l ipam.Lease) (err error) {
+func (v *importNetservice) createLeases(ctx context.Context, a *leasing.Allocator, job *netserviceJob, todo []lease.Lease) (failed app.Several) {
+	stored, changed := make([]lease.Lease, len(todo)), make([]bool, len(todo))
+	errs := resource.InBulk(ctx, v.App, todo, takenOver, func(i int, l lease.Lease) (err error) {
 		if stored[i] = l; v.DryRun != app.DryRunClient {
 			var created bool
 			stored[i], created, err = recovery.Create(ctx, a.Leases, l)

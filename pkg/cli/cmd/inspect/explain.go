@@ -11,6 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 type explainPod struct {
@@ -78,7 +79,7 @@ func (v *explainPod) Run(ctx context.Context) error {
 type explanation struct {
 	*lineage
 	// addresses are those that the pod has, or that it would get now.
-	addresses []ipam.Lease
+	addresses []lease.Lease
 	has       bool
 	// keeps are those of the addresses that are kept for it until it gets them.
 	keeps map[netip.Addr]bool
@@ -94,7 +95,7 @@ func (v *explainPod) answer(ctx context.Context, e *explanation) error {
 		return nil
 	}
 	for _, l := range e.leases {
-		if l.State == ipam.Active {
+		if l.State == lease.Active {
 			e.addresses, e.has = append(e.addresses, l), true
 		}
 	}

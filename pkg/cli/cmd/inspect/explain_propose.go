@@ -17,6 +17,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -48,7 +49,7 @@ func (v *explainPod) propose(ctx context.Context, e *explanation) error {
 	e.addresses, e.keeps = slices.Concat(held, fresh), map[netip.Addr]bool{}
 	for _, l := range fresh {
 		now, _ := a.Index.Get(l.Addr)
-		e.keeps[l.Addr] = now.State != ipam.Available
+		e.keeps[l.Addr] = now.State != lease.Available
 	}
 	return resource.Explain(v.App, err)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // writeExplanation prints what decides on a pod's addresses, and what that comes to.
@@ -57,7 +57,7 @@ func (v *explainPod) writeExplanation(e *explanation) error {
 }
 
 // because is why it is that address and no other, what decides first.
-func (e *explanation) because(l ipam.Lease) (out []string) {
+func (e *explanation) because(l lease.Lease) (out []string) {
 	p := e.policy
 	for _, set := range p.Sets {
 		if set.Contains(l.Addr) {

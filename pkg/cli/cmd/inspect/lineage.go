@@ -18,6 +18,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -34,23 +35,23 @@ type lineage struct {
 	// annotations are the pod's, ignored what of them, and of its workload's and namespace's, says nothing although it looks so.
 	annotations map[string]string
 	ignored     []workload.Ignored
-	leases      []ipam.Lease
+	leases      []lease.Lease
 	// claims and pools are those that the leases and the policy name; nil for one that is not there.
 	claims map[string]*v1.BCSNetIPClaim
 	pools  map[string]*v1.BCSNetPool
 }
 
 func (t *lineage) has(a netip.Addr) bool {
-	return slices.ContainsFunc(t.leases, func(l ipam.Lease) bool { return l.Addr == a })
+	return slices.ContainsFunc(t.leases, func(l lease.Lease) bool { return l.Addr == a })
 }
 
 // lineageOf follows a pod by its name; with a lease, it is the pod that may have that, and no other of the name.
-func lineageOf(ctx context.Context, s *app.App, key types.NamespacedName, of *ipam.Lease) (*lineage, error) {
+func lineageOf(ctx context.Context, s *app.App, key types.NamespacedName, of *lease.Lease) (*lineage, error) {
 	t := &lineage{key: key}
 	if err := findPod(ctx, s, t); err != nil {
 		return nil, err
 	}
-	found, err := resource.HeldLeases(ctx, s, resource.LeaseQuery{Namespace: key.Namespace, Pod: key.Name}, func(l ipam.Lease) bool { return l.State != ipam.Available })
+	found, err := resource.HeldLeases(ctx, s, resource.LeaseQuery{Namespace: key.Namespace, Pod: key.Name}, func(l lease.Lease) bool { return l.State != lease.Available })
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +59,8 @@ func lineageOf(ctx context.Context, s *app.App, key types.NamespacedName, of *ip
 	if err != nil {
 		return nil, err
 	}
-	may := func(l ipam.Lease) bool {
-		check, _ := gone.Record(l, t.pod, func(ipam.Lease, string) []ipam.Lease { return found }, leases.Now())
+	may := func(l lease.Lease) bool {
+		check, _ := gone.Record(l, t.pod, func(lease.Lease, string) []lease.Lease { return found }, leases.Now())
 		return check != gone.PodReplaced
 	}
 	if t.pod != nil && of != nil && !may(*of) {
@@ -118,7 +119,7 @@ func findPod(ctx context.Context, s *app.App, t *lineage) error {
 func fillLineage(ctx context.Context, s *app.App, t *lineage) error {
 	named := slices.Clone(t.leases)
 	if t.policy.Claim != "" {
-		named = append(named, ipam.Lease{Retention: ipam.Retention{Claim: t.policy.Claim}})
+		named = append(named, lease.Lease{Retention: lease.Retention{Claim: t.policy.Claim}})
 	}
 	t.claims, t.pools = resource.ClaimsOfLeases(ctx, s, named), map[string]*v1.BCSNetPool{}
 	all, err := resource.AllPools(ctx, s)

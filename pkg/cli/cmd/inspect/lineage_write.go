@@ -14,8 +14,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -67,7 +67,7 @@ func podLines(b *bytes.Buffer, t *lineage) {
 		return
 	case t.pod == nil:
 		text := ", which is gone"
-		if slices.ContainsFunc(t.leases, func(l ipam.Lease) bool { return resource.OfPod(l) && workload.Static(l.PodUID) }) {
+		if slices.ContainsFunc(t.leases, func(l lease.Lease) bool { return resource.OfPod(l) && workload.Static(l.PodUID) }) {
 			text += " from the API server; it is static, and may run all the same"
 		}
 		labelled(b, "Pod", "%s%s", t.key, text)
@@ -200,7 +200,7 @@ func claimLine(b *bytes.Buffer, t *lineage, name string) {
 	}
 }
 
-func addressLine(b *bytes.Buffer, l ipam.Lease) {
+func addressLine(b *bytes.Buffer, l lease.Lease) {
 	parts := []string{fmt.Sprintf("%s/%d", l.Addr, l.Bits), resource.StatusText(l)}
 	if l.Owner != "" {
 		parts = append(parts, "held by "+l.Owner+", which is no pod")

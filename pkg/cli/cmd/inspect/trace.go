@@ -10,8 +10,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 type trace struct {
@@ -83,7 +83,7 @@ func (v *trace) look(ctx context.Context) (*lineage, error) {
 	l := all[0]
 	if l.PodName == "" {
 		t := &lineage{leases: all}
-		if l.State == ipam.Available {
+		if l.State == lease.Available {
 			x, err := resource.PoolPlans(ctx, v.App)
 			if err != nil {
 				return nil, err

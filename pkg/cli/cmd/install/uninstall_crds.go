@@ -22,6 +22,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 const reasonLeasesHeld ipam.Reason = "LeasesHeld"
@@ -35,7 +36,7 @@ func (v *uninstall) guard(ctx context.Context, c dynamic.Interface, steps []step
 	if err != nil {
 		return err
 	}
-	held, err := v.count(ctx, c, steps, v1.IPResource, "status.status!="+ipam.Available.String())
+	held, err := v.count(ctx, c, steps, v1.IPResource, "status.status!="+lease.Available.String())
 	if err != nil {
 		return err
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/recovery"
 )
 
@@ -17,9 +17,9 @@ import (
 const rebuilt = "rebuilt"
 
 // create stores leases, and returns those that are their pods' now and those that somebody else has by now.
-func (v *verb) create(ctx context.Context, a *leasing.Allocator, todo []ipam.Lease) (made []ipam.Lease, late []recovery.Conflict, err error) {
-	stored := make([]ipam.Lease, len(todo))
-	failed := resource.InBulk(ctx, v.App, todo, rebuilt, func(i int, l ipam.Lease) (err error) {
+func (v *verb) create(ctx context.Context, a *leasing.Allocator, todo []lease.Lease) (made []lease.Lease, late []recovery.Conflict, err error) {
+	stored := make([]lease.Lease, len(todo))
+	failed := resource.InBulk(ctx, v.App, todo, rebuilt, func(i int, l lease.Lease) (err error) {
 		if stored[i] = l; v.DryRun != app.DryRunClient {
 			stored[i], _, err = recovery.Create(ctx, a.Leases, l)
 		}
@@ -30,11 +30,11 @@ func (v *verb) create(ctx context.Context, a *leasing.Allocator, todo []ipam.Lea
 		want := todo[i]
 		switch {
 		case failed[i] != nil:
-		case l.State == ipam.Active && l.PodUID == want.PodUID: // made here, or by a controller that was faster
+		case l.State == lease.Active && l.PodUID == want.PodUID: // made here, or by a controller that was faster
 			made, addrs = append(made, l), append(addrs, l.Addr)
-		case l.State == ipam.Active:
+		case l.State == lease.Active:
 			late = append(late, recovery.Conflict{Addr: l.Addr, Pool: want.Pool, Pod: want.Who(), Cause: l.Who() + " holds it by now"})
-		case l.State == ipam.Reserved:
+		case l.State == lease.Reserved:
 			late = append(late, recovery.Conflict{Addr: l.Addr, Pool: want.Pool, Pod: want.Who(), Cause: "it is reserved by now"})
 		default:
 			v.Say.Note("%s is left free: %s had it and gave it up meanwhile, or its object is being deleted", l.Addr, want.Who())

@@ -13,8 +13,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/recovery"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -49,7 +49,7 @@ func (v *verb) plan(ctx context.Context, a *leasing.Allocator) (plan recovery.Pl
 	})
 	if len(v.names) > 0 {
 		other := func(pool string) bool { return !slices.Contains(v.names, pool) }
-		plan.Create = slices.DeleteFunc(plan.Create, func(l ipam.Lease) bool { return other(l.Pool) })
+		plan.Create = slices.DeleteFunc(plan.Create, func(l lease.Lease) bool { return other(l.Pool) })
 		plan.Conflicts = slices.DeleteFunc(plan.Conflicts, func(c recovery.Conflict) bool { return other(c.Pool) })
 		maps.DeleteFunc(plan.Waiting, func(pool string, _ []string) bool { return other(pool) })
 	}
@@ -85,8 +85,8 @@ func (v *verb) show(ctx context.Context, plan recovery.Plan) error {
 }
 
 // planColumns are those of leases, without what a pod does not tell.
-func (v *verb) planColumns() []printer.Column[ipam.Lease] {
-	return slices.DeleteFunc(resource.LeaseColumns(v.App, false), func(c printer.Column[ipam.Lease]) bool { return c.Name == "AGE" || c.Name == "CONTAINER" })
+func (v *verb) planColumns() []printer.Column[lease.Lease] {
+	return slices.DeleteFunc(resource.LeaseColumns(v.App, false), func(c printer.Column[lease.Lease]) bool { return c.Name == "AGE" || c.Name == "CONTAINER" })
 }
 
 func (v *verb) tellConflicts(all []recovery.Conflict) {
@@ -126,7 +126,7 @@ func conflictsStay(all []recovery.Conflict) error {
 }
 
 // byPool counts leases by pool: "2 of pool blue, 1 of pool green".
-func byPool(leases []ipam.Lease) string {
+func byPool(leases []lease.Lease) string {
 	n := map[string]int{}
 	for _, l := range leases {
 		n[l.Pool]++

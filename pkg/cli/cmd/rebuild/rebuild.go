@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/recovery"
 )
 
@@ -79,7 +79,7 @@ func (v *verb) Run(ctx context.Context) error {
 	if err := v.show(ctx, plan); err != nil {
 		return err
 	}
-	var made []ipam.Lease
+	var made []lease.Lease
 	if len(plan.Create) > 0 {
 		if v.DryRun == app.DryRunNone && !v.yes {
 			if err := v.Confirm(ctx, "Make these leases again?"); err != nil {
@@ -107,8 +107,8 @@ func (v *verb) again(ctx context.Context, a *leasing.Allocator, shown recovery.P
 	if err != nil {
 		return now, err
 	}
-	now.Create = slices.DeleteFunc(now.Create, func(l ipam.Lease) bool {
-		return !slices.ContainsFunc(shown.Create, func(o ipam.Lease) bool { return o.Addr == l.Addr && o.PodUID == l.PodUID })
+	now.Create = slices.DeleteFunc(now.Create, func(l lease.Lease) bool {
+		return !slices.ContainsFunc(shown.Create, func(o lease.Lease) bool { return o.Addr == l.Addr && o.PodUID == l.PodUID })
 	})
 	v.tellConflicts(slices.DeleteFunc(slices.Clone(now.Conflicts), func(c recovery.Conflict) bool { return slices.Contains(shown.Conflicts, c) }))
 	if n := len(shown.Create) - len(now.Create); n > 0 {

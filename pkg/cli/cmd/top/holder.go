@@ -15,7 +15,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/follow"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // topHolder shows the hosts or namespaces that hold addresses.
@@ -76,7 +76,7 @@ func (v *topHolder) Validate() error {
 }
 
 func (v *topHolder) Run(ctx context.Context) error {
-	query := resource.LeaseQuery{Pool: v.pool, Status: ipam.Active.String()}
+	query := resource.LeaseQuery{Pool: v.pool, Status: lease.Active.String()}
 	if v.output.Watch {
 		return v.watch(ctx, query)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 const (
@@ -65,7 +66,7 @@ type heatMap struct {
 	usable, filled uint64
 	// active, reserved and cooling count what is as it should be; problems is the rest, in order.
 	active, reserved, cooling int
-	problems                  []ipam.Lease
+	problems                  []lease.Lease
 }
 
 func (m heatMap) free() int64 { return int64(min(m.usable-m.filled, math.MaxInt64)) }
@@ -98,7 +99,7 @@ func spread(p ipam.Pool, bits int) uint64 {
 }
 
 // newHeatMap draws up the map of a pool from the addresses that are taken or rest, in blocks of a prefix length.
-func newHeatMap(p ipam.Pool, taken []ipam.Lease, bits int) heatMap {
+func newHeatMap(p ipam.Pool, taken []lease.Lease, bits int) heatMap {
 	longest := p.Plan.Subnet.Addr().BitLen()
 	m := heatMap{pool: p.Name, bits: bits, single: bits == longest, perRow: 1 << rowBits(longest), usable: ipaddr.SizeOfSet(p.Plan.Usable)}
 	m.sparse = spread(p, bits) > maxSpread || longest > 32 && m.usable > maxSpread
@@ -135,21 +136,21 @@ func newHeatMap(p ipam.Pool, taken []ipam.Lease, bits int) heatMap {
 }
 
 // count enters a lease into its cell.
-func (m *heatMap) count(c *heatCell, p ipam.Pool, l ipam.Lease) {
-	if l.State == ipam.Active {
+func (m *heatMap) count(c *heatCell, p ipam.Pool, l lease.Lease) {
+	if l.State == lease.Active {
 		c.who = l.Who()
 	}
 	if p.Plan.Usable.Contains(l.Addr) {
 		m.filled++
 	}
 	switch {
-	case l.State == ipam.Available:
+	case l.State == lease.Available:
 		c.cooling++
 		m.cooling++
 	case troubled(p, l):
 		c.problems++
 		m.problems = append(m.problems, l)
-	case l.State == ipam.Active:
+	case l.State == lease.Active:
 		c.active++
 		m.active++
 	default:
@@ -160,8 +161,8 @@ func (m *heatMap) count(c *heatCell, p ipam.Pool, l ipam.Lease) {
 
 // troubled is true for an address that drains, that is being deleted, or that a host has which may not draw
 // from the pool.
-func troubled(p ipam.Pool, l ipam.Lease) bool {
-	return !resource.UsableOf(p).Contains(l.Addr) || l.Deleting || l.State == ipam.Active && l.Host.IsValid() && !p.Draws(l.Host)
+func troubled(p ipam.Pool, l lease.Lease) bool {
+	return !resource.UsableOf(p).Contains(l.Addr) || l.Deleting || l.State == lease.Active && l.Host.IsValid() && !p.Draws(l.Host)
 }
 
 // row is a line of cells, with those that hold something.

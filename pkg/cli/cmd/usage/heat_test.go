@@ -14,6 +14,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // poolWith is a pool as the allocator sees it, with the host 10.0.0.11.
@@ -27,8 +28,8 @@ func poolWith(t *testing.T, cidr, gateway string, available ...string) ipam.Pool
 	return ipam.Pool{Name: "blue", Plan: plan, Hosts: map[netip.Addr]struct{}{netip.MustParseAddr("10.0.0.11"): {}}}
 }
 
-func activeOn(addr, host string) ipam.Lease {
-	l := ipam.Lease{Addr: netip.MustParseAddr(addr), State: ipam.Active, Params: ipam.Params{Pool: "blue"}}
+func activeOn(addr, host string) lease.Lease {
+	l := lease.Lease{Addr: netip.MustParseAddr(addr), State: lease.Active, Params: lease.Params{Pool: "blue"}}
 	l.Namespace, l.PodName = "default", "web-0"
 	if host != "" {
 		l.Host = netip.MustParseAddr(host)
@@ -36,16 +37,16 @@ func activeOn(addr, host string) ipam.Lease {
 	return l
 }
 
-func reserved(addr string) ipam.Lease {
-	return ipam.Lease{Addr: netip.MustParseAddr(addr), State: ipam.Reserved, Params: ipam.Params{Pool: "blue"}}
+func reserved(addr string) lease.Lease {
+	return lease.Lease{Addr: netip.MustParseAddr(addr), State: lease.Reserved, Params: lease.Params{Pool: "blue"}}
 }
 
 // cooled is an address that was given up, as newHeatMap is told of it while it rests.
-func cooled(addr string) ipam.Lease {
-	return ipam.Lease{Addr: netip.MustParseAddr(addr), Params: ipam.Params{Pool: "blue"}}
+func cooled(addr string) lease.Lease {
+	return lease.Lease{Addr: netip.MustParseAddr(addr), Params: lease.Params{Pool: "blue"}}
 }
 
-func deleting(l ipam.Lease) ipam.Lease {
+func deleting(l lease.Lease) lease.Lease {
 	l.Deleting = true
 	return l
 }
@@ -55,31 +56,31 @@ func TestHeatMap(t *testing.T) {
 	v4 := poolWith(t, "10.1.0.0/24", "10.1.0.1", "10.1.0.0/29", "10.1.0.66")
 	tests := map[string]struct {
 		pool  ipam.Pool
-		taken []ipam.Lease
+		taken []lease.Lease
 		bits  int
 		want  []string
 	}{
 		"free":         {v4, nil, 32, []string{"10.1.0.0   ......", "10.1.0.64   ."}},
-		"taken":        {v4, []ipam.Lease{activeOn("10.1.0.2", good), reserved("10.1.0.66")}, 32, []string{"10.1.0.0   #.....", "10.1.0.64   r"}},
-		"cooling":      {v4, []ipam.Lease{cooled("10.1.0.2"), activeOn("10.1.0.3", good)}, 32, []string{"10.1.0.0   ~#....", "10.1.0.64   ."}},
-		"no host":      {v4, []ipam.Lease{activeOn("10.1.0.2", "")}, 32, []string{"10.1.0.0   #.....", "10.1.0.64   ."}},
-		"foreign":      {v4, []ipam.Lease{activeOn("10.1.0.2", "10.0.0.99")}, 32, []string{"10.1.0.0   x.....", "10.1.0.64   ."}},
-		"deleting":     {v4, []ipam.Lease{deleting(activeOn("10.1.0.2", good))}, 32, []string{"10.1.0.0   x.....", "10.1.0.64   ."}},
-		"draining":     {v4, []ipam.Lease{activeOn("10.1.0.200", good)}, 32, []string{"10.1.0.0   ......", "10.1.0.64   .", "10.1.0.192         x"}},
-		"other family": {v4, []ipam.Lease{activeOn("fd00::2", good)}, 32, []string{"10.1.0.0   ......", "10.1.0.64   ."}},
+		"taken":        {v4, []lease.Lease{activeOn("10.1.0.2", good), reserved("10.1.0.66")}, 32, []string{"10.1.0.0   #.....", "10.1.0.64   r"}},
+		"cooling":      {v4, []lease.Lease{cooled("10.1.0.2"), activeOn("10.1.0.3", good)}, 32, []string{"10.1.0.0   ~#....", "10.1.0.64   ."}},
+		"no host":      {v4, []lease.Lease{activeOn("10.1.0.2", "")}, 32, []string{"10.1.0.0   #.....", "10.1.0.64   ."}},
+		"foreign":      {v4, []lease.Lease{activeOn("10.1.0.2", "10.0.0.99")}, 32, []string{"10.1.0.0   x.....", "10.1.0.64   ."}},
+		"deleting":     {v4, []lease.Lease{deleting(activeOn("10.1.0.2", good))}, 32, []string{"10.1.0.0   x.....", "10.1.0.64   ."}},
+		"draining":     {v4, []lease.Lease{activeOn("10.1.0.200", good)}, 32, []string{"10.1.0.0   ......", "10.1.0.64   .", "10.1.0.192         x"}},
+		"other family": {v4, []lease.Lease{activeOn("fd00::2", good)}, 32, []string{"10.1.0.0   ......", "10.1.0.64   ."}},
 		"blocks of 4": {
-			v4, []ipam.Lease{activeOn("10.1.0.2", good), activeOn("10.1.0.4", good)}, 30, []string{"10.1.0.0 +-              ."},
+			v4, []lease.Lease{activeOn("10.1.0.2", good), activeOn("10.1.0.4", good)}, 30, []string{"10.1.0.0 +-              ."},
 		},
-		"one block": {v4, []ipam.Lease{activeOn("10.1.0.2", good)}, 24, []string{"10.1.0.0 -"}},
+		"one block": {v4, []lease.Lease{activeOn("10.1.0.2", good)}, 24, []string{"10.1.0.0 -"}},
 		"smaller than a row": {
-			poolWith(t, "10.1.0.16/29", "10.1.0.17", "10.1.0.16/29"), []ipam.Lease{activeOn("10.1.0.22", good)}, 32, []string{"10.1.0.16   ....#"},
+			poolWith(t, "10.1.0.16/29", "10.1.0.17", "10.1.0.16/29"), []lease.Lease{activeOn("10.1.0.22", good)}, 32, []string{"10.1.0.16   ....#"},
 		},
 		"end of the space": {
 			poolWith(t, "255.255.255.192/26", "255.255.255.193", "255.255.255.248/29"), nil, 32,
 			[]string{"255.255.255.192 " + strings.Repeat(" ", 56) + "......."},
 		},
 		"sparse": {
-			poolWith(t, "fd00::/64", "fd00::1", "fd00::/64"), []ipam.Lease{activeOn("fd00::2:41", good)}, 128,
+			poolWith(t, "fd00::/64", "fd00::1", "fd00::/64"), []lease.Lease{activeOn("fd00::2:41", good)}, 128,
 			[]string{"fd00::2:40 .#" + strings.Repeat(".", 30)},
 		},
 		"sparse and empty": {poolWith(t, "fd00::/64", "fd00::1", "fd00::/64"), nil, 76, nil},
@@ -142,7 +143,7 @@ func TestPicture(t *testing.T) {
 	for _, bits := range []int{32, 28} {
 		t.Run(fmt.Sprint(bits), func(t *testing.T) {
 			var b bytes.Buffer
-			newHeatMap(p, []ipam.Lease{odd, activeOn("10.1.0.9", "10.0.0.99")}, bits).picture(&b)
+			newHeatMap(p, []lease.Lease{odd, activeOn("10.1.0.9", "10.0.0.99")}, bits).picture(&b)
 			rects, titles, crosses := 0, "", 0
 			for d := xml.NewDecoder(bytes.NewReader(b.Bytes())); ; {
 				token, err := d.Token()
@@ -180,7 +181,7 @@ func TestHeatMapWidth(t *testing.T) {
 	p := poolWith(t, "255.255.255.0/24", "255.255.255.1", "255.255.255.0/24")
 	for _, bits := range []int{32, 28} {
 		var b bytes.Buffer
-		newHeatMap(p, []ipam.Lease{activeOn("255.255.255.20", "10.0.0.99")}, bits).draw(&b, terminal.Terminal{Utf8: true})
+		newHeatMap(p, []lease.Lease{activeOn("255.255.255.20", "10.0.0.99")}, bits).draw(&b, terminal.Terminal{Utf8: true})
 		for line := range strings.Lines(b.String()) {
 			if n := len([]rune(strings.TrimSpace(line))); n > 80 {
 				t.Errorf("%d columns: %s", n, line)

@@ -13,6 +13,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // share is who takes how much.
@@ -52,7 +53,7 @@ func (r share) quotaText() string {
 
 // countShares counts the addresses that are taken by host, namespace or pool, the most first. Pools that hold
 // nothing have their row, too.
-func countShares(by string, all []resource.Pool, plans map[string]ipam.Pool, taken map[string][]ipam.Lease) []share {
+func countShares(by string, all []resource.Pool, plans map[string]ipam.Pool, taken map[string][]lease.Lease) []share {
 	rows := map[string]*share{}
 	row := func(who string) *share {
 		if rows[who] == nil {
@@ -64,7 +65,7 @@ func countShares(by string, all []resource.Pool, plans map[string]ipam.Pool, tak
 	for _, p := range all {
 		plan, held, beside := plans[p.Name], int64(0), int64(0)
 		for _, l := range taken[p.Name] {
-			if l.State == ipam.Available && by != "pool" {
+			if l.State == lease.Available && by != "pool" {
 				continue
 			}
 			row(groupOf(by, l)).add(plan, l)
@@ -72,7 +73,7 @@ func countShares(by string, all []resource.Pool, plans map[string]ipam.Pool, tak
 			switch {
 			case resource.UsableOf(plan).Contains(l.Addr):
 				held++
-			case l.State != ipam.Available:
+			case l.State != lease.Available:
 				beside++
 			}
 		}
@@ -100,7 +101,7 @@ func countShares(by string, all []resource.Pool, plans map[string]ipam.Pool, tak
 	return out
 }
 
-func groupOf(by string, l ipam.Lease) string {
+func groupOf(by string, l lease.Lease) string {
 	switch by {
 	case "host":
 		return resource.AddrText(l.Host)
@@ -111,13 +112,13 @@ func groupOf(by string, l ipam.Lease) string {
 	}
 }
 
-func (r *share) add(p ipam.Pool, l ipam.Lease) {
+func (r *share) add(p ipam.Pool, l lease.Lease) {
 	switch {
-	case l.State == ipam.Available:
+	case l.State == lease.Available:
 		r.cooling++
 	case troubled(p, l):
 		r.problems++
-	case l.State == ipam.Active:
+	case l.State == lease.Active:
 		r.active++
 	default:
 		r.reserved++
@@ -125,7 +126,7 @@ func (r *share) add(p ipam.Pool, l ipam.Lease) {
 }
 
 // quotaUse is what counts for the namespaces of a pool that bounds them.
-func quotaUse(p ipam.Pool, taken []ipam.Lease) []ipam.NamespaceUse {
+func quotaUse(p ipam.Pool, taken []lease.Lease) []ipam.NamespaceUse {
 	has := map[string]int{}
 	for _, l := range taken {
 		for _, ns := range l.ChargedTo() {

@@ -14,6 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -115,14 +116,14 @@ func (v *usage) Run(ctx context.Context) error {
 	}
 	var all []ipam.Pool
 	known := map[string]ipam.Pool{}
-	byPool := map[string][]ipam.Lease{}
+	byPool := map[string][]lease.Lease{}
 	for _, p := range chosen {
 		known[p.Name] = store.Pool(p.BCSNetPool)
 		all = append(all, known[p.Name])
 	}
 	now := v.Now()
-	taken, err := resource.LeasesHeldIn(ctx, v.App, v.names, func(l ipam.Lease) bool {
-		return l.State != ipam.Available || resource.CoolingIn(known[l.Pool], l, now)
+	taken, err := resource.LeasesHeldIn(ctx, v.App, v.names, func(l lease.Lease) bool {
+		return l.State != lease.Available || resource.CoolingIn(known[l.Pool], l, now)
 	})
 	if err != nil {
 		return err
@@ -145,7 +146,7 @@ func (v *usage) Run(ctx context.Context) error {
 }
 
 // draw makes the map of a pool in the blocks that were asked for.
-func (v *usage) draw(p ipam.Pool, taken []ipam.Lease) (heatMap, error) {
+func (v *usage) draw(p ipam.Pool, taken []lease.Lease) (heatMap, error) {
 	subnet := p.Plan.Subnet
 	bits := v.bits
 	switch {

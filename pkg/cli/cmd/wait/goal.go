@@ -12,7 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // goal is what --for asks for: a condition of pools or claims, or one of the words below.
@@ -122,8 +122,8 @@ const (
 )
 
 // inUse says how many addresses of a pool are in use, and where.
-func inUse(set map[string]ipam.Lease) string {
-	held := make([]ipam.Lease, 0, len(set))
+func inUse(set map[string]lease.Lease) string {
+	held := make([]lease.Lease, 0, len(set))
 	for _, l := range set {
 		held = append(held, l)
 	}
@@ -131,9 +131,9 @@ func inUse(set map[string]ipam.Lease) string {
 }
 
 // holding says how an address is that is not free.
-func holding(l ipam.Lease) string {
+func holding(l lease.Lease) string {
 	switch {
-	case l.State == ipam.Reserved:
+	case l.State == lease.Reserved:
 		return "it is reserved"
 	case l.Host.IsValid():
 		return "it is in use by " + printers.EscapeTerminal(l.Who()) + " on " + l.Host.String()

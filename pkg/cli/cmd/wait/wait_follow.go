@@ -17,6 +17,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // sayEvery is how often the count of what is waited for is said, at most.
@@ -58,7 +59,7 @@ func forCondition[T any](ctx context.Context, v *waiting, c conditioned[T]) erro
 
 // forRelease follows the addresses in use themselves: no controller is needed to count them.
 func (v *waiting) forRelease(ctx context.Context, what string, query resource.LeaseQuery, hint string) error {
-	query.Status = ipam.Active.String()
+	query.Status = lease.Active.String()
 	return v.forFree(ctx, query.Selector(), what, inUse, outcome{
 		done: "no address of " + what + " is in use", late: what + " is not released", hint: hint,
 	})
@@ -66,21 +67,21 @@ func (v *waiting) forRelease(ctx context.Context, what string, query resource.Le
 
 func (v *waiting) forAddress(ctx context.Context, a netip.Addr) error {
 	name := ipaddr.ObjectName(a)
-	selector := follow.Named(name) + ",status.status!=" + ipam.Available.String()
-	return v.forFree(ctx, selector, "address "+a.String(), func(set map[string]ipam.Lease) string { return holding(set[name]) }, outcome{
+	selector := follow.Named(name) + ",status.status!=" + lease.Available.String()
+	return v.forFree(ctx, selector, "address "+a.String(), func(set map[string]lease.Lease) string { return holding(set[name]) }, outcome{
 		done: "address " + a.String() + " is free", late: "address " + a.String() + " is not free",
 		hint: "bcsnetctl ip describe " + a.String(),
 	})
 }
 
 // forFree waits until no address is left of those that a selector matches.
-func (v *waiting) forFree(ctx context.Context, selector, who string, how func(map[string]ipam.Lease) string, o outcome) error {
+func (v *waiting) forFree(ctx context.Context, selector, who string, how func(map[string]lease.Lease) string, o outcome) error {
 	c, err := v.Dynamic()
 	if err != nil {
 		return err
 	}
 	said, when := "", time.Time{}
-	err = follow.WaitSet[ipam.Lease]{App: v.App, API: c.Resource(resource.Of(v1.IPResource)), Fields: selector, Read: resource.ReadLease, See: func(set map[string]ipam.Lease) (bool, error) {
+	err = follow.WaitSet[lease.Lease]{App: v.App, API: c.Resource(resource.Of(v1.IPResource)), Fields: selector, Read: resource.ReadLease, See: func(set map[string]lease.Lease) (bool, error) {
 		if len(set) == 0 {
 			return true, nil
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // ListIPs answers GET /v1/ip from memory: what pods, claims and workloads are is what the watches tell.
@@ -56,8 +57,8 @@ func (v *view) matching(q *query) (kept []*key, n int) {
 		kept = kept[:min(most, len(kept))]
 	}
 	full := false // what stands behind the last one is not on the page
-	v.Index.EachEntry(func(e ipam.Entry, state ipam.State) {
-		if state == ipam.Available {
+	v.Index.EachEntry(func(e ipam.Entry, state lease.State) {
+		if state == lease.Available {
 			return
 		}
 		r := v.row(e.Lease())

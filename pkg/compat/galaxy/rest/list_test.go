@@ -23,6 +23,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -67,8 +68,8 @@ func newService(t testing.TB, c cached) *Service {
 }
 
 // goneFor decides by the pods of a test, whose hosts are in touch, and as one who has looked before.
-func goneFor(c cached, index *ipam.Index) func(context.Context, ipam.Lease, bool) (gone.Decision, error) {
-	return func(ctx context.Context, l ipam.Lease, _ bool) (gone.Decision, error) {
+func goneFor(c cached, index *ipam.Index) func(context.Context, lease.Lease, bool) (gone.Decision, error) {
+	return func(ctx context.Context, l lease.Lease, _ bool) (gone.Decision, error) {
 		now := time.Now()
 		e := gone.Evidence{
 			Lease: l, Live: true, Others: gone.Indexed(index), Host: gone.Host{Ready: true, Renewal: gone.Since},
@@ -111,36 +112,36 @@ func TestList(t *testing.T) {
 		c.pods[client.ObjectKeyFromObject(p)] = p
 	}
 	s := newService(t, c)
-	leased := func(last byte, state ipam.State, claim, key, pod, uid string) ipam.Lease {
-		l := ipam.Lease{
-			Addr: netip.AddrFrom4([4]byte{10, 0, 70, last}), Version: uint64(last), State: state, Params: ipam.Params{Pool: "p"}, Updated: at,
-			Holder: ipam.Holder{PodName: pod, PodUID: uid, IfName: "eth0"}, Retention: ipam.Retention{Claim: claim, PodPrimaryKey: key, Fixed: claim != ""},
+	leased := func(last byte, state lease.State, claim, key, pod, uid string) lease.Lease {
+		l := lease.Lease{
+			Addr: netip.AddrFrom4([4]byte{10, 0, 70, last}), Version: uint64(last), State: state, Params: lease.Params{Pool: "p"}, Updated: at,
+			Holder: lease.Holder{PodName: pod, PodUID: uid, IfName: "eth0"}, Retention: lease.Retention{Claim: claim, PodPrimaryKey: key, Fixed: claim != ""},
 		}
 		if pod != "" {
 			l.Namespace = "shop"
 		}
 		return l
 	}
-	replaced := leased(14, ipam.Active, "", "", "web-abc-x", "u0") // whose request named the UID
+	replaced := leased(14, lease.Active, "", "", "web-abc-x", "u0") // whose request named the UID
 	replaced.UIDNamed = true
-	vm := leased(9, ipam.Active, "", "", "", "")
+	vm := leased(9, lease.Active, "", "", "", "")
 	vm.Owner = "vm"
-	for _, l := range []ipam.Lease{
-		leased(1, ipam.Active, "shop/web", "", "web-abc-x", "u1"),
-		leased(2, ipam.Active, "", "", "web-abc-x", "u1"),                  // without a claim
-		leased(3, ipam.Reserved, "shop/db", "db-0", "db-0", ""),            // its pod failed
-		leased(4, ipam.Reserved, "shop/db", "db-1", "db-1", ""),            // its pod is there again and has none yet
-		leased(5, ipam.Reserved, "shop/db", "db-2", "db-2", ""),            // its pod has another
-		leased(6, ipam.Active, "shop/db", "db-2", "db-2", "u4"),            // which is this
-		leased(7, ipam.Reserved, "bcsnet-system/pool-x", "", "", ""),       // taken beforehand
-		leased(8, ipam.Reserved, "bcsnet-system/pool-gone", "", "old", ""), // whose claim is gone
+	for _, l := range []lease.Lease{
+		leased(1, lease.Active, "shop/web", "", "web-abc-x", "u1"),
+		leased(2, lease.Active, "", "", "web-abc-x", "u1"),                  // without a claim
+		leased(3, lease.Reserved, "shop/db", "db-0", "db-0", ""),            // its pod failed
+		leased(4, lease.Reserved, "shop/db", "db-1", "db-1", ""),            // its pod is there again and has none yet
+		leased(5, lease.Reserved, "shop/db", "db-2", "db-2", ""),            // its pod has another
+		leased(6, lease.Active, "shop/db", "db-2", "db-2", "u4"),            // which is this
+		leased(7, lease.Reserved, "bcsnet-system/pool-x", "", "", ""),       // taken beforehand
+		leased(8, lease.Reserved, "bcsnet-system/pool-gone", "", "old", ""), // whose claim is gone
 		vm,
-		leased(10, ipam.Reserved, "", "", "", ""), // set aside
-		leased(11, ipam.Available, "", "", "", ""),
-		leased(12, ipam.Active, "", "", "lost", "u9"),                                 // whose pod is gone
-		leased(13, ipam.Active, "", "", "static", "0123456789abcdef0123456789abcdef"), // whose mirror is gone; it may run
+		leased(10, lease.Reserved, "", "", "", ""), // set aside
+		leased(11, lease.Available, "", "", "", ""),
+		leased(12, lease.Active, "", "", "lost", "u9"),                                 // whose pod is gone
+		leased(13, lease.Active, "", "", "static", "0123456789abcdef0123456789abcdef"), // whose mirror is gone; it may run
 		replaced,
-		leased(15, ipam.Active, "", "", "web-abc-x", "u0"), // the UID may be an older one of the pod that has it
+		leased(15, lease.Active, "", "", "web-abc-x", "u0"), // the UID may be an older one of the pod that has it
 	} {
 		s.Index.Wrote(l)
 	}
@@ -191,9 +192,9 @@ func TestPagesOfAList(t *testing.T) {
 	c := cached{claims: map[types.NamespacedName]*v1.BCSNetIPClaim{{Namespace: "shop", Name: "db"}: claimOf("StatefulSet", "db", v1.ReleaseNever)}}
 	s := newService(t, c)
 	for i := range 150 {
-		l := ipam.Lease{
-			Addr: netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), Version: uint64(i + 1), State: ipam.State(i % 3), Params: ipam.Params{Pool: "p"},
-			Holder: ipam.Holder{Namespace: fmt.Sprint("ns-", i%7), PodName: fmt.Sprint("pod-", i*31%60), IfName: "eth0"},
+		l := lease.Lease{
+			Addr: netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), Version: uint64(i + 1), State: lease.State(i % 3), Params: lease.Params{Pool: "p"},
+			Holder: lease.Holder{Namespace: fmt.Sprint("ns-", i%7), PodName: fmt.Sprint("pod-", i*31%60), IfName: "eth0"},
 		}
 		if i%2 == 0 {
 			l.Claim, l.Fixed = "shop/db", true
@@ -240,9 +241,9 @@ func TestMemoryOfAList(t *testing.T) {
 	const n = 16384
 	const most = n * 400
 	for i := range n {
-		s.Index.Wrote(ipam.Lease{
-			Addr: netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), Version: uint64(i + 1), State: ipam.Active, Params: ipam.Params{Pool: "p"},
-			Holder: ipam.Holder{Namespace: "shop", PodName: fmt.Sprint("pod-", i), PodUID: fmt.Sprintf("00000000-0000-4000-8000-%012x", i), ContainerID: fmt.Sprintf("%064x", i)},
+		s.Index.Wrote(lease.Lease{
+			Addr: netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), Version: uint64(i + 1), State: lease.Active, Params: lease.Params{Pool: "p"},
+			Holder: lease.Holder{Namespace: "shop", PodName: fmt.Sprint("pod-", i), PodUID: fmt.Sprintf("00000000-0000-4000-8000-%012x", i), ContainerID: fmt.Sprintf("%064x", i)},
 		})
 	}
 	took := uint64(most + 1)
@@ -266,12 +267,12 @@ func BenchmarkList(b *testing.B) {
 	s := newService(b, c)
 	for i := range 65536 {
 		app, name := fmt.Sprintf("app-%d", i/13), fmt.Sprintf("app-%d-%d", i/13, i%13)
-		l := ipam.Lease{
-			Addr: netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), Version: uint64(i + 1), State: ipam.Active, Params: ipam.Params{Pool: "p"}, Updated: time.Now(),
-			Holder: ipam.Holder{Namespace: "shop", PodName: name, PodUID: fmt.Sprintf("00000000-0000-4000-8000-%012x", i), ContainerID: fmt.Sprintf("%064x", i), IfName: "eth0"},
+		l := lease.Lease{
+			Addr: netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), Version: uint64(i + 1), State: lease.Active, Params: lease.Params{Pool: "p"}, Updated: time.Now(),
+			Holder: lease.Holder{Namespace: "shop", PodName: name, PodUID: fmt.Sprintf("00000000-0000-4000-8000-%012x", i), ContainerID: fmt.Sprintf("%064x", i), IfName: "eth0"},
 		}
 		if i%2 == 0 {
-			l.Retention = ipam.Retention{Claim: "shop/" + app, PodPrimaryKey: name, Fixed: true}
+			l.Retention = lease.Retention{Claim: "shop/" + app, PodPrimaryKey: name, Fixed: true}
 			c.claims[types.NamespacedName{Namespace: "shop", Name: app}] = claimOf("StatefulSet", app, v1.ReleaseNever)
 		}
 		p := &corev1.Pod{}

@@ -14,6 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // releasesAtOnce is how many addresses of a request are written at once.
@@ -22,12 +23,12 @@ const releasesAtOnce = 16
 const unreleasedMessage = "Unreleased ips have been released or allocated to other pods, or are not within valid range"
 
 // wanted is an address that is to be released, as it was decided on.
-type wanted struct{ lease ipam.Lease }
+type wanted struct{ lease lease.Lease }
 
 // ReleaseIPs answers POST /v1/ip: it gives addresses back to their pools that are still their owners' as the request
 // names them. While a pod has one of them nothing is released. It returns what it released, also with an error;
 // asking again does the rest. c goes into the histories.
-func (s *Service) ReleaseIPs(ctx context.Context, in ReleaseIPRequest, c ipam.Change) (out ReleaseIPResponse, released []ipam.Lease, err error) {
+func (s *Service) ReleaseIPs(ctx context.Context, in ReleaseIPRequest, c lease.Change) (out ReleaseIPResponse, released []lease.Lease, err error) {
 	asked, err := in.parse()
 	if err != nil {
 		return out, nil, err
@@ -36,7 +37,7 @@ func (s *Service) ReleaseIPs(ctx context.Context, in ReleaseIPRequest, c ipam.Ch
 	v := s.view(ctx)
 	for addr, ask := range asked {
 		l, ok := s.Index.Get(addr)
-		if !ok || l.State == ipam.Available {
+		if !ok || l.State == lease.Available {
 			out.Unreleased = append(out.Unreleased, addr.String())
 			continue
 		}
@@ -126,7 +127,7 @@ func (s *Service) certain(ctx context.Context, todo []wanted) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(releasesAtOnce)
 	for _, w := range todo {
-		if w.lease.State != ipam.Active {
+		if w.lease.State != lease.Active {
 			continue
 		}
 		group.Go(func() error {
@@ -144,7 +145,7 @@ func (s *Service) certain(ctx context.Context, todo []wanted) error {
 }
 
 // release frees addresses that are as they were when they were decided on. Others are left alone.
-func (s *Service) release(ctx context.Context, todo []wanted, c ipam.Change) (released []ipam.Lease, err error) {
+func (s *Service) release(ctx context.Context, todo []wanted, c lease.Change) (released []lease.Lease, err error) {
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(releasesAtOnce)
@@ -164,7 +165,7 @@ func (s *Service) release(ctx context.Context, todo []wanted, c ipam.Change) (re
 }
 
 // still reports whether an address is as it was decided on.
-func (w wanted) still(now ipam.Lease) bool {
+func (w wanted) still(now lease.Lease) bool {
 	then := w.lease
 	return now.State == then.State && now.Claim == then.Claim && now.PodPrimaryKey == then.PodPrimaryKey && now.Owner == then.Owner &&
 		now.ContainerID == then.ContainerID && now.PodUID == then.PodUID && now.Updated.Equal(then.Updated)

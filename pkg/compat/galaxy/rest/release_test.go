@@ -12,6 +12,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // An address is its owner's whom a request names exactly: what it leaves out is nothing, but where there is nothing
@@ -105,13 +106,13 @@ func TestReleaseRequestsThatAreWrong(t *testing.T) {
 // may lag.
 func TestReleaseAsksForThePod(t *testing.T) {
 	s := newService(t, cached{})
-	taken := ipam.Lease{
-		Addr: netip.MustParseAddr("10.0.70.2"), Version: 1, State: ipam.Active, Params: ipam.Params{Pool: "p"},
-		Holder: ipam.Holder{Namespace: "shop", PodName: "web-0", PodUID: "u1", IfName: "eth0"},
+	taken := lease.Lease{
+		Addr: netip.MustParseAddr("10.0.70.2"), Version: 1, State: lease.Active, Params: lease.Params{Pool: "p"},
+		Holder: lease.Holder{Namespace: "shop", PodName: "web-0", PodUID: "u1", IfName: "eth0"},
 	}
 	s.Index.Wrote(taken)
 	var looks []bool
-	s.Gone = func(_ context.Context, _ ipam.Lease, live bool) (gone.Decision, error) {
+	s.Gone = func(_ context.Context, _ lease.Lease, live bool) (gone.Decision, error) {
 		if looks = append(looks, live); live {
 			return gone.Decision{Verdict: gone.Held}, nil
 		}
@@ -121,7 +122,7 @@ func TestReleaseAsksForThePod(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{"ips":[{"ip":"10.0.70.2","namespace":"shop","podName":"web-0"}]}`), &in); err != nil {
 		t.Fatal(err)
 	}
-	_, released, err := s.ReleaseIPs(t.Context(), in, ipam.Change{})
+	_, released, err := s.ReleaseIPs(t.Context(), in, lease.Change{})
 	refusal, ok := errors.AsType[*ipam.Refusal](err)
 	if !ok || refusal.Message != "10.0.70.2 is not releasable" || StatusOf(refusal) != http.StatusBadRequest || len(released) > 0 {
 		t.Errorf("%v, released %v", err, released)
@@ -129,13 +130,13 @@ func TestReleaseAsksForThePod(t *testing.T) {
 	if !slices.Equal(looks, []bool{false, true}) {
 		t.Errorf("asked with live %v, want the cache and then the API server", looks)
 	}
-	s.Gone = func(_ context.Context, _ ipam.Lease, live bool) (gone.Decision, error) {
+	s.Gone = func(_ context.Context, _ lease.Lease, live bool) (gone.Decision, error) {
 		if live {
 			return gone.Decision{}, errors.New("no answer")
 		}
 		return gone.Decision{Verdict: gone.Gone, Check: gone.PodGone}, nil
 	}
-	_, released, err = s.ReleaseIPs(t.Context(), in, ipam.Change{})
+	_, released, err = s.ReleaseIPs(t.Context(), in, lease.Change{})
 	if refusal, ok := errors.AsType[*ipam.Refusal](err); !ok || refusal.Reason != ipam.ReasonUnavailable || len(released) > 0 {
 		t.Errorf("the API server does not answer: %v, released %v", err, released)
 	}

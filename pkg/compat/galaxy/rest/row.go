@@ -13,7 +13,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/gone"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -22,7 +22,7 @@ import (
 type row struct {
 	FloatingIP
 	addr  netip.Addr
-	lease ipam.Lease
+	lease lease.Lease
 	// owner is the holder that is no pod, podUID the pod that has the address.
 	owner, podUID string
 	updated       time.Time
@@ -56,7 +56,7 @@ const (
 )
 
 // row is what is known of an address but for the workload of its pod.
-func (v *view) row(l ipam.Lease) row {
+func (v *view) row(l lease.Lease) row {
 	r := row{
 		FloatingIP: FloatingIP{IP: l.Addr.String(), Namespace: l.Namespace, PodName: l.PodName},
 		addr:       l.Addr, lease: l, owner: l.Owner, podUID: l.PodUID, updated: l.Updated, kept: l.IsRetained(), anybody: l.PodPrimaryKey == "",
@@ -68,7 +68,7 @@ func (v *view) row(l ipam.Lease) row {
 		if t.workload.Kind != "" {
 			r.setApp(t.workload)
 		}
-	case l.State == ipam.Reserved: // an operator set it aside
+	case l.State == lease.Reserved: // an operator set it aside
 		r.Policy = never
 	}
 	return r
@@ -84,7 +84,7 @@ func (r *row) setApp(w workload.Workload) {
 }
 
 // terms are those of a lease's claim; of one that is not there yet, what the lease and its pod say.
-func (v *view) terms(l ipam.Lease) *terms {
+func (v *view) terms(l lease.Lease) *terms {
 	if t := v.claims[l.Claim]; t != nil {
 		return t
 	}
@@ -93,14 +93,14 @@ func (v *view) terms(l ipam.Lease) *terms {
 	return t
 }
 
-func (v *view) read(l ipam.Lease) *terms {
+func (v *view) read(l lease.Lease) *terms {
 	namespace, name, _ := strings.Cut(l.Claim, "/")
 	var o v1.BCSNetIPClaim
 	if v.Cached.Get(v.ctx, types.NamespacedName{Namespace: namespace, Name: name}, &o) == nil {
 		c, _ := claim.FromObject(&o) // what is wrong with its addresses is of no account here
 		return &terms{workload: c.Workload, policy: policyOf(c.Release), shared: o.Spec.SharedName}
 	}
-	if pod, ok := v.pod(l.Namespace, l.PodName); ok && l.State == ipam.Active {
+	if pod, ok := v.pod(l.Namespace, l.PodName); ok && l.State == lease.Active {
 		if p, err := v.Policies.Resolve(v.ctx, workload.FromObject(pod)); err == nil && p.Claim == l.Claim {
 			t := &terms{policy: policyOf(v1.ReleasePolicy(p.Release)), shared: p.Shared}
 			if p.Shared == "" {
@@ -186,6 +186,6 @@ func (v *view) status(r *row) (status string, releasable bool) {
 	}
 	// A pod that is there and has nothing may be about to take what is kept for it.
 	pod := workload.FromObject(o)
-	others := len(v.Index.ByAttachment(ipam.Holder{PodUID: pod.UID})) > 0
+	others := len(v.Index.ByAttachment(lease.Holder{PodUID: pod.UID})) > 0
 	return string(o.Status.Phase), pod.Ended || others
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -24,7 +25,7 @@ type Service struct {
 	Owners       *workload.Owners
 	// Gone decides whether nobody has an address any more that a pod has by its lease. live has it ask the API server for
 	// the pod, else the cache counts as if it had said so.
-	Gone func(ctx context.Context, l ipam.Lease, live bool) (gone.Decision, error)
+	Gone func(ctx context.Context, l lease.Lease, live bool) (gone.Decision, error)
 	// Policies finds the policy of a pod whose claim is not made yet.
 	Policies claim.Policies
 	// Namespace of the controller, where the claims of shared pools are.

@@ -1,4 +1,4 @@
-package ipam
+package lease
 
 import (
 	"net/netip"
@@ -24,7 +24,7 @@ func aPast(t *rapid.T) Past {
 		},
 	}
 	if rapid.Bool().Draw(t, "host known") {
-		p.Host = anAddr(t)
+		p.Host = rapid.SampledFrom([]netip.Addr{ip(host1), ip("192.168.0.2"), ip("2001:db8::9")}).Draw(t, "host")
 	}
 	return p
 }
