@@ -28,14 +28,14 @@ var compareAddrs = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
 func TestFirstAllocation(t *testing.T) {
 	for what, materialized := range map[string]bool{"update": true, "create": false} {
 		t.Run(what, func(t *testing.T) {
-			x := newNet("9-12")
-			x.pool.Spec.VLAN, x.pool.Spec.MTU = 7, 9000
-			r := newReplica(t, x.pool)
+			s := newSite("9-12")
+			s.pool.Spec.VLAN, s.pool.Spec.MTU = 7, 9000
+			r := newReplica(t, s.pool)
 			if materialized {
-				x.materialize(t, r)
+				s.materialize(t, r)
 			}
-			p := newPod(t, "first-"+what, x.host, r)
-			request := x.of(p, "c1-"+what)
+			p := newPod(t, "first-"+what, s.host, r)
+			request := s.of(p, "c1-"+what)
 			request.StartedAt = ago()(0).UTC()
 			r.tap.Forget()
 			got, err := r.Allocate(t.Context(), request)
@@ -46,9 +46,9 @@ func TestFirstAllocation(t *testing.T) {
 			stored := r.lease(got[0].Addr)
 			want := lease.Lease{
 				Addr: got[0].Addr, Version: stored.Version, State: lease.Active,
-				Params: lease.Params{Pool: x.pool.Name, Bits: 24, Gateway: x.addr(254)},
+				Params: lease.Params{Pool: s.pool.Name, Bits: 24, Gateway: s.addr(254)},
 				Holder: lease.Holder{
-					Host: x.host, ContainerID: request.ContainerID, IfName: "eth0", Namespace: "default", PodName: p.Name,
+					Host: s.host, ContainerID: request.ContainerID, IfName: "eth0", Namespace: "default", PodName: p.Name,
 					PodUID: string(p.UID), StartedAt: request.StartedAt,
 				},
 				Updated: stored.Updated, HeldFinalizer: true,
@@ -68,20 +68,20 @@ func TestFirstAllocation(t *testing.T) {
 
 // Rule 1: a pod that the cache does not know is one read of the pod.
 func TestFirstAllocationOfAnUnknownPod(t *testing.T) {
-	x := newNet("9-12")
-	r := newReplica(t, x.pool)
+	s := newSite("9-12")
+	r := newReplica(t, s.pool)
 	p := newPod(t, "unknown", netip.MustParseAddr("192.0.2.1"), r) // the cache has it on another host
 	r.tap.Forget()
-	r.one(x.of(p, "unknown-c"))
+	r.one(s.of(p, "unknown-c"))
 	r.cost("an ADD from another host", 1, 1)
 }
 
 // Rule 1: who asks for a pod that is not there, or not any more, gets no address.
 func TestPodRefused(t *testing.T) {
-	x := newNet("9-12")
-	r := newReplica(t, x.pool)
-	there := newPod(t, "there", x.host, r)
-	over := newPod(t, "over", x.host)
+	s := newSite("9-12")
+	r := newReplica(t, s.pool)
+	there := newPod(t, "there", s.host, r)
+	over := newPod(t, "over", s.host)
 	over.Status.Phase = corev1.PodSucceeded
 	if err := cluster.AdminFor(t).Status().Update(t.Context(), over); err != nil {
 		t.Fatal(err)
@@ -101,28 +101,28 @@ func TestPodRefused(t *testing.T) {
 		"ended":          {func(r *Request) { r.PodName = over.Name }, ipam.ReasonPodEnded},
 		"host unknown":   {func(r *Request) { r.Host = netip.MustParseAddr("192.0.2.77") }, ipam.ReasonHostNotInPool},
 		"no such net":    {func(r *Request) { r.Network = "nowhere" }, ipam.ReasonNetworkNotFound},
-		"not in a pool":  {func(r *Request) { r.Addrs = []netip.Addr{x.addr(200)} }, ipam.ReasonAddressNotInPool},
-		"another's host": {func(r *Request) { r.Host, r.Addrs = netip.MustParseAddr("192.0.2.77"), []netip.Addr{x.addr(9)} }, ipam.ReasonHostNotInPool},
+		"not in a pool":  {func(r *Request) { r.Addrs = []netip.Addr{s.addr(200)} }, ipam.ReasonAddressNotInPool},
+		"another's host": {func(r *Request) { r.Host, r.Addrs = netip.MustParseAddr("192.0.2.77"), []netip.Addr{s.addr(9)} }, ipam.ReasonHostNotInPool},
 	} {
 		t.Run(what, func(t *testing.T) {
-			request := x.of(there, "refused-c")
+			request := s.of(there, "refused-c")
 			test.change(&request)
 			_, err := r.Allocate(t.Context(), request)
 			refused(t, err, test.want)
 		})
 	}
-	if held := x.held(t); len(held) != 0 {
+	if held := s.held(t); len(held) != 0 {
 		t.Errorf("held: %v", held)
 	}
 }
 
 // Rule 2: the same request again is the same answer, for no write and one read.
 func TestAddRetried(t *testing.T) {
-	x := newNet("9-12")
-	r := newReplica(t, x.pool)
-	p := newPod(t, "retried", x.host, r)
+	s := newSite("9-12")
+	r := newReplica(t, s.pool)
+	p := newPod(t, "retried", s.host, r)
 	for _, withUID := range []bool{false, true} {
-		request := x.of(p, "retried-c")
+		request := s.of(p, "retried-c")
 		if withUID {
 			request.PodUID = string(p.UID)
 		}
@@ -150,10 +150,10 @@ func TestAddRetried(t *testing.T) {
 
 // Another interface of the same container has its own address.
 func TestInterfacesHaveTheirOwn(t *testing.T) {
-	x := newNet("9-12")
-	r := newReplica(t, x.pool)
-	p := newPod(t, "interfaces", x.host, r)
-	eth0, net1 := x.of(p, "interfaces-c"), x.of(p, "interfaces-c")
+	s := newSite("9-12")
+	r := newReplica(t, s.pool)
+	p := newPod(t, "interfaces", s.host, r)
+	eth0, net1 := s.of(p, "interfaces-c"), s.of(p, "interfaces-c")
 	net1.IfName = "net1"
 	a, b := r.one(eth0), r.one(net1)
 	if a == b || r.one(eth0) != a || r.one(net1) != b {
@@ -166,26 +166,26 @@ func TestInterfacesHaveTheirOwn(t *testing.T) {
 	if got := r.del(ReleaseRequest{ContainerID: "interfaces-c"}); len(got) != 2 {
 		t.Errorf("released %v, want both", got)
 	}
-	if held := x.held(t); len(held) != 0 {
+	if held := s.held(t); len(held) != 0 {
 		t.Errorf("held: %v", held)
 	}
 }
 
 // Rule 3: an address asked for is given if it is free, and refused with who has it if not.
 func TestAddressAskedFor(t *testing.T) {
-	x := newNet("9-12")
-	r := newReplica(t, x.pool)
-	first, second := newPod(t, "asked-1", x.host, r), newPod(t, "asked-2", x.host, r)
+	s := newSite("9-12")
+	r := newReplica(t, s.pool)
+	first, second := newPod(t, "asked-1", s.host, r), newPod(t, "asked-2", s.host, r)
 	ask := func(p *corev1.Pod, n int) Request {
-		request := x.of(p, p.Name+"-c")
-		request.Addrs = []netip.Addr{x.addr(n)}
+		request := s.of(p, p.Name+"-c")
+		request.Addrs = []netip.Addr{s.addr(n)}
 		return request
 	}
-	if got := r.one(ask(first, 11)); got != x.addr(11) {
+	if got := r.one(ask(first, 11)); got != s.addr(11) {
 		t.Fatalf("got %s", got)
 	}
 	r.tap.Forget()
-	if got := r.one(ask(first, 11)); got != x.addr(11) {
+	if got := r.one(ask(first, 11)); got != s.addr(11) {
 		t.Fatalf("got %s", got)
 	}
 	r.cost("asked again", 0, 1)
@@ -196,8 +196,8 @@ func TestAddressAskedFor(t *testing.T) {
 
 	// Rule 2: who holds one and asks for another is told which.
 	_, err = r.Allocate(t.Context(), ask(first, 12))
-	refused(t, err, ipam.ReasonContainerHoldsOther, x.addr(11).String())
-	elsewhere := x.of(first, "asked-1-c")
+	refused(t, err, ipam.ReasonContainerHoldsOther, s.addr(11).String())
+	elsewhere := s.of(first, "asked-1-c")
 	elsewhere.Network = "elsewhere"
 	_, err = r.Allocate(t.Context(), elsewhere)
 	refused(t, err, ipam.ReasonContainerHoldsOther)
@@ -207,15 +207,15 @@ func TestAddressAskedFor(t *testing.T) {
 // A request in the name of a container that serves another pod is refused, and takes nothing away: not
 // from the container's pod, and not from the pod that is named.
 func TestContainerOfAnotherPod(t *testing.T) {
-	x := newNet("9-12")
-	r := newReplica(t, x.pool)
-	a, b := newPod(t, "mixed-a", x.host, r), newPod(t, "mixed-b", x.host, r)
-	r.one(x.of(a, "mixed-ca"))
-	r.one(x.of(b, "mixed-cb"))
-	before := x.held(t)
-	_, err := r.Allocate(t.Context(), x.of(b, "mixed-ca"))
+	s := newSite("9-12")
+	r := newReplica(t, s.pool)
+	a, b := newPod(t, "mixed-a", s.host, r), newPod(t, "mixed-b", s.host, r)
+	r.one(s.of(a, "mixed-ca"))
+	r.one(s.of(b, "mixed-cb"))
+	before := s.held(t)
+	_, err := r.Allocate(t.Context(), s.of(b, "mixed-ca"))
 	refused(t, err, ipam.ReasonContainerHoldsOther)
-	owner := Request{Host: x.host, Owner: "vm-mixed", ContainerID: "mixed-ca"}
+	owner := Request{Host: s.host, Owner: "vm-mixed", ContainerID: "mixed-ca"}
 	_, err = r.Allocate(t.Context(), owner)
 	refused(t, err, ipam.ReasonContainerHoldsOther)
 	owner.ContainerID = ""
@@ -224,19 +224,19 @@ func TestContainerOfAnotherPod(t *testing.T) {
 	_, err = r.Allocate(t.Context(), owner)
 	refused(t, err, ipam.ReasonContainerHoldsOther)
 	r.del(ReleaseRequest{Owner: "vm-mixed"})
-	if diff := cmp.Diff(before, x.held(t), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
+	if diff := cmp.Diff(before, s.held(t), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
 		t.Errorf("-before +after:\n%s", diff)
 	}
 }
 
 // An owner that is no pod holds, keeps and releases like a pod, with and without a container.
 func TestOwner(t *testing.T) {
-	x := newNet("9-12")
-	r := newReplica(t, x.pool)
+	s := newSite("9-12")
+	r := newReplica(t, s.pool)
 	for what, container := range map[string]string{"bare": "", "with container": "owner-c"} {
 		t.Run(what, func(t *testing.T) {
 			r := r.in(t)
-			request := Request{Host: x.host, Owner: "vm " + what, ContainerID: container}
+			request := Request{Host: s.host, Owner: "vm " + what, ContainerID: container}
 			r.tap.Forget()
 			a := r.one(request)
 			r.cost("the first ADD", 1, 0)
@@ -270,10 +270,10 @@ func TestOwner(t *testing.T) {
 
 // An owner keeps its address when it comes with another container, as a pod does.
 func TestOwnerWithAnotherContainer(t *testing.T) {
-	x := newNet("9-12")
-	r := newReplica(t, x.pool)
-	a := r.one(Request{Host: x.host, Owner: "vm-moves", ContainerID: "vm-c1"})
-	if got := r.one(Request{Host: x.host, Owner: "vm-moves", ContainerID: "vm-c2"}); got != a {
+	s := newSite("9-12")
+	r := newReplica(t, s.pool)
+	a := r.one(Request{Host: s.host, Owner: "vm-moves", ContainerID: "vm-c1"})
+	if got := r.one(Request{Host: s.host, Owner: "vm-moves", ContainerID: "vm-c2"}); got != a {
 		t.Errorf("%s, want %s", got, a)
 	}
 	if got := r.del(ReleaseRequest{ContainerID: "vm-c1"}); len(got) != 0 {
@@ -286,29 +286,29 @@ func TestOwnerWithAnotherContainer(t *testing.T) {
 
 // An exhausted pool is refused with its counts, and serves again when an address comes back.
 func TestExhausted(t *testing.T) {
-	x := newNet("9", "11-12")
-	r := newReplica(t, x.pool)
+	s := newSite("9", "11-12")
+	r := newReplica(t, s.pool)
 	var last Request
 	for n := range 3 {
-		p := newPod(t, fmt.Sprintf("exhausts-%d", n), x.host, r)
-		last = x.of(p, p.Name+"-c")
+		p := newPod(t, fmt.Sprintf("exhausts-%d", n), s.host, r)
+		last = s.of(p, p.Name+"-c")
 		r.one(last)
 	}
-	p := newPod(t, "exhausts-late", x.host, r)
+	p := newPod(t, "exhausts-late", s.host, r)
 	r.tap.Forget()
-	_, err := r.Allocate(t.Context(), x.of(p, "late-c"))
+	_, err := r.Allocate(t.Context(), s.of(p, "late-c"))
 	refused(t, err, ipam.ReasonPoolExhausted,
-		fmt.Sprintf("no available IP for pod default/exhausts-late: pool %s (%s/24) has 0 of 3 addresses free, 3 active, 0 reserved", x.pool.Name, x.addr(0)))
+		fmt.Sprintf("no available IP for pod default/exhausts-late: pool %s (%s/24) has 0 of 3 addresses free, 3 active, 0 reserved", s.pool.Name, s.addr(0)))
 	r.cost("a refusal", 0, 1)
 	freed := r.del(del(last))
-	if got := r.add(x.of(p, "late-c")); !slices.Equal(got, freed) {
+	if got := r.add(s.of(p, "late-c")); !slices.Equal(got, freed) {
 		t.Errorf("%v, want %v", got, freed)
 	}
 }
 
 // dual makes an IPv4 and an IPv6 pool of one network.
-func dual(ipv4 []string, ipv6 ...string) (four, six net) {
-	four = newNet(ipv4...)
+func dual(ipv4 []string, ipv6 ...string) (four, six site) {
+	four = newSite(ipv4...)
 	four.pool.Spec.Network = "net-" + four.pool.Name
 	six = four
 	prefix := fmt.Sprintf("2001:db8:%x::", four.addr(0).As4()[2])
@@ -408,8 +408,8 @@ func TestDualStackExhausted(t *testing.T) {
 
 // Rule 1: a client that has gone, or whose time is over, gets nothing committed.
 func TestClientGoneBeforeTheCommit(t *testing.T) {
-	x := newNet("9-12")
-	r := newReplica(t, x.pool)
+	s := newSite("9-12")
+	r := newReplica(t, s.pool)
 	p := newPod(t, "leaves", netip.MustParseAddr("192.0.2.1"), r) // on another host: found by a read
 	for what, end := range map[string]func(context.Context) (context.Context, context.CancelFunc){
 		"gone": context.WithCancel,
@@ -422,7 +422,7 @@ func TestClientGoneBeforeTheCommit(t *testing.T) {
 			remove := r.tap.On(podReads, gate.HoldAnswer)
 			defer remove()
 			ctx, leave := end(t.Context())
-			done := r.adding(ctx, x.of(p, "leaves-c"))
+			done := r.adding(ctx, s.of(p, "leaves-c"))
 			<-gate.Arrived()
 			leave()
 			if got := <-done; got.err == nil {
@@ -430,16 +430,16 @@ func TestClientGoneBeforeTheCommit(t *testing.T) {
 			} else {
 				refused(t, got.err, ipam.ReasonUnavailable)
 			}
-			if held := x.held(t); len(held) != 0 {
+			if held := s.held(t); len(held) != 0 {
 				t.Errorf("held: %v", held)
 			}
 		})
 	}
 	over, cancel := context.WithDeadline(t.Context(), time.Unix(1, 0))
 	defer cancel()
-	_, err := r.Allocate(over, x.of(p, "leaves-c"))
+	_, err := r.Allocate(over, s.of(p, "leaves-c"))
 	refused(t, err, ipam.ReasonUnavailable)
-	if held := x.held(t); len(held) != 0 {
+	if held := s.held(t); len(held) != 0 {
 		t.Errorf("held: %v", held)
 	}
 }
@@ -447,14 +447,14 @@ func TestClientGoneBeforeTheCommit(t *testing.T) {
 // Rule 5: an answer waits for the own watch. Where that does not come in time the answer is retryable,
 // and the next one is the same address.
 func TestWatchDoesNotDeliverInTime(t *testing.T) {
-	x := newNet("9-12")
-	r := newReplica(t, x.pool)
-	p := newPod(t, "waits", x.host, r)
-	request := x.of(p, "waits-c")
+	s := newSite("9-12")
+	r := newReplica(t, s.pool)
+	p := newPod(t, "waits", s.host, r)
+	request := s.of(p, "waits-c")
 	r.watch.Shut()
 	ctx, leave := context.WithCancel(t.Context())
 	done := r.adding(ctx, request)
-	controlplane.Until(t, "the lease is stored", func() bool { return len(x.held(t)) == 1 })
+	controlplane.Until(t, "the lease is stored", func() bool { return len(s.held(t)) == 1 })
 	select {
 	case got := <-done:
 		t.Fatalf("answered before the watch: %+v", got)
@@ -463,21 +463,21 @@ func TestWatchDoesNotDeliverInTime(t *testing.T) {
 	leave()
 	refused(t, (<-done).err, ipam.ReasonOutcomeUnknown)
 	r.watch.Open()
-	if got := r.one(request); x.held(t)[got] != "waits-c" || len(x.held(t)) != 1 {
-		t.Errorf("got %s of %v", got, x.held(t))
+	if got := r.one(request); s.held(t)[got] != "waits-c" || len(s.held(t)) != 1 {
+		t.Errorf("got %s of %v", got, s.held(t))
 	}
 }
 
 // A request that waits for another of the same pod gives up at its deadline.
 func TestDeadlineBehindAnotherRequest(t *testing.T) {
-	x := newNet("9-12")
-	r := newReplica(t, x.pool)
-	p := newPod(t, "queues", x.host, r)
+	s := newSite("9-12")
+	r := newReplica(t, s.pool)
+	p := newPod(t, "queues", s.host, r)
 	r.watch.Shut()
-	first := r.adding(t.Context(), x.of(p, "queues-c"))
-	controlplane.Until(t, "the lease is stored", func() bool { return len(x.held(t)) == 1 })
+	first := r.adding(t.Context(), s.of(p, "queues-c"))
+	controlplane.Until(t, "the lease is stored", func() bool { return len(s.held(t)) == 1 })
 	ctx, leave := context.WithCancel(t.Context())
-	second := r.adding(ctx, x.of(p, "queues-c"))
+	second := r.adding(ctx, s.of(p, "queues-c"))
 	leave()
 	refused(t, (<-second).err, ipam.ReasonUnavailable)
 	r.watch.Open()
@@ -491,20 +491,20 @@ func TestDeadlineBehindAnotherRequest(t *testing.T) {
 
 // The values of an answer are those of the pool that gives the address now, whatever its object said.
 func TestAddressOfAnotherPoolTakesTheValues(t *testing.T) {
-	x := newNet("9-12")
-	r := newReplica(t, x.pool)
-	old := lease.Params{Pool: "old", Bits: 25, Gateway: x.addr(1)}
+	s := newSite("9-12")
+	r := newReplica(t, s.pool)
+	old := lease.Params{Pool: "old", Bits: 25, Gateway: s.addr(1)}
 	for n := 9; n <= 12; n++ {
-		if _, err := r.leases.Write(t.Context(), lease.Lease{Addr: x.addr(n), Params: old}); err != nil {
+		if _, err := r.leases.Write(t.Context(), lease.Lease{Addr: s.addr(n), Params: old}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	p := newPod(t, "moved", x.host, r)
-	got, err := r.Allocate(t.Context(), x.of(p, "moved-c"))
+	p := newPod(t, "moved", s.host, r)
+	got, err := r.Allocate(t.Context(), s.of(p, "moved-c"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := poolOf(t, x.pool).Params(); r.lease(got[0].Addr).Params != want || got[0].Params != want {
+	if want := poolOf(t, s.pool).Params(); r.lease(got[0].Addr).Params != want || got[0].Params != want {
 		t.Errorf("stored %+v, answered %+v; want %+v", r.lease(got[0].Addr).Params, got[0].Params, want)
 	}
 }

@@ -14,34 +14,34 @@ import (
 )
 
 // byHand is the request of an operator for an owner on no host.
-func (x net) byHand(name string) Request {
-	return Request{Owner: name + "-" + x.pool.Name, Pool: x.pool.Name}
+func (s site) byHand(name string) Request {
+	return Request{Owner: name + "-" + s.pool.Name, Pool: s.pool.Name}
 }
 
 // An operator gets an address of the pool that is named, whichever hosts and namespaces it is for, and the
 // same one again.
 func TestAllocatedByHand(t *testing.T) {
-	x, other := newNet("9"), newNet("9-12")
-	x.pool.Spec.Hosts, x.pool.Spec.Namespaces = nil, []string{"payments"}
-	r := newReplica(t, x.pool, other.pool)
-	request := x.byHand("vm")
-	if got := r.one(request); got != x.addr(9) {
+	s, other := newSite("9"), newSite("9-12")
+	s.pool.Spec.Hosts, s.pool.Spec.Namespaces = nil, []string{"payments"}
+	r := newReplica(t, s.pool, other.pool)
+	request := s.byHand("vm")
+	if got := r.one(request); got != s.addr(9) {
 		t.Fatalf("got %s", got)
 	}
 	r.tap.Forget()
-	if got := r.one(request); got != x.addr(9) {
+	if got := r.one(request); got != s.addr(9) {
 		t.Errorf("again: got %s", got)
 	}
 	r.cost("a repeated request", 1, 1)
-	if l := r.lease(x.addr(9)); l.Host.IsValid() || l.Owner != request.Owner || l.State != lease.Active {
+	if l := r.lease(s.addr(9)); l.Host.IsValid() || l.Owner != request.Owner || l.State != lease.Active {
 		t.Errorf("stored: %+v", l)
 	}
-	_, err := r.Allocate(t.Context(), x.byHand("late"))
-	refused(t, err, ipam.ReasonPoolExhausted, x.pool.Name)
+	_, err := r.Allocate(t.Context(), s.byHand("late"))
+	refused(t, err, ipam.ReasonPoolExhausted, s.pool.Name)
 	elsewhere := request
 	elsewhere.Pool = other.pool.Name
 	_, err = r.Allocate(t.Context(), elsewhere)
-	refused(t, err, ipam.ReasonContainerHoldsOther, x.addr(9).String(), x.pool.Name)
+	refused(t, err, ipam.ReasonContainerHoldsOther, s.addr(9).String(), s.pool.Name)
 	elsewhere.Pool, elsewhere.Owner = "nowhere", "vm-nowhere"
 	_, err = r.Allocate(t.Context(), elsewhere)
 	refused(t, err, ipam.ReasonNotFound, "nowhere")
@@ -49,11 +49,11 @@ func TestAllocatedByHand(t *testing.T) {
 
 // Two processes that are asked for one name at once agree on one address.
 func TestAllocatedByHandTwiceAtOnce(t *testing.T) {
-	x := newNet("9-28")
-	x.pool.Spec.Hosts = nil
-	rs := []*replica{newReplica(t, x.pool), newReplica(t, x.pool), newReplica(t, x.pool)}
+	s := newSite("9-28")
+	s.pool.Spec.Hosts = nil
+	rs := []*replica{newReplica(t, s.pool), newReplica(t, s.pool), newReplica(t, s.pool)}
 	for i := range 8 {
-		request := x.byHand(fmt.Sprint("vm", i))
+		request := s.byHand(fmt.Sprint("vm", i))
 		got := make([]netip.Addr, len(rs))
 		var wg sync.WaitGroup
 		for n, r := range rs {
@@ -70,44 +70,44 @@ func TestAllocatedByHandTwiceAtOnce(t *testing.T) {
 			t.Fatalf("%s: the answers are %v", request.Owner, got)
 		}
 	}
-	if held := x.held(t); len(held) != 8 {
+	if held := s.held(t); len(held) != 8 {
 		t.Errorf("held: %v", held)
 	}
 }
 
 // A proposal is what would be given, writes nothing and keeps nothing back.
 func TestPropose(t *testing.T) {
-	x := newNet("9")
-	r := newReplica(t, x.pool)
-	request := x.byHand("vm")
+	s := newSite("9")
+	r := newReplica(t, s.pool)
+	request := s.byHand("vm")
 	for range 2 {
 		held, free, err := r.Propose(t.Context(), request)
-		if err != nil || len(held) != 0 || len(free) != 1 || free[0].Addr != x.addr(9) || free[0].Owner != request.Owner {
+		if err != nil || len(held) != 0 || len(free) != 1 || free[0].Addr != s.addr(9) || free[0].Owner != request.Owner {
 			t.Fatalf("held %v, free %v, %v", held, free, err)
 		}
 	}
-	if held := x.held(t); len(held) != 0 {
+	if held := s.held(t); len(held) != 0 {
 		t.Fatalf("held: %v", held)
 	}
 	r.one(request)
 	held, free, err := r.Propose(t.Context(), request)
-	if err != nil || len(held) != 1 || held[0].Addr != x.addr(9) || len(free) != 0 {
+	if err != nil || len(held) != 1 || held[0].Addr != s.addr(9) || len(free) != 0 {
 		t.Errorf("held %v, free %v, %v", held, free, err)
 	}
-	_, _, err = r.Propose(t.Context(), x.byHand("late"))
+	_, _, err = r.Propose(t.Context(), s.byHand("late"))
 	refused(t, err, ipam.ReasonPoolExhausted)
 }
 
 // A reservation goes through when the address changed and is free, and leaves it alone when somebody has it.
 func TestReserveLease(t *testing.T) {
-	x := newNet("9-12")
-	r := newReplica(t, x.pool)
-	params := poolOf(t, x.pool).Params()
+	s := newSite("9-12")
+	r := newReplica(t, s.pool)
+	params := poolOf(t, s.pool).Params()
 	change := lease.Change{Verb: lease.VerbReserve, By: "ann", Reason: "printer"}
-	free := func(n int) lease.Lease { return lease.Lease{Addr: x.addr(n)} }
+	free := func(n int) lease.Lease { return lease.Lease{Addr: s.addr(n)} }
 
 	now, reserved, err := ReserveLease(t.Context(), r.leases, free(9), params, change)
-	if err != nil || !reserved || now.State != lease.Reserved || now.Pool != x.pool.Name {
+	if err != nil || !reserved || now.State != lease.Reserved || now.Pool != s.pool.Name {
 		t.Fatalf("%+v, %v, %v", now, reserved, err)
 	}
 	if h := now.History.Entries(); len(h) != 1 || h[0].Change != change {
@@ -119,8 +119,8 @@ func TestReserveLease(t *testing.T) {
 	}
 
 	// Taken by somebody, and given back by somebody, since it was read.
-	vm := x.vm("taken")
-	vm.Addrs = []netip.Addr{x.addr(10)}
+	vm := s.vm("taken")
+	vm.Addrs = []netip.Addr{s.addr(10)}
 	r.one(vm)
 	now, reserved, err = ReserveLease(t.Context(), r.leases, free(10), params, change)
 	if err != nil || reserved || now.Owner != vm.Owner {
@@ -130,7 +130,7 @@ func TestReserveLease(t *testing.T) {
 	if now, reserved, err = ReserveLease(t.Context(), r.leases, free(10), params, change); err != nil || !reserved {
 		t.Errorf("given back: %+v, %v, %v", now, reserved, err)
 	}
-	if _, err := r.leases.Get(t.Context(), x.addr(11)); !errors.Is(err, store.ErrNotFound) {
+	if _, err := r.leases.Get(t.Context(), s.addr(11)); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("an address that nobody asked for: %v", err)
 	}
 }

@@ -20,17 +20,17 @@ import (
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
 
-// keyed are the terms of one pod of a claim of its own net, app those of any of its pods.
-func (x net) keyed(key string) Constraints {
-	return Constraints{Retention: lease.Retention{Claim: "default/" + x.pool.Name, PodPrimaryKey: key, Fixed: true}}
+// keyed are the terms of one pod of a claim of its own site, app those of any of its pods.
+func (s site) keyed(key string) Constraints {
+	return Constraints{Retention: lease.Retention{Claim: "default/" + s.pool.Name, PodPrimaryKey: key, Fixed: true}}
 }
 
-func (x net) app() Constraints { return x.keyed("") }
+func (s site) app() Constraints { return s.keyed("") }
 
-func (x net) set(t testing.TB, from, to int) *netipx.IPSet {
+func (s site) set(t testing.TB, from, to int) *netipx.IPSet {
 	t.Helper()
 	var b netipx.IPSetBuilder
-	b.AddRange(netipx.IPRangeFrom(x.addr(from), x.addr(to)))
+	b.AddRange(netipx.IPRangeFrom(s.addr(from), s.addr(to)))
 	set, err := b.IPSet()
 	if err != nil {
 		t.Fatal(err)
@@ -39,34 +39,34 @@ func (x net) set(t testing.TB, from, to int) *netipx.IPSet {
 }
 
 // again is a pod of the same name as one that goes.
-func again(t *testing.T, p *corev1.Pod, x net, rs ...*replica) *corev1.Pod {
+func again(t *testing.T, p *corev1.Pod, s site, rs ...*replica) *corev1.Pod {
 	t.Helper()
 	removePod(t, p)
 	controlplane.Until(t, "the pod is gone", func() bool {
 		return client.IgnoreNotFound(cluster.AdminFor(t).Get(t.Context(), client.ObjectKeyFromObject(p), &corev1.Pod{})) == nil
 	})
-	return newPod(t, p.Name, x.host, rs...)
+	return newPod(t, p.Name, s.host, rs...)
 }
 
 // A pod of a key gets its address again after its DEL, at the price of any other: one write each.
 func TestKeptForAPod(t *testing.T) {
-	x := newNet("9-20")
-	r := newReplica(t, x.pool)
-	p := newPod(t, "kept-0", x.host, r)
-	terms.set(p.Name, x.keyed("default/kept-0"))
-	a := r.one(x.of(p, "kept-c1"))
+	s := newSite("9-20")
+	r := newReplica(t, s.pool)
+	p := newPod(t, "kept-0", s.host, r)
+	terms.set(p.Name, s.keyed("default/kept-0"))
+	a := r.one(s.of(p, "kept-c1"))
 	for n := range 3 {
 		r.tap.Forget()
-		if got := r.del(del(x.of(p, "kept-c"+string(rune('1'+n))))); !slices.Equal(got, []netip.Addr{a}) {
+		if got := r.del(del(s.of(p, "kept-c"+string(rune('1'+n))))); !slices.Equal(got, []netip.Addr{a}) {
 			t.Fatalf("released %v", got)
 		}
 		r.cost("a release", 1, 0)
 		if l := r.lease(a); l.State != lease.Reserved || l.PodName != p.Name || l.PodUID != "" || l.ContainerID != "" || !l.HeldFinalizer {
 			t.Fatalf("after the DEL: %+v", l)
 		}
-		p = again(t, p, x, r)
+		p = again(t, p, s, r)
 		r.tap.Forget()
-		if got := r.one(x.of(p, "kept-c"+string(rune('2'+n)))); got != a {
+		if got := r.one(s.of(p, "kept-c"+string(rune('2'+n)))); got != a {
 			t.Fatalf("got %s, want %s", got, a)
 		}
 		r.cost("an allocation", 1, 0)
@@ -75,44 +75,44 @@ func TestKeptForAPod(t *testing.T) {
 
 // Pods of an app get the address that was given up last.
 func TestKeptForAnApp(t *testing.T) {
-	x := newNet("9-20")
-	r := newReplica(t, x.pool)
+	s := newSite("9-20")
+	r := newReplica(t, s.pool)
 	var had []netip.Addr
 	for _, name := range []string{"app-a", "app-b", "app-c"} {
-		terms.set(name, x.app())
-		had = append(had, r.one(x.of(newPod(t, name, x.host, r), name)))
+		terms.set(name, s.app())
+		had = append(had, r.one(s.of(newPod(t, name, s.host, r), name)))
 	}
 	for _, name := range []string{"app-b", "app-a", "app-c"} {
 		r.del(ReleaseRequest{ContainerID: name})
 	}
 	for i, name := range []string{"app-d", "app-e", "app-f"} {
-		terms.set(name, x.app())
+		terms.set(name, s.app())
 		want := []netip.Addr{had[2], had[0], had[1]}[i]
-		if got := r.one(x.of(newPod(t, name, x.host, r), name)); got != want {
+		if got := r.one(s.of(newPod(t, name, s.host, r), name)); got != want {
 			t.Errorf("%s got %s, want %s", name, got, want)
 		}
 	}
-	terms.set("app-g", func() Constraints { t := x.app(); t.Room = 3; return t }())
-	_, err := r.Allocate(t.Context(), x.of(newPod(t, "app-g", x.host, r), "app-g"))
+	terms.set("app-g", func() Constraints { t := s.app(); t.Room = 3; return t }())
+	_, err := r.Allocate(t.Context(), s.of(newPod(t, "app-g", s.host, r), "app-g"))
 	refused(t, err, ipam.ReasonClaimFull, "3 of 3")
 }
 
 // The next pod of a name gets the address although no DEL came for the one before, once that is gone; late DELs and
 // ADDs of the earlier one change nothing.
 func TestSuccessor(t *testing.T) {
-	x := newNet("9-20")
-	r := newReplica(t, x.pool)
-	p := newPod(t, "next-0", x.host, r)
-	terms.set(p.Name, x.keyed("default/next-0"))
-	old := x.of(p, "next-c1")
+	s := newSite("9-20")
+	r := newReplica(t, s.pool)
+	p := newPod(t, "next-0", s.host, r)
+	terms.set(p.Name, s.keyed("default/next-0"))
+	old := s.of(p, "next-c1")
 	old.PodUID = string(p.UID)
 	a := r.one(old)
-	p = again(t, p, x, r)
-	if _, next, err := r.Propose(t.Context(), x.of(p, "next-c2")); err != nil || len(next) != 1 || next[0].Addr != a || next[0].PodUID != string(p.UID) {
+	p = again(t, p, s, r)
+	if _, next, err := r.Propose(t.Context(), s.of(p, "next-c2")); err != nil || len(next) != 1 || next[0].Addr != a || next[0].PodUID != string(p.UID) {
 		t.Fatalf("proposed %v, %v", next, err)
 	}
 	r.tap.Forget()
-	if got := r.one(x.of(p, "next-c2")); got != a {
+	if got := r.one(s.of(p, "next-c2")); got != a {
 		t.Fatalf("got %s, want %s", got, a)
 	}
 	r.cost("a succession", 1, 1)
@@ -135,22 +135,22 @@ func TestSuccessorOfSeveral(t *testing.T) {
 		"refused": intercept.Answer(400, metav1.StatusReasonBadRequest, 0), "in doubt": intercept.Fail(errReset), "somebody was faster": intercept.Answer(409, metav1.StatusReasonConflict, 0),
 	} {
 		t.Run(name, func(t *testing.T) {
-			x := newNet("9-20")
-			r := newReplica(t, x.pool)
-			p := newPod(t, "several-"+strings.ReplaceAll(name, " ", "-"), x.host, r)
-			two := x.keyed("default/" + p.Name)
-			two.Sets = []*netipx.IPSet{x.set(t, 9, 12), x.set(t, 13, 16)}
+			s := newSite("9-20")
+			r := newReplica(t, s.pool)
+			p := newPod(t, "several-"+strings.ReplaceAll(name, " ", "-"), s.host, r)
+			two := s.keyed("default/" + p.Name)
+			two.Sets = []*netipx.IPSet{s.set(t, 9, 12), s.set(t, 13, 16)}
 			terms.set(p.Name, two)
-			had := r.add(x.of(p, name+"1"))
-			p = again(t, p, x, r)
+			had := r.add(s.of(p, name+"1"))
+			p = again(t, p, s, r)
 			r.tap.Forget()
 			mend := r.tap.On(func(q *http.Request) bool { return writes(q) && r.tap.Count(writes) == 2 }, fault)
-			got, err := r.Allocate(t.Context(), x.of(p, name+"2"))
+			got, err := r.Allocate(t.Context(), s.of(p, name+"2"))
 			mend()
 			if err == nil && !slices.Equal(addrs(got), had) {
 				t.Errorf("got %v, the earlier pod had %v", addrs(got), had)
 			}
-			if got := r.add(x.of(p, name+"2")); !slices.Equal(got, had) {
+			if got := r.add(s.of(p, name+"2")); !slices.Equal(got, had) {
 				t.Errorf("then got %v, the earlier pod had %v", got, had)
 			}
 			for _, a := range had {
@@ -164,19 +164,19 @@ func TestSuccessorOfSeveral(t *testing.T) {
 
 // Two pods of one key: the second waits until the first is gone, and is told so.
 func TestTwoPodsOfOneKey(t *testing.T) {
-	x := newNet("9-20")
-	r := newReplica(t, x.pool)
-	first, second := newPod(t, "twin-a", x.host, r), newPod(t, "twin-b", x.host, r)
+	s := newSite("9-20")
+	r := newReplica(t, s.pool)
+	first, second := newPod(t, "twin-a", s.host, r), newPod(t, "twin-b", s.host, r)
 	for _, p := range []*corev1.Pod{first, second} {
-		terms.set(p.Name, x.keyed("the-key"))
+		terms.set(p.Name, s.keyed("the-key"))
 	}
-	a := r.one(x.of(first, "twin-c1"))
-	_, err := r.Allocate(t.Context(), x.of(second, "twin-c2"))
+	a := r.one(s.of(first, "twin-c1"))
+	_, err := r.Allocate(t.Context(), s.of(second, "twin-c2"))
 	refused(t, err, ipam.ReasonClaimConflict, a.String(), "default/twin-a", "the-key")
-	_, _, err = r.Propose(t.Context(), x.of(second, "twin-c2"))
+	_, _, err = r.Propose(t.Context(), s.of(second, "twin-c2"))
 	refused(t, err, ipam.ReasonClaimConflict, a.String(), "default/twin-a", "the-key")
 	removePod(t, first)
-	if got := r.one(x.of(second, "twin-c2")); got != a {
+	if got := r.one(s.of(second, "twin-c2")); got != a {
 		t.Errorf("got %s, want %s", got, a)
 	}
 }
@@ -184,13 +184,13 @@ func TestTwoPodsOfOneKey(t *testing.T) {
 // A lease with another UID than the pod of its name has may be that pod's, bound by a replica whose cache was behind: the next
 // pod of the key waits.
 func TestNextPodOfAKeyAndAnOlderUID(t *testing.T) {
-	x := newNet("9-20")
-	r := newReplica(t, x.pool)
-	first, second := newPod(t, "older-a", x.host, r), newPod(t, "older-b", x.host, r)
+	s := newSite("9-20")
+	r := newReplica(t, s.pool)
+	first, second := newPod(t, "older-a", s.host, r), newPod(t, "older-b", s.host, r)
 	for _, p := range []*corev1.Pod{first, second} {
-		terms.set(p.Name, x.keyed("older-key"))
+		terms.set(p.Name, s.keyed("older-key"))
 	}
-	a := r.one(x.of(first, "older-c1"))
+	a := r.one(s.of(first, "older-c1"))
 	l := r.lease(a)
 	l.PodUID, l.UIDNamed = "older-uid", false
 	stored, err := r.leases.Write(t.Context(), l)
@@ -198,7 +198,7 @@ func TestNextPodOfAKeyAndAnOlderUID(t *testing.T) {
 		t.Fatal(err)
 	}
 	controlplane.Until(t, "the index has it", func() bool { return r.index.Seen() >= stored.Version })
-	_, err = r.Allocate(t.Context(), x.of(second, "older-c2"))
+	_, err = r.Allocate(t.Context(), s.of(second, "older-c2"))
 	refused(t, err, ipam.ReasonClaimConflict, a.String(), "default/older-a")
 	if now := r.lease(a); now.ContainerID != "older-c1" {
 		t.Errorf("the lease: %+v", now)
@@ -210,23 +210,23 @@ func TestNextPodOfAKeyAndAnOlderUID(t *testing.T) {
 func TestLateAddAndAnOlderUID(t *testing.T) {
 	for what, told := range map[string]bool{"the UID is named": true, "the UID is not named": false} {
 		t.Run(what, func(t *testing.T) {
-			x := newNet("9-20")
-			behind, right := newReplica(t, x.pool), newReplica(t, x.pool)
+			s := newSite("9-20")
+			behind, right := newReplica(t, s.pool), newReplica(t, s.pool)
 			at := ago()
-			p := newPod(t, fmt.Sprintf("older-uid-%v-0", told), x.host, behind, right)
-			terms.set(p.Name, x.keyed("default/"+p.Name))
+			p := newPod(t, fmt.Sprintf("older-uid-%v-0", told), s.host, behind, right)
+			terms.set(p.Name, s.keyed("default/"+p.Name))
 			before := string(p.UID)
 			behind.podsWatch.Shut()
-			p = again(t, p, x, right)
+			p = again(t, p, s, right)
 
-			next := x.of(p, p.Name+"-c2")
+			next := s.of(p, p.Name+"-c2")
 			next.StartedAt = at(5)
 			a := behind.one(next)
 			if l := behind.lease(a); l.PodUID != before {
 				t.Fatalf("bound to UID %s, want the pod before, %s", l.PodUID, before)
 			}
-			right.picture(x, map[netip.Addr]string{a: next.ContainerID})
-			late := x.of(p, p.Name+"-c1")
+			right.picture(s, map[netip.Addr]string{a: next.ContainerID})
+			late := s.of(p, p.Name+"-c1")
 			if late.StartedAt = at(4); told {
 				late.PodUID = string(p.UID)
 			}
@@ -236,7 +236,7 @@ func TestLateAddAndAnOlderUID(t *testing.T) {
 				t.Errorf("after the late ADD: %+v", l)
 			}
 
-			newer := x.of(p, p.Name+"-c3")
+			newer := s.of(p, p.Name+"-c3")
 			newer.StartedAt = at(6)
 			if got := right.one(newer); got != a {
 				t.Errorf("the newer container has %s, want %s", got, a)
@@ -248,7 +248,7 @@ func TestLateAddAndAnOlderUID(t *testing.T) {
 // The same where the late one is not late: it has the address since, by a replica that knows the pod and whose clock is ahead. A
 // replica whose watch is behind reads the lease before it refuses.
 func TestRepeatedAddAndAnOlderUID(t *testing.T) {
-	x := newNet("9-20")
+	x := newSite("9-20")
 	behind, right, lagging := newReplica(t, x.pool), newReplica(t, x.pool), newReplica(t, x.pool)
 	at := ago()
 	p := newPod(t, "older-uid-again-0", x.host, behind, right, lagging)
@@ -278,11 +278,11 @@ func TestRepeatedAddAndAnOlderUID(t *testing.T) {
 
 // The next pod of a key that is on a host which the pool does not serve does not take the address over.
 func TestSuccessorOnAnotherHost(t *testing.T) {
-	x, other := newNet("9-20"), newNet("9-20")
-	r := newReplica(t, x.pool, other.pool)
-	p := newPod(t, "far-0", x.host, r)
-	terms.set(p.Name, x.keyed("default/far-0"))
-	a := r.one(x.of(p, "far-c1"))
+	s, other := newSite("9-20"), newSite("9-20")
+	r := newReplica(t, s.pool, other.pool)
+	p := newPod(t, "far-0", s.host, r)
+	terms.set(p.Name, s.keyed("default/far-0"))
+	a := r.one(s.of(p, "far-c1"))
 	p = again(t, p, other, r)
 	_, err := r.Allocate(t.Context(), other.of(p, "far-c2"))
 	refused(t, err, ipam.ReasonClaimConflict, a.String(), "may not draw from")
@@ -295,21 +295,21 @@ func TestSuccessorOnAnotherHost(t *testing.T) {
 func TestAddressThatLeftItsPool(t *testing.T) {
 	for name, released := range map[string]bool{"kept": true, "held by an earlier pod": false} {
 		t.Run(name, func(t *testing.T) {
-			x := newNet("9-20")
-			r := newReplica(t, x.pool)
-			p := newPod(t, fmt.Sprintf("left-%v-0", released), x.host, r)
-			terms.set(p.Name, x.keyed("default/"+p.Name))
-			first := x.of(p, p.Name+"-c1")
+			s := newSite("9-20")
+			r := newReplica(t, s.pool)
+			p := newPod(t, fmt.Sprintf("left-%v-0", released), s.host, r)
+			terms.set(p.Name, s.keyed("default/"+p.Name))
+			first := s.of(p, p.Name+"-c1")
 			a := r.one(first)
 			if released {
 				r.del(del(first))
 			}
-			p = again(t, p, x, r)
-			shrunk := x.pool.DeepCopy()
+			p = again(t, p, s, r)
+			shrunk := s.pool.DeepCopy()
 			shrunk.Spec.ExcludeIPs = []string{a.String()}
 			r.index.SetPool(poolOf(t, shrunk))
 			r.tap.Forget()
-			if got := r.one(x.of(p, p.Name+"-c2")); got == a {
+			if got := r.one(s.of(p, p.Name+"-c2")); got == a {
 				t.Errorf("got %s", got)
 			}
 			r.cost("an allocation", 1, 0)
@@ -320,46 +320,46 @@ func TestAddressThatLeftItsPool(t *testing.T) {
 // A replica that has not seen the release yet takes another address, finds the kept one before it answers, and gives
 // the other back.
 func TestKeptBehindTheWatch(t *testing.T) {
-	x := newNet("9-20")
-	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
-	p := newPod(t, "behind-0", x.host, one, two)
-	terms.set(p.Name, x.keyed("default/behind-0"))
+	s := newSite("9-20")
+	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
+	p := newPod(t, "behind-0", s.host, one, two)
+	terms.set(p.Name, s.keyed("default/behind-0"))
 	two.watch.Shut()
-	a := one.one(x.of(p, "behind-c1"))
-	one.del(del(x.of(p, "behind-c1")))
-	p = again(t, p, x, one, two)
-	answer := two.adding(t.Context(), x.of(p, "behind-c2"))
-	controlplane.Until(t, "another address is taken", func() bool { return len(x.held(t)) == 1 })
+	a := one.one(s.of(p, "behind-c1"))
+	one.del(del(s.of(p, "behind-c1")))
+	p = again(t, p, s, one, two)
+	answer := two.adding(t.Context(), s.of(p, "behind-c2"))
+	controlplane.Until(t, "another address is taken", func() bool { return len(s.held(t)) == 1 })
 	two.watch.Open()
 	if got := <-answer; got.err != nil || !slices.Equal(got.addrs, []netip.Addr{a}) {
 		t.Fatalf("got %v, %v; want %s", got.addrs, got.err, a)
 	}
-	if held := x.held(t); len(held) != 1 || held[a] != "behind-c2" {
+	if held := s.held(t); len(held) != 1 || held[a] != "behind-c2" {
 		t.Errorf("held: %v, want only %s", held, a)
 	}
-	if all := two.index.ByClaim(x.app().Claim); len(all) != 1 {
+	if all := two.index.ByClaim(s.app().Claim); len(all) != 1 {
 		t.Errorf("of the claim: %v", all)
 	}
 }
 
 // One address of each range, all or none, and the same ones when the pod comes again.
 func TestSeveralRanges(t *testing.T) {
-	x := newNet("9-20")
-	r := newReplica(t, x.pool)
-	p := newPod(t, "ranges-0", x.host, r)
-	both := x.keyed("default/ranges-0")
-	both.Sets = []*netipx.IPSet{x.set(t, 12, 13), x.set(t, 12, 12), x.set(t, 12, 12)}
+	s := newSite("9-20")
+	r := newReplica(t, s.pool)
+	p := newPod(t, "ranges-0", s.host, r)
+	both := s.keyed("default/ranges-0")
+	both.Sets = []*netipx.IPSet{s.set(t, 12, 13), s.set(t, 12, 12), s.set(t, 12, 12)}
 	terms.set(p.Name, both)
-	_, err := r.Allocate(t.Context(), x.of(p, "ranges-c0"))
+	_, err := r.Allocate(t.Context(), s.of(p, "ranges-c0"))
 	refused(t, err, ipam.ReasonPoolExhausted)
-	if held := x.held(t); len(held) != 0 {
+	if held := s.held(t); len(held) != 0 {
 		t.Fatalf("held: %v", held)
 	}
-	both.Sets[2] = x.set(t, 18, 20)
+	both.Sets[2] = s.set(t, 18, 20)
 	terms.set(p.Name, both)
-	want := []netip.Addr{x.addr(12), x.addr(13), x.addr(18)}
+	want := []netip.Addr{s.addr(12), s.addr(13), s.addr(18)}
 	for n := range 2 {
-		request := x.of(p, "ranges-c1"+string(rune('0'+n)))
+		request := s.of(p, "ranges-c1"+string(rune('0'+n)))
 		if got := r.add(request); !slices.Equal(got, want) {
 			t.Fatalf("got %v, want %v", got, want)
 		}
@@ -367,48 +367,48 @@ func TestSeveralRanges(t *testing.T) {
 			t.Fatalf("again: got %v, want %v", got, want)
 		}
 		r.del(del(request))
-		p = again(t, p, x, r)
+		p = again(t, p, s, r)
 	}
 }
 
 // A request may not ask for what its terms exclude; their gateway goes into the answer, and new terms into the lease of
 // the next container.
 func TestTermsOfARequest(t *testing.T) {
-	x := newNet("9-20")
-	r := newReplica(t, x.pool)
-	p := newPod(t, "terms-0", x.host, r)
-	first := r.one(x.of(p, "terms-c1"))
-	on := x.keyed("default/terms-0")
-	on.Gateway = x.addr(99)
+	s := newSite("9-20")
+	r := newReplica(t, s.pool)
+	p := newPod(t, "terms-0", s.host, r)
+	first := r.one(s.of(p, "terms-c1"))
+	on := s.keyed("default/terms-0")
+	on.Gateway = s.addr(99)
 	terms.set(p.Name, on)
-	newer := x.of(p, "terms-c2")
+	newer := s.of(p, "terms-c2")
 	newer.StartedAt = time.Now()
 	got, err := r.Allocate(t.Context(), newer)
-	if err != nil || got[0].Addr != first || got[0].Gateway != x.addr(99) {
+	if err != nil || got[0].Addr != first || got[0].Gateway != s.addr(99) {
 		t.Fatalf("%v, %v", got, err)
 	}
-	if l := r.lease(first); l.Retention != on.Retention || l.Gateway == x.addr(99) {
+	if l := r.lease(first); l.Retention != on.Retention || l.Gateway == s.addr(99) {
 		t.Errorf("lease: %+v", l)
 	}
-	q := newPod(t, "terms-1", x.host, r)
-	on.Sets, on.Pool = []*netipx.IPSet{x.set(t, 15, 15)}, x.pool.Name
+	q := newPod(t, "terms-1", s.host, r)
+	on.Sets, on.Pool = []*netipx.IPSet{s.set(t, 15, 15)}, s.pool.Name
 	on.PodPrimaryKey = "default/terms-1"
 	terms.set(q.Name, on)
-	wrong := x.of(q, "terms-c3")
-	wrong.Addrs = []netip.Addr{x.addr(16)}
+	wrong := s.of(q, "terms-c3")
+	wrong.Addrs = []netip.Addr{s.addr(16)}
 	_, err = r.Allocate(t.Context(), wrong)
-	refused(t, err, ipam.ReasonClaimConflict, x.addr(16).String(), x.addr(15).String())
+	refused(t, err, ipam.ReasonClaimConflict, s.addr(16).String(), s.addr(15).String())
 	wrong.Addrs, wrong.Pool = nil, "another"
 	_, err = r.Allocate(t.Context(), wrong)
-	refused(t, err, ipam.ReasonClaimConflict, "another", x.pool.Name)
+	refused(t, err, ipam.ReasonClaimConflict, "another", s.pool.Name)
 
-	far := newPod(t, "terms-2", x.host, r)
+	far := newPod(t, "terms-2", s.host, r)
 	terms.set(far.Name, Constraints{Gateway: netip.MustParseAddr("192.0.2.1")})
 	for range 2 {
-		_, err = r.Allocate(t.Context(), x.of(far, "terms-c4"))
-		refused(t, err, ipam.ReasonClaimConflict, "192.0.2.1", x.pool.Name)
+		_, err = r.Allocate(t.Context(), s.of(far, "terms-c4"))
+		refused(t, err, ipam.ReasonClaimConflict, "192.0.2.1", s.pool.Name)
 	}
-	if n := len(x.held(t)); n != 1 {
+	if n := len(s.held(t)); n != 1 {
 		t.Errorf("%d addresses are held, want the first one", n)
 	}
 }
@@ -416,12 +416,12 @@ func TestTermsOfARequest(t *testing.T) {
 // What a pod holds stays its own where its claim or annotations have become wrong since: the same request gets the same
 // answer, and the pod's next container the same address on the terms that it had. Only more is refused.
 func TestHeldWithTermsThatBecameWrong(t *testing.T) {
-	x := newNet("9-20")
-	r := newReplica(t, x.pool)
+	s := newSite("9-20")
+	r := newReplica(t, s.pool)
 	wrong := ipam.Refuse(ipam.ReasonClaimConflict, "claim default/gone is being deleted")
-	p := newPod(t, "unfit-0", x.host, r)
-	terms.set(p.Name, x.keyed("default/unfit-0"))
-	request := x.of(p, "wrong-c1")
+	p := newPod(t, "unfit-0", s.host, r)
+	terms.set(p.Name, s.keyed("default/unfit-0"))
+	request := s.of(p, "wrong-c1")
 	a := r.one(request)
 	terms.refuse(p.Name, wrong)
 	r.tap.Forget()
@@ -432,12 +432,12 @@ func TestHeldWithTermsThatBecameWrong(t *testing.T) {
 	if held, free, err := r.Propose(t.Context(), request); err != nil || len(held) != 1 || held[0].Addr != a || len(free) != 0 {
 		t.Errorf("proposed %v, %v, %v", held, free, err)
 	}
-	newer := x.of(p, "wrong-c2")
+	newer := s.of(p, "wrong-c2")
 	newer.StartedAt = time.Now()
 	if got := r.one(newer); got != a {
 		t.Fatalf("got %s, want %s", got, a)
 	}
-	if l := r.lease(a); l.ContainerID != "wrong-c2" || l.Retention != x.keyed("default/unfit-0").Retention {
+	if l := r.lease(a); l.ContainerID != "wrong-c2" || l.Retention != s.keyed("default/unfit-0").Retention {
 		t.Errorf("lease of the next container: %+v", l)
 	}
 	other := newer
@@ -445,7 +445,7 @@ func TestHeldWithTermsThatBecameWrong(t *testing.T) {
 	_, err := r.Allocate(t.Context(), other)
 	refused(t, err, ipam.ReasonClaimConflict, "being deleted")
 	r.del(del(newer))
-	newer = x.of(p, "wrong-c3")
+	newer = s.of(p, "wrong-c3")
 	_, err = r.Allocate(t.Context(), newer)
 	refused(t, err, ipam.ReasonClaimConflict, "being deleted")
 	_, _, err = r.Propose(t.Context(), newer)
@@ -454,9 +454,9 @@ func TestHeldWithTermsThatBecameWrong(t *testing.T) {
 		t.Errorf("after the DEL: %+v", l)
 	}
 
-	q := newPod(t, "unfit-1", x.host, r)
-	request = x.of(q, "wrong-c4")
-	request.Pool = x.pool.Name
+	q := newPod(t, "unfit-1", s.host, r)
+	request = s.of(q, "wrong-c4")
+	request.Pool = s.pool.Name
 	b := r.one(request)
 	terms.set(q.Name, Constraints{Pool: "another"})
 	if got := r.one(request); got != b {
@@ -464,7 +464,7 @@ func TestHeldWithTermsThatBecameWrong(t *testing.T) {
 	}
 	request.IfName = "net1"
 	_, err = r.Allocate(t.Context(), request)
-	refused(t, err, ipam.ReasonClaimConflict, "another", x.pool.Name)
+	refused(t, err, ipam.ReasonClaimConflict, "another", s.pool.Name)
 }
 
 // TestTermsFor: an address that somebody has becomes the claim's where that may have it, or has it already.

@@ -13,11 +13,11 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
-// cooling is a net whose addresses rest.
-func cooling(d time.Duration, addresses ...string) net {
-	x := newNet(addresses...)
-	x.pool.Spec.Cooldown = &metav1.Duration{Duration: d}
-	return x
+// cooling is a site whose addresses rest.
+func cooling(d time.Duration, addresses ...string) site {
+	s := newSite(addresses...)
+	s.pool.Spec.Cooldown = &metav1.Duration{Duration: d}
+	return s
 }
 
 // off is a clock that is wrong by so much.
@@ -35,50 +35,50 @@ func (r *replica) knows(a netip.Addr, version uint64) {
 // Rule 3: an address that one replica released rests at every other, whatever their clocks say, also after a
 // restart, and however it was released.
 func TestCooldownAtReplicasWithWrongClocks(t *testing.T) {
-	for what, release := range map[string]func(r *replica, x net, request Request, a netip.Addr) error{
-		"DEL": func(r *replica, _ net, request Request, _ netip.Addr) error {
+	for what, release := range map[string]func(r *replica, s site, request Request, a netip.Addr) error{
+		"DEL": func(r *replica, _ site, request Request, _ netip.Addr) error {
 			_, err := r.Release(r.t.Context(), del(request))
 			return err
 		},
-		"host release": func(r *replica, x net, _ Request, _ netip.Addr) error {
-			_, err := ReleaseHost(r.t.Context(), r.leases, x.host, time.Now(), lease.Change{Verb: lease.VerbReleaseHost, By: "ann"})
+		"host release": func(r *replica, s site, _ Request, _ netip.Addr) error {
+			_, err := ReleaseHost(r.t.Context(), r.leases, s.host, time.Now(), lease.Change{Verb: lease.VerbReleaseHost, By: "ann"})
 			return err
 		},
-		"by address": func(r *replica, _ net, request Request, a netip.Addr) error {
+		"by address": func(r *replica, _ site, request Request, a netip.Addr) error {
 			_, _, err := r.ReleaseAddress(r.t.Context(), a, "", request.Owner)
 			return err
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			x := cooling(time.Hour, "9")
-			right := newReplica(t, x.pool)
-			ahead, behind := newReplicaBy(t, off(5*time.Hour), x.pool), newReplicaBy(t, off(-5*time.Hour), x.pool)
+			s := cooling(time.Hour, "9")
+			right := newReplica(t, s.pool)
+			ahead, behind := newReplicaBy(t, off(5*time.Hour), s.pool), newReplicaBy(t, off(-5*time.Hour), s.pool)
 			for n, by := range []*replica{right, ahead, behind} {
-				holder := x.vm(fmt.Sprint("holder", n))
-				holder.Addrs = []netip.Addr{x.addr(9)}
+				holder := s.vm(fmt.Sprint("holder", n))
+				holder.Addrs = []netip.Addr{s.addr(9)}
 				if n > 0 { // it rests, and goes on with the cooldown taken away
 					for _, r := range []*replica{right, ahead, behind} {
-						p := poolOf(t, x.pool)
+						p := poolOf(t, s.pool)
 						p.Cooldown = 0
 						r.index.SetPool(p)
 					}
 				}
 				a := by.one(holder)
 				for _, r := range []*replica{right, ahead, behind} {
-					r.index.SetPool(poolOf(t, x.pool))
+					r.index.SetPool(poolOf(t, s.pool))
 				}
-				if err := release(by, x, holder, a); err != nil {
+				if err := release(by, s, holder, a); err != nil {
 					t.Fatal(err)
 				}
 				version := by.lease(a).Version
-				for _, r := range []*replica{right, ahead, behind, newReplica(t, x.pool), newReplicaBy(t, off(48*time.Hour), x.pool)} {
+				for _, r := range []*replica{right, ahead, behind, newReplica(t, s.pool), newReplicaBy(t, off(48*time.Hour), s.pool)} {
 					r.knows(a, version)
-					if ends := r.index.Counts(x.pool.Name, time.Now()).NextFree; time.Until(ends).Round(time.Hour) != time.Hour {
+					if ends := r.index.Counts(s.pool.Name, time.Now()).NextFree; time.Until(ends).Round(time.Hour) != time.Hour {
 						t.Errorf("it rests until %s: the clock of who released it counts", ends)
 					}
-					_, err := r.Allocate(t.Context(), x.vm("next"))
+					_, err := r.Allocate(t.Context(), s.vm("next"))
 					refused(t, err, ipam.ReasonPoolExhausted, "1 is cooling and free in ")
-					named := x.vm("named")
+					named := s.vm("named")
 					named.Addrs = []netip.Addr{a}
 					_, err = r.Allocate(t.Context(), named)
 					refused(t, err, ipam.ReasonAddressCooling, "after "+holder.Owner)
@@ -91,30 +91,30 @@ func TestCooldownAtReplicasWithWrongClocks(t *testing.T) {
 // Rule 3: a replica that has not heard of the release, or not even that the address was ever used, cannot
 // hand it out early: its write meets another version.
 func TestCooldownAtAReplicaThatLagsBehind(t *testing.T) {
-	x := cooling(time.Hour, "9")
-	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
-	x.materialize(t, one)
-	controlplane.Until(t, "the other replica knows", func() bool { return len(two.index.ByPool(x.pool.Name)) == 1 })
+	s := cooling(time.Hour, "9")
+	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
+	s.materialize(t, one)
+	controlplane.Until(t, "the other replica knows", func() bool { return len(two.index.ByPool(s.pool.Name)) == 1 })
 	two.watch.Shut()
 	defer two.watch.Open()
-	holder := x.vm("holder")
+	holder := s.vm("holder")
 	one.one(holder)
 	one.del(del(holder))
-	_, err := two.Allocate(t.Context(), x.vm("next"))
+	_, err := two.Allocate(t.Context(), s.vm("next"))
 	refused(t, err, ipam.ReasonPoolExhausted, "1 is cooling")
 }
 
 // The address is handed out when it has rested, and no earlier by the times that are stored.
 func TestCooldownEnds(t *testing.T) {
 	const rest = 3 * time.Second
-	x := cooling(rest, "9")
-	one, two := newReplica(t, x.pool), newReplicaBy(t, off(5*time.Hour), x.pool)
-	holder := x.vm("holder")
+	s := cooling(rest, "9")
+	one, two := newReplica(t, s.pool), newReplicaBy(t, off(5*time.Hour), s.pool)
+	holder := s.vm("holder")
 	a := one.one(holder)
 	one.del(del(holder))
 	released := one.lease(a)
 	two.knows(a, released.Version)
-	next := x.vm("next")
+	next := s.vm("next")
 	controlplane.Until(t, "the address has rested", func() bool {
 		got, err := two.Allocate(t.Context(), next)
 		if err != nil {
@@ -131,18 +131,18 @@ func TestCooldownEnds(t *testing.T) {
 
 // The one who had an address last gets it by its name while it rests, and by its name alone.
 func TestCooldownAndTheLastHolder(t *testing.T) {
-	x := cooling(time.Hour, "9-10")
-	r := newReplica(t, x.pool)
-	p := newPod(t, "rested-cool", x.host, r)
-	a := r.one(x.of(p, "rested-c1"))
-	r.del(del(x.of(p, "rested-c1")))
-	again := x.of(p, "rested-c2")
+	s := cooling(time.Hour, "9-10")
+	r := newReplica(t, s.pool)
+	p := newPod(t, "rested-cool", s.host, r)
+	a := r.one(s.of(p, "rested-c1"))
+	r.del(del(s.of(p, "rested-c1")))
+	again := s.of(p, "rested-c2")
 	b := r.one(again)
 	if b == a {
 		t.Fatalf("%s is handed out while it rests", a)
 	}
 	r.del(del(again))
-	named := x.of(p, "rested-c3")
+	named := s.of(p, "rested-c3")
 	named.Addrs = []netip.Addr{a}
 	if got := r.one(named); got != a {
 		t.Errorf("got %s, want %s", got, a)
@@ -151,11 +151,11 @@ func TestCooldownAndTheLastHolder(t *testing.T) {
 
 // An address that was reserved and unreserved without having been used does not rest.
 func TestUnreservedAddressDoesNotRest(t *testing.T) {
-	x := cooling(time.Hour, "9")
-	r := newReplica(t, x.pool)
-	p := poolOf(t, x.pool)
+	s := cooling(time.Hour, "9")
+	r := newReplica(t, s.pool)
+	p := poolOf(t, s.pool)
 	c := lease.Change{Verb: lease.VerbReserve, By: "ann"}
-	l, reserved, err := ReserveLease(t.Context(), r.leases, lease.Lease{Addr: x.addr(9)}, p.Params(), c)
+	l, reserved, err := ReserveLease(t.Context(), r.leases, lease.Lease{Addr: s.addr(9)}, p.Params(), c)
 	if err != nil || !reserved {
 		t.Fatal(reserved, err)
 	}
@@ -163,6 +163,6 @@ func TestUnreservedAddressDoesNotRest(t *testing.T) {
 	if _, err := ReleaseLease(t.Context(), r.leases, l, c, func(lease.Lease) bool { return false }); err != nil {
 		t.Fatal(err)
 	}
-	r.knows(x.addr(9), l.Version+1)
-	r.one(x.vm("next"))
+	r.knows(s.addr(9), l.Version+1)
+	r.one(s.vm("next"))
 }

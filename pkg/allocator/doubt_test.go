@@ -75,43 +75,43 @@ func TestUnknownOutcome(t *testing.T) {
 		"not updated, says a 500": {hook: intercept.Answer(500, metav1.StatusReasonInternalError, 0), materialized: true, writes: 1, reads: 1},
 	} {
 		t.Run(what, func(t *testing.T) {
-			x := newNet("9")
-			r := newReplica(t, x.pool)
+			s := newSite("9")
+			r := newReplica(t, s.pool)
 			if test.materialized {
-				x.materialize(t, r)
-				r.picture(x, nil)
+				s.materialize(t, r)
+				r.picture(s, nil)
 			}
 			r.watch.Shut() // the watch settles nothing here
 			// It says when it began, as what it asks for again must cost nothing.
-			mine, other := Request{Host: x.host, Owner: "vm-doubt " + what, StartedAt: ago()(1)}, x.vm("else")
+			mine, other := Request{Host: s.host, Owner: "vm-doubt " + what, StartedAt: ago()(1)}, s.vm("else")
 			mend := r.tap.On(writes, test.hook)
 			_, err := r.Allocate(t.Context(), mine)
 			refused(t, err, ipam.ReasonOutcomeUnknown)
 			mend()
-			if l, ok := r.index.Get(x.addr(9)); ok {
-				r.changed(lease.Lease{Addr: x.addr(9)}, l) // the watch tells late of what the write was for
+			if l, ok := r.index.Get(s.addr(9)); ok {
+				r.changed(lease.Lease{Addr: s.addr(9)}, l) // the watch tells late of what the write was for
 			}
-			if !r.inDoubt(x.addr(9)) {
+			if !r.inDoubt(s.addr(9)) {
 				t.Fatal("the address is not in doubt")
 			}
 			_, err = r.Allocate(t.Context(), other)
 			refused(t, err, ipam.ReasonPoolExhausted)
-			other.Addrs = []netip.Addr{x.addr(9)}
+			other.Addrs = []netip.Addr{s.addr(9)}
 			_, err = r.Allocate(t.Context(), other)
 			refused(t, err, ipam.ReasonAddressInUse)
 
 			r.tap.Forget()
 			done := r.adding(t.Context(), mine)
-			controlplane.Until(t, "the doubt is settled", func() bool { return !r.inDoubt(x.addr(9)) })
+			controlplane.Until(t, "the doubt is settled", func() bool { return !r.inDoubt(s.addr(9)) })
 			r.watch.Open() // for the answer
-			if got := <-done; got.err != nil || !slices.Equal(got.addrs, []netip.Addr{x.addr(9)}) {
+			if got := <-done; got.err != nil || !slices.Equal(got.addrs, []netip.Addr{s.addr(9)}) {
 				t.Fatalf("settled to %v, %v", got.addrs, got.err)
 			}
 			r.cost("settling", test.writes, test.reads)
-			if held := x.held(t); len(held) != 1 {
+			if held := s.held(t); len(held) != 1 {
 				t.Errorf("held: %v", held)
 			}
-			if !slices.Equal(r.add(mine), []netip.Addr{x.addr(9)}) {
+			if !slices.Equal(r.add(mine), []netip.Addr{s.addr(9)}) {
 				t.Error("another answer afterwards")
 			}
 		})
@@ -122,16 +122,16 @@ func TestUnknownOutcome(t *testing.T) {
 func TestUnknownOutcomeSettledByTheWatch(t *testing.T) {
 	for what, before := range map[string]bool{"before the failure": true, "after the failure": false} {
 		t.Run(what, func(t *testing.T) {
-			x := newNet("9")
-			r := newReplica(t, x.pool)
-			mine := Request{Host: x.host, Owner: "vm-watched " + what, StartedAt: ago()(1)}
+			s := newSite("9")
+			r := newReplica(t, s.pool)
+			mine := Request{Host: s.host, Owner: "vm-watched " + what, StartedAt: ago()(1)}
 			if !before {
 				r.watch.Shut()
 			}
 			mend := r.tap.On(writes, func(q *http.Request, next http.RoundTripper) (*http.Response, error) {
 				resp, err := intercept.LoseAnswer(errReset)(q, next)
 				if before {
-					controlplane.Until(t, "the watch delivers the write", func() bool { _, ok := r.index.Get(x.addr(9)); return ok })
+					controlplane.Until(t, "the watch delivers the write", func() bool { _, ok := r.index.Get(s.addr(9)); return ok })
 				}
 				return resp, err
 			})
@@ -139,15 +139,15 @@ func TestUnknownOutcomeSettledByTheWatch(t *testing.T) {
 			refused(t, err, ipam.ReasonOutcomeUnknown)
 			mend()
 			r.watch.Open()
-			controlplane.Until(t, "the watch settles the doubt", func() bool { return !r.inDoubt(x.addr(9)) })
+			controlplane.Until(t, "the watch settles the doubt", func() bool { return !r.inDoubt(s.addr(9)) })
 			r.tap.Forget()
-			if got := r.one(mine); got != x.addr(9) {
+			if got := r.one(mine); got != s.addr(9) {
 				t.Errorf("got %s", got)
 			}
 			r.cost("the next request", 0, 1)
 			// Released, it is free for others at once.
 			r.del(ReleaseRequest{Owner: mine.Owner})
-			r.one(x.vm("else"))
+			r.one(s.vm("else"))
 		})
 	}
 }
@@ -156,30 +156,30 @@ func TestUnknownOutcomeSettledByTheWatch(t *testing.T) {
 // nobody else; never is an address given twice or a container left with two.
 func TestWriteThatArrivesLate(t *testing.T) {
 	for _, materialized := range []bool{false, true} {
-		for what, test := range map[string]func(t *testing.T, x net, r *replica, mine Request, l *late){
-			"before the retry": func(t *testing.T, x net, r *replica, mine Request, l *late) {
+		for what, test := range map[string]func(t *testing.T, s site, r *replica, mine Request, l *late){
+			"before the retry": func(t *testing.T, s site, r *replica, mine Request, l *late) {
 				t.Helper()
 				if code := l.arrive(); code >= 300 {
 					t.Fatalf("the late write: %d", code)
 				}
-				if got := r.one(mine); got != x.addr(9) {
+				if got := r.one(mine); got != s.addr(9) {
 					t.Errorf("got %s", got)
 				}
 			},
-			"after the retry": func(t *testing.T, x net, r *replica, mine Request, l *late) {
+			"after the retry": func(t *testing.T, s site, r *replica, mine Request, l *late) {
 				t.Helper()
-				if got := r.one(mine); got != x.addr(9) {
+				if got := r.one(mine); got != s.addr(9) {
 					t.Errorf("got %s", got)
 				}
-				version := r.lease(x.addr(9)).Version
+				version := r.lease(s.addr(9)).Version
 				if code := l.arrive(); code != http.StatusConflict {
 					t.Errorf("the late write: %d, want a conflict", code)
 				}
-				if got := r.lease(x.addr(9)).Version; got != version {
+				if got := r.lease(s.addr(9)).Version; got != version {
 					t.Error("the late write changed something")
 				}
 			},
-			"between the retry's read and write": func(t *testing.T, x net, r *replica, mine Request, l *late) {
+			"between the retry's read and write": func(t *testing.T, s site, r *replica, mine Request, l *late) {
 				t.Helper()
 				gate := intercept.NewGate()
 				remove := r.tap.On(writes, gate.Hold)
@@ -188,50 +188,50 @@ func TestWriteThatArrivesLate(t *testing.T) {
 				l.arrive()
 				remove()
 				gate.Open()
-				if got := <-done; got.err != nil || !slices.Equal(got.addrs, []netip.Addr{x.addr(9)}) {
+				if got := <-done; got.err != nil || !slices.Equal(got.addrs, []netip.Addr{s.addr(9)}) {
 					t.Errorf("got %v, %v", got.addrs, got.err)
 				}
 			},
-			"after the DEL": func(t *testing.T, x net, r *replica, mine Request, l *late) {
+			"after the DEL": func(t *testing.T, s site, r *replica, mine Request, l *late) {
 				t.Helper()
 				r.del(del(mine))
 				l.arrive()
-				controlplane.Until(t, "the late lease is released", func() bool { return len(x.held(t)) == 0 })
+				controlplane.Until(t, "the late lease is released", func() bool { return len(s.held(t)) == 0 })
 				mine.ContainerID += "-next"
 				controlplane.Until(t, "the address is free again", func() bool {
 					_, err := r.Allocate(t.Context(), mine)
 					return err == nil
 				})
 			},
-			"after the retry and the DEL": func(t *testing.T, x net, r *replica, mine Request, l *late) {
+			"after the retry and the DEL": func(t *testing.T, s site, r *replica, mine Request, l *late) {
 				t.Helper()
 				r.one(mine)
 				r.del(del(mine))
 				if code := l.arrive(); code != http.StatusConflict {
 					t.Errorf("the late write: %d, want a conflict", code)
 				}
-				other := x.vm("else")
+				other := s.vm("else")
 				r.one(other)
 			},
 		} {
 			name := map[bool]string{true: "update ", false: "create "}[materialized] + what
 			t.Run(name, func(t *testing.T) {
-				x := newNet("9")
-				r := newReplica(t, x.pool)
+				s := newSite("9")
+				r := newReplica(t, s.pool)
 				if materialized {
-					x.materialize(t, r)
-					controlplane.Until(t, "the index has the object", func() bool { return r.index.Len() > 0 && len(r.index.ByPool(x.pool.Name)) == 1 })
+					s.materialize(t, r)
+					controlplane.Until(t, "the index has the object", func() bool { return r.index.Len() > 0 && len(r.index.ByPool(s.pool.Name)) == 1 })
 				}
-				mine := Request{Host: x.host, Owner: "vm-late " + name, ContainerID: "late " + name}
+				mine := Request{Host: s.host, Owner: "vm-late " + name, ContainerID: "late " + name}
 				l := &late{t: t}
 				mend := r.tap.On(writes, l.hook)
 				_, err := r.Allocate(t.Context(), mine)
 				refused(t, err, ipam.ReasonOutcomeUnknown)
 				mend()
-				_, err = r.Allocate(t.Context(), x.vm("else"))
+				_, err = r.Allocate(t.Context(), s.vm("else"))
 				refused(t, err, ipam.ReasonPoolExhausted)
-				test(t, x, r, mine, l)
-				if held := x.held(t); len(held) != 1 {
+				test(t, s, r, mine, l)
+				if held := s.held(t); len(held) != 1 {
 					t.Errorf("held: %v, want one", held)
 				}
 			})
@@ -242,27 +242,27 @@ func TestWriteThatArrivesLate(t *testing.T) {
 // A doubt whose request never comes back ends when its write cannot arrive any more; not before, and not
 // while the API server cannot be asked.
 func TestForgetUnknown(t *testing.T) {
-	x := newNet("9")
-	r := newReplica(t, x.pool)
+	s := newSite("9")
+	r := newReplica(t, s.pool)
 	r.stop() // Run forgets too
-	r.forgetWith(t, x, 0, nil, true)
-	r.forgetWith(t, x, unknownLife-5*time.Second, nil, true)
-	r.forgetWith(t, x, unknownLife+5*time.Second, intercept.Fail(errRefused), true)
-	r.forgetWith(t, x, unknownLife+5*time.Second, nil, false)
+	r.forgetWith(t, s, 0, nil, true)
+	r.forgetWith(t, s, unknownLife-5*time.Second, nil, true)
+	r.forgetWith(t, s, unknownLife+5*time.Second, intercept.Fail(errRefused), true)
+	r.forgetWith(t, s, unknownLife+5*time.Second, nil, false)
 }
 
 // forgetWith puts an address in doubt, so long ago, and checks whether it still is after a look.
-func (r *replica) forgetWith(t *testing.T, x net, age time.Duration, spoil intercept.Hook, want bool) {
+func (r *replica) forgetWith(t *testing.T, s site, age time.Duration, spoil intercept.Hook, want bool) {
 	t.Helper()
-	r.index.MarkUnknown(x.addr(9), 0, "somebody", r.leases.Now().Add(-age))
+	r.index.MarkUnknown(s.addr(9), 0, "somebody", r.leases.Now().Add(-age))
 	if spoil != nil {
 		defer r.tap.On(reads, spoil)()
 	}
 	r.forgetUnknown(t.Context())
-	if got := r.inDoubt(x.addr(9)); got != want {
+	if got := r.inDoubt(s.addr(9)); got != want {
 		t.Errorf("in doubt after %s: %v, want %v", age, got, want)
 	}
-	r.index.Forget(x.addr(9))
+	r.index.Forget(s.addr(9))
 }
 
 // A doubt about moving an address to the pod's next container is settled in the same way.
@@ -275,13 +275,13 @@ func TestUnknownOutcomeOfARebind(t *testing.T) {
 		"not stored": {intercept.Fail(errReset), 1, 2},
 	} {
 		t.Run(what, func(t *testing.T) {
-			x := newNet("9-12")
-			r := newReplica(t, x.pool)
-			p := newPod(t, "rebind-"+what[:3], x.host, r)
-			a := r.one(x.of(p, "one "+what))
+			s := newSite("9-12")
+			r := newReplica(t, s.pool)
+			p := newPod(t, "rebind-"+what[:3], s.host, r)
+			a := r.one(s.of(p, "one "+what))
 			r.watch.Shut()
 			mend := r.tap.On(writes, test.hook)
-			next := x.of(p, "two "+what)
+			next := s.of(p, "two "+what)
 			_, err := r.Allocate(t.Context(), next)
 			refused(t, err, ipam.ReasonOutcomeUnknown)
 			mend()
@@ -293,7 +293,7 @@ func TestUnknownOutcomeOfARebind(t *testing.T) {
 				t.Fatalf("got %v, %v; want %s", got.addrs, got.err, a)
 			}
 			r.cost("settling", test.writes, test.reads)
-			if held := x.held(t); len(held) != 1 || held[a] != "two "+what {
+			if held := s.held(t); len(held) != 1 || held[a] != "two "+what {
 				t.Errorf("held: %v", held)
 			}
 		})
@@ -303,9 +303,9 @@ func TestUnknownOutcomeOfARebind(t *testing.T) {
 // An API server that cannot be asked leaves the doubt as it is: the request is refused, and the address
 // stays kept for it.
 func TestUnknownOutcomeCannotBeSettled(t *testing.T) {
-	x := newNet("9")
-	r := newReplica(t, x.pool)
-	mine := Request{Host: x.host, Owner: "vm-unsettled"}
+	s := newSite("9")
+	r := newReplica(t, s.pool)
+	mine := Request{Host: s.host, Owner: "vm-unsettled"}
 	mend := r.tap.On(writes, intercept.Fail(errReset))
 	_, err := r.Allocate(t.Context(), mine)
 	refused(t, err, ipam.ReasonOutcomeUnknown)
@@ -313,7 +313,7 @@ func TestUnknownOutcomeCannotBeSettled(t *testing.T) {
 	mend = r.tap.On(reads, intercept.Answer(503, metav1.StatusReasonServiceUnavailable, 0))
 	_, err = r.Allocate(t.Context(), mine)
 	refused(t, err, ipam.ReasonUnavailable)
-	if !r.inDoubt(x.addr(9)) {
+	if !r.inDoubt(s.addr(9)) {
 		t.Error("the doubt is gone")
 	}
 	mend()
@@ -323,13 +323,13 @@ func TestUnknownOutcomeCannotBeSettled(t *testing.T) {
 // The API server goes away in the middle of requests and comes back: every request that asks again gets
 // exactly one address.
 func TestAPIServerDown(t *testing.T) {
-	x := newNet("9-60")
-	r := newReplica(t, x.pool)
-	x.materialize(t, r)
+	s := newSite("9-60")
+	r := newReplica(t, s.pool)
+	s.materialize(t, r)
 	const callers = 16
 	results := make(chan error, callers)
 	for n := range callers {
-		request := Request{Host: x.host, Owner: "vm-down-" + string(rune('a'+n)), ContainerID: "down-" + string(rune('a'+n))}
+		request := Request{Host: s.host, Owner: "vm-down-" + string(rune('a'+n)), ContainerID: "down-" + string(rune('a'+n))}
 		go func() {
 			var got []netip.Addr
 			for { // as a plugin does: again and again, for as long as the answer says so
@@ -345,7 +345,7 @@ func TestAPIServerDown(t *testing.T) {
 						t.Errorf("%s: %v, then %v", request.Owner, got, addrs(as))
 					}
 					got = addrs(as)
-					if l, ok := r.index.Get(x.addr(60)); ok && l.Owner == "fence" {
+					if l, ok := r.index.Get(s.addr(60)); ok && l.Owner == "fence" {
 						results <- nil
 						return
 					}
@@ -359,21 +359,21 @@ func TestAPIServerDown(t *testing.T) {
 	if err := cluster.StartAPIServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	l := r.lease(x.addr(60))
+	l := r.lease(s.addr(60))
 	next, ok := lease.Bind(l, l.Params, lease.Holder{Owner: "fence", IfName: "eth0"}, lease.Retention{}, r.leases.Now())
 	if !ok {
 		t.Fatalf("%+v", l)
 	}
 	controlplane.Until(t, "the API server takes writes", func() bool {
 		_, err := r.leases.Write(t.Context(), next)
-		return err == nil || r.lease(x.addr(60)).Owner == "fence"
+		return err == nil || r.lease(s.addr(60)).Owner == "fence"
 	})
 	for range callers {
 		if err := <-results; err != nil {
 			t.Error(err)
 		}
 	}
-	if held := x.held(t); len(held) != callers+1 {
+	if held := s.held(t); len(held) != callers+1 {
 		t.Errorf("%d addresses are held, want %d: %v", len(held), callers+1, held)
 	}
 }

@@ -29,16 +29,16 @@ func TestSecondAddressOfAnOwner(t *testing.T) {
 		"an old container, after none": {"", func(l *lease.Lease) { l.ContainerID, l.StartedAt = l.Owner+"-b", l.StartedAt.Add(-time.Second) }},
 	} {
 		t.Run(what, func(t *testing.T) {
-			x := newNet("9-12")
-			one := newReplica(t, x.pool)
-			request := x.vm("second")
+			s := newSite("9-12")
+			one := newReplica(t, s.pool)
+			request := s.vm("second")
 			if test.container != "" {
 				request.ContainerID = request.Owner + "-" + test.container
 			}
 			told := one.one(request)
-			one.beside(x, one.lease(told), test.second)
-			controlplane.Until(t, "one address is held", func() bool { return len(x.held(t)) == 1 })
-			if got := settled(t, x, request, one); got != told {
+			one.beside(s, one.lease(told), test.second)
+			controlplane.Until(t, "one address is held", func() bool { return len(s.held(t)) == 1 })
+			if got := settled(t, s, request, one); got != told {
 				t.Errorf("%s is held, want %s, which was answered", got, told)
 			}
 		})
@@ -50,13 +50,13 @@ func TestSecondAddressOfAnOwner(t *testing.T) {
 func TestOwnerWithAndWithoutAContainer(t *testing.T) {
 	for _, bareFirst := range []bool{true, false} {
 		t.Run(fmt.Sprintf("without first %v", bareFirst), func(t *testing.T) {
-			x := newNet("9-12")
-			one, two := newReplica(t, x.pool), newReplica(t, x.pool)
-			first, second := x.vm("both"), x.vm("both")
+			s := newSite("9-12")
+			one, two := newReplica(t, s.pool), newReplica(t, s.pool)
+			first, second := s.vm("both"), s.vm("both")
 			if second.ContainerID = second.Owner + "-c"; !bareFirst {
 				first, second = second, first
 			}
-			a, _, answers, leave := apart(t, x, one, two, first, second)
+			a, _, answers, leave := apart(t, s, one, two, first, second)
 			defer leave()
 			one.watch.Open()
 			two.watch.Open()
@@ -69,7 +69,7 @@ func TestOwnerWithAndWithoutAContainer(t *testing.T) {
 			if named.ContainerID == "" {
 				named = second
 			}
-			if got := settled(t, x, named, one, two); got != a {
+			if got := settled(t, s, named, one, two); got != a {
 				t.Errorf("%s is held, want %s", got, a)
 			}
 		})
@@ -99,7 +99,7 @@ func TestNoSecondAddressOfAnOwner(t *testing.T) {
 // A lease that was made again from an old report of the pod, of another network and family than what its container has, is
 // neither an answer to that container nor a reason to refuse it. It goes when the pod reports the container's instead.
 func TestLeaseMadeAgainInAnotherNetwork(t *testing.T) {
-	a, b := newNet("9"), newNet()
+	a, b := newSite("9"), newSite()
 	a.pool.Spec.Network, a.pool.Spec.Priority = "blue", 1
 	number := b.addr(0).As4()
 	prefix := fmt.Sprintf("fd00:%x:%x::", number[1], number[2])

@@ -20,18 +20,18 @@ func TestSuccessorWaitsForContainers(t *testing.T) {
 		"released": {first: "ends-1", second: "ends-1", del: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x := newNet("9-20")
-			r := newReplica(t, x.pool)
+			s := newSite("9-20")
+			r := newReplica(t, s.pool)
 			r.rule = gone.Rule{Termination: time.Hour}
-			first := newPod(t, tc.first, x.host, r)
-			terms.set(tc.first, x.keyed("key-of-"+tc.first))
-			terms.set(tc.second, x.keyed("key-of-"+tc.first))
-			old := x.of(first, name+"-c1")
+			first := newPod(t, tc.first, s.host, r)
+			terms.set(tc.first, s.keyed("key-of-"+tc.first))
+			terms.set(tc.second, s.keyed("key-of-"+tc.first))
+			old := s.of(first, name+"-c1")
 			old.PodUID = string(first.UID)
 			a := r.one(old)
 			removePod(t, first)
-			second := newPod(t, tc.second, x.host, r)
-			next := x.of(second, name+"-c2")
+			second := newPod(t, tc.second, s.host, r)
+			next := s.of(second, name+"-c2")
 			next.PodUID = string(second.UID)
 			for range 2 {
 				_, err := r.Allocate(t.Context(), next)
@@ -52,19 +52,19 @@ func TestSuccessorWaitsForContainers(t *testing.T) {
 
 // A lease says for how long its pod's containers have to end, if that is longer than usual.
 func TestLeaseTellsTermination(t *testing.T) {
-	x := newNet("9-20")
-	r := newReplica(t, x.pool)
+	s := newSite("9-20")
+	r := newReplica(t, s.pool)
 	for name, tc := range map[string]struct {
 		asks *int64
 		want time.Duration
 	}{"term-default": {}, "term-short": {asks: new(int64(1))}, "term-long": {new(int64(3600)), time.Hour}} {
-		o := podObject(name, x.host)
+		o := podObject(name, s.host)
 		o.Spec.TerminationGracePeriodSeconds = tc.asks
 		if err := cluster.AdminFor(t).Create(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
 		r.sees(o)
-		if l := r.lease(r.one(x.of(o, name))); l.Termination != tc.want {
+		if l := r.lease(r.one(s.of(o, name))); l.Termination != tc.want {
 			t.Errorf("%s: %s, want %s", name, l.Termination, tc.want)
 		}
 	}

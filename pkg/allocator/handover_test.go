@@ -43,45 +43,45 @@ func (r *replica) waiting(n int) {
 	})
 }
 
-// appPod makes a pod of the net's app.
-func (r *replica) appPod(x net, name string) *corev1.Pod {
+// appPod makes a pod of the site's app.
+func (r *replica) appPod(s site, name string) *corev1.Pod {
 	r.t.Helper()
-	terms.set(name, x.app())
-	return newPod(r.t, name, x.host, r)
+	terms.set(name, s.app())
+	return newPod(r.t, name, s.host, r)
 }
 
 // Pods of an app that come while earlier ones are ending get the addresses of these, as many as are ending; one more gets a
 // new address at once.
 func TestNextPodsWaitForThoseThatEnd(t *testing.T) {
-	x := newNet("9-20")
-	r := newReplica(t, x.pool)
+	s := newSite("9-20")
+	r := newReplica(t, s.pool)
 	var old []*corev1.Pod
 	var had []netip.Addr
 	for i := range 3 {
-		p := r.appPod(x, fmt.Sprint("ends-old-", i))
-		old, had = append(old, p), append(had, r.one(x.of(p, p.Name)))
+		p := r.appPod(s, fmt.Sprint("ends-old-", i))
+		old, had = append(old, p), append(had, r.one(s.of(p, p.Name)))
 	}
 	r.ends(old[0], time.Minute)
 	r.ends(old[1], time.Minute)
 	var next []<-chan outcome
 	for i := range 2 {
-		p := r.appPod(x, fmt.Sprint("ends-new-", i))
-		next = append(next, r.adding(t.Context(), x.of(p, p.Name)))
+		p := r.appPod(s, fmt.Sprint("ends-new-", i))
+		next = append(next, r.adding(t.Context(), s.of(p, p.Name)))
 		r.waiting(i + 1)
 	}
-	third := r.appPod(x, "ends-new-2")
-	if a := r.one(x.of(third, third.Name)); slices.Contains(had, a) {
+	third := r.appPod(s, "ends-new-2")
+	if a := r.one(s.of(third, third.Name)); slices.Contains(had, a) {
 		t.Errorf("the third pod got %s", a)
 	}
 	r.waiting(2)
-	if _, _, err := r.Propose(t.Context(), x.of(r.appPod(x, "ends-new-3"), "ends-new-3")); err == nil {
+	if _, _, err := r.Propose(t.Context(), s.of(r.appPod(s, "ends-new-3"), "ends-new-3")); err == nil {
 		t.Error("explaining a pod that would wait says that it gets an address")
 	} else {
 		refused(t, err, ipam.ReasonClaimConflict, "ends-old-0", "was deleted")
 	}
 	var got []netip.Addr
 	for i := range 2 {
-		r.del(del(x.of(old[i], old[i].Name)))
+		r.del(del(s.of(old[i], old[i].Name)))
 		removePod(t, old[i])
 	}
 	for _, done := range next {
@@ -103,21 +103,21 @@ func TestNextPodsWaitForThoseThatEnd(t *testing.T) {
 
 // A request that waits goes on waiting when another one takes the last address that the claim may have beside.
 func TestSurgeBesideOneThatWaits(t *testing.T) {
-	x := newNet("9-20")
-	r := newReplica(t, x.pool)
-	bounded := x.app()
+	s := newSite("9-20")
+	r := newReplica(t, s.pool)
+	bounded := s.app()
 	bounded.Room = 3
 	pod := func(name string) *corev1.Pod {
 		terms.set(name, bounded)
-		return newPod(t, name, x.host, r)
+		return newPod(t, name, s.host, r)
 	}
 	old, stays := pod("surge-old"), pod("surge-stays")
-	a, b := r.one(x.of(old, old.Name)), r.one(x.of(stays, stays.Name))
+	a, b := r.one(s.of(old, old.Name)), r.one(s.of(stays, stays.Name))
 	r.ends(old, time.Minute)
 	next, beside := pod("surge-next"), pod("surge-beside")
-	waits := r.adding(t.Context(), x.of(next, next.Name))
+	waits := r.adding(t.Context(), s.of(next, next.Name))
 	r.waiting(1)
-	if c := r.one(x.of(beside, beside.Name)); c == a || c == b {
+	if c := r.one(s.of(beside, beside.Name)); c == a || c == b {
 		t.Errorf("the surge got %s", c)
 	}
 	select {
@@ -125,7 +125,7 @@ func TestSurgeBesideOneThatWaits(t *testing.T) {
 		t.Fatalf("it did not wait: %v, %v", o.addrs, o.err)
 	case <-time.After(2 * waitPoll):
 	}
-	r.del(del(x.of(old, old.Name)))
+	r.del(del(s.of(old, old.Name)))
 	if o := <-waits; o.err != nil || !slices.Equal(o.addrs, []netip.Addr{a}) {
 		t.Errorf("%v, %v; want %s", o.addrs, o.err, a)
 	}
@@ -147,13 +147,13 @@ func TestReplaces(t *testing.T) {
 
 // Where pods have hosts with pools of their own, each waits for one whose address it can have.
 func TestNextPodsOfSeveralPools(t *testing.T) {
-	x, y := newNet("9-20"), newNet("9-20")
-	r := newReplica(t, x.pool, y.pool)
-	sites := []net{x, y}
+	s, y := newSite("9-20"), newSite("9-20")
+	r := newReplica(t, s.pool, y.pool)
+	sites := []site{s, y}
 	old, had, next := make([]Request, 2), make([]netip.Addr, 2), make([]<-chan outcome, 2)
 	for i, on := range sites {
 		name := fmt.Sprint("racks-old-", i)
-		terms.set(name, x.app())
+		terms.set(name, s.app())
 		p := newPod(t, name, on.host, r)
 		old[i] = on.of(p, name)
 		had[i] = r.one(old[i])
@@ -161,7 +161,7 @@ func TestNextPodsOfSeveralPools(t *testing.T) {
 	}
 	for n, i := range []int{1, 0} {
 		name := fmt.Sprint("racks-new-", i)
-		terms.set(name, x.app())
+		terms.set(name, s.app())
 		next[i] = r.adding(t.Context(), sites[i].of(newPod(t, name, sites[i].host, r), name))
 		r.waiting(n + 1)
 	}
@@ -175,18 +175,18 @@ func TestNextPodsOfSeveralPools(t *testing.T) {
 
 // A pod that was deleted by force has gone before its DEL comes: its address goes to the next pod all the same.
 func TestNextPodAfterOneDeletedByForce(t *testing.T) {
-	x := newNet("9-20")
-	r := newReplica(t, x.pool)
-	old := r.appPod(x, "force-old")
-	a := r.one(x.of(old, old.Name))
-	p := r.appPod(x, "force-new")
+	s := newSite("9-20")
+	r := newReplica(t, s.pool)
+	old := r.appPod(s, "force-old")
+	a := r.one(s.of(old, old.Name))
+	p := r.appPod(s, "force-new")
 	removePod(t, old)
 	controlplane.Until(t, "the cache knows that the pod is gone", func() bool {
 		return apierrors.IsNotFound(r.cached.Get(t.Context(), client.ObjectKeyFromObject(old), &corev1.Pod{}))
 	})
-	next := r.adding(t.Context(), x.of(p, p.Name))
+	next := r.adding(t.Context(), s.of(p, p.Name))
 	r.waiting(1)
-	r.del(del(x.of(old, old.Name)))
+	r.del(del(s.of(old, old.Name)))
 	if o := <-next; o.err != nil || !slices.Equal(o.addrs, []netip.Addr{a}) {
 		t.Errorf("%v, %v; want %s", o.addrs, o.err, a)
 	}
@@ -195,12 +195,12 @@ func TestNextPodAfterOneDeletedByForce(t *testing.T) {
 // A request does not wait longer than its own time allows, nor for a pod that should have ended, nor once its container
 // has gone.
 func TestWaitForAPodEnds(t *testing.T) {
-	x := newNet("9-20")
-	r := newReplica(t, x.pool)
-	old := r.appPod(x, "late-old")
-	a := r.one(x.of(old, old.Name))
+	s := newSite("9-20")
+	r := newReplica(t, s.pool)
+	old := r.appPod(s, "late-old")
+	a := r.one(s.of(old, old.Name))
 	r.ends(old, 4*time.Second)
-	next := x.of(r.appPod(x, "late-new"), "late-new")
+	next := s.of(r.appPod(s, "late-new"), "late-new")
 	short, cancel := context.WithTimeout(t.Context(), waitSpare+300*time.Millisecond)
 	defer cancel()
 	_, err := r.Allocate(short, next)
@@ -209,7 +209,7 @@ func TestWaitForAPodEnds(t *testing.T) {
 		t.Error("the answer came after the client's deadline")
 	}
 
-	gone := x.of(r.appPod(x, "late-gone"), "late-gone")
+	gone := s.of(r.appPod(s, "late-gone"), "late-gone")
 	deleted := r.adding(t.Context(), gone)
 	r.waiting(1)
 	r.del(del(gone))
@@ -218,46 +218,46 @@ func TestWaitForAPodEnds(t *testing.T) {
 	if b := r.one(next); a == b { // it does not end
 		t.Errorf("%s goes to %s, while %s has it", a, next.PodName, old.Name)
 	}
-	if len(r.index.Unknown("")) != 0 || len(x.held(t)) != 2 {
-		t.Errorf("held: %v", x.held(t))
+	if len(r.index.Unknown("")) != 0 || len(s.held(t)) != 2 {
+		t.Errorf("held: %v", s.held(t))
 	}
 }
 
 // Only requests that would take a new address for an app wait, and only for pods whose address they could have.
 func TestWhoWaitsForNobody(t *testing.T) {
-	x, y := newNet("9-20"), newNet("9-20")
-	r := newReplica(t, x.pool, y.pool)
-	kept := r.appPod(x, "nobody-kept")
-	a := r.one(x.of(kept, kept.Name))
-	old := r.appPod(x, "nobody-old")
-	r.one(x.of(old, old.Name))
-	r.del(del(x.of(kept, kept.Name)))
+	s, y := newSite("9-20"), newSite("9-20")
+	r := newReplica(t, s.pool, y.pool)
+	kept := r.appPod(s, "nobody-kept")
+	a := r.one(s.of(kept, kept.Name))
+	old := r.appPod(s, "nobody-old")
+	r.one(s.of(old, old.Name))
+	r.del(del(s.of(kept, kept.Name)))
 	r.ends(old, time.Minute)
-	if got := r.one(x.of(r.appPod(x, "nobody-first"), "nobody-first")); got != a {
+	if got := r.one(s.of(r.appPod(s, "nobody-first"), "nobody-first")); got != a {
 		t.Errorf("got %s, and %s was kept", got, a)
 	}
 	for name, of := range map[string]Constraints{
 		"nobody-says-nothing": {},
-		"nobody-keyed":        x.keyed("default/nobody-keyed"),
+		"nobody-keyed":        s.keyed("default/nobody-keyed"),
 		"nobody-other-claim":  y.app(),
-		"nobody-with-its-pod": {Retention: lease.Retention{Claim: x.app().Claim}},
+		"nobody-with-its-pod": {Retention: lease.Retention{Claim: s.app().Claim}},
 	} {
-		p := newPod(t, name, x.host, r)
+		p := newPod(t, name, s.host, r)
 		terms.set(name, of)
-		r.one(x.of(p, name))
+		r.one(s.of(p, name))
 	}
 	elsewhere := newPod(t, "nobody-elsewhere", y.host, r)
-	terms.set(elsewhere.Name, x.app())
+	terms.set(elsewhere.Name, s.app())
 	r.one(y.of(elsewhere, elsewhere.Name))
-	asks := x.of(r.appPod(x, "nobody-asks"), "nobody-asks")
+	asks := s.of(r.appPod(s, "nobody-asks"), "nobody-asks")
 	free := 9
-	for held := x.held(t); held[x.addr(free)] != ""; free++ {
+	for held := s.held(t); held[s.addr(free)] != ""; free++ {
 	}
-	asks.Addrs = []netip.Addr{x.addr(free)}
-	if got := r.one(asks); got != x.addr(free) {
+	asks.Addrs = []netip.Addr{s.addr(free)}
+	if got := r.one(asks); got != s.addr(free) {
 		t.Errorf("got %s", got)
 	}
-	second := x.of(old, old.Name) // the pod that ends asks for another interface
+	second := s.of(old, old.Name) // the pod that ends asks for another interface
 	second.IfName = "net1"
 	r.one(second)
 	r.waiting(0)

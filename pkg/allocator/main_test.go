@@ -180,41 +180,41 @@ func (r *replica) cost(what string, wantWrites, wantReads int) {
 	r.tap.Forget()
 }
 
-// net is a pool of a test's own, with a host that draws from it alone.
-type net struct {
+// site is a pool of a test's own, with a host that draws from it alone.
+type site struct {
 	host netip.Addr
 	addr func(int) netip.Addr
 	pool *v1.BCSNetPool
 }
 
-var nets atomic.Int64
+var sites atomic.Int64
 
-// newNet makes a /24 with the given addresses: "9", "9-12".
-func newNet(addresses ...string) net {
-	n := nets.Add(1)
+// newSite makes a /24 with the given addresses: "9", "9-12".
+func newSite(addresses ...string) site {
+	n := sites.Add(1)
 	hi, lo := byte(n>>8), byte(n)
-	x := net{
+	s := site{
 		host: netip.AddrFrom4([4]byte{172, 16 + hi, lo, 1}),
 		addr: func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, hi, lo, byte(i)}) },
 	}
-	x.pool = &v1.BCSNetPool{
+	s.pool = &v1.BCSNetPool{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pool-%d", n)},
 		Spec: v1.BCSNetPoolSpec{
-			Net: x.addr(0).String(), Mask: 24, Gateway: x.addr(254).String(),
-			Hosts: []string{x.host.String()}, Materialize: v1.MaterializeOnDemand,
+			Net: s.addr(0).String(), Mask: 24, Gateway: s.addr(254).String(),
+			Hosts: []string{s.host.String()}, Materialize: v1.MaterializeOnDemand,
 		},
 	}
-	prefix := strings.TrimSuffix(x.addr(0).String(), "0")
+	prefix := strings.TrimSuffix(s.addr(0).String(), "0")
 	for _, a := range addresses {
-		x.pool.Spec.AvailableIPs = append(x.pool.Spec.AvailableIPs, prefix+strings.ReplaceAll(a, "-", "-"+prefix))
+		s.pool.Spec.AvailableIPs = append(s.pool.Spec.AvailableIPs, prefix+strings.ReplaceAll(a, "-", "-"+prefix))
 	}
-	return x
+	return s
 }
 
-// materialize makes the objects of a net's addresses, as the pool's reconciler does.
-func (x net) materialize(t testing.TB, r *replica) {
+// materialize makes the objects of a site's addresses, as the pool's reconciler does.
+func (s site) materialize(t testing.TB, r *replica) {
 	t.Helper()
-	p := poolOf(t, x.pool)
+	p := poolOf(t, s.pool)
 	for _, a := range p.Plan.Addresses(true) {
 		if _, err := r.leases.Write(t.Context(), lease.Lease{Addr: a, Params: p.Params()}); err != nil {
 			t.Fatal(err)
@@ -283,13 +283,13 @@ func ago() func(int) time.Time {
 func begun(at time.Time) moment { return moment{arrived: at} }
 
 // of is the request of a container of a pod.
-func (x net) of(p *corev1.Pod, container string) Request {
-	return Request{Host: x.host, ContainerID: container, Namespace: p.Namespace, PodName: p.Name}
+func (s site) of(p *corev1.Pod, container string) Request {
+	return Request{Host: s.host, ContainerID: container, Namespace: p.Namespace, PodName: p.Name}
 }
 
 // vm is the request of an owner that is no pod, and of this test alone.
-func (x net) vm(name string) Request {
-	return Request{Host: x.host, Owner: "vm-" + name + "-" + x.pool.Name}
+func (s site) vm(name string) Request {
+	return Request{Host: s.host, Owner: "vm-" + name + "-" + s.pool.Name}
 }
 
 // del is the DEL of a request.
@@ -364,10 +364,10 @@ func (r *replica) lease(a netip.Addr) lease.Lease {
 }
 
 // held are the Active addresses of a pool on the API server, with their containers.
-func (x net) held(t testing.TB) map[netip.Addr]string {
+func (s site) held(t testing.TB) map[netip.Addr]string {
 	t.Helper()
 	out := map[netip.Addr]string{}
-	x.stored(t, func(l lease.Lease) {
+	s.stored(t, func(l lease.Lease) {
 		if l.State == lease.Active {
 			out[l.Addr] = l.ContainerID
 		}
@@ -376,7 +376,7 @@ func (x net) held(t testing.TB) map[netip.Addr]string {
 }
 
 // stored looks at the addresses of a pool on the API server.
-func (x net) stored(t testing.TB, look func(lease.Lease)) {
+func (s site) stored(t testing.TB, look func(lease.Lease)) {
 	t.Helper()
 	cfg, err := identity()
 	if err != nil {
@@ -386,7 +386,7 @@ func (x net) stored(t testing.TB, look func(lease.Lease)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Each(t.Context(), "spec.pool="+x.pool.Name, func(l lease.Lease) error {
+	if err := c.Each(t.Context(), "spec.pool="+s.pool.Name, func(l lease.Lease) error {
 		look(l)
 		return nil
 	}); err != nil {
@@ -410,17 +410,17 @@ func (r *replica) adding(ctx context.Context, req Request) <-chan outcome {
 	return done
 }
 
-// picture waits until a replica's index shows exactly these containers on a net.
-func (r *replica) picture(x net, want map[netip.Addr]string) {
+// picture waits until a replica's index shows exactly these containers on a site.
+func (r *replica) picture(s site, want map[netip.Addr]string) {
 	r.t.Helper()
 	controlplane.Until(r.t, fmt.Sprintf("the index shows %v", want), func() bool {
 		got := map[netip.Addr]string{}
-		for _, l := range r.index.ByPool(x.pool.Name) {
+		for _, l := range r.index.ByPool(s.pool.Name) {
 			if l.State == lease.Active {
 				got[l.Addr] = l.ContainerID
 			}
 		}
-		return len(got) == len(want) && !slices.ContainsFunc(r.index.ByPool(x.pool.Name), func(l lease.Lease) bool {
+		return len(got) == len(want) && !slices.ContainsFunc(r.index.ByPool(s.pool.Name), func(l lease.Lease) bool {
 			return l.State == lease.Active && want[l.Addr] != l.ContainerID
 		})
 	})

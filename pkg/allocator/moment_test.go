@@ -60,8 +60,8 @@ func (c clockTest) frees(r Request, a netip.Addr, s int) {
 // Rule 6: whatever the clock of a host says, and however it is set, its newer containers get the address of their pod, late
 // requests of older ones change nothing, and a DEL of who holds an address frees it, or says that it does not.
 func TestClocks(t *testing.T) {
-	x := newNet("9-120")
-	r := newReplica(t, x.pool)
+	s := newSite("9-120")
+	r := newReplica(t, s.pool)
 	for _, before := range skews {
 		for _, after := range skews {
 			t.Run(fmt.Sprintf("%s then %s", before, after), func(t *testing.T) {
@@ -69,19 +69,19 @@ func TestClocks(t *testing.T) {
 				c := clockTest{t, r, time.Now().Add(-9 * time.Minute), before}
 				set := c
 				set.skew = after
-				c.ofPod(x, set)
+				c.ofPod(s, set)
 				c.start = c.start.Add(2 * time.Minute)
 				set.start = c.start
-				c.ofOwner(x, set)
+				c.ofOwner(s, set)
 			})
 		}
 	}
 }
 
-func (c clockTest) ofPod(x net, set clockTest) {
+func (c clockTest) ofPod(s site, set clockTest) {
 	t, r := c.t, c.r
-	p := newPod(t, fmt.Sprintf("clock-%d-%d", c.skew/time.Second+1e6, set.skew/time.Second+1e6), x.host, r)
-	one, two, three := x.of(p, p.Name+"-1"), x.of(p, p.Name+"-2"), x.of(p, p.Name+"-3")
+	p := newPod(t, fmt.Sprintf("clock-%d-%d", c.skew/time.Second+1e6, set.skew/time.Second+1e6), s.host, r)
+	one, two, three := s.of(p, p.Name+"-1"), s.of(p, p.Name+"-2"), s.of(p, p.Name+"-3")
 	a := r.one(c.at(one, 0))
 	if _, err := r.Allocate(t.Context(), set.at(two, 5)); err != nil {
 		refused(t, err, ipam.ReasonContainerSuperseded) // a clock that was set back by seconds
@@ -115,9 +115,9 @@ func (c clockTest) ofPod(x net, set clockTest) {
 	refused(t, err, ipam.ReasonContainerDeleted)
 }
 
-func (c clockTest) ofOwner(x net, set clockTest) {
+func (c clockTest) ofOwner(s site, set clockTest) {
 	t, r := c.t, c.r
-	vm := x.vm(fmt.Sprintf("clock-%s-%s", c.skew, set.skew))
+	vm := s.vm(fmt.Sprintf("clock-%s-%s", c.skew, set.skew))
 	a := r.one(c.at(vm, 0))
 	set.frees(vm, a, 5)
 	a = r.one(set.at(vm, 30))
@@ -133,17 +133,17 @@ func (c clockTest) ofOwner(x net, set clockTest) {
 
 // A plugin that does not tell when it begins is replaced by one that does, on a host whose clock is behind.
 func TestClockIsTold(t *testing.T) {
-	x := newNet("9-40")
-	r := newReplica(t, x.pool)
+	s := newSite("9-40")
+	r := newReplica(t, s.pool)
 	for _, skew := range skews {
 		t.Run(skew.String(), func(t *testing.T) {
 			r := r.in(t)
 			c := clockTest{t, r, time.Now().Add(-4 * time.Minute), skew}
-			p := newPod(t, fmt.Sprintf("told-%d", skew/time.Second+1e6), x.host, r)
-			one, vm := x.of(p, p.Name+"-1"), x.vm("told-"+skew.String())
+			p := newPod(t, fmt.Sprintf("told-%d", skew/time.Second+1e6), s.host, r)
+			one, vm := s.of(p, p.Name+"-1"), s.vm("told-"+skew.String())
 			one.ArrivedAt, vm.ArrivedAt = c.start, c.start
 			a, b := r.one(one), r.one(vm)
-			two := x.of(p, p.Name+"-2")
+			two := s.of(p, p.Name+"-2")
 			if got := r.one(c.at(two, 15)); got != a {
 				t.Errorf("got %s, want %s", got, a)
 			}
@@ -156,8 +156,8 @@ func TestClockIsTold(t *testing.T) {
 // A replica knows the API server's time to a second or two: what begins after its present is not taken for earlier than it
 // is, or a late ADD of the container before would come after it.
 func TestClockOfReplicaIsBehind(t *testing.T) {
-	x := newNet("9-20")
-	first, second := newReplica(t, x.pool), newReplica(t, x.pool)
+	s := newSite("9-20")
+	first, second := newReplica(t, s.pool), newReplica(t, s.pool)
 	for what, behind := range map[string]time.Duration{"right": 0, "behind": 865 * time.Millisecond, "as far as it gets": clockError} {
 		t.Run(what, func(t *testing.T) {
 			first, second := first.in(t), second.in(t)
@@ -167,16 +167,16 @@ func TestClockOfReplicaIsBehind(t *testing.T) {
 				return r
 			}
 			name := "replica-" + strings.ReplaceAll(what, " ", "-")
-			p := newPod(t, name, x.host, first, second)
-			old := began(x.of(p, name+"-1"), 857, start.Add(858*time.Millisecond))
+			p := newPod(t, name, s.host, first, second)
+			old := began(s.of(p, name+"-1"), 857, start.Add(858*time.Millisecond))
 			first.one(old)
 			gone := began(old, 861, start.Add(862*time.Millisecond))
 			d := del(gone)
 			d.StartedAt, d.ArrivedAt = gone.StartedAt, gone.ArrivedAt
 			first.del(d)
-			second.picture(x, map[netip.Addr]string{})
+			second.picture(s, map[netip.Addr]string{})
 
-			next := began(x.of(p, name+"-2"), 865, start.Add(865*time.Millisecond-behind))
+			next := began(s.of(p, name+"-2"), 865, start.Add(865*time.Millisecond-behind))
 			a := second.one(next)
 			_, err := second.Allocate(t.Context(), began(old, 857, start.Add(876*time.Millisecond)))
 			refused(t, err, ipam.ReasonContainerSuperseded, next.ContainerID)
@@ -188,7 +188,7 @@ func TestClockOfReplicaIsBehind(t *testing.T) {
 			end := began(next, 866, start.Add(866*time.Millisecond))
 			d = del(end)
 			d.StartedAt, d.ArrivedAt = end.StartedAt, end.ArrivedAt
-			first.picture(x, map[netip.Addr]string{a: next.ContainerID})
+			first.picture(s, map[netip.Addr]string{a: next.ContainerID})
 			if got := first.del(d); !slices.Equal(got, []netip.Addr{a}) {
 				t.Errorf("released %v, want %s", got, a)
 			}

@@ -132,7 +132,7 @@ func shortNames(ls []lease.Lease) string {
 func TestOneContainerInTwoNetworks(t *testing.T) {
 	for what, ipv6First := range map[string]bool{"ipv6-first": true, "ipv4-first": false} {
 		t.Run(what, func(t *testing.T) {
-			a, b := newNet("9"), newNet()
+			a, b := newSite("9"), newSite()
 			a.pool.Spec.Network = "blue"
 			number := b.addr(0).As4()
 			prefix := fmt.Sprintf("fd00:%x:%x::", number[1], number[2])
@@ -213,11 +213,11 @@ func TestUnknownInterfaceIsNoDuplicate(t *testing.T) {
 // Rule 5: a replica whose watch is behind knows of what another one did in part, from reads and its own writes. The set that is
 // whole by that picture is not the one that was whole first, and nothing goes until the watch has come so far.
 func TestPartOfTheFirstSetIsNotSeen(t *testing.T) {
-	a, b, c := newNet("9"), newNet(), newNet()
-	for x, network := range map[*net]string{&b: "blue", &c: "green"} {
-		number := x.addr(0).As4()
+	a, b, c := newSite("9"), newSite(), newSite()
+	for s, network := range map[*site]string{&b: "blue", &c: "green"} {
+		number := s.addr(0).As4()
 		prefix := fmt.Sprintf("fd00:%x:%x::", number[1], number[2])
-		x.pool.Spec = v1.BCSNetPoolSpec{
+		s.pool.Spec = v1.BCSNetPoolSpec{
 			Network: network, Net: prefix, Mask: 64, Gateway: prefix + "1", AvailableIPs: []string{prefix + "9"},
 			Hosts: a.pool.Spec.Hosts, Materialize: v1.MaterializeOnDemand,
 		}

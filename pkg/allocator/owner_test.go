@@ -13,10 +13,10 @@ import (
 )
 
 // heldBy are the Active addresses of a pool on the API server, with what they are held for.
-func (x net) heldBy(t *testing.T, r *replica) map[netip.Addr]lease.Holder {
+func (s site) heldBy(t *testing.T, r *replica) map[netip.Addr]lease.Holder {
 	t.Helper()
 	out := map[netip.Addr]lease.Holder{}
-	for a := range x.held(t) {
+	for a := range s.held(t) {
 		out[a] = r.lease(a).Holder
 	}
 	return out
@@ -28,9 +28,9 @@ func TestDelOfAnOwnerAtAnotherReplica(t *testing.T) {
 	lately := ago()
 	for _, told := range []bool{true, false} {
 		t.Run(fmt.Sprintf("times told %v", told), func(t *testing.T) {
-			x := newNet("9-12")
-			one, stopped := newReplica(t, x.pool), newReplica(t, x.pool)
-			request := x.vm("paused")
+			s := newSite("9-12")
+			one, stopped := newReplica(t, s.pool), newReplica(t, s.pool)
+			request := s.vm("paused")
 			d := del(request)
 			if told {
 				request.StartedAt, d.StartedAt = lately(1), lately(2)
@@ -44,8 +44,8 @@ func TestDelOfAnOwnerAtAnotherReplica(t *testing.T) {
 			}
 			gate.Open()
 			<-done // it knows of no DEL: that it is answered is right, and that it does not last
-			controlplane.Until(t, "the lease is released", func() bool { return len(x.held(t)) == 0 })
-			one.picture(x, nil)
+			controlplane.Until(t, "the lease is released", func() bool { return len(s.held(t)) == 0 })
+			one.picture(s, nil)
 			if told {
 				_, err := one.Allocate(t.Context(), request)
 				refused(t, err, ipam.ReasonContainerDeleted, "owner "+request.Owner)
@@ -60,9 +60,9 @@ func TestDelOfAnOwnerAtAnotherReplica(t *testing.T) {
 // address that was answered last stays.
 func TestOwnerIsBackBeforeItsDelIsKnown(t *testing.T) {
 	lately := ago()
-	x := newNet("9-12")
-	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
-	request := x.vm("back")
+	s := newSite("9-12")
+	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
+	request := s.vm("back")
 	two.watch.Shut()
 	request.StartedAt = lately(1)
 	a := one.one(request)
@@ -72,8 +72,8 @@ func TestOwnerIsBackBeforeItsDelIsKnown(t *testing.T) {
 		t.Fatalf("%s, want %s, which it has still", got, a)
 	}
 	two.watch.Open()
-	fence := two.one(x.vm("fence")) // what the watch brought was looked at
-	got := x.heldBy(t, one)
+	fence := two.one(s.vm("fence")) // what the watch brought was looked at
+	got := s.heldBy(t, one)
 	if l := got[a]; len(got) != 2 || l.Owner != request.Owner || !l.StartedAt.Equal(request.StartedAt) {
 		t.Errorf("held: %v, want %s as of %s, and %s", got, a, request.StartedAt, fence)
 	}
@@ -82,12 +82,12 @@ func TestOwnerIsBackBeforeItsDelIsKnown(t *testing.T) {
 // The other way round: the lease is released before the owner is back, and is not answered from memory.
 func TestOwnerIsBackAfterItsDelIsKnown(t *testing.T) {
 	lately := ago()
-	x := newNet("9")
-	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
-	request := x.vm("back")
+	s := newSite("9")
+	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
+	request := s.vm("back")
 	request.StartedAt = lately(1)
 	a := one.one(request)
-	two.picture(x, map[netip.Addr]string{a: ""})
+	two.picture(s, map[netip.Addr]string{a: ""})
 	// The renewal is held back until the address is released.
 	gate := intercept.NewGate()
 	remove := one.tap.On(writes, gate.Hold)
@@ -103,7 +103,7 @@ func TestOwnerIsBackAfterItsDelIsKnown(t *testing.T) {
 	if got := <-done; got.err != nil || len(got.addrs) != 1 {
 		t.Fatalf("got %v, %v", got.addrs, got.err)
 	}
-	if l := x.heldBy(t, one)[a]; l.Owner != request.Owner || !l.StartedAt.Equal(again.StartedAt) {
+	if l := s.heldBy(t, one)[a]; l.Owner != request.Owner || !l.StartedAt.Equal(again.StartedAt) {
 		t.Errorf("stored: %+v", l)
 	}
 }

@@ -13,16 +13,16 @@ import (
 // TestMaxPerHostAtOnce: of many requests at once a host gets as many addresses as the pool lets it have, and another one
 // when one is given up; what a container has it keeps.
 func TestMaxPerHostAtOnce(t *testing.T) {
-	x := newNet("9-60")
-	x.pool.Spec.MaxPerHost = 5
-	r := newReplica(t, x.pool)
+	s := newSite("9-60")
+	s.pool.Spec.MaxPerHost = 5
+	r := newReplica(t, s.pool)
 	const asking = 20
 	var group sync.WaitGroup
 	answers := make(chan error, asking)
 	var got sync.Map
 	for i := range asking {
 		group.Go(func() {
-			request := x.vm(fmt.Sprint("many", i))
+			request := s.vm(fmt.Sprint("many", i))
 			leases, err := r.Allocate(t.Context(), request)
 			if answers <- err; err == nil {
 				got.Store(leases[0].Addr, request)
@@ -52,11 +52,11 @@ func TestMaxPerHostAtOnce(t *testing.T) {
 		}
 		return false
 	})
-	next := r.one(x.vm("next"))
+	next := r.one(s.vm("next"))
 	if _, held := r.index.Get(next); !held || next == (netip.Addr{}) {
 		t.Errorf("the next got %s", next)
 	}
-	if _, err := r.Allocate(t.Context(), x.vm("one more")); err == nil {
+	if _, err := r.Allocate(t.Context(), s.vm("one more")); err == nil {
 		t.Error("a sixth was served")
 	}
 }

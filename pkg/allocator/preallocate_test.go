@@ -15,9 +15,9 @@ import (
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
 
-// ahead is what a claim of the net is to have before pods ask.
-func (x net) ahead(size int) Preallocation {
-	return Preallocation{Claim: x.app().Claim, Namespaces: []string{"default"}, Size: size, Void: func(context.Context) (bool, error) { return false, nil }}
+// ahead is what a claim of the site is to have before pods ask.
+func (s site) ahead(size int) Preallocation {
+	return Preallocation{Claim: s.app().Claim, Namespaces: []string{"default"}, Size: size, Void: func(context.Context) (bool, error) { return false, nil }}
 }
 
 // preallocate takes addresses, and checks what the claim has then.
@@ -33,11 +33,11 @@ func (r *replica) preallocate(a Preallocation, has, missing int) Stock {
 	return got
 }
 
-// kept are the addresses of a net that its claim keeps, as the API server has them.
-func (x net) kept(t testing.TB) (kept []netip.Addr) {
+// kept are the addresses of a site that its claim keeps, as the API server has them.
+func (s site) kept(t testing.TB) (kept []netip.Addr) {
 	t.Helper()
-	x.stored(t, func(l lease.Lease) {
-		if l.IsRetained() && l.Claim == x.app().Claim {
+	s.stored(t, func(l lease.Lease) {
+		if l.IsRetained() && l.Claim == s.app().Claim {
 			kept = append(kept, l.Addr)
 		}
 	})
@@ -47,34 +47,34 @@ func (x net) kept(t testing.TB) (kept []netip.Addr) {
 // A claim gets its addresses by one write each, and its pods get those; when it grows it takes more, and what it has
 // it is not given again.
 func TestPreallocate(t *testing.T) {
-	x := newNet("9-40")
-	r := newReplica(t, x.pool)
+	s := newSite("9-40")
+	r := newReplica(t, s.pool)
 	r.tap.Forget()
-	r.preallocate(x.ahead(20), 20, 0)
+	r.preallocate(s.ahead(20), 20, 0)
 	r.cost("twenty addresses", 20, 0)
-	r.preallocate(x.ahead(20), 20, 0)
-	r.preallocate(x.ahead(3), 20, 0)
+	r.preallocate(s.ahead(20), 20, 0)
+	r.preallocate(s.ahead(3), 20, 0)
 	r.cost("what it has", 0, 0)
-	l := r.lease(x.kept(t)[0])
-	if h := l.History.Entries(); !l.IsRetained() || !l.HeldFinalizer || l.PodPrimaryKey != "" || len(h) != 1 || h[0].By != "claim "+x.app().Claim {
+	l := r.lease(s.kept(t)[0])
+	if h := l.History.Entries(); !l.IsRetained() || !l.HeldFinalizer || l.PodPrimaryKey != "" || len(h) != 1 || h[0].By != "claim "+s.app().Claim {
 		t.Errorf("an address: %+v, %+v", l, h)
 	}
 	if size, ok := TakenFor(l); size != 20 || !ok {
 		t.Errorf("taken for a size of %d, %v", size, ok)
 	}
-	terms.set("ahead-a", x.keyed("default/ahead-a"))
-	if a := r.one(x.of(newPod(t, "ahead-a", x.host, r), "ahead-a")); r.lease(a).State != lease.Active || len(x.kept(t)) != 19 {
-		t.Errorf("the pod got %s, and %d are kept", a, len(x.kept(t)))
+	terms.set("ahead-a", s.keyed("default/ahead-a"))
+	if a := r.one(s.of(newPod(t, "ahead-a", s.host, r), "ahead-a")); r.lease(a).State != lease.Active || len(s.kept(t)) != 19 {
+		t.Errorf("the pod got %s, and %d are kept", a, len(s.kept(t)))
 	}
-	r.preallocate(x.ahead(20), 20, 0)
-	if got := r.preallocate(x.ahead(40), 32, 8); got.Why.Reason != ipam.ReasonPoolExhausted {
+	r.preallocate(s.ahead(20), 20, 0)
+	if got := r.preallocate(s.ahead(40), 32, 8); got.Why.Reason != ipam.ReasonPoolExhausted {
 		t.Errorf("missing because of %v", got.Why)
 	}
 	r.del(ReleaseRequest{ContainerID: "ahead-a"})
-	if n := len(x.kept(t)); n != 32 {
+	if n := len(s.kept(t)); n != 32 {
 		t.Errorf("%d are kept", n)
 	}
-	x.stored(t, func(l lease.Lease) {
+	s.stored(t, func(l lease.Lease) {
 		if _, ok := TakenFor(l); ok != (l.PodName == "") {
 			t.Errorf("taken before any pod asked: %v, %+v", ok, l)
 		}
@@ -83,15 +83,15 @@ func TestPreallocate(t *testing.T) {
 
 // A claim takes no more in one call than that call is to take, and as many as it is to have in several.
 func TestPreallocateSome(t *testing.T) {
-	x := newNet("9-40")
-	r := newReplica(t, x.pool)
+	s := newSite("9-40")
+	r := newReplica(t, s.pool)
 	for _, n := range []int{7, 7, 20} {
-		some := x.ahead(30)
+		some := s.ahead(30)
 		some.AtMost = n
 		r.preallocate(some, n, 0)
 	}
-	r.preallocate(x.ahead(30), 30, 0)
-	x.stored(t, func(l lease.Lease) {
+	r.preallocate(s.ahead(30), 30, 0)
+	s.stored(t, func(l lease.Lease) {
 		if size, ok := TakenFor(l); size != 30 || !ok {
 			t.Errorf("%s was taken for a size of %d, %v", l.Addr, size, ok)
 		}
@@ -101,13 +101,13 @@ func TestPreallocateSome(t *testing.T) {
 // TestPreallocateLateWrites: writes of one whose time is over arrive when the next has all that the claim is to have. It
 // gives them back when it sees that.
 func TestPreallocateLateWrites(t *testing.T) {
-	x := newNet("9-60")
-	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
-	picks, _ := two.pickLacking(x.ahead(4))
+	s := newSite("9-60")
+	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
+	picks, _ := two.pickLacking(s.ahead(4))
 	var others []Request // hold what would be taken first, as far as one of the two knows
 	for i, p := range picks {
 		two.index.Forget(p.Current.Addr)
-		other := x.vm(fmt.Sprint(i))
+		other := s.vm(fmt.Sprint(i))
 		other.Addrs = []netip.Addr{p.Current.Addr}
 		two.one(other)
 		others = append(others, other)
@@ -125,41 +125,41 @@ func TestPreallocateLateWrites(t *testing.T) {
 	defer cancel()
 	done := make(chan error, 1)
 	go func() {
-		_, err := one.Preallocate(ctx, x.ahead(4))
+		_, err := one.Preallocate(ctx, s.ahead(4))
 		done <- err
 	}()
 	<-gate.Arrived()
-	two.preallocate(x.ahead(4), 4, 0)
+	two.preallocate(s.ahead(4), 4, 0)
 	cancel()
 	gate.Open()
-	controlplane.Until(t, "the writes to arrive late", func() bool { return len(x.kept(t)) > 4 })
+	controlplane.Until(t, "the writes to arrive late", func() bool { return len(s.kept(t)) > 4 })
 	one.watch.Open()
 	err := <-done
 	if refusal, ok := errors.AsType[*ipam.Refusal](err); err != nil && !ok {
 		t.Errorf("it ended with %v, %v", err, refusal)
 	}
-	if got := x.kept(t); len(got) != 4 {
+	if got := s.kept(t); len(got) != 4 {
 		t.Errorf("kept: %v", got)
 	}
 }
 
 // Where there are too few it takes what there is, and the rest when that becomes free.
 func TestPreallocateTooFew(t *testing.T) {
-	x := newNet("9-12")
-	r := newReplica(t, x.pool)
-	other := x.vm("other")
+	s := newSite("9-12")
+	r := newReplica(t, s.pool)
+	other := s.vm("other")
 	r.one(other)
-	if got := r.preallocate(x.ahead(4), 3, 1); got.Why.Reason != ipam.ReasonPoolExhausted {
+	if got := r.preallocate(s.ahead(4), 3, 1); got.Why.Reason != ipam.ReasonPoolExhausted {
 		t.Errorf("missing because of %v", got.Why)
 	}
 	r.del(del(other))
-	r.preallocate(x.ahead(4), 4, 0)
+	r.preallocate(s.ahead(4), 4, 0)
 
 	for name, change := range map[string]func(*Preallocation){
 		"a pool that there is not": func(a *Preallocation) { a.Pool = "none" },
-		"addresses of no pool":     func(a *Preallocation) { a.Addresses = newNet().set(t, 9, 12) },
+		"addresses of no pool":     func(a *Preallocation) { a.Addresses = newSite().set(t, 9, 12) },
 	} {
-		y := newNet("9-12").ahead(2)
+		y := newSite("9-12").ahead(2)
 		change(&y)
 		if got := r.in(t).preallocate(y, 0, 2); got.Why == nil || got.Why.Hint == "" {
 			t.Errorf("%s: %v", name, got.Why)
@@ -170,9 +170,9 @@ func TestPreallocateTooFew(t *testing.T) {
 // A claim of certain addresses takes these and no others, of both families, and those alone of the pools that it may
 // draw from.
 func TestPreallocateByAddress(t *testing.T) {
-	x, y, bound := newNet("9-12"), newNet("9-12"), newNet("9-12")
+	s, y, bound := newSite("9-12"), newSite("9-12"), newSite("9-12")
 	bound.pool.Spec.Namespaces = []string{"elsewhere"}
-	r := newReplica(t, x.pool, y.pool, bound.pool)
+	r := newReplica(t, s.pool, y.pool, bound.pool)
 	taken := y.vm("taken")
 	taken.Addrs = []netip.Addr{y.addr(10)}
 	r.one(taken)
@@ -199,46 +199,46 @@ func TestPreallocateByAddress(t *testing.T) {
 
 // A claim over a network of two families has as many of each, also where it stopped between the two.
 func TestPreallocateBothFamilies(t *testing.T) {
-	x := newNet("9-12")
-	six := newNet().pool
+	s := newSite("9-12")
+	six := newSite().pool
 	six.Spec.Net, six.Spec.Mask, six.Spec.Gateway = "2001:db8:77::", 64, "2001:db8:77::1"
-	six.Spec.AvailableIPs, six.Spec.Hosts = []string{"2001:db8:77::9-2001:db8:77::10"}, x.pool.Spec.Hosts
+	six.Spec.AvailableIPs, six.Spec.Hosts = []string{"2001:db8:77::9-2001:db8:77::10"}, s.pool.Spec.Hosts
 	six.Name += "-six"
-	x.pool.Spec.Network, six.Spec.Network = "ahead", "ahead"
-	r := newReplica(t, x.pool, six)
-	four := x.ahead(2)
-	four.Pool = x.pool.Name
+	s.pool.Spec.Network, six.Spec.Network = "ahead", "ahead"
+	r := newReplica(t, s.pool, six)
+	four := s.ahead(2)
+	four.Pool = s.pool.Name
 	r.preallocate(four, 2, 0)
-	r.preallocate(x.ahead(3), 3, 0)
-	if n := len(r.index.ByClaim(x.app().Claim)); n != 6 {
+	r.preallocate(s.ahead(3), 3, 0)
+	if n := len(r.index.ByClaim(s.app().Claim)); n != 6 {
 		t.Errorf("it has %d addresses, want 3 of each family", n)
 	}
-	r.preallocate(x.ahead(5), 4, 1)
+	r.preallocate(s.ahead(5), 4, 1)
 }
 
 // TestPreallocateAtTwoReplicas: two that believe to lead, with pictures of different age, leave the claim as many as
 // it is to have and not one more.
 func TestPreallocateAtTwoReplicas(t *testing.T) {
-	x := newNet("9-200")
-	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+	s := newSite("9-200")
+	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
 	for n := range 8 {
 		size := 10 * (n + 1)
 		one.watch.Shut() // neither sees what the other writes until both have written
 		two.watch.Shut()
-		before := len(x.kept(t))
+		before := len(s.kept(t))
 		var both sync.WaitGroup
 		for _, r := range []*replica{one, two} {
 			both.Go(func() {
-				if _, err := r.Preallocate(t.Context(), x.ahead(size)); err != nil {
+				if _, err := r.Preallocate(t.Context(), s.ahead(size)); err != nil {
 					t.Error(err)
 				}
 			})
 		}
-		controlplane.Until(t, "they have begun", func() bool { return len(x.kept(t)) > before })
+		controlplane.Until(t, "they have begun", func() bool { return len(s.kept(t)) > before })
 		one.watch.Open()
 		two.watch.Open()
 		both.Wait()
-		if got := len(x.kept(t)); got != size {
+		if got := len(s.kept(t)); got != size {
 			t.Fatalf("%d addresses are kept, want %d", got, size)
 		}
 	}
@@ -246,8 +246,8 @@ func TestPreallocateAtTwoReplicas(t *testing.T) {
 
 // One that was stopped half-way leaves what it took to its claim, and the next goes on from there.
 func TestPreallocateHalfWay(t *testing.T) {
-	x := newNet("9-100")
-	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+	s := newSite("9-100")
+	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
 	gate := intercept.NewGate()
 	defer one.tap.On(writes, gate.Hold)()
 	for n := range 4 {
@@ -256,7 +256,7 @@ func TestPreallocateHalfWay(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() {
-			_, err := one.Preallocate(ctx, x.ahead(size))
+			_, err := one.Preallocate(ctx, s.ahead(size))
 			done <- err
 		}()
 		<-gate.Arrived() // some of its writes are under way
@@ -269,9 +269,9 @@ func TestPreallocateHalfWay(t *testing.T) {
 		if refusal, ok := errors.AsType[*ipam.Refusal](err); err != nil && !ok {
 			t.Errorf("it ended with %v, %v", err, refusal)
 		}
-		two.preallocate(x.ahead(size), size, 0)
-		one.preallocate(x.ahead(size), size, 0)
-		if got := len(x.kept(t)); got != size {
+		two.preallocate(s.ahead(size), size, 0)
+		one.preallocate(s.ahead(size), size, 0)
+		if got := len(s.kept(t)); got != size {
 			t.Fatalf("%d addresses are kept, want %d", got, size)
 		}
 	}
@@ -281,14 +281,14 @@ func TestPreallocateHalfWay(t *testing.T) {
 func TestPreallocateUnknownOutcome(t *testing.T) {
 	for what, hook := range map[string]intercept.Hook{"stored": intercept.LoseAnswer(errReset), "not stored": intercept.Fail(errReset)} {
 		t.Run(what, func(t *testing.T) {
-			x := newNet("9-11")
-			r := newReplica(t, x.pool)
+			s := newSite("9-11")
+			r := newReplica(t, s.pool)
 			remove := r.tap.On(writes, hook)
-			_, err := r.Preallocate(t.Context(), x.ahead(3))
+			_, err := r.Preallocate(t.Context(), s.ahead(3))
 			refused(t, err, ipam.ReasonOutcomeUnknown)
 			remove()
-			r.preallocate(x.ahead(3), 3, 0)
-			if n := len(x.kept(t)); n != 3 {
+			r.preallocate(s.ahead(3), 3, 0)
+			if n := len(s.kept(t)); n != 3 {
 				t.Errorf("%d are kept", n)
 			}
 		})
@@ -297,18 +297,18 @@ func TestPreallocateUnknownOutcome(t *testing.T) {
 
 // A claim that is gone when its addresses were taken gets none, and one of which that cannot be said keeps them.
 func TestPreallocateForNobody(t *testing.T) {
-	x := newNet("9-11")
-	r := newReplica(t, x.pool)
-	gone := x.ahead(3)
+	s := newSite("9-11")
+	r := newReplica(t, s.pool)
+	gone := s.ahead(3)
 	gone.Void = func(context.Context) (bool, error) { return true, nil }
 	r.preallocate(gone, 0, 0)
-	if kept := x.kept(t); len(kept) != 0 {
+	if kept := s.kept(t); len(kept) != 0 {
 		t.Errorf("kept: %v", kept)
 	}
 	gone.Void = func(context.Context) (bool, error) { return false, errors.New("no answer") }
 	_, err := r.Preallocate(t.Context(), gone)
 	refused(t, err, ipam.ReasonUnavailable, "no answer")
-	if kept := x.kept(t); len(kept) != 3 {
+	if kept := s.kept(t); len(kept) != 3 {
 		t.Errorf("kept: %v", kept)
 	}
 }

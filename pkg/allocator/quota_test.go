@@ -17,13 +17,13 @@ import (
 // TestQuotaAtOnce: of many requests at once a namespace gets as many addresses as its quota, and what its claims keep counts
 // as what its pods have. A pod of a claim gets its own back, however full the namespace is.
 func TestQuotaAtOnce(t *testing.T) {
-	x := newNet("9-60")
-	x.pool.Spec.Quotas = []v1.NamespaceQuota{{Namespace: "default", Max: 4}}
-	r := newReplica(t, x.pool)
+	s := newSite("9-60")
+	s.pool.Spec.Quotas = []v1.NamespaceQuota{{Namespace: "default", Max: 4}}
+	r := newReplica(t, s.pool)
 	var pods []*corev1.Pod
 	for i := range 8 {
-		p := newPod(t, fmt.Sprintf("%s-quota-%d", x.pool.Name, i), x.host, r)
-		terms.set(p.Name, x.keyed(p.Name))
+		p := newPod(t, fmt.Sprintf("%s-quota-%d", s.pool.Name, i), s.host, r)
+		terms.set(p.Name, s.keyed(p.Name))
 		pods = append(pods, p)
 	}
 	var group sync.WaitGroup
@@ -31,7 +31,7 @@ func TestQuotaAtOnce(t *testing.T) {
 	served := map[*corev1.Pod]netip.Addr{}
 	for _, p := range pods {
 		group.Go(func() {
-			leases, err := r.Allocate(t.Context(), x.of(p, "c-"+p.Name))
+			leases, err := r.Allocate(t.Context(), s.of(p, "c-"+p.Name))
 			why, _ := errors.AsType[*ipam.Refusal](err)
 			switch {
 			case err == nil:
@@ -48,13 +48,13 @@ func TestQuotaAtOnce(t *testing.T) {
 		t.Fatalf("%d were served, want 4", len(served))
 	}
 	for p, a := range served {
-		r.del(del(x.of(p, "c-"+p.Name)))
+		r.del(del(s.of(p, "c-"+p.Name)))
 		if l := r.lease(a); !l.IsRetained() {
 			t.Fatalf("%s is %s after its DEL", a, l.State)
 		}
 	}
 	for _, p := range pods {
-		got, err := r.Allocate(t.Context(), x.of(p, "d-"+p.Name))
+		got, err := r.Allocate(t.Context(), s.of(p, "d-"+p.Name))
 		switch before, had := served[p]; {
 		case had && (err != nil || got[0].Addr != before):
 			t.Errorf("pod %s had %s, and has %v, %v", p.Name, before, got, err)
@@ -67,57 +67,57 @@ func TestQuotaAtOnce(t *testing.T) {
 // TestQuotaOverrun: two replicas that do not see each other's writes may give a namespace more than its quota. The pods
 // keep their addresses, both replicas count them, and give no more.
 func TestQuotaOverrun(t *testing.T) {
-	x := newNet("9-60")
-	x.pool.Spec.MaxPerNamespace = 1
-	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
-	p, q, late := newPod(t, x.pool.Name+"-a", x.host, one, two), newPod(t, x.pool.Name+"-b", x.host, one, two), newPod(t, x.pool.Name+"-c", x.host, one, two)
+	s := newSite("9-60")
+	s.pool.Spec.MaxPerNamespace = 1
+	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
+	p, q, late := newPod(t, s.pool.Name+"-a", s.host, one, two), newPod(t, s.pool.Name+"-b", s.host, one, two), newPod(t, s.pool.Name+"-c", s.host, one, two)
 	two.watch.Shut()
-	a := one.one(x.of(p, "a-"+p.Name))
-	other := x.of(q, "b-"+q.Name)
-	other.Addrs = []netip.Addr{x.otherThan(a)} // in a conflict about the first one's address the second would learn of its lease
+	a := one.one(s.of(p, "a-"+p.Name))
+	other := s.of(q, "b-"+q.Name)
+	other.Addrs = []netip.Addr{s.otherThan(a)} // in a conflict about the first one's address the second would learn of its lease
 	answer := two.adding(t.Context(), other)
-	one.awaitUse(x, 2)
+	one.awaitUse(s, 2)
 	two.watch.Open()
 	got := <-answer
 	if got.err != nil {
 		t.Fatal(got.err)
 	}
 	for _, r := range []*replica{one, two} {
-		r.awaitUse(x, 2)
-		if use := r.index.QuotaUse(x.pool.Name); !use[0].Over() {
+		r.awaitUse(s, 2)
+		if use := r.index.QuotaUse(s.pool.Name); !use[0].Over() {
 			t.Errorf("%v is no overrun", use)
 		}
-		if again := r.one(x.of(p, "a-"+p.Name)); again != a {
+		if again := r.one(s.of(p, "a-"+p.Name)); again != a {
 			t.Errorf("the first has %s, it had %s", again, a)
 		}
-		if again := r.one(x.of(q, "b-"+q.Name)); again != got.addrs[0] {
+		if again := r.one(s.of(q, "b-"+q.Name)); again != got.addrs[0] {
 			t.Errorf("the second has %s, it had %s", again, got.addrs[0])
 		}
-		_, err := r.Allocate(t.Context(), x.of(late, "c-"+late.Name))
+		_, err := r.Allocate(t.Context(), s.of(late, "c-"+late.Name))
 		refused(t, err, ipam.ReasonQuotaExceeded, "namespace default has 2 of the 1")
 	}
-	one.del(del(x.of(p, "a-"+p.Name)))
-	two.awaitUse(x, 1)
-	_, err := two.Allocate(t.Context(), x.of(late, "c-"+late.Name))
+	one.del(del(s.of(p, "a-"+p.Name)))
+	two.awaitUse(s, 1)
+	_, err := two.Allocate(t.Context(), s.of(late, "c-"+late.Name))
 	refused(t, err, ipam.ReasonQuotaExceeded, "namespace default has 1 of the 1")
-	two.del(del(x.of(q, "b-"+q.Name)))
-	one.awaitUse(x, 0)
-	one.one(x.of(late, "c-"+late.Name))
+	two.del(del(s.of(q, "b-"+q.Name)))
+	one.awaitUse(s, 0)
+	one.one(s.of(late, "c-"+late.Name))
 }
 
-// otherThan returns an address of a net of addresses 9 to 60 that is not the given one.
-func (x net) otherThan(a netip.Addr) netip.Addr {
-	if b := x.addr(9); b != a {
+// otherThan returns an address of a site of addresses 9 to 60 that is not the given one.
+func (s site) otherThan(a netip.Addr) netip.Addr {
+	if b := s.addr(9); b != a {
 		return b
 	}
-	return x.addr(10)
+	return s.addr(10)
 }
 
-// awaitUse waits until a replica counts so many addresses of a net for the namespace of its pods.
-func (r *replica) awaitUse(x net, n int) {
+// awaitUse waits until a replica counts so many addresses of a site for the namespace of its pods.
+func (r *replica) awaitUse(s site, n int) {
 	r.t.Helper()
 	controlplane.Until(r.t, fmt.Sprintf("the namespace has %d", n), func() bool {
-		use := r.index.QuotaUse(x.pool.Name)
+		use := r.index.QuotaUse(s.pool.Name)
 		return len(use) == 0 && n == 0 || len(use) == 1 && use[0].Has == n
 	})
 }

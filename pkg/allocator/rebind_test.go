@@ -22,10 +22,10 @@ import (
 func TestNewContainerKeepsTheAddress(t *testing.T) {
 	for what, told := range map[string]bool{"UID told": true, "UID not told": false} {
 		t.Run(what, func(t *testing.T) {
-			x := newNet("9-12")
-			r := newReplica(t, x.pool)
-			p := newPod(t, fmt.Sprintf("keeps-%v", told), x.host, r)
-			one, two := x.of(p, "keeps-1-"+p.Name), x.of(p, "keeps-2-"+p.Name)
+			s := newSite("9-12")
+			r := newReplica(t, s.pool)
+			p := newPod(t, fmt.Sprintf("keeps-%v", told), s.host, r)
+			one, two := s.of(p, "keeps-1-"+p.Name), s.of(p, "keeps-2-"+p.Name)
 			reads := 1 // that the pod is still the same
 			if told {
 				one.PodUID, two.PodUID, reads = string(p.UID), string(p.UID), 0
@@ -60,7 +60,7 @@ func TestNewContainerKeepsTheAddress(t *testing.T) {
 // ID or began before the newer one.
 func TestLateAddOfAReplacedContainer(t *testing.T) {
 	lately := ago()
-	x := newNet("9-12")
+	x := newSite("9-12")
 	r := newReplica(t, x.pool)
 	p := newPod(t, "replaced", x.host, r)
 	at := func(container string, s int) Request {
@@ -90,7 +90,7 @@ func TestLateAddOfAReplacedContainer(t *testing.T) {
 // another one with a clock that is ahead.
 func TestRepeatedAddAtAReplicaThatLagsBehind(t *testing.T) {
 	lately := ago()
-	x := newNet("9-12")
+	x := newSite("9-12")
 	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
 	p := newPod(t, "lags", x.host, one, two)
 	at := func(container string, s int) Request {
@@ -113,17 +113,17 @@ func TestRepeatedAddAtAReplicaThatLagsBehind(t *testing.T) {
 
 // Rule 6: a lease remembers its last four containers.
 func TestReplacedContainersAreBounded(t *testing.T) {
-	x := newNet("9-12")
-	r := newReplica(t, x.pool)
-	p := newPod(t, "bounded", x.host, r)
+	s := newSite("9-12")
+	r := newReplica(t, s.pool)
+	p := newPod(t, "bounded", s.host, r)
 	var a netip.Addr
 	for n := range 7 {
-		a = r.one(x.of(p, fmt.Sprintf("bounded-%d", n)))
+		a = r.one(s.of(p, fmt.Sprintf("bounded-%d", n)))
 	}
 	if diff := cmp.Diff([]string{"bounded-2", "bounded-3", "bounded-4", "bounded-5"}, r.lease(a).Superseded); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if held := x.held(t); len(held) != 1 {
+	if held := s.held(t); len(held) != 1 {
 		t.Errorf("held: %v", held)
 	}
 }
@@ -131,20 +131,20 @@ func TestReplacedContainersAreBounded(t *testing.T) {
 // Promise 3: a pod of the same name and another UID has its own address. The late DEL of the old pod's
 // container frees the old one alone.
 func TestSameNameAnotherPod(t *testing.T) {
-	x := newNet("9-12")
-	r := newReplica(t, x.pool)
-	old := newPod(t, "stateful-0", x.host, r)
-	a := r.one(x.of(old, "stateful-old"))
+	s := newSite("9-12")
+	r := newReplica(t, s.pool)
+	old := newPod(t, "stateful-0", s.host, r)
+	a := r.one(s.of(old, "stateful-old"))
 	removePod(t, old)
-	anew := newPod(t, "stateful-0", x.host, r)
-	b := r.one(x.of(anew, "stateful-new"))
+	anew := newPod(t, "stateful-0", s.host, r)
+	b := r.one(s.of(anew, "stateful-new"))
 	if a == b {
 		t.Fatalf("both have %s while the old one was not released", a)
 	}
 	if got := r.del(ReleaseRequest{ContainerID: "stateful-old", PodUID: string(old.UID)}); !slices.Equal(got, []netip.Addr{a}) {
 		t.Errorf("released %v, want %s", got, a)
 	}
-	if held := x.held(t); len(held) != 1 || held[b] != "stateful-new" {
+	if held := s.held(t); len(held) != 1 || held[b] != "stateful-new" {
 		t.Errorf("held: %v, want %s", held, b)
 	}
 	removePod(t, anew)
@@ -153,15 +153,15 @@ func TestSameNameAnotherPod(t *testing.T) {
 // The cache still shows a pod that was replaced by another of its name on the same host. The new pod does
 // not get the old one's address, which may still be on the wire.
 func TestCacheShowsTheReplacedPod(t *testing.T) {
-	x := newNet("9-12")
-	r := newReplica(t, x.pool)
-	old := newPod(t, "stale-0", x.host, r)
-	a := r.one(x.of(old, "stale-old"))
+	s := newSite("9-12")
+	r := newReplica(t, s.pool)
+	old := newPod(t, "stale-0", s.host, r)
+	a := r.one(s.of(old, "stale-old"))
 	r.podsWatch.Shut()
 	defer r.podsWatch.Open()
 	removePod(t, old)
-	anew := newPod(t, "stale-0", x.host)
-	b := r.one(x.of(anew, "stale-new"))
+	anew := newPod(t, "stale-0", s.host)
+	b := r.one(s.of(anew, "stale-new"))
 	if a == b {
 		t.Fatalf("the new pod got %s, which the old one still has", a)
 	}
@@ -176,29 +176,29 @@ func TestCacheShowsTheReplacedPod(t *testing.T) {
 // A pod was deleted by force and replaced on the same host, its container still runs. A replica that has seen neither takes the new pod's
 // container for a newer one of the old pod: that one's address stays until its DEL.
 func TestReplacedPodAtAReplicaThatLagsBehind(t *testing.T) {
-	x := newNet("9-12")
-	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
-	old := newPod(t, "forced-0", x.host, one, two)
+	s := newSite("9-12")
+	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
+	old := newPod(t, "forced-0", s.host, one, two)
 	two.watch.Shut()
 	two.podsWatch.Shut()
-	a := one.one(x.of(old, "forced-old"))
+	a := one.one(s.of(old, "forced-old"))
 	removePod(t, old)
-	anew := newPod(t, "forced-0", x.host, one)
+	anew := newPod(t, "forced-0", s.host, one)
 	two.index.MarkUnknown(a, 0, "nobody", two.leases.Now()) // else its write would tell
-	answer := two.adding(t.Context(), x.of(anew, "forced-new"))
-	controlplane.Until(t, "both are stored", func() bool { return len(x.held(t)) == 2 })
+	answer := two.adding(t.Context(), s.of(anew, "forced-new"))
+	controlplane.Until(t, "both are stored", func() bool { return len(s.held(t)) == 2 })
 	two.watch.Open()
 	out := <-answer
 	if out.err != nil {
 		t.Fatal(out.err)
 	}
 	two.podsWatch.Open()
-	both := x.held(t)
+	both := s.held(t)
 	for _, r := range []*replica{one, two} {
-		r.picture(x, both)
+		r.picture(s, both)
 		r.settleDuplicates(t.Context())
 	}
-	if held := x.held(t); held[a] != "forced-old" || len(held) != 2 {
+	if held := s.held(t); held[a] != "forced-old" || len(held) != 2 {
 		t.Errorf("held: %v, want %s by forced-old beside the address of forced-new", held, a)
 	}
 	if l := one.lease(out.addrs[0]); l.PodUID != string(old.UID) {
@@ -209,25 +209,25 @@ func TestReplacedPodAtAReplicaThatLagsBehind(t *testing.T) {
 // A container was served under its pod's UID. A replica whose cache still has the pod before takes the container, which names no UID, for
 // one of that, and finds that one's container newer, as by clocks that are a second off: both keep what they have.
 func TestServedContainerAtAReplicaThatLagsBehind(t *testing.T) {
-	x := newNet("9-12")
-	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
-	old := newPod(t, "served-0", x.host, one, two)
-	earlier, later := x.of(old, "served-old"), time.Now().Add(-time.Minute).UTC()
+	s := newSite("9-12")
+	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
+	old := newPod(t, "served-0", s.host, one, two)
+	earlier, later := s.of(old, "served-old"), time.Now().Add(-time.Minute).UTC()
 	earlier.PodUID, earlier.StartedAt = string(old.UID), later.Add(time.Second)
 	a := one.one(earlier)
 	two.podsWatch.Shut()
 	removePod(t, old)
-	anew := newPod(t, "served-0", x.host, one)
-	request := x.of(anew, "served-new")
+	anew := newPod(t, "served-0", s.host, one)
+	request := s.of(anew, "served-new")
 	request.StartedAt = later
 	b := one.one(request)
 	want := map[netip.Addr]string{a: "served-old", b: "served-new"}
-	two.picture(x, want)
+	two.picture(s, want)
 	if got := two.one(request); got != b {
 		t.Errorf("got %s, want %s", got, b)
 	}
 	two.podsWatch.Open()
-	if diff := cmp.Diff(want, x.held(t), cmp.Comparer(func(x, y netip.Addr) bool { return x == y })); diff != "" {
+	if diff := cmp.Diff(want, s.held(t), cmp.Comparer(func(x, y netip.Addr) bool { return x == y })); diff != "" {
 		t.Errorf("held (-want +got):\n%s", diff)
 	}
 }
@@ -235,13 +235,13 @@ func TestServedContainerAtAReplicaThatLagsBehind(t *testing.T) {
 // A lease that was written with the UID of a replaced pod, on the word of the cache, is corrected by the
 // next request of its container.
 func TestWrongUIDIsCorrected(t *testing.T) {
-	x := newNet("9-12")
-	r := newReplica(t, x.pool)
-	old := newPod(t, "wrong-0", x.host, r)
+	s := newSite("9-12")
+	r := newReplica(t, s.pool)
+	old := newPod(t, "wrong-0", s.host, r)
 	r.podsWatch.Shut()
 	removePod(t, old)
-	anew := newPod(t, "wrong-0", x.host)
-	request := x.of(anew, "wrong-c")
+	anew := newPod(t, "wrong-0", s.host)
+	request := s.of(anew, "wrong-c")
 	a := r.one(request)
 	if l := r.lease(a); l.PodUID != string(old.UID) {
 		t.Fatalf("stored for UID %s: this test proves nothing", l.PodUID)
@@ -264,14 +264,14 @@ func TestWrongUIDIsCorrected(t *testing.T) {
 // The other way round: a cache that fell behind does not spoil a lease that has the right UID, and a pod
 // that has gone is refused as such.
 func TestRightUIDIsKept(t *testing.T) {
-	x := newNet("9-12")
-	r := newReplica(t, x.pool)
-	old := newPod(t, "right-0", x.host, r)
+	s := newSite("9-12")
+	r := newReplica(t, s.pool)
+	old := newPod(t, "right-0", s.host, r)
 	r.podsWatch.Shut()
 	defer r.podsWatch.Open()
 	removePod(t, old)
-	anew := newPod(t, "right-0", x.host)
-	request := x.of(anew, "right-c")
+	anew := newPod(t, "right-0", s.host)
+	request := s.of(anew, "right-c")
 	request.PodUID = string(anew.UID)
 	a := r.one(request)
 	request.PodUID = ""
@@ -290,11 +290,11 @@ func TestRightUIDIsKept(t *testing.T) {
 // Two containers of one pod at once have one address in the end, the newer's.
 func TestTwoContainersAtOnce(t *testing.T) {
 	lately := ago()
-	x := newNet("9-12")
-	r := newReplica(t, x.pool)
+	s := newSite("9-12")
+	r := newReplica(t, s.pool)
 	for n := range 10 {
-		p := newPod(t, fmt.Sprintf("twins-%d", n), x.host, r)
-		older, newer := x.of(p, p.Name+"-older"), x.of(p, p.Name+"-newer")
+		p := newPod(t, fmt.Sprintf("twins-%d", n), s.host, r)
+		older, newer := s.of(p, p.Name+"-older"), s.of(p, p.Name+"-newer")
 		older.StartedAt, newer.StartedAt = lately(1), lately(2)
 		first, second := r.adding(t.Context(), older), r.adding(t.Context(), newer)
 		if got := <-second; got.err != nil {
@@ -303,7 +303,7 @@ func TestTwoContainersAtOnce(t *testing.T) {
 		if got := <-first; got.err != nil {
 			refused(t, got.err, ipam.ReasonContainerSuperseded)
 		}
-		held := x.held(t)
+		held := s.held(t)
 		if a := r.one(newer); len(held) != 1 || held[a] != newer.ContainerID {
 			t.Errorf("held: %v, want %s for the newer", held, a)
 		}
@@ -319,10 +319,10 @@ func TestTwoContainersAtOnce(t *testing.T) {
 // Rule 7: an address whose object somebody deletes stays with its holder, is not moved to another
 // container and not given to anybody else before it is gone.
 func TestObjectIsBeingDeleted(t *testing.T) {
-	x := newNet("9")
-	r := newReplica(t, x.pool)
-	p := newPod(t, "deleting", x.host, r)
-	request := x.of(p, "deleting-1")
+	s := newSite("9")
+	r := newReplica(t, s.pool)
+	p := newPod(t, "deleting", s.host, r)
+	request := s.of(p, "deleting-1")
 	a := r.one(request)
 	o := &v1.BCSNetIP{ObjectMeta: metav1.ObjectMeta{Name: ipaddr.ObjectName(a)}}
 	c := cluster.AdminFor(t)
@@ -336,13 +336,13 @@ func TestObjectIsBeingDeleted(t *testing.T) {
 	if got := r.one(request); got != a {
 		t.Errorf("got %s, want %s", got, a)
 	}
-	_, err := r.Allocate(t.Context(), x.of(p, "deleting-2"))
+	_, err := r.Allocate(t.Context(), s.of(p, "deleting-2"))
 	refused(t, err, ipam.ReasonAddressInUse)
-	_, err = r.Allocate(t.Context(), x.vm("else"))
+	_, err = r.Allocate(t.Context(), s.vm("else"))
 	refused(t, err, ipam.ReasonPoolExhausted)
 	r.del(del(request))
 	controlplane.Until(t, "the object is gone", func() bool { _, ok := r.index.Get(a); return !ok })
-	if got := r.one(x.vm("else")); got != a {
+	if got := r.one(s.vm("else")); got != a {
 		t.Errorf("got %s, want %s", got, a)
 	}
 }

@@ -21,10 +21,10 @@ import (
 
 // Rule 6: a release is one write; a repeated one, and one of a container that nobody knows, cost nothing.
 func TestRelease(t *testing.T) {
-	x := newNet("9-12")
-	r := newReplica(t, x.pool)
-	p := newPod(t, "releases", x.host, r)
-	a := r.one(x.of(p, "releases-c"))
+	s := newSite("9-12")
+	r := newReplica(t, s.pool)
+	p := newPod(t, "releases", s.host, r)
+	a := r.one(s.of(p, "releases-c"))
 	held := r.lease(a)
 	r.tap.Forget()
 	if got := r.del(ReleaseRequest{ContainerID: "releases-c"}); !slices.Equal(got, []netip.Addr{a}) {
@@ -33,8 +33,8 @@ func TestRelease(t *testing.T) {
 	r.cost("DEL", 1, 0)
 	got := r.lease(a)
 	want := lease.Lease{
-		Addr: a, Params: lease.Params{Pool: x.pool.Name, Bits: 24, Gateway: x.addr(254)}, Version: got.Version, Updated: got.Updated,
-		History: lease.NewHistory([]lease.Past{{Holder: "default/releases", Host: x.host, Since: held.Updated, Until: got.Updated}}),
+		Addr: a, Params: lease.Params{Pool: s.pool.Name, Bits: 24, Gateway: s.addr(254)}, Version: got.Version, Updated: got.Updated,
+		History: lease.NewHistory([]lease.Past{{Holder: "default/releases", Host: s.host, Since: held.Updated, Until: got.Updated}}),
 	}
 	if diff := cmp.Diff(want, got, compareAddrs); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -95,7 +95,7 @@ func TestReleaseMatches(t *testing.T) {
 
 // A release of one network leaves those of others.
 func TestReleaseOfANetwork(t *testing.T) {
-	a, b := newNet("9-12"), newNet("9-12")
+	a, b := newSite("9-12"), newSite("9-12")
 	b.host, b.pool.Spec.Hosts = a.host, a.pool.Spec.Hosts
 	a.pool.Spec.Network, b.pool.Spec.Network = "blue", "green"
 	r := newReplica(t, a.pool, b.pool)
@@ -113,9 +113,9 @@ func TestReleaseOfANetwork(t *testing.T) {
 // The clock of a host is ahead: what it says counts as two seconds from now at most, so that its leases can be released and taken
 // over by those whose clocks are right.
 func TestStartedInTheFuture(t *testing.T) {
-	x := newNet("9-12")
-	r := newReplica(t, x.pool)
-	request := x.of(newPod(t, "ahead", x.host, r), "ahead-c")
+	s := newSite("9-12")
+	r := newReplica(t, s.pool)
+	request := s.of(newPod(t, "ahead", s.host, r), "ahead-c")
 	request.StartedAt = time.Now().Add(time.Hour)
 	a := r.one(request)
 	if began := r.lease(a).StartedAt; time.Since(began) < -2*time.Second {
@@ -138,9 +138,9 @@ func TestStartedInTheFuture(t *testing.T) {
 // Rule 6: a DEL that comes before its ADD wins, whether the caller told its times or they arrive in that
 // order; an ADD that began later is served.
 func TestDelBeforeItsAdd(t *testing.T) {
-	x := newNet("9-12")
-	r := newReplica(t, x.pool)
-	p := newPod(t, "overtaken", x.host, r)
+	s := newSite("9-12")
+	r := newReplica(t, s.pool)
+	p := newPod(t, "overtaken", s.host, r)
 	at := ago()
 	for what, test := range map[string]struct {
 		del, add time.Time
@@ -157,7 +157,7 @@ func TestDelBeforeItsAdd(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			r := r.in(t)
-			request := x.of(p, "overtaken "+what)
+			request := s.of(p, "overtaken "+what)
 			request.StartedAt, request.IfName = test.add, "eth0"
 			d := del(request)
 			d.StartedAt = test.del
@@ -180,7 +180,7 @@ func TestDelBeforeItsAdd(t *testing.T) {
 			r.del(ReleaseRequest{ContainerID: request.ContainerID})
 		})
 	}
-	if held := x.held(t); len(held) != 0 {
+	if held := s.held(t); len(held) != 0 {
 		t.Errorf("held: %v", held)
 	}
 }
@@ -194,10 +194,10 @@ func TestDelDuringItsAdd(t *testing.T) {
 	} {
 		for _, told := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, times told %v", what, told), func(t *testing.T) {
-				x := newNet("9-12")
-				r := newReplica(t, x.pool)
-				p := newPod(t, fmt.Sprintf("during-%s-%v", what[:5], told), x.host, r)
-				request, d := x.of(p, p.Name+"-c"), ReleaseRequest{ContainerID: p.Name + "-c"}
+				s := newSite("9-12")
+				r := newReplica(t, s.pool)
+				p := newPod(t, fmt.Sprintf("during-%s-%v", what[:5], told), s.host, r)
+				request, d := s.of(p, p.Name+"-c"), ReleaseRequest{ContainerID: p.Name + "-c"}
 				if told {
 					request.StartedAt, d.StartedAt = lately(1), lately(2)
 				}
@@ -209,10 +209,10 @@ func TestDelDuringItsAdd(t *testing.T) {
 				r.del(d)
 				gate.Open()
 				refused(t, (<-done).err, ipam.ReasonContainerDeleted)
-				controlplane.Until(t, "nothing is held", func() bool { return len(x.held(t)) == 0 })
+				controlplane.Until(t, "nothing is held", func() bool { return len(s.held(t)) == 0 })
 				_, err := r.Allocate(t.Context(), func() Request { request.StartedAt = lately(1); return request }())
 				refused(t, err, ipam.ReasonContainerDeleted)
-				r.picture(x, nil)
+				r.picture(s, nil)
 			})
 		}
 	}
@@ -224,10 +224,10 @@ func TestDelAtAReplicaThatLagsBehind(t *testing.T) {
 	lately := ago()
 	for _, told := range []bool{true, false} {
 		t.Run(fmt.Sprintf("times told %v", told), func(t *testing.T) {
-			x := newNet("9-12")
-			one, two := newReplica(t, x.pool), newReplica(t, x.pool)
-			p := newPod(t, fmt.Sprintf("lags-%v", told), x.host, one)
-			request, d := x.of(p, p.Name+"-c"), ReleaseRequest{ContainerID: p.Name + "-c"}
+			s := newSite("9-12")
+			one, two := newReplica(t, s.pool), newReplica(t, s.pool)
+			p := newPod(t, fmt.Sprintf("lags-%v", told), s.host, one)
+			request, d := s.of(p, p.Name+"-c"), ReleaseRequest{ContainerID: p.Name + "-c"}
 			if told {
 				request.StartedAt, d.StartedAt = lately(1), lately(2)
 			}
@@ -236,57 +236,57 @@ func TestDelAtAReplicaThatLagsBehind(t *testing.T) {
 			if got := two.del(d); len(got) != 0 {
 				t.Fatalf("released %v of what it cannot know", got)
 			}
-			if x.held(t)[a] == "" {
+			if s.held(t)[a] == "" {
 				t.Fatal("it was released before the watch: this test proves nothing")
 			}
 			two.watch.Open()
-			controlplane.Until(t, "the lease is released", func() bool { return len(x.held(t)) == 0 })
-			one.picture(x, nil)
+			controlplane.Until(t, "the lease is released", func() bool { return len(s.held(t)) == 0 })
+			one.picture(s, nil)
 		})
 	}
 }
 
 // The same through a relist: what came while the watch was away is looked at like what the watch brings.
 func TestDelAtAReplicaWhoseWatchIsCut(t *testing.T) {
-	x := newNet("9-12")
-	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
-	p := newPod(t, "cut", x.host, one)
+	s := newSite("9-12")
+	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
+	p := newPod(t, "cut", s.host, one)
 	two.tap.On(watches, intercept.Answer(410, metav1.StatusReasonExpired, 0))
 	two.watch.Shut()
-	one.one(x.of(p, "cut-c"))
+	one.one(s.of(p, "cut-c"))
 	two.del(ReleaseRequest{ContainerID: "cut-c"})
 	two.watch.Cut()
-	controlplane.Until(t, "the lease is released", func() bool { return len(x.held(t)) == 0 })
+	controlplane.Until(t, "the lease is released", func() bool { return len(s.held(t)) == 0 })
 }
 
 // What could not be released when the watch delivered it is released later.
 func TestUnconfirmedLeaseIsReleasedWhenTheAPIServerIsBack(t *testing.T) {
-	x := newNet("9-12")
-	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
-	p := newPod(t, "orphan", x.host, one)
+	s := newSite("9-12")
+	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
+	p := newPod(t, "orphan", s.host, one)
 	two.watch.Shut()
-	one.one(x.of(p, "orphan-c"))
+	one.one(s.of(p, "orphan-c"))
 	two.del(ReleaseRequest{ContainerID: "orphan-c"})
 	mend := two.tap.On(writes, intercept.Fail(errRefused))
 	two.watch.Open()
 	controlplane.Until(t, "the release failed", func() bool { return two.tap.Count(writes) > 0 })
 	mend()
-	controlplane.Until(t, "the lease is released", func() bool { return len(x.held(t)) == 0 })
+	controlplane.Until(t, "the lease is released", func() bool { return len(s.held(t)) == 0 })
 }
 
 // Only ADDs that began before the DEL are concerned: the lease of a later ADD survives the tombstone.
 func TestMarkSparesALaterAdd(t *testing.T) {
 	lately := ago()
-	x := newNet("9-12")
-	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
-	p := newPod(t, "spared", x.host, one)
-	request := x.of(p, "spared-c")
+	s := newSite("9-12")
+	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
+	p := newPod(t, "spared", s.host, one)
+	request := s.of(p, "spared-c")
 	two.del(ReleaseRequest{ContainerID: "spared-c", StartedAt: lately(2)})
 	request.StartedAt = lately(3)
 	a := one.one(request)
-	two.picture(x, map[netip.Addr]string{a: "spared-c"})
-	fence := two.one(Request{Host: x.host, Owner: "spared-fence"}) // what the watch brought was looked at
-	if got := x.held(t); got[a] != "spared-c" || len(got) != 2 {
+	two.picture(s, map[netip.Addr]string{a: "spared-c"})
+	fence := two.one(Request{Host: s.host, Owner: "spared-fence"}) // what the watch brought was looked at
+	if got := s.held(t); got[a] != "spared-c" || len(got) != 2 {
 		t.Errorf("held: %v, want %s and %s", got, a, fence)
 	}
 }
@@ -336,11 +336,11 @@ func TestMarks(t *testing.T) {
 
 // The release of one address asks who holds it, of the API server.
 func TestReleaseAddress(t *testing.T) {
-	x := newNet("9-12")
-	r := newReplica(t, x.pool)
-	p := newPod(t, "address", x.host, r)
-	a := r.one(x.of(p, "address-c"))
-	b := r.one(Request{Host: x.host, Owner: "vm-address"})
+	s := newSite("9-12")
+	r := newReplica(t, s.pool)
+	p := newPod(t, "address", s.host, r)
+	a := r.one(s.of(p, "address-c"))
+	b := r.one(Request{Host: s.host, Owner: "vm-address"})
 	for what, test := range map[string]struct {
 		addr             netip.Addr
 		container, owner string
@@ -362,7 +362,7 @@ func TestReleaseAddress(t *testing.T) {
 			}
 		})
 	}
-	if held := x.held(t); len(held) != 2 {
+	if held := s.held(t); len(held) != 2 {
 		t.Fatalf("held: %v, want both", held)
 	}
 	for _, test := range []struct {
@@ -379,70 +379,70 @@ func TestReleaseAddress(t *testing.T) {
 		}
 		r.cost("again", 0, 1)
 	}
-	if _, released, err := r.ReleaseAddress(t.Context(), x.addr(12), "c", ""); err != nil || released {
+	if _, released, err := r.ReleaseAddress(t.Context(), s.addr(12), "c", ""); err != nil || released {
 		t.Errorf("one that was never used: released %v, %v", released, err)
 	}
 }
 
 // A host that is off gives up what it holds, and nothing else; to ask again is no error.
 func TestReleaseHost(t *testing.T) {
-	x := newNet("9-40")
-	other := newNet("9-12")
-	r := newReplica(t, x.pool, other.pool)
+	s := newSite("9-40")
+	other := newSite("9-12")
+	r := newReplica(t, s.pool, other.pool)
 	for n := range 20 {
-		r.one(Request{Host: x.host, Owner: fmt.Sprintf("vm-host-%d", n)})
+		r.one(Request{Host: s.host, Owner: fmt.Sprintf("vm-host-%d", n)})
 	}
-	p := newPod(t, "host-pod", x.host, r)
-	r.one(x.of(p, "host-c"))
+	p := newPod(t, "host-pod", s.host, r)
+	r.one(s.of(p, "host-c"))
 	r.one(Request{Host: other.host, Owner: "vm-other-host"})
 	r.tap.Forget()
-	got, err := ReleaseHost(t.Context(), r.leases, x.host, time.Now(), lease.Change{})
+	got, err := ReleaseHost(t.Context(), r.leases, s.host, time.Now(), lease.Change{})
 	if err != nil || len(got) != 21 || !slices.IsSortedFunc(got, func(a, b lease.Lease) int { return a.Addr.Compare(b.Addr) }) {
 		t.Errorf("released %d, %v; want 21 in order", len(got), err)
 	}
 	r.cost("host release", 21, 1)
-	if len(x.held(t)) != 0 || len(other.held(t)) != 1 {
-		t.Errorf("held: %v and %v", x.held(t), other.held(t))
+	if len(s.held(t)) != 0 || len(other.held(t)) != 1 {
+		t.Errorf("held: %v and %v", s.held(t), other.held(t))
 	}
-	if got, err := ReleaseHost(t.Context(), r.leases, x.host, time.Now(), lease.Change{}); err != nil || len(got) != 0 {
+	if got, err := ReleaseHost(t.Context(), r.leases, s.host, time.Now(), lease.Change{}); err != nil || len(got) != 0 {
 		t.Errorf("again: %v, %v", got, err)
 	}
-	r.picture(x, nil)
-	if a := r.one(x.of(p, "host-c")); x.held(t)[a] != "host-c" {
+	r.picture(s, nil)
+	if a := r.one(s.of(p, "host-c")); s.held(t)[a] != "host-c" {
 		t.Error("the host's pods get no address any more")
 	}
 }
 
 // A host release that was stuck on its way takes nothing that the host got after it was asked for.
 func TestReleaseHostThatIsLate(t *testing.T) {
-	x := newNet("9-20")
-	r := newReplica(t, x.pool)
-	a := r.one(Request{Host: x.host, Owner: "vm-late"})
-	got, err := ReleaseHost(t.Context(), r.leases, x.host, r.lease(a).Updated.Add(-clockError-time.Millisecond), lease.Change{})
+	s := newSite("9-20")
+	r := newReplica(t, s.pool)
+	a := r.one(Request{Host: s.host, Owner: "vm-late"})
+	got, err := ReleaseHost(t.Context(), r.leases, s.host, r.lease(a).Updated.Add(-clockError-time.Millisecond), lease.Change{})
 	if err != nil || len(got) != 0 || r.lease(a).State != lease.Active {
 		t.Errorf("released %v, %v", got, err)
 	}
 	for _, began := range []time.Time{r.leases.Now(), {}} {
-		if got, err = ReleaseHost(t.Context(), r.leases, x.host, began, lease.Change{}); err != nil || len(got) != 1 {
+		if got, err = ReleaseHost(t.Context(), r.leases, s.host, began, lease.Change{}); err != nil || len(got) != 1 {
 			t.Errorf("asked for at %s: released %v, %v", began, got, err)
 		}
-		r.one(Request{Host: x.host, Owner: "vm-later"})
+		r.one(Request{Host: s.host, Owner: "vm-later"})
 	}
 }
 
 // A host release, repeated and at once with others and with ADDs of the host, releases each lease once.
 func TestReleaseHostAtOnce(t *testing.T) {
-	x := newNet("9-60")
-	r := newReplica(t, x.pool)
+	s := newSite("9-60")
+	r := newReplica(t, s.pool)
 	for n := range 20 {
-		r.one(Request{Host: x.host, Owner: fmt.Sprintf("vm-once-%d", n)})
+		r.one(Request{Host: s.host, Owner: fmt.Sprintf("vm-once-%d", n)})
 	}
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	times := map[netip.Addr]int{}
 	for range 3 {
 		all.Go(func() {
-			got, err := ReleaseHost(t.Context(), r.leases, x.host, time.Now(), lease.Change{})
+			got, err := ReleaseHost(t.Context(), r.leases, s.host, time.Now(), lease.Change{})
 			if err != nil {
 				t.Error(err)
 			}
@@ -455,16 +455,16 @@ func TestReleaseHostAtOnce(t *testing.T) {
 	}
 	for n := range 20 {
 		all.Go(func() {
-			if _, err := r.Allocate(t.Context(), Request{Host: x.host, Owner: fmt.Sprintf("vm-new-%d", n)}); err != nil {
+			if _, err := r.Allocate(t.Context(), Request{Host: s.host, Owner: fmt.Sprintf("vm-new-%d", n)}); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
-	if _, err := ReleaseHost(t.Context(), r.leases, x.host, time.Now(), lease.Change{}); err != nil {
+	if _, err := ReleaseHost(t.Context(), r.leases, s.host, time.Now(), lease.Change{}); err != nil {
 		t.Error(err)
 	}
-	if held := x.held(t); len(held) != 0 {
+	if held := s.held(t); len(held) != 0 {
 		t.Errorf("held: %v", held)
 	}
 	for a, n := range times {
@@ -476,32 +476,32 @@ func TestReleaseHostAtOnce(t *testing.T) {
 
 // A host release that fails half way says what it did, and the next one does the rest.
 func TestReleaseHostHalfWay(t *testing.T) {
-	x := newNet("9-40")
-	r := newReplica(t, x.pool)
+	s := newSite("9-40")
+	r := newReplica(t, s.pool)
 	for n := range 10 {
-		r.one(Request{Host: x.host, Owner: fmt.Sprintf("vm-half-%d", n)})
+		r.one(Request{Host: s.host, Owner: fmt.Sprintf("vm-half-%d", n)})
 	}
 	r.tap.Forget()
-	mend := r.tap.On(intercept.All(writes, intercept.Named(x.addr(12).String())), intercept.Fail(errRefused))
-	hit := x.held(t)[x.addr(12)] != "" || r.lease(x.addr(12)).State == lease.Active
-	got, err := ReleaseHost(t.Context(), r.leases, x.host, time.Now(), lease.Change{})
+	mend := r.tap.On(intercept.All(writes, intercept.Named(s.addr(12).String())), intercept.Fail(errRefused))
+	hit := s.held(t)[s.addr(12)] != "" || r.lease(s.addr(12)).State == lease.Active
+	got, err := ReleaseHost(t.Context(), r.leases, s.host, time.Now(), lease.Change{})
 	if hit == (err == nil) || len(got) != 10-map[bool]int{true: 1}[hit] {
-		t.Errorf("released %d, %v; %s held %v", len(got), err, x.addr(12), hit)
+		t.Errorf("released %d, %v; %s held %v", len(got), err, s.addr(12), hit)
 	}
 	mend()
-	if _, err := ReleaseHost(t.Context(), r.leases, x.host, time.Now(), lease.Change{}); err != nil {
+	if _, err := ReleaseHost(t.Context(), r.leases, s.host, time.Now(), lease.Change{}); err != nil {
 		t.Error(err)
 	}
-	if held := x.held(t); len(held) != 0 {
+	if held := s.held(t); len(held) != 0 {
 		t.Errorf("held: %v", held)
 	}
 }
 
 // A release whose caller has gone is not begun.
 func TestReleaseOfACallerThatHasGone(t *testing.T) {
-	x := newNet("9-12")
-	r := newReplica(t, x.pool)
-	a := r.one(Request{Host: x.host, Owner: "vm-gone"})
+	s := newSite("9-12")
+	r := newReplica(t, s.pool)
+	a := r.one(Request{Host: s.host, Owner: "vm-gone"})
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
 	_, err := r.Release(ctx, ReleaseRequest{Owner: "vm-gone"})
@@ -515,36 +515,36 @@ func TestReleaseOfACallerThatHasGone(t *testing.T) {
 func TestReleaseOfUnknownOutcome(t *testing.T) {
 	for what, hook := range map[string]intercept.Hook{"stored": intercept.LoseAnswer(errReset), "not stored": intercept.Fail(errReset)} {
 		t.Run(what, func(t *testing.T) {
-			x := newNet("9")
-			r := newReplica(t, x.pool)
-			r.one(Request{Host: x.host, Owner: "vm-unknown " + what})
+			s := newSite("9")
+			r := newReplica(t, s.pool)
+			r.one(Request{Host: s.host, Owner: "vm-unknown " + what})
 			r.watch.Shut() // the watch does not help
 			mend := r.tap.On(writes, hook)
 			_, err := r.Release(t.Context(), ReleaseRequest{Owner: "vm-unknown " + what})
 			refused(t, err, ipam.ReasonOutcomeUnknown)
 			mend()
 			r.del(ReleaseRequest{Owner: "vm-unknown " + what})
-			if held := x.held(t); len(held) != 0 {
+			if held := s.held(t); len(held) != 0 {
 				t.Errorf("held: %v", held)
 			}
 			r.watch.Open()
-			r.picture(x, nil)
-			r.one(x.vm("next"))
+			r.picture(s, nil)
+			r.one(s.vm("next"))
 		})
 	}
 }
 
 // A release that meets another writer looks again, and leaves what has become somebody else's.
 func TestReleaseMeetsAnotherWriter(t *testing.T) {
-	x := newNet("9")
-	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
-	a := one.one(Request{Host: x.host, Owner: "vm-met", ContainerID: "met-c"})
-	two.picture(x, map[netip.Addr]string{a: "met-c"})
+	s := newSite("9")
+	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
+	a := one.one(Request{Host: s.host, Owner: "vm-met", ContainerID: "met-c"})
+	two.picture(s, map[netip.Addr]string{a: "met-c"})
 
 	// Another writer changed the object, and it is still the same holder's: released.
 	two.watch.Shut()
 	l := one.lease(a)
-	l.Gateway = x.addr(253)
+	l.Gateway = s.addr(253)
 	if _, err := one.leases.Write(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}
@@ -556,18 +556,18 @@ func TestReleaseMeetsAnotherWriter(t *testing.T) {
 	two.watch.Open()
 
 	// It was released and has another holder: left alone.
-	one.picture(x, nil)
-	b := one.one(Request{Host: x.host, Owner: "vm-old", ContainerID: "old-c"})
-	two.picture(x, map[netip.Addr]string{b: "old-c"})
+	one.picture(s, nil)
+	b := one.one(Request{Host: s.host, Owner: "vm-old", ContainerID: "old-c"})
+	two.picture(s, map[netip.Addr]string{b: "old-c"})
 	two.watch.Shut()
 	one.del(ReleaseRequest{ContainerID: "old-c"})
-	if got := one.one(Request{Host: x.host, Owner: "vm-new", ContainerID: "new-c"}); got != b {
+	if got := one.one(Request{Host: s.host, Owner: "vm-new", ContainerID: "new-c"}); got != b {
 		t.Fatalf("%s, want %s", got, b)
 	}
 	if got := two.del(ReleaseRequest{ContainerID: "old-c"}); len(got) != 0 {
 		t.Errorf("released %v, which is somebody else's", got)
 	}
-	if got := x.held(t); got[b] != "new-c" {
+	if got := s.held(t); got[b] != "new-c" {
 		t.Errorf("held: %v", got)
 	}
 	two.watch.Open()
@@ -575,9 +575,9 @@ func TestReleaseMeetsAnotherWriter(t *testing.T) {
 
 // Writers that are always faster end in a refusal, not in a loop.
 func TestReleaseAgainstEndlessWriters(t *testing.T) {
-	x := newNet("9")
-	r := newReplica(t, x.pool)
-	r.one(Request{Host: x.host, Owner: "vm-endless"})
+	s := newSite("9")
+	r := newReplica(t, s.pool)
+	r.one(Request{Host: s.host, Owner: "vm-endless"})
 	r.tap.On(writes, intercept.Answer(409, metav1.StatusReasonConflict, 0))
 	_, err := r.Release(t.Context(), ReleaseRequest{Owner: "vm-endless"})
 	refused(t, err, ipam.ReasonUnavailable)

@@ -19,11 +19,11 @@ import (
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
 
-// settled checks that exactly one address of a net is held, by a container, and that every replica
+// settled checks that exactly one address of a site is held, by a container, and that every replica
 // answers it.
-func settled(t *testing.T, x net, request Request, rs ...*replica) netip.Addr {
+func settled(t *testing.T, s site, request Request, rs ...*replica) netip.Addr {
 	t.Helper()
-	held := x.held(t)
+	held := s.held(t)
 	if len(held) != 1 {
 		t.Fatalf("held: %v, want one address", held)
 	}
@@ -32,7 +32,7 @@ func settled(t *testing.T, x net, request Request, rs ...*replica) netip.Addr {
 			t.Fatalf("%s is held by %s, want %s", a, container, request.ContainerID)
 		}
 		for n, r := range rs {
-			r.picture(x, held)
+			r.picture(s, held)
 			if got := r.one(request); got != a {
 				t.Fatalf("replica %d answers %s, want %s", n, got, a)
 			}
@@ -47,27 +47,27 @@ func settled(t *testing.T, x net, request Request, rs ...*replica) netip.Addr {
 func TestConflictWithAnotherReplica(t *testing.T) {
 	for what, materialized := range map[string]bool{"update": true, "create": false} {
 		t.Run(what, func(t *testing.T) {
-			x := newNet("9-10")
-			one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+			s := newSite("9-10")
+			one, two := newReplica(t, s.pool), newReplica(t, s.pool)
 			if materialized {
-				x.materialize(t, one)
-				controlplane.Until(t, "the other replica knows", func() bool { return len(two.index.ByPool(x.pool.Name)) == 2 })
+				s.materialize(t, one)
+				controlplane.Until(t, "the other replica knows", func() bool { return len(two.index.ByPool(s.pool.Name)) == 2 })
 			}
 			two.watch.Shut()
-			taken := x.vm("taken")
-			taken.Addrs = []netip.Addr{x.addr(9)}
+			taken := s.vm("taken")
+			taken.Addrs = []netip.Addr{s.addr(9)}
 			one.one(taken)
 
 			two.tap.Forget()
-			wants := x.vm("wants")
-			wants.Addrs = []netip.Addr{x.addr(9)}
+			wants := s.vm("wants")
+			wants.Addrs = []netip.Addr{s.addr(9)}
 			_, err := two.Allocate(t.Context(), wants)
 			refused(t, err, ipam.ReasonAddressInUse, taken.Owner)
 			two.cost("a conflict", 1, 1)
 			two.watch.Open()
 			wants.Addrs = nil
-			if got := two.one(wants); got != x.addr(10) {
-				t.Errorf("got %s, want %s", got, x.addr(10))
+			if got := two.one(wants); got != s.addr(10) {
+				t.Errorf("got %s, want %s", got, s.addr(10))
 			}
 		})
 	}
@@ -76,15 +76,15 @@ func TestConflictWithAnotherReplica(t *testing.T) {
 // One replica's picture is far behind and all that it believes free is taken: it tries on until the pool
 // is exhausted in truth, and says so.
 func TestConflictsUntilExhausted(t *testing.T) {
-	x := newNet("9-28")
-	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+	s := newSite("9-28")
+	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
 	two.watch.Shut()
 	for n := range 19 {
-		one.one(x.vm(fmt.Sprint("first", n)))
+		one.one(s.vm(fmt.Sprint("first", n)))
 	}
-	done := two.adding(t.Context(), x.vm("last"))
-	controlplane.Until(t, "the last address is taken", func() bool { return len(x.held(t)) == 20 })
-	_, err := two.Allocate(t.Context(), x.vm("late"))
+	done := two.adding(t.Context(), s.vm("last"))
+	controlplane.Until(t, "the last address is taken", func() bool { return len(s.held(t)) == 20 })
+	_, err := two.Allocate(t.Context(), s.vm("late"))
 	refused(t, err, ipam.ReasonPoolExhausted)
 	two.watch.Open()
 	if got := <-done; got.err != nil {
@@ -92,12 +92,12 @@ func TestConflictsUntilExhausted(t *testing.T) {
 	}
 }
 
-// beside writes a second lease like one, with another address of a net, and what change makes of it.
-func (r *replica) beside(x net, l lease.Lease, change func(*lease.Lease)) {
+// beside writes a second lease like one, with another address of a site, and what change makes of it.
+func (r *replica) beside(s site, l lease.Lease, change func(*lease.Lease)) {
 	r.t.Helper()
 	first := l.Addr
-	if l.Addr, l.Version = x.addr(9), 0; l.Addr == first {
-		l.Addr = x.addr(10)
+	if l.Addr, l.Version = s.addr(9), 0; l.Addr == first {
+		l.Addr = s.addr(10)
 	}
 	change(&l)
 	if _, err := r.leases.Write(r.t.Context(), l); err != nil {
@@ -108,19 +108,19 @@ func (r *replica) beside(x net, l lease.Lease, change func(*lease.Lease)) {
 // apart makes two replicas serve one container at once with different addresses: neither sees the other's
 // write, and the second believes the first one's address to be in use. It returns what each took, and
 // their answers, which wait for the watches.
-func apart(t *testing.T, x net, one, two *replica, first, second Request) (a, b netip.Addr, answers [2]<-chan outcome, leave func()) {
+func apart(t *testing.T, s site, one, two *replica, first, second Request) (a, b netip.Addr, answers [2]<-chan outcome, leave func()) {
 	t.Helper()
 	one.watch.Shut()
 	two.watch.Shut()
 	ctx, leave := context.WithCancel(t.Context())
 	answers[0] = one.adding(ctx, first)
-	controlplane.Until(t, "the first is stored", func() bool { return len(x.held(t)) == 1 })
-	for a = range x.held(t) {
+	controlplane.Until(t, "the first is stored", func() bool { return len(s.held(t)) == 1 })
+	for a = range s.held(t) {
 	}
 	two.index.MarkUnknown(a, 0, "nobody", two.leases.Now())
 	answers[1] = two.adding(ctx, second)
-	controlplane.Until(t, "the second is stored", func() bool { return len(x.held(t)) == 2 })
-	for b = range x.held(t) {
+	controlplane.Until(t, "the second is stored", func() bool { return len(s.held(t)) == 2 })
+	for b = range s.held(t) {
 		if b != a {
 			break
 		}
@@ -137,11 +137,11 @@ func TestOneContainerAtTwoReplicas(t *testing.T) {
 		"the second sees it first": func(one, two *replica) { two.watch.Open(); one.watch.Open() },
 	} {
 		t.Run(what, func(t *testing.T) {
-			x := newNet("9-12")
-			one, two := newReplica(t, x.pool), newReplica(t, x.pool)
-			p := newPod(t, "apart-"+strings.Fields(what)[1], x.host, one, two)
-			request := x.of(p, p.Name+"-c")
-			a, _, answers, leave := apart(t, x, one, two, request, request)
+			s := newSite("9-12")
+			one, two := newReplica(t, s.pool), newReplica(t, s.pool)
+			p := newPod(t, "apart-"+strings.Fields(what)[1], s.host, one, two)
+			request := s.of(p, p.Name+"-c")
+			a, _, answers, leave := apart(t, s, one, two, request, request)
 			defer leave()
 			order(one, two)
 			for n, answer := range answers {
@@ -149,7 +149,7 @@ func TestOneContainerAtTwoReplicas(t *testing.T) {
 					t.Errorf("replica %d answers %v, %v; want %s", n, got.addrs, got.err, a)
 				}
 			}
-			if got := settled(t, x, request, one, two); got != a {
+			if got := settled(t, s, request, one, two); got != a {
 				t.Errorf("%s is held, want %s", got, a)
 			}
 		})
@@ -159,29 +159,29 @@ func TestOneContainerAtTwoReplicas(t *testing.T) {
 // Rule 5: a replica that served a container, too, has ended before it could look again. The address that it
 // took goes back without another request, and the pod keeps the one that it was told.
 func TestSecondAddressOfAnEndedRequest(t *testing.T) {
-	x := newNet("9-12")
-	one := newReplica(t, x.pool)
-	p := newPod(t, "second", x.host, one)
-	request := x.of(p, p.Name+"-c")
+	s := newSite("9-12")
+	one := newReplica(t, s.pool)
+	p := newPod(t, "second", s.host, one)
+	request := s.of(p, p.Name+"-c")
 	a := one.one(request)
-	one.beside(x, one.lease(a), func(*lease.Lease) {})
-	controlplane.Until(t, "one address is held", func() bool { return len(x.held(t)) == 1 })
-	settled(t, x, request, one)
+	one.beside(s, one.lease(a), func(*lease.Lease) {})
+	controlplane.Until(t, "one address is held", func() bool { return len(s.held(t)) == 1 })
+	settled(t, s, request, one)
 }
 
 // Rule 5: a lease that a replica made again from an old report of the pod, without knowing that a container
 // of the pod had another address by then, goes; the container keeps what it was told.
 func TestLeaseMadeAgainBesideANewerOne(t *testing.T) {
-	x := newNet("9-12")
-	one := newReplica(t, x.pool)
-	p := newPod(t, "reported", x.host, one)
-	request := x.of(p, p.Name+"-c")
+	s := newSite("9-12")
+	one := newReplica(t, s.pool)
+	p := newPod(t, "reported", s.host, one)
+	request := s.of(p, p.Name+"-c")
 	a := one.one(request)
-	one.beside(x, one.lease(a), func(made *lease.Lease) {
+	one.beside(s, one.lease(a), func(made *lease.Lease) {
 		made.ContainerID, made.StartedAt = "", one.leases.Now().Add(time.Second)
 	})
-	controlplane.Until(t, "one address is held", func() bool { return len(x.held(t)) == 1 })
-	settled(t, x, request, one)
+	controlplane.Until(t, "one address is held", func() bool { return len(s.held(t)) == 1 })
+	settled(t, s, request, one)
 }
 
 // Rule 5: of two containers of one pod, served at once by two replicas, the newer has the address, and
@@ -190,16 +190,16 @@ func TestTwoContainersAtTwoReplicas(t *testing.T) {
 	lately := ago()
 	for what, newerFirst := range map[string]bool{"the newer is written first": true, "the older is written first": false} {
 		t.Run(what, func(t *testing.T) {
-			x := newNet("9-12")
-			one, two := newReplica(t, x.pool), newReplica(t, x.pool)
-			p := newPod(t, fmt.Sprintf("rivals-%v", newerFirst), x.host, one, two)
-			older, newer := x.of(p, p.Name+"-older"), x.of(p, p.Name+"-newer")
+			s := newSite("9-12")
+			one, two := newReplica(t, s.pool), newReplica(t, s.pool)
+			p := newPod(t, fmt.Sprintf("rivals-%v", newerFirst), s.host, one, two)
+			older, newer := s.of(p, p.Name+"-older"), s.of(p, p.Name+"-newer")
 			older.StartedAt, newer.StartedAt = lately(1), lately(2)
 			requests := [2]Request{older, newer}
 			if newerFirst {
 				requests = [2]Request{newer, older}
 			}
-			_, _, answers, leave := apart(t, x, one, two, requests[0], requests[1])
+			_, _, answers, leave := apart(t, s, one, two, requests[0], requests[1])
 			defer leave()
 			one.watch.Open()
 			two.watch.Open()
@@ -211,7 +211,7 @@ func TestTwoContainersAtTwoReplicas(t *testing.T) {
 					refused(t, got.err, ipam.ReasonContainerSuperseded)
 				}
 			}
-			settled(t, x, newer, one, two)
+			settled(t, s, newer, one, two)
 			for _, r := range []*replica{one, two} {
 				if _, err := r.Allocate(t.Context(), older); err != nil {
 					refused(t, err, ipam.ReasonContainerSuperseded)
@@ -219,7 +219,7 @@ func TestTwoContainersAtTwoReplicas(t *testing.T) {
 					t.Error("the older has an address")
 				}
 			}
-			settled(t, x, newer, one, two)
+			settled(t, s, newer, one, two)
 		})
 	}
 }
@@ -227,11 +227,11 @@ func TestTwoContainersAtTwoReplicas(t *testing.T) {
 // Rule 5, and promise 4: a replica whose picture is old must not release the address that the container
 // is left with, because it still sees another that has gone.
 func TestOldPictureOfTwoLeases(t *testing.T) {
-	x := newNet("9-12")
-	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
-	p := newPod(t, "picture", x.host, one, two)
-	request := x.of(p, "picture-c")
-	a, b, answers, leave := apart(t, x, one, two, request, request)
+	s := newSite("9-12")
+	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
+	p := newPod(t, "picture", s.host, one, two)
+	request := s.of(p, "picture-c")
+	a, b, answers, leave := apart(t, s, one, two, request, request)
 	leave() // both clients go; both leases stay
 	for _, answer := range answers {
 		refused(t, (<-answer).err, ipam.ReasonOutcomeUnknown)
@@ -239,21 +239,21 @@ func TestOldPictureOfTwoLeases(t *testing.T) {
 	one.watch.Open()
 	two.watch.Open()
 	both := map[netip.Addr]string{a: "picture-c", b: "picture-c"}
-	one.picture(x, both)
-	two.picture(x, both)
+	one.picture(s, both)
+	two.picture(s, both)
 
 	two.watch.Shut()
 	if _, released, err := one.ReleaseAddress(t.Context(), a, "picture-c", ""); err != nil || !released {
 		t.Fatal(released, err)
 	}
-	one.picture(x, map[netip.Addr]string{b: "picture-c"})
+	one.picture(s, map[netip.Addr]string{b: "picture-c"})
 	if got := one.one(request); got != b {
 		t.Fatalf("got %s, want %s", got, b)
 	}
 	if got := two.one(request); got != b {
 		t.Errorf("the replica with the old picture answers %s, want %s", got, b)
 	}
-	if held := x.held(t); len(held) != 1 || held[b] == "" {
+	if held := s.held(t); len(held) != 1 || held[b] == "" {
 		t.Errorf("held: %v, want %s", held, b)
 	}
 	two.watch.Open()
@@ -261,23 +261,23 @@ func TestOldPictureOfTwoLeases(t *testing.T) {
 
 // Rule 2: a replica that was stopped, and is asked about an address that has moved on, does not answer it.
 func TestStoppedReplica(t *testing.T) {
-	x := newNet("9-10")
-	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
-	p := newPod(t, "stopped", x.host, one, two)
-	request := x.of(p, "stopped-c")
+	s := newSite("9-10")
+	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
+	p := newPod(t, "stopped", s.host, one, two)
+	request := s.of(p, "stopped-c")
 	a := one.one(request)
-	two.picture(x, map[netip.Addr]string{a: "stopped-c"})
+	two.picture(s, map[netip.Addr]string{a: "stopped-c"})
 
 	two.watch.Shut()
-	if _, err := ReleaseHost(t.Context(), one.leases, x.host, time.Now(), lease.Change{}); err != nil {
+	if _, err := ReleaseHost(t.Context(), one.leases, s.host, time.Now(), lease.Change{}); err != nil {
 		t.Fatal(err)
 	}
-	other := x.vm("other")
+	other := s.vm("other")
 	other.Addrs = []netip.Addr{a}
-	one.picture(x, nil)
+	one.picture(s, nil)
 	one.one(other)
 	done := two.adding(t.Context(), request)
-	controlplane.Until(t, "it has another address", func() bool { return len(x.held(t)) == 2 })
+	controlplane.Until(t, "it has another address", func() bool { return len(s.held(t)) == 2 })
 	two.watch.Open()
 	got := <-done
 	if got.err != nil || len(got.addrs) != 1 || got.addrs[0] == a {
@@ -292,33 +292,33 @@ func TestStoppedReplica(t *testing.T) {
 
 // The same where nothing else took the address: free again, it is taken anew.
 func TestStoppedReplicaAndAFreeAddress(t *testing.T) {
-	x := newNet("9")
-	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
-	p := newPod(t, "freed", x.host, one, two)
-	request := x.of(p, "freed-c")
+	s := newSite("9")
+	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
+	p := newPod(t, "freed", s.host, one, two)
+	request := s.of(p, "freed-c")
 	a := one.one(request)
-	two.picture(x, map[netip.Addr]string{a: "freed-c"})
+	two.picture(s, map[netip.Addr]string{a: "freed-c"})
 	two.watch.Shut()
-	if _, err := ReleaseHost(t.Context(), one.leases, x.host, time.Now(), lease.Change{}); err != nil {
+	if _, err := ReleaseHost(t.Context(), one.leases, s.host, time.Now(), lease.Change{}); err != nil {
 		t.Fatal(err)
 	}
 	done := two.adding(t.Context(), request)
-	controlplane.Until(t, "it is held again", func() bool { return x.held(t)[a] == "freed-c" })
+	controlplane.Until(t, "it is held again", func() bool { return s.held(t)[a] == "freed-c" })
 	two.watch.Open()
 	if got := <-done; got.err != nil || !slices.Equal(got.addrs, []netip.Addr{a}) {
 		t.Errorf("got %v, %v", got.addrs, got.err)
 	}
-	one.picture(x, map[netip.Addr]string{a: "freed-c"})
+	one.picture(s, map[netip.Addr]string{a: "freed-c"})
 }
 
 // Many containers, each asked for at both replicas at once, and again with the pods' next containers: one
 // address each, the same everywhere, none twice.
 func TestManyContainersAtTwoReplicas(t *testing.T) {
-	x := newNet("9-60")
-	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+	s := newSite("9-60")
+	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
 	var pods []*corev1.Pod
 	for n := range 16 {
-		pods = append(pods, newPod(t, fmt.Sprintf("crowd-%d", n), x.host, one, two))
+		pods = append(pods, newPod(t, fmt.Sprintf("crowd-%d", n), s.host, one, two))
 	}
 	for round := range 3 {
 		type both struct {
@@ -327,7 +327,7 @@ func TestManyContainersAtTwoReplicas(t *testing.T) {
 		}
 		var all []both
 		for _, p := range pods {
-			request := x.of(p, fmt.Sprintf("%s-c%d", p.Name, round))
+			request := s.of(p, fmt.Sprintf("%s-c%d", p.Name, round))
 			all = append(all, both{request, [2]<-chan outcome{one.adding(t.Context(), request), two.adding(t.Context(), request)}})
 		}
 		given := map[netip.Addr]string{}
@@ -341,7 +341,7 @@ func TestManyContainersAtTwoReplicas(t *testing.T) {
 			}
 			given[x0.addrs[0]] = b.request.ContainerID
 		}
-		held := x.held(t)
+		held := s.held(t)
 		if len(held) != len(pods) {
 			t.Errorf("%d addresses are held, want %d", len(held), len(pods))
 		}
@@ -379,15 +379,15 @@ func TestFirstOfTwoLeasesWrittenAgain(t *testing.T) {
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			x := newNet("9-12")
-			one, two := newReplica(t, x.pool), newReplica(t, x.pool)
-			p := newPod(t, "first-of-two-"+what, x.host, one, two)
-			request := x.of(p, p.Name+"-c")
+			s := newSite("9-12")
+			one, two := newReplica(t, s.pool), newReplica(t, s.pool)
+			p := newPod(t, "first-of-two-"+what, s.host, one, two)
+			request := s.of(p, p.Name+"-c")
 			a := one.one(request)
 			one.watch.Shut() // the replicas see all at once
 			two.watch.Shut()
 			first := one.lease(a)
-			two.beside(x, first, func(*lease.Lease) {})
+			two.beside(s, first, func(*lease.Lease) {})
 			next, ok := again(t, two, first)
 			if !ok {
 				t.Fatal("nothing to write")
@@ -397,8 +397,8 @@ func TestFirstOfTwoLeasesWrittenAgain(t *testing.T) {
 			}
 			one.watch.Open()
 			two.watch.Open()
-			controlplane.Until(t, "one address is held", func() bool { return len(x.held(t)) == 1 })
-			if got := settled(t, x, request, one, two); got != a {
+			controlplane.Until(t, "one address is held", func() bool { return len(s.held(t)) == 1 })
+			if got := settled(t, s, request, one, two); got != a {
 				t.Errorf("%s is held, the container was told %s", got, a)
 			}
 		})
@@ -413,13 +413,13 @@ func newest(r *http.Request) bool {
 // Rule 5: a replica that believes a pool full asks for the newest state before it says so: the container may have an address that
 // its watch has not delivered yet.
 func TestFullPoolAtAReplicaThatLagsBehind(t *testing.T) {
-	x := newNet("9-10")
-	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+	s := newSite("9-10")
+	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
 	for i := range 2 {
-		l := one.lease(one.one(x.of(newPod(t, fmt.Sprint("full-", i), x.host, one, two), fmt.Sprint("full-c-", i))))
+		l := one.lease(one.one(s.of(newPod(t, fmt.Sprint("full-", i), s.host, one, two), fmt.Sprint("full-c-", i))))
 		controlplane.Until(t, "the other replica knows of the lease", func() bool { return two.index.Seen() >= l.Version })
 	}
-	next := x.of(newPod(t, "full-next", x.host, one, two), "full-c-next")
+	next := s.of(newPod(t, "full-next", s.host, one, two), "full-c-next")
 	two.watch.Shut()
 	one.del(ReleaseRequest{ContainerID: "full-c-0"})
 	a := one.one(next)
@@ -439,12 +439,12 @@ func TestFullPoolAtAReplicaThatLagsBehind(t *testing.T) {
 // However many requests a full pool refuses at once, one look at the newest state serves those that came before it.
 func TestRefusalsOfAFullPoolShareALook(t *testing.T) {
 	const refusals = 16
-	x := newNet("9-9")
-	r := newReplica(t, x.pool)
-	r.one(x.of(newPod(t, "only", x.host, r), "only-c"))
+	s := newSite("9-9")
+	r := newReplica(t, s.pool)
+	r.one(s.of(newPod(t, "only", s.host, r), "only-c"))
 	var all []<-chan outcome
 	for i := range refusals {
-		all = append(all, r.adding(t.Context(), x.of(newPod(t, fmt.Sprint("none-", i), x.host, r), fmt.Sprint("none-c-", i))))
+		all = append(all, r.adding(t.Context(), s.of(newPod(t, fmt.Sprint("none-", i), s.host, r), fmt.Sprint("none-c-", i))))
 	}
 	for _, o := range all {
 		refused(t, (<-o).err, ipam.ReasonPoolExhausted)

@@ -16,7 +16,7 @@ import (
 
 // putBack makes an address as it is in a copy of the store that knows no holder of it, and returns the list that a replica
 // reads when it notices.
-func (r *replica) putBack(x net, a netip.Addr) (list []lease.Lease, version uint64) {
+func (r *replica) putBack(s site, a netip.Addr) (list []lease.Lease, version uint64) {
 	r.t.Helper()
 	cfg, err := identity()
 	if err != nil {
@@ -33,7 +33,7 @@ func (r *replica) putBack(x net, a netip.Addr) (list []lease.Lease, version uint
 	if live, err = direct.Write(r.t.Context(), lease.Lease{Addr: a, Version: live.Version, Params: live.Params}); err != nil {
 		r.t.Fatal(err)
 	}
-	if list, err = direct.List(r.t.Context(), "spec.pool="+x.pool.Name); err != nil {
+	if list, err = direct.List(r.t.Context(), "spec.pool="+s.pool.Name); err != nil {
 		r.t.Fatal(err)
 	}
 	return list, live.Version
@@ -43,11 +43,11 @@ func (r *replica) putBack(x net, a netip.Addr) (list []lease.Lease, version uint
 // which does not know it, and the container asks there again: it is given no other address before the first replica has
 // written what it knows, and the same one then.
 func TestAskedAgainAfterARestore(t *testing.T) {
-	x := newNet("9-12")
-	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
-	x.materialize(t, one)
-	controlplane.Until(t, "the other replica knows", func() bool { return len(two.index.ByPool(x.pool.Name)) == 4 })
-	request := x.of(newPod(t, "asks-again-"+x.pool.Name, x.host, one, two), "c1")
+	s := newSite("9-12")
+	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
+	s.materialize(t, one)
+	controlplane.Until(t, "the other replica knows", func() bool { return len(two.index.ByPool(s.pool.Name)) == 4 })
+	request := s.of(newPod(t, "asks-again-"+s.pool.Name, s.host, one, two), "c1")
 	first := one.one(request)
 	one.del(del(request))
 	controlplane.Until(t, "the other replica knows", func() bool { l, _ := two.index.Get(first); return l.State == lease.Available && !l.Updated.IsZero() })
@@ -55,11 +55,11 @@ func TestAskedAgainAfterARestore(t *testing.T) {
 	request.ContainerID = "c2"
 	two.watch.Shut()
 	asks := request
-	if asks.Addrs = []netip.Addr{x.addr(9)}; first == x.addr(9) {
-		asks.Addrs[0] = x.addr(10) // another than the one that two chooses
+	if asks.Addrs = []netip.Addr{s.addr(9)}; first == s.addr(9) {
+		asks.Addrs[0] = s.addr(10) // another than the one that two chooses
 	}
 	told := one.one(asks)
-	list, version := one.putBack(x, told)
+	list, version := one.putBack(s, told)
 	for _, r := range []*replica{one, two} {
 		r.index.ResetTo(list, version)
 	}
@@ -75,11 +75,11 @@ func TestAskedAgainAfterARestore(t *testing.T) {
 	if _, err := one.leases.Write(t.Context(), lease.Restore(l, now)); err != nil {
 		t.Fatal(err)
 	}
-	two.picture(x, map[netip.Addr]string{told: request.ContainerID})
+	two.picture(s, map[netip.Addr]string{told: request.ContainerID})
 	if again := two.one(request); again != told {
 		t.Errorf("the container was told %s, and then %s", told, again)
 	}
-	other := x.vm("other")
+	other := s.vm("other")
 	_, err = two.Allocate(t.Context(), other)
 	refused(t, err, ipam.ReasonUnavailable, "put back")
 	two.index.Returned()
@@ -89,23 +89,23 @@ func TestAskedAgainAfterARestore(t *testing.T) {
 // A request is under way while the store is put back: what it finds out about the version that it decided on does not hide from
 // its replica what happens to the address from then on.
 func TestRequestAcrossARestore(t *testing.T) {
-	x := newNet("9-12")
-	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+	s := newSite("9-12")
+	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
 	const lost = 1 << 40 // versions of the store as it was
-	two.index.Watched(lease.Lease{Addr: x.addr(9), Version: lost, Params: poolOf(t, x.pool).Params()})
+	two.index.Watched(lease.Lease{Addr: s.addr(9), Version: lost, Params: poolOf(t, s.pool).Params()})
 	gate := intercept.NewGate()
 	two.tap.On(intercept.All(intercept.Method(http.MethodGet), func(r *http.Request) bool {
-		return strings.HasSuffix(r.URL.Path, "/"+ipaddr.ObjectName(x.addr(9)))
+		return strings.HasSuffix(r.URL.Path, "/"+ipaddr.ObjectName(s.addr(9)))
 	}), gate.HoldStream)
-	asks := x.vm("asks")
-	asks.Addrs = []netip.Addr{x.addr(9)}
+	asks := s.vm("asks")
+	asks.Addrs = []netip.Addr{s.addr(9)}
 	answers := make(chan error, 1)
 	go func() {
 		_, err := two.Allocate(t.Context(), asks)
 		answers <- err
 	}()
 	<-gate.Arrived() // there is no such object any more
-	list, err := one.leases.List(t.Context(), "spec.pool="+x.pool.Name)
+	list, err := one.leases.List(t.Context(), "spec.pool="+s.pool.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,10 +113,10 @@ func TestRequestAcrossARestore(t *testing.T) {
 	gate.Open()
 	refused(t, <-answers, ipam.ReasonUnavailable, "put back")
 
-	other := x.vm("other")
+	other := s.vm("other")
 	other.Addrs = asks.Addrs
 	one.one(other)
-	two.picture(x, map[netip.Addr]string{x.addr(9): ""})
+	two.picture(s, map[netip.Addr]string{s.addr(9): ""})
 	two.index.Returned()
 	_, err = two.Allocate(t.Context(), asks)
 	refused(t, err, ipam.ReasonAddressInUse, other.Owner)

@@ -27,27 +27,27 @@ func TestUnknownOutcomeSettledByAnotherReplica(t *testing.T) {
 		"not stored, create": {intercept.Fail(errReset), false},
 	} {
 		t.Run(what, func(t *testing.T) {
-			x := newNet("9-12")
-			one, two := newReplica(t, x.pool), newReplica(t, x.pool)
+			s := newSite("9-12")
+			one, two := newReplica(t, s.pool), newReplica(t, s.pool)
 			if test.materialized {
-				x.materialize(t, one)
-				controlplane.Until(t, "the other replica knows", func() bool { return len(two.index.ByPool(x.pool.Name)) == 4 })
+				s.materialize(t, one)
+				controlplane.Until(t, "the other replica knows", func() bool { return len(two.index.ByPool(s.pool.Name)) == 4 })
 			}
-			request := x.vm("doubt")
+			request := s.vm("doubt")
 			mend := one.tap.On(writes, test.write)
 			two.watch.Shut()
 			_, err := one.Allocate(t.Context(), request)
 			refused(t, err, ipam.ReasonOutcomeUnknown)
 			mend()
 			done := two.adding(t.Context(), request)
-			controlplane.Until(t, "it is stored", func() bool { return len(x.held(t)) == 1 })
+			controlplane.Until(t, "it is stored", func() bool { return len(s.held(t)) == 1 })
 			two.watch.Open()
 			got := <-done
 			if got.err != nil {
 				t.Fatal(got.err)
 			}
-			if again := one.add(request); !slices.Equal(again, got.addrs) || len(x.held(t)) != 1 {
-				t.Errorf("%v and %v; held: %v", got.addrs, again, x.held(t))
+			if again := one.add(request); !slices.Equal(again, got.addrs) || len(s.held(t)) != 1 {
+				t.Errorf("%v and %v; held: %v", got.addrs, again, s.held(t))
 			}
 		})
 	}
@@ -55,20 +55,20 @@ func TestUnknownOutcomeSettledByAnotherReplica(t *testing.T) {
 
 // Rule 6: the DEL of a container that was replaced, at a replica that has not seen the new one, frees nothing.
 func TestDelOfAReplacedContainerAtAStoppedReplica(t *testing.T) {
-	x := newNet("9")
-	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
-	p := newPod(t, "replaced-late", x.host, one, two)
-	a := one.one(x.of(p, "replaced-late-1"))
-	two.picture(x, map[netip.Addr]string{a: "replaced-late-1"})
+	s := newSite("9")
+	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
+	p := newPod(t, "replaced-late", s.host, one, two)
+	a := one.one(s.of(p, "replaced-late-1"))
+	two.picture(s, map[netip.Addr]string{a: "replaced-late-1"})
 	two.watch.Shut()
 	defer two.watch.Open()
-	if got := one.one(x.of(p, "replaced-late-2")); got != a {
+	if got := one.one(s.of(p, "replaced-late-2")); got != a {
 		t.Fatalf("the new container has %s, want %s", got, a)
 	}
-	if got := two.del(del(x.of(p, "replaced-late-1"))); len(got) != 0 {
+	if got := two.del(del(s.of(p, "replaced-late-1"))); len(got) != 0 {
 		t.Errorf("released %v", got)
 	}
-	if held := x.held(t); held[a] != "replaced-late-2" {
+	if held := s.held(t); held[a] != "replaced-late-2" {
 		t.Errorf("held: %v", held)
 	}
 }
@@ -78,15 +78,15 @@ func TestDelOfAReplacedContainerAtAStoppedReplica(t *testing.T) {
 func TestObjectIsRemovedAtAnotherReplica(t *testing.T) {
 	for what, allocatedFirst := range map[string]bool{"the allocation is first": true, "the removal is first": false} {
 		t.Run(what, func(t *testing.T) {
-			x := newNet("9")
-			one, two := newReplica(t, x.pool), newReplica(t, x.pool)
-			x.materialize(t, one)
-			controlplane.Until(t, "the other replica knows", func() bool { return len(two.index.ByPool(x.pool.Name)) == 1 })
-			free := one.lease(x.addr(9))
+			s := newSite("9")
+			one, two := newReplica(t, s.pool), newReplica(t, s.pool)
+			s.materialize(t, one)
+			controlplane.Until(t, "the other replica knows", func() bool { return len(two.index.ByPool(s.pool.Name)) == 1 })
+			free := one.lease(s.addr(9))
 			one.watch.Shut()
 			defer one.watch.Open()
 			if allocatedFirst {
-				two.one(x.vm("first"))
+				two.one(s.vm("first"))
 				if err := one.leases.Delete(t.Context(), free.Addr, free.Pool, free.Version); !errors.Is(err, store.ErrConflict) {
 					t.Errorf("the removal: %v", err)
 				}
@@ -95,14 +95,14 @@ func TestObjectIsRemovedAtAnotherReplica(t *testing.T) {
 				if err := one.leases.Delete(t.Context(), free.Addr, free.Pool, free.Version); err != nil {
 					t.Fatal(err)
 				}
-				done := two.adding(t.Context(), x.vm("second"))
-				controlplane.Until(t, "it is stored", func() bool { return len(x.held(t)) == 1 })
+				done := two.adding(t.Context(), s.vm("second"))
+				controlplane.Until(t, "it is stored", func() bool { return len(s.held(t)) == 1 })
 				two.watch.Open()
 				if got := <-done; got.err != nil {
 					t.Error(got.err)
 				}
 			}
-			if held := x.held(t); len(held) != 1 {
+			if held := s.held(t); len(held) != 1 {
 				t.Errorf("held: %v", held)
 			}
 		})
@@ -152,29 +152,29 @@ func TestPartialSetIsCompletedByAnotherReplica(t *testing.T) {
 // Rule 8: how many addresses a claim may have is counted over what a replica knows. One that has not seen what another
 // gave may give one more; that stays with its pod, and is counted from then on.
 func TestClaimOverrunAtAReplicaThatLagsBehind(t *testing.T) {
-	x := newNet("9-12")
-	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
-	may := x.app()
+	s := newSite("9-12")
+	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
+	may := s.app()
 	may.Room = 1
 	request := func(name string) Request {
 		terms.set(name, may)
-		return x.of(newPod(t, name, x.host, one, two), name+"-c")
+		return s.of(newPod(t, name, s.host, one, two), name+"-c")
 	}
 	first, second, third := request("overrun-1"), request("overrun-2"), request("overrun-3")
-	second.Addrs = []netip.Addr{x.addr(10)} // a conflict with the first would tell of it
-	first.Addrs = []netip.Addr{x.addr(9)}
+	second.Addrs = []netip.Addr{s.addr(10)} // a conflict with the first would tell of it
+	first.Addrs = []netip.Addr{s.addr(9)}
 	two.watch.Shut()
 	a := one.one(first)
 	done := two.adding(t.Context(), second)
-	controlplane.Until(t, "both are stored", func() bool { return len(x.held(t)) == 2 })
+	controlplane.Until(t, "both are stored", func() bool { return len(s.held(t)) == 2 })
 	two.watch.Open()
 	got := <-done
 	if got.err != nil {
 		t.Fatal(got.err)
 	}
-	held := x.held(t)
+	held := s.held(t)
 	for _, r := range []*replica{one, two} {
-		r.picture(x, held)
+		r.picture(s, held)
 		_, err := r.Allocate(t.Context(), third)
 		refused(t, err, ipam.ReasonClaimFull, "2 of 1")
 		if r.one(first) != a || !slices.Equal(r.add(second), got.addrs) {
@@ -186,18 +186,18 @@ func TestClaimOverrunAtAReplicaThatLagsBehind(t *testing.T) {
 // Rule 6: two DELs of one claim at two replicas, neither of which knows of the other's: both addresses stay with the
 // claim. A replica that decided which one is too many would free two.
 func TestTwoDelsOfOneClaim(t *testing.T) {
-	x := newNet("9-12")
-	one, two := newReplica(t, x.pool), newReplica(t, x.pool)
-	may := x.app()
+	s := newSite("9-12")
+	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
+	may := s.app()
 	may.Room = 1
 	var requests []Request
 	for _, name := range []string{"two-dels-1", "two-dels-2"} {
-		terms.set(name, x.app())
-		requests = append(requests, x.of(newPod(t, name, x.host, one, two), name+"-c"))
+		terms.set(name, s.app())
+		requests = append(requests, s.of(newPod(t, name, s.host, one, two), name+"-c"))
 		one.one(requests[len(requests)-1])
 		terms.set(name, may) // which is one too many from now on
 	}
-	two.picture(x, x.held(t))
+	two.picture(s, s.held(t))
 	one.watch.Shut()
 	two.watch.Shut()
 	defer one.watch.Open()
@@ -208,7 +208,7 @@ func TestTwoDelsOfOneClaim(t *testing.T) {
 		}
 	}
 	kept := 0
-	x.stored(t, func(l lease.Lease) {
+	s.stored(t, func(l lease.Lease) {
 		if l.State == lease.Reserved && l.Claim == may.Claim {
 			kept++
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // interfering is a proxy that changes the pool right before each of the first n changes of the program.
-func (w *world) interfering(t *testing.T, n int64) (url string, seen *atomic.Int64) {
+func (f *fixture) interfering(t *testing.T, n int64) (url string, seen *atomic.Int64) {
 	t.Helper()
 	seen = &atomic.Int64{}
 	return proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -23,11 +23,11 @@ func (w *world) interfering(t *testing.T, n int64) (url string, seen *atomic.Int
 			seen.Add(-1)
 		} else if i <= n {
 			var p v1.BCSNetPool
-			err := w.client.Get(r.Context(), client.ObjectKey{Name: "blue"}, &p)
+			err := f.client.Get(r.Context(), client.ObjectKey{Name: "blue"}, &p)
 			if err == nil {
 				p.Spec.Hosts = append(p.Spec.Hosts, fmt.Sprintf("10.0.1.%d", i))
 				p.Spec.AvailableIPs = append(p.Spec.AvailableIPs, fmt.Sprintf("10.1.0.%d", 100+i))
-				err = w.client.Update(r.Context(), &p)
+				err = f.client.Update(r.Context(), &p)
 			}
 			if err != nil {
 				t.Error(err)
@@ -38,15 +38,15 @@ func (w *world) interfering(t *testing.T, n int64) (url string, seen *atomic.Int
 }
 
 func TestConflictIsRetried(t *testing.T) {
-	w := newWorld(t)
-	w.havePool(t)
-	url, seen := w.interfering(t, 3)
-	_, stderr := w.call(t, "--server", url, "pool", "add-ip", "blue", "10.1.0.200")
+	f := newFixture(t)
+	f.havePool(t)
+	url, seen := f.interfering(t, 3)
+	_, stderr := f.call(t, "--server", url, "pool", "add-ip", "blue", "10.1.0.200")
 	if stderr != "✔ 1 address added to pool blue: 10.1.0.200\n" || seen.Load() != 4 {
 		t.Errorf("after %d changes:\n%s", seen.Load(), stderr)
 	}
 	var p v1.BCSNetPool
-	if err := w.client.Get(t.Context(), client.ObjectKey{Name: "blue"}, &p); err != nil {
+	if err := f.client.Get(t.Context(), client.ObjectKey{Name: "blue"}, &p); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"10.1.0.20-10.1.0.99", "10.1.0.101", "10.1.0.102", "10.1.0.103", "10.1.0.200"}
@@ -56,28 +56,28 @@ func TestConflictIsRetried(t *testing.T) {
 }
 
 func TestConflictsWithoutEnd(t *testing.T) {
-	w := newWorld(t)
-	w.havePool(t)
-	url, _ := w.interfering(t, 1<<32)
-	_, stderr := w.call(t, "--server", url, "pool", "add-host", "blue", "10.0.0.12")
+	f := newFixture(t)
+	f.havePool(t)
+	url, _ := f.interfering(t, 1<<32)
+	_, stderr := f.call(t, "--server", url, "pool", "add-host", "blue", "10.0.0.12")
 	contains(t, stderr, "✗ pool blue was changed by others 12 times in a row", "hint: try again in a moment", "[exit 1]")
 }
 
 // TestConcurrentEdits has many processes add to one pool at once: nothing is lost.
 func TestConcurrentEdits(t *testing.T) {
-	w := newWorld(t)
-	w.havePool(t)
+	f := newFixture(t)
+	f.havePool(t)
 	var wg sync.WaitGroup
 	for i := range 6 {
 		wg.Go(func() {
-			if _, stderr := w.call(t, "pool", "add-host", "blue", fmt.Sprintf("10.0.2.%d", i)); !strings.HasPrefix(stderr, "✔") {
+			if _, stderr := f.call(t, "pool", "add-host", "blue", fmt.Sprintf("10.0.2.%d", i)); !strings.HasPrefix(stderr, "✔") {
 				t.Error(stderr)
 			}
 		})
 	}
 	wg.Wait()
 	var p v1.BCSNetPool
-	if err := w.client.Get(t.Context(), client.ObjectKey{Name: "blue"}, &p); err != nil {
+	if err := f.client.Get(t.Context(), client.ObjectKey{Name: "blue"}, &p); err != nil {
 		t.Fatal(err)
 	}
 	if len(p.Spec.Hosts) != 7 {

@@ -16,14 +16,14 @@ import (
 // TestDoctorLooksTwice: what the snapshot took for a leak stays when the pod is there after all, when its
 // holder has changed, and when the pod cannot be read.
 func TestDoctorLooksTwice(t *testing.T) {
-	w := newWorld(t)
-	w.havePool(t)
-	w.haveReadyNode(t, "node-1", "10.0.0.11")
+	f := newFixture(t)
+	f.havePool(t)
+	f.haveReadyNode(t, "node-1", "10.0.0.11")
 	there := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "there-0"},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c"}}},
 	}
-	if err := w.client.Create(t.Context(), there); err != nil {
+	if err := f.client.Create(t.Context(), there); err != nil {
 		t.Fatal(err)
 	}
 	holders := map[string]string{
@@ -31,17 +31,17 @@ func TestDoctorLooksTwice(t *testing.T) {
 		"10.1.0.24": "default/slow-0",
 	}
 	for address, holder := range holders {
-		w.haveLease(t, address, "10.0.0.11", holder)
-		if err := w.aged(t.Context(), nil, []string{address}); err != nil {
+		f.haveLease(t, address, "10.0.0.11", holder)
+		if err := f.aged(t.Context(), nil, []string{address}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var slow v1.BCSNetIP // its pod had ten minutes to end in when somebody deleted it by force
-	if err := w.client.Get(t.Context(), client.ObjectKey{Name: "10.1.0.24"}, &slow); err != nil {
+	if err := f.client.Get(t.Context(), client.ObjectKey{Name: "10.1.0.24"}, &slow); err != nil {
 		t.Fatal(err)
 	}
 	slow.Status.TerminationGracePeriodSeconds = 600
-	if err := w.client.Update(t.Context(), &slow); err != nil {
+	if err := f.client.Update(t.Context(), &slow); err != nil {
 		t.Fatal(err)
 	}
 	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -56,13 +56,13 @@ func TestDoctorLooksTwice(t *testing.T) {
 		case strings.HasSuffix(r.URL.Path, "/pods/broken-0"):
 			answer(http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"a webhook says no"}`)
 		case strings.HasSuffix(r.URL.Path, "/pods/moved-0"): // meanwhile its address goes to another
-			w.haveLease(t, "10.1.0.21", "10.0.0.11", "default/other-0")
+			f.haveLease(t, "10.1.0.21", "10.0.0.11", "default/other-0")
 			next.ServeHTTP(rw, r)
 		default:
 			next.ServeHTTP(rw, r)
 		}
 	})
-	_, stderr := w.call(t, "--server", url, "doctor", "--only", "leaks", "--fix", "--yes", "--settle=100ms", "-o", "name")
+	_, stderr := f.call(t, "--server", url, "doctor", "--only", "leaks", "--fix", "--yes", "--settle=100ms", "-o", "name")
 	contains(t, stderr,
 		"10.1.0.20 is not released: pod default/there-0 is there and may use it\n",
 		"10.1.0.21 is not released: somebody else has changed it\n",
@@ -74,7 +74,7 @@ func TestDoctorLooksTwice(t *testing.T) {
 		"10.1.0.20": "there-0", "10.1.0.21": "other-0", "10.1.0.22": "broken-0", "10.1.0.23": "", "10.1.0.24": "slow-0",
 	} {
 		var ip v1.BCSNetIP
-		if err := w.client.Get(t.Context(), client.ObjectKey{Name: address}, &ip); err != nil {
+		if err := f.client.Get(t.Context(), client.ObjectKey{Name: address}, &ip); err != nil {
 			t.Fatal(err)
 		}
 		if ip.Status.PodName != holder {

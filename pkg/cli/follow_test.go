@@ -21,8 +21,8 @@ import (
 // TestWaitIsTold: waiting costs a read and a watch, however long it takes, and a watch that breaks off is
 // begun again.
 func TestWaitIsTold(t *testing.T) {
-	w := newWorld(t)
-	p := w.havePool(t)
+	f := newFixture(t)
+	p := f.havePool(t)
 	var mu sync.Mutex
 	var asked []string
 	broken := make(chan struct{})
@@ -43,13 +43,13 @@ func TestWaitIsTold(t *testing.T) {
 	})
 	done := make(chan string)
 	go func() {
-		_, stderr := w.call(t, "--server", url, "wait", "blue", "--for=ready", "--timeout=1m")
+		_, stderr := f.call(t, "--server", url, "wait", "blue", "--for=ready", "--timeout=1m")
 		done <- stderr
 	}()
 	<-broken
 	p.Status.ObservedGeneration = p.Generation
 	meta.SetStatusCondition(&p.Status.Conditions, metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonReady})
-	if err := w.client.Status().Update(t.Context(), p); err != nil {
+	if err := f.client.Status().Update(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 	stderr := <-done
@@ -63,16 +63,16 @@ func TestWaitIsTold(t *testing.T) {
 
 // TestEventsAreTold: events appear as they happen, until Ctrl-C.
 func TestEventsAreTold(t *testing.T) {
-	w := newWorld(t)
-	p := w.havePool(t)
+	f := newFixture(t)
+	p := f.havePool(t)
 	out, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := w.command(t, "events", "-w", "blue")
+	cmd := f.command(t, "events", "-w", "blue")
 	cmd.Env = append(cmd.Env, rawEnv+"=1")
 	cmd.Stdout = in
-	w.happen(t, p, "first", "one")
+	f.happen(t, p, "first", "one")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestEventsAreTold(t *testing.T) {
 		t.Errorf("the first line is %q", header)
 	}
 	contains(t, next(), "Warning", "first", "bcsnetpool/blue", "one")
-	w.happen(t, p, "second", "two")
+	f.happen(t, p, "second", "two")
 	contains(t, next(), "Warning", "second", "bcsnetpool/blue", "two")
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestEventsAreTold(t *testing.T) {
 }
 
 // happen makes an event about a pool, as the controller does.
-func (w *world) happen(t *testing.T, p *v1.BCSNetPool, reason, note string) {
+func (f *fixture) happen(t *testing.T, p *v1.BCSNetPool, reason, note string) {
 	t.Helper()
 	e := &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "blue-", Namespace: metav1.NamespaceDefault},
@@ -108,16 +108,16 @@ func (w *world) happen(t *testing.T, p *v1.BCSNetPool, reason, note string) {
 		ReportingController: "test", ReportingInstance: "test",
 		Regarding: corev1.ObjectReference{APIVersion: v1.GroupVersion.String(), Kind: "BCSNetPool", Name: p.Name, UID: p.UID},
 	}
-	if _, err := w.kubernetes.EventsV1().Events(metav1.NamespaceDefault).Create(t.Context(), e, metav1.CreateOptions{}); err != nil {
+	if _, err := f.kubernetes.EventsV1().Events(metav1.NamespaceDefault).Create(t.Context(), e, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // TestCompletionGivesUp: a shell does not hang on an API server that does not answer, and says nothing.
 func TestCompletionGivesUp(t *testing.T) {
-	w := newWorld(t)
+	f := newFixture(t)
 	url := proxy(t, func(_ http.ResponseWriter, r *http.Request, _ http.Handler) { <-r.Context().Done() })
-	cmd := w.command(t, "--server", url, "__completeNoDesc", "wait", "")
+	cmd := f.command(t, "--server", url, "__completeNoDesc", "wait", "")
 	cmd.Env = append(cmd.Env, rawEnv+"=1")
 	began := time.Now()
 	out, err := cmd.Output()

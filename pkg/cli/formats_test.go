@@ -81,16 +81,16 @@ var formatCalls = map[string]string{
 
 // TestFormats: every command that takes -o prints every format that its help names, and scripts show how.
 func TestFormats(t *testing.T) {
-	w := newWorld(t)
-	w.havePool(t)
-	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
-	w.haveLease(t, "10.1.0.21", "10.0.0.11", "reserved")
-	w.haveRunningPod(t, "web-0", "10.1.0.40")
-	w.haveClaims(t)
-	w.haveEvent(t, w.haveClosedPool(t))
-	w.haveReleased(t, released)
+	f := newFixture(t)
+	f.havePool(t)
+	f.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
+	f.haveLease(t, "10.1.0.21", "10.0.0.11", "reserved")
+	f.haveRunningPod(t, "web-0", "10.1.0.40")
+	f.haveClaims(t)
+	f.haveEvent(t, f.haveClosedPool(t))
+	f.haveReleased(t, released)
 	t.Setenv("EDITOR", "sed -i -e s/10.1.0.99/10.1.0.98/")
-	t.Setenv("KUBECONFIG", w.kubeconfigs["ADMIN"])
+	t.Setenv("KUBECONFIG", f.kubeconfigs["ADMIN"])
 	t.Cleanup(func() { signal.Reset(syscall.SIGPIPE) }) // changes of addresses ignore it from then on
 	dir := t.TempDir()
 	for name, text := range map[string]string{"jsonpath": "{.kind}\n", "template": "{{.kind}}\n", "columns": "KIND\nkind\n", "pool": newPoolFile} {
@@ -128,7 +128,7 @@ const newPoolFile = `{apiVersion: networkextension.bkbcs.tencent.com/v1, kind: B
 spec: {net: 10.9.0.0, mask: 24, gateway: 10.9.0.1, hosts: [10.0.0.12], availableIPs: [10.9.0.20]}}`
 
 // haveClaims makes a claim that keeps an address, as annotations make one, and one made by hand.
-func (w *world) haveClaims(t *testing.T) {
+func (f *fixture) haveClaims(t *testing.T) {
 	t.Helper()
 	managed, byHand := &v1.BCSNetIPClaim{}, &v1.BCSNetIPClaim{}
 	managed.Name, managed.Labels = "sts-db", map[string]string{claim.Managed: "true"}
@@ -136,28 +136,28 @@ func (w *world) haveClaims(t *testing.T) {
 	byHand.Name = "web"
 	for _, c := range []*v1.BCSNetIPClaim{managed, byHand} {
 		c.Namespace = metav1.NamespaceDefault
-		if err := w.client.Create(t.Context(), c); err != nil {
+		if err := f.client.Create(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.kept(t.Context(), nil, []string{"10.1.0.50", "blue", "10.0.0.11", "default/db-0", "default/sts-db", "db-0"}); err != nil {
+	if err := f.kept(t.Context(), nil, []string{"10.1.0.50", "blue", "10.0.0.11", "default/db-0", "default/sts-db", "db-0"}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // haveClosedPool makes a second pool, which is cordoned.
-func (w *world) haveClosedPool(t *testing.T) *v1.BCSNetPool {
+func (f *fixture) haveClosedPool(t *testing.T) *v1.BCSNetPool {
 	t.Helper()
 	p := &v1.BCSNetPool{Spec: v1.BCSNetPoolSpec{Net: "10.5.0.0", Mask: 24, Gateway: "10.5.0.1", Hosts: []string{"10.0.0.12"}, AvailableIPs: []string{"10.5.0.20"}, Cordoned: true}}
 	p.Name = "shut"
-	if err := w.client.Create(t.Context(), p); err != nil {
+	if err := f.client.Create(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
 // haveEvent makes an event of a pool as the controller does.
-func (w *world) haveEvent(t *testing.T, p *v1.BCSNetPool) {
+func (f *fixture) haveEvent(t *testing.T, p *v1.BCSNetPool) {
 	t.Helper()
 	e := &eventsv1.Event{
 		EventTime: metav1.NowMicro(), Type: "Normal", Reason: "Ready", Action: "Reconcile", Note: "it is ready",
@@ -165,7 +165,7 @@ func (w *world) haveEvent(t *testing.T, p *v1.BCSNetPool) {
 		Regarding: corev1.ObjectReference{APIVersion: v1.GroupVersion.String(), Kind: "BCSNetPool", Name: p.Name, UID: p.UID},
 	}
 	e.Namespace, e.GenerateName = metav1.NamespaceDefault, "e-"
-	if _, err := w.kubernetes.EventsV1().Events(e.Namespace).Create(t.Context(), e, metav1.CreateOptions{}); err != nil {
+	if _, err := f.kubernetes.EventsV1().Events(e.Namespace).Create(t.Context(), e, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -37,7 +37,7 @@ const released = `
 `
 
 // haveReleased makes the kinds of the released program, and objects of them, until the test ends.
-func (w *world) haveReleased(t *testing.T, objects string) {
+func (f *fixture) haveReleased(t *testing.T, objects string) {
 	t.Helper()
 	script, err := os.ReadFile(filepath.Join("testdata", "script", "import_netservice.txtar"))
 	if err != nil {
@@ -58,21 +58,21 @@ func (w *world) haveReleased(t *testing.T, objects string) {
 	kubectl(t.Context(), objects, "create", "-f", "-")
 }
 
-func (w *world) havePodOf(t *testing.T, name, claim, address string) *corev1.Pod {
+func (f *fixture) havePodOf(t *testing.T, name, claim, address string) *corev1.Pod {
 	t.Helper()
 	if address != "" {
-		w.haveRunningPod(t, name, address)
+		f.haveRunningPod(t, name, address)
 	}
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}}
 	if address == "" {
 		p.Spec = corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{{Name: "c", Image: "i"}}}
-		if err := w.client.Create(t.Context(), p); err != nil {
+		if err := f.client.Create(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if claim != "" {
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{"netservicecontroller.bkbcs.tencent.com/ipclaim":%q}}}`, claim)
-		if err := w.client.Patch(t.Context(), p, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+		if err := f.client.Patch(t.Context(), p, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -111,16 +111,16 @@ func plugin(t *testing.T, method, url, pod, container string) (address, reason s
 // TestImportedAddressesStay: what the released program gave to pods and claims is theirs after the import, by the calls
 // of its own plugin, and goes to nobody else.
 func TestImportedAddressesStay(t *testing.T) {
-	w := newWorld(t)
-	if err := w.wipe(t.Context()); err != nil {
+	f := newFixture(t)
+	if err := f.wipe(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w.haveReleased(t, released)
-	w.havePodOf(t, "web", "web", "10.1.0.20")
-	w.havePodOf(t, "plain", "", "10.1.0.22")
-	w.havePodOf(t, "db", "db", "")
-	w.havePodOf(t, "other", "", "")
-	w.havePodOf(t, "another", "", "")
+	f.haveReleased(t, released)
+	f.havePodOf(t, "web", "web", "10.1.0.20")
+	f.havePodOf(t, "plain", "", "10.1.0.22")
+	f.havePodOf(t, "db", "db", "")
+	f.havePodOf(t, "other", "", "")
+	f.havePodOf(t, "another", "", "")
 	c, err := cluster.StartController(t.Context(), controlplane.ControllerOptions{Name: "importing"})
 	if err != nil {
 		t.Fatal(err)
@@ -130,8 +130,8 @@ func TestImportedAddressesStay(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	w.call(t, "import", "netservice", "--yes")
-	w.call(t, "pool", "uncordon", "old")
+	f.call(t, "import", "netservice", "--yes")
+	f.call(t, "pool", "uncordon", "old")
 	controlplane.Until(t, "the replica hands out", func() bool {
 		address, _ := plugin(t, http.MethodPost, c.URL, "other", "c-other")
 		return address == "10.1.0.23"
@@ -147,7 +147,7 @@ func TestImportedAddressesStay(t *testing.T) {
 	plugin(t, http.MethodDelete, c.URL, "plain", "c-plain")
 	var kept v1.BCSNetIP
 	controlplane.Until(t, "the claim keeps its address for a time", func() bool {
-		err := w.client.Get(t.Context(), client.ObjectKey{Name: "10.1.0.20"}, &kept)
+		err := f.client.Get(t.Context(), client.ObjectKey{Name: "10.1.0.20"}, &kept)
 		return err == nil && kept.Status.Status == v1.IPReserved && kept.Status.FixedIPExpiredTime != ""
 	})
 	if ends, err := time.Parse(time.RFC3339Nano, kept.Status.FixedIPExpiredTime); err != nil || time.Until(ends) < 9*time.Hour {
@@ -160,11 +160,11 @@ func TestImportedAddressesStay(t *testing.T) {
 
 // TestImportKilled: an import that was killed in the middle does the rest when it runs again.
 func TestImportKilled(t *testing.T) {
-	w := newWorld(t)
-	if err := w.wipe(t.Context()); err != nil {
+	f := newFixture(t)
+	if err := f.wipe(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w.haveReleased(t, released)
+	f.haveReleased(t, released)
 	var creates atomic.Int32
 	stuck := make(chan struct{})
 	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -177,7 +177,7 @@ func TestImportKilled(t *testing.T) {
 		}
 		next.ServeHTTP(rw, r)
 	})
-	cmd := w.command(t, "--server", url, "import", "netservice", "--yes")
+	cmd := f.command(t, "--server", url, "import", "netservice", "--yes")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -186,11 +186,11 @@ func TestImportKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // it was killed
-	_, stderr := w.call(t, "import", "netservice", "--yes")
+	_, stderr := f.call(t, "import", "netservice", "--yes")
 	contains(t, stderr, "to take over: 0 pools, 1 claim, 3 addresses", "3 addresses taken over: 10.1.0.20-10.1.0.22")
 	if strings.Contains(stderr, "[exit") {
 		t.Errorf("%s", stderr)
 	}
-	_, stderr = w.call(t, "import", "netservice")
+	_, stderr = f.call(t, "import", "netservice")
 	contains(t, stderr, "nothing to take over", "3 addresses are here already")
 }

@@ -20,8 +20,8 @@ import (
 // TestAllocateInterrupted: a write that was under way goes on after Ctrl-C. The user reads how to find out what
 // became of it, and running it again settles it.
 func TestAllocateInterrupted(t *testing.T) {
-	w := newWorld(t)
-	w.havePool(t)
+	f := newFixture(t)
+	f.havePool(t)
 	writing, noticed := make(chan struct{}), make(chan struct{})
 	notice := sync.OnceFunc(func() { close(noticed) })
 	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -38,7 +38,7 @@ func TestAllocateInterrupted(t *testing.T) {
 		}
 	})
 	var stdout, stderr bytes.Buffer
-	cmd := w.command(t, "--server", url, "ip", "allocate", "--pool", "blue", "--for", "vm 1")
+	cmd := f.command(t, "--server", url, "ip", "allocate", "--pool", "blue", "--for", "vm 1")
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -55,8 +55,8 @@ func TestAllocateInterrupted(t *testing.T) {
 	}
 	contains(t, stderr.String(), "✗ interrupted\n", "✗ whether vm 1 has got an address is unknown\n",
 		"hint: run it again: the same name gets the same address; what it has: bcsnetctl ip find \"vm 1\" --for\n")
-	found, _ := w.call(t, "ip", "find", "vm 1", "--for", "-o", "name")
-	again, said := w.call(t, "ip", "allocate", "--pool", "blue", "--for", "vm 1", "-o", "name")
+	found, _ := f.call(t, "ip", "find", "vm 1", "--for", "-o", "name")
+	again, said := f.call(t, "ip", "allocate", "--pool", "blue", "--for", "vm 1", "-o", "name")
 	if found != again || found == "" || !strings.HasPrefix(said, "vm 1 has ") {
 		t.Errorf("it has %q, and then %q: %s", found, again, said)
 	}
@@ -64,22 +64,22 @@ func TestAllocateInterrupted(t *testing.T) {
 
 // TestAllocateUnanswered: a write whose answer is lost may be stored.
 func TestAllocateUnanswered(t *testing.T) {
-	w := newWorld(t)
-	w.havePool(t)
+	f := newFixture(t)
+	f.havePool(t)
 	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
 		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/"+v1.IPResource) {
 			panic(http.ErrAbortHandler)
 		}
 		next.ServeHTTP(rw, r)
 	})
-	_, stderr := w.call(t, "--server", url, "ip", "allocate", "--pool", "blue", "--for", "vm-1")
+	_, stderr := f.call(t, "--server", url, "ip", "allocate", "--pool", "blue", "--for", "vm-1")
 	contains(t, stderr, "did not say whether it stored address 10.1.0.", "(OutcomeUnknown)\n", "hint: run it again: ", "bcsnetctl ip find \"vm-1\" --for\n", "[exit 1]")
 }
 
 // TestAllocateReadsNodesFirst: the addresses of nodes are known, and the time is counted, before any pool is drawn from.
 func TestAllocateReadsNodesFirst(t *testing.T) {
-	w := newWorld(t)
-	w.havePool(t)
+	f := newFixture(t)
+	f.havePool(t)
 	var mu sync.Mutex
 	var lists []string
 	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -90,7 +90,7 @@ func TestAllocateReadsNodesFirst(t *testing.T) {
 		}
 		next.ServeHTTP(rw, r)
 	})
-	_, stderr := w.call(t, "--server", url, "ip", "allocate", "--pool", "blue", "--for", "vm-1")
+	_, stderr := f.call(t, "--server", url, "ip", "allocate", "--pool", "blue", "--for", "vm-1")
 	contains(t, stderr, "allocated for vm-1")
 	if want := []string{"nodes", v1.PoolResource}; !slices.Equal(lists, want) {
 		t.Errorf("it listed %v, want %v", lists, want)

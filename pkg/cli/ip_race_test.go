@@ -38,10 +38,10 @@ func before(t *testing.T, method, suffix string, other func() error) (url string
 }
 
 // object reads an address.
-func (w *world) object(t *testing.T, address string) *v1.BCSNetIP {
+func (f *fixture) object(t *testing.T, address string) *v1.BCSNetIP {
 	t.Helper()
 	var ip v1.BCSNetIP
-	if err := w.client.Get(t.Context(), client.ObjectKey{Name: address}, &ip); err != nil {
+	if err := f.client.Get(t.Context(), client.ObjectKey{Name: address}, &ip); err != nil {
 		t.Fatal(err)
 	}
 	return &ip
@@ -50,13 +50,13 @@ func (w *world) object(t *testing.T, address string) *v1.BCSNetIP {
 // TestReleaseBesidesAnotherWriter: an address that changes hands between the look and the write is left to
 // its new holder; one that changes otherwise is released all the same.
 func TestReleaseBesidesAnotherWriter(t *testing.T) {
-	w := newWorld(t)
+	f := newFixture(t)
 	update := func(t *testing.T, change func(*v1.BCSNetIP)) func() error {
 		t.Helper()
 		return func() error {
-			ip := w.object(t, "10.1.0.20")
+			ip := f.object(t, "10.1.0.20")
 			change(ip)
-			return w.client.Update(t.Context(), ip)
+			return f.client.Update(t.Context(), ip)
 		}
 	}
 	for name, tc := range map[string]struct {
@@ -90,12 +90,12 @@ func TestReleaseBesidesAnotherWriter(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w.havePool(t)
-			w.haveLease(t, "10.1.0.20", "10.0.0.11", "default/gone-0")
+			f.havePool(t)
+			f.haveLease(t, "10.1.0.20", "10.0.0.11", "default/gone-0")
 			url := before(t, http.MethodPut, "/10.1.0.20", update(t, tc.change))
-			_, stderr := w.call(t, "--server", url, "ip", "release", "10.1.0.20", "--force", "--yes")
+			_, stderr := f.call(t, "--server", url, "ip", "release", "10.1.0.20", "--force", "--yes")
 			contains(t, stderr, tc.wants...)
-			if got := w.object(t, "10.1.0.20").Status.PodName; got != tc.holder {
+			if got := f.object(t, "10.1.0.20").Status.PodName; got != tc.holder {
 				t.Errorf("it is held by %q, want %q", got, tc.holder)
 			}
 		})
@@ -104,14 +104,14 @@ func TestReleaseBesidesAnotherWriter(t *testing.T) {
 
 // TestReserveBesidesAnotherWriter: an address that somebody takes in between is not set aside.
 func TestReserveBesidesAnotherWriter(t *testing.T) {
-	w := newWorld(t)
-	w.havePool(t)
+	f := newFixture(t)
+	f.havePool(t)
 	url := before(t, http.MethodPost, "/bcsnetips", func() error {
-		return w.lease(t.Context(), nil, []string{"10.1.0.21", "blue", "10.0.0.11", "vm-1"})
+		return f.lease(t.Context(), nil, []string{"10.1.0.21", "blue", "10.0.0.11", "vm-1"})
 	})
-	_, stderr := w.call(t, "--server", url, "ip", "reserve", "10.1.0.21")
+	_, stderr := f.call(t, "--server", url, "ip", "reserve", "10.1.0.21")
 	contains(t, stderr, "✗ 10.1.0.21 was not reserved: address 10.1.0.21 of pool blue is held by vm-1 on host 10.0.0.11 (AddressInUse)", "[exit 1]")
-	if got := w.object(t, "10.1.0.21").Status; got.Status != v1.IPActive || got.Owner != "vm-1" {
+	if got := f.object(t, "10.1.0.21").Status; got.Status != v1.IPActive || got.Owner != "vm-1" {
 		t.Errorf("it is %+v", got)
 	}
 }
@@ -119,12 +119,12 @@ func TestReserveBesidesAnotherWriter(t *testing.T) {
 // TestReleaseInterrupted: after Ctrl-C no further release begins, those under way end, both parts are said,
 // and running it again does the rest.
 func TestReleaseInterrupted(t *testing.T) {
-	w := newWorld(t)
-	w.havePool(t)
+	f := newFixture(t)
+	f.havePool(t)
 	var addresses []string
 	for i := 20; i < 40; i++ {
 		addresses = append(addresses, fmt.Sprintf("10.1.0.%d", i))
-		w.haveLease(t, addresses[len(addresses)-1], "10.0.0.11", fmt.Sprint("vm-", i))
+		f.haveLease(t, addresses[len(addresses)-1], "10.0.0.11", fmt.Sprint("vm-", i))
 	}
 	// One release conflicts; while it looks again, with the other workers held up, the user interrupts.
 	looking, heldUp, noticed := make(chan struct{}), make(chan struct{}, len(addresses)), make(chan struct{})
@@ -149,7 +149,7 @@ func TestReleaseInterrupted(t *testing.T) {
 		}
 	})
 	var stdout, stderr bytes.Buffer
-	cmd := w.command(t, append([]string{"--server", url, "ip", "release", "--yes", "-o", "name"}, addresses...)...)
+	cmd := f.command(t, append([]string{"--server", url, "ip", "release", "--yes", "-o", "name"}, addresses...)...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -170,21 +170,21 @@ func TestReleaseInterrupted(t *testing.T) {
 	if got := strings.Count(stdout.String(), "\n"); got != 15 {
 		t.Errorf("%d addresses on standard output:\n%s", got, stdout.String())
 	}
-	_, again := w.call(t, append([]string{"ip", "release", "--yes"}, addresses...)...)
+	_, again := f.call(t, append([]string{"ip", "release", "--yes"}, addresses...)...)
 	contains(t, again, "10.1.0.21-10.1.0.35 are free already\n", "✔ 5 addresses released\n")
 }
 
 // TestAllocateAtOnce: processes that ask for one name at once get one address, those that ask for several
 // names one each.
 func TestAllocateAtOnce(t *testing.T) {
-	w := newWorld(t)
-	w.havePool(t)
+	f := newFixture(t)
+	f.havePool(t)
 	names := []string{"vip", "vip", "vip", "vm-1", "vm-2"}
 	got := make([]string, len(names))
 	var wg sync.WaitGroup
 	for i, name := range names {
 		wg.Go(func() {
-			stdout, stderr := w.call(t, "ip", "allocate", "--pool", "blue", "--for", name, "-o", "name")
+			stdout, stderr := f.call(t, "ip", "allocate", "--pool", "blue", "--for", name, "-o", "name")
 			if !strings.Contains(stderr, "10.1.0.") || strings.Count(stdout, "\n") != 1 {
 				t.Errorf("%s: %q, %q", name, stdout, stderr)
 			}
@@ -200,7 +200,7 @@ func TestAllocateAtOnce(t *testing.T) {
 		t.Errorf("three names have %v", got)
 	}
 	var all v1.BCSNetIPList
-	if err := w.client.List(t.Context(), &all); err != nil {
+	if err := f.client.List(t.Context(), &all); err != nil {
 		t.Fatal(err)
 	}
 	active := 0

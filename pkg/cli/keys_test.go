@@ -81,13 +81,13 @@ func (p *pty) echoes(t *testing.T) bool {
 
 // TestWatchOnTerminal: a small terminal shows what is new, not what is typed, and q ends the list.
 func TestWatchOnTerminal(t *testing.T) {
-	w := newWorld(t)
-	w.havePool(t)
+	f := newFixture(t)
+	f.havePool(t)
 	for i := 20; i < 40; i++ {
-		w.haveLease(t, fmt.Sprint("10.1.0.", i), "10.0.0.11", fmt.Sprint("vm-", i))
+		f.haveLease(t, fmt.Sprint("10.1.0.", i), "10.0.0.11", fmt.Sprint("vm-", i))
 	}
 	p := newPTY(t, 80, 10)
-	cmd := w.command(t, "lease", "list", "-w")
+	cmd := f.command(t, "lease", "list", "-w")
 	cmd.Env = append(cmd.Env, rawEnv+"=1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.slave, p.slave, p.slave
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -107,12 +107,12 @@ func TestWatchOnTerminal(t *testing.T) {
 	if p.echoes(t) {
 		t.Error("it echoes what is typed")
 	}
-	w.haveLease(t, "10.1.0.99", "10.0.0.11", "vm-99")
+	f.haveLease(t, "10.1.0.99", "10.0.0.11", "vm-99")
 	until("a new lease", func() bool {
 		text := p.shown()
 		return strings.Contains(text, "14 more; 21 addresses in use") && strings.Contains(text, "10.1.0.99")
 	})
-	w.haveLease(t, "10.1.0.39", "10.0.0.12", "vm-39")
+	f.haveLease(t, "10.1.0.39", "10.0.0.12", "vm-39")
 	until("a changed lease", func() bool {
 		text := p.shown()
 		at, after := strings.Index(text, "10.1.0.39"), strings.Index(text, "10.1.0.99")

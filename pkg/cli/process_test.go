@@ -19,18 +19,18 @@ import (
 )
 
 // command prepares a call of the program, as the operator unless the arguments say otherwise.
-func (w *world) command(t *testing.T, args ...string) *exec.Cmd {
+func (f *fixture) command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "bcsnetctl", args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+w.kubeconfigs["OPERATOR"], "LANG=C.UTF-8", "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+f.kubeconfigs["OPERATOR"], "LANG=C.UTF-8", "GORACE=atexit_sleep_ms=0")
 	return cmd
 }
 
 // call runs the program and returns both streams.
-func (w *world) call(t *testing.T, args ...string) (stdout, stderr string) {
+func (f *fixture) call(t *testing.T, args ...string) (stdout, stderr string) {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	cmd := w.command(t, args...)
+	cmd := f.command(t, args...)
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	var exit *exec.ExitError
 	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
@@ -58,40 +58,40 @@ func proxy(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, nex
 }
 
 // havePool makes the pool that these tests are about the only one.
-func (w *world) havePool(t *testing.T) *v1.BCSNetPool {
+func (f *fixture) havePool(t *testing.T) *v1.BCSNetPool {
 	t.Helper()
-	if err := w.wipe(t.Context()); err != nil {
+	if err := f.wipe(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	p := &v1.BCSNetPool{Spec: v1.BCSNetPoolSpec{
 		Net: "10.1.0.0", Mask: 24, Gateway: "10.1.0.1", Hosts: []string{"10.0.0.11"}, AvailableIPs: []string{"10.1.0.20-10.1.0.99"},
 	}}
 	p.Name = "blue"
-	if err := w.client.Create(t.Context(), p); err != nil {
+	if err := f.client.Create(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
 // haveLease makes an address of that pool Active.
-func (w *world) haveLease(t *testing.T, address, host, owner string) {
+func (f *fixture) haveLease(t *testing.T, address, host, owner string) {
 	t.Helper()
-	err := w.lease(t.Context(), nil, []string{address, "blue", host, owner})
+	err := f.lease(t.Context(), nil, []string{address, "blue", host, owner})
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
 // haveReadyNode makes a node that is Ready.
-func (w *world) haveReadyNode(t *testing.T, name, host string) {
+func (f *fixture) haveReadyNode(t *testing.T, name, host string) {
 	t.Helper()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if err := w.client.Create(t.Context(), n); err != nil {
+	if err := f.client.Create(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
 	n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: host}}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-	if err := w.client.Status().Update(t.Context(), n); err != nil {
+	if err := f.client.Status().Update(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -17,22 +17,22 @@ const quietLooks = 2
 
 // TestReleaseHostWait: what the host takes after the release is released, too.
 func TestReleaseHostWait(t *testing.T) {
-	w := newWorld(t)
-	w.havePool(t)
-	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
+	f := newFixture(t)
+	f.havePool(t)
+	f.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
 	var released atomic.Bool
 	var looks atomic.Int32
 	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
 		look := r.Method == http.MethodGet && strings.Contains(r.URL.RawQuery, "status.host")
 		if look && released.Load() && looks.Add(1) == quietLooks {
-			w.haveLease(t, "10.1.0.22", "10.0.0.11", "vm-2")
+			f.haveLease(t, "10.1.0.22", "10.0.0.11", "vm-2")
 		}
 		next.ServeHTTP(rw, r)
 		if r.Method == http.MethodPut {
 			released.Store(true)
 		}
 	})
-	stdout, stderr := w.call(t, "--server", url, "release-host", "10.0.0.11", "--wait", "-o", "name")
+	stdout, stderr := f.call(t, "--server", url, "release-host", "10.0.0.11", "--wait", "-o", "name")
 	const name = "bcsnetip.networkextension.bkbcs.tencent.com/"
 	if want := name + "10.1.0.20\n" + name + "10.1.0.22\n"; stdout != want {
 		t.Errorf("got %q, want %q", stdout, want)
@@ -45,9 +45,9 @@ func TestReleaseHostWait(t *testing.T) {
 
 // TestReleaseHostWaitEnds: what never works ends with the time, and with the reason.
 func TestReleaseHostWaitEnds(t *testing.T) {
-	w := newWorld(t)
-	w.havePool(t)
-	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
+	f := newFixture(t)
+	f.havePool(t)
+	f.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
 	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
 		if r.Method != http.MethodPut {
 			next.ServeHTTP(rw, r)
@@ -57,7 +57,7 @@ func TestReleaseHostWaitEnds(t *testing.T) {
 		rw.WriteHeader(http.StatusTooManyRequests)
 		_, _ = io.WriteString(rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429,"message":"too busy"}`)
 	})
-	stdout, stderr := w.call(t, "--server", url, "release-host", "10.0.0.11", "--wait", "--timeout", "1s")
+	stdout, stderr := f.call(t, "--server", url, "release-host", "10.0.0.11", "--wait", "--timeout", "1s")
 	if stdout != "" {
 		t.Errorf("it released %q", stdout)
 	}
@@ -66,17 +66,17 @@ func TestReleaseHostWaitEnds(t *testing.T) {
 
 // TestReleaseHostsMeanwhile: what a host takes after the list and before its turn is released as well.
 func TestReleaseHostsMeanwhile(t *testing.T) {
-	w := newWorld(t)
-	w.havePool(t)
-	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
+	f := newFixture(t)
+	f.havePool(t)
+	f.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
 	var once sync.Once
 	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
 		if r.Method == http.MethodPut { // the first host's turn
-			once.Do(func() { w.haveLease(t, "10.1.0.22", "10.0.0.12", "vm-2") })
+			once.Do(func() { f.haveLease(t, "10.1.0.22", "10.0.0.12", "vm-2") })
 		}
 		next.ServeHTTP(rw, r)
 	})
-	stdout, stderr := w.call(t, "--server", url, "release-host", "10.0.0.11", "10.0.0.12", "-o", "name")
+	stdout, stderr := f.call(t, "--server", url, "release-host", "10.0.0.11", "10.0.0.12", "-o", "name")
 	const name = "bcsnetip.networkextension.bkbcs.tencent.com/"
 	if want := name + "10.1.0.20\n" + name + "10.1.0.22\n"; stdout != want {
 		t.Errorf("got %q, want %q", stdout, want)
@@ -90,10 +90,10 @@ func TestReleaseHostsMeanwhile(t *testing.T) {
 
 // TestReleaseHostsWait: the hosts are waited for together, and what cannot be done is said of the one host.
 func TestReleaseHostsWait(t *testing.T) {
-	w := newWorld(t)
-	w.havePool(t)
-	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
-	w.haveLease(t, "10.1.0.21", "10.9.0.7", "vm-2")
+	f := newFixture(t)
+	f.havePool(t)
+	f.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
+	f.haveLease(t, "10.1.0.21", "10.9.0.7", "vm-2")
 	var refuse atomic.Bool
 	var lists atomic.Int32
 	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -113,7 +113,7 @@ func TestReleaseHostsWait(t *testing.T) {
 		hosts = append(hosts, fmt.Sprint("10.9.0.", i))
 	}
 	refuse.Store(true)
-	stdout, stderr := w.call(t, hosts...)
+	stdout, stderr := f.call(t, hosts...)
 	const name = "bcsnetip.networkextension.bkbcs.tencent.com/"
 	if want := name + "10.1.0.20\n"; stdout != want {
 		t.Errorf("got %q, want %q", stdout, want)
@@ -121,7 +121,7 @@ func TestReleaseHostsWait(t *testing.T) {
 	contains(t, stderr, "✗ host 10.9.0.7: 0 of 1 address released: releasing 10.1.0.21: a webhook says no (Forbidden)\n", "[exit 1]")
 	refuse.Store(false)
 	lists.Store(0)
-	if stdout, stderr = w.call(t, hosts...); stdout != name+"10.1.0.21\n" {
+	if stdout, stderr = f.call(t, hosts...); stdout != name+"10.1.0.21\n" {
 		t.Errorf("got %q; %s", stdout, stderr)
 	}
 	if n := lists.Load(); n != 1+quietLooks {
@@ -133,18 +133,18 @@ func TestReleaseHostsWait(t *testing.T) {
 func TestReleaseHostsReadyMeanwhile(t *testing.T) {
 	for _, wait := range []string{"--wait=false", "--wait"} {
 		t.Run(wait, func(t *testing.T) {
-			w := newWorld(t)
-			w.havePool(t)
-			w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
-			w.haveReadyNode(t, "node-2", "10.0.0.12")
+			f := newFixture(t)
+			f.havePool(t)
+			f.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
+			f.haveReadyNode(t, "node-2", "10.0.0.12")
 			var once sync.Once
 			url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
 				if r.Method == http.MethodPut { // the first host's turn
-					once.Do(func() { w.haveLease(t, "10.1.0.22", "10.0.0.12", "vm-2") })
+					once.Do(func() { f.haveLease(t, "10.1.0.22", "10.0.0.12", "vm-2") })
 				}
 				next.ServeHTTP(rw, r)
 			})
-			stdout, stderr := w.call(t, "--server", url, "release-host", "10.0.0.11", "10.0.0.12", "-o", "name", wait)
+			stdout, stderr := f.call(t, "--server", url, "release-host", "10.0.0.11", "10.0.0.12", "-o", "name", wait)
 			if want := "bcsnetip.networkextension.bkbcs.tencent.com/10.1.0.20\n"; stdout != want {
 				t.Errorf("got %q, want %q", stdout, want)
 			}

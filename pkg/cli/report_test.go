@@ -17,21 +17,21 @@ import (
 
 // TestReportLogs: the logs of the controller's pods, of their earlier life, too.
 func TestReportLogs(t *testing.T) {
-	w := newWorld(t)
+	f := newFixture(t)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "bcsnet-controller-x", Namespace: resource.SystemNamespace},
 		Spec:       corev1.PodSpec{ServiceAccountName: resource.ControllerName, Containers: []corev1.Container{{Name: "controller", Image: "c"}}},
 	}
-	if err := w.client.Create(t.Context(), pod); err != nil {
+	if err := f.client.Create(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := w.kubernetes.CoreV1().Pods(resource.SystemNamespace).Delete(context.Background(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
+		if err := f.kubernetes.CoreV1().Pods(resource.SystemNamespace).Delete(context.Background(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
 			t.Error(err)
 		}
 	})
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "controller", RestartCount: 1}}
-	if err := w.client.Status().Update(t.Context(), pod); err != nil {
+	if err := f.client.Status().Update(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
 	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -46,7 +46,7 @@ func TestReportLogs(t *testing.T) {
 		_, _ = io.WriteString(rw, text)
 	})
 	dir := t.TempDir()
-	_, stderr := w.call(t, "--server", url, "report", dir+"/r.tar.gz")
+	_, stderr := f.call(t, "--server", url, "report", dir+"/r.tar.gz")
 	contains(t, stderr, "✔ log of bcsnet-controller-x\n", "✔ log of bcsnet-controller-x before its restart\n")
 	for file, want := range map[string]string{"bcsnet-controller-x.log": "this life", "bcsnet-controller-x.previous.log": "the life before"} {
 		got, err := exec.CommandContext(t.Context(), "tar", "-xzOf", dir+"/r.tar.gz", "bcsnet-report/system/logs/"+file).Output()

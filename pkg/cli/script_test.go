@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write what the commands print into the 
 // TestScripts runs the scripts in testdata against the API server, one after the other, each beginning
 // with an empty cluster. The commands run as a user with the ClusterRole bcsnet-operator.
 func TestScripts(t *testing.T) {
-	w := newWorld(t)
+	f := newFixture(t)
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
 		t.Fatal(err)
@@ -33,20 +33,20 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Deadline:            deadline,
-		Cmds:                w.commands(),
+		Cmds:                f.commands(),
 		Setup: func(e *testscript.Env) error {
-			if err := w.wipe(context.Background()); err != nil {
+			if err := f.wipe(context.Background()); err != nil {
 				return err
 			}
-			e.Setenv("PATH", e.Getenv("PATH")+string(os.PathListSeparator)+w.binaries+
+			e.Setenv("PATH", e.Getenv("PATH")+string(os.PathListSeparator)+f.binaries+
 				string(os.PathListSeparator)+filepath.Join(root, "plugins", "kubectl"))
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("GORACE", "atexit_sleep_ms=0")
 			e.Setenv("LANG", "C.UTF-8")
-			for name, path := range w.kubeconfigs {
+			for name, path := range f.kubeconfigs {
 				e.Setenv(name, path)
 			}
-			e.Setenv("KUBECONFIG", w.kubeconfigs["OPERATOR"])
+			e.Setenv("KUBECONFIG", f.kubeconfigs["OPERATOR"])
 			return nil
 		},
 	})

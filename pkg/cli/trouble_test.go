@@ -19,10 +19,10 @@ import (
 
 // TestReleaseHostPartly: what fails is said and can be run again; what was released is printed.
 func TestReleaseHostPartly(t *testing.T) {
-	w := newWorld(t)
-	w.havePool(t)
+	f := newFixture(t)
+	f.havePool(t)
 	for _, a := range []string{"10.1.0.20", "10.1.0.21", "10.1.0.22"} {
-		w.haveLease(t, a, "10.0.0.11", "vm-"+a)
+		f.haveLease(t, a, "10.0.0.11", "vm-"+a)
 	}
 	var mended atomic.Bool
 	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -34,13 +34,13 @@ func TestReleaseHostPartly(t *testing.T) {
 		}
 		next.ServeHTTP(rw, r)
 	})
-	stdout, stderr := w.call(t, "--server", url, "release-host", "10.0.0.11", "--no-headers", "-o", "name")
+	stdout, stderr := f.call(t, "--server", url, "release-host", "10.0.0.11", "--no-headers", "-o", "name")
 	if want := "bcsnetip.networkextension.bkbcs.tencent.com/10.1.0.20\nbcsnetip.networkextension.bkbcs.tencent.com/10.1.0.22\n"; stdout != want {
 		t.Errorf("got %q, want %q", stdout, want)
 	}
 	contains(t, stderr, "✗ host 10.0.0.11: 2 of 3 addresses released: releasing 10.1.0.21: a webhook says no (Forbidden)\n", "[exit 1]")
 	mended.Store(true)
-	stdout, stderr = w.call(t, "--server", url, "release-host", "10.0.0.11", "-o", "name")
+	stdout, stderr = f.call(t, "--server", url, "release-host", "10.0.0.11", "-o", "name")
 	if stdout != "bcsnetip.networkextension.bkbcs.tencent.com/10.1.0.21\n" || stderr != "✔ host 10.0.0.11: 1 address released\n" {
 		t.Errorf("again: %q, %q", stdout, stderr)
 	}
@@ -48,10 +48,10 @@ func TestReleaseHostPartly(t *testing.T) {
 
 // TestReleaseHostInterrupted: Ctrl-C between two hosts leaves a record of the first.
 func TestReleaseHostInterrupted(t *testing.T) {
-	w := newWorld(t)
-	w.havePool(t)
-	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
-	w.haveLease(t, "10.1.0.21", "10.0.0.12", "default/web-2")
+	f := newFixture(t)
+	f.havePool(t)
+	f.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
+	f.haveLease(t, "10.1.0.21", "10.0.0.12", "default/web-2")
 	second := make(chan struct{})
 	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
 		if strings.HasSuffix(r.URL.Path, "/pods/web-2") { // it looks whether the second host's pod still exists
@@ -62,7 +62,7 @@ func TestReleaseHostInterrupted(t *testing.T) {
 		next.ServeHTTP(rw, r)
 	})
 	var stdout, stderr bytes.Buffer
-	cmd := w.command(t, "--server", url, "release-host", "10.0.0.11", "10.0.0.12", "10.0.0.13", "10.0.0.14", "-o", "name")
+	cmd := f.command(t, "--server", url, "release-host", "10.0.0.11", "10.0.0.12", "10.0.0.13", "10.0.0.14", "-o", "name")
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -83,11 +83,11 @@ func TestReleaseHostInterrupted(t *testing.T) {
 
 // TestReleaseManyHosts: however many hosts there are, the addresses are listed twice: before and after.
 func TestReleaseManyHosts(t *testing.T) {
-	w := newWorld(t)
-	w.havePool(t)
-	w.haveLease(t, "10.1.0.20", "10.9.0.7", "vm-1")
-	w.haveLease(t, "10.1.0.21", "10.9.3.9", "vm-2")
-	w.haveLease(t, "10.1.0.22", "10.10.0.1", "vm-3")
+	f := newFixture(t)
+	f.havePool(t)
+	f.haveLease(t, "10.1.0.20", "10.9.0.7", "vm-1")
+	f.haveLease(t, "10.1.0.21", "10.9.3.9", "vm-2")
+	f.haveLease(t, "10.1.0.22", "10.10.0.1", "vm-3")
 	var lists atomic.Int32
 	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
 		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/"+v1.IPResource) {
@@ -100,7 +100,7 @@ func TestReleaseManyHosts(t *testing.T) {
 		fmt.Fprintf(&hosts, "10.9.%d.%d\n", i/250, i%250)
 	}
 	var stdout, stderr bytes.Buffer
-	cmd := w.command(t, "--server", url, "release-host", "-", "-o", "name")
+	cmd := f.command(t, "--server", url, "release-host", "-", "-o", "name")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(hosts.String()), &stdout, &stderr
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v: %s", err, &stderr)
@@ -116,25 +116,25 @@ func TestReleaseManyHosts(t *testing.T) {
 
 // TestServerThatDoesNotAnswer is a timeout, not a failure.
 func TestServerThatDoesNotAnswer(t *testing.T) {
-	w := newWorld(t)
+	f := newFixture(t)
 	url := proxy(t, func(_ http.ResponseWriter, r *http.Request, _ http.Handler) { <-r.Context().Done() })
-	_, stderr := w.call(t, "--server", url, "--request-timeout", "200ms", "lease", "list")
+	_, stderr := f.call(t, "--server", url, "--request-timeout", "200ms", "lease", "list")
 	contains(t, stderr, "✗ the API server SERVER did not answer in time\n", "[exit 124]")
-	_, stderr = w.call(t, "--server", url, "--request-timeout", "200ms", "pool", "list")
+	_, stderr = f.call(t, "--server", url, "--request-timeout", "200ms", "pool", "list")
 	contains(t, stderr, "✗ the API server SERVER did not answer in time\n", "[exit 124]")
 }
 
 // TestPoolListReadsNoAddresses: what it shows of addresses stands in the status of the pools.
 func TestPoolListReadsNoAddresses(t *testing.T) {
-	w := newWorld(t)
-	w.havePool(t)
-	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
+	f := newFixture(t)
+	f.havePool(t)
+	f.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
 	var asked []string
 	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
 		asked = append(asked, r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:])
 		next.ServeHTTP(rw, r)
 	})
-	stdout, _ := w.call(t, "--server", url, "pool", "list", "-o", "wide", "--sort-by", ".spec.net")
+	stdout, _ := f.call(t, "--server", url, "pool", "list", "-o", "wide", "--sort-by", ".spec.net")
 	contains(t, stdout, "blue")
 	if len(asked) != 1 || asked[0] != v1.PoolResource {
 		t.Errorf("it asked for %v", asked)
@@ -143,40 +143,40 @@ func TestPoolListReadsNoAddresses(t *testing.T) {
 
 // TestReserveReadsNoOtherAddresses: which pool serves an address follows from the pools alone where none overlap.
 func TestReserveReadsNoOtherAddresses(t *testing.T) {
-	w := newWorld(t)
-	w.havePool(t)
-	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
+	f := newFixture(t)
+	f.havePool(t)
+	f.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
 	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
 		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/"+v1.IPResource) {
 			t.Errorf("it asked for %s", r.URL)
 		}
 		next.ServeHTTP(rw, r)
 	})
-	_, stderr := w.call(t, "--server", url, "ip", "reserve", "10.1.0.21")
+	_, stderr := f.call(t, "--server", url, "ip", "reserve", "10.1.0.21")
 	contains(t, stderr, "✔ 1 address reserved: 10.1.0.21")
-	stdout, _ := w.call(t, "--server", url, "ip", "describe", "10.1.0.20", "10.1.0.22")
+	stdout, _ := f.call(t, "--server", url, "ip", "describe", "10.1.0.20", "10.1.0.22")
 	contains(t, stdout, "vm-1", "State:       free")
 }
 
 // TestListThatBreaksOff: half a list is an error, never a short list.
 func TestListThatBreaksOff(t *testing.T) {
-	w := newWorld(t)
-	w.havePool(t)
-	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
+	f := newFixture(t)
+	f.havePool(t)
+	f.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
 	url := proxy(t, func(rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		rw.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(rw, `{"kind":"BCSNetIPList","apiVersion":"networkextension.bkbcs.tencent.com/v1","metadata":{},"items":[`)
 	})
-	_, stderr := w.call(t, "--server", url, "lease", "list")
+	_, stderr := f.call(t, "--server", url, "lease", "list")
 	contains(t, stderr, "the list ended early", "[exit 1]")
 }
 
 // TestClosedPipeAfterChange: a change that nobody reads the result of says all the same what it did and did not.
 func TestClosedPipeAfterChange(t *testing.T) {
-	w := newWorld(t)
-	w.havePool(t)
-	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
-	w.haveLease(t, "10.1.0.21", "10.0.0.11", "vm-2")
+	f := newFixture(t)
+	f.havePool(t)
+	f.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
+	f.haveLease(t, "10.1.0.21", "10.0.0.11", "vm-2")
 	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
 		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "1") {
 			rw.Header().Set("Content-Type", "application/json")
@@ -204,7 +204,7 @@ func TestClosedPipeAfterChange(t *testing.T) {
 			t.Fatal(err)
 		}
 		var stderr bytes.Buffer
-		cmd := w.command(t, append([]string{"--server", url}, tc.args...)...)
+		cmd := f.command(t, append([]string{"--server", url}, tc.args...)...)
 		cmd.Env = append(cmd.Env, rawEnv+"=1")
 		cmd.Stdout, cmd.Stderr = out, &stderr
 		err = cmd.Run()
@@ -229,14 +229,14 @@ func TestFullDisk(t *testing.T) {
 		t.Skip(err)
 	}
 	defer full.Close()
-	w := newWorld(t)
-	w.havePool(t)
+	f := newFixture(t)
+	f.havePool(t)
 	for _, args := range [][]string{
 		{"--help"}, {"pool", "--help"}, {"pool"}, {"help", "pool", "list"}, {"--version"}, {"options"}, {"completion", "bash"},
 		{"version", "--client"}, {"pool", "list"},
 	} {
 		var stderr bytes.Buffer
-		cmd := w.command(t, args...)
+		cmd := f.command(t, args...)
 		cmd.Env = append(cmd.Env, rawEnv+"=1")
 		cmd.Stdout, cmd.Stderr = full, &stderr
 		var exit *exec.ExitError
@@ -248,9 +248,9 @@ func TestFullDisk(t *testing.T) {
 
 // TestClosedPipe: a reader that has enough ends the program without a word, as with other tools.
 func TestClosedPipe(t *testing.T) {
-	w := newWorld(t)
-	w.havePool(t)
-	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
+	f := newFixture(t)
+	f.havePool(t)
+	f.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
 	for _, args := range [][]string{{"ip", "list"}, {"pool", "list"}, {"pool", "describe", "blue"}, {"ip", "list", "-o", "json"}} {
 		r, out, err := os.Pipe()
 		if err != nil {
@@ -260,7 +260,7 @@ func TestClosedPipe(t *testing.T) {
 			t.Fatal(err)
 		}
 		var stderr bytes.Buffer
-		cmd := w.command(t, args...)
+		cmd := f.command(t, args...)
 		cmd.Env = append(cmd.Env, rawEnv+"=1")
 		cmd.Stdout, cmd.Stderr = out, &stderr
 		err = cmd.Run()

@@ -25,9 +25,9 @@ type going struct {
 	stderr bytes.Buffer
 }
 
-func (w *world) start(t *testing.T, args ...string) *going {
+func (f *fixture) start(t *testing.T, args ...string) *going {
 	t.Helper()
-	g := &going{cmd: w.command(t, args...)}
+	g := &going{cmd: f.command(t, args...)}
 	g.cmd.Env = append(g.cmd.Env, rawEnv+"=1")
 	g.cmd.Stderr = &g.stderr
 	out, err := g.cmd.StdoutPipe()
@@ -75,9 +75,9 @@ func (g *going) interrupt(t *testing.T, said ...string) {
 // TestWatchLeases: every change is a line, also those that happen while the watch is cut or can no longer be
 // taken up.
 func TestWatchLeases(t *testing.T) {
-	w := newWorld(t)
-	w.havePool(t)
-	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-20")
+	f := newFixture(t)
+	f.havePool(t)
+	f.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-20")
 	var refuse atomic.Int32 // watches to refuse
 	cut := make(chan context.CancelFunc, 1)
 	refused := make(chan struct{}, 1)
@@ -98,26 +98,26 @@ func TestWatchLeases(t *testing.T) {
 		cut <- cancel
 		next.ServeHTTP(rw, r.WithContext(ctx))
 	})
-	g := w.start(t, "--server", url, "lease", "list", "--watch")
+	g := f.start(t, "--server", url, "lease", "list", "--watch")
 	g.next(t, "EVENT ADDRESS POOL", "- 10.1.0.20 blue 10.0.0.11 - vm-20 (owner)")
 	first := <-cut
-	w.haveLease(t, "10.1.0.9", "10.0.0.11", "vm-9")
+	f.haveLease(t, "10.1.0.9", "10.0.0.11", "vm-9")
 	g.next(t, "ADDED 10.1.0.9 blue")
-	w.haveLease(t, "10.1.0.9", "10.0.0.12", "vm-9")
+	f.haveLease(t, "10.1.0.9", "10.0.0.12", "vm-9")
 	g.next(t, "MODIFIED 10.1.0.9 blue 10.0.0.12")
-	w.haveLease(t, "10.1.0.9", "10.0.0.12", "reserved")
+	f.haveLease(t, "10.1.0.9", "10.0.0.12", "reserved")
 	g.next(t, "DELETED 10.1.0.9 blue 10.0.0.12 - vm-9 (owner)")
 
 	first()
-	w.haveLease(t, "10.1.0.21", "10.0.0.11", "vm-21")
+	f.haveLease(t, "10.1.0.21", "10.0.0.11", "vm-21")
 	g.next(t, "ADDED 10.1.0.21")
 	second := <-cut
 
 	refuse.Store(1)
 	second()
 	<-refused
-	w.haveLease(t, "10.1.0.22", "10.0.0.11", "vm-22")
-	w.haveLease(t, "10.1.0.21", "10.0.0.12", "reserved")
+	f.haveLease(t, "10.1.0.22", "10.0.0.11", "vm-22")
+	f.haveLease(t, "10.1.0.21", "10.0.0.12", "reserved")
 	for range 2 { // what the list does not show yet, the next watch does
 		if !g.lines.Scan() {
 			t.Fatal("too few lines")
@@ -131,45 +131,45 @@ func TestWatchLeases(t *testing.T) {
 
 // TestWatchObjects: one object for each change.
 func TestWatchObjects(t *testing.T) {
-	w := newWorld(t)
-	p := w.havePool(t)
-	g := w.start(t, "pool", "list", "-w", "-o", `jsonpath={.metadata.name} {.spec.priority}{"\n"}`)
+	f := newFixture(t)
+	p := f.havePool(t)
+	g := f.start(t, "pool", "list", "-w", "-o", `jsonpath={.metadata.name} {.spec.priority}{"\n"}`)
 	g.next(t, "blue")
 	p.Spec.Priority = 7
-	if err := w.client.Update(t.Context(), p); err != nil {
+	if err := f.client.Update(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 	g.next(t, "blue 7")
 	g.interrupt(t)
 
-	g = w.start(t, "ip", "list", "-w", "-o", "name")
-	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-20")
+	g = f.start(t, "ip", "list", "-w", "-o", "name")
+	f.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-20")
 	g.next(t, "bcsnetip.networkextension.bkbcs.tencent.com/10.1.0.20")
 	g.interrupt(t)
 }
 
 // TestWatchHosts: pools and addresses together make a line. There are no nodes, so no host is known to be gone.
 func TestWatchHosts(t *testing.T) {
-	w := newWorld(t)
-	p := w.havePool(t)
-	g := w.start(t, "host", "list", "-w")
+	f := newFixture(t)
+	p := f.havePool(t)
+	g := f.start(t, "host", "list", "-w")
 	g.next(t, "EVENT HOST NODE", "- 10.0.0.11 - - 0 0 blue")
-	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-20")
+	f.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-20")
 	g.next(t, "MODIFIED 10.0.0.11 - - 1 0 blue")
-	w.haveLease(t, "10.1.0.21", "10.0.0.9", "vm-21")
+	f.haveLease(t, "10.1.0.21", "10.0.0.9", "vm-21")
 	g.next(t, "ADDED 10.0.0.9 - - 1 0 -")
 	p.Spec.Hosts = []string{"10.0.0.11", "10.0.0.12"}
-	if err := w.client.Update(t.Context(), p); err != nil {
+	if err := f.client.Update(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 	g.next(t, "ADDED 10.0.0.12 - - 0 0 blue")
-	if err := w.client.Delete(t.Context(), &v1.BCSNetPool{ObjectMeta: p.ObjectMeta}); err != nil {
+	if err := f.client.Delete(t.Context(), &v1.BCSNetPool{ObjectMeta: p.ObjectMeta}); err != nil {
 		t.Fatal(err)
 	}
 	g.next(t, "MODIFIED 10.0.0.11 - - 1 0 -", "DELETED 10.0.0.12 - - 0 0 blue")
 	g.interrupt(t)
 
-	g = w.start(t, "--kubeconfig", w.kubeconfigs["VIEWER"], "host", "list", "-w", "--no-headers")
+	g = f.start(t, "--kubeconfig", f.kubeconfigs["VIEWER"], "host", "list", "-w", "--no-headers")
 	g.next(t, "- 10.0.0.9 - - 1 0 -", "- 10.0.0.11 - - 1 0 -")
 	g.interrupt(t, "nodes cannot be read, so NODE and STATE are unknown")
 }
@@ -177,8 +177,8 @@ func TestWatchHosts(t *testing.T) {
 // TestWatchComplainsOnce: that changes cannot be read is said once, not for each kind of object that a list is made
 // of, and again when it was over in between.
 func TestWatchComplainsOnce(t *testing.T) {
-	w := newWorld(t)
-	w.havePool(t)
+	f := newFixture(t)
+	f.havePool(t)
 	var broken atomic.Bool
 	var refused, watching atomic.Int32
 	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -203,7 +203,7 @@ func TestWatchComplainsOnce(t *testing.T) {
 			next.ServeHTTP(begun{rw, func() { watching.Add(1) }}, r.WithContext(ctx))
 		}
 	})
-	g := w.start(t, "--kubeconfig", w.kubeconfigs["ADMIN"], "--server", url, "host", "list", "-w")
+	g := f.start(t, "--kubeconfig", f.kubeconfigs["ADMIN"], "--server", url, "host", "list", "-w")
 	g.next(t, "EVENT HOST NODE", "- 10.0.0.11 - - 0 0 blue")
 	for range 2 {
 		until(t, func() bool { return watching.Load() == 3 })
@@ -252,7 +252,7 @@ func until(t *testing.T, done func() bool) {
 
 // TestWatchWithoutRights fails at once, as the list does.
 func TestWatchWithoutRights(t *testing.T) {
-	w := newWorld(t)
+	f := newFixture(t)
 	url := proxy(t, func(rw http.ResponseWriter, r *http.Request, next http.Handler) {
 		if r.URL.Query().Get("watch") == "" {
 			next.ServeHTTP(rw, r)
@@ -262,24 +262,24 @@ func TestWatchWithoutRights(t *testing.T) {
 		rw.WriteHeader(http.StatusForbidden)
 		_, _ = io.WriteString(rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no watching here"}`)
 	})
-	_, stderr := w.call(t, "--server", url, "pool", "list", "-w")
+	_, stderr := f.call(t, "--server", url, "pool", "list", "-w")
 	contains(t, stderr, "✗ no watching here (Forbidden)\n", "[exit 1]")
 }
 
 // TestWatchTop: what is fullest comes first, and what changes says how fast.
 func TestWatchTop(t *testing.T) {
-	w := newWorld(t)
-	p := w.havePool(t)
+	f := newFixture(t)
+	p := f.havePool(t)
 	p.Status = v1.BCSNetPoolStatus{ObservedGeneration: p.Generation, Capacity: 10, Available: 10}
 	counts := func(active int64) {
 		t.Helper()
 		p.Status.Active, p.Status.Available = active, 10-active
-		if err := w.client.Status().Update(t.Context(), p); err != nil {
+		if err := f.client.Status().Update(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
 	}
 	counts(0)
-	g := w.start(t, "top", "-w")
+	g := f.start(t, "top", "-w")
 	g.next(t, "EVENT NAME USED FREE RATE FULL IN ACTIVE", "- blue 0% 10 0 - 0 0 10 Ready")
 	counts(4)
 	g.next(t, "MODIFIED blue 40% 6 +4/min 90s 4 0 10 Ready")
@@ -287,18 +287,18 @@ func TestWatchTop(t *testing.T) {
 	g.next(t, "MODIFIED blue 30% 7 +3/min 2m20s 3 0 10 Ready")
 	g.interrupt(t)
 
-	g = w.start(t, "top", "pool", "blue", "-w", "--no-headers", "-o", `jsonpath={.pool} {.free} {.perMinute}{"\n"}`)
+	g = f.start(t, "top", "pool", "blue", "-w", "--no-headers", "-o", `jsonpath={.pool} {.free} {.perMinute}{"\n"}`)
 	g.next(t, "blue 7 0")
 	counts(5)
 	g.next(t, "blue 5 2")
 	g.interrupt(t)
 
-	w.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-20")
-	g = w.start(t, "top", "host", "-w")
+	f.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-20")
+	g = f.start(t, "top", "host", "-w")
 	g.next(t, "EVENT HOST ACTIVE PODS NEW RATE POOLS", "- 10.0.0.11 1 0 1 0 blue")
-	w.haveLease(t, "10.1.0.21", "10.0.0.12", "vm-21")
+	f.haveLease(t, "10.1.0.21", "10.0.0.12", "vm-21")
 	g.next(t, "ADDED 10.0.0.12 1 0 1 +1/min blue")
-	w.haveLease(t, "10.1.0.21", "10.0.0.11", "vm-21")
+	f.haveLease(t, "10.1.0.21", "10.0.0.11", "vm-21")
 	g.next(t, "MODIFIED 10.0.0.11 2 0 2 +1/min blue", "DELETED 10.0.0.12 1 0 1 0 blue")
 	g.interrupt(t)
 }

@@ -52,9 +52,9 @@ func TestDoorIsFair(t *testing.T) {
 // An ADD that finds too many others under way is refused before anything is done for it, at once and with when to come again.
 // Other namespaces, DELs and pages get through.
 func TestTooManyAddsAreRefusedAtTheDoor(t *testing.T) {
-	b := newBench(t)
-	b.Allocator = nil // what gets in panics there, and is answered with Internal
-	server := httptest.NewServer(b.handler)
+	f := newFixture(t)
+	f.Allocator = nil // what gets in panics there, and is answered with Internal
+	server := httptest.NewServer(f.handler)
 	defer server.Close()
 	ask := func(method, path, namespace string) (reason ipam.Reason, h http.Header) {
 		t.Helper()
@@ -84,7 +84,7 @@ func TestTooManyAddsAreRefusedAtTheDoor(t *testing.T) {
 	}
 	var leave []func()
 	for range maxAdds {
-		end, in := b.door.enter("crowd/", maxAdds)
+		end, in := f.door.enter("crowd/", maxAdds)
 		if !in {
 			t.Fatal("the door is closed too early")
 		}
@@ -115,8 +115,8 @@ func TestTooManyAddsAreRefusedAtTheDoor(t *testing.T) {
 	if got := first(ask(http.MethodPost, Prefix, "crowd")); got != ipam.ReasonInternal {
 		t.Errorf("when the others have gone: %q", got)
 	}
-	if b.door.inside != 0 {
-		t.Errorf("%d are inside still", b.door.inside)
+	if f.door.inside != 0 {
+		t.Errorf("%d are inside still", f.door.inside)
 	}
 }
 

@@ -45,15 +45,15 @@ func (p *allPods) FindLive(ctx context.Context, namespace, name, uid string) (wo
 	return p.Find(ctx, namespace, name, uid, netip.Addr{})
 }
 
-// judged is a bench that places pods: so many addresses for node-0 and on, none for other-0 and on.
-func judged(t *testing.T, addresses int) (*bench, *allPods) {
+// judged is a fixture that places pods: so many addresses for node-0 and on, none for other-0 and on.
+func judged(t *testing.T, addresses int) (*fixture, *allPods) {
 	t.Helper()
-	b, pods := newBench(t), &allPods{}
+	f, pods := newFixture(t), &allPods{}
 	plan, err := ipam.NewPlan(ipam.PlanSpec{Net: "10.0.0.0", Mask: 16, Gateway: "10.0.0.1", Available: []string{fmt.Sprintf("10.0.1.0-10.0.1.%d", addresses-1)}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Index.SetPool(ipam.Pool{Name: "a", Plan: plan, HostSubnets: ipam.Networks{netip.MustParsePrefix("192.0.0.0/16"): {}}})
+	f.Index.SetPool(ipam.Pool{Name: "a", Plan: plan, HostSubnets: ipam.Networks{netip.MustParsePrefix("192.0.0.0/16"): {}}})
 	addr := func(name string) []netip.Addr {
 		kind, number, _ := strings.Cut(name, "-")
 		var n int
@@ -62,8 +62,8 @@ func judged(t *testing.T, addresses int) (*bench, *allPods) {
 		}
 		return []netip.Addr{netip.AddrFrom4([4]byte{map[string]byte{"node": 192}[kind], 0, byte(n >> 8), byte(n)})}
 	}
-	b.Scheduling = scheduling.New(b.Index, pods, pods, addr, time.Now, scheduling.Resources{eniIP})
-	return b, pods
+	f.Scheduling = scheduling.New(f.Index, pods, pods, addr, time.Now, scheduling.Resources{eniIP})
+	return f, pods
 }
 
 func askingPod(name string) *corev1.Pod {
@@ -74,10 +74,10 @@ func askingPod(name string) *corev1.Pod {
 }
 
 // post sends a question and reads the answer into one of the scheduler's own types.
-func (b *bench) post(t *testing.T, path string, question, answer any) int {
+func (f *fixture) post(t *testing.T, path string, question, answer any) int {
 	t.Helper()
 	w := httptest.NewRecorder()
-	b.handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, bytes.NewReader(marshal(question))))
+	f.handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, bytes.NewReader(marshal(question))))
 	if err := json.Unmarshal(w.Body.Bytes(), answer); err != nil {
 		t.Errorf("%d %s: %v", w.Code, w.Body, err)
 	}
@@ -90,9 +90,9 @@ func byName(pod string, nodes ...string) extenderv1.ExtenderArgs {
 }
 
 func TestExtender(t *testing.T) {
-	b, pods := judged(t, 2)
+	f, pods := judged(t, 2)
 	var got extenderv1.ExtenderFilterResult
-	b.post(t, "/v1/filter", byName("p", "node-1", "other-1", "ghost"), &got)
+	f.post(t, "/v1/filter", byName("p", "node-1", "other-1", "ghost"), &got)
 	want := extenderv1.ExtenderFilterResult{NodeNames: &[]string{"node-1"}, FailedNodes: map[string]string{"other-1": "FloatingIPPlugin:NoFIPConfigNode", "ghost": "FloatingIPPlugin:UnknowNode"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("by names (-want +got):\n%s", diff)
@@ -102,40 +102,40 @@ func TestExtender(t *testing.T) {
 		{ObjectMeta: metav1.ObjectMeta{Name: "node-2", Labels: map[string]string{"a": "b"}}},
 	}}
 	got = extenderv1.ExtenderFilterResult{}
-	b.post(t, "/v1/filter", extenderv1.ExtenderArgs{Pod: askingPod("p"), Nodes: whole}, &got)
+	f.post(t, "/v1/filter", extenderv1.ExtenderArgs{Pod: askingPod("p"), Nodes: whole}, &got)
 	want = extenderv1.ExtenderFilterResult{Nodes: &corev1.NodeList{Items: whole.Items[1:]}, FailedNodes: map[string]string{"other-1": "FloatingIPPlugin:NoFIPConfigNode"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("whole nodes (-want +got):\n%s", diff)
 	}
 	got = extenderv1.ExtenderFilterResult{}
-	b.post(t, "/v1/filter", byName("p"), &got)
+	f.post(t, "/v1/filter", byName("p"), &got)
 	if diff := cmp.Diff(extenderv1.ExtenderFilterResult{NodeNames: &[]string{}, FailedNodes: map[string]string{}}, got); diff != "" {
 		t.Errorf("no nodes (-want +got):\n%s", diff)
 	}
 	var scores extenderv1.HostPriorityList
-	b.post(t, "/v1/priority", byName("p", "other-1", "node-1"), &scores)
+	f.post(t, "/v1/priority", byName("p", "other-1", "node-1"), &scores)
 	if diff := cmp.Diff(extenderv1.HostPriorityList{{Host: "other-1"}, {Host: "node-1", Score: extenderv1.MaxExtenderPriority}}, scores); diff != "" {
 		t.Errorf("scores (-want +got):\n%s", diff)
 	}
 
 	pods.err = errors.New("the API server is away")
 	got = extenderv1.ExtenderFilterResult{}
-	if status := b.post(t, "/v1/filter", byName("p", "node-1"), &got); status != http.StatusOK || got.Error != "the API server is away" || got.NodeNames != nil {
+	if status := f.post(t, "/v1/filter", byName("p", "node-1"), &got); status != http.StatusOK || got.Error != "the API server is away" || got.NodeNames != nil {
 		t.Errorf("%d %+v", status, got)
 	}
 	var e Envelope
-	if status := b.post(t, "/v1/priority", byName("p", "node-1"), &e); status != http.StatusServiceUnavailable || e.Message != "the API server is away" {
+	if status := f.post(t, "/v1/priority", byName("p", "node-1"), &e); status != http.StatusServiceUnavailable || e.Message != "the API server is away" {
 		t.Errorf("%d %+v", status, e)
 	}
-	b.Ready = func() error { return errors.New("the list of Pods has not come") }
-	if status := b.post(t, "/v1/filter", byName("p", "node-1"), &e); status != http.StatusServiceUnavailable {
+	f.Ready = func() error { return errors.New("the list of Pods has not come") }
+	if status := f.post(t, "/v1/filter", byName("p", "node-1"), &e); status != http.StatusServiceUnavailable {
 		t.Errorf("%d %+v", status, e)
 	}
 }
 
 // What is no question is refused, and says why.
 func TestExtenderBadInput(t *testing.T) {
-	b, _ := judged(t, 2)
+	f, _ := judged(t, 2)
 	for body, want := range map[string]string{
 		"":                                     "the body is empty; a JSON object is expected",
 		"{":                                    "the body is not JSON",
@@ -152,19 +152,19 @@ func TestExtenderBadInput(t *testing.T) {
 		`{"Pod":{"spec":{"containers":[{"resources":{"requests":{"a/b":"x"}}}]}},"NodeNames":[]}`: "the body cannot be read: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
 	} {
 		for path := range extenderRoutes() {
-			status, e := b.do(t, http.MethodPost, path, body)
+			status, e := f.do(t, http.MethodPost, path, body)
 			if status != http.StatusBadRequest || e.Message != want || e.Result || e.Code != 1 {
 				t.Errorf("POST %s %s: %d %+v, want %s", path, body, status, e, want)
 			}
 		}
 	}
 	for path := range extenderRoutes() {
-		if status, e := b.do(t, http.MethodGet, path, ""); status != http.StatusMethodNotAllowed || e.Message != "method GET is not allowed here: use POST" {
+		if status, e := f.do(t, http.MethodGet, path, ""); status != http.StatusMethodNotAllowed || e.Message != "method GET is not allowed here: use POST" {
 			t.Errorf("GET %s: %d %+v", path, status, e)
 		}
 	}
 	w := httptest.NewRecorder()
-	b.handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/filter", &endless{left: maxQuestion + 1}))
+	f.handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/filter", &endless{left: maxQuestion + 1}))
 	if w.Code != http.StatusRequestEntityTooLarge {
 		t.Errorf("an endless body: %d %s", w.Code, w.Body)
 	}
@@ -188,7 +188,7 @@ func (e *endless) Read(p []byte) (int, error) {
 // TestExtenderAtOnce: of many pods that are asked about at once, as by several schedulers, no more are let through
 // than there are addresses, also when nodes are sent whole.
 func TestExtenderAtOnce(t *testing.T) {
-	b, _ := judged(t, 5)
+	f, _ := judged(t, 5)
 	nodes := &corev1.NodeList{}
 	for i := range 50 {
 		nodes.Items = append(nodes.Items, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("node-", i), Annotations: map[string]string{"filler": strings.Repeat("x", 1000)}}})
@@ -199,7 +199,7 @@ func TestExtenderAtOnce(t *testing.T) {
 	for i := range 40 {
 		all.Go(func() {
 			var got extenderv1.ExtenderFilterResult
-			b.post(t, "/v1/filter", extenderv1.ExtenderArgs{Pod: askingPod(fmt.Sprint("p", i)), Nodes: nodes}, &got)
+			f.post(t, "/v1/filter", extenderv1.ExtenderArgs{Pod: askingPod(fmt.Sprint("p", i)), Nodes: nodes}, &got)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {

@@ -93,15 +93,15 @@ func TestReadTimeout(t *testing.T) {
 // GET /version and /info are plain JSON and name the replica that answers.
 func TestReplicaPages(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	self := b.Peers.Self()
+	f := newFixture(t)
+	self := f.Peers.Self()
 	for path, want := range map[string]string{
 		"/version": `{"version":"v1","go":"go1"}`,
 		"/info": fmt.Sprintf(`{"replica":{"id":%q,"name":"here","leading":false,"ready":true},"leader":null,`+
 			`"replicas":[{"id":%q,"name":"here"}],"forwarding":{"active":false,"reason":"no leader is known"}}`, self.ID(), self.ID()),
 	} {
 		w := httptest.NewRecorder()
-		b.handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, http.NoBody))
+		f.handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, http.NoBody))
 		if got := w.Body.String(); w.Code != http.StatusOK || got != want+"\n" || w.Header().Get(headerAnsweredBy) != self.ID() {
 			t.Errorf("%s: %d %s, answered by %s", path, w.Code, got, w.Header().Get(headerAnsweredBy))
 		}

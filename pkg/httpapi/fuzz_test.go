@@ -60,7 +60,7 @@ func FuzzHeaders(f *testing.F) {
 	f.Add("1500", "replica-0_abc", "2026-01-02T03:04:05.6Z", "10.0.0.9", "x")
 	f.Add("-1", "", "yesterday", "x", "")
 	f.Add("99999999999999999999", " ", "0001-01-01T00:00:00Z", "fe80::1%eth0", "AAAA")
-	b := newBench(f)
+	b := newFixture(f)
 	b.Peers.(*fakePeers).secrets = map[string][]byte{"replica-0_abc": []byte("nobody knows this")}
 	f.Fuzz(func(t *testing.T, timeout, forwarded, arrived, from, proof string) {
 		r := httptest.NewRequest(http.MethodPost, Prefix, nil)

@@ -15,25 +15,25 @@ import (
 )
 
 // galaxyBench is a service whose galaxy has an empty index.
-func galaxyBench(t *testing.T) *bench {
+func galaxyBench(t *testing.T) *fixture {
 	t.Helper()
-	b := newBench(t)
-	b.Galaxy = &galaxyrest.Service{Index: b.Index}
-	return b
+	f := newFixture(t)
+	f.Galaxy = &galaxyrest.Service{Index: f.Index}
+	return f
 }
 
-func (b *bench) ask(method, path, body string, headers ...string) (int, string) {
+func (f *fixture) ask(method, path, body string, headers ...string) (int, string) {
 	w, r := httptest.NewRecorder(), httptest.NewRequest(method, path, strings.NewReader(body))
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	b.handler.ServeHTTP(w, r)
+	f.handler.ServeHTTP(w, r)
 	return w.Code, w.Body.String()
 }
 
 // What is wrong about a request is said as galaxy says it: the status, and a message.
 func TestGalaxyRefuses(t *testing.T) {
-	b := galaxyBench(t)
+	f := galaxyBench(t)
 	large := `{"ips":[{"ip":"` + strings.Repeat("1", maxGalaxyBody) + `"}]}`
 	for _, c := range []struct {
 		method, path, body string
@@ -55,7 +55,7 @@ func TestGalaxyRefuses(t *testing.T) {
 		{"GET", "/v1/pool/a%00", ``, 400, `pool name "a\x00" is no text of at most 253 bytes, all of which can be printed`},
 		{"GET", "/v1/ip?sort=x", ``, 400, `sort "x" is not one of ip, ip-numeric, namespace, podname and policy, with asc or desc behind it`},
 	} {
-		status, text := b.ask(c.method, c.path, c.body)
+		status, text := f.ask(c.method, c.path, c.body)
 		var got galaxyrest.Response
 		if err := json.Unmarshal([]byte(text), &got); err != nil {
 			t.Fatalf("%s %s: %s", c.method, c.path, text)
@@ -64,18 +64,18 @@ func TestGalaxyRefuses(t *testing.T) {
 			t.Errorf("%s %s %.100s: %d (-want +got):\n%s", c.method, c.path, c.body, status, diff)
 		}
 	}
-	if status, text := b.ask("GET", "/v1/ip", "", headerTimeout, "soon"); status != 400 || !strings.Contains(text, `"code": 400`) {
+	if status, text := f.ask("GET", "/v1/ip", "", headerTimeout, "soon"); status != 400 || !strings.Contains(text, `"code": 400`) {
 		t.Errorf("%d %s", status, text)
 	}
-	b.Ready = func() error { return errors.New("the lists have not come") }
-	if status, text := b.ask("GET", "/v1/ip", ""); status != http.StatusServiceUnavailable || text != "{\n \"code\": 503,\n \"message\": \"not ready: the lists have not come\"\n}\n" {
+	f.Ready = func() error { return errors.New("the lists have not come") }
+	if status, text := f.ask("GET", "/v1/ip", ""); status != http.StatusServiceUnavailable || text != "{\n \"code\": 503,\n \"message\": \"not ready: the lists have not come\"\n}\n" {
 		t.Errorf("%d %s", status, text)
 	}
 }
 
 // What does nothing is answered as galaxy does, in its lines, also with parameters that mean nothing.
 func TestGalaxyAnswers(t *testing.T) {
-	b := galaxyBench(t)
+	f := galaxyBench(t)
 	const empty = `{
  "last": true,
  "totalElements": 0,
@@ -87,14 +87,14 @@ func TestGalaxyAnswers(t *testing.T) {
  "content": []
 }
 `
-	if status, text := b.ask("GET", "/v1/ip?_=1&page=&appName=nginx", ""); status != 200 || text != empty {
+	if status, text := f.ask("GET", "/v1/ip?_=1&page=&appName=nginx", ""); status != 200 || text != empty {
 		t.Errorf("%d %s", status, text)
 	}
-	if status, text := b.ask("POST", "/v1/ip", `{"ips":[]}`); status != 200 || text != "{\n \"code\": 200,\n \"message\": \"\"\n}\n" {
+	if status, text := f.ask("POST", "/v1/ip", `{"ips":[]}`); status != 200 || text != "{\n \"code\": 200,\n \"message\": \"\"\n}\n" {
 		t.Errorf("%d %s", status, text)
 	}
 	for path, part := range map[string]string{"/apidocs.json": `"path": "/v1"`, "/apidocs.json/v1": `"basePath": "http://example.com"`} {
-		if status, text := b.ask("GET", path, ""); status != 200 || !strings.Contains(text, part) {
+		if status, text := f.ask("GET", path, ""); status != 200 || !strings.Contains(text, part) {
 			t.Errorf("%s: %d %s", path, status, text)
 		}
 	}
@@ -103,14 +103,14 @@ func TestGalaxyAnswers(t *testing.T) {
 // TestGalaxyBodies: a body that is short in JSON and long in memory is refused before anything is made of it, and one that
 // is announced and does not come takes no room from others.
 func TestGalaxyBodies(t *testing.T) {
-	b := galaxyBench(t)
+	f := galaxyBench(t)
 	body := `{"ips":[` + strings.TrimSuffix(strings.Repeat("{},", maxGalaxyBody/4), ",") + `]}`
 	const most = 4 * maxGalaxyBody
 	var before, after runtime.MemStats
 	took := uint64(most + 1)
 	for n := 0; n < 5 && took > most; n++ { // others may allocate meanwhile
 		runtime.ReadMemStats(&before)
-		status, text := b.ask("POST", "/v1/ip", body)
+		status, text := f.ask("POST", "/v1/ip", body)
 		runtime.ReadMemStats(&after)
 		if took = after.TotalAlloc - before.TotalAlloc; status != http.StatusBadRequest || !strings.Contains(text, "items, more than 39996") {
 			t.Fatalf("%d %s", status, text)
@@ -119,10 +119,10 @@ func TestGalaxyBodies(t *testing.T) {
 	if took > most {
 		t.Errorf("a body of %d bytes takes %d", len(body), took)
 	}
-	if !b.memory.arriving.large.TryAcquire(arrivingLarge) {
+	if !f.memory.arriving.large.TryAcquire(arrivingLarge) {
 		t.Error("the room has not come back")
 	}
-	if status, text := b.ask("POST", "/v1/ip", body); status != http.StatusServiceUnavailable {
+	if status, text := f.ask("POST", "/v1/ip", body); status != http.StatusServiceUnavailable {
 		t.Errorf("without room: %d %s", status, text)
 	}
 }

@@ -52,7 +52,7 @@ func malformedBodies() []string {
 // TestMalformedRequests: whatever is wrong with a request, on whatever route, it is answered, with the envelope or galaxy's, a
 // status that the documents name, and a reason that they explain.
 func TestMalformedRequests(t *testing.T) {
-	b := galaxyBench(t)
+	f := galaxyBench(t)
 	var reasons []ipam.Reason
 	for _, info := range ipam.ReasonTable() {
 		reasons = append(reasons, info.Reason)
@@ -63,7 +63,7 @@ func TestMalformedRequests(t *testing.T) {
 		r := httptest.NewRequest(method, path, strings.NewReader(body))
 		change(r)
 		w := httptest.NewRecorder()
-		b.handler.ServeHTTP(w, r)
+		f.handler.ServeHTTP(w, r)
 		var e struct {
 			Envelope
 			Code *int `json:"code"`
@@ -78,8 +78,8 @@ func TestMalformedRequests(t *testing.T) {
 			t.Errorf("%s: %s %.80s: %d %.300s", what, method, path, w.Code, w.Body)
 		}
 	}
-	pages := b.pages()
-	for _, op := range samples(b.Service) {
+	pages := f.pages()
+	for _, op := range samples(f.Service) {
 		_, page := pages[op[1]]
 		for what, change := range malformed() {
 			if page && (strings.HasPrefix(what, "timeout") || strings.HasPrefix(what, "forwarded")) {

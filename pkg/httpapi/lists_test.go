@@ -33,12 +33,12 @@ func (n narrow) Accept() (net.Conn, error) {
 }
 
 // listed is a service on a port, with so many leases.
-func listed(t *testing.T, leases int) (b *bench, addr string) {
+func listed(t *testing.T, leases int) (f *fixture, addr string) {
 	t.Helper()
-	b = galaxyBench(t)
+	f = galaxyBench(t)
 	a := netip.MustParseAddr("10.0.0.0")
 	for i := range leases {
-		b.Index.Watched(lease.Lease{Addr: a, Version: uint64(i + 1), Params: lease.Params{Pool: "p", Bits: 8}, State: lease.Active, Holder: lease.Holder{
+		f.Index.Watched(lease.Lease{Addr: a, Version: uint64(i + 1), Params: lease.Params{Pool: "p", Bits: 8}, State: lease.Active, Holder: lease.Holder{
 			Owner: strings.Repeat("x", 200) + strconv.Itoa(i), ContainerID: fmt.Sprintf("%0256x", i),
 		}})
 		a = a.Next()
@@ -47,8 +47,8 @@ func listed(t *testing.T, leases int) (b *bench, addr string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := b.Server()
-	server.Handler = b.handler // that of b has the bounds
+	server := f.Server()
+	server.Handler = f.handler // that of b has the bounds
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(narrow{l}) }()
 	t.Cleanup(func() {
@@ -57,7 +57,7 @@ func listed(t *testing.T, leases int) (b *bench, addr string) {
 			t.Error(err)
 		}
 	})
-	return b, l.Addr().String()
+	return f, l.Addr().String()
 }
 
 // idle waits until all room for lists is back, and then no list is made.
@@ -76,8 +76,8 @@ func (l *lists) idle(t *testing.T) {
 // TestListsToSlowReaders: who asks for the largest pages and does not read them is refused once they would take more
 // memory than there is for them. Others get theirs, and what no list is does not wait.
 func TestListsToSlowReaders(t *testing.T) {
-	b, addr := listed(t, 65536)
-	page, _, _ := b.Index.Page(ipam.Filter{}, netip.Addr{}, maxPage)
+	f, addr := listed(t, 65536)
+	page, _, _ := f.Index.Page(ipam.Filter{}, netip.Addr{}, maxPage)
 	rows := make([]Lease, len(page))
 	for i, l := range page {
 		rows[i] = wireLease(l)
@@ -126,13 +126,13 @@ func TestListsToSlowReaders(t *testing.T) {
 	for _, c := range conns {
 		_ = c.Close()
 	}
-	b.lists.idle(t)
+	f.lists.idle(t)
 }
 
 // TestManyLists: of many lists at once one is made at a time, each gets an answer or hears when to come again, and a
 // caller who asks for one waits for his turn, not for all that another asks for.
 func TestManyLists(t *testing.T) {
-	b, addr := listed(t, 65536)
+	f, addr := listed(t, 65536)
 	var most atomic.Int64
 	ended := make(chan struct{})
 	var watching, asking sync.WaitGroup
@@ -142,7 +142,7 @@ func TestManyLists(t *testing.T) {
 			case <-ended:
 				return
 			default:
-				taken, _ := b.lists.turns.Busy()
+				taken, _ := f.lists.turns.Busy()
 				most.Store(max(most.Load(), int64(taken)))
 			}
 		}
@@ -177,7 +177,7 @@ func TestManyLists(t *testing.T) {
 	if done.Load() == 0 || most.Load() != listsAtOnce {
 		t.Errorf("%d lists were answered and %d refused, of which %d were made at the same time", done.Load(), refused.Load(), most.Load())
 	}
-	b.lists.idle(t)
+	f.lists.idle(t)
 }
 
 // TestRoomOfARow: the text of no row is longer than the room that is reserved for it, with each field as long as the CRD

@@ -27,13 +27,13 @@ func (*discarded) Write(b []byte) (n int, _ error) { return len(b), nil }
 
 // allocates is how many bytes answering a question allocates in all, the buffers of its body included. What is used again
 // counts the first time alone, and with -race at random.
-func (b *bench) allocates(body []byte, enough uint64) (took uint64, status int) {
+func (f *fixture) allocates(body []byte, enough uint64) (took uint64, status int) {
 	var before, after runtime.MemStats
 	for n := 0; n < 8 && (n == 0 || took > enough); n++ {
 		r := httptest.NewRequest(http.MethodPost, "/v1/filter", bytes.NewReader(body))
 		w := &discarded{status: http.StatusOK}
 		runtime.ReadMemStats(&before)
-		b.handler.ServeHTTP(w, r)
+		f.handler.ServeHTTP(w, r)
 		runtime.ReadMemStats(&after)
 		took, status = after.TotalAlloc-before.TotalAlloc, w.status
 	}
@@ -48,7 +48,7 @@ func counted(body []byte) uint64 {
 
 // TestCostOfQuestions: what a question counts for is at least what answering it allocates.
 func TestCostOfQuestions(t *testing.T) {
-	b, _ := judged(t, 250)
+	f, _ := judged(t, 250)
 	names, nodes := []string{}, &corev1.NodeList{}
 	for i := range 2000 {
 		names = append(names, fmt.Sprint("node-", i))
@@ -73,7 +73,7 @@ func TestCostOfQuestions(t *testing.T) {
 			t.Errorf("%s: a question of %d bytes counts for one of the other kind", name, len(body))
 		}
 		counted := counted(body)
-		took, status := b.allocates(body, counted)
+		took, status := f.allocates(body, counted)
 		t.Logf("%s: %d bytes, %.1f for each", name, len(body), float64(took)/float64(len(body)))
 		if took > counted || status != http.StatusOK {
 			t.Errorf("%s: %d: a question of %d bytes allocates %d and counts for %d", name, status, len(body), took, counted)
@@ -83,7 +83,7 @@ func TestCostOfQuestions(t *testing.T) {
 
 // TestHostileQuestions: what is short in JSON and long in memory is passed over, or refused before it is read.
 func TestHostileQuestions(t *testing.T) {
-	b, _ := judged(t, 250)
+	f, _ := judged(t, 250)
 	times := func(part string, bytes int) string {
 		return strings.TrimSuffix(strings.Repeat(part+",", bytes/(len(part)+1)), ",")
 	}
@@ -110,7 +110,7 @@ func TestHostileQuestions(t *testing.T) {
 		"nodes of many fields": `{"Pod":{},"Nodes":{"items":[{"metadata":{"managedFields":[` + times(`{}`, 4*mb) + `]}}]}}`,
 	} {
 		enough := counted([]byte(body))
-		took, status := b.allocates([]byte(body), enough)
+		took, status := f.allocates([]byte(body), enough)
 		t.Logf("%s: %d: %d bytes allocate %.1f MB and count for %.1f", name, status, len(body), float64(took)/mb, float64(enough)/mb)
 		if took > enough || status != http.StatusOK && status != http.StatusBadRequest {
 			t.Errorf("%s: %d: a question of %d bytes allocates %d", name, status, len(body), took)
@@ -121,7 +121,7 @@ func TestHostileQuestions(t *testing.T) {
 // TestSmallQuestionsPass: whoever announces much and sends a part of it keeps nobody waiting, neither with large questions
 // nor with such as pass for small ones. What he has sent is bounded, and the room comes back.
 func TestSmallQuestionsPass(t *testing.T) {
-	b, _ := judged(t, 250)
+	f, _ := judged(t, 250)
 	answered := make(chan int)
 	var writers []*io.PipeWriter
 	began := 0
@@ -133,7 +133,7 @@ func TestSmallQuestionsPass(t *testing.T) {
 			r.ContentLength = announced
 			go func() {
 				w := &discarded{status: http.StatusOK}
-				b.handler.ServeHTTP(w, r)
+				f.handler.ServeHTTP(w, r)
 				answered <- w.status
 			}()
 			if _, err := writer.Write(bytes.Repeat([]byte(" "), smallArrival-1)); err != nil { // all of it has been read
@@ -146,7 +146,7 @@ func TestSmallQuestionsPass(t *testing.T) {
 	defer cancel()
 	for range 20 {
 		w := httptest.NewRecorder()
-		b.handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/filter", bytes.NewReader(marshal(byName("small", "node-1")))).WithContext(soon))
+		f.handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/filter", bytes.NewReader(marshal(byName("small", "node-1")))).WithContext(soon))
 		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"node-1"`) {
 			t.Errorf("a small question: %d %s", w.Code, w.Body)
 		}
@@ -159,12 +159,12 @@ func TestSmallQuestionsPass(t *testing.T) {
 			t.Errorf("one that ends early: %d", status)
 		}
 	}
-	b.roomIsBack(t)
+	f.roomIsBack(t)
 }
 
-func (b *bench) roomIsBack(t *testing.T) {
+func (f *fixture) roomIsBack(t *testing.T) {
 	t.Helper()
-	a, d := b.memory.arriving, b.memory.deciding
+	a, d := f.memory.arriving, f.memory.deciding
 	if !a.small.TryAcquire(arrivingSmall) || !a.large.TryAcquire(arrivingLarge) || !d.small.TryAcquire(maxSmall) || !d.large.TryAcquire(maxLarge) {
 		t.Error("the room has not come back")
 	}
@@ -173,7 +173,7 @@ func (b *bench) roomIsBack(t *testing.T) {
 // TestLargeQuestions: the largest question has room, a second one at the same time is told to come again, and one that
 // announces more than that is refused unread.
 func TestLargeQuestions(t *testing.T) {
-	b, _ := judged(t, 250)
+	f, _ := judged(t, 250)
 	body := marshal(byName("large", "node-1"))
 	body = append(body, bytes.Repeat([]byte(" "), maxQuestion-len(body))...)
 	reader, writer := io.Pipe()
@@ -182,7 +182,7 @@ func TestLargeQuestions(t *testing.T) {
 		r := httptest.NewRequest(http.MethodPost, "/v1/filter", from)
 		r.ContentLength = announced
 		w := &discarded{status: http.StatusOK}
-		b.handler.ServeHTTP(w, r)
+		f.handler.ServeHTTP(w, r)
 		return w.status
 	}
 	go func() { answered <- send(reader, maxQuestion) }()
@@ -202,7 +202,7 @@ func TestLargeQuestions(t *testing.T) {
 	if status := <-answered; status != http.StatusOK {
 		t.Errorf("the first large one: %d", status)
 	}
-	b.roomIsBack(t)
+	f.roomIsBack(t)
 }
 
 // TestPatience: a sender that says nothing is let go of after two seconds, whatever it has announced, and a slow one when it has fallen
@@ -221,8 +221,8 @@ func TestPatience(t *testing.T) {
 // TestSlowQuestion: a sender that is too slow is told so long before the time for a body is over, and its connection ends.
 func TestSlowQuestion(t *testing.T) {
 	t.Parallel()
-	b, _ := judged(t, 250)
-	server := httptest.NewUnstartedServer(b.handler)
+	f, _ := judged(t, 250)
+	server := httptest.NewUnstartedServer(f.handler)
 	server.Config.ReadTimeout = time.Hour
 	server.Start()
 	defer server.Close()
@@ -238,5 +238,5 @@ func TestSlowQuestion(t *testing.T) {
 	if text := string(all); err != nil || !strings.HasPrefix(text, "HTTP/1.1 408 ") || !strings.Contains(text, "the body comes too slowly: 1 bytes in ") {
 		t.Errorf("%v: %s", err, text)
 	}
-	b.roomIsBack(t)
+	f.roomIsBack(t)
 }

@@ -13,10 +13,10 @@ import (
 )
 
 // forwarded is what arrives here of a request that another replica forwards. change may forge it on its way.
-func (b *bench) forwarded(secret []byte, arrived time.Time, change func(*http.Request)) (forwarding, error) {
+func (f *fixture) forwarded(secret []byte, arrived time.Time, change func(*http.Request)) (forwarding, error) {
 	body := []byte(`{"a":1}`)
-	from := &fakePeers{self: replica.Identity{Name: "there", Life: "b"}, secrets: map[string][]byte{b.Peers.Self().ID(): secret}}
-	leader := Leader{Identity: b.Peers.Self()}
+	from := &fakePeers{self: replica.Identity{Name: "there", Life: "b"}, secrets: map[string][]byte{f.Peers.Self().ID(): secret}}
+	leader := Leader{Identity: f.Peers.Self()}
 	out := httptest.NewRequest(http.MethodPost, Prefix+"?x=1", bytes.NewReader(body)) // it comes from 192.0.2.1
 	out.Header.Set(headerForwarded, from.self.ID())
 	out.Header.Set(headerArrived, arrived.Format(time.RFC3339Nano))
@@ -29,7 +29,7 @@ func (b *bench) forwarded(secret []byte, arrived time.Time, change func(*http.Re
 	}
 	var read bytes.Buffer
 	_, _ = read.ReadFrom(out.Body) // it is in memory
-	r, err := b.arrive(readForwarding(out).on(out), read.Bytes())
+	r, err := f.arrive(readForwarding(out).on(out), read.Bytes())
 	if err != nil {
 		return forwarding{}, err
 	}
@@ -40,16 +40,16 @@ func (b *bench) forwarded(secret []byte, arrived time.Time, change func(*http.Re
 // the time that a request may take. Anybody else is refused with a status that has a replica answer by itself.
 func TestForwardedRequestsAreProven(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	f := newFixture(t)
 	secret := bytes.Repeat([]byte("s"), 32)
-	b.Peers.(*fakePeers).secrets = map[string][]byte{"there_b": secret, "third_c": bytes.Repeat([]byte("t"), 32)}
-	now := b.Leases.Now()
-	h, err := b.forwarded(secret, now.Add(-3*time.Second), nil)
+	f.Peers.(*fakePeers).secrets = map[string][]byte{"there_b": secret, "third_c": bytes.Repeat([]byte("t"), 32)}
+	now := f.Leases.Now()
+	h, err := f.forwarded(secret, now.Add(-3*time.Second), nil)
 	if err != nil || !h.arrived.Equal(now.Add(-3*time.Second)) || h.caller != "10.0.0.9" || h.from != "there_b" {
 		t.Errorf("a replica: %+v, %v", h, err)
 	}
-	h, err = b.forwarded(secret, now.Add(time.Hour), nil)
-	if err != nil || h.arrived.Before(now) || h.arrived.After(b.Leases.Now()) {
+	h, err = f.forwarded(secret, now.Add(time.Hour), nil)
+	if err != nil || h.arrived.Before(now) || h.arrived.After(f.Leases.Now()) {
 		t.Errorf("a replica whose clock is ahead: %+v, %v", h, err)
 	}
 	set := func(name, value string) func(*http.Request) {
@@ -76,7 +76,7 @@ func TestForwardedRequestsAreProven(t *testing.T) {
 		"another body":         {secret, now, func(r *http.Request) { r.Body = httptest.NewRequest("", "/", bytes.NewReader([]byte("{}"))).Body }},
 		"a minute ago":         {secret, now.Add(-time.Minute), nil},
 	} {
-		if h, err := b.forwarded(c.secret, c.arrived, c.change); err == nil || asRefusal(err).Reason != ipam.ReasonUnavailable {
+		if h, err := f.forwarded(c.secret, c.arrived, c.change); err == nil || asRefusal(err).Reason != ipam.ReasonUnavailable {
 			t.Errorf("%s: %+v, %v", name, h, err)
 		}
 	}
@@ -84,17 +84,17 @@ func TestForwardedRequestsAreProven(t *testing.T) {
 
 // A client that says it is a replica changes nothing: no operation answers it, whatever else it claims.
 func TestForgedHop(t *testing.T) {
-	b := galaxyBench(t)
-	for _, op := range samples(b.Service) {
-		if _, page := b.pages()[op[1]]; page {
+	f := galaxyBench(t)
+	for _, op := range samples(f.Service) {
+		if _, page := f.pages()[op[1]]; page {
 			continue
 		}
 		r := httptest.NewRequest(op[0], op[1], bytes.NewReader([]byte(`{"Pod":{},"NodeNames":[]}`)))
 		r.Header.Set(headerForwarded, "anything")
 		r.Header.Set(headerArrived, "2199-01-02T03:04:05Z")
 		r.Header.Set(headerCaller, "10.0.0.9")
-		b.log.Reset()
-		if status, _ := b.send(t, r); status < http.StatusInternalServerError || !strings.Contains(b.log.String(), "does not prove") {
+		f.log.Reset()
+		if status, _ := f.send(t, r); status < http.StatusInternalServerError || !strings.Contains(f.log.String(), "does not prove") {
 			t.Errorf("%s %s: %d", op[0], op[1], status)
 		}
 	}

@@ -26,18 +26,18 @@ func samples(s *Service) (all [][2]string) {
 	return all
 }
 
-func (b *bench) send(t *testing.T, r *http.Request) (status int, e Envelope) {
+func (f *fixture) send(t *testing.T, r *http.Request) (status int, e Envelope) {
 	t.Helper()
 	w := httptest.NewRecorder()
-	b.handler.ServeHTTP(w, r)
+	f.handler.ServeHTTP(w, r)
 	_ = json.Unmarshal(w.Body.Bytes(), &e) // pages have none
 	return w.Code, e
 }
 
 // A web page of another site is refused on every route, whatever it asks for, and curl, a plugin, or a page of this server on none.
 func TestOtherSitesAreRefused(t *testing.T) {
-	b := galaxyBench(t)
-	for _, op := range samples(b.Service) {
+	f := galaxyBench(t)
+	for _, op := range samples(f.Service) {
 		for _, c := range []struct {
 			name, value string
 			refused     bool
@@ -47,7 +47,7 @@ func TestOtherSitesAreRefused(t *testing.T) {
 		} {
 			r := httptest.NewRequest(op[0], op[1], strings.NewReader("{")) // of example.com; no route takes the body
 			r.Header.Set(c.name, c.value)
-			status, e := b.send(t, r)
+			status, e := f.send(t, r)
 			if refused := status == http.StatusForbidden; refused != c.refused {
 				t.Errorf("%s %s with %s %s: %d %+v", op[0], op[1], c.name, c.value, status, e)
 			}
@@ -61,7 +61,7 @@ func TestOtherSitesAreRefused(t *testing.T) {
 // A path that is not clean is answered with the envelope, never by a redirect: who follows one does something else
 // than was asked for.
 func TestNoRedirects(t *testing.T) {
-	b := newBench(t)
+	f := newFixture(t)
 	for _, path := range []string{
 		"//host/10.0.0.11", "/" + Prefix + "/host/10.0.0.11", Prefix + "//host/10.0.0.11", Prefix + "/host/..", Prefix + "/host/.", Prefix + "/host/../host/10.0.0.11",
 		"/./healthz", "/v1//pool/a", "/v1/pool/../ip", "//", "/../", "*",
@@ -70,14 +70,14 @@ func TestNoRedirects(t *testing.T) {
 			if path == "*" && method != http.MethodOptions {
 				continue
 			}
-			status, e := b.send(t, httptest.NewRequest(method, path, http.NoBody))
+			status, e := f.send(t, httptest.NewRequest(method, path, http.NoBody))
 			if status != http.StatusNotFound || e.Reason != ipam.ReasonNotFound || e.Code != 2 || e.RequestID == "" {
 				t.Errorf("%s %s: %d %+v", method, path, status, e)
 			}
 		}
 	}
 	for _, path := range []string{"/healthz", "/", Prefix + "/", Prefix + "/host/", "/v1/pool/", Prefix + "/container/%2e%2e"} { // none of these is cleaned
-		if status, _ := b.send(t, httptest.NewRequest(http.MethodGet, path, http.NoBody)); status >= 300 && status < 400 {
+		if status, _ := f.send(t, httptest.NewRequest(http.MethodGet, path, http.NoBody)); status >= 300 && status < 400 {
 			t.Errorf("GET %s: %d", path, status)
 		}
 	}
@@ -85,7 +85,7 @@ func TestNoRedirects(t *testing.T) {
 
 // A body in another encoding than UTF-8 is not JSON that can be read.
 func TestCharset(t *testing.T) {
-	b := newBench(t)
+	f := newFixture(t)
 	for ct, want := range map[string]int{
 		"application/json; charset=utf-8": 200, "application/json; charset=UTF-8": 200, "application/json;charset=\"utf-8\"": 200, "application/json; x=y": 200,
 		"application/json; charset=utf8": 200, "application/json; Charset=UTF8": 200, "APPLICATION/JSON;CHARSET=Utf-8": 200,
@@ -93,7 +93,7 @@ func TestCharset(t *testing.T) {
 	} {
 		r := httptest.NewRequest(http.MethodPost, Prefix, strings.NewReader("{}"))
 		r.Header.Set("Content-Type", ct)
-		if status, e := b.send(t, r); status != want || want == 415 && e.Reason != ipam.ReasonBadRequest {
+		if status, e := f.send(t, r); status != want || want == 415 && e.Reason != ipam.ReasonBadRequest {
 			t.Errorf("%q: %d %+v", ct, status, e)
 		}
 	}

@@ -25,37 +25,37 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// bench is a service without an API server behind it: good for all that is decided before that is asked.
-type bench struct {
+// fixture is a service without an API server behind it: good for all that is decided before that is asked.
+type fixture struct {
 	*Service
 	registry *prometheus.Registry
 	log      bytes.Buffer
 	handler  http.Handler
 }
 
-func newBench(t testing.TB) *bench {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	b := &bench{registry: prometheus.NewRegistry()}
+	f := &fixture{registry: prometheus.NewRegistry()}
 	leases, err := store.New(&rest.Config{Host: "127.0.0.1:1"}, nil, store.NewClock(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := slog.New(slog.NewTextHandler(&b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	log := slog.New(slog.NewTextHandler(&f.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	peers := &fakePeers{self: replica.New("here", "")}
-	b.Service = &Service{
-		Peers: peers, Forwarder: NewForwarder(peers, false, b.registry, log),
-		Index: ipam.NewIndex(), Leases: leases, Ready: func() error { return nil }, Metrics: NewMetrics(b.registry), Gatherer: b.registry,
+	f.Service = &Service{
+		Peers: peers, Forwarder: NewForwarder(peers, false, f.registry, log),
+		Index: ipam.NewIndex(), Leases: leases, Ready: func() error { return nil }, Metrics: NewMetrics(f.registry), Gatherer: f.registry,
 		Version: func(context.Context) Versions { return Versions{Version: "v1", Go: "go1"} },
 		Log:     log,
 	}
-	b.handler = b.Handler()
-	return b
+	f.handler = f.Handler()
+	return f
 }
 
-func (b *bench) do(t *testing.T, method, path, body string) (int, Envelope) {
+func (f *fixture) do(t *testing.T, method, path, body string) (int, Envelope) {
 	t.Helper()
 	w := httptest.NewRecorder()
-	b.handler.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
+	f.handler.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
 	var e Envelope
 	if w.Body.Len() > 0 {
 		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil {
@@ -67,15 +67,15 @@ func (b *bench) do(t *testing.T, method, path, body string) (int, Envelope) {
 
 // A handler that panics answers 500 with an envelope, and the log has the rest under the request's ID.
 func TestPanicInAHandler(t *testing.T) {
-	b := newBench(t)
-	b.Allocator = nil // what a release asks next
-	status, e := b.do(t, "DELETE", Prefix, `{"host":"10.0.0.11","containerID":"c","podName":"p","podNamespace":"n"}`)
+	f := newFixture(t)
+	f.Allocator = nil // what a release asks next
+	status, e := f.do(t, "DELETE", Prefix, `{"host":"10.0.0.11","containerID":"c","podName":"p","podNamespace":"n"}`)
 	want := Envelope{Code: 2, Reason: ipam.ReasonInternal, RequestID: e.RequestID,
 		Message: "internal error; the controller's log has more under request_id " + e.RequestID}
 	if diff := cmp.Diff(want, e); diff != "" || status != http.StatusInternalServerError {
 		t.Errorf("%d (-want +got):\n%s", status, diff)
 	}
-	if log := b.log.String(); !strings.Contains(log, e.RequestID) || !strings.Contains(log, "stack=") || !strings.Contains(log, "level=ERROR") {
+	if log := f.log.String(); !strings.Contains(log, e.RequestID) || !strings.Contains(log, "stack=") || !strings.Contains(log, "level=ERROR") {
 		t.Errorf("the log has no stack under the request's ID: %s", log)
 	}
 }
@@ -106,13 +106,13 @@ func TestErrorsWithoutAReason(t *testing.T) {
 
 // Fields that nobody knows stand in the log at the first time, all of them; later only for who debugs.
 func TestUnknownFieldsAreLoggedOnce(t *testing.T) {
-	b := newBench(t)
+	f := newFixture(t)
 	for range 3 {
-		b.do(t, "POST", Prefix, `{"b":1,"a":[2],"HOST":"","host":""}`)
+		f.do(t, "POST", Prefix, `{"b":1,"a":[2],"HOST":"","host":""}`)
 	}
-	b.do(t, "POST", Prefix, `{"c":1,"a":1}`)
+	f.do(t, "POST", Prefix, `{"c":1,"a":1}`)
 	var levels []string
-	for line := range strings.Lines(b.log.String()) {
+	for line := range strings.Lines(f.log.String()) {
 		if !strings.Contains(line, "not known here") {
 			continue
 		}
@@ -128,16 +128,16 @@ func TestUnknownFieldsAreLoggedOnce(t *testing.T) {
 	}
 	// Whoever makes names up fills neither the memory nor, at the usual level, the log.
 	for i := range 1000 {
-		b.do(t, "POST", Prefix, fmt.Sprintf(`{"made-up-%d":1}`, i))
+		f.do(t, "POST", Prefix, fmt.Sprintf(`{"made-up-%d":1}`, i))
 	}
-	if n := len(b.unknown.seen); n != maxUnknown {
+	if n := len(f.unknown.seen); n != maxUnknown {
 		t.Errorf("%d names are kept, want %d", n, maxUnknown)
 	}
 }
 
 // Whatever callers send, metrics have the same few series.
 func TestMetricLabelsAreBounded(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
@@ -185,8 +185,8 @@ func TestMetricLabelsAreBounded(t *testing.T) {
 
 // What is malformed is said to be so also while nothing can be decided.
 func TestNotReady(t *testing.T) {
-	b := newBench(t)
-	b.Ready = func() error { return errors.New("the lists have not come") }
+	f := newFixture(t)
+	f.Ready = func() error { return errors.New("the lists have not come") }
 	for _, c := range []struct {
 		method, path, body, message string
 		status                      int
@@ -197,7 +197,7 @@ func TestNotReady(t *testing.T) {
 		{"GET", Prefix + "?x=1", ``, `query parameter "x" is not known here`, 200},
 		{"GET", "/nowhere", ``, "there is no /nowhere", 404},
 	} {
-		if status, e := b.do(t, c.method, c.path, c.body); status != c.status || e.Message != c.message || e.Code == 0 {
+		if status, e := f.do(t, c.method, c.path, c.body); status != c.status || e.Message != c.message || e.Code == 0 {
 			t.Errorf("%s %s: %d %+v", c.method, c.path, status, e)
 		}
 	}
@@ -216,11 +216,11 @@ func TestClip(t *testing.T) {
 
 // A refusal is in the log with what it is about, also when the request itself was wrong.
 func TestRefusalsAreLogged(t *testing.T) {
-	b := newBench(t)
-	_, e := b.do(t, "POST", Prefix, `{"host":"nowhere","containerID":"c-1","podName":"web-0","podNamespace":"shop"}`)
+	f := newFixture(t)
+	_, e := f.do(t, "POST", Prefix, `{"host":"nowhere","containerID":"c-1","podName":"web-0","podNamespace":"shop"}`)
 	for _, part := range []string{"msg=\"request refused\"", "reason=BadRequest", "pod=shop/web-0", "container=c-1", "host=nowhere", "request_id=" + e.RequestID} {
-		if !strings.Contains(b.log.String(), part) {
-			t.Errorf("the log has no %s: %s", part, &b.log)
+		if !strings.Contains(f.log.String(), part) {
+			t.Errorf("the log has no %s: %s", part, &f.log)
 		}
 	}
 }

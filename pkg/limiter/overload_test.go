@@ -44,8 +44,8 @@ const (
 	lastBackoff = 16 * time.Second
 )
 
-// world is a limiter in front of an API server, and what its clients met with.
-type world struct {
+// fixture is a limiter in front of an API server, and what its clients met with.
+type fixture struct {
 	limiter *Limiter
 	server  *apiServer
 	// told: the plugins tell how long they wait.
@@ -55,43 +55,43 @@ type world struct {
 }
 
 // request is one try of a plugin. stored says whether it was written, in time whether the plugin was still there.
-func (w *world) request(ctx context.Context, class Class, key string) (stored, inTime bool) {
+func (f *fixture) request(ctx context.Context, class Class, key string) (stored, inTime bool) {
 	limit := requestTime
-	if w.told {
+	if f.told {
 		limit = pluginTime
 	}
 	began := time.Now()
 	ctx, end := context.WithTimeout(ctx, limit)
 	defer end()
 	defer time.AfterFunc(pluginTime, end).Stop() // its connection is closed
-	leave, err := w.limiter.Enter(ctx, class, key)
+	leave, err := f.limiter.Enter(ctx, class, key)
 	if err != nil {
 		if errors.Is(err, ErrOverloaded) {
-			w.refused.Add(1)
+			f.refused.Add(1)
 		} else {
-			w.late.Add(1)
+			f.late.Add(1)
 		}
 		return false, false
 	}
-	w.server.store()
+	f.server.store()
 	leave()
 	inTime = time.Since(began) < pluginTime
 	if !inTime {
-		w.wasted.Add(1)
+		f.wasted.Add(1)
 	}
 	return true, inTime
 }
 
-// pod is started by its kubelet, however often that takes, until the world ends.
-func (w *world) pod(ctx context.Context, key string) {
+// pod is started by its kubelet, however often that takes, until the test ends.
+func (f *fixture) pod(ctx context.Context, key string) {
 	for backoff := time.Second; ctx.Err() == nil; backoff = min(2*backoff, lastBackoff) {
-		held, inTime := w.request(ctx, Take, key)
+		held, inTime := f.request(ctx, Take, key)
 		if inTime {
-			w.answered.Add(1)
+			f.answered.Add(1)
 			return
 		}
 		for held && ctx.Err() == nil { // the DEL of a sandbox that failed
-			gone, _ := w.request(ctx, GiveBack, key)
+			gone, _ := f.request(ctx, GiveBack, key)
 			if held = !gone; held {
 				pass(backoff)
 			}
@@ -118,7 +118,7 @@ func TestGoodputUnderOverload(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				const rate, length, places = 50, 150 * time.Second, 13 // a write takes 260 ms in a full limiter
-				w := &world{limiter: New(places), server: &apiServer{write: time.Second / rate}, told: c.told}
+				f := &fixture{limiter: New(places), server: &apiServer{write: time.Second / rate}, told: c.told}
 				pods := int(c.times * rate * length.Seconds())
 				began := time.Now()
 				soon := time.Duration(float64(pods)/rate*float64(time.Second)) - length + length/2
@@ -128,29 +128,29 @@ func TestGoodputUnderOverload(t *testing.T) {
 				for n := range pods {
 					all.Go(func() {
 						pass(time.Duration(float64(n) / (c.times * rate) * float64(time.Second)))
-						w.pod(ctx, string(rune('a'+n%7)))
+						f.pod(ctx, string(rune('a'+n%7)))
 					})
 				}
 				const warm = 10 * time.Second
 				pass(warm)
-				before := w.answered.Load()
+				before := f.answered.Load()
 				pass(length - warm)
-				meanwhile := float64(w.answered.Load()-before) / (length - warm).Seconds()
+				meanwhile := float64(f.answered.Load()-before) / (length - warm).Seconds()
 				all.Wait()
 				rest := time.Since(began) - length
 				t.Logf("%d pods: %.1f a second during the excess, the last %s after it; %d refusals, %d left, %d of %d writes for those who had gone",
-					pods, meanwhile, rest.Round(time.Second), w.refused.Load(), w.late.Load(), w.wasted.Load(), w.server.busy.Load())
+					pods, meanwhile, rest.Round(time.Second), f.refused.Load(), f.late.Load(), f.wasted.Load(), f.server.busy.Load())
 				if meanwhile < 0.8*rate {
 					t.Errorf("%.1f pods a second got an address, want 80 %% of %d", meanwhile, rate)
 				}
-				if n := w.answered.Load(); n != int64(pods) {
+				if n := f.answered.Load(); n != int64(pods) {
 					t.Errorf("%s after the excess %d of %d pods have an address", soon, n, pods)
 				}
-				if w.wasted.Load()*100 > w.server.busy.Load() {
-					t.Errorf("%d of %d writes were for those who had gone, want one in a hundred", w.wasted.Load(), w.server.busy.Load())
+				if f.wasted.Load()*100 > f.server.busy.Load() {
+					t.Errorf("%d of %d writes were for those who had gone, want one in a hundred", f.wasted.Load(), f.server.busy.Load())
 				}
-				if !idle(w.limiter) {
-					t.Errorf("left: %+v", w.limiter)
+				if !idle(f.limiter) {
+					t.Errorf("left: %+v", f.limiter)
 				}
 			})
 		})
@@ -161,23 +161,23 @@ func TestGoodputUnderOverload(t *testing.T) {
 func TestPaceChanges(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{limiter: New(13), server: &apiServer{write: 10 * time.Millisecond}}
+		f := &fixture{limiter: New(13), server: &apiServer{write: 10 * time.Millisecond}}
 		var all sync.WaitGroup
 		for n := range 6000 {
 			all.Go(func() {
 				pass(time.Duration(n) * 10 * time.Millisecond)
-				w.pod(t.Context(), "a")
+				f.pod(t.Context(), "a")
 			})
 		}
-		pace := func(d time.Duration) { w.server.mu.Lock(); w.server.write = d; w.server.mu.Unlock() }
+		pace := func(d time.Duration) { f.server.mu.Lock(); f.server.write = d; f.server.mu.Unlock() }
 		pass(10 * time.Second)
 		pace(200 * time.Millisecond)
 		pass(20 * time.Second)
 		pace(10 * time.Millisecond)
 		all.Wait()
-		t.Logf("%d refusals, %d left, %d of %d writes for those who had gone", w.refused.Load(), w.late.Load(), w.wasted.Load(), w.server.busy.Load())
-		if w.wasted.Load()*20 > w.server.busy.Load() {
-			t.Errorf("%d of %d writes were for those who had gone, want one in twenty", w.wasted.Load(), w.server.busy.Load())
+		t.Logf("%d refusals, %d left, %d of %d writes for those who had gone", f.refused.Load(), f.late.Load(), f.wasted.Load(), f.server.busy.Load())
+		if f.wasted.Load()*20 > f.server.busy.Load() {
+			t.Errorf("%d of %d writes were for those who had gone, want one in twenty", f.wasted.Load(), f.server.busy.Load())
 		}
 	})
 }

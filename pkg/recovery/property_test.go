@@ -15,21 +15,21 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// scene is a cluster of a few pods that report a few addresses, of which some objects are left.
-type scene struct {
+// fixture is a cluster of a few pods that report a few addresses, of which some objects are left.
+type fixture struct {
 	index  *ipam.Index
 	leases map[netip.Addr]lease.Lease
 	pods   []workload.Pod
 }
 
-func drawScene(t *rapid.T) scene {
-	s := scene{index: ipam.NewIndex(), leases: map[netip.Addr]lease.Lease{}}
+func drawFixture(t *rapid.T) fixture {
+	f := fixture{index: ipam.NewIndex(), leases: map[netip.Addr]lease.Lease{}}
 	// The pool serves .10 to .15; of what is drawn, .16 and .17 are in none.
 	plan, err := ipam.NewPlan(ipam.PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.254", Available: []string{"10.0.0.10-10.0.0.15"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.index.SetPool(ipam.Pool{Name: "a", Network: "net", Plan: plan, Hosts: map[netip.Addr]struct{}{onHost: {}}})
+	f.index.SetPool(ipam.Pool{Name: "a", Network: "net", Plan: plan, Hosts: map[netip.Addr]struct{}{onHost: {}}})
 	addr := rapid.Custom(func(t *rapid.T) netip.Addr {
 		return ip(fmt.Sprintf("10.0.0.%d", rapid.IntRange(10, 17).Draw(t, "last byte")))
 	})
@@ -42,7 +42,7 @@ func drawScene(t *rapid.T) scene {
 		for _, a := range rapid.SliceOfNDistinct(addr, 0, 2, rapid.ID[netip.Addr]).Draw(t, "reports") {
 			has(rapid.SampledFrom([]string{"eth0", "net1", ""}).Draw(t, "interface"), a.String())(&p)
 		}
-		s.pods = append(s.pods, p)
+		f.pods = append(f.pods, p)
 	}
 	version := uint64(0)
 	for _, a := range rapid.SliceOfDistinct(addr, rapid.ID[netip.Addr]).Draw(t, "objects") {
@@ -59,22 +59,22 @@ func drawScene(t *rapid.T) scene {
 				l.History = lease.NewHistory([]lease.Past{{Holder: "shop/" + who, Since: until.Add(-time.Hour), Until: until}})
 			}
 		}
-		s.leases[a] = l
-		s.index.Watched(l)
+		f.leases[a] = l
+		f.index.Watched(l)
 	}
-	return s
+	return f
 }
 
-func (s scene) plan(pods []workload.Pod) Plan {
-	return Make(Input{Now: now, Index: s.index, Pods: slices.Values(pods), Hosts: func(p workload.Pod) []netip.Addr { return p.HostIPs }})
+func (f fixture) plan(pods []workload.Pod) Plan {
+	return Make(Input{Now: now, Index: f.index, Pods: slices.Values(pods), Hosts: func(p workload.Pod) []netip.Addr { return p.HostIPs }})
 }
 
 // A plan gives no address twice and none that somebody has, makes leases for pods that run and report them
 // alone, leaves out no pod that is there to stay without saying why, and does not depend on the order of the pods.
 func TestMakeAnyScene(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := drawScene(t)
-		plan := s.plan(s.pods)
+		f := drawFixture(t)
+		plan := f.plan(f.pods)
 
 		made := map[netip.Addr]lease.Lease{}
 		for _, l := range plan.Create {
@@ -82,38 +82,38 @@ func TestMakeAnyScene(t *testing.T) {
 				t.Errorf("%s is made twice", l.Addr)
 			}
 			made[l.Addr] = l
-			if old := s.leases[l.Addr]; old.State != lease.Available || old.Version != l.Version {
+			if old := f.leases[l.Addr]; old.State != lease.Available || old.Version != l.Version {
 				t.Errorf("%s is made over %+v", l.Addr, old)
 			}
-			if _, served := s.index.PoolOf(l.Addr); !served {
+			if _, served := f.index.PoolOf(l.Addr); !served {
 				t.Errorf("%s is in no pool", l.Addr)
 			}
-			if !slices.ContainsFunc(s.pods, func(p workload.Pod) bool {
-				return p.UID == l.PodUID && !p.Ended && !p.HostNetwork && slices.Contains(p.Addrs, l.Addr) && !GaveUp(s.leases[l.Addr], p)
+			if !slices.ContainsFunc(f.pods, func(p workload.Pod) bool {
+				return p.UID == l.PodUID && !p.Ended && !p.HostNetwork && slices.Contains(p.Addrs, l.Addr) && !GaveUp(f.leases[l.Addr], p)
 			}) {
 				t.Errorf("%s is made for %s, which does not have it", l.Addr, l.Who())
 			}
 		}
-		for _, p := range s.pods {
+		for _, p := range f.pods {
 			if p.Ended || p.HostNetwork || p.Deleting {
 				continue
 			}
 			for _, a := range p.Addrs {
-				_, served := s.index.PoolOf(a)
-				old := s.leases[a]
+				_, served := f.index.PoolOf(a)
+				old := f.leases[a]
 				its := made[a].PodUID == p.UID || old.State == lease.Active && old.PodUID == p.UID || old.State != lease.Active && GaveUp(old, p)
 				told := slices.IndexFunc(plan.Conflicts, func(c Conflict) bool { return c.Addr == a && c.Pod == "shop/"+p.Name })
 				if served && !its && told < 0 {
 					t.Errorf("%s of %s is left out without a word", a, p.Name)
 				}
-				if told >= 0 && slices.ContainsFunc(s.pods, func(o workload.Pod) bool {
+				if told >= 0 && slices.ContainsFunc(f.pods, func(o workload.Pod) bool {
 					return o.Deleting && plan.Conflicts[told].Cause == "shop/"+o.Name+" reports it, too"
 				}) {
 					t.Errorf("%s of %s is another's that is being deleted: %s", a, p.Name, plan.Conflicts[told].Cause)
 				}
 			}
 		}
-		if diff := cmp.Diff(plan, s.plan(rapid.Permutation(s.pods).Draw(t, "another order")), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
+		if diff := cmp.Diff(plan, f.plan(rapid.Permutation(f.pods).Draw(t, "another order")), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
 			t.Errorf("in another order:\n%s", diff)
 		}
 	})

@@ -27,8 +27,8 @@ import (
 
 const eniIP = "tke.cloud.tencent.com/eni-ip"
 
-// site is two racks with a pool each, a node without a pool and one without an address.
-type site struct {
+// fixture is two racks with a pool each, a node without a pool and one without an address.
+type fixture struct {
 	*Extender
 	t       *testing.T
 	terms   map[string]allocator.Constraints // by name of the pod
@@ -38,25 +38,25 @@ type site struct {
 }
 
 // Of and Find stand for the resolver of policies and the API server.
-func (s *site) Of(_ context.Context, pod workload.Pod) (allocator.Constraints, error) {
-	return s.terms[pod.Name], s.wrong[pod.Name]
+func (f *fixture) Of(_ context.Context, pod workload.Pod) (allocator.Constraints, error) {
+	return f.terms[pod.Name], f.wrong[pod.Name]
 }
 
-func (s *site) Find(_ context.Context, namespace, name, uid string, _ netip.Addr) (workload.Pod, error) {
-	if s.missing[name] {
+func (f *fixture) Find(_ context.Context, namespace, name, uid string, _ netip.Addr) (workload.Pod, error) {
+	if f.missing[name] {
 		return workload.Pod{}, workload.ErrNotFound
 	}
 	return workload.Pod{Namespace: namespace, Name: name, UID: uid}, nil
 }
 
-func (s *site) FindLive(ctx context.Context, namespace, name, uid string) (workload.Pod, error) {
-	return s.Find(ctx, namespace, name, uid, netip.Addr{})
+func (f *fixture) FindLive(ctx context.Context, namespace, name, uid string) (workload.Pod, error) {
+	return f.Find(ctx, namespace, name, uid, netip.Addr{})
 }
 
 // newSite gives each rack so many addresses, or a pool that hands out nothing: 10.1.0.10 and on for hosts 192.0.1.x, 10.2.0.10 and on for 192.0.2.x.
-func newSite(t *testing.T, addresses ...int) *site {
+func newFixture(t *testing.T, addresses ...int) *fixture {
 	t.Helper()
-	s := &site{t: t, terms: map[string]allocator.Constraints{}, wrong: map[string]error{}, missing: map[string]bool{}}
+	f := &fixture{t: t, terms: map[string]allocator.Constraints{}, wrong: map[string]error{}, missing: map[string]bool{}}
 	index := ipam.NewIndex()
 	nodes := map[string][]netip.Addr{"bare": {netip.MustParseAddr("192.0.9.1")}}
 	for rack := 1; rack <= len(addresses); rack++ {
@@ -70,20 +70,20 @@ func newSite(t *testing.T, addresses ...int) *site {
 			nodes[fmt.Sprintf("node%d%d", rack, n)] = []netip.Addr{netip.MustParseAddr(fmt.Sprintf("192.0.%d.%d", rack, n))}
 		}
 	}
-	s.Extender = New(index, s, s, func(name string) []netip.Addr { return nodes[name] }, time.Now, Resources{eniIP})
-	return s
+	f.Extender = New(index, f, f, func(name string) []netip.Addr { return nodes[name] }, time.Now, Resources{eniIP})
+	return f
 }
 
 // lease has the index know an address.
-func (s *site) lease(addr, uid string, state lease.State, sticky lease.Retention) {
-	s.version++
+func (f *fixture) lease(addr, uid string, state lease.State, sticky lease.Retention) {
+	f.version++
 	a := netip.MustParseAddr(addr)
-	pool, _ := s.Index.PoolOf(a)
+	pool, _ := f.Index.PoolOf(a)
 	h := lease.Holder{PodUID: uid, Namespace: "shop", PodName: uid, ContainerID: "c" + uid, IfName: "eth0"}
 	if state == lease.Active {
 		h.Host = netip.MustParseAddr("192.0.1.1")
 	}
-	s.Index.Watched(lease.Lease{Addr: a, Version: s.version, State: state, Params: lease.Params{Pool: pool, Bits: 24}, Holder: h, Retention: sticky, Updated: time.Now()})
+	f.Index.Watched(lease.Lease{Addr: a, Version: f.version, State: state, Params: lease.Params{Pool: pool, Bits: 24}, Holder: h, Retention: sticky, Updated: time.Now()})
 }
 
 func newPod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
@@ -98,12 +98,12 @@ func newPod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 var everywhere = []string{"node11", "node12", "node21", "node22", "bare", "ghost"}
 
 // filter is the answer of a question as a line.
-func (s *site) filter(p *corev1.Pod, nodes ...string) string {
-	s.t.Helper()
+func (f *fixture) filter(p *corev1.Pod, nodes ...string) string {
+	f.t.Helper()
 	if len(nodes) == 0 {
 		nodes = everywhere
 	}
-	v, err := s.Filter(s.t.Context(), p, nodes)
+	v, err := f.Filter(f.t.Context(), p, nodes)
 	if err != nil {
 		return "error: " + err.Error()
 	}
@@ -151,60 +151,60 @@ func TestFilter(t *testing.T) {
 		sizes  []int
 		terms  allocator.Constraints
 		wrong  error
-		leases func(*site)
+		leases func(*fixture)
 		want   string
 	}{
 		"free everywhere":  {sizes: []int{2, 2}, want: all},
-		"one rack is full": {sizes: []int{1, 1}, leases: func(s *site) { s.lease("10.1.0.10", "x", lease.Active, lease.Retention{}) }, want: rack2},
-		"all are full": {sizes: []int{1, 1}, leases: func(s *site) {
-			s.lease("10.1.0.10", "x", lease.Active, lease.Retention{})
-			s.lease("10.2.0.10", "y", lease.Reserved, lease.Retention{})
+		"one rack is full": {sizes: []int{1, 1}, leases: func(f *fixture) { f.lease("10.1.0.10", "x", lease.Active, lease.Retention{}) }, want: rack2},
+		"all are full": {sizes: []int{1, 1}, leases: func(f *fixture) {
+			f.lease("10.1.0.10", "x", lease.Active, lease.Retention{})
+			f.lease("10.2.0.10", "y", lease.Reserved, lease.Retention{})
 		}, want: nowhere},
 		"a pool by its name": {sizes: []int{2, 2}, terms: allocator.Constraints{Pool: "rack2"}, want: rack2},
 		"one address":        {sizes: []int{2, 2}, terms: allocator.Constraints{Sets: []*netipx.IPSet{ofSet(t, "10.1.0.11")}}, want: rack1},
 		"two ranges":         {sizes: []int{4, 4}, terms: allocator.Constraints{Sets: []*netipx.IPSet{ofSet(t, "10.1.0.10-10.1.0.11"), ofSet(t, "10.1.0.12")}}, want: rack1},
 		"two ranges, one of them used up": {
 			sizes: []int{4, 4}, terms: allocator.Constraints{Sets: []*netipx.IPSet{ofSet(t, "10.1.0.10-10.1.0.11"), ofSet(t, "10.1.0.12")}},
-			leases: func(s *site) { s.lease("10.1.0.12", "x", lease.Active, lease.Retention{}) }, want: nowhere,
+			leases: func(f *fixture) { f.lease("10.1.0.12", "x", lease.Active, lease.Retention{}) }, want: nowhere,
 		},
 		"ranges of two racks": {sizes: []int{2, 2}, terms: allocator.Constraints{Sets: []*netipx.IPSet{ofSet(t, "10.1.0.10"), ofSet(t, "10.2.0.10")}}, want: nowhere},
 		"kept for the pod": {
-			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: keyed}, leases: func(s *site) { s.lease("10.2.0.10", "", lease.Reserved, keyed) }, want: rack2,
+			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: keyed}, leases: func(f *fixture) { f.lease("10.2.0.10", "", lease.Reserved, keyed) }, want: rack2,
 		},
 		"its earlier pod has it": {
-			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: keyed}, leases: func(s *site) { s.lease("10.2.0.10", "db", lease.Active, keyed) }, want: rack2,
+			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: keyed}, leases: func(f *fixture) { f.lease("10.2.0.10", "db", lease.Active, keyed) }, want: rack2,
 		},
 		"kept for the app": {
-			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web}, leases: func(s *site) { s.lease("10.1.0.10", "", lease.Reserved, web) }, want: rack1,
+			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web}, leases: func(f *fixture) { f.lease("10.1.0.10", "", lease.Reserved, web) }, want: rack1,
 		},
 		"the app has all it kept in use": {
-			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web}, leases: func(s *site) { s.lease("10.1.0.10", "w", lease.Active, web) }, want: all,
+			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web}, leases: func(f *fixture) { f.lease("10.1.0.10", "w", lease.Active, web) }, want: all,
 		},
 		"the claim is full": {
-			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web, Room: 1}, leases: func(s *site) { s.lease("10.1.0.10", "w", lease.Active, web) }, want: nowhere,
+			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web, Room: 1}, leases: func(f *fixture) { f.lease("10.1.0.10", "w", lease.Active, web) }, want: nowhere,
 		},
 		"the pool is full, and one is kept for it": {
-			sizes: []int{1, 0}, terms: allocator.Constraints{Retention: web}, leases: func(s *site) { s.lease("10.1.0.10", "", lease.Reserved, web) }, want: rack1,
+			sizes: []int{1, 0}, terms: allocator.Constraints{Retention: web}, leases: func(f *fixture) { f.lease("10.1.0.10", "", lease.Reserved, web) }, want: rack1,
 		},
 		"kept for the app in a pool that is going": {
 			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web},
-			leases: func(s *site) {
-				s.lease("10.1.0.10", "", lease.Reserved, web)
-				p, _ := s.Index.Pool("rack1")
+			leases: func(f *fixture) {
+				f.lease("10.1.0.10", "", lease.Reserved, web)
+				p, _ := f.Index.Pool("rack1")
 				p.Terminating = true
-				s.Index.SetPool(p)
+				f.Index.SetPool(p)
 			}, want: rack2,
 		},
 		"kept for the app on another interface": {
-			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web}, leases: func(s *site) {
-				s.lease("10.2.0.10", "", lease.Reserved, web)
-				l, _ := s.Index.Get(netip.MustParseAddr("10.2.0.10"))
+			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web}, leases: func(f *fixture) {
+				f.lease("10.2.0.10", "", lease.Reserved, web)
+				l, _ := f.Index.Get(netip.MustParseAddr("10.2.0.10"))
 				l.IfName, l.PodUID, l.Version = "net1", "", l.Version+1
-				s.Index.Watched(l)
+				f.Index.Watched(l)
 			}, want: rack2,
 		},
 		"kept for others": {
-			sizes: []int{1, 1}, leases: func(s *site) { s.lease("10.1.0.10", "", lease.Reserved, web) }, want: rack2,
+			sizes: []int{1, 1}, leases: func(f *fixture) { f.lease("10.1.0.10", "", lease.Reserved, web) }, want: rack2,
 		},
 		"wrong annotations": {
 			sizes: []int{2, 2}, wrong: ipam.Refuse(ipam.ReasonInvalidAnnotation, "policy x is none"),
@@ -214,12 +214,12 @@ func TestFilter(t *testing.T) {
 		"the API server does not say": {sizes: []int{2, 2}, wrong: context.DeadlineExceeded, want: "error: context deadline exceeded"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t, tc.sizes...)
-			s.terms["p"], s.wrong["p"] = tc.terms, tc.wrong
+			f := newFixture(t, tc.sizes...)
+			f.terms["p"], f.wrong["p"] = tc.terms, tc.wrong
 			if tc.leases != nil {
-				tc.leases(s)
+				tc.leases(f)
 			}
-			if diff := cmp.Diff(tc.want, s.filter(newPod("p"))); diff != "" {
+			if diff := cmp.Diff(tc.want, f.filter(newPod("p"))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -228,7 +228,7 @@ func TestFilter(t *testing.T) {
 
 // TestOnlyPodsThatAsk are looked at.
 func TestOnlyPodsThatAsk(t *testing.T) {
-	s := newSite(t, 0, 0)
+	f := newFixture(t, 0, 0)
 	for name, change := range map[string]func(*corev1.Pod){
 		"without the resource": func(p *corev1.Pod) { p.Spec.Containers = nil },
 		"with zero of it":      func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests[eniIP] = resource.MustParse("0") },
@@ -237,11 +237,11 @@ func TestOnlyPodsThatAsk(t *testing.T) {
 			p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"a.b/c": resource.MustParse("1")}
 		},
 	} {
-		v, err := s.Filter(t.Context(), newPod("p", change), everywhere)
+		v, err := f.Filter(t.Context(), newPod("p", change), everywhere)
 		if err != nil || !slices.Equal(v.Pass, everywhere) || len(v.Failed) > 0 {
 			t.Errorf("%s: %+v, %v", name, v, err)
 		}
-		if scores, err := s.Scores(t.Context(), newPod("p", change), everywhere); err != nil || slices.Max(scores) > 0 {
+		if scores, err := f.Scores(t.Context(), newPod("p", change), everywhere); err != nil || slices.Max(scores) > 0 {
 			t.Errorf("%s: scores %v, %v", name, scores, err)
 		}
 	}
@@ -254,7 +254,7 @@ func TestOnlyPodsThatAsk(t *testing.T) {
 	} {
 		p := newPod("p", change)
 		trimmed := workload.Trim(p)
-		if s.Resources.Mark(trimmed, p); !s.Resources.Requested(p) || !s.Resources.Requested(trimmed) {
+		if f.Resources.Mark(trimmed, p); !f.Resources.Requested(p) || !f.Resources.Requested(trimmed) {
 			t.Errorf("%s: it asks for none", name)
 		}
 	}
@@ -262,37 +262,37 @@ func TestOnlyPodsThatAsk(t *testing.T) {
 
 // TestBurst: no more pods are let through than there are addresses, before any of them has asked for one.
 func TestBurst(t *testing.T) {
-	s := newSite(t, 3, 0)
+	f := newFixture(t, 3, 0)
 	for i := range 3 {
-		if got := s.filter(newPod(fmt.Sprint("p", i)), "node11", "node12"); got != "node11, node12" {
+		if got := f.filter(newPod(fmt.Sprint("p", i)), "node11", "node12"); got != "node11, node12" {
 			t.Fatalf("pod %d: %s", i, got)
 		}
 		p := newPod(fmt.Sprint("p", i), func(p *corev1.Pod) { p.Spec.NodeName = "node11" })
-		s.PodChanged(p)
+		f.PodChanged(p)
 	}
 	late := newPod("late")
-	if got := s.filter(late); got != nowhere {
+	if got := f.filter(late); got != nowhere {
 		t.Errorf("one more: %s", got)
 	}
-	if placed, chosen := s.Assumed(); placed != 3 || chosen != 0 {
+	if placed, chosen := f.Assumed(); placed != 3 || chosen != 0 {
 		t.Errorf("%d placed, %d chosen", placed, chosen)
 	}
-	if got := s.filter(newPod("p1"), "node11"); got != "node11" {
+	if got := f.filter(newPod("p1"), "node11"); got != "node11" {
 		t.Errorf("a placed pod is asked about again: %s", got)
 	}
-	s.lease("10.1.0.10", "p0", lease.Active, lease.Retention{}) // whichever was assumed for it
-	if got := s.filter(late); got != nowhere {
+	f.lease("10.1.0.10", "p0", lease.Active, lease.Retention{}) // whichever was assumed for it
+	if got := f.filter(late); got != nowhere {
 		t.Errorf("one of them got its address: %s", got)
 	}
-	s.PodChanged(newPod("p1", func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "node11", corev1.PodFailed }))
-	if got := s.filter(late); got != rack1 {
+	f.PodChanged(newPod("p1", func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "node11", corev1.PodFailed }))
+	if got := f.filter(late); got != rack1 {
 		t.Errorf("one of them failed: %s", got)
 	}
-	if got := s.filter(newPod("later"), "node21", "bare"); got != "node21 NoFIPLeft" {
+	if got := f.filter(newPod("later"), "node21", "bare"); got != "node21 NoFIPLeft" {
 		t.Errorf("elsewhere: %s", got)
 	}
-	s.PodGone(newPod("p2"))
-	if got := s.filter(newPod("later")); got != rack1 {
+	f.PodGone(newPod("p2"))
+	if got := f.filter(newPod("later")); got != rack1 {
 		t.Errorf("one of them is gone: %s", got)
 	}
 }
@@ -300,108 +300,108 @@ func TestBurst(t *testing.T) {
 // TestClaimOfASize: pods on their way count against what their claim may have, by one address of a family each that is
 // not kept for it already.
 func TestClaimOfASize(t *testing.T) {
-	s := newSite(t, 8, 0)
+	f := newFixture(t, 8, 0)
 	for i := range 5 {
-		s.terms[fmt.Sprint("p", i)] = allocator.Constraints{Retention: lease.Retention{Claim: "shop/web", Fixed: true}, Room: 3}
+		f.terms[fmt.Sprint("p", i)] = allocator.Constraints{Retention: lease.Retention{Claim: "shop/web", Fixed: true}, Room: 3}
 	}
-	s.lease("10.1.0.17", "", lease.Reserved, lease.Retention{Claim: "shop/web", Fixed: true})
-	s.placed("p0", "node11") // takes what is kept
-	s.placed("p1", "node12")
-	if got := s.filter(newPod("p2"), "node11", "node12"); got != rack1Nodes {
+	f.lease("10.1.0.17", "", lease.Reserved, lease.Retention{Claim: "shop/web", Fixed: true})
+	f.placed("p0", "node11") // takes what is kept
+	f.placed("p1", "node12")
+	if got := f.filter(newPod("p2"), "node11", "node12"); got != rack1Nodes {
 		t.Errorf("the third of three: %s", got)
 	}
-	s.PodChanged(newPod("p2", func(p *corev1.Pod) { p.Spec.NodeName = "node11" }))
-	if got := s.filter(newPod("p3")); got != nowhere {
+	f.PodChanged(newPod("p2", func(p *corev1.Pod) { p.Spec.NodeName = "node11" }))
+	if got := f.filter(newPod("p3")); got != nowhere {
 		t.Errorf("one more than there may be: %s", got)
 	}
-	v, err := s.Filter(t.Context(), newPod("p3"), everywhere)
+	v, err := f.Filter(t.Context(), newPod("p3"), everywhere)
 	if err != nil || v.Refusal == nil || v.Refusal.Reason != ipam.ReasonClaimFull || !strings.Contains(v.Refusal.Message, "claim shop/web holds 1 of 3 addresses, 2 more are for its pods on their way") {
 		t.Errorf("it is told %v, %v", v.Refusal, err)
 	}
-	if got := s.filter(newPod("other")); got != rack1 {
+	if got := f.filter(newPod("other")); got != rack1 {
 		t.Errorf("a pod of no claim: %s", got)
 	}
-	s.lease("10.1.0.17", "p0", lease.Active, lease.Retention{Claim: "shop/web", Fixed: true})
-	s.lease("10.1.0.11", "p1", lease.Active, lease.Retention{Claim: "shop/web", Fixed: true})
-	if got := s.filter(newPod("p3")); got != nowhere {
+	f.lease("10.1.0.17", "p0", lease.Active, lease.Retention{Claim: "shop/web", Fixed: true})
+	f.lease("10.1.0.11", "p1", lease.Active, lease.Retention{Claim: "shop/web", Fixed: true})
+	if got := f.filter(newPod("p3")); got != nowhere {
 		t.Errorf("two of them have theirs: %s", got)
 	}
-	s.PodGone(newPod("p2"))
-	if got := s.filter(newPod("p3")); got != rack1 {
+	f.PodGone(newPod("p2"))
+	if got := f.filter(newPod("p3")); got != rack1 {
 		t.Errorf("the one that has none is gone: %s", got)
 	}
 }
 
 // bound has rack 1 let a host have so many addresses.
-func (s *site) bound(n int, change ...func(*ipam.Pool)) {
-	p, _ := s.Index.Pool("rack1")
+func (f *fixture) bound(n int, change ...func(*ipam.Pool)) {
+	p, _ := f.Index.Pool("rack1")
 	p.MaxPerHost = n
 	for _, c := range change {
 		c(&p)
 	}
-	s.Index.SetPool(p)
+	f.Index.SetPool(p)
 }
 
 // on has a pod on a host have an address.
-func (s *site) on(addr, uid, host string, sticky lease.Retention) {
-	s.lease(addr, uid, lease.Active, sticky)
-	l, _ := s.Index.Get(netip.MustParseAddr(addr))
-	s.version++
-	l.Host, l.Version = netip.MustParseAddr(host), s.version
-	s.Index.Watched(l)
+func (f *fixture) on(addr, uid, host string, sticky lease.Retention) {
+	f.lease(addr, uid, lease.Active, sticky)
+	l, _ := f.Index.Get(netip.MustParseAddr(addr))
+	f.version++
+	l.Host, l.Version = netip.MustParseAddr(host), f.version
+	f.Index.Watched(l)
 }
 
 // wide makes a pool beside that of rack 1 that bounds nothing.
-func (s *site) wide() {
-	s.t.Helper()
+func (f *fixture) wide() {
+	f.t.Helper()
 	plan, err := ipam.NewPlan(ipam.PlanSpec{Net: "10.9.0.0", Mask: 24, Gateway: "10.9.0.1", Available: []string{"10.9.0.10-10.9.0.20"}})
 	if err != nil {
-		s.t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	s.Index.SetPool(ipam.Pool{Name: "wide", Plan: plan, HostSubnets: ipam.Networks{netip.MustParsePrefix("192.0.1.0/24"): {}}})
+	f.Index.SetPool(ipam.Pool{Name: "wide", Plan: plan, HostSubnets: ipam.Networks{netip.MustParsePrefix("192.0.1.0/24"): {}}})
 }
 
 // placed has a pod be on a node that it was let through to.
-func (s *site) placed(name, node string) {
-	s.t.Helper()
-	if got := s.filter(newPod(name), node); got != node {
-		s.t.Fatalf("pod %s: %s", name, got)
+func (f *fixture) placed(name, node string) {
+	f.t.Helper()
+	if got := f.filter(newPod(name), node); got != node {
+		f.t.Fatalf("pod %s: %s", name, got)
 	}
-	s.PodChanged(newPod(name, func(p *corev1.Pod) { p.Spec.NodeName = node }))
+	f.PodChanged(newPod(name, func(p *corev1.Pod) { p.Spec.NodeName = node }))
 }
 
 const rack1Nodes = "node11, node12"
 
 // rack1 is what a pod is told about the nodes of rack 1.
-func (s *site) rack1(name string) string {
-	s.t.Helper()
-	return s.filter(newPod(name), "node11", "node12")
+func (f *fixture) rack1(name string) string {
+	f.t.Helper()
+	return f.filter(newPod(name), "node11", "node12")
 }
 
 // TestPerHost: of a pool that bounds what one host has, those that are on a host and have no address yet count there, and
 // on no other.
 func TestPerHost(t *testing.T) {
-	s := newSite(t, 9, 1)
-	s.bound(2)
-	s.lease("10.1.0.18", "old", lease.Active, lease.Retention{}) // on node11
-	s.placed("a", "node11")
-	if got := s.rack1("b"); got != "node11 NoFIPLeft, node12" {
+	f := newFixture(t, 9, 1)
+	f.bound(2)
+	f.lease("10.1.0.18", "old", lease.Active, lease.Retention{}) // on node11
+	f.placed("a", "node11")
+	if got := f.rack1("b"); got != "node11 NoFIPLeft, node12" {
 		t.Errorf("one is on node11 with its address, one without: %s", got)
 	}
-	scores, err := s.Scores(t.Context(), newPod("p"), everywhere)
+	scores, err := f.Scores(t.Context(), newPod("p"), everywhere)
 	if diff := cmp.Diff([]int64{5, 10, 5, 5, 0, 0}, scores); diff != "" || err != nil {
 		t.Errorf("scores (-want +got):\n%s%v", diff, err)
 	}
-	s.placed("b", "node12")
-	if got := s.rack1("c"); got != "node11 NoFIPLeft, node12" {
+	f.placed("b", "node12")
+	if got := f.rack1("c"); got != "node11 NoFIPLeft, node12" {
 		t.Errorf("one on node12: %s", got)
 	}
-	s.placed("c", "node12")
-	if got := s.rack1("d"); got != "node11 NoFIPLeft, node12 NoFIPLeft" {
+	f.placed("c", "node12")
+	if got := f.rack1("d"); got != "node11 NoFIPLeft, node12 NoFIPLeft" {
 		t.Errorf("both have two: %s", got)
 	}
-	s.PodGone(newPod("a"))
-	if got := s.rack1("d"); got != "node11, node12 NoFIPLeft" {
+	f.PodGone(newPod("a"))
+	if got := f.rack1("d"); got != "node11, node12 NoFIPLeft" {
 		t.Errorf("one of node11 is gone: %s", got)
 	}
 }
@@ -409,32 +409,32 @@ func TestPerHost(t *testing.T) {
 // TestPerHostOfOthers: a pod that is let through and comes to no node closes none; whose address is being written, or is
 // that of its earlier pod on the host, counts once.
 func TestPerHostOfOthers(t *testing.T) {
-	s := newSite(t, 9)
-	s.bound(1)
+	f := newFixture(t, 9)
+	f.bound(1)
 	for i := range 5 {
-		if got := s.rack1("stuck") + "; " + s.rack1(fmt.Sprint("p", i)); got != rack1Nodes+"; "+rack1Nodes {
+		if got := f.rack1("stuck") + "; " + f.rack1(fmt.Sprint("p", i)); got != rack1Nodes+"; "+rack1Nodes {
 			t.Errorf("nobody is on a node: %s", got)
 		}
 	}
-	s = newSite(t, 9)
-	s.bound(2)
-	s.placed("a", "node11")
-	if got := s.rack1("b"); got != rack1Nodes {
+	f = newFixture(t, 9)
+	f.bound(2)
+	f.placed("a", "node11")
+	if got := f.rack1("b"); got != rack1Nodes {
 		t.Errorf("one is on its way: %s", got)
 	}
-	if picks, refusal := s.Index.Pick(ipam.PickRequest{Host: netip.MustParseAddr("192.0.1.1"), Namespace: "shop", Key: "a/eth0", IfName: "eth0"}, time.Now()); refusal != nil || len(picks) != 1 {
+	if picks, refusal := f.Index.Pick(ipam.PickRequest{Host: netip.MustParseAddr("192.0.1.1"), Namespace: "shop", Key: "a/eth0", IfName: "eth0"}, time.Now()); refusal != nil || len(picks) != 1 {
 		t.Fatal(picks, refusal)
 	}
-	if got := s.rack1("b"); got != rack1Nodes {
+	if got := f.rack1("b"); got != rack1Nodes {
 		t.Errorf("one is being given its address: %s", got)
 	}
-	s = newSite(t, 9)
-	s.bound(2)
+	f = newFixture(t, 9)
+	f.bound(2)
 	keyed := lease.Retention{Claim: "shop/web", PodPrimaryKey: "web-0", Fixed: true}
-	s.on("10.1.0.11", "old", "192.0.1.1", keyed)
-	s.terms["web-0"] = allocator.Constraints{Retention: keyed}
-	s.placed("web-0", "node11")
-	if got := s.rack1("b"); got != rack1Nodes {
+	f.on("10.1.0.11", "old", "192.0.1.1", keyed)
+	f.terms["web-0"] = allocator.Constraints{Retention: keyed}
+	f.placed("web-0", "node11")
+	if got := f.rack1("b"); got != rack1Nodes {
 		t.Errorf("one is to take over what its earlier pod has there: %s", got)
 	}
 }
@@ -442,22 +442,22 @@ func TestPerHostOfOthers(t *testing.T) {
 // TestKeptElsewhere: without bounds a pod never goes past what is kept for its app, also where another pool of the node has
 // some that is for another interface.
 func TestKeptElsewhere(t *testing.T) {
-	s := newSite(t, 9, 9)
+	f := newFixture(t, 9, 9)
 	plan, err := ipam.NewPlan(ipam.PlanSpec{Net: "10.9.0.0", Mask: 24, Gateway: "10.9.0.1", Available: []string{"10.9.0.10-10.9.0.20"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Index.SetPool(ipam.Pool{Name: "storage", Plan: plan, Priority: -1, Hosts: map[netip.Addr]struct{}{netip.MustParseAddr("192.0.1.1"): {}, netip.MustParseAddr("192.0.2.1"): {}}})
+	f.Index.SetPool(ipam.Pool{Name: "storage", Plan: plan, Priority: -1, Hosts: map[netip.Addr]struct{}{netip.MustParseAddr("192.0.1.1"): {}, netip.MustParseAddr("192.0.2.1"): {}}})
 	web := lease.Retention{Claim: "shop/web", Fixed: true}
-	s.lease("10.1.0.11", "", lease.Reserved, web)
-	s.lease("10.9.0.12", "", lease.Reserved, web)
-	l, _ := s.Index.Get(netip.MustParseAddr("10.9.0.12"))
-	s.version++
-	l.IfName, l.Version = "net1", s.version
-	s.Index.Watched(l)
-	s.terms["web"] = allocator.Constraints{Retention: web}
+	f.lease("10.1.0.11", "", lease.Reserved, web)
+	f.lease("10.9.0.12", "", lease.Reserved, web)
+	l, _ := f.Index.Get(netip.MustParseAddr("10.9.0.12"))
+	f.version++
+	l.IfName, l.Version = "net1", f.version
+	f.Index.Watched(l)
+	f.terms["web"] = allocator.Constraints{Retention: web}
 	for range 8 {
-		if got := s.filter(newPod("web"), "node21", "node22"); got != "node21 NoFIPLeft, node22 NoFIPLeft" {
+		if got := f.filter(newPod("web"), "node21", "node22"); got != "node21 NoFIPLeft, node22 NoFIPLeft" {
 			t.Fatal(got)
 		}
 	}
@@ -465,18 +465,18 @@ func TestKeptElsewhere(t *testing.T) {
 
 // TestNodeOfTwoRacks: a pod is counted with what it gets by that address of a node which passes, not by another one.
 func TestNodeOfTwoRacks(t *testing.T) {
-	s := newSite(t, 9, 1)
-	addrs := s.NodeAddrs
-	s.NodeAddrs = func(name string) []netip.Addr {
+	f := newFixture(t, 9, 1)
+	addrs := f.NodeAddrs
+	f.NodeAddrs = func(name string) []netip.Addr {
 		if name == "both" {
 			return []netip.Addr{netip.MustParseAddr("192.0.1.7"), netip.MustParseAddr("192.0.2.7")}
 		}
 		return addrs(name)
 	}
-	if got := s.filter(newPod("first"), "both"); got != "both" {
+	if got := f.filter(newPod("first"), "both"); got != "both" {
 		t.Fatal(got)
 	}
-	if got := s.filter(newPod("second"), "node21"); got != "node21" {
+	if got := f.filter(newPod("second"), "node21"); got != "node21" {
 		t.Errorf("rack 2 has one address, and nobody needs it: %s", got)
 	}
 }
@@ -486,12 +486,12 @@ func TestNodeOfTwoRacks(t *testing.T) {
 func TestPerHostKept(t *testing.T) {
 	keyed, web := lease.Retention{Claim: "shop/web", PodPrimaryKey: "web-0", Fixed: true}, lease.Retention{Claim: "shop/web", Fixed: true}
 	for _, nodes := range [][]string{{"node11", "node12"}, {"node12", "node11"}} {
-		s := newSite(t, 9)
-		s.bound(1)
-		s.on("10.1.0.11", "old", "192.0.1.1", keyed)
-		s.on("10.1.0.12", "other", "192.0.1.2", lease.Retention{})
-		s.terms["web-0"] = allocator.Constraints{Retention: keyed}
-		if v, err := s.Filter(t.Context(), newPod("web-0"), nodes); err != nil || !slices.Equal(v.Pass, []string{"node11"}) {
+		f := newFixture(t, 9)
+		f.bound(1)
+		f.on("10.1.0.11", "old", "192.0.1.1", keyed)
+		f.on("10.1.0.12", "other", "192.0.1.2", lease.Retention{})
+		f.terms["web-0"] = allocator.Constraints{Retention: keyed}
+		if v, err := f.Filter(t.Context(), newPod("web-0"), nodes); err != nil || !slices.Equal(v.Pass, []string{"node11"}) {
 			t.Errorf("asked about %v: %+v, %v", nodes, v, err)
 		}
 	}
@@ -501,17 +501,17 @@ func TestPerHostKept(t *testing.T) {
 			p.HostSubnets, p.Hosts = nil, map[netip.Addr]struct{}{netip.MustParseAddr("192.0.1.1"): {}, netip.MustParseAddr("192.0.1.2"): {}}
 		},
 	} {
-		s := newSite(t, 9)
-		s.bound(1, change)
-		s.wide()
-		s.on("10.1.0.11", "x1", "192.0.1.1", lease.Retention{})
-		s.lease("10.1.0.13", "", lease.Reserved, web)
-		s.terms["web"] = allocator.Constraints{Retention: web}
-		if got := s.rack1("web"); got != "node11 NoFIPLeft, node12" {
+		f := newFixture(t, 9)
+		f.bound(1, change)
+		f.wide()
+		f.on("10.1.0.11", "x1", "192.0.1.1", lease.Retention{})
+		f.lease("10.1.0.13", "", lease.Reserved, web)
+		f.terms["web"] = allocator.Constraints{Retention: web}
+		if got := f.rack1("web"); got != "node11 NoFIPLeft, node12" {
 			t.Errorf("%s: node12 may have what is kept: %s", name, got)
 		}
-		s.on("10.1.0.12", "x2", "192.0.1.2", lease.Retention{})
-		if got := s.rack1("web"); got != rack1Nodes {
+		f.on("10.1.0.12", "x2", "192.0.1.2", lease.Retention{})
+		if got := f.rack1("web"); got != rack1Nodes {
 			t.Errorf("%s: no node may have what is kept: %s", name, got)
 		}
 	}
@@ -519,28 +519,28 @@ func TestPerHostKept(t *testing.T) {
 
 // TestFoundOnNodes: a replica that has let nobody through counts the pods that are on nodes and have no address.
 func TestFoundOnNodes(t *testing.T) {
-	s := newSite(t, 2, 0)
-	s.lease("10.1.0.10", "old", lease.Active, lease.Retention{})
+	f := newFixture(t, 2, 0)
+	f.lease("10.1.0.10", "old", lease.Active, lease.Retention{})
 	for _, name := range []string{"old", "new"} {
-		s.PodChanged(newPod(name, func(p *corev1.Pod) { p.Spec.NodeName = "node12" }))
+		f.PodChanged(newPod(name, func(p *corev1.Pod) { p.Spec.NodeName = "node12" }))
 	}
-	s.wrong["hopeless"] = ipam.Refuse(ipam.ReasonInvalidAnnotation, "wrong")
-	s.PodChanged(newPod("hopeless", func(p *corev1.Pod) { p.Spec.NodeName = "node12" }))
-	if got := s.filter(newPod("p")); got != nowhere {
+	f.wrong["hopeless"] = ipam.Refuse(ipam.ReasonInvalidAnnotation, "wrong")
+	f.PodChanged(newPod("hopeless", func(p *corev1.Pod) { p.Spec.NodeName = "node12" }))
+	if got := f.filter(newPod("p")); got != nowhere {
 		t.Errorf("%s", got)
 	}
-	s.PodChanged(newPod("new", func(p *corev1.Pod) { p.Spec.NodeName, p.DeletionTimestamp = "node12", &metav1.Time{Time: time.Now()} }))
-	if got := s.filter(newPod("p")); got != rack1 {
+	f.PodChanged(newPod("new", func(p *corev1.Pod) { p.Spec.NodeName, p.DeletionTimestamp = "node12", &metav1.Time{Time: time.Now()} }))
+	if got := f.filter(newPod("p")); got != rack1 {
 		t.Errorf("%s", got)
 	}
 }
 
 // TestStrangers: who asks about pods that are not there, or without UIDs, keeps nobody from an address.
 func TestStrangers(t *testing.T) {
-	s := newSite(t, 1, 0)
-	s.missing["nobody"] = true
+	f := newFixture(t, 1, 0)
+	f.missing["nobody"] = true
 	for _, p := range []*corev1.Pod{newPod("nobody"), newPod("p", func(p *corev1.Pod) { p.UID = "" }), newPod("real")} {
-		if got := s.filter(p); got != rack1 {
+		if got := f.filter(p); got != rack1 {
 			t.Errorf("pod %s: %s", p.Name, got)
 		}
 	}
@@ -550,19 +550,19 @@ func TestStrangers(t *testing.T) {
 // until that is known, or for a second.
 func TestWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSite(t, 1, 1)
-		if got := s.filter(newPod("first")); got != all {
+		f := newFixture(t, 1, 1)
+		if got := f.filter(newPod("first")); got != all {
 			t.Fatal(got)
 		}
 		answer := make(chan string)
-		go func() { answer <- s.filter(newPod("second")) }()
+		go func() { answer <- f.filter(newPod("second")) }()
 		synctest.Wait()
-		s.PodChanged(newPod("first", func(p *corev1.Pod) { p.Spec.NodeName = "node21" }))
+		f.PodChanged(newPod("first", func(p *corev1.Pod) { p.Spec.NodeName = "node21" }))
 		if got := <-answer; got != rack1 {
 			t.Errorf("the first is on rack 2: %s", got)
 		}
 		began := time.Now()
-		if got := s.filter(newPod("third")); got != nowhere {
+		if got := f.filter(newPod("third")); got != nowhere {
 			t.Errorf("the second may be on rack 1: %s", got)
 		}
 		if took := time.Since(began); took != patience {
@@ -570,7 +570,7 @@ func TestWaiting(t *testing.T) {
 		}
 		// A pod that never comes is forgotten.
 		<-time.After(chosenLife + time.Second)
-		if got := s.filter(newPod("third")); got != rack1 {
+		if got := f.filter(newPod("third")); got != rack1 {
 			t.Errorf("the second has not come: %s", got)
 		}
 	})
@@ -578,32 +578,32 @@ func TestWaiting(t *testing.T) {
 
 // TestManyChosen: what is remembered of pods that are on no node is bounded.
 func TestManyChosen(t *testing.T) {
-	s := newSite(t, 0, 0)
+	f := newFixture(t, 0, 0)
 	for i := range maxChosen + 5 {
 		uid := fmt.Sprint("p", i)
-		s.assumed.pods[uid] = &assumedPod{pod: workload.Pod{UID: uid}, simulation: allocator.NewSimulation(s.Index, workload.Pod{UID: uid}, allocator.Constraints{}), at: time.Now()}
+		f.assumed.pods[uid] = &assumedPod{pod: workload.Pod{UID: uid}, simulation: allocator.NewSimulation(f.Index, workload.Pod{UID: uid}, allocator.Constraints{}), at: time.Now()}
 	}
-	if _, chosen := s.Assumed(); chosen != maxChosen {
+	if _, chosen := f.Assumed(); chosen != maxChosen {
 		t.Errorf("%d are remembered", chosen)
 	}
 }
 
 func TestScores(t *testing.T) {
-	s := newSite(t, 20, 5)
-	scores, err := s.Scores(t.Context(), newPod("p"), everywhere)
+	f := newFixture(t, 20, 5)
+	scores, err := f.Scores(t.Context(), newPod("p"), everywhere)
 	if diff := cmp.Diff([]int64{10, 10, 3, 3, 0, 0}, scores); diff != "" || err != nil {
 		t.Errorf("(-want +got):\n%s%v", diff, err)
 	}
-	s.terms["p"] = allocator.Constraints{Pool: "rack2"}
-	if scores, err = s.Scores(t.Context(), newPod("p"), everywhere); !slices.Equal(scores, []int64{0, 0, 10, 10, 0, 0}) || err != nil {
+	f.terms["p"] = allocator.Constraints{Pool: "rack2"}
+	if scores, err = f.Scores(t.Context(), newPod("p"), everywhere); !slices.Equal(scores, []int64{0, 0, 10, 10, 0, 0}) || err != nil {
 		t.Errorf("of one pool: %v, %v", scores, err)
 	}
-	s.wrong["p"] = ipam.Refuse(ipam.ReasonInvalidAnnotation, "wrong")
-	if scores, err = s.Scores(t.Context(), newPod("p"), everywhere); slices.Max(scores) != 0 || err != nil {
+	f.wrong["p"] = ipam.Refuse(ipam.ReasonInvalidAnnotation, "wrong")
+	if scores, err = f.Scores(t.Context(), newPod("p"), everywhere); slices.Max(scores) != 0 || err != nil {
 		t.Errorf("of wrong annotations: %v, %v", scores, err)
 	}
-	s.wrong["p"] = context.DeadlineExceeded
-	if _, err = s.Scores(t.Context(), newPod("p"), everywhere); err == nil {
+	f.wrong["p"] = context.DeadlineExceeded
+	if _, err = f.Scores(t.Context(), newPod("p"), everywhere); err == nil {
 		t.Error("without an API server there are scores")
 	}
 }
@@ -636,7 +636,7 @@ func TestParseResources(t *testing.T) {
 
 // slowTerms answers about one pod when it is told to.
 type slowTerms struct {
-	*site
+	*fixture
 	slow    string
 	asked   chan struct{}
 	answers chan struct{}
@@ -644,12 +644,12 @@ type slowTerms struct {
 
 func (s *slowTerms) Of(ctx context.Context, pod workload.Pod) (allocator.Constraints, error) {
 	if pod.Name != s.slow {
-		return s.site.Of(ctx, pod)
+		return s.fixture.Of(ctx, pod)
 	}
 	s.asked <- struct{}{}
 	select {
 	case <-s.answers:
-		return s.site.Of(ctx, pod)
+		return s.fixture.Of(ctx, pod)
 	case <-ctx.Done():
 		return allocator.Constraints{}, ctx.Err()
 	}
@@ -660,26 +660,26 @@ func (s *slowTerms) Of(ctx context.Context, pod workload.Pod) (allocator.Constra
 // to the next.
 func TestSlowOwners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSite(t, 2, 0)
-		slow := &slowTerms{site: s, slow: "found", asked: make(chan struct{}), answers: make(chan struct{})}
-		s.Terms = slow
+		f := newFixture(t, 2, 0)
+		slow := &slowTerms{fixture: f, slow: "found", asked: make(chan struct{}), answers: make(chan struct{})}
+		f.Terms = slow
 		onNode := func(name string) *corev1.Pod {
 			return newPod(name, func(p *corev1.Pod) { p.Spec.NodeName = "node11" })
 		}
-		s.PodChanged(onNode("found"))
+		f.PodChanged(onNode("found"))
 		ctx, giveUp := context.WithCancel(t.Context())
 		gaveUp := make(chan error)
 		go func() {
-			_, err := s.Filter(ctx, newPod("impatient"), everywhere)
+			_, err := f.Filter(ctx, newPod("impatient"), everywhere)
 			gaveUp <- err
 		}()
 		<-slow.asked
 		watched := make(chan struct{})
 		go func() {
 			defer close(watched)
-			s.PodChanged(onNode("other"))
-			s.PodGone(onNode("other"))
-			s.Assumed()
+			f.PodChanged(onNode("other"))
+			f.PodGone(onNode("other"))
+			f.Assumed()
 		}()
 		select {
 		case <-watched:
@@ -688,7 +688,7 @@ func TestSlowOwners(t *testing.T) {
 		}
 		answers := make(chan string)
 		for _, name := range []string{"a", "b"} {
-			go func() { answers <- s.filter(newPod(name)) }()
+			go func() { answers <- f.filter(newPod(name)) }()
 		}
 		synctest.Wait()
 		giveUp()
@@ -708,34 +708,34 @@ func TestSlowOwners(t *testing.T) {
 
 // TestQuota: of a pool that bounds what a namespace has, the pods of it that are on their way count, wherever they come to.
 func TestQuota(t *testing.T) {
-	s := newSite(t, 9)
-	s.bound(0, func(p *ipam.Pool) { p.MaxPerNamespace = 2 })
-	s.placed("a", "node11")
-	if got := s.rack1("b"); got != rack1Nodes {
+	f := newFixture(t, 9)
+	f.bound(0, func(p *ipam.Pool) { p.MaxPerNamespace = 2 })
+	f.placed("a", "node11")
+	if got := f.rack1("b"); got != rack1Nodes {
 		t.Errorf("one has not its address yet: %s", got)
 	}
-	if got := s.rack1("c"); got != "node11 NoFIPLeft, node12 NoFIPLeft" {
+	if got := f.rack1("c"); got != "node11 NoFIPLeft, node12 NoFIPLeft" {
 		t.Errorf("one more is let through: %s", got)
 	}
-	v, err := s.Filter(t.Context(), newPod("c"), everywhere)
+	v, err := f.Filter(t.Context(), newPod("c"), everywhere)
 	const why = "no available IP for pod shop/c: pool rack1 (10.1.0.0/24) has 9 of 9 addresses free, 0 active, 0 reserved, namespace shop has 0 (and 2 on their way) of the 2 that it may have"
 	if err != nil || v.Refusal == nil || v.Refusal.Reason != ipam.ReasonQuotaExceeded || v.Refusal.Message != why {
 		t.Errorf("it is told %v, %v", v.Refusal, err)
 	}
-	if got := s.filter(newPod("other", func(p *corev1.Pod) { p.Namespace = "bank" }), "node11", "node12"); got != rack1Nodes {
+	if got := f.filter(newPod("other", func(p *corev1.Pod) { p.Namespace = "bank" }), "node11", "node12"); got != rack1Nodes {
 		t.Errorf("a pod of another namespace: %s", got)
 	}
-	s.lease("10.1.0.11", "a", lease.Active, lease.Retention{})
-	s.PodGone(newPod("b"))
-	scores, err := s.Scores(t.Context(), newPod("c"), everywhere[:2])
+	f.lease("10.1.0.11", "a", lease.Active, lease.Retention{})
+	f.PodGone(newPod("b"))
+	scores, err := f.Scores(t.Context(), newPod("c"), everywhere[:2])
 	if diff := cmp.Diff([]int64{10, 10}, scores); diff != "" || err != nil {
 		t.Errorf("scores (-want +got):\n%s%v", diff, err)
 	}
-	if got := s.rack1("c"); got != rack1Nodes {
+	if got := f.rack1("c"); got != rack1Nodes {
 		t.Errorf("one has its address, the other is gone: %s", got)
 	}
-	s.lease("10.1.0.12", "c", lease.Active, lease.Retention{})
-	if scores, err = s.Scores(t.Context(), newPod("d"), everywhere[:2]); err != nil || cmp.Diff([]int64{0, 0}, scores) != "" {
+	f.lease("10.1.0.12", "c", lease.Active, lease.Retention{})
+	if scores, err = f.Scores(t.Context(), newPod("d"), everywhere[:2]); err != nil || cmp.Diff([]int64{0, 0}, scores) != "" {
 		t.Errorf("scores of a pod that may not have one: %v, %v", scores, err)
 	}
 }

@@ -55,10 +55,10 @@ func TestFaults(t *testing.T) {
 	}
 	t.Logf("FAULTS_SEED=%d", seed)
 	v := judge.NewVerdict()
-	s := newSite(t, slots, build{faulty: faultyController(t), hurried: hurried})
+	f := newFixture(t, slots, build{faulty: faultyController(t), hurried: hurried})
 	began := time.Now()
 	for n := uint64(0); n == 0 || time.Now().Before(end) && !v.Failed(); n++ {
-		play(t, s, v, seed+n, length)
+		play(t, f, v, seed+n, length)
 		t.Logf("%s: %d operations, %d faults", time.Since(began).Round(time.Second), v.Total("operation"), v.Total("fault"))
 	}
 	t.Logf("FAULTS_SEED=%d, in all:\n%s", seed, v)

@@ -36,8 +36,8 @@ func (r *round) isolate(rng *rand.Rand) {
 
 // kept is for how long the addresses are nobody else's of containers whose kubelet has just heard that their pod is no more: for
 // as long as it may take to end them. The product waits for some seconds more.
-func (s *site) kept() time.Duration {
-	if s.hurried {
+func (f *fixture) kept() time.Duration {
+	if f.hurried {
 		return collectAfter * 4 / 5
 	}
 	return lease.UsualTermination + gone.Margin/2

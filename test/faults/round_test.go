@@ -26,7 +26,7 @@ const (
 // round is a time of load and faults, and the look at what came of it.
 type round struct {
 	*judge.Verdict
-	site    *site
+	site    *fixture
 	callers *plugin.Callers
 	history *judge.History
 	ledger  *watcher
@@ -81,15 +81,15 @@ func (r *round) forgetful() bool {
 }
 
 // play runs a round: load and faults for a while, then what came of them. The verdict has what is wrong.
-func play(t *testing.T, s *site, v *judge.Verdict, seed uint64, length time.Duration) {
+func play(t *testing.T, f *fixture, v *judge.Verdict, seed uint64, length time.Duration) {
 	t.Helper()
-	transport := &http.Transport{MaxIdleConnsPerHost: hosts * s.slots}
+	transport := &http.Transport{MaxIdleConnsPerHost: hosts * f.slots}
 	defer transport.CloseIdleConnections()
 	r := &round{
-		Verdict: v, site: s, length: length, history: judge.NewHistory(), ledger: &watcher{Ledger: judge.NewLedger(v)}, island: island{taken: map[*sandbox]bool{}},
+		Verdict: v, site: f, length: length, history: judge.NewHistory(), ledger: &watcher{Ledger: judge.NewLedger(v)}, island: island{taken: map[*sandbox]bool{}},
 		callers: &plugin.Callers{HTTP: &http.Client{Transport: transport}, Count: v.Count},
 	}
-	for _, one := range s.replicas {
+	for _, one := range f.replicas {
 		r.callers.URLs = append(r.callers.URLs, one.URL)
 	}
 	var cancel, rest context.CancelFunc
@@ -101,8 +101,8 @@ func play(t *testing.T, s *site, v *judge.Verdict, seed uint64, length time.Dura
 	var watching, working, mischief sync.WaitGroup
 	watch, unwatch := context.WithCancel(r.ctx)
 	defer unwatch()
-	watching.Go(func() { r.ledger.watch(watch, s) })
-	for i := range hosts * s.slots {
+	watching.Go(func() { r.ledger.watch(watch, f) })
+	for i := range hosts * f.slots {
 		one := &slot{round: r, number: i, home: i % hosts, name: fmt.Sprintf("web-%d", i), rng: rand.New(rand.NewPCG(seed, uint64(i)))}
 		r.slots = append(r.slots, one)
 	}

@@ -82,16 +82,16 @@ func braked(pods int) bool { return pods > 10 }
 func tenantPods(slots int) int { return max(3, slots/2) }
 
 // deleteNamespace deletes a namespace as kube-controller-manager would, which is not there.
-func (s *site) deleteNamespace(ctx context.Context, ns *corev1.Namespace) error {
-	if err := s.admin.Delete(ctx, ns); client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+func (f *fixture) deleteNamespace(ctx context.Context, ns *corev1.Namespace) error {
+	if err := f.admin.Delete(ctx, ns); client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
 		return err
 	}
 	var now corev1.Namespace
-	if err := s.admin.Get(ctx, client.ObjectKeyFromObject(ns), &now); err != nil {
+	if err := f.admin.Get(ctx, client.ObjectKeyFromObject(ns), &now); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	now.Spec.Finalizers = nil
-	return s.admin.SubResource("finalize").Update(ctx, &now)
+	return f.admin.SubResource("finalize").Update(ctx, &now)
 }
 
 // orphans reports whether a slot has a pod of which the API server knows nothing.
@@ -104,8 +104,8 @@ func (r *round) orphans() bool {
 }
 
 // create makes an object that may have been made by an attempt whose answer was lost.
-func (s *site) create(ctx context.Context, o client.Object) error {
-	if err := s.admin.Create(ctx, o); !apierrors.IsAlreadyExists(err) {
+func (f *fixture) create(ctx context.Context, o client.Object) error {
+	if err := f.admin.Create(ctx, o); !apierrors.IsAlreadyExists(err) {
 		return err
 	}
 	return nil

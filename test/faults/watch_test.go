@@ -28,16 +28,16 @@ type watcher struct {
 
 // watch judges every version of every address as the API server tells of them, until the context ends. When
 // it cannot go on where it was cut, it judges what is there.
-func (l *watcher) watch(ctx context.Context, s *site) {
+func (l *watcher) watch(ctx context.Context, f *fixture) {
 	var from string
 	for ctx.Err() == nil {
-		from = l.read(ctx, s, from)
+		from = l.read(ctx, f, from)
 		pause(ctx, 20*time.Millisecond)
 	}
 }
 
 // read lists, or watches until it is cut. It returns the version to go on from.
-func (l *watcher) read(ctx context.Context, s *site, from string) string {
+func (l *watcher) read(ctx context.Context, f *fixture, from string) string {
 	l.reading.Lock()
 	defer l.reading.Unlock()
 	ctx, cancel := context.WithCancel(ctx)
@@ -50,12 +50,12 @@ func (l *watcher) read(ctx context.Context, s *site, from string) string {
 	case stopped:
 		return ""
 	case from != "":
-		return l.follow(ctx, s, from)
+		return l.follow(ctx, f, from)
 	}
 	var list v1.BCSNetIPList
-	if s.admin.List(ctx, &list) == nil {
+	if f.admin.List(ctx, &list) == nil {
 		for _, o := range list.Items {
-			l.judge(s, &o)
+			l.judge(f, &o)
 		}
 		from = list.ResourceVersion
 		l.Count("watch list")
@@ -83,8 +83,8 @@ func (l *watcher) restart(ctx context.Context, putBack func()) {
 }
 
 // follow returns the version to go on from, "" when that is no longer possible.
-func (l *watcher) follow(ctx context.Context, s *site, from string) string {
-	w, err := s.admin.Watch(ctx, &v1.BCSNetIPList{}, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: from}})
+func (l *watcher) follow(ctx context.Context, f *fixture, from string) string {
+	w, err := f.admin.Watch(ctx, &v1.BCSNetIPList{}, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: from}})
 	if err != nil {
 		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 			return ""
@@ -101,18 +101,18 @@ func (l *watcher) follow(ctx context.Context, s *site, from string) string {
 		if e.Type == watch.Deleted {
 			o.Status = v1.BCSNetIPStatus{}
 		}
-		l.judge(s, o)
+		l.judge(f, o)
 		l.Count("watch event")
 	}
 	return from
 }
 
-func (l *watcher) judge(s *site, o *v1.BCSNetIP) {
+func (l *watcher) judge(f *fixture, o *v1.BCSNetIP) {
 	lease, err := store.Lease(o, false)
 	if err != nil {
 		l.Wrong("BCSNetIP %s cannot be read: %v", o.Name, err)
 		return
 	}
-	s.trail.add(lease)
+	f.trail.add(lease)
 	l.Seen(lease)
 }

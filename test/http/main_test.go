@@ -7,16 +7,11 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"os"
 	"testing"
 
-	"github.com/go-logr/logr"
-	"go.uber.org/goleak"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/bcsnet/bcsnet/pkg/controller"
 	"github.com/bcsnet/bcsnet/test/controlplane"
@@ -30,31 +25,9 @@ var shared struct {
 	controller *instance
 }
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) (code int) {
+func TestMain(m *testing.M) {
 	waitTogether()
-	klog.SetLogger(logr.Discard())
-	ctrllog.SetLogger(logr.Discard())
-	logs, err := os.MkdirTemp("", "controlplane-logs-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	code, err = runIn(m, logs)
-	if err == nil && code == 0 {
-		err = goleak.Find()
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	if code != 0 {
-		fmt.Fprintf(os.Stderr, "the logs of the control plane are in %s\n", logs)
-		return code
-	}
-	_ = os.RemoveAll(logs) // a leftover in the temporary directory is no reason to fail
-	return code
+	os.Exit(controlplane.MainWith(m, setUp))
 }
 
 // waitTogether lets more tests run at once than there are processors: most of them wait most of the time.
@@ -67,39 +40,36 @@ func waitTogether() {
 	}
 }
 
-func runIn(m *testing.M, logs string) (code int, err error) {
-	ctx := context.Background()
-	cp, err := controlplane.Start(ctx, controlplane.WithLogDir(logs))
-	if err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, cp.Stop()) }()
+// setUp starts the controller that most tests use.
+func setUp(ctx context.Context, cp *controlplane.ControlPlane) (tearDown func() error, err error) {
 	if err := cp.InstallManifests(ctx); err != nil {
-		return 1, err
+		return nil, err
 	}
 	httpClient, err := rest.HTTPClientFor(cp.Config)
 	if err != nil {
-		return 1, err
+		return nil, err
 	}
-	defer httpClient.CloseIdleConnections()
 	shared.cluster = cp
 	if shared.admin, err = adminOf(cp, httpClient); err != nil {
-		return 1, err
+		return nil, err
 	}
 	cfg, err := cp.ServiceAccountConfig(ctx, controlplane.SystemNamespace, controlplane.ControllerName)
 	if err != nil {
-		return 1, err
+		return nil, err
 	}
 	// What other tests ask their own controllers these answer themselves.
 	alone := func(o *controller.Options) { o.AdvertiseAddress = "none" }
 	c, err := inprocess.Start(cfg, alone)
 	if err != nil {
-		return 1, err
+		return nil, err
 	}
 	shared.controller = &instance{c}
-	defer func() { err = errors.Join(err, shared.controller.Stop()) }()
-	if err := shared.controller.WaitReady(ctx); err != nil {
-		return 1, err
+	tearDown = func() error {
+		httpClient.CloseIdleConnections()
+		return c.Stop()
 	}
-	return m.Run(), nil
+	if err := c.WaitReady(ctx); err != nil {
+		return nil, errors.Join(err, tearDown())
+	}
+	return tearDown, nil
 }

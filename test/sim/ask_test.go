@@ -7,12 +7,12 @@ import (
 )
 
 // once is one request to one replica. An error says that there is no answer; the request may yet be served.
-func (w *world) once(rng *rand.Rand, replica int, method, path string, body any) (plugin.Answer, error) {
-	return w.callers.Once(w.ctx, rng, w.callers.URLs[replica], method, path, body)
+func (f *fixture) once(rng *rand.Rand, replica int, method, path string, body any) (plugin.Answer, error) {
+	return f.callers.Once(f.ctx, rng, f.callers.URLs[replica], method, path, body)
 }
 
 // ask sends a request to a replica, and to the next one when it has no answer, until one of them serves it or
-// refuses it for good. It gives up (ok false) when its caller says so, or the world ends.
-func (w *world) ask(rng *rand.Rand, method, path string, body any, giveUp func() bool) (a plugin.Answer, ok bool) {
-	return w.callers.Ask(w.ctx, rng, method, path, body, giveUp)
+// refuses it for good. It gives up (ok false) when its caller says so, or the run ends.
+func (f *fixture) ask(rng *rand.Rand, method, path string, body any, giveUp func() bool) (a plugin.Answer, ok bool) {
+	return f.callers.Ask(f.ctx, rng, method, path, body, giveUp)
 }

@@ -19,7 +19,7 @@ import (
 // link is the way of one process to the API server, and what goes wrong on it. Each request is carried there by itself: a
 // caller that goes does not call it back.
 type link struct {
-	world *world
+	world *fixture
 	name  string
 
 	mu      sync.Mutex
@@ -34,8 +34,8 @@ type link struct {
 	slow              time.Duration        // longer each way
 }
 
-func newLink(w *world, name string) *link {
-	return &link{world: w, name: name, nth: map[string]int{}, events: map[string]time.Time{}, reads: map[string]time.Time{}}
+func newLink(f *fixture, name string) *link {
+	return &link{world: f, name: name, nth: map[string]int{}, events: map[string]time.Time{}, reads: map[string]time.Time{}}
 }
 
 var (
@@ -296,15 +296,15 @@ func (l *link) lag(r *http.Request, epoch int) apiserver.Lag {
 }
 
 // api has the API server serve what has arrived.
-func (w *world) api(r *http.Request, body []byte, rng interface{ Float64() float64 }, lag apiserver.Lag) (*http.Response, error) {
-	w.mu.Lock()
-	down, busy := time.Now().Before(w.down), time.Now().Before(w.busy) && rng.Float64() < w.turnedAway
-	w.mu.Unlock()
+func (f *fixture) api(r *http.Request, body []byte, rng interface{ Float64() float64 }, lag apiserver.Lag) (*http.Response, error) {
+	f.mu.Lock()
+	down, busy := time.Now().Before(f.down), time.Now().Before(f.busy) && rng.Float64() < f.turnedAway
+	f.mu.Unlock()
 	if down {
 		return nil, errRefused
 	}
-	if lag == nil && !w.paced() {
-		return w.server.TooMany(r, 1), nil
+	if lag == nil && !f.paced() {
+		return f.server.TooMany(r, 1), nil
 	}
 	ctx := r.Context()
 	if lag == nil {
@@ -313,30 +313,30 @@ func (w *world) api(r *http.Request, body []byte, rng interface{ Float64() float
 	r = r.Clone(ctx)
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	if busy && lag == nil {
-		return w.server.TooMany(r, 1), nil
+		return f.server.TooMany(r, 1), nil
 	}
-	return w.server.Serve(r, lag), nil
+	return f.server.Serve(r, lag), nil
 }
 
 // longestQueue is how long a request waits at an API server that has too many; it refuses what would wait for longer.
 const longestQueue = 5 * time.Second
 
 // paced waits for the turn of a request while the API server has too many. It is false when there are far too many.
-func (w *world) paced() bool {
-	w.mu.Lock()
+func (f *fixture) paced() bool {
+	f.mu.Lock()
 	now := time.Now()
-	if !now.Before(w.overloaded) {
-		w.mu.Unlock()
+	if !now.Before(f.overloaded) {
+		f.mu.Unlock()
 		return true
 	}
-	if w.turn.Before(now) {
-		w.turn = now
+	if f.turn.Before(now) {
+		f.turn = now
 	}
-	left := w.turn.Sub(now)
+	left := f.turn.Sub(now)
 	if left < longestQueue {
-		w.turn = w.turn.Add(w.pace)
+		f.turn = f.turn.Add(f.pace)
 	}
-	w.mu.Unlock()
+	f.mu.Unlock()
 	wait(left)
 	return left < longestQueue
 }

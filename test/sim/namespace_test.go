@@ -14,16 +14,16 @@ const passing = "passing"
 const namespaces = "/api/v1/namespaces"
 
 // deleteNamespace deletes the namespace: while it goes its pods end, some of them without a DEL. Later it is made anew.
-func (w *world) deleteNamespace(rng *rand.Rand) {
-	its, goOn, ok := w.halt(func(s *slot) bool { return s.namespace == passing })
+func (f *fixture) deleteNamespace(rng *rand.Rand) {
+	its, goOn, ok := f.halt(func(s *slot) bool { return s.namespace == passing })
 	if !ok {
 		return
 	}
 	defer goOn()
-	w.fault("namespace deleted")
-	_, _, _ = w.insist(http.MethodDelete, namespaces+"/"+passing, nil)
+	f.fault("namespace deleted")
+	_, _, _ = f.insist(http.MethodDelete, namespaces+"/"+passing, nil)
 	for _, s := range its {
-		s.rng = draw(w.plan.Seed, "namespace", s.number, s.steps)
+		s.rng = draw(f.plan.Seed, "namespace", s.number, s.steps)
 		s.endForced(s.delNow)
 		switch {
 		case !s.orphan.IsZero():
@@ -32,21 +32,21 @@ func (w *world) deleteNamespace(rng *rand.Rand) {
 			s.endPod(false)
 		}
 	}
-	_, _, _ = w.insist(http.MethodPatch, namespaces+"/"+passing, object{"metadata": object{"finalizers": nil}})
+	_, _, _ = f.insist(http.MethodPatch, namespaces+"/"+passing, object{"metadata": object{"finalizers": nil}})
 	wait(moment(rng, 0, 10*time.Second))
-	w.makeNamespace()
+	f.makeNamespace()
 }
 
 // makeNamespace makes the namespace that passes, or makes it anew when it is about to go. What deletes it has to take its finalizer.
-func (w *world) makeNamespace() {
-	_, answer, ok := w.insist(http.MethodGet, namespaces+"/"+passing, nil)
+func (f *fixture) makeNamespace() {
+	_, answer, ok := f.insist(http.MethodGet, namespaces+"/"+passing, nil)
 	if !ok {
 		return
 	}
 	if m, _ := answer["metadata"].(map[string]any); m["deletionTimestamp"] != nil {
-		_, _, _ = w.insist(http.MethodPatch, namespaces+"/"+passing, object{"metadata": object{"finalizers": nil}})
+		_, _, _ = f.insist(http.MethodPatch, namespaces+"/"+passing, object{"metadata": object{"finalizers": nil}})
 	}
-	_, _, _ = w.insist(http.MethodPost, namespaces, object{"metadata": object{"name": passing, "finalizers": []string{"sim/content"}}})
+	_, _, _ = f.insist(http.MethodPost, namespaces, object{"metadata": object{"name": passing, "finalizers": []string{"sim/content"}}})
 }
 
 // The addresses of a namespace that is no more wait where more than so many would be taken back within a minute.
@@ -57,23 +57,23 @@ const (
 
 // loseNamespace has the API server lose a namespace with all its pods, without a DEL of any, and find it again two minutes later. By what
 // it says nobody has the addresses; so many at once are believed only when it has the namespace.
-func (w *world) loseNamespace() {
+func (f *fixture) loseNamespace() {
 	lost := map[string]bool{} // containers
-	for _, s := range w.slots {
+	for _, s := range f.slots {
 		b := s.sandbox
 		if s.namespace != namespace || b == nil || s.taken {
 			continue
 		}
-		s.rng = draw(w.plan.Seed, "lost", s.number)
+		s.rng = draw(f.plan.Seed, "lost", s.number)
 		s.last(b)
 		s.deletePod()
 		s.noteChange(b, b.addrs, false, s.history.Now(), judge.Never)
 		lost[b.id] = true
 	}
-	w.fault("namespace lost")
-	_, _, _ = w.insist(http.MethodDelete, namespaces+"/"+namespace, nil)
+	f.fault("namespace lost")
+	_, _, _ = f.insist(http.MethodDelete, namespaces+"/"+namespace, nil)
 	held := func() (n int) {
-		for _, l := range w.active() {
+		for _, l := range f.active() {
 			if lost[l.ContainerID] {
 				n++
 			}
@@ -82,10 +82,10 @@ func (w *world) loseNamespace() {
 	}
 	first := held()
 	// The first are due after some 50 seconds; a minute later the brake lets more pass.
-	for end := time.Now().Add(2 * brakeWindow); time.Now().Before(end) && !w.verdict.Failed(); wait(time.Second) {
+	for end := time.Now().Add(2 * brakeWindow); time.Now().Before(end) && !f.verdict.Failed(); wait(time.Second) {
 		if now := held(); first-now > brakeCount && time.Until(end) > brakeWindow/2 {
-			w.verdict.Wrong("%d of %d addresses of namespace %s were taken back, which the API server does not have", first-now, first, namespace)
+			f.verdict.Wrong("%d of %d addresses of namespace %s were taken back, which the API server does not have", first-now, first, namespace)
 		}
 	}
-	_, _, _ = w.insist(http.MethodPost, namespaces, object{"metadata": object{"name": namespace}})
+	_, _, _ = f.insist(http.MethodPost, namespaces, object{"metadata": object{"name": namespace}})
 }

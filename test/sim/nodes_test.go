@@ -8,16 +8,16 @@ import (
 )
 
 // clock is how far that of a host is ahead.
-func (w *world) clock(host int) time.Duration {
-	if !w.plan.Clocks {
+func (f *fixture) clock(host int) time.Duration {
+	if !f.plan.Clocks {
 		return 0
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if ahead, was := w.clocks[host]; was {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if ahead, was := f.clocks[host]; was {
 		return ahead
 	}
-	return wrong(draw(w.plan.Seed, "host clock", host))
+	return wrong(draw(f.plan.Seed, "host clock", host))
 }
 
 // wrong is how far a clock is ahead: one in six is eight hours behind, as one that takes local time for UTC, and one in six two
@@ -34,42 +34,42 @@ func wrong(rng *rand.Rand) time.Duration {
 }
 
 // setClock sets the clock of a host, as its operator does or NTP at last.
-func (w *world) setClock(rng *rand.Rand) {
-	if !w.plan.Clocks {
+func (f *fixture) setClock(rng *rand.Rand) {
+	if !f.plan.Clocks {
 		return
 	}
 	h := rng.IntN(hosts)
-	before, now := w.clock(h), wrong(rng)
+	before, now := f.clock(h), wrong(rng)
 	if before == now {
 		now = -8*time.Hour - before // another one
 	}
-	w.fault("clock of a host set")
-	w.note("the clock of %s is %s ahead, which was %s", node(h), now, before)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.clocks[h] = now
+	f.fault("clock of a host set")
+	f.note("the clock of %s is %s ahead, which was %s", node(h), now, before)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.clocks[h] = now
 }
 
-// beat renews the Leases of the nodes that are in touch until the world ends, as their kubelets do.
-func (w *world) beat() {
-	for w.pause(w.ctx, 10*time.Second) {
+// beat renews the Leases of the nodes that are in touch until the run ends, as their kubelets do.
+func (f *fixture) beat() {
+	for f.pause(f.ctx, 10*time.Second) {
 		for i := range hosts {
-			w.mu.Lock()
-			off := w.cutOff[i]
-			w.mu.Unlock()
+			f.mu.Lock()
+			off := f.cutOff[i]
+			f.mu.Unlock()
 			if !off {
-				w.renew(i)
+				f.renew(i)
 			}
 		}
 	}
 }
 
-func (w *world) renew(i int) {
-	w.do(http.MethodPatch, fmt.Sprintf("%s/%s", beats, node(i)), object{"spec": object{"renewTime": w.micro()}})
+func (f *fixture) renew(i int) {
+	f.do(http.MethodPatch, fmt.Sprintf("%s/%s", beats, node(i)), object{"spec": object{"renewTime": f.micro()}})
 }
 
 // ready says of a node whether it is.
-func (w *world) ready(i int, status string) object {
+func (f *fixture) ready(i int, status string) object {
 	return object{"metadata": object{"name": node(i)}, "status": object{
 		"addresses":  []object{{"type": "InternalIP", "address": host(i)}},
 		"conditions": []object{{"type": "Ready", "status": status}},
@@ -84,18 +84,18 @@ const silence = 40 * time.Second
 
 // cut takes a host off the network for a time: its Lease is not renewed, nothing is begun and ended there, and its containers run
 // on. Some of its pods are deleted by force: their containers end when the host is back, some seconds after its Lease is renewed.
-func (w *world) cut(rng *rand.Rand) {
+func (f *fixture) cut(rng *rand.Rand) {
 	h := rng.IntN(hosts)
-	its, goOn, ok := w.halt(func(s *slot) bool { return s.host == h })
+	its, goOn, ok := f.halt(func(s *slot) bool { return s.host == h })
 	if !ok {
 		return
 	}
-	w.fault("node cut off")
+	f.fault("node cut off")
 	for _, s := range its {
-		s.rng = draw(w.plan.Seed, "cut", s.number, s.steps)
+		s.rng = draw(f.plan.Seed, "cut", s.number, s.steps)
 		s.endOrphan()
 	}
-	w.setCutOff(h, true)
+	f.setCutOff(h, true)
 	away := moment(rng, 5*time.Second, 55*time.Second)
 	early := moment(rng, 0, away/3)
 	wait(early)
@@ -103,20 +103,20 @@ func (w *world) cut(rng *rand.Rand) {
 		if s.sandbox == nil || s.taken || rng.IntN(2) == 0 {
 			continue
 		}
-		w.verdict.Count("pod deleted by force")
-		w.note("pod %s (%s) on %s is deleted by force", s.name, s.uid, node(h))
-		_, _, _ = w.insist(http.MethodDelete, s.pods()+"/"+s.name, object{"gracePeriodSeconds": 0, "preconditions": object{"uid": s.uid}})
+		f.verdict.Count("pod deleted by force")
+		f.note("pod %s (%s) on %s is deleted by force", s.name, s.uid, node(h))
+		_, _, _ = f.insist(http.MethodDelete, s.pods()+"/"+s.name, object{"gracePeriodSeconds": 0, "preconditions": object{"uid": s.uid}})
 		s.orphan = time.Now().Add(time.Hour)
 	}
 	wait(min(away, silence) - early)
 	if away > silence {
-		_, _, _ = w.insist(http.MethodPut, "/api/v1/nodes/"+node(h)+"/status", w.ready(h, "Unknown"))
+		_, _, _ = f.insist(http.MethodPut, "/api/v1/nodes/"+node(h)+"/status", f.ready(h, "Unknown"))
 		wait(away - silence)
-		_, _, _ = w.insist(http.MethodPut, "/api/v1/nodes/"+node(h)+"/status", w.ready(h, "True"))
+		_, _, _ = f.insist(http.MethodPut, "/api/v1/nodes/"+node(h)+"/status", f.ready(h, "True"))
 	}
-	w.note("%s is back", node(h))
-	w.setCutOff(h, false)
-	w.renew(h) // before it has heard which pods are no more
+	f.note("%s is back", node(h))
+	f.setCutOff(h, false)
+	f.renew(h) // before it has heard which pods are no more
 	for _, s := range its {
 		if !s.orphan.IsZero() {
 			s.orphan = time.Now().Add(moment(rng, 0, ending))
@@ -125,35 +125,35 @@ func (w *world) cut(rng *rand.Rand) {
 	goOn()
 }
 
-func (w *world) setCutOff(h int, off bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.cutOff[h] = off
+func (f *fixture) setCutOff(h int, off bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.cutOff[h] = off
 }
 
 // halt waits until some slots have no request under way. It returns them, and what lets them go on. One mishap at a time has slots
 // halted: where another one has, nothing is halted and ok is false.
-func (w *world) halt(which func(*slot) bool) (all []*slot, goOn func(), ok bool) {
+func (f *fixture) halt(which func(*slot) bool) (all []*slot, goOn func(), ok bool) {
 	select {
-	case w.halting <- struct{}{}:
+	case f.halting <- struct{}{}:
 	default:
 		return nil, nil, false
 	}
-	w.halted.Store(true) // a request that waits for an address of another pod would wait for ever
-	for _, s := range w.slots {
+	f.halted.Store(true) // a request that waits for an address of another pod would wait for ever
+	for _, s := range f.slots {
 		if which(s) {
 			s.lock()
 			all = append(all, s)
 		}
 	}
-	w.halted.Store(false)
+	f.halted.Store(false)
 	goOn = func() {
 		for _, s := range all {
 			s.unlock()
 		}
-		<-w.halting
+		<-f.halting
 	}
-	if !w.loading() {
+	if !f.loading() {
 		goOn()
 		return nil, nil, false
 	}

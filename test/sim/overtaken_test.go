@@ -15,31 +15,31 @@ type life struct {
 func (l life) String() string { return fmt.Sprintf("%s (process %d)", l.replica, l.number) }
 
 // lives are those of all replicas, by their URLs.
-func (w *world) lives() map[string]life {
+func (f *fixture) lives() map[string]life {
 	all := map[string]life{}
-	for i, r := range w.replicas {
+	for i, r := range f.replicas {
 		r.mu.Lock()
-		all[w.callers.URLs[i]] = life{r.name, r.life}
+		all[f.callers.URLs[i]] = life{r.name, r.life}
 		r.mu.Unlock()
 	}
 	return all
 }
 
 // noteDEL notes that a process answered the DEL of a container.
-func (w *world) noteDEL(b *sandbox, by life) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.deleted[b.id] == nil {
-		w.deleted[b.id] = map[life]bool{}
+func (f *fixture) noteDEL(b *sandbox, by life) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.deleted[b.id] == nil {
+		f.deleted[b.id] = map[life]bool{}
 	}
-	w.deleted[b.id][by] = true
+	f.deleted[b.id][by] = true
 }
 
 // deletedBy are the processes that have answered the DEL of a container.
-func (w *world) deletedBy(b *sandbox) map[life]bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return maps.Clone(w.deleted[b.id])
+func (f *fixture) deletedBy(b *sandbox) map[life]bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.deleted[b.id])
 }
 
 // kubeletGivesUp is by when kubelet gives up a sandbox, and with it an ADD that is on its way.

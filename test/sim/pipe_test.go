@@ -62,9 +62,9 @@ func (p *pipes) cut() {
 func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "replica", Net: "pipe"} }
 
 // dial connects to a replica by its name.
-func (w *world) dial(_ context.Context, _, address string) (net.Conn, error) {
+func (f *fixture) dial(_ context.Context, _, address string) (net.Conn, error) {
 	name, _, _ := strings.Cut(address, ":")
-	for _, r := range w.replicas {
+	for _, r := range f.replicas {
 		if r.name == name {
 			if p := r.listener(); p != nil {
 				return p.dial()

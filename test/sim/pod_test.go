@@ -7,10 +7,10 @@ import (
 	"github.com/bcsnet/bcsnet/test/judge"
 )
 
-// insist repeats something that the API server may not be there for; false when the world ends.
-func (w *world) insist(method, path string, body any) (code int, answer map[string]any, ok bool) {
-	for w.ctx.Err() == nil {
-		if code, answer = w.do(method, path, body); code < http.StatusInternalServerError {
+// insist repeats something that the API server may not be there for; false when the run ends.
+func (f *fixture) insist(method, path string, body any) (code int, answer map[string]any, ok bool) {
+	for f.ctx.Err() == nil {
+		if code, answer = f.do(method, path, body); code < http.StatusInternalServerError {
 			return code, answer, true
 		}
 		wait(50 * time.Millisecond)
@@ -122,12 +122,12 @@ func (s *slot) endPod(inOrder bool) {
 const forgottenPerMinute = 6
 
 // forgetful reports whether one more pod may go without DEL.
-func (w *world) forgetful() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.forgot > int(forgottenPerMinute*w.history.Now().Minutes()) {
+func (f *fixture) forgetful() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.forgot > int(forgottenPerMinute*f.history.Now().Minutes()) {
 		return false
 	}
-	w.forgot++
+	f.forgot++
 	return true
 }

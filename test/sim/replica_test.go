@@ -15,7 +15,7 @@ import (
 
 // replica is a whole controller, which ends and begins again.
 type replica struct {
-	world  *world
+	world  *fixture
 	number int
 	name   string
 	ahead  time.Duration // its clock

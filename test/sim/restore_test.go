@@ -14,57 +14,57 @@ const returned = time.Minute
 
 // putBack puts the API server's store back to a copy that is some seconds old. What the copy does not know goes on: pods that
 // are newer run until their kubelets notice, and the pods that have ended since are there again, until they are deleted.
-func (w *world) putBack(rng *rand.Rand) {
-	w.lasting.Store(true) // else few pods of the copy are left when it is put back
-	defer w.lasting.Store(false)
-	then := w.server.Copy()
-	if !w.pause(w.load, moment(rng, time.Second, 10*time.Second)) {
+func (f *fixture) putBack(rng *rand.Rand) {
+	f.lasting.Store(true) // else few pods of the copy are left when it is put back
+	defer f.lasting.Store(false)
+	then := f.server.Copy()
+	if !f.pause(f.load, moment(rng, time.Second, 10*time.Second)) {
 		return
 	}
 	select {
-	case w.puttingBack <- struct{}{}:
-		defer func() { <-w.puttingBack }()
+	case f.puttingBack <- struct{}{}:
+		defer func() { <-f.puttingBack }()
 	default:
 		return // two would wait for each other
 	}
-	defer w.calm()() // until all have returned only the replicas know of the pods that the API server does not
-	all, goOn, ok := w.halt(func(*slot) bool { return true })
+	defer f.calm()() // until all have returned only the replicas know of the pods that the API server does not
+	all, goOn, ok := f.halt(func(*slot) bool { return true })
 	if !ok {
 		return
 	}
 	for _, s := range all {
-		s.rng = draw(w.plan.Seed, "restore", s.number, s.steps)
+		s.rng = draw(f.plan.Seed, "restore", s.number, s.steps)
 		s.endForced(s.delNow)
 	}
-	w.fault("store put back")
+	f.fault("store put back")
 	away := moment(rng, time.Second, 9*time.Second)
-	lost := w.server.Version()
-	w.goAway(away)
-	w.server.Restore(then)
-	w.ledger.PutBack()
-	w.mu.Lock()
-	w.restored = time.Now().Add(away)
-	clear(w.last)
-	w.mu.Unlock()
+	lost := f.server.Version()
+	f.goAway(away)
+	f.server.Restore(then)
+	f.ledger.PutBack()
+	f.mu.Lock()
+	f.restored = time.Now().Add(away)
+	clear(f.last)
+	f.mu.Unlock()
 	wait(away)
-	w.note("the API server is back with version %d, it had %d", then.Version(), lost)
-	for _, r := range w.replicas { // a reflector whose requests fail waits for up to half a minute until it tries again
+	f.note("the API server is back with version %d, it had %d", then.Version(), lost)
+	for _, r := range f.replicas { // a reflector whose requests fail waits for up to half a minute until it tries again
 		r.way().holdReads("pods", moment(rng, 0, 20*time.Second))
 	}
-	w.reconcile(rng)
+	f.reconcile(rng)
 	goOn()
-	w.background.Go(func() { w.catchUp(lost, moment(rng, time.Second, 10*time.Second)) })
-	w.awaitReturn()
+	f.background.Go(func() { f.catchUp(lost, moment(rng, time.Second, 10*time.Second)) })
+	f.awaitReturn()
 }
 
 // catchUp has versions reach in a time those that were lost: the rest of the cluster writes a hundred times more than we do.
-func (w *world) catchUp(lost uint64, within time.Duration) {
+func (f *fixture) catchUp(lost uint64, within time.Duration) {
 	const steps = 20
 	for left := range steps {
 		wait(within / steps)
-		behind := int(lost) - int(w.server.Version())
+		behind := int(lost) - int(f.server.Version())
 		for n := range behind / (steps - left) {
-			w.renew(n % hosts)
+			f.renew(n % hosts)
 			wait(time.Microsecond) // that of a renewal is what is written
 		}
 	}
@@ -72,12 +72,12 @@ func (w *world) catchUp(lost uint64, within time.Duration) {
 
 // reconcile does what kubelets and controllers do when the API server knows of other pods than run, and of other pools than were
 // asked for. All slots are halted.
-func (w *world) reconcile(rng *rand.Rand) {
+func (f *fixture) reconcile(rng *rand.Rand) {
 	for _, pool := range []string{"alpha", "beta", "gamma4"} {
-		_, _, _ = w.insist(http.MethodPatch, apis+"bcsnetpools/"+pool, object{"spec": object{"cordoned": false}})
+		_, _, _ = f.insist(http.MethodPatch, apis+"bcsnetpools/"+pool, object{"spec": object{"cordoned": false}})
 	}
-	w.makeNamespace()
-	_, answer, ok := w.insist(http.MethodGet, "/api/v1/pods", nil)
+	f.makeNamespace()
+	_, answer, ok := f.insist(http.MethodGet, "/api/v1/pods", nil)
 	if !ok {
 		return
 	}
@@ -93,13 +93,13 @@ func (w *world) reconcile(rng *rand.Rand) {
 		} `json:"items"`
 	}
 	if err := json.Unmarshal(text, &list); err != nil {
-		w.verdict.Wrong("the simulator: the pods cannot be read: %v", err)
+		f.verdict.Wrong("the simulator: the pods cannot be read: %v", err)
 	}
 	for _, p := range list.Items {
 		paths[p.Metadata.UID] = namespaces + "/" + p.Metadata.Namespace + "/pods/" + p.Metadata.Name
 	}
 	mine := map[string]bool{}
-	for _, s := range w.slots {
+	for _, s := range f.slots {
 		mine[s.uid] = true
 		b := s.sandbox
 		switch _, known := paths[s.uid]; {
@@ -107,34 +107,34 @@ func (w *world) reconcile(rng *rand.Rand) {
 		case !known && (b == nil || s.taken):
 			s.deletePod()
 		case !known:
-			w.verdict.Count("pod orphaned")
-			w.note("pod %s (%s) is newer than the copy", s.name, s.uid)
+			f.verdict.Count("pod orphaned")
+			f.note("pod %s (%s) is newer than the copy", s.name, s.uid)
 			s.orphan = time.Now().Add(moment(rng, 0, ending))
 		case b != nil && !s.taken:
-			w.verdict.Count("pod kept")
+			f.verdict.Count("pod kept")
 			s.tell(b)
 		}
 	}
 	for _, p := range list.Items {
 		if uid := p.Metadata.UID; !mine[uid] {
-			w.verdict.Count("pod back although it has ended")
-			_, _, _ = w.insist(http.MethodDelete, paths[uid], object{"gracePeriodSeconds": 0, "preconditions": object{"uid": uid}})
+			f.verdict.Count("pod back although it has ended")
+			_, _, _ = f.insist(http.MethodDelete, paths[uid], object{"gracePeriodSeconds": 0, "preconditions": object{"uid": uid}})
 		}
 	}
 }
 
 // awaitReturn waits until every live pod has its address again.
-func (w *world) awaitReturn() {
-	for deadline := time.Now().Add(returned); w.ctx.Err() == nil && !w.verdict.Failed(); wait(200 * time.Millisecond) {
-		left := w.ledger.Awaited()
+func (f *fixture) awaitReturn() {
+	for deadline := time.Now().Add(returned); f.ctx.Err() == nil && !f.verdict.Failed(); wait(200 * time.Millisecond) {
+		left := f.ledger.Awaited()
 		if len(left) == 0 {
 			return
 		}
 		for a, h := range left {
-			live := w.read(a)
-			w.ledger.Seen(live)
-			if time.Now().After(deadline) && w.ledger.Awaits(a) {
-				w.verdict.Wrong("%s did not come back to container %.8s of live pod %s within %s of the restore: it is %s, container %.8s of %s (%s), updated %s; history %v",
+			live := f.read(a)
+			f.ledger.Seen(live)
+			if time.Now().After(deadline) && f.ledger.Awaits(a) {
+				f.verdict.Wrong("%s did not come back to container %.8s of live pod %s within %s of the restore: it is %s, container %.8s of %s (%s), updated %s; history %v",
 					a, h.Container, h.Pod, returned, live.State, live.ContainerID, live.Who(), live.PodUID, live.Updated, live.History.Entries())
 				return
 			}

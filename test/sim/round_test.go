@@ -28,107 +28,107 @@ type result struct {
 func play(t *testing.T, p plan) result {
 	t.Helper()
 	cryptotest.SetGlobalRandom(t, p.Seed) // names of replicas, and so of their Leases
-	var w *world
+	var f *fixture
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		w = newWorld(ctx, t, p)
-		w.run()
+		f = newFixture(ctx, t, p)
+		f.run()
 		cancel()
-		for _, r := range w.replicas {
+		for _, r := range f.replicas {
 			r.ended.Wait()
 		}
-		w.callers.HTTP.CloseIdleConnections()
-		for _, r := range w.replicas {
+		f.callers.HTTP.CloseIdleConnections()
+		for _, r := range f.replicas {
 			r.pipes.cut()
 		}
-		w.under.Wait()
+		f.under.Wait()
 		wait(2 * time.Minute) // client-go's reflectors notice that they are to end when their pause between two tries is over
 	})
-	wrong := w.verdict.Violations()
-	if text := w.history.Illegal(); text != "" {
+	wrong := f.verdict.Violations()
+	if text := f.history.Illegal(); text != "" {
 		wrong = append(wrong, "an address had two holders: "+text)
 	}
-	r := result{Plan: p, Wrong: wrong, Counts: w.verdict.Counts(), Lasted: w.lasted}
+	r := result{Plan: p, Wrong: wrong, Counts: f.verdict.Counts(), Lasted: f.lasted}
 	if len(wrong) > 0 {
-		r.Record = w.record()
+		r.Record = f.record()
 	}
-	for _, m := range w.mishaps() {
+	for _, m := range f.mishaps() {
 		r.Mishaps = append(r.Mishaps, m.name)
 	}
 	return r
 }
 
-func (w *world) run() {
-	load, rest := context.WithTimeout(w.ctx, w.plan.length())
+func (f *fixture) run() {
+	load, rest := context.WithTimeout(f.ctx, f.plan.length())
 	defer rest()
-	w.load = load
-	for _, r := range w.replicas {
+	f.load = load
+	for _, r := range f.replicas {
 		r.start()
 	}
 	var working, mischief, beating sync.WaitGroup
-	beating.Go(w.beat)
-	for i := range w.plan.Slots {
-		if w.plan.has(fmt.Sprint("slot ", i)) {
-			w.slots = append(w.slots, newSlot(w, i))
+	beating.Go(f.beat)
+	for i := range f.plan.Slots {
+		if f.plan.has(fmt.Sprint("slot ", i)) {
+			f.slots = append(f.slots, newSlot(f, i))
 		}
 	}
-	for _, s := range w.slots {
+	for _, s := range f.slots {
 		working.Go(s.run)
 	}
-	mischief.Go(w.misbehave)
+	mischief.Go(f.misbehave)
 	select {
 	case <-load.Done():
-	case <-w.verdict.Broken():
+	case <-f.verdict.Broken():
 		rest()
 	}
-	w.lasted = w.history.Now()
+	f.lasted = f.history.Now()
 	mischief.Wait()
 	working.Wait()
-	w.background.Wait()
-	for _, s := range w.slots {
-		if s.rng = draw(w.plan.Seed, "report", s.number); s.sandbox != nil {
+	f.background.Wait()
+	for _, s := range f.slots {
+		if s.rng = draw(f.plan.Seed, "report", s.number); s.sandbox != nil {
 			s.report(s.sandbox)
 		}
 	}
-	if !w.verdict.Failed() {
-		w.await("after the mishaps", w.ledger.All())
+	if !f.verdict.Failed() {
+		f.await("after the mishaps", f.ledger.All())
 	}
-	losing := w.plan.Losses || w.plan.long() && draw(w.plan.Seed, "lost namespace").IntN(4) == 0
-	if losing && !w.verdict.Failed() {
-		w.loseNamespace()
+	losing := f.plan.Losses || f.plan.long() && draw(f.plan.Seed, "lost namespace").IntN(4) == 0
+	if losing && !f.verdict.Failed() {
+		f.loseNamespace()
 	}
-	for _, s := range w.slots {
-		if s.uid != "" && !w.verdict.Failed() {
-			s.rng = draw(w.plan.Seed, "sweep", s.number)
+	for _, s := range f.slots {
+		if s.uid != "" && !f.verdict.Failed() {
+			s.rng = draw(f.plan.Seed, "sweep", s.number)
 			s.endPod(true)
 		}
 	}
-	w.background.Wait()
-	if !w.verdict.Failed() {
-		w.await("after the last pod", nil)
+	f.background.Wait()
+	if !f.verdict.Failed() {
+		f.await("after the last pod", nil)
 	}
 }
 
 // await reads all leases until they are those that the pods should have.
-func (w *world) await(when string, want map[netip.Addr]judge.Holding) {
+func (f *fixture) await(when string, want map[netip.Addr]judge.Holding) {
 	for deadline := time.Now().Add(settled); ; wait(time.Second) {
-		wrong := judge.Differences(w.active(), want)
+		wrong := judge.Differences(f.active(), want)
 		switch {
 		case len(wrong) == 0:
 			return
 		case time.Now().After(deadline):
-			w.verdict.Wrong("%s pods and leases do not agree:\n%s", when, strings.Join(wrong, "\n"))
+			f.verdict.Wrong("%s pods and leases do not agree:\n%s", when, strings.Join(wrong, "\n"))
 			return
 		}
 	}
 }
 
 // record tells what happened last.
-func (w *world) record() string {
+func (f *fixture) record() string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "what was done last:\n%s", &w.journal)
-	for _, r := range w.replicas {
+	fmt.Fprintf(&out, "what was done last:\n%s", &f.journal)
+	for _, r := range f.replicas {
 		fmt.Fprintf(&out, "\nthe log of %s:\n%s", r.name, &r.log)
 	}
 	return out.String()

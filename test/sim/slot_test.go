@@ -20,7 +20,7 @@ import (
 // slot is a place for a pod on a host, and the kubelet's worker for it. The pods of every other slot follow each
 // other under one name, like those of a StatefulSet; the others never come back, like those of a Deployment.
 type slot struct {
-	*world
+	*fixture
 	number, host int
 	name         string
 	namespace    string
@@ -62,8 +62,8 @@ type sandbox struct {
 	over atomic.Bool
 }
 
-func newSlot(w *world, i int) *slot {
-	s := &slot{world: w, number: i, host: i % hosts, name: fmt.Sprintf("web-%d", i), namespace: namespace, turn: make(chan struct{}, 1)}
+func newSlot(f *fixture, i int) *slot {
+	s := &slot{fixture: f, number: i, host: i % hosts, name: fmt.Sprintf("web-%d", i), namespace: namespace, turn: make(chan struct{}, 1)}
 	if i%9 == 7 {
 		s.namespace = passing
 	}

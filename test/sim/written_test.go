@@ -8,37 +8,37 @@ import (
 )
 
 // written judges every version of every address in the moment in which it is stored.
-func (w *world) written(resource string, body []byte, gone bool) {
+func (f *fixture) written(resource string, body []byte, gone bool) {
 	if resource != "bcsnetips" {
 		return
 	}
 	l, err := leaseOf(body)
 	if err != nil {
-		w.verdict.Wrong("a BCSNetIP cannot be read: %v", err)
+		f.verdict.Wrong("a BCSNetIP cannot be read: %v", err)
 		return
 	}
 	if gone {
 		l = lease.Lease{Addr: l.Addr, Version: l.Version}
 	}
-	w.verdict.Count("written version")
-	w.note("version %d: %s is %s, container %.8s of %s (%s), which began at %s", l.Version, l.Addr, l.State, l.ContainerID, l.Who(), l.PodUID, store.FormatTime(l.StartedAt))
-	w.ledger.Seen(l)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	before, known := w.last[l.Addr]
+	f.verdict.Count("written version")
+	f.note("version %d: %s is %s, container %.8s of %s (%s), which began at %s", l.Version, l.Addr, l.State, l.ContainerID, l.Who(), l.PodUID, store.FormatTime(l.StartedAt))
+	f.ledger.Seen(l)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before, known := f.last[l.Addr]
 	if gone {
-		delete(w.last, l.Addr)
+		delete(f.last, l.Addr)
 		return
 	}
-	w.last[l.Addr] = l
+	f.last[l.Addr] = l
 	switch {
 	case l.State == lease.Active && !l.HeldFinalizer:
-		w.verdict.Wrong("%s is held by %s without a finalizer: who deletes its object takes it", l.Addr, l.Who())
+		f.verdict.Wrong("%s is held by %s without a finalizer: who deletes its object takes it", l.Addr, l.Who())
 	case !known || l.State != lease.Active || before.State != lease.Available || l.ContainerID == "":
 	case before.Deleting:
-		w.verdict.Wrong("%s was given to container %.8s of %s while its object was being deleted", l.Addr, l.ContainerID, l.Who())
+		f.verdict.Wrong("%s was given to container %.8s of %s while its object was being deleted", l.Addr, l.ContainerID, l.Who())
 	case l.Pool == coolPool && anothers(before, l) && l.Updated.Sub(before.Updated) < cooldown:
-		w.verdict.Wrong("%s was given to container %.8s of %s %s after it was released; it rests for %s",
+		f.verdict.Wrong("%s was given to container %.8s of %s %s after it was released; it rests for %s",
 			l.Addr, l.ContainerID, l.Who(), l.Updated.Sub(before.Updated), cooldown)
 	}
 }

@@ -26,9 +26,9 @@ import (
 
 // ownAddresses: a Deployment that names its addresses has those and no others, also while it is updated and after it
 // was deleted.
-func (w *world) ownAddresses(t *testing.T) {
+func (f *fixture) ownAddresses(t *testing.T) {
 	t.Helper()
-	s := w.newSite(t, "own", 8*replicas, sharedNodes)
+	s := f.newSite(t, "own", 8*replicas, sharedNodes)
 	named := map[string]string{s.address(7): "named", s.address(9): "named"}
 	a := s.newApp(deployment, terms{never, map[string]string{
 		"networkextension.bkbcs.tencent.com/ip": s.address(7) + "," + s.address(9), ownPolicy: never,
@@ -44,26 +44,26 @@ func (w *world) ownAddresses(t *testing.T) {
 
 // namedClaim: pods of a claim that somebody made have as many addresses as that says. It grows at once and shrinks as
 // pods go, and when it is deleted it stays until the last has gone.
-func (w *world) namedClaim(t *testing.T) {
+func (f *fixture) namedClaim(t *testing.T) {
 	t.Helper()
-	s := w.newSite(t, "claim", 8*replicas, sharedNodes)
+	s := f.newSite(t, "claim", 8*replicas, sharedNodes)
 	c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "partners"}}
 	c.Spec.Replicas, c.Spec.Pool, c.Spec.ReleasePolicy = new(int32(replicas)), s.pool, v1.ReleaseNever
-	w.create(t, c)
+	f.create(t, c)
 	a := s.newApp(deployment, terms{never, map[string]string{"networkextension.bkbcs.tencent.com/claim": c.Name}}, replicas)
 	a.claim = c.Name
 	a.start(t)
 	a.replicas++
 	a.apply(t)
 	eventually(t, "the pod too many to be refused", func() error { return a.someRefused(t, ipam.ReasonClaimFull) })
-	w.resize(t, c, replicas+1)
+	f.resize(t, c, replicas+1)
 	had := a.expect(t, "all to run", want{pods: replicas + 1})
 	a.replicas = 2
 	a.apply(t)
 	a.expect(t, "all to be kept", want{pods: 2, same: had.held})
-	w.resize(t, c, 2)
+	f.resize(t, c, 2)
 	a.expect(t, "the claim to shrink", want{pods: 2})
-	if err := w.admin.Delete(t.Context(), c); err != nil {
+	if err := f.admin.Delete(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	a.replicas = 1
@@ -71,14 +71,14 @@ func (w *world) namedClaim(t *testing.T) {
 	a.expect(t, "nothing more to be kept", want{pods: 1})
 	a.delete(t, metav1.DeletePropagationBackground)
 	a.expect(t, "all to be given back", want{})
-	w.goes(t, c)
+	f.goes(t, c)
 }
 
 // goes waits until a claim is no more.
-func (w *world) goes(t *testing.T, c *v1.BCSNetIPClaim) {
+func (f *fixture) goes(t *testing.T, c *v1.BCSNetIPClaim) {
 	t.Helper()
 	eventually(t, "the claim to go", func() error {
-		if err := w.admin.Get(t.Context(), client.ObjectKeyFromObject(c), c); !apierrors.IsNotFound(err) {
+		if err := f.admin.Get(t.Context(), client.ObjectKeyFromObject(c), c); !apierrors.IsNotFound(err) {
 			return errors.Join(errors.New("it is there"), err)
 		}
 		return nil
@@ -87,19 +87,19 @@ func (w *world) goes(t *testing.T, c *v1.BCSNetIPClaim) {
 
 // ownersClaim: the pods of a Deployment for which somebody made a claim have the addresses of that and no others, without an
 // annotation. Of two claims for it none is taken.
-func (w *world) ownersClaim(t *testing.T) {
+func (f *fixture) ownersClaim(t *testing.T) {
 	t.Helper()
-	s := w.newSite(t, "owner", 8*replicas, sharedNodes)
+	s := f.newSite(t, "owner", 8*replicas, sharedNodes)
 	made := func(name string, addresses ...string) *v1.BCSNetIPClaim {
 		c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
 		c.Spec.Owner = &v1.ClaimOwner{APIVersion: "apps/v1", Kind: "Deployment", Name: "app"}
 		c.Spec.Addresses, c.Spec.Preallocate, c.Spec.ReleasePolicy = addresses, true, v1.ReleaseNever
-		w.create(t, c)
+		f.create(t, c)
 		return c
 	}
 	c := made("prepared", s.address(7), s.address(9))
 	eventually(t, "the claim to take its addresses", func() error {
-		err := w.admin.Get(t.Context(), client.ObjectKeyFromObject(c), c)
+		err := f.admin.Get(t.Context(), client.ObjectKeyFromObject(c), c)
 		if err == nil && c.Status.Held != 2 {
 			err = fmt.Errorf("it has %d", c.Status.Held)
 		}
@@ -118,7 +118,7 @@ func (w *world) ownersClaim(t *testing.T) {
 	a.replicas = 3
 	a.apply(t)
 	eventually(t, "the next pod to be refused", func() error { return a.someRefused(t, ipam.ReasonClaimConflict) })
-	if err := w.admin.Delete(t.Context(), another); err != nil {
+	if err := f.admin.Delete(t.Context(), another); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the claim to be too small again", func() error { return a.someRefused(t, ipam.ReasonPoolExhausted) })
@@ -129,9 +129,9 @@ func (w *world) ownersClaim(t *testing.T) {
 
 // lateClaim: a claim that is made for a Deployment that runs takes over what it may have of what the pods have, and no more:
 // the rest would count as its own. While it is being deleted it has what its pods have.
-func (w *world) lateClaim(t *testing.T) {
+func (f *fixture) lateClaim(t *testing.T) {
 	t.Helper()
-	s := w.newSite(t, "late", 8*replicas, sharedNodes)
+	s := f.newSite(t, "late", 8*replicas, sharedNodes)
 	a := s.newApp(deployment, terms{plain, nil}, 2)
 	before := a.start(t)
 	theirs := slices.Sorted(maps.Values(before.pods))
@@ -143,11 +143,11 @@ func (w *world) lateClaim(t *testing.T) {
 	c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "late"}}
 	c.Spec.Owner = &v1.ClaimOwner{APIVersion: "apps/v1", Kind: "Deployment", Name: "app"}
 	c.Spec.Addresses, c.Spec.Replicas, c.Spec.Preallocate, c.Spec.ReleasePolicy = []string{theirs[1], mine}, new(int32(2)), true, v1.ReleaseNever
-	w.create(t, c)
+	f.create(t, c)
 	holds := func(addresses ...string) func() error {
 		slices.Sort(addresses)
 		return func() error {
-			err := w.admin.Get(t.Context(), client.ObjectKeyFromObject(c), c)
+			err := f.admin.Get(t.Context(), client.ObjectKeyFromObject(c), c)
 			if has := slices.Sorted(slices.Values(c.Status.Addresses)); err == nil && !slices.Equal(has, addresses) {
 				err = fmt.Errorf("it has %v, and should have %v", has, addresses)
 			}
@@ -160,39 +160,39 @@ func (w *world) lateClaim(t *testing.T) {
 	a.rev, a.surge = a.rev+1, intstr.FromInt32(0)
 	a.apply(t)
 	a.expect(t, "the next pods to have the claim's", want{pods: 2, same: map[string]string{theirs[1]: "late", mine: "late"}})
-	if err := w.admin.Delete(t.Context(), c); err != nil {
+	if err := f.admin.Delete(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	a.replicas = 1
 	a.apply(t)
 	eventually(t, "the claim to have what its last pod has", func() error {
-		err := w.admin.Get(t.Context(), client.ObjectKeyFromObject(c), c)
+		err := f.admin.Get(t.Context(), client.ObjectKeyFromObject(c), c)
 		if err == nil && (len(c.Status.Addresses) != 1 || c.Status.Used != 1) {
 			err = fmt.Errorf("it has %v, %d used", c.Status.Addresses, c.Status.Used)
 		}
 		return err
 	})
 	a.delete(t, metav1.DeletePropagationBackground)
-	w.goes(t, c)
+	f.goes(t, c)
 }
 
 // claimDeleted: a claim that annotations made is made again when somebody deletes it while pods have its addresses, and
 // they are kept as before.
-func (w *world) claimDeleted(t *testing.T) {
+func (f *fixture) claimDeleted(t *testing.T) {
 	t.Helper()
-	s := w.newSite(t, "claimdeleted", 8*replicas, sharedNodes)
+	s := f.newSite(t, "claimdeleted", 8*replicas, sharedNodes)
 	a := s.newApp(deployment, asks(never, deployment, s.namespace), replicas)
 	had := a.start(t)
 	key := client.ObjectKey{Namespace: s.namespace, Name: "deploy-app"}
 	for range 2 {
 		var old v1.BCSNetIPClaim
-		eventually(t, "the claim to be made", func() error { return w.admin.Get(t.Context(), key, &old) })
-		if err := w.admin.Delete(t.Context(), &old); err != nil {
+		eventually(t, "the claim to be made", func() error { return f.admin.Get(t.Context(), key, &old) })
+		if err := f.admin.Delete(t.Context(), &old); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "the claim to be made again", func() error {
 			var made v1.BCSNetIPClaim
-			err := w.admin.Get(t.Context(), key, &made)
+			err := f.admin.Get(t.Context(), key, &made)
 			if err == nil && (made.UID == old.UID || made.Status.Held != replicas) {
 				err = fmt.Errorf("it is the old one: %v, or holds %d", made.UID == old.UID, made.Status.Held)
 			}
@@ -211,36 +211,36 @@ func (w *world) claimDeleted(t *testing.T) {
 
 // namespaceDeleted: nothing stays kept for an app whose namespace is gone, also where its claim goes before the addresses
 // of pods that were on a node which is lost.
-func (w *world) namespaceDeleted(t *testing.T) {
+func (f *fixture) namespaceDeleted(t *testing.T) {
 	t.Helper()
 	for what, lost := range map[string]bool{"namespace": false, "namespace-lost": true} {
-		s := w.newSite(t, what, 8*replicas, what)
-		w.kubelet.addNodes(t, s.nodes, 1)
+		s := f.newSite(t, what, 8*replicas, what)
+		f.kubelet.addNodes(t, s.nodes, 1)
 		a := s.newApp(deployment, asks(never, deployment, s.namespace), replicas)
 		had := a.start(t)
 		key := client.ObjectKey{Namespace: s.namespace, Name: "deploy-app"}
-		eventually(t, "the claim to be made", func() error { return w.admin.Get(t.Context(), key, &v1.BCSNetIPClaim{}) })
+		eventually(t, "the claim to be made", func() error { return f.admin.Get(t.Context(), key, &v1.BCSNetIPClaim{}) })
 		var pods []corev1.Pod
 		for name := range had.pods {
 			pods = append(pods, *a.pod(t, name))
 		}
 		if lost {
-			w.kubelet.lose(t, pods[0].Spec.NodeName)
+			f.kubelet.lose(t, pods[0].Spec.NodeName)
 		}
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
-		if err := w.admin.Delete(t.Context(), ns); err != nil {
+		if err := f.admin.Delete(t.Context(), ns); err != nil {
 			t.Fatal(err)
 		}
 		for i := range pods {
 			if !lost {
 				break
 			}
-			if err := w.admin.Delete(t.Context(), &pods[i], client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+			if err := f.admin.Delete(t.Context(), &pods[i], client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
 				t.Fatal(err)
 			}
 		}
 		eventually(t, "the namespace to go", func() error {
-			if err := w.admin.Get(t.Context(), client.ObjectKeyFromObject(ns), ns); !apierrors.IsNotFound(err) {
+			if err := f.admin.Get(t.Context(), client.ObjectKeyFromObject(ns), ns); !apierrors.IsNotFound(err) {
 				return errors.Join(fmt.Errorf("it is there: %+v", ns.Status.Conditions), err)
 			}
 			return nil
@@ -251,12 +251,12 @@ func (w *world) namespaceDeleted(t *testing.T) {
 
 // claimLost: pods of a claim that is gone, past the guard of its finalizer, keep their addresses while they run, and no
 // longer: nothing stays kept for a claim that nobody has.
-func (w *world) claimLost(t *testing.T) {
+func (f *fixture) claimLost(t *testing.T) {
 	t.Helper()
-	s := w.newSite(t, "lost", 8*replicas, sharedNodes)
+	s := f.newSite(t, "lost", 8*replicas, sharedNodes)
 	c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "lost"}}
 	c.Spec.Pool, c.Spec.ReleasePolicy = s.pool, v1.ReleaseNever
-	w.create(t, c)
+	f.create(t, c)
 	a := s.newApp(deployment, terms{never, map[string]string{"networkextension.bkbcs.tencent.com/claim": c.Name}}, 1)
 	a.claim = c.Name
 	had := a.start(t)
@@ -264,7 +264,7 @@ func (w *world) claimLost(t *testing.T) {
 		return func() error {
 			for address := range had.held {
 				var ip v1.BCSNetIP
-				if err := w.admin.Get(t.Context(), client.ObjectKey{Name: address}, &ip); err != nil {
+				if err := f.admin.Get(t.Context(), client.ObjectKey{Name: address}, &ip); err != nil {
 					return err
 				}
 				if ip.Status.Status != state || ip.Status.Claim != claim {
@@ -276,7 +276,7 @@ func (w *world) claimLost(t *testing.T) {
 	}
 	eventually(t, "the claim to have its address", is(v1.IPActive, s.namespace+"/lost"))
 	unguarded := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-	if err := errors.Join(w.admin.Delete(t.Context(), c), w.admin.Patch(t.Context(), c, unguarded)); err != nil {
+	if err := errors.Join(f.admin.Delete(t.Context(), c), f.admin.Patch(t.Context(), c, unguarded)); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the address to be the pod's alone", is(v1.IPActive, ""))
@@ -286,14 +286,14 @@ func (w *world) claimLost(t *testing.T) {
 
 // claimAhead: a claim takes its addresses before any pod is there; what is missing comes when it can be had, and what
 // is too many goes back.
-func (w *world) claimAhead(t *testing.T) {
+func (f *fixture) claimAhead(t *testing.T) {
 	t.Helper()
-	s := w.newSite(t, "ahead", replicas+1, sharedNodes)
+	s := f.newSite(t, "ahead", replicas+1, sharedNodes)
 	c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "ahead"}}
 	c.Spec.Replicas, c.Spec.Pool, c.Spec.ReleasePolicy, c.Spec.Preallocate = new(int32(replicas)), s.pool, v1.ReleaseNever, true
-	w.create(t, c)
-	first := w.claimHas(t, c, replicas, metav1.ConditionTrue, v1.ReasonComplete)
-	twice := w.takenTwice(t)
+	f.create(t, c)
+	first := f.claimHas(t, c, replicas, metav1.ConditionTrue, v1.ReasonComplete)
+	twice := f.takenTwice(t)
 	a := s.newApp(deployment, terms{never, map[string]string{"networkextension.bkbcs.tencent.com/claim": c.Name}}, replicas)
 	a.claim = c.Name
 	same := map[string]string{}
@@ -302,16 +302,16 @@ func (w *world) claimAhead(t *testing.T) {
 	}
 	a.apply(t)
 	a.expect(t, "the pods to have what was taken before", want{pods: replicas, same: same})
-	w.resize(t, c, replicas+2)
-	w.claimHas(t, c, replicas+1, metav1.ConditionFalse, string(ipam.ReasonPoolExhausted))
+	f.resize(t, c, replicas+2)
+	f.claimHas(t, c, replicas+1, metav1.ConditionFalse, string(ipam.ReasonPoolExhausted))
 	grown := fmt.Appendf(nil, `{"spec":{"availableIPs":["%s-%s"]}}`, s.address(1), s.address(2*replicas))
-	if err := w.admin.Patch(t.Context(), &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: s.pool}}, client.RawPatch(types.MergePatchType, grown)); err != nil {
+	if err := f.admin.Patch(t.Context(), &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: s.pool}}, client.RawPatch(types.MergePatchType, grown)); err != nil {
 		t.Fatal(err)
 	}
-	w.claimHas(t, c, replicas+2, metav1.ConditionTrue, v1.ReasonComplete)
-	w.resize(t, c, replicas)
-	w.claimHas(t, c, replicas, metav1.ConditionTrue, v1.ReasonComplete)
-	if err := w.admin.Delete(t.Context(), c); err != nil {
+	f.claimHas(t, c, replicas+2, metav1.ConditionTrue, v1.ReasonComplete)
+	f.resize(t, c, replicas)
+	f.claimHas(t, c, replicas, metav1.ConditionTrue, v1.ReasonComplete)
+	if err := f.admin.Delete(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	a.delete(t, metav1.DeletePropagationBackground)
@@ -321,13 +321,13 @@ func (w *world) claimAhead(t *testing.T) {
 
 // takenTwice makes a shared pool that takes its addresses, and has writes of a leader that was killed arrive when it has
 // them. What it returns waits until these have gone back, and nothing else.
-func (w *world) takenTwice(t *testing.T) (givenBack func()) {
+func (f *fixture) takenTwice(t *testing.T) (givenBack func()) {
 	t.Helper()
-	s := w.newSite(t, "twice", 2*replicas, sharedNodes)
+	s := f.newSite(t, "twice", 2*replicas, sharedNodes)
 	c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "twice"}}
 	c.Spec.SharedName, c.Spec.Replicas, c.Spec.Pool, c.Spec.ReleasePolicy, c.Spec.Preallocate = s.namespace, new(int32(2)), s.pool, v1.ReleaseNever, true
-	w.create(t, c)
-	had := w.claimHas(t, c, 2, metav1.ConditionTrue, v1.ReasonComplete)
+	f.create(t, c)
+	had := f.claimHas(t, c, 2, metav1.ConditionTrue, v1.ReasonComplete)
 	cfg, err := cluster.ControllerConfig(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -358,10 +358,10 @@ func (w *world) takenTwice(t *testing.T) (givenBack func()) {
 	if err != nil || late == 0 {
 		t.Fatalf("%d more were taken: %v", late, err)
 	}
-	w.claimHas(t, c, 2+late, metav1.ConditionTrue, v1.ReasonComplete)
+	f.claimHas(t, c, 2+late, metav1.ConditionTrue, v1.ReasonComplete)
 	return func() {
 		t.Helper()
-		if got := w.claimHas(t, c, 2, metav1.ConditionTrue, v1.ReasonComplete); !slices.Equal(got, had) {
+		if got := f.claimHas(t, c, 2, metav1.ConditionTrue, v1.ReasonComplete); !slices.Equal(got, had) {
 			t.Errorf("the claim has %v, and had %v", got, had)
 		}
 	}
@@ -369,20 +369,20 @@ func (w *world) takenTwice(t *testing.T) (givenBack func()) {
 
 // claimConflict: claims whose addresses somebody else names, or no pool has, whose owner another claim is for, or which
 // belongs to another workload, say so and whom they mean, until that has ended.
-func (w *world) claimConflict(t *testing.T) {
+func (f *fixture) claimConflict(t *testing.T) {
 	t.Helper()
-	s := w.newSite(t, "conflict", 8, sharedNodes)
+	s := f.newSite(t, "conflict", 8, sharedNodes)
 	claim := func(name string, addresses ...string) *v1.BCSNetIPClaim {
 		c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
 		c.Spec.Addresses, c.Spec.ReleasePolicy = addresses, v1.ReleaseNever
-		w.create(t, c)
+		f.create(t, c)
 		return c
 	}
 	says := func(c *v1.BCSNetIPClaim, reason, words string) {
 		t.Helper()
 		eventually(t, c.Name+" to say "+reason, func() error {
 			var now v1.BCSNetIPClaim
-			if err := w.admin.Get(t.Context(), client.ObjectKeyFromObject(c), &now); err != nil {
+			if err := f.admin.Get(t.Context(), client.ObjectKeyFromObject(c), &now); err != nil {
 				return err
 			}
 			got := meta.FindStatusCondition(now.Status.Conditions, v1.ConditionConflict)
@@ -398,7 +398,7 @@ func (w *world) claimConflict(t *testing.T) {
 	says(first, v1.ReasonAddressesShared, "claim "+s.namespace+"/second names "+s.address(2))
 	says(second, v1.ReasonAddressesShared, "claim "+s.namespace+"/first names "+s.address(2))
 	says(claim("outside", s.address(1), s.address(99)), string(ipam.ReasonAddressNotInPool), s.address(99)+" is in no pool")
-	if err := w.admin.Delete(t.Context(), second); err != nil {
+	if err := f.admin.Delete(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
 	says(first, v1.ReasonAddressesShared, "claim "+s.namespace+"/outside names "+s.address(1))
@@ -408,10 +408,10 @@ func (w *world) claimConflict(t *testing.T) {
 		Replicas: new(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: labels},
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c"}}}},
 	}}
-	w.create(t, outer)
+	f.create(t, outer)
 	var inner appsv1.ReplicaSetList
 	eventually(t, "the Deployment to have a ReplicaSet", func() error {
-		err := w.admin.List(t.Context(), &inner, client.InNamespace(s.namespace), client.MatchingLabels(labels))
+		err := f.admin.List(t.Context(), &inner, client.InNamespace(s.namespace), client.MatchingLabels(labels))
 		if err == nil && len(inner.Items) != 1 {
 			err = fmt.Errorf("there are %d", len(inner.Items))
 		}
@@ -420,20 +420,20 @@ func (w *world) claimConflict(t *testing.T) {
 	of := func(kind, name string) *v1.BCSNetIPClaim {
 		c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, GenerateName: "of-"}}
 		c.Spec.Owner, c.Spec.ReleasePolicy = &v1.ClaimOwner{APIVersion: "apps/v1", Kind: kind, Name: name}, v1.ReleaseNever
-		w.create(t, c)
+		f.create(t, c)
 		return c
 	}
 	says(of("ReplicaSet", inner.Items[0].Name), v1.ReasonOwnerControlled, "belongs to Deployment "+s.namespace+"/outer")
 	one, two := of("Deployment", outer.Name), of("Deployment", outer.Name)
 	says(one, v1.ReasonOwnerShared, two.Name+" is for Deployment "+s.namespace+"/outer, too")
 	says(two, v1.ReasonOwnerShared, one.Name+" is for Deployment "+s.namespace+"/outer, too")
-	if err := w.admin.Delete(t.Context(), two); err != nil {
+	if err := f.admin.Delete(t.Context(), two); err != nil {
 		t.Fatal(err)
 	}
 	says(one, v1.ReasonNoConflict, "")
 	nobodys := of("Deployment", "outre")
 	eventually(t, "it to be said that its owner does not exist", func() error {
-		if err := w.admin.Get(t.Context(), client.ObjectKeyFromObject(nobodys), nobodys); err != nil {
+		if err := f.admin.Get(t.Context(), client.ObjectKeyFromObject(nobodys), nobodys); err != nil {
 			return err
 		}
 		if got := meta.FindStatusCondition(nobodys.Status.Conditions, v1.ConditionReady); got == nil || !strings.HasSuffix(got.Message, "; there is no Deployment "+s.namespace+"/outre") {
@@ -444,11 +444,11 @@ func (w *world) claimConflict(t *testing.T) {
 }
 
 // claimHas waits until a claim has so many addresses and says so, and returns them.
-func (w *world) claimHas(t *testing.T, c *v1.BCSNetIPClaim, n int, status metav1.ConditionStatus, reason string) []string {
+func (f *fixture) claimHas(t *testing.T, c *v1.BCSNetIPClaim, n int, status metav1.ConditionStatus, reason string) []string {
 	t.Helper()
 	now := &v1.BCSNetIPClaim{}
 	eventually(t, fmt.Sprintf("the claim to have %d addresses", n), func() error {
-		if err := w.admin.Get(t.Context(), client.ObjectKeyFromObject(c), now); err != nil {
+		if err := f.admin.Get(t.Context(), client.ObjectKeyFromObject(c), now); err != nil {
 			return err
 		}
 		got := meta.FindStatusCondition(now.Status.Conditions, v1.ConditionPreallocated)
@@ -460,9 +460,9 @@ func (w *world) claimHas(t *testing.T, c *v1.BCSNetIPClaim, n int, status metav1
 	return now.Status.Addresses
 }
 
-func (w *world) resize(t *testing.T, c *v1.BCSNetIPClaim, n int32) {
+func (f *fixture) resize(t *testing.T, c *v1.BCSNetIPClaim, n int32) {
 	t.Helper()
-	err := w.admin.Patch(t.Context(), c, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, n)))
+	err := f.admin.Patch(t.Context(), c, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, n)))
 	if err != nil {
 		t.Fatal(err)
 	}

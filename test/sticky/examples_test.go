@@ -43,7 +43,7 @@ var promise = regexp.MustCompile(`(?m)^# You get: (?:claim (?:(\S+)/)?(\S+), pol
 const exampleNamespace = "examples"
 
 // examples: whatever the folder examples shows is accepted as it is written, and does what it says.
-func (w *world) examples(t *testing.T) {
+func (f *fixture) examples(t *testing.T) {
 	t.Helper()
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
@@ -53,15 +53,15 @@ func (w *world) examples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: exampleNamespace}})
+	f.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: exampleNamespace}})
 	eventually(t, "its ServiceAccount", func() error {
-		return w.admin.Get(t.Context(), client.ObjectKey{Namespace: exampleNamespace, Name: "default"}, &corev1.ServiceAccount{})
+		return f.admin.Get(t.Context(), client.ObjectKey{Namespace: exampleNamespace, Name: "default"}, &corev1.ServiceAccount{})
 	})
 	readme, err := os.ReadFile(filepath.Join(root, "examples", "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	strict := client.WithFieldValidation(w.admin, metav1.FieldValidationStrict)
+	strict := client.WithFieldValidation(f.admin, metav1.FieldValidationStrict)
 	var all []example
 	for _, file := range files {
 		e := readExample(t, file)
@@ -69,18 +69,18 @@ func (w *world) examples(t *testing.T) {
 			t.Errorf("the README does not name %s", e.file)
 		}
 		for _, o := range e.objects {
-			w.place(t, o)
+			f.place(t, o)
 			if err := strict.Create(t.Context(), o); err != nil {
 				t.Fatalf("%s: %v", e.file, err)
 			}
-			w.play(t, o)
+			f.play(t, o)
 		}
 		if e.file != "pool.yaml" {
 			all = append(all, e)
 		}
 	}
 	for _, e := range all {
-		eventually(t, e.file, func() error { return w.keepsPromise(t, e) })
+		eventually(t, e.file, func() error { return f.keepsPromise(t, e) })
 	}
 }
 
@@ -125,7 +125,7 @@ var podTemplates = map[string][]string{
 }
 
 // place has the pods run on nodes of this test.
-func (w *world) place(t *testing.T, o *unstructured.Unstructured) {
+func (f *fixture) place(t *testing.T, o *unstructured.Unstructured) {
 	t.Helper()
 	if o.GetKind() != "BCSNetPool" {
 		o.SetNamespace(exampleNamespace)
@@ -138,7 +138,7 @@ func (w *world) place(t *testing.T, o *unstructured.Unstructured) {
 }
 
 // play does what others would do: a CronJob's time comes, and the operators of TApps and virtual machines make pods.
-func (w *world) play(t *testing.T, o *unstructured.Unstructured) {
+func (f *fixture) play(t *testing.T, o *unstructured.Unstructured) {
 	t.Helper()
 	switch o.GetKind() {
 	case "CronJob":
@@ -147,20 +147,20 @@ func (w *world) play(t *testing.T, o *unstructured.Unstructured) {
 			t.Fatal(err)
 		}
 		made := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: exampleNamespace, Name: job.Name + "-29384754"}, Spec: job.Spec.JobTemplate.Spec}
-		w.create(t, ownedBy(o, made))
+		f.create(t, ownedBy(o, made))
 	case "TApp":
 		n, _, _ := unstructured.NestedInt64(o.Object, "spec", "replicas")
 		for i := range n {
-			w.create(t, podOf(t, o, fmt.Sprintf("%s-%d", o.GetName(), i), nil))
+			f.create(t, podOf(t, o, fmt.Sprintf("%s-%d", o.GetName(), i), nil))
 		}
 	case "VirtualMachine":
 		vmi := &unstructured.Unstructured{}
 		vmi.SetGroupVersionKind(o.GroupVersionKind().GroupVersion().WithKind("VirtualMachineInstance"))
 		vmi.SetNamespace(exampleNamespace)
 		vmi.SetName(o.GetName())
-		w.create(t, ownedBy(o, vmi))
+		f.create(t, ownedBy(o, vmi))
 		p := podOf(t, o, "virt-launcher-"+o.GetName()+"-x7k2p", map[string]string{"vm.kubevirt.io/name": o.GetName()})
-		w.create(t, ownedBy(vmi, p))
+		f.create(t, ownedBy(vmi, p))
 	}
 }
 
@@ -185,10 +185,10 @@ func podOf(t *testing.T, o *unstructured.Unstructured, name string, labels map[s
 }
 
 // keepsPromise says what is not as the comment of an example promises.
-func (w *world) keepsPromise(t *testing.T, e example) error {
+func (f *fixture) keepsPromise(t *testing.T, e example) error {
 	t.Helper()
 	var leases v1.BCSNetIPList
-	if err := w.seen.List(t.Context(), &leases); err != nil {
+	if err := f.seen.List(t.Context(), &leases); err != nil {
 		return err
 	}
 	var used []string
@@ -211,7 +211,7 @@ func (w *world) keepsPromise(t *testing.T, e example) error {
 		return nil
 	}
 	var c v1.BCSNetIPClaim
-	if err := w.seen.Get(t.Context(), e.claim, &c); err != nil {
+	if err := f.seen.Get(t.Context(), e.claim, &c); err != nil {
 		return err
 	}
 	if c.Spec.ReleasePolicy != e.policy || c.Status.Used != int64(e.count) {

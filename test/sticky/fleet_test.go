@@ -111,13 +111,13 @@ func installFleets(t *testing.T) {
 	}
 }
 
-// fleets is their operator. It makes pods <fleet>-<n>, and updates them one after the other, the last one first.
-type fleets struct {
-	*world
+// fleetOperator reconciles Fleets: it makes pods <fleet>-<n>, and updates them one after the other, the last one first.
+type fleetOperator struct {
+	*fixture
 	t *testing.T
 }
 
-func (f *fleets) run(ctx context.Context) {
+func (f *fleetOperator) run(ctx context.Context) {
 	tick := time.NewTicker(300 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -152,7 +152,7 @@ func (f *fleets) run(ctx context.Context) {
 }
 
 // collect deletes the pods of fleets that are gone: the cluster's own collector looks for new kinds twice a minute.
-func (f *fleets) collect(ctx context.Context, there map[types.UID]bool) {
+func (f *fleetOperator) collect(ctx context.Context, there map[types.UID]bool) {
 	var all corev1.PodList
 	if f.seen.List(ctx, &all) != nil {
 		return
@@ -166,7 +166,7 @@ func (f *fleets) collect(ctx context.Context, there map[types.UID]bool) {
 }
 
 // reconcile makes or deletes pods as a fleet wants it, one step at a time.
-func (f *fleets) reconcile(ctx context.Context, fleet *unstructured.Unstructured) error {
+func (f *fleetOperator) reconcile(ctx context.Context, fleet *unstructured.Unstructured) error {
 	// Much may have happened since the list: a pod that is made after the end of its fleet looks as if that came again.
 	if err := f.admin.Get(ctx, client.ObjectKeyFromObject(fleet), fleet); err != nil || fleet.GetDeletionTimestamp() != nil {
 		return client.IgnoreNotFound(err)

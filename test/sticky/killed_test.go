@@ -9,29 +9,29 @@ import (
 
 // killing runs cases while replicas of the controller end as in a crash, one after the other and at times both, some
 // times in all, with pauses up to this.
-func (w *world) killing(t *testing.T, times int, pause time.Duration, parts []part) {
+func (f *fixture) killing(t *testing.T, times int, pause time.Duration, parts []part) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var killer sync.WaitGroup
-	killer.Go(func() { w.kill(ctx, t, times, pause) })
+	killer.Go(func() { f.kill(ctx, t, times, pause) })
 	runAll(t, parts)
 	cancel()
 	killer.Wait()
 }
 
 // kill kills replicas and starts them again until the context ends.
-func (w *world) kill(ctx context.Context, t *testing.T, times int, pause time.Duration) {
+func (f *fixture) kill(ctx context.Context, t *testing.T, times int, pause time.Duration) {
 	t.Helper()
 	for n := range times {
 		select {
 		case <-ctx.Done():
 			t.Logf("%d kills", n)
 			return
-		case <-time.After(time.Duration(w.below(int(pause)))):
+		case <-time.After(time.Duration(f.below(int(pause)))):
 		}
-		victims := w.replicas[n%2 : n%2+1]
-		if w.chance(4) {
-			victims = w.replicas
+		victims := f.replicas[n%2 : n%2+1]
+		if f.chance(4) {
+			victims = f.replicas
 		}
 		for _, c := range victims {
 			if err := c.Kill(); err != nil {

@@ -23,7 +23,7 @@ const nodesLabel = "sticky.test/nodes"
 
 // kubelet is the agents of all nodes: it brings up the pods that are bound to them, and takes them down.
 type kubelet struct {
-	*world
+	*fixture
 	ctx     context.Context
 	http    *http.Client
 	workers sync.WaitGroup
@@ -50,9 +50,9 @@ type machine struct {
 // refusal is what a kubelet would show as an event of the pod.
 type refusal struct{ reason, message string }
 
-func newKubelet(ctx context.Context, w *world, h *http.Client) *kubelet {
+func newKubelet(ctx context.Context, f *fixture, h *http.Client) *kubelet {
 	return &kubelet{
-		world: w, ctx: ctx, http: h,
+		fixture: f, ctx: ctx, http: h,
 		machines: map[string]*machine{}, pods: map[types.UID]*pod{}, holders: map[string]*pod{}, refusals: map[types.NamespacedName]refusal{},
 	}
 }

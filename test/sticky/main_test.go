@@ -14,13 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/test/controlplane"
@@ -29,8 +26,6 @@ import (
 var cluster *controlplane.ControlPlane
 
 func TestMain(m *testing.M) {
-	klog.SetLogger(logr.Discard())
-	ctrllog.SetLogger(logr.Discard())
 	os.Exit(controlplane.Main(m, &cluster, controlplane.WithControllerManager(), controlplane.WithScheduler(),
 		// A machine that is busy with the tests is no node that is lost.
 		controlplane.WithArgs("kube-controller-manager", "--node-monitor-grace-period=5m")))
@@ -39,13 +34,13 @@ func TestMain(m *testing.M) {
 // seedEnv makes a run begin like an earlier one: the seed is in its log.
 const seedEnv = "STICKY_SEED"
 
-// world is the cluster with all that acts in it.
-type world struct {
+// fixture is the cluster with all that acts in it.
+type fixture struct {
 	admin client.Client
 	// seen is what the watches tell: pods, addresses and claims.
 	seen     cache.Cache
 	kubelet  *kubelet
-	fleets   *fleets
+	fleets   *fleetOperator
 	replicas []*controlplane.Controller
 
 	mu  sync.Mutex
@@ -58,7 +53,7 @@ const (
 	hostGrace = "2s"
 )
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
 	if text := os.Getenv(seedEnv); text != "" {
@@ -68,7 +63,7 @@ func newWorld(t *testing.T) *world {
 		}
 	}
 	t.Logf("%s=%d", seedEnv, seed)
-	w := &world{rng: rand.New(rand.NewPCG(seed, 0)), admin: cluster.AdminFor(t)}
+	f := &fixture{rng: rand.New(rand.NewPCG(seed, 0)), admin: cluster.AdminFor(t)}
 	if err := cluster.InstallManifests(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -84,68 +79,68 @@ func newWorld(t *testing.T) *world {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.replicas = append(w.replicas, c)
+		f.replicas = append(f.replicas, c)
 	}
-	w.watch(t)
-	return w
+	f.watch(t)
+	return f
 }
 
 // watch starts the watches, the kubelets and the operator of fleets, which end with the test.
-func (w *world) watch(t *testing.T) {
+func (f *fixture) watch(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	scheme, err := controlplane.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.seen, err = cache.New(cluster.Config, cache.Options{Scheme: scheme}); err != nil {
+	if f.seen, err = cache.New(cluster.Config, cache.Options{Scheme: scheme}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.seen.IndexField(ctx, &v1.BCSNetIP{}, poolIndex, func(o client.Object) []string {
+	if err := f.seen.IndexField(ctx, &v1.BCSNetIP{}, poolIndex, func(o client.Object) []string {
 		return []string{o.(*v1.BCSNetIP).Spec.Pool}
 	}); err != nil {
 		t.Fatal(err)
 	}
 	h := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
-	w.kubelet = newKubelet(ctx, w, h)
-	w.fleets = &fleets{w, t}
-	pods, err := w.seen.GetInformer(ctx, &corev1.Pod{}, cache.BlockUntilSynced(false))
+	f.kubelet = newKubelet(ctx, f, h)
+	f.fleets = &fleetOperator{f, t}
+	pods, err := f.seen.GetInformer(ctx, &corev1.Pod{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pods.AddEventHandler(w.kubelet.handler()); err != nil {
+	if _, err := pods.AddEventHandler(f.kubelet.handler()); err != nil {
 		t.Fatal(err)
 	}
 	var parts sync.WaitGroup
-	parts.Go(func() { _ = w.seen.Start(ctx) }) // it ends with the context
-	parts.Go(func() { w.fleets.run(ctx) })
-	parts.Go(func() { w.kubelet.beat(ctx) })
+	parts.Go(func() { _ = f.seen.Start(ctx) }) // it ends with the context
+	parts.Go(func() { f.fleets.run(ctx) })
+	parts.Go(func() { f.kubelet.beat(ctx) })
 	t.Cleanup(func() {
 		cancel()
 		parts.Wait()
-		w.kubelet.wait()
+		f.kubelet.wait()
 		h.CloseIdleConnections()
-		for _, what := range w.kubelet.violations() {
+		for _, what := range f.kubelet.violations() {
 			t.Error(what)
 		}
 	})
-	if !w.seen.WaitForCacheSync(ctx) {
+	if !f.seen.WaitForCacheSync(ctx) {
 		t.Fatal("the watches do not begin")
 	}
 }
 
 // chance is true once in n.
-func (w *world) chance(n int) bool { return w.below(n) == 0 }
+func (f *fixture) chance(n int) bool { return f.below(n) == 0 }
 
-func (w *world) below(n int) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.rng.IntN(n)
+func (f *fixture) below(n int) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.rng.IntN(n)
 }
 
 // site is where a case has its workloads: a namespace with a pool and nodes of its own.
 type site struct {
-	*world
+	*fixture
 	namespace, pool, nodes string
 	block                  int
 }
@@ -164,33 +159,33 @@ const (
 
 // newSite makes a namespace, which alone may use its pool of n addresses; with more, namespaces of these endings may
 // use it, too.
-func (w *world) newSite(t *testing.T, name string, n int, nodes string, more ...string) *site {
+func (f *fixture) newSite(t *testing.T, name string, n int, nodes string, more ...string) *site {
 	t.Helper()
-	block := w.kubelet.number()
+	block := f.kubelet.number()
 	name = fmt.Sprintf("%s-%d", name, block)
-	s := &site{world: w, namespace: name, pool: name, nodes: nodes, block: block}
+	s := &site{fixture: f, namespace: name, pool: name, nodes: nodes, block: block}
 	all := []string{name}
 	for _, end := range more {
 		all = append(all, name+end)
 	}
 	for _, namespace := range all {
-		w.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+		f.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	}
-	w.create(t, &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.BCSNetPoolSpec{
+	f.create(t, &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.BCSNetPoolSpec{
 		Net: plan, Mask: mask, Gateway: gateway, HostSubnets: []string{nodeNet}, Namespaces: all,
 		AvailableIPs: []string{s.address(1) + "-" + s.address(n)},
 	}})
 	for _, namespace := range all {
 		eventually(t, "its ServiceAccount", func() error {
-			return w.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "default"}, &corev1.ServiceAccount{})
+			return f.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "default"}, &corev1.ServiceAccount{})
 		})
 	}
 	return s
 }
 
-func (w *world) create(t *testing.T, o client.Object) {
+func (f *fixture) create(t *testing.T, o client.Object) {
 	t.Helper()
-	if err := w.admin.Create(t.Context(), o); err != nil {
+	if err := f.admin.Create(t.Context(), o); err != nil {
 		t.Fatalf("%s: %v", o.GetName(), err)
 	}
 }

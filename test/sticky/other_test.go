@@ -13,38 +13,38 @@ import (
 )
 
 // otherParts are the cases that stand beside the table.
-func (w *world) otherParts() []part {
+func (f *fixture) otherParts() []part {
 	return []part{
-		{"blue-green-deploy", func(t *testing.T) { t.Helper(); w.blueGreen(t, deployment) }},
-		{"blue-green-sts", func(t *testing.T) { t.Helper(); w.blueGreen(t, statefulSet) }},
-		{"blue-green-fleet", func(t *testing.T) { t.Helper(); w.blueGreen(t, fleet) }},
-		{"expiry-deploy", func(t *testing.T) { t.Helper(); w.expiry(t, deployment) }},
-		{"expiry-fleet", func(t *testing.T) { t.Helper(); w.expiry(t, fleet) }},
-		{"most-recent-first", w.mostRecentFirst},
-		{"slow-end", w.slowEnd},
-		{"own-addresses", w.ownAddresses},
-		{"named-claim", w.namedClaim},
-		{"owners-claim", w.ownersClaim},
-		{"owners-claim-late", w.lateClaim},
-		{exampleNamespace, w.examples},
-		{"passed-on-deploy", func(t *testing.T) { t.Helper(); w.passedOn(t, deployment) }},
-		{"passed-on-fleet", func(t *testing.T) { t.Helper(); w.passedOn(t, fleet) }},
-		{"claim-deleted", w.claimDeleted},
-		{"namespace-deleted", w.namespaceDeleted},
-		{"policy-dropped-deploy", func(t *testing.T) { t.Helper(); w.policyDropped(t, deployment) }},
-		{"policy-dropped-sts", func(t *testing.T) { t.Helper(); w.policyDropped(t, statefulSet) }},
-		{"claim-lost", w.claimLost},
-		{"claim-refused", w.claimRefused},
-		{"claim-ahead", w.claimAhead},
-		{"claim-conflict", w.claimConflict},
+		{"blue-green-deploy", func(t *testing.T) { t.Helper(); f.blueGreen(t, deployment) }},
+		{"blue-green-sts", func(t *testing.T) { t.Helper(); f.blueGreen(t, statefulSet) }},
+		{"blue-green-fleet", func(t *testing.T) { t.Helper(); f.blueGreen(t, fleet) }},
+		{"expiry-deploy", func(t *testing.T) { t.Helper(); f.expiry(t, deployment) }},
+		{"expiry-fleet", func(t *testing.T) { t.Helper(); f.expiry(t, fleet) }},
+		{"most-recent-first", f.mostRecentFirst},
+		{"slow-end", f.slowEnd},
+		{"own-addresses", f.ownAddresses},
+		{"named-claim", f.namedClaim},
+		{"owners-claim", f.ownersClaim},
+		{"owners-claim-late", f.lateClaim},
+		{exampleNamespace, f.examples},
+		{"passed-on-deploy", func(t *testing.T) { t.Helper(); f.passedOn(t, deployment) }},
+		{"passed-on-fleet", func(t *testing.T) { t.Helper(); f.passedOn(t, fleet) }},
+		{"claim-deleted", f.claimDeleted},
+		{"namespace-deleted", f.namespaceDeleted},
+		{"policy-dropped-deploy", func(t *testing.T) { t.Helper(); f.policyDropped(t, deployment) }},
+		{"policy-dropped-sts", func(t *testing.T) { t.Helper(); f.policyDropped(t, statefulSet) }},
+		{"claim-lost", f.claimLost},
+		{"claim-refused", f.claimRefused},
+		{"claim-ahead", f.claimAhead},
+		{"claim-conflict", f.claimConflict},
 	}
 }
 
 // blueGreen: two apps of two namespaces share a pool. What one gives up the other gets, but the numbered pods of the one are not those of
 // the other.
-func (w *world) blueGreen(t *testing.T, k kind) {
+func (f *fixture) blueGreen(t *testing.T, k kind) {
 	t.Helper()
-	s := w.newSite(t, "blue-"+string(k), 8*replicas, sharedNodes, "-green")
+	s := f.newSite(t, "blue-"+string(k), 8*replicas, sharedNodes, "-green")
 	blue := s.newApp(k, asks(shared, k, s.pool), replicas)
 	had := blue.start(t)
 	blue.replicas = 0
@@ -72,9 +72,9 @@ func (w *world) blueGreen(t *testing.T, k kind) {
 
 // passedOn: an app keeps its addresses in a pool that has many others free, which pods could take that come before those
 // that they replace have gone.
-func (w *world) passedOn(t *testing.T, k kind) {
+func (f *fixture) passedOn(t *testing.T, k kind) {
 	t.Helper()
-	s := w.newSite(t, "passed-"+string(k), 8*replicas, sharedNodes)
+	s := f.newSite(t, "passed-"+string(k), 8*replicas, sharedNodes)
 	a := s.newApp(k, asks(immutable, k, s.pool), replicas)
 	a.podAnnotations = map[string]string{slowly: "2s", inOrder: "true"}
 	had := a.start(t)
@@ -87,9 +87,9 @@ func (w *world) passedOn(t *testing.T, k kind) {
 }
 
 // expiry: what is kept for a while is free after that, and the same before.
-func (w *world) expiry(t *testing.T, k kind) {
+func (f *fixture) expiry(t *testing.T, k kind) {
 	t.Helper()
-	s := w.newSite(t, "expiry-"+string(k), 8*replicas, sharedNodes)
+	s := f.newSite(t, "expiry-"+string(k), 8*replicas, sharedNodes)
 	a := s.newApp(k, terms{timed, map[string]string{ownKeep: "1h"}}, replicas)
 	had := a.start(t)
 	a.replicas = 0
@@ -106,7 +106,7 @@ func (w *world) expiry(t *testing.T, k kind) {
 	a.apply(t)
 	eventually(t, "an address to be kept for that long", func() error {
 		var all v1.BCSNetIPList
-		if err := w.admin.List(t.Context(), &all, client.MatchingFields{"spec.pool": s.pool}); err != nil {
+		if err := f.admin.List(t.Context(), &all, client.MatchingFields{"spec.pool": s.pool}); err != nil {
 			return err
 		}
 		for _, ip := range all.Items {
@@ -122,9 +122,9 @@ func (w *world) expiry(t *testing.T, k kind) {
 
 // policyDropped: an app that does not want its addresses kept any more is updated in a pool that has no others: what its
 // earlier pods kept goes back. When it wants them kept again, they are.
-func (w *world) policyDropped(t *testing.T, k kind) {
+func (f *fixture) policyDropped(t *testing.T, k kind) {
 	t.Helper()
-	s := w.newSite(t, "dropped-"+string(k), replicas, sharedNodes)
+	s := f.newSite(t, "dropped-"+string(k), replicas, sharedNodes)
 	a := s.newApp(k, asks(immutable, k, s.pool), replicas)
 	now := a.start(t)
 	for _, policy := range []string{plain, immutable} {
@@ -139,9 +139,9 @@ func (w *world) policyDropped(t *testing.T, k kind) {
 }
 
 // mostRecentFirst: the next pod of an app takes the address that was given up last.
-func (w *world) mostRecentFirst(t *testing.T) {
+func (f *fixture) mostRecentFirst(t *testing.T) {
 	t.Helper()
-	s := w.newSite(t, "recent", 8*replicas, sharedNodes)
+	s := f.newSite(t, "recent", 8*replicas, sharedNodes)
 	a := s.newApp(deployment, asks(never, deployment, s.namespace), replicas)
 	all := a.start(t).held
 	var last picture
@@ -164,9 +164,9 @@ func (w *world) mostRecentFirst(t *testing.T) {
 }
 
 // slowEnd: the annotation is on the Deployment itself, and that is gone long before its pods have ended.
-func (w *world) slowEnd(t *testing.T) {
+func (f *fixture) slowEnd(t *testing.T) {
 	t.Helper()
-	s := w.newSite(t, "slow", 8*replicas, sharedNodes)
+	s := f.newSite(t, "slow", 8*replicas, sharedNodes)
 	a := s.newApp(deployment, asks(never, deployment, s.namespace), replicas)
 	a.onObject, a.podAnnotations = true, map[string]string{slowly: "25s"}
 	had := a.start(t)

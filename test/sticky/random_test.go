@@ -25,7 +25,7 @@ const (
 
 // random does operations to apps of every kind and policy, each as the one before has left it, while replicas of the
 // controller are killed.
-func (w *world) random(t *testing.T) {
+func (f *fixture) random(t *testing.T) {
 	left := &atomic.Int64{}
 	left.Store(defaultCount)
 	if text := os.Getenv(countEnv); text != "" {
@@ -40,11 +40,11 @@ func (w *world) random(t *testing.T) {
 	for _, k := range []kind{deployment, statefulSet, fleet, daemonSet, barePod} {
 		for _, policy := range []string{plain, immutable, never, timed, shared} {
 			if exists(k, policy, podDelete) {
-				parts = append(parts, part{fmt.Sprintf("%s-%s", k, policy), func(t *testing.T) { t.Helper(); w.wander(t, k, policy, left, tally) }})
+				parts = append(parts, part{fmt.Sprintf("%s-%s", k, policy), func(t *testing.T) { t.Helper(); f.wander(t, k, policy, left, tally) }})
 			}
 		}
 	}
-	w.killing(t, math.MaxInt32, 2*time.Minute, parts)
+	f.killing(t, math.MaxInt32, 2*time.Minute, parts)
 	t.Logf("%d operations: %v", tally.sum(), tally.of)
 }
 
@@ -72,11 +72,11 @@ func (c *tally) sum() (n int) {
 }
 
 // wander does operations to an app while there are some left.
-func (w *world) wander(t *testing.T, k kind, policy string, left *atomic.Int64, count *tally) {
+func (f *fixture) wander(t *testing.T, k kind, policy string, left *atomic.Int64, count *tally) {
 	t.Helper()
-	s := w.newSite(t, fmt.Sprintf("random-%s-%s", k, policy), 8*replicas, "")
+	s := f.newSite(t, fmt.Sprintf("random-%s-%s", k, policy), 8*replicas, "")
 	s.nodes = s.namespace
-	w.kubelet.addNodes(t, s.nodes, replicas)
+	f.kubelet.addNodes(t, s.nodes, replicas)
 	a := s.newApp(k, asks(policy, k, s.pool), replicas)
 	a.hasty = true
 	now := a.start(t)
@@ -88,14 +88,14 @@ func (w *world) wander(t *testing.T, k kind, policy string, left *atomic.Int64, 
 	}()
 	all := []operation{podDelete, forceDelete, nodeLoss, rollInPlace, rollWithSurge, scaleToOne, scaleToZero, foreground, background, flap, flicker, storm}
 	for left.Add(-1) >= 0 {
-		op := all[w.below(len(all))]
-		for !a.takes(op) || op == nodeLoss && !w.chance(3) {
-			op = all[w.below(len(all))]
+		op := all[f.below(len(all))]
+		for !a.takes(op) || op == nodeLoss && !f.chance(3) {
+			op = all[f.below(len(all))]
 		}
 		done = append(done, op)
 		now = a.do(t, op, now)
 		if op == nodeLoss {
-			w.kubelet.addNodes(t, s.nodes, 1)
+			f.kubelet.addNodes(t, s.nodes, 1)
 			now = a.expect(t, "pods on the new node", a.replaced(now, nil, replicas))
 		}
 		count.add(t, op)

@@ -19,7 +19,7 @@ import (
 )
 
 // refusedParts are the cells of the table that are refused: nothing could free such an address, or get it back.
-func (w *world) refusedParts() []part {
+func (f *fixture) refusedParts() []part {
 	const noReplicas, unstable = "has no replicas that could be scaled down, which is what would free an immutable address", "are not stable, so nothing could get the address back"
 	job := func(a *app) client.Object {
 		template := a.template()
@@ -50,12 +50,12 @@ func (w *world) refusedParts() []part {
 	} {
 		parts = append(parts, part{"refused-" + c.name, func(t *testing.T) {
 			t.Helper()
-			s := w.newSite(t, "refused-"+c.name, 8, sharedNodes)
+			s := f.newSite(t, "refused-"+c.name, 8, sharedNodes)
 			a := s.newApp(daemonSet, asks(c.policy, daemonSet, s.namespace), 1)
 			if c.make == nil {
 				a.apply(t)
 			} else {
-				w.create(t, c.make(a))
+				f.create(t, c.make(a))
 			}
 			eventually(t, "the refusal", func() error { return a.isRefused(t, c.policy, fmt.Sprintf(c.says, s.namespace)) })
 		}})
@@ -90,9 +90,9 @@ func (a *app) isRefused(t *testing.T, policy, says string) error {
 
 // claimRefused: a policy of admission refuses the claim that annotations ask for. The pods are told, and the claim is made
 // once the policy is gone.
-func (w *world) claimRefused(t *testing.T) {
+func (f *fixture) claimRefused(t *testing.T) {
 	t.Helper()
-	s := w.newSite(t, "refused-claim", 8, sharedNodes)
+	s := f.newSite(t, "refused-claim", 8, sharedNodes)
 	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
 	policy.Spec.MatchConstraints = &admissionv1.MatchResources{
 		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: s.namespace}},
@@ -102,15 +102,15 @@ func (w *world) claimRefused(t *testing.T) {
 		}}},
 	}
 	policy.Spec.Validations = []admissionv1.Validation{{Expression: "false", Message: "no claims here"}}
-	w.create(t, policy)
+	f.create(t, policy)
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
 	binding.Spec.PolicyName, binding.Spec.ValidationActions = policy.Name, []admissionv1.ValidationAction{admissionv1.Deny}
-	w.create(t, binding)
-	t.Cleanup(func() { _ = w.admin.Delete(context.Background(), binding) })
+	f.create(t, binding)
+	t.Cleanup(func() { _ = f.admin.Delete(context.Background(), binding) })
 	eventually(t, "the policy of admission", func() error {
 		c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "tried"}}
 		c.Spec.ReleasePolicy = v1.ReleaseNever
-		if err := w.admin.Create(t.Context(), c, client.DryRunAll); !apierrors.IsInvalid(err) {
+		if err := f.admin.Create(t.Context(), c, client.DryRunAll); !apierrors.IsInvalid(err) {
 			return fmt.Errorf("a claim is answered with %w", err)
 		}
 		return nil
@@ -119,7 +119,7 @@ func (w *world) claimRefused(t *testing.T) {
 	a.apply(t)
 	eventually(t, "the event of the pod", func() error {
 		var events eventsv1.EventList
-		if err := w.admin.List(t.Context(), &events, client.InNamespace(s.namespace)); err != nil {
+		if err := f.admin.List(t.Context(), &events, client.InNamespace(s.namespace)); err != nil {
 			return err
 		}
 		for _, e := range events.Items {
@@ -129,8 +129,8 @@ func (w *world) claimRefused(t *testing.T) {
 		}
 		return fmt.Errorf("there is none among %d", len(events.Items))
 	})
-	if err := w.admin.Delete(t.Context(), binding); err != nil {
+	if err := f.admin.Delete(t.Context(), binding); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the claim", func() error { return w.admin.Get(t.Context(), a.claimName(), &v1.BCSNetIPClaim{}) })
+	eventually(t, "the claim", func() error { return f.admin.Get(t.Context(), a.claimName(), &v1.BCSNetIPClaim{}) })
 }

@@ -77,18 +77,18 @@ func size(op operation) int {
 
 // TestSticky: every kind of workload with every policy, through all that befalls it.
 func TestSticky(t *testing.T) {
-	w := newWorld(t)
-	w.kubelet.addNodes(t, sharedNodes, replicas)
+	f := newFixture(t)
+	f.kubelet.addNodes(t, sharedNodes, replicas)
 	if !isLong() {
-		t.Run("brief", func(t *testing.T) { w.killing(t, 5, 5*time.Second, w.matrix(brief)) })
+		t.Run("brief", func(t *testing.T) { f.killing(t, 5, 5*time.Second, f.matrix(brief)) })
 		return
 	}
-	t.Run("all", func(t *testing.T) { runAll(t, w.matrix(exists)) })
+	t.Run("all", func(t *testing.T) { runAll(t, f.matrix(exists)) })
 	t.Run("killed", func(t *testing.T) {
-		again := slices.DeleteFunc(w.matrix(brief), func(p part) bool { return p.name == exampleNamespace }) // their namespace is there
-		w.killing(t, 15, 10*time.Second, again)
+		again := slices.DeleteFunc(f.matrix(brief), func(p part) bool { return p.name == exampleNamespace }) // their namespace is there
+		f.killing(t, 15, 10*time.Second, again)
 	})
-	t.Run("random", w.random)
+	t.Run("random", f.random)
 }
 
 // part is a case.
@@ -115,8 +115,8 @@ func runAll(t *testing.T, parts []part) {
 
 // matrix are the cases of the table that are chosen, and those beside it. What is done in one pool size is done in one
 // app.
-func (w *world) matrix(chosen func(kind, string, operation) bool) []part {
-	parts := append(w.refusedParts(), w.otherParts()...)
+func (f *fixture) matrix(chosen func(kind, string, operation) bool) []part {
+	parts := append(f.refusedParts(), f.otherParts()...)
 	for _, k := range []kind{deployment, statefulSet, fleet, daemonSet, barePod} {
 		for _, policy := range []string{plain, immutable, never, timed, shared} {
 			for _, ops := range [][]operation{
@@ -126,7 +126,7 @@ func (w *world) matrix(chosen func(kind, string, operation) bool) []part {
 					return !exists(k, policy, op) || !chosen(k, policy, op)
 				})
 				if len(ops) > 0 {
-					parts = append(parts, w.part(k, policy, ops))
+					parts = append(parts, f.part(k, policy, ops))
 				}
 			}
 		}
@@ -135,7 +135,7 @@ func (w *world) matrix(chosen func(kind, string, operation) bool) []part {
 }
 
 // part does operations to an app of its own.
-func (w *world) part(k kind, policy string, ops []operation) part {
+func (f *fixture) part(k kind, policy string, ops []operation) part {
 	text := make([]string, len(ops))
 	for i, op := range ops {
 		text[i] = string(op)
@@ -144,17 +144,17 @@ func (w *world) part(k kind, policy string, ops []operation) part {
 	return part{name, func(t *testing.T) {
 		t.Helper()
 		site := strings.NewReplacer("%", "", "recreate-", "", "-delete", "", "-3", "").Replace(name)
-		w.through(t, site, k, policy, ops)
+		f.through(t, site, k, policy, ops)
 	}}
 }
 
 // through takes an app of a site of its own through operations.
-func (w *world) through(t *testing.T, site string, k kind, policy string, ops []operation) {
+func (f *fixture) through(t *testing.T, site string, k kind, policy string, ops []operation) {
 	t.Helper()
-	s := w.newSite(t, site, size(ops[0]), sharedNodes)
+	s := f.newSite(t, site, size(ops[0]), sharedNodes)
 	if slices.Contains(ops, nodeLoss) {
 		s.nodes = s.namespace
-		w.kubelet.addNodes(t, s.nodes, replicas)
+		f.kubelet.addNodes(t, s.nodes, replicas)
 	}
 	a := s.newApp(k, asks(policy, k, s.namespace), replicas)
 	a.onObject = ops[0] == background // its own annotations, not those of its template

@@ -12,11 +12,11 @@ import (
 )
 
 // owned KIND/NAME POD [NODE] makes a pod that a workload of the group apps owns, as its controller would.
-func (w *world) owned(ctx context.Context, _ *testscript.TestScript, args []string) error {
+func (f *fixture) owned(ctx context.Context, _ *testscript.TestScript, args []string) error {
 	kind, name, _ := strings.Cut(args[0], "/")
 	var owner metav1.PartialObjectMetadata
 	owner.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(kind))
-	if err := w.client.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: name}, &owner); err != nil {
+	if err := f.client.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: name}, &owner); err != nil {
 		return err
 	}
 	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
@@ -25,5 +25,5 @@ func (w *world) owned(ctx context.Context, _ *testscript.TestScript, args []stri
 	if len(args) > 2 {
 		pod.Spec.NodeName = args[2]
 	}
-	return w.client.Create(ctx, pod)
+	return f.client.Create(ctx, pod)
 }

@@ -19,16 +19,16 @@ import (
 )
 
 // aged ADDRESS... has addresses be held for ninety days.
-func (w *world) aged(ctx context.Context, _ *testscript.TestScript, args []string) error {
+func (f *fixture) aged(ctx context.Context, _ *testscript.TestScript, args []string) error {
 	for _, arg := range args {
 		name := ipaddr.ObjectName(netip.MustParseAddr(arg))
 		err := eventually(ctx, func(ctx context.Context) (bool, error) {
 			var o v1.BCSNetIP
-			if err := w.client.Get(ctx, client.ObjectKey{Name: name}, &o); err != nil {
+			if err := f.client.Get(ctx, client.ObjectKey{Name: name}, &o); err != nil {
 				return false, err
 			}
 			o.Status.UpdateTime = store.FormatTime(time.Now().AddDate(0, 0, -90))
-			err := w.client.Update(ctx, &o)
+			err := f.client.Update(ctx, &o)
 			return err == nil, client.IgnoreNotFound(err)
 		})
 		if err != nil {
@@ -40,13 +40,13 @@ func (w *world) aged(ctx context.Context, _ *testscript.TestScript, args []strin
 
 // leader DURATION has somebody lead the controllers until the end of the script, and have said so that
 // long ago.
-func (w *world) leader(ctx context.Context, ts *testscript.TestScript, args []string) error {
+func (f *fixture) leader(ctx context.Context, ts *testscript.TestScript, args []string) error {
 	ago, err := time.ParseDuration(args[0])
 	if err != nil {
 		return err
 	}
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: doctor.ControllerNamespace, Name: doctor.ControllerName}}
-	leases := w.kubernetes.CoordinationV1().Leases(doctor.ControllerNamespace)
+	leases := f.kubernetes.CoordinationV1().Leases(doctor.ControllerNamespace)
 	err = leases.Delete(ctx, lease.Name, metav1.DeleteOptions{})
 	if client.IgnoreNotFound(err) != nil {
 		return err
@@ -62,7 +62,7 @@ func (w *world) leader(ctx context.Context, ts *testscript.TestScript, args []st
 }
 
 // outdated has the cluster have an old CRD of addresses until the end of the script.
-func (w *world) outdated(ctx context.Context, ts *testscript.TestScript, _ []string) error {
+func (f *fixture) outdated(ctx context.Context, ts *testscript.TestScript, _ []string) error {
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
 		return err

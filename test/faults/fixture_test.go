@@ -42,8 +42,8 @@ const (
 	demandPool = "demand"
 )
 
-// site is a cluster with three replicas, each behind a proxy of its own, that outlives the rounds.
-type site struct {
+// fixture is a cluster with three replicas, each behind a proxy of its own, that outlives the rounds.
+type fixture struct {
 	cp       *controlplane.ControlPlane
 	admin    client.WithWatch
 	leases   *store.Client // reads from the API server itself
@@ -81,9 +81,9 @@ type build struct {
 // collectAfter is for how long a pod must look gone to a collection that is hurried.
 const collectAfter = 15 * time.Second
 
-func newSite(t *testing.T, slots int, b build) *site {
+func newFixture(t *testing.T, slots int, b build) *fixture {
 	t.Helper()
-	s := &site{
+	f := &fixture{
 		cp: controlplane.ForTest(t, controlplane.WithLogDir(keptLogs(t))), slots: slots, hurried: b.hurried,
 		rangeAddrs: span("10.1.0.10", 0, 5*slots), rangeTail: span("10.1.0.10", 4*slots, 5*slots), demandAddrs: span("10.2.0.10", 0, 5*slots),
 	}
@@ -91,45 +91,45 @@ func newSite(t *testing.T, slots int, b build) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.trail = newTrail(t, s.cp)
-	s.cli = filepath.Join(root, "bin", "bcsnetctl")
-	if _, err := os.Stat(s.cli); err != nil {
+	f.trail = newTrail(t, f.cp)
+	f.cli = filepath.Join(root, "bin", "bcsnetctl")
+	if _, err := os.Stat(f.cli); err != nil {
 		t.Fatalf("%v: say make build", err) // else no operator would do anything
 	}
-	s.kube = filepath.Join(t.TempDir(), "kubeconfig")
+	f.kube = filepath.Join(t.TempDir(), "kubeconfig")
 	scheme := runtime.NewScheme()
-	err = errors.Join(s.cp.InstallManifests(t.Context()), s.cp.WriteKubeconfig(s.kube),
+	err = errors.Join(f.cp.InstallManifests(t.Context()), f.cp.WriteKubeconfig(f.kube),
 		clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme))
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := rest.HTTPClientFor(s.cp.Config)
+	h, err := rest.HTTPClientFor(f.cp.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(h.CloseIdleConnections)
-	if s.admin, err = client.NewWithWatch(s.cp.Config, client.Options{Scheme: scheme, HTTPClient: h}); err != nil {
+	if f.admin, err = client.NewWithWatch(f.cp.Config, client.Options{Scheme: scheme, HTTPClient: h}); err != nil {
 		t.Fatal(err)
 	}
-	if s.leases, err = store.New(s.cp.Config, nil, store.NewClock(nil)); err != nil {
+	if f.leases, err = store.New(f.cp.Config, nil, store.NewClock(nil)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.populate(t.Context()); err != nil {
+	if err := f.populate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var kubelets sync.WaitGroup
-	kubelets.Go(func() { s.beat(ctx) })
+	kubelets.Go(func() { f.beat(ctx) })
 	t.Cleanup(func() { cancel(); kubelets.Wait() })
 	for i := range 3 {
-		s.replicas = append(s.replicas, s.startReplica(t, i, b))
+		f.replicas = append(f.replicas, f.startReplica(t, i, b))
 	}
-	return s
+	return f
 }
 
-func (s *site) startReplica(t *testing.T, i int, b build) *replica {
+func (f *fixture) startReplica(t *testing.T, i int, b build) *replica {
 	t.Helper()
-	cfg, err := s.cp.ServiceAccountConfig(t.Context(), controlplane.SystemNamespace, controlplane.ControllerName)
+	cfg, err := f.cp.ServiceAccountConfig(t.Context(), controlplane.SystemNamespace, controlplane.ControllerName)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func (s *site) startReplica(t *testing.T, i int, b build) *replica {
 	case i == 2:
 		o.Binary, o.Env = b.faulty, append(o.Env, "FAULTS_CLOCK=2h")
 	}
-	if r.Controller, err = s.cp.StartController(t.Context(), o); err != nil {
+	if r.Controller, err = f.cp.StartController(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.Kill() }) // before its proxy goes; it may have ended by itself
@@ -172,9 +172,9 @@ func (s *site) startReplica(t *testing.T, i int, b build) *replica {
 }
 
 // populate makes the hosts, which are ready, the namespace and the pools.
-func (s *site) populate(ctx context.Context) error {
+func (f *fixture) populate(ctx context.Context) error {
 	for _, name := range []string{namespace, crowdNamespace} {
-		if err := s.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+		if err := f.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 			return err
 		}
 	}
@@ -182,27 +182,27 @@ func (s *site) populate(ctx context.Context) error {
 	for i := range hosts {
 		all = append(all, host(i))
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node(i)}}
-		if err := s.admin.Create(ctx, n); err != nil {
+		if err := f.admin.Create(ctx, n); err != nil {
 			return err
 		}
-		if err := s.setReady(ctx, i, corev1.ConditionTrue); err != nil {
+		if err := f.setReady(ctx, i, corev1.ConditionTrue); err != nil {
 			return err
 		}
 	}
 	for _, p := range []v1.BCSNetPool{
 		{ObjectMeta: metav1.ObjectMeta{Name: rangePool}, Spec: v1.BCSNetPoolSpec{
-			Net: "10.1.0.0", Mask: 16, Gateway: "10.1.0.1", AvailableIPs: []string{s.rangeAddrs}, Priority: 1,
+			Net: "10.1.0.0", Mask: 16, Gateway: "10.1.0.1", AvailableIPs: []string{f.rangeAddrs}, Priority: 1,
 		}},
 		{ObjectMeta: metav1.ObjectMeta{Name: demandPool}, Spec: v1.BCSNetPoolSpec{
-			Net: "10.2.0.0", Mask: 16, Gateway: "10.2.0.1", AvailableIPs: []string{s.demandAddrs}, Materialize: v1.MaterializeOnDemand,
+			Net: "10.2.0.0", Mask: 16, Gateway: "10.2.0.1", AvailableIPs: []string{f.demandAddrs}, Materialize: v1.MaterializeOnDemand,
 		}},
 		{ObjectMeta: metav1.ObjectMeta{Name: crowdPool}, Spec: v1.BCSNetPoolSpec{
-			Net: "10.3.0.0", Mask: 16, Gateway: "10.3.0.1", AvailableIPs: []string{span("10.3.0.10", 0, 2*crowdSize(hosts*s.slots))},
+			Net: "10.3.0.0", Mask: 16, Gateway: "10.3.0.1", AvailableIPs: []string{span("10.3.0.10", 0, 2*crowdSize(hosts*f.slots))},
 			Materialize: v1.MaterializeOnDemand, Namespaces: []string{crowdNamespace},
 		}},
 	} {
 		p.Spec.Hosts = all
-		if err := s.admin.Create(ctx, &p); err != nil {
+		if err := f.admin.Create(ctx, &p); err != nil {
 			return err
 		}
 	}
@@ -210,19 +210,19 @@ func (s *site) populate(ctx context.Context) error {
 }
 
 // setReady writes into the status of a host whether it is ready.
-func (s *site) setReady(ctx context.Context, h int, ready corev1.ConditionStatus) error {
-	s.ready[h].Store(ready == corev1.ConditionTrue)
+func (f *fixture) setReady(ctx context.Context, h int, ready corev1.ConditionStatus) error {
+	f.ready[h].Store(ready == corev1.ConditionTrue)
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node(h)}}
 	patch := fmt.Sprintf(`{"status":{"addresses":[{"type":"InternalIP","address":%q}],"conditions":[{"type":"Ready","status":%q}]}}`, host(h), ready)
-	return s.admin.Status().Patch(ctx, n, client.RawPatch(types.StrategicMergePatchType, []byte(patch)))
+	return f.admin.Status().Patch(ctx, n, client.RawPatch(types.StrategicMergePatchType, []byte(patch)))
 }
 
 // inTouch reports whether a host reaches the API server and the replicas.
-func (s *site) inTouch(h int) bool { return s.cut.Load() != int64(h)+1 }
+func (f *fixture) inTouch(h int) bool { return f.cut.Load() != int64(h)+1 }
 
 // place is where a pod starts that belongs on a host: there, or next to it while that is cut off.
-func (s *site) place(home int) int {
-	if !s.inTouch(home) {
+func (f *fixture) place(home int) int {
+	if !f.inTouch(home) {
 		return (home + 1) % hosts
 	}
 	return home
@@ -230,15 +230,15 @@ func (s *site) place(home int) int {
 
 // beat renews the Leases of the hosts, which are in touch with the API server whenever that is there. Kubelets do it every
 // ten seconds; a round is too short for that.
-func (s *site) beat(ctx context.Context) {
+func (f *fixture) beat(ctx context.Context) {
 	for ; ctx.Err() == nil; pause(ctx, 2*time.Second) {
 		for i := range hosts {
-			if !s.inTouch(i) {
+			if !f.inTouch(i) {
 				continue
 			}
 			limited, cancel := context.WithTimeout(ctx, plugin.Attempt)
 			l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: node(i)}}
-			_, err := controllerutil.CreateOrPatch(limited, s.admin, l, func() error {
+			_, err := controllerutil.CreateOrPatch(limited, f.admin, l, func() error {
 				l.Spec.RenewTime = new(metav1.NowMicro())
 				return nil
 			})
@@ -267,10 +267,10 @@ func host(i int) string { return fmt.Sprintf("10.0.0.%d", 11+i) }
 func node(i int) string { return fmt.Sprintf("node-%d", i) }
 
 // read is what the API server says of an address, asked until it answers.
-func (s *site) read(ctx context.Context, a netip.Addr) (lease.Lease, error) {
+func (f *fixture) read(ctx context.Context, a netip.Addr) (lease.Lease, error) {
 	for {
 		limited, cancel := context.WithTimeout(ctx, plugin.Attempt)
-		l, err := s.leases.Get(limited, a)
+		l, err := f.leases.Get(limited, a)
 		cancel()
 		switch {
 		case err == nil:
@@ -284,8 +284,8 @@ func (s *site) read(ctx context.Context, a netip.Addr) (lease.Lease, error) {
 }
 
 // active are all leases that somebody holds.
-func (s *site) active(ctx context.Context) ([]lease.Lease, error) {
-	all, err := s.leases.List(ctx, "status.status=Active")
+func (f *fixture) active(ctx context.Context) ([]lease.Lease, error) {
+	all, err := f.leases.List(ctx, "status.status=Active")
 	return all, err
 }
 
@@ -293,10 +293,10 @@ func (s *site) active(ctx context.Context) ([]lease.Lease, error) {
 const soon = 20 * time.Second
 
 // bcsnetctl runs the command line as the administrator.
-func (s *site) bcsnetctl(ctx context.Context, limit time.Duration, args ...string) (string, error) {
+func (f *fixture) bcsnetctl(ctx context.Context, limit time.Duration, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, s.cli, append(args, "--kubeconfig", s.kube)...)
+	cmd := exec.CommandContext(ctx, f.cli, append(args, "--kubeconfig", f.kube)...)
 	out, err := cmd.CombinedOutput()
 	return strings.TrimSpace(string(out)), err
 }

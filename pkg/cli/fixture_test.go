@@ -28,8 +28,8 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
-// world is the cluster as the tests arrange it.
-type world struct {
+// fixture is the cluster as the tests arrange it.
+type fixture struct {
 	client      client.Client
 	kubernetes  kubernetes.Interface
 	kubeconfigs map[string]string
@@ -40,7 +40,7 @@ type world struct {
 // manifests installs CRDs and roles once for all tests.
 var manifests = sync.OnceValue(func() error { return cluster.InstallManifests(context.Background()) })
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	if err := manifests(); err != nil {
 		t.Fatal(err)
@@ -52,26 +52,26 @@ func newWorld(t *testing.T) *world {
 		}
 	}
 	h := httpClient(t, cluster.Config)
-	w := &world{binaries: os.Getenv(controlplane.AssetsEnv)}
+	f := &fixture{binaries: os.Getenv(controlplane.AssetsEnv)}
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.binaries == "" {
-		w.binaries = filepath.Join(root, "bin", "kube")
+	if f.binaries == "" {
+		f.binaries = filepath.Join(root, "bin", "kube")
 	}
-	if w.client, err = client.New(cluster.Config, client.Options{Scheme: scheme, HTTPClient: h}); err != nil {
+	if f.client, err = client.New(cluster.Config, client.Options{Scheme: scheme, HTTPClient: h}); err != nil {
 		t.Fatal(err)
 	}
-	if w.kubernetes, err = kubernetes.NewForConfigAndClient(cluster.Config, h); err != nil {
+	if f.kubernetes, err = kubernetes.NewForConfigAndClient(cluster.Config, h); err != nil {
 		t.Fatal(err)
 	}
-	w.kubeconfigs = identities(t, w.kubernetes)
+	f.kubeconfigs = identities(t, f.kubernetes)
 	// Pods need the account that kube-controller-manager makes elsewhere.
 	if _, err := cluster.ServiceAccountConfig(t.Context(), "default", "default"); err != nil {
 		t.Fatal(err)
 	}
-	return w
+	return f
 }
 
 func httpClient(t *testing.T, cfg *rest.Config) *http.Client {
@@ -85,13 +85,13 @@ func httpClient(t *testing.T, cfg *rest.Config) *http.Client {
 }
 
 // deleteClaims deletes all claims: those of all namespaces cannot be deleted by one request.
-func (w *world) deleteClaims(ctx context.Context) error {
+func (f *fixture) deleteClaims(ctx context.Context) error {
 	var claims v1.BCSNetIPClaimList
-	if err := w.client.List(ctx, &claims); err != nil {
+	if err := f.client.List(ctx, &claims); err != nil {
 		return err
 	}
 	for i := range claims.Items {
-		if err := w.client.Delete(ctx, &claims.Items[i]); client.IgnoreNotFound(err) != nil {
+		if err := f.client.Delete(ctx, &claims.Items[i]); client.IgnoreNotFound(err) != nil {
 			return err
 		}
 	}
@@ -99,29 +99,29 @@ func (w *world) deleteClaims(ctx context.Context) error {
 }
 
 // wipe removes all pools, addresses, claims, nodes and pods, and the events about them.
-func (w *world) wipe(ctx context.Context) error {
+func (f *fixture) wipe(ctx context.Context) error {
 	for _, kind := range []client.Object{&v1.BCSNetPool{}, &v1.BCSNetIP{}, &corev1.Node{}} {
-		if err := w.client.DeleteAllOf(ctx, kind); err != nil {
+		if err := f.client.DeleteAllOf(ctx, kind); err != nil {
 			return err
 		}
 	}
 	for _, namespace := range []string{metav1.NamespaceDefault, controlplane.SystemNamespace} {
-		events := w.kubernetes.EventsV1().Events(namespace)
+		events := f.kubernetes.EventsV1().Events(namespace)
 		if err := events.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 			return err
 		}
 	}
-	if err := w.client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace("default"), client.GracePeriodSeconds(0)); err != nil {
+	if err := f.client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace("default"), client.GracePeriodSeconds(0)); err != nil {
 		return err
 	}
-	if err := w.deleteClaims(ctx); err != nil {
+	if err := f.deleteClaims(ctx); err != nil {
 		return err
 	}
 	return eventually(ctx, func(ctx context.Context) (bool, error) {
 		var pools v1.BCSNetPoolList
 		var ips v1.BCSNetIPList
 		var claims v1.BCSNetIPClaimList
-		if err := errors.Join(w.client.List(ctx, &pools), w.client.List(ctx, &ips), w.client.List(ctx, &claims)); err != nil {
+		if err := errors.Join(f.client.List(ctx, &pools), f.client.List(ctx, &ips), f.client.List(ctx, &claims)); err != nil {
 			return false, err
 		}
 		var left []client.Object
@@ -136,7 +136,7 @@ func (w *world) wipe(ctx context.Context) error {
 		}
 		for _, o := range left {
 			o.SetFinalizers(nil)
-			if err := w.client.Update(ctx, o); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			if err := f.client.Update(ctx, o); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 				return false, err
 			}
 		}
@@ -149,51 +149,51 @@ func eventually(ctx context.Context, ok wait.ConditionWithContextFunc) error {
 }
 
 // commands are those of the scripts beside testscript's own.
-func (w *world) commands() map[string]func(*testscript.TestScript, bool, []string) {
-	do := func(f func(ctx context.Context, ts *testscript.TestScript, args []string) error) func(*testscript.TestScript, bool, []string) {
+func (f *fixture) commands() map[string]func(*testscript.TestScript, bool, []string) {
+	do := func(command func(ctx context.Context, ts *testscript.TestScript, args []string) error) func(*testscript.TestScript, bool, []string) {
 		return func(ts *testscript.TestScript, neg bool, args []string) {
 			if neg {
 				ts.Fatalf("there is no ! for this command")
 			}
-			ts.Check(f(context.Background(), ts, args))
+			ts.Check(command(context.Background(), ts, args))
 		}
 	}
 	return map[string]func(*testscript.TestScript, bool, []string){
-		"controller":  do(w.startController),
-		"settled":     do(w.settled),
-		"deleting":    do(w.deleting),
-		"lease":       do(w.lease),
-		"owned":       do(w.owned),
-		"claimed":     do(w.claimed),
-		"kept":        do(w.kept),
-		"aged":        do(w.aged),
-		"leader":      do(w.leader),
-		"outdated":    do(w.outdated),
-		"uninstalled": do(w.uninstalled),
-		"happened":    do(w.happened),
-		"emptied":     do(func(ctx context.Context, _ *testscript.TestScript, _ []string) error { return w.wipe(ctx) }),
+		"controller":  do(f.startController),
+		"settled":     do(f.settled),
+		"deleting":    do(f.deleting),
+		"lease":       do(f.lease),
+		"owned":       do(f.owned),
+		"claimed":     do(f.claimed),
+		"kept":        do(f.kept),
+		"aged":        do(f.aged),
+		"leader":      do(f.leader),
+		"outdated":    do(f.outdated),
+		"uninstalled": do(f.uninstalled),
+		"happened":    do(f.happened),
+		"emptied":     do(func(ctx context.Context, _ *testscript.TestScript, _ []string) error { return f.wipe(ctx) }),
 	}
 }
 
 // startController runs the controller until the end of the script.
-func (w *world) startController(ctx context.Context, ts *testscript.TestScript, _ []string) (err error) {
-	if w.controller == nil {
-		w.controller, err = cluster.StartController(ctx, controlplane.ControllerOptions{})
+func (f *fixture) startController(ctx context.Context, ts *testscript.TestScript, _ []string) (err error) {
+	if f.controller == nil {
+		f.controller, err = cluster.StartController(ctx, controlplane.ControllerOptions{})
 	} else {
-		err = w.controller.Start(ctx)
+		err = f.controller.Start(ctx)
 	}
 	if err == nil {
-		ts.Defer(func() { ts.Check(w.controller.Stop()) })
+		ts.Defer(func() { ts.Check(f.controller.Stop()) })
 	}
 	return err
 }
 
 // settled waits until the status of every pool speaks of the pool and its addresses as they are.
-func (w *world) settled(ctx context.Context, _ *testscript.TestScript, _ []string) error {
+func (f *fixture) settled(ctx context.Context, _ *testscript.TestScript, _ []string) error {
 	return eventually(ctx, func(ctx context.Context) (bool, error) {
 		var pools v1.BCSNetPoolList
 		var ips v1.BCSNetIPList
-		if err := errors.Join(w.client.List(ctx, &pools), w.client.List(ctx, &ips)); err != nil {
+		if err := errors.Join(f.client.List(ctx, &pools), f.client.List(ctx, &ips)); err != nil {
 			return false, err
 		}
 		for _, p := range pools.Items {
@@ -217,26 +217,26 @@ func (w *world) settled(ctx context.Context, _ *testscript.TestScript, _ []strin
 }
 
 // deleting POOL waits until somebody has deleted the pool.
-func (w *world) deleting(ctx context.Context, _ *testscript.TestScript, args []string) error {
+func (f *fixture) deleting(ctx context.Context, _ *testscript.TestScript, args []string) error {
 	return eventually(ctx, func(ctx context.Context) (bool, error) {
 		var p v1.BCSNetPool
-		err := w.client.Get(ctx, client.ObjectKey{Name: args[0]}, &p)
+		err := f.client.Get(ctx, client.ObjectKey{Name: args[0]}, &p)
 		return err == nil && p.DeletionTimestamp != nil, err
 	})
 }
 
 // happened POOL|NAMESPACE/CLAIM REASON waits until there is an event of the object with that reason.
-func (w *world) happened(ctx context.Context, _ *testscript.TestScript, args []string) error {
+func (f *fixture) happened(ctx context.Context, _ *testscript.TestScript, args []string) error {
 	return eventually(ctx, func(ctx context.Context) (bool, error) {
 		var o client.Object = &v1.BCSNetPool{}
 		key := client.ObjectKey{Name: args[0]}
 		if namespace, name, both := strings.Cut(args[0], "/"); both { // a claim
 			o, key = &v1.BCSNetIPClaim{}, client.ObjectKey{Namespace: namespace, Name: name}
 		}
-		if err := w.client.Get(ctx, key, o); err != nil {
+		if err := f.client.Get(ctx, key, o); err != nil {
 			return false, err
 		}
-		events, err := w.kubernetes.EventsV1().Events("").List(ctx, metav1.ListOptions{FieldSelector: "reason=" + args[1] + ",regarding.uid=" + string(o.GetUID())})
+		events, err := f.kubernetes.EventsV1().Events("").List(ctx, metav1.ListOptions{FieldSelector: "reason=" + args[1] + ",regarding.uid=" + string(o.GetUID())})
 		return err == nil && len(events.Items) > 0, err
 	})
 }
@@ -244,18 +244,18 @@ func (w *world) happened(ctx context.Context, _ *testscript.TestScript, args []s
 // lease ADDRESS POOL HOST NAMESPACE/POD, or an owner without a slash, makes an address Active as the
 // allocator would; the pod need not exist. A lone "reserved" for the holder sets the address aside;
 // of "unknown", nothing but a container is known.
-func (w *world) lease(ctx context.Context, _ *testscript.TestScript, args []string) error {
-	return w.store(ctx, args, func(*lease.Lease) {})
+func (f *fixture) lease(ctx context.Context, _ *testscript.TestScript, args []string) error {
+	return f.store(ctx, args, func(*lease.Lease) {})
 }
 
 // claimed ADDRESS POOL HOST NAMESPACE/POD CLAIM [KEY] is lease of an address that a claim keeps.
-func (w *world) claimed(ctx context.Context, _ *testscript.TestScript, args []string) error {
-	return w.store(ctx, args, func(l *lease.Lease) { l.Retention = stickyOf(args[4:]) })
+func (f *fixture) claimed(ctx context.Context, _ *testscript.TestScript, args []string) error {
+	return f.store(ctx, args, func(l *lease.Lease) { l.Retention = stickyOf(args[4:]) })
 }
 
 // kept is claimed of a pod that has ended: KEY may be -, and a last argument is until when the address is kept.
-func (w *world) kept(ctx context.Context, _ *testscript.TestScript, args []string) error {
-	return w.store(ctx, args, func(l *lease.Lease) {
+func (f *fixture) kept(ctx context.Context, _ *testscript.TestScript, args []string) error {
+	return f.store(ctx, args, func(l *lease.Lease) {
 		l.Retention = stickyOf(args[4:])
 		*l, _ = lease.Release(*l, l.Updated, lease.Change{})
 	})
@@ -273,14 +273,14 @@ func stickyOf(args []string) lease.Retention {
 }
 
 // store writes the lease that the arguments of lease describe, with what change makes of it.
-func (w *world) store(ctx context.Context, args []string, change func(*lease.Lease)) error {
+func (f *fixture) store(ctx context.Context, args []string, change func(*lease.Lease)) error {
 	cfg := rest.CopyConfig(cluster.Config)
 	leases, err := store.New(cfg, nil, store.NewClock(nil))
 	if err != nil {
 		return err
 	}
 	var p v1.BCSNetPool
-	if err := w.client.Get(ctx, client.ObjectKey{Name: args[1]}, &p); err != nil {
+	if err := f.client.Get(ctx, client.ObjectKey{Name: args[1]}, &p); err != nil {
 		return err
 	}
 	return eventually(ctx, func(ctx context.Context) (bool, error) {
@@ -290,7 +290,7 @@ func (w *world) store(ctx context.Context, args []string, change func(*lease.Lea
 		}
 		l.Params = store.Pool(&p).Params()
 		l.Updated, l.HeldFinalizer = leases.Now(), true
-		if err := w.hold(ctx, &l, netip.MustParseAddr(args[2]), args[3]); err != nil {
+		if err := f.hold(ctx, &l, netip.MustParseAddr(args[2]), args[3]); err != nil {
 			return false, err
 		}
 		change(&l)
@@ -303,7 +303,7 @@ func (w *world) store(ctx context.Context, args []string, change func(*lease.Lea
 }
 
 // hold enters the holder into a lease.
-func (w *world) hold(ctx context.Context, l *lease.Lease, host netip.Addr, who string) error {
+func (f *fixture) hold(ctx context.Context, l *lease.Lease, host netip.Addr, who string) error {
 	l.State = lease.Active
 	l.Holder = lease.Holder{Host: host, ContainerID: "c-" + l.Addr.String(), IfName: lease.DefaultIfName}
 	namespace, name, isPod := strings.Cut(who, "/")
@@ -319,13 +319,13 @@ func (w *world) hold(ctx context.Context, l *lease.Lease, host netip.Addr, who s
 	}
 	l.Namespace, l.PodName = namespace, name
 	var pod corev1.Pod
-	err := w.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &pod)
+	err := f.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &pod)
 	l.PodUID = string(pod.UID)
 	return client.IgnoreNotFound(err)
 }
 
 // uninstalled removes the CRDs until the end of the script.
-func (w *world) uninstalled(ctx context.Context, ts *testscript.TestScript, _ []string) error {
+func (f *fixture) uninstalled(ctx context.Context, ts *testscript.TestScript, _ []string) error {
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
 		return err

@@ -27,9 +27,9 @@ const (
 	replicas  = 3
 )
 
-// world is a cluster in virtual time: the API server, three replicas, the kubelets of the hosts, an operator, and what goes
+// fixture is a cluster in virtual time: the API server, three replicas, the kubelets of the hosts, an operator, and what goes
 // wrong.
-type world struct {
+type fixture struct {
 	plan     plan
 	verdict  *judge.Verdict
 	history  *judge.History
@@ -66,32 +66,32 @@ type world struct {
 	gone             map[int]bool  // replicas that are down
 }
 
-// newWorld makes a cluster whose replicas have not started.
-func newWorld(ctx context.Context, t testing.TB, p plan) *world {
+// newFixture makes a cluster whose replicas have not started.
+func newFixture(ctx context.Context, t testing.TB, p plan) *fixture {
 	t.Helper()
 	server, err := apiserver.New()
 	if err != nil {
 		t.Fatal(err)
 	}
 	v := judge.NewVerdict()
-	w := &world{
+	f := &fixture{
 		plan: p, verdict: v, history: judge.NewHistory(), ledger: judge.NewLedger(v), server: server, ctx: ctx, turnedAway: 0.5, gone: map[int]bool{},
 		cutOff: map[int]bool{}, clocks: map[int]time.Duration{}, deleted: map[string]map[life]bool{}, last: map[netip.Addr]lease.Lease{}, mishap: make(chan struct{}, maxMishaps), puttingBack: make(chan struct{}, 1), halting: make(chan struct{}, 1),
 	}
-	caller := &http.Client{Transport: &http.Transport{DialContext: w.dial, MaxIdleConnsPerHost: 64}}
-	w.callers = &plugin.Callers{HTTP: caller, Count: v.Count, Delay: delay}
-	server.Written = w.written
+	caller := &http.Client{Transport: &http.Transport{DialContext: f.dial, MaxIdleConnsPerHost: 64}}
+	f.callers = &plugin.Callers{HTTP: caller, Count: v.Count, Delay: delay}
+	server.Written = f.written
 	skew := []time.Duration{0, 0, time.Second, -time.Second, 7 * time.Minute, -3 * time.Hour}
 	for i := range replicas {
-		r := &replica{world: w, number: i, name: fmt.Sprintf("replica-%d", i)}
+		r := &replica{world: f, number: i, name: fmt.Sprintf("replica-%d", i)}
 		if p.Clocks {
 			r.ahead = skew[draw(p.Seed, "clock", i).IntN(len(skew))]
 		}
-		w.replicas = append(w.replicas, r)
-		w.callers.URLs = append(w.callers.URLs, "http://"+r.name)
+		f.replicas = append(f.replicas, r)
+		f.callers.URLs = append(f.callers.URLs, "http://"+r.name)
 	}
-	w.populate(t)
-	return w
+	f.populate(t)
+	return f
 }
 
 func host(i int) string { return fmt.Sprintf("10.0.0.%d", 11+i) }
@@ -103,27 +103,27 @@ const (
 )
 
 // populate makes the namespaces, the nodes, which are ready, and the pools.
-func (w *world) populate(t testing.TB) {
+func (f *fixture) populate(t testing.TB) {
 	t.Helper()
 	must := func(method, path string, body any) {
-		if code, answer := w.do(method, path, body); code >= http.StatusBadRequest {
+		if code, answer := f.do(method, path, body); code >= http.StatusBadRequest {
 			t.Fatalf("%s %s: %d %v", method, path, code, answer)
 		}
 	}
 	for _, ns := range []string{namespace, "default", "bcsnet-system", "kube-node-lease"} {
 		must(http.MethodPost, "/api/v1/namespaces", object{"metadata": object{"name": ns}})
 	}
-	w.makeNamespace()
+	f.makeNamespace()
 	var all []string
 	for i := range hosts {
 		all = append(all, host(i))
 		must(http.MethodPost, "/api/v1/nodes", object{"metadata": object{"name": node(i)}})
-		must(http.MethodPut, "/api/v1/nodes/"+node(i)+"/status", w.ready(i, "True"))
-		must(http.MethodPost, beats, object{"metadata": object{"name": node(i)}, "spec": object{"holderIdentity": node(i), "leaseDurationSeconds": 40, "renewTime": w.micro()}})
+		must(http.MethodPut, "/api/v1/nodes/"+node(i)+"/status", f.ready(i, "True"))
+		must(http.MethodPost, beats, object{"metadata": object{"name": node(i)}, "spec": object{"holderIdentity": node(i), "leaseDurationSeconds": 40, "renewTime": f.micro()}})
 	}
 	// Fewer addresses than pods want at the worst moments: the pools run full. Requests name no network, and get an address
 	// of the first pool that has one, of one family, or in the last of both.
-	n := w.plan.Slots/3 + 2
+	n := f.plan.Slots/3 + 2
 	for _, p := range []object{
 		{"metadata": object{"name": "alpha"}, "spec": object{"net": "10.1.0.0", "mask": 16, "gateway": "10.1.0.1", "availableIPs": []string{span("10.1.0.10", n)}, "priority": 1, "network": "alpha"}},
 		{"metadata": object{"name": "beta"}, "spec": object{"net": "fd00:2::", "mask": 64, "gateway": "fd00:2::1", "availableIPs": []string{span("fd00:2::10", n)}, "network": "beta", "materialize": "OnDemand", "cooldown": cooldown.String()}},
@@ -147,13 +147,13 @@ func span(first string, n int) string {
 	return first + "-" + last.String()
 }
 
-func (w *world) micro() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000000Z07:00") }
+func (f *fixture) micro() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000000Z07:00") }
 
 // do asks the API server at once, as nobody in the cluster can; 503 while it is down.
-func (w *world) do(method, path string, body any) (code int, answer map[string]any) {
-	w.mu.Lock()
-	down := time.Now().Before(w.down)
-	w.mu.Unlock()
+func (f *fixture) do(method, path string, body any) (code int, answer map[string]any) {
+	f.mu.Lock()
+	down := time.Now().Before(f.down)
+	f.mu.Unlock()
 	if down {
 		return http.StatusServiceUnavailable, nil
 	}
@@ -161,14 +161,14 @@ func (w *world) do(method, path string, body any) (code int, answer map[string]a
 	if err != nil {
 		panic(err) // an object is JSON
 	}
-	r, err := http.NewRequestWithContext(context.WithoutCancel(w.ctx), method, "http://api"+path, strings.NewReader(string(text)))
+	r, err := http.NewRequestWithContext(context.WithoutCancel(f.ctx), method, "http://api"+path, strings.NewReader(string(text)))
 	if err != nil {
 		panic(err) // paths are ours
 	}
 	if r.Header.Set("Content-Type", "application/json"); method == http.MethodPatch {
 		r.Header.Set("Content-Type", "application/merge-patch+json")
 	}
-	resp := w.server.Serve(r, nil)
+	resp := f.server.Serve(r, nil)
 	defer resp.Body.Close()
 	_ = json.NewDecoder(resp.Body).Decode(&answer) // what is no JSON says nothing
 	return resp.StatusCode, answer
@@ -183,8 +183,8 @@ func leaseOf(body []byte) (lease.Lease, error) {
 }
 
 // read is what the API server has of an address.
-func (w *world) read(a netip.Addr) lease.Lease {
-	_, answer := w.do(http.MethodGet, apis+"bcsnetips/"+ipaddr.ObjectName(a), nil)
+func (f *fixture) read(a netip.Addr) lease.Lease {
+	_, answer := f.do(http.MethodGet, apis+"bcsnetips/"+ipaddr.ObjectName(a), nil)
 	body, _ := json.Marshal(answer) // it was JSON
 	l, err := leaseOf(body)
 	if err != nil {
@@ -194,12 +194,12 @@ func (w *world) read(a netip.Addr) lease.Lease {
 }
 
 // active are all leases that somebody holds.
-func (w *world) active() (all []lease.Lease) {
-	_, answer := w.do(http.MethodGet, apis+"bcsnetips?fieldSelector=status.status%3DActive", nil)
+func (f *fixture) active() (all []lease.Lease) {
+	_, answer := f.do(http.MethodGet, apis+"bcsnetips?fieldSelector=status.status%3DActive", nil)
 	body, _ := json.Marshal(answer) // it was JSON
 	var list v1.BCSNetIPList
 	if err := json.Unmarshal(body, &list); err != nil {
-		w.verdict.Wrong("the leases cannot be read: %v", err)
+		f.verdict.Wrong("the leases cannot be read: %v", err)
 	}
 	for i := range list.Items {
 		if l, err := store.Lease(&list.Items[i], false); err == nil {
@@ -210,19 +210,19 @@ func (w *world) active() (all []lease.Lease) {
 }
 
 // steady reports whether the API server can be reached.
-func (w *world) steady() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return !time.Now().Before(w.down)
+func (f *fixture) steady() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !time.Now().Before(f.down)
 }
 
-func (w *world) loading() bool { return w.load.Err() == nil }
+func (f *fixture) loading() bool { return f.load.Err() == nil }
 
 // goesOn reports whether requests may wait for what others give up.
-func (w *world) goesOn() bool { return w.loading() && !w.halted.Load() }
+func (f *fixture) goesOn() bool { return f.loading() && !f.halted.Load() }
 
 // pause lets virtual time pass, until the load ends at the latest.
-func (w *world) pause(ctx context.Context, d time.Duration) bool {
+func (f *fixture) pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -234,11 +234,11 @@ func (w *world) pause(ctx context.Context, d time.Duration) bool {
 }
 
 // fault notes what was done to the system.
-func (w *world) fault(what string) {
-	w.verdict.Count("fault " + what)
-	w.note("%s", what)
+func (f *fixture) fault(what string) {
+	f.verdict.Count("fault " + what)
+	f.note("%s", what)
 }
 
-func (w *world) note(format string, args ...any) {
-	_, _ = fmt.Fprintf(&w.journal, "%10.6f s: %s\n", w.history.Now().Seconds(), fmt.Sprintf(format, args...))
+func (f *fixture) note(format string, args ...any) {
+	_, _ = fmt.Fprintf(&f.journal, "%10.6f s: %s\n", f.history.Now().Seconds(), fmt.Sprintf(format, args...))
 }
