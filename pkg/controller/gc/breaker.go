@@ -22,37 +22,37 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
-// Bounds of the circuit breaker: so many leases, or one in so many of the active ones, may be taken back within the
-// window.
+// Bounds of the circuit breaker: within breakerWindow, breakerCount leases may be taken back, or one in breakerOneIn of
+// the active ones where that is more.
 const (
 	breakerCount  = 10
 	breakerOneIn  = 20
 	breakerWindow = time.Minute
 )
 
-// Breaker stops the collection when more leases than usual look given up at once: an API server that is empty, or
-// was restored, says of every pod that it does not exist. It lets those go whose namespace and node it has seen there
-// at another look, and all when there are fewer: then somebody has released them by hand. Of a host that has been away
-// for longer than its grace period no node is asked for.
+// Breaker is a circuit breaker: it stops the collection when more leases than usual look given up at once. An API
+// server that is empty, or was restored, shows no pod at all. While the breaker is open it lets those leases pass whose
+// namespace and node exist, at a second look. It closes when few are due again: somebody has released them by hand
+// then. Of a host that has been away for longer than its grace period no node is required.
 type Breaker struct {
 	live client.Reader
-	// node names the ready node that a host is; ok is false when it is none.
+	// node returns the ready node that a host is; ok is false when it is none.
 	node    func(host netip.Addr) (name string, ok bool)
 	gauge   prometheus.Gauge
 	changed func(pool string)
 	log     *slog.Logger
 
 	mu sync.Mutex
-	// taken are the times of the last minute's collections.
+	// taken has the times of the last minute's collections.
 	taken []time.Time
-	// pools counts, per pool, the leases that wait; empty while the breaker lets all pass. why says what is missing.
+	// pools counts, per pool, the leases that wait; empty while the breaker is closed. why is what they wait for.
 	pools map[string]int
 	why   string
-	// looked are the versions of the leases that were due at the last look.
+	// looked has the versions of the leases that were due at the last look.
 	looked map[netip.Addr]uint64
 }
 
-// NewBreaker returns a breaker that lets all pass. changed is called for a pool whose leases begin or cease to wait.
+// NewBreaker returns a closed breaker. changed is called for a pool whose leases begin or cease to wait.
 func NewBreaker(
 	live client.Reader, node func(netip.Addr) (string, bool), changed func(pool string), log *slog.Logger,
 ) *Breaker {
@@ -61,7 +61,7 @@ func NewBreaker(
 	})}
 }
 
-// took takes note of a collection.
+// noteCollection counts a collection.
 func (b *Breaker) noteCollection(now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -88,8 +88,8 @@ func (b *Breaker) passes(ctx context.Context, due []suspect, active int, now tim
 	return seen
 }
 
-// look parts the leases that were due at the look before from those that are for the first time, also while others wait
-// for long: the API server may have lost its pods once more.
+// splitRepeated separates the leases that were due at the look before from those that are due for the first time, also
+// while others wait for long: the API server may have lost its pods once more.
 func (b *Breaker) splitRepeated(due []suspect) (again, fresh []suspect) {
 	now := make(map[netip.Addr]uint64, len(due))
 	b.mu.Lock()
@@ -106,7 +106,7 @@ func (b *Breaker) splitRepeated(due []suspect) (again, fresh []suspect) {
 	return again, fresh
 }
 
-// pull stops the collection, and says so when it went until now.
+// open stops the collection, and logs when it ran until now.
 func (b *Breaker) open(due []suspect, why string) {
 	pools := map[string]int{}
 	for _, s := range due {
@@ -141,7 +141,7 @@ func (b *Breaker) close() {
 	}
 }
 
-// tell has the pools looked at whose number has changed.
+// notifyPools calls changed for the pools whose number of waiting leases has changed.
 func (b *Breaker) notifyPools(before, after map[string]int) {
 	all := maps.Clone(before)
 	if all == nil {
@@ -162,11 +162,11 @@ func (b *Breaker) Waiting(pool string) (n int, why string) {
 	return b.pools[pool], b.why
 }
 
-// object is a namespace or a node.
+// object identifies a namespace or a node.
 type object struct{ kind, name string }
 
-// sort asks the API server for the namespaces and nodes of all, and tells those leases apart of which it has both. why
-// says which it does not have.
+// verify reads the namespaces and nodes of the leases from the API server, and separates the leases for which both
+// exist. why names the first object that does not.
 func (b *Breaker) verify(ctx context.Context, due []suspect) (seen, unseen []suspect, why string) {
 	wanted := map[object]error{}
 	of := func(s suspect) []object {
@@ -196,7 +196,7 @@ func (b *Breaker) verify(ctx context.Context, due []suspect) (seen, unseen []sus
 	return seen, unseen, why
 }
 
-// missing says that the API server does not have an object, or not whether it has; nil when it has.
+// missing returns an error where the API server does not have an object, or did not answer; nil when it has.
 func (b *Breaker) missing(ctx context.Context, w object) error {
 	var o metav1.PartialObjectMetadata
 	o.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(w.kind))

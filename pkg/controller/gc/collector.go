@@ -35,13 +35,13 @@ const (
 	On Mode = "on"
 	// DryRun: reports them only.
 	DryRun Mode = "dry-run"
-	// Off: tells those who ask whether an address is still in use, and does nothing of its own.
+	// Off: takes nothing back. Whether an address is still in use can be asked all the same.
 	Off Mode = "off"
 )
 
 const (
-	// collectEvery is how often the leader looks at all leases: what a pod leaves without a DEL is back within some 80 s,
-	// also when the breaker takes another look.
+	// collectEvery is how often the leader looks at all leases. What a pod leaves without a DEL is back within some 80
+	// s, also when the breaker takes another look.
 	collectEvery = 10 * time.Second
 	// parallelCollections is how many addresses are looked at and released at once.
 	parallelCollections = 16
@@ -65,10 +65,10 @@ type Collector struct {
 // Config is what a Collector works with.
 type Config struct {
 	Mode Mode
-	// Every is how often all leases are looked at; 0 for what the documentation promises.
+	// Every is how often all leases are looked at; 0 for the time that the documentation promises.
 	Every time.Duration
 	Rule  gone.Rule
-	// Cached, Live and Client are the ways to the objects of the API server. Namespace has the controller's own.
+	// Cached, Live and Client read and write the objects of the API server. Namespace is the controller's own.
 	Cached, Live client.Reader
 	Client       client.Client
 	Namespace    string
@@ -84,7 +84,7 @@ type Config struct {
 	Log      *slog.Logger
 }
 
-// New returns a collector that suspects nobody, and registers its metrics.
+// New returns a collector without suspects, and registers its metrics.
 func New(o Config) *Collector {
 	o.Every = cmp.Or(o.Every, collectEvery)
 	c := &Collector{
@@ -104,7 +104,7 @@ func New(o Config) *Collector {
 	return c
 }
 
-// Start looks at the leases until the context ends. The manager calls it on the leader alone.
+// Start looks at the leases until the context ends, a term of the leader.
 func (c *Collector) Start(ctx context.Context) error {
 	c.setSuspects(map[netip.Addr]suspect{}, nil)
 	c.waits.forget()
@@ -174,7 +174,8 @@ func (c *Collector) pass(ctx context.Context, now time.Time) {
 	}
 }
 
-// ripe returns the suspects that nobody has, unless the API server knows better, in the order of their addresses.
+// ripe returns, in the order of their addresses, the suspects that nobody has by the evidence so far. The API server is
+// still to be asked for their pods.
 func (c *Collector) ripe(now time.Time) (due []suspect) {
 	for _, s := range c.suspects {
 		if c.doubt(s, now) == "" {
@@ -185,8 +186,8 @@ func (c *Collector) ripe(now time.Time) (due []suspect) {
 	return due
 }
 
-// waiting returns the suspects that wait for their host's grace period and that nothing but this process can tell since
-// when.
+// waiting returns the suspects that wait for their host's grace period, and whose beginning no object of the cluster
+// records.
 func (c *Collector) waiting() (all []suspect) {
 	for _, s := range c.suspects {
 		if !c.Nodes.Known(s.lease.Host) || s.check == gone.PodGone && workload.Static(s.lease.PodUID) {
@@ -196,13 +197,13 @@ func (c *Collector) waiting() (all []suspect) {
 	return all
 }
 
-// report says once of each what would be taken back.
+// report logs, once for each, what a dry run would take back.
 func (c *Collector) report(due []suspect) {
 	for _, s := range due {
-		if s.told {
+		if s.reported {
 			continue
 		}
-		s.told = true
+		s.reported = true
 		c.mu.Lock()
 		c.suspects[s.lease.Addr] = s
 		c.mu.Unlock()
@@ -210,14 +211,13 @@ func (c *Collector) report(due []suspect) {
 	}
 }
 
-// itsOwn reports whether a collection failed because of its lease: what the API server would not store, as it was
-// written by hand or by another release, or what a policy forbids. Other leases are not concerned.
+// itsOwn reports whether a collection failed because of its own lease, so that others may go on: the API server would
+// not store it, as it was written by hand or by another release, or a policy forbids it.
 func itsOwn(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) && !store.ForbiddenByRole(err)
 }
 
-// collect asks the API server for the pod and takes the address back if that says the same; alive means that
-// it does not.
+// collect reads the pod from the API server, and takes the address back if it is gone there too. alive: it is not.
 func (c *Collector) collect(ctx context.Context, s suspect, now time.Time) (alive bool, err error) {
 	l := s.lease
 	ctx, cancel := context.WithTimeout(ctx, allocator.MaxRequestTime)

@@ -11,7 +11,7 @@ import (
 )
 
 // lastLook stands in for the one of failpoint_off.go in the build of the fault suite (test/faults). With
-// FAULTS_BREAK=collect or live in the environment the collector believes its cache.
+// FAULTS_BREAK=collect or live in the environment the collector relies on its cache.
 func (c *Collector) lastLook(ctx context.Context, l lease.Lease) (pod *workload.Pod, live bool, err error) {
 	if failpoint.Broken("collect", "live") {
 		pod, err = c.cachedPod(ctx, l.Holder)

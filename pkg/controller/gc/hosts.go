@@ -18,15 +18,15 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
-// beats reads the Leases that kubelets renew while they are in touch with the API server. They are read when there is a
-// suspect on the host: a watch would deliver each renewal of each node.
+// beats reads the Leases that kubelets renew while they are in touch with the API server. They are read only when there
+// is a suspect on the host: a watch would deliver each renewal of each node.
 type beats struct {
 	live client.Reader
 	log  *slog.Logger
 }
 
-// of says when nodes renewed their Leases, by their own clocks; empty for one that has none. What cannot be read is
-// missing.
+// of returns when nodes renewed their Leases, by their own clocks; empty for one that has none. A Lease that cannot be
+// read is left out.
 func (b *beats) of(ctx context.Context, nodes map[string]struct{}) map[string]string {
 	var mu sync.Mutex
 	out := make(map[string]string, len(nodes))
@@ -85,7 +85,7 @@ func (c *Collector) listen(ctx context.Context, seen map[netip.Addr]suspect, now
 	}
 }
 
-// before returns what the first look at a Lease amounts to.
+// before returns the renewal that the first look at a Lease amounts to.
 func before(beat string, read bool) gone.Renewal {
 	switch {
 	case !read:

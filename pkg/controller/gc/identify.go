@@ -9,8 +9,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// identify gives a lease that carries an older UID of its pod the one that the pod has, if the API server says, too,
-// that the pod reports the address. Whoever looks at the lease by its UID alone would take the pod for another.
+// identify mends a lease that carries an older UID of its pod: it gets the present UID, if the API server's pod reports
+// the address, too. Whoever looks at the lease by its UID alone would take the pod for another.
 func (c *Collector) identify(ctx context.Context, l lease.Lease) {
 	ctx, cancel := context.WithTimeout(ctx, allocator.MaxRequestTime)
 	defer cancel()

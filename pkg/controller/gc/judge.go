@@ -10,8 +10,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// Judge decides about a lease by what the passes of this leader have seen. live has it ask the API server for the pod;
-// without, the cache counts as if it had said so.
+// Judge decides about a lease by what the passes of this leader have seen. live has it read the pod from the API
+// server; without, the cache counts as if it were the API server's answer.
 func (c *Collector) Judge(ctx context.Context, l lease.Lease, live bool) (d gone.Decision, err error) {
 	now := time.Now()
 	c.mu.Lock()
@@ -29,7 +29,8 @@ func (c *Collector) Judge(ctx context.Context, l lease.Lease, live bool) (d gone
 	return c.timed().Decide(e), err
 }
 
-// doubt says why the containers of a suspect may still run, as far as the API server is not asked for its pod.
+// doubt returns why the containers of a suspect may still run, as far as that is known without asking the API server
+// for its pod; empty for no doubt.
 func (c *Collector) doubt(s suspect, now time.Time) string {
 	e := c.evidence(s, now)
 	e.Live = true
@@ -52,8 +53,8 @@ func (c *Collector) evidence(s suspect, now time.Time) gone.Evidence {
 	return e
 }
 
-// timed returns the rule for looks that are not to the millisecond: one that comes early is not another interval too
-// early.
+// timed returns the rule with a tolerance for the times of the passes: one that comes a little early does not cost
+// another interval.
 func (c *Collector) timed() gone.Rule {
 	r, early := c.Rule, c.Every/10
 	r.Apart, r.Margin = r.Apart-early, r.Margin-early

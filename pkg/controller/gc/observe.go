@@ -29,8 +29,8 @@ type suspect struct {
 	renewal    gone.Renewal
 	// missed is how long after since the host was seen last not to be in touch.
 	missed time.Duration
-	// told: a dry run has reported it.
-	told bool
+	// reported: a dry run has logged it.
+	reported bool
 }
 
 func (s suspect) fields() []any {
@@ -67,7 +67,7 @@ func (c *Collector) observe(ctx context.Context, now time.Time) (active int) {
 		}
 		s := suspect{lease: l, check: check, cause: cause, since: now, first: c.Leases.Now()}
 		if before, ok := c.suspects[l.Addr]; ok && before.lease.Version == l.Version && before.check == check {
-			s.since, s.first, s.told = before.since, before.first, before.told
+			s.since, s.first, s.reported = before.since, before.first, before.reported
 			s.node, s.beat, s.renewal = before.node, before.beat, before.renewal
 			s.missed = before.missed
 		}
@@ -81,7 +81,7 @@ func (c *Collector) observe(ctx context.Context, now time.Time) (active int) {
 	return active
 }
 
-// keep replaces the suspects, and what is known of pods with a long grace period.
+// setSuspects replaces the suspects, and what is known of pods with a long grace period.
 func (c *Collector) setSuspects(suspects map[netip.Addr]suspect, all map[netip.Addr]patient) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,14 +102,14 @@ func (c *Collector) cachedPod(ctx context.Context, h lease.Holder) (*workload.Po
 	return &pod, nil
 }
 
-// patient is a pod with a longer grace period than its lease says, as one of an earlier release does or where the pod
+// patient is a pod with a longer grace period than its lease has: of a lease of an earlier release, or where the pod
 // was deleted with a longer one. It is remembered for when the pod has gone.
 type patient struct {
 	uid         string
 	termination time.Duration
 }
 
-// patience is what is remembered of a pod while a lease names it, if its grace period is longer than the lease says.
+// patience returns what to remember of a pod while a lease names it, if its grace period is longer than the lease's.
 func (c *Collector) patience(l lease.Lease, pod *workload.Pod) (p patient, ok bool) {
 	if pod != nil && pod.UID == l.PodUID {
 		p = patient{pod.UID, pod.Termination}

@@ -20,8 +20,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// waitsName is the ConfigMap in the controller's namespace that says since when addresses wait for hosts of which no
-// Node tells. Without it the grace period would begin anew with each process.
+// waitsName is the ConfigMap in the controller's namespace that records since when addresses wait for hosts without a
+// Node. Without it the grace period would begin anew with each process.
 const waitsName = leadership.LeaseName + "-waits"
 
 // maxWaits bounds the ConfigMap. Those that do not fit begin anew with the next process.
@@ -54,7 +54,7 @@ func (w *waits) load(ctx context.Context) error {
 	return nil
 }
 
-// since returns when a lease was first seen given up, if that is written down for this very version of it.
+// since returns when a lease was first seen given up, if that is recorded for this very version of it.
 func (w *waits) since(l lease.Lease) (at time.Time, ok bool) {
 	if w.object == nil {
 		return at, false
@@ -67,7 +67,7 @@ func (w *waits) since(l lease.Lease) (at time.Time, ok bool) {
 	return at, ok && !at.IsZero()
 }
 
-// save writes down since when suspects wait, if that has changed.
+// save records since when suspects wait, if that has changed.
 func (w *waits) save(ctx context.Context, all []suspect) error {
 	if w.object == nil {
 		return nil

@@ -24,10 +24,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// terminate takes a deleted pool down: its free objects go at once, the pool itself when nobody holds
-// an address of it any more. Another replica that does not know of the deletion yet may still hand
-// one out; so the pool stays for the longest time that a request can take, and goes only after a list
-// from the API server itself shows nothing held.
+// terminate takes a deleted pool down: its free objects go at once, the pool itself when nobody holds an address of it
+// any more. Another replica whose watch has not delivered the deletion yet may still hand one out. So the pool stays
+// for the longest time that a request can take, and goes only after a list from the API server itself shows nothing
+// held.
 func (r *Reconciler) terminate(ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(pool, v1.PoolFinalizer) {
 		return reconcile.Result{}, nil
@@ -57,7 +57,7 @@ func (r *Reconciler) terminate(ctx context.Context, pool *v1.BCSNetPool, p ipam.
 	return r.finish(ctx, pool, p)
 }
 
-// waitsFor returns what a pool that is being deleted waits for.
+// waitsFor describes what a pool that is being deleted waits for.
 func waitsFor(held map[netip.Addr]int, kept map[string]int) string {
 	var parts []string
 	if len(held) > 0 {
@@ -79,7 +79,8 @@ func waitsFor(held map[netip.Addr]int, kept map[string]int) string {
 	return "the pool goes when " + strings.Join(parts, "; and when ")
 }
 
-// howToRelease returns which command frees addresses: of machines that are off, and of owners, which are on no host.
+// howToRelease names the commands that free addresses: those on machines that are off, and those of owners, which are
+// on no host.
 func howToRelease(held map[netip.Addr]int) string {
 	var ways []string
 	_, owned := held[netip.Addr{}]
@@ -106,7 +107,7 @@ func verb(n int) string {
 	return "are"
 }
 
-// finish looks at the API server itself and lets the pool go.
+// finish removes the finalizer of a pool, unless the API server itself still shows addresses of it that somebody has.
 func (r *Reconciler) finish(ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool) (reconcile.Result, error) {
 	var stored []lease.Lease
 	if err := r.leases.Each(ctx, "spec.pool="+p.Name, func(l lease.Lease) error {
@@ -131,8 +132,8 @@ func (r *Reconciler) finish(ctx context.Context, pool *v1.BCSNetPool, p ipam.Poo
 	return reconcile.Result{}, client.IgnoreNotFound(err)
 }
 
-// retire removes the objects of a pool that nobody holds, and returns how many there were. What an operator
-// set aside goes too: it was set aside in this pool.
+// retire removes the objects of a pool that nobody holds, and returns how many there were. What an operator set aside
+// goes too: it was set aside in this pool.
 func (r *Reconciler) retire(ctx context.Context, p ipam.Pool, all []lease.Lease) (retired int, err error) {
 	var writes []write
 	for _, l := range all {
@@ -150,8 +151,8 @@ func (r *Reconciler) retire(ctx context.Context, p ipam.Pool, all []lease.Lease)
 	return len(writes), err
 }
 
-// tidy removes what is free of a pool that no longer exists, as after its deletion by force: no other
-// pool would ever look at it.
+// tidy removes what is free of a pool that no longer exists, as after its deletion by force: no other pool would ever
+// remove it.
 func (r *Reconciler) tidy(ctx context.Context, name string) error {
 	r.invalidate(name)
 	r.forgetQuotas(name)

@@ -26,7 +26,7 @@ const (
 	passTime = 800 * time.Millisecond
 	// sweepKeep is how many Available objects a large pool keeps; the rest go, as nobody needs them.
 	sweepKeep = 4096
-	// sweepAbove is the size from which on an IPv4 pool counts as large; IPv6 pools always do.
+	// sweepAbove is the size above which an IPv4 pool counts as large; IPv6 pools always do.
 	sweepAbove = 65536
 )
 
@@ -36,8 +36,8 @@ type write struct {
 	remove bool
 }
 
-// arrange makes the objects of a pool what its plan says, one write each, in parallel, for about a
-// second. left is how many objects are still to be written.
+// arrange makes the objects of a pool what its plan asks for, one write each, in parallel, for about a second. left is
+// how many objects are still to be written.
 func (r *Reconciler) arrange(ctx context.Context, o *v1.BCSNetPool, p ipam.Pool) (left int, err error) {
 	served := r.index.ServedRevision(p.Name)
 	if r.isUpToDate(p, served) {
@@ -58,7 +58,8 @@ func (r *Reconciler) arrange(ctx context.Context, o *v1.BCSNetPool, p ipam.Pool)
 	return left, err
 }
 
-// isUpToDate reports whether the objects of a pool that serves what it did at a revision were found as they should be.
+// isUpToDate reports whether the objects of a pool were found as they should be, for its present generation, while it
+// served what it does at this revision.
 func (r *Reconciler) isUpToDate(p ipam.Pool, served uint64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -103,7 +104,7 @@ func (r *Reconciler) due(o *v1.BCSNetPool, p ipam.Pool, now time.Time) []write {
 	return append(out, sweep(p, resting)...)
 }
 
-// cooled reports whether the object of a free address may go: without it, nobody knew that the address rests.
+// cooled reports whether the object of a free address may go: it is the only record of the address's cooldown.
 func cooled(l lease.Lease, p ipam.Pool, now time.Time) bool {
 	return !l.CoolsUntil(p.Cooldown).After(now)
 }
@@ -113,7 +114,7 @@ func (r *Reconciler) isMissing(a netip.Addr) bool {
 	return lost
 }
 
-// sweep removes the objects that rest longest where a large pool keeps too many.
+// sweep removes, where a large pool keeps too many Available objects, those that changed least recently.
 func sweep(p ipam.Pool, resting []lease.Lease) []write {
 	large := !p.Plan.Subnet.Addr().Is4() || ipaddr.SizeOfSet(p.Plan.Usable) > sweepAbove
 	if !large || len(resting) <= sweepKeep {
@@ -127,8 +128,8 @@ func sweep(p ipam.Pool, resting []lease.Lease) []write {
 	return out
 }
 
-// apply does writes in parallel until the time is over. A conflict is no error: somebody was faster,
-// and the watch brings what they did.
+// apply does writes in parallel until the time is over. A conflict is no error: somebody was faster, and the watch
+// brings what they did.
 func (r *Reconciler) apply(
 	ctx context.Context, pool string, writes []write, limit time.Duration,
 ) (done int, err error) {

@@ -11,7 +11,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// Queue has pools reconciled. It is there before the reconciler, for those whose changes concern pools.
+// Queue is the queue of pools to reconcile. It is made before the reconciler, for components whose changes concern
+// pools.
 type Queue struct {
 	*leadership.Queue
 	index *ipam.Index
@@ -30,7 +31,8 @@ func (q *Queue) Enqueue(name string, after time.Duration) {
 // Now has a pool reconciled at once.
 func (q *Queue) Now(name string) { q.Enqueue(name, 0) }
 
-// NodeChanged has the pools looked at that serve an address which a node has got or lost, or that it may draw from by.
+// NodeChanged has pools reconciled after a node has got or lost addresses: those that serve such an address, and those
+// that the node may draw from.
 func (q *Queue) NodeChanged(addrs []netip.Addr) {
 	for _, name := range q.index.Covering(addrs) {
 		q.Enqueue(name, conditions.WriteDelay)

@@ -14,8 +14,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// quotaConditions returns those of a pool about what its namespaces have; none where it has no quotas and never had.
-// Their messages leave out how many addresses there are, as that changes with every pod.
+// quotaConditions returns the conditions of a pool about the quotas of its namespaces; none where it has no quotas and
+// never had. Their messages leave out how many addresses there are, as that changes with every pod.
 func quotaConditions(p ipam.Pool, uses []ipam.NamespaceUse, before []metav1.Condition) []metav1.Condition {
 	if !p.HasQuotas() && meta.FindStatusCondition(before, v1.ConditionOverLimit) == nil {
 		return nil
@@ -37,7 +37,7 @@ func quotaConditions(p ipam.Pool, uses []ipam.NamespaceUse, before []metav1.Cond
 // maxNamespaces is how many namespaces a message spells out.
 const maxNamespaces = 10
 
-// namesOf returns the namespaces of which something is so, with their quotas: "shop (of 50)".
+// namesOf returns the namespaces for which a condition holds, with their quotas: "shop (of 50)".
 func namesOf(uses []ipam.NamespaceUse, so func(ipam.NamespaceUse) bool) (names []string) {
 	for _, u := range uses {
 		if so(u) {
@@ -55,9 +55,9 @@ func fewOf(names []string) string {
 	return text
 }
 
-// emitQuotaEvents makes an event of a pool about every namespace that has come to four of five addresses of its quota. It is
-// told again when it has come back from below seven of ten. Where the status said so before this leader's time, nothing
-// is told.
+// emitQuotaEvents makes an event on a pool for every namespace that has come to four of five addresses of its quota.
+// The next event follows only after it was below seven of ten. Where the status had the condition before this leader's
+// term, no event is made.
 func (r *Reconciler) emitQuotaEvents(pool *v1.BCSNetPool, uses []ipam.NamespaceUse) {
 	r.mu.Lock()
 	told, begun := r.nearQuota[pool.Name]
@@ -92,7 +92,7 @@ func (r *Reconciler) emitQuotaEvents(pool *v1.BCSNetPool, uses []ipam.NamespaceU
 	}
 }
 
-// forgetQuotas forgets what was told of a pool that is gone.
+// forgetQuotas forgets the events about quotas of a pool that is gone.
 func (r *Reconciler) forgetQuotas(pool string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -28,9 +28,9 @@ import (
 )
 
 const (
-	// behindDelay is how soon a pool is looked at again that the index does not know yet.
+	// behindDelay is how soon a pool is reconciled again that the index does not have yet.
 	behindDelay = 10 * time.Millisecond
-	// fullPass is how often the objects of a pool are compared in full although nothing hinted at it.
+	// fullPass is how often the objects of a pool are compared in full although nothing hinted at a difference.
 	fullPass = 10 * time.Minute
 )
 
@@ -48,11 +48,11 @@ type Reconciler struct {
 	budget  *conditions.Budget
 
 	mu sync.Mutex
-	// compared holds the pools whose objects were found as they should be, and when.
+	// compared holds, by pool, the last comparison that found all objects as they should be.
 	compared map[string]comparison
-	// full holds the pools that had no address free when they were looked at last.
+	// full holds the pools that had no free address at the last reconciliation.
 	full map[string]struct{}
-	// nearQuota has, by pool, the namespaces that were told to be near their quota.
+	// nearQuota has, by pool, the namespaces for which an event about their quota was made.
 	nearQuota map[string]map[string]bool
 }
 
@@ -70,7 +70,7 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// comparison is what a pool's objects were compared with.
+// comparison identifies what a pool's objects were compared with, and when.
 type comparison struct {
 	generation int64
 	// served is the index's revision of what the pool serves.
@@ -95,7 +95,7 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 	return r.queue.Serve(mgr, "pool", &v1.BCSNetPool{}, r)
 }
 
-// begin has all pools looked at when a term begins: what happened before was another leader's.
+// onTerm has all pools reconciled when a term begins: what was remembered before is of another term.
 func (r *Reconciler) onTerm(ctx context.Context) error {
 	if !leadership.AwaitReady(ctx, r.ready) {
 		return nil
@@ -114,7 +114,8 @@ func (r *Reconciler) onTerm(ctx context.Context) error {
 	return nil
 }
 
-// leaseChanged is called for every change of the index. What changes before a term, its beginning looks at.
+// leaseChanged is called for every change of the index. What changes before a term is covered by the full look at its
+// beginning.
 func (r *Reconciler) leaseChanged(old, l lease.Lease) {
 	if !r.leads.Leading() {
 		return
@@ -147,8 +148,8 @@ func (r *Reconciler) leaseChanged(old, l lease.Lease) {
 	}
 }
 
-// servesOthers reports whether a pool serves other addresses than when its objects were looked at: who serves what two
-// pools share depends on who holds addresses of it.
+// servesOthers reports whether a pool serves other addresses than when its objects were compared last. Which of two
+// pools serves a shared address depends on who holds addresses of it.
 func (r *Reconciler) servesOthers(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -156,7 +157,7 @@ func (r *Reconciler) servesOthers(name string) bool {
 	return ok && s.served != r.index.ServedRevision(name)
 }
 
-// patience returns how soon a pool is looked at whose numbers have changed: at once where it has become full or has
+// patience returns how soon a pool is reconciled whose numbers have changed: at once where it has become full or has
 // addresses again, else when its status may be written.
 func (r *Reconciler) patience(name string) time.Duration {
 	r.mu.Lock()
@@ -170,7 +171,7 @@ func (r *Reconciler) patience(name string) time.Duration {
 	return max(wait, conditions.WriteDelay)
 }
 
-// forget lets go of what is remembered of a pool that is no more.
+// forget drops what is remembered of a pool that is no more.
 func (r *Reconciler) forget(name string) {
 	r.budget.Forget(poolStatus(name))
 	r.mu.Lock()
@@ -178,11 +179,11 @@ func (r *Reconciler) forget(name string) {
 	delete(r.full, name)
 }
 
-// poolStatus names a pool's status to the budget.
+// poolStatus returns the name of a pool's status in the budget.
 func poolStatus(name string) string { return "pool/" + name }
 
-// Changed makes a change of a pool in the index, and has the pool looked at, with those that shared
-// addresses with it before or do so now.
+// Changed makes a change of a pool in the index, and has the pool reconciled, with those that shared addresses with it
+// before the change or do so now.
 func (r *Reconciler) Changed(name string, change func()) {
 	affected := r.index.Overlaps(name)
 	change()
@@ -201,8 +202,8 @@ func (r *Reconciler) invalidate(name string) {
 	delete(r.compared, name)
 }
 
-// EventOfAddress makes an event on the pool of a lease, about its address: events about the same objects would be
-// counted as one, whatever they say.
+// EventOfAddress makes an event on the pool of a lease, about its address. Events about the same objects would be
+// counted as one, whatever their messages.
 func (r *Reconciler) EventOfAddress(ctx context.Context, l lease.Lease, kind, reason, action, note string) {
 	var pool v1.BCSNetPool
 	if err := r.client.Get(ctx, types.NamespacedName{Name: l.Pool}, &pool); err != nil {
@@ -257,8 +258,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 }
 
-// nextLook returns when a pool that is as it should be is looked at again: soon after the first of its addresses
-// has rested, as no event comes of that.
+// nextLook returns when a pool that is as it should be is reconciled again: soon after the first of its addresses has
+// cooled down, as that makes no event.
 func (r *Reconciler) nextLook(name string) time.Duration {
 	now := r.leases.Now()
 	counts := r.index.Counts(name, now)
@@ -268,7 +269,8 @@ func (r *Reconciler) nextLook(name string) time.Duration {
 	return min(fullPass, max(counts.NextFree.Sub(now), conditions.WriteDelay))
 }
 
-// addFinalizer writes only that. behind: the cache has an older pool than the API server, or one that is no more.
+// addFinalizer writes the finalizer alone. behind: the cache has an older pool than the API server, or one that is no
+// more.
 func (r *Reconciler) addFinalizer(ctx context.Context, pool *v1.BCSNetPool) (behind bool, err error) {
 	changed := pool.DeepCopy()
 	controllerutil.AddFinalizer(changed, v1.PoolFinalizer)

@@ -28,14 +28,14 @@ type view struct {
 	// left is how many objects are still to be written; failure is why that does not go on.
 	left    int
 	failure error
-	// waiting says what keeps a deleted pool; empty when the pool is not deleted.
+	// waiting is what a deleted pool waits for; empty when the pool is not deleted.
 	waiting string
-	// rebuilding says what the pool waits for after its leases were lost; empty when it does not wait.
+	// rebuilding is what the pool waits for after its leases were lost; empty when it does not wait.
 	rebuilding string
 }
 
-// publish writes the status where it changed and the pool has its turn, and an event for every condition that turned.
-// again is how soon the pool is to be looked at where nothing was written that should be; 0 otherwise.
+// publish writes the status where it changed and the pool has its turn, and makes an event for every condition that
+// turned. again is how soon the pool is to be reconciled where a write is still due; 0 otherwise.
 func (r *Reconciler) publish(
 	ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool, v view,
 ) (again time.Duration, err error) {
@@ -156,7 +156,8 @@ func exhaustedCondition(p ipam.Pool, counts ipam.PoolCounts) metav1.Condition {
 }
 
 const (
-	// maxShared bounds how much of a shared range a message spells out, maxOverlaps of how many pools.
+	// maxShared bounds the length of a shared range in a message, in bytes; maxOverlaps bounds how many other pools a
+	// message names.
 	maxShared, maxOverlaps = 200, 10
 )
 
@@ -214,10 +215,10 @@ func total(by map[netip.Addr]int) (n int) {
 	return n
 }
 
-// maxHosts is how many hosts a message spells out.
+// maxHosts is how many hosts a message names.
 const maxHosts = 10
 
-// perHost says where addresses are: "2 on 10.0.0.11, 1 on 10.0.0.12".
+// perHost describes where addresses are: "2 on 10.0.0.11, 1 on 10.0.0.12".
 func perHost(by map[netip.Addr]int) string {
 	var parts []string
 	for i, h := range hostsOf(by) {
