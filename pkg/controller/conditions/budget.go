@@ -21,7 +21,7 @@ const (
 	statusBurst = 10
 )
 
-// Urgency tells how soon a change of a status has to be written.
+// Urgency is how soon a change of a status has to be written.
 type Urgency int
 
 const (
@@ -31,19 +31,19 @@ const (
 	Numbers
 	// Edge is a condition that turned, or a pool that has become full or has addresses again.
 	Edge
-	// Answer is what somebody waits for who made, changed or deleted the object. These bound themselves.
+	// Answer is a change that a user waits for who made, changed or deleted the object. Users bound these themselves.
 	Answer
 )
 
 // Budget gives objects their turns to have their status written: in the order in which they asked, edges apart from
-// numbers. No object has more than one turn in WriteDelay, but for answers. What is not written costs nothing: a
-// change that is undone, or an object that goes, leaves its place to the next.
+// numbers. No object has more than one turn in WriteDelay, but for answers. What is not written costs nothing: a change
+// that is undone, or an object that goes, leaves its place to the next.
 type Budget struct {
 	clock func() time.Time
 
 	mu             sync.Mutex
 	numbers, edges *rate.Limiter
-	// turns are of the objects that wait, wrote is when objects were written last.
+	// turns has the objects that wait, wrote when objects were written last.
 	turns map[string]turn
 	wrote map[string]time.Time
 	asked uint64
@@ -54,14 +54,14 @@ type turn struct {
 	// number orders those that wait by when they began to.
 	number uint64
 	edge   bool
-	// ready is from when the object may be written at all, at when it was told to ask again.
+	// ready is from when the object may be written at all; at is when it should ask again.
 	ready, at time.Time
 }
 
 // lateTurn is by how much an object may be late with asking again until it no longer holds up those behind it.
 const lateTurn = 2 * time.Second
 
-// NewBudget returns a budget of which nothing is used. clock may be any that goes steadily.
+// NewBudget returns a budget of which nothing is used. clock may be any that runs steadily.
 func NewBudget(clock func() time.Time) *Budget {
 	return &Budget{
 		clock: clock, numbers: rate.NewLimiter(statusRate, statusBurst), edges: rate.NewLimiter(statusEdgeRate, statusBurst),
@@ -69,8 +69,8 @@ func NewBudget(clock func() time.Time) *Budget {
 	}
 }
 
-// Ask returns how long an object has to wait before a change of its status is written, 0 for not at all: then it
-// counts as written. Who waits asks again.
+// Ask returns how long an object has to wait before a change of its status is written; 0 for not at all, and then it
+// counts as written. A caller that has to wait asks again.
 func (b *Budget) Ask(object string, u Urgency) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -94,7 +94,7 @@ func (b *Budget) Ask(object string, u Urgency) time.Duration {
 	return 0
 }
 
-// wait returns how long it takes until a turn comes; 0 when it has come, which is taken from what may be written.
+// wait returns how long it takes until a turn comes; 0 when it has come, and then the write is charged.
 func (b *Budget) wait(t turn, now time.Time) time.Duration {
 	if rest := t.ready.Sub(now); rest > 0 {
 		return rest
@@ -110,7 +110,7 @@ func (b *Budget) wait(t turn, now time.Time) time.Duration {
 	return max(time.Millisecond, time.Duration(lack/float64(limit.Limit())*float64(time.Second)))
 }
 
-// ahead counts those that wait for longer than a turn and could be written now.
+// ahead counts the objects that have waited longer than a turn's and could be written now.
 func (b *Budget) ahead(t turn, now time.Time) (n int) {
 	for _, other := range b.turns {
 		if other.edge == t.edge && other.number < t.number && !other.ready.After(now) && now.Sub(other.at) < lateTurn {
@@ -120,8 +120,8 @@ func (b *Budget) ahead(t turn, now time.Time) (n int) {
 	return n
 }
 
-// Until returns how long an object still waits for a turn that it was given, and whether that is one of an edge; 0
-// without one.
+// Until returns how long an object still waits for the turn that it was given, and whether it is one of an edge; 0
+// without a turn.
 func (b *Budget) Until(object string) (wait time.Duration, isEdge bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -132,7 +132,7 @@ func (b *Budget) Until(object string) (wait time.Duration, isEdge bool) {
 	return max(0, t.at.Sub(b.clock())), t.edge
 }
 
-// Forget lets go of an object that is no more.
+// Forget drops an object that is no more.
 func (b *Budget) Forget(object string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

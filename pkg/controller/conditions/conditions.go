@@ -1,5 +1,5 @@
 // Package conditions has what the statuses of pools and claims have in common: how a condition is made, which events
-// its turns make, and how often and how urgently a status is written. What is the case, the reconcilers decide.
+// its turns make, and how often and how urgently a status is written. The reconcilers decide what is the case.
 package conditions
 
 import (
@@ -33,8 +33,8 @@ func New(kind string, status bool, reason, format string, args ...any) metav1.Co
 	return c
 }
 
-// EmitTurned makes an event about an object for every condition that turned, or did not come to what it was on its way
-// to.
+// EmitTurned makes an event about an object for every condition that turned, or that did not reach what it was on its
+// way to.
 func EmitTurned(recorder events.EventRecorder, o runtime.Object, before, now []metav1.Condition) {
 	bad := func(c *metav1.Condition) bool { return c != nil && c.Status != healthy(c.Type) }
 	wanted := func(c *metav1.Condition) bool {

@@ -1,4 +1,5 @@
-// Package informers feeds what the cache delivers to whoever keeps a digest of it. It knows no kind of object.
+// Package informers delivers the objects of the cache to components that keep a digest of them. It knows no kind of
+// object.
 package informers
 
 import (
@@ -9,7 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Watch calls the handler for all objects of a kind. synced reports whether it was called for those that there are.
+// Watch calls the handler for all objects of a kind. synced reports whether it was called for those that existed at the
+// beginning.
 func Watch(
 	ctx context.Context, c cache.Cache, o client.Object, h toolscache.ResourceEventHandler,
 ) (synced func() bool, err error) {
@@ -24,7 +26,7 @@ func Watch(
 	return registration.HasSynced, nil
 }
 
-// Handler calls set for what is there and remove for what has gone.
+// Handler calls set for objects that exist and remove for those that have gone.
 func Handler[T any](set, remove func(T)) toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { set(o.(T)) },

@@ -23,12 +23,12 @@ import (
 // LeaseName is the Lease that the leader holds.
 const LeaseName = doctor.ControllerName
 
-// releaseTime bounds the release of the Lease at the end: without it another replica leads when the Lease has
-// run out.
+// releaseTime bounds the release of the Lease at the end. Without the release, another replica leads only when the
+// Lease has expired.
 const releaseTime = 3 * time.Second
 
-// election has this replica stand for leader again and again: one that loses the Lease goes on as a follower.
-// The manager's own election would end the process.
+// election has this replica stand for leader again and again. A replica that loses the Lease goes on as a follower,
+// where the manager's own election would end the process.
 type election struct {
 	client    coordinationclient.CoordinationV1Interface
 	namespace string
@@ -55,7 +55,7 @@ func newElection(cfg *rest.Config, o Config, p *Peers, l *Terms, h *Health, log 
 	}, nil
 }
 
-// run stands for leader until the context ends, and then lets go of the Lease at once.
+// run stands for leader until the context ends, and then releases the Lease at once.
 func (e *election) run(ctx context.Context) {
 	quiet := klog.NewContext(ctx, logr.FromSlogHandler(e.log.Handler()).V(4)) // this package logs who leads
 	for ctx.Err() == nil {
@@ -69,7 +69,7 @@ func (e *election) run(ctx context.Context) {
 	}
 }
 
-// stand goes through one candidacy and the term that may follow. resigned: a part of the leader failed.
+// stand goes through one candidacy and the term that may follow. resigned: a component of the leader failed.
 func (e *election) stand(ctx context.Context) (resigned bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -102,8 +102,8 @@ func (e *election) stand(ctx context.Context) (resigned bool) {
 	return failed.Load()
 }
 
-// watch ends a candidacy when the Lease has come free, for the next one tries at once, and a term when somebody else
-// holds the Lease: the elector would go on until its renew deadline.
+// watch ends a candidacy when the Lease has become free, as the next candidacy tries at once. It ends a term when
+// another replica holds the Lease: the elector would go on until its renew deadline.
 func (e *election) watch(ctx context.Context, end context.CancelFunc) {
 	for {
 		select {
@@ -122,7 +122,8 @@ func (e *election) watch(ctx context.Context, end context.CancelFunc) {
 	}
 }
 
-// lost looks whether somebody else holds the Lease: what the watch tells may be from before the term.
+// lost reports whether another replica holds the Lease, by a read: what the watch has delivered may be from before the
+// term.
 func (e *election) lost(ctx context.Context) bool {
 	lease, err := e.client.Leases(e.namespace).Get(ctx, LeaseName, metav1.GetOptions{})
 	if err != nil || lease.Spec.HolderIdentity == nil {
@@ -132,7 +133,7 @@ func (e *election) lost(ctx context.Context) bool {
 	return holder != "" && holder != e.peers.self.Holder()
 }
 
-// release lets go of the Lease if this replica holds it, so that another one leads at once.
+// release gives up the Lease if this replica holds it, so that another one leads at once.
 func (e *election) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()

@@ -13,19 +13,18 @@ import (
 )
 
 const (
-	// healthEvery is how often it is looked.
+	// healthEvery is the interval of the checks.
 	healthEvery = time.Second
-	// probeIdle is how long a replica reads nothing before it asks the API server for something, and probeTime how long it
-	// waits.
+	// probeIdle is how long a replica reads nothing before it probes the API server; probeTime bounds the probe.
 	probeIdle, probeTime = 2 * time.Second, 3 * time.Second
-	// failedProbes in a row, and hangingChecks at writes without an answer for writeHangs, mean trouble. One of either may
-	// be this process's own fault, which was stopped for a while.
+	// failedProbes in a row mean trouble, and so do hangingChecks in a row that find a write without an answer for
+	// writeHangs. One alone may be this process's own fault: it was stopped for a while.
 	failedProbes, hangingChecks = 2, 2
 	writeHangs                  = 5 * time.Second
 )
 
-// Health knows whether this replica could decide a request. It does not keep requests from being tried: it tells
-// /readyz, and has a leader in trouble hand over.
+// Health decides whether this replica could decide a request. It keeps no request from being tried: it fails /readyz,
+// and ends the term of a leader in trouble.
 type Health struct {
 	leases *store.Client
 	feed   *store.Feed
@@ -47,7 +46,7 @@ func (h *Health) Err() error {
 	return h.trouble
 }
 
-// Run looks until the context ends.
+// Run checks until the context ends.
 func (h *Health) Run(ctx context.Context) error {
 	var probing sync.WaitGroup
 	defer probing.Wait()
@@ -95,8 +94,8 @@ func (h *Health) assess() {
 	h.trouble = trouble
 }
 
-// lead ends a term in which this replica can decide nothing, where another one might.
-func (h *Health) lead(ctx context.Context) (err error) {
+// resign runs in every term. It fails, which ends the term, when this replica can decide nothing and another one might.
+func (h *Health) resign(ctx context.Context) (err error) {
 	tick := time.NewTicker(healthEvery)
 	defer tick.Stop()
 	for {
@@ -111,7 +110,8 @@ func (h *Health) lead(ctx context.Context) (err error) {
 	}
 }
 
-// recovered returns when this replica can decide again, when there is no other, or after a while: somebody has to lead.
+// recovered returns when this replica can decide again, when there is no other, or after a while: one of them has to
+// lead.
 func (h *Health) recovered(ctx context.Context, after time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, after)
 	defer cancel()

@@ -22,27 +22,27 @@ const keyAnnotation = "networkextension.bkbcs.tencent.com/key"
 // LeaseLabels returns the labels of the Leases of the leader and of the replicas.
 func LeaseLabels() map[string]string { return map[string]string{nameLabel: doctor.ControllerName} }
 
-// Peers is what the watch of the Leases says of the other replicas, and what this one is.
+// Peers has this replica, and the others as the watch of their Leases shows them.
 type Peers struct {
 	self  replica.Identity
 	key   replica.Key
 	leads *Terms
 	now   func() time.Time
-	// changed has something in it when the leader's Lease has changed.
+	// changed gets a value when the leader's Lease has changed.
 	changed chan struct{}
 
 	mu     sync.Mutex
 	leases map[string]peerRecord // by the name of the Lease
 }
 
-// peerRecord is the Lease of another replica and when this replica saw it change last: the clocks of others do not
+// peerRecord is the Lease of another replica and when this replica saw it change last. The clocks of others do not
 // count.
 type peerRecord struct {
 	holder, version string
 	term            time.Duration
 	since           time.Time
 	seen            time.Time
-	// key is the public half of the replica's key, and secret what this one shares with it; nil without a key.
+	// key is the public half of the replica's key; secret is shared with the replica, nil without a key.
 	key    string
 	secret []byte
 }
@@ -51,7 +51,7 @@ func newPeers(self replica.Identity, key replica.Key, leads *Terms) *Peers {
 	return &Peers{self: self, key: key, leads: leads, now: time.Now, changed: make(chan struct{}, 1), leases: map[string]peerRecord{}}
 }
 
-// set takes a Lease that is new or has changed.
+// set records a Lease that is new or has changed.
 func (p *Peers) set(l *coordinationv1.Lease) {
 	s := peerRecord{version: l.ResourceVersion, seen: p.now(), key: l.Annotations[keyAnnotation]}
 	if l.Spec.HolderIdentity != nil {
@@ -93,7 +93,7 @@ func (p *Peers) notify(name string) {
 	}
 }
 
-// holder returns who holds the leader's Lease, whether it has run out or not.
+// holder returns the holder of the leader's Lease, whether it has expired or not.
 func (p *Peers) holder() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +108,7 @@ func (p *Peers) Self() replica.Identity { return p.self }
 // Leading reports whether this replica leads.
 func (p *Peers) Leading() bool { return p.leads.Leading() }
 
-// Leader returns who leads by the Lease, unless that has run out.
+// Leader returns the holder of the leader's Lease, unless that has expired.
 func (p *Peers) Leader() (httpapi.Leader, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,7 +116,7 @@ func (p *Peers) Leader() (httpapi.Leader, bool) {
 	return httpapi.Leader{Identity: replica.Parse(s.holder), Since: s.since}, p.fresh(s)
 }
 
-// Replicas returns those whose heartbeat is fresh, and this one.
+// Replicas returns this replica and those with a fresh heartbeat.
 func (p *Peers) Replicas() []replica.Identity {
 	all := []replica.Identity{p.self}
 	p.mu.Lock()
@@ -130,7 +130,7 @@ func (p *Peers) Replicas() []replica.Identity {
 	return all
 }
 
-// Secret returns what this replica shares with another one, by the key in that one's own Lease.
+// Secret returns the secret that this replica shares with another one, by the key in that one's own Lease.
 func (p *Peers) Secret(id string) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,7 +142,7 @@ func (p *Peers) Secret(id string) []byte {
 	return s.secret
 }
 
-// stale returns the Leases of replicas that have been silent for long, with the versions that were seen.
+// stale returns the Leases of replicas that were silent for long, with the versions that were seen.
 func (p *Peers) stale(after time.Duration) map[string]string {
 	versions := map[string]string{}
 	p.mu.Lock()

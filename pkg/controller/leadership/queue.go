@@ -21,18 +21,18 @@ import (
 )
 
 const (
-	// NotReadyDelay is how soon an object is looked at again while the lists have not come.
+	// NotReadyDelay is how soon an object is reconciled again while the lists have not come.
 	NotReadyDelay = 100 * time.Millisecond
 	// workers is how many objects of a kind are reconciled at once.
 	workers = 4
-	// minBackoff and maxBackoff are how long an object rests after a failure. An API server that was away for
-	// an hour finds its pools and claims looked at within seconds.
+	// minBackoff and maxBackoff are how long an object waits after a failure. An API server that was away for an hour
+	// finds its pools and claims reconciled within seconds.
 	minBackoff, maxBackoff = 50 * time.Millisecond, 5 * time.Second
 )
 
-// Queue has objects reconciled after each change of theirs, and whenever somebody says so. It runs on every replica,
-// since it cannot be started twice; on those that do not lead nothing is entered but the objects' own changes, and
-// reconciling these does nothing.
+// Queue has objects reconciled after each of their changes, and whenever Add is called. It runs on every replica, since
+// it cannot be started twice. Without a lead only the objects' own changes are entered, and to reconcile those does
+// nothing.
 type Queue struct {
 	leads *Terms
 
@@ -66,9 +66,9 @@ func (q *Queue) Start(started workqueue.TypedRateLimitingInterface[reconcile.Req
 	q.queue = started
 }
 
-// onChange has an object reconciled at once when somebody made, changed or deleted it, and after conditions.WriteDelay when
-// nothing but its status changed. That is nearly always the reconciler's own write: what it compared with an older
-// status in the meantime is compared again, and what others write into a status is mended.
+// onChange has an object reconciled at once when somebody made, changed or deleted it, and after conditions.WriteDelay
+// when nothing but its status changed. A change of the status is nearly always the reconciler's own write. The later
+// look compares again what was compared with an older status meanwhile, and mends what others wrote into the status.
 func onChange() ctrlhandler.EventHandler {
 	enter := func(q workqueue.TypedRateLimitingInterface[reconcile.Request], o client.Object, after time.Duration) {
 		q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}, after)
@@ -90,7 +90,7 @@ func onChange() ctrlhandler.EventHandler {
 	}
 }
 
-// onlyStatus reports whether two versions of an object say the same of what is wanted. Each change of a spec has a
+// onlyStatus reports whether two versions of an object differ in their status alone. Each change of a spec has a
 // generation of its own, and so has a deletion.
 func onlyStatus(old, o client.Object) bool {
 	return old.GetUID() == o.GetUID() && old.GetGeneration() == o.GetGeneration() &&
@@ -98,7 +98,7 @@ func onlyStatus(old, o client.Object) bool {
 		maps.Equal(old.GetLabels(), o.GetLabels()) && maps.Equal(old.GetAnnotations(), o.GetAnnotations())
 }
 
-// Add has an object reconciled after a delay; nothing happens for an empty name, and on a replica that does not lead.
+// Add has an object reconciled after a delay. Nothing happens for an empty name, and on a replica that does not lead.
 func (q *Queue) Add(object types.NamespacedName, after time.Duration) {
 	if object.Name == "" || !q.leads.Leading() {
 		return

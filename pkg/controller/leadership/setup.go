@@ -15,11 +15,11 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// Config is how a replica stands for leader.
+// Config has the options of the election.
 type Config struct {
 	// Elect is false for a replica that always leads.
 	Elect bool
-	// Namespace has the Leases.
+	// Namespace is where the Leases are.
 	Namespace string
 	Timing    Timing
 	// URL at which the other replicas call this one; empty where they do not.
@@ -30,11 +30,12 @@ type Config struct {
 type Replica struct {
 	Peers  *Peers
 	Health *Health
-	// Elect has this replica lead at times until its context ends; without an election it always does.
+	// Elect has this replica lead at times until its context ends. Without an election it always leads.
 	Elect func(context.Context)
 }
 
-// Setup makes this replica known to the others and them to it. What leads runs as a part of the terms.
+// Setup registers this replica with the others, and starts to watch them. What only the leader does runs as a component
+// of the terms.
 func Setup(
 	ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Config, leads *Terms, leases *store.Client, feed *store.Feed,
 	log *slog.Logger,
@@ -58,7 +59,7 @@ func Setup(
 	if _, err := informers.Watch(ctx, mgr.GetCache(), &coordinationv1.Lease{}, informers.Handler(p.set, p.remove)); err != nil {
 		return nil, err
 	}
-	leads.OnTerm(h.lead)
+	leads.OnTerm(h.resign)
 	election, err := newElection(cfg, o, p, leads, h, log)
 	if err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func Setup(
 	return &Replica{p, h, election.run}, mgr.Add(manager.RunnableFunc(here.run))
 }
 
-// leadAlways leads for one term, begun again when a part has failed.
+// leadAlways leads for one term, and begins another when a component has failed.
 func leadAlways(ctx context.Context, leads *Terms, o Config) {
 	Every(ctx, o.Timing.Retry, func() {
 		term, resign := context.WithCancel(ctx)

@@ -8,21 +8,21 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Terms holds when this replica leads, from term to term. What only the leader does runs as a part of each
-// term, or joins the present one; it ends with the term, while the replica goes on answering requests.
+// Terms holds the terms in which this replica leads. What only the leader does is a component that runs in every term,
+// or joins the present one. It ends with the term, while the replica goes on answering requests.
 type Terms struct {
 	log *slog.Logger
 
-	parts []func(context.Context) error // not changed once a term may begin
+	components []func(context.Context) error // not changed once a term may begin
 
 	mu   sync.Mutex
 	term context.Context // the last one, which may have ended
-	// leading is full during a term: one comes after the other. No mutex, for in virtual time (testing/synctest) nothing
-	// happens while somebody waits for one.
+	// leading is full during a term: one comes after the other. It is no mutex, for in virtual time (testing/synctest)
+	// nothing happens while somebody waits for a mutex.
 	leading chan struct{}
 }
 
-// NewTerms returns those of a replica that does not lead yet.
+// NewTerms returns the terms of a replica that does not lead yet.
 func NewTerms(log *slog.Logger) *Terms { return &Terms{log: log} }
 
 // turn returns the channel that is full during a term.
@@ -35,7 +35,7 @@ func (l *Terms) turn() chan struct{} {
 	return l.leading
 }
 
-// Metric shows whether this replica leads.
+// Metric returns a gauge that is 1 while this replica leads.
 func (l *Terms) Metric() prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "bcsnet_leader", Help: "1 while this replica leads.",
@@ -47,9 +47,9 @@ func (l *Terms) Metric() prometheus.Collector {
 	})
 }
 
-// OnTerm has a part run in every term, until the term's context ends. One that ends earlier with an error ends the
-// term: another replica may fare better.
-func (l *Terms) OnTerm(start func(context.Context) error) { l.parts = append(l.parts, start) }
+// OnTerm has a component run in every term, until the term's context ends. One that fails before ends the term: another
+// replica may fare better.
+func (l *Terms) OnTerm(start func(context.Context) error) { l.components = append(l.components, start) }
 
 // Leading reports whether this replica leads.
 func (l *Terms) Leading() bool {
@@ -58,7 +58,7 @@ func (l *Terms) Leading() bool {
 	return l.term != nil && l.term.Err() == nil
 }
 
-// Join returns a context that ends with the present term, too. It is false when there is none.
+// Join returns a context that ends with the present term, too; false without a term.
 func (l *Terms) Join(ctx context.Context) (context.Context, context.CancelFunc, bool) {
 	l.mu.Lock()
 	term := l.term
@@ -71,8 +71,8 @@ func (l *Terms) Join(ctx context.Context) (context.Context, context.CancelFunc, 
 	return ctx, func() { unhook(); cancel() }, true
 }
 
-// Lead runs the parts for one term, and returns when the context has ended and all have returned. resign ends
-// the term from within.
+// Lead runs the components for one term, and returns when the context has ended and all have returned. resign ends the
+// term from within.
 func (l *Terms) Lead(ctx context.Context, resign context.CancelFunc) {
 	turn := l.turn()
 	turn <- struct{}{}
@@ -84,9 +84,9 @@ func (l *Terms) Lead(ctx context.Context, resign context.CancelFunc) {
 	l.log.Info("leading")
 	defer l.log.Info("no longer leading")
 	var running sync.WaitGroup
-	for _, part := range l.parts {
+	for _, run := range l.components {
 		running.Go(func() {
-			if err := part(ctx); err != nil && ctx.Err() == nil {
+			if err := run(ctx); err != nil && ctx.Err() == nil {
 				l.log.Error("a part of the leader failed; another replica may lead", "error", err)
 				resign()
 			}
@@ -102,7 +102,7 @@ func (l *Terms) set(term context.Context) {
 	l.term = term
 }
 
-// ended returns when no term is under way.
+// ended returns once no term is under way.
 func (l *Terms) ended() {
 	turn := l.turn()
 	turn <- struct{}{} // to have got it is all that was wanted

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// readyPoll is how often a part of the leader looks whether the lists have come.
+// readyPoll is how often a component waits for the lists to come.
 const readyPoll = 100 * time.Millisecond
 
-// AwaitReady returns true when the replica is ready, and false when the context has ended before.
+// AwaitReady waits until the replica is ready. It returns false when the context has ended before.
 func AwaitReady(ctx context.Context, ready func() error) bool {
 	if ready() == nil {
 		return ctx.Err() == nil
