@@ -15,6 +15,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/importer"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/inspect"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/install"
+	"github.com/bcsnet/bcsnet/pkg/cli/cmd/pool"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/rebuild"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/report"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/top"
@@ -55,7 +56,7 @@ func newRoot(s *app.App) *cobra.Command {
 		&cobra.Group{ID: "objects", Title: "Pools, addresses, claims, hosts:"},
 		&cobra.Group{ID: "other", Title: "Other:"})
 	root.AddCommand(
-		newPool(s, usage.NewOfPool(s)),
+		pool.New(s, usage.NewOfPool(s)),
 		newIP(s), newLease(s),
 		newClaim(s),
 		host.New(s), host.NewReleaseHost(s),

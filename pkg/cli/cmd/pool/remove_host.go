@@ -1,4 +1,4 @@
-package cli
+package pool
 
 import (
 	"context"
@@ -14,10 +14,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-type poolRemoveHost struct{ poolHosts }
+type poolRemoveHost struct{ hostChange }
 
-func newPoolRemoveHost(s *app.App) *cobra.Command {
-	v := &poolRemoveHost{poolHosts{App: s}}
+func newRemoveHost(s *app.App) *cobra.Command {
+	v := &poolRemoveHost{hostChange{App: s}}
 	cmd := &cobra.Command{
 		Use: "remove-host POOL [HOST...]", Args: app.Takes(1, 0), RunE: app.Runs(v),
 		Short: "No longer let hosts draw from a pool",
@@ -36,7 +36,7 @@ them. A host in a host subnet of the pool cannot be taken out alone.
 }
 
 func (v *poolRemoveHost) Run(ctx context.Context) error {
-	api, err := resource.NewPools(v.poolHosts.App)
+	api, err := resource.NewPools(v.hostChange.App)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (v *poolRemoveHost) absent(p resource.Pool, h netip.Addr) error {
 // warnHeld says what the hosts still hold of the pool.
 func (v *poolRemoveHost) warnHeld(ctx context.Context, gone []netip.Addr) {
 	for _, h := range gone {
-		held, err := resource.HeldLeases(ctx, v.poolHosts.App, resource.LeaseQuery{Pool: v.name, Host: h.String(), Status: lease.Active.String()}, func(lease.Lease) bool { return true })
+		held, err := resource.HeldLeases(ctx, v.hostChange.App, resource.LeaseQuery{Pool: v.name, Host: h.String(), Status: lease.Active.String()}, func(lease.Lease) bool { return true })
 		switch {
 		case err != nil:
 			v.Say.Warn("it is unknown whether the host still has addresses of the pool: %v", err)

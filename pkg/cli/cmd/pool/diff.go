@@ -1,4 +1,4 @@
-package cli
+package pool
 
 import (
 	"context"
@@ -27,7 +27,7 @@ type poolDiff struct {
 	alone bool
 }
 
-func newPoolDiff(s *app.App) *cobra.Command {
+func newDiff(s *app.App) *cobra.Command {
 	v := &poolDiff{App: s}
 	cmd := &cobra.Command{
 		Use: "diff -f FILE", Args: app.Takes(0, 0), RunE: app.Runs(v),
@@ -84,16 +84,16 @@ const (
 	actionRefused   = "refused"
 )
 
-// poolChange is what applying would do to one pool.
-type poolChange struct {
+// change is what applying would do to one pool.
+type change struct {
 	name          string
 	action        string
 	before, after resource.Pool // before is empty for a pool that would be created
-	effects       poolEffects
+	effects       effects
 	refused       error
 }
 
-func (v *poolDiff) compare(ctx context.Context) ([]poolChange, error) {
+func (v *poolDiff) compare(ctx context.Context) ([]change, error) {
 	api, err := resource.NewPools(v.App)
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (v *poolDiff) compare(ctx context.Context) ([]poolChange, error) {
 	for _, p := range list {
 		live[p.Name], next[p.Name] = p, store.Pool(p.BCSNetPool)
 	}
-	var all []poolChange
+	var all []change
 	for _, m := range v.wanted {
 		c, err := v.one(ctx, api, m, live[m.pool.Name])
 		if err != nil {
@@ -130,8 +130,8 @@ func (v *poolDiff) compare(ctx context.Context) ([]poolChange, error) {
 }
 
 // one finds out what becomes of a pool. live is empty when there is none of that name.
-func (v *poolDiff) one(ctx context.Context, api *resource.Pools, m manifest, live resource.Pool) (poolChange, error) {
-	c := poolChange{name: m.pool.Name, action: actionCreated, before: live, after: m.pool}
+func (v *poolDiff) one(ctx context.Context, api *resource.Pools, m manifest, live resource.Pool) (change, error) {
+	c := change{name: m.pool.Name, action: actionCreated, before: live, after: m.pool}
 	var err error
 	if live.Stored != nil {
 		if c.after, err = overlaid(live, m.pool); err != nil {
@@ -157,7 +157,7 @@ func (v *poolDiff) one(ctx context.Context, api *resource.Pools, m manifest, liv
 }
 
 // ask has the API server say what it would store.
-func (v *poolDiff) ask(ctx context.Context, api *resource.Pools, m manifest, c poolChange) (poolChange, error) {
+func (v *poolDiff) ask(ctx context.Context, api *resource.Pools, m manifest, c change) (change, error) {
 	after, err := applyPool(ctx, api, m)
 	switch {
 	case err == nil:
@@ -175,7 +175,7 @@ func (v *poolDiff) ask(ctx context.Context, api *resource.Pools, m manifest, c p
 
 // changeEffects reads the leases of a pool and says what a change does to them. next are the pools as they
 // would be after it.
-func changeEffects(ctx context.Context, s *app.App, before, after resource.Pool, next map[string]ipam.Pool) (poolEffects, error) {
+func changeEffects(ctx context.Context, s *app.App, before, after resource.Pool, next map[string]ipam.Pool) (effects, error) {
 	var was ipam.Pool
 	var held []lease.Lease
 	if before.Stored != nil {
@@ -183,14 +183,14 @@ func changeEffects(ctx context.Context, s *app.App, before, after resource.Pool,
 		var err error
 		taken := func(l lease.Lease) bool { return l.State != lease.Available }
 		if held, err = resource.HeldLeases(ctx, s, resource.LeaseQuery{Pool: after.Name}, taken); err != nil {
-			return poolEffects{}, err
+			return effects{}, err
 		}
 	}
 	return effectsOf(was, store.Pool(after.BCSNetPool), held, beside(next, after.Name)), nil
 }
 
 // sumUp says how many would change, and ends the command.
-func (v *poolDiff) sumUp(all []poolChange) error {
+func (v *poolDiff) sumUp(all []change) error {
 	counts := map[string]int{}
 	var refused app.Several
 	for _, c := range all {

@@ -1,4 +1,4 @@
-package cli
+package pool
 
 import (
 	"fmt"
@@ -15,8 +15,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// poolEffects are what a change of a pool means for leases and for other pools.
-type poolEffects struct {
+// effects are what a change of a pool means for leases and for other pools.
+type effects struct {
 	// more and fewer are the addresses that the pool would hand out beyond those of today, and no longer.
 	more, fewer *netipx.IPSet
 	// drains are the leases on addresses that the pool would lose.
@@ -28,7 +28,7 @@ type poolEffects struct {
 	// gateway is the new one where it changes; oldGateway how many leases keep the old one.
 	gateway    netip.Addr
 	oldGateway int
-	overlaps   []poolOverlap
+	overlaps   []overlap
 }
 
 type hostShare struct {
@@ -36,16 +36,16 @@ type hostShare struct {
 	held int
 }
 
-type poolOverlap struct {
+type overlap struct {
 	pool   string
 	shared *netipx.IPSet
 }
 
 // effectsOf compares a pool before and after a change. before is empty for a pool that is new; leases are
 // those of the pool that are Active or Reserved.
-func effectsOf(before, after ipam.Pool, leases []lease.Lease, others []ipam.Pool) poolEffects {
+func effectsOf(before, after ipam.Pool, leases []lease.Lease, others []ipam.Pool) effects {
 	was, is := resource.UsableOf(before), resource.UsableOf(after)
-	e := poolEffects{
+	e := effects{
 		more: ipaddr.Subtract(is, was), fewer: ipaddr.Subtract(was, is),
 		hostless: !before.NoHosts() && after.NoHosts(),
 	}
@@ -73,14 +73,14 @@ func effectsOf(before, after ipam.Pool, leases []lease.Lease, others []ipam.Pool
 	}
 	for _, o := range others {
 		if shared := ipaddr.Intersect(e.more, resource.UsableOf(o)); len(shared.Ranges()) > 0 {
-			e.overlaps = append(e.overlaps, poolOverlap{o.Name, shared})
+			e.overlaps = append(e.overlaps, overlap{o.Name, shared})
 		}
 	}
 	return e
 }
 
 // touches says whether the change touches something that is in use.
-func (e poolEffects) touches() bool { return len(e.drains)+len(e.cutOff)+e.oldGateway > 0 }
+func (e effects) touches() bool { return len(e.drains)+len(e.cutOff)+e.oldGateway > 0 }
 
 // effect is one of the effects in words; grave ones want to be read first.
 type effect struct {
@@ -89,7 +89,7 @@ type effect struct {
 }
 
 // say puts the effects into words.
-func (e poolEffects) say() (out []effect) {
+func (e effects) say() (out []effect) {
 	add := func(grave bool, format string, args ...any) {
 		out = append(out, effect{fmt.Sprintf(format, args...), grave})
 	}

@@ -1,4 +1,4 @@
-package cli
+package pool
 
 import (
 	"context"
@@ -19,7 +19,7 @@ type poolExport struct {
 	all    bool
 }
 
-func newPoolExport(s *app.App) *cobra.Command {
+func newExport(s *app.App) *cobra.Command {
 	v := &poolExport{App: s}
 	cmd := &cobra.Command{
 		Use: "export POOL...", Args: cobra.ArbitraryArgs, RunE: app.Runs(v),

@@ -1,4 +1,4 @@
-package cli
+package pool
 
 import (
 	"context"
@@ -19,7 +19,7 @@ type poolAddIP struct {
 	entries []resource.Entry
 }
 
-func newPoolAddIP(s *app.App) *cobra.Command {
+func newAddIP(s *app.App) *cobra.Command {
 	v := &poolAddIP{App: s}
 	cmd := &cobra.Command{
 		Use: "add-ip POOL ADDRESS...", Aliases: []string{"add-range"}, Args: app.Takes(2, 0), RunE: app.Runs(v),

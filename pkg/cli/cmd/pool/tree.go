@@ -1,4 +1,4 @@
-package cli
+package pool
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ type poolTree struct {
 	depth  int
 }
 
-func newPoolTree(s *app.App) *cobra.Command {
+func newTree(s *app.App) *cobra.Command {
 	v := &poolTree{App: s}
 	cmd := &cobra.Command{
 		Use: "tree [POOL...]", Args: cobra.ArbitraryArgs, RunE: app.Runs(v),

@@ -1,4 +1,4 @@
-package cli
+package pool
 
 import (
 	"context"
@@ -25,7 +25,7 @@ type poolRemoveIP struct {
 	entries []resource.Entry
 }
 
-func newPoolRemoveIP(s *app.App) *cobra.Command {
+func newRemoveIP(s *app.App) *cobra.Command {
 	v := &poolRemoveIP{App: s}
 	cmd := &cobra.Command{
 		Use: "remove-ip POOL ADDRESS...", Aliases: []string{"remove-range"}, Args: app.Takes(2, 0), RunE: app.Runs(v),

@@ -1,4 +1,4 @@
-package cli
+package pool
 
 import (
 	"context"
@@ -21,7 +21,7 @@ type poolDescribe struct {
 	name   string
 }
 
-func newPoolDescribe(s *app.App) *cobra.Command {
+func newDescribe(s *app.App) *cobra.Command {
 	v := &poolDescribe{App: s}
 	cmd := &cobra.Command{
 		Use: "describe POOL", Aliases: []string{"show"}, Args: app.Takes(1, 1), RunE: app.Runs(v),

@@ -1,4 +1,4 @@
-package cli
+package pool
 
 import (
 	"context"
@@ -19,7 +19,7 @@ type poolCordon struct {
 	cordon bool
 }
 
-func newPoolCordon(s *app.App) *cobra.Command {
+func newCordon(s *app.App) *cobra.Command {
 	return (&poolCordon{App: s, cordon: true}).command(&cobra.Command{
 		Use: "cordon POOL...", Short: "Hand out nothing new from pools",
 		Long: "Hand out nothing new from pools. Addresses in use stay as they are.",
@@ -28,7 +28,7 @@ func newPoolCordon(s *app.App) *cobra.Command {
 	})
 }
 
-func newPoolUncordon(s *app.App) *cobra.Command {
+func newUncordon(s *app.App) *cobra.Command {
 	return (&poolCordon{App: s}).command(&cobra.Command{
 		Use: "uncordon POOL...", Short: "Hand out addresses from pools again",
 		Long:    "Hand out addresses from pools again.",

@@ -1,4 +1,4 @@
-package cli
+package pool
 
 import (
 	"github.com/spf13/cobra"
@@ -8,8 +8,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
-// poolHosts is a pool and hosts: what add-host and remove-host are told.
-type poolHosts struct {
+// hostChange is a pool and hosts: what add-host and remove-host are told.
+type hostChange struct {
 	*app.App
 	output printer.Output
 	name   string
@@ -17,18 +17,18 @@ type poolHosts struct {
 	from   resource.HostArgs
 }
 
-func (v *poolHosts) addTo(cmd *cobra.Command) {
+func (v *hostChange) addTo(cmd *cobra.Command) {
 	v.from.AddTo(v.App, cmd)
 	v.DryRun.AddTo(cmd)
 	v.output.AddToChange(cmd)
 }
 
-func (v *poolHosts) Complete(args []string) error {
+func (v *hostChange) Complete(args []string) error {
 	v.name, v.typed = args[0], len(args)-1
 	return v.from.Read(v.App, args[1:])
 }
 
-func (v *poolHosts) Validate() error {
+func (v *hostChange) Validate() error {
 	if err := v.from.Validate(v.typed); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package cli
+package pool
 
 import (
 	"context"
@@ -21,7 +21,7 @@ type poolImport struct {
 	files []string
 }
 
-func newPoolImport(s *app.App) *cobra.Command {
+func newImport(s *app.App) *cobra.Command {
 	v := &poolImport{App: s}
 	cmd := &cobra.Command{
 		Use: "import -f FILE", Aliases: []string{"restore"}, Args: app.Takes(0, 0), RunE: app.Runs(v),

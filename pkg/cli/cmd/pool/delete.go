@@ -1,4 +1,4 @@
-package cli
+package pool
 
 import (
 	"context"
@@ -24,7 +24,7 @@ type poolDelete struct {
 	timeout time.Duration
 }
 
-func newPoolDelete(s *app.App) *cobra.Command {
+func newDelete(s *app.App) *cobra.Command {
 	v := &poolDelete{App: s}
 	cmd := &cobra.Command{
 		Use: "delete POOL...", Aliases: []string{"rm"}, Args: app.Takes(1, 0), RunE: app.Runs(v),

@@ -1,4 +1,4 @@
-package cli
+package pool
 
 import (
 	"context"
@@ -23,7 +23,7 @@ type poolEdit struct {
 	yes    bool
 }
 
-func newPoolEdit(s *app.App) *cobra.Command {
+func newEdit(s *app.App) *cobra.Command {
 	v := &poolEdit{App: s}
 	cmd := &cobra.Command{
 		Use: "edit POOL", Args: app.Takes(1, 1), RunE: app.Runs(v),

@@ -1,4 +1,4 @@
-package cli
+package pool
 
 import (
 	"cmp"
@@ -21,7 +21,7 @@ type poolList struct {
 	which  resource.Selectors
 }
 
-func newPoolList(s *app.App) *cobra.Command {
+func newList(s *app.App) *cobra.Command {
 	v := &poolList{App: s}
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls", "get"}, Args: app.Takes(0, 0), RunE: app.Runs(v),

@@ -1,4 +1,4 @@
-package cli
+package pool
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 )
 
 // write prints the pools that would change: the lines of their files, then what that does to leases.
-func (v *poolDiff) write(all []poolChange) error {
+func (v *poolDiff) write(all []change) error {
 	var b bytes.Buffer
 	for _, c := range all {
 		if c.action == actionUnchanged {
@@ -48,7 +48,7 @@ func (v *poolDiff) write(all []poolChange) error {
 }
 
 // unified is the change of a pool's file in the form of diff -u.
-func (c poolChange) unified() (string, error) {
+func (c change) unified() (string, error) {
 	var texts [2][]byte
 	for i, p := range []resource.Pool{c.before, c.after} {
 		if p.Stored == nil {
@@ -98,7 +98,7 @@ func beside(all map[string]ipam.Pool, name string) (out []ipam.Pool) {
 }
 
 // diffObjects is the comparison for -o json and the like.
-func diffObjects(all []poolChange) *unstructured.UnstructuredList {
+func diffObjects(all []change) *unstructured.UnstructuredList {
 	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": "PoolDiffList"}}
 	for _, c := range all {
 		o := map[string]any{
@@ -117,7 +117,7 @@ func diffObjects(all []poolChange) *unstructured.UnstructuredList {
 }
 
 // fieldChanges are the fields of the spec that differ, by name.
-func fieldChanges(c poolChange) []any {
+func fieldChanges(c change) []any {
 	specOf := func(p resource.Pool) map[string]any {
 		if p.Stored == nil {
 			return nil
@@ -137,7 +137,7 @@ func fieldChanges(c poolChange) []any {
 	return out
 }
 
-func effectObject(e poolEffects) map[string]any {
+func effectObject(e effects) map[string]any {
 	drains, cutOff, overlaps := []any{}, []any{}, []any{}
 	for _, l := range e.drains {
 		drains = append(drains, resource.LeaseObject(l))

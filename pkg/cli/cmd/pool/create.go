@@ -1,4 +1,4 @@
-package cli
+package pool
 
 import (
 	"context"
@@ -33,7 +33,7 @@ type poolCreate struct {
 	plan        ipam.Plan
 }
 
-func newPoolCreate(s *app.App) *cobra.Command {
+func newCreate(s *app.App) *cobra.Command {
 	v := &poolCreate{App: s}
 	spec := &v.object.Spec
 	cmd := &cobra.Command{

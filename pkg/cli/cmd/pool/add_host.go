@@ -1,4 +1,4 @@
-package cli
+package pool
 
 import (
 	"context"
@@ -12,10 +12,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
-type poolAddHost struct{ poolHosts }
+type poolAddHost struct{ hostChange }
 
-func newPoolAddHost(s *app.App) *cobra.Command {
-	v := &poolAddHost{poolHosts{App: s}}
+func newAddHost(s *app.App) *cobra.Command {
+	v := &poolAddHost{hostChange{App: s}}
 	cmd := &cobra.Command{
 		Use: "add-host POOL [HOST...]", Args: app.Takes(1, 0), RunE: app.Runs(v),
 		Short: "Let hosts draw from a pool",
@@ -35,7 +35,7 @@ subnet, is no error.
 }
 
 func (v *poolAddHost) Run(ctx context.Context) error {
-	api, err := resource.NewPools(v.poolHosts.App)
+	api, err := resource.NewPools(v.hostChange.App)
 	if err != nil {
 		return err
 	}

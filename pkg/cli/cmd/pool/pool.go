@@ -1,0 +1,22 @@
+package pool
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+)
+
+// New is the command pool. The commands of other nouns that stand under it, too, are more.
+func New(s *app.App, more ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "pool", Aliases: []string{"pools"}, GroupID: "objects",
+		Short: "Ranges of addresses and the hosts that draw from them",
+	}
+	cmd.AddCommand(
+		newList(s), newDescribe(s), newCreate(s), newDelete(s),
+		newAddHost(s), newRemoveHost(s), newAddIP(s), newRemoveIP(s),
+		newCordon(s), newUncordon(s),
+		newEdit(s), newExport(s), newImport(s), newDiff(s), newTree(s))
+	cmd.AddCommand(more...)
+	return cmd
+}
