@@ -1,4 +1,4 @@
-package cli
+package claim
 
 import (
 	"context"
@@ -16,16 +16,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
-func newClaim(s *app.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "claim", Aliases: []string{"claims"}, GroupID: "objects",
-		Short: "Addresses that are kept for workloads",
-	}
-	cmd.AddCommand(
-		newClaimList(s), newClaimDescribe(s), newClaimCreate(s), newClaimResize(s), newClaimRelease(s), newClaimDelete(s))
-	return cmd
-}
-
 type claimList struct {
 	*app.App
 	output printer.Output
@@ -33,7 +23,7 @@ type claimList struct {
 	in     resource.InNamespace
 }
 
-func newClaimList(s *app.App) *cobra.Command {
+func newList(s *app.App) *cobra.Command {
 	v := &claimList{App: s}
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls", "get"}, Args: app.Takes(0, 0), RunE: app.Runs(v),

@@ -1,4 +1,4 @@
-package cli
+package claim
 
 import (
 	"context"
@@ -33,7 +33,7 @@ type claimCreate struct {
 	ownerResource string
 }
 
-func newClaimCreate(s *app.App) *cobra.Command {
+func newCreate(s *app.App) *cobra.Command {
 	v := &claimCreate{App: s}
 	spec := &v.object.Spec
 	cmd := &cobra.Command{

@@ -1,4 +1,4 @@
-package cli
+package claim
 
 import (
 	"context"
@@ -35,7 +35,7 @@ type claimResize struct {
 	cmd       *cobra.Command
 }
 
-func newClaimResize(s *app.App) *cobra.Command {
+func newResize(s *app.App) *cobra.Command {
 	v := &claimResize{App: s}
 	v.cmd = &cobra.Command{
 		Use: "resize NAME N", Aliases: []string{"scale"}, Args: app.Takes(2, 2), RunE: app.Runs(v),

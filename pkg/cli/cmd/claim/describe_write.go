@@ -1,4 +1,4 @@
-package cli
+package claim
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 )
 
 // write prints the sections that have something to say.
-func (d *claimDescription) write() error {
+func (d *description) write() error {
 	var b bytes.Buffer
 	d.head(&b)
 	printer.Section(&b, "Conditions", resource.ConditionLines(d.App, d.claim.Status.Conditions))
@@ -33,7 +33,7 @@ func (d *claimDescription) write() error {
 	return err
 }
 
-func (d *claimDescription) head(b *bytes.Buffer) {
+func (d *description) head(b *bytes.Buffer) {
 	c := d.claim
 	line := func(label, format string, args ...any) {
 		fmt.Fprintf(b, "%-12s %s\n", label+":", printers.EscapeTerminal(fmt.Sprintf(format, args...)))
@@ -81,7 +81,7 @@ func namespacesText(names []string) string {
 	return "pods of " + app.Those("namespace", names)
 }
 
-func (d *claimDescription) columns() []printer.Column[lease.Lease] {
+func (d *description) columns() []printer.Column[lease.Lease] {
 	return []printer.Column[lease.Lease]{
 		{Name: "ADDRESS", Cell: func(l lease.Lease) string { return l.Addr.String() }},
 		{Name: "POOL", Cell: func(l lease.Lease) string { return l.Pool }},
@@ -95,7 +95,7 @@ func (d *claimDescription) columns() []printer.Column[lease.Lease] {
 }
 
 // next names the commands that change what is.
-func (d *claimDescription) next() (lines []string) {
+func (d *description) next() (lines []string) {
 	c := d.claim
 	add := func(what, command string) { lines = append(lines, "  "+what+": "+d.Called(command)) }
 	used, kept := uses(d.leases)

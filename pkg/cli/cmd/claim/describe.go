@@ -1,4 +1,4 @@
-package cli
+package claim
 
 import (
 	"context"
@@ -19,7 +19,7 @@ type claimDescribe struct {
 	arg    string
 }
 
-func newClaimDescribe(s *app.App) *cobra.Command {
+func newDescribe(s *app.App) *cobra.Command {
 	v := &claimDescribe{App: s}
 	cmd := &cobra.Command{
 		Use: "describe NAME", Aliases: []string{"show"}, Args: app.Takes(1, 1), RunE: app.Runs(v),
@@ -52,7 +52,7 @@ func (v *claimDescribe) Run(ctx context.Context) error {
 	if v.output.Printer != nil {
 		return v.output.Object(v.Out, c.Stored)
 	}
-	d := &claimDescription{App: v.App, claim: c}
+	d := &description{App: v.App, claim: c}
 	if d.leases, err = resource.LeasesOfClaim(ctx, v.App, c.FullName()); err != nil {
 		return err
 	}
@@ -62,8 +62,8 @@ func (v *claimDescribe) Run(ctx context.Context) error {
 	return d.write()
 }
 
-// claimDescription is what is known of a claim.
-type claimDescription struct {
+// description is what is known of a claim.
+type description struct {
 	*app.App
 	claim  resource.Claim
 	leases []lease.Lease

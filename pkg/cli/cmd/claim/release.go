@@ -1,4 +1,4 @@
-package cli
+package claim
 
 import (
 	"context"
@@ -28,7 +28,7 @@ type claimRelease struct {
 	yes    bool
 }
 
-func newClaimRelease(s *app.App) *cobra.Command {
+func newRelease(s *app.App) *cobra.Command {
 	v := &claimRelease{App: s}
 	cmd := &cobra.Command{
 		Use: "release NAME", Args: app.Takes(1, 1), RunE: app.Runs(v),

@@ -1,4 +1,4 @@
-package cli
+package claim
 
 import (
 	"context"
@@ -24,7 +24,7 @@ type claimDelete struct {
 	timeout time.Duration
 }
 
-func newClaimDelete(s *app.App) *cobra.Command {
+func newDelete(s *app.App) *cobra.Command {
 	v := &claimDelete{App: s}
 	cmd := &cobra.Command{
 		Use: "delete NAME...", Aliases: []string{"rm"}, Args: app.Takes(1, 0), RunE: app.Runs(v),
