@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/cmd/address"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/claim"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/doctor"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/events"
@@ -58,7 +59,7 @@ func newRoot(s *app.App) *cobra.Command {
 		&cobra.Group{ID: "other", Title: "Other:"})
 	root.AddCommand(
 		pool.New(s, usage.NewOfPool(s)),
-		newIP(s), newLease(s),
+		address.NewIP(s), address.NewLease(s),
 		claim.New(s),
 		host.New(s), host.NewReleaseHost(s),
 		usage.New(s),

@@ -1,4 +1,4 @@
-package cli
+package address
 
 import (
 	"net/netip"

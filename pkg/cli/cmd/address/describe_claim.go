@@ -1,4 +1,4 @@
-package cli
+package address
 
 import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"

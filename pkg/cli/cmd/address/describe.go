@@ -1,4 +1,4 @@
-package cli
+package address
 
 import (
 	"context"
@@ -26,7 +26,7 @@ type ipDescribe struct {
 	addrs  []netip.Addr
 }
 
-func newIPDescribe(s *app.App, group string) *cobra.Command {
+func newDescribe(s *app.App, group string) *cobra.Command {
 	v := &ipDescribe{App: s}
 	cmd := &cobra.Command{
 		Use: "describe ADDRESS...", Aliases: []string{"show"}, Args: app.Takes(1, 0), RunE: app.Runs(v),

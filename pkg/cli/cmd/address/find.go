@@ -1,4 +1,4 @@
-package cli
+package address
 
 import (
 	"context"
@@ -30,7 +30,7 @@ type ipFind struct {
 	active bool
 }
 
-func newIPFind(s *app.App, group string) *cobra.Command {
+func newFind(s *app.App, group string) *cobra.Command {
 	v := &ipFind{App: s, only: map[string]*bool{}, active: group == "lease"}
 	cmd := &cobra.Command{
 		Use: "find TEXT", Args: app.Takes(1, 1), RunE: app.Runs(v),

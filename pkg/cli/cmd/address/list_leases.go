@@ -1,4 +1,4 @@
-package cli
+package address
 
 import (
 	"context"
@@ -11,17 +11,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
-
-func newLease(s *app.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "lease", Aliases: []string{"leases"}, GroupID: "objects",
-		Short: "Addresses in use and who holds them",
-	}
-	cmd.AddCommand(
-		newLeaseList(s), newIPDescribe(s, "lease"), newIPFind(s, "lease"), newIPHistory(s, "lease"),
-		newIPRelease(s, "lease"))
-	return cmd
-}
 
 type leaseList struct {
 	*app.App

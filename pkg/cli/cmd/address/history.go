@@ -1,4 +1,4 @@
-package cli
+package address
 
 import (
 	"context"
@@ -21,7 +21,7 @@ type ipHistory struct {
 	addrs  []netip.Addr
 }
 
-func newIPHistory(s *app.App, group string) *cobra.Command {
+func newHistory(s *app.App, group string) *cobra.Command {
 	v := &ipHistory{App: s}
 	cmd := &cobra.Command{
 		Use: "history ADDRESS...", Args: app.Takes(1, 0), RunE: app.Runs(v),

@@ -1,4 +1,4 @@
-package cli
+package address
 
 import (
 	"context"
@@ -28,7 +28,7 @@ type ipAllocate struct {
 	request              allocator.Request
 }
 
-func newIPAllocate(s *app.App) *cobra.Command {
+func newAllocate(s *app.App) *cobra.Command {
 	v := &ipAllocate{App: s}
 	cmd := &cobra.Command{
 		Use: "allocate --pool POOL --for NAME", Aliases: []string{"alloc"}, Args: app.Takes(0, 0), RunE: app.Runs(v),

@@ -1,4 +1,4 @@
-package cli
+package address
 
 import (
 	"context"
@@ -14,24 +14,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-func newIP(s *app.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "ip", Aliases: []string{"ips"}, GroupID: "objects",
-		Short: "Single addresses, whoever has them or not",
-	}
-	cmd.AddCommand(
-		newIPList(s), newIPDescribe(s, "ip"), newIPFind(s, "ip"), newIPHistory(s, "ip"),
-		newIPAllocate(s), newIPRelease(s, "ip"), newIPReserve(s), newIPUnreserve(s))
-	return cmd
-}
-
 type ipList struct {
 	*app.App
 	output printer.Output
 	query  resource.LeaseQuery
 }
 
-func newIPList(s *app.App) *cobra.Command {
+func newList(s *app.App) *cobra.Command {
 	v := &ipList{App: s}
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls", "get"}, Args: app.Takes(0, 0), RunE: app.Runs(v),

@@ -1,4 +1,4 @@
-package cli
+package address
 
 import (
 	"context"
@@ -26,7 +26,7 @@ type ipRelease struct {
 	force, yes bool
 }
 
-func newIPRelease(s *app.App, group string) *cobra.Command {
+func newRelease(s *app.App, group string) *cobra.Command {
 	v := &ipRelease{App: s}
 	cmd := &cobra.Command{
 		Use: "release ADDRESS...", Aliases: []string{"free"}, Args: app.Takes(1, 0), RunE: app.Runs(v),

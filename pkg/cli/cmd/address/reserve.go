@@ -1,4 +1,4 @@
-package cli
+package address
 
 import (
 	"github.com/spf13/cobra"
@@ -16,7 +16,7 @@ type ipReserve struct {
 	args []string
 }
 
-func newIPReserve(s *app.App) *cobra.Command {
+func newReserve(s *app.App) *cobra.Command {
 	v := &ipReserve{SetAside: leasing.SetAside{App: s, Reserve: true}}
 	return v.command(&cobra.Command{
 		Use: "reserve ADDRESS...", Short: "Set free addresses aside: nobody gets them",
@@ -33,7 +33,7 @@ error.
 	})
 }
 
-func newIPUnreserve(s *app.App) *cobra.Command {
+func newUnreserve(s *app.App) *cobra.Command {
 	return (&ipReserve{SetAside: leasing.SetAside{App: s}}).command(&cobra.Command{
 		Use: "unreserve ADDRESS...", Short: "Have reserved addresses handed out again",
 		Long: `Have reserved addresses handed out again: single ones, ranges a-b with both
