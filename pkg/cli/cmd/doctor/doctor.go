@@ -157,7 +157,7 @@ func (v *verb) Run(ctx context.Context) error {
 	return v.sumUp(looked, found)
 }
 
-// chosen are the findings that --severity and --pool ask for. A pool that does not exist is an error.
+// chosen returns the findings that --severity and --pool select. A pool that does not exist is an error.
 func (v *verb) chosen(ctx context.Context, all []doctor.Finding) (out []doctor.Finding, err error) {
 	for _, f := range all {
 		if f.Severity.AtLeast(doctor.Severity(v.severity)) && (v.pool == "" || slices.Contains(f.Pools, v.pool)) {
@@ -174,7 +174,7 @@ func (v *verb) chosen(ctx context.Context, all []doctor.Finding) (out []doctor.F
 	return nil, err
 }
 
-// skipped warns of what could not be read, and fails when that leaves nothing.
+// skipped warns which parts could not be read and which checks that skipped. It fails when no check could run.
 func (v *verb) skipped(s *doctor.Snapshot, r doctor.Report) error {
 	for _, part := range doctor.Reads(v.checks) {
 		if why := s.Missing[part]; why != nil && len(r.Ran) == 0 {
@@ -190,7 +190,7 @@ func (v *verb) skipped(s *doctor.Snapshot, r doctor.Report) error {
 	return nil
 }
 
-// sumUp says what was found in all, as an error where something is wrong.
+// sumUp counts the findings by severity: as an error where one of them is an error, else on standard error.
 func (v *verb) sumUp(looked string, found []doctor.Finding) error {
 	counts := countSeverities(found)
 	var parts []string

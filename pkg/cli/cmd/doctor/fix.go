@@ -21,15 +21,15 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// leakFixer releases leaked addresses. The snapshot is its first look; before each write it takes a second
-// one at the pod, and the write fails if the address has changed since the first.
+// leakFixer releases leaked addresses. The snapshot is the first check. Before each write the pod is checked a second
+// time, and the write fails if the address has changed since the snapshot.
 type leakFixer struct {
 	*verb
 	snapshot *doctor.Snapshot
 	leases   *store.Client
 }
 
-// run releases what the user says and returns the findings that are left.
+// run releases the leaks that the user agrees to, and returns the findings that are left.
 func (f *leakFixer) run(ctx context.Context, found []doctor.Finding) (left []doctor.Finding, err error) {
 	for _, part := range doctor.Reads(leakChecks(f.checks)) {
 		if why := f.snapshot.Missing[part]; why != nil {
@@ -57,7 +57,7 @@ func (f *leakFixer) run(ctx context.Context, found []doctor.Finding) (left []doc
 		return left, nil
 	}
 	if f.DryRun == app.DryRunNone {
-		if fixable, left, err = f.again(ctx, fixable, left); err != nil {
+		if fixable, left, err = f.recheck(ctx, fixable, left); err != nil {
 			return append(left, fixable...), err
 		}
 	}
@@ -65,9 +65,9 @@ func (f *leakFixer) run(ctx context.Context, found []doctor.Finding) (left []doc
 	return append(more, left...), err
 }
 
-// again waits until the pods of all leaks are gone for a while, as a kubelet may need to end the containers
-// of a pod that was deleted by force, and leaves out what is on nodes that are no longer ready then.
-func (f *leakFixer) again(ctx context.Context, fixable, left []doctor.Finding) (_, _ []doctor.Finding, err error) {
+// recheck waits for --settle, because a kubelet may need that long to end the containers of a pod that was deleted by
+// force. It returns the leaks whose nodes are still ready then; the others join left.
+func (f *leakFixer) recheck(ctx context.Context, fixable, left []doctor.Finding) (_, _ []doctor.Finding, err error) {
 	if f.settle > 0 {
 		f.Say.Wait("waiting %s before a second look at the pods of %s", f.settle, humanize.Plural(len(fixable), "leak"))
 		select {
@@ -98,12 +98,12 @@ func (f *leakFixer) again(ctx context.Context, fixable, left []doctor.Finding) (
 	return still, left, nil
 }
 
-// leakChecks are the checks whose findings can be mended here.
+// leakChecks returns the checks whose findings --fix can release.
 func leakChecks(checks []doctor.Check) []doctor.Check {
 	return slices.DeleteFunc(slices.Clone(checks), func(c doctor.Check) bool { return c.Group != doctor.GroupLeaks })
 }
 
-// leftAlone says on which hosts leaks stay.
+// leftAlone warns on which hosts leaks stay.
 func (f *leakFixer) leftAlone(hosts map[netip.Addr]bool) {
 	var names []string
 	for _, h := range slices.SortedFunc(maps.Keys(hosts), netip.Addr.Compare) {
@@ -120,7 +120,7 @@ func (f *leakFixer) leftAlone(hosts map[netip.Addr]bool) {
 	}
 }
 
-// releaseAll asks for each, unless that was answered beforehand, and returns what was not released.
+// releaseAll asks before each release, unless the user agreed to all, and returns what was not released.
 func (f *leakFixer) releaseAll(ctx context.Context, fixable []doctor.Finding) (left []doctor.Finding, err error) {
 	answers, answer := bufio.NewReader(f.In), app.AnswerAll
 	if !f.yes && f.DryRun == app.DryRunNone {
@@ -149,10 +149,10 @@ func (f *leakFixer) releaseAll(ctx context.Context, fixable []doctor.Finding) (l
 	return left, nil
 }
 
-// maxBatch is how many are released before it is said what became of them.
+// maxBatch bounds how many leaks are released before their outcome is printed.
 const maxBatch = 128
 
-// release releases leaks, several at once, and says what became of each in their order.
+// release releases leaks, several at once, and prints the outcome of each in their order.
 func (f *leakFixer) release(ctx context.Context, batch []doctor.Finding) (left []doctor.Finding, err error) {
 	kept, failed := make([]string, len(batch)), make([]error, len(batch))
 	change := lease.Change{Verb: lease.VerbRelease, By: f.Author(ctx)}
@@ -187,7 +187,7 @@ func (f *leakFixer) release(ctx context.Context, batch []doctor.Finding) (left [
 	return left, all.OrNil()
 }
 
-// releaseOne takes the second look and releases the address; kept says why it did not.
+// releaseOne checks the pod a second time and releases the address. kept is why it did not.
 func (f *leakFixer) releaseOne(ctx context.Context, one doctor.Finding, change lease.Change) (kept string, err error) {
 	l := *one.Release
 	if err := ctx.Err(); err != nil {
@@ -201,7 +201,7 @@ func (f *leakFixer) releaseOne(ctx context.Context, one doctor.Finding, change l
 	if err != nil {
 		return "", err
 	}
-	// Between the two looks it was waited for as long as the user says, and that the host was a ready node at both counts.
+	// Both checks found the host ready; the time between them is the one that the user chose.
 	rule := gone.Rule{Apart: f.settle, Margin: min(f.settle, gone.Margin), Silence: f.settle, Grace: gone.Grace}
 	e := gone.Evidence{
 		Lease: l, Pod: pod.Pod, Live: true, Others: func(lease.Lease, string) []lease.Lease { return others },

@@ -23,8 +23,8 @@ type snapshotReader struct {
 	snapshot *doctor.Snapshot
 }
 
-// takeSnapshot reads some parts of the cluster, all at once. What the user may not read, or the API server does
-// not know, is missing from it.
+// takeSnapshot reads parts of the cluster concurrently. A part that the user may not read, or that the API server does
+// not serve, is listed in Missing.
 func takeSnapshot(ctx context.Context, s *app.App, parts []doctor.Part) (*doctor.Snapshot, error) {
 	api, err := s.Dynamic()
 	if err != nil {

@@ -103,8 +103,8 @@ func (v *eventList) Run(ctx context.Context) error {
 	return v.follow(ctx, api, found)
 }
 
-// namespace is where the events are; empty where they are in several. Those about objects without a namespace are in
-// the default one.
+// namespace returns the one namespace to list events in; empty where they are in several. Events about objects without
+// a namespace are in the default one.
 func (v *eventList) namespace() string {
 	switch {
 	case len(v.pools) > 0 && len(v.claims) == 0:
@@ -115,7 +115,7 @@ func (v *eventList) namespace() string {
 	return metav1.NamespaceAll
 }
 
-// selector finds the events about our objects; wants chooses among them.
+// selector returns the field selector of events about our objects; wants filters further.
 func (v *eventList) selector() string {
 	set := fields.Set{resource.EventGroupField: v1.GroupVersion.String()}
 	if v.kind != "" {
@@ -191,13 +191,13 @@ func (v *eventList) print(ctx context.Context, found []resource.Event) error {
 	return nil
 }
 
-// eventsLast is how long an API server keeps events where nobody set --event-ttl.
+// eventsLast is the default of the API server's --event-ttl.
 const eventsLast = time.Hour
 
-// HistoryHint names what outlives events.
+// HistoryHint points to the command for what is older than events.
 const HistoryHint = "who had an address before, for longer than an hour: bcsnetctl ip history ADDRESS"
 
-// pointToHistory names what outlives events to somebody who looks for what happened before them.
+// pointToHistory prints HistoryHint, unless the command watches or an event is older than eventsLast.
 func (v *eventList) pointToHistory(found []resource.Event) {
 	older := func(e resource.Event) bool { return v.Now().Sub(e.When) > eventsLast }
 	if !v.output.Watch && !slices.ContainsFunc(found, older) {
@@ -205,7 +205,7 @@ func (v *eventList) pointToHistory(found []resource.Event) {
 	}
 }
 
-// known refuses a pool or a claim that has no events because it never was.
+// known refuses a named pool or claim that has no events and does not exist.
 func (v *eventList) known(ctx context.Context, found []resource.Event) error {
 	pools, err := resource.NewPools(v.App)
 	if err != nil {
@@ -236,7 +236,7 @@ func (v *eventList) known(ctx context.Context, found []resource.Event) error {
 	return nil
 }
 
-// empty says where was looked.
+// empty tells the user that there are no events, and about which objects.
 func (v *eventList) empty() {
 	what := "no events"
 	if v.kind != "" {

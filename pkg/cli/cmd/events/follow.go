@@ -17,7 +17,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
-// follow prints events as they happen. What was printed is printed again only when it happens again.
+// follow prints events as they happen. An event that was printed is printed again only when its count changes.
 func (v *eventList) follow(ctx context.Context, api dynamic.ResourceInterface, found []resource.Event) error {
 	ctx, quit := v.Quittable(ctx)
 	defer quit()
@@ -38,14 +38,14 @@ func (v *eventList) follow(ctx context.Context, api dynamic.ResourceInterface, f
 			}
 			return err
 		case c := <-changes:
-			if err := v.take(c, seen); err != nil {
+			if err := v.apply(c, seen); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-func (v *eventList) take(c follow.Change, seen map[string]int32) error {
+func (v *eventList) apply(c follow.Change, seen map[string]int32) error {
 	switch c.Kind {
 	case watch.Added, watch.Modified:
 		e, err := resource.ReadEvent(c.Object)
@@ -60,7 +60,7 @@ func (v *eventList) take(c follow.Change, seen map[string]int32) error {
 	return nil
 }
 
-// fresh prints the events that were not printed as they are now.
+// fresh prints the events whose count differs from the one that was printed.
 func (v *eventList) fresh(found []resource.Event, seen map[string]int32) error {
 	for _, e := range found {
 		if !v.wants(e) || seen[resource.KeyOf(e.Stored)] == e.Count {
@@ -103,7 +103,7 @@ func (v *eventList) columns() []printer.Column[resource.Event] {
 	}
 }
 
-// objectText is what an event is about; of a claim it says the namespace, too.
+// objectText returns kind and name of the object of an event; of a claim, the namespace, too.
 func objectText(e resource.Event) string {
 	text := strings.ToLower(e.Regarding.Kind) + "/" + e.Regarding.Name
 	if e.Regarding.Kind == resource.ClaimKind {

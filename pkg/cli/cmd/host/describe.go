@@ -37,7 +37,7 @@ it, what is wrong, and what to do next.`,
 	return cmd
 }
 
-// completeOneHost offers the hosts of pools and the names of nodes, and nothing behind the first.
+// completeOneHost offers the hosts of pools and the names of nodes for the first argument, and nothing after it.
 func completeOneHost(s *app.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -65,7 +65,7 @@ func (v *hostDescribe) Validate() error {
 	return v.output.Validate()
 }
 
-// hostView is what is known of a host.
+// hostView gathers what host describe shows of a host.
 type hostView struct {
 	host netip.Addr
 	// addrs are all IPs of the node, or host alone.
@@ -78,7 +78,7 @@ type hostView struct {
 }
 
 func (v *hostDescribe) Run(ctx context.Context) error {
-	h, err := v.look(ctx)
+	h, err := v.find(ctx)
 	if err != nil {
 		return err
 	}
@@ -99,8 +99,8 @@ func (v *hostDescribe) Run(ctx context.Context) error {
 	return v.write(h)
 }
 
-// look finds the node of a host, or the host of a node.
-func (v *hostDescribe) look(ctx context.Context) (*hostView, error) {
+// find finds the node of a host, or the host of a node.
+func (v *hostDescribe) find(ctx context.Context) (*hostView, error) {
 	if !v.host.IsValid() {
 		n, err := resource.GetNode(ctx, v.App, v.word)
 		switch {
@@ -150,7 +150,7 @@ func (v *hostDescribe) fill(ctx context.Context, h *hostView) error {
 	return nil
 }
 
-// listedBy is the first pool that lists the host, not that has it in a host subnet.
+// listedBy names the first pool that lists the host itself, not in a host subnet; empty where none does.
 func (h *hostView) listedBy() string {
 	for _, p := range h.pools {
 		if slices.ContainsFunc(h.addrs, func(a netip.Addr) bool { return resource.HostIndex(p.Spec.Hosts, a) >= 0 }) {
@@ -160,7 +160,7 @@ func (h *hostView) listedBy() string {
 	return ""
 }
 
-// object is the host for -o json and the like, with what host list says of it, too.
+// object returns the host for -o json and the like. It has the fields of host list, too.
 func (h *hostView) object() *unstructured.Unstructured {
 	var pools []string
 	leases := []any{}

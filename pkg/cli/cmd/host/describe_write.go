@@ -82,7 +82,7 @@ func (v *hostDescribe) poolsSection(b *bytes.Buffer, h *hostView) error {
 	}}, h.pools)
 }
 
-// findings are what is wrong with a host, and the commands that mend it.
+// findings lists what is wrong with a host, and the commands that mend it.
 func (h *hostView) findings() (problems, next []string) {
 	add := func(problem, what, command string) {
 		problems = append(problems, "  "+problem)

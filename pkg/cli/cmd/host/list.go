@@ -55,7 +55,7 @@ func (v *hostList) Validate() error {
 	return v.output.Validate()
 }
 
-// hostRow is one host.
+// hostRow holds what host list shows of one host.
 type hostRow struct {
 	host   netip.Addr
 	node   string
@@ -103,7 +103,7 @@ func (v *hostList) show(w io.Writer, r hostRow) error {
 	return v.output.Object(w, hostObject(r))
 }
 
-// goneHosts is the jsonpath of all hosts that are gone, one a line.
+// goneHosts is the jsonpath that prints the hosts that are gone, one a line.
 const goneHosts = `{range .items[?(@.state=="gone")]}{.host}{"\n"}{end}`
 
 func (v *hostList) sumUp(rows []hostRow) {
@@ -146,7 +146,7 @@ func hostColumns(o *printer.Output) []printer.Column[hostRow] {
 	}
 }
 
-// hostObjects is the list for -o json and the like. There is no such kind in the cluster: it is a view.
+// hostObjects returns the list for -o json and the like. There is no such kind in the cluster: it is a view.
 func hostObjects(rows []hostRow) *unstructured.UnstructuredList {
 	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": "HostList"}}
 	for _, r := range rows {

@@ -121,9 +121,9 @@ func (v *releaseVerb) Run(ctx context.Context) error {
 	var failed app.Several
 	switch {
 	case v.DryRun == app.DryRunNone && v.wait && ctx.Err() == nil && !hopeless(r.unread):
-		failed = r.settle(ctx)
+		failed = r.untilQuiet(ctx)
 	case v.DryRun == app.DryRunNone && tried == len(v.hosts) && tried > 1 && ctx.Err() == nil:
-		failed = append(r.again(ctx), r.failures(ctx)...)
+		failed = append(r.recheck(ctx), r.failures(ctx)...)
 	default:
 		failed = r.failures(ctx)
 		if rest := len(v.hosts) - tried; rest > 0 {
@@ -137,8 +137,8 @@ func (v *releaseVerb) Run(ctx context.Context) error {
 	return failed.OrNil()
 }
 
-// heldOn reads what is in use on hosts. It is one list however many they are: ten thousand hosts from standard input are
-// no ten thousand lists.
+// heldOn reads the addresses in use on hosts by one list request, however many they are: ten thousand hosts from standard
+// input must not be ten thousand requests.
 func (v *releaseVerb) heldOn(ctx context.Context, hosts []netip.Addr) (map[netip.Addr][]lease.Lease, error) {
 	query := resource.LeaseQuery{Status: lease.Active.String()}
 	if len(hosts) == 1 {
@@ -155,7 +155,7 @@ func (v *releaseVerb) heldOn(ctx context.Context, hosts []netip.Addr) (map[netip
 	return out, err
 }
 
-// partly is the error for a host of which not everything was released.
+// partly returns the error for a host of which not everything was released.
 func (v *releaseVerb) partly(ctx context.Context, h netip.Addr, gone, held int, err error) error {
 	if isRefused(err) {
 		return err

@@ -15,7 +15,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// warnLive says which of the pods that hold addresses of a host still exist.
+// warnLive warns which of the pods that hold addresses on a host still exist.
 func (v *releaseVerb) warnLive(ctx context.Context, h netip.Addr, held []lease.Lease) {
 	live, err := resource.LivePods(ctx, v.App, held)
 	if err != nil && ctx.Err() == nil {
@@ -27,8 +27,8 @@ func (v *releaseVerb) warnLive(ctx context.Context, h netip.Addr, held []lease.L
 	}
 }
 
-// refusals are why addresses on hosts are not released without --force: a Ready node is on, and its pods use their
-// addresses. Hosts that hold nothing, nodes that are not Ready, and hosts that are no node are not refused.
+// refusals returns, by host, why its addresses are not released without --force: a Ready node is on, and its pods use
+// their addresses. Hosts that hold nothing, nodes that are not Ready, and hosts that are no node are not refused.
 func (r *releaseRun) refusals(ctx context.Context, held map[netip.Addr][]lease.Lease) map[netip.Addr]error {
 	out := map[netip.Addr]error{}
 	if r.force || !holdAny(held) {
@@ -65,13 +65,13 @@ func holdAny(held map[netip.Addr][]lease.Lease) bool {
 	return false
 }
 
-// unknownHost refuses a host of which nobody can tell whether its machine is on.
+// unknownHost refuses a host whose node could not be read: its machine may be on.
 func unknownHost(h netip.Addr, err error) error {
 	return (&app.Failure{Reason: app.ReasonNodeUnknown, Message: fmt.Sprintf("host %s: whether it is a Ready node is unknown: %v", h, err), Cause: err}).
 		WithHint("if the machine is off: bcsnetctl release-host %s --force", h)
 }
 
-// readyNode refuses a host that is a Ready node, with what its pods would lose.
+// readyNode refuses a host that is a Ready node; the message counts the pods that would lose their addresses.
 func (r *releaseRun) readyNode(ctx context.Context, h netip.Addr, n resource.Node, held []lease.Lease) error {
 	text := fmt.Sprintf("host %s is the node %s, which is Ready: %s in use there", h, n.Name, humanize.Plural(len(held), "address"))
 	states, failed := resource.PodStates(ctx, r.releaseVerb.App, held)

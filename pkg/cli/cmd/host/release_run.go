@@ -17,7 +17,7 @@ import (
 
 const hintRest = "run it again: it does the rest"
 
-// releaseRun is a release of hosts on its way.
+// releaseRun is the state of one run of release-host: what was released, and what is left on each host.
 type releaseRun struct {
 	*releaseVerb
 	leases   *store.Client
@@ -30,7 +30,7 @@ type releaseRun struct {
 	refused app.Several
 }
 
-// hostState is how it stands with a host.
+// hostState is the progress on one host.
 type hostState struct {
 	// held is what it held at the latest look, and gone how much of that was released.
 	held, gone int
@@ -42,7 +42,7 @@ type hostState struct {
 	turn time.Time
 }
 
-// state is that of a host, which counts as looked at from then on.
+// state returns the progress on a host; the first call begins its turn.
 func (r *releaseRun) state(h netip.Addr) *hostState {
 	s := r.at[h]
 	if s == nil {
@@ -52,8 +52,8 @@ func (r *releaseRun) state(h netip.Addr) *hostState {
 	return s
 }
 
-// first releases what the hosts hold, one after the other, and returns how many it came to. Where one of them is
-// refused, nothing is released of any.
+// first releases what the hosts hold, one after the other, and returns how many it tried. Where one of them is refused,
+// nothing is released on any.
 func (r *releaseRun) first(ctx context.Context) (tried int) {
 	var held map[netip.Addr][]lease.Lease
 	held, r.unread = r.heldOn(ctx, r.hosts)
@@ -77,7 +77,7 @@ func (r *releaseRun) first(ctx context.Context) (tried int) {
 	return len(r.hosts)
 }
 
-// one releases what one host holds and held when its turn came, and says what was done.
+// one releases what a host holds and held when its turn came, after a warning about pods that exist.
 func (r *releaseRun) one(ctx context.Context, h netip.Addr, held []lease.Lease, turn time.Time) {
 	if r.state(h); len(held) == 0 {
 		r.Say.Note("host %s holds no addresses: nothing to release", h)
@@ -87,7 +87,8 @@ func (r *releaseRun) one(ctx context.Context, h netip.Addr, held []lease.Lease, 
 	r.release(ctx, h, held, turn)
 }
 
-// release releases what a host holds and held when its turn came, and says what was done; what was not, the state of the host says.
+// release releases what a host holds and held when its turn came, and prints what was done. What was not done is in the
+// state of the host.
 func (r *releaseRun) release(ctx context.Context, h netip.Addr, held []lease.Lease, turn time.Time) {
 	s, gone := r.state(h), held
 	s.err = nil
@@ -101,9 +102,9 @@ func (r *releaseRun) release(ctx context.Context, h netip.Addr, held []lease.Lea
 	}
 }
 
-// again looks once more, when every host has had its turn, for what one of them took between the list and its turn.
-// The list is one for all hosts, as the first is: a list for each would take minutes for ten thousand.
-func (r *releaseRun) again(ctx context.Context) app.Several {
+// recheck lists once more after every host has had its turn, and releases what a host took between the first list and its
+// turn. One list covers all hosts, as the first does: a list for each would take minutes for ten thousand.
+func (r *releaseRun) recheck(ctx context.Context) app.Several {
 	var hosts []netip.Addr
 	for _, h := range r.hosts {
 		if r.at[h].err == nil {
@@ -136,7 +137,7 @@ func (r *releaseRun) again(ctx context.Context) app.Several {
 	return nil
 }
 
-// failures are what was not done on each host that was tried.
+// failures returns an error for each host that was tried and not released in full.
 func (r *releaseRun) failures(ctx context.Context) (failed app.Several) {
 	if r.unread != nil {
 		return app.Several{fmt.Errorf("host %s: nothing was released: %w", r.hosts[0], r.unread)}

@@ -17,16 +17,16 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// quietLooks is how many looks in a row must find nothing: a request that was on its way may take an address
+// quietLooks is the number of lists in a row that must find nothing: a request that was on its way may take an address
 // after the first.
 const quietLooks = 2
 
-// lookEvery is the time between two looks.
+// lookEvery is the time between two lists.
 const lookEvery = 500 * time.Millisecond
 
-// settle goes on where the first attempts ended: it releases what they left, and what the hosts take meanwhile, until
-// each is quiet. One look is for all hosts that are not.
-func (r *releaseRun) settle(ctx context.Context) app.Several {
+// untilQuiet continues after the first attempts: it releases what they left, and what the hosts take meanwhile, until
+// quietLooks lists in a row found nothing on each host. One list covers all hosts that are left.
+func (r *releaseRun) untilQuiet(ctx context.Context) app.Several {
 	waiting := ctx
 	if r.timeout > 0 {
 		var cancel context.CancelFunc
@@ -36,10 +36,10 @@ func (r *releaseRun) settle(ctx context.Context) app.Several {
 	left := slices.DeleteFunc(slices.Clone(r.hosts), func(h netip.Addr) bool { return r.at[h] != nil && hopeless(r.at[h].err) })
 	r.unread = nil
 	err := wait.PollUntilContextCancel(waiting, lookEvery, true, func(ctx context.Context) (done bool, err error) {
-		left, err = r.look(ctx, left)
+		left, err = r.round(ctx, left)
 		return len(left) == 0, err
 	})
-	failed := r.unsettled(ctx, left, err)
+	failed := r.notQuiet(ctx, left, err)
 	for _, h := range r.hosts {
 		if s := r.at[h]; s != nil && hopeless(s.err) {
 			failed = append(failed, r.partly(ctx, h, s.gone, s.held, s.err))
@@ -48,8 +48,8 @@ func (r *releaseRun) settle(ctx context.Context) app.Several {
 	return failed
 }
 
-// unsettled are the errors for the hosts that were not quiet when the waiting ended, with cause.
-func (r *releaseRun) unsettled(ctx context.Context, left []netip.Addr, cause error) (failed app.Several) {
+// notQuiet returns the errors for the hosts that were not quiet when the wait ended; cause ended it.
+func (r *releaseRun) notQuiet(ctx context.Context, left []netip.Addr, cause error) (failed app.Several) {
 	switch {
 	case len(left) == 0:
 		return nil
@@ -76,9 +76,9 @@ func (r *releaseRun) unsettled(ctx context.Context, left []netip.Addr, cause err
 	return failed
 }
 
-// look releases what the hosts hold, and returns those that are to be looked at again. The error is one that does not
-// mend itself.
-func (r *releaseRun) look(ctx context.Context, hosts []netip.Addr) (left []netip.Addr, err error) {
+// round lists what the hosts hold, releases it, and returns the hosts that need another round. It fails only with an
+// error that another round would not mend.
+func (r *releaseRun) round(ctx context.Context, hosts []netip.Addr) (left []netip.Addr, err error) {
 	held, err := r.heldOn(ctx, hosts)
 	if r.unread = err; err != nil {
 		if hopeless(err) {
@@ -91,15 +91,15 @@ func (r *releaseRun) look(ctx context.Context, hosts []netip.Addr) (left []netip
 		switch {
 		case refusals[h] != nil && ctx.Err() == nil:
 			r.state(h).err = refusals[h]
-		case ctx.Err() != nil || r.visit(ctx, h, held[h]):
+		case ctx.Err() != nil || r.releaseLeft(ctx, h, held[h]):
 			left = append(left, h)
 		}
 	}
 	return left, nil
 }
 
-// visit releases what a host holds, and says whether to look at it again.
-func (r *releaseRun) visit(ctx context.Context, h netip.Addr, held []lease.Lease) bool {
+// releaseLeft releases what a host holds, and reports whether the host needs another round.
+func (r *releaseRun) releaseLeft(ctx context.Context, h netip.Addr, held []lease.Lease) bool {
 	s := r.at[h]
 	switch {
 	case s == nil:
@@ -119,7 +119,7 @@ func (r *releaseRun) visit(ctx context.Context, h netip.Addr, held []lease.Lease
 	return !hopeless(s.err)
 }
 
-// hopeless is true for what does not mend itself.
+// hopeless reports whether an error is one that another attempt would not mend.
 func hopeless(err error) bool {
 	var r *ipam.Refusal
 	var f *app.Failure
@@ -127,7 +127,7 @@ func hopeless(err error) bool {
 		errors.As(err, &f) && (f.Reason == ipam.ReasonForbidden || isRefused(err))
 }
 
-// late is the error for a host that was not quiet in time.
+// late returns the error for a host that was not quiet in time.
 func (r *releaseRun) late(h netip.Addr, cause error) error {
 	s := r.at[h]
 	text := fmt.Sprintf("host %s still has %s in use after %s", h, humanize.Plural(s.held-s.gone, "address"), r.timeout.Round(time.Second/10))

@@ -9,7 +9,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// hostFacts is what pools, addresses and nodes know of hosts.
+// hostFacts holds the pools, leases and nodes that the rows are made from.
 type hostFacts struct {
 	pools  []resource.Pool // by name
 	active resource.LeaseUsage[netip.Addr]
@@ -20,7 +20,7 @@ type hostFacts struct {
 	selected bool
 }
 
-// rows reads the facts and puts them together.
+// rows reads the facts and joins them to rows.
 func (v *hostList) rows(ctx context.Context) ([]hostRow, error) {
 	facts := hostFacts{active: resource.LeaseUsage[netip.Addr]{}, selected: v.which.Labels != ""}
 	var err error
@@ -54,7 +54,7 @@ func (v *hostList) warnBlind(err error) {
 	v.Say.Warn("nodes cannot be read, so NODE and STATE are unknown: %v", err)
 }
 
-// rows are the hosts in order of their IPs.
+// rows returns a row for each host, in order of their IPs.
 func (f hostFacts) rows() []hostRow {
 	all := map[netip.Addr]*hostRow{}
 	row := func(h netip.Addr) *hostRow {
@@ -89,7 +89,7 @@ func (f hostFacts) rows() []hostRow {
 
 func byHost(a, b hostRow) int { return a.host.Compare(b.host) }
 
-// joinNodes gives every host its node. A node that is not known by any of its addresses gets a row of its own.
+// joinNodes sets the node of each row. A node none of whose addresses has a row gets a row of its own.
 func joinNodes(all map[netip.Addr]*hostRow, nodes []resource.Node) {
 	for _, r := range all {
 		r.state = resource.HostGone
@@ -107,7 +107,7 @@ func joinNodes(all map[netip.Addr]*hostRow, nodes []resource.Node) {
 	}
 }
 
-// joinSubnets gives every host the pools that it may draw from by their host subnets.
+// joinSubnets adds to each row the pools that the host may draw from by their host subnets.
 func (f hostFacts) joinSubnets(all map[netip.Addr]*hostRow) {
 	nodes := map[string][]netip.Addr{}
 	for _, n := range f.nodes {

@@ -17,7 +17,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// hostWatch puts together what pools, addresses and nodes say of hosts, again and again.
+// hostWatch joins watched pools, addresses and nodes to rows, anew at each tick after a change.
 type hostWatch struct {
 	hosts   follow.Watched[hostRow]
 	pools   map[string]resource.Pool
@@ -37,7 +37,7 @@ const (
 	fromNodes
 )
 
-// watch goes on and shows what changes.
+// watch shows the hosts, and then what changes.
 func (v *hostList) watch(ctx context.Context) error {
 	active := resource.LeaseQuery{Status: lease.Active.String()}
 	from := []follow.Source{
@@ -61,11 +61,11 @@ func (v *hostList) watch(ctx context.Context) error {
 		w.blind, from = true, from[:fromNodes]
 	}
 	w.unread = len(from)
-	return follow.Run(ctx, v.App, from, w.take, w.tick)
+	return follow.Run(ctx, v.App, from, w.apply, w.tick)
 }
 
-// take takes note of a change.
-func (w *hostWatch) take(c follow.Change) (err error) {
+// apply enters a change into the maps.
+func (w *hostWatch) apply(c follow.Change) (err error) {
 	w.stale = true
 	switch {
 	case c.Kind == watch.Bookmark:
@@ -80,7 +80,7 @@ func (w *hostWatch) take(c follow.Change) (err error) {
 	return err
 }
 
-// tick shows how the hosts differ from what was shown before.
+// tick shows how the rows differ from those that were shown before.
 func (w *hostWatch) tick() error {
 	if w.unread > 0 {
 		return nil

@@ -84,7 +84,7 @@ func (v *importNetservice) Run(ctx context.Context) error {
 	return append(failed, contradictions(job.plan.Conflicts)).Compact()
 }
 
-// sayNext names the steps that follow.
+// sayNext prints the commands that follow.
 func (v *importNetservice) sayNext(job *netserviceJob) {
 	if v.DryRun != app.DryRunNone {
 		return
@@ -95,7 +95,7 @@ func (v *importNetservice) sayNext(job *netserviceJob) {
 	}
 }
 
-// contradictions is the error for objects that contradict each other.
+// contradictions returns the error for objects that contradict each other.
 func contradictions(all []netservice.Remark) error {
 	if len(all) == 0 {
 		return nil

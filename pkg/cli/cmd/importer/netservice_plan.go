@@ -19,7 +19,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// netserviceJob is what an import has to do, and what became of it.
+// netserviceJob holds the work of an import, and its results.
 type netserviceJob struct {
 	pools []v1.BCSNetPool
 	plan  netservice.Plan
@@ -117,7 +117,7 @@ func (v *importNetservice) listOld(ctx context.Context, kind string) (items []un
 	return items, true, nil
 }
 
-// ourClaims are the claims of this release, by namespace/name.
+// ourClaims reads the claims of this release, by namespace/name.
 func (v *importNetservice) ourClaims(ctx context.Context) (map[string]*v1.BCSNetIPClaim, error) {
 	api, err := resource.NewClaims(v.App)
 	if err != nil {
@@ -131,7 +131,7 @@ func (v *importNetservice) ourClaims(ctx context.Context) (map[string]*v1.BCSNet
 	return out, err
 }
 
-// show says what an import would do and what not. The leases go to standard output as a table; other formats print all
+// show prints what an import would do and what not. The leases go to standard output as a table; other formats print all
 // objects as they are stored.
 func (v *importNetservice) show(job *netserviceJob) error {
 	p := job.plan

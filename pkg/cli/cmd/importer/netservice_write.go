@@ -22,7 +22,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// takenOver is what becomes of addresses.
+// takenOver is the participle for messages about the addresses.
 const takenOver = "taken over"
 
 // carryOut makes pools, claims and leases, in this order: an address that is kept for a claim goes back where there is no

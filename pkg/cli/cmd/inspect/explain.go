@@ -75,7 +75,7 @@ func (v *explainPod) Run(ctx context.Context) error {
 	return err
 }
 
-// explanation is a lineage, and why it ends where it does.
+// explanation adds to a lineage the addresses that the pod has or would get, or why it gets none.
 type explanation struct {
 	*lineage
 	// addresses are those that the pod has, or that it would get now.
@@ -88,7 +88,7 @@ type explanation struct {
 	host netip.Addr
 }
 
-// answer finds out what the pod has, or would get.
+// answer fills in the addresses that the pod has or would get, or why it gets none.
 func (v *explainPod) answer(ctx context.Context, e *explanation) error {
 	if e.pod == nil {
 		e.none = ipam.Refuse(ipam.ReasonPodNotFound, "the pod is gone").WithHint("see what is kept for it: bcsnetctl trace %s", e.key)

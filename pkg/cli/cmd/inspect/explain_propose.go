@@ -21,7 +21,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// propose asks an allocator of this process.
+// propose asks an allocator in this process which addresses the pod would get. It writes nothing.
 func (v *explainPod) propose(ctx context.Context, e *explanation) error {
 	reader, err := newReader(v.App)
 	if err != nil {
@@ -54,7 +54,7 @@ func (v *explainPod) propose(ctx context.Context, e *explanation) error {
 	return resource.Explain(v.App, err)
 }
 
-// newReader reads pods and claims from the API server.
+// newReader returns a client that reads pods and claims from the API server.
 func newReader(s *app.App) (client.Reader, error) {
 	cfg, err := s.Connect()
 	if err != nil {

@@ -56,7 +56,7 @@ func (v *explainPod) writeExplanation(e *explanation) error {
 	return err
 }
 
-// because is why it is that address and no other, what decides first.
+// because lists why it is that address and no other; what decides comes first.
 func (e *explanation) because(l lease.Lease) (out []string) {
 	p := e.policy
 	for _, set := range p.Sets {

@@ -22,7 +22,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// lineage is the way from a pod to its addresses.
+// lineage connects a pod to its addresses: workload, policy, claims, leases and pools.
 type lineage struct {
 	// key names the pod; zero for an address that no pod had.
 	key types.NamespacedName
@@ -45,7 +45,7 @@ func (t *lineage) has(a netip.Addr) bool {
 	return slices.ContainsFunc(t.leases, func(l lease.Lease) bool { return l.Addr == a })
 }
 
-// lineageOf follows a pod by its name; with a lease, it is the pod that may have that, and no other of the name.
+// lineageOf follows a pod by its name. Given a lease, a pod of that name that cannot hold the lease counts as gone.
 func lineageOf(ctx context.Context, s *app.App, key types.NamespacedName, of *lease.Lease) (*lineage, error) {
 	t := &lineage{key: key}
 	if err := findPod(ctx, s, t); err != nil {
@@ -115,7 +115,7 @@ func findPod(ctx context.Context, s *app.App, t *lineage) error {
 	return nil
 }
 
-// fillLineage reads the claims and pools that are named.
+// fillLineage reads the claims and pools that the leases and the policy name.
 func fillLineage(ctx context.Context, s *app.App, t *lineage) error {
 	named := slices.Clone(t.leases)
 	if t.policy.Claim != "" {

@@ -40,7 +40,7 @@ func writeLineage(s *app.App, t *lineage) error {
 	return err
 }
 
-// wrongLines are why what annotations and claims say cannot be followed.
+// wrongLines prints why annotations and claims come to no policy.
 func wrongLines(s *app.App, b *bytes.Buffer, t *lineage) {
 	if t.wrong == nil {
 		return
@@ -60,7 +60,7 @@ func labelled(b *bytes.Buffer, label, format string, args ...any) {
 	fmt.Fprintf(b, "%-12s %s\n", label, printers.EscapeTerminal(fmt.Sprintf(format, args...)))
 }
 
-// podLines are the pod, its workload, its policy, and what that is from.
+// podLines prints the pod, its workload, its policy, and the sources of that.
 func podLines(b *bytes.Buffer, t *lineage) {
 	switch {
 	case t.key.Name == "":
@@ -89,7 +89,7 @@ func podLines(b *bytes.Buffer, t *lineage) {
 	}
 }
 
-// ignoredLines are the annotations that say nothing although they look as if they did.
+// ignoredLines prints the annotations that have no effect although they look as if they had.
 func (t *lineage) ignoredLines(b *bytes.Buffer) {
 	for _, i := range t.ignored {
 		text := "it does not count there"
@@ -103,7 +103,7 @@ func (t *lineage) ignoredLines(b *bytes.Buffer) {
 	}
 }
 
-// nearestAnnotation is the one of bcsnet's own that a misspelt one may have meant; empty when none is near.
+// nearestAnnotation returns the annotation of bcsnet that a misspelt one may have meant; empty when none is near.
 func nearestAnnotation(key string) string {
 	prefix, word, _ := strings.Cut(key, "/")
 	var names []string
@@ -118,7 +118,7 @@ func nearestAnnotation(key string) string {
 	return ""
 }
 
-// podState is where a pod is, and how it is.
+// podState returns the phase of a pod and the node that it is on.
 func (t *lineage) podState() string {
 	text := cmp.Or(t.phase, "Pending")
 	if t.pod.Deleting {
@@ -133,7 +133,7 @@ func (t *lineage) podState() string {
 	return text + ", on node " + t.pod.Node
 }
 
-// policyText is the policy in words: what a claim that is there says, else what the annotations do.
+// policyText returns the policy in words: that of the claim where it exists, else that of the annotations.
 func (t *lineage) policyText() string {
 	p := t.policy
 	if c := t.claims[p.Claim]; c != nil {
@@ -149,7 +149,7 @@ func (t *lineage) policyText() string {
 	return text
 }
 
-// gives is the part of a policy that an annotation decided, in words.
+// gives names the part of a policy that an annotation decided.
 func gives(from workload.Source) string {
 	return map[string]string{
 		"Sets": "which addresses", "Pool": "which pool", "Claim": "which claim", "Shared": "which shared pool", "Release": "the policy",
@@ -157,7 +157,7 @@ func gives(from workload.Source) string {
 	}[from.Gave]
 }
 
-// policyParts are what a policy says beside when addresses go back.
+// policyParts lists the parts of a policy other than when addresses are released.
 func policyParts(p workload.Policy) (out []string) {
 	for _, set := range p.Sets {
 		out = append(out, "one address of "+ipaddr.FormatSet(set))

@@ -53,7 +53,7 @@ func (v *trace) Complete(args []string) error {
 func (v *trace) Validate() error { return v.output.Validate() }
 
 func (v *trace) Run(ctx context.Context) error {
-	t, err := v.look(ctx)
+	t, err := v.find(ctx)
 	if err != nil {
 		return err
 	}
@@ -63,8 +63,8 @@ func (v *trace) Run(ctx context.Context) error {
 	return writeLineage(v.App, t)
 }
 
-// look starts at the pod, or at the address.
-func (v *trace) look(ctx context.Context) (*lineage, error) {
+// find follows the lineage from the pod, or from the address.
+func (v *trace) find(ctx context.Context) (*lineage, error) {
 	if !v.addr.IsValid() {
 		key, err := v.in.Key(v.arg)
 		if err != nil {

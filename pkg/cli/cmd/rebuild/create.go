@@ -13,10 +13,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/recovery"
 )
 
-// rebuilt is what becomes of addresses.
+// rebuilt is the participle for messages about the addresses.
 const rebuilt = "rebuilt"
 
-// create stores leases, and returns those that are their pods' now and those that somebody else has by now.
+// create stores leases. It returns those that their pods hold now, and a conflict for each that somebody else holds.
 func (v *verb) create(ctx context.Context, a *leasing.Allocator, todo []lease.Lease) (made []lease.Lease, late []recovery.Conflict, err error) {
 	stored := make([]lease.Lease, len(todo))
 	failed := resource.InBulk(ctx, v.App, todo, rebuilt, func(i int, l lease.Lease) (err error) {
@@ -40,7 +40,7 @@ func (v *verb) create(ctx context.Context, a *leasing.Allocator, todo []lease.Le
 			v.Say.Note("%s is left free: %s had it and gave it up meanwhile, or its object is being deleted", l.Addr, want.Who())
 		}
 	}
-	v.tellConflicts(late)
+	v.warnConflicts(late)
 	if len(addrs) > 0 {
 		v.Say.Done("%s %s: %s", humanize.Plural(len(addrs), "address"), rebuilt, resource.Spell(ipaddr.SetOfAddrs(addrs...)))
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// plan compares what pods report with the leases that there are. The leases are followed: what they say is never
-// older than the pods.
+// plan compares what pods report with the existing leases. The leases come from a watch: they are never older than the
+// pods.
 func (v *verb) plan(ctx context.Context, a *leasing.Allocator) (plan recovery.Plan, err error) {
 	defer v.Say.WaitLater("reading all pods in " + v.Where())()
 	if err := a.Open(ctx, v.App); err != nil {
@@ -56,7 +56,7 @@ func (v *verb) plan(ctx context.Context, a *leasing.Allocator) (plan recovery.Pl
 	return plan, nil
 }
 
-// show says what would be done and what not. The leases go to standard output as a table; other formats
+// show prints what would be done and what not. The leases go to standard output as a table; other formats
 // print them as they are stored.
 func (v *verb) show(ctx context.Context, plan recovery.Plan) error {
 	if n := len(plan.Create); n > 0 {
@@ -69,7 +69,7 @@ func (v *verb) show(ctx context.Context, plan recovery.Plan) error {
 	} else {
 		v.Say.Note("nothing to rebuild: every address that a running pod reports is held")
 	}
-	v.tellConflicts(plan.Conflicts)
+	v.warnConflicts(plan.Conflicts)
 	for _, pool := range slices.Sorted(maps.Keys(plan.Waiting)) {
 		names := plan.Waiting[pool]
 		v.Say.Warn("pool %s: %s on its hosts %s told of no address yet and may have one: %s",
@@ -79,24 +79,24 @@ func (v *verb) show(ctx context.Context, plan recovery.Plan) error {
 		v.Hint("run it again when they have told, or have ended")
 	}
 	if len(plan.Create) > 0 {
-		v.tellLeader(ctx)
+		v.noteLeader(ctx)
 	}
 	return nil
 }
 
-// planColumns are those of leases, without what a pod does not tell.
+// planColumns returns the columns of leases without those that a pod does not report.
 func (v *verb) planColumns() []printer.Column[lease.Lease] {
 	return slices.DeleteFunc(resource.LeaseColumns(v.App, false), func(c printer.Column[lease.Lease]) bool { return c.Name == "AGE" || c.Name == "CONTAINER" })
 }
 
-func (v *verb) tellConflicts(all []recovery.Conflict) {
+func (v *verb) warnConflicts(all []recovery.Conflict) {
 	for _, c := range all {
 		v.Say.Warn("%s of pool %s: pod %s reports it, and %s", c.Addr, c.Pool, c.Pod, c.Cause)
 	}
 }
 
-// tellLeader says that there is a controller, which does the same. Who may not ask is told nothing.
-func (v *verb) tellLeader(ctx context.Context) {
+// noteLeader tells the user that a controller runs, which does the same. It is silent where the user may not read that.
+func (v *verb) noteLeader(ctx context.Context) {
 	c, err := v.Dynamic()
 	if err != nil {
 		return
@@ -110,7 +110,7 @@ func (v *verb) tellLeader(ctx context.Context) {
 	}
 }
 
-// conflictsStay is the error for conflicts: nothing here can tell who is in the right.
+// conflictsStay returns the error for conflicts: which side is right cannot be decided here.
 func conflictsStay(all []recovery.Conflict) error {
 	if len(all) == 0 {
 		return nil

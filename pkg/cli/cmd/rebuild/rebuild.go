@@ -85,7 +85,7 @@ func (v *verb) Run(ctx context.Context) error {
 			if err := v.Confirm(ctx, "Make these leases again?"); err != nil {
 				return err
 			}
-			if plan, err = v.again(ctx, a, plan); err != nil {
+			if plan, err = v.replan(ctx, a, plan); err != nil {
 				return err
 			}
 		}
@@ -100,9 +100,9 @@ func (v *verb) Run(ctx context.Context) error {
 	return app.Several{err, printed, conflictsStay(plan.Conflicts)}.Compact()
 }
 
-// again looks at the pods once more: they may have changed while the user was asked. What is done is what was
-// shown, and still needed.
-func (v *verb) again(ctx context.Context, a *leasing.Allocator, shown recovery.Plan) (recovery.Plan, error) {
+// replan plans once more: pods may have changed while the user was asked. The new plan has what was shown and is still
+// needed.
+func (v *verb) replan(ctx context.Context, a *leasing.Allocator, shown recovery.Plan) (recovery.Plan, error) {
 	now, err := v.plan(ctx, a)
 	if err != nil {
 		return now, err
@@ -110,7 +110,7 @@ func (v *verb) again(ctx context.Context, a *leasing.Allocator, shown recovery.P
 	now.Create = slices.DeleteFunc(now.Create, func(l lease.Lease) bool {
 		return !slices.ContainsFunc(shown.Create, func(o lease.Lease) bool { return o.Addr == l.Addr && o.PodUID == l.PodUID })
 	})
-	v.tellConflicts(slices.DeleteFunc(slices.Clone(now.Conflicts), func(c recovery.Conflict) bool { return slices.Contains(shown.Conflicts, c) }))
+	v.warnConflicts(slices.DeleteFunc(slices.Clone(now.Conflicts), func(c recovery.Conflict) bool { return slices.Contains(shown.Conflicts, c) }))
 	if n := len(shown.Create) - len(now.Create); n > 0 {
 		v.Say.Note("%s %s not needed any more", humanize.Plural(n, "lease"), humanize.OneOr(n, "is", "are"))
 	}

@@ -15,14 +15,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
-// part is one file of a report.
+// part describes one file of a report, and how to write it.
 type part struct {
 	file, what string
 	// write returns how many objects it wrote; negative where there is nothing to count.
 	write func(ctx context.Context, w io.Writer) (int, error)
 }
 
-// bundle is an archive under way.
+// bundle writes an archive, and remembers which files it has and what is missing, for the README.
 type bundle struct {
 	gzip  *gzip.Writer
 	tar   *tar.Writer
@@ -31,10 +31,10 @@ type bundle struct {
 	lost  []string
 }
 
-// reportFolder is the folder that the archive unpacks to.
+// reportFolder names the folder that the archive unpacks to.
 const reportFolder = "bcsnet-report/"
 
-// errUnwritable: the archive, not what goes into it, is the trouble.
+// errUnwritable marks errors of writing the archive, as opposed to those of reading what goes into it.
 var errUnwritable = errors.New("the archive cannot be written")
 
 func newBundle(w io.Writer, now time.Time) *bundle {
@@ -75,7 +75,7 @@ func (b *bundle) copy(p part, spool io.ReadSeeker, size int64) error {
 	return err
 }
 
-// missing notes what could not be read, or not in full.
+// missing notes for the README a part that could not be read, or not in full.
 func (b *bundle) missing(p part, err error) {
 	b.lost = append(b.lost, fmt.Sprintf("* %#q: %s: %v", p.file, p.what, err))
 }

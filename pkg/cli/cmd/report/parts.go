@@ -22,7 +22,7 @@ import (
 // maxLog bounds the log of one pod, in bytes.
 const maxLog = 8 << 20
 
-// parts are what a report is made of.
+// parts lists the files of a report.
 func (v *report) parts(ctx context.Context) ([]part, error) {
 	c, err := v.Dynamic()
 	if err != nil {
@@ -55,7 +55,7 @@ func (v *report) definition(c dynamic.Interface, name string) part {
 	return v.objects("definitions/"+name+".jsonl", "definition of "+name, c.Resource(resource.CRDResource()), follow.Named(name+"."+v1.GroupVersion.Group), nil)
 }
 
-// objects is a file of one object a line; trim may take something out of them.
+// objects returns a file with one object a line; trim, where given, removes fields first.
 func (v *report) objects(file, what string, api dynamic.ResourceInterface, selector string, trim func(*unstructured.Unstructured)) part {
 	return part{file: file, what: what, write: func(ctx context.Context, w io.Writer) (n int, err error) {
 		lines := json.NewEncoder(w)
@@ -82,7 +82,8 @@ func (v *report) objects(file, what string, api dynamic.ResourceInterface, selec
 	}}
 }
 
-// logs are a file for every pod of the controller, and one for the life before where there was one.
+// logs returns a file for each pod of the controller, and one more for the container before its restart, where there was
+// one.
 func (v *report) logs(ctx context.Context, pods dynamic.ResourceInterface) []part {
 	found, err := pods.List(ctx, metav1.ListOptions{Limit: resource.PageSize})
 	if err != nil {
@@ -128,7 +129,7 @@ func (v *report) has(name string) bool {
 	return err == nil && found.Name() == name
 }
 
-// command is a file of what another command of this program prints. That one finds something is no error.
+// command returns a file with the output of another command of this program. Findings of that command are no error.
 func (v *report) command(file, what string, args ...string) part {
 	return part{file: file, what: what, write: func(ctx context.Context, w io.Writer) (int, error) {
 		out, errOut := v.Out, v.Say.W
@@ -150,7 +151,7 @@ func (v *report) command(file, what string, args ...string) part {
 	}}
 }
 
-// restarted says whether a container of a pod had a life before.
+// restarted reports whether a container of a pod has restarted.
 func restarted(pod unstructured.Unstructured) bool {
 	all, _, _ := unstructured.NestedSlice(pod.Object, "status", "containerStatuses")
 	for _, c := range all {

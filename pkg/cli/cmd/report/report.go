@@ -23,7 +23,7 @@ type report struct {
 	force bool
 }
 
-// reportFile is written where no other is named.
+// reportFile names the archive where the user names none.
 const reportFile = "bcsnet-report.tar.gz"
 
 // New returns the command report.
@@ -47,7 +47,7 @@ on: it holds the names of pods and hosts. With - it goes to standard output.`,
 	return v.cmd
 }
 
-// completeArchives has the shell offer archives and folders, for the one argument.
+// completeArchives makes the shell offer archives and folders, for the one argument.
 func completeArchives(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -104,7 +104,7 @@ func (v *report) Run(ctx context.Context) error {
 	return nil
 }
 
-// write gathers everything. It is an error when nothing at all could be read.
+// write gathers all parts. It fails when not one of them could be read.
 func (v *report) write(ctx context.Context, w io.Writer) error {
 	b := newBundle(w, v.Now())
 	parts, err := v.parts(ctx)

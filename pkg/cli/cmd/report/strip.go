@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// strip takes out of an object what nobody needs who helps, and what may be secret.
+// strip removes from an object what may be secret, and what does not help to find a problem.
 func strip(o *unstructured.Unstructured) {
 	o.SetManagedFields(nil)
 	annotations := o.GetAnnotations()
@@ -19,7 +19,7 @@ func strip(o *unstructured.Unstructured) {
 	blank(o.Object)
 }
 
-// removed stands where a value was.
+// removed replaces a value.
 const removed = "(removed)"
 
 // blank replaces the values of environment variables, however deep.
@@ -48,7 +48,7 @@ func blankVars(vars []any) {
 	}
 }
 
-// lean leaves of a node what allocation depends on.
+// lean removes from a node all but what allocation depends on.
 func lean(o *unstructured.Unstructured) {
 	status, _, _ := unstructured.NestedMap(o.Object, "status")
 	for field := range status {
