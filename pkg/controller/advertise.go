@@ -5,11 +5,11 @@ import (
 	"net/netip"
 )
 
-// noAddress is the value of --advertise-address for a replica that no other one shall call.
+// noAddress is the value of --advertise-address for a replica that no other one calls.
 const noAddress = "none"
 
-// advertised returns the URL that other replicas call: what the option says, else the address that the service listens
-// on, where that may be any of the machine with the pod's IP; empty for none.
+// advertised returns the URL that other replicas call, empty for none. It is the option's; without one it is the
+// address that the service listens on, with the pod's IP where that is any address of the machine.
 func advertised(o Options, listen net.Addr) string {
 	switch o.AdvertiseAddress {
 	case noAddress:

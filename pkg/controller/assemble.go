@@ -26,8 +26,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// assemble connects the parts: the core, what runs on the leader alone, and the service. It returns the allocator's
-// server, and what has this replica lead at times until its context ends.
+// assemble connects the components: the core, what runs on the leader alone, and the service. It returns the
+// allocator's server, and the function that has this replica lead at times until its context ends.
 func assemble(
 	ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, restores *store.Restores, o Options, listener net.Listener,
 	log *slog.Logger,

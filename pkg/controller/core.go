@@ -27,7 +27,7 @@ import (
 )
 
 // core is what every replica has, whether it leads or not: the index and its feeds, what decides a request, and the
-// reconcilers, which rest while it does not lead. Each part is made whole, after those that it needs.
+// reconcilers, which rest while it does not lead. Each component is constructed after those that it needs.
 type core struct {
 	index    *ipam.Index
 	leases   *store.Client
@@ -45,7 +45,7 @@ type core struct {
 	registry *prometheus.Registry
 }
 
-// newCore makes the core and has the manager run it.
+// newCore constructs the core and has the manager run it.
 func newCore(
 	ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, restores *store.Restores, o Options, log *slog.Logger,
 ) (*core, error) {

@@ -24,7 +24,7 @@ import (
 // examineEvery is how often the leader runs the checks.
 const examineEvery = 3 * time.Minute
 
-// doctorRunner runs the checks of package doctor on the leader and publishes how much they find. It reads
+// doctorRunner runs the checks of package doctor on the leader and publishes how many findings they have. It reads
 // caches and the index, never the API server.
 type doctorRunner struct {
 	cache    client.Reader
@@ -48,7 +48,7 @@ func newDoctorRunner(cache client.Reader, c *core, log *slog.Logger) *doctorRunn
 	return e
 }
 
-// cachedChecks returns those that need no more than the caches have.
+// cachedChecks returns the checks that need no more than the caches have.
 func cachedChecks() []doctor.Check {
 	cached := []doctor.Part{doctor.PartPools, doctor.PartAddresses, doctor.PartClaims, doctor.PartPods, doctor.PartNodes}
 	return slices.DeleteFunc(doctor.Checks(), func(c doctor.Check) bool {
@@ -56,8 +56,8 @@ func cachedChecks() []doctor.Check {
 	})
 }
 
-// Start runs the checks until the context ends, a term of the leader. What it found goes with the term: the next
-// leader publishes its own.
+// Start runs the checks until the context ends, a term of the leader. The findings go with the term: the next leader
+// publishes its own.
 func (e *doctorRunner) Start(ctx context.Context) error {
 	if !leadership.AwaitReady(ctx, e.ready) {
 		return nil

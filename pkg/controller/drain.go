@@ -12,13 +12,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// drainTime is how long requests that are under way may take after the end was asked for: the longest
+// drainTime bounds how long requests that are under way are finished after the end was asked for. It is the longest
 // that a request can take, its last write included.
 const drainTime = allocator.MaxRequestTime + store.WriteTimeout
 
 // startAndDrain runs the manager until the context ends. The lead is given up first, so that another replica leads
-// while this one finishes. Then the allocator's server ends, with the requests that are under way: the manager by
-// itself stops the feed before it, and a request waits for the feed to deliver its writes.
+// while this one finishes. Then the allocator's server ends, with the requests that are under way. The manager by
+// itself stops the feed before the server, and a request waits for the feed to deliver its writes.
 func startAndDrain(
 	ctx context.Context, mgr ctrl.Manager, server *http.Server, elect func(context.Context), log *slog.Logger,
 ) error {

@@ -21,7 +21,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// inputs are the lists that must have come before a request can be decided, by what they list.
+// inputs are the lists that must have come before a request can be decided, by the kinds of their objects.
 type inputs map[string]func() (synced bool)
 
 // missing returns which lists have not come yet; nil when all have.
@@ -39,7 +39,7 @@ func (in inputs) missing() error {
 	return fmt.Errorf("the list of %s has not come from the API server yet", strings.Join(missing, ", "))
 }
 
-// watch feeds pools, nodes and pods, on every replica.
+// watch feeds pools, nodes and pods to the index and its neighbours, on every replica.
 func (in inputs) watch(
 	ctx context.Context, c cache.Cache, index *ipam.Index, nodes *node.Nodes, endings *workload.Endings,
 	pools *pool.Reconciler,

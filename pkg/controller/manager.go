@@ -43,7 +43,7 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 	return cfg, nil
 }
 
-// wrapped adds to a way to the API server what all clients of the controller do.
+// wrapped returns a configuration of clients with what all clients of the controller have in common.
 func wrapped(cfg *rest.Config, restores *store.Restores, log *slog.Logger) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.UserAgent = "bcsnet-controller"
@@ -54,8 +54,8 @@ func wrapped(cfg *rest.Config, restores *store.Restores, log *slog.Logger) *rest
 	return cfg
 }
 
-// newManager needs no API server: what it watches is known beforehand, so a controller that starts
-// first simply waits. Everything that it runs runs on every replica; who leads is decided apart from it.
+// newManager needs no API server: the kinds that it watches are known beforehand, so a controller that starts first
+// simply waits. All that it runs runs on every replica; the election is apart from it.
 func newManager(cfg *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme)); err != nil {
@@ -110,9 +110,9 @@ func (o Options) withConfigMap(kinds map[client.Object]cache.ByObject) map[clien
 	return kinds
 }
 
-// eagerCache lets the manager go on before the cache is filled. The manager would start nothing else until
-// then, nor end when it is asked to: a controller without an API server would say nothing and hang.
-// What needs a filled cache waits for ready.
+// eagerCache lets the manager go on before the cache is filled. Otherwise the manager would start nothing else until
+// then, nor end when it is asked to: a controller without an API server would log nothing and hang. What needs a filled
+// cache waits for ready.
 type eagerCache struct{ cache.Cache }
 
 // WaitForCacheSync does not wait.

@@ -64,7 +64,7 @@ func (m *poolMetrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// addServer serves some pages on an address of their own; "0" means none. name is that of its flag.
+// addServer serves some pages on an address of their own; "0" means none. name is the one in its flag.
 func addServer(mgr ctrl.Manager, name, address string, pages http.Handler) error {
 	if address == "0" {
 		return nil

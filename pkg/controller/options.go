@@ -48,10 +48,10 @@ type Options struct {
 	LogLevel                string
 	LogFormat               string
 	OTLPEndpoint            string
-	// CollectEvery is how often the garbage collection looks, CollectAfter how long a lease must look given up whose pod
-	// did not ask for more; zero for what the documentation promises, which is why they are no flags.
+	// CollectEvery is the interval of the garbage collection. CollectAfter is how long a lease must look given up whose
+	// pod did not ask for more. Zero means what the documentation promises, which is why they are no flags.
 	CollectEvery, CollectAfter time.Duration
-	// PodIP is the address of the pod that this is; empty when it is none. It comes from PodIPEnv.
+	// PodIP is the IP of the pod that this process runs in; empty when it is none. It comes from PodIPEnv.
 	PodIP string
 	// Version is that of the program.
 	Version string
@@ -61,7 +61,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-// EnvPrefix stands before the name of a flag in the environment: BCSNET_HTTP_BIND_ADDRESS.
+// EnvPrefix stands before the name of a flag in the environment, as in BCSNET_HTTP_BIND_ADDRESS.
 const EnvPrefix = "BCSNET_"
 
 // AddFlags adds the flags with their defaults.
@@ -91,13 +91,13 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 // PodIPEnv is where the manifests put the pod's IP.
 const PodIPEnv = EnvPrefix + "POD_IP"
 
-// electionDefaults returns those of Kubernetes' own components.
+// electionDefaults returns the timing of Kubernetes' own components.
 func electionDefaults() leadership.Timing {
 	return leadership.Timing{Lease: 15 * time.Second, Renew: 10 * time.Second, Retry: 2 * time.Second}
 }
 
-// SetFromEnv sets every flag that the command line did not set and the environment does. Cobra's own
-// flags, help and version, are questions and not among them.
+// SetFromEnv sets every flag that the command line did not set and the environment does. Cobra's own flags, help and
+// version, are left out: they ask something.
 func SetFromEnv(f *pflag.FlagSet, lookup func(string) (string, bool)) (err error) {
 	f.VisitAll(func(fl *pflag.Flag) {
 		name := envName(fl)
@@ -116,8 +116,8 @@ func envName(f *pflag.Flag) string {
 	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 }
 
-// UnknownEnv returns the variables of an environment, NAME=value, that look as if they stood for a flag and do not.
-// Those that Kubernetes makes of Services named bcsnet-… are not among them.
+// UnknownEnv returns the variables of an environment, given as NAME=value, that look like flags and stand for none.
+// Those that Kubernetes makes of Services named bcsnet-… are left out.
 func UnknownEnv(f *pflag.FlagSet, environ []string) (names []string) {
 	known := map[string]bool{PodIPEnv: true, EnvPrefix + "URL": true} // the latter is for curl
 	f.VisitAll(func(fl *pflag.Flag) { known[envName(fl)] = true })
@@ -201,7 +201,8 @@ func (o *Options) Validate() error {
 	}
 }
 
-// validateElection keeps a leader from leading on after its Lease has run out, and from giving up after one attempt.
+// validateElection refuses times with which a leader would lead on after its Lease has expired, or give up after one
+// attempt.
 func (o *Options) validateElection() error {
 	switch {
 	case o.LeaderElectionNamespace == "":
@@ -234,7 +235,7 @@ func (o *Options) Logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(out, h))
 }
 
-// goneRule returns how long to wait before nobody has an address any more.
+// goneRule returns the rule by which nobody has an address any more.
 func (o Options) goneRule() gone.Rule {
 	r := gone.Default()
 	r.Grace = o.HostGrace

@@ -17,9 +17,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// podEvents makes events on pods that got no address. The kubelet has an event of its own, with the words of the CNI
-// plugin around ours; this one can be searched for by its reason. A request never waits for it: what comes too
-// fast is dropped.
+// podEvents makes events on pods that got no address. The kubelet makes an event of its own, with the message of the
+// CNI plugin around ours; this one can be searched for by its reason. A request never waits for it: what comes too fast
+// is dropped.
 type podEvents struct {
 	pods     client.Reader
 	recorder events.EventRecorder
@@ -39,7 +39,7 @@ const reasonNotAllocated = "AddressNotAllocated"
 const (
 	// eventsWaiting is how many refusals may wait for their event.
 	eventsWaiting = 256
-	// eventsPerSecond and eventsAtOnce bound them: a pool that runs full refuses every pod of a cluster every
+	// eventsPerSecond and eventsAtOnce bound the events: a pool that becomes full refuses every pod of a cluster every
 	// few seconds. Of one pod the event library makes one series, written every few minutes.
 	eventsPerSecond, eventsAtOnce = 5, 50
 )
@@ -51,7 +51,7 @@ func newPodEvents(pods client.Reader, recorder events.EventRecorder) *podEvents 
 	}
 }
 
-// refused takes a refusal, if it is one that somebody has to do something about.
+// refused has an event made about a refusal, if somebody has to do something about it.
 func (e *podEvents) refused(r allocator.Request, why *ipam.Refusal) {
 	if !forOperator(why.Reason) {
 		return

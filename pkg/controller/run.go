@@ -26,7 +26,7 @@ func Run(ctx context.Context, o Options) error {
 	return Serve(ctx, cfg, listener, hurried(o))
 }
 
-// Serve is Run with a way to the API server and a listener that are the caller's own. It closes the listener.
+// Serve does what Run does, with the caller's own configuration of clients and listener. It closes the listener.
 func Serve(ctx context.Context, cfg *rest.Config, listener net.Listener, o Options) error {
 	log, restores := o.Logger(), store.NewRestores()
 	cfg = wrapped(cfg, restores, log)
@@ -44,7 +44,7 @@ func Serve(ctx context.Context, cfg *rest.Config, listener net.Listener, o Optio
 	return startAndDrain(ctx, mgr, server, elect, log)
 }
 
-// reportReady says in the log what the controller waits for, until it is ready.
+// reportReady logs what the controller waits for, until it is ready.
 func reportReady(ctx context.Context, ready func() error, log *slog.Logger) error {
 	began := time.Now()
 	poll, say := time.NewTicker(20*time.Millisecond), time.NewTicker(2*time.Second)

@@ -17,11 +17,12 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
 )
 
-// forgetEvery is how often a replica that nobody asks forgets pods that have their addresses by now.
+// forgetEvery is how often a replica drops assumed pods that have their addresses by now, although no scheduler asks
+// it.
 const forgetEvery = 30 * time.Second
 
-// addScheduling adds what the scheduler needs: from every replica which nodes are for a pod, from the leader how many
-// addresses there are for each node.
+// addScheduling adds what the scheduler needs. Every replica answers which nodes are for a pod. The leader publishes on
+// nodes how many addresses there are for them.
 func addScheduling(
 	ctx context.Context, mgr ctrl.Manager, c *core, o Options, log *slog.Logger,
 ) (*scheduling.Extender, error) {
@@ -57,7 +58,7 @@ func addScheduling(
 	return extender, nil
 }
 
-// assumedMetrics shows which pods the extender counts on.
+// assumedMetrics counts the assumed pods.
 type assumedMetrics struct{ extender *scheduling.Extender }
 
 func (assumedMetrics) desc() *prometheus.Desc {

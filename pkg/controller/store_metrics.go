@@ -7,8 +7,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// storeMetrics shows what the store and the allocator count, when it is scraped. They know nothing of
-// metrics themselves.
+// storeMetrics reads the counts of the store and the allocator when it is scraped. They themselves know nothing of
+// metrics.
 type storeMetrics struct {
 	leases *store.Client
 	feed   *store.Feed

@@ -14,13 +14,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 )
 
-// versionFresh is how long the API server's version is believed, and versionTime how long its answer is waited for.
+// versionFresh is how long an answer of the API server counts; versionTime is how long an answer is waited for.
 const (
 	versionFresh = time.Minute
 	versionTime  = 2 * time.Second
 )
 
-// versions returns which versions work together here. The API server is asked once a minute at most, whoever asks us.
+// versions returns a function that gives the versions that work together here. It reads the API server's once a minute
+// at most, however often it is called.
 func versions(program string, cfg *rest.Config) func(context.Context) httpapi.Versions {
 	var mu sync.Mutex
 	var at time.Time

@@ -1,3 +1,3 @@
-// Package galaxyconfig keeps pools, on the leader, as the ConfigMap says that galaxy's users have
-// (--floatingip-config). What the document comes to, package compat/galaxy/config decides.
+// Package galaxyconfig keeps pools, on the leader, as a ConfigMap in galaxy's format asks for (--floatingip-config).
+// Package compat/galaxy/config decides which pools a document comes to.
 package galaxyconfig

@@ -18,15 +18,15 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
-// owns reports whether a pool is kept from the ConfigMap.
+// owns reports whether a pool was made from the ConfigMap.
 func (r *reconciler) owns(o *v1.BCSNetPool) bool {
 	return o.Annotations[v1.FloatingIPConfigAnnotation] == r.from.String()
 }
 
 func isGone(o *v1.BCSNetPool) bool { return o.Annotations[v1.FloatingIPGoneAnnotation] != "" }
 
-// poolHandler has the pools looked at when somebody changes one that is kept from the ConfigMap, and when one that is
-// to go may have become empty. Other changes of a status are frequent and say nothing.
+// poolHandler has the pools compared when somebody changes one that was made from the ConfigMap, and when one that is
+// to go may have become empty. Other changes of a status are frequent and of no account.
 func (r *reconciler) poolHandler() toolscache.ResourceEventHandler {
 	look := func(o *v1.BCSNetPool) {
 		if r.owns(o) {
@@ -48,7 +48,7 @@ func (r *reconciler) poolHandler() toolscache.ResourceEventHandler {
 	}
 }
 
-// changes are what a pass has done, in names of pools.
+// changes are what a pass has done, by names of pools.
 type changes struct{ created, updated, cordoned, deleted []string }
 
 func (c changes) any() bool { return len(c.created)+len(c.updated)+len(c.cordoned)+len(c.deleted) > 0 }
@@ -67,8 +67,8 @@ func (c changes) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// apply makes the pools what the entries say. It goes on after an error; conflicts come first, as a
-// look at newer pools settles them.
+// apply makes the pools what the entries ask for. It goes on after an error. The caller looks for conflicts first among
+// the errors: they are over when newer pools have come.
 func (r *reconciler) apply(ctx context.Context, entries []config.Entry) (done changes, err error) {
 	var list v1.BCSNetPoolList
 	if err := r.cache.List(ctx, &list); err != nil {
@@ -94,7 +94,7 @@ func (r *reconciler) apply(ctx context.Context, entries []config.Entry) (done ch
 	return done, errors.Join(errs...)
 }
 
-// keep makes a pool what its entry says.
+// ensure makes or changes the pool of an entry.
 func (r *reconciler) ensure(ctx context.Context, w config.Wanted, done *changes) error {
 	if w.Pool == nil {
 		o := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: w.Name}}
@@ -123,7 +123,7 @@ func (r *reconciler) ensure(ctx context.Context, w config.Wanted, done *changes)
 	return err
 }
 
-// mark writes on a pool where it comes from.
+// mark records on a pool from which ConfigMap it comes.
 func (r *reconciler) mark(o *v1.BCSNetPool) {
 	if o.Labels == nil {
 		o.Labels = map[string]string{}
@@ -134,8 +134,8 @@ func (r *reconciler) mark(o *v1.BCSNetPool) {
 	o.Labels[v1.SourceLabel], o.Annotations[v1.FloatingIPConfigAnnotation] = v1.SourceFloatingIP, r.from.String()
 }
 
-// retire has a pool hand out nothing whose entry has gone, and deletes it when nothing of it is held. An address
-// that is taken in between holds it up all the same: a pool that is being deleted waits for its addresses.
+// retire cordons a pool whose entry has gone, and deletes it when nothing of it is held. An address that is taken in
+// between holds it up all the same: a pool that is being deleted waits for its addresses.
 func (r *reconciler) retire(ctx context.Context, o *v1.BCSNetPool, entries []config.Entry, done *changes) error {
 	if !o.DeletionTimestamp.IsZero() {
 		return nil
@@ -164,7 +164,7 @@ func (r *reconciler) held(pool string) int {
 	return c.Active + c.Reserved
 }
 
-// heldText returns what a pool that is to go waits for.
+// heldText describes what a pool that is to go waits for.
 func (r *reconciler) heldText(pool string) string {
 	if n := r.held(pool); n > 0 {
 		return fmt.Sprintf(" until %s in use or reserved %s released", humanize.Plural(n, "address"), humanize.OneOr(n, "is", "are"))

@@ -26,8 +26,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// reconciler keeps pools as a ConfigMap says, in terms of the leader: one that galaxy's users have. A document that
-// is wrong changes nothing: the last good one counts, and after a change of the leader the pools as they are.
+// reconciler keeps pools as the ConfigMap of galaxy's users asks for, in terms of the leader. A document that is wrong
+// changes nothing: the last good one counts, and after a change of the leader the pools as they are.
 type reconciler struct {
 	from   types.NamespacedName
 	cache  client.Reader
@@ -36,7 +36,7 @@ type reconciler struct {
 	events events.EventRecorder
 	// now is the API server's time.
 	now func() time.Time
-	// ready returns why this replica is not ready; synced reports whether the ConfigMap has been looked for.
+	// ready returns why this replica is not ready. synced reports whether the list of ConfigMaps has come.
 	ready  func() error
 	synced func() bool
 	log    *slog.Logger
@@ -46,24 +46,24 @@ type reconciler struct {
 
 	// good is the last good document of this term, nil before there was one.
 	good []config.Entry
-	// said is the last problem that was told of, empty when all is well.
+	// said is the last problem that was logged, empty when all is well.
 	said string
 }
 
-// configEvery is how often the pools are compared with the document although nothing hinted at a difference,
-// configRetry how soon a document is looked at again that is missing, wrong, or could not be applied.
+// configEvery is how often the pools are compared with the document although nothing hinted at a difference.
+// configRetry is how soon a document is read again that is missing, wrong, or could not be applied.
 const configEvery, configRetry = 10 * time.Minute, 5 * time.Second
 
-// errNotCome is for a ConfigMap that the API server does not show.
+// errNotCome is for a ConfigMap of which no list has come.
 var errNotCome = errors.New("the API server has not told of it: may the controller read it? See config/floatingip")
 
-// Cached returns what the cache is to hold of ConfigMaps: that one alone.
+// Cached returns which ConfigMaps the cache is to hold: that one alone.
 func Cached(from types.NamespacedName) cache.ByObject {
 	return cache.ByObject{Field: fields.AndSelectors(
 		fields.OneTermEqualSelector("metadata.namespace", from.Namespace), fields.OneTermEqualSelector("metadata.name", from.Name))}
 }
 
-// Config is what the reconciler works with.
+// Config has the dependencies of the reconciler.
 type Config struct {
 	From     types.NamespacedName
 	Index    *ipam.Index
@@ -74,7 +74,7 @@ type Config struct {
 	Log      *slog.Logger
 }
 
-// Add has the leader keep pools from a ConfigMap.
+// Add has the leader keep pools as a ConfigMap asks for.
 func Add(ctx context.Context, mgr ctrl.Manager, o Config) (err error) {
 	r := &reconciler{
 		from: o.From, cache: mgr.GetCache(), client: mgr.GetClient(), index: o.Index, events: mgr.GetEventRecorder(leadership.LeaseName),
@@ -96,7 +96,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Config) (err error) {
 	return nil
 }
 
-// look has the pools looked at soon.
+// wakeUp has the pools compared soon.
 func (r *reconciler) wakeUp() {
 	select {
 	case r.wake <- struct{}{}:
@@ -126,7 +126,7 @@ func (r *reconciler) run(ctx context.Context) error {
 	}
 }
 
-// awaitConfig gives the ConfigMap a moment to come, before it is said that it has not.
+// awaitConfig waits a moment for the list of ConfigMaps, before a missing one counts as a problem.
 func (r *reconciler) awaitConfig(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, configRetry)
 	defer cancel()
@@ -138,7 +138,7 @@ func (r *reconciler) awaitConfig(ctx context.Context) {
 	})
 }
 
-// pass makes the pools what the document says, and returns when to look again.
+// pass makes the pools what the document asks for, and returns when to compare them again.
 func (r *reconciler) pass(ctx context.Context) time.Duration {
 	from, entries, problem := r.read(ctx)
 	reason := v1.ReasonFloatingIPConfigRefused
@@ -168,7 +168,7 @@ func (r *reconciler) pass(ctx context.Context) time.Duration {
 	return again
 }
 
-// tell logs what is wrong, and makes an event, once.
+// report shows a problem, or that there is none: in the metric, and when it is new in the log and as an event.
 func (r *reconciler) report(from *corev1.ConfigMap, reason string, problem error) {
 	applied := r.applied.WithLabelValues()
 	if problem == nil {
@@ -187,7 +187,7 @@ func (r *reconciler) report(from *corev1.ConfigMap, reason string, problem error
 	}
 }
 
-// read reads the document. The ConfigMap is there to hang events on also when it does not exist.
+// read reads the document. It returns a ConfigMap for events also where none exists.
 func (r *reconciler) read(ctx context.Context) (*corev1.ConfigMap, []config.Entry, error) {
 	absent := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.from.Namespace, Name: r.from.Name}}
 	if !r.synced() {

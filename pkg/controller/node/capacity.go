@@ -21,32 +21,33 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
 )
 
-// How often nodes are told how many addresses there are for them. An allocation changes the number of every node of
-// its pool: what is written is bounded here, whatever happens to the pools.
+// How often the numbers of nodes are published. An allocation changes the number of every node of its pool: what is
+// written is bounded here, whatever happens to the pools.
 const (
-	// capacityLook is how often the leader looks whether a number is another.
+	// capacityLook is how often the leader looks whether a number has changed.
 	capacityLook = 250 * time.Millisecond
-	// capacityEvery is how often a node is told a number at most: everybody who watches nodes hears of it. capacityFew is
-	// how often where few addresses are left, capacityEdge where its pools have become full, or have addresses again.
+	// capacityEvery is the least time between two patches of one node: everybody who watches nodes gets each of them.
+	// It is capacityFew where few addresses are left, and capacityEdge where the node's pools have become full or have
+	// addresses again.
 	capacityEvery, capacityFew, capacityEdge = time.Minute, 10 * time.Second, time.Second
 	// fewLeft are few: more make no difference to a scheduler that places pods for some seconds, as a node takes 110 by
 	// default.
 	fewLeft = 256
-	// capacityRate is how many nodes are told in a second, capacityEdgeRate how many of those whose pools have become
-	// full or have addresses again.
+	// capacityRate is how many nodes are patched in a second; capacityEdgeRate is how many of those whose pools have
+	// become full or have addresses again.
 	capacityRate, capacityEdgeRate = 10, 100
-	// parallelPatches is how many are under way at once.
+	// parallelPatches is how many patches are under way at once.
 	parallelPatches = 8
 )
 
-// Capacity publishes on every node, as extended resources, for how many pods there are addresses: those that the pools
-// of the node have left, and those that pods on the node hold. It is the leader's work; what the nodes say is all that
-// it remembers.
+// Capacity publishes on every node, as extended resources, for how many pods there are addresses: those that the node's
+// pools have left, and those that pods on the node hold. It runs on the leader, and remembers nothing that the nodes do
+// not show.
 type Capacity struct {
 	client    client.Client
 	index     *ipam.Index
 	resources scheduling.Resources
-	// now is the API server's time, by which addresses rest; clock is this machine's.
+	// now is the API server's time, by which addresses cool down; clock is this machine's.
 	now, clock func() time.Time
 	ready      func() error
 	patches    *prometheus.CounterVec
@@ -57,16 +58,16 @@ type Capacity struct {
 
 	mu    sync.Mutex
 	nodes map[string]*nodeCapacity
-	// hosts are the nodes by their addresses, dirty the addresses of hosts whose leases have changed.
+	// hosts has the nodes by their addresses; dirty has the addresses of hosts whose leases have changed.
 	hosts map[netip.Addr]map[*nodeCapacity]struct{}
 	dirty map[netip.Addr]struct{}
 	plans uint64
-	// stirred: something has changed since due looked at looked, or some nodes had to wait.
+	// stirred: something has changed since due ran at looked, or some nodes had to wait.
 	stirred bool
 	looked  time.Time
 }
 
-// Config is what Capacity works with.
+// Config has the dependencies of Capacity.
 type Config struct {
 	Client    client.Client
 	Index     *ipam.Index
@@ -78,7 +79,7 @@ type Config struct {
 	Log      *slog.Logger
 }
 
-// NewCapacity returns one that knows no node, and registers its metrics.
+// NewCapacity returns a Capacity that knows no node, and registers its metrics.
 func NewCapacity(o Config) *Capacity {
 	p := &Capacity{
 		client: o.Client, index: o.Index, resources: o.Resources, now: o.Now, clock: time.Now, ready: o.Ready, log: o.Log,
@@ -104,7 +105,7 @@ const (
 	patchFailed = "failed"
 )
 
-// Set takes a node as the cache has it.
+// Set records a node as the cache has it.
 func (c *Capacity) Set(o *corev1.Node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -150,7 +151,7 @@ func (c *Capacity) unlist(n *nodeCapacity) {
 	}
 }
 
-// LeaseChanged takes note of whose addresses have become more or less.
+// LeaseChanged records on which hosts a lease began or ended.
 func (c *Capacity) LeaseChanged(old, new lease.Lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -181,7 +182,7 @@ func (c *Capacity) Start(ctx context.Context) error {
 	return nil
 }
 
-// pass writes what is due.
+// pass writes the patches that are due.
 func (c *Capacity) pass(ctx context.Context) {
 	var group errgroup.Group
 	group.SetLimit(parallelPatches)
@@ -194,7 +195,7 @@ func (c *Capacity) pass(ctx context.Context) {
 	_ = group.Wait() // they return none
 }
 
-// due returns the patches whose time has come: those of edges first, then of whom was told longest ago.
+// due returns the patches whose time has come: edges first, then the nodes that were patched longest ago.
 func (c *Capacity) due() (patches []nodePatch) {
 	now := c.clock()
 	c.mu.Lock()
@@ -238,7 +239,7 @@ func (c *Capacity) due() (patches []nodePatch) {
 	return patches
 }
 
-// recount looks which pools nodes draw from, and how many pods hold addresses on them, where that has changed.
+// recount determines which pools nodes draw from, and how many pods hold addresses on them, where that has changed.
 func (c *Capacity) recount() {
 	if plans := c.index.PlansRevision(); plans != c.plans {
 		c.plans = plans
@@ -270,7 +271,7 @@ func (c *Capacity) recount() {
 	}
 }
 
-// write patches a node. One that has gone needs nothing; what fails is tried again when the node's time has come.
+// write patches a node. One that has gone needs nothing; what fails is tried again when the node may be patched again.
 func (c *Capacity) write(ctx context.Context, p nodePatch) {
 	o := &corev1.Node{}
 	o.Name = p.node.name

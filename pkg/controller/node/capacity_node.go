@@ -21,8 +21,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
 )
 
-// capacityManager is the field manager of what is published. A node's managedFields say by it which of its resources
-// are this controller's: also those of names that are no longer published.
+// capacityManager is the field manager of the published resources. By it, a node's managedFields show which of its
+// resources are this controller's, also under names that are no longer published.
 const capacityManager = "bcsnet-controller-capacity"
 
 // nodeCapacity is a node, and what is published on it.
@@ -32,31 +32,31 @@ type nodeCapacity struct {
 	version string
 	addrs   []netip.Addr
 
-	// says is what the node's status says; mixed where capacity and allocatable differ. ours are the resources that
-	// this controller has published.
+	// says has the numbers in the node's status; mixed where capacity and allocatable differ. ours are the resources
+	// that this controller has published.
 	says map[corev1.ResourceName]int64
 	ours []corev1.ResourceName
 
-	// pools are those that it draws from, joined in kind, own how many pods on it hold addresses; fresh while all are
-	// so. left is for how many pods its pools have addresses.
+	// pools are those that it draws from, and kind is their names in one string. own is how many pods on it hold
+	// addresses. fresh: all three are up to date. left is for how many pods its pools have addresses.
 	pools []string
 	kind  string
 	own   int
-	// held is how many addresses the node has of those of its pools that bound them.
+	// held is, of those of its pools that bound how many addresses a host may have, how many the node has.
 	held  map[string]int
 	fresh bool
 	left  uint64
 
-	// patched is when it was told last. full says whether its pools were full then, few whether they had few addresses;
-	// told: that is known. failed: it could not be told.
+	// patched is when the node was patched last. full: its pools were full then. few: they had few addresses. told:
+	// full and few are known. failed: the last patch failed.
 	patched                 time.Time
 	full, few, told, failed bool
 }
 
-// mixed stands for two numbers.
+// mixed stands for two different numbers.
 const mixed = -1
 
-// see takes what the node's status says, unless something newer is known.
+// see records what the node's status shows, unless a newer version is known.
 func (n *nodeCapacity) see(o *corev1.Node, r scheduling.Resources) {
 	if n.version != "" {
 		if order, err := resourceversion.CompareResourceVersion(o.ResourceVersion, n.version); err == nil && order < 0 {
@@ -76,8 +76,8 @@ func (n *nodeCapacity) see(o *corev1.Node, r scheduling.Resources) {
 	}
 }
 
-// room returns for how many pods the node's pools have addresses: the same for all nodes of its kind that hold none of
-// pools which bound how many they may.
+// room returns for how many pods the node's pools have addresses. It is the same for all nodes of a kind that hold no
+// address of a pool that bounds how many a host may have.
 func (n *nodeCapacity) room(spares map[string]ipam.Headroom) uint64 {
 	mine := make([]ipam.Headroom, 0, len(n.pools))
 	for _, p := range n.pools {
@@ -88,7 +88,8 @@ func (n *nodeCapacity) room(spares map[string]ipam.Headroom) uint64 {
 	return ipam.Room(mine)
 }
 
-// count takes what the index has on the node.
+// count reads from the index how many pods on the node hold addresses, and how many addresses the node has of its
+// pools.
 func (n *nodeCapacity) count(x *ipam.Index) {
 	n.own, n.held = x.PodsOn(n.addrs), x.HeldOn(n.addrs, n.pools)
 }
@@ -101,7 +102,7 @@ func (n *nodeCapacity) number() int64 {
 	return int64(min(n.left, math.MaxInt64-uint64(n.own))) + int64(n.own)
 }
 
-// superfluous says of a resource that this controller has published whether the node should not have it.
+// superfluous reports whether a resource that this controller has published should not be on the node.
 func (n *nodeCapacity) superfluous(name corev1.ResourceName, r scheduling.Resources) bool {
 	return !n.served() || !slices.Contains(r, name)
 }
@@ -122,16 +123,16 @@ func (n *nodeCapacity) differs(r scheduling.Resources) bool {
 	})
 }
 
-// agree takes note that what the node says is right.
+// agree records that what the node publishes is right.
 func (n *nodeCapacity) agree() { n.full, n.few, n.told = n.left == 0, n.left < fewLeft, true }
 
-// edge reports whether the node's pools have become full, or have addresses again, since it was told; whether that is
-// not known; or whether a kubelet that starts has made the numbers 0.
+// edge reports whether the node is to be patched soon: its pools have become full, or have addresses again, since it
+// was patched; it is not known whether they have; or a kubelet that starts has set the numbers to 0.
 func (n *nodeCapacity) edge() bool {
 	return !n.told || n.full != (n.left == 0) || n.left > 0 && n.reset()
 }
 
-// reset reports whether the node says that there is none of a resource that is published.
+// reset reports whether the node shows none of a resource that is published.
 func (n *nodeCapacity) reset() bool {
 	for _, v := range n.says {
 		if v == 0 {
@@ -154,7 +155,7 @@ func (n *nodeCapacity) notBefore() time.Time {
 	return n.patched.Add(capacityEvery)
 }
 
-// urgency orders those who wait.
+// urgency orders the nodes that wait for a patch.
 func urgency(a, b *nodeCapacity) int {
 	if a.edge() != b.edge() {
 		if a.edge() {
@@ -188,8 +189,8 @@ func (n *nodeCapacity) patch(r scheduling.Resources, now time.Time) nodePatch {
 	return p
 }
 
-// body returns the patch. It names no version and nothing else of the node: a kubelet that writes its status at the
-// same time is not in the way, and leaves resources that it does not know alone.
+// body returns the patch. It has no version and nothing else of the node. So it does not conflict with a kubelet that
+// writes its status at the same time; a kubelet leaves resources alone that it does not know.
 func (p nodePatch) body() client.Patch {
 	body, _ := json.Marshal(map[string]any{"status": map[string]any{"capacity": p.numbers, "allocatable": p.numbers}}) // cannot fail
 	return client.RawPatch(types.MergePatchType, body)
@@ -200,7 +201,7 @@ func publishes(e metav1.ManagedFieldsEntry) bool {
 	return e.Manager == capacityManager && e.Subresource == "status" && e.FieldsV1 != nil
 }
 
-// publishedBefore returns the resources of a node that this controller has published, as the API server knows it.
+// publishedBefore returns the resources of a node that this controller has published, by the node's managedFields.
 func publishedBefore(o *corev1.Node) []corev1.ResourceName {
 	at := slices.IndexFunc(o.ManagedFields, publishes)
 	if at < 0 {

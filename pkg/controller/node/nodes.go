@@ -14,7 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
 )
 
-// GatewayAnnotation on a node names the gateway of its pods, where --gateway-source is host.
+// GatewayAnnotation on a node gives the gateway of its pods, where --gateway-source is host.
 const GatewayAnnotation = "netservicecontroller.bkbcs.tencent.com/gateway"
 
 // Nodes keeps the addresses and gateway annotations of the nodes, and which hosts are away.
@@ -28,13 +28,13 @@ type Nodes struct {
 	addrs    map[string][]netip.Addr
 	has      map[netip.Addr]int // how many nodes have an address
 	gateways map[netip.Addr]netip.Addr
-	// ready names the node, ready at present, that has an address; away says since when none has.
+	// ready has the ready node of an address; away has since when there is none.
 	ready map[netip.Addr]string
 	away  map[netip.Addr]time.Time
 }
 
-// New returns nodes that are not known yet. changed is called with the addresses that a node has got or lost; now is
-// the API server's time.
+// New returns Nodes that know no node. changed is called with the addresses that a node has got or lost; now is the API
+// server's time.
 func New(index *ipam.Index, changed func([]netip.Addr), now func() time.Time) *Nodes {
 	return &Nodes{
 		index: index, changed: changed, now: now,
@@ -43,7 +43,7 @@ func New(index *ipam.Index, changed func([]netip.Addr), now func() time.Time) *N
 	}
 }
 
-// Set takes a node's state.
+// Set records a node as the cache has it.
 func (n *Nodes) Set(o *corev1.Node) {
 	gateway, _ := ipaddr.ParseAddr(o.Annotations[GatewayAnnotation])
 	ready, since := readiness(o)
@@ -103,7 +103,7 @@ func (n *Nodes) put(name string, addrs []netip.Addr, gateway netip.Addr, ready b
 	}
 }
 
-// noteReady takes note of which addresses are a ready node's.
+// noteReady records which addresses are a ready node's.
 func (n *Nodes) noteReady(name string, addrs []netip.Addr, ready bool, since time.Time) {
 	before := n.addrs[name]
 	for _, a := range before {
@@ -134,8 +134,8 @@ func (n *Nodes) noteReady(name string, addrs []netip.Addr, ready bool, since tim
 	}
 }
 
-// AwaySince says since when no ready node has the address of a host; away is false while one has. Of a host that
-// this process has never heard of it is the time of the first question.
+// AwaySince returns since when no ready node has the address of a host; away is false while one has. For a host that is
+// new to this process, it is the time of the first call.
 func (n *Nodes) AwaySince(host netip.Addr) (since time.Time, away bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -155,7 +155,7 @@ func (n *Nodes) Known(host netip.Addr) bool {
 	return n.has[host] > 0
 }
 
-// ReadyNode names the ready node that a host is.
+// ReadyNode returns the ready node that has the address of a host.
 func (n *Nodes) ReadyNode(host netip.Addr) (name string, ok bool) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
@@ -177,15 +177,15 @@ func (n *Nodes) All() map[string][]netip.Addr {
 	return maps.Clone(n.addrs)
 }
 
-// Gateway returns the gateway that the annotation of a host's node names; invalid when there is none.
+// Gateway returns the gateway in the annotation of a host's node; invalid when there is none.
 func (n *Nodes) Gateway(host netip.Addr) netip.Addr {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	return n.gateways[host]
 }
 
-// Trim returns a node with no more than is read here: what the cache keeps. Of its resources it keeps those that are
-// published, and those that this controller has published before.
+// Trim returns a node with no more than is read here: what the cache keeps. Of the node's resources these are those
+// that are published, and those that this controller has published before.
 func Trim(o *corev1.Node, resources scheduling.Resources) *corev1.Node {
 	t := &corev1.Node{}
 	t.Name, t.UID, t.ResourceVersion = o.Name, o.UID, o.ResourceVersion
