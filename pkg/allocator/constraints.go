@@ -8,6 +8,7 @@ import (
 	"go4.org/netipx"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -47,17 +48,15 @@ type ConstraintsFinder interface {
 
 // agree refuses a request for something else than its pod's constraints allow.
 func (t *attempt) agree() *ipam.Refusal {
-	c := t.constraints
+	c, facts := t.constraints, explain.Facts{Who: t.who(), Pod: t.Namespace + "/" + t.PodName}
 	if t.Pool != "" && c.Pool != "" && t.Pool != c.Pool {
-		return ipam.Refuse(ipam.ReasonClaimConflict, "the request is for pool %s, the terms of %s are for pool %s", t.Pool,
-			t.who(), c.Pool).
-			WithHint("ask without a pool; see: bcsnetctl explain %s/%s", t.Namespace, t.PodName)
+		facts.Kind, facts.Pool, facts.Other = explain.ConstraintsOnPool, t.Pool, c.Pool
+		return ipam.RefuseFacts(ipam.ReasonClaimConflict, facts)
 	}
 	for _, a := range t.Addrs {
 		if len(c.Sets) > 0 && !slices.ContainsFunc(c.Sets, func(s *netipx.IPSet) bool { return s.Contains(a) }) {
-			return ipam.Refuse(ipam.ReasonClaimConflict, "the request is for address %s, the terms of %s are for %s", a, t.who(),
-				ipaddr.FormatSet(c.Sets[0])).
-				WithHint("ask without an address; see: bcsnetctl explain %s/%s", t.Namespace, t.PodName)
+			facts.Kind, facts.Address, facts.Ranges = explain.ConstraintsOnAddress, a, ipaddr.FormatSet(c.Sets[0])
+			return ipam.RefuseFacts(ipam.ReasonClaimConflict, facts)
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -18,9 +19,7 @@ import (
 // reached: whoever made the next pod of the key, or deleted the earlier one by force, has vouched for that.
 func (a *Allocator) noMore(ctx context.Context, t *attempt, l lease.Lease) error {
 	if l.PodName == "" {
-		return ipam.Refuse(ipam.ReasonClaimConflict, "address %s, which is kept for %s by claim %s, is held by %s", l.Addr,
-			t.who(), l.Claim, l.Where()).
-			WithHint("release it when that has ended: bcsnetctl ip release %s", l.Addr)
+		return ipam.RefuseFacts(ipam.ReasonClaimConflict, earlierHolder(explain.EarlierHolderIsNoPod, t.Request, l))
 	}
 	now := a.leases.Now()
 	pod, err := a.pods.FindLive(ctx, l.Namespace, l.PodName, "")
@@ -44,11 +43,18 @@ func (a *Allocator) noMore(ctx context.Context, t *attempt, l lease.Lease) error
 	if pod.Deleting {
 		state = "is being deleted"
 	}
-	return ipam.Refuse(ipam.ReasonClaimConflict,
-		"address %s is kept for key %s of claim %s, and its earlier pod %s, which %s, still has it",
-		l.Addr, l.PodPrimaryKey, l.Claim, l.Where(), state).
-		WithHint("it is given to %s once that pod is gone; if its node is lost for good: kubectl delete pod -n %s %s --force",
-			t.who(), l.Namespace, l.PodName)
+	facts := earlierHolder(explain.EarlierPodIsThere, t.Request, l)
+	facts.Because = []string{state}
+	return ipam.RefuseFacts(ipam.ReasonClaimConflict, facts)
+}
+
+// earlierHolder returns the facts of a refusal of an address that a claim keeps for the request and that an earlier
+// holder has.
+func earlierHolder(kind explain.Kind, r Request, l lease.Lease) explain.Facts {
+	return explain.Facts{
+		Kind: kind, Who: r.who(), Address: l.Addr, Key: l.PodPrimaryKey, Claim: l.Claim, By: l.Where(), Host: l.Host,
+		Namespace: l.Namespace, Pod: l.Namespace + "/" + l.PodName,
+	}
 }
 
 // mayRun refuses a request while the containers of the earlier pod of its key may run although the pod is gone.
@@ -57,11 +63,9 @@ func (a *Allocator) mayRun(r Request, l lease.Lease, check gone.Check, now, sinc
 	if left <= 0 {
 		return nil
 	}
-	return ipam.Refuse(ipam.ReasonClaimConflict,
-		"address %s is kept for key %s of claim %s; its earlier pod %s is gone, and its containers may run for another %s",
-		l.Addr, l.PodPrimaryKey, l.Claim, l.Where(), max(left, time.Second).Round(time.Second)).
-		WithHint("it is given to %s then, or when the plugin has released it; if the machine is off: "+
-			"bcsnetctl release-host %s", r.who(), l.Host)
+	facts := earlierHolder(explain.EarlierPodMayRun, r, l)
+	facts.In = max(left, time.Second).Round(time.Second)
+	return ipam.RefuseFacts(ipam.ReasonClaimConflict, facts)
 }
 
 // maxVanished bounds what is remembered of pods that are gone. Beyond it all wait anew.

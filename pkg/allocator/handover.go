@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -172,9 +173,8 @@ func (a *Allocator) leaves(l lease.Lease, want ipam.PickRequest) bool {
 
 // waitsForPod refuses a request that has waited for a pod in vain.
 func waitsForPod(t *attempt, pod workload.Pod) *ipam.Refusal {
-	return ipam.Refuse(ipam.ReasonClaimConflict,
-		"%s is to get the address of an earlier pod of claim %s: %s/%s, which was deleted, still has it",
-		t.who(), t.constraints.Claim, pod.Namespace, pod.Name).
-		WithHint("it gets that address once %s has ended, or another one at %s, "+
-			"or before that where others wait for all that are ending", pod.Name, endsBy(pod).UTC().Format(time.RFC3339))
+	return ipam.RefuseFacts(ipam.ReasonClaimConflict, explain.Facts{
+		Kind: explain.EarlierPodIsEnding, Who: t.who(), Claim: t.constraints.Claim, Pod: pod.Namespace + "/" + pod.Name,
+		Until: endsBy(pod).UTC(),
+	})
 }

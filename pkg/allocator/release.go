@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -138,8 +139,8 @@ func (a *Allocator) ReleaseAddress(
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		if _, known := a.index.PoolOf(addr); !known {
-			return l, false, ipam.Refuse(ipam.ReasonAddressNotInPool, "address %s is in no pool", addr).
-				WithHint("see: bcsnetctl pool list")
+			return l, false, ipam.RefuseFacts(ipam.ReasonAddressNotInPool,
+				explain.Facts{Kind: explain.AddressInNoPool, Address: addr})
 		}
 		return l, false, nil
 	case err != nil:

@@ -91,8 +91,9 @@ func (f *ConstraintsFinder) claim(ctx context.Context, p workload.Policy) (c Cla
 	case apierrors.IsNotFound(err) && source(p, "Claim").Key == workload.OwnerField:
 		return c, false, ipam.Refuse(ipam.ReasonClaimNotFound, "claim %s, which was for %s, is gone", p.Claim, p.Workload).WithHint("ask again in a moment")
 	case apierrors.IsNotFound(err) && p.Named:
-		return c, false, ipam.Refuse(ipam.ReasonClaimNotFound, "there is no claim %s, which %s names", p.Claim, Source(p, "Claim")).
-			WithHint("make it: bcsnetctl claim create %s -n %s; or remove the annotation", name, namespace)
+		return c, false, ipam.RefuseFacts(ipam.ReasonClaimNotFound, explain.Facts{
+			Kind: explain.NoSuchClaim, Claim: p.Claim, By: Source(p, "Claim"), Namespace: namespace,
+		})
 	case apierrors.IsNotFound(err):
 		return c, false, nil
 	case err != nil:

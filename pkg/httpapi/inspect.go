@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -111,7 +112,7 @@ func (s *Service) inspectPool(r *http.Request, _ []byte) (any, string, error) {
 	name := r.PathValue("pool")
 	out, err := s.page(r, ipam.Filter{Pool: name})
 	if _, ok := s.Index.Pool(name); err == nil && !ok && out.Total == 0 {
-		err = ipam.Refuse(ipam.ReasonNotFound, "there is no pool %s", clip(name)).WithHint("see: bcsnetctl pool list")
+		err = ipam.RefuseFacts(ipam.ReasonNotFound, explain.Facts{Kind: explain.NoSuchPool, Pool: clip(name)})
 	}
 	return out, "", err
 }
@@ -127,7 +128,7 @@ func (s *Service) inspectAddress(r *http.Request, _ []byte) (any, string, error)
 	}
 	name, ok := s.Index.PoolOf(addr)
 	if !ok {
-		return nil, "", ipam.Refuse(ipam.ReasonAddressNotInPool, "address %s is in no pool", addr).WithHint("see: bcsnetctl pool list")
+		return nil, "", ipam.RefuseFacts(ipam.ReasonAddressNotInPool, explain.Facts{Kind: explain.AddressInNoPool, Address: addr})
 	}
 	p, _ := s.Index.Pool(name)
 	return wireLease(lease.Lease{Addr: addr, Params: p.Params()}), "", nil

@@ -24,7 +24,7 @@ func (x *picker) asked(w PickRequest) (choices []choice, refusal *Refusal) {
 		case !x.fits(p, w):
 			return nil, x.unfit(w, a, p)
 		case !p.Serves():
-			return nil, refuse(p.stopped(), explain.Facts{
+			return nil, RefuseFacts(p.stopped(), explain.Facts{
 				Kind: explain.AddressPoolStopped, Address: a, Pool: p.Name, Stop: p.stop(),
 			})
 		}
@@ -59,7 +59,7 @@ func (x *picker) notServed(w PickRequest, a netip.Addr) *Refusal {
 		}
 	}
 	if len(around) == 0 {
-		return refuse(ReasonAddressNotInPool, explain.Facts{Kind: explain.AddressInNoPool, Address: a})
+		return RefuseFacts(ReasonAddressNotInPool, explain.Facts{Kind: explain.AddressInNoPool, Address: a})
 	}
 	slices.SortFunc(around, preference)
 	p := around[max(0, slices.IndexFunc(around, func(p *poolState) bool { return x.fits(p, w) }))]
@@ -70,7 +70,7 @@ func (x *picker) notServed(w PickRequest, a netip.Addr) *Refusal {
 	case p.Plan.Excluded.Contains(a):
 		facts.Kind = explain.AddressExcluded
 	}
-	return refuse(ReasonAddressNotInPool, facts)
+	return RefuseFacts(ReasonAddressNotInPool, facts)
 }
 
 // unfit says why the pool of an address asked for does not fit.
@@ -81,16 +81,16 @@ func (x *picker) unfit(w PickRequest, a netip.Addr, p *poolState) *Refusal {
 	switch {
 	case w.Pool != "" && w.Pool != p.Name:
 		facts.Kind = explain.AddressInOtherPool
-		return refuse(ReasonAddressNotInPool, facts)
+		return RefuseFacts(ReasonAddressNotInPool, facts)
 	case !p.lists(w):
 		facts.Kind = explain.AddressNotForHost
-		return refuse(ReasonHostNotInPool, facts)
+		return RefuseFacts(ReasonHostNotInPool, facts)
 	case !x.servesNamespace(p, w):
 		facts.Kind = explain.AddressNotForNamespace
-		return refuse(ReasonNamespaceNotServed, facts)
+		return RefuseFacts(ReasonNamespaceNotServed, facts)
 	default:
 		facts.Kind = explain.AddressNotOfNetwork
-		return refuse(ReasonNetworkNotFound, facts)
+		return RefuseFacts(ReasonNetworkNotFound, facts)
 	}
 }
 
@@ -98,7 +98,7 @@ func (x *picker) unfit(w PickRequest, a netip.Addr, p *poolState) *Refusal {
 func (x *picker) taken(a netip.Addr, p *poolState, w PickRequest) *Refusal {
 	if facts := x.usedBy(a, w); facts.Kind != 0 {
 		facts.Address, facts.Pool = a, p.Name
-		return refuse(ReasonAddressInUse, facts)
+		return RefuseFacts(ReasonAddressInUse, facts)
 	}
 	x.expireCooldowns(p)
 	return x.cooling(a, p, w.Holder)
@@ -143,7 +143,7 @@ func (x *picker) apart(w PickRequest, asked []choice) *Refusal {
 	for _, a := range asked {
 		for _, b := range beside {
 			if a.pool.Network != b.pool.Network {
-				return refuse(ReasonNetworkNotFound, explain.Facts{
+				return RefuseFacts(ReasonNetworkNotFound, explain.Facts{
 					Kind: explain.AddressesOfTwoNetworks, Address: a.addr, Pool: a.pool.Name, Beside: b.addr, Other: b.pool.Name,
 				})
 			}
@@ -165,7 +165,7 @@ func (x *picker) cooling(a netip.Addr, p *poolState, who string) *Refusal {
 		return nil
 	}
 	left := x.until(fromNanos(p.coolsUntil(r)))
-	return refuse(ReasonAddressCooling, explain.Facts{
+	return RefuseFacts(ReasonAddressCooling, explain.Facts{
 		Kind: explain.AddressCooling, Address: a, Pool: p.Name, By: last, In: left,
 	})
 }

@@ -18,7 +18,7 @@ func (x *Index) Candidate(a netip.Addr, now time.Time) (Pool, *Refusal) {
 	case !ok:
 		return Pool{}, x.notServed(PickRequest{}, a)
 	case !p.Serves():
-		return p.Pool, refuse(p.stopped(), explain.Facts{Kind: explain.PoolStopped, Pool: p.Name, Stop: p.stop()})
+		return p.Pool, RefuseFacts(p.stopped(), explain.Facts{Kind: explain.PoolStopped, Pool: p.Name, Stop: p.stop()})
 	}
 	return p.Pool, x.taken(a, p, PickRequest{})
 }

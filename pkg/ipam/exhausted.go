@@ -20,7 +20,7 @@ func (x *picker) exhausted(w PickRequest, fit []*poolState) *Refusal {
 	}
 	is := func(kind explain.Kind, p *poolState, reason Reason) *Refusal {
 		facts.Kind, facts.Pool = kind, p.Name
-		return refuse(reason, facts)
+		return RefuseFacts(reason, facts)
 	}
 	overlapped := func(p *poolState) bool { return p.Serves() && p.set.n == 0 && p.losesAddresses() }
 	if none := slices.IndexFunc(fit, overlapped); none >= 0 {
@@ -83,7 +83,7 @@ func (x *picker) noneAmong(w PickRequest, n need, fit []*poolState, chosen []cho
 	}
 	is := func(kind explain.Kind, reason Reason) *Refusal {
 		facts.Kind = kind
-		return refuse(reason, facts)
+		return RefuseFacts(reason, facts)
 	}
 	none := !slices.ContainsFunc(fit, func(p *poolState) bool { return p.among(n.among) })
 	switch {

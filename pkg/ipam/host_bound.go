@@ -49,7 +49,7 @@ func (x *bounds) onHost(p *poolState, w PickRequest, chosen []choice) (n, coming
 // the request already.
 func (x *bounds) noneOnHost(p *poolState, w PickRequest, chosen []choice) *Refusal {
 	share := x.hostShare(p, w, chosen)
-	return refuse(ReasonHostFull, explain.Facts{
+	return RefuseFacts(ReasonHostFull, explain.Facts{
 		Kind: explain.HostFull, Who: w.Who, Host: w.Host, Pool: p.Name, Share: share,
 	})
 }

@@ -57,7 +57,7 @@ func (x *bounds) inNamespace(p *poolState, w PickRequest, namespace string, chos
 // quotaExceeded refuses an address of a pool that a namespace may have no more of.
 func (x *bounds) quotaExceeded(p *poolState, w PickRequest, namespace string, chosen []choice) *Refusal {
 	share := x.quotaShare(p, w, namespace, chosen)
-	return refuse(ReasonQuotaExceeded, explain.Facts{
+	return RefuseFacts(ReasonQuotaExceeded, explain.Facts{
 		Kind: explain.QuotaExceeded, Who: w.Who, Namespace: namespace, Pool: p.Name, Share: share,
 	})
 }

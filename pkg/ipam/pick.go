@@ -177,5 +177,5 @@ func (x *picker) returns(w PickRequest) *Refusal {
 	if x.returning == 0 || failpoint.Broken("returning") {
 		return nil
 	}
-	return refuse(ReasonUnavailable, explain.Facts{Kind: explain.StoreWasReset, Who: w.Who, In: ReturnTime})
+	return RefuseFacts(ReasonUnavailable, explain.Facts{Kind: explain.StoreWasReset, Who: w.Who, In: ReturnTime})
 }

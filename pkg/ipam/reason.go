@@ -111,8 +111,8 @@ func (r *Refusal) Error() string {
 	return r.Message + "; hint: " + r.Hint
 }
 
-// refuse puts facts into words.
-func refuse(reason Reason, facts explain.Facts) *Refusal {
+// RefuseFacts makes a Refusal of facts; package explain puts them into words.
+func RefuseFacts(reason Reason, facts explain.Facts) *Refusal {
 	return &Refusal{Reason: reason, Message: facts.Message(), Hint: facts.Hint()}
 }
 

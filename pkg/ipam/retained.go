@@ -57,7 +57,7 @@ func (x *picker) retainedOwn(w PickRequest, n need) (own choice, refusal *Refusa
 		case p == nil:
 			continue
 		case x.busy(r):
-			return own, refuse(ReasonAddressInUse, explain.Facts{
+			return own, RefuseFacts(ReasonAddressInUse, explain.Facts{
 				Kind: explain.OwnAddressBeingGiven, Address: r.addr, Who: w.Who,
 			})
 		}
@@ -96,7 +96,7 @@ func (x *state) busy(r *record) bool {
 
 func (x *picker) retainedElsewhere(w PickRequest, a netip.Addr, p *poolState) *Refusal {
 	why := x.unfit(w, a, p)
-	return refuse(ReasonClaimConflict, explain.Facts{
+	return RefuseFacts(ReasonClaimConflict, explain.Facts{
 		Kind: explain.OwnAddressElsewhere, Address: a, Who: w.Who, Claim: w.Claim, Pool: p.Name,
 		Because: []string{why.Message},
 	})

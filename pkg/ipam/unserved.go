@@ -10,9 +10,9 @@ import (
 func (x *picker) unserved(w PickRequest) *Refusal {
 	switch {
 	case w.Ahead && w.Pool == "":
-		return refuse(ReasonNamespaceNotServed, explain.Facts{Kind: explain.NoPoolForClaim, Namespace: w.Namespace})
+		return RefuseFacts(ReasonNamespaceNotServed, explain.Facts{Kind: explain.NoPoolForClaim, Namespace: w.Namespace})
 	case !w.Host.IsValid() && !w.byHand() && !w.Ahead:
-		return refuse(ReasonMissingField, explain.Facts{Kind: explain.NoHostNamed})
+		return RefuseFacts(ReasonMissingField, explain.Facts{Kind: explain.NoHostNamed})
 	case w.Pool != "":
 		return x.unservedBy(w.Pool, w)
 	}
@@ -29,13 +29,13 @@ func (x *picker) unserved(w PickRequest) *Refusal {
 	switch {
 	case len(listed) == 0:
 		facts.Kind = explain.HostInNoPool
-		return refuse(ReasonHostNotInPool, facts)
+		return RefuseFacts(ReasonHostNotInPool, facts)
 	case !serving:
 		facts.Kind, facts.Pool = explain.HostNotForNamespace, listed[0].Name
-		return refuse(ReasonNamespaceNotServed, facts)
+		return RefuseFacts(ReasonNamespaceNotServed, facts)
 	default:
 		facts.Kind = explain.HostNotOfNetwork
-		return refuse(ReasonNetworkNotFound, facts)
+		return RefuseFacts(ReasonNetworkNotFound, facts)
 	}
 }
 
@@ -46,15 +46,15 @@ func (x *picker) unservedBy(name string, w PickRequest) *Refusal {
 	switch {
 	case !ok:
 		facts.Kind = explain.NoSuchPool
-		return refuse(ReasonNotFound, facts)
+		return RefuseFacts(ReasonNotFound, facts)
 	case !p.lists(w):
 		facts.Kind, facts.HostSubnets = explain.PoolNotForHost, p.HostSubnets.String()
-		return refuse(ReasonHostNotInPool, facts)
+		return RefuseFacts(ReasonHostNotInPool, facts)
 	case !x.servesNamespace(p, w):
 		facts.Kind = explain.PoolNotForNamespace
-		return refuse(ReasonNamespaceNotServed, facts)
+		return RefuseFacts(ReasonNamespaceNotServed, facts)
 	default:
 		facts.Kind = explain.PoolNotOfNetwork
-		return refuse(ReasonNetworkNotFound, facts)
+		return RefuseFacts(ReasonNetworkNotFound, facts)
 	}
 }

@@ -27,6 +27,8 @@ type Facts struct {
 	// Host, Namespace and Network of the request, and the claim that is in question.
 	Host                      netip.Addr
 	Namespace, Network, Claim string
+	// Pod that asks, or that has the address still, as namespace/name, and the primary key that the address is kept for.
+	Pod, Key string
 	// HostSubnets of the pool, in words; Pools are those of the host.
 	HostSubnets string
 	Pools       []string
@@ -34,12 +36,13 @@ type Facts struct {
 	Share
 	// Stop is why the pool hands out nothing.
 	Stop Stop
-	// In is the time until it may be tried again.
-	In time.Duration
+	// In is the time until it may be tried again, Until the moment at which the request gets another address.
+	In    time.Duration
+	Until time.Time
 	// Ranges that the request is restricted to, in words, and how many addresses they are.
 	Ranges string
 	Size   uint64
-	// Because are messages of other refusals, which led to this one.
+	// Because are messages of other refusals, which led to this one, or the state of the pod that is in the way.
 	Because []string
 	// States are those of the pools that were looked at; of more than MaxNamed the rest is counted.
 	States []PoolState
@@ -115,6 +118,14 @@ func (f *Facts) value(name string) string {
 		return f.Ranges
 	case "size":
 		return strconv.FormatUint(f.Size, 10)
+	case "key":
+		return f.Key
+	case "pod":
+		return f.Pod
+	case "left":
+		return f.In.String()
+	case "until":
+		return f.Until.Format(time.RFC3339)
 	case "because":
 		return strings.Join(f.Because, "; ")
 	case "states":
@@ -127,6 +138,10 @@ func (f *Facts) value(name string) string {
 // phrase returns a part of a sentence that depends on a fact, or is left out with it.
 func (f *Facts) phrase(name string) string {
 	switch {
+	case name == "claim name":
+		return nameOf(f.Claim)
+	case name == "pod name":
+		return nameOf(f.Pod)
 	case name == "cure":
 		return f.fill(f.Stop.cure())
 	case name == "served" && f.Namespace == "":
@@ -148,3 +163,6 @@ func (f *Facts) phrase(name string) string {
 	}
 	return ""
 }
+
+// nameOf returns the name of an object that is called namespace/name.
+func nameOf(object string) string { return object[strings.IndexByte(object, '/')+1:] }

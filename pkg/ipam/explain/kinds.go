@@ -64,3 +64,14 @@ const (
 	RangesNotFree
 	RangeNotFree
 )
+
+// Kinds of a request that contradicts its claim, or that waits for an earlier holder of its claim's address.
+const (
+	NoSuchClaim Kind = iota + 160
+	ConstraintsOnPool
+	ConstraintsOnAddress
+	EarlierHolderIsNoPod
+	EarlierPodIsThere
+	EarlierPodMayRun
+	EarlierPodIsEnding
+)

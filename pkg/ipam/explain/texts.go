@@ -3,6 +3,8 @@ package explain
 // texts returns the message and the hint of a kind. What stands in braces is a fact.
 func (k Kind) texts() (message, hint string) {
 	switch {
+	case k >= NoSuchClaim:
+		return k.claimStopsIt()
 	case k >= HostFull:
 		return k.nothingLeft()
 	case k >= NoPoolForClaim:
@@ -150,5 +152,36 @@ func (k Kind) nothingLeft() (message, hint string) {
 		return none + "none of the {size} addresses of {ranges} is free on host {host}{reasons}", "{see}"
 	default: // RangeNotFree
 		return none + "{because}", "{see}"
+	}
+}
+
+func (k Kind) claimStopsIt() (message, hint string) {
+	switch k {
+	case NoSuchClaim:
+		return "there is no claim {claim}, which {by} names",
+			"make it: bcsnetctl claim create {claim name} -n {namespace}; or remove the annotation"
+	case ConstraintsOnPool:
+		return "the request is for pool {pool}, the terms of {who} are for pool {other}",
+			"ask without a pool; see: bcsnetctl explain {pod}"
+	case ConstraintsOnAddress:
+		return "the request is for address {address}, the terms of {who} are for {ranges}",
+			"ask without an address; see: bcsnetctl explain {pod}"
+	case EarlierHolderIsNoPod:
+		return "address {address}, which is kept for {who} by claim {claim}, is held by {by}",
+			"release it when that has ended: bcsnetctl ip release {address}"
+	case EarlierPodIsThere:
+		return "address {address} is kept for key {key} of claim {claim}, and its earlier pod {by}, which {because}, " +
+				"still has it",
+			"it is given to {who} once that pod is gone; " +
+				"if its node is lost for good: kubectl delete pod -n {namespace} {pod name} --force"
+	case EarlierPodMayRun:
+		return "address {address} is kept for key {key} of claim {claim}; its earlier pod {by} is gone, " +
+				"and its containers may run for another {left}",
+			"it is given to {who} then, or when the plugin has released it; " +
+				"if the machine is off: bcsnetctl release-host {host}"
+	default: // EarlierPodIsEnding
+		return "{who} is to get the address of an earlier pod of claim {claim}: {pod}, which was deleted, still has it",
+			"it gets that address once {pod name} has ended, or another one at {until}, " +
+				"or before that where others wait for all that are ending"
 	}
 }
