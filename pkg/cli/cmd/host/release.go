@@ -137,8 +137,8 @@ func (v *releaseVerb) Run(ctx context.Context) error {
 	return failed.OrNil()
 }
 
-// heldOn reads the addresses in use on hosts by one list request, however many they are: ten thousand hosts from standard
-// input must not be ten thousand requests.
+// heldOn reads the addresses in use on hosts by one list request, however many they are: ten thousand hosts from
+// standard input must not be ten thousand requests.
 func (v *releaseVerb) heldOn(ctx context.Context, hosts []netip.Addr) (map[netip.Addr][]lease.Lease, error) {
 	query := resource.LeaseQuery{Status: lease.Active.String()}
 	if len(hosts) == 1 {

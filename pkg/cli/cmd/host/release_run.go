@@ -102,8 +102,8 @@ func (r *releaseRun) release(ctx context.Context, h netip.Addr, held []lease.Lea
 	}
 }
 
-// recheck lists once more after every host has had its turn, and releases what a host took between the first list and its
-// turn. One list covers all hosts, as the first does: a list for each would take minutes for ten thousand.
+// recheck lists once more after every host has had its turn, and releases what a host took between the first list and
+// its turn. One list covers all hosts, as the first does: a list for each would take minutes for ten thousand.
 func (r *releaseRun) recheck(ctx context.Context) app.Several {
 	var hosts []netip.Addr
 	for _, h := range r.hosts {

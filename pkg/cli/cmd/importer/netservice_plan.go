@@ -131,8 +131,8 @@ func (v *importNetservice) ourClaims(ctx context.Context) (map[string]*v1.BCSNet
 	return out, err
 }
 
-// show prints what an import would do and what not. The leases go to standard output as a table; other formats print all
-// objects as they are stored.
+// show prints what an import would do and what not. The leases go to standard output as a table; other formats print
+// all objects as they are stored.
 func (v *importNetservice) show(job *netserviceJob) error {
 	p := job.plan
 	if job.empty() {

@@ -25,8 +25,8 @@ import (
 // takenOver is the participle for messages about the addresses.
 const takenOver = "taken over"
 
-// carryOut makes pools, claims and leases, in this order: an address that is kept for a claim goes back where there is no
-// such claim. What belongs to a pool or claim that could not be made is left out.
+// carryOut makes pools, claims and leases, in this order: an address that is kept for a claim goes back where there is
+// no such claim. What belongs to a pool or claim that could not be made is left out.
 func (v *importNetservice) carryOut(ctx context.Context, a *leasing.Allocator, job *netserviceJob) (failed app.Several) {
 	unmade := map[string]bool{} // pools and claims
 	api, err := resource.NewPools(v.App)

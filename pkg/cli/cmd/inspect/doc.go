@@ -1,3 +1,3 @@
-// Package inspect has the commands that explain a pod's addresses: trace follows the way from a pod or an address to all
-// that it depends on, explain says why a pod has its address or none. It imports no other command.
+// Package inspect has the commands that explain a pod's addresses: trace follows the way from a pod or an address to
+// all that it depends on, explain says why a pod has its address or none. It imports no other command.
 package inspect

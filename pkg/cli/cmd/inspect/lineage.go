@@ -32,7 +32,8 @@ type lineage struct {
 	// policy is what its annotations come to, wrong why they come to nothing.
 	policy workload.Policy
 	wrong  error
-	// annotations are the pod's, ignored what of them, and of its workload's and namespace's, says nothing although it looks so.
+	// annotations are the pod's, ignored what of them, and of its workload's and namespace's, says nothing although it
+	// looks so.
 	annotations map[string]string
 	ignored     []workload.Ignored
 	leases      []lease.Lease

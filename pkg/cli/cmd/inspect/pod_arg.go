@@ -9,7 +9,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
-// podArg returns the arguments with the pod as a name, also where it is written pod NAME or pod/NAME; what follows stays.
+// podArg returns the arguments with the pod as a name, also where it is written pod NAME or pod/NAME; what follows
+// stays.
 func podArg(args []string) []string {
 	isPod := func(word string) bool { return slices.Contains([]string{"pod", "pods", "po"}, word) }
 	if len(args) > 1 && isPod(args[0]) {

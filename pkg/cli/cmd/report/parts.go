@@ -82,8 +82,8 @@ func (v *report) objects(file, what string, api dynamic.ResourceInterface, selec
 	}}
 }
 
-// logs returns a file for each pod of the controller, and one more for the container before its restart, where there was
-// one.
+// logs returns a file for each pod of the controller, and one more for the container before its restart, where there
+// was one.
 func (v *report) logs(ctx context.Context, pods dynamic.ResourceInterface) []part {
 	found, err := pods.List(ctx, metav1.ListOptions{Limit: resource.PageSize})
 	if err != nil {
