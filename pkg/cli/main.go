@@ -1,6 +1,6 @@
-// Package cli is the command line: one tree of commands under two names, bcsnetctl and kubectl bcsnet.
-// It works on the objects themselves and needs no controller. What a command finds goes to standard
-// output, what it has to say to standard error.
+// Package cli is the command line: it puts the commands of cmd/* together into one tree under two names, bcsnetctl and
+// kubectl bcsnet. The commands work on the objects themselves and need no controller. What a command finds goes to
+// standard output, what it has to say to standard error.
 package cli
 
 import (

@@ -6,6 +6,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
+// NewIP returns the command ip.
 func NewIP(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "ip", Aliases: []string{"ips"}, GroupID: "objects",
@@ -17,6 +18,7 @@ func NewIP(s *app.App) *cobra.Command {
 	return cmd
 }
 
+// NewLease returns the command lease.
 func NewLease(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "lease", Aliases: []string{"leases"}, GroupID: "objects",

@@ -6,6 +6,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
+// New returns the command claim.
 func New(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "claim", Aliases: []string{"claims"}, GroupID: "objects",

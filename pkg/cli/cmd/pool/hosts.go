@@ -8,7 +8,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
-// hostChange is a pool and hosts: what add-host and remove-host are told.
+// hostChange holds the arguments of add-host and remove-host: a pool and hosts.
 type hostChange struct {
 	*app.App
 	output printer.Output

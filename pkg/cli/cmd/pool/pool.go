@@ -6,7 +6,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
-// New is the command pool. The commands of other nouns that stand under it, too, are more.
+// New returns the command pool. more are commands of other packages that stand under it.
 func New(s *app.App, more ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "pool", Aliases: []string{"pools"}, GroupID: "objects",

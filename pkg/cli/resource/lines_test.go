@@ -1,10 +1,8 @@
-package cli
+package resource
 
 import (
 	"strings"
 	"testing"
-
-	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
 // FuzzLines: what is typed into standard input as hosts or addresses is read the same when it is written again, each
@@ -14,7 +12,7 @@ func FuzzLines(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		lines, err := resource.ReadLines(strings.NewReader(text))
+		lines, err := ReadLines(strings.NewReader(text))
 		if err != nil {
 			return
 		}
@@ -23,7 +21,7 @@ func FuzzLines(f *testing.F) {
 				t.Errorf("line %q of %q", l, text)
 			}
 		}
-		hosts, err := resource.ParseHosts(lines)
+		hosts, err := ParseHosts(lines)
 		if err != nil {
 			return
 		}
@@ -31,11 +29,11 @@ func FuzzLines(f *testing.F) {
 		for _, h := range hosts {
 			words = append(words, h.String())
 		}
-		again, err := resource.ParseAddresses(words)
+		again, err := ParseAddresses(words)
 		if err != nil || len(again) != len(hosts) {
 			t.Errorf("%v come back as %v, %v", hosts, again, err)
 		}
-		if _, err := resource.ParseEntries(words); err != nil {
+		if _, err := ParseEntries(words); err != nil {
 			t.Errorf("each is named once: %v", err)
 		}
 	})
