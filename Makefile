@@ -28,14 +28,15 @@ clean: ## Stop the local control plane and remove what was built.
 
 # What to test and how, say: make test PKG=./pkg/ipam TESTFLAGS='-run Pick -count 10'
 # Packages are tested in the order in which they are named, three at a time: the longest ones first, which wait more than
-# they work, so that at the end none runs alone.
+# they work, so that at the end none runs alone. A program with the race detector lives on for GORACE's atexit_sleep_ms (a
+# second, where nothing is said) after its end, so that what runs beside it can still be found.
 PKG ?= ./pkg/cli ./test/pools ./api/... ./pkg/... ./test/storm ./test/floatingip ./...
 TESTFLAGS ?=
 TESTFORMAT ?= pkgname-and-test-fails
 
 .PHONY: test
 test: kube build bin/tools/gotestsum bin/tools/promtool ## Run all tests with the race detector (PKG=./pkg/ipam for some).
-	@CGO_ENABLED=1 bin/tools/gotestsum --format $(TESTFORMAT) --format-hide-empty-pkg -- \
+	@CGO_ENABLED=1 GORACE=atexit_sleep_ms=10 bin/tools/gotestsum --format $(TESTFORMAT) --format-hide-empty-pkg -- \
 		-race -vet=off -p 3 -timeout 20m $(TESTFLAGS) $(PKG)
 
 .PHONY: test-faults
@@ -58,6 +59,10 @@ sim: ## Simulate replicas, faults and time from a seed (SIM_MINUTES=10, SIM_OPER
 .PHONY: test-sticky
 test-sticky: kube build ## Sticky addresses in full, then at random (STICKY_OPERATIONS=1000, STICKY_SEED=N).
 	@STICKY_LONG=1 go test ./test/sticky -count 1 -v -timeout 0
+
+.PHONY: test-storm
+test-storm: kube build ## Many callers at once on two replicas, in full.
+	@STORM_LONG=1 go test ./test/storm -count 1 -v -timeout 0
 
 # How long each target of make fuzz runs.
 FUZZTIME ?= 60s

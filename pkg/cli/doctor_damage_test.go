@@ -67,7 +67,7 @@ func (f *fixture) outdated(ctx context.Context, ts *testscript.TestScript, _ []s
 	if err != nil {
 		return err
 	}
-	ts.Defer(func() { ts.Check(cluster.InstallCRDs(context.Background(), filepath.Join(root, "config", "crd"))) })
-	return cluster.Kubectl(ctx, "patch", "crd", "bcsnetips."+v1.GroupVersion.Group, "--type=json",
+	ts.Defer(func() { ts.Check(f.cluster.InstallCRDs(context.Background(), filepath.Join(root, "config", "crd"))) })
+	return f.cluster.Kubectl(ctx, "patch", "crd", "bcsnetips."+v1.GroupVersion.Group, "--type=json",
 		"--patch", `[{"op": "replace", "path": "/spec/versions/0/additionalPrinterColumns/0/name", "value": "Old"}]`).Run()
 }

@@ -30,6 +30,7 @@ import (
 
 // fixture is the cluster as the tests arrange it.
 type fixture struct {
+	cluster     *controlplane.ControlPlane
 	client      client.Client
 	kubernetes  kubernetes.Interface
 	kubeconfigs map[string]string
@@ -45,6 +46,12 @@ func newFixture(t *testing.T) *fixture {
 	if err := manifests(); err != nil {
 		t.Fatal(err)
 	}
+	return newFixtureOn(t, cluster)
+}
+
+// newFixtureOn makes the fixture of a control plane that has the manifests.
+func newFixtureOn(t *testing.T, cluster *controlplane.ControlPlane) *fixture {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{v1.AddToScheme, corev1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -52,7 +59,7 @@ func newFixture(t *testing.T) *fixture {
 		}
 	}
 	h := httpClient(t, cluster.Config)
-	f := &fixture{binaries: os.Getenv(controlplane.AssetsEnv)}
+	f := &fixture{cluster: cluster, binaries: os.Getenv(controlplane.AssetsEnv)}
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +73,7 @@ func newFixture(t *testing.T) *fixture {
 	if f.kubernetes, err = kubernetes.NewForConfigAndClient(cluster.Config, h); err != nil {
 		t.Fatal(err)
 	}
-	f.kubeconfigs = identities(t, f.kubernetes)
+	f.kubeconfigs = f.identities(t)
 	// Pods need the account that kube-controller-manager makes elsewhere.
 	if _, err := cluster.ServiceAccountConfig(t.Context(), "default", "default"); err != nil {
 		t.Fatal(err)
@@ -178,7 +185,7 @@ func (f *fixture) commands() map[string]func(*testscript.TestScript, bool, []str
 // startController runs the controller until the end of the script.
 func (f *fixture) startController(ctx context.Context, ts *testscript.TestScript, _ []string) (err error) {
 	if f.controller == nil {
-		f.controller, err = cluster.StartController(ctx, controlplane.ControllerOptions{})
+		f.controller, err = f.cluster.StartController(ctx, controlplane.ControllerOptions{})
 	} else {
 		err = f.controller.Start(ctx)
 	}
@@ -274,7 +281,7 @@ func stickyOf(args []string) lease.Retention {
 
 // store writes the lease that the arguments of lease describe, with what change makes of it.
 func (f *fixture) store(ctx context.Context, args []string, change func(*lease.Lease)) error {
-	cfg := rest.CopyConfig(cluster.Config)
+	cfg := rest.CopyConfig(f.cluster.Config)
 	leases, err := store.New(cfg, nil, store.NewClock(nil))
 	if err != nil {
 		return err
@@ -331,6 +338,6 @@ func (f *fixture) uninstalled(ctx context.Context, ts *testscript.TestScript, _ 
 		return err
 	}
 	crds := filepath.Join(root, "config", "crd")
-	ts.Defer(func() { ts.Check(cluster.InstallCRDs(ctx, crds)) })
-	return cluster.Kubectl(ctx, "delete", "--wait", "-k", crds).Run()
+	ts.Defer(func() { ts.Check(f.cluster.InstallCRDs(ctx, crds)) })
+	return f.cluster.Kubectl(ctx, "delete", "--wait", "-k", crds).Run()
 }

@@ -14,16 +14,20 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
-var cluster *controlplane.ControlPlane
+var (
+	cluster *controlplane.ControlPlane
+	lists   *audit
+)
 
 // suite runs the tests of the package with one control plane.
 type suite struct{ m *testing.M }
 
 func (s suite) Run() int {
-	lists, err := newAudit()
+	var err error
+	lists, err = newAudit()
 	defer func() { _ = os.RemoveAll(lists.dir) }() // a leftover is no reason to fail
 	if err == nil {
-		if code := controlplane.Main(s.m, &cluster, controlplane.WithArgs("kube-apiserver", lists.args()...)); code != 0 {
+		if code := controlplane.Main(s.m, &cluster, lists.option()); code != 0 {
 			return code
 		}
 		err = lists.check()

@@ -120,7 +120,7 @@ func TestAPIServerRestarts(t *testing.T) {
 
 // TestManyPools: pools that come at once are all served, and cost nothing when nothing changes.
 func TestManyPools(t *testing.T) {
-	const n = 200
+	const n = 100
 	pools := make([]*v1.BCSNetPool, n)
 	for i := range pools {
 		pools[i] = newPool(t, fmt.Sprintf("many-%d", i), nil, fmt.Sprintf("10.35.%d.1-10.35.%d.4", i, i))

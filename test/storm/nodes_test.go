@@ -54,14 +54,15 @@ func pods(t *testing.T, n int) []*corev1.Pod {
 // nodes is how many hosts start at once.
 const nodes = 10
 
-// TestNodesStartAtOnce: ten hosts start, with 500 pods each, and ask for all 5,000 addresses in one moment, of
-// two replicas. Each gets an address of its own; what the pool lacks is refused as exhausted; nothing else
+// TestNodesStartAtOnce: ten hosts start, with 500 pods each (200 in the short form), and ask for all of their addresses in
+// one moment, of two replicas. Each gets an address of its own; what the pool lacks is refused as exhausted; nothing else
 // happens. A plugin that hears 503 comes again when it is told to, and one that hears nothing asks the next
 // replica, as the API asks of them.
 func TestNodesStartAtOnce(t *testing.T) {
-	const perNode = 500
-	const capacity = 19*256 + 96 // 40 less than are asked for
-	name := pool(t, "10.3.0.0-10.3.19.95", nodes)
+	perNode := long(500, 200)
+	capacity := nodes*perNode - 40 // less than are asked for
+	last := capacity - 1
+	name := pool(t, fmt.Sprintf("10.3.0.0-10.3.%d.%d", last/256, last%256), nodes)
 	all := pods(t, nodes*perNode)
 	began := time.Now()
 	results := make([]outcome, len(all))

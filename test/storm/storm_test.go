@@ -32,7 +32,17 @@ const (
 	callers   = 64
 	hosts     = 4
 	namespace = "storm"
+	// longEnv has the tests take as long as they were made for: make test-storm.
+	longEnv = "STORM_LONG"
 )
+
+// long returns how much of something a test does: all in the long form, else what fits beside the other tests.
+func long(all, short int) int {
+	if os.Getenv(longEnv) != "" {
+		return all
+	}
+	return short
+}
 
 var (
 	cluster  *controlplane.ControlPlane
@@ -200,7 +210,7 @@ type change struct {
 // TestNoAddressTwice: 64 callers, each with up to eight interfaces, on one pool of 256 through two
 // replicas, with repeated requests; the pool runs full again and again.
 func TestNoAddressTwice(t *testing.T) {
-	const operations = 8000
+	operations := long(8000, 4000)
 	pool(t, "10.1.0.0-10.1.0.255", hosts)
 	var (
 		mu        sync.Mutex
@@ -209,7 +219,7 @@ func TestNoAddressTwice(t *testing.T) {
 		left      atomic.Int64
 		wg        sync.WaitGroup
 	)
-	left.Store(operations)
+	left.Store(int64(operations))
 	began := time.Now()
 	record := func(i int, c change, call, end int64) {
 		mu.Lock()
@@ -275,11 +285,12 @@ func TestNoAddressTwice(t *testing.T) {
 // TestCyclesLeaveNothing: ADD and DEL without a pause, as fast as they go, the DEL at the other replica.
 // The system that bcsnet takes over from leaks the address in every second such cycle.
 func TestCyclesLeaveNothing(t *testing.T) {
-	const cycles, at = 10000, 16
+	const at = 16
+	cycles := long(10000, 2500)
 	name := pool(t, "10.2.0.0/22", hosts)
 	var left atomic.Int64
 	var wg sync.WaitGroup
-	left.Store(cycles)
+	left.Store(int64(cycles))
 	began := time.Now()
 	for i := range at {
 		wg.Go(func() {
