@@ -10,7 +10,7 @@ import (
 
 func ip(a netip.Addr) Object { return Object{"ip", a.String()} }
 
-// podsWithoutLease finds addresses that pods have and the objects do not know of.
+// podsWithoutLease finds addresses that pods have although no lease is theirs.
 func podsWithoutLease(f *facts) (out []Finding) {
 	for i := range f.Pods {
 		p := &f.Pods[i]
@@ -66,7 +66,7 @@ func leasesWithoutPool(f *facts) (out []Finding) {
 	return out
 }
 
-// leasesEmptied finds objects that say that they are free in a way in which nothing of ours leaves them.
+// leasesEmptied finds objects that are free in a way in which the controller leaves none.
 func leasesEmptied(f *facts) (out []Finding) {
 	for i := range f.Leases {
 		l := &f.Leases[i]
@@ -104,8 +104,8 @@ func leasesDraining(f *facts) (out []Finding) {
 	return out
 }
 
-// addressesStuck finds objects that somebody deleted. The time of that is not known here, but nothing that
-// the controller deletes stays.
+// addressesStuck finds objects that somebody deleted. The time of that is not known here, but nothing that the
+// controller deletes stays.
 func addressesStuck(f *facts) (out []Finding) {
 	for i := range f.Leases {
 		l := &f.Leases[i]
@@ -127,7 +127,7 @@ func addressesStuck(f *facts) (out []Finding) {
 	return out
 }
 
-// holder says who holds a lease, and since when.
+// holder describes who holds a lease, and since when.
 func (f *facts) holder(l *lease.Lease) string {
 	switch {
 	case l.IsRetained():

@@ -6,7 +6,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Severity says how bad a finding is.
+// Severity is how bad a finding is.
 type Severity string
 
 // Severities, the gravest first.
@@ -19,10 +19,10 @@ const (
 	Info Severity = "info"
 )
 
-// Severities are all of them, the gravest first.
+// Severities returns all severities, the gravest first.
 func Severities() []Severity { return []Severity{Error, Warning, Info} }
 
-// AtLeast says whether s is as grave as least, or graver.
+// AtLeast reports whether s is as grave as least, or graver.
 func (s Severity) AtLeast(least Severity) bool {
 	return slices.Index(Severities(), s) <= slices.Index(Severities(), least)
 }
@@ -45,13 +45,13 @@ type Check struct {
 	ID       string
 	Group    Group
 	Severity Severity
-	// Title says in a few words what is wrong.
+	// Title is in a few words what is wrong.
 	Title string
-	// Meaning says when exactly there is a finding, and what may look like one and is none.
+	// Meaning is when exactly there is a finding, and what may look like one and is none.
 	Meaning string
-	// Impact says what comes of it.
+	// Impact is the consequence, in a few words.
 	Impact string
-	// Mend says what to do about it.
+	// Mend is what to do about it.
 	Mend string
 	// Needs are the parts of the snapshot without which the check cannot run, Wants those that it takes into
 	// account where they can be read.
@@ -111,8 +111,8 @@ func Examine(s *Snapshot, checks []Check) Report {
 	return r
 }
 
-// Select takes the checks that are named by ID or group; no names are all. Those of skip are left out.
-// unknown is the first name that is neither.
+// Select returns the checks that are named by ID or group; no names stand for all. Those of skip are left out. unknown
+// is the first name that is neither.
 func Select(only, skip []string) (checks []Check, unknown string) {
 	all := Checks()
 	for _, name := range append(slices.Clone(only), skip...) {
@@ -128,7 +128,7 @@ func Select(only, skip []string) (checks []Check, unknown string) {
 	}), ""
 }
 
-// Names are the IDs and groups of all checks: what Select knows.
+// Names returns the IDs and groups of all checks: what Select knows.
 func Names() []string {
 	var names []string
 	for _, c := range Checks() {
@@ -140,7 +140,7 @@ func Names() []string {
 	return names
 }
 
-// Reads are the parts that some checks look at, in their order.
+// Reads returns the parts that some checks need or want, in their order.
 func Reads(checks []Check) []Part {
 	return slices.DeleteFunc(Parts(), func(p Part) bool {
 		return !slices.ContainsFunc(checks, func(c Check) bool { return slices.Contains(c.Needs, p) || slices.Contains(c.Wants, p) })

@@ -2,7 +2,7 @@ package doctor
 
 import "slices"
 
-// Checks are all checks, in the order in which they are shown.
+// Checks returns all checks, in the order in which they are shown.
 func Checks() []Check {
 	return slices.Concat(installChecks(), poolChecks(), leakChecks(), addressChecks(), claimChecks(), hostChecks())
 }

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Difference says where a stored object lacks what is wanted of it; empty when it has everything. What the
-// stored one has beside that, such as defaults of the API server or fields of a newer release, is no
-// difference. The order of its lists is.
+// Difference returns where a stored object lacks what is wanted of it; empty when it has everything. What the stored
+// one has beside that, such as defaults of the API server or fields of a newer release, is no difference. The order of
+// its lists is.
 func Difference(want, stored any) string { return differs("", want, stored) }
 
 func differs(path string, want, stored any) string {

@@ -107,12 +107,12 @@ func (f *facts) addPools() {
 	}
 }
 
-// drawsFrom says whether a host may draw from any pool.
+// drawsFrom reports whether a host may draw from any pool.
 func (f *facts) drawsFrom(h netip.Addr) bool {
 	return len(f.listed[h]) > 0 || slices.ContainsFunc(f.subnetted, func(p *Pool) bool { return p.Draws(h) })
 }
 
-// servedBy are the pools whose plan has an address; more than one where pools overlap.
+// servedBy iterates over the pools whose plan has an address; more than one where pools overlap.
 func (f *facts) servedBy(a netip.Addr) func(yield func(*Pool) bool) {
 	return func(yield func(*Pool) bool) {
 		after := sort.Search(len(f.ranges), func(i int) bool { return a.Less(f.ranges[i].From()) })
@@ -124,10 +124,10 @@ func (f *facts) servedBy(a netip.Addr) func(yield func(*Pool) bool) {
 	}
 }
 
-// pod is the pod of a holder; nil when there is none of that name.
+// pod returns the pod of a holder's name; nil when there is none.
 func (f *facts) pod(h lease.Holder) *workload.Pod { return f.pods[podKey{h.Namespace, h.PodName}] }
 
-// others are the leases that name the pod of a lease.
+// others returns the leases that name the pod of a lease.
 func (f *facts) others(l lease.Lease, _ string) (all []lease.Lease) {
 	for _, o := range f.byName[podKey{l.Namespace, l.PodName}] {
 		all = append(all, *o)
@@ -135,13 +135,13 @@ func (f *facts) others(l lease.Lease, _ string) (all []lease.Lease) {
 	return all
 }
 
-// settling says whether something changed too lately to be judged.
+// settling reports whether something changed too lately to be judged.
 func settling(changed, now time.Time) bool { return !changed.IsZero() && now.Sub(changed) < Settling }
 
-// ago is how long something has lasted, as kubectl says it.
+// ago returns how long something has lasted, in kubectl's form.
 func ago(t, now time.Time) string { return duration.HumanDuration(max(0, now.Sub(t))) }
 
-// held says since when and where a lease is held.
+// held describes since when and where a lease is held.
 func held(l lease.Lease, now time.Time) string {
 	text := "held"
 	if !l.Updated.IsZero() {
@@ -161,7 +161,7 @@ func addrs(all []netip.Addr) string {
 	return strings.Join(out, ", ")
 }
 
-// inOrder are the addresses of a map in order.
+// inOrder returns the addresses of a map in order.
 func inOrder[V any](m map[netip.Addr]V) []netip.Addr {
 	out := make([]netip.Addr, 0, len(m))
 	for a := range m {

@@ -38,7 +38,7 @@ func onController(cause, fix string) []Finding {
 	return []Finding{{Object: Object{"lease", ControllerNamespace + "/" + ControllerName}, Cause: cause, Fix: fix}}
 }
 
-// Leads says whether somebody leads: a leader renews its Lease several times in its term.
+// Leads reports whether somebody leads: a leader renews its Lease several times in its term.
 func (c Controller) Leads(now time.Time) bool {
 	return c.Leader != "" && now.Sub(c.Renewed) <= 2*c.Term
 }

@@ -18,8 +18,8 @@ const (
 	LeakPodOtherAddress = string(gone.PodOtherAddress)
 )
 
-// Leak says by which check a lease is a leak, and why; check is empty when it is none, or when it is too early to
-// say. pod is the one of the holder's name, nil when there is none.
+// Leak returns the check by which a lease is a leak, and why; check is empty when it is none, or when it is too early
+// to decide. pod is the one of the holder's name, nil when there is none.
 func Leak(l lease.Lease, pod *workload.Pod, others gone.Others, now time.Time) (check, cause string) {
 	if settling(l.Updated, now) || pod != nil && pod.Ended && settling(pod.EndedAt, now) {
 		return "", ""
@@ -31,7 +31,7 @@ func Leak(l lease.Lease, pod *workload.Pod, others gone.Others, now time.Time) (
 	return string(found), cause
 }
 
-// leak finds the leases that are a leak by one check.
+// leak returns a check that finds the leases that are a leak by its ID.
 func leak(check string) func(*facts) []Finding {
 	return func(f *facts) []Finding {
 		if f.leaks == nil {
@@ -74,8 +74,8 @@ func (f *facts) findLeaks() {
 	}
 }
 
-// HostReady says whether a host is a node that is ready: only there a pod that is gone has surely left no
-// container behind.
+// HostReady reports whether a host is a node that is ready: only there a pod that is gone has surely left no container
+// behind.
 func (s *Snapshot) HostReady(host netip.Addr) bool {
 	return slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Ready && slices.Contains(n.Addrs, host) })
 }

@@ -32,7 +32,7 @@ func onPool(p *Pool, cause, fix string) Finding {
 	return Finding{Object: Object{"pool", p.Name}, Pools: []string{p.Name}, Cause: cause, Fix: fix}
 }
 
-// eachPool asks about every pool by name; a finding without an object is none.
+// eachPool returns a check of every pool by itself, with the findings in order of the pools' names.
 func eachPool(ask func(*facts, *Pool) (Finding, bool)) func(*facts) []Finding {
 	return func(f *facts) (out []Finding) {
 		for i := range f.Pools {
@@ -71,8 +71,8 @@ func poolNotReady(f *facts, p *Pool) (Finding, bool) {
 	}
 }
 
-// fill is how many addresses a pool can hand out, and how many of them are not free: those that are held
-// and, as the controller counts them, those that cool.
+// fill returns how many addresses a pool can hand out, and how many of them are not free: those that are held and, as
+// the controller counts them, those that are cooling.
 func (f *facts) fill(p *Pool) (used, cooling, capacity uint64) {
 	used, capacity = f.used[p.Name], ipaddr.SizeOfSet(p.Plan.Usable)
 	for a := range f.nodes {
@@ -133,7 +133,7 @@ func poolOverlap(f *facts) (out []Finding) {
 	return out
 }
 
-// overlapping names the pool that does not hand the shared addresses out.
+// overlapping returns the finding on the pool that does not hand out the shared addresses.
 func (f *facts) overlapping(a, b *Pool) Finding {
 	set := ipaddr.Intersect(a.Plan.Usable, b.Plan.Usable)
 	idle := b
@@ -145,14 +145,14 @@ func (f *facts) overlapping(a, b *Pool) Finding {
 	return found
 }
 
-// holds says whether leases of a pool hold any of some addresses.
+// holds reports whether leases of a pool hold any of some addresses.
 func (f *facts) holds(p *Pool, set *netipx.IPSet) bool {
 	return slices.ContainsFunc(f.Leases, func(l lease.Lease) bool {
 		return l.Pool == p.Name && l.State != lease.Available && set.Contains(l.Addr)
 	})
 }
 
-// removeFirst is the command that takes the first range of a set out of a pool.
+// removeFirst returns the command that takes the first range of a set out of a pool.
 func removeFirst(p *Pool, set *netipx.IPSet) string {
 	return fmt.Sprintf("bcsnetctl pool remove-ip %s %s", p.Name, ipaddr.FormatRange(set.Ranges()[0]))
 }
@@ -182,7 +182,7 @@ func poolOverlapsServices(f *facts) (out []Finding) {
 	return out
 }
 
-// nodesInPools finds the addresses of nodes that pools have, where somebody holds them or not.
+// nodesInPools returns a check for nodes' addresses that pools have: those that somebody holds, or the others.
 func nodesInPools(leased bool) func(*facts) []Finding {
 	return func(f *facts) (out []Finding) {
 		for _, a := range inOrder(f.nodes) {
@@ -251,7 +251,7 @@ func onHosts(by map[netip.Addr]int) string {
 	return humanize.List(names)
 }
 
-// stuckDeletions are pools, then addresses.
+// stuckDeletions finds deletions that do not end: of pools, then of addresses.
 func stuckDeletions(f *facts) []Finding {
 	return append(eachPool(poolStuck)(f), addressesStuck(f)...)
 }

@@ -17,7 +17,7 @@ const (
 	ControllerName      = "bcsnet-controller"
 )
 
-// Part is one of the things that a snapshot is put together from.
+// Part is a part of a snapshot that is read by itself.
 type Part string
 
 // Parts of a snapshot.
@@ -32,7 +32,7 @@ const (
 	PartServices   Part = "service networks"
 )
 
-// Parts are all of them.
+// Parts returns all parts.
 func Parts() []Part {
 	return []Part{PartCRDs, PartController, PartPools, PartAddresses, PartClaims, PartPods, PartNodes, PartServices}
 }
@@ -41,7 +41,7 @@ func Parts() []Part {
 type Snapshot struct {
 	// Now is the API server's time.
 	Now time.Time
-	// Missing says why a part could not be read. The checks that need it do not run.
+	// Missing has the errors of the parts that could not be read. The checks that need them do not run.
 	Missing map[Part]error
 
 	CRDs       []CRD
@@ -61,7 +61,7 @@ type Snapshot struct {
 // its addresses by seconds, and an address its pod's end.
 const Settling = time.Minute
 
-// Concerns says whether a snapshot needs a lease.
+// Concerns reports whether a snapshot needs a lease.
 func Concerns(l lease.Lease, now time.Time) bool {
 	return l.State != lease.Available || l.Deleting || now.Sub(l.Updated) < Settling
 }
@@ -69,17 +69,17 @@ func Concerns(l lease.Lease, now time.Time) bool {
 // CRD is one of the CustomResourceDefinitions of this release, as the cluster has it.
 type CRD struct {
 	Name string
-	// Missing: the cluster does not have it. Difference says where it is not that of this release.
+	// Missing: the cluster does not have it. Difference is where it is not that of this release.
 	Missing    bool
 	Difference string
 }
 
-// Controller is what there is of bcsnet-controller.
+// Controller is the state of bcsnet-controller in the cluster.
 type Controller struct {
 	// Pods counts its pods, Ready those that are.
 	Pods, Ready int
-	// Leader holds the Lease; empty when nobody does. Renewed is when it last said so, and Term how long
-	// that holds.
+	// Leader holds the Lease; empty when nobody does. Renewed is when it was last renewed, and Term for how long that
+	// counts.
 	Leader  string
 	Renewed time.Time
 	Term    time.Duration
@@ -91,7 +91,7 @@ type Pool struct {
 	Object *v1.BCSNetPool
 }
 
-// Node is what matters of a Node.
+// Node has what matters of a Node.
 type Node struct {
 	Name  string
 	Addrs []netip.Addr // internal first

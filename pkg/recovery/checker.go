@@ -29,31 +29,33 @@ import (
 )
 
 const (
-	// rebuildEvery is how often it is looked at meanwhile, checkEvery how soon a check is tried again.
+	// rebuildEvery is how often pools that wait are looked at; checkEvery is how soon a check that failed is tried
+	// again.
 	rebuildEvery, checkEvery = time.Second, 100 * time.Millisecond
-	// settleTime is how long it is checked again and again after a restart: the caches of pods and pools follow on
+	// settleTime is how long the check is repeated after the store was put back: the caches of pods and pools follow on
 	// their own.
 	settleTime = time.Minute
-	// clockError is how far apart the times may be that two processes take for the API server's.
+	// clockError is how far apart two processes may be in what they take for the API server's time.
 	clockError = 2 * time.Second
-	// maxNamed is how many pods a message spells out.
+	// maxNamed is how many pods a message names.
 	maxNamed = 10
 )
 
-// making is what a pool waits for whose pods have all told.
+// making is what a pool waits for whose pods have all reported their addresses.
 const making = "until the leases of its pods are made again"
 
 // Checker finds out whether leases were lost while nobody watched: before this replica serves, at every start and when
-// the store was put back to an older state. Then it makes those of running pods again, and keeps their pools from
-// allocating what pods may have that have not reported their addresses yet. Pools that lost nothing serve at once.
+// the store was put back to an older state. Then it makes those of running pods again. A pool that lost leases
+// allocates nothing while pods that may have an address of it have not reported theirs. Pools that lost nothing serve
+// at once.
 type Checker struct {
 	CheckerConfig
 
 	// troubles keeps what fails again and again from filling the log.
 	troubles rate.Sometimes
-	// checked is at how many restarts it was checked last, plus one.
+	// checked is the number of restarts at the last check, plus one; 0 before the first.
 	checked atomic.Uint64
-	// rebuiltAt maps a pool of which others made leases again to the time since when no pod that is made loses one.
+	// rebuiltAt is when somebody else rebuilt a pool; pods created after that are not waited for.
 	rebuiltAt map[string]time.Time
 }
 
@@ -88,7 +90,7 @@ func (c *Checker) Ready() error {
 	return nil
 }
 
-// Run checks at the start and after every restart, and sees to the pools that wait.
+// Run checks at the start and whenever the store was put back, and goes on rebuilding the pools that wait.
 func (c *Checker) Run(ctx context.Context) error {
 	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
@@ -124,8 +126,8 @@ func (c *Checker) Run(ctx context.Context) error {
 	}
 }
 
-// check finds the pools that lost leases, and until when they wait for their pods; first is true where this replica has
-// not looked since it started, or since the store was put back.
+// check finds the pools that lost leases, and until when they wait for their pods. first is true where this replica has
+// not checked since it started, or since the store was put back.
 func (c *Checker) check(ctx context.Context, waiting map[string]time.Time, first bool) (map[string]time.Time, error) {
 	until, err := c.suspects(ctx)
 	if err != nil {
@@ -163,8 +165,8 @@ func (c *Checker) check(ctx context.Context, waiting map[string]time.Time, first
 	return until, nil
 }
 
-// suspects returns the pools whose status says that they lost their leases: those that had some and have no object
-// now, and those that are being rebuilt by the word of another replica, or of this one before it ended.
+// suspects returns the pools whose status shows that they lost their leases: those that had some and have no object
+// now, and those that another replica, or this one before it ended, was rebuilding.
 func (c *Checker) suspects(ctx context.Context) (map[string]time.Time, error) {
 	var pools v1.BCSNetPoolList
 	if err := c.Cache.List(ctx, &pools); err != nil {
@@ -188,9 +190,8 @@ func (c *Checker) suspects(ctx context.Context) (map[string]time.Time, error) {
 }
 
 // rebuilt adds the pools with leases that were made again from pods a short while ago. Whoever made them, such as a
-// replica that ended before it could say so or an operator, made only those of the pods that had reported their
-// addresses. Pods that were created after that, by more than clocks may differ, have lost nothing: nobody waits for
-// them.
+// replica that ended before its status was written, or an operator, made only those of the pods that had reported their
+// addresses. Pods that were created after that, by more than clockError, have lost nothing: nobody waits for them.
 func (c *Checker) rebuilt(until map[string]time.Time) {
 	c.rebuiltAt = map[string]time.Time{}
 	for _, l := range c.Index.Find(lease.Lease.Rebuilt) {
@@ -208,8 +209,8 @@ func (c *Checker) rebuilt(until map[string]time.Time) {
 	}
 }
 
-// confirmed looks at the API server whether a pod really has an address that nobody holds: the caches of pods and
-// of leases are of different moments.
+// confirmed asks the API server whether a pod really has an address that nobody holds: the caches of pods and of leases
+// are of different moments.
 func (c *Checker) confirmed(ctx context.Context, l lease.Lease) (bool, error) {
 	live, err := c.Leases.Get(ctx, l.Addr)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -242,7 +243,8 @@ func (c *Checker) plan(ctx context.Context) (Plan, error) {
 	}), nil
 }
 
-// resume takes what pods have told meanwhile, and lets the pools serve that wait for nobody any more.
+// resume makes the leases of pods that have reported their addresses meanwhile, and ends the wait of pools that wait
+// for nobody any more.
 func (c *Checker) resume(ctx context.Context, until map[string]time.Time) {
 	plan, err := c.plan(ctx)
 	if err != nil {
@@ -309,7 +311,7 @@ func (c *Checker) create(ctx context.Context, all []lease.Lease, in map[string]t
 	return failed
 }
 
-// waitingText names pods that have not told of their addresses.
+// waitingText describes which pods have not reported their addresses, and until when they are waited for.
 func waitingText(names []string, end time.Time) string {
 	shown := names[:min(len(names), maxNamed)]
 	text := strings.Join(shown, ", ")

@@ -7,8 +7,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// Create stores a lease of a plan. It does nothing (created false) where somebody has the address by now, or
-// had it since the plan was made. now is the address as it is then.
+// Create stores a lease of a plan. It does nothing (created is false) where somebody has the address by now, or had it
+// since the plan was made. now is the address as it is then.
 func Create(ctx context.Context, leases *store.Client, l lease.Lease) (now lease.Lease, created bool, err error) {
 	change := func(now lease.Lease) (lease.Lease, bool) {
 		if now.History != "" {

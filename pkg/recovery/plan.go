@@ -13,31 +13,31 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// MaxWait is how long a pool that lost leases hands out nothing at most, for its pods to tell which addresses
-// they have.
+// MaxWait is how long a pool that lost leases waits, at most, for its pods to report their addresses. It allocates
+// nothing meanwhile.
 const MaxWait = 5 * time.Minute
 
-// Input is what a plan is made from.
+// Input has what a plan is made from.
 type Input struct {
 	// Now is the API server's time before the pods were read.
 	Now time.Time
 	// Index has the pools and the leases that are left.
 	Index *ipam.Index
 	Pods  iter.Seq[workload.Pod]
-	// Hosts are the addresses of the host that a pod is bound to, as far as they are known.
+	// Hosts returns the addresses of the host that a pod is bound to, as far as they are known.
 	Hosts func(workload.Pod) []netip.Addr
 	// RebuiltAt is when somebody else rebuilt a pool. Pods that were created after that are not waited for.
 	RebuiltAt map[string]time.Time
 }
 
-// Plan is which leases to make from what pods report.
+// Plan has the leases to make from what pods report.
 type Plan struct {
 	// Create are the leases, by address. Their versions are those of the objects that they replace, 0 where
 	// there is none.
 	Create []lease.Lease
-	// Conflicts are the addresses that pods report and that cannot be theirs.
+	// Conflicts are the reported addresses that cannot be the pod's.
 	Conflicts []Conflict
-	// Waiting are, for each pool, the pods on its hosts that may have an address and do not tell yet.
+	// Waiting has, for each pool, the pods on its hosts that may have an address and do not report it yet.
 	Waiting map[string][]string
 }
 
@@ -49,11 +49,11 @@ type Conflict struct {
 	Cause string
 }
 
-// Make makes a plan. A lease is made for an address that a pool serves, that a running pod reports and that
-// nobody holds, unless the pod gave it up or an operator took it from the pod: the history of the address
-// tells. One that a claim keeps stays with the claim. Of two pods that report it, it is that of the one that started
-// first. A pod that is being deleted may have given its address up and the object be gone: its word counts after that
-// of the others, and only for pools that have lost other leases.
+// Make makes a plan. A lease is made for an address that a pool serves, that a running pod reports, and that nobody
+// holds. None is made where the address's history shows that the pod gave it up, or that an operator took it from the
+// pod. An address that a claim keeps stays with the claim. Of two pods that report an address, the one that started
+// first gets it. A pod that is being deleted may have given its address up, and the object may be gone: it comes after
+// the others, and counts only in pools that have lost other leases.
 func Make(in Input) Plan {
 	m := maker{Input: in, plan: Plan{Waiting: map[string][]string{}}, byHost: map[netip.Addr][]string{}, by: map[netip.Addr]workload.Pod{}, pools: map[string]ipam.Pool{}, lost: map[string]bool{}}
 	for _, p := range in.Index.Pools() {
@@ -78,7 +78,7 @@ func Make(in Input) Plan {
 	return m.plan
 }
 
-// byClaimToAnAddress orders pods by whose word counts first.
+// byClaimToAnAddress orders pods by which of two that report one address gets it.
 func byClaimToAnAddress(a, b workload.Pod) int {
 	if a.Deleting != b.Deleting {
 		if b.Deleting {
@@ -99,7 +99,7 @@ type maker struct {
 	lost   map[string]bool
 }
 
-// look takes one pod into account.
+// add plans for one pod.
 func (m *maker) add(pod workload.Pod) {
 	if pod.HostNetwork || pod.Ended || pod.Node == "" {
 		return
@@ -189,7 +189,7 @@ func (m *maker) lease(pod workload.Pod, a netip.Addr, ifName, pool string, befor
 	return l, !current.Deleting
 }
 
-// host returns the address of the pod's host by which the pool knows it, if there is one.
+// host returns the address of the pod's host by which the pool lists it, or else the host's first address.
 func (m *maker) host(pod workload.Pod, p ipam.Pool) (host netip.Addr) {
 	for i, h := range m.Hosts(pod) {
 		if p.Draws(h) {
@@ -220,8 +220,8 @@ func (m *maker) setSize(l lease.Lease, mine []lease.Lease) (n int) {
 	return n
 }
 
-// GaveUp reports whether a pod that reports an address had it and has it no more: it gave it up itself, as when
-// its sandbox failed, or an operator took it away.
+// GaveUp reports whether a pod that reports an address had it and has it no more. It gave the address up itself, as
+// when its sandbox failed, or an operator took it away.
 func GaveUp(l lease.Lease, pod workload.Pod) bool {
 	who := lease.PastHolder(pod.Namespace + "/" + pod.Name)
 	for _, p := range l.History.Entries() {

@@ -19,15 +19,15 @@ import (
 const (
 	// parallel is how many leases are made again at once.
 	parallel = 16
-	// minBackoff and maxBackoff are how long an address rests after a failure. It stays held meanwhile.
+	// minBackoff and maxBackoff are how long an address waits after a failure. It stays held meanwhile.
 	minBackoff, maxBackoff = 50 * time.Millisecond, 5 * time.Second
 )
 
-// Restorer makes the object of an address again that went while the address was held: all of the lease is
-// still in the index. It asks for no pod: after the API server's store was put back to an older state, pods that are
-// newer run although there is no object of them. Whose holder is gone indeed is the collection's to say. The restorer
-// runs on every replica: the first write wins. It also lets the objects go that
-// were deleted by hand while they were held, once they are released.
+// Restorer makes the object of an address again that went while the address was held: all of the lease is still in the
+// index. It asks for no pod. After the API server's store was put back to an older state, newer pods run although they
+// have no objects; a lease whose holder is gone indeed is left to the garbage collection. The restorer runs on every
+// replica: the first write wins. It also lets the objects go that were deleted by hand while they were held, once they
+// are released.
 type Restorer struct {
 	index  *ipam.Index
 	leases *store.Client
@@ -37,7 +37,7 @@ type Restorer struct {
 	queue    workqueue.TypedRateLimitingInterface[netip.Addr]
 }
 
-// NewRestorer makes the restorer of an index. Call it before the index is fed.
+// NewRestorer returns the restorer of an index. Call it before the index is fed.
 func NewRestorer(index *ipam.Index, leases *store.Client, log *slog.Logger, restored func(l lease.Lease)) *Restorer {
 	r := &Restorer{
 		index: index, leases: leases, log: log, restored: restored,
@@ -54,13 +54,14 @@ func (r *Restorer) changed(_, l lease.Lease) {
 	}
 }
 
-// releasedForGood reports whether an object was deleted while it was held, and is released now.
+// releasedForGood reports whether the object of an address was deleted while it was held, and the address is released
+// now.
 func releasedForGood(l lease.Lease) bool {
 	return l.Deleting && l.HeldFinalizer && l.State == lease.Available
 }
 
-// keptAllTheSame reports whether an object was deleted by hand whose address a claim keeps. Nobody could be given it
-// as long as the object is there; it is let go, and made again as one that was lost.
+// keptAllTheSame reports whether the object of an address that a claim keeps was deleted by hand. Nobody could get the
+// address as long as the object is there; it is let go, and made again like one that was lost.
 func keptAllTheSame(l lease.Lease) bool {
 	return l.Deleting && l.HeldFinalizer && l.State == lease.Reserved && l.Retained()
 }
@@ -99,7 +100,7 @@ func (r *Restorer) process(ctx context.Context, addr netip.Addr) {
 	r.queue.Forget(addr)
 }
 
-// look brings one address in order. An error means that it is to be tried again.
+// sync brings the object of one address in order. After an error it is to be called again.
 func (r *Restorer) sync(ctx context.Context, addr netip.Addr) error {
 	current, _ := r.index.Get(addr)
 	l, lost := r.index.Missing(addr)
