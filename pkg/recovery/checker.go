@@ -1,27 +1,21 @@
 package recovery
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -32,17 +26,12 @@ const (
 	// rebuildEvery is how often pools that wait are looked at; checkEvery is how soon a check that failed is tried
 	// again.
 	rebuildEvery, checkEvery = time.Second, 100 * time.Millisecond
-	// settleTime is how long the check is repeated after the store was put back: the caches of pods and pools follow on
+	// recheckTime is how long the check is repeated after the store was put back: the caches of pods and pools follow on
 	// their own.
-	settleTime = time.Minute
+	recheckTime = time.Minute
 	// clockError is how far apart two processes may be in what they take for the API server's time.
 	clockError = 2 * time.Second
-	// maxNamed is how many pods a message names.
-	maxNamed = 10
 )
-
-// making is what a pool waits for whose pods have all reported their addresses.
-const making = "until the leases of its pods are made again"
 
 // Checker finds out whether leases were lost while nobody watched: before this replica serves, at every start and when
 // the store was put back to an older state. Then it makes those of running pods again. A pool that lost leases
@@ -115,7 +104,7 @@ func (c *Checker) Run(ctx context.Context) error {
 			}
 			if fresh && restarts > 0 {
 				c.Log.Warn("the API server's store was put back to an older state; the leases were read anew")
-				again = now.Add(settleTime)
+				again = now.Add(recheckTime)
 			}
 			waiting, looked = found, now
 			c.checked.Store(restarts + 1)
@@ -241,83 +230,4 @@ func (c *Checker) plan(ctx context.Context) (Plan, error) {
 		},
 		Hosts: func(p workload.Pod) []netip.Addr { return slices.Concat(c.Pods.NodeAddrs(p.Node), p.HostIPs) },
 	}), nil
-}
-
-// resume makes the leases of pods that have reported their addresses meanwhile, and ends the wait of pools that wait
-// for nobody any more.
-func (c *Checker) resume(ctx context.Context, until map[string]time.Time) {
-	plan, err := c.plan(ctx)
-	if err != nil {
-		c.Log.Warn("could not look at the pods of pools that are being rebuilt", "error", err)
-		return
-	}
-	c.rebuild(ctx, plan, until)
-}
-
-// rebuild makes the leases of a plan in the pools that lost some, and ends the wait of those that are done.
-func (c *Checker) rebuild(ctx context.Context, plan Plan, until map[string]time.Time) {
-	waiting := map[string]string{}
-	for pool, end := range until {
-		if names := plan.Waiting[pool]; len(names) > 0 && c.Leases.Now().Before(end) {
-			waiting[pool] = waitingText(names, end)
-		}
-		first := c.Index.Rebuilding(pool) == ""
-		c.Index.SetRebuilding(pool, cmp.Or(waiting[pool], making))
-		if first {
-			c.Log.Warn("leases of a pool were lost: it is rebuilt from its pods", "pool", pool, "waiting", plan.Waiting[pool])
-		}
-	}
-	failed := c.create(ctx, plan.Create, until)
-	for _, pool := range slices.Sorted(maps.Keys(until)) {
-		if waiting[pool] != "" || failed[pool] {
-			c.Index.SetRebuilding(pool, cmp.Or(waiting[pool], making))
-			c.Changed(pool)
-			continue
-		}
-		if names := plan.Waiting[pool]; len(names) > 0 {
-			c.Log.Warn("a pool hands out again although pods have not told of their addresses", "pool", pool, "pods", names)
-		}
-		delete(until, pool)
-		c.Index.SetRebuilding(pool, "")
-		c.Log.Info("a pool is rebuilt", "pool", pool)
-		c.Changed(pool)
-	}
-}
-
-func (c *Checker) create(ctx context.Context, all []lease.Lease, in map[string]time.Time) (failed map[string]bool) {
-	failed = map[string]bool{}
-	var mu sync.Mutex
-	var group errgroup.Group
-	group.SetLimit(parallel)
-	for _, l := range all {
-		if _, lost := in[l.Pool]; !lost {
-			continue
-		}
-		group.Go(func() error {
-			_, created, err := Create(ctx, c.Leases, l)
-			switch {
-			case err != nil:
-				mu.Lock()
-				defer mu.Unlock()
-				failed[l.Pool] = true
-				c.Log.Warn("could not make a lease again", "address", l.Addr.String(), "holder", l.Who(), "error", err)
-			case created:
-				c.Log.Info("made a lease again from its pod", "address", l.Addr.String(), "holder", l.Who(), "pool", l.Pool)
-			}
-			return nil
-		})
-	}
-	_ = group.Wait() // what failed is in the map
-	return failed
-}
-
-// waitingText describes which pods have not reported their addresses, and until when they are waited for.
-func waitingText(names []string, end time.Time) string {
-	shown := names[:min(len(names), maxNamed)]
-	text := strings.Join(shown, ", ")
-	if more := len(names) - len(shown); more > 0 {
-		text += fmt.Sprintf(" and %s", humanize.Plural(more, "more pod"))
-	}
-	return fmt.Sprintf("until %s %s of an address or end, at the latest at %s", text,
-		humanize.OneOr(len(names), "tells", "tell"), end.UTC().Format(time.RFC3339))
 }
