@@ -29,7 +29,7 @@ func (a *Allocator) Allocate(ctx context.Context, r Request) ([]Address, error) 
 	if err := a.resolve(ctx, t); err != nil {
 		return nil, err
 	}
-	if t.prefer, err = a.settleUnknown(ctx, t.key()); err != nil {
+	if t.prefer, err = a.resolveUnknown(ctx, t.key()); err != nil {
 		return nil, err
 	}
 	if err := a.attempts(ctx, t); err != nil {

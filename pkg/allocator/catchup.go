@@ -58,11 +58,11 @@ func (c *catchUps) run(u *catchUp) {
 	c.mu.Lock()
 	c.next = nil // who comes from now on may know of later writes
 	c.mu.Unlock()
-	u.err = c.look()
+	u.err = c.catchUp()
 	close(u.done)
 }
 
-func (c *catchUps) look() error {
+func (c *catchUps) catchUp() error {
 	ctx, cancel := context.WithTimeout(context.Background(), catchUpTime)
 	defer cancel()
 	newest, err := c.leases.Newest(ctx)

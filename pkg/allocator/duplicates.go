@@ -38,8 +38,8 @@ func (d *duplicates) put(h lease.Holder) {
 	d.by[attachment{h.Owner, h.PodUID, h.IfName}] = h
 }
 
-// take empties the set.
-func (d *duplicates) take() map[attachment]lease.Holder {
+// drain empties the set and returns what was in it.
+func (d *duplicates) drain() map[attachment]lease.Holder {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	all := d.by
@@ -61,20 +61,20 @@ func (a *Allocator) isDuplicate(l lease.Lease) bool {
 	return tooMany(some, a.network)
 }
 
-// settleDuplicates releases duplicate leases: each attachment keeps what an ADD would answer. Attachments that it could
-// not look at come again.
-func (a *Allocator) settleDuplicates(ctx context.Context) {
-	all := a.duplicates.take()
+// releaseDuplicates releases duplicate leases: each attachment keeps what an ADD would answer. An attachment that could
+// not be read comes again.
+func (a *Allocator) releaseDuplicates(ctx context.Context) {
+	all := a.duplicates.drain()
 	for _, key := range slices.SortedFunc(maps.Keys(all), attachment.compare) {
 		h := all[key]
-		if !a.settleDuplicate(ctx, h) {
+		if !a.releaseDuplicatesOf(ctx, h) {
 			a.duplicates.put(h)
 		}
 	}
 }
 
-func (a *Allocator) settleDuplicate(ctx context.Context, h lease.Holder) bool {
-	ctx, cancel := context.WithTimeout(ctx, settleEvery)
+func (a *Allocator) releaseDuplicatesOf(ctx context.Context, h lease.Holder) bool {
+	ctx, cancel := context.WithTimeout(ctx, leftoverPeriod)
 	defer cancel()
 	of := Request{Owner: h.Owner, Namespace: h.Namespace, PodName: h.PodName, IfName: h.IfName}
 	release, err := a.locks.acquire(ctx, of.key())
@@ -83,14 +83,13 @@ func (a *Allocator) settleDuplicate(ctx context.Context, h lease.Holder) bool {
 	}
 	defer release()
 	held, err := a.held(ctx, lease.Holder{Owner: h.Owner, PodUID: h.PodUID, IfName: h.IfName})
-	return err == nil && a.settleReported(ctx, held)
+	return err == nil && a.releaseReported(ctx, held)
 }
 
-// settleReported releases leases that were made again from the report of a pod, where a container of the pod has all
+// releaseReported releases leases that were made again from the report of a pod, where a container of the pod has all
 // that one request gets, once the pod reports the container's addresses and no longer these. Until then the pod may
-// have them, as the container that it reported last may be another one: settled is false, and the attachment comes
-// again.
-func (a *Allocator) settleReported(ctx context.Context, held []lease.Lease) (settled bool) {
+// have them, as the container that it reported last may be another one: done is false, and the attachment comes again.
+func (a *Allocator) releaseReported(ctx context.Context, held []lease.Lease) (done bool) {
 	i := slices.IndexFunc(held, func(l lease.Lease) bool { return !l.Rebuilt() })
 	if i < 0 {
 		return true
@@ -100,12 +99,12 @@ func (a *Allocator) settleReported(ctx context.Context, held []lease.Lease) (set
 		if slices.ContainsFunc(own, func(o lease.Lease) bool { return o.Addr == l.Addr }) {
 			continue
 		}
-		instead, settled := a.reportsOthers(ctx, l, own, a.cachedPod)
+		instead, collected := a.reportsOthers(ctx, l, own, a.cachedPod)
 		if instead {
-			instead, settled = a.reportsOthers(ctx, l, own, a.pods.FindLive)
+			instead, collected = a.reportsOthers(ctx, l, own, a.pods.FindLive)
 		}
 		if !instead {
-			return settled
+			return collected
 		}
 		a.log.Info("releasing an address that a pod reported once, and has another in its place", "address", l.Addr.String(),
 			"kept", addresses(own), "pod", l.Who())
@@ -117,11 +116,11 @@ func (a *Allocator) settleReported(ctx context.Context, held []lease.Lease) (set
 	return true
 }
 
-// reportsOthers reports whether the pod of a lease reports the others and not this one. settled means that the garbage
+// reportsOthers reports whether the pod of a lease reports the others and not this one. collected means that the garbage
 // collection decides about the lease.
 func (a *Allocator) reportsOthers(
 	ctx context.Context, l lease.Lease, others []lease.Lease, find findPod,
-) (instead, settled bool) {
+) (instead, collected bool) {
 	pod, err := find(ctx, l.Namespace, l.PodName, l.PodUID)
 	if err != nil {
 		return false, errors.Is(err, workload.ErrNotFound)

@@ -123,7 +123,7 @@ func TestLeaseMadeAgainInAnotherNetwork(t *testing.T) {
 			t.Errorf("the container was told %s, and then %s", told, got)
 		}
 	}
-	if one.settleDuplicates(t.Context()); len(b.held(t)) != 1 {
+	if one.releaseDuplicates(t.Context()); len(b.held(t)) != 1 {
 		t.Error("an address was released that its pod reports")
 	}
 	reports(t, p, told)

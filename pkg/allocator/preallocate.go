@@ -82,7 +82,7 @@ func (a *Allocator) Preallocate(ctx context.Context, r Preallocation) (Stock, er
 		return a.stock(r), unavailable(err)
 	}
 	defer release()
-	if _, err := a.settleUnknown(ctx, r.key()); err != nil {
+	if _, err := a.resolveUnknown(ctx, r.key()); err != nil {
 		return a.stock(r), err
 	}
 	for conflicts := 0; conflicts < maxAttempts; {

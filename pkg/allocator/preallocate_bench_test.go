@@ -21,15 +21,15 @@ func BenchmarkAhead(b *testing.B) {
 	for _, size := range []int{64, 4096, 65_536} {
 		b.Run(fmt.Sprint(size, " addresses"), func(b *testing.B) {
 			for b.Loop() {
-				takeAhead(b, size)
+				preallocated(b, size)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*size), "ns/address")
 		})
 	}
 }
 
-// takeAhead has a claim of an index of its own take so many addresses, by writes that all succeed at once.
-func takeAhead(t testing.TB, size int) {
+// preallocated takes so many addresses for a claim of an index of its own, by writes that all succeed at once.
+func preallocated(t testing.TB, size int) {
 	t.Helper()
 	index := ipam.NewIndex()
 	leases, err := store.New(&rest.Config{Host: "127.0.0.1:1"}, index, store.NewClock(nil)) // nothing is sent

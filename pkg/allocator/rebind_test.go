@@ -196,7 +196,7 @@ func TestReplacedPodAtAReplicaThatLagsBehind(t *testing.T) {
 	both := s.held(t)
 	for _, r := range []*replica{one, two} {
 		r.picture(s, both)
-		r.settleDuplicates(t.Context())
+		r.releaseDuplicates(t.Context())
 	}
 	if held := s.held(t); held[a] != "forced-old" || len(held) != 2 {
 		t.Errorf("held: %v, want %s by forced-old beside the address of forced-new", held, a)

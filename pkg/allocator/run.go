@@ -27,13 +27,13 @@ func (a *Allocator) changed(old, l lease.Lease) {
 	}
 }
 
-// settleEvery bounds how long what is left over waits for Run.
-const settleEvery = 2 * time.Second
+// leftoverPeriod bounds for how long leases that are left over wait for Run.
+const leftoverPeriod = 2 * time.Second
 
 // Run releases addresses whose DEL came before their ADD was seen and second addresses of one holder, and settles
 // writes whose outcome nobody asked for again. It returns when the context ends.
 func (a *Allocator) Run(ctx context.Context) error {
-	tick := time.NewTicker(settleEvery)
+	tick := time.NewTicker(leftoverPeriod)
 	defer tick.Stop()
 	failed := map[netip.Addr]lease.Lease{} // tried again at the next tick
 	for {
@@ -41,14 +41,14 @@ func (a *Allocator) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-a.unconfirmed.some:
-			all := a.unconfirmed.take()
+			all := a.unconfirmed.drain()
 			if a.releases.Load() == 0 { // else a DEL may be about to release them, and to say so in its answer
 				all = a.releaseAllUnconfirmed(ctx, all)
 			}
 			maps.Copy(failed, all)
 		case <-tick.C:
 			a.forgetUnknown(ctx)
-			a.settleDuplicates(ctx)
+			a.releaseDuplicates(ctx)
 			failed = a.releaseAllUnconfirmed(ctx, failed)
 		}
 	}

@@ -31,8 +31,8 @@ func (u *unconfirmed) put(l lease.Lease) {
 	}
 }
 
-// take empties the set.
-func (u *unconfirmed) take() map[netip.Addr]lease.Lease {
+// drain empties the set and returns what was in it.
+func (u *unconfirmed) drain() map[netip.Addr]lease.Lease {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	all := u.by

@@ -28,10 +28,10 @@ func (a *Allocator) markUnknown(key string, believed lease.Lease) {
 // timeout of one minute.
 const unknownLife = 70 * time.Second
 
-// settleUnknown finds out what became of writes of unknown outcome for an attachment, or a claim. It returns the
+// resolveUnknown finds out what became of writes of unknown outcome for an attachment, or a claim. It returns the
 // addresses whose write was not stored, and may still arrive: asking for the same address again makes sure that only
 // one of the two writes can be stored.
-func (a *Allocator) settleUnknown(ctx context.Context, key string) (prefer []netip.Addr, err error) {
+func (a *Allocator) resolveUnknown(ctx context.Context, key string) (prefer []netip.Addr, err error) {
 	writes := a.index.Unknown(key)
 	for _, addr := range inOrder(writes) {
 		live, err := a.leases.Get(ctx, addr)

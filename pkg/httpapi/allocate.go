@@ -24,7 +24,7 @@ func (s *Service) allocate(r *http.Request, body []byte) (any, string, error) {
 	request.ArrivedAt = forwardingOf(r).arrived
 	addresses, err := s.Allocator.Allocate(r.Context(), request)
 	if err != nil {
-		s.tellPod(request, err)
+		s.reportRefusal(request, err)
 		return nil, "", err
 	}
 	out := Allocation{
@@ -42,8 +42,8 @@ func (s *Service) allocate(r *http.Request, body []byte) (any, string, error) {
 	return out, "", nil
 }
 
-// tellPod passes on why a pod got no address, if somebody wants to know.
-func (s *Service) tellPod(r allocator.Request, err error) {
+// reportRefusal passes on why a pod got no address, if somebody wants to know.
+func (s *Service) reportRefusal(r allocator.Request, err error) {
 	if refusal, ok := errors.AsType[*ipam.Refusal](err); ok && s.Refused != nil && r.PodName != "" {
 		s.Refused(r, refusal)
 	}

@@ -61,11 +61,11 @@ type Service struct {
 	Gatherer prometheus.Gatherer
 	Log      *slog.Logger
 
-	unknown  unknownFields
-	troubles rate.Sometimes
-	memory   memoryLimit
-	lists    lists
-	door     door
+	unknown   unknownFields
+	troubles  rate.Sometimes
+	memory    memoryLimit
+	lists     lists
+	admission admission
 }
 
 // Bounds that keep slow and large requests from doing harm.

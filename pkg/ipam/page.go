@@ -32,17 +32,17 @@ func (f *Filter) match(r *record, container compact) bool {
 func (x *leaseView) Page(f Filter, after netip.Addr, limit int) (page []lease.Lease, total int, more bool) {
 	var s selection
 	container := compactHex(f.ContainerID)
-	take := func(r *record) {
+	visit := func(r *record) {
 		if !f.match(r, container) {
 			return
 		}
 		if total++; !after.IsValid() || after.Less(r.addr) {
-			s.take(r)
+			s.add(r)
 		}
 	}
 	for again := true; again; {
 		s, total = selection{most: limit + 1}, 0
-		again = x.candidates(&f, container, take)
+		again = x.candidates(&f, container, visit)
 	}
 	s.cut()
 	if more = len(s.records) > limit; more {
@@ -55,16 +55,16 @@ func (x *leaseView) Page(f Filter, after netip.Addr, limit int) (page []lease.Le
 	return page, total, more
 }
 
-// candidates calls take with every entry that may match, by the table that has fewest. grown: the table has changed its
+// candidates calls visit with every entry that may match, by the table that has fewest. grown: the table has changed its
 // size on the way, and all has to be looked at again.
-func (x *leaseView) candidates(f *Filter, container compact, take func(*record)) (grown bool) {
+func (x *leaseView) candidates(f *Filter, container compact, visit func(*record)) (grown bool) {
 	x.mu.RLock()
 	var some map[*record]struct{}
 	switch {
 	case f.ContainerID != "":
 		defer x.mu.RUnlock()
 		for r := x.byContainer.first(x.hash().container(container)); r != nil; r = r.nextContainer {
-			take(r)
+			visit(r)
 		}
 		return false
 	case f.Host.IsValid():
@@ -75,15 +75,15 @@ func (x *leaseView) candidates(f *Filter, container compact, take func(*record))
 		}
 	default:
 		x.mu.RUnlock()
-		return x.scan(take)
+		return x.scan(visit)
 	}
 	if len(some) > scanStep { // the filter is looked at for each entry, and nobody waits for all of them
 		x.mu.RUnlock()
-		return x.scan(take)
+		return x.scan(visit)
 	}
 	defer x.mu.RUnlock()
 	for r := range some {
-		take(r)
+		visit(r)
 	}
 	return false
 }
@@ -91,8 +91,8 @@ func (x *leaseView) candidates(f *Filter, container compact, take func(*record))
 // scanStep is how many chains are looked at while the index is held.
 const scanStep = 4096
 
-// scan calls take with every entry. The chain of an address is the same one until the table grows.
-func (x *leaseView) scan(take func(*record)) (grown bool) {
+// scan calls visit with every entry. The chain of an address is the same one until the table grows.
+func (x *leaseView) scan(visit func(*record)) (grown bool) {
 	size := -1
 	for at := 0; size < 0 || at < size; at += scanStep {
 		x.mu.RLock()
@@ -104,7 +104,7 @@ func (x *leaseView) scan(take func(*record)) (grown bool) {
 		size = len(heads)
 		for _, r := range heads[min(at, size):min(at+scanStep, size)] {
 			for ; r != nil; r = r.nextAddr {
-				take(r)
+				visit(r)
 			}
 		}
 		x.mu.RUnlock()
@@ -120,7 +120,7 @@ type selection struct {
 	last netip.Addr
 }
 
-func (s *selection) take(r *record) {
+func (s *selection) add(r *record) {
 	if s.last.IsValid() && !r.addr.Less(s.last) {
 		return
 	}

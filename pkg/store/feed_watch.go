@@ -114,7 +114,7 @@ func (w *watcher) read(body io.ReadCloser) (delivered bool) {
 	defer close(w.events)
 	defer func() {
 		if w.relist.Load() {
-			w.tell(watch.Event{Type: watch.Error, Object: &metav1.Status{
+			w.deliver(watch.Event{Type: watch.Error, Object: &metav1.Status{
 				Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired,
 				Message: "the watch did not deliver a write that was answered",
 			}})
@@ -133,14 +133,14 @@ func (w *watcher) read(body io.ReadCloser) (delivered bool) {
 		if !ok {
 			continue
 		}
-		if !w.tell(e) {
+		if !w.deliver(e) {
 			return delivered
 		}
 	}
 }
 
-// tell hands an event to the Reflector; false when that has stopped.
-func (w *watcher) tell(e watch.Event) bool {
+// deliver hands an event to the Reflector; false when that has stopped.
+func (w *watcher) deliver(e watch.Event) bool {
 	select {
 	case w.events <- e:
 		return true

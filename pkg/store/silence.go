@@ -40,7 +40,7 @@ func (f *Feed) listen(ctx context.Context) {
 			return
 		case <-tick.C:
 			f.looks.Add(1)
-			l.look(f)
+			l.check(f)
 		}
 	}
 }
@@ -53,7 +53,7 @@ type looks struct {
 	silent, well int
 }
 
-func (l *looks) look(f *Feed) {
+func (l *looks) check(f *Feed) {
 	w, now := f.open.Load(), f.heard.Load()
 	behind := f.client.counts.answered.Load() > f.client.index.Seen()
 	another := w != nil && w != l.open

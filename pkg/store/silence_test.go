@@ -188,7 +188,7 @@ func TestQuietWatchIsTrustedAgain(t *testing.T) {
 	see := func(n, want int) {
 		t.Helper()
 		for range n {
-			l.look(f)
+			l.check(f)
 		}
 		if got := f.Silent(); got != want {
 			t.Errorf("%d silent watches, want %d", got, want)

@@ -83,7 +83,7 @@ func (s *objects) Add(o any) error { return s.Update(o) }
 
 // Update keeps an object.
 func (s *objects) Update(o any) error {
-	s.change(func() []types.NamespacedName { return s.keep(o) })
+	s.change(func() []types.NamespacedName { return s.store(o) })
 	return nil
 }
 
@@ -100,8 +100,8 @@ func (s *objects) change(do func() []types.NamespacedName) {
 	}
 }
 
-// keep keeps an object, and returns it if it may want something else than before.
-func (s *objects) keep(o any) []types.NamespacedName {
+// store keeps an object, and returns its name if it may want something else than before.
+func (s *objects) store(o any) []types.NamespacedName {
 	m, ok := o.(*metav1.PartialObjectMetadata)
 	if !ok {
 		return nil
@@ -131,7 +131,7 @@ func (s *objects) Replace(all []any, _ string) error {
 		before := s.by
 		s.by = make(map[types.NamespacedName]*object, len(all))
 		for _, o := range all {
-			s.keep(o)
+			s.store(o)
 		}
 		for key, was := range before {
 			if s.by[key].wants(was) {

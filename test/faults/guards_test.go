@@ -44,7 +44,7 @@ func guards() map[string]guard {
 		"gate":         {"no more is under way than the API server takes", "pkg/limiter", "TestLimiterModel|TestLimiterIsFair"},
 		"overload":     {"what cannot be served in time is refused on arrival", "pkg/limiter", "TestGoodputUnderOverload"},
 		"lag":          {"a write keeps its place until the watch has delivered it", "pkg/store", "TestPlaceIsKeptUntilTheWatchDelivers"},
-		"door":         {"no more requests for addresses are under way than can be answered", "pkg/httpapi", "TestTooManyAddsAreRefusedAtTheDoor"},
+		"admission":    {"no more requests for addresses are under way than can be answered", "pkg/httpapi", "TestTooManyAddsAreRefused"},
 		"releases":     {"releases go before allocations", "pkg/limiter", "TestGiveBackGoesFirst"},
 		"proof":        {"a forwarded request proves that a replica sent it", "pkg/httpapi", "TestForwardedRequestsAreProven|TestForgedHop"},
 		"budget":       {"status is written no more often than its budget allows", "pkg/controller/conditions", "TestStatusBudgetOfManyPools"},

@@ -14,13 +14,13 @@ import (
 )
 
 // Where as many are inside as may be, a namespace that has less than its share still gets in, and never more than twice as many.
-func TestDoorIsFair(t *testing.T) {
+func TestAdmissionIsFair(t *testing.T) {
 	const most = 10
-	var d door
+	var a admission
 	var leave []func()
 	fill := func(who string) (n int) {
 		for n < 3*most {
-			end, in := d.enter(who, most)
+			end, in := a.enter(who, most)
 			if !in {
 				break
 			}
@@ -38,20 +38,20 @@ func TestDoorIsFair(t *testing.T) {
 	for n := range 3 * most {
 		fill(fmt.Sprint("another-", n))
 	}
-	if d.inside != 2*most {
-		t.Errorf("%d are inside, want at most %d", d.inside, 2*most)
+	if a.underWay != 2*most {
+		t.Errorf("%d are inside, want at most %d", a.underWay, 2*most)
 	}
 	for _, end := range leave {
 		end()
 	}
-	if d.inside != 0 || len(d.by) != 0 {
-		t.Errorf("left: %d, %v", d.inside, d.by)
+	if a.underWay != 0 || len(a.by) != 0 {
+		t.Errorf("left: %d, %v", a.underWay, a.by)
 	}
 }
 
 // An ADD that finds too many others under way is refused before anything is done for it, at once and with when to come again.
 // Other namespaces, DELs and pages get through.
-func TestTooManyAddsAreRefusedAtTheDoor(t *testing.T) {
+func TestTooManyAddsAreRefused(t *testing.T) {
 	f := newFixture(t)
 	f.Allocator = nil // what gets in panics there, and is answered with Internal
 	server := httptest.NewServer(f.handler)
@@ -84,9 +84,9 @@ func TestTooManyAddsAreRefusedAtTheDoor(t *testing.T) {
 	}
 	var leave []func()
 	for range maxAdds {
-		end, in := f.door.enter("crowd/", maxAdds)
+		end, in := f.admission.enter("crowd/", maxAdds)
 		if !in {
-			t.Fatal("the door is closed too early")
+			t.Fatal("refused too early")
 		}
 		leave = append(leave, end)
 	}
@@ -115,8 +115,8 @@ func TestTooManyAddsAreRefusedAtTheDoor(t *testing.T) {
 	if got := first(ask(http.MethodPost, Prefix, "crowd")); got != ipam.ReasonInternal {
 		t.Errorf("when the others have gone: %q", got)
 	}
-	if f.door.inside != 0 {
-		t.Errorf("%d are inside still", f.door.inside)
+	if f.admission.underWay != 0 {
+		t.Errorf("%d are still under way", f.admission.underWay)
 	}
 }
 
